@@ -77,12 +77,12 @@ func (a *App) Run(args []string) int {
 func (a *App) run(args []string) int {
 	table := commands()
 	if line := a.Env("COMP_LINE"); line != "" {
-		a.complete(table, line)
+		complete(a, table, line)
 		return 0
 	}
 	global, args, err := parseGlobal(args)
 	if global.completion != nil && !global.help {
-		err = a.setCompletion(*global.completion)
+		err = setCompletion(a.Env("HOME"), *global.completion)
 		if err == nil {
 			return 0
 		}
@@ -111,7 +111,7 @@ func (a *App) run(args []string) int {
 		}
 		return 127
 	case cmd == nil:
-		a.unknownCommand(table, nil, args[0])
+		fmt.Fprintln(a.Err, unknownCommand(table, nil, args[0]))
 		return 1
 	}
 	if rest, err = argsFromEnv(a.Env, path, rest); err != nil {
@@ -123,7 +123,7 @@ func (a *App) run(args []string) int {
 		return 0
 	}
 	if len(cmd.Sub) > 0 && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") { // groups take no arguments
-		a.unknownCommand(cmd.Sub, path, rest[0])
+		fmt.Fprintln(a.Err, unknownCommand(cmd.Sub, path, rest[0]))
 		return 1
 	}
 	if cmd.New == nil {
@@ -166,7 +166,7 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 	unwatch := a.Interrupts.Watch()
 	defer unwatch()
 	a.Interrupts.OnInterrupt(a.printInterrupt, a.printFailure)
-	endMeasure, err := a.measure(measured, strings.Join(path, " "))
+	endMeasure, err := measure(a.Session, measured, strings.Join(path, " "))
 	if err != nil {
 		return a.finish(err, path)
 	}
@@ -217,7 +217,11 @@ func (a *App) useOptions(o *options) (closeView func() error, err error) {
 		view := *o.view
 		endProgress, progressErr := a.startProgress(&view)
 		var viewErr error
-		a.planView, viewErr = a.planTextView(&view)
+		usual := ""
+		if a.OutTerminal && a.CLI != nil {
+			usual = a.CLI.View
+		}
+		a.planView, viewErr = view.planTextView(a.Env(planViewEnv), usual)
 		a.setView(view)
 		closeView = func() error {
 			endProgress()
@@ -305,15 +309,15 @@ func (a *App) printFailure(err error) {
 	a.Printer.Message(ui.Text{Text: "\n" + termtext.Wrap(text, 78) + "\n"})
 }
 
-// unknownCommand returns the error for a word that is not in a table of commands. path holds
+// unknownCommand returns the message for a word that is not in a table of commands. path holds
 // the words that lead to the table.
-func (a *App) unknownCommand(table []*Command, path []string, word string) {
+func unknownCommand(table []*Command, path []string, word string) string {
 	whole := func(word string) string { return strings.Join(append(slices.Clone(path), word), " ") }
 	hint := ""
 	if near := nearestCommand(table, word); near != "" {
 		hint = fmt.Sprintf(" Did you mean %q?", whole(near))
 	}
-	fmt.Fprintf(a.Err, "There is no command %q.%s The commands are listed by: tofu %s\n", whole(word), hint,
+	return fmt.Sprintf("There is no command %q.%s The commands are listed by: tofu %s", whole(word), hint,
 		whole("-help"))
 }
 

@@ -23,7 +23,7 @@ const completionTimeout = 3 * time.Second
 // complete prints the completions of the last word of a command line: commands, options after a
 // dash, or arguments. Shells start the program with the line in COMP_LINE, and complete file names
 // if nothing is printed.
-func (a *App) complete(table []*Command, line string) {
+func complete(app *App, table []*Command, line string) {
 	// cursor is appended to the line, so that there is a last word even if the line ends with a
 	// space.
 	const cursor = "|"
@@ -56,13 +56,13 @@ func (a *App) complete(table []*Command, line string) {
 	case cmd != nil && cmd.Complete != nil && atArgument(cmd, rest):
 		ctx, cancel := context.WithTimeout(context.Background(), completionTimeout)
 		defer cancel()
-		candidates = cmd.Complete(ctx, a)
+		candidates = cmd.Complete(ctx, app)
 	case cmd != nil && len(rest) == 0:
 		candidates = commandNames(cmd.Sub)
 	}
 	for _, c := range candidates {
 		if strings.HasPrefix(c, last) {
-			fmt.Fprintln(a.Out, c)
+			fmt.Fprintln(app.Out, c)
 		}
 	}
 }
@@ -144,13 +144,13 @@ func shellWord(text string) string {
 	return b.String()
 }
 
-// setCompletion adds the lines to the files of the user's shells, or removes them.
-func (a *App) setCompletion(install bool) error {
+// setCompletion adds the lines to the files of the user's shells in the directory home if install
+// is true, or else removes them.
+func setCompletion(home string, install bool) error {
 	program, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("finding the path of this program: %w", err)
 	}
-	home := a.Env("HOME")
 	if home == "" {
 		return errors.New("the variable HOME doesn't say where the shells' start files are")
 	}

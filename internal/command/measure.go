@@ -1,12 +1,15 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"runtime/pprof"
 
 	"tofu/internal/otlp"
+	"tofu/internal/session"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/timings"
@@ -34,58 +37,57 @@ func (f *measureFlags) add(fs *options) {
 // measure starts the measurements that the options and the environment request for a command.
 // The returned function ends them and prints the results once. Its argument is the error of the
 // command.
-func (a *App) measure(f measureFlags, command string) (end func(error), err error) {
-	endProfile, err := a.profile(f.Profile)
+func measure(s *session.Session, f measureFlags, command string) (end func(error), err error) {
+	endProfile, err := startProfile(cmp.Or(f.Profile, s.Env(cpuProfileEnv)), s.Err)
 	if err != nil {
 		return nil, err
 	}
-	exporter, err := otlp.New(a.Env, version.Own, a.Logs.Core)
+	exporter, err := otlp.New(s.Env, version.Own, s.Logs.Core)
 	if err != nil {
 		endProfile()
 		return nil, tfdiags.Errorf("Tracing can't be set up",
 			"%s. Without OTEL_TRACES_EXPORTER nothing is traced.", err)
 	}
 	if f.Timings || exporter != nil {
-		a.Timings = timings.New()
+		s.Timings = timings.New()
 	}
 	endTrace := func(error) {}
 	if exporter != nil {
-		a.Timings.Trace(exporter.Trace(), exporter.Span)
-		endTrace = a.Timings.Command("tofu "+command, exporter.Parent())
+		s.Timings.Trace(exporter.Trace(), exporter.Span)
+		endTrace = s.Timings.Command("tofu "+command, exporter.Parent())
 	}
 	return func(problem error) {
 		endProfile()
 		if f.Timings {
-			a.Timings.Report(a.Err)
+			s.Timings.Report(s.Err)
 		}
 		endTrace(problem)
 		if exporter != nil {
-			a.endTrace(exporter)
+			sendTrace(s, exporter)
 		}
 	}, nil
 }
 
-// endTrace sends the rest of a trace. A second interrupt cancels it.
-func (a *App) endTrace(exporter *otlp.Exporter) {
-	ctx, cancel := a.Interrupts.Context(context.Background())
+// sendTrace sends the rest of a trace. A second interrupt cancels it.
+func sendTrace(s *session.Session, exporter *otlp.Exporter) {
+	ctx, cancel := s.Interrupts.Context(context.Background())
 	defer cancel()
 	if err := exporter.Close(terminal.UntilAbort(ctx)); err != nil {
-		a.Logs.Core.Warn("sending the trace", "error", err)
-		fmt.Fprintln(a.Err, "The trace is incomplete:", err)
+		s.Logs.Core.Warn("sending the trace", "error", err)
+		fmt.Fprintln(s.Err, "The trace is incomplete:", err)
 	}
 }
 
-// profile starts a CPU profile if one is requested. The returned function ends it.
-func (a *App) profile(path string) (end func(), err error) {
-	if path == "" {
-		path = a.Env(cpuProfileEnv)
-	}
+// startProfile starts a CPU profile into the file at path, unless path is "". The returned function
+// ends it and reports errors to errs.
+func startProfile(path string, errs io.Writer) (end func(), err error) {
 	if path == "" {
 		return func() {}, nil
 	}
 	file, err := os.Create(path)
 	if err == nil {
-		if err = pprof.StartCPUProfile(file); err != nil {
+		err = pprof.StartCPUProfile(file)
+		if err != nil {
 			file.Close()
 		}
 	}
@@ -95,7 +97,7 @@ func (a *App) profile(path string) (end func(), err error) {
 	return func() {
 		pprof.StopCPUProfile()
 		if err := file.Close(); err != nil {
-			fmt.Fprintln(a.Err, "The CPU profile is incomplete:", err)
+			fmt.Fprintln(errs, "The CPU profile is incomplete:", err)
 		}
 	}, nil
 }

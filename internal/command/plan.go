@@ -103,7 +103,7 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 		return err
 	}
 	app.Printer.Diagnostics(app.Warnings.Take())
-	app.planNotes(plan, f)
+	f.notes(app, plan)
 	if f.DetailedExitCode && (plan.Applyable || plan.Defers()) {
 		return exitStatus(2)
 	}
@@ -125,23 +125,23 @@ func (f *planCommandFlags) plan(
 	return plan, err
 }
 
-// planNotes prints what the user can do with a plan.
-func (a *App) planNotes(plan *plans.Plan, f *planCommandFlags) {
-	if a.view.JSON || f.Summary {
+// notes prints what the user can do with a plan.
+func (f *planCommandFlags) notes(app *App, plan *plans.Plan) {
+	if app.view.JSON || f.Summary {
 		return
 	}
 	switch {
-	case f.Out != "" && a.Automated:
+	case f.Out != "" && app.Automated:
 	case f.Out != "":
-		a.Printer.Message(ui.Rule{})
-		a.Printer.Message(ui.PlanSaved{Path: f.Out})
-	case plan.Applyable && !a.Automated:
-		a.Printer.Message(ui.Rule{})
-		a.Say("\nNote: You didn't use the -out option to save this plan, so an apply makes a\n" +
+		app.Printer.Message(ui.Rule{})
+		app.Printer.Message(ui.PlanSaved{Path: f.Out})
+	case plan.Applyable && !app.Automated:
+		app.Printer.Message(ui.Rule{})
+		app.Say("\nNote: You didn't use the -out option to save this plan, so an apply makes a\n" +
 			"plan of its own, which may differ.")
 	}
 	if f.GenerateConfig != "" && len(plan.GeneratedConfig) > 0 {
-		a.Say("\nThe configuration of what is imported was written to %s.\nReview and complete it before you "+
+		app.Say("\nThe configuration of what is imported was written to %s.\nReview and complete it before you "+
 			"commit it.", f.GenerateConfig)
 	}
 }

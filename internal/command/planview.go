@@ -75,28 +75,28 @@ func oneOf(text string, allowed []string) error {
 	return fmt.Errorf("must be %s", list)
 }
 
-// planTextView returns how to show plans. The option takes precedence over the environment, and
-// the environment over the CLI configuration, which applies only on a terminal.
-func (a *App) planTextView(view *viewFlags) (ui.PlanTextView, error) {
+// planTextView returns how to show plans. The option takes precedence over the value of
+// planViewEnv, and this over usual, the view that the CLI configuration sets for terminals.
+func (f *viewFlags) planTextView(env, usual string) (ui.PlanTextView, error) {
 	var out ui.PlanTextView
-	f := view.PlanView
-	if f == nil {
+	p := f.PlanView
+	if p == nil {
 		return out, nil
 	}
-	out.Hide, out.Sort = f.Hide, f.Sort
-	switch env := a.Env(planViewEnv); {
-	case f.View != "" && view.JSON:
+	out.Hide, out.Sort = p.Hide, p.Sort
+	switch {
+	case p.View != "" && f.JSON:
 		return out, errors.New("-view is for humans, and can't be used with -json")
-	case f.View != "":
-		out.Name = f.View
-	case view.JSON: // the variable and the CLI configuration affect text only
+	case p.View != "":
+		out.Name = p.View
+	case f.JSON: // the variable and the CLI configuration affect text only
 	case env != "":
 		if err := planViewNamed(env); err != nil {
 			return out, fmt.Errorf("the environment variable %s has the value %q, but it %w", planViewEnv, env, err)
 		}
 		out.Name = env
-	case a.OutTerminal && a.CLI != nil:
-		out.Name = a.CLI.View
+	default:
+		out.Name = usual
 	}
 	if out.Name == "full" {
 		out.Name = ""

@@ -60,7 +60,7 @@ func (f *workerFlags) addWorkers(fs *options) {
 // loadEstate finds the root modules below the directories in args, or below the working
 // directory. If root modules have errors, the estate still contains all of them; see
 // [roots.Load].
-func (a *App) loadEstate(ctx context.Context, args []string) (*roots.Estate, error) {
+func loadEstate(ctx context.Context, app *App, args []string) (*roots.Estate, error) {
 	if len(args) == 0 {
 		args = []string{"."}
 	}
@@ -69,11 +69,11 @@ func (a *App) loadEstate(ctx context.Context, args []string) (*roots.Estate, err
 			return nil, badUsage("Option after an argument", "The option %s must come before %s.", arg, args[0])
 		}
 	}
-	a.InitCommand = "tofu roots init"
-	a.Live.Phase("Reading the root modules", 0)
-	defer a.Live.Phase("", 0)
+	app.InitCommand = "tofu roots init"
+	app.Live.Phase("Reading the root modules", 0)
+	defer app.Live.Phase("", 0)
 	estate, err := roots.Load(ctx, args, func(dir string) *session.Session {
-		return a.Session.At(dir, a.quiet(io.Discard))
+		return app.Session.At(dir, app.quiet(io.Discard))
 	})
 	if err == nil && len(estate.Roots) == 0 {
 		return nil, tfdiags.Errorf("No root modules", "No directory with configuration was found in %s or below.",
@@ -81,10 +81,10 @@ func (a *App) loadEstate(ctx context.Context, args []string) (*roots.Estate, err
 	}
 	switch {
 	case estate == nil || len(estate.Unread) == 0:
-	case a.view.JSON:
-		a.Printer.Diagnostics(unreadFiles(estate.Unread).List())
+	case app.view.JSON:
+		app.Printer.Diagnostics(unreadFiles(estate.Unread).List())
 	default: // standard output may hold a document
-		a.printOnStderr(unreadFiles(estate.Unread).List())
+		app.printOnStderr(unreadFiles(estate.Unread).List())
 	}
 	return estate, err
 }
@@ -117,16 +117,11 @@ func (a *App) quiet(out io.Writer) *terminal.Terminal {
 	return t
 }
 
-// openRoot returns a session for a root module that prints to out.
-func (a *App) openRoot(r *roots.Root, out io.Writer) *session.Session {
-	s := a.Session.At(r.Dir, a.quiet(out))
-	r.Configure(s)
-	return s
-}
-
 // at returns an App that runs commands in a root module and prints to out.
 func (a *App) at(r *roots.Root, out io.Writer) *App {
-	return &App{Session: a.openRoot(r, out), Automated: true, view: a.view, planView: a.planView}
+	s := a.Session.At(r.Dir, a.quiet(out))
+	r.Configure(s)
+	return &App{Session: s, Automated: true, view: a.view, planView: a.planView}
 }
 
 var cmdRootsList = &Command{
@@ -147,7 +142,7 @@ type rootsListFlags struct {
 }
 
 func runRootsList(ctx context.Context, app *App, f *rootsListFlags, args []string) error {
-	estate, selected, err := app.selectRoots(ctx, &f.selectFlags, args)
+	estate, selected, err := f.find(ctx, app, args)
 	if estate == nil {
 		return err
 	}
@@ -260,7 +255,7 @@ type rootsOutputFlags struct {
 }
 
 func runRootsOutput(ctx context.Context, app *App, f *rootsOutputFlags, args []string) error {
-	estate, selected, err := app.selectRoots(ctx, &f.selectFlags, args)
+	estate, selected, err := f.find(ctx, app, args)
 	if estate == nil {
 		return err
 	}
@@ -271,7 +266,7 @@ func runRootsOutput(ctx context.Context, app *App, f *rootsOutputFlags, args []s
 		if r.Err != nil {
 			continue // err already contains r.Err
 		}
-		st, readErr := app.rootState(ctx, r)
+		st, readErr := rootState(ctx, app.at(r, io.Discard).Session)
 		if readErr != nil {
 			err = tfdiags.Join(err, readErr)
 			continue
@@ -301,9 +296,8 @@ func runRootsOutput(ctx context.Context, app *App, f *rootsOutputFlags, args []s
 	return err
 }
 
-// rootState reads the outputs in the state of a root module.
-func (a *App) rootState(ctx context.Context, r *roots.Root) (*states.State, error) {
-	s := a.openRoot(r, io.Discard)
+// rootState reads the outputs in the state of a root module. It closes the session.
+func rootState(ctx context.Context, s *session.Session) (*states.State, error) {
 	defer s.Close()
 	open, err := s.OpenState(ctx, session.StateRequest{OnlyOutputs: true})
 	if err != nil {
@@ -312,37 +306,43 @@ func (a *App) rootState(ctx context.Context, r *roots.Root) (*states.State, erro
 	return open.State(), open.Close()
 }
 
-// eachRoot runs a command in each selected root module, several at a time. It prints the
-// outputs of the root modules one after the other, sorted by name. doing describes the command
-// for the display of progress.
-func (a *App) eachRoot(
-	ctx context.Context, f *selectFlags, args []string, workers int, doing string, run func(sub *App) error,
-) error {
-	estate, selected, err := a.selectRoots(ctx, f, args)
+// rootsJob runs a command in many root modules, several at a time.
+type rootsJob struct {
+	app     *App
+	workers int                  // maximum number of root modules at the same time
+	doing   string               // describes the command in the display of progress
+	run     func(sub *App) error // runs the command in one root module
+}
+
+// each runs the command in the selected root modules below some directories. It prints the outputs
+// of the root modules one after the other, sorted by name.
+func (j *rootsJob) each(ctx context.Context, f *selectFlags, dirs []string) error {
+	app := j.app
+	estate, selected, err := f.find(ctx, app, dirs)
 	if estate == nil {
 		return err
 	}
-	parsed := estate.Parsed(a.Parser, selected)
+	parsed := estate.Parsed(app.Parser, selected)
 	failed, left := 0, 0
 	show := parallel.InOrder(func(i int, done rootOutput) {
 		if done.skipped {
 			left++
 		}
 		if done.err != nil || done.text.Len() > 0 {
-			a.showOutput(selected[i], &done)
+			done.show(app.Terminal, selected[i].Name)
 		}
-		// Free the source text only now, because showOutput needs it for errors.
+		// Free the source text only now, because showing errors needs it.
 		parsed.Finished(selected[i])
 		if done.failed() {
 			failed++
 		}
 	})
-	a.workRoots(ctx, selected, workers, run, doing, show.Add)
+	j.work(ctx, selected, show.Add)
 	if failed > 0 {
-		a.Say("\n%d of %s failed.", failed, ui.Count(len(selected), "root module"))
+		app.Say("\n%d of %s failed.", failed, ui.Count(len(selected), "root module"))
 	}
 	if left > 0 {
-		a.Say("\nThe run was interrupted: %d of %s not started.", left, ui.Count(len(selected), "root module"))
+		app.Say("\nThe run was interrupted: %d of %s not started.", left, ui.Count(len(selected), "root module"))
 	}
 	if failed+left > 0 {
 		return exitStatus(1)
@@ -350,34 +350,35 @@ func (a *App) eachRoot(
 	return err
 }
 
-// workRoots runs a command in the given root modules, at most workers at a time. It calls done
-// with the outcome for each. After an interrupt, it starts no more root modules.
-func (a *App) workRoots(
-	ctx context.Context, selected []*roots.Root, workers int, run func(sub *App) error, doing string,
-	done func(i int, out rootOutput),
-) {
-	defer a.Session.SharePlugins(&plugin.Shared{})()
-	defer a.ShareClients()()
-	a.Live.Phase(doing+" root modules", len(selected))
-	defer a.Live.Phase("", 0)
-	parallel.Each(len(selected), workers, func(i int) {
+// work runs the command in the given root modules, and calls done with the outcome for each. After
+// an interrupt, it starts no more root modules.
+func (j *rootsJob) work(ctx context.Context, selected []*roots.Root, done func(i int, out rootOutput)) {
+	app := j.app
+	defer app.Session.SharePlugins(&plugin.Shared{})()
+	defer app.ShareClients()()
+	app.Live.Phase(j.doing+" root modules", len(selected))
+	defer app.Live.Phase("", 0)
+	parallel.Each(len(selected), j.workers, func(i int) {
 		if ctx.Err() != nil {
 			done(i, rootOutput{skipped: true})
 			return
 		}
-		a.Live.Begin(selected[i].Name, doing)
-		defer a.Live.End(selected[i].Name)
-		done(i, a.inRoot(selected[i], run))
+		app.Live.Begin(selected[i].Name, j.doing)
+		defer app.Live.End(selected[i].Name)
+		done(i, j.one(selected[i]))
 	})
 }
 
-// showOutput shows what a command printed in a root module, and the error of the command.
-func (a *App) showOutput(r *roots.Root, out *rootOutput) {
-	a.Say("%s", a.rootHeading(r))
-	_, _ = a.Out.Write(out.text.Bytes())
-	if out.failed() && !errors.As(out.err, new(exitStatus)) {
-		a.Printer.Diagnostics(tfdiags.FromError(out.err))
+// one runs the command in one root module.
+func (j *rootsJob) one(r *roots.Root) (out rootOutput) {
+	if r.Err != nil {
+		return rootOutput{err: r.Err}
 	}
+	sub := j.app.at(r, &out.text)
+	defer sub.Close()
+	out.err = j.run(sub)
+	sub.Printer.Diagnostics(sub.Warnings.Take())
+	return out
 }
 
 // rootOutput holds the output and the error of a command in a root module.
@@ -393,21 +394,16 @@ func (o *rootOutput) failed() bool {
 	return o.err != nil && (!errors.As(o.err, &status) || status != 0)
 }
 
-// inRoot runs a command in a root module.
-func (a *App) inRoot(r *roots.Root, run func(sub *App) error) (out rootOutput) {
-	if r.Err != nil {
-		return rootOutput{err: r.Err}
+// show prints the output and the error of the command below the name of the root module.
+func (o *rootOutput) show(t *terminal.Terminal, name string) {
+	t.Say("%s", rootHeading(t, name))
+	_, _ = t.Out.Write(o.text.Bytes())
+	if o.failed() && !errors.As(o.err, new(exitStatus)) {
+		t.Printer.Diagnostics(tfdiags.FromError(o.err))
 	}
-	sub := a.at(r, &out.text)
-	defer sub.Close()
-	out.err = run(sub)
-	sub.Printer.Diagnostics(sub.Warnings.Take())
-	return out
 }
 
 // rootHeading returns the heading above the output of a root module.
-func (a *App) rootHeading(r *roots.Root) string { return a.heading(r.Name) }
-
-func (a *App) heading(root string) string {
-	return fmt.Sprintf("\n%s", a.Emphasis("── "+root+" ──"))
+func rootHeading(t *terminal.Terminal, name string) string {
+	return fmt.Sprintf("\n%s", t.Emphasis("── "+name+" ──"))
 }

@@ -44,13 +44,14 @@ func runRootsValidate(ctx context.Context, app *App, f *rootsValidateFlags, args
 		return f.writeDocument(ctx, app, args)
 	}
 	var valid atomic.Int32
-	err := app.eachRoot(ctx, &f.selectFlags, args, f.Workers, "Validating", func(sub *App) error {
+	job := &rootsJob{app: app, workers: f.Workers, doing: "Validating", run: func(sub *App) error {
 		err := f.validate(ctx, sub.Session)
 		if err == nil {
 			valid.Add(1)
 		}
 		return err
-	})
+	}}
+	err := job.each(ctx, &f.selectFlags, args)
 	if err == nil {
 		app.Success("Success! The configuration of " + ui.Count(int(valid.Load()), "root module") + " is valid.")
 	}
@@ -59,7 +60,7 @@ func runRootsValidate(ctx context.Context, app *App, f *rootsValidateFlags, args
 
 // writeDocument writes the results of all root modules as a JSON document.
 func (f *rootsValidateFlags) writeDocument(ctx context.Context, app *App, args []string) error {
-	e, selected, err := app.selectRoots(ctx, &f.selectFlags, args)
+	e, selected, err := f.find(ctx, app, args)
 	if e == nil {
 		return err
 	}
@@ -123,7 +124,7 @@ type rootsTestFlags struct {
 
 func runRootsTest(ctx context.Context, app *App, f *rootsTestFlags, args []string) error {
 	var tested atomic.Int32
-	err := app.eachRoot(ctx, &f.selectFlags, args, f.Workers, "Testing", func(sub *App) error {
+	job := &rootsJob{app: app, workers: f.Workers, doing: "Testing", run: func(sub *App) error {
 		files, err := sub.Parser.TestFiles(sub.RootDir, f.TestDirectory, tfdiags.Drop)
 		if err == nil && len(files) == 0 {
 			return nil
@@ -131,7 +132,8 @@ func runRootsTest(ctx context.Context, app *App, f *rootsTestFlags, args []strin
 		tested.Add(1)
 		one := f.testFlags // a copy, because errors in the files are reported together
 		return runTest(ctx, sub, &one)
-	})
+	}}
+	err := job.each(ctx, &f.selectFlags, args)
 	switch n := int(tested.Load()); {
 	case err != nil:
 	case n == 0:

@@ -62,12 +62,12 @@ func (f *selectFlags) choose(ctx context.Context, e *roots.Estate) ([]*roots.Roo
 	return e.Select(s)
 }
 
-// selectRoots finds the root modules below some directories and selects some of them. err holds
+// find finds the root modules below some directories and selects some of them. err holds
 // the errors that concern no single root module, and those of the selected root modules. If the
 // selection itself is invalid, the estate is nil.
-func (a *App) selectRoots(ctx context.Context, f *selectFlags, dirs []string) (
+func (f *selectFlags) find(ctx context.Context, app *App, dirs []string) (
 	e *roots.Estate, selected []*roots.Root, err error) {
-	e, err = a.loadEstate(ctx, dirs)
+	e, err = loadEstate(ctx, app, dirs)
 	if e == nil {
 		return nil, nil, err
 	}

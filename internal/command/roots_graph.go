@@ -54,7 +54,7 @@ func runRootsGraph(ctx context.Context, app *App, f *rootsGraphFlags, args []str
 		return badUsage("Graph format not available", "There is no format %q. Use one of: %s.", f.Format,
 			strings.Join(slices.Sorted(maps.Keys(rootsFormats)), ", "))
 	}
-	estate, selected, loadErr := app.selectRoots(ctx, &f.selectFlags, args)
+	estate, selected, loadErr := f.find(ctx, app, args)
 	if estate == nil {
 		return loadErr
 	}
@@ -63,7 +63,7 @@ func runRootsGraph(ctx context.Context, app *App, f *rootsGraphFlags, args []str
 		return err
 	}
 	if f.Format == formatHTML {
-		err = app.rootsPage(ctx, f.Variables, selected, out)
+		err = (&rootsPage{app: app, vars: f.Variables}).write(ctx, out, selected)
 	} else {
 		err = write(rootsGraph(selected), out)
 	}
@@ -91,9 +91,14 @@ func rootsGraph(selected []*roots.Root) *graphview.Graph {
 	return graphview.New(nodes, edges)
 }
 
-// rootsPage writes a page with the graph of root modules and the graph inside each root module.
-func (a *App) rootsPage(ctx context.Context, vars session.Variables, selected []*roots.Root, out io.Writer) error {
-	defer a.Session.SharePlugins(&plugin.Shared{})()
+// rootsPage is a page with the graph of root modules and the graph inside each root module.
+type rootsPage struct {
+	app  *App
+	vars session.Variables
+}
+
+func (p *rootsPage) write(ctx context.Context, out io.Writer, selected []*roots.Root) error {
+	defer p.app.Session.SharePlugins(&plugin.Shared{})()
 	about := &page.Estate{Version: version.String, Roots: make([]*page.Root, len(selected))}
 	at := make(map[*roots.Root]int, len(selected))
 	for i, r := range selected {
@@ -113,7 +118,7 @@ func (a *App) rootsPage(ctx context.Context, vars session.Variables, selected []
 			continue
 		}
 		one.Show = func(show func(*page.Content) error) error {
-			view, err := a.rootGraph(ctx, vars, r)
+			view, err := p.graph(ctx, r)
 			if err != nil { // the page still has the graph of root modules
 				one.Errors = problems(err)
 				return ctx.Err()
@@ -124,11 +129,11 @@ func (a *App) rootsPage(ctx context.Context, vars session.Variables, selected []
 	return page.WriteEstate(out, about)
 }
 
-// rootGraph returns the graph of the configuration of a root module, which must be initialized.
-func (a *App) rootGraph(ctx context.Context, vars session.Variables, r *roots.Root) (*graphview.Graph, error) {
-	sub := a.at(r, io.Discard)
+// graph returns the graph of the configuration of a root module, which must be initialized.
+func (p *rootsPage) graph(ctx context.Context, r *roots.Root) (*graphview.Graph, error) {
+	sub := p.app.at(r, io.Discard)
 	defer sub.Close()
-	cfg, err := sub.LoadConfig(ctx, vars)
+	cfg, err := sub.LoadConfig(ctx, p.vars)
 	if err != nil {
 		return nil, err
 	}

@@ -33,25 +33,24 @@ type rootsInitFlags struct {
 	Verbose bool
 }
 
-const initializing = "Initializing"
-
 func runRootsInit(ctx context.Context, app *App, f *rootsInitFlags, args []string) error {
 	initRoot := func(sub *App, note func(what string)) error {
 		one := f.initFlags
 		return (&initRun{app: sub, flags: &one, note: note}).run(ctx)
 	}
+	job := &rootsJob{app: app, workers: f.Workers, doing: "Initializing"}
 	if f.Verbose || app.view.JSON {
-		return app.eachRoot(ctx, &f.selectFlags, args, f.Workers, initializing,
-			func(sub *App) error { return initRoot(sub, nil) })
+		job.run = func(sub *App) error { return initRoot(sub, nil) }
+		return job.each(ctx, &f.selectFlags, args)
 	}
-	estate, selected, err := app.selectRoots(ctx, &f.selectFlags, args)
+	estate, selected, err := f.find(ctx, app, args)
 	if estate == nil {
 		return err
 	}
 	s := &initSummary{installed: make(map[string]bool), warned: make(map[string]bool)}
 	outputs := make([]rootOutput, len(selected))
-	app.workRoots(ctx, selected, f.Workers, func(sub *App) error { return s.run(sub, initRoot) }, initializing,
-		func(i int, out rootOutput) { outputs[i] = out })
+	job.run = func(sub *App) error { return s.run(sub, initRoot) }
+	job.work(ctx, selected, func(i int, out rootOutput) { outputs[i] = out })
 	if failed := s.show(app, selected, outputs); failed > 0 {
 		return exitStatus(1)
 	}
@@ -118,7 +117,7 @@ func (s *initSummary) show(a *App, selected []*roots.Root, outputs []rootOutput)
 	for i, r := range selected {
 		if outputs[i].failed() {
 			failed++
-			a.showOutput(r, &outputs[i])
+			outputs[i].show(a.Terminal, r.Name)
 		}
 	}
 	a.Printer.Diagnostics(s.warnings)

@@ -55,11 +55,11 @@ func (f *fleetFlags) addPlan(fs *options) {
 	f.Defer = true
 }
 
-// estateFor loads an estate and selects root modules. It doesn't return errors of single root
+// estate loads an estate and selects root modules. It doesn't return errors of single root
 // modules: the run reports them and continues with the others. For a destruction, it is an
 // error if a root module that is not selected reads outputs of a selected one.
-func (a *App) estateFor(ctx context.Context, f *fleetFlags, dirs []string) (*roots.Estate, []*roots.Root, error) {
-	e, selected, err := a.selectRoots(ctx, &f.selectFlags, dirs)
+func (f *fleetFlags) estate(ctx context.Context, app *App, dirs []string) (*roots.Estate, []*roots.Root, error) {
+	e, selected, err := f.find(ctx, app, dirs)
 	if e == nil || err != nil && !onlyRootErrors(e, err) {
 		return nil, nil, err
 	}
@@ -99,7 +99,7 @@ func (f *fleetFlags) run(app *App, e *roots.Estate, selected []*roots.Root, dirs
 			}
 			return withDeprecation(ui.NewHuman(opts), app.view.Deprecation)
 		},
-		Show: func(r *roots.Root, result *fleet.Result, text []byte) { app.showRoot(r, result, text) },
+		Show: func(r *roots.Root, result *fleet.Result, text []byte) { showRoot(app, r, result, text) },
 	}
 }
 
@@ -117,32 +117,32 @@ func (w *wholeWrites) Write(p []byte) (int, error) {
 }
 
 // showRoot shows the result for a root module.
-func (a *App) showRoot(r *roots.Root, result *fleet.Result, text []byte) {
+func showRoot(app *App, r *roots.Root, result *fleet.Result, text []byte) {
 	m := ui.EstateRoot{Name: r.Name, Status: result.Status(), Why: result.Why}
 	if result.Plan != nil {
 		m.Counts = result.Plan.Counts
 	}
-	if a.view.JSON {
-		a.Printer.Message(m)
+	if app.view.JSON {
+		app.Printer.Message(m)
 		return
 	}
 	text = bytes.TrimSpace(text)
 	if len(text) == 0 && result.Err == nil && result.Why == "" {
 		return // keep the output short: in a large estate, most root modules have no changes
 	}
-	a.Say("%s", a.rootHeading(r))
+	app.Say("%s", rootHeading(app.Terminal, r.Name))
 	switch {
 	case result.Skipped:
-		a.Say("Not started: %s.", result.Why)
+		app.Say("Not started: %s.", result.Why)
 	case result.Status() == ui.RootPostponed:
-		a.Say("Not applied yet: %s.", result.Why)
+		app.Say("Not applied yet: %s.", result.Why)
 	case result.Why != "":
-		a.Say("This will be applied later: %s.", result.Why)
+		app.Say("This will be applied later: %s.", result.Why)
 	}
 	if len(text) > 0 {
-		fmt.Fprintf(a.Out, "%s\n", text)
+		fmt.Fprintf(app.Out, "%s\n", text)
 	}
-	a.Printer.Diagnostics(tfdiags.FromError(result.Err))
+	app.Printer.Diagnostics(tfdiags.FromError(result.Err))
 }
 
 // summarize shows the summary of a run and writes its report. It returns an error if any root
@@ -191,7 +191,7 @@ func runRootsPlan(ctx context.Context, app *App, f *rootsPlanFlags, dirs []strin
 	if err := planTarget(f.Out); err != nil {
 		return err
 	}
-	e, selected, err := app.estateFor(ctx, &f.fleetFlags, dirs)
+	e, selected, err := f.estate(ctx, app, dirs)
 	if err != nil {
 		return err
 	}
@@ -298,7 +298,7 @@ func (f *rootsApplyFlags) applySaved(ctx context.Context, app *App, path string)
 	if saved.Errored {
 		return cantApplyIncomplete()
 	}
-	e, _, err := app.estateFor(ctx, &f.fleetFlags, saved.Directories)
+	e, _, err := f.estate(ctx, app, saved.Directories)
 	if err != nil {
 		return err
 	}
@@ -345,7 +345,7 @@ func (f *rootsApplyFlags) planAndApply(ctx context.Context, app *App, dirs []str
 	if err != nil {
 		return err
 	}
-	e, selected, err := app.estateFor(ctx, &f.fleetFlags, dirs)
+	e, selected, err := f.estate(ctx, app, dirs)
 	if err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func (e *estateShow) text(ctx context.Context, shown []*fleet.Planned) error {
 		if !p.Changes && p.Deferred == 0 && e.flags.Root == "" {
 			continue // keep the output short: in a large estate, most root modules have no changes
 		}
-		e.app.Say("%s", e.app.heading(p.Name))
+		e.app.Say("%s", rootHeading(e.app.Terminal, p.Name))
 		if p.Plan == "" {
 			e.app.Say("No changes.")
 		}
@@ -138,7 +138,7 @@ func (e *estateShow) text(ctx context.Context, shown []*fleet.Planned) error {
 		if err != nil {
 			return err
 		}
-		e.app.Say("%s", e.app.heading(f.Name))
+		e.app.Say("%s", rootHeading(e.app.Terminal, f.Name))
 		for _, line := range lines {
 			e.app.Say("%s", line)
 		}

@@ -55,52 +55,74 @@ type testFlags struct {
 }
 
 func runTest(ctx context.Context, app *App, f *testFlags) error {
-	app.Input = false
-	given, err := inputs.Collect(app.Parser, inputs.Options{Environ: app.Environ, Dir: app.RootDir,
-		TestDir: f.TestDirectory, Files: app.Preset.VarFiles, Values: app.Preset.Variables, Flags: f.Vars})
-	if err != nil {
+	return (&testRun{session: app.Session, flags: f}).run(ctx)
+}
+
+// testRun is one run of the tests of a root module.
+type testRun struct {
+	session *session.Session
+	flags   *testFlags
+
+	given   map[string]configs.Given
+	cfg     *session.Config
+	suite   *moduletest.Suite
+	schemas ui.Schemas // for the plans and states that -verbose prints
+	kept    int        // number of states saved by keep
+}
+
+func (t *testRun) run(ctx context.Context) error {
+	s := t.session
+	s.Input = false
+	if err := t.load(ctx); err != nil {
 		return err
 	}
-	resolve, err := getmodules.Installed(app.ModulesDir(), app.Base)
-	if err != nil {
-		return err
-	}
-	cfg, err := app.Load(ctx, given, resolve)
-	if err != nil {
-		return err
-	}
-	suite, err := loadTests(ctx, app.Session, cfg, f.TestDirectory, resolve)
-	if err != nil {
-		return err
-	}
-	filterTests(suite, f.Filter, app.Warnings.Add)
+	filterTests(t.suite, t.flags.Filter, s.Warnings.Add)
 	reqs := make(depsfile.Requirements)
-	if len(suite.Files) > 0 { // without files there is nothing to run
+	if len(t.suite.Files) > 0 { // without files there is nothing to run
 		// If a provider of a test file is missing, only the runs of the file fail.
-		for _, c := range suite.Configs() {
+		for _, c := range t.suite.Configs() {
 			session.AddRequirements(reqs, c)
 		}
 	}
-	running, err := app.OpenProviders(reqs)
+	running, err := s.OpenProviders(reqs)
 	if err != nil {
 		return err
 	}
 	defer running.Close()
-	workspace, err := app.Workspace()
+	workspace, err := s.Workspace()
 	if err != nil {
 		return err
 	}
-	app.Printer.Diagnostics(app.Warnings.Take())
-	schemas := running.Schemas(terminal.UntilAbort(ctx), tfdiags.Drop)
+	s.Printer.Diagnostics(s.Warnings.Take())
+	t.schemas = running.Schemas(terminal.UntilAbort(ctx), tfdiags.Drop)
 	runner := &moduletest.Runner{
-		Suite: suite, Env: *app.Environment(running, workspace), Variables: given, Defer: app.Defers(),
-		Observe: func(e moduletest.Event) { app.reportTest(e, schemas, f.Verbose) },
-		Keep:    app.keeper(cfg),
+		Suite: t.suite, Env: *s.Environment(running, workspace), Variables: t.given, Defer: s.Defers(),
+		Observe: t.report, Keep: t.keep,
 	}
 	if !runner.Run(terminal.UntilAbort(ctx)) {
 		return exitStatus(1)
 	}
 	return nil
+}
+
+// load loads the configuration and its tests.
+func (t *testRun) load(ctx context.Context) (err error) {
+	s := t.session
+	t.given, err = inputs.Collect(s.Parser, inputs.Options{Environ: s.Environ, Dir: s.RootDir,
+		TestDir: t.flags.TestDirectory, Files: s.Preset.VarFiles, Values: s.Preset.Variables, Flags: t.flags.Vars})
+	if err != nil {
+		return err
+	}
+	resolve, err := getmodules.Installed(s.ModulesDir(), s.Base)
+	if err != nil {
+		return err
+	}
+	t.cfg, err = s.Load(ctx, t.given, resolve)
+	if err != nil {
+		return err
+	}
+	t.suite, err = loadTests(ctx, s, t.cfg, t.flags.TestDirectory, resolve)
+	return err
 }
 
 // loadTests loads the test files of a configuration and the modules of their runs.
@@ -150,33 +172,33 @@ func filterTests(suite *moduletest.Suite, names []string, warn tfdiags.Sink) {
 	}
 }
 
-// reportTest prints a test event.
-func (a *App) reportTest(e moduletest.Event, schemas ui.Schemas, verbose bool) {
+// report prints a test event.
+func (t *testRun) report(e moduletest.Event) {
 	var m ui.Message
 	switch e := e.(type) {
 	case moduletest.Started:
-		a.Live.Begin(runName(e.Path, e.Run), "running")
+		t.session.Live.Begin(runName(e.Path, e.Run), "running")
 		return
 	case moduletest.Finished:
-		a.Live.End(runName(e.Path, e.Run))
+		t.session.Live.End(runName(e.Path, e.Run))
 		return
 	case moduletest.Begun:
 		total := 0
 		for _, runs := range e.Runs {
 			total += len(runs)
 		}
-		a.Live.Phase(progress.Testing, total)
+		t.session.Live.Phase(progress.Testing, total)
 		m = ui.TestAbstract{Runs: e.Runs}
 	case moduletest.FileDone:
 		m = ui.TestFile{Path: e.Path, Status: ui.TestStatus(e.Status.String())}
 	case moduletest.RunDone:
 		run := ui.TestRun{Path: e.Path, Run: e.Run, Status: ui.TestStatus(e.Status.String()),
 			Diagnostics: e.Diagnostics}
-		if verbose && e.Plan != nil {
-			run.Plan = &ui.PlanView{Plan: e.Plan, Config: e.Config, Schemas: schemas}
+		if t.flags.Verbose && e.Plan != nil {
+			run.Plan = &ui.PlanView{Plan: e.Plan, Config: e.Config, Schemas: t.schemas}
 		}
-		if verbose && e.State != nil {
-			run.State = &ui.StateView{State: e.State, Schemas: schemas}
+		if t.flags.Verbose && e.State != nil {
+			run.State = &ui.StateView{State: e.State, Schemas: t.schemas}
 		}
 		m = run
 	case moduletest.Cleaned:
@@ -188,7 +210,7 @@ func (a *App) reportTest(e moduletest.Event, schemas ui.Schemas, verbose bool) {
 		m = ui.TestSummary{Status: ui.TestStatus(e.Status.String()), Passed: e.Passed, Failed: e.Failed,
 			Errored: e.Errored, Skipped: e.Skipped}
 	}
-	a.Printer.Message(m)
+	t.session.Printer.Message(m)
 }
 
 func runName(path, run string) string { return path + ", run " + strconv.Quote(run) }
@@ -201,41 +223,39 @@ func left(list []moduletest.Object) []ui.TestLeft {
 	return out
 }
 
-// keeper returns a function that saves states of objects that tests could not destroy. The
-// first state is saved to errored_test.tfstate, and the others to files beside it. A file left
+// keep saves the state of objects that tests could not destroy, and returns the name of the file.
+// The first state is saved to errored_test.tfstate, and the others to files beside it. A file left
 // by an earlier command is renamed.
-func (a *App) keeper(cfg *session.Config) func(*states.State) (string, error) {
-	count := 0
-	return func(st *states.State) (string, error) {
-		count++
-		name := "errored_test.tfstate"
-		if count > 1 {
-			name = fmt.Sprintf("errored_test.%d.tfstate", count)
-		}
-		if _, err := os.Lstat(name); err == nil {
-			if err := os.Rename(name, session.TimedBackupName(name)); err != nil {
-				return "", fmt.Errorf("keeping the earlier %s: %w", name, err)
-			}
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return "", fmt.Errorf("looking for an earlier %s: %w", name, err)
-		}
-		data, err := statefile.Encode(&statefile.File{Serial: 1, Lineage: uuid.NewString(), State: st},
-			&statefile.Options{Indent: true})
-		if err != nil {
-			return "", err
-		}
-		codec, err := a.StateCodec(cfg)
-		if err != nil {
-			return "", err
-		}
-		if codec != nil {
-			if data, err = codec.Encrypt(data); err != nil {
-				return "", fmt.Errorf("encrypting the remaining state: %w", err)
-			}
-		}
-		if err := atomicfile.WriteSynced(name, data, 0o600); err != nil {
-			return "", fmt.Errorf("writing the remaining state: %w", err)
-		}
-		return name, nil
+func (t *testRun) keep(st *states.State) (string, error) {
+	t.kept++
+	name := "errored_test.tfstate"
+	if t.kept > 1 {
+		name = fmt.Sprintf("errored_test.%d.tfstate", t.kept)
 	}
+	if _, err := os.Lstat(name); err == nil {
+		if err := os.Rename(name, session.TimedBackupName(name)); err != nil {
+			return "", fmt.Errorf("keeping the earlier %s: %w", name, err)
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("looking for an earlier %s: %w", name, err)
+	}
+	data, err := statefile.Encode(&statefile.File{Serial: 1, Lineage: uuid.NewString(), State: st},
+		&statefile.Options{Indent: true})
+	if err != nil {
+		return "", err
+	}
+	codec, err := t.session.StateCodec(t.cfg)
+	if err != nil {
+		return "", err
+	}
+	if codec != nil {
+		data, err = codec.Encrypt(data)
+		if err != nil {
+			return "", fmt.Errorf("encrypting the remaining state: %w", err)
+		}
+	}
+	if err := atomicfile.WriteSynced(name, data, 0o600); err != nil {
+		return "", fmt.Errorf("writing the remaining state: %w", err)
+	}
+	return name, nil
 }

@@ -15,6 +15,7 @@ import (
 	"tofu/internal/atomicfile"
 	"tofu/internal/configs"
 	"tofu/internal/roots"
+	"tofu/internal/session"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 	"tofu/internal/upgrade"
@@ -51,7 +52,10 @@ same directories afterwards, or "tofu init -upgrade" in each of them.`,
 			"Leave out files whose path matches this `pattern`, such as \"**/legacy/**\". May be repeated.")
 		fs.BoolVar(&f.Check, "check", false, "Write nothing, and fail when a constraint would be raised.")
 	}, func(ctx context.Context, app *App, f *updateFlags, args []string) error {
-		return app.update(ctx, f, args)
+		if len(args) == 0 {
+			args = []string{"."}
+		}
+		return runUpdate(ctx, app.Session, f, args)
 	}),
 }
 
@@ -63,48 +67,61 @@ type updateFlags struct {
 	Recursive, Check   bool
 }
 
-// update is one run of the command.
-func (a *App) update(ctx context.Context, f *updateFlags, dirs []string) error {
+// runUpdate raises the constraints in the configuration files of some directories.
+func runUpdate(ctx context.Context, s *session.Session, f *updateFlags, dirs []string) error {
 	requests, err := parseRequests(f)
 	if err != nil {
 		return err
-	}
-	if len(dirs) == 0 {
-		dirs = []string{"."}
 	}
 	byDir, err := configFiles(dirs, f)
 	if len(byDir) == 0 && err != nil {
 		return err
 	}
 	errs := tfdiags.FromError(err)
-	chosen := &releases{app: a}
-	tally := updateTally{sources: make(map[upgrade.Kind]map[string]bool), unknown: make(map[string]bool)}
+	u := &updateRun{
+		session: s, requests: requests, chosen: &releases{cli: s.CLI}, check: f.Check,
+		tally: updateTally{sources: make(map[upgrade.Kind]map[string]bool), unknown: make(map[string]bool)},
+	}
 	for _, dir := range sortedKeys(byDir) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		errs = errs.AppendError(a.updateDir(ctx, byDir[dir], requests, chosen, f.Check, &tally))
+		errs = errs.AppendError(u.dir(ctx, byDir[dir]))
 	}
-	for _, w := range requests {
+	return errs.AppendError(u.report(dirs)).Err()
+}
+
+// updateRun is one run of the command.
+type updateRun struct {
+	session  *session.Session
+	requests []*upgradeRequest
+	chosen   *releases
+	check    bool // write no files
+	tally    updateTally
+}
+
+// report prints what was raised in dirs. With -check, it returns an error if anything would be.
+func (u *updateRun) report(dirs []string) error {
+	for _, w := range u.requests {
 		if !w.met {
-			a.Warnings.Add(tally.notFound(w))
+			u.session.Warnings.Add(u.tally.notFound(w))
 		}
 	}
 	verb := "raised"
-	if f.Check {
+	if u.check {
 		verb = "to be raised"
 	}
-	a.Say("\n%s in %s %s; %d up to date.", ui.Count(tally.raised, "constraint"), ui.Count(tally.files,
-		"file"), verb, tally.current)
+	u.session.Say("\n%s in %s %s; %d up to date.", ui.Count(u.tally.raised, "constraint"),
+		ui.Count(u.tally.files, "file"), verb, u.tally.current)
 	switch {
-	case f.Check && tally.raised > 0:
-		errs = errs.Append(tfdiags.Errorf("Constraints are out of date",
+	case u.check && u.tally.raised > 0:
+		return tfdiags.Errorf("Constraints are out of date",
 			"%s to be raised. Run \"tofu update\" with the same options, but without -check.",
-			ui.Count(tally.raised, "version constraint")))
-	case tally.providers > 0 && tally.raised > 0:
-		a.Say("Bring the lock files up to date: tofu providers lock -recursive %s", strings.Join(dirs, " "))
+			ui.Count(u.tally.raised, "version constraint"))
+	case u.tally.providers > 0 && u.tally.raised > 0:
+		u.session.Say("Bring the lock files up to date: tofu providers lock -recursive %s", strings.Join(dirs, " "))
 	}
-	return errs.Err()
+	return nil
 }
 
 // updateTally counts the results of a run.
@@ -184,57 +201,64 @@ func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, erro
 	return byDir, errs.Err()
 }
 
-// updateDir raises the constraints in the files of one directory.
-func (a *App) updateDir(
-	ctx context.Context, files []upgrade.File, requests []*upgradeRequest, chosen *releases, check bool,
-	tally *updateTally,
-) error {
+// dir raises the constraints in the files of one directory.
+func (u *updateRun) dir(ctx context.Context, files []upgrade.File) error {
 	places, err := upgrade.Places(files)
 	errs := tfdiags.FromError(err)
 	edits := make(map[string][]upgrade.Edit)
 	for _, p := range places {
-		tally.met(p)
-		w := firstRequest(requests, p)
-		if w == nil {
-			continue
-		}
-		w.met = true
-		if p.Problem != "" {
-			a.Warnings.Add(tfdiags.Warningf("Constraint left alone",
-				"The version constraint of %s can't be raised: %s.", p, p.Problem).At(p.Range))
-			continue
-		}
-		text, err := w.raise(ctx, p, chosen)
-		at := fmt.Sprintf("%s: %s", tfdiags.Place(p.Range), p)
-		switch {
-		case errors.Is(err, upgrade.ErrNewer):
-			tally.current++
-			a.Say("- %s %q stays: %s", at, p.Text, err)
-		case errors.As(err, new(*noNewestError)):
-			if !tally.unknown[p.String()] {
-				tally.unknown[p.String()] = true
-				errs = errs.Append(tfdiags.Errorf("Constraints not raised",
-					"The version constraints of %s were left alone, here and elsewhere: %s.", p, err).At(p.Range))
-			}
-		case err != nil:
-			errs = errs.Append(tfdiags.Errorf("Constraint not raised",
-				"The version constraint of %s was left alone: %s.", p, err).At(p.Range))
-		case text == p.Text:
-			tally.current++
-		default:
-			tally.raised++
-			if p.Kind == upgrade.Provider {
-				tally.providers++
-			}
-			a.Say("- %s %q -> %q", at, p.Text, text)
-			edits[p.Range.Filename] = append(edits[p.Range.Filename], upgrade.Edit{Place: p, Text: text})
+		edit, err := u.place(ctx, p)
+		errs = errs.AppendError(err)
+		if edit != nil {
+			edits[p.Range.Filename] = append(edits[p.Range.Filename], *edit)
 		}
 	}
-	tally.files += len(edits)
-	if check {
+	u.tally.files += len(edits)
+	if u.check {
 		return errs.Err()
 	}
-	return errs.AppendError(writeEdits(files, edits, tally)).Err()
+	return errs.AppendError(writeEdits(files, edits, &u.tally)).Err()
+}
+
+// place returns the edit that raises the constraint at a place, or nil if the constraint stays.
+func (u *updateRun) place(ctx context.Context, p upgrade.Place) (*upgrade.Edit, error) {
+	u.tally.met(p)
+	w := firstRequest(u.requests, p)
+	if w == nil {
+		return nil, nil
+	}
+	w.met = true
+	if p.Problem != "" {
+		u.session.Warnings.Add(tfdiags.Warningf("Constraint left alone",
+			"The version constraint of %s can't be raised: %s.", p, p.Problem).At(p.Range))
+		return nil, nil
+	}
+	text, err := w.raise(ctx, p, u.chosen)
+	at := fmt.Sprintf("%s: %s", tfdiags.Place(p.Range), p)
+	switch {
+	case errors.Is(err, upgrade.ErrNewer):
+		u.tally.current++
+		u.session.Say("- %s %q stays: %s", at, p.Text, err)
+	case errors.As(err, new(*noNewestError)):
+		if !u.tally.unknown[p.String()] {
+			u.tally.unknown[p.String()] = true
+			return nil, tfdiags.Errorf("Constraints not raised",
+				"The version constraints of %s were left alone, here and elsewhere: %s.", p, err).At(p.Range)
+		}
+	case err != nil:
+		return nil, tfdiags.Errorf("Constraint not raised",
+			"The version constraint of %s was left alone: %s.", p, err).At(p.Range)
+	case text == p.Text:
+		u.tally.current++
+	default:
+		u.tally.raised++
+		if p.Kind == upgrade.Provider {
+			u.tally.providers++
+		}
+		u.session.Say("- %s %q -> %q", at, p.Text, text)
+		return &upgrade.Edit{Place: p, Text: text}, nil
+	}
+	return nil, nil
 }
 
 // writeEdits writes the files that have edits. It continues after a failure.

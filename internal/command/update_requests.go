@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tofu/internal/addrs"
+	"tofu/internal/cliconfig"
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/sources"
 	"tofu/internal/getmodules"
@@ -145,7 +146,7 @@ type noNewestError struct{ error }
 
 // releases finds the newest releases. It asks each source only once.
 type releases struct {
-	app    *App
+	cli    *cliconfig.Config
 	known  memo.Map[string, depsfile.Version]
 	client *registry.Client
 	source sources.Source
@@ -153,8 +154,8 @@ type releases struct {
 
 func (r *releases) newest(ctx context.Context, p upgrade.Place) (depsfile.Version, error) {
 	if r.client == nil {
-		r.client = registry.New(r.app.CLI, version.String)
-		source, err := sources.FromConfig(r.app.CLI, r.client)
+		r.client = registry.New(r.cli, version.String)
+		source, err := sources.FromConfig(r.cli, r.client)
 		if err != nil {
 			return depsfile.Version{}, err
 		}

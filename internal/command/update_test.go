@@ -77,7 +77,7 @@ module "b" {
 		Hosts: map[string]cliconfig.Host{addrs.DefaultHost: {Services: map[string]any{
 			"providers.v1": server.URL + "/p/", "modules.v1": server.URL + "/m/"}}}}
 	flags := &updateFlags{Providers: []string{"*"}, Modules: []string{"*"}, Recursive: true}
-	if err := app.update(t.Context(), flags, nil); err != nil {
+	if err := runUpdate(t.Context(), app.Session, flags, []string{"."}); err != nil {
 		t.Fatal(err, out.String())
 	}
 	want := strings.NewReplacer("REPO", repo, "~> 5.6", "~> 6.1", `"2.0.0"`, `"2.3.4"`, "v1.0.0",
