@@ -83,7 +83,7 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 	if err != nil {
 		return err
 	}
-	if err := app.RequireConfigFor(opts.Mode); err != nil {
+	if err := session.RequireConfigFor(opts.Mode, app.Parser, app.RootDir); err != nil {
 		return err
 	}
 	op, err := app.StartOperation(ctx, f.operation(), session.OperationApply)

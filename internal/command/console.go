@@ -73,7 +73,7 @@ func runConsole(ctx context.Context, app *App, f *consoleFlags, args []string) e
 		return err
 	}
 	defer app.Release(open)
-	st := app.Adopt(open.State(), cfg.Config)
+	st := session.Adopt(open.State(), cfg.Config, app.Env)
 	running, err := app.OpenProviders(session.Requirements(cfg.Config, st))
 	if err != nil {
 		return err

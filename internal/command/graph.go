@@ -215,7 +215,7 @@ func openGraph(
 			return nil, end, err
 		}
 		ends = append(ends, func() { s.Release(open) })
-		subject.cfg, subject.prior = cfg.Config, s.Adopt(open.State(), cfg.Config)
+		subject.cfg, subject.prior = cfg.Config, session.Adopt(open.State(), cfg.Config, s.Env)
 	}
 	running, err := s.OpenProviders(session.Requirements(subject.cfg, subject.prior))
 	if err != nil {

@@ -55,7 +55,7 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 	if f.Config != "" {
 		app.RootDir = f.Config
 	}
-	if err := app.RequireConfig(); err != nil {
+	if err := session.RequireConfig(app.Parser, app.RootDir); err != nil {
 		return err
 	}
 	op, err := app.StartOperation(ctx, f.operation(), session.OperationApply)

@@ -154,7 +154,7 @@ func (r *initRun) run(ctx context.Context) error {
 		return err
 	}
 	if f.Backend {
-		app.CheckEncryption(root)
+		app.Encryption.Check(root, app.Warnings.Add)
 	}
 	app.Say("\n%s", app.Emphasis("Initializing provider plugins..."))
 	app.Live.Phase("Installing providers", 0)

@@ -95,7 +95,7 @@ func stateIfAny(
 	if err != nil {
 		return nil, err
 	}
-	return s.Adopt(open.State(), cfg.Config), open.Close()
+	return session.Adopt(open.State(), cfg.Config, s.Env), open.Close()
 }
 
 // packageSource returns the source of packages: the -plugin-dir directories or, without that

@@ -78,7 +78,7 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 	if err := tfdiags.Join(generateTarget(f.GenerateConfig, opts.Mode), planTarget(f.Out)); err != nil {
 		return err
 	}
-	if err := app.RequireConfigFor(opts.Mode); err != nil {
+	if err := session.RequireConfigFor(opts.Mode, app.Parser, app.RootDir); err != nil {
 		return err
 	}
 	op, err := app.StartOperation(ctx, f.operation(), session.OperationPlan)

@@ -40,7 +40,7 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 	if err := noArguments(args); err != nil {
 		return err
 	}
-	if err := app.RequireConfig(); err != nil {
+	if err := session.RequireConfig(app.Parser, app.RootDir); err != nil {
 		return err
 	}
 	given, collectErr := app.Collect(f.Variables)

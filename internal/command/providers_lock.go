@@ -75,7 +75,7 @@ func lockProviders(ctx context.Context, s *session.Session, f *providersLockFlag
 		return err
 	}
 	defer job.close()
-	if err := s.RequireConfig(); err != nil {
+	if err := session.RequireConfig(s.Parser, s.RootDir); err != nil {
 		return err
 	}
 	cfg, err := s.LoadConfig(ctx, f.Variables)

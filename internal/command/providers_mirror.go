@@ -44,7 +44,7 @@ func mirrorProviders(ctx context.Context, s *session.Session, f *providersMirror
 	if err != nil {
 		return err
 	}
-	if err := s.RequireConfig(); err != nil {
+	if err := session.RequireConfig(s.Parser, s.RootDir); err != nil {
 		return err
 	}
 	cfg, err := s.LoadConfig(ctx, f.Variables)

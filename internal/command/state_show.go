@@ -94,7 +94,7 @@ func noInstance(st *states.State, addr addrs.AbsInstance) error {
 
 // viewState combines a state with the schemas of its providers.
 func viewState(ctx context.Context, s *session.Session, st *states.State) (*ui.StateView, error) {
-	st = s.ForDisplay(st)
+	st = session.ForDisplay(st, s.LockFile(), s.Env)
 	running, err := s.OpenProviders(session.Requirements(nil, st))
 	if err != nil {
 		return nil, err

@@ -244,7 +244,7 @@ func (t *testRun) keep(st *states.State) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	codec, err := t.session.StateCodec(t.cfg)
+	codec, err := t.session.Encryption.StateCodec(t.cfg)
 	if err != nil {
 		return "", err
 	}

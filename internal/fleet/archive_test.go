@@ -36,7 +36,7 @@ func archive(t *testing.T, e *roots.Estate, failed ...string) string {
 		results = append(results, result)
 		if strings.Contains(strings.Join(failed, " "), r.Name) {
 			result.Err = errors.New("broken")
-			at := &session.Session{Encrypted: &encryption.Config{}}
+			at := &session.Session{Encryption: session.Encryption{Evaluated: &encryption.Config{}}}
 			if err := a.fail(t.Context(), at, r, session.Variables{}, result.Err); err != nil {
 				t.Fatal(err)
 			}

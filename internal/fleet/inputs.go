@@ -161,10 +161,10 @@ func (in *inputs) encode(s *session.Session) ([]byte, error) {
 
 // planTarget returns the encryption of a root module's plans, or nil if they are not encrypted.
 func planTarget(s *session.Session) *encryption.Target {
-	if s.Encrypted == nil {
+	if s.Encryption.Evaluated == nil {
 		return nil
 	}
-	return s.Encrypted.Plan()
+	return s.Encryption.Evaluated.Plan()
 }
 
 // inputs reads the planned outputs that a plan was made from.

@@ -205,9 +205,10 @@ func compareRanges(a, b hcl.Range) int {
 func ownState(s *session.Session, cfg *session.Config) (StateID, error) {
 	settings, err := s.CurrentBackend(cfg)
 	if err != nil {
-		if settings, _, err = s.WantedBackend(cfg); err != nil {
-			return "", err
-		}
+		settings, _, err = session.WantedBackend(cfg, s.Preset)
+	}
+	if err != nil {
+		return "", err
 	}
 	workspace, err := s.Workspace()
 	if err != nil {

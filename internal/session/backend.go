@@ -116,7 +116,7 @@ func (s *BackendSettings) Warnings(getenv func(string) string) tfdiags.Diagnosti
 // CurrentBackend returns the settings of the backend that the working directory is initialized
 // for. It is an error if the backend block differs from the recorded one.
 func (s *Session) CurrentBackend(cfg *Config) (*BackendSettings, error) {
-	settings, hasBlock, err := s.WantedBackend(cfg)
+	settings, hasBlock, err := WantedBackend(cfg, s.Preset)
 	if err != nil {
 		return nil, err
 	}
@@ -150,11 +150,12 @@ func (s *Session) CurrentBackend(cfg *Config) (*BackendSettings, error) {
 	return settings, nil
 }
 
-func (s *Session) needInit(reason string, args ...any) error {
-	return tfdiags.Errorf(fmt.Sprintf("Backend initialization required, please run %q", s.InitCommand),
+// needInit returns the error of a command that needs another backend than init has set up.
+func (d *Dirs) needInit(reason string, args ...any) error {
+	return tfdiags.Errorf(fmt.Sprintf("Backend initialization required, please run %q", d.InitCommand),
 		"%s. Run \"%s -migrate-state\" to copy existing state to the backend in the configuration, or \"%[2]s "+
 			"-reconfigure\" to leave it where it is. If the change is not intended, undo it in the configuration.",
-		fmt.Sprintf(reason, args...), s.InitCommand)
+		fmt.Sprintf(reason, args...), d.InitCommand)
 }
 
 // OptionalSchema returns a copy of schema in which all arguments are optional, because

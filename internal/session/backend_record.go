@@ -12,7 +12,6 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
-	"tofu/internal/atomicfile"
 	"tofu/internal/configs/configschema"
 	"tofu/internal/tfdiags"
 )
@@ -33,11 +32,11 @@ type backendFile struct {
 	Backend *BackendRecord `json:"backend,omitempty"`
 }
 
-func (s *Session) backendRecordPath() string { return filepath.Join(s.DataDir, "terraform.tfstate") }
+func (d *Dirs) backendRecordPath() string { return filepath.Join(d.DataDir, "terraform.tfstate") }
 
 // ReadBackendRecord returns the record, or nil if none exists.
-func (s *Session) ReadBackendRecord() (*BackendRecord, error) {
-	src, err := os.ReadFile(s.backendRecordPath())
+func (d *Dirs) ReadBackendRecord() (*BackendRecord, error) {
+	src, err := os.ReadFile(d.backendRecordPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -47,11 +46,11 @@ func (s *Session) ReadBackendRecord() (*BackendRecord, error) {
 	var file backendFile
 	if err := json.Unmarshal(src, &file); err != nil {
 		return nil, fmt.Errorf("%s, in which init stores the backend settings, is damaged: %w; run `%s -reconfigure` "+
-			"to write it again", s.backendRecordPath(), err, s.InitCommand)
+			"to write it again", d.backendRecordPath(), err, d.InitCommand)
 	}
 	if file.Version != 3 {
 		return nil, fmt.Errorf("%s, in which init stores the backend settings, has version %d instead of 3, so it "+
-			"comes from another program; move it away and run `%s`", s.backendRecordPath(), file.Version, s.InitCommand)
+			"comes from another program; move it away and run `%s`", d.backendRecordPath(), file.Version, d.InitCommand)
 	}
 	if file.Backend != nil && file.Backend.Type == "" {
 		return nil, nil
@@ -60,8 +59,8 @@ func (s *Session) ReadBackendRecord() (*BackendRecord, error) {
 }
 
 // WriteBackendRecord replaces the record. A nil record removes it.
-func (s *Session) WriteBackendRecord(r *BackendRecord) error {
-	path := s.backendRecordPath()
+func (d *Dirs) WriteBackendRecord(r *BackendRecord) error {
+	path := d.backendRecordPath()
 	if r == nil {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("removing the stored backend settings: %w", err)
@@ -72,18 +71,7 @@ func (s *Session) WriteBackendRecord(r *BackendRecord) error {
 	if err != nil {
 		return fmt.Errorf("storing the backend settings: %w", err)
 	}
-	return s.WriteDataFile("terraform.tfstate", append(text, '\n'), 0o600) // settings may contain secrets
-}
-
-// WriteDataFile writes a file in the data directory atomically.
-func (s *Session) WriteDataFile(name string, content []byte, perm fs.FileMode) error {
-	if err := os.MkdirAll(s.DataDir, 0o755); err != nil {
-		return fmt.Errorf("creating the data directory: %w", err)
-	}
-	if err := atomicfile.Write(filepath.Join(s.DataDir, name), content, perm); err != nil {
-		return fmt.Errorf("writing %s: %w", name, err)
-	}
-	return nil
+	return d.WriteDataFile("terraform.tfstate", append(text, '\n'), 0o600) // settings may contain secrets
 }
 
 // BackendHash returns the hash of a backend block for its record.

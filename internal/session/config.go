@@ -105,31 +105,30 @@ func (s *Session) load(ctx context.Context, given map[string]configs.Given,
 	return &Config{Config: cfg, Given: given}, nil
 }
 
-func (s *Session) ModulesDir() string { return filepath.Join(s.DataDir, "modules") }
-
-// RequireConfig returns an error if the directory has no configuration.
-func (s *Session) RequireConfig() error { return s.requireConfigBut("") }
+// RequireConfig returns an error if the directory dir has no configuration.
+func RequireConfig(parser *configs.Parser, dir string) error { return requireConfigBut(parser, dir, "") }
 
 // RequireConfigFor is like RequireConfig, except that a destroy plan needs no configuration.
-func (s *Session) RequireConfigFor(mode plans.Mode) error {
+func RequireConfigFor(mode plans.Mode, parser *configs.Parser, dir string) error {
 	if mode == plans.Destroy {
 		return nil
 	}
-	return s.requireConfigBut(" Without a configuration, everything in the state would be destroyed; \"tofu " +
+	return requireConfigBut(parser, dir, " Without a configuration, everything in the state would be destroyed; \"tofu "+
 		"destroy\" does that.")
 }
 
-func (s *Session) requireConfigBut(advice string) error {
-	if s.Parser.IsModuleDir(s.RootDir) {
+// requireConfigBut returns an error that ends with advice if a directory has no configuration.
+func requireConfigBut(parser *configs.Parser, dir, advice string) error {
+	if parser.IsModuleDir(dir) {
 		return nil
 	}
-	dir, err := filepath.Abs(s.RootDir)
+	abs, err := filepath.Abs(dir)
 	if err != nil {
-		dir = s.RootDir
+		abs = dir
 	}
 	return tfdiags.Errorf("No configuration files",
 		"The directory %s has no configuration files, whose names end in .tf, .tofu, .tf.json or .tofu.json. "+
-			"Run the command where they are, or name their directory with the global option -chdir=DIR.%s", dir,
+			"Run the command where they are, or name their directory with the global option -chdir=DIR.%s", abs,
 		advice)
 }
 

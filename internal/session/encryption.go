@@ -10,16 +10,24 @@ import (
 	"tofu/internal/encryption"
 	"tofu/internal/encryption/all"
 	"tofu/internal/states/statemgr"
+	"tofu/internal/tfdiags"
 )
 
-// encryptionFor returns the encryption settings in the root module and in TF_ENCRYPTION. It
-// derives keys only once per command.
-func (s *Session) encryptionFor(cfg *Config) (*encryption.Config, error) {
-	if s.Encrypted != nil {
-		return s.Encrypted, nil
+// Encryption is the encryption of a root module's states and plans.
+type Encryption struct {
+	// Evaluated holds the settings. It is nil until a method has evaluated them.
+	Evaluated *encryption.Config
+	getenv    func(string) string
+}
+
+// config returns the encryption settings in the root module and in TF_ENCRYPTION. It derives keys
+// only once.
+func (e *Encryption) config(cfg *Config) (*encryption.Config, error) {
+	if e.Evaluated != nil {
+		return e.Evaluated, nil
 	}
 	src := &encryption.Source{
-		Blocks: cfg.Module.Encryption, Env: s.Env("TF_ENCRYPTION"), Getenv: s.Env, Registry: all.Registry(),
+		Blocks: cfg.Module.Encryption, Env: e.getenv("TF_ENCRYPTION"), Getenv: e.getenv, Registry: all.Registry(),
 		Eval: func(expr hcl.Expression, want cty.Type) (cty.Value, error) {
 			return cfg.StaticSecret(expr, want, "terraform.encryption")
 		},
@@ -28,13 +36,13 @@ func (s *Session) encryptionFor(cfg *Config) (*encryption.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Encrypted = config
+	e.Evaluated = config
 	return config, nil
 }
 
 // StateCodec returns the encryption of states, or nil if none exists.
-func (s *Session) StateCodec(cfg *Config) (statemgr.Codec, error) {
-	config, err := s.encryptionFor(cfg)
+func (e *Encryption) StateCodec(cfg *Config) (statemgr.Codec, error) {
+	config, err := e.config(cfg)
 	if err != nil || config.State() == nil {
 		return nil, err
 	}
@@ -44,15 +52,15 @@ func (s *Session) StateCodec(cfg *Config) (statemgr.Codec, error) {
 // lazyCodec derives keys only when it finds encrypted data. So commands that read no encrypted
 // data don't require the variables that the keys depend on.
 type lazyCodec struct {
-	session *Session
-	cfg     *Config
+	encryption *Encryption
+	cfg        *Config
 }
 
 func (c lazyCodec) Decrypt(ctx context.Context, data []byte) (plain []byte, migrate bool, err error) {
 	if !encryption.IsEncrypted(data) {
 		return data, false, nil
 	}
-	codec, err := c.session.StateCodec(c.cfg)
+	codec, err := c.encryption.StateCodec(c.cfg)
 	if codec == nil {
 		return data, false, err
 	}
@@ -61,11 +69,11 @@ func (c lazyCodec) Decrypt(ctx context.Context, data []byte) (plain []byte, migr
 
 func (c lazyCodec) Encrypt([]byte) ([]byte, error) { panic("unreachable: it is for reading") }
 
-// CheckEncryption reports warnings about the encryption settings.
-func (s *Session) CheckEncryption(cfg *Config) {
+// Check passes warnings about the encryption settings to warn.
+func (e *Encryption) Check(cfg *Config, warn tfdiags.Sink) {
 	// Ignore errors: they are reported where the encryption is used.
-	if config, err := s.encryptionFor(cfg); err == nil {
-		config.Warn(s.Warnings.Add)
+	if config, err := e.config(cfg); err == nil {
+		config.Warn(warn)
 	}
 }
 
@@ -79,7 +87,7 @@ func (s *Session) FileEncryption(ctx context.Context, vars Variables) (*encrypti
 	if err != nil {
 		return nil, err
 	}
-	return s.encryptionFor(cfg)
+	return s.Encryption.config(cfg)
 }
 
 // DecryptFile returns the decrypted content of a file. If t is nil, it returns data unchanged,

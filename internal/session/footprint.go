@@ -56,6 +56,6 @@ func (op *Operation) Reread(ctx context.Context) error {
 		return err
 	}
 	op.State.Snapshot = snapshot
-	op.State.Replace(op.Session.Adopt(op.State.State(), op.Config.Config))
+	op.State.Replace(Adopt(op.State.State(), op.Config.Config, op.Session.Env))
 	return nil
 }

@@ -86,7 +86,7 @@ func (op *Operation) Past(ctx context.Context, text string) (*engine.Past, error
 	if err != nil {
 		return nil, loadFailed(err)
 	}
-	return &engine.Past{State: op.Session.Adopt(loaded.State, op.Config.Config), At: at.At, Run: at.Run,
+	return &engine.Past{State: Adopt(loaded.State, op.Config.Config, op.Session.Env), At: at.At, Run: at.Run,
 		Created: turnover.Created, Destroyed: turnover.Destroyed}, nil
 }
 

@@ -71,7 +71,7 @@ func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, nam
 		}
 	}
 	if name != OperationApply {
-		s.CheckEncryption(root)
+		s.Encryption.Check(root, s.Warnings.Add)
 	}
 	op := &Operation{Name: name, Session: s, Location: p}
 	op.Config, err = s.LoadConfigWith(ctx, root.Given)
@@ -101,7 +101,7 @@ func (op *Operation) Open(ctx context.Context, req StateRequest) (err error) {
 		return err
 	}
 	op.Session.Live.Phase("Checking the providers", 0)
-	op.State.Replace(op.Session.Adopt(op.State.State(), op.Config.Config))
+	op.State.Replace(Adopt(op.State.State(), op.Config.Config, op.Session.Env))
 	// Providers that only the state needs are checked after planning, because then the error
 	// can say which objects need them.
 	op.Providers, err = op.Session.OpenProviders(Requirements(op.Config.Config, nil))

@@ -69,13 +69,13 @@ func (b *BackendSettings) Preset(p Preset) error {
 	return errs.Err()
 }
 
-// WantedBackend returns the backend settings from the configuration and the preset, whether or
-// not the directory is initialized for them. If the configuration has no backend block,
+// WantedBackend returns the backend settings from the configuration and a preset, whether or not
+// the directory is initialized for them. If the configuration has no backend block,
 // hasBlock is false and the preset has no effect.
-func (s *Session) WantedBackend(cfg *Config) (settings *BackendSettings, hasBlock bool, err error) {
+func WantedBackend(cfg *Config, preset Preset) (settings *BackendSettings, hasBlock bool, err error) {
 	settings, hasBlock, err = DecodeBackend(cfg)
 	if err == nil && hasBlock {
-		err = settings.Preset(s.Preset)
+		err = settings.Preset(preset)
 	}
 	return settings, hasBlock, err
 }

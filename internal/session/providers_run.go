@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -160,8 +159,6 @@ func (r *Providers) FetchSchemas(ctx context.Context, list []addrs.Provider) (ui
 	}
 	return func(p addrs.Provider) *providers.Schema { return known[p] }, nil
 }
-
-func (s *Session) ProvidersDir() string { return filepath.Join(s.DataDir, "providers") }
 
 // elsewhere returns the providers that need no package: those that are already running, and
 // those with a development override.

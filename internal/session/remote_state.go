@@ -91,8 +91,8 @@ func (s *Session) ReadRemote(ctx context.Context, of *RemoteState) (map[string]c
 	if data == nil {
 		return nil, false, nil
 	}
-	if s.Encrypted != nil {
-		if data, err = DecryptFile(ctx, s.Encrypted.Remote(of.Data), data); err != nil {
+	if s.Encryption.Evaluated != nil {
+		if data, err = DecryptFile(ctx, s.Encryption.Evaluated.Remote(of.Data), data); err != nil {
 			return nil, false, fmt.Errorf("decrypting the state: %w", err)
 		}
 	}
@@ -111,8 +111,8 @@ func (s *Session) remoteRows(
 	ctx context.Context, ledger statemgr.Ledger, read *remoteRead,
 ) (map[string]cty.Value, bool, error) {
 	var codec statemgr.Codec
-	if s.Encrypted != nil {
-		if target := s.Encrypted.Remote(read.data); target != nil {
+	if s.Encryption.Evaluated != nil {
+		if target := s.Encryption.Evaluated.Remote(read.data); target != nil {
 			codec = target
 		}
 	}

@@ -43,7 +43,7 @@ func (op *Operation) EncodePlan(ctx context.Context, plan *plans.Plan) ([]byte, 
 	if err := planfile.Write(&text, file); err != nil {
 		return nil, err
 	}
-	if target := op.Session.Encrypted.Plan(); target != nil {
+	if target := op.Session.Encryption.Evaluated.Plan(); target != nil {
 		return target.Encrypt(text.Bytes())
 	}
 	return text.Bytes(), nil

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -11,8 +10,6 @@ import (
 	"tofu/internal/cliconfig"
 	"tofu/internal/configs"
 	"tofu/internal/configs/inputs"
-	"tofu/internal/depsfile"
-	"tofu/internal/encryption"
 	"tofu/internal/plugin"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
@@ -29,21 +26,12 @@ type Session struct {
 	Environ []string                 // the whole environment, as "NAME=value"
 	CLI     *cliconfig.Config
 
-	WorkDir string // initial working directory, before -chdir; the value of path.cwd
-	DataDir string // usually ".terraform"
-	RootDir string // directory of the root module
-	// Base is the directory that paths in the configuration and names of files are relative to;
-	// "" means the working directory. A process that works on several root modules has a
-	// session for each of them.
-	Base  string
+	Dirs
 	Input bool // whether the user may be asked for values
 
 	CheckReads bool // see engine.Env; tests set it
 
 	remote remoteReads // reads of the plan that is being made
-
-	// InitCommand is the command that initializes the directory, for use in messages.
-	InitCommand string
 
 	Preset Preset // settings for this root module in a file about several root modules
 
@@ -61,8 +49,8 @@ type Session struct {
 	Clients *backend.Clients  // see ShareClients
 	Timings *timings.Recorder // nil without -timings
 
-	Encrypted *encryption.Config // cached result of encryptionFor
-	Snapshot  map[string][]byte  // configuration files in a saved plan; nil if there is no saved plan
+	Encryption Encryption
+	Snapshot   map[string][]byte // configuration files in a saved plan; nil if there is no saved plan
 
 	leases []*backend.Lease // leases of the clients of opened stores
 }
@@ -76,9 +64,10 @@ func New(t *terminal.Terminal, environ []string) *Session {
 	}
 	s := &Session{
 		Terminal: t, Environ: environ, Env: func(name string) string { return values[name] },
-		Interrupts: terminal.NewInterrupts(), Parser: configs.NewParser(nil), RootDir: ".", DataDir: ".terraform",
-		InitCommand: "tofu init",
+		Interrupts: terminal.NewInterrupts(), Parser: configs.NewParser(nil),
+		Dirs: Dirs{RootDir: ".", DataDir: ".terraform", InitCommand: "tofu init"},
 	}
+	s.Encryption.getenv = s.Env
 	if dir := s.Env("TF_DATA_DIR"); dir != "" {
 		s.DataDir = dir
 	}
@@ -89,13 +78,11 @@ func New(t *terminal.Terminal, environ []string) *Session {
 // directory. The session shares the user settings and the parsed modules with s. Its terminal
 // is t.
 func (s *Session) At(dir string, t *terminal.Terminal) *Session {
-	at := &Session{
+	return &Session{
 		Terminal: t, Interrupts: s.Interrupts, Logs: s.Logs, Env: s.Env, Environ: s.Environ, CLI: s.CLI,
-		WorkDir: filepath.Join(s.WorkDir, dir), Base: dir, RootDir: dir, Parser: s.Parser, Plugins: s.Plugins,
-		Clients: s.Clients, Timings: s.Timings, InitCommand: s.InitCommand,
+		Dirs: s.Dirs.at(dir), Parser: s.Parser, Plugins: s.Plugins, Clients: s.Clients, Timings: s.Timings,
+		Encryption: Encryption{getenv: s.Env},
 	}
-	at.DataDir = at.path(s.DataDir)
-	return at
 }
 
 // SharePlugins makes the sessions that [Session.At] returns share running plugins. end stops
@@ -129,21 +116,6 @@ func (s *Session) Close() {
 	}
 	s.leases = nil
 }
-
-// path returns the path of a file relative to the working directory. name, from the
-// configuration or the user, is relative to Base.
-func (s *Session) path(name string) string {
-	if s.Base == "" || filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(s.Base, name)
-}
-
-// LockFile returns the path of the dependency lock file.
-func (s *Session) LockFile() string { return s.path(depsfile.FileName) }
-
-// ModuleLockFile returns the path of the file that pins modules.
-func (s *Session) ModuleLockFile() string { return s.path(depsfile.ModulesFileName) }
 
 // Warnings collects warnings until they are printed. The zero value is an empty list. It is not
 // safe for concurrent use.

@@ -144,12 +144,13 @@ func (s *Session) Locate(ctx context.Context, cfg *Config, req StateRequest) (*L
 func (s *Session) OpenSettings(
 	ctx context.Context, cfg *Config, settings *BackendSettings, workspace string, req StateRequest,
 ) (*Location, error) {
-	var codec statemgr.Codec = lazyCodec{s, cfg}
+	var codec statemgr.Codec = lazyCodec{&s.Encryption, cfg}
 	if !req.LazyKeys {
-		var err error
-		if codec, err = s.StateCodec(cfg); err != nil {
+		own, err := s.Encryption.StateCodec(cfg)
+		if err != nil {
 			return nil, err
 		}
+		codec = own
 	}
 	if req.TimedBackup && req.Paths.Backup == "" && settings.Driver == local.Driver {
 		store := local.New(localConfig(settings), nil)

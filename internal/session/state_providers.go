@@ -18,19 +18,19 @@ const noTranslation = "OPENTOFU_STATEFILE_PROVIDER_ADDRESS_TRANSLATION"
 
 // Adopt returns the state with its providers replaced by the ones that the configuration uses.
 // It keeps providers that the configuration names with Terraform's registry host.
-func (s *Session) Adopt(st *states.State, cfg *configs.Config) *states.State {
-	return s.translated(st, func() func(addrs.Provider) bool {
+func Adopt(st *states.State, cfg *configs.Config, getenv func(string) string) *states.State {
+	return translated(st, getenv, func() func(addrs.Provider) bool {
 		named := cfg.ProviderRequirements()
 		return func(p addrs.Provider) bool { return named[p] != nil }
 	})
 }
 
 // ForDisplay is like Adopt, but for commands without a configuration. It keeps providers whose
-// stored name is in the lock file.
-func (s *Session) ForDisplay(st *states.State) *states.State {
-	return s.translated(st, func() func(addrs.Provider) bool {
+// stored name is in the lock file at the path lockFile.
+func ForDisplay(st *states.State, lockFile string, getenv func(string) string) *states.State {
+	return translated(st, getenv, func() func(addrs.Provider) bool {
 		// Ignore warnings, because init reports them.
-		locks, err := depsfile.Load(s.LockFile(), tfdiags.Drop)
+		locks, err := depsfile.Load(lockFile, tfdiags.Drop)
 		return func(p addrs.Provider) bool {
 			if err != nil {
 				return false
@@ -41,10 +41,12 @@ func (s *Session) ForDisplay(st *states.State) *states.State {
 	})
 }
 
-// translated replaces the providers in a state. The function that stays returns reports whether
-// a provider is kept; stays is called only if it is needed.
-func (s *Session) translated(st *states.State, stays func() func(addrs.Provider) bool) *states.State {
-	if s.Env(noTranslation) == "0" {
+// translated replaces the providers in a state, unless the environment disables that. The function
+// that stays returns reports whether a provider is kept; stays is called only if it is needed.
+func translated(
+	st *states.State, getenv func(string) string, stays func() func(addrs.Provider) bool,
+) *states.State {
+	if getenv(noTranslation) == "0" {
 		return st
 	}
 	var keep func(addrs.Provider) bool

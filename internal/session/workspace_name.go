@@ -28,7 +28,12 @@ func (s *Session) Workspace() (string, error) {
 		}
 		return name, nil
 	}
-	text, err := os.ReadFile(filepath.Join(s.DataDir, selectionFile))
+	return s.selectedWorkspace()
+}
+
+// selectedWorkspace returns the name of the workspace that SelectWorkspace has selected.
+func (d *Dirs) selectedWorkspace() (string, error) {
+	text, err := os.ReadFile(filepath.Join(d.DataDir, selectionFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("reading which workspace is selected: %w", err)
 	}
@@ -47,8 +52,8 @@ func invalidWorkspace(name, set string) error {
 const selectionFile = "environment"
 
 // SelectWorkspace selects a workspace.
-func (s *Session) SelectWorkspace(name string) error {
-	return s.WriteDataFile(selectionFile, []byte(name), 0o644)
+func (d *Dirs) SelectWorkspace(name string) error {
+	return d.WriteDataFile(selectionFile, []byte(name), 0o644)
 }
 
 const WorkspaceNameRule = "a name must be usable as a part of a URL without escaping, so it may not have " +

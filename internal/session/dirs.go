@@ -1,0 +1,64 @@
+package session
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"tofu/internal/atomicfile"
+	"tofu/internal/depsfile"
+)
+
+// Dirs are the directories of a root module. Its methods find, read and write the files that the
+// program keeps there.
+type Dirs struct {
+	WorkDir string // initial working directory, before -chdir; the value of path.cwd
+	DataDir string // usually ".terraform"
+	RootDir string // directory of the root module
+	// Base is the directory that paths in the configuration and names of files are relative to;
+	// "" means the working directory. A process that works on several root modules has a
+	// session for each of them.
+	Base string
+	// InitCommand is the command that initializes the directories, for use in messages.
+	InitCommand string
+}
+
+// at returns the directories of the root module in dir, which is relative to the working directory.
+func (d *Dirs) at(dir string) Dirs {
+	out := Dirs{WorkDir: filepath.Join(d.WorkDir, dir), RootDir: dir, Base: dir, InitCommand: d.InitCommand}
+	out.DataDir = out.path(d.DataDir)
+	return out
+}
+
+// path returns the path of a file relative to the working directory. name, from the
+// configuration or the user, is relative to Base.
+func (d *Dirs) path(name string) string {
+	if d.Base == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(d.Base, name)
+}
+
+// LockFile returns the path of the dependency lock file.
+func (d *Dirs) LockFile() string { return d.path(depsfile.FileName) }
+
+// ModuleLockFile returns the path of the file that pins modules.
+func (d *Dirs) ModuleLockFile() string { return d.path(depsfile.ModulesFileName) }
+
+// ModulesDir returns the directory of the installed modules.
+func (d *Dirs) ModulesDir() string { return filepath.Join(d.DataDir, "modules") }
+
+// ProvidersDir returns the directory of the installed providers.
+func (d *Dirs) ProvidersDir() string { return filepath.Join(d.DataDir, "providers") }
+
+// WriteDataFile writes a file in the data directory atomically.
+func (d *Dirs) WriteDataFile(name string, content []byte, perm fs.FileMode) error {
+	if err := os.MkdirAll(d.DataDir, 0o755); err != nil {
+		return fmt.Errorf("creating the data directory: %w", err)
+	}
+	if err := atomicfile.Write(filepath.Join(d.DataDir, name), content, perm); err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return nil
+}
