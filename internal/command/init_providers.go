@@ -56,13 +56,14 @@ func (p *providerInstaller) install(ctx context.Context, cfg *session.Config) er
 	defer func() { _ = store.Close() }()
 	reqs := session.Requirements(cfg.Config, st)
 	session.AddTestRequirements(reqs, cfg.Tests)
-	s.CheckOverrides()
+	s.Warnings.Add(session.OverrideWarnings(s.CLI.DevOverrides)...)
 	progress := newDownloads(s, &f.viewFlags)
 	locks, err := install.Ensure(ctx, reqs, prev, &install.Options{
 		Dir: s.ProvidersDir(), Source: source, Store: store, Cache: s.CLI.PluginCacheDir,
 		CacheMayBreakLock: s.CLI.PluginCacheMayBreakLock,
-		Upgrade:           f.Upgrade, Unmanaged: session.Unmanaged(attached), Overridden: s.Overridden(),
-		Observe: progress.providers(p.report.provider),
+		Upgrade:           f.Upgrade, Unmanaged: session.Unmanaged(attached),
+		Overridden: session.Overridden(s.CLI.DevOverrides),
+		Observe:    progress.providers(p.report.provider),
 	}, s.Warnings.Add)
 	progress.end()
 	if err != nil {

@@ -96,7 +96,7 @@ func (t *testRun) run(ctx context.Context) error {
 	s.Printer.Diagnostics(s.Warnings.Take())
 	t.schemas = running.Schemas(terminal.UntilAbort(ctx), tfdiags.Drop)
 	runner := &moduletest.Runner{
-		Suite: t.suite, Env: *s.Environment(running, workspace), Variables: t.given, Defer: s.Defers(),
+		Suite: t.suite, Env: *s.Environment(running, workspace), Variables: t.given, Defer: session.Defers(s.Env),
 		Observe: t.report, Keep: t.keep,
 	}
 	if !runner.Run(terminal.UntilAbort(ctx)) {

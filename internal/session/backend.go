@@ -10,6 +10,7 @@ import (
 	"tofu/internal/backend"
 	"tofu/internal/backend/all"
 	"tofu/internal/backend/local"
+	"tofu/internal/cliconfig"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/configs/configschema"
 	"tofu/internal/lang/marks"
@@ -68,17 +69,27 @@ func DecodeBackend(cfg *Config) (settings *BackendSettings, hasBlock bool, err e
 	return &BackendSettings{Driver: driver, Schema: schema, Block: value, Config: value}, true, nil
 }
 
-// openStore opens the store of a backend. The clients that the store shares with other stores
-// are added to l.
-func (s *Session) openStore(
+// stores opens the stores of backends.
+type stores struct {
+	base   string // see Dirs.Base
+	getenv func(string) string
+	cli    *cliconfig.Config
+}
+
+// stores returns what opens the stores that a session uses.
+func (s *Session) stores() *stores { return &stores{base: s.Base, getenv: s.Env, cli: s.CLI} }
+
+// open opens the store of a backend. The clients that the store shares with other stores are added
+// to l. Only the local backend uses paths.
+func (o *stores) open(
 	ctx context.Context, b *BackendSettings, paths StatePaths, l *backend.Lease,
 ) (backend.Store, error) {
 	config := b.Driver.Config()
-	if err := blocks.Decode(b.Config, config, s.Env, tfdiags.Drop); err != nil {
+	if err := blocks.Decode(b.Config, config, o.getenv, tfdiags.Drop); err != nil {
 		return nil, err
 	}
 	if user, ok := config.(backend.ServiceUser); ok {
-		user.UseServices(registry.New(s.CLI, version.String))
+		user.UseServices(registry.New(o.cli, version.String))
 	}
 	if user, ok := config.(backend.ClientUser); ok {
 		user.UseClients(l)
@@ -90,7 +101,7 @@ func (s *Session) openStore(
 			d.Path = cty.GetAttrPath("path")
 			return nil, d
 		}
-		options := &local.Options{Dir: s.Base, State: paths.State, StateOut: paths.StateOut, Backup: paths.Backup}
+		options := &local.Options{Dir: o.base, State: paths.State, StateOut: paths.StateOut, Backup: paths.Backup}
 		return local.New(c, options), nil
 	}
 	store, err := b.Driver.Open(ctx, config)
@@ -108,7 +119,7 @@ func (s *Session) openStore(
 // Warnings returns warnings about the settings. They contain attribute paths.
 func (s *BackendSettings) Warnings(getenv func(string) string) tfdiags.Diagnostics {
 	var warnings tfdiags.Diagnostics
-	// Ignore errors, because openStore returns them.
+	// Ignore errors, because opening the store returns them.
 	_ = blocks.Decode(s.Config, s.Driver.Config(), getenv, warnings.Add)
 	return warnings
 }

@@ -106,7 +106,9 @@ func (s *Session) load(ctx context.Context, given map[string]configs.Given,
 }
 
 // RequireConfig returns an error if the directory dir has no configuration.
-func RequireConfig(parser *configs.Parser, dir string) error { return requireConfigBut(parser, dir, "") }
+func RequireConfig(parser *configs.Parser, dir string) error {
+	return requireConfigBut(parser, dir, "")
+}
 
 // RequireConfigFor is like RequireConfig, except that a destroy plan needs no configuration.
 func RequireConfigFor(mode plans.Mode, parser *configs.Parser, dir string) error {

@@ -3,7 +3,6 @@ package session
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"tofu/internal/addrs"
 	"tofu/internal/backend"
@@ -75,8 +74,12 @@ func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, nam
 	}
 	op := &Operation{Name: name, Session: s, Location: p}
 	op.Config, err = s.LoadConfigWith(ctx, root.Given)
-	if err != nil { // report missing providers together with missing modules
-		return nil, tfdiags.Join(err, s.missingPackages())
+	if err != nil {
+		// Report missing providers together with missing modules.
+		if locked, lockErr := s.packages(tfdiags.Drop); lockErr == nil {
+			err = tfdiags.Join(err, locked.missing())
+		}
+		return nil, err
 	}
 	op.Variables, err = op.Config.Variables(ctx, s, NeedValues)
 	if err != nil {
@@ -163,7 +166,7 @@ func (op *Operation) QuietEnv() *engine.Env {
 
 // Defers reports whether a plan may defer changes that can't be planned yet. With
 // TOFU_DEFER=off in the environment, such changes are errors, as in OpenTofu.
-func (s *Session) Defers() bool { return s.Env("TOFU_DEFER") != "off" }
+func Defers(getenv func(string) string) bool { return getenv("TOFU_DEFER") != "off" }
 
 // PlanQuietly validates the configuration and plans, without printing. It returns errors in the
 // configuration before it reads any objects. It can return both a plan and an error.
@@ -182,7 +185,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	}
 	op.Session.remote.take() // forget the reads of an earlier plan
 	opts.Variables = op.Variables
-	opts.Defer = opts.Defer && op.Session.Defers()
+	opts.Defer = opts.Defer && Defers(op.Session.Env)
 	env := *op.Env
 	env.Warn = planned.Add
 	phase := progress.Planning
@@ -197,7 +200,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	if err != nil {
 		return plan, err
 	}
-	if err := op.Providers.check(Requirements(nil, op.State.State())); err != nil {
+	if err := op.Providers.packages.check(Requirements(nil, op.State.State())); err != nil {
 		return nil, err
 	}
 	return plan, op.setFootprint(ctx, plan)
@@ -324,23 +327,6 @@ func journal(m *statemgr.Manager, e engine.Event) {
 			m.Ended(e.Addr, e.Deposed)
 		}
 	}
-}
-
-// lockPlan locks the state for a plan. Plans only read, so several plans can run at the same
-// time.
-func (s *Session) lockPlan(
-	ctx context.Context, m *statemgr.Manager, timeout time.Duration, progress func(statemgr.Waiting),
-) error {
-	err := m.Lock(ctx, OperationPlan, 0, nil)
-	for _, d := range tfdiags.FromError(err) {
-		if held, ok := d.Extra.(*backend.LockInfo); ok && held != nil && held.Operation == OperationPlan {
-			return nil
-		}
-	}
-	if err != nil && timeout > 0 {
-		err = m.Lock(ctx, OperationPlan, timeout, progress)
-	}
-	return err
 }
 
 // Outputs returns the root outputs of a state by name.

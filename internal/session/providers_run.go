@@ -32,78 +32,96 @@ const keepConfigured = 30 * time.Second
 // Providers starts and stops the providers of one command.
 type Providers struct {
 	*plugin.Pool
-	Locks *depsfile.Locks
-	store *pkgstore.Store
-	// check returns an error if required providers are not locked or not installed.
-	check        func(depsfile.Requirements) error
+	Locks        *depsfile.Locks
+	packages     *packages
+	store        *pkgstore.Store
 	provisioners *provisioners
 	warn         tfdiags.Sink
 	log          *slog.Logger
 }
 
-// missingPackages returns an error if packages of providers in the lock file are not installed.
-// It doesn't check what the configuration requires.
-func (s *Session) missingPackages() error {
-	locks, err := depsfile.Load(s.LockFile(), tfdiags.Drop)
-	attached, attachErr := plugin.ParseReattach(s.Env(plugin.ReattachEnv))
-	if err != nil || attachErr != nil {
-		return nil // OpenProviders reports the error
+// packages are the packages of providers that are locked and installed in a root module.
+type packages struct {
+	locks *depsfile.Locks
+	dirs  *Dirs
+	// attached are the providers that are already running, and overrides the directories of those
+	// with a development override. Both need no package.
+	attached  map[addrs.Provider]*plugin.Reattach
+	overrides map[addrs.Provider]string
+}
+
+// packages reads the lock file of the root module.
+func (s *Session) packages(warn tfdiags.Sink) (*packages, error) {
+	locks, locksErr := depsfile.Load(s.LockFile(), warn)
+	attached, err := plugin.ParseReattach(s.Env(plugin.ReattachEnv))
+	if err := tfdiags.Join(locksErr, err); err != nil {
+		return nil, err
 	}
+	return &packages{locks: locks, dirs: &s.Dirs, attached: attached, overrides: s.CLI.DevOverrides}, nil
+}
+
+// check returns an error if required providers are not locked or not installed.
+func (p *packages) check(reqs depsfile.Requirements) error {
+	elsewhere := Unmanaged(p.attached)
+	maps.Copy(elsewhere, Overridden(p.overrides))
+	return install.Check(reqs, p.locks, p.dirs.ProvidersDir(), elsewhere, p.dirs.InitCommand)
+}
+
+// missing returns an error if packages of providers in the lock file are not installed. It doesn't
+// check what the configuration requires.
+func (p *packages) missing() error {
 	locked := make(depsfile.Requirements)
-	for _, p := range locks.Providers() {
-		locked[p] = nil
+	for _, provider := range p.locks.Providers() {
+		locked[provider] = nil
 	}
-	return install.Check(locked, locks, s.ProvidersDir(), s.elsewhere(attached), s.InitCommand)
+	return p.check(locked)
 }
 
 // OpenProviders checks that the required providers are locked and installed. It returns the
 // pool that starts them when they are needed.
 func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, error) {
 	defer s.Timings.Phase("lock file and packages")()
-	locks, locksErr := depsfile.Load(s.LockFile(), s.Warnings.Add)
-	attached, err := plugin.ParseReattach(s.Env(plugin.ReattachEnv))
-	if err := tfdiags.Join(locksErr, err); err != nil {
+	locked, err := s.packages(s.Warnings.Add)
+	if err != nil {
 		return nil, err
 	}
-	s.CheckOverrides()
-	check := func(reqs depsfile.Requirements) error {
-		return install.Check(reqs, locks, s.ProvidersDir(), s.elsewhere(attached), s.InitCommand)
-	}
-	if err := check(reqs); err != nil {
+	s.Warnings.Add(OverrideWarnings(s.CLI.DevOverrides)...)
+	if err := locked.check(reqs); err != nil {
 		return nil, err
 	}
 	store, err := pkgstore.Open(s.CLI.CacheDir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the package store: %w", err)
 	}
-	packages := &install.Packages{Dir: s.ProvidersDir(), Locks: locks, Store: store, Overrides: s.CLI.DevOverrides,
-		InitCommand: s.InitCommand}
+	installed := &install.Packages{Dir: s.ProvidersDir(), Locks: locked.locks, Store: store,
+		Overrides: s.CLI.DevOverrides, InitCommand: s.InitCommand}
 	find := func(_ context.Context, p addrs.Provider) (plugin.Launch, error) {
 		launch := plugin.Launch{
 			Log: s.Logs.Provider.With("provider", p.String()), CacheDir: s.CLI.CacheDir,
 			NoTLS:    s.Env("TF_DISABLE_PLUGIN_TLS") != "",
 			WorkDir:  s.Base,
-			Reattach: attached[p],
+			Reattach: locked.attached[p],
 		}
 		if launch.Reattach != nil {
 			return launch, nil
 		}
-		program, err := packages.Program(p)
+		program, err := installed.Program(p)
 		launch.Exec, launch.PackageHash = program.Path, string(program.Hash)
 		if launch.PackageHash != "" {
 			launch.PackageHash += switches(s.Environ)
 		}
 		return launch, err
 	}
-	terraform := builtin.New(builtin.Options{RemoteState: s.remoteState()})
+	terraform := builtin.New(builtin.Options{RemoteState: s.remoteReader().builtin()})
 	builtins := map[addrs.Provider]func() providers.Interface{
 		addrs.BuiltinTerraform: func() providers.Interface { return terraform },
 	}
 	return &Providers{
 		Pool:  &plugin.Pool{Find: find, Builtin: builtins, Shared: s.Plugins, Keep: keepConfigured},
-		Locks: locks, store: store, check: check,
-		provisioners: &provisioners{dirs: s.provisionerDirs(), base: s.Base, log: s.Logs.Provider},
-		warn:         s.Warnings.Add, log: s.Logs.Core,
+		Locks: locked.locks, packages: locked, store: store,
+		provisioners: &provisioners{dirs: provisionerDirs(s.path("."), s.CLI.ImpliedDirs), base: s.Base,
+			log: s.Logs.Provider},
+		warn: s.Warnings.Add, log: s.Logs.Core,
 	}, nil
 }
 
@@ -160,14 +178,6 @@ func (r *Providers) FetchSchemas(ctx context.Context, list []addrs.Provider) (ui
 	return func(p addrs.Provider) *providers.Schema { return known[p] }, nil
 }
 
-// elsewhere returns the providers that need no package: those that are already running, and
-// those with a development override.
-func (s *Session) elsewhere(attached map[addrs.Provider]*plugin.Reattach) map[addrs.Provider]bool {
-	out := Unmanaged(attached)
-	maps.Copy(out, s.Overridden())
-	return out
-}
-
 // Requirements returns the providers that a configuration and a state require.
 func Requirements(cfg *configs.Config, st *states.State) depsfile.Requirements {
 	reqs := make(depsfile.Requirements)
@@ -208,19 +218,20 @@ func AddTestRequirements(reqs depsfile.Requirements, suite *moduletest.Suite) {
 	}
 }
 
-// CheckOverrides warns about the use of development builds, which the lock file does not cover.
-func (s *Session) CheckOverrides() {
-	var used []string
-	for _, p := range slices.SortedFunc(maps.Keys(s.CLI.DevOverrides), addrs.Provider.Compare) {
-		used = append(used, fmt.Sprintf("\n - %s in %s", p.ForDisplay(), s.CLI.DevOverrides[p]))
+// OverrideWarnings returns the warning about the use of development builds, which the lock file does
+// not cover. It returns nil if there are none.
+func OverrideWarnings(overrides map[addrs.Provider]string) tfdiags.Diagnostics {
+	if len(overrides) == 0 {
+		return nil
 	}
-	if len(used) == 0 {
-		return
+	var used strings.Builder
+	for _, p := range slices.SortedFunc(maps.Keys(overrides), addrs.Provider.Compare) {
+		fmt.Fprintf(&used, "\n - %s in %s", p.ForDisplay(), overrides[p])
 	}
-	s.Warnings.Add(tfdiags.Warningf("Provider development overrides are in effect",
+	return tfdiags.Warningf("Provider development overrides are in effect",
 		"The CLI configuration (dev_overrides) replaces these providers:%s\n\nThey may behave like no "+
 			"released version, and released versions may be unable to read the state that they leave.",
-		strings.Join(used, "")))
+		used.String()).List()
 }
 
 // switches returns a hash of the environment variables that may change the schema of a
@@ -258,9 +269,9 @@ func Unmanaged(attached map[addrs.Provider]*plugin.Reattach) map[addrs.Provider]
 }
 
 // Overridden returns the providers that development overrides replace.
-func (s *Session) Overridden() map[addrs.Provider]bool {
-	out := make(map[addrs.Provider]bool, len(s.CLI.DevOverrides))
-	for p := range s.CLI.DevOverrides {
+func Overridden(overrides map[addrs.Provider]string) map[addrs.Provider]bool {
+	out := make(map[addrs.Provider]bool, len(overrides))
+	for p := range overrides {
 		out[p] = true
 	}
 	return out

@@ -16,7 +16,7 @@ import (
 // and stops the plugins.
 type provisioners struct {
 	dirs []string // directories that are searched for plugins
-	base string   // see Session.Base
+	base string   // see Dirs.Base
 	log  *slog.Logger
 
 	mu      sync.Mutex
@@ -60,14 +60,14 @@ func (p *provisioners) close() error {
 	return first
 }
 
-// provisionerDirs returns the directories that may contain provisioner plugins: the working
-// directory, the directory of this program, and the user's plugin directories.
-func (s *Session) provisionerDirs() []string {
-	dirs := []string{s.path(".")}
+// provisionerDirs returns the directories that may contain provisioner plugins: the directory base,
+// that of this program, and the user's plugin directories.
+func provisionerDirs(base string, user []string) []string {
+	dirs := []string{base}
 	if self, err := os.Executable(); err == nil {
 		dirs = append(dirs, filepath.Dir(self))
 	}
-	for _, dir := range s.CLI.ImpliedDirs {
+	for _, dir := range user {
 		dirs = append(dirs, dir, filepath.Join(dir, runtime.GOOS+"_"+runtime.GOARCH))
 	}
 	return dirs

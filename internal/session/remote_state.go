@@ -20,8 +20,17 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-// remoteState returns the reader of other configurations' states for terraform_remote_state.
-func (s *Session) remoteState() builtin.RemoteState {
+// remoteReader reads the states of other configurations for terraform_remote_state.
+type remoteReader struct {
+	stores     *stores
+	clients    *backend.Clients
+	encryption *Encryption
+	remote     remoteOutputs // nil unless the run plans several root modules
+	reads      *remoteReads  // where reads from ledgers are recorded
+}
+
+// builtin returns the reader in the form that the built-in provider needs.
+func (r *remoteReader) builtin() builtin.RemoteState {
 	return builtin.RemoteState{
 		Schema: func(name string) (*configschema.Block, error) {
 			driver, err := all.Driver(name)
@@ -30,7 +39,7 @@ func (s *Session) remoteState() builtin.RemoteState {
 			}
 			return blocks.Schema(driver.Config()), nil
 		},
-		Outputs: s.remoteOutputs,
+		Outputs: r.outputs,
 	}
 }
 
@@ -41,11 +50,22 @@ type RemoteState struct {
 	Workspace string
 }
 
+// ReadRemote reads the outputs in the latest snapshot of another configuration's state.
+func (s *Session) ReadRemote(ctx context.Context, of *RemoteState) (map[string]cty.Value, bool, error) {
+	return s.remoteReader().read(ctx, of)
+}
+
+// remoteReader returns the reader of the session.
+func (s *Session) remoteReader() *remoteReader {
+	return &remoteReader{stores: s.stores(), clients: s.Clients, encryption: &s.Encryption, remote: s.Remote,
+		reads: &s.remote}
+}
+
 // RemoteReader reads the outputs of a state. found is false if there is none.
 type RemoteReader func() (outputs map[string]cty.Value, found bool, err error)
 
-// remoteOutputs returns the outputs that a data source reads.
-func (s *Session) remoteOutputs(
+// outputs returns the outputs that a data source reads.
+func (r *remoteReader) outputs(
 	ctx context.Context, addr addrs.AbsInstance, name, workspace string, config cty.Value,
 ) (map[string]cty.Value, bool, error) {
 	driver, err := all.Driver(name)
@@ -53,19 +73,19 @@ func (s *Session) remoteOutputs(
 		return nil, false, err
 	}
 	of := &RemoteState{addr, &BackendSettings{Driver: driver, Config: config}, workspace}
-	if s.Remote == nil {
-		return s.ReadRemote(ctx, of)
+	if r.remote == nil {
+		return r.read(ctx, of)
 	}
-	return s.Remote(ctx, of, func() (map[string]cty.Value, bool, error) { return s.ReadRemote(ctx, of) })
+	return r.remote(ctx, of, func() (map[string]cty.Value, bool, error) { return r.read(ctx, of) })
 }
 
-// ReadRemote reads the outputs in the latest snapshot of another configuration's state. It takes no
-// lock, because a snapshot is always complete. The values of sensitive outputs are marked.
-func (s *Session) ReadRemote(ctx context.Context, of *RemoteState) (map[string]cty.Value, bool, error) {
+// read reads the outputs in the latest snapshot of another configuration's state. It takes no lock,
+// because a snapshot is always complete. The values of sensitive outputs are marked.
+func (r *remoteReader) read(ctx context.Context, of *RemoteState) (map[string]cty.Value, bool, error) {
 	workspace := of.Workspace
-	lease := s.Clients.Lease()
+	lease := r.clients.Lease()
 	defer lease.Release()
-	store, err := s.openStore(ctx, of.Settings, StatePaths{}, lease)
+	store, err := r.stores.open(ctx, of.Settings, StatePaths{}, lease)
 	if err != nil {
 		return nil, false, err
 	}
@@ -82,7 +102,7 @@ func (s *Session) ReadRemote(ctx context.Context, of *RemoteState) (map[string]c
 		workspace = only.Only()
 	}
 	if ledger, ok := store.(statemgr.Ledger); ok {
-		return s.remoteRows(ctx, ledger, &remoteRead{of.Data, of.Settings, workspace, 0, nil})
+		return r.rows(ctx, ledger, &remoteRead{data: of.Data, settings: of.Settings, workspace: workspace})
 	}
 	data, err := get(ctx, workspace)
 	if err != nil {
@@ -91,8 +111,9 @@ func (s *Session) ReadRemote(ctx context.Context, of *RemoteState) (map[string]c
 	if data == nil {
 		return nil, false, nil
 	}
-	if s.Encryption.Evaluated != nil {
-		if data, err = DecryptFile(ctx, s.Encryption.Evaluated.Remote(of.Data), data); err != nil {
+	if config := r.encryption.Evaluated; config != nil {
+		data, err = DecryptFile(ctx, config.Remote(of.Data), data)
+		if err != nil {
 			return nil, false, fmt.Errorf("decrypting the state: %w", err)
 		}
 	}
@@ -106,13 +127,13 @@ func (s *Session) ReadRemote(ctx context.Context, of *RemoteState) (map[string]c
 	return outputValues(file.State), true, nil
 }
 
-// remoteRows reads the outputs of a state in a ledger, and records the read for the plan.
-func (s *Session) remoteRows(
+// rows reads the outputs of a state in a ledger, and records the read for the plan.
+func (r *remoteReader) rows(
 	ctx context.Context, ledger statemgr.Ledger, read *remoteRead,
 ) (map[string]cty.Value, bool, error) {
 	var codec statemgr.Codec
-	if s.Encryption.Evaluated != nil {
-		if target := s.Encryption.Evaluated.Remote(read.data); target != nil {
+	if config := r.encryption.Evaluated; config != nil {
+		if target := config.Remote(read.data); target != nil {
 			codec = target
 		}
 	}
@@ -121,7 +142,7 @@ func (s *Session) remoteRows(
 		return nil, false, err
 	}
 	read.revision, read.outputs = in.Revision, outputValues(in.State)
-	s.remote.add(read)
+	r.reads.add(read)
 	return read.outputs, true, nil
 }
 

@@ -35,11 +35,7 @@ type Session struct {
 
 	Preset Preset // settings for this root module in a file about several root modules
 
-	// Remote is nil unless the run plans several root modules. It returns the outputs of another
-	// state as they will be after the changes that the run has planned. read reads them as they are
-	// now. found is false if there is no such state.
-	Remote func(ctx context.Context, of *RemoteState, read RemoteReader) (
-		outputs map[string]cty.Value, found bool, err error)
+	Remote remoteOutputs // nil unless the run plans several root modules
 
 	// Warnings holds the reported warnings that are not printed yet.
 	Warnings Warnings
@@ -54,6 +50,11 @@ type Session struct {
 
 	leases []*backend.Lease // leases of the clients of opened stores
 }
+
+// remoteOutputs returns the outputs of another state as they will be after the changes that the run
+// has planned. read reads them as they are now. found is false if there is no such state.
+type remoteOutputs func(ctx context.Context, of *RemoteState, read RemoteReader) (
+	outputs map[string]cty.Value, found bool, err error)
 
 // New returns the session of a process. environ is its environment.
 func New(t *terminal.Terminal, environ []string) *Session {

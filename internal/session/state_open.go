@@ -17,6 +17,7 @@ import (
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 )
 
@@ -96,7 +97,7 @@ func (s *Session) LocateState(ctx context.Context, req *StateRequest) (*Location
 		if err != nil {
 			return nil, err
 		}
-		p := &Location{Store: s.fileStore(req), Workspace: backend.DefaultWorkspace, Paths: req.Paths}
+		p := &Location{Store: fileStore(req), Workspace: backend.DefaultWorkspace, Paths: req.Paths}
 		if config.State() != nil {
 			p.codec = config.State()
 		}
@@ -110,7 +111,7 @@ func (s *Session) LocateState(ctx context.Context, req *StateRequest) (*Location
 }
 
 // fileStore returns the store for a state file that the command line names.
-func (s *Session) fileStore(req *StateRequest) backend.Store {
+func fileStore(req *StateRequest) backend.Store {
 	if req.TimedBackup && req.Paths.Backup == "" {
 		req.Paths.Backup = TimedBackupName(req.Paths.State)
 	}
@@ -158,7 +159,7 @@ func (s *Session) OpenSettings(
 	}
 	lease := s.Clients.Lease()
 	s.leases = append(s.leases, lease)
-	store, err := s.openStore(ctx, settings, req.Paths, lease)
+	store, err := s.stores().open(ctx, settings, req.Paths, lease)
 	if err != nil {
 		return nil, err
 	}
@@ -182,11 +183,11 @@ func (p *Location) Encrypted(ctx context.Context) (bool, error) {
 }
 
 // Manager returns the state manager of the current workspace.
-func (p *Location) Manager(a *Session) *statemgr.Manager {
-	interval, _ := persistInterval(a.Env) // ignore the error, because ReadState returns it
-	opts := &statemgr.Options{DataDir: a.DataDir, WorkDir: a.Base, Log: a.Logs.Core, Interval: interval,
-		Fail:  a.Interrupts.Fail,
-		Abort: a.Interrupts.Kill}
+func (p *Location) Manager(s *Session) *statemgr.Manager {
+	interval, _ := persistInterval(s.Env) // ignore the error, because ReadState returns it
+	opts := &statemgr.Options{DataDir: s.DataDir, WorkDir: s.Base, Log: s.Logs.Core, Interval: interval,
+		Fail:  s.Interrupts.Fail,
+		Abort: s.Interrupts.Kill}
 	if p.Settings != nil {
 		opts.StoreID = fmt.Sprintf("%s %x", p.Settings.Driver.Name, BackendHash(p.Settings.Driver.Name,
 			p.Settings.Config))
@@ -247,21 +248,40 @@ func (s *Session) Lock(ctx context.Context, m *statemgr.Manager, operation strin
 		return nil
 	}
 	defer s.Timings.Phase("state lock")()
-	progress := func(w statemgr.Waiting) {
-		if s.Live.Visible() {
-			s.Live.Note(waitingFor(w))
-			return
-		}
-		if w.Elapsed < time.Second {
-			s.Say("Waiting for the state lock, which another process holds...")
-			return
-		}
-		s.Say("Still waiting for the state lock... [%s elapsed]", w.Elapsed.Round(time.Second))
-	}
+	waiting := func(w statemgr.Waiting) { showWaiting(s.Terminal, w) }
 	if operation == OperationPlan {
-		return s.lockPlan(ctx, m, f.Timeout, progress)
+		return lockPlan(ctx, m, f.Timeout, waiting)
 	}
-	return m.Lock(ctx, operation, f.Timeout, progress)
+	return m.Lock(ctx, operation, f.Timeout, waiting)
+}
+
+// lockPlan locks the state for a plan. Plans only read, so several plans can run at the same
+// time.
+func lockPlan(
+	ctx context.Context, m *statemgr.Manager, timeout time.Duration, waiting func(statemgr.Waiting),
+) error {
+	err := m.Lock(ctx, OperationPlan, 0, nil)
+	for _, d := range tfdiags.FromError(err) {
+		if held, ok := d.Extra.(*backend.LockInfo); ok && held != nil && held.Operation == OperationPlan {
+			return nil
+		}
+	}
+	if err != nil && timeout > 0 {
+		err = m.Lock(ctx, OperationPlan, timeout, waiting)
+	}
+	return err
+}
+
+// showWaiting shows that a command waits for a lock.
+func showWaiting(t *terminal.Terminal, w statemgr.Waiting) {
+	switch {
+	case t.Live.Visible():
+		t.Live.Note(waitingFor(w))
+	case w.Elapsed < time.Second:
+		t.Say("Waiting for the state lock, which another process holds...")
+	default:
+		t.Say("Still waiting for the state lock... [%s elapsed]", w.Elapsed.Round(time.Second))
+	}
 }
 
 // waitingFor describes who has held a lock since when.
