@@ -113,7 +113,7 @@ func (a *applying) again(ctx context.Context, s *session.Session, saved *session
 	if err := within(saved.Plan, plan); err != nil {
 		return err
 	}
-	if !plan.Applyable {
+	if about := summarize(op, plan); !about.Changes && !about.Records {
 		a.keep(result.Root.Name, stateOutputs(plan.Prior))
 		return nil
 	}

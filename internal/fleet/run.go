@@ -145,7 +145,7 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 	w.LowestFirst = true // results are shown in this order; waiting ones take memory
 	w.Walk(ctx, workers, func(id dag.ID) bool {
 		var text []byte
-		if results[id] = q.blocked(id, results); results[id] == nil {
+		if results[id] = run.blocked(ctx, q, id, results); results[id] == nil {
 			live.Begin(list[id].Name, doing.what)
 			results[id], text = run.work(ctx, list[id], do)
 			live.End(list[id].Name)
@@ -155,7 +155,7 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 	})
 	for i, r := range list {
 		if results[i] == nil {
-			if results[i] = q.blocked(dag.ID(i), results); results[i] == nil {
+			if results[i] = q.blocked(q.uses[i], r, results); results[i] == nil {
 				results[i] = &Result{Root: r, Skipped: true, Why: whyInterrupted}
 			}
 			shown.Add(i, nil)
@@ -197,15 +197,34 @@ func (q *queue) waiting() func(name string) []string {
 
 const whyInterrupted = "the run was interrupted"
 
-// blocked returns the result of a root module that depends on one that did not succeed, or nil if
-// there is none. A root module that failed is the reason, if there is one, rather than an interrupt.
-func (q *queue) blocked(id dag.ID, results []*Result) (out *Result) {
-	for _, used := range q.uses[id] {
+// blocked returns the result of a root module that must not start because others did not succeed,
+// or nil if it may start.
+func (run *Run) blocked(ctx context.Context, q *queue, id dag.ID, results []*Result) *Result {
+	r := q.list[id]
+	if out := q.blocked(q.uses[id], r, results); out != nil {
+		return out
+	}
+	for _, needed := range q.graph.Needs(id) {
+		if !results[needed].Failed() {
+			continue
+		}
+		outputs, err := run.storedOutputs(ctx, q.list[needed])
+		if outputs == nil && err == nil { // there is no state that it could read
+			return q.blocked([]dag.ID{needed}, r, results)
+		}
+	}
+	return nil
+}
+
+// blocked returns the result of a root module r that depends on one that did not succeed, or nil if
+// there is none. The reason is a failure rather than an interrupt if there are both.
+func (q *queue) blocked(uses []dag.ID, r *roots.Root, results []*Result) (out *Result) {
+	for _, used := range uses {
 		of := results[used]
 		if of == nil || !of.Failed() {
 			continue
 		}
-		out = cmp.Or(out, &Result{Root: q.list[id], Skipped: true, Why: whyInterrupted})
+		out = cmp.Or(out, &Result{Root: r, Skipped: true, Why: whyInterrupted})
 		switch {
 		case of.Skipped:
 			out.Because = of.Because

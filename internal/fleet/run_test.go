@@ -153,7 +153,7 @@ func TestSkipped(t *testing.T) {
 					results[i] = &Result{Root: r, Err: c.of}
 					continue
 				}
-				results[i] = q.blocked(dag.ID(i), results)
+				results[i] = q.blocked(q.uses[i], r, results)
 				got = append(got, r.Name+": "+results[i].Why)
 			}
 			slices.Sort(got)
