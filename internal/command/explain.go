@@ -184,7 +184,7 @@ const historyWait = 3 * time.Second
 func planHistory(ctx context.Context, s *session.Session, saved *session.SavedPlan) (statemgr.Historian, error) {
 	ctx, cancel := context.WithTimeout(ctx, historyWait)
 	defer cancel()
-	return s.PlanHistory(ctx, saved)
+	return saved.History(ctx, s)
 }
 
 // explain returns the plan in the form that package explain needs.

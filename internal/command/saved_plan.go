@@ -104,7 +104,11 @@ func readPlan(
 			"%s was saved with \"tofu roots plan -out\". To apply it or to show it, run:\n    tofu roots apply %[1]s\n"+
 				"    tofu show %[1]s", path)
 	}
-	return s.ReadPlan(ctx, path, vars)
+	data, err := session.ReadPlanFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return s.DecodePlan(ctx, path, data, vars)
 }
 
 // applySaved applies exactly the saved plan. If that is not possible, it applies nothing.
@@ -119,7 +123,7 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 	if saved.Plan.Errored {
 		return cantApplyIncomplete()
 	}
-	op, err := app.OpenPlan(ctx, saved, f.operation())
+	op, err := saved.Open(ctx, app.Session, f.operation())
 	if err != nil {
 		return err
 	}

@@ -242,13 +242,14 @@ func (s *showRun) file(ctx context.Context, path string) error {
 		return err
 	}
 	if planfile.Is(data) || s.flags.Plan != "" || s.flags.Format != "" {
-		return s.plan(ctx, path)
+		return s.plan(ctx, path, data)
 	}
 	if encryption.IsEncrypted(data) {
 		if plain, err := session.DecryptFile(ctx, crypt.Plan(), data); err == nil && planfile.Is(plain) {
-			return s.plan(ctx, path)
+			return s.plan(ctx, path, data)
 		}
-		if data, err = session.DecryptFile(ctx, crypt.State(), data); err != nil {
+		data, err = session.DecryptFile(ctx, crypt.State(), data)
+		if err != nil {
 			return tfdiags.Errorf("Failed to decrypt the given file", "%s: %s.", path, err)
 		}
 	}
@@ -260,8 +261,9 @@ func (s *showRun) file(ctx context.Context, path string) error {
 	return s.state(ctx, found.State, found.TerraformVersion)
 }
 
-func (s *showRun) plan(ctx context.Context, path string) error {
-	saved, err := s.app.ReadPlan(ctx, path, s.flags.Variables)
+// plan shows the saved plan in a file with the given content.
+func (s *showRun) plan(ctx context.Context, path string, data []byte) error {
+	saved, err := s.app.DecodePlan(ctx, path, data, s.flags.Variables)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func runStateHistory(ctx context.Context, app *App, f *stateHistoryFlags, args [
 			return err
 		}
 	}
-	at, err := app.LocateState(ctx, &session.StateRequest{Vars: f.Variables, LazyKeys: true})
+	at, err := app.LocateState(ctx, session.StateRequest{Vars: f.Variables, LazyKeys: true})
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func runStateVacuum(ctx context.Context, app *App, f *stateVacuumFlags, args []s
 	if err != nil {
 		return badUsage("Invalid time to keep", "%s", tfdiags.Sentence(fmt.Errorf("-keep: %w", err)))
 	}
-	at, err := app.LocateState(ctx, &session.StateRequest{Vars: f.Variables, LazyKeys: true})
+	at, err := app.LocateState(ctx, session.StateRequest{Vars: f.Variables, LazyKeys: true})
 	if err != nil {
 		return err
 	}

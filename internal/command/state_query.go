@@ -53,7 +53,7 @@ func runStateQuery(ctx context.Context, app *App, f *stateQueryFlags, args []str
 	if f.Document && f.CSV {
 		return badUsage("Incompatible options", "-json and -csv can't be used together.")
 	}
-	at, err := app.LocateState(ctx, &session.StateRequest{Vars: f.Variables, LazyKeys: true})
+	at, err := app.LocateState(ctx, session.StateRequest{Vars: f.Variables, LazyKeys: true})
 	if err != nil {
 		return err
 	}

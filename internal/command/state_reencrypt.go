@@ -31,7 +31,7 @@ func runStateReencrypt(ctx context.Context, app *App, f *stateReencryptFlags, ar
 	if err := noArguments(args); err != nil {
 		return err
 	}
-	at, err := app.LocateState(ctx, &session.StateRequest{Vars: f.Variables})
+	at, err := app.LocateState(ctx, session.StateRequest{Vars: f.Variables})
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ type stateRepairFlags struct {
 // run repairs the state, or adds the results of an interrupted run to it.
 func (f *stateRepairFlags) run(ctx context.Context, s *session.Session) error {
 	// Do not replace the last backup with the damaged state.
-	p, err := s.LocateState(ctx, &session.StateRequest{Vars: f.Variables,
+	p, err := s.LocateState(ctx, session.StateRequest{Vars: f.Variables,
 		Paths: session.StatePaths{State: f.State, Backup: "-"}})
 	if err != nil {
 		return err

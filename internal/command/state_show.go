@@ -77,7 +77,11 @@ func openStateAt(
 	if at == "" {
 		return s.OpenState(ctx, req)
 	}
-	return s.OpenStateAt(ctx, req.Vars, at)
+	p, err := s.LocateState(ctx, session.StateRequest{Vars: req.Vars})
+	if err != nil {
+		return nil, err
+	}
+	return p.ReadAt(ctx, s, at)
 }
 
 // noInstance returns the error for an address that has no instance. It suggests an existing

@@ -87,7 +87,7 @@ func (a *applying) root(ctx context.Context, s *session.Session, r *roots.Root) 
 
 // apply applies the plan exactly as it was approved.
 func (a *applying) apply(ctx context.Context, s *session.Session, saved *session.SavedPlan, result *Result) error {
-	op, err := s.OpenPlan(ctx, saved, a.run.Options)
+	op, err := saved.Open(ctx, s, a.run.Options)
 	if err != nil {
 		return err
 	}

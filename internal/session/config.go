@@ -92,7 +92,7 @@ func (s *Session) load(ctx context.Context, given map[string]configs.Given,
 		Parser: s.Parser, Variables: given, Workspace: workspace, WorkDir: s.WorkDir, Base: s.Base,
 		InitCommand: s.InitCommand,
 		Ask: func(v *configs.Variable) (configs.Given, error) {
-			g, err := s.askVariable(ctx, v)
+			g, err := asker{s.Terminal, s.Input}.ask(ctx, v)
 			if err == nil {
 				given[v.Name] = g
 			}

@@ -7,6 +7,7 @@ import (
 	"tofu/internal/engine"
 	"tofu/internal/states/statemgr"
 	"tofu/internal/tfdiags"
+	"tofu/internal/timings"
 )
 
 // Historian returns the history of the states at a location, or an error if the store keeps
@@ -24,28 +25,23 @@ func (p *Location) Historian() (statemgr.Historian, error) {
 		"\"postgres\" keeps a history.", p.Settings.Driver.Name)
 }
 
-// PlanHistory opens the history of the state that a plan was made from. It returns nil if the
+// History opens the history of the state that the plan was made from. It returns nil if the
 // backend keeps no history.
-func (s *Session) PlanHistory(ctx context.Context, saved *SavedPlan) (statemgr.Historian, error) {
-	if saved.Backend.Type != postgres.Driver.Name {
+func (p *SavedPlan) History(ctx context.Context, s *Session) (statemgr.Historian, error) {
+	if p.Backend.Type != postgres.Driver.Name {
 		return nil, nil
 	}
-	p, err := s.planLocation(ctx, saved, StateRequest{LazyKeys: true})
+	at, err := p.location(ctx, s, StateRequest{LazyKeys: true})
 	if err != nil {
 		return nil, err
 	}
-	return p.Historian()
+	return at.Historian()
 }
 
-// OpenStateAt opens an earlier version of the state of the current workspace. text is a time or
-// the beginning of a run's ID, for the state at the end of that run. The state can't be
-// changed.
-func (s *Session) OpenStateAt(ctx context.Context, vars Variables, text string) (*OpenedState, error) {
-	p, err := s.LocateState(ctx, &StateRequest{Vars: vars})
-	if err != nil {
-		return nil, err
-	}
-	_, _, loaded, err := p.stateAt(ctx, s, text)
+// ReadAt reads an earlier version of the state at the location. text is a time or the beginning of
+// a run's ID, for the state at the end of that run. The state can't be changed.
+func (p *Location) ReadAt(ctx context.Context, s *Session, text string) (*OpenedState, error) {
+	_, _, loaded, err := p.stateAt(ctx, s.Timings, text)
 	if err != nil {
 		return nil, err
 	}
@@ -57,13 +53,13 @@ func (s *Session) OpenStateAt(ctx context.Context, vars Variables, text string) 
 // stateAt loads an earlier version of the workspace's state. text is a time or the beginning of
 // a run's ID, for the state at the end of that run.
 func (p *Location) stateAt(
-	ctx context.Context, s *Session, text string,
+	ctx context.Context, rec *timings.Recorder, text string,
 ) (statemgr.Historian, *statemgr.Moment, *statemgr.Loaded, error) {
 	h, err := p.Historian()
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	defer s.Timings.Phase("state")()
+	defer rec.Phase("state")()
 	at, err := h.Moment(ctx, p.Workspace, text)
 	if err != nil {
 		return nil, nil, nil, tfdiags.Errorf("No such state", "%s", tfdiags.Sentence(err))
@@ -78,7 +74,7 @@ func (p *Location) stateAt(
 // Past returns an earlier version of the state of the operation's workspace. text is a time or
 // the beginning of a run's ID, for the state at the end of that run.
 func (op *Operation) Past(ctx context.Context, text string) (*engine.Past, error) {
-	h, at, loaded, err := op.Location.stateAt(ctx, op.Session, text)
+	h, at, loaded, err := op.Location.stateAt(ctx, op.Session.Timings, text)
 	if err != nil {
 		return nil, err
 	}

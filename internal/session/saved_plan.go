@@ -127,8 +127,8 @@ type SavedPlan struct {
 	Configuration *Config
 }
 
-// ReadPlan reads a plan file.
-func (s *Session) ReadPlan(ctx context.Context, path string, vars Variables) (*SavedPlan, error) {
+// ReadPlanFile returns the content of a plan file.
+func ReadPlanFile(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, tfdiags.Errorf("Failed to load the plan file", "There is no file %s.", path)
@@ -141,7 +141,7 @@ func (s *Session) ReadPlan(ctx context.Context, path string, vars Variables) (*S
 		}
 		return nil, tfdiags.Errorf("Failed to load the plan file", "%s.", err)
 	}
-	return s.DecodePlan(ctx, path, data, vars)
+	return data, nil
 }
 
 // DecodePlan decodes the content of a plan file. path is for messages.
@@ -156,7 +156,8 @@ func (s *Session) DecodePlan(ctx context.Context, path string, data []byte, vars
 		return nil, err
 	}
 	if planfile.Is(data) || encryption.IsEncrypted(data) {
-		if data, err = DecryptFile(ctx, crypt.Plan(), data); err != nil {
+		data, err = DecryptFile(ctx, crypt.Plan(), data)
+		if err != nil {
 			return nil, tfdiags.Errorf("Failed to load the plan file", "%s: %s.", path, err)
 		}
 	}
@@ -193,41 +194,41 @@ func notAPlan(path string, data []byte) error {
 	return tfdiags.Errorf("Not a saved plan", "%s is not a plan that was saved with \"tofu plan -out\".", path)
 }
 
-// OpenPlan opens the operation that applies a saved plan. It returns an error if the state is
-// no longer the one that the plan was made from. opts has the values of variables that plans
-// don't store. The caller must close the operation.
-func (s *Session) OpenPlan(ctx context.Context, saved *SavedPlan, opts OperationOptions) (*Operation, error) {
+// Open opens the operation that applies the plan. It returns an error if the state is no longer
+// the one that the plan was made from. opts has the values of variables that plans don't store.
+// The caller must close the operation.
+func (p *SavedPlan) Open(ctx context.Context, s *Session, opts OperationOptions) (*Operation, error) {
 	given, err := s.Collect(opts.Variables)
 	if err != nil {
 		return nil, err
 	}
 	op := &Operation{Name: OperationApply, Session: s,
-		Config: &Config{Config: saved.Configuration.Config, Given: given}}
-	if op.Variables, err = op.Config.PlanVariables(ctx, s, saved.Plan); err != nil {
+		Config: &Config{Config: p.Configuration.Config, Given: given}}
+	op.Variables, err = op.Config.PlanVariables(ctx, s, p.Plan)
+	if err != nil {
 		return nil, err
 	}
-	if op.Location, err = s.planLocation(ctx, saved, StateRequest{Paths: opts.Paths}); err != nil {
+	op.Location, err = p.location(ctx, s, StateRequest{Paths: opts.Paths})
+	if err != nil {
 		return nil, err
 	}
-	if err := s.samePackages(saved); err != nil {
+	if err := p.samePackages(s.LockFile(), s.Warnings.Add); err != nil {
 		return nil, err
 	}
-	if err := op.Open(ctx, StateRequest{Paths: op.Location.Paths, Lock: opts.Lock,
-		Operation: OperationApply}); err != nil {
+	req := StateRequest{Paths: op.Location.Paths, Lock: opts.Lock, Operation: OperationApply}
+	if err := op.Open(ctx, req); err != nil {
 		return nil, err
 	}
-	if err := notStale(op, saved); err != nil {
+	if err := notStale(op, p); err != nil {
 		op.Close()
 		return nil, err
 	}
 	return op, nil
 }
 
-// planLocation opens the backend that was used to make the plan.
-func (s *Session) planLocation(
-	ctx context.Context, saved *SavedPlan, req StateRequest,
-) (*Location, error) {
-	driver, err := all.Driver(saved.Backend.Type)
+// location opens the backend that was used to make the plan.
+func (p *SavedPlan) location(ctx context.Context, s *Session, req StateRequest) (*Location, error) {
+	driver, err := all.Driver(p.Backend.Type)
 	if err != nil {
 		return nil, err
 	}
@@ -235,32 +236,31 @@ func (s *Session) planLocation(
 	if err != nil {
 		return nil, err
 	}
-	if workspace != saved.Backend.Workspace {
+	if workspace != p.Backend.Workspace {
 		return nil, tfdiags.Errorf("The plan is for another workspace",
 			"The plan was made for the workspace %q, and the workspace %q is "+
-				"selected now. Select the plan's workspace to apply it.", saved.Backend.Workspace, workspace)
+				"selected now. Select the plan's workspace to apply it.", p.Backend.Workspace, workspace)
 	}
 	schema := blocks.Schema(driver.Config())
-	config, err := (&BackendRecord{Type: saved.Backend.Type, Config: saved.Backend.Config}).Value(schema)
+	config, err := (&BackendRecord{Type: p.Backend.Type, Config: p.Backend.Config}).Value(schema)
 	if err != nil {
 		return nil, err
 	}
 	if req.Paths == (StatePaths{}) {
-		req.Paths = StatePaths{State: saved.Backend.State, StateOut: saved.Backend.StateOut,
-			Backup: saved.Backend.Backup}
+		req.Paths = StatePaths{State: p.Backend.State, StateOut: p.Backend.StateOut, Backup: p.Backend.Backup}
 	}
 	settings := &BackendSettings{Driver: driver, Schema: schema, Block: config, Config: config}
-	return s.OpenSettings(ctx, saved.Configuration, settings, workspace, req)
+	return s.OpenSettings(ctx, p.Configuration, settings, workspace, req)
 }
 
-// samePackages returns an error unless the installed providers are the ones that were used to
+// samePackages returns an error unless the lock file at a path has the providers that were used to
 // make the plan.
-func (s *Session) samePackages(saved *SavedPlan) error {
-	now, err := depsfile.Load(s.LockFile(), s.Warnings.Add)
+func (p *SavedPlan) samePackages(lockFile string, warn tfdiags.Sink) error {
+	now, err := depsfile.Load(lockFile, warn)
 	if err != nil {
 		return err
 	}
-	then, err := depsfile.Parse(saved.LockFile, "the plan's "+depsfile.FileName, s.Warnings.Add)
+	then, err := depsfile.Parse(p.LockFile, "the plan's "+depsfile.FileName, warn)
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (o *OpenedState) CreateIfMissing(ctx context.Context, warn tfdiags.Sink) er
 // OpenState opens the requested state: a state file or the state of the current workspace. The
 // caller must close it unless OpenState returns an error.
 func (s *Session) OpenState(ctx context.Context, req StateRequest) (*OpenedState, error) {
-	p, err := s.LocateState(ctx, &req)
+	p, err := s.LocateState(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (s *Session) OpenState(ctx context.Context, req StateRequest) (*OpenedState
 }
 
 // LocateState returns the location of the requested state.
-func (s *Session) LocateState(ctx context.Context, req *StateRequest) (*Location, error) {
+func (s *Session) LocateState(ctx context.Context, req StateRequest) (*Location, error) {
 	if req.Paths.State != "" {
 		config, err := s.FileEncryption(ctx, req.Vars)
 		if err != nil {
@@ -107,11 +107,11 @@ func (s *Session) LocateState(ctx context.Context, req *StateRequest) (*Location
 	if err != nil {
 		return nil, err
 	}
-	return s.Locate(ctx, cfg, *req)
+	return s.Locate(ctx, cfg, req)
 }
 
 // fileStore returns the store for a state file that the command line names.
-func fileStore(req *StateRequest) backend.Store {
+func fileStore(req StateRequest) backend.Store {
 	if req.TimedBackup && req.Paths.Backup == "" {
 		req.Paths.Backup = TimedBackupName(req.Paths.State)
 	}

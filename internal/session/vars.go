@@ -16,12 +16,18 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// askVariable asks the user for the value of a root variable.
-func (s *Session) askVariable(ctx context.Context, v *configs.Variable) (configs.Given, error) {
-	if !s.Input {
+// asker asks the user for values of root variables.
+type asker struct {
+	term    *terminal.Terminal
+	allowed bool // whether the user may be asked
+}
+
+// ask returns the user's answer, or [terminal.ErrNoInput] if the user may not be asked.
+func (a asker) ask(ctx context.Context, v *configs.Variable) (configs.Given, error) {
+	if !a.allowed {
 		return configs.Given{}, terminal.ErrNoInput
 	}
-	answer, err := s.Ask(ctx, terminal.Question{Title: "var." + v.Name, Text: v.Description.Value,
+	answer, err := a.term.Ask(ctx, terminal.Question{Title: "var." + v.Name, Text: v.Description.Value,
 		Secret: v.Sensitive.Value || v.Ephemeral.Value})
 	if err != nil {
 		return configs.Given{}, err
@@ -45,7 +51,7 @@ func (l *Config) PlanVariables(
 		if _, needed := plan.EphemeralVariables[v.Name]; !needed || !s.Input {
 			continue // the engine reports the missing value
 		}
-		given, err := s.askVariable(ctx, v)
+		given, err := asker{s.Terminal, s.Input}.ask(ctx, v)
 		if err != nil {
 			d := v.NoValue()
 			d.Detail += " Asking for it failed: " + err.Error() + "."
@@ -90,7 +96,7 @@ func (l *Config) Variables(
 			out[v.Name] = engine.Variable{Value: cty.UnknownVal(v.Type.Type)}
 			continue
 		}
-		given, err := s.askVariable(ctx, v)
+		given, err := asker{s.Terminal, s.Input}.ask(ctx, v)
 		if err != nil {
 			d := v.NoValue()
 			if !errors.Is(err, terminal.ErrNoInput) {
