@@ -12,8 +12,8 @@ import (
 
 // checkCalls checks that the order of an apply's calls respects the dependencies stored before and
 // after the apply.
-func checkCalls(calls []enginetest.Call, before, after *states.State, relaxed bool, of *chapter) error {
-	c := callCheck{relaxed: relaxed, single: of.single, indexed: of.indexed, instances: map[string]addrs.AbsInstance{},
+func checkCalls(calls []enginetest.Call, before, after *states.State, relaxed bool, of *enginetest.Chapter) error {
+	c := callCheck{relaxed: relaxed, single: of.Single, indexed: of.Indexed, instances: map[string]addrs.AbsInstance{},
 		before: closedNeeds(before), after: objectNeeds(after), own: instanceNeeds(after)}
 	for r := range c.before {
 		if c.before[r][r] {

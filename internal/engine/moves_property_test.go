@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/enginetest"
 	"tofu/internal/states"
 )
 
@@ -173,8 +174,8 @@ func (m *moving) play(dir string) error {
 // the apply.
 func (p *player) under(files moveFiles, fail map[string]string, stop string) error {
 	p.files = files
-	c := &chapter{files: files, fail: fail, stop: stop}
-	p.setFailures(c)
+	c := &enginetest.Chapter{Files: files, Fail: fail, Stop: stop}
+	p.setTrouble(c)
 	return p.apply(c)
 }
 

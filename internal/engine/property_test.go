@@ -29,7 +29,7 @@ import (
 // A destroy leaves nothing.
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		h := drawHistory(rt, 4)
+		h := enginetest.DrawHistory(rt, 4)
 		var err error
 		dir := t.TempDir()
 		synctest.Test(t, func(*testing.T) { err = play(h, dir) })
@@ -39,14 +39,14 @@ func TestHistories(t *testing.T) {
 	})
 }
 
-func play(h history, dir string) error {
+func play(h enginetest.History, dir string) error {
 	p := newPlayer(dir)
 	for i, c := range h {
 		if err := p.chapter(c); err != nil {
 			return fmt.Errorf("step %d: %w", i+1, err)
 		}
 	}
-	if err := p.apply(&chapter{files: p.files, options: engine.PlanOptions{Mode: plans.Destroy}}); err != nil {
+	if err := p.apply(&enginetest.Chapter{Files: p.files, Options: engine.PlanOptions{Mode: plans.Destroy}}); err != nil {
 		return fmt.Errorf("destroying: %w", err)
 	}
 	if left := p.unmanaged(); len(left) > 0 || !p.s.State.Empty() {
@@ -69,55 +69,42 @@ func newPlayer(dir string) *player {
 	return p
 }
 
-func (p *player) chapter(c *chapter) error {
-	for _, e := range c.edits {
+func (p *player) chapter(c *enginetest.Chapter) error {
+	for _, e := range c.Edits {
 		p.s.Cloud.Edit(e[0], e[1], e[2])
 		if e[1] == "+" {
 			p.outside[e[0]] = true
 		}
 	}
-	p.setFailures(c)
+	p.setTrouble(c)
 	if err := p.apply(c); err != nil {
 		return err
 	}
-	p.setFailures(&chapter{})
-	p.files = maps.Clone(c.files)
+	p.setTrouble(&enginetest.Chapter{})
+	p.files = maps.Clone(c.Files)
 	delete(p.files, "imports.tf") // the import targets may be gone
-	if err := p.apply(&chapter{files: p.files, single: c.single, indexed: c.indexed}); err != nil {
+	if err := p.apply(&enginetest.Chapter{Files: p.files, Single: c.Single, Indexed: c.Indexed}); err != nil {
 		return fmt.Errorf("applying again: %w", err)
 	}
 	return p.settled()
 }
 
-// setFailures sets up the failures of a chapter.
-func (p *player) setFailures(c *chapter) {
-	p.s.Cloud.Fail, p.s.Cloud.On, p.s.Stop = c.fail, nil, nil
-	if c.stop == "" {
-		return
-	}
-	stop := make(chan struct{})
-	p.s.Stop = stop
-	p.s.Cloud.On = map[string]func(){c.stop: func() {
-		close(stop)
-		if c.kill {
-			p.abort()
-		}
-	}}
-}
+// setTrouble sets up the failures of a chapter.
+func (p *player) setTrouble(c *enginetest.Chapter) { p.s.SetTrouble(c, func() { p.abort() }) }
 
 // apply plans and applies a chapter. Only the errors that the chapter's failures can cause are
 // accepted.
-func (p *player) apply(c *chapter) error {
+func (p *player) apply(c *enginetest.Chapter) error {
 	s := p.s
-	refreshes := c.options.Mode == plans.RefreshOnly
-	trouble := len(c.fail) > 0 || c.stop != "" || len(c.options.Targets)+len(c.options.Excludes) > 0
-	cfg, err := s.Load(c.files, nil, tfdiags.Drop)
+	refreshes := c.Options.Mode == plans.RefreshOnly
+	trouble := len(c.Fail) > 0 || c.Stop != "" || len(c.Options.Targets)+len(c.Options.Excludes) > 0
+	cfg, err := s.Load(c.Files, nil, tfdiags.Drop)
 	if err != nil {
 		return fmt.Errorf("loading: %w", err)
 	}
 	env := s.Env()
 	env.Stop = nil
-	plan, err := engine.Plan(context.Background(), cfg, s.State, env, &c.options)
+	plan, err := engine.Plan(context.Background(), cfg, s.State, env, &c.Options)
 	if err != nil {
 		for text, expected := range map[string]bool{
 			"Moved resource instances": trouble, "Asked to fail": trouble,
@@ -130,22 +117,17 @@ func (p *player) apply(c *chapter) error {
 		}
 		return fmt.Errorf("planning: %w", detailed(err))
 	}
-	relaxed, err := graph.CompareOrders(context.Background(), engine.GraphOperation(cfg, plan.Prior, env,
-		engine.GraphApply, plan))
+	g, err := graph.Build(context.Background(), engine.GraphOperation(cfg, plan.Prior, env, engine.GraphApply, plan))
 	if err != nil {
-		return fmt.Errorf("%w\nplan:\n%s\nfrom\n%s", err, enginetest.DescribePlan(plan), enginetest.Describe(s.State))
+		return fmt.Errorf("building the graph: %w", detailed(err))
 	}
-	if err := graph.CheckReads(context.Background(), engine.GraphOperation(cfg, plan.Prior, env,
-		engine.GraphApply, plan)); err != nil {
-		return fmt.Errorf("%w\nplan:\n%s", err, enginetest.DescribePlan(plan))
-	}
-	if err := keptOut(plan, c.options.Excludes); err != nil {
+	if err := keptOut(plan, c.Options.Excludes); err != nil {
 		return err
 	}
 	s.Cloud.Calls()
 	before := s.State
 	p.forgetting(plan)
-	w := newWitness(p, plan, c.crash)
+	w := newWitness(p, plan, c.Crash)
 	env = s.Env()
 	env.Observe = w.observe
 	s.Cloud.Applying = true
@@ -163,7 +145,7 @@ func (p *player) apply(c *chapter) error {
 		return describe(detailed(err))
 	}
 	calls := s.Cloud.Calls()
-	if err := checkCalls(calls, plan.PrevRun, state, relaxed, c); err != nil {
+	if err := checkCalls(calls, plan.PrevRun, state, g.Relaxed, c); err != nil {
 		return describe(err)
 	}
 	if err := p.audit(w, c, calls); err != nil {
@@ -186,7 +168,7 @@ func keptOut(plan *plans.Plan, excludes []addrs.Target) error {
 }
 
 // audit checks that every object is accounted for after an apply.
-func (p *player) audit(w *witness, c *chapter, calls []enginetest.Call) error {
+func (p *player) audit(w *witness, c *enginetest.Chapter, calls []enginetest.Call) error {
 	if w.err != nil {
 		return w.err
 	}
@@ -212,7 +194,7 @@ func (p *player) audit(w *witness, c *chapter, calls []enginetest.Call) error {
 		}
 	}
 	for _, call := range calls {
-		if kind, _, _ := strings.Cut(call.What, " "); c.options.Mode == plans.RefreshOnly &&
+		if kind, _, _ := strings.Cut(call.What, " "); c.Options.Mode == plans.RefreshOnly &&
 			slices.Contains([]string{"create", "update", "delete"}, kind) {
 			return fmt.Errorf("%q in a plan that only refreshes", call.What)
 		}

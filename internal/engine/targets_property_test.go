@@ -67,7 +67,7 @@ func (p *part) options() engine.PlanOptions {
 func (p *part) play(dir string) error {
 	player := newPlayer(dir)
 	player.files = p.before.files()
-	if err := player.apply(&chapter{files: player.files}); err != nil {
+	if err := player.apply(&enginetest.Chapter{Files: player.files}); err != nil {
 		return fmt.Errorf("before: %w", err)
 	}
 	player.files = p.after.files()
@@ -88,10 +88,10 @@ func (p *part) play(dir string) error {
 		return fmt.Errorf("%w\nthe whole plan:\n%s\nthe part:\n%s\nfrom\n%s", err,
 			enginetest.DescribePlan(whole), enginetest.DescribePlan(some), enginetest.Describe(player.s.State))
 	}
-	if err := player.apply(&chapter{files: player.files, options: p.options()}); err != nil {
+	if err := player.apply(&enginetest.Chapter{Files: player.files, Options: p.options()}); err != nil {
 		return fmt.Errorf("applying a part: %w", err)
 	}
-	if err := player.apply(&chapter{files: player.files}); err != nil {
+	if err := player.apply(&enginetest.Chapter{Files: player.files}); err != nil {
 		return fmt.Errorf("applying the rest: %w", err)
 	}
 	return player.settled()

@@ -44,7 +44,6 @@ type build struct {
 	inputs       *Node                     // node that all Steps wait for; may be nil; see openInputs
 
 	refRanges *refRanges // nil, except while cycles are reported
-	relaxed   bool       // constraints on the order of destruction contradicted each other, so some were dropped
 }
 
 func newBuild(op *Operation) *build {

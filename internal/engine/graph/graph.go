@@ -17,8 +17,9 @@ import (
 // Graph is the tree of modules with their values, resources and provider configurations, and the
 // graph of the work on them. It is complete when Build returns and does not change after that.
 type Graph struct {
-	Edges dag.Graph
-	Nodes []*Node // by ID
+	Edges   dag.Graph
+	Nodes   []*Node // by ID
+	Relaxed bool    // constraints on the order of destruction contradicted each other, so some were dropped
 
 	Root      *Module
 	Modules   map[addrs.Module]*Module

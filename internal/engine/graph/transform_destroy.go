@@ -276,7 +276,7 @@ func (d *destroyOrder) relax() {
 	for kind := gateKind(0); kind < hardGates && !d.ordered(); kind++ {
 		cuts = append(cuts, d.cut(kind))
 	}
-	d.b.relaxed = len(cuts) > 0
+	d.b.g.Relaxed = len(cuts) > 0
 	for i := len(cuts) - 2; i >= 0; i-- {
 		for _, c := range cuts[i] {
 			d.reconnect(c)

@@ -1,4 +1,4 @@
-package engine_test
+package enginetest
 
 import (
 	"fmt"
@@ -131,7 +131,7 @@ func (p *plot) move(b *strings.Builder, label, from, to string) {
 
 // importSome creates objects outside of the engine and imports them, by ID or identity, with one
 // import block for each or with for_each.
-func (p *plot) importSome(g *page, c *chapter) {
+func (p *plot) importSome(g *page, c *Chapter) {
 	u := g.units["imp"]
 	if u == nil || !p.odds("import", 50) {
 		return
@@ -143,7 +143,7 @@ func (p *plot) importSome(g *page, c *chapter) {
 	}
 	for i, key := range u.instances() {
 		id := fmt.Sprintf("%s-%d%d", u.objects()[i], 9, p.chapter)
-		c.edits = append(c.edits, [3]string{id, "+", p.pick("imported v", "1", "2")})
+		c.Edits = append(c.Edits, [3]string{id, "+", p.pick("imported v", "1", "2")})
 		if repeated {
 			fmt.Fprintf(&b, "    %s = %q\n", strings.Trim(key, "[]"), id)
 			continue

@@ -14,34 +14,33 @@ import (
 // CompareOrders orders the Steps of a plan twice: with Barriers, using the nearest dependencies,
 // and pair by pair, using the transitive closure of the dependencies. It returns an error if the
 // two orders differ. If dependencies contradict each other, so that some had to be dropped, it
-// compares nothing and reports true. It is used only by tests.
-func CompareOrders(ctx context.Context, op *Operation) (relaxed bool, err error) {
+// compares nothing.
+func CompareOrders(ctx context.Context, op *Operation) error {
 	barriers := newBuild(op)
 	if err := barriers.run(ctx, transformers); err != nil {
-		return false, fmt.Errorf("with barriers: %w", err)
+		return fmt.Errorf("with barriers: %w", err)
 	}
-	if barriers.relaxed {
-		return true, nil
+	if barriers.g.Relaxed {
+		return nil
 	}
 	plain := newBuild(op)
 	passes := slices.Clone(transformers)
 	passes[slices.Index(passes, destroySplitTransformer)] = &Transformer{Name: "Pairwise", Run: connectPairwise}
 	if err := plain.run(ctx, passes); err != nil {
-		return false, fmt.Errorf("pair by pair: %w", err)
+		return fmt.Errorf("pair by pair: %w", err)
 	}
 	got, want := barriers.stepOrder(), plain.stepOrder()
 	for name := range want {
 		if got[name] != want[name] {
-			return false, fmt.Errorf("%s comes after\n%s\npair by pair:\n%s", name, got[name], want[name])
+			return fmt.Errorf("%s comes after\n%s\npair by pair:\n%s", name, got[name], want[name])
 		}
 	}
-	return false, nil
+	return nil
 }
 
 // CheckReads orders the Steps of a plan twice: by the instances that the plan says they read, and
 // by whole resources. It returns an error if a Step does not come after an instance that it reads,
-// or if it comes after a Step that the order by resources doesn't put before it. It is used only by
-// tests.
+// or if it comes after a Step that the order by resources doesn't put before it.
 func CheckReads(ctx context.Context, op *Operation) error {
 	byInstance := newBuild(op)
 	if err := byInstance.run(ctx, transformers); err != nil {
@@ -61,7 +60,7 @@ func CheckReads(ctx context.Context, op *Operation) error {
 	if err := byResource.run(ctx, transformers); err != nil {
 		return fmt.Errorf("by resource: %w", err)
 	}
-	if byInstance.relaxed || byResource.relaxed {
+	if byInstance.g.Relaxed || byResource.g.Relaxed {
 		return nil
 	}
 	got, all := byInstance.stepsBefore(), byResource.stepsBefore()

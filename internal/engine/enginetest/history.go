@@ -1,4 +1,4 @@
-package engine_test
+package enginetest
 
 import (
 	"fmt"
@@ -13,34 +13,51 @@ import (
 	"tofu/internal/plans"
 )
 
-// A history is a random sequence of configurations, each with failures, interruptions and changes
+// A History is a random sequence of configurations, each with failures, interruptions and changes
 // made outside of the engine. Configurations consist of units that refer to one another. The order
 // of these references differs between steps. As a result, stored and configured dependencies
 // contradict each other, as they do in practice.
-type history []*chapter
+type History []*Chapter
 
-// chapter is one step of a history.
-type chapter struct {
-	files   map[string]string
-	edits   [][3]string
-	fail    map[string]string
-	stop    string // the user interrupts the apply when this call starts
-	kill    bool   // a second interrupt follows at once
-	crash   int    // the process is killed after this many events; 0 for never
-	options engine.PlanOptions
-	single  bool // some references are only to the first of several instances
-	indexed bool // some references are to the instance with the same key only
+// A Chapter is one step of a History.
+type Chapter struct {
+	Files   map[string]string
+	Edits   [][3]string       // changes made outside of the engine: ID, attribute and value; see Cloud.Edit
+	Fail    map[string]string // calls that fail; see Provider
+	Stop    string            // the user interrupts the apply when this call starts
+	Kill    bool              // a second interrupt follows at once
+	Crash   int               // the process is killed after this many events; 0 for never
+	Options engine.PlanOptions
+	Single  bool // some references are only to the first of several instances
+	Indexed bool // some references are to the instance with the same key only
 }
 
-func (h history) String() string {
+// SetTrouble sets up the failures and the interruption of a chapter, instead of those of an earlier
+// one. abort is called when a second interrupt follows the first.
+func (s *Session) SetTrouble(c *Chapter, abort func()) {
+	s.Cloud.Fail, s.Cloud.On, s.Stop = c.Fail, nil, nil
+	if c.Stop == "" {
+		return
+	}
+	stop := make(chan struct{})
+	s.Stop = stop
+	s.Cloud.On = map[string]func(){c.Stop: func() {
+		close(stop)
+		if c.Kill {
+			abort()
+		}
+	}}
+}
+
+func (h History) String() string {
 	var b strings.Builder
 	for i, c := range h {
-		o := &c.options
+		o := &c.Options
 		fmt.Fprintf(&b, "== step %d: fail %v stop %q kill %v crash %d edits %v targets %v excludes %v replace "+
 			"%v mode %v no refresh %v\n", i+1,
-			c.fail, c.stop, c.kill, c.crash, c.edits, o.Targets, o.Excludes, o.ForceReplace, o.Mode, o.SkipRefresh)
-		for _, name := range slices.Sorted(maps.Keys(c.files)) {
-			fmt.Fprintf(&b, "-- %s --\n%s", name, c.files[name])
+			c.Fail, c.Stop, c.Kill, c.Crash, c.Edits, o.Targets, o.Excludes, o.ForceReplace, o.Mode, o.SkipRefresh)
+		for _, name := range slices.Sorted(maps.Keys(c.Files)) {
+			fmt.Fprintf(&b, "-- %s --\n%s", name, c.Files[name])
 		}
 	}
 	return b.String()
@@ -70,27 +87,27 @@ func (p *plot) pick(label string, from ...string) string {
 	return rapid.SampledFrom(from).Draw(p.T, label)
 }
 
-// drawHistory draws a history.
-func drawHistory(t *rapid.T, steps int) history {
+// DrawHistory draws a history of at most the given number of steps.
+func DrawHistory(t *rapid.T, steps int) History {
 	p := &plot{T: t, labels: map[string]int{}, steady: map[string]bool{}, keyed: map[string]bool{},
 		retyped: map[string]bool{}, inner: map[string]bool{}, moved: map[string]string{}}
 	for _, kind := range unitKinds {
 		p.steady[kind.name], p.keyed[kind.name] = p.odds("steady", 40), p.odds("keyed", 30)
 	}
-	var h history
+	var h History
 	for range rapid.IntRange(1, steps).Draw(t, "steps") {
 		h = append(h, p.drawChapter())
 	}
 	return h
 }
 
-func (p *plot) drawChapter() *chapter {
+func (p *plot) drawChapter() *Chapter {
 	p.chapter++
-	c := &chapter{fail: map[string]string{}}
+	c := &Chapter{Fail: map[string]string{}}
 	page := p.drawFiles()
 	p.refactor(page)
 	p.importSome(page, c)
-	c.files, c.single, c.indexed = page.files, page.single, page.indexed
+	c.Files, c.Single, c.Indexed = page.files, page.single, page.indexed
 	p.drawTrouble(c)
 	p.drawOptions(c, page)
 	p.before = page.units
@@ -98,7 +115,7 @@ func (p *plot) drawChapter() *chapter {
 }
 
 // drawTrouble draws failures and interruptions.
-func (p *plot) drawTrouble(c *chapter) {
+func (p *plot) drawTrouble(c *Chapter) {
 	for range rapid.IntRange(0, 3).Draw(p.T, "failures") {
 		op := p.pick("op", "create", "update", "delete", "create", "update", "delete", "plan", "final", "read",
 			"data", "open")
@@ -110,23 +127,23 @@ func (p *plot) drawTrouble(c *chapter) {
 		if op == "update" || op == "delete" || op == "read" {
 			who += fmt.Sprintf("-%d", rapid.IntRange(1, 3).Draw(p.T, "number"))
 		}
-		c.fail[op+" "+who] = how
+		c.Fail[op+" "+who] = how
 	}
 	switch {
 	case p.odds("stop", 15):
-		c.stop, c.kill = "create "+p.drawName(), p.odds("kill", 40)
+		c.Stop, c.Kill = "create "+p.drawName(), p.odds("kill", 40)
 	case p.odds("crash", 25):
-		c.crash = rapid.IntRange(1, 12).Draw(p.T, "crash after")
+		c.Crash = rapid.IntRange(1, 12).Draw(p.T, "crash after")
 	}
 	if p.odds("edit", 25) {
 		id := fmt.Sprintf("%s-%d", p.drawName(), rapid.IntRange(1, 3).Draw(p.T, "number"))
-		c.edits = append(c.edits, rapid.SampledFrom([][3]string{{id, "", ""}, {id, "v", "drift"}}).Draw(p.T, "edit"))
+		c.Edits = append(c.Edits, rapid.SampledFrom([][3]string{{id, "", ""}, {id, "v", "drift"}}).Draw(p.T, "edit"))
 	}
 }
 
 // drawOptions draws the options of the plan.
-func (p *plot) drawOptions(c *chapter, g *page) {
-	o := &c.options
+func (p *plot) drawOptions(c *Chapter, g *page) {
+	o := &c.Options
 	if p.odds("target", 20) {
 		targets := []addrs.Target{p.drawTarget(g)}
 		if p.odds("second target", 30) {
@@ -151,7 +168,7 @@ func (p *plot) drawOptions(c *chapter, g *page) {
 		}
 		o.ForceReplace = []addrs.AbsInstance{addr}
 	}
-	o.SkipRefresh = len(c.edits) == 0 && p.odds("skip refresh", 10)
+	o.SkipRefresh = len(c.Edits) == 0 && p.odds("skip refresh", 10)
 }
 
 func (p *plot) drawTarget(g *page) addrs.Target {
