@@ -1,117 +1,31 @@
 package moves
 
 import (
-	"maps"
-	"slices"
-
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/states"
 )
 
-// mover applies statements to a state. It has a tree of module instances, so that it finds the
-// objects of a statement without searching the whole state.
+// mover applies statements to a state.
 type mover struct {
-	state          *states.State
-	results        *Results
-	cfg            *configs.Config
-	root           *stateModule
-	explicit       map[endKey][]*endpoint       // endpoints of explicit statements, by resource or module
-	explicitWithin map[addrs.Module][]*endpoint // the same endpoints, by each module that contains them
-}
-
-// stateModule is a module instance that has objects in the state, or contains a module instance
-// that has some.
-type stateModule struct {
-	addr      addrs.ModuleInstance
-	key       addrs.InstanceKey
-	parent    *stateModule
-	children  map[string]map[addrs.InstanceKey]*stateModule
-	resources map[addrs.Resource]bool
+	state    *states.State
+	results  *Results
+	cfg      *configs.Config
+	root     *stateModule
+	explicit explicitEnds
 }
 
 func newMover(cfg *configs.Config, state *states.State, results *Results) *mover {
-	m := &mover{
-		state:          state,
-		results:        results,
-		cfg:            cfg,
-		root:           &stateModule{},
-		explicit:       map[endKey][]*endpoint{},
-		explicitWithin: map[addrs.Module][]*endpoint{},
-	}
+	m := &mover{state: state, results: results, cfg: cfg, root: &stateModule{}}
 	for r := range state.Resources() {
-		m.insert(r.Addr)
+		m.root.insert(r.Addr)
 	}
 	return m
 }
 
-func (m *mover) insert(addr addrs.AbsResource) {
-	p := m.root
-	for _, step := range addr.Module.Steps() {
-		next := p.children[step.Name][step.Key]
-		if next == nil {
-			next = &stateModule{addr: p.addr.Child(step.Name, step.Key), key: step.Key, parent: p}
-			if p.children == nil {
-				p.children = map[string]map[addrs.InstanceKey]*stateModule{}
-			}
-			if p.children[step.Name] == nil {
-				p.children[step.Name] = map[addrs.InstanceKey]*stateModule{}
-			}
-			p.children[step.Name][step.Key] = next
-		}
-		p = next
-	}
-	if p.resources == nil {
-		p.resources = map[addrs.Resource]bool{}
-	}
-	p.resources[addr.Resource] = true
-}
-
-// index records the endpoints of explicit statements, which suppress implied moves.
-func (m *mover) index(list []*statement) {
-	for _, st := range list {
-		for _, e := range []*endpoint{&st.from, &st.to} {
-			id := endKey{module: e.module(), res: e.res}
-			m.explicit[id] = append(m.explicit[id], e)
-			for n := range e.steps {
-				if in := pathOf(e.steps[:n+1]); n+1 < len(e.steps) || !e.isModule() {
-					m.explicitWithin[in] = append(m.explicitWithin[in], e)
-				}
-			}
-		}
-	}
-}
-
-// suppressed reports whether an explicit statement names either end of an implied move in p, or
-// something within the module instance that would move.
-func (m *mover) suppressed(st *statement, p *stateModule) bool {
-	at := st.from
-	at.steps = nil
-	for _, s := range p.addr.Steps() {
-		at.steps = append(at.steps, endStep{name: s.Name, key: s.Key})
-	}
-	overlaps := func(e *endpoint) bool { return e.overlaps(&at) }
-	if st.from.isModule() && slices.ContainsFunc(m.explicitWithin[st.from.module()], overlaps) {
-		return true
-	}
-	for _, e := range m.explicit[endKey{module: st.from.module(), res: st.from.res}] {
-		for _, end := range []*endpoint{&st.from, &st.to} {
-			here := at
-			here.key = end.key
-			if end.isModule() {
-				here.steps = append(slices.Clone(at.steps[:len(at.steps)-1]), *end.last())
-			}
-			if e.overlaps(&here) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 func (m *mover) apply(st *statement) {
 	for _, p := range m.root.match(st.from.steps, nil) {
-		if st.implied && m.suppressed(st, p) {
+		if st.implied && m.explicit.suppress(st, p) {
 			continue
 		}
 		if st.from.isModule() {
@@ -120,37 +34,6 @@ func (m *mover) apply(st *statement) {
 			m.moveResource(st, p)
 		}
 	}
-}
-
-// match appends the module instances that the steps lead to, sorted.
-func (p *stateModule) match(steps []endStep, out []*stateModule) []*stateModule {
-	if len(steps) == 0 {
-		return append(out, p)
-	}
-	byKey := p.children[steps[0].name]
-	if !steps[0].anyKey {
-		if next := byKey[steps[0].key]; next != nil {
-			out = next.match(steps[1:], out)
-		}
-		return out
-	}
-	for _, key := range slices.SortedFunc(maps.Keys(byKey), addrs.InstanceKey.Compare) {
-		out = byKey[key].match(steps[1:], out)
-	}
-	return out
-}
-
-// all appends the resources in a module instance and in the module instances within it, sorted.
-func (p *stateModule) all(out []addrs.AbsResource) []addrs.AbsResource {
-	for _, r := range slices.SortedFunc(maps.Keys(p.resources), addrs.Resource.Compare) {
-		out = append(out, r.InInstance(p.addr))
-	}
-	for _, name := range sortedNames(p.children) {
-		for _, key := range slices.SortedFunc(maps.Keys(p.children[name]), addrs.InstanceKey.Compare) {
-			out = p.children[name][key].all(out)
-		}
-	}
-	return out
 }
 
 // target returns the module instance to which the statement moves the content of p. It returns
@@ -225,27 +108,13 @@ func (m *mover) move(r *states.Resource, from, to addrs.AbsInstance) {
 	m.state.Forget(from)
 	if len(r.Instances) == 0 {
 		m.state.RemoveResource(from.Abs())
-		m.remove(from.Abs())
+		m.root.remove(from.Abs())
 	}
 	m.state.EnsureResource(to.Abs(), target).Instances[to.Key] = inst
-	m.insert(to.Abs())
+	m.root.insert(to.Abs())
 	if first != to {
 		m.results.From[to] = first
 	}
-}
-
-func (m *mover) remove(addr addrs.AbsResource) {
-	if found := m.root.match(exactly(addr.Module), nil); len(found) == 1 {
-		delete(found[0].resources, addr.Resource)
-	}
-}
-
-func exactly(m addrs.ModuleInstance) []endStep {
-	var out []endStep
-	for _, s := range m.Steps() {
-		out = append(out, endStep{name: s.Name, key: s.Key})
-	}
-	return out
 }
 
 // noteSource records the former address of an object if its new resource has another type or

@@ -192,7 +192,7 @@ func Apply(cfg *configs.Config, state *states.State, warn tfdiags.Sink) (*states
 		return state, results
 	}
 	m := newMover(cfg, state.Clone(), results)
-	m.index(explicit)
+	m.explicit = newExplicitEnds(explicit)
 	for _, st := range ordered {
 		m.apply(st)
 	}
