@@ -145,7 +145,7 @@ func serveObjects(t *testing.T) (network, address string, settings func(string, 
 
 // countingProxy forwards connections to a server and counts them.
 type countingProxy struct {
-	network, address string // of the server behind the proxy
+	network, address string // network and address of the server behind the proxy
 	at               string // address of the proxy
 
 	mu    sync.Mutex

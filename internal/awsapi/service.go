@@ -131,7 +131,7 @@ func (s *Service) failure(call string, r *restapi.Response) *Error {
 	var asXML struct{ Code, Message string }
 	var asJSON struct {
 		Type    string `json:"__type"`
-		Message string `json:"message"` // also matches names in other upper and lower case
+		Message string `json:"message"` // decoding ignores the case, so "Message" matches too
 	}
 	switch {
 	case xml.Unmarshal(r.Body, &asXML) == nil && asXML.Code != "":

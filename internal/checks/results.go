@@ -11,7 +11,7 @@ type Status uint8
 
 const (
 	Pass    Status = iota + 1
-	Unknown        // not decided, or not decided yet
+	Unknown        // the condition is not decided, or not yet
 	Fail
 	Error // the condition could not be evaluated
 )

@@ -416,7 +416,7 @@ func destroyWalk(
 		plan, err := planNormal(ctx, cfg, prior, &own, &refresh)
 		if err != nil {
 			env.Warn(warnings...)
-			return nil, nil, err // a failed refresh leaves open what would be destroyed
+			return nil, nil, err // without the refresh, it is unknown which objects still exist
 		}
 		env.Warn(withoutForgetting(warnings)...)
 		start, prevRun = plan.Prior, plan.PrevRun

@@ -65,21 +65,21 @@ func (s *Shared) member(launch *Launch) *member {
 // Close ends all processes.
 func (s *Shared) Close() error { return s.pool.Close() }
 
-// whether AllowDeferral was called
+// sharedUser is one user of a member.
 type sharedUser struct {
 	providers.Interface
 	shared  *Shared
 	member  *member
 	workDir string
 
-	defers bool // guards the fields below, and Interface while Configure replaces it
+	defers bool // whether AllowDeferral was called
 
-	mu    sync.Mutex // the unconfigured process, which others may use too; nil after Configure
-	fresh *pooled    // the configured process; nil if it is shared with others
-	own   *pooled    // take returns a new user of a member's unconfigured process.
+	mu    sync.Mutex // guards the fields below, and Interface while Configure replaces it
+	fresh *pooled    // the unconfigured process, which others may use too; nil after Configure
+	own   *pooled    // the configured process; nil if it is shared with others
 }
 
-// take returns a user of the unconfigured process of a member.
+// take returns a new user of a member's unconfigured process.
 func (s *Shared) take(ctx context.Context, m *member, workDir string) (*sharedUser, error) {
 	if s.Configured {
 		workDir = ""

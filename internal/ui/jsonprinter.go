@@ -178,7 +178,7 @@ func (p *jsonPrinter) applyDone(e engine.ApplyDone) {
 	took := e.Elapsed.Truncate(time.Second).Seconds()
 	h := hook{Action: e.Action.String(), Elapsed: &took}
 	verb := lineVerbs(e.Action)
-	if e.Failed && (e.Action == plans.Read || e.Deposed != "") { // the diagnostic says it all
+	if e.Failed && (e.Action == plans.Read || e.Deposed != "") { // the diagnostic reports the failure
 		return
 	}
 	if e.Failed {

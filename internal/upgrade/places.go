@@ -29,10 +29,10 @@ const (
 // Place is a version constraint in a file.
 type Place struct {
 	Kind     Kind
-	Provider addrs.Provider     // if Kind is Provider
-	Source   addrs.ModuleSource // if Kind is Module or ModuleRef
+	Provider addrs.Provider     // set if Kind is Provider
+	Source   addrs.ModuleSource // set if Kind is Module or ModuleRef
 	Text     string             // the constraint or ref
-	Range    hcl.Range          // of Text, without quotes
+	Range    hcl.Range          // range of Text, without the quotes
 	// Problem is the reason why the constraint can't be changed; empty if it can.
 	Problem string
 }
