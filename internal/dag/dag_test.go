@@ -86,7 +86,7 @@ func TestHold(t *testing.T) {
 		w := NewWalker(g)
 		var others sync.WaitGroup
 		var mu sync.Mutex
-		held := make([]int, g.Len())
+		held, refused := make([]int, g.Len()), make([]bool, g.Len())
 		visits := make([]int, g.Len())
 		outcome := w.Walk(context.Background(), rapid.IntRange(1, 8).Draw(t, "workers"), func(id ID) bool {
 			mu.Lock()
@@ -99,24 +99,62 @@ func TestHold(t *testing.T) {
 				to := dependents[id][i]
 				held[to]++
 				release := w.Hold(to)
+				ok := fails[to] != 1
 				others.Go(func() {
 					mu.Lock()
 					held[to]--
+					refused[to] = refused[to] || !ok
 					mu.Unlock()
-					release()
+					release(ok)
 				})
 			}
 			return fails[id] != 0
 		})
 		others.Wait()
 		for id := range ID(g.Len()) {
-			if (visits[id] == 1) != (outcome[id] != Skipped) || outcome[id] == Done && fails[id] == 0 {
+			if (visits[id] == 1) != (outcome[id] != Skipped) || outcome[id] == Done && fails[id] == 0 ||
+				refused[id] && outcome[id] != Skipped {
 				t.Errorf("vertex %d: %d visits, outcome %d", id, visits[id], outcome[id])
 			}
 			for _, need := range g.Needs(id) {
 				if outcome[need] != Done && outcome[id] != Skipped {
 					t.Errorf("vertex %d was visited although %d failed", id, need)
 				}
+			}
+		}
+	})
+}
+
+// TestWatch checks that each function passed to Watch is called once with the outcome of the vertex,
+// or that Watch returns it, also if the walk is stopped.
+func TestWatch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := randomDAG(t)
+		watches := rapid.SliceOfN(rapid.IntRange(0, g.Len()-1), g.Len(), g.Len()).Draw(t, "watches") // by visited vertex
+		fails := rapid.SliceOfN(rapid.IntRange(0, 9), g.Len(), g.Len()).Draw(t, "fails")
+		stop := rapid.IntRange(-g.Len(), g.Len()-1).Draw(t, "stop")
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		w := NewWalker(g)
+		var mu sync.Mutex
+		got := make([][]Outcome, g.Len())
+		outcome := w.Walk(ctx, rapid.IntRange(1, 4).Draw(t, "workers"), func(id ID) bool {
+			report := func(o Outcome) {
+				mu.Lock()
+				defer mu.Unlock()
+				got[id] = append(got[id], o)
+			}
+			if o, finished := w.Watch(ID(watches[id]), report); finished {
+				report(o)
+			}
+			if int(id) == stop {
+				cancel()
+			}
+			return fails[id] != 0
+		})
+		for id, list := range got {
+			if on := watches[id]; outcome[id] != Skipped && (len(list) != 1 || list[0] != outcome[on]) {
+				t.Errorf("vertex %d got %v for %d, whose outcome is %d", id, list, on, outcome[on])
 			}
 		}
 	})

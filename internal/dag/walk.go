@@ -36,9 +36,11 @@ type Walker struct {
 	blocked []bool  // whether a dependency did not succeed
 	outcome []Outcome
 	running int
-	held    int         // calls to Hold that are not released yet
-	awaits  map[ID][]ID // vertices that running visits are waiting for, or have waited for; see Await
-	surplus int         // number of workers that must end
+	held    int                    // calls to Hold that are not released yet
+	watches map[ID][]func(Outcome) // functions to call when the vertex is finished; see Watch
+	due     []func()               // such functions that must be called now
+	awaits  map[ID][]ID            // vertices that running visits are waiting for, or have waited for; see Await
+	surplus int                    // number of workers that must end
 }
 
 const ended = -1 // value in Walker.pending
@@ -86,6 +88,11 @@ func (w *Walker) Walk(ctx context.Context, workers int, visit func(ID) bool) []O
 		w.workers.Go(w.work)
 	}
 	w.workers.Wait()
+	for id, left := range w.watches {
+		for _, f := range left {
+			f(w.outcome[id])
+		}
+	}
 	return w.outcome
 }
 
@@ -127,23 +134,63 @@ func (w *Walker) waitsFor(id, other ID) bool {
 	return false
 }
 
-// Hold makes a vertex wait until release is called, in addition to waiting for its dependencies.
-// Hold must be called during the visit of one of these dependencies. The function release must be
-// called once.
-func (w *Walker) Hold(id ID) (release func()) {
+// Hold makes a vertex wait until release is called, in addition to waiting for its dependencies. If
+// ok is false then, the vertex is skipped. Hold must be called during the visit of one of these
+// dependencies. The function release must be called once.
+func (w *Walker) Hold(id ID) (release func(ok bool)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.held++
 	w.pending[id]++
-	return func() {
+	return func(ok bool) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.held--
 		w.pending[id]--
+		w.blocked[id] = w.blocked[id] || !ok
 		if w.pending[id] == 0 {
 			w.push(id)
 		}
 		w.wake.Broadcast()
+	}
+}
+
+// Watch calls f with the outcome of a vertex once it is finished, or at the end of the walk. If the
+// vertex is finished already, Watch returns its outcome and true instead of calling f. Watch must be
+// called while a vertex is visited or held.
+func (w *Walker) Watch(id ID, f func(Outcome)) (_ Outcome, finished bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.pending[id] == ended {
+		return w.outcome[id], true
+	}
+	if w.watches == nil {
+		w.watches = map[ID][]func(Outcome){}
+	}
+	w.watches[id] = append(w.watches[id], f)
+	return Skipped, false
+}
+
+// Finished reports whether a vertex was visited or skipped.
+func (w *Walker) Finished(id ID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pending[id] == ended
+}
+
+// Dependents returns the vertices that depend directly on a vertex.
+func (w *Walker) Dependents(id ID) []ID { return w.dependents[id] }
+
+// callDue calls the functions in due without holding the lock, which the caller must hold.
+func (w *Walker) callDue() {
+	for len(w.due) > 0 {
+		due := w.due
+		w.due = nil
+		w.mu.Unlock()
+		for _, f := range due {
+			f()
+		}
+		w.mu.Lock()
 	}
 }
 
@@ -199,6 +246,7 @@ func (w *Walker) work() {
 		w.running--
 		w.outcome[id] = outcome
 		w.finish(id)
+		w.callDue()
 		w.mu.Unlock()
 	}
 }
@@ -227,6 +275,7 @@ func (w *Walker) next() (ID, bool) {
 			return id, true
 		}
 		w.finish(id)
+		w.callDue()
 	}
 }
 
@@ -234,6 +283,10 @@ func (w *Walker) next() (ID, bool) {
 func (w *Walker) finish(id ID) {
 	woken := 0
 	w.pending[id] = ended
+	for _, f := range w.watches[id] {
+		w.due = append(w.due, func() { f(w.outcome[id]) })
+	}
+	delete(w.watches, id)
 	for _, from := range w.dependents[id] {
 		if w.outcome[id] != Done {
 			w.blocked[from] = true

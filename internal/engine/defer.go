@@ -104,7 +104,7 @@ type deferrals struct {
 // visit defers a node if it waits for a deferred one. It leaves out a resource whose instances are
 // planned in order; resourceVisit.deferredByRead then decides for each instance.
 func (d *deferrals) visit(g *graph.Graph, n *graph.Node) {
-	if d.nodes == nil || n.Resource != nil && n == n.Resource.Node && n != n.Resource.Inputs {
+	if d.nodes == nil || n.Resource != nil && n.Resource.Inputs != n.Resource.Node && completes(n) {
 		return
 	}
 	d.mu.Lock()
@@ -152,6 +152,11 @@ func (d *deferrals) at(n *graph.Node) *deferredNode {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.nodes[n.ID]
+}
+
+// completes reports whether a node is the node of a resource, or a Part of it.
+func completes(n *graph.Node) bool {
+	return n == n.Resource.Node || n.Kind == graph.KindPart && n.Object == any(n.Resource.Node)
 }
 
 // deferAll defers all changes of a resource.
@@ -420,7 +425,13 @@ func (o *operation) setDeferred(plan *plans.Plan) {
 	if !plan.Defers() {
 		return
 	}
-	o.deferredResources = plan.DeferredResources()
+	o.deferredResources, o.plannedResources = plan.DeferredResources(), map[addrs.AbsResource]bool{}
+	for _, c := range plan.Changes.Instances {
+		if o.deferredResources[c.Addr.Config()] && c.Deposed == addrs.NotDeposed && c.Action != plans.Delete &&
+			c.Action != plans.Forget {
+			o.plannedResources[c.Addr.Abs()] = true
+		}
+	}
 	o.deferredModules = map[addrs.Module]bool{}
 	for _, m := range plan.DeferredModules {
 		o.deferredModules[m] = true
@@ -435,7 +446,8 @@ func leftForLater(what string) error {
 	return d
 }
 
-// isDeferred reports whether the plan that is being applied defers a resource.
-func (o *operation) isDeferred(r *graph.Resource) bool {
-	return o.Phase.Applies() && o.deferredResources[r.Addr]
+// isDeferred reports whether the plan that is being applied, or continued, defers a resource in a
+// module instance.
+func (o *operation) isDeferred(r *graph.Resource, in *moduleInstance) bool {
+	return o.deferredResources[r.Addr] && !o.plannedResources[r.Addr.Resource.InInstance(in.addr)]
 }

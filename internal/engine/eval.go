@@ -343,6 +343,9 @@ func (c *evalContext) Module(call string, use lang.CallUse) (cty.Value, error) {
 	case c.e.op.Phase == graph.PhaseValidate:
 		return unknownValue(child, use.Outputs), nil
 	}
+	if c.before.AwaitsCall(child) {
+		return cty.DynamicVal, nil
+	}
 	if c.in.calls[child.CallSlot] == nil && c.e.early != nil {
 		c.e.early.expandCall(child, c.in)
 	}
@@ -351,9 +354,12 @@ func (c *evalContext) Module(call string, use lang.CallUse) (cty.Value, error) {
 		return cty.DynamicVal, nil
 	}
 	if use.Of != nil && child.Repetition.Repeats() {
-		if v, ok := c.moduleInstances(child, instances, use); ok {
-			return v, nil
+		if v, ok, err := c.moduleInstances(child, instances, use); ok || err != nil {
+			return v, err
 		}
+	}
+	if err := c.e.unfinished.waitOutputs(c, child, use.Outputs, c.in.addr); err != nil {
+		return cty.DynamicVal, tfdiags.FromError(err)[0].At(use.Range)
 	}
 	if c.e.early != nil {
 		return instances.build(child, outputsOf(child, use.Outputs), c.e.valueIn), nil

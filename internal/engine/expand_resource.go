@@ -23,7 +23,7 @@ func (e *evaluator) values(r *graph.Resource) resourceValues { return resourceVa
 
 // expand determines the instances of a resource in one module instance.
 func (rv resourceValues) expand(ctx context.Context, in *moduleInstance) (*expansion, error) {
-	if of := rv.r.EachOf; of != nil && !rv.e.op.deferredResources[rv.r.Addr] {
+	if of := rv.r.EachOf; of != nil && !rv.e.op.isDeferred(rv.r, in) {
 		return newExpansion(expandedKeys{mode: repeatForEach, keys: in.resources[of.Slot].keys}), nil
 	}
 	return rv.expandWhole(ctx, in)
@@ -36,10 +36,11 @@ func (rv resourceValues) expandWhole(ctx context.Context, in *moduleInstance) (*
 	if err := r.Exprs.SelfReferences.Err(); err != nil {
 		return nil, err
 	}
-	if e.op.Phase.Plans() && e.op.deferredResources[r.Addr] {
+	deferred := e.op.isDeferred(r, in)
+	switch {
+	case deferred && e.op.Phase.Plans():
 		return nil, leftForLater(r.Addr.String())
-	}
-	if e.op.isDeferred(r) {
+	case deferred && e.op.Phase.Applies():
 		return newExpansion(expandedKeys{mode: repeatUnknown}), nil
 	}
 	c := e.newContext(ctx, in, repetition{})

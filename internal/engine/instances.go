@@ -167,6 +167,7 @@ type expansion struct {
 	// The fields below are set for resources whose instances are planned in order; see
 	// resourcePlan.start. They are parallel to keys.
 	reads    [][]plans.InstanceRead // the instances that each one waits for, or nil
+	outputs  [][]*graph.Node        // the outputs of module instances that each one waits for; may be nil
 	deferred []*deferredNode        // why readers of each instance are deferred; may be nil
 	jobs     []job
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"slices"
 	"sync"
 
 	"tofu/internal/dag"
@@ -20,11 +19,18 @@ type job struct {
 	waits   int    // number of unfinished jobs that this one waits for
 	next    []*job // the jobs that wait for this one
 	last    *job   // another job that waits for this one; may be nil
+	holds   []hold // nodes that wait for this job
 	blocked bool   // a job that it waits for failed
 	done    bool
 	failed  bool          // run failed or was skipped
 	err     error         // the error of run
 	before  *timings.Part // timings of the last job that ended among those that this one waited for
+}
+
+// hold is a node of the walk that waits for a job.
+type hold struct {
+	node    dag.ID
+	release func(ok bool)
 }
 
 // waitFor makes a job wait for another one. The caller holds the lock of the queue.
@@ -46,10 +52,11 @@ type jobQueue struct {
 
 	mu      sync.Mutex // guards the fields below
 	ready   []*job
-	workers int             // number of workers, without those that wait in await
-	busy    int             // number of these workers that run a job
-	awaited map[*job][]*job // for each job, the jobs that wait for it in await
-	ends    *sync.Cond      // signals that a job has ended; nil before the first await
+	workers int               // number of workers, without those that wait in await
+	busy    int               // number of these workers that run a job
+	after   map[dag.ID][]*job // by node of the walk, the jobs that wait for it
+	awaited map[*job][]waiter // for each job, the jobs and visits that wait for it in await
+	ends    *sync.Cond        // signals that a job has ended; nil before the first await
 }
 
 // add adds jobs, and a last one that waits for all of them. connect makes the jobs wait for each
@@ -71,6 +78,22 @@ func (q *jobQueue) add(jobs []job, last *job, connect func()) {
 		}
 	}
 	q.start()
+}
+
+// waitForNode makes a job wait for a node of the walk. The caller holds the lock.
+func (q *jobQueue) waitForNode(j *job, id dag.ID) {
+	outcome, finished := q.w.walker.Watch(id, func(outcome dag.Outcome) {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.let(j, outcome == dag.Done, nil)
+		q.start()
+	})
+	if finished {
+		j.blocked = j.blocked || outcome != dag.Done
+		return
+	}
+	j.waits++
+	q.waitedFor(id, j)
 }
 
 // start starts workers for the jobs that are ready. The caller holds the lock.
@@ -111,43 +134,55 @@ func (q *jobQueue) work() {
 			q.ends.Broadcast()
 		}
 		q.start()
+		if j.holds != nil {
+			q.mu.Unlock()
+			for _, h := range j.holds {
+				h.release(!j.failed)
+			}
+			q.mu.Lock()
+		}
 	}
 	q.workers--
 }
 
 // ended tells the job next that the job j, which it waits for, has ended. The caller holds the
 // lock.
-func (q *jobQueue) ended(j, next *job) {
-	next.blocked = next.blocked || j.failed
-	next.waits--
-	if next.waits == 0 {
-		next.before = cmp.Or(j.part, j.before)
-		q.ready = append(q.ready, next)
+func (q *jobQueue) ended(j, next *job) { q.let(next, !j.failed, cmp.Or(j.part, j.before)) }
+
+// let tells a job that something that it waits for has ended. The caller holds the lock.
+func (q *jobQueue) let(j *job, succeeded bool, before *timings.Part) {
+	j.blocked = j.blocked || !succeeded
+	j.waits--
+	if j.waits == 0 {
+		j.before = before
+		q.ready = append(q.ready, j)
 	}
 }
 
-// await makes a running job wait for the job on, and reports whether on succeeded. Another worker
-// may run in the meantime. If on itself waits for the running job, await doesn't wait and returns
-// false for waited. The visit of a node in the walk passes nil for running, because no job waits
-// for it.
-func (q *jobQueue) await(running, on *job) (succeeded, waited bool) {
+// waiter is something that can wait for a job: another job, or a node of the walk.
+type waiter struct {
+	job  *job   // nil for a node
+	node dag.ID // the node if job is nil
+}
+
+// await makes a running job, or the visit of a node, wait for the job on, and reports whether on
+// succeeded. Another worker may run in the meantime. If on itself waits for the reader, await doesn't
+// wait and returns false for waited.
+func (q *jobQueue) await(by waiter, on *job) (succeeded, waited bool) {
+	if by.job != nil {
+		by.node = 0
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if running != nil && q.leads(running, on) {
+	if q.leads(by, waiter{job: on}) {
 		return false, false
 	}
 	if q.ends == nil {
-		q.ends, q.awaited = sync.NewCond(&q.mu), map[*job][]*job{}
+		q.ends, q.awaited = sync.NewCond(&q.mu), map[*job][]waiter{}
 	}
-	if running != nil {
-		q.awaited[on] = append(q.awaited[on], running)
-		q.busy--
-		q.workers--
-		q.start()
-		defer func() {
-			q.busy++
-			q.workers++
-		}()
+	q.awaited[on] = append(q.awaited[on], by)
+	if by.job != nil {
+		defer q.replace()()
 	}
 	for !on.done {
 		q.ends.Wait()
@@ -155,18 +190,81 @@ func (q *jobQueue) await(running, on *job) (succeeded, waited bool) {
 	return !on.failed, true
 }
 
-// leads reports whether the job named to waits for the job named from, directly or through other
-// jobs. The caller holds the lock.
-func (q *jobQueue) leads(from, to *job) bool {
-	next := func(j *job) []*job {
-		out := slices.Concat(j.next, q.awaited[j])
-		if j.last != nil {
-			out = append(out, j.last)
-		}
-		return out
+// awaitNode does the same as await for a node of the walk.
+func (q *jobQueue) awaitNode(by waiter, on dag.ID) (succeeded, waited bool) {
+	if by.job != nil {
+		by.node = 0
 	}
-	for j := range dag.Reachable([]*job{from}, next) {
-		if j == to {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.leads(by, waiter{node: on}) {
+		return false, false
+	}
+	if by.job == nil {
+		q.mu.Unlock()
+		defer q.mu.Lock()
+		outcome, waited := q.w.walker.Await(by.node, on)
+		return outcome == dag.Done, waited
+	}
+	ended := make(chan dag.Outcome, 1)
+	outcome, finished := q.w.walker.Watch(on, func(outcome dag.Outcome) { ended <- outcome })
+	if !finished {
+		q.waitedFor(on, by.job)
+		defer q.replace()()
+		q.mu.Unlock()
+		outcome = <-ended
+		q.mu.Lock()
+	}
+	return outcome == dag.Done, true
+}
+
+// replace lets another worker run while a running job waits. The caller holds the lock, also when it
+// calls end after the wait.
+func (q *jobQueue) replace() (end func()) {
+	q.busy--
+	q.workers--
+	q.start()
+	return func() {
+		q.busy++
+		q.workers++
+	}
+}
+
+// waitedFor records that a job waits for a node. The caller holds the lock.
+func (q *jobQueue) waitedFor(id dag.ID, j *job) {
+	if q.after == nil {
+		q.after = map[dag.ID][]*job{}
+	}
+	q.after[id] = append(q.after[id], j)
+}
+
+// leads reports whether something waits for something else, directly or through other jobs and
+// nodes. The caller holds the lock.
+func (q *jobQueue) leads(from, to waiter) bool {
+	next := func(x waiter) []waiter {
+		var out []waiter
+		if x.job == nil {
+			for _, j := range q.after[x.node] {
+				out = append(out, waiter{job: j})
+			}
+			for _, id := range q.w.walker.Dependents(x.node) {
+				out = append(out, waiter{node: id})
+			}
+			return out
+		}
+		for _, j := range x.job.next {
+			out = append(out, waiter{job: j})
+		}
+		for _, h := range x.job.holds {
+			out = append(out, waiter{node: h.node})
+		}
+		if x.job.last != nil {
+			out = append(out, waiter{job: x.job.last})
+		}
+		return append(out, q.awaited[x.job]...)
+	}
+	for x := range dag.Reachable([]waiter{from}, next) {
+		if x == to {
 			return true
 		}
 	}

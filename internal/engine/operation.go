@@ -33,6 +33,9 @@ type operation struct {
 	// The resources and modules that the plan being applied, or continued, defers.
 	deferredResources map[addrs.ConfigResource]bool
 	deferredModules   map[addrs.Module]bool
+	// plannedResources has the resources in deferredResources, by module instance, that the plan
+	// changes there, because only other module instances are deferred.
+	plannedResources map[addrs.AbsResource]bool
 }
 
 func newOperation(phase graph.Phase, cfg *configs.Config, prior *states.State, env *Env) *operation {

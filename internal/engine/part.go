@@ -21,7 +21,7 @@ func (w *walk) executePart(ctx context.Context, n *graph.Node) error {
 		m := whole.Object.(*graph.Module)
 		return w.expandCalls(ctx, n, m, w.modules.within(m.Parent, n.In))
 	case graph.KindExpand:
-		return resourceVisit{w, n.Resource, n}.expandForSteps(ctx, n)
+		return w.expandResource(ctx, n, resourceVisit{w, n.Resource, n})
 	case graph.KindResource:
 		return w.visitResource(ctx, resourceVisit{w, n.Resource, n})
 	}
@@ -40,14 +40,8 @@ func (v resourceVisit) inputs() *graph.Node {
 // eval returns an evaluator for the visit.
 func (v resourceVisit) eval() *evaluator { return v.w.eval.visiting(v.inputs()) }
 
-// node returns the node that completes the visited instances. In the visit of a Part, it returns
-// the Part.
-func (v resourceVisit) node() *graph.Node {
-	if v.part != nil {
-		return v.part
-	}
-	return v.r.Node
-}
+// node returns the node that completes the visited instances.
+func (v resourceVisit) node() *graph.Node { return v.partOf(v.r.Node) }
 
 // all returns the module instances that the visit covers.
 func (v resourceVisit) all() []*moduleInstance {

@@ -15,7 +15,9 @@ import (
 // to. If a block refers to single instances of its own or another resource, each of its instances
 // is planned by a job. The job waits for the jobs of the instances that it reads. The keys in these
 // references are evaluated when the instances of the block are determined. If a key isn't known
-// then, the instance waits for the whole resource.
+// then, the instance waits for the whole resource. In the same way, an instance that reads outputs of
+// single module instances waits for the nodes that evaluate them. A value that reads single instances
+// waits for their jobs: the walk holds its node back (Resource.ReadBy).
 //
 // The resource's own node is visited after its last job; nodes that read the whole resource depend
 // on it. The last job sets the values of the resource and reports all errors. Errors of a resource
@@ -97,23 +99,65 @@ func (v resourceVisit) deferredByRead(in *moduleInstance, x *expansion, i int) *
 		}
 	}
 	for _, of := range v.awaitedWhole(x.reads[i]) {
-		if d := v.w.result(of).deferredBy; d != nil {
+		if d := v.started(of).deferredBy; d != nil {
 			return d
+		}
+	}
+	if x.outputs != nil {
+		for _, n := range x.outputs[i] {
+			if d := v.w.deferrals.at(n); d != nil {
+				return d
+			}
 		}
 	}
 	return nil
 }
 
+// deferredByReads returns why a node is deferred because of single instances that it reads, or nil
+// if it isn't.
+func (w *walk) deferredByReads(n *graph.Node) *deferredNode {
+	of := n
+	if n.Kind == graph.KindPart {
+		of = n.Object.(*graph.Node)
+	}
+	v, ok := of.Object.(*graph.Value)
+	if !ok || v.Reads == nil {
+		return nil
+	}
+	for _, in := range w.modules.within(v.Module, n.In) {
+		at := in
+		if v.Kind == graph.Variable {
+			at = in.parent
+		}
+		for _, read := range v.Reads[in.addr] {
+			x := at.resources[at.module.Resources[read.Resource].Slot]
+			if i, exists := x.has(read.Key); exists && x.deferred != nil && x.deferred[i] != nil {
+				return x.deferred[i]
+			}
+		}
+	}
+	return nil
+}
+
+// startedPlan is a resource, or a resource in one instance of a module call, whose instances are
+// planned by jobs.
+type startedPlan struct {
+	last       *job            // ends the planning; nil if it is deferred
+	failed     bool            // not everything could be planned; set when last has ended
+	deferredBy *deferredNode   // why the resource, or an instance of it, is deferred
+	holds      []func(ok bool) // lets the readers of single instances go on, if the planning is deferred
+}
+
 // start begins to plan the objects of a resource in the order of their references. After the last
 // object, it calls end with all errors.
-func (p *resourcePlan) start(end func(error)) {
+func (p *resourcePlan) start(s *startedPlan, end func(error)) {
 	w, r := p.w, p.r
 	jobs := make([]job, len(p.run))
 	for i := range p.run {
 		jobs[i].run = func() error { return p.runOne(i, &jobs[i]) }
 	}
-	last := &job{always: true}
-	last.run = func() error {
+	s.last = &job{always: true}
+	s.last.run = func() error {
 		var errs tfdiags.Diagnostics
 		for i := range jobs {
 			errs = errs.AppendError(jobs[i].err)
@@ -121,23 +165,48 @@ func (p *resourcePlan) start(end func(error)) {
 		end(errs.Err())
 		return nil
 	}
-	if v := p.resourceVisit; v.part == nil {
-		w.result(r).last = last
-	}
-	w.jobs.add(jobs, last, func() {
+	w.jobs.add(jobs, s.last, func() {
 		rest := jobs
 		for _, in := range p.planned {
-			if x := in.resources[r.Slot]; x != nil {
-				x.jobs, rest = rest[:len(x.keys)], rest[len(x.keys):]
-				w.eval.unfinished.start(r.Addr.Resource.InInstance(in.addr), x.jobs, last)
-				p.connect(in, x)
-				p.time(in, x)
+			x := in.resources[r.Slot]
+			if x == nil {
+				continue
+			}
+			x.jobs, rest = rest[:len(x.keys)], rest[len(x.keys):]
+			w.eval.unfinished.start(r.Addr.Resource.InInstance(in.addr), x.jobs, s.last)
+			p.connect(in, x)
+			p.time(in, x)
+			for key, readers := range r.ReadBy[in.addr] {
+				if at, exists := x.has(key); exists {
+					for _, n := range readers {
+						x.jobs[at].holds = append(x.jobs[at].holds, hold{n.ID, w.walker.Hold(n.ID)})
+					}
+				}
 			}
 		}
-		for _, read := range r.Awaited { // so that errors are reported in order
-			last.waitFor(w.result(read.Of).last)
+		// These make the order of errors that of the blocks.
+		for _, read := range r.Awaited {
+			s.last.waitFor(p.started(read.Of).last)
+		}
+		for _, read := range r.AwaitedCalls {
+			for _, output := range read.Outputs() {
+				w.jobs.waitForNode(s.last, p.partOf(output.Node).ID)
+			}
 		}
 	})
+}
+
+// partOf returns the node in the same instance of a module call as the visit, if it has a Part there.
+func (v resourceVisit) partOf(n *graph.Node) *graph.Node {
+	if v.part == nil {
+		return n
+	}
+	return v.w.graph.Part(n, v.part.In)
+}
+
+// started returns the plan of another resource that has been started before the visit.
+func (v resourceVisit) started(of *graph.Resource) *startedPlan {
+	return v.w.started[v.partOf(of.Node).ID]
 }
 
 // time records how long it takes to plan each instance in one module instance.
@@ -146,14 +215,14 @@ func (p *resourcePlan) time(in *moduleInstance, x *expansion) {
 		return
 	}
 	for i, key := range x.keys {
-		x.jobs[i].part = p.w.times.Part(p.r.Node.ID, p.r.Inputs.ID, func() string {
+		x.jobs[i].part = p.w.times.Part(p.node().ID, p.inputs().ID, func() string {
 			return p.r.Addr.Resource.InInstance(in.addr).Instance(key).String()
 		})
 	}
 }
 
-// connect makes the job of each instance in one module instance wait for the jobs of the instances
-// and resources that it reads.
+// connect makes the job of each instance in one module instance wait for the jobs and nodes of what
+// it reads.
 func (p *resourcePlan) connect(in *moduleInstance, x *expansion) {
 	for i := range x.jobs {
 		for _, read := range x.reads[i] {
@@ -163,34 +232,95 @@ func (p *resourcePlan) connect(in *moduleInstance, x *expansion) {
 			}
 		}
 		for _, of := range p.awaitedWhole(x.reads[i]) {
-			x.jobs[i].waitFor(p.w.result(of).last)
+			x.jobs[i].waitFor(p.started(of).last)
+		}
+		if x.outputs != nil {
+			for _, n := range x.outputs[i] {
+				p.w.jobs.waitForNode(&x.jobs[i], n.ID)
+			}
 		}
 	}
+}
+
+// findOutputs finds the nodes of the outputs of single module instances that each instance waits
+// for. If a key is not known or doesn't exist, the instance waits for the outputs of the whole call.
+func (v resourceVisit) findOutputs(ctx context.Context, in *moduleInstance, x *expansion) {
+	if len(v.r.AwaitedCalls) == 0 {
+		return
+	}
+	x.outputs = make([][]*graph.Node, len(x.keys))
+	c := v.eval().newContext(ctx, in, repetition{})
+	c.before = v.r
+	for i := range x.keys {
+		c.rep = x.repetition(i)
+		for _, read := range v.r.AwaitedCalls {
+			x.outputs[i] = c.addOutputs(x.outputs[i], read)
+		}
+	}
+}
+
+// addOutputs adds the nodes of the outputs that are read of a module call.
+func (c *evalContext) addOutputs(list []*graph.Node, read graph.CallRead) []*graph.Node {
+	outputs, call := read.Outputs(), c.in.calls[read.Call.CallSlot]
+	add := func(in addrs.ModuleInstance) {
+		for _, output := range outputs {
+			list = append(list, c.e.graph.Part(output.Node, in))
+		}
+	}
+	first := len(list)
+	var found keySet
+	for _, ref := range read.Refs {
+		if c.unused(ref) {
+			continue
+		}
+		key, err := c.keyOf(ref, read.Call.Repetition)
+		exists := false
+		if err == nil && call != nil {
+			_, exists = call.find(key)
+		}
+		if !exists {
+			list = list[:first]
+			add(c.in.addr)
+			return list
+		}
+		if found.add(key) {
+			add(c.in.addr.Child(read.Call.Call.Name, key))
+		}
+	}
+	return list
 }
 
 // startPlan begins to plan the instances of a resource. Not everything that the resource reads has
 // been planned by then.
 func (v resourceVisit) startPlan(ctx context.Context) error {
-	w, r, res := v.w, v.r, v.w.result(v.r)
+	w, r, node, s := v.w, v.r, v.node(), &startedPlan{}
+	w.started[node.ID] = s
 	p, deferred, err := v.begin(ctx)
 	switch {
 	case deferred != nil:
 		// A later visit defers the changes, once the values that the block reads are complete.
-		res.deferredBy = deferred
-		w.deferrals.set(r.Inputs, deferred.behind(r.Addr.String()))
+		s.deferredBy = deferred
+		w.deferrals.set(v.inputs(), deferred.behind(r.Addr.String()))
+		for _, in := range v.all() {
+			for _, readers := range r.ReadBy[in.addr] {
+				for _, n := range readers {
+					s.holds = append(s.holds, w.walker.Hold(n.ID))
+				}
+			}
+		}
 		return nil
 	case p == nil:
 		return err
 	}
 	incomplete := len(p.errs) > 0
-	w.times.Begin(r.Node.ID)
-	release := w.walker.Hold(r.Node.ID)
-	p.start(func(err error) {
-		defer release()
+	w.times.Begin(node.ID)
+	release := w.walker.Hold(node.ID)
+	p.start(s, func(err error) {
+		defer release(true)
 		err = p.end(err)
 		w.out.report(err)
-		res.failed = err != nil || res.last.blocked
-		res.deferredBy = w.deferrals.at(r.Node)
+		s.failed = err != nil || s.last.blocked
+		s.deferredBy = w.deferrals.at(node)
 	})
 	if incomplete {
 		return errReported // so that no reader of single instances starts
@@ -200,10 +330,14 @@ func (v resourceVisit) startPlan(ctx context.Context) error {
 
 // planned finishes the planning of a resource after its jobs have ended.
 func (v resourceVisit) planned(ctx context.Context) error {
-	switch res := v.w.result(v.r); {
-	case res.last == nil && res.deferredBy != nil:
-		return v.deferAll(ctx, res.deferredBy)
-	case res.failed:
+	switch s := v.w.started[v.node().ID]; {
+	case s.last == nil && s.deferredBy != nil:
+		err := v.deferAll(ctx, s.deferredBy)
+		for _, release := range s.holds {
+			release(err == nil)
+		}
+		return err
+	case s.failed:
 		return errReported
 	}
 	return nil

@@ -104,7 +104,7 @@ func (p *resourcePlan) planAll() error {
 		return p.w.each(len(p.run), func(i int) error { return p.runOne(i, nil) })
 	}
 	result := make(chan error, 1)
-	p.start(func(err error) { result <- err })
+	p.start(&startedPlan{}, func(err error) { result <- err })
 	return <-result
 }
 
@@ -168,6 +168,7 @@ func (v resourceVisit) expand(ctx context.Context, in *moduleInstance) (*expansi
 		return nil, err
 	}
 	v.findAwaited(ctx, in, x)
+	v.findOutputs(ctx, in, x)
 	v.w.eval.unfinished.add(v.r.Addr.Resource.InInstance(in.addr), x.keys)
 	return x, nil
 }

@@ -288,7 +288,7 @@ func (c *evalContext) eachValue(of *graph.Resource, key addrs.InstanceKey) cty.V
 // if a key is not known; the reader has then waited for the whole call.
 func (c *evalContext) moduleInstances(
 	m *graph.Module, instances *callInstances, use lang.CallUse,
-) (cty.Value, bool) {
+) (_ cty.Value, ok bool, _ error) {
 	outputs, byKey := outputsOf(m, use.Outputs), make(map[string]cty.Value, len(use.Of))
 	for _, ref := range use.Of {
 		if c.unused(ref) {
@@ -296,13 +296,16 @@ func (c *evalContext) moduleInstances(
 		}
 		key, err := c.keyOf(ref, m.Repetition)
 		if err != nil {
-			return cty.NilVal, false
+			return cty.NilVal, false, nil
 		}
 		if i, exists := instances.find(key); exists {
+			if err := c.e.unfinished.waitOutputs(c, m, outputs, instances.of[i].addr); err != nil {
+				return cty.NilVal, false, tfdiags.FromError(err)[0].At(ref.Range)
+			}
 			byKey[keyName(key)] = instances.of[i].outputs(m, outputs, c.e.valueIn)
 		}
 	}
-	return cty.ObjectVal(byKey), true
+	return cty.ObjectVal(byKey), true, nil
 }
 
 // instanceValue returns the value of an instance for references, or cty.NilVal if none exists.

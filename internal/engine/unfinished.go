@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"tofu/internal/addrs"
-	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
 	"tofu/internal/tfdiags"
 )
@@ -196,9 +195,7 @@ func (u *unfinished) waitWhole(c *evalContext, read addrs.AbsResource) error {
 	}
 	for _, one := range on {
 		if problem := u.await(c, read, one); problem != "" {
-			return tfdiags.Errorf("Instance read too early", "%s, and can't wait for it, because %s. This is a bug in "+
-				"this program: please report it with the block. Nothing was done with the unfinished value.",
-				c.readsTooEarly(read), problem)
+			return c.tooEarly(read, problem)
 		}
 	}
 	if of.steps == nil {
@@ -206,6 +203,33 @@ func (u *unfinished) waitWhole(c *evalContext, read addrs.AbsResource) error {
 	}
 	return u.w.visitor(c.in.module.Resources[read.Resource]).completeIn(c.in)
 }
+
+// waitOutputs waits for the outputs of a module call that an expression reads in a plan. in is the
+// address of the module instance, or of the calling module instance if the whole call is read.
+func (u *unfinished) waitOutputs(c *evalContext, m *graph.Module, outputs []string, in addrs.ModuleInstance) error {
+	if u == nil || u.w.op.Phase != graph.PhasePlan {
+		return nil
+	}
+	for _, name := range outputsOf(m, outputs) {
+		v := m.Outputs[name]
+		if v == nil || !v.Node.Split {
+			continue
+		}
+		n := u.w.graph.Part(v.Node, in)
+		if u.w.walker.Finished(n.ID) {
+			continue
+		}
+		if problem := u.await(c, nodeName{n}, maker{node: n}); problem != "" {
+			return c.tooEarly(nodeName{n}, problem)
+		}
+	}
+	return nil
+}
+
+// nodeName names a node in messages.
+type nodeName struct{ *graph.Node }
+
+func (n nodeName) String() string { return n.Name }
 
 // await makes the reader of an expression wait until the value that it reads is final. If u.strict
 // is set, await panics instead. It returns "" if the value is final, and otherwise a clause that
@@ -219,15 +243,12 @@ func (u *unfinished) await(c *evalContext, read fmt.Stringer, on maker) (problem
 	}
 	var succeeded, waited bool
 	switch {
+	case c.visited == nil || on == maker{}:
+		return "their order isn't known" // so waiting could take forever
 	case on.job != nil:
-		succeeded, waited = u.w.jobs.await(c.job, on.job)
-	case on.node == nil || c.visited == nil || c.job != nil:
-		// Waiting could deadlock: cycles between jobs and visits are not detected.
-		return "their order isn't known"
+		succeeded, waited = u.w.jobs.await(waiter{c.job, c.visited.ID}, on.job)
 	default:
-		var outcome dag.Outcome
-		outcome, waited = u.w.walker.Await(c.visited.ID, on.node.ID)
-		succeeded = outcome == dag.Done
+		succeeded, waited = u.w.jobs.awaitNode(waiter{c.job, c.visited.ID}, on.node.ID)
 	}
 	switch {
 	case !waited:
@@ -238,6 +259,13 @@ func (u *unfinished) await(c *evalContext, read fmt.Stringer, on maker) (problem
 		return "that has failed or was left out"
 	}
 	return ""
+}
+
+// tooEarly returns the error for a read of an unfinished value that can't wait for it.
+func (c *evalContext) tooEarly(read fmt.Stringer, problem string) tfdiags.Diagnostic {
+	return tfdiags.Errorf("Instance read too early", "%s, and can't wait for it, because %s. This is a bug in "+
+		"this program: please report it with the block. Nothing was done with the unfinished value.",
+		c.readsTooEarly(read), problem)
 }
 
 // readsTooEarly describes a read of an unfinished value, which the graph should prevent.

@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 )
@@ -16,16 +17,16 @@ import (
 // to the object that is itself unknown, and the last is the reference in e.
 func (c *evalContext) unknownChain(e *lang.Expr) []plans.DeferralStep {
 	var chain []plans.DeferralStep
-	in := c.in
+	at := c.withoutDeprecations()
 	for seen := map[*lang.Expr]bool{}; e != nil && !seen[e]; {
 		seen[e] = true
-		ref := c.firstUnknown(in, e)
+		ref := at.firstUnknown(e)
 		if ref == nil {
 			break
 		}
 		rest, _ := addrs.StepsText(ref.Remaining)
 		chain = append(chain, place(ref.Subject.String()+rest, ref.Range))
-		e, in = nextExpr(in, ref)
+		e, at = at.nextExpr(ref)
 	}
 	slices.Reverse(chain)
 	return chain
@@ -48,38 +49,51 @@ func becauseOf(chain []plans.DeferralStep) string {
 	return "\n\nIt is unknown because of " + strings.Join(texts, ", which depends on ") + "."
 }
 
-func (c *evalContext) firstUnknown(in *moduleInstance, e *lang.Expr) *addrs.Reference {
-	at := (&evalContext{ctx: c.ctx, e: c.e, in: in, rep: c.rep}).withoutDeprecations()
+// firstUnknown returns the first reference in e whose value is unknown, or nil if there is none.
+func (c *evalContext) firstUnknown(e *lang.Expr) *addrs.Reference {
 	for _, ref := range e.Refs.Objects {
-		one := &lang.Expr{Expression: &traversalExpr{ref}}
-		one.Refs.Add(lang.Refs{Objects: []*addrs.Reference{ref}})
-		if v, err := at.eval(one, cty.DynamicPseudoType); err == nil && !v.IsWhollyKnown() {
+		one := &lang.Expr{Expression: &traversalExpr{ref}, Refs: e.Refs.Only(ref)}
+		if v, err := c.eval(one, cty.DynamicPseudoType); err == nil && !v.IsWhollyKnown() {
 			return ref
 		}
 	}
 	return nil
 }
 
-// nextExpr returns the expression of a named value, or nil at the end of the chain.
-func nextExpr(in *moduleInstance, ref *addrs.Reference) (*lang.Expr, *moduleInstance) {
+// nextExpr returns the expression of a named value and the context in which it was evaluated. It
+// returns nil at the end of the chain.
+func (c *evalContext) nextExpr(ref *addrs.Reference) (*lang.Expr, *evalContext) {
+	in, next := c.in, (*evalContext)(nil)
+	var v *graph.Value
 	switch s := ref.Subject.(type) {
 	case addrs.LocalValue:
-		if v := in.module.Locals[s.Name]; v != nil {
-			return v.Expr, in
-		}
+		v = in.module.Locals[s.Name]
 	case addrs.InputVariable:
-		if v := in.module.Variables[s.Name]; v != nil && in.parent != nil {
-			return v.Expr, in.parent
+		v = in.module.Variables[s.Name]
+		if v == nil || in.parent == nil {
+			return nil, nil
 		}
+		next = c.e.argumentContext(c.ctx, v, in)
 	case addrs.ModuleCallOutput:
-		if child := in.module.Calls[s.Call.Name]; child != nil && in.calls[child.CallSlot] != nil &&
-			child.Outputs[s.Output] != nil {
-			if of := in.calls[child.CallSlot].of; len(of) > 0 {
-				return child.Outputs[s.Output].Expr, of[0]
-			}
+		child := in.module.Calls[s.Call.Name]
+		if child == nil || in.calls[child.CallSlot] == nil {
+			return nil, nil
 		}
+		calls := in.calls[child.CallSlot]
+		at, exists := calls.find(s.Call.Key)
+		if !exists || calls.mode == repeatUnknown {
+			return nil, nil
+		}
+		v, in = child.Outputs[s.Output], calls.of[at]
 	}
-	return nil, nil
+	if v == nil {
+		return nil, nil
+	}
+	if next == nil {
+		next = c.e.contextOf(c.ctx, v, in)
+	}
+	next.reader = c.reader
+	return v.Expr, next.withoutDeprecations()
 }
 
 // traversalExpr is an expression that evaluates one reference.

@@ -44,7 +44,7 @@ func (e *evaluator) evalValue(ctx context.Context, v *graph.Value) error {
 				in.values[v.Slot] = unknownVariable(v.Variable) // validation must hold for all possible values
 			}
 		case graph.Local:
-			in.values[v.Slot], err = e.newContext(ctx, in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
+			in.values[v.Slot], err = e.contextOf(ctx, v, in).eval(v.Expr, cty.DynamicPseudoType)
 		case graph.Output:
 			err = e.evalOutput(ctx, v, in)
 		}
@@ -71,8 +71,15 @@ func (e *evaluator) evalValueIn(ctx context.Context, v *graph.Value, addr addrs.
 		return e.evalOutput(ctx, v, in)
 	}
 	var err error
-	in.values[v.Slot], err = e.newContext(ctx, in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
+	in.values[v.Slot], err = e.contextOf(ctx, v, in).eval(v.Expr, cty.DynamicPseudoType)
 	return err
+}
+
+// contextOf returns the context in which a local or output is evaluated in one module instance.
+func (e *evaluator) contextOf(ctx context.Context, v *graph.Value, in *moduleInstance) *evalContext {
+	c := e.newContext(ctx, in, repetition{})
+	c.reads = v.Reads[in.addr]
+	return c
 }
 
 // variableValue returns an input variable's final value in one module instance.
@@ -86,14 +93,7 @@ func (e *evaluator) variableValue(ctx context.Context, v *graph.Value, in *modul
 	if v.Variable.Deprecated != "" {
 		e.out.warn(deprecatedArgument(v))
 	}
-	c := e.newContext(ctx, in.parent, in.rep)
-	c.reads = v.Reads[in.addr]
-	if of := v.Module.EachOf; of != nil && v.ReadsEachValue() {
-		key, err := addrs.KeyFromValue(in.rep.eachKey)
-		if err == nil {
-			c.rep.eachValue = c.eachValue(of, key)
-		}
-	}
+	c := e.argumentContext(ctx, v, in)
 	given, err := c.eval(v.Expr, cty.DynamicPseudoType)
 	if err != nil {
 		return cty.UnknownVal(v.Variable.Type.Type), err
@@ -109,6 +109,19 @@ func (e *evaluator) variableValue(ctx context.Context, v *graph.Value, in *modul
 		configs.UnusedAttributes(v.Expr.Expression, v.Variable.Type.Type, e.out.warn)
 	}
 	return out, err
+}
+
+// argumentContext returns the context in which the argument for a variable is evaluated.
+func (e *evaluator) argumentContext(ctx context.Context, v *graph.Value, in *moduleInstance) *evalContext {
+	c := e.newContext(ctx, in.parent, in.rep)
+	c.reads = v.Reads[in.addr]
+	if of := v.Module.EachOf; of != nil && v.ReadsEachValue() {
+		key, err := addrs.KeyFromValue(in.rep.eachKey)
+		if err == nil {
+			c.rep.eachValue = c.eachValue(of, key)
+		}
+	}
+	return c
 }
 
 func (e *evaluator) rootVariable(v *graph.Value) (cty.Value, error) {
@@ -205,7 +218,7 @@ func (e *evaluator) outputValue(ctx context.Context, v *graph.Value, in *moduleI
 			return change.After, nil
 		}
 	}
-	return e.newContext(ctx, in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
+	return e.contextOf(ctx, v, in).eval(v.Expr, cty.DynamicPseudoType)
 }
 
 func (e *evaluator) checkOutputMarks(v *graph.Value, val cty.Value, root bool) error {

@@ -33,6 +33,7 @@ type walk struct {
 	// Slices indexed by node or resource. Each node writes only its own entries.
 	failed    []bool
 	resources []resourceResult
+	started   []*startedPlan // by the node that completes the resource; nil unless a plan is by instance
 
 	eval      *evaluator
 	modules   moduleTree
@@ -87,6 +88,9 @@ func (w *walk) run(ctx context.Context) error {
 	w.pending = pending{graph: w.graph, modules: w.modules, resources: w.resources,
 		upstream: make([]bool, w.graph.Edges.Len())}
 	w.failed = make([]bool, w.graph.Edges.Len())
+	if w.op.ByInstance {
+		w.started = make([]*startedPlan, w.graph.Edges.Len())
+	}
 	if w.op.defers {
 		w.deferrals.nodes = make([]*deferredNode, w.graph.Edges.Len())
 	}
@@ -150,6 +154,11 @@ func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 	defer w.times.Visit(id)()
 	w.pending.visit(n)
 	w.deferrals.visit(w.graph, n)
+	if w.op.defers {
+		if why := w.deferredByReads(n); why != nil {
+			w.deferrals.add(n, why)
+		}
+	}
 	err := n.Problems.Err()
 	if err == nil && !n.Dropped {
 		err = w.execute(ctx, n)
@@ -188,7 +197,7 @@ func (w *walk) execute(ctx context.Context, n *graph.Node) error {
 	case graph.KindPart:
 		return w.executePart(ctx, n)
 	case graph.KindExpand:
-		return w.expandResource(ctx, n)
+		return w.expandResource(ctx, n, w.visitor(n.Resource))
 	case graph.KindResource:
 		return w.visitResource(ctx, w.visitor(n.Resource))
 	case graph.KindResourceIn:
@@ -208,12 +217,13 @@ func (w *walk) execute(ctx context.Context, n *graph.Node) error {
 	return nil
 }
 
-// expandResource determines the instances of a resource before they are planned or changed.
-func (w *walk) expandResource(ctx context.Context, n *graph.Node) error {
+// expandResource determines the instances of a resource before they are planned or changed. n is the
+// visited node.
+func (w *walk) expandResource(ctx context.Context, n *graph.Node, v resourceVisit) error {
 	if w.op.Phase == graph.PhasePlan {
-		return w.visitor(n.Resource).startPlan(ctx)
+		return v.startPlan(ctx)
 	}
-	return w.visitor(n.Resource).expandForSteps(ctx, n)
+	return v.expandForSteps(ctx, n)
 }
 
 // visitResource visits a resource, or a Part of it, as the phase requires.

@@ -32,12 +32,6 @@ type resourceResult struct {
 	importsOnce sync.Once
 	imports     map[addrs.AbsInstance]*importRequest // evaluated import targets
 	importsErr  error
-
-	// The fields below are set for resources whose instances are planned in order; see
-	// resourceVisit.startPlan.
-	last       *job          // ends the planning of the resource; nil if it is deferred
-	failed     bool          // not everything could be planned; set when last has ended
-	deferredBy *deferredNode // why the resource, or an instance of it, is deferred
 }
 
 // moduleTree holds the instances of all modules.

@@ -109,6 +109,16 @@ func (r *Refs) Add(other Refs) {
 	r.findInstances()
 }
 
+// Only returns one of the references, with the instance that it selects.
+func (r *Refs) Only(ref *addrs.Reference) Refs {
+	out := Refs{Objects: []*addrs.Reference{ref}, longForm: r.longForm}
+	if selected, ok := r.selected[ref]; ok {
+		out.selected = map[*addrs.Reference]InstanceRef{ref: selected}
+	}
+	out.findInstances()
+	return out
+}
+
 // Name reports whether a reference is to the given resource or to an instance of it.
 func (r *Refs) Name(of addrs.Resource) bool {
 	return slices.ContainsFunc(r.Objects, func(ref *addrs.Reference) bool {

@@ -46,8 +46,8 @@ type Keyed struct {
 func (r IndexedRead) keyed() Keyed { return Keyed{r.Refs, r.Of.Exprs.Repetition} }
 func (r CallRead) keyed() Keyed    { return Keyed{r.Refs, r.Call.Repetition} }
 
-// outputs returns the outputs that are read from each instance.
-func (r CallRead) outputs() []*Value {
+// Outputs returns the outputs that are read from each instance.
+func (r CallRead) Outputs() []*Value {
 	if r.Output != nil {
 		return []*Value{r.Output}
 	}
@@ -221,7 +221,7 @@ func (o *instanceOrder) connectCallReads(
 			continue
 		}
 		for _, k := range found {
-			for _, v := range read.outputs() {
+			for _, v := range read.Outputs() {
 				o.after(n, o.valueNode(v, in.Child(read.Call.Call.Name, k.Key)))
 			}
 		}

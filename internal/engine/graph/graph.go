@@ -162,6 +162,12 @@ type instanceReads struct {
 	// Awaited holds the resources whose single instances are awaited in a plan by instances of this
 	// one; see separateInstances.
 	Awaited []IndexedRead
+	// AwaitedCalls holds the module calls whose single instances are awaited in a plan by instances
+	// of this resource.
+	AwaitedCalls []CallRead
+	// ReadBy holds, by module instance and key, the nodes of values that wait in a plan for the
+	// instance with that key.
+	ReadBy map[addrs.ModuleInstance]map[addrs.InstanceKey][]*Node
 	// DeferredRefErrors holds the errors of references in the content of dynamic blocks. They are
 	// reported only if the dynamic block generates any blocks.
 	DeferredRefErrors map[*addrs.Reference]tfdiags.Diagnostics

@@ -19,7 +19,7 @@ func (f *nearest) setCallNeeds(r *Resource, set *resourceSet) {
 	for _, read := range r.CallReads {
 		calls[read.Call] = true
 		through[read.Call.end.ID] = true
-		for _, v := range read.outputs() {
+		for _, v := range read.Outputs() {
 			through[v.Node.ID] = true
 		}
 	}
@@ -91,8 +91,8 @@ func (r *splitCall) setNeeds(f *nearest) {
 		r.arguments[n] = f.arguments[n.ID]
 	}
 	for _, read := range f.b.siblingReads[r.Call] {
-		r.outputsFor[read.to] = append(r.outputsFor[read.to], read.read.outputs()...)
-		for _, v := range read.read.outputs() {
+		r.outputsFor[read.to] = append(r.outputsFor[read.to], read.read.Outputs()...)
+		for _, v := range read.read.Outputs() {
 			var of []*Resource
 			for _, i := range f.reached[v.Node.ID].all() {
 				of = append(of, f.b.g.Resources[i])

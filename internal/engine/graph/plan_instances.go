@@ -52,6 +52,9 @@ func (b *build) separateInstances() {
 		}
 		b.g.Edges.Remove(r.Inputs.ID, func(id dag.ID) bool { return whole[id] })
 	}
+	if b.op.ByInstance && !b.op.Partial() && b.op.Early != nil {
+		b.separateCalls()
+	}
 }
 
 // separate adds a node that decides the instances of a resource, and waits for all that the

@@ -105,7 +105,7 @@ func (b *build) split(m *Module) {
 	nodes := b.betweenSiblingReads(m)
 	if len(nodes) == 0 { // the outputs don't depend on the arguments, so there is no cycle
 		for _, f := range b.siblingReads[m] {
-			for _, output := range f.read.outputs() {
+			for _, output := range f.read.Outputs() {
 				b.after(f.to.Node, output.Node)
 			}
 		}
@@ -123,16 +123,10 @@ func (b *build) split(m *Module) {
 		return
 	}
 	for _, n := range nodes {
-		r.parts[n] = make([]*Node, len(r.list))
-		b.g.splitCalls[n], n.Split = r, true
-		for i, in := range r.list {
-			part := b.node(KindPart, n.Module, partName(n, m, in), n.Range)
-			part.Resource, part.Object, part.In, part.Problems = n.Resource, n, in, n.Problems
-			r.parts[n][i] = part
-		}
+		b.addParts(r, n)
 	}
 	for _, n := range nodes {
-		b.connectParts(r, n)
+		b.connectParts(r, n, nil)
 	}
 	for i := range r.list {
 		for _, s := range r.sources[i] {
@@ -143,13 +137,34 @@ func (b *build) split(m *Module) {
 	}
 }
 
+// newSplitCall returns a call with its instances.
+func newSplitCall(m *Module, list []addrs.ModuleInstance) *splitCall {
+	r := &splitCall{Call: m, list: list, at: make(map[addrs.ModuleInstance]int, len(list)), parts: map[*Node][]*Node{},
+		depth: len(m.Path.UnkeyedInstance().Steps())}
+	for i, in := range list {
+		r.at[in] = i
+	}
+	return r
+}
+
+// addParts splits a node into Parts.
+func (b *build) addParts(r *splitCall, n *Node) {
+	r.parts[n] = make([]*Node, len(r.list))
+	b.g.splitCalls[n], n.Split = r, true
+	for i, in := range r.list {
+		part := b.node(KindPart, n.Module, partName(n, r.Call, in), n.Range)
+		part.Resource, part.Object, part.In, part.Problems = n.Resource, n, in, n.Problems
+		r.parts[n][i] = part
+	}
+}
+
 // betweenSiblingReads returns the nodes on all paths from an output of m that a sibling reads to an
 // argument that reads it.
 func (b *build) betweenSiblingReads(m *Module) []*Node {
 	var outputs, arguments []dag.ID
 	for _, f := range b.siblingReads[m] {
 		arguments = append(arguments, f.to.Node.ID)
-		for _, v := range f.read.outputs() {
+		for _, v := range f.read.Outputs() {
 			outputs = append(outputs, v.Node.ID)
 		}
 	}
@@ -194,19 +209,22 @@ func partName(n *Node, m *Module, in addrs.ModuleInstance) string {
 	return in.String() + strings.TrimPrefix(n.Name, m.Path.String())
 }
 
-// connectParts makes the Parts of a node wait for the nodes that the node needs. If a needed node
-// is split too, each Part waits for its Part in the same module instance.
-func (b *build) connectParts(r *splitCall, n *Node) {
+// connectParts makes the Parts of a node wait for the nodes that the node needs, except those in
+// skip. If a needed node is split too, by the same call or one around it, each Part waits for its
+// Part in the same module instance.
+func (b *build) connectParts(r *splitCall, n *Node, skip map[*Node]bool) {
 	var others *Node
 	needs := b.needs(n)
 	for _, edge := range b.later[n] {
 		needs = append(needs, edge.to)
 	}
 	for _, need := range needs {
-		switch {
-		case r.parts[need] != nil:
+		switch of := b.g.splitCalls[need]; {
+		case skip[need]:
+			continue
+		case of != nil && r.Call.within(of.Call):
 			for i, part := range r.parts[n] {
-				b.after(part, r.parts[need][i])
+				b.after(part, b.g.Part(need, r.list[i]))
 			}
 			continue
 		case need.Kind == KindStep: // connectSteps and the loop over Steps below connect these
@@ -254,8 +272,6 @@ type source struct {
 // instancesOf returns a call with its instances and, for each instance, what its arguments read
 // from siblings. It returns an error if part of this is not known, or if the reads form a cycle.
 func (b *build) instancesOf(m *Module) (*splitCall, error) {
-	r := &splitCall{Call: m, at: map[addrs.ModuleInstance]int{}, parts: map[*Node][]*Node{},
-		depth: len(m.Path.UnkeyedInstance().Steps())}
 	early := b.instances.earlyKeys()
 	list, known := early.ModuleInstances(m)
 	if !known {
@@ -263,10 +279,7 @@ func (b *build) instancesOf(m *Module) (*splitCall, error) {
 			"instances of this call, so all of them must be known before anything is planned. The call's count or "+
 			"for_each can't depend on resources or data sources.", m.Path).At(m.Call.Range)
 	}
-	r.list = list
-	for i, in := range list {
-		r.at[in] = i
-	}
+	r := newSplitCall(m, list)
 	sources := make([][]source, len(list))
 	order := &dag.Graph{}
 	for range list {
@@ -284,7 +297,7 @@ func (b *build) instancesOf(m *Module) (*splitCall, error) {
 				if !exists {
 					continue // evaluating the argument reports that there is no such instance
 				}
-				sources[i] = append(sources[i], source{f.to, from, f.read.outputs(), k.At})
+				sources[i] = append(sources[i], source{f.to, from, f.read.Outputs(), k.At})
 				order.Connect(dag.ID(i), dag.ID(from))
 			}
 		}

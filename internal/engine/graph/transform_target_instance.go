@@ -188,7 +188,7 @@ func (t *targeting) needsOf(x instanceAt) ([]foundInstance, origin) {
 		}
 		along.calls[read.Call] = true
 		for _, k := range keys {
-			for _, v := range read.outputs() {
+			for _, v := range read.Outputs() {
 				along.outputs = append(along.outputs, outputAt{v, x.in.Child(read.Call.Call.Name, k.Key)})
 			}
 		}

@@ -1,0 +1,477 @@
+package graph
+
+import (
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/dag"
+	"tofu/internal/lang"
+	"tofu/internal/plans"
+)
+
+// How a plan waits for instances of modules
+//
+// Between modules, two kinds of readers need only single instances: a value, usually an argument of
+// a module call, that reads a[each.key], and a block or value that reads module.m[each.key].out. The
+// nodes in the called module that depend on such an argument, or that such an output depends on, get
+// a Part for each instance of the call (see splitCall). A Part waits for Parts of the same module
+// instance. The readers wait as follows:
+//
+//   - A value that reads single instances of a resource waits until the instances of that resource
+//     are decided. The walk then holds it back until these instances are planned (Resource.ReadBy).
+//   - A value that reads outputs of single module instances waits for the Parts of these outputs.
+//   - The instances of a block that reads such outputs wait for these Parts (Resource.AwaitedCalls).
+//
+// The instances of calls, and the keys that values read, are evaluated before the walk (EarlyKeys).
+// If they are not known then, the reader waits for the whole resource or call.
+
+// planCalls makes readers wait for single instances of module calls and, in values, of resources.
+type planCalls struct {
+	*build
+	whole  []bool                     // by ID, nodes that must wait for everything they refer to; see readWhole
+	reads  map[*Value][]IndexedRead   // by value, the resources that it reads only by instance
+	splits map[*Module]*splitCall     // by module call; nil for a call whose instances are not known
+	seeds  map[*Module]map[*Node]bool // by module call, the arguments and outputs between which nodes are split
+}
+
+// separateCalls makes the readers in a plan wait for single instances of module calls.
+func (b *build) separateCalls() {
+	p := &planCalls{build: b, reads: map[*Value][]IndexedRead{}, splits: map[*Module]*splitCall{},
+		seeds: map[*Module]map[*Node]bool{}}
+	calls := p.chainedCalls()
+	var values []*Value
+	var resources []*Resource
+	for _, v := range b.g.Values {
+		if p.readsInstances(v, calls) {
+			values = append(values, v)
+		}
+	}
+	for _, r := range b.g.Resources {
+		if len(r.CallReads) > 0 && r.mayAwaitCalls() && !r.Node.Dropped && !r.Node.Split {
+			resources = append(resources, r)
+		}
+	}
+	if len(calls)+len(values)+len(resources) == 0 {
+		return
+	}
+	p.whole = p.readWhole()
+	for _, m := range calls {
+		p.decideEarly(m)
+	}
+	values = slices.DeleteFunc(values, func(v *Value) bool { return p.whole[v.Node.ID] })
+	for _, v := range values {
+		p.seedValue(v)
+	}
+	for _, r := range resources {
+		p.awaitCalls(r)
+	}
+	p.splitAll()
+	for _, v := range values {
+		p.connectReader(v)
+	}
+}
+
+// chainedCalls returns the module calls whose for_each is a resource and that may wait for single
+// instances of it.
+func (p *planCalls) chainedCalls() []*Module {
+	usesEach := map[*Module]bool{} // calls whose each.key or each.value selects a provider
+	for _, r := range p.g.Resources {
+		if key := r.ProviderKey; key != nil && key.Call != "" {
+			usesEach[key.Module.Calls[key.Call]] = true
+		}
+	}
+	var out []*Module
+	for _, path := range sortedModules(p.g.Modules) {
+		m := p.g.Modules[path]
+		of := m.ChainedTo()
+		if of == nil || !p.readable(of) || of.Schema.Block.ContainsDeprecated() || m.expand.Split || m.expand.Dropped ||
+			usesEach[m] || len(p.siblingReads[m]) > 0 || m.DependsOn != nil && m.DependsOn.Name(of.Addr.Resource) {
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// readable reports whether values may read single instances of a resource before it is complete.
+func (p *planCalls) readable(of *Resource) bool {
+	return of.Config != nil && of.Config.Check == nil && of.Addr.Resource.Mode != addrs.Ephemeral && of.Schema != nil &&
+		of.Exprs.Repetition.Repeats() && !of.Node.Split && !of.Node.Dropped && len(of.Node.Problems) == 0
+}
+
+// readsInstances reports whether a value reads single instances of a resource or module call.
+func (p *planCalls) readsInstances(v *Value, chained []*Module) bool {
+	if v.Expr == nil || v.Node.Dropped || len(v.Node.Problems) > 0 || v.Kind == Output && v.Module.Parent == nil {
+		return false
+	}
+	return len(v.CallReads) > 0 || len(p.resourcesRead(v)) > 0 || v.ReadsEachValue() && slices.Contains(chained, v.Module)
+}
+
+// resourcesRead returns the resources of which a value reads only single instances.
+func (p *planCalls) resourcesRead(v *Value) []IndexedRead {
+	m := v.Module
+	if v.Kind == Variable {
+		m = m.Parent
+	}
+	if m == nil || v.DependsOn != nil {
+		return nil
+	}
+	var out []IndexedRead
+	add := func(of *Resource, refs lang.Instances) {
+		at := slices.IndexFunc(out, func(read IndexedRead) bool { return read.Of == of })
+		if at < 0 {
+			at, out = len(out), append(out, IndexedRead{Of: of})
+		}
+		out[at].Refs = append(slices.Clip(out[at].Refs), refs...)
+	}
+	seen := map[*Resource]bool{}
+	for _, ref := range v.Expr.Refs.Objects {
+		of := m.ResourceOf(ref.Subject)
+		if of == nil || seen[of] || !p.readable(of) {
+			continue
+		}
+		seen[of] = true
+		named := func(rule Condition) bool {
+			return rule.Condition.Refs.Name(of.Addr.Resource) || rule.Message.Refs.Name(of.Addr.Resource)
+		}
+		if refs, only := v.Expr.Refs.ByInstance(of.Addr.Resource); only &&
+			(v.Kind == Variable || !slices.ContainsFunc(v.Conditions, named)) {
+			add(of, refs)
+		}
+	}
+	if of := v.Module.EachOf; of != nil && v.Kind == Variable && v.ReadsEachValue() {
+		if _, only := v.Expr.Refs.ByInstance(of.Addr.Resource); only || !seen[of] {
+			add(of, lang.Instances{{Index: eachKey}})
+		}
+	}
+	return out
+}
+
+// readWhole returns, by ID, the nodes that data sources and ephemeral resources depend on whose
+// reading is put off if anything upstream of them changes. The nodes must wait for all of it, so that
+// this is known.
+func (p *planCalls) readWhole() []bool {
+	var ids []dag.ID
+	for _, r := range p.g.Resources {
+		if r.Config == nil || r.Addr.Resource.Mode == addrs.Managed {
+			continue
+		}
+		dependsOn := r.Exprs.DependsOn != nil
+		for m := r.Module; m != nil && !dependsOn; m = m.Parent {
+			dependsOn = m.DependsOn != nil
+		}
+		if dependsOn || r.HasConditions() {
+			ids = append(ids, r.Inputs.ID, r.Node.ID)
+		}
+	}
+	return p.g.Edges.Reach(ids...)
+}
+
+// decideEarly lets a call whose for_each is a resource decide its instances before the resource is
+// complete. The arguments that use each.value wait for the resource instead.
+func (p *planCalls) decideEarly(m *Module) {
+	of := m.ChainedTo()
+	if p.whole[m.expand.ID] || p.callOf(m) == nil {
+		return
+	}
+	p.separate(of)
+	m.EachOf = of
+	p.g.Edges.Remove(m.expand.ID, func(id dag.ID) bool { return id == of.Node.ID })
+	p.after(m.expand, of.expand)
+	for _, v := range m.Variables {
+		if v.ReadsEachValue() {
+			p.after(v.Node, of.Node)
+		}
+	}
+}
+
+// callOf returns what is known about a call, or nil if its instances are not known.
+func (p *planCalls) callOf(m *Module) *splitCall {
+	r, found := p.splits[m]
+	if !found {
+		if list, known := p.instances.earlyKeys().ModuleInstances(m); known {
+			r = newSplitCall(m, list)
+		}
+		p.splits[m] = r
+	}
+	return r
+}
+
+// repeated returns the innermost call with several instances that contains a module or calls it. It
+// returns nil if there is none.
+func (m *Module) repeated() *Module {
+	for ; m != nil && m.Parent != nil; m = m.Parent {
+		if m.Repetition != (Repetition{}) {
+			return m
+		}
+	}
+	return nil
+}
+
+// seed records that the nodes behind an argument, or before an output, are to be split.
+func (p *planCalls) seed(v *Value) {
+	m := v.Module.repeated()
+	if m == nil || p.callOf(m) == nil {
+		return
+	}
+	if p.seeds[m] == nil {
+		p.seeds[m] = map[*Node]bool{}
+	}
+	p.seeds[m][v.Node] = true
+}
+
+// seedValue finds what a value reads, and records that it is to be split if it is an argument.
+func (p *planCalls) seedValue(v *Value) {
+	p.reads[v] = p.resourcesRead(v)
+	for _, read := range p.reads[v] {
+		p.separate(read.Of)
+	}
+	reads := len(p.reads[v]) > 0
+	for _, read := range v.CallReads {
+		if read.Call == v.Module { // the instances of the call read each other
+			continue
+		}
+		reads = true
+		for _, output := range read.Outputs() {
+			p.seed(output)
+		}
+	}
+	if v.Kind == Variable && reads {
+		p.seed(v)
+	}
+}
+
+// mayAwaitCalls reports whether the instances of a block may wait for single instances of module
+// calls. They can't if the order of the instances depends on such a call. Data sources with
+// conditions depend on whether anything that they refer to changes.
+func (r *Resource) mayAwaitCalls() bool {
+	if r.Addr.Resource.Mode != addrs.Managed && r.HasConditions() {
+		return false
+	}
+	names := func(refs *lang.Refs) bool {
+		return slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool {
+			_, _, ok := lang.ModuleSubject(ref.Subject)
+			return ok
+		})
+	}
+	for _, own := range r.Exprs.ownInstances(r.Addr.Resource) {
+		if own.Index != nil && names(&own.Index.Refs) ||
+			slices.ContainsFunc(own.Guards, func(g lang.Guard) bool { return names(&g.Condition.Refs) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// AwaitsCall reports whether the instances of a block wait for single instances of a module call in a
+// plan. It returns false if r is nil.
+func (r *Resource) AwaitsCall(call *Module) bool {
+	return r != nil && slices.ContainsFunc(r.AwaitedCalls, func(read CallRead) bool { return read.Call == call })
+}
+
+// awaitCalls makes the instances of a block wait for the module instances that they read. The block
+// itself waits for the whole calls when it completes.
+func (p *planCalls) awaitCalls(r *Resource) {
+	outputs := map[dag.ID]bool{}
+	for _, read := range r.CallReads {
+		if p.callOf(read.Call) == nil {
+			continue
+		}
+		r.AwaitedCalls = append(r.AwaitedCalls, read)
+		for _, output := range read.Outputs() {
+			outputs[output.Node.ID] = true
+			p.seed(output)
+		}
+		outputs[read.Call.end.ID] = true
+	}
+	if len(r.AwaitedCalls) == 0 {
+		return
+	}
+	p.separate(r)
+	for _, id := range p.g.Edges.Needs(r.Inputs.ID) {
+		if outputs[id] {
+			p.after(r.Node, p.g.Nodes[id])
+		}
+	}
+	p.g.Edges.Remove(r.Inputs.ID, func(id dag.ID) bool { return outputs[id] })
+}
+
+// splitAll splits the nodes between the seeds. A node in nested calls is split by the innermost one.
+func (p *planCalls) splitAll() {
+	calls := sortedModules(p.g.Modules)
+	dependents := p.g.Edges.Dependents()
+	var nodes []*Node
+	for _, path := range slices.Backward(calls) { // a module comes after the one that contains it
+		m := p.g.Modules[path]
+		if len(p.seeds[m]) == 0 {
+			continue
+		}
+		r := p.splits[m]
+		for _, n := range p.between(m, dependents) {
+			p.addParts(r, n)
+			nodes = append(nodes, n)
+		}
+	}
+	for _, n := range nodes {
+		var skip map[*Node]bool
+		if v, ok := n.Object.(*Value); ok && p.knowsPlace(v) {
+			skip = p.awaited(v)
+		}
+		p.connectParts(p.g.splitCalls[n], n, skip)
+	}
+}
+
+// between returns the nodes in the module of a call, and in the modules that it calls, that depend
+// on seeded arguments or that seeded outputs depend on.
+func (p *planCalls) between(m *Module, dependents [][]dag.ID) []*Node {
+	split := func(id dag.ID) bool {
+		n := p.g.Nodes[id]
+		of := n.Module
+		if n.Resource != nil {
+			of, id = n.Resource.Module, n.Resource.Node.ID
+		}
+		return (n.Kind == KindValue || n.Kind == KindModule || n.Kind == KindExpand || n.Kind == KindResource) &&
+			of.within(m) && !n.Dropped && len(n.Problems) == 0 && !p.whole[id]
+	}
+	var arguments, outputs []dag.ID
+	for n := range p.seeds[m] {
+		switch v := n.Object.(*Value); {
+		case !split(n.ID):
+		case v.Kind == Variable:
+			arguments = append(arguments, n.ID)
+		default:
+			outputs = append(outputs, n.ID)
+		}
+	}
+	found := map[dag.ID]bool{}
+	reach := func(from []dag.ID, next func(dag.ID) []dag.ID) {
+		for id := range dag.Reachable(from, func(id dag.ID) []dag.ID {
+			return slices.DeleteFunc(slices.Clone(next(id)), func(id dag.ID) bool { return !split(id) })
+		}) {
+			found[id] = true
+		}
+	}
+	reach(outputs, p.g.Edges.Needs)
+	reach(arguments, func(id dag.ID) []dag.ID { return dependents[id] })
+	var out []*Node
+	for id := range found {
+		if n := p.g.Nodes[id]; !n.Split {
+			out = append(out, n)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Node) int { return int(a.ID - b.ID) })
+	return out
+}
+
+// within reports whether a module is the given one or is called in it, directly or indirectly.
+func (m *Module) within(other *Module) bool {
+	for ; m != nil; m = m.Parent {
+		if m == other {
+			return true
+		}
+	}
+	return false
+}
+
+// knowsPlace reports whether each node that evaluates a value does so in one known module instance.
+func (p *planCalls) knowsPlace(v *Value) bool {
+	if !v.Node.Split {
+		return v.Module.repeated() == nil
+	}
+	return p.g.splitCalls[v.Node].Call == v.Module.repeated()
+}
+
+// awaited returns the nodes for which a value waits only as far as it reads them.
+func (p *planCalls) awaited(v *Value) map[*Node]bool {
+	out := map[*Node]bool{}
+	for _, read := range p.reads[v] {
+		out[read.Of.Node] = true
+	}
+	for _, read := range v.CallReads {
+		if p.callOf(read.Call) == nil || read.Call == v.Module {
+			continue
+		}
+		for _, output := range read.Outputs() {
+			out[output.Node] = true
+		}
+		out[read.Call.end] = true
+	}
+	return out
+}
+
+// connectReader makes the nodes that evaluate a value wait for the instances that it reads.
+func (p *planCalls) connectReader(v *Value) {
+	switch {
+	case !p.knowsPlace(v):
+	case v.Node.Split:
+		r := p.g.splitCalls[v.Node]
+		for i, part := range r.parts[v.Node] {
+			p.connectReads(v, part, v.Module.in(r.list[i], r.Call))
+		}
+	default:
+		awaited := p.awaited(v)
+		p.g.Edges.Remove(v.Node.ID, func(id dag.ID) bool { return awaited[p.g.Nodes[id]] })
+		p.connectReads(v, v.Node, v.Module.Path.UnkeyedInstance())
+	}
+}
+
+// in returns the address of a module's instance in an instance of the module of a call. The calls
+// in between have a single instance each.
+func (m *Module) in(at addrs.ModuleInstance, call *Module) addrs.ModuleInstance {
+	if m == call {
+		return at
+	}
+	return m.Parent.in(at, call).Child(m.Call.Name, addrs.NoKey)
+}
+
+// connectReads makes the node that evaluates a value in one module instance wait for what it reads.
+func (p *planCalls) connectReads(v *Value, n *Node, in addrs.ModuleInstance) {
+	from, early := v.evaluatedIn(in), p.instances.earlyKeys()
+	for _, read := range p.reads[v] {
+		keys, known := early.ReadValue(v, in, read.keyed())
+		if !known {
+			p.after(n, p.g.Part(read.Of.Node, from))
+			continue
+		}
+		p.after(n, p.g.Part(read.Of.expand, from))
+		p.awaitKeys(v, n, in, read.Of, keys)
+	}
+	for _, read := range v.CallReads {
+		if p.callOf(read.Call) == nil || read.Call == v.Module {
+			continue
+		}
+		keys, known := early.ReadValue(v, in, read.keyed())
+		for _, output := range read.Outputs() {
+			if !known {
+				p.after(n, p.g.Part(output.Node, from))
+				continue
+			}
+			for _, k := range keys {
+				p.after(n, p.g.Part(output.Node, from.Child(read.Call.Call.Name, k.Key)))
+			}
+		}
+	}
+}
+
+// awaitKeys records that a node reads instances of a resource, which is planned by jobs.
+func (p *planCalls) awaitKeys(v *Value, n *Node, in addrs.ModuleInstance, of *Resource, keys []KeyRead) {
+	if v.Reads == nil {
+		v.Reads = map[addrs.ModuleInstance][]plans.InstanceRead{}
+	}
+	if len(keys) == 0 {
+		keys = []KeyRead{{Key: addrs.NoKey}}
+	}
+	if of.ReadBy == nil {
+		of.ReadBy = map[addrs.ModuleInstance]map[addrs.InstanceKey][]*Node{}
+	}
+	from := v.evaluatedIn(in)
+	if of.ReadBy[from] == nil {
+		of.ReadBy[from] = map[addrs.InstanceKey][]*Node{}
+	}
+	for _, k := range keys {
+		v.Reads[in] = append(v.Reads[in], plans.InstanceRead{Resource: of.Addr.Resource, Key: k.Key})
+		if k.Key != addrs.NoKey {
+			of.ReadBy[from][k.Key] = append(of.ReadBy[from][k.Key], n)
+		}
+	}
+}
