@@ -43,7 +43,7 @@ func (p *pending) at(n *graph.Node) bool {
 	if n.Kind != graph.KindPart {
 		return changes.exist()
 	}
-	return slices.ContainsFunc(p.modules.within(n.Module, n.In), func(in *moduleInstance) bool {
+	return slices.ContainsFunc(p.modules.within(n.Resource.Module, n.In), func(in *moduleInstance) bool {
 		return changes.in(in.addr)
 	})
 }

@@ -54,6 +54,23 @@ var siblingsTransformer = &Transformer{
 	},
 }
 
+// awaitInputs makes the Barriers for single instances of resources, in a module and those that it
+// calls, wait for what the blocks refer to. Otherwise, they wait for that only through Steps, which
+// are connected later.
+func (b *build) awaitInputs(m *Module) {
+	for _, r := range m.Resources {
+		for _, one := range r.Barriers {
+			b.after(one.node, r.Inputs)
+		}
+		if r.indexed != nil {
+			b.after(r.indexed, r.Inputs)
+		}
+	}
+	for _, called := range m.Calls {
+		b.awaitInputs(called)
+	}
+}
+
 // siblingRead is an argument of a module call that reads outputs of sibling instances.
 type siblingRead struct {
 	to   *Value
@@ -102,6 +119,7 @@ func (b *build) addSiblingRead(n *Node, call *Module) bool {
 
 // split splits the nodes of a call whose instances read each other into Parts.
 func (b *build) split(m *Module) {
+	b.awaitInputs(m)
 	nodes := b.betweenSiblingReads(m)
 	if len(nodes) == 0 { // the outputs don't depend on the arguments, so there is no cycle
 		for _, f := range b.siblingReads[m] {
