@@ -205,15 +205,23 @@ func (run *Run) blocked(ctx context.Context, q *queue, id dag.ID, results []*Res
 		return out
 	}
 	for _, needed := range q.graph.Needs(id) {
-		if !results[needed].Failed() {
-			continue
-		}
-		outputs, err := run.storedOutputs(ctx, q.list[needed])
-		if outputs == nil && err == nil { // there is no state that it could read
+		if results[needed].Failed() && !run.hasState(ctx, q.list[needed]) {
 			return q.blocked([]dag.ID{needed}, r, results)
 		}
 	}
 	return nil
+}
+
+// hasState reports whether a root module has a state that others can read, or may have one.
+func (run *Run) hasState(ctx context.Context, r *roots.Root) bool {
+	s := run.open(r, io.Discard)
+	defer s.Close()
+	of, err := roots.LastState(s)
+	if err != nil {
+		return true
+	}
+	_, found, err := s.ReadRemote(ctx, of)
+	return found || err != nil
 }
 
 // blocked returns the result of a root module r that depends on one that did not succeed, or nil if

@@ -38,7 +38,7 @@ type Root struct {
 	Err error
 
 	id        dag.ID
-	last      StateID            // see lastState
+	last      StateID            // see lastID; only if Err is set
 	sensitive []string           // names of sensitive outputs
 	modules   []string           // directories of all modules that it calls, directly or indirectly
 	calls     []string           // local directories that it calls directly as modules
@@ -147,7 +147,7 @@ func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[stri
 		r.Err = tfdiags.Join(r.checkVariables(cfg.Module.Variables), r.checkBackend(cfg.Module))
 	}
 	if r.Err != nil {
-		r.last = lastState(s)
+		r.last = lastID(s)
 		return
 	}
 	r.calls = cfg.LocalCalls()

@@ -29,25 +29,31 @@ func Identify(s *session.Session, settings *session.BackendSettings, workspace s
 	return StateID(text), err
 }
 
-// lastState returns the identity of the state that a root module has according to its working files,
-// or "" if they don't tell. s is the session of the root module.
-func lastState(s *session.Session) StateID {
-	settings := session.LocalSettings()
+// LastState returns the state that a root module has according to its working files, which also tell
+// it if the configuration can't be read. s is the session of the root module.
+func LastState(s *session.Session) (*session.RemoteState, error) {
+	out := &session.RemoteState{Settings: session.LocalSettings()}
 	record, err := s.ReadBackendRecord()
 	if err == nil && record != nil {
-		settings = &session.BackendSettings{}
-		if settings.Driver, err = all.Driver(record.Type); err == nil {
-			settings.Config, err = record.Value(blocks.Schema(settings.Driver.Config()))
+		out.Settings = &session.BackendSettings{}
+		if out.Settings.Driver, err = all.Driver(record.Type); err == nil {
+			out.Settings.Config, err = record.Value(blocks.Schema(out.Settings.Driver.Config()))
 		}
 	}
 	if err != nil {
-		return ""
+		return nil, err
 	}
-	workspace, err := s.Workspace()
+	out.Workspace, err = s.Workspace()
+	return out, err
+}
+
+// lastID returns the identity of [LastState], or "" if it is not known.
+func lastID(s *session.Session) StateID {
+	last, err := LastState(s)
 	if err != nil {
 		return ""
 	}
-	id, err := Identify(s, settings, workspace)
+	id, err := Identify(s, last.Settings, last.Workspace)
 	if err != nil {
 		return ""
 	}
