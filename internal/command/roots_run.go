@@ -211,11 +211,17 @@ func runRootsPlan(ctx context.Context, app *App, f *rootsPlanFlags, dirs []strin
 			return errors.Join(failed, err)
 		}
 	}
-	switch {
-	case failed != nil:
+	if archive != nil && !app.view.JSON && !app.Automated {
+		switch {
+		case failed == nil:
+			app.Say("\nSaved to %s. To apply exactly this, run:\n    tofu roots apply %s", f.Out, f.Out)
+		case fleet.Applyable(results):
+			app.Say("\nSaved to %s without the root modules that were not planned. To apply the others, run:\n    "+
+				"tofu roots apply %s", f.Out, f.Out)
+		}
+	}
+	if failed != nil {
 		return failed
-	case archive != nil && !app.view.JSON && !app.Automated:
-		app.Say("\nSaved to %s. To apply exactly this, run:\n    tofu roots apply %s", f.Out, f.Out)
 	}
 	if f.DetailedExitCode && fleet.Changes(results) {
 		return exitStatus(2)
@@ -295,9 +301,6 @@ func (f *rootsApplyFlags) applySaved(ctx context.Context, app *App, path string)
 		return err
 	}
 	defer saved.Close()
-	if saved.Errored {
-		return cantApplyIncomplete()
-	}
 	e, _, err := f.estate(ctx, app, saved.Directories)
 	if err != nil {
 		return err
@@ -316,10 +319,15 @@ func (f *rootsApplyFlags) applySaved(ctx context.Context, app *App, path string)
 	}
 	defer rec.Close()
 	defer app.ShareClients()()
+	if w := saved.Incomplete(); w != nil {
+		app.Printer.Diagnostics(w)
+	}
 	results, err := f.apply(ctx, app, f.run(app, e, selected, saved.Directories), saved, rec)
 	switch {
-	case err != nil && rec.Unfinished():
+	case err != nil && rec.Unfinished() && fleet.Resumable(results):
 		app.Say("\nTo continue with what is left of this plan, run:\n    tofu roots apply -resume=%s", path)
+	case err != nil && rec.Unfinished():
+		app.Say("\nNothing more of this plan can be applied. Make a new plan to continue.")
 	case err == nil && fleet.Left(results):
 		app.Say("\nNot everything is done: changes were deferred. Make a new plan to continue.")
 	}
@@ -396,6 +404,7 @@ func (f *rootsApplyFlags) round(
 		return false, err
 	}
 	defer saved.Close()
+	saved.Failed = nil // they are in unplanned
 	selected, err := saved.Select(run.Estate)
 	if err != nil {
 		return false, err

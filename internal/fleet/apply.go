@@ -20,14 +20,21 @@ import (
 )
 
 // Apply applies the plans of an archive. The selected root modules must be the ones in the archive.
-// It doesn't apply the plans of root modules that are done according to rec again.
+// It doesn't apply the plans of root modules that are done according to rec again. The results include
+// the root modules that have no plan in the archive, because they could not be planned.
 func (run *Run) Apply(ctx context.Context, opts engine.ApplyOptions, from *Saved, rec *Record) []*Result {
 	a := &applying{run: run, opts: opts, from: from, rec: rec, planned: make(map[string]*Planned, len(from.Roots)),
 		outputs: make(map[string]map[string]cty.Value)}
 	for _, p := range from.Roots {
 		a.planned[p.Name] = p
 	}
-	return run.each(ctx, applyingRoots, from.Mode == plans.Destroy, a.root)
+	results := run.each(ctx, applyingRoots, from.Mode == plans.Destroy, a.root)
+	for _, f := range from.Failed {
+		result := &Result{Root: &roots.Root{Name: f.Name, Dir: f.Dir}, Skipped: true, Unplanned: true, Why: f.why()}
+		run.Show(result.Root, result, nil)
+		results = append(results, result)
+	}
+	return results
 }
 
 // applying is one run of Apply.
@@ -66,22 +73,14 @@ func (a *applying) root(ctx context.Context, s *session.Session, r *roots.Root) 
 		err = a.checkInputs(ctx, s, p)
 	}
 	if err != nil {
-		result.Err = err
+		result.Err = a.refused(r.Name, before, err)
 		return result
 	}
-	if result.Err = a.rec.set(r.Name, stepStarted); result.Err != nil {
-		return result
-	}
-	if before == "" {
+	if before == "" || before == stepStale {
 		result.Err = a.apply(ctx, s, saved, result)
 	} else {
 		result.Err = a.again(ctx, s, saved, result)
 	}
-	last := stepDone
-	if result.Err != nil {
-		last = stepFailed
-	}
-	result.Err = tfdiags.Join(result.Err, a.rec.set(r.Name, last))
 	return result
 }
 
@@ -89,7 +88,7 @@ func (a *applying) root(ctx context.Context, s *session.Session, r *roots.Root) 
 func (a *applying) apply(ctx context.Context, s *session.Session, saved *session.SavedPlan, result *Result) error {
 	op, err := saved.Open(ctx, s, a.run.Options)
 	if err != nil {
-		return err
+		return a.refused(result.Root.Name, "", err)
 	}
 	defer op.Close()
 	return a.carryOut(ctx, op, saved.Plan, saved.ID, result)
@@ -115,13 +114,38 @@ func (a *applying) again(ctx context.Context, s *session.Session, saved *session
 	}
 	if about := summarize(op, plan); !about.Changes && !about.Records {
 		a.keep(result.Root.Name, stateOutputs(plan.Prior))
-		return nil
+		return a.rec.set(result.Root.Name, stepDone)
 	}
 	return a.carryOut(ctx, op, plan, "", result)
 }
 
-// carryOut applies a plan and keeps the resulting outputs.
+// refused records that the plan of a root module can't be applied any more, if that is what an error
+// says, and returns the error. Nothing was changed. before is the last step of the root module.
+func (a *applying) refused(root string, before step, err error) error {
+	if before == "" && isStale(err) {
+		return tfdiags.Join(err, a.rec.set(root, stepStale))
+	}
+	return err
+}
+
+// carryOut records the start and the end of an apply.
 func (a *applying) carryOut(
+	ctx context.Context, op *session.Operation, plan *plans.Plan, planID string, result *Result,
+) error {
+	root := result.Root.Name
+	if err := a.rec.set(root, stepStarted); err != nil {
+		return err
+	}
+	err := a.change(ctx, op, plan, planID, result)
+	last := stepDone
+	if err != nil {
+		last = stepFailed
+	}
+	return tfdiags.Join(err, a.rec.set(root, last))
+}
+
+// change applies a plan and keeps the resulting outputs.
+func (a *applying) change(
 	ctx context.Context, op *session.Operation, plan *plans.Plan, planID string, result *Result,
 ) error {
 	op.Env.Slots = a.run.slots

@@ -86,6 +86,17 @@ type Unplanned struct {
 // Skipped reports whether no attempt was made to plan the root module.
 func (u *Unplanned) Skipped() bool { return u.Status == ui.RootSkipped }
 
+// why returns why there is no plan of the root module.
+func (u *Unplanned) why() string {
+	switch u.Status {
+	case ui.RootSkipped:
+		return "it was not planned, because " + u.Why
+	case ui.RootInterrupted:
+		return "planning it was interrupted"
+	}
+	return "planning it failed"
+}
+
 // Read describes how a root module uses another one in the same archive.
 type Read struct {
 	Root    string         `json:"root"`
@@ -401,6 +412,20 @@ func (s *Saved) Names() []string {
 		out = append(out, p.Name)
 	}
 	return out
+}
+
+// Incomplete returns a warning that names the root modules without a plan, or nil if there are none.
+func (s *Saved) Incomplete() tfdiags.Diagnostics {
+	if len(s.Failed) == 0 {
+		return nil
+	}
+	var names []string
+	for _, f := range s.Failed {
+		names = append(names, f.Name)
+	}
+	all := len(s.Failed) + len(s.Roots)
+	return tfdiags.Warningf("The plan is incomplete", "Of %s, %d could not be planned, so nothing changes there: %s. "+
+		"The plans of the others are applied.", ui.Count(all, "root module"), len(names), firstNames(names)).List()
 }
 
 // Summary returns the summary of all plans.

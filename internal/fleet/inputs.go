@@ -251,7 +251,7 @@ func contradictions(root string, planned, actual map[string]cty.Value) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	return tfdiags.Errorf("The plan contradicts what was applied before",
+	return stale("The plan contradicts what was applied before",
 		"The outputs differ from those that the plan was made with:\n  - %s\nNothing was changed here. Make a new plan.",
 		strings.Join(lines, "\n  - "))
 }

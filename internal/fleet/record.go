@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 
 	"tofu/internal/tfdiags"
@@ -28,6 +29,7 @@ const (
 	stepStarted step = "started"
 	stepDone    step = "done"
 	stepFailed  step = "failed"
+	stepStale   step = "stale" // not started, because the plan can't be applied any more
 )
 
 // recordLine is a line of the file.
@@ -52,9 +54,13 @@ func Begin(s *Saved) (*Record, error) {
 	}
 	if len(rec.done) > 0 {
 		rec.Close()
-		return nil, tfdiags.Errorf("The plan was applied before",
-			"%s records what an earlier run did. To apply what is left of the plan, use -resume=%s.",
-			RecordPath(s.path), s.path)
+		const summary = "The plan was applied before"
+		if !rec.resumable(s.Roots) {
+			return nil, tfdiags.Errorf(summary, "%s records what an earlier run did. Nothing is left of the plan that "+
+				"could still be applied. Make a new plan.", RecordPath(s.path))
+		}
+		return nil, tfdiags.Errorf(summary, "%s records what an earlier run did. To apply what is left of the plan, "+
+			"use -resume=%s.", RecordPath(s.path), s.path)
 	}
 	return rec, nil
 }
@@ -98,6 +104,38 @@ func openRecord(s *Saved, flag int) (*Record, error) {
 		return nil, err
 	}
 	return rec, nil
+}
+
+// resumable reports whether any of the plans, which are in the order of their dependencies, may still
+// be applied.
+func (r *Record) resumable(planned []*Planned) bool {
+	stuck := make(map[string]bool)
+	for _, p := range planned {
+		isStuck := func(name string) bool { return stuck[name] }
+		switch {
+		case r.done[p.Name] == stepDone || len(p.Waits) > 0:
+		case r.done[p.Name] == stepStale || slices.ContainsFunc(p.Needs, isStuck):
+			stuck[p.Name] = true
+		case p.Changes || p.Records:
+			return true
+		}
+	}
+	return false
+}
+
+// isStale reports whether an error says that a plan can't be applied any more.
+func isStale(err error) bool {
+	return slices.ContainsFunc(tfdiags.FromError(err), func(d tfdiags.Diagnostic) bool {
+		_, is := d.Extra.(tfdiags.StalePlan)
+		return is
+	})
+}
+
+// stale returns an error for which isStale returns true.
+func stale(summary, format string, args ...any) error {
+	d := tfdiags.Errorf(summary, format, args...)
+	d.Extra = tfdiags.StalePlan{}
+	return d
 }
 
 // last returns the latest step of a root module, or "" if the root module was not started.

@@ -87,3 +87,27 @@ func TestRecord(t *testing.T) {
 		t.Error("a record without a file doesn't work")
 	}
 }
+
+// TestResumable checks whether a record says that something is left that -resume can apply.
+func TestResumable(t *testing.T) {
+	planned := []*Planned{{Name: "a", Changes: true}, {Name: "b", Changes: true, Needs: []string{"a"}},
+		{Name: "c", Records: true, Needs: []string{"b"}}, {Name: "d"}, {Name: "e", Changes: true, Waits: []string{"a"}}}
+	for _, c := range []struct {
+		name  string
+		steps map[string]step
+		want  bool
+	}{
+		{"nothing done", nil, true},
+		{"one failed", map[string]step{"a": stepFailed}, true},
+		{"one killed", map[string]step{"a": stepStarted}, true},
+		{"one left", map[string]step{"a": stepDone, "b": stepDone}, true},
+		{"all done", map[string]step{"a": stepDone, "b": stepDone, "c": stepDone}, false},
+		{"stale", map[string]step{"a": stepStale}, false},
+		{"stale in the middle", map[string]step{"a": stepDone, "b": stepStale}, false},
+		{"stale at the end", map[string]step{"a": stepDone, "b": stepFailed, "c": stepStale}, true},
+	} {
+		if got := (&Record{done: c.steps}).resumable(planned); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}

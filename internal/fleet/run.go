@@ -276,6 +276,7 @@ type Result struct {
 	// that caused it, or "" if none did.
 	Skipped      bool
 	Why, Because string
+	Unplanned    bool // there is no plan that could be applied
 
 	// Elapsed is the time from the start of the work on the root module to its end.
 	Elapsed  time.Duration
@@ -370,6 +371,16 @@ func Records(results []*Result) bool {
 // Applied reports whether the plan of at least one root module was applied.
 func Applied(results []*Result) bool {
 	return slices.ContainsFunc(results, func(r *Result) bool { return r.Applied != nil })
+}
+
+// Resumable reports whether another run may finish root modules that this apply did not finish.
+func Resumable(results []*Result) bool {
+	return slices.ContainsFunc(results, func(r *Result) bool {
+		if r.Skipped { // after a failure, that of another result decides
+			return !r.Unplanned && r.Because == ""
+		}
+		return r.Err != nil && !isStale(r.Err)
+	})
 }
 
 // Left reports whether changes remain to be planned after all plans are applied.

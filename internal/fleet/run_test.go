@@ -168,6 +168,9 @@ func TestSkipped(t *testing.T) {
 var (
 	failed    = &Result{Root: &roots.Root{Name: "failed"}, Err: tfdiags.Errorf("Broken", "It is broken.")}
 	skipped   = &Result{Root: &roots.Root{Name: "skipped"}, Skipped: true, Why: "it needs failed, which failed", Because: "failed"}
+	outdated  = &Result{Root: &roots.Root{Name: "outdated"}, Err: stale("Stale", "It is outdated.")}
+	unplanned = &Result{Root: &roots.Root{Name: "unplanned"}, Skipped: true, Unplanned: true, Why: "planning it failed"}
+	waiting   = &Result{Root: &roots.Root{Name: "waiting"}, Skipped: true, Why: whyInterrupted}
 	stopped   = &Result{Root: &roots.Root{Name: "stopped"}, Err: interruption()}
 	done      = &Result{Root: &roots.Root{Name: "done"}, Done: true, Plan: &PlanSummary{Changes: true}, applying: true}
 	postponed = &Result{Root: &roots.Root{Name: "postponed"}, applying: true, Why: "it waits for deferred changes of a",
@@ -210,13 +213,17 @@ func TestQuestions(t *testing.T) {
 		{[]*Result{deferred}, "changes left"},
 		{[]*Result{planned, deferred}, "changes left applyable"},
 		{[]*Result{postponed}, "changes left"},
-		{[]*Result{applied, failed, skipped}, "changes applied applyable"},
+		{[]*Result{applied, failed, skipped}, "changes applied applyable resumable"},
+		{[]*Result{applied, outdated, unplanned, skipped}, "changes applied applyable"},
+		{[]*Result{stopped}, "resumable"},
+		{[]*Result{waiting}, "resumable"},
 	} {
 		var got []string
 		for _, q := range []struct {
 			name string
 			ask  func([]*Result) bool
-		}{{"changes", Changes}, {"records", Records}, {"left", Left}, {"applied", Applied}, {"applyable", Applyable}} {
+		}{{"changes", Changes}, {"records", Records}, {"left", Left}, {"applied", Applied}, {"applyable", Applyable},
+			{"resumable", Resumable}} {
 			if q.ask(c.results) {
 				got = append(got, q.name)
 			}

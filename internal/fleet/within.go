@@ -41,7 +41,7 @@ func within(approved, plan *plans.Plan) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	return tfdiags.Errorf("What is left is not what was planned",
+	return stale("What is left is not what was planned",
 		"An earlier run began to apply the plan. What is left of it now has changes that the plan did not have:\n  - %s\n"+
 			"Nothing more was changed here. Make a new plan.", strings.Join(lines, "\n  - "))
 }

@@ -280,19 +280,25 @@ func notStale(op *Operation, saved *SavedPlan) error {
 	case err != nil:
 		return err
 	case applied:
-		return tfdiags.Errorf("Saved plan was applied before",
+		return stale("Saved plan was applied before",
 			"A plan can be applied once. Make a new plan to see what is left to do.")
 	case saved.Lineage == "" && op.State.Shared():
 		// The plan was made before there was a state, and another run has created one. Begin
 		// checks whether what the plan depends on has changed.
 	case now.Lineage != saved.Lineage:
-		return tfdiags.Errorf("Saved plan does not match the given state",
+		return stale("Saved plan does not match the given state",
 			"The plan was made from a state of another lineage than this one, so it is not about the same "+
 				"objects. Make a new plan.")
 	case op.State.Shared(): // Begin checks whether what the plan depends on has changed
 	case now.Serial != saved.Serial:
-		return tfdiags.Errorf("Saved plan is stale",
+		return stale("Saved plan is stale",
 			"The state was changed after the plan was made, so the plan may no longer match it. Make a new plan.")
 	}
 	return nil
+}
+
+func stale(summary, detail string) tfdiags.Diagnostic {
+	d := tfdiags.Errorf(summary, "%s", detail)
+	d.Extra = tfdiags.StalePlan{}
+	return d
 }

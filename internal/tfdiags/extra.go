@@ -31,6 +31,10 @@ type Deprecation struct {
 // Interrupted, as a Diagnostic's Extra, indicates that the user ended the operation.
 type Interrupted struct{}
 
+// StalePlan, as a Diagnostic's Extra, indicates that a saved plan no longer fits what it was made
+// from, so that applying it again fails, too.
+type StalePlan struct{}
+
 // Crash, as a Diagnostic's Extra, holds a recovered panic and its stack.
 type Crash struct {
 	Problem any
