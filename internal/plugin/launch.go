@@ -23,6 +23,7 @@ import (
 
 const (
 	maxMessage   = 256 << 20        // bytes; the largest known schemas take 40 MB
+	window       = 4 << 20          // bytes that a plugin may send ahead; a fixed number saves pings that measure it
 	startTimeout = time.Minute      // limit for the time until the handshake
 	closeTimeout = 3 * time.Second  // time that a process has to end by itself before it is killed
 	killTimeout  = 2 * time.Second  // limit for the time that a killed process takes to end
@@ -89,8 +90,10 @@ func clientConfig(log *logger, versions ...int) (*goplugin.ClientConfig, *stderr
 		HandshakeConfig:  handshake,
 		VersionedPlugins: sets,
 		AllowedProtocols: []goplugin.Protocol{goplugin.ProtocolGRPC},
-		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage),
-			grpc.MaxCallSendMsgSize(maxMessage))},
+		GRPCDialOptions: []grpc.DialOption{
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+			grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
+		},
 		Logger:       log,
 		Stderr:       tail,
 		SyncStdout:   log.writer("stdout"),
@@ -105,6 +108,14 @@ func clientConfig(log *logger, versions ...int) (*goplugin.ClientConfig, *stderr
 func run(
 	ctx context.Context, config *goplugin.ClientConfig, tail *stderrTail, l Launch,
 ) (*process, *grpc.ClientConn, error) {
+	env := environment(l, config.Logger.GetLevel())
+	if !l.NoTLS {
+		identity, certificate, err := newIdentity()
+		if err != nil {
+			return nil, nil, fmt.Errorf("creating a certificate: %w", err)
+		}
+		config.TLSConfig, env = identity, append(env, certEnv+"="+certificate)
+	}
 	life, kill := context.WithCancel(context.Background())
 	config.RunnerFunc = func(_ hclog.Logger, of *exec.Cmd, tmp string) (pluginrunner.Runner, error) {
 		path := l.Exec
@@ -113,10 +124,9 @@ func run(
 		}
 		cmd := exec.CommandContext(life, path, l.Args...)
 		cmd.Dir = l.WorkDir
-		cmd.Env, cmd.Stdin = append(environment(l, config.Logger.GetLevel()), of.Env...), of.Stdin
+		cmd.Env, cmd.Stdin = append(env, of.Env...), of.Stdin
 		return newRunner(cmd, tmp)
 	}
-	config.AutoMTLS = !l.NoTLS
 	p := &process{client: goplugin.NewClient(config), kill: kill, tail: tail}
 
 	cancelStart := context.AfterFunc(ctx, kill)
