@@ -29,7 +29,7 @@ const minServer = 130000
 func (s *Store) prepare(ctx context.Context) error {
 	var server, present int
 	table := pgx.Identifier{s.schema, "schema_version"}.Sanitize()
-	err := repeat(ctx, func() error { // one round trip, if the table exists
+	err := s.pool.repeat(ctx, func() error { // one round trip, if the table exists
 		return s.pool.QueryRow(ctx, "SELECT current_setting('server_version_num')::int, "+
 			"coalesce(max(version), 0) FROM "+table).Scan(&server, &present)
 	})

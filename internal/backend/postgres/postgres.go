@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -55,6 +56,7 @@ type pool struct {
 	// timeout limits a statement, including its waits for locks of other transactions. It is the
 	// text of the server's setting statement_timeout.
 	timeout string
+	patient atomic.Bool // whether to wait for a server: one has been reached, or there are several hosts
 }
 
 const (
@@ -109,11 +111,18 @@ func newPool(ctx context.Context, address string) (*pool, error) {
 	}
 	timeout := cmp.Or(connect.RuntimeParams["statement_timeout"], statementTimeout)
 	delete(connect.RuntimeParams, "statement_timeout") // a pooler may refuse it
-	pgPool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
+	p := &pool{timeout: timeout}
+	config.AfterConnect = func(context.Context, *pgx.Conn) error {
+		p.patient.Store(true)
+		return nil
+	}
+	p.patient.Store(slices.ContainsFunc(connect.Fallbacks, func(f *pgconn.FallbackConfig) bool {
+		return f.Host != connect.Host || f.Port != connect.Port
+	}))
+	if p.Pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, fmt.Errorf("the postgres backend: %w", err)
 	}
-	return &pool{pgPool, timeout}, nil
+	return p, nil
 }
 
 // Close implements io.Closer.
@@ -135,11 +144,15 @@ const (
 // retryFor is how long a transaction is repeated while the server can't be reached or ends it.
 var retryFor = 30 * time.Second
 
+// firstFor replaces retryFor for a server that has not been reached, because its address is probably
+// wrong. A server that is only being restarted is usually back after that time.
+const firstFor = 3 * time.Second
+
 // transaction runs do in a transaction. If the server ends the transaction or can't be reached, it
 // runs do again. So do must not depend on an earlier attempt, which may even have been committed.
 func (s *Store) transaction(ctx context.Context, begin begin, do func(context.Context, pgx.Tx) error) error {
 	opts := pgx.TxOptions{BeginQuery: string(begin) + "; " + strings.Join(s.settings, "; ")} // both are sent in one message
-	return repeat(ctx, func() error {
+	return s.pool.repeat(ctx, func() error {
 		return pgx.BeginTxFunc(ctx, s.pool.Pool, opts, func(tx pgx.Tx) error { return do(ctx, tx) })
 	})
 }
@@ -159,7 +172,7 @@ func (s *Store) pipeline(
 	ctx context.Context, begin begin, first func(*pgx.Batch) error,
 	do func(ctx context.Context, tx session, last *pgx.Batch) error,
 ) error {
-	return repeat(ctx, func() error {
+	return s.pool.repeat(ctx, func() error {
 		conn, err := s.pool.Acquire(ctx)
 		if err != nil {
 			return err
@@ -195,11 +208,11 @@ func (s *Store) pipeline(
 func send(ctx context.Context, tx session, b *pgx.Batch) error { return tx.SendBatch(ctx, b).Close() }
 
 // repeat calls do again as long as the server ends its transaction or can't be reached.
-func repeat(ctx context.Context, do func() error) error {
+func (p *pool) repeat(ctx context.Context, do func() error) error {
 	start, wait := time.Now(), 50*time.Millisecond
 	for {
 		err := do()
-		if err == nil || ctx.Err() != nil || !transient(err) || time.Since(start) > retryFor {
+		if err == nil || ctx.Err() != nil || !transient(err) || time.Since(start) > p.patience(err) {
 			return err
 		}
 		select {
@@ -209,6 +222,19 @@ func repeat(ctx context.Context, do func() error) error {
 		}
 		wait = min(2*wait, 2*time.Second)
 	}
+}
+
+// patience returns how long to repeat what failed with this error.
+func (p *pool) patience(err error) time.Duration {
+	var answer *pgconn.PgError
+	if p.patient.Load() || errors.As(err, &answer) { // a server that starts answers with an error
+		return retryFor
+	}
+	var unknown *net.DNSError
+	if errors.As(err, &unknown) && unknown.IsNotFound {
+		return 0
+	}
+	return min(firstFor, retryFor)
 }
 
 // transientCodes are the codes of errors, or their classes, after which a transaction may succeed
