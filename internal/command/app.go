@@ -114,7 +114,8 @@ func (a *App) run(args []string) int {
 		fmt.Fprintln(a.Err, unknownCommand(table, nil, args[0]))
 		return 1
 	}
-	if rest, err = argsFromEnv(a.Env, path, rest); err != nil {
+	rest, err = argsFromEnv(a.Env, path, rest)
+	if err != nil {
 		fmt.Fprintln(a.Err, err)
 		return 1
 	}
@@ -326,7 +327,8 @@ func (a *App) setup(chdir string) error {
 	a.Logs = terminal.OpenLogs(a.Env, a.Err)
 	slog.SetDefault(a.Logs.Core) // for packages without a logger
 	var err error
-	if a.WorkDir, err = os.Getwd(); err != nil {
+	a.WorkDir, err = os.Getwd()
+	if err != nil {
 		return fmt.Errorf("determining the working directory: %w", err)
 	}
 	a.CLI, err = cliconfig.Load(a.Warnings.Add)

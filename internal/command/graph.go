@@ -152,7 +152,8 @@ func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) (err 
 	}
 	view, err := subject.view(ctx)
 	if err == nil && f.Focus != "" {
-		if view, err = view.Focus(f.Focus, f.Depth); err == nil {
+		view, err = view.Focus(f.Focus, f.Depth)
+		if err == nil {
 			err = subject.checkInstance(f.Focus)
 		}
 	}

@@ -51,7 +51,8 @@ func (b *backendInit) run(ctx context.Context, root *session.Config) error {
 	}
 	var current *session.BackendSettings // nil if nothing was initialized before
 	if record != nil && !f.Reconfigure {
-		if current, err = recordedSettings(record); err != nil {
+		current, err = recordedSettings(record)
+		if err != nil {
 			return err
 		}
 	}
@@ -62,7 +63,7 @@ func (b *backendInit) run(ctx context.Context, root *session.Config) error {
 	case current == nil:
 		m := &migration{session: s, flags: f, move: true}
 		err = inBackendBlock(m.run(ctx, root, session.LocalSettings(), wanted), root)
-	case hasBlock && sameBackend(record, current, wanted, len(f.BackendConfig)+len(s.Preset.Backend) > 0):
+	case hasBlock && b.same(record, current, wanted):
 		wanted.Config = current.Config
 	case !f.Migrate:
 		return tfdiags.Errorf("Backend configuration changed",
@@ -172,9 +173,10 @@ func selectExisting(ctx context.Context, s *session.Session, p *session.Location
 	return nil
 }
 
-// sameBackend reports whether the wanted backend is the recorded one. Unless the command line
-// has new settings, the recorded settings of the command line still apply.
-func sameBackend(record *session.BackendRecord, current, wanted *session.BackendSettings, given bool) bool {
+// same reports whether the wanted backend is the recorded one. Unless the command line or the
+// preset has settings, the recorded settings of the command line still apply.
+func (b *backendInit) same(record *session.BackendRecord, current, wanted *session.BackendSettings) bool {
+	given := len(b.flags.BackendConfig)+len(b.session.Preset.Backend) > 0
 	if current.Driver != wanted.Driver {
 		return false
 	}

@@ -48,10 +48,12 @@ func (m *migration) run(ctx context.Context, root *session.Config, from, to *ses
 		return err
 	}
 	m.agreed = m.flags.ForceCopy
-	if m.from, err = m.session.OpenSettings(ctx, root, from, workspace, session.StateRequest{}); err != nil {
+	m.from, err = m.session.OpenSettings(ctx, root, from, workspace, session.StateRequest{})
+	if err != nil {
 		return err
 	}
-	if m.to, err = m.session.OpenSettings(ctx, root, to, workspace, session.StateRequest{}); err != nil {
+	m.to, err = m.session.OpenSettings(ctx, root, to, workspace, session.StateRequest{})
+	if err != nil {
 		return err
 	}
 	names, err := m.workspaces(ctx)
@@ -225,7 +227,7 @@ func (m *migration) copy(ctx context.Context, name, destName string) (bool, erro
 		return false, nil
 	}
 	file := &statefile.File{Serial: source.Snapshot.Serial, Lineage: source.Snapshot.Lineage, State: source.State()}
-	if err := dest.Push(ctx, file, true); err != nil {
+	if err := dest.Overwrite(ctx, file); err != nil {
 		return false, err
 	}
 	return true, usedSource(source.Unused(ctx))
@@ -239,7 +241,8 @@ func (m *migration) readSource(ctx context.Context, req session.StateRequest) (*
 		if err != nil {
 			return nil, err
 		}
-		if err = source.Unused(ctx); err == nil {
+		err = source.Unused(ctx)
+		if err == nil {
 			return source, nil
 		}
 		m.session.Release(source)

@@ -88,7 +88,8 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 	defer op.Close()
 	op.Env.Parallelism = f.Parallelism
 	if f.Against != "" {
-		if opts.Past, err = op.Past(ctx, f.Against); err != nil {
+		opts.Past, err = op.Past(ctx, f.Against)
+		if err != nil {
 			return err
 		}
 	}

@@ -200,7 +200,8 @@ func runRootsPlan(ctx context.Context, app *App, f *rootsPlanFlags, dirs []strin
 	opts.NotSaved = f.Out == ""
 	var archive *fleet.Archive
 	if f.Out != "" {
-		if archive, err = fleet.Create(f.Out, opts.Mode); err != nil {
+		archive, err = fleet.Create(f.Out, opts.Mode)
+		if err != nil {
 			return err
 		}
 	}

@@ -54,7 +54,8 @@ func writable(path string) error {
 	case err == nil && info.IsDir():
 		return errors.New("it is a directory")
 	case errors.Is(err, fs.ErrNotExist):
-		if _, err = os.Stat(filepath.Dir(path)); err != nil {
+		_, err = os.Stat(filepath.Dir(path))
+		if err != nil {
 			return errors.New("there is no such directory")
 		}
 	}

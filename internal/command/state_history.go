@@ -52,7 +52,8 @@ func runStateHistory(ctx context.Context, app *App, f *stateHistoryFlags, args [
 	var part statemgr.Part
 	if len(args) == 1 {
 		var err error
-		if part, err = parsePart(args[0]); err != nil {
+		part, err = parsePart(args[0])
+		if err != nil {
 			return err
 		}
 	}

@@ -246,7 +246,8 @@ func (p *jsonRows) row(values [][]byte) error {
 		case v == nil:
 			value = []byte("null")
 		case !p.heads[i].JSON || !json.Valid(v):
-			if value, err = json.Marshal(string(v)); err != nil {
+			value, err = json.Marshal(string(v))
+			if err != nil {
 				return err
 			}
 		}

@@ -127,17 +127,18 @@ func (w *upgradeRequest) raise(ctx context.Context, p upgrade.Place, chosen *rel
 		}
 		return w.replace, nil
 	}
-	var v depsfile.Version
-	var err error
-	if w.version != nil {
-		v = *w.version
-	} else if v, err = chosen.newest(ctx, p); err != nil {
-		return "", &noNewestError{err}
+	v := w.version
+	if v == nil {
+		newest, err := chosen.newest(ctx, p)
+		if err != nil {
+			return "", &noNewestError{err}
+		}
+		v = &newest
 	}
 	if p.Kind == upgrade.ModuleRef {
-		return upgrade.RaiseRef(p.Text, v)
+		return upgrade.RaiseRef(p.Text, *v)
 	}
-	return upgrade.Raise(p.Text, v)
+	return upgrade.Raise(p.Text, *v)
 }
 
 // noNewestError reports that the newest release of a source is unknown. The user sees it once,
@@ -163,8 +164,9 @@ func (r *releases) newest(ctx context.Context, p upgrade.Place) (depsfile.Versio
 	}
 	key, prefix := p.String(), ""
 	if p.Kind == upgrade.ModuleRef {
-		ok := false
-		if prefix, _, ok = upgrade.SplitRef(p.Text); !ok {
+		var ok bool
+		prefix, _, ok = upgrade.SplitRef(p.Text)
+		if !ok {
 			return depsfile.Version{}, fmt.Errorf("the ref %q doesn't end in a version", p.Text)
 		}
 		key += "?" + prefix

@@ -224,7 +224,7 @@ func newWorkspace(ctx context.Context, s *session.Session, f *workspaceFlags, na
 		if err != nil {
 			return err
 		}
-		push := func(open *session.OpenedState) error { return open.Push(ctx, initial, true) }
+		push := func(open *session.OpenedState) error { return open.Overwrite(ctx, initial) }
 		if err := w.change(ctx, f.LockOptions, push); err != nil {
 			return err
 		}

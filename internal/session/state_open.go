@@ -333,6 +333,12 @@ func (o *OpenedState) copyOut(ctx context.Context, st *states.State) error {
 	return nil
 }
 
+// Overwrite replaces the state, whatever the lineage and the serial of the new one are.
+func (o *OpenedState) Overwrite(ctx context.Context, file *statefile.File) error {
+	const force = true
+	return o.Push(ctx, file, force)
+}
+
 // Close releases the lock.
 func (o *OpenedState) Close() error { return o.Unlock() }
 
