@@ -3,7 +3,8 @@
 //
 // [New] makes a [Session], and the command line fills in the rest of its fields. Methods load a
 // configuration ([Session.LoadConfig]), open a state ([Session.OpenState]) or start an
-// [Operation] of the engine ([Session.StartOperation]).
+// [Operation] of the engine ([Session.StartOperation]). The parts of a session are types of their
+// own, such as [Dirs] and [Encryption].
 //
 // Invariants: a state is changed only while its lock is held. Changes that were made are saved,
 // whatever happens afterwards. Packages are checked against the lock file before they run.
