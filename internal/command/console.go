@@ -92,7 +92,7 @@ func runConsole(ctx context.Context, app *App, f *consoleFlags, args []string) e
 	show(app.Warnings.Take().AppendError(err))
 	scope.Functions = maps.Clone(scope.Functions)
 	scope.Functions["plantimestamp"] = noPlanTimestamp
-	c := &console{app: app, scope: scope, next: app.ReadLine}
+	c := &console{term: app.Terminal, scope: scope, next: app.ReadLine}
 	if in, ok := app.In.(*os.File); ok && app.InTerminal && app.OutTerminal {
 		c.editor = newLineEditor(in, app.Out, consoleWords(cfg.Config, scope))
 	}
@@ -118,7 +118,7 @@ shows the type of a value, and "exit" ends the console.`
 
 // console reads expressions and prints values.
 type console struct {
-	app    *App
+	term   *terminal.Terminal
 	scope  *lang.Scope
 	next   func(context.Context) (string, error) // reads a line if there is no editor
 	editor *lineEditor                           // nil without a terminal
@@ -129,8 +129,8 @@ func (c *console) line(ctx context.Context, prompt string) (string, error) {
 	if c.editor != nil {
 		return c.editor.next(ctx, prompt)
 	}
-	if c.app.InTerminal {
-		fmt.Fprint(c.app.Out, prompt)
+	if c.term.InTerminal {
+		fmt.Fprint(c.term.Out, prompt)
 	}
 	return c.next(ctx)
 }
@@ -156,7 +156,7 @@ func (c *console) run(ctx context.Context) error {
 					return exitStatus(1)
 				}
 			default:
-				fmt.Fprintln(c.app.Err, "The input ends in the middle of an expression, which was not evaluated.")
+				fmt.Fprintln(c.term.Err, "The input ends in the middle of an expression, which was not evaluated.")
 			}
 			return nil
 		case ctx.Err() != nil:
@@ -166,7 +166,7 @@ func (c *console) run(ctx context.Context) error {
 		case e.text.Len() == 0 && strings.TrimSpace(line) == "exit":
 			return nil
 		case e.text.Len() == 0 && strings.TrimSpace(line) == "help":
-			c.app.Printer.Message(ui.Text{Text: consoleHelp})
+			c.term.Printer.Message(ui.Text{Text: consoleHelp})
 			continue
 		case e.add(line):
 			continue
@@ -176,12 +176,12 @@ func (c *console) run(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return exitStatus(1)
 			}
-			if err != nil && !c.app.InTerminal {
+			if err != nil && !c.term.InTerminal {
 				return err
 			}
-			c.app.Printer.Diagnostics(tfdiags.FromError(err))
-		} else if !c.app.InTerminal {
-			c.app.Printer.Message(ui.Text{}) // print an empty line after an empty input line
+			c.term.Printer.Diagnostics(tfdiags.FromError(err))
+		} else if !c.term.InTerminal {
+			c.term.Printer.Message(ui.Text{}) // print an empty line after an empty input line
 		}
 		e.reset()
 	}
@@ -191,7 +191,7 @@ func (c *console) run(ctx context.Context) error {
 func (c *console) print(ctx context.Context, text string) error {
 	result, err := c.evaluate(ctx, text)
 	if ctx.Err() == nil && err == nil {
-		c.app.Printer.Message(ui.Text{Text: result})
+		c.term.Printer.Message(ui.Text{Text: result})
 	}
 	return err
 }

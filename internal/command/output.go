@@ -69,21 +69,23 @@ func runOutput(ctx context.Context, app *App, f *outputFlags, args []string) (er
 	if into != nil {
 		document := *f
 		document.Document = true
-		if err := writeOutputs(into, app, &document, open.State(), args); err != nil {
+		if err := document.write(into, app.stderr(), open.State(), args); err != nil {
 			return err
 		}
 	}
-	return writeOutputs(app.Out, app, f, open.State(), args)
+	return f.write(app.Out, app.stderr(), open.State(), args)
 }
 
-func writeOutputs(w io.Writer, app *App, f *outputFlags, st *states.State, args []string) error {
+// write writes the outputs of a state, or the one that args name, to w. It prints warnings to
+// stderr.
+func (f *outputFlags) write(w io.Writer, stderr ui.Printer, st *states.State, args []string) error {
 	all := session.Outputs(st)
 	if len(args) == 0 {
 		switch {
 		case f.Document:
 			return ui.WriteOutputs(w, all)
 		case len(all) == 0:
-			app.printOnStderr(tfdiags.Warningf("No outputs found", "The state has no outputs. Those of the "+
+			stderr.Diagnostics(tfdiags.Warningf("No outputs found", "The state has no outputs. Those of the "+
 				"configuration are added by `tofu apply`.").List())
 			return nil
 		}
@@ -93,7 +95,7 @@ func writeOutputs(w io.Writer, app *App, f *outputFlags, st *states.State, args 
 	o := all[args[0]]
 	switch {
 	case o == nil && len(all) == 0 && !f.Document:
-		app.printOnStderr(tfdiags.Warningf("No outputs found", "The state has no outputs, so there is none named %q.",
+		stderr.Diagnostics(tfdiags.Warningf("No outputs found", "The state has no outputs, so there is none named %q.",
 			args[0]).List())
 		return nil
 	case o == nil:
