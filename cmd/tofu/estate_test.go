@@ -318,8 +318,7 @@ func (e *testEstate) run(dir string, args ...string) (string, int) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		e.Fatal(err)
 	}
 	if strings.Contains(errs.String(), "panic") {

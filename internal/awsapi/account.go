@@ -251,8 +251,7 @@ func (a *Account) checkAccount(ctx context.Context, o Options) error {
 // noCredentials returns the error for a failed search for credentials. Other programs search output
 // for its summary, so the summary must not change.
 func (c *Config) noCredentials(cause error, o Options) error {
-	var missing config.SharedConfigProfileNotExistError
-	if errors.As(cause, &missing) {
+	if missing, ok := errors.AsType[config.SharedConfigProfileNotExistError](cause); ok {
 		return tfdiags.Errorf("No valid credential sources found", "There is no profile %q in the shared files of "+
 			"AWS, which %s needs: %s.", missing.Profile, o.User, c.sources())
 	}

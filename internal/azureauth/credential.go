@@ -55,8 +55,8 @@ func (c *Credential) Token(ctx context.Context, scope string) (string, error) {
 
 // explain returns an error of azidentity without its response headers and links to web pages.
 func explain(err error) error {
-	var failed *azidentity.AuthenticationFailedError
-	if !errors.As(err, &failed) {
+	failed, ok := errors.AsType[*azidentity.AuthenticationFailedError](err)
+	if !ok {
 		return httpclient.Clean(err)
 	}
 	text := failed.Error()
@@ -232,8 +232,7 @@ func (c *Credential) Subscription(ctx context.Context) (string, error) {
 	}
 	out, err := exec.CommandContext(ctx, "az", "account", "show", "-o", "json").Output()
 	if err != nil {
-		var failed *exec.ExitError
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("%w: %s", err, strings.TrimSpace(string(failed.Stderr)))
 		}
 		return "", fmt.Errorf("asking the Azure command line for the subscription with \"az account show\": %w", err)

@@ -346,8 +346,8 @@ func TestFunctions(t *testing.T) {
 		}
 		got, err := p.CallFunction(t.Context(), tc.function, []cty.Value{tc.arg})
 		if tc.err != "" {
-			var complaint *providers.FunctionError
-			if !errors.As(err, &complaint) || complaint.Arg != 0 || !strings.Contains(complaint.Text, tc.err) {
+			complaint, ok := errors.AsType[*providers.FunctionError](err)
+			if !ok || complaint.Arg != 0 || !strings.Contains(complaint.Text, tc.err) {
 				t.Errorf("%s(%#v): error %v, want %q", tc.function, tc.arg, err, tc.err)
 			}
 			continue

@@ -90,8 +90,7 @@ func (p *provider) backendConfig(config cty.Value) (cty.Value, error) {
 	if err != nil {
 		d := at("config", summary, "The given configuration is not valid for backend \""+backend.AsString()+
 			"\": "+tfdiags.FormatError(err)+".")
-		var where cty.PathError
-		if errors.As(err, &where) {
+		if where, ok := errors.AsType[cty.PathError](err); ok {
 			d.Path = append(d.Path, where.Path...)
 		}
 		return cty.NilVal, d

@@ -98,8 +98,7 @@ func (d *decoder) read(path string, named bool) {
 
 // reason returns err without the path, because the message already contains it.
 func reason(err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathErr.Err
 	}
 	return err

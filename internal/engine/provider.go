@@ -167,8 +167,8 @@ func (e *evaluator) providerKey(key *graph.ProviderKey, c *evalContext) (addrs.I
 }
 
 func asFunctionError(err error) (*providers.FunctionError, bool) {
-	var fe *providers.FunctionError
-	return fe, errors.As(err, &fe)
+	fe, ok := errors.AsType[*providers.FunctionError](err)
+	return fe, ok
 }
 
 // providerBug returns an error about a bug in a provider. Its detail names the provider and asks

@@ -156,8 +156,8 @@ func (c *Config) read() ([]byte, error) {
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		var failed *os.PathError
-		if errors.As(err, &failed) && len(path) > 200 { // the "path" may be mangled credentials, which must not be shown
+		failed, ok := errors.AsType[*os.PathError](err)
+		if ok && len(path) > 200 { // the "path" may be mangled credentials, which must not be shown
 			err = failed.Err
 		}
 		return nil, fmt.Errorf("reading the file that \"credentials\" names: %w", err)
@@ -177,8 +177,8 @@ func (s *Source) nothingFound(err error) error {
 
 // explain returns the reason why there is no token.
 func explain(err error) error {
-	var refused *oauth2.RetrieveError
-	if !errors.As(err, &refused) {
+	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
+	if !ok {
 		return fmt.Errorf("requesting a token from Google: %w", httpclient.Clean(err))
 	}
 	text := strings.TrimSpace(refused.ErrorCode + " " + refused.ErrorDescription)

@@ -203,8 +203,8 @@ func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (s
 	}
 	j.url, j.query = u, u.Query()
 	err = fetch(f, ctx, j)
-	var elsewhere *redirectError
-	if !errors.As(err, &elsewhere) {
+	elsewhere, ok := errors.AsType[*redirectError](err)
+	if !ok {
 		return "", err
 	}
 	if hops >= maxHops {

@@ -246,8 +246,8 @@ func (in *Installer) failed(ctx context.Context, req *configs.ModuleRequest, err
 		return tfdiags.Errorf("Module installation was interrupted",
 			"The installation of modules was interrupted before it was complete.")
 	}
-	if again := new(repeatedError); errors.As(err, &again) {
-		if changed := new(changedError); errors.As(err, &changed) {
+	if _, ok := errors.AsType[*repeatedError](err); ok {
+		if _, ok := errors.AsType[*changedError](err); ok {
 			return nil // the error has already been reported for the package
 		}
 		err = errors.New("its package could not be fetched for another call")

@@ -85,8 +85,7 @@ const outputGrace = 2 * time.Second
 // programError returns an error with the program's error output. If there is none, the error has
 // the exit status.
 func programError(err error, program, text string) error {
-	var status *exec.ExitError
-	if !errors.As(err, &status) {
+	if _, ok := errors.AsType[*exec.ExitError](err); !ok {
 		return err
 	}
 	text = strings.TrimSuffix(strings.TrimSpace(text), ".")

@@ -87,7 +87,7 @@ func (s *Shared) Resolver(root string) (configs.Resolver, error) {
 // cause, the error has the same text for every call, so that duplicates can be removed.
 func unavailable(req *configs.ModuleRequest, err error) error {
 	const summary = "Failed to download module"
-	if missing := new(packageError); errors.As(err, &missing) {
+	if missing, ok := errors.AsType[*packageError](err); ok {
 		return tfdiags.Errorf(summary, "The package %s can't be fetched: %s.", missing.source, missing.err)
 	}
 	return tfdiags.Errorf(summary, "Could not get %s: %s.", req.Describe(), err).At(req.Call.Range)

@@ -132,8 +132,7 @@ func (c *Client) Close() { c.base.CloseIdleConnections() }
 
 // Clean redacts the URL in the error of a request and returns the same error.
 func Clean(err error) error {
-	var failed *url.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
 		u, parseErr := url.Parse(failed.URL)
 		if parseErr != nil {
 			u = &url.URL{}

@@ -67,7 +67,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // silence returns the SilenceError that canceled ctx, if any, otherwise err.
 func silence(ctx context.Context, err error) error {
-	if silent := (*SilenceError)(nil); errors.As(context.Cause(ctx), &silent) {
+	if silent, ok := errors.AsType[*SilenceError](context.Cause(ctx)); ok {
 		return silent
 	}
 	return err

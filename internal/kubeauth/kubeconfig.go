@@ -212,8 +212,7 @@ func decode(src []byte, to *kubeconfig) error {
 		return err
 	}
 	err = json.Unmarshal(text, to)
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		// the value may be a secret
 		return fmt.Errorf("%s is a %s, which does not belong there", wrong.Field, wrong.Value)
 	}

@@ -185,8 +185,7 @@ func (e *Exporter) deliver(ctx context.Context, spans []timings.Span) {
 			return
 		}
 		e.log.Debug("OpenTelemetry: spans were not delivered", "count", len(spans), "error", err)
-		var busy busyError
-		if errors.As(err, &busy) && sleep(ctx, max(wait, busy.after)) {
+		if busy, ok := errors.AsType[busyError](err); ok && sleep(ctx, max(wait, busy.after)) {
 			continue
 		}
 		e.lose(len(spans), err)

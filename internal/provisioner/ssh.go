@@ -106,8 +106,7 @@ func (t *sshTarget) connect(ctx context.Context) error {
 			t.release = append(t.release, func() { stop() })
 			return t.forwardAgent()
 		}
-		var final *permanentError
-		if errors.As(err, &final) {
+		if _, ok := errors.AsType[*permanentError](err); ok {
 			return err
 		}
 		if last == nil || time.Now().Before(deadline) { // the context may end just before an attempt fails
@@ -220,8 +219,7 @@ func (t *sshTarget) send(ctx context.Context, command, dst string, send func(*sc
 	if ctx.Err() != nil {
 		return t.explain(ctx, ctx.Err())
 	}
-	var exit *ssh.ExitError
-	if errors.As(ended, &exit) && exit.ExitStatus() == 127 {
+	if exit, ok := errors.AsType[*ssh.ExitError](ended); ok && exit.ExitStatus() == 127 {
 		return errors.New("the other machine has no scp program; install the OpenSSH client on it")
 	}
 	switch text := strings.TrimSpace(stderr.String()); {

@@ -72,8 +72,8 @@ func (e *StatusError) Error() string {
 
 // NotFound reports whether err is a response which says that the document doesn't exist.
 func NotFound(err error) bool {
-	var status *StatusError
-	return errors.As(err, &status) && (status.Code == http.StatusNotFound || status.Code == http.StatusGone)
+	status, ok := errors.AsType[*StatusError](err)
+	return ok && (status.Code == http.StatusNotFound || status.Code == http.StatusGone)
 }
 
 // Document is a complete response.
@@ -221,29 +221,28 @@ func (c *Client) repeat(ctx context.Context, retries int, attempt func() (wait t
 
 // temporary reports whether another attempt may succeed.
 func temporary(err error) bool {
-	var status *StatusError
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*StatusError](err); ok {
 		return status.Code == http.StatusTooManyRequests || status.Code >= 500 &&
 			status.Code != http.StatusNotImplemented
 	}
-	var silent *httpclient.SilenceError
-	if errors.Is(err, errTimeout) || errors.Is(err, transfer.ErrInterrupted) || errors.As(err, &silent) {
+	_, silent := errors.AsType[*httpclient.SilenceError](err)
+	if silent || errors.Is(err, errTimeout) || errors.Is(err, transfer.ErrInterrupted) {
 		return true
 	}
-	var cert *tls.CertificateVerificationError
-	var redirect *httpclient.RedirectError
-	if errors.As(err, &redirect) || errors.Is(err, context.Canceled) || errors.As(err, &cert) {
+	_, redirect := errors.AsType[*httpclient.RedirectError](err)
+	_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
+	if redirect || untrusted || errors.Is(err, context.Canceled) {
 		return false
 	}
-	var network net.Error
-	var op *net.OpError
-	if errors.As(err, &op) || errors.As(err, &network) && network.Timeout() || errors.Is(err, io.EOF) ||
+	_, failed := errors.AsType[*net.OpError](err)
+	network, ok := errors.AsType[net.Error](err)
+	if failed || ok && network.Timeout() || errors.Is(err, io.EOF) ||
 		errors.Is(err, io.ErrUnexpectedEOF) {
 		return true
 	}
 	// The types of HTTP/2 errors are not exported, so the errors are recognized by their text.
-	var wrapped *url.Error
-	return errors.As(err, &wrapped) && strings.Contains(wrapped.Err.Error(), "http2: ")
+	wrapped, ok := errors.AsType[*url.Error](err)
+	return ok && strings.Contains(wrapped.Err.Error(), "http2: ")
 }
 
 // retryAfter returns the delay that a server asks for, but at most a minute.

@@ -80,8 +80,8 @@ func (c *Client) discover(ctx context.Context, host string) (services, error) {
 
 // IsNoService reports whether err means that a host lacks a service.
 func IsNoService(err error) bool {
-	var none *NoServiceError
-	return errors.As(err, &none)
+	_, ok := errors.AsType[*NoServiceError](err)
+	return ok
 }
 
 // Tokens returns the client's credentials store, for commands that change it.

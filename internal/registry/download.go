@@ -70,8 +70,8 @@ type download struct {
 func (d *download) attempt(ctx context.Context) (time.Duration, error) {
 	d.wait = 0
 	err := d.file.Attempt(ctx)
-	var silent *httpclient.SilenceError
-	if errors.Is(err, transfer.ErrInterrupted) && d.version == "" && !errors.As(err, &silent) {
+	_, silent := errors.AsType[*httpclient.SilenceError](err)
+	if errors.Is(err, transfer.ErrInterrupted) && d.version == "" && !silent {
 		err = fmt.Errorf("%w after %d bytes", errShort, d.file.Written())
 	}
 	return d.wait, err

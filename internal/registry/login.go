@@ -47,8 +47,7 @@ func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 		Scopes     any      `json:"scopes"`
 	}
 	if err := json.Unmarshal(text, &service); err != nil {
-		var wrong *json.UnmarshalTypeError
-		if errors.As(err, &wrong) && wrong.Field != "" {
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 			return nil, fmt.Errorf("the login service of %s has the wrong type for %q: %s", host, wrong.Field,
 				wrong.Value)
 		}

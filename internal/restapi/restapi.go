@@ -133,8 +133,7 @@ func (c *Client) once(ctx context.Context, r *Request) (*Response, error) {
 	}
 	resp, err := c.HTTP.Do(req)
 	if err != nil {
-		var redirect *httpclient.RedirectError
-		if errors.As(err, &redirect) {
+		if _, ok := errors.AsType[*httpclient.RedirectError](err); ok {
 			err = &final{err}
 		}
 		return nil, err

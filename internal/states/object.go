@@ -23,8 +23,7 @@ func (o *Object) Decode(ty cty.Type) (cty.Value, error) {
 	}
 	v, err := Unmarshal(o.Attrs, ty)
 	if err != nil {
-		var at cty.PathError
-		if errors.As(err, &at) && len(at.Path) > 0 {
+		if at, ok := errors.AsType[cty.PathError](err); ok && len(at.Path) > 0 {
 			return cty.NilVal, fmt.Errorf("%s: %w", tfdiags.FormatPath(at.Path), err)
 		}
 		return cty.NilVal, err

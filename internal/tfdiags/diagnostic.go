@@ -75,12 +75,10 @@ func (d Diagnostics) AppendError(err error) Diagnostics {
 	if err == nil {
 		return d
 	}
-	var list *diagnosticsError
-	if errors.As(err, &list) {
+	if list, ok := errors.AsType[*diagnosticsError](err); ok {
 		return append(d, list.diags...)
 	}
-	var one Diagnostic
-	if errors.As(err, &one) {
+	if one, ok := errors.AsType[Diagnostic](err); ok {
 		return append(d, one)
 	}
 	return append(d, Diagnostic{Severity: Error, Summary: Capitalize(err.Error())})

@@ -12,8 +12,8 @@ import (
 // FormatError returns the text of an error for users. If the error is a cty.PathError, the text
 // includes its path in the notation of the language.
 func FormatError(err error) string {
-	var at cty.PathError
-	if !errors.As(err, &at) || len(at.Path) == 0 {
+	at, ok := errors.AsType[cty.PathError](err)
+	if !ok || len(at.Path) == 0 {
 		return err.Error()
 	}
 	return FormatPath(at.Path) + ": " + at.Error()

@@ -270,8 +270,8 @@ func TestUnknownHolder(t *testing.T) {
 	}
 	azure.Intercept(nil)
 	_, err := b.Lock(t.Context(), ws, info(uuid.NewString()))
-	var locked *backend.LockedError
-	if !errors.As(err, &locked) || locked.Info == nil || !strings.HasPrefix(locked.Info.ID, "etag-") {
+	locked, ok := errors.AsType[*backend.LockedError](err)
+	if !ok || locked.Info == nil || !strings.HasPrefix(locked.Info.ID, "etag-") {
 		t.Fatalf("%v", err)
 	}
 	if err := b.Unlock(t.Context(), ws, locked.Info.ID); err != nil {

@@ -129,8 +129,8 @@ func (r *refusal) Unwrap() error { return r.error }
 
 // isCode reports whether an error is a response with the given code.
 func isCode(err error, code string) bool {
-	var r *refusal
-	return errors.As(err, &r) && r.code == code
+	r, ok := errors.AsType[*refusal](err)
+	return ok && r.code == code
 }
 
 // holder returns the information about the holder of the lease. If the holder was killed before it

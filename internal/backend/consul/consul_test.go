@@ -213,8 +213,7 @@ func TestLostSession(t *testing.T) {
 	check(t, a.Put(t.Context(), ws, []byte("1")))
 	s.ExpireAll()
 	_, err = b.(backend.Locker).Lock(t.Context(), ws, backend.LockInfo{Who: "second"})
-	var locked *backend.LockedError
-	if !errors.As(err, &locked) {
+	if _, ok := errors.AsType[*backend.LockedError](err); !ok {
 		t.Errorf("during the lock delay: %v", err)
 	}
 	s.Forgive()

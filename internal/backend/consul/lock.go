@@ -102,8 +102,7 @@ func (h *held) acquire(ctx context.Context) error {
 // explain returns the reason why the lock could not be taken, or nil if an earlier attempt has
 // taken it.
 func (h *held) explain(ctx context.Context, session string, err error) error {
-	var refused *refusal
-	if !errors.As(err, &refused) {
+	if _, ok := errors.AsType[*refusal](err); !ok {
 		return err
 	}
 	e, readErr := h.store.get(ctx, h.key)
@@ -251,7 +250,7 @@ func (s *Store) release(ctx context.Context, key, session string) error {
 		{Verb: "check-session", Key: lockKey(key), Session: session},
 		{Verb: "delete", Key: lockKey(key)},
 		{Verb: "delete", Key: infoKey(key)}})
-	if refused := (*refusal)(nil); errors.As(err, &refused) {
+	if _, ok := errors.AsType[*refusal](err); ok {
 		e, readErr := s.get(ctx, lockKey(key))
 		switch {
 		case readErr != nil:

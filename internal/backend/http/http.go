@@ -289,8 +289,8 @@ func temporary(status int) bool {
 
 // permanent reports whether repeating a request can't help.
 func permanent(err error) bool {
-	var redirect *httpclient.RedirectError
-	return errors.As(err, &redirect)
+	_, ok := errors.AsType[*httpclient.RedirectError](err)
+	return ok
 }
 
 func (s *Store) sendOnce(ctx context.Context, method string, to *url.URL, body []byte) (*response, error) {

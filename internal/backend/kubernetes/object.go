@@ -71,8 +71,8 @@ func (e *statusError) Error() string { return e.Message }
 
 // conflicts reports whether an error says that an object was changed or created in the meantime.
 func conflicts(err error) bool {
-	var refused *statusError
-	return errors.As(err, &refused) && refused.status == http.StatusConflict
+	refused, ok := errors.AsType[*statusError](err)
+	return ok && refused.status == http.StatusConflict
 }
 
 // newObject returns an object of a workspace with its labels.

@@ -46,8 +46,8 @@ const noSuchBucket = "NoSuchBucket"
 
 // absent reports whether an error says that there is no such object.
 func absent(err error) bool {
-	var refused *Refusal
-	return errors.As(err, &refused) && refused.Status == http.StatusNotFound && refused.Code != noSuchBucket
+	refused, ok := errors.AsType[*Refusal](err)
+	return ok && refused.Status == http.StatusNotFound && refused.Code != noSuchBucket
 }
 
 func (b *Bucket) do(
@@ -98,8 +98,7 @@ func (b *Bucket) Put(ctx context.Context, key string, data []byte, cond Conditio
 		}
 	}
 	resp, err := b.do(ctx, http.MethodPut, key, nil, header, data)
-	var refused *Refusal
-	if errors.As(err, &refused) && refused.Status == http.StatusConflict {
+	if refused, ok := errors.AsType[*Refusal](err); ok && refused.Status == http.StatusConflict {
 		return "", ErrPrecondition
 	}
 	if err != nil {

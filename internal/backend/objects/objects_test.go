@@ -156,8 +156,8 @@ func TestDamagedLock(t *testing.T) {
 	data, _ := json.Marshal("text")
 	s := open(&memory{objects: map[string]object{"states/default.lock": {data, "v1"}}})
 	_, err := s.Lock(t.Context(), ws, backend.LockInfo{ID: "a"})
-	var held *backend.LockedError
-	if !errors.As(err, &held) || !strings.Contains(err.Error(), "states/default.lock can't be read") {
+	_, held := errors.AsType[*backend.LockedError](err)
+	if !held || !strings.Contains(err.Error(), "states/default.lock can't be read") {
 		t.Errorf("a damaged lock: %v", err)
 	}
 }

@@ -192,8 +192,8 @@ func (s *Store) prepare(ctx context.Context) error {
 func (s *Store) create(ctx context.Context, statement string) error {
 	const uniqueViolation, duplicateTable = "23505", "42P07"
 	_, err := query(ctx, s.conn, statement)
-	var failed *pgconn.PgError
-	if errors.As(err, &failed) && (failed.Code == uniqueViolation || failed.Code == duplicateTable) {
+	failed, ok := errors.AsType[*pgconn.PgError](err)
+	if ok && (failed.Code == uniqueViolation || failed.Code == duplicateTable) {
 		_, err = query(ctx, s.conn, statement)
 	}
 	return err

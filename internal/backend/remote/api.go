@@ -64,8 +64,8 @@ func (e *apiError) Error() string { return e.text }
 
 // hasStatus reports whether an error is an error response with the given status.
 func hasStatus(err error, status int) bool {
-	var refused *apiError
-	return errors.As(err, &refused) && refused.status == status
+	refused, ok := errors.AsType[*apiError](err)
+	return ok && refused.status == status
 }
 
 // call sends a request for a path and decodes the response into out. The query lists names and

@@ -205,8 +205,8 @@ func (c *client) List(ctx context.Context, prefix string, found func(string)) er
 // explain adds advice to errors about the bucket. It turns the error for a missing object into
 // objects.ErrNotFound.
 func (c *client) explain(err error) error {
-	var refused *awsapi.Error
-	if !errors.As(err, &refused) {
+	refused, ok := errors.AsType[*awsapi.Error](err)
+	if !ok {
 		return err
 	}
 	region := refused.Header.Get("X-Amz-Bucket-Region")

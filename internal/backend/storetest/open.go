@@ -60,8 +60,7 @@ func Check(t *testing.T, err error) {
 // WantHolder fails the test if err doesn't say that who holds the lock.
 func WantHolder(t *testing.T, err error, who string) {
 	t.Helper()
-	var locked *backend.LockedError
-	if !errors.As(err, &locked) || locked.Info == nil || locked.Info.Who != who {
+	if locked, ok := errors.AsType[*backend.LockedError](err); !ok || locked.Info == nil || locked.Info.Who != who {
 		t.Errorf("error %v, want a lock of %q", err, who)
 	}
 }

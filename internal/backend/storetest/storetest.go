@@ -126,8 +126,8 @@ func lock(t *testing.T, a, b backend.Store) {
 		t.Fatal(err)
 	}
 	_, err = lb.Lock(t.Context(), ws, info("second"))
-	var locked *backend.LockedError
-	if !errors.As(err, &locked) {
+	locked, ok := errors.AsType[*backend.LockedError](err)
+	if !ok {
 		t.Fatalf("locking a locked workspace: %v", err)
 	}
 	if locked.Info == nil || !strings.Contains(locked.Info.Who, "somebody") {
@@ -171,8 +171,7 @@ func lockRace(t *testing.T, a, b backend.Store) {
 		group.Go(func() {
 			for range 10 {
 				id, err := l.Lock(t.Context(), ws, info(fmt.Sprint("racer ", i)))
-				var locked *backend.LockedError
-				if errors.As(err, &locked) {
+				if _, ok := errors.AsType[*backend.LockedError](err); ok {
 					time.Sleep(time.Millisecond)
 					continue
 				}

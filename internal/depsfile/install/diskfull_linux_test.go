@@ -29,8 +29,8 @@ func TestDiskFull(t *testing.T) {
 			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
 			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}}
 		out, err := cmd.CombinedOutput()
-		var refused *os.SyscallError
-		if errors.As(err, &refused) || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) {
+		_, refused := errors.AsType[*os.SyscallError](err)
+		if refused || errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) {
 			testenv.Missing(t, "there are no name spaces: "+err.Error(), "allow users to make them")
 		}
 		if strings.Contains(string(out), "--- SKIP") {

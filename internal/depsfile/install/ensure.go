@@ -200,7 +200,7 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 	if !reuse {
 		in.notify(Finding{p, depsfile.ConstraintsString(c)})
 		list, err := in.versions(ctx, p)
-		if none := new(sources.NoProviderError); err != nil && !errors.As(err, &none) {
+		if _, none := errors.AsType[*sources.NoProviderError](err); err != nil && !none {
 			return failed("Failed to resolve provider packages", err)
 		} else if err != nil {
 			return failed(query, err)
@@ -237,7 +237,7 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 func (in *installer) versions(ctx context.Context, p addrs.Provider) (sources.Versions, error) {
 	list, err := in.Source.Versions(ctx, p)
 	// The text of a NoProviderError already names the provider.
-	if none := new(sources.NoProviderError); err != nil && !errors.As(err, &none) {
+	if _, none := errors.AsType[*sources.NoProviderError](err); err != nil && !none {
 		err = fmt.Errorf("could not resolve provider %s: %w", p.ForDisplay(), err)
 	}
 	return list, err
@@ -248,7 +248,7 @@ func explain(ctx context.Context, err error, locked bool) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("the installation was interrupted")
 	}
-	if none := new(sources.NoPackageError); !locked || !errors.As(err, &none) {
+	if _, none := errors.AsType[*sources.NoPackageError](err); !locked || !none {
 		return err
 	}
 	return fmt.Errorf("%w; the lock file selects this version, which may have been withdrawn; run \"tofu init "+

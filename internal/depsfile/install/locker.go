@@ -200,7 +200,7 @@ func (l *Locker) checksums(ctx context.Context, key packageKey) ([]depsfile.Hash
 		}
 		pkg, err := l.in.Source.Package(ctx, key.provider, key.version, key.platform)
 		// A NoPackageError already names the provider.
-		if none := new(sources.NoPackageError); errors.As(err, &none) {
+		if _, none := errors.AsType[*sources.NoPackageError](err); none {
 			return nil, err
 		}
 		if err != nil {

@@ -45,8 +45,7 @@ func (m Multi) Versions(ctx context.Context, p addrs.Provider) (Versions, error)
 			continue
 		}
 		got, err := method.Source.Versions(ctx, p)
-		var none *NoProviderError
-		if errors.As(err, &none) {
+		if none, ok := errors.AsType[*NoProviderError](err); ok {
 			missing.Sources = append(missing.Sources, method.Source.String())
 			missing.Hint = none.Hint
 			continue
@@ -77,9 +76,9 @@ func (m Multi) Package(
 			continue
 		}
 		got, err := method.Source.Package(ctx, p, v, platform)
-		var noProvider *NoProviderError
-		var noPackage *NoPackageError
-		if errors.As(err, &noProvider) || errors.As(err, &noPackage) {
+		_, noProvider := errors.AsType[*NoProviderError](err)
+		_, noPackage := errors.AsType[*NoPackageError](err)
+		if noProvider || noPackage {
 			continue
 		}
 		return got, err

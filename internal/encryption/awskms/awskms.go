@@ -123,8 +123,8 @@ func (p *provider) call(ctx context.Context, name string, r request) (out respon
 	}
 	r.Context = p.config.Context
 	err = s.JSON(ctx, "1.1", "TrentService."+name, r, &out)
-	var refused *awsapi.Error
-	if errors.As(err, &refused) && len(r.Ciphertext) > 0 &&
+	refused, ok := errors.AsType[*awsapi.Error](err)
+	if ok && len(r.Ciphertext) > 0 &&
 		(refused.Code == "InvalidCiphertextException" || refused.Code == "IncorrectKeyException") {
 		err = fmt.Errorf("the data key was encrypted with another KMS key or another encryption_context; to replace "+
 			"the key, name the old one in a \"fallback\" block: %w", err)

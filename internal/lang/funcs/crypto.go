@@ -127,8 +127,7 @@ var rsadecryptFunc = function.New(&function.Spec{
 			return cty.NilVal, function.NewArgError(0, errNotBase64)
 		}
 		parsed, err := ssh.ParseRawPrivateKey([]byte(args[1].AsString()))
-		var locked *ssh.PassphraseMissingError
-		if errors.As(err, &locked) {
+		if _, ok := errors.AsType[*ssh.PassphraseMissingError](err); ok {
 			return cty.NilVal, function.NewArgErrorf(1, "the key is encrypted with a password; decrypt it first")
 		}
 		if err != nil {

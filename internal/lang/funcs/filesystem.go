@@ -44,8 +44,7 @@ func (p shownPath) String() string {
 // failed returns the error of a file operation. It unwraps the errors of package os, because they
 // repeat the path.
 func (p shownPath) failed(doing string, err error) error {
-	var pathErr *fs.PathError
-	if errors.As(err, &pathErr) {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pathErr.Err
 	}
 	return fmt.Errorf("%s %s: %w", doing, p, err)

@@ -258,8 +258,10 @@ func TestNestedTry(t *testing.T) {
 func panicked(diags hcl.Diagnostics) *hcl.Diagnostic {
 	for _, diag := range diags {
 		extra, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](diag)
-		var p function.PanicError
-		if ok && errors.As(extra.FunctionCallError(), &p) {
+		if !ok {
+			continue
+		}
+		if _, panicked := errors.AsType[function.PanicError](extra.FunctionCallError()); panicked {
 			return diag
 		}
 	}
@@ -335,8 +337,7 @@ func FuzzStrings(f *testing.F) {
 		args := []cty.Value{cty.StringVal(a), cty.StringVal(b)}
 		for _, target := range targets {
 			_, err := target.fn.Call(args[:target.n])
-			var p function.PanicError
-			if errors.As(err, &p) {
+			if _, ok := errors.AsType[function.PanicError](err); ok {
 				t.Errorf("%s(%q): %s", target.name, args[:target.n], err)
 			}
 		}

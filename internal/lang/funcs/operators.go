@@ -36,8 +36,8 @@ func limitOperator(op function.Function) function.Function {
 				}
 			}
 			v, err := op.Call(args)
-			var panicked function.PanicError
-			if errors.As(err, &panicked) { // cty's modulo operator panics if the dividend is infinite
+			// cty's modulo operator panics if the dividend is infinite.
+			if _, panicked := errors.AsType[function.PanicError](err); panicked {
 				return cty.NilVal, errors.New("the result is undefined for infinity")
 			}
 			if err == nil && coerce.HasLongNumber(v) {

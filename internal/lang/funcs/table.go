@@ -164,8 +164,7 @@ func withoutPanic(fn function.Function, message string) function.Function {
 		RefineResult: notNull,
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			v, err := fn.Call(args)
-			var p function.PanicError
-			if errors.As(err, &p) {
+			if _, ok := errors.AsType[function.PanicError](err); ok {
 				err = errors.New(message)
 			}
 			return v, err

@@ -235,8 +235,7 @@ func tooDeep(diags hcl.Diagnostics) error {
 		if !ok {
 			continue
 		}
-		var err *depthError
-		if errors.As(extra.FunctionCallError(), &err) {
+		if err, ok := errors.AsType[*depthError](extra.FunctionCallError()); ok {
 			return err
 		}
 	}

@@ -77,7 +77,7 @@ func (c *Client) repository(name string) (*remote.Repository, error) {
 // the server was silent, the request is not repeated, because it has already taken long enough.
 var retries retry.Policy = &retry.GenericPolicy{
 	Retryable: func(resp *http.Response, err error) (bool, error) {
-		if silent := (*httpclient.SilenceError)(nil); errors.As(err, &silent) {
+		if _, ok := errors.AsType[*httpclient.SilenceError](err); ok {
 			return false, err
 		}
 		return retry.DefaultPredicate(resp, err)
@@ -115,7 +115,7 @@ func wrap(err error, what string) error {
 	if err == nil {
 		return nil
 	}
-	if status := new(errcode.ErrorResponse); errors.As(err, &status) &&
+	if status, ok := errors.AsType[*errcode.ErrorResponse](err); ok &&
 		status.StatusCode == http.StatusNotFound || errors.Is(err, errdef.ErrNotFound) {
 		return fmt.Errorf("%s: %w", what, ErrNotFound)
 	}

@@ -102,8 +102,8 @@ func readOld(data []byte) (*File, error) {
 
 // oldError returns a clearer error for an error of encoding/json.
 func oldError(data []byte, err error) error {
-	var typeErr *json.UnmarshalTypeError
-	if !errors.As(err, &typeErr) {
+	typeErr, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
 		return syntaxError(data, 0)
 	}
 	at := place(data, typeErr.Offset)

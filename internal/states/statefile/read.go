@@ -121,8 +121,8 @@ func formatVersion(data []byte) (int, error) {
 func syntaxError(data []byte, read int) error {
 	var raw json.RawMessage
 	err := json.Unmarshal(data, &raw)
-	var syntax *json.SyntaxError
-	if !errors.As(err, &syntax) {
+	syntax, ok := errors.AsType[*json.SyntaxError](err)
+	if !ok {
 		return fmt.Errorf("the state can't be read (%s)", place(data, int64(read)+1))
 	}
 	return fmt.Errorf("the state is not valid JSON (%s): %w", place(data, syntax.Offset), err)
