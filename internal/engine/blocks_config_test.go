@@ -31,7 +31,8 @@ type meshBlock struct {
 	data   bool
 }
 
-// meshShape holds how each block is repeated, which is the same in all steps of a history.
+// meshShape holds how each block is repeated, and which modules have their resources in a module of
+// their own. This is the same in all steps of a history.
 type meshShape map[string]string
 
 var meshNames = []string{"a", "b", "c", "d", "e"}
@@ -440,7 +441,25 @@ func (m *mesh) drawCall(name string, shape meshShape) {
 	}
 	fmt.Fprintf(&m.main, "module %q {\n%s  source = \"./%s\"\n  key    = \"%s\"\n  in     = \"%s\"\n}\n", b.name,
 		repetition, b.name, b.key(), strings.Join(parts, " "))
-	m.modules[b.name+"/main.tf"] = strings.ReplaceAll(fmt.Sprintf(`variable "key" {}
+	file := b.name + "/main.tf"
+	if shape[b.name+" inner"] != "" {
+		m.modules[file] = `variable "key" {}
+variable "in" {}
+locals {
+  given = var.in
+}
+module "inner" {
+  source = "./inner"
+  key    = var.key
+  in     = local.given
+}
+output "out" {
+  value = module.inner.out
+}
+`
+		file = b.name + "/inner/main.tf"
+	}
+	m.modules[file] = strings.ReplaceAll(fmt.Sprintf(`variable "key" {}
 variable "in" {}
 locals {
   made = fake_thing.p.id

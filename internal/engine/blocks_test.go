@@ -70,6 +70,9 @@ func drawMeshHistory(t *rapid.T) meshHistory {
 	for _, name := range slices.Concat(meshModules, meshNames) {
 		shape[name] = rapid.SampledFrom([]string{"", "count", "count", "for_each", "for_each"}).Draw(t, "mode")
 	}
+	for _, name := range meshModules {
+		shape[name+" inner"] = rapid.SampledFrom([]string{"", "", "module"}).Draw(t, "inner module")
+	}
 	var h meshHistory
 	for range rapid.IntRange(1, 3).Draw(t, "steps") {
 		s := &meshStep{mesh: drawMesh(t, shape)}

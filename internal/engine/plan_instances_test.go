@@ -79,9 +79,9 @@ resource "fake_thing" "d" {
 	})
 }
 
-// TestPlanOfModulesTakesTheLongestChain is like TestPlanTakesTheLongestChain, for instances that read
-// each other through arguments and outputs of modules.
-func TestPlanOfModulesTakesTheLongestChain(t *testing.T) {
+// TestModulesTakeTheLongestChain is like TestPlanTakesTheLongestChain, for instances that read each
+// other through arguments and outputs of modules, in an apply and in a plan.
+func TestModulesTakeTheLongestChain(t *testing.T) {
 	const n = 20
 	keys := `{ for i in range(20) : "k${i}" => i }`
 	for name, c := range map[string]string{
@@ -235,9 +235,6 @@ output "out" {
 			}
 			synctest.Test(t, func(t *testing.T) {
 				s := enginetest.NewSession(t.TempDir())
-				if got, err := s.Do(&enginetest.Step{Files: files}); err != nil || got.Problems != "" {
-					t.Fatal(err, got)
-				}
 				cfg, err := s.Load(files, nil, tfdiags.Drop)
 				if err != nil {
 					t.Fatal(err)
@@ -251,27 +248,43 @@ output "out" {
 						took := time.Duration(random.IntN(1000)) * time.Millisecond
 						takes[object] = took
 						wait := func() { time.Sleep(took) }
-						s.Cloud.On["read "+object+"-1"], s.Cloud.On["data "+object] = wait, wait
+						s.Cloud.On["create "+object], s.Cloud.On["read "+object+"-1"] = wait, wait
+						s.Cloud.On["data "+object] = wait
 					}
 				}
 				env := s.Env()
 				env.Parallelism = 4 * n
-				s.Cloud.Calls()
-				began := time.Now()
-				plan, err := engine.Plan(context.Background(), cfg, s.State, env, nil)
-				if err != nil || plan.Applyable {
-					t.Fatal(err, enginetest.DescribePlan(plan))
-				}
-				took := time.Since(began)
-				read := map[string]bool{}
-				for _, call := range s.Cloud.Calls() {
-					if _, object, ok := strings.Cut(call.What, " "); ok {
-						read[strings.TrimSuffix(object, "-1")] = true
+				check := func(what string, run func() error) {
+					s.Cloud.Calls()
+					began := time.Now()
+					if err := run(); err != nil {
+						t.Fatal(err)
+					}
+					took, called := time.Since(began), map[string]bool{}
+					for _, call := range s.Cloud.Calls() {
+						if _, object, ok := strings.Cut(call.What, " "); ok {
+							called[strings.TrimSuffix(object, "-1")] = true
+						}
+					}
+					if longest := longestOf(name, called, takes); took != longest {
+						t.Errorf("the %s took %s, the longest chain takes %s", what, took, longest)
 					}
 				}
-				if longest := longestOf(name, read, takes); took != longest {
-					t.Errorf("took %s, the longest chain takes %s", took, longest)
+				plan, err := engine.Plan(context.Background(), cfg, s.State, env, nil)
+				if err != nil {
+					t.Fatal(err)
 				}
+				check("apply", func() error {
+					s.State, err = engine.Apply(context.Background(), cfg, plan, env, nil)
+					return err
+				})
+				check("plan", func() error {
+					plan, err := engine.Plan(context.Background(), cfg, s.State, env, nil)
+					if err == nil && plan.Applyable {
+						err = fmt.Errorf("%s", enginetest.DescribePlan(plan))
+					}
+					return err
+				})
 			})
 		})
 	}

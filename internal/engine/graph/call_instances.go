@@ -168,7 +168,7 @@ func (b *build) noteKeyed(list []CallRead) {
 // single instances of the call. Node n belongs to a value, or is the Inputs node of a block with
 // Steps.
 func (b *build) readsKeyed(n *Node, call *Module) bool {
-	if b.op.Phase != PhaseApply || b.op.Early == nil || !b.instances.changes[call] {
+	if b.op.Phase != PhaseApply || b.op.Early == nil || !b.instances.hasSteps(call) {
 		return false
 	}
 	reads := func(list []CallRead) bool {
@@ -182,7 +182,7 @@ func (b *build) readsKeyed(n *Node, call *Module) bool {
 }
 
 // connectCalls makes the nodes of values wait for the outputs of module calls that they read. A
-// value in a module that has a single instance waits for the instances that it reads. Any other
+// value that is evaluated in one module instance waits for the instances that it reads. Any other
 // value waits for all instances.
 func (o *instanceOrder) connectCalls() {
 	for _, v := range o.g.Values {
@@ -190,15 +190,35 @@ func (o *instanceOrder) connectCalls() {
 			continue
 		}
 		if in, single := v.Module.singleInstance(); single {
-			o.connectCallReads(v.Node, v.Node, v.evaluatedIn(in), v.CallReads, func(read CallRead) ([]KeyRead, bool) {
-				return o.earlyKeys().ReadValue(v, in, read.keyed())
-			})
+			o.connectValueReads(v.Node, v, in)
 			continue
 		}
+		nodes := []*Node{v.Node}
+		if r := o.g.splitCalls[v.Node]; r != nil && r.knowsPlace(v) {
+			for i, part := range r.parts[v.Node] {
+				o.connectValueReads(part, v, r.place(v, i))
+			}
+		} else if r != nil {
+			nodes = append(nodes, r.parts[v.Node]...)
+		}
 		for _, edge := range o.later[v.Node] {
-			o.after(v.Node, edge.to)
+			for _, n := range nodes {
+				o.after(n, edge.to)
+			}
 		}
 	}
+}
+
+// connectValueReads makes the node of a value in a module instance wait for the instances of module
+// calls that the value reads. Parts wait for other instances of the same call already.
+func (o *instanceOrder) connectValueReads(n *Node, v *Value, in addrs.ModuleInstance) {
+	list := v.CallReads
+	if v.Node.Split {
+		list = slices.DeleteFunc(slices.Clone(list), func(read CallRead) bool { return read.Call == v.Module })
+	}
+	o.connectCallReads(n, v.Node, v.evaluatedIn(in), list, func(read CallRead) ([]KeyRead, bool) {
+		return o.earlyKeys().ReadValue(v, in, read.keyed())
+	})
 }
 
 // connectCallReads makes a node in a module instance wait for the instances of module calls that it
@@ -212,7 +232,7 @@ func (o *instanceOrder) connectCallReads(
 	}
 	whole := map[*Module]bool{}
 	for _, read := range list {
-		if whole[read.Call] || !o.changes[read.Call] {
+		if whole[read.Call] || !o.hasSteps(read.Call) {
 			continue
 		}
 		found, known := keys(read)

@@ -208,6 +208,15 @@ func (m *Module) repeated() *Module {
 	return nil
 }
 
+// in returns the address of a module's instance in an instance of the module of a call. The calls
+// in between have a single instance each.
+func (m *Module) in(at addrs.ModuleInstance, call *Module) addrs.ModuleInstance {
+	if m == call {
+		return at
+	}
+	return m.Parent.in(at, call).Child(m.Call.Name, addrs.NoKey)
+}
+
 // seed records that the nodes behind an argument, or before an output, are to be split.
 func (p *planCalls) seed(v *Value) {
 	m := v.Module.repeated()
@@ -313,11 +322,7 @@ func (p *planCalls) splitAll() {
 		}
 	}
 	for _, n := range nodes {
-		var skip map[*Node]bool
-		if v, ok := n.Object.(*Value); ok && p.knowsPlace(v) {
-			skip = p.awaited(v)
-		}
-		p.connectParts(p.g.splitCalls[n], n, skip)
+		p.connectParts(p.g.splitCalls[n], n)
 	}
 }
 
@@ -373,14 +378,6 @@ func (m *Module) within(other *Module) bool {
 	return false
 }
 
-// knowsPlace reports whether each node that evaluates a value does so in one known module instance.
-func (p *planCalls) knowsPlace(v *Value) bool {
-	if !v.Node.Split {
-		return v.Module.repeated() == nil
-	}
-	return p.g.splitCalls[v.Node].Call == v.Module.repeated()
-}
-
 // awaited returns the nodes for which a value waits only as far as it reads them.
 func (p *planCalls) awaited(v *Value) map[*Node]bool {
 	out := map[*Node]bool{}
@@ -399,33 +396,29 @@ func (p *planCalls) awaited(v *Value) map[*Node]bool {
 	return out
 }
 
-// connectReader makes the nodes that evaluate a value wait for the instances that it reads.
+// connectReader makes the nodes that evaluate a value wait for the instances that it reads, if each
+// of them does so in one known module instance.
 func (p *planCalls) connectReader(v *Value) {
-	switch {
-	case !p.knowsPlace(v):
-	case v.Node.Split:
-		r := p.g.splitCalls[v.Node]
+	switch r := p.g.splitCalls[v.Node]; {
+	case r != nil && r.knowsPlace(v):
 		for i, part := range r.parts[v.Node] {
-			p.connectReads(v, part, v.Module.in(r.list[i], r.Call))
+			p.connectReads(v, part, r.place(v, i))
 		}
-	default:
-		awaited := p.awaited(v)
-		p.g.Edges.Remove(v.Node.ID, func(id dag.ID) bool { return awaited[p.g.Nodes[id]] })
+	case r == nil && v.Module.repeated() == nil:
 		p.connectReads(v, v.Node, v.Module.Path.UnkeyedInstance())
 	}
 }
 
-// in returns the address of a module's instance in an instance of the module of a call. The calls
-// in between have a single instance each.
-func (m *Module) in(at addrs.ModuleInstance, call *Module) addrs.ModuleInstance {
-	if m == call {
-		return at
-	}
-	return m.Parent.in(at, call).Child(m.Call.Name, addrs.NoKey)
-}
-
 // connectReads makes the node that evaluates a value in one module instance wait for what it reads.
 func (p *planCalls) connectReads(v *Value, n *Node, in addrs.ModuleInstance) {
+	awaited := p.awaited(v)
+	p.g.Edges.Remove(n.ID, func(id dag.ID) bool {
+		need := p.g.Nodes[id]
+		if need.Kind == KindPart && need.Resource != nil {
+			need = need.Object.(*Node)
+		}
+		return awaited[need]
+	})
 	from, early := v.evaluatedIn(in), p.instances.earlyKeys()
 	for _, read := range p.reads[v] {
 		keys, known := early.ReadValue(v, in, read.keyed())

@@ -59,7 +59,6 @@ type instanceOrder struct {
 	spread         map[*Module]stepSpread
 	keyed          map[*Module]bool   // module calls whose single instances are read
 	keyedResources map[*Resource]bool // resources whose single instances another block reads by a computed index
-	changes        map[*Module]bool   // modules with Steps that create or update in them, or in a module that they call
 	idle           map[*Resource]bool // resources with planned instances that don't change
 
 	// These fields are for values; see value_instances.go.
@@ -78,28 +77,37 @@ func newInstanceOrder(b *build) *instanceOrder {
 		spread:         map[*Module]stepSpread{},
 		keyed:          map[*Module]bool{},
 		keyedResources: map[*Resource]bool{},
-		changes:        map[*Module]bool{},
 		idle:           map[*Resource]bool{},
 		carrying:       map[*Value]bool{},
 		values:         map[valueIn]*Node{},
 	}
 }
 
-// stepSpread says which instances of a module have Steps that create or update. If several is true,
-// the instances must be told apart: several of them have Steps, or something reads single
-// instances.
+// stepSpread says which instances of a module have Steps that create or update, in the module itself
+// or in modules that it calls. If several is true, the instances must be told apart: several of them
+// have Steps, or something reads single instances.
 type stepSpread struct {
 	last    addrs.ModuleInstance // one of the instances with Steps
 	several bool
 }
 
-// noteSteps records that the instance in of the module m has Steps that create or update.
+// noteSteps records that the instance in of the module m, and so the module instances around it, have
+// Steps that create or update.
 func (o *instanceOrder) noteSteps(m *Module, in addrs.ModuleInstance) {
-	known, ok := o.spread[m]
-	o.spread[m] = stepSpread{last: in, several: known.several || ok && known.last != in || !ok && o.keyedAround(m)}
-	for ; m != nil && !o.changes[m]; m = m.Parent {
-		o.changes[m] = true
+	for ; m != nil; m = m.Parent {
+		known, ok := o.spread[m]
+		if ok && known.last == in {
+			return
+		}
+		o.spread[m] = stepSpread{last: in, several: known.several || ok || o.keyedAround(m)}
+		in, _ = in.Parent()
 	}
+}
+
+// hasSteps reports whether there are Steps that create or update in a module or in one that it calls.
+func (o *instanceOrder) hasSteps(m *Module) bool {
+	_, ok := o.spread[m]
+	return ok
 }
 
 // keyedAround reports whether something reads single instances of a module or of a module that

@@ -144,7 +144,12 @@ func (b *build) split(m *Module) {
 		b.addParts(r, n)
 	}
 	for _, n := range nodes {
-		b.connectParts(r, n, nil)
+		b.connectParts(r, n)
+		if v, ok := n.Object.(*Value); ok && r.knowsPlace(v) {
+			for i, part := range r.parts[n] {
+				b.awaitRead(part, v, r.place(v, i))
+			}
+		}
 	}
 	for i := range r.list {
 		for _, s := range r.sources[i] {
@@ -227,20 +232,21 @@ func partName(n *Node, m *Module, in addrs.ModuleInstance) string {
 	return in.String() + strings.TrimPrefix(n.Name, m.Path.String())
 }
 
-// connectParts makes the Parts of a node wait for the nodes that the node needs, except those in
-// skip. If a needed node is split too, by the same call or one around it, each Part waits for its
-// Part in the same module instance.
-func (b *build) connectParts(r *splitCall, n *Node, skip map[*Node]bool) {
+// connectParts makes the Parts of a node wait for the nodes that the node needs. If a needed node
+// is split too, by the same call or one around it, each Part waits for its Part in the same module
+// instance. The Parts of a value, which may read single instances, wait for each of the other nodes
+// themselves, the Parts of anything else through a Barrier.
+func (b *build) connectParts(r *splitCall, n *Node) {
 	var others *Node
 	needs := b.needs(n)
-	for _, edge := range b.later[n] {
-		needs = append(needs, edge.to)
+	if n.Kind != KindValue { // connectCalls connects the values
+		for _, edge := range b.later[n] {
+			needs = append(needs, edge.to)
+		}
 	}
 	for _, need := range needs {
 		switch of := b.g.splitCalls[need]; {
-		case skip[need]:
-			continue
-		case of != nil && r.Call.within(of.Call):
+		case n.Kind == KindValue, of != nil && r.Call.within(of.Call):
 			for i, part := range r.parts[n] {
 				b.after(part, b.g.Part(need, r.list[i]))
 			}
@@ -262,6 +268,34 @@ func (b *build) connectParts(r *splitCall, n *Node, skip map[*Node]bool) {
 			b.after(b.g.Part(n, in), s.node)
 		}
 	}
+}
+
+// awaitRead makes the Part of an argument wait, in an apply, for the instances that it reads instead
+// of their resources.
+func (b *build) awaitRead(part *Node, v *Value, in addrs.ModuleInstance) {
+	reads := b.instances.argumentReads(v)
+	if len(reads) == 0 {
+		return
+	}
+	whole := slices.DeleteFunc(b.needs(part), func(n *Node) bool {
+		return !n.completes() || !slices.ContainsFunc(reads, func(read IndexedRead) bool { return read.Of == n.Resource })
+	})
+	b.g.Edges.Remove(part.ID, func(id dag.ID) bool { return slices.Contains(whole, b.g.Nodes[id]) })
+	read := b.instances.connectArgument(part, v, in)
+	for _, n := range whole {
+		if !read[n.Resource] {
+			b.after(part, n)
+		}
+	}
+}
+
+// knowsPlace reports whether each Part of a value in the call evaluates it in one module instance.
+func (r *splitCall) knowsPlace(v *Value) bool { return v.Module.repeated() == r.Call }
+
+// place returns the module instance in which a value is evaluated for the instance of the call at a
+// position. The calls in between have a single instance each.
+func (r *splitCall) place(v *Value, i int) addrs.ModuleInstance {
+	return v.Module.in(r.list[i], r.Call)
 }
 
 // Part returns the Part of a node in a module instance, or the node itself if it has none there.

@@ -129,9 +129,7 @@ func (o *instanceOrder) valueNode(v *Value, in addrs.ModuleInstance) *Node {
 	o.values[key] = n
 	o.after(v.Node, n)
 	read := o.connectArgument(n, v, in)
-	o.connectCallReads(n, v.Node, v.evaluatedIn(in), v.CallReads, func(read CallRead) ([]KeyRead, bool) {
-		return o.earlyKeys().ReadValue(v, in, read.keyed())
-	})
+	o.connectValueReads(n, v, in)
 	for _, id := range needs {
 		need := o.g.Nodes[id]
 		switch {
