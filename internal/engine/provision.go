@@ -61,6 +61,9 @@ func (t *instance) runProvisioner(ctx context.Context, prov *graph.Provisioner, 
 		if d.Subject == nil {
 			d.Subject = &prov.Config.Range
 		}
+		if w.stopped() { // the interrupt ends provisioners
+			d.Extra = tfdiags.Interrupted{}
+		}
 	})
 	return diags.WithAddress(addr.String()).Report(w.out.warn)
 }
