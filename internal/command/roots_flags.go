@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 
 	"tofu/internal/roots"
 	"tofu/internal/tfdiags"
@@ -25,10 +26,10 @@ func (f *selectFlags) addSelect(fs *options) {
 			return nil
 		}
 	}
-	fs.Func("only", "Only root modules whose names match `pattern`, such as prod/*/network or prod/**. This option "+
-		"may be used several times.", list(&f.Only))
-	fs.Func("skip", "Leave out root modules whose names match `pattern`. This option may be used several times.",
-		list(&f.Skip))
+	fs.Func("only", "Only root modules whose names match `pattern`, such as prod/*/network or prod/**. Several patterns "+
+		"are separated by commas, and this option may be used several times.", list(&f.Only))
+	fs.Func("skip", "Leave out root modules whose names match `pattern`. Several patterns are separated by commas, "+
+		"and this option may be used several times.", list(&f.Skip))
 	fs.Func("tag", "Only root modules with `tag`. Of several tags, separated by commas, one is enough. If the option "+
 		"is used several times, each use must match.", list(&f.Tags))
 	f.With = make(map[string]bool)
@@ -39,8 +40,14 @@ func (f *selectFlags) addSelect(fs *options) {
 		}
 		return oneOf(text, withWords)
 	})
-	fs.StringVar(&f.Changed, "changed", "", "Only root modules whose files, local modules, variable files or "+
-		"templates changed since a `commit` in git, and those that need them.")
+	fs.Func("changed", "Only root modules whose files, local modules, variable files or templates changed since a "+
+		"`commit` in git, and those that need them.", func(text string) error {
+		f.Changed = text
+		if text == "" { // such as that of an unset variable, which must not select everything
+			return errors.New("must name a commit")
+		}
+		return nil
+	})
 }
 
 // selects reports whether any option limits the root modules.

@@ -71,7 +71,7 @@ func (s *showRun) savedRoot(saved *fleet.Saved, path string) (*fleet.Planned, er
 		return nil, tfdiags.Errorf("No plan of this root module",
 			"%s has no plan of %s, because planning failed. Without -root, show says why.", path, name)
 	}
-	hint := ""
+	hint := fmt.Sprintf(" It has plans of %s.", fleet.FirstNames(saved.Names()))
 	if near := suggest.Nearest(name, saved.Names()); near != "" {
 		hint = fmt.Sprintf(" Did you mean %q?", near)
 	}

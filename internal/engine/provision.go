@@ -61,7 +61,7 @@ func (t *instance) runProvisioner(ctx context.Context, prov *graph.Provisioner, 
 		if d.Subject == nil {
 			d.Subject = &prov.Config.Range
 		}
-		if w.stopped() { // the interrupt ends provisioners
+		if w.out.stopped() { // the interrupt ends provisioners
 			d.Extra = tfdiags.Interrupted{}
 		}
 	})

@@ -425,7 +425,7 @@ func (s *Saved) Incomplete() tfdiags.Diagnostics {
 	}
 	all := len(s.Failed) + len(s.Roots)
 	return tfdiags.Warningf("The plan is incomplete", "Of %s, %d could not be planned, so nothing changes there: %s. "+
-		"The plans of the others are applied.", ui.Count(all, "root module"), len(names), firstNames(names)).List()
+		"The plans of the others are applied.", ui.Count(all, "root module"), len(names), FirstNames(names)).List()
 }
 
 // Summary returns the summary of all plans.

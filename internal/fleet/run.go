@@ -302,7 +302,7 @@ func Failures(results []*Result) error {
 		text   string
 	}{{ui.RootFailed, "failed"}, {ui.RootInterrupted, "interrupted"}, {ui.RootSkipped, "not started"}} {
 		if n := len(names[of.status]); n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, of.text, firstNames(names[of.status])))
+			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, of.text, FirstNames(names[of.status])))
 		}
 	}
 	if len(parts) == 0 {
@@ -312,8 +312,8 @@ func Failures(results []*Result) error {
 		strings.Join(parts, ", "))
 }
 
-// firstNames lists names, at most ten of them.
-func firstNames(names []string) string {
+// FirstNames lists names, at most ten of them.
+func FirstNames(names []string) string {
 	const most = 10
 	if more := len(names) - most; more > 0 {
 		names = append(slices.Clone(names[:most]), fmt.Sprintf("and %d more", more))

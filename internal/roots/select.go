@@ -15,7 +15,8 @@ import (
 type Selection struct {
 	// Only and Skip are patterns for names: * matches any characters but slashes, and ** matches
 	// any number of path elements. A root module is selected if a pattern in Only matches and no
-	// pattern in Skip does.
+	// pattern in Skip does. An entry may list several patterns separated by commas, unless it
+	// matches a name as a whole, since names may have commas.
 	Only, Skip []string
 	// Tags are tags that a root module must have; all entries must match. An entry may list several
 	// tags separated by commas. It matches if the root module has one of them.
@@ -30,6 +31,9 @@ type Selection struct {
 // Select returns the selected root modules, sorted by name. It returns an error if a pattern or a
 // tag matches no root module.
 func (e *Estate) Select(s *Selection) ([]*Root, error) {
+	split := *s
+	split.Only, split.Skip = e.patterns(s.Only), e.patterns(s.Skip)
+	s = &split
 	if err := e.checkSelection(s); err != nil {
 		return nil, err
 	}
@@ -62,6 +66,32 @@ func (e *Estate) Select(s *Selection) ([]*Root, error) {
 		}
 	}
 	return out, nil
+}
+
+// patterns splits lists of patterns at commas outside of braces and brackets.
+func (e *Estate) patterns(lists []string) []string {
+	var out []string
+	for _, list := range lists {
+		if slices.ContainsFunc(e.Roots, func(r *Root) bool { return matchesAny([]string{list}, r.Name) }) {
+			out = append(out, list)
+			continue
+		}
+		depth := 0
+		parts := strings.FieldsFunc(list, func(c rune) bool {
+			switch c {
+			case '{', '[':
+				depth++
+			case '}', ']':
+				depth--
+			}
+			return c == ',' && depth == 0
+		})
+		if len(parts) == 0 { // an empty list must not select everything
+			parts = []string{list}
+		}
+		out = append(out, parts...)
+	}
+	return out
 }
 
 func (e *Estate) checkSelection(s *Selection) error {
