@@ -10,9 +10,28 @@ type Keys struct {
 	// Outdated reports that the provider would now write different metadata, so the data should be
 	// rewritten.
 	Outdated bool
-	// Reusable reports that the decryption key and its metadata can also be used to encrypt, like
-	// new ones. Reusing keys limits the number of keys in data that many processes have written.
-	Reusable bool
+	// Reuse says when the decryption key and its metadata are used to encrypt, instead of new ones.
+	// Using keys again limits their number in data that many processes have written.
+	Reuse Reuse
+}
+
+// Reuse says when a key that was found for data is used to encrypt.
+type Reuse int
+
+// In a chain of key providers, the lowest of their values counts.
+const (
+	ReuseNever  Reuse = iota
+	ReuseIfMany       // if data with many keys was read, because finding each of them is a call of a service
+	ReuseAlways
+)
+
+// ReuseOf returns the Reuse of a data key that a service has decrypted. length is the number of
+// bytes that a new one would have.
+func ReuseOf(key []byte, length int) Reuse {
+	if len(key) != length {
+		return ReuseNever
+	}
+	return ReuseIfMany
 }
 
 // A KeyProvider creates and finds keys.

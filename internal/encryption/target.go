@@ -99,6 +99,10 @@ func (t *Target) Encrypt(plain []byte) ([]byte, error) {
 	return json.Marshal(out)
 }
 
+// manyKeys is the number of keys in the data that was read from which on ReuseIfMany applies. As
+// data is written again, the number falls, and then there are new keys again.
+const manyKeys = 16
+
 // seal returns the encryption key. It chooses the reusable key of most of the data that was read.
 // If several keys are equally frequent, it chooses the first by metadata, so that runs that read
 // the same rows choose the same key. If no key can be reused, it creates a new one.
@@ -131,8 +135,13 @@ func (t *Target) seal(ctx context.Context, m *method) (*sealing, error) {
 
 // mostUsed returns the most frequent keys that can be used to encrypt, or nil.
 func (t *Target) mostUsed() (best *sealing) {
+	least := ReuseAlways
+	if len(t.reusable) >= manyKeys {
+		least = ReuseIfMany
+	}
 	for _, id := range slices.Sorted(maps.Keys(t.reusable)) {
-		if s := t.reusable[id]; best == nil || s.uses > best.uses {
+		s := t.reusable[id]
+		if s.keys.Reuse >= least && (best == nil || s.uses > best.uses) {
 			best = s
 		}
 	}
@@ -141,7 +150,7 @@ func (t *Target) mostUsed() (best *sealing) {
 
 // used counts the uses of keys that the first method has decrypted data with, if they are reusable.
 func (t *Target) used(m *method, meta map[string][]byte, keys Keys) {
-	if !keys.Reusable {
+	if keys.Reuse == ReuseNever {
 		return
 	}
 	var id []byte
@@ -155,7 +164,7 @@ func (t *Target) used(m *method, meta map[string][]byte, keys Keys) {
 	}
 	s := t.reusable[string(id)]
 	if s == nil {
-		s = &sealing{keys: Keys{Encryption: keys.Decryption}, meta: make(map[string][]byte)}
+		s = &sealing{keys: Keys{Encryption: keys.Decryption, Reuse: keys.Reuse}, meta: make(map[string][]byte)}
 		for p := m.provider; p != nil; p = p.chain {
 			s.meta[p.meta] = meta[p.meta]
 		}
@@ -280,7 +289,9 @@ func (t *Target) storedKeys(ctx context.Context, p *provider, cipher Method, met
 		return Keys{}, fmt.Errorf("%s: %w", p.addr, err)
 	}
 	keys.Outdated = keys.Outdated || chained.Outdated
-	keys.Reusable = keys.Reusable && (p.chain == nil || chained.Reusable)
+	if p.chain != nil {
+		keys.Reuse = min(keys.Reuse, chained.Reuse)
+	}
 	t.decryption[id] = keys
 	return keys, nil
 }

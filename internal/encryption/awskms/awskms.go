@@ -159,5 +159,8 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 	if len(found.Plaintext) == 0 {
 		return encryption.Keys{}, nil, errors.New("decrypting the data key: the response of the service has no key")
 	}
-	return encryption.Keys{Decryption: found.Plaintext}, nil, nil
+	return encryption.Keys{
+		Decryption: found.Plaintext,
+		Reuse:      encryption.ReuseOf(found.Plaintext, keyLengths[p.config.KeySpec]),
+	}, nil, nil
 }

@@ -109,7 +109,7 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 	if err != nil {
 		return encryption.Keys{}, nil, fmt.Errorf("decrypting the data key: %w", err)
 	}
-	return encryption.Keys{Decryption: key}, nil, nil
+	return encryption.Keys{Decryption: key, Reuse: encryption.ReuseOf(key, p.config.KeyLength)}, nil, nil
 }
 
 // algorithm returns the algorithm that encrypts new data keys.

@@ -101,7 +101,7 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 	if err != nil {
 		return encryption.Keys{}, nil, fmt.Errorf("decrypting the data key: %w", err)
 	}
-	return encryption.Keys{Decryption: key}, nil, nil
+	return encryption.Keys{Decryption: key, Reuse: encryption.ReuseOf(key, p.config.KeyLength)}, nil, nil
 }
 
 // message holds the parameters and the results of the operations. Each checksum is that of the

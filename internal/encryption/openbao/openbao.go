@@ -106,7 +106,10 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 	if len(response.Plaintext) == 0 {
 		return encryption.Keys{}, nil, errors.New("decrypting the data key: the server's response has no key")
 	}
-	return encryption.Keys{Decryption: response.Plaintext}, nil, nil
+	return encryption.Keys{
+		Decryption: response.Plaintext,
+		Reuse:      encryption.ReuseOf(response.Plaintext, p.config.KeyLength),
+	}, nil, nil
 }
 
 // call sends a request to the transit engine.

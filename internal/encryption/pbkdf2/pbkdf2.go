@@ -116,7 +116,11 @@ func (p *provider) Keys(ctx context.Context, stored []byte, chained encryption.K
 	key, err := then.derive(ctx, secret(chained.Decryption))
 	outdated := then.Iterations != now.Iterations || then.Hash != now.Hash || then.KeyLength != now.KeyLength ||
 		len(then.Salt) != p.config.SaltLength
-	return encryption.Keys{Decryption: key, Outdated: outdated, Reusable: !outdated}, nil, err
+	reuse := encryption.ReuseAlways
+	if outdated {
+		reuse = encryption.ReuseNever
+	}
+	return encryption.Keys{Decryption: key, Outdated: outdated, Reuse: reuse}, nil, err
 }
 
 // KeySize implements encryption.KeySizer.
