@@ -161,7 +161,7 @@ func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	var doc any
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[0])), &doc))
-	for _, step := range strings.Split(strings.Trim(args[1], "/"), "/") {
+	for step := range strings.SplitSeq(strings.Trim(args[1], "/"), "/") {
 		switch at := doc.(type) {
 		case map[string]any:
 			doc = at[step]

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"maps"
 	"net/url"
 	"os"
 	"sync"
@@ -41,9 +42,7 @@ var startClouds = sync.OnceValues(func() (*clouds, error) {
 		}
 	}
 	all := c.azure.Hosts()
-	for host, h := range c.gcp.Hosts() {
-		all[host] = h
-	}
+	maps.Copy(all, c.gcp.Hosts())
 	dir, err := os.MkdirTemp("", "clouds")
 	if err != nil {
 		return nil, err

@@ -211,7 +211,7 @@ func impliedDirs(home, configDir string) []string {
 		if shared == "" {
 			shared = "/usr/local/share:/usr/share"
 		}
-		for _, dir := range strings.Split(shared, ":") {
+		for dir := range strings.SplitSeq(shared, ":") {
 			add(dir, "terraform", "plugins")
 		}
 	}

@@ -1,6 +1,8 @@
 package configs
 
 import (
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
@@ -97,10 +99,10 @@ func flatten(expr hcl.Expression) (tr hcl.Traversal, static, ok bool) {
 		return expr.Traversal, true, true
 	case *hclsyntax.IndexExpr:
 		tr, _, ok = flatten(expr.Collection)
-		return append(tr[:len(tr):len(tr)], hcl.TraverseIndex{Key: zeroKey, SrcRange: expr.BracketRange}), false, ok
+		return append(slices.Clip(tr), hcl.TraverseIndex{Key: zeroKey, SrcRange: expr.BracketRange}), false, ok
 	case *hclsyntax.RelativeTraversalExpr:
 		tr, static, ok = flatten(expr.Source)
-		return append(tr[:len(tr):len(tr)], expr.Traversal...), static, ok
+		return append(slices.Clip(tr), expr.Traversal...), static, ok
 	}
 	return nil, false, false
 }

@@ -1,5 +1,7 @@
 package configs
 
+import "maps"
+
 import "github.com/hashicorp/hcl/v2"
 
 // overriddenBody is a body overridden by another. Each argument in over replaces the same argument
@@ -28,9 +30,7 @@ func (b overriddenBody) JustAttributes() (hcl.Attributes, hcl.Diagnostics) {
 	if out == nil {
 		out = hcl.Attributes{}
 	}
-	for name, attr := range over {
-		out[name] = attr
-	}
+	maps.Copy(out, over)
 	return out, append(diags, more...)
 }
 
@@ -40,9 +40,7 @@ func (b overriddenBody) MissingItemRange() hcl.Range { return b.base.MissingItem
 func (b overriddenBody) combine(base, over *hcl.BodyContent) *hcl.BodyContent {
 	out := &hcl.BodyContent{Attributes: hcl.Attributes{}, MissingItemRange: b.MissingItemRange()}
 	for _, content := range []*hcl.BodyContent{base, over} {
-		for name, attr := range content.Attributes {
-			out.Attributes[name] = attr
-		}
+		maps.Copy(out.Attributes, content.Attributes)
 	}
 	replaced := map[string]bool{}
 	for _, block := range over.Blocks {

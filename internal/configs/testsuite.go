@@ -80,7 +80,7 @@ func (p *Parser) listTests(dir string) []string {
 // path without extension, and the run's name.
 func testModulePath(file, run string) addrs.Module {
 	path := addrs.Module("test")
-	for _, part := range strings.Split(filepath.ToSlash(strings.TrimSuffix(file, testExtensions.of(file))), "/") {
+	for part := range strings.SplitSeq(filepath.ToSlash(strings.TrimSuffix(file, testExtensions.of(file))), "/") {
 		path = path.Child(part)
 	}
 	return path.Child(run)

@@ -18,7 +18,7 @@ func ParseConstraints(text string) (Constraints, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
-	for _, part := range strings.Split(text, ",") {
+	for part := range strings.SplitSeq(text, ",") {
 		if strings.TrimSpace(part) == "" {
 			return nil, fmt.Errorf("a constraint is missing before or after a comma in %q", text)
 		}

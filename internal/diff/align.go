@@ -118,8 +118,8 @@ func down(row []int, d, k int) bool {
 
 func walkBack(trace [][]int, x, y int) []Pair {
 	var out []Pair
-	for d := len(trace) - 1; d >= 0; d-- {
-		row, k := trace[d], x-y
+	for d, row := range slices.Backward(trace) {
+		k := x - y
 		from := k - 1
 		if down(row, d, k) {
 			from = k + 1

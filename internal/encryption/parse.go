@@ -2,6 +2,7 @@ package encryption
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -136,9 +137,7 @@ func (b *block) set(attrs hcl.Attributes, rng hcl.Range) {
 	if b.attrs == nil {
 		b.attrs = make(map[string]*hcl.Attribute)
 	}
-	for name, attr := range attrs {
-		b.attrs[name] = attr
-	}
+	maps.Copy(b.attrs, attrs)
 }
 
 func mergeTarget(into **targetBlock, b *hcl.Block) {

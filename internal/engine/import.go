@@ -301,7 +301,7 @@ func (c *evalContext) addressTraversal(expr hcl.Expression) (hcl.Traversal, erro
 	switch e := expr.(type) {
 	case *hclsyntax.RelativeTraversalExpr:
 		head, err := c.addressTraversal(e.Source)
-		return append(head[:len(head):len(head)], e.Traversal...), err
+		return append(slices.Clip(head), e.Traversal...), err
 	case *hclsyntax.IndexExpr:
 		head, err := c.addressTraversal(e.Collection)
 		if err != nil {
@@ -320,7 +320,7 @@ func (c *evalContext) addressTraversal(expr hcl.Expression) (hcl.Traversal, erro
 			}
 			return nil, d
 		}
-		return append(head[:len(head):len(head)], hcl.TraverseIndex{Key: key, SrcRange: e.SrcRange}), nil
+		return append(slices.Clip(head), hcl.TraverseIndex{Key: key, SrcRange: e.SrcRange}), nil
 	}
 	return nil, tfdiags.Errorf("Invalid import address expression",
 		"An import address is a resource address whose instance keys may be expressions.").At(expr.Range())

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -137,7 +138,7 @@ func Tags(ctx context.Context, address string) ([]string, error) {
 		return nil, err
 	}
 	var tags []string
-	for _, line := range strings.Split(out, "\n") {
+	for line := range strings.SplitSeq(out, "\n") {
 		if _, ref, ok := strings.Cut(line, "\t"); ok {
 			tags = append(tags, strings.TrimPrefix(ref, "refs/tags/"))
 		}
@@ -147,9 +148,7 @@ func Tags(ctx context.Context, address string) ([]string, error) {
 
 func without(query url.Values, names ...string) url.Values {
 	rest := make(url.Values)
-	for name, values := range query {
-		rest[name] = values
-	}
+	maps.Copy(rest, query)
 	for _, name := range names {
 		rest.Del(name)
 	}

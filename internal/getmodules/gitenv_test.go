@@ -21,7 +21,7 @@ func TestGitVariables(t *testing.T) {
 	if err != nil {
 		testenv.Missing(t, "there is no git", "install git")
 	}
-	for _, name := range strings.Fields(string(out)) {
+	for name := range strings.FieldsSeq(string(out)) {
 		t.Setenv(name, "1")
 		kept := name == "GIT_CONFIG_PARAMETERS" || name == "GIT_CONFIG_COUNT"
 		env, _, err := gitEnv("", "")

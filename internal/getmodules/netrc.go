@@ -41,7 +41,7 @@ func netrcLogin(host string) (*url.Userinfo, error) {
 func parseNetrc(text, host string) *url.Userinfo {
 	var words []string
 	macro := false
-	for _, line := range strings.Split(text, "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		fields := strings.Fields(line)
 		switch {
 		case len(fields) == 0:

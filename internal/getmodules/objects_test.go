@@ -76,7 +76,7 @@ func (s *store) signed(r *http.Request) bool {
 	}
 	_, list, _ := strings.Cut(r.Header.Get("Authorization"), "SignedHeaders=")
 	list, _, _ = strings.Cut(list, ",")
-	for _, name := range strings.Split(list, ";") {
+	for name := range strings.SplitSeq(list, ";") {
 		if value := r.Header.Get(name); value != "" && name != "x-amz-date" {
 			again.Header.Set(name, value)
 		}

@@ -47,7 +47,7 @@ func (g *generator) block(schema *configschema.Block, config, values cty.Value, 
 }
 
 func extend(path cty.Path, name string) cty.Path {
-	return append(path[:len(path):len(path)], cty.GetAttrStep{Name: name})
+	return append(slices.Clip(path), cty.GetAttrStep{Name: name})
 }
 
 // checkValues checks the given values against the schema of a block. Only computed attributes may

@@ -121,7 +121,7 @@ func instances(t *testing.T, list string) *states.State {
 	t.Helper()
 	st := states.New()
 	provider := addrs.ProviderInstance{Config: addrs.AbsProviderConfig{Provider: addrs.DefaultProvider("a")}}
-	for _, text := range strings.Fields(list) {
+	for text := range strings.FieldsSeq(list) {
 		addr, err := addrs.ParseInstanceText(text)
 		if err != nil {
 			t.Fatal(err)

@@ -54,7 +54,7 @@ func objects(t *testing.T, text string) *states.State {
 	t.Helper()
 	st := states.New()
 	provider := addrs.ProviderInstance{Config: addrs.AbsProviderConfig{Provider: addrs.DefaultProvider("fake")}}
-	for _, field := range strings.Fields(text) {
+	for field := range strings.FieldsSeq(text) {
 		name, id, _ := strings.Cut(field, "=")
 		typ := "fake_thing."
 		if name == "u" {

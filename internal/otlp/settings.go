@@ -121,7 +121,7 @@ func (s *settings) address(text string, whole bool) (*url.URL, error) {
 // list parses "name=value,name=value". Values may have escapes as in URLs.
 func list(text string) ([]pair, error) {
 	var out []pair
-	for _, entry := range strings.Split(text, ",") {
+	for entry := range strings.SplitSeq(text, ",") {
 		if strings.TrimSpace(entry) == "" {
 			continue
 		}

@@ -293,9 +293,9 @@ func constant(expr hclsyntax.Expression) cty.Value {
 // named returns the part of a data source that a traversal refers to, or nil.
 func (f *outputFinder) named(tr hcl.Traversal, depth int) *part {
 	root := tr.RootName()
-	for i := len(f.names) - 1; i >= 0; i-- {
-		if f.names[i].name == root && root != "" {
-			return follow(f.names[i].part, tr[1:])
+	for _, known := range slices.Backward(f.names) {
+		if known.name == root && root != "" {
+			return follow(known.part, tr[1:])
 		}
 	}
 	switch {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -170,9 +171,7 @@ func (c *Client) send(ctx context.Context, u *url.URL, auth Authorize, header ht
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, header)
 	req.Header.Set("User-Agent", c.userAgent)
 	if auth != nil {
 		if err := auth(req); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -119,9 +120,7 @@ func (c *Client) once(ctx context.Context, r *Request) (*Response, error) {
 		return nil, &final{err}
 	}
 	*req.URL = *r.URL // unchanged: escaping the URL again could change what is signed
-	for name, values := range r.Header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, r.Header)
 	if r.Stream != nil {
 		req.ContentLength = r.Length
 		req.Header.Set("Expect", "100-continue")

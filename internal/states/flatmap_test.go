@@ -1,6 +1,7 @@
 package states_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -73,12 +74,8 @@ func TestFlatmap(t *testing.T) {
 			continue
 		}
 		attrs := map[string]cty.Value{}
-		for name, v := range nulls {
-			attrs[name] = v
-		}
-		for name, v := range c.want {
-			attrs[name] = v
-		}
+		maps.Copy(attrs, nulls)
+		maps.Copy(attrs, c.want)
 		if want := cty.ObjectVal(attrs); !got.RawEquals(want) {
 			t.Errorf("%v: got %#v, want %#v", c.flat, got, want)
 		}

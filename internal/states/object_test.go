@@ -2,6 +2,7 @@ package states_test
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -57,9 +58,7 @@ func example(attrs map[string]cty.Value) cty.Value {
 	for name, ty := range exampleType.AttributeTypes() {
 		all[name] = cty.NullVal(ty)
 	}
-	for name, v := range attrs {
-		all[name] = v
-	}
+	maps.Copy(all, attrs)
 	return cty.ObjectVal(all)
 }
 

@@ -76,7 +76,7 @@ func parseDependencies(text string, each func(mark byte, addr addrs.AbsInstance,
 	for item := range strings.SplitSeq(text, ", ") {
 		name, list, _ := strings.Cut(item, ":")
 		var deps []addrs.ConfigResource
-		for _, dep := range strings.Fields(list) {
+		for dep := range strings.FieldsSeq(list) {
 			deps = append(deps, addrs.ConfigResource{Resource: thing(dep)})
 		}
 		bare := strings.TrimLeft(name, "!?")

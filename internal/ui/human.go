@@ -217,7 +217,7 @@ func eventText(e engine.Event) string {
 func (h *human) provisionOutput(e engine.ProvisionOutput) {
 	var b strings.Builder
 	prefix := h.style.As(termtext.Bold, fmt.Sprintf("%s (%s):", e.Addr, e.Type))
-	for _, text := range strings.Split(strings.TrimRight(e.Line, "\r\n"), "\n") {
+	for text := range strings.SplitSeq(strings.TrimRight(e.Line, "\r\n"), "\n") {
 		text = strings.TrimSuffix(text, "\r")
 		if text != "" {
 			b.WriteString(prefix + " " + termtext.Printable(text) + "\n")

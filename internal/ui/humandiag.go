@@ -46,7 +46,7 @@ func (w *diagWriter) one(d tfdiags.Diagnostic, more string) string {
 func (w *diagWriter) boxed(text string, edge termtext.Color) string {
 	var b strings.Builder
 	b.WriteString(w.style.As(edge, "╷") + "\n")
-	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		b.WriteString(w.style.As(edge, "│") + " " + line + "\n")
 	}
 	b.WriteString(w.style.As(edge, "╵") + "\n")
@@ -105,7 +105,7 @@ func (w *diagWriter) involved(b *strings.Builder, d *diagnostic) {
 	if d.Difference != nil {
 		rule()
 		line("Diff: ")
-		for _, text := range strings.Split(valueDiff(d.difference[0], d.difference[1], w.style), "\n") {
+		for text := range strings.SplitSeq(valueDiff(d.difference[0], d.difference[1], w.style), "\n") {
 			b.WriteString(edge + "    " + text + "\n")
 		}
 	}

@@ -188,7 +188,7 @@ func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema
 	heading, notes := planview.Heading(c, drift)
 	r.b.WriteString("  " + p.style.As(termtext.Bold, "# "+termtext.Printable(heading)) + "\n")
 	for _, note := range notes {
-		for _, text := range strings.Split(termtext.Printable(note), "\n") {
+		for text := range strings.SplitSeq(termtext.Printable(note), "\n") {
 			r.b.WriteString("  # " + text + "\n")
 		}
 	}

@@ -3,6 +3,7 @@ package ui
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -42,9 +43,7 @@ type entry map[string]any
 
 func (p *jsonPrinter) line(level, message, typ string, more entry) {
 	line := make(map[string]any, len(more)+5)
-	for k, v := range more {
-		line[k] = v
-	}
+	maps.Copy(line, more)
 	if p.Root != "" {
 		line["root"] = p.Root
 	}

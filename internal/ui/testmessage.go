@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"tofu/internal/tfdiags"
@@ -207,10 +208,8 @@ func interruptText(m TestInterrupt, width int) string {
 func (p *jsonPrinter) testMessage(m Message) {
 	switch m := m.(type) {
 	case TestAbstract:
-		runs := make(map[string][]string, len(m.Runs))
-		for path, list := range m.Runs {
-			runs[path] = list
-		}
+		runs := make(map[string][]string, len(m.Runs)) // not nil, so that it is an object in JSON
+		maps.Copy(runs, m.Runs)
 		p.line("info", m.text(), "test_abstract", entry{"test_abstract": runs})
 	case TestFile:
 		p.line("info", m.Path+"... "+m.Status.word(termtext.Style{}), "test_file", entry{
@@ -272,11 +271,7 @@ func (p *jsonPrinter) testDocument(what string, about entry, diags *tfdiags.Diag
 // with returns an entry with the fields of e and more.
 func (e entry) with(more entry) entry {
 	out := make(entry, len(e)+len(more))
-	for k, v := range e {
-		out[k] = v
-	}
-	for k, v := range more {
-		out[k] = v
-	}
+	maps.Copy(out, e)
+	maps.Copy(out, more)
 	return out
 }

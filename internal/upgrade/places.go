@@ -205,7 +205,7 @@ func (f *finder) module(block *hcl.Block) {
 func (f *finder) ref(parsed addrs.ModuleSource, text string, expr hcl.Expression) {
 	_, query, _ := strings.Cut(text, "?")
 	offset := len(text) - len(query)
-	for _, parameter := range strings.Split(query, "&") {
+	for parameter := range strings.SplitSeq(query, "&") {
 		if ref, ok := strings.CutPrefix(parameter, "ref="); ok {
 			f.add(Place{Kind: ModuleRef, Source: parsed}, expr)
 			if p := &f.places[len(f.places)-1]; p.Problem == "" {

@@ -86,7 +86,7 @@ var ErrNewer = errors.New("it already requires a newer version")
 // constraint that needs no change is returned unchanged.
 func Raise(constraint string, v depsfile.Version) (string, error) {
 	var texts []string
-	for _, text := range strings.Split(constraint, ",") {
+	for text := range strings.SplitSeq(constraint, ",") {
 		p, err := parsePart(text)
 		if err != nil {
 			return "", err

@@ -55,7 +55,7 @@ func (o *options) atEveryCall(report func(string, *tally)) error {
 func (t *trial) killedAt(op operation, moment, name string, sum *tally) {
 	sum.runs++
 	deadly := t.with("FILES_RUN="+op.name+moment+":"+name, "FILES_COMMAND=kill -9 $ENGINE_PID; kill -9 $PPID")
-	out, err := deadly.command(append(op.args[:len(op.args):len(op.args)], "-parallelism=1")...).CombinedOutput()
+	out, err := deadly.command(append(slices.Clip(op.args), "-parallelism=1")...).CombinedOutput()
 	if err == nil {
 		sum.problem("%s%s %s: the engine was not killed: %s", op.name, moment, name, out[max(0, len(out)-300):])
 		return

@@ -67,7 +67,7 @@ func spaces() []space {
 	for i := range 12 {
 		out = append(out, space{-1, i})
 	}
-	for pages := 0; pages < 700; pages++ {
+	for pages := range 700 {
 		if pages < 24 || pages > 250 && pages < 290 || pages > 505 && pages < 560 || pages%32 == 0 {
 			out = append(out, space{pages, -1})
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -132,9 +133,7 @@ var storeFaults = []storeFault{
 	{"hangs", false, func(http.ResponseWriter, func() *httptest.ResponseRecorder, func()) { time.Sleep(hanging) }},
 	{"response cut off", false, func(w http.ResponseWriter, forward func() *httptest.ResponseRecorder, _ func()) {
 		got := forward()
-		for name, values := range got.Header() {
-			w.Header()[name] = values
-		}
+		maps.Copy(w.Header(), got.Header())
 		w.Header().Set("Content-Length", fmt.Sprint(got.Body.Len()+1)) // one byte more than is sent
 		w.WriteHeader(got.Code)
 		_, _ = w.Write(got.Body.Bytes())

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -93,7 +94,7 @@ func (t *trial) command(args ...string) *exec.Cmd {
 // with returns a copy of the trial with additional environment variables.
 func (t *trial) with(env ...string) *trial {
 	c := *t
-	c.env = append(t.env[:len(t.env):len(t.env)], env...)
+	c.env = append(slices.Clip(t.env), env...)
 	return &c
 }
 

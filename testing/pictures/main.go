@@ -163,7 +163,7 @@ func next(line string, now style, print func(text string)) (text, rest string, t
 	if end < 0 {
 		return line[:start], "", now
 	}
-	for _, code := range strings.Split(line[start+2:start+end], ";") {
+	for code := range strings.SplitSeq(line[start+2:start+end], ";") {
 		n, _ := strconv.Atoi(code)
 		switch {
 		case n == 0:

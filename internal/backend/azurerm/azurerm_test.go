@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -65,12 +66,8 @@ func text(pairs ...string) settings {
 
 func (s settings) with(pairs ...string) settings {
 	out := settings{}
-	for name, value := range s {
-		out[name] = value
-	}
-	for name, value := range text(pairs...) {
-		out[name] = value
-	}
+	maps.Copy(out, s)
+	maps.Copy(out, text(pairs...))
 	return out
 }
 

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base64"
+	"maps"
 	"math/big"
 	"net/http"
 	"net/url"
@@ -66,9 +67,7 @@ func TestMethods(t *testing.T) {
 		"ARM_SUBSCRIPTION_ID": azuretest.Subscription}
 	and := func(pairs ...string) map[string]string {
 		env := map[string]string{}
-		for name, value := range principal {
-			env[name] = value
-		}
+		maps.Copy(env, principal)
 		for i := 0; i < len(pairs); i += 2 {
 			env[pairs[i]] = pairs[i+1]
 		}

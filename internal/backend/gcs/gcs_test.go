@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -50,9 +51,7 @@ type settings map[string]cty.Value
 
 func (s settings) with(pairs ...string) settings {
 	out := settings{}
-	for name, value := range s {
-		out[name] = value
-	}
+	maps.Copy(out, s)
 	for i := 0; i < len(pairs); i += 2 {
 		out[pairs[i]] = cty.StringVal(pairs[i+1])
 	}

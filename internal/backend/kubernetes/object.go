@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -79,9 +80,7 @@ func conflicts(err error) bool {
 func (s *Store) newObject(k kind, name, workspace string) *object {
 	labels := map[string]string{stateLabel: "true", suffixLabel: s.config.Suffix, workspaceLabel: workspace,
 		managerLabel: "terraform"}
-	for name, value := range s.config.Labels {
-		labels[name] = value
-	}
+	maps.Copy(labels, s.config.Labels)
 	return &object{APIVersion: k.apiVersion, Kind: k.name,
 		Metadata: metadata{Name: name, Namespace: s.config.Namespace, Labels: labels}}
 }

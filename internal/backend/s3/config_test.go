@@ -3,6 +3,7 @@ package s3_test
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -175,9 +176,7 @@ func TestAddresses(t *testing.T) {
 				"region":     cty.StringVal("us-east-1"),
 				"access_key": cty.StringVal("a"), "secret_key": cty.StringVal("s"), "max_retries": cty.Zero,
 				"https_proxy": cty.StringVal(proxy), "dynamodb_table": cty.StringVal("t")}
-			for name, v := range test.args {
-				args[name] = v
-			}
+			maps.Copy(args, test.args)
 			s := open(t, args)
 			_, err := s.Get(t.Context(), ws)
 			_, lockErr := s.(backend.Locker).Lock(t.Context(), ws, backend.LockInfo{})

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"runtime"
@@ -60,9 +61,7 @@ func arguments(server *s3test.Store, changes map[string]cty.Value) map[string]ct
 		"endpoints": cty.ObjectVal(map[string]cty.Value{"s3": cty.StringVal(server.S3),
 			"dynamodb": cty.StringVal(server.DynamoDB)}),
 	}
-	for name, v := range changes {
-		out[name] = v
-	}
+	maps.Copy(out, changes)
 	return out
 }
 
@@ -295,9 +294,7 @@ func TestFailures(t *testing.T) {
 			p.handle = test.handle
 			args := arguments(server, locks(server)["Object"])
 			args["endpoints"] = cty.ObjectVal(map[string]cty.Value{"s3": cty.StringVal(p.URL)})
-			for name, v := range test.args {
-				args[name] = v
-			}
+			maps.Copy(args, test.args)
 			s := open(t, args)
 			_, err1 := s.List(t.Context())
 			_, err2 := s.Get(t.Context(), ws)

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -19,9 +20,7 @@ type Args = map[string]cty.Value
 func With(args Args, more ...Args) Args {
 	out := Args{}
 	for _, part := range append([]Args{args}, more...) {
-		for name, value := range part {
-			out[name] = value
-		}
+		maps.Copy(out, part)
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package configschema
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hcldec"
@@ -175,9 +176,7 @@ func (f *fixedBody) fix(content *hcl.BodyContent, asBlocks map[string]*NestedBlo
 	}
 	out := &hcl.BodyContent{Attributes: make(hcl.Attributes, len(content.Attributes)),
 		MissingItemRange: content.MissingItemRange}
-	for name, attr := range content.Attributes {
-		out.Attributes[name] = attr
-	}
+	maps.Copy(out.Attributes, content.Attributes)
 	exprs := make(map[string]*blocksExpr)
 	for _, block := range content.Blocks {
 		if nested := asBlocks[block.Type]; nested != nil {

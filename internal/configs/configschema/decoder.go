@@ -253,12 +253,8 @@ func (b *Block) headers(body hcl.Body) (*hcl.BodySchema, map[string]*NestedBlock
 	if asBlocks := b.writtenAsBlocks(body); len(asBlocks) > 0 {
 		schema = schemaWithBlocks(schema, asBlocks)
 		blocks = make(map[string]*NestedBlock, len(b.BlockTypes)+len(asBlocks))
-		for name, nested := range b.BlockTypes {
-			blocks[name] = nested
-		}
-		for name, nested := range asBlocks {
-			blocks[name] = nested
-		}
+		maps.Copy(blocks, b.BlockTypes)
+		maps.Copy(blocks, asBlocks)
 	}
 	return schema, blocks
 }

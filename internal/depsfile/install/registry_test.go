@@ -238,7 +238,7 @@ func TestReportedPackages(t *testing.T) {
 	source := s.direct()
 	s.opts.Source = source
 	zh := func(platform string) string {
-		for _, line := range strings.Split(string(s.Sums(tool.Type, "1.1.0")), "\n") {
+		for line := range strings.SplitSeq(string(s.Sums(tool.Type, "1.1.0")), "\n") {
 			if strings.HasSuffix(line, platform+".zip") {
 				return "zh:" + line[:64]
 			}

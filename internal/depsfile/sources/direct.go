@@ -225,7 +225,7 @@ func (d *Direct) side(ctx context.Context, base *url.URL, ref, what string) ([]b
 // parseSums parses lines of the form "HEX NAME" and ignores all others.
 func parseSums(text []byte) map[string]depsfile.Hash {
 	sums := make(map[string]depsfile.Hash)
-	for _, line := range strings.Split(string(text), "\n") {
+	for line := range strings.SplitSeq(string(text), "\n") {
 		fields := strings.Fields(line)
 		if len(fields) != 2 {
 			continue

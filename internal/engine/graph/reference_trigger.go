@@ -21,14 +21,14 @@ func TriggerPath(expr hcl.Expression, key func(hcl.Expression) (cty.Value, error
 	switch expr := expr.(type) {
 	case *hclsyntax.RelativeTraversalExpr:
 		head, err := TriggerPath(expr.Source, key)
-		return append(head[:len(head):len(head)], expr.Traversal...), err
+		return append(slices.Clip(head), expr.Traversal...), err
 	case *hclsyntax.IndexExpr:
 		head, err := TriggerPath(expr.Collection, key)
 		if _, none := hcl.AbsTraversalForExpr(expr.Key); none.HasErrors() {
 			return nil, tfdiags.Join(err, noPath(expr.Key.Range()))
 		}
 		k, keyErr := key(expr.Key)
-		return append(head[:len(head):len(head)], hcl.TraverseIndex{Key: k, SrcRange: expr.SrcRange}),
+		return append(slices.Clip(head), hcl.TraverseIndex{Key: k, SrcRange: expr.SrcRange}),
 			tfdiags.Join(err, keyErr)
 	}
 	return nil, noPath(expr.Range())

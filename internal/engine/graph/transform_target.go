@@ -207,7 +207,7 @@ func (t *targeting) match(list []addrs.Target) []*Resource {
 	for _, r := range t.g.Resources {
 		hits := byResource[r.Addr]
 		for m := r.Addr.Module; ; m, _ = m.Parent() {
-			hits = append(hits[:len(hits):len(hits)], byModule[m]...)
+			hits = append(slices.Clip(hits), byModule[m]...)
 			if m.IsRoot() {
 				break
 			}

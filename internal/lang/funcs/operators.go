@@ -2,6 +2,7 @@ package funcs
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
@@ -30,10 +31,8 @@ func limitOperator(op function.Function) function.Function {
 		Type:         function.StaticReturnType(cty.Number),
 		RefineResult: notNull,
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			for _, arg := range args {
-				if coerce.HasLongNumber(arg) {
-					return cty.NilVal, coerce.ErrLongNumber
-				}
+			if slices.ContainsFunc(args, coerce.HasLongNumber) {
+				return cty.NilVal, coerce.ErrLongNumber
 			}
 			v, err := op.Call(args)
 			// cty's modulo operator panics if the dividend is infinite.

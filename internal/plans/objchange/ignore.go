@@ -1,6 +1,8 @@
 package objchange
 
 import (
+	"maps"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
@@ -104,9 +106,7 @@ func replaceKey(prior, config, key cty.Value, rest []cty.Value) cty.Value {
 	}
 	elems := map[string]cty.Value{}
 	if !config.IsNull() {
-		for k, v := range config.AsValueMap() {
-			elems[k] = v
-		}
+		maps.Copy(elems, config.AsValueMap())
 	}
 	name := key.AsString()
 	had := !prior.IsNull() && prior.HasIndex(key).True()

@@ -56,7 +56,7 @@ var archiveNote = regexp.MustCompile(`^# (?:(\S+:\d+): )?(error|warning): (.*)$`
 
 func expectations(archive *txtar.Archive) []string {
 	var out []string
-	for _, line := range strings.Split(string(archive.Comment), "\n") {
+	for line := range strings.SplitSeq(string(archive.Comment), "\n") {
 		if m := archiveNote.FindStringSubmatch(line); m != nil {
 			at := m[1]
 			if at == "" {

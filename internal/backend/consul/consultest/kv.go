@@ -3,6 +3,7 @@ package consultest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -240,10 +241,7 @@ func (s *Server) transaction(body []byte) (any, *failure) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := make(map[string]*Entry, len(s.entries))
-	for k, e := range s.entries {
-		before[k] = e
-	}
+	before := maps.Clone(s.entries)
 	out := struct {
 		Results []result
 		Errors  []problem

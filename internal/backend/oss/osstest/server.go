@@ -15,6 +15,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -76,11 +77,7 @@ func (s *Server) Objects() map[string]buckettest.Object {
 func (s *Server) Rows() map[string]map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := make(map[string]map[string]string)
-	for key, r := range s.rows {
-		out[key] = r
-	}
-	return out
+	return maps.Clone(s.rows)
 }
 
 // Requests returns the methods, hosts and paths of all requests so far.
