@@ -92,7 +92,8 @@ func describe(data []byte) string {
 		if err != nil {
 			return err.Error()
 		}
-		if data, err = io.ReadAll(r); err != nil {
+		data, err = io.ReadAll(r)
+		if err != nil {
 			return err.Error()
 		}
 		how = "compressed "

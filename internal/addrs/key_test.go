@@ -83,7 +83,8 @@ func TestCompareAddresses(t *testing.T) {
 	ordered := make([]AbsInstance, len(texts))
 	for i, text := range texts {
 		var err error
-		if ordered[i], err = ParseInstanceText(text); err != nil {
+		ordered[i], err = ParseInstanceText(text)
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -98,7 +98,8 @@ func parseRegistrySource(text string) (ModuleSource, error) {
 		if !strings.ContainsAny(parts[0], ".:") && parts[0] != "localhost" {
 			return ModuleSource{}, fmt.Errorf("%q is not a module registry host, because it contains no dot", parts[0])
 		}
-		if host, err = ParseHost(parts[0]); err != nil {
+		host, err = ParseHost(parts[0])
+		if err != nil {
 			return ModuleSource{}, fmt.Errorf("%q is not a valid module registry host: %w", parts[0], err)
 		}
 		if host == "github.com" || host == "bitbucket.org" || host == "gitlab.com" {

@@ -46,7 +46,8 @@ func ParseTarget(tr hcl.Traversal) (Target, error) {
 	if len(rest) == 0 {
 		return t, nil
 	}
-	if t.Resource, rest, err = resourceSteps(rest); err != nil {
+	t.Resource, rest, err = resourceSteps(rest)
+	if err != nil {
 		return Target{}, err
 	}
 	if len(rest) > 0 {
@@ -139,7 +140,8 @@ func ParseProviderInstanceText(text string) (ProviderInstance, error) {
 		case hcl.TraverseAttr:
 			out.Config.Alias = step.Name
 		case hcl.TraverseIndex:
-			if out.Key, err = KeyFromValue(step.Key); err != nil {
+			out.Key, err = KeyFromValue(step.Key)
+			if err != nil {
 				return ProviderInstance{}, bad
 			}
 		}

@@ -81,7 +81,8 @@ func CopyFile(from, to string, link bool) error {
 		if os.Link(from, to) == nil {
 			return nil
 		}
-		if dst, err = create(); err != nil {
+		dst, err = create()
+		if err != nil {
 			return err
 		}
 	}

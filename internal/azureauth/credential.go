@@ -145,7 +145,8 @@ func openCertificate(c *Credential, options azcore.ClientOptions) (azcore.TokenC
 	name := "client_certificate"
 	if c.config.CertificatePath != "" {
 		name = c.config.CertificatePath
-		if data, err = os.ReadFile(name); err != nil {
+		data, err = os.ReadFile(name)
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -76,7 +76,8 @@ func Client[T interface{ Close() }](s *Sharing, settings any, open func() (T, er
 	c := s.lease.clients.take(fmt.Sprintf("%T %s", none, text))
 	c.once.Do(func() {
 		var opened T
-		if opened, c.err = open(); c.err == nil {
+		opened, c.err = open()
+		if c.err == nil {
 			c.value = opened
 		}
 	})

@@ -293,7 +293,8 @@ func (it item) texts() ([]string, error) {
 	}
 	texts := make([]string, len(list))
 	for i, v := range list {
-		if texts[i], ok = textOf(v); !ok {
+		texts[i], ok = textOf(v)
+		if !ok {
 			return nil, fmt.Errorf("%q must be a list of strings", it.key)
 		}
 	}

@@ -129,7 +129,8 @@ func (v *Variable) Final(val cty.Value) (cty.Value, error) {
 		if !v.Default.Set {
 			return cty.UnknownVal(v.Type.Type), fmt.Errorf("required variable %q must not be null", v.Name)
 		}
-		if converted, err = coerce.Convert(v.Default.Value, v.Type.Type); err != nil {
+		converted, err = coerce.Convert(v.Default.Value, v.Type.Type)
+		if err != nil {
 			return cty.UnknownVal(v.Type.Type), err
 		}
 	}

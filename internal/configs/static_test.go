@@ -84,8 +84,9 @@ func TestSnapshot(t *testing.T) {
 	if len(first.Modules) != 3 || len(first.Files) != 3 {
 		t.Errorf("%d modules, %d files", len(first.Modules), len(first.Files))
 	}
-	if _, err = LoadSnapshot(t.Context(), first,
-		&LoadOptions{Variables: map[string]Given{"where": {Text: "elsewhere"}}}, tfdiags.Drop); err == nil {
+	_, err = LoadSnapshot(t.Context(), first,
+		&LoadOptions{Variables: map[string]Given{"where": {Text: "elsewhere"}}}, tfdiags.Drop)
+	if err == nil {
 		t.Error("found a module with another source in the snapshot")
 	}
 }

@@ -203,7 +203,8 @@ func (l *loader) newMethod(name string, at hcl.Range) *method {
 	if keys := attrs["keys"]; keys != nil && driver.Keys != NoKeys {
 		delete(attrs, "keys")
 		var ok bool
-		if m.provider, m.fixed, ok = l.keys(keys.Expr); !ok {
+		m.provider, m.fixed, ok = l.keys(keys.Expr)
+		if !ok {
 			return nil
 		}
 	} else if driver.Keys == RequiredKeys {
@@ -215,7 +216,8 @@ func (l *loader) newMethod(name string, at hcl.Range) *method {
 		return nil
 	}
 	var err error
-	if m.cipher, err = driver.Open(config); err != nil {
+	m.cipher, err = driver.Open(config)
+	if err != nil {
 		l.errorf(b.rng, "Invalid encryption method", "%s: %s.", m.addr, err)
 		return nil
 	}
@@ -253,7 +255,8 @@ func (l *loader) keys(expr hcl.Expression) (*provider, *Keys, bool) {
 			continue
 		}
 		var ok bool
-		if *to, ok = byteList(list); !ok {
+		*to, ok = byteList(list)
+		if !ok {
 			l.errorf(expr.Range(), "Invalid keys", "%q must be a list of bytes, from 0 to 255.", name)
 			return nil, nil, false
 		}
@@ -321,7 +324,8 @@ func (l *loader) newProvider(name string, at hcl.Range) *provider {
 	if chain := attrs["chain"]; chain != nil && driver.Chains {
 		delete(attrs, "chain")
 		var ok bool
-		if p.chain, _, ok = l.keys(chain.Expr); !ok {
+		p.chain, _, ok = l.keys(chain.Expr)
+		if !ok {
 			return nil
 		}
 		if p.chain == nil {
@@ -335,7 +339,8 @@ func (l *loader) newProvider(name string, at hcl.Range) *provider {
 		return nil
 	}
 	var err error
-	if p.keys, err = driver.Open(config, p.chain != nil); err != nil {
+	p.keys, err = driver.Open(config, p.chain != nil)
+	if err != nil {
 		l.errorf(b.rng, "Invalid key provider", "%s: %s.", p.addr, err)
 		return nil
 	}

@@ -295,7 +295,8 @@ func TestRollover(t *testing.T) {
 		if err != nil || string(plain) != state || migrate != wantMigrate {
 			t.Fatalf("migrate %v, %v: %s", migrate, err, plain)
 		}
-		if data, err = target.Encrypt(plain); err != nil {
+		data, err = target.Encrypt(plain)
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -93,7 +93,8 @@ func (t *Target) Encrypt(plain []byte) ([]byte, error) {
 	}
 	out := wire{Meta: s.meta, Version: wireVersion}
 	out.Serial, out.Lineage = identity(plain)
-	if out.Data, err = m.cipher.Encrypt(ctx, plain, s.keys); err != nil {
+	out.Data, err = m.cipher.Encrypt(ctx, plain, s.keys)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", m.addr, err)
 	}
 	return json.Marshal(out)
@@ -125,7 +126,8 @@ func (t *Target) seal(ctx context.Context, m *method) (*sealing, error) {
 			return nil, fmt.Errorf("%s: %w", m.addr, err)
 		}
 		var err error
-		if s.keys, err = m.provider.newKeys(ctx, s.meta); err != nil {
+		s.keys, err = m.provider.newKeys(ctx, s.meta)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -178,7 +180,8 @@ func (p *provider) newKeys(ctx context.Context, meta map[string][]byte) (Keys, e
 	var chained Keys
 	if p.chain != nil {
 		var err error
-		if chained, err = p.chain.newKeys(ctx, meta); err != nil {
+		chained, err = p.chain.newKeys(ctx, meta)
+		if err != nil {
 			return chained, err
 		}
 	}
@@ -215,7 +218,8 @@ func (t *Target) Decrypt(ctx context.Context, data []byte) (plain []byte, migrat
 				"as the fallback")
 		default:
 			var keys Keys
-			if plain, keys, err = t.open(ctx, m, w); err == nil {
+			plain, keys, err = t.open(ctx, m, w)
+			if err == nil {
 				if i == 0 {
 					t.used(m, w.Meta, keys)
 				}
@@ -239,7 +243,8 @@ func (t *Target) open(ctx context.Context, m *method, w *wire) (plain []byte, ke
 			keys.Decryption = keys.Encryption
 		}
 	case m.provider != nil:
-		if keys, err = t.storedKeys(ctx, m.provider, m.cipher, w.Meta); err != nil {
+		keys, err = t.storedKeys(ctx, m.provider, m.cipher, w.Meta)
+		if err != nil {
 			return nil, keys, err
 		}
 	}
@@ -271,7 +276,8 @@ func (t *Target) storedKeys(ctx context.Context, p *provider, cipher Method, met
 	var chained Keys
 	var err error
 	if p.chain != nil {
-		if chained, err = t.storedKeys(ctx, p.chain, nil, meta); err != nil {
+		chained, err = t.storedKeys(ctx, p.chain, nil, meta)
+		if err != nil {
 			return Keys{}, err
 		}
 	}
@@ -285,7 +291,8 @@ func (t *Target) storedKeys(ctx context.Context, p *provider, cipher Method, met
 	if ok {
 		return keys, nil
 	}
-	if keys, _, err = p.keys.Keys(ctx, stored, chained); err != nil {
+	keys, _, err = p.keys.Keys(ctx, stored, chained)
+	if err != nil {
 		return Keys{}, fmt.Errorf("%s: %w", p.addr, err)
 	}
 	keys.Outdated = keys.Outdated || chained.Outdated

@@ -57,7 +57,8 @@ func (v stepVisit) delete(ctx context.Context, deposed addrs.DeposedKey) error {
 	}
 	d := &deletion{instance: instance{w: w, r: r, addr: addr, by: reader{visited: s.Node()}}, deposed: deposed}
 	var err error
-	if d.prov, err = d.providerAt(key); err != nil {
+	d.prov, err = d.providerAt(key)
+	if err != nil {
 		return err
 	}
 	l, err := d.upgrade(ctx, obj)
@@ -91,7 +92,8 @@ func (d *deletion) run(ctx context.Context, l *objectState) error {
 		// The object may have become deposed in this run. In that case, its deletion hasn't been
 		// planned yet.
 		var err error
-		if d.private, err = d.planDeletion(ctx, l); err != nil {
+		d.private, err = d.planDeletion(ctx, l)
+		if err != nil {
 			return err
 		}
 	}

@@ -143,7 +143,8 @@ func (v stepVisit) change(ctx context.Context) (*applyStep, error) {
 		return nil, err
 	}
 	p := &instancePlan{instance: instance{w: w, r: r, addr: addr, in: in, c: c, by: by}, x: x, at: at}
-	if p.prov, err = p.declaredProvider(); err != nil {
+	p.prov, err = p.declaredProvider()
+	if err != nil {
 		return nil, err
 	}
 	if s.Change.Restored != cty.NilVal {

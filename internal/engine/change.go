@@ -36,7 +36,8 @@ func (p *instancePlan) evaluate(ctx context.Context) (*desired, error) {
 		marked = p.restore.config(p, marked)
 	}
 	out := &desired{}
-	if out.config, out.marks, err = p.splitMarks(marked); err != nil {
+	out.config, out.marks, err = p.splitMarks(marked)
+	if err != nil {
 		return nil, err
 	}
 	var path cty.Path
@@ -47,7 +48,8 @@ func (p *instancePlan) evaluate(ctx context.Context) (*desired, error) {
 		d.Path = p.argument(path)
 		return nil, p.explained(d)
 	}
-	if out.meta, err = w.eval.providerMeta(ctx, r, p.c); err != nil {
+	out.meta, err = w.eval.providerMeta(ctx, r, p.c)
+	if err != nil {
 		return nil, err
 	}
 	err = p.report(callProvider(w.calls, p.prov, "ValidateResourceConfig", p.addr, func() tfdiags.Diagnostics {
@@ -190,7 +192,8 @@ func (p *instancePlan) plan(
 	}
 	change.Action, change.Reason = plans.Decide(circ)
 	if change.Action.IsReplace() && from.exists() {
-		if resp, after, err = p.planReplacement(ctx, from, prop, config, resp.Private); err != nil {
+		resp, after, err = p.planReplacement(ctx, from, prop, config, resp.Private)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -214,7 +217,8 @@ func (p *instancePlan) planReplacement(
 ) (resp providers.PlanResponse, after cty.Value, err error) {
 	none := &objectState{value: cty.NullVal(p.r.Schema.Block.ImpliedType())}
 	// Don't report warnings: the first plan, which required the replacement, already did.
-	if resp, err = p.planObject(ctx, none, prop.config, private, prop.meta, nil); err != nil {
+	resp, err = p.planObject(ctx, none, prop.config, private, prop.meta, nil)
+	if err != nil {
 		return resp, cty.NilVal, err
 	}
 	after = p.markConfigured(resp.Planned, prop, none, prop.config)

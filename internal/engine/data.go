@@ -19,7 +19,8 @@ import (
 func (p *instancePlan) planData(ctx context.Context) error {
 	w, r := p.w, p.r
 	var err error
-	if p.prov, err = p.declaredProvider(); err != nil {
+	p.prov, err = p.declaredProvider()
+	if err != nil {
 		return err
 	}
 	if err := p.preconditions(); err != nil {

@@ -58,7 +58,8 @@ func (p *instancePlan) planEphemeral(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	if p.prov, err = p.declaredProvider(); err != nil {
+	p.prov, err = p.declaredProvider()
+	if err != nil {
 		return err
 	}
 	if err := p.preconditions(); err != nil {

@@ -30,7 +30,8 @@ func (o *orphanPlan) plan(ctx context.Context) (err error) {
 	if o.deposed != "" {
 		obj = o.stored.Deposed[o.deposed]
 	}
-	if o.prov, err = o.providerAt(o.providerKey()); err != nil {
+	o.prov, err = o.providerAt(o.providerKey())
+	if err != nil {
 		return err
 	}
 	if r.Addr.Resource.Mode == addrs.Data {
@@ -43,7 +44,8 @@ func (o *orphanPlan) plan(ctx context.Context) (err error) {
 	}
 	w.out.setPrevious(o.addr, o.deposed, l.obj, o.prov.addr)
 	if !w.op.skipRefresh {
-		if l, err = o.refresh(ctx, o.deposed, l); err != nil {
+		l, err = o.refresh(ctx, o.deposed, l)
+		if err != nil {
 			return err
 		}
 	}
@@ -87,7 +89,8 @@ func (o *orphanPlan) planRemoval(ctx context.Context, l *objectState) error {
 	}
 	change := o.change(l, plans.Delete, o.reason())
 	var err error
-	if change.Private, err = o.planDeletion(ctx, l); err != nil {
+	change.Private, err = o.planDeletion(ctx, l)
+	if err != nil {
 		return err
 	}
 	w.addChange(r, change)
@@ -229,7 +232,8 @@ func (v resourceVisit) planDestroy(ctx context.Context) error {
 func (o *orphanPlan) planDestroy(ctx context.Context, obj *states.Object) error {
 	w, r := o.w, o.r
 	var err error
-	if o.prov, err = o.providerAt(o.providerKey()); err != nil {
+	o.prov, err = o.providerAt(o.providerKey())
+	if err != nil {
 		return err
 	}
 	null := cty.NullVal(r.Schema.Block.ImpliedType())
@@ -249,7 +253,8 @@ func (o *orphanPlan) planDestroy(ctx context.Context, obj *states.Object) error 
 		return nil
 	}
 	change := o.change(l, plans.Delete, plans.NoReason)
-	if change.Private, err = o.planDeletion(ctx, l); err != nil {
+	change.Private, err = o.planDeletion(ctx, l)
+	if err != nil {
 		return err
 	}
 	w.addChange(r, change)

@@ -107,7 +107,8 @@ func pairRows(t *testing.T, table *strings.Builder, options []int) {
 		var row string
 		var err error
 		synctest.Test(t, func(*testing.T) {
-			if _, err = p.step(first, a.failFirst, engine.PlanOptions{}); err == nil {
+			_, err = p.step(first, a.failFirst, engine.PlanOptions{})
+			if err == nil {
 				row, err = p.step(second, a.fail, a.plan)
 			}
 			if err == nil {

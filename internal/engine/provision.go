@@ -39,7 +39,8 @@ func (t *instance) runProvisioner(ctx context.Context, prov *graph.Provisioner, 
 	}
 	connection := cty.NullVal(graph.ConnectionType())
 	if prov.Connection != nil {
-		if connection, err = c.evalBody(prov.Connection); err != nil {
+		connection, err = c.evalBody(prov.Connection)
+		if err != nil {
 			return err
 		}
 	}

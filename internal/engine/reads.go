@@ -168,7 +168,8 @@ func (c *evalContext) keyOf(ref lang.InstanceRef, of graph.Repetition) (addrs.In
 		return addrs.NoKey, &keyProblem{ref, "its key is sensitive or ephemeral"}
 	}
 	v, _ = v.Unmark()
-	if v, err = coerce.Convert(v, want); err != nil {
+	v, err = coerce.Convert(v, want)
+	if err != nil {
 		return addrs.NoKey, &keyProblem{ref, "its key has the wrong type: " + tfdiags.FormatError(err)}
 	}
 	switch {

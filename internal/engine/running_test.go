@@ -64,7 +64,8 @@ resource "fake_thing" "w" {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if s.State, err = engine.Apply(context.Background(), cfg, plan, env, nil); err != nil {
+				s.State, err = engine.Apply(context.Background(), cfg, plan, env, nil)
+				if err != nil {
 					t.Fatal(err)
 				}
 				if r.now != 0 || r.most != places || r.events == 0 {
@@ -131,7 +132,8 @@ func TestNothingStartsAfterStop(t *testing.T) {
 			s.Cloud.On[fmt.Sprintf(call, i)] = interrupt
 		}
 		env.Parallelism, env.Stop, env.Observe = 1, stop, r.observe
-		if _, err = engine.Apply(t.Context(), cfg, plan, env, nil); err == nil || r.events != 2 {
+		_, err = engine.Apply(t.Context(), cfg, plan, env, nil)
+		if err == nil || r.events != 2 {
 			t.Errorf("%s: %d events: %v", kind, r.events, err)
 		}
 		if found := tfdiags.FromError(err); len(found) != 1 || found[0].Summary != "Operation interrupted" {

@@ -76,7 +76,8 @@ output "first" {
 			s := enginetest.NewSession(dir)
 			s.Cloud.Delay = enginetest.Delay
 			var got *enginetest.Result
-			if got, err = s.Do(&enginetest.Step{Files: map[string]string{"main.tf": config}}); err == nil {
+			got, err = s.Do(&enginetest.Step{Files: map[string]string{"main.tf": config}})
+			if err == nil {
 				problems = got.Problems
 				text, err = statefile.Encode(&statefile.File{Serial: 1, Lineage: "l", State: s.State},
 					&statefile.Options{Indent: true})

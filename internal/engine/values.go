@@ -63,7 +63,8 @@ func (e *evaluator) evalValueIn(ctx context.Context, v *graph.Value, addr addrs.
 	switch v.Kind {
 	case graph.Variable:
 		var err error
-		if in.values[v.Slot], err = e.variableValue(ctx, v, in); err != nil {
+		in.values[v.Slot], err = e.variableValue(ctx, v, in)
+		if err != nil {
 			return err
 		}
 		return e.validateVariable(ctx, v, in)

@@ -67,7 +67,8 @@ func Explain(ctx context.Context, s *Subject, target addrs.Target) (answer *Answ
 			answer.Omitted++
 			continue
 		}
-		if o.LastChange, err = e.lastChange(ctx, c); err != nil {
+		o.LastChange, err = e.lastChange(ctx, c)
+		if err != nil {
 			return nil, err
 		}
 		answer.Objects = append(answer.Objects, o)

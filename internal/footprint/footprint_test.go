@@ -78,7 +78,8 @@ func planned(t *testing.T, s *enginetest.Session, files map[string]string, targe
 		t.Fatal(err)
 	}
 	opts := &engine.PlanOptions{}
-	if target = strings.TrimSpace(target); target != "" {
+	target = strings.TrimSpace(target)
+	if target != "" {
 		selected, err := addrs.ParseTargetText(target)
 		if err != nil {
 			t.Fatal(err)

@@ -152,7 +152,8 @@ func (u *unpacker) unpack(file, kind string) error {
 	case "tar.bz2":
 		r = bzip2.NewReader(f)
 	case "tar.xz":
-		if r, err = xz.NewReader(f); err != nil {
+		r, err = xz.NewReader(f)
+		if err != nil {
 			return fmt.Errorf("reading the archive: %w", err)
 		}
 	}

@@ -48,10 +48,12 @@ func (c *Copier) Copy(ctx context.Context, source, version string) (module strin
 		if err != nil {
 			return "", err
 		}
-		if chosen, _, err = c.locator.choose(ctx, src, allowed); err != nil {
+		chosen, _, err = c.locator.choose(ctx, src, allowed)
+		if err != nil {
 			return "", err
 		}
-		if place, err = c.locator.locate(ctx, src, chosen); err != nil {
+		place, err = c.locator.locate(ctx, src, chosen)
+		if err != nil {
 			return "", err
 		}
 	}
@@ -65,7 +67,8 @@ func (c *Copier) Copy(ctx context.Context, source, version string) (module strin
 	if subdir == "" {
 		return dir, nil
 	}
-	if dir, err = within(dir, subdir); err != nil {
+	dir, err = within(dir, subdir)
+	if err != nil {
 		return "", fmt.Errorf("in its package, %w", err)
 	}
 	return dir, nil

@@ -241,7 +241,8 @@ func (f *fetcher) file(ctx context.Context, j job) error {
 	}
 	kind := archiveKind(path, j.query)
 	if kind == "" {
-		if kind, err = fileKind(path); err != nil {
+		kind, err = fileKind(path)
+		if err != nil {
 			return err
 		}
 	}

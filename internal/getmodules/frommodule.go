@@ -107,7 +107,8 @@ func (in *Installer) rootPackage(ctx context.Context, src addrs.ModuleSource, di
 		if err != nil {
 			return "", err
 		}
-		if place, err = in.locator.locate(ctx, src, version); err != nil {
+		place, err = in.locator.locate(ctx, src, version)
+		if err != nil {
 			return "", err
 		}
 	}
@@ -118,7 +119,8 @@ func (in *Installer) rootPackage(ctx context.Context, src addrs.ModuleSource, di
 		return "", err
 	}
 	if subdir := path.Join(got.subdir, place.subdir); subdir != "" {
-		if dir, err = within(dir, subdir); err != nil {
+		dir, err = within(dir, subdir)
+		if err != nil {
 			return "", fmt.Errorf("in its package, %w", err)
 		}
 	}

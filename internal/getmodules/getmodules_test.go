@@ -200,7 +200,8 @@ func TestFailedCall(t *testing.T) {
 	}
 	// The record stays even if its call can't be installed, as in OpenTofu.
 	l.bad(call("kept", repo+"//none"), "there is no directory \"none\"")
-	if m, err = ReadManifest(".terraform/modules", ""); err != nil || m["kept"].Source != repo {
+	m, err = ReadManifest(".terraform/modules", "")
+	if err != nil || m["kept"].Source != repo {
 		t.Errorf("%v, %v", m["kept"], err)
 	}
 }

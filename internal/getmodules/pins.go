@@ -163,7 +163,8 @@ func hashTree(dir string) (depsfile.Hash, error) {
 		}
 		name := filepath.ToSlash(rel)
 		if d.Type()&fs.ModeSymlink != 0 {
-			if links[name], err = os.Readlink(path); err != nil {
+			links[name], err = os.Readlink(path)
+			if err != nil {
 				return err
 			}
 		}

@@ -106,10 +106,12 @@ func (e *packageError) Unwrap() error { return e.err }
 func (s *Shared) find(ctx context.Context, pins *pins, req *configs.ModuleRequest) (dir, version string, err error) {
 	place := location{address: req.Source.Address, subdir: req.Source.Subdir}
 	if req.Source.Kind == addrs.RegistryModule {
-		if version, err = s.choose(ctx, pins, req); err != nil {
+		version, err = s.choose(ctx, pins, req)
+		if err != nil {
 			return "", "", err
 		}
-		if place, err = s.locator.locate(ctx, req.Source, version); err != nil {
+		place, err = s.locator.locate(ctx, req.Source, version)
+		if err != nil {
 			return "", "", err
 		}
 	}

@@ -57,7 +57,8 @@ func TestBuild(t *testing.T) {
 		g := plannedGraph(t, s, after)
 		if focus != "" {
 			var err error
-			if g, err = g.Focus(focus, 1); err != nil {
+			g, err = g.Focus(focus, 1)
+			if err != nil {
 				t.Fatal(err)
 			}
 		}

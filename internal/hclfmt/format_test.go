@@ -64,7 +64,8 @@ func FuzzFormat(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err = Format(once, "fuzz.tf"); err != nil {
+		_, err = Format(once, "fuzz.tf")
+		if err != nil {
 			t.Errorf("%q is formatted as %q, which is invalid: %v", src, once, err)
 		}
 	})

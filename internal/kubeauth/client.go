@@ -54,7 +54,8 @@ func NewClient(cluster *Cluster, user *User) (*httpclient.Client, error) {
 		}
 		o.Proxy = http.ProxyURL(proxy)
 	}
-	if o.TLS, err = cluster.trust(); err == nil {
+	o.TLS, err = cluster.trust()
+	if err == nil {
 		err = a.identify(o.TLS)
 	}
 	if err != nil {
@@ -152,7 +153,8 @@ func (a *authenticator) RoundTrip(req *http.Request) (*http.Response, error) {
 	a.reconnect() // open connections still use the refused certificate
 	again := req.Clone(req.Context())
 	if req.GetBody != nil {
-		if again.Body, err = req.GetBody(); err != nil {
+		again.Body, err = req.GetBody()
+		if err != nil {
 			return resp, nil
 		}
 	}
@@ -187,7 +189,8 @@ func (a *authenticator) authenticate(ctx context.Context, req *http.Request) (us
 	case a.user.Username != "":
 		req.SetBasicAuth(string(a.user.Username), string(a.user.Password))
 	case a.plugin != nil:
-		if used, err = a.plugin.credential(ctx); err != nil {
+		used, err = a.plugin.credential(ctx)
+		if err != nil {
 			return nil, err
 		}
 		token = used.token

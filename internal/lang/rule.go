@@ -35,7 +35,8 @@ func (r Rule) Eval(s *Scope, eval func(*Expr, cty.Type) (cty.Value, error)) (*Ve
 	}
 	out := &Verdict{Sensitive: marks.Contains(v, marks.Sensitive)}
 	v, _ = v.Unmark()
-	if out.Result, err = convert.Convert(v, cty.Bool); err != nil {
+	out.Result, err = convert.Convert(v, cty.Bool)
+	if err != nil {
 		return nil, r.Problem(s, "Invalid condition result", "The condition must be true or false: "+
 			tfdiags.FormatError(err)+".", out.Sensitive)
 	}

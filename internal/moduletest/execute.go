@@ -72,7 +72,8 @@ func (e *execution) prepare(ctx context.Context, warn tfdiags.Sink) error {
 	}
 	e.vars = newVariables(e.fileRun, e.run, e.subject.config.Module)
 	var err error
-	if e.values, err = e.vars.forModule(); err != nil {
+	e.values, err = e.vars.forModule()
+	if err != nil {
 		return err
 	}
 	e.given = make(map[string]configs.Given, len(e.values))
@@ -82,7 +83,8 @@ func (e *execution) prepare(ctx context.Context, warn tfdiags.Sink) error {
 	if err = e.findOverrides(warn); err != nil {
 		return err
 	}
-	if e.config, err = e.load(ctx, e.overlay, warn); err != nil {
+	e.config, err = e.load(ctx, e.overlay, warn)
+	if err != nil {
 		return err
 	}
 	e.mocks.attach(e.config)

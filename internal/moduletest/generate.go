@@ -30,7 +30,8 @@ func (g *generator) block(schema *configschema.Block, config, values cty.Value, 
 	}
 	for _, name := range slices.Sorted(maps.Keys(schema.Attributes)) {
 		value, ok := given[name]
-		if out[name], err = g.attribute(schema.Attributes[name], out[name], value, ok, extend(path, name)); err != nil {
+		out[name], err = g.attribute(schema.Attributes[name], out[name], value, ok, extend(path, name))
+		if err != nil {
 			return cty.NilVal, err
 		}
 	}
@@ -39,7 +40,8 @@ func (g *generator) block(schema *configschema.Block, config, values cty.Value, 
 		if !ok {
 			value = cty.EmptyObjectVal
 		}
-		if out[name], err = g.blocks(schema.BlockTypes[name], out[name], value, extend(path, name)); err != nil {
+		out[name], err = g.blocks(schema.BlockTypes[name], out[name], value, extend(path, name))
+		if err != nil {
 			return cty.NilVal, err
 		}
 	}

@@ -37,7 +37,8 @@ func Load(
 	s := &Suite{Root: root, opts: *opts, subjects: map[*configs.TestRun]*subject{},
 		root: &subject{dir: root.Module.Dir, config: root}}
 	var err error
-	if s.Files, err = opts.Parser.TestFiles(root.Module.Dir, testDir, warn); err != nil {
+	s.Files, err = opts.Parser.TestFiles(root.Module.Dir, testDir, warn)
+	if err != nil {
 		return s, err
 	}
 	var errs tfdiags.Diagnostics

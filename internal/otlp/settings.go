@@ -77,18 +77,22 @@ func readSettings(getenv func(string) string, version string) (*settings, error)
 		s.timeout = time.Duration(ms) * time.Millisecond
 	}
 	var err error
-	if s.headers, err = list(value("HEADERS")); err != nil {
+	s.headers, err = list(value("HEADERS"))
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name("HEADERS"), err)
 	}
-	if s.endpoint, err = s.address(value("ENDPOINT"), strings.Contains(name("ENDPOINT"), "TRACES")); err != nil {
+	s.endpoint, err = s.address(value("ENDPOINT"), strings.Contains(name("ENDPOINT"), "TRACES"))
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name("ENDPOINT"), err)
 	}
 	if s.endpoint.Scheme == "https" || s.endpoint.Scheme == "" && !strings.EqualFold(value("INSECURE"), "true") {
-		if s.tls, err = tlsConfig(value("CERTIFICATE"), value("CLIENT_CERTIFICATE"), value("CLIENT_KEY")); err != nil {
+		s.tls, err = tlsConfig(value("CERTIFICATE"), value("CLIENT_CERTIFICATE"), value("CLIENT_KEY"))
+		if err != nil {
 			return nil, err
 		}
 	}
-	if s.resource, err = resource(getenv, version); err != nil {
+	s.resource, err = resource(getenv, version)
+	if err != nil {
 		return nil, err
 	}
 	s.parent = parseParent(getenv("TRACEPARENT"), getenv("TRACESTATE"))

@@ -100,7 +100,8 @@ func decodeConnection(r *request) (*connection, error) {
 		return nil, errors.New("the connection's host is empty: it must name the machine to connect to")
 	}
 	var err error
-	if c.port, err = port(v, "port", 22); err != nil {
+	c.port, err = port(v, "port", 22)
+	if err != nil {
 		return nil, err
 	}
 	if given := text(v, "timeout"); given != "" {
@@ -133,7 +134,8 @@ func decodeConnection(r *request) (*connection, error) {
 	if c.certificate != "" && c.privateKey == "" {
 		return nil, errors.New("the connection has a certificate but not the private_key that it belongs to")
 	}
-	if c.bastion, err = decodeBastion(v, c.endpoint); err != nil {
+	c.bastion, err = decodeBastion(v, c.endpoint)
+	if err != nil {
 		return nil, err
 	}
 	c.proxy, err = decodeProxy(v)

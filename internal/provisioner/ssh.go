@@ -35,7 +35,8 @@ type sshTarget struct {
 func openSSH(ctx context.Context, c *connection, r *request) (target, error) {
 	t := &sshTarget{conn: c}
 	var err error
-	if t.agent, err = openAgent(ctx, c); err != nil {
+	t.agent, err = openAgent(ctx, c)
+	if err != nil {
 		return nil, err
 	}
 	announce(c, t.agent != nil, r)

@@ -38,11 +38,13 @@ type sshDialer struct {
 func newSSHDialer(c *connection, agent *sshAgent) (*sshDialer, error) {
 	d := &sshDialer{conn: c}
 	var err error
-	if d.target, err = clientConfig(&c.endpoint, agent); err != nil {
+	d.target, err = clientConfig(&c.endpoint, agent)
+	if err != nil {
 		return nil, err
 	}
 	if c.bastion != nil {
-		if d.bastion, err = clientConfig(c.bastion, agent); err != nil {
+		d.bastion, err = clientConfig(c.bastion, agent)
+		if err != nil {
 			return nil, fmt.Errorf("bastion: %w", err)
 		}
 	}

@@ -143,7 +143,8 @@ func (c *Client) once(ctx context.Context, r *Request) (*Response, error) {
 		limit = 1 << 20
 	}
 	out := &Response{Status: resp.StatusCode, Header: resp.Header}
-	if out.Body, err = readAll(resp, limit); err != nil {
+	out.Body, err = readAll(resp, limit)
+	if err != nil {
 		return nil, fmt.Errorf("reading the response of %s: %w", r.URL.Host, err)
 	}
 	return out, nil

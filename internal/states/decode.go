@@ -30,7 +30,8 @@ func Unmarshal(text []byte, ty cty.Type) (cty.Value, error) {
 // different dynamic types or a tuple has the wrong length. Only damaged files contain such text.
 func unmarshalUnusual(text []byte, ty cty.Type) (v cty.Value, err error) {
 	defer recoverValue(ty, &v, &err)
-	if v, err = ctyjson.Unmarshal(text, ty); err == nil && coerce.HasLongNumber(v) {
+	v, err = ctyjson.Unmarshal(text, ty)
+	if err == nil && coerce.HasLongNumber(v) {
 		return cty.NilVal, coerce.ErrLongNumber
 	}
 	return v, err
@@ -109,7 +110,8 @@ func (d *decoder) dynamic() (cty.Value, bool) {
 	ty, known := dynamicTypes[string(typ)]
 	if !known {
 		var err error
-		if ty, err = UnmarshalType(typ); err != nil {
+		ty, err = UnmarshalType(typ)
+		if err != nil {
 			return cty.NilVal, false
 		}
 	}

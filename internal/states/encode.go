@@ -83,7 +83,8 @@ func appendObject(b []byte, v cty.Value, types map[string]cty.Type) ([]byte, boo
 			b = append(b, ',')
 		}
 		var ok bool
-		if b, ok = appendValue(append(AppendString(b, name), ':'), v.GetAttr(name), types[name]); !ok {
+		b, ok = appendValue(append(AppendString(b, name), ':'), v.GetAttr(name), types[name])
+		if !ok {
 			return b, false
 		}
 	}
@@ -98,7 +99,8 @@ func appendElements(b []byte, v cty.Value, typeOf func(i int) cty.Type) ([]byte,
 			b = append(b, ',')
 		}
 		_, elem := it.Element()
-		if b, ok = appendValue(b, elem, typeOf(i)); !ok {
+		b, ok = appendValue(b, elem, typeOf(i))
+		if !ok {
 			return b, false
 		}
 	}
@@ -113,7 +115,8 @@ func appendMap(b []byte, v cty.Value, ty cty.Type) ([]byte, bool) {
 			b = append(b, ',')
 		}
 		key, elem := it.Element()
-		if b, ok = appendValue(append(AppendString(b, key.AsString()), ':'), elem, ty); !ok {
+		b, ok = appendValue(append(AppendString(b, key.AsString()), ':'), elem, ty)
+		if !ok {
 			return b, false
 		}
 	}

@@ -90,7 +90,8 @@ func (f *flatmap) list(name string, ty cty.Type) (cty.Value, error) {
 	}
 	elems := make([]cty.Value, n)
 	for i := range elems {
-		if elems[i], err = f.value(name+"."+strconv.Itoa(i), ty.ElementType()); err != nil {
+		elems[i], err = f.value(name+"."+strconv.Itoa(i), ty.ElementType())
+		if err != nil {
 			return cty.NullVal(ty), err
 		}
 	}
@@ -139,7 +140,8 @@ func (f *flatmap) mapping(name string, ty cty.Type) (cty.Value, error) {
 		if _, seen := elems[key]; seen {
 			continue
 		}
-		if elems[key], err = f.value(name+"."+key, ty.ElementType()); err != nil {
+		elems[key], err = f.value(name+"."+key, ty.ElementType())
+		if err != nil {
 			return cty.NullVal(ty), err
 		}
 	}

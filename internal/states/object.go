@@ -36,7 +36,8 @@ func (o *Object) Decode(ty cty.Type) (cty.Value, error) {
 // never be stored.
 func EncodeValue(v cty.Value, ty cty.Type) (json []byte, sensitive []cty.Path, err error) {
 	if marks.Any(v) {
-		if v, sensitive, err = unmark(v); err != nil {
+		v, sensitive, err = unmark(v)
+		if err != nil {
 			return nil, nil, err
 		}
 	}

@@ -61,7 +61,8 @@ func (s *stream) item(v any) {
 	b, ok := v.(json.RawMessage)
 	if !ok {
 		var err error
-		if b, err = json.Marshal(v); err != nil && s.err == nil {
+		b, err = json.Marshal(v)
+		if err != nil && s.err == nil {
 			s.err = err
 		}
 	}

@@ -141,7 +141,8 @@ func (c changeDoc) instance(t testing.TB, schemas Schemas) *plans.InstanceChange
 	out := &plans.InstanceChange{Deposed: addrs.DeposedKey(c.Deposed), Reason: plans.Reason(c.Reason),
 		Action: actionNamed(c.Change.Actions)}
 	var err error
-	if out.Addr, err = addrs.ParseInstanceText(c.Address); err != nil {
+	out.Addr, err = addrs.ParseInstanceText(c.Address)
+	if err != nil {
 		t.Fatalf("bad address %s", c.Address)
 	}
 	if c.Previous != "" {

@@ -138,7 +138,8 @@ func TestPlaces(t *testing.T) {
 				if p.Kind == ModuleRef {
 					raise = RaiseRef
 				}
-				if text, err = raise(p.Text, version(t, "9.8.7")); err == nil {
+				text, err = raise(p.Text, version(t, "9.8.7"))
+				if err == nil {
 					edits[p.Range.Filename] = append(edits[p.Range.Filename], Edit{p, text})
 				} else {
 					text = err.Error()

@@ -95,7 +95,8 @@ func measureEstates(o *options, out io.Writer) error {
 		results := make([][]cost, len(o.sizes))
 		for i, n := range o.sizes {
 			var err error
-			if results[i], err = o.measureEstate(shape.reads(n)); err != nil {
+			results[i], err = o.measureEstate(shape.reads(n))
+			if err != nil {
 				return fmt.Errorf("%s, %d root modules: %w", shape.name, n, err)
 			}
 			t.add(0, "", fmt.Sprintf("%d", n))

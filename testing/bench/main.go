@@ -79,7 +79,8 @@ func (o *options) choose(shapeNames, sizes, phaseNames, resourceName string) err
 		if *path == "" {
 			continue
 		}
-		if *path, err = filepath.Abs(*path); err != nil {
+		*path, err = filepath.Abs(*path)
+		if err != nil {
 			return err
 		}
 	}

@@ -159,7 +159,8 @@ func measurePostgres(o *options, out io.Writer) error {
 	fmt.Fprintf(out, "\nPostgreSQL %s on the same machine, over a socket\n\n", version)
 	results := make([]map[place][]figure, len(o.sizes))
 	for i, n := range o.sizes {
-		if results[i], err = o.postgresFigures(ctx, d, n); err != nil {
+		results[i], err = o.postgresFigures(ctx, d, n)
+		if err != nil {
 			return fmt.Errorf("%d objects: %w", n, err)
 		}
 	}

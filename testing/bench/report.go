@@ -51,7 +51,8 @@ func run(o *options, out io.Writer) error {
 	starts := make([]cost, len(programs))
 	for i, program := range programs {
 		var err error
-		if starts[i], err = startUpOf(program, o); err != nil {
+		starts[i], err = startUpOf(program, o)
+		if err != nil {
 			return err
 		}
 		fmt.Fprintf(out, "%sversion: %.3f s, %.3f s of CPU time (subtracted for growth), %.1f MiB\n",

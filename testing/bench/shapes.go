@@ -79,7 +79,8 @@ type module struct {
 // newModule creates a directory and starts its main.tf.
 func newModule(dir string, r resource) *module {
 	m := &module{dir: dir, res: r}
-	if m.err = os.MkdirAll(dir, 0o755); m.err == nil {
+	m.err = os.MkdirAll(dir, 0o755)
+	if m.err == nil {
 		m.f, m.err = os.Create(filepath.Join(dir, "main.tf"))
 	}
 	m.Writer = bufio.NewWriter(m.f)

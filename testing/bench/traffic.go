@@ -40,7 +40,8 @@ func simulate(o *options, out io.Writer) error {
 			"misses (k)", "growth"}}}
 		counts := make([]map[string]traffic, len(o.sizes))
 		for i, n := range o.sizes {
-			if counts[i], err = o.simulateShape(valgrind, s, n); err != nil {
+			counts[i], err = o.simulateShape(valgrind, s, n)
+			if err != nil {
 				failures = append(failures, fmt.Errorf("%s:%d: %w", s.name, n, err))
 			}
 		}
@@ -106,7 +107,8 @@ func (o *options) simulateShape(valgrind string, s shape, n int) (map[string]tra
 		if _, err := b.run(append(args, p.args...)...); err != nil {
 			return counts, fmt.Errorf("phase %s: %w", p.name, err)
 		}
-		if counts[p.name], err = readTraffic(report); err != nil {
+		counts[p.name], err = readTraffic(report)
+		if err != nil {
 			return counts, fmt.Errorf("phase %s: %w", p.name, err)
 		}
 	}

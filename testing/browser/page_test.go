@@ -451,7 +451,8 @@ func (w *workdir) openQuickly(name string) *tab {
 	var p *tab
 	for range 3 { // other processes may keep the machine busy
 		p = w.open(name)
-		if best = min(best, eval[int](p, `+document.documentElement.dataset.ready`)); best < 2000 {
+		best = min(best, eval[int](p, `+document.documentElement.dataset.ready`))
+		if best < 2000 {
 			break
 		}
 	}

@@ -173,11 +173,13 @@ func (o *options) onPostgres(report func(string, *tally)) error {
 func (o *options) onPostgresOnce(fault *postgresFault, op operation, r *postgresRun, sum *tally) error {
 	if fault.standby {
 		var err error
-		if r.server, err = pgtest.Start(); err != nil {
+		r.server, err = pgtest.Start()
+		if err != nil {
 			return err
 		}
 		defer r.server.Close()
-		if r.standby, err = r.server.Standby(); err != nil {
+		r.standby, err = r.server.Standby()
+		if err != nil {
 			return err
 		}
 		defer r.standby.Close()

@@ -31,7 +31,8 @@ func identity(t *testing.T, backend, settings, workspace string) []string {
 		t.Fatal(err)
 	}
 	config := driver.Config()
-	if value, err = blocks.Schema(config).CoerceValue(value); err == nil {
+	value, err = blocks.Schema(config).CoerceValue(value)
+	if err == nil {
 		err = blocks.Decode(value, config, func(string) string { return "" }, tfdiags.Drop)
 	}
 	if err != nil {

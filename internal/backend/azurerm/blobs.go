@@ -132,7 +132,8 @@ func (b *blobs) head(ctx context.Context, name string) (blob, error) {
 	if resp.Header.Get("Content-Length") == "0" {
 		sum = ""
 	} else if sum == "" { // a blob written in blocks has no checksum in its headers
-		if _, sum, err = b.Get(ctx, name); err != nil {
+		_, sum, err = b.Get(ctx, name)
+		if err != nil {
 			return blob{}, err
 		}
 	}
@@ -169,7 +170,8 @@ func (b *blobs) Put(ctx context.Context, name string, data []byte, c objects.Con
 		// The blob was changed in another way, or what is known is from an older version. Its
 		// content may still be the expected one.
 		var err error
-		if known, err = b.head(ctx, name); err != nil {
+		known, err = b.head(ctx, name)
+		if err != nil {
 			return "", err
 		}
 	}

@@ -154,7 +154,8 @@ func (s *Store) Unlock(ctx context.Context, workspace, id string) error {
 	known := s.blobs.blob(name)
 	if known.leaseID != id { // the lock belongs to another process
 		var err error
-		if known, err = s.blobs.head(ctx, name); err != nil {
+		known, err = s.blobs.head(ctx, name)
+		if err != nil {
 			return fmt.Errorf("unlocking the state: %w", err)
 		}
 		if !known.leased {

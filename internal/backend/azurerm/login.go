@@ -129,7 +129,8 @@ func (l *login) accessKey(ctx context.Context) ([]byte, error) {
 	text := l.config.AccessKey
 	if text == "" {
 		var err error
-		if text, err = l.lookUpKey(ctx); err != nil {
+		text, err = l.lookUpKey(ctx)
+		if err != nil {
 			return nil, fmt.Errorf("looking up the access key of the storage account %s: %w. To authenticate without one, "+
 				"set \"use_azuread_auth\"", l.config.Account, err)
 		}

@@ -103,7 +103,8 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	}
 	s.client = &restapi.Client{HTTP: http, Sign: s.authorize}
 	if s.config.Token == "" {
-		if s.config.Token, err = tokenFile(); err != nil {
+		s.config.Token, err = tokenFile()
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -145,7 +145,8 @@ func TestChunks(t *testing.T) {
 	if n := len(s.Entries()); n != 3 {
 		t.Errorf("%d keys, want a manifest and two chunks", n)
 	}
-	if _, err = a.(backend.Swapper).Swap(t.Context(), ws, version, large); !errors.Is(err, backend.ErrChanged) {
+	_, err = a.(backend.Swapper).Swap(t.Context(), ws, version, large)
+	if !errors.Is(err, backend.ErrChanged) {
 		t.Errorf("overwriting another's state: %v", err)
 	}
 	if n := len(s.Entries()); n != 3 {

@@ -155,12 +155,14 @@ func (s *Store) read(ctx context.Context, workspace string) ([]byte, version, er
 		data = []byte{}
 	}
 	if v.chunks != "" {
-		if data, err = s.readChunks(ctx, parseManifest(data)); err != nil {
+		data, err = s.readChunks(ctx, parseManifest(data))
+		if err != nil {
 			return nil, v, err
 		}
 	}
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
-		if data, err = unzip(data); err != nil {
+		data, err = unzip(data)
+		if err != nil {
 			return nil, v, err
 		}
 	}
@@ -265,7 +267,8 @@ func (s *Store) write(ctx context.Context, workspace string, old version, data [
 	payload := data
 	if s.config.Gzip {
 		var err error
-		if payload, err = zip(data); err != nil {
+		payload, err = zip(data)
+		if err != nil {
 			return version{}, fmt.Errorf("writing the state: %w", err)
 		}
 	}
@@ -274,7 +277,8 @@ func (s *Store) write(ctx context.Context, workspace string, old version, data [
 	index, err := s.replace(ctx, workspace, op)
 	if errors.Is(err, errTooLarge) {
 		now.chunks = hashOf(data)
-		if op.Value, err = s.writeChunks(ctx, op.Key, now.chunks, payload); err == nil {
+		op.Value, err = s.writeChunks(ctx, op.Key, now.chunks, payload)
+		if err == nil {
 			index, err = s.replace(ctx, workspace, op)
 		}
 		if errors.Is(err, backend.ErrChanged) {

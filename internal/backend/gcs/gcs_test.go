@@ -41,7 +41,8 @@ func TestMain(m *testing.M) {
 		service, _ = url.Parse(text)
 	}
 	var err error
-	if google, err = gcptest.New(service); err != nil {
+	google, err = gcptest.New(service)
+	if err != nil {
 		panic(err)
 	}
 	os.Exit(hosts.RunTests(m, google.Hosts()))

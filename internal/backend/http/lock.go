@@ -59,7 +59,8 @@ func (s *Store) Unlock(ctx context.Context, workspace, id string) error {
 	s.mu.Unlock()
 	if request == nil {
 		var err error
-		if request, err = json.Marshal(backend.LockInfo{ID: id}); err != nil {
+		request, err = json.Marshal(backend.LockInfo{ID: id})
+		if err != nil {
 			return err
 		}
 	}

@@ -119,7 +119,8 @@ func (s *Store) send(ctx context.Context, r *request, out any) error {
 	req := &restapi.Request{Method: r.method, URL: &to, Limit: maxResponse, Header: http.Header{"Accept": {r.accept}}}
 	if r.in != nil {
 		var err error
-		if req.Body, err = json.Marshal(r.in); err != nil {
+		req.Body, err = json.Marshal(r.in)
+		if err != nil {
 			return err
 		}
 		req.Header.Set("Content-Type", "application/json")

@@ -87,7 +87,8 @@ func openLocked(path string) (*os.File, error) {
 		locked, err := f.Stat()
 		if err == nil {
 			var present fs.FileInfo
-			if present, err = os.Stat(path); err == nil && os.SameFile(locked, present) {
+			present, err = os.Stat(path)
+			if err == nil && os.SameFile(locked, present) {
 				return f, nil
 			}
 		}

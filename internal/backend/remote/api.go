@@ -87,7 +87,8 @@ func (s *Store) call(
 	r := &restapi.Request{Method: method, URL: to, Limit: maxDocument,
 		Header: http.Header{"Accept": {mediaType}, "Authorization": {"Bearer " + s.token}}}
 	if in != nil {
-		if r.Body, err = json.Marshal(in); err != nil {
+		r.Body, err = json.Marshal(in)
+		if err != nil {
 			return nil, false, err
 		}
 		r.Header.Set("Content-Type", mediaType)

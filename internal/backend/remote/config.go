@@ -180,7 +180,8 @@ func (s *Store) connect(
 	s.host, s.known, s.locked = host, make(map[string]*workspace), make(map[string]bool)
 	var err error
 	for _, name := range names {
-		if s.base, err = services.Service(ctx, host, name); err == nil || !registry.IsNoService(err) {
+		s.base, err = services.Service(ctx, host, name)
+		if err == nil || !registry.IsNoService(err) {
 			break
 		}
 	}
@@ -189,7 +190,8 @@ func (s *Store) connect(
 	}
 	s.token = token
 	if token == "" {
-		if s.token, err = services.Token(ctx, host); err != nil {
+		s.token, err = services.Token(ctx, host)
+		if err != nil {
 			return fmt.Errorf("reading the token for %s: %w", host, err)
 		}
 	}

@@ -184,7 +184,8 @@ func (s *Store) write(ctx context.Context, w *workspace, present *resource, data
 		// The service refuses another lineage, or a serial that isn't greater. The caller knows
 		// which state it replaces, and that state is still the current one, so the write is forced.
 		attributes["force"] = true
-		if v, err = s.post(ctx, w, attributes, data); err == nil {
+		v, err = s.post(ctx, w, attributes, data)
+		if err == nil {
 			return v.ID, nil
 		}
 	}

@@ -50,8 +50,9 @@ func open(ctx context.Context, c *Config) (backend.Store, error) {
 		locks = append(locks, locked)
 	}
 	if c.Table != "" {
-		if service, err = account.Service(ctx, dynamoDB, c.Endpoints.DynamoDB, []string{"endpoints", "dynamodb"},
-			nil); err != nil {
+		service, err = account.Service(ctx, dynamoDB, c.Endpoints.DynamoDB, []string{"endpoints", "dynamodb"},
+			nil)
+		if err != nil {
 			return nil, err
 		}
 		t := &objects.Table{What: fmt.Sprintf("the DynamoDB table %q", c.Table), Path: l.Path,

@@ -373,7 +373,8 @@ func TestLostResponses(t *testing.T) {
 			return err
 		}
 		for i := range 2 {
-			if version, err = s.Swap(t.Context(), name, version, fmt.Appendf(nil, "%s %d", name, i)); err != nil {
+			version, err = s.Swap(t.Context(), name, version, fmt.Appendf(nil, "%s %d", name, i))
+			if err != nil {
 				return err
 			}
 		}

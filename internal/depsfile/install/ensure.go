@@ -206,7 +206,8 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 			return failed(query, err)
 		}
 		warnings = list.Warnings
-		if version, err = choose(p, c, list.List); err != nil {
+		version, err = choose(p, c, list.List)
+		if err != nil {
 			return failed(query, err)
 		}
 	}

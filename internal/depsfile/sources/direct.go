@@ -198,7 +198,8 @@ func (d *Direct) authenticate(ctx context.Context, pkg *Package, doc *downloadDo
 		if err != nil {
 			return err
 		}
-		if pkg.KeyID, err = verifySignature(sums, signature, doc.Keys.GPG, d.Policy, d.Now()); err != nil {
+		pkg.KeyID, err = verifySignature(sums, signature, doc.Keys.GPG, d.Policy, d.Now())
+		if err != nil {
 			return err
 		}
 		pkg.Auth = "signed"

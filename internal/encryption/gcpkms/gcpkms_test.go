@@ -23,7 +23,8 @@ var google *gcptest.Server
 
 func TestMain(m *testing.M) {
 	var err error
-	if google, err = gcptest.New(nil); err != nil {
+	google, err = gcptest.New(nil)
+	if err != nil {
 		panic(err)
 	}
 	os.Exit(hosts.RunTests(m, google.Hosts()))

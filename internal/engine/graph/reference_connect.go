@@ -270,7 +270,8 @@ func (c *connector) connectFunction(ctx context.Context, n *Node, m *Module, f l
 	p := found.Provider
 	if p.Schema == nil {
 		var err error
-		if p.Schema, err = c.providers.schema(ctx, p.Addr.Provider); err != nil {
+		p.Schema, err = c.providers.schema(ctx, p.Addr.Provider)
+		if err != nil {
 			return err
 		}
 		p.FunctionsOnly = p.Config == nil // otherwise, a resource has already set the schema

@@ -139,7 +139,8 @@ func (b *build) findNearest(order []dag.ID) {
 	if len(b.later) > 0 {
 		edges = b.allEdges()
 		var ok bool
-		if order, ok = edges.Order(); !ok {
+		order, ok = edges.Order()
+		if !ok {
 			return // waiting for the whole call would be a cycle
 		}
 	}

@@ -35,7 +35,8 @@ func convertCollections(fn function.Function) function.Function {
 		out := make([]cty.Value, len(args))
 		for i, arg := range args {
 			var err error
-			if out[i], err = coerce.Convert(arg, types[min(i, len(types)-1)]); err != nil {
+			out[i], err = coerce.Convert(arg, types[min(i, len(types)-1)])
+			if err != nil {
 				return nil, function.NewArgError(i, err)
 			}
 		}

@@ -179,7 +179,8 @@ var uuidv5Func = function.New(&function.Spec{
 		ns, ok := uuidNamespaces[args[0].AsString()]
 		if !ok {
 			var err error
-			if ns, err = uuid.Parse(args[0].AsString()); err != nil {
+			ns, err = uuid.Parse(args[0].AsString())
+			if err != nil {
 				return cty.NilVal, errors.New("the namespace must be a UUID, or one of dns, url, oid and x500")
 			}
 		}

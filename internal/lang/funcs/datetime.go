@@ -33,7 +33,8 @@ var timecmpFunc = function.New(&function.Spec{
 		var ts [2]time.Time
 		for i, arg := range args {
 			var err error
-			if ts[i], err = parseTimestamp(arg.AsString()); err != nil {
+			ts[i], err = parseTimestamp(arg.AsString())
+			if err != nil {
 				return cty.NilVal, function.NewArgError(i, err)
 			}
 		}

@@ -141,7 +141,8 @@ var cidrsubnetsFunc = function.New(&function.Spec{
 			if err != nil {
 				return cty.NilVal, err
 			}
-			if current, err = nextSubnet(network, current, length); err != nil {
+			current, err = nextSubnet(network, current, length)
+			if err != nil {
 				return cty.NilVal, function.NewArgError(i, err)
 			}
 			subnets = append(subnets, cty.StringVal(current.String()))

@@ -133,7 +133,8 @@ func readSpan(m message) (Span, error) {
 		return s, fmt.Errorf("the span %q has an ID of the wrong length", s.Name)
 	}
 	var err error
-	if s.Attributes, err = m.attributes(9); err != nil {
+	s.Attributes, err = m.attributes(9)
+	if err != nil {
 		return s, err
 	}
 	err = m.each(11, func(event message) error {

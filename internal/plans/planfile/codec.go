@@ -153,7 +153,8 @@ func (e *encoder) change(c *plans.InstanceChange) (*wireChange, error) {
 		Generated: c.GeneratedConfig, NeededBy: c.NeededBy,
 	}
 	var err error
-	if out.Addr, err = toInstance(c.Addr); err != nil {
+	out.Addr, err = toInstance(c.Addr)
+	if err != nil {
 		return nil, err
 	}
 	if c.MovedFrom != nil {
@@ -163,12 +164,14 @@ func (e *encoder) change(c *plans.InstanceChange) (*wireChange, error) {
 		}
 		out.PrevAddr = &prev
 	}
-	if out.Provider, err = e.provider(c.Provider); err != nil {
+	out.Provider, err = e.provider(c.Provider)
+	if err != nil {
 		return nil, err
 	}
 	hint := c.Addr.Resource.Type
 	obj := objectOf(e.prior, c.Addr, c.Deposed)
-	if out.Before, err = e.value(c.Before, hint, obj); err != nil {
+	out.Before, err = e.value(c.Before, hint, obj)
+	if err != nil {
 		return nil, err
 	}
 	if c.Action == plans.NoOp && c.Before != cty.NilVal && c.After != cty.NilVal && c.After.RawEquals(c.Before) {
@@ -176,10 +179,12 @@ func (e *encoder) change(c *plans.InstanceChange) (*wireChange, error) {
 	} else if out.After, err = e.value(c.After, hint, nil); err != nil {
 		return nil, err
 	}
-	if out.BeforeIdentity, err = e.value(c.BeforeIdentity, "identity "+hint, nil); err != nil {
+	out.BeforeIdentity, err = e.value(c.BeforeIdentity, "identity "+hint, nil)
+	if err != nil {
 		return nil, err
 	}
-	if out.AfterIdentity, err = e.value(c.AfterIdentity, "identity "+hint, nil); err != nil {
+	out.AfterIdentity, err = e.value(c.AfterIdentity, "identity "+hint, nil)
+	if err != nil {
 		return nil, err
 	}
 	if c.Restored != cty.NilVal {
@@ -387,7 +392,8 @@ func (d *decoder) change(in *wireChange) (*plans.InstanceChange, error) {
 		GeneratedConfig: in.Generated, NeededBy: in.NeededBy,
 	}
 	var err error
-	if out.Addr, err = d.instance(in.Addr); err != nil {
+	out.Addr, err = d.instance(in.Addr)
+	if err != nil {
 		return nil, err
 	}
 	if in.PrevAddr != nil {
@@ -397,27 +403,33 @@ func (d *decoder) change(in *wireChange) (*plans.InstanceChange, error) {
 		}
 		out.MovedFrom = &from
 	}
-	if out.Provider, err = d.provider(in.Provider); err != nil {
+	out.Provider, err = d.provider(in.Provider)
+	if err != nil {
 		return nil, err
 	}
 	if in.Action > plans.Open {
 		return nil, fmt.Errorf("unknown action %d", in.Action)
 	}
 	obj := objectOf(d.prior, out.Addr, out.Deposed)
-	if out.Before, err = d.value(in.Before, cty.NilVal, obj); err != nil {
+	out.Before, err = d.value(in.Before, cty.NilVal, obj)
+	if err != nil {
 		return nil, err
 	}
-	if out.After, err = d.value(in.After, out.Before, nil); err != nil {
+	out.After, err = d.value(in.After, out.Before, nil)
+	if err != nil {
 		return nil, err
 	}
-	if out.BeforeIdentity, err = d.value(in.BeforeIdentity, cty.NilVal, nil); err != nil {
+	out.BeforeIdentity, err = d.value(in.BeforeIdentity, cty.NilVal, nil)
+	if err != nil {
 		return nil, err
 	}
-	if out.AfterIdentity, err = d.value(in.AfterIdentity, cty.NilVal, nil); err != nil {
+	out.AfterIdentity, err = d.value(in.AfterIdentity, cty.NilVal, nil)
+	if err != nil {
 		return nil, err
 	}
 	if in.Restored != nil {
-		if out.Restored, err = d.value(*in.Restored, cty.NilVal, nil); err != nil {
+		out.Restored, err = d.value(*in.Restored, cty.NilVal, nil)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -471,7 +483,8 @@ func (d *decoder) output(in *wireOutput) (*plans.OutputChange, error) {
 		return nil, fmt.Errorf("unknown action %d", in.Action)
 	}
 	var err error
-	if out.Before, err = d.value(in.Before, cty.NilVal, nil); err != nil {
+	out.Before, err = d.value(in.Before, cty.NilVal, nil)
+	if err != nil {
 		return nil, err
 	}
 	out.After, err = d.value(in.After, out.Before, nil)

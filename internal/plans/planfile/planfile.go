@@ -223,7 +223,8 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 	}
 	prev := prior
 	if e := entries[prevEntry]; e != nil {
-		if prev, err = readState(e); err != nil {
+		prev, err = readState(e)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -240,7 +241,8 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 	}
 	f.Plan.Prior, f.Plan.PrevRun = prior.State, prev.State
 	f.Serial, f.Lineage = prior.Serial, prior.Lineage
-	if f.Plan.Footprint, err = readOptional(entries[footprintEntry], decodeFootprint); err != nil {
+	f.Plan.Footprint, err = readOptional(entries[footprintEntry], decodeFootprint)
+	if err != nil {
 		return nil, err
 	}
 	remote, err := readOptional(entries[remoteEntry], decodeRemote)
@@ -250,11 +252,13 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 	if remote != nil {
 		f.Plan.Remote = *remote
 	}
-	if f.Plan.Past, err = readOptional(entries[pastEntry], decodePast); err != nil {
+	f.Plan.Past, err = readOptional(entries[pastEntry], decodePast)
+	if err != nil {
 		return nil, err
 	}
 	if e := entries[schemaEntry]; e != nil {
-		if f.Schemas, err = readSchemaEntry(e); err != nil {
+		f.Schemas, err = readSchemaEntry(e)
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -265,13 +269,15 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 			if f.Config == nil {
 				f.Config = make(map[string][]byte)
 			}
-			if f.Config[path], err = readEntry(e); err != nil {
+			f.Config[path], err = readEntry(e)
+			if err != nil {
 				return nil, err
 			}
 		case isConfig:
 			return nil, fmt.Errorf("invalid path %q", path)
 		case name == lockEntry:
-			if f.LockFile, err = readEntry(e); err != nil {
+			f.LockFile, err = readEntry(e)
+			if err != nil {
 				return nil, err
 			}
 		}

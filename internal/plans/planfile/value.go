@@ -99,12 +99,14 @@ func (e *encoder) value(v cty.Value, hint string, obj *states.Object) (wireValue
 		var paths []cty.PathValueMarks
 		v, paths = v.UnmarkDeepWithPaths()
 		var err error
-		if out.Marks, err = toMarks(paths); err != nil {
+		out.Marks, err = toMarks(paths)
+		if err != nil {
 			return out, err
 		}
 	}
 	var err error
-	if out.Type, out.Def, err = e.typeOf(v.Type(), hint); err != nil {
+	out.Type, out.Def, err = e.typeOf(v.Type(), hint)
+	if err != nil {
 		return out, err
 	}
 	if inState(v, obj) {

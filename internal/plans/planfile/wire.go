@@ -205,7 +205,8 @@ func (d *decoder) instance(in wireInstance) (addrs.AbsInstance, error) {
 	module, ok := d.modules[in.Module]
 	if !ok {
 		var err error
-		if module, err = addrs.ParseModuleInstanceText(in.Module); err != nil || string(module) != in.Module {
+		module, err = addrs.ParseModuleInstanceText(in.Module)
+		if err != nil || string(module) != in.Module {
 			return addrs.AbsInstance{}, fmt.Errorf("invalid module address %q", in.Module)
 		}
 		d.modules[in.Module] = module

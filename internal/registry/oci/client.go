@@ -137,7 +137,8 @@ func (c *Client) Package(
 	ctx context.Context, repository, reference, artifactType string,
 ) (layer ocispec.Descriptor, digest string, err error) {
 	var m ocispec.Manifest
-	if digest, err = c.manifest(ctx, repository, reference, ocispec.MediaTypeImageManifest, &m); err != nil {
+	digest, err = c.manifest(ctx, repository, reference, ocispec.MediaTypeImageManifest, &m)
+	if err != nil {
 		return layer, "", err
 	}
 	if m.ArtifactType != artifactType {

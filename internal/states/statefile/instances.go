@@ -103,7 +103,8 @@ func (p instanceParser) parseAll(texts []string) ([]addrs.AbsInstance, error) {
 	out := make([]addrs.AbsInstance, len(texts))
 	for i, text := range texts {
 		var err error
-		if out[i], err = p.parse(text); err != nil {
+		out[i], err = p.parse(text)
+		if err != nil {
 			return nil, err
 		}
 	}

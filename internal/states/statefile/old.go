@@ -175,7 +175,8 @@ func resourceFromOld(state *states.State, module addrs.Module, key string, old *
 		}
 	}
 	if old.Primary != nil {
-		if inst.Current, err = old.Primary.object(version); err != nil {
+		inst.Current, err = old.Primary.object(version)
+		if err != nil {
 			return fmt.Errorf("%s in the state: %w", addr, err)
 		}
 	}

@@ -119,7 +119,8 @@ func TestObjectRoundTrip(t *testing.T) {
 			if err != nil || bytes.ContainsRune(text, '\n') {
 				t.Fatalf("%s, %v", text, err)
 			}
-			if inst.Current, err = statefile.ParseObject(text); err != nil {
+			inst.Current, err = statefile.ParseObject(text)
+			if err != nil {
 				t.Fatalf("%s%s: %v\n%s", r.Addr, key, err, text)
 			}
 		}

@@ -227,7 +227,8 @@ func (d *decoder) object(in *instanceV4) (*states.Object, error) {
 		paths, ok := d.paths[string(raw)]
 		if !ok {
 			var err error
-			if paths, err = decodePaths(raw); err != nil {
+			paths, err = decodePaths(raw)
+			if err != nil {
 				return nil, fmt.Errorf("invalid sensitive_attributes: %w", err)
 			}
 			d.paths[string(raw)] = paths
@@ -235,7 +236,8 @@ func (d *decoder) object(in *instanceV4) (*states.Object, error) {
 		obj.SensitivePaths = paths
 	}
 	var err error
-	if obj.Dependencies, err = d.dependencies(in.Dependencies); err != nil || in.DependencyInstances == nil {
+	obj.Dependencies, err = d.dependencies(in.Dependencies)
+	if err != nil || in.DependencyInstances == nil {
 		return obj, err
 	}
 	obj.DependencyInstances, err = instanceParser{}.parseAll(in.DependencyInstances)
@@ -259,7 +261,8 @@ func (d *decoder) dependencies(text []byte) (*states.Dependencies, error) {
 	for i, text := range texts {
 		dep, ok := d.resources[text]
 		if !ok {
-			if dep, ok = addrs.ParseConfigResourceText(text); !ok {
+			dep, ok = addrs.ParseConfigResourceText(text)
+			if !ok {
 				return nil, fmt.Errorf("invalid dependency %q", text)
 			}
 			d.resources[text] = dep
@@ -275,7 +278,8 @@ func (d *decoder) module(text string) (addrs.ModuleInstance, error) {
 	module, ok := d.modules[text]
 	if !ok {
 		var err error
-		if module, err = addrs.ParseModuleInstanceText(text); err != nil {
+		module, err = addrs.ParseModuleInstanceText(text)
+		if err != nil {
 			return "", fmt.Errorf("the state has a resource in the invalid module address %q", text)
 		}
 		d.modules[text] = module
@@ -324,7 +328,8 @@ func decodePaths(raw []byte) ([]cty.Path, error) {
 		path := make(cty.Path, len(steps))
 		for i, step := range steps {
 			var err error
-			if path[i], err = step.decode(); err != nil {
+			path[i], err = step.decode()
+			if err != nil {
 				return nil, err
 			}
 		}

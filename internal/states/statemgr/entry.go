@@ -148,11 +148,13 @@ func newStartEntry(op *Operation) *entry {
 
 // object returns the contents of a store entry. The object is nil if it was deleted.
 func (e *entry) object() (addr addrs.AbsInstance, obj *states.Object, provider addrs.ProviderInstance, err error) {
-	if addr, err = e.instance(); err != nil {
+	addr, err = e.instance()
+	if err != nil {
 		return
 	}
 	if e.Provider != "" {
-		if provider, err = addrs.ParseProviderInstanceText(e.Provider); err != nil {
+		provider, err = addrs.ParseProviderInstanceText(e.Provider)
+		if err != nil {
 			return
 		}
 	}
@@ -174,7 +176,8 @@ func (e *entry) operation() (*Operation, error) {
 		return nil, err
 	}
 	op := &Operation{Addr: addr, Deposed: e.Deposed, Planned: cty.NullVal(cty.DynamicPseudoType)}
-	if op.Provider, err = addrs.ParseProviderInstanceText(e.Provider); err != nil {
+	op.Provider, err = addrs.ParseProviderInstanceText(e.Provider)
+	if err != nil {
 		return nil, err
 	}
 	for a := plans.NoOp; a <= plans.Open; a++ {
@@ -188,7 +191,8 @@ func (e *entry) operation() (*Operation, error) {
 	if e.Planned == nil {
 		return op, nil
 	}
-	if op.Planned, err = states.UnmarshalPacked(e.Planned, cty.DynamicPseudoType); err != nil {
+	op.Planned, err = states.UnmarshalPacked(e.Planned, cty.DynamicPseudoType)
+	if err != nil {
 		return nil, fmt.Errorf("reading planned values: %w", err)
 	}
 	if e.Secret != nil {

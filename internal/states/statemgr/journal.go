@@ -101,7 +101,8 @@ func openJournal(path string, codec Codec, fail func(error), first []*entry) (*j
 		os.Remove(temp)
 		return nil, err
 	}
-	if j.f, err = rename(f, path); err != nil {
+	j.f, err = rename(f, path)
+	if err != nil {
 		os.Remove(temp)
 		return nil, err
 	}
@@ -142,7 +143,8 @@ func (j *journal) line(e *entry) ([]byte, error) {
 		return nil, err
 	}
 	if j.codec != nil {
-		if text, err = j.codec.Encrypt(text); err != nil {
+		text, err = j.codec.Encrypt(text)
+		if err != nil {
 			return nil, fmt.Errorf("encrypting the journal: %w", err)
 		}
 		var one bytes.Buffer

@@ -139,7 +139,8 @@ func (w *workspace) source(ctx context.Context, name string, data []byte) *sourc
 	s := &source{name: name}
 	var err error
 	if w.opts.Codec != nil && len(data) > 0 {
-		if data, _, err = w.opts.Codec.Decrypt(ctx, data); err != nil {
+		data, _, err = w.opts.Codec.Decrypt(ctx, data)
+		if err != nil {
 			s.problems = []string{fmt.Sprintf("nothing is readable: %v", err)}
 			return s
 		}
@@ -148,7 +149,8 @@ func (w *workspace) source(ctx context.Context, name string, data []byte) *sourc
 		s.problems = []string{"it is empty"}
 		return s
 	}
-	if s.file, err = statefile.Parse(data); err != nil {
+	s.file, err = statefile.Parse(data)
+	if err != nil {
 		s.file, s.problems = statefile.Salvage(data)
 	}
 	return s
@@ -229,7 +231,8 @@ func (m *Manager) WriteRepair(ctx context.Context, r *Repair) (kept string, err 
 	if p, ok := m.dest.(*parts); ok {
 		return p.mend(ctx, r)
 	}
-	if kept, err = m.whole.writeRepair(ctx, r); err != nil {
+	kept, err = m.whole.writeRepair(ctx, r)
+	if err != nil {
 		return kept, err
 	}
 	m.mu.Lock()
@@ -240,7 +243,8 @@ func (m *Manager) WriteRepair(ctx context.Context, r *Repair) (kept string, err 
 
 // mend replaces or removes the damaged parts.
 func (p *parts) mend(ctx context.Context, r *Repair) (kept string, err error) {
-	if kept, err = p.keepDamaged(r.damaged); err != nil {
+	kept, err = p.keepDamaged(r.damaged)
+	if err != nil {
 		return "", fmt.Errorf("keeping the damaged parts: %w", err)
 	}
 	return kept, ExplainConflict(p.ledger.(Mender).Mend(ctx, p.name, NewLockInfo("state-repair"), r.parts))
@@ -249,7 +253,8 @@ func (p *parts) mend(ctx context.Context, r *Repair) (kept string, err error) {
 func (s *snapshots) writeRepair(ctx context.Context, r *Repair) (kept string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if kept, err = s.keepDamaged(r.damaged); err != nil {
+	kept, err = s.keepDamaged(r.damaged)
+	if err != nil {
 		return "", fmt.Errorf("keeping the damaged state: %w", err)
 	}
 	next := stored{exists: true, serial: r.serial + 1, lineage: r.lineage, state: r.State}

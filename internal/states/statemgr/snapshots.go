@@ -80,7 +80,8 @@ func (s *snapshots) load(ctx context.Context) (*stored, error) {
 		return out, err
 	}
 	if s.opts.Codec != nil {
-		if data, out.migrate, err = s.opts.Codec.Decrypt(ctx, data); err != nil {
+		data, out.migrate, err = s.opts.Codec.Decrypt(ctx, data)
+		if err != nil {
 			return nil, err // the error names what can't be decrypted
 		}
 	}
@@ -208,7 +209,8 @@ func moveEntries(changes []ObjectChange) ([]*entry, error) {
 	objects := &statefile.Encoder{}
 	for i := range changes {
 		var err error
-		if out[i], err = newStoreEntry(objects, &changes[i]); err != nil {
+		out[i], err = newStoreEntry(objects, &changes[i])
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -271,7 +273,8 @@ func (s *snapshots) put(ctx context.Context, next *stored) error {
 		return err
 	}
 	if swapper, ok := s.store.(backend.Swapper); ok {
-		if next.written, err = swapper.Swap(ctx, s.name, s.content.written, data); err != nil {
+		next.written, err = swapper.Swap(ctx, s.name, s.content.written, data)
+		if err != nil {
 			s.unclear = append(s.unclear, attempt{sha256.Sum256(data), *next})
 			return err
 		}

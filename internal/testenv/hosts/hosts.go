@@ -43,7 +43,8 @@ type Proxy struct {
 func New(dir string, hosts map[string]http.Handler) (*Proxy, error) {
 	p := &Proxy{hosts: hosts, caFile: filepath.Join(dir, "ca.pem"), certs: make(map[string]*tls.Certificate)}
 	var err error
-	if p.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+	p.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
 		return nil, err
 	}
 	der, err := p.sign(&x509.Certificate{Subject: pkix.Name{CommonName: "tests"}, IsCA: true,
@@ -51,14 +52,16 @@ func New(dir string, hosts map[string]http.Handler) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.ca, err = x509.ParseCertificate(der); err != nil {
+	p.ca, err = x509.ParseCertificate(der)
+	if err != nil {
 		return nil, err
 	}
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	if err := os.WriteFile(p.caFile, text, 0o644); err != nil {
 		return nil, err
 	}
-	if p.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+	p.listener, err = net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
 		return nil, err
 	}
 	p.server = &http.Server{Handler: p}

@@ -79,7 +79,8 @@ func (s *Server) Standby() (*Server, error) {
 	// application_name identifies the standby's connection to this server.
 	err = standby.run(program("pg_basebackup"), "-D", standby.data(), "-d", s.Conn()+" application_name=standby",
 		"--write-recovery-conf", "--checkpoint=fast", "--no-sync")
-	if standby, err = standby.started(err); err != nil {
+	standby, err = standby.started(err)
+	if err != nil {
 		return nil, err
 	}
 	for _, sql := range []string{"ALTER SYSTEM SET synchronous_standby_names = standby", "SELECT pg_reload_conf()"} {

@@ -173,7 +173,8 @@ func parseDelay(text string) ([]rule, error) {
 	var rules []rule
 	if i := strings.LastIndex(text, "="); i >= 0 {
 		var err error
-		if rules, err = parseRule(text[:i]); err != nil {
+		rules, err = parseRule(text[:i])
+		if err != nil {
 			return nil, err
 		}
 		number = text[i+1:]

@@ -27,7 +27,8 @@ func (sha256Of) Definition(_ context.Context, _ function.DefinitionRequest, resp
 
 func (sha256Of) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
 	var text string
-	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error == nil {
+	resp.Error = req.Arguments.Get(ctx, &text)
+	if resp.Error == nil {
 		resp.Error = resp.Result.Set(ctx, content{text: text}.sha256())
 	}
 }
@@ -52,7 +53,8 @@ func (joinPath) Definition(_ context.Context, _ function.DefinitionRequest, resp
 func (joinPath) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
 	var first string
 	var more []string
-	if resp.Error = req.Arguments.Get(ctx, &first, &more); resp.Error != nil {
+	resp.Error = req.Arguments.Get(ctx, &first, &more)
+	if resp.Error != nil {
 		return
 	}
 	joined := path.Join(append([]string{first}, more...)...)
@@ -92,7 +94,8 @@ func (frontMatter) Definition(_ context.Context, _ function.DefinitionRequest, r
 
 func (frontMatter) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
 	var text string
-	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
+	resp.Error = req.Arguments.Get(ctx, &text)
+	if resp.Error != nil {
 		return
 	}
 	p, bad := splitFrontMatter(text)

@@ -59,7 +59,8 @@ func TestNoteLife(t *testing.T) {
 	if err := (store{folder}).write("n", n); err != nil {
 		t.Fatal(err)
 	}
-	if o, err = c.Read(t.Context(), "notes_note", o); err != nil {
+	o, err = c.Read(t.Context(), "notes_note", o)
+	if err != nil {
 		t.Fatal(err)
 	}
 	want(t, "drift", o.Text("title"), "by hand")

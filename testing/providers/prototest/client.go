@@ -31,7 +31,8 @@ func New(t testing.TB, server tfprotov6.ProviderServer, config string) *Client {
 	t.Helper()
 	c := &Client{T: t, Server: server}
 	var err error
-	if c.schema, err = server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{}); err != nil {
+	c.schema, err = server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	c.must(errorOf(c.schema.Diagnostics))

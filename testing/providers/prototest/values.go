@@ -51,7 +51,8 @@ func (o *Object) Text(attribute string) string {
 			return err.Error()
 		}
 		var ok bool
-		if v, ok = m[name]; !ok {
+		v, ok = m[name]
+		if !ok {
 			return "no attribute " + name
 		}
 	}

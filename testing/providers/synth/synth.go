@@ -32,7 +32,8 @@ func SizeFromEnv() (Size, error) {
 			continue
 		}
 		var err error
-		if *n, err = strconv.Atoi(text); err != nil || *n < 0 {
+		*n, err = strconv.Atoi(text)
+		if err != nil || *n < 0 {
 			return Size{}, fmt.Errorf("environment variable %s: %q is not a number", name, text)
 		}
 	}

@@ -39,7 +39,8 @@ func TestThing(t *testing.T) {
 	if err != nil || o.Text("id") != "id-n" || o.Text("output") != "one" {
 		t.Fatal(o.Text("id"), o.Text("output"), err)
 	}
-	if o, err = c.Apply(t.Context(), "synth_t1", o, `{"name": "n", "input": "two"}`); err != nil ||
+	o, err = c.Apply(t.Context(), "synth_t1", o, `{"name": "n", "input": "two"}`)
+	if err != nil ||
 		o.Text("output") != "two" {
 		t.Error(o.Text("output"), err)
 	}

@@ -155,7 +155,8 @@ func (s *Server) checkObjectSignature(r *http.Request) string {
 	check := s.checkVersion4
 	rest, ok := strings.CutPrefix(auth, "OSS4-HMAC-SHA256 Credential=")
 	if !ok {
-		if rest, ok = strings.CutPrefix(auth, "OSS "); !ok {
+		rest, ok = strings.CutPrefix(auth, "OSS ")
+		if !ok {
 			return "AccessDenied"
 		}
 		check = s.checkVersion1

@@ -45,7 +45,8 @@ func New(ctx context.Context, s3, dynamoDB, name string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.s3, err = account.Service(ctx, awsapi.ServiceID{Name: "S3", Signing: "s3"}, s.S3, nil, nil); err != nil {
+	s.s3, err = account.Service(ctx, awsapi.ServiceID{Name: "S3", Signing: "s3"}, s.S3, nil, nil)
+	if err != nil {
 		return nil, err
 	}
 	if _, err := s.call(ctx, http.MethodPut, "/"+name, nil); err != nil || dynamoDB == "" {
