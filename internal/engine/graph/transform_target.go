@@ -244,7 +244,8 @@ func (t *targeting) keepTargets() {
 	for _, r := range targeted {
 		roots = append(roots, r.Node.ID)
 	}
-	needed := t.spread(t.byInstance(targeted, t.needsOf), t.g.Edges.Needs)
+	search, from := t.byInstance(targeted, t.needsOf)
+	needed := t.spread(from, search, t.g.Edges.Needs, nil)
 	for _, r := range t.g.Resources {
 		named := nothingSelected
 		if t.matches[r] != nil {
@@ -285,7 +286,8 @@ func (t *targeting) destroyTargets() {
 		roots = append(roots, r.Node.ID)
 	}
 	there := slices.DeleteFunc(targeted, func(r *Resource) bool { return !r.hasAny(r.Selected) })
-	users := t.spread(t.byInstance(there, t.storedUsersOf), t.storedUsers())
+	search, from := t.byInstance(there, t.storedUsersOf)
+	users := t.spread(from, search, t.storedUsers(), nil)
 	for _, r := range t.g.Resources {
 		if at := users[r.Node.ID]; at != nil || len(t.reached[r]) > 0 {
 			r.Selected = t.selectAt(r, at).withOrphans(Select(t.matches[r]))

@@ -182,16 +182,16 @@ func (t *targeting) keepNeedsOfOrphans(excluded []*Resource) {
 // within the same instances of the innermost module that contains both.
 func (t *targeting) dropExcluded() {
 	excluded := t.match(t.op.Excludes)
-	from := t.byInstance(excluded, t.readersOf)
+	search, from := t.byInstance(excluded, t.readersOf)
 	for _, r := range excluded {
 		r.Selected = SelectOthers(t.matches[r])
 		if t.whole(r) {
-			from[r] = []origin{{at: everywhere}}
+			from = append(from, startAt{r, origin{at: everywhere}})
 		}
 	}
 	t.keepNeedsOfOrphans(excluded)
 	users := t.g.Edges.Dependents()
-	lost := t.spread(from, func(id dag.ID) []dag.ID { return users[id] })
+	lost := t.spread(from, search, func(id dag.ID) []dag.ID { return users[id] }, newCallReaders(t))
 	var roots []dag.ID
 	for _, r := range t.g.Resources {
 		at := lost[r.Node.ID]

@@ -71,57 +71,83 @@ type foundInstance struct {
 	reason string
 }
 
-// byInstance searches from the instances that targets name. It returns the origins of a search
-// along edges, and adds the instances that it reaches to t.reached.
-func (t *targeting) byInstance(from []*Resource, next nextInstances) map[*Resource][]origin {
-	out := map[*Resource][]origin{}
-	var todo []instanceAt
-	seen := map[instanceAt]bool{}
-	type place struct {
-		r  *Resource
-		in addrs.ModuleInstance
-	}
-	var reached []place // in the order in which the search reaches them, on which the reasons depend
-	origins := map[place]*origin{}
+// instanceSearch is a search from instance to instance. It visits each instance once.
+type instanceSearch struct {
+	*targeting
+	next nextInstances
+	seen map[instanceAt]bool
+	todo []instanceAt
+}
+
+// startAt is a resource, and an origin of a search along edges from it.
+type startAt struct {
+	r *Resource
+	origin
+}
+
+// byInstance begins a search at the instances that targets name. It returns the search, and the
+// origins of the search along edges for the targets that don't name single instances.
+func (t *targeting) byInstance(from []*Resource, next nextInstances) (*instanceSearch, []startAt) {
+	s := &instanceSearch{targeting: t, next: next, seen: map[instanceAt]bool{}}
+	var out []startAt
 	for _, r := range from {
 		for _, hit := range t.matches[r] {
 			keys, single := t.keysOf(r, hit)
 			if !single {
-				out[r] = append(out[r], origin{at: hit.Module})
+				out = append(out, startAt{r, origin{at: hit.Module}})
 			}
 			for _, key := range keys {
-				x := instanceAt{r, hit.Module, key}
-				if !seen[x] {
-					seen[x] = true
-					todo = append(todo, x)
-				}
+				s.add(instanceAt{r, hit.Module, key})
 			}
 		}
 	}
-	for len(todo) > 0 {
-		x := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		found, along := next(x)
-		for _, y := range found {
-			if !seen[y.instanceAt] {
-				seen[y.instanceAt] = true
-				t.reach(y)
-				todo = append(todo, y.instanceAt)
-			}
+	return s, out
+}
+
+// add adds an instance to the search, and reports whether it is new.
+func (s *instanceSearch) add(x instanceAt) bool {
+	if s.seen[x] {
+		return false
+	}
+	s.seen[x] = true
+	s.todo = append(s.todo, x)
+	return true
+}
+
+// found adds instances that a search has reached.
+func (s *instanceSearch) found(list []foundInstance) {
+	for _, x := range list {
+		if s.add(x.instanceAt) {
+			s.reach(x)
 		}
-		at := place{x.r, x.in}
-		if origins[at] == nil {
-			reached = append(reached, at)
-			along.at, origins[at] = x.in, &along
+	}
+}
+
+// run visits the instances that were added, and those that it reaches from them. It returns the
+// origins of a search along edges, in the order in which it reaches them, on which the reasons depend.
+func (s *instanceSearch) run() []startAt {
+	type place struct {
+		r  *Resource
+		in addrs.ModuleInstance
+	}
+	var out []startAt
+	positions := map[place]int{}
+	for len(s.todo) > 0 {
+		x := s.todo[len(s.todo)-1]
+		s.todo = s.todo[:len(s.todo)-1]
+		found, along := s.next(x)
+		s.found(found)
+		at, known := positions[place{x.r, x.in}]
+		if !known {
+			positions[place{x.r, x.in}] = len(out)
+			along.at = x.in
+			out = append(out, startAt{x.r, along})
 			continue
 		}
-		o := origins[at]
+		o := &out[at]
 		keepBoth(o.skip, along.skip)
 		keepBoth(o.calls, along.calls)
 		o.outputs = append(o.outputs, along.outputs...)
-	}
-	for _, at := range reached {
-		out[at.r] = append(out[at.r], *origins[at])
 	}
 	return out
 }

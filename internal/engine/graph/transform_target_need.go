@@ -18,7 +18,13 @@ const everywhere addrs.ModuleInstance = ""
 // reaches each node, by node ID. An edge between two nodes connects them within one instance of the
 // innermost module that contains both. Each place of a node is visited once, so the cost is linear
 // in the number of references between instances.
-func (t *targeting) spread(from map[*Resource][]origin, next func(dag.ID) []dag.ID) []places {
+//
+// The search goes on from the instances that s reaches. If readers is not nil, the search goes
+// against the direction of references: where a block or value reads outputs of single module
+// instances, it reaches only the instances that read the output in question.
+func (t *targeting) spread(
+	from []startAt, s *instanceSearch, next func(dag.ID) []dag.ID, readers *callReaders,
+) []places {
 	type visit struct {
 		node *Node
 		at   addrs.ModuleInstance
@@ -27,6 +33,22 @@ func (t *targeting) spread(from map[*Resource][]origin, next func(dag.ID) []dag.
 	t.neededBy = map[*Resource]*Resource{}
 	out := make([]places, len(t.g.Nodes))
 	var todo []visit
+	enter := func(last *Node, by *Resource, n *Node, at addrs.ModuleInstance) {
+		if out[n.ID][at] || out[n.ID][everywhere] {
+			return
+		}
+		if out[n.ID] == nil {
+			out[n.ID] = places{}
+		}
+		out[n.ID][at] = true
+		if last.Resource != nil {
+			by = last.Resource
+		}
+		if r := n.Resource; r != nil && t.neededBy[r] == nil && r != by {
+			t.neededBy[r] = by
+		}
+		todo = append(todo, visit{n, at, by})
+	}
 	lead := func(v visit, from *origin) {
 		ids := next(v.node.ID)
 		if v.node.Split { // the dependents of a node don't include its Parts
@@ -38,6 +60,13 @@ func (t *targeting) spread(from map[*Resource][]origin, next func(dag.ID) []dag.
 		for _, id := range ids {
 			other, at := t.g.Nodes[id], v.at
 			if from != nil && from.skips(other) {
+				continue
+			}
+			if found, known := readers.of(v.node, v.at, other); known {
+				s.found(found.instances)
+				for _, in := range found.places {
+					enter(v.node, v.by, other, in)
+				}
 				continue
 			}
 			own := other.Resource != nil && other.Resource == v.node.Resource
@@ -53,35 +82,25 @@ func (t *targeting) spread(from map[*Resource][]origin, next func(dag.ID) []dag.
 			case from != nil:
 				continue
 			}
-			if out[id][at] || out[id][everywhere] {
-				continue
-			}
-			if out[id] == nil {
-				out[id] = places{}
-			}
-			out[id][at] = true
-			by := v.by
-			if v.node.Resource != nil {
-				by = v.node.Resource
-			}
-			if r := other.Resource; r != nil && t.neededBy[r] == nil && r != by {
-				t.neededBy[r] = by
-			}
-			todo = append(todo, visit{other, at, by})
+			enter(v.node, v.by, other, at)
 		}
 	}
-	for _, r := range t.g.Resources { // a fixed order, because the reasons depend on it
-		for _, o := range from[r] {
-			lead(visit{r.Node, o.at, r}, &o)
-			for _, output := range o.outputs {
-				lead(visit{output.v.Node, output.in, r}, nil)
+	for {
+		for _, start := range from {
+			lead(visit{start.r.Node, start.at, start.r}, &start.origin)
+			for _, output := range start.outputs {
+				lead(visit{output.v.Node, output.in, start.r}, nil)
 			}
 		}
-	}
-	for len(todo) > 0 {
-		v := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		lead(v, nil)
+		for len(todo) > 0 {
+			v := todo[len(todo)-1]
+			todo = todo[:len(todo)-1]
+			lead(v, nil)
+		}
+		if len(s.todo) == 0 {
+			break
+		}
+		from = s.run()
 	}
 	for n := range t.g.splitCalls {
 		for _, part := range t.g.partsOf(n) {
