@@ -72,8 +72,11 @@ func loadEstate(ctx context.Context, app *App, args []string) (*roots.Estate, er
 	app.InitCommand = "tofu roots init"
 	app.Live.Phase("Reading the root modules", 0)
 	defer app.Live.Phase("", 0)
+	defer app.Timings.Phase("reading the root modules")()
 	estate, err := roots.Load(ctx, args, func(dir string) *session.Session {
-		return app.Session.At(dir, app.quiet(io.Discard))
+		s := app.Session.At(dir, app.quiet(io.Discard))
+		s.Timings = nil // several are read at a time
+		return s
 	})
 	if err == nil && len(estate.Roots) == 0 {
 		return nil, tfdiags.Errorf("No root modules", "No directory with configuration was found in %s or below.",
@@ -356,6 +359,7 @@ func (j *rootsJob) work(ctx context.Context, selected []*roots.Root, done func(i
 	app := j.app
 	defer app.Session.SharePlugins(&plugin.Shared{})()
 	defer app.ShareClients()()
+	defer app.Timings.Phase(strings.ToLower(j.doing) + " root modules")()
 	app.Live.Phase(j.doing+" root modules", len(selected))
 	defer app.Live.Phase("", 0)
 	parallel.Each(len(selected), j.workers, func(i int) {
@@ -376,6 +380,9 @@ func (j *rootsJob) one(r *roots.Root) (out rootOutput) {
 	}
 	sub := j.app.at(r, &out.text)
 	defer sub.Close()
+	times, end := j.app.Timings.Root(r.Name)
+	defer end()
+	sub.Timings = times
 	out.err = j.run(sub)
 	sub.Printer.Diagnostics(sub.Warnings.Take())
 	return out

@@ -136,6 +136,7 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 		run.Show(list[i], results[i], text)
 		parsed.Finished(list[i]) // only now: Show needs the source text to show errors
 	})
+	defer run.Session.Timings.Phase(strings.ToLower(doing.phase))()
 	live := run.Session.Live
 	live.Phase(doing.phase, len(list))
 	live.Parallel(workers)
@@ -143,7 +144,9 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 	defer live.Phase("", 0)
 	w := dag.NewWalker(q.graph)
 	w.LowestFirst = true // results are shown in this order; waiting ones take memory
+	times := run.Session.Timings.Walk(strings.ToLower(doing.phase), len(list))
 	w.Walk(ctx, workers, func(id dag.ID) bool {
+		defer times.Visit(id)()
 		var text []byte
 		if results[id] = run.blocked(ctx, q, id, results); results[id] == nil {
 			live.Begin(list[id].Name, doing.what)
@@ -153,6 +156,7 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 		shown.Add(int(id), text)
 		return true // what depends on this root module is blocked, and what only follows it is not
 	})
+	times.End(q.graph, func(id dag.ID) string { return list[id].Name })
 	for i, r := range list {
 		if results[i] == nil {
 			if results[i] = q.blocked(q.uses[i], r, results); results[i] == nil {
@@ -169,6 +173,9 @@ func (run *Run) work(ctx context.Context, r *roots.Root, do job) (*Result, []byt
 	var text bytes.Buffer
 	s := run.open(r, &text)
 	defer s.Close()
+	times, end := s.Timings.Root(r.Name)
+	defer end()
+	s.Timings = times
 	start := time.Now()
 	result := do(ctx, s, r)
 	result.Elapsed = time.Since(start)

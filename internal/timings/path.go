@@ -41,6 +41,8 @@ type path struct {
 	nodes int // number of nodes in the graph
 	took  time.Duration
 	steps []step // steps in the order in which they ran
+	// within holds the paths of the longest steps, if the nodes are root modules.
+	within []path
 }
 
 // step is a node on a path. Its idle time is the time between the end of its last dependency and
@@ -146,6 +148,10 @@ func (w *Walk) End(g *dag.Graph, name func(dag.ID) string) {
 	slices.Reverse(p.steps)
 	w.recorder.mu.Lock()
 	defer w.recorder.mu.Unlock()
+	for _, root := range p.longest(mostRoots) {
+		p.within = append(p.within, w.recorder.inRoots[root]...)
+	}
+	clear(w.recorder.inRoots)
 	w.recorder.paths = append(w.recorder.paths, p)
 }
 

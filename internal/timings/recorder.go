@@ -22,6 +22,9 @@ type Recorder struct {
 	waits     map[string]tally
 	instances []instance // the slowest instances, in descending order
 	paths     []path
+	// Sums of what other recorders have recorded for root modules; see Root.
+	rootPhases map[string]tally
+	inRoots    map[string][]path // paths by root module, until the walk over root modules ends
 
 	trace   TraceID
 	sink    func(Span) // receives the spans of the trace; may be nil
@@ -44,6 +47,10 @@ type tally struct {
 
 func (t tally) with(d time.Duration) tally {
 	return tally{t.count + 1, t.total + d, max(t.longest, d)}
+}
+
+func (t tally) plus(other tally) tally {
+	return tally{t.count + other.count, t.total + other.total, max(t.longest, other.longest)}
 }
 
 // Call is a kind of call to a provider.
@@ -103,13 +110,24 @@ func (r *Recorder) Waited(what string, took time.Duration) {
 
 // worked records the work on an instance if it is among the slowest. The caller has locked r.mu.
 func (r *Recorder) worked(addr fmt.Stringer, what string, took time.Duration) {
-	if len(r.instances) == slowest && took <= r.instances[slowest-1].took {
+	if r.isSlow(took) {
+		r.addInstance(instance{addr: addr.String(), what: what, took: took})
+	}
+}
+
+// isSlow reports whether an instance with this duration is among the slowest.
+func (r *Recorder) isSlow(took time.Duration) bool {
+	return len(r.instances) < slowest || took > r.instances[slowest-1].took
+}
+
+func (r *Recorder) addInstance(i instance) {
+	if !r.isSlow(i.took) {
 		return
 	}
-	at, _ := slices.BinarySearchFunc(r.instances, took, func(other instance, took time.Duration) int {
+	at, _ := slices.BinarySearchFunc(r.instances, i.took, func(other instance, took time.Duration) int {
 		return cmp.Compare(took, other.took)
 	})
-	r.instances = slices.Insert(r.instances, at, instance{addr: addr.String(), what: what, took: took})
+	r.instances = slices.Insert(r.instances, at, i)
 	if len(r.instances) > slowest {
 		r.instances = r.instances[:slowest]
 	}

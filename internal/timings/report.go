@@ -21,6 +21,7 @@ func (r *Recorder) Report(out io.Writer) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nTimings: %s in all\n", seconds(time.Since(r.began)))
 	r.reportPhases(&b)
+	r.reportRootPhases(&b)
 	r.reportCalls(&b)
 	r.reportWaits(&b)
 	r.reportInstances(&b)
@@ -114,6 +115,9 @@ func (p path) report(b *strings.Builder) {
 	}
 	if left > 0 {
 		fmt.Fprintf(b, "  and %d shorter ones\n", left)
+	}
+	for _, inner := range p.within {
+		inner.report(b)
 	}
 }
 

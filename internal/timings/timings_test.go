@@ -25,6 +25,56 @@ func TestNoRecorder(t *testing.T) {
 	w := r.Walk("plan", 1)
 	w.Visit(0)()
 	w.End(nil, nil)
+	root, end := r.Root("a")
+	root.Phase("plan")()
+	end()
+}
+
+// TestRoots checks that what is recorded for root modules is summed up, and that the path over root
+// modules has the paths within the slowest of them.
+func TestRoots(t *testing.T) {
+	r := New()
+	w := r.Walk("planning root modules", 4)
+	var g dag.Graph
+	for i := range 4 {
+		root, end := r.Root(fmt.Sprint("r", i))
+		endPlan := root.Phase("plan")
+		root.Phase("graph")()
+		endPlan()
+		root.Phase("output")()
+		root.called(Call{"p", "Read"}, time.Second)
+		root.worked(name("a"), "plan", time.Duration(i)*time.Second)
+		root.paths = append(root.paths, path{name: "plan", nodes: 1})
+		end()
+		g.Add()
+		w.nodes[i] = span{time.Duration(i) * time.Second, time.Duration(i+1) * time.Second}
+		if i > 0 {
+			g.Connect(dag.ID(i), dag.ID(i-1))
+		}
+	}
+	w.nodes[3].end += time.Second
+	w.End(&g, func(id dag.ID) string { return fmt.Sprint("r", id) })
+	for what, want := range map[string]int{"plan": 4, "plan, graph": 4, "output": 4, "graph": 0} {
+		if got := r.rootPhases[what].count; got != want {
+			t.Errorf("%s: %d times, want %d", what, got, want)
+		}
+	}
+	if got := r.calls[Call{"p", "Read"}]; got.count != 4 || got.total != 4*time.Second {
+		t.Errorf("calls: %+v", got)
+	}
+	if got := r.instances[0]; got.addr != "r3: a" || len(r.instances) != 4 {
+		t.Errorf("slowest: %+v", r.instances)
+	}
+	var within []string
+	for _, p := range r.paths[0].within {
+		within = append(within, p.name)
+	}
+	if got := strings.Join(within, "; "); got != "plan in r3; plan in r0; plan in r1" {
+		t.Errorf("paths within root modules: %s", got)
+	}
+	if len(r.inRoots) > 0 {
+		t.Errorf("%d paths are kept", len(r.inRoots))
+	}
 }
 
 func TestSlowestInstances(t *testing.T) {
