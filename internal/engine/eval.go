@@ -167,12 +167,92 @@ func (c *evalContext) offerInstances(refs *lang.Refs, err error) error {
 					continue
 				}
 				if what, x := c.instancesOf(ref.Subject); x != nil {
-					d.Detail += " " + x.describeKeys(what)
+					c.explainMissing(d, refs.Instance(ref), what, x)
 				}
 				return
 			}
 		})
 	})
+}
+
+// explainMissing adds the existing instances to the error about a reference to one that doesn't exist.
+// If the expression was evaluated with only some of the instances, the error doesn't show these.
+func (c *evalContext) explainMissing(
+	d *tfdiags.Diagnostic, ref lang.InstanceRef, what fmt.Stringer, x *expandedKeys,
+) {
+	if x.mode != repeatCount && x.mode != repeatForEach {
+		d.Detail += " " + x.describeKeys(what)
+		return
+	}
+	all := make([]cty.Value, len(x.keys))
+	for i := range all {
+		all[i] = cty.DynamicVal
+	}
+	full, partial := withAll(d.EvalContext, what.String(), x.whole(all, cty.DynamicVal))
+	if !partial {
+		d.Detail += " " + x.describeKeys(what)
+		return
+	}
+	d.EvalContext = full
+	key := ref.Key.String()
+	if ref.Index != nil {
+		v, err := c.index(ref.Index)
+		if err != nil || v.IsMarked() || !v.IsKnown() || v.IsNull() {
+			d.Detail = "The reference is to an instance that doesn't exist. " + x.describeKeys(what)
+			return
+		}
+		key = keyText(v)
+	}
+	d.Detail = fmt.Sprintf("%s%s doesn't exist. %s", what, key, x.describeKeys(what))
+	if x.mode == repeatCount && strings.HasPrefix(key, "[-") {
+		d.Detail += " The first instance has none before it, so it needs a value of its own, as in " +
+			"count.index == 0 ? null : " + what.String() + "[count.index - 1]."
+	}
+}
+
+// keyText returns the value of an index in brackets.
+func keyText(v cty.Value) string {
+	switch v.Type() {
+	case cty.String:
+		return addrs.StringKey(v.AsString()).String()
+	case cty.Number:
+		return "[" + v.AsBigFloat().Text('g', -1) + "]"
+	}
+	return "[…]"
+}
+
+// withAll returns a copy of an evaluation context in which a resource or module call has the value
+// all. It returns false if that has no instances in addition to those in the context.
+func withAll(ctx *hcl.EvalContext, name string, all cty.Value) (*hcl.EvalContext, bool) {
+	if ctx == nil {
+		return nil, false
+	}
+	steps := strings.Split(name, ".")
+	var replace func(v cty.Value, steps []string) (cty.Value, bool)
+	replace = func(v cty.Value, steps []string) (cty.Value, bool) {
+		if v.IsMarked() || !v.IsKnown() || v.IsNull() {
+			return v, false
+		}
+		if len(steps) == 0 {
+			more := all.Type().IsTupleType() || all.LengthInt() > v.LengthInt()
+			return all, v.Type().IsObjectType() && more
+		}
+		if !v.Type().IsObjectType() || !v.Type().HasAttribute(steps[0]) {
+			return v, false
+		}
+		attrs := v.AsValueMap()
+		of, ok := replace(attrs[steps[0]], steps[1:])
+		attrs[steps[0]] = of
+		return cty.ObjectVal(attrs), ok
+	}
+	root, ok := replace(ctx.Variables[steps[0]], steps[1:])
+	if !ok {
+		return ctx, false
+	}
+	out := *ctx
+	out.Variables = maps.Clone(ctx.Variables)
+	out.Variables[steps[0]] = root
+	return &out, true
 }
 
 // instancesOf returns the resource or module call that a reference names, and its instances. The

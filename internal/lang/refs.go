@@ -138,6 +138,9 @@ func (r *Refs) SelectsInstance(ref *addrs.Reference) bool {
 	return r.selected[ref].Index != nil
 }
 
+// Instance returns a reference that selects an instance as a reference to that instance.
+func (r *Refs) Instance(ref *addrs.Reference) InstanceRef { return instanceRef(ref, r.selected) }
+
 // IndexRange returns the range of the index of a reference that selects an instance.
 func (r *Refs) IndexRange(ref *addrs.Reference) hcl.Range { return instanceRef(ref, r.selected).Range }
 
