@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -68,6 +69,9 @@ func loadEstate(ctx context.Context, app *App, args []string) (*roots.Estate, er
 		if strings.HasPrefix(arg, "-") {
 			return nil, badUsage("Option after an argument", "The option %s must come before %s.", arg, args[0])
 		}
+		if info, err := os.Stat(arg); err == nil && !info.IsDir() {
+			return nil, notADirectory(arg)
+		}
 	}
 	app.InitCommand = "tofu roots init"
 	app.Live.Phase("Reading the root modules", 0)
@@ -90,6 +94,16 @@ func loadEstate(ctx context.Context, app *App, args []string) (*roots.Estate, er
 		app.printOnStderr(unreadFiles(estate.Unread).List())
 	}
 	return estate, err
+}
+
+// notADirectory returns the error about a file where a command takes directories.
+func notADirectory(path string) error {
+	if fleet.IsFile(path) {
+		return badUsage("Not a directory", "%s is a saved plan, which only these commands take: tofu roots apply %[1]s, "+
+			"and tofu show %[1]s.", path)
+	}
+	return badUsage("Not a directory", "%s is a file. The arguments are directories, and the root modules in them and "+
+		"below are found.", path)
 }
 
 // unreadFiles returns the warning about roots.tofu.hcl files that are ignored.
