@@ -103,9 +103,11 @@ func (r *Root) Configure(s *session.Session) {
 	}
 	d := r.Declared
 	if d == nil {
+		s.Preset = session.Preset{Elsewhere: r.elsewhere}
 		return
 	}
-	s.Preset = session.Preset{Workspace: d.Workspace, Backend: d.Backend, From: rootsfile.FileName}
+	s.Preset = session.Preset{Workspace: d.Workspace, Backend: d.Backend, From: rootsfile.FileName,
+		Elsewhere: r.elsewhere}
 	if r.IsDeclared() {
 		s.Preset.From = tfdiags.Place(d.Range)
 	}

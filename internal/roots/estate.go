@@ -44,6 +44,8 @@ type Root struct {
 	calls     []string           // local directories that it calls directly as modules
 	shared    bool               // other root modules have the same directory
 	used      map[string]Outputs // used outputs by data source; see ReadBy
+	variables []string           // names of variables, until Load has collected them
+	elsewhere map[string]bool    // names of the variables of all root modules
 }
 
 // Estate holds root modules and their dependencies. It must not be changed.
@@ -94,7 +96,12 @@ func Load(ctx context.Context, dirs []string, open func(dir string) *session.Ses
 			e.Unread = append(e.Unread, path)
 		}
 	}
+	variables := make(map[string]bool)
 	for _, r := range roots(all, found) {
+		for _, name := range r.variables {
+			variables[name] = true
+		}
+		r.variables, r.elsewhere = nil, variables
 		if other := e.byName[r.Name]; other != nil {
 			errs.Add(twoNames(other, r))
 			continue
@@ -152,6 +159,7 @@ func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[stri
 	}
 	r.calls = cfg.LocalCalls()
 	r.Outputs = slices.Sorted(maps.Keys(cfg.Module.Outputs))
+	r.variables = slices.Collect(maps.Keys(cfg.Module.Variables))
 	for name, o := range cfg.Module.Outputs {
 		if o.Sensitive.Value {
 			r.sensitive = append(r.sensitive, name)

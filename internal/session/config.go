@@ -52,8 +52,10 @@ func (s *Session) LoadRootModule(ctx context.Context, vars Variables) (*Config, 
 
 // Collect returns the values that the user has given for root variables.
 func (s *Session) Collect(vars Variables) (map[string]configs.Given, error) {
-	return inputs.Collect(s.Parser, inputs.Options{Environ: s.Environ, Dir: s.RootDir,
+	given, err := inputs.Collect(s.Parser, inputs.Options{Environ: s.Environ, Dir: s.RootDir,
 		Files: s.Preset.VarFiles, Values: s.Preset.Variables, Flags: vars.Vars})
+	s.ignoreOthers(given)
+	return given, err
 }
 
 // Load loads a configuration with the modules that resolve returns.

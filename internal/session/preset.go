@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -22,6 +23,21 @@ type Preset struct {
 	Variables map[string]configs.Given
 	Backend   map[string]string // settings in the form of -backend-config
 	From      string            // position in roots.tofu.hcl, for messages
+	// Elsewhere has the variables that any root module of the estate declares. Values of these, from
+	// options and files for many root modules, are ignored where they aren't declared.
+	Elsewhere map[string]bool
+}
+
+// ignoreOthers makes the values of variables of other root modules no problem in this one. Files in
+// the directory of this one are not for others.
+func (s *Session) ignoreOthers(given map[string]configs.Given) {
+	for name, g := range given {
+		if s.Preset.Elsewhere[name] && (g.Undeclared == configs.UndeclaredError ||
+			filepath.Dir(g.Range.Filename) != filepath.Clean(s.RootDir)) {
+			g.Undeclared = configs.UndeclaredIgnored
+			given[name] = g
+		}
+	}
 }
 
 // Override replaces a setting by a value from outside the backend block. For a list, map or
