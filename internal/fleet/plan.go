@@ -233,7 +233,11 @@ func (p *planning) reader(s *session.Session, reader *roots.Root, in *inputs) fu
 					"that %s comes after %s, with the argument \"after\".", reader.Name, of.Name, reader.Name, of.Name)
 		}
 		values, found, err := read()
-		if found && err == nil && !used.Empty() {
+		switch {
+		case err != nil:
+		case !found && !p.selected[of]:
+			err = neverApplied(reader, of)
+		case found && !used.Empty():
 			in.addRead(of.Name, used, values, state)
 		}
 		return values, found, err

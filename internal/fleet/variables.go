@@ -28,15 +28,20 @@ func (p *planning) setVariables(ctx context.Context, s *session.Session, r *root
 		}
 		stored, err := p.stored.Do(of, func() (map[string]cty.Value, error) { return p.run.storedOutputs(ctx, of) })
 		if err == nil && stored == nil {
-			err = tfdiags.Errorf("Outputs of a root module that was never applied",
-				"%s needs outputs of %s, which has no state and is not selected. Select it too, for example with "+
-					"-with=dependencies, or apply it first.", r.Name, of.Name)
+			err = neverApplied(r, of)
 		}
 		if err == nil {
 			in.add(of.Name, r.ReadByVariables(of), &outputs{values: stored})
 		}
 		return stored, err
 	})
+}
+
+// neverApplied returns the error of a root module that reads one that has no state.
+func neverApplied(r, of *roots.Root) error {
+	return tfdiags.Errorf("Outputs of a root module that was never applied",
+		"%s needs outputs of %s, which has no state and is not selected. Select it too, for example with "+
+			"-with=dependencies, or apply it first.", r.Name, of.Name)
 }
 
 // setVariables sets the variables of a root module before its plan is applied. Their values use the
