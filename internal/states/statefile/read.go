@@ -29,6 +29,9 @@ type File struct {
 type UnsavedRun struct {
 	ID       string `json:"id"`
 	Revision uint64 `json:"revision"` // revision of the state that the run started from
+	// Provided has the addresses of the current objects that a provider has created, changed or
+	// destroyed and that the store doesn't have. Other changes are those of the state only.
+	Provided []string `json:"provided,omitempty"`
 }
 
 var (

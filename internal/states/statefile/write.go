@@ -80,6 +80,15 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 		w.open('{')
 		w.string("id", f.Unsaved.ID)
 		w.number("revision", int64(f.Unsaved.Revision))
+		if len(f.Unsaved.Provided) > 0 {
+			w.key("provided")
+			w.open('[')
+			for _, addr := range f.Unsaved.Provided {
+				w.item()
+				w.text(addr)
+			}
+			w.close(']')
+		}
 		w.close('}')
 	}
 	w.close('}')

@@ -25,10 +25,12 @@ type ledgerRecorder struct {
 	revision uint64 // revision of the state that the plan has read
 	first    *firstChange
 
-	mu     sync.Mutex                // guards the following fields
-	base   *states.State             // the state that the ledger has, without the changes of other runs
-	steps  map[ObjectID]recordedStep // the steps in progress
-	failed bool
+	mu    sync.Mutex                // guards the following fields
+	base  *states.State             // the state that the ledger has, without the changes of other runs
+	steps map[ObjectID]recordedStep // the steps in progress
+	// provided has the objects that providers have changed, as far as the ledger doesn't know it.
+	provided map[ObjectID]bool
+	failed   bool
 
 	starts  queue[*Operation]
 	results queue[*Change]
@@ -73,6 +75,16 @@ func (r *ledgerRecorder) recorded() *states.State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.base
+}
+
+// ofProviders sets which objects of a change are results of providers that the ledger doesn't have.
+func (r *ledgerRecorder) ofProviders(change *Change) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range change.Objects {
+		o := &change.Objects[i]
+		o.ByProvider = o.ByProvider || r.provided[o.ObjectID]
+	}
 }
 
 // started implements recorder.
@@ -133,14 +145,20 @@ func (r *ledgerRecorder) store(objects ...ObjectChange) {
 	if len(change.Objects) == 0 && len(change.Ended) == 0 {
 		return
 	}
-	if err := r.write(change); err != nil {
-		return
-	}
+	err := r.write(change)
 	r.mu.Lock()
 	for _, o := range change.Objects {
-		set(r.base, o.ObjectID, o.Object, o.Provider)
+		if err == nil {
+			set(r.base, o.ObjectID, o.Object, o.Provider)
+			delete(r.provided, o.ObjectID)
+		} else if o.ByProvider {
+			r.provided[o.ObjectID] = true
+		}
 	}
 	r.mu.Unlock()
+	if err != nil {
+		return
+	}
 	r.first.record()
 }
 

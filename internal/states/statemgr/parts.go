@@ -138,7 +138,7 @@ func (p *parts) begin(ctx context.Context, start *states.State, run *Run) (recor
 	defer p.mu.Unlock()
 	p.content.revision = footprint.Revision
 	p.recorder = &ledgerRecorder{to: p, run: own, revision: footprint.Revision, first: newFirstChange(p.workspace, run),
-		base: end.Clone(), steps: map[ObjectID]recordedStep{}}
+		base: end.Clone(), steps: map[ObjectID]recordedStep{}, provided: map[ObjectID]bool{}}
 	return p.recorder, nil
 }
 
@@ -177,6 +177,9 @@ func (p *parts) save(ctx context.Context, final *states.State) error {
 	}
 	change := Difference(base, final)
 	change.Base = content.revision
+	if r != nil {
+		r.ofProviders(change)
+	}
 	if !content.exists && change.Empty() {
 		change.Replaces, change.Serial = true, content.serial+1
 	}
@@ -190,7 +193,7 @@ func (p *parts) save(ctx context.Context, final *states.State) error {
 		case r == nil && (errors.As(err, new(*backend.LockedError)) || errors.As(err, new(*ChangedError))):
 			return ExplainConflict(err) // nothing happened yet outside of the state
 		default:
-			return p.saveElsewhere(final, err)
+			return p.saveElsewhere(final, change, err)
 		}
 	}
 	p.mu.Lock()
@@ -209,13 +212,19 @@ func (p *parts) writeFinal(ctx context.Context, change *Change, final *states.St
 	return p.write(ctx, change, final)
 }
 
-// saveElsewhere saves the state to a local file, with the ID of the run whose changes the ledger
-// lacks, and ends the run. It returns an error that says so.
-func (p *parts) saveElsewhere(final *states.State, cause error) error {
+// saveElsewhere saves the state to a local file, with the ID of the run whose change the ledger lacks,
+// and ends the run. It returns an error that says so.
+func (p *parts) saveElsewhere(final *states.State, change *Change, cause error) error {
 	content := p.known()
+	var provided []string
+	for _, o := range change.Objects {
+		if o.ByProvider && o.Deposed == "" {
+			provided = append(provided, o.Addr.String())
+		}
+	}
 	err := p.emergency(nil, &statefile.File{
 		Serial: content.serial + 1, Lineage: content.lineage, State: final,
-		Unsaved: &statefile.UnsavedRun{ID: p.lock.run().ID, Revision: content.revision},
+		Unsaved: &statefile.UnsavedRun{ID: p.lock.run().ID, Revision: content.revision, Provided: provided},
 	}, nil, cause)
 	p.abandon()
 	return err
@@ -270,7 +279,13 @@ func (p *parts) pushUnsaved(ctx context.Context, f *statefile.File) error {
 	change.NewChecks, change.Checks = false, nil // the history has no check results
 	change.Base, change.Lineage = f.Unsaved.Revision, f.Lineage
 	change.Objects = slices.DeleteFunc(change.Objects, func(o ObjectChange) bool { return !missing[o.ObjectID] })
-	for _, o := range change.Objects {
+	provided := make(map[string]bool, len(f.Unsaved.Provided))
+	for _, addr := range f.Unsaved.Provided {
+		provided[addr] = true
+	}
+	for i := range change.Objects {
+		o := &change.Objects[i]
+		o.ByProvider = o.Deposed == "" && provided[o.Addr.String()]
 		change.Ended = append(change.Ended, o.ObjectID)
 	}
 	for name := range change.Outputs {
