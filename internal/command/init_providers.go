@@ -77,7 +77,7 @@ func (p *providerInstaller) install(ctx context.Context, cfg *session.Config) er
 func stateIfAny(
 	ctx context.Context, s *session.Session, cfg *session.Config, req session.StateRequest,
 ) (*states.State, error) {
-	if _, err := s.CurrentBackend(cfg); err != nil {
+	if _, err := s.CurrentBackend(cfg, s.Preset); err != nil {
 		s.Logs.Core.Debug("no state is read", "reason", err)
 		return nil, nil
 	}

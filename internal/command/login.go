@@ -18,7 +18,6 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/cliconfig"
 	"tofu/internal/registry"
-	"tofu/internal/session"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/version"
@@ -103,7 +102,7 @@ func runLogin(ctx context.Context, app *App, _ *viewFlags, args []string) error 
 		app.Say("Login cancelled.")
 		return exitStatus(1)
 	}
-	token, err := browserLogin(ctx, app.Session, client, service)
+	token, err := newBrowserLogin(client, service).token(ctx, app.Terminal, app.Env("BROWSER"))
 	if err != nil {
 		return fmt.Errorf("getting a token from %s: %w", host, err)
 	}
@@ -119,40 +118,28 @@ const lastPage = 2 * time.Second
 
 // browserLogin lets the user log in with a browser and receives the code on a local port. The code
 // is useless without the verifier, which is sent only in the exchange.
-func browserLogin(
-	ctx context.Context, s *session.Session, client *registry.Client, service *registry.Login,
-) (string, error) {
-	listener, err := listenLocally(service.Ports)
+type browserLogin struct {
+	client   *registry.Client
+	service  *registry.Login
+	state    string // marks requests that belong to this login
+	verifier string
+	answers  chan url.Values // receives the first answer of the host
+}
+
+func newBrowserLogin(client *registry.Client, service *registry.Login) *browserLogin {
+	return &browserLogin{client: client, service: service, state: rand.Text(), verifier: rand.Text() + rand.Text(),
+		answers: make(chan url.Values, 1)}
+}
+
+// token returns the token that the host grants. browser is the program that opens the page; "" means
+// the usual one.
+func (l *browserLogin) token(ctx context.Context, t *terminal.Terminal, browser string) (string, error) {
+	listener, err := listenLocally(l.service.Ports)
 	if err != nil {
 		return "", err
 	}
 	defer listener.Close()
-	redirect := fmt.Sprintf("http://localhost:%d/login", listener.Addr().(*net.TCPAddr).Port)
-	state, verifier := rand.Text(), rand.Text()+rand.Text()
-	digest := sha256.Sum256([]byte(verifier))
-	page := service.AuthzURL(state, base64.RawURLEncoding.EncodeToString(digest[:]), redirect)
-
-	answers := make(chan url.Values, 1)
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		q := r.URL.Query()
-		switch {
-		case r.URL.Path != "/login":
-			http.NotFound(w, r)
-			return
-		case q.Get("state") != state:
-			http.Error(w, "This page belongs to another login.", http.StatusBadRequest)
-			return
-		case q.Get("code") == "":
-			http.Error(w, "The login was not granted. You can close this page.", http.StatusBadRequest)
-		default:
-			fmt.Fprintln(w, "<!DOCTYPE html>\n<title>Login</title>\n<p>The login was granted. You can close "+
-				"this page and return to the terminal.</p>")
-		}
-		select {
-		case answers <- q:
-		default: // the browser requested the page again
-		}
-	})}
+	server := &http.Server{Handler: l}
 	go func() { _ = server.Serve(listener) }()
 	defer func() {
 		wait, cancel := context.WithTimeout(context.Background(), lastPage)
@@ -160,17 +147,42 @@ func browserLogin(
 		_ = server.Shutdown(wait) // an error means only that the browser keeps its connection open
 	}()
 
-	s.Say("\nIf no browser opens, open this page:\n    %s\n\nWaiting for the host to confirm...", page)
-	openBrowser(s.Env("BROWSER"), page)
+	redirect := fmt.Sprintf("http://localhost:%d/login", listener.Addr().(*net.TCPAddr).Port)
+	digest := sha256.Sum256([]byte(l.verifier))
+	page := l.service.AuthzURL(l.state, base64.RawURLEncoding.EncodeToString(digest[:]), redirect)
+	t.Say("\nIf no browser opens, open this page:\n    %s\n\nWaiting for the host to confirm...", page)
+	openBrowser(browser, page)
 	select {
-	case q := <-answers:
+	case q := <-l.answers:
 		if q.Get("code") == "" {
 			return "", fmt.Errorf("the login was not granted: %s", strings.TrimSpace(q.Get("error")+" "+
 				q.Get("error_description")))
 		}
-		return client.Exchange(ctx, service, q.Get("code"), verifier, redirect)
+		return l.client.Exchange(ctx, l.service, q.Get("code"), l.verifier, redirect)
 	case <-ctx.Done():
 		return "", ctx.Err()
+	}
+}
+
+// ServeHTTP receives the answer that the host sends through the browser.
+func (l *browserLogin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	switch {
+	case r.URL.Path != "/login":
+		http.NotFound(w, r)
+		return
+	case q.Get("state") != l.state:
+		http.Error(w, "This page belongs to another login.", http.StatusBadRequest)
+		return
+	case q.Get("code") == "":
+		http.Error(w, "The login was not granted. You can close this page.", http.StatusBadRequest)
+	default:
+		fmt.Fprintln(w, "<!DOCTYPE html>\n<title>Login</title>\n<p>The login was granted. You can close "+
+			"this page and return to the terminal.</p>")
+	}
+	select {
+	case l.answers <- q:
+	default: // the browser requested the page again
 	}
 }
 

@@ -211,7 +211,7 @@ func compareRanges(a, b hcl.Range) int {
 // ownState returns the identity of a root module's state. The backend doesn't need to be
 // initialized.
 func ownState(s *session.Session, cfg *session.Config) (StateID, error) {
-	settings, err := s.CurrentBackend(cfg)
+	settings, err := s.CurrentBackend(cfg, s.Preset)
 	if err != nil {
 		settings, _, err = session.WantedBackend(cfg, s.Preset)
 	}

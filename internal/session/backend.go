@@ -76,8 +76,7 @@ type stores struct {
 	cli    *cliconfig.Config
 }
 
-// stores returns what opens the stores that a session uses.
-func (s *Session) stores() *stores { return &stores{base: s.Base, getenv: s.Env, cli: s.CLI} }
+func newStores(s *Session) *stores { return &stores{base: s.Base, getenv: s.Env, cli: s.CLI} }
 
 // open opens the store of a backend. The clients that the store shares with other stores are added
 // to l. Only the local backend uses paths.
@@ -124,14 +123,14 @@ func (s *BackendSettings) Warnings(getenv func(string) string) tfdiags.Diagnosti
 	return warnings
 }
 
-// CurrentBackend returns the settings of the backend that the working directory is initialized
-// for. It is an error if the backend block differs from the recorded one.
-func (s *Session) CurrentBackend(cfg *Config) (*BackendSettings, error) {
-	settings, hasBlock, err := WantedBackend(cfg, s.Preset)
+// CurrentBackend returns the settings of the backend that the directories are initialized for,
+// with those of a preset. It is an error if the backend block differs from the recorded one.
+func (d *Dirs) CurrentBackend(cfg *Config, preset Preset) (*BackendSettings, error) {
+	settings, hasBlock, err := WantedBackend(cfg, preset)
 	if err != nil {
 		return nil, err
 	}
-	record, err := s.ReadBackendRecord()
+	record, err := d.ReadBackendRecord()
 	if err != nil {
 		return nil, err
 	}
@@ -139,11 +138,11 @@ func (s *Session) CurrentBackend(cfg *Config) (*BackendSettings, error) {
 	case record == nil && !hasBlock:
 		return settings, nil
 	case record == nil:
-		return nil, s.needInit("The backend %q is not set up in this directory", settings.Driver.Name)
+		return nil, d.needInit("The backend %q is not set up in this directory", settings.Driver.Name)
 	case !hasBlock:
-		return nil, s.needInit("The backend %q was set up, and the configuration has no backend any more", record.Type)
+		return nil, d.needInit("The backend %q was set up, and the configuration has no backend any more", record.Type)
 	case record.Type != settings.Driver.Name:
-		return nil, s.needInit("The backend %q was set up, and the configuration has %q", record.Type,
+		return nil, d.needInit("The backend %q was set up, and the configuration has %q", record.Type,
 			settings.Driver.Name)
 	}
 	stored, err := record.Value(settings.Schema)
@@ -151,11 +150,11 @@ func (s *Session) CurrentBackend(cfg *Config) (*BackendSettings, error) {
 		return nil, err
 	}
 	changed := record.Hash != BackendHash(record.Type, settings.Block) && !stored.RawEquals(settings.Block)
-	if len(s.Preset.Backend) > 0 {
+	if len(preset.Backend) > 0 {
 		changed = !stored.RawEquals(settings.Config)
 	}
 	if changed {
-		return nil, s.needInit("The backend was set up with other settings than it has in the configuration")
+		return nil, d.needInit("The backend was set up with other settings than it has in the configuration")
 	}
 	settings.Config = stored
 	return settings, nil

@@ -76,7 +76,7 @@ func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, nam
 	op.Config, err = s.LoadConfigWith(ctx, root.Given)
 	if err != nil {
 		// Report missing providers together with missing modules.
-		if locked, lockErr := s.packages(tfdiags.Drop); lockErr == nil {
+		if locked, lockErr := readPackages(s, tfdiags.Drop); lockErr == nil {
 			err = tfdiags.Join(err, locked.missing())
 		}
 		return nil, err

@@ -50,8 +50,8 @@ type packages struct {
 	overrides map[addrs.Provider]string
 }
 
-// packages reads the lock file of the root module.
-func (s *Session) packages(warn tfdiags.Sink) (*packages, error) {
+// readPackages reads the lock file of the root module.
+func readPackages(s *Session, warn tfdiags.Sink) (*packages, error) {
 	locks, locksErr := depsfile.Load(s.LockFile(), warn)
 	attached, err := plugin.ParseReattach(s.Env(plugin.ReattachEnv))
 	if err := tfdiags.Join(locksErr, err); err != nil {
@@ -81,7 +81,7 @@ func (p *packages) missing() error {
 // pool that starts them when they are needed.
 func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, error) {
 	defer s.Timings.Phase("lock file and packages")()
-	locked, err := s.packages(s.Warnings.Add)
+	locked, err := readPackages(s, s.Warnings.Add)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +112,7 @@ func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, error) 
 		}
 		return launch, err
 	}
-	terraform := builtin.New(builtin.Options{RemoteState: s.remoteReader().builtin()})
+	terraform := builtin.New(builtin.Options{RemoteState: newRemoteReader(s).builtin()})
 	builtins := map[addrs.Provider]func() providers.Interface{
 		addrs.BuiltinTerraform: func() providers.Interface { return terraform },
 	}

@@ -140,7 +140,7 @@ func (op *Operation) checkRemote(ctx context.Context, read *plans.RemoteRead, cl
 	}
 	lease := s.Clients.Lease()
 	defer lease.Release()
-	store, err := s.stores().open(ctx, &BackendSettings{Driver: driver, Config: config}, StatePaths{}, lease)
+	store, err := newStores(s).open(ctx, &BackendSettings{Driver: driver, Config: config}, StatePaths{}, lease)
 	if err != nil {
 		return err
 	}

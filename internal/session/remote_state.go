@@ -52,12 +52,11 @@ type RemoteState struct {
 
 // ReadRemote reads the outputs in the latest snapshot of another configuration's state.
 func (s *Session) ReadRemote(ctx context.Context, of *RemoteState) (map[string]cty.Value, bool, error) {
-	return s.remoteReader().read(ctx, of)
+	return newRemoteReader(s).read(ctx, of)
 }
 
-// remoteReader returns the reader of the session.
-func (s *Session) remoteReader() *remoteReader {
-	return &remoteReader{stores: s.stores(), clients: s.Clients, encryption: &s.Encryption, remote: s.Remote,
+func newRemoteReader(s *Session) *remoteReader {
+	return &remoteReader{stores: newStores(s), clients: s.Clients, encryption: &s.Encryption, remote: s.Remote,
 		reads: &s.remote}
 }
 

@@ -188,7 +188,7 @@ func TestCurrentBackend(t *testing.T) {
 			}
 			testenv.WriteFile(t, "main.tf", test.now)
 			s = again()
-			got, err := s.CurrentBackend(load(t, s))
+			got, err := s.CurrentBackend(load(t, s), s.Preset)
 			checkError(t, err, test.err)
 			if err == nil && !got.Config.RawEquals(settings.Config) {
 				t.Errorf("got the settings %#v", got.Config)

@@ -130,7 +130,7 @@ type Location struct {
 
 // Locate opens the backend that the working directory is initialized for.
 func (s *Session) Locate(ctx context.Context, cfg *Config, req StateRequest) (*Location, error) {
-	settings, err := s.CurrentBackend(cfg)
+	settings, err := s.CurrentBackend(cfg, s.Preset)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (s *Session) OpenSettings(
 	}
 	lease := s.Clients.Lease()
 	s.leases = append(s.leases, lease)
-	store, err := s.stores().open(ctx, settings, req.Paths, lease)
+	store, err := newStores(s).open(ctx, settings, req.Paths, lease)
 	if err != nil {
 		return nil, err
 	}
