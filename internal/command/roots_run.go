@@ -272,6 +272,7 @@ func (f *rootsApplyFlags) addApply(fs *options) {
 }
 
 func runRootsApply(ctx context.Context, app *App, f *rootsApplyFlags, args []string) error {
+	job := &rootsApply{app: app, flags: f}
 	file := f.Resume
 	if file == "" && len(args) == 1 && !f.Destroy {
 		if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
@@ -287,16 +288,23 @@ func runRootsApply(ctx context.Context, app *App, f *rootsApplyFlags, args []str
 			return badUsage("Incompatible options",
 				"A saved plan is applied as a whole. Select root modules with \"tofu roots plan\".")
 		}
-		return f.applySaved(ctx, app, file)
+		return job.saved(ctx, file)
 	case app.view.JSON && !f.AutoApprove:
 		return badUsage("Plan file or auto-approve required",
 			"With -json, apply can't ask for approval: specify a saved plan or -auto-approve.")
 	}
-	return f.planAndApply(ctx, app, args)
+	return job.rounds(ctx, args)
 }
 
-// applySaved applies the plans in the file at path.
-func (f *rootsApplyFlags) applySaved(ctx context.Context, app *App, path string) error {
+// rootsApply is one run of the apply or destroy command.
+type rootsApply struct {
+	app   *App
+	flags *rootsApplyFlags
+}
+
+// saved applies the plans in the file at path.
+func (a *rootsApply) saved(ctx context.Context, path string) error {
+	app, f := a.app, a.flags
 	saved, err := fleet.Open(path)
 	if err != nil {
 		return err
@@ -323,7 +331,7 @@ func (f *rootsApplyFlags) applySaved(ctx context.Context, app *App, path string)
 	if w := saved.Incomplete(); w != nil {
 		app.Printer.Diagnostics(w)
 	}
-	results, err := f.apply(ctx, app, f.run(app, e, selected, saved.Directories), saved, rec)
+	results, err := a.apply(ctx, f.run(app, e, selected, saved.Directories), saved, rec)
 	switch {
 	case err != nil && rec.Unfinished() && fleet.Resumable(results):
 		app.Say("\nTo continue with what is left of this plan, run:\n    tofu roots apply -resume=%s", path)
@@ -336,20 +344,21 @@ func (f *rootsApplyFlags) applySaved(ctx context.Context, app *App, path string)
 }
 
 // apply applies saved plans and shows the results.
-func (f *rootsApplyFlags) apply(
-	ctx context.Context, app *App, run *fleet.Run, saved *fleet.Saved, rec *fleet.Record,
+func (a *rootsApply) apply(
+	ctx context.Context, run *fleet.Run, saved *fleet.Saved, rec *fleet.Record,
 ) ([]*fleet.Result, error) {
-	results := run.Apply(ctx, engine.ApplyOptions{ShowSensitive: f.ShowSensitive}, saved, rec)
+	results := run.Apply(ctx, engine.ApplyOptions{ShowSensitive: a.flags.ShowSensitive}, saved, rec)
 	operation := "apply"
 	if saved.Mode == plans.Destroy {
 		operation = "destroy"
 	}
-	return results, f.summarize(app, operation, results)
+	return results, a.flags.summarize(a.app, operation, results)
 }
 
-// planAndApply plans, asks for approval and applies, until nothing is deferred. If some root
-// modules can't be planned, the others are still applied.
-func (f *rootsApplyFlags) planAndApply(ctx context.Context, app *App, dirs []string) error {
+// rounds plans, asks for approval and applies, until nothing is deferred. If some root modules
+// can't be planned, the others are still applied.
+func (a *rootsApply) rounds(ctx context.Context, dirs []string) error {
+	app, f := a.app, a.flags
 	opts, err := f.options()
 	if err != nil {
 		return err
@@ -366,7 +375,7 @@ func (f *rootsApplyFlags) planAndApply(ctx context.Context, app *App, dirs []str
 	defer app.ShareClients()()
 	run := f.run(app, e, selected, dirs)
 	for {
-		again, err := f.round(ctx, app, run, *opts, filepath.Join(dir, "plan"))
+		again, err := a.round(ctx, run, *opts, filepath.Join(dir, "plan"))
 		if err != nil || !again {
 			return err
 		}
@@ -377,15 +386,15 @@ func (f *rootsApplyFlags) planAndApply(ctx context.Context, app *App, dirs []str
 // round plans all root modules, and applies the plans if the user approves. again reports
 // whether another round is needed, which is the case if changes were deferred and this round
 // changed something.
-func (f *rootsApplyFlags) round(
-	ctx context.Context, app *App, run *fleet.Run, opts engine.PlanOptions, path string,
+func (a *rootsApply) round(
+	ctx context.Context, run *fleet.Run, opts engine.PlanOptions, path string,
 ) (again bool, err error) {
 	archive, err := fleet.Create(path, opts.Mode)
 	if err != nil {
 		return false, err
 	}
 	planned := run.Plan(ctx, opts, archive)
-	unplanned := f.summarize(app, "plan", planned)
+	unplanned := a.flags.summarize(a.app, "plan", planned)
 	if err := archive.Close(run, planned); err != nil {
 		return false, err
 	}
@@ -396,7 +405,7 @@ func (f *rootsApplyFlags) round(
 	case !fleet.Applyable(planned):
 		return false, tfdiags.Join(unplanned, fleet.Stuck(planned))
 	default:
-		if err := f.approve(ctx, app); err != nil {
+		if err := a.approve(ctx); err != nil {
 			return false, err
 		}
 	}
@@ -412,7 +421,7 @@ func (f *rootsApplyFlags) round(
 	}
 	some := *run
 	some.Selected = selected
-	results, err := f.apply(ctx, app, &some, saved, fleet.NoRecord())
+	results, err := a.apply(ctx, &some, saved, fleet.NoRecord())
 	if err := tfdiags.Join(unplanned, err); err != nil {
 		return false, err
 	}
@@ -420,15 +429,15 @@ func (f *rootsApplyFlags) round(
 }
 
 // approve asks the user whether to apply the plans of all root modules.
-func (f *rootsApplyFlags) approve(ctx context.Context, app *App) error {
-	if f.AutoApprove {
+func (a *rootsApply) approve(ctx context.Context) error {
+	if a.flags.AutoApprove {
 		return nil
 	}
 	q := terminal.Question{Title: "Do you want to perform these actions in all of these root modules?"}
-	if f.Destroy {
+	if a.flags.Destroy {
 		q = terminal.Question{Title: "Destroy all of this in all of these root modules?", Text: "This can't be undone."}
 	}
-	ok, err := app.Confirm(ctx, q)
+	ok, err := a.app.Confirm(ctx, q)
 	if errors.Is(err, terminal.ErrInputEnded) {
 		return fmt.Errorf("%w. With -auto-approve nothing is asked", err)
 	}
@@ -436,7 +445,7 @@ func (f *rootsApplyFlags) approve(ctx context.Context, app *App) error {
 		return err
 	}
 	if !ok {
-		app.Say("\nCancelled.")
+		a.app.Say("\nCancelled.")
 		return exitStatus(1)
 	}
 	return nil
