@@ -72,8 +72,9 @@ func (s *Service) sign(ctx context.Context, req *http.Request, body []byte) erro
 		req.Header.Set("X-Amz-Content-Sha256", sum)
 	}
 	now := time.Now().Add(time.Duration(s.account.skew.Load()))
-	return v4.NewSigner().SignHTTP(ctx, creds, req, sum, s.ID.Signing, s.account.Region, now,
-		func(o *v4.SignerOptions) { o.DisableURIPathEscaping = s.ID.Signing == "s3" }) // S3 signs the path without escaping it again
+	// S3 signs the path without escaping it again.
+	asIs := func(o *v4.SignerOptions) { o.DisableURIPathEscaping = s.ID.Signing == "s3" }
+	return v4.NewSigner().SignHTTP(ctx, creds, req, sum, s.ID.Signing, s.account.Region, now, asIs)
 }
 
 // Do sends a request. call is the name of the call in errors. If the service refuses the call, the

@@ -74,8 +74,10 @@ func (c *applyCall) run(ctx context.Context) error {
 		return errHalted
 	}
 	start := w.op.env.now()
-	if err := w.out.start(&ApplyStart{Object: what, Action: c.action, Provider: provider, Planned: unmark(c.final.After),
-		Sensitive: sensitivePaths(c.final.After), Builtin: provider.Config.Provider.IsBuiltin()}); err != nil {
+	err := w.out.start(&ApplyStart{Object: what, Action: c.action, Provider: provider,
+		Planned: unmark(c.final.After), Sensitive: sensitivePaths(c.final.After),
+		Builtin: provider.Config.Provider.IsBuiltin()})
+	if err != nil {
 		return err
 	}
 	var old *states.Object
@@ -83,7 +85,7 @@ func (c *applyCall) run(ctx context.Context) error {
 		old = c.depose()
 	}
 	// Record the response before another call can start: the process may be killed at any time.
-	err := callWithSlot(w.calls, c.prov, "ApplyResourceChange", c.addr, func() error { return c.call(ctx) })
+	err = callWithSlot(w.calls, c.prov, "ApplyResourceChange", c.addr, func() error { return c.call(ctx) })
 	if c.unfinished != nil {
 		failed := c.provision(ctx, c.x.objs[c.at])
 		if failed == nil {

@@ -68,12 +68,14 @@ func (l *Lost) Text() string {
 		return "was removed from the state but not destroyed, and is imported again. If another state has it now, " +
 			"leave it out with -exclude"
 	case LostImport:
-		return "was imported since: no run is known to have created it. It is removed from the state, not destroyed, and " +
-			"stays as it is now"
+		return "was imported since: no run is known to have created it. It is removed from the state, not destroyed, " +
+			"and stays as it is now"
 	case LostOther:
-		return "is another object now, which was imported since: no run is known to have created it. It stays as it is now"
+		return "is another object now, which was imported since: no run is known to have created it. It stays as it " +
+			"is now"
 	case LostPlace:
-		return "no longer exists in the state, and another object was moved to its address since. It is not created anew"
+		return "no longer exists in the state, and another object was moved to its address since. It is not created " +
+			"anew"
 	case LostMove:
 		return fmt.Sprintf("has since been moved to %s, which the configuration does not declare. Move it back with "+
 			"\"tofu state mv\"", l.MovedTo)

@@ -140,7 +140,9 @@ func svg(command, output string) string {
 	}
 	width, height := 2*margin+int(float64(columns)*charWidth)+1, 2*margin+len(lines)*lineHeight
 	return fmt.Sprintf(
-		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="%d" xml:space="preserve">
+		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" `+
+			`font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="%d" `+
+			`xml:space="preserve">
 <rect width="100%%" height="100%%" rx="6" fill="%s"/>
 <g fill="%s">
 %s</g>

@@ -23,7 +23,8 @@ type workspace struct {
 
 func newWorkspace(r *resource) *workspace {
 	w := &workspace{id: r.ID, name: r.text("name"), mode: r.text("execution-mode")}
-	if operations, ok := r.Attributes["operations"].(bool); ok && w.mode == "" { // older services have only this attribute
+	// Older services have only this attribute.
+	if operations, ok := r.Attributes["operations"].(bool); ok && w.mode == "" {
 		w.mode = "local"
 		if operations {
 			w.mode = "remote"
@@ -93,7 +94,8 @@ func (s *Store) listOnly(ctx context.Context) ([]string, error) {
 // organizationError replaces the error for a missing collection by one that explains it.
 func (s *Store) organizationError(err error) error {
 	if hasStatus(err, http.StatusNotFound) {
-		return fmt.Errorf("%s has no organization %q, or the token's user isn't allowed to see it", s.host, s.organization)
+		return fmt.Errorf("%s has no organization %q, or the token's user isn't allowed to see it", s.host,
+			s.organization)
 	}
 	return err
 }

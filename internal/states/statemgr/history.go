@@ -48,8 +48,10 @@ type Moment struct {
 // that appeared or disappeared was imported, moved, removed only from the state, or deleted outside
 // of this program.
 type Turnover struct {
-	Created   map[addrs.AbsInstance]bool // instances whose present objects were created, at their present addresses
-	Destroyed map[addrs.AbsInstance]bool // instances whose objects at the moment were destroyed, at their addresses then
+	// Created has the instances whose present objects were created, at their present addresses.
+	Created map[addrs.AbsInstance]bool
+	// Destroyed has the instances whose objects at the moment were destroyed, at their addresses then.
+	Destroyed map[addrs.AbsInstance]bool
 }
 
 // ByRun says which run changed something, and when.
