@@ -62,10 +62,20 @@ type KeyDriver struct {
 	Open func(config any, chained bool) (KeyProvider, error)
 }
 
-// NewKeyDriver returns a driver whose providers are opened by a function.
-func NewKeyDriver[C any](name string, chains bool, open func(config *C, chained bool) (KeyProvider, error)) *KeyDriver {
+// NewKeyDriver returns a driver whose providers are opened by a function and can't be chained to
+// another provider.
+func NewKeyDriver[C any](name string, open func(config *C) (KeyProvider, error)) *KeyDriver {
 	return &KeyDriver{
-		Name: name, Chains: chains, Config: func() any { return new(C) },
+		Name: name, Config: func() any { return new(C) },
+		Open: func(config any, _ bool) (KeyProvider, error) { return open(config.(*C)) },
+	}
+}
+
+// NewChainDriver returns a driver whose providers are opened by a function and can be chained to
+// another provider.
+func NewChainDriver[C any](name string, open func(config *C, chained bool) (KeyProvider, error)) *KeyDriver {
+	return &KeyDriver{
+		Name: name, Chains: true, Config: func() any { return new(C) },
 		Open: func(config any, chained bool) (KeyProvider, error) { return open(config.(*C), chained) },
 	}
 }

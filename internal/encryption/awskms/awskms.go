@@ -60,7 +60,7 @@ func (c *Config) Check() error {
 const docs = "https://opentofu.org/docs/language/state/encryption/#aws-kms"
 
 // Driver is the key provider.
-var Driver = encryption.NewKeyDriver("aws_kms", false, func(c *Config, _ bool) (encryption.KeyProvider, error) {
+var Driver = encryption.NewKeyDriver("aws_kms", func(c *Config) (encryption.KeyProvider, error) {
 	return &provider{config: c}, nil
 })
 

@@ -62,7 +62,7 @@ func (c *Config) Check() error {
 }
 
 // Driver is the key provider.
-var Driver = encryption.NewKeyDriver("azure_vault", false, func(c *Config, _ bool) (encryption.KeyProvider, error) {
+var Driver = encryption.NewKeyDriver("azure_vault", func(c *Config) (encryption.KeyProvider, error) {
 	vault, err := url.Parse(c.URI)
 	if err != nil {
 		return nil, err

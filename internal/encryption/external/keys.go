@@ -23,7 +23,7 @@ func (*KeyConfig) Docs() blocks.Docs {
 }
 
 // KeyDriver is the key provider.
-var KeyDriver = encryption.NewKeyDriver("external", false, func(c *KeyConfig, _ bool) (encryption.KeyProvider, error) {
+var KeyDriver = encryption.NewKeyDriver("external", func(c *KeyConfig) (encryption.KeyProvider, error) {
 	return &keyProvider{c.Command}, checkCommand("command", c.Command)
 })
 

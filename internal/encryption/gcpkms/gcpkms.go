@@ -58,7 +58,7 @@ func (c *Config) Check() error {
 }
 
 // Driver is the key provider.
-var Driver = encryption.NewKeyDriver("gcp_kms", false, func(c *Config, _ bool) (encryption.KeyProvider, error) {
+var Driver = encryption.NewKeyDriver("gcp_kms", func(c *Config) (encryption.KeyProvider, error) {
 	data, err := base64.StdEncoding.DecodeString(c.Data)
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func (*Config) Docs() blocks.Docs {
 }
 
 // Driver is the key provider.
-var Driver = encryption.NewKeyDriver("openbao", false, func(c *Config, _ bool) (encryption.KeyProvider, error) {
+var Driver = encryption.NewKeyDriver("openbao", func(c *Config) (encryption.KeyProvider, error) {
 	u, err := url.Parse(c.Address)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":

@@ -47,7 +47,7 @@ func (*Config) Docs() blocks.Docs {
 }
 
 // Driver is the key provider.
-var Driver = encryption.NewKeyDriver("pbkdf2", true, open)
+var Driver = encryption.NewChainDriver("pbkdf2", open)
 
 func open(c *Config, chained bool) (encryption.KeyProvider, error) {
 	switch {
