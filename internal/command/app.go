@@ -58,7 +58,7 @@ func noArguments(args []string) error {
 		return nil
 	}
 	return badUsage("Too many command line arguments",
-		"The command takes no arguments besides its options; got %q. To specify a working directory, use the "+
+		"The command takes only options, no arguments; got %q. To specify a working directory, use the "+
 			"global -chdir option.", args[0])
 }
 
@@ -197,7 +197,7 @@ func (a *App) finish(err error, path []string) int {
 	case errors.As(err, &usage):
 		a.Printer.Diagnostics(warnings.Append(usage.Diagnostic))
 		if !a.view.JSON {
-			fmt.Fprintf(a.Err, "\nThe options are listed by: tofu %s -help\n", strings.Join(path, " "))
+			fmt.Fprintf(a.Err, "\nTo list the options, run: tofu %s -help\n", strings.Join(path, " "))
 		}
 		return 1
 	default:
@@ -305,7 +305,7 @@ func (a *App) printInterrupt(count int) {
 
 // printFailure says why an operation ends early.
 func (a *App) printFailure(err error) {
-	text := "Results can't be recorded in the state any more: " + tfdiags.Sentence(err) +
+	text := "Results can no longer be recorded in the state: " + tfdiags.Sentence(err) +
 		" Running operations are being finished, and no new ones start; please wait."
 	a.Printer.Message(ui.Text{Text: "\n" + termtext.Wrap(text, 78) + "\n"})
 }
@@ -318,7 +318,7 @@ func unknownCommand(table []*Command, path []string, word string) string {
 	if near := nearestCommand(table, word); near != "" {
 		hint = fmt.Sprintf(" Did you mean %q?", whole(near))
 	}
-	return fmt.Sprintf("There is no command %q.%s The commands are listed by: tofu %s", whole(word), hint,
+	return fmt.Sprintf("There is no command %q.%s To list the commands, run: tofu %s", whole(word), hint,
 		whole("-help"))
 }
 

@@ -66,7 +66,7 @@ func (f *applyFlags) declare(fs *options) {
 	fs.BoolVar(&f.DetailedExitCode, "detailed-exitcode", false,
 		"Exit with status 2 if the saved plan deferred changes that are still to be planned.")
 	fs.BoolVar(&f.SuppressForgetErrors, "suppress-forget-errors", false,
-		"Succeed although a destroy left behind objects that were only forgotten.")
+		"Succeed even if a destroy only forgot some of the objects.")
 }
 
 func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error {

@@ -152,7 +152,7 @@ func setCompletion(home string, install bool) error {
 		return fmt.Errorf("finding the path of this program: %w", err)
 	}
 	if home == "" {
-		return errors.New("the variable HOME doesn't say where the shells' start files are")
+		return errors.New("the environment variable HOME doesn't say where the shells' startup files are")
 	}
 	done := 0
 	for _, c := range completions {
@@ -165,7 +165,7 @@ func setCompletion(home string, install bool) error {
 		case errors.Is(err, fs.ErrNotExist) && !(install && strings.HasSuffix(c.file, ".fish")):
 			continue // the user does not use this shell
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return fmt.Errorf("reading the shell's start file: %w", err)
+			return fmt.Errorf("reading the shell's startup file: %w", err)
 		}
 		line := fmt.Sprintf(c.line, c.quote(shellWord(program))) + "\n"
 		text := bytes.ReplaceAll(old, []byte(line), nil)
@@ -176,12 +176,12 @@ func setCompletion(home string, install bool) error {
 			text = append(text, line...)
 		}
 		if err := atomicfile.Rewrite(path, text); err != nil {
-			return fmt.Errorf("changing the shell's start file: %w", err)
+			return fmt.Errorf("changing the shell's startup file: %w", err)
 		}
 		done++
 	}
 	if done == 0 {
-		return fmt.Errorf("no shell's start file was found in %s: neither .bashrc nor .zshrc nor fish's "+
+		return fmt.Errorf("no shell's startup file was found in %s: neither .bashrc nor .zshrc nor fish's "+
 			"directory for completions", home)
 	}
 	return nil

@@ -86,7 +86,7 @@ func (f *viewFlags) addJSON(fs *options) {
 	f.add(fs)
 	fs.BoolVar(&f.JSON, "json", false, "Print JSON, for programs.")
 	fs.StringVar(&f.JSONInto, "json-into", "",
-		"Write the output of -json to `out.json`, beside the human-readable output.")
+		"Write the output of -json to `out.json`, in addition to the human-readable output.")
 }
 
 // documentFlags select JSON for commands that print one document rather than events.
@@ -98,7 +98,7 @@ type documentFlags struct {
 func (f *documentFlags) add(fs *options) {
 	fs.BoolVar(&f.Document, "json", false, "Print a JSON document.")
 	fs.StringVar(&f.DocumentInto, "json-into", "",
-		"Write the JSON document to `out.json`, beside the human-readable output.")
+		"Write the JSON document to `out.json`, in addition to the human-readable output.")
 }
 
 // open opens the -json-into file, or returns nil if none exists. Only the user can read the file,
@@ -204,7 +204,7 @@ func (f *operationFlags) add(fs *options) {
 	f.varFlags.add(fs)
 	f.lockFlags.add(fs)
 	f.Input.add(fs)
-	fs.Func("parallelism", "Have at most `n` operations run at the same time (default 10).", func(text string) error {
+	fs.Func("parallelism", "Run at most `n` operations at the same time (default 10).", func(text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
 			return errors.New("must be a whole number, 0 for the default")

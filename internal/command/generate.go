@@ -48,6 +48,6 @@ func writeGenerated(path string, plan *plans.Plan, warn tfdiags.Sink) error {
 		return fmt.Errorf("writing the generated configuration: %w", err)
 	}
 	warn(tfdiags.Warningf("Config generation is experimental",
-		"What is generated may look different in later versions. Check it before you use it."))
+		"The generated configuration may look different in later versions. Check it before you use it."))
 	return nil
 }

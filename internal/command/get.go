@@ -139,8 +139,8 @@ func (u *pinUpdate) save(term *terminal.Terminal) error {
 	}
 	if u.readOnly {
 		return tfdiags.Errorf("Module dependency changes detected",
-			"The modules that the configuration uses are not those that %s pins, and -lockfile=readonly keeps "+
-				"it as it is. "+withoutReadonly, depsfile.ModulesFileName)
+			"The configuration uses other modules than %s pins, and -lockfile=readonly leaves the file "+
+				"unchanged. "+withoutReadonly, depsfile.ModulesFileName)
 	}
 	if err := u.locks.Save(u.path); err != nil {
 		return fmt.Errorf("pinning modules: %w", err)
@@ -150,7 +150,7 @@ func (u *pinUpdate) save(term *terminal.Terminal) error {
 		term.Say("\nThere are only local modules now. Others will be pinned in the new file\n%s. Commit it.",
 			depsfile.ModulesFileName)
 	case u.first:
-		term.Say("\nThe modules that are not local ones are pinned in the new file\n%s. Commit it.",
+		term.Say("\nAll modules that are not local are pinned in the new file\n%s. Commit it.",
 			depsfile.ModulesFileName)
 	default:
 		term.Say("\nThe pins in %s changed:%s\nReview and commit them.", depsfile.ModulesFileName, u.changes())

@@ -33,14 +33,14 @@ var cmdGraph = &Command{
 Prints the order of the steps of an operation in the DOT language, which
 GraphViz and many other programs read.
 
-With -format=mermaid, json or html, or with -focus or -modules, it prints what
-refers to what instead: resources, with their planned changes if -plan is given,
-and in the formats json and html also values.
+With -format=mermaid, json or html, or with -focus or -modules, it prints which
+blocks refer to which instead: resources, with their planned changes if -plan is
+given, and values in the formats json and html.
 
 With -plan, instances that refer to single instances, as in a[each.key], have
-nodes of their own. Where more than three of them are alike, they share one,
-such as a[0..49]; in JSON, "reads" says what each of them refers to. The order
-of steps in DOT always has a node for each instance that changes.`,
+nodes of their own. If more than three of them are alike, they share a node such
+as a[0..49]; in JSON, "reads" says what each of them refers to. The order of
+steps in DOT always has a node for each instance that changes.`,
 	New: with(func(f *graphFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)

@@ -12,12 +12,12 @@ import (
 const usageLine = "Usage: tofu [global options] "
 
 const globalOptions = `
-Global options, which stand before the command:
+Global options, before the command:
   -chdir=DIR    Run as if in the directory DIR.
-  -help         Show this page, or the one of the command.
-  -profile=FILE Write a CPU profile, as "go tool pprof" reads it. The variable
-                TOFU_CPU_PROFILE does the same.
-  -timings      Show at the end what took how long: phases, provider calls,
+  -help         Show this page, or the help of a command.
+  -profile=FILE Write a CPU profile for "go tool pprof". The environment
+                variable TOFU_CPU_PROFILE does the same.
+  -timings      Show at the end where the time went: phases, provider calls,
                 waits, the slowest instances and the critical path.
   -version      Do the same as the command "version".
 `

@@ -62,13 +62,13 @@ func (f *initFlags) declare(fs *options) {
 	fs.BoolVar(&f.Backend, "backend", true, "Leave the backend as it was initialized before.")
 	fs.BoolVar(&f.Cloud, "cloud", true, "The same as -backend=false.")
 	fs.Var((*list)(&f.BackendConfig), "backend-config",
-		"Backend settings besides those of the backend block: name=value, or the `path` of a file with such "+
-			"lines. May be repeated.")
+		"Backend settings in addition to those in the backend block: name=value, or the `path` of a file "+
+			"with such lines. May be repeated.")
 	fs.BoolVar(&f.ForceCopy, "force-copy", false,
 		"Answer the questions about copying the state to a new backend with yes.")
 	fs.StringVar(&f.FromModule, "from-module", "", "Copy the module at `source` into the directory first.")
 	fs.BoolVar(&f.Get, "get", true, "Do not install modules.")
-	fs.Var((*list)(&f.PluginDirs), "plugin-dir", "Take providers from this `directory` and from nowhere else. "+
+	fs.Var((*list)(&f.PluginDirs), "plugin-dir", "Take providers only from this `directory`. "+
 		"May be repeated.")
 	fs.BoolVar(&f.Reconfigure, "reconfigure", false, "Reconfigure the backend and ignore its previous configuration.")
 	fs.BoolVar(&f.Migrate, "migrate-state", false, "Reconfigure the backend and migrate existing state to it.")

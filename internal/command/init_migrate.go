@@ -127,7 +127,7 @@ func (m *migration) renamed(ctx context.Context, names []string, selected, only 
 func (m *migration) onlySelected(ctx context.Context, names []string, selected string) error {
 	ok, err := m.agree(ctx, terminal.Question{
 		Title: fmt.Sprintf("Copy the state of the workspace %q to the new backend?", selected),
-		Text: fmt.Sprintf("The backend %q has the workspaces %s, and the backend %q can hold one only.\n"+
+		Text: fmt.Sprintf("The backend %q has the workspaces %s, and the backend %q can hold only one.\n"+
 			"\"yes\" copies the selected one and leaves the others where they are; \"no\"\nchanges nothing.",
 			m.from.Settings.Driver.Name, strings.Join(names, ", "), m.to.Settings.Driver.Name),
 	})

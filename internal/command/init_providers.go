@@ -141,12 +141,12 @@ func (p *providerInstaller) saveLocks(prev, locks *depsfile.Locks) error {
 		return nil
 	case p.flags.readOnly() && !locks.SameProviders(prev):
 		return tfdiags.Errorf("Provider dependency changes detected",
-			"The configuration needs other providers than the lock file has, and -lockfile=readonly keeps it "+
-				"as it is. "+withoutReadonly)
+			"The configuration requires other providers than the lock file contains, and "+
+				"-lockfile=readonly leaves the file unchanged. "+withoutReadonly)
 	case p.flags.readOnly():
 		p.session.Warnings.Add(tfdiags.Warningf("Provider lock file not updated",
-			"The lock file has other versions or checksums than were selected, and -lockfile=readonly keeps "+
-				"it as it is. "+withoutReadonly))
+			"The selected versions or checksums differ from those in the lock file, and "+
+				"-lockfile=readonly leaves the file unchanged. "+withoutReadonly))
 		return nil
 	}
 	if err := locks.Save(p.session.LockFile()); err != nil {

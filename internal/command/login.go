@@ -71,8 +71,8 @@ func runLogin(ctx context.Context, app *App, _ *viewFlags, args []string) error 
 	service, err := client.Login(ctx, host)
 	if registry.IsNoService(err) {
 		return tfdiags.Errorf("Host does not support login",
-			"The host %s does not offer a login service, so a token must be made on "+
-				"its own pages. Put it into a \"credentials\" block of the CLI configuration or the environment "+
+			"The host %s does not offer a login service, so create a token on its own "+
+				"pages. Put it into a \"credentials\" block of the CLI configuration or the environment "+
 				"variable TF_TOKEN_<host>.", host)
 	}
 	if err != nil {

@@ -38,7 +38,7 @@ the changes that were shown.`,
 		fs.StringVar(&f.Out, "out", "", "Save the plan to `path`, for the apply command.")
 		fs.BoolVar(&f.DetailedExitCode, "detailed-exitcode", false,
 			"Exit with status 0 without changes, 1 after an error, and 2 with changes.")
-		fs.BoolVar(&f.Summary, "summary-json", false, "Print only a JSON document with the numbers of changes by "+
+		fs.BoolVar(&f.Summary, "summary-json", false, "Print only a JSON document with the number of changes by "+
 			"action, type and module.")
 		fs.StringVar(&f.GenerateConfig, "generate-config-out", "",
 			"(Experimental) Write configuration for import blocks that have none to `path`, which must not exist.")

@@ -32,9 +32,9 @@ func (f *planFlags) add(fs *options) {
 	f.addPlanView(fs)
 	fs.BoolVar(&f.Destroy, "destroy", false, "Plan to destroy everything that the configuration manages.")
 	fs.BoolVar(&f.RefreshOnly, "refresh-only", false,
-		"Only check whether objects changed outside, and plan to record their changes in the state.")
+		"Only check whether objects changed outside of OpenTofu, and plan to record their changes in the state.")
 	fs.BoolVar(&f.Refresh, "refresh", true, "Do not check whether objects changed outside of OpenTofu.")
-	fs.BoolVar(&f.Defer, "defer", true, "Fail if anything can't be planned yet, instead of putting it off.")
+	fs.BoolVar(&f.Defer, "defer", true, "Fail if anything can't be planned yet, instead of deferring it.")
 	fs.Var((*list)(&f.Replace), "replace", "Replace the resource instance at this `address`. May be repeated.")
 }
 

@@ -37,7 +37,7 @@ func (a *App) startProgress(view *viewFlags) (end func(), err error) {
 			return end, errors.New("-progress=bar is for humans, and can't be used with -json")
 		}
 		if !a.OutTerminal {
-			return end, errors.New("-progress=bar needs a terminal, and the output goes elsewhere")
+			return end, errors.New("-progress=bar needs a terminal, but the output is not one")
 		}
 	case "":
 		return end, nil

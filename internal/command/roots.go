@@ -32,7 +32,7 @@ Works on all root modules below a directory in one process: lists them with
 their dependencies, and plans, applies or destroys all of them in order. A root
 module is a directory with configuration that no other module calls by a
 relative path. It depends on another root module if it has a
-terraform_remote_state data source that reads the state of that one.
+terraform_remote_state data source that reads the state of the other one.
 
 The optional file roots.tofu.hcl in the top directory declares what can't be
 inferred: names, workspaces, variables, backend settings and tags of root
@@ -47,7 +47,7 @@ type workerFlags struct{ Workers int }
 
 func (f *workerFlags) addWorkers(fs *options) {
 	f.Workers = fleet.DefaultRoots
-	usage := fmt.Sprintf("Work on at most `n` root modules at the same time (default %d).", f.Workers)
+	usage := fmt.Sprintf("Process at most `n` root modules at the same time (default %d).", f.Workers)
 	fs.Func("roots", usage, func(text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
@@ -83,7 +83,7 @@ func loadEstate(ctx context.Context, app *App, args []string) (*roots.Estate, er
 		return s
 	})
 	if err == nil && len(estate.Roots) == 0 {
-		return nil, tfdiags.Errorf("No root modules", "No directory with configuration was found in %s or below.",
+		return nil, tfdiags.Errorf("No root modules", "No directory with configuration was found in or below %s.",
 			strings.Join(args, ", "))
 	}
 	switch {
@@ -114,9 +114,10 @@ func unreadFiles(paths []string) tfdiags.Diagnostic {
 		lines = append(slices.Clone(paths[:most]), fmt.Sprintf("and %d more", n))
 	}
 	dir := filepath.Dir(paths[0])
-	return tfdiags.Warningf("Unread "+rootsfile.FileName, "Only a file in the directory of the command is read, or in "+
-		"those that it gets. These are not:\n  - %s\nThe root modules below are found, but without what the file "+
-		"says. To work with it, name its directory, such as: tofu roots list %s", strings.Join(lines, "\n  - "), dir)
+	return tfdiags.Warningf("Unread "+rootsfile.FileName, "The file is read only in the working directory, or in "+
+		"the directories that are arguments of the command. These files are not read:\n  - %s\nTheir root modules are "+
+		"found, but without the settings in the files. To use a file, name its directory, such as: tofu roots list %s",
+		strings.Join(lines, "\n  - "), dir)
 }
 
 // quiet returns a terminal without input that prints to out. The options of the command select

@@ -30,11 +30,11 @@ func (f *selectFlags) addSelect(fs *options) {
 		"are separated by commas, and this option may be used several times.", list(&f.Only))
 	fs.Func("skip", "Leave out root modules whose names match `pattern`. Several patterns are separated by commas, "+
 		"and this option may be used several times.", list(&f.Skip))
-	fs.Func("tag", "Only root modules with `tag`. Of several tags, separated by commas, one is enough. If the option "+
-		"is used several times, each use must match.", list(&f.Tags))
+	fs.Func("tag", "Only root modules with `tag`. Several tags may be separated by commas; one of them must match. If "+
+		"the option is used several times, each use must match.", list(&f.Tags))
 	f.With = make(map[string]bool)
-	fs.Func("with", "Also the root modules that need the selected ones (`dependents`), or that these need "+
-		"(dependencies).", func(text string) error {
+	fs.Func("with", "Also the root modules that need a selected one (`dependents`), or that a selected one "+
+		"needs (dependencies).", func(text string) error {
 		for _, word := range withWords {
 			f.With[word] = f.With[word] || word == text
 		}

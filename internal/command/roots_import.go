@@ -59,7 +59,7 @@ func runRootsImport(ctx context.Context, app *App, f *rootsImportFlags, args []s
 	path := filepath.Join(dir, rootsfile.FileName)
 	_, err := os.Stat(path)
 	if !f.Force && !errors.Is(err, fs.ErrNotExist) {
-		return tfdiags.Errorf("The file exists", "%s exists already. Use -force to replace it.", path)
+		return tfdiags.Errorf("The file exists", "%s already exists. Use -force to replace it.", path)
 	}
 	opts := &terragrunt.Options{Getenv: app.Env}
 	if f.Fetch != "" {

@@ -16,8 +16,8 @@ var cmdRootsInit = &Command{
 	Name: "init", Args: "[DIR...]", Short: "Initialize all root modules",
 	Long: `
 Does what "tofu init" does, with the same options, in each root module below the
-directories. The output lists once what was installed, and has one line for each
-root module; those that failed show all of theirs.`,
+directories. Lists once what was installed, and prints one line for each root
+module, or its whole output if it failed.`,
 	New: with(func(f *rootsInitFlags, fs *options) {
 		f.declare(fs)
 		fs.BoolVar(&f.Verbose, "verbose", false, "Show the whole output of each root module.")

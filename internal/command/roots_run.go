@@ -49,7 +49,7 @@ func (f *fleetFlags) add(fs *options) {
 // addPlan declares the options that plan and apply have but destroy does not.
 func (f *fleetFlags) addPlan(fs *options) {
 	fs.BoolVar(&f.RefreshOnly, "refresh-only", false,
-		"Only check whether objects changed outside, and plan to record their changes in the states.")
+		"Only check whether objects changed outside of OpenTofu, and plan to record their changes in the states.")
 	fs.BoolVar(&f.Refresh, "refresh", true, "Do not check whether objects changed outside of OpenTofu.")
 	f.addSelect(fs)
 	f.Defer = true
@@ -165,8 +165,8 @@ var cmdRootsPlan = &Command{
 	Name: "plan", Args: "[DIR...]", Short: "Show the changes that many root modules require",
 	Long: `
 Plans all root modules below the directories in one run. A root module that
-reads outputs of another one is planned with the planned outputs of that one,
-not those of its last apply. With -out, all plans are saved to one file.`,
+reads outputs of another one is planned with its planned outputs, not with those
+of its last apply. With -out, all plans are saved to one file.`,
 	New: with(func(f *rootsPlanFlags, fs *options) {
 		f.add(fs)
 		f.addPlan(fs)

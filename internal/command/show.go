@@ -46,7 +46,7 @@ Shows the current state, or the contents of a file: a saved plan or a state.`,
 		fs.StringVar(&f.Events, "events", "", "With -format=html: take the durations of an apply of the plan from "+
 			"`file`, which \"tofu apply -json\" printed, or \"tofu roots apply -json\".")
 		fs.StringVar(&f.Root, "root", "",
-			"Of the saved plans of many root modules, show that of the root module `NAME`.")
+			"Show the plan of the root module `NAME`, if the file has the plans of many.")
 		fs.StringVar(&f.Out, "out", "", "With -format: write to `path` instead of standard output.")
 		f.documentFlags.add(fs)
 	}, runShow),
@@ -105,7 +105,7 @@ func runShow(ctx context.Context, app *App, f *showFlags, args []string) (err er
 		return badUsage("Too many things to show",
 			"Specify only one of a FILE argument, -state, -plan, -config and -module.")
 	case f.Format != "" && len(args) == 0 && f.Plan == "":
-		return badUsage("A saved plan is required", "The formats show saved plans: name the file of one.")
+		return badUsage("A saved plan is required", "The formats are only for saved plans: specify the file of a plan.")
 	case (f.Config || f.Module != "") && !f.Document:
 		return badUsage("The -json option is required",
 			"Configuration can only be shown as JSON: use the -json option with -config and -module.")

@@ -69,7 +69,7 @@ func (s *showRun) savedRoot(saved *fleet.Saved, path string) (*fleet.Planned, er
 	hasFailed := slices.ContainsFunc(saved.Failed, func(f *fleet.Unplanned) bool { return f.Name == name })
 	if hasFailed {
 		return nil, tfdiags.Errorf("No plan of this root module",
-			"%s has no plan of %s, because planning failed. Without -root, show says why.", path, name)
+			"%s has no plan of %s, because planning failed. To see why, run show without -root.", path, name)
 	}
 	hint := fmt.Sprintf(" It has plans of %s.", fleet.FirstNames(saved.Names()))
 	if near := suggest.Nearest(name, saved.Names()); near != "" {

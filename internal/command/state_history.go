@@ -25,8 +25,8 @@ var cmdStateHistory = &Command{
 Without an address, lists the runs that changed the state of the current
 workspace, newest first, with the numbers of objects and outputs that they
 created, updated and deleted. With the address of a module, a resource, an
-instance or an output value, lists the changes of that, with the names of the
-attributes that changed.
+instance or an output value, lists its changes, with the names of the attributes
+that changed.
 
 Only the backend "postgres" keeps a history. "tofu state show -at=RUN" and
 "tofu state pull -at=RUN" show the state at the end of a run.`,
@@ -151,10 +151,10 @@ func changeTable(changes []statemgr.PartChange) [][]string {
 var cmdStateVacuum = &Command{
 	Name: "vacuum", Short: "Remove old versions from the history",
 	Long: `
-Removes the versions of objects and outputs of the current workspace that were
-replaced longer ago than the time to keep: that of the argument "keep" of the
-backend "postgres", or of the option. States since then stay available. With
-the argument, each run also does this by itself, at most once a day.`,
+Removes old versions of objects and outputs of the current workspace: those that
+were replaced before the time to keep, which the option -keep or the argument
+"keep" of the backend "postgres" sets. States since then stay available. With
+the argument, runs also remove old versions themselves, at most once a day.`,
 	New: with(func(f *stateVacuumFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)

@@ -10,12 +10,13 @@ import (
 var cmdStateReencrypt = &Command{
 	Name: "reencrypt", Short: "Encrypt everything with the present key",
 	Long: `
-Encrypts those parts of the current workspace again, in the backend "postgres",
-whose encryption is outdated, with their earlier versions: after a new method or
-key with the old one as its fallback. Afterwards nothing needs the fallback. It
-works in small steps, between which others can change the state, and can be
-repeated after an interrupt. Any other backend has the state as a whole, which
-the next change encrypts again.`,
+Encrypts again the parts of the current workspace whose encryption is outdated,
+with their earlier versions. Use it after changing the method or the key, with
+the old one as the fallback. Afterwards, the fallback is no longer needed.
+
+This is for the backend "postgres". The command works in small steps, between
+which others can change the state. After an interrupt, it can be repeated. Any
+other backend stores the state as a whole, and the next change encrypts it again.`,
 	New: with(func(f *stateReencryptFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)

@@ -61,7 +61,8 @@ func runReplaceProvider(ctx context.Context, app *App, f *replaceProviderFlags, 
 				return nil, "No matching resources found.", nil
 			}
 			if from.Type != to.Type && !f.AutoApprove {
-				app.Say("The new provider is of another type: its resource types must be those of the old one.")
+				app.Say("The new provider has a different type: its resource types must be the same as those of the " +
+					"old one.")
 			}
 			app.Say("Change of the provider:\n\n    - %s\n    + %s\n\nof %d resources:\n\n  %s\n",
 				from, to, len(changed), strings.Join(changed, "\n  "))

@@ -89,7 +89,7 @@ func openStateAt(
 func noInstance(st *states.State, addr addrs.AbsInstance) error {
 	if r := st.Resource(addr.Abs()); r != nil && addr.Key == addrs.NoKey && len(r.Instances) > 0 {
 		return tfdiags.Errorf("An instance key is needed",
-			"%s has %s, and the command is about one: add its key, such as in %s.",
+			"%s has %s, and the command shows only one: add its key, such as in %s.",
 			addr, ui.Count(len(r.Instances), "instance"),
 			addrs.AbsInstance{Module: addr.Module, Resource: addr.Resource, Key: r.SortedKeys()[0]})
 	}
@@ -148,7 +148,7 @@ type statePullFlags struct {
 
 var cmdStatePush = &Command{
 	Name: "push", Args: "PATH",
-	Short: "Replace the state by that in a file",
+	Short: "Replace the state with the one in a file",
 	Long: `
 Replaces the state of the current workspace with the one in a file, or from
 standard input if PATH is "-". A state with another lineage or a lower serial is

@@ -9,17 +9,17 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-var cmdTaint = markCommand("taint", "Have an instance replaced by the next apply", `
+var cmdTaint = markCommand("taint", "Mark an instance to be replaced by the next apply", `
 Marks a resource instance as tainted: not fully functional, because its
 creation failed half-way or because you say so. Nothing is changed now, but
 the next plan destroys the object and creates a new one.
 
 "tofu apply -replace=ADDRESS" does the same in one step and shows the plan
-first. The command "tofu untaint" takes the mark away again.`, states.Tainted)
+first. The command "tofu untaint" removes the mark.`, states.Tainted)
 
 var cmdUntaint = markCommand("untaint", "Undo taint", `
-Takes the mark off a resource instance that is tainted, so that the next plan
-does not replace the object. Nothing is changed but the state.`, states.Ready)
+Removes the mark from a tainted resource instance, so that the next plan does
+not replace the object. Nothing is changed but the state.`, states.Ready)
 
 type markFlags struct {
 	stateChangeFlags
@@ -32,7 +32,7 @@ func markCommand(name, short, long string, status states.Status) *Command {
 		Name: name, Args: "ADDRESS", Short: short, Long: long,
 		New: with(func(f *markFlags, fs *options) {
 			f.add(fs)
-			fs.BoolVar(&f.AllowMissing, "allow-missing", false, "Succeed also when there is no such resource instance.")
+			fs.BoolVar(&f.AllowMissing, "allow-missing", false, "Succeed even if there is no such resource instance.")
 		}, func(ctx context.Context, app *App, f *markFlags, args []string) error {
 			if len(args) != 1 {
 				return badUsage("Invalid number of arguments",

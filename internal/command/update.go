@@ -116,7 +116,7 @@ func (u *updateRun) report(dirs []string) error {
 	switch {
 	case u.check && u.tally.raised > 0:
 		return tfdiags.Errorf("Constraints are out of date",
-			"%s to be raised. Run \"tofu update\" with the same options, but without -check.",
+			"%s can be raised. Run \"tofu update\" with the same options, but without -check.",
 			ui.Count(u.tally.raised, "version constraint"))
 	case u.tally.providers > 0 && u.tally.raised > 0:
 		u.session.Say("Bring the lock files up to date: tofu providers lock -recursive %s", strings.Join(dirs, " "))

@@ -450,5 +450,6 @@ func Stuck(results []*Result) error {
 		}
 	}
 	return tfdiags.Errorf("Deferred changes can't be planned",
-		"Nothing can be applied that would make known what these changes depend on:%s", strings.Join(lines, ""))
+		"The values that these changes depend on would still be unknown after applying everything else:%s",
+		strings.Join(lines, ""))
 }

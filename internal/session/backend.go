@@ -140,7 +140,7 @@ func (d *Dirs) CurrentBackend(cfg *Config, preset Preset) (*BackendSettings, err
 	case record == nil:
 		return nil, d.needInit("The backend %q is not set up in this directory", settings.Driver.Name)
 	case !hasBlock:
-		return nil, d.needInit("The backend %q was set up, and the configuration has no backend any more", record.Type)
+		return nil, d.needInit("The backend %q was set up, but the configuration no longer has a backend", record.Type)
 	case record.Type != settings.Driver.Name:
 		return nil, d.needInit("The backend %q was set up, and the configuration has %q", record.Type,
 			settings.Driver.Name)

@@ -163,7 +163,7 @@ func TestCurrentBackend(t *testing.T) {
 		"no backend":       {none, none, ""},
 		"unchanged":        {local("a"), local("a"), ""},
 		"never set up":     {none, local("a"), "is not set up"},
-		"removed":          {local("a"), none, "has no backend any more"},
+		"removed":          {local("a"), none, "no longer has a backend"},
 		"other settings":   {local("a"), local("b"), "with other settings"},
 		"other type":       {local("a"), in(`backend "http" { address = "https://x.example" }`), `has "http"`},
 		"unknown type":     {local("a"), in(`backend "floppy" {}`), "floppy"},
