@@ -92,7 +92,8 @@ func (e *testEstate) choose() {
 		r.broken = []string{"", "", "fail", "kill"}[e.rand.IntN(4)]
 		for _, other := range e.roots {
 			if e.rand.IntN(2) == 0 {
-				r.reads = append(r.reads, testRead{other, []string{"known", "id", "object", "list", "late", "mixed", ""}[e.rand.IntN(7)]})
+				outputs := []string{"known", "id", "object", "list", "late", "mixed", ""}
+				r.reads = append(r.reads, testRead{other, outputs[e.rand.IntN(len(outputs))]})
 			}
 		}
 		e.roots = append(e.roots, r)
@@ -161,8 +162,8 @@ func (e *testEstate) applyWhole(top string) {
 		out, status := e.run(top, "roots", "plan", "-no-color", "-detailed-exitcode", "-out=all.plan")
 		switch status {
 		case 0:
-			// An unused data source may have read the state of a root module that had failed. That is
-			// no change, but an apply records what it reads now.
+			// An unused data source may have read the state of a root module that had failed. That
+			// is no change, but an apply records what it reads now.
 			e.tofu(top, 0, "roots", "apply", "-auto-approve")
 			return
 		case 1:

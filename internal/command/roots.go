@@ -99,8 +99,8 @@ func loadEstate(ctx context.Context, app *App, args []string) (*roots.Estate, er
 // notADirectory returns the error about a file where a command takes directories.
 func notADirectory(path string) error {
 	if fleet.IsFile(path) {
-		return badUsage("Not a directory", "%s is a saved plan, which only these commands take: tofu roots apply %[1]s, "+
-			"and tofu show %[1]s.", path)
+		return badUsage("Not a directory", "%s is a saved plan, which only these commands take: "+
+			"tofu roots apply %[1]s, and tofu show %[1]s.", path)
 	}
 	return badUsage("Not a directory", "%s is a file. The arguments are directories, and the root modules in them and "+
 		"below are found.", path)

@@ -26,8 +26,8 @@ func (f *selectFlags) addSelect(fs *options) {
 			return nil
 		}
 	}
-	fs.Func("only", "Only root modules whose names match `pattern`, such as prod/*/network or prod/**. Several patterns "+
-		"are separated by commas, and this option may be used several times.", list(&f.Only))
+	fs.Func("only", "Only root modules whose names match `pattern`, such as prod/*/network or prod/**. Several "+
+		"patterns are separated by commas, and this option may be used several times.", list(&f.Only))
 	fs.Func("skip", "Leave out root modules whose names match `pattern`. Several patterns are separated by commas, "+
 		"and this option may be used several times.", list(&f.Skip))
 	fs.Func("tag", "Only root modules with `tag`. Several tags may be separated by commas; one of them must match. If "+

@@ -242,8 +242,8 @@ func stepName(step hcl.Traverser) string {
 	return ""
 }
 
-// itemOf returns the expression of an item in an object constructor. It returns nil if there is none,
-// or if a key is not constant.
+// itemOf returns the expression of an item in an object constructor. It returns nil if there is
+// none, or if a key is not constant.
 func itemOf(e *hclsyntax.ObjectConsExpr, name string) (found hcl.Expression) {
 	for _, item := range e.Items {
 		key, diags := item.KeyExpr.Value(nil)

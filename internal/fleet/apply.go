@@ -20,8 +20,8 @@ import (
 )
 
 // Apply applies the plans of an archive. The selected root modules must be the ones in the archive.
-// It doesn't apply the plans of root modules that are done according to rec again. The results include
-// the root modules that have no plan in the archive, because they could not be planned.
+// It doesn't apply the plans of root modules that are done according to rec again. The results
+// include the root modules that have no plan in the archive, because they could not be planned.
 func (run *Run) Apply(ctx context.Context, opts engine.ApplyOptions, from *Saved, rec *Record) []*Result {
 	a := &applying{run: run, opts: opts, from: from, rec: rec, planned: make(map[string]*Planned, len(from.Roots)),
 		outputs: make(map[string]map[string]cty.Value)}
@@ -119,8 +119,9 @@ func (a *applying) again(ctx context.Context, s *session.Session, saved *session
 	return a.carryOut(ctx, op, plan, "", result)
 }
 
-// refused records that the plan of a root module can't be applied any more, if that is what an error
-// says, and returns the error. Nothing was changed. before is the last step of the root module.
+// refused records that the plan of a root module can't be applied any more, if that is what an
+// error says, and returns the error. Nothing was changed. before is the last step of the root
+// module.
 func (a *applying) refused(root string, before step, err error) error {
 	if before == "" && isStale(err) {
 		return tfdiags.Join(err, a.rec.set(root, stepStale))

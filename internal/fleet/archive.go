@@ -414,7 +414,7 @@ func (s *Saved) Names() []string {
 	return out
 }
 
-// Incomplete returns a warning that names the root modules without a plan, or nil if there are none.
+// Incomplete returns a warning that names the root modules without a plan, or nil if all have one.
 func (s *Saved) Incomplete() tfdiags.Diagnostics {
 	if len(s.Failed) == 0 {
 		return nil

@@ -206,8 +206,8 @@ func plannedOutputs(plan *plans.Plan, about *PlanSummary) *outputs {
 }
 
 // reader returns a function that returns the outputs of the states that a root module reads: the
-// planned ones, or the present ones of a root module that is not in this run. The function also adds
-// them to the inputs of the root module.
+// planned ones, or the present ones of a root module that is not in this run. The function also
+// adds them to the inputs of the root module.
 func (p *planning) reader(s *session.Session, reader *roots.Root, in *inputs) func(
 	context.Context, *session.RemoteState, session.RemoteReader) (map[string]cty.Value, bool, error) {
 	return func(

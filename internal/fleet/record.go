@@ -106,8 +106,8 @@ func openRecord(s *Saved, flag int) (*Record, error) {
 	return rec, nil
 }
 
-// resumable reports whether any of the plans, which are in the order of their dependencies, may still
-// be applied.
+// resumable reports whether any of the plans, which are in the order of their dependencies, may
+// still be applied.
 func (r *Record) resumable(planned []*Planned) bool {
 	stuck := make(map[string]bool)
 	for _, p := range planned {

@@ -170,8 +170,8 @@ type OutputChange struct {
 	Sensitive     bool      // whether the value is sensitive before or after the change
 	Deprecated    string
 
-	// Undecided says that After is unknown because of deferred changes, so applying the plan does not
-	// set the output. Saved plans don't have it.
+	// Undecided says that After is unknown because of deferred changes, so applying the plan does
+	// not set the output. Saved plans don't have it.
 	Undecided bool
 }
 

@@ -232,7 +232,7 @@ func ownState(s *session.Session, cfg *session.Config) (StateID, error) {
 }
 
 // index fills byState. It returns an error if two root modules have the same state. Root modules
-// that can't be read have the state that they had before, so that those which read it depend on them.
+// that can't be read have the state that they had before, so that its readers depend on them.
 func (e *Estate) index() error {
 	var errs tfdiags.Diagnostics
 	for _, r := range e.Roots {
