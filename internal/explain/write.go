@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"tofu/internal/graphview"
@@ -336,25 +337,27 @@ func (t *text) content(c *Content, place string) {
 
 // readers writes the blocks that refer to a value.
 func (t *text) readers(list []*Reader) {
-	title := "Read by:"
-	for i, r := range list {
-		t.title(&title)
-		if i == maxOthers {
-			t.line(2, "and %d more", len(list)-i)
-			return
-		}
-		t.line(2, "%s%s", r.Address, at(r.Place))
+	writeList(t, "Read by:", list, func(r *Reader) { t.line(2, "%s%s", r.Address, at(r.Place)) })
+}
+
+// writeList writes a title and the items below it, or nothing if there are none. Of more than
+// maxOthers items, it says how many it leaves out.
+func writeList[T any](t *text, title string, items []T, write func(T)) {
+	if len(items) == 0 {
+		return
+	}
+	t.line(1, "%s", title)
+	for _, item := range items[:min(len(items), maxOthers)] {
+		write(item)
+	}
+	if more := len(items) - maxOthers; more > 0 {
+		t.line(2, "and %d more", more)
 	}
 }
 
 // has reports whether one of the sources has the given certainty.
 func has(list []*Source, c Certainty) bool {
-	for _, s := range list {
-		if s.Changed == c {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(s *Source) bool { return s.Changed == c })
 }
 
 func firstLine(text string) string {
@@ -365,7 +368,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// maxOthers limits the number of other objects that are written.
+// maxOthers limits the number of items of a list that are written.
 const maxOthers = 20
 
 // waitingParts holds texts for the parts of a replacement that wait for another object.
@@ -379,18 +382,13 @@ var (
 
 // others writes other objects. parts holds the text for each part of a replacement; see Other.Part.
 func (t *text) others(title string, list []*Other, parts map[string]string) {
-	for i, o := range list {
-		t.title(&title)
-		if i == maxOthers {
-			t.line(2, "and %d more", len(list)-i)
-			return
-		}
+	writeList(t, title, list, func(o *Other) {
 		count := ""
 		if o.Count > 1 {
 			count = fmt.Sprintf(", %d objects", o.Count)
 		}
 		t.line(2, "%s (%s%s)%s", o.Address, o.Action, count, parts[o.Part])
-	}
+	})
 }
 
 func (t *text) conditions(c *Conditions) {
@@ -409,16 +407,10 @@ func (t *text) conditions(c *Conditions) {
 
 // checkedBy writes the conditions in other blocks that read an object.
 func (t *text) checkedBy(list []*Condition) {
-	title := "Read by conditions:"
-	for i, c := range list {
-		t.title(&title)
-		if i == maxOthers {
-			t.line(2, "and %d more", len(list)-i)
-			return
-		}
+	writeList(t, "Read by conditions:", list, func(c *Condition) {
 		t.line(2, "%s: %s%s", c.Address, c.Status, at(c.Place))
 		for _, message := range c.Messages {
 			t.line(3, "%s", message)
 		}
-	}
+	})
 }

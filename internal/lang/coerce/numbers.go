@@ -21,17 +21,21 @@ func LongNumber(f *big.Float) bool {
 }
 
 // HasLongNumber reports whether v is or contains a number for which LongNumber returns true.
-func HasLongNumber(v cty.Value) bool {
+func HasLongNumber(v cty.Value) bool { return AnyNumber(v, LongNumber) }
+
+// AnyNumber reports whether match returns true for v, or for any number in v, that is known and not
+// null. Collections of other primitive types are not searched.
+func AnyNumber(v cty.Value, match func(*big.Float) bool) bool {
 	v, _ = v.Unmark()
 	ty := v.Type()
 	switch {
 	case v.IsNull() || !v.IsKnown():
 		return false
 	case ty == cty.Number:
-		return LongNumber(v.AsBigFloat())
+		return match(v.AsBigFloat())
 	case ty.IsObjectType():
 		for name := range ty.AttributeTypes() {
-			if HasLongNumber(v.GetAttr(name)) {
+			if AnyNumber(v.GetAttr(name), match) {
 				return true
 			}
 		}
@@ -41,7 +45,7 @@ func HasLongNumber(v cty.Value) bool {
 		return false
 	}
 	for it := v.ElementIterator(); it.Next(); {
-		if _, elem := it.Element(); HasLongNumber(elem) {
+		if _, elem := it.Element(); AnyNumber(elem, match) {
 			return true
 		}
 	}

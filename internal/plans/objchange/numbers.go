@@ -1,6 +1,8 @@
 package objchange
 
 import (
+	"math/big"
+
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/lang/coerce"
@@ -12,16 +14,16 @@ import (
 // an excessive number of digits. JSON cannot express infinite numbers, which functions such as
 // log(0, 10) return.
 func StorableNumbers(v cty.Value) (stored cty.Value, infinite cty.Path, found bool) {
-	if !hasOddNumber(v) {
+	if !coerce.AnyNumber(v, oddNumber) {
 		return v, nil, false
 	}
 	stored, _ = cty.Transform(v, func(path cty.Path, v cty.Value) (cty.Value, error) {
 		bare, marks := v.Unmark()
 		switch {
 		case bare.Type() != cty.Number || bare.IsNull() || !bare.IsKnown():
-		case unstorable(bare) && !found:
+		case unstorable(bare.AsBigFloat()) && !found:
 			infinite, found = path.Copy(), true
-		case negativeZero(bare):
+		case negativeZero(bare.AsBigFloat()):
 			return cty.Zero.WithMarks(marks), nil
 		}
 		return v, nil
@@ -29,41 +31,10 @@ func StorableNumbers(v cty.Value) (stored cty.Value, infinite cty.Path, found bo
 	return stored, infinite, found
 }
 
-// hasOddNumber reports whether StorableNumbers has anything to do. This is rare.
-func hasOddNumber(v cty.Value) bool {
-	v, _ = v.Unmark()
-	ty := v.Type()
-	switch {
-	case v.IsNull() || !v.IsKnown():
-		return false
-	case ty.IsPrimitiveType():
-		return ty == cty.Number && (unstorable(v) || negativeZero(v))
-	case ty.IsObjectType():
-		for name := range ty.AttributeTypes() {
-			if hasOddNumber(v.GetAttr(name)) {
-				return true
-			}
-		}
-		return false
-	case !v.CanIterateElements() || ty.IsCollectionType() && ty.ElementType().IsPrimitiveType() &&
-		ty.ElementType() != cty.Number:
-		return false
-	}
-	for it := v.ElementIterator(); it.Next(); {
-		if _, elem := it.Element(); hasOddNumber(elem) {
-			return true
-		}
-	}
-	return false
-}
+// oddNumber reports whether StorableNumbers has anything to do with a number. This is rare.
+func oddNumber(f *big.Float) bool { return unstorable(f) || negativeZero(f) }
 
 // unstorable reports whether a number is infinite or has too many digits to be written down.
-func unstorable(v cty.Value) bool {
-	f := v.AsBigFloat()
-	return f.IsInf() || coerce.LongNumber(f)
-}
+func unstorable(f *big.Float) bool { return f.IsInf() || coerce.LongNumber(f) }
 
-func negativeZero(v cty.Value) bool {
-	f := v.AsBigFloat()
-	return f.Sign() == 0 && f.Signbit()
-}
+func negativeZero(f *big.Float) bool { return f.Sign() == 0 && f.Signbit() }
