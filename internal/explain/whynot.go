@@ -213,9 +213,9 @@ func (d *denial) steady() {
 		d.add("no_change", nil, "nothing in the module changes")
 	case d.target.IsModule():
 	case len(d.of) > 0 && d.plan.Mode == plans.Normal && !d.ignores():
-		d.add("no_change", nil, "the object is as the configuration says")
+		d.add("no_change", nil, "the object matches the configuration")
 	}
 	if len(d.grounds) == 0 {
-		d.add("no_object", nil, "the configuration has no such instance, and neither has the state")
+		d.add("no_object", nil, "neither the configuration nor the state has this instance")
 	}
 }

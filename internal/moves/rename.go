@@ -83,7 +83,7 @@ func (r *renamer) module(source, dest addrs.ModuleInstance) ([]Renamed, error) {
 	}
 	for res := range r.to.Resources() {
 		if dest.Contains(res.Addr.Module) {
-			return nil, invalidRename(sourceTarget, destTarget, "There is something at the destination already.")
+			return nil, invalidRename(sourceTarget, destTarget, "There is already an object at the destination.")
 		}
 	}
 	for _, res := range inside {
@@ -96,7 +96,7 @@ func (r *renamer) module(source, dest addrs.ModuleInstance) ([]Renamed, error) {
 
 func (r *renamer) resource(res *states.Resource, dest addrs.AbsResource) ([]Renamed, error) {
 	if other := r.to.Resource(dest); other != nil && len(other.Instances) > 0 {
-		return nil, invalidRename(res.Addr, dest, "There is a resource at the destination already.")
+		return nil, invalidRename(res.Addr, dest, "There is already a resource at the destination.")
 	}
 	source := res.Addr.String()
 	r.relocate(res, dest)
@@ -124,7 +124,7 @@ func (r *renamer) instance(
 		return nil, r.from.NotFound(source)
 	}
 	if r.to.Instance(target) != nil {
-		return nil, invalidRename(source, target, "There is a resource instance at the destination already.")
+		return nil, invalidRename(source, target, "There is already a resource instance at the destination.")
 	}
 	r.from.Forget(source)
 	if len(res.Instances) == 0 {

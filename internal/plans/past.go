@@ -61,7 +61,7 @@ const (
 func (l *Lost) Text() string {
 	switch l.Why {
 	case LostIdentity:
-		return "will be a new object. These attributes get other values: " + strings.Join(l.Attributes, ", ")
+		return "will be a new object. These attributes get different values: " + strings.Join(l.Attributes, ", ")
 	case LostConfig:
 		return "has changed since and stays as it is now, because the configuration does not declare it"
 	case LostRemoval:

@@ -208,7 +208,7 @@ func TestPast(t *testing.T) {
 	}
 	want := []string{
 		"t.a may differ in these attributes: tags",
-		"t.a will be a new object. These attributes get other values: arn, id",
+		"t.a will be a new object. These attributes get different values: arn, id",
 		"t.b has changed since and stays as it is now, because the configuration does not declare it",
 	}
 	if !slices.Equal(got, want) {

@@ -301,7 +301,7 @@ resource "terraform_data" "a" {
 	p := w.open("p.html")
 	p.says("#mode", "goes back to how the objects were at 20")
 	p.says("#lost", "Not everything can be undone:")
-	p.says("#lost", "terraform_data.a[1] will be a new object. These attributes get other values: id")
+	p.says("#lost", "terraform_data.a[1] will be a new object. These attributes get different values: id")
 	p.click("#lost button")
 	p.says("#heading", "terraform_data.a[1] will be created")
 }

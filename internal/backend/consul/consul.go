@@ -44,7 +44,7 @@ func (*Config) Docs() blocks.Docs {
 		"access_token": "The access token.",
 		"address":      "The name and port of the server; the local agent by default.",
 		"scheme":       "The protocol, http or https.",
-		"datacenter":   "The datacenter; that of the agent by default.",
+		"datacenter":   "The datacenter; by default, the datacenter of the agent.",
 		"http_auth":    "The user, or the user and password separated by a colon, for HTTP basic authentication.",
 		"gzip":         "Whether to compress the state.",
 		"lock":         "Whether to lock the state.",

@@ -31,7 +31,7 @@ func (*Config) Docs() blocks.Docs {
 	return blocks.Docs{
 		"hostname":     "The host of the service.",
 		"organization": "The organization that has the workspaces.",
-		"token":        "The token of the user; that of \"tofu login\" by default.",
+		"token":        "The token of the user; by default, the one from \"tofu login\".",
 		"workspaces":   "Which workspaces to use.",
 	}
 }
@@ -66,7 +66,7 @@ func (*CloudConfig) Docs() blocks.Docs {
 	return blocks.Docs{
 		"hostname":     "The host of the service.",
 		"organization": "The organization that has the workspaces.",
-		"token":        "The token of the user; that of \"tofu login\" by default.",
+		"token":        "The token of the user; by default, the one from \"tofu login\".",
 		"workspaces":   "Which workspaces to use.",
 	}
 }

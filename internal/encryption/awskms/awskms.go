@@ -28,7 +28,7 @@ func (*Config) Docs() blocks.Docs {
 		"key_spec":   "The kind of data key: AES_256 or AES_128.",
 		"encryption_context": "Names and values that the service authenticates with the key and logs. " +
 			"Decrypting needs the same ones.",
-		"endpoints": "The addresses of services. That of KMS is in AWS_ENDPOINT_URL_KMS.",
+		"endpoints": "The addresses of services. AWS_ENDPOINT_URL_KMS sets the address of KMS.",
 	}
 }
 

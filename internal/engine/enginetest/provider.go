@@ -62,10 +62,10 @@ func (p *Provider) work(what string) {
 	configured, closed, host := p.configured, p.closed, p.host
 	p.mu.Unlock()
 	if !configured {
-		p.Cloud.fault("%s is asked of a provider that is not configured", what)
+		p.Cloud.fault("%s was called on a provider that is not configured", what)
 	}
 	if closed {
-		p.Cloud.fault("%s is asked of a provider that is closed", what)
+		p.Cloud.fault("%s was called on a closed provider", what)
 	}
 	p.Cloud.needToken(host, what)
 }

@@ -233,7 +233,7 @@ func (g *generation) file(path string) {
 	}
 	t := merge(all)
 	if t == nil {
-		leave("it differs between units with one module, not only in values that variables can have")
+		leave("it differs between units that share a module, in more than values that variables can have")
 		return
 	}
 	full := filepath.Join(g.dir, filepath.FromSlash(path))
