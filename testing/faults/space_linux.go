@@ -75,8 +75,8 @@ func spaces() []space {
 	return out
 }
 
-// onFullDisks runs all operations with each amount of free space. Thereby each write is the first
-// to fail in some run. It also fills the disk at each provider call.
+// onFullDisks runs all operations with each amount of free space, so each write is the first to
+// fail in some run. It also fills the disk at each provider call.
 func (o *options) onFullDisks(report func(string, *tally)) error {
 	if os.Geteuid() != 0 {
 		fmt.Println("space: skipped, because only root can mount small file systems")
