@@ -29,34 +29,18 @@ import (
 // The test compares only the results that the archive contains.
 func TestBuild(t *testing.T) {
 	testenv.Golden(t, testenv.Glob(t, "testdata/*.txtar"), func(t *testing.T, in *txtar.Archive) *txtar.Archive {
-		before, after, focus := map[string]string{}, map[string]string{}, ""
+		focus := ""
 		for _, f := range in.Files {
-			where, file, inDir := strings.Cut(f.Name, "/")
-			if !inDir {
-				where, file = strings.TrimSuffix(f.Name, ".tf"), "main.tf"
-			}
-			switch where {
-			case "before":
-				before[file] = string(f.Data)
-			case "after":
-				after[file] = string(f.Data)
-			case "focus":
+			if f.Name == "focus" {
 				focus = strings.TrimSpace(string(f.Data))
 			}
 		}
-		s := enginetest.NewSession(t.TempDir())
-		if len(before) > 0 {
-			got, err := s.Do(&enginetest.Step{Files: before})
-			if err != nil || strings.Contains(got.Problems, "error") {
-				t.Fatal(err, got)
-			}
-		}
-		if len(after) == 0 {
-			after = before
+		s, after, err := enginetest.ApplyBefore(in, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
 		}
 		g := plannedGraph(t, s, after)
 		if focus != "" {
-			var err error
 			g, err = g.Focus(focus, 1)
 			if err != nil {
 				t.Fatal(err)

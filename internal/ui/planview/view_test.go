@@ -27,37 +27,23 @@ import (
 //	view                     expected result
 func TestViews(t *testing.T) {
 	testenv.Golden(t, testenv.Glob(t, "testdata/*.txtar"), func(t *testing.T, in *txtar.Archive) *txtar.Archive {
-		files, text := map[string]map[string]string{"before": {}, "after": {}}, map[string]string{}
+		text := map[string]string{}
 		out := &txtar.Archive{Comment: in.Comment}
 		for _, f := range in.Files {
-			where, file, inDir := strings.Cut(f.Name, "/")
-			if !inDir {
-				where, file = strings.TrimSuffix(f.Name, ".tf"), "main.tf"
-			}
-			if files[where] != nil {
-				files[where][file] = string(f.Data)
-			} else {
-				text[f.Name] = string(f.Data)
-			}
+			text[f.Name] = string(f.Data)
 			if f.Name != "view" {
 				out.Files = append(out.Files, f)
 			}
 		}
-		if len(files["after"]) == 0 {
-			files["after"] = files["before"]
-		}
-		s := enginetest.NewSession(t.TempDir())
-		if len(files["before"]) > 0 {
-			got, err := s.Do(&enginetest.Step{Files: files["before"]})
-			if err != nil || strings.Contains(got.Problems, "error") {
-				t.Fatal(err, got)
-			}
+		s, after, err := enginetest.ApplyBefore(in, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
 		}
 		for line := range strings.Lines(text["edit"]) {
 			parts := append(strings.SplitN(strings.TrimSpace(line), " ", 3), "", "")
 			s.Cloud.Edit(parts[0], parts[1], parts[2])
 		}
-		view := describe(viewOf(t, s, files["after"], strings.Fields(text["hide"])))
+		view := describe(viewOf(t, s, after, strings.Fields(text["hide"])))
 		view = directory.ReplaceAllString(view, "")
 		out.Files = append(out.Files, txtar.File{Name: "view", Data: []byte(view)})
 		return out
