@@ -188,8 +188,8 @@ func runStateVacuum(ctx context.Context, app *App, f *stateVacuumFlags, args []s
 		keep = h.Keep()
 	}
 	if keep == 0 {
-		return badUsage("The time to keep is missing", "Neither the backend block has the argument \"keep\", nor is "+
-			"there an option such as -keep=90d.")
+		return badUsage("The time to keep is missing", "The backend block has no argument \"keep\". Add it, or use "+
+			"an option such as -keep=90d.")
 	}
 	done, err := h.Vacuum(ctx, at.Workspace, keep)
 	if err != nil {

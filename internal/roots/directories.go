@@ -76,7 +76,7 @@ func (t *tree) search(dir string) {
 	}
 }
 
-// List returns the entries of a directory, which the user named or which is below a named one.
+// List returns the entries of a directory that the user named, or of one below it.
 func List(dir string) ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -257,7 +257,7 @@ func (p *provider) failure(resp *restapi.Response) error {
 	text := strings.TrimSpace(body.Error.Code + " " + body.Error.Message)
 	switch {
 	case resp.Status == http.StatusNotFound:
-		return fmt.Errorf("the vault %s has no such key, %q, or no such version of it: %s",
+		return fmt.Errorf("the vault %s has no key %q, or not the version that is needed: %s",
 			p.vault.Host, p.config.KeyName,
 			text)
 	case resp.Status == http.StatusForbidden:

@@ -132,7 +132,7 @@ func TestErrors(t *testing.T) {
 		settings settings
 		answer   func(http.ResponseWriter, *http.Request) bool
 	}{
-		{`the vault states.vault.azure.net has no such key, "other"`, good("vault_key_name", "other"), nil},
+		{`the vault states.vault.azure.net has no key "other"`, good("vault_key_name", "other"), nil},
 		{"AADSTS7000215: Invalid client secret", good("client_secret", "wrong"), nil},
 		{"there are no Azure credentials", good("client_secret", "", "use_cli", false), nil},
 		{"the vault states.managedhsm.azure.net responded with 400 BadParameter operation is not allowed: algorithm " +
