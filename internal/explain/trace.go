@@ -31,8 +31,8 @@ type sourcePos struct {
 	byte int
 }
 
-// note records which attribute an expression reads from several instances or from a computed one,
-// as a[*].id and a[each.key].id do. It stores the name by the position of the reference. The
+// note records which attribute an expression reads from several instances, as in a[*].id, or from a
+// computed one, as in a[each.key].id. It stores the name by the position of the reference. The
 // reference itself ends at the index and does not contain the attribute.
 func (t *tracer) note(expr any) {
 	node, native := expr.(hclsyntax.Node)
@@ -159,7 +159,8 @@ func (t *tracer) read(target addrs.Target) addrs.Target {
 	return out
 }
 
-// with sets the sources of a source, and raises its certainty to the strongest one among them.
+// with sets the sources of a source. If one of them is more certain to have changed, the source
+// gets the certainty of that one.
 func (s *Source) with(sources []*Source) *Source {
 	s.Sources = sources
 	for _, inner := range sources {

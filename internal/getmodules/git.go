@@ -23,7 +23,7 @@ var gitSchemes = map[string]bool{"https": true, "http": true, "ssh": true, "git"
 
 // notInHosts are characters that must not be in the host, although Go accepts them in URLs. The
 // host becomes part of a name in git's configuration ("credential.https://HOST.helper=PROGRAM").
-// There these characters could make git run another program.
+// In such a name, these characters could make git run another program.
 const notInHosts = "!$&'()*+,;=<>\"`\\ "
 
 // git clones a repository and checks out a ref. It fetches only a single commit if the server

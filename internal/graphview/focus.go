@@ -152,7 +152,8 @@ func moduleName(m addrs.Module) string {
 	return m.String()
 }
 
-// few is the maximum number of edges, on its less connected side, of a value that is left out.
+// few limits the values that Resources leaves out: a value with more incoming edges than this, and
+// also more outgoing ones, is kept.
 const few = 8
 
 // Resources returns the graph without values and calls. If a node refers to a resource through

@@ -11,5 +11,6 @@
 //
 // Invariants: a process is started by Start and ended by Close, which takes a few seconds at most;
 // attached processes (TF_REATTACH_PROVIDERS) are never ended; values passed to plugins have no
-// marks; deferral is never announced; the output of plugins goes to the log, never to the user.
+// marks; a provider may defer objects only if its user has called AllowDeferral; the output of
+// plugins goes to the log, never to the user.
 package plugin

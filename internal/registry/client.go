@@ -34,8 +34,8 @@ type Client struct {
 	services  memo.Map[string, services] // services by host
 }
 
-// maxDocument is the maximum size of a document. The version lists of large providers have about a
-// megabyte.
+// maxDocument is the maximum size of a document. The version lists of large providers are about a
+// megabyte long.
 const maxDocument = 64 << 20
 
 // New returns a client for a CLI configuration. version is the version of this program.
@@ -71,7 +71,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s answered with status %d %s", e.URL, e.Code, http.StatusText(e.Code))
 }
 
-// NotFound reports whether err is a response which says that the document doesn't exist.
+// NotFound reports whether err is a response saying that the document doesn't exist.
 func NotFound(err error) bool {
 	status, ok := errors.AsType[*StatusError](err)
 	return ok && (status.Code == http.StatusNotFound || status.Code == http.StatusGone)

@@ -156,7 +156,7 @@ func (h *human) failure(d tfdiags.Diagnostic) {
 }
 
 // fitting returns a line about an object that fits the width of the terminal. If necessary, the
-// name is shortened to make room for the outcome, and more is cut or omitted.
+// name is shortened to make room for the outcome, and the text in more is cut or omitted.
 func (h *human) fitting(name, outcome, more string) string {
 	columns := h.Live.Columns()
 	if columns <= 0 {
@@ -176,7 +176,8 @@ const shortOutcomes = 60
 // shortVerbs are the short names of outcomes.
 var shortVerbs = map[plans.Action]string{plans.Create: "created", plans.Update: "modified", plans.Delete: "destroyed"}
 
-// minMore is the minimum number of columns that make the beginning of an ID useful.
+// minMore is the minimum number of columns for the beginning of an ID. A shorter text would be of no
+// use.
 const minMore = 12
 
 // doneText returns the message about a finished step.

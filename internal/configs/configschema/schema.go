@@ -100,7 +100,7 @@ type NestedBlock struct {
 	MaxItems int // 0 means no limit
 }
 
-// NestingMode is the number of blocks or objects and how they are keyed.
+// NestingMode says how many blocks or objects there may be and how they are keyed.
 type NestingMode uint8
 
 const (

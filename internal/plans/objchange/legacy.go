@@ -13,8 +13,8 @@ func NormalizeFromLegacy(schema *configschema.Block, v cty.Value) cty.Value {
 	return out
 }
 
-// normalObject returns the normalized object and whether anything changed. So most values need not
-// be rebuilt.
+// normalObject returns the normalized object and whether anything changed, so that most values need
+// not be rebuilt.
 func normalObject(schema *configschema.Block, v cty.Value) (cty.Value, bool) {
 	if len(schema.BlockTypes) == 0 || v.IsNull() || !v.IsKnown() {
 		return v, false

@@ -62,7 +62,7 @@ type Group struct {
 	Hidden int // number of differences in the first change that hide rules omit
 }
 
-// Texts that take the place of an instance key, as in the configuration.
+// Texts that replace an instance key in values. A configuration would contain them, too.
 const (
 	countText = "${count.index}"
 	eachText  = "${each.key}"
@@ -109,8 +109,8 @@ func (p *Plan) Groups() []*Group {
 	return out
 }
 
-// folded is a group with a single change. Its hashes are equal for changes that belong to the
-// same group.
+// folded is a group with a single change. Two changes belong to the same group if they have the
+// same hash of either kind.
 type folded struct {
 	*Group
 	equal string // hash that ignores the instance key in the address
