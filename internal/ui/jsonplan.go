@@ -99,6 +99,7 @@ func WritePlan(w io.Writer, view *PlanView, version string) error {
 		p.plannedValues()
 		p.changes("resource_drift", p.Source().ShownDrift(), false)
 		p.changes("resource_changes", p.Source().Listed(), true)
+		p.takenAlong()
 		p.deferredChanges()
 		if p.Plan.Past != nil {
 			p.field("against", pastJSON(p.Plan.Past))
@@ -244,6 +245,27 @@ func (p *planWriter) changes(name string, list []*plans.InstanceChange, planned 
 			p.item(out)
 		}
 	})
+}
+
+// takenAlong is a change of an object that takes part in the run because others need it.
+type takenAlong struct {
+	Address  string `json:"address"`
+	Deposed  string `json:"deposed,omitempty"`
+	NeededBy string `json:"needed_by"`
+}
+
+// takenAlong writes the reasons for the changes that no target names. It writes nothing if there
+// are none. The reasons have a section of their own, so that resource_changes is as in OpenTofu.
+func (p *planWriter) takenAlong() {
+	var out []takenAlong
+	for _, c := range p.Source().Listed() {
+		if c.NeededBy != "" {
+			out = append(out, takenAlong{c.Addr.String(), string(c.Deposed), c.NeededBy})
+		}
+	}
+	if len(out) > 0 {
+		p.field("taken_along", out)
+	}
 }
 
 // deferredChange is a change that is deferred. Chain leads from the unknown value to the

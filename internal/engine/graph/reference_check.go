@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -31,6 +32,14 @@ func checkPreventDestroy(refs lang.Refs) error {
 	return errs.Err()
 }
 
+// subtraction returns advice if a name begins like count.index-1, where the dash is part of the name.
+func subtraction(name string) string {
+	if rest, ok := strings.CutPrefix(name, "index-"); ok {
+		return fmt.Sprintf(" A name can contain dashes; to subtract, write spaces: count.index - %s.", rest)
+	}
+	return ""
+}
+
 // CheckBlockLocal checks a reference to count, each, self, path or terraform.
 func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) error {
 	var d tfdiags.Diagnostic
@@ -39,7 +48,7 @@ func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) error {
 		switch {
 		case s.Name != "index":
 			d = tfdiags.Errorf("Invalid \"count\" attribute",
-				"The \"count\" object has no attribute %q: its only attribute is \"index\".", s.Name)
+				"The \"count\" object has no attribute %q: its only attribute is \"index\".%s", s.Name, subtraction(s.Name))
 		case !scope.count:
 			d = tfdiags.Errorf("Reference to \"count\" in non-counted context",
 				"count.index exists only in a block that has a \"count\" argument.")
