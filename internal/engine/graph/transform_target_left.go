@@ -95,7 +95,7 @@ func (t *targeting) readersLeftOut() []LeftOut {
 // that resource. known holds, by resource, the blocks that refer to it only by known keys.
 func (t *targeting) blocksReading(known map[*Resource]map[*Resource]bool) map[*Resource]*Resource {
 	out := map[*Resource]*Resource{}
-	users := t.g.Edges.Dependents()
+	users, outputs := t.g.Edges.Dependents(), t.outputReaders()
 	by := make([]*Resource, len(t.g.Nodes)) // by node: the resource from which it was reached
 	var todo []dag.ID
 	for _, r := range t.g.Resources {
@@ -107,9 +107,13 @@ func (t *targeting) blocksReading(known map[*Resource]map[*Resource]bool) map[*R
 	for len(todo) > 0 {
 		id := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		r := by[id]
-		for _, user := range users[id] {
-			switch q := t.g.Nodes[user].Resource; {
+		r, from := by[id], t.g.Nodes[id]
+		for _, user := range slices.Concat(users[id], outputs[id]) {
+			n := t.g.Nodes[user]
+			if from.closesModule() && n.readsOutputsOf(from.Module) {
+				continue // it is among the readers of the outputs
+			}
+			switch q := n.Resource; {
 			case q == nil && by[user] == nil:
 				by[user] = r
 				todo = append(todo, user)
@@ -120,6 +124,36 @@ func (t *targeting) blocksReading(known map[*Resource]map[*Resource]bool) map[*R
 		}
 	}
 	return out
+}
+
+// outputReaders returns, by the node of an output, the nodes of the blocks and values that read it
+// from single instances of its module. Their edges lead to the end of the module.
+func (t *targeting) outputReaders() map[dag.ID][]dag.ID {
+	out := map[dag.ID][]dag.ID{}
+	for _, n := range t.g.Nodes {
+		for _, read := range n.callReads() {
+			for _, v := range read.Outputs() {
+				out[v.Node.ID] = append(out[v.Node.ID], n.ID)
+			}
+		}
+	}
+	return out
+}
+
+// callReads returns the outputs that the block or value of a node reads only by instance.
+func (n *Node) callReads() []CallRead {
+	if n.Resource != nil && n == n.Resource.Node {
+		return n.Resource.CallReads
+	}
+	if v, ok := n.Object.(*Value); ok && n == v.Node {
+		return v.CallReads
+	}
+	return nil
+}
+
+// readsOutputsOf reports whether the block or value of a node reads a module call only by instance.
+func (n *Node) readsOutputsOf(call *Module) bool {
+	return slices.ContainsFunc(n.callReads(), func(read CallRead) bool { return read.Call == call })
 }
 
 // takesPart reports whether some instance of r may take part.
