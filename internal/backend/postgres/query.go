@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,19 +29,28 @@ var jsonTypes = []uint32{pgtype.JSONOID, pgtype.JSONBOID, pgtype.Int2OID, pgtype
 
 // Query implements backend.Querier. The query runs in a read-only transaction. If there is a role
 // whose name is that of the schema with the suffix "_reader", and the user is a member of it, the
-// query runs with the rights of that role.
+// query runs with the rights of that role. The transaction is rolled back, because some functions
+// write in spite of a read-only transaction.
 func (s *Store) Query(
 	ctx context.Context, query string, columns func([]backend.Column), row func([][]byte) error,
 ) error {
-	return s.transaction(ctx, readOnly, func(ctx context.Context, tx pgx.Tx) error {
+	err := s.transaction(ctx, readOnly, func(ctx context.Context, tx pgx.Tx) error {
 		if err := s.becomeReader(ctx, tx); err != nil {
 			return err
 		}
 		// The extended protocol accepts a single statement only, so it can't end the transaction
 		// and then change something.
-		result := tx.Conn().PgConn().ExecParams(ctx, query, nil, nil, nil, nil)
+		prepared, err := tx.Conn().PgConn().Prepare(ctx, "", query, nil)
+		if err != nil {
+			return queryError(err)
+		}
+		if len(prepared.Fields) == 0 { // such as COPY, which writes files even in a read-only transaction
+			return &backend.QueryError{Message: "the statement has no result",
+				Hint: "Only queries are possible, such as SELECT."}
+		}
+		result := tx.Conn().PgConn().ExecPrepared(ctx, "", nil, nil, nil)
 		started := false
-		err := eachRow(result, func(c []backend.Column) {
+		err = eachRow(result, func(c []backend.Column) {
 			started = true
 			columns(c)
 		}, row)
@@ -48,9 +58,16 @@ func (s *Store) Query(
 		if err != nil && started && !errors.As(err, new(*backend.QueryError)) && transient(err) {
 			return fmt.Errorf("reading the rows: %v", err) // not %w, so the query is not repeated: some rows were already printed
 		}
-		return err
+		return cmp.Or(err, errRead)
 	})
+	if errors.Is(err, errRead) {
+		return nil
+	}
+	return err
 }
+
+// errRead rolls back a transaction after a query that succeeded.
+var errRead = errors.New("the query has ended")
 
 // becomeReader takes the rights of the role for queries until the transaction ends.
 func (s *Store) becomeReader(ctx context.Context, tx pgx.Tx) error {
@@ -86,10 +103,6 @@ func eachRow(result *pgconn.ResultReader, columns func([]backend.Column), row fu
 		}
 	}
 	_, err := result.Close()
-	if err == nil && cols == nil {
-		return &backend.QueryError{Message: "the statement has no result",
-			Hint: "Only queries are possible, such as SELECT."}
-	}
 	return err
 }
 

@@ -230,6 +230,28 @@ func TestRoles(t *testing.T) {
 	}
 }
 
+// TestQueryOnly checks that a statement that isn't a query is not executed, even if it works in a
+// read-only transaction, and that what a query writes all the same is rolled back.
+func TestQueryOnly(t *testing.T) {
+	c := config(t)
+	s := open(t, c)
+	run := func(sql string) error {
+		return s.Query(t.Context(), sql, func([]backend.Column) {}, func([][]byte) error { return nil })
+	}
+	var failed *backend.QueryError
+	for _, sql := range []string{"COPY (SELECT 1/0) TO STDOUT", "DO 'BEGIN RAISE EXCEPTION ''executed''; END'"} {
+		if err := run(sql); !errors.As(err, &failed) || !strings.Contains(failed.Message, "no result") {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+	// Old versions of PostgreSQL store large objects in read-only transactions too.
+	const large = "SELECT count(*) FROM pg_largeobject_metadata WHERE oid = 4242001"
+	_ = run("SELECT lo_create(4242001)")
+	if got := query(t, c, large); got != "0" {
+		t.Error("the query has stored a large object")
+	}
+}
+
 // TestQueryRole checks that queries run with the rights of the query role.
 func TestQueryRole(t *testing.T) {
 	c := config(t)
