@@ -230,6 +230,33 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
+// TestUpgradeDuringRun checks that a schema is not upgraded while a run of an older program is
+// running, and that a run can't begin after a newer program has upgraded the schema.
+func TestUpgradeDuringRun(t *testing.T) {
+	c := config(t)
+	oldSchema(t, c)
+	execute(t, "INSERT INTO "+table(c, "run")+" (id, workspace, operation, who, process, program, fence, lease) VALUES "+
+		"('run-3', 1, 'OperationTypeApply', 'e@f', 'process 3', '1.0.0', 3, now() + interval '1 hour')")
+	_, err := postgres.Driver.Open(t.Context(), c)
+	if err == nil || !strings.Contains(err.Error(), "the run run-3 of e@f (OperationTypeApply) is in progress") {
+		t.Errorf("opening: %v", err)
+	}
+	if got := query(t, c, "SELECT max(version) FROM schema_version"); got != "1" {
+		t.Errorf("the schema has version %s", got)
+	}
+	execute(t, "UPDATE "+table(c, "run")+" SET lease = now()")
+	m := manager(t, open(t, c))
+	snap := read(t, m)
+	execute(t, "INSERT INTO "+table(c, "schema_version")+" VALUES (1000, '9.9.9')")
+	err = m.Begin(t.Context(), &statemgr.Run{State: snap.State, Footprint: footprintOf(snap, addr("a", 0))})
+	if err == nil || !strings.Contains(err.Error(), "a newer program has upgraded it") {
+		t.Errorf("beginning: %v", err)
+	}
+	if got := query(t, c, "SELECT count(*) FROM claim"); got != "0" {
+		t.Errorf("the run has %s claims", got)
+	}
+}
+
 // TestFailedUpgrade checks that an upgrade that fails leaves the old version as it is, and can be
 // repeated.
 func TestFailedUpgrade(t *testing.T) {

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"tofu/internal/states/statemgr"
 	"tofu/internal/version"
 )
 
@@ -100,6 +102,11 @@ func (s *Store) upgrade(ctx context.Context, tx pgx.Tx) error {
 	if err != nil {
 		return err
 	}
+	if present > 0 && present < schemaVersion {
+		if err := noOldRuns(ctx, tx, present); err != nil {
+			return err
+		}
+	}
 	for v := present + 1; v <= schemaVersion; v++ {
 		text, err := migrations.ReadFile(fmt.Sprintf("schema/%04d.sql", v))
 		if err != nil {
@@ -115,6 +122,42 @@ func (s *Store) upgrade(ctx context.Context, tx pgx.Tx) error {
 		}
 	}
 	return nil
+}
+
+// noOldRuns returns an error if a run is running in a schema of an older version, which could not
+// record its results after the upgrade. No run can begin until the transaction ends.
+func noOldRuns(ctx context.Context, tx pgx.Tx, present int) error {
+	if _, err := tx.Exec(ctx, "LOCK TABLE run IN SHARE ROW EXCLUSIVE MODE"); err != nil {
+		return err
+	}
+	rows, err := tx.Query(ctx, "SELECT id, operation, who, process FROM run "+
+		"WHERE ended IS NULL AND lease > clock_timestamp() ORDER BY started")
+	if err != nil {
+		return err
+	}
+	var id, operation, who, process string
+	var running error
+	_, err = pgx.ForEachRow(rows, []any{&id, &operation, &who, &process}, func() error {
+		if running == nil && !statemgr.ProcessGone(process) {
+			running = fmt.Errorf("the database schema has version %d and must be upgraded to %d, but the run %s of %s "+
+				"(%s) is in progress: try again when it has ended", present, schemaVersion, id, who, operation)
+		}
+		return nil
+	})
+	return cmp.Or(err, running)
+}
+
+// queueVersion queues a query for the version of the schema. Its error says that a newer program
+// has upgraded the schema since this program opened it.
+func queueVersion(b *pgx.Batch) {
+	b.Queue("SELECT max(version) FROM schema_version").QueryRow(func(row pgx.Row) error {
+		var present int
+		err := row.Scan(&present)
+		if err == nil && present > schemaVersion {
+			return tooNew(present)
+		}
+		return err
+	})
 }
 
 // createSchema creates the schema. Users who may not create schemas can still use an existing one.

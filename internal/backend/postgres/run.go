@@ -77,6 +77,7 @@ func (r *Run) enter(ctx context.Context, tx session, workspaces []int64, check f
 	for {
 		var dead []string
 		b := &pgx.Batch{}
+		queueVersion(b)
 		queueDead(b, workspaces, &dead)
 		r.register(b, workspaces[0])
 		check(b)
