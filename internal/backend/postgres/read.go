@@ -139,6 +139,10 @@ func (s *Store) read(
 	return r, w, err
 }
 
+// errNoAccess is the error for a user who may read only the outputs or the views of a workspace.
+var errNoAccess = errors.New("permission denied: the user of the connection string may not read the state of this " +
+	"workspace. The owner of the schema can allow that with the function grant_access, see docs/POSTGRES.md")
+
 // parts are the parts of a state to read.
 type parts int
 
@@ -164,6 +168,16 @@ func (r *reading) state(ctx context.Context, b *pgx.Batch, w *workspaceRow, part
 		query(outputs, r.outputs, `},"resources":[],"check_results":null}`)
 		return
 	}
+	// Without this check, a user who may only read outputs would get a state without objects.
+	b.Queue("SELECT EXISTS (SELECT FROM visible WHERE workspace = $1::bigint AND level IN ('state', 'write'))", w.id).
+		QueryRow(func(row pgx.Row) error {
+			var may bool
+			err := row.Scan(&may)
+			if err == nil && !may {
+				return errNoAccess
+			}
+			return err
+		})
 	query(outputs, r.outputs, `},"resources":[`)
 	// An outer join also has the resources without objects.
 	query(`SELECT r.address, r.module, r.mode, r.type, r.name, r.provider,

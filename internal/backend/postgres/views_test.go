@@ -178,6 +178,18 @@ func TestRoles(t *testing.T) {
 	if loaded, err := open(t, roles["r_state"]).LoadState(t.Context(), "a", nil); err != nil || !loaded.Exists {
 		t.Errorf("the state with a role for it: %v, %v", loaded, err)
 	}
+	lowered := role(t, c, "r_lowered") // keeps the privileges on tables
+	for _, level := range []string{"state", "outputs"} {
+		if _, err := rows(t, c, "", "SELECT grant_access('r_lowered', 'a', '"+level+"')"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := open(t, lowered).LoadState(t.Context(), "a", nil); err == nil || !strings.Contains(err.Error(), denied) {
+		t.Errorf("the state after access to it was withdrawn: %v", err)
+	}
+	if loaded, err := open(t, lowered).LoadOutputs(t.Context(), "a", nil); err != nil || loaded.State.Output("x") == nil {
+		t.Errorf("the outputs after access to the state was withdrawn: %v", err)
+	}
 	put(t, open(t, roles["r_write"]), "a", 2, []string{"o=changed"}, []string{"x=changed"})
 	for _, do := range []func(*postgres.Store) error{
 		func(s *postgres.Store) error {
