@@ -157,7 +157,7 @@ func selectExisting(ctx context.Context, s *session.Session, p *session.Location
 	names, err := p.Store.List(ctx)
 	switch {
 	case err != nil:
-		return fmt.Errorf("listing the workspaces: %w", err)
+		return tfdiags.Errorf("Failed to list workspaces", "%s", tfdiags.Sentence(err))
 	case slices.Contains(names, selected):
 		return nil
 	case len(names) == 1:

@@ -37,12 +37,32 @@ type migration struct {
 	session  *session.Session
 	flags    *initFlags
 	from, to *session.Location
-	move     bool // rename the old local states to backups; set if the first backend block was added
-	agreed   bool // the user has agreed to copy states
+	move     bool     // rename the old local states to backups; set if the first backend block was added
+	agreed   bool     // the user has agreed to copy states
+	copied   []string // the workspaces of the old backend whose states were copied
 }
 
 // run copies the states in the old backend to the new one, if there are any and the user agrees.
+// Local states are set aside only after all were copied, so an interrupt leaves the old backend as
+// it was.
 func (m *migration) run(ctx context.Context, root *session.Config, from, to *session.BackendSettings) error {
+	err := m.copyStates(ctx, root, from, to)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return tfdiags.Errorf("The migration was interrupted", "The backend %q stays in use, with all of its states. "+
+			"Run the command again to copy them.", from.Driver.Name)
+	case err != nil || !m.move:
+		return err
+	}
+	for _, name := range m.copied {
+		if err := m.setAside(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *migration) copyStates(ctx context.Context, root *session.Config, from, to *session.BackendSettings) error {
 	workspace, err := m.session.Workspace()
 	if err != nil {
 		return err
@@ -187,13 +207,13 @@ func (m *migration) workspaces(ctx context.Context) ([]string, error) {
 	return filled, nil
 }
 
-// take copies or moves the state of one workspace to the new backend.
+// take copies the state of one workspace to the new backend.
 func (m *migration) take(ctx context.Context, name, destName string) error {
 	copied, err := m.copy(ctx, name, destName)
-	if err != nil || !copied || !m.move {
-		return err
+	if copied {
+		m.copied = append(m.copied, name)
 	}
-	return m.setAside(name)
+	return err
 }
 
 // copy copies the state of one workspace and reports whether it did. It does not if the state

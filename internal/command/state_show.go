@@ -135,6 +135,7 @@ var cmdStatePull = &Command{
 		if err != nil {
 			return fmt.Errorf("writing the state: %w", err)
 		}
+		app.printOnStderr(app.Warnings.Take()) // standard output is for the state only
 		fmt.Fprintf(app.Out, "%s\n", text)
 		return nil
 	}),

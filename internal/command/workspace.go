@@ -172,7 +172,7 @@ func openWorkspaces(ctx context.Context, s *session.Session, vars session.Variab
 	}
 	names, err := p.Store.List(ctx)
 	if err != nil && !errors.Is(err, backend.ErrNoWorkspaces) {
-		return nil, fmt.Errorf("listing the workspaces: %w", err)
+		return nil, tfdiags.Errorf("Failed to list workspaces", "%s", tfdiags.Sentence(err))
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == backend.DefaultWorkspace })
 	slices.Sort(names)
@@ -346,7 +346,14 @@ func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args [
 	// Release the lock first: the deletion may remove the store that holds the lock.
 	unlockErr := open.Close()
 	if err := w.Store.Delete(ctx, name); err != nil {
-		return tfdiags.Join(unlockErr, fmt.Errorf("deleting the workspace %q: %w", name, err))
+		var held *backend.LockedError
+		if errors.As(err, &held) {
+			return tfdiags.Join(unlockErr, tfdiags.Errorf("The workspace is in use", "A run is changing the workspace %q "+
+				"or depends on its outputs. Delete the workspace when the run has ended.\n\n%s", name,
+				tfdiags.Capitalize(held.Error())))
+		}
+		return tfdiags.Join(unlockErr, tfdiags.Errorf(fmt.Sprintf("Failed to delete workspace %q", name), "%s",
+			tfdiags.Sentence(err)))
 	}
 	app.Say("Deleted workspace %q!", name)
 	if n > 0 {

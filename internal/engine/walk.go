@@ -113,7 +113,7 @@ func (w *walk) run(ctx context.Context) error {
 	}
 	if w.halt.isSet() && len(w.out.errs) == 0 {
 		interrupted := tfdiags.Errorf("Operation interrupted",
-			"Running calls have finished and their results were recorded. Nothing new was started.")
+			"Running calls have finished, and nothing new was started.")
 		interrupted.Extra = tfdiags.Interrupted{}
 		w.out.report(interrupted)
 	}
