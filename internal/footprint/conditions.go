@@ -68,8 +68,12 @@ func (f *finder) visitConditions(node int) {
 	}
 }
 
-// resultChanges reports whether the result of a block in the plan differs from that in the state.
+// resultChanges reports whether the result of a block in the plan differs from that in the state. A
+// block that is not part of a plan with targets has no result.
 func (f *finder) resultChanges(block *checks.Block) bool {
+	if block.Status == checks.Unknown && len(block.Objects) == 0 {
+		return false
+	}
 	before := f.read.Checks.Block(block.Kind, block.Config)
 	return before == nil || before.Status != block.Status
 }
