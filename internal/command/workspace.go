@@ -346,8 +346,7 @@ func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args [
 	// Release the lock first: the deletion may remove the store that holds the lock.
 	unlockErr := open.Close()
 	if err := w.Store.Delete(ctx, name); err != nil {
-		var held *backend.LockedError
-		if errors.As(err, &held) {
+		if held, ok := errors.AsType[*backend.LockedError](err); ok {
 			return tfdiags.Join(unlockErr, tfdiags.Errorf("The workspace is in use", "A run is changing the workspace %q "+
 				"or depends on its outputs. Delete the workspace when the run has ended.\n\n%s", name,
 				tfdiags.Capitalize(held.Error())))
