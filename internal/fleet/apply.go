@@ -112,10 +112,7 @@ func (a *applying) again(ctx context.Context, s *session.Session, saved *session
 	if err := within(saved.Plan, plan); err != nil {
 		return err
 	}
-	if about := summarize(op, plan); !about.Changes && !about.Records {
-		a.keep(result.Root.Name, stateOutputs(plan.Prior))
-		return a.rec.set(result.Root.Name, stepDone)
-	}
+	// A plan without changes is carried out, too: it writes what is only in the journal so far.
 	return a.carryOut(ctx, op, plan, "", result)
 }
 
