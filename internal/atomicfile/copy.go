@@ -16,7 +16,7 @@ type CopyOptions struct {
 	// KeepLinks copies symbolic links as links. Otherwise the files that they point to are copied;
 	// links to directories are errors.
 	KeepLinks bool
-	// Link allows hard links instead of copies, for files that are never written to. See CopyFile.
+	// Link allows hard links instead of copies, for files that are never written to. See copyFile.
 	Link bool
 }
 
@@ -47,14 +47,14 @@ func (c CopyOptions) CopyTree(from, to string) error {
 			}
 			return os.Symlink(link, target)
 		}
-		return CopyFile(path, target, c.Link)
+		return copyFile(path, target, c.Link)
 	})
 }
 
-// CopyFile creates the file to with the content and permissions of from. If the file system
+// copyFile creates the file to with the content and permissions of from. If the file system
 // supports it, the two files share their blocks until one of them is written to. If link is true,
 // to may be a hard link to from, which is suitable only for files that are never written to.
-func CopyFile(from, to string, link bool) error {
+func copyFile(from, to string, link bool) error {
 	src, err := os.Open(from)
 	if err != nil {
 		return err

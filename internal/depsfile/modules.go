@@ -44,12 +44,12 @@ func LoadModules(path string) (locks ModuleLocks, pinned bool, err error) {
 		return nil, false, tfdiags.Errorf("Failed to read module lock file",
 			"The file %s can't be read: %s.", path, err)
 	}
-	locks, err = ParseModules(src, path)
+	locks, err = parseModules(src, path)
 	return locks, true, err
 }
 
-// ParseModules parses the content of the file; filename is used in diagnostics.
-func ParseModules(src []byte, filename string) (ModuleLocks, error) {
+// parseModules parses the content of the file; filename is used in diagnostics.
+func parseModules(src []byte, filename string) (ModuleLocks, error) {
 	f, diags := nesting.Parse(filename, src)
 	if diags.HasErrors() {
 		return nil, tfdiags.FromHCL(diags).Err()

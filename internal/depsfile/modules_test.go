@@ -32,7 +32,7 @@ module "registry.opentofu.org/acme/net/lab" {
 `
 
 func TestModulesParseAndWrite(t *testing.T) {
-	locks, err := ParseModules([]byte(modulesSample), "x")
+	locks, err := parseModules([]byte(modulesSample), "x")
 	if err != nil || len(locks) != 4 {
 		t.Fatal(locks, err)
 	}
@@ -74,7 +74,7 @@ func TestModulesParseErrors(t *testing.T) {
 		"module \"a\" {\n hash = \"zh:00\"\n}":                               "\"h1:\" hash",
 		"module \"a\" {\n " + hash + "\n}\nmodule \"a\" {\n " + hash + "\n}": "pinned twice",
 	} {
-		if _, err := ParseModules([]byte(src), "x"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := parseModules([]byte(src), "x"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\ndoesn't fail with %q: %v", src, want, err)
 		}
 	}
@@ -84,11 +84,11 @@ func TestModulesParseErrors(t *testing.T) {
 func FuzzParseModules(f *testing.F) {
 	f.Add(modulesSample)
 	f.Fuzz(func(t *testing.T, src string) {
-		locks, err := ParseModules([]byte(src), "x")
+		locks, err := parseModules([]byte(src), "x")
 		if err != nil || !utf8.ValidString(src) {
 			return
 		}
-		again, err := ParseModules(locks.Bytes(), "x")
+		again, err := parseModules(locks.Bytes(), "x")
 		if err != nil || !slices.Equal(again, locks) {
 			t.Fatalf("%q\nwritten as\n%s\n%v", src, locks.Bytes(), err)
 		}

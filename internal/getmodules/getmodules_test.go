@@ -191,7 +191,7 @@ func TestFailedCall(t *testing.T) {
 	l.bad(call("gone", "git::file://"+l.top+"/nothing")+call("here", "./local")+call("kept", repo)+
 		call("missing", "./missing")+
 		call("new", repo+"//sub"), "There is no directory")
-	m, err := ReadManifest(".terraform/modules", "")
+	m, err := readManifest(".terraform/modules", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestFailedCall(t *testing.T) {
 	}
 	// The record stays even if its call can't be installed, as in OpenTofu.
 	l.bad(call("kept", repo+"//none"), "there is no directory \"none\"")
-	m, err = ReadManifest(".terraform/modules", "")
+	m, err = readManifest(".terraform/modules", "")
 	if err != nil || m["kept"].Source != repo {
 		t.Errorf("%v, %v", m["kept"], err)
 	}
@@ -211,7 +211,7 @@ func TestLocalModules(t *testing.T) {
 	l.write(map[string]string{"work/mods/a/main.tf": call("b", "../b"), "work/mods/b/main.tf": value("b"),
 		"shared/main.tf": value("s"), "outside/main.tf": value("o")})
 	l.good(call("a", "./mods/a") + call("s", "../shared"))
-	manifest, err := ReadManifest(".terraform/modules", "")
+	manifest, err := readManifest(".terraform/modules", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func TestFailedOnce(t *testing.T) {
 		!strings.Contains(err.Error(), "has changed") || len(l.seen) != 1 {
 		t.Errorf("%v\n%v", l.seen, err)
 	}
-	if m, err := ReadManifest(".terraform/modules", ""); err != nil || len(m) != 1 {
+	if m, err := readManifest(".terraform/modules", ""); err != nil || len(m) != 1 {
 		t.Errorf("modules that are not there are listed: %v, %v", m, err)
 	}
 }

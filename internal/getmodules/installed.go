@@ -13,9 +13,9 @@ import (
 
 // Installed returns a resolver for the modules installed in dir, ".terraform/modules". It returns
 // an error with advice to run init for a call that is not installed as it is currently written. See
-// ReadManifest for base.
+// readManifest for base.
 func Installed(dir, base string) (configs.Resolver, error) {
-	manifest, err := ReadManifest(dir, base)
+	manifest, err := readManifest(dir, base)
 	if err != nil {
 		return nil, manifestDamaged(err)
 	}

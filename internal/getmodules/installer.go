@@ -60,7 +60,7 @@ func NewInstaller(opts *Options) (*Installer, error) {
 			"%s. Installing modules deletes and replaces files there. Remove the link; to keep modules in "+
 				"another place, set TF_DATA_DIR.", err)
 	}
-	manifest, err := ReadManifest(opts.Dir, opts.Base)
+	manifest, err := readManifest(opts.Dir, opts.Base)
 	if err != nil {
 		return nil, tfdiags.Join(manifestDamaged(err), tfdiags.Errorf("Modules can't be installed",
 			"Without the list of installed modules the files in %s can't be identified, so they were not changed.",

@@ -29,10 +29,10 @@ type Manifest map[string]Record
 
 func manifestFile(dir string) string { return filepath.Join(dir, "modules.json") }
 
-// ReadManifest reads modules.json in dir. If the file doesn't exist, the manifest is empty. base is
+// readManifest reads modules.json in dir. If the file doesn't exist, the manifest is empty. base is
 // the directory of the root module relative to the working directory; "" means the working
 // directory. The file has directory names relative to base.
-func ReadManifest(dir, base string) (Manifest, error) {
+func readManifest(dir, base string) (Manifest, error) {
 	m := make(Manifest)
 	data, err := os.ReadFile(manifestFile(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +54,7 @@ func ReadManifest(dir, base string) (Manifest, error) {
 	return m, nil
 }
 
-// Write replaces modules.json in dir. See ReadManifest for base.
+// Write replaces modules.json in dir. See readManifest for base.
 func (m Manifest) Write(dir, base string) error {
 	var doc struct{ Modules []Record }
 	for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -50,7 +50,7 @@ func (s *Shared) Close() error {
 
 // Resolver returns a resolver for the calls of the root module in the directory root.
 func (s *Shared) Resolver(root string) (configs.Resolver, error) {
-	installed, err := ReadManifest(filepath.Join(root, ".terraform", "modules"), root)
+	installed, err := readManifest(filepath.Join(root, ".terraform", "modules"), root)
 	if err != nil {
 		return nil, manifestDamaged(err)
 	}

@@ -34,7 +34,7 @@ func TestErrorsWithSecrets(t *testing.T) {
 		if hclDiags.HasErrors() {
 			t.Fatal(hclDiags)
 		}
-		_, err := EvalIn(ctx, expr, cty.DynamicPseudoType)
+		_, err := evalIn(ctx, expr, cty.DynamicPseudoType)
 		if err == nil {
 			t.Errorf("%s: no error", text)
 		}

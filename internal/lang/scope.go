@@ -246,7 +246,7 @@ func (s *Scope) Eval(expr *Expr, want cty.Type) (cty.Value, error) {
 	if err != nil {
 		return cty.UnknownVal(want), err
 	}
-	return EvalIn(ctx, expr, want)
+	return evalIn(ctx, expr, want)
 }
 
 // EvalExpr analyzes and evaluates an expression. It is for expressions that are evaluated only
@@ -259,9 +259,9 @@ func (s *Scope) EvalExpr(expr hcl.Expression, want cty.Type) (cty.Value, error) 
 	return s.Eval(analyzed, want)
 }
 
-// EvalIn evaluates an expression in a context returned by Context. If there is an error, the value
+// evalIn evaluates an expression in a context returned by Context. If there is an error, the value
 // is unknown.
-func EvalIn(ctx *hcl.EvalContext, expr hcl.Expression, want cty.Type) (cty.Value, error) {
+func evalIn(ctx *hcl.EvalContext, expr hcl.Expression, want cty.Type) (cty.Value, error) {
 	v, diags := expr.Value(ctx)
 	err := tfdiags.FromHCL(redact(diags, ctx)).Err()
 	if !isChecked(expr) && !checkSize(v) {
@@ -308,7 +308,7 @@ func (s *Scope) EvalBody(body *Body) (cty.Value, error) {
 	if err != nil {
 		return cty.UnknownVal(body.Schema.ImpliedType()), err
 	}
-	return EvalBodyIn(ctx, body)
+	return evalBodyIn(ctx, body)
 }
 
 // Expanded returns the body without some references that are not evaluated: those for which unsure
@@ -326,8 +326,8 @@ func (s *Scope) Expanded(body *Body, unsure func(*addrs.Reference) bool) (*Body,
 	return body.without(func(ref *addrs.Reference) bool { return unsure(ref) && !needed[ref.Range.Start] }), nil
 }
 
-// EvalBodyIn decodes a body in a context returned by Context.
-func EvalBodyIn(ctx *hcl.EvalContext, body *Body) (cty.Value, error) {
+// evalBodyIn decodes a body in a context returned by Context.
+func evalBodyIn(ctx *hcl.EvalContext, body *Body) (cty.Value, error) {
 	from := body.Body
 	if body.prepared != nil {
 		from = body.prepared

@@ -32,7 +32,7 @@ func TestDoubling(t *testing.T) {
 			}
 			x := test.start
 			for range 30 {
-				v, err := EvalIn(&hcl.EvalContext{Variables: map[string]cty.Value{"x": x}}, expr,
+				v, err := evalIn(&hcl.EvalContext{Variables: map[string]cty.Value{"x": x}}, expr,
 					cty.DynamicPseudoType)
 				if err != nil {
 					checkTooLarge(t, err, test.tooLarge)

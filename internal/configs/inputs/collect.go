@@ -16,8 +16,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// EnvPrefix is the prefix of environment variables that set input variables.
-const EnvPrefix = "TF_VAR_"
+// envPrefix is the prefix of environment variables that set input variables.
+const envPrefix = "TF_VAR_"
 
 // Flag is one -var, -var-file or -var-unknown option.
 type Flag struct {
@@ -48,9 +48,9 @@ var automatic = []string{"terraform.tfvars", "terraform.tfvars.json"}
 func Collect(p *configs.Parser, o Options) (map[string]configs.Given, error) {
 	c := &collection{parser: p, given: map[string]configs.Given{}}
 	for _, entry := range o.Environ {
-		if name, ok := strings.CutPrefix(entry, EnvPrefix); ok {
+		if name, ok := strings.CutPrefix(entry, envPrefix); ok {
 			name, value, _ := strings.Cut(name, "=")
-			c.given[name] = configs.Given{Text: value, From: "the environment variable " + EnvPrefix + name}
+			c.given[name] = configs.Given{Text: value, From: "the environment variable " + envPrefix + name}
 		}
 	}
 	dirs := []string{o.Dir}

@@ -170,7 +170,7 @@ func FuzzValues(f *testing.F) {
 			option = flag.Text
 		}
 		for _, entry := range test.env {
-			env = strings.TrimPrefix(entry, EnvPrefix)
+			env = strings.TrimPrefix(entry, envPrefix)
 		}
 		f.Add(test.files["terraform.tfvars"], test.files["terraform.tfvars.json"], option, env)
 	}
@@ -196,7 +196,7 @@ variable "object" {
 		if err != nil {
 			t.Fatal(err)
 		}
-		given, _ := Collect(parser, Options{Environ: []string{EnvPrefix + env}, Dir: ".",
+		given, _ := Collect(parser, Options{Environ: []string{envPrefix + env}, Dir: ".",
 			Flags: []Flag{{Text: option}}})
 		values, _ := Values(given, module.Variables, tfdiags.Drop)
 		for name, v := range values {

@@ -41,7 +41,7 @@ func FromConfig(cfg *cliconfig.Config, client *registry.Client) (Source, error) 
 // NewDirect returns the source that uses the registries. The signature policy comes from the
 // environment.
 func NewDirect(client *registry.Client, retries int) *Direct {
-	return &Direct{Client: client, Retries: retries, Policy: PolicyFrom(os.Getenv), Now: time.Now}
+	return &Direct{Client: client, Retries: retries, Policy: policyFrom(os.Getenv), Now: time.Now}
 }
 
 // NewNetworkMirror returns the mirror at a URL from the configuration or the command line.

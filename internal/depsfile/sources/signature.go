@@ -21,8 +21,8 @@ type SignaturePolicy struct {
 	EnforceExpiry bool
 }
 
-// PolicyFrom reads the policy from environment variables.
-func PolicyFrom(getenv func(string) string) SignaturePolicy {
+// policyFrom reads the policy from environment variables.
+func policyFrom(getenv func(string) string) SignaturePolicy {
 	return SignaturePolicy{
 		Enforce:       getenv("OPENTOFU_ENFORCE_GPG_VALIDATION") == "true",
 		EnforceExpiry: getenv("OPENTOFU_ENFORCE_GPG_EXPIRATION") == "true",

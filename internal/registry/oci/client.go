@@ -24,8 +24,8 @@ import (
 	"tofu/internal/transfer"
 )
 
-// ZipLayer is the media type of the layer that contains a package.
-const ZipLayer = "archive/zip"
+// zipLayer is the media type of the layer that contains a package.
+const zipLayer = "archive/zip"
 
 // maxManifest is the maximum size of a manifest.
 const maxManifest = 8 << 20
@@ -147,13 +147,13 @@ func (c *Client) Package(
 	}
 	var found []ocispec.Descriptor
 	for _, layer := range m.Layers {
-		if layer.MediaType == ZipLayer {
+		if layer.MediaType == zipLayer {
 			found = append(found, layer)
 		}
 	}
 	if len(found) != 1 {
 		return layer, "", fmt.Errorf("%s@%s has %d layers of type %q instead of one", repository, reference,
-			len(found), ZipLayer)
+			len(found), zipLayer)
 	}
 	return found[0], digest, nil
 }

@@ -111,7 +111,7 @@ func TestPackage(t *testing.T) {
 	const artifact = "application/vnd.opentofu.provider-target"
 	r, client := start(t)
 	repo := r.Repository("providers/tool")
-	archive := repo.Blob(ZipLayer, []byte("content"))
+	archive := repo.Blob(zipLayer, []byte("content"))
 	notes := repo.Blob("text/plain", []byte("notes"))
 	add := func(tag, kind string, doc map[string]any) {
 		repo.Tags[tag] = repo.Manifest(kind, doc)["digest"].(string)
@@ -169,8 +169,8 @@ func TestFetch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r, client := start(t)
 			r.Cut, r.Damage = c.cut, c.damage
-			blob := r.Repository("providers/tool").Blob(ZipLayer, content)
-			desc := ocispec.Descriptor{MediaType: ZipLayer, Digest: digest.Digest(blob["digest"].(string)),
+			blob := r.Repository("providers/tool").Blob(zipLayer, content)
+			desc := ocispec.Descriptor{MediaType: zipLayer, Digest: digest.Digest(blob["digest"].(string)),
 				Size: int64(len(content))}
 			dst, err := os.Create(filepath.Join(t.TempDir(), "archive.zip"))
 			if err != nil {
