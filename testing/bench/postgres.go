@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -309,6 +311,21 @@ const (
 	objectTime = 200 * time.Millisecond
 )
 
+// An applyForm is a way to apply the parts of a workspace.
+type applyForm struct {
+	name        string
+	saved       bool // the plans are made and saved before the time is taken
+	parallelism int
+}
+
+// applyForms are the forms to measure. The last one has a longer wait for the provider and thus
+// needs fewer processors at a time.
+var applyForms = []applyForm{
+	{"plan and apply", false, 10},
+	{"saved plans", true, 10},
+	{"saved plans, -parallelism=5", true, 5},
+}
+
 // atTheSameTime measures applies of disjoint parts of a workspace, first one after another and then
 // concurrently. The provider takes objectTime for each object.
 func (o *options) atTheSameTime(ctx context.Context, d *database, out io.Writer) error {
@@ -316,40 +333,54 @@ func (o *options) atTheSameTime(ctx context.Context, d *database, out io.Writer)
 		fmt.Fprintln(os.Stderr, "bench: skipping applies at the same time, which require -mirror")
 		return nil
 	}
-	fmt.Fprintf(out, "\n%d applies of %d objects each, which take %s each, in one workspace\n\n", applies, perApply,
-		objectTime)
-	t := &table{rows: [][]string{{"state in", "one after another s", "at the same time s", "times as fast",
+	fmt.Fprintf(out, "\n%d applies of %d objects each, which take %s each, in one workspace, on %d processors\n\n", applies,
+		perApply, objectTime, runtime.NumCPU())
+	t := &table{rows: [][]string{{"state in", "applies", "one after another s", "at the same time s", "times as fast",
 		"connections"}}}
 	for _, p := range o.places()[1:] {
-		var best [2]time.Duration
-		var connections int
-		for range o.count {
-			turns, _, err := o.disjoint(ctx, d, p, 1)
+		for _, form := range applyForms {
+			if form.saved && p.program != o.bin {
+				continue // each apply makes the other saved plans stale
+			}
+			turns, _, err := o.disjointBest(ctx, d, p, form, 1)
 			if err != nil {
 				return err
 			}
-			together, most, err := o.disjoint(ctx, d, p, applies)
+			together, connections, err := o.disjointBest(ctx, d, p, form, applies)
 			if err != nil {
 				return err
 			}
-			if best[0] == 0 || turns < best[0] {
-				best[0] = turns
-			}
-			if best[1] == 0 || together < best[1] {
-				best[1] = together
-			}
-			connections = max(connections, most)
+			t.row(p.name, form.name, fmt.Sprintf("%.2f", turns.Seconds()), fmt.Sprintf("%.2f", together.Seconds()),
+				fmt.Sprintf("%.1f", turns.Seconds()/together.Seconds()), fmt.Sprint(connections))
 		}
-		t.row(p.name, fmt.Sprintf("%.2f", best[0].Seconds()), fmt.Sprintf("%.2f", best[1].Seconds()),
-			fmt.Sprintf("%.1f", best[0].Seconds()/best[1].Seconds()), fmt.Sprint(connections))
 	}
 	t.print(out)
 	return nil
 }
 
+// disjointBest returns the smallest total time of -count runs, and the largest number of
+// connections.
+func (o *options) disjointBest(
+	ctx context.Context, d *database, p place, form applyForm, together int,
+) (best time.Duration, connections int, err error) {
+	for range o.count {
+		wall, most, err := o.disjoint(ctx, d, p, form, together)
+		if err != nil {
+			return 0, 0, err
+		}
+		if best == 0 || wall < best {
+			best = wall
+		}
+		connections = max(connections, most)
+	}
+	return best, connections, nil
+}
+
 // disjoint performs all applies, with up to together of them at the same time. It returns the total
 // time and the largest number of connections.
-func (o *options) disjoint(ctx context.Context, d *database, p place, together int) (time.Duration, int, error) {
+func (o *options) disjoint(
+	ctx context.Context, d *database, p place, form applyForm, together int,
+) (time.Duration, int, error) {
 	top, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return 0, 0, err
@@ -374,6 +405,18 @@ func (o *options) disjoint(ctx context.Context, d *database, p place, together i
 	if _, err := b.run("init", "-input=false"); err != nil {
 		return 0, 0, err
 	}
+	apply := func(i int) []string {
+		return []string{"apply", "-auto-approve", fmt.Sprintf("-target=files_file.part%d", i)}
+	}
+	if form.saved {
+		for i := range applies {
+			_, err := b.run("plan", "-input=false", fmt.Sprintf("-out=plan%d", i), fmt.Sprintf("-target=files_file.part%d", i))
+			if err != nil {
+				return 0, 0, err
+			}
+		}
+		apply = func(i int) []string { return []string{"apply", fmt.Sprintf("plan%d", i)} }
+	}
 	done, counted := make(chan struct{}), make(chan error)
 	var most int
 	go func() {
@@ -383,8 +426,9 @@ func (o *options) disjoint(ctx context.Context, d *database, p place, together i
 	}()
 	start := time.Now()
 	err = inParallel(applies, together, func(i int) error {
-		_, err := b.logging(fmt.Sprintf("log%d", i)).run("apply", "-auto-approve", "-input=false", "-lock-timeout=10m",
-			fmt.Sprintf("-target=files_file.part%d", i))
+		args := apply(i)
+		args = slices.Insert(args, 1, "-input=false", "-lock-timeout=10m", fmt.Sprintf("-parallelism=%d", form.parallelism))
+		_, err := b.logging(fmt.Sprintf("log%d", i)).run(args...)
 		return err
 	})
 	wall := time.Since(start)
