@@ -3,8 +3,17 @@
 //
 // [New] makes a [Session], and the command line fills in the rest of its fields. Methods load a
 // configuration ([Session.LoadConfig]), open a state ([Session.OpenState]) or start an
-// [Operation] of the engine ([Session.StartOperation]). The parts of a session are types of their
-// own, such as [Dirs] and [Encryption].
+// [Operation] of the engine ([Session.StartOperation]). The parts of a session are types of their own:
+//
+//   - [Dirs] knows the directories, and reads and writes the files in the data directory, such as
+//     the record of the backend.
+//   - [Encryption] evaluates the encryption settings once.
+//   - [BackendSettings] is a backend with its settings. stores opens its store.
+//   - [Location] is where a state is. [OpenedState] was read and, for a change, locked.
+//   - packages knows which provider packages are installed. [Providers] starts and stops providers.
+//   - remoteReader reads the outputs in other states for terraform_remote_state.
+//   - asker asks for the values of variables.
+//   - [SavedPlan] is a plan file, and knows how to open its operation.
 //
 // Invariants: a state is changed only while its lock is held. Changes that were made are saved,
 // whatever happens afterwards. Packages are checked against the lock file before they run.
