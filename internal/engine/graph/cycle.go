@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -50,6 +51,7 @@ func (b *build) cycles(ctx context.Context) error {
 		names := make([]string, 0, len(way))
 		var text strings.Builder
 		text.WriteString("These objects depend on each other, so none of them can come first:")
+		calls := map[*Module]bool{} // calls of which an argument reads single instances of another call
 		for i, id := range way {
 			n, next := b.g.Nodes[id], b.g.Nodes[way[(i+1)%len(way)]]
 			if !n.Kind.isBarrier() || n.Range != nil {
@@ -60,6 +62,13 @@ func (b *build) cycles(ctx context.Context) error {
 			} else {
 				fmt.Fprintf(&text, "\n  - %s%s needs %s", n.Name, place(n), next.Name)
 			}
+			if v, ok := n.Object.(*Value); ok && v.Kind == Variable && v.readsCall(next.Module) {
+				calls[v.Module] = true
+			}
+		}
+		if len(calls) > 1 {
+			text.WriteString("\n\nInstances of different module calls can't refer to each other. The instances of one " +
+				"call can: put what is in these modules into one.")
 		}
 		errs = errs.Append(
 			tfdiags.Diagnostic{
@@ -70,6 +79,11 @@ func (b *build) cycles(ctx context.Context) error {
 		)
 	}
 	return errs.Err()
+}
+
+// readsCall reports whether a value reads single instances of a module call.
+func (v *Value) readsCall(call *Module) bool {
+	return slices.ContainsFunc(v.CallReads, func(read CallRead) bool { return read.Call == call })
 }
 
 func place(n *Node) string {

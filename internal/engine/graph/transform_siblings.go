@@ -43,6 +43,7 @@ var siblingsTransformer = &Transformer{
 	After: []*Transformer{referenceTransformer, moduleTransformer},
 	Run: func(_ context.Context, b *build) error {
 		if b.op.Phase == PhaseValidate {
+			b.checkSameInstance()
 			return nil
 		}
 		for _, path := range sortedModules(b.g.Modules) {
@@ -75,6 +76,27 @@ func (b *build) awaitInputs(m *Module) {
 type siblingRead struct {
 	to   *Value
 	read CallRead
+}
+
+// checkSameInstance records an error for each argument of a module call that refers to the instance of
+// which it is an argument, such as module.step[each.key].out.
+func (b *build) checkSameInstance() {
+	for m, reads := range b.siblingReads {
+		for _, f := range reads {
+			for _, ref := range f.read.Refs {
+				if len(ref.Guards) == 0 && ref.Index != nil && isOwnKey(ref.Index) {
+					f.to.Node.Problems = f.to.Node.Problems.Append(sameInstance(f.to.Name, m.Path).At(ref.Range))
+				}
+			}
+		}
+	}
+}
+
+// sameInstance returns the error for an argument that refers to its own instance of the call.
+func sameInstance(argument string, of fmt.Stringer) tfdiags.Diagnostic {
+	return tfdiags.Errorf("Self-referential module call",
+		"The argument %q of %s refers to the same instance of the call. It can refer to other instances only.",
+		argument, of)
 }
 
 // splitCall is a module call whose instances read each other, with the nodes that are split into
@@ -378,9 +400,7 @@ func (r *splitCall) cycles(order *dag.Graph) error {
 	for i, list := range sources {
 		for _, s := range list {
 			if s.from == i {
-				errs = errs.Append(tfdiags.Errorf("Self-referential module call",
-					"The argument %q of %s refers to the same instance of the call. It can refer to other "+
-						"instances only.", s.to.Name, r.list[i]).At(s.at))
+				errs = errs.Append(sameInstance(s.to.Name, r.list[i]).At(s.at))
 			}
 		}
 	}
