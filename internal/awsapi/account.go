@@ -107,8 +107,9 @@ func (c *Config) connect() (httpclient.Options, error) {
 	return o, nil
 }
 
-// loadOptions returns the options of the SDK. For signing in, the SDK uses its own client. With any
-// other client, the SDK rejects AWS_CA_BUNDLE. Also, the metadata service needs short timeouts.
+// loadOptions returns the options for loading the SDK's configuration. Credentials are requested
+// with one of the SDK's own clients: it rejects AWS_CA_BUNDLE with any other client, and sets the
+// short timeouts that the instance metadata service needs.
 func (c *Config) loadOptions(connect httpclient.Options) []func(*config.LoadOptions) error {
 	client := awshttp.NewBuildableClient().WithTransportOptions(connect.Apply)
 	out := []func(*config.LoadOptions) error{config.WithHTTPClient(client),

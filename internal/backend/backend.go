@@ -52,8 +52,8 @@ type Prober interface {
 	Probe(ctx context.Context, workspace string) error
 }
 
-// A Maker is a Store that lists workspaces before they have a snapshot. In other stores, a
-// workspace is created with an empty state.
+// A Maker is a Store in which a workspace can exist without a snapshot. Make creates such a
+// workspace. In other stores, a workspace is created by storing an empty state.
 type Maker interface {
 	Make(ctx context.Context, workspace string) error
 }

@@ -41,8 +41,8 @@ type download struct {
 // refreshInterval is the minimum time between two updates of the line.
 const refreshInterval = 100 * time.Millisecond
 
-// newDownloads returns the progress line of a command in a session. The line shows nothing
-// without a terminal, and if the options of the command say so.
+// newDownloads returns the progress line of a command in a session. The line is not shown if there
+// is no terminal, or if the options of the command turn it off.
 func newDownloads(s *session.Session, view *viewFlags) *downloads {
 	d := &downloads{width: s.Width, now: time.Now, spans: newPackageSpans(s.Timings),
 		running: make(map[string]download)}

@@ -82,7 +82,8 @@ var graphKinds = map[string]engine.GraphKind{
 	"apply": engine.GraphApply,
 }
 
-// graphFormats maps each format except HTML to the function that writes it.
+// graphFormats maps each format to the function that writes it. HTML is written differently, so its
+// function is nil.
 var graphFormats = map[string]func(*graphview.Graph, io.Writer) error{
 	"dot":      (*graphview.Graph).WriteDOT,
 	"mermaid":  (*graphview.Graph).WriteMermaid,

@@ -107,8 +107,8 @@ func (s *graphSubject) mayDeclare(target addrs.Target) bool {
 // mayHave reports whether a block with the given count and for_each may have an instance with
 // the key.
 func mayHave(cfg *configs.Config, count, forEach hcl.Expression, key addrs.InstanceKey) bool {
-	// user would describe the use in an error message, but errors are ignored here: they mean
-	// that the value isn't known yet.
+	// StaticEval names user in its errors, but these are not shown: if an expression can't be
+	// evaluated, the block may have any key.
 	const user = "an instance key"
 	n, isInt := key.IsInt()
 	name, isString := key.IsString()

@@ -9,8 +9,8 @@ import (
 	"tofu/internal/ui"
 )
 
-// planSchemas returns the schemas for showing a saved plan. They come from the plan file or, if
-// it has none, from the providers, which end stops.
+// planSchemas returns the schemas for showing a saved plan. They come from the plan file or, if it
+// has none, from the providers. The caller must call end, which stops these providers.
 func planSchemas(
 	ctx context.Context, s *session.Session, saved *session.SavedPlan,
 ) (schemas ui.Schemas, end func(), err error) {

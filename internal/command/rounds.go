@@ -51,7 +51,7 @@ func (f *applyFlags) applyRounds(ctx context.Context, op *session.Operation, opt
 			return nil
 		}
 		printer.Diagnostics(warnings.Take())
-		op.Session.Say("\nThis part of the plan is applied. Planning what was deferred (%s).", deferredCount(plan))
+		op.Session.Say("\nThis part of the plan has been applied. Now planning what was deferred (%s).", deferredCount(plan))
 		opts = rounds.Next(opts, plan)
 	}
 }

@@ -74,7 +74,8 @@ func (w *Walker) Walk(ctx context.Context, workers int, visit func(ID) bool) []O
 			w.ready = append(w.ready, ID(id))
 		}
 	}
-	if !w.LowestFirst { // sorted IDs are a heap
+	// With LowestFirst, ready is a heap. The IDs are in ascending order, so it already is one.
+	if !w.LowestFirst {
 		slices.Reverse(w.ready) // because vertices are popped from the end
 	}
 	stop := context.AfterFunc(ctx, func() {

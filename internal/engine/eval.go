@@ -175,8 +175,9 @@ func (c *evalContext) offerInstances(refs *lang.Refs, err error) error {
 	})
 }
 
-// explainMissing adds the existing instances to the error about a reference to one that doesn't exist.
-// If the expression was evaluated with only some of the instances, the error doesn't show these.
+// explainMissing adds the list of existing instances to the error about a reference to an instance
+// that doesn't exist. If the expression was evaluated with only some of the existing instances,
+// their values are left out of the error.
 func (c *evalContext) explainMissing(
 	d *tfdiags.Diagnostic, ref lang.InstanceRef, what fmt.Stringer, x *expandedKeys,
 ) {

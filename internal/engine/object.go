@@ -198,8 +198,8 @@ func unmark(v cty.Value) cty.Value {
 	return v
 }
 
-// refresh asks the provider to read an object. If the result has no object, the object is gone.
-// Errors have the address and source range of the instance.
+// refresh asks the provider to read an object. If the object no longer exists, the value of the
+// result is null. Errors have the address and source range of the instance.
 func (t *instance) refresh(ctx context.Context, deposed addrs.DeposedKey, l *objectState) (*objectState, error) {
 	meta, err := t.w.eval.providerMeta(ctx, t.r, t.c)
 	if err != nil {

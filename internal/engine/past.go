@@ -204,7 +204,8 @@ func (s *results) lose(lost plans.Lost) {
 	s.lost = append(s.lost, lost)
 }
 
-// past returns the part of the plan about the earlier time, or nil if the plan doesn't restore one.
+// past describes the earlier state that the plan restores and what it can't bring back. It returns
+// nil if the plan doesn't restore an earlier state.
 func (f finisher) past(opts *PlanOptions) *plans.Past {
 	w := f.w
 	if opts.Past == nil {

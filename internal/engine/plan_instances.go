@@ -196,7 +196,7 @@ func (p *resourcePlan) start(s *startedPlan, end func(error)) {
 	})
 }
 
-// partOf returns the node in the same instance of a module call as the visit, if it has a Part there.
+// partOf returns the Part of n in the module instance of the visit, or n itself if there is none.
 func (v resourceVisit) partOf(n *graph.Node) *graph.Node {
 	if v.part == nil {
 		return n

@@ -98,7 +98,7 @@ func gitRemote(j job) (string, *gitLogin, error) {
 		u.Scheme = "file"
 	}
 	if !gitSchemes[u.Scheme] {
-		return "", nil, fmt.Errorf("git repositories can't be fetched by %q", u.Scheme)
+		return "", nil, fmt.Errorf("git addresses can't have the scheme %q: use https, http, ssh, git or file", u.Scheme)
 	}
 	password, _ := u.User.Password()
 	if strings.HasPrefix(u.Host, "-") || strings.HasPrefix(u.User.Username(), "-") ||

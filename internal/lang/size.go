@@ -33,7 +33,7 @@ func isChecked(expr hcl.Expression) bool {
 	return ok && (tr.Traversal.RootName() == "var" || tr.Traversal.RootName() == "local")
 }
 
-// subtractSize returns room minus the size of v. It stops below zero.
+// subtractSize returns room minus the size of v. It stops counting once the result is negative.
 func subtractSize(v cty.Value, room int) int {
 	v, _ = v.Unmark()
 	room -= elementSize

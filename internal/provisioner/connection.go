@@ -19,7 +19,7 @@ const defaultTimeout = 5 * time.Minute
 // target is a remote machine that receives files and runs scripts. Its operations end soon after
 // the context with which the target was opened.
 type target interface {
-	// upload writes a file. If dst is a directory, upload creates the file in it and calls it name.
+	// upload writes a file to dst. If dst is a directory, the file is written to dst/name.
 	upload(ctx context.Context, dst, name string, size int64, content io.Reader) error
 	// uploadDir writes the content of a directory to dst. Unless src ends with a slash, it also
 	// creates the directory itself in dst.

@@ -39,7 +39,7 @@ func (s *scp) file(mode, name string, size int64, content io.Reader) error {
 		return err
 	}
 	if n < size {
-		return fmt.Errorf("%s became shorter while it was sent", name)
+		return fmt.Errorf("%s shrank while it was being sent", name)
 	}
 	return s.line("\x00")
 }

@@ -227,7 +227,7 @@ func (t *Terminal) Bold() (on, off string) {
 	return "\x1b[1m", "\x1b[0m"
 }
 
-// Emphasis returns text in bold, or text itself without colors.
+// Emphasis returns text in bold, or unchanged if colors are off.
 func (t *Terminal) Emphasis(text string) string {
 	on, off := t.Bold()
 	return on + text + off

@@ -40,7 +40,7 @@ func withLength(b []byte, value string) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, uint32(len(value))), value...)
 }
 
-// encodeVariant encodes a text as the value of a filter.
+// encodeVariant encodes a string as a PlainBuffer value, for a column or a filter.
 func encodeVariant(value string) []byte { return withLength([]byte{kindString}, value) }
 
 // appendCell appends a column with a text, and also returns its checksum.

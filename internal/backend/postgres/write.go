@@ -16,7 +16,7 @@ import (
 	"tofu/internal/version"
 )
 
-// chunk is the number of rows that one statement writes.
+// chunk is the maximum number of rows that one statement writes.
 const chunk = 2000
 
 // A transcript writes a change of a workspace in a transaction, as one revision. Statements are

@@ -60,9 +60,9 @@ func open(c *Config, chained bool) (encryption.KeyProvider, error) {
 	case c.Iterations < minIterations:
 		return nil, fmt.Errorf("\"iterations\" must be %d or more", minIterations)
 	case c.KeyLength < 1 || c.KeyLength > maxLength:
-		return nil, errors.New("\"key_length\" must be 1 or more")
+		return nil, fmt.Errorf("\"key_length\" must be between 1 and %d", maxLength)
 	case c.SaltLength < 1 || c.SaltLength > maxLength:
-		return nil, errors.New("\"salt_length\" must be 1 or more")
+		return nil, fmt.Errorf("\"salt_length\" must be between 1 and %d", maxLength)
 	case hashes[c.Hash] == nil:
 		return nil, errors.New("\"hash_function\" must be sha256 or sha512")
 	}

@@ -149,9 +149,9 @@ func (r *Resource) checkAttribute(rest hcl.Traversal) error {
 }
 
 func (m *Module) undeclaredResource(addr addrs.Resource) error {
-	what := map[addrs.ResourceMode]string{addrs.Managed: "resource", addrs.Data: "data source",
-		addrs.Ephemeral: "ephemeral resource"}[addr.Mode]
-	detail := fmt.Sprintf("A %s %q %q has not been declared in %s.", what, addr.Type, addr.Name, ModuleName(m.Path))
+	what := map[addrs.ResourceMode]string{addrs.Managed: "A resource", addrs.Data: "A data source",
+		addrs.Ephemeral: "An ephemeral resource"}[addr.Mode]
+	detail := fmt.Sprintf("%s %q %q has not been declared in %s.", what, addr.Type, addr.Name, ModuleName(m.Path))
 	if meant := m.suggestion(addr); meant != "" {
 		detail += fmt.Sprintf(" Did you mean %s?", meant)
 	}

@@ -9,15 +9,15 @@ import (
 	"tofu/internal/plans"
 )
 
-// How values pass instances on
+// Values evaluated by instance
 //
 // Normally, one node evaluates a value for all instances of its module. If several instances of a
 // module have Steps, and a value connects one resource of the module with another, each of these
 // instances gets a node that evaluates the value there. So module.m[0].b waits only for
 // module.m[0].a, even if the reference goes through locals, outputs of modules or arguments of
-// their calls. An argument such as a[each.key].id depends on only one instance of a resource in the
-// calling module. The node of the value evaluates it for the remaining instances, after all of
-// these nodes.
+// their calls. Likewise, if an argument of a call is a[each.key].id, an instance of the called
+// module waits only for the instance of a that has its key. The value's own node evaluates it for
+// all other instances of the module, after these nodes.
 
 // valueIn identifies a value in one module instance.
 type valueIn struct {

@@ -465,7 +465,8 @@ func content(g *planview.Group, fields []planview.Field) []string {
 	return append(lines, differences(fields)...)
 }
 
-// differences returns the lines of differences.
+// differences formats fields as the lines of a diff code block. A line of carets below a changed
+// line marks its changed parts.
 func differences(fields []planview.Field) []string {
 	var lines []string
 	for _, l := range planview.Text(fields) {

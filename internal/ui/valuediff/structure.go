@@ -67,7 +67,7 @@ func (d *Differ) yamlText(before, after cty.Value) *Node {
 	return n
 }
 
-// inText returns the differ for the decoded content of a text.
+// inText returns a Differ for values decoded from a JSON or YAML string, which have no schema.
 func (d *Differ) inText() *Differ { return &Differ{Review: d.Review} }
 
 // parseYAML parses a text if it is a YAML map or list with several lines.

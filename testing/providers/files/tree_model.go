@@ -78,7 +78,7 @@ func (r *treeResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 				Optional:    true,
 				Description: "Limits of the tree.",
 				Attributes: map[string]schema.Attribute{
-					"max_files": schema.Int64Attribute{Optional: true, Description: "The largest number of files."},
+					"max_files": schema.Int64Attribute{Optional: true, Description: "The maximum number of files."},
 				},
 			},
 			"summary": schema.SingleNestedAttribute{
@@ -86,7 +86,7 @@ func (r *treeResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 				Description: "The size of the tree.",
 				Attributes: map[string]schema.Attribute{
 					"count": schema.Int64Attribute{Computed: true, Description: "The number of files."},
-					"bytes": schema.Int64Attribute{Computed: true, Description: "The length of all files in bytes."},
+					"bytes": schema.Int64Attribute{Computed: true, Description: "The total size of all files, in bytes."},
 				},
 			},
 		},

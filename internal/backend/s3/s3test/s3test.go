@@ -114,7 +114,7 @@ func (s *Store) PutItem(ctx context.Context, attributes map[string]string) error
 	return s.dynamoCall(ctx, "PutItem", map[string]any{"TableName": s.Table, "Item": item}, new(any))
 }
 
-// Items returns the items of the table as JSON objects, by the key LockID.
+// Items returns the string attributes of each item in the table, keyed by the item's LockID.
 func (s *Store) Items(ctx context.Context) (map[string]map[string]string, error) {
 	var page struct {
 		Items []map[string]struct{ S string }
