@@ -34,7 +34,7 @@ func TestGit(t *testing.T) {
 	l.bad(call("a", repo+"//none"), "there is no directory \"none\"")
 	l.bad(call("a", repo+"?ref=v9"), "v9")
 	l.bad(call("a", repo+"?ref=--upload-pack=touch%20"+l.top+"/evil"), "is not a valid ref")
-	l.bad(call("a", "git::ext::sh -c true"), "can't be")
+	l.bad(call("a", "git::ext::sh -c true"), "can't have the scheme")
 	l.bad(call("a", "git::file://"+l.top+"/nothing"), "nothing")
 	if tags, err := Tags(t.Context(), repo+"?ref=v1"); err != nil || !slices.Equal(tags, []string{"v1", "v2"}) {
 		t.Errorf("%q %v", tags, err)
