@@ -31,11 +31,11 @@ type Config struct {
 	// DevOverrides maps providers to directories with development builds.
 	DevOverrides map[addrs.Provider]string
 
-	// RegistryRetries is how many times a failed request for metadata is repeated.
+	// RegistryRetries is the maximum number of retries of a failed request for metadata.
 	RegistryRetries int
 	// RegistryTimeout is the timeout of a request for metadata.
 	RegistryTimeout time.Duration
-	// DownloadRetries is how many times a failed download is repeated, for methods that don't
+	// DownloadRetries is the maximum number of retries of a failed download, for methods that don't
 	// specify it.
 	DownloadRetries int
 
@@ -85,7 +85,7 @@ type Method struct {
 	Location string // a path, URL or repository template
 	Include  []string
 	Exclude  []string
-	// Retries is how many times a failed download is repeated; -1 if not specified.
+	// Retries is the maximum number of retries of a failed download; -1 if not specified.
 	Retries int
 	// TrustAllHashes accepts and records all hashes that a network mirror reports.
 	TrustAllHashes bool

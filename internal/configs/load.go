@@ -132,7 +132,7 @@ func LoadRootModule(dir string, opts *LoadOptions, warn tfdiags.Sink) (*Config, 
 
 // A module may call itself with different variables. These limits stop endless recursion.
 const (
-	maxRecursion = 8   // how many times one directory may occur on the path from the root to a module
+	maxRecursion = 8   // most occurrences of one directory on the path from the root to a module
 	maxSelfCalls = 256 // how many modules of a tree may be below a module with the same directory
 )
 

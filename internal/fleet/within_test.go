@@ -80,7 +80,8 @@ func TestWithin(t *testing.T) {
 		{"half replaced", []string{"a.x " + replace + " 1"}, []string{"a.x " + create + " 1", "a.x#0000 " + remove}, ""},
 		{"an old deposed object", []string{"a.x " + update + " 1"}, []string{"a.x#0000 " + remove}, "a.x: " + remove + " was not planned"},
 		{"a new change", []string{"a.x " + create + " 1"}, []string{"a.y " + create + " 1"}, "a.y: " + create + " was not planned"},
-		{"another action", []string{"a.x " + update + " 1"}, []string{"a.x " + remove}, "a.x: " + update + " was planned, and now it is " + remove},
+		{"another action", []string{"a.x " + update + " 1"}, []string{"a.x " + remove},
+			"a.x: " + update + " was planned, and now it is " + remove},
 	} {
 		err := within(changed(t, c.approved...), changed(t, c.left...))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

@@ -247,7 +247,7 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// run returns a plugin that is a shell script with the given lines. $n is how many times it has
+// run returns a plugin that is a shell script with the given lines. $n is the number of times it has
 // run.
 func run(t *testing.T, lines string) *kubeauth.Exec {
 	if runtime.GOOS == "windows" {

@@ -28,7 +28,7 @@ type Client struct {
 	cfg       *cliconfig.Config
 	http      *httpclient.Client
 	tokens    *cliconfig.Tokens
-	retries   int           // how many times a failed request for a document is repeated
+	retries   int           // maximum number of retries of a failed request for a document
 	timeout   time.Duration // timeout of each request for a document
 	userAgent string
 	services  memo.Map[string, services] // services by host

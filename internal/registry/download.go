@@ -24,7 +24,7 @@ type Download struct {
 	// Progress receives the number of bytes fetched so far and the total (0 if unknown). The number
 	// of bytes decreases when a transfer restarts. It may be nil.
 	Progress func(done, total int64)
-	// Retries is how many times a failed attempt is repeated.
+	// Retries is the maximum number of retries of a failed attempt.
 	Retries int
 	// Limit is the maximum size in bytes; 0 means a generous default.
 	Limit int64

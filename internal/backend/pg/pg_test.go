@@ -27,7 +27,7 @@ import (
 const ws = backend.DefaultWorkspace
 
 // connStr is the connection string of the test server. The tests break its sessions, so they start
-// their own server. noServer says why there is none.
+// their own server. noServer says why a test has no server.
 var connStr, noServer = "", ""
 
 func TestMain(m *testing.M) {

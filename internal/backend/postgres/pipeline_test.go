@@ -73,7 +73,7 @@ func proxy(t *testing.T, c *postgres.Config, change func([]byte) []byte) (trips 
 	return trips
 }
 
-// TestRoundTrips checks how many times a run waits for a response from the server.
+// TestRoundTrips checks the number of round trips to the server in a run.
 func TestRoundTrips(t *testing.T) {
 	c := config(t)
 	fill(t, manager(t, open(t, c)), 3)

@@ -23,7 +23,7 @@ import (
 // Direct is the source that uses the registry at each provider's own host.
 type Direct struct {
 	Client *registry.Client
-	// Retries is how many times a failed download is repeated.
+	// Retries is the maximum number of retries of a failed download.
 	Retries int
 	// Policy selects which signatures are required.
 	Policy SignaturePolicy

@@ -17,7 +17,7 @@ import (
 type NetworkMirror struct {
 	Client  *registry.Client
 	URL     *url.URL
-	Retries int // how many times a failed download is repeated
+	Retries int // maximum number of retries of a failed download
 	// TrustAllHashes trusts the hashes that the mirror reports, for all platforms.
 	TrustAllHashes bool
 }

@@ -32,7 +32,7 @@ type Cloud struct {
 	objects map[string]cty.Value
 	made    map[string]int
 	order   map[string]int // when each object was created relative to the others, by ID
-	open    map[string]int // how many times each token is open
+	open    map[string]int // number of open uses of each token
 	faults  []string
 	calls   []Call
 	clock   int

@@ -39,10 +39,14 @@ func (b *build) separateCalls() {
 	p := &planCalls{build: b, reads: map[*Value][]IndexedRead{}, splits: map[*Module]*splitCall{},
 		seeds: map[*Module]map[*Node]bool{}}
 	calls := p.chainedCalls()
+	chained := make(map[*Module]bool, len(calls))
+	for _, m := range calls {
+		chained[m] = true
+	}
 	var values []*Value
 	var resources []*Resource
 	for _, v := range b.g.Values {
-		if p.readsInstances(v, calls) {
+		if p.readsInstances(v, chained) {
 			values = append(values, v)
 		}
 	}
@@ -100,11 +104,12 @@ func (p *planCalls) readable(of *Resource) bool {
 }
 
 // readsInstances reports whether a value reads single instances of a resource or module call.
-func (p *planCalls) readsInstances(v *Value, chained []*Module) bool {
+// chained holds the calls that chainedCalls returns.
+func (p *planCalls) readsInstances(v *Value, chained map[*Module]bool) bool {
 	if v.Expr == nil || v.Node.Dropped || len(v.Node.Problems) > 0 || v.Kind == Output && v.Module.Parent == nil {
 		return false
 	}
-	return len(v.CallReads) > 0 || len(p.resourcesRead(v)) > 0 || v.ReadsEachValue() && slices.Contains(chained, v.Module)
+	return len(v.CallReads) > 0 || len(p.resourcesRead(v)) > 0 || v.ReadsEachValue() && chained[v.Module]
 }
 
 // resourcesRead returns the resources of which a value reads only single instances.
@@ -336,7 +341,7 @@ func (p *planCalls) between(m *Module, dependents [][]dag.ID) []*Node {
 			of, id = n.Resource.Module, n.Resource.Node.ID
 		}
 		return (n.Kind == KindValue || n.Kind == KindModule || n.Kind == KindExpand || n.Kind == KindResource) &&
-			of.within(m) && !n.Dropped && len(n.Problems) == 0 && !p.whole[id]
+			m.Path.Contains(of.Path) && !n.Dropped && len(n.Problems) == 0 && !p.whole[id]
 	}
 	var arguments, outputs []dag.ID
 	for n := range p.seeds[m] {
@@ -366,16 +371,6 @@ func (p *planCalls) between(m *Module, dependents [][]dag.ID) []*Node {
 	}
 	slices.SortFunc(out, func(a, b *Node) int { return int(a.ID - b.ID) })
 	return out
-}
-
-// within reports whether a module is the given one or is called in it, directly or indirectly.
-func (m *Module) within(other *Module) bool {
-	for ; m != nil; m = m.Parent {
-		if m == other {
-			return true
-		}
-	}
-	return false
 }
 
 // awaited returns the nodes for which a value waits only as far as it reads them.

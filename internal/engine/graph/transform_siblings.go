@@ -268,7 +268,7 @@ func (b *build) connectParts(r *splitCall, n *Node) {
 	}
 	for _, need := range needs {
 		switch of := b.g.splitCalls[need]; {
-		case n.Kind == KindValue, of != nil && r.Call.within(of.Call):
+		case n.Kind == KindValue, of != nil && of.Call.Path.Contains(r.Call.Path):
 			for i, part := range r.parts[n] {
 				b.after(part, b.g.Part(need, r.list[i]))
 			}
