@@ -114,7 +114,7 @@ func (c *Config) describedCloud(ctx context.Context, client *httpclient.Client) 
 			return all[i].cloud()
 		}
 	}
-	return nil, fmt.Errorf("it describes no cloud %q; set \"environment\" to the name of one of its clouds",
+	return nil, fmt.Errorf("it doesn't describe a cloud %q; set \"environment\" to the name of one of its clouds",
 		c.Environment)
 }
 

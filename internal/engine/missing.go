@@ -91,7 +91,7 @@ func (f finisher) missingText(key missingKey, n *missingObjects) string {
 	if w.op.Mode == plans.RefreshOnly || w.op.PreDestroy {
 		next = "remove them from the state"
 	}
-	return fmt.Sprintf("%s does not find %d of the %d %s that the state has, such as %s. If they were not "+
+	return fmt.Sprintf("%s can't find %d of the %d %s that the state has, such as %s. If they were not "+
 		"deleted on purpose, check the credentials, permissions and settings of the provider before you "+
 		"continue: applying this plan would %s. With -refresh=false the plan uses the stored objects.",
 		key.provider, len(n.gone), n.known, what, strings.Join(n.gone[:3], ", "), next)

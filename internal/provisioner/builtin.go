@@ -140,7 +140,7 @@ func texts(v cty.Value, name string) ([]string, error) {
 	for it := v.ElementIterator(); it.Next(); {
 		_, item := it.Element()
 		if item.IsNull() {
-			return nil, fmt.Errorf("%q has a null element; leave it out or give a string", name)
+			return nil, fmt.Errorf("%q has a null element; remove it, or replace it with a string", name)
 		}
 		out = append(out, item.AsString())
 	}

@@ -30,7 +30,7 @@ const (
 )
 
 // errLost is the error of a run that another process has ended.
-var errLost = errors.New("the run has lost its lease: it did not renew that in time, and another run or " +
+var errLost = errors.New("the run has lost its lease: the lease was not renewed in time, and another run or " +
 	"\"tofu force-unlock\" has ended it, so it can no longer write")
 
 // Run is a run that changes a workspace.

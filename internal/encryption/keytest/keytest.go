@@ -34,7 +34,7 @@ func Run(t *testing.T, open func(t *testing.T) encryption.KeyProvider) {
 	t.Run("DamagedMetadata", func(t *testing.T) {
 		for _, meta := range []string{"", "{", "[]", `"x"`} {
 			if k, _, err := open(t).Keys(t.Context(), []byte(meta), encryption.Keys{}); err == nil && meta != "" {
-				t.Errorf("from the metadata %q comes a key of %d bytes", meta, len(k.Decryption))
+				t.Errorf("the metadata %q leads to a key of %d bytes", meta, len(k.Decryption))
 			}
 		}
 	})

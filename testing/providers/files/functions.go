@@ -19,8 +19,8 @@ func (sha256Of) Metadata(_ context.Context, _ function.MetadataRequest, resp *fu
 
 func (sha256Of) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
-		Summary:    "The SHA-256 sum of a text in hexadecimal, as files_file has it.",
-		Parameters: []function.Parameter{function.StringParameter{Name: "text", Description: "The text."}},
+		Summary:    "The SHA-256 sum of a string in hexadecimal, as in the attribute of files_file.",
+		Parameters: []function.Parameter{function.StringParameter{Name: "text", Description: "The document."}},
 		Return:     function.StringReturn{},
 	}
 }
@@ -84,10 +84,10 @@ func (frontMatter) Metadata(_ context.Context, _ function.MetadataRequest, resp 
 
 func (frontMatter) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
-		Summary: "Splits a text into front matter and body.",
+		Summary: "Splits a document into front matter and body.",
 		Description: "Front matter consists of lines \"name: value\" between two lines of three dashes. A " +
-			"text without it has no fields.",
-		Parameters: []function.Parameter{function.StringParameter{Name: "text", Description: "The text."}},
+			"document without it has no fields.",
+		Parameters: []function.Parameter{function.StringParameter{Name: "text", Description: "The document."}},
 		Return:     function.ObjectReturn{AttributeTypes: frontMatterTypes},
 	}
 }
