@@ -68,14 +68,14 @@ type Runner interface {
 	LocalOperations(ctx context.Context, workspace string) error
 }
 
-// An OutputStore is a Store that can let a user read the outputs of a state without the rest of it.
+// An OutputStore is a Store in a service that may let a user read the outputs of a state, but not
+// the rest of it.
 type OutputStore interface {
 	// GetOutputs is Get, but the snapshot may lack everything but the outputs.
 	GetOutputs(ctx context.Context, workspace string) ([]byte, error)
 }
 
-// A Querier is a Store that answers queries in the language of its database. A query can't change
-// anything.
+// A Querier is a Store that answers queries in the language of its database. Queries are read-only.
 type Querier interface {
 	// Query runs a single query. It calls columns once and then row for each row; a nil value is
 	// NULL, and values are valid until row returns. An error of the query is a *QueryError.
@@ -85,19 +85,20 @@ type Querier interface {
 // Column is a column of the result of a query.
 type Column struct {
 	Name string
-	JSON bool // the values are JSON texts, except special ones such as the number NaN
+	JSON bool // values are encoded as JSON, except special ones such as the number NaN
 }
 
 // A QueryError reports an error in a query.
 type QueryError struct {
-	Position int // number of the character at which the error is, from 1; 0 if it is unknown
+	Position int // position in the query, in characters from 1; 0 if unknown
 	Message  string
 	Hint     string // what to do; may be ""
 }
 
 func (e *QueryError) Error() string { return e.Message }
 
-// Services finds services of hosts, and returns the tokens for hosts from the CLI configuration.
+// Services finds the services that hosts offer, and returns the tokens that the CLI configuration
+// contains for hosts.
 type Services interface {
 	Service(ctx context.Context, host, name string) (*url.URL, error)
 	Token(ctx context.Context, host string) (string, error)
@@ -182,7 +183,7 @@ type Identifier interface {
 	Identity(workspace, dir string) ([]string, error)
 }
 
-// New returns a driver whose stores are opened by a function.
+// New returns a driver whose stores are opened by open. C is the configuration struct.
 func New[C any, P interface {
 	*C
 	Identifier

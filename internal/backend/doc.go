@@ -5,10 +5,10 @@
 // serials, lineage, encryption, waiting for locks, and the journal. A driver just stores bytes and
 // doesn't know the content of snapshots.
 //
-// If stores with equal settings can share something, such as connections and credentials, drivers
-// get it from [Client]. A run over many root modules has one [Clients].
+// Drivers get connections and credentials that stores with equal settings can share from [Client].
+// A run over many root modules has one [Clients].
 //
 // Invariants: a Put either replaces the whole snapshot or leaves the old one; an absent snapshot
-// differs from an empty one; a lock belongs to the ID it was taken with; a store is safe for
-// concurrent use.
+// differs from an empty one; a lock is released only with the ID that Lock returned; a store is
+// safe for concurrent use.
 package backend

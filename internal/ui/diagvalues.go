@@ -14,9 +14,10 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// involvedValues returns the values of the references in the failing expression, by name. If a
-// reference can't be evaluated, it shows as much of it as possible. It mentions sensitive and
-// unknown values only if they are the cause of the error. It never mentions ephemeral values.
+// involvedValues returns the values of the references in the failing expression, by name. For a
+// reference that can't be evaluated, it returns the value of the longest prefix that can. It
+// mentions sensitive and unknown values only if they are the cause of the error. It never mentions
+// ephemeral values.
 func involvedValues(d tfdiags.Diagnostic) []snippetValue {
 	var out []snippetValue
 	seen := make(map[string]bool)

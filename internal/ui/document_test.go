@@ -166,8 +166,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestSecretsOfReplacements checks a plan for a new object whose schema declares an attribute
-// sensitive. The changes mark the attribute as sensitive, but the planned values don't.
+// TestSecretsOfReplacements checks which maps of a JSON plan mark an attribute that only the schema
+// declares sensitive: that of the change always does, that of the planned values not always.
 func TestSecretsOfReplacements(t *testing.T) {
 	secret := cty.StringVal("hush").Mark(marks.Sensitive)
 	for _, c := range []struct {

@@ -10,7 +10,7 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// verbs holds the texts about steps of each action.
+// verbs holds the progress messages for each action.
 var verbs = map[plans.Action]struct{ start, still, done, failed string }{
 	plans.Create: {"Creating...", "Still creating...", "Creation complete", "Creation errored"},
 	plans.Update: {"Modifying...", "Still modifying...", "Modifications complete", "Modifications errored"},

@@ -161,7 +161,7 @@ func (p *planWriter) plannedValues() {
 			out := plannedOutput{Sensitive: o.Sensitive}
 			if o.After.IsWhollyKnown() {
 				ty := o.After.Type()
-				// Neither a value nor a type to write.
+				// The output stays null, so there is neither a value nor a type to write.
 				if o.After.IsNull() && o.Action == plans.NoOp {
 					ty = cty.DynamicPseudoType
 				}

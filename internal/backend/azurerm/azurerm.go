@@ -32,7 +32,7 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	return &Store{Store: objects.New(b, layout), blobs: b}, nil
 }
 
-// silence is the maximum time without data from the service.
+// silence is how long a request may wait for data from the service before it fails.
 const silence = 2 * time.Minute
 
 // workspaceMark separates the key and the name of the workspace in the name of a blob.

@@ -172,7 +172,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestLockInformation checks the form of a lock in the store, and that other metadata is kept.
+// TestLockInformation checks the metadata that describes a lock, and that locking keeps other
+// metadata.
 func TestLockInformation(t *testing.T) {
 	a, id := open(t, newContainer(t)), uuid.NewString()
 	swap(t, a, "", "1")
@@ -210,8 +211,8 @@ func TestLockInformation(t *testing.T) {
 	}
 }
 
-// TestLostLock checks that nothing is written after the lease was lost, even if the state is the
-// same, and that the lock of the next process is kept.
+// TestLostLock checks that nothing is written after the lease was lost, even if the state hasn't
+// changed, and that the lock of the next process is kept.
 func TestLostLock(t *testing.T) {
 	s := newContainer(t)
 	for _, again := range []bool{false, true} {
@@ -279,8 +280,8 @@ func TestUnknownHolder(t *testing.T) {
 	}
 }
 
-// TestOthersLock checks that -lock=false doesn't write a state that another process has locked, and
-// that locking and unlocking by another process is not mistaken for a change.
+// TestOthersLock checks that a state that another process has locked isn't written, even with
+// -lock=false, and that locking and unlocking by another process isn't mistaken for a change.
 func TestOthersLock(t *testing.T) {
 	s := newContainer(t)
 	a, b, id := open(t, s), open(t, s), uuid.NewString()
@@ -312,7 +313,7 @@ func TestLostResponses(t *testing.T) {
 			return false
 		}
 		lost++
-		if lost%2 == 0 { // each request is lost once
+		if lost%2 == 0 { // the response to every other request is lost
 			return false
 		}
 		azure.Blobs(discard{}, r)

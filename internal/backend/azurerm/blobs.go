@@ -42,7 +42,7 @@ type blob struct {
 	snapshot bool              // this process has taken a snapshot
 }
 
-// checksum returns the version of a content.
+// checksum returns the MD5 sum of a blob's content in Base64, or "" if the content is empty.
 func checksum(data []byte) string {
 	if len(data) == 0 {
 		return ""
@@ -53,10 +53,10 @@ func checksum(data []byte) string {
 
 const metadataPrefix = "X-Ms-Meta-"
 
-// lockMetadata is the metadata with the lock information.
+// lockMetadata is the name of the header with the lock information.
 const lockMetadata = metadataPrefix + "Terraformlockid"
 
-// describe reads the headers of a response about a blob.
+// describe updates b from the headers of a response.
 func (b *blob) describe(header http.Header) {
 	b.etag, b.leased = header.Get("Etag"), header.Get("X-Ms-Lease-Status") == "locked"
 	b.metadata, b.lock = make(map[string]string), header.Get(lockMetadata)
@@ -167,8 +167,9 @@ func (b *blobs) Put(ctx context.Context, name string, data []byte, c objects.Con
 				return version, err
 			}
 		}
-		// The blob was changed in another way, or what is known is from an older version. Its
-		// content may still be the expected one.
+		// Either the blob was changed by another program, or the information about it is outdated.
+		// Its content may still be the expected one, so read the blob's properties and try once
+		// more.
 		var err error
 		known, err = b.head(ctx, name)
 		if err != nil {
@@ -177,8 +178,8 @@ func (b *blobs) Put(ctx context.Context, name string, data []byte, c objects.Con
 	}
 }
 
-// write replaces a blob if it still has the known version. Without a condition, the version doesn't
-// matter.
+// write replaces a blob if its ETag is still the known one. If c is empty, write replaces it
+// regardless of the ETag.
 func (b *blobs) write(
 	ctx context.Context, name string, data []byte, known *blob, c objects.Condition,
 ) (string, error) {
@@ -236,7 +237,7 @@ func (b *blob) addMetadata(header http.Header, lock string) {
 }
 
 // snapshot takes a snapshot of a blob before this process replaces it for the first time, if the
-// configuration says so.
+// configuration asks for snapshots.
 func (b *blobs) snapshot(ctx context.Context, name string, known *blob) error {
 	if !b.config.Snapshot || known.snapshot || known.sum == "" {
 		return nil

@@ -6,7 +6,8 @@
 // state.
 //
 // Invariants: a write names the lease if this process has locked the state, and the version that it
-// replaces, so the service refuses it if the lock was lost or another process has written. A
-// version is the checksum of the content, because the ETag also changes when another process locks
-// or unlocks. Metadata of other programs is kept. Errors never contain keys, tokens or signatures.
+// replaces, so the service refuses it if the lock was lost or another process has written the
+// state. A version is the checksum of the content, because the ETag also changes when another
+// process locks or unlocks. Metadata of other programs is kept. Errors never contain keys, tokens
+// or signatures.
 package azurerm

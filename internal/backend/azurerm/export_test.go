@@ -48,5 +48,5 @@ func Snapshots(ctx context.Context, s *Store) (int, error) {
 	return len(page.Snapshots), err
 }
 
-// StringToSign is the text that a signature covers.
+// StringToSign exports stringToSign.
 var StringToSign = stringToSign

@@ -62,7 +62,7 @@ func (b *blobs) acquire(ctx context.Context, name, id string) error {
 	}
 }
 
-// create creates an empty blob, unless another process has done so in the meantime.
+// create creates an empty blob, unless another process has created it in the meantime.
 func (b *blobs) create(ctx context.Context, name string) error {
 	_, err := b.write(ctx, name, []byte{}, new(blob), objects.Condition{Absent: true})
 	if errors.Is(err, objects.ErrPrecondition) {

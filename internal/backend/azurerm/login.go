@@ -22,7 +22,7 @@ import (
 	"tofu/internal/restapi"
 )
 
-// login authenticates requests about blobs. It looks up what it needs when the first request is
+// login authenticates requests about blobs. It looks up keys and tokens when the first request is
 // sent.
 type login struct {
 	config *Config
@@ -84,8 +84,8 @@ func (l *login) sign(ctx context.Context, req *http.Request, body []byte) error 
 	return nil
 }
 
-// stringToSign returns the text that the signature with an access key covers, as defined in the
-// protocol's documentation under "Authorize with Shared Key".
+// stringToSign returns the string that is signed with the access key, as defined in the protocol's
+// documentation under "Authorize with Shared Key".
 func stringToSign(req *http.Request, account string, length int) string {
 	size := ""
 	if length > 0 {
@@ -108,7 +108,7 @@ func stringToSign(req *http.Request, account string, length int) string {
 	return strings.Join(append(lines, canonical(req.URL.Query())...), "\n")
 }
 
-// canonical returns a line for each name, sorted by name.
+// canonical returns one line "name:values" for each entry, sorted by name.
 func canonical(values map[string][]string) []string {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(values)) {

@@ -99,7 +99,7 @@ func TestMethods(t *testing.T) {
 	} {
 		for _, how := range []string{"use_azuread_auth", "resource_group_name"} {
 			t.Run(name+" "+how, func(t *testing.T) {
-				if name == "AKS" { // this variable is not one of the backend's
+				if name == "AKS" { // the backend has no variable of its own for this file
 					t.Setenv("AZURE_FEDERATED_TOKEN_FILE", token)
 				}
 				s := text("storage_account_name", azuretest.Account, "container_name", container, "key", "k",

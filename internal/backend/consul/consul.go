@@ -114,7 +114,7 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	return s, nil
 }
 
-// base returns the address of the server, and the path of its socket if it has one.
+// base returns the URL of the server and, if the address is a Unix socket, the path of the socket.
 func (c *Config) base() (base *url.URL, socket string, err error) {
 	scheme, host := "http", c.Address
 	if on, _ := strconv.ParseBool(os.Getenv("CONSUL_HTTP_SSL")); on {
@@ -213,7 +213,7 @@ func (s *Store) authorize(_ context.Context, req *http.Request, _ []byte) error 
 	return nil
 }
 
-// do sends a request for a path. The query lists names and values in turn.
+// do sends a request for a path. The query is a list of alternating names and values.
 func (s *Store) do(
 	ctx context.Context, method, path string, r restapi.Request, query ...string,
 ) (*restapi.Response, error) {

@@ -239,7 +239,8 @@ func TestLostSession(t *testing.T) {
 	check(t, b.(backend.Locker).Unlock(t.Context(), ws, other))
 }
 
-// TestMonitor checks that the session is renewed, and that a lost lock is noticed without a write.
+// TestMonitor checks that the session is renewed, and that a lost lock is noticed even if nothing
+// is written.
 func TestMonitor(t *testing.T) {
 	s := start(t)
 	a := open(t, s, nil)
@@ -270,7 +271,7 @@ func TestForceUnlock(t *testing.T) {
 	check(t, unlock(id))
 	id, err = b.(backend.Locker).Lock(t.Context(), ws, backend.LockInfo{Who: "second"})
 	check(t, err)
-	s.ExpireAll() // its description of the lock remains
+	s.ExpireAll() // the entry that describes the lock remains
 	check(t, a.(backend.Locker).Unlock(t.Context(), ws, id))
 	if len(s.Entries()) != 0 {
 		t.Errorf("left %v", s.Entries())

@@ -35,7 +35,7 @@ type held struct {
 	stop  context.CancelFunc
 	ended chan struct{} // closed when the session is no longer renewed
 
-	regaining sync.Mutex // held by regain: one call at a time
+	regaining sync.Mutex // serializes calls of regain
 	mu        sync.Mutex
 	current   string // ID of the current session; guarded by mu
 }
@@ -152,7 +152,7 @@ func (s *Store) newSession(ctx context.Context) (string, error) {
 	return session.ID, nil
 }
 
-// endSession ends a session. Otherwise the session would expire some time later.
+// endSession ends a session now rather than when it expires.
 func (s *Store) endSession(ctx context.Context, id string) {
 	resp, err := s.do(context.WithoutCancel(ctx), http.MethodPut, "/v1/session/destroy/"+id, restapi.Request{})
 	if err == nil && resp.Status != http.StatusOK {
@@ -217,7 +217,7 @@ func (h *held) regain(ctx context.Context) error {
 		case !errors.As(err, &locked):
 			return fmt.Errorf("the lock of the state was lost: %w", err)
 		case locked.Info != nil || time.Now().After(limit):
-			// not a lock error: this process must not wait for the other one
+			// not a *LockedError, because this process must not wait for the other one
 			return fmt.Errorf("the lock of the state was lost, and another process has it now: %s", err)
 		}
 		select {

@@ -33,7 +33,7 @@ type version struct {
 	chunks string // "" if there are none
 }
 
-// String returns the text for backend.Swapper: "", INDEX or INDEX/HASH.
+// String returns the version in the form that backend.Swapper exchanges: "", INDEX or INDEX/HASH.
 func (v version) String() string {
 	if v == (version{}) {
 		return ""
@@ -121,7 +121,7 @@ func (s *Store) get(ctx context.Context, key string) (*entry, error) {
 	return nil, s.failure(resp)
 }
 
-// errChunks reports that the chunks of a state differ from those that its key lists.
+// errChunks reports that the chunks of a state don't match the manifest in its key.
 var errChunks = errors.New("the chunks of the state don't have the content that its key lists")
 
 // Get implements backend.Store.
@@ -261,8 +261,8 @@ func (s *Store) Swap(ctx context.Context, workspace, version string, data []byte
 	return v.String(), err
 }
 
-// write replaces the state if its version is old, and removes the chunks of the replaced state. It
-// writes chunks if the state is too large for a value.
+// write replaces the state if its current version is old, and removes the chunks of the replaced
+// state. It writes chunks if the state is too large for one value.
 func (s *Store) write(ctx context.Context, workspace string, old version, data []byte) (version, error) {
 	payload := data
 	if s.config.Gzip {

@@ -28,8 +28,8 @@ type operation struct {
 // errTooLarge reports that the server refused a transaction because of its size.
 var errTooLarge = errors.New("the transaction is too large")
 
-// refusal is the error of a transaction that was not carried out because some of its operations are
-// impossible.
+// refusal is the error of a transaction that was not carried out because at least one of its
+// operations failed.
 type refusal struct {
 	first int // position of the first operation that failed
 	text  string
@@ -136,8 +136,8 @@ func (s *Store) replace(ctx context.Context, workspace string, op operation) (ui
 	}
 }
 
-// decide finds out why the write of a key was refused. An earlier attempt, whose response was lost,
-// may have written it.
+// decide returns the index of the key's change if an earlier attempt, whose response was lost, has
+// written the key, or else an error that explains why the write was refused.
 func (s *Store) decide(ctx context.Context, op operation, refused *refusal) (uint64, error) {
 	e, err := s.get(ctx, op.Key)
 	switch {

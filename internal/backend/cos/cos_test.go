@@ -123,7 +123,7 @@ func TestLostResponses(t *testing.T) {
 	}
 }
 
-// TestLeftTag checks the error for a tag that a killed process left behind.
+// TestLeftTag checks the error if a killed process has left its tag behind.
 func TestLeftTag(t *testing.T) {
 	s, client := start(t)
 	a := open(t, client, nil)

@@ -105,8 +105,7 @@ func (k *credentials) signObject(ctx context.Context, req *http.Request, _ []byt
 	return nil
 }
 
-// canonical returns the sorted names of parameters, and the names with their values. Both are
-// escaped.
+// canonical returns the escaped, sorted names of parameters, and the parameters as "name=value".
 func canonical(values map[string]string) (names, text string) {
 	var keys, pairs []string
 	for name, value := range values {
@@ -202,8 +201,8 @@ func (t *tags) call(ctx context.Context, action, value string) error {
 	return t.service.call(ctx, key, action, map[string]string{"TagKey": tagKey, "TagValue": value}, &out)
 }
 
-// guarded writes lock objects. The tag makes sure that only one process at a time looks for the
-// object and creates it.
+// guarded writes lock objects. While it checks that a lock object doesn't exist and creates it, a
+// tag keeps other processes from doing the same.
 type guarded struct {
 	*objects.Bucket
 	name string // name of the bucket

@@ -22,10 +22,10 @@ var (
 // Driver is the gcs backend.
 var Driver = backend.New("gcs", open)
 
-// silence is the maximum time without data from the service.
+// silence is how long a request may wait for data from the service before it fails.
 const silence = 2 * time.Minute
 
-// scope is the scope of tokens for the service.
+// scope is the OAuth scope of the tokens.
 const scope = "https://www.googleapis.com/auth/devstorage.read_write"
 
 // account holds the clients and credentials that stores with the same settings share.

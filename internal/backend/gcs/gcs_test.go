@@ -177,7 +177,7 @@ func TestLostResponses(t *testing.T) {
 			return false
 		}
 		lost++
-		if lost%2 == 0 { // each request is lost once
+		if lost%2 == 0 { // the response to every other request is lost
 			return false
 		}
 		r.Host = "storage.googleapis.com"

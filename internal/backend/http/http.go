@@ -80,7 +80,7 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 		}
 		u, err := url.Parse(address.text)
 		if err != nil {
-			// the text may contain a password
+			// the address may contain a password
 			return nil, fmt.Errorf("the http backend's %s is not a valid URL", address.name)
 		}
 		if u.Scheme != "http" && u.Scheme != "https" {
@@ -109,8 +109,8 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	return s, nil
 }
 
-// silence is the maximum time without data from a server. Some servers take a while to store a
-// large state.
+// silence is how long a request may wait for data from a server before it fails. Some servers take
+// a while to store a large state.
 const silence = 2 * time.Minute
 
 // maxBody is the maximum size of a response other than the state.
@@ -159,7 +159,7 @@ type Store struct {
 	client                              *httpclient.Client
 
 	mu   sync.Mutex
-	lock []byte // what this store sent when it took its lock
+	lock []byte // body of the request that locked the state
 	id   string
 }
 
@@ -282,7 +282,7 @@ func (s *Store) send(ctx context.Context, method string, to *url.URL, body []byt
 	}
 }
 
-// temporary reports whether repeating a request that got this status may help.
+// temporary reports whether a request that failed with this status is worth repeating.
 func temporary(status int) bool {
 	return status >= 500 && status != http.StatusNotImplemented || status == http.StatusTooManyRequests
 }

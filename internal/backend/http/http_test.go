@@ -174,8 +174,8 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestRetryAfter checks that requests are not repeated before the time the server asks for, which
-// the configured maximum wait limits.
+// TestRetryAfter checks that a request isn't repeated before the time in the Retry-After header,
+// and that the configured maximum wait limits that time.
 func TestRetryAfter(t *testing.T) {
 	srv, address := start(t)
 	s := open(t, locking(address))
@@ -196,7 +196,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestLostAnswers checks requests whose response is lost after the server has executed them.
+// TestLostAnswers checks that requests whose responses are lost succeed when they are repeated.
 func TestLostAnswers(t *testing.T) {
 	srv, address := start(t)
 	s := open(t, locking(address))

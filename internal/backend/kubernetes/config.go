@@ -136,8 +136,8 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	return &Store{config: *c, client: &restapi.Client{HTTP: client}, base: base}, nil
 }
 
-// cluster returns the cluster and the credentials from the kubeconfig files or the pod. The
-// arguments of the block replace what these set.
+// cluster returns the cluster and the credentials from the kubeconfig files or the pod. Arguments
+// of the block take precedence.
 func (c *Config) cluster() (*kubeauth.Cluster, *kubeauth.User, error) {
 	paths, err := c.configPaths()
 	if err != nil {
@@ -227,8 +227,8 @@ func (c *Config) configPaths() ([]string, error) {
 	return out, nil
 }
 
-// Identity implements backend.Identifier. If the cluster can't be determined, the settings that
-// select it identify it.
+// Identity implements backend.Identifier. If the cluster can't be determined, the identity contains
+// the settings that select it instead.
 func (c *Config) Identity(workspace, _ string) ([]string, error) {
 	server := strings.Join(append([]string{c.Host, c.ConfigPath, c.Context, c.ContextCluster}, c.ConfigPaths...), " ")
 	if cluster, _, err := c.cluster(); err == nil {

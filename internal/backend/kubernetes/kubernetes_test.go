@@ -55,8 +55,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestRealServer checks the suite, the maximum size and the forced removal of a lock against a real
-// API server, if there is one.
+// TestRealServer runs the suite against a real API server, if there is one, and checks the maximum
+// size and the forced removal of a lock.
 func TestRealServer(t *testing.T) {
 	path := os.Getenv("TEST_KUBERNETES_CONFIG")
 	if path == "" {
@@ -92,8 +92,8 @@ func write(t *testing.T, name, content string) string {
 	return path
 }
 
-// kubeconfig returns the path of a kubeconfig file with the given user and a context for the
-// server, which isn't the current context.
+// kubeconfig returns the path of a kubeconfig file with the given user. Its context for the server
+// is not the current context.
 func kubeconfig(t *testing.T, s *kubetest.Server, user string) string {
 	return write(t, "config", fmt.Sprintf(`
 apiVersion: v1

@@ -66,8 +66,8 @@ func (s *Store) Lock(ctx context.Context, workspace string, info backend.LockInf
 	return info.ID, nil
 }
 
-// lost returns the result of an attempt to lock that conflicted with another attempt, which may be
-// an earlier one of this process whose response was lost.
+// lost returns the result of an attempt to lock that conflicted with another attempt. The other
+// attempt may be an earlier one of this process whose response was lost.
 func (s *Store) lost(ctx context.Context, workspace, id string) (string, error) {
 	lease, err := s.lease(ctx, workspace)
 	switch {
@@ -81,7 +81,7 @@ func (s *Store) lost(ctx context.Context, workspace, id string) (string, error) 
 	return "", fmt.Errorf("locking the state: %w", err)
 }
 
-// heldBy returns the error that names the holder of a lease.
+// heldBy returns a *LockedError that names the holder of a lease.
 func heldBy(lease *object) error {
 	info := &backend.LockInfo{ID: lease.holder(), Who: "unknown"}
 	if text := lease.Metadata.Annotations[infoAnnotation]; text != "" {

@@ -41,7 +41,7 @@ type leaseSpec struct {
 	Holder string `json:"holderIdentity,omitempty"`
 }
 
-// kind is a kind of objects, and says where the API server keeps them.
+// kind describes a kind of object and its path in the API.
 type kind struct {
 	name, apiVersion, path, collection string
 }
@@ -141,7 +141,7 @@ func (s *Store) send(ctx context.Context, r *request, out any) error {
 }
 
 // failure returns the error of an unsuccessful response. one reports whether the request was for a
-// single object, which may be missing.
+// single object, so that the status 404 means that the object doesn't exist.
 func (s *Store) failure(resp *restapi.Response, one bool) error {
 	refused := &statusError{status: resp.Status}
 	if json.Unmarshal(resp.Body, refused) != nil || refused.Message == "" {

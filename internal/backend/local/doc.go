@@ -9,8 +9,8 @@
 // the workspace even while the snapshot is replaced. The other is on the snapshot itself, where
 // OpenTofu looks for it: each new snapshot is locked before it is renamed. On Linux, both are open
 // file description locks, so that closing another descriptor of the same file doesn't release them;
-// elsewhere, they are the system's usual file locks. The file .NAME.lock.info describes the holder
-// of the lock; it is informational, and a stale one doesn't block anything.
+// on other systems, they are the usual file locks. The file .NAME.lock.info describes the holder of
+// the lock; it is informational, and a stale one doesn't block anything.
 //
 // Invariants: no file is truncated in place, except where its directory can't be written (see
 // atomicfile.Overwrite); no empty state file is created; if there was no state, no backup is

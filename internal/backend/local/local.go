@@ -70,7 +70,7 @@ func New(config *Config, opts *Options) *Store {
 }
 
 // paths returns the files of a workspace: the file to read, the file to write, and the backup,
-// which is "" if none exists.
+// which is "" if no backup is written.
 func (s *Store) paths(workspace string) (in, out, backup string) {
 	switch {
 	case s.options.State != "":
@@ -161,8 +161,8 @@ func (s *Store) Get(_ context.Context, workspace string) ([]byte, error) {
 	return data, nil
 }
 
-// closeRead closes a file after reading. If locks belong to the process, closing the file releases
-// its lock, so closeRead takes the lock again.
+// closeRead closes a file after reading. On systems where closing a file releases all locks that
+// the process has on it, closeRead takes the lock again.
 func (s *Store) closeRead(workspace string, f *os.File) {
 	f.Close()
 	if locksSurviveClose {

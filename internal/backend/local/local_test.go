@@ -26,7 +26,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// files returns the files in a directory with their contents.
+// files returns the contents of the files in a directory, by name.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := make(map[string]string)
@@ -251,7 +251,7 @@ func TestMakeListDelete(t *testing.T) {
 }
 
 // TestEmptyIsNotAbsent checks that empty files are distinguished from absent ones. The state
-// manager needs that distinction.
+// manager depends on this.
 func TestEmptyIsNotAbsent(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := local.New(nil, nil)

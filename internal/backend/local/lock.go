@@ -68,8 +68,8 @@ func (s *Store) Lock(_ context.Context, workspace string, info backend.LockInfo)
 	return h.id, nil
 }
 
-// openLocked creates and locks the lock file. Meanwhile, the last holder may have removed the file,
-// and another process may have created and locked a new one. So the lock counts only if the path
+// openLocked creates and locks the lock file. Between the two steps, the last holder may remove the
+// file, and another process may create and lock a new one. So the lock counts only if the path
 // still leads to the locked file.
 func openLocked(path string) (*os.File, error) {
 	for {
@@ -156,8 +156,8 @@ func writeInfo(path string, info *backend.LockInfo) error {
 	return os.WriteFile(infoPath(path), data, 0o600)
 }
 
-// Unlock implements backend.Locker. Another process's lock ends with that process; Unlock removes
-// the files left by a killed process.
+// Unlock implements backend.Locker. If the lock belongs to another process, that process must have
+// ended, and Unlock removes the files that it left.
 func (s *Store) Unlock(_ context.Context, workspace, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +184,7 @@ func (h *held) release(path string) {
 		os.Remove(lockPath(path))
 		h.own.Close()
 		if !renamesLockedFiles {
-			// These systems can't remove open files: the first call failed, and this one fails if
+			// Some systems can't remove open files: the first call failed, and this one fails if
 			// the next holder has opened the file already.
 			os.Remove(lockPath(path))
 		}

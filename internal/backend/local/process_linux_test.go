@@ -23,7 +23,7 @@ import (
 	"tofu/internal/backend/local"
 )
 
-// TestMain lets the test binary act as the other process of a test.
+// TestMain runs the test binary as a child process of a test if LOCAL_TEST_CHILD is set.
 func TestMain(m *testing.M) {
 	switch os.Getenv("LOCAL_TEST_CHILD") {
 	case "posix":
@@ -63,7 +63,7 @@ func writerChild(path string) {
 	}
 }
 
-// snapshot returns a text that can be checked for completeness.
+// snapshot returns a snapshot that begins with a checksum of the rest; see whole.
 func snapshot(i int) []byte {
 	body := bytes.Repeat([]byte(fmt.Sprintf("%08d ", i)), 5000+rand.IntN(20000))
 	sum := sha256.Sum256(body)

@@ -14,8 +14,8 @@ const temporarySuffix = ".tmp"
 
 // replace writes data to the file at path, completely or not at all. If lock is set and the system
 // can keep locks on a renamed file, it returns the new file open and locked. If the directory isn't
-// writable, the file is overwritten in place, and a crash leaves a part of the new snapshot. The
-// journal is kept until all of it is written, so no change is lost.
+// writable, the file is overwritten in place, and a crash may leave a part of the new snapshot. No
+// change is lost, because the journal is kept until the whole snapshot is written.
 //
 // The file keeps its mode and owner. If it is a copy of another file, original describes that file,
 // and only users who can read that file can read the copy. Otherwise original is nil.
@@ -166,12 +166,12 @@ func probeOpen(path string) error {
 	return f.Close()
 }
 
-// folders are directories that were created for a file, outermost last. The file may turn out not
-// to be needed.
+// folders are directories that were created for a file, outermost last. They are removed if the
+// file isn't needed after all.
 type folders []string
 
-// createIn creates a directory and calls create for a file in it. It tries again if another process
-// removes the directory in between, because that process had created it and no longer needs it.
+// createIn creates a directory and calls create, which creates a file in it. It tries again if the
+// directory disappears in between, because the process that created it has removed it.
 func createIn(dir string, create func() error) (folders, error) {
 	for try := 0; ; try++ {
 		var made folders

@@ -14,9 +14,10 @@ import (
 	"tofu/internal/restapi"
 )
 
-// Bucket calls an object store that has the protocol of S3 with other names and signatures, and
-// can't compare versions when it writes. It implements Client. Put compares the version before it
-// writes, so only a lock protects against a write in between. Creating an object has no such gap.
+// Bucket is the client of an object store whose protocol is that of S3 with other names and
+// signatures, and which can't compare versions on writes. It implements Client. Put compares the
+// version before it writes, so only a lock prevents another write between these two steps. Creating
+// an object has no such gap.
 type Bucket struct {
 	URL  *url.URL // URL of the bucket
 	HTTP *restapi.Client

@@ -27,8 +27,8 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// digestWait holds the waits for a state and its digest to agree. Another process may have written
-// only one of them so far.
+// digestWait holds the delays between attempts to read a state that doesn't match its digest.
+// Another process may so far have written only one of them.
 var digestWait = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
 
 // Get implements backend.Store.
@@ -86,7 +86,7 @@ func (s *Checked) mismatch(workspace, present string, want digests) error {
 
 // Put implements backend.Store.
 func (s *Checked) Put(ctx context.Context, workspace string, data []byte) error {
-	_, _, err := s.GetVersion(ctx, workspace) // the digest of the present state is needed
+	_, _, err := s.GetVersion(ctx, workspace) // remembers the digest of the current state
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (s *Checked) Swap(ctx context.Context, workspace, version string, data []by
 		switch {
 		case err != nil:
 			return "", err
-		case found != version && bytes.Equal(there, data): // an earlier attempt failed only to confirm the digest
+		case found != version && bytes.Equal(there, data): // an earlier attempt only failed to confirm the digest
 			return found, s.confirm(ctx, workspace, digest(data))
 		case found != version:
 			return "", backend.ErrChanged

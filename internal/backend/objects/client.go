@@ -28,8 +28,8 @@ type Client interface {
 	// ErrPrecondition if the condition doesn't hold. If a response was lost, Put may return that
 	// error, or another one, although the object was written.
 	Put(ctx context.Context, key string, data []byte, c Condition) (version string, err error)
-	// Delete removes an object. It succeeds if none exists. If version isn't "" and the service
-	// can compare versions on deletion, the error is ErrPrecondition for another version.
+	// Delete removes an object. It succeeds if none exists. If version isn't "" and the service can
+	// compare versions on deletion, the error is ErrPrecondition if the object has another version.
 	Delete(ctx context.Context, key, version string) error
 	// List calls found with the key of each object with the given prefix, in any order.
 	List(ctx context.Context, prefix string, found func(key string)) error

@@ -28,7 +28,7 @@ type Rows interface {
 // A RowCondition says which row may be replaced or deleted. The zero value allows any row.
 type RowCondition struct {
 	Absent  bool   // there must be no row
-	Without string // the row must not have this column, or not exist; "" for any
+	Without string // a column that the row must not have; a missing row is fine; "" for no requirement
 	// Any holds values by column, at least one of which must be in the row; nil allows any row.
 	Any Row
 }

@@ -121,8 +121,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestDamaged checks that a damaged state isn't used, nor one that another program wrote without
-// its digest.
+// TestDamaged checks that a state is not used if it is damaged, or if another program wrote it
+// without its digest.
 func TestDamaged(t *testing.T) {
 	s, client := start(t)
 	a, unlocked := open(t, client, locked), open(t, client, nil)

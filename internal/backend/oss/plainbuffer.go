@@ -43,7 +43,7 @@ func withLength(b []byte, value string) []byte {
 // encodeVariant encodes a string as a PlainBuffer value, for a column or a filter.
 func encodeVariant(value string) []byte { return withLength([]byte{kindString}, value) }
 
-// appendCell appends a column with a text, and also returns its checksum.
+// appendCell appends a column with a string value. It also returns the cell's checksum.
 func appendCell(b []byte, name, value string) ([]byte, byte) {
 	variant := encodeVariant(value)
 	b = withLength(append(b, tagCell, tagName), name)
@@ -107,7 +107,7 @@ func (r *plainReader) length() uint32 {
 	return 0
 }
 
-// decodeRow returns the columns of a row that hold texts, without its key.
+// decodeRow returns the columns of a row whose values are strings, without the key.
 func decodeRow(data []byte) (objects.Row, error) {
 	r := &plainReader{data: data}
 	if r.length() != plainHeader {
@@ -145,7 +145,7 @@ func decodeRow(data []byte) (objects.Row, error) {
 	return nil, errPlainBuffer
 }
 
-// value reads a value and reports whether it is a text.
+// value reads a value and reports whether it is a string.
 func (r *plainReader) value() (string, bool) {
 	switch r.byte() {
 	case kindInteger, kindDouble:

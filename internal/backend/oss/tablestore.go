@@ -100,7 +100,7 @@ func (t *tablestore) Delete(ctx context.Context, key string, c objects.RowCondit
 	return err
 }
 
-// condition encodes a condition, unless it requires a column to be missing.
+// condition encodes c, but not c.Without, which Put handles.
 func condition(c objects.RowCondition) []byte {
 	switch {
 	case c.Absent:

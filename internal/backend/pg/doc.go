@@ -6,6 +6,6 @@
 // row's ID, as in OpenTofu. The application name of the session identifies the holder of a lock.
 //
 // Invariants: a store uses one session; if the session is lost, its lock is taken again before
-// anything is written, and nothing is written if another session was faster; a canceled context
+// anything is written, and nothing is written if another session has taken it; a canceled context
 // cancels the query, not the session.
 package pg

@@ -155,7 +155,8 @@ func holder(ctx context.Context, conn *pgconn.PgConn, key int64) *backend.LockIn
 	return info
 }
 
-// Unlock implements backend.Locker. Another session's lock ends with that session.
+// Unlock implements backend.Locker. It can't release the lock of another session, which ends with
+// that session.
 func (s *Store) Unlock(ctx context.Context, workspace, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -27,7 +27,7 @@ import (
 const ws = backend.DefaultWorkspace
 
 // connStr is the connection string of the test server. The tests break its sessions, so they start
-// their own server. noServer says why a test has no server.
+// their own server. noServer is the reason why there is no server.
 var connStr, noServer = "", ""
 
 func TestMain(m *testing.M) {
@@ -262,7 +262,7 @@ func TestCancelKeepsTheSession(t *testing.T) {
 	if _, err := b.Lock(t.Context(), ws, backend.LockInfo{ID: "b"}); !errors.As(err, &locked) {
 		t.Errorf("canceled writes cost the lock: %v", err)
 	}
-	// The use of a keeps its session from being garbage collected before b has tried.
+	// Using a here keeps its session from being garbage collected before b has tried to lock.
 	if err := a.Unlock(t.Context(), ws, id); err != nil {
 		t.Error(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"tofu/internal/backend/postgres"
 )
 
-// TestWrongAddress checks that a server that was never reached is not waited for as long as one that
-// goes away during a run.
+// TestWrongAddress checks that a run gives up sooner on a server that it has never reached than on
+// a server that goes away during the run.
 func TestWrongAddress(t *testing.T) {
 	for _, test := range []struct {
 		address, want string

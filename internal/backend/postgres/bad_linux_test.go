@@ -23,7 +23,7 @@ import (
 	"tofu/internal/testenv/pgtest"
 )
 
-// large returns an object of a size that needs new pages of the database.
+// large returns an object that is so large that the database must allocate new pages for it.
 func large(id string) *states.Object {
 	const size = 2 << 20
 	text := make([]byte, size)
@@ -71,7 +71,7 @@ func withMounts(t *testing.T) {
 	}
 	out, err := cmd.CombinedOutput()
 	switch {
-	case errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC): // no namespaces are allowed
+	case errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC): // the process may not create namespaces
 		testenv.Missing(t, "file systems can't be mounted", "run it as root or allow user namespaces")
 	case err != nil:
 		t.Fatalf("%v:\n%s", err, out)
@@ -101,7 +101,7 @@ func TestFullDisk(t *testing.T) {
 	administrate(t, own.Conn(), "CREATE DATABASE small TABLESPACE small")
 	c := &postgres.Config{ConnStr: strings.Replace(own.Conn(), "dbname=postgres", "dbname=small", 1), Schema: "tofu"}
 
-	administrate(t, c.ConnStr, "SELECT") // the first session needs space too
+	administrate(t, c.ConnStr, "SELECT") // the first session in a database also writes to the disk
 	full := filepath.Join(dir, "full")
 	fillDisk(t, full)
 	_, err = postgres.Driver.Open(t.Context(), c)

@@ -21,8 +21,8 @@ import (
 	"tofu/internal/testenv/pgtest"
 )
 
-// refused checks that a run can't begin, that the error says why, and that the state doesn't
-// change.
+// refused checks that a run fails to begin with an error that contains want, and that the state
+// doesn't change.
 func refused(t *testing.T, c *postgres.Config, want string) {
 	t.Helper()
 	m := manager(t, open(t, c))
@@ -133,8 +133,8 @@ func TestBusyWorkspace(t *testing.T) {
 	}
 }
 
-// firstVersion has a state as the first version of the schema stored it: an object with an earlier
-// version, a deposed object, a resource in a module, and an output.
+// firstVersion inserts a state into a schema of version 1: an object with an earlier version, a
+// deposed object, a resource in a module, and an output.
 const firstVersion = `
 INSERT INTO workspace (name, lineage, serial, revision, fence, program) VALUES ('default', 'old', 2, 2, 2, '1.0.0');
 INSERT INTO run (id, workspace, operation, who, process, program, fence, lease, ended, outcome) VALUES
@@ -257,8 +257,7 @@ func TestUpgradeDuringRun(t *testing.T) {
 	}
 }
 
-// TestFailedUpgrade checks that an upgrade that fails leaves the old version as it is, and can be
-// repeated.
+// TestFailedUpgrade checks that a failed upgrade leaves the schema unchanged and can be repeated.
 func TestFailedUpgrade(t *testing.T) {
 	c := config(t)
 	oldSchema(t, c)

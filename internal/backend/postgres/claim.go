@@ -22,9 +22,9 @@ const (
 	claimAll      = "outputs" // reading which outputs another workspace has
 )
 
-// claim registers the run and adds the claims of a footprint. It returns an error if another run has a
-// conflicting claim, or has changed something in the footprint since it was read. It locks the rows of
-// the workspace and of the workspaces in foreign, whose outputs are claimed.
+// claim registers the run and adds the claims of a footprint. It returns an error if another run
+// has a conflicting claim, or has changed something in the footprint since it was read. It locks
+// the rows of the workspace and of the workspaces in foreign, whose outputs the run claims.
 func (r *Run) claim(
 	ctx context.Context, tx session, workspace int64, f *plans.Footprint, foreign map[string]int64,
 ) error {

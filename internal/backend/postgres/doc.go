@@ -6,13 +6,13 @@
 // explains the views, which are stable, and the rights of other roles.
 //
 // Runs that change disjoint parts of a workspace run at the same time. Before its first change, a
-// run claims what it writes and what it has read, see [plans.Footprint]. Its claims end with it.
-// The run renews a lease. After the lease expires, other runs may end the run. Each transaction of
-// a run checks that the run has not ended, and that its row still has the fencing number that the
-// run got when it was registered.
+// run claims what it writes and what it has read, see [plans.Footprint]. The claims are removed
+// when the run ends. The run renews a lease. After the lease expires, other runs may end the run.
+// Each transaction of a run checks that the run has not ended, and that its row still has the
+// fencing number that the run got when it was registered.
 //
 // Invariants: a transaction that changes a workspace locks its row first and increments its
-// revision, so the transactions of a workspace have an order, and all claims are taken at once.
-// Nothing depends on a database session, so a pooler may assign transactions to connections.
-// A transaction can be repeated: it writes the same rows again.
+// revision, so these transactions are ordered, and a run takes all its claims at once. Nothing
+// depends on a database session, so a pooler may assign transactions to connections. A transaction
+// can be repeated: it writes the same rows again.
 package postgres

@@ -83,7 +83,7 @@ func TestEncryption(t *testing.T) {
 		t.Errorf("the snapshot is %s, %v", data, err)
 	}
 
-	// A run with a new key encrypts only what it changes with that key.
+	// A run with a new key encrypts only what it changes. Other parts keep their old encryption.
 	m = encrypted(keyB + fallbackA)
 	snap = read(t, m)
 	if !statefile.Equal(snap.State, final) {
@@ -141,7 +141,7 @@ func TestOneSalt(t *testing.T) {
 		}
 	}
 
-	// A codec that has read nothing makes a new salt.
+	// A codec that has read nothing generates a new salt.
 	text := query(t, c, "SELECT document FROM object WHERE address = 'lab_object.b[1]'")
 	plain, _, err := encryptiontest.State(t, passphrase).Decrypt(t.Context(), []byte(text))
 	if err != nil {

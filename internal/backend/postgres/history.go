@@ -169,7 +169,8 @@ func (r *reading) outputsAt(ctx context.Context, tx pgx.Tx, workspace int64, at 
 	return r.outputs(ctx, rows)
 }
 
-// objectsAt reads objects. Resources have no history: each is put together from its objects.
+// objectsAt reads the objects at a moment. Resources have no history of their own, so they are
+// reconstructed from their objects.
 func (r *reading) objectsAt(ctx context.Context, tx pgx.Tx, workspace int64, at *statemgr.Moment) error {
 	rows, err := tx.Query(ctx, versionsAt("object",
 		"resource, address, deposed, instance_key::text, provider, encrypted, document")+" ORDER BY 1, 2, 3",
@@ -225,7 +226,8 @@ func (s *Store) Turnover(
 		if err != nil || w == nil {
 			return err
 		}
-		// The object at that moment is the first one that has left its address since.
+		// Of the objects that have left an address since then, the first one is the object that was
+		// there at that moment.
 		rows, err := tx.Query(ctx, `SELECT address, true FROM object
 				WHERE workspace = $1::bigint AND deposed = '' AND since > $2::bigint AND created
 			UNION ALL
@@ -301,7 +303,7 @@ func (s *Store) PartChanges(
 	return out, explained(err)
 }
 
-// raw returns a JSON text, or nil.
+// raw returns a JSON value of the database, or nil for NULL.
 func raw(text *string) json.RawMessage {
 	if text == nil {
 		return nil
@@ -325,7 +327,7 @@ func (s *Store) Vacuum(ctx context.Context, workspace string, keep time.Duration
 // vacuum removes the versions that were replaced more than keep ago, and the records of revisions
 // and runs that nothing refers to anymore. The caller has locked the row of the workspace.
 func vacuum(ctx context.Context, tx pgx.Tx, workspace int64, keep time.Duration, out *statemgr.Vacuumed) error {
-	// The state as of the start of the retention time stays complete.
+	// The state at the start of the retention period must remain complete.
 	var first, versions int64
 	var at *time.Time
 	err := tx.QueryRow(ctx, `UPDATE workspace w SET vacuumed = now(), history_since = greatest(w.history_since,
@@ -363,7 +365,8 @@ func vacuum(ctx context.Context, tx pgx.Tx, workspace int64, keep time.Duration,
 	return err
 }
 
-// vacuumDue vacuums a workspace if the settings limit the history and the last vacuum is long ago.
+// vacuumDue vacuums a workspace if the settings limit the history and the last vacuum is at least
+// vacuumEvery, or half the retention period, ago.
 func (s *Store) vacuumDue(ctx context.Context, workspace string) error {
 	if s.keep == 0 {
 		return nil

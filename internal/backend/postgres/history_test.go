@@ -224,7 +224,8 @@ func (w *worker) needed(st *states.State, at addrs.AbsInstance) bool {
 	return false
 }
 
-// object returns a new object that depends on what it reads: an instance and a resource.
+// object returns a new object that may read another instance and all instances of a resource, and
+// depends on what it reads.
 func (w *worker) object(st *states.State, f *plans.Footprint) *states.Object {
 	w.count++
 	c := content{ID: fmt.Sprintf("%s-%s-%d-%d", w.workspace, w.name, os.Getpid(), w.count),
@@ -371,7 +372,8 @@ func (a *totals) add(outcomes []outcome) {
 	}
 }
 
-// runHistories runs histories with processes of its own, until none is left or one is wrong.
+// runHistories starts worker processes and runs histories in them until none is left or one fails
+// its check.
 func runHistories(t *testing.T, c *postgres.Config, first uint64, totals *totals) {
 	running := make([]*process, workers)
 	for !t.Failed() {
@@ -480,7 +482,7 @@ func (v *version) dependsOn(o *version) bool {
 	return one || whole && slices.Contains(v.dependencies, o.config)
 }
 
-// ids returns the IDs of the objects that match, just before a revision.
+// ids returns the sorted IDs of the matching objects that were in the state just before a revision.
 func ids(versions []*version, before int64, match func(*version) bool) string {
 	var out []string
 	for _, o := range versions {
@@ -492,8 +494,8 @@ func ids(versions []*version, before int64, match func(*version) bool) string {
 	return strings.Join(out, " ")
 }
 
-// disturbed reports changes by other runs to objects that v has read, from the first write of its
-// run until v was written.
+// disturbed reports changes that other runs made to objects that v has read, from the first write
+// of v's run until v was written.
 func disturbed(fail func(string, ...any), versions []*version, v *version, begin int64, match func(*version) bool) {
 	for _, o := range versions {
 		if match(o) && (o.run != v.run && o.since >= begin && o.since <= v.since ||
@@ -505,7 +507,7 @@ func disturbed(fail func(string, ...any), versions []*version, v *version, begin
 
 // destroyed reports objects that were destroyed while another one depended on them.
 func destroyed(fail func(string, ...any), versions []*version) {
-	began := map[string]bool{} // address and revision
+	began := map[string]bool{} // keys are an address or an object's ID, and the revision at which a version began
 	for _, v := range versions {
 		began[fmt.Sprint(v.address, v.since)] = true
 		began[fmt.Sprint(v.content.ID, v.since)] = true

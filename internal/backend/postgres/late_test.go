@@ -10,9 +10,9 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-// TestLateResults checks that objects whose results could not be stored at once still count as
-// created and destroyed by the run, and imported ones don't: if the end of the run stores them, and
-// if errored.tfstate is pushed.
+// TestLateResults checks which objects count as created or destroyed by a run whose results could
+// not be stored at once, but are stored at the end of the run or by pushing errored.tfstate: all
+// except imported objects.
 func TestLateResults(t *testing.T) {
 	for name, pushed := range map[string]bool{"stored at the end": false, "pushed": true} {
 		t.Run(name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestLateResults(t *testing.T) {
 			}
 			refuseWrites(t, c, true)
 			if !pushed {
-				// Removals are accepted, so they must fail another way.
+				// refuseWrites lets objects be removed, so this trigger refuses that.
 				execute(t, "CREATE TRIGGER refuse_removal BEFORE DELETE ON "+table(c, "object")+
 					" EXECUTE FUNCTION refuse()")
 			}

@@ -91,7 +91,8 @@ func (s *Store) damage(
 	return out, nil
 }
 
-// earlier returns the version number of the latest readable earlier version of a row, or "".
+// earlier returns the number of the latest version in the row's history that can be read, or "" if
+// there is none.
 func (r *tableScan) earlier(ctx context.Context, key []string) (restored string, err error) {
 	t := *r.table
 	t.name += "_history"
@@ -161,7 +162,7 @@ func (s *Store) Mend(ctx context.Context, workspace string, info backend.LockInf
 }
 
 // mendPart replaces a damaged row with an earlier version, or removes it. In the history, the
-// earlier version then lasts until this change, so it also takes the place of the damaged one.
+// earlier version is extended until this change and so replaces the damaged one.
 func mendPart(b *pgx.Batch, workspace, revision int64, part *statemgr.DamagedPart) {
 	t := &sealedTables[slices.IndexFunc(sealedTables, func(t sealedTable) bool { return t.name == part.Table })]
 	args := []any{workspace}

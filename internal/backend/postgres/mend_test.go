@@ -121,8 +121,8 @@ func TestMend(t *testing.T) {
 					t.Errorf("%s: %s, want %s", sql, got, want)
 				}
 			}
-			// The next change works, and in the history the restored version takes the place of the
-			// damaged one.
+			// The next change works, and the restored version has replaced the damaged one in the
+			// history.
 			save(func(st *states.State) { st.SetCurrent(addr("a", 0), object("fourth"), provider) })
 			past, err := newStore(t, c).LoadStateAt(t.Context(), ws, &statemgr.Moment{Revision: 3}, codecOf(t, target))
 			if err != nil || !strings.Contains(string(past.State.Instance(addr("a", 0)).Current.Attrs), "first") {

@@ -84,7 +84,7 @@ func (s *Store) installed(ctx context.Context, tx pgx.Tx) (present int, err erro
 	return present, err
 }
 
-// upgrade applies the missing migrations. A lock lets only one process do so at a time.
+// upgrade applies the missing migrations. A lock prevents concurrent upgrades.
 func (s *Store) upgrade(ctx context.Context, tx pgx.Tx) error {
 	key := fnv.New64a()
 	key.Write([]byte("tofu schema " + s.schema))
@@ -124,8 +124,9 @@ func (s *Store) upgrade(ctx context.Context, tx pgx.Tx) error {
 	return nil
 }
 
-// noOldRuns returns an error if a run is running in a schema of an older version, which could not
-// record its results after the upgrade. No run can begin until the transaction ends.
+// noOldRuns returns an error if a run of an older program is in progress, because that program
+// could not record its results after the upgrade. No run can begin until the transaction ends.
+// present is the version of the schema before the upgrade.
 func noOldRuns(ctx context.Context, tx pgx.Tx, present int) error {
 	if _, err := tx.Exec(ctx, "LOCK TABLE run IN SHARE ROW EXCLUSIVE MODE"); err != nil {
 		return err

@@ -9,13 +9,14 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-// TestForeignOutputs checks which changes of another workspace's outputs exclude a run that has
-// read some of them, and that a user who may only read them notices changes, too.
+// TestForeignOutputs checks which changes of another workspace's outputs conflict with a run that
+// has read some of them, and that a run whose user may only read those outputs also notices the
+// changes.
 func TestForeignOutputs(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		read    plans.OutputsRead
-		outputs []string // outputs of the workspace afterwards
+		outputs []string // outputs of the other workspace after a change
 		changed string
 	}{
 		{"nothing", plans.OutputsRead{Names: []string{"x"}}, []string{"x=1", "y=1"}, ""},

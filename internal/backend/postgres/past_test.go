@@ -139,13 +139,13 @@ func TestVacuum(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The first three transactions were long ago.
+	// Make the first three transactions look old.
 	age := fmt.Sprintf(`SET search_path TO "%s"; UPDATE revision SET at = at - interval '2 days' WHERE id <= 3;
 		UPDATE run SET ended = ended - interval '2 days' WHERE id <> '%s'`, strings.ReplaceAll(c.Schema, `"`, `""`), runs[0].Run)
 	execute(t, age)
 	want := encoded(t, stateAt(t, s, runs[1].Run).State)
 	done, err := s.Vacuum(t.Context(), ws, 24*time.Hour)
-	if err != nil || done.Versions != 4 || done.Since.IsZero() { // the objects a and the outputs x of the first two transactions
+	if err != nil || done.Versions != 4 || done.Since.IsZero() { // versions of a and x from the first two transactions
 		t.Errorf("vacuum: %+v, %v", done, err)
 	}
 	if diff := cmp.Diff(want, encoded(t, stateAt(t, s, runs[1].Run).State)); diff != "" {

@@ -56,7 +56,7 @@ type pool struct {
 	// timeout limits a statement, including its waits for locks of other transactions. It is the
 	// text of the server's setting statement_timeout.
 	timeout string
-	patient atomic.Bool // whether to wait for a server: one has been reached, or there are several hosts
+	patient atomic.Bool // failures are retried for retryFor: a server has been reached, or there are several hosts
 }
 
 const (
@@ -144,8 +144,8 @@ const (
 // retryFor is how long a transaction is repeated while the server can't be reached or ends it.
 var retryFor = 30 * time.Second
 
-// firstFor replaces retryFor for a server that has not been reached, because its address is probably
-// wrong. A server that is only being restarted is usually back after that time.
+// firstFor replaces retryFor for a server that has never been reached, because its address is
+// probably wrong. A server that is only restarting is usually back by then.
 const firstFor = 3 * time.Second
 
 // transaction runs do in a transaction. If the server ends the transaction or can't be reached, it
@@ -207,7 +207,8 @@ func (s *Store) pipeline(
 // send sends statements, calls their callbacks and returns the first error.
 func send(ctx context.Context, tx session, b *pgx.Batch) error { return tx.SendBatch(ctx, b).Close() }
 
-// repeat calls do again as long as the server ends its transaction or can't be reached.
+// repeat calls do, and calls it again while the server aborts transactions or can't be reached, but
+// not longer than patience allows.
 func (p *pool) repeat(ctx context.Context, do func() error) error {
 	start, wait := time.Now(), 50*time.Millisecond
 	for {
@@ -224,10 +225,10 @@ func (p *pool) repeat(ctx context.Context, do func() error) error {
 	}
 }
 
-// patience returns how long to repeat what failed with this error.
+// patience returns how long to retry an operation that failed with this error.
 func (p *pool) patience(err error) time.Duration {
 	var answer *pgconn.PgError
-	if p.patient.Load() || errors.As(err, &answer) { // a server that starts answers with an error
+	if p.patient.Load() || errors.As(err, &answer) { // a server that is starting responds with an error
 		return retryFor
 	}
 	var unknown *net.DNSError
@@ -274,8 +275,8 @@ const (
 	uniqueViolation  = "23505"
 	readOnlyDatabase = "25006"
 
-	// internalError is the code of faults of the server. One of them is a race of PostgreSQL between
-	// two transactions that lock and update the same row: it ends one of them as a deadlock does.
+	// internalError is the code of server faults. PostgreSQL also returns it for a race between two
+	// transactions that lock and update the same row, when it aborts one of them.
 	internalError = "XX000"
 )
 

@@ -28,7 +28,7 @@ import (
 const ws = backend.DefaultWorkspace
 
 // server is the test server. The tests break its sessions, so they start their own server. noServer
-// says why there is none.
+// is the reason why server is nil.
 var (
 	server   *pgtest.Server
 	noServer string
@@ -91,7 +91,7 @@ func administrate(t testing.TB, connection, sql string, args ...any) {
 	}
 }
 
-// query returns, as text, the only value of a SELECT list in the schema.
+// query runs a SELECT statement in the schema and returns its only value as text.
 func query(t testing.TB, c *postgres.Config, sql string) string {
 	t.Helper()
 	conn, err := pgx.Connect(context.Background(), server.Conn())
@@ -112,8 +112,7 @@ func query(t testing.TB, c *postgres.Config, sql string) string {
 	return *out
 }
 
-// document is a state with every kind of part, and with texts that the database's JSON type would
-// change.
+// document is a state file with every kind of part, and with JSON that a JSONB column would change.
 const document = `{
   "version": 4, "terraform_version": "1.12.6", "serial": 7, "lineage": "0c2f8a4e-6a3e-4c52-9d58-1f1e7f0a1c2d",
   "outputs": {
@@ -187,7 +186,7 @@ func TestDocuments(t *testing.T) {
 		"SELECT attributes->>'alpha' FROM object WHERE address = 'lab_object.a[0]' AND deposed = ''": "12345678901234567890123456789.100",
 		"SELECT count(*) FROM object WHERE attributes::text LIKE '%hunter2%'":                        "0",
 		"SELECT count(*) FROM output WHERE value::text LIKE '%hunter2%'":                             "0",
-		"SELECT count(*) FROM object WHERE attributes IS NULL":                                       "3", // NUL, huge, flat
+		"SELECT count(*) FROM object WHERE attributes IS NULL":                                       "3", // "nul", "huge", flat
 		"SELECT attributes #>> '{list,0}' FROM object WHERE attributes ? 'list'":                     `{"id": "x"}`,
 		"SELECT dependencies::text FROM object WHERE attributes ? 'list'":                            "{data.lab_info.i,module.m.lab_object.b}",
 	} {
@@ -246,7 +245,7 @@ func TestWorkspaces(t *testing.T) {
 
 func TestMigrations(t *testing.T) {
 	c := config(t)
-	// Concurrent first uses wait for one another.
+	// Several stores that create the schema at the same time wait for one another.
 	errs := make(chan error)
 	for range 4 {
 		go func() {

@@ -20,10 +20,11 @@ var _ backend.Querier = (*Store)(nil)
 // queryRole is the suffix that, after the name of the schema, names the role that runs queries.
 const queryRole = "_reader"
 
-// boolTexts are the values of type boolean, by their texts in the protocol.
+// boolTexts maps booleans in PostgreSQL's text format to JSON.
 var boolTexts = map[string][]byte{"t": []byte("true"), "f": []byte("false")}
 
-// jsonTypes are the types whose texts are JSON, except for the special values of numbers.
+// jsonTypes are the types whose values are returned as JSON, except for special numbers such as
+// NaN.
 var jsonTypes = []uint32{pgtype.JSONOID, pgtype.JSONBOID, pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID,
 	pgtype.Float4OID, pgtype.Float8OID, pgtype.NumericOID, pgtype.BoolOID}
 

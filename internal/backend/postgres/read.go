@@ -21,8 +21,8 @@ var (
 	_ backend.OutputStore = (*Store)(nil)
 )
 
-// reading builds the text of a state from its rows. When that text is parsed, objects share equal
-// parts in memory, as after reading a state file.
+// reading builds a state file from rows. Parsing that file makes objects share equal parts in
+// memory, as when a state file is read from a disk.
 type reading struct {
 	codec    statemgr.Codec
 	text     []byte
@@ -152,7 +152,7 @@ const (
 	everything        // also the steps of runs that were killed
 )
 
-// state queues queries for the rows of a workspace. Their callbacks build the text of the state.
+// state queues queries for the rows of a workspace. Their callbacks build the state file.
 func (r *reading) state(ctx context.Context, b *pgx.Batch, w *workspaceRow, parts parts) {
 	r.text = fmt.Appendf(nil, `{"version":4,"terraform_version":%s,"serial":%d,"lineage":%s,"outputs":{`,
 		quoted(w.program), w.serial, quoted(w.lineage))
@@ -179,7 +179,7 @@ func (r *reading) state(ctx context.Context, b *pgx.Batch, w *workspaceRow, part
 			return err
 		})
 	query(outputs, r.outputs, `},"resources":[`)
-	// An outer join also has the resources without objects.
+	// An outer join also returns the resources without objects.
 	query(`SELECT r.address, r.module, r.mode, r.type, r.name, r.provider,
 			o.address, o.deposed, o.instance_key::text, o.provider, o.encrypted, o.document
 		FROM resource r LEFT JOIN object o ON o.workspace = r.workspace AND o.resource = r.address
@@ -313,7 +313,7 @@ func (r *reading) resources(ctx context.Context, rows pgx.Rows) error {
 	return err
 }
 
-// resource starts a resource and its list of instances.
+// resource writes the beginning of a resource, up to its list of instances.
 func (r *reading) resource(module, mode, typ, name, provider string) {
 	r.comma()
 	r.text = append(r.text, '{')
@@ -374,7 +374,7 @@ func (r *reading) steps(ctx context.Context, rows pgx.Rows) error {
 	return err
 }
 
-// IDs of rows in encrypted documents.
+// The IDs that encrypted documents contain; see sealed.
 
 func objectID(address, deposed string) string { return "object " + address + " " + deposed }
 func outputID(name string) string             { return "output " + name }

@@ -75,7 +75,7 @@ type tableScan struct {
 	table     *sealedTable
 }
 
-// each calls do with the rows of each page, until it returns an error.
+// each calls do with the rows of each page, until do returns an error.
 func (r *tableScan) each(ctx context.Context, do func([]sealedRow) error) error {
 	var last []string // the key of the last row of the page before
 	for {
@@ -90,7 +90,7 @@ func (r *tableScan) each(ctx context.Context, do func([]sealedRow) error) error 
 	}
 }
 
-// reencrypt encrypts again the rows whose encryption is outdated, and returns their number.
+// reencrypt encrypts the rows whose encryption is outdated, and returns how many it wrote.
 func (r *tableScan) reencrypt(ctx context.Context) (written int, err error) {
 	err = r.each(ctx, func(rows []sealedRow) error {
 		var outdated []sealedRow
@@ -171,8 +171,8 @@ func (r *tableScan) page(ctx context.Context, last []string) (out []sealedRow, e
 	return out, err
 }
 
-// seal encrypts the document of a row again, in place, if its encryption is outdated. It reports
-// whether it has done so. It also returns the values for queries, or nil for an encrypted row.
+// seal encrypts the document of a row anew, in place, if its encryption is outdated, and reports
+// whether it changed the row. values are the row's values for queries, nil if the row is encrypted.
 func (r *tableScan) seal(ctx context.Context, row *sealedRow) (values *string, changed bool, err error) {
 	t := r.table
 	id := t.id(row.key)
@@ -253,7 +253,7 @@ func (r *tableScan) replace(ctx context.Context, rows []sealedRow, visible []*st
 	return written, err
 }
 
-// parseParts parses the text of parts of a state file.
+// parseParts parses parts of a state file, each in JSON.
 func parseParts(outputs, instances, results string) (*statefile.File, error) {
 	r := &reading{text: []byte(`{"version":4,"terraform_version":"1.0.0","serial":1,"lineage":"","outputs":{` +
 		outputs + `},"resources":[`)}

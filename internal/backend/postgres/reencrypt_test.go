@@ -42,7 +42,8 @@ func (s *stopping) Encrypt(plain []byte) ([]byte, error) {
 	return s.Codec.Encrypt(plain)
 }
 
-// withKeys returns, for each table, the number of rows that can be read without a fallback.
+// withKeys returns, for each table, the number of rows that can be decrypted with target, and the
+// number of those that can't.
 func withKeys(t *testing.T, c *postgres.Config, target string) map[string][2]int {
 	t.Helper()
 	codec := encryptiontest.State(t, target)
@@ -118,7 +119,7 @@ func TestReencrypt(t *testing.T) {
 	codec := &stopping{Codec: encryptiontest.State(t, keyB+fallbackA)}
 	codec.left.Store(700)
 	written, err := open(t, c).Reencrypt(t.Context(), ws, codec)
-	if !errors.Is(err, errStopped) || written != 499 { // the changed object is the first one
+	if !errors.Is(err, errStopped) || written != 499 { // the run has changed the first object, so its row isn't written
 		t.Errorf("stopped: %d, %v", written, err)
 	}
 	if n := withKeys(t, c, keyB)["object"]; n != [2]int{500, size - 500} {

@@ -19,7 +19,7 @@ type writing struct {
 	encoder statefile.Encoder // shares the texts of dependencies
 }
 
-// document is the text of a part of a state as it is stored in a row.
+// document is a part of a state in JSON, as stored in a row.
 type document struct {
 	text      string
 	encrypted bool
@@ -60,7 +60,7 @@ func attributes(obj *states.Object) *string {
 	return jsonb(text)
 }
 
-// jsonb returns a JSON text unless JSONB can't represent it.
+// jsonb returns text as a string, or nil if JSONB can't represent it.
 func jsonb(text []byte) *string {
 	if !representable(text) {
 		return nil
@@ -69,7 +69,7 @@ func jsonb(text []byte) *string {
 	return &out
 }
 
-// withoutPaths returns a JSON text without the values at the paths. Numbers keep their digits.
+// withoutPaths returns a JSON document without the values at the paths. Numbers keep all digits.
 func withoutPaths(text []byte, paths []cty.Path) ([]byte, error) {
 	in := json.NewDecoder(bytes.NewReader(text))
 	in.UseNumber()
@@ -125,8 +125,8 @@ func without(v any, path cty.Path) any {
 	return members
 }
 
-// representable reports whether JSONB can hold a JSON text: it has no zero characters, and no
-// numbers that are too long.
+// representable reports whether JSONB can represent a JSON document: it has no NUL characters, and
+// no numbers that are too long.
 func representable(text []byte) bool {
 	const longest, largestExponent = 10_000, 5 // digits of a number, and of its exponent
 	if bytes.Contains(text, []byte(`\u0000`)) {
@@ -162,13 +162,13 @@ func representable(text []byte) bool {
 	return true
 }
 
-// snapshotParts are the texts of outputs and check results in a state file.
+// snapshotParts holds outputs and check results in the JSON of a state file.
 type snapshotParts struct {
 	Outputs map[string]json.RawMessage `json:"outputs"`
 	Checks  []json.RawMessage          `json:"check_results"`
 }
 
-// encodeParts returns the texts of outputs and check results in the form of a state file.
+// encodeParts encodes outputs and check results in the JSON of a state file.
 func encodeParts(outputs map[string]*states.Output, results *checks.Results) (*snapshotParts, error) {
 	st := states.New()
 	for name, o := range outputs {

@@ -25,7 +25,7 @@ const (
 	leaseTime = 30 * time.Second
 	// renewEvery is the time between renewals.
 	renewEvery = 8 * time.Second
-	// closeTimeout limits the attempts to end a run. Its lease ends anyway.
+	// closeTimeout limits the attempts to end a run. If they fail, the lease expires.
 	closeTimeout = 10 * time.Second
 )
 
@@ -88,15 +88,15 @@ func (r *Run) enter(ctx context.Context, tx session, workspaces []int64, check f
 		if err := end(ctx, tx, dead); err != nil { // the loop then checks again
 			return err
 		}
-		// If a dead run has the same ID as this run, register has stored its number.
+		// A dead run with the ID of this run may have changed r.fence in register, so restore it.
 		r.fence.Store(fence)
 	}
 }
 
-// register adds the row of the run, with the next fencing number, unless the run is running. A run
-// that ended normally is registered again with a new number: it made a single change before, or
-// repeats a transaction. A new Run with the ID of a lost run is also registered again, to push what
-// the lost run could not store.
+// register adds the row of the run with the next fencing number, unless the run is in progress. A
+// run that ended normally is registered again with a new number, because a run without claims ends
+// after each change, and because a transaction may be repeated. A new Run with the ID of a lost run
+// is also registered again, to push what the lost run could not store.
 func (r *Run) register(b *pgx.Batch, workspace int64) {
 	b.Queue(`WITH next AS (
 			UPDATE workspace SET fence = fence + 1 WHERE id = $1::bigint
@@ -306,7 +306,7 @@ func (r *Run) keep(ctx context.Context) {
 		}
 		err := r.store.pipeline(ctx, readWrite, r.renew, nil)
 		if errors.Is(err, errLost) {
-			return // the next write reports it
+			return // the next write returns errLost
 		}
 		if err != nil && ctx.Err() == nil {
 			slog.Default().Warn("could not renew the lease of the run; trying again", "error", err)
@@ -330,8 +330,8 @@ func (r *Run) Start(ctx context.Context, next func() []*statemgr.Operation) erro
 			addresses, deposed = append(addresses, op.Addr.String()), append(deposed, string(op.Deposed))
 			actions, documents = append(actions, op.Action.String()), append(documents, string(text))
 		}
-		// This doesn't lock the row of the run. A change locks that row until it is committed, and
-		// steps must not wait for it.
+		// This doesn't lock the row of the run. Write locks that row until it commits, and steps
+		// must start without waiting for that.
 		b.Queue(`WITH run AS (SELECT id, workspace FROM run WHERE id = $1::text AND fence = $2::bigint AND ended IS NULL)
 			INSERT INTO operation (workspace, run, address, deposed, action, started, document)
 			SELECT run.workspace, run.id, o.address, o.deposed, o.action, clock_timestamp(), o.document
@@ -394,8 +394,8 @@ func (r *Run) Write(ctx context.Context, next func() *statemgr.Change) (serial, 
 	return serial, revision, explained(err)
 }
 
-// momentary checks a change by a run that has no claims. No other run may claim what it writes, or
-// have changed that since it was read.
+// momentary claims the parts that a change by a run without claims writes. It returns an error if
+// another run claims one of them, or has changed one since it was read.
 func (r *Run) momentary(ctx context.Context, tx session, workspace int64, c *statemgr.Change) error {
 	if c.Replaces {
 		return r.replace(ctx, tx, workspace, int64(c.Base))
@@ -415,8 +415,8 @@ func footprintOf(c *statemgr.Change) *plans.Footprint {
 	return f
 }
 
-// unclaimed returns a change without the objects that the run does not claim and that other runs
-// claim or have changed since.
+// unclaimed returns a change without the objects that belong to other runs: this run doesn't claim
+// them, and another run claims or has changed them, or they are no longer in the state.
 func (r *Run) unclaimed(
 	ctx context.Context, tx session, workspace int64, c *statemgr.Change,
 ) (*statemgr.Change, error) {
@@ -451,7 +451,7 @@ func (r *Run) unclaimed(
 	return &out, nil
 }
 
-// ended removes the records of steps that have ended, and the records of lost runs that are
+// ended deletes the records of steps that have ended, and those of lost runs whose steps are
 // settled.
 func (r *Run) ended(t *transcript, c *statemgr.Change) {
 	if len(c.Ended) > 0 {
@@ -480,7 +480,7 @@ func (r *Run) Close(ctx context.Context) error {
 	r.renewed.Wait()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	// If the run was lost, the writes have reported that.
+	// If the run was lost, its writes have already failed with errLost.
 	if err := r.store.pipeline(ctx, readWrite, r.done, nil); err != nil {
 		return explained(err)
 	}

@@ -264,8 +264,8 @@ func TestInstanceSet(t *testing.T) {
 	}
 }
 
-// TestLostLease checks that a run that was ended can't write, and that its started steps are
-// reported until another run succeeds.
+// TestLostLease checks that a run that another process has ended can't write, and that its started
+// steps are reported until another run succeeds.
 func TestLostLease(t *testing.T) {
 	c := config(t)
 	fill(t, manager(t, open(t, c)), 2)
@@ -315,8 +315,8 @@ func TestLostLease(t *testing.T) {
 	_ = failed // set in another goroutine; the error of Save shows the failure
 }
 
-// TestFence checks that a run can't write if its fencing number is older than that in its row, even
-// if the row says that it is running.
+// TestFence checks that a run can't write if its row has a newer fencing number, even if the row
+// says that the run is in progress.
 func TestFence(t *testing.T) {
 	c := config(t)
 	fill(t, manager(t, open(t, c)), 1)
@@ -353,7 +353,8 @@ func TestFence(t *testing.T) {
 	}
 	execute(t, "UPDATE "+table(c, "run")+" SET lease = now() WHERE ended IS NULL")
 
-	// A run that makes single changes gets a number for each of them, unless it was ended.
+	// A run without claims gets a new number for each change, unless it was ended by another
+	// process.
 	single := s.NewRun(ws, nil, statemgr.NewLockInfo("state mv"))
 	for range 2 {
 		if _, _, err := single.Write(t.Context(), change); err != nil {
@@ -471,7 +472,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestPooler runs over PgBouncer in transaction mode, with fewer connections than stores.
+// TestPooler checks that runs work through PgBouncer in transaction mode, with fewer connections to
+// the server than stores.
 func TestPooler(t *testing.T) {
 	c := config(t)
 	path, err := exec.LookPath("pgbouncer")
@@ -551,9 +553,9 @@ func TestPooler(t *testing.T) {
 	}
 }
 
-// TestUnsaved checks that the file of a run that could not store its changes can be pushed, and
-// that changes by other runs are kept. Pushing is refused if another run has changed the same
-// parts.
+// TestUnsaved checks that the errored.tfstate of a run that could not store its changes can be
+// pushed, and that changes by other runs are kept. Pushing is refused if another run has changed
+// the same parts.
 func TestUnsaved(t *testing.T) {
 	for _, test := range []struct {
 		name    string

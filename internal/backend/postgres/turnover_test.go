@@ -16,8 +16,8 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-// TestTurnover checks what is known about how objects entered and left the state: through updates,
-// moves, a replacement, a new key and a push.
+// TestTurnover checks which objects count as created or destroyed after updates, moves, a
+// replacement, a new key and a push.
 func TestTurnover(t *testing.T) {
 	c := config(t)
 	s := open(t, c)
@@ -83,7 +83,7 @@ func TestTurnover(t *testing.T) {
 		st.SetCurrent(again, object("again-2"), provider)
 	})
 	save(m, func(st *states.State) { st.SetCurrent(again, nil, provider) })
-	save(m, func(st *states.State) { st.SetCurrent(replaced, object("replaced-3"), provider) }) // another object
+	save(m, func(st *states.State) { st.SetCurrent(replaced, object("replaced-3"), provider) }) // a new ID
 
 	want := []string{"created lab_object.created[0]", "created lab_object.to[0]", "destroyed lab_object.again[0]",
 		"destroyed lab_object.destroyed[0]", "destroyed lab_object.replaced[0]"}

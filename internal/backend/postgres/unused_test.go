@@ -6,8 +6,8 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-// TestUnused checks that a reader is told about a run in progress, and about a run that has ended
-// since the state was read.
+// TestUnused checks that Unused reports a run in progress, and a run that has ended since the state
+// was read.
 func TestUnused(t *testing.T) {
 	c := config(t)
 	s := open(t, c)

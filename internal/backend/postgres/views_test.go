@@ -243,7 +243,7 @@ func TestRoles(t *testing.T) {
 }
 
 // TestQueryOnly checks that a statement that isn't a query is not executed, even if it works in a
-// read-only transaction, and that what a query writes all the same is rolled back.
+// read-only transaction, and that the writes of a query, if any, are rolled back.
 func TestQueryOnly(t *testing.T) {
 	c := config(t)
 	s := open(t, c)

@@ -24,7 +24,7 @@ const chunk = 2000
 type transcript struct {
 	tx                          session
 	batch                       *pgx.Batch // statements that are not sent yet
-	workspace, revision, serial int64      // the last two are those of the old state until next is called
+	workspace, revision, serial int64      // revision and serial are the old state's until next is called
 	writing                     *writing
 }
 
@@ -93,7 +93,8 @@ func (t *transcript) objects(ctx context.Context, c *statemgr.Change) error {
 	for _, address := range slices.Sorted(maps.Keys(configs)) {
 		addresses, of = append(addresses, address), append(of, configs[address])
 	}
-	// An instance existed if the change has left or replaced one of its objects.
+	// Record the revision for each instance that has appeared or disappeared. An instance existed
+	// if it has an older object, or if this change moves one of its objects to the history.
 	t.exec(`INSERT INTO key_set (workspace, config, since)
 		SELECT DISTINCT $1::bigint, i.config, $2::bigint FROM unnest($3::text[], $4::text[]) AS i (address, config)
 		WHERE EXISTS (SELECT FROM object o WHERE o.workspace = $1::bigint AND o.address = i.address)
@@ -252,7 +253,7 @@ func (c *columns) add(w *writing, o *statemgr.ObjectChange) error {
 	return nil
 }
 
-// list returns texts as a JSON array.
+// list returns strings as a JSON array.
 func list(texts []string) string {
 	out, err := json.Marshal(texts)
 	if err != nil {

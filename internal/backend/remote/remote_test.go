@@ -185,7 +185,7 @@ func TestLocalOperations(t *testing.T) {
 	}
 }
 
-// TestSummary checks what the service is told about a state.
+// TestSummary checks the serial, lineage and outputs that the store sends with a state.
 func TestSummary(t *testing.T) {
 	s := start(t)
 	a := open(t, s, remote.Driver, one)

@@ -156,7 +156,7 @@ func (s *Store) whileLocked(ctx context.Context, local string, write func(w *wor
 // write creates the next version of a workspace's state and returns its ID.
 func (s *Store) write(ctx context.Context, w *workspace, present *resource, data []byte) (string, error) {
 	var about summary
-	_ = json.Unmarshal(data, &about) // a text that isn't a state gets the next serial
+	_ = json.Unmarshal(data, &about) // data that isn't a state gets the next serial
 	if about.Serial == nil {
 		next := serialOf(present) + 1
 		about.Serial = &next

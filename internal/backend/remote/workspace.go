@@ -91,7 +91,8 @@ func (s *Store) listOnly(ctx context.Context) ([]string, error) {
 	return []string{s.local}, nil
 }
 
-// organizationError replaces the error for a missing collection by one that explains it.
+// organizationError replaces the error for a missing collection with an explanation: the
+// organization doesn't exist, or the token doesn't allow access to it.
 func (s *Store) organizationError(err error) error {
 	if hasStatus(err, http.StatusNotFound) {
 		return fmt.Errorf("%s has no organization %q, or the token's user isn't allowed to see it", s.host,

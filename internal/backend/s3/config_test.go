@@ -240,7 +240,8 @@ func TestNoCredentials(t *testing.T) {
 	}
 	t.Setenv("HOME", dir)
 	check(`the profile "team" (argument)`, "SSO")
-	// The region may come from the profile. If there is none at all, the error names the argument.
+	// The region may come from the profile. If no region is configured, the error names the
+	// argument.
 	delete(args, "region")
 	delete(args, "profile")
 	args["access_key"], args["secret_key"] = cty.StringVal("a"), cty.StringVal("s")

@@ -9,6 +9,6 @@
 // are two locks, they are taken in the same order as in OpenTofu: first the object, then the item.
 //
 // The number of requests for a plan is: one for the lock, one for the state, and two for unlocking.
-// A table adds one to each of these, or replaces those of the lock object. A write takes one
-// request, or three with a table.
+// A table adds one request to each of these, or replaces the requests for the lock object. A write
+// takes one request, or three with a table.
 package s3

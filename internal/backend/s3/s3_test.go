@@ -351,8 +351,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestLostResponses does a run with all operations for each of its requests, and loses the response
-// of that request. Nothing may fail, and each write must happen once.
+// TestLostResponses repeats a run with all operations, and loses the response to another request
+// each time. Nothing may fail, and each write must happen once.
 func TestLostResponses(t *testing.T) {
 	server := newStore(t)
 	p, tables := newProxy(t, server.S3), newProxy(t, server.DynamoDB)
@@ -455,7 +455,7 @@ func TestKilled(t *testing.T) {
 }
 
 // TestRace checks that a write that is refused, because another process has written without a lock,
-// leaves the digest that the other process wrote.
+// doesn't replace the digest that the other process wrote.
 func TestRace(t *testing.T) {
 	server := newStore(t)
 	args := arguments(server, locks(server)["Table"])
@@ -498,7 +498,7 @@ func TestDigest(t *testing.T) {
 		!strings.Contains(err.Error(), server.Bucket+"/dir/state-md5") {
 		t.Error(err)
 	}
-	// A state without digest, as from before the table was used, is accepted.
+	// A state without a digest, as it was before the table was used, is accepted.
 	if err := server.Put(t.Context(), "env:/old/dir/state", "old"); err != nil {
 		t.Fatal(err)
 	}

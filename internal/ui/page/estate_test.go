@@ -16,8 +16,8 @@ import (
 	"tofu/internal/ui/plantest"
 )
 
-// estate returns root modules with the same plan. Each of them reads outputs of the previous
-// one. All texts in the plans contain text.
+// estate returns root modules with the same plan. Each of them reads outputs of the previous one.
+// All values in the plans contain text.
 func estate(t testing.TB, roots, changes int, text string) *Estate {
 	view, graph := plantest.Plan(t, changes, text)
 	graph.Nodes = append(graph.Nodes,

@@ -130,8 +130,8 @@ func (s *Screen) notHidden(p *planview.Plan) {
 	}
 }
 
-// Summary writes the numbers of changes. They are on one line, because programs search for it.
-// Only on a terminal that is too narrow, there are several lines.
+// Summary writes the numbers of changes on one line, because programs search for that line. Only a
+// terminal that is too narrow gets several lines.
 func (s *Screen) Summary(counts planview.Counts) {
 	const title = "Plan:"
 	text := strings.TrimPrefix(counts.String(), title)

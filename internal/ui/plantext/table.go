@@ -68,8 +68,8 @@ func newRow(c *planview.Change) row {
 	return r
 }
 
-// shortReasons are texts for reasons of deletions. They omit the address, because it is in the
-// same line.
+// shortReasons maps reasons for deletions to short texts. They omit the address, because it is on
+// the same line.
 var shortReasons = map[plans.Reason]string{
 	plans.DeleteNoResourceConfig: "not in the configuration",
 	plans.DeleteNoModule:         "no such module",

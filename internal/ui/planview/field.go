@@ -26,7 +26,7 @@ type Field struct {
 	Forces        bool             // whether the difference forces a replacement
 	Unknown       bool             // whether the new value is known only after apply
 	Causes        []string         // reasons why it is unknown, such as "aws_vpc.main is created"
-	At            hcl.Range        // place of the argument in the configuration; empty if not set
+	At            hcl.Range        // position of the argument in the configuration; empty if not set
 }
 
 // Name returns the name of the argument or block that a field belongs to.
@@ -121,7 +121,7 @@ func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
 			field.Note = n.Text
 		case valuediff.TextForm:
 			field.Note = n.Text
-			if field.Note == "" { // a note says what differs where no whole line does
+			if field.Note == "" { // if there is a note, no whole line differs
 				field.Lines = n.Lines
 			}
 		case valuediff.TypeChangeForm:
@@ -144,8 +144,8 @@ func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
 	f.add(field)
 }
 
-// spread adds the parts of a long value that is added or removed as fields of their own, and
-// reports whether it did.
+// spread adds a field for each part of a long value that is added or removed, and reports whether
+// it has added any.
 func (f *flattener) spread(field *Field, n *valuediff.Node, forces bool) bool {
 	limit := f.plan.Options.Spread
 	if limit == 0 || len(Inline(n)) <= limit && n.Form != valuediff.TextForm {
@@ -192,7 +192,7 @@ func (f *flattener) elements(path string, n *valuediff.Node, forces bool) {
 	}
 }
 
-// add adds a field after setting its place and the causes from the configuration.
+// add adds a field after setting its position and the causes from the configuration.
 func (f *flattener) add(field Field) {
 	if f.change != nil && f.change.Block != nil && (field.Unknown || field.Forces) {
 		field.At, field.Causes = f.plan.origins.attribute(f.change, field.Name(), field.Unknown)

@@ -85,7 +85,7 @@ var causeTexts = map[plans.Action]string{
 	plans.DeleteThenCreate: "is replaced", plans.CreateThenDelete: "is replaced", plans.ForgetThenCreate: "is replaced",
 }
 
-// attribute returns the place of an argument in a change's block. If unknown is set, it also
+// attribute returns the position of an argument in a change's block. If unknown is set, it also
 // returns what makes the argument unknown.
 func (o *origins) attribute(c *Change, name string, unknown bool) (at hcl.Range, causes []string) {
 	o.mu.Lock()

@@ -21,8 +21,9 @@ type Options struct {
 	// Hide holds the names of top-level attributes whose differences are omitted, such as
 	// "tags". It has no effect on deletions and on attributes that force a replacement.
 	Hide []string
-	// Spread is the number of characters from which an added or removed value is split: each of
-	// its parts is a field, and a text has all its lines. 0 means that values are never split.
+	// Spread is the minimum length, in characters, of an added or removed value that is split: each
+	// of its parts becomes a field, and a text is shown with all its lines. 0 means that values are
+	// never split.
 	Spread int
 }
 
@@ -145,7 +146,7 @@ func (p *Plan) output(o *plans.OutputChange) *Output {
 	return &Output{o, f.out}
 }
 
-// At returns the place of the resource block in the configuration. It is empty if there is no
+// At returns the position of the resource block in the configuration. It is empty if there is no
 // block.
 func (c *Change) At() hcl.Range {
 	if c.Block == nil {

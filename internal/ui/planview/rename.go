@@ -319,7 +319,7 @@ func collapse(p *Plan, pairs []renamedPair) []Rename {
 	return modules(p, out)
 }
 
-// modules looks for moves of all resources from one module to another, and replaces them by one
+// modules looks for moves of all resources from one module to another, and replaces them with one
 // move of the module.
 func modules(p *Plan, list []Rename) []Rename {
 	type move struct{ from, to addrs.ModuleInstance }

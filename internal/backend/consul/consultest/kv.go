@@ -190,7 +190,7 @@ func (s *Server) execute(op operation) (*Entry, error) {
 	return s.change(op, e), nil
 }
 
-// change carries out an operation that has been found to be possible. s.mu must be held.
+// change applies an operation whose conditions are met. s.mu must be held.
 func (s *Server) change(op operation, e *Entry) *Entry {
 	switch op.Verb {
 	case "delete", "delete-cas":

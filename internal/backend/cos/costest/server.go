@@ -1,7 +1,6 @@
 // Package costest serves the object storage of Tencent Cloud with the services for tags and for
 // assuming roles, in memory. It checks signatures as described in the documentation of these
-// services. It is for tests only. A proxy of package hosts passes requests for the services' hosts
-// to it.
+// services. It is for tests only. Tests reach it through a proxy of package hosts.
 //
 // Invariants: a request without a valid signature of a known access key changes nothing; an object
 // is replaced whole; a tag can't be created twice.
@@ -59,7 +58,7 @@ func addChecksum(o *buckettest.Object) {
 	o.Header.Set("X-Cos-Hash-Crc64ecma", strconv.FormatUint(crc, 10))
 }
 
-// Hosts returns the handlers for hosts.New.
+// Hosts returns the services' handlers by host name, for hosts.New.
 func (s *Server) Hosts() map[string]http.Handler {
 	return map[string]http.Handler{"*.myqcloud.com": s, "*.tencentcloudapi.com": s}
 }
@@ -181,7 +180,7 @@ func failed(code string) string {
 	return `{"Error":{"Code":"` + code + `","Message":"refused"},"RequestId":"1"}`
 }
 
-// service answers an action of another service.
+// service answers a request for an action of the tag service or the role service.
 func (s *Server) service(r *http.Request, service string, body []byte) string {
 	if !s.checkServiceSignature(r, service, body) {
 		return failed("AuthFailure.SignatureFailure")

@@ -48,7 +48,7 @@ type Server struct {
 // Object is a secret or a lease.
 type Object = map[string]any
 
-// collections lists what is served: paths of collections and the kind of their objects.
+// collections lists the supported collections: their paths, and the kind of their objects.
 var collections = []struct {
 	path       *regexp.Regexp
 	kind       string

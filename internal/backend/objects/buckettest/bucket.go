@@ -1,6 +1,6 @@
 // Package buckettest keeps the objects of a bucket in memory and answers requests for them, for
-// test servers of object stores that have the protocol of S3 with other names. It is for tests
-// only; the servers check signatures.
+// test servers of object stores whose protocol is that of S3 with other names. The test servers
+// check the signatures. It is for tests only.
 //
 // Invariants: an object is replaced whole; a page of a list has at most two objects.
 package buckettest
@@ -28,7 +28,8 @@ type Bucket struct {
 	Keeps func(name string) bool
 	// OnlyNew is the header of writes that fail if the object exists.
 	OnlyNew string
-	// Complete adds what the service computes to an object. It may be nil.
+	// Complete adds headers that the service computes, such as the checksum, to an object. It may
+	// be nil.
 	Complete func(o *Object)
 
 	objects map[string]*Object
@@ -44,7 +45,7 @@ func (b *Bucket) Objects() map[string]Object {
 	return out
 }
 
-// Refuse answers with an error document.
+// Refuse returns a function that responds with an error document.
 func Refuse(w http.ResponseWriter, status int, code, message string) func() {
 	return func() {
 		w.Header().Set("Content-Type", "application/xml")

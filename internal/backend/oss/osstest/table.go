@@ -230,7 +230,7 @@ func crc(start byte, data []byte) byte {
 	return start
 }
 
-// readPlain decodes a row whose columns are texts, and compares its checksums.
+// readPlain decodes a row whose columns are strings, and compares its checksums.
 func readPlain(data []byte) (out plainRow, err error) {
 	defer func() {
 		if recover() != nil { // an index is out of range

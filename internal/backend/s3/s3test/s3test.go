@@ -75,7 +75,7 @@ func (s *Store) call(ctx context.Context, method, path string, body []byte) (*re
 	return s.s3.Do(ctx, method, &restapi.Request{Method: method, URL: &u, Body: body, Limit: 1 << 30})
 }
 
-// Credentials of a user who may read the buckets that AllowReading was called for.
+// Credentials of a user who may read only the buckets for which AllowReading was called.
 // testing/services/run.sh creates the user.
 const (
 	ReaderKey    = "reader"
