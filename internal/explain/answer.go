@@ -154,7 +154,8 @@ const (
 	Same     Certainty = "unchanged"
 )
 
-// Source is one of the things that a value is computed from.
+// Source is something that a value is computed from, such as a variable or an attribute of an
+// object.
 type Source struct {
 	Reference string    `json:"reference"`
 	Place     *Place    `json:"place,omitempty"` // place of the reference to the source

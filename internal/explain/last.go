@@ -8,14 +8,14 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-// History is the history of the state that a plan was made from.
+// History is the history of the state that a plan is based on.
 type History struct {
 	statemgr.Historian
 	Workspace string
 }
 
-// recent is the number of changes at an address among which the latest change of its current object
-// is searched. Changes of deposed objects are at the same address.
+// recent is the number of changes at an address among which lastChange looks for a change of the
+// object. Changes of deposed objects have the same address.
 const recent = 5
 
 // lastChange returns the latest recorded change of the object that a planned change is for.

@@ -340,8 +340,8 @@ func (t *text) readers(list []*Reader) {
 	writeList(t, "Read by:", list, func(r *Reader) { t.line(2, "%s%s", r.Address, at(r.Place)) })
 }
 
-// writeList writes a title and the items below it, or nothing if there are none. Of more than
-// maxOthers items, it says how many it leaves out.
+// writeList writes a title and the items below it, or nothing if there are none. It writes at most
+// maxOthers items, and the number of the others.
 func writeList[T any](t *text, title string, items []T, write func(T)) {
 	if len(items) == 0 {
 		return

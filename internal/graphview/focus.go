@@ -152,8 +152,8 @@ func moduleName(m addrs.Module) string {
 	return m.String()
 }
 
-// few limits the values that Resources leaves out: a value with more incoming edges than this, and
-// also more outgoing ones, is kept.
+// few limits the values that Resources leaves out. It keeps a value that has more than few incoming
+// edges and also more than few outgoing edges.
 const few = 8
 
 // Resources returns the graph without values and calls. If a node refers to a resource through

@@ -199,7 +199,8 @@ type busyError struct {
 	after time.Duration // delay that the collector asks for; 0 if it doesn't say
 }
 
-// sleep waits for d. It returns false if ctx ends first; if its deadline is too early, at once.
+// sleep waits for d and returns true. It returns false if ctx ends first, or at once if the
+// deadline of ctx is too early.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if end, ok := ctx.Deadline(); ok && time.Until(end) <= d {
 		return false

@@ -42,8 +42,8 @@ type Instance struct {
 type Status uint8
 
 const (
-	Ready   Status = iota // the last operation on it was complete
-	Tainted               // the object must be replaced, because its creation was not complete
+	Ready   Status = iota // the last operation on the object was completed
+	Tainted               // the object must be replaced, because its creation was not completed
 )
 
 // Object is the stored form of one real object. It is immutable once it is in a state.

@@ -9,7 +9,7 @@ import (
 )
 
 // TestRemovedAttributes checks that attributes are dropped from stored objects, including nested
-// values, if a schema without a new version no longer has them (S87).
+// values, if a schema without a new version no longer has them.
 func TestRemovedAttributes(t *testing.T) {
 	rule := cty.Object(map[string]cty.Type{"port": cty.Number})
 	ty := cty.Object(map[string]cty.Type{

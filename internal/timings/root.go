@@ -11,8 +11,8 @@ import (
 // mostRoots is the number of root modules on a critical path whose own critical paths are listed.
 const mostRoots = 3
 
-// Root returns a recorder for the work on one of many root modules, which other root modules may
-// accompany. The function end adds what it has recorded to r.
+// Root returns a recorder for the work on one of many root modules. Work on other root modules may
+// go on at the same time. The function end adds everything that the recorder has recorded to r.
 func (r *Recorder) Root(name string) (of *Recorder, end func()) {
 	if r == nil {
 		return nil, func() {}

@@ -30,8 +30,8 @@ func TestNoRecorder(t *testing.T) {
 	end()
 }
 
-// TestRoots checks that what is recorded for root modules is summed up, and that the path over root
-// modules has the paths within the slowest of them.
+// TestRoots checks that the records of root modules are summed up, and that the path over root
+// modules includes the paths within the slowest ones.
 func TestRoots(t *testing.T) {
 	r := New()
 	w := r.Walk("planning root modules", 4)

@@ -304,7 +304,7 @@ func (r *renderer) text(n *valuediff.Node, depth int) {
 	r.close(depth, "EOT"+strings.Repeat(")", len(n.Calls)))
 }
 
-// calls returns the names of the functions whose calls make a text, each with an opening
+// calls returns the names of the functions whose calls produce a string, each with an opening
 // bracket.
 func calls(n *valuediff.Node) string {
 	if len(n.Calls) == 0 {

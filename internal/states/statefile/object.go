@@ -12,8 +12,8 @@ import (
 func EncodeObject(obj *states.Object) ([]byte, error) { return new(Encoder).Object(obj) }
 
 // Object is like EncodeObject, but encodes a list of dependencies only once even if several objects
-// share it. It is safe for concurrent use unless the encoder was made by NewEncoder. An encoder
-// must not be used for both Encode and Object.
+// share it. It is safe for concurrent use unless NewEncoder created the encoder. An encoder must
+// not be used for both Encode and Object.
 func (e *Encoder) Object(obj *states.Object) ([]byte, error) {
 	w := &chunk{writer: writer{first: true}}
 	if err := e.writeObject(w, addrs.NoKey, addrs.NotDeposed, "", obj); err != nil {

@@ -242,7 +242,7 @@ func (e *Encoder) writeResource(w *chunk, r *states.Resource) error {
 	return nil
 }
 
-// writeObject writes an object: first the fields that depend on its place in the state, then its
+// writeObject writes an object: first the fields that depend on its position in the state, then its
 // contents.
 func (e *Encoder) writeObject(
 	w *chunk, key addrs.InstanceKey, deposed addrs.DeposedKey, provider string, obj *states.Object,
@@ -273,7 +273,7 @@ func (e *Encoder) writeObject(
 	return nil
 }
 
-// writeContent writes the fields of an object that do not depend on its place in the state.
+// writeContent writes the fields of an object that do not depend on its position in the state.
 func (e *Encoder) writeContent(w *writer, obj *states.Object) error {
 	w.label("schema_version")
 	w.buf = strconv.AppendInt(w.buf, obj.SchemaVersion, 10)

@@ -78,8 +78,8 @@ func (s *stored) snapshot() *Snapshot {
 		Revision: s.revision}
 }
 
-// successor returns the content that Push writes for a file. It also reports whether that equals
-// the present content, in which case there is nothing to write.
+// successor returns the content that Push writes for a file. unchanged reports whether the store
+// already has this content, so that there is nothing to write.
 func (s *stored) successor(f *statefile.File, force bool) (next *stored, unchanged bool, err error) {
 	same := s.exists && statefile.Equal(f.State, s.state)
 	if s.exists && !force && f.Lineage != "" && s.lineage != "" {
@@ -169,8 +169,8 @@ func (w *workspace) erroredPath() string {
 	})
 }
 
-// freeName returns the first name that no file has. A name that can't be checked counts as free:
-// writing the file reports the reason.
+// freeName returns the first name that no file has. A name that can't be checked counts as free,
+// because the error of writing the file says why.
 func freeName(name func(n int) string) string {
 	for n := 1; ; n++ {
 		if _, err := os.Lstat(name(n)); err != nil {

@@ -62,8 +62,8 @@ func objectChanges(from, to *states.State) []ObjectChange {
 	return out
 }
 
-// sameIdentity reports whether an object that replaces another one is the same object, as far as
-// that is known.
+// sameIdentity reports whether an object and the object that replaces it have the same identity. It
+// returns true if one of the identities is unknown.
 func sameIdentity(old *states.Object, provider addrs.ProviderInstance, c *ObjectChange) bool {
 	typ := c.Addr.Resource.Type
 	before, known := old.Identify(provider.Config.Provider, typ)
@@ -71,8 +71,9 @@ func sameIdentity(old *states.Object, provider addrs.ProviderInstance, c *Object
 	return before == now || !known || !ok
 }
 
-// findMoves sets From of each new object in changes that was at one of the addresses gone. It
-// recognizes an object by its identity, unless several objects at these addresses have the same one.
+// findMoves finds the new objects in changes that were at one of the addresses in gone before, and
+// sets their From to that address. It recognizes an object by its identity, unless several objects
+// at these addresses have the same identity.
 func findMoves(from *states.State, gone []ObjectID, changes []ObjectChange) {
 	origins := make(map[states.ObjectIdentity]*ObjectID, len(gone))
 	for i, at := range gone {
@@ -93,7 +94,7 @@ func findMoves(from *states.State, gone []ObjectID, changes []ObjectChange) {
 		}
 		if identity, ok := c.Object.Identify(c.Provider.Config.Provider, c.Addr.Resource.Type); ok {
 			c.From = origins[identity]
-			delete(origins, identity) // only one object can come from there
+			delete(origins, identity) // only one object can have moved from there
 		}
 	}
 }

@@ -28,9 +28,9 @@ const (
 // A journal is the open journal of a running operation. Other processes recognize a running
 // operation by the lock on the file.
 //
-// The file is longer than its entries: it ends with zeros, which new entries overwrite. They leave
-// room for entries when the disk is full. Syncing an entry changes no metadata, so neither this
-// process nor the providers wait for the file system's own journal.
+// The file is longer than its entries: it ends with zeros, which new entries overwrite. So there is
+// room for some entries even if the disk is full. Because syncing an entry changes no metadata,
+// neither this process nor the providers wait for the file system's own journal.
 type journal struct {
 	path  string
 	codec Codec
@@ -262,8 +262,8 @@ func (j *journal) discard() {
 }
 
 // readJournal returns the entries of a journal and the number of damaged ones. An incomplete last
-// entry does not count: its write was interrupted. Other damaged entries were lost by the file
-// system, in a power cut for example.
+// entry does not count, because its write was interrupted. Other entries were damaged by the file
+// system, for example in a power cut.
 func readJournal(ctx context.Context, path string, codec Codec) (entries []*entry, damaged int, err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -193,7 +193,7 @@ func (r *journalRecorder) stopWriting() {
 	r.stopped.Wait()
 }
 
-// end makes the recorder record nothing more. It returns the steps that have not ended.
+// end ends the recording and returns the steps that have not ended.
 func (r *journalRecorder) end() map[ObjectID]openStep {
 	r.mu.Lock()
 	defer r.mu.Unlock()

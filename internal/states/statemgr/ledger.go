@@ -49,13 +49,13 @@ type OutputLedger interface {
 type Mender interface {
 	// Damage returns the parts of a workspace that can't be read.
 	Damage(ctx context.Context, workspace string, codec Codec) ([]DamagedPart, error)
-	// Mend makes one change: it replaces current parts by their latest readable versions, and
+	// Mend makes one change: it replaces current parts with their latest readable versions, and
 	// removes damaged earlier versions and the parts without a readable version. It returns a
 	// *backend.LockedError if another run is running.
 	Mend(ctx context.Context, workspace string, info backend.LockInfo, parts []DamagedPart) error
 }
 
-// A DamagedPart is a part of a state in a ledger that can't be read. As an error it says why.
+// A DamagedPart is a part of a state in a ledger that can't be read. Its error text says why.
 type DamagedPart struct {
 	What     string // such as "object aws_vpc.main"
 	Cause    error
@@ -144,8 +144,8 @@ type ObjectChange struct {
 	Object   *states.Object
 	Provider addrs.ProviderInstance // not needed if the object is removed
 	Existed  bool                   // the state already had an object of the instance
-	// From is where the object was before the change: the same place unless it is moved. It is nil if
-	// the state had no such object.
+	// From identifies the object before the change. It differs from ObjectID only if the object is
+	// moved. It is nil if the state had no such object.
 	From *ObjectID
 	// ByProvider reports whether a provider has created, changed or destroyed the object. Otherwise
 	// only the state changes, for example because the object is imported or forgotten.

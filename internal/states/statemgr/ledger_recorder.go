@@ -28,7 +28,8 @@ type ledgerRecorder struct {
 	mu    sync.Mutex                // guards the following fields
 	base  *states.State             // the state that the ledger has, without the changes of other runs
 	steps map[ObjectID]recordedStep // the steps in progress
-	// provided has the objects that providers have changed, as far as the ledger doesn't know it.
+	// provided has the objects that providers have changed, but whose changes could not be
+	// recorded.
 	provided map[ObjectID]bool
 	failed   bool
 
@@ -70,14 +71,14 @@ func (r *ledgerRecorder) fail(err error) {
 	}
 }
 
-// recorded returns the state as recorded.
+// recorded returns the state that the ledger has, without the changes of other runs.
 func (r *ledgerRecorder) recorded() *states.State {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.base
 }
 
-// ofProviders sets which objects of a change are results of providers that the ledger doesn't have.
+// ofProviders sets ByProvider of the objects in a change that are in r.provided.
 func (r *ledgerRecorder) ofProviders(change *Change) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -120,8 +120,8 @@ func (m *Manager) Read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error
 	return snap, nil
 }
 
-// ReadOutputs is like Read, but from a Ledger it reads only the outputs. Nothing can be written
-// afterwards.
+// ReadOutputs is like Read, but from a Ledger it reads only the outputs. Afterwards, the manager
+// can't write the state.
 func (m *Manager) ReadOutputs(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) {
 	p, ok := m.dest.(*parts)
 	if !ok {

@@ -125,7 +125,7 @@ func (p *parts) begin(ctx context.Context, start *states.State, run *Run) (recor
 	}
 	change := &Change{Base: footprint.Revision}
 	for _, o := range objectChanges(start, end) {
-		if writes[o.Addr] { // other runs have changed the rest since the plan
+		if writes[o.Addr] { // any other difference is a change that another run made after the plan
 			change.Objects = append(change.Objects, o)
 		}
 	}
@@ -142,7 +142,7 @@ func (p *parts) begin(ctx context.Context, start *states.State, run *Run) (recor
 	return p.recorder, nil
 }
 
-// write writes a change. Afterwards, this process takes state for the content of the ledger. The
+// write writes a change. Afterwards, this process assumes that the ledger contains state. The
 // caller holds p.writing.
 func (p *parts) write(ctx context.Context, change *Change, state *states.State) error {
 	if change.Lineage == "" {
@@ -191,7 +191,7 @@ func (p *parts) save(ctx context.Context, final *states.State) error {
 		switch {
 		case err == nil:
 		case r == nil && (errors.As(err, new(*backend.LockedError)) || errors.As(err, new(*ChangedError))):
-			return ExplainConflict(err) // nothing happened yet outside of the state
+			return ExplainConflict(err) // no provider was called, so there is nothing to save elsewhere
 		default:
 			return p.saveElsewhere(final, change, err)
 		}
@@ -212,8 +212,8 @@ func (p *parts) writeFinal(ctx context.Context, change *Change, final *states.St
 	return p.write(ctx, change, final)
 }
 
-// saveElsewhere saves the state to a local file, with the ID of the run whose change the ledger lacks,
-// and ends the run. It returns an error that says so.
+// saveElsewhere saves the state to a local file, with the ID of the run whose change the ledger
+// lacks, and ends the run. It returns an error that says where the state is.
 func (p *parts) saveElsewhere(final *states.State, change *Change, cause error) error {
 	content := p.known()
 	var provided []string

@@ -23,9 +23,9 @@ type batch[T any] struct {
 	err   error
 }
 
-// add adds an item and returns the error of its transaction, after that has ended. The caller that
-// begins a batch performs its transaction with write. Items may join the batch until write calls take,
-// which returns them.
+// add adds an item, waits for the item's transaction and returns the error of the transaction. The
+// caller that begins a batch performs its transaction with write. Items may join the batch until
+// write calls take, which returns them.
 func (q *queue[T]) add(item T, write func(take func() []T) error) error {
 	q.mu.Lock()
 	b := q.next

@@ -225,7 +225,7 @@ func (s *snapshots) takeJournal(ctx context.Context, r *Repair) error {
 	return nil
 }
 
-// WriteRepair replaces the damaged state by the repaired one. It returns the path of the file in
+// WriteRepair replaces the damaged state with the repaired one. It returns the path of the file in
 // which it keeps the damaged state. The caller must hold the lock.
 func (m *Manager) WriteRepair(ctx context.Context, r *Repair) (kept string, err error) {
 	if p, ok := m.dest.(*parts); ok {

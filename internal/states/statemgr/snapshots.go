@@ -105,9 +105,9 @@ func (s *snapshots) get(ctx context.Context, out *stored) (data []byte, err erro
 	return s.store.Get(ctx, s.name)
 }
 
-// checkEmpty returns an error if the empty file of a local state must have lost its content. An
-// empty file alone is not an error: other programs leave one if their first run is killed. If there
-// is also a backup, a journal or an errored.tfstate, there was a state.
+// checkEmpty returns an error if the file of a local state is empty, but there was a state: a
+// backup, a journal or an errored.tfstate exists. An empty file alone is not an error, because
+// other programs leave one if their first run is killed.
 func (s *snapshots) checkEmpty() error {
 	file, ok := s.file()
 	if !ok {
@@ -231,7 +231,8 @@ func (s *snapshots) write(ctx context.Context, state *states.State) error {
 	return s.writeNext(ctx, state)
 }
 
-// adopt reports whether the store has the text of an unclear write, and continues from it.
+// adopt reports whether the store has the result of an unclear write. If so, later writes continue
+// from it.
 func (s *snapshots) adopt(ctx context.Context) bool {
 	swapper, ok := s.store.(backend.Swapper)
 	if !ok || len(s.unclear) == 0 {

@@ -297,8 +297,8 @@ func (w *writer) renames() {
 }
 
 // section writes the changes of one kind, and returns the number of those that it omits. If the
-// differences of a change would take the room for dangerous addresses, only the address of the
-// change is written.
+// differences of a change need room that is reserved for the addresses of dangerous changes, only
+// its address is written.
 func (w *writer) section(groups []*planview.Group, dangerous bool) (hidden int) {
 	inList := false
 	var texts []string // rendered differences of the next groups

@@ -11,8 +11,8 @@ import (
 	"tofu/internal/states"
 )
 
-// Key returns a text that is the same for equal values. It ignores marks. Unknown values have a
-// text of their own.
+// Key returns a string that is the same for equal values. It ignores marks. Unknown values have a
+// key of their own.
 func Key(v cty.Value) string { return string(appendKey(nil, v)) }
 
 func appendKey(b []byte, v cty.Value) []byte {

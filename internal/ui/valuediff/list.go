@@ -7,8 +7,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// list aligns and compares two lists. If objects are removed at one place and the same number
-// of objects is added there, they are updates.
+// list aligns and compares two lists. If objects are replaced by the same number of objects at the
+// same position, each pair is an update.
 func (d *Differ) list(before, after cty.Value) *Node {
 	was, is := elementsOf(before), elementsOf(after)
 	pairs := diff.Align(elementKeys(was, "-"), elementKeys(is, "+"))

@@ -7,7 +7,7 @@ import (
 	"tofu/internal/plans"
 )
 
-// A Node is the difference at one place in a value.
+// A Node is the difference between two values, or between two parts of them.
 type Node struct {
 	Action plans.Action // NoOp, Create, Update or Delete
 	Form   Form
@@ -113,8 +113,8 @@ func (r *replacePaths) enter(key string) *replacePaths {
 	return r.next[key]
 }
 
-// name returns the subtree for an attribute or an element of a map, and index that for an
-// element of a list.
+// name returns the subtree for an attribute or an element of a map, and index returns the subtree
+// for an element of a list.
 func (r *replacePaths) name(name string) *replacePaths {
 	if r == nil || r.next == nil {
 		return nil
