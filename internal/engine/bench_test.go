@@ -212,7 +212,8 @@ func BenchmarkDestroy(b *testing.B) {
 	})
 }
 
-// BenchmarkEvaluate evaluates for expressions over n elements, which must take linear time.
+// BenchmarkEvaluate evaluates "for" expressions over lists of n elements. The time must grow
+// linearly with n.
 func BenchmarkEvaluate(b *testing.B) {
 	for _, n := range []int{1000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("for/%d", n), func(b *testing.B) {

@@ -31,13 +31,15 @@ type meshBlock struct {
 	data   bool
 }
 
-// meshShape holds how each block is repeated, and which modules have their resources in a module of
-// their own. This is the same in all steps of a history.
+// meshShape holds the repetition mode of each block, by block name. The entry "NAME inner" of a
+// module is "module" if the module has its resources in a nested module. All steps of a history
+// have the same shape.
 type meshShape map[string]string
 
 var meshNames = []string{"a", "b", "c", "d", "e"}
 
-// meshModules names the modules. Each is called once, at a random place among the blocks.
+// meshModules holds the names of the modules. Each module is called once, at a random position
+// among the blocks.
 var meshModules = []string{"m", "n"}
 
 func (b *meshBlock) address() string {
@@ -141,13 +143,14 @@ func (m *mesh) newBlock(name string, shape meshShape) *meshBlock {
 	return b
 }
 
-// meshUser is a block under construction, with the data to draw its expressions.
+// meshUser is a block under construction, with the data for drawing its expressions.
 type meshUser struct {
 	*mesh
 	*meshBlock
-	chain bool // whether for_each is another block
-	// fields holds the attribute names of each object in for_each, or, with count, of each element
-	// of a list in a local value.
+	chain bool // whether for_each iterates over another block
+	// fields holds the attribute names of the objects from which each instance takes its values.
+	// These objects are the elements of the map in for_each or, with count, of a list in a local
+	// value.
 	fields []string
 	values map[string][]string
 }
@@ -183,7 +186,7 @@ func (u *meshUser) readAll(into map[string]map[string]bool, of *meshBlock) {
 	}
 }
 
-// mayAwait records that readers of u as a whole may wait for a block that u refers to.
+// mayAwait records that blocks that refer to u as a whole may wait for a block that u refers to.
 func (u *meshUser) mayAwait(of *meshBlock) {
 	for _, user := range u.users(wholeBlock) {
 		if u.loose[user] == nil {
@@ -195,8 +198,8 @@ func (u *meshUser) mayAwait(of *meshBlock) {
 	}
 }
 
-// users returns the objects that read what the block's arguments refer to. For a module, these are
-// all objects in it.
+// users returns the names of the objects that are created from the block's arguments in the
+// instance with the given key. For a module, these are both objects in the module.
 func (u *meshUser) users(key string) []string {
 	if u.meshBlock.module {
 		return []string{meshObject(u.name+"p", key), meshObject(u.name+"q", key)}
@@ -317,7 +320,8 @@ func (u *meshUser) drawOwn() string {
 	return u.ifSet(u.field("up"), u.address(), u.attr())
 }
 
-// repetition returns the count or for_each argument. All references must have been drawn before.
+// repetition returns the count or for_each argument. All references of the block must have been
+// drawn before, because their values are part of the argument.
 func (u *meshUser) repetition() string {
 	object := func(i int) string {
 		var parts []string
@@ -345,7 +349,7 @@ func (u *meshUser) repetition() string {
 	return ""
 }
 
-// key returns the expression for the part of an object's name that is its key.
+// key returns the template expression that is the key in the names of the block's objects.
 func (b *meshBlock) key() string {
 	return map[string]string{"": "-", "count": "${count.index}", "for_each": "${each.key}"}[b.mode]
 }
@@ -400,7 +404,7 @@ func (m *mesh) drawBlock(name string, shape meshShape) {
 	m.blocks = append(m.blocks, u.meshBlock)
 }
 
-// drawChain draws an earlier block that b uses as its for_each. It returns nil for none.
+// drawChain draws an earlier block that b iterates over with for_each, or returns nil.
 func (m *mesh) drawChain(b *meshBlock) *meshBlock {
 	var from []*meshBlock
 	for _, of := range m.blocks {

@@ -24,9 +24,9 @@ import (
 // TestBlocks plays random histories of meshes in two ways: instance by instance, and with every
 // reference waiting for all instances of the block it names. Both ways must make the same plans and
 // the same calls for each object, and must end in the same states. Some steps fail for one object
-// or are interrupted. Objects that depend on a failed one must then stay unchanged, all others must
-// be changed, and completing the configuration must lead to the same state. rapid prints the seed
-// of a failure; -rapid.seed repeats it.
+// or are interrupted. Objects that depend on a failed one must then stay unchanged, and all others
+// must be changed. When the step is applied again without failures, both ways must reach the same
+// state. rapid prints the seed of a failure; -rapid.seed repeats it.
 func TestBlocks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := drawMeshHistory(rt)
@@ -47,9 +47,9 @@ type meshStep struct {
 	trouble string // "", "fail" or "stop"
 	object  string // name of the object whose change fails or is interrupted
 	workers int
-	// vague says that the dependencies stored by the two ways may differ: when an apply by instance
-	// is interrupted, it may have created an object without a dependency that the object doesn't
-	// read.
+	// vague says that the two ways may store different dependencies. If an apply by instance was
+	// interrupted, it may have created an object without storing a dependency that only the block
+	// refers to.
 	vague bool
 }
 
@@ -94,7 +94,7 @@ func drawMeshHistory(t *rapid.T) meshHistory {
 	return h
 }
 
-// applier plans and applies a step by instance, or by blocks.
+// applier plans and applies a step in one of the two ways: byInstance or byBlocks.
 type applier func(s *enginetest.Session, step *meshStep) (*meshRun, error)
 
 // meshRun is the result of an apply.
@@ -148,8 +148,8 @@ func (h meshHistory) play(dir, other string) error {
 	return nil
 }
 
-// play applies a step. If the step has trouble, play first applies it with the failure or
-// interruption.
+// play applies a step. If the step has trouble, play first applies it with the failure or the
+// interruption, and then without.
 func (step *meshStep) play(instances, blocks *enginetest.Session) error {
 	if step.trouble != "" {
 		if err := step.interfere(instances, byInstance, true); err != nil {
@@ -330,9 +330,9 @@ func (step *meshStep) ordered(r *meshRun) error {
 	return nil
 }
 
-// onlyReadersLeftOut checks that all planned changes were made, other than those of objects that
-// may wait for a failed object. If a deletion was left out, it checks nothing, because other
-// changes may wait for that deletion.
+// onlyReadersLeftOut checks that all planned changes were made, except changes of objects that may
+// wait for a failed object. If a deletion was left out, it checks nothing, because other changes
+// may wait for that deletion.
 func (step *meshStep) onlyReadersLeftOut(r *meshRun) error {
 	writes, deletions := r.changes()
 	for _, c := range r.plan.Changes.Instances {

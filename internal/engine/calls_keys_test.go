@@ -8,7 +8,7 @@ import (
 )
 
 // TestCallsPassInstances checks that module instances that read each other are applied in order,
-// whatever reference in the module leads from the argument to the output.
+// regardless of how the output refers to the argument.
 func TestCallsPassInstances(t *testing.T) {
 	for name, module := range map[string]string{
 		"constant key in an output": `

@@ -40,14 +40,15 @@ func checkCalls(calls []enginetest.Call, before, after *states.State, relaxed bo
 }
 
 type callCheck struct {
-	// whether creations may overlap with deletions, because part of the order was given up
+	// whether creations may overlap with deletions, because dependencies contradict each other and
+	// part of the order was dropped
 	relaxed   bool
-	single    bool                         // a creation may wait for the first instance only
-	indexed   bool                         // a creation may wait for the instance with the same key only
+	single    bool                         // a creation may wait for only the first instance of a resource
+	indexed   bool                         // a creation may wait for only the instance with the same key
 	instances map[string]addrs.AbsInstance // by object ID
 	before    dependencyMap
 	after     map[string]map[addrs.AbsResource]bool // the resources each current object depends on, by ID
-	own       map[string]map[addrs.AbsInstance]bool // the instances they depend on, where known
+	own       map[string]map[addrs.AbsInstance]bool // instances that each current object depends on, by ID, if stored
 }
 
 // operation is a call that changes an object.
@@ -133,7 +134,7 @@ func lastKey(id string) string {
 }
 
 // isFirst reports whether an object belongs to the first instance of its resource in the first
-// instance of its module. Its ID ends with the keys of both, "r:x:s-1".
+// instance of its module. The keys of both instances are part of the ID, as in "r:x:s-1".
 func isFirst(id string) bool {
 	name, _, _ := strings.Cut(id, "-")
 	for _, key := range strings.Split(name, ":")[1:] {
@@ -158,9 +159,9 @@ func (n dependencyMap) hasOther() bool {
 // dependencyMap holds the dependencies between resource instances.
 type dependencyMap map[addrs.AbsInstance]map[addrs.AbsInstance]bool
 
-// eachNeed calls visit for each stored dependency of each object. A dependency in the object's own
-// module means the resource in the same module instance; any other means the resource in all
-// instances of its module.
+// eachNeed calls visit for each stored dependency of each object. A dependency on a resource in the
+// object's own module means the same module instance. A dependency on a resource in another module
+// means all instances of that module.
 func eachNeed(
 	s *states.State, visit func(r *states.Resource, inst *states.Instance, o *states.Object, q addrs.AbsResource),
 ) {

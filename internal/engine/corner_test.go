@@ -11,8 +11,8 @@ import (
 	"tofu/internal/states"
 )
 
-// corners are configurations and options that are large in something other than the number of plain
-// resources.
+// corners are configurations and options in which something other than the number of plain
+// resources is large.
 var corners = []struct {
 	name  string
 	files func(n int) map[string]string

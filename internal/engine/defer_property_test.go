@@ -17,9 +17,10 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestRounds applies random configurations whose instances are unknown until other objects exist.
-// It takes several rounds, some of which fail. The test checks that the result is the same as with
-// instances that are known from the start, and that a destroy leaves nothing.
+// TestRounds applies random configurations with count and for_each values that are unknown until
+// other objects exist. Applying one takes several rounds, some of which fail. The test checks that
+// the resulting state is the same as with instances that are known from the start, and that a
+// destroy leaves no objects.
 func TestRounds(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		d := deferrals{rt}
@@ -81,9 +82,9 @@ output "ids" {
 `}
 }
 
-// unitBlock returns a block, and a local value with the IDs of the block's objects. Either the
-// block's instances depend on the IDs of the blocks in on, or the block names those blocks in
-// depends_on.
+// unitBlock returns a block, and a local value with the IDs of the block's objects. The block
+// depends on the blocks in on. If unknown is set, its instances depend on their IDs; otherwise
+// depends_on names them.
 func unitBlock(name string, module bool, form string, n int, on []string, unknown bool) string {
 	var ids []string
 	for _, other := range on {
@@ -164,8 +165,8 @@ func objectsIn(s *states.State) string {
 	return b.String()
 }
 
-// applyRounds applies a configuration in rounds. The first failure ends a run, and the next run
-// continues.
+// applyRounds applies a configuration in rounds. If a round fails, applyRounds starts again from
+// the state that the failure left.
 func applyRounds(s *enginetest.Session, step deferralStep) error {
 	s.Cloud.Fail = map[string]string{}
 	if step.fail != "" {
@@ -216,8 +217,8 @@ func oneRun(s *enginetest.Session, files map[string]string) error {
 	}
 }
 
-// outputsDecided returns an error unless exactly the outputs that a plan calls undecided keep their
-// stored values in the apply.
+// outputsDecided checks that an apply set exactly those outputs that the plan doesn't call
+// undecided. Undecided outputs must keep their stored values.
 func outputsDecided(plan *plans.Plan, after *states.State) error {
 	for _, o := range plan.Changes.Outputs {
 		stored := after.Output(o.Name)

@@ -19,8 +19,8 @@ import (
 )
 
 // TestDiagnostics validates each configuration in testdata/diagnostics and, if it has no errors,
-// plans it. Comments in the configuration name the expected diagnostics (see package diagtest).
-// Variables without a default have no value in the plan.
+// plans it. Comments in the configuration name the expected diagnostics (see package diagtest). The
+// plan sets no variables, so those without a default have no value.
 func TestDiagnostics(t *testing.T) {
 	files, err := filepath.Glob("testdata/diagnostics/*.txtar")
 	if err != nil || len(files) == 0 {

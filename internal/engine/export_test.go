@@ -18,8 +18,8 @@ import (
 // Order says that the node named Node waits for the node named For.
 type Order struct{ Node, For string }
 
-// ApplyTooEarly applies a plan with a wrong graph: the edges in without are missing, and those in
-// with are added.
+// ApplyTooEarly applies a plan with a wrong graph: it removes the edges in without, and adds those
+// in with.
 func ApplyTooEarly(
 	ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env, without, with []Order,
 ) (*states.State, error) {
@@ -69,7 +69,8 @@ func PlanTooEarly(
 	return w.plan(ctx, &PlanOptions{})
 }
 
-// PlanByBlocks is Plan with a graph in which resources always wait for whole resources.
+// PlanByBlocks is Plan with a graph in which a reference waits for all instances of the resource
+// that it names.
 func PlanByBlocks(ctx context.Context, cfg *configs.Config, prevRun *states.State, env *Env) (*plans.Plan, error) {
 	w, err := newPlan(ctx, cfg, prevRun, env, func(op *operation) { op.ByInstance = false })
 	if err != nil {
@@ -78,7 +79,8 @@ func PlanByBlocks(ctx context.Context, cfg *configs.Config, prevRun *states.Stat
 	return w.plan(ctx, &PlanOptions{})
 }
 
-// newPlan returns the walk of a plan without options.
+// newPlan returns the walk of a plan with default options. change can change the operation before
+// the graph is built.
 func newPlan(
 	ctx context.Context, cfg *configs.Config, prevRun *states.State, env *Env, change func(*operation),
 ) (*walk, error) {
@@ -114,10 +116,10 @@ func ApplyByBlocks(ctx context.Context, cfg *configs.Config, plan *plans.Plan, e
 // its own instances keep their edges.
 type blockOrder struct {
 	*graph.Graph
-	writers map[*graph.Resource][]*graph.Node // Steps that create, update or read objects of the resource
+	writers map[*graph.Resource][]*graph.Node // nodes of Steps that create, update or read objects, by resource
 }
 
-// connect adds the edges. It reports whether the graph has no cycle.
+// connect adds the edges, and reports whether the graph has no cycles.
 func (o *blockOrder) connect(prevRun *states.State) bool {
 	deletions := map[*graph.Resource][]*graph.Node{}
 	users := map[addrs.ConfigResource][]*graph.Resource{}
@@ -129,7 +131,7 @@ func (o *blockOrder) connect(prevRun *states.State) bool {
 			o.writers[n.Resource] = append(o.writers[n.Resource], n)
 		}
 	}
-	chained := map[addrs.Module]bool{} // whether instances of the module depend on one another
+	chained := map[addrs.Module]bool{} // modules whose instances depend on one another
 	for prior := range prevRun.Resources() {
 		for _, inst := range prior.Instances {
 			for o := range inst.Objects() {
@@ -176,7 +178,7 @@ func (o *blockOrder) connect(prevRun *states.State) bool {
 	return o.Edges.Acyclic()
 }
 
-// moduleOf returns the module instance of the object of a Step.
+// moduleOf returns the module instance that contains the object of a Step.
 func moduleOf(n *graph.Node) addrs.ModuleInstance { return n.Object.(*graph.Step).Change.Addr.Module }
 
 func deletes(n *graph.Node) bool {
@@ -184,7 +186,8 @@ func deletes(n *graph.Node) bool {
 	return ok && s.Removes()
 }
 
-// awaitAll makes n wait for everything that the given references in m name.
+// awaitAll makes n wait for everything that the references name. m is the module that contains the
+// references.
 func (o *blockOrder) awaitAll(n *graph.Node, m *graph.Module, refs *lang.Refs) {
 	for _, ref := range refs.Objects {
 		if of := m.ResourceOf(ref.Subject); of != nil {
@@ -203,7 +206,7 @@ func (o *blockOrder) awaitAll(n *graph.Node, m *graph.Module, refs *lang.Refs) {
 	}
 }
 
-// await makes n wait for a node of another resource or value.
+// await makes n wait for other, unless both belong to the same resource.
 func (o *blockOrder) await(n, other *graph.Node) {
 	if n != other && !other.Split && (n.Resource == nil || n.Resource != other.Resource) {
 		o.Edges.Connect(n.ID, other.ID)

@@ -8,8 +8,9 @@ import (
 	"tofu/internal/lang/marks"
 )
 
-// TestIdentify checks that objects are identified by their id, and by their name only if their type
-// has no id. A name shown in place of a missing id would be mistaken for the id.
+// TestIdentify checks that objects are identified by their id attribute, and by their name only if
+// their type has no id attribute. A name shown in place of a missing id would be mistaken for the
+// id.
 func TestIdentify(t *testing.T) {
 	name := cty.StringVal("n")
 	for _, c := range []struct {

@@ -79,8 +79,8 @@ func TestJobs(t *testing.T) {
 	})
 }
 
-// TestJobsAwait checks that running jobs that wait for other jobs continue after these, and that
-// jobs never wait for each other in a cycle.
+// TestJobsAwait checks that a running job that waits for another job continues when that job is
+// done. Jobs must never wait for each other in a cycle.
 func TestJobsAwait(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := &jobQueue{w: &walk{}, limit: rapid.IntRange(1, 4).Draw(t, "limit")}

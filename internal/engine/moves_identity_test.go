@@ -10,8 +10,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestIdentitiesOfMovedObjects checks the identity of an object that moves to another type. It is
-// the identity that the provider returns for the move or, if none exists, for the next read.
+// TestIdentitiesOfMovedObjects checks the identity of an object that moves to another resource
+// type. The identity comes from the provider's response to the move or, if that has none, from the
+// next read.
 func TestIdentitiesOfMovedObjects(t *testing.T) {
 	for _, tt := range []struct {
 		name, from, to string

@@ -17,8 +17,8 @@ import (
 )
 
 // TestMovesOnPartlyAppliedStates checks moved blocks on a state that was only partly applied. Every
-// existing, untainted object is kept and gets its new address, whatever fails in the meantime.
-// Missing objects are created (R25).
+// existing, untainted object is kept and gets its new address, whichever calls fail. Missing
+// objects are created (R25).
 func TestMovesOnPartlyAppliedStates(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := drawMoving(rt)
@@ -32,8 +32,8 @@ func TestMovesOnPartlyAppliedStates(t *testing.T) {
 	})
 }
 
-// moving is a refactoring: configurations before and after it, and the failures while they are
-// applied.
+// moving is a refactoring: the configurations before and after it, and the calls that fail or are
+// interrupted while each is applied.
 type moving struct {
 	before, after         moveFiles
 	places                map[string]string // by object name, each object's address after the move
@@ -52,8 +52,8 @@ func (f moveFiles) text() string {
 	return b.String()
 }
 
-// thing returns a resource block. The arguments may contain N, which stands for the number of the
-// refactored resource. This way there can be several of each shape.
+// thing returns a resource block. The character N in the arguments stands for the number of the
+// refactored resource, so a test can use several resources of each shape.
 func thing(address, repeat, name string) string {
 	typ, label, _ := strings.Cut(address, ".")
 	if repeat != "" {
@@ -66,12 +66,12 @@ func moved(from, to string) string {
 	return fmt.Sprintf("moved {\n  from = %s\n  to   = %s\n}\n", from, to)
 }
 
-// twoThings is a module of two resources with names that begin with its input.
+// twoThings is a module with two resources, whose object names begin with the module's input.
 var twoThings = "variable \"name\" {}\n" + thing("fake_thing.p", "", `"${var.name}p"`) + thing("fake_thing.q",
 	"", `"${var.name}q"`)
 
-// moveShapes are the kinds of moves. N stands for a number; places holds the new address of each
-// object, by object name.
+// moveShapes are the kinds of moves. N stands for the number of the refactored resource. places
+// holds the new address of each object, by object name.
 var moveShapes = []struct {
 	name, before, after string
 	places              map[string]string
@@ -170,8 +170,7 @@ func (m *moving) play(dir string) error {
 	return p.settled()
 }
 
-// under applies a configuration. The operations in fail fail, and stop is the call that interrupts
-// the apply.
+// under applies a configuration. The calls in fail fail, and the call stop interrupts the apply.
 func (p *player) under(files moveFiles, fail map[string]string, stop string) error {
 	p.files = files
 	c := &enginetest.Chapter{Files: files, Fail: fail, Stop: stop}

@@ -26,8 +26,8 @@ var lifecycleOptions = []struct{ name, text string }{
 }
 
 // lifecycleActions are actions on an object. Each has the configuration of the second step, the
-// options of the plan, and the calls that fail in the first or second step. LIFECYCLE in the
-// configuration stands for the lifecycle block with the options.
+// options of the plan, and the calls that fail in the first or second step. LIFECYCLE in a
+// configuration stands for the lifecycle block with the lifecycle options.
 var lifecycleActions = []struct {
 	name, config    string
 	plan            engine.PlanOptions
@@ -69,9 +69,10 @@ func pairRemoved(destroy string) string {
 }
 
 // TestLifecyclePairs performs every action on an object with every pair of lifecycle options, and
-// compares the results with a table. In all cases, the only errors are the requested failure and
-// that of prevent_destroy. Every existing object is in the state, unless its lifecycle or a removed
-// block forgets it. Applying the same configuration again completes the change.
+// compares the results with a table. Only two kinds of errors may occur: the failure of a call in
+// fail, and the error of prevent_destroy. Every existing object must be in the state, unless
+// "destroy = false" or a removed block makes the engine forget it. Applying the same configuration
+// again must complete the change.
 func TestLifecyclePairs(t *testing.T) {
 	const path = "testdata/lifecycle_pairs.txt"
 	var table strings.Builder
@@ -86,7 +87,8 @@ func TestLifecyclePairs(t *testing.T) {
 	testenv.GoldenText(t, path, table.String())
 }
 
-// pairRows writes the table rows for the options with the given indexes.
+// pairRows writes the table rows for a combination of lifecycle options. options are indexes of
+// lifecycleOptions.
 func pairRows(t *testing.T, table *strings.Builder, options []int) {
 	var names []string
 	lifecycle := ""
@@ -122,15 +124,15 @@ func pairRows(t *testing.T, table *strings.Builder, options []int) {
 	}
 }
 
-// pair tests the actions on one object.
+// pair is a test of one action with one combination of lifecycle options.
 type pair struct {
 	s      *enginetest.Session
-	kept   bool // whether the object may be forgotten
+	kept   bool // whether the state may forget the existing object
 	denied bool // whether prevent_destroy has prevented the action
 }
 
-// step plans and applies a configuration, returns a line about the object, and checks that the
-// object is not lost.
+// step plans and applies a configuration, and checks that no object is lost. It returns a table row
+// with the planned actions and the calls.
 func (p *pair) step(config string, fail map[string]string, opts engine.PlanOptions) (string, error) {
 	p.s.Cloud.Fail = fail
 	got, err := p.s.Do(&enginetest.Step{Files: map[string]string{"main.tf": config}, Plan: opts})

@@ -14,9 +14,10 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestPlanTakesTheLongestChain checks the duration of a plan whose blocks read each other by
-// instance. It must be the duration of the slowest chain of instances, not the sum over the slowest
-// instance of each block. The test covers both reading data sources and refreshing objects.
+// TestPlanTakesTheLongestChain checks how long a plan takes if instances of its blocks read single
+// instances of other blocks. It must take as long as the slowest chain of instances, not as long as
+// the slowest instances of all blocks in sequence. The test covers both reading data sources and
+// refreshing objects.
 func TestPlanTakesTheLongestChain(t *testing.T) {
 	const n = 50
 	const config = `
@@ -79,8 +80,8 @@ resource "fake_thing" "d" {
 	})
 }
 
-// TestModulesTakeTheLongestChain is like TestPlanTakesTheLongestChain, for instances that read each
-// other through arguments and outputs of modules, in an apply and in a plan.
+// TestModulesTakeTheLongestChain is like TestPlanTakesTheLongestChain, but the instances read each
+// other through arguments and outputs of modules. It checks both a plan and an apply.
 func TestModulesTakeTheLongestChain(t *testing.T) {
 	const n = 20
 	keys := `{ for i in range(20) : "k${i}" => i }`
@@ -290,8 +291,9 @@ output "out" {
 	}
 }
 
-// longestOf returns the duration of the longest chain of reads. Objects with the same number read
-// each other in the order of their letters, except in modules with several instances of each block.
+// longestOf returns the duration of the longest chain of reads in the test case called name. read
+// holds the objects that are read, and takes holds the duration of each read. By default, objects
+// with the same number read each other in alphabetical order.
 func longestOf(name string, read map[string]bool, takes map[string]time.Duration) (longest time.Duration) {
 	took := func(object string) time.Duration {
 		if !read[object] {

@@ -82,18 +82,18 @@ func (p *player) chapter(c *enginetest.Chapter) error {
 	}
 	p.setTrouble(&enginetest.Chapter{})
 	p.files = maps.Clone(c.Files)
-	delete(p.files, "imports.tf") // the import targets may be gone
+	delete(p.files, "imports.tf") // the objects to import may be gone
 	if err := p.apply(&enginetest.Chapter{Files: p.files, Single: c.Single, Indexed: c.Indexed}); err != nil {
 		return fmt.Errorf("applying again: %w", err)
 	}
 	return p.settled()
 }
 
-// setTrouble sets up the failures of a chapter.
+// setTrouble sets the failures and the interruption of a chapter.
 func (p *player) setTrouble(c *enginetest.Chapter) { p.s.SetTrouble(c, func() { p.abort() }) }
 
-// apply plans and applies a chapter. Only the errors that the chapter's failures can cause are
-// accepted.
+// apply plans and applies a chapter, and checks the result. It accepts only errors that the
+// chapter's failures can cause.
 func (p *player) apply(c *enginetest.Chapter) error {
 	s := p.s
 	refreshes := c.Options.Mode == plans.RefreshOnly
@@ -108,7 +108,7 @@ func (p *player) apply(c *enginetest.Chapter) error {
 	if err != nil {
 		for text, expected := range map[string]bool{
 			"Moved resource instances": trouble, "Asked to fail": trouble,
-			// These expect objects that are not created yet.
+			// These errors are about objects that are not created yet.
 			"Not found": refreshes, "Invalid index": refreshes,
 		} {
 			if expected && strings.Contains(err.Error(), text) {
@@ -167,7 +167,8 @@ func keptOut(plan *plans.Plan, excludes []addrs.Target) error {
 	return nil
 }
 
-// audit checks that every object is accounted for after an apply.
+// audit checks after an apply that every existing object is in the state, that the recorded events
+// lead to the same state, and that the engine followed the provider protocol.
 func (p *player) audit(w *witness, c *enginetest.Chapter, calls []enginetest.Call) error {
 	if w.err != nil {
 		return w.err
@@ -202,8 +203,7 @@ func (p *player) audit(w *witness, c *enginetest.Chapter, calls []enginetest.Cal
 	return nil
 }
 
-// managed describes the managed objects of a state, without the data that is added to them at the
-// end of a run.
+// managed describes the managed objects of a state, without their dependencies.
 func managed(s *states.State) string {
 	var b strings.Builder
 	for line := range strings.Lines(enginetest.Describe(s)) {
@@ -216,7 +216,7 @@ func managed(s *states.State) string {
 	return b.String()
 }
 
-// detailed returns an error with the details of diagnostics.
+// detailed returns an error with the summaries and details of all diagnostics in err.
 func detailed(err error) error {
 	var b strings.Builder
 	for _, d := range tfdiags.FromError(err) {
@@ -225,7 +225,7 @@ func detailed(err error) error {
 	return fmt.Errorf("%s", b.String())
 }
 
-// settled checks that nothing is left to do.
+// settled checks that a new plan of the current configuration is empty.
 func (p *player) settled() error {
 	cfg, err := p.s.Load(p.files, nil, tfdiags.Drop)
 	if err != nil {
@@ -256,7 +256,8 @@ func (p *player) unmanaged() []string {
 	return out
 }
 
-// forgetting records the objects that a plan removes from the state without destroying them.
+// forgetting records in p.outside the objects that a plan removes from the state without destroying
+// them.
 func (p *player) forgetting(plan *plans.Plan) {
 	for _, c := range plan.Changes.Instances {
 		inst := plan.Prior.Instance(c.Addr)

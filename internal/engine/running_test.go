@@ -14,9 +14,10 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestRunningOperations counts the operations that are between their first and last events. There
-// are never more than the parallelism allows, and exactly that many while there is enough to do.
-// Provisioners call provider functions, which must not wait for another call slot.
+// TestRunningOperations counts the operations that run, from the first event of each to the last.
+// The count must never exceed the parallelism, and must reach it while enough operations are ready.
+// Some provisioner arguments call provider functions; these calls must not wait for another call
+// slot.
 func TestRunningOperations(t *testing.T) {
 	const config = `
 terraform {
@@ -164,7 +165,7 @@ func TestContextIsReleased(t *testing.T) {
 	}
 }
 
-// countingContext counts what waits for its end.
+// countingContext counts the functions that are registered to run when the context ends.
 type countingContext struct {
 	context.Context
 	done      chan struct{}

@@ -12,8 +12,8 @@ import (
 	"tofu/internal/testenv"
 )
 
-// TestSessions runs the archives in testdata, except those of TestDiagnostics. See enginetest.Run
-// for the meaning of their sections.
+// TestSessions runs the archives in testdata, except those of TestDiagnostics. enginetest.Run
+// explains the sections of an archive.
 func TestSessions(t *testing.T) {
 	files := slices.DeleteFunc(testenv.Glob(t, "testdata/*/*.txtar"), func(path string) bool {
 		return strings.HasPrefix(path, "testdata/diagnostics/")

@@ -22,9 +22,9 @@ import (
 // TestTargets plans parts of random configurations of nested modules with random states. A plan
 // with targets must contain exactly the changes of the targets and their dependencies. A plan with
 // exclusions must contain all changes other than those of excluded objects and their dependents.
-// Instances that are no longer configured are deleted only if a target names them. A full plan must
-// complete every partial apply. The test determines dependencies by following references between
-// instances one by one.
+// Instances that are no longer configured are deleted only if a target names them. A full plan and
+// apply must succeed after every partial apply. The test determines dependencies by following
+// references between instances one by one.
 func TestTargets(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := drawPart(rt)
@@ -147,8 +147,8 @@ func (p *part) check(o *oracle, whole, some *plans.Plan) error {
 		}
 	}
 	for addr, action := range actions(whole) {
-		// Expressions in a partial run still see objects that are no longer configured, so their
-		// values may differ.
+		// A partial run still evaluates expressions with objects that are no longer configured, so
+		// updates may differ from those of the full plan.
 		if action != plans.Create && gone || action == plans.Read || action == plans.Delete &&
 			(p.exclude || !named(p.list, addr)) {
 			continue
@@ -174,7 +174,7 @@ func named(list []addrs.Target, addr addrs.AbsInstance) bool {
 	return slices.ContainsFunc(list, func(t addrs.Target) bool { return t.ContainsInstance(addr) })
 }
 
-// allows reports whether a change may be in the partial plan. reached holds the places that the
+// allows reports whether a change may be in the partial plan. reached holds the resources that the
 // targets depend on.
 func (p *part) allows(o *oracle, addr addrs.AbsInstance, action plans.Action, reached map[place]bool) bool {
 	at := o.placeOf(addr)

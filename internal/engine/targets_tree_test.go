@@ -15,7 +15,7 @@ import (
 type tree struct {
 	*rapid.T
 	root *item
-	mode map[string]string // repetition of each item, by path; an item's repetition never changes
+	mode map[string]string // repetition mode of each item, by path; it is the same in all trees of a test
 }
 
 // item is a resource, a data source or a module call; the root module is an item too.
@@ -27,11 +27,11 @@ type item struct {
 	keys  []addrs.InstanceKey
 	gen   string
 	refs  []*item // references within the same module
-	input bool    // also refers to the input of its module
+	input bool    // whether the item also refers to the input of its module
 	after []*item // depends_on
 	items []*item // items of a module; each may refer to earlier ones
-	out   []*item // items that a module's output refers to
-	whole bool    // references to the output name the whole call, so they depend on everything in the module
+	out   []*item // items that the module's output refers to
+	whole bool    // whether references to the output name the whole call, and so depend on everything in the module
 }
 
 func (it *item) path() string {
@@ -61,7 +61,7 @@ func (tr *tree) odds(label string, percent int) bool {
 	return rapid.IntRange(1, 100).Draw(tr.T, label) > 100-percent
 }
 
-// fill draws the items in a module.
+// fill draws the items of a module and their references.
 func (tr *tree) fill(m *item) {
 	var all []*item
 	for _, name := range resourceNames {
@@ -139,7 +139,7 @@ func (it *item) resource() addrs.Resource {
 	return addrs.Resource{Mode: addrs.Managed, Type: "fake_thing", Name: it.name}
 }
 
-// files returns the files of the configuration.
+// files returns the contents of the configuration's files, by file name.
 func (tr *tree) files() map[string]string {
 	out := map[string]string{}
 	tr.root.write(out)
@@ -166,7 +166,7 @@ func (it *item) write(files map[string]string) {
 	files[strings.TrimPrefix(it.path()+"/main.tf", "/")] = b.String()
 }
 
-// block writes the block of an item in its module.
+// block writes the block of an item, as it appears in the item's module.
 func (it *item) block(b *strings.Builder) {
 	repetition, key := "", ""
 	switch it.mode {
@@ -245,10 +245,10 @@ type place struct {
 	at addrs.ModuleInstance
 }
 
-// oracle determines dependencies by following references between places.
+// oracle determines the expected dependencies by following references from place to place.
 type oracle struct {
 	root      *item
-	instances map[addrs.Module][]addrs.ModuleInstance // instances in the configuration or the state
+	instances map[addrs.Module][]addrs.ModuleInstance // module instances in the configuration or the state
 	items     map[addrs.ConfigResource]*item
 }
 
@@ -309,8 +309,8 @@ func (o *oracle) places() []place {
 	return out
 }
 
-// meets reports whether a target in the list includes a place. It ignores the instance keys of
-// resources.
+// meets reports whether any target in the list includes a place. The instance keys of resources are
+// ignored.
 func (o *oracle) meets(list []addrs.Target, p place) bool {
 	return slices.ContainsFunc(list, func(t addrs.Target) bool {
 		t.HasKey = false
@@ -345,7 +345,7 @@ func (o *oracle) needs(p place) []place {
 	return append(o.arguments(p.it, p.at), o.around(p.it.in, p.at)...)
 }
 
-// arguments returns the places that the arguments of an item refer to.
+// arguments returns the places that the arguments of an item refer to, in the module instance at.
 func (o *oracle) arguments(it *item, at addrs.ModuleInstance) []place {
 	var out []place
 	for _, ref := range it.refs {
@@ -365,7 +365,7 @@ func (o *oracle) arguments(it *item, at addrs.ModuleInstance) []place {
 	return out
 }
 
-// around returns the depends_on dependencies of all module calls that contain a place.
+// around returns the places that enclosing module calls name in depends_on.
 func (o *oracle) around(call *item, at addrs.ModuleInstance) []place {
 	var out []place
 	for ; call.in != nil; call = call.in {
@@ -377,7 +377,7 @@ func (o *oracle) around(call *item, at addrs.ModuleInstance) []place {
 	return out
 }
 
-// value returns the places that the value of an item comes from.
+// value returns the places from which the value of an item comes.
 func (o *oracle) value(it *item, at addrs.ModuleInstance) []place {
 	switch {
 	case it.kind != "module":
@@ -390,7 +390,7 @@ func (o *oracle) value(it *item, at addrs.ModuleInstance) []place {
 	return o.values(it, at)
 }
 
-// values returns the places that the output of a module comes from.
+// values returns the places from which the value of a module's output comes.
 func (o *oracle) values(it *item, at addrs.ModuleInstance) []place {
 	var out []place
 	for _, inner := range o.children(it, at) {

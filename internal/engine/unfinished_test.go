@@ -21,9 +21,9 @@ import (
 // It uses a wrong graph, in which the node early doesn't wait for the node late.
 type readsEarly struct {
 	reader, early, late string
-	reversed            bool // the node late waits for early instead
+	reversed            bool // whether the node late waits for the node early, instead of the other way around
 	n, workers          int
-	fail                string // the call that fails
+	fail                string // key of the call that fails; see enginetest.Cloud.Fail
 }
 
 func (c *readsEarly) apply(t *testing.T, ends bool) (*enginetest.Session, error) {
@@ -104,8 +104,9 @@ func TestReaderWaits(t *testing.T) {
 	}
 }
 
-// TestReaderLeavesPlace checks a provisioner whose argument reads an instance too early. While it
-// waits, it must leave its call slot to that instance, and an interrupt must end the wait.
+// TestReaderLeavesPlace checks a provisioner whose argument reads an instance too early. While the
+// provisioner waits, that instance must be able to use its call slot. An interrupt must end the
+// wait.
 func TestReaderLeavesPlace(t *testing.T) {
 	for _, c := range []struct{ fail, interrupt, end, problem string }{
 		{"", "", "create a-1\nnote a-1\n", ""},
@@ -162,8 +163,8 @@ resource "fake_thing" "b" {
 	}
 }
 
-// TestReaderCannotWait checks that only a reader and its dependents fail if the instance that it
-// reads waits for the reader itself, or fails.
+// TestReaderCannotWait checks readers that can't wait for the instance that they read, because that
+// instance waits for the reader or fails. Only the reader and its dependents may fail.
 func TestReaderCannotWait(t *testing.T) {
 	for _, c := range []struct {
 		readsEarly
@@ -234,7 +235,7 @@ resource "fake_thing" "b" {
 	}
 }
 
-// chained is a configuration with a module call that reads its own instances. The module has an
+// chained is a configuration with a module call whose instances read one another. The module has an
 // ephemeral resource.
 var chained = map[string]string{"main.tf": `
 module "m" {
@@ -299,8 +300,8 @@ func TestEphemeralInChainedCall(t *testing.T) {
 	}
 }
 
-// TestPartCannotWait checks that a reader in the module of chained, which is visited instance by
-// instance, doesn't wait for something that itself waits for the reader.
+// TestPartCannotWait checks a reader in the module of chained, each instance of which is visited
+// separately. It must not wait for something that itself waits for the reader.
 func TestPartCannotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := enginetest.NewSession(t.TempDir())

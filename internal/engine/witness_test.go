@@ -11,8 +11,8 @@ import (
 	"tofu/internal/states"
 )
 
-// witness records the events of an apply as the journal does. After every event, it checks that the
-// records account for every existing object.
+// witness records the events of an apply in the same way as the journal. After every event, it
+// checks that its records account for every existing object.
 type witness struct {
 	p     *player
 	crash int // number of events after which the process is killed; 0 for never
@@ -23,7 +23,7 @@ type witness struct {
 	names   map[started]string       // names of the objects that the operations create
 	events  int
 	err     error
-	restore func() // restores the cloud to how it was at the crash; nil if there was none
+	restore func() // restores the cloud as it was at the crash; nil if there was no crash
 	then    *states.State
 }
 
@@ -76,7 +76,8 @@ func (w *witness) observe(e engine.Event) {
 	}
 }
 
-// account checks that every existing object is recorded or is being created.
+// account checks that every existing object is in the recorded state, outside of it on purpose, or
+// being created.
 func (w *witness) account() {
 	known := ids(w.state)
 	for _, id := range w.p.s.Cloud.Objects() {
@@ -95,8 +96,8 @@ func (w *witness) making(id string) bool {
 	return false
 }
 
-// rewind restores the cloud and the state to how they were at the crash. Objects that were being
-// created then are in the journal, so the user would be told about them.
+// rewind restores the cloud and the state as they were at the crash. The journal reports objects
+// that were being created at that time, so the test counts these as unmanaged.
 func (w *witness) rewind() {
 	if w.restore == nil {
 		return

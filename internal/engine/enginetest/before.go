@@ -7,10 +7,11 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// ApplyBefore applies the first of two configurations in an archive, if there is one, and returns
-// the session and the files of the second. The sections before.tf and before/FILE hold the first
-// configuration, and after.tf and after/FILE the second; without the latter, both are the same. dir
-// is an empty directory for configurations.
+// ApplyBefore applies the first of two configurations in an archive, and returns the session and
+// the files of the second. The sections before.tf and before/FILE hold the first configuration, and
+// after.tf and after/FILE the second. Without the "before" sections, nothing is applied; without
+// the "after" sections, both configurations are the same. dir is an empty directory for
+// configurations.
 func ApplyBefore(in *txtar.Archive, dir string) (s *Session, after map[string]string, err error) {
 	files := map[string]map[string]string{"before": {}, "after": {}}
 	for _, f := range in.Files {

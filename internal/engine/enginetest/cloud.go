@@ -15,8 +15,9 @@ import (
 
 // Cloud holds the objects and the log of calls, which all instances of the provider share.
 type Cloud struct {
-	// Delay is the duration of each call, unless the call's object specifies one. Within
-	// testing/synctest, the delay takes no real time and shows which calls run at the same time.
+	// Delay is the duration of each call, unless the object's wait argument specifies another.
+	// Within testing/synctest, the delay takes no real time and shows which calls run at the same
+	// time.
 	Delay time.Duration
 	// Fail says which calls fail and how; see Provider. The keys name calls as in the log, except
 	// that creations and plans have the name of the object instead of its ID.
@@ -25,13 +26,14 @@ type Cloud struct {
 	On map[string]func()
 	// SchemaVersion is the version of all resource types and identities.
 	SchemaVersion int64
-	// Applying changes the keys of plan calls from "plan NAME" to "final NAME".
+	// Applying changes the keys of plan calls from "plan NAME" to "final NAME". It is set during an
+	// apply.
 	Applying bool
 
 	mu      sync.Mutex
 	objects map[string]cty.Value
 	made    map[string]int
-	order   map[string]int // when each object was created relative to the others, by ID
+	order   map[string]int // counter values at which the objects were created, by ID; larger is newer
 	open    map[string]int // number of open uses of each token
 	faults  []string
 	calls   []Call
@@ -41,14 +43,15 @@ type Cloud struct {
 // Call is one call to the provider.
 type Call struct {
 	What       string
-	Start, End int // positions among the starts and ends of all calls; End is 0 during the call
+	Start, End int // positions in the sequence of starts and ends of all calls; End is 0 during the call
 	at         time.Time
 }
 
 var errInterrupted = errors.New("interrupted")
 
-// call performs a call: it logs the call, waits for the configured time, and returns how the call
-// must fail. do runs with the lock of the cloud held and returns the text for the log.
+// call performs a call: it logs the call, waits for the given time, and calls do with the
+// configured failure of the call. do runs with c.mu locked and returns the text for the log. call
+// returns an error if ctx is canceled during the wait.
 func (c *Cloud) call(
 	ctx context.Context, key string, wait time.Duration, do func(fail string, asked bool) string,
 ) error {
@@ -201,7 +204,8 @@ func (c *Cloud) newest(name string) (cty.Value, bool) {
 	return found, last > 0
 }
 
-// Faults returns the engine's violations of the provider protocol; see the callers of fault.
+// Faults returns descriptions of the engine's violations of the provider protocol. The callers of
+// fault show which violations are detected.
 func (c *Cloud) Faults() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -118,8 +118,8 @@ func describeChange(b *strings.Builder, c *plans.InstanceChange) {
 // Describe formats a state with a line for each object.
 func Describe(s *states.State) string { return describe(s, nil) }
 
-// describe is Describe, but it shows numbers instead of the random keys of deposed objects. The
-// keys are numbered in the order in which they occur.
+// describe is like Describe, but it shows numbers instead of the random keys of deposed objects.
+// Keys are numbered in the order in which they first occur, and numbers holds the keys seen so far.
 func describe(s *states.State, numbers map[addrs.DeposedKey]int) string {
 	var b strings.Builder
 	for _, r := range s.Sorted() {

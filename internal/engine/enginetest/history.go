@@ -14,9 +14,9 @@ import (
 )
 
 // A History is a random sequence of configurations, each with failures, interruptions and changes
-// made outside of the engine. Configurations consist of units that refer to one another. The order
-// of these references differs between steps. As a result, stored and configured dependencies
-// contradict each other, as they do in practice.
+// made outside of the engine. Configurations consist of units that refer to one another. Which unit
+// refers to which differs between steps, so stored dependencies can contradict configured ones, as
+// they do in practice.
 type History []*Chapter
 
 // A Chapter is one step of a History.
@@ -28,12 +28,12 @@ type Chapter struct {
 	Kill    bool              // a second interrupt follows at once
 	Crash   int               // the process is killed after this many events; 0 for never
 	Options engine.PlanOptions
-	Single  bool // some references are only to the first of several instances
-	Indexed bool // some references are to the instance with the same key only
+	Single  bool // some references read only the first of several instances
+	Indexed bool // some references read only the instance with the same key
 }
 
-// SetTrouble sets up the failures and the interruption of a chapter, instead of those of an earlier
-// one. abort is called when a second interrupt follows the first.
+// SetTrouble sets the failures and the interruption of a chapter, and clears those of the previous
+// one. abort is called if the chapter has a second interrupt.
 func (s *Session) SetTrouble(c *Chapter, abort func()) {
 	s.Cloud.Fail, s.Cloud.On, s.Stop = c.Fail, nil, nil
 	if c.Stop == "" {
@@ -200,8 +200,8 @@ func (p *plot) drawAddress(g *page, instance bool) string {
 	return text
 }
 
-// drawName draws the name of an object. The name consists of the object's unit, or its module and
-// resource, and of the keys of the module instance and of the object itself.
+// drawName draws the name of an object: the name of a unit, or of a module and its resource,
+// followed by the keys of the module instance and of the object itself.
 func (p *plot) drawName() string {
 	key := p.pick("key", "s", "0", "1", "x", "y")
 	if p.odds("in module", 50) {

@@ -23,7 +23,7 @@ type unit struct {
 	n         int    // number of instances; 0 or 1 with "enabled"
 	steady    bool
 	chained   *unit    // unit that for_each iterates over
-	made      []string // the module's resources, as they appear in object names
+	made      []string // names of the module's resources, as they appear in object names
 }
 
 func (u *unit) isModule() bool { return u.typ == "module" }
@@ -129,7 +129,7 @@ type page struct {
 	units   map[string]*unit
 	order   []*unit // units drawn so far
 	tokens  bool    // whether the configuration has an ephemeral token
-	single  bool    // whether some expressions refer to first instances only
+	single  bool    // whether some expressions refer only to first instances
 	indexed bool    // whether some expressions refer only to instances with the same key
 }
 
@@ -190,7 +190,7 @@ func (g *page) drawProvider() {
 	g.writef("provider \"other\" {\n  host = %s\n}\n", host)
 }
 
-// drawToken draws an ephemeral resource that may refer to a unit, unless there is one.
+// drawToken may draw an ephemeral resource, which may refer to a unit. It draws at most one.
 func (g *page) drawToken() {
 	if g.tokens || !g.odds("token", 40) {
 		return
@@ -281,8 +281,8 @@ func (g *page) drawProviderKey(u *unit) string {
 	return fmt.Sprintf("%q", g.pick("provider key", "x", "y"))
 }
 
-// drawData draws a data source that reads an object that it depends on, so its result is up to date
-// after every apply.
+// drawData draws a data source that depends on the object that it reads. Its result is therefore up
+// to date after every apply.
 func (g *page) drawData(u *unit, arg string) {
 	name := `"nothing::s"`
 	if len(g.order) > 0 {
@@ -385,7 +385,7 @@ func (g *page) drawOwn(u *unit) string {
 	return fmt.Sprintf("${try(%s[%s].id, \"end\")}", u.address(), g.pick("own index", index...))
 }
 
-// drawFlags draws arguments that affect replacement. refers says whether they may refer to
+// drawFlags draws arguments that affect replacement. If refers is set, the arguments may refer to
 // preceding units.
 func (g *page) drawFlags(u *unit, refers bool) string {
 	refers = refers && len(g.order) > 0
@@ -421,7 +421,8 @@ func (g *page) drawFlags(u *unit, refers bool) string {
 	return "  f = " + f + "\n" + lifecycle
 }
 
-// drawCheck may draw a check block that refers to a unit and reads an object that may not exist.
+// drawCheck may draw a check block that refers to a unit. The check block reads an object that may
+// not exist.
 func (g *page) drawCheck() {
 	if len(g.order) == 0 || !g.odds("check", 33) {
 		return

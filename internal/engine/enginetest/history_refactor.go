@@ -36,8 +36,8 @@ func (p *plot) innerLabel(module, name string) string {
 	return name
 }
 
-// refactor adds moved and removed blocks for most of the objects whose address changed or was
-// removed.
+// refactor adds moved and removed blocks for most objects that have a new address or are no longer
+// in the configuration.
 func (p *plot) refactor(g *page) {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(p.before)) {
@@ -75,7 +75,7 @@ func (p *plot) drawRemoved(b *strings.Builder, was *unit) {
 		p.odds("destroyed", 60))
 }
 
-// moveKey may move one instance of a unit whose repetition changed.
+// moveKey may move one instance of a unit to another key if the unit's repetition changed.
 func (p *plot) moveKey(b *strings.Builder, was, is *unit) {
 	if len(was.instances()) == 0 || len(is.instances()) == 0 {
 		return
@@ -87,7 +87,7 @@ func (p *plot) moveKey(b *strings.Builder, was, is *unit) {
 	}
 }
 
-// moveIntoModule moves a resource that is gone into a new module.
+// moveIntoModule may move a resource that is no longer in the root module into a new module.
 func (p *plot) moveIntoModule(b *strings.Builder, g *page) {
 	was, m := p.before["r1"], g.units["m"]
 	if was == nil || m == nil || g.units["r1"] != nil || p.before["m"] != nil || was.mode != "" ||
@@ -98,7 +98,7 @@ func (p *plot) moveIntoModule(b *strings.Builder, g *page) {
 		p.innerLabel("m", "p")))
 }
 
-// moveOutOfModule moves a resource of a module that is gone into the root module.
+// moveOutOfModule may move a resource of a module that is no longer called into the root module.
 func (p *plot) moveOutOfModule(b *strings.Builder, g *page) {
 	was, r := p.before["m"], g.units["r2"]
 	if was == nil || r == nil || g.units["m"] != nil || p.before["r2"] != nil || len(was.instances()) == 0 ||
@@ -108,7 +108,7 @@ func (p *plot) moveOutOfModule(b *strings.Builder, g *page) {
 	p.move(b, "out of module", was.address()+was.instances()[0]+".fake_thing.q", r.address()+r.instances()[0])
 }
 
-// moveBetweenModules moves everything in a module to a new module.
+// moveBetweenModules may move everything in a module that is no longer called to a new module.
 func (p *plot) moveBetweenModules(b *strings.Builder, g *page) {
 	was, is := p.before["n"], g.units["m"]
 	if was == nil || is == nil || g.units["n"] != nil || p.before["m"] != nil || p.inner["n"] ||
@@ -120,7 +120,7 @@ func (p *plot) moveBetweenModules(b *strings.Builder, g *page) {
 	}
 }
 
-// move may write a moved block. It never does if another block already applies to the same object.
+// move may write a moved block. It writes none if another block already applies to the same object.
 func (p *plot) move(b *strings.Builder, label, from, to string) {
 	block, _, _ := strings.Cut(from, "[")
 	whole := strings.Join(strings.SplitN(block, ".", 3)[:2], ".")
@@ -129,8 +129,8 @@ func (p *plot) move(b *strings.Builder, label, from, to string) {
 	}
 }
 
-// importSome creates objects outside of the engine and imports them, by ID or identity, with one
-// import block for each or with for_each.
+// importSome creates objects outside of the engine and imports them, by ID or by identity. It
+// writes one import block for each object, or one with for_each.
 func (p *plot) importSome(g *page, c *Chapter) {
 	u := g.units["imp"]
 	if u == nil || !p.odds("import", 50) {

@@ -36,10 +36,10 @@ var Address = addrs.DefaultProvider("fake")
 // and units of other providers, can be moved to it; the identity of moved units is set when they
 // are read. The data source fake_read reads the newest object with a given name, and returns the
 // object's s as secret. The data source fake_find does the same, but returns an empty string if
-// there is no such object. The ephemeral resource fake_token has a value made from its name. If
-// renew is set, it must be renewed once, immediately, which takes four times as long as other
-// calls. The function echo returns its argument. The provider stores private data with each object,
-// and refuses to plan a computed attribute that is configured.
+// there is no such object. The ephemeral resource fake_token has a value that contains its name. If
+// renew is set, the engine must renew it once, immediately, and the renewal takes four times as
+// long as other calls. The function echo returns its argument. The provider stores private data
+// with each object, and returns an error if the configuration sets a computed attribute.
 //
 // The values of Cloud.Fail select how a call fails: "" is an error; "partial" an error with an
 // object; "other" a result that wasn't planned; "legacy" the same, but allowed by the legacy type
@@ -208,7 +208,7 @@ func (p *Provider) PlanResourceChange(ctx context.Context, req providers.PlanReq
 	return out
 }
 
-// given describes the input of a plan request other than the configuration.
+// given describes the prior object and the private data of a plan request, for the log.
 func given(req providers.PlanRequest) string {
 	out := ""
 	if !req.Prior.IsNull() {
@@ -223,7 +223,7 @@ func given(req providers.PlanRequest) string {
 func planned(req providers.PlanRequest) providers.PlanResponse {
 	out := providers.PlanResponse{Private: req.Private}
 	attrs := req.Proposed.AsValueMap()
-	attrs["w"] = cty.NullVal(cty.String) // write-only values are not returned
+	attrs["w"] = cty.NullVal(cty.String) // like a real provider, don't return write-only values
 	switch {
 	case req.Prior.IsNull():
 		attrs["id"], attrs["c"] = cty.UnknownVal(cty.String), cty.UnknownVal(cty.String)
@@ -310,7 +310,7 @@ func (a *applying) do(fail string, asked bool) string {
 	return a.op + " " + id
 }
 
-// made returns the object that results from applying the plan.
+// made returns the object that results from applying the planned change.
 func (a *applying) made(id string) cty.Value {
 	attrs := a.req.Planned.AsValueMap()
 	attrs["id"] = cty.StringVal(id)
@@ -321,7 +321,8 @@ func (a *applying) made(id string) cty.Value {
 	return cty.ObjectVal(attrs)
 }
 
-// spoil makes the response faulty. The object is created nevertheless.
+// spoil replaces the correct response with a faulty one. how is a value of Cloud.Fail. The object
+// has been created or updated nevertheless.
 func (a *applying) spoil(how string) {
 	switch how {
 	case "partial":

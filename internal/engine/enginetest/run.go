@@ -10,8 +10,8 @@ import (
 )
 
 // Delay is the duration of every call in a text session. Sessions run within testing/synctest,
-// where only waiting takes time. Calls on one line of a log ran concurrently. A line starts when
-// all calls that its calls waited for have ended.
+// where only waiting takes time. Calls on one line of a log start at the same time, as soon as the
+// calls that they wait for have ended.
 const Delay = 10 * time.Millisecond
 
 // golden holds the names of the sections that Run writes, in order.
@@ -28,8 +28,8 @@ var golden = []string{"problems", "reads", "plan", "calls", "state", "again"}
 //	options N   sets options: lines -destroy, -target=…, see option
 //
 // The result has the same sections, followed by the golden ones: "N problems", "N reads" (calls
-// during the plan, with -log), "N plan", "N calls", "N state", and "N again". The last lists what
-// another normal plan would change, which should be nothing.
+// during the plan, with -log), "N plan", "N calls", "N state", and "N again". The section "N again"
+// lists what another normal plan would change, which should be nothing.
 func Run(ar *txtar.Archive, dir string) (*txtar.Archive, error) {
 	r := &run{s: NewSession(dir), in: map[string]string{}, out: &txtar.Archive{Comment: ar.Comment}}
 	r.s.Cloud.Delay = Delay
@@ -107,7 +107,7 @@ func (r *run) edit(text string) {
 	}
 }
 
-// ways lists how calls can fail other than with a plain error; see Provider.
+// ways lists the values of Cloud.Fail other than ""; see Provider.
 var ways = []string{"partial", "other", "legacy", "unknown", "type", "nothing", "null", "deferred"}
 
 func (r *run) setFailures(text string) {

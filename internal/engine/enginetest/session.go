@@ -22,11 +22,11 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Session is a cloud with a state. Configurations are applied to the session one after the other.
+// Session is a cloud with a state. Configurations are applied to it one after the other.
 type Session struct {
 	Cloud *Cloud
 	State *states.State
-	// Stop ends the next operations early when it is closed.
+	// Stop interrupts operations when it is closed; see engine.Env.Stop.
 	Stop    chan struct{}
 	dir     string
 	abort   context.CancelFunc       // abandons the current operation
@@ -57,7 +57,8 @@ func (s *Session) remember(name, calls string) {
 	}
 }
 
-// against returns the state after a step in the form in which a plan can restore it.
+// against returns the state after the step called name, as a Past that a plan can restore. It
+// includes which objects were created and destroyed since that step.
 func (s *Session) against(name string) *engine.Past {
 	then := s.past[name]
 	since := func(in *states.State, steps map[string]int) map[addrs.AbsInstance]bool {
@@ -150,11 +151,11 @@ type Step struct {
 	Log       []string // kinds of calls to log in addition to changes
 	PlanOnly  bool
 	Details   bool
-	Rewritten bool // another program has written the state, without the instances on which objects depend
+	Rewritten bool // drop dependencies on instances from the state first, as if another program had written it
 	Workers   int  // parallelism; 0 is the default
 	Again     bool
 	Interrupt func() // called before the apply
-	Against   string // the step whose resulting state the plan must restore; "" for none
+	Against   string // name of the step whose resulting state the plan must restore; "" for none
 }
 
 // Result holds the results of a step as text.
@@ -219,7 +220,7 @@ func (s *Session) Do(step *Step) (*Result, error) {
 	return out, nil
 }
 
-// dropDependencyInstances removes from the state which instances the objects depend on.
+// dropDependencyInstances removes the dependencies on single instances from the state.
 func (s *Session) dropDependencyInstances() {
 	s.State = s.State.Clone()
 	for r := range s.State.Resources() {
@@ -233,7 +234,8 @@ func (s *Session) dropDependencyInstances() {
 	}
 }
 
-// again plans once more. After a complete apply nothing may be left to do.
+// again plans once more without failures, and describes the plan. After a complete apply, the plan
+// must be empty.
 func (s *Session) again(ctx context.Context, cfg *configs.Config, step *Step) string {
 	s.Cloud.Fail, s.Cloud.On = nil, nil
 	plan, err := engine.Plan(ctx, cfg, s.State, s.Env(), &engine.PlanOptions{Variables: step.Plan.Variables,
@@ -248,7 +250,7 @@ func (s *Session) again(ctx context.Context, cfg *configs.Config, step *Step) st
 	return out
 }
 
-// option is a line of an options section.
+// option is one line of an options section.
 type option struct{ name, value string }
 
 // SetOption sets an option in the form of an archive, such as -target=ADDRESS.

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Transformers returns the transformers in their order.
+// Transformers returns all transformers in the order in which they run.
 func Transformers() []*Transformer { return transformers }
 
 // Text returns an operation's graph as text: each node that does work or orders others, followed by

@@ -13,8 +13,8 @@ import (
 
 // CompareOrders orders the Steps of a plan twice: with Barriers, using the nearest dependencies,
 // and pair by pair, using the transitive closure of the dependencies. It returns an error if the
-// two orders differ. If dependencies contradict each other, so that some had to be dropped, it
-// compares nothing.
+// two orders differ. It compares nothing if some dependencies contradict each other and had to be
+// dropped.
 func CompareOrders(ctx context.Context, op *Operation) error {
 	barriers := newBuild(op)
 	if err := barriers.run(ctx, transformers); err != nil {
@@ -39,8 +39,8 @@ func CompareOrders(ctx context.Context, op *Operation) error {
 }
 
 // CheckReads orders the Steps of a plan twice: by the instances that the plan says they read, and
-// by whole resources. It returns an error if a Step does not come after an instance that it reads,
-// or if it comes after a Step that the order by resources doesn't put before it.
+// by whole resources. In the order by instance, every Step must come after the instances that it
+// reads. The order by resource must include everything in the order by instance.
 func CheckReads(ctx context.Context, op *Operation) error {
 	byInstance := newBuild(op)
 	if err := byInstance.run(ctx, transformers); err != nil {
@@ -93,8 +93,8 @@ func (b *build) checkReads(before map[string]map[string]bool) error {
 	return nil
 }
 
-// stepOrder returns, by the name of each Step, the names of the Steps that come before it, one per
-// line.
+// stepOrder returns, by the name of each Step, the names of the Steps that come before it, sorted
+// and separated by newlines.
 func (b *build) stepOrder() map[string]string {
 	out := map[string]string{}
 	for name, before := range b.stepsBefore() {
@@ -145,7 +145,8 @@ func closed(x *depNode, next func(*depNode) []*depNode) []*depNode {
 	return all[1:]
 }
 
-// connectAllPairs connects one Step of x. needs and users are all direct and indirect ones.
+// connectAllPairs connects a Step of x with the Steps that it must come after. needs and users are
+// all direct and indirect dependencies and dependents of x.
 func (d *destroyOrder) connectAllPairs(s *Step, x *depNode, needs, users []*depNode) {
 	after := func(of []*depNode, which func(*Step) bool) {
 		for _, y := range of {

@@ -16,7 +16,7 @@ import (
 
 // TestOrders plays random histories and checks the order of the Steps of each plan in two ways; see
 // CompareOrders and CheckReads. Failures and interruptions lead to states whose dependencies
-// contradict the configuration. What the plans and applies do is tested by the engine.
+// contradict the configuration. The tests of package engine check what plans and applies do.
 func TestOrders(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := enginetest.DrawHistory(rt, 4)
@@ -49,7 +49,7 @@ func checkOrders(s *enginetest.Session, c *enginetest.Chapter) error {
 	env.Stop = nil
 	plan, err := engine.Plan(ctx, cfg, s.State, env, &c.Options)
 	if err != nil {
-		return nil // some failures concern planning
+		return nil // the history makes some plans fail
 	}
 	op := engine.GraphOperation(cfg, plan.Prior, env, engine.GraphApply, plan)
 	for _, check := range []func(context.Context, *graph.Operation) error{graph.CompareOrders, graph.CheckReads} {
