@@ -92,7 +92,7 @@ func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *Apply
 }
 
 // checkVariables compares the variables given for the apply with those stored in the plan. It also
-// reports variables that have to be set again but are missing.
+// reports variables that must be set again for the apply but aren't.
 func (o *operation) checkVariables(opts *ApplyOptions) error {
 	var errs tfdiags.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(opts.Variables)) {
@@ -106,7 +106,7 @@ func (o *operation) checkVariables(opts *ApplyOptions) error {
 		same := false
 		if ok && !planned.IsWhollyKnown() {
 			was, _ := v.Final(planned)
-			// The evaluation of the variable reports err.
+			// If err is not nil, the evaluation of the variable reports it.
 			same = err != nil || objchange.Possible(unmark(was), unmark(a))
 		} else if ok {
 			was, _ := v.Final(planned)
@@ -139,8 +139,9 @@ func (o *operation) checkVariables(opts *ApplyOptions) error {
 	return errs.Err()
 }
 
-// observeImports notifies the observer of the objects that the plan imports. The plan's state
-// already has these objects, but without their dependencies.
+// observeImports reports the objects that the plan imports to the observer. The plan's state
+// already has these objects, but without their dependencies, so observeImports stores them again
+// with their dependencies.
 func (w *walk) observeImports() {
 	for _, c := range w.op.Plan.Changes.Instances {
 		if c.Importing == nil {
@@ -158,8 +159,8 @@ func (w *walk) observeImports() {
 	}
 }
 
-// finishState removes outputs that are no longer declared and empty resources from the state, and
-// stores the results of checks.
+// finishState completes the state after an apply: it removes undeclared outputs and empty
+// resources, repairs stored dependencies, and stores the results of checks.
 func (f finisher) finishState(plan *plans.Plan) {
 	w := f.w
 	for _, o := range plan.Changes.Outputs {
@@ -175,8 +176,9 @@ func (f finisher) finishState(plan *plans.Plan) {
 	w.out.state.Checks = w.out.checks
 }
 
-// keepChecks adds the checks that the plan evaluated but the apply did not. Their status becomes
-// unknown, except for resource conditions in a refresh-only plan, whose planned results are final.
+// keepChecks adds the results of checks that the plan evaluated but the apply did not. Their status
+// becomes unknown. Only the results of resource conditions in a refresh-only plan are kept, because
+// they are final.
 func (f finisher) keepChecks(plan *plans.Plan) {
 	w := f.w
 	for _, planned := range plan.Checks.Sorted() {

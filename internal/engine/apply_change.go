@@ -15,7 +15,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// storeMarks stores an object for which only the set of sensitive paths changes. It doesn't call
+// storeMarks stores an object whose sensitive paths change but whose values don't. It doesn't call
 // the provider.
 func (a *applyStep) storeMarks(prior *objectState, after cty.Value) error {
 	obj, err := encodeObject(a.r, after, *prior.obj)
@@ -48,7 +48,7 @@ func (a *applyStep) applyChange(
 	return err
 }
 
-// applyCall is the call with which a provider creates or updates the object of an applyStep.
+// applyCall is a provider's call that creates or updates the object of an applyStep.
 type applyCall struct {
 	*applyStep
 	prior   *objectState
@@ -58,13 +58,13 @@ type applyCall struct {
 
 	resp  providers.ApplyResponse
 	value cty.Value // the new object; NilVal before the call
-	// unfinished is an object that is recorded as tainted until its provisioners have run. It is the
-	// object to record then, or nil if there are no provisioners to run.
+	// unfinished is the object to store when its provisioners have run; until then, it is stored as
+	// tainted. It is nil if there are no provisioners to run.
 	unfinished *states.Object
 }
 
-// run has the provider apply the change, records the result and runs provisioners. It holds one call
-// slot throughout.
+// run asks the provider to apply the change, records the result and runs provisioners. It occupies
+// one call slot from start to end.
 func (c *applyCall) run(ctx context.Context) error {
 	w, provider := c.w, c.prov.addr
 	what := Object{Addr: c.addr}
@@ -137,7 +137,7 @@ func (a *applyStep) depose() *states.Object {
 	return old
 }
 
-// restore makes a deposed object current again if its replacement was not created.
+// restore makes the deposed object old the current one again if its replacement was not created.
 func (a *applyStep) restore(old *states.Object) {
 	a.moveObject(old, a.planned.ReplaceDeposed, addrs.NotDeposed)
 }
@@ -148,8 +148,8 @@ func (a *applyStep) moveObject(obj *states.Object, from, to addrs.DeposedKey) {
 	a.w.out.observe(ObjectMoved{Addr: a.addr, From: from, To: to, Object: obj, Provider: a.prov.addr})
 }
 
-// result returns as much of the new object in the provider's response as can be stored, and the
-// errors about invalid parts.
+// result returns the new object in the provider's response, without the parts that can't be stored,
+// and errors about these parts.
 func (c *applyCall) result() (cty.Value, error) {
 	prior, resp := c.prior, c.resp
 	var errs tfdiags.Diagnostics
@@ -205,8 +205,8 @@ func (a *applyStep) unknownResults(v cty.Value) error {
 	return errs.Err()
 }
 
-// store records the object, as tainted if it was just created and still has provisioners to run.
-// failed says that the call failed.
+// store stores the new object. If the object was just created and has provisioners to run, it is
+// stored as tainted. failed says that the provider call failed.
 func (c *applyCall) store(failed bool) error {
 	w, r, resp := c.w, c.r, c.resp
 	// The provider returned an error and no object, so any prior object stays unchanged.

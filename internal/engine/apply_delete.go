@@ -89,8 +89,7 @@ func abandoned(ctx context.Context, resp providers.ApplyResponse) bool {
 func (d *deletion) run(ctx context.Context, l *objectState) error {
 	w, r := d.w, d.r
 	if d.deposed != "" {
-		// The object may have become deposed in this run. In that case, its deletion hasn't been
-		// planned yet.
+		// If the object was deposed during this run, its deletion hasn't been planned yet.
 		var err error
 		d.private, err = d.planDeletion(ctx, l)
 		if err != nil {

@@ -33,7 +33,7 @@ func (v resourceVisit) expandForSteps(ctx context.Context, n *graph.Node) error 
 		}
 		in.resources[r.Slot] = x
 		if len(x.keys) == 0 && x.mode != repeatUnknown {
-			// Without instances, no step declares the resource.
+			// Without instances, no Step adds the resource to the state.
 			w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)
 		}
 		errs = errs.AppendError(w.eval.values(r).fillBarriers(in, x))
@@ -256,8 +256,9 @@ func (a *applyStep) priorObject(ctx context.Context) (*objectState, error) {
 	return a.withIdentity(ctx, &objectState{value: markStored(a.r.Schema.Block, v, nil), obj: obj})
 }
 
-// plannedAction returns the action of the final plan. For a replacement, that plan is made without
-// the old object and so says Create; plannedAction then returns the planned replacement.
+// plannedAction returns the action to compare with the approved plan. The final plan of a
+// replacement is made without the old object, so its action is Create. In this case, plannedAction
+// returns the planned kind of replacement instead.
 func (a *applyStep) plannedAction(action plans.Action) plans.Action {
 	if action == plans.Create && a.planned.Action.IsReplace() {
 		return a.planned.Action
@@ -283,8 +284,8 @@ func (a *applyStep) checkFinal(final *plans.InstanceChange) error {
 	return errs.WithAddress(a.addr.String()).Err()
 }
 
-// incompatible returns an error for each place where actual differs from the planned value. Because
-// errors quote values, they are built from marked values, so that sensitive ones are hidden.
+// incompatible returns an error for each part of actual that differs from the planned value. The
+// errors quote values. They are built from marked values, so they don't show sensitive ones.
 func (a *applyStep) incompatible(planned, actual cty.Value) []error {
 	schema := a.r.Schema.Block
 	if len(objchange.AssertCompatible(schema, planned, actual)) == 0 {

@@ -12,7 +12,8 @@ import (
 )
 
 // metaArgument describes an argument that the engine itself evaluates, such as count: its type and
-// the error details for invalid values. If a detail is empty, values of that kind are accepted.
+// the error details for invalid values. If the detail for a kind of invalid value is "", such
+// values are accepted.
 type metaArgument struct {
 	summary   string // summary of all errors about the argument
 	failed    string // detail of an additional error if the expression can't be evaluated

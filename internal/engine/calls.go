@@ -33,7 +33,8 @@ func (c *calls) limit() int { return cap(c.slots) }
 type callee interface{ ForDisplay() string }
 
 // acquire waits for a free slot, takes it, and returns the function that releases it. A caller that
-// has a slot must not acquire another one: if every slot had such a holder, all would wait forever.
+// has a slot must not acquire another one. If all slots belonged to such callers, they would wait
+// for each other forever.
 func (c *calls) acquire() (release func()) {
 	start := time.Now()
 	c.slots <- struct{}{}
@@ -43,16 +44,16 @@ func (c *calls) acquire() (release func()) {
 	return func() { <-c.slots }
 }
 
-// leave releases the caller's slot while it waits for other operations, which may need a slot
-// themselves. The returned function acquires a slot again.
+// leave releases the caller's slot, so that operations for which the caller waits can use it. The
+// returned function acquires a slot again.
 func (c *calls) leave() (back func()) {
 	<-c.slots
 	return func() { c.acquire() }
 }
 
-// callProvider waits for a free slot and calls a provider. addr is the instance that the call is
-// for, if any. The slot is released when call returns, so call itself must record whatever has to
-// be recorded before the next call starts.
+// callProvider waits for a free slot and calls a provider. addr is the resource instance of the
+// call, or zero. The slot is released when call returns. Therefore call itself must record
+// everything that has to be recorded before the next call starts.
 func callProvider[T any](c *calls, on callee, method string, addr addrs.AbsInstance, call func() T) T {
 	defer c.acquire()()
 	return callWithSlot(c, on, method, addr, call)

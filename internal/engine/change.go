@@ -82,7 +82,8 @@ func (p *instancePlan) splitMarks(marked cty.Value) (cty.Value, []cty.PathValueM
 	return bare, sensitive, p.explained(errs.Err())
 }
 
-// argument returns the path of the argument that contains the value at path.
+// argument returns the path of the attribute that contains the value at path. If no attribute
+// contains it, argument returns path.
 func (p *instancePlan) argument(path cty.Path) cty.Path {
 	for n := range path {
 		if p.r.Schema.Block.AttributeByPath(path[:n+1]) != nil {
@@ -208,15 +209,16 @@ func (p *instancePlan) plan(
 }
 
 // planReplacement asks the provider to plan the new object of a replacement as if it were a
-// creation. This differs from the plan of an update: values that the provider decides are unknown
-// again, and ignore_changes has no effect, since there are no prior values to keep. config is the
-// configuration after ignore_changes. Where it differs from the written configuration, the new
-// value is as sensitive as the old one.
+// creation. Unlike in the plan of an update, values that the provider decides are unknown again,
+// and ignore_changes has no effect, since there are no prior values to keep. config is the
+// configuration with the prior values of attributes in ignore_changes. Where it differs from the
+// written configuration, the new value is as sensitive as the old one.
 func (p *instancePlan) planReplacement(
 	ctx context.Context, old *objectState, prop *desired, config cty.Value, private []byte,
 ) (resp providers.PlanResponse, after cty.Value, err error) {
 	none := &objectState{value: cty.NullVal(p.r.Schema.Block.ImpliedType())}
-	// Don't report warnings: the first plan, which required the replacement, already did.
+	// Don't report warnings. The first plan, which required the replacement, has already reported
+	// them.
 	resp, err = p.planObject(ctx, none, prop.config, private, prop.meta, nil)
 	if err != nil {
 		return resp, cty.NilVal, err
@@ -264,8 +266,8 @@ func (p *instancePlan) planObject(
 	return resp, nil
 }
 
-// assertValid checks a planned value against the rules that providers must follow. Because errors
-// quote values, they are built from marked values, so that sensitive parts are hidden.
+// assertValid checks a planned value against the rules that providers must follow. The errors quote
+// values. They are built from marked values, so they don't show sensitive ones.
 func (p *instancePlan) assertValid(from *objectState, prop *desired, config, planned cty.Value) error {
 	schema := p.r.Schema.Block
 	if len(objchange.AssertPlanValid(schema, from.value, config, planned)) == 0 {
@@ -281,7 +283,7 @@ func (p *instancePlan) assertValid(from *objectState, prop *desired, config, pla
 }
 
 // mark adds the marks of the configuration and of the schema to a planned value. Attributes that
-// ignore_changes keeps at their prior values keep the prior marks too.
+// keep their prior values because of ignore_changes also keep the prior marks.
 func (p *instancePlan) mark(planned cty.Value, prop *desired, from *objectState, config cty.Value) cty.Value {
 	return markStored(p.r.Schema.Block, p.markConfigured(planned, prop, from, config), nil)
 }
@@ -340,7 +342,7 @@ func sameMarks(a, b cty.Value) bool {
 }
 
 // providerMeta evaluates the module's provider_meta block for the resource's provider. It returns
-// cty.NilVal if none exists.
+// cty.NilVal if there is no such block.
 func (e *evaluator) providerMeta(ctx context.Context, r *graph.Resource, c *evalContext) (cty.Value, error) {
 	schema := r.Provider.Schema
 	if r.Module.Config == nil || len(r.Module.Config.Module.ProviderMetas) == 0 {

@@ -98,8 +98,8 @@ func (p *instancePlan) deferData(v cty.Value, pvms []cty.PathValueMarks, reason 
 }
 
 // readData asks the provider to read the data source. The object has only the marks of the
-// configuration, because a state stores no others for a data source. hidden holds the paths that a
-// plan must not show.
+// configuration, because a state stores no other marks for a data source. hidden holds the paths of
+// values that a plan must not show.
 func (p *instancePlan) readData(
 	ctx context.Context, config cty.Value, pvms []cty.PathValueMarks,
 ) (v cty.Value, hidden []cty.Path, err error) {
@@ -182,7 +182,7 @@ func samePaths(a, b []cty.Path) bool {
 // references to the data source see.
 func (p *instancePlan) checkData(v cty.Value, failure error, config cty.Value) (cty.Value, error) {
 	w := p.w
-	after, status := v, checks.Unknown // until the assertions are evaluated, if they are
+	after, status := v, checks.Unknown // the assertions determine the status later, if they are evaluated
 	var messages []string
 	var err error
 	if failure != nil {

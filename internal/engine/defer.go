@@ -21,12 +21,12 @@ import (
 
 // Deferral
 //
-// A plan defers what can't be planned yet instead of failing. Deferral begins at three kinds of
-// nodes: a resource or module whose instances are unknown, a provider that can't be configured
+// A plan defers what can't be planned yet instead of failing. Three kinds of nodes are deferred
+// first: a resource or module whose instances are unknown, a provider that can't be configured
 // because its configuration is unknown, and a resource whose provider itself defers an instance.
-// Each node that depends on a deferred one is deferred too. Deferred values, conditions and outputs
-// are still evaluated, with unknown values for the deferred objects. Deferred resources aren't
-// changed at all, and their objects stay in the state as they are.
+// Each node that depends on a deferred node is deferred too. Deferred values, conditions and
+// outputs are still evaluated, with unknown values for the deferred objects. Deferred resources
+// aren't changed at all, and their objects stay in the state as they are.
 //
 // An apply treats the same resources and modules as deferred, although their instances may be known
 // by then: the plan that the user approved says nothing about them. The next plan does.
@@ -62,7 +62,7 @@ type deferredNode struct {
 	alone bool                 // only a single instance is deferred, not its whole resource
 }
 
-// behind returns why the dependents of the block called name are deferred.
+// behind returns why the dependents of the deferred block called name are deferred.
 func (d *deferredNode) behind(name string) *deferredNode {
 	return &deferredNode{why: plans.DeferredPrereq, chain: d.chain, via: name}
 }
@@ -74,8 +74,8 @@ func (d *deferredNode) only() *deferredNode {
 	return &out
 }
 
-// deferredBy returns why an operation that defers continues despite err. It returns nil if err
-// has any other cause.
+// deferredBy returns the reason for deferral if the operation defers and all errors in err are
+// about something that can't be planned yet. Otherwise it returns nil.
 func (e *evaluator) deferredBy(err error) *deferredNode {
 	if err == nil || !e.op.defers {
 		return nil
@@ -94,15 +94,15 @@ func (e *evaluator) deferredBy(err error) *deferredNode {
 }
 
 // deferrals records which nodes and modules of a walk are deferred. It is safe for concurrent use.
-// If the operation doesn't defer, nothing is deferred.
+// If the operation doesn't defer, nodes is nil and no node is deferred.
 type deferrals struct {
 	mu      sync.Mutex
-	nodes   []*deferredNode // by node, why its dependents are deferred; nil if the operation doesn't defer
+	nodes   []*deferredNode // by node ID: why the dependents of the node are deferred; nil if they aren't
 	modules []addrs.Module  // modules with unknown instances
 }
 
-// visit defers a node if it waits for a deferred one. It leaves out a resource whose instances are
-// planned in order; resourceVisit.deferredByRead then decides for each instance.
+// visit defers a node if it waits for a deferred node. It skips a resource whose instances are
+// planned separately; resourceVisit.deferredByRead then decides for each instance.
 func (d *deferrals) visit(g *graph.Graph, n *graph.Node) {
 	if d.nodes == nil || n.Resource != nil && n.Resource.Inputs != n.Resource.Node && completes(n) {
 		return
@@ -120,14 +120,14 @@ func (d *deferrals) visit(g *graph.Graph, n *graph.Node) {
 	}
 }
 
-// set defers the dependents of a node.
+// set records that the dependents of a node are deferred.
 func (d *deferrals) set(n *graph.Node, why *deferredNode) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.nodes[n.ID] = why
 }
 
-// add defers the dependents of a node, unless something else has deferred them already.
+// add records that the dependents of a node are deferred, unless a reason is already recorded.
 func (d *deferrals) add(n *graph.Node, why *deferredNode) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -136,7 +136,8 @@ func (d *deferrals) add(n *graph.Node, why *deferredNode) {
 	}
 }
 
-// addModule defers everything in a module whose instances are unknown. n is the node of the module.
+// addModule defers everything in a module whose instances are unknown. n is the node of the module
+// call.
 func (d *deferrals) addModule(n *graph.Node, why *deferredNode) {
 	d.add(n, why)
 	d.mu.Lock()
@@ -144,7 +145,7 @@ func (d *deferrals) addModule(n *graph.Node, why *deferredNode) {
 	d.modules = append(d.modules, n.Object.(*graph.Module).Path)
 }
 
-// at returns why the dependents of a node are deferred, or nil if they aren't deferred so far.
+// at returns why the dependents of a node are deferred, or nil if they aren't deferred (yet).
 func (d *deferrals) at(n *graph.Node) *deferredNode {
 	if d.nodes == nil {
 		return nil
@@ -230,7 +231,8 @@ func (v resourceVisit) kept(in *moduleInstance) (n int) {
 	return n
 }
 
-// deferOrphans defers the deletion of stored instances that are not in x.
+// deferOrphans defers the deletion of stored instances that the configuration no longer declares. x
+// holds the declared instances.
 func (v resourceVisit) deferOrphans(prior *states.Resource, x *expansion, d *deferredNode) {
 	r := v.r
 	if r.Addr.Resource.Mode != addrs.Managed || r.Schema == nil {
@@ -415,12 +417,12 @@ func (f finisher) deferNeeded() {
 	})
 }
 
-// place returns a step for a reference and its place in the configuration.
+// place returns a deferral step for a reference: its text and its position in the configuration.
 func place(text string, rng hcl.Range) plans.DeferralStep {
 	return plans.DeferralStep{What: text, Where: tfdiags.Place(rng)}
 }
 
-// setDeferred makes the operation defer the resources and modules that the given plan defers.
+// setDeferred makes the operation defer the same resources and modules as a plan.
 func (o *operation) setDeferred(plan *plans.Plan) {
 	if !plan.Defers() {
 		return
@@ -438,8 +440,8 @@ func (o *operation) setDeferred(plan *plans.Plan) {
 	}
 }
 
-// leftForLater returns the error for something that this plan defers because the plan that it
-// continues deferred it.
+// leftForLater returns the error for something that an earlier plan deferred. This operation
+// applies or continues that plan, and so defers it as well.
 func leftForLater(what string) error {
 	d := tfdiags.Errorf("Deferred changes", "The changes of %s are left for the next plan.", what)
 	d.Extra = notYet{why: plans.DeferredPrereq}

@@ -45,7 +45,8 @@ func deprecatesOutputs(cfg *configs.Config) bool {
 	return false
 }
 
-// deprecation returns the mark for a deprecated output value, addressed as in the calling module.
+// deprecation returns the mark for a deprecated output value. The mark has the output's address in
+// the calling module.
 func deprecation(v *graph.Value, in *moduleInstance) marks.Deprecation {
 	_, call := in.addr.Parent()
 	return marks.Deprecation{
@@ -75,8 +76,8 @@ func (e *evaluator) markDeprecated(r *graph.Resource, v cty.Value) cty.Value {
 	return v.MarkWithPaths(pvms)
 }
 
-// takeDeprecations returns v without its deprecation marks, and warns about each of them. Warnings
-// are placed at the deprecated argument in body, or, if body is nil, at the given range.
+// takeDeprecations returns v without its deprecation marks, and warns about each of them. The range
+// of a warning is that of the argument in body or, if body is nil, the given range.
 func (c *evalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body) cty.Value {
 	if !c.e.deprecates || !marks.Any(v) {
 		return v
@@ -120,8 +121,8 @@ func (c *evalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body)
 	return bare.MarkWithPaths(left)
 }
 
-// splitDeprecations separates deprecations, which it returns sorted by their source, from all other
-// marks.
+// splitDeprecations separates marks of deprecations from all other marks. It returns the
+// deprecations sorted by their source.
 func splitDeprecations(all cty.ValueMarks) (cty.ValueMarks, []marks.Deprecation) {
 	keep, found := cty.ValueMarks{}, []marks.Deprecation(nil)
 	for mark := range all {

@@ -38,7 +38,8 @@ func (f finisher) drift() []*plans.InstanceChange {
 	return out
 }
 
-// driftOf compares one instance. It returns nil if there is nothing to report.
+// driftOf returns the change of one instance that was made outside of OpenTofu, or nil if there is
+// none to report.
 func (f finisher) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.InstanceChange {
 	w := f.w
 	before := w.out.prevRun.Instance(addr)
@@ -85,8 +86,8 @@ func (f finisher) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.Inst
 	return change
 }
 
-// refreshed reports whether the refresh changed any managed object of the previous state. It also
-// counts changes that are never shown.
+// refreshed reports whether the refresh changed any managed object of the previous state. Changes
+// that are never shown count too.
 func (f finisher) refreshed() bool {
 	w := f.w
 	for res := range w.out.prevRun.Resources() {

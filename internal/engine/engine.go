@@ -21,7 +21,7 @@ type Env struct {
 	// Provider starts a new, unconfigured provider process. It is called once for each instance of
 	// a provider configuration in use. Required.
 	Provider func(ctx context.Context, addr addrs.Provider) (providers.Interface, error)
-	// Reuse returns a process that an earlier operation has configured with config and closed, or
+	// Reuse returns a process that an earlier operation configured with config and has closed, or
 	// nil. The operation configures it again. Optional.
 	Reuse func(addr addrs.Provider, config cty.Value) providers.Interface
 	// Schema returns a provider's schema, starting the provider if necessary. Required.
@@ -51,7 +51,7 @@ type Env struct {
 
 	// CheckReads makes a walk panic if an expression reads an instance before the instance is
 	// finished. Otherwise the expression waits. The order of the graph should prevent such reads;
-	// tests use CheckReads to verify that.
+	// tests set CheckReads to verify this.
 	CheckReads bool
 
 	// Timings, if not nil, records how long each part of the operation takes.
@@ -105,9 +105,9 @@ type PlanOptions struct {
 	Imports []graph.CommandImport
 	// GenerateConfig requests configuration for import targets that have none.
 	GenerateConfig bool
-	// NotSaved says that the plan is shown and possibly applied, but never stored. The relevant
-	// attributes are then computed only if there is drift, because computing them takes as long as
-	// building the graph.
+	// NotSaved says that the plan is shown and possibly applied, but never stored. Without drift,
+	// the relevant attributes are then not computed, because that takes as long as building the
+	// graph.
 	NotSaved bool
 	// Inspect receives the planned values. Optional.
 	Inspect *Inspection
@@ -119,24 +119,24 @@ type PlanOptions struct {
 	preDestroy bool // see graph.Operation.PreDestroy
 }
 
-// Past is an earlier state to bring back.
+// Past is an earlier state to restore.
 type Past struct {
 	State *states.State
 	At    time.Time
 	Run   string // ID of the run that ended with this state; "" if the state was selected by time
-	// Created holds the present addresses of objects that a run has created since. Objects that did
-	// not exist at the earlier time and are not in Created are removed from the state but not
-	// destroyed.
+	// Created holds the present addresses of objects that a run has created since the earlier time.
+	// Objects that did not exist at the earlier time and are not in Created are removed from the
+	// state but not destroyed.
 	Created map[addrs.AbsInstance]bool
-	// Destroyed holds the earlier addresses of objects that a run has destroyed since. All other
-	// earlier objects may still exist, even if the present state doesn't have them.
+	// Destroyed holds the earlier addresses of objects that a run has destroyed since the earlier
+	// time. All other earlier objects may still exist, even if the present state doesn't have them.
 	Destroyed map[addrs.AbsInstance]bool
 }
 
 // ApplyOptions are the options of [Apply] other than the plan. A nil pointer means none.
 type ApplyOptions struct {
-	// Variables are the variables that are set again for the apply. Ephemeral variables have to be
-	// set again; all others must have the same values as in the plan.
+	// Variables are the variables that are set again for the apply. Ephemeral variables must be set
+	// again. All others must have the same values as in the plan.
 	Variables            map[string]Variable
 	SuppressForgetErrors bool
 	// ShowSensitive makes provisioners print their output even if their configuration is sensitive.
@@ -151,8 +151,9 @@ type Provisioner interface {
 	Schema() (*providers.ResourceSchema, error)
 	// Validate checks a configuration that may be partly unknown.
 	Validate(config cty.Value) tfdiags.Diagnostics
-	// Run runs the provisioner until it is done or ctx is canceled. connection is null if there is
-	// none; its marked parts must not be shown. Run writes output lines to out. If out is nil,
-	// neither output nor commands may be shown, not even in diagnostics.
+	// Run runs the provisioner until it is done or ctx is canceled. connection is null if the
+	// provisioner has no connection block. Its marked parts must not be shown. Run writes output
+	// lines to out. If out is nil, neither output nor commands may be shown, not even in
+	// diagnostics.
 	Run(ctx context.Context, config, connection cty.Value, out func(line string)) tfdiags.Diagnostics
 }

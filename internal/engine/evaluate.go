@@ -16,9 +16,9 @@ import (
 )
 
 // Eval returns a scope for evaluating expressions of the root module with the values in a state. It
-// returns the scope even if there are errors. Only one expression may be evaluated at a time. The
-// console and test assertions use it. Providers that are started for their functions keep running
-// until the caller ends them through env; their functions are called with ctx.
+// returns the scope even if there are errors. The scope is for the console and for test assertions;
+// only one expression may be evaluated at a time. Providers that are started for their functions
+// keep running until the caller ends them through env; their functions are called with ctx.
 func Eval(
 	ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable,
 ) (*lang.Scope, error) {
@@ -55,7 +55,7 @@ func WithOutputs(
 	return w.out.state
 }
 
-// evaluate evaluates the whole configuration with the values in a state; see evaluateAll.
+// evaluate evaluates the whole configuration with the values in a state.
 func evaluate(
 	ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable,
 ) (*walk, error) {

@@ -23,18 +23,18 @@ type evaluator struct {
 	startForFunction func(context.Context, graph.FunctionUse) (*graph.Provider, error)
 	started          map[graph.FunctionUse]*graph.Provider
 
-	// early evaluates values and modules when they are first read, before any resource has a
-	// result. It is nil during a walk.
+	// early evaluates values and modules on their first use, before any resource has a value. It is
+	// nil during a walk.
 	early *earlyValues
 
 	unfinished *unfinished // the instances that must not be read yet; nil before and after a walk
-	visited    *graph.Node // the node whose visit new contexts belong to; see reader
+	visited    *graph.Node // the node whose visit evaluates the expressions of new contexts; see reader
 
 	builtins   map[string]function.Function // the functions of the language
 	deprecates bool                         // whether there are deprecated outputs or attributes
 }
 
-// visiting returns a copy of the evaluator whose new contexts belong to the visit of a node.
+// visiting returns a copy of the evaluator for the visit of a node; see visited.
 func (e *evaluator) visiting(n *graph.Node) *evaluator {
 	out := *e
 	out.visited = n

@@ -18,7 +18,7 @@ type Object struct {
 	Addr    addrs.AbsInstance
 	Deposed addrs.DeposedKey
 	// IDKey and IDValue identify the object as its provider does ("id", "i-123"). They are empty if
-	// that is not known.
+	// the object is not identified yet.
 	IDKey, IDValue string
 }
 
@@ -90,9 +90,9 @@ type (
 	}
 
 	// ObjectMoved is sent when an object is deposed so that it can be replaced, or when it is
-	// restored. It is a single event so that a record that breaks off never lists the object twice.
-	// Otherwise the next run would delete one entry's object and keep the other, although they are
-	// the same object.
+	// restored. It is a single event, so an incomplete record never lists the object twice, as
+	// current and as deposed. The next run would delete the deposed object although it is the
+	// current one.
 	ObjectMoved struct {
 		Addr     addrs.AbsInstance
 		From, To addrs.DeposedKey

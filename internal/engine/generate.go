@@ -25,7 +25,7 @@ type generatedBlocks struct {
 // generatedBody is the configuration that this walk generated for an instance.
 type generatedBody struct {
 	body    *lang.Body
-	ignored []hcl.Traversal // attributes whose changes are ignored
+	ignored []hcl.Traversal // attributes for which changes are ignored
 }
 
 // generate generates the configuration of an imported object that has none, and uses it as the
@@ -77,8 +77,8 @@ func withoutLifecycle(blocks hclsyntax.Blocks) hclsyntax.Blocks {
 	return out
 }
 
-// writeGenerated adds the texts of all generated blocks to the plan. An argument that is the ID of
-// another imported object becomes a reference to it.
+// writeGenerated adds the source text of all generated blocks to the plan. If an argument's value
+// is the ID of another imported object, the argument becomes a reference to that object.
 func (f finisher) writeGenerated(plan *plans.Plan) {
 	w := f.w
 	if len(w.generated.all) == 0 {

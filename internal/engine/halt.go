@@ -2,15 +2,16 @@ package engine
 
 import "context"
 
-// halt is a switch that stops a walk from starting new work. Running work continues. It is off
-// before the walk, and after a walk that was not halted.
+// halt is a switch that stops a walk from starting new work. Running work continues. The switch is
+// off before the walk. After the walk, it is on only if the walk was halted.
 type halt struct {
 	cancel context.CancelFunc
 	done   <-chan struct{} // closed when the switch is set
 }
 
-// enable returns a context that ends when the switch is set. Canceling ctx sets it too. disable must
-// be called when the walk is over: it releases ctx, and what runs later can't be halted.
+// enable returns a context that ends when the switch is set. Canceling ctx also sets the switch.
+// disable must be called when the walk is over. It releases ctx, and work that starts later can't
+// be halted.
 func (h *halt) enable(ctx context.Context) (begin context.Context, disable func()) {
 	begin, h.cancel = context.WithCancel(ctx)
 	h.done = begin.Done()
@@ -38,7 +39,7 @@ func (h *halt) isSet() bool {
 // context returns a context for work that must end when nothing new may start.
 func (h *halt) context(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	done := h.done // a copy: the walk may end before the goroutine starts
+	done := h.done // a copy, because the walk may end before the goroutine starts
 	go func() {
 		select {
 		case <-done:

@@ -23,8 +23,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// resolveImports evaluates all import blocks and options that target a resource. Two imports to one
-// address are an error.
+// resolveImports evaluates all import blocks and command-line imports that target a resource. Two
+// imports to one address are an error.
 func (v resourceVisit) resolveImports(ctx context.Context) error {
 	w, r := v.w, v.r
 	imports := w.graph.Imports[r]
@@ -136,9 +136,9 @@ func (v resourceVisit) addImportRequest(
 	return nil
 }
 
-// importedAs evaluates the id or identity of an import block and stores it in req. With an empty id
-// nothing is imported, so an import block can be conditional. During validation, unknown values are
-// accepted.
+// importedAs evaluates the id or identity of an import block and stores it in req. An empty id
+// means that nothing is imported, so an import block can be conditional. During validation, unknown
+// values are accepted.
 func (c *evalContext) importedAs(req *importRequest) error {
 	t := req.target
 	e, arg := t.ID, importIDArgument
@@ -264,8 +264,8 @@ func joinAddresses(list []addrs.AbsInstance) string {
 	return strings.Join(texts, " and ")
 }
 
-// storedID returns the identity of a stored object or, if it has none, its id. Either is unique
-// within the resource type.
+// storedID returns a string that identifies a stored object: its identity or, if it has none, its
+// id. The string is unique within the resource type.
 func storedID(r *graph.Resource, obj *states.Object) (string, bool) {
 	switch {
 	case obj == nil:

@@ -7,7 +7,7 @@ import (
 )
 
 // repairDependencies completes the stored dependencies of the objects in the resulting state.
-// before is the state at the start of the walk.
+// before is the state in which the walk started.
 func (f finisher) repairDependencies(before *states.State) {
 	w := f.w
 	w.out.state.RepairDependencies(states.DependencyRepair{Before: before, Moved: w.op.moves.All(),
@@ -22,8 +22,9 @@ func (f finisher) configuredDeps(addr addrs.ConfigResource) *states.Dependencies
 	return nil
 }
 
-// upToDate reports whether an object matches its configuration. Either its planned action is NoOp,
-// or it was stored by this apply and so has the dependencies that this apply assigns.
+// upToDate reports whether the stored dependencies of an object match its configuration. They do if
+// the planned action is NoOp, or if this apply has stored the object with the dependencies of its
+// resource.
 func (f finisher) upToDate(addr addrs.AbsInstance, obj *states.Object) bool {
 	w := f.w
 	if change := w.out.changes.Instance(addr, addrs.NotDeposed); change != nil && change.Action == plans.NoOp {

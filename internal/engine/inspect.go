@@ -16,18 +16,19 @@ type Inspection struct {
 	// Refs are the references that Do evaluates. The graph includes them even if nothing in the
 	// configuration refers to the same objects, which must exist.
 	Refs lang.Refs
-	// Do, if not nil, is called once, even if parts of the operation failed. Values that could not
-	// be evaluated are then unknown. Provider functions are available only if nothing failed.
+	// Do, if not nil, is called once, even if parts of the operation failed. In this case, values
+	// that could not be evaluated are unknown. Provider functions are available only if nothing
+	// failed.
 	Do func(*lang.Scope)
 }
 
 // Mocks replace providers in tests. Providers still validate their parts of the configuration.
 type Mocks interface {
-	// Configuration reports whether a provider configuration is mocked as a whole. If so, the
+	// Configuration reports whether a provider configuration is mocked as a whole, so that the
 	// provider is never configured.
 	Configuration(addrs.AbsProviderConfig) bool
-	// Instance returns the mock that serves one resource instance, or nil if the provider itself
-	// does.
+	// Instance returns the mock that manages one resource instance, or nil if the provider itself
+	// manages it.
 	Instance(addrs.AbsInstance, addrs.AbsProviderConfig) providers.Interface
 }
 
@@ -39,8 +40,8 @@ func (w *walk) inspect(ctx context.Context, e *evaluator) {
 }
 
 // inspectLate runs an inspection that could not run during the walk, because of failures or because
-// the operation was partial. Resources that were left out or could not be applied have their stored
-// values.
+// the operation was partial. Resources without a value from the walk get the values of their stored
+// objects.
 func (w *walk) inspectLate(ctx context.Context) {
 	if w.op.inspection == nil || w.inspected || w.op.Phase.Destroys() || len(w.modules.of(w.graph.Root)) == 0 {
 		return

@@ -9,9 +9,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// instance is a resource instance during a walk, with the provider that manages it. It is the data
-// that planning an instance, planning an orphan, applying a change and deleting an object have in
-// common.
+// instance is a resource instance during a walk, with the provider that manages it. Its fields are
+// common to planning an instance, planning an orphan, applying a change and deleting an object.
 type instance struct {
 	w    *walk
 	r    *graph.Resource
@@ -22,7 +21,7 @@ type instance struct {
 	prov *providerInstance
 }
 
-// newContext returns a context for expressions other than those of a declared instance.
+// newContext returns a context for evaluating an expression that isn't part of a declared instance.
 func (t *instance) newContext(ctx context.Context, in *moduleInstance, rep repetition) *evalContext {
 	c := t.w.eval.newContext(ctx, in, rep)
 	c.reader = t.by

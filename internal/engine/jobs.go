@@ -14,17 +14,17 @@ type job struct {
 	always bool          // the job runs even if a job that it waits for failed or the walk was stopped
 	part   *timings.Part // may be nil
 
-	// The fields below are guarded by the queue's lock. A job's results no longer change once a job
+	// The fields below are guarded by the queue's lock. A job's results are final by the time a job
 	// that waits for it runs.
 	waits   int    // number of unfinished jobs that this one waits for
 	next    []*job // the jobs that wait for this one
-	last    *job   // another job that waits for this one; may be nil
+	last    *job   // a further job that waits for this one, in addition to next; may be nil
 	holds   []hold // nodes that wait for this job
 	blocked bool   // a job that it waits for failed
 	done    bool
 	failed  bool          // run failed or was skipped
 	err     error         // the error of run
-	before  *timings.Part // timings of the last job that ended among those that this one waited for
+	before  *timings.Part // timings of the last job to end among those that this one waited for
 }
 
 // hold is a node of the walk that waits for a job.
@@ -59,8 +59,8 @@ type jobQueue struct {
 	ends    *sync.Cond        // signals that a job has ended; nil before the first await
 }
 
-// add adds jobs, and a last one that waits for all of them. connect makes the jobs wait for each
-// other and for jobs that were added before.
+// add adds jobs, and a last job that waits for all of them. connect is called to make the jobs wait
+// for each other and for jobs that were added before.
 func (q *jobQueue) add(jobs []job, last *job, connect func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -104,7 +104,7 @@ func (q *jobQueue) start() {
 	}
 }
 
-// work runs jobs until none is ready, or there are too many workers.
+// work runs jobs until none is ready or there are more workers than the limit.
 func (q *jobQueue) work() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -145,11 +145,11 @@ func (q *jobQueue) work() {
 	q.workers--
 }
 
-// ended tells the job next that the job j, which it waits for, has ended. The caller holds the
+// ended tells the job next that the job j has ended, for which next waits. The caller holds the
 // lock.
 func (q *jobQueue) ended(j, next *job) { q.let(next, !j.failed, cmp.Or(j.part, j.before)) }
 
-// let tells a job that something that it waits for has ended. The caller holds the lock.
+// let tells a job that one of the things it waits for has ended. The caller holds the lock.
 func (q *jobQueue) let(j *job, succeeded bool, before *timings.Part) {
 	j.blocked = j.blocked || !succeeded
 	j.waits--
@@ -165,9 +165,9 @@ type waiter struct {
 	node dag.ID // the node if job is nil
 }
 
-// await makes a running job, or the visit of a node, wait for the job on, and reports whether on
-// succeeded. Another worker may run in the meantime. If on itself waits for the reader, await doesn't
-// wait and returns false for waited.
+// await makes the running job or visit by wait for the job on, and reports whether on succeeded.
+// Another worker may run in the meantime. If on itself waits for by, await doesn't wait and returns
+// false for waited.
 func (q *jobQueue) await(by waiter, on *job) (succeeded, waited bool) {
 	if by.job != nil {
 		by.node = 0
@@ -190,7 +190,7 @@ func (q *jobQueue) await(by waiter, on *job) (succeeded, waited bool) {
 	return !on.failed, true
 }
 
-// awaitNode does the same as await for a node of the walk.
+// awaitNode is like await, but waits for a node of the walk.
 func (q *jobQueue) awaitNode(by waiter, on dag.ID) (succeeded, waited bool) {
 	if by.job != nil {
 		by.node = 0
@@ -218,8 +218,8 @@ func (q *jobQueue) awaitNode(by waiter, on dag.ID) (succeeded, waited bool) {
 	return outcome == dag.Done, true
 }
 
-// replace lets another worker run while a running job waits. The caller holds the lock, also when it
-// calls end after the wait.
+// replace lets another worker run while a running job waits. The caller holds the lock, both now
+// and when it calls end after the wait.
 func (q *jobQueue) replace() (end func()) {
 	q.busy--
 	q.workers--
@@ -238,8 +238,8 @@ func (q *jobQueue) waitedFor(id dag.ID, j *job) {
 	q.after[id] = append(q.after[id], j)
 }
 
-// leads reports whether something waits for something else, directly or through other jobs and
-// nodes. The caller holds the lock.
+// leads reports whether from waits for to, directly or through other jobs and nodes. The caller
+// holds the lock.
 func (q *jobQueue) leads(from, to waiter) bool {
 	next := func(x waiter) []waiter {
 		var out []waiter

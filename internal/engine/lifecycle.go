@@ -17,7 +17,7 @@ import (
 // triggered reports whether one of the instance's replace_triggered_by references changes.
 func (p *instancePlan) triggered() (bool, error) {
 	if p.w.op.Plan != nil || p.w.op.past != nil {
-		// An apply follows the decision of the plan. A plan that restores earlier objects ignores
+		// An apply uses the decision of the plan. A plan that restores earlier objects ignores
 		// triggers.
 		return false, nil
 	}
@@ -106,8 +106,8 @@ func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.Insta
 	return res, key, path, nil
 }
 
-// triggers reports whether the change planned for an instance triggers replacement. Any create,
-// update or replacement does. If a path is given, the values at the path must also differ.
+// triggers reports whether the change planned for an instance triggers a replacement elsewhere. A
+// creation, update or replacement does. If path is not empty, the value at path must also differ.
 func (s *results) triggers(addr addrs.AbsInstance, path cty.Path) bool {
 	change := s.change(addr)
 	if change == nil {
@@ -128,18 +128,16 @@ func (s *results) triggers(addr addrs.AbsInstance, path cty.Path) bool {
 	return !after.IsWhollyKnown() || !before.RawEquals(after)
 }
 
-// preventDestroy reports an error if change would destroy an object protected by
-// lifecycle.prevent_destroy.
+// preventDestroy returns an error if change would destroy an object that prevent_destroy protects.
 func (p *instancePlan) preventDestroy(ctx context.Context, change *plans.InstanceChange) error {
 	destroys := change.Action == plans.Delete || change.Action == plans.DeleteThenCreate ||
 		change.Action == plans.CreateThenDelete
 	return p.checkPreventDestroy(ctx, destroys)
 }
 
-// checkPreventDestroy evaluates prevent_destroy in the module's scope, and returns an error if it
-// is set and the object would be destroyed. An argument that can't be evaluated is always an error.
-// Objects in module instances that are no longer declared are protected too, as long as the
-// resource block exists.
+// checkPreventDestroy evaluates prevent_destroy, and returns an error if it is true and destroys is
+// set. An argument that can't be evaluated is always an error. Objects in module instances that are
+// no longer declared are protected too, as long as the resource block exists.
 func (t *instance) checkPreventDestroy(ctx context.Context, destroys bool) error {
 	r, in, addr, w := t.r, t.in, t.addr, t.w
 	if r.Config == nil || r.Exprs.PreventDestroy == nil || w.op.PreDestroy {

@@ -10,11 +10,11 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// manyObjects is the smallest number of missing objects that causes a warning. They must also be at
-// least half of all objects. A refresh trusts the provider: if the provider does not find an
-// object, the object is gone. But a provider that suddenly finds far fewer objects may lack
-// permissions or use another account or region. Applying the plan would then create these objects
-// again, or remove them from the state.
+// manyObjects is the smallest number of missing objects that causes a warning. The missing objects
+// must also be at least half of all objects. A refresh trusts the provider: if the provider does
+// not find an object, the object is gone. But a provider that suddenly finds far fewer objects may
+// lack permissions or use another account or region. Applying the plan would then create these
+// objects again, or remove them from the state.
 const manyObjects = 10
 
 // missingObjects counts the missing objects of one provider configuration, or of one resource type

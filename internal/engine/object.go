@@ -57,7 +57,8 @@ func (t *instance) upgrade(ctx context.Context, obj *states.Object) (*objectStat
 	return t.withIdentity(ctx, &objectState{value: v, obj: out})
 }
 
-// sameJSON reports whether two JSON documents are equal. Equal bytes are the common case.
+// sameJSON reports whether two JSON documents are equal, where a is compact. Equal bytes are the
+// common case.
 func sameJSON(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -66,7 +67,9 @@ func sameJSON(a, b []byte) bool {
 	return json.Compact(&compact, b) == nil && bytes.Equal(a, compact.Bytes())
 }
 
-// upgradeValue asks the provider to upgrade an object to the current schema.
+// upgradeValue asks the provider to convert an object to the current schema, or to the resource
+// type to which a moved block moves it. same says that the object already has the current schema
+// version.
 func (t *instance) upgradeValue(ctx context.Context, obj *states.Object, same bool) (cty.Value, *states.Object, error) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	ty := r.Schema.Block.ImpliedType()
@@ -115,7 +118,7 @@ func (t *instance) explained(err error) error { return tfdiags.MapError(err, t.e
 // warn reports a provider's warnings.
 func (t *instance) warn(warnings ...tfdiags.Diagnostic) { t.w.out.warn(t.explain(warnings)...) }
 
-// report reports the warnings in a provider's response and returns the errors.
+// report reports the warnings in a provider's diagnostics and returns the errors.
 func (t *instance) report(answer tfdiags.Diagnostics) error {
 	return t.explained(answer.Report(t.warn))
 }

@@ -18,11 +18,11 @@ type operation struct {
 	env *Env
 
 	skipRefresh   bool
-	defers        bool // whether changes that can't be planned yet are deferred; see defer.go
+	defers        bool // whether changes that can't be planned yet are deferred instead of causing errors; see defer.go
 	variables     map[string]Variable
 	forceReplace  map[addrs.AbsInstance]bool
-	forceWhole    map[addrs.ConfigResource][]addrs.AbsInstance // -replace addresses without keys
-	showSensitive bool                                         // includes the output of provisioners
+	forceWhole    map[addrs.ConfigResource][]addrs.AbsInstance // -replace addresses without keys, by resource
+	showSensitive bool                                         // includes hidden output of provisioners
 	inspection    *Inspection
 	moves         *moves.Results
 	past          *pastObjects // the earlier objects to restore; usually nil
@@ -30,11 +30,12 @@ type operation struct {
 	// planned holds objects that PhaseEval uses instead of those in the state. It may be nil.
 	planned *plans.Changes
 
-	// The resources and modules that the plan being applied, or continued, defers.
+	// The resources and modules that are deferred by the plan that this operation applies or
+	// continues.
 	deferredResources map[addrs.ConfigResource]bool
 	deferredModules   map[addrs.Module]bool
-	// plannedResources has the resources in deferredResources, by module instance, that the plan
-	// changes there, because only other module instances are deferred.
+	// plannedResources holds the resources in deferredResources that the plan nevertheless changes
+	// in some module instances. Only their other module instances are deferred.
 	plannedResources map[addrs.AbsResource]bool
 }
 

@@ -63,8 +63,9 @@ func (o *orphanPlan) plan(ctx context.Context) (err error) {
 	return o.planRemoval(ctx, l)
 }
 
-// providerKey returns the key of the provider instance that manages the object. This is the stored
-// key, unless the resource block now uses a different provider configuration that has no keys.
+// providerKey returns the key of the provider instance that manages the object. It returns the
+// stored key. If the resource block now uses a different provider configuration, which has no
+// for_each, it returns NoKey.
 func (o *orphanPlan) providerKey() addrs.InstanceKey {
 	if p := o.r.Provider; p.Instances == nil && o.w.op.Prior.Resource(o.addr.Abs()).Provider != p.Addr {
 		return addrs.NoKey
@@ -72,7 +73,7 @@ func (o *orphanPlan) providerKey() addrs.InstanceKey {
 	return o.stored.ProviderKey
 }
 
-// planRemoval plans to destroy the object, or only to remove it from the state.
+// planRemoval plans to destroy the object, or to remove it from the state without destroying it.
 func (o *orphanPlan) planRemoval(ctx context.Context, l *objectState) error {
 	w, r := o.w, o.r
 	forget, reason := forgets(r, l.obj)
@@ -114,7 +115,7 @@ func (o *orphanPlan) change(l *objectState, action plans.Action, reason plans.Re
 
 // forgets reports whether an undeclared object is removed from the state without being destroyed.
 // This follows lifecycle.destroy in the configuration or, if the block is gone, the value stored in
-// the state. Removed blocks override the setting, except when everything is destroyed.
+// the state. A removed block overrides both, except when everything is destroyed.
 func forgets(r *graph.Resource, obj *states.Object) (bool, plans.Reason) {
 	switch {
 	case r.Config != nil && r.Config.Lifecycle.Destroy.Set:

@@ -28,8 +28,8 @@ func (w *walk) executePart(ctx context.Context, n *graph.Node) error {
 	return errs.Err()
 }
 
-// inputs returns the node that waits for everything the block refers to. In the visit of a Part, it
-// returns the Part.
+// inputs returns the node that waits for everything that the block refers to. If a Part is visited,
+// it returns the Part.
 func (v resourceVisit) inputs() *graph.Node {
 	if v.part != nil {
 		return v.part
@@ -77,7 +77,8 @@ func (v resourceVisit) declaresAny() bool {
 	return false
 }
 
-// findDeferral finds out, once, which changes defer a data source or an ephemeral resource.
+// findDeferral finds the changes that can defer a data source or an ephemeral resource, on the
+// first call for the resource.
 func (v resourceVisit) findDeferral() {
 	res := v.w.result(v.r)
 	res.deferralOnce.Do(func() { res.deferral = findDeferral(v.r) })

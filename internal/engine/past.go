@@ -21,15 +21,15 @@ import (
 
 // A plan can restore objects to how they were at an earlier time. It plans only the instances that
 // the configuration declares. If an instance existed at that time, its configured arguments get
-// their earlier values. If it did not exist, it is destroyed. Arguments that depend on objects that
-// change now, or on attributes that can't be restored, are evaluated as usual. For example,
-// resources that refer to a newly created object get its new ID. Everything that the configuration
-// doesn't declare stays as it is.
+// their earlier values. If it did not exist, it is destroyed. Arguments that depend on changing
+// objects, or on attributes that can't be restored, are evaluated as usual. For example, resources
+// that refer to a newly created object get its new ID. Everything that the configuration doesn't
+// declare stays as it is.
 //
 // If an earlier object is no longer in the state but no run destroyed it, it may still exist. If
-// its provider finds it, it is imported again. An object that did not exist then and that no run
-// created is only removed from the state. An object that was imported in place of an earlier one is
-// left alone.
+// its provider finds it, it is imported again. An object that did not exist at the earlier time,
+// and that no run created, is removed from the state but not destroyed. An object that was imported
+// in place of an earlier one is left unchanged.
 
 // pastObjects are the objects of an earlier state, at the addresses that they have now.
 type pastObjects struct {
@@ -50,13 +50,12 @@ func (o *pastObjects) wasCreated(addr addrs.AbsInstance) bool {
 	return o.created[origin(o.movedNow, addr)]
 }
 
-// wasDestroyed reports whether a run has destroyed the earlier object of an instance, which the
-// present state doesn't have.
+// wasDestroyed reports whether a run has destroyed the earlier object of an instance since then.
 func (o *pastObjects) wasDestroyed(addr addrs.AbsInstance) bool {
 	return o.destroyed[origin(o.movedThen, addr)]
 }
 
-// origin returns the address of an instance before moves.
+// origin returns the address that an instance had before moves.
 func origin(m *moves.Results, addr addrs.AbsInstance) addrs.AbsInstance {
 	if from := m.Previous(addr); from != nil {
 		return *from
@@ -77,13 +76,14 @@ func currentObject(st *states.State, addr addrs.AbsInstance) *states.Object {
 	return nil
 }
 
-// restoration restores the values of an earlier object.
+// restoration holds the data for restoring an earlier object's values in a plan or an apply.
 type restoration struct {
 	past, present cty.Value             // set while planning; with marks
 	planned       *plans.InstanceChange // set while applying
 }
 
-// config returns the evaluated configuration of the instance with the earlier values filled in.
+// config returns the evaluated configuration of the instance, with the earlier values in place of
+// the configured ones.
 func (s *restoration) config(p *instancePlan, marked cty.Value) cty.Value {
 	schema := p.r.Schema.Block
 	if s.planned == nil {
@@ -96,10 +96,10 @@ func (s *restoration) config(p *instancePlan, marked cty.Value) cty.Value {
 	return objchange.Completed(schema, s.planned.Restored, bare).MarkWithPaths(pvms)
 }
 
-// planPast prepares the plan of an instance that existed at the earlier time. It sets p.restore and
-// returns the object to change. If the state no longer has that object, planPast imports it. It
-// leaves p.restore nil for two kinds of instances: those that did not exist, whose removal it
-// plans, and those that are a different object now.
+// planPast prepares the plan of an instance. If the instance existed at the earlier time, planPast
+// sets p.restore and returns the object to change; if the state no longer has that object, planPast
+// imports it. Otherwise it leaves p.restore nil and plans the removal of the object. It also leaves
+// p.restore nil if the instance is a different object now, which stays as it is.
 func (p *instancePlan) planPast(ctx context.Context, prior *objectState) (*objectState, *plans.Importing, error) {
 	past := p.w.op.past
 	stored := past.object(p.addr)
@@ -130,7 +130,7 @@ func (p *instancePlan) planPast(ctx context.Context, prior *objectState) (*objec
 	return prior, nil, nil
 }
 
-// isOther reports whether two objects of the instance are known to have different identities.
+// isOther reports whether two objects of the instance have identities that are known to differ.
 func (p *instancePlan) isOther(x, y *states.Object) bool {
 	provider, typ := p.r.Provider.Addr.Provider, p.r.Addr.Resource.Type
 	one, known := x.Identify(provider, typ)
@@ -138,8 +138,8 @@ func (p *instancePlan) isOther(x, y *states.Object) bool {
 	return known && ok && one != other
 }
 
-// importPast reads an object that is no longer in the state. If the provider doesn't find it, the
-// returned object's exists method returns false.
+// importPast imports an earlier object that is no longer in the state. If the provider doesn't find
+// it, the exists method of the result returns false.
 func (p *instancePlan) importPast(ctx context.Context, l *objectState) (*objectState, *plans.Importing, error) {
 	found, err := p.refresh(ctx, addrs.NotDeposed, l)
 	if err != nil || !found.exists() {
@@ -155,8 +155,8 @@ func (p *instancePlan) importPast(ctx context.Context, l *objectState) (*objectS
 	return found, &plans.Importing{Identity: found.identity}, nil
 }
 
-// planNewer plans the removal of an object that did not exist at the earlier time. References to
-// the object get its present value.
+// planNewer plans the removal of an object that did not exist at the earlier time. Until then,
+// references to the object return its present value.
 func (p *instancePlan) planNewer(ctx context.Context, prior *objectState) error {
 	if !prior.exists() {
 		p.x.objs[p.at] = cty.UnknownVal(p.r.Schema.Block.ImpliedType()).Mark(marks.Absent)
@@ -173,7 +173,7 @@ func (p *instancePlan) planNewer(ctx context.Context, prior *objectState) error 
 }
 
 // lose records the attributes that a planned change can't restore, and returns the planned value
-// with marks on those attributes.
+// with the mark Renewed on those attributes.
 func (p *instancePlan) lose(change *plans.InstanceChange, past, planned cty.Value) cty.Value {
 	lost := plans.Lost{Addr: p.addr, Why: plans.LostAttributes}
 	if change.Action == plans.Create || change.Action.IsReplace() {
@@ -204,8 +204,8 @@ func (s *results) lose(lost plans.Lost) {
 	s.lost = append(s.lost, lost)
 }
 
-// past describes the earlier state that the plan restores and what it can't bring back. It returns
-// nil if the plan doesn't restore an earlier state.
+// past returns a description of the earlier state that the plan restores, with everything that the
+// plan can't restore. It returns nil if the plan doesn't restore an earlier state.
 func (f finisher) past(opts *PlanOptions) *plans.Past {
 	w := f.w
 	if opts.Past == nil {
@@ -240,15 +240,14 @@ func (f finisher) past(opts *PlanOptions) *plans.Past {
 	return out
 }
 
-// leaves reports whether a plan for an earlier time leaves an instance alone because the
-// configuration doesn't declare it.
+// leaves reports whether a plan that restores an earlier state doesn't change an instance, because
+// the configuration doesn't declare it.
 func (f finisher) leaves(addr addrs.AbsInstance) bool {
 	r := f.w.graph.Resource(addr.Config())
 	return (r == nil || r.Selected.HasOrphan(addr)) && !f.declares(addr)
 }
 
-// changedSince reports whether the object of an instance differs from the object at the earlier
-// time.
+// changedSince reports whether the present object of an instance differs from its earlier object.
 func (f finisher) changedSince(addr addrs.AbsInstance) bool {
 	return !statefile.SameObject(f.w.op.past.object(addr), currentObject(f.w.op.Prior, addr))
 }

@@ -53,9 +53,9 @@ func (p *pending) before(n *graph.Node) bool {
 	return slices.ContainsFunc(p.graph.Edges.Needs(n.ID), func(need dag.ID) bool { return p.upstream[need] })
 }
 
-// dependency reports whether a managed resource that r names in depends_on, or refers to directly,
-// has a pending change. For resources in the same module as r, it considers only changes in the same
-// module instance.
+// dependency reports whether a managed resource that r depends on has a pending change. It
+// considers the resources in r's deferral. For a resource in the same module as r, only changes in
+// the same module instance count.
 func (p *pending) dependency(r *graph.Resource, in *moduleInstance) bool {
 	if !p.before(p.graph.Part(r.Inputs, in.addr)) {
 		return false

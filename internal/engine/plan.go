@@ -68,8 +68,8 @@ func (o *PlanOptions) check() error {
 // maxLeftOut is the largest number of addresses that the warning about targets lists.
 const maxLeftOut = 10
 
-// warnOfTargets warns that a plan has targets or exclusions, and lists the changes that these leave
-// out.
+// warnOfTargets warns that a plan has targets or exclusions. The warning lists the changes that are
+// left out because of them.
 func (o *PlanOptions) warnOfTargets(left []graph.LeftOut, warn tfdiags.Sink) {
 	if len(o.Targets)+len(o.Excludes) == 0 || len(o.Imports) > 0 || o.preDestroy || warn == nil {
 		return
@@ -122,8 +122,8 @@ func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *E
 	return op
 }
 
-// planNormal plans to match the configuration or, in a refresh-only plan, only to record changes
-// made outside of OpenTofu.
+// planNormal plans the changes that make the objects match the configuration. In a refresh-only
+// plan, it only records changes made outside of OpenTofu.
 func planNormal(
 	ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions,
 ) (*plans.Plan, error) {
@@ -139,8 +139,7 @@ func planNormal(
 	return w.plan(ctx, opts)
 }
 
-// normalOperation applies moved blocks to the state, and returns the operation that plans to match
-// the configuration.
+// normalOperation applies moved blocks to the state and returns the operation of planNormal.
 func (o *PlanOptions) normalOperation(cfg *configs.Config, prior *states.State, env *Env) (*operation, error) {
 	if err := moves.Validate(cfg); err != nil {
 		return nil, err
@@ -323,7 +322,7 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 	plan.Past = f.past(opts)
 	plan.Drift = f.drift()
 	if w.out.prevRun != nil && w.op.moves != nil {
-		// PrevRun gets the new addresses, which an apply needs. The displayed and stored
+		// An apply needs PrevRun with the new addresses in dependencies. The displayed and stored
 		// dependencies keep the old ones.
 		w.out.prevRun.RenameDependencies(w.op.moves.From)
 	}
@@ -334,8 +333,8 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 	return plan
 }
 
-// changesAnything reports whether an object or output changes. Results of data sources do not
-// count.
+// changesAnything reports whether the plan changes an object or an output. Reading a data source
+// does not count as a change.
 func (f finisher) changesAnything() bool {
 	w := f.w
 	for _, c := range w.out.changes.Instances {
@@ -394,8 +393,8 @@ func planDestroy(
 	return f.plan(opts, err != nil), err
 }
 
-// destroyWalk refreshes everything with a normal plan, and returns the walk that plans to destroy
-// all existing objects, and the state before the refresh.
+// destroyWalk refreshes everything with a normal plan. It returns the walk that plans to destroy
+// all existing objects, and the state as it was before the refresh.
 func destroyWalk(
 	ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions,
 ) (w *walk, prevRun *states.State, err error) {

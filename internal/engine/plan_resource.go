@@ -128,8 +128,8 @@ func (p *resourcePlan) addInstances(ctx context.Context, in *moduleInstance, x *
 	}
 }
 
-// end sets the values of the resource after its objects are planned. err is the error of the object
-// plans; end returns it along with all other errors.
+// end sets the values of the resource after its objects are planned. err holds the errors of these
+// plans. end returns it together with all other errors.
 func (p *resourcePlan) end(err error) error {
 	w, r := p.w, p.r
 	errs := p.errs.AppendError(err)
@@ -173,8 +173,8 @@ func (v resourceVisit) expand(ctx context.Context, in *moduleInstance) (*expansi
 	return x, nil
 }
 
-// instanceAt returns the instancePlan of the declared instance at a position. It is planned in the
-// given job or, if that is nil, in the visit of the resource.
+// instanceAt returns the plan of the i-th declared instance. It is planned in the job j or, if j is
+// nil, in the visit of the resource.
 func (v resourceVisit) instanceAt(
 	ctx context.Context, in *moduleInstance, x *expansion, i int, j *job,
 ) *instancePlan {
@@ -216,7 +216,7 @@ func (p *instancePlan) planDeclared(ctx context.Context) (err error) {
 	w, r := p.w, p.r
 	defer w.trackWork("plan", p.addr)(&err)
 	if !r.Selected.Has(p.addr) {
-		if r.HasConditions() { // this plan leaves the instance out, so they stay undecided
+		if r.HasConditions() { // the plan leaves the instance out, so they stay undecided
 			w.out.recordCheck(p.conditionSet(""), checks.Unknown, nil)
 		}
 		p.keepStored()
@@ -236,7 +236,7 @@ func (p *instancePlan) planDeclared(ctx context.Context) (err error) {
 
 // selfReferences reports whether the instance's block refers to its own resource as a whole, and
 // returns the errors about that. A repeated block reports each such reference once, for its first
-// instance. A block without repetition reports it twice, as OpenTofu does.
+// instance. A block without repetition reports it twice, like OpenTofu.
 func (p *instancePlan) selfReferences() (named bool, err error) {
 	if p.r.Exprs.Body == nil {
 		return false, nil
@@ -263,7 +263,8 @@ func (p *instancePlan) selfReferences() (named bool, err error) {
 	return named, errs.Err()
 }
 
-// orphanJobs returns functions that each plan one object of the resource that is not declared.
+// orphanJobs returns functions that each plan one undeclared object of the resource: an instance
+// that is no longer declared, or a deposed object.
 func (v resourceVisit) orphanJobs(ctx context.Context, prior *states.Resource) []func(*job) error {
 	w, r := v.w, v.r
 	if w.op.past != nil {
@@ -346,7 +347,7 @@ type instancePlan struct {
 	restore   *restoration   // nil unless an earlier object is brought back
 }
 
-// withSelf returns the instance's context with self set to its object.
+// withSelf returns a context of the instance in which "self" has the given value.
 func (p *instancePlan) withSelf(v cty.Value) *evalContext {
 	return p.c.withSelf(p.w.eval.markDeprecated(p.r, v))
 }
@@ -368,7 +369,7 @@ func (p *instancePlan) keepStored() {
 	if inst == nil || inst.Current == nil || p.r.Schema == nil {
 		return
 	}
-	// An object that can't be decoded before its provider upgrades it stays unknown.
+	// If the object can't be decoded before its provider upgrades it, its value stays unknown.
 	if v, err := decode(p.r, p.addr, inst.Current); err == nil {
 		p.x.objs[p.at] = v
 	}
@@ -425,7 +426,7 @@ func (p *instancePlan) planManaged(ctx context.Context) error {
 	w.addChange(r, change)
 	err = p.preventDestroy(ctx, change)
 	p.x.objs[p.at] = change.After
-	if change.Action.IsReplace() { // references see unknown parts as sensitive too
+	if change.Action.IsReplace() { // a replacement's unknown attributes are sensitive if the schema says so
 		p.x.objs[p.at] = markStored(r.Schema.Block, change.After, nil)
 	}
 	if p.restore != nil {
@@ -440,7 +441,8 @@ func (p *instancePlan) planManaged(ctx context.Context) error {
 	return p.postconditions(p.x.objs[p.at])
 }
 
-// conditionSet returns how the results of the instance's conditions are reported.
+// conditionSet returns where the results of the instance's conditions are recorded, and the summary
+// of their errors.
 func (p *instancePlan) conditionSet(failed string) conditionSet {
 	return conditionSet{kind: checks.KindResource, config: p.r.Addr.String(), object: p.addr.String(), failed: failed}
 }

@@ -68,7 +68,7 @@ func (p *PlannedValues) Value(in addrs.ModuleInstance, subject addrs.Referenceab
 }
 
 // Objects returns the instances of a resource in an instance of its module by key. An object that
-// is not known yet is unknown as a whole.
+// is not known yet is an unknown value.
 func (p *PlannedValues) Objects(in addrs.ModuleInstance, r addrs.Resource) map[addrs.InstanceKey]cty.Value {
 	module := p.w.graph.Modules[in.Module()]
 	if module == nil || module.Resources[r] == nil {
@@ -89,7 +89,8 @@ func (p *PlannedValues) Objects(in addrs.ModuleInstance, r addrs.Resource) map[a
 	return out
 }
 
-// fillFromPlan sets the values of instances to their objects in the plan that is evaluated.
+// fillFromPlan sets the values of instances to their objects in the plan that the operation
+// evaluates.
 func (rv resourceValues) fillFromPlan(in *moduleInstance, x *expansion) {
 	if rv.e.op.planned == nil {
 		return

@@ -81,8 +81,8 @@ func (v providerVisit) startInstance(ctx context.Context, key addrs.InstanceKey)
 	return explainProvider(p, diags).Report(w.out.warn)
 }
 
-// startProvider returns a process for a configuration, which is cty.NilVal if it will not be
-// configured.
+// startProvider returns a process for a provider configuration. config is its evaluated block, or
+// cty.NilVal if the provider will not be configured.
 func (w *walk) startProvider(ctx context.Context, p *graph.Provider, config cty.Value) (providers.Interface, error) {
 	reuse := w.op.env.Reuse
 	if reuse != nil && config != cty.NilVal && w.op.Phase != graph.PhaseValidate && config.IsWhollyKnown() {
@@ -93,8 +93,8 @@ func (w *walk) startProvider(ctx context.Context, p *graph.Provider, config cty.
 	return w.op.env.Provider(ctx, p.Addr.Provider)
 }
 
-// config evaluates the configuration block. The result may contain ephemeral values and has no
-// marks.
+// config evaluates the configuration block. The result has no marks, but may contain ephemeral and
+// sensitive values.
 func (v providerVisit) config(ctx context.Context, key addrs.InstanceKey) (cty.Value, error) {
 	w, p := v.w, v.p
 	in := w.modules.of(p.Module)
@@ -134,7 +134,7 @@ func (w *walk) closeAll(ctx context.Context) {
 	}
 }
 
-// stopProviders asks all running providers to end their current calls. It doesn't wait for them.
+// stopProviders asks all running providers to end their current calls, but doesn't wait for that.
 func (w *walk) stopProviders(ctx context.Context) {
 	w.providers.each(func(impl providers.Interface) {
 		go func() { _ = impl.Stop(ctx) }()

@@ -56,8 +56,8 @@ func (f finisher) relevantAttributes() []plans.RelevantAttribute {
 	return out
 }
 
-// valuesOfProviders reports, by node ID, which values provider configurations are derived from.
-// These are the only values that matter in a destroy plan.
+// valuesOfProviders reports, by node ID, from which values provider configurations are derived.
+// Only these values matter in a destroy plan.
 func (f finisher) valuesOfProviders() []bool {
 	w := f.w
 	if !w.op.Phase.Destroys() {
@@ -90,8 +90,8 @@ type tracer struct {
 	exprs  *graph.Known // caches the references of single attributes
 }
 
-// resource follows the references of a resource block in one module instance. The references of
-// count and for_each are followed where count or each is used.
+// resource follows the references of a resource block in one module instance. References in count
+// and for_each are followed only if the block uses count or each.
 func (t *tracer) resource(r *graph.Resource, at addrs.ModuleInstance) {
 	if r == nil || r.Config == nil || r.Exprs.Body == nil || t.blocks[r][at] {
 		return
@@ -155,8 +155,8 @@ func (t *tracer) refs(refs lang.Refs, m *graph.Module, at addrs.ModuleInstance, 
 	}
 }
 
-// attribute follows the references of one attribute in a resource block. If rest names no
-// attribute, it follows those of the whole block.
+// attribute follows the references of the attribute that rest selects in a resource block. If rest
+// selects no attribute, it follows those of the whole block.
 func (t *tracer) attribute(r *graph.Resource, at addrs.ModuleInstance, rest hcl.Traversal) {
 	if r == nil || r.Config == nil || r.Exprs.Body == nil {
 		return

@@ -28,7 +28,7 @@ type results struct {
 	checks     *checks.Results
 	deferred   []*plans.Deferred
 	errs       tfdiags.Diagnostics
-	forgotten  int                     // number of forgotten objects
+	forgotten  int                     // number of objects that were removed from the state but not destroyed
 	lost       []plans.Lost            // changes that a plan for an earlier time can't restore
 	checkReads []*plans.InstanceChange // data sources in check blocks that were read during the plan
 }
@@ -110,7 +110,7 @@ func (s *results) setObject(
 	setObject(s.state, addr, deposed, obj, prov)
 }
 
-// setPrevious puts an object into the state of the previous run, if the walk keeps one.
+// setPrevious sets an object in the state of the previous run, if the walk keeps that state.
 func (s *results) setPrevious(
 	addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, prov addrs.ProviderInstance,
 ) {
@@ -181,7 +181,7 @@ func (s *results) deferChange(d *plans.Deferred) {
 	s.deferred = append(s.deferred, d)
 }
 
-// addChange adds a planned change and reports it to the observer.
+// addChange adds a planned change to the results and reports it to the observer.
 func (s *results) addChange(change *plans.InstanceChange) {
 	s.mu.Lock()
 	s.changes.Instances = append(s.changes.Instances, change)
@@ -205,7 +205,7 @@ func (s *results) change(addr addrs.AbsInstance) *plans.InstanceChange {
 	return s.planned[addr]
 }
 
-// index adds a change to the index planned.
+// index adds a change to planned. It ignores deposed objects.
 func (s *results) index(change *plans.InstanceChange) {
 	if change.Deposed == addrs.NotDeposed {
 		s.planned[change.Addr] = change
@@ -239,7 +239,7 @@ func (s *results) recordCheck(set conditionSet, status checks.Status, messages [
 	block.Set(set.object, status, messages)
 }
 
-// recordNoObjects records that a block has no objects. Its conditions then count as passed.
+// recordNoObjects records that a block has no objects. Its conditions count as passed.
 func (s *results) recordNoObjects(kind checks.Kind, config string) {
 	if !s.recordsChecks {
 		return

@@ -20,8 +20,8 @@ import (
 
 // Limits of the search for objects that could be moved to another resource type.
 const (
-	maxRetypesAsked  = 10 // in a plan, pairs of resources that providers are asked about
-	maxRetypeSources = 20 // in a module, sources that are compared with each new resource
+	maxRetypesAsked  = 10 // pairs of resources about which providers are asked, in the whole plan
+	maxRetypeSources = 20 // sources that are compared with each target, in a module
 	maxRetypeObjects = 10 // objects of each source that are considered
 )
 
@@ -60,7 +60,7 @@ type sourceName struct {
 	name   string
 }
 
-// retype is a pair of a source and a target. It has an object of the source; for the same instance
+// retype is a pair of a source and a target. object is an object of the source. For its instance
 // key, the target plans to create an object.
 type retype struct {
 	from *retypeSource
@@ -149,8 +149,8 @@ func (t *retypes) accept(pair retype) {
 	t.found = append(t.found, plans.Retype{From: pair.from.Addr, To: pair.to.Addr})
 }
 
-// pairs returns the pairs of the given targets that are similar enough. Pairs with equal
-// names come before all others. Within both groups, the most similar pairs come first.
+// pairs returns the pairs of the given targets that are similar enough. Pairs with equal names come
+// before all others. Within each of these two groups, the most similar pairs come first.
 func (t *retypes) pairs(list []*graph.Resource) []retype {
 	var out []retype
 	for _, to := range list {
@@ -216,7 +216,7 @@ func isObject(v cty.Value, schema *configschema.Block) bool {
 }
 
 // movable returns the pair of a source and a target. It uses the first object of the source whose
-// instance key the target plans to create. It returns false if there is no such object.
+// instance key the target plans to create. It returns false if the source has no such object.
 func (t *retypes) movable(from *retypeSource, to *graph.Resource) (retype, bool) {
 	for _, old := range from.objects {
 		c := t.w.out.change(to.Addr.Resource.InInstance(old.addr.Module).Instance(old.addr.Key))
@@ -228,9 +228,9 @@ func (t *retypes) movable(from *retypeSource, to *graph.Resource) (retype, bool)
 }
 
 // plannedArguments calls f with the arguments of a planned object that are known and not empty. It
-// leaves out attributes that only the provider can set, because they say nothing about whether two
-// objects are similar. computed reports whether the provider may set the argument too, for example
-// to a default.
+// skips attributes that only the provider can set, because they don't show whether two objects are
+// similar. computed reports whether the provider may set the argument too, for example to a
+// default.
 func plannedArguments(
 	planned cty.Value, schema *configschema.Block, f func(name string, want cty.Value, computed bool),
 ) {
@@ -246,8 +246,8 @@ func plannedArguments(
 }
 
 // mostlyEqual reports whether an object has the same values as a planned object for at least three
-// quarters of the known arguments. Missing arguments that the provider can set to a default don't
-// count.
+// quarters of the known arguments. Arguments that are missing in v, and that the provider can set
+// to a default, don't count.
 func mostlyEqual(v, planned cty.Value, schema *configschema.Block) bool {
 	v = unmark(v)
 	known, same := 0, 0
@@ -282,8 +282,8 @@ func storedValues(obj *states.Object) map[any]bool {
 	return out
 }
 
-// sharedValues returns the share of the known arguments of a planned object, from 0 to 1, whose
-// values are among those of a stored object. The names of the attributes don't matter.
+// sharedValues returns the share, from 0 to 1, of a planned object's known arguments whose values
+// also occur in a stored object. The names of the attributes don't matter.
 func sharedValues(stored map[any]bool, planned cty.Value, schema *configschema.Block) float64 {
 	known, same := 0, 0
 	plannedArguments(planned, schema, func(_ string, want cty.Value, computed bool) {

@@ -10,15 +10,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Rounds checks the successive plans of an apply in rounds. Each round plans the changes that the
-// previous round deferred. The zero value is ready for the first plan.
+// Rounds checks the successive plans of an apply in several rounds. Each round plans the changes
+// that the previous round deferred. The zero value is ready for the first plan.
 type Rounds struct {
 	count int // number of plans checked so far
 	limit int // largest number of plans that may be needed
 }
 
-// Check returns an error if the next plan defers changes and applying the plan would bring the
-// deferred changes no closer to being planned.
+// Check returns an error if plan defers changes, and applying plan would not help to plan these
+// changes in the next round.
 func (r *Rounds) Check(plan *plans.Plan) error {
 	if r.count == 0 {
 		r.limit = len(plan.Deferred)
@@ -42,8 +42,8 @@ func (r *Rounds) Check(plan *plans.Plan) error {
 // maxCauses is the number of deferred changes that an error lists.
 const maxCauses = 20
 
-// Next returns the options for the plan of the next round, after the plan applied. They no longer
-// request the replacements that were already made.
+// Next returns the options for the plan of the next round. applied is the plan that was just
+// applied. The options no longer request the replacements that it made.
 func (r *Rounds) Next(opts *PlanOptions, applied *plans.Plan) *PlanOptions {
 	next := *opts
 	next.ForceReplace = slices.DeleteFunc(slices.Clone(opts.ForceReplace), func(addr addrs.AbsInstance) bool {

@@ -16,9 +16,10 @@ import (
 // setUndecided finds the root outputs whose planned values are unknown because of deferred changes.
 // Other unknown outputs get their values when the plan is applied.
 //
-// It follows the references in the output's expression: through local values, module arguments and
-// module outputs to resource instances, and from a part of an object constructor only into that
-// part. What a function or a "for" expression computes is taken to depend on all of its operands.
+// It follows the references in an output's expression through local values, module arguments and
+// module outputs to resource instances. If only a part of an object constructor is selected, it
+// follows only that part. The result of a function or a "for" expression is assumed to depend on
+// all of its operands.
 func (f finisher) setUndecided() {
 	w := f.w
 	if len(w.out.deferred)+len(w.deferrals.modules) == 0 {
@@ -61,7 +62,7 @@ type exprScope struct {
 }
 
 // value reports whether the part of a value that steps select is unknown because of a deferred
-// change. v may be nil.
+// change. If v is nil, it returns false.
 func (d *deferralFinder) value(v *graph.Value, in *moduleInstance, steps hcl.Traversal) bool {
 	if v == nil {
 		return false
@@ -88,7 +89,7 @@ func (d *deferralFinder) value(v *graph.Value, in *moduleInstance, steps hcl.Tra
 	return d.found[key]
 }
 
-// expr is like value for the value of an expression. e may be nil.
+// expr is like value, for the value of an expression. e may be nil.
 func (d *deferralFinder) expr(e *lang.Expr, at exprScope, steps hcl.Traversal) bool {
 	if e == nil {
 		return false
@@ -104,7 +105,7 @@ func (d *deferralFinder) expr(e *lang.Expr, at exprScope, steps hcl.Traversal) b
 		slices.ContainsFunc(e.Refs.Objects, func(ref *addrs.Reference) bool { return d.reference(ref, at, rest) })
 }
 
-// reference is like value for the object of a reference.
+// reference is like value, for the object of a reference.
 func (d *deferralFinder) reference(ref *addrs.Reference, at exprScope, more hcl.Traversal) bool {
 	steps := slices.Concat(ref.Remaining, more)
 	m := at.in.module
@@ -134,7 +135,7 @@ func (d *deferralFinder) reference(ref *addrs.Reference, at exprScope, more hcl.
 	return false
 }
 
-// resource is like value for a resource with any number of instances.
+// resource is like value, for a resource with any number of instances.
 func (d *deferralFinder) resource(r addrs.Resource, in *moduleInstance, steps hcl.Traversal) bool {
 	if !d.resources[r.InInstance(in.addr)] {
 		return false
@@ -155,7 +156,7 @@ func (d *deferralFinder) resource(r addrs.Resource, in *moduleInstance, steps hc
 	return true
 }
 
-// instance is like value for a resource instance.
+// instance is like value, for a resource instance.
 func (d *deferralFinder) instance(i addrs.ResourceInstance, in *moduleInstance, steps hcl.Traversal) bool {
 	addr := i.Resource.InInstance(in.addr)
 	if d.instances[addr.Instance(addrs.UnknownKey)] {
@@ -169,8 +170,8 @@ func (d *deferralFinder) instance(i addrs.ResourceInstance, in *moduleInstance, 
 	return !exists || !isKnownAt(x.objs[at], steps)
 }
 
-// output is like value for an output of a module call, or for all outputs if name is "". Without a
-// key, it is about all instances of the call.
+// output is like value, for an output of a module call, or for all outputs if name is "". If key is
+// NoKey, it considers all instances of the call.
 func (d *deferralFinder) output(
 	call string, key addrs.InstanceKey, name string, in *moduleInstance, steps hcl.Traversal,
 ) bool {
@@ -242,8 +243,8 @@ func stepName(step hcl.Traverser) string {
 	return ""
 }
 
-// itemOf returns the expression of an item in an object constructor. It returns nil if there is
-// none, or if a key is not constant.
+// itemOf returns the expression of the item called name in an object constructor. It returns nil if
+// there is no such item, or if a key is not constant.
 func itemOf(e *hclsyntax.ObjectConsExpr, name string) (found hcl.Expression) {
 	for _, item := range e.Items {
 		key, diags := item.KeyExpr.Value(nil)

@@ -32,12 +32,12 @@ func (c *evalContext) unknownChain(e *lang.Expr) []plans.DeferralStep {
 	return chain
 }
 
-// unknownIn returns the chain for the first reference whose value is unknown.
+// unknownIn returns the chain that explains the first reference whose value is unknown.
 func (c *evalContext) unknownIn(refs *lang.Refs) []plans.DeferralStep {
 	return c.unknownChain(&lang.Expr{Refs: *refs})
 }
 
-// becauseOf returns a new paragraph for a message, which explains a chain of references.
+// becauseOf returns a paragraph for a message that explains a chain of references.
 func becauseOf(chain []plans.DeferralStep) string {
 	if len(chain) == 0 {
 		return ""
@@ -60,8 +60,8 @@ func (c *evalContext) firstUnknown(e *lang.Expr) *addrs.Reference {
 	return nil
 }
 
-// nextExpr returns the expression of a named value and the context in which it was evaluated. It
-// returns nil at the end of the chain.
+// nextExpr returns the expression of the named value that ref refers to, and the context in which
+// that expression was evaluated. It returns nil if ref refers to anything else.
 func (c *evalContext) nextExpr(ref *addrs.Reference) (*lang.Expr, *evalContext) {
 	in, next := c.in, (*evalContext)(nil)
 	var v *graph.Value
@@ -96,7 +96,7 @@ func (c *evalContext) nextExpr(ref *addrs.Reference) (*lang.Expr, *evalContext) 
 	return v.Expr, next.withoutDeprecations()
 }
 
-// traversalExpr is an expression that evaluates one reference.
+// traversalExpr is an expression that consists of one reference.
 type traversalExpr struct{ ref *addrs.Reference }
 
 func (t *traversalExpr) traversal() hcl.Traversal {

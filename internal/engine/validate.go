@@ -57,8 +57,8 @@ func (v resourceVisit) validate(ctx context.Context) error {
 	return errs.Err()
 }
 
-// validateRepetition checks count, for_each and enabled. A for_each that can't be evaluated yet,
-// and errors in "enabled", are reported only by the plan.
+// validateRepetition checks count, for_each and enabled. It doesn't report a for_each that can't be
+// evaluated yet, or errors in "enabled"; the plan reports those.
 func (v resourceVisit) validateRepetition(ctx context.Context, in *moduleInstance) error {
 	w, r := v.w, v.r
 	c := w.eval.newContext(ctx, in, repetition{})
@@ -85,8 +85,8 @@ func (e *evaluator) refErrors(m *graph.Module, refs *lang.Refs) error {
 	return e.graph.RefErrors[graph.EvalUnit{Module: m, Refs: refs}].Err()
 }
 
-// validate evaluates and validates the block. It returns the value that references to the block
-// see.
+// validate evaluates and validates the block. It returns the value of the resource instance for
+// references to it.
 func (p *instancePlan) validate(ctx context.Context) (cty.Value, error) {
 	r, schema := p.r, p.r.Schema.Block
 	unknown := markStored(schema, schema.UnknownValue(), nil)
@@ -126,7 +126,8 @@ func (p *instancePlan) validate(ctx context.Context) (cty.Value, error) {
 	return unknown, errs.AppendError(p.report(answer)).Err()
 }
 
-// anyKey returns the key of any instance of the provider configuration, to validate the block with.
+// anyKey returns the key of any instance of the provider configuration. The block is validated with
+// that instance.
 func (p *instancePlan) anyKey() addrs.InstanceKey {
 	for k := range p.r.Provider.Instances {
 		return k
@@ -140,8 +141,8 @@ func (p *instancePlan) validateConditions(self cty.Value) error {
 }
 
 // validateProvisioners validates provisioners and their connections. It stops at the first error,
-// because later provisioners usually repeat it. If failed is set, the block already has an error,
-// and only the first provisioner is validated.
+// because later provisioners usually have the same error. If failed is set, the block already has
+// an error, and only the first provisioner is validated.
 func (p *instancePlan) validateProvisioners(self cty.Value, failed bool) error {
 	for _, prov := range p.r.Exprs.Provisioners {
 		if err := p.validateProvisioner(prov, self); err != nil || failed {
@@ -156,7 +157,7 @@ func (p *instancePlan) validateProvisioner(prov *graph.Provisioner, self cty.Val
 	if prov.Body != nil {
 		v, err := p.withSelf(self).evalBody(prov.Body)
 		errs = errs.AppendError(err)
-		if v.IsKnown() { // v is known even if arguments are missing; these are null
+		if v.IsKnown() { // missing arguments are null, not unknown
 			diags := p.w.op.env.Provisioner(prov.Config.Type).Validate(unmark(v))
 			errs = errs.AppendError(diags.WithAddress(p.addr.String()).Report(p.w.out.warn))
 		}

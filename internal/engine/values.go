@@ -53,8 +53,8 @@ func (e *evaluator) evalValue(ctx context.Context, v *graph.Value) error {
 	return errs.Err()
 }
 
-// evalValueIn evaluates a value in one instance of its module. It is used when that is possible
-// before the value can be evaluated in the other instances.
+// evalValueIn evaluates a value in one instance of its module. It is used if the value can be
+// evaluated there earlier than in the other instances.
 func (e *evaluator) evalValueIn(ctx context.Context, v *graph.Value, addr addrs.ModuleInstance) error {
 	in := e.modules.at(v.Module, addr)
 	if in == nil {
@@ -138,7 +138,7 @@ func (e *evaluator) rootVariable(v *graph.Value) (cty.Value, error) {
 
 // finalValue converts a given value to the type of a variable and applies the variable's default.
 // cty.NilVal means that no value was given. A wrong type is reported at the variable's declaration;
-// the detail names the place of the value.
+// the detail says where the value was given.
 func finalValue(v *graph.Value, in *moduleInstance, given Variable) (cty.Value, error) {
 	out, err := v.Variable.Final(given.Value)
 	if err == nil {
@@ -211,8 +211,8 @@ func (e *evaluator) evalOutput(ctx context.Context, v *graph.Value, in *moduleIn
 	return nil
 }
 
-// outputValue evaluates the expression of an output. If the plan already knows the value of a root
-// output, outputValue returns that value instead.
+// outputValue evaluates the expression of an output. For a root output whose value the plan already
+// knows, it returns that value instead.
 func (e *evaluator) outputValue(ctx context.Context, v *graph.Value, in *moduleInstance, root bool) (cty.Value, error) {
 	if root && e.op.Phase.Applies() {
 		if change := e.op.Plan.Changes.Output(v.Name); change != nil && change.After.IsWhollyKnown() {
@@ -232,7 +232,7 @@ func (e *evaluator) checkOutputMarks(v *graph.Value, val cty.Value, root bool) e
 	}
 	ephemeral := marks.Contains
 	if e.op.Phase == graph.PhaseValidate {
-		ephemeral = marks.Has // marks on nested values are checked only once the values are known
+		ephemeral = marks.Has // marks of nested values are checked only when the values are known
 	}
 	if !o.Ephemeral.Value && ephemeral(val, marks.Ephemeral) {
 		detail := "The value is derived from an ephemeral value, so the output must be declared with ephemeral = true."
@@ -244,7 +244,7 @@ func (e *evaluator) checkOutputMarks(v *graph.Value, val cty.Value, root bool) e
 	return errs.Err()
 }
 
-// recordOutput records a root output: as a planned change, or as the new value in the state.
+// recordOutput records the value of a root output: as a planned change, or in the state.
 func (e *evaluator) recordOutput(v *graph.Value, val cty.Value) {
 	e.out.mu.Lock()
 	defer e.out.mu.Unlock()
@@ -266,7 +266,7 @@ func (e *evaluator) recordOutput(v *graph.Value, val cty.Value) {
 }
 
 // keepsUnknown reports whether an apply keeps the stored value of a root output whose new value is
-// unknown. The new value may depend on something deferred or left out of the apply.
+// unknown. Such a value may depend on something that is deferred or not part of the apply.
 func (e *evaluator) keepsUnknown(output string) bool {
 	return len(e.op.deferredResources)+len(e.op.deferredModules) > 0 || e.op.Plan.Past != nil ||
 		e.op.Selective() && e.out.state.Output(output) != nil

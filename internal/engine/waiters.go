@@ -26,8 +26,8 @@ type startedStep struct {
 }
 
 // of returns the instances whose changes wait directly for an action on an object, in the order of
-// the graph. If a Step that changes nothing waits for the action, the result has the instances that
-// wait for that Step instead.
+// the graph. If the waiting Step changes nothing, the result has the instances that wait for that
+// Step instead.
 func (w *waiters) of(o Object, action plans.Action) []addrs.AbsInstance {
 	w.index.Do(func() {
 		w.dependents = w.graph.Edges.Dependents()

@@ -33,7 +33,7 @@ type walk struct {
 	// Slices indexed by node or resource. Each node writes only its own entries.
 	failed    []bool
 	resources []resourceResult
-	started   []*startedPlan // by the node that completes the resource; nil unless a plan is by instance
+	started   []*startedPlan // by the node that completes the resource; nil unless instances are planned separately
 
 	eval      *evaluator
 	modules   moduleTree
@@ -100,15 +100,15 @@ func (w *walk) run(ctx context.Context) error {
 	defer w.op.env.Timings.Phase("walk")()
 	w.times = w.op.env.Timings.Walk(w.op.Phase.String(), len(w.graph.Nodes))
 
-	// A node that waits for a provider call occupies a worker. GOMAXPROCS more workers are left for
-	// nodes that only compute.
+	// A node that waits for a provider call occupies a worker, so there are GOMAXPROCS more workers
+	// for nodes that only compute.
 	w.walker, w.jobs = dag.NewWalker(&w.graph.Edges), &jobQueue{w: w, limit: parallelism}
 	w.walker.Walk(begin, parallelism+runtime.GOMAXPROCS(0), func(id dag.ID) bool { return w.visit(ctx, id) })
 	w.jobs.wait()
-	w.eval.unfinished = nil // after the walk, expressions read the values that there are
+	w.eval.unfinished = nil // after the walk, expressions read whatever values exist
 	w.times.End(&w.graph.Edges, func(id dag.ID) string { return w.graph.Nodes[id].Name })
 	w.inspectLate(ctx)
-	if w.op.Phase != graph.PhaseEval { // providers stay open for later expressions; see Eval
+	if w.op.Phase != graph.PhaseEval { // providers of PhaseEval stay open for later expressions; see Eval
 		w.closeAll(ctx)
 	}
 	if w.halt.isSet() && len(w.out.errs) == 0 {
@@ -123,7 +123,7 @@ func (w *walk) run(ctx context.Context) error {
 // watchStop halts the walk, and tells running providers to stop, when the environment's Stop is
 // closed.
 func (w *walk) watchStop(ctx context.Context) (end func()) {
-	done, onStop := make(chan struct{}), w.op.env.Stop // copied, because the caller may reuse its environment
+	done, onStop := make(chan struct{}), w.op.env.Stop // a copy, because the caller may reuse env
 	go func() {
 		select {
 		case <-done:
@@ -174,7 +174,7 @@ func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 	w.failed[id] = err != nil
 }
 
-// errReported is the error of a node whose errors have been reported already.
+// errReported is the error of a node whose errors are already reported.
 var errReported = errors.New("reported")
 
 // errHalted is the error of a node that was about to change something when the walk was halted. The
@@ -245,7 +245,7 @@ func (w *walk) visitResource(ctx context.Context, v resourceVisit) error {
 }
 
 // guard calls f. If f panics, guard returns an error and halts the walk so that nothing new starts.
-// The results of completed and running work are still recorded and returned.
+// The results of completed and running work are still recorded.
 func (w *walk) guard(what string, f func() error) (err error) {
 	defer func() {
 		if problem := recover(); problem != nil {

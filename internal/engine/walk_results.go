@@ -20,8 +20,8 @@ type moduleResult struct {
 	gone     *moduleInstance // see moduleTree.gone
 }
 
-// resourceResult holds the results of a walk for one resource, other than the resource's instances,
-// which are part of the module instances.
+// resourceResult holds the results of a walk for one resource. The resource's instances are in
+// moduleInstance.resources instead.
 type resourceResult struct {
 	pending    pendingChanges
 	completing sync.Mutex // held while the value of the resource is set
@@ -52,8 +52,8 @@ func (t moduleTree) sort(m *graph.Module) {
 	slices.SortFunc(t[m.Index].instances, func(a, b *moduleInstance) int { return cmp.Compare(a.addr, b.addr) })
 }
 
-// within returns the instances of module m inside the module instance call, which is an instance of
-// m itself or of a module that contains m.
+// within returns the instances of module m that are inside the module instance call. call itself
+// may be an instance of m.
 func (t moduleTree) within(m *graph.Module, call addrs.ModuleInstance) []*moduleInstance {
 	if in := t.at(m, call); in != nil || m.Parent == nil {
 		return slices.DeleteFunc([]*moduleInstance{in}, func(in *moduleInstance) bool { return in == nil })
@@ -79,7 +79,7 @@ func (t moduleTree) add(in *moduleInstance) {
 	res.byAddr[in.addr] = in
 }
 
-// gone returns a module instance without any values. It takes the place of instances that the
+// gone returns a module instance without values. It stands for all instances of m that the
 // configuration no longer declares.
 func (t moduleTree) gone(m *graph.Module) *moduleInstance {
 	res := &t[m.Index]

@@ -39,9 +39,9 @@ type build struct {
 	imports      []*Import
 	functionsOf  map[*Resource][]*Provider // providers whose functions the block calls
 	wholeCalls   []wholeCall               // references to module calls as a whole; see awaitWholeCalls
-	later        map[*Node][]laterEdge     // edges by the node that waits; see call_instances.go
+	later        map[*Node][]laterEdge     // edges that connectCalls or connectSteps will add, by the node that waits
 	siblingReads map[*Module][]siblingRead // by module call: arguments that read outputs of sibling instances
-	inputs       *Node                     // node that all Steps wait for; may be nil; see openInputs
+	inputs       *Node                     // node that all Steps wait for, see openInputs; may be nil
 
 	refRanges *refRanges // nil, except while cycles are reported
 }

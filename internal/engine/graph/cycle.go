@@ -29,14 +29,14 @@ func (p *refRanges) record(from, to dag.ID) {
 	}
 }
 
-// startRef sets the range of the reference that the following edges are made for. It may be nil.
+// startRef sets the range of the reference from which the following edges come. It may be nil.
 func (p *refRanges) startRef(at *hcl.Range) {
 	if p != nil {
 		p.current = at
 	}
 }
 
-// cycles returns an error for each cycle, which lists the references that form it.
+// cycles returns an error for each cycle. The error lists the references that form the cycle.
 func (b *build) cycles(ctx context.Context) error {
 	if b.g.Edges.Acyclic() {
 		return nil
@@ -51,7 +51,7 @@ func (b *build) cycles(ctx context.Context) error {
 		names := make([]string, 0, len(way))
 		var text strings.Builder
 		text.WriteString("These objects depend on each other, so none of them can come first:")
-		calls := map[*Module]bool{} // calls of which an argument reads single instances of another call
+		calls := map[*Module]bool{} // module calls that have an argument which reads single instances of another call
 		for i, id := range way {
 			n, next := b.g.Nodes[id], b.g.Nodes[way[(i+1)%len(way)]]
 			if !n.Kind.isBarrier() || n.Range != nil {

@@ -29,13 +29,13 @@ var drawnShapes = map[Kind]string{KindResource: "box", KindStep: "box", KindProv
 type drawer struct {
 	*build
 	graph dag.Graph
-	drawn []DrawnNode // by vertex of graph; nodes without a name only pass on dependencies
+	drawn []DrawnNode // by vertex of graph; nodes without a name only connect others and may be removed
 
 	// tops and ends hold, by node ID, the first and the last vertex that stand for a node. Nodes
 	// that wait for the node wait for its top. Its end waits for the nodes that it needs.
 	tops, ends []dag.ID
 
-	variables map[*Node]bool // true for variables of the root module
+	variables map[*Node]bool // variables: true for those of the root module
 	outputs   map[*Node]bool // outputs of the root module, which are drawn even if nothing evaluates them
 	root      dag.ID
 	loose     []dag.ID // vertices that only the root waits for
@@ -144,7 +144,7 @@ func (d *drawer) addNode(n *Node) (top, end dag.ID) {
 		return d.chain(n.Name + " (expand)")
 	case n.Dropped:
 		return notDrawn, notDrawn
-	case inRoot: // its readers wait for its validations; its value does not
+	case inRoot: // readers of a root variable wait for its validations, but its value does not
 		top = d.add(n.Name+" (expand, reference)", "", KindValue)
 		d.graph.Connect(top, d.add(n.Name, n.Name, KindValue))
 		return top, top
@@ -173,7 +173,7 @@ func (d *drawer) awaits(n *Node) bool {
 	return slices.ContainsFunc(d.build.g.Edges.Needs(n.ID), func(id dag.ID) bool { return d.tops[id] != notDrawn })
 }
 
-// passes reports whether an edge is left out although both of its nodes are drawn.
+// passes reports whether the drawing leaves out an edge although both of its nodes are drawn.
 func (d *drawer) passes(from dag.ID, to *Node) bool {
 	switch to.Kind {
 	case KindProvider:
@@ -184,8 +184,8 @@ func (d *drawer) passes(from dag.ID, to *Node) bool {
 	return false
 }
 
-// forgets reports whether a node is a Step that removes a data source from the state: no other node
-// waits for it, and it needs no provider.
+// forgets reports whether a node is a Step that removes a data source from the state. No other node
+// waits for such a Step, and it needs no provider.
 func (d *drawer) forgets(id dag.ID) bool {
 	s, ok := d.g.Nodes[id].Object.(*Step)
 	return ok && s.deletes() && s.Resource.Addr.Resource.Mode == addrs.Data
@@ -195,7 +195,7 @@ func (d *drawer) forgets(id dag.ID) bool {
 func (n *Node) closesModule() bool { return n.Module != nil && n == n.Module.end }
 
 // unread returns, by node, the variables and locals of modules that no other node reads, in a graph
-// that leaves out unread values. The end of their module does not count as a reader.
+// that leaves out unread values. The end node of their module and the root do not count as readers.
 func unread(b *build) []bool {
 	out := make([]bool, len(b.g.Nodes))
 	if !b.op.Phase.prunes() {
@@ -270,7 +270,8 @@ func (s *Step) drawnName() string {
 	return s.Change.Addr.String() + stepSuffixes[s.Part]
 }
 
-// addReports adds the nodes that announce checks to graphs of planning.
+// addReports adds the nodes that announce check blocks. Only graphs of planning and validation have
+// them.
 func (d *drawer) addReports() {
 	if !d.op.Phase.Checks() || d.op.Phase.Applies() {
 		return
@@ -293,7 +294,7 @@ func (d *drawer) addReports() {
 	}
 }
 
-// addDeposed adds the deposed objects of the state to graphs of planning.
+// addDeposed adds the deposed objects in the state, except to graphs of applying.
 func (d *drawer) addDeposed() {
 	if d.op.Phase.Applies() {
 		return
@@ -341,8 +342,8 @@ func (d *drawer) addGone() {
 	}
 }
 
-// finish removes the nodes without names, unless their removal would multiply edges. It also
-// removes the edges that longer paths imply.
+// finish removes the nodes without names. It keeps such a node if its removal would add too many
+// edges. It also removes the edges that longer paths imply.
 func (d *drawer) finish() *Drawing {
 	const few = 8
 	users := d.graph.Dependents()
@@ -351,7 +352,7 @@ func (d *drawer) finish() *Drawing {
 	for range d.drawn {
 		out.Add()
 	}
-	passed := make([]bool, len(d.drawn)) // removed nodes; nodes that wait for one wait for its needs instead
+	passed := make([]bool, len(d.drawn)) // removed nodes; nodes that wait for a removed node wait for its needs instead
 	mark := make([]dag.ID, len(d.drawn)) // by vertex: the last vertex that was connected to it, plus one
 	for _, id := range order {
 		connect := func(to dag.ID) {

@@ -7,7 +7,7 @@ import (
 )
 
 // drawDestruction replaces the edges between resources with the order in which they would be
-// destroyed. Planning to destroy everything needs no such order.
+// destroyed. The graph of planning has no such order, because planning does not need it.
 func drawDestruction(b *build) {
 	for _, r := range b.g.Resources {
 		b.g.Edges.Disconnect(r.Node.ID)
@@ -24,9 +24,9 @@ func drawDestruction(b *build) {
 	}
 }
 
-// dropIdle removes resources that do not change, unless an evaluated value needs them, and
-// providers without users. A walk visits such resources to build their values, but in a drawing
-// they only distract.
+// dropIdle drops providers without users, and resources that do not change unless an evaluated
+// value needs them. A walk visits such resources to build their values, but in a drawing they only
+// distract.
 func dropIdle(b *build) {
 	changed := make(map[*Resource]bool)
 	for r, steps := range b.steps {

@@ -19,7 +19,7 @@ import (
 type Graph struct {
 	Edges   dag.Graph
 	Nodes   []*Node // by ID
-	Relaxed bool    // constraints on the order of destruction contradicted each other, so some were dropped
+	Relaxed bool    // whether rules for the order of destruction contradicted each other, so that some were dropped
 
 	Root      *Module
 	Modules   map[addrs.Module]*Module
@@ -27,7 +27,7 @@ type Graph struct {
 	Values    []*Value
 	Providers map[addrs.AbsProviderConfig]*Provider
 
-	Functions map[FunctionUse]ProviderUse // the provider configurations whose functions are called
+	Functions map[FunctionUse]ProviderUse // the called functions, with the provider configurations that they belong to
 
 	// RefErrors holds the errors of references, by the expression or body that contains them. It is
 	// filled only while validating, so that the rest of a node is evaluated even if one of its
@@ -41,7 +41,7 @@ type Graph struct {
 	Removals map[*Resource]*Removal
 	Unused   map[*Resource]bool // ephemeral resources whose values no node uses
 
-	splitCalls map[*Node]*splitCall // by node that has Parts: the call that the Parts belong to
+	splitCalls map[*Node]*splitCall // by node with Parts: the call whose instances the Parts belong to
 }
 
 // Removal holds the settings of a removed block for a resource that it covers.
@@ -67,13 +67,13 @@ type Module struct {
 
 	DependsOn *lang.Refs // depends_on of the module call; may be nil
 
-	// EachOf is the resource in the call's for_each, if the instances of the call are decided
-	// before that resource is complete; see setModuleEachOf.
+	// EachOf is the resource that for_each of the call refers to. It is set only if the call's
+	// instances are decided before that resource is complete; see setModuleEachOf.
 	EachOf *Resource
 
 	CallSlot int // position among the calls in the parent module
 
-	expand *Node // decides the instances; nil for the root and for modules that exist only in the state
+	expand *Node // decides the module's instances; nil for the root and for modules that exist only in the state
 	end    *Node // waits for everything in the module
 
 	Variables, Locals, Outputs map[string]*Value
@@ -108,9 +108,9 @@ type Value struct {
 	PerInstance bool        // Expr refers to count or each, so its value differs between instances of the call
 	Conditions  []Condition // validations or preconditions
 
-	// Reads holds, by module instance, the instances that an argument reads before their resources
-	// are complete; see KindValueIn. An entry with NoKey means that the argument reads no instance
-	// of that resource.
+	// Reads holds, by module instance, the resource instances that an argument reads before their
+	// resources are complete; see KindValueIn. An entry with NoKey means that the argument reads no
+	// instance of that resource.
 	Reads map[addrs.ModuleInstance][]plans.InstanceRead
 }
 
@@ -144,29 +144,29 @@ type Resource struct {
 
 	Prior    []*states.Resource // objects in the state, by module instance
 	Recorded Recorded
-	// CreateBeforeDestroy is set by the block, or forced by a resource that depends on this one.
+	// CreateBeforeDestroy is set by the block itself, or because a dependent of this resource sets
+	// it.
 	CreateBeforeDestroy bool
 
 	Selected *Selection // instances that take part; nil for all
 }
 
-// instanceReads holds the references of a block that may be to single instances.
+// instanceReads holds the references of a block that may read single instances.
 type instanceReads struct {
-	Indexed   []IndexedRead // resources of the module that the block reads by a computed index; may include its own
+	Indexed   []IndexedRead // resources of the module that the block reads by a computed index; may include itself
 	CallReads []CallRead    // single instances of module calls that the block reads
 	CallNeeds []CallNeed    // module calls on which the block depends only through CallReads
-	// Constant holds the resources of the module whose instances the block reads only by constant
-	// keys.
+	// Constant holds the resources of the module that the block reads only by constant keys.
 	Constant []IndexedRead
 	EachOf   *Resource // the indexed resource whose keys are also the keys of the block; see setEachOf
-	// Awaited holds the resources whose single instances are awaited in a plan by instances of this
-	// one; see separateInstances.
+	// Awaited holds the resources of which this resource's instances await single instances in a
+	// plan; see separateInstances.
 	Awaited []IndexedRead
-	// AwaitedCalls holds the module calls whose single instances are awaited in a plan by instances
-	// of this resource.
+	// AwaitedCalls holds the module calls of which this resource's instances await single instances
+	// in a plan.
 	AwaitedCalls []CallRead
-	// ReadBy holds, by module instance and key, the nodes of values that wait in a plan for the
-	// instance with that key.
+	// ReadBy holds the nodes of values that wait for single instances in a plan, by the module
+	// instance and the key of the awaited instance.
 	ReadBy map[addrs.ModuleInstance]map[addrs.InstanceKey][]*Node
 	// DeferredRefErrors holds the errors of references in the content of dynamic blocks. They are
 	// reported only if the dynamic block generates any blocks.
@@ -175,17 +175,17 @@ type instanceReads struct {
 
 // resourceNodes holds the nodes of a resource, other than its Steps.
 type resourceNodes struct {
-	Node   *Node // completes the resource; its value is final afterwards
+	Node   *Node // completes the resource; its value is final after this node
 	Inputs *Node // waits for all references of the block; the same as Node unless there are Steps
 	expand *Node // decides the instances; see separateExpansion
-	// Barriers holds, by constant key, the Barriers that order instances before the references to
-	// them.
+	// Barriers holds, by constant key, the Barriers between the instance with that key and the
+	// references to it.
 	Barriers  map[addrs.InstanceKey]*InstanceBarrier
-	readEarly bool  // an argument of a module call reads single instances
-	indexed   *Node // for blocks that read the resource by a computed index; see indexedNode
+	readEarly bool  // whether an argument of a module call reads single instances of the resource
+	indexed   *Node // awaited by blocks that read the resource by a computed index; see indexedNode
 }
 
-// ReadByIndex reports whether Steps read instances of the resource before it is complete.
+// ReadByIndex reports whether Steps may read instances of the resource before it is complete.
 func (r *Resource) ReadByIndex() bool {
 	return r.indexed != nil || r.readEarly || r.OwnInstances() != nil
 }
@@ -196,7 +196,7 @@ type IndexedRead struct {
 	Refs lang.Instances
 }
 
-// OwnInstances returns the references of a block to instances of its own resource.
+// OwnInstances returns the references of a block to instances of its own resource, or nil.
 func (r *Resource) OwnInstances() lang.Instances {
 	for _, read := range r.Indexed {
 		if read.Of == r {
@@ -209,16 +209,16 @@ func (r *Resource) OwnInstances() lang.Instances {
 // Recorded holds what the state records with each object of a resource.
 type Recorded struct {
 	Dependencies *states.Dependencies // the nearest dependencies
-	// Whole has the resources that the block depends on as a whole although it reads them by
-	// instance. For example, the block may also refer to a value that reads all instances.
+	// Whole holds the resources that the block reads by instance but also depends on as a whole.
+	// For example, the block may also refer to a value that reads all instances.
 	Whole map[addrs.Resource]bool
-	// CreateBeforeDestroy differs from the field of Resource if a dependent resource is not part of
-	// the operation.
+	// CreateBeforeDestroy is like the field of Resource. It differs if a dependent resource that
+	// sets create_before_destroy is not part of the operation.
 	CreateBeforeDestroy bool
 }
 
-// ResourceExprs holds the analyzed expressions of a resource block. All instances of the module in
-// the tree share it.
+// ResourceExprs holds the analyzed expressions of a resource block. All calls of the module share
+// it.
 type ResourceExprs struct {
 	Body                          *lang.Body
 	Repetition                    Repetition
@@ -227,7 +227,7 @@ type ResourceExprs struct {
 	PreventDestroy                *lang.Expr
 	DependsOn                     *lang.Refs // may be nil
 	Provisioners                  []*Provisioner
-	readsCalls                    bool // an expression reads single instances of a module call
+	readsCalls                    bool // whether an expression reads single instances of a module call
 	problems                      tfdiags.Diagnostics
 	SelfReferences                tfdiags.Diagnostics // errors for count or for_each that refer to the resource itself
 }
@@ -249,11 +249,11 @@ type ProviderUse struct {
 type ProviderKey struct {
 	Expr   *lang.Expr
 	Module *Module
-	Call   string // the module call whose providers argument has the key; "" if the resource's provider argument has it
+	Call   string // the module call whose providers argument has the key; "" if the resource block has it
 }
 
-// DeletionProvisioners returns a list with the destroy provisioners of a resource, and the module
-// in which they are evaluated.
+// DeletionProvisioners returns the provisioners to run before an object of the resource is deleted,
+// and the module in which they are evaluated.
 func (g *Graph) DeletionProvisioners(r *Resource) (*Module, []*Provisioner) {
 	m := r.Module
 	if m.Config == nil {

@@ -13,7 +13,7 @@ type Kind uint8
 
 const (
 	KindValue      Kind = iota + 1 // variable, local or output: evaluated once per module instance
-	KindValueIn                    // the same, but in only one module instance
+	KindValueIn                    // like KindValue, but only in one module instance
 	KindCheck                      // check block
 	KindInspection                 // evaluates the references of Operation.Inspected
 	KindModule                     // module call: decides the module's instances
@@ -35,8 +35,8 @@ func (k Kind) IsValue() bool { return k <= KindInspection }
 // IsResource reports whether the node stands for a resource as a whole.
 func (k Kind) IsResource() bool { return k >= KindExpand && k <= KindResourceIn }
 
-// isBarrier reports whether the node is a Barrier. Some Barriers also close what the nodes before
-// them have used, such as providers.
+// isBarrier reports whether the node is a Barrier. Some Barriers also close something that the
+// nodes before them used, such as a provider.
 func (k Kind) isBarrier() bool { return k >= KindBarrier }
 
 // Node is a vertex of the graph.
@@ -59,13 +59,13 @@ type Node struct {
 	// errors is not executed.
 	Problems tfdiags.Diagnostics
 
-	Split   bool // the node has Parts, which do its work by instance
-	Dropped bool // nothing is done when the node is visited
+	Split   bool // the node has Parts, each of which does its work for one instance of a module call
+	Dropped bool // the node does nothing when it is visited
 	kept    bool // for values: evaluated even if no other node reads them
 }
 
-// completes reports whether the objects of a resource, or of one of its instances, are final once
-// the node is done.
+// completes reports whether the node makes the objects of a resource, or of one of its instances,
+// final.
 func (n *Node) completes() bool {
 	_, one := n.Object.(*InstanceBarrier)
 	return n.Kind == KindResource || n.Kind == KindResourceIn || one
@@ -77,7 +77,7 @@ func (n *Node) deletes() bool {
 	return ok && s.Part != stepApply
 }
 
-// node adds a node.
+// node adds a node to the graph and returns it.
 func (b *build) node(kind Kind, m *Module, name string, rng *hcl.Range) *Node {
 	n := &Node{ID: b.g.Edges.Add(), Kind: kind, Name: name, Range: rng, Module: m}
 	b.g.Nodes = append(b.g.Nodes, n)

@@ -13,7 +13,8 @@ import (
 	"tofu/internal/timings"
 )
 
-// Operation describes what a graph is built for. Building the graph does not change it.
+// Operation describes the operation for which a graph is built. Building the graph does not change
+// it.
 type Operation struct {
 	Phase  Phase
 	Config *configs.Config
@@ -21,11 +22,11 @@ type Operation struct {
 	Plan   *plans.Plan   // the plan to carry out; nil unless the phase applies
 
 	Mode           plans.Mode
-	PreDestroy     bool // the plan only refreshes objects that will be destroyed
+	PreDestroy     bool // the plan only refreshes the objects that a second plan will destroy
 	Targets        []addrs.Target
 	Excludes       []addrs.Target
 	CommandImports []CommandImport
-	Generate       bool       // configuration is generated for import targets without a resource block
+	Generate       bool       // generate configuration for import targets without a resource block
 	Inspected      *lang.Refs // references outside of the configuration that are evaluated too; may be nil
 
 	// Schema returns the schema of a provider. Provisioner returns the schema of a provisioner type
@@ -33,7 +34,7 @@ type Operation struct {
 	Schema      func(context.Context, addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)
 	Provisioner func(typ string) (*providers.ResourceSchema, bool, error)
 
-	// ByInstance makes a plan handle each instance separately: an instance is planned as soon as
+	// ByInstance makes a plan handle each instance separately: each instance is planned as soon as
 	// the instances that it reads are planned. The graph then has additional nodes; see
 	// separateInstances.
 	ByInstance bool

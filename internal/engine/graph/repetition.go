@@ -25,8 +25,9 @@ func (r Repetition) Refs() []*lang.Refs {
 	return out
 }
 
-// chainedTo returns the resource in for_each = TYPE.NAME, whose instances decide the instances of
-// the block. It returns false for any other repetition.
+// chainedTo returns the resource if the argument has the form for_each = TYPE.NAME. The instances
+// of that resource then decide the instances of the block. It returns false for all other
+// arguments.
 func (r Repetition) chainedTo() (addrs.Resource, bool) {
 	if r.ForEach == nil || len(r.ForEach.Refs.Objects) != 1 {
 		return addrs.Resource{}, false
@@ -60,7 +61,7 @@ func (r Repetition) checkSelfReference(itself addrs.Resource) error {
 	return errs.Err()
 }
 
-// Repeats reports whether instances have keys.
+// Repeats reports whether the instances of the block have keys.
 func (r Repetition) Repeats() bool { return r.Count != nil || r.ForEach != nil }
 
 // Matches reports whether a key is of the kind that instances of the block have.

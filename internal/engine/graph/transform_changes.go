@@ -13,7 +13,7 @@ type Step struct {
 	Resource *Resource
 	Change   *plans.InstanceChange
 	Part     stepPart
-	Forced   bool // create_before_destroy of a dependent requires the same for this object
+	Forced   bool // whether a dependent's create_before_destroy also applies to this object
 }
 
 // stepPart is the part of a change that a Step carries out; a replacement has two.
@@ -104,8 +104,8 @@ var stepNames = [...]string{
 	StepForget:  " (forget)",
 }
 
-// openInputs makes all Steps wait for the root variables whose values were unknown to the plan. So
-// nothing is changed if one of them has an invalid value.
+// openInputs makes all Steps wait for the root variables whose values were unknown to the plan. If
+// one of them turns out to be invalid, nothing is changed.
 func (b *build) openInputs() {
 	for _, name := range b.op.Plan.UnknownVariables() {
 		v := b.g.Root.Variables[name]

@@ -2,7 +2,7 @@ package graph
 
 import "context"
 
-// checksStartName is the name of the Barrier that the data sources of checks wait for.
+// checksStartName is the name of the Barrier that the data sources in check blocks wait for.
 const checksStartName = "(execute checks)"
 
 var checkTransformer = &Transformer{

@@ -34,8 +34,8 @@ var closeTransformer = &Transformer{
 	},
 }
 
-// closeEphemerals adds a Barrier for each ephemeral resource that closes its objects after every
-// node that may use their values.
+// closeEphemerals adds a Barrier for each ephemeral resource. The Barrier waits for every node that
+// may use the resource's values, and then closes its objects.
 func (b *build) closeEphemerals() {
 	var u *ephemeralUsers
 	for _, r := range b.g.Resources {
@@ -78,8 +78,7 @@ type ephemeralUsers struct {
 }
 
 // endOf returns a Barrier that waits for every node that may use the value of n. If n is an
-// ephemeral resource, the Barrier closes it. If several nodes share a value, its users are searched
-// for only once.
+// ephemeral resource, the Barrier closes it. The users of each value are searched for only once.
 func (u *ephemeralUsers) endOf(n *Node) *Node {
 	if found, ok := u.done[n]; ok {
 		return found
@@ -92,7 +91,7 @@ func (u *ephemeralUsers) endOf(n *Node) *Node {
 		u.after(r.Provider.close, end)
 	}
 	dependents := slices.Clip(u.dependents[n.ID])
-	if n.Split { // in an instance of a module call, users of the value wait for the Part of that instance
+	if n.Split { // users in an instance of a split module call wait for the Part of that instance instead
 		for _, part := range u.g.partsOf(n) {
 			dependents = append(dependents, u.dependents[part.ID]...)
 		}

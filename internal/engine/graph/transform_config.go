@@ -79,8 +79,8 @@ func (b *build) addCheck(m *Module, c *configs.Check) {
 	m.Checks = append(m.Checks, check)
 }
 
-// addResource adds a resource block. If the graph has Steps, an Expand node decides the instances
-// before them.
+// addResource adds a resource block. If the graph has Steps, it also adds a KindExpand node, which
+// decides the instances before the Steps run.
 func (b *build) addResource(m *Module, cfg *configs.Resource) *Resource {
 	r := &Resource{Addr: cfg.Addr.In(m.Path), Module: m, Config: cfg}
 	b.addResourceNode(r, &cfg.Range)
@@ -133,8 +133,8 @@ var stateTransformer = &Transformer{
 	},
 }
 
-// stateModule returns the module with a path. If only the state has the module, it adds it to the
-// graph.
+// stateModule returns the module with a path. A module that is only in the state is first added to
+// the graph.
 func (b *build) stateModule(path addrs.Module) *Module {
 	if m := b.g.Modules[path]; m != nil {
 		return m

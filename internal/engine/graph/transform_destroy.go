@@ -17,7 +17,7 @@ import (
 // (transform_dependencies.go).
 //
 // Only the nearest dependencies are stored, since storing all of them would cost the square of the
-// length of a chain. So the order has to pass through resources that do not change. For this, each
+// length of a chain. So the order must lead through resources that do not change. For this, each
 // resource R (in one module instance) has Barriers of several families. A family is only added if
 // some Step has to wait for one of its Barriers. According to the stored dependencies, D(R) are the
 // resources that depend on R, and N(R) are the resources that R depends on. Each Barrier waits for:
@@ -43,8 +43,8 @@ import (
 // An ordinary deletion comes after the deletions of its dependents, and before anything is created
 // in its place. A late deletion comes after its dependents have stopped using the object. A
 // deletion is late in three cases: the object is deposed; create_before_destroy applies to the
-// object; or some of D(R) change and none of these still refer to R. The deletion that begins a
-// replacement is never late.
+// object; or some resources in D(R) change and none of these still refer to R. The deletion that
+// begins a replacement is never late.
 //
 // Two resources with a thousand instances each cost a few thousand edges with Barriers. Edges
 // between pairs of instances would cost a million.
@@ -83,7 +83,7 @@ type destroyOrder struct {
 	lateDeletions map[*Step]bool
 	families      map[familyName][]*Node
 	nonEmpty      map[familyName]bool                  // whether any Step belongs to the family
-	newUsers      map[addrs.ConfigResource][]*newUsers // new users of a resource in another module
+	newUsers      map[addrs.ConfigResource][]*newUsers // groups of new users of a resource in another module
 	gates         [len(gateKinds)][]*Node
 }
 
@@ -109,8 +109,8 @@ func (s *Step) deletes() bool { return s.Part == StepDelete || s.Part == StepDep
 // writes reports whether the Step creates, updates or reads an object.
 func (s *Step) writes() bool { return s.Part == stepApply && s.Change.Action != plans.NoOp }
 
-// isLate reports whether a deletion is late. detached says whether no dependent of the resource
-// refers to it anymore.
+// isLate reports whether a deletion is late. detached is the result of destroyOrder.detached for
+// the resource.
 func (d *destroyOrder) isLate(s *Step, detached bool) bool {
 	switch {
 	case s.Part == StepDeposed:
@@ -121,8 +121,8 @@ func (d *destroyOrder) isLate(s *Step, detached bool) bool {
 	return detached || d.flagged(s)
 }
 
-// flagged reports whether create_before_destroy is set for the object, in the state or in the
-// configuration.
+// flagged reports whether create_before_destroy applies to the object, according to the state or
+// the configuration.
 func (d *destroyOrder) flagged(s *Step) bool {
 	if inst := d.b.op.Prior.Instance(s.Change.Addr); inst != nil && inst.Current != nil &&
 		inst.Current.CreateBeforeDestroy {
@@ -131,8 +131,8 @@ func (d *destroyOrder) flagged(s *Step) bool {
 	return s.Resource.Config != nil && s.Resource.CreateBeforeDestroy
 }
 
-// detached reports whether some configured resource that depends on x according to the stored
-// dependencies changes, and no such resource still refers to x.
+// detached reports whether dependents of x change but none of these still refers to x. Dependents
+// are configured resources that depend on x according to the stored dependencies.
 func (d *destroyOrder) detached(x *depNode) bool {
 	if d.b.op.Phase.Destroys() {
 		return false
@@ -182,8 +182,8 @@ type connecting struct {
 	open [len(gateKinds)]*Node
 }
 
-// step connects one Step. create is the Step that applies the change of the same instance. It may
-// be nil.
+// step connects one Step. create is the Step that creates or updates the same instance; it may be
+// nil.
 func (c *connecting) step(s, create *Step) {
 	b := c.b
 	switch {
@@ -212,8 +212,8 @@ func (c *connecting) step(s, create *Step) {
 	}
 }
 
-// A gateKind is the kind of a gate. A gate is a Barrier between the Steps of one resource, which
-// wait for it, and the Barriers of a family, which it waits for.
+// A gateKind is a kind of gate. A gate is a Barrier that waits for Barriers of one family. Steps of
+// one resource wait for the gate.
 type gateKind uint8
 
 const (
@@ -229,9 +229,9 @@ const (
 )
 
 // gateKinds lists, for each kind of gate, the family that it waits for, and whether it waits for
-// the Barriers of the users or of the needs. To break cycles, gates are dropped in this order. The
-// last kind is never dropped: an object is never deleted before the objects that were created from
-// it, except at the start of a replacement.
+// the Barriers of a resource's users or of its needs. To break cycles, gates are dropped in this
+// order. The last kind is never dropped: an object is never deleted before the objects that were
+// created from it, except at the start of a replacement.
 var gateKinds = [hardGates]struct {
 	family familyName
 	users  bool
@@ -256,7 +256,7 @@ func (c *connecting) gate(kind gateKind) *Node {
 	if len(others) == 0 || !c.present(spec.family) {
 		return nil
 	}
-	if len(others) == 1 && spec.hard && c.x.instance { // no gate for each of many instances
+	if len(others) == 1 && spec.hard && c.x.instance { // many instances would each have a gate for the same node
 		return c.family(spec.family, others)[0]
 	}
 	if c.open[kind] == nil {
@@ -269,8 +269,8 @@ func (c *connecting) gate(kind gateKind) *Node {
 }
 
 // relax breaks cycles. It cuts the gates that are on cycles, one kind after the other and the least
-// important kind first, until no cycle is left. Then it restores the kinds whose gates need not
-// have been cut.
+// important kind first, until no cycle is left. Then it restores the gates of each kind that turns
+// out to be unnecessary to cut.
 func (d *destroyOrder) relax() {
 	var cuts [][]cutGate
 	for kind := gateKind(0); kind < hardGates && !d.ordered(); kind++ {
@@ -333,8 +333,8 @@ const (
 	familyMade        familyName = "made"
 )
 
-// barrierFamilies says which Steps of their resource the Barriers of a family wait for. These
-// Barriers also wait for the Barriers of the resource's users (upward) or of its needs.
+// barrierFamilies says, for each family, which Steps of a resource its Barrier waits for, and
+// whether it also waits for the Barriers of the resource's users (upward) or of its needs.
 var barrierFamilies = map[familyName]struct {
 	upward bool
 	own    func(d *destroyOrder, s *Step) bool
@@ -365,8 +365,8 @@ func (d *destroyOrder) present(name familyName) bool {
 // ordinary reports whether the Step is an ordinary deletion.
 func (d *destroyOrder) ordinary(s *Step) bool { return s.deletes() && !d.lateDeletions[s] }
 
-// family returns the Barriers of the given resources in one family. When the first one is needed,
-// all Barriers of the family are added.
+// family returns the Barriers of the given resources in one family. On the first call for a family,
+// it adds the Barriers of all resources.
 func (d *destroyOrder) family(name familyName, of []*depNode) []*Node {
 	if d.families[name] == nil {
 		d.families[name] = d.makeFamily(name)
@@ -378,8 +378,8 @@ func (d *destroyOrder) family(name familyName, of []*depNode) []*Node {
 	return out
 }
 
-// isDeletion reports whether the only Step of x is a deletion. This Step takes the place of
-// gone(x), because it waits for the same nodes.
+// isDeletion reports whether the only Step of x is a deletion. Such a Step replaces gone(x),
+// because it waits for the same nodes.
 func (x *depNode) isDeletion() bool { return len(x.steps) == 1 && x.steps[0].deletes() }
 
 func (d *destroyOrder) makeFamily(name familyName) []*Node {

@@ -47,7 +47,7 @@ var importTransformer = &Transformer{
 		var errs tfdiags.Diagnostics
 		for _, cfg := range b.op.Config.Module.Imports {
 			if len(b.op.CommandImports) > 0 {
-				break // only the imports from the command line are done
+				break // only the imports from the command line are carried out
 			}
 			errs = errs.AppendError(b.addImport(cfg))
 		}
@@ -96,8 +96,8 @@ func (b *build) addImport(cfg *configs.Import) error {
 }
 
 // ImportsOnly reports whether the operation only imports objects into the resource. In this case,
-// only the arguments of the block that decide its instances are evaluated. So users may import into
-// an empty block and write its arguments later.
+// only the arguments of the block that decide its instances are evaluated. Users may therefore
+// import into an empty block and write its arguments later.
 func (o *Operation) ImportsOnly(g *Graph, r *Resource) bool {
 	return len(o.CommandImports) > 0 && len(g.Imports[r]) > 0
 }
@@ -113,7 +113,7 @@ func namesInstance(to hcl.Expression) bool {
 	return err != nil || target.Key != addrs.NoKey
 }
 
-// forEachLast compares imports for sorting. Imports with for_each come last.
+// forEachLast compares two imports, for sorting those with for_each last.
 func forEachLast(x, y *Import) int {
 	switch {
 	case x.ForEach == nil && y.ForEach != nil:
@@ -129,8 +129,8 @@ func (b *build) attach(r *Resource, t *Import) {
 	b.imports = append(b.imports, t)
 }
 
-// indexesOf returns an import's target reduced to the references in its index expressions, because
-// the address itself is not a reference.
+// indexesOf returns a copy of an import's target that has only the references in index expressions,
+// because the target address itself is not a reference.
 func indexesOf(to *lang.Expr, target addrs.Resource) *lang.Expr {
 	out := &lang.Expr{Expression: to.Expression}
 	for _, ref := range to.Refs.Objects {

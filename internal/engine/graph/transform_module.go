@@ -47,8 +47,9 @@ func (b *build) awaitWholeCalls() {
 	b.refRanges.startRef(nil)
 }
 
-// afterCall makes a node wait for what a reference to a module call names. It adds the edge now, or
-// records it for connectCalls and connectSteps.
+// afterCall makes n wait for to, which is a part of the module call that n refers to. If n reads
+// single instances of the call, the edge is only recorded; connectCalls or connectSteps adds it
+// later.
 func (b *build) afterCall(n *Node, call *Module, to *Node) {
 	if b.readsKeyed(n, call) {
 		b.later[n] = append(b.later[n], laterEdge{call, to})
@@ -58,7 +59,8 @@ func (b *build) afterCall(n *Node, call *Module, to *Node) {
 }
 
 // endsModule reports whether nodes that depend on the module wait for the node. They do not wait
-// for checks, which may fail, or for deletions, which may have to wait for the dependents.
+// for checks, because a check may fail. They do not wait for deletions, because a deletion may have
+// to wait for them.
 func (n *Node) endsModule() bool {
 	switch n.Kind {
 	case KindProvider, KindCheck, KindBarrier, KindProviderClose, KindEphemeralEnd:

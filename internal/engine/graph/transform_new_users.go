@@ -7,12 +7,12 @@ import (
 	"tofu/internal/states"
 )
 
-// newUsers are resources in one module instance whose configuration adds the same dependencies,
-// which the state does not record yet. The late deletion of an object also waits for its new users.
-// So if one of them fails, the old object still exists.
+// newUsers is a group of resources in one module instance. Their configurations add the same
+// dependencies, which the state does not record yet. The late deletion of an object also waits for
+// the new users of its resource. If one of them fails, the old object therefore still exists.
 type newUsers struct {
 	all  []*depNode
-	node *Node // Barrier that waits until all of them are settled; nil until needed
+	node *Node // Barrier that waits until all resources of the group are settled; nil until needed
 }
 
 // newUsersKey identifies a group of new users that replace one set of dependencies with another.
@@ -22,7 +22,8 @@ type newUsersKey struct {
 }
 
 // findNewUsers records the new users of each resource. Users that replace the same stored set of
-// dependencies with the same new set are grouped. So n users of m resources cost n+m, not n·m.
+// dependencies with the same new set are grouped. This way, n users of m resources cost n+m, not
+// n·m.
 func (d *destroyOrder) findNewUsers() {
 	found := map[newUsersKey]*newUsers{}
 	for _, x := range d.all {
@@ -58,8 +59,8 @@ func stored(sets []*states.Dependencies, dep addrs.ConfigResource) bool {
 	return slices.ContainsFunc(sets, func(set *states.Dependencies) bool { return set.Has(dep) })
 }
 
-// addNewUsers records s as new users of dep. If dep is in their module, they are users of dep in
-// the same module instance. Otherwise they are users of all its instances.
+// addNewUsers records the group s as new users of dep. If dep is in the group's module, this
+// concerns only the same module instance. Otherwise it concerns all instances of dep's module.
 func (d *destroyOrder) addNewUsers(s *newUsers, dep addrs.ConfigResource) {
 	user := s.all[0]
 	if dep.Module != user.resource.Addr.Module {

@@ -28,7 +28,7 @@ type Provider struct {
 	Instances map[addrs.InstanceKey]cty.Value // each.value by key; nil without for_each
 
 	FunctionsOnly bool // only its functions are used, so it is not configured
-	Assumed       bool // the caller would pass the configuration, but a module is validated without one
+	Assumed       bool // the caller would pass the configuration, but a module is validated without its caller
 
 	Node, close *Node
 }
@@ -67,8 +67,8 @@ func (s *providerSet) connect(r *Resource) error {
 		s.after(r.Inputs, r.Provider.Node)
 		return nil
 	}
-	// The state names the provider configuration of an object. Any operation on the object needs
-	// it.
+	// The state names the provider configuration of an object, which every operation on the object
+	// needs.
 	addr := r.Prior[0].Provider
 	p, ok := s.inState(addr)
 	if !ok {
@@ -211,7 +211,7 @@ func (s *providerSet) schema(ctx context.Context, addr addrs.Provider) (*provide
 }
 
 // attachSchema sets the schema of a resource. If the provider doesn't have the resource type, the
-// error is recorded with the node. So the other blocks are checked too.
+// error is added to the node's Problems, so the other blocks are checked too.
 func (s *providerSet) attachSchema(r *Resource) error {
 	schema := s.schemas[r.Provider.Addr.Provider]
 	var table providers.TypeTable

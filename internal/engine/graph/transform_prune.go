@@ -67,8 +67,8 @@ func (p *pruning) skipUnusedEphemerals() {
 	}
 }
 
-// usesValues reports whether a node uses the values that it waits for in another way than to
-// compute a value. For example, it may configure a provider.
+// usesValues reports whether a node needs the values that it waits for, other than to pass them on
+// as part of its own value. For example, it may configure a provider.
 func (p *pruning) usesValues(n *Node) bool {
 	switch {
 	case n.Kind == KindProvider, n.kept:
@@ -91,7 +91,7 @@ func (n *Node) passesValues() bool {
 }
 
 // fillModules makes resources wait for the instances of their module if values are evaluated in the
-// module. The values of the resources in each module instance are then taken from the state.
+// module. The values of the resources in each of these instances then come from the state.
 func (p *pruning) fillModules() {
 	for _, r := range p.g.Resources {
 		if m := r.Module; m.expand != nil && p.keep[m.expand.ID] {
@@ -113,8 +113,8 @@ func (p *pruning) required(n *Node) bool {
 	return false
 }
 
-// drop marks the nodes that are not in keep as dropped, except Barriers. They remain in the graph
-// as vertices that do nothing and wait for nothing.
+// drop marks the nodes that are not in keep as dropped, except Barriers. Dropped nodes stay in the
+// graph, but do nothing and wait for nothing.
 func (b *build) drop(keep []bool) {
 	for id, n := range b.g.Nodes {
 		if keep[id] || n.Kind.isBarrier() {

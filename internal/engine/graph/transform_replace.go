@@ -28,7 +28,8 @@ var replaceTransformer = &Transformer{
 	},
 }
 
-// forceFirst propagates a flag: if a resource has it, all resources that it depends on get it too.
+// forceFirst propagates a flag from each resource that has it to all resources on which that one
+// depends.
 func (b *build) forceFirst(order []dag.ID, flag func(*Resource) *bool) {
 	for again := true; again; {
 		again = false
@@ -49,15 +50,15 @@ func (b *build) forceFirst(order []dag.ID, flag func(*Resource) *bool) {
 }
 
 // forceSteps sets Forced for the Steps that a resource with create_before_destroy depends on. It
-// also does so for Steps with the same key in other instances of their module, because in other
-// programs a reader in one module instance depends on all of them.
+// also sets Forced for Steps with the same key in other instances of their module. Other programs
+// make a reader in one module instance depend on all module instances.
 func (b *build) forceSteps(order []dag.ID) {
 	if len(b.steps) == 0 {
 		return
 	}
 	forced := make([]bool, len(b.g.Nodes))
 	for _, steps := range b.steps {
-		for _, s := range steps { // even if the resource that forced this one has no Steps
+		for _, s := range steps { // the resource that requires this may have no Steps
 			forced[s.node.ID] = s.Part == stepApply && s.Change.Action == plans.CreateThenDelete
 		}
 	}
