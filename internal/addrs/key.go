@@ -35,10 +35,10 @@ var NoKey = InstanceKey{}
 // UnknownKey represents keys that are not known yet. It is used only by validation.
 var UnknownKey = InstanceKey{kind: unknownKey}
 
-// IntKey returns the key of an instance with count.
+// IntKey returns the key of instance n of a block with count.
 func IntKey(n int) InstanceKey { return InstanceKey{kind: intKey, n: n} }
 
-// StringKey returns the key of an instance with for_each.
+// StringKey returns the key of the instance for element s of for_each.
 func StringKey(s string) InstanceKey { return InstanceKey{kind: stringKey, s: s} }
 
 // KeyFromValue converts a known, unmarked string or integer to a key.
@@ -59,10 +59,10 @@ func KeyFromValue(v cty.Value) (InstanceKey, error) {
 	return NoKey, fmt.Errorf("an instance key must be a string or a number")
 }
 
-// IsInt returns the integer of a count key.
+// IsInt returns the index if the key is that of an instance with count, otherwise false.
 func (k InstanceKey) IsInt() (int, bool) { return k.n, k.kind == intKey }
 
-// IsString returns the string of a for_each key.
+// IsString returns the string if the key is that of an instance with for_each, otherwise false.
 func (k InstanceKey) IsString() (string, bool) { return k.s, k.kind == stringKey }
 
 // Value returns the key as a cty value: null for NoKey, unknown for UnknownKey.

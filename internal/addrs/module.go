@@ -4,11 +4,11 @@ import (
 	"strings"
 )
 
-// Module is the path of a module in the configuration tree: the names of its calls joined with
-// dots, such as "net.subnets"; "" is the root module.
+// Module is the path of a module in the configuration tree: the names of the module calls that lead
+// to it, joined with dots, such as "net.subnets"; "" is the root module.
 type Module string
 
-// Child returns the path of the module called name in m.
+// Child returns the path of the module that the module call name in m calls.
 func (m Module) Child(name string) Module {
 	if m == "" {
 		return Module(name)
@@ -27,7 +27,7 @@ func (m Module) Parent() (Module, string) {
 	return "", string(m)
 }
 
-// Names returns the names of the calls, starting at the root module.
+// Names returns the names of the module calls in the path, starting at the root module.
 func (m Module) Names() []string {
 	if m == "" {
 		return nil
@@ -76,7 +76,7 @@ type Step struct {
 	Key  InstanceKey
 }
 
-// Steps returns the module calls, starting at the root module.
+// Steps returns the module calls in the path, starting at the root module.
 func (m ModuleInstance) Steps() []Step {
 	var out []Step
 	for rest := string(m); rest != ""; {
@@ -96,7 +96,7 @@ func (m ModuleInstance) Steps() []Step {
 	return out
 }
 
-// Module returns the path without instance keys.
+// Module returns the path without instance keys, which identifies the module in the configuration.
 func (m ModuleInstance) Module() Module {
 	if m == "" {
 		return ""

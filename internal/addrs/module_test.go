@@ -28,8 +28,8 @@ func TestModule(t *testing.T) {
 	}
 }
 
-// TestContains checks that a module contains those below it, but not those whose names merely begin
-// in the same way.
+// TestContains checks that a module contains the modules below it, but not modules whose names
+// merely start with its name.
 func TestContains(t *testing.T) {
 	for _, test := range []struct {
 		outer, inner string
@@ -63,7 +63,7 @@ func TestContains(t *testing.T) {
 	}
 }
 
-// TestSteps checks keys that contain the characters which separate steps.
+// TestSteps checks that Steps parses keys that contain the characters that separate steps.
 func TestSteps(t *testing.T) {
 	steps := []Step{{Name: "a"}, {"b", IntKey(12)}, {"c", StringKey(`x"].module.y["`)}, {"d", StringKey("${1}\n\\")},
 		{"e", StringKey("ü.")}, {"f", UnknownKey}}

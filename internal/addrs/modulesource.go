@@ -20,7 +20,8 @@ const (
 	RemoteModule                               // a package at a URL
 )
 
-// ModuleSource is the evaluated source of a module call. Equal values are the same source.
+// ModuleSource is the evaluated source of a module call. Two values are equal if and only if they
+// are the same source.
 type ModuleSource struct {
 	Kind ModuleSourceKind
 	// Address is the normalized address without the subdirectory: "./net",
@@ -42,8 +43,8 @@ func (s ModuleSource) String() string {
 	return s.Address + "//" + s.Subdir
 }
 
-// ParseModuleSource parses a source as written in the configuration. With a version argument it
-// must be a registry address.
+// ParseModuleSource parses a source as written in the configuration. If versioned is true, the
+// module call has a version argument, and the source must be a registry address.
 func ParseModuleSource(text string, versioned bool) (ModuleSource, error) {
 	dotted := strings.ReplaceAll(text, `\`, "/") // accept backslashes too, as on Windows
 	local := strings.HasPrefix(dotted, "./") || strings.HasPrefix(dotted, "../")
@@ -123,8 +124,8 @@ func parseRegistrySource(text string) (ModuleSource, error) {
 	return ModuleSource{Kind: RegistryModule, Address: host + "/" + strings.Join(parts, "/"), Subdir: subdir}, nil
 }
 
-// splitSubdir splits "//SUBDIR" from an address. The "//" of a URL scheme does not count, nor does
-// one in the query.
+// splitSubdir splits "//SUBDIR" from an address. It ignores the "//" of a URL scheme and any "//"
+// in the query.
 func splitSubdir(text string) (address, subdir string, err error) {
 	place, query, hasQuery := strings.Cut(text, "?")
 	start := 0
@@ -149,13 +150,13 @@ func splitSubdir(text string) (address, subdir string, err error) {
 	return address, strings.TrimPrefix(subdir, "/"), nil
 }
 
-// shorthand is a short form of package addresses without an explicit method.
+// shorthand is a rule that expands a short package address, such as "github.com/owner/name".
 type shorthand struct {
 	match func() *regexp.Regexp
-	full  string // replacement for the text that match matches
+	full  string // replacement for the text that match finds
 }
 
-// shorthands lists the short forms in matching order.
+// shorthands lists the rules in the order in which they are tried.
 var shorthands = []shorthand{
 	{pattern(`^github\.com/([^/?]+)/([^/?]+?)(?:\.git)?(/[^?]*)?(\?.*)?$`), "git::https://github.com/$1/$2.git$3$4"},
 	{pattern(`^bitbucket\.org/([^/?]+)/([^/?]+?)(?:\.git)?(\?.*)?$`), "git::https://bitbucket.org/$1/$2.git$3"},
@@ -195,7 +196,7 @@ func parseRemoteSource(text string) (ModuleSource, error) {
 		text, "./"+text)
 }
 
-// isShorthand reports whether an address is in a short form.
+// isShorthand reports whether an address matches one of the shorthands.
 func isShorthand(address string) bool {
 	return slices.ContainsFunc(shorthands, func(s shorthand) bool { return s.match().MatchString(address) })
 }

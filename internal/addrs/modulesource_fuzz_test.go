@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzParseModuleSource checks that a source is an error or has a normalized form that means the
-// same, with a subdirectory inside the package.
+// FuzzParseModuleSource checks that a source is either rejected or has a normalized form that is
+// parsed to the same source, and that its subdirectory lies inside the package.
 func FuzzParseModuleSource(f *testing.F) {
 	for _, text := range []string{"./m", `..\m`, "../../x/./y/", "hashicorp/consul/aws",
 		"example.com:8443/a/b/c//sub/dir",

@@ -11,8 +11,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// ParseTraversalText parses an absolute traversal from the command line. Error messages use what as
-// the name of the thing parsed.
+// ParseTraversalText parses an absolute traversal from the command line. what describes the text in
+// error messages, such as "address".
 func ParseTraversalText(text, what string) (hcl.Traversal, error) {
 	tr, diags := hclsyntax.ParseTraversalAbs([]byte(text), "", hcl.InitialPos)
 	var errs tfdiags.Diagnostics
@@ -192,7 +192,7 @@ func resourceSteps(tr hcl.Traversal) (Resource, hcl.Traversal, error) {
 	return r, tr[2:], nil
 }
 
-// StepName returns the name that a step selects, "" for an index.
+// StepName returns the attribute name of a step, or "" for an index.
 func StepName(t hcl.Traverser) string {
 	switch t := t.(type) {
 	case hcl.TraverseRoot:

@@ -18,7 +18,8 @@ const (
 	TestScope
 )
 
-// ParseRef parses a traversal as a reference to an object of its module.
+// ParseRef parses a traversal, such as var.name.attribute, as a reference to an object in the
+// module that contains it.
 func ParseRef(tr hcl.Traversal, scope Scope) (*Reference, error) {
 	root := tr.RootName()
 	if parse, ok := roots[root]; ok {
@@ -84,8 +85,8 @@ func reserved(tr hcl.Traversal) (*Reference, error) {
 		tr.RootName(), tr.RootName()).At(tr[0].SourceRange())
 }
 
-// parseResourceRef parses [WORD.]TYPE.NAME[KEY]. skip is 1 if the traversal starts with a WORD,
-// else 0.
+// parseResourceRef parses [WORD.]TYPE.NAME[KEY], where WORD is "data", for example. skip is 1 if
+// the traversal starts with a WORD, else 0.
 func parseResourceRef(tr hcl.Traversal, mode ResourceMode, skip int) (*Reference, error) {
 	what := map[ResourceMode]string{Managed: "resource", Data: "data source", Ephemeral: "ephemeral resource"}[mode]
 	if len(tr) < skip+2 {

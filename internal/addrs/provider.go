@@ -29,7 +29,8 @@ type Provider struct {
 // BuiltinTerraform is the provider of terraform_data and terraform_remote_state.
 var BuiltinTerraform = Provider{BuiltinHost, "builtin", "terraform"}
 
-// DefaultProvider returns the provider of a local name without an entry in required_providers.
+// DefaultProvider returns the provider that a local name means if required_providers has no entry
+// for it.
 func DefaultProvider(typ string) Provider {
 	if typ == "terraform" {
 		return BuiltinTerraform
@@ -92,7 +93,7 @@ func ParseProvider(source string) (Provider, error) {
 		return Provider{}, fmt.Errorf("a provider source must have the form [host/]namespace/type, unlike %q", source)
 	}
 	for _, part := range []*string{&p.Namespace, &p.Type} {
-		// "-" is the namespace in states written before providers had namespaces
+		// states written before providers had namespaces have the namespace "-"
 		if part == &p.Namespace && *part == "-" {
 			continue
 		}

@@ -35,7 +35,8 @@ func (t Target) ContainsInstance(i AbsInstance) bool {
 	return t.Resource == i.Resource && t.coversModule(i.Module, false) && (!t.HasKey || t.Key == i.Key)
 }
 
-// coversModule compares step by step. A step without a key matches every key.
+// coversModule reports whether the target's module is m or, if below is true, contains m. A step
+// without a key matches every key.
 func (t Target) coversModule(m ModuleInstance, below bool) bool {
 	want, got := t.Module.Steps(), m.Steps()
 	if len(want) > len(got) || !below && len(want) != len(got) {

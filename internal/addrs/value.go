@@ -10,7 +10,8 @@ type AbsValue struct {
 
 func (v AbsValue) String() string { return joinDot(string(v.Module), v.Value.String()) }
 
-// valuesNamed returns values by the first word of their address.
+// valuesNamed maps the first word of an address to a function that creates the value with the given
+// name.
 var valuesNamed = map[string]func(name string) Referenceable{
 	"var":    func(name string) Referenceable { return InputVariable{Name: name} },
 	"local":  func(name string) Referenceable { return LocalValue{Name: name} },

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// layers maps package paths to layers. The longest matching prefix counts. A package may import its
-// own layer and lower ones.
+// layers maps package paths to layers. The longest prefix of a package's path determines its layer.
+// A package may import packages of its own layer and of lower ones.
 var layers = map[string]int{
 	"tfdiags": 0, "dag": 0, "version": 0, "memo": 0, "parallel": 0, "atomicfile": 0, "jsonscan": 0, "suggest": 0,
 	"testenv": 0, "diff": 0, "limits": 0, "transfer": 0,
@@ -105,8 +105,8 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// httpShortcuts lists the parts of net/http that only package httpclient may use: others would send
-// requests that don't follow its policy.
+// httpShortcuts lists the parts of net/http that only package httpclient may use. Requests that
+// other packages sent with them would not follow its policy.
 var httpShortcuts = []string{"Client", "DefaultClient", "DefaultTransport", "Transport", "Get", "Head",
 	"Post", "PostForm"}
 
@@ -156,6 +156,7 @@ func layerOf(path string) (int, bool) {
 }
 
 // forbiddenFor returns the package for which the import is forbidden: path or one of its parents.
+// It returns "" if the import is allowed.
 func forbiddenFor(path, imported string) string {
 	for {
 		for _, bad := range forbidden[path] {

@@ -76,7 +76,7 @@ func TestNamesInDocuments(t *testing.T) {
 	}
 }
 
-// TestLifeOfAPlan checks that the functions in the section on the life of a plan exist.
+// TestLifeOfAPlan checks that the functions named in the section "The life of a plan" exist.
 func TestLifeOfAPlan(t *testing.T) {
 	_, section, _ := strings.Cut(read(t, "docs/ARCHITECTURE.md"), "## The life of a plan")
 	section, _, _ = strings.Cut(section, "\n## ")
@@ -92,8 +92,8 @@ func TestLifeOfAPlan(t *testing.T) {
 	}
 }
 
-// functionNames returns the names of all functions, as "name" and "package.Name", and of methods,
-// as "Type.Name".
+// functionNames returns the names of all functions, as "name" and "package.Name", and of all
+// methods, as "Type.Name".
 func functionNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := make(map[string]bool)

@@ -108,7 +108,7 @@ func TestOverwrite(t *testing.T) {
 }
 
 // TestRemoveStale checks that leftovers of killed processes are removed, but not directories in use
-// and those of other programs.
+// or those of other programs.
 func TestRemoveStale(t *testing.T) {
 	parent := filepath.Join(t.TempDir(), "a", "b")
 	dead, err := atomicfile.TempDir(parent)

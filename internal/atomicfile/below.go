@@ -8,8 +8,9 @@ import (
 )
 
 // CheckBelow returns an error if a symbolic link below root makes path lie outside of root.
-// Symbolic links in root itself are allowed, because the user chooses root. A link below root may
-// have come with a repository. The path must begin with root; it need not exist.
+// Symbolic links in root itself are allowed, because the user chooses root. Links below root are
+// not trusted: they may be part of a repository that the user has cloned. The path must begin with
+// root; it need not exist.
 func CheckBelow(root, path string) error {
 	root, present := filepath.Clean(root), filepath.Clean(path)
 	for present != root && present != filepath.Dir(present) {

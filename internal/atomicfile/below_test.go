@@ -51,8 +51,8 @@ func TestCheckBelow(t *testing.T) {
 	}
 }
 
-// TestWriteOverLinks writes to paths that are links to a file and to a device. The links must be
-// replaced.
+// TestWriteOverLinks checks that writing to a link to a file or device replaces the link and leaves
+// its target unchanged.
 func TestWriteOverLinks(t *testing.T) {
 	dir := t.TempDir()
 	for name, write := range map[string]func(path string, content []byte, perm os.FileMode) error{

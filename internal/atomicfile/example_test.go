@@ -8,7 +8,7 @@ import (
 	"tofu/internal/atomicfile"
 )
 
-// A directory becomes visible with all of its files, or not at all.
+// A directory becomes visible with all of its files at once.
 func ExampleTempDir() {
 	parent, err := os.MkdirTemp("", "example")
 	if err != nil {

@@ -121,7 +121,7 @@ func Resolve(path string) (string, error) {
 	for range 40 {
 		link, err := os.Readlink(target)
 		if err != nil {
-			return target, nil // not a link, or missing
+			return target, nil // path is not a link, or nothing exists there
 		}
 		if !filepath.IsAbs(link) {
 			link = filepath.Join(filepath.Dir(target), link)

@@ -21,7 +21,7 @@ func TempDir(parent string) (string, error) {
 	return os.MkdirTemp(parent, prefix)
 }
 
-// staleAge is the age at which a leftover that has not changed since is removed.
+// staleAge is how long a leftover must be unchanged before it is removed.
 const staleAge = 6 * time.Hour
 
 // RemoveStale removes leftovers in dir from processes that were killed hours ago. It only frees
@@ -38,8 +38,8 @@ func RemoveStale(dir string) {
 	}
 }
 
-// stale reports whether path has been unused for staleAge. In a directory it also checks the files,
-// because a slow download changes a file but not its directory.
+// stale reports whether path has been unused for staleAge. For a directory, it also checks the
+// files in it, because a slow download changes a file but not its directory.
 func stale(path string) bool {
 	paths := []string{path}
 	if entries, err := os.ReadDir(path); err == nil {

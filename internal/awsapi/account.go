@@ -30,8 +30,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// signInTimeout limits the search for credentials, which may call services of the machine and of
-// AWS.
+// signInTimeout limits the search for credentials, which may call AWS and the metadata service of
+// the machine.
 const signInTimeout = time.Minute
 
 // An Account calls services with credentials. It is safe for concurrent use.
@@ -42,18 +42,19 @@ type Account struct {
 	http    *httpclient.Client
 	retries int
 	options *Config
-	source  atomic.Value // source of the credentials that were used last: a string
-	skew    atomic.Int64 // how far the clock of the services is ahead, in nanoseconds
+	source  atomic.Value // name of the source of the credentials that were used last: a string
+	skew    atomic.Int64 // nanoseconds by which the clock of AWS is ahead of this machine's clock
 }
 
-// Options are the settings of one user of the package.
+// Options are the settings of a driver that uses the package.
 type Options struct {
-	STSEndpoint string // address of the STS service; "" for the usual one
-	User        string // names the user in errors, such as "the s3 backend"
+	STSEndpoint string // address of the STS service; "" for the default address
+	User        string // name of the driver in error messages, such as "the s3 backend"
 	Docs        string // URL of the documentation about credentials
 }
 
-// Open finds the region and the credentials, and checks the account. The error is a diagnostic.
+// Open finds the region and the credentials, and checks that the arguments allow the account. The
+// error is a diagnostic.
 func Open(ctx context.Context, c *Config, o Options) (*Account, error) {
 	connect, err := c.connect()
 	if err != nil {
@@ -83,7 +84,7 @@ func Open(ctx context.Context, c *Config, o Options) (*Account, error) {
 // Close closes idle connections. The account can still be used.
 func (a *Account) Close() { a.http.Close() }
 
-// connect returns the settings of connections.
+// connect returns the certificates and proxies for HTTP connections.
 func (c *Config) connect() (httpclient.Options, error) {
 	o := httpclient.Options{TLS: &tls.Config{InsecureSkipVerify: c.Insecure, MinVersion: tls.VersionTLS12}}
 	if c.CABundle != "" {
@@ -108,8 +109,8 @@ func (c *Config) connect() (httpclient.Options, error) {
 }
 
 // loadOptions returns the options for loading the SDK's configuration. Credentials are requested
-// with one of the SDK's own clients: it rejects AWS_CA_BUNDLE with any other client, and sets the
-// short timeouts that the instance metadata service needs.
+// with one of the SDK's own HTTP clients, for two reasons: the SDK rejects AWS_CA_BUNDLE with any
+// other client, and its clients have the short timeouts that the instance metadata service needs.
 func (c *Config) loadOptions(connect httpclient.Options) []func(*config.LoadOptions) error {
 	client := awshttp.NewBuildableClient().WithTransportOptions(connect.Apply)
 	out := []func(*config.LoadOptions) error{config.WithHTTPClient(client),
@@ -148,8 +149,9 @@ func expand(paths []string) []string {
 	return out
 }
 
-// assumeRoles replaces the credentials with the credentials of the configured roles. If there is a
-// web identity, its role is assumed first, and the result is used to assume the other role.
+// assumeRoles replaces the credentials with those of the configured roles. If there is a web
+// identity, its role is assumed first, and the resulting credentials are used to assume the role of
+// the assume_role argument.
 func (c *Config) assumeRoles(cfg *aws.Config, o Options) {
 	client := func() *sts.Client { return c.sts(cfg, o) }
 	if w := c.WebIdentity; w != nil {
@@ -225,7 +227,8 @@ func cmpOptional(text string, otherwise *string) *string {
 	return &text
 }
 
-// checkAccount looks up the account of the credentials if the configuration restricts the accounts.
+// checkAccount returns an error if the arguments don't allow the account that the credentials
+// belong to. It calls AWS only if the arguments restrict the accounts.
 func (a *Account) checkAccount(ctx context.Context, o Options) error {
 	c := a.options
 	if len(c.Allowed) == 0 && len(c.Forbidden) == 0 {
@@ -249,7 +252,7 @@ func (a *Account) checkAccount(ctx context.Context, o Options) error {
 	return nil
 }
 
-// noCredentials returns the error for a failed search for credentials. Other programs search output
+// noCredentials returns the error for a failed search for credentials. Scripts search the output
 // for its summary, so the summary must not change.
 func (c *Config) noCredentials(cause error, o Options) error {
 	if missing, ok := errors.AsType[config.SharedConfigProfileNotExistError](cause); ok {
@@ -262,7 +265,7 @@ func (c *Config) noCredentials(cause error, o Options) error {
 		o.User, c.sources(), httpclient.Clean(cause), o.Docs)
 }
 
-// sources lists the places that are searched for credentials, in order.
+// sources lists, for error messages, where credentials were searched for, in order.
 func (c *Config) sources() string {
 	set := func(name string) string {
 		if os.Getenv(name) == "" {
@@ -295,7 +298,8 @@ func (c *Config) sources() string {
 	return strings.Join(out, ", ")
 }
 
-// files returns the paths of the shared files.
+// files returns the paths of the shared credentials and configuration files of AWS, and says which
+// don't exist.
 func (c *Config) files() []string {
 	var out []string
 	for _, kind := range []struct {

@@ -15,8 +15,8 @@ import (
 // A partition is a group of regions with their own domains.
 type partition struct{ prefix, domain, dualStack string }
 
-// partitions holds the partitions by the prefix of their regions. The last one applies to all other
-// regions.
+// partitions lists the partitions. The first one whose prefix matches a region applies. The last
+// one matches every region.
 var partitions = []partition{
 	{"cn-", "amazonaws.com.cn", "api.amazonwebservices.com.cn"},
 	{"us-gov-", "amazonaws.com", "api.aws"},
@@ -37,10 +37,10 @@ func partitionOf(region string) partition {
 	panic("unreachable: the last partition has all regions")
 }
 
-// A ServiceID holds the names of a service that AWS uses.
+// A ServiceID holds the names that AWS uses for one of its services.
 type ServiceID struct {
 	Name    string // the SDK's name of the service, also used in messages
-	Host    string // the first label of its host names
+	Host    string // name of the service in signatures
 	Signing string // name in signatures
 	// OldNames are the deprecated environment variables for the service's endpoint.
 	OldNames []string
@@ -116,7 +116,8 @@ func (a *Account) endpoint(ctx context.Context, id ServiceID, given []string, pa
 	return u, nil
 }
 
-// dualStack and fips return the settings in the arguments, the environment or the profile.
+// dualStack reports whether the arguments, the environment or the profile select dual-stack
+// endpoints.
 func (a *Account) dualStack(ctx context.Context) bool {
 	for _, s := range a.config.ConfigSources {
 		if in, ok := s.(interface {

@@ -21,15 +21,16 @@ import (
 type Service struct {
 	ID       ServiceID
 	Endpoint *url.URL
-	Custom   bool // whether the endpoint was configured
+	Custom   bool // whether the user has configured the endpoint
 
 	account *Account
 	rest    *restapi.Client
 }
 
-// Service returns a service. endpoint is the value of the argument that sets its address, or "".
-// path is the path of that argument, for errors. again reports whether a call should be repeated
-// after an error, and may be nil. Calls that fail because the service is busy are always repeated.
+// Service returns a client for the service id. endpoint is the value of the argument that sets its
+// address, or "". path is the path of that argument, for errors. again reports whether a call
+// should be repeated after an error, and may be nil. Calls that fail because the service is busy
+// are always repeated.
 func (a *Account) Service(
 	ctx context.Context, id ServiceID, endpoint string, path []string, again func(*Error) bool,
 ) (*Service, error) {
@@ -77,8 +78,8 @@ func (s *Service) sign(ctx context.Context, req *http.Request, body []byte) erro
 	return v4.NewSigner().SignHTTP(ctx, creds, req, sum, s.ID.Signing, s.account.Region, now, asIs)
 }
 
-// Do sends a request. call is the name of the call in errors. If the service refuses the call, the
-// error is an *Error.
+// Do sends a request. call is the API call's name, for error messages. If the service refuses the
+// call, the error is an *Error.
 func (s *Service) Do(ctx context.Context, call string, r *restapi.Request) (*restapi.Response, error) {
 	resp, err := s.rest.Do(ctx, r)
 	if err != nil {
@@ -144,7 +145,7 @@ func (s *Service) failure(call string, r *restapi.Response) *Error {
 	return e
 }
 
-// Error returns the text in the form of the AWS SDK, which users and other programs know.
+// Error returns a text in the form of the AWS SDK's errors, which users and scripts know.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("operation error %s: %s, https response error StatusCode: %d", e.Service, e.Call, e.Status)
 	if e.RequestID != "" {

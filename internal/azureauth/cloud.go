@@ -21,7 +21,7 @@ type Cloud struct {
 	Management    string // URL of Azure Resource Manager
 	Audience      string // audience of tokens for Azure Resource Manager
 	StorageSuffix string // domain of storage accounts, after "blob."
-	other         bool   // a metadata service has described the cloud
+	other         bool   // whether the cloud was described by a metadata service
 }
 
 // clouds holds the public clouds by the values of the argument "environment".
@@ -80,8 +80,8 @@ type description struct {
 	} `json:"suffixes"`
 }
 
-// describedCloud asks the metadata service for the cloud with the name in the argument
-// "environment", or its only cloud.
+// describedCloud returns the cloud that the metadata service describes under the name in the
+// argument "environment". If the service describes only one cloud, it returns that cloud.
 func (c *Config) describedCloud(ctx context.Context, client *httpclient.Client) (*Cloud, error) {
 	u := &url.URL{Scheme: "https", Host: c.MetadataHost, Path: "/metadata/endpoints",
 		RawQuery: "api-version=2022-09-01"}

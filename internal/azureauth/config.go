@@ -91,8 +91,8 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// value returns text or, if that is empty, the content of a file without surrounding white space.
-// Check has already read the file successfully.
+// value returns text or, if that is empty, the content of the file at path without surrounding
+// white space. Check has already read the file successfully.
 func value(text, path string) string {
 	if text == "" && path != "" {
 		text, _ = readText(path)

@@ -33,8 +33,8 @@ type Credential struct {
 	err    error
 }
 
-// Credential returns the credential that the arguments describe. If they are not sufficient for any
-// method, the first use returns an error.
+// Credential returns the credential that the arguments describe. If the arguments are not
+// sufficient for any method, its first use returns an error.
 func (c *Config) Credential(cloud *Cloud, client *httpclient.Client) *Credential {
 	return &Credential{config: *c, cloud: cloud, client: client}
 }
@@ -80,7 +80,7 @@ func explain(err error) error {
 // method is a way to authenticate.
 type method struct {
 	name string
-	// missing returns what the method lacks, or "" if it can be used.
+	// missing returns the names of the arguments that the method lacks, or "" if it can be used.
 	missing func(c *Config) string
 	open    func(c *Credential, options azcore.ClientOptions) (azcore.TokenCredential, error)
 }
@@ -95,7 +95,7 @@ var methods = []method{
 	{"the Azure command line", missingCLI, openCLI},
 }
 
-// choose opens the first method that has everything it needs.
+// choose opens the first method for which all arguments are present, and returns its name.
 func (c *Credential) choose() (azcore.TokenCredential, string, error) {
 	options := azcore.ClientOptions{Transport: c.client.Std(), Cloud: c.cloud.sdk(),
 		Telemetry: policy.TelemetryOptions{Disabled: true}}
@@ -116,7 +116,8 @@ func (c *Credential) choose() (azcore.TokenCredential, string, error) {
 		"of one of these methods:\n%s", strings.Join(lacks, "\n"))
 }
 
-// needs returns the names whose values are empty. pairs are names, each followed by its value.
+// needs returns the names of the arguments whose values are empty. pairs are names, each followed
+// by its value.
 func needs(pairs ...string) string {
 	var names []string
 	for i := 0; i < len(pairs); i += 2 {
@@ -218,8 +219,8 @@ func openCLI(c *Credential, _ azcore.ClientOptions) (azcore.TokenCredential, err
 		TenantID: c.config.TenantID, Subscription: c.config.SubscriptionID})
 }
 
-// Subscription returns the subscription ID in the arguments. If there is none and the Azure command
-// line is the method in use, it returns the ID of the subscription that is selected there.
+// Subscription returns the subscription ID in the arguments. If they have none and credentials come
+// from the Azure command line, it returns the ID of the subscription that is selected there.
 func (c *Credential) Subscription(ctx context.Context) (string, error) {
 	if c.config.SubscriptionID != "" {
 		return c.config.SubscriptionID, nil

@@ -38,7 +38,8 @@ func openOIDC(c *Credential, options azcore.ClientOptions) (azcore.TokenCredenti
 		&azidentity.ClientAssertionCredentialOptions{ClientOptions: options, DisableInstanceDiscovery: c.cloud.other})
 }
 
-// assertion returns the platform's token. Files are read each time, because platforms renew them.
+// assertion returns the platform's token. It reads token files again each time, because platforms
+// renew them.
 func (c *Config) assertion(ctx context.Context, client *httpclient.Client) (string, error) {
 	switch {
 	case c.ADOConnection != "" && c.OIDCRequestURL != "" && c.OIDCRequestToken != "":
@@ -110,7 +111,7 @@ func (c *Config) request(
 	req.Header.Set("Accept", "application/json")
 	if method == http.MethodPost {
 		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("X-TFS-FedAuthRedirect", "Suppress") // requests a status instead of a login page
+		req.Header.Set("X-TFS-FedAuthRedirect", "Suppress") // requests an error status, not a login page
 	}
 	resp, err := client.Do(req)
 	if err != nil {

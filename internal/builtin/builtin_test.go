@@ -43,8 +43,8 @@ func object(t testing.TB, b *configschema.Block, attrs map[string]cty.Value) cty
 	return v
 }
 
-// TestDataPlan checks how changes to terraform_data are planned. Objects are written as the list
-// id, input, output, triggers_replace.
+// TestDataPlan checks how changes to terraform_data are planned. An object is written as a list of
+// its attributes id, input, output and triggers_replace.
 func TestDataPlan(t *testing.T) {
 	s, n := cty.StringVal, cty.NumberIntVal
 	null := cty.NullVal(cty.DynamicPseudoType)
@@ -204,8 +204,8 @@ func TestDataImportUpgradeMove(t *testing.T) {
 	}
 }
 
-// otherState has a backend type "box" with a workspace "full". Reading the state at the path
-// "broken" fails.
+// otherState reads states from a backend type "box" with a workspace "full". Reading the state at
+// the path "broken" fails.
 var otherState = RemoteState{
 	Schema: func(backend string) (*configschema.Block, error) {
 		if backend != "box" {
@@ -273,7 +273,7 @@ func TestRemoteState(t *testing.T) {
 			}
 			if tc.err != "" {
 				if len(diags) == 2 && diags[1].Summary == "Unable to read remote state" && diags[1].Placeless {
-					diags = diags[:1] // the second diagnostic only follows from the first
+					diags = diags[:1] // the second diagnostic is only a consequence of the first
 				}
 				if len(diags) != 1 || !strings.Contains(diags[0].Summary+" "+diags[0].Detail, tc.err) {
 					t.Fatalf("got %v, want %q", diags, tc.err)

@@ -47,8 +47,8 @@ func validateData(config cty.Value) tfdiags.Diagnostics {
 	return diags
 }
 
-// planData plans terraform_data. Output gets the value of input during the apply. A change to
-// triggers_replace replaces the object.
+// planData plans terraform_data. The output attribute gets the value of input during the apply. A
+// change to triggers_replace replaces the object.
 func planData(req providers.PlanRequest) providers.PlanResponse {
 	resp := providers.PlanResponse{Planned: req.Proposed, Private: req.Private}
 	if req.Proposed.IsNull() {
@@ -97,7 +97,7 @@ func (p *provider) applyData(req providers.ApplyRequest) providers.ApplyResponse
 	return resp
 }
 
-// withID returns the attributes of an object with only an ID.
+// withID returns the attributes of an object that has an ID and is null otherwise.
 func (p *provider) withID(id cty.Value) map[string]cty.Value {
 	vals := p.schema.Resources.Type(dataType).Block.EmptyValue().AsValueMap()
 	vals["id"] = id

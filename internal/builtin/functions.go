@@ -24,8 +24,8 @@ type function struct {
 }
 
 func functions() map[string]function {
-	// Summaries are part of the schema document, which programs compare; descriptions are for
-	// users.
+	// The summaries are OpenTofu's, because programs compare the schema document. The descriptions
+	// are for users.
 	describe := func(name, summary, what string, param providers.FunctionParam, ret cty.Type) *providers.Function {
 		return &providers.Function{
 			Params: []providers.FunctionParam{param}, Return: ret, Summary: summary,
@@ -97,8 +97,8 @@ func decodeTFVars(content cty.Value) (cty.Value, error) {
 	return cty.ObjectVal(vals), nil
 }
 
-// badTFVars returns the first of diags. It includes the line but not the file name, because the
-// text is not from a file.
+// badTFVars returns the first of diags as an error. The error includes the line but not the file
+// name, because the text is not from a file.
 func badTFVars(diags hcl.Diagnostics) error {
 	for _, d := range diags {
 		if d.Severity == hcl.DiagError {

@@ -45,7 +45,8 @@ type provider struct {
 	functions map[string]function
 }
 
-// unknown returns the error for a resource, data source or other type that doesn't exist.
+// unknown returns the error that a resource type, data source or other type doesn't exist. kind
+// names what it is.
 func unknown(kind, typ string) tfdiags.Diagnostics {
 	return tfdiags.Errorf("Unknown "+kind, "The built-in provider has no %s %q.", kind, typ).List()
 }
@@ -170,7 +171,7 @@ func (p *provider) CloseEphemeral(_ context.Context, typ string, _ []byte) tfdia
 func (p *provider) AllowDeferral() {}
 
 // Stop implements providers.Interface. The only call that can be slow is reading a state, which
-// ends with its context.
+// ends when its context is canceled.
 func (p *provider) Stop(context.Context) error { return nil }
 
 // Close implements providers.Interface.

@@ -98,8 +98,8 @@ func (p *provider) backendConfig(config cty.Value) (cty.Value, error) {
 	return val, nil
 }
 
-// readRemoteState returns the configuration and the outputs. Outputs missing from the state get
-// their default values.
+// readRemoteState returns the data source's object: its configuration, and the outputs of the
+// state. Outputs missing from the state get their default values.
 func (p *provider) readRemoteState(
 	ctx context.Context, addr addrs.AbsInstance, config cty.Value,
 ) (resp providers.ReadDataResponse) {
@@ -119,7 +119,7 @@ func (p *provider) readRemoteState(
 	outputs, found, err := p.opts.RemoteState.Outputs(ctx, addr, config.GetAttr("backend").AsString(),
 		workspace, backend)
 	resp.Diagnostics = tfdiags.FromError(err).Map(func(d *tfdiags.Diagnostic) {
-		d.Placeless = true // the configuration is not the cause, so the error has no source range
+		d.Placeless = true // the cause is not in the configuration, so the error has no source range
 	})
 	if !found && err == nil {
 		err = at("workspace", "Unable to find remote state",

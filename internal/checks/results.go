@@ -11,7 +11,7 @@ type Status uint8
 
 const (
 	Pass    Status = iota + 1
-	Unknown        // the condition is not decided, or not yet
+	Unknown        // the condition cannot be decided, or has not been evaluated yet
 	Fail
 	Error // the condition could not be evaluated
 )

@@ -43,7 +43,8 @@ type Config struct {
 	OCICredentials []OCICredentials
 	OCIDefault     OCIDefault
 
-	// View is the form in which plans are shown on a terminal, one of Views; "" is the default.
+	// View is the name of the view in which plans are shown on a terminal, one of Views; "" is the
+	// default.
 	View string
 
 	// Dir is the user's configuration directory.
@@ -52,7 +53,7 @@ type Config struct {
 	CacheDir string
 }
 
-// Views are the views of a plan, the default first.
+// Views lists the names of the views of a plan, the default first.
 var Views = []string{"full", "brief", "tree", "table"}
 
 // Host holds the services of a host by name. Values are URLs or other JSON-like data.

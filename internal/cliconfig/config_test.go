@@ -14,7 +14,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// load reads a configuration file with an otherwise empty environment.
+// load reads a configuration file with the content src. The environment is otherwise empty.
 func load(t *testing.T, src string) (*Config, tfdiags.Diagnostics) {
 	t.Helper()
 	return loadIn(t, t.TempDir(), src)
@@ -109,8 +109,8 @@ func TestLoadJSON(t *testing.T) {
 	}
 }
 
-// TestLoadLiberties checks notations that are accepted as well: repeated blocks written as lists in
-// JSON, and strings written as numbers. Negative retries count as zero.
+// TestLoadLiberties checks that lenient notations are accepted: repeated blocks written as lists in
+// JSON, and numbers where strings are expected. Negative retries count as zero.
 func TestLoadLiberties(t *testing.T) {
 	cfg, diags := load(t, `{"provider_installation": [{"direct": [{"exclude": ["a/b"]}, {"download_retry_count": -1}]}],
 		"disable_checkpoint": "maybe", "plugin_cache_dir": "", "registry_protocols": {"retry_count": "-2", "request_timeout_seconds": -1}}`)
@@ -193,7 +193,7 @@ func TestLoadErrors(t *testing.T) {
 	}
 }
 
-// TestLoadGoesOn checks that one invalid setting doesn't prevent others from being used.
+// TestLoadGoesOn checks that an invalid setting doesn't prevent the other settings from being used.
 func TestLoadGoesOn(t *testing.T) {
 	cfg, diags := load(t, `
 credentials "no host!" { token = "x" }
@@ -221,8 +221,8 @@ provider_installation {}
 		len(cfg.Methods) != 1 || cfg.Methods[0].Kind != Direct {
 		t.Errorf("%+v", cfg)
 	}
-	// A block without any valid method results in no methods rather than the implied ones. A
-	// provider_installation setting that isn't a block keeps the implied ones.
+	// If no method in a provider_installation block is valid, there are no methods, not the implied
+	// ones. If provider_installation isn't a block, the implied methods stay.
 	if cfg, _ := load(t, "provider_installation {\n direct = 1\n}"); cfg.Methods == nil || len(cfg.Methods) != 0 {
 		t.Errorf("%+v", cfg.Methods)
 	}
@@ -315,7 +315,8 @@ credentials_helper "box" { args = ["-x", 5] }`)
 	}
 }
 
-// TestNoHome checks that without a home directory, files in the working directory are not used.
+// TestNoHome checks that files in the working directory are not read if the home directory is
+// unknown.
 func TestNoHome(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, name := range []string{".tofurc", ".terraformrc", "tofu.rc"} {
@@ -387,7 +388,7 @@ func TestCredentialsFile(t *testing.T) {
 	}
 }
 
-// TestWritten checks that files written by the user are not edited.
+// TestWritten checks that credentials in files that the user maintains are not removed.
 func TestWritten(t *testing.T) {
 	cfg, _ := load(t, `credentials "a.example" { token = "x" }`)
 	tokens := NewTokens(cfg)

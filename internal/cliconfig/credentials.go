@@ -19,7 +19,7 @@ import (
 )
 
 // Tokens reads and stores the API tokens of hosts. It is safe for concurrent use and asks the
-// helper at most once per host.
+// credentials helper at most once per host.
 type Tokens struct {
 	cfg *Config
 	env map[string]string // tokens from environment variables, by host
@@ -116,14 +116,14 @@ func (t *Tokens) Forget(ctx context.Context, host string) error {
 	return err
 }
 
-// Written reports whether a host's credentials are in a file that the user maintains and that
-// programs must not edit.
+// Written reports whether a host's credentials are in a file that the user maintains. Programs must
+// not edit such files.
 func (t *Tokens) Written(host string) bool {
 	_, ok := t.cfg.Credentials[host]
 	return ok && !t.inFile(host)
 }
 
-// File returns the path of the file in which Store keeps tokens without a helper.
+// File returns the path of the file in which Store keeps tokens if there is no credentials helper.
 func (t *Tokens) File() string { return filepath.Join(t.cfg.Dir, "credentials.tfrc.json") }
 
 func (t *Tokens) inFile(host string) bool {
@@ -187,7 +187,7 @@ func (t *Tokens) editFile(change func(map[string]any)) error {
 // that it started may keep its output open.
 const helperDelay = 5 * time.Second
 
-// runHelper runs the helper program.
+// runHelper runs the helper program with a verb, such as "get", and a host, and returns its output.
 func (t *Tokens) runHelper(ctx context.Context, stdin []byte, verb, host string) ([]byte, error) {
 	h := t.cfg.Helper
 	path := h.program(t.cfg)

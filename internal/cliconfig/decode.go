@@ -38,8 +38,8 @@ var settings = map[string]func(*decoder, item) error{
 	"oci_default_credentials": (*decoder).ociDefault,
 }
 
-// obsolete lists settings of old files, which are accepted and ignored. This program doesn't check
-// for new versions, and it finds plugins in other ways.
+// obsolete lists settings of old files, which are accepted and ignored. They control a check for
+// new versions and a list of plugins, which this program doesn't have.
 var obsolete = map[string]bool{"providers": true, "provisioners": true, "disable_checkpoint": true,
 	"disable_checkpoint_signature": true}
 
@@ -76,7 +76,7 @@ func (d *decoder) file(obj object) {
 	}
 }
 
-// problem records an error about an item. A nil error is ignored.
+// problem records err as an error in the item. A nil err is ignored.
 func (d *decoder) problem(it item, err error) {
 	if err != nil {
 		d.errs.Add(tfdiags.Errorf("Invalid CLI configuration", "%s.", err).At(it.at))
@@ -94,8 +94,8 @@ type field struct {
 	set  func(item) error
 }
 
-// block decodes a block with a fixed set of arguments. Others are ignored with a warning, because
-// other programs read the file too.
+// block decodes a block with a fixed set of arguments. Unknown arguments are ignored with a
+// warning, because the file may be for other programs, too.
 func (d *decoder) block(it item, fields ...field) error {
 	obj, err := it.object()
 	if err != nil {
@@ -145,7 +145,7 @@ func (d *decoder) credentials(it item) error {
 	return errors.Join(errs...)
 }
 
-// plain converts an object to plain maps.
+// plain converts an object and the objects in it to maps.
 func (o object) plain() map[string]any {
 	out := make(map[string]any, len(o))
 	for _, it := range o {
@@ -215,7 +215,7 @@ func (d *decoder) host(it item) error {
 			d.cfg.Hosts = make(map[string]Host)
 		}
 		all := services.plain()
-		for service, where := range d.cfg.Hosts[name].Services { // from an earlier block
+		for service, where := range d.cfg.Hosts[name].Services { // services of the same host from an earlier block
 			if _, again := all[service]; !again {
 				all[service] = where
 			}

@@ -44,8 +44,8 @@ func homeDir() string {
 
 func secondsOf(n int) time.Duration { return time.Duration(n) * time.Second }
 
-// files reads the file named by the environment, or else the user's main file and those in the
-// configuration directory.
+// files reads the file that an environment variable names. If there is no such variable, it reads
+// the user's main file and the files in the configuration directory.
 func (d *decoder) files(home string) {
 	if path := setting("CLI_CONFIG_FILE"); path != "" {
 		d.read(path, true)
@@ -72,8 +72,7 @@ func (d *decoder) files(home string) {
 	}
 }
 
-// setting returns the value of an environment variable. The name with this program's own prefix
-// takes precedence over the name with the common prefix.
+// setting returns the value of an environment variable, TOFU_name or else TF_name.
 func setting(name string) string {
 	if v := os.Getenv("TOFU_" + name); v != "" {
 		return v
@@ -133,8 +132,8 @@ func (d *decoder) environment() {
 	number("PROVIDER_DOWNLOAD_RETRY", func(n int) { d.cfg.DownloadRetries = n })
 }
 
-// mainFile returns the path of the user's main file. This program's own file name takes precedence
-// over the older one.
+// mainFile returns the path of the user's main file. The file .tofurc takes precedence over the
+// older .terraformrc.
 func mainFile(home string) string {
 	var candidates []string
 	switch dir := os.Getenv("APPDATA"); {
@@ -182,7 +181,8 @@ func cacheDir() string {
 	return filepath.Join(dir, "tofu")
 }
 
-// impliedDirs returns the directories used as mirrors without a provider_installation block.
+// impliedDirs returns the directories that are used as mirrors if there is no provider_installation
+// block.
 func impliedDirs(home, configDir string) []string {
 	dirs := []string{filepath.Join("terraform.d", "plugins")}
 	add := func(parts ...string) {

@@ -7,7 +7,8 @@ import (
 	"tofu/internal/addrs"
 )
 
-// methodKinds lists the installation methods: the block's name and the setting with the location.
+// methodKinds lists the installation methods by the name of their block. location is the setting
+// that contains the path or URL.
 var methodKinds = map[string]struct {
 	kind     Kind
 	location string

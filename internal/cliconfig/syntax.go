@@ -19,13 +19,13 @@ import (
 // and plain values; keys may be quoted and blocks may be on one line. Files may also be in the
 // equivalent JSON. Both syntaxes are parsed to items.
 
-// item is a key with its value. `credentials "host" { … }` is the item credentials whose object
-// contains an item host.
+// item is a key with its value. The block `credentials "host" { … }` is the item credentials, whose
+// value is an object with an item host.
 type item struct {
 	key   string
 	value any // string, bool, float64, nil, []any or object
 	at    hcl.Range
-	// Notation of the item; it matters only for settings that must be blocks.
+	// form is the notation of the item. It matters only for settings that must be blocks.
 	form form
 }
 
@@ -123,7 +123,7 @@ func (p *parser) key() (string, bool) {
 	return "", false
 }
 
-// itemAfterKey parses "= value", "{ … }" or further keys followed by a block.
+// itemAfterKey parses what follows a key: "= value", "{ … }", or more keys and a block.
 func (p *parser) itemAfterKey(key string, at hcl.Range) item {
 	switch t := p.peek(); t.Type {
 	case hclsyntax.TokenEqual, hclsyntax.TokenColon:
@@ -209,7 +209,7 @@ func (p *parser) quoted() string {
 	panic("unreachable: the loop ends with a quote or the file")
 }
 
-// parseJSON parses the same structure from JSON.
+// parseJSON parses a file in JSON to the same structure.
 func parseJSON(src []byte, filename string) (object, error) {
 	var doc map[string]any
 	if err := json.Unmarshal(src, &doc); err != nil {
@@ -237,7 +237,8 @@ func fromJSON(doc map[string]any, at hcl.Range) object {
 	return obj
 }
 
-// repeated converts a JSON value. A list of objects is a repeated block.
+// repeated returns the elements of a list of objects, which represents a repeated block. It returns
+// any other JSON value as the only element.
 func repeated(value any) []any {
 	list, ok := value.([]any)
 	if !ok {
@@ -277,7 +278,7 @@ func (it item) flag() (bool, error) {
 	return b, nil
 }
 
-// number returns a count. Negative numbers count as zero.
+// number returns an item's value as a count. Negative numbers count as zero.
 func (it item) number() (int, error) {
 	text, ok := textOf(it.value)
 	if n, err := strconv.Atoi(text); ok && err == nil {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAwait checks that visits that wait for further vertices continue after these vertices, that
+// TestAwait checks that a visit that awaits other vertices continues after they are finished, that
 // visits never wait for each other in a cycle, and that everything else is visited in the same way
 // as without Await.
 func TestAwait(t *testing.T) {

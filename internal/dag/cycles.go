@@ -2,9 +2,9 @@ package dag
 
 import "slices"
 
-// Cycles returns one cycle from each strongly connected component that has a cycle. Every vertex in
-// it depends on the next, and the last depends on the first. It uses Tarjan's algorithm without
-// recursion.
+// Cycles returns one cycle from each strongly connected component that has a cycle. Every vertex of
+// a cycle depends on the next one, and the last depends on the first. Cycles uses Tarjan's
+// algorithm without recursion.
 func (g *Graph) Cycles() [][]ID {
 	t := tarjan{g: g, index: make([]int32, g.Len()), low: make([]int32, g.Len()), onStack: make([]bool, g.Len())}
 	for id := range g.needs {
@@ -108,7 +108,7 @@ func (g *Graph) cycle(members []ID) []ID {
 	panic("unreachable: a component's first member lies on a cycle")
 }
 
-// Cyclic returns, by ID, the vertices on a cycle or on a path from one cycle to another.
+// Cyclic reports, by ID, which vertices are on a cycle or on a path from one cycle to another.
 func (g *Graph) Cyclic() []bool {
 	dependents := g.Dependents()
 	ahead, behind := unordered(g.needs, dependents), unordered(dependents, g.needs)
@@ -118,8 +118,8 @@ func (g *Graph) Cyclic() []bool {
 	return ahead
 }
 
-// unordered returns, by ID, the vertices that have no place in a topological order: vertices on a
-// cycle and their direct and indirect dependents.
+// unordered reports, by ID, which vertices a topological order can't contain: vertices on a cycle
+// and their direct and indirect dependents.
 func unordered(needs, dependents [][]ID) []bool {
 	left := make([]bool, len(needs))
 	pending := make([]int, len(needs))

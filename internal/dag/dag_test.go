@@ -75,12 +75,12 @@ func TestWalkRespectsEveryEdge(t *testing.T) {
 	})
 }
 
-// TestHold checks that held vertices are visited after their release, and that holds that other
-// goroutines release don't change how everything else is visited.
+// TestHold checks that held vertices are visited after their release, and that everything else is
+// visited as usual while other goroutines release vertices.
 func TestHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := randomDAG(t)
-		holds := rapid.SliceOfN(rapid.IntRange(0, 3), g.Len(), g.Len()).Draw(t, "holds") // dependents, by vertex
+		holds := rapid.SliceOfN(rapid.IntRange(0, 3), g.Len(), g.Len()).Draw(t, "holds") // dependents to hold
 		fails := rapid.SliceOfN(rapid.IntRange(0, 9), g.Len(), g.Len()).Draw(t, "fails")
 		dependents := g.Dependents()
 		w := NewWalker(g)
@@ -125,8 +125,8 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// TestWatch checks that each function passed to Watch is called once with the outcome of the vertex,
-// or that Watch returns it, also if the walk is stopped.
+// TestWatch checks that each function passed to Watch is called once with the outcome of the
+// vertex, or that Watch returns the outcome, even if the walk is stopped.
 func TestWatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := randomDAG(t)
@@ -269,8 +269,8 @@ func TestCyclic(t *testing.T) {
 	})
 }
 
-// TestLowestFirst checks that a walk always takes the lowest vertex that is ready. So it visits
-// vertices in the order of their IDs if the dependencies allow it.
+// TestLowestFirst checks that a walk always takes the lowest vertex that is ready. If the
+// dependencies allow it, vertices are visited in the order of their IDs.
 func TestLowestFirst(t *testing.T) {
 	var g Graph
 	for range 8 {

@@ -20,7 +20,8 @@ func (g *Graph) Add() ID {
 	return ID(len(g.needs) - 1)
 }
 
-// Connect makes from depend on to. Repeated edges are allowed. An edge to itself is a cycle.
+// Connect adds an edge: from depends on to. Repeated edges are allowed. An edge from a vertex to
+// itself is a cycle.
 func (g *Graph) Connect(from, to ID) {
 	needs := g.needs[from]
 	if n := len(needs); n > 0 && needs[n-1] == to {
@@ -40,7 +41,7 @@ func (g *Graph) Needs(id ID) []ID { return g.needs[id] }
 func (g *Graph) Clone() *Graph {
 	out := &Graph{needs: make([][]ID, len(g.needs)), edges: g.edges}
 	for id, needs := range g.needs {
-		out.needs[id] = slices.Clip(needs) // appending to it copies the list
+		out.needs[id] = slices.Clip(needs) // without spare capacity, so that appending to it copies the list
 	}
 	return out
 }
@@ -104,8 +105,8 @@ func (g *Graph) Order() (order []ID, ok bool) {
 	return order, len(order) == g.Len()
 }
 
-// Reach returns, by ID, whether a vertex is one of the given vertices or one of their direct or
-// indirect dependencies.
+// Reach reports, by ID, which vertices are among the given vertices or their direct or indirect
+// dependencies.
 func (g *Graph) Reach(from ...ID) []bool {
 	return ReachIn(g.needs, from...)
 }
@@ -133,7 +134,8 @@ func (g *Graph) ReachThrough(enter func(ID) bool, from ...ID) []bool {
 	return seen
 }
 
-// ReachIn is like Reach, but for an adjacency list, such as the result of Dependents.
+// ReachIn is like Reach, but follows the edges in an adjacency list, such as the result of
+// Dependents.
 func ReachIn(adjacent [][]ID, from ...ID) []bool {
 	g := Graph{needs: adjacent}
 	return g.ReachThrough(func(ID) bool { return true }, from...)

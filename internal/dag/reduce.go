@@ -5,11 +5,11 @@ import "slices"
 // TransitiveReduction returns the graph without the edges that longer paths imply. It is for
 // drawing. The graph must not have a cycle.
 //
-// An edge to a vertex is implied if another dependency reaches that vertex. If many vertices depend
-// on a vertex, such as a provider, it is usually found among the dependencies of the dependencies.
-// Otherwise paths are followed back up to the earliest dependency that is still undecided. So
-// usually only nearby vertices are visited, except in graphs with edges that skip most of the
-// graph.
+// The edge from a vertex to a dependency is implied if another dependency of the vertex reaches
+// that dependency. A dependency of many vertices, such as a provider, is usually found among the
+// dependencies of the dependencies. Otherwise paths are followed to the earliest dependency that is
+// still undecided. So usually only nearby vertices are visited, except in graphs with edges that
+// skip most of the graph.
 func (g *Graph) TransitiveReduction() *Graph {
 	out := &Graph{needs: make([][]ID, g.Len())}
 	order, _ := g.Order()
@@ -26,7 +26,7 @@ func (g *Graph) TransitiveReduction() *Graph {
 
 type reduction struct {
 	g, out *Graph
-	rank   []int32 // dependencies have lower ranks
+	rank   []int32 // position in topological order, by ID; dependencies have lower ranks
 	// implied and explored hold, for each vertex, the ID (plus one) of the last vertex for which it
 	// was marked as implied or explored.
 	implied, explored []int32
@@ -35,7 +35,7 @@ type reduction struct {
 
 func (r *reduction) reduce(from ID) {
 	needs := slices.Clone(r.g.needs[from])
-	// The order is by descending rank, so that earlier vertices may imply later ones.
+	// Sort by descending rank: only a vertex with a higher rank can reach one with a lower rank.
 	slices.SortFunc(needs, func(a, b ID) int { return int(r.rank[b] - r.rank[a]) })
 	mark := int32(from) + 1
 	last := len(needs)
@@ -43,7 +43,7 @@ func (r *reduction) reduce(from ID) {
 		if r.implied[to] == mark {
 			continue
 		}
-		r.implied[to] = mark // marked so that repeated edges are left out
+		r.implied[to] = mark // a repeated edge to this vertex is left out
 		r.out.Connect(from, to)
 		for _, next := range r.g.needs[to] {
 			r.implied[next] = mark
@@ -58,8 +58,8 @@ func (r *reduction) reduce(from ID) {
 	}
 }
 
-// follow marks the vertices that can be reached from a vertex. It stops at vertices with a rank
-// below low.
+// follow marks the vertices that can be reached from a vertex as implied. It doesn't go beyond
+// vertices with rank low or lower.
 func (r *reduction) follow(from ID, mark, low int32) {
 	r.todo = append(r.todo[:0], from)
 	for len(r.todo) > 0 {

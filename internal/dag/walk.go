@@ -19,8 +19,8 @@ const (
 // Walker is one walk over a graph.
 type Walker struct {
 	// LowestFirst must be set before the walk. If it is true, the vertex with the lowest ID is
-	// visited first among the vertices that are ready. So the visits follow the order in which the
-	// vertices were added, as far as possible.
+	// visited first among the vertices that are ready. As far as possible, vertices are then
+	// visited in the order in which they were added.
 	LowestFirst bool
 
 	needs      [][]ID
@@ -32,18 +32,18 @@ type Walker struct {
 	mu      sync.Mutex // guards everything below
 	wake    sync.Cond
 	ready   []ID    // a heap if LowestFirst is true, otherwise a stack
-	pending []int32 // dependencies and holds that a vertex still waits for; ended once its outcome is decided
-	blocked []bool  // whether a dependency did not succeed
+	pending []int32 // number of dependencies and holds that a vertex still waits for; ended once its outcome is decided
+	blocked []bool  // whether a dependency did not succeed, by ID
 	outcome []Outcome
 	running int
-	held    int                    // calls to Hold that are not released yet
+	held    int                    // number of calls to Hold that are not released yet
 	watches map[ID][]func(Outcome) // functions to call when the vertex is finished; see Watch
-	due     []func()               // such functions that must be called now
+	due     []func()               // functions from watches that must be called now
 	awaits  map[ID][]ID            // vertices that running visits are waiting for, or have waited for; see Await
 	surplus int                    // number of workers that must end
 }
 
-const ended = -1 // value in Walker.pending
+const ended = -1 // value in Walker.pending of a vertex whose outcome is decided
 
 // NewWalker returns a walk over a graph, which must have no cycle and must not change afterwards.
 func NewWalker(g *Graph) *Walker {
@@ -136,8 +136,8 @@ func (w *Walker) waitsFor(id, other ID) bool {
 }
 
 // Hold makes a vertex wait until release is called, in addition to waiting for its dependencies. If
-// ok is false then, the vertex is skipped. Hold must be called during the visit of one of these
-// dependencies. The function release must be called once.
+// release is called with ok = false, the vertex is skipped. Hold must be called while a dependency
+// of the vertex is visited. The function release must be called exactly once.
 func (w *Walker) Hold(id ID) (release func(ok bool)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -252,8 +252,8 @@ func (w *Walker) work() {
 	}
 }
 
-// next waits for a vertex to visit. It returns false at the end of the walk. It skips blocked
-// vertices.
+// next waits until a vertex can be visited and returns it. It returns false at the end of the walk.
+// It skips blocked vertices.
 func (w *Walker) next() (ID, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -280,7 +280,8 @@ func (w *Walker) next() (ID, bool) {
 	}
 }
 
-// finish makes dependents of id ready. The caller must hold the lock.
+// finish makes the dependents of id ready that wait for nothing else. The caller must hold the
+// lock.
 func (w *Walker) finish(id ID) {
 	woken := 0
 	w.pending[id] = ended

@@ -14,16 +14,16 @@ const (
 	stepsPerElement = 64
 )
 
-// Align returns an alignment of two lists, in which every run of changes has its removed elements
-// before its added ones. The alignment has the fewest possible edits, unless finding it would take
-// too long. In that case, elements that occur exactly once in each list are matched where their
-// order allows it, and the parts between them are aligned.
+// Align returns an alignment of two lists. In every run of changes, removed elements come before
+// added ones. The alignment has the fewest possible edits, unless finding it would take too long.
+// Then elements that occur exactly once in each list are matched where their order allows it, and
+// the parts between them are aligned.
 func Align[T comparable](old, new []T) []Pair {
 	return goneFirst(appendAligned(nil, old, new, Pair{}, true))
 }
 
 // appendAligned appends the alignment of a and b, which are parts of two lists and start at the
-// positions in at. split says whether the parts may be divided further if they differ too much.
+// positions in at. split reports whether the parts may be divided further if they differ too much.
 func appendAligned[T comparable](out []Pair, a, b []T, at Pair, split bool) []Pair {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		out = append(out, at)
@@ -61,7 +61,8 @@ func appendAligned[T comparable](out []Pair, a, b []T, at Pair, split bool) []Pa
 	return out
 }
 
-// appendShifted appends an alignment of two parts of lists that start at the positions in at.
+// appendShifted appends pairs, an alignment of two parts of lists that start at the positions in
+// at, with the positions in the whole lists.
 func appendShifted(out, pairs []Pair, at Pair) []Pair {
 	for _, p := range pairs {
 		if p.Old >= 0 {
@@ -146,7 +147,7 @@ func walkBack(trace [][]int, x, y int) []Pair {
 	return out
 }
 
-// replaced returns the alignment of two lists, with n and m elements, that have nothing in common.
+// replaced returns the alignment of two lists that have nothing in common, with n and m elements.
 func replaced(n, m int) []Pair {
 	out := make([]Pair, 0, n+m)
 	for i := range n {
@@ -179,8 +180,8 @@ func goneFirst(pairs []Pair) []Pair {
 	return pairs
 }
 
-// anchors returns the positions of elements that are unique in both lists. Of these it keeps the
-// longest sequence that is in the same order in both lists.
+// anchors returns the positions of elements that occur exactly once in each list. If their order
+// differs between the lists, it returns the longest sequence that is in the same order in both.
 func anchors[T comparable](a, b []T) []Pair {
 	type seen struct{ inA, inB, atA, atB int }
 	elements := make(map[T]*seen)

@@ -40,8 +40,8 @@ func script(old, new string) string {
 	return out.String()
 }
 
-// FuzzAlign checks that following an alignment turns the old list into the new one, in order, and
-// that only equal elements are kept.
+// FuzzAlign checks that applying an alignment to the old list results in the new list, and that
+// only equal elements are kept.
 func FuzzAlign(f *testing.F) {
 	f.Add("abcabba", "cbabac")
 	f.Add("aaaa", "aa")
@@ -84,7 +84,7 @@ func TestLongLists(t *testing.T) {
 	}
 }
 
-// BenchmarkAlign shows that the time per element doesn't depend on the length of the lists.
+// BenchmarkAlign measures the time per element, which must not depend on the length of the lists.
 func BenchmarkAlign(b *testing.B) {
 	for _, n := range []int{1000, 10_000, 100_000} {
 		old, new := make([]int, n), make([]int, n)

@@ -67,7 +67,7 @@ func splitLines(text string) []string {
 	return lines
 }
 
-// lineEdits returns the changed lines.
+// lineEdits returns the changes between the lines a and b.
 func lineEdits(a, b []string) []lineEdit {
 	var edits []lineEdit
 	ai, bi := 0, 0

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestUnifiedDiff applies differences with patch(1) and expects the new text.
+// TestUnifiedDiff checks that patch(1) turns the old text into the new one with the differences.
 func TestUnifiedDiff(t *testing.T) {
 	patch, err := exec.LookPath("patch")
 	if err != nil {
@@ -43,8 +43,8 @@ func TestUnifiedDiff(t *testing.T) {
 	})
 }
 
-// TestSmallDifferences checks that equal lines between two changes are kept, and that insertions
-// between equal lines come after the first.
+// TestSmallDifferences checks that equal lines between two changes are kept. It also checks that an
+// insertion or deletion that could come before or after equal lines comes after them.
 func TestSmallDifferences(t *testing.T) {
 	for _, tc := range []struct{ before, after, want string }{
 		{"a\n\nb\n", "A\n\nB\n", "@@ -1,3 +1,3 @@\n-a\n+A\n \n-b\n+B\n"},

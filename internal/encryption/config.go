@@ -71,8 +71,8 @@ func (c *Config) State() *Target { return c.state }
 // Plan returns the target for plan files, or nil if they aren't encrypted.
 func (c *Config) Plan() *Target { return c.plan }
 
-// Warn warns about the method "unencrypted", which leaves everything in clear text and is meant for
-// migrations. Commands that plan or initialize call it.
+// Warn warns if a configuration uses the method "unencrypted", which leaves everything in clear
+// text and is meant for migrations. Commands that plan or initialize call it.
 func (c *Config) Warn(warn tfdiags.Sink) {
 	if c.clear == nil {
 		return
@@ -98,8 +98,8 @@ func (c *Config) Remote(addr addrs.AbsInstance) *Target {
 	return c.otherStates
 }
 
-// loader builds each method and key provider once. A failed one is stored as nil, so that its error
-// is reported once.
+// loader builds each method and key provider once. If building one fails, it is stored as nil, so
+// that its error is reported only once.
 type loader struct {
 	src       *Source
 	doc       *document

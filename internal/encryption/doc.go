@@ -2,9 +2,9 @@
 //
 // [Load] returns a [Config] for the configuration's encryption blocks and the TF_ENCRYPTION
 // variable. A [Target] encrypts with its method and decrypts with that method or one of its
-// fallbacks. Methods get keys from key providers. Key providers store the metadata that is needed
-// to find a key again (a salt, a wrapped key) with the encrypted data. Key providers and methods
-// are packages below this one; package all lists them.
+// fallbacks. Methods get keys from key providers. A key provider stores the metadata that it needs
+// to find a key again (such as a salt or a wrapped key) with the encrypted data. Key providers and
+// methods are packages below this one; package all lists them.
 //
 //	config, err := encryption.Load(source)
 //	…
@@ -12,9 +12,9 @@
 //		data, err = target.Encrypt(data)
 //	}
 //
-// The file format is OpenTofu's, so each program can read the other's files. It is JSON with the
-// metadata by key provider and the encrypted bytes. For a state, it also has the serial and the
-// lineage in clear text.
+// The file format is OpenTofu's, so each program can read the other's files. It is a JSON object
+// with the metadata, by key provider, and the encrypted bytes. For a state, it also has the serial
+// and the lineage in clear text.
 //
 // Invariants: if a method is configured, nothing is written in clear text and nothing in clear text
 // is accepted, unless the method or a fallback is "unencrypted". The encryption key of a target is

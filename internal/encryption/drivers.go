@@ -2,31 +2,31 @@ package encryption
 
 import "context"
 
-// Keys are the keys that a key provider returns to a method. There is no decryption key if there is
-// no encrypted data yet, and no encryption key if nothing is to be encrypted.
+// Keys are the keys that a key provider returns to a method. Decryption is nil if no encrypted data
+// has been read yet. Encryption is nil if nothing is to be encrypted.
 type Keys struct {
 	Encryption []byte
 	Decryption []byte
-	// Outdated reports that the provider would now write different metadata, so the data should be
-	// rewritten.
+	// Outdated reports that the provider's metadata for new data would differ, so the data should
+	// be rewritten.
 	Outdated bool
-	// Reuse says when the decryption key and its metadata are used to encrypt, instead of new ones.
-	// Using keys again limits their number in data that many processes have written.
+	// Reuse says when the decryption key and its metadata are also used to encrypt, instead of a
+	// new key. This limits the number of different keys in data that many processes have written.
 	Reuse Reuse
 }
 
-// Reuse says when a key that was found for data is used to encrypt.
+// Reuse says when a key that was used to decrypt data is also used to encrypt.
 type Reuse int
 
-// In a chain of key providers, the lowest of their values counts.
+// The lowest value of the key providers in a chain applies.
 const (
 	ReuseNever  Reuse = iota
-	ReuseIfMany       // if data with many keys was read, because finding each of them is a call of a service
+	ReuseIfMany       // if the data that was read has many keys: finding each of them requires a call of a service
 	ReuseAlways
 )
 
-// ReuseOf returns the Reuse of a data key that a service has decrypted. length is the number of
-// bytes that a new one would have.
+// ReuseOf returns the Reuse of a data key that a service has decrypted. length is the configured
+// length of data keys in bytes. Keys of another length are not reused.
 func ReuseOf(key []byte, length int) Reuse {
 	if len(key) != length {
 		return ReuseNever
@@ -117,7 +117,7 @@ func NewMethodDriver[C any](name string, keys NeedsKeys, open func(config *C) (M
 	}
 }
 
-// Registry holds the drivers by name.
+// Registry holds the drivers of key providers and methods by name.
 type Registry struct {
 	KeyProviders map[string]*KeyDriver
 	Methods      map[string]*MethodDriver

@@ -134,7 +134,7 @@ const (
 		`"check_results":null}`
 )
 
-// TestFilesOfOpenTofu decrypts files written by OpenTofu 1.12.6.
+// TestFilesOfOpenTofu checks that files written by OpenTofu 1.12.6 can be decrypted.
 func TestFilesOfOpenTofu(t *testing.T) {
 	bao := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var q struct{ Ciphertext string }
@@ -272,7 +272,8 @@ func TestFilesOfOpenTofu(t *testing.T) {
 	}
 }
 
-// TestRollover changes the encryption from clear text to a key, to another key and back.
+// TestRollover checks the steps from clear text to a key, from this key to another one, and back to
+// clear text.
 func TestRollover(t *testing.T) {
 	use := func(methods ...string) *encryption.Target {
 		t.Helper()
@@ -333,8 +334,8 @@ func TestChangedParametersAreTakenOver(t *testing.T) {
 	}
 }
 
-// TestReusedKeys checks that data is encrypted with the key that most of the data that was read
-// has, if that key can be used like a new one.
+// TestReusedKeys checks that data is encrypted with the most frequent key of the data that was
+// read, if this key may be used again.
 func TestReusedKeys(t *testing.T) {
 	t.Setenv("ENCRYPTION_TEST_PROGRAM", "keys")
 	const use = "state {\nmethod = method.aes_gcm.main\n}"
@@ -365,7 +366,7 @@ func TestReusedKeys(t *testing.T) {
 		}
 		return data, string(w.Meta)
 	}
-	after := func(config string, all ...[]byte) *encryption.Target { // returns a target as in a process that has read all
+	after := func(config string, all ...[]byte) *encryption.Target { // returns a new target that has read all
 		t.Helper()
 		target := mustLoad(t, "", config).State()
 		for _, data := range all {

@@ -52,7 +52,7 @@ func parseEnv(text string) (hcl.Body, error) {
 }
 
 // add merges another body into the document. The body must conform to configs.EncryptionSchema. rng
-// is the beginning of its block.
+// is the start of the block with the body.
 func (d *document) add(body hcl.Body, rng hcl.Range) error {
 	var errs tfdiags.Diagnostics
 	content, _ := body.Content(configs.EncryptionSchema)
@@ -113,12 +113,12 @@ func merge(into *map[string]*block, b *hcl.Block) error {
 	return tfdiags.FromHCL(diags).Err()
 }
 
-// nestedBlocks has the blocks that a key provider may have. The driver decides which of them it
-// accepts.
+// nestedBlocks is the schema of the blocks that a key provider may contain. The driver decides
+// which of them it accepts.
 var nestedBlocks = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "endpoints"}}}
 
-// onlyNested reports whether a body has blocks, all of which are in nestedBlocks. For such a body,
-// JustAttributes returns the attributes together with an error.
+// onlyNested reports whether a body has blocks and all of them are in nestedBlocks. The errors that
+// JustAttributes returns for such a body are ignored, because they are about these blocks.
 func onlyNested(body hcl.Body) bool {
 	syntax, ok := body.(*hclsyntax.Body)
 	if !ok || len(syntax.Blocks) == 0 {
@@ -151,7 +151,7 @@ func mergeTarget(into **targetBlock, b *hcl.Block) {
 	}
 }
 
-// reference parses an expression "root.type.name" and returns "type.name".
+// reference parses an expression of the form root.type.name and returns "type.name".
 func reference(expr hcl.Expression, root string) (string, bool) {
 	tr, diags := hcl.AbsTraversalForExpr(expr)
 	if diags.HasErrors() || len(tr) != 3 || tr.RootName() != root {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// keyService serves new data keys. Their ciphertexts are the keys in Base64. decrypted counts the
-// keys that it decrypts.
+// keyService starts a service that creates data keys. Their ciphertexts are the keys in Base64.
+// decrypted is the number of keys that the service has decrypted.
 func keyService(t *testing.T) (config string, decrypted *atomic.Int64) {
 	decrypted = new(atomic.Int64)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,8 +46,8 @@ func keyService(t *testing.T) (config string, decrypted *atomic.Int64) {
 		}`, decrypted
 }
 
-// TestKeysOfServices checks that a run creates a new data key of a service unless it has read data
-// with many, so that reading the data of many runs doesn't call the service for each run.
+// TestKeysOfServices checks that a run creates a new data key, unless it has read data with many
+// keys. So reading the data of many runs doesn't need a call of the service for each run.
 func TestKeysOfServices(t *testing.T) {
 	config, decrypted := keyService(t)
 	const runs, most = 60, 16
@@ -81,7 +81,7 @@ func TestKeysOfServices(t *testing.T) {
 		t.Errorf("%d runs have %d keys", runs, len(keys))
 	}
 
-	// When most of the rows have been written again, a run has a new key.
+	// After most of the rows have been written again, a run creates a new key.
 	target := mustLoad(t, "", config).State()
 	for _, data := range rows[most:] {
 		if _, _, err := target.Decrypt(t.Context(), data); err != nil {

@@ -31,7 +31,7 @@ type wire struct {
 // Target encrypts with the first of its methods and decrypts with the first one that succeeds. It
 // is safe for concurrent use.
 type Target struct {
-	what    string // what the target is for, in messages
+	what    string // what the target encrypts, for messages
 	methods []*method
 
 	mu         sync.Mutex
@@ -42,12 +42,12 @@ type Target struct {
 	reusable map[string]*sealing
 }
 
-// sealing holds the keys for encryption. A target sets its sealing once, so that the key stays the
-// same within a process.
+// sealing holds the keys for encryption and their metadata. A target sets its sealing once, so that
+// the key stays the same within a process.
 type sealing struct {
 	keys Keys
 	meta map[string][]byte
-	uses int // number of times that data was decrypted with these keys
+	uses int // number of times that this process has decrypted data with these keys
 }
 
 // IsEncrypted reports whether data has the encrypted format.
@@ -100,13 +100,15 @@ func (t *Target) Encrypt(plain []byte) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// manyKeys is the number of keys in the data that was read from which on ReuseIfMany applies. As
-// data is written again, the number falls, and then there are new keys again.
+// manyKeys is the number of different keys in the data that was read from which on ReuseIfMany
+// applies. When the data is written again, the number of keys falls, and then new keys are created
+// again.
 const manyKeys = 16
 
-// seal returns the encryption key. It chooses the reusable key of most of the data that was read.
-// If several keys are equally frequent, it chooses the first by metadata, so that runs that read
-// the same rows choose the same key. If no key can be reused, it creates a new one.
+// seal returns the encryption key. It prefers the reusable key with which most of the data that was
+// read is encrypted. If several keys are equally frequent, it chooses the first by metadata, so
+// that runs that read the same rows choose the same key. If no key can be reused, it creates a new
+// one.
 func (t *Target) seal(ctx context.Context, m *method) (*sealing, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -150,7 +152,8 @@ func (t *Target) mostUsed() (best *sealing) {
 	return best
 }
 
-// used counts the uses of keys that the first method has decrypted data with, if they are reusable.
+// used counts one more use of keys that the first method has decrypted data with, if the keys are
+// reusable.
 func (t *Target) used(m *method, meta map[string][]byte, keys Keys) {
 	if keys.Reuse == ReuseNever {
 		return
@@ -303,8 +306,8 @@ func (t *Target) storedKeys(ctx context.Context, p *provider, cipher Method, met
 	return keys, nil
 }
 
-// identity returns the serial and the lineage at the beginning of a state's text, or nil if data
-// isn't a state.
+// identity returns the serial and the lineage at the start of a state file's content, or nil if
+// data isn't a state.
 func identity(data []byte) (serial *uint64, lineage *string) {
 	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) {
 		return nil, nil

@@ -5,12 +5,13 @@ import (
 	"tofu/internal/graphview"
 )
 
-// passes are the kinds of nodes whose values can change although no object changes.
+// passes lists the kinds of nodes that pass on a change: their values can change even if no object
+// changes.
 var passes = map[graphview.Kind]bool{graphview.Variable: true, graphview.Local: true, graphview.Output: true,
 	graphview.Call: true, graphview.Whole: true, graphview.Data: true, graphview.Provider: true}
 
-// conditions visits what was read by conditions that count. These are the conditions that depend on
-// a change, over any number of values, and the conditions whose result changes.
+// conditions visits the nodes that relevant conditions have read. Relevant are the conditions that
+// depend on a change, directly or through other values, and the conditions whose result changes.
 func (f *finder) conditions() {
 	users := f.graph.Users()
 	var stack []int

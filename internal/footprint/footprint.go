@@ -1,15 +1,17 @@
-// Package footprint finds out what a plan writes, and what it has read to decide that.
+// Package footprint finds out what a plan writes, and what the plan has read to decide that.
 //
-// Read is what can reach a change through references: from the blocks of the objects that change,
-// and from the outputs that change, over values, arguments of modules and other resources. So it
-// may be more than what was used. A resource that is read by an index with a known result is read
-// in that instance only; any other is read as a whole, which includes that it has no instances.
+// A plan has read everything that can influence a change through references. The search starts at
+// the blocks of the objects that change and at the outputs that change, and follows values,
+// arguments of modules and other resources. So the result may contain more than what was really
+// used. If the plan reads an instance of a resource by an index with a known result, only that
+// instance is read. Otherwise the resource is read as a whole, which includes the fact that it may
+// have no instances.
 //
-// Conditions count too: those that depend on something that changes, because they have approved the
-// change together with everything else that they refer to, and those whose result changes, which
-// for check blocks is the only reason.
+// Conditions count in two cases. A condition that depends on something that changes has approved
+// the change, and everything else that the condition refers to. A condition whose result changes
+// counts too; for check blocks, this is the only case.
 //
-// Everything costs instances plus references.
+// The cost is linear in the number of instances and references.
 package footprint
 
 import (
@@ -74,7 +76,7 @@ type visit struct {
 	instance addrs.AbsInstance
 }
 
-// change adds what a planned change writes.
+// change adds what a planned change writes to the footprint.
 func (f *finder) change(c *plans.InstanceChange) {
 	switch {
 	case c.Action == plans.NoOp && c.MovedFrom == nil || c.Action == plans.Open:
@@ -108,8 +110,8 @@ func (f *finder) visitInstance(addr addrs.AbsInstance) {
 	f.queue = append(f.queue, visit{node: node, instance: addr})
 }
 
-// run visits everything that the visited nodes depend on, and adds the resources among it to the
-// footprint.
+// run visits everything that the visited nodes depend on, and adds the resources among these nodes
+// to the footprint.
 func (f *finder) run() {
 	for len(f.queue) > 0 {
 		v := f.queue[len(f.queue)-1]
@@ -153,8 +155,8 @@ func (f *finder) visitWhole(node int) {
 	f.queue = append(f.queue, visit{node: node, whole: true})
 }
 
-// exact visits the instances that an instance reads by computed indexes. It returns the addresses
-// of their resources, because they must not be visited as a whole.
+// exact visits the instances that v's instance reads by computed indexes. It returns the addresses
+// of their resources, which must not be visited as a whole.
 func (f *finder) exact(v visit) map[string]bool {
 	if v.whole {
 		return nil

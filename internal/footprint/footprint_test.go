@@ -24,7 +24,7 @@ import (
 //
 //	before.tf, before/FILE   a configuration that is applied first
 //	edit                     changes objects: lines "ID ATTR VALUE", or "ID" to delete
-//	after.tf, after/FILE     the configuration to plan; the text "same" means that of before
+//	after.tf, after/FILE     the configuration to plan; the text "same" means the configuration "before"
 //	target                   an address that the plan is limited to
 //	footprint                the result
 func TestFootprints(t *testing.T) {
@@ -70,7 +70,7 @@ func configuration(text map[string]string, name string) map[string]string {
 	return out
 }
 
-// planned returns the footprint of a plan as text.
+// planned plans the configuration in files and returns the footprint of the plan as text.
 func planned(t *testing.T, s *enginetest.Session, files map[string]string, target string) string {
 	t.Helper()
 	cfg, err := s.Load(files, nil, tfdiags.Drop)

@@ -40,7 +40,7 @@ func (*Config) Docs() blocks.Docs {
 	}
 }
 
-// Source authenticates requests. It is safe for concurrent use.
+// Source authenticates requests with the configured credentials. It is safe for concurrent use.
 type Source struct {
 	config   Config
 	scope    string
@@ -74,8 +74,8 @@ func (s *Source) Sign(ctx context.Context, req *http.Request, _ []byte) error {
 	return nil
 }
 
-// cloudScope is the scope that includes all services. It is needed to impersonate a service
-// account.
+// cloudScope is the scope that includes all services of Google Cloud. A token with this scope is
+// needed to impersonate a service account.
 const cloudScope = "https://www.googleapis.com/auth/cloud-platform"
 
 func (s *Source) token(ctx context.Context) (string, error) {
@@ -141,7 +141,7 @@ func (s *Source) find() (oauth2.TokenSource, error) {
 	return found.TokenSource, nil
 }
 
-// read returns the content of the credentials.
+// read returns the credentials in JSON, from the argument itself or from the file that it names.
 func (c *Config) read() ([]byte, error) {
 	if strings.HasPrefix(strings.TrimSpace(c.Credentials), "{") {
 		return []byte(c.Credentials), nil
@@ -175,7 +175,7 @@ func (s *Source) nothingFound(err error) error {
 		"login\" writes; the metadata server of Google Cloud")
 }
 
-// explain returns the reason why there is no token.
+// explain returns the reason why no token could be obtained.
 func explain(err error) error {
 	refused, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok {
@@ -193,7 +193,7 @@ func explain(err error) error {
 	return fmt.Errorf("requesting a token from Google: %s", text)
 }
 
-// impersonate gets a token for the service account, using the caller's own token.
+// impersonate gets a token for the service account, using own, the caller's own token.
 func (s *Source) impersonate(ctx context.Context, own string) error {
 	const lifetime = "3600s"
 	account := func(name string) string { return "projects/-/serviceAccounts/" + name }

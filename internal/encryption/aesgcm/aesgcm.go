@@ -24,7 +24,7 @@ func (*Config) Docs() blocks.Docs {
 	}
 }
 
-// Driver is the method.
+// Driver is the driver of the method aes_gcm.
 var Driver = encryption.NewMethodDriver("aes_gcm", encryption.RequiredKeys, func(c *Config) (encryption.Method, error) {
 	m := &method{}
 	for _, n := range c.AAD {

@@ -18,8 +18,8 @@ func open(t *testing.T, aad ...int) encryption.Method {
 	return m
 }
 
-// TestDecrypt checks that a text can be decrypted only with the same key and additional data, and
-// that a modified text is refused.
+// TestDecrypt checks that encrypted data can be decrypted only with the same key and additional
+// data, and that modified data is refused.
 func TestDecrypt(t *testing.T) {
 	key := func(size int, first byte) []byte { return append([]byte{first}, make([]byte, size-1)...) }
 	plain := []byte("secret text")

@@ -26,7 +26,7 @@ var methodDrivers = []*encryption.MethodDriver{
 	encryption.Unencrypted,
 }
 
-// Registry returns the drivers by name.
+// Registry returns the drivers of all key providers and methods, by name.
 func Registry() *encryption.Registry {
 	r := &encryption.Registry{KeyProviders: make(map[string]*encryption.KeyDriver),
 		Methods: make(map[string]*encryption.MethodDriver)}

@@ -32,7 +32,7 @@ func (*Config) Docs() blocks.Docs {
 	}
 }
 
-// Endpoints holds the addresses of services.
+// Endpoints holds the addresses of AWS services that replace the default ones.
 type Endpoints struct {
 	IAM string `cfg:"iam"`
 	STS string `cfg:"sts"`
@@ -59,7 +59,7 @@ func (c *Config) Check() error {
 
 const docs = "https://opentofu.org/docs/language/state/encryption/#aws-kms"
 
-// Driver is the key provider.
+// Driver is the driver of the key provider aws_kms.
 var Driver = encryption.NewKeyDriver("aws_kms", func(c *Config) (encryption.KeyProvider, error) {
 	return &provider{config: c}, nil
 })
@@ -97,7 +97,7 @@ func (p *provider) KeySize(stored []byte) int {
 	return keyLengths[p.config.KeySpec]
 }
 
-// metadata is stored with the encrypted data.
+// metadata is the data that is needed to find a key again. It is stored with the encrypted data.
 type metadata struct {
 	Ciphertext []byte `json:"ciphertext_blob"`
 }
@@ -150,8 +150,8 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 	if err := json.Unmarshal(stored, &meta); err != nil || len(meta.Ciphertext) == 0 {
 		return encryption.Keys{}, nil, errors.New("its metadata is damaged")
 	}
-	// Naming the key makes the service refuse data keys that others have encrypted with their own
-	// keys.
+	// With the key's name in the request, the service refuses data keys that were encrypted with
+	// another key, which may belong to somebody else.
 	found, err := p.call(ctx, "Decrypt", request{KeyID: p.config.KeyID, Ciphertext: meta.Ciphertext})
 	if err != nil {
 		return encryption.Keys{}, nil, fmt.Errorf("decrypting the data key: %w", err)

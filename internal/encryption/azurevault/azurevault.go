@@ -42,7 +42,7 @@ func (*Config) Docs() blocks.Docs {
 // algorithms holds the algorithms for symmetric keys by key size in bits.
 var algorithms = map[int]string{128: "A128GCM", 192: "A192GCM", 256: "A256GCM"}
 
-// asymmetric is the algorithm of RSA keys.
+// asymmetric is the algorithm that RSA keys encrypt data keys with.
 const asymmetric = "RSA-OAEP-256"
 
 // Check implements blocks.Checker.
@@ -61,7 +61,7 @@ func (c *Config) Check() error {
 	return c.Config.Check()
 }
 
-// Driver is the key provider.
+// Driver is the driver of the key provider azure_vault.
 var Driver = encryption.NewKeyDriver("azure_vault", func(c *Config) (encryption.KeyProvider, error) {
 	vault, err := url.Parse(c.URI)
 	if err != nil {
@@ -77,7 +77,7 @@ type provider struct {
 	http   *httpclient.Client
 }
 
-// metadata is stored with the encrypted data.
+// metadata is the data that is needed to find a key again. It is stored with the encrypted data.
 type metadata struct {
 	Ciphertext []byte `json:"ciphertext"`
 	IV         []byte `json:"iv"`
@@ -206,7 +206,7 @@ func (p *provider) call(ctx context.Context, version, operation string, q *param
 	return out, nil
 }
 
-// apiVersion is the version of the protocol.
+// apiVersion is the query parameter with the version of the vault's API.
 const apiVersion = "api-version=7.4"
 
 func (p *provider) send(ctx context.Context, to *url.URL, header http.Header, body []byte) (*restapi.Response, error) {
@@ -214,9 +214,10 @@ func (p *provider) send(ctx context.Context, to *url.URL, header http.Header, bo
 	return api.Do(ctx, &restapi.Request{Method: http.MethodPost, URL: to, Header: header, Body: body})
 }
 
-// scope returns the scope of tokens for the vault, which differs between clouds. The vault names it
-// when it refuses a request without a token. The scope must be the vault's own domain. Otherwise a
-// malicious server could get a token that is valid elsewhere.
+// scope returns the scope of tokens for the vault, which differs between clouds. The vault states
+// the scope when it refuses a request without a token. scope returns an error if it is not the
+// vault's own domain, because a malicious server could otherwise get a token that is valid
+// elsewhere.
 func (p *provider) scope(ctx context.Context) (string, error) {
 	to := p.vault.JoinPath("keys", url.PathEscape(p.config.KeyName), "encrypt")
 	to.RawQuery = apiVersion

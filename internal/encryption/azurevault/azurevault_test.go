@@ -83,8 +83,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestVersions checks that data keys can be decrypted after the key in the vault got a new version,
-// and after another type of key was configured.
+// TestVersions checks that data keys can still be decrypted after the key in the vault has a new
+// version, and after another type of key is configured.
 func TestVersions(t *testing.T) {
 	symmetric := good("vault_uri", "https://"+hsm, "vault_key_name", "aes256", "symmetric", true,
 		"symmetric_key_size", 256)

@@ -33,9 +33,9 @@ method "aes_gcm" "p" {
 method "unencrypted" "open" {}
 `
 
-// State returns the encryption of a state. target is the content of the state block. It can use
-// these methods: method.aes_gcm.a and method.aes_gcm.b, which have different keys,
-// method.aes_gcm.p, which has a key from a passphrase, and method.unencrypted.open.
+// State returns the encryption of a state. target is the content of the state block, which can
+// refer to these methods: method.aes_gcm.a and method.aes_gcm.b, which have different keys;
+// method.aes_gcm.p, whose key comes from a passphrase; and method.unencrypted.open.
 func State(t testing.TB, target string) *encryption.Target {
 	t.Helper()
 	f, diags := hclsyntax.ParseConfig([]byte(methods+"state {\n"+target+"\n}"), "main.tf", hcl.InitialPos)

@@ -22,7 +22,7 @@ func (*KeyConfig) Docs() blocks.Docs {
 	}
 }
 
-// KeyDriver is the key provider.
+// KeyDriver is the driver of the key provider external.
 var KeyDriver = encryption.NewKeyDriver("external", func(c *KeyConfig) (encryption.KeyProvider, error) {
 	return &keyProvider{c.Command}, checkCommand("command", c.Command)
 })

@@ -22,7 +22,7 @@ func (*MethodConfig) Docs() blocks.Docs {
 	}
 }
 
-// MethodDriver is the method.
+// MethodDriver is the driver of the method external.
 var MethodDriver = encryption.NewMethodDriver("external", encryption.OptionalKeys,
 	func(c *MethodConfig) (encryption.Method, error) {
 		return &method{*c}, errors.Join(checkCommand("encrypt_command", c.Encrypt), checkCommand("decrypt_command",

@@ -57,7 +57,7 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// Driver is the key provider.
+// Driver is the driver of the key provider gcp_kms.
 var Driver = encryption.NewKeyDriver("gcp_kms", func(c *Config) (encryption.KeyProvider, error) {
 	data, err := base64.StdEncoding.DecodeString(c.Data)
 	if err != nil {
@@ -74,7 +74,7 @@ type provider struct {
 	api    restapi.Client
 }
 
-// metadata is stored with the encrypted data.
+// metadata is the data that is needed to find a key again. It is stored with the encrypted data.
 type metadata struct {
 	Ciphertext []byte `json:"ciphertext"`
 }
@@ -104,8 +104,8 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 	return encryption.Keys{Decryption: key, Reuse: encryption.ReuseOf(key, p.config.KeyLength)}, nil, nil
 }
 
-// message holds the parameters and the results of the operations. Each checksum is that of the
-// field before it. The service verifies the checksums in requests.
+// message holds the parameters and the results of the service's operations. Each checksum field is
+// the checksum of the field before it. The service verifies the checksums in requests.
 type message struct {
 	Plaintext     []byte `json:"plaintext,omitempty"`
 	PlaintextSum  string `json:"plaintextCrc32c,omitempty"`

@@ -40,7 +40,7 @@ func (*Config) Docs() blocks.Docs {
 	}
 }
 
-// Driver is the key provider.
+// Driver is the driver of the key provider openbao.
 var Driver = encryption.NewKeyDriver("openbao", func(c *Config) (encryption.KeyProvider, error) {
 	u, err := url.Parse(c.Address)
 	switch {
@@ -69,7 +69,7 @@ type request struct {
 	AssociatedData string `json:"associated_data,omitempty"`
 }
 
-// metadata is stored with the encrypted data.
+// metadata is the data that is needed to find a key again. It is stored with the encrypted data.
 type metadata struct {
 	Ciphertext []byte `json:"ciphertext"`
 }

@@ -15,8 +15,8 @@ import (
 	"tofu/internal/encryption/openbao"
 )
 
-// transit acts as a transit engine. It wraps keys by inverting their bits and prepending a hash of
-// the associated data.
+// transit is a server with the API of a transit engine. It wraps keys by inverting their bits and
+// prepending a hash of the associated data.
 func transit(w http.ResponseWriter, r *http.Request) {
 	fail := func(status int, text string) {
 		w.WriteHeader(status)

@@ -46,7 +46,7 @@ func (*Config) Docs() blocks.Docs {
 	}
 }
 
-// Driver is the key provider.
+// Driver is the driver of the key provider pbkdf2.
 var Driver = encryption.NewChainDriver("pbkdf2", open)
 
 func open(c *Config, chained bool) (encryption.KeyProvider, error) {
@@ -71,7 +71,7 @@ func open(c *Config, chained bool) (encryption.KeyProvider, error) {
 
 type provider struct{ config Config }
 
-// metadata is stored with the encrypted data.
+// metadata is the data that is needed to find a key again. It is stored with the encrypted data.
 type metadata struct {
 	Salt       []byte `json:"salt"`
 	Iterations int    `json:"iterations"`
