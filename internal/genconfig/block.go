@@ -34,9 +34,9 @@ func (b *Block) Header() string {
 	return header
 }
 
-// Text returns the block with all arguments that can be set. A string that is a key of refs is
-// replaced by the expression that refs holds for it. Sensitive arguments are null. Text returns
-// their paths, and the block has ignore_changes for them.
+// Text returns the block with all arguments that can be set. refs maps strings to the expressions
+// that replace them. Sensitive arguments are written as null and listed in ignore_changes; Text
+// returns their paths.
 func (b *Block) Text(refs map[string]string) (text string, ignored []string) {
 	w := &writer{refs: refs}
 	fmt.Fprintf(&w.b, "resource %q %q {\n", b.Addr.Type, b.Addr.Name)
@@ -55,12 +55,12 @@ func (b *Block) Text(refs map[string]string) (text string, ignored []string) {
 // writer writes the content of one block.
 type writer struct {
 	b       strings.Builder
-	refs    map[string]string // by string: the expression that replaces it
+	refs    map[string]string // maps a string to the expression that replaces it
 	ignored []string          // paths of sensitive values, which are not written
-	sets    int               // number of sets around the current value; no path leads into a set
+	sets    int               // number of sets around the current value; a path ends at the outermost set
 }
 
-// body writes attributes and nested blocks. at is the path of the body, which is "" or ends with a
+// body writes attributes and nested blocks. at is the path of the block; it is "" or ends with a
 // dot.
 func (w *writer) body(schema *configschema.Block, v cty.Value, at string) {
 	w.attrs(schema.Attributes, v, at)
@@ -109,7 +109,8 @@ func (w *writer) block(name, label string, schema *configschema.Block, v cty.Val
 
 // attrs writes the attributes that can be set. It leaves out deprecated attributes if no
 // information is lost. It also leaves out the id, which users do not set even if a legacy SDK
-// declares it as optional. Sensitive and write-only values are left for the user to fill in.
+// declares it as optional. It writes null for sensitive and write-only values, which the user must
+// fill in.
 func (w *writer) attrs(attrs map[string]*configschema.Attribute, v cty.Value, at string) {
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
 		attr, value := attrs[name], v.GetAttr(name)
@@ -194,7 +195,7 @@ func keyText(key string) string {
 	return string(hclwrite.TokensForValue(cty.StringVal(key)).Bytes())
 }
 
-// value returns the configuration text of a value.
+// value returns the text of a value in the configuration language.
 func (w *writer) value(v cty.Value) []byte {
 	if len(w.refs) > 0 {
 		return w.tokens(v).Bytes()
@@ -202,7 +203,8 @@ func (w *writer) value(v cty.Value) []byte {
 	return literal(v).Bytes()
 }
 
-// tokens returns the configuration tokens of a value. Strings in it may be replaced by references.
+// tokens returns a value as tokens of the configuration language. Strings in the value may be
+// replaced by references.
 func (w *writer) tokens(v cty.Value) hclwrite.Tokens {
 	ty := v.Type()
 	switch {

@@ -9,15 +9,15 @@ import (
 	"tofu/internal/dag"
 )
 
-// Imported is an imported object.
+// Imported is an object that is imported in the same run.
 type Imported struct {
 	Addr  addrs.AbsInstance
 	Value cty.Value // unmarked
 }
 
-// References returns, for each generated block, the expressions that refer to other imported
-// objects, by the IDs that they replace. An ID is not replaced if several objects have it, or if
-// the references would form a cycle between blocks.
+// References returns, for each generated block, the expressions that replace the IDs of other
+// imported objects, by ID. An ID is not replaced if several objects have it, or if the references
+// would form a cycle between blocks.
 func References(blocks map[addrs.AbsInstance]*Block, imported []Imported) map[addrs.AbsInstance]map[string]string {
 	byID := objectsByID(imported)
 	var graph dag.Graph
@@ -66,7 +66,8 @@ func objectsByID(imported []Imported) map[string]addrs.AbsInstance {
 	return byID
 }
 
-// ID returns the attribute id of an unmarked object. It returns false if the object has none.
+// ID returns the id attribute of an unmarked object. It returns false if the object has no known
+// ID.
 func ID(v cty.Value) (string, bool) {
 	if v.IsNull() || !v.IsKnown() || !v.Type().HasAttribute("id") {
 		return "", false

@@ -11,8 +11,8 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// TestText checks the blocks that are generated for values of each kind. The members of each value
-// become the arguments of its block.
+// TestText checks the arguments and blocks that are generated for each kind of value. The
+// attributes of a value become the arguments of the block.
 func TestText(t *testing.T) {
 	attributes := map[string]*configschema.Attribute{
 		"port": {Type: cty.Number, Optional: true},
@@ -76,10 +76,11 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestReferences checks which IDs become references. Objects are written as "name=id other".
+// TestReferences checks which IDs become references. An object is written as "name=id other", where
+// other is another attribute.
 func TestReferences(t *testing.T) {
 	for name, test := range map[string]struct {
-		objects []string // imported objects; an object whose name begins with "-" already has a block
+		objects []string // imported objects; "-" in front means that the configuration has a block for it
 		want    string
 	}{
 		"reference":         {[]string{"a=1 2", "b=2"}, "a: 2 is lab_host.b.id"},

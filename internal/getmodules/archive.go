@@ -20,14 +20,15 @@ import (
 	"github.com/ulikunitz/xz"
 )
 
-// archiveSuffixes maps file name suffixes to kinds of archives. Longer suffixes come first.
+// archiveSuffixes maps file name suffixes to kinds of archives. Longer suffixes come before shorter
+// ones.
 var archiveSuffixes = []struct{ suffix, kind string }{
 	{".tar.gz", "tar.gz"}, {".tgz", "tar.gz"}, {".tar.bz2", "tar.bz2"}, {".tbz2", "tar.bz2"},
 	{".tar.xz", "tar.xz"}, {".txz", "tar.xz"}, {".tar", "tar"}, {".zip", "zip"},
 }
 
-// archiveKind returns the kind of an archive. It is taken from the query parameter "archive" or
-// else from the file name. The result is "" if neither names a kind.
+// archiveKind returns the kind of an archive according to the query parameter "archive" or else to
+// the file name. It returns "" if neither names a known kind.
 func archiveKind(name string, query url.Values) string {
 	if noArchive(query) {
 		return ""
@@ -56,8 +57,8 @@ var archiveMarks = []struct{ mark, kind string }{
 // archiveHead is the number of bytes contentKind needs: the first header of a tar archive.
 const archiveHead = 512
 
-// contentKind detects the kind of an archive from its first bytes. It returns "" if they don't look
-// like an archive.
+// contentKind detects the kind of an archive from its first bytes. It returns "" if head doesn't
+// look like the start of an archive.
 func contentKind(head []byte) string {
 	for _, m := range archiveMarks {
 		if bytes.HasPrefix(head, []byte(m.mark)) {
@@ -72,7 +73,7 @@ func contentKind(head []byte) string {
 	return ""
 }
 
-// fileKind is like contentKind, for the file with the given name.
+// fileKind is like contentKind, but reads the first bytes from the file at a path.
 func fileKind(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -83,11 +84,11 @@ func fileKind(file string) (string, error) {
 	return contentKind(head), err
 }
 
-// Limits for archives of modules. Source text inflates to about ten times the size of its archive.
+// Limits for archives of modules. Typical source text is about ten times the size of its archive.
 const (
 	maxArchiveFiles   = 100_000
 	maxArchiveBytes   = 4 << 30
-	freeArchiveBytes  = 100 << 20 // up to this size any compression ratio is accepted
+	freeArchiveBytes  = 100 << 20 // up to this size, any compression ratio is accepted
 	maxArchiveInflate = 100
 )
 
@@ -101,12 +102,12 @@ type unpacker struct {
 	root  *os.Root
 	files int
 	bytes int64
-	limit int64    // maximum of bytes
+	limit int64    // maximum number of bytes to extract
 	links []string // the symbolic links created so far
 }
 
-// unpack creates dir and extracts an archive into it. The kind of the archive is detected from its
-// content. If that isn't possible, it is named.
+// unpack creates dir and extracts an archive into it. It detects the kind of the archive from the
+// content. If that isn't possible, the kind is named.
 func unpack(file, named, dir string) error {
 	kind, err := fileKind(file)
 	if err != nil {
@@ -195,7 +196,7 @@ func (u *unpacker) tar(r io.Reader) error {
 			if err := u.entry(h.Name, h.FileInfo().Mode(), h.Linkname, t); err != nil {
 				return err
 			}
-		case tar.TypeXGlobalHeader: // git archive writes this entry first; it has no file
+		case tar.TypeXGlobalHeader: // git archive writes this entry first; it is not a file
 		default:
 			return fmt.Errorf("the archive's entry %q is neither a file nor a directory", h.Name)
 		}
@@ -230,7 +231,7 @@ func (u *unpacker) entry(name string, mode fs.FileMode, link string, content io.
 }
 
 // symlink creates a symbolic link within the module. If the target is outside of the module, it
-// creates an empty file instead, as OpenTofu does.
+// creates an empty file instead, as OpenTofu does. content is the target if target is "".
 func (u *unpacker) symlink(name, target string, content io.Reader) error {
 	if target == "" { // in a zip file, the content is the target
 		data, err := io.ReadAll(io.LimitReader(content, 4096))
@@ -246,8 +247,8 @@ func (u *unpacker) symlink(name, target string, content io.Reader) error {
 	return u.root.Symlink(filepath.FromSlash(target), filepath.FromSlash(name))
 }
 
-// cutLinks replaces links that lead out of the module through other links with empty files.
-// Dangling links are kept.
+// cutLinks replaces links that lead out of the module by way of other links. It replaces them with
+// empty files. Links whose target doesn't exist are kept.
 func (u *unpacker) cutLinks() error {
 	for _, name := range u.links {
 		if _, err := u.root.Stat(name); err == nil || errors.Is(err, fs.ErrNotExist) {

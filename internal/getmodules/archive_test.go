@@ -63,7 +63,7 @@ func tarOf(files, links map[string]string) []byte {
 	return out.Bytes()
 }
 
-// unzipped decompresses gzip data.
+// unzipped returns the decompressed content of gzip data.
 func unzipped(data []byte) []byte {
 	r, err := gzip.NewReader(bytes.NewReader(data))
 	if err == nil {
@@ -75,7 +75,7 @@ func unzipped(data []byte) []byte {
 	return data
 }
 
-// xzOf recompresses gzip data with xz.
+// xzOf returns the content of gzip data, compressed with xz.
 func xzOf(data []byte) []byte {
 	var out bytes.Buffer
 	w, err := xz.NewWriter(&out)
@@ -110,7 +110,7 @@ func TestArchives(t *testing.T) {
 	l.pages["/a.tar.bz2"] = bytesPage(packed)
 	for kind, name := range map[string]string{"zip": "/a.zip", "gz": "/a.tar.gz", "xz": "/a.tar.xz",
 		"bz2": "/a.tar.bz2"} {
-		l.pages["/plain/"+kind] = l.pages[name] // no suffix, so the kind is detected from the content
+		l.pages["/plain/"+kind] = l.pages[name] // without a suffix, the kind is detected from the content
 	}
 	l.pages["/plain/tar"] = bytesPage(unzipped(tarOf(files, nil)))
 	l.pages["/wrong.zip"] = l.pages["/a.tar.gz"]
@@ -180,7 +180,7 @@ func TestArchives(t *testing.T) {
 	}
 }
 
-// TestArchiveLimits checks that unpacking stops at the limits.
+// TestArchiveLimits checks that unpacking stops when a limit is exceeded.
 func TestArchiveLimits(t *testing.T) {
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
@@ -207,7 +207,8 @@ func TestArchiveLimits(t *testing.T) {
 	}
 }
 
-// TestArchiveRatio unpacks an archive that inflates to a thousand times its size.
+// TestArchiveRatio checks how far archives of several sizes may inflate. An archive that inflates
+// to a thousand times its size is rejected.
 func TestArchiveRatio(t *testing.T) {
 	for size, want := range map[int64]int64{0: freeArchiveBytes, 1 << 20: freeArchiveBytes, 2 << 20: 200 << 20,
 		1 << 40: maxArchiveBytes} {

@@ -15,8 +15,9 @@ import (
 	"tofu/internal/registry"
 )
 
-// Copier copies module packages to a directory that users keep, each package once. Packages that
-// are already there are not fetched again. A Copier must not be used concurrently.
+// Copier copies module packages to a directory that users keep. It copies each package once and
+// doesn't fetch packages again that are already in the directory. A Copier must not be used
+// concurrently.
 type Copier struct {
 	dir     string
 	fetcher *fetcher
@@ -74,7 +75,7 @@ func (c *Copier) Copy(ctx context.Context, source, version string) (module strin
 	return dir, nil
 }
 
-// fetch fetches a package.
+// fetch fetches the package at place to the directory dir.
 func (c *Copier) fetch(ctx context.Context, place location, dir string) error {
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return err

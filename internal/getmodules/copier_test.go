@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestCopier checks the directories to which packages are copied, and that each package is fetched
+// TestCopier checks to which directories packages are copied, and that each package is fetched only
 // once.
 func TestCopier(t *testing.T) {
 	l := newLab(t)

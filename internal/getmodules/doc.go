@@ -11,8 +11,8 @@
 //	config, err := configs.LoadRoot(ctx, ".", opts, warn)
 //	err = tfdiags.Join(err, installer.Finish())
 //
-// Invariants: an address is fetched once per run, so all calls with the same branch get the same
-// commit even if the branch moves; a package is complete before it appears under its final name;
-// nothing is written outside of the modules directory, whatever an archive or repository contains;
-// text from users or servers never becomes an option of an external program.
+// Invariants: an address is fetched once per run, so all calls that name the same branch get the
+// same commit even if the branch moves; a package is complete before it appears under its final
+// name; nothing is written outside of the modules directory, whatever an archive or repository
+// contains; text from users or servers never becomes an option of an external program.
 package getmodules

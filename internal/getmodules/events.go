@@ -3,22 +3,22 @@ package getmodules
 // Event reports progress to an observer. It is one of the types in this file.
 type Event interface{ event() }
 
-// Downloading is sent before the package of a call is fetched.
+// Downloading is sent before the package of a module call is fetched.
 type Downloading struct {
-	Key     string // the path of the call, such as "net.subnets"
+	Key     string // the path of the module call, such as "net.subnets"
 	Source  string // address without secrets
-	Version string // only for packages from a registry
+	Version string // "" unless the package comes from a registry
 }
 
 // Progress reports how much of a package has been fetched.
 type Progress struct {
 	Source      string // package address without secrets
-	Done, Total int64  // bytes; Total is 0 if unknown
+	Done, Total int64  // progress message of the program that fetches the package; "" if bytes are counted
 	Step        string // a progress message of the program that fetches the package, instead of bytes
 	Over        bool   // whether the package is complete or fetching it has failed
 }
 
-// InPlace is sent when the module of a call is available in its directory.
+// InPlace is sent when the module that a call uses is available in Dir.
 type InPlace struct{ Key, Version, Dir string }
 
 // Changed is sent when the files of an installed module don't match its pin. The module is then

@@ -27,7 +27,7 @@ type fetcher struct {
 	done     map[string]found // results by address and pinned revision
 	progress func(Progress)   // may be nil
 
-	// Functions that return AWS credentials, by profile name.
+	// profiles holds functions that return AWS credentials, by profile name.
 	profiles    map[string]func(context.Context) (aws.Credentials, error)
 	gcsServer   *url.URL
 	googleToken registry.Authorize
@@ -44,7 +44,8 @@ func newFetcher(client *registry.Client) *fetcher {
 	return f
 }
 
-// method fetches a package with one kind of address. The destination directory doesn't exist yet.
+// method fetches a package in one of the supported ways. The job's destination directory doesn't
+// exist yet.
 type method func(f *fetcher, ctx context.Context, job job) error
 
 // job is a single package to fetch.
@@ -58,12 +59,12 @@ type job struct {
 	got   *string    // set by the method to the fetched revision, if the source has revisions
 }
 
-// request describes a package to fetch.
+// request describes a package that into fetches.
 type request struct {
 	address string
 	host    string // host whose credentials are sent with HTTP requests; may be ""
 	// pin is the package's pin, or nil if packages are not pinned. If the pin has a revision or a
-	// hash, the package must match it.
+	// hash, the package must have the same.
 	pin *depsfile.ModuleLock
 }
 
@@ -71,7 +72,7 @@ type request struct {
 type found struct {
 	err      error
 	dir      string // directory in which the package was first installed
-	subdir   string // subdirectory of the package that a redirected address names
+	subdir   string // subdirectory of the package; set if a redirect leads to an address with a subdirectory
 	revision string
 	hash     depsfile.Hash // only for packages that can be pinned
 }
@@ -89,9 +90,8 @@ var methods = map[string]method{
 	"gcs":   (*fetcher).gcs,
 }
 
-// into fetches the requested package into dir, replacing its previous content. As in OpenTofu, the
-// old content is removed first. A failed download therefore never leaves a package that doesn't
-// match the request.
+// into fetches the requested package into dir. As in OpenTofu, it removes the previous content of
+// dir first. A failed download therefore never leaves a package that doesn't match the request.
 func (f *fetcher) into(ctx context.Context, req request, dir string) (found, error) {
 	tmp, err := atomicfile.TempDir(filepath.Dir(dir))
 	if err != nil {
@@ -132,8 +132,8 @@ func (f *fetcher) into(ctx context.Context, req request, dir string) (found, err
 	return out, nil
 }
 
-// compare sets the hash of a package fetched into dir and compares it with the expected hash, if
-// there is one.
+// compare computes the hash of a package that was fetched into dir. If required is not "", it
+// returns an error if the hash differs.
 func (p *found) compare(dir string, required depsfile.Hash) (err error) {
 	p.hash, err = hashTree(dir)
 	if err == nil && required != "" && p.hash != required {
@@ -142,7 +142,7 @@ func (p *found) compare(dir string, required depsfile.Hash) (err error) {
 	return err
 }
 
-// changedError reports a package that does not match its pin.
+// changedError reports that a package does not match its pin.
 type changedError struct{ got, required depsfile.Hash }
 
 func (e *changedError) Error() string {
@@ -151,12 +151,12 @@ func (e *changedError) Error() string {
 		e.got, depsfile.ModulesFileName, e.required)
 }
 
-// repeatedError repeats the error of an earlier attempt to fetch the same package in this run.
+// repeatedError reports that an earlier attempt to fetch the same package in this run failed.
 type repeatedError struct{ error }
 
 func (e *repeatedError) Unwrap() error { return e.error }
 
-// watch runs a job for an address and reports when it has ended.
+// watch runs a job for an address and reports its end to the observer of progress.
 func (f *fetcher) watch(ctx context.Context, j job, address string) (subdir string, err error) {
 	j.shown = showable(address)
 	if f.progress != nil {
@@ -182,7 +182,7 @@ func (e *redirectError) Error() string { return "the package is at " + e.address
 // maxHops limits the number of redirects from one address to another.
 const maxHops = 8
 
-// fetch runs a job for an address.
+// fetch runs a job for an address. hops is the number of redirects that led to the address.
 func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (subdir string, err error) {
 	name, rest := "", address
 	if before, after, ok := strings.Cut(address, "::"); ok {
@@ -229,7 +229,7 @@ func localPath(path string, windows bool) string {
 	return path
 }
 
-// file links to a local directory, or unpacks a local archive.
+// file links the destination to a local directory, or unpacks a local archive.
 func (f *fetcher) file(ctx context.Context, j job) error {
 	path := filepath.FromSlash(localPath(j.url.Path, runtime.GOOS == "windows"))
 	info, err := os.Stat(path)

@@ -16,8 +16,8 @@ import (
 )
 
 // CopyRoot copies the module at source to dir to start a new root module. It skips files that
-// belong to a working directory: .terraform, the lock file and the repository's own data. If it
-// fails, dir is unchanged.
+// belong to a working directory: .terraform, the lock file and the repository's own data. If
+// CopyRoot fails, dir is unchanged.
 //
 // The caller must make sure that dir has no other files of its own.
 func (in *Installer) CopyRoot(ctx context.Context, source, dir string) (err error) {
@@ -52,7 +52,8 @@ func (in *Installer) CopyRoot(ctx context.Context, source, dir string) (err erro
 	return in.write()
 }
 
-// checkRoot returns an error if the directory from must not be copied to dir.
+// checkRoot returns an error if from is not a directory, or if it contains dir, into which it would
+// be copied.
 func checkRoot(from, dir string) error {
 	if info, err := os.Stat(from); err != nil || !info.IsDir() {
 		return fmt.Errorf("there is no directory %s", from)
@@ -74,7 +75,8 @@ func checkRoot(from, dir string) error {
 	return nil
 }
 
-// undoable returns a function that removes everything that is added to dir after this call.
+// undoable returns a function that removes all files and directories that were added to dir since
+// this call.
 func undoable(dir string) (func(), error) {
 	before, err := os.ReadDir(dir)
 	if err != nil {
@@ -127,8 +129,8 @@ func (in *Installer) rootPackage(ctx context.Context, src addrs.ModuleSource, di
 	return filepath.EvalSymlinks(dir)
 }
 
-// isPrivate reports whether a file or directory belongs to a working directory rather than to a
-// module.
+// isPrivate reports whether a file or directory belongs to a working directory or repository rather
+// than to a module.
 func isPrivate(name string) bool {
 	return name == ".git" || name == ".hg" || name == ".terraform" || name == depsfile.FileName
 }

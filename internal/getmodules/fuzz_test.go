@@ -68,7 +68,7 @@ func FuzzGitAddress(f *testing.F) {
 var entryKinds = []byte{tar.TypeReg, tar.TypeSymlink, tar.TypeDir, tar.TypeLink, tar.TypeFifo}
 
 // FuzzUnpack checks that unpacking an archive with three entries of any kind and name writes
-// nothing outside of the directory, and that none of its links leads out.
+// nothing outside of the directory and creates no links that lead out of it.
 func FuzzUnpack(f *testing.F) {
 	f.Add("a", "../b", "", byte(0), "a/b", "..", byte(1))
 	f.Add("link", "../../outside", "link/x", byte(1), "link", "x", byte(0))
@@ -89,7 +89,8 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// FuzzUnpackBytes checks that arbitrary bytes are either unpacked or rejected.
+// FuzzUnpackBytes checks that arbitrary bytes are either unpacked or rejected, and that nothing
+// outside of the directory changes.
 func FuzzUnpackBytes(f *testing.F) {
 	files := map[string]string{"main.tf": "x", "sub/a.tf": "y"}
 	f.Add(zipOf(files))
@@ -100,8 +101,8 @@ func FuzzUnpackBytes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { checkUnpacked(t, data) })
 }
 
-// checkUnpacked unpacks an archive. The archive may be rejected; the test fails if anything outside
-// of the directory changes.
+// checkUnpacked unpacks an archive, which may be rejected. The test fails if anything outside of
+// the directory changes.
 func checkUnpacked(t *testing.T, archive []byte) {
 	t.Helper()
 	top := t.TempDir()

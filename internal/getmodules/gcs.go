@@ -16,7 +16,8 @@ import (
 	"tofu/internal/registry"
 )
 
-// gcs fetches from Google Cloud Storage: www.googleapis.com/storage/v1/BUCKET/NAME.
+// gcs fetches a package from Google Cloud Storage. Its URL is
+// www.googleapis.com/storage/v1/BUCKET/NAME.
 func (f *fetcher) gcs(ctx context.Context, j job) error {
 	parts := strings.SplitN(strings.TrimPrefix(j.url.Path, "/"), "/", 4)
 	if len(parts) != 4 || parts[0] != "storage" || parts[2] == "" || j.url.Hostname() != "www.googleapis.com" &&
@@ -96,8 +97,9 @@ func gcsEndpoint() (server *url.URL, emulated bool) {
 	return &url.URL{Scheme: "https", Host: "storage.googleapis.com"}, false
 }
 
-// googleCredentials obtains tokens as Google's own tools do. If there are no credentials, requests
-// are sent without authorization, which is enough for public buckets.
+// googleCredentials returns a function that adds tokens to requests. It obtains them in the same
+// way as Google's own tools. If there are no credentials, requests are sent without authorization,
+// which is enough for public buckets.
 func googleCredentials() registry.Authorize {
 	find := sync.OnceValues(func() (func() (string, error), error) {
 		if token := os.Getenv("GOOGLE_OAUTH_ACCESS_TOKEN"); token != "" {

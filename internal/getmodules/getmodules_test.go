@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// lab is a working directory and a server.
+// lab is a test with a working directory and a server that serves packages.
 type lab struct {
 	*testing.T
 	top    string
@@ -180,7 +180,7 @@ func (l *lab) has(file, want string) {
 
 func value(v string) string { return fmt.Sprintf("output \"v\" {\n  value = %q\n}\n", v) }
 
-// TestFailedCall checks that a call that can't be installed doesn't remove others from the
+// TestFailedCall checks that a call that can't be installed doesn't remove other calls from the
 // manifest.
 func TestFailedCall(t *testing.T) {
 	l := newLab(t)
@@ -198,7 +198,8 @@ func TestFailedCall(t *testing.T) {
 	if keys := slices.Sorted(maps.Keys(m)); !slices.Equal(keys, []string{"", "here", "kept", "new"}) {
 		t.Errorf("recorded are %q", keys)
 	}
-	// The record stays even if its call can't be installed, as in OpenTofu.
+	// A call's record stays in the manifest even if the call can't be installed any longer, as in
+	// OpenTofu.
 	l.bad(call("kept", repo+"//none"), "there is no directory \"none\"")
 	m, err = readManifest(".terraform/modules", "")
 	if err != nil || m["kept"].Source != repo {
@@ -221,8 +222,8 @@ func TestLocalModules(t *testing.T) {
 		t.Errorf("%v", manifest)
 	}
 	l.bad(call("a", "./none"), "There is no directory")
-	// An absolute path is a package of its own. It is installed as a link, and relative paths can't
-	// lead out of it.
+	// A source that is an absolute path is a separate package. It is installed as a link, and
+	// relative sources in it can't lead out of it.
 	l.good(call("a", l.top+"/shared"))
 	if target, err := os.Readlink(".terraform/modules/a"); err != nil || target != l.top+"/shared" {
 		t.Errorf("%q %v", target, err)
@@ -275,8 +276,8 @@ func TestPageAddress(t *testing.T) {
 	}
 }
 
-// TestFailedOnce checks that a missing package is requested once and reported once, regardless of
-// the number of its calls.
+// TestFailedOnce checks that a missing package is requested once and reported once, even if several
+// calls use it.
 func TestFailedOnce(t *testing.T) {
 	l := newLab(t)
 	main := call("a", l.url+"/none.zip") + call("b", l.url+"/none.zip//sub") + call("c", l.url+"/none.zip")
@@ -337,7 +338,8 @@ func TestRegistry(t *testing.T) {
 	l.pages["/files/17"] = l.pages["/1.1.0.zip"]
 	l.good(call("a", "modules.example.com/acme/net/bare"))
 	l.has(".terraform/modules/a/main.tf", value("1.1.0"))
-	// The position of the call is in the text, because OpenTofu's diagnostic has no source range.
+	// The message contains the position of the call, because OpenTofu's diagnostic has no source
+	// range.
 	l.bad("\n"+call("a", source+"//none"), "main.tf:2")
 	l.bad(call("a", source, `version = "> 3"`), "meets the constraints")
 	l.bad(call("a", "modules.example.com/acme/none/lab"), "there is no module")
@@ -397,8 +399,8 @@ func TestNetrc(t *testing.T) {
 	l.good(call("a", l.url+"/a.zip"))
 }
 
-// TestLinkedDirectories installs modules if the modules directory, or its parent, is a symbolic
-// link.
+// TestLinkedDirectories checks the installation of modules if the modules directory or its parent
+// is a symbolic link: links that lead out of the parent are errors.
 func TestLinkedDirectories(t *testing.T) {
 	for _, test := range []struct{ name, link, target, error string }{
 		{"modules leads out", ".terraform/modules", "../../victim", "is a symbolic link that leads out of .terraform"},

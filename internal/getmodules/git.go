@@ -26,8 +26,8 @@ var gitSchemes = map[string]bool{"https": true, "http": true, "ssh": true, "git"
 // In such a name, these characters could make git run another program.
 const notInHosts = "!$&'()*+,;=<>\"`\\ "
 
-// git clones a repository and checks out a ref. It fetches only a single commit if the server
-// supports that. For abbreviated commit names it has to fetch the whole repository.
+// git clones a repository and checks out a ref. If the server supports it, only a single commit is
+// fetched. The whole repository is needed to find a commit by an abbreviated name.
 func (f *fetcher) git(ctx context.Context, j job) error {
 	ref := j.query.Get("ref")
 	if strings.HasPrefix(ref, "-") {
@@ -52,7 +52,8 @@ func (f *fetcher) git(ctx context.Context, j job) error {
 	if err := git("init", "-q", j.dir); err != nil {
 		return err
 	}
-	// Keep line endings: the files, and so the hash, must be the same on every system.
+	// Don't convert line endings: the files, and therefore the hash, must be the same on every
+	// system.
 	in := []string{"-C", j.dir, "-c", "core.autocrlf=false"}
 	if err := git(append(in, "remote", "add", "origin", remote)...); err != nil {
 		return err
@@ -90,8 +91,8 @@ var commitName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[0-9a-fA-F]{4,64}$`)
 })
 
-// gitRemote returns the address to pass to git and the credentials that were in it. It removes the
-// parameters that are for this program.
+// gitRemote returns the URL to pass to git and the credentials that the address contains, or nil.
+// The URL has neither the credentials nor the parameters that are meant for this program.
 func gitRemote(j job) (string, *gitLogin, error) {
 	u := *j.url
 	if u.Scheme == "" && strings.HasPrefix(u.Path, "/") {

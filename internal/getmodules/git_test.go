@@ -39,7 +39,7 @@ func TestGit(t *testing.T) {
 	if tags, err := Tags(t.Context(), repo+"?ref=v1"); err != nil || !slices.Equal(tags, []string{"v1", "v2"}) {
 		t.Errorf("%q %v", tags, err)
 	}
-	// When the branch moves, the installed commit stays until an upgrade.
+	// When the branch moves, the installed commit is kept until an upgrade.
 	l.good(call("a", repo))
 	l.commit("repo", "", map[string]string{"main.tf": value("3")})
 	l.good(call("a", repo))
@@ -51,7 +51,7 @@ func TestGit(t *testing.T) {
 }
 
 // TestOneClone checks that a branch is fetched once per run, regardless of the number of calls. All
-// calls then get the same commit even if the branch moves.
+// calls then get the same commit, even if the branch moves during the run.
 func TestOneClone(t *testing.T) {
 	l := newLab(t)
 	l.commit("repo", "", map[string]string{"main.tf": value("1"), "sub/main.tf": value("sub")})
@@ -120,8 +120,8 @@ func TestMercurial(t *testing.T) {
 	}
 }
 
-// TestInterruptedProgram checks that this program doesn't wait for processes that a program has
-// left running.
+// TestInterruptedProgram checks that run returns after an interrupt even if the interrupted program
+// has left a process running.
 func TestInterruptedProgram(t *testing.T) {
 	l := newLab(t)
 	l.write(map[string]string{"bin/fetcher": "#!/bin/sh\nsleep 600 &\necho $! >" + l.top + "/pid.new\nmv " + l.top +

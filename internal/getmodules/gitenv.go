@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// gitVariables are the environment variables that select the repository on which git works. They
-// are listed by "git rev-parse --local-env-vars" or set for hooks. git sets them when it runs hooks
-// and aliases. If a hook starts this program, the git that this program runs must not work on the
-// hook's repository. GIT_CONFIG_PARAMETERS and GIT_CONFIG_COUNT are listed too, but they are kept:
+// gitVariables are the environment variables that select the repository on which git works. git
+// sets them when it runs hooks and aliases, and "git rev-parse --local-env-vars" lists most of
+// them. If a hook starts this program, the git that this program runs must not work on the hook's
+// repository. GIT_CONFIG_PARAMETERS and GIT_CONFIG_COUNT are not removed, although git lists them:
 // they contain settings, often credentials, and git itself passes them on to submodules.
 var gitVariables = []string{
 	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG", "GIT_DIR", "GIT_GRAFT_FILE",
@@ -33,8 +33,8 @@ func withoutVariables(env []string, drop func(name string) bool) []string {
 	})
 }
 
-// gitEnv returns the environment for git. If there is an SSH key, it is written to a file next to
-// the package, which cleanup removes.
+// gitEnv returns the environment for git. If key is not "", it writes this SSH key to a file next
+// to the package. cleanup removes the file.
 func gitEnv(key, dir string) (env []string, cleanup func(), err error) {
 	env, cleanup = withoutVariables(os.Environ(), gitVariable), func() {}
 	if key == "" {
@@ -60,15 +60,17 @@ func gitEnv(key, dir string) (env []string, cleanup func(), err error) {
 		func() { os.Remove(file) }, nil
 }
 
-// gitLogin holds the user name and password of an address. Other users could see them in process
-// arguments. git therefore gets them from the environment, through a credential helper that answers
-// only for the address's server. They are also used for submodules on the same server.
+// gitLogin holds the user name and password in an address. In process arguments, other users could
+// see them. Therefore git gets them from the environment, by way of a credential helper that
+// returns them only for the server in the address. They are also used for submodules on that
+// server.
 type gitLogin struct{ server, user, password string }
 
 const (
 	gitUserEnv     = "TOFU_GIT_USERNAME"
 	gitPasswordEnv = "TOFU_GIT_PASSWORD"
-	// gitHelper prints the credentials on "get". git also calls it with "store" and "erase".
+	// gitHelper prints the credentials if its argument is "get". git also calls it with "store" and
+	// "erase".
 	gitHelper = `!f() { test "$1" = get && printf 'username=%s\npassword=%s\n' "$` + gitUserEnv + `" "$` +
 		gitPasswordEnv + `"; }; f`
 )

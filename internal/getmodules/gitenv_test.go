@@ -15,7 +15,7 @@ import (
 	"tofu/internal/testenv"
 )
 
-// TestGitVariables compares gitVariables with the list of the installed git.
+// TestGitVariables checks that gitVariables contains the variables that the installed git lists.
 func TestGitVariables(t *testing.T) {
 	out, err := exec.Command("git", "rev-parse", "--local-env-vars").Output()
 	if err != nil {
@@ -83,7 +83,7 @@ func TestGitPassword(t *testing.T) {
 	}
 }
 
-// gitHTTPBackend returns a handler that serves repositories like a git server.
+// gitHTTPBackend returns a handler that serves repositories by running git's own CGI program.
 func gitHTTPBackend(t *testing.T) *cgi.Handler {
 	out, err := exec.Command("git", "--exec-path").Output()
 	path := filepath.Join(strings.TrimSpace(string(out)), "git-http-backend")
@@ -105,7 +105,7 @@ func processesWith(t *testing.T, text string) []string {
 	}
 	var found []string
 	for _, file := range files {
-		line, _ := os.ReadFile(file) // the process may have ended
+		line, _ := os.ReadFile(file) // an error means that the process has ended
 		if words := strings.ReplaceAll(string(line), "\x00", " "); strings.Contains(words, text) &&
 			strings.Contains(words, "git") {
 			found = append(found, words)

@@ -12,8 +12,8 @@ import (
 )
 
 // hg clones a Mercurial repository at a revision. The address may contain a password, which other
-// users could see in process arguments. The address is therefore written to the configuration of
-// the new repository.
+// users could see in process arguments. Therefore hg writes the address to the configuration of the
+// new repository.
 func (f *fetcher) hg(ctx context.Context, j job) error {
 	rev := cmp.Or(j.want, j.query.Get("rev"))
 	u := *j.url
@@ -48,6 +48,6 @@ func (f *fetcher) hg(ctx context.Context, j job) error {
 	return os.RemoveAll(filepath.Join(j.dir, ".hg"))
 }
 
-// hgVariable reports whether the variable is one that Mercurial sets for its hooks. Variables with
-// user settings, such as HGRCPATH, are not.
+// hgVariable reports whether Mercurial sets the variable for its hooks. It returns false for
+// variables with user settings, such as HGRCPATH.
 func hgVariable(name string) bool { return name == "HG" || strings.HasPrefix(name, "HG_") }

@@ -40,8 +40,8 @@ func (f *fetcher) http(ctx context.Context, j job) error {
 	return f.archive(ctx, j, kind, registry.Download{URL: &u, Host: j.host})
 }
 
-// Parts of an HTML page: comments, which are ignored, the end of the head, and meta elements with
-// their attributes.
+// pagePart matches the parts of an HTML page that matter: comments, which are ignored, the end of
+// the head, and meta elements. pageAttribute matches an attribute of a meta element.
 var (
 	pagePart = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?is)<!--.*?-->|</head|<meta\s((?:[^>"']|"[^"]*"|'[^']*')*)>`)
@@ -69,8 +69,8 @@ func pageAddress(page []byte) string {
 	return ""
 }
 
-// page reads the location of the package from a header of the response or from the head of the
-// page. If the response is itself an archive, that is the package.
+// page requests a page that says where the package is: in a header of the response or in the head
+// of the page. If the response is itself an archive, the archive is the package.
 func (f *fetcher) page(ctx context.Context, j job, u *url.URL) error {
 	asked := *u
 	query := asked.Query()
@@ -95,8 +95,8 @@ func (f *fetcher) page(ctx context.Context, j job, u *url.URL) error {
 	return fmt.Errorf("%s is not an archive and doesn't name the location of the module", httpclient.Redact(u))
 }
 
-// checksum is the checksum that an archive must have according to its address. The zero value
-// accepts any archive.
+// checksum is the checksum of an archive that an address requires. The zero value accepts any
+// archive.
 type checksum struct {
 	kind func() hash.Hash
 	want []byte
@@ -106,7 +106,7 @@ var checksumKinds = map[string]func() hash.Hash{
 	"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha512": sha512.New,
 }
 
-// parseChecksum parses "sha256:HEX". The algorithm is optional.
+// parseChecksum parses a checksum such as "sha256:HEX". The name of the algorithm is optional.
 func parseChecksum(text string) (checksum, error) {
 	if text == "" {
 		return checksum{}, nil

@@ -11,9 +11,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Installed returns a resolver for the modules installed in dir, ".terraform/modules". It returns
-// an error with advice to run init for a call that is not installed as it is currently written. See
-// readManifest for base.
+// Installed returns a resolver for the modules installed in dir, which is ".terraform/modules". For
+// a call that is not installed, or was installed with another source or version, the resolver
+// returns an error that tells the user to run init. See readManifest for base.
 func Installed(dir, base string) (configs.Resolver, error) {
 	manifest, err := readManifest(dir, base)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 
 // Options configure an [Installer].
 type Options struct {
-	// Dir is the directory to install modules in: ".terraform/modules".
+	// Dir is the directory in which modules are installed: ".terraform/modules".
 	Dir string
 	// Base is the directory of the root module; "" means the working directory.
 	Base   string
@@ -45,8 +45,8 @@ type Options struct {
 type Installer struct {
 	opts     Options
 	manifest Manifest
-	called   bool              // whether there is any module call
-	packages map[string]string // directories of packages, by the key of the call in the manifest
+	called   bool              // whether the configuration has a module call
+	packages map[string]string // directories of packages, by manifest key of the call
 	fetcher  *fetcher
 	locator  *locator
 	pins     *pins // nil if packages are not pinned
@@ -75,16 +75,16 @@ func NewInstaller(opts *Options) (*Installer, error) {
 	if opts.Pin {
 		in.pins = newPins(opts.Pins)
 		if opts.Upgrade {
-			in.pins = newPins(nil) // an upgrade accepts any package
+			in.pins = newPins(nil) // an upgrade accepts any package, whatever is pinned
 		}
 	}
 	return in, nil
 }
 
 // checkDir returns an error if modules must not be installed in dir. No symbolic link below the
-// data directory may lead out of it. The data directory itself may be a link. Its target may
-// contain a directory "modules" for another purpose, so dir must then contain only installed
-// modules.
+// data directory may lead out of it. The data directory itself may be a link to a directory that
+// already contains a directory "modules" with other files. Therefore dir must contain only
+// installed modules.
 func checkDir(dir string) error {
 	data := filepath.Dir(dir)
 	if err := atomicfile.CheckBelow(data, dir); err != nil {
@@ -174,7 +174,7 @@ func (in *Installer) local(ctx context.Context, req *configs.ModuleRequest) (non
 // installDir returns the directory in which the package of a call is installed.
 func (in *Installer) installDir(k string) string { return filepath.Join(in.opts.Dir, k) }
 
-// kept returns the manifest's record of a call that need not be installed again.
+// kept returns the manifest's record of a call if the call need not be installed again.
 func (in *Installer) kept(req *configs.ModuleRequest) (Record, bool) {
 	r, ok := in.manifest[key(req)]
 	if !ok || in.opts.Upgrade || r.Source != req.Source.String() || !r.meets(req.Constraints) {
@@ -182,7 +182,7 @@ func (in *Installer) kept(req *configs.ModuleRequest) (Record, bool) {
 	}
 	home := filepath.ToSlash(in.installDir(r.Key))
 	if r.Dir != home && !strings.HasPrefix(r.Dir, home+"/") {
-		return Record{}, false // someone has edited the manifest
+		return Record{}, false // a wrong directory: someone has edited the manifest
 	}
 	if info, err := os.Stat(filepath.FromSlash(r.Dir)); err != nil || !info.IsDir() {
 		return Record{}, false
@@ -206,7 +206,7 @@ func (in *Installer) remote(ctx context.Context, req *configs.ModuleRequest) (co
 	return in.install(ctx, req, location{address: req.Source.Address, subdir: req.Source.Subdir}, "")
 }
 
-// install fetches a package and records the call.
+// install fetches the package of a call and records the call in the manifest.
 func (in *Installer) install(
 	ctx context.Context, req *configs.ModuleRequest, place location, version string,
 ) (none configs.ResolvedModule, err error) {
@@ -248,7 +248,7 @@ func (in *Installer) failed(ctx context.Context, req *configs.ModuleRequest, err
 	}
 	if _, ok := errors.AsType[*repeatedError](err); ok {
 		if _, ok := errors.AsType[*changedError](err); ok {
-			return nil // the error has already been reported for the package
+			return nil // the error was reported with the call that fetched the package first
 		}
 		err = errors.New("its package could not be fetched for another call")
 	}
@@ -256,8 +256,8 @@ func (in *Installer) failed(ctx context.Context, req *configs.ModuleRequest, err
 		err).At(req.Call.Range)
 }
 
-// within returns the directory subdir of a package. If subdir is a pattern, it must match exactly
-// one directory. Symbolic links must not lead out of the package.
+// within returns the directory subdir of the package in home. If subdir is a pattern, it must match
+// exactly one directory. Symbolic links must not lead out of the package.
 func within(home, subdir string) (string, error) {
 	dir := filepath.Join(home, filepath.FromSlash(subdir))
 	if strings.ContainsAny(subdir, "*?[") {
@@ -286,7 +286,8 @@ func within(home, subdir string) (string, error) {
 	return dir, nil
 }
 
-// fromRegistry selects a version and installs the package that the registry names for it.
+// fromRegistry selects a version of a module and installs the package whose location the registry
+// returns.
 func (in *Installer) fromRegistry(
 	ctx context.Context, req *configs.ModuleRequest,
 ) (none configs.ResolvedModule, err error) {

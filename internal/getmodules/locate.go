@@ -14,8 +14,8 @@ import (
 	"tofu/internal/registry"
 )
 
-// locator asks registries for the versions of modules and the locations of their packages. It asks
-// for each of them only once. It is safe for concurrent use.
+// locator asks registries for the versions of modules and the locations of their packages. It sends
+// each request only once. It is safe for concurrent use.
 type locator struct {
 	client   *registry.Client
 	versions memo.Map[string, registry.ModuleVersions]
@@ -31,8 +31,8 @@ type location struct {
 // errUnresolvable reports that no version of a module meets its constraints.
 var errUnresolvable = errors.New("no version meets the constraints")
 
-// choose selects the newest version that meets the constraints. odd has the entries in the
-// registry's list that are not valid versions.
+// choose returns the newest version that meets the constraints. odd lists the entries in the
+// registry's list of versions that are not valid versions.
 func (l *locator) choose(
 	ctx context.Context, source addrs.ModuleSource, c depsfile.Constraints,
 ) (version string, odd []string, err error) {

@@ -15,23 +15,23 @@ import (
 	"tofu/internal/configs"
 )
 
-// Record is an installed module call in modules.json.
+// Record describes an installed module call in modules.json.
 type Record struct {
-	Key     string // call names separated by dots; "" is the root module
+	Key     string // names of the calls, separated by dots; "" is the root module
 	Source  string
 	Version string `json:",omitempty"`
 	Dir     string // relative to the working directory, with forward slashes
 }
 
-// Manifest is the content of modules.json: the installed calls by key. Records and files of removed
-// calls are kept.
+// Manifest is the content of modules.json: the installed calls by key. Records and files of calls
+// that are no longer in the configuration are kept.
 type Manifest map[string]Record
 
 func manifestFile(dir string) string { return filepath.Join(dir, "modules.json") }
 
 // readManifest reads modules.json in dir. If the file doesn't exist, the manifest is empty. base is
 // the directory of the root module relative to the working directory; "" means the working
-// directory. The file has directory names relative to base.
+// directory. Directory names in the file are relative to base.
 func readManifest(dir, base string) (Manifest, error) {
 	m := make(Manifest)
 	data, err := os.ReadFile(manifestFile(dir))
@@ -79,10 +79,10 @@ func (m Manifest) Write(dir, base string) error {
 	return nil
 }
 
-// forget removes a call and all calls below it.
+// forget removes a call and all calls below it from the manifest.
 func (m Manifest) forget(key string) {
 	if _, ok := m[key]; !ok {
-		return // there are no calls below it either
+		return // if the call is not recorded, the calls below it aren't either
 	}
 	for k := range m {
 		if k == key || strings.HasPrefix(k, key+".") {

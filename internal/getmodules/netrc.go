@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// netrcLogin returns the login for a host in the user's .netrc file, which other programs such as
-// curl use too. It returns nil if none exists.
+// netrcLogin returns the login for a host in the user's .netrc file, which curl and other programs
+// also read. It returns nil if the file has none.
 func netrcLogin(host string) (*url.Userinfo, error) {
 	path := os.Getenv("NETRC")
 	if path == "" {
@@ -36,7 +36,7 @@ func netrcLogin(host string) (*url.Userinfo, error) {
 	return parseNetrc(string(data), host), nil
 }
 
-// parseNetrc looks for a host in the text of a .netrc file. Entries have the form "machine HOST
+// parseNetrc looks for a host in the content of a .netrc file. Entries have the form "machine HOST
 // login NAME password SECRET" or "default login …". A macro definition ends at an empty line.
 func parseNetrc(text, host string) *url.Userinfo {
 	var words []string

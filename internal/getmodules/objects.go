@@ -23,8 +23,8 @@ type bucket interface {
 	authorize(ctx context.Context) registry.Authorize
 }
 
-// objects fetches an archive from a bucket. If key is not the name of an archive, it fetches all
-// objects whose names start with key and a slash.
+// objects fetches a package from a bucket. If key is the name of an archive, it unpacks this
+// object. Otherwise it fetches all objects whose names start with key and a slash.
 func (f *fetcher) objects(ctx context.Context, j job, b bucket, key string) error {
 	if kind := archiveKind(key, j.query); kind != "" {
 		return f.archive(ctx, j, kind, registry.Download{URL: b.object(key), Auth: b.authorize(ctx)})
@@ -89,14 +89,14 @@ func (f *fetcher) oneObject(ctx context.Context, root *os.Root, name string, d r
 	return err
 }
 
-// archive downloads and unpacks an archive.
+// archive downloads an archive and unpacks it.
 func (f *fetcher) archive(ctx context.Context, j job, kind string, d registry.Download) error {
 	d.Retries, d.Progress = 1, f.received(j)
 	return j.unpackArchive(kind, func(dst *os.File) error { return f.client.Fetch(ctx, d, dst) })
 }
 
-// unpackArchive unpacks an archive that fetch writes. It first compares the archive with the
-// checksum in the address.
+// unpackArchive calls fetch, which writes an archive to a file. It compares the archive with the
+// checksum in the address and unpacks it.
 func (j job) unpackArchive(kind string, fetch func(dst *os.File) error) error {
 	check, err := parseChecksum(j.query.Get("checksum"))
 	if err != nil {
@@ -105,7 +105,8 @@ func (j job) unpackArchive(kind string, fetch func(dst *os.File) error) error {
 	return j.unpackFetched(kind, check, fetch)
 }
 
-// unpackFetched unpacks an archive that fetch writes, after comparing it with a checksum.
+// unpackFetched calls fetch, which writes an archive to a file. It compares the archive with a
+// checksum and unpacks it.
 func (j job) unpackFetched(kind string, check checksum, fetch func(dst *os.File) error) error {
 	file := j.dir + ".archive"
 	dst, err := os.Create(file)
@@ -127,7 +128,7 @@ func (j job) unpackFetched(kind string, check checksum, fetch func(dst *os.File)
 }
 
 // escapeKey escapes the name of an object for use in a URL path. It escapes all characters except
-// unreserved ones, because servers compute signatures over that form. If slash is true, slashes are
+// unreserved ones, because servers compute signatures from that form. If slash is true, slashes are
 // kept.
 func escapeKey(key string, slash bool) string {
 	var b strings.Builder

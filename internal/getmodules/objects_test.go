@@ -21,8 +21,9 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// store is a server for the protocols of S3, below /BUCKET, and of Google Cloud Storage. It
-// requires signatures or tokens, returns lists in pages of two names, and has one public bucket.
+// store is a server that implements the protocol of S3, below /BUCKET, and that of Google Cloud
+// Storage. It requires signatures or tokens, returns lists in pages of two names, and has one
+// public bucket.
 type store struct {
 	*testing.T
 	objects map[string]string // content by BUCKET/NAME
@@ -63,7 +64,8 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.send(w, r, bucket+"/"+key+r.URL.Query().Get("versionId"))
 }
 
-// signed checks the signature of a request in the same way as S3.
+// signed reports whether a request has a valid signature. It checks the signature in the same way
+// as S3.
 func (s *store) signed(r *http.Request) bool {
 	at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 	if err != nil {
@@ -116,8 +118,8 @@ func (s *store) google(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// page returns up to two names after the given one, and the token for the next page if there is
-// one.
+// page returns up to two names that follow the name after, and the token for the next page, or ""
+// if this is the last page.
 func (s *store) page(bucket, prefix, after string) (names []string, next string) {
 	for _, name := range slices.Sorted(maps.Keys(s.objects)) {
 		key, ok := strings.CutPrefix(name, bucket+"/")
@@ -189,8 +191,8 @@ func TestS3(t *testing.T) {
 	l.bad(call("a", base+"/b/evil"), "outside of")
 	l.bad(call("a", base+"/b/net/x 1+2=3.zip?checksum=md5:00000000000000000000000000000000"), "checksum")
 
-	// The cases are: credentials in the address, credentials of a profile, invalid credentials, and
-	// no credentials.
+	// The cases are: credentials in the address, credentials of a profile, invalid credentials, no
+	// credentials.
 	s.creds = aws.Credentials{AccessKeyID: "OTHER", SecretAccessKey: "a/b+c"}
 	l.bad(call("a", base+"/b/net/x 1+2=3.zip"), "403")
 	l.good(call("a", base+"/b/net/x 1+2=3.zip?aws_access_key_id=OTHER&aws_access_key_secret=a%2Fb%2Bc"))

@@ -17,7 +17,7 @@ import (
 	"tofu/internal/httpclient"
 )
 
-// pins holds the pins in the file and the pins of the packages used in this run.
+// pins holds the pins in the lock file and the pins of the packages used in this run.
 type pins struct {
 	known  map[pinKey]depsfile.ModuleLock // pins from the file
 	chosen map[string][]depsfile.Version  // pinned versions of each registry package
@@ -39,8 +39,8 @@ func newPins(locks depsfile.ModuleLocks) *pins {
 	return p
 }
 
-// Pins returns the pins of the packages that the configuration uses, to be saved after Finish. It
-// returns none unless packages are pinned.
+// Pins returns the pins of the packages that the configuration uses, to be saved after Finish. If
+// packages are not pinned, it returns nil.
 func (in *Installer) Pins() depsfile.ModuleLocks {
 	if in.pins == nil {
 		return nil
@@ -87,7 +87,7 @@ func (p *pins) use(pin *depsfile.ModuleLock, home string) {
 }
 
 // matches reports whether an installed package matches its pin. It returns true if the package
-// needs no pin.
+// doesn't need a pin.
 func (p *pins) matches(pin *depsfile.ModuleLock, home string) bool {
 	if pin == nil || p.intact[home] || isLink(home) {
 		return true
@@ -101,8 +101,8 @@ func isLink(path string) bool {
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
-// withoutSecrets returns an address in the form used for pins and messages. It has no secrets,
-// because files with pins are meant to be shared.
+// withoutSecrets returns an address without secrets, for pins and messages. Pins must not contain
+// secrets, because files with pins are meant to be shared.
 func withoutSecrets(address string) string {
 	method, rest := "", address
 	if before, after, ok := strings.Cut(address, "::"); ok {
@@ -130,8 +130,8 @@ func withoutSecrets(address string) string {
 	return method + u.String()
 }
 
-// showable returns an address for messages. In addition to withoutSecrets, it removes the values of
-// query parameters that look like secrets.
+// showable returns an address for messages. It removes the same secrets as withoutSecrets and, in
+// addition, the values of query parameters that look like secrets.
 func showable(address string) string {
 	address = withoutSecrets(address)
 	method, rest := "", address
@@ -145,8 +145,8 @@ func showable(address string) string {
 }
 
 // hashTree returns the hash of all files of a package, computed like the "h1:" hash of a provider
-// package. A symbolic link counts as a file that contains its target. Links to local directories
-// have no hash.
+// package. A symbolic link counts as a file that contains its target. The hash is "" if dir is a
+// link to a local directory.
 func hashTree(dir string) (depsfile.Hash, error) {
 	if isLink(dir) {
 		return "", nil

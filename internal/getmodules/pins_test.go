@@ -49,7 +49,8 @@ func (l *lab) forget() {
 	}
 }
 
-// TestPinCommit checks that commits which a branch or tag moves to are ignored until an upgrade.
+// TestPinCommit checks that when a branch or tag moves to a new commit, the new commit is ignored
+// until an upgrade.
 func TestPinCommit(t *testing.T) {
 	l := newLab(t)
 	first := l.commit("repo", "v1", map[string]string{"main.tf": value("1"), "sub/main.tf": value("sub")})
@@ -82,7 +83,7 @@ func TestPinCommit(t *testing.T) {
 		t.Errorf("%+v", upgraded)
 	}
 	l.has(".terraform/modules/a/main.tf", value("2"))
-	// Now the pin has a wrong hash for the commit.
+	// Now the pin has a hash that doesn't match the commit.
 	pins[0].Hash = "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 	if _, err := l.pin(call("a", branch), false, pins); err == nil || !strings.Contains(err.Error(), "init -upgrade") {
 		t.Errorf("%v", err)
@@ -188,7 +189,7 @@ func TestPinName(t *testing.T) {
 }
 
 // TestShowable checks the query parameters that look like secrets. They are part of the pinned
-// address, because they may distinguish packages, but they are not shown in messages.
+// address, because they may distinguish packages, but messages don't show them.
 func TestShowable(t *testing.T) {
 	for address, want := range map[string]string{
 		"https://me:s3cret@example.com/a.zip?token=s3cret&x=1": "https://example.com/a.zip?token=xxxxx&x=1",

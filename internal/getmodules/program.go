@@ -49,8 +49,8 @@ func start(ctx context.Context, env []string, out, errorOutput io.Writer, progra
 }
 
 // Limits for the output of programs, much of which comes from remote servers. Longer standard
-// output is an error. Of the standard error only the end is kept, because it says why the program
-// failed.
+// output is an error. Only the end of the standard error is kept, because it explains why the
+// program failed.
 const (
 	longestAnswer = 64 << 20
 	longestTail   = 64 << 10
@@ -82,8 +82,8 @@ func (t *tail) Write(p []byte) (int, error) {
 // For example, an ssh that waits for an unreachable host outlives the git that was killed.
 const outputGrace = 2 * time.Second
 
-// programError returns an error with the program's error output. If there is none, the error has
-// the exit status.
+// programError returns an error that contains the program's error output or, if that is empty, its
+// exit status.
 func programError(err error, program, text string) error {
 	if _, ok := errors.AsType[*exec.ExitError](err); !ok {
 		return err

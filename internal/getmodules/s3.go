@@ -23,7 +23,7 @@ import (
 	"tofu/internal/registry"
 )
 
-// s3 fetches a package from S3 or from another server with the same protocol.
+// s3 fetches a package from S3 or from another server with the S3 protocol.
 func (f *fetcher) s3(ctx context.Context, j job) error {
 	b, key, err := parseS3(j.url, j.query)
 	if err != nil {
@@ -34,7 +34,7 @@ func (f *fetcher) s3(ctx context.Context, j job) error {
 	return f.objects(ctx, j, b, key)
 }
 
-// s3Bucket is a bucket of S3.
+// s3Bucket is a bucket of S3, or of a server with the same protocol.
 type s3Bucket struct {
 	client      *registry.Client
 	base        *url.URL // URL of the bucket, without trailing slash
@@ -43,14 +43,14 @@ type s3Bucket struct {
 	credentials func(ctx context.Context) (aws.Credentials, error)
 }
 
-// amazonHost matches the host names of S3. It captures the bucket, if the name starts with one, and
-// the region in s3.REGION or s3-REGION. A plain s3 has no region.
+// amazonHost matches the host names of S3. The groups are the bucket, if the name starts with one,
+// and the region, if the name contains s3.REGION or s3-REGION.
 var amazonHost = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(?:(.+)\.)?s3(?:[.-](?:dualstack\.)?([a-z0-9-]+))?\.amazonaws\.com(?:\.cn)?$`)
 })
 
-// parseS3 parses both forms of addresses. The bucket is the first part of the path or, for Amazon's
-// servers, part of the host name.
+// parseS3 returns the bucket and the key in an address. The bucket is the first part of the path
+// or, for Amazon's servers, part of the host name.
 func parseS3(u *url.URL, query url.Values) (*s3Bucket, string, error) {
 	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return nil, "", fmt.Errorf("%q is not a valid address of an object; it must begin with s3::https://",
@@ -144,7 +144,7 @@ func (b *s3Bucket) authorize(ctx context.Context) registry.Authorize {
 	}
 }
 
-// awsCredentials returns a function that looks for credentials in the same places as the AWS tools:
+// awsCredentials returns a function that looks for credentials where the AWS tools look for them:
 // the address, the environment, the shared files and the machine's metadata service. The search
 // runs on first use, once per profile.
 func (f *fetcher) awsCredentials(query url.Values) func(context.Context) (aws.Credentials, error) {
@@ -157,7 +157,7 @@ func (f *fetcher) awsCredentials(query url.Values) func(context.Context) (aws.Cr
 		return known
 	}
 	open := sync.OnceValues(func() (aws.Credentials, error) {
-		// Not the context of a request, because the result is kept for later requests.
+		// a context of its own, because the credentials are kept for later requests
 		ctx := context.Background()
 		var options []func(*config.LoadOptions) error
 		if profile != "" {
@@ -183,11 +183,12 @@ func (f *fetcher) awsCredentials(query url.Values) func(context.Context) (aws.Cr
 	return found
 }
 
-// awsTimeout limits the search for credentials, which may call services of the machine or of AWS.
+// awsTimeout limits the search for credentials, which may call AWS and the metadata service of the
+// machine.
 const awsTimeout = 20 * time.Second
 
-// noCredentials reports whether err means only that there are no credentials. The metadata service
-// is searched last, and most machines don't have one.
+// noCredentials reports whether err only means that there are no credentials. The metadata service
+// is asked last, and most machines don't have one.
 func noCredentials(err error) bool {
 	var status interface{ HTTPStatusCode() int }
 	return strings.Contains(err.Error(), "EC2 IMDS") && (!errors.As(err, &status) ||

@@ -17,9 +17,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Shared finds the modules of many root modules for reading only. It uses the modules that a root
-// module has installed. Other packages are fetched into a temporary directory, each once. It is
-// safe for concurrent use.
+// Shared finds the modules of many root modules, which are only read. It uses the modules that a
+// root module has installed, and fetches all other packages into a temporary directory, each of
+// them once. It is safe for concurrent use.
 type Shared struct {
 	client   *registry.Client
 	progress func(Progress)
@@ -27,18 +27,18 @@ type Shared struct {
 	packages memo.Map[string, sharedPackage]
 
 	mu  sync.Mutex
-	dir string // created when the first package is fetched
+	dir string // the temporary directory; created when the first package is fetched
 }
 
 type sharedPackage struct{ dir, subdir string }
 
-// NewShared returns a Shared. progress receives the progress of downloads from several goroutines.
-// It may be nil.
+// NewShared returns a Shared. progress receives the progress of downloads and is called
+// concurrently. It may be nil.
 func NewShared(client *registry.Client, progress func(Progress)) *Shared {
 	return &Shared{client: client, progress: progress, locator: &locator{client: client}}
 }
 
-// Close removes the fetched packages.
+// Close removes the fetched packages. A Shared must not be used afterwards.
 func (s *Shared) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,7 +48,7 @@ func (s *Shared) Close() error {
 	return os.RemoveAll(s.dir)
 }
 
-// Resolver returns a resolver for the calls of the root module in the directory root.
+// Resolver returns a resolver for the module calls of the root module in the directory root.
 func (s *Shared) Resolver(root string) (configs.Resolver, error) {
 	installed, err := readManifest(filepath.Join(root, ".terraform", "modules"), root)
 	if err != nil {
@@ -83,8 +83,9 @@ func (s *Shared) Resolver(root string) (configs.Resolver, error) {
 	}, nil
 }
 
-// unavailable returns the error for a call whose package can't be fetched. If the package is the
-// cause, the error has the same text for every call, so that duplicates can be removed.
+// unavailable returns the error for a call whose module can't be found. If fetching the package has
+// failed, the error has the same text for every call that uses the package, so that duplicates can
+// be removed.
 func unavailable(req *configs.ModuleRequest, err error) error {
 	const summary = "Failed to download module"
 	if missing, ok := errors.AsType[*packageError](err); ok {
@@ -93,7 +94,8 @@ func unavailable(req *configs.ModuleRequest, err error) error {
 	return tfdiags.Errorf(summary, "Could not get %s: %s.", req.Describe(), err).At(req.Call.Range)
 }
 
-// packageError reports that a package can't be fetched. Its text doesn't depend on the call.
+// packageError reports that a package can't be fetched. Its text is the same for all calls that use
+// the package.
 type packageError struct {
 	source string
 	err    error
@@ -102,7 +104,8 @@ type packageError struct {
 func (e *packageError) Error() string { return "fetching " + e.source + ": " + e.err.Error() }
 func (e *packageError) Unwrap() error { return e.err }
 
-// find fetches the package of a call, in the version that init would select.
+// find returns the package of a call and its version. It fetches the version that init would
+// select.
 func (s *Shared) find(ctx context.Context, pins *pins, req *configs.ModuleRequest) (dir, version string, err error) {
 	place := location{address: req.Source.Address, subdir: req.Source.Subdir}
 	if req.Source.Kind == addrs.RegistryModule {
@@ -144,7 +147,7 @@ func (s *Shared) choose(ctx context.Context, pins *pins, req *configs.ModuleRequ
 	return version, err
 }
 
-// fetch fetches a package into a directory of its own.
+// fetch fetches a package into a new directory.
 func (s *Shared) fetch(ctx context.Context, req request) (sharedPackage, error) {
 	home, err := s.home()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestShared checks that root modules share packages and that no files are left behind.
+// TestShared checks that root modules share fetched packages and that no files are left behind.
 func TestShared(t *testing.T) {
 	l := newLab(t)
 	t.Setenv("TMPDIR", l.top)
@@ -80,7 +80,8 @@ func TestShared(t *testing.T) {
 		})
 	}
 	group.Wait()
-	// The pinned version 1.0.0 and the selected version 1.0.0 are fetched separately.
+	// The pinned version 1.0.0 and the version 1.0.0 that the constraints select are fetched
+	// separately.
 	if n := fetched.Load(); n != 4 {
 		t.Errorf("%d packages were fetched", n)
 	}

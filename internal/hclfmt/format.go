@@ -60,7 +60,7 @@ var oldTypes = map[string]string{
 	"set":      "set(any)",
 }
 
-// typeOf returns the current tokens of a variable's type.
+// typeOf returns a variable's type in the current notation.
 func typeOf(tokens hclwrite.Tokens) hclwrite.Tokens {
 	text := ""
 	for _, t := range tokens {
@@ -95,8 +95,8 @@ func unwrap(tokens hclwrite.Tokens) hclwrite.Tokens {
 	return append(wrapped, &hclwrite.Token{Type: hclsyntax.TokenCParen, Bytes: []byte(")")})
 }
 
-// singleInterpolation reports whether the tokens between the first "${" and the last "}" of a
-// string are a single interpolation.
+// singleInterpolation reports whether a string consists of a single interpolation. inside holds the
+// tokens between its first "${" and its last "}".
 func singleInterpolation(inside hclwrite.Tokens) bool {
 	quotes := 0
 	for _, t := range inside {
@@ -131,7 +131,7 @@ func parenthesized(tokens hclwrite.Tokens) bool {
 	return false
 }
 
-// endsLine reports whether a token includes the end of its line, like a line comment.
+// endsLine reports whether a token ends its line, as a line break and a line comment do.
 func endsLine(t *hclwrite.Token) bool {
 	return t.Type == hclsyntax.TokenNewline ||
 		t.Type == hclsyntax.TokenComment && bytes.HasSuffix(t.Bytes, []byte("\n"))

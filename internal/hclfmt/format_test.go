@@ -9,8 +9,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// TestFormat formats the files in testdata/*.txtar. The file NAME.want contains the expected result
-// for the file NAME. If there is no NAME.want, formatting NAME must fail.
+// TestFormat checks the formatted files in testdata/*.txtar. The file NAME.want contains the
+// expected result for the file NAME. If there is no NAME.want, formatting NAME must fail.
 func TestFormat(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {

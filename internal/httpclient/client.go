@@ -17,31 +17,31 @@ import (
 	"tofu/internal/version"
 )
 
-// TimeoutEnv is the environment variable for the number of seconds that a server may be silent.
+// TimeoutEnv is the environment variable for the number of seconds that a server may send nothing.
 const TimeoutEnv = "TOFU_HTTP_TIMEOUT"
 
 // DefaultSilence is how long a server may be silent unless the user or the environment sets a
 // limit.
 const DefaultSilence = time.Minute
 
-// Options adapt the policy to the needs of a caller.
+// Options adapt the policy of the package to a caller.
 type Options struct {
 	// TLS is the caller's own TLS configuration; nil means the default one.
 	TLS *tls.Config
-	// Silence is how long a server may be silent; 0 means DefaultSilence. The environment takes
-	// precedence.
+	// Silence is how long a server may be silent; 0 means DefaultSilence. The environment variable
+	// takes precedence.
 	Silence time.Duration
 	// Proxy returns the proxy for a request. If Proxy is nil, the environment determines the proxy.
 	Proxy func(*http.Request) (*url.URL, error)
-	// Socket is the path of the Unix socket to use for all connections, regardless of the host. If
-	// it is "", connections are made to the hosts.
+	// Socket is the path of a Unix socket that is used for all connections, regardless of the host.
+	// If it is "", connections go to the host of the request.
 	Socket string
-	// Wrap returns a transport that adds credentials to requests and passes them to the given one.
+	// Wrap returns a transport that adds credentials to requests and passes them to its argument.
 	// It may be nil.
 	Wrap func(http.RoundTripper) (http.RoundTripper, error)
 }
 
-// Apply sets the options in a library's transport, except for the limit of silence.
+// Apply sets the options in a transport that a library uses, except for the limit of silence.
 func (o Options) Apply(t *http.Transport) {
 	t.TLSClientConfig = &tls.Config{}
 	if o.TLS != nil {
@@ -59,14 +59,14 @@ func (o Options) Apply(t *http.Transport) {
 	}
 }
 
-// Client is an HTTP client that follows the policy.
+// Client is an HTTP client that follows the policy of the package.
 type Client struct {
 	std  *http.Client
 	base *http.Transport
 }
 
-// New returns a client. If the environment is invalid, every request of the client returns an
-// error.
+// New returns a client. If an environment variable is invalid, every request of the client returns
+// an error.
 func New(o Options) *Client {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.MaxIdleConnsPerHost = 16
@@ -111,7 +111,7 @@ func ReadCertificates(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// UserAgent returns the value of the User-Agent header for a version of this program.
+// UserAgent returns the User-Agent header of this program with the given version.
 func UserAgent(version string) string {
 	return strings.TrimSpace("tofu/" + version + " " + strings.TrimSpace(os.Getenv("TF_APPEND_USER_AGENT")))
 }
@@ -130,7 +130,8 @@ func (c *Client) Std() *http.Client { return c.std }
 // Close closes idle connections.
 func (c *Client) Close() { c.base.CloseIdleConnections() }
 
-// Clean redacts the URL in the error of a request and returns the same error.
+// Clean removes secrets from the URL in the error of an HTTP request. It changes err and returns
+// it.
 func Clean(err error) error {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		u, parseErr := url.Parse(failed.URL)

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(registrytest.RunTests(m)) }
 
-// host is a server that records its requests.
+// host is a test server that records its requests.
 type host struct {
 	*url.URL
 	mu    sync.Mutex
@@ -35,7 +35,7 @@ func serve(t *testing.T, start func(http.Handler) *httptest.Server, h http.Handl
 		s.asked = append(s.asked, fmt.Sprintf("%s %s %v %s", r.Method, r.URL, r.Header, body))
 		s.mu.Unlock()
 		if strings.HasPrefix(r.URL.Path, "/v2/") && r.Header.Get("Authorization") == "" && h != nil {
-			// Registries like this one are first asked without credentials.
+			// Like some registries, this server expects a first request without credentials.
 			w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
 			w.WriteHeader(http.StatusUnauthorized)
 			return
@@ -64,7 +64,7 @@ func (s *host) requests() []string {
 	return s.asked
 }
 
-// good returns a response that is valid for every user.
+// good sends a response that is valid for every user.
 func good(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch path := r.URL.Path; {
@@ -82,7 +82,7 @@ func good(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// each runs a test for each user, and checks that the log and the error contain no secrets.
+// each runs a test for each user, and checks that neither the log nor the error contains secrets.
 func each(t *testing.T, test func(t *testing.T, u user) error) {
 	for _, u := range users {
 		t.Run(u.name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func each(t *testing.T, test func(t *testing.T, u user) error) {
 	}
 }
 
-// TestGood checks that every user succeeds with a well-behaved server and sends a User-Agent
+// TestGood checks that every user succeeds if the server behaves well, and sends a User-Agent
 // header.
 func TestGood(t *testing.T) {
 	each(t, func(t *testing.T, u user) error {
@@ -160,8 +160,8 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// TestWriteBecomesRead checks that a redirect that would turn a request into a GET is an error,
-// even on the same server.
+// TestWriteBecomesRead checks that a redirect that would turn a write into a GET is an error, even
+// on the same server.
 func TestWriteBecomesRead(t *testing.T) {
 	for _, status := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther} {
 		each(t, func(t *testing.T, u user) error {
@@ -220,7 +220,7 @@ func TestOutOfEncryption(t *testing.T) {
 	})
 }
 
-// TestEndless checks that an endless response is canceled.
+// TestEndless checks that a request with an endless response is canceled.
 func TestEndless(t *testing.T) {
 	each(t, func(t *testing.T, u user) error {
 		if u.large {
@@ -282,8 +282,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestFailures checks that safe requests are repeated after a server error and that others fail
-// with the status.
+// TestFailures checks that safe requests are repeated after a server error, and that other requests
+// fail with the status.
 func TestFailures(t *testing.T) {
 	each(t, func(t *testing.T, u user) error {
 		failed := false
@@ -303,7 +303,8 @@ func TestFailures(t *testing.T) {
 	})
 }
 
-// TestSecretsInURLs checks that passwords and secret parameters of URLs are not shown.
+// TestSecretsInURLs checks that messages and logs don't show passwords and secret parameters of
+// URLs.
 func TestSecretsInURLs(t *testing.T) {
 	each(t, func(t *testing.T, u user) error {
 		at := &url.URL{Scheme: "https", Host: "127.0.0.1:1"}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// hidden replaces a secret, as in net/url.
+// hidden is the text shown instead of a secret, as in net/url.
 const hidden = "xxxxx"
 
 // secretWords are words in the names of query parameters that contain secrets, such as

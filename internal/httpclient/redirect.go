@@ -10,24 +10,24 @@ import (
 // maxRedirects limits the number of redirects of a request.
 const maxRedirects = 10
 
-// RedirectError reports a redirect that is not followed. Repeating the request would have the same
-// result.
+// RedirectError reports that a redirect is not followed. Sending the request again would have the
+// same result.
 type RedirectError struct{ reason string }
 
 func (e *RedirectError) Error() string { return e.reason }
 
 func refuse(format string, args ...any) error { return &RedirectError{fmt.Sprintf(format, args...)} }
 
-// carried are the headers that are also sent to another origin. All other headers are dropped,
+// carried lists the headers that are also sent to another origin. All other headers are dropped,
 // because they may contain credentials.
 var carried = map[string]bool{
 	"Accept": true, "Accept-Encoding": true, "If-Modified-Since": true, "If-None-Match": true, "If-Range": true,
 	"Range": true, "User-Agent": true,
 }
 
-// checkRedirect reports whether a redirect may be followed. Once a redirect has led to another
-// origin, credentials are removed. They stay removed even if a later redirect leads back, because
-// the other origin chose its target.
+// checkRedirect returns an error if a redirect must not be followed. Once a redirect has led to
+// another origin, credentials are removed. They stay removed even if a later redirect leads back,
+// because the other origin has chosen where it leads.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	to, first := Redact(req.URL), via[0]
 	req.Header.Del("Referer") // the query of the referring URL may contain a secret

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// RetryAfter returns the delay that a response asks for, in seconds or as a date. It returns zero
-// if none exists.
+// RetryAfter returns the delay that a Retry-After header asks for, in seconds or as a date. It
+// returns zero if there is no valid header.
 func RetryAfter(header http.Header) time.Duration {
 	value := header.Get("Retry-After")
 	if at, err := http.ParseTime(value); err == nil {
 		return max(0, time.Until(at))
 	}
-	// If the value is out of range, the result is the largest number.
+	// ParseUint returns the largest number if the value is out of range.
 	seconds, _ := strconv.ParseUint(value, 10, 31)
 	return time.Duration(seconds) * time.Second
 }

@@ -29,7 +29,7 @@ type transport struct {
 	base      *http.Transport
 	silence   time.Duration
 	userAgent string
-	invalid   error // error in the environment, returned for each request; nil if none exists
+	invalid   error // error in the environment, returned for each request; or nil
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -65,7 +65,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// silence returns the SilenceError that canceled ctx, if any, otherwise err.
+// silence returns the SilenceError that canceled ctx, or err if ctx was not canceled for this
+// reason.
 func silence(ctx context.Context, err error) error {
 	if silent, ok := errors.AsType[*SilenceError](context.Cause(ctx)); ok {
 		return silent
@@ -73,7 +74,7 @@ func silence(ctx context.Context, err error) error {
 	return err
 }
 
-// requestBody is the body of a request. When the transport reads from it, the server is accepting
+// requestBody is the body of a request. If the transport reads from it, the server is accepting
 // data and so is alive.
 type requestBody struct {
 	io.ReadCloser

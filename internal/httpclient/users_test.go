@@ -35,20 +35,20 @@ import (
 // secret is part of all credentials in these tests.
 const secret = "SEKRET"
 
-// user is a part of the program that sends requests.
+// user is a part of the program that sends requests, with its properties that matter to tests.
 type user struct {
 	name string
 	send func(t *testing.T, at *url.URL) error // sends one request, which may be repeated after a failure
-	// writes is set if the request is not a GET.
+	// writes reports whether the request is not a GET.
 	writes bool
-	// repeats is set if failed requests are repeated.
+	// repeats reports whether failed requests are repeated.
 	repeats bool
-	// large is set if the user accepts responses so large that tests don't send an endless one.
+	// large reports whether responses may be so large that tests don't send an endless one.
 	large bool
-	// bare is set if the user's setting is a host and not a URL, which could have a query or
-	// password.
+	// bare reports whether the server's address is only a host, not a URL that could have a query
+	// or password.
 	bare bool
-	// deaf is set if the user doesn't read the body of the response.
+	// deaf reports whether the user ignores the body of the response.
 	deaf bool
 }
 
@@ -204,7 +204,7 @@ func trace(t *testing.T, at *url.URL) error {
 	return e.Close(ctx)
 }
 
-// archive returns the package of a module.
+// archive returns a zip archive with a module.
 func archive() []byte {
 	var out bytes.Buffer
 	w := zip.NewWriter(&out)

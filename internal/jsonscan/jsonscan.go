@@ -1,13 +1,15 @@
-// Package jsonscan scans JSON text in memory, once and from front to back, and returns its parts
+// Package jsonscan scans JSON text in memory, once and from front to back, and returns parts of it
 // without building values.
 //
-// It is for large texts that every command reads completely: state files and the values in them.
-// encoding/json visits each byte of such a file twice, and each byte of its raw parts four times.
+// It is for large documents that every command reads completely: state files and the values in
+// them. In comparison, encoding/json visits each byte of such a file twice, and each byte that it
+// decodes to a json.RawMessage four times.
 //
 // Invariants: the results of [Scanner.Raw] are valid JSON by the rules of encoding/json. The text
 // is never modified, and results share its memory. No text makes a method panic or recurse without
-// bound. If the text is not of the requested kind, a method returns false and leaves the position
-// there. Callers can then use encoding/json to get a better error message.
+// bound. If the text at the position is not what a method expects, the method returns false, and
+// the position is that of the error. Callers can then use encoding/json to get a better error
+// message.
 package jsonscan
 
 import (
@@ -19,7 +21,8 @@ import (
 // maxDepth is the maximum nesting depth of arrays and objects, as in encoding/json.
 const maxDepth = 10000
 
-// Scanner is a position in a text. A Scanner in which only Data is set is at the start of the text.
+// Scanner is a text and a position in it. If only Data is set, the position is the start of the
+// text.
 type Scanner struct {
 	Data []byte
 	Pos  int
@@ -40,7 +43,7 @@ func (s *Scanner) Space() byte {
 // End reports whether only white space is left.
 func (s *Scanner) End() bool { return s.Space() == 0 && s.Pos == len(s.Data) }
 
-// Word consumes word, one of true, false and null, if it comes next.
+// Word consumes word, which is true, false or null, if it comes next. It reports whether it does.
 func (s *Scanner) Word(word string) bool {
 	s.Space()
 	if len(s.Data)-s.Pos < len(word) || string(s.Data[s.Pos:s.Pos+len(word)]) != word {
@@ -50,7 +53,7 @@ func (s *Scanner) Word(word string) bool {
 	return true
 }
 
-// take skips white space and consumes c if it comes next.
+// take skips white space and consumes c if it comes next. It reports whether it does.
 func (s *Scanner) take(c byte) bool {
 	if s.Space() != c {
 		return false
@@ -109,7 +112,8 @@ func (s *Scanner) Text() (string, bool) {
 	return string(text), ok
 }
 
-// bytes consumes a string and returns its value, without copying if the string has no escapes.
+// bytes consumes a string and returns its value. It copies the value only if the string has escapes
+// or invalid UTF-8.
 func (s *Scanner) bytes() ([]byte, bool) {
 	literal, plain, ok := s.literal()
 	if !ok {
@@ -203,7 +207,7 @@ func (s *Scanner) Number() ([]byte, bool) {
 	return s.Data[start:s.Pos:s.Pos], ok
 }
 
-// byte consumes c if it comes next, without skipping white space.
+// byte consumes c if it comes next, without skipping white space. It reports whether it does.
 func (s *Scanner) byte(c byte) bool {
 	if s.Pos == len(s.Data) || s.Data[s.Pos] != c {
 		return false
@@ -212,7 +216,7 @@ func (s *Scanner) byte(c byte) bool {
 	return true
 }
 
-// digits consumes one or more digits.
+// digits consumes one or more digits. It returns false if there are none.
 func (s *Scanner) digits() bool {
 	start := s.Pos
 	for s.Pos < len(s.Data) && digit(s.Data[s.Pos]) {

@@ -9,7 +9,7 @@ import (
 	"tofu/internal/jsonscan"
 )
 
-// values holds texts that each contain one value, valid or invalid.
+// values lists texts that consist of one value, which may be invalid.
 var values = []string{
 	`null`, `true`, `false`, `nul`, `True`, `truex`, ``, ` `, `{`, `}`, `[`, `]`, `{}`, `[]`, ` [ ] `, `[,]`, `[1,]`,
 	`[1 2]`, `[1,2]`, `{"a"}`,
@@ -26,7 +26,7 @@ var values = []string{
 	strings.Repeat(`{"a":`, 10001) + `1` + strings.Repeat("}", 10001),
 }
 
-// check compares the results for a text with those of encoding/json.
+// check compares the results of a Scanner for data with those of encoding/json.
 func check(t *testing.T, data []byte) {
 	t.Helper()
 	s := jsonscan.Scanner{Data: data}

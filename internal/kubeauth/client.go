@@ -16,7 +16,7 @@ import (
 	"tofu/internal/httpclient"
 )
 
-// podFolder holds the credentials of a pod's service account.
+// podFolder is the directory with the credentials of a pod's service account.
 const podFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 // Pod returns the cluster and the service account of the pod that this program runs in.
@@ -66,7 +66,7 @@ func NewClient(cluster *Cluster, user *User) (*httpclient.Client, error) {
 	return client, nil
 }
 
-// trust returns the settings that verify the cluster.
+// trust returns the TLS settings for verifying the cluster's certificate.
 func (c *Cluster) trust() (*tls.Config, error) {
 	out := &tls.Config{ServerName: c.ServerName, InsecureSkipVerify: c.Insecure}
 	if c.Insecure {
@@ -83,7 +83,8 @@ func (c *Cluster) trust() (*tls.Config, error) {
 	return out, nil
 }
 
-// authority returns the certificates to verify the cluster with, or nil to use the system's.
+// authority returns the CA certificates to verify the cluster with, or nil to use the system's
+// certificates.
 func (c *Cluster) authority() ([]byte, error) { return dataOrFile(c.CA, c.CAFile) }
 
 func dataOrFile(data []byte, path string) ([]byte, error) {
@@ -100,7 +101,7 @@ type authenticator struct {
 	base      http.RoundTripper
 	host      string
 	user      *User
-	plugin    *plugin // nil for none
+	plugin    *plugin // nil if the user has no plugin
 	reconnect func()  // closes idle connections
 }
 
@@ -109,7 +110,7 @@ func (a *authenticator) wrap(base http.RoundTripper) (http.RoundTripper, error) 
 	return a, nil
 }
 
-// identify sets the client certificate, or the function that gets the plugin's certificate.
+// identify sets the client certificate in to, or the function that gets it from the plugin.
 func (a *authenticator) identify(to *tls.Config) error {
 	certificate, err := dataOrFile(a.user.Certificate, a.user.CertificateFile)
 	if err != nil {
@@ -163,7 +164,8 @@ func (a *authenticator) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// send sends a request with credentials and returns the plugin's credentials that it used, if any.
+// send sends a request with credentials. If the credentials come from the plugin, it also returns
+// them.
 func (a *authenticator) send(req *http.Request) (*http.Response, *credential, error) {
 	out := req.Clone(req.Context())
 	used, err := a.authenticate(req.Context(), out)

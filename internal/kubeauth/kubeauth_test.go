@@ -35,7 +35,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// write writes files into a new folder and returns it.
+// write writes files into a new directory and returns its path.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -47,8 +47,8 @@ func write(t *testing.T, files map[string]string) string {
 	return folder
 }
 
-// TestLoad checks that the first file that has a value or an entry counts, and that relative paths
-// are relative to the file's folder.
+// TestLoad checks that the first file with a value or an entry determines it, and that relative
+// paths are relative to the directory of the file.
 func TestLoad(t *testing.T) {
 	folder := write(t, map[string]string{
 		"a/config": `
@@ -120,8 +120,8 @@ users:
 	}
 }
 
-// server is a TLS server that responds with the credentials it received. It responds with 401 to
-// the refused token.
+// server is a TLS server whose responses contain the credentials that it received. If it receives
+// the refused token, it responds with 401.
 type server struct {
 	*httptest.Server
 	ca      []byte
@@ -150,7 +150,8 @@ func serve(t *testing.T) *server {
 	return s
 }
 
-// get sends a request with a body and returns the headers that the server received.
+// get sends a request with a body. It returns the status of the response and the headers that the
+// server received.
 func get(t *testing.T, cluster *kubeauth.Cluster, user *kubeauth.User) (int, http.Header) {
 	t.Helper()
 	client, err := kubeauth.NewClient(cluster, user)
@@ -206,7 +207,7 @@ func TestStaticCredentials(t *testing.T) {
 	}
 }
 
-// pair returns a certificate with a serial number, and its key, in PEM.
+// pair returns a new certificate with a serial number, and its key, in PEM.
 func pair(t *testing.T, serial int64) (string, string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -247,8 +248,8 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// run returns a plugin that is a shell script with the given lines. $n is the number of times it has
-// run.
+// run returns a plugin that is a shell script with the given lines. In the script, $n is the number
+// of times the script has run.
 func run(t *testing.T, lines string) *kubeauth.Exec {
 	if runtime.GOOS == "windows" {
 		t.Skip("the plugins are shell scripts")
@@ -259,7 +260,7 @@ func run(t *testing.T, lines string) *kubeauth.Exec {
 		Interactive: kubeauth.Never, Env: []kubeauth.Variable{{Name: "WHAT", Value: "v"}}}
 }
 
-// answer returns the shell command that prints credentials.
+// answer returns a shell command that prints credentials as a plugin does.
 func answer(status string) string {
 	return `echo "{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\",\"status\":` +
 		strings.ReplaceAll(status, `"`, `\"`) + "}\"\n"
@@ -370,7 +371,7 @@ func TestPluginErrors(t *testing.T) {
 	}
 }
 
-// TestPod checks that the token of a pod is read again for each request, because it may be
+// TestPod checks that the token of a pod is read from its file for each request, because it may be
 // replaced.
 func TestPod(t *testing.T) {
 	s := serve(t)

@@ -86,7 +86,8 @@ type contextOf struct {
 	User    string `json:"user"`
 }
 
-// entry is a named element of a kubeconfig file. Only one of the other fields is set.
+// entry is an element of a list in a kubeconfig file. Apart from Name, one field is set, according
+// to the list.
 type entry struct {
 	Name    string    `json:"name"`
 	Cluster Cluster   `json:"cluster"`
@@ -94,8 +95,8 @@ type entry struct {
 	Context contextOf `json:"context"`
 }
 
-// kubeconfig is the content of one or more files. If several entries have the same name, the first
-// one counts.
+// kubeconfig is the merged content of kubeconfig files. If several entries in a list have the same
+// name, the first one is used.
 type kubeconfig struct {
 	Current  string  `json:"current-context"`
 	Clusters []entry `json:"clusters"`
@@ -104,11 +105,12 @@ type kubeconfig struct {
 }
 
 // Selection names the parts of kubeconfig files to use. If Context is "", the current context of
-// the files is used. Cluster and User replace those of the context.
+// the files is used. If Cluster or User is set, it replaces the cluster or user of the context.
 type Selection struct{ Context, Cluster, User string }
 
-// Load returns the selected cluster and user. If several files have a value or an entry, the first
-// one counts. The cluster has no server if nothing is selected and there is no current context.
+// Load returns the selected cluster and user. If several files define a value or an entry, the
+// first definition is used. If nothing is selected and there is no current context, the cluster has
+// no server.
 func Load(paths []string, selected Selection) (*Cluster, *User, error) {
 	all := new(kubeconfig)
 	for _, path := range paths {
@@ -155,7 +157,8 @@ func find(entries []entry, what, name string) (*entry, error) {
 	return nil, fmt.Errorf("the %s %q does not exist in the kubeconfig files", what, name)
 }
 
-// add adds the content of a file. Relative paths in the file are relative to its directory.
+// add adds the content of a kubeconfig file. Relative paths in it are relative to the directory of
+// the file.
 func (k *kubeconfig) add(path string) error {
 	src, err := os.ReadFile(path)
 	if err != nil {
@@ -175,7 +178,7 @@ func (k *kubeconfig) add(path string) error {
 		locate(folder, &u.CertificateFile)
 		locate(folder, &u.KeyFile)
 		if u.Exec != nil && filepath.Base(u.Exec.Command) != u.Exec.Command {
-			locate(folder, &u.Exec.Command) // a command without a folder is searched for in PATH
+			locate(folder, &u.Exec.Command) // a command without a slash is searched for in PATH
 		}
 	}
 	if k.Current == "" {
@@ -187,7 +190,7 @@ func (k *kubeconfig) add(path string) error {
 	return nil
 }
 
-// locate makes a relative path absolute. The path is relative to folder.
+// locate makes a path absolute. A relative path is relative to folder.
 func locate(folder string, path *string) {
 	if *path != "" && !filepath.IsAbs(*path) {
 		*path = filepath.Join(folder, *path)

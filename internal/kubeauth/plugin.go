@@ -45,7 +45,7 @@ type plugin struct {
 // credential holds the credentials that a plugin has printed.
 type credential struct {
 	token       string
-	certificate *tls.Certificate // nil if none exists
+	certificate *tls.Certificate // nil if the plugin has printed only a token
 	expires     time.Time        // zero if they don't expire
 }
 
@@ -68,7 +68,7 @@ func (p *plugin) check() error {
 	return nil
 }
 
-// credential returns valid credentials. It runs the plugin if there are none.
+// credential returns valid credentials from the cache or, if the cache has none, from the plugin.
 func (p *plugin) credential(ctx context.Context) (*credential, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -92,7 +92,8 @@ func (p *plugin) forget(refused *credential) {
 	}
 }
 
-// document is an ExecCredential. Spec is sent to the plugin, and the plugin returns Status.
+// document is an ExecCredential object. A plugin gets one with Spec set and returns one with Status
+// set.
 type document struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -110,7 +111,7 @@ type spec struct {
 	Interactive bool         `json:"interactive"`
 }
 
-// clusterInfo describes the cluster to plugins that ask for it.
+// clusterInfo describes the cluster to plugins that need this information.
 type clusterInfo struct {
 	Server     string          `json:"server"`
 	ServerName string          `json:"tls-server-name,omitempty"`
@@ -148,7 +149,7 @@ func (p *plugin) run(ctx context.Context) (*credential, error) {
 	}
 	cmd.Env = append(cmd.Env, "KUBERNETES_EXEC_INFO="+string(text))
 	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, os.Stderr // plugins print there how the user can sign in
+	cmd.Stdout, cmd.Stderr = &out, os.Stderr // on standard error, plugins tell the user how to sign in
 	err = cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist):
@@ -174,8 +175,7 @@ func (p *plugin) describe() (*clusterInfo, error) {
 	return info, nil
 }
 
-// read decodes the output of the plugin. Errors don't quote the output, because it contains
-// secrets.
+// read decodes the output of the plugin. Its errors don't quote the output, which contains secrets.
 func (p *plugin) read(output []byte) (*credential, error) {
 	var answer document
 	if json.Unmarshal(output, &answer) != nil || answer.Kind != kindCredential {

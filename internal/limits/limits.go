@@ -10,16 +10,17 @@ import (
 )
 
 // State is the maximum size of a state snapshot in bytes. It is about ten times the size of the
-// largest snapshots in practice. It protects against files that aren't snapshots.
+// largest snapshots in practice. It prevents files that aren't snapshots from filling the memory.
 const State = 1 << 30
 
-// ReadAll reads at most limit bytes. If there are more, it returns an error that says that what is
-// too large.
+// ReadAll reads r to its end and returns the content. If that is more than limit bytes, it returns
+// an error, in which what describes the input.
 func ReadAll(r io.Reader, limit int64, what string) ([]byte, error) {
 	var buf bytes.Buffer
 	if file, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok {
 		if info, err := file.Stat(); err == nil && info.Size() <= limit {
-			// Otherwise the buffer would grow step by step, which copies the data several times.
+			// Without this, the buffer would grow step by step, and its content would be copied
+			// several times.
 			buf.Grow(int(info.Size()) + bytes.MinRead)
 		}
 	}
@@ -32,7 +33,7 @@ func ReadAll(r io.Reader, limit int64, what string) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// TooLarge returns the error for input that exceeds a limit in bytes.
+// TooLarge returns the error for input that exceeds a limit in bytes. what describes the input.
 func TooLarge(what string, limit int64) error {
 	if limit >= 1<<20 && limit%(1<<20) == 0 {
 		return fmt.Errorf("%s is larger than %d MiB", what, limit>>20)

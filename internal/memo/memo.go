@@ -1,7 +1,7 @@
-// Package memo caches the results of functions by key. Concurrent calls for one key share one
+// Package memo caches the results of functions by key. Concurrent calls with the same key share one
 // execution.
 //
-// It is for data that a run requests from elsewhere and that must not change during the run:
+// It is for data that a run requests from other services and that must not change during the run:
 // version lists, packages, the services of a host.
 //
 // Invariants: a function runs once per key, whether or not it fails. Functions for different keys
@@ -16,8 +16,8 @@ type Map[K comparable, V any] struct {
 	calls map[K]func() (V, error)
 }
 
-// Do returns the result of run. If it was called with the same key before, it returns the result of
-// that call's run instead.
+// Do calls run and returns its result. If Do was called with the same key before, it returns the
+// result of the earlier call and doesn't call run.
 func (m *Map[K, V]) Do(key K, run func() (V, error)) (V, error) {
 	m.mu.Lock()
 	call, ok := m.calls[key]

@@ -12,7 +12,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// assertion is an assert block and its result.
+// assertion is an assert block with its result.
 type assertion struct {
 	rule   lang.Rule
 	status Status
@@ -31,8 +31,8 @@ func (e *execution) analyzeAsserts() error {
 	return errs.Err()
 }
 
-// inspection makes the engine evaluate what the assertions refer to. Then the engine calls do,
-// unless do is nil.
+// inspection returns an instruction for the engine to evaluate what the assertions refer to. The
+// engine then calls do with the results, unless do is nil.
 func (e *execution) inspection(do func(*lang.Scope)) *engine.Inspection {
 	in := &engine.Inspection{Do: do}
 	for _, a := range e.asserts {
@@ -49,8 +49,8 @@ func (e *execution) inspection(do func(*lang.Scope)) *engine.Inspection {
 	return in
 }
 
-// own reports whether a name belongs to the test rather than to the module under test. This is true
-// of runs, and of variables that the module doesn't declare.
+// own reports whether subject belongs to the test rather than to the module under test. This is
+// true of runs, and of variables that only the test declares.
 func (e *execution) own(subject addrs.Referenceable) bool {
 	switch s := subject.(type) {
 	case addrs.Run:
@@ -65,7 +65,7 @@ func (e *execution) own(subject addrs.Referenceable) bool {
 	return false
 }
 
-// testData provides the values for assertions: both the module's values and the test's own.
+// testData provides the values for assertions: those of the module and those of the test.
 type testData struct {
 	lang.Data
 	e *execution
@@ -86,8 +86,9 @@ func (d testData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, 
 	return value, placed(err, rng)
 }
 
-// partData provides the values after an apply with targets. A repeated resource that was excluded
-// has no instances. An output that depends on excluded objects has its stored value, if any.
+// partData provides the values after an apply with targets. If the targets exclude a resource with
+// count or for_each, the resource has no instances. If an output depends on excluded objects, its
+// value is the stored one, if any.
 type partData struct {
 	lang.Data
 	module *configs.Module
@@ -119,7 +120,7 @@ func (d partData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, 
 	return v, nil
 }
 
-// evaluateAsserts evaluates all assertions in the module's scope.
+// evaluateAsserts evaluates all assertions in the scope of the module.
 func (e *execution) evaluateAsserts(scope *lang.Scope) {
 	scope = &lang.Scope{Data: testData{scope.Data, e}, Functions: scope.Functions}
 	for _, a := range e.asserts {
@@ -127,7 +128,7 @@ func (e *execution) evaluateAsserts(scope *lang.Scope) {
 	}
 }
 
-// evaluate evaluates the assertion.
+// evaluate evaluates the assertion and stores its result.
 func (a *assertion) evaluate(scope *lang.Scope) {
 	a.status, a.diags = Error, nil
 	verdict, err := a.rule.Eval(scope, scope.Eval)
@@ -142,7 +143,7 @@ func (a *assertion) evaluate(scope *lang.Scope) {
 				"with command = apply.", verdict.Sensitive)
 		d.Extra = tfdiags.CausedByUnknown{}
 		a.diags = d.List().AppendError(verdict.MessageErr)
-	case verdict.MessageErr != nil: // reported instead of a failure
+	case verdict.MessageErr != nil: // an invalid error message is reported instead of the failure
 		a.diags = tfdiags.FromError(verdict.MessageErr)
 	case verdict.Result.True():
 		a.status = Pass

@@ -11,7 +11,7 @@ import (
 )
 
 // bindRuns returns a body for the module under test in which run.NAME refers to the outputs of
-// earlier runs. All other references in it are evaluated in the module.
+// earlier runs. All other references in the body are evaluated in the module.
 func (f *fileRun) bindRuns(body hcl.Body) hcl.Body { return &boundBody{body, f} }
 
 type boundBody struct {
@@ -74,7 +74,7 @@ func (e *boundExpr) Variables() []hcl.Traversal {
 	return slices.DeleteFunc(slices.Clone(funcs.Variables(e.Expression)), isRun)
 }
 
-// UnwrapExpression returns the expression as written, which is searched for function calls.
+// UnwrapExpression returns the expression as written, so that its function calls can be found.
 func (e *boundExpr) UnwrapExpression() hcl.Expression { return e.Expression }
 
 // Value implements hcl.Expression.

@@ -14,8 +14,8 @@ import (
 )
 
 // cleanUp destroys everything that the runs of the file created, starting with the latest. It
-// reports whether nothing is left. A first interrupt, which ends runs, doesn't stop it; a second
-// one does.
+// reports whether nothing is left. A first interrupt stops only the runs; a second one also stops
+// cleanUp.
 func (f *fileRun) cleanUp(ctx context.Context) bool {
 	clean := true
 	list := slices.DeleteFunc(slices.Collect(maps.Values(f.modules)),
@@ -27,9 +27,9 @@ func (f *fileRun) cleanUp(ctx context.Context) bool {
 	return clean
 }
 
-// destroy destroys the objects that the runs of one module created. It destroys objects in the
-// state with the configuration of the last run. For objects set aside, it uses the configuration of
-// the last run that used them.
+// destroy destroys the objects that the runs of one module created. For the objects in the module's
+// state, it uses the configuration of the last run. For each object that was set aside, it uses the
+// configuration of the last run that used the object.
 func (f *fileRun) destroy(ctx context.Context, m *moduleState) bool {
 	var found tfdiags.Diagnostics
 	if !m.state.Empty() {
@@ -57,7 +57,8 @@ func (f *fileRun) destroy(ctx context.Context, m *moduleState) bool {
 	return f.report(ctx, m, left, found)
 }
 
-// report reports the problems found, and saves the objects that remain.
+// report reports the problems found, and saves the objects that remain. It reports whether there
+// are none of either.
 func (f *fileRun) report(ctx context.Context, m *moduleState, left *states.State, found tfdiags.Diagnostics) bool {
 	rest := objects(left)
 	if len(rest) == 0 {
@@ -75,7 +76,7 @@ func (f *fileRun) report(ctx context.Context, m *moduleState, left *states.State
 	return false
 }
 
-// destroyAs destroys the objects in a state with the configuration of a run. It returns the
+// destroyAs destroys the objects in a state with the configuration of the run e. It returns the
 // remaining state even if there is an error.
 func (f *fileRun) destroyAs(
 	ctx context.Context, e *execution, st *states.State, warn tfdiags.Sink,

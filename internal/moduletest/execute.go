@@ -46,8 +46,8 @@ func (e *execution) execute(ctx context.Context) RunDone {
 	return done
 }
 
-// perform plans and, if required, applies. It returns everything that was reported, after comparing
-// it with the expected failures.
+// perform prepares the run and executes it. It returns all diagnostics, except failures that the
+// run expects.
 func (e *execution) perform(ctx context.Context, done *RunDone) tfdiags.Diagnostics {
 	var diags tfdiags.Diagnostics
 	expected, err := expectations(e.run)
@@ -103,7 +103,7 @@ func (e *execution) load(
 	return configs.LoadRoot(ctx, e.subject.dir, &opts, warn)
 }
 
-// env returns the environment of the run's operations.
+// env returns the environment of the engine for this run.
 func (e *execution) env(warn tfdiags.Sink) *engine.Env {
 	env := e.Env
 	env.Warn = warn
@@ -111,8 +111,8 @@ func (e *execution) env(warn tfdiags.Sink) *engine.Env {
 	return &env
 }
 
-// operate plans and, if the run applies, applies the plan. It returns everything that was reported,
-// after comparing it with the expected failures.
+// operate plans and, if the run applies, applies the plan. It returns all diagnostics, except
+// failures that the run expects.
 func (e *execution) operate(ctx context.Context, done *RunDone, expected []*expectation) tfdiags.Diagnostics {
 	opts, err := e.planOptions()
 	if err != nil {
@@ -149,14 +149,15 @@ func (e *execution) operate(ctx context.Context, done *RunDone, expected []*expe
 	return judge(found.AppendError(err), e.checks, expected)
 }
 
-// applyRounds applies the plan. As long as changes are deferred, it plans and applies again.
+// applyRounds applies a plan. As long as changes are deferred, it creates another plan and applies
+// it.
 func (e *execution) applyRounds(
 	ctx context.Context, module *moduleState, attempt *attempt, plan *plans.Plan, opts *engine.PlanOptions,
 	warn tfdiags.Sink,
 ) (*states.State, error) {
 	st := attempt.prior
 	final := warn
-	warn = func(warnings ...tfdiags.Diagnostic) { final(withoutPending(warnings)...) } // a later round decides them
+	warn = func(warnings ...tfdiags.Diagnostic) { final(withoutPending(warnings)...) } // later rounds evaluate them
 	for rounds := (engine.Rounds{}); ; {
 		err := rounds.Check(plan)
 		if err != nil {
@@ -194,7 +195,7 @@ func (e *execution) apply(
 	if !targeted || err != nil || plan.Defers() {
 		return st, err
 	}
-	// Assertions may refer to objects that the targets excluded.
+	// Assertions may refer to objects that the targets exclude, so they are evaluated separately.
 	scope, err := engine.Eval(ctx, e.config, st, env, e.values)
 	if err != nil {
 		return st, err
@@ -204,7 +205,7 @@ func (e *execution) apply(
 	return st, nil
 }
 
-// planOptions returns the options in the plan_options block.
+// planOptions returns the options of the engine for the run's plan_options block.
 func (e *execution) planOptions() (*engine.PlanOptions, error) {
 	opts := &engine.PlanOptions{SkipRefresh: e.run.Options.SkipRefresh, Variables: e.values,
 		Defer: e.Defer}

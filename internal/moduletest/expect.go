@@ -12,7 +12,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// expectation is an object whose conditions are expected to fail.
+// expectation is an object with a condition that the run expects to fail.
 type expectation struct {
 	subject addrs.Referenceable
 	rng     hcl.Range
@@ -50,8 +50,8 @@ func (x *expectation) covers(addr string) bool {
 }
 
 // judge compares the reported problems with the expected failures. It drops expected failures,
-// turns other failed checks into errors, and adds an error for each expected failure that did not
-// occur. If a run only plans and can't decide a check, the check counts as failed.
+// turns warnings about other failed checks into errors, and adds an error for each expected failure
+// that did not occur. If a run only plans and can't decide a check, the check counts as failed.
 func judge(diags tfdiags.Diagnostics, results *checks.Results, expected []*expectation) tfdiags.Diagnostics {
 	status := map[string]checks.Status{}
 	for _, block := range results.Sorted() {
@@ -77,7 +77,7 @@ func judge(diags tfdiags.Diagnostics, results *checks.Results, expected []*expec
 			key.at = *d.Subject
 		}
 		if seen[key] {
-			continue // plan and apply have reported it
+			continue // reported by both plan and apply
 		}
 		seen[key] = true
 		i := slices.IndexFunc(expected, func(x *expectation) bool { return x.covers(addr) })
@@ -85,7 +85,7 @@ func judge(diags tfdiags.Diagnostics, results *checks.Results, expected []*expec
 			expected[i].met = true
 			continue
 		}
-		d.Severity = tfdiags.Error // elsewhere a failed check is a warning, but here it must fail the test
+		d.Severity = tfdiags.Error // a failed check is only a warning in other commands, but must fail a test
 		out = append(out, d)
 	}
 	for _, x := range expected {
@@ -102,13 +102,15 @@ type failure struct {
 	at            hcl.Range
 }
 
-// failedObject returns the object whose condition failed according to a diagnostic, or "".
+// failedObject returns the address of the object whose condition failed according to d, or "" if d
+// is not about a condition.
 func failedObject(d tfdiags.Diagnostic) string {
 	rule, _ := d.Extra.(tfdiags.CheckRule)
 	return rule.Address
 }
 
-// withoutPending drops a plan's warnings about conditions that will be evaluated during apply.
+// withoutPending returns the diagnostics without warnings about conditions that will be evaluated
+// during apply.
 func withoutPending(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	return diags.Filter(func(d tfdiags.Diagnostic) bool {
 		_, rule := d.Extra.(tfdiags.CheckRule)

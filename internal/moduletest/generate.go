@@ -12,8 +12,8 @@ import (
 	"tofu/internal/lang/coerce"
 )
 
-// generator generates values in place of those that a provider computes. An object always gets the
-// same values, and different objects get different ones.
+// generator generates values instead of those that a provider would compute. For the same object,
+// it always generates the same values. For different objects, it generates different ones.
 type generator struct{ seed string }
 
 // block completes the configuration of a block. Computed attributes that are not set get the given
@@ -99,7 +99,7 @@ func (g *generator) attribute(
 	return g.generate(attr.Type, path), nil
 }
 
-// convert converts a given value to the type of the attribute, and generates missing parts of
+// convert converts a given value to the type of an attribute, and generates the missing parts of
 // objects.
 func (g *generator) convert(attr *configschema.Attribute, value cty.Value, path cty.Path) (cty.Value, error) {
 	want := attr.ImpliedType()
@@ -127,7 +127,7 @@ func (g *generator) convert(attr *configschema.Attribute, value cty.Value, path 
 	return out, nil
 }
 
-// nested completes configured nested attributes.
+// nested completes nested attributes that are configured.
 func (g *generator) nested(obj *configschema.Object, config cty.Value, path cty.Path) (cty.Value, error) {
 	if obj.Nesting == configschema.NestingSingle {
 		return g.nestedObject(obj, config, path)
@@ -152,7 +152,7 @@ func (g *generator) nestedObject(obj *configschema.Object, config cty.Value, pat
 	return cty.ObjectVal(out), nil
 }
 
-// emptyNested generates a nested attribute that is not configured.
+// emptyNested generates the value of a nested attribute that is not configured.
 func (g *generator) emptyNested(obj *configschema.Object, path cty.Path) (cty.Value, error) {
 	if obj.Nesting != configschema.NestingSingle {
 		return g.generate(obj.ImpliedType(), path), nil
@@ -167,7 +167,7 @@ func (g *generator) emptyNested(obj *configschema.Object, path cty.Path) (cty.Va
 	return g.nestedObject(obj, cty.ObjectVal(attrs), path)
 }
 
-// blocks completes the blocks of one type.
+// blocks completes all nested blocks of one type.
 func (g *generator) blocks(
 	schema *configschema.NestedBlock, config, values cty.Value, path cty.Path,
 ) (cty.Value, error) {
@@ -244,7 +244,7 @@ func (g *generator) generate(ty cty.Type, path cty.Path) cty.Value {
 		}
 		return cty.TupleVal(elems)
 	}
-	return cty.NullVal(ty) // other types have no natural value
+	return cty.NullVal(ty) // there is no natural value for other types
 }
 
 const (
@@ -252,7 +252,7 @@ const (
 	textLength = 12
 )
 
-// text generates a word of letters and digits that is unique to the object.
+// text generates a word of letters and digits that is unique to the object and the path.
 func (g *generator) text(path cty.Path) string {
 	h := sha256.New()
 	h.Write([]byte(g.seed))

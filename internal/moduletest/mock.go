@@ -14,15 +14,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// mockObject is the provider of one mocked resource instance. The instance's object has the
-// configured values, and generated values for everything that a real provider would compute. It
-// implements providers.Interface.
+// mockObject is the provider of one mocked resource instance. The instance's object consists of the
+// configured values, and generated values for everything that a real provider would compute.
+// mockObject implements providers.Interface.
 type mockObject struct {
 	addr   addrs.AbsInstance
 	schema *providers.ResourceSchema
-	values cty.Value           // values to use instead of generated ones
-	origin string              // where values are declared, for messages
-	diags  tfdiags.Diagnostics // problems with the schema
+	values cty.Value           // values that are used instead of generated ones
+	origin string              // where the values are declared, for messages
+	diags  tfdiags.Diagnostics // errors in the schema, which every call returns
 }
 
 // object returns the object for a configuration, with computed values filled in.
@@ -137,8 +137,8 @@ func (m *mockObject) ImportResourceState(_ context.Context, req providers.Import
 		Identity: req.Identity}}}
 }
 
-// MoveResourceState implements providers.Interface. It generates a new object instead of converting
-// the object of the other type.
+// MoveResourceState implements providers.Interface. It doesn't convert the object of the other
+// type, but generates a new object.
 func (m *mockObject) MoveResourceState(context.Context, providers.MoveRequest) providers.MoveResponse {
 	v, err := m.object(blockOf(m.schema).EmptyValue())
 	return providers.MoveResponse{State: v, Diagnostics: tfdiags.FromError(err)}

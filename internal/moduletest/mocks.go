@@ -11,8 +11,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// mocks holds the mocks of one run: whole provider configurations, and individual resources and
-// data sources. It implements engine.Mocks.
+// mocks holds the mocks of one run: provider configurations that are mocked as a whole, and
+// individual resources and data sources. It implements engine.Mocks.
 type mocks struct {
 	schema    func(context.Context, addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)
 	configs   map[addrs.AbsProviderConfig]*configs.MockProvider
@@ -45,8 +45,8 @@ func (m *mocks) attach(cfg *configs.Config) {
 // Configuration implements engine.Mocks.
 func (m *mocks) Configuration(addr addrs.AbsProviderConfig) bool { return m.configs[addr] != nil }
 
-// covers reports whether this run mocks an object. stored is the provider configuration of the
-// object in the state.
+// covers reports whether this run mocks the object at addr. stored is the provider configuration of
+// the object in the state. It matters only if the configuration has no such resource.
 func (m *mocks) covers(addr addrs.AbsInstance, stored addrs.AbsProviderConfig) bool {
 	if used, ok := m.used[addr.Config()]; ok {
 		stored = used

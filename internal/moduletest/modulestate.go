@@ -8,15 +8,15 @@ import (
 	"tofu/internal/states"
 )
 
-// moduleState is the state that the runs of one module in a file share. It keeps mocked and real
-// objects apart. If a run mocks a resource for which an earlier run created a real object, the real
-// object is set aside. It comes back if a later run doesn't mock it, and otherwise is destroyed at
-// the end.
+// moduleState is the state that the runs of one module in a file share. It separates mocked objects
+// from real ones. If a run mocks a resource for which an earlier run created a real object, the
+// real object is set aside. If a later run doesn't mock the resource, the object is put back.
+// Otherwise it is destroyed at the end.
 type moduleState struct {
 	state  *states.State
-	mocked map[addrs.AbsInstance]bool       // mocked objects in state
-	aside  map[addrs.AbsInstance]realObject // real objects that are not in state
-	last   *execution                       // last run that applied to state, or nil
+	mocked map[addrs.AbsInstance]bool       // mocked objects in the state
+	aside  map[addrs.AbsInstance]realObject // real objects that are not in the state
+	last   *execution                       // last run that applied changes to the state, or nil
 	order  int                              // position of last among all runs
 }
 
@@ -27,7 +27,7 @@ type realObject struct {
 	last     *execution
 }
 
-// module returns the state of the module under test.
+// module returns the moduleState of the module under test.
 func (e *execution) module() *moduleState {
 	m := e.modules[e.subject.key]
 	if m == nil {
@@ -38,14 +38,16 @@ func (e *execution) module() *moduleState {
 	return m
 }
 
-// attempt holds the initial state of a run, and the new content of moduleState if the run applies.
+// attempt holds the initial state of a run. If the run applies, mocked and aside become the new
+// content of moduleState.
 type attempt struct {
 	prior  *states.State
 	mocked map[addrs.AbsInstance]bool
 	aside  map[addrs.AbsInstance]realObject
 }
 
-// prepare sets aside or brings back real objects according to the run's mocks.
+// prepare returns the initial state of a run. It sets real objects aside and puts them back,
+// according to what the run mocks.
 func (m *moduleState) prepare(e *execution) *attempt {
 	a := &attempt{prior: m.state.Clone(), mocked: maps.Clone(m.mocked), aside: maps.Clone(m.aside)}
 	for _, r := range m.state.Sorted() {
@@ -82,7 +84,7 @@ func putBack(st *states.State, addr addrs.AbsInstance, obj realObject) {
 	}
 }
 
-// take stores the state after a run's apply.
+// take stores the state that a run's apply returned.
 func (m *moduleState) take(e *execution, a *attempt, st *states.State) {
 	m.state, m.mocked, m.aside, m.last = st, a.mocked, a.aside, e
 	e.fileRun.order++

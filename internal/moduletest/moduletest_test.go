@@ -20,9 +20,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestGolden runs the test files of each archive. The archive's comment holds options, one per
-// line: "fail CALL HOW" makes calls to the cloud fail. The archive's last file holds the expected
-// events.
+// TestGolden checks the events of the test files in each archive. The archive's comment holds
+// options, one per line: "fail CALL HOW" makes calls to the cloud fail. The archive's last file
+// holds the expected events.
 func TestGolden(t *testing.T) {
 	testenv.Golden(t, testenv.Glob(t, "testdata/*.txtar"), func(t *testing.T, archive *txtar.Archive) *txtar.Archive {
 		last := &archive.Files[len(archive.Files)-1]
@@ -37,7 +37,7 @@ func TestGolden(t *testing.T) {
 func runArchive(t *testing.T, archive *txtar.Archive) string {
 	t.Helper()
 	session := enginetest.NewSession("")
-	session.Cloud.Delay = time.Second // calls that start at the same time are listed together
+	session.Cloud.Delay = time.Second // so that calls that start at the same time are listed together
 	for line := range strings.Lines(string(archive.Comment)) {
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "fail "); ok {
 			call, how, _ := strings.Cut(rest, ": ")
@@ -132,8 +132,8 @@ func writeEvent(out *strings.Builder, e Event) {
 	}
 }
 
-// TestInterrupt interrupts a test in the middle of a run. The objects that it created must be
-// destroyed, unless a second interrupt follows.
+// TestInterrupt checks that after an interrupt in the middle of a run, the objects that the test
+// created are destroyed, unless a second interrupt follows.
 func TestInterrupt(t *testing.T) {
 	archive := txtar.Parse([]byte(`
 -- main.tf --

@@ -13,8 +13,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// findProviders finds the provider configurations in the file that replace the module's own in this
-// run.
+// findProviders finds the provider configurations in the test file that replace the module's own in
+// this run.
 func (e *execution) findProviders() error {
 	e.overlay = &configs.Overlay{Outputs: map[addrs.Module]map[string]cty.Value{}}
 	e.mocks = newMocks(e.Env.Schema)
@@ -45,8 +45,8 @@ func (e *execution) findProviders() error {
 	return errs.Err()
 }
 
-// mappedProviders applies the providers argument of the run. The module's other configurations are
-// kept.
+// mappedProviders applies the providers argument of the run. Provider configurations of the module
+// that it doesn't name are kept.
 func (e *execution) mappedProviders() error {
 	var errs tfdiags.Diagnostics
 	for _, pair := range e.run.Providers.Value {
@@ -70,8 +70,8 @@ func (e *execution) mappedProviders() error {
 	return errs.Err()
 }
 
-// provider returns the file's provider configuration with that name, whether mocked or not, or nil
-// if none exists.
+// provider returns the test file's provider configuration with the given name, mocked or not. It
+// returns nil if there is none.
 func (e *execution) provider(local addrs.LocalProviderConfig) *configs.Provider {
 	if m := e.file.Mocks[local]; m != nil {
 		return m.Provider
@@ -79,7 +79,8 @@ func (e *execution) provider(local addrs.LocalProviderConfig) *configs.Provider 
 	return e.file.Providers[local]
 }
 
-// place replaces a provider configuration of the module with one from the file.
+// place replaces the module's provider configuration to with the test file's provider configuration
+// from.
 func (e *execution) place(from, to addrs.LocalProviderConfig) {
 	placed := *e.provider(from)
 	placed.Name, placed.Alias = to.LocalName, to.Alias
@@ -119,7 +120,7 @@ func (e *execution) findOverrides(warn tfdiags.Sink) error {
 	return errs.Err()
 }
 
-// repeated returns an error for each target that a list overrides more than once.
+// repeated returns an error for each target that occurs more than once in a list of overrides.
 func repeated(list []*configs.Override) error {
 	var errs tfdiags.Diagnostics
 	seen := map[addrs.Target]bool{}
@@ -133,14 +134,15 @@ func repeated(list []*configs.Override) error {
 	return errs.Err()
 }
 
-// forOtherRun reports whether an override of the file is only valid for the modules of other runs.
+// forOtherRun reports whether an override in the test file is valid only for the modules of other
+// runs.
 func (e *execution) forOtherRun(o *configs.Override) bool {
 	return unsuitable(o, e.subject.config) != "" && slices.ContainsFunc(e.file.Runs, func(r *configs.TestRun) bool {
 		return unsuitable(o, e.Suite.subjects[r].config) == ""
 	})
 }
 
-// override adds an override.
+// override adds an override to the mocks of the run or, if its target is a module, to the overlay.
 func (e *execution) override(o *configs.Override, warn tfdiags.Sink) error {
 	if problem := unsuitable(o, e.subject.config); problem != "" {
 		return tfdiags.Errorf("Invalid override target", "%s", problem).At(o.TargetRange)
@@ -164,7 +166,8 @@ func (e *execution) override(o *configs.Override, warn tfdiags.Sink) error {
 	return nil
 }
 
-// unsuitable returns the reason why an override is not valid for its target, or "" if it is valid.
+// unsuitable returns the reason why a configuration can't have the target of an override, or "" if
+// it can.
 func unsuitable(o *configs.Override, cfg *configs.Config) string {
 	module := cfg.Descendant(o.Target.Module.Module())
 	if module == nil {

@@ -11,8 +11,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// providerTypes maps the names in a file's provider blocks to providers, according to the runs that
-// use these blocks.
+// providerTypes finds out which provider each name in a file's provider blocks stands for,
+// according to the runs that use these blocks.
 type providerTypes struct {
 	suite *Suite
 	file  *configs.TestFile
@@ -20,8 +20,8 @@ type providerTypes struct {
 	errs  tfdiags.Diagnostics
 }
 
-// checkProviderTypes reports names of provider blocks that several runs of a file use for different
-// providers. A mocked provider may stand for several providers.
+// checkProviderTypes returns an error for each name of a provider block that several runs of a file
+// use for different providers. A mocked provider may be used for several providers.
 func (s *Suite) checkProviderTypes(file *configs.TestFile) error {
 	t := &providerTypes{suite: s, file: file, types: map[string]addrs.Provider{}}
 	for _, run := range file.Runs {
@@ -44,8 +44,8 @@ func (s *Suite) checkProviderTypes(file *configs.TestFile) error {
 	return t.errs.Err()
 }
 
-// use records that a run passes a provider configuration of the file to a module. name is its name
-// in the file and inModule its name in the module.
+// use records that a run passes a provider configuration to a module. name is the configuration's
+// name in the file, and inModule is its name in the module.
 func (t *providerTypes) use(run *configs.TestRun, subject *subject, name, inModule string, at hcl.Range) {
 	if !subject.knows(inModule) {
 		return

@@ -57,7 +57,7 @@ func stopped(c <-chan struct{}) bool {
 	}
 }
 
-// fileRun is the execution of one file.
+// fileRun is the execution of one test file.
 type fileRun struct {
 	*Runner
 	file    *configs.TestFile
@@ -81,7 +81,7 @@ func newFileRun(r *Runner, file *configs.TestFile) *fileRun {
 
 // execute executes the runs of the file until one of them has an error, and reports the results.
 func (f *fileRun) execute(ctx context.Context, ended *Ended) {
-	status := Skip // the status if all runs were skipped
+	status := Skip // the file's status if all runs are skipped
 	if len(f.file.Runs) == 0 {
 		status = Pass
 	}

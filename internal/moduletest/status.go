@@ -39,8 +39,8 @@ type (
 		Path   string
 		Status Status
 	}
-	// RunDone is the result of one run. If the run planned or applied something, Config and either
-	// Plan or State are set.
+	// RunDone is the result of one run. If the run planned or applied, Config and either Plan or
+	// State are set.
 	RunDone struct {
 		Path, Run   string
 		Status      Status
@@ -49,14 +49,14 @@ type (
 		State       *states.State
 		Config      *configs.Config
 	}
-	// Cleaned is sent if not all objects of a state could be destroyed. Run is the last run that
-	// changed them.
+	// Cleaned is sent if not all objects of a state could be destroyed, or if their destruction had
+	// problems. Run is the last run that changed the state.
 	Cleaned struct {
 		Path, Run   string
 		Diagnostics tfdiags.Diagnostics
 		Left        []Object
 		// StateFile is the file with the remaining objects. It is empty if the file could not be
-		// written. In that case, Diagnostics contains the reason.
+		// written. Diagnostics then contains the reason.
 		StateFile string
 	}
 	// Abandoned is sent if an interrupt stopped the destruction. It lists the remaining objects.
@@ -64,7 +64,7 @@ type (
 		Path, Run string
 		Left      []Object
 	}
-	// Ended is the result of the whole test.
+	// Ended is the result of all files.
 	Ended struct {
 		Status                           Status
 		Passed, Failed, Errored, Skipped int
@@ -80,7 +80,7 @@ func (Started) event()   {}
 func (Finished) event()  {}
 func (Ended) event()     {}
 
-// Object is an object that still exists.
+// Object is an object that could not be destroyed.
 type Object struct {
 	Instance string
 	Deposed  string // "" if the object is the current one

@@ -11,7 +11,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Suite holds the test files of a module and the modules of their runs.
+// Suite holds the test files of a module and the modules that their runs test.
 type Suite struct {
 	Root     *configs.Config
 	Files    []*configs.TestFile
@@ -29,8 +29,9 @@ type subject struct {
 	config  *configs.Config // the module as written, without overrides of runs
 }
 
-// Load reads the test files of a loaded root module. It also loads the modules that runs name to be
-// tested instead of the root module. If there is an error, it also returns what could be loaded.
+// Load reads the test files of the root module, which is already loaded. It also loads the modules
+// that runs test instead of the root module. If there is an error, it also returns what could be
+// loaded.
 func Load(
 	ctx context.Context, root *configs.Config, testDir string, opts *configs.LoadOptions, warn tfdiags.Sink,
 ) (*Suite, error) {
@@ -57,7 +58,8 @@ func Load(
 	return s, errs.Err()
 }
 
-// load loads the module that a run names. It returns nil if there is no resolver.
+// load loads the module that a run tests instead of the root module. It returns nil if there is no
+// resolver.
 func (s *Suite) load(ctx context.Context, m *configs.TestModule, warn tfdiags.Sink) (*subject, error) {
 	req, err := m.Request(s.Root)
 	if err != nil || s.opts.Resolve == nil {
@@ -96,7 +98,7 @@ func (s *Suite) Check() error {
 }
 
 // Configs returns the configurations under test, whose modules and providers must be installed. The
-// root module is first. Another module is returned once for each run that names it.
+// root module comes first. A module that several runs test is returned once for each of them.
 func (s *Suite) Configs() []*configs.Config {
 	out := []*configs.Config{s.Root}
 	for _, file := range s.Files {
@@ -137,8 +139,9 @@ func (s *Suite) Own(run *configs.TestRun) *configs.Config {
 	return nil
 }
 
-// Configured returns the providers that a file configures. If only a module of its runs declares a
-// provider name, that module determines what the name means.
+// Configured returns the providers that a file's provider blocks configure. A provider name means
+// what required_providers of the root module says. If the root module doesn't declare the name, a
+// module that a run tests determines its meaning.
 func (s *Suite) Configured(file *configs.TestFile) []addrs.Provider {
 	found := map[addrs.Provider]bool{}
 	for local := range file.Providers {
@@ -154,8 +157,8 @@ func (s *Suite) Configured(file *configs.TestFile) []addrs.Provider {
 	return slices.SortedFunc(maps.Keys(found), addrs.Provider.Compare)
 }
 
-// Only drops all files except those with the given names, as written on the command line. It
-// returns the names that match no file.
+// Only drops all test files except those with the given names, as written on the command line. It
+// returns the names that don't match any file.
 func (s *Suite) Only(names []string) (unknown []string) {
 	wanted := map[string]bool{}
 	for _, name := range names {

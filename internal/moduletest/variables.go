@@ -18,7 +18,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// functionTable returns the functions for expressions in test files. It creates them on first use.
+// functionTable returns the functions for expressions in test files. It builds the table when it is
+// called first.
 type functionTable func() map[string]function.Function
 
 func newFunctionTable() functionTable {
@@ -52,7 +53,7 @@ const (
 )
 
 // variables determines the values of variables for one run. It evaluates expressions only when they
-// are needed. Errors in unused expressions therefore don't matter.
+// are needed, so errors in unused expressions don't matter.
 type variables struct {
 	*fileRun
 	run    *configs.TestRun
@@ -147,8 +148,8 @@ func (v *variables) expr(at variable) hcl.Expression {
 	return nil
 }
 
-// eval evaluates the expression for a variable, which may refer to other variables and the outputs
-// of earlier runs.
+// eval evaluates the expression of the variable at. The expression may refer to other variables and
+// the outputs of earlier runs.
 func (v *variables) eval(expr hcl.Expression, at variable) (cty.Value, error) {
 	vars, err := v.referred(funcs.Variables(expr), at)
 	if err != nil {
@@ -160,7 +161,8 @@ func (v *variables) eval(expr hcl.Expression, at variable) (cty.Value, error) {
 	return value, tfdiags.FromHCL(diags).Err()
 }
 
-// referred returns the values that references in an expression have.
+// referred returns the values of the variables that an expression refers to, by name. from is the
+// variable that the expression defines.
 func (v *variables) referred(traversals []hcl.Traversal, from variable) (map[string]cty.Value, error) {
 	var errs tfdiags.Diagnostics
 	vars := map[string]cty.Value{}
@@ -191,13 +193,14 @@ func secondName(tr hcl.Traversal) string {
 	return ""
 }
 
-// variableFor returns the value of var.NAME in the expression for a variable. The value comes from
-// outside, the file, the same block, or the default in the module, in that order.
+// variableFor returns the value of var.NAME in the expression of the variable from. It comes from
+// the first of these sources that has one: the command line and variable files, the test file, the
+// same block, the default in the module.
 func (v *variables) variableFor(name string, from variable, at hcl.Range) (cty.Value, error) {
 	for level := fromOutside; level <= from.level; level++ {
 		where := variable{name, level}
 		if where == from {
-			break // the expression for a variable may refer to the variable's value at a lower level
+			break // the expression of a variable may refer to the variable's own value from an earlier source
 		}
 		value, err := v.value(where)
 		if err != nil || value != cty.NilVal {
@@ -211,7 +214,7 @@ func (v *variables) variableFor(name string, from variable, at hcl.Range) (cty.V
 		"The variable %q has no value.", name).At(at)
 }
 
-// placed sets the range of errors that have none.
+// placed sets the source range of diagnostics that don't have one.
 func placed(err error, at hcl.Range) error {
 	return tfdiags.MapError(err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 		return diags.Map(func(d *tfdiags.Diagnostic) {
@@ -222,7 +225,8 @@ func placed(err error, at hcl.Range) error {
 	})
 }
 
-// runsObject returns the value of the object "run": the outputs of all runs so far.
+// runsObject returns the value of the object "run": the outputs of all runs that were executed so
+// far.
 func (f *fileRun) runsObject() cty.Value {
 	attrs := make(map[string]cty.Value, len(f.outputs))
 	for name, o := range f.outputs {

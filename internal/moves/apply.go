@@ -36,8 +36,8 @@ func (m *mover) apply(st *statement) {
 	}
 }
 
-// target returns the module instance to which the statement moves the content of p. It returns
-// false if the statement does not apply to p.
+// target returns the module instance to which the statement moves the content of the module
+// instance p. It returns false if the statement does not apply to p.
 func (st *statement) target(p *stateModule) (to addrs.ModuleInstance, ok bool) {
 	at := p.addr.Steps()
 	for i, s := range st.to.steps {
@@ -46,7 +46,7 @@ func (st *statement) target(p *stateModule) (to addrs.ModuleInstance, ok bool) {
 		case i < st.depth:
 			key = at[i].Key
 		case s.anyKey && st.from.isModule() && st.from.last().anyKey:
-			key = p.key // moving a whole call keeps the keys of its instances
+			key = p.key // moving a whole module call keeps the keys of its instances
 		}
 		to = to.Child(s.name, key)
 	}
@@ -118,8 +118,7 @@ func (m *mover) move(r *states.Resource, from, to addrs.AbsInstance) {
 }
 
 // noteSource records the former address of an object if its new resource has another type or
-// provider. A move between instances of one resource does not count as a change of provider: the
-// object is adopted as it is.
+// provider. A move between instances of the same resource does not count as a change of provider.
 func (m *mover) noteSource(from, to addrs.AbsInstance, provider, target addrs.AbsProviderConfig) {
 	source := m.results.sources[from]
 	delete(m.results.sources, from)
@@ -132,8 +131,8 @@ func (m *mover) noteSource(from, to addrs.AbsInstance, provider, target addrs.Ab
 	}
 }
 
-// targetProvider returns the provider configuration for an object's new address. This is the
-// object's old configuration, unless the new resource uses another provider.
+// targetProvider returns the provider configuration for an object at its new address. It is the
+// object's old configuration, unless the new resource belongs to another provider.
 func (m *mover) targetProvider(to addrs.AbsInstance, had addrs.AbsProviderConfig) addrs.AbsProviderConfig {
 	c := m.cfg.Descendant(to.Module.Module())
 	if c == nil {

@@ -13,8 +13,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestApply checks where moved blocks and implied moves take the objects of a state. Each state is
-// written as a list of addresses. The ID of each object is its original address.
+// TestApply checks to which addresses moved blocks and implied moves take the objects of a state. A
+// state is written as a list of addresses. The ID of each object is its original address.
 func TestApply(t *testing.T) {
 	const moved = "moved {\n  from = a.x\n  to   = a.y\n}\n"
 	for name, test := range map[string]struct{ config, before, want, warning string }{
@@ -66,7 +66,7 @@ func TestApplyCycle(t *testing.T) {
 	}
 }
 
-// TestRename checks the moves of `tofu state mv` within a state.
+// TestRename checks which objects `tofu state mv` moves within a state, and its errors.
 func TestRename(t *testing.T) {
 	for name, test := range map[string]struct{ before, source, dest, want, err string }{
 		"resource":        {"a.x", "a.x", "a.y", "a.y=a.x", ""},
@@ -100,7 +100,8 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// load loads a root module. It may call the module in the directory m, which declares a.x and a.y.
+// load loads a root module. The module may call the module in the directory m, which declares a.x
+// and a.y.
 func load(t *testing.T, config string) *configs.Config {
 	t.Helper()
 	dir := t.TempDir()
