@@ -6,10 +6,11 @@ import (
 	"tofu/internal/addrs"
 )
 
-// explicitEnds holds the endpoints of explicit statements, which suppress implied moves.
+// explicitEnds holds the endpoints of explicit statements. An implied move of the same addresses is
+// suppressed.
 type explicitEnds struct {
-	ends   map[endKey][]*endpoint       // by resource or module
-	within map[addrs.Module][]*endpoint // by each module that contains them
+	ends   map[endKey][]*endpoint       // endpoints by their resource or module
+	within map[addrs.Module][]*endpoint // endpoints by each module that contains them
 }
 
 func newExplicitEnds(list []*statement) explicitEnds {
@@ -28,8 +29,8 @@ func newExplicitEnds(list []*statement) explicitEnds {
 	return x
 }
 
-// suppress reports whether an explicit statement names either end of an implied move in p, or
-// something within the module instance that would move.
+// suppress reports whether an implied move of something in p is suppressed. It is if an explicit
+// statement names one of its endpoints, or something within the module instance that would move.
 func (x explicitEnds) suppress(st *statement, p *stateModule) bool {
 	at := st.from
 	at.steps = exactly(p.addr)

@@ -5,20 +5,20 @@ import (
 	"tofu/internal/states"
 )
 
-// Followed is an earlier state with its objects at the addresses that they have in a later state.
-// Outputs and deposed objects are left out.
+// Followed is an earlier state in which every object has the address that it has in a later state.
+// It contains neither outputs nor deposed objects.
 type Followed struct {
 	State *states.State
-	// From holds, by the later address of each object that has moved, its address in the earlier
+	// From maps the later address of each object that has moved to its address in the earlier
 	// state.
 	From map[addrs.AbsInstance]addrs.AbsInstance
-	// Displaced holds the addresses of objects that are no longer in the later state, and whose
-	// address now has another object of the earlier state.
+	// Displaced holds the earlier addresses of objects that are missing in the later state, if
+	// another object of the earlier state now has the address.
 	Displaced []addrs.AbsInstance
 }
 
 // Follow finds the objects of an earlier state in a later one. It recognizes an object by its type,
-// provider and identity, if these belong to a single instance in each of the two states.
+// provider and identity. The combination of these must be unique in each of the two states.
 func Follow(past, present *states.State) *Followed {
 	before, now := identities(past), identities(present)
 	out := &Followed{State: states.New(), From: map[addrs.AbsInstance]addrs.AbsInstance{}}
@@ -67,14 +67,14 @@ func (f *Followed) set(past *states.State, from, to addrs.AbsInstance) {
 	}
 }
 
-// holders describes the instances that have the same identity: the last one found, and their
-// number.
+// holders describes the instances that have the same identity: the address of one of them, and
+// their number.
 type holders struct {
 	Addr  addrs.AbsInstance
 	count int
 }
 
-// identities returns the instances with current objects, by the identity of the object.
+// identities returns the instances that have a current object, by the identity of the object.
 func identities(st *states.State) map[states.ObjectIdentity]holders {
 	out := map[states.ObjectIdentity]holders{}
 	for r := range st.Resources() {
@@ -101,7 +101,7 @@ func holds(st *states.State, addr addrs.AbsInstance, id states.ObjectIdentity) b
 }
 
 // identify returns the identity of an object of a managed resource. It returns false if the object
-// has none.
+// has no identity.
 func identify(r *states.Resource, obj *states.Object) (states.ObjectIdentity, bool) {
 	if r.Addr.Resource.Mode != addrs.Managed {
 		return states.ObjectIdentity{}, false

@@ -9,8 +9,8 @@ import (
 	"tofu/internal/states"
 )
 
-// TestFollow checks which address an object of an earlier state gets. Each state is written as a
-// list of addresses with IDs.
+// TestFollow checks at which addresses the objects of an earlier state are found. A state is
+// written as a list of addresses with IDs.
 func TestFollow(t *testing.T) {
 	tests := []struct{ name, past, present, want string }{
 		{"moved", "a=1", "b=1", "b=1"},

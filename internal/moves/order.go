@@ -9,8 +9,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// sortStatements orders the statements. A statement comes before another one if the other one moves
-// its objects on.
+// sortStatements orders the statements. A statement precedes each statement that moves the same
+// objects further.
 func sortStatements(list []*statement) ([]*statement, error) {
 	o := &sorter{index: newSourceIndex(list), state: map[*statement]visitState{}}
 	for _, st := range list {
@@ -23,19 +23,19 @@ func sortStatements(list []*statement) ([]*statement, error) {
 	return o.out, nil
 }
 
-// insertImplied adds implied moves to the ordered explicit moves. Implied moves come last, but an
+// insertImplied adds implied moves to the ordered explicit moves. They come last, except that an
 // implied move precedes an explicit move that starts from its destination.
 func insertImplied(explicit, implied []*statement) []*statement {
 	last := slices.Concat(explicit, implied)
-	slices.Reverse(last) // because the statement visited last comes first
+	slices.Reverse(last) // the sort reverses the order in which it visits statements
 	if ordered, err := sortStatements(last); err == nil {
 		return ordered
 	}
 	return slices.Concat(explicit, implied)
 }
 
-// cycleError returns the error for statements that form a cycle. It names all of them, since any of
-// them may be the wrong one.
+// cycleError returns the error for statements that form a cycle. It names all of them, because any
+// of them may be the wrong one.
 func cycleError(ring []*statement) tfdiags.Diagnostic {
 	var b strings.Builder
 	for _, st := range ring {
@@ -61,7 +61,7 @@ type sorter struct {
 	state map[*statement]visitState
 	path  []*statement // statements that are being visited
 	out   []*statement
-	cycle []*statement // first cycle that was found
+	cycle []*statement // the first cycle found, or nil
 }
 
 func (o *sorter) visit(st *statement) {
@@ -84,8 +84,8 @@ func (o *sorter) visit(st *statement) {
 	o.out = append(o.out, st)
 }
 
-// sourceIndex finds statements by the address that they move objects from. An entry with anyKey
-// holds all statements for a path, whatever their instance keys are.
+// sourceIndex finds statements by the address from which they move objects. An entry whose key has
+// anyKey contains all statements for the path, whatever their instance keys are.
 type sourceIndex struct {
 	ends      map[*statement]ends
 	resources map[endKey][]*statement // statements that move a resource or an instance
@@ -93,8 +93,8 @@ type sourceIndex struct {
 	below     map[endKey][]*statement // statements that move a module or something in it
 }
 
-// ends holds the endpoints of a statement. If only one of them is written with a key, the other one
-// means the instance without a key.
+// ends holds the endpoints of a statement. If only one endpoint is written with a key, the other
+// one means the instance without a key.
 type ends struct{ from, to *endpoint }
 
 func (st *statement) ends() ends {
@@ -104,7 +104,7 @@ func (st *statement) ends() ends {
 	return ends{st.from.single(), st.to.single()}
 }
 
-// open reports whether an endpoint may stand for several instances.
+// open reports whether an endpoint stands for all instances of a resource or module.
 func (e *endpoint) open() bool {
 	if e.isModule() {
 		return e.last().anyKey
@@ -112,7 +112,7 @@ func (e *endpoint) open() bool {
 	return e.whole
 }
 
-// single returns the endpoint that stands only for the instance without a key.
+// single returns the endpoint with a narrower meaning: only the instance without a key.
 func (e *endpoint) single() *endpoint {
 	one := *e
 	one.whole = false
@@ -145,7 +145,7 @@ func newSourceIndex(list []*statement) *sourceIndex {
 	return x
 }
 
-// add puts a statement under its key, and under the key of the whole path.
+// add adds a statement under its key, and under the key that stands for all keys of the path.
 func add(index map[endKey][]*statement, key endKey, st *statement) {
 	if key.anyKey {
 		key.key = addrs.NoKey
@@ -154,7 +154,7 @@ func add(index map[endKey][]*statement, key endKey, st *statement) {
 	index[anyKeyOf(key)] = append(index[anyKeyOf(key)], st)
 }
 
-// anyKeyOf returns the key under which all statements for a path are found.
+// anyKeyOf returns the key under which all statements for the same path are found.
 func anyKeyOf(k endKey) endKey {
 	k.key, k.anyKey = addrs.StringKey("\x00every"), true
 	return k
@@ -165,7 +165,7 @@ func stepKeyOf(steps []endStep) endKey {
 	return endKey{module: pathOf(steps), key: last.key, anyKey: last.anyKey}
 }
 
-// find returns the statements that may concern the key.
+// find returns the statements that may move objects at the key's address.
 func find(index map[endKey][]*statement, key endKey) []*statement {
 	if key.anyKey {
 		return index[anyKeyOf(key)]
@@ -175,8 +175,8 @@ func find(index map[endKey][]*statement, key endKey) []*statement {
 	return slices.Concat(index[key], index[open])
 }
 
-// follows returns the statements that must come after st. They move the same objects on, or move a
-// module that contains these objects, or move an object in a module that st moves.
+// follows returns the statements that must come after st: they move the same objects further, or
+// move a module that contains these objects, or move an object in a module that st moves.
 func (x *sourceIndex) follows(st *statement) []*statement {
 	to := x.ends[st].to
 	var found []*statement
@@ -193,9 +193,9 @@ func (x *sourceIndex) follows(st *statement) []*statement {
 	})
 }
 
-// comesFirst reports whether outer moves a module from or to the address in whose instances st was
-// declared. Then st comes after outer. It need not also come before outer, since it finds its
-// objects at both addresses.
+// comesFirst reports whether outer moves a module from or to the address of a module that declares
+// st. If so, st comes after outer. It need not also come before outer, because st finds its objects
+// at both addresses.
 func (x *sourceIndex) comesFirst(outer, st *statement) bool {
 	ends := x.ends[outer]
 	return ends.from.isModule() && len(ends.from.steps) <= st.depth && ends.to.overlaps(x.ends[st].from)

@@ -10,12 +10,12 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Renamed is a move that Rename made.
+// Renamed is a move that Rename has carried out.
 type Renamed struct{ From, To string }
 
-// Rename moves the objects that source names in the state from to the addresses that dest names in
-// the state to. Both may be the same state. In this case, dependencies on the objects are renamed
-// too. Both states are changed unless there are errors.
+// Rename moves the objects at source in the state from to dest in the state to. Both may be the
+// same state; then dependencies on the objects are renamed too. Rename changes the states only if
+// there is no error.
 func Rename(from, to *states.State, source, dest addrs.Target) ([]Renamed, error) {
 	r := &renamer{from: from, to: to, was: make(map[addrs.AbsInstance]addrs.AbsInstance)}
 	before := from.Clone()
@@ -37,8 +37,8 @@ type renamer struct {
 }
 
 // renameDependencies updates dependencies on a resource if all of its instances were moved. If only
-// some were moved, the state does not say which of them the dependents need. The next plan finds
-// this out.
+// some of them were moved, the state does not say which instances the dependents need. The next
+// plan updates these dependencies.
 func (r *renamer) renameDependencies() {
 	remaining := make(map[addrs.ConfigResource]bool)
 	for res := range r.from.Resources() {
@@ -69,7 +69,7 @@ func (r *renamer) rename(source, dest addrs.Target) ([]Renamed, error) {
 	return r.instance(res, source.Key, dest)
 }
 
-// module moves everything in one module instance and in the modules that it calls.
+// module moves everything in a module instance, including the modules that it calls.
 func (r *renamer) module(source, dest addrs.ModuleInstance) ([]Renamed, error) {
 	var inside []*states.Resource
 	for res := range r.from.Resources() {

@@ -14,15 +14,16 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Results describes the moves that Apply made. A nil pointer means that nothing was moved.
+// Results describes the moves that Apply has carried out. A nil pointer means that nothing was
+// moved.
 type Results struct {
 	From    map[addrs.AbsInstance]addrs.AbsInstance // former address by new address
-	sources map[addrs.AbsInstance]*Source           // by new address, for another type or provider
+	sources map[addrs.AbsInstance]*Source           // by new address; only if the type or provider has changed
 	blocked []blockedMove
 	Cycle   error // set if the explicit statements form a cycle; nothing is moved in this case
 }
 
-// Source describes the origin of an object that came from another resource type or provider.
+// Source describes the origin of an object whose resource type or provider has changed.
 type Source struct {
 	Addr     addrs.AbsInstance
 	Provider addrs.AbsProviderConfig
@@ -30,7 +31,7 @@ type Source struct {
 
 type blockedMove struct{ want, at string }
 
-// All returns the former address of every moved instance by its new address.
+// All returns the former addresses of all moved instances by their new addresses.
 func (m *Results) All() map[addrs.AbsInstance]addrs.AbsInstance {
 	if m == nil {
 		return nil
@@ -49,11 +50,11 @@ func (m *Results) Previous(addr addrs.AbsInstance) *addrs.AbsInstance {
 	return nil
 }
 
-// Retyped reports whether the object at addr came from another resource type or provider.
+// Retyped reports whether the resource type or provider of the object at addr has changed.
 func (m *Results) Retyped(addr addrs.AbsInstance) bool { return m.Source(addr) != nil }
 
-// Source returns the origin of an object that came from another resource type or provider. It
-// returns nil for all other objects.
+// Source returns the origin of the object at addr if its resource type or provider has changed.
+// Otherwise it returns nil.
 func (m *Results) Source(addr addrs.AbsInstance) *Source {
 	if m == nil {
 		return nil
@@ -61,7 +62,7 @@ func (m *Results) Source(addr addrs.AbsInstance) *Source {
 	return m.sources[addr]
 }
 
-// warnOfBlocked warns of the moves that were not possible.
+// warnOfBlocked warns about the moves that were not possible.
 func (m *Results) warnOfBlocked(warn tfdiags.Sink) {
 	if len(m.blocked) == 0 {
 		return
@@ -84,17 +85,17 @@ type statement struct {
 	rng      hcl.Range
 }
 
-// endpoint is one end of a move: the absolute address of a resource or module, in any instance of
-// the declaring module.
+// endpoint is one end of a move: the absolute address of a resource or module. It stands for that
+// address in every instance of the declaring module.
 type endpoint struct {
 	steps []endStep
 	res   addrs.Resource // zero for a module
 	key   addrs.InstanceKey
-	whole bool // set if the address of a resource has no key, which means all of its instances
+	whole bool // whether the address of a resource has no key, so that it means all of its instances
 }
 
-// endStep is a step of an endpoint's module path. anyKey matches all keys. It is set for the steps
-// of the declaring module, and in the last step of a module address that has no key.
+// endStep is a step in an endpoint's module path. If anyKey is set, it matches all keys. anyKey is
+// set in the steps of the declaring module, and in the last step of a module address without a key.
 type endStep struct {
 	name   string
 	key    addrs.InstanceKey
@@ -124,7 +125,7 @@ func (e *endpoint) String() string {
 	return addrs.Target{Module: m, Resource: e.res, Key: e.key, HasKey: !e.isModule() && !e.whole}.String()
 }
 
-// newEndpoint returns the endpoint for an address that is written in the module in.
+// newEndpoint returns the endpoint for an address written in the module in.
 func newEndpoint(in addrs.Module, t addrs.Target) endpoint {
 	var e endpoint
 	for _, name := range in.Names() {
@@ -141,12 +142,12 @@ func newEndpoint(in addrs.Module, t addrs.Target) endpoint {
 	return e
 }
 
-// covers reports whether two steps may name the same module instance.
+// covers reports whether two steps may stand for the same module instance.
 func (s endStep) covers(o endStep) bool {
 	return s.name == o.name && (s.key == o.key || s.anyKey || o.anyKey)
 }
 
-// overlaps reports whether the same object may be in both endpoints.
+// overlaps reports whether two endpoints may stand for the same object.
 func (e *endpoint) overlaps(o *endpoint) bool {
 	for i := range min(len(e.steps), len(o.steps)) {
 		if !e.steps[i].covers(o.steps[i]) {
@@ -173,10 +174,10 @@ func collect(cfg *configs.Config) []*statement {
 	return out
 }
 
-// Apply returns a state with every object at the address that the configuration's moved blocks
-// specify. Statements are applied one after the other, and each sees the moves made by the
-// statements before it. Objects that no statement mentions are not changed. The given state is not
-// changed.
+// Apply returns a copy of the state in which every object has the address that the configuration's
+// moved blocks specify. Statements are applied one after the other, so a statement moves what the
+// statements before it have moved to its start. Objects that no statement concerns are not changed.
+// Apply doesn't change the given state.
 func Apply(cfg *configs.Config, state *states.State, warn tfdiags.Sink) (*states.State, *Results) {
 	results := &Results{From: map[addrs.AbsInstance]addrs.AbsInstance{}, sources: map[addrs.AbsInstance]*Source{}}
 	explicit := collect(cfg)
@@ -201,8 +202,8 @@ func Apply(cfg *configs.Config, state *states.State, warn tfdiags.Sink) (*states
 }
 
 // impliedMoves returns the moves that are implied when count is added to or removed from a resource
-// or module call: between the instance without a key and the instance with index 0. Only objects in
-// the state are considered. Outer modules come first.
+// or module call: between the instance without a key and the instance with index 0. Only moves of
+// objects in the state are returned. Outer modules come first.
 func impliedMoves(cfg *configs.Config, state *states.State) []*statement {
 	w := impliedFinder{cfg: cfg, seen: map[endKey]bool{}}
 	for r := range state.Resources() {

@@ -8,7 +8,8 @@ import (
 )
 
 // stateModule is a module instance that has objects in the state, or contains a module instance
-// that has some. The tree finds the objects of a statement without a search of the whole state.
+// that has. With the tree of these, the objects of a statement are found without searching the
+// whole state.
 type stateModule struct {
 	addr      addrs.ModuleInstance
 	key       addrs.InstanceKey
@@ -54,7 +55,7 @@ func exactly(m addrs.ModuleInstance) []endStep {
 	return out
 }
 
-// match appends the module instances that the steps lead to, sorted.
+// match appends the module instances that match the steps, sorted.
 func (p *stateModule) match(steps []endStep, out []*stateModule) []*stateModule {
 	if len(steps) == 0 {
 		return append(out, p)

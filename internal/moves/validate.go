@@ -23,7 +23,8 @@ func Validate(cfg *configs.Config) error {
 		}
 		ends := st.ends()
 		here, there := endName{from, ends.from.open()}, endName{to, ends.to.open()}
-		// The same statement may occur twice, as when two branches that both have it are merged.
+		// The same statement may occur twice, for example after a merge of two branches that
+		// contain it.
 		if other := froms[here]; other != nil && other.to.String() != to {
 			errs = errs.Append(tfdiags.Errorf(
 				"Ambiguous move statements",
@@ -47,8 +48,8 @@ func Validate(cfg *configs.Config) error {
 	return errs.Err()
 }
 
-// endName identifies the instance that an endpoint names, or all instances of a resource or call.
-// Two statements can contradict each other only if their names are equal.
+// endName identifies what an endpoint stands for: one instance, or all instances of a resource or
+// module call. Two statements can contradict each other only if their names are equal.
 type endName struct {
 	text string
 	open bool
@@ -65,7 +66,8 @@ func (st *statement) stillExists(from string) tfdiags.Diagnostic {
 }
 
 // declares reports whether the configuration still declares the object that the statement moves
-// away. CheckInstances checks the instances of repeated modules and resources instead.
+// away. If the object is in a repeated module or resource, declares returns false, and
+// CheckInstances checks the instances.
 func (st *statement) declares(cfg *configs.Config) bool {
 	from, holder := &st.from, st.holder()
 	for i, s := range holder {
@@ -85,8 +87,8 @@ func (st *statement) declares(cfg *configs.Config) bool {
 	return rc != nil && from.whole && st.leavesResource(rc)
 }
 
-// holder returns the path of the module that declares the old address. For a resource or call, this
-// is the module that contains it. For a module instance, it is the instance itself.
+// holder returns the path of the module that declares the old address. For a resource or module
+// call, this is the module that contains it. For a module instance, it is the instance itself.
 func (st *statement) holder() []endStep {
 	if st.from.isModule() && st.from.last().anyKey {
 		return st.from.steps[:len(st.from.steps)-1]
@@ -98,8 +100,9 @@ func repeats(call *configs.ModuleCall) bool {
 	return call.Count != nil || call.ForEach != nil || call.Enabled != nil
 }
 
-// leavesResource reports whether a statement without a key moves objects away from the resource as
-// it is declared. It returns false if the statement only adds a key to the instance without a key.
+// leavesResource reports whether a statement without keys moves objects to another resource than
+// rc, or between the instances of rc. It returns false if rc has count or for_each and the
+// statement only moves its instance without a key to one with a key.
 func (st *statement) leavesResource(rc *configs.Resource) bool {
 	sameBlock := !st.to.isModule() && st.to.res == st.from.res && st.to.module() == st.from.module()
 	return !sameBlock || rc.Count == nil && rc.ForEach == nil
@@ -139,8 +142,8 @@ func CheckInstances(
 	return errs.Err()
 }
 
-// declaredIn reports whether an instance of module c is, or declares, the object that the statement
-// moves away. It also returns the address of that object.
+// declaredIn reports whether the instance in of the module c is or declares the object that the
+// statement moves away. It also returns the address of that object.
 func (st *statement) declaredIn(
 	c *configs.Config,
 	in addrs.ModuleInstance,

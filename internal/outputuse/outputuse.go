@@ -36,10 +36,10 @@ func (o Set) Select(values map[string]cty.Value) map[string]cty.Value {
 	return out
 }
 
-// Has reports whether the set has an output.
+// Has reports whether the set contains an output.
 func (o Set) Has(name string) bool { return o.All || slices.Contains(o.Names, name) }
 
-// Empty reports whether the set has no outputs.
+// Empty reports whether the set contains no outputs.
 func (o Set) Empty() bool { return !o.All && len(o.Names) == 0 }
 
 // Plus returns the union of two sets.
@@ -92,14 +92,15 @@ func DataSource(name string) addrs.Resource {
 	return addrs.Resource{Mode: addrs.Data, Type: "terraform_remote_state", Name: name}
 }
 
-// outputFinder finds the uses of outputs of terraform_remote_state data sources. It follows local
-// values, and names in "for" expressions, that stand for a data source or a part of it. It is a
-// walker over syntax trees.
+// outputFinder finds the uses of outputs of terraform_remote_state data sources. It follows the
+// local values and the names in "for" expressions that stand for a data source or a part of it. It
+// implements hclsyntax.Walker.
 type outputFinder struct {
 	sources map[string]*configs.Resource    // data sources by name
 	locals  map[string]hclsyntax.Expression // local values that only stand for a data source or a part of it
 	names   []forName                       // names in the "for" expressions around the current node
-	// For each block around the current node, the name of its data source, or "".
+	// self holds, for each block around the current node, the name of the data source that it
+	// declares, or "".
 	self    []string
 	handled map[hclsyntax.Node]bool // parts of expressions that have been recorded as a whole
 	found   map[string]Set
@@ -114,7 +115,7 @@ type forName struct {
 // part is a data source or a part of it.
 type part struct {
 	source string // name of the data source
-	whole  bool   // the part is all instances of a data source with several instances
+	whole  bool   // whether the part is all instances of a data source with count or for_each
 	steps  []string
 }
 
@@ -131,7 +132,8 @@ func (p part) then(step string) part {
 	return p
 }
 
-// inText records all data sources that occur in a text in JSON syntax.
+// inText records that all outputs are used of each data source that occurs in text, the content of
+// a JSON file.
 func (f *outputFinder) inText(text string) {
 	for name := range f.sources {
 		if strings.Contains(text, "terraform_remote_state."+name) {
@@ -217,7 +219,7 @@ func (f *outputFinder) Exit(node hclsyntax.Node) hcl.Diagnostics {
 	return nil
 }
 
-// use records the use of an expression that is a part of a data source.
+// use records that an expression uses p, a part of a data source.
 func (f *outputFinder) use(expr hclsyntax.Expression, p *part) {
 	f.handle(expr)
 	used := Set{All: true}
@@ -231,8 +233,8 @@ func (f *outputFinder) use(expr hclsyntax.Expression, p *part) {
 	f.found[p.source] = f.found[p.source].Plus(used)
 }
 
-// handle excludes an expression that is a part of a data source from the further search, except for
-// the indexes in it.
+// handle excludes an expression that stands for a part of a data source from the further search.
+// Only the indexes in it are still searched.
 func (f *outputFinder) handle(expr hclsyntax.Expression) {
 	f.handled[expr] = true
 	switch e := expr.(type) {
@@ -248,8 +250,8 @@ func (f *outputFinder) handle(expr hclsyntax.Expression) {
 	}
 }
 
-// part returns the part of a data source that an expression stands for, or nil if it is any other
-// expression. It follows at most depth local values, because a longer chain must be a cycle.
+// part returns the part of a data source that an expression stands for, or nil if it stands for
+// something else. It follows at most depth local values, because a longer chain must be a cycle.
 func (f *outputFinder) part(expr hclsyntax.Expression, depth int) *part {
 	switch e := expr.(type) {
 	case *hclsyntax.ScopeTraversalExpr:

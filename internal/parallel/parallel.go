@@ -2,7 +2,7 @@
 // iterations must be independent of each other. For work with dependencies, use package dag.
 //
 // Invariants: when Each returns, no call is still running. A panic in a call reaches the caller of
-// Each, as from a plain loop, together with the stack on which it occurred.
+// Each, as in a plain loop, together with the stack on which it occurred.
 package parallel
 
 import (
@@ -12,8 +12,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Each calls do for 0 to n-1, at most workers at a time, and returns when all calls have returned.
-// After a panic, it begins no further calls.
+// Each calls do with each number from 0 to n-1, in at most workers goroutines, and returns when all
+// calls have returned. After a panic, it begins no further calls.
 func Each(n, workers int, do func(i int)) {
 	var next atomic.Int64
 	var crash atomic.Pointer[tfdiags.Crash]

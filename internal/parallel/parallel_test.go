@@ -33,7 +33,7 @@ func TestEach(t *testing.T) {
 }
 
 // TestEachIsConcurrent checks that all calls run concurrently if there are enough workers. If they
-// don't, it never returns.
+// don't, the test hangs.
 func TestEachIsConcurrent(t *testing.T) {
 	var all sync.WaitGroup
 	all.Add(5)

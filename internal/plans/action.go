@@ -13,7 +13,7 @@ const (
 	Delete
 	Forget
 	ForgetThenCreate
-	Open // opens an ephemeral object; never in a plan
+	Open // an ephemeral object is opened; never in a plan
 )
 
 // IsReplace reports whether the action replaces an object with a new one.
@@ -45,8 +45,8 @@ func (a Action) String() string {
 	return names[0]
 }
 
-// Reason is why an action was chosen, if that is not obvious from the values. Its text is the one
-// in JSON output. "" means that there is no reason to show.
+// Reason says why an action was chosen, if the values don't show it. The strings are those in JSON
+// output. "" means that there is no reason to show.
 type Reason string
 
 const (
@@ -62,7 +62,7 @@ const (
 	DeleteEnabledFalse           Reason = "delete_because_enabled_false"
 	DeleteNoModule               Reason = "delete_because_no_module"
 	DeleteNoMoveTarget           Reason = "delete_because_no_move_target"
-	DeleteNewer                  Reason = "delete_because_newer" // the object is newer than the objects to bring back
+	DeleteNewer                  Reason = "delete_because_newer" // the object is newer than the earlier state
 	ReadConfigUnknown            Reason = "read_because_config_unknown"
 	ReadDependencyPending        Reason = "read_because_dependency_pending"
 	ReadCheckNested              Reason = "read_because_check_nested"

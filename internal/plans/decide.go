@@ -3,16 +3,16 @@ package plans
 // Circumstances holds the facts that determine an action. They are known once the provider has
 // planned the new object.
 type Circumstances struct {
-	HasPrior bool // there is an object to update if possible
-	Tainted  bool // there is an object to replace; HasPrior is false then
+	HasPrior bool // the object exists and is updated if possible
+	Tainted  bool // the object exists but must be replaced; HasPrior is false then
 	Equal    bool // the planned object equals the prior one
-	// Forced and Triggered say that the user or replace_triggered_by requested a replacement.
+	// Forced says that the user requested a replacement, and Triggered that replace_triggered_by
+	// did.
 	Forced, Triggered bool
-	// CannotUpdate says that attributes have changed that the provider can change only by replacing
-	// the object.
+	// CannotUpdate says that the provider must replace the object to change some of its attributes.
 	CannotUpdate bool
-	// WriteOnly says that a write-only attribute is among the attributes that CannotUpdate is
-	// about. It can't be compared, so it always forces a replacement.
+	// WriteOnly says that one of these attributes is write-only. Its values can't be compared, so
+	// it always forces a replacement.
 	WriteOnly bool
 	// SensitivityDiffers says that the values are equal, but that different parts of them are
 	// sensitive.
@@ -22,7 +22,7 @@ type Circumstances struct {
 	Forgets             bool // lifecycle.destroy = false: objects are forgotten instead of destroyed
 }
 
-// Decide returns the action and its reason.
+// Decide returns the action that follows from the circumstances, and the reason for it.
 func Decide(c Circumstances) (Action, Reason) {
 	replace := DeleteThenCreate
 	if c.CreateBeforeDestroy {

@@ -10,22 +10,22 @@ import (
 	"tofu/internal/providers"
 )
 
-// DeferReason says why a change can't be planned yet. The values are the ones of "reason" in JSON
+// DeferReason says why a change can't be planned yet. The strings are those of "reason" in JSON
 // output.
 type DeferReason string
 
 const (
-	// DeferredCount means that the count, for_each or enabled argument is unknown.
+	// DeferredCount means that the argument count, for_each or enabled is unknown.
 	DeferredCount DeferReason = "instance_count_unknown"
 	// DeferredConfig means that an argument that the plan requires is unknown.
 	DeferredConfig DeferReason = providers.DeferredConfig
 	// DeferredProvider means that the configuration of the provider is unknown.
 	DeferredProvider DeferReason = providers.DeferredProvider
-	// DeferredAbsent means that something that the object needs does not exist yet.
+	// DeferredAbsent means that something the object needs does not exist yet.
 	DeferredAbsent DeferReason = providers.DeferredAbsent
-	// DeferredPrereq means that the object depends on another one that is deferred.
+	// DeferredPrereq means that the object depends on another object that is deferred.
 	DeferredPrereq DeferReason = "deferred_prereq"
-	// DeferredOther means that the provider has another reason.
+	// DeferredOther means that the provider deferred the change for another reason.
 	DeferredOther DeferReason = providers.DeferredOther
 )
 
@@ -41,25 +41,26 @@ var deferTexts = map[DeferReason]string{
 // Text returns the reason in words. The text calls the object "it".
 func (r DeferReason) Text() string { return deferTexts[r] }
 
-// Deferred is a change that a plan puts off because some value is still unknown. In Change, only
-// Addr, Provider, Action, Before and After are set. The action is the expected one. The instance
-// key is addrs.UnknownKey if the instances are not known. The change then stands for all instances
-// of the resource in that module instance.
+// Deferred is a change that a plan puts off because a value is still unknown. Of InstanceChange,
+// only the fields Addr, Provider, Action, Before and After are set. Action is the action that is
+// expected. If the instances are unknown, the instance key is addrs.UnknownKey, and the change
+// stands for all instances of the resource in that module instance.
 type Deferred struct {
 	InstanceChange
 	Why DeferReason
-	// Chain leads from the unknown value to the argument that the plan requires.
+	// Chain lists the steps from the unknown value to the argument that the plan requires.
 	Chain []DeferralStep
 	// Via is the deferred block that the block depends on, if Why is DeferredPrereq.
 	Via string
 	// Kept is the number of objects in the state that stay as they are and were not refreshed.
 	Kept int
-	// Alone says that the other instances of the resource have changes in the plan.
+	// Alone says that other instances of the resource have changes in the plan, so only this one is
+	// deferred.
 	Alone bool
 }
 
-// Because returns a text with the reason and its cause, and with what happens to objects in the
-// state.
+// Because returns the reason and its cause in words. It also says what happens to the objects in
+// the state.
 func (d *Deferred) Because() string {
 	switch {
 	case d.Kept == 0:
@@ -84,7 +85,7 @@ func (d *Deferred) cause() string {
 	return d.Why.Text() + ": " + strings.Join(steps, " → ")
 }
 
-// String returns the step with its place in the configuration.
+// String returns the step with its position in the configuration.
 func (s DeferralStep) String() string {
 	if s.Where == "" {
 		return s.What
@@ -94,8 +95,8 @@ func (s DeferralStep) String() string {
 
 // DeferralStep is an element of the chain that explains a deferral.
 type DeferralStep struct {
-	What  string `json:"what"`            // a reference, or an argument and its block
-	Where string `json:"where,omitempty"` // "main.tf:12"
+	What  string `json:"what"`            // what is unknown: a reference, or an argument and its block
+	Where string `json:"where,omitempty"` // file and line, such as "main.tf:12"
 }
 
 // SortDeferred orders deferred changes by address.

@@ -2,15 +2,16 @@ package plans
 
 import "tofu/internal/addrs"
 
-// Footprint describes what a plan writes, and what was read to make the plan. Some stores let
-// several runs change one state. They apply a plan only if nothing in its footprint has changed.
+// Footprint describes what a plan writes, and what was read to create it. Some stores let several
+// runs change the same state at the same time. They apply a plan only if nothing in its footprint
+// has changed.
 type Footprint struct {
 	// Revision identifies the state that the plan was made from. Its form depends on the store.
 	Revision uint64
 	Writes   []Write
-	// Reads holds the instances whose objects the plan has read. Wholes holds the resources for
-	// which the plan has read which instances exist, and all their objects, in all module
-	// instances.
+	// Reads holds the instances whose objects the plan has read. Wholes holds the resources that
+	// the plan has read as a whole: which instances exist in all module instances, and all of their
+	// objects.
 	Reads   []addrs.AbsInstance
 	Wholes  []addrs.ConfigResource
 	Outputs []string // root outputs that change
@@ -21,6 +22,6 @@ type Footprint struct {
 // Write is an instance whose objects a plan changes.
 type Write struct {
 	Addr     addrs.AbsInstance
-	Existed  bool // the state had an object of the instance
-	Destroys bool // an object of the instance is destroyed
+	Existed  bool // whether the state has an object of the instance
+	Destroys bool // whether an object of the instance is destroyed
 }

@@ -10,15 +10,14 @@ import (
 	"tofu/internal/addrs"
 )
 
-// Past says that a plan brings objects back to how they were at an earlier time, with the current
-// configuration.
+// Past says that a plan returns objects to an earlier time, with the current configuration.
 type Past struct {
-	At   time.Time // time of the state with the earlier objects
-	Run  string    // ID of the run that ended with that state; "" if the user named a time
+	At   time.Time // time of the earlier state
+	Run  string    // ID of the run that ended with the earlier state; "" if the user named a time
 	Lost []Lost    // what the plan can't bring back, sorted by address
 }
 
-// Lost describes what a plan against an earlier time can't bring back for one object.
+// Lost describes in which way a plan can't return one object to an earlier time.
 type Lost struct {
 	Addr addrs.AbsInstance
 	Why  LostReason
@@ -29,27 +28,29 @@ type Lost struct {
 	MovedTo *addrs.AbsInstance
 }
 
-// LostReason is why an object will not be as it was. Its text is the one in JSON output.
+// LostReason says why an object will differ from its earlier version. The strings are those in JSON
+// output.
 type LostReason string
 
 const (
 	// LostIdentity means that the object no longer exists or must be replaced. A new object gets
-	// its values.
+	// its earlier values.
 	LostIdentity LostReason = "created_anew"
 	// LostAttributes means that the provider decides the attributes, or that the configuration
 	// ignores changes to them.
 	LostAttributes LostReason = "attributes_differ"
-	// LostConfig means that the object has changed since that time. It stays as it is now, because
-	// the configuration does not declare it.
+	// LostConfig means that the object has changed since the earlier time, and that the
+	// configuration does not declare it. It stays as it is now.
 	LostConfig LostReason = "not_declared"
 	// LostRemoval means that the object was removed from the state without being destroyed. It is
-	// imported again, although another state may have it by now.
+	// imported again, although it may be in another state by now.
 	LostRemoval LostReason = "imported_again"
-	// LostImport means that the object was imported after that time and is therefore not destroyed.
+	// LostImport means that the object was imported after the earlier time. Therefore it is not
+	// destroyed.
 	LostImport LostReason = "imported_since"
-	// LostOther means that another object was imported to the same address after that time.
+	// LostOther means that another object was imported to the same address after the earlier time.
 	LostOther LostReason = "other_object"
-	// LostPlace means that the object no longer exists and that another object was moved to its
+	// LostPlace means that the object no longer exists, and that another object was moved to its
 	// address.
 	LostPlace LostReason = "address_taken"
 	// LostMove means that the object was moved to an address that the configuration does not
@@ -57,7 +58,7 @@ const (
 	LostMove LostReason = "moved"
 )
 
-// Text says what is lost. The text continues a sentence that begins with the address.
+// Text returns what is lost, as the rest of a sentence that begins with the object's address.
 func (l *Lost) Text() string {
 	switch l.Why {
 	case LostIdentity:
@@ -83,7 +84,7 @@ func (l *Lost) Text() string {
 	return "may differ in these attributes: " + strings.Join(l.Attributes, ", ")
 }
 
-// When says which state the plan goes back to: "at the end of the run ID (TIME)" or "at TIME".
+// When returns the time to which the plan returns: "at the end of the run ID (TIME)" or "at TIME".
 func (p *Past) When() string {
 	at := p.At.UTC().Format(time.RFC3339)
 	if p.Run != "" {
@@ -92,7 +93,7 @@ func (p *Past) When() string {
 	return "at " + at
 }
 
-// Sort sorts Lost by address.
+// Sort sorts Lost by address and reason.
 func (p *Past) Sort() {
 	slices.SortFunc(p.Lost, func(x, y Lost) int { return cmp.Or(x.Addr.Compare(y.Addr), cmp.Compare(x.Why, y.Why)) })
 }

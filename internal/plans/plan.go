@@ -19,16 +19,16 @@ type Mode uint8
 const (
 	Normal      Mode = iota // make the objects match the configuration
 	Destroy                 // destroy everything
-	RefreshOnly             // only record changes made outside of OpenTofu
+	RefreshOnly             // only record changes that were made outside of OpenTofu
 )
 
 // Plan holds everything that an apply needs in addition to the configuration.
 type Plan struct {
 	Mode    Mode
-	Errored bool // planning failed: the plan can be shown, but not applied
+	Errored bool // planning failed: the plan can be shown but not applied
 	// Applyable says that applying the plan would change an object, the state or an output.
 	Applyable bool
-	// Complete says that no changes were left out because of targets or deferral.
+	// Complete says that the plan leaves out no changes because of targets or deferral.
 	Complete bool
 	// Deferred holds the changes that can't be planned yet. DeferredModules holds the module calls
 	// whose instances are unknown.
@@ -41,7 +41,7 @@ type Plan struct {
 	// ephemeral values. Values that are not wholly known must be set when the plan is applied.
 	Variables map[string]cty.Value
 	// EphemeralVariables holds the root variables that must be set again when the plan is applied.
-	// The value says whether the variable was set for planning.
+	// The map values say whether the variable was set for planning.
 	EphemeralVariables map[string]bool
 
 	Targets, Excludes []addrs.Target
@@ -49,31 +49,31 @@ type Plan struct {
 
 	Changes *Changes
 	// Drift holds the changes made outside of OpenTofu since the last run, including moves. Before
-	// is the value after the previous run.
+	// is the object at the end of the last run.
 	Drift []*InstanceChange
 	// RelevantAttributes holds the attributes that the result of the plan depends on.
 	RelevantAttributes []RelevantAttribute
 
-	// Retypes holds the resources whose objects a provider could move to another type, instead of
+	// Retypes holds resources whose objects a provider could convert to another type, instead of
 	// destroying and creating them. The rest of the plan does not depend on them.
 	Retypes []Retype
 
-	PrevRun *states.State // after moves and schema upgrades, before refreshing
-	Prior   *states.State // after refreshing; this is the state that changes start from
+	PrevRun *states.State // the state after moves and schema upgrades, before refreshing
+	Prior   *states.State // the state after refreshing, from which changes start
 
 	Checks *checks.Results
 
-	// GeneratedConfig is the text that -generate-config-out writes, by instance address.
+	// GeneratedConfig is the configuration that -generate-config-out writes, by instance address.
 	GeneratedConfig map[string]string
 
-	// Past is set if the plan brings objects back to how they were at an earlier time.
+	// Past is set if the plan returns objects to an earlier time.
 	Past *Past
 
-	// Remote holds the outputs that were read from other states, if their stores record when
-	// outputs change.
+	// Remote holds the outputs that were read from other states, if the stores of these states
+	// record when outputs change.
 	Remote []RemoteRead
 
-	// Footprint is set if several runs may change the state in its store at the same time.
+	// Footprint is set if the store lets several runs change the state at the same time.
 	Footprint *Footprint
 }
 
@@ -87,18 +87,17 @@ func (p *Plan) Destroys() bool {
 	return false
 }
 
-// Retype says that a provider can turn the objects of the resource From into objects of the
+// Retype says that a provider can convert the objects of the resource From into objects of the
 // resource To, which has another type.
 type Retype struct{ From, To addrs.ConfigResource }
 
-// Compare compares the addresses of two Retypes, for sorting.
+// Compare orders Retypes by both addresses.
 func (r Retype) Compare(other Retype) int {
 	return cmp.Or(strings.Compare(r.From.String(), other.From.String()),
 		strings.Compare(r.To.String(), other.To.String()))
 }
 
-// RelevantAttribute names an attribute of a resource instance (or of all instances, when HasKey is
-// false).
+// RelevantAttribute is an attribute of a resource instance, or of all instances if HasKey is false.
 type RelevantAttribute struct {
 	Resource addrs.Target
 	Attr     cty.Path
@@ -115,37 +114,38 @@ type Changes struct {
 // InstanceChange is the planned change of one object.
 type InstanceChange struct {
 	Addr      addrs.AbsInstance
-	Deposed   addrs.DeposedKey // set for a deposed object's change
+	Deposed   addrs.DeposedKey // set if the object is deposed
 	Provider  addrs.ProviderInstance
-	MovedFrom *addrs.AbsInstance // nil unless the object had another address before
+	MovedFrom *addrs.AbsInstance // former address; nil if the object was not moved
 
 	Action Action
 	Reason Reason
 
-	Before, After cty.Value // marked; null if there is no object
-	// BeforeIdentity and AfterIdentity are cty.NilVal if the resource type has no identity.
+	Before, After cty.Value // marked; null if the object doesn't exist
+	// BeforeIdentity and AfterIdentity are the identities of the objects. They are cty.NilVal if
+	// the resource type has no identity.
 	BeforeIdentity, AfterIdentity cty.Value
-	// Restored is the configuration of a change that brings an earlier object back: the
-	// configuration of the block with the earlier values, without marks and write-only values. For
-	// other changes, it is cty.NilVal.
+	// Restored is set if the change brings an earlier object back. It is the block's configuration
+	// with the earlier values, without marks and write-only values. Otherwise it is cty.NilVal.
 	Restored        cty.Value
 	RequiredReplace []cty.Path
-	Private         []byte // planned private data
+	Private         []byte // private data that the provider returned for the planned object
 
-	// ReplaceDeposed is the deposed key of the old object while a CreateThenDelete is applied.
+	// ReplaceDeposed is the deposed key of the old object while a CreateThenDelete change is
+	// applied.
 	ReplaceDeposed addrs.DeposedKey
 
 	Importing       *Importing
 	GeneratedConfig string
 
 	// NeededBy says why the object takes part in a run although no target names it: "needed by
-	// ADDRESS at FILE:LINE" or, in a destruction, "depends on ADDRESS".
+	// ADDRESS at FILE:LINE" or, if the plan destroys everything, "depends on ADDRESS".
 	NeededBy string
 
-	// Reads holds the instances of resources in the same module that the configuration reads by
-	// computed indexes, such as a[each.key]. A resource is included only if all of these indexes
-	// are known and the configuration reads no other instances of it. If the configuration reads
-	// none of its instances, its only entry has the key NoKey.
+	// Reads holds the instances of other resources in the same module that the configuration reads
+	// by computed indexes, such as a[each.key]. It includes a resource only if all of these indexes
+	// are known and the configuration reads no other instances of the resource. If the
+	// configuration reads none of its instances, the resource has one entry with the key NoKey.
 	Reads []InstanceRead
 }
 
@@ -171,18 +171,18 @@ type OutputChange struct {
 	Deprecated    string
 
 	// Undecided says that After is unknown because of deferred changes, so applying the plan does
-	// not set the output. Saved plans don't have it.
+	// not set the output. It is not part of saved plans.
 	Undecided bool
 }
 
 // Sort sorts the changes of instances by address, with the current object before deposed ones, and
-// the changes of outputs by name. The changes in a finished plan are sorted.
+// the changes of outputs by name. The engine sorts the changes before it returns a plan.
 func (c *Changes) Sort() {
 	slices.SortFunc(c.Instances, func(x, y *InstanceChange) int { return x.compare(y.Addr, y.Deposed) })
 	slices.SortFunc(c.Outputs, func(x, y *OutputChange) int { return strings.Compare(x.Name, y.Name) })
 }
 
-// Instance returns the change of an object, or nil if none is planned. The changes must be sorted.
+// Instance returns the change of an object, or nil if there is none. The changes must be sorted.
 func (c *Changes) Instance(addr addrs.AbsInstance, deposed addrs.DeposedKey) *InstanceChange {
 	i, found := slices.BinarySearchFunc(c.Instances, addr, func(x *InstanceChange, addr addrs.AbsInstance) int {
 		return x.compare(addr, deposed)
@@ -193,12 +193,12 @@ func (c *Changes) Instance(addr addrs.AbsInstance, deposed addrs.DeposedKey) *In
 	return c.Instances[i]
 }
 
-// compare compares the object of a change with another object, for sorting.
+// compare compares the object of a change with the object at addr, for sorting.
 func (c *InstanceChange) compare(addr addrs.AbsInstance, deposed addrs.DeposedKey) int {
 	return cmp.Or(c.Addr.Compare(addr), strings.Compare(string(c.Deposed), string(deposed)))
 }
 
-// Output returns the change of a root output, or nil if none is recorded.
+// Output returns the change of a root output, or nil if there is none.
 func (c *Changes) Output(name string) *OutputChange {
 	return c.byOutput[name]
 }

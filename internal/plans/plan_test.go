@@ -20,8 +20,8 @@ func address(t *testing.T, text string) addrs.AbsInstance {
 	return addr
 }
 
-// TestActions checks that each action has the same names as in JSON output, and which actions
-// replace or destroy an object.
+// TestActions checks the names of the actions in JSON output, and which actions replace or destroy
+// an object.
 func TestActions(t *testing.T) {
 	for action, want := range map[Action]struct {
 		names              string
@@ -115,8 +115,8 @@ func TestRetypes(t *testing.T) {
 	}
 }
 
-// TestBecause checks the text about a deferral: its cause, and what happens to objects in the
-// state.
+// TestBecause checks the text that explains a deferral: its cause, and what happens to objects in
+// the state.
 func TestBecause(t *testing.T) {
 	chain := []DeferralStep{{"cloud_vpc.main.id", "main.tf:3"}, {"var.ids", ""}, {"for_each of cloud_net.a", "main.tf:9"}}
 	const unrefreshed = "stay as they are and were not refreshed"
@@ -184,8 +184,7 @@ func TestUnknownVariables(t *testing.T) {
 	}
 }
 
-// TestPast checks what a plan against an earlier time says about that time and about what the plan
-// can't bring back.
+// TestPast checks the texts about an earlier time and about what a plan can't bring back.
 func TestPast(t *testing.T) {
 	at := time.Date(2026, 3, 1, 13, 30, 0, 0, time.FixedZone("CET", 3600))
 	for want, p := range map[string]Past{

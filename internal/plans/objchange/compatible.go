@@ -10,9 +10,10 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// AssertCompatible returns an error for each place where actual differs from what planned allows.
+// AssertCompatible returns an error for each path at which actual differs from what planned allows.
 // Known values must be equal. Unknown values must have become values that match their type and
-// refinements. It checks the results of applying, and the final plan against the first plan.
+// refinements. AssertCompatible checks the results of applying, and compares the final plan with
+// the first plan.
 func AssertCompatible(schema *configschema.Block, planned, actual cty.Value) []error {
 	planned, hidden := unmark(planned)
 	actual, more := unmark(actual)
@@ -26,7 +27,7 @@ func AssertCompatible(schema *configschema.Block, planned, actual cty.Value) []e
 }
 
 // Contradictions is like [AssertCompatible], but for values of any type without a schema. show
-// returns the text of a value, which may be unknown, for the errors.
+// returns the text of a value for errors. The value may be unknown.
 func Contradictions(planned, actual cty.Value, show func(cty.Value) string) []error {
 	planned, hidden := unmark(planned)
 	actual, more := unmark(actual)
@@ -44,8 +45,8 @@ type compatCheck struct {
 	show     func(cty.Value) string
 }
 
-// presence compares whether values are null or unknown, and reports whether there is more to
-// compare.
+// presence compares whether the two values are null. It returns true if neither is, so that there
+// is more to compare.
 func (c *compatCheck) presence(planned, actual cty.Value, path cty.Path) bool {
 	switch {
 	case planned.IsNull() && !actual.IsNull():
@@ -132,8 +133,8 @@ func (c *compatCheck) keyedBlocks(s shape, planned, actual cty.Value, path cty.P
 	}
 }
 
-// isPlaceholder reports whether an object represents an unknown number of blocks, in which case all
-// of its values are unknown.
+// isPlaceholder reports whether an object represents an unknown number of blocks. All values in
+// such an object are unknown.
 func isPlaceholder(v cty.Value) bool {
 	if !v.IsKnown() {
 		return true
@@ -163,7 +164,7 @@ func isPlaceholder(v cty.Value) bool {
 	return true
 }
 
-// sensitiveChanged is the error text for values that must not be shown.
+// sensitiveChanged is the error text for sensitive values, which must not be shown.
 const sensitiveChanged = "the value, which is sensitive, differs from the planned value"
 
 // value compares two values of any type.
@@ -230,9 +231,9 @@ func (c *compatCheck) mapping(planned, actual cty.Value, path cty.Path) {
 	}
 }
 
-// set matches elements in both directions: every planned element must have become an actual
+// set compares two sets in both directions: every planned element must have become an actual
 // element, and every actual element must come from a planned one. Several planned elements may
-// become one element, so the set may shrink but not grow.
+// become the same element, so the set may shrink but not grow.
 func (c *compatCheck) set(planned, actual cty.Value, path cty.Path) {
 	plans, actuals := elements(planned), elements(actual)
 	becomes := func(p, a cty.Value) bool {
@@ -247,7 +248,7 @@ func (c *compatCheck) set(planned, actual cty.Value, path cty.Path) {
 			"the planned set element %s has vanished", c.show(v))
 	}
 	if len(lost) > 0 {
-		return // an unexpected element has the same cause, so it is not reported too
+		return // not reported as well: unexpected elements have the same cause
 	}
 	stems := func(a, p cty.Value) bool { return becomes(p, a) }
 	for _, v := range unmatched(actuals, plans, decisive, stems) {

@@ -1,7 +1,7 @@
 // Package objchange contains the rules for the values of one object in a change: what is proposed
 // to a provider, what a provider may plan, and which results of applying the plan are valid.
 //
-// The engine applies the rules to every provider call. They come from the provider protocol:
+// The engine applies the rules to every provider call. They are part of the provider protocol:
 //
 //	config, prior ──Proposed──▶ proposed ──provider──▶ planned ──provider──▶ actual
 //	                                          │                       │

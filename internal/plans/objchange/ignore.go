@@ -9,16 +9,17 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// Ignore is the ignore_changes argument of a resource block.
+// Ignore represents the ignore_changes argument of a resource block.
 type Ignore struct {
 	All   bool
-	Paths []hcl.Traversal // relative to the object
+	Paths []hcl.Traversal // paths in the object, without the resource's address
 }
 
 // Any reports whether any changes are ignored.
 func (ig Ignore) Any() bool { return ig.All || len(ig.Paths) > 0 }
 
-// InConfig returns the configuration, with the prior value in each place where changes are ignored.
+// InConfig returns the configuration in which the prior values replace those whose changes are
+// ignored.
 func (ig Ignore) InConfig(schema *configschema.Block, prior, config cty.Value) cty.Value {
 	switch {
 	case prior.IsNull() || config.IsNull():
@@ -32,8 +33,9 @@ func (ig Ignore) InConfig(schema *configschema.Block, prior, config cty.Value) c
 	return config
 }
 
-// InPlan returns the planned value, with the prior value in each place where changes are ignored.
-// It is for providers of the legacy SDK, whose plans may differ from the configuration.
+// InPlan returns the planned object in which the prior values replace those whose changes are
+// ignored. It is meant for providers that use the legacy SDK, whose plans may differ from the
+// configuration.
 func (ig Ignore) InPlan(prior, planned cty.Value) cty.Value {
 	if ig.All && !planned.IsNull() {
 		return prior
@@ -61,8 +63,8 @@ func RelativeSteps(tr hcl.Traversal) []cty.Value {
 	return out
 }
 
-// replaceAt returns config with prior's value at the given path. If the path does not exist,
-// nothing is changed. A map key that prior does not have is removed.
+// replaceAt returns config with prior's value at the path given by steps. If the path does not
+// exist, it returns config unchanged. A map key that prior does not have is removed.
 func replaceAt(prior, config cty.Value, steps []cty.Value) cty.Value {
 	if len(steps) == 0 {
 		return prior
@@ -99,7 +101,7 @@ func replaceAt(prior, config cty.Value, steps []cty.Value) cty.Value {
 	return config
 }
 
-// replaceKey is replaceAt for maps, in which only one of the two values may have the key.
+// replaceKey is replaceAt for maps. The key may be missing in one of the two values.
 func replaceKey(prior, config, key cty.Value, rest []cty.Value) cty.Value {
 	if key.Type() != cty.String || !prior.IsKnown() {
 		return config
@@ -151,7 +153,7 @@ func withoutComputed(schema *configschema.Block, v cty.Value) cty.Value {
 	return cty.ObjectVal(attrs)
 }
 
-// eachBlock returns a nested block value after applying f to each block.
+// eachBlock returns the value of a nested block type after applying f to each block.
 func eachBlock(v cty.Value, f func(cty.Value) cty.Value) cty.Value {
 	ty := v.Type()
 	switch {

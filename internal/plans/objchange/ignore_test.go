@@ -7,8 +7,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// TestIgnoreInPlan checks that the prior value replaces what a legacy provider planned. For
-// computed attributes, this is the case only if all changes are ignored.
+// TestIgnoreInPlan checks that the prior value replaces what a legacy provider has planned. For
+// computed attributes, this happens only if all changes are ignored.
 func TestIgnoreInPlan(t *testing.T) {
 	object := func(name, size cty.Value) cty.Value {
 		return cty.ObjectVal(map[string]cty.Value{"name": name, "size": size})

@@ -13,14 +13,14 @@ func NormalizeFromLegacy(schema *configschema.Block, v cty.Value) cty.Value {
 	return out
 }
 
-// normalObject returns the normalized object and whether anything changed, so that most values need
-// not be rebuilt.
+// normalObject returns the normalized object and whether it differs from v. Most objects don't, so
+// they need not be rebuilt.
 func normalObject(schema *configschema.Block, v cty.Value) (cty.Value, bool) {
 	if len(schema.BlockTypes) == 0 || v.IsNull() || !v.IsKnown() {
 		return v, false
 	}
 	bare, marks := v.Unmark()
-	var vals map[string]cty.Value // created on the first change
+	var vals map[string]cty.Value // created when the first attribute changes
 	for name, n := range schema.BlockTypes {
 		after, changed := normalBlocks(n, bare.GetAttr(name))
 		if !changed {

@@ -10,9 +10,9 @@ import (
 
 // StorableNumbers returns v in a form that can be stored. Negative zero becomes zero, because
 // MessagePack has only one zero, and planned and returned values must be equal. If v contains a
-// number that cannot be stored at all, its path is returned too. Such a number is infinite or has
-// an excessive number of digits. JSON cannot express infinite numbers, which functions such as
-// log(0, 10) return.
+// number that can't be stored, StorableNumbers also returns the path of that number. Such a number
+// has too many digits or is infinite. Functions such as log(0, 10) return infinite numbers, which
+// JSON can't express.
 func StorableNumbers(v cty.Value) (stored cty.Value, infinite cty.Path, found bool) {
 	if !coerce.AnyNumber(v, oddNumber) {
 		return v, nil, false
@@ -31,10 +31,10 @@ func StorableNumbers(v cty.Value) (stored cty.Value, infinite cty.Path, found bo
 	return stored, infinite, found
 }
 
-// oddNumber reports whether StorableNumbers has anything to do with a number. This is rare.
+// oddNumber reports whether StorableNumbers must change or refuse a number, which is rare.
 func oddNumber(f *big.Float) bool { return unstorable(f) || negativeZero(f) }
 
-// unstorable reports whether a number is infinite or has too many digits to be written down.
+// unstorable reports whether a number is infinite or has too many digits.
 func unstorable(f *big.Float) bool { return f.IsInf() || coerce.LongNumber(f) }
 
 func negativeZero(f *big.Float) bool { return f.Sign() == 0 && f.Signbit() }

@@ -9,10 +9,10 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// AssertPlanValid returns errors for violations of the rules for plans. A configured attribute must
-// be planned as configured or unchanged. An attribute that is not configured must stay null unless
-// the schema declares it computed. Blocks must exist as configured. The caller must have checked
-// the types. Refinements of unknown values are ignored.
+// AssertPlanValid returns an error for each violation of the rules for plans. A configured
+// attribute must be planned as configured or unchanged. An attribute that is not configured must
+// stay null unless the schema declares it as computed. Blocks must exist as configured. The caller
+// must have checked the types. Refinements of unknown values are ignored.
 func AssertPlanValid(schema *configschema.Block, prior, config, planned cty.Value) []error {
 	prior, hidden := unmark(prior)
 	config, more := unmark(config)
@@ -21,7 +21,7 @@ func AssertPlanValid(schema *configschema.Block, prior, config, planned cty.Valu
 
 	var c planCheck
 	c.object(shapeOf(schema), prior, config, planned, nil)
-	if len(c.problems) > 0 { // check again without refinements, which may have caused the problems
+	if len(c.problems) > 0 { // check again without refinements, which may be the only differences
 		c.problems = nil
 		c.object(shapeOf(schema), unrefined(prior), unrefined(config), unrefined(planned), nil)
 	}
@@ -119,7 +119,7 @@ func (c *planCheck) attribute(
 	}
 }
 
-// nested checks the objects of a nested attribute. config and planned are known and not null.
+// nested checks the objects of a nested attribute. config and planned must be known and not null.
 func (c *planCheck) nested(o *configschema.Object, prior, config, planned cty.Value, path cty.Path) {
 	s := objectShape(o)
 	switch o.Nesting {
@@ -128,8 +128,8 @@ func (c *planCheck) nested(o *configschema.Object, prior, config, planned cty.Va
 	case configschema.NestingMap:
 		c.keyed(s, prior, config, planned, path, "map")
 	case configschema.NestingSet:
-		// An element may be planned as configured or unchanged, so pairs are found by comparing
-		// elements.
+		// An element may be planned as configured or unchanged, so elements are compared to find
+		// pairs.
 		valid := func(plan, conf cty.Value) bool {
 			var one planCheck
 			one.object(s, cty.NullVal(plan.Type()), conf, plan, nil)

@@ -2,9 +2,9 @@ package objchange
 
 import "github.com/zclconf/go-cty/cty"
 
-// Possible reports whether planned may have become actual once all of it was known: the known parts
-// are equal, and the other parts match the types and refinements of the unknown values. Neither
-// value may have marks.
+// Possible reports whether the unknown parts of planned can have become known so that the result is
+// actual. The known parts must be equal, and the other parts of actual must match the types and
+// refinements of the unknown values. Neither value may have marks.
 func Possible(planned, actual cty.Value) bool {
 	same := true
 	_ = cty.Walk(planned, func(path cty.Path, was cty.Value) (bool, error) {
@@ -19,7 +19,7 @@ func Possible(planned, actual cty.Value) bool {
 			same = same && was.RawEquals(now)
 		case was.Type().IsSetType():
 			same = same && (!was.IsWhollyKnown() || was.RawEquals(now))
-			return false, nil // the elements of a set have no corresponding paths in another set
+			return false, nil // the paths of a set's elements differ from those of another set's elements
 		case was.CanIterateElements() && now.CanIterateElements():
 			same = same && was.LengthInt() == now.LengthInt()
 		}

@@ -8,8 +8,8 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// problem is a violation of a rule. The full text may show values. The text in secret is used if
-// values must not be shown.
+// problem is a violation of a rule. text may show values. secret is used instead if values must not
+// be shown.
 type problem struct {
 	path   cty.Path
 	full   string
@@ -42,7 +42,7 @@ func (p problems) errors(schema *configschema.Block, hidden []cty.Path) []error 
 	return errs
 }
 
-// isSecret reports whether a sensitive value is at, above or below the path.
+// isSecret reports whether there is a sensitive value at, above or below the path.
 func isSecret(schema *configschema.Block, path cty.Path, hidden []cty.Path) bool {
 	for _, h := range hidden {
 		if path.HasPrefix(h) || h.HasPrefix(path) {

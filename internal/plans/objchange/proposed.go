@@ -10,10 +10,10 @@ import (
 
 // Proposed merges the prior object and the configuration into the object that is proposed to the
 // provider. Configured values take precedence. A computed attribute that is not configured keeps
-// its prior value, or null if there is no prior object. The provider decides whether it becomes
-// unknown. Nested objects are paired by index or key, and set elements by similarity. Write-only
-// values are part of the proposal, because providers use them to detect that an attribute requires
-// a replacement.
+// its prior value, or null if there is no prior object. The provider decides whether the attribute
+// becomes unknown. Nested objects are paired by index or key, and set elements by similarity.
+// Write-only values are part of the proposal, because providers use them to detect that an
+// attribute requires a replacement.
 func Proposed(schema *configschema.Block, prior, config cty.Value) cty.Value {
 	prior, config = bare(prior), bare(config)
 	if config.IsNull() || !config.IsKnown() {
@@ -42,7 +42,7 @@ func proposedAttr(a *configschema.Attribute, prior, config cty.Value) cty.Value 
 	switch {
 	case a.Computed && config.IsNull():
 		if a.Optional && a.NestedType != nil && wasConfigured(a.NestedType, prior) {
-			return config // the attribute is no longer configured
+			return config // the attribute has been removed from the configuration
 		}
 		return prior
 	case a.NestedType != nil:
@@ -52,7 +52,7 @@ func proposedAttr(a *configschema.Attribute, prior, config cty.Value) cty.Value 
 }
 
 // proposedAll merges all objects of a block type or nested attribute. If the configuration is not
-// known yet, which can happen with `dynamic` blocks, it is proposed unchanged.
+// known yet, which can happen with dynamic blocks, it proposes the configuration unchanged.
 func (s shape) proposedAll(mode configschema.NestingMode, prior, config cty.Value) cty.Value {
 	if config.IsNull() || !config.IsKnown() {
 		return config
@@ -103,12 +103,12 @@ func wasConfigured(o *configschema.Object, prior cty.Value) bool {
 	return false
 }
 
-// pool holds the prior elements of a set. Each element can be taken once. Elements are found by a
-// hash of the attributes that only the configuration sets. So a set of n elements takes about n
+// pool holds the prior elements of a set. Each element can be taken once. A hash of the attributes
+// that only the configuration sets is used to find elements, so a set of n elements takes about n
 // comparisons.
 type pool struct {
 	shape   shape
-	names   []string // names of the hashed attributes
+	names   []string // names of the attributes in the hash
 	buckets map[int][]cty.Value
 }
 
@@ -139,8 +139,8 @@ func (s shape) configured() []string {
 	return names
 }
 
-// take removes and returns the prior element that the configured one most likely refers to, or null
-// if none exists.
+// take removes the prior element that config most likely refers to, and returns it. It returns null
+// if there is no such element.
 func (p *pool) take(config cty.Value) cty.Value {
 	none := cty.NullVal(config.Type())
 	if len(p.buckets) == 0 || config.IsNull() || !config.IsWhollyKnown() {
@@ -157,7 +157,7 @@ func (p *pool) take(config cty.Value) cty.Value {
 }
 
 // couldResult reports whether a prior object can be the result of applying the configuration. This
-// is the case if they differ only in computed attributes that are not configured.
+// is true if they differ only in computed attributes that are not configured.
 func (s shape) couldResult(prior, config cty.Value) bool {
 	if prior.IsNull() || config.IsNull() {
 		return prior.IsNull() && config.IsNull()
@@ -218,8 +218,8 @@ func (s shape) couldResultAll(mode configschema.NestingMode, prior, config cty.V
 	return true
 }
 
-// PlannedUnknown returns the placeholder for an object that a provider will read or create later.
-// This is the configuration in which all computed attributes that are not configured are unknown.
+// PlannedUnknown returns a placeholder for an object that a provider will read or create later: the
+// configuration, in which all computed attributes that are not configured are unknown.
 func PlannedUnknown(schema *configschema.Block, config cty.Value) cty.Value {
 	return shapeOf(schema).unknown(bare(config))
 }

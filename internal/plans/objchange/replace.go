@@ -7,10 +7,10 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// ReplacePaths returns the provider's replacement paths whose values differ between the prior and
-// the planned object. A write-only attribute is always included, because its changes are not
-// visible, and it sets writeOnly. Without a prior object there is no replacement. It is an error if
-// the resource type does not have one of the paths.
+// ReplacePaths returns those of the provider's replacement paths whose values differ between the
+// prior and the planned object. It always includes the path of a write-only attribute, because
+// changes of that attribute are not visible, and then sets writeOnly. If there is no prior object,
+// it returns nothing. A path that the resource type does not have is an error.
 func ReplacePaths(
 	schema *configschema.Block, prior, planned cty.Value, required []cty.Path,
 ) (kept []cty.Path, writeOnly bool, errs []error) {
@@ -38,8 +38,8 @@ func ReplacePaths(
 	return kept, writeOnly, errs
 }
 
-// follow returns the value at a path and reports whether the path exists. As in the language, an
-// index may name an attribute.
+// follow returns the value at a path and reports whether the path exists. As in the configuration
+// language, an index may be the name of an attribute.
 func follow(v cty.Value, path cty.Path) (cty.Value, bool) {
 	for _, step := range path {
 		if v.IsNull() {

@@ -7,14 +7,13 @@ import (
 	"tofu/internal/lang/marks"
 )
 
-// Restored returns a configuration that brings an object back to how it was. This is config with
-// the values of past, which is an earlier version of the object. present is the current object, or
-// null if it doesn't exist.
+// Restored returns a configuration that brings an object back to an earlier version, which is past.
+// It is config with the values of past. present is the current object, or null if it doesn't exist.
 //
-// Parts of config that are unknown or marked as renewed stay as they are, because they follow from
-// objects that change or that can't be brought back. Write-only attributes stay too, because
-// objects don't have them. An attribute that the provider decides stays unless its current value
-// differs from its earlier one. Marks of config and past are kept.
+// Some parts of config stay unchanged. Parts that are unknown or marked as renewed depend on
+// objects that change or that can't be brought back. Objects don't contain write-only attributes.
+// An attribute that the provider decides stays unless its current value differs from its earlier
+// one. Marks of config and past are kept.
 func Restored(schema *configschema.Block, config, past, present cty.Value) cty.Value {
 	if config.IsNull() || !config.IsKnown() || config.IsMarked() || past.IsNull() {
 		return config
@@ -22,9 +21,10 @@ func Restored(schema *configschema.Block, config, past, present cty.Value) cty.V
 	return shapeOf(schema).restored(config, past, present)
 }
 
-// settled reports whether a value of the configuration can be replaced with an earlier value. It
-// can if nothing in it follows from objects that change now or that are no longer as they were. It
-// also can if it depends on absent objects, because then only the earlier value is available.
+// settled reports whether a value of the configuration can be replaced with an earlier value. This
+// is true if the value depends on no object that changes now or that differs from its earlier
+// version. It is also true if the value depends on absent objects, because then there is only the
+// earlier value.
 func settled(v cty.Value) bool {
 	return v.IsWhollyKnown() && !marks.Contains(v, marks.Renewed) || marks.Contains(v, marks.Absent)
 }
@@ -44,7 +44,7 @@ func (s shape) restored(config, past, present cty.Value) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// restoredAttr is Restored for an attribute. created says that the object doesn't exist now.
+// restoredAttr is Restored for an attribute. created says that the object doesn't exist at present.
 func restoredAttr(a *configschema.Attribute, config, past, present cty.Value, created bool) cty.Value {
 	same := bare(past).RawEquals(bare(present))
 	switch {
@@ -74,8 +74,8 @@ func restoredValue(config, past cty.Value) cty.Value {
 	return paired(config, past, restoredValue)
 }
 
-// paired merges the elements of two collections that have the same indexes or keys. If the indexes
-// or keys differ, or if the collections are sets, it returns the first collection.
+// paired merges the elements of two collections that have the same index or key. If their indexes
+// or keys differ, or if they are sets, it returns v.
 func paired(v, other cty.Value, merge func(v, other cty.Value) cty.Value) cty.Value {
 	ty := v.Type()
 	switch {
@@ -101,7 +101,7 @@ func paired(v, other cty.Value, merge func(v, other cty.Value) cty.Value) cty.Va
 	return sequence(vals, v)
 }
 
-// likeConfig returns an earlier value, marked as sensitive if the configuration is.
+// likeConfig returns an earlier value. It marks the value as sensitive if the configured value is.
 func likeConfig(past, config cty.Value) cty.Value {
 	if marks.Contains(config, marks.Sensitive) {
 		return past.Mark(marks.Sensitive)
@@ -171,7 +171,7 @@ func (s shape) restoredAll(mode configschema.NestingMode, config, past, present 
 	return sequence(vals, config)
 }
 
-// pairs reports whether an object of the configuration can be merged with an earlier one.
+// pairs reports whether an object in the configuration can be merged with an earlier object.
 func pairs(config, past cty.Value) bool {
 	return !config.IsNull() && config.IsKnown() && !config.IsMarked() && !past.IsNull() && !past.IsMarked()
 }
@@ -182,13 +182,14 @@ func (s shape) configurable(mode configschema.NestingMode, v cty.Value) cty.Valu
 	return s.without(mode, v, func(a *configschema.Attribute) bool { return !a.Optional && !a.Required })
 }
 
-// WithoutWriteOnly returns a configuration without the values that must not be stored.
+// WithoutWriteOnly returns a configuration without the values of write-only attributes, which must
+// not be stored.
 func WithoutWriteOnly(schema *configschema.Block, config cty.Value) cty.Value {
 	return shapeOf(schema).without(configschema.NestingSingle, config,
 		func(a *configschema.Attribute) bool { return a.WriteOnly })
 }
 
-// without returns objects in which the attributes selected by drop are null. Marks around nested
+// without returns objects in which the attributes that drop selects are null. Marks of nested
 // objects are kept.
 func (s shape) without(
 	mode configschema.NestingMode, v cty.Value, drop func(*configschema.Attribute) bool,
@@ -230,8 +231,8 @@ func (s shape) without(
 }
 
 // Completed fills in a configuration that was planned while parts of it were unknown. config is the
-// same configuration, evaluated again. The unknown parts and the write-only attributes are taken
-// from it.
+// same configuration, evaluated again. It provides the values of the unknown parts and of the
+// write-only attributes.
 func Completed(schema *configschema.Block, planned, config cty.Value) cty.Value {
 	if planned.IsNull() || !planned.IsKnown() || config.IsNull() || !config.IsKnown() {
 		return config

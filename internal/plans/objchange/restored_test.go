@@ -62,8 +62,8 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// TestRestoredMarks checks that a value is secret if it was secret earlier or is secret now, and
-// that parts that depend on absent objects are replaced.
+// TestRestoredMarks checks that a restored value is sensitive if the earlier or the present value
+// is, and that parts that depend on absent objects are replaced.
 func TestRestoredMarks(t *testing.T) {
 	schema := testSchema()
 	with := func(text, name string, v cty.Value) cty.Value {

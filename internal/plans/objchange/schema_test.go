@@ -13,8 +13,9 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// testSchema returns a schema with at least one item for every rule. The names of attributes
-// describe them: required, optional, optional and computed, computed, sensitive, or write-only.
+// testSchema returns a schema with at least one attribute or block for every rule. The names of
+// attributes say what they are: required, optional, optional and computed, computed, sensitive, or
+// write-only.
 func testSchema() *configschema.Block {
 	str := func(a configschema.Attribute) *configschema.Attribute { a.Type = cty.String; return &a }
 	content := func() map[string]*configschema.Attribute {
@@ -58,10 +59,10 @@ func testSchema() *configschema.Block {
 	}
 }
 
-// value returns the object of the test schema that an object expression describes. The text "null"
-// means no object. Omitted attributes are null, and omitted blocks are empty. `unknown` is an
-// unknown value, `prefixed` is an unknown string that starts with "p-", and `hidden` is a marked
-// value.
+// value returns the object of the test schema that an object expression describes. The expression
+// "null" means that there is no object. Omitted attributes are null, and omitted blocks are empty.
+// In expressions, `unknown` is an unknown value, `prefixed` is an unknown string that starts with
+// "p-", and `hidden` is a marked value.
 func value(t testing.TB, schema *configschema.Block, text string) cty.Value {
 	t.Helper()
 	if text == "null" {

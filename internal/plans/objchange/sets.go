@@ -6,7 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// hashSet finds values by hash.
+// hashSet holds values by hash.
 type hashSet map[int][]cty.Value
 
 func hashed(vals []cty.Value) hashSet {
@@ -27,8 +27,8 @@ func (s hashSet) has(v cty.Value) bool {
 	return false
 }
 
-// unmatched returns the values that match none of the candidates. Equal values are found by hash.
-// Any other value is compared only with the candidates that have the same decisive attributes,
+// unmatched returns the values that match no candidate. Equal values are found by hash. Any other
+// value is compared only with the candidates whose decisive attributes are equal to its own,
 // because no other candidate can match.
 func unmatched(vals, candidates []cty.Value, decisive []string, match func(v, candidate cty.Value) bool) []cty.Value {
 	equal := hashed(candidates)
@@ -47,7 +47,7 @@ func unmatched(vals, candidates []cty.Value, decisive []string, match func(v, ca
 	return out
 }
 
-// attrsHash returns a hash of some attributes of an object.
+// attrsHash returns a hash of the named attributes of an object.
 func attrsHash(obj cty.Value, names []string) int {
 	key := 0
 	for _, name := range names {
@@ -56,7 +56,8 @@ func attrsHash(obj cty.Value, names []string) int {
 	return key
 }
 
-// knownInAll returns the attributes of primitive types that are known in all objects.
+// knownInAll returns the names of the attributes that have a primitive type and are known in all
+// objects.
 func knownInAll(objs []cty.Value) []string {
 	if len(objs) == 0 || !objs[0].Type().IsObjectType() {
 		return nil

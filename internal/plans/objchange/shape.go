@@ -21,7 +21,8 @@ func shapeOf(b *configschema.Block) shape { return shape{b.Attributes, b.BlockTy
 
 func objectShape(o *configschema.Object) shape { return shape{attrs: o.Attributes} }
 
-// attr returns an attribute of an object. Attributes of null and unknown objects are null.
+// attr returns an attribute of an object. It returns null if the object is null or unknown or has
+// no such attribute.
 func attr(obj cty.Value, name string, ty cty.Type) cty.Value {
 	if obj.IsNull() || !obj.IsKnown() || !obj.Type().IsObjectType() || !obj.Type().HasAttribute(name) {
 		return cty.NullVal(ty)
@@ -29,7 +30,8 @@ func attr(obj cty.Value, name string, ty cty.Type) cty.Value {
 	return obj.GetAttr(name)
 }
 
-// elements returns the elements of a collection. Null, unknown and missing collections have none.
+// elements returns the elements of a collection. It returns nil if the collection is null or
+// unknown.
 func elements(v cty.Value) []cty.Value {
 	if v.IsNull() || !v.IsKnown() || !v.CanIterateElements() {
 		return nil
@@ -45,7 +47,8 @@ func entries(v cty.Value) map[string]cty.Value {
 	return v.AsValueMap()
 }
 
-// at returns the element at an index, or a null value like the given one if none exists.
+// at returns the element at index i. If i is out of range, it returns null of the same type as
+// like.
 func at(elems []cty.Value, i int, like cty.Value) cty.Value {
 	if i < len(elems) {
 		return elems[i]
@@ -53,7 +56,7 @@ func at(elems []cty.Value, i int, like cty.Value) cty.Value {
 	return cty.NullVal(like.Type())
 }
 
-// entry returns the element with a key, or a null value like the given one if none exists.
+// entry returns the element with a key. If there is none, it returns null of the same type as like.
 func entry(elems map[string]cty.Value, key string, like cty.Value) cty.Value {
 	if v, ok := elems[key]; ok {
 		return v
@@ -61,8 +64,8 @@ func entry(elems map[string]cty.Value, key string, like cty.Value) cty.Value {
 	return cty.NullVal(like.Type())
 }
 
-// sequence returns a collection of the same kind as like. If the elements have different types,
-// which the elements of a list or set can't have, it returns like.
+// sequence returns a collection of the same kind as like. A list or set can't have elements of
+// different types; for these, sequence returns like.
 func sequence(elems []cty.Value, like cty.Value) cty.Value {
 	ty := like.Type()
 	switch {
@@ -78,7 +81,7 @@ func sequence(elems []cty.Value, like cty.Value) cty.Value {
 	return cty.ListVal(elems)
 }
 
-// keyed is sequence for maps and for objects that represent maps.
+// keyed is like sequence, for maps and for objects that represent maps.
 func keyed(elems map[string]cty.Value, like cty.Value) cty.Value {
 	switch {
 	case len(elems) == 0:
@@ -100,12 +103,12 @@ func sameType(elems []cty.Value) bool {
 	return true
 }
 
-// singular reports whether a nesting mode has at most one object.
+// singular reports whether a nesting mode allows at most one object.
 func singular(m configschema.NestingMode) bool {
 	return m == configschema.NestingSingle || m == configschema.NestingGroup
 }
 
-// unmark returns v without its marks, and their paths.
+// unmark returns v without its marks, and the paths at which v had marks.
 func unmark(v cty.Value) (cty.Value, []cty.Path) {
 	if !marks.Any(v) {
 		return v, nil

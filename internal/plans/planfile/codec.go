@@ -218,7 +218,7 @@ func (e *encoder) change(c *plans.InstanceChange) (*wireChange, error) {
 	return out, nil
 }
 
-// objectOf returns the stored object that a change starts from.
+// objectOf returns the object in a state from which a change starts.
 func objectOf(s *states.State, addr addrs.AbsInstance, deposed addrs.DeposedKey) *states.Object {
 	inst := s.Instance(addr)
 	switch {
@@ -240,7 +240,8 @@ func (e *encoder) output(o *plans.OutputChange) (*wireOutput, error) {
 		Deprecated: o.Deprecated}, err
 }
 
-// decoder knows the types and providers read so far.
+// decoder decodes changes. It keeps the types and providers that it has read so far, because
+// changes refer to them by number.
 type decoder struct {
 	types     []cty.Type
 	providers []addrs.AbsProviderConfig
@@ -304,7 +305,7 @@ func (d *decoder) read(in *msgpack.Decoder, f *File) error {
 	return nil
 }
 
-// resourceTarget returns the address of a resource in all instances of its module.
+// resourceTarget returns a target for all instances of a resource, in all instances of its module.
 func resourceTarget(r addrs.ConfigResource) addrs.Target {
 	return addrs.Target{Module: r.Module.UnkeyedInstance(), Resource: r.Resource}
 }

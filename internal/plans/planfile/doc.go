@@ -2,14 +2,14 @@
 // apply the plan elsewhere: the configuration, the provider lock, the states, and where the state
 // is stored.
 //
-// A plan file is a zip archive. "plan" is a stream of msgpack documents: one for the whole plan,
-// then one per change. Types and providers are written at their first use, and referred to by
-// number afterwards. "state" and "previous-state" are state files; the second is omitted if both
-// are equal. The value of an unchanged object is omitted from the plan if the state contains it in
-// the same form. "schemas" holds the schemas of the resource types in the plan, so the plan can be
-// shown without the providers. The files of the configuration are below "config/". The format is
-// specific to this program: plan files of other programs, and of versions that write another
-// format, are recognized and refused.
+// A plan file is a zip archive. The file "plan" is a stream of MessagePack documents: one for the
+// whole plan, then one per change. Types and providers are written when they are used first.
+// Afterwards, they are referred to by number. The files "state" and "previous-state" are state
+// files; the second is omitted if both are equal. The value of an unchanged object is omitted from
+// the plan if the state contains it in the same form. The file "schemas" holds the schemas of the
+// resource types in the plan, so the plan can be shown without the providers. The files of the
+// configuration are below "config/". The format is specific to this program. Plan files of other
+// programs, and of versions with another format, are recognized and refused.
 //
 // Invariants: a plan that is read equals the plan that was written, including marks and unknown
 // values; ephemeral values are an error; the cost is linear; no input makes Parse panic or use

@@ -22,13 +22,13 @@ import (
 	"tofu/internal/states/statefile"
 )
 
-// File is a plan with everything that is stored with it.
+// File is a plan together with everything else in its plan file.
 type File struct {
 	Plan *plans.Plan
 	// ID identifies the plan. Write sets it if it is empty.
 	ID string
 
-	// Serial and Lineage identify the state that the plan was made from.
+	// Serial and Lineage identify the state from which the plan was created.
 	Serial  uint64
 	Lineage string
 
@@ -39,8 +39,8 @@ type File struct {
 	LockFile []byte
 	Backend  Backend
 
-	// Schemas holds the schemas of the resource types in the plan, without descriptions, which are
-	// needed to show the plan. It is nil if the plan was written without schemas.
+	// Schemas holds the schemas of the resource types in the plan, which are needed to show the
+	// plan. They have no descriptions. Schemas is nil if the plan was written without schemas.
 	Schemas map[addrs.Provider]*providers.Schema
 }
 
@@ -236,7 +236,7 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 	if err := readPlan(in, f, prior.State); err != nil {
 		return nil, err
 	}
-	if _, err := io.Copy(io.Discard, in); err != nil { // verify the checksum, which is at the end
+	if _, err := io.Copy(io.Discard, in); err != nil { // read to the end, where the checksum is verified
 		return nil, err
 	}
 	f.Plan.Prior, f.Plan.PrevRun = prior.State, prev.State
@@ -285,7 +285,7 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 	return f, nil
 }
 
-// readOptional decodes an entry. It returns nil if the entry doesn't exist.
+// readOptional decodes a file in the archive. It returns nil if the file doesn't exist.
 func readOptional[T any](e *zip.File, decode func([]byte) (*T, error)) (*T, error) {
 	if e == nil {
 		return nil, nil
@@ -309,7 +309,7 @@ func readSchemaEntry(e *zip.File) (map[addrs.Provider]*providers.Schema, error) 
 	defer in.Close()
 	schemas, err := readSchemas(in)
 	if err == nil {
-		_, err = io.Copy(io.Discard, in) // verify the checksum, which is at the end
+		_, err = io.Copy(io.Discard, in) // read to the end, where the checksum is verified
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)

@@ -29,7 +29,7 @@ import (
 	"tofu/internal/states/statefile"
 )
 
-// compare returns the differences between two files.
+// compare returns the differences between two plan files.
 func compare(want, got *planfile.File) string {
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(),
 		cmp.Comparer(func(a, b cty.Value) bool {
@@ -102,7 +102,7 @@ func (g generator) object(depth int) cty.Type {
 	return cty.Object(attrs)
 }
 
-// value draws a value of a type. Inside a set it draws neither marks nor unknown values.
+// value draws a value of a type. Inside a set, it draws neither marks nor unknown values.
 func (g generator) value(ty cty.Type, inSet bool) cty.Value {
 	v := g.bare(ty, inSet)
 	if inSet {
@@ -178,7 +178,7 @@ func (g generator) bare(ty cty.Type, inSet bool) cty.Value {
 		}
 		return cty.ObjectVal(out)
 	}
-	return cty.NullVal(ty) // the other types are collections without a single element type
+	return cty.NullVal(ty) // the other types are collections whose elements have several types
 }
 
 func (g generator) key() addrs.InstanceKey {
@@ -427,8 +427,8 @@ func wide(tb testing.TB, n int, action plans.Action) *planfile.File {
 	return &planfile.File{Plan: p, ID: "id"}
 }
 
-// TestUnchangedObjectsAreCompact checks that an object that does not change takes hardly any space
-// in the plan, in addition to its space in the state.
+// TestUnchangedObjectsAreCompact checks that an unchanged object takes hardly any space in the
+// plan, in addition to its space in the state.
 func TestUnchangedObjectsAreCompact(t *testing.T) {
 	size := func(data []byte, name string) int {
 		z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
@@ -494,7 +494,7 @@ func archive(t *testing.T, entries ...string) []byte {
 	return buf.Bytes()
 }
 
-// bomb returns a small archive in which each entry claims to be large.
+// bomb returns a small archive whose entries all claim to be large.
 func bomb(t *testing.T, entries int, size uint64) []byte {
 	var buf bytes.Buffer
 	z := zip.NewWriter(&buf)
@@ -549,8 +549,8 @@ func TestIs(t *testing.T) {
 	}
 }
 
-// FuzzParse changes the plan inside an archive. It leaves the archive itself alone, because its
-// checksums would detect any change.
+// FuzzParse checks that Parse does not panic if the plan inside an archive is changed. The archive
+// itself stays valid, because its checksums would detect any other change.
 func FuzzParse(f *testing.F) {
 	for i := range 40 {
 		file := rapid.Custom(func(t *rapid.T) *planfile.File { return generator{t}.file() }).Example(i)

@@ -23,13 +23,13 @@ const schemasFormat = 1
 // maxSchemaDepth limits how deeply the blocks and attributes of a schema may be nested.
 const maxSchemaDepth = 100
 
-// These are the documents in the stream of schemas. It begins with the number of the format and the
-// number of providers. For each provider follow one wireSchema, its provider block, and
-// wireSchema.Types times a wireType with the type's block and the attributes of its identity. A
-// block is one wireBlock, its attributes, and for each nested block a wireNested and the block. An
-// attribute is one wireAttribute and the attributes nested in it. Schemas are stored without
-// descriptions and deprecations, which make up most of their size and are not needed to show a
-// plan.
+// These are the documents in the stream of schemas. The stream begins with the version of the
+// format and the number of providers. Each provider is a wireSchema, the block of its
+// configuration, and as many resource types as wireSchema.Types says. A resource type is a
+// wireType, its block, and the attributes of its identity. A block is a wireBlock, its attributes,
+// and for each nested block a wireNested and the block itself. An attribute is a wireAttribute and
+// its nested attributes. Schemas are stored without descriptions and deprecations, which make up
+// most of their size and are not needed to show a plan.
 type (
 	wireSchema struct {
 		Provider string
@@ -42,7 +42,7 @@ type (
 		Version         int64
 		HasIdentity     bool
 		IdentityVersion int64
-		Identity        int // number of attributes of the identity
+		Identity        int // number of attributes in the identity
 	}
 
 	wireBlock struct {
@@ -52,7 +52,7 @@ type (
 
 	wireAttribute struct {
 		Name      string
-		Type      []byte // nil if attributes are nested in it
+		Type      []byte // nil if the attribute has nested attributes
 		Required  bool
 		Optional  bool
 		Computed  bool
@@ -75,7 +75,7 @@ type schemaWriter struct {
 	err error
 }
 
-// writeSchemas writes the schemas of providers. Each of them must have a table for every resource
+// writeSchemas writes the schemas of providers. Each schema must have a table for every resource
 // mode.
 func writeSchemas(w io.Writer, schemas map[addrs.Provider]*providers.Schema) error {
 	buffered := bufio.NewWriterSize(w, 64<<10)
@@ -263,7 +263,8 @@ func (s *schemaReader) attributes(n, depth int) map[string]*configschema.Attribu
 	return out
 }
 
-// deeper reports whether reading may continue at the given depth.
+// deeper reports whether reading may continue at a nesting depth. It stores an error if the depth
+// is too large.
 func (s *schemaReader) deeper(depth int) bool {
 	if s.err == nil && depth > maxSchemaDepth {
 		s.err = fmt.Errorf("a schema is nested more than %d levels deep", maxSchemaDepth)
