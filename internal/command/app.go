@@ -144,7 +144,7 @@ func (a *App) plainIfAsked(args []string) {
 
 // runCommand parses the options, runs the command and reports its error.
 func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlags) (status int) {
-	a.plainIfAsked(args) // the environment may have added some
+	a.plainIfAsked(args) // the environment may have added an option that disables colors
 	fs := newOptions(cmd.Name)
 	run := cmd.New(fs)
 	measured.add(fs)
@@ -179,7 +179,7 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 	a.Live.Phase("", 0)
 	status = a.finish(err, path)
 	fmt.Fprint(a.Out, a.Live.Slowest())
-	if status == 1 { // others are results, not errors
+	if status == 1 { // other statuses are results, not errors
 		problem = err
 	}
 	return status
@@ -310,8 +310,8 @@ func (a *App) printFailure(err error) {
 	a.Printer.Message(ui.Text{Text: "\n" + termtext.Wrap(text, 78) + "\n"})
 }
 
-// unknownCommand returns the message for a word that is not in a table of commands. path holds
-// the words that lead to the table.
+// unknownCommand returns the message for a word that is not in a table of commands. path holds the
+// words of the group that the table belongs to.
 func unknownCommand(table []*Command, path []string, word string) string {
 	whole := func(word string) string { return strings.Join(append(slices.Clone(path), word), " ") }
 	hint := ""
@@ -332,7 +332,7 @@ func (a *App) setup(chdir string) error {
 		return fmt.Errorf("determining the working directory: %w", err)
 	}
 	a.CLI, err = cliconfig.Load(a.Warnings.Add)
-	// Not on standard output, which may hold a document.
+	// Print to standard error, because standard output may hold a document.
 	a.printOnStderr(a.Warnings.Take().AppendError(err))
 	if err != nil {
 		// Continue: the other settings are valid, and most commands don't need the CLI

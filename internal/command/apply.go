@@ -152,7 +152,7 @@ func (f *applyFlags) applyPlan(
 		Variables: op.Variables, SuppressForgetErrors: f.SuppressForgetErrors, ShowSensitive: f.ShowSensitive,
 	})
 	during := warnings.Take()
-	warnings.Add(before.Dedup(during)...) // a warning of both plan and apply is reported once
+	warnings.Add(before.Dedup(during)...) // a warning of both the plan and the apply is reported once
 	warnings.Add(during...)
 	if err == nil {
 		result.Counts = result.Counts.Plus(tally.Counts())
@@ -160,7 +160,7 @@ func (f *applyFlags) applyPlan(
 	return st, err
 }
 
-// report prints the result of an apply and the warnings.
+// report prints the result of an apply, and the warnings.
 func (f *applyFlags) report(op *session.Operation, result ui.Applied, st *states.State) {
 	op.Session.Printer.Diagnostics(op.Session.Warnings.Take())
 	op.Session.Printer.Message(result)

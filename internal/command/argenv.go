@@ -11,7 +11,7 @@ import (
 // after the words of the command.
 func argsFromEnv(getenv func(string) string, path, args []string) ([]string, error) {
 	names := []string{"TF_CLI_ARGS"}
-	if len(path) > 0 { // arguments in TF_CLI_ARGS come after the specific ones, so they win
+	if len(path) > 0 { // arguments in TF_CLI_ARGS come after those of the specific variable, so they take precedence
 		names = slices.Insert(names, 0, "TF_CLI_ARGS_"+strings.ReplaceAll(strings.Join(path, "_"), "-", "_"))
 	}
 	var extra []string

@@ -29,8 +29,8 @@ type Command struct {
 	Complete func(ctx context.Context, app *App) []string
 }
 
-// options is the set of a command's options. Groups of options that affect how a command is run
-// register themselves when they are declared.
+// options is the set of a command's options. Groups of options that App itself needs set a field
+// here when they are declared.
 type options struct {
 	*flag.FlagSet
 	view  *viewFlags // nil if the command has no output options

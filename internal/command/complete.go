@@ -67,8 +67,8 @@ func complete(app *App, table []*Command, line string) {
 	}
 }
 
-// atArgument reports whether the next word is the first argument of the command, that is whether
-// only options with their values precede it.
+// atArgument reports whether the next word is the first argument of the command: whether all words
+// before it are options or their values.
 func atArgument(cmd *Command, before []string) bool {
 	set := newOptions(cmd.Name)
 	cmd.New(set)
@@ -115,8 +115,8 @@ func commandNames(table []*Command) []string {
 	return names
 }
 
-// completions holds the lines that enable completion and the file for each, which a shell reads
-// when it starts. %s is the quoted command that starts this program.
+// completions holds, for each shell, the line that enables completion and the file that the shell
+// reads when it starts. %s is the quoted command that starts this program.
 var completions = []struct {
 	file, line string
 	quote      func(command string) string
@@ -144,8 +144,8 @@ func shellWord(text string) string {
 	return b.String()
 }
 
-// setCompletion adds the lines to the files of the user's shells in the directory home if install
-// is true, or else removes them.
+// setCompletion adds the lines of completions to the files in the directory home if install is
+// true, or removes them otherwise. It skips shells that the user doesn't use.
 func setCompletion(home string, install bool) error {
 	program, err := os.Executable()
 	if err != nil {

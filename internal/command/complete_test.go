@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCompletionLines checks that the lines for the files of each shell start the program whatever
-// characters its path contains.
+// TestCompletionLines checks that the lines for the files of each shell start the program,
+// regardless of the characters in its path.
 func TestCompletionLines(t *testing.T) {
 	for shell, run := range map[string]string{
 		"bash": `. "$0" && eval "set -- $(complete -p tofu)" && eval "$5"`,

@@ -43,8 +43,8 @@ func newLineEditor(in *os.File, out io.Writer, words []string) *lineEditor {
 	return e
 }
 
-// next reads a line. It restores the terminal's mode before it returns, so that values are printed
-// as usual.
+// next reads a line. It restores the terminal's mode before it returns, so that values can be
+// printed in the usual mode.
 func (e *lineEditor) next(ctx context.Context, prompt string) (string, error) {
 	fd := int(e.in.Fd())
 	if width, height, err := term.GetSize(fd); err == nil && width > 0 {

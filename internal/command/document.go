@@ -19,8 +19,8 @@ type document struct {
 }
 
 // openDocument returns the document of an -out option with the value path; without it, the document
-// goes to stdout. openDocument returns an error at once if the file can't be created, because making
-// a document may take a long time.
+// goes to stdout. openDocument returns an error at once if the file can't be created, because the
+// work for a document may take a long time.
 func openDocument(stdout io.Writer, path string) (*document, error) {
 	d := &document{Writer: stdout, path: path}
 	if path != "" {
@@ -38,11 +38,11 @@ func (d *document) close(err error) error {
 	if err != nil || d.path == "" {
 		return err
 	}
-	// Private, because the document shows a plan.
+	// Only the user can read the file, because the document shows a plan.
 	err = atomicfile.WriteNamed(d.path, d.text.Bytes(), 0o600)
 	var atPath *fs.PathError
 	if errors.As(err, &atPath) {
-		err = atPath.Err // drop the path, which is that of a temporary file
+		err = atPath.Err // drop the path, which is the path of a temporary file
 	}
 	if err != nil {
 		return documentNotWritten(d.path, err)

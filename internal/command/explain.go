@@ -101,8 +101,8 @@ func runExplain(ctx context.Context, app *App, f *explainFlags, args []string) e
 	return answer.WriteText(app.Out, columns)
 }
 
-// explained returns the saved plan that args name or, without arguments, a new plan. The
-// returned function releases the resources of the plan.
+// explained returns the saved plan in the file that args names or, without arguments, a new plan.
+// The returned function releases the resources of the plan.
 func explained(
 	ctx context.Context, app *App, f *explainFlags, args []string,
 ) (*explain.Subject, func(), error) {
@@ -180,7 +180,8 @@ func explainNew(ctx context.Context, op *session.Operation, opts *engine.PlanOpt
 // which the plan is explained may not be able to reach the server.
 const historyWait = 3 * time.Second
 
-// planHistory returns the history of the state that a plan was made from, or nil if there is none.
+// planHistory returns the history of the state from which a plan was made. It returns nil if the
+// backend keeps no history.
 func planHistory(ctx context.Context, s *session.Session, saved *session.SavedPlan) (statemgr.Historian, error) {
 	ctx, cancel := context.WithTimeout(ctx, historyWait)
 	defer cancel()

@@ -80,8 +80,7 @@ func displayFirst(args []string) []string {
 	return append(display, rest...)
 }
 
-// addJSON declares the options of commands that print events, in addition to those that add
-// declares.
+// addJSON declares the options of add, and those of commands that print events.
 func (f *viewFlags) addJSON(fs *options) {
 	f.add(fs)
 	fs.BoolVar(&f.JSON, "json", false, "Print JSON, for programs.")
@@ -101,8 +100,8 @@ func (f *documentFlags) add(fs *options) {
 		"Write the JSON document to `out.json`, in addition to the human-readable output.")
 }
 
-// open opens the -json-into file, or returns nil if none exists. Only the user can read the file,
-// because it may contain secrets.
+// open opens the file of -json-into, or returns nil without that option. Only the user can read the
+// file, because it may contain secrets.
 func (f *documentFlags) open() (*os.File, error) {
 	switch {
 	case f.DocumentInto == "":

@@ -132,7 +132,7 @@ type pinUpdate struct {
 	readOnly   bool // refuse to change the module lock file
 }
 
-// save writes the file if it is new or changed, and says so.
+// save writes the module lock file if it is new or changed, and prints what changed.
 func (u *pinUpdate) save(term *terminal.Terminal) error {
 	if !u.first && slices.Equal(u.old, u.locks) {
 		return nil
@@ -158,8 +158,7 @@ func (u *pinUpdate) save(term *terminal.Terminal) error {
 	return nil
 }
 
-// changes lists the changed pins. It shows as much of each revision as is needed to tell them
-// apart.
+// changes lists the changed pins. It abbreviates revisions.
 func (u *pinUpdate) changes() string {
 	type name struct{ source, version string }
 	before := make(map[name]depsfile.ModuleLock, len(u.old))
@@ -193,7 +192,7 @@ func pinText(lock depsfile.ModuleLock) string {
 		func(s string) bool { return s == "" }), " ")
 }
 
-// short returns the abbreviated commit or digest, with as many characters as git shows.
+// short returns the first 12 characters of a commit or digest.
 func short(revision string) string {
 	revision = strings.TrimPrefix(revision, "sha256:")
 	return revision[:min(len(revision), 12)]

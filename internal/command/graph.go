@@ -298,7 +298,8 @@ func (s *graphSubject) view(ctx context.Context) (*graphview.Graph, error) {
 	return graphview.Build(built, s.plan), nil
 }
 
-// planView returns the plan with everything needed to show it, or nil for a configuration.
+// planView returns the plan with everything that is needed to show it. It returns nil if the
+// subject is a configuration.
 func (s *graphSubject) planView() *ui.PlanView {
 	if s.plan == nil {
 		return nil

@@ -20,8 +20,8 @@ import (
 func (s *graphSubject) checkInstance(address string) error {
 	target, err := addrs.ParseTargetText(address)
 	if err != nil || !strings.Contains(address, "[") || target.Resource.Mode == addrs.Ephemeral {
-		// The address does not name a single instance, or it names an ephemeral resource,
-		// which no plan lists.
+		// The address does not name a single instance, or it names an instance of an ephemeral
+		// resource, which plans don't list.
 		return nil
 	}
 	all := addrs.Target{Module: target.Module.Module().UnkeyedInstance(), Resource: target.Resource}

@@ -70,8 +70,8 @@ func printCommandHelp(w io.Writer, cmd *Command, path []string) {
 	}
 }
 
-// printOptions prints the options in two columns. A usage text may name the option's value in
-// backquotes.
+// printOptions prints the options in two columns. A usage text may contain the name of the option's
+// value in backquotes.
 func printOptions(w io.Writer, fs *flag.FlagSet) {
 	type option struct{ left, usage string }
 	var all []option
@@ -107,7 +107,7 @@ func isBoolFlag(f *flag.Flag) bool {
 	return ok && b.IsBoolFlag()
 }
 
-// wrap breaks a text into lines of at most width characters at spaces.
+// wrap breaks text at spaces into lines of at most width characters.
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""

@@ -110,8 +110,8 @@ func planImport(
 	})
 }
 
-// knownConfig is a provider that must not be configured with unknown values, because an import
-// reads a real object.
+// knownConfig is a provider that returns an error if it is configured with unknown values, because
+// an import reads a real object.
 type knownConfig struct{ providers.Interface }
 
 // Configure implements providers.Interface.

@@ -103,8 +103,8 @@ func placeInBackend(diags tfdiags.Diagnostics, root *session.Config) tfdiags.Dia
 	})
 }
 
-// record records which backend is used from now on, after checking that it can be used. old is the
-// record that it replaces, or nil.
+// record checks that the wanted backend can be used, and records it as the backend to use from now
+// on. old is the record that it replaces, or nil.
 func (b *backendInit) record(
 	ctx context.Context, root *session.Config, wanted *session.BackendSettings, old *session.BackendRecord,
 ) error {
@@ -136,8 +136,8 @@ func (b *backendInit) record(
 	return nil
 }
 
-// selectExisting selects a workspace if the backend has no default workspace and no existing
-// workspace is selected. It selects the only workspace. If there are several, the user has to
+// selectExisting selects an existing workspace if the selected one doesn't exist in a backend that
+// has no default workspace. If there are several workspaces, it only warns that the user must
 // select one.
 func selectExisting(ctx context.Context, s *session.Session, p *session.Location) error {
 	only, ok := p.Store.(backend.Undefaulted)
@@ -187,7 +187,7 @@ func (b *backendInit) same(record *session.BackendRecord, current, wanted *sessi
 }
 
 // mergeOptions adds the settings of the preset and of -backend-config to those of the block. Later
-// ones override earlier ones.
+// settings override earlier ones.
 func (b *backendInit) mergeOptions(s *session.BackendSettings) error {
 	errs := tfdiags.FromError(s.Preset(b.session.Preset))
 	for _, option := range b.flags.BackendConfig {

@@ -43,8 +43,8 @@ type migration struct {
 }
 
 // run copies the states in the old backend to the new one, if there are any and the user agrees.
-// Local states are set aside only after all were copied, so an interrupt leaves the old backend as
-// it was.
+// Old local states are renamed only after all states were copied, so an interrupt leaves the old
+// backend unchanged.
 func (m *migration) run(ctx context.Context, root *session.Config, from, to *session.BackendSettings) error {
 	err := m.copyStates(ctx, root, from, to)
 	switch {
@@ -113,8 +113,9 @@ func (m *migration) copyStates(ctx context.Context, root *session.Config, from, 
 }
 
 // renamed copies the states to a backend that has no default workspace. If that backend has only
-// one workspace, it gets the state of the selected workspace. Otherwise, the states keep the names
-// of their workspaces, except that the default workspace's gets the name in TF_WORKSPACE.
+// one workspace, called only, it gets the state of the default or the selected workspace.
+// Otherwise, each workspace keeps its name, but the default workspace becomes the one that
+// TF_WORKSPACE names.
 func (m *migration) renamed(ctx context.Context, names []string, selected, only string) error {
 	if only != "" {
 		source := names[0]
@@ -176,8 +177,8 @@ func (m *migration) sameFile(name string) bool {
 	return err == nil && os.SameFile(old, present)
 }
 
-// setAside renames a local state that was moved to its backup name, so that nobody uses it by
-// mistake.
+// setAside renames the file of a local state that was copied to the new backend, so that nobody
+// uses it by mistake.
 func (m *migration) setAside(name string) error {
 	path := m.from.Store.(backend.Filer).File(name)
 	if err := os.Rename(path, path+".backup"); err != nil {
@@ -216,8 +217,8 @@ func (m *migration) take(ctx context.Context, name, destName string) error {
 	return err
 }
 
-// copy copies the state of one workspace and reports whether it did. It does not if the state
-// is empty or the user declines.
+// copy copies the state of one workspace, and reports whether the new backend has it now. It copies
+// nothing if the state is empty or the user declines.
 func (m *migration) copy(ctx context.Context, name, destName string) (bool, error) {
 	m.from.Workspace, m.to.Workspace = name, destName
 	req := session.StateRequest{Lock: m.flags.LockOptions, Operation: "migration source"}
@@ -253,7 +254,7 @@ func (m *migration) copy(ctx context.Context, name, destName string) (bool, erro
 	return true, usedSource(source.Unused(ctx))
 }
 
-// readSource reads the state to copy, at a time when no run is changing it.
+// readSource reads the state to copy, and returns an error if another run is changing it.
 func (m *migration) readSource(ctx context.Context, req session.StateRequest) (*session.OpenedState, error) {
 	const tries = 3 // maximum number of reads; a read is repeated if another run changed the state
 	for i := 1; ; i++ {
@@ -272,8 +273,8 @@ func (m *migration) readSource(ctx context.Context, req session.StateRequest) (*
 	}
 }
 
-// usedSource explains an error of [statemgr.Manager.Unused]. After it, the old backend stays in
-// use.
+// usedSource returns a clearer error if err says that the state changed during the migration. The
+// old backend then stays in use.
 func usedSource(err error) error {
 	if changed := changedBy(err); changed != nil {
 		return tfdiags.Errorf("The state was changed during the migration", "In the old backend, %s. The old backend "+
@@ -321,8 +322,8 @@ func (m *migration) agree(ctx context.Context, q terminal.Question) (ok bool, er
 	return m.agreed, err
 }
 
-// choose asks again until the answer is clearly yes or no. Treating "y" as "no" would leave the
-// states behind.
+// choose asks again until the answer is clearly yes or no. If "y" counted as "no", the states would
+// be left behind.
 func (m *migration) choose(ctx context.Context, q terminal.Question) (bool, error) {
 	if !m.session.Input {
 		return false, terminal.ErrNoInput

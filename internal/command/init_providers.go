@@ -85,8 +85,8 @@ func stateIfAny(
 	if err != nil {
 		return nil, err
 	}
-	// The encryption keys may be unknown. In that case, this init skips providers that only
-	// objects in the state require. An init with the backend installs them.
+	// Without the backend, the encryption keys may be unknown. Providers that only objects in an
+	// encrypted state require are then skipped; an init with the backend installs them.
 	if req.LazyKeys {
 		if encrypted, err := p.Encrypted(ctx); err == nil && encrypted {
 			return nil, nil

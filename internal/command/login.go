@@ -131,8 +131,8 @@ func newBrowserLogin(client *registry.Client, service *registry.Login) *browserL
 		answers: make(chan url.Values, 1)}
 }
 
-// token returns the token that the host grants. browser is the program that opens the page; "" means
-// the usual one.
+// token returns the token that the host grants. browser is the program that opens the page; ""
+// means the default browser.
 func (l *browserLogin) token(ctx context.Context, t *terminal.Terminal, browser string) (string, error) {
 	listener, err := listenLocally(l.service.Ports)
 	if err != nil {
@@ -144,7 +144,7 @@ func (l *browserLogin) token(ctx context.Context, t *terminal.Terminal, browser 
 	defer func() {
 		wait, cancel := context.WithTimeout(context.Background(), lastPage)
 		defer cancel()
-		_ = server.Shutdown(wait) // an error means only that the browser keeps its connection open
+		_ = server.Shutdown(wait) // an error means only that the browser kept its connection open
 	}()
 
 	redirect := fmt.Sprintf("http://localhost:%d/login", listener.Addr().(*net.TCPAddr).Port)

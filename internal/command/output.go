@@ -76,8 +76,8 @@ func runOutput(ctx context.Context, app *App, f *outputFlags, args []string) (er
 	return f.write(app.Out, app.stderr(), open.State(), args)
 }
 
-// write writes the outputs of a state, or the one that args name, to w. It prints warnings to
-// stderr.
+// write writes the outputs of a state to w, or only the output that args names. It prints warnings
+// to stderr.
 func (f *outputFlags) write(w io.Writer, stderr ui.Printer, st *states.State, args []string) error {
 	all := session.Outputs(st)
 	if len(args) == 0 {

@@ -23,8 +23,8 @@ func (f *viewFlags) addProgress(fs *options) {
 		"(lines) or off.", mode)
 }
 
-// startProgress starts the live display of progress as the options say. The returned function ends
-// it. The printer must be set after this, because it prints above the display.
+// startProgress starts the live display of progress that the options request. The returned function
+// ends it. The printer must be set later, because it prints above the display.
 func (a *App) startProgress(view *viewFlags) (end func(), err error) {
 	end = func() {}
 	terminalOut := a.OutTerminal && !view.JSON

@@ -64,7 +64,7 @@ type lockRun struct {
 	errs                     tfdiags.Diagnostics
 }
 
-// report prints how many modules there are of each result, and returns the errors of the run.
+// report prints how many root modules have each result, and returns the errors of the run.
 func (l *lockRun) report(results []install.RootResult, modules int) error {
 	dirs, errs := make([]string, len(results)), make([]error, len(results))
 	for i, r := range results {
@@ -86,8 +86,8 @@ func (l *lockRun) report(results []install.RootResult, modules int) error {
 		ui.Count(l.updated, "lock file")))
 }
 
-// finish is called once for each root module, concurrently: writing many lock files at the same
-// time is faster, because each write waits for the disk.
+// finish writes the lock file of the i-th root module and prints its line. It is called
+// concurrently, because each write waits for the disk.
 func (l *lockRun) finish(i int, r install.RootResult) {
 	text, count, err := l.write(l.roots[i], r)
 	l.mu.Lock()
@@ -104,7 +104,8 @@ func (l *lockRun) finish(i int, r install.RootResult) {
 	l.progress.remark(fmt.Sprintf("%d of %d root modules", l.done, len(l.roots)))
 }
 
-// write writes a lock file if it changed, and returns what it did and the count to increment.
+// write writes a lock file if it changed. It returns a text that says what it did, and the counter
+// to increment.
 func (l *lockRun) write(root install.Root, r install.RootResult) (text string, count *int, err error) {
 	switch {
 	case r.Err != nil:
@@ -152,7 +153,7 @@ func joinByDir(dirs []string, errs []error) error {
 	return first.Err()
 }
 
-// someOf returns the first few names and how many more there are.
+// someOf lists the first few names, and says how many more there are.
 func someOf(names []string) string {
 	const few = 3
 	if len(names) <= few+1 {

@@ -79,7 +79,7 @@ func loadEstate(ctx context.Context, app *App, args []string) (*roots.Estate, er
 	defer app.Timings.Phase("reading the root modules")()
 	estate, err := roots.Load(ctx, args, func(dir string) *session.Session {
 		s := app.Session.At(dir, app.quiet(io.Discard))
-		s.Timings = nil // several are read at a time
+		s.Timings = nil // several root modules are read at a time, so their phases would overlap
 		return s
 	})
 	if err == nil && len(estate.Roots) == 0 {
@@ -349,7 +349,7 @@ func (j *rootsJob) each(ctx context.Context, f *selectFlags, dirs []string) erro
 		if done.err != nil || done.text.Len() > 0 {
 			done.show(app.Terminal, selected[i].Name)
 		}
-		// Free the source text only now, because showing errors needs it.
+		// Free the source text only after this, because showing errors needs it.
 		parsed.Finished(selected[i])
 		if done.failed() {
 			failed++

@@ -72,7 +72,7 @@ func (f *fleetFlags) estate(ctx context.Context, app *App, dirs []string) (*root
 }
 
 // onlyRootErrors reports whether err, from loading e, consists only of errors of single root
-// modules. If so, the others can be planned.
+// modules. If so, the other root modules can be planned.
 func onlyRootErrors(e *roots.Estate, err error) bool {
 	n := 0
 	for _, r := range e.Roots {
@@ -383,9 +383,8 @@ func (a *rootsApply) rounds(ctx context.Context, dirs []string) error {
 	}
 }
 
-// round plans all root modules, and applies the plans if the user approves. again reports
-// whether another round is needed, which is the case if changes were deferred and this round
-// changed something.
+// round plans all root modules, and applies the plans if the user approves. again reports whether
+// another round is needed: whether changes were deferred and this round changed something.
 func (a *rootsApply) round(
 	ctx context.Context, run *fleet.Run, opts engine.PlanOptions, path string,
 ) (again bool, err error) {
@@ -414,7 +413,7 @@ func (a *rootsApply) round(
 		return false, err
 	}
 	defer saved.Close()
-	saved.Failed = nil // they are in unplanned
+	saved.Failed = nil // their errors are in unplanned
 	selected, err := saved.Select(run.Estate)
 	if err != nil {
 		return false, err

@@ -24,7 +24,7 @@ func savePlan(ctx context.Context, op *session.Operation, path string, plan *pla
 	}
 	var atPath *fs.PathError
 	if errors.As(err, &atPath) {
-		err = atPath.Err // drop the path, which is that of a temporary file
+		err = atPath.Err // drop the path, which is the path of a temporary file
 	}
 	if err != nil {
 		return notSaved(path, err)
@@ -48,7 +48,7 @@ func planTarget(path string) error {
 	return nil
 }
 
-// writable returns an error if it is clear that no file can be written at a path.
+// writable returns an error if it is already certain that no file can be written to path.
 func writable(path string) error {
 	switch info, err := os.Stat(path); {
 	case err == nil && info.IsDir():
@@ -62,8 +62,8 @@ func writable(path string) error {
 	return nil
 }
 
-// agrees returns an error if an option contradicts the saved plan. It accepts options that can
-// no longer change the plan, such as -refresh=false, because programs pass them to every apply.
+// agrees returns an error if an option contradicts the saved plan. It accepts options that can no
+// longer change the plan, such as -refresh=false, because some programs pass them to every apply.
 func (f *applyFlags) agrees(plan *plans.Plan, path string) error {
 	opts, err := f.options()
 	if err != nil {
@@ -96,7 +96,7 @@ func containsAll[T comparable](all, some []T) bool {
 // sameElements reports whether two lists have the same elements, in any order.
 func sameElements[T comparable](a, b []T) bool { return containsAll(a, b) && containsAll(b, a) }
 
-// readPlan reads a plan file, which must be that of a single root module.
+// readPlan reads a plan file, which must be the plan of a single root module.
 func readPlan(
 	ctx context.Context, s *session.Session, path string, vars session.Variables,
 ) (*session.SavedPlan, error) {

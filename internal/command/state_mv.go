@@ -47,7 +47,7 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 	outPath := f.StateOut
 	f.StateOut = ""
 	if f.State != "" && filepath.Clean(f.State) == filepath.Clean(outPath) {
-		outPath = "" // both paths name one file, which can be locked only once
+		outPath = "" // both paths refer to the same file, which can be locked only once
 	}
 	var out *session.OpenedState
 	if outPath != "" {

@@ -84,7 +84,8 @@ func runStateQuery(ctx context.Context, app *App, f *stateQueryFlags, args []str
 	return nil
 }
 
-// queryFailed describes an error in a query and shows the line with the error.
+// queryFailed returns the error for an invalid query. It shows the line of the query with the
+// error.
 func queryFailed(query string, e *backend.QueryError) error {
 	text := tfdiags.Sentence(e)
 	if before, rest, ok := cutAt(query, e.Position); ok {
@@ -98,7 +99,7 @@ func queryFailed(query string, e *backend.QueryError) error {
 	return tfdiags.Errorf("The query failed", "%s", text)
 }
 
-// cutAt cuts a text before the character at position, which starts at 1.
+// cutAt splits text before the character at position, which is counted from 1.
 func cutAt(text string, position int) (before, rest string, ok bool) {
 	for i := range text {
 		position--

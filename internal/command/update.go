@@ -100,7 +100,8 @@ type updateRun struct {
 	tally    updateTally
 }
 
-// report prints what was raised in dirs. With -check, it returns an error if anything would be.
+// report prints what was raised in dirs. With -check, it returns an error if anything would be
+// raised.
 func (u *updateRun) report(dirs []string) error {
 	for _, w := range u.requests {
 		if !w.met {
@@ -220,7 +221,7 @@ func (u *updateRun) dir(ctx context.Context, files []upgrade.File) error {
 	return errs.AppendError(writeEdits(files, edits, &u.tally)).Err()
 }
 
-// place returns the edit that raises the constraint at a place, or nil if the constraint stays.
+// place returns the edit that raises the constraint at p, or nil if the constraint stays.
 func (u *updateRun) place(ctx context.Context, p upgrade.Place) (*upgrade.Edit, error) {
 	u.tally.met(p)
 	w := firstRequest(u.requests, p)

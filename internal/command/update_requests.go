@@ -28,7 +28,7 @@ type upgradeRequest struct {
 	met     bool              // whether a matching constraint was found
 }
 
-// upgradeOptions maps what is raised to the name of the option for it.
+// upgradeOptions maps each kind of constraint to the name of the option that selects it.
 var upgradeOptions = map[upgrade.Kind]string{upgrade.Provider: "provider", upgrade.Module: "module"}
 
 func parseRequests(f *updateFlags) ([]*upgradeRequest, error) {
@@ -102,8 +102,8 @@ func (w *upgradeRequest) target(text string) error {
 	return nil
 }
 
-// matches reports whether the request applies to a place. The address in a request may omit the
-// default host.
+// matches reports whether the request applies to the constraint at p. The address in a request may
+// omit the default host.
 func (w *upgradeRequest) matches(p upgrade.Place) bool {
 	kind := p.Kind
 	if kind == upgrade.ModuleRef {
@@ -141,7 +141,7 @@ func (w *upgradeRequest) raise(ctx context.Context, p upgrade.Place, chosen *rel
 	return upgrade.Raise(p.Text, *v)
 }
 
-// noNewestError reports that the newest release of a source is unknown. The user sees it once,
+// noNewestError is the error for a source whose newest release is unknown. The user sees it once,
 // even if the source is used in many places.
 type noNewestError struct{ error }
 

@@ -151,8 +151,8 @@ type workspaces struct {
 	names   []string
 }
 
-// workspaceNames returns the names of all workspaces. It returns none if more than the local
-// files is needed to list them.
+// workspaceNames returns the names of all workspaces. It returns nil if local files aren't enough
+// to list them.
 func workspaceNames(ctx context.Context, app *App) []string {
 	w, err := openWorkspaces(ctx, app.Session, session.Variables{})
 	if err != nil {

@@ -32,8 +32,8 @@ func decodeCheck(d *decoder, block *hcl.Block) {
 				"The check block already has a data resource at %s. Only one is allowed.", tfdiags.Place(c.Data.Range))
 			continue
 		}
-		// An invalid data block is dropped, so that a second data block is not reported as a
-		// duplicate.
+		// If the data block is invalid, don't keep it, so that a second data block is not reported
+		// as a duplicate.
 		before := len(d.errs)
 		if data := d.resource(dataKind, inner, c); len(d.errs) == before {
 			c.Data = data

@@ -23,7 +23,7 @@ type Config struct {
 	Call     *ModuleCall // the call in Parent; nil for the root
 	Children map[string]*Config
 	Module   *Module
-	Called   bool // root module is loaded as if another module called it
+	Called   bool // whether the root module is loaded as if another module called it
 
 	// Source is the evaluated source address of the call and SourceText the source as the
 	// configuration writes it. Version is the installed version, "" if the source has no versions.

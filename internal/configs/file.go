@@ -147,8 +147,8 @@ func (o *once) accept(d *decoder, block *hcl.Block, summary, parent string) bool
 	return false
 }
 
-// refuseOverride adds an error if the block is in an override file. It is for blocks that can't
-// override anything.
+// refuseOverride adds an error if the block is in an override file. It is called for blocks that
+// can't override anything.
 func (d *decoder) refuseOverride(block *hcl.Block) {
 	if d.override {
 		d.errorf(block.DefRange, "Cannot override '"+block.Type+"' blocks",
@@ -156,8 +156,8 @@ func (d *decoder) refuseOverride(block *hcl.Block) {
 	}
 }
 
-// escape merges the body of a "_" block, whose arguments are never meta-arguments, into the
-// remaining body of its parent.
+// escape merges the body of a "_" block into the remaining body of its parent. The arguments in a
+// "_" block are never meta-arguments.
 func (d *decoder) escape(rest hcl.Body, o *once, block *hcl.Block, parent string) hcl.Body {
 	if o.first != nil {
 		d.errorf(block.DefRange, "Duplicate escaping block",

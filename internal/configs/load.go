@@ -38,7 +38,7 @@ type LoadOptions struct {
 	WorkDir   string // path.cwd: the directory in which the command was started
 	// Base is the directory to which paths in the configuration are relative; "" means the working
 	// directory. The directory of the root module, and the directories that Resolve returns, are
-	// relative to the working directory all the same.
+	// relative to the working directory, not to Base.
 	Base string
 
 	// InitCommand is the command that installs modules, for advice; "" means "tofu init".
@@ -49,8 +49,8 @@ type LoadOptions struct {
 	Called bool
 }
 
-// A Resolver finds, or installs, the module of a call. If the returned directory is empty, there is
-// nothing to load.
+// A Resolver finds, or installs, the module of a call. If it returns an empty Dir, the module is
+// not loaded.
 type Resolver func(context.Context, *ModuleRequest) (ResolvedModule, error)
 
 // ResolvedModule is the module that a call refers to.
@@ -132,8 +132,8 @@ func LoadRootModule(dir string, opts *LoadOptions, warn tfdiags.Sink) (*Config, 
 
 // A module may call itself with different variables. These limits stop endless recursion.
 const (
-	maxRecursion = 8   // most occurrences of one directory on the path from the root to a module
-	maxSelfCalls = 256 // how many modules of a tree may be below a module with the same directory
+	maxRecursion = 8   // maximum number of times that a directory may occur on the path from the root to a module
+	maxSelfCalls = 256 // maximum number of modules in a tree that may be below a module with the same directory
 )
 
 type loader struct {

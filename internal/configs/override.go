@@ -130,7 +130,7 @@ func (mb *moduleBuilder) overrideVariable(base, over *Variable) {
 	if over.Default.Set {
 		base.Default, base.defaultExpr = over.Default, over.defaultExpr
 	} else if base.defaultExpr != nil && over.typeSet() {
-		// Default as written in the base, before conversion to the base's type.
+		// Use the default as the base file writes it, before conversion to the base's type.
 		base.Default.Value, _ = base.defaultExpr.Value(nil)
 	}
 	if base.Default.Set {

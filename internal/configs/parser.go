@@ -79,8 +79,8 @@ func (p *Parser) Module(dir string, warn tfdiags.Sink) (*Module, error) {
 	return entry.module, entry.err
 }
 
-// takeFromPeer sets entry to the peer's decoded directory and reports whether it did. The peer must
-// have decoded the directory without errors and from equal files.
+// takeFromPeer takes over the peer's decoded directory, if the peer has decoded it without errors
+// and from equal files. It reports whether it did.
 func (p *Parser) takeFromPeer(dir string, entry *moduleEntry) bool {
 	if p.peer == nil || !p.peer.has(dir) {
 		return false

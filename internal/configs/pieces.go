@@ -38,8 +38,8 @@ type piece struct {
 }
 
 // cut splits src wherever a line with only a closing brace is followed by a line that begins with a
-// letter. A cut inside a block comment might not cause an error, so files that may have one are not
-// cut.
+// letter. Files that may contain a block comment are not cut, because a cut inside a comment might
+// not cause an error.
 func cut(src []byte, size int) []piece {
 	if bytes.Contains(src, []byte("/*")) {
 		return nil

@@ -22,8 +22,9 @@ type resourceKind struct {
 var commonAttributes = []hcl.AttributeSchema{{Name: "count"}, {Name: "for_each"}, {Name: "provider"},
 	{Name: "depends_on"}}
 
-// The schema of ephemeral resources includes the blocks of managed ones, so that the error for them
-// is specific. In data blocks they are left to the provider's schema, which normally rejects them.
+// The schema of ephemeral resources includes the nested blocks that only managed resources support,
+// so that using them causes a specific error. In data blocks, the provider's schema decides about
+// such blocks, and normally rejects them.
 var (
 	managedKind = &resourceKind{addrs.Managed, "resource", "resource", "resources", &hcl.BodySchema{
 		Attributes: commonAttributes,

@@ -233,7 +233,7 @@ func (c *Config) constant(v *Variable) error {
 type staticData struct {
 	scope *staticScope
 	user  string    // the setting that needs the value, for messages
-	at    hcl.Range // place of that setting; errors in symbols are reported there too
+	at    hcl.Range // position of that setting; errors in symbols are reported there too
 }
 
 func (d *staticData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, error) {

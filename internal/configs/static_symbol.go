@@ -8,9 +8,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// maxRepeated limits how many diagnostics of a failed symbol are repeated for each further user of
-// the symbol. The first user gets all of them. Without a limit, a chain of symbols that each use
-// the previous one twice would double the diagnostics at each step.
+// If a symbol has more than maxRepeated diagnostics, they are not repeated for each further user of
+// the symbol. The first user always gets all of them. Without a limit, a chain of symbols that each
+// use the previous one twice would double the diagnostics at each step.
 const maxRepeated = 20
 
 // maxChain limits the depth of nested evaluations, because each needs stack space.

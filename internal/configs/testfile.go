@@ -42,7 +42,7 @@ type TestOptions struct {
 	Targets, Replace         []hcl.Traversal
 }
 
-// TestModule is a module that a run tests instead of the root module.
+// TestModule is a module that a run block tests instead of the root module.
 type TestModule struct {
 	Call *ModuleCall // source and version
 	Path addrs.Module

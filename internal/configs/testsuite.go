@@ -97,7 +97,8 @@ func (m *TestModule) Request(root *Config) (*ModuleRequest, error) {
 	return req, nil
 }
 
-// Within returns a resolver for a configuration whose modules are installed below path.
+// Within returns a resolver for a configuration that is not the root of the installed modules: its
+// modules are installed below path.
 func (r Resolver) Within(path addrs.Module) Resolver {
 	return func(ctx context.Context, req *ModuleRequest) (ResolvedModule, error) {
 		below := *req
@@ -108,7 +109,7 @@ func (r Resolver) Within(path addrs.Module) Resolver {
 
 // Overlay changes a configuration while it is loaded, for tests.
 type Overlay struct {
-	// Providers replace the root module's provider configurations of the same names.
+	// Providers replace the root module's provider configurations with the same names.
 	Providers []*Provider
 	// Outputs holds the outputs of modules that are not evaluated.
 	Outputs map[addrs.Module]map[string]cty.Value

@@ -20,7 +20,7 @@ func UnusedAttributes(expr hcl.Expression, ty cty.Type, warn tfdiags.Sink) {
 		UnusedAttributes(made.ValExpr, ty.ElementType(), warn)
 		return
 	}
-	// Attributes of computed values are dropped silently.
+	// Attributes of values that are computed are dropped without a warning.
 	switch {
 	case ty.IsObjectType():
 		for _, pair := range pairsOf(expr) {

@@ -18,8 +18,8 @@ import (
 type TypeConstraint struct {
 	// Type is the type of the values; cty.DynamicPseudoType if not declared.
 	Type cty.Type
-	// WithOptional is the same type, but its optional attributes are marked as such. Conversion
-	// uses it.
+	// WithOptional is the same type as Type, but with its optional attributes marked as optional.
+	// Conversions use it.
 	WithOptional cty.Type
 	Defaults     *typeexpr.Defaults // nil if no optional attribute has a default
 	// Literal reports that the text of a value is the value itself, not an expression.

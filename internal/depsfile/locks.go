@@ -49,8 +49,8 @@ type Lock struct {
 	Version     Version
 	Constraints Constraints // constraints that led to the selection; informational
 	// Hashes are checksums of valid packages of this version for any platform. They are sorted,
-	// unless they were read from a file in which they are not. If there are none, packages are used
-	// without verification.
+	// unless they come from a file in which they are not sorted. If there are no hashes, packages
+	// are used without verification.
 	Hashes []Hash
 }
 

@@ -80,7 +80,8 @@ func TestModulesParseErrors(t *testing.T) {
 	}
 }
 
-// FuzzParseModules checks that accepted files can be written and read again unchanged.
+// FuzzParseModules checks that the content of every valid file can be written and read again
+// unchanged.
 func FuzzParseModules(f *testing.F) {
 	f.Add(modulesSample)
 	f.Fuzz(func(t *testing.T, src string) {

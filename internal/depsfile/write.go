@@ -55,9 +55,9 @@ func quoted(s string) string { return string(hclwrite.TokensForValue(cty.StringV
 // Save writes the lock file atomically.
 func (l *Locks) Save(path string) error { return save(path, l.Bytes()) }
 
-// save replaces a lock file atomically. A symbolic link to a file of the same name is followed. Any
-// other link is replaced, because a repository may contain links to files that must not be
-// overwritten.
+// save replaces a lock file atomically. If the path is a symbolic link to a file of the same name,
+// that file is replaced. Any other link is itself replaced, because a repository may contain links
+// to files that must not be overwritten.
 func save(path string, content []byte) error {
 	target, err := atomicfile.Resolve(path)
 	if err == nil && target != path {

@@ -20,8 +20,8 @@ import (
 )
 
 // Apply applies the plans of an archive. The selected root modules must be the ones in the archive.
-// It doesn't apply the plans of root modules that are done according to rec again. The results
-// include the root modules that have no plan in the archive, because they could not be planned.
+// Apply skips root modules whose plans are already applied according to rec. The results include
+// root modules that have no plan in the archive because they could not be planned.
 func (run *Run) Apply(ctx context.Context, opts engine.ApplyOptions, from *Saved, rec *Record) []*Result {
 	a := &applying{run: run, opts: opts, from: from, rec: rec, planned: make(map[string]*Planned, len(from.Roots)),
 		outputs: make(map[string]map[string]cty.Value)}
@@ -116,9 +116,8 @@ func (a *applying) again(ctx context.Context, s *session.Session, saved *session
 	return a.carryOut(ctx, op, plan, "", result)
 }
 
-// refused records that the plan of a root module can't be applied any more, if that is what an
-// error says, and returns the error. Nothing was changed. before is the last step of the root
-// module.
+// refused returns err. If err says that the plan of a root module can no longer be applied, refused
+// records this. before is the last step of the root module; "" means that nothing was changed.
 func (a *applying) refused(root string, before step, err error) error {
 	if before == "" && isStale(err) {
 		return tfdiags.Join(err, a.rec.set(root, stepStale))
@@ -142,7 +141,7 @@ func (a *applying) carryOut(
 	return tfdiags.Join(err, a.rec.set(root, last))
 }
 
-// change applies a plan and keeps the resulting outputs.
+// change applies a plan and keeps the resulting outputs for other root modules.
 func (a *applying) change(
 	ctx context.Context, op *session.Operation, plan *plans.Plan, planID string, result *Result,
 ) error {
@@ -183,8 +182,8 @@ func stateOutputs(st *states.State) map[string]cty.Value {
 	return out
 }
 
-// checkInputs returns an error if the outputs that a plan was made from now differ from the outputs
-// that were planned.
+// checkInputs returns an error if the outputs of other root modules from which a plan was made
+// differ from the present outputs.
 func (a *applying) checkInputs(ctx context.Context, s *session.Session, p *Planned) error {
 	in, err := a.from.inputs(ctx, s, p)
 	if err != nil {
@@ -202,7 +201,7 @@ func (a *applying) checkInputs(ctx context.Context, s *session.Session, p *Plann
 }
 
 // actual returns the present outputs of a root module. If a data source has read them for the plan,
-// they are read in the same way, with the session s of that data source.
+// actual reads them in the same way. s is the session of the root module with the data source.
 func (a *applying) actual(
 	ctx context.Context, s *session.Session, root string, read *session.RemoteState,
 ) (map[string]cty.Value, error) {

@@ -66,7 +66,7 @@ type Planned struct {
 	Counts    planview.Counts `json:"counts"`
 	Deferred  int             `json:"deferred,omitempty"`
 	// Waits lists root modules with deferred changes that decide outputs which this root module
-	// reads. Its plan is shown but not applied: a new one is made after those changes.
+	// reads. Its plan is shown but not applied. A new plan is made after those changes.
 	Waits   []string `json:"waits,omitempty"`
 	Unknown []string `json:"unknown_variables,omitempty"`
 }
@@ -83,7 +83,7 @@ type Unplanned struct {
 	Reads  []Read `json:"reads,omitempty"`
 }
 
-// Skipped reports whether no attempt was made to plan the root module.
+// Skipped reports whether the run didn't try to plan the root module.
 func (u *Unplanned) Skipped() bool { return u.Status == ui.RootSkipped }
 
 // why returns why there is no plan of the root module.
@@ -202,12 +202,13 @@ func encryptionKnown(ctx context.Context, s *session.Session, vars session.Varia
 	}
 	warnings := s.Warnings.Take()
 	_, err := s.FileEncryption(ctx, vars)
-	s.Warnings.Take() // they have been reported already
+	s.Warnings.Take() // the warnings have been reported already
 	s.Warnings.Add(warnings...)
 	return err == nil
 }
 
-// put writes a file to the archive, without compression: plans are compressed already.
+// put writes a file to the archive. It doesn't compress the file, because plans are already
+// compressed.
 func (a *Archive) put(name string, data []byte) error {
 	w, err := a.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
 	if err != nil {

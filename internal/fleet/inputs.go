@@ -27,12 +27,12 @@ import (
 	"tofu/internal/ui"
 )
 
-// inputs holds the outputs of other root modules that a plan was made from, by root module
-// name. It has only the outputs that the configuration uses.
+// inputs holds the outputs of other root modules from which a plan was made, by root module name.
+// It has only the outputs that the configuration uses.
 type inputs struct {
 	mu    sync.Mutex
 	roots map[string]map[string]cty.Value
-	waits map[string]bool // root modules; true if a used output does not have its final value yet
+	waits map[string]bool // by root module: whether a used output does not have its final value yet
 	// read says how data sources have read root modules that are not in the run.
 	read map[string]*session.RemoteState
 }
@@ -48,7 +48,7 @@ func (in *inputs) add(root string, used roots.Outputs, outputs *outputs) {
 		in.roots[root] = make(map[string]cty.Value)
 	}
 	for _, name := range used.Names {
-		in.roots[root][name] = cty.NullVal(cty.DynamicPseudoType) // null if absent: states have no null outputs
+		in.roots[root][name] = cty.NullVal(cty.DynamicPseudoType) // if absent, null: states have no null outputs
 	}
 	maps.Copy(in.roots[root], used.Select(outputs.values))
 	in.waits[root] = in.waits[root] || slices.ContainsFunc(outputs.undecided, used.Has)
@@ -115,10 +115,10 @@ func (r *storedRead) state() (*session.RemoteState, error) {
 	return &session.RemoteState{Data: data, Settings: settings, Workspace: r.Workspace}, err
 }
 
-// input holds the outputs of one root module that a plan was made from.
+// input holds the outputs of one root module from which a plan was made.
 type input struct {
 	values map[string]cty.Value
-	read   *session.RemoteState // how they were read; nil unless a data source has read the state
+	read   *session.RemoteState // how a data source has read the outputs; nil if no data source has read them
 }
 
 // encode returns the content of the inputs file, or nil if there are no inputs. It is encrypted
@@ -167,7 +167,7 @@ func planTarget(s *session.Session) *encryption.Target {
 	return s.Encryption.Evaluated.Plan()
 }
 
-// inputs reads the planned outputs that a plan was made from.
+// inputs reads the planned outputs from which a plan was made.
 func (s *Saved) inputs(ctx context.Context, at *session.Session, p *Planned) (map[string]*input, error) {
 	if p.Inputs == "" {
 		return nil, nil
@@ -231,8 +231,8 @@ func (s *Saved) Unknown(ctx context.Context, at *session.Session, p *Planned) ([
 }
 
 // contradictions returns an error if the actual outputs of a root module differ from its planned
-// ones. Known values must be equal. Values for unknown ones must agree with what was known about
-// them.
+// ones. If a planned value was known, the actual value must be equal. If it was unknown, the actual
+// value must agree with what was known about it.
 func contradictions(root string, planned, actual map[string]cty.Value) error {
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(planned)) {

@@ -73,8 +73,8 @@ func (e *estate) load() *roots.Estate {
 	return found
 }
 
-// run plans all root modules, then applies the plans. It calls after at the end of each of these
-// steps.
+// run plans all root modules and then applies the plans. It calls after at the end of each of these
+// two steps.
 func (e *estate) run(after func(what string)) {
 	found := e.load()
 	run := &fleet.Run{
@@ -108,7 +108,7 @@ func (e *estate) run(after func(what string)) {
 }
 
 // TestMemory checks that a run frees most of the memory of a finished root module: its parsed
-// files, plan and state. Here these take more than 200 kB per root module.
+// files, plan and state. In this test, these take more than 200 kB per root module.
 func TestMemory(t *testing.T) {
 	const few, many, objects = 5, 25, 80
 	live := func(n int) map[string]float64 {

@@ -32,7 +32,7 @@ type PlanSummary struct {
 	Workspace string
 }
 
-// left reports whether changes remain to be planned after the plan is applied.
+// left reports whether there are changes that can be planned only after the plan is applied.
 func (s *PlanSummary) left() bool { return s.Deferred > 0 || len(s.Waits) > 0 }
 
 func (s *PlanSummary) waitsFor() string {
@@ -155,8 +155,8 @@ func (p *planning) save(
 	return p.into.add(r, data, about, from)
 }
 
-// onlyReads reports whether applying a plan only reads data sources. For example, this holds for a
-// root module that reads another one's outputs, but only outputs that don't change.
+// onlyReads reports whether applying a plan only reads data sources. For example, the root module
+// may read outputs of another root module that don't change.
 func onlyReads(plan *plans.Plan) bool {
 	reads := 0
 	for _, c := range plan.Changes.Instances {
@@ -205,9 +205,9 @@ func plannedOutputs(plan *plans.Plan, about *PlanSummary) *outputs {
 	return out
 }
 
-// reader returns a function that returns the outputs of the states that a root module reads: the
-// planned ones, or the present ones of a root module that is not in this run. The function also
-// adds them to the inputs of the root module.
+// reader returns a function for reading the outputs in the states that a root module reads. The
+// function returns the planned outputs of root modules in this run, and the present outputs of all
+// others. It also adds the outputs to in.
 func (p *planning) reader(s *session.Session, reader *roots.Root, in *inputs) func(
 	context.Context, *session.RemoteState, session.RemoteReader) (map[string]cty.Value, bool, error) {
 	return func(

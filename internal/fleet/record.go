@@ -29,7 +29,7 @@ const (
 	stepStarted step = "started"
 	stepDone    step = "done"
 	stepFailed  step = "failed"
-	stepStale   step = "stale" // not started, because the plan can't be applied any more
+	stepStale   step = "stale" // not started, because the plan can no longer be applied
 )
 
 // recordLine is a line of the file.
@@ -42,7 +42,7 @@ type recordLine struct {
 // RecordPath returns the path of the record of an archive.
 func RecordPath(archive string) string { return archive + ".run" }
 
-// NoRecord returns a record without a file. It is for archives that no other run can apply.
+// NoRecord returns a record without a file. It is for an archive that no other run can apply.
 func NoRecord() *Record { return &Record{done: make(map[string]step)} }
 
 // Begin creates the record for the first run that applies an archive. It returns an error if a
@@ -123,7 +123,7 @@ func (r *Record) resumable(planned []*Planned) bool {
 	return false
 }
 
-// isStale reports whether an error says that a plan can't be applied any more.
+// isStale reports whether an error says that a plan can no longer be applied.
 func isStale(err error) bool {
 	return slices.ContainsFunc(tfdiags.FromError(err), func(d tfdiags.Diagnostic) bool {
 		_, is := d.Extra.(tfdiags.StalePlan)

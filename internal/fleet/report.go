@@ -154,8 +154,8 @@ func counts(c planview.Counts) string {
 	return fmt.Sprintf("+%d ~%d -%d", c.Add, c.Change, c.Remove)
 }
 
-// Markdown writes the report for a comment on a pull request: a table of the root modules that are
-// not unchanged, followed by the errors.
+// Markdown writes the report for a comment on a pull request. It has a table of all root modules
+// except the unchanged ones, followed by the errors.
 func (r *Report) Markdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s**\n", r.Summary.Text())

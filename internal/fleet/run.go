@@ -65,13 +65,13 @@ var (
 // job is the work on one root module.
 type job func(ctx context.Context, s *session.Session, r *roots.Root) *Result
 
-// queue holds the root modules of a run in dependency order: each one follows the ones that it
-// needs, and otherwise they are sorted by name. For destruction, the order is reversed.
+// queue holds the root modules of a run in dependency order: each root module comes after those
+// that it needs; otherwise they are sorted by name. For destruction, the order is reversed.
 type queue struct {
 	list  []*roots.Root
 	graph *dag.Graph // vertices are indexes in list
-	// uses holds, for each root module, those without whose success it must not start. The others
-	// that it needs only come before it; see [roots.Root.Uses].
+	// uses holds, for each root module, those that must succeed before it may start. The other root
+	// modules that it needs must only be finished; see [roots.Root.Uses].
 	uses [][]dag.ID
 }
 
@@ -118,8 +118,8 @@ func (run *Run) order(reverse bool) *queue {
 }
 
 // each runs a job for every root module of the run, several at a time, each after the root modules
-// that it needs. If a root module fails, those that need it are skipped. After an interrupt, no job
-// starts.
+// that it needs. If a root module fails, those that depend on it are skipped; see queue.uses. After
+// an interrupt, no job starts.
 func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) []*Result {
 	q := run.order(reverse)
 	list := q.list
@@ -134,7 +134,7 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 	parsed := run.Estate.Parsed(run.Session.Parser, list)
 	shown := parallel.InOrder(func(i int, text []byte) {
 		run.Show(list[i], results[i], text)
-		parsed.Finished(list[i]) // only now: Show needs the source text to show errors
+		parsed.Finished(list[i]) // only after Show, which needs the source text to show errors
 	})
 	defer run.Session.Timings.Phase(strings.ToLower(doing.phase))()
 	live := run.Session.Live
@@ -143,7 +143,7 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 	live.Order(q.waiting())
 	defer live.Phase("", 0)
 	w := dag.NewWalker(q.graph)
-	w.LowestFirst = true // results are shown in this order; waiting ones take memory
+	w.LowestFirst = true // results are shown in this order, and results that wait for others take memory
 	times := run.Session.Timings.Walk(strings.ToLower(doing.phase), len(list))
 	w.Walk(ctx, workers, func(id dag.ID) bool {
 		defer times.Visit(id)()
@@ -154,7 +154,7 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 			live.End(list[id].Name)
 		}
 		shown.Add(int(id), text)
-		return true // what depends on this root module is blocked, and what only follows it is not
+		return true // even after a failure, because blocked decides what must not start
 	})
 	times.End(q.graph, func(id dag.ID) string { return list[id].Name })
 	for i, r := range list {
@@ -186,7 +186,8 @@ func (run *Run) work(ctx context.Context, r *roots.Root, do job) (*Result, []byt
 	return result, text.Bytes()
 }
 
-// waiting returns a function that lists the names of the root modules that need a given one.
+// waiting returns a function that lists the names of the root modules that need the root module
+// called name.
 func (q *queue) waiting() func(name string) []string {
 	dependents := q.graph.Dependents()
 	ids := make(map[string]dag.ID, len(q.list))
@@ -204,8 +205,8 @@ func (q *queue) waiting() func(name string) []string {
 
 const whyInterrupted = "the run was interrupted"
 
-// blocked returns the result of a root module that must not start because others did not succeed,
-// or nil if it may start.
+// blocked returns the result of a root module that must not start because another root module did
+// not succeed, or nil if it may start.
 func (run *Run) blocked(ctx context.Context, q *queue, id dag.ID, results []*Result) *Result {
 	r := q.list[id]
 	if out := q.blocked(q.uses[id], r, results); out != nil {
@@ -231,8 +232,8 @@ func (run *Run) hasState(ctx context.Context, r *roots.Root) bool {
 	return found || err != nil
 }
 
-// blocked returns the result of a root module r that depends on one that did not succeed, or nil if
-// there is none. The reason is a failure rather than an interrupt if there are both.
+// blocked returns the result of the root module r if one in uses did not succeed, or nil otherwise.
+// If both a failure and an interrupt block r, the reason is the failure.
 func (q *queue) blocked(uses []dag.ID, r *roots.Root, results []*Result) (out *Result) {
 	for _, used := range uses {
 		of := results[used]
@@ -279,16 +280,16 @@ func (run *Run) open(r *roots.Root, out io.Writer) *session.Session {
 type Result struct {
 	Root *roots.Root
 	Err  error
-	// Skipped means that nothing was done. Why is the reason, and Because is the failed root module
-	// that caused it, or "" if none did.
+	// Skipped says that nothing was done. Why is the reason. Because is the name of the failed root
+	// module that caused it, or "".
 	Skipped      bool
 	Why, Because string
 	Unplanned    bool // there is no plan that could be applied
 
 	// Elapsed is the time from the start of the work on the root module to its end.
 	Elapsed  time.Duration
-	Done     bool         // an earlier run finished it
-	applying bool         // the run is an apply
+	Done     bool         // an earlier run finished the root module
+	applying bool         // whether the run is an apply
 	Plan     *PlanSummary // summary of the root module's plan; nil without a plan
 	Applied  *ui.Applied  // what was changed; nil if nothing was applied
 }
@@ -383,7 +384,7 @@ func Applied(results []*Result) bool {
 // Resumable reports whether another run may finish root modules that this apply did not finish.
 func Resumable(results []*Result) bool {
 	return slices.ContainsFunc(results, func(r *Result) bool {
-		if r.Skipped { // after a failure, that of another result decides
+		if r.Skipped { // if another root module failed, the result of that root module decides
 			return !r.Unplanned && r.Because == ""
 		}
 		return r.Err != nil && !isStale(r.Err)

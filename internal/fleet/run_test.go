@@ -133,7 +133,7 @@ func TestSkipped(t *testing.T) {
 	e := load(t, "a", "b:a", "c:b", "d:a")
 	for _, c := range []struct {
 		name string
-		of   error // error of the operation on root module a
+		of   error // error of root module a
 		want string
 	}{
 		{"a failure", failure, "b: it needs a, which failed; c: it needs a, which failed; d: it needs a, which failed"},
@@ -200,7 +200,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestQuestions checks the functions that commands use to ask about results as a whole.
+// TestQuestions checks the functions that answer questions about all results of a run, such as
+// Resumable.
 func TestQuestions(t *testing.T) {
 	for _, c := range []struct {
 		results []*Result

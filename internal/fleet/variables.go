@@ -37,7 +37,8 @@ func (p *planning) setVariables(ctx context.Context, s *session.Session, r *root
 	})
 }
 
-// neverApplied returns the error of a root module that reads one that has no state.
+// neverApplied returns the error for root module r, which reads outputs of root module of, which
+// has no state.
 func neverApplied(r, of *roots.Root) error {
 	return tfdiags.Errorf("Outputs of a root module that was never applied",
 		"%s needs outputs of %s, which has no state and is not selected. Select it too, for example with "+

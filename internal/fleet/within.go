@@ -22,7 +22,7 @@ func within(approved, plan *plans.Plan) error {
 			continue
 		}
 		was := approved.Changes.Instance(c.Addr, c.Deposed)
-		if was == nil && c.Deposed != addrs.NotDeposed { // left over from an incomplete replacement
+		if was == nil && c.Deposed != addrs.NotDeposed { // a deposed object that an incomplete replacement has left
 			was = approved.Changes.Instance(c.Addr, addrs.NotDeposed)
 			if was != nil && was.Action.IsReplace() {
 				continue
@@ -46,7 +46,8 @@ func within(approved, plan *plans.Plan) error {
 			"Nothing more was changed here. Make a new plan.", strings.Join(lines, "\n  - "))
 }
 
-// continues reports whether an action can complete an approved action that was carried out in part.
+// continues reports whether the action left can complete the approved action, which was partly
+// carried out.
 func continues(approved, left plans.Action) bool {
 	switch {
 	case approved == left:
@@ -57,7 +58,7 @@ func continues(approved, left plans.Action) bool {
 	return approved == plans.Create && left.IsReplace()
 }
 
-// differences describes how the planned values differ from the approved ones.
+// differences returns a line for each planned value that contradicts the approved plan.
 func differences(approved, now *plans.InstanceChange) []string {
 	if approved.After == cty.NilVal || now.After == cty.NilVal || approved.After.IsNull() || now.After.IsNull() {
 		return nil

@@ -46,8 +46,8 @@ func ForEachOrList(v cty.Value) ([]Element, error) {
 	return elements(v)
 }
 
-// checkForEachMarks returns an error if the keys must not be shown or stored. The values of a map
-// may be sensitive, but the elements of a set are keys.
+// checkForEachMarks returns an error if instance keys would be taken from values that must not be
+// shown or stored. The values of a map may be sensitive, but the elements of a set are keys.
 func checkForEachMarks(v cty.Value) error {
 	switch {
 	case marks.Has(v, marks.Ephemeral):

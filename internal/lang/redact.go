@@ -13,8 +13,8 @@ import (
 
 const (
 	redacted = "(sensitive value)"
-	// Minimum length in bytes of a secret that is also replaced without quotes; shorter ones occur
-	// in many words.
+	// Minimum length in bytes of secrets that are also replaced outside of quotes. Shorter secrets
+	// occur in many words.
 	minSecret  = 4
 	maxSecrets = 10_000
 )
@@ -46,7 +46,7 @@ func redact(diags hcl.Diagnostics, ctx *hcl.EvalContext) hcl.Diagnostics {
 	return out
 }
 
-// redactText replaces secrets in a text, as well as parts of secrets that are in quotes.
+// redactText replaces secrets in a text. In quotes, it also replaces parts of secrets.
 func redactText(text string, secrets []string) string {
 	text = quotedText.ReplaceAllStringFunc(text, func(quoted string) string {
 		inner, err := strconv.Unquote(quoted)

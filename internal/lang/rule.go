@@ -76,7 +76,7 @@ func (out *Verdict) setMessage(v cty.Value, e *Expr) {
 	}
 }
 
-// MessageText returns the message, or a sentence that says why there is none.
+// MessageText returns the message, or a sentence that says why there is no message.
 func (v *Verdict) MessageText() string {
 	if v.Message != "" {
 		return v.Message

@@ -12,8 +12,8 @@ import (
 // values take a few hundred bytes, but iterating over the last one visits a billion elements. The
 // size of each result is therefore checked as soon as it is computed.
 const (
-	maxSize     = 1 << 28 // maximum number of bytes when formatted, approximately
-	elementSize = 32      // bytes that each value counts for, in addition to the bytes of a string
+	maxSize     = 1 << 28 // maximum size of a value when formatted, in bytes, approximately
+	elementSize = 32      // bytes that are counted for each value, in addition to the bytes of a string
 )
 
 func tooLarge(at hcl.Range) tfdiags.Diagnostic {

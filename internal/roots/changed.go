@@ -65,10 +65,11 @@ func ChangedFiles(ctx context.Context, dir, ref string) ([]string, error) {
 
 // Changed returns a function for [Selection] that reports whether a root module depends on one of
 // the given files, whose paths are absolute. A root module depends on files in its directory and in
-// the local modules that it calls, and on files below these directories unless another root module
-// or module is nearer. It also depends on its variable files, on files that its expressions read by
-// a constant path, and on the roots.tofu.hcl above it with the files that this file reads. A root
-// module that needs a changed one is changed too. Local states and working files are ignored.
+// the local modules that it calls, and on files below these directories that aren't below a nearer
+// module. It also depends on its variable files, and on files that its expressions read by a
+// constant path. And it depends on the roots.tofu.hcl that applies to it, and on the files that
+// this file reads. If a root module has changed, those that need it have changed too. Local states
+// and working files are ignored.
 func (e *Estate) Changed(files []string) func(*Root) bool {
 	dirs, paths := make(map[string][]*Root), make(map[string][]*Root)
 	var read memo.Map[string, []string] // paths of files read, by directory or roots.tofu.hcl
@@ -121,7 +122,7 @@ func (e *Estate) Changed(files []string) func(*Root) bool {
 	return func(r *Root) bool { return changed[r.id] }
 }
 
-// isWorkingFile reports whether a file is one that runs write: a local state, or a file in a
+// isWorkingFile reports whether a run may have written a file: a local state, or a file in a
 // directory for working files. Such a file never counts as changed, even if git doesn't ignore it.
 func isWorkingFile(path string) bool {
 	dirs := strings.Split(filepath.ToSlash(filepath.Dir(path)), "/")
@@ -133,7 +134,7 @@ func isWorkingFile(path string) bool {
 	})
 }
 
-// resolved returns the absolute path with the symbolic links in its directory resolved.
+// resolved returns the absolute path of a file, with symbolic links in its directory resolved.
 func resolved(path string) string {
 	path = Absolute(path)
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {

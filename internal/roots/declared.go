@@ -19,8 +19,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// candidates returns the root modules that the files declare, and one for each directory that no
-// file declares. The latter may turn out to be modules that others call.
+// candidates returns the root modules that the roots.tofu.hcl files declare, and one for each
+// directory that no file declares. The directories that no file declares may turn out to be modules
+// that others call.
 func candidates(dirs []string, found []Directory, open func(dir string) *session.Session) ([]*Root, error) {
 	var all []*Root
 	var errs tfdiags.Diagnostics
@@ -267,7 +268,7 @@ func (e *Estate) refer(r *Root, read Read, name string) error {
 	return nil
 }
 
-// didYouMean suggests a root module with a similar name, or one whose last path element is equal.
+// didYouMean suggests a root module with a similar name, or with the same last path element.
 func (e *Estate) didYouMean(name string) string {
 	names := e.Names()
 	if text := suggest.DidYouMean(name, names); text != "" {

@@ -3,9 +3,9 @@
 // [Load] searches the directories and evaluates the backends of all root modules. A root module is
 // a directory with configuration that no other module calls by a relative path. It depends on
 // another root module if one of its terraform_remote_state data sources reads the state of that
-// root module. To find out, Load evaluates backends, settings and workspaces, and compares them in
-// a normal form ([StateID]).
+// root module. To find these dependencies, Load evaluates backends, settings and workspaces, and
+// compares them in a normal form ([StateID]).
 //
-// Invariants: a directory that several root modules share is parsed once; a root module that
-// can't be read doesn't hide the others; and nothing is read from a backend.
+// Invariants: a directory that several root modules share is parsed once; a root module that can't
+// be read doesn't hide the others; and nothing is read from a backend.
 package roots

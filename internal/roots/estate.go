@@ -34,7 +34,7 @@ type Root struct {
 	Outputs []string // names of outputs, sorted
 	// Declared is what roots.tofu.hcl says about the root module; nil if there is no such file.
 	Declared *rootsfile.Root
-	// Err says why the root module can't be read. In that case, State and Reads are empty.
+	// Err says why the root module can't be read. If it is set, State and Reads are empty.
 	Err error
 
 	id        dag.ID
@@ -61,12 +61,12 @@ type Estate struct {
 	byName  map[string]*Root
 }
 
-// Load finds the root modules below some directories, and those that a roots.tofu.hcl in one of
-// them declares. open returns a session for the root module in a directory.
+// Load finds the root modules below some directories, and those that a roots.tofu.hcl in one of the
+// directories declares. open returns a session for the root module in a directory.
 //
-// Errors are about directories that can't be searched, single root modules (see [Root.Err]), two
-// root modules with the same state or name, or cycles between root modules. Load returns the estate
-// together with such errors. It returns no estate only if a roots.tofu.hcl has errors.
+// The error covers directories that can't be searched, single root modules (see [Root.Err]), root
+// modules that have the same state or name, and cycles between root modules. Load also returns the
+// estate, unless a roots.tofu.hcl has errors.
 func Load(ctx context.Context, dirs []string, open func(dir string) *session.Session) (*Estate, error) {
 	tree := searchAll(dirs)
 	found := tree.found
@@ -231,8 +231,8 @@ func ownState(s *session.Session, cfg *session.Config) (StateID, error) {
 	return id, err
 }
 
-// index fills byState. It returns an error if two root modules have the same state. Root modules
-// that can't be read have the state that they had before, so that its readers depend on them.
+// index fills byState. It returns an error if two root modules have the same state. A root module
+// that can't be read keeps its last known state, so that the readers of that state depend on it.
 func (e *Estate) index() error {
 	var errs tfdiags.Diagnostics
 	for _, r := range e.Roots {
@@ -264,7 +264,7 @@ func (e *Estate) connect() {
 			if read.Root == nil {
 				read.Root = e.byState[read.State]
 			}
-			if read.Root != nil && read.Root != r { // its own state has the outputs of its last run
+			if read.Root != nil && read.Root != r { // a root module's own state has the outputs of its last run
 				e.Graph.Connect(r.id, read.Root.id)
 			}
 		}

@@ -28,9 +28,9 @@ func (r *Root) ReadByVariables(of *Root) Outputs {
 	return out
 }
 
-// Uses returns the root modules on which r depends: r uses an output of them, or declares that it
-// comes after them. The others that it needs only come before it, because it has a data source that
-// reads their state and whose outputs are not used.
+// Uses returns the root modules on which r depends: those that have outputs which r uses, and those
+// that r lists in "after". Needs also returns root modules that only come before r, because r has a
+// data source that reads their state, but uses none of its outputs.
 func (r *Root) Uses() map[*Root]bool {
 	out := make(map[*Root]bool)
 	for _, read := range r.Reads {

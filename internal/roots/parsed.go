@@ -10,7 +10,7 @@ import (
 	"tofu/internal/configs"
 )
 
-// Parsed makes a parser forget the directories of root modules that are finished. It is safe for
+// Parsed makes a parser forget the directories that only finished root modules use. It is safe for
 // concurrent use.
 type Parsed struct {
 	parser *configs.Parser
@@ -20,7 +20,7 @@ type Parsed struct {
 }
 
 // Parsed returns a Parsed for the root modules in needed. It makes p forget the directories that
-// only other root modules use.
+// none of these root modules use.
 func (e *Estate) Parsed(p *configs.Parser, needed []*Root) *Parsed {
 	out := &Parsed{parser: p, users: make(map[string]int)}
 	for _, r := range e.Roots {
@@ -58,14 +58,14 @@ func (p *Parsed) Finished(r *Root) {
 const mostKept = 4 << 20
 
 // keeper decides which root modules stay parsed until a run processes them. The others are parsed
-// again at that time. Therefore a large estate is never in memory as a whole. It is safe for
+// again when they are processed, so a large estate is never in memory as a whole. It is safe for
 // concurrent use.
 type keeper struct{ size atomic.Int64 }
 
 // add counts the text of a root module that was read. If the total is too large, it makes the
-// parser forget the root module. Only the root module's own directory and directories below it
-// count, because other root modules rarely use these. A root module with errors stays, because
-// showing the errors needs its text.
+// parser forget the root module. Only the root module's own directory and directories below it are
+// counted and forgotten, because other root modules rarely use these. A root module with errors
+// stays, because showing the errors needs its text.
 func (k *keeper) add(p *configs.Parser, r *Root) {
 	if r.shared || r.Err != nil {
 		return

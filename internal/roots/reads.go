@@ -17,8 +17,8 @@ import (
 	"tofu/internal/session"
 )
 
-// Read is a use of one root module by another: by an instance of a terraform_remote_state data
-// source, or by a reference in roots.tofu.hcl.
+// Read is a use of one root module by another. The user is an instance of a terraform_remote_state
+// data source, or a reference in roots.tofu.hcl.
 type Read struct {
 	Kind  ReadKind
 	User  string    // address of the data source or variable; "" for After
@@ -44,7 +44,7 @@ const (
 var errDynamic = errors.New("the settings are not known before planning")
 
 // remoteStates finds the states that a configuration reads, and the outputs of each state that it
-// uses. It leaves out states whose settings are not known before planning.
+// uses. It skips data sources whose settings are not known before planning.
 func (r *Root) remoteStates(s *session.Session, cfg *configs.Config, uses *memo.Map[string, map[string]Outputs]) {
 	r.used = make(map[string]Outputs)
 	for module := range cfg.AllModules() {

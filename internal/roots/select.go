@@ -142,7 +142,7 @@ func hasTags(r *Root, tags []string) bool {
 }
 
 // CheckDestroy returns an error if root modules outside of the selection read outputs of selected
-// ones. Destroying the selected ones would remove these outputs.
+// root modules. Destroying the selected root modules would remove these outputs.
 func (e *Estate) CheckDestroy(selected []*Root) error {
 	in := make(map[*Root]bool, len(selected))
 	for _, r := range selected {

@@ -9,11 +9,12 @@
 //	conflicts:"name[,name…]" attributes of the same block that can't be set too
 //	oneof:"text[,text…]"     the values that are allowed
 //
-// and the type string, bool, int, []string, []int or map[string]string. A field of a struct type is
-// an attribute that holds an object with the attributes of that struct, or with the word block a
-// nested block. A pointer to a struct is nil if the attribute or block is absent, and a struct then
-// has its values from the environment and its defaults. A slice of structs holds blocks that may be
-// repeated. Fields without tags belong to the driver.
+// and the type string, bool, int, []string, []int or map[string]string. A field whose type is a
+// struct is an attribute that holds an object; the fields of the struct are the attributes of the
+// object. With the word block in its tag, the field is a nested block instead. If the attribute or
+// block is absent, a pointer to a struct is nil, and a struct has its values from the environment
+// and its defaults. A slice of structs holds blocks that may be repeated. Fields without tags
+// belong to the driver.
 //
 // A struct that implements [Documented] describes its fields, and one that implements [Deprecating]
 // says which of them are deprecated. A configuration that implements [Checker] checks what tags
@@ -35,19 +36,19 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// A Checker is a configuration that can check its decoded values. Its error is best made with
-// [Invalid], so that it names the line of the argument.
+// A Checker is a configuration that can check its decoded values. The error of Check should come
+// from [Invalid], which adds the line of the argument.
 type Checker interface{ Check() error }
 
-// Docs are sentences about attributes and nested blocks, by name.
+// Docs maps the names of attributes and nested blocks to sentences about them.
 type Docs map[string]string
 
 // Documented is implemented by pointers to structs whose fields have descriptions. An embedded
 // struct describes its own fields.
 type Documented interface{ Docs() Docs }
 
-// Deprecating is implemented by pointers to structs with deprecated fields. Deprecated returns the
-// advice for the warning if a deprecated field is set, by field name.
+// Deprecating is implemented by pointers to structs with deprecated fields. Deprecated returns, by
+// field name, the advice for the warning that is shown if a deprecated field is set.
 type Deprecating interface{ Deprecated() Docs }
 
 // Invalid returns an error about an argument; path leads from the block to the argument. The reason
@@ -89,7 +90,8 @@ var attributeTypes = map[reflect.Type]cty.Type{
 	reflect.TypeFor[map[string]string](): cty.Map(cty.String),
 }
 
-// nested returns the struct type of a field that holds one struct or several.
+// nested returns the struct type of a field that holds a struct, a pointer to one or a slice of
+// them. It returns false for all other fields.
 func (f *field) nested() (reflect.Type, bool) {
 	t := f.value.Type()
 	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {

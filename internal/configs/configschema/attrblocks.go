@@ -86,8 +86,8 @@ func blockForType(ty cty.Type) *NestedBlock {
 }
 
 // writtenAsBlocks returns the attributes that the body may write as blocks, which are those that it
-// doesn't set as attributes. They are included even if the body has no such blocks, because a
-// `dynamic` block can expand to none.
+// doesn't set as attributes. Attributes without blocks are included too, because a `dynamic` block
+// can expand to no blocks.
 func (b *Block) writtenAsBlocks(body hcl.Body) map[string]*NestedBlock {
 	candidates := b.blocksForAttributes()
 	if len(candidates) == 0 {

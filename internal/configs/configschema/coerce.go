@@ -32,7 +32,7 @@ func (b *Block) coerceBare(v cty.Value, path cty.Path) (cty.Value, error) {
 		return cty.UnknownVal(want), path.NewErrorf("an object is required")
 	}
 	given := v.AsValueMap()
-	if !v.IsKnown() { // the result for an unknown object must have all attributes in its type
+	if !v.IsKnown() { // the type of the unknown result must have all attributes, so fill in the missing ones
 		given = make(map[string]cty.Value)
 		for name, ty := range ty.AttributeTypes() {
 			given[name] = cty.UnknownVal(ty)

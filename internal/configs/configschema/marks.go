@@ -7,8 +7,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// template describes where values of a type have attributes with a property: sensitive or
-// deprecated. It is nil if there are none, so that such schemas cost nothing per value.
+// template describes which parts of a type's values have a property: sensitive or deprecated. A nil
+// template means that no part has the property. Schemas without such attributes therefore cost
+// nothing.
 type template struct {
 	here  bool                 // the value itself has the property
 	attrs map[string]*template // templates of an object's attributes, by name
@@ -82,8 +83,8 @@ func (b *Block) SensitivePaths(v cty.Value) []cty.Path {
 	return b.sensitive().paths(v, nil, nil)
 }
 
-// SensitivePathsIn is SensitivePaths for v, the value of the attribute or of the nested blocks with
-// a name. The paths start at v.
+// SensitivePathsIn is like SensitivePaths, but v is only the value of the attribute or nested
+// blocks called name. The paths start at v.
 func (b *Block) SensitivePathsIn(name string, v cty.Value) []cty.Path {
 	t := b.sensitive()
 	if t == nil {
@@ -98,7 +99,7 @@ func (b *Block) ContainsDeprecated() bool {
 }
 
 // DeprecatedPaths returns the paths of all deprecated attributes of v in a fixed order. A set that
-// contains some is listed as a whole.
+// contains such attributes is listed as a whole.
 func (b *Block) DeprecatedPaths(v cty.Value) []cty.Path {
 	return b.deprecated().paths(v, nil, nil)
 }
@@ -116,8 +117,8 @@ func (b *Block) MarkSensitive(v cty.Value, mark any) cty.Value {
 	return v.MarkWithPaths(marked)
 }
 
-// paths appends the paths of v's parts that have the property. path is the path of v. A set with
-// such a part is appended as a whole.
+// paths appends to out the paths of those parts of v that have the property. path is the path of v.
+// A set with such a part is appended as a whole.
 func (t *template) paths(v cty.Value, path cty.Path, out []cty.Path) []cty.Path {
 	if t == nil {
 		return out

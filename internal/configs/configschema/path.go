@@ -2,8 +2,8 @@ package configschema
 
 import "github.com/zclconf/go-cty/cty"
 
-// AttributeByPath returns the attribute at path, or the one that contains it. It returns nil if
-// there is none.
+// AttributeByPath returns the attribute at path or, if path leads into an attribute, that
+// attribute. It returns nil if neither exists.
 func (b *Block) AttributeByPath(path cty.Path) *Attribute {
 	block, rest := b, path
 	for len(rest) > 0 {
@@ -35,7 +35,7 @@ func (b *Block) BlockByPath(path cty.Path) *Block {
 	return block
 }
 
-// into returns the schema of a nested block and the path after the block's index.
+// into returns the schema of a nested block, and the rest of the path after the block's index.
 func (b *Block) into(name string, rest cty.Path) (*Block, cty.Path) {
 	nested := b.BlockTypes[name]
 	if nested == nil {

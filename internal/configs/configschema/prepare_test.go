@@ -59,7 +59,7 @@ func TestPrepare(t *testing.T) {
 }
 
 // problems returns the diagnostics as sorted text. It omits details: hcldec iterates over a map, so
-// a detail may be about any one of several wrong attributes.
+// if several attributes are wrong, the detail may describe any one of them.
 func problems(diags hcl.Diagnostics) []string {
 	out := []string{}
 	for _, d := range diags {

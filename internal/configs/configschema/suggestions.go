@@ -8,8 +8,9 @@ import (
 
 // Suggestions adds spelling suggestions to the diagnostics of a failed Decode. HCL suggests only
 // names in the schema. The schema lacks the names in meta, because they were removed from the body
-// earlier. Suggestions therefore decodes the body again with both. If that changes the number of
-// diagnostics, the body uses a name in meta where it isn't valid, and diags is returned unchanged.
+// earlier. Suggestions therefore decodes the body again with the names of the schema and of meta.
+// If that changes the number of diagnostics, the body uses a name in meta where it isn't valid, and
+// diags is returned unchanged.
 func (b *Block) Suggestions(body hcl.Body, meta *hcl.BodySchema, ctx *hcl.EvalContext,
 	diags hcl.Diagnostics) hcl.Diagnostics {
 	if meta == nil || !diags.HasErrors() {

@@ -100,8 +100,8 @@ func (s *server) lockOn(disk string) {
 	}
 }
 
-// installOn installs with the store and the root module on a disk with the given space left, and
-// reports whether that failed.
+// installOn installs with the store and the root module on a disk that has left bytes of free
+// space. It reports whether the installation failed.
 func (s *server) installOn(disk string, left int) bool {
 	s.Helper()
 	check := func(err error) {
@@ -156,7 +156,8 @@ func (s *server) installOn(disk string, left int) bool {
 	return failed
 }
 
-// saveOn writes the lock file on a full disk, and then again with some free space.
+// saveOn checks that saving the lock file on a full disk fails and keeps the old file, and that
+// saving succeeds when there is some free space.
 func (s *server) saveOn(disk string, locks *depsfile.Locks) {
 	s.Helper()
 	lockFile, more := filepath.Join(disk, depsfile.FileName), filepath.Join(disk, "more")

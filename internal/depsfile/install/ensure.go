@@ -15,7 +15,7 @@ import (
 )
 
 // Ensure installs every required provider and returns the new locks. On errors it returns nil
-// locks, and the lock file must stay as it is. Locks that are Equal to prev need not be written.
+// locks, and the lock file must not be changed. Locks that are Equal to prev need not be written.
 func Ensure(
 	ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Locks, opts *Options, warn tfdiags.Sink,
 ) (*depsfile.Locks, error) {

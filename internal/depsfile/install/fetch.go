@@ -23,8 +23,8 @@ type fetched struct {
 	verified []depsfile.Hash // checksums from the source that match this package
 }
 
-// folder hashes an unpacked package. Checksums of archives can't be compared with it. If there are
-// no others, the package is accepted, as in OpenTofu.
+// folder verifies an unpacked package. The checksums of archives can't be compared with it. If the
+// lock file has no other checksums, the package is accepted, as in OpenTofu.
 func (in *installer) folder(pkg *sources.Package, known []depsfile.Hash) (fetched, error) {
 	h, err := in.Store.ContentHash(pkg.Dir)
 	if err != nil {
@@ -40,7 +40,7 @@ func (in *installer) folder(pkg *sources.Package, known []depsfile.Hash) (fetche
 
 // archive adds an archive's content to the store, unless it is already there, and verifies it. Only
 // one process at a time works on an archive; others wait and then find its content in the store. If
-// fresh is set, the archive is fetched in any case.
+// fresh is set, the archive is fetched even if its content is in the store.
 func (in *installer) archive(
 	ctx context.Context, pkg *sources.Package, known []depsfile.Hash, fresh bool,
 ) (fetched, error) {
@@ -70,8 +70,9 @@ func (in *installer) archive(
 	return found, err
 }
 
-// stored looks up the content for a hash that the source announces. If the lock file has no archive
-// hash to match, a content hash is enough, because some mirrors have no other hashes.
+// stored looks in the store for the content of a package, by the hashes that the source announces.
+// It also accepts a content hash instead of an archive hash, because some mirrors announce no
+// archive hash.
 func (in *installer) stored(pkg *sources.Package, known []depsfile.Hash, key string) (fetched, bool, error) {
 	for _, h := range expected(pkg) {
 		if content, ok := in.Store.Find([]depsfile.Hash{h}); ok {
@@ -101,8 +102,8 @@ func expected(pkg *sources.Package) []depsfile.Hash {
 		func(h depsfile.Hash) bool { return h.Scheme() != depsfile.SchemeArchive })
 }
 
-// download returns the path of the archive and its hash. It makes every check that is possible
-// without opening the archive.
+// download returns the path of the archive and its hash. It does all checks that don't require
+// opening the archive.
 func (in *installer) download(
 	ctx context.Context, pkg *sources.Package,
 ) (path string, archive depsfile.Hash, cleanup func(), err error) {

@@ -13,8 +13,8 @@ import (
 	"tofu/internal/depsfile/pkgstore"
 )
 
-// atHand uses the locked version without asking a source, if a package with one of the locked
-// checksums is installed, in the cache or in the store.
+// atHand uses the locked version without asking a source. It requires that a package with one of
+// the locked checksums is installed, in the plugin cache or in the store.
 func (in *installer) atHand(ctx context.Context, p addrs.Provider, lock depsfile.Lock) (result, bool) {
 	known := depsfile.Known(lock.Hashes)
 	if len(known) == 0 {
@@ -39,9 +39,9 @@ func (in *installer) atHand(ctx context.Context, p addrs.Provider, lock depsfile
 	return in.fromStore(ctx, p, lock, known)
 }
 
-// fromStore installs a package from the store if the lock file has the package's content hash,
-// because fetching it could then add nothing to the lock file. An unpacked package of a local
-// mirror takes precedence, because it is linked and not copied.
+// fromStore installs a package from the store if the lock file has the package's content hash. In
+// this case, fetching the package could not add anything to the lock file. An unpacked package of a
+// local mirror takes precedence, because it is linked and not copied.
 func (in *installer) fromStore(
 	ctx context.Context, p addrs.Provider, lock depsfile.Lock, known []depsfile.Hash,
 ) (result, bool) {
@@ -116,8 +116,8 @@ func (in *installer) install(
 	return done, nil
 }
 
-// unverifiedCache uses the package in the plugin cache without checksums if the user has allowed
-// that.
+// unverifiedCache uses the package in the plugin cache although there are no checksums for it, if
+// the user has allowed this.
 func (in *installer) unverifiedCache(p addrs.Provider, v depsfile.Version, known []depsfile.Hash) (result, bool) {
 	if in.Cache == "" || !in.CacheMayBreakLock || len(known) > 0 {
 		return result{}, false
@@ -134,8 +134,8 @@ func (in *installer) unverifiedCache(p addrs.Provider, v depsfile.Version, known
 	return result{lock: depsfile.Lock{Version: v, Hashes: []depsfile.Hash{h}}, incomplete: true}, true
 }
 
-// put calls place to fill the package's directory, which is in the plugin cache if there is one.
-// Then it checks that the directory contains the provider's program.
+// put calls place to fill the package's directory, and checks that the directory then contains the
+// provider's program. With a plugin cache, it fills the directory there and links to it.
 func (in *installer) put(
 	ctx context.Context, p addrs.Provider, v depsfile.Version, place func(dest string) error,
 ) error {
@@ -179,8 +179,8 @@ func (in *installer) finish(p addrs.Provider, cached, target string) error {
 	return in.Store.Link(cached, target)
 }
 
-// checkTarget returns an error if a symbolic link below the data directory makes the package's
-// directory lie outside of it. The package's directory itself may be a link.
+// checkTarget returns an error if the package's directory is outside of the data directory because
+// of a symbolic link above it. The package's directory itself may be a link.
 func (in *installer) checkTarget(target string) error {
 	if err := atomicfile.CheckBelow(filepath.Dir(in.Dir), filepath.Dir(target)); err != nil {
 		return fmt.Errorf("%w: remove the link; to keep providers in another place, set TF_DATA_DIR or "+

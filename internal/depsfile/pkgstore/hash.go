@@ -112,7 +112,7 @@ type fileStat struct {
 	MTime int64 // nanoseconds
 	Inode uint64
 	Mode  fs.FileMode
-	CTime int64 // nanoseconds; 0 if the system has none
+	CTime int64 // nanoseconds; 0 if the system has no change times
 }
 
 func statOf(name string, info fs.FileInfo) fileStat {

@@ -16,8 +16,9 @@ import (
 var ErrModified = errors.New("its content is not the expected package; was it modified?")
 
 // Place copies a stored package to target. It uses reflinks if possible, otherwise hard links,
-// otherwise plain copies. If target is a directory with the same content, it is kept; if it is
-// empty, it is filled; any other content is ErrModified. A symbolic link is replaced.
+// otherwise plain copies. If target is a directory with the same content, it is kept. If it is
+// empty, it is filled. For any other content, Place returns ErrModified. A symbolic link is
+// replaced.
 func (s *Store) Place(c Content, target string) error {
 	if done, err := s.occupied(target, c.Hash); done || err != nil {
 		return err
@@ -43,8 +44,8 @@ func (s *Store) Place(c Content, target string) error {
 	return nil
 }
 
-// occupied reports whether target contains the package with the given hash. It removes an empty
-// directory, and a symbolic link to anything else.
+// occupied reports whether target contains the package with the given hash. It removes target if it
+// is an empty directory, or a symbolic link to anything else. Other content is an error.
 func (s *Store) occupied(target string, h depsfile.Hash) (bool, error) {
 	info, err := os.Lstat(target)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -118,5 +119,6 @@ func exchange(fresh, target, old string) error {
 	return err
 }
 
-// copying holds the options for copying packages, which are never written to.
+// copying holds the options for copying packages. Hard links are allowed, because nothing writes to
+// packages.
 var copying = atomicfile.CopyOptions{Link: runtime.GOOS != "windows"}

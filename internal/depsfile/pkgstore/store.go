@@ -69,8 +69,8 @@ func (s *Store) Close() error {
 // unwritable lists the errors that mean a file system can't be written to.
 var unwritable = []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS}
 
-// Explain extends an error that is caused by a store that can't be written to. It says what the
-// store is for and how to move it.
+// Explain extends the error if the store can't be written to. The added text says what the store is
+// for and how to move it.
 func (s *Store) Explain(err error) error {
 	here := slices.ContainsFunc(unwritable, func(reason error) bool { return errors.Is(err, reason) }) ||
 		// A permission error without the store's path is about another file.

@@ -371,7 +371,7 @@ func TestManyAtOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			c, err := s.Add(path, zh, anything) // without a lock, as on file systems without locks
+			c, err := s.Add(path, zh, anything) // without a lock, like on file systems without locks
 			if err == nil {
 				err = s.Place(c, target)
 			}

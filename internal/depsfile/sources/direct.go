@@ -239,8 +239,8 @@ func parseSums(text []byte) map[string]depsfile.Hash {
 	return sums
 }
 
-// reported checks the form of the hashes that a registry reports for the packages of all platforms.
-// It trusts the hashes only if they come from the default registry and signatures aren't enforced.
+// reported checks that the registry reports valid hashes for the packages of all platforms. It
+// trusts them only if the registry is the default one and signatures aren't enforced.
 func (d *Direct) reported(pkg *Package, doc *downloadDocument) error {
 	if doc.Packages == nil {
 		return nil

@@ -96,9 +96,9 @@ func (m Multi) Unpacked(p addrs.Provider, v depsfile.Version, platform depsfile.
 	return false
 }
 
-// Implied is the source that is used if there is no provider_installation block. A provider that is
-// in one of the directories is installed only from the directories. All other providers come from
-// their registries.
+// Implied is the source that is used if there is no provider_installation block. If a directory has
+// a package of a provider, the provider is installed only from the directories. All other providers
+// come from their registries.
 type Implied struct {
 	Folders []Filesystem
 	Direct  Source

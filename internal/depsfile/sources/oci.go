@@ -29,8 +29,9 @@ type OCIMirror struct {
 }
 
 // NewOCIMirror returns a mirror for an HCL template such as
-// "example.com/providers/${namespace}/${type}". The template must contain every part of an address
-// that the inclusion patterns leave open. Otherwise providers would share a repository.
+// "example.com/providers/${namespace}/${type}". The template must contain each part of a provider
+// address for which the inclusion patterns allow several values. Otherwise several providers would
+// share a repository.
 func NewOCIMirror(client *oci.Client, template string, include Patterns) (*OCIMirror, error) {
 	expr, diags := hclsyntax.ParseTemplate([]byte(template), "repository_template", hcl.InitialPos)
 	if diags.HasErrors() {
@@ -112,8 +113,8 @@ func unshared(repository func(addrs.Provider) (string, error)) func(addrs.Provid
 	}
 }
 
-// openParts returns the parts of an address that patterns leave open: those with a wildcard or
-// several values.
+// openParts returns the parts of a provider address for which patterns allow several values,
+// because of a wildcard or several patterns.
 func openParts(include Patterns) map[string]bool {
 	open := map[string]bool{"hostname": len(include) == 0, "namespace": len(include) == 0, "type": len(include) == 0}
 	for _, p := range include {

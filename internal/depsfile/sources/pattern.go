@@ -10,8 +10,8 @@ import (
 // Pattern matches provider addresses. A part "*" matches anything.
 type Pattern addrs.Provider
 
-// ParsePattern parses a provider address with wildcards. If there is no host, the pattern is for
-// the default host, so "*/*" doesn't match everything.
+// ParsePattern parses a provider address with wildcards. A pattern without a host matches only the
+// default host, so "*/*" doesn't match everything.
 func ParsePattern(text string) (Pattern, error) {
 	parts := strings.Split(text, "/")
 	filled := strings.Split(text, "/")

@@ -1,8 +1,8 @@
 // Package coerce converts values to types in time proportional to the number of their elements.
 //
 // It replaces cty's package convert. When that package converts a tuple or object to a collection,
-// it unifies the types of all elements. It then compares each type with all others, even if all are
-// the same.
+// it unifies the types of all elements. In doing so, it compares each type with all others, even if
+// they are all the same.
 //
 // [Convert] returns the same results and errors as convert.Convert, except that it keeps the marks
 // of null values and rejects numbers with too many digits. It compares only distinct types with
@@ -35,7 +35,8 @@ func convertValue(v cty.Value, want cty.Type) (cty.Value, error) {
 	return convert.Convert(convertAttributes(v, want), want)
 }
 
-// convertAttributes converts the attributes of an object whose wanted types are collections.
+// convertAttributes converts those attributes of an object, or of objects in it, whose wanted types
+// are collections. If there are none, it returns v.
 func convertAttributes(v cty.Value, want cty.Type) cty.Value {
 	if v == cty.NilVal || !want.IsObjectType() || !v.Type().IsObjectType() || v.IsNull() || !v.IsKnown() {
 		return v
@@ -66,9 +67,9 @@ func Convertible(from, to cty.Type) bool {
 	return from.Equals(to) || convert.GetConversionUnsafe(representative(from, to), to) != nil
 }
 
-// representative returns a type that is enough to decide whether from can be converted to to. If
-// from is a tuple or object type and to is a collection, it is a smaller type with one element for
-// each distinct element type. Otherwise it is from.
+// representative returns a type that can stand for from when deciding whether from can be converted
+// to the type to. If from is a tuple or object type and to is a collection, it is a smaller type
+// with one element for each distinct element type. Otherwise it is from.
 func representative(from, to cty.Type) cty.Type {
 	switch {
 	case from.IsTupleType() && (to.IsListType() || to.IsSetType()):

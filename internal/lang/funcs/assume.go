@@ -9,9 +9,9 @@ import (
 	"github.com/zclconf/go-cty/cty/gocty"
 )
 
-// The functions in this file check their argument and return it. If it is unknown, they refine it,
-// so that conditions on it can be evaluated before the value is known. All except assumenotnull
-// accept null.
+// The functions in this file check their argument and return it. If the argument is unknown, they
+// refine it, so that conditions on it can be evaluated before its value is known. All except
+// assumenotnull accept null.
 
 var assumenotnullFunc = function.New(&function.Spec{
 	Description: "`assumenotnull` returns its argument, and fails if that is null.",
@@ -40,7 +40,7 @@ var assumeequalFunc = function.New(&function.Spec{
 		actual, _ := args[0].UnmarkDeep()
 		actual, err := convert.Convert(actual, expected.Type())
 		if err != nil {
-			// The conversion's own error may quote a value that was marked.
+			// The conversion's own error may quote a value that had marks.
 			return cty.NilVal, function.NewArgErrorf(0,
 				"must be of the type of the second argument, %s", expected.Type().FriendlyName())
 		}
@@ -152,7 +152,7 @@ func (c lengthCheck) function(name string) function.Function {
 	})
 }
 
-// check returns the first argument if its length is within the bounds or may turn out to be.
+// check returns the first argument if its length is within the bounds, or may be when it is known.
 func (c lengthCheck) check(args []cty.Value) (cty.Value, error) {
 	least, most, err := c.bounds(args)
 	if err != nil {
@@ -176,7 +176,8 @@ func (c lengthCheck) check(args []cty.Value) (cty.Value, error) {
 		most).NewValue().WithMarks(ms), nil
 }
 
-// bounds returns the bounds given by the arguments. An unknown argument sets no bound.
+// bounds returns the minimum and maximum length that the arguments set. An unknown argument sets no
+// bound.
 func (c lengthCheck) bounds(args []cty.Value) (least, most int, err error) {
 	most = math.MaxInt
 	last := len(args) - 1

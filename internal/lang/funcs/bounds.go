@@ -118,7 +118,7 @@ func leadingNumber(text string) (int, string) {
 }
 
 // tooManyDigits reports whether a value is a number with too many digits to format, or a string
-// with such a number.
+// that would be converted to such a number.
 func tooManyDigits(v cty.Value) bool {
 	if v.IsNull() || !v.IsKnown() || !v.Type().IsPrimitiveType() {
 		return false
@@ -131,8 +131,8 @@ func tooManyDigits(v cty.Value) bool {
 }
 
 // withNumberCheck returns fn with a check of the numbers in its arguments and result. Functions
-// without numbers are returned unchanged. Whether an argument may be null, unknown or marked is
-// left to fn.
+// without numbers are returned unchanged. fn itself decides whether an argument may be null,
+// unknown or marked.
 func withNumberCheck(fn function.Function) function.Function {
 	params, variadic := fn.Params(), fn.VarParam()
 	found := returnType(fn) == cty.Number

@@ -10,8 +10,8 @@ import (
 	"tofu/internal/lang/nesting"
 )
 
-// For each token, the YAML parser visits all brackets that are open. It is therefore slow for
-// deeply nested documents.
+// For each token, the YAML parser visits all open brackets. Deeply nested documents therefore take
+// long to parse.
 const (
 	maxBrackets = 1_000
 	maxIndent   = 20_000 // maximum indentation of a line, in bytes

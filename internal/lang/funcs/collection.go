@@ -69,8 +69,8 @@ var (
 		"The keys.", "The values.")
 )
 
-// alltrue and anytrue visit a list in order. Null counts as false. alltrue is unknown at the first
-// unknown element. anytrue continues, because a later element may be true.
+// alltrue and anytrue visit a list in order. Null counts as false. At an unknown element, the
+// result of alltrue is unknown. anytrue continues, because a later element may be true.
 
 var alltrueFunc = function.New(&function.Spec{
 	Description:  "`alltrue` reports whether all elements of a list are true. The result is true for an empty list.",

@@ -8,8 +8,8 @@ import (
 	"tofu/internal/lang/coerce"
 )
 
-// setUnion is like stdlib.SetUnionFunc, but faster: that function compares the types of all
-// arguments with each other and copies the union for each argument.
+// setUnion is like stdlib.SetUnionFunc, but faster. The function in stdlib compares the types of
+// all arguments with each other, and copies the union for each argument.
 var setUnion = function.New(&function.Spec{
 	Params:   stdlib.SetUnionFunc.Params(),
 	VarParam: stdlib.SetUnionFunc.VarParam(),
@@ -36,7 +36,7 @@ var setUnion = function.New(&function.Spec{
 	},
 })
 
-// distinctTypes returns one argument of each type. It prefers arguments that have elements.
+// distinctTypes returns one argument of each type. It prefers arguments with elements.
 func distinctTypes(args []cty.Value) []cty.Value {
 	if len(args) < 3 {
 		return args

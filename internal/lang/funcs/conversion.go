@@ -140,7 +140,7 @@ func tryError(failures hcl.Diagnostics) error {
 }
 
 // canFunc returns an unknown value if the result is not wholly known, because the expression may
-// fail once it is.
+// still fail when its values are known.
 var canFunc = function.New(&function.Spec{
 	Description: "`can` reports whether an expression can be evaluated without errors.",
 	Params: []function.Parameter{

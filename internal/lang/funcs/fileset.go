@@ -48,7 +48,7 @@ func namedSegments(pattern string) int {
 type acyclicTree struct {
 	fs.StatFS
 	base    string
-	repeats int                    // how many directories in a path may repeat
+	repeats int                    // how many directories may be repeated in a path; see repeated
 	dirs    map[string]fs.FileInfo // directories by path; nil for other files
 	entries int                    // number of directory entries read so far
 	err     error
@@ -69,8 +69,8 @@ func (t *acyclicTree) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// repeated returns how many directories in the path, including name, also occur earlier in the
-// path.
+// repeated returns the number of directories in a path, including name itself, that also occur
+// earlier in the path. A symbolic link to a parent directory repeats it.
 func (t *acyclicTree) repeated(name string) int {
 	way := []fs.FileInfo{t.dir(".")}
 	count := 0

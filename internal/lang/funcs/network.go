@@ -88,8 +88,8 @@ var cidrsubnetFunc = function.New(&function.Spec{
 	},
 })
 
-// subnet extends the prefix of a network by newbits bits. A negative newbits enlarges the network,
-// and num is then not checked. Existing configurations depend on both behaviors.
+// subnet extends the prefix of a network by newbits bits. A negative newbits enlarges the network;
+// num is then not checked. Existing configurations depend on both behaviors.
 func subnet(network *net.IPNet, newbits int, num *big.Int) (*net.IPNet, error) {
 	prefixLen, addrLen := network.Mask.Size()
 	length := prefixLen + newbits

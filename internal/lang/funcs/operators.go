@@ -12,10 +12,11 @@ import (
 )
 
 // LimitOperators makes HCL's arithmetic operators return an error for numbers with too many digits.
-// HCL converts operands itself, so the result of "1e100000000" + 0 would be a number that takes
-// minutes to format. It replaces the operators for the whole program: expressions in JSON are
-// parsed inside HCL during evaluation, so their operators can't be replaced in the syntax tree. The
-// program calls LimitOperators once, before it evaluates any expression.
+// Without it, the result of "1e100000000" + 0 would be a number that takes minutes to format,
+// because HCL converts operands itself. LimitOperators replaces the operators for the whole
+// program: expressions in JSON are parsed inside HCL during evaluation, so their operators can't be
+// replaced in the syntax tree. The program calls LimitOperators once, before it evaluates any
+// expression.
 func LimitOperators() {
 	for _, op := range []*hclsyntax.Operation{hclsyntax.OpAdd, hclsyntax.OpSubtract, hclsyntax.OpMultiply,
 		hclsyntax.OpDivide, hclsyntax.OpModulo, hclsyntax.OpNegate} {

@@ -18,9 +18,9 @@ import (
 )
 
 // Templates may render other templates, or themselves. The maximum depth is the value of depthEnv
-// or else defaultDepth. A template uses the functions of the table, except for the two in this
-// file. Each rendering has its own pair of these, which knows the depth. They are in a scope that
-// takes precedence over the table's.
+// or else defaultDepth. A template uses the functions of the table, except for templatefile and
+// templatestring. Each rendering has its own pair of these two functions, which knows the depth.
+// Their scope takes precedence over the scope of the table.
 const (
 	depthEnv     = "TF_TEMPLATE_RECURSION_DEPTH"
 	defaultDepth = 1024
@@ -31,14 +31,14 @@ const (
 // A rendering is the rendering of one template.
 type rendering struct {
 	b      *binding
-	parent *rendering // nil for the pair of functions that the configuration uses
+	parent *rendering // nil for the pair of functions at depth zero, which the configuration uses
 	depth  int
 	name   string
 
 	// tooDeep is the error of the first nested template that exceeded the limit. Later nested
 	// templates fail with it at once. Otherwise a template that nests itself twice would take
-	// exponential time to fail. It is never set for the configuration's rendering, because many
-	// evaluations share that.
+	// exponential time to fail. It is never set at depth zero, because many evaluations share that
+	// rendering.
 	tooDeep error
 }
 
@@ -147,7 +147,7 @@ func (e *depthError) Error() string {
 }
 
 // depthError returns the error for r, which exceeds the limit. It names only the outermost
-// templates, because the inner ones are usually repetitions. All of them are logged.
+// templates, because the inner ones usually repeat. The log has the names of all templates.
 func (r *rendering) depthError(limit int) error {
 	const shown = 4
 	var names []string // innermost first

@@ -22,12 +22,12 @@ const (
 	// the Go runtime ends the program when the stack is exhausted.
 	maxNesting  = 1_000
 	maxWeight   = 10 * maxNesting
-	levelWeight = 10 // how many operators a nesting level counts for
+	levelWeight = 10 // number of operators that a nesting level is equivalent to
 
 	maxExponentDigits = 5
 	maxDigits         = 100_000
-	// harmless is the size up to which no file can exhaust the stack. A level takes up to 25 kB of
-	// the 1 GB stack.
+	// harmless is the size in bytes up to which no file can exhaust the stack. Parsing and
+	// evaluating a nesting level takes up to 25 kB of the 1 GB stack.
 	harmless = 1 << 13
 )
 
@@ -224,8 +224,8 @@ func checkString(quoted []byte) func(hcl.Range) *hcl.Diagnostic {
 	return tooDeep
 }
 
-// mayBeDeep makes a cheap check that avoids the exact count for ordinary files. It overestimates,
-// because it treats strings and comments as code.
+// mayBeDeep reports whether a file may be nested too deeply. It is a cheap check that avoids the
+// exact count for ordinary files. It overestimates, because it treats strings and comments as code.
 func mayBeDeep(src []byte) bool {
 	depth, operators := 0, 0
 	var last byte // last character that is not a blank
@@ -279,16 +279,17 @@ var (
 	}
 )
 
-// deepTokens counts nesting levels and operators exactly. An operator counts until its item ends:
-// at a comma, at an assignment, at the closing bracket of its level or, directly inside braces, at
-// the end of the line. Index brackets count as operators, template directives as levels.
+// deepTokens counts nesting levels and operators exactly. An operator counts until the end of the
+// item that contains it: a comma, an assignment, the closing bracket of its level or, directly
+// inside braces, the end of the line. Index brackets count as operators, template directives as
+// levels.
 func deepTokens(tokens hclsyntax.Tokens) *hcl.Diagnostic {
 	type level struct {
 		operators int
 		lines     bool // items end at the end of the line
 	}
 	levels := []level{{lines: true}}
-	total := 0 // sum of the open levels and their operators, weighted
+	total := 0 // weighted sum of the open levels and their operators
 	for i, t := range tokens {
 		top := &levels[len(levels)-1]
 		switch {
@@ -326,7 +327,8 @@ var operand = map[hclsyntax.TokenType]bool{
 	hclsyntax.TokenCQuote: true, hclsyntax.TokenStar: true,
 }
 
-// directive returns how a template directive changes the nesting level.
+// directive returns the change of the nesting level after a template directive with the given
+// keyword: 1, 0 or -1.
 func directive(keyword hclsyntax.Token) int {
 	switch string(keyword.Bytes) {
 	case "if", "for":

@@ -44,7 +44,7 @@ var (
 	rootArguments    = append([]string{"for_each", "name", "path", "workspace"}, defaultArguments...)
 )
 
-// decode decodes a block. names are the arguments that it may have.
+// decode decodes a block. names are the names of the arguments that the block may have.
 func (a *arguments) decode(body *hclsyntax.Body, ctx *hcl.EvalContext, names []string) error {
 	var errs tfdiags.Diagnostics
 	for _, block := range body.Blocks {
@@ -133,15 +133,15 @@ type Variable struct {
 	Name  string
 	Refs  []Ref // outputs that the value uses
 	Range hcl.Range
-	Own   bool // set by the root's own block; defaults may set variables that the root module doesn't declare
+	Own   bool // whether the root module's own block sets it; defaults may set variables that don't exist
 
 	expr   hcl.Expression
-	member bool // expr is an object that also has the values of other variables
+	member bool // whether expr is an object that also has the values of other variables
 	ctx    *hcl.EvalContext
 }
 
-// Value evaluates the expression. outputs returns the outputs of a root module in Refs as an
-// object.
+// Value evaluates the expression. outputs is called for each root module in Refs, and returns its
+// outputs as an object.
 func (v *Variable) Value(outputs func(root string) (cty.Value, error)) (cty.Value, error) {
 	all := make(map[string]cty.Value)
 	for _, ref := range v.Refs {

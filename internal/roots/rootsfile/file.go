@@ -154,7 +154,8 @@ func (f *File) declare(block *hclsyntax.Block, seen map[string]hcl.Range) error 
 	return errs.Err()
 }
 
-// forEach returns the elements of the for_each argument of a block, or nil for a block without it.
+// forEach returns the elements of a block's for_each argument. Without the argument, it returns a
+// list with one nil element.
 func (f *File) forEach(block *hclsyntax.Block) ([]*lang.Element, error) {
 	attr := block.Body.Attributes["for_each"]
 	if attr == nil {
@@ -239,9 +240,9 @@ func (f *File) Found(name, dir string) (*Root, error) {
 	return r, f.complete(r, nil, nil)
 }
 
-// complete decodes the arguments that defaults may set. It uses the defaults that apply to r first,
-// then r's own block. Later values override earlier ones, but tags, variable files and root modules
-// in "after" are combined.
+// complete decodes the arguments that defaults may set. It first applies the defaults, then the
+// arguments in r's own block. Later values override earlier ones, but tags, variable files and root
+// modules in "after" are combined.
 func (f *File) complete(r *Root, body *hclsyntax.Body, each *lang.Element) error {
 	ctx := f.scope.context(each, r)
 	var own arguments

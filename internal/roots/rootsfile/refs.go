@@ -42,8 +42,8 @@ type finder struct {
 	errs tfdiags.Diagnostics
 }
 
-// find finds the references in an expression. ctx holds the variables that names can be computed
-// from.
+// find finds the references in an expression. The names of root modules may use the variables in
+// ctx.
 func (f *finder) find(expr hclsyntax.Expression, ctx *hcl.EvalContext) {
 	switch e := expr.(type) {
 	case *hclsyntax.ScopeTraversalExpr:

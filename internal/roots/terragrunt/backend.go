@@ -12,8 +12,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// state imports the settings in remote_state blocks. If several files have such a block, the last
-// one is used.
+// state imports remote_state blocks and arguments. If several files set it, the last one is used.
 func (im *importer) state(r *root) {
 	for i := len(r.layers) - 1; i >= 0; i-- {
 		c := r.layers[i]
@@ -48,7 +47,7 @@ func (im *importer) state(r *root) {
 	}
 }
 
-// remoteState imports the value of remote_state.
+// remoteState imports the settings in the value of remote_state.
 func (im *importer) remoteState(r *root, where hcl.Range, v cty.Value) error {
 	if !isObject(v) {
 		return tfdiags.Errorf("Invalid remote_state", "It must be an object.")
@@ -117,8 +116,8 @@ func primitive(v cty.Value) string {
 	return literal(v)
 }
 
-// backendIn returns the backend that the text of a configuration file sets. ok is false if the file
-// has no backend block or contains anything else.
+// backendIn returns the backend that the text of a configuration file sets. ok is false unless the
+// file contains a backend block and nothing else.
 func backendIn(text string) (typ string, settings map[string]cty.Value, ok bool) {
 	file, diags := hclsyntax.ParseConfig([]byte(text), "", hcl.InitialPos)
 	if diags.HasErrors() {

@@ -52,7 +52,7 @@ type unit struct {
 	source string // directory from which a stack copies files to dir; equal to dir without a stack
 	values cty.Value
 	own    *config
-	auto   *config // configuration that the stack adds to the unit's file; nil for none
+	auto   *config // configuration that the stack adds to the unit's file; nil if it adds none
 	getenv func(string) string
 
 	undefined []undefined // local values without a value, from all files that the unit reads
@@ -72,7 +72,8 @@ func within(err error, rng hcl.Range) bool {
 	})
 }
 
-// real returns the path of a file in the source directory if the path is in a generated directory.
+// real returns the path from which a file is read: the path in the source directory instead of a
+// path in the directory that the stack generates. Other paths are returned unchanged.
 func (u *unit) real(path string) string {
 	rel, err := filepath.Rel(u.dir, path)
 	if err != nil || !filepath.IsLocal(rel) {
@@ -85,7 +86,8 @@ func (u *unit) real(path string) string {
 // error.
 const maxDepth = 20
 
-// read reads a file for a unit. depth is the length of the chain of files that led to it.
+// read reads a file for a unit, with everything that the file includes. depth is the number of
+// files that led to it through includes or reads.
 func (u *unit) read(path string, depth int) (*config, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("more than %d files lead to %s, so some of them read each other in a cycle",
@@ -277,7 +279,7 @@ func (c *config) value(expr hcl.Expression) (cty.Value, error) {
 	return v, nil
 }
 
-// local evaluates a local value unless that has been done.
+// local evaluates a local value unless it is already evaluated.
 func (c *config) local(name string) error {
 	if _, done := c.locals[name]; done {
 		return nil
@@ -304,13 +306,13 @@ func (c *config) local(name string) error {
 }
 
 // evaluateLocals evaluates all local values. Local values that can't be evaluated stay undefined,
-// and whatever uses them is not imported.
+// and everything that uses them is not imported.
 func (c *config) evaluateLocals() {
 	for _, b := range c.blocks("locals") {
 		for _, name := range slices.Sorted(maps.Keys(b.Body.Attributes)) {
 			err := c.local(name)
-			// Record the error only if it is in this local value, not in another one that this one
-			// uses.
+			// Record the error only if its position is in this local value. Otherwise it belongs to
+			// another local value, which this one uses.
 			if attr := b.Body.Attributes[name]; err != nil && within(err, attr.SrcRange) {
 				c.unit.undefined = append(c.unit.undefined, undefined{name, attr.SrcRange, err})
 			}

@@ -27,8 +27,8 @@ var dynamic = map[string]string{
 	"get_terragrunt_source_cli_flag":  "it depends on the command",
 }
 
-// functions returns Terragrunt's functions as they behave in the file. depth is the length of the
-// chain of files that led to it.
+// functions returns Terragrunt's functions for expressions in the file c. depth is the number of
+// files that led to c through includes or reads.
 func (c *config) functions(depth int) map[string]function.Function {
 	out := c.constant(depth)
 	for name, why := range dynamic {
@@ -167,7 +167,7 @@ func texts(f func(args []string) (string, error)) function.Function {
 	})
 }
 
-// readConfig implements read_terragrunt_config. Functions in the file that it reads refer to the
+// readConfig implements read_terragrunt_config. In the file that it reads, functions refer to the
 // current unit. The second argument is the result if the file doesn't exist.
 func (c *config) readConfig(args []cty.Value, depth int) (cty.Value, error) {
 	path := c.absolute(args[0].AsString())
@@ -182,9 +182,10 @@ func (c *config) readConfig(args []cty.Value, depth int) (cty.Value, error) {
 	return other.asValue(), nil
 }
 
-// including returns the directory of an included file. Without arguments it is the directory of c
-// if c is itself included, or of the first included file. With an argument it is the directory of
-// the included file with that name. If there is none, it is the directory of the unit.
+// including returns the directory of an included file. Without arguments, it is the directory of c
+// if c is itself included, or else of the first file that c includes. With an argument, it is the
+// directory of the file that the include block of that name includes. If there is no such file, it
+// is the directory of the unit.
 func (c *config) including(args []string) string {
 	if c != c.unit.own && len(args) == 0 {
 		return filepath.Dir(c.path)

@@ -24,7 +24,7 @@ type wanted struct {
 	path     string // relative to the directory of the module
 	at       hcl.Range
 	segments []segment
-	keeps    bool // an existing file is kept
+	keeps    bool // whether an existing file is kept
 }
 
 // segment is a part of a file's content: fixed text, or the value of an expression in a template.
@@ -45,7 +45,7 @@ func (w *wanted) text() string {
 
 // wanted finds the files that Terragrunt generates for a unit.
 func (im *importer) wanted(r *root) {
-	found := make(map[string]*wanted) // by label; nil if disabled or left out
+	found := make(map[string]*wanted) // by label; nil if the file is disabled or left out
 	for _, c := range r.layers {
 		for _, b := range c.blocks("generate") {
 			if len(b.Labels) == 1 {
@@ -116,8 +116,8 @@ func (im *importer) generateBlock(r *root, c *config, b *hclsyntax.Block) *wante
 	return w
 }
 
-// fromValue returns the file that the value of a generate argument describes, or nil if it
-// describes none.
+// fromValue returns the file that the value of a generate argument describes, or nil if it doesn't
+// describe a file.
 func fromValue(v cty.Value, where hcl.Range) *wanted {
 	if !isObject(v) {
 		return nil
@@ -205,7 +205,8 @@ type generation struct {
 	declared map[string]bool // names of variables that generated files declare
 }
 
-// file decides what to do about the generated file at path.
+// file decides whether the generated file at path can become part of the module, and records the
+// result.
 func (g *generation) file(path string) {
 	var all []*wanted
 	for _, r := range g.roots {
@@ -249,8 +250,8 @@ func (g *generation) file(path string) {
 	}
 }
 
-// content returns the content of a file with variables in place of differing values and
-// declarations for these variables. It also returns the names of the variables.
+// content returns the content of a file in which variables replace the differing values. At its
+// end, the content declares these variables. content also returns their names.
 func (g *generation) content(t *template, full string) (text string, names []string) {
 	var declarations strings.Builder
 	names = make([]string, len(t.varying))
@@ -265,12 +266,12 @@ func (g *generation) content(t *template, full string) (text string, names []str
 }
 
 // variable returns the name of the variable for a differing value, and sets the variable in all
-// root modules. isNew says that the file must declare the variable.
+// root modules. isNew reports whether the file must declare the variable.
 func (g *generation) variable(v varying, full string) (name string, isNew bool) {
 	taken := make(map[string]bool)
 	if cfg := g.im.module(g.dir); cfg != nil {
 		for name, declared := range cfg.Module.Variables {
-			taken[name] = declared.Range.Filename != full // in the file, it is from an earlier import
+			taken[name] = declared.Range.Filename != full // a variable that the file declares is from an earlier import
 		}
 	}
 	name = v.name
@@ -288,7 +289,7 @@ func (g *generation) variable(v varying, full string) (name string, isNew bool) 
 	return name, isNew
 }
 
-// equal reports whether a variable already has the wanted value in each root module.
+// equal reports whether the variable called name already has the values of v in all root modules.
 func (g *generation) equal(name string, v varying) bool {
 	for i, r := range g.roots {
 		if !r.extra[name].RawEquals(v.values[i]) {
@@ -298,8 +299,8 @@ func (g *generation) equal(name string, v varying) bool {
 	return true
 }
 
-// template is the common content of a file for several units. Marks stand for the values that
-// differ.
+// template is the content that a file has in common for several units. Marks in the text stand for
+// the values that differ.
 type template struct {
 	text    string
 	varying []varying
@@ -311,13 +312,13 @@ type varying struct {
 	values []cty.Value // one value per unit, all of the same primitive type
 }
 
-// mark returns the text that stands for differing value i. It is a valid identifier.
+// mark returns the text that stands for the i-th differing value. It is a valid identifier.
 func mark(i int) string { return fmt.Sprintf("terragrunt_value_%d_", i) }
 
 var marks = regexp.MustCompile(`terragrunt_value_(\d+)_`)
 
-// merge returns the common content of the files of several units, or nil if they differ in more
-// than values.
+// merge returns the common content of the files of several units. It returns nil if variables can't
+// replace the differences.
 func merge(all []*wanted) *template {
 	first := all[0]
 	same := func(equal func(w *wanted) bool) bool {
@@ -362,8 +363,8 @@ func merge(all []*wanted) *template {
 	return t
 }
 
-// insertable reports whether every mark is in a place where a variable is allowed: in a quoted
-// string or as an expression, and not in a terraform block.
+// insertable reports whether a variable is allowed at every mark. Each mark must be in a quoted
+// string or a whole expression, and not in a terraform block.
 func (t *template) insertable() bool {
 	file, diags := hclsyntax.ParseConfig([]byte(t.text), "", hcl.InitialPos)
 	if diags.HasErrors() {

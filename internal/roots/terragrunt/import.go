@@ -82,8 +82,8 @@ func Import(dir string, opts *Options) (*Result, error) {
 }
 
 // withoutAbsolute makes the absolute paths in the text of a roots.tofu.hcl relative to path.root.
-// Paths in directories that stacks generate become paths in the directories that these are copied
-// from.
+// Paths in a directory that a stack generates become paths in the directory from which the stack
+// copies it.
 func (im *importer) withoutAbsolute(text string) string {
 	path := func(dir string) *regexp.Regexp { return regexp.MustCompile(regexp.QuoteMeta(slash(dir)) + "([/\"])") }
 	for _, dir := range slices.Backward(slices.Sorted(maps.Keys(im.generated))) {
@@ -123,7 +123,7 @@ type root struct {
 	unit      *unit
 	layers    []*config
 	needs     map[string]string // names of root modules by dependency block
-	ordered   []string          // root modules that must only be applied first
+	ordered   []string          // root modules that must be applied first, but whose outputs aren't used
 
 	files     []string
 	backend   map[string]string
@@ -133,7 +133,7 @@ type root struct {
 }
 
 // find returns the units: directories with a terragrunt.hcl, and directories that stacks generate.
-// It leaves out directories whose file is only included by others or copied by a stack.
+// It leaves out directories that stacks copy.
 func (im *importer) find() ([]*unit, error) {
 	var dirs, stacks []string
 	err := filepath.WalkDir(im.top, func(path string, d fs.DirEntry, err error) error {
@@ -218,8 +218,8 @@ func (im *importer) read(u *unit) {
 	im.roots = append(im.roots, r)
 }
 
-// layers returns the included files whose content is merged, the unit's own file, and the
-// configuration that a stack adds. Later ones override earlier ones.
+// layers returns the included files whose content is merged, c itself and, for the unit's own file,
+// the configuration that a stack adds. Later files override earlier ones.
 func (c *config) layers() []*config {
 	var out []*config
 	for _, in := range c.includes {
@@ -340,7 +340,8 @@ func (c *config) besideUnit(path string) string {
 	return filepath.Join(c.unit.dir, path)
 }
 
-// dependency imports a dependency block. A later block with the same name replaces an earlier one.
+// dependency imports a dependency block. If several blocks have the same name, the last one is
+// used.
 func (im *importer) dependency(r *root, c *config, b *hclsyntax.Block) {
 	label := b.Labels[0]
 	if attr := b.Body.Attributes["enabled"]; attr != nil {
@@ -357,7 +358,7 @@ func (im *importer) dependency(r *root, c *config, b *hclsyntax.Block) {
 	switch {
 	case err != nil:
 		im.leave(r.name, b.DefRange(), "the dependency %q: %s", label, im.reason(err, b.DefRange()))
-	case path == "" && b.Body.Attributes["config_path"] != nil: // the file that includes this one sets the path
+	case path == "" && b.Body.Attributes["config_path"] != nil: // the including file sets the path
 	case target == "":
 		im.leave(r.name, b.DefRange(), "the dependency %q: %s is not a unit below the directory", label, path)
 	default:
@@ -365,7 +366,7 @@ func (im *importer) dependency(r *root, c *config, b *hclsyntax.Block) {
 	}
 }
 
-// order adds the dependencies whose outputs aren't used to r.ordered.
+// order adds the dependencies whose outputs aren't used to r.ordered, and sorts it.
 func (im *importer) order(r *root) {
 	for _, label := range slices.Sorted(maps.Keys(r.needs)) {
 		if name := r.needs[label]; !strings.Contains(r.variables, fmt.Sprintf("root[%q]", name)) {
@@ -376,8 +377,8 @@ func (im *importer) order(r *root) {
 	r.ordered = slices.Compact(r.ordered)
 }
 
-// others handles everything else in a unit. It records content without a counterpart as left out,
-// and imports configuration files beside the unit's file.
+// others handles what no other method imports. It records blocks and arguments without a
+// counterpart as left out, and imports configuration files in the directory of the unit's file.
 func (im *importer) others(r *root) {
 	for _, c := range r.layers {
 		for _, b := range c.body.Blocks {
@@ -405,8 +406,8 @@ func (im *importer) others(r *root) {
 	}
 }
 
-// beside handles a configuration file beside the unit's file. Terragrunt copies such a file into
-// the module each time it runs.
+// beside imports a configuration file in the directory of the unit's file. Terragrunt copies such a
+// file into the module each time it runs.
 func (im *importer) beside(r *root, name string) {
 	path := filepath.Join(r.unit.source, name)
 	text, err := os.ReadFile(path)
@@ -489,8 +490,8 @@ func (im *importer) block(r *root) string {
 
 func quoted(text string) string { return literal(cty.StringVal(text)) }
 
-// at returns the range of an argument in a block, or the range of the block if it lacks the
-// argument.
+// at returns the range of an argument in a block, or the range of the block if the argument is
+// absent.
 func at(b *hclsyntax.Block, name string) hcl.Range {
 	if attr := b.Body.Attributes[name]; attr != nil {
 		return attr.SrcRange

@@ -44,14 +44,14 @@ func (im *importer) inputs(r *root) {
 	}
 }
 
-// inputSet collects inputs. Later ones override earlier ones.
+// inputSet collects inputs. Later inputs override earlier ones with the same name.
 type inputSet struct {
 	im       *importer
 	r        *root
 	declared map[string]bool      // names of the root module's variables
 	unused   map[string]hcl.Range // ranges of inputs without a variable
 
-	parts  []string          // objects to merge before the fields below, as expressions
+	parts  []string          // expressions for objects that are merged before the inputs in the fields below
 	texts  map[string]string // expressions by input name
 	values map[string]cty.Value
 	places map[string]hcl.Range // ranges of the "inputs" arguments that set them
@@ -79,8 +79,8 @@ func (s *inputSet) object() string {
 	return "{\n" + b.String() + "}"
 }
 
-// add adds the inputs of the files that a file includes, then the file's own inputs. deep says that
-// objects are merged with earlier ones instead of replacing them.
+// add adds the inputs of the files that a file includes, then the file's own inputs. If deep is
+// set, objects are merged with earlier objects instead of replacing them.
 func (s *inputSet) add(c *config, deep bool) {
 	for _, in := range c.includes {
 		if in.merge {

@@ -67,8 +67,8 @@ func (im *importer) leftOut() []string {
 
 func (n *note) place() string { return cmp.Or(n.file, n.unit) }
 
-// String returns the line "FILE:LINE: TEXT". It adds the names of the units unless the file belongs
-// to the only unit.
+// String returns the line "FILE:LINE: TEXT". It adds the names of the units, unless the file
+// belongs to the only unit of the note.
 func (n *note) String() string {
 	if n.file == "" {
 		return n.unit + ": " + n.text

@@ -9,7 +9,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// place sets the directory of the root module. It returns false if none exists.
+// place sets the directory of the root module. It returns false if the unit has no directory with
+// configuration.
 func (im *importer) place(r *root) bool {
 	source, version := "", ""
 	var where hcl.Range

@@ -43,13 +43,13 @@ func (im *importer) copiedByStacks(stacks []string) map[string]bool {
 // component is a unit block or a stack block in a stack.
 type component struct {
 	block  *hclsyntax.Block
-	dir    string // directory in which it is generated
-	source string // directory that is copied; "" if it isn't known
+	dir    string // directory that the stack generates for it
+	source string // directory from which the stack copies it; "" if it isn't known
 	values cty.Value
 }
 
-// stack returns the units that a stack and its nested stacks generate. u is a unit with the stack's
-// directory.
+// stack returns the units that a stack and its nested stacks generate. u is a unit that stands for
+// the stack's directory.
 func (im *importer) stack(u *unit, depth int) []*unit {
 	name := im.name(u.dir)
 	if depth > maxDepth {

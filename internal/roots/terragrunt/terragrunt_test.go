@@ -31,8 +31,7 @@ output "ids" {
 }
 `
 
-// TestImport checks parts of the roots.tofu.hcl that is written and of the list of what is left
-// out.
+// TestImport checks parts of the resulting roots.tofu.hcl and of the list of what is left out.
 func TestImport(t *testing.T) {
 	for name, c := range map[string]struct {
 		files string
