@@ -10,7 +10,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestFinish checks that a command's last warnings are printed once, whatever its result.
+// TestFinish checks that a command's last warnings are printed once, regardless of its result.
 func TestFinish(t *testing.T) {
 	for _, tc := range []struct {
 		name   string

@@ -137,7 +137,8 @@ func (f *formatter) file(path string) {
 	f.source(file, path)
 }
 
-// source formats one text and handles the result as the options say.
+// source formats the content of one file or of standard input. It writes, lists or compares the
+// result as the options request.
 func (f *formatter) source(r io.Reader, path string) {
 	src, err := io.ReadAll(r)
 	if err != nil {

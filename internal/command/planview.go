@@ -22,8 +22,7 @@ type planViewFlags struct {
 	Hide       []string
 }
 
-// given returns the name of the first of these options on the command line, or "" if there is
-// none.
+// given returns the name of the first option in the group that is on the command line, or "".
 func (f *planViewFlags) given() string {
 	switch {
 	case f.View != "":

@@ -104,7 +104,7 @@ func (l *lockRun) finish(i int, r install.RootResult) {
 	l.progress.remark(fmt.Sprintf("%d of %d root modules", l.done, len(l.roots)))
 }
 
-// write writes a lock file if it changed. It returns a text that says what it did, and the counter
+// write writes a lock file if it changed. It returns a description of the result, and the counter
 // to increment.
 func (l *lockRun) write(root install.Root, r install.RootResult) (text string, count *int, err error) {
 	switch {

@@ -68,7 +68,7 @@ func runStateList(ctx context.Context, app *App, f *stateListFlags, args []strin
 	return nil
 }
 
-// objectID returns the id attribute of an object, or "" if none exists. It doesn't need the
+// objectID returns the id attribute of an object, or "" if it has no id. It doesn't need the
 // schema.
 func objectID(o *states.Object) string {
 	if o == nil {

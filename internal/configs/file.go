@@ -90,8 +90,9 @@ func (d *decoder) partial(body hcl.Body, schema *hcl.BodySchema) (*hcl.BodyConte
 	return content, rest
 }
 
-// isRest reports whether body can serve as the remaining body: it has no blocks and none of the
-// schema's arguments, and the schema requires none.
+// isRest reports whether decoding with the schema would leave the whole body. This is the case if
+// the body has no blocks and none of the schema's arguments, and if the schema requires no
+// arguments.
 func isRest(body *hclsyntax.Body, schema *hcl.BodySchema) bool {
 	if len(body.Blocks) > 0 {
 		return false

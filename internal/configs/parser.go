@@ -167,7 +167,7 @@ func (p *Parser) ParseSource(name string, src []byte) (*hcl.File, error) {
 	return p.parse(name, src, strings.HasSuffix(name, ".json"))
 }
 
-// ParseJSON is like ParseSource for JSON syntax, whatever the file's name.
+// ParseJSON is like ParseSource for JSON syntax, regardless of the file's name.
 func (p *Parser) ParseJSON(name string, src []byte) (*hcl.File, error) {
 	return p.parse(name, src, true)
 }

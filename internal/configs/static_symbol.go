@@ -16,8 +16,8 @@ const maxRepeated = 20
 // maxChain limits the depth of nested evaluations, because each needs stack space.
 const maxChain = 10_000
 
-// symbol returns the static value of a declared variable or local value. If there is none, the
-// error also names the user of the symbol.
+// symbol returns the static value of a declared variable or local value. If it can't be computed,
+// the error also names the setting that needs the symbol.
 func (d *staticData) symbol(subject addrs.Referenceable) (cty.Value, error) {
 	s := d.scope
 	result, known := s.memo[subject]

@@ -193,7 +193,7 @@ func (t OverrideTable) Of(addr addrs.AbsInstance) *Override {
 	return byKey[addrs.NoKey]
 }
 
-// Defaults returns the default attribute values for resources of r's type. If there are none, it
+// Defaults returns the default attribute values for resources of r's type. Without defaults, it
 // returns an empty object.
 func (m *MockProvider) Defaults(r addrs.Resource) cty.Value {
 	if m == nil {

@@ -171,9 +171,9 @@ func (u *meshUser) reads(into map[string]map[string]bool, i int, objects ...stri
 	}
 }
 
-// wholeBlock takes the place of a key when a block is referred to as a whole. The reader may then
-// wait for everything that the block refers to, even if the block has no instances or unchanged
-// ones.
+// wholeBlock is used as the key if a reference names a whole block. The reader may then wait for
+// everything that the block refers to, even if the block has no instances, or no instances that
+// change.
 const wholeBlock = "*"
 
 // readAll records that each object of u reads all objects of a block.

@@ -122,7 +122,8 @@ func sameObject(now, old *states.Object) bool {
 		now.SkipDestroy == old.SkipDestroy
 }
 
-// identityOf decodes an object's identity. It returns NilVal if none exists.
+// identityOf decodes an object's identity. It returns NilVal if no identity of the current schema
+// version is stored.
 func identityOf(r *graph.Resource, obj *states.Object) cty.Value {
 	if r.Schema.Identity == nil || len(obj.Identity) == 0 || obj.IdentityVersion != r.Schema.IdentityVersion {
 		return cty.NilVal

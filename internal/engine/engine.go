@@ -26,7 +26,7 @@ type Env struct {
 	Reuse func(addr addrs.Provider, config cty.Value) providers.Interface
 	// Schema returns a provider's schema, starting the provider if necessary. Required.
 	Schema func(ctx context.Context, addr addrs.Provider) (*providers.Schema, tfdiags.Diagnostics)
-	// Provisioner returns a provisioner by type, or nil if none exists.
+	// Provisioner returns the provisioner of a type, or nil if the type doesn't exist.
 	Provisioner func(typ string) Provisioner
 
 	// Known is shared between successive operations on one configuration. Optional.
@@ -133,7 +133,7 @@ type Past struct {
 	Destroyed map[addrs.AbsInstance]bool
 }
 
-// ApplyOptions are the options of [Apply] other than the plan. A nil pointer means none.
+// ApplyOptions are the options of [Apply] other than the plan. A nil pointer means the defaults.
 type ApplyOptions struct {
 	// Variables are the variables that are set again for the apply. Ephemeral variables must be set
 	// again. All others must have the same values as in the plan.

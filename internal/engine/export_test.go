@@ -15,7 +15,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Order says that the node named Node waits for the node named For.
+// Order says that the node with the name Node waits for the node with the name For.
 type Order struct{ Node, For string }
 
 // ApplyTooEarly applies a plan with a wrong graph: it removes the edges in without, and adds those

@@ -18,7 +18,7 @@ import (
 
 // TestMovesOnPartlyAppliedStates checks moved blocks on a state that was only partly applied. Every
 // existing, untainted object is kept and gets its new address, whichever calls fail. Missing
-// objects are created (R25).
+// objects are created.
 func TestMovesOnPartlyAppliedStates(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		m := drawMoving(rt)

@@ -378,7 +378,7 @@ func (p *instancePlan) keepStored() {
 // objectState is a decoded object with marks on its sensitive parts.
 type objectState struct {
 	value    cty.Value // null if there is no object
-	identity cty.Value // NilVal if none exists
+	identity cty.Value // NilVal if the object has no identity
 	obj      *states.Object
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // TestStatesOfTheSameRunAreTheSame checks that the text of a state does not depend on the order of
-// events. Resources, dependencies, sensitive paths and check results are sorted (S100).
+// events. Resources, dependencies, sensitive paths and check results are sorted.
 func TestStatesOfTheSameRunAreTheSame(t *testing.T) {
 	const config = `
 resource "fake_thing" "many" {

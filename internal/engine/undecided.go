@@ -252,7 +252,7 @@ func itemOf(e *hclsyntax.ObjectConsExpr, name string) (found hcl.Expression) {
 			return nil
 		}
 		if key.AsString() == name {
-			found = item.ValueExpr // of two items with a key, the last one counts
+			found = item.ValueExpr // if several items have the key, the last one counts
 		}
 	}
 	return found

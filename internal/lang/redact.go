@@ -46,7 +46,7 @@ func redact(diags hcl.Diagnostics, ctx *hcl.EvalContext) hcl.Diagnostics {
 	return out
 }
 
-// redactText replaces secrets in a text. In quotes, it also replaces parts of secrets.
+// redactText replaces secrets in text. In quotes, it also replaces parts of secrets.
 func redactText(text string, secrets []string) string {
 	text = quotedText.ReplaceAllStringFunc(text, func(quoted string) string {
 		inner, err := strconv.Unquote(quoted)

@@ -76,7 +76,8 @@ func (t *tree) search(dir string) {
 	}
 }
 
-// List returns the entries of a directory that the user named, or of one below it.
+// List returns the entries of a directory. The error says that the directory can't be searched for
+// configuration files.
 func List(dir string) ([]fs.DirEntry, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -43,7 +43,7 @@ func (b *Block) StaticValidateTraversal(traversal hcl.Traversal) hcl.Diagnostics
 	}}
 }
 
-// stepAttribute returns the attribute name of a step, "" if it is unknown.
+// stepAttribute returns the attribute name of a step, or "" if it is unknown.
 func stepAttribute(step hcl.Traverser) (string, *hcl.Diagnostic) {
 	switch step := step.(type) {
 	case hcl.TraverseAttr:
@@ -111,7 +111,7 @@ func (n *NestedBlock) validateTraversal(name string, after hcl.Traversal) hcl.Di
 	return nil
 }
 
-// didYouMean returns the name in b that is most similar to given, "" if none is.
+// didYouMean returns the name in b that is most similar to given, or "" if no name is similar.
 func didYouMean(given string, b *Block) string {
 	return suggest.Nearest(given, slices.Concat(slices.Sorted(maps.Keys(b.Attributes)),
 		slices.Sorted(maps.Keys(b.BlockTypes))))

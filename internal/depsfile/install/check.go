@@ -12,9 +12,9 @@ import (
 )
 
 // Check runs before a command uses providers. Every required provider must be locked in a version
-// that meets its constraints, and its package must be installed. Check doesn't verify the packages;
-// Packages does so on first use. Providers in elsewhere are not installed here and are skipped.
-// initCommand is the command that installs providers, for advice.
+// that meets its constraints, and its package must be installed. Check doesn't verify the packages:
+// [Packages] verifies each package on first use. Providers in elsewhere are not installed here and
+// are skipped. initCommand is the command that installs providers, for advice.
 func Check(
 	reqs depsfile.Requirements, locks *depsfile.Locks, dir string, elsewhere map[addrs.Provider]bool,
 	initCommand string,

@@ -55,10 +55,10 @@ type Package struct {
 	// are signed or the user trusts the source. All are recorded in the lock file.
 	Trusted []depsfile.Hash
 
-	// Auth says in messages how the package was authenticated, such as "signed" or
+	// Auth describes in messages how the package was authenticated, such as "signed" or
 	// "unauthenticated".
 	Auth string
-	// KeyID is the ID of the signing key, or "" if none exists.
+	// KeyID is the ID of the signing key, or "" if the package isn't signed.
 	KeyID string
 }
 

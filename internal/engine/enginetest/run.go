@@ -9,9 +9,9 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Delay is the duration of every call in a text session. Sessions run within testing/synctest,
-// where only waiting takes time. Calls on one line of a log start at the same time, as soon as the
-// calls that they wait for have ended.
+// Delay is the duration of every call in a session that Run executes. Sessions run within
+// testing/synctest, where only waiting takes time. Calls on one line of a log start at the same
+// time, as soon as the calls that they wait for have ended.
 const Delay = 10 * time.Millisecond
 
 // golden holds the names of the sections that Run writes, in order.

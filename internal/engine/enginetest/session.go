@@ -85,7 +85,7 @@ func NewSession(dir string) *Session {
 		past: map[string]pastState{}, created: map[string]int{}, deleted: map[string]int{}}
 }
 
-// Load loads a configuration from the texts of its files.
+// Load loads a configuration from the contents of its files.
 func (s *Session) Load(
 	files map[string]string, vars map[string]engine.Variable, warn tfdiags.Sink,
 ) (*configs.Config, error) {

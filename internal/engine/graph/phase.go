@@ -6,7 +6,7 @@ type Phase uint8
 const (
 	PhaseValidate    Phase = iota + 1 // check a configuration; input variables and repetitions are unknown
 	PhasePlan                         // refresh objects and plan changes
-	PhasePlanDestroy                  // plan to destroy everything in the state, whatever the configuration says
+	PhasePlanDestroy                  // plan to destroy everything in the state, regardless of the configuration
 	PhaseApply                        // carry out the changes of a plan
 	PhaseDestroy                      // carry out a plan that destroys everything
 	PhaseEval                         // evaluate values over a state; providers are not configured

@@ -14,7 +14,7 @@ import (
 )
 
 // TestBounds evaluates short expressions that would exhaust the memory, the stack or the CPU, and
-// similar harmless ones.
+// similar harmless expressions.
 func TestBounds(t *testing.T) {
 	repeat, text := strings.Repeat, cty.StringVal
 	million := text(repeat("a", 1_000_000))

@@ -191,8 +191,8 @@ var textdecodebase64Func = function.New(&function.Spec{
 	},
 })
 
-// encodingByName returns the encoding named by the second argument. ianaindex also knows names for
-// which it has no encoding.
+// encodingByName returns the encoding called name. ianaindex also knows names of encodings that it
+// doesn't implement.
 func encodingByName(name string) (encoding.Encoding, error) {
 	enc, err := ianaindex.IANA.Encoding(name)
 	if err != nil || enc == nil {

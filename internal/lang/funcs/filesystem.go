@@ -151,7 +151,7 @@ func (b *binding) read(path shownPath) ([]byte, error) {
 	if info, err := f.Stat(); err == nil && info.Size() > maxFile {
 		return nil, tooLarge
 	}
-	// Don't rely on the size: devices report none and may be endless.
+	// Don't rely on the file's size: devices report no size, and may be endless.
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	switch {
 	case err != nil:

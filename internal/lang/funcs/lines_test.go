@@ -248,7 +248,7 @@ func showUnknown(v cty.Value) string {
 	return s
 }
 
-// TestShow checks that different values have different texts.
+// TestShow checks that show returns different strings for different values.
 func TestShow(t *testing.T) {
 	values := []cty.Value{
 		cty.StringVal("a"), cty.NumberIntVal(1), cty.StringVal("1"), cty.True, cty.NullVal(cty.String), cty.DynamicVal,

@@ -129,7 +129,7 @@ type root struct {
 	backend   map[string]string
 	wants     []*wanted            // files that Terragrunt generates
 	extra     map[string]cty.Value // values of variables that generated files declare
-	variables string               // expression for the "variables" argument; "" for none
+	variables string               // expression for the "variables" argument; "" if there are no inputs
 }
 
 // find returns the units: directories with a terragrunt.hcl, and directories that stacks generate.
