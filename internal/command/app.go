@@ -25,7 +25,7 @@ import (
 // App runs commands. Each process has one.
 type App struct {
 	*session.Session
-	Automated bool // if set, print no hints on what to run next
+	Automated bool // whether to print no hints on what to run next
 	view      viewFlags
 	planView  ui.PlanTextView
 }

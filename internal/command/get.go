@@ -57,12 +57,12 @@ type getFlags struct {
 
 // installOptions say which modules to install, and how.
 type installOptions struct {
-	Get           bool // install modules; otherwise, only read the installed ones
-	Always        bool // record the installed modules even if no module is called
+	Get           bool // whether to install modules; otherwise, only the installed ones are read
+	Always        bool // whether to record the installed modules even if no module is called
 	Upgrade       bool
 	TestDirectory string // directory of the tests whose modules are installed too
-	Pin           bool   // create the module lock file, which pins modules that are not local
-	ReadOnly      bool   // refuse to change pins
+	Pin           bool   // whether to create the module lock file, which pins modules that are not local
+	ReadOnly      bool   // whether changes of pins are errors
 }
 
 // moduleInstaller installs modules in a working directory.
@@ -129,7 +129,7 @@ type pinUpdate struct {
 	path       string // path of the module lock file
 	old, locks depsfile.ModuleLocks
 	first      bool // the module lock file doesn't exist yet
-	readOnly   bool // refuse to change the module lock file
+	readOnly   bool // whether changes of the module lock file are errors
 }
 
 // save writes the module lock file if it is new or changed, and prints what changed.

@@ -37,7 +37,7 @@ type migration struct {
 	session  *session.Session
 	flags    *initFlags
 	from, to *session.Location
-	move     bool     // rename the old local states to backups; set if the first backend block was added
+	move     bool     // whether to rename the old local states to backups; set if the first backend block was added
 	agreed   bool     // the user has agreed to copy states
 	copied   []string // the workspaces of the old backend whose states were copied
 }

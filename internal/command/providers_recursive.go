@@ -53,7 +53,7 @@ func lockRecursive(ctx context.Context, s *session.Session, f *providersLockFlag
 // in the order of the modules.
 type lockRun struct {
 	term     *terminal.Terminal
-	check    bool // write no files
+	check    bool // whether to write no files (-check)
 	roots    []install.Root
 	progress *downloads
 

@@ -84,8 +84,8 @@ func openStateAt(
 	return p.ReadAt(ctx, s, at)
 }
 
-// noInstance returns the error for an address that has no instance. It suggests an existing
-// instance of the resource.
+// noInstance returns the error for an address at which the state has no instance. It suggests an
+// existing instance of the resource.
 func noInstance(st *states.State, addr addrs.AbsInstance) error {
 	if r := st.Resource(addr.Abs()); r != nil && addr.Key == addrs.NoKey && len(r.Instances) > 0 {
 		return tfdiags.Errorf("An instance key is needed",

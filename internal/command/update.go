@@ -96,7 +96,7 @@ type updateRun struct {
 	session  *session.Session
 	requests []*upgradeRequest
 	chosen   *releases
-	check    bool // write no files
+	check    bool // whether to write no files (-check)
 	tally    updateTally
 }
 

@@ -325,7 +325,7 @@ func (c *Config) each(yield func(*Config) bool) bool {
 	return true
 }
 
-// Descendant returns the module at a path in c's module tree, or nil.
+// Descendant returns the module at the given path in c's module tree, or nil.
 func (c *Config) Descendant(path addrs.Module) *Config {
 	at := c.Root
 	for _, name := range path.Names() {

@@ -24,7 +24,7 @@ type TestFile struct {
 // TestRun is a run block: one plan or apply, and assertions on the result.
 type TestRun struct {
 	Name      string
-	Plan      bool // command = plan: no apply
+	Plan      bool // whether the run only plans (command = plan)
 	Options   TestOptions
 	Variables map[string]hcl.Expression
 	Module    *TestModule // the module under test; nil for the root module

@@ -209,7 +209,8 @@ func (a *applyStep) unknownResults(v cty.Value) error {
 // stored as tainted. failed says that the provider call failed.
 func (c *applyCall) store(failed bool) error {
 	w, r, resp := c.w, c.r, c.resp
-	// The provider returned an error and no object, so any prior object stays unchanged.
+	// A null value means that the provider returned an error and no object. Any prior object stays
+	// unchanged.
 	if c.value.IsNull() {
 		w.out.undeclare(c.addr.Abs())
 		return nil

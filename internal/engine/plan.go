@@ -172,7 +172,7 @@ func (w *walk) plan(ctx context.Context, opts *PlanOptions) (*plans.Plan, error)
 	f.removeOutputs()
 	undone := moves.CheckInstances(op.Config, f.moduleInstances, f.declares)
 	if op.moves.Cycle != nil {
-		if undone == nil { // errors in undone explain the cycle better
+		if undone == nil { // the errors in undone explain the cycle better
 			undone = op.moves.Cycle
 		}
 		return nil, undone

@@ -40,7 +40,7 @@ type moduleTree []moduleResult
 // of returns the instances of a module.
 func (t moduleTree) of(m *graph.Module) []*moduleInstance { return t[m.Index].instances }
 
-// at returns the instance of a module at an address, or nil if none exists.
+// at returns the instance of module m at the given address, or nil.
 func (t moduleTree) at(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {
 	t[m.Index].mu.RLock()
 	defer t[m.Index].mu.RUnlock()

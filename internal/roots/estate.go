@@ -271,10 +271,10 @@ func (e *Estate) connect() {
 	}
 }
 
-// ByName returns the root module with a name, or nil if none exists.
+// ByName returns the root module with the given name, or nil.
 func (e *Estate) ByName(name string) *Root { return e.byName[name] }
 
-// ByState returns the root module that has a state, or nil if none exists.
+// ByState returns the root module whose state is the given one, or nil.
 func (e *Estate) ByState(id StateID) *Root { return e.byState[id] }
 
 // Names returns the names of all root modules.

@@ -27,7 +27,7 @@ type Block struct {
 	DescriptionKind    StringKind
 	Deprecated         bool
 	DeprecationMessage string
-	Ephemeral          bool // the schema of an ephemeral resource type
+	Ephemeral          bool // whether this is the schema of an ephemeral resource type
 
 	derived derived
 }

@@ -21,8 +21,8 @@ const envPrefix = "TF_VAR_"
 
 // Flag is one -var, -var-file or -var-unknown option.
 type Flag struct {
-	File    bool   // -var-file
-	Unknown bool   // -var-unknown
+	File    bool   // whether the option is -var-file
+	Unknown bool   // whether the option is -var-unknown
 	Text    string // NAME=VALUE, the file's path, or NAME with the path of a part
 }
 

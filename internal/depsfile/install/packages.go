@@ -13,7 +13,7 @@ import (
 // Packages returns the programs of installed providers. Each is verified against the lock file on
 // first use. It is safe for concurrent use.
 type Packages struct {
-	Dir   string // .terraform/providers
+	Dir   string // the directory of installed packages: .terraform/providers
 	Locks *depsfile.Locks
 	Store *pkgstore.Store
 	// Overrides are directories with development builds, which are used unverified.

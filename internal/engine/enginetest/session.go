@@ -42,7 +42,7 @@ type pastState struct {
 	step  int
 }
 
-// remember stores the state after a step under a name, and records which objects the step created
+// remember stores the state after the step called name, and records which objects the step created
 // and deleted.
 func (s *Session) remember(name, calls string) {
 	step := len(s.past) + 1

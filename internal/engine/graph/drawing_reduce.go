@@ -24,9 +24,9 @@ func drawDestruction(b *build) {
 	}
 }
 
-// dropIdle drops providers without users, and resources that do not change unless an evaluated
-// value needs them. A walk visits such resources to build their values, but in a drawing they only
-// distract.
+// dropIdle drops providers without users. It also drops resources that do not change, unless an
+// evaluated value needs them. A walk visits such resources to build their values, but in a drawing
+// they only distract.
 func dropIdle(b *build) {
 	changed := make(map[*Resource]bool)
 	for r, steps := range b.steps {

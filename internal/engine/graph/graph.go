@@ -306,7 +306,7 @@ func (m *Module) NodeOf(subject addrs.Referenceable) *Node {
 	return nil
 }
 
-// Resource returns the resource with an address, or nil if none exists.
+// Resource returns the resource at the given address, or nil.
 func (g *Graph) Resource(addr addrs.ConfigResource) *Resource {
 	m := g.Modules[addr.Module]
 	if m == nil {

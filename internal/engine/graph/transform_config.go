@@ -133,8 +133,8 @@ var stateTransformer = &Transformer{
 	},
 }
 
-// stateModule returns the module with a path. A module that is only in the state is first added to
-// the graph.
+// stateModule returns the module at the given path. A module that is only in the state is first
+// added to the graph.
 func (b *build) stateModule(path addrs.Module) *Module {
 	if m := b.g.Modules[path]; m != nil {
 		return m

@@ -217,14 +217,14 @@ func (c *connecting) step(s, create *Step) {
 type gateKind uint8
 
 const (
-	newUsersSettled gateKind = iota // for late deletions
-	needsMade                       // for late deletions
-	usersSettled                    // for late deletions
-	needsCleared                    // for creations and updates
-	usersCleared                    // for creations and updates
-	usersChanged                    // for late deletions
-	usersGoneBefore                 // for deletions that begin a replacement
-	usersGone                       // for deletions
+	newUsersSettled gateKind = iota // awaited by late deletions
+	needsMade                       // awaited by late deletions
+	usersSettled                    // awaited by late deletions
+	needsCleared                    // awaited by creations and updates
+	usersCleared                    // awaited by creations and updates
+	usersChanged                    // awaited by late deletions
+	usersGoneBefore                 // awaited by deletions that begin a replacement
+	usersGone                       // awaited by deletions
 	hardGates
 )
 
@@ -247,7 +247,7 @@ var gateKinds = [hardGates]struct {
 	usersGone:       {family: familyGone, users: true, hard: true},
 }
 
-// gate returns the gate of a kind, or nil if it would wait for nothing.
+// gate returns the gate of the given kind, or nil if it would wait for nothing.
 func (c *connecting) gate(kind gateKind) *Node {
 	spec, others := gateKinds[kind], c.x.needs
 	if spec.users {
@@ -269,8 +269,8 @@ func (c *connecting) gate(kind gateKind) *Node {
 }
 
 // relax breaks cycles. It cuts the gates that are on cycles, one kind after the other and the least
-// important kind first, until no cycle is left. Then it restores the gates of each kind that turns
-// out to be unnecessary to cut.
+// important kind first, until no cycle is left. Then it restores each kind of gate that did not
+// have to be cut.
 func (d *destroyOrder) relax() {
 	var cuts [][]cutGate
 	for kind := gateKind(0); kind < hardGates && !d.ordered(); kind++ {
@@ -304,7 +304,7 @@ type cutGate struct {
 	needs []dag.ID
 }
 
-// cut disconnects the gates of a kind that are on cycles, and returns them.
+// cut disconnects the gates of the given kind that are on cycles, and returns them.
 func (d *destroyOrder) cut(kind gateKind) []cutGate {
 	if len(d.gates[kind]) == 0 || gateKinds[kind].hard {
 		return nil

@@ -117,8 +117,8 @@ func LocalName(m *configs.Module, p addrs.Provider) string {
 	return p.Type
 }
 
-// inState returns the provider configuration at an address from the state, and reports
-// whether it exists. The root module has an implied configuration of every provider.
+// inState returns the provider configuration at addr, which the state names, and reports whether it
+// exists. The root module has an implied configuration of every provider.
 func (s *providerSet) inState(addr addrs.AbsProviderConfig) (*Provider, bool) {
 	if p := s.g.Providers[addr]; p != nil {
 		return p, true

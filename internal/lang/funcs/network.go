@@ -151,8 +151,8 @@ var cidrsubnetsFunc = function.New(&function.Spec{
 	},
 })
 
-// subnetLength returns the prefix length of the network that argument i describes as a number of
-// additional bits.
+// subnetLength returns the prefix length of a subnet. Argument i is the number of bits that the
+// subnet adds to startLen.
 func subnetLength(args []cty.Value, i, startLen, addrLen int) (int, error) {
 	var newbits int
 	if err := gocty.FromCtyValue(args[i], &newbits); err != nil {

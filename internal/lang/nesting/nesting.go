@@ -286,7 +286,7 @@ var (
 func deepTokens(tokens hclsyntax.Tokens) *hcl.Diagnostic {
 	type level struct {
 		operators int
-		lines     bool // items end at the end of the line
+		lines     bool // whether the end of a line ends an item
 	}
 	levels := []level{{lines: true}}
 	total := 0 // weighted sum of the open levels and their operators

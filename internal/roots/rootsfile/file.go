@@ -224,7 +224,8 @@ func text(block *hclsyntax.Block, name, missing string, ctx *hcl.EvalContext) (s
 	return v.AsString(), nil
 }
 
-// below returns the path for a name in the file, which is relative to the file's directory.
+// below converts a path in the file to a path relative to the working directory. Paths in the file
+// are relative to its directory, or absolute.
 func (f *File) below(name string) string {
 	name = filepath.FromSlash(name)
 	if filepath.IsAbs(name) {

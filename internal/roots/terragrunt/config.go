@@ -174,7 +174,7 @@ func (u *unit) defaultValues() (cty.Value, error) {
 	return cty.ObjectVal(values), nil
 }
 
-// blocks returns the blocks of a type.
+// blocks returns the blocks of the given type.
 func (c *config) blocks(typ string) (out []*hclsyntax.Block) {
 	for _, b := range c.body.Blocks {
 		if b.Type == typ {
@@ -226,7 +226,7 @@ func (c *config) readIncludes(depth int) error {
 	return nil
 }
 
-// absolute returns the absolute path for a path relative to the directory of the file.
+// absolute returns the absolute path for a path that is relative to the file's directory.
 func (c *config) absolute(path string) string {
 	path = filepath.FromSlash(path)
 	if filepath.IsAbs(path) {

@@ -331,7 +331,7 @@ func (im *importer) dependencies(r *root) {
 	}
 }
 
-// besideUnit returns the absolute path for a path relative to the directory of the unit.
+// besideUnit returns the absolute path for a path that is relative to the unit's directory.
 func (c *config) besideUnit(path string) string {
 	path = filepath.FromSlash(path)
 	if filepath.IsAbs(path) {
