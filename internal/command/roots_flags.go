@@ -69,8 +69,8 @@ func (f *selectFlags) choose(ctx context.Context, e *roots.Estate) ([]*roots.Roo
 	return e.Select(s)
 }
 
-// find finds the root modules below some directories and selects some of them. err holds
-// the errors that concern no single root module, and those of the selected root modules. If the
+// find finds the root modules below some directories and selects some of them. err holds the errors
+// of the selected root modules, or all errors if some of them concern the estate as a whole. If the
 // selection itself is invalid, the estate is nil.
 func (f *selectFlags) find(ctx context.Context, app *App, dirs []string) (
 	e *roots.Estate, selected []*roots.Root, err error) {

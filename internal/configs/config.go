@@ -46,7 +46,7 @@ type Module struct {
 	ProviderMetas     map[string]*ProviderMeta // keyed by the provider's local name
 	Backend           *Backend                 // nil if absent
 	Cloud             *Backend                 // a cloud block, with Type "cloud"; nil if absent
-	Encryption        []*hcl.Block             // terraform { encryption {} } blocks; those of override files come last
+	Encryption        []*hcl.Block             // terraform { encryption {} } blocks; blocks in override files come last
 
 	Providers map[addrs.LocalProviderConfig]*Provider
 	Variables map[string]*Variable

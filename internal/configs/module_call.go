@@ -96,7 +96,7 @@ func (d *decoder) oneRepetition(attrs []*hcl.Attribute, what string) {
 }
 
 // passedProviders decodes the providers argument, which maps provider configurations of the called
-// module to those of this module.
+// module to provider configurations of this module.
 func (d *decoder) passedProviders(attr *hcl.Attribute) []PassedProvider {
 	pairs, diags := hcl.ExprMap(attr.Expr)
 	d.addHCL(diags)

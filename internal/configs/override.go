@@ -10,7 +10,7 @@ import (
 // Conditions and dependencies can't be overridden: they stay visible in the module's ordinary
 // files.
 
-// overrideFile applies the declarations of one override file to those of earlier files.
+// overrideFile applies the declarations of one override file to the declarations of earlier files.
 func (mb *moduleBuilder) overrideFile(f *file) {
 	mb.overrideSettings(f)
 	for _, p := range f.providers {

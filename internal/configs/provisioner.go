@@ -14,8 +14,8 @@ var provisionerSchema = &hcl.BodySchema{
 	Blocks:     []hcl.BlockHeaderSchema{{Type: "_"}, {Type: "connection"}, {Type: "lifecycle"}},
 }
 
-// ConnectionBody returns the provisioner's connection arguments, which override those of its
-// resource. It returns nil if neither has a connection block.
+// ConnectionBody returns the provisioner's connection arguments, which override the resource's. It
+// returns nil if neither the provisioner nor the resource has a connection block.
 func (p *Provisioner) ConnectionBody(outer *Connection) hcl.Body {
 	switch {
 	case p.Connection == nil && outer == nil:

@@ -46,8 +46,8 @@ func (c *Config) Snapshot() *Snapshot {
 	return out
 }
 
-// LoadSnapshot loads the module tree of a snapshot. opts.Parser may be nil. If it has already
-// decoded a directory from equal files, the directory is not decoded again. opts.Resolve is
+// LoadSnapshot loads the module tree of a snapshot. opts.Parser may be nil. If opts.Parser has
+// already decoded a directory from equal files, the directory is not decoded again. opts.Resolve is
 // ignored.
 func LoadSnapshot(ctx context.Context, s *Snapshot, opts *LoadOptions, warn tfdiags.Sink) (*Config, error) {
 	with := LoadOptions{}

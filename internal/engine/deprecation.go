@@ -76,8 +76,8 @@ func (e *evaluator) markDeprecated(r *graph.Resource, v cty.Value) cty.Value {
 	return v.MarkWithPaths(pvms)
 }
 
-// takeDeprecations returns v without its deprecation marks, and warns about each of them. The range
-// of a warning is that of the argument in body or, if body is nil, the given range.
+// takeDeprecations returns v without its deprecation marks, and warns about each of them. A warning
+// has the range of the deprecated argument in body or, if body is nil, the range at.
 func (c *evalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body) cty.Value {
 	if !c.e.deprecates || !marks.Any(v) {
 		return v

@@ -51,8 +51,8 @@ type (
 	Failure struct{ Err error }
 
 	// Ordered is sent before the first change of an apply. Waiters returns the instances whose
-	// changes wait directly for an action on an object. It may be called during the apply, and is
-	// safe for concurrent use.
+	// changes wait directly for an action on an object. Waiters may be called during the apply, and
+	// is safe for concurrent use.
 	Ordered struct {
 		Waiters func(Object, plans.Action) []addrs.AbsInstance
 	}

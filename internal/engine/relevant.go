@@ -156,7 +156,7 @@ func (t *tracer) refs(refs lang.Refs, m *graph.Module, at addrs.ModuleInstance, 
 }
 
 // attribute follows the references of the attribute that rest selects in a resource block. If rest
-// selects no attribute, it follows those of the whole block.
+// selects no attribute, it follows the references of the whole block.
 func (t *tracer) attribute(r *graph.Resource, at addrs.ModuleInstance, rest hcl.Traversal) {
 	if r == nil || r.Config == nil || r.Exprs.Body == nil {
 		return

@@ -21,7 +21,7 @@ import (
 
 // TestTargets plans parts of random configurations of nested modules with random states. A plan
 // with targets must contain exactly the changes of the targets and their dependencies. A plan with
-// exclusions must contain all changes other than those of excluded objects and their dependents.
+// exclusions must contain all changes except those of excluded objects and their dependents.
 // Instances that are no longer configured are deleted only if a target names them. A full plan and
 // apply must succeed after every partial apply. The test determines dependencies by following
 // references between instances one by one.
@@ -148,7 +148,7 @@ func (p *part) check(o *oracle, whole, some *plans.Plan) error {
 	}
 	for addr, action := range actions(whole) {
 		// A partial run still evaluates expressions with objects that are no longer configured, so
-		// updates may differ from those of the full plan.
+		// it may plan other updates than the full plan.
 		if action != plans.Create && gone || action == plans.Read || action == plans.Delete &&
 			(p.exclude || !named(p.list, addr)) {
 			continue

@@ -41,7 +41,8 @@ func (it *item) path() string {
 	return it.in.path() + "/" + it.name
 }
 
-// moduleNames are the names of module calls, and resourceNames those of resources.
+// moduleNames holds the names of the module calls in each module, by path; resourceNames holds the
+// names of resources.
 var (
 	moduleNames   = map[string][]string{"": {"m", "n"}, "/m": {"c", "d"}, "/n": {"c"}}
 	resourceNames = []string{"p", "q"}

@@ -22,7 +22,7 @@ const (
 var quotedText = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
 
 // redact replaces sensitive values in the text of errors. Functions and HCL quote their arguments,
-// keys and operands in errors, and ignore marks. The sensitive values are those in the evaluation
+// keys and operands in errors, and ignore marks. It takes the sensitive values from the evaluation
 // context, which contains only what the expression refers to.
 func redact(diags hcl.Diagnostics, ctx *hcl.EvalContext) hcl.Diagnostics {
 	if len(diags) == 0 {

@@ -23,8 +23,9 @@ type Selection struct {
 	Tags []string
 	// Changed, if not nil, restricts the selection to root modules for which it returns true.
 	Changed func(*Root) bool
-	// Dependents adds the root modules that need a selected one, and Dependencies those that a
-	// selected one needs, directly or indirectly. Skip excludes them too.
+	// Dependents adds the root modules that need a selected root module, directly or indirectly.
+	// Dependencies adds the root modules that a selected root module needs. Skip also excludes root
+	// modules that would be added.
 	Dependents, Dependencies bool
 }
 

@@ -153,8 +153,8 @@ func (t *template) paths(v cty.Value, path cty.Path, out []cty.Path) []cty.Path 
 	return out
 }
 
-// elementPath returns the path of an element. In maps of blocks that have no common type, elements
-// are attributes of an object.
+// elementPath returns the path of an element of a collection. If the blocks of a map have no common
+// type, they form an object instead, and its elements are attributes.
 func elementPath(path cty.Path, ty cty.Type, key cty.Value) cty.Path {
 	if ty.IsObjectType() {
 		return path.GetAttr(key.AsString())

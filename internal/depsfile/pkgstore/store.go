@@ -119,8 +119,8 @@ func (s *Store) intact(h depsfile.Hash) (Content, bool) {
 	return Content{}, false
 }
 
-// dir returns the directory of the package with a content hash. It first checks the form of the
-// hash, because the hash comes from a file that users may edit.
+// dir returns the directory of the package with the given content hash. It first checks the form of
+// the hash, because the hash comes from a file that users may edit.
 func (s *Store) dir(h depsfile.Hash) (string, bool) {
 	raw, err := base64.StdEncoding.DecodeString(h.Value())
 	if h.Scheme() != depsfile.SchemeContent || err != nil || len(raw) != 32 {

@@ -81,7 +81,7 @@ func extract(root *os.Root, f *zip.File, content io.Reader, buf []byte) (s [sha2
 type onlyWriter struct{ io.Writer }
 
 // openZip opens an archive after checking all its entries, so that no part of a malicious archive
-// is extracted. It uses an inflater that is faster than that of the standard library.
+// is extracted. It uses an inflater that is faster than the standard library's.
 func openZip(path string) (*zip.Reader, func() error, error) {
 	info, err := os.Stat(path)
 	if err != nil {

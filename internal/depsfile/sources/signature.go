@@ -14,8 +14,8 @@ import (
 
 // SignaturePolicy says which signatures are acceptable.
 type SignaturePolicy struct {
-	// Enforce requires a signature for all providers, even for those for which the default registry
-	// lists no keys.
+	// Enforce requires a signature for all providers, even for providers that have no keys in the
+	// default registry.
 	Enforce bool
 	// EnforceExpiry rejects expired keys and signatures.
 	EnforceExpiry bool

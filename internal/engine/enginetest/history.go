@@ -179,8 +179,8 @@ func (p *plot) drawTarget(g *page) addrs.Target {
 	return target
 }
 
-// drawAddress draws an existing or former address. If instance is set, it is the address of a
-// resource instance, and otherwise that of any resource, module or instance.
+// drawAddress draws an existing or former address. If instance is set, it draws the address of a
+// resource instance; otherwise, it may also draw the address of a resource or module.
 func (p *plot) drawAddress(g *page, instance bool) string {
 	units := slices.Clone(g.order)
 	for _, name := range slices.Sorted(maps.Keys(p.before)) {

@@ -138,7 +138,7 @@ func (g *page) writef(format string, args ...any) { fmt.Fprintf(&g.main, format,
 // any draws one of the preceding units.
 func (g *page) any(label string) *unit { return rapid.SampledFrom(g.order).Draw(g.T, label) }
 
-// drawFiles draws a configuration. The units are in random order, and each may refer to those
+// drawFiles draws a configuration. The units are in random order, and each may refer to the units
 // before it.
 func (p *plot) drawFiles() *page {
 	g := &page{plot: p, files: map[string]string{}, units: map[string]*unit{}}

@@ -35,7 +35,7 @@ type drawer struct {
 	// that wait for the node wait for its top. Its end waits for the nodes that it needs.
 	tops, ends []dag.ID
 
-	variables map[*Node]bool // variables: true for those of the root module
+	variables map[*Node]bool // all variables; true if the variable is in the root module
 	outputs   map[*Node]bool // outputs of the root module, which are drawn even if nothing evaluates them
 	root      dag.ID
 	loose     []dag.ID // vertices that only the root waits for

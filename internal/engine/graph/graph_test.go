@@ -17,7 +17,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestTransformers checks that each transformer runs after those in its After field.
+// TestTransformers checks that each transformer runs after the transformers in its After field.
 func TestTransformers(t *testing.T) {
 	done := map[*graph.Transformer]bool{}
 	names := map[string]bool{}

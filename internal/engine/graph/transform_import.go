@@ -113,7 +113,7 @@ func namesInstance(to hcl.Expression) bool {
 	return err != nil || target.Key != addrs.NoKey
 }
 
-// forEachLast compares two imports, for sorting those with for_each last.
+// forEachLast compares two imports. It sorts imports with for_each last.
 func forEachLast(x, y *Import) int {
 	switch {
 	case x.ForEach == nil && y.ForEach != nil:

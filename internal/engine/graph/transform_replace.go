@@ -28,8 +28,8 @@ var replaceTransformer = &Transformer{
 	},
 }
 
-// forceFirst propagates a flag from each resource that has it to all resources on which that one
-// depends.
+// forceFirst propagates a flag. If a resource has the flag, all resources that it depends on get it
+// too.
 func (b *build) forceFirst(order []dag.ID, flag func(*Resource) *bool) {
 	for again := true; again; {
 		again = false

@@ -72,7 +72,7 @@ func anyValue(depth int) *rapid.Generator[cty.Value] {
 	})
 }
 
-// TestAsLibrary compares conversions of random values with those of cty's package convert.
+// TestAsLibrary compares conversions of random values with the results of cty's package convert.
 func TestAsLibrary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v, want := anyValue(3).Draw(t, "value"), anyType(3).Draw(t, "type")

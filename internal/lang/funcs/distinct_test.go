@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 )
 
-// TestDistinctLikeLibrary compares the results with those of the library for lists of random values
+// TestDistinctLikeLibrary compares results with the library's function, for lists of random values
 // of many types.
 func TestDistinctLikeLibrary(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
