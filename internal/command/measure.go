@@ -34,8 +34,8 @@ func (f *measureFlags) add(fs *options) {
 	fs.BoolVar(&f.Timings, "timings", f.Timings, "")
 }
 
-// measure starts the measurements that the options and the environment request for a command.
-// The returned function ends them and prints the results once. Its argument is the error of the
+// measure starts the measurements that the options and the environment request for a command. The
+// returned function ends them and prints the results once; its argument is the error of the
 // command.
 func measure(s *session.Session, f measureFlags, command string) (end func(error), err error) {
 	endProfile, err := startProfile(cmp.Or(f.Profile, s.Env(cpuProfileEnv)), s.Err)

@@ -25,8 +25,9 @@ type Config struct {
 	Module   *Module
 	Called   bool // whether the root module is loaded as if another module called it
 
-	// Source is the evaluated source address of the call and SourceText the source as the
-	// configuration writes it. Version is the installed version, "" if the source has no versions.
+	// Source is the evaluated source address of the call, and SourceText is the source as the
+	// configuration writes it. Version is the installed version, or "" if the source has no
+	// versions.
 	Source, SourceText string
 	Version            string
 

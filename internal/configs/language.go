@@ -72,8 +72,8 @@ type compatible struct {
 }
 
 // checkVersions checks the version constraints of a module against this program's version. If the
-// version doesn't meet a constraint, the error reports only that, because other errors may result
-// from the mismatch.
+// version doesn't meet a constraint, the error reports only the mismatch, because other errors may
+// result from it.
 func checkVersions(files []*file, warn tfdiags.Sink) (compatible bool, err error) {
 	var incompatible, other tfdiags.Diagnostics
 	check := func(attr *hcl.Attribute, ineffective bool) {

@@ -202,8 +202,8 @@ func (ck *providerCheck) key(cfg *Config, ref *ProviderRef, what string) {
 }
 
 // sameForEach warns if a resource or module has the same for_each as its provider configuration.
-// Removing an element would then remove the configuration together with the objects, which need it
-// to be destroyed.
+// Removing an element would then remove the provider configuration together with the objects,
+// although it is needed to destroy them.
 func (ck *providerCheck) sameForEach(cfg *Config, forEach hcl.Expression, what string, refs ...*ProviderRef) {
 	if forEach == nil {
 		return

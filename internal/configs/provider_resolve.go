@@ -18,8 +18,8 @@ type ProviderUse struct {
 	// Module is the module of the configuration.
 	Module *Config
 	// Key selects the instance of a configuration with for_each. It is nil if the configuration has
-	// no for_each. It is evaluated in KeyModule: once per resource instance if that is the
-	// resource's own module, else once per module instance.
+	// no for_each. It is evaluated in KeyModule: once per resource instance if KeyModule is the
+	// resource's own module, or else once per module instance.
 	Key       hcl.Expression
 	KeyModule *Config
 	// KeyCall is the call whose providers argument contains the key. It is nil if the resource

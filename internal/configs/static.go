@@ -54,8 +54,8 @@ func newStaticEnv(parser *Parser, rootDir string, opts *LoadOptions) *staticEnv 
 }
 
 // staticScope evaluates expressions that are needed before the engine runs, for one module of the
-// tree. They may refer to variables, local values and paths. Each variable and local value is
-// evaluated at most once.
+// tree. The expressions may refer to variables, local values and paths. Each variable and local
+// value is evaluated at most once.
 type staticScope struct {
 	cfg  *Config
 	env  *staticEnv

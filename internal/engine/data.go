@@ -178,8 +178,8 @@ func samePaths(a, b []cty.Path) bool {
 }
 
 // checkData handles the outcome of reading a data source that is nested in a check block. The
-// outcome is v or an error, which becomes a failure of the check. checkData returns the value that
-// references to the data source see.
+// outcome is v or an error, which becomes a failure of the check. checkData returns the value of
+// the data source for references to it.
 func (p *instancePlan) checkData(v cty.Value, failure error, config cty.Value) (cty.Value, error) {
 	w := p.w
 	after, status := v, checks.Unknown // the assertions determine the status later, if they are evaluated

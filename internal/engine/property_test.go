@@ -26,7 +26,7 @@ import (
 // interruptions and crashes. At every moment, the state and the journal together list exactly the
 // existing objects. Calls for objects that depend on each other are in order and never overlap. No
 // provider is called before it is configured, after it is closed, or with a token that is not open.
-// A destroy leaves nothing.
+// A destroy leaves no objects.
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := enginetest.DrawHistory(rt, 4)

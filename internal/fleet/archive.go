@@ -195,7 +195,7 @@ func (a *Archive) fail(
 }
 
 // encryptionKnown reports whether the root module's settings for plan encryption are known. They
-// are not if the root module failed before its configuration was read.
+// are unknown if the root module failed before its configuration was read.
 func encryptionKnown(ctx context.Context, s *session.Session, vars session.Variables) bool {
 	if s.Encryption.Evaluated != nil {
 		return true

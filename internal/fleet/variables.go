@@ -13,8 +13,8 @@ import (
 )
 
 // setVariables sets the variables that roots.tofu.hcl assigns to a root module, before it is
-// planned. Their values use planned outputs if a root module is planned in the same run, and the
-// outputs in its state otherwise.
+// planned. If the values use outputs of a root module that is planned in the same run, these are
+// the planned outputs; otherwise, they are the outputs in its state.
 func (p *planning) setVariables(ctx context.Context, s *session.Session, r *roots.Root, in *inputs) error {
 	return r.SetInputs(s, func(of *roots.Root) (map[string]cty.Value, error) {
 		if p.opts.Mode == plans.Destroy {

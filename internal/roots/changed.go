@@ -16,7 +16,7 @@ import (
 
 // ChangedFiles returns the absolute paths of all files in dir's git repository that differ from a
 // commit, including new files that git doesn't ignore. ref names the commit. If HEAD doesn't
-// descend from it, ChangedFiles compares with their last common ancestor.
+// descend from that commit, the files are compared with the last common ancestor of both.
 func ChangedFiles(ctx context.Context, dir, ref string) ([]string, error) {
 	git := func(args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)

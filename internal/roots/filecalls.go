@@ -48,8 +48,8 @@ func filesReadByDeclarations(file string) []string {
 }
 
 // filesReadBy returns the paths of files that function calls in a file read. paths are the values
-// of path.NAME in expressions. base is the directory of relative paths; if it is "", they are left
-// out.
+// of path.NAME in expressions. base is the directory of relative paths; if it is "", relative paths
+// are left out.
 func filesReadBy(file string, paths map[string]cty.Value, base string) []string {
 	src, err := os.ReadFile(file)
 	if err != nil || nesting.Check(file, src) != nil {

@@ -157,7 +157,8 @@ func Expressions(body hcl.Body) (exprs iter.Seq[hcl.Expression], ok bool) {
 }
 
 // withoutOptional corrects a result of hcldec. If there are no blocks, hcldec returns an empty
-// collection whose element type has optional attributes. Types of values must not have any.
+// collection whose element type has optional attributes. The types of values must not have optional
+// attributes.
 func (b *Block) withoutOptional(val cty.Value) cty.Value {
 	if !b.optionalInBlocks() {
 		return val

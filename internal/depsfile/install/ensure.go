@@ -108,8 +108,9 @@ func checkBuiltin(p addrs.Provider, c depsfile.Constraints) error {
 	return nil
 }
 
-// adopt adds locks for providers of the default registry whose counterparts in Terraform's registry
-// are locked, in the same versions. The default registry has the same releases in other packages.
+// adopt adds locks for providers of the default registry if the provider with the same name in
+// Terraform's registry is locked. It locks the same versions, because the default registry has the
+// same releases, although in other packages.
 func adopt(reqs depsfile.Requirements, prev *depsfile.Locks, warn tfdiags.Sink) *depsfile.Locks {
 	var adopted []string
 	for _, p := range reqs.Providers() {

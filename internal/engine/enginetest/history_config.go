@@ -212,8 +212,9 @@ func (g *page) drawExpr(u *unit) string {
 	return u.expr()
 }
 
-// drawSame draws an expression in user for a string that depends on some of u's objects. It may
-// depend only on the object of u that has the same key as the current instance of user.
+// drawSame draws an expression for a string that depends on some of u's objects, for use in the
+// block of user. The expression may read only the object of u that has the same key as the current
+// instance of user.
 func (g *page) drawSame(user, u *unit) string {
 	if user.chained == u && g.odds("each.value", 60) {
 		return "each.value.id"

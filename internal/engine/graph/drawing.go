@@ -32,7 +32,8 @@ type drawer struct {
 	drawn []DrawnNode // by vertex of graph; nodes without a name only connect others and may be removed
 
 	// tops and ends hold, by node ID, the first and the last vertex that stand for a node. Nodes
-	// that wait for the node wait for its top. Its end waits for the nodes that it needs.
+	// that wait for the node wait for its top. The end of the node waits for the nodes that it
+	// needs.
 	tops, ends []dag.ID
 
 	variables map[*Node]bool // all variables; true if the variable is in the root module

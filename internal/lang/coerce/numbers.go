@@ -14,7 +14,7 @@ const maxExponent = 1 << 19 // in bits: about 150,000 digits
 
 // LongNumber reports whether a number has too many digits before or after the decimal point to be
 // formatted. Such a number may be short in exponential notation, but the cost of formatting it is
-// quadratic in its digits.
+// quadratic in the number of digits.
 func LongNumber(f *big.Float) bool {
 	exponent := f.MantExp(nil)
 	return exponent > maxExponent || exponent < -maxExponent
@@ -23,8 +23,8 @@ func LongNumber(f *big.Float) bool {
 // HasLongNumber reports whether v is or contains a number for which LongNumber returns true.
 func HasLongNumber(v cty.Value) bool { return AnyNumber(v, LongNumber) }
 
-// AnyNumber reports whether match returns true for v, or for any number in v, that is known and not
-// null. Collections of other primitive types are not searched.
+// AnyNumber reports whether match returns true for v or for any number in v. It skips null and
+// unknown numbers, and doesn't search collections of other primitive types.
 func AnyNumber(v cty.Value, match func(*big.Float) bool) bool {
 	v, _ = v.Unmark()
 	ty := v.Type()

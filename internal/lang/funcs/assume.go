@@ -51,9 +51,9 @@ var assumeequalFunc = function.New(&function.Spec{
 	},
 })
 
-// differ reports whether a and b are known to differ. They have the same type and no marks. The
-// method Equals isn't used, because it stops at the first elements that may be equal and compares
-// the attributes of objects in random order.
+// differ reports whether a and b are known to differ. Both must have the same type and no marks.
+// The method Equals isn't used, because it stops at the first elements that may be equal and
+// compares the attributes of objects in random order.
 func differ(a, b cty.Value) bool {
 	ty := a.Type()
 	if !a.CanIterateElements() || !b.CanIterateElements() || ty.IsSetType() || !ty.Equals(b.Type()) {

@@ -63,7 +63,7 @@ type binding struct {
 
 // Table returns every function under its own name and under its name in Namespace. The functions
 // are safe for concurrent use. Callers should keep the table, because building it takes a few
-// hundred map writes. They must not change it.
+// hundred map writes, and must not change it.
 func Table(o Options) map[string]function.Function {
 	b := &binding{Options: o, funcs: make(map[string]function.Function, 2*len(functions))}
 	for _, r := range functions {
