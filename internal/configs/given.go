@@ -24,7 +24,8 @@ type Given struct {
 	// From is the origin of the value for messages, such as `the -var option` or `the environment
 	// variable TF_VAR_x`.
 	From string
-	// Undeclared is the severity if the root module does not declare the variable.
+	// Undeclared is the severity of the diagnostic if the root module does not declare the
+	// variable.
 	Undeclared Undeclared
 	Range      hcl.Range // range of the definition in a file, else empty
 	// Unknown holds the paths of parts that are not known yet. An empty path means the whole value.

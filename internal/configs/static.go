@@ -67,8 +67,8 @@ type staticResult struct {
 	value cty.Value
 	errs  tfdiags.Diagnostics
 	busy  bool // evaluation is in progress
-	// unsuitable reports a value of the wrong type. It causes one diagnostic; users of the symbol
-	// see an unknown value of the right type.
+	// unsuitable says that the value has the wrong type. It causes one diagnostic; users of the
+	// symbol see an unknown value of the right type.
 	unsuitable bool
 }
 

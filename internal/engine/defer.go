@@ -349,7 +349,7 @@ func (v resourceVisit) record(c *plans.Deferred, d *deferredNode) {
 }
 
 // deferProvider defers a provider if configuring it has failed and its configuration is not wholly
-// known. failure is nil if the provider was configured. It reports whether the provider is deferred.
+// known. failure is nil if configuring it succeeded. It reports whether the provider is deferred.
 func (v providerVisit) deferProvider(ctx context.Context, config cty.Value, failure error) bool {
 	w, p := v.w, v.p
 	if failure == nil || config == cty.NilVal || config.IsWhollyKnown() || !w.op.defers {

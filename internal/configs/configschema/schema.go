@@ -117,5 +117,5 @@ func (m NestingMode) String() string {
 	return [...]string{"invalid", "single", "group", "list", "set", "map"}[m]
 }
 
-// Empty returns the schema of a block without content, which must not be changed.
+// Empty returns the schema of a block without content. The schema must not be changed.
 func Empty() *Block { return &Block{} }

@@ -173,7 +173,7 @@ func anyValue(desc string) []function.Parameter {
 	}}
 }
 
-// sameType is the type function of functions whose result has the same type as the argument.
+// sameType is the type function for functions whose result has the type of their argument.
 func sameType(args []cty.Value) (cty.Type, error) {
 	return args[0].Type(), nil
 }
