@@ -2,8 +2,9 @@ package plans
 
 import "tofu/internal/addrs"
 
-// RemoteRead holds the outputs of another state that a plan has read with a terraform_remote_state
-// data source. The plan can be applied only while they are unchanged.
+// RemoteRead describes the outputs of another state that a plan has read with a
+// terraform_remote_state data source. The plan can be applied only while these outputs are
+// unchanged.
 type RemoteRead struct {
 	Data    addrs.AbsInstance
 	Backend string
@@ -15,7 +16,7 @@ type RemoteRead struct {
 type OutputsRead struct {
 	Workspace string
 	Revision  uint64   // revision of the state that was read; its form depends on the store
-	Names     []string // outputs that are used, including missing ones; sorted
-	Missing   []string // outputs in Names that did not exist; sorted
-	All       bool     // the names of all existing outputs were read as well
+	Names     []string // names of the outputs that are used, including missing ones; sorted
+	Missing   []string // names in Names that did not exist; sorted
+	All       bool     // whether the names of all existing outputs were read, too
 }

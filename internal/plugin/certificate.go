@@ -12,19 +12,20 @@ import (
 )
 
 const (
-	// certEnv is the environment variable with this program's certificate, which a plugin demands
-	// from those that connect to it.
+	// certEnv is the environment variable with this program's certificate. A plugin accepts only
+	// connections with this certificate.
 	certEnv = "PLUGIN_CLIENT_CERT"
 	// certName is the host name in the certificates of plugins.
 	certName = "localhost"
-	// certLife is the life of a certificate. A provider runs as long as the command that uses it.
+	// certLife is how long a certificate is valid. A provider runs as long as the command that uses
+	// it.
 	certLife = 10 * 365 * 24 * time.Hour
 )
 
-// newIdentity returns a new TLS configuration for the connection to a plugin, and the certificate
-// in it as PEM. go-plugin then adds the certificate that the plugin sends. go-plugin could create
-// the certificate, too (AutoMTLS), but its key is for the curve P-521. With such keys, the start of
-// a plugin takes several milliseconds longer.
+// newIdentity returns a new TLS configuration for the connection to a plugin, and the
+// configuration's certificate as PEM. go-plugin adds the certificate that the plugin sends to the
+// configuration. go-plugin could also create the certificate (AutoMTLS), but its key would be for
+// the curve P-521. With such a key, a plugin takes several milliseconds longer to start.
 func newIdentity() (config *tls.Config, certificate string, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -51,12 +51,12 @@ func (c *client) capabilities() *tfplugin.ClientCapabilities {
 // AllowDeferral implements providers.Interface.
 func (c *client) AllowDeferral() { c.defers = true }
 
-// invoke makes a call.
+// invoke calls a method of the provider.
 func (c *client) invoke(ctx context.Context, m method, in, out proto.Message) error {
 	return c.conn.Invoke(ctx, m.path(c.version), in, out)
 }
 
-// callError returns the error for a call without a response. Users search the web for its
+// callError returns the error for a call that got no response. Users search the web for its
 // summaries, so they should not change.
 func (c *client) callError(m method, err error) tfdiags.Diagnostic {
 	name := c.launch.Provider.ForDisplay()
@@ -94,8 +94,8 @@ func (c *client) callError(m method, err error) tfdiags.Diagnostic {
 		status.Convert(err).Message())
 }
 
-// exchange is one call. It collects diagnostics, so that methods need not check for errors after
-// each step.
+// exchange is one call to the provider. It collects diagnostics, so that methods need not check for
+// errors after each step.
 type exchange struct {
 	client *client
 	method method
@@ -103,7 +103,7 @@ type exchange struct {
 	diags  tfdiags.Diagnostics
 }
 
-// begin makes the provider ready for a call.
+// begin makes the provider ready for a call and returns the exchange for it.
 func (c *client) begin(ctx context.Context, m method) *exchange {
 	x := &exchange{client: c, method: m}
 	x.schema, x.diags = c.ready(ctx)
@@ -116,7 +116,8 @@ func (c *client) resource(ctx context.Context, m method, typ string) (*exchange,
 	return x, x.find("resource type", typ, func(s *providers.Schema) providers.TypeTable { return s.Resources })
 }
 
-// find returns the schema of a type. If there is none, it adds an error, and the call is not made.
+// find returns the schema of a type. If the provider has no such type, it adds an error, which
+// prevents the call.
 func (x *exchange) find(kind, typ string, table func(*providers.Schema) providers.TypeTable) *providers.ResourceSchema {
 	if x.failed() {
 		return nil

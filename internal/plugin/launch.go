@@ -23,26 +23,26 @@ import (
 
 const (
 	maxMessage   = 256 << 20        // bytes; the largest known schemas take 40 MB
-	window       = 4 << 20          // bytes that a plugin may send ahead; a fixed number saves pings that measure it
-	startTimeout = time.Minute      // limit for the time until the handshake
+	window       = 4 << 20          // bytes that a plugin may send ahead; if not set, gRPC measures it with pings
+	startTimeout = time.Minute      // limit for the time from the start to the handshake
 	closeTimeout = 3 * time.Second  // time that a process has to end by itself before it is killed
 	killTimeout  = 2 * time.Second  // limit for the time that a killed process takes to end
-	stopTimeout  = 10 * time.Second // limit for the response to a stop request
+	stopTimeout  = 10 * time.Second // limit for the time until the response to a stop request
 )
 
 // Launch says how to start a provider.
 type Launch struct {
 	Provider addrs.Provider
-	Exec     string // path of the plugin's executable
+	Exec     string // path of the plugin's executable; unused with Reattach
 	Args     []string
 	Env      []string // nil to use the environment of this process
 	WorkDir  string   // "" to use the working directory of this process
 
-	// Reattach is set for a provider that is already running. Exec is then not used.
+	// Reattach is set if the provider is already running. No process is started then.
 	Reattach *Reattach
 
-	// PackageHash identifies the content of the package. The schema is cached in CacheDir by this
-	// hash. It is not cached if either is empty.
+	// PackageHash identifies the content of the package. The schema is cached in CacheDir under
+	// this hash. If PackageHash or CacheDir is empty, the schema is not cached.
 	PackageHash string
 	CacheDir    string
 	// Schema is the schema received from another process of the same package, or nil if it is not
@@ -62,8 +62,8 @@ var handshake = goplugin.HandshakeConfig{
 	MagicCookieValue: "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2",
 }
 
-// Start starts a provider, or attaches to one that is running. ctx limits the start, not the
-// lifetime of the provider.
+// Start starts a provider, or attaches to one that is already running. ctx limits the start, not
+// the lifetime of the provider.
 func Start(ctx context.Context, l Launch) (providers.Interface, error) {
 	config, tail := clientConfig(newLogger(l.Log, "provider", l.Provider.String()), 5, 6)
 	if l.Reattach != nil {
@@ -103,7 +103,7 @@ func clientConfig(log *logger, versions ...int) (*goplugin.ClientConfig, *stderr
 	}, tail
 }
 
-// run starts the process of a plugin and connects to it. If there is an error, the process has
+// run starts the process of a plugin and connects to it. If it returns an error, the process has
 // ended. ctx limits the start, not the lifetime of the process.
 func run(
 	ctx context.Context, config *goplugin.ClientConfig, tail *stderrTail, l Launch,
@@ -153,10 +153,10 @@ func startError(l Launch, err error, tail *stderrTail) error {
 	return fmt.Errorf("starting provider %s (%s): %w", l.Provider, l.Exec, err)
 }
 
-// environment returns the environment of a plugin. It is the environment of this process, with log
-// levels in the variables that plugins read. By default, plugins write all log lines, which takes a
-// quarter of the processor time for small objects. Levels that this program doesn't log are
-// therefore disabled.
+// environment returns the environment of a plugin. It is the environment of this process, plus
+// variables that set the log levels of plugin libraries. By default, plugins write all log lines,
+// which takes a quarter of the processor time for small objects. Therefore levels that this program
+// doesn't log are disabled.
 func environment(l Launch, level hclog.Level) []string {
 	out := l.Env
 	if out == nil {
@@ -193,8 +193,8 @@ type process struct {
 	tail   *stderrTail
 }
 
-// close ends the process, and kills it if it doesn't end in time. A process that was only attached
-// to continues.
+// close ends the process, and kills it if it doesn't end in time. If the process was only attached
+// to, it keeps running.
 func (p *process) close() error {
 	if p.kill == nil {
 		return nil
@@ -217,7 +217,7 @@ func (p *process) close() error {
 }
 
 // exited reports whether the process has ended. It waits a moment, because the connection breaks
-// before the end of the process is noticed.
+// before this program notices the end of the process.
 func (p *process) exited() bool {
 	if p.kill == nil {
 		return false

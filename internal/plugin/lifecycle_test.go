@@ -35,8 +35,8 @@ var testProviders = []struct {
 		map[string]cty.Value{"key": cty.StringVal("n"), "body": cty.StringVal("two")}, "n.json"},
 }
 
-// TestLifecycle creates, reads, updates and deletes an object, and makes the same checks as the
-// engine.
+// TestLifecycle checks that objects are created, read, updated and deleted. It checks the
+// provider's results in the same way as the engine.
 func TestLifecycle(t *testing.T) {
 	for _, s := range testProviders {
 		t.Run(s.name, func(t *testing.T) {
@@ -109,8 +109,8 @@ func change(
 	return applied
 }
 
-// TestTwoVersionsAgree checks that a provider has the same schema and results over both protocol
-// versions.
+// TestTwoVersionsAgree checks that a provider has the same schema and returns the same results with
+// both protocol versions.
 func TestTwoVersionsAgree(t *testing.T) {
 	p6, _ := configured(t, "files")
 	p5, _ := configured(t, "files5")

@@ -59,8 +59,8 @@ func (l *logger) IsInfo() bool  { return l.enabled(hclog.Info) }
 func (l *logger) IsWarn() bool  { return l.enabled(hclog.Warn) }
 func (l *logger) IsError() bool { return l.enabled(hclog.Error) }
 
-// GetLevel returns the lowest level that is logged. Off keeps go-plugin from parsing lines that are
-// not logged.
+// GetLevel returns the lowest level that is logged. If nothing is logged, it returns Off, so that
+// go-plugin doesn't parse the lines.
 func (l *logger) GetLevel() hclog.Level {
 	for _, level := range []hclog.Level{hclog.Trace, hclog.Debug, hclog.Info, hclog.Warn, hclog.Error} {
 		if l.enabled(level) {
@@ -103,8 +103,7 @@ type lineWriter struct {
 	rest   []byte // incomplete line, of at most longestLine bytes
 }
 
-// longestLine is the maximum number of bytes that are kept of an incomplete line. Longer lines are
-// logged in parts.
+// longestLine is the maximum size of an incomplete line in bytes. Longer lines are logged in parts.
 const longestLine = 64 << 10
 
 func (w *lineWriter) Write(p []byte) (int, error) {
@@ -130,7 +129,8 @@ const (
 	tailLines = 30
 )
 
-// stderrTail keeps the end of a plugin's output, because a panic's stack trace may be in it.
+// stderrTail keeps the end of a plugin's error output, which may contain the stack trace of a
+// panic.
 type stderrTail struct {
 	mu   sync.Mutex
 	text []byte
@@ -146,7 +146,8 @@ func (t *stderrTail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// panicText returns the beginning of the stack trace that the plugin printed, or "".
+// panicText returns the start of the stack trace that the plugin has printed, or "" if there is
+// none.
 func (t *stderrTail) panicText() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

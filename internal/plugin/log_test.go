@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestLines checks that the output of a plugin is logged line by line, however it is split into
-// writes, and that the memory for an unfinished line is limited.
+// TestLines checks that the output of a plugin is logged line by line, regardless of how it is
+// split into writes, and that the memory for an incomplete line is limited.
 func TestLines(t *testing.T) {
 	long := strings.Repeat("x", longestLine)
 	for name, c := range map[string]struct{ written, logged []string }{

@@ -47,8 +47,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// holdPluginEnv is an environment variable. It makes the test binary start the named provider and
-// wait until it is killed.
+// holdPluginEnv is an environment variable that contains the name of a test provider. It makes the
+// test binary start this provider and wait until it is killed.
 const holdPluginEnv = "TOFU_TEST_HOLD_PLUGIN"
 
 func holdPlugin(path string) {
@@ -61,8 +61,8 @@ func holdPlugin(path string) {
 	time.Sleep(time.Minute)
 }
 
-// executable builds a test provider once: files or synth (protocol 6), files5 or notes (protocol
-// 5).
+// executable returns the path of a test provider, which it builds once: files or synth (protocol
+// 6), files5 or notes (protocol 5).
 func executable(t testing.TB, name string) string {
 	t.Helper()
 	built.Lock()
@@ -90,7 +90,7 @@ func address(name string) addrs.Provider {
 	return addrs.Provider{Host: "example.com", Namespace: "tofu", Type: name}
 }
 
-// launch returns how to start a test provider. env lists additional environment variables.
+// launch returns the Launch for a test provider. env lists additional environment variables.
 func launch(t testing.TB, name string, env ...string) Launch {
 	t.Helper()
 	return Launch{Provider: address(name), Exec: executable(t, name), Env: append(os.Environ(), env...)}
@@ -135,7 +135,8 @@ func noErrors(t testing.TB, diags tfdiags.Diagnostics) {
 	}
 }
 
-// object returns a value of the schema with the given attributes. All other attributes are null.
+// object returns an object that conforms to the schema and has the given attributes. All other
+// attributes are null.
 func object(t testing.TB, block *configschema.Block, attrs map[string]cty.Value) cty.Value {
 	t.Helper()
 	v, err := block.CoerceValue(cty.ObjectVal(attrs))

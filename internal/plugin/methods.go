@@ -37,7 +37,7 @@ var version5 = map[method]string{
 	stop:             "Stop",
 }
 
-// path returns the full name of the call.
+// path returns the full name of the call in a protocol version.
 func (m method) path(version int) string {
 	if version == 5 {
 		if name, ok := version5[m]; ok {

@@ -116,7 +116,8 @@ func (c *client) Functions(ctx context.Context) (map[string]*providers.Function,
 	return functions, x.diags
 }
 
-// function returns a function from the schema or from the list that the provider returned later.
+// function returns a function from the schema, or from the list that the provider has returned
+// since.
 func (c *client) function(schema *providers.Schema, name string) *providers.Function {
 	c.mu.Lock()
 	defer c.mu.Unlock()

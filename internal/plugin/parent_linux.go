@@ -7,12 +7,13 @@ import (
 	"syscall"
 )
 
-// endWithParent makes a process receive SIGTERM when this program ends for any reason. Otherwise it
-// would wait for requests forever.
+// endWithParent makes the system send SIGTERM to a process when this program ends for any reason.
+// Without it, the process would wait for requests forever.
 func endWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGTERM }
 
-// starter starts processes in a thread that lives as long as this program. It is needed because the
-// signal is sent when the thread that started a process ends, even if the program continues.
+// starter runs functions that start processes, in a thread that lives as long as this program. The
+// system sends the signal when the thread that started a process ends, even if the program
+// continues.
 var starter = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {

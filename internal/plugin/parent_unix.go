@@ -4,5 +4,5 @@ package plugin
 
 import "syscall"
 
-// endWithParent does nothing, because the system has no such signal.
+// endWithParent does nothing, because the system can't signal a process when its parent ends.
 func endWithParent(*syscall.SysProcAttr) {}

@@ -15,20 +15,20 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Pool starts providers on demand and shares what doesn't change. The schema of a package is
-// fetched and decoded once. A process that was started only for its schema, or that was used
-// without being configured, serves the next user. A configured process serves the next user with
-// the same configuration. A Pool is for one run of the program.
+// Pool starts providers on demand and shares what doesn't change. It fetches and decodes the schema
+// of a package once. It reuses processes that were started only for their schema, or used without
+// being configured. A configured process is reused by users with the same configuration. A Pool is
+// for one run of the program.
 type Pool struct {
 	// Find returns how to start a provider. It is called once for each provider in use.
 	Find func(ctx context.Context, addr addrs.Provider) (Launch, error)
-	// Builtin holds a function for each built-in provider that returns it.
+	// Builtin maps each built-in provider to a function that returns it.
 	Builtin map[addrs.Provider]func() providers.Interface
 	// Shared holds the schemas and processes that the pools of several root modules share. It may
 	// be nil.
 	Shared *Shared
-	// Keep is how long a configured process waits for a user with the same configuration after its
-	// user has closed it. If it is 0, such a process ends immediately.
+	// Keep is how long a configured process is kept after its user has closed it, so that a user
+	// with the same configuration can reuse it. If Keep is 0, the process ends immediately.
 	Keep time.Duration
 
 	mu      sync.Mutex
@@ -42,30 +42,32 @@ type member struct {
 	mu     sync.Mutex
 	launch *Launch
 	schema *providers.Schema
-	shared *member // the member that is shared with other pools; nil if this one isn't shared
-	// idle holds unconfigured processes that nobody uses, so that processes started for validation
-	// can be used for planning. In a shared member, the process in idle may have several users at
-	// once.
+	shared *member // the member shared with other pools; nil if the package isn't shared
+	// idle holds unconfigured processes that nobody uses. For example, processes started for
+	// validation are used again for planning. In a shared member, a process in idle may be in use,
+	// even by several users.
 	idle []*pooled
 	kept []*keptProcess
 }
 
-// A pooled is a provider process in use. Close returns it to the pool unless it is dirty.
+// A pooled is a provider process of a pool. Close returns the process to the pool if it can be
+// reused, and otherwise ends it.
 type pooled struct {
 	providers.Interface
 	pool   *Pool
 	member *member
-	// dirty says whether it has been configured or stopped, stopped whether it has been stopped.
+	// dirty reports whether the process was configured or stopped. stopped reports whether it was
+	// stopped.
 	dirty, stopped atomic.Bool
-	config         atomic.Pointer[cty.Value] // the configuration that it has accepted; nil if there is none
-	// Only for a process of a shared member: its working directory, and how many users it has
-	// before it is configured. The member's mutex guards both.
+	config         atomic.Pointer[cty.Value] // the configuration that the process has accepted; nil if there is none
+	// workDir is the working directory of the process, and users is its number of users before it
+	// is configured. Both are set only for a process of a shared member, whose mutex guards them.
 	workDir string
 	users   int
 }
 
-// Schema returns the schema of a provider. It starts a process only if the schema is not known or
-// cached.
+// Schema returns the schema of a provider. It starts a process only if the schema is neither known
+// nor cached.
 func (p *Pool) Schema(ctx context.Context, addr addrs.Provider) (*providers.Schema, tfdiags.Diagnostics) {
 	if builtin, ok := p.Builtin[addr]; ok {
 		return builtin().Schema(ctx)
@@ -144,10 +146,10 @@ func (p *Pool) Provider(ctx context.Context, addr addrs.Provider) (providers.Int
 // keptProcess is a configured process that nobody uses.
 type keptProcess struct {
 	proc   *pooled
-	config cty.Value // its configuration
+	config cty.Value // the configuration of the process
 }
 
-// keep keeps a configured process for Reuse, for a limited time.
+// keep keeps a configured process until Reuse takes it, for at most p.Keep.
 func (p *Pool) keep(proc *pooled, config cty.Value) {
 	m, k := proc.member, &keptProcess{proc, config}
 	m.mu.Lock()
@@ -155,12 +157,13 @@ func (p *Pool) keep(proc *pooled, config cty.Value) {
 	m.mu.Unlock()
 	time.AfterFunc(p.Keep, func() {
 		if m.takeKept(func(other *keptProcess) bool { return other == k }) != nil {
-			_ = p.end(proc) // its user has ended, so nobody can be told of an error
+			_ = p.end(proc) // nobody uses the process, so the error can't be reported
 		}
 	})
 }
 
-// takeKept removes and returns the first kept process that is wanted, or nil.
+// takeKept removes the first kept process for which wanted returns true, and returns it. It returns
+// nil if there is none.
 func (m *member) takeKept(wanted func(*keptProcess) bool) *keptProcess {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -173,8 +176,9 @@ func (m *member) takeKept(wanted func(*keptProcess) bool) *keptProcess {
 	return k
 }
 
-// Reuse returns a process that was configured with config and whose user has closed it, or nil. The
-// caller must configure it again, because credentials that it got may have expired, and close it.
+// Reuse returns a process that was configured with config and that its user has closed, or nil. The
+// caller must close the process, and must configure it again, because credentials that the provider
+// has obtained may have expired.
 func (p *Pool) Reuse(addr addrs.Provider, config cty.Value) providers.Interface {
 	if p.Keep == 0 || p.Builtin[addr] != nil {
 		return nil
@@ -184,12 +188,12 @@ func (p *Pool) Reuse(addr addrs.Provider, config cty.Value) providers.Interface 
 		return nil
 	}
 	if k.proc.exited() {
-		_ = p.end(k.proc) // it has ended by itself, so there is nothing to report
+		_ = p.end(k.proc) // the process has ended, so nobody needs the error
 		return nil
 	}
 	k.proc.config.Store(nil)
 	if c, ok := k.proc.Interface.(*client); ok {
-		c.defers = false // each user says whether it allows deferral
+		c.defers = false // the new user may not call AllowDeferral
 	}
 	return k.proc
 }
@@ -230,7 +234,7 @@ func (p *Pool) member(addr addrs.Provider) *member {
 	return m
 }
 
-// find sets how the provider is started. The caller has locked m.
+// find determines how the provider is started. The caller has locked m.
 func (p *Pool) find(ctx context.Context, m *member, addr addrs.Provider) error {
 	if m.launch != nil {
 		return nil
@@ -291,8 +295,8 @@ func (p *Pool) end(proc *pooled) error {
 	return proc.Interface.Close()
 }
 
-// Configure marks the process as dirty, because a user with another configuration can't use it
-// afterwards.
+// Configure implements providers.Interface. It marks the process as dirty, because a user with
+// another configuration can't use it afterwards.
 func (l *pooled) Configure(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
 	l.dirty.Store(true)
 	diags := l.Interface.Configure(ctx, config)
@@ -302,14 +306,16 @@ func (l *pooled) Configure(ctx context.Context, config cty.Value) tfdiags.Diagno
 	return diags
 }
 
-// Stop marks the process as dirty, because a stopped provider rejects further calls.
+// Stop implements providers.Interface. It marks the process as dirty, because a stopped provider
+// rejects further calls.
 func (l *pooled) Stop(ctx context.Context) error {
 	l.dirty.Store(true)
 	l.stopped.Store(true)
 	return l.Interface.Stop(ctx)
 }
 
-// Close returns the process to the pool, or ends it if it is dirty.
+// Close implements providers.Interface. It returns the process to the pool, or ends it if it can't
+// be reused.
 func (l *pooled) Close() error {
 	switch config := l.config.Load(); {
 	case l.exited():

@@ -79,7 +79,7 @@ func TestPoolReusesProcesses(t *testing.T) {
 	}
 }
 
-// TestPoolKeepsAllProcesses checks that processes used to validate several configurations of a
+// TestPoolKeepsAllProcesses checks that all processes that have validated configurations of a
 // provider are used again for planning.
 func TestPoolKeepsAllProcesses(t *testing.T) {
 	pool := newPool(t,
@@ -187,8 +187,8 @@ func TestSchemaCache(t *testing.T) {
 	}
 }
 
-// TestPoolKeepsConfigured checks that a configured process serves the next user with the same
-// configuration, and no other.
+// TestPoolKeepsConfigured checks that a configured process is reused by a user with the same
+// configuration, and by no other user.
 func TestPoolKeepsConfigured(t *testing.T) {
 	root := t.TempDir()
 	pool := newPool(t, func(addrs.Provider) (Launch, error) { return launch(t, "files"), nil })
@@ -224,7 +224,7 @@ func TestPoolKeepsConfigured(t *testing.T) {
 	}
 	noErrors(t, again.Configure(t.Context(), config))
 
-	// The process has been configured again, but is stopped now.
+	// The process has been configured again, and is now stopped.
 	if err := again.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}

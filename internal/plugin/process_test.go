@@ -101,7 +101,7 @@ func TestStop(t *testing.T) {
 		if resp := createFile(t.Context(), t, p); !resp.Diagnostics.HasErrors() {
 			t.Error("the stopped operation reports no error")
 		}
-		// The operation may end, and the test may close the provider, before Stop receives its
+		// The operation may end, and the test may close the provider, before Stop gets its
 		// response.
 		if err := <-stopped; err != nil {
 			t.Error(err)
@@ -221,8 +221,8 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// TestQuietPlugins checks that a plugin writes only the log lines that this program logs or that
-// the user has asked the plugin for.
+// TestQuietPlugins checks that a plugin writes only those log lines that this program logs or that
+// the user has enabled for the plugin.
 func TestQuietPlugins(t *testing.T) {
 	at := func(level slog.Level) *slog.Logger {
 		return slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: level}))

@@ -38,7 +38,7 @@ var runStream = &grpc.StreamDesc{StreamName: "ProvisionResource", ServerStreams:
 // provisionerStopTimeout is how long a provisioner may take to stop.
 const provisionerStopTimeout = 10 * time.Second
 
-// Provisioner is a provisioner plugin. Its process is started by the first call. It serves all
+// Provisioner is a provisioner plugin. The first call starts its process. The process serves all
 // further calls, which may be concurrent, until Close.
 type Provisioner struct {
 	typ, path string
@@ -53,8 +53,8 @@ type Provisioner struct {
 var provisionerName = regexp.MustCompile(`^terraform-provisioner-([^_.]+)(?:_v(\d[\w.+-]*?))?(?:_x\d+)?(?:\.exe)?$`)
 
 // FindProvisioner searches directories for the plugin of a provisioner type. It uses the first
-// directory that has the plugin and selects the newest version in it. It returns nil if there is
-// none.
+// directory that contains the plugin, and the newest version in this directory. It returns nil if
+// no directory contains the plugin.
 func FindProvisioner(dirs []string, typ string, log *slog.Logger) *Provisioner {
 	for _, dir := range dirs {
 		entries, err := os.ReadDir(dir)
@@ -69,7 +69,7 @@ func FindProvisioner(dirs []string, typ string, log *slog.Logger) *Provisioner {
 			}
 			version, err := depsfile.ParseVersion(m[2])
 			if err != nil {
-				// The name contains no version, which counts as older than any version.
+				// A plugin without a version in its name counts as older than any version.
 				version = depsfile.Version{}
 			}
 			if best == "" || depsfile.CompareVersions(version, newest) > 0 {
@@ -168,8 +168,9 @@ func (p *Provisioner) Validate(config cty.Value) tfdiags.Diagnostics {
 	return convertDiagnostics(out.Diagnostics)
 }
 
-// Run runs the provisioner. connection is null if none exists. Output goes to out; if out is nil,
-// nothing may be shown. When ctx ends, Run stops the plugin and waits for it for a limited time.
+// Run runs the provisioner. connection is null if there is no connection block. Each line of output
+// is passed to out. If out is nil, nothing may be shown. When ctx ends, Run stops the plugin and
+// waits for it for a limited time.
 func (p *Provisioner) Run(
 	ctx context.Context, config, connection cty.Value, out func(line string),
 ) tfdiags.Diagnostics {
@@ -234,7 +235,7 @@ func encodeConnection(connection cty.Value) (*tfplugin.DynamicValue, error) {
 	return &tfplugin.DynamicValue{Msgpack: raw}, nil
 }
 
-// Close ends the plugin's process, if any.
+// Close ends the plugin's process if it is running.
 func (p *Provisioner) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

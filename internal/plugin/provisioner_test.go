@@ -20,7 +20,7 @@ import (
 	"tofu/internal/plugin/tfplugin"
 )
 
-// serveProvisionerEnv is an environment variable. It makes the test binary act as a provisioner
+// serveProvisionerEnv is an environment variable that makes the test binary act as a provisioner
 // plugin, which prints its configuration and connection.
 const serveProvisionerEnv = "TOFU_TEST_SERVE_PROVISIONER"
 
@@ -124,7 +124,7 @@ var echoService = grpc.ServiceDesc{
 		}}},
 }
 
-// echo installs the test binary as a provisioner plugin and returns that provisioner.
+// echo installs the test binary as a provisioner plugin and returns its Provisioner.
 func echo(t *testing.T) *Provisioner {
 	t.Helper()
 	if runtime.GOOS == "windows" {

@@ -17,8 +17,8 @@ func (c *client) Schema(ctx context.Context) (*providers.Schema, tfdiags.Diagnos
 	return c.ready(ctx)
 }
 
-// ready makes the provider ready for calls and returns its schema. Unless a provider declares that
-// the schema call is optional, the call must be made in every process, even if the schema is known.
+// ready makes the provider ready for calls and returns its schema. A process must be asked for the
+// schema even if the schema is known, unless the provider declares that this is optional.
 func (c *client) ready(ctx context.Context) (*providers.Schema, tfdiags.Diagnostics) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,8 +37,8 @@ func (c *client) ready(ctx context.Context) (*providers.Schema, tfdiags.Diagnost
 		return schema, diags
 	}
 	if !known.SchemaOptional {
-		// The response is not needed, so it isn't decoded: the fields of the response are unknown
-		// to an empty message.
+		// The response is not needed. Because an empty message has no fields, the response isn't
+		// decoded.
 		if err := c.invoke(ctx, getSchema, &tfplugin.GetProviderSchemaRequest{}, &emptypb.Empty{}); err != nil {
 			return nil, c.callError(getSchema, err).List()
 		}
@@ -57,7 +57,7 @@ func (c *client) fetchSchema(ctx context.Context) (*providers.Schema, tfdiags.Di
 
 	ids := &tfplugin.GetResourceIdentitySchemasResponse{}
 	err := c.invoke(ctx, getIdentities, &tfplugin.GetResourceIdentitySchemasRequest{}, ids)
-	// A provider that doesn't support identities answers Unimplemented, which is not an error.
+	// Unimplemented is not an error: the provider doesn't support identities.
 	if err != nil && status.Code(err) != codes.Unimplemented {
 		x.diags = x.diags.Append(c.callError(getIdentities, err))
 	}

@@ -16,15 +16,15 @@ import (
 // example in a debugger.
 const ReattachEnv = "TF_REATTACH_PROVIDERS"
 
-// Reattach says where a running provider listens.
+// Reattach describes the connection to a running provider.
 type Reattach struct {
 	ProtocolVersion int
 	Pid             int
 	Addr            net.Addr
 }
 
-// ParseReattach parses the value of TF_REATTACH_PROVIDERS. It is a JSON object by provider address,
-// as printed by providers that are started for debugging.
+// ParseReattach parses the value of TF_REATTACH_PROVIDERS. It is a JSON object with provider
+// addresses as keys, as printed by providers that are started for debugging.
 func ParseReattach(text string) (map[addrs.Provider]*Reattach, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -49,7 +49,7 @@ func ParseReattach(text string) (map[addrs.Provider]*Reattach, error) {
 				source, e.Protocol)
 		}
 		if e.ProtocolVersion == 0 {
-			e.ProtocolVersion = 5 // older plugins don't send this field
+			e.ProtocolVersion = 5 // older plugins don't print the version
 		}
 		if e.ProtocolVersion != 5 && e.ProtocolVersion != 6 {
 			return nil, fmt.Errorf("%s: provider %s uses protocol version %d, not 5 or 6", ReattachEnv,

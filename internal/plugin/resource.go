@@ -16,7 +16,7 @@ func (c *client) ValidateResource(ctx context.Context, typ string, config cty.Va
 	return x.validate(ctx, rs, typ, config, c.capabilities())
 }
 
-// validate makes one of the calls that validate a configuration. They all have the same form.
+// validate makes one of the calls that validate a configuration, which all have the same form.
 func (x *exchange) validate(
 	ctx context.Context, rs *providers.ResourceSchema, typ string, config cty.Value, caps *tfplugin.ClientCapabilities,
 ) tfdiags.Diagnostics {
@@ -138,7 +138,7 @@ func (c *client) ApplyResourceChange(ctx context.Context, req providers.ApplyReq
 	if x.invoke(ctx, in, out) {
 		x.addDiagnostics(out.Diagnostics)
 		if before := len(x.diags); !isMissing(out.NewState) {
-			// A value that can't be decoded counts as missing.
+			// An object that can't be decoded counts as missing.
 			if v := x.decode(out.NewState, ty); len(x.diags) == before {
 				resp.New = v
 			}
@@ -167,7 +167,7 @@ func (c *client) ImportResourceState(ctx context.Context, req providers.ImportRe
 	x.addDiagnostics(out.Diagnostics)
 	resp.Deferred = deferred(out.Deferred)
 	for _, one := range out.ImportedResources {
-		// A provider may also return objects of other types.
+		// The import of an object may return objects of other types, too.
 		schema := x.find("resource type", one.TypeName,
 			func(s *providers.Schema) providers.TypeTable { return s.Resources })
 		if x.failed() {

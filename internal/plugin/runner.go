@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// outputGrace is how long to keep reading the output of a plugin that has ended, if another process
-// still has the output open.
+// outputGrace is how long to read the output of a plugin after its end, if another process keeps
+// the output open.
 const outputGrace = time.Second
 
 // runner runs the process of a plugin for go-plugin. go-plugin's own runner waits for the end of
 // the plugin's output to detect the end of its process, but a child of the plugin can keep the
-// output open. It also kills only the process itself, not its children.
+// output open. It also kills only the plugin's process, not the children of this process.
 type runner struct {
 	cmd            *exec.Cmd
 	stdout, stderr *output
@@ -30,7 +30,7 @@ type runner struct {
 }
 
 // newRunner returns a runner for a command that has not been started. tmp is the directory that
-// contains the plugin's socket. It is removed if the start fails.
+// contains the plugin's socket. If the start fails, the runner removes tmp.
 func newRunner(cmd *exec.Cmd, tmp string) (*runner, error) {
 	inGroup(cmd)
 	r := &runner{cmd: cmd, tmp: tmp, ended: make(chan struct{})}
@@ -61,8 +61,8 @@ type output struct {
 
 func newOutput(read *os.File) *output { return &output{File: read, ended: make(chan struct{})} }
 
-// Read returns data until all processes have closed the stream, or until the runner stops waiting
-// for it.
+// Read reads the stream until all processes have closed it, or until the runner stops waiting for
+// them.
 func (o *output) Read(p []byte) (int, error) {
 	n, err := o.File.Read(p)
 	if err != nil {
@@ -94,8 +94,8 @@ func (r *runner) Start(context.Context) error {
 	return nil
 }
 
-// wait waits for the process to end and kills the remaining processes in its group. After that, the
-// rest of the output can be read.
+// wait waits for the process to end, kills the remaining processes in its group, and waits until
+// the output has been read.
 func (r *runner) wait() {
 	r.status = r.cmd.Wait()
 	killGroup(r.cmd)

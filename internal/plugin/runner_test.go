@@ -40,10 +40,11 @@ func readPID(t *testing.T, path string) int {
 	return pid
 }
 
-// gone waits for a process that is not a child of this one to end, and reports whether it ended.
+// gone waits for the end of a process that is not a child of this process. It reports whether the
+// process has ended.
 func gone(pid int) bool {
 	for range 100 {
-		// If there is no init process, a process that has ended remains as a zombie.
+		// Without an init process, a process that has ended stays as a zombie.
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 		if errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || err == nil && strings.Contains(string(stat), ") Z ") {
 			return true
@@ -54,8 +55,8 @@ func gone(pid int) bool {
 }
 
 // TestChildKeepsOutput checks that the end of a plugin before the handshake is noticed even if a
-// child process keeps its output open. The child is killed too, unless it has left the process
-// group.
+// child of the plugin keeps its output open. The child must be killed too, unless it has left the
+// process group.
 func TestChildKeepsOutput(t *testing.T) {
 	for name, leaves := range map[string]string{"in the group": "", "out of the group": "setsid "} {
 		t.Run(name, func(t *testing.T) {
@@ -87,8 +88,8 @@ func TestChildKeepsOutput(t *testing.T) {
 	}
 }
 
-// TestWrapper starts a plugin through a wrapper script. Closing the plugin must also end the script
-// and its other processes.
+// TestWrapper checks that closing a plugin that was started by a wrapper script also ends the
+// script and its other processes.
 func TestWrapper(t *testing.T) {
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	l := launch(t, "files", "FILES_ROOT="+t.TempDir())

@@ -21,7 +21,8 @@ import (
 type schemaTable struct {
 	version int // protocol version
 	raw     map[string][]byte
-	// File with the schemas, whose positions are in raw; if nil, raw has the schemas themselves.
+	// cached is the file that contains the schemas. raw then holds their positions in it. If cached
+	// is nil, raw holds the schemas.
 	cached     *io.SectionReader
 	identities map[string][]byte
 
@@ -162,14 +163,14 @@ func decodeType(raw []byte) (cty.Type, error) {
 	return ty, nil
 }
 
-// Numbers of version 5 fields that are used for other fields in version 6. The wire types differ
-// too, so these fields are among the message's unknown fields after decoding.
+// Numbers of fields in version 5 that belong to other fields in version 6. The wire types differ
+// too, so after decoding, these fields are among the message's unknown fields.
 const (
 	v5WriteOnly          = protowire.Number(10)
 	v5DeprecationMessage = protowire.Number(11)
 )
 
-// fixVersion5 decodes those fields that have other numbers in version 5.
+// fixVersion5 sets the fields of an attribute that have other numbers in version 5.
 func fixVersion5(a *tfplugin.Schema_Attribute) {
 	for rest := a.ProtoReflect().GetUnknown(); len(rest) > 0; {
 		number, kind, n := protowire.ConsumeTag(rest)
@@ -257,9 +258,9 @@ func convertParam(p *tfplugin.Function_Parameter) (providers.FunctionParam, erro
 	}, err
 }
 
-// convertSchemas converts the two responses to a provider schema. identities is nil if the provider
-// has no identities. If cached is set, the first response doesn't contain the schemas of types but
-// their positions in cached.
+// convertSchemas converts the provider's two responses to a schema. identities is nil if the
+// provider has no identities. If cached is set, in doesn't contain the schemas of types but their
+// positions in cached.
 func convertSchemas(
 	version int, in *tfplugin.GetProviderSchemaResponse, identities map[string][]byte, cached *io.SectionReader,
 ) (*providers.Schema, error) {

@@ -68,8 +68,8 @@ func genBlock(t *rapid.T, depth int, nested bool) *tfplugin.Schema_Block {
 	return b
 }
 
-// asVersion5 changes the numbers of fields to those in protocol version 5 where they differ. The
-// result is what a provider with that version sends.
+// asVersion5 changes the numbers of fields to those of protocol version 5 if they differ, so that
+// the message is what a provider with this version sends.
 func asVersion5(b *tfplugin.Schema_Block) {
 	for _, a := range b.Attributes {
 		var extra []byte
@@ -95,8 +95,8 @@ var compareSchemas = cmp.Options{
 	}),
 }
 
-// TestVersionsDecodeAlike checks that a schema decodes to the same value from the messages of both
-// protocol versions.
+// TestVersionsDecodeAlike checks that the messages of both protocol versions for a schema are
+// decoded to the same value.
 func TestVersionsDecodeAlike(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		msg := &tfplugin.Schema{Version: int64(rapid.IntRange(0, 9).Draw(t, "version")), Block: genBlock(t, 3, false)}
@@ -145,7 +145,7 @@ func compareBlock(want *tfplugin.Schema_Block, got *configschema.Block) string {
 	if text := compareAttributes(want.Attributes, got.Attributes); text != "" {
 		return text
 	}
-	last := map[string]*tfplugin.Schema_NestedBlock{} // names may repeat, and then the last block counts
+	last := map[string]*tfplugin.Schema_NestedBlock{} // if a name is repeated, the last block counts
 	for _, n := range want.BlockTypes {
 		last[n.TypeName] = n
 	}
@@ -219,8 +219,8 @@ func TestInvalidSchemasAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzCachedSchema reads cache files with arbitrary content and a valid checksum. If a file is
-// accepted, its types must be readable.
+// FuzzCachedSchema checks that cache files with arbitrary content and a valid checksum are either
+// rejected or have readable types.
 func FuzzCachedSchema(f *testing.F) {
 	raw, err := proto.Marshal(&tfplugin.Schema{Version: 7})
 	if err != nil {
@@ -250,8 +250,8 @@ func FuzzCachedSchema(f *testing.F) {
 	})
 }
 
-// FuzzSchema decodes arbitrary messages from a provider. If a schema is accepted, it must be
-// usable.
+// FuzzSchema checks that arbitrary messages from a provider are either rejected or decoded to a
+// usable schema.
 func FuzzSchema(f *testing.F) {
 	raw, err := proto.Marshal(&tfplugin.Schema{Version: 1, Block: &tfplugin.Schema_Block{
 		Attributes: []*tfplugin.Schema_Attribute{{Name: "a", Type: []byte(`"string"`), Optional: true},

@@ -33,13 +33,13 @@ import (
 //	           the schemas of types are replaced by their positions
 //	           the schemas of types, one after the other
 //
-// A run needs a few of possibly thousands of types, and reads only these into memory; the checksum
-// is computed without keeping the content. Schemas are cached only if the provider allows it
-// (SchemaOptional). An invalid file is treated as missing. Nothing depends on the cache: errors are
-// logged, and the schema is then fetched from the provider.
+// A run needs a few of possibly thousands of types, and reads only these into memory. The checksum
+// is computed without keeping the content in memory. Schemas are cached only if the provider allows
+// it (SchemaOptional). An invalid file is treated as missing. If there is an error, it is logged,
+// and the schema is fetched from the provider.
 const (
 	cacheFormat   = "tofu provider schema 2, protocol "
-	cacheLifetime = 90 * 24 * time.Hour // how long after its last use a file is removed
+	cacheLifetime = 90 * 24 * time.Hour // files are removed when they have not been used for this long
 )
 
 // cacheFile returns the path of the package's cache file, or "" if its schema is not cached.
@@ -51,8 +51,7 @@ func (l *Launch) cacheFile() string {
 	return filepath.Join(l.CacheDir, hex.EncodeToString(sum[:])+".schema")
 }
 
-// cachedSchema returns the cached schema of a provider, or nil. Schemas are cached only if the
-// provider allows it.
+// cachedSchema returns the cached schema of a provider, or nil if there is none.
 func (l *Launch) cachedSchema() *providers.Schema {
 	file := l.cacheFile()
 	if file == "" {
@@ -77,7 +76,7 @@ func openCache(file string) (*providers.Schema, error) {
 		var schema *providers.Schema
 		if schema, err = decodeCache(f, info.Size()); err == nil {
 			now := time.Now()
-			_ = os.Chtimes(file, now, now) // record that the file is in use
+			_ = os.Chtimes(file, now, now) // records that the file is in use
 			return schema, nil
 		}
 	}
@@ -85,8 +84,8 @@ func openCache(file string) (*providers.Schema, error) {
 	return nil, err
 }
 
-// The parts of a cache file that have a fixed size: the first line, the checksum, and the lengths
-// of the two messages.
+// The sizes of the parts at the start of a cache file: the first line, the checksum, and the
+// lengths of the two messages.
 const (
 	cacheLine    = len(cacheFormat) + len("6\n")
 	cacheSummed  = cacheLine + sha256.Size
@@ -166,7 +165,7 @@ func (p typePlace) encode() []byte {
 	return binary.AppendUvarint(binary.AppendUvarint(nil, p.offset), p.length)
 }
 
-// readType reads the schema at an encoded typePlace.
+// readType reads the schema of a type. place is its encoded typePlace.
 func readType(types *io.SectionReader, place []byte) ([]byte, error) {
 	offset, n := binary.Uvarint(place)
 	length, m := binary.Uvarint(place[max(n, 0):])
@@ -179,8 +178,8 @@ func readType(types *io.SectionReader, place []byte) ([]byte, error) {
 	return raw, err
 }
 
-// keepSchema writes the cache file atomically, and removes files that have not been used for a long
-// time.
+// keepSchema writes the cache file atomically. It also removes files of other packages that have
+// not been used for cacheLifetime.
 func (l *Launch) keepSchema(
 	version int, schemas *tfplugin.GetProviderSchemaResponse, ids *tfplugin.GetResourceIdentitySchemasResponse,
 ) {

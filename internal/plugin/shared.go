@@ -14,11 +14,11 @@ import (
 
 // Shared lets several pools of one run, one for each root module, share schemas and processes. All
 // users of a package share one process until they configure it. A configured process runs in the
-// working directory of its user. Packages are distinguished by their hashes, so each pool gets the
+// working directory of its user. The key of a package includes its hash, so each pool gets the
 // version that its root module requires. The zero value is ready for use.
 type Shared struct {
-	// Configured makes users with equal configurations share a process. That process runs in the
-	// working directory of this program.
+	// Configured makes users with equal configurations share a process, which runs in the working
+	// directory of this program.
 	Configured bool
 
 	mu         sync.Mutex
@@ -27,7 +27,7 @@ type Shared struct {
 	pool       Pool // starts the processes
 }
 
-// sharedKey identifies a package and the part of the environment on which its schema depends.
+// sharedKey identifies a package by its provider and hash.
 type sharedKey struct {
 	addr addrs.Provider
 	hash string
@@ -41,7 +41,8 @@ type configuredProcess struct {
 	diags  tfdiags.Diagnostics
 }
 
-// member returns the shared member for a package, or nil if the package can't be shared.
+// member returns the shared member for the package of launch, or nil if the package can't be
+// shared.
 func (s *Shared) member(launch *Launch) *member {
 	if s == nil || launch.Reattach != nil || launch.PackageHash == "" {
 		return nil
@@ -65,7 +66,7 @@ func (s *Shared) member(launch *Launch) *member {
 // Close ends all processes.
 func (s *Shared) Close() error { return s.pool.Close() }
 
-// sharedUser is one user of a member.
+// sharedUser is the provider for one user of a shared member.
 type sharedUser struct {
 	providers.Interface
 	shared  *Shared
@@ -75,11 +76,11 @@ type sharedUser struct {
 	defers bool // whether AllowDeferral was called
 
 	mu    sync.Mutex // guards the fields below, and Interface while Configure replaces it
-	fresh *pooled    // the unconfigured process, which others may use too; nil after Configure
-	own   *pooled    // the configured process; nil if it is shared with others
+	fresh *pooled    // the unconfigured process, which may have other users; nil after Configure
+	own   *pooled    // the configured process; nil if it has other users
 }
 
-// take returns a new user of a member's unconfigured process.
+// take returns a new user of the member's unconfigured process. It starts the process if necessary.
 func (s *Shared) take(ctx context.Context, m *member, workDir string) (*sharedUser, error) {
 	if s.Configured {
 		workDir = ""
@@ -108,8 +109,8 @@ func (s *Shared) start(ctx context.Context, m *member, launch Launch, workDir st
 	return proc, err
 }
 
-// Configure implements providers.Interface. The user first switches to a process in the right
-// working directory, or to one that has the same configuration.
+// Configure implements providers.Interface. Before that, the user switches to a process in the
+// right working directory or, if Configured is set, to one that has the same configuration.
 func (u *sharedUser) Configure(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
 	if u.shared.Configured && config.IsWhollyKnown() {
 		return u.join(ctx, config)
@@ -120,9 +121,9 @@ func (u *sharedUser) Configure(ctx context.Context, config cty.Value) tfdiags.Di
 	return u.own.Configure(ctx, config)
 }
 
-// settle makes the user use a process that only it configures. If no other user has the current
-// process and it runs in the right working directory, the current process is kept. Otherwise settle
-// starts a new one.
+// settle makes the user use a process that only this user configures. If nobody else uses the
+// current process and it runs in the right working directory, settle keeps it. Otherwise it starts
+// a new process.
 func (u *sharedUser) settle(ctx context.Context) error {
 	proc, launch := u.claim()
 	if proc == nil {
@@ -138,8 +139,8 @@ func (u *sharedUser) settle(ctx context.Context) error {
 	return nil
 }
 
-// claim takes the unconfigured process away from the member. If the process can't be configured for
-// this user, it returns nil and how to start another one.
+// claim takes the user's unconfigured process away from the member. If this process can't be
+// configured for the user, claim returns nil and how to start another one.
 func (u *sharedUser) claim() (*pooled, Launch) {
 	m := u.member
 	m.mu.Lock()
@@ -152,12 +153,12 @@ func (u *sharedUser) claim() (*pooled, Launch) {
 	return u.fresh, Launch{}
 }
 
-// AllowDeferral implements providers.Interface. The call is made later, on the process that will be
-// configured.
+// AllowDeferral implements providers.Interface. It is passed on later, to the process that the user
+// configures.
 func (u *sharedUser) AllowDeferral() { u.defers = true }
 
 // replace makes the user use a configured process instead of the unconfigured one. own is the same
-// process, or nil if other users have it too.
+// process as with, or nil if the process has other users.
 func (u *sharedUser) replace(with, own *pooled) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -165,8 +166,8 @@ func (u *sharedUser) replace(with, own *pooled) {
 	u.leave()
 }
 
-// leave releases the unconfigured process, which keeps running for other users. The caller has
-// locked u.
+// leave ends the use of the unconfigured process, which keeps running for other users. The caller
+// has locked u.
 func (u *sharedUser) leave() {
 	if u.fresh == nil {
 		return
@@ -177,7 +178,7 @@ func (u *sharedUser) leave() {
 	u.fresh = nil
 }
 
-// join makes the user use the process that has its configuration. The first user with that
+// join makes the user use the process with the configuration config. The first user with this
 // configuration starts the process. A process that has crashed is replaced.
 func (u *sharedUser) join(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
 	c := u.shared.configuration(u.member, config)
@@ -218,7 +219,7 @@ func (s *Shared) configuration(m *member, config cty.Value) *configuredProcess {
 	return c
 }
 
-// forget removes a configured process, so that the next user of its configuration starts another
+// forget removes a configured process, so that the next user with its configuration starts another
 // one.
 func (s *Shared) forget(m *member, c *configuredProcess) {
 	s.mu.Lock()
@@ -227,7 +228,7 @@ func (s *Shared) forget(m *member, c *configuredProcess) {
 }
 
 // Stop implements providers.Interface. It stops the process for all of its users, because an
-// interrupt concerns all of them.
+// interrupt applies to all of them.
 func (u *sharedUser) Stop(ctx context.Context) error {
 	u.mu.Lock()
 	proc := u.Interface

@@ -14,11 +14,11 @@ import (
 	"tofu/internal/providers"
 )
 
-// sharing is a test with a Shared, which several root modules use.
+// sharing is a test with a Shared that several root modules use.
 type sharing struct {
 	*testing.T
 	shared *Shared
-	log    string // path in PROVIDER_STARTS, where the provider logs its starts
+	log    string // path in PROVIDER_STARTS, to which the provider writes a line when it starts
 	env    []string
 }
 
@@ -53,7 +53,8 @@ func (s *sharing) user(dir string) *sharedUser {
 	return p.(*sharedUser)
 }
 
-// configure validates and sets the provider's root directory; "" means the provider's default.
+// configure sets the provider's root directory, after validating the configuration; "" means the
+// provider's default.
 func (s *sharing) configure(u *sharedUser, root string) {
 	s.Helper()
 	schema, diags := u.Schema(s.Context())
@@ -95,8 +96,8 @@ func (s *sharing) text(u *sharedUser) string {
 	return got.State.GetAttr("content").AsString()
 }
 
-// dirs creates directories and returns their paths. Each has a file a.txt that contains the
-// directory's name.
+// dirs creates directories and returns their paths. Each directory has a file a.txt that contains
+// its name.
 func (s *sharing) dirs(names ...string) []string {
 	top := s.TempDir()
 	out := make([]string, len(names))
@@ -114,7 +115,7 @@ func (s *sharing) dirs(names ...string) []string {
 }
 
 // TestSharedUnconfigured checks that users share one process until they configure it, and that each
-// then has its own process in its own working directory.
+// user then has its own process in its own working directory.
 func TestSharedUnconfigured(t *testing.T) {
 	s := newSharing(t, &Shared{})
 	dirs := s.dirs("one", "two", "three")
@@ -133,8 +134,8 @@ func TestSharedUnconfigured(t *testing.T) {
 		}
 	}
 	s.wantStarts(4, "after it")
-	// Each user configures the process in its working directory, because the process has no other
-	// user. The first process still runs in the first directory.
+	// The process has only one user at a time, so each user configures it in its working directory.
+	// The first process still runs in the first directory.
 	for _, dir := range dirs {
 		u := s.user(dir)
 		s.configure(u, "")
@@ -146,7 +147,7 @@ func TestSharedUnconfigured(t *testing.T) {
 }
 
 // TestSharedConfigured checks that users with equal configurations share a process, and that users
-// with different ones don't.
+// with different configurations don't.
 func TestSharedConfigured(t *testing.T) {
 	s := newSharing(t, &Shared{Configured: true})
 	roots := s.dirs("one", "two")
@@ -174,15 +175,15 @@ func TestSharedConfigured(t *testing.T) {
 			t.Errorf("user %d has process %s, and user 0 has %s", i, ids[i], ids[0])
 		}
 	}
-	// There is one process for each configuration, and possibly one that is not configured. The
-	// latter is missing if it had only one user when that user configured it.
+	// There is one process for each configuration, and possibly an unconfigured one. There is no
+	// unconfigured one if it had only one user and this user configured it.
 	if n := s.starts(); n < 2 || n > 3 {
 		t.Errorf("%d processes were started", n)
 	}
 }
 
-// TestSharedCrash checks that a process that has crashed, configured or not, is replaced for later
-// users.
+// TestSharedCrash checks that a process that has crashed is replaced for later users, whether or
+// not it was configured.
 func TestSharedCrash(t *testing.T) {
 	s := newSharing(t, &Shared{Configured: true})
 	root := s.dirs("one")[0]

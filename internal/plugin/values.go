@@ -29,8 +29,8 @@ func (x *exchange) encode(v cty.Value, ty cty.Type) *tfplugin.DynamicValue {
 	return &tfplugin.DynamicValue{Msgpack: raw}
 }
 
-// meta encodes the value of provider_meta. A provider that declares provider_meta expects it in
-// every call.
+// meta encodes the value of provider_meta. A provider that declares provider_meta expects a value
+// in every call, so an unset value becomes null.
 func (x *exchange) meta(v cty.Value) *tfplugin.DynamicValue {
 	if x.failed() || x.schema.ProviderMeta == nil {
 		return nil
@@ -68,7 +68,7 @@ func isMissing(v *tfplugin.DynamicValue) bool {
 	return len(v.GetMsgpack()) == 0 && len(v.GetJson()) == 0
 }
 
-// encodeIdentity encodes an identity. It returns nil if there is no identity or the type has none.
+// encodeIdentity encodes an identity. It returns nil if v is not set or the type has no identity.
 func (x *exchange) encodeIdentity(v cty.Value, schema *configschema.Object) *tfplugin.ResourceIdentityData {
 	if v == cty.NilVal || schema == nil || v.IsNull() {
 		return nil
@@ -105,7 +105,7 @@ func decodePath(in *tfplugin.AttributePath) cty.Path {
 			path = path.IndexString(sel.ElementKeyString)
 		case *tfplugin.AttributePath_Step_ElementKeyInt:
 			path = path.Index(cty.NumberIntVal(sel.ElementKeyInt))
-		default: // the step has no selector, so the rest of the path can't be resolved
+		default: // a step without a selector: the rest of the path can't be decoded
 			return path
 		}
 	}
@@ -119,7 +119,7 @@ var deferReasons = map[tfplugin.Deferred_Reason]string{
 	tfplugin.Deferred_ABSENT_PREREQ:           providers.DeferredAbsent,
 }
 
-// deferred returns the reason why a response is deferred, or "" if it isn't.
+// deferred returns the reason why the provider has deferred an object, or "" if it hasn't.
 func deferred(d *tfplugin.Deferred) string {
 	if d == nil {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// BugNotice is the end of errors about violations of the protocol.
+// BugNotice is the end of messages about providers that violate the protocol.
 const BugNotice = "This is a bug in the provider: please report it to its developers."
 
 // Interface is a running provider. It has many methods because it mirrors the plugin protocol.
@@ -40,7 +40,7 @@ type Interface interface {
 	RenewEphemeral(ctx context.Context, typ string, private []byte) RenewResponse
 	CloseEphemeral(ctx context.Context, typ string, private []byte) tfdiags.Diagnostics
 
-	// Functions returns the provider's functions. They may depend on its configuration.
+	// Functions returns the provider's functions, which may depend on its configuration.
 	Functions(ctx context.Context) (map[string]*Function, tfdiags.Diagnostics)
 	// CallFunction calls a function. If the error is a *FunctionError, it says which argument is
 	// wrong.
@@ -59,7 +59,7 @@ type Interface interface {
 // Schema is the description of a provider.
 type Schema struct {
 	Provider     *configschema.Block
-	ProviderMeta *configschema.Block // nil if none exists
+	ProviderMeta *configschema.Block // nil if the provider has none
 	Resources    TypeTable
 	DataSources  TypeTable
 	Ephemerals   TypeTable
@@ -67,7 +67,7 @@ type Schema struct {
 
 	// PlanDestroy reports that the provider also wants to plan the destruction of objects.
 	PlanDestroy bool
-	// SchemaOptional reports that a process of the provider need not be asked for the schema if it
+	// SchemaOptional reports that a new process of the provider need not be asked for a schema that
 	// is already known.
 	SchemaOptional bool
 	// MoveResource reports that the provider can convert objects of other resource types to its
@@ -88,8 +88,8 @@ func (s *Schema) Table(mode addrs.ResourceMode) TypeTable {
 	return nil
 }
 
-// TypeTable holds the schemas of resource types by name. Schemas may be decoded on first use. The
-// plugin client and the built-in provider have their own implementations.
+// TypeTable holds the schemas of resource types by name. Implementations may decode a schema on
+// first use.
 type TypeTable interface {
 	// Type returns the schema of a type, or nil if the provider has no such type.
 	Type(name string) *ResourceSchema
@@ -113,7 +113,7 @@ type ResourceSchema struct {
 // Function describes a provider-defined function.
 type Function struct {
 	Params             []FunctionParam
-	Variadic           *FunctionParam // nil if not variadic
+	Variadic           *FunctionParam // nil if the function is not variadic
 	Return             cty.Type
 	Summary            string
 	Description        string
@@ -139,7 +139,7 @@ type FunctionError struct {
 
 func (e *FunctionError) Error() string { return e.Text }
 
-// UpgradeRequest upgrades a stored object or identity to the current schema.
+// UpgradeRequest is a request to upgrade a stored object or identity to the current schema.
 type UpgradeRequest struct {
 	Type    string
 	Version int64
@@ -153,13 +153,13 @@ type UpgradeResponse struct {
 	Diagnostics tfdiags.Diagnostics
 }
 
-// ReadRequest reads an object.
+// ReadRequest is a request to read an object.
 type ReadRequest struct {
 	Type     string
 	Prior    cty.Value
 	Private  []byte
-	Meta     cty.Value // value of provider_meta; may be cty.NilVal
-	Identity cty.Value // may be cty.NilVal
+	Meta     cty.Value // value of provider_meta; cty.NilVal if not set
+	Identity cty.Value // cty.NilVal if the object has no identity
 }
 
 // Reasons for deferred responses.
@@ -170,16 +170,16 @@ const (
 	DeferredOther    = "unknown"
 )
 
-// ReadResponse holds the object. State is null if the object no longer exists.
+// ReadResponse holds the object that was read. State is null if the object no longer exists.
 type ReadResponse struct {
 	State       cty.Value
 	Private     []byte
 	Identity    cty.Value
-	Deferred    string // one of the reasons above; "" if not deferred
+	Deferred    string // one of the reasons above; "" if the object is not deferred
 	Diagnostics tfdiags.Diagnostics
 }
 
-// PlanRequest plans a change.
+// PlanRequest is a request to plan a change of an object.
 type PlanRequest struct {
 	Type     string
 	Prior    cty.Value // null if the object is created
@@ -196,20 +196,20 @@ type PlanResponse struct {
 	RequiresReplace []cty.Path
 	Private         []byte
 	Identity        cty.Value
-	LegacyTypes     bool // the provider's SDK doesn't follow the planning rules exactly
+	LegacyTypes     bool // whether the provider uses the legacy SDK, which doesn't follow the planning rules exactly
 	Deferred        string
 	Diagnostics     tfdiags.Diagnostics
 }
 
-// ApplyRequest applies a planned change.
+// ApplyRequest is a request to apply a planned change.
 type ApplyRequest struct {
 	Type     string
 	Prior    cty.Value
 	Planned  cty.Value // null if the object is destroyed
 	Config   cty.Value
-	Private  []byte // private data in the plan
+	Private  []byte // private data from the plan
 	Meta     cty.Value
-	Identity cty.Value // identity in the plan
+	Identity cty.Value // identity from the plan
 }
 
 // ApplyResponse holds the resulting object, even if there are errors.
@@ -221,7 +221,7 @@ type ApplyResponse struct {
 	Diagnostics tfdiags.Diagnostics
 }
 
-// ImportRequest imports an existing object. Either ID or Identity is set.
+// ImportRequest is a request to import an existing object. Either ID or Identity is set.
 type ImportRequest struct {
 	Type     string
 	ID       string
@@ -243,20 +243,20 @@ type ImportedObject struct {
 	Identity cty.Value
 }
 
-// MoveRequest asks the provider to convert an object of another resource type.
+// MoveRequest is a request to convert an object of another resource type.
 type MoveRequest struct {
 	SourceProvider      string // full address of the provider
 	SourceType          string
 	SourceSchemaVersion int64
 	SourceJSON          []byte
 	SourcePrivate       []byte
-	SourceIdentity      []byte // identity as JSON; nil if none exists
+	SourceIdentity      []byte // identity as JSON; nil if the object has none
 
 	SourceIdentityVersion int64
 	TargetType            string
 }
 
-// MoveResponse holds the object of the new type.
+// MoveResponse holds the converted object.
 type MoveResponse struct {
 	State       cty.Value
 	Private     []byte
@@ -264,7 +264,7 @@ type MoveResponse struct {
 	Diagnostics tfdiags.Diagnostics
 }
 
-// ReadDataRequest reads a data source.
+// ReadDataRequest is a request to read a data source.
 type ReadDataRequest struct {
 	Type   string
 	Config cty.Value
@@ -273,15 +273,15 @@ type ReadDataRequest struct {
 	Addr addrs.AbsInstance
 }
 
-// ReadDataResponse holds the result.
+// ReadDataResponse holds the object of a data source.
 type ReadDataResponse struct {
 	State cty.Value
-	// Pending reports that the unknown parts of State depend on planned changes that will be
-	// applied before those of the plan that reads it. The data source is then read again during
-	// apply. Only the built-in provider sets Pending.
+	// Pending reports that unknown parts of State depend on planned changes that will be applied
+	// before the plan that reads the data source. The data source is then read again during apply.
+	// Only the built-in provider sets Pending.
 	Pending bool
-	// Hidden lists the parts of a pending State that the plan doesn't show. Expressions that refer
-	// to them still get values without a mark.
+	// Hidden lists the parts of a pending State that the plan doesn't show. In expressions, the
+	// values of these parts have no marks.
 	Hidden      []cty.Path
 	Deferred    string
 	Diagnostics tfdiags.Diagnostics
@@ -296,7 +296,7 @@ type OpenResponse struct {
 	Diagnostics tfdiags.Diagnostics
 }
 
-// RenewResponse holds the time of the next renewal.
+// RenewResponse holds the result of a renewal, with the time of the next one.
 type RenewResponse struct {
 	Private     []byte
 	RenewAt     time.Time

@@ -21,14 +21,14 @@ type Provisioner struct {
 	run      func(ctx context.Context, r *request) error
 }
 
-// request is one run of a provisioner.
+// request holds the inputs of one run of a provisioner.
 type request struct {
 	config     cty.Value
 	dir        string              // base directory of relative local paths; "" for the working directory
 	connection cty.Value           // without marks; null if there is no connection block
 	secret     func(string) bool   // reports whether a connection argument is secret
 	out        func(string)        // receives lines of output; never nil
-	hidden     bool                // neither commands nor their output may be shown
+	hidden     bool                // whether commands and their output must not be shown
 	warn       func(detail string) // adds a warning to the result
 }
 
@@ -61,9 +61,9 @@ func (p *Provisioner) Validate(config cty.Value) tfdiags.Diagnostics {
 	return tfdiags.FromError(p.validate(config))
 }
 
-// Run runs the provisioner. connection is null if there is no connection block; its marked parts
-// are not shown. Each line of output is passed to out. If out is nil, neither output nor commands
-// may be shown, not even in errors.
+// Run runs the provisioner. connection is null if there is no connection block. Marked parts of the
+// connection are not shown. Each line of output is passed to out. If out is nil, neither output nor
+// commands may be shown, not even in errors.
 func (p *Provisioner) Run(
 	ctx context.Context, config, connection cty.Value, out func(line string),
 ) tfdiags.Diagnostics {
@@ -109,7 +109,7 @@ func required(ty cty.Type) *configschema.Attribute {
 	return &configschema.Attribute{Type: ty, Required: true}
 }
 
-// text returns an attribute of an object as text, or "" if it is not set.
+// text returns an attribute of an object as a string, or "" if it is not set.
 func text(v cty.Value, name string) string {
 	v = attribute(v, name)
 	if v.IsNull() || !v.IsKnown() {

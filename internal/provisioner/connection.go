@@ -17,19 +17,19 @@ import (
 const defaultTimeout = 5 * time.Minute
 
 // target is a remote machine that receives files and runs scripts. Its operations end soon after
-// the context with which the target was opened.
+// the context that was passed to open.
 type target interface {
 	// upload writes a file to dst. If dst is a directory, the file is written to dst/name.
 	upload(ctx context.Context, dst, name string, size int64, content io.Reader) error
-	// uploadDir writes the content of a directory to dst. Unless src ends with a slash, it also
-	// creates the directory itself in dst.
+	// uploadDir writes the content of the directory src to dst. If src doesn't end with a slash,
+	// the content goes to a directory in dst that has the name of src.
 	uploadDir(ctx context.Context, dst, src string) error
 	// script uploads a script, runs it and removes it.
 	script(ctx context.Context, text []byte, out io.Writer) error
 	close() error
 }
 
-// connectionTypes maps each connection type to the function that connects.
+// connectionTypes maps each connection type to the function that opens a target.
 var connectionTypes = map[string]func(ctx context.Context, c *connection, r *request) (target, error){
 	"":      openSSH,
 	"ssh":   openSSH,
@@ -59,11 +59,11 @@ type connection struct {
 	endpoint
 	timeout       time.Duration
 	scriptPath    string
-	windows       bool // the target runs Windows
+	windows       bool // whether the target runs Windows
 	agent         *bool
 	agentIdentity string
-	bastion       *endpoint // nil if none exists
-	proxy         *proxy    // nil if none exists
+	bastion       *endpoint // nil to connect directly
+	proxy         *proxy    // nil to connect directly
 }
 
 // endpoint is a machine to log in to.
@@ -77,7 +77,8 @@ type endpoint struct {
 	hostKey     string
 }
 
-// proxy is an HTTP proxy through which the first machine is reached.
+// proxy is an HTTP proxy for the connection to the bastion or, if there is no bastion, to the
+// target.
 type proxy struct {
 	scheme, host, user, password string
 	port                         int
@@ -142,9 +143,9 @@ func decodeConnection(r *request) (*connection, error) {
 	return c, err
 }
 
-// decodeBastion returns the bastion, or nil if none exists. Arguments that are not set have the
-// values of the target. There are two exceptions: the host key is never taken from the target, and
-// the certificate is not if the bastion has its own key.
+// decodeBastion returns the bastion, or nil if there is none. Arguments that are not set have the
+// values of the target, with two exceptions: the host key is never taken from the target, and the
+// certificate is not taken from the target if the bastion has its own key.
 func decodeBastion(v cty.Value, base endpoint) (*endpoint, error) {
 	host := text(v, "bastion_host")
 	if host == "" {
@@ -218,8 +219,8 @@ func or(a, b string) string {
 	return b
 }
 
-// scriptFile returns a path for a script. The path is unique, which prevents conflicts between
-// concurrent runs.
+// scriptFile returns the remote path for a script. The path contains a random number, which
+// prevents conflicts between concurrent runs.
 func (c *connection) scriptFile() string {
 	path := c.scriptPath
 	switch {

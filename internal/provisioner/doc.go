@@ -2,11 +2,11 @@
 // machine, remote-exec runs scripts on a remote machine, and file copies files to a remote machine.
 // The engine finds them by name with [Builtin].
 //
-// A connection block says how to reach the remote machine. A table maps each type of connection to
-// a function that opens a target, which stores files and runs scripts.
+// A connection block says how to reach the remote machine. For each type of connection, a function
+// opens a target, which stores files and runs scripts.
 //
 // Invariants: Run ends soon after its context, and so do the processes that it started. Each line
-// of output is passed on as soon as it is complete. If output is hidden because the configuration
-// contains secrets, no output is passed on. Errors then contain neither commands nor output, but
-// they may name files and hosts. Uploaded scripts are removed.
+// of output is passed on as soon as it is complete. If output must be hidden because the
+// configuration contains secrets, no output is passed on, and errors contain neither commands nor
+// output. They may name files and hosts. Uploaded scripts are removed.
 package provisioner

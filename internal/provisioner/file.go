@@ -14,7 +14,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// contentName is the name of the file that holds "content" if the destination is a directory.
+// contentName is the name of the file with the value of the argument content if the destination is
+// a directory.
 const contentName = "tf-file-content"
 
 var fileSchema = &configschema.Block{Attributes: map[string]*configschema.Attribute{

@@ -2,8 +2,8 @@ package provisioner
 
 import "bytes"
 
-// maxLine is the length at which a line is split. It limits memory use if a stream has no line
-// ends.
+// maxLine is the size at which a line is split. It limits the memory that output without line ends
+// needs.
 const maxLine = 64 << 10
 
 // lines is a writer that passes on its input line by line. A line feed, a carriage return, or a
@@ -12,7 +12,7 @@ const maxLine = 64 << 10
 type lines struct {
 	out     func(string)
 	pending []byte
-	cr      bool // the previous byte was a carriage return that ended a line
+	cr      bool // whether the previous byte was a carriage return that ended a line
 }
 
 // Write implements io.Writer.
@@ -55,7 +55,7 @@ func (l *lines) flush() {
 	l.pending = l.pending[:0]
 }
 
-// end passes on the last line if it has no line end.
+// end passes on the last line, even if it has no line end.
 func (l *lines) end() {
 	if len(l.pending) > 0 {
 		l.flush()

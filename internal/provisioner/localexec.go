@@ -19,12 +19,11 @@ import (
 )
 
 const (
-	// grace is the time that an interrupted command has to end by itself.
+	// grace is the time that an interrupted command has to end on its own.
 	grace = 5 * time.Second
-	// drainTime is the time during which output is still read after an interrupted command has
-	// ended.
+	// drainTime is how long output is still read after an interrupted command has ended.
 	drainTime = 200 * time.Millisecond
-	// errorOutput is the maximum size of a failed command's output in its error.
+	// errorOutput is the maximum number of bytes of a failed command's output in its error.
 	errorOutput = 8 << 10
 )
 
@@ -62,9 +61,9 @@ func runLocalExec(ctx context.Context, r *request) error {
 		r.out(fmt.Sprintf("Executing: %q", args))
 	}
 
-	// Pass the pipe itself to the process. If this program copied the output in a goroutine
-	// instead, waiting for the process would also wait for other processes that inherited its
-	// output.
+	// Pass the pipe itself to the process. Otherwise this program would copy the output in a
+	// goroutine, and waiting for the process would also mean waiting for all processes that have
+	// inherited its output.
 	pr, pw, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("making a pipe for the command's output: %w", err)
@@ -89,12 +88,12 @@ func runLocalExec(ctx context.Context, r *request) error {
 	go func() {
 		defer close(copied)
 		l := &lines{out: r.out}
-		io.Copy(io.MultiWriter(l, kept), pr) // ends when the last writer closes the pipe, or when pr is closed
+		io.Copy(io.MultiWriter(l, kept), pr) // ends when all writers have closed the pipe, or when pr is closed
 		l.end()
 	}()
 	err = p.wait(ctx)
-	// Processes that the command left in the background may still hold the pipe. Their output is
-	// read until the run is interrupted, which also ends them.
+	// Processes that the command has left in the background may still have the pipe open. Their
+	// output is read until they end or the run is interrupted, which also ends these processes.
 	select {
 	case <-copied:
 	case <-ctx.Done():
@@ -159,7 +158,7 @@ func environment(config cty.Value) []string {
 // process is a running command. How it is interrupted depends on the operating system.
 type process struct {
 	cmd   *exec.Cmd
-	group bool // the command leads its own process group
+	group bool // whether the command leads its own process group
 	done  chan error
 }
 

@@ -28,7 +28,7 @@ func TestLocalExec(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		config values
-		out    []string // without the first line, which shows the command
+		out    []string // lines of output after the first line, which shows the command
 		err    string
 	}{
 		{"lines", values{"command": str(`printf 'one\n\n two \r\nlast'; echo err >&2`)}, []string{"one", "",
@@ -86,7 +86,7 @@ func TestLocalExecSaysNothing(t *testing.T) {
 }
 
 // TestLocalExecInterrupted checks that an interrupted command and its child processes end, and that
-// they have time to clean up.
+// they have time to clean up first.
 func TestLocalExecInterrupted(t *testing.T) {
 	needShell(t)
 	if !ownGroup() {
@@ -94,7 +94,7 @@ func TestLocalExecInterrupted(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		name, command string
-		killed        bool // still running after the grace period, so it is killed
+		killed        bool // whether the command outlives the grace period and is killed
 	}{
 		{"polite", `trap 'echo over; exit 1' INT; echo ready; while :; do sleep 0.1; done`, false},
 		{"grandchild", `(trap 'echo over; exit 1' INT; echo ready; while :; do sleep 0.1; done); exit 1`, false},
@@ -129,8 +129,8 @@ func TestLocalExecInterrupted(t *testing.T) {
 	}
 }
 
-// TestLocalExecBackground checks that the output of background processes is read completely, but no
-// longer after an interrupt.
+// TestLocalExecBackground checks that the output of background processes is read completely, and
+// that an interrupt ends the reading.
 func TestLocalExecBackground(t *testing.T) {
 	t.Parallel()
 	needShell(t)
@@ -141,7 +141,7 @@ func TestLocalExecBackground(t *testing.T) {
 		t.Errorf("printed %q, %v; want %q", p.all(), diags, want)
 	}
 	if !ownGroup() {
-		return // background processes are not in a separate process group
+		return // background processes would stay in this program's group
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -169,7 +169,7 @@ func TestLocalExecBackground(t *testing.T) {
 	}
 }
 
-// ownGroup reports whether commands run in a process group of their own.
+// ownGroup reports whether commands run in their own process group.
 func ownGroup() bool {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err == nil {

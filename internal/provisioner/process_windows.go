@@ -6,14 +6,15 @@ import (
 	"syscall"
 )
 
-// prepare puts the process into its own process group, which lets it receive console events alone.
+// prepare puts the process into its own process group, so that it can receive console events
+// separately.
 func (p *process) prepare() {
 	p.group = true
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// interrupt kills the process and its children, because Windows has no signal that programs
-// generally handle and shells pass on.
+// interrupt kills the process and its children. Windows has no signal that programs generally
+// handle and that shells pass on.
 func (p *process) interrupt() { p.kill() }
 
 func (p *process) kill() {

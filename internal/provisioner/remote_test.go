@@ -153,8 +153,8 @@ func TestRelativeScriptPath(t *testing.T) {
 	}
 }
 
-// TestScriptPathIsOneWord checks that a script path can't smuggle in a command that the remote
-// machine would execute.
+// TestScriptPathIsOneWord checks that a script path can't contain a command that the remote machine
+// would execute.
 func TestScriptPathIsOneWord(t *testing.T) {
 	t.Parallel()
 	s := startSSHD(t)
@@ -328,7 +328,7 @@ func TestUserCertificate(t *testing.T) {
 func TestAgent(t *testing.T) {
 	s := startSSHD(t)
 	keyring := agent.NewKeyring()
-	for i := range 8 { // more keys than the server allows attempts
+	for i := range 8 { // more keys than the server allows attempts to log in
 		text, _ := newKey(t)
 		key, err := ssh.ParseRawPrivateKey([]byte(text))
 		check(t, err)
@@ -355,7 +355,7 @@ func TestAgent(t *testing.T) {
 	wantError(t, diags, "SSH_AUTH_SOCK is not set")
 }
 
-// TestSilentAgent checks that an interrupt works while the agent waits for its user.
+// TestSilentAgent checks that a run can be interrupted while the agent waits for its user.
 func TestSilentAgent(t *testing.T) {
 	s := startSSHD(t)
 	asked := make(chan struct{}, 1)
@@ -469,8 +469,8 @@ func TestProxy(t *testing.T) {
 	wantError(t, diags, "proxy_scheme")
 }
 
-// TestProxyHangsUp checks that the error names the proxy if the proxy closes the connection without
-// a response.
+// TestProxyHangsUp checks that if the proxy closes the connection without a response, the error
+// names the proxy.
 func TestProxyHangsUp(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -525,8 +525,8 @@ func TestSecretConnection(t *testing.T) {
 	}
 }
 
-// TestPassword logs in to servers that accept only passwords, with both authentication methods that
-// SSH has for passwords.
+// TestPassword checks logins to servers that accept only passwords, with both of SSH's
+// authentication methods for passwords.
 func TestPassword(t *testing.T) {
 	t.Parallel()
 	_, hostKey := newKey(t)
@@ -590,7 +590,7 @@ func TestConnectionRetries(t *testing.T) {
 	check(t, errors.Join(diags.Err(), <-served))
 }
 
-// hangUpOnce closes the first incoming connection and forwards the second one to the address in
+// hangUpOnce closes the first incoming connection. It forwards the second one to the address
 // onward.
 func hangUpOnce(l net.Listener, onward string) error {
 	first, err := l.Accept()

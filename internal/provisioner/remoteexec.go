@@ -56,12 +56,12 @@ func runRemoteExec(ctx context.Context, r *request) error {
 }
 
 type script struct {
-	name string // used in errors
+	name string // name of the script, for errors
 	text []byte
 }
 
-// scripts returns the scripts to run. It reads all files first, so a missing file is reported
-// before anything runs.
+// scripts returns the scripts to run. It reads all files, so that a missing file is reported before
+// anything runs.
 func scripts(r *request) ([]script, error) {
 	config := r.config
 	inline, err := texts(config, "inline")
@@ -92,7 +92,7 @@ func scripts(r *request) ([]script, error) {
 	return out, nil
 }
 
-// withShell adds a first line that names the shell to a script without such a line.
+// withShell adds a first line that names the shell, unless the script has such a line.
 func withShell(script []byte) []byte {
 	if bytes.HasPrefix(script, []byte("#!")) {
 		return script

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Permissions of uploaded files. They do not depend on the local files, whose permissions vary
-// between machines.
+// Permissions of uploaded files and directories. They do not depend on the local permissions, which
+// vary between machines.
 const (
 	fileMode = "0644"
 	dirMode  = "0755"
@@ -90,7 +90,7 @@ func (s *scp) localFile(path, name string, size int64) error {
 	return s.file(fileMode, name, size, f)
 }
 
-// line sends a line, or the zero byte that ends a file, and reads the answer.
+// line sends a line, and reads the answer. The line may also be the zero byte that ends a file.
 func (s *scp) line(format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	if text != "\x00" {
@@ -104,7 +104,8 @@ func (s *scp) line(format string, args ...any) error {
 
 var errSCPEnded = errors.New("the scp program of the other machine ended early")
 
-// answer reads an answer: the byte 0, or the byte 1 or 2 followed by a line with an error.
+// answer reads an answer. It is the byte 0, or one of the bytes 1 and 2 followed by a line with an
+// error.
 func (s *scp) answer() error {
 	code, err := s.from.ReadByte()
 	if errors.Is(err, io.EOF) {
@@ -115,7 +116,7 @@ func (s *scp) answer() error {
 	}
 	text, _ := s.from.ReadString('\n')
 	if code > 2 {
-		text = string(rune(code)) + text // not an answer, but text that the login printed
+		text = string(rune(code)) + text // not an answer, but output of the login shell
 	}
 	return errors.New(strings.TrimSpace(text))
 }
@@ -132,8 +133,8 @@ func checkWindowsPath(path string) error {
 	return nil
 }
 
-// checkWindowsScript returns an error if the path of a script would be more than one word of a
-// command. The path can't be quoted: cmd.exe would treat the quotes as part of the command, and
+// checkWindowsScript returns an error if a shell would split the path of a script into several
+// words. The path can't be quoted: cmd.exe would treat the quotes as part of the command, and
 // PowerShell would treat the quoted path as a string.
 func checkWindowsScript(path string) error {
 	if i := strings.IndexAny(path, " \t\r\n\"'`&|<>^;,=(){}"); i >= 0 {
@@ -143,7 +144,8 @@ func checkWindowsScript(path string) error {
 	return nil
 }
 
-// quote quotes a path as a single word for the remote shell, which expands only a leading ~.
+// quote quotes a path so that it is a single word for the remote shell. The shell still expands a
+// leading ~.
 func quote(path string, windows bool) string {
 	if windows {
 		return `"` + path + `"`

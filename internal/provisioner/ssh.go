@@ -22,16 +22,16 @@ const (
 	lastRetry  = 20 * time.Second
 )
 
-// sshTarget is a machine that is reached through SSH.
+// sshTarget is a remote machine with an SSH connection to it.
 type sshTarget struct {
 	conn    *connection
-	agent   *sshAgent // nil if none exists
+	agent   *sshAgent // nil to log in without an agent
 	client  *ssh.Client
 	release []func() // called by close in reverse order
 }
 
-// openSSH logs in to the machine. It retries until the connection's timeout, because new machines
-// need some time before they accept logins.
+// openSSH logs in to the machine. It retries until the connection's timeout expires, because new
+// machines need some time before they accept logins.
 func openSSH(ctx context.Context, c *connection, r *request) (target, error) {
 	t := &sshTarget{conn: c}
 	var err error
@@ -95,7 +95,7 @@ func (t *sshTarget) connect(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, t.conn.timeout)
 	defer cancel()
 	deadline, _ := limited.Deadline()
-	var last error // error of the last attempt that was not cut off by the timeout
+	var last error // error of the last attempt that the timeout did not interrupt
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		client, release, err := d.dial(limited)
 		if err == nil {
@@ -110,7 +110,7 @@ func (t *sshTarget) connect(ctx context.Context) error {
 		if _, ok := errors.AsType[*permanentError](err); ok {
 			return err
 		}
-		if last == nil || time.Now().Before(deadline) { // the context may end just before an attempt fails
+		if last == nil || time.Now().Before(deadline) { // ctx may end just before the attempt fails
 			last = err
 		}
 		select {
@@ -215,7 +215,7 @@ func (t *sshTarget) send(ctx context.Context, command, dst string, send func(*sc
 		failed = send(s)
 	}
 	in.Close()
-	go io.Copy(io.Discard, s.from) // a command blocks if nobody reads its output
+	go io.Copy(io.Discard, s.from) // if nobody reads its output, a command blocks
 	ended := session.Wait()
 	if ctx.Err() != nil {
 		return t.explain(ctx, ctx.Err())
@@ -246,8 +246,7 @@ func (t *sshTarget) script(ctx context.Context, text []byte, out io.Writer) erro
 		return fmt.Errorf("uploading it to %s: %w", path, err)
 	}
 	if t.conn.windows {
-		// No single command removes files in every shell, so the script is replaced by an empty
-		// file.
+		// No single command removes files in every shell, so an empty file replaces the script.
 		defer t.upload(ctx, path, base, 0, bytes.NewReader(nil))
 		return t.command(ctx, path, out)
 	}
@@ -259,8 +258,8 @@ func (t *sshTarget) script(ctx context.Context, text []byte, out io.Writer) erro
 	return t.command(ctx, quoted, out)
 }
 
-// command runs a command. It requests a terminal if possible, because some programs require one,
-// and because losing the connection then closes the terminal, which tells the command to end.
+// command runs a command. If possible, it requests a terminal. Some programs require one, and if
+// the connection is lost, the end of the terminal tells the command to end.
 func (t *sshTarget) command(ctx context.Context, line string, out io.Writer) error {
 	session, done, err := t.session(ctx)
 	if err != nil {
@@ -285,8 +284,8 @@ func (t *sshTarget) command(ctx context.Context, line string, out io.Writer) err
 	return nil
 }
 
-// quiet runs a command whose output is only used in its error. To allow cleaning up, the command
-// may run after the end of the context.
+// quiet runs a command whose output appears only in its error. The command may run even after the
+// end of the context, because it may be needed to clean up.
 func (t *sshTarget) quiet(ctx context.Context, line string) error {
 	session, err := t.client.NewSession()
 	if err != nil {
@@ -300,7 +299,7 @@ func (t *sshTarget) quiet(ctx context.Context, line string) error {
 	return nil
 }
 
-// explain returns an error that says why a command ended, for example that it was interrupted.
+// explain returns an error that says why a command has ended, for example that it was interrupted.
 func (t *sshTarget) explain(ctx context.Context, err error) error {
 	var exit *ssh.ExitError
 	var missing *ssh.ExitMissingError

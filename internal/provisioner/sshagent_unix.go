@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// dialAgent connects to the agent. It returns nil and no error if none exists.
+// dialAgent connects to the agent. If there is none, it returns nil and no error.
 func dialAgent() (io.ReadWriteCloser, error) {
 	path := os.Getenv("SSH_AUTH_SOCK")
 	if path == "" {

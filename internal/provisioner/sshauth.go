@@ -82,8 +82,8 @@ func (e *endpoint) signers() ([]ssh.Signer, error) {
 	return []ssh.Signer{signer, key}, nil
 }
 
-// knownHost accepts hosts that have the given key, or a certificate for their name that the key has
-// signed.
+// knownHost returns a callback that accepts hosts with the given key, and hosts with a certificate
+// for their name that this key has signed.
 func knownHost(key ssh.PublicKey) ssh.HostKeyCallback {
 	same := func(other ssh.PublicKey) bool { return bytes.Equal(key.Marshal(), other.Marshal()) }
 	isAuthority := func(authority ssh.PublicKey, _ string) bool { return same(authority) }
@@ -104,8 +104,8 @@ func knownHost(key ssh.PublicKey) ssh.HostKeyCallback {
 	}
 }
 
-// hostKeyAlgorithms returns the algorithms that work with a key. The client must request these,
-// because a host with several keys would otherwise use another one.
+// hostKeyAlgorithms returns the host key algorithms that work with a key. The client must request
+// only these, because a host with several keys might otherwise use another key.
 func hostKeyAlgorithms(key ssh.PublicKey) []string {
 	certs := []string{
 		ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01,
@@ -121,12 +121,12 @@ func hostKeyAlgorithms(key ssh.PublicKey) []string {
 type sshAgent struct {
 	agent.ExtendedAgent
 	close    func() error
-	identity string // the preferred key: a file name or the comment of a key
+	identity string // the preferred key: the name of a file, or the comment of a key
 }
 
-// openAgent connects to the agent of this machine. It returns nil if there is no agent or it is not
-// to be used. The connection ends with ctx, because an agent that asks its user for a passphrase
-// may take arbitrarily long.
+// openAgent connects to the agent of this machine. It returns nil if there is no agent or the
+// configuration disables its use. The connection is closed when ctx ends, because an agent that
+// asks its user for a passphrase may take arbitrarily long.
 func openAgent(ctx context.Context, c *connection) (*sshAgent, error) {
 	if c.agent != nil && !*c.agent {
 		return nil, nil
@@ -144,8 +144,8 @@ func openAgent(ctx context.Context, c *connection) (*sshAgent, error) {
 	return nil, fmt.Errorf("the connection requires an SSH agent, but it can't be reached: %w", err)
 }
 
-// ordered returns the keys of the agent, the preferred one first, because servers allow only a few
-// attempts.
+// ordered returns the keys of the agent. The preferred key comes first, because servers allow only
+// a few attempts.
 func (a *sshAgent) ordered() ([]ssh.Signer, error) {
 	signers, err := a.Signers()
 	if err != nil {
@@ -172,7 +172,8 @@ func rank(identity string, preferred ssh.PublicKey, signer ssh.Signer) int {
 	return 1
 }
 
-// identityKey reads the public key of the preferred identity if the identity is a file name.
+// identityKey returns the preferred public key if identity is the name of a file with it, otherwise
+// nil.
 func (a *sshAgent) identityKey() ssh.PublicKey {
 	name := a.identity
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {

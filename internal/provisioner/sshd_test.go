@@ -40,7 +40,7 @@ func startSSHD(t *testing.T) *sshd {
 	me, err := user.Current()
 	check(t, err)
 	if me.Uid == "0" {
-		check(t, os.MkdirAll("/run/sshd", 0o755)) // chroot directory of the server's unprivileged process
+		check(t, os.MkdirAll("/run/sshd", 0o755)) // the server's unprivileged process uses this directory as its root
 	}
 	s := &sshd{dir: t.TempDir(), user: me.Username, port: freePort(t)}
 	check(t, os.Chmod(s.dir, 0o755))
@@ -90,7 +90,7 @@ StrictModes no
 	return s
 }
 
-// eventually waits until is returns true. It fails the test after some time.
+// eventually waits until is returns true. If that takes too long, it fails the test.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for start := time.Now(); !is(); time.Sleep(20 * time.Millisecond) {

@@ -53,7 +53,7 @@ func newSSHDialer(c *connection, agent *sshAgent) (*sshDialer, error) {
 
 func (e *endpoint) addr() string { return net.JoinHostPort(e.host, strconv.Itoa(e.port)) }
 
-// dial logs in. The function that it returns closes all connections.
+// dial logs in to the target. The returned function closes all connections.
 func (d *sshDialer) dial(ctx context.Context) (*ssh.Client, func(), error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -89,7 +89,7 @@ func (d *sshDialer) dial(ctx context.Context) (*ssh.Client, func(), error) {
 	return client, func() { client.Close(); bastion.Close() }, nil
 }
 
-// first connects to the first machine on the way to the target.
+// first connects to the first machine on the way to the target, through the proxy if there is one.
 func (d *sshDialer) first(ctx context.Context, addr string) (net.Conn, error) {
 	if d.conn.proxy != nil {
 		return d.conn.proxy.dial(ctx, addr)
@@ -137,7 +137,7 @@ func (p *proxy) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return &bufferedConn{raw, r}, nil
 }
 
-// bufferedConn is a connection some of whose data is already in a buffer.
+// bufferedConn is a connection whose first data is already in a buffer.
 type bufferedConn struct {
 	net.Conn
 	r *bufio.Reader
@@ -145,7 +145,8 @@ type bufferedConn struct {
 
 func (c *bufferedConn) Read(p []byte) (int, error) { return c.r.Read(p) }
 
-// login starts SSH on a connection. It closes the connection if the login fails or ctx ends first.
+// login starts the SSH protocol on a connection and logs in. If the login fails or ctx ends first,
+// it closes the connection.
 func login(ctx context.Context, raw net.Conn, addr string, config *ssh.ClientConfig) (*ssh.Client, error) {
 	stop := context.AfterFunc(ctx, func() { raw.Close() })
 	conn, channels, requests, err := ssh.NewClientConn(raw, addr, config)
@@ -161,7 +162,8 @@ func login(ctx context.Context, raw net.Conn, addr string, config *ssh.ClientCon
 }
 
 // keepAlive sends requests at regular intervals, which prevents idle connections from being closed.
-// If there is no answer, it closes the connection. The function that it returns stops this.
+// If there is no answer for too long, it closes the connection. The returned function stops the
+// requests.
 func keepAlive(client *ssh.Client) func() {
 	stop := make(chan struct{})
 	go func() {
@@ -184,7 +186,8 @@ func keepAlive(client *ssh.Client) func() {
 	return sync.OnceFunc(func() { close(stop) })
 }
 
-// lockedWriter serializes writes to both outputs of a command, which are copied concurrently.
+// lockedWriter serializes writes. The two output streams of a command are copied to it
+// concurrently.
 type lockedWriter struct {
 	mu sync.Mutex
 	to io.Writer

@@ -23,7 +23,7 @@ import (
 	"tofu/internal/transfer"
 )
 
-// Client fetches documents and packages.
+// Client fetches documents and packages from registries, mirrors and other servers.
 type Client struct {
 	cfg       *cliconfig.Config
 	http      *httpclient.Client
@@ -71,13 +71,14 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s answered with status %d %s", e.URL, e.Code, http.StatusText(e.Code))
 }
 
-// NotFound reports whether err is a response saying that the document doesn't exist.
+// NotFound reports whether err is a response with the status 404 or another one that means that the
+// document doesn't exist.
 func NotFound(err error) bool {
 	status, ok := errors.AsType[*StatusError](err)
 	return ok && (status.Code == http.StatusNotFound || status.Code == http.StatusGone)
 }
 
-// Document is a complete response.
+// Document is a complete response of a server.
 type Document struct {
 	URL    *url.URL // URL after redirects
 	Header http.Header
@@ -96,7 +97,7 @@ func (d *Document) JSON(into any) error {
 // Authorize adds credentials to a request. A nil Authorize adds none.
 type Authorize func(*http.Request) error
 
-// Get fetches a document with the credentials of host, or without credentials if host is empty.
+// Get fetches a document with the credentials of host, or without credentials if host is "".
 func (c *Client) Get(ctx context.Context, u *url.URL, host string) (*Document, error) {
 	return c.get(ctx, u, host, http.StatusOK)
 }
@@ -109,7 +110,7 @@ func (c *Client) get(ctx context.Context, u *url.URL, host string, statuses ...i
 	return c.document(ctx, u, auth, statuses...)
 }
 
-// GetAuthorized is like Get, but uses credentials other than a host's token.
+// GetAuthorized is like Get, but auth adds the credentials.
 func (c *Client) GetAuthorized(ctx context.Context, u *url.URL, auth Authorize) (*Document, error) {
 	return c.document(ctx, u, auth, http.StatusOK)
 }
@@ -123,7 +124,8 @@ func (c *Client) document(ctx context.Context, u *url.URL, auth Authorize, statu
 	return doc, err
 }
 
-// bearer returns a function that adds the token for a host. It returns nil if there is no token.
+// bearer returns a function that adds the token for a host to a request. It returns nil if there is
+// no token.
 func (c *Client) bearer(ctx context.Context, host string) (Authorize, error) {
 	if host == "" {
 		return nil, nil
@@ -138,8 +140,8 @@ func (c *Client) bearer(ctx context.Context, host string) (Authorize, error) {
 	}, nil
 }
 
-// once makes one attempt. wait is the delay before the next attempt if the server has asked for
-// one.
+// once makes one attempt to fetch a document. wait is the delay before the next attempt that the
+// server has asked for, or 0.
 func (c *Client) once(
 	ctx context.Context, u *url.URL, auth Authorize, statuses []int,
 ) (*Document, time.Duration, error) {
@@ -187,7 +189,7 @@ func (c *Client) send(ctx context.Context, u *url.URL, auth Authorize, header ht
 
 var errTimeout = errors.New("timeout")
 
-// readError returns the reason why ctx was canceled, if it was, or else err.
+// readError returns the cause of the cancellation if ctx was canceled, otherwise err.
 func readError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -195,7 +197,7 @@ func readError(ctx context.Context, err error) error {
 	return err
 }
 
-// repeat makes attempts with increasing delays until one succeeds or fails permanently.
+// repeat makes attempts with increasing delays until one of them succeeds or fails permanently.
 func (c *Client) repeat(ctx context.Context, retries int, attempt func() (wait time.Duration, err error)) error {
 	pause := 250 * time.Millisecond
 	for n := 0; ; n++ {
@@ -218,7 +220,7 @@ func (c *Client) repeat(ctx context.Context, retries int, attempt func() (wait t
 	}
 }
 
-// temporary reports whether another attempt may succeed.
+// temporary reports whether another attempt may succeed after err.
 func temporary(err error) bool {
 	if status, ok := errors.AsType[*StatusError](err); ok {
 		return status.Code == http.StatusTooManyRequests || status.Code >= 500 &&

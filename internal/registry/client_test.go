@@ -55,7 +55,7 @@ func TestService(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// A URL with an unsupported scheme, and one with a password.
+	// These are a URL with an unsupported scheme and a URL with a password.
 	for _, name := range []string{"ftp.v1", "user.v1"} {
 		if _, err := c.Service(t.Context(), u.Host, name); err == nil || IsNoService(err) {
 			t.Errorf("%s: %v", name, err)
@@ -70,7 +70,7 @@ func TestServiceErrors(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind, body string
 		status     int
-		none       bool // the host works but has no services
+		none       bool // whether the host works but has no services
 	}{
 		"page":    {"text/html", "{}", 200, false},
 		"no JSON": {"application/json", "<", 200, false},
@@ -156,8 +156,9 @@ func TestSecretsStayOutOfMessages(t *testing.T) {
 	}
 }
 
-// FuzzAnswers reads arbitrary documents. The result must be an error, or a service and a location
-// that can be used. A registry gets its token with a download only if it asks for that.
+// FuzzAnswers checks that arbitrary documents from a registry result in an error, or in a service
+// and a location that can be used. A token may be sent with a download only if the registry asks
+// for it.
 func FuzzAnswers(f *testing.F) {
 	var offers, versions, location, header string
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -194,7 +195,7 @@ func FuzzAnswers(f *testing.F) {
 			t.Fatalf("the service is at %s", base)
 		}
 		if base.Host != u.Host {
-			return // the URL is on another server
+			return // the service is on another server
 		}
 		found, err := client.ModuleVersions(t.Context(), u.Host, "acme/net/aws")
 		if err == nil && len(found.List)+len(found.Odd) > len(b) {

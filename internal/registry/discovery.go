@@ -12,7 +12,7 @@ import (
 	"tofu/internal/httpclient"
 )
 
-// services holds a host's services and the URL to which their URLs may be relative.
+// services holds a host's services, and the URL to which their URLs are relative.
 type services struct {
 	base *url.URL
 	urls map[string]any
@@ -45,7 +45,7 @@ func (c *Client) Service(ctx context.Context, host, name string) (*url.URL, erro
 	return u, nil
 }
 
-// offers returns the services of a host. It asks each host only once.
+// offers returns the services of a host. It sends a request to each host only once.
 func (c *Client) offers(ctx context.Context, host string) (services, error) {
 	found, err := c.services.Do(host, func() (services, error) { return c.discover(ctx, host) })
 	if err != nil {
@@ -54,8 +54,8 @@ func (c *Client) offers(ctx context.Context, host string) (services, error) {
 	return found, nil
 }
 
-// discover returns a host's services from the CLI configuration. If they are not there, it asks the
-// host.
+// discover returns a host's services from the CLI configuration or, if it doesn't contain the host,
+// from the host.
 func (c *Client) discover(ctx context.Context, host string) (services, error) {
 	base := &url.URL{Scheme: "https", Host: host, Path: "/.well-known/terraform.json"}
 	if override, ok := c.cfg.Hosts[host]; ok {

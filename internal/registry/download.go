@@ -19,10 +19,10 @@ type Download struct {
 	URL *url.URL
 	// Host is the host whose credentials are sent with the request. It may be "".
 	Host string
-	// Auth adds credentials other than a host's token.
+	// Auth adds credentials other than the token of a host. It may be nil.
 	Auth Authorize
-	// Progress receives the number of bytes fetched so far and the total (0 if unknown). The number
-	// of bytes decreases when a transfer restarts. It may be nil.
+	// Progress receives the number of bytes fetched so far and the total, or 0 if the total is
+	// unknown. The number of bytes decreases when a transfer restarts. Progress may be nil.
 	Progress func(done, total int64)
 	// Retries is the maximum number of retries of a failed attempt.
 	Retries int
@@ -35,8 +35,8 @@ const maxDownload = 8 << 30
 // errShort reports a transfer that ended early and can't be resumed.
 var errShort = errors.New("the transfer was interrupted and can't be resumed")
 
-// Fetch writes the file to dst, which is empty. If the transfer is interrupted, it is resumed,
-// provided that the server supports this and the file hasn't changed.
+// Fetch writes the file to dst, which must be empty. An interrupted transfer is resumed if the
+// server supports this and the file hasn't changed.
 func (c *Client) Fetch(ctx context.Context, d Download, dst *os.File) error {
 	if d.Auth == nil {
 		auth, err := c.bearer(ctx, d.Host)
@@ -64,7 +64,7 @@ type download struct {
 	auth    Authorize
 	file    transfer.File
 	version string        // version of the file on the server; "" if the transfer can't be resumed
-	wait    time.Duration // delay before the next attempt that the server asked for in its last response
+	wait    time.Duration // delay before the next attempt that the server has asked for in its last response
 }
 
 func (d *download) attempt(ctx context.Context) (time.Duration, error) {
@@ -110,8 +110,8 @@ func (d *download) open(ctx context.Context, from int64) (*transfer.Part, error)
 	return part, nil
 }
 
-// versionOf returns a text that identifies the version of a file, which is needed to resume its
-// transfer later. It returns "" if the server doesn't support resuming.
+// versionOf returns a string that identifies the version of a file. It is needed to resume the
+// transfer later. versionOf returns "" if the server doesn't support resuming.
 func versionOf(resp *http.Response) string {
 	if resp.Header.Get("Accept-Ranges") != "bytes" {
 		return ""

@@ -81,7 +81,7 @@ func TestStall(t *testing.T) {
 		!strings.Contains(err.Error(), "no data for") || asked.Load() != 2 {
 		t.Errorf("after %d requests: %v", asked.Load(), err)
 	}
-	// An interrupted transfer must end without waiting for a timeout.
+	// An interrupt must end a transfer without waiting for a timeout.
 	c.http = httpclient.New(httpclient.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
@@ -97,12 +97,12 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestTruncated checks that truncated transfers are errors, and that they are resumed only if that
-// is safe.
+// TestTruncated checks that truncated transfers are errors, and that a transfer is resumed only if
+// that is safe.
 func TestTruncated(t *testing.T) {
 	for name, c := range map[string]struct {
 		header map[string]string
-		// Answers the second request; nil if there must be none.
+		// second responds to the second request; nil if there must be no such request.
 		second func(http.ResponseWriter, *http.Request)
 		ok     bool
 	}{
@@ -116,7 +116,7 @@ func TestTruncated(t *testing.T) {
 		"changed meanwhile": {header: map[string]string{"Accept-Ranges": "bytes", "ETag": `"1"`}, ok: true,
 			second: func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("ETag", `"2"`)
-				// The server sends the complete file, because If-Range doesn't match.
+				// If-Range doesn't match, so the server sends the complete file.
 				http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(large))
 			}},
 	} {
@@ -141,7 +141,7 @@ func TestTruncated(t *testing.T) {
 				}
 			})
 			data, err := fetch(t, client, Download{URL: u, Retries: 1})
-			if c.ok && name == "strong tag" { // the first part must be kept
+			if c.ok && name == "strong tag" { // the first part of the file must be kept
 				want := append([]byte("another beginning"), large[len("another beginning"):]...)
 				if err != nil || !bytes.Equal(data, want) {
 					t.Errorf("%d bytes: %v", len(data), err)
@@ -178,8 +178,8 @@ func TestOtherPart(t *testing.T) {
 }
 
 // TestProxy checks that requests use the proxy in the environment and verify the certificate of the
-// server behind the proxy. The environment is read only once per process, so another process makes
-// the request.
+// server behind the proxy. The request is sent by another process, because a process reads the
+// environment only once.
 func TestProxy(t *testing.T) {
 	if name := os.Getenv("TEST_PROXY_FETCH"); name != "" {
 		u, err := url.Parse(name)
@@ -214,8 +214,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// startProxy starts a proxy that connects all tunnels to one address. asked returns the addresses
-// that clients have requested.
+// startProxy starts a proxy that connects all tunnels to the same address. asked returns the
+// addresses that clients have requested.
 func startProxy(t *testing.T, to string) (address string, asked func() string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

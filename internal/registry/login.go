@@ -19,7 +19,7 @@ import (
 type Login struct {
 	Client       string // client_id of this program
 	Authz, Token *url.URL
-	Ports        [2]int // range of ports for the local listener; zeros if any port can be used
+	Ports        [2]int // range of ports for the local listener; zeros if any port is allowed
 	Scopes       []string
 }
 
@@ -34,7 +34,7 @@ func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 	if !ok {
 		return nil, &NoServiceError{host, "login.v1"}
 	}
-	text, err := json.Marshal(raw) // convert the value back to JSON
+	text, err := json.Marshal(raw) // convert the value back to JSON, to decode it into a struct
 	if err != nil {
 		return nil, fmt.Errorf("reading the login service of %s: %w", host, err)
 	}
@@ -58,7 +58,7 @@ func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 			"\"authz_code\"", host, service.GrantTypes)
 	}
 	out := &Login{Client: service.Client}
-	list, _ := service.Scopes.([]any) // any other value means that there are no scopes
+	list, _ := service.Scopes.([]any) // if it is not a list, there are no scopes
 	for _, scope := range list {
 		text, ok := scope.(string)
 		if !ok {
@@ -90,8 +90,8 @@ func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 	return out, nil
 }
 
-// AuthzURL returns the URL of the page on which the user grants access. After that, the host
-// redirects the browser to redirect with a code.
+// AuthzURL returns the URL of the page on which the user grants access. The host then redirects the
+// browser to the URL redirect, with a code.
 func (l *Login) AuthzURL(state, challenge, redirect string) string {
 	u := *l.Authz
 	q := u.Query()
@@ -108,7 +108,7 @@ func (l *Login) AuthzURL(state, challenge, redirect string) string {
 	return u.String()
 }
 
-// Exchange exchanges the code for a token.
+// Exchange sends the code to the host and returns the token.
 func (c *Client) Exchange(ctx context.Context, l *Login, code, verifier, redirect string) (string, error) {
 	form := url.Values{
 		"grant_type": {"authorization_code"}, "client_id": {l.Client}, "code": {code},
@@ -149,7 +149,7 @@ type tokenAnswer struct {
 	Description string `json:"error_description"`
 }
 
-// readToken parses a response in JSON, or in the older form that some hosts use.
+// readToken parses a response in JSON, or in the older form encoding that some hosts use.
 func readToken(resp *http.Response) (tokenAnswer, error) {
 	var answer tokenAnswer
 	body, err := limits.ReadAll(resp.Body, 1<<20, "the answer")

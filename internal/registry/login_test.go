@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// TestLoginService parses descriptions of login services.
+// TestLoginService checks which descriptions of login services are accepted.
 func TestLoginService(t *testing.T) {
 	good := map[string]any{"client": "cli", "authz": "/authz?x=1", "token": "/token", "ports": []int{10000, 10010},
 		"scopes": []string{"a", "b"}}
 	for name, c := range map[string]struct {
 		change map[string]any // changes to keys of the description; nil removes a key
 		whole  any            // replacement for the whole description
-		want   string         // part of the expected error; "" if none exists
+		want   string         // part of the expected error; "" if the description is accepted
 	}{
 		"good":            {},
 		"any port":        {change: map[string]any{"ports": nil}},
@@ -71,7 +71,7 @@ func TestLoginService(t *testing.T) {
 	}
 }
 
-// TestExchange parses responses to the exchange of a code.
+// TestExchange checks the results of exchanging a code for a token.
 func TestExchange(t *testing.T) {
 	const form = "application/x-www-form-urlencoded"
 	for name, c := range map[string]struct {

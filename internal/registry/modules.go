@@ -23,7 +23,7 @@ type ModuleVersions struct {
 // ErrNoModule reports that a registry doesn't know a module.
 var ErrNoModule = errors.New("the registry doesn't know this module")
 
-// ModuleVersions returns the versions of a module, "namespace/name/system" at a host.
+// ModuleVersions returns the versions of a module at a host. module is "namespace/name/system".
 func (c *Client) ModuleVersions(ctx context.Context, host, module string) (ModuleVersions, error) {
 	var found ModuleVersions
 	base, err := c.Service(ctx, host, "modules.v1")
@@ -59,11 +59,11 @@ func (c *Client) ModuleVersions(ctx context.Context, host, module string) (Modul
 	return found, nil
 }
 
-// ModuleLocation is the location of a module version according to the registry.
+// ModuleLocation says where a registry's module version can be downloaded.
 type ModuleLocation struct {
-	Address string // source address; a URL is absolute
-	// Host is the host whose credentials are sent with the download, if the registry asks for that.
-	// Otherwise it is "".
+	Address string // source address; if it is a URL, it is absolute
+	// Host is the host whose credentials are sent with the download. It is "" unless the registry
+	// asks for that.
 	Host string
 }
 

@@ -98,8 +98,8 @@ func TestSchemasAreCompact(t *testing.T) {
 	}
 }
 
-// TestSchemaErrors checks that unusual schemas are refused, or ignored if another version wrote
-// them.
+// TestSchemaErrors checks that invalid schemas are refused, and that schemas in the format of
+// another version are ignored.
 func TestSchemaErrors(t *testing.T) {
 	deep := []any{1, 1, []any{"registry.opentofu.org/a/b", 0}}
 	for range 1_000_000 {
@@ -136,7 +136,7 @@ func TestSchemaErrors(t *testing.T) {
 	}
 }
 
-// withSchemas returns a small plan file whose entry for schemas has the given content.
+// withSchemas returns a small plan file in which the file "schemas" has the given content.
 func withSchemas(t *testing.T, schemas string) []byte {
 	data := encode(t, wide(t, 1, plans.Update))
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
@@ -158,7 +158,7 @@ func withSchemas(t *testing.T, schemas string) []byte {
 	return archive(t, entries...)
 }
 
-// FuzzSchemas changes the schemas inside an archive.
+// FuzzSchemas checks that Parse does not panic if the schemas in a plan file are changed.
 func FuzzSchemas(f *testing.F) {
 	for i := range 20 {
 		file := rapid.Custom(func(t *rapid.T) *planfile.File { return generator{t}.file() }).Example(i)

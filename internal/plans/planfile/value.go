@@ -17,8 +17,8 @@ import (
 )
 
 type (
-	// wireValue is a value. It has the number of its type and, at its first use, the type itself;
-	// the bytes of the value; and the paths of its marks.
+	// wireValue is a value: the number of its type, the type itself at its first use, the bytes of
+	// the value, and the paths of its marks.
 	wireValue struct {
 		From  valueSource
 		Type  int
@@ -32,7 +32,7 @@ type (
 		Path wirePath
 	}
 
-	// wirePath is a path. Each step is the name of an attribute or the bytes of an index.
+	// wirePath is a path. Each step is the name of an attribute or the encoded key of an index.
 	wirePath []wireStep
 
 	wireStep struct {
@@ -51,7 +51,7 @@ const (
 	asBefore                     // the value equals the value before the change
 )
 
-// encoder numbers types and providers in the order in which they occur.
+// encoder encodes changes. It numbers types and providers in the order in which they occur.
 type encoder struct {
 	types     map[string]int // numbers of types by their JSON form
 	recent    map[string][]numbered
@@ -65,8 +65,8 @@ type numbered struct {
 }
 
 // typeOf returns the number of a type, and its JSON form if the type is new. Nearly all values of a
-// resource type have one of a few types. So it compares ty with these types first, before it
-// computes the JSON form, which costs more.
+// resource type have one of a few types. Therefore typeOf compares ty with the recent types for the
+// hint before it computes the JSON form, which takes longer.
 func (e *encoder) typeOf(ty cty.Type, hint string) (number int, def []byte, err error) {
 	for _, known := range e.recent[hint] {
 		if known.ty.Equals(ty) {
@@ -88,8 +88,8 @@ func (e *encoder) typeOf(ty cty.Type, hint string) (number int, def []byte, err 
 	return number, def, nil
 }
 
-// value encodes a value. hint is a text that values with the same type usually share. obj is the
-// stored object that may contain the value.
+// value encodes a value. hint is a string that usually identifies the value's type, such as the
+// resource type. obj is the stored object that may contain the value.
 func (e *encoder) value(v cty.Value, hint string, obj *states.Object) (wireValue, error) {
 	if v == cty.NilVal {
 		return wireValue{}, nil
@@ -118,9 +118,8 @@ func (e *encoder) value(v cty.Value, hint string, obj *states.Object) (wireValue
 	return out, err
 }
 
-// inState reports whether the stored object, decoded with the value's type, is the same value. This
-// is not the case if the schema leaves the type of a part open, because then the state stores that
-// type together with the part.
+// inState reports whether the value can be decoded from the stored object. It can't if the schema
+// leaves the type of a part open, because the state stores such a part together with its type.
 func inState(v cty.Value, obj *states.Object) bool {
 	if obj == nil || obj.Attrs == nil || v.IsNull() || !v.IsWhollyKnown() {
 		return false
@@ -192,7 +191,7 @@ func (p wirePath) path() (cty.Path, error) {
 	return out, nil
 }
 
-// value decodes a value. before is the value before the change, and obj the object in the prior
+// value decodes a value. before is the value before the change, and obj is the object in the prior
 // state.
 func (d *decoder) value(in wireValue, before cty.Value, obj *states.Object) (cty.Value, error) {
 	switch in.From {

@@ -10,15 +10,15 @@ import (
 	"tofu/internal/plans"
 )
 
-// format is the version of the format. It is increased for changes that older readers would
-// misunderstand.
+// format is the version of the format. A change that older versions would misunderstand increases
+// it.
 const format = 4
 
 var errFormat = errors.New("the plan file was written by another version of this program; create a new plan")
 
 // The stream consists of the format number, one wirePlan, wirePlan.Changes times wireChange,
 // wirePlan.Drift times wireChange, wirePlan.Outputs times wireOutput, and wirePlan.Deferred times
-// wireDeferred. Fields have no names in it, so their order is part of the format.
+// wireDeferred. Fields are written without their names, so their order is part of the format.
 type (
 	wirePlan struct {
 		Program string
@@ -82,8 +82,8 @@ type (
 		Objects []checks.Object
 	}
 
-	// wireProvider is the number of a provider configuration. At its first use, it also holds the
-	// provider configuration itself.
+	// wireProvider is the number of a provider configuration. At the first use of the number, it
+	// also contains the provider configuration.
 	wireProvider struct {
 		Number int
 		Config string
@@ -123,8 +123,8 @@ type (
 		Identity wireValue
 	}
 
-	// wireDeferred holds the module as steps, because an instance key in it may be unknown. Change
-	// has no module.
+	// wireDeferred is a deferred change. Module holds the path of the module as steps, because an
+	// instance key in it may be unknown. The address in Change has no module.
 	wireDeferred struct {
 		Change wireChange
 		Module []wireModuleStep
@@ -200,7 +200,8 @@ func (d *decoder) target(t wireTarget) (addrs.Target, error) {
 	return addrs.Target{Module: i.Module, Resource: i.Resource, Key: i.Key, HasKey: t.HasKey}, err
 }
 
-// instance validates its input, because other code relies on module addresses in canonical form.
+// instance decodes an address. It checks the input, because other packages rely on module addresses
+// in canonical form.
 func (d *decoder) instance(in wireInstance) (addrs.AbsInstance, error) {
 	module, ok := d.modules[in.Module]
 	if !ok {

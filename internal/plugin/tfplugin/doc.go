@@ -3,12 +3,12 @@
 //
 // One set of messages serves both protocol versions. On the wire, fields have numbers instead of
 // names. Versions 5 and 6 use the same numbers in all messages that an engine uses, except for
-// schema attributes, which the client corrects after decoding. There are no service definitions,
+// schema attributes. The client corrects these after decoding. There are no service definitions,
 // because the client calls methods by name.
 //
 // Invariants: fields have the numbers of protocol version 6; in the response with the schema, the
-// schemas of single types stay undecoded bytes (the wire format is the same), so that a type that
-// is not used costs no more than its bytes.
+// schemas of types are fields of bytes, which have the same wire format as messages, so that a type
+// that is not used is not decoded.
 package tfplugin
 
 //go:generate protoc --go_out=. --go_opt=paths=source_relative tfplugin.proto

@@ -36,10 +36,10 @@ type Client struct {
 	http        *httpclient.Client
 	userAgent   string
 
-	caches sync.Map // issued tokens: an auth.Cache by repository
+	caches sync.Map // issued tokens: an auth.Cache for each repository
 }
 
-// New returns a client with the configuration of another client.
+// New returns a client that uses the CLI configuration of c.
 func New(c *registry.Client) *Client {
 	return &Client{
 		credentials: newCredentials(c.Config()),
@@ -73,8 +73,8 @@ func (c *Client) repository(name string) (*remote.Repository, error) {
 	return repo, nil
 }
 
-// retries is the policy for repeating requests. All requests only read, so they can be repeated. If
-// the server was silent, the request is not repeated, because it has already taken long enough.
+// retries is the policy for repeating requests. All requests can be repeated, because they only
+// read. A request to a silent server is not repeated, because it has already taken long enough.
 var retries retry.Policy = &retry.GenericPolicy{
 	Retryable: func(resp *http.Response, err error) (bool, error) {
 		if _, ok := errors.AsType[*httpclient.SilenceError](err); ok {
@@ -102,7 +102,7 @@ func (c *Client) Tags(ctx context.Context, repository string) ([]string, error) 
 	return all, wrap(because(ctx, err), repository)
 }
 
-// because returns the reason why ctx was canceled, if it was, or else err.
+// because returns the cause of the cancellation if ctx was canceled, otherwise err.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return cause
@@ -110,7 +110,8 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// wrap adds context to an error. It distinguishes missing repositories from other failures.
+// wrap returns an error that says what failed. It distinguishes missing repositories from other
+// failures.
 func wrap(err error, what string) error {
 	if err == nil {
 		return nil
@@ -122,7 +123,7 @@ func wrap(err error, what string) error {
 	return fmt.Errorf("reading %s: %w", what, httpclient.Clean(err))
 }
 
-// Index returns the index manifest that has a tag.
+// Index returns the index manifest with a tag.
 func (c *Client) Index(ctx context.Context, repository, tag string) (*ocispec.Index, error) {
 	var index ocispec.Index
 	if _, err := c.manifest(ctx, repository, tag, ocispec.MediaTypeImageIndex, &index); err != nil {
@@ -131,8 +132,8 @@ func (c *Client) Index(ctx context.Context, repository, tag string) (*ocispec.In
 	return &index, nil
 }
 
-// Package reads the manifest that has a tag or digest. It returns the layer with the package and
-// the digest of the manifest.
+// Package reads the manifest with a tag or digest. It returns the layer with the package and the
+// digest of the manifest.
 func (c *Client) Package(
 	ctx context.Context, repository, reference, artifactType string,
 ) (layer ocispec.Descriptor, digest string, err error) {
@@ -159,8 +160,8 @@ func (c *Client) Package(
 }
 
 // manifest reads a manifest of the given type and returns its digest. The registry and the manifest
-// itself must state the same type. If a document can be read as several types, its digest proves
-// nothing.
+// itself must state the same type, because a digest doesn't protect a document that can be read as
+// several types.
 func (c *Client) manifest(
 	ctx context.Context, repository, reference, kind string, into any,
 ) (digest string, err error) {
@@ -194,9 +195,9 @@ func (c *Client) manifest(
 	return desc.Digest.String(), nil
 }
 
-// Fetch writes a layer's content to dst, which is empty, and verifies it. A transfer that stalls or
-// is interrupted is resumed if the registry supports that. progress receives the number of bytes
-// fetched so far and the total; it may be nil.
+// Fetch writes the content of a layer to dst, which must be empty, and verifies it. A stalled or
+// interrupted transfer is resumed if the registry supports this. progress receives the number of
+// bytes fetched so far and the total; it may be nil.
 func (c *Client) Fetch(
 	ctx context.Context, repository string, desc ocispec.Descriptor, dst *os.File, progress func(done, total int64),
 ) error {
@@ -222,11 +223,12 @@ func (c *Client) Fetch(
 	}
 }
 
-// fetchRetries is the number of successive attempts without any data after which a transfer fails.
+// fetchRetries is the number of successive attempts without any data that may be repeated. After
+// that, the transfer fails.
 const fetchRetries = 2
 
-// openBlob returns a function that requests a blob starting at a position. If the registry doesn't
-// support that, the function requests the whole blob.
+// openBlob returns a function that requests the part of a blob from a position on. If the registry
+// doesn't support that, the function requests the whole blob.
 func openBlob(repo *remote.Repository, desc ocispec.Descriptor) func(context.Context, int64) (*transfer.Part, error) {
 	return func(ctx context.Context, from int64) (*transfer.Part, error) {
 		body, err := repo.Blobs().Fetch(ctx, desc)
@@ -243,7 +245,7 @@ func openBlob(repo *remote.Repository, desc ocispec.Descriptor) func(context.Con
 	}
 }
 
-// verify compares the digest of the written content with the expected one.
+// verify returns an error if the content of dst doesn't have the expected digest.
 func verify(dst *os.File, desc ocispec.Descriptor) error {
 	if _, err := dst.Seek(0, io.SeekStart); err != nil {
 		return err

@@ -23,7 +23,7 @@ import (
 	"tofu/internal/registry/registrytest"
 )
 
-// start starts a registry and returns it with a client that has its credentials.
+// start starts a registry. It returns the registry and a client with the registry's credentials.
 func start(t *testing.T) (*registrytest.OCI, *Client) {
 	t.Helper()
 	r := registrytest.StartOCI()
@@ -43,8 +43,8 @@ func newClient(t *testing.T, cfg *cliconfig.Config) *Client {
 		http: httpclient.New(httpclient.Options{TLS: &tls.Config{RootCAs: roots}, Silence: 5 * time.Second})}
 }
 
-// TestSilentRegistry checks that requests for documents end if the registry never responds, as
-// downloads do.
+// TestSilentRegistry checks that requests for documents and for downloads end if the registry never
+// responds.
 func TestSilentRegistry(t *testing.T) {
 	wait := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	server := httptest.NewTLSServer(http.HandlerFunc(wait))
@@ -106,7 +106,7 @@ func TestCheckRepository(t *testing.T) {
 	}
 }
 
-// TestPackage checks which manifests describe a package.
+// TestPackage checks which manifests are accepted as descriptions of a package.
 func TestPackage(t *testing.T) {
 	const artifact = "application/vnd.opentofu.provider-target"
 	r, client := start(t)

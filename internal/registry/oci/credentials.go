@@ -20,7 +20,8 @@ import (
 	"tofu/internal/cliconfig"
 )
 
-// credentials finds the credentials for repositories. It reads the files on first use.
+// credentials finds the credentials for repositories. It reads the configuration files on first
+// use.
 type credentials struct {
 	explicit []cliconfig.OCICredentials
 	general  cliconfig.OCIDefault
@@ -43,8 +44,8 @@ func newCredentials(cfg *cliconfig.Config) *credentials {
 	return c
 }
 
-// match returns how specifically a pattern HOST[/PATH] matches a repository, or -1 if it doesn't
-// match.
+// match returns how specific a matching pattern HOST[/PATH] is, as a number, or -1 if it doesn't
+// match the repository.
 func match(pattern, host, repository string) int {
 	patternHost, path, _ := strings.Cut(strings.TrimSuffix(pattern, "/"), "/")
 	switch {
@@ -134,7 +135,8 @@ func (a dockerAuth) credential() (auth.Credential, error) {
 	return c, nil
 }
 
-// dockerPattern converts a key of "auths" to a pattern. Old versions of Docker wrote URLs.
+// dockerPattern converts a key of "auths" to a pattern. Keys may be URLs, as old versions of Docker
+// wrote them.
 func dockerPattern(key string) string {
 	_, rest, ok := strings.Cut(key, "://")
 	if !ok {
@@ -187,7 +189,8 @@ func readConfigs(paths []string, named bool) ([]dockerConfig, error) {
 // that it started may keep its output open.
 const helperDelay = 5 * time.Second
 
-// runHelper runs the program docker-credential-NAME.
+// runHelper runs the program docker-credential-NAME and returns the credentials that it prints for
+// a server.
 func runHelper(ctx context.Context, name, server string) (auth.Credential, error) {
 	if strings.ContainsAny(name, `/\`) {
 		return auth.EmptyCredential, fmt.Errorf("%q is not a valid name of a credential helper", name)
@@ -200,7 +203,7 @@ func runHelper(ctx context.Context, name, server string) (auth.Credential, error
 	var out bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.WaitDelay = strings.NewReader(server), &out, helperDelay
 	if err := cmd.Run(); err != nil {
-		text := strings.TrimSpace(out.String()) // the helper prints errors to the same stream
+		text := strings.TrimSpace(out.String()) // the helper prints errors to standard output
 		if strings.Contains(text, "credentials not found") {
 			return auth.EmptyCredential, nil
 		}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// RunTests is for a package's TestMain. It runs the tests with the certificate of the test servers
-// trusted, and returns the exit status.
+// RunTests runs the tests of a package and returns the exit status. The tests trust the certificate
+// of the test servers. TestMain calls it.
 func RunTests(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "registrytest-")
 	if err != nil {

@@ -30,7 +30,7 @@ type OCI struct {
 	// Damage makes the registry corrupt one byte of each blob.
 	Damage bool
 	// Cut is the number of bytes of a blob after which the first response ends. If it is negative,
-	// each response has one byte.
+	// each response contains one byte.
 	Cut int
 	// Ranges records the Range headers of requests for blobs that were answered completely.
 	Ranges []string
@@ -39,7 +39,7 @@ type OCI struct {
 	repos map[string]*OCIRepository
 
 	mu     sync.Mutex
-	issued map[string]int // number of tokens by repository
+	issued map[string]int // number of issued tokens by repository
 }
 
 // OCIRepository is a repository of an OCI registry.
@@ -54,7 +54,7 @@ type OCIRepository struct {
 func StartOCI() *OCI {
 	r := &OCI{repos: make(map[string]*OCIRepository), issued: make(map[string]int)}
 	r.http = httptest.NewUnstartedServer(r)
-	r.http.Config.ErrorLog = log.New(io.Discard, "", 0) // killed clients cause errors that need not be shown
+	r.http.Config.ErrorLog = log.New(io.Discard, "", 0) // killed clients cause errors that are not interesting
 	r.http.StartTLS()
 	r.Host = strings.TrimPrefix(r.http.URL, "https://")
 	return r
@@ -63,7 +63,7 @@ func StartOCI() *OCI {
 // Close stops the registry.
 func (r *OCI) Close() { r.http.Close() }
 
-// Repository returns a repository, creating it if necessary.
+// Repository returns the repository with a name. It creates the repository if necessary.
 func (r *OCI) Repository(name string) *OCIRepository {
 	repo := r.repos[name]
 	if repo == nil {
@@ -82,7 +82,7 @@ func (r *OCI) Issued(repository string) int {
 
 func digest(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
 
-// Manifest adds a manifest with a media type and returns its descriptor.
+// Manifest adds a manifest with the media type kind and returns its descriptor.
 func (repo *OCIRepository) Manifest(kind string, doc map[string]any) map[string]any {
 	doc["schemaVersion"], doc["mediaType"] = 2, kind
 	data, err := json.Marshal(doc)
@@ -94,7 +94,7 @@ func (repo *OCIRepository) Manifest(kind string, doc map[string]any) map[string]
 	return map[string]any{"mediaType": kind, "digest": d, "size": len(data), "artifactType": doc["artifactType"]}
 }
 
-// Blob adds a blob and returns its descriptor.
+// Blob adds a blob with the media type kind and returns its descriptor.
 func (repo *OCIRepository) Blob(kind string, data []byte) map[string]any {
 	d := digest(data)
 	repo.blobs[d] = data
@@ -157,7 +157,7 @@ func cutLast(path string) (before, after string) {
 	return path[:i], strings.TrimPrefix(path[i:], "/")
 }
 
-// issue responds with a token for the repository in a scope.
+// issue responds with a token for the repository that a scope names.
 func (r *OCI) issue(w http.ResponseWriter, scope string) {
 	name, ok := strings.CutPrefix(scope, "repository:")
 	name, pull := strings.CutSuffix(name, ":pull")

@@ -83,8 +83,8 @@ func Armored(t testing.TB, key *openpgp.Entity) string {
 	return out.String()
 }
 
-// sign signs data as of a time soon after the creation of the key, when even a key that expires is
-// still valid.
+// sign signs data. The time of the signature is soon after the creation of the key, when even a key
+// that expires is still valid.
 func sign(t testing.TB, key *openpgp.Entity, data []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer

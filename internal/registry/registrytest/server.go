@@ -37,7 +37,8 @@ type Server struct {
 	Key *openpgp.Entity
 	// Scheme is the scheme of the hashes that the mirror reports, "zh" or "h1".
 	Scheme string
-	// Fault can answer a request in place of the server. It reports whether it did. It may be nil.
+	// Fault may respond to a request instead of the server, and reports whether it has. It may be
+	// nil.
 	Fault func(w http.ResponseWriter, r *http.Request) bool
 	// Edit modifies a document before it is sent. It may be nil.
 	Edit func(path string, doc map[string]any)
@@ -57,7 +58,7 @@ func New(t testing.TB) *Server {
 	s := &Server{t: t, Key: NewKey(t, time.Now().Add(-time.Hour), 0), Scheme: "zh",
 		archives: make(map[release]map[string][]byte)}
 	s.http = httptest.NewUnstartedServer(s)
-	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // killed clients cause errors that need not be shown
+	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // killed clients cause errors that are not interesting
 	s.http.StartTLS()
 	s.URL = s.http.URL
 	t.Cleanup(s.http.Close)
@@ -72,7 +73,7 @@ func Certificate() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }
 
-// Add adds a package.
+// Add adds a package with the given files.
 func (s *Server) Add(provider, version, platform string, files map[string]string) {
 	r := release{provider, version}
 	if s.archives[r] == nil {
@@ -86,7 +87,7 @@ func (s *Server) Archive(provider, version, platform string) []byte {
 	return s.archives[release{provider, version}][platform]
 }
 
-// Requests returns how many requests whose path contains part have been made since its last call.
+// Requests returns the number of requests whose path contains part since its last call.
 func (s *Server) Requests(part string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +161,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request, doc map[string]any
 	}
 	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(doc); err != nil {
-		s.t.Log(err) // the client has disconnected
+		s.t.Log(err) // an error means that the client has disconnected
 	}
 }
 
