@@ -10,8 +10,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// crashing runs the program with a standard output that panics when the text in the environment
-// variable CRASH is written to it.
+// crashing runs the program. Its standard output panics when the text in the environment variable
+// CRASH is written to it.
 func crashing() {
 	os.Exit(func() (status int) {
 		defer func() {

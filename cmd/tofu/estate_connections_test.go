@@ -20,8 +20,8 @@ import (
 	"tofu/internal/testenv/pgtest"
 )
 
-// TestSharedConnections checks that a run does not open more connections to a state server when
-// there are more root modules.
+// TestSharedConnections checks that the number of connections that a run opens to a state server
+// does not depend on the number of root modules.
 func TestSharedConnections(t *testing.T) {
 	for _, c := range []struct {
 		backend string
@@ -31,8 +31,8 @@ func TestSharedConnections(t *testing.T) {
 		serve func(t *testing.T) (network, address string, settings func(proxy string, i int) string)
 		most  int // maximum number of connections of one run
 	}{
-		// If a request finds all idle connections in use, it opens another one. There may therefore
-		// be several connections per worker.
+		// A request opens another connection if all idle connections are in use. Therefore there
+		// may be several connections per worker.
 		{"http", serveStates, 12},
 		{"pg", servePostgres, 1},
 		{"postgres", servePostgres, 4},
@@ -63,7 +63,8 @@ func TestSharedConnections(t *testing.T) {
 	}
 }
 
-// writeReader writes root module i. Unless i is 0, it reads the state of root module 0.
+// writeReader writes the configuration of root module i. Every root module except 0 reads the state
+// of root module 0.
 func writeReader(t *testing.T, dir, backend, first, own string, i int) {
 	text := fmt.Sprintf("terraform {\n  backend %q {\n    %s\n  }\n}\noutput \"o\" {\n  value = %d\n}\n"+
 		"resource \"terraform_data\" \"a\" {}\n", backend, strings.ReplaceAll(own, "\n", "\n    "), i)
@@ -128,7 +129,7 @@ func serveObjects(t *testing.T) (network, address string, settings func(string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The server itself closes each connection after one request, so a proxy that keeps connections
+	// The server closes each connection after one request. Therefore a proxy that keeps connections
 	// open is put in front of it.
 	keep := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(u)
@@ -149,7 +150,7 @@ type countingProxy struct {
 	at               string // address of the proxy
 
 	mu    sync.Mutex
-	total int // number of connections since the last reset
+	total int // number of connections since the last call of reset
 }
 
 func (p *countingProxy) start(t *testing.T) {

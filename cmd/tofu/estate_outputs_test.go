@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// TestUsedOutputs works on random estates. It checks that if an output differs from its planned
-// value, only the root modules that use it, and those that depend on these, are not applied.
+// TestUsedOutputs checks, for random estates, what happens if an output differs from its planned
+// value: only the root modules that use the output, and those that depend on these root modules,
+// must not be applied.
 func TestUsedOutputs(t *testing.T) {
 	cases := uint64(12)
 	if testing.Short() {
@@ -39,8 +40,8 @@ func TestUsedOutputs(t *testing.T) {
 var usableOutputs = []string{"a", "b", "c"}
 
 // usingEstate is a random estate. The first root modules have constant outputs and no objects. The
-// others use outputs of root modules before them. In version 1, each of these others gets an
-// object.
+// other root modules use outputs of root modules before them. In version 1, each of these users
+// gets an object.
 type usingEstate struct {
 	*testEstate
 	top     string
@@ -53,20 +54,21 @@ type usingRoot struct {
 	uses []use
 }
 
-// use is the use of one output. A use's index is part of the names of its variable and local value.
+// use is the use of an output by a root module. The names of its variable and local value contain
+// the index of the use.
 type use struct {
 	from   *usingRoot
 	output string
 	form   int // index in useForms
 }
 
-// change is an output whose value has changed.
+// change identifies an output whose value has changed.
 type change struct {
 	root   *usingRoot
 	output string
 }
 
-// useForms are the ways in which an expression can use an output, together with additional
+// useForms lists the ways in which an expression can use an output, with the additional
 // declarations that they need.
 var useForms = []struct{ extra, value string }{
 	{"", "SOURCE.outputs.OUTPUT"},
@@ -95,8 +97,8 @@ func (e *usingEstate) choose() {
 	}
 }
 
-// write writes the configurations of a version. If changed is not nil, the output that it names
-// gets another value.
+// write writes the configurations of a version. If changed is not nil, it also changes the value of
+// that output.
 func (e *usingEstate) write(changed *change, version int) {
 	var file strings.Builder
 	for i, r := range e.roots {
@@ -147,8 +149,8 @@ func (e *usingEstate) put(path, text string) {
 	}
 }
 
-// check checks the report of the apply: only root modules that use the changed output may have
-// failed.
+// check checks the report of the apply: only root modules that use the changed output, or depend on
+// such root modules, may have failed.
 func (e *usingEstate) check(changed *usingRoot, output string) {
 	text, err := os.ReadFile(filepath.Join(e.top, "report.json"))
 	if err != nil {

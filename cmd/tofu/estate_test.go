@@ -16,12 +16,12 @@ import (
 	"testing"
 )
 
-// TestEstates works on random estates. It checks that planning and applying all root modules at
-// once leads to the same states as applying them one by one. This must also hold if provisioners
-// fail, the process is killed, and runs are continued with -resume. It also checks that no planned
+// TestEstates checks, for random estates, that planning and applying all root modules at once leads
+// to the same states as applying them one by one. This must also hold if provisioners fail, the
+// process is killed, and runs are continued with -resume. The test also checks that no planned
 // value differs from the value in the state after the apply.
 //
-// ESTATES=N tests another number of estates, and ESTATE_SEED=N begins with another one.
+// ESTATES=N sets the number of estates, and ESTATE_SEED=N sets the seed of the first one.
 func TestEstates(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the provisioners need a shell")
@@ -48,7 +48,7 @@ func TestEstates(t *testing.T) {
 			e := &testEstate{T: t, rand: rand.New(rand.NewPCG(seed, 24))}
 			e.choose()
 			whole, single := t.TempDir(), t.TempDir()
-			for version := range 2 { // version 0 creates everything; version 1 changes some of it
+			for version := range 2 { // version 0 creates everything, and version 1 changes some of it
 				e.write(whole, version)
 				e.write(single, version)
 				e.applyWhole(whole)
@@ -65,7 +65,7 @@ func TestEstates(t *testing.T) {
 type testEstate struct {
 	*testing.T
 	rand  *rand.Rand
-	roots []*testRoot // each follows the root modules that it reads
+	roots []*testRoot // a root module comes after those whose states it reads
 }
 
 type testRoot struct {
@@ -73,18 +73,18 @@ type testRoot struct {
 	reads  []testRead
 	owned  [2]int  // number of objects without references, by version
 	text   [2]bool // whether the known output has its changed value, by version
-	expand bool    // has a for_each over unknown values, which is deferred
-	broken string  // "fail" or "kill": what a provisioner does once in each version; "" for none
+	expand bool    // whether it has a for_each over unknown values, which is deferred
+	broken string  // what a provisioner does once in each version: "fail", "kill" or "" for nothing
 }
 
 type testRead struct {
 	from   *testRoot
-	output string // "" if none is used
+	output string // name of the output that is read; "" if no output is read
 }
 
 func (e *testEstate) choose() {
 	n := 2 + e.rand.IntN(5)
-	names := e.rand.Perm(n) // sorting by name differs from the order of dependencies
+	names := e.rand.Perm(n) // with random names, sorting by name differs from the order of dependencies
 	for i := range n {
 		r := &testRoot{name: fmt.Sprintf("r%d", names[i]), expand: e.rand.IntN(5) == 0}
 		r.owned = [2]int{e.rand.IntN(3), e.rand.IntN(3)}
@@ -100,7 +100,7 @@ func (e *testEstate) choose() {
 	}
 }
 
-// write writes the configurations of a version below top.
+// write writes the configurations of a version to directories below top.
 func (e *testEstate) write(top string, version int) {
 	for _, r := range e.roots {
 		var b strings.Builder
@@ -147,8 +147,8 @@ func (e *testEstate) write(top string, version int) {
 	}
 }
 
-// applyWhole plans and applies all root modules at once until nothing is left to do. Provisioners
-// may fail or kill the process.
+// applyWhole plans and applies all root modules at once until nothing is left to do, while
+// provisioners may fail or kill the process.
 func (e *testEstate) applyWhole(top string) {
 	for _, r := range e.roots {
 		if r.broken != "" {
@@ -162,8 +162,8 @@ func (e *testEstate) applyWhole(top string) {
 		out, status := e.run(top, "roots", "plan", "-no-color", "-detailed-exitcode", "-out=all.plan")
 		switch status {
 		case 0:
-			// An unused data source may have read the state of a root module that had failed. That
-			// is no change, but an apply records what it reads now.
+			// An unused data source may have read the state of a root module that had failed. The
+			// plan then contains no changes, but an apply records what the data source reads now.
 			e.tofu(top, 0, "roots", "apply", "-auto-approve")
 			return
 		case 1:
@@ -184,7 +184,8 @@ func (e *testEstate) applyWhole(top string) {
 	e.Fatal("something is left after each apply")
 }
 
-// planned compares the planned outputs and objects with the states after the plan was applied.
+// planned checks that the planned outputs and objects agree with the states after the plan was
+// applied.
 func (e *testEstate) planned(top string) {
 	out, _ := e.run(top, "show", "-json", "all.plan")
 	var doc struct {
@@ -218,7 +219,7 @@ func (e *testEstate) planned(top string) {
 	}
 }
 
-// consistent reports whether a value agrees with a planned value. In the JSON form of a plan,
+// consistent reports whether a value agrees with its planned value. In the JSON form of a plan,
 // unknown attributes are missing and unknown elements are null.
 func consistent(planned, actual any) bool {
 	switch planned := planned.(type) {
@@ -241,7 +242,7 @@ func consistent(planned, actual any) bool {
 	return planned == actual
 }
 
-// testState has the parts of a state file that the tests compare.
+// testState contains the parts of a state file that the tests compare.
 type testState struct {
 	Outputs   map[string]struct{ Value any }
 	Resources []struct {
@@ -266,8 +267,8 @@ func (e *testEstate) state(top, root string) *testState {
 	return out
 }
 
-// same checks that two estates have the same states. It replaces IDs, which are random, with
-// addresses.
+// same checks that the estates in the directories a and b have the same states. It replaces IDs,
+// which are random, with addresses.
 func (e *testEstate) same(a, b string) {
 	first, second := e.normal(a), e.normal(b)
 	for _, r := range e.roots {
@@ -302,15 +303,15 @@ func (e *testEstate) normal(top string) map[string]string {
 	return out
 }
 
-// tofu runs a command that must exit with the status want.
+// tofu runs a command and fails the test unless the exit status is want.
 func (e *testEstate) tofu(dir string, want int, args ...string) {
 	if out, status := e.run(dir, args...); status != want {
 		e.Fatalf("tofu %s in %s ended with %d: %s", strings.Join(args, " "), dir, status, out)
 	}
 }
 
-// run runs a command. It returns the output and the exit status, which is -1 if the command was
-// killed.
+// run runs a command. It returns the output and the exit status. The status is -1 if the command
+// was killed.
 func (e *testEstate) run(dir string, args ...string) (string, int) {
 	cmd := exec.CommandContext(e.Context(), "tofu", args...)
 	cmd.Dir = dir

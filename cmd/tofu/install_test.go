@@ -28,8 +28,8 @@ type mirror struct {
 	testing.TB
 	*registrytest.Server
 	top string
-	// hold may respond to a request for an archive in place of the mirror. It reports whether it
-	// has responded. It may be nil.
+	// hold may respond to a request for an archive instead of the mirror, and reports whether it
+	// has. It may be nil.
 	hold func(w http.ResponseWriter, r *http.Request, archive []byte) bool
 }
 
@@ -70,7 +70,7 @@ func (m *mirror) write(name, text string) {
 	}
 }
 
-// root creates a root module that requires all providers in the mirror.
+// root creates a root module that requires all providers in the mirror, and returns its directory.
 func (m *mirror) root(name string) string {
 	m.Helper()
 	var text strings.Builder
@@ -83,7 +83,7 @@ func (m *mirror) root(name string) string {
 	return filepath.Join(m.top, name)
 }
 
-// init returns the command that initializes a root module.
+// init returns a command that initializes a root module.
 func (m *mirror) init(ctx context.Context, dir string, env ...string) *exec.Cmd {
 	return m.run(ctx, dir, []string{"tofu", "init", "-input=false", "-no-color"}, env...)
 }
@@ -97,12 +97,12 @@ func (m *mirror) run(ctx context.Context, dir string, words []string, env ...str
 	return cmd
 }
 
-// whole checks that each installed package is complete and, if all is set, that no package is
-// missing.
+// whole checks that each installed package is complete. If all is set, it also checks that no
+// package is missing.
 func (m *mirror) whole(dir string, all bool) {
 	m.Helper()
 	for _, name := range mirrored {
-		// A killed run may leave a directory with a temporary name, which must not count as a
+		// A killed run may leave a directory with a temporary name, which doesn't count as a
 		// package.
 		pattern := filepath.Join(dir, ".terraform/providers/example.com/acme", name, "1.0.0/[^.]*")
 		found, err := filepath.Glob(pattern)
@@ -122,9 +122,8 @@ func (m *mirror) whole(dir string, all bool) {
 	}
 }
 
-// TestManyInits starts 40 processes that share an empty cache. It checks that each package is
-// downloaded once and no process fails. Without file locks, packages may be downloaded more than
-// once.
+// TestManyInits checks that if 40 processes share an empty cache, each package is downloaded once
+// and no process fails. Without file locks, packages may be downloaded more than once.
 func TestManyInits(t *testing.T) {
 	for name, c := range map[string]struct {
 		scheme       string
@@ -145,7 +144,7 @@ func TestManyInits(t *testing.T) {
 				words = append([]string{"nolocks"}, words...)
 				more := make(chan struct{})
 				var came atomic.Int32
-				// Hold all responses until some archive is requested a second time.
+				// Hold all responses until one of the archives is requested a second time.
 				m.hold = func(_ http.ResponseWriter, r *http.Request, _ []byte) bool {
 					if came.Add(1) == int32(len(mirrored))+1 {
 						close(more)
@@ -189,7 +188,7 @@ func TestManyInits(t *testing.T) {
 					t.Errorf("%v: %s", err, got)
 				}
 			}
-			// A filled cache makes requests unnecessary, even in a new directory.
+			// If the cache is filled, no requests are necessary, even in a new directory.
 			m.Requests("")
 			fresh := m.root("fresh")
 			m.write("fresh/.terraform.lock.hcl", string(want))
@@ -219,11 +218,11 @@ func (m *mirror) clean() {
 	}
 }
 
-// TestKilledInit kills init after increasing delays. There must never be an incomplete package or
-// lock file, and the next run must complete the work.
+// TestKilledInit kills init after increasing delays. It checks that there is never an incomplete
+// package or lock file, and that the next run completes the work.
 func TestKilledInit(t *testing.T) {
 	m := newMirror(t, "zh", 2_000_000)
-	m.hold = func(w http.ResponseWriter, r *http.Request, archive []byte) bool { // sends archives slowly
+	m.hold = func(w http.ResponseWriter, r *http.Request, archive []byte) bool { // sends the archive slowly
 		for len(archive) > 0 {
 			n := min(len(archive), 200_000)
 			if _, err := w.Write(archive[:n]); err != nil {
@@ -260,8 +259,8 @@ func TestKilledInit(t *testing.T) {
 	}
 }
 
-// TestInterruptedInit interrupts a download that has stalled. The interrupt must take effect
-// immediately and leave the old lock file as it was.
+// TestInterruptedInit checks that an interrupt of a stalled download takes effect immediately and
+// leaves the lock file unchanged.
 func TestInterruptedInit(t *testing.T) {
 	m := newMirror(t, "zh", 100_000)
 	stalled := make(chan struct{}, 100)
@@ -303,7 +302,7 @@ func TestInterruptedInit(t *testing.T) {
 }
 
 // BenchmarkWarmInit measures init in a directory with installed providers and an unchanged lock
-// file, and the start of the program for comparison.
+// file. For comparison, it also measures the start of the program.
 func BenchmarkWarmInit(b *testing.B) {
 	m := newMirror(b, "zh", 60<<20)
 	dir := m.root("root")

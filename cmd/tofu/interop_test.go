@@ -27,8 +27,9 @@ import (
 	"tofu/internal/testenv/hosts"
 )
 
-// interop lists the backends whose test servers run in the test's process. In the scripts, this
-// program and OpenTofu take turns. The scripts of the backends differ only in these parts.
+// interop lists the backends whose test servers run in the process of the test. The scripts, in
+// which this program and OpenTofu take turns, are the same for all backends except for these
+// fields.
 var interop = []struct {
 	name, kind string
 	block      string // text of the backend block or the cloud block
@@ -54,10 +55,12 @@ var interop = []struct {
 		"bucket = \"states\"\n prefix = \"a/b\"", "default"},
 }
 
-// TestInterop runs testdata/interop.txtar for each backend in interop.
+// TestInterop runs testdata/interop.txtar for each backend in interop. The script checks that this
+// program and OpenTofu can take turns on a state.
 func TestInterop(t *testing.T) { runForBackends(t, "testdata/interop.txtar") }
 
-// TestMigration runs testdata/migration.txtar for each backend in interop.
+// TestMigration runs testdata/migration.txtar for each backend in interop. The script checks
+// migrations to and from the backend.
 func TestMigration(t *testing.T) { runForBackends(t, "testdata/migration.txtar") }
 
 func runForBackends(t *testing.T, path string) {
@@ -84,7 +87,8 @@ func runForBackends(t *testing.T, path string) {
 	testscript.Run(t, scriptParams(mirror, dir))
 }
 
-// describe returns the text of a state without the parts that differ between runs.
+// describe returns a description of stored data. A state is only called "state"; for other data,
+// the description is the content without the parts that differ between runs.
 func describe(data []byte) string {
 	how := ""
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
@@ -105,11 +109,12 @@ func describe(data []byte) string {
 	return how + "state"
 }
 
-// volatile matches the parts of states that differ between runs: IDs, times, hashes and versions.
+// volatile matches the parts of stored data that differ between runs: IDs, times, hashes and
+// versions.
 var volatile = regexp.MustCompile(
 	`[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{32}|[0-9-]{10}T[0-9:.]+Z|"Version":"[^"]*"|"Info":"[^"]*"`)
 
-// memoryStore is a store in the test's process. It returns the stored items by name.
+// memoryStore is a store in the process of the test. It returns the stored items by name.
 type memoryStore func() map[string]string
 
 // Dump implements store.
@@ -170,7 +175,7 @@ users: [{name: u, user: {token: s3cret}}]
 func remoteStore(ts *testscript.TestScript, _ string) store {
 	s := remotetest.Start()
 	ts.Defer(s.Close)
-	for _, name := range []string{"one", "other"} { // OpenTofu refuses workspaces that it creates itself
+	for _, name := range []string{"one", "other"} { // OpenTofu refuses workspaces that it creates
 		s.Create(name, "local", "app")
 		s.Create("net-"+name, "local")
 	}
@@ -200,7 +205,7 @@ credentials "tfe.example.com" {
 func ossStore(ts *testscript.TestScript, _ string) store {
 	s := osstest.New("states", "locks")
 	serveHosts(ts, s.Hosts())
-	table := httptest.NewServer(s) // a server of its own: OpenTofu's Tablestore client ignores proxies
+	table := httptest.NewServer(s) // a separate server, because OpenTofu's Tablestore client ignores proxies
 	ts.Defer(table.Close)
 	for name, value := range map[string]string{"ALICLOUD_REGION": s.Region, "ALICLOUD_ACCESS_KEY": "LTAItest",
 		"ALICLOUD_SECRET_KEY": "s3cret", "ALICLOUD_OSS_ENDPOINT": "https://oss-cn-beijing.aliyuncs.com",
@@ -220,7 +225,7 @@ func ossStore(ts *testscript.TestScript, _ string) store {
 	})
 }
 
-// serveHosts makes handlers answer requests to their hosts, for all programs that the script runs.
+// serveHosts makes handlers respond to the requests of all programs in the script to their hosts.
 func serveHosts(ts *testscript.TestScript, handlers map[string]http.Handler) {
 	proxy, err := hosts.New(ts.MkAbs("."), handlers)
 	ts.Check(err)

@@ -17,8 +17,9 @@ import (
 var megabytes = flag.Int("megabytes", 70, "what each package of BenchmarkLockTree inflates to; two sevenths "+
 	"of that is its archive")
 
-// BenchmarkLockTree measures locking 300 root modules for three platforms with an empty store. It
-// compares this with unpacking and hashing each package once. Locking should not cost more.
+// BenchmarkLockTree measures locking 300 root modules for three platforms with an empty store. For
+// comparison, it also measures unpacking and hashing each package once. Locking should not take
+// longer than that.
 func BenchmarkLockTree(b *testing.B) {
 	top := b.TempDir()
 	words := []string{"tofu", "providers", "lock", "-recursive", "-no-color",
@@ -65,8 +66,8 @@ func BenchmarkLockTree(b *testing.B) {
 	})
 }
 
-// writeLarge writes an archive with a program of a few megabytes, which compresses about as well as
-// real programs.
+// writeLarge writes an archive that contains a program of a few megabytes. The program can be
+// compressed about as well as real programs.
 func writeLarge(path string, seed byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

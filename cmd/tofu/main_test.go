@@ -27,7 +27,7 @@ import (
 	"tofu/internal/testenv"
 )
 
-// TestMain makes the test binary act as the program too: scripts run it under the name tofu.
+// TestMain makes the test binary also act as the program: scripts run it under the name tofu.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"tofu":     func() { os.Exit(run(checking)) },
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// checking returns an App that checks during its runs that no instance is read before it is ready.
+// checking returns an App whose runs check that no instance is read before it is ready.
 func checking(streams *terminal.Streams, environ []string) *command.App {
 	a := command.NewApp(streams, environ)
 	a.CheckReads = true
@@ -51,7 +51,7 @@ func TestScript(t *testing.T) {
 	testscript.Run(t, scriptParams(mirror, "testdata/script"))
 }
 
-// scriptParams returns the parameters of the scripts in a folder.
+// scriptParams returns the parameters for running the scripts in a directory.
 func scriptParams(mirror, dir string) testscript.Params {
 	return testscript.Params{
 		Dir:           dir,
@@ -116,8 +116,9 @@ func scriptParams(mirror, dir string) testscript.Params {
 }
 
 // cmdCollector implements `collector FILE`. It starts a trace collector and sets COLLECTOR to its
-// URL. For each span, the collector writes a line to FILE: the names of the span's parents and of
-// the span itself, the attribute values sorted by attribute name, and whether the span failed.
+// URL. For each span, the collector writes a line to FILE: the names of the span's ancestors and of
+// the span itself, the values of its attributes in the order of their names, and whether the span
+// failed.
 func cmdCollector(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: collector FILE")
@@ -153,8 +154,8 @@ func cmdCollector(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdJSON implements `json FILE PATH [VALUE]`. The value at PATH in a JSON document must exist and
-// equal VALUE if it is given. `! json` requires the opposite.
+// cmdJSON implements `json FILE PATH [VALUE]`. It checks that the JSON document has a value at PATH
+// and that this value is VALUE, if VALUE is given. `! json` checks the opposite.
 func cmdJSON(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 && len(args) != 3 {
 		ts.Fatalf("usage: json FILE PATH [VALUE]")
@@ -203,8 +204,8 @@ func cmdWait(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("%s did not appear", strings.Join(args, " with "))
 }
 
-// cmdNowhere implements `nowhere TEXT FOLDER`. No file below FOLDER may contain the text, including
-// the files in archives.
+// cmdNowhere implements `nowhere TEXT FOLDER`. It checks that no file below FOLDER contains the
+// text, including the files in archives.
 func cmdNowhere(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 || neg {
 		ts.Fatalf("usage: nowhere TEXT FOLDER")
@@ -227,7 +228,7 @@ func cmdNowhere(ts *testscript.TestScript, neg bool, args []string) {
 		look(path, text)
 		archive, err := zip.NewReader(bytes.NewReader(text), int64(len(text)))
 		if err != nil {
-			return nil // it is not an archive
+			return nil // the file is not an archive
 		}
 		for _, f := range archive.File {
 			in, err := f.Open()
@@ -247,8 +248,8 @@ func cmdNowhere(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdOverlap implements `overlap LOG OPERATION N`. According to the log of the test providers, the
-// maximum number of such operations that ran at the same time must be N.
+// cmdOverlap implements `overlap LOG OPERATION N`. It checks that, according to the log of the test
+// providers, at most N operations of that kind ran at the same time, and that N did.
 func cmdOverlap(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 3 || neg {
 		ts.Fatalf("usage: overlap LOG OPERATION N")

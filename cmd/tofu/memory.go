@@ -10,25 +10,26 @@ import (
 
 // Sizes of the live heap, in bytes, which determine how often garbage is collected.
 const (
-	// smallHeap is the heap size at the first collection. In a short command, earlier collections
-	// would take a quarter of the time and free almost nothing.
+	// smallHeap is the heap size at the first collection. In short commands, earlier collections
+	// would take a quarter of the time and free almost no memory.
 	smallHeap = 64 << 20
 	// headroom is the minimum growth of the heap between two collections.
 	headroom = 32 << 20
-	// Below largeHeap the heap may double between two collections. Above it, the allowed growth is
-	// a constant at first and then a third of the heap, because memory rather than time limits runs
-	// with a million instances.
+	// largeHeap is the size up to which the heap may double between two collections. Above it, the
+	// allowed growth is a constant at first, and then a third of the heap, because runs with a
+	// million instances are limited by memory rather than time.
 	largeHeap = 3 << 29
 )
 
-// shortCommand is the running time after which huge pages are requested. The request itself takes
-// two megabytes, which shorter commands save.
+// shortCommand is the run time after which huge pages are requested. The request takes two
+// megabytes, which shorter commands save.
 const shortCommand = 20 * time.Millisecond
 
-// leastHeap is the heap size at which the runtime first collects garbage with GOGC=100.
+// leastHeap is the heap size at which the Go runtime first collects garbage with GOGC=100.
 const leastHeap = 4 << 20
 
-// growthOf returns how much a heap of size live bytes may grow before the next collection.
+// growthOf returns the number of bytes by which a heap may grow before the next collection. size is
+// its number of live bytes.
 func growthOf(size uint64) uint64 {
 	switch {
 	case size < smallHeap:
@@ -40,14 +41,14 @@ func growthOf(size uint64) uint64 {
 	}
 }
 
-// collectLater sets how much the heap grows between two collections, unless GOGC is set.
+// collectLater makes garbage collections less frequent, unless GOGC is set.
 func collectLater() {
 	runtime.MemProfileRate = 0 // memory profiles are not used, and would take a megabyte
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	debug.SetGCPercent(100 * smallHeap / leastHeap)
-	time.AfterFunc(shortCommand, useHugePages) // early enough: the heap is still small
+	time.AfterFunc(shortCommand, useHugePages) // the heap is still small then
 	afterCollection(func() {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(live)
@@ -57,7 +58,7 @@ func collectLater() {
 }
 
 // afterCollection calls f after each garbage collection. It uses the finalizer of an object that is
-// unreachable from the start; the finalizer creates the next such object.
+// never reachable. The finalizer creates the next such object.
 func afterCollection(f func()) {
 	type sentinel struct{ _ *byte }
 	runtime.SetFinalizer(&sentinel{new(byte)}, func(*sentinel) {

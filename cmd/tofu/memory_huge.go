@@ -11,14 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hugeHeap is the maximum size of the part of the heap in huge pages. It is enough for about forty
-// thousand resources.
+// hugeHeap is the maximum size in bytes of the part of the heap in huge pages. It is enough for
+// about forty thousand resources.
 const hugeHeap = 1 << 30
 
 // useHugePages requests huge pages for the future growth of the heap. Without them, a large plan
-// spends a sixth of its CPU time on getting small pages from the kernel. The runtime reserves a
-// range of addresses and releases it unused, and the kernel remembers the advice for that range.
-// This only costs 2 MB for the runtime's tables.
+// spends a sixth of its CPU time on getting small pages from the kernel. useHugePages makes the
+// runtime reserve a range of addresses, advises the kernel to use huge pages for it, and releases
+// the range unused. The kernel remembers the advice. This takes only 2 MB, for the runtime's
+// tables.
 func useHugePages() {
 	var system unix.Sysinfo_t
 	if !advisable() || unix.Sysinfo(&system) != nil {
@@ -26,13 +27,13 @@ func useHugePages() {
 	}
 	size := min(hugeHeap, system.Totalram*uint64(system.Unit)/16)
 	percent := debug.SetGCPercent(-1)
-	_ = unix.Madvise(make([]byte, size), unix.MADV_HUGEPAGE) // after an error, pages stay small
+	_ = unix.Madvise(make([]byte, size), unix.MADV_HUGEPAGE) // if this fails, pages stay small
 	debug.SetGCPercent(percent)
 	debug.FreeOSMemory()
 }
 
-// advisable reports whether huge pages have 2 MB, programs must request them, and reserving
-// addresses costs nothing.
+// advisable reports whether requesting huge pages is useful: they have 2 MB, programs must request
+// them, and reserving addresses costs nothing.
 func advisable() bool {
 	if os.Getpagesize() != 4096 {
 		return false

@@ -18,7 +18,7 @@ func TestHugePages(t *testing.T) {
 		t.Skip("huge pages make no difference on this machine, or might do harm")
 	}
 	useHugePages()
-	kept := make([]byte, 16<<20) // its start may be in free memory below the range
+	kept := make([]byte, 16<<20) // the start of the slice may be in free memory below the range
 	at := uintptr(unsafe.Pointer(&kept[len(kept)/2]))
 
 	smaps, err := os.Open("/proc/self/smaps")

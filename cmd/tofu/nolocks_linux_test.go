@@ -19,15 +19,15 @@ const (
 
 const canForbidLocks = runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64"
 
-// nolocks implements `nolocks PROGRAM ARGUMENT…`. It runs a program in which file locks fail, as
-// they do on some network file systems.
+// nolocks implements `nolocks PROGRAM ARGUMENT…`. It runs a program for which file locks fail, as
+// on some network file systems.
 func nolocks() {
 	refuse := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOLCK)}
 	allow := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW}
 	load := func(offset uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: offset}
 	}
-	unless := func(value uint32, skip uint8) unix.SockFilter { // skips instructions unless they are equal
+	unless := func(value uint32, skip uint8) unix.SockFilter { // skips instructions if the values differ
 		return unix.SockFilter{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: value, Jf: skip}
 	}
 	filter := []unix.SockFilter{load(callNumber), unless(unix.SYS_FLOCK, 1), refuse, unless(unix.SYS_FCNTL, 9),
@@ -38,7 +38,7 @@ func nolocks() {
 	filter = append(filter, allow)
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 
-	runtime.LockOSThread() // the filter applies to this thread, and to the program that replaces this one
+	runtime.LockOSThread() // the filter applies to this thread and to the program that replaces this process
 	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 	if err == nil {
 		err = unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&program)), 0, 0)

@@ -11,10 +11,10 @@ import (
 	"tofu/internal/registry/registrytest"
 )
 
-// cmdOCIRegistry implements `ociregistry DIR`. It starts a registry, which issues a token for each
-// repository, and sets OCI to its address. DIR holds packages as REPOSITORY/VERSION/PLATFORM; a
-// REPOSITORY has two path elements. The password is in the configuration file that other tools for
-// OCI registries use.
+// cmdOCIRegistry implements `ociregistry DIR`. It starts a registry and sets OCI to its address.
+// The registry issues a token for each repository. DIR contains the packages, as
+// REPOSITORY/VERSION/PLATFORM; a REPOSITORY has two path elements. The password of the registry is
+// in the configuration file that other tools for OCI registries use.
 func cmdOCIRegistry(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: ociregistry DIR")

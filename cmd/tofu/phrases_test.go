@@ -8,8 +8,9 @@ import (
 )
 
 // cmdPhrases implements `phrases TABLE`. Each line of the table is "SESSION | READERS | REGEXP".
-// The output in the file SESSION must match REGEXP. READERS are tools that use this expression to
-// read the output. They compile it without flags, so it contains its flags.
+// The content of the file SESSION, which is output of the program, must match REGEXP. READERS names
+// the tools that find this output with the same expression. These tools compile the expression
+// without flags, so it must contain its flags.
 func cmdPhrases(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: phrases TABLE")

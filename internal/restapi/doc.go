@@ -3,8 +3,8 @@
 //
 // A request is repeated if the connection failed, the service was busy (429) or had an internal
 // error (5xx), or Client.Again says so. The delays double each time and vary at random; a
-// Retry-After header extends them. A request may therefore be executed twice. The caller must make
-// sure that this does no harm.
+// Retry-After header extends them. Because of this, the service may execute a request twice. The
+// caller must make sure that this does no harm.
 //
 // Connections follow the policy of package httpclient, which also logs requests without secrets.
 package restapi

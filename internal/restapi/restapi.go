@@ -18,22 +18,21 @@ import (
 )
 
 const (
-	// DefaultRetries is the number of times that a request is repeated if Client.Retries is not
-	// set.
+	// DefaultRetries is the maximum number of retries of a request if Client.Retries is not set.
 	DefaultRetries = 5
 
 	firstDelay   = 200 * time.Millisecond
 	longestDelay = 20 * time.Second
 )
 
-// A Client calls a service. Its fields must not be changed after the first call.
+// A Client calls a service. Its fields must not be changed after its first call.
 type Client struct {
 	HTTP *httpclient.Client
-	// Sign authenticates a request. It is called for each attempt, so that signatures don't
-	// expire. It may be nil. Errors end the call.
+	// Sign authenticates a request. It may be nil. It is called for each attempt, so that
+	// signatures don't expire. If it returns an error, the request is not sent or repeated.
 	Sign func(ctx context.Context, req *http.Request, body []byte) error
-	// Retries is the number of times that a request is repeated: 0 means DefaultRetries, and a
-	// negative number means never.
+	// Retries is the maximum number of retries of a request. 0 means DefaultRetries, and a negative
+	// number means that requests are not repeated.
 	Retries int
 	// Again reports whether a response is a reason to repeat the request, in addition to the cases
 	// in which Do always repeats it. It may be nil.
@@ -47,8 +46,8 @@ type Request struct {
 	Header http.Header
 	Body   []byte
 	Limit  int64 // maximum size of the response in bytes; 0 means 1 MiB
-	// Stream opens the body if Body is nil. Length is the length of the body in bytes. The service
-	// may refuse the request before reading any of the body.
+	// Stream returns the body if Body is nil. Length is the length of the body in bytes. The
+	// service may refuse the request before reading any of the body.
 	Stream func() io.Reader
 	Length int64
 }
@@ -58,12 +57,13 @@ type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	// Repeated reports whether the request was sent more than once. In this case, an earlier
-	// attempt may have been executed.
+	// Repeated reports whether the request was sent more than once. If it was, the service may have
+	// executed an earlier attempt.
 	Repeated bool
 }
 
-// Do sends a request and returns the response, whatever its status. Errors don't contain secrets.
+// Do sends a request and returns the response, even if its status is an error. Errors don't contain
+// secrets.
 func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
 	retries := c.Retries
 	if retries == 0 {
@@ -78,7 +78,7 @@ func (c *Client) Do(ctx context.Context, r *Request) (*Response, error) {
 		if attempt >= retries || ctx.Err() != nil || !c.again(resp, err) {
 			return resp, err
 		}
-		// The delay varies at random. Clients that failed at the same time then retry at different
+		// The delay varies at random, so that clients that fail at the same time retry at different
 		// times.
 		now := delay/2 + rand.N(delay)
 		if resp != nil {
@@ -102,7 +102,7 @@ func (c *Client) again(resp *Response, err error) bool {
 		resp.Status >= 500 && resp.Status != http.StatusNotImplemented || c.Again != nil && c.Again(resp)
 }
 
-// final is an error that another attempt would not avoid.
+// final is an error that another attempt would return, too.
 type final struct{ error }
 
 func (e *final) Unwrap() error { return e.error }
@@ -110,7 +110,7 @@ func (e *final) Unwrap() error { return e.error }
 func (c *Client) once(ctx context.Context, r *Request) (*Response, error) {
 	var body io.Reader
 	if r.Body != nil {
-		body = bytes.NewReader(r.Body) // a reader whose length net/http knows, without a copy of the data
+		body = bytes.NewReader(r.Body) // net/http knows the length of this reader, and the data isn't copied
 	}
 	if r.Stream != nil {
 		body = r.Stream()
@@ -119,7 +119,7 @@ func (c *Client) once(ctx context.Context, r *Request) (*Response, error) {
 	if err != nil {
 		return nil, &final{err}
 	}
-	*req.URL = *r.URL // unchanged: escaping the URL again could change what is signed
+	*req.URL = *r.URL // as given, because escaping the URL again could change the signed parts
 	maps.Copy(req.Header, r.Header)
 	if r.Stream != nil {
 		req.ContentLength = r.Length
@@ -150,7 +150,7 @@ func (c *Client) once(ctx context.Context, r *Request) (*Response, error) {
 	return out, nil
 }
 
-// readAll reads a response. If the length is known, it allocates the result only once.
+// readAll reads the body of a response. If its length is known, it allocates the result only once.
 func readAll(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength < 0 || resp.Request.Method == http.MethodHead {
 		return limits.ReadAll(resp.Body, limit, "the response")
@@ -163,8 +163,8 @@ func readAll(resp *http.Response, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// Failure returns an error with the status and the text of a response. It omits HTML, which comes
-// from proxies.
+// Failure returns an error with the status and the text of a response. It omits HTML text, which
+// usually comes from a proxy.
 func (r *Response) Failure() error {
 	const most = 500
 	text := strings.TrimSpace(string(r.Body))

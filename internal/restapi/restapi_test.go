@@ -14,8 +14,9 @@ import (
 	"tofu/internal/restapi"
 )
 
-// serve starts a server that answers each request with the next status. A status of 0 cuts the
-// connection. It returns the server's address and the bodies of the requests that it received.
+// serve starts a server that responds to each request with the next status. A status of 0 cuts the
+// connection. serve returns the server's address and the list of the bodies that the server
+// receives.
 func serve(t *testing.T, statuses ...int) (*url.URL, *[]string) {
 	t.Helper()
 	var bodies []string

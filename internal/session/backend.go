@@ -19,23 +19,24 @@ import (
 	"tofu/internal/version"
 )
 
-// BackendSettings holds a backend driver and its complete settings.
+// BackendSettings holds a backend driver and the settings of the backend.
 type BackendSettings struct {
 	Driver *backend.Driver
 	Schema *configschema.Block
-	Block  cty.Value // settings in the block; an object with null attributes if there is no block
-	Config cty.Value // settings in the block and on the command line
+	Block  cty.Value // settings in the backend block; all attributes are null if there is no block
+	Config cty.Value // settings in the backend block, overridden by those on the command line
 }
 
-// LocalSettings returns the settings for a root module without a backend block.
+// LocalSettings returns the settings of the local backend for a root module without a backend
+// block.
 func LocalSettings() *BackendSettings {
 	schema := blocks.Schema(local.Driver.Config())
 	return &BackendSettings{Driver: local.Driver, Schema: schema, Block: schema.EmptyValue(),
 		Config: schema.EmptyValue()}
 }
 
-// DecodeBackend returns the settings in the configuration's backend block, without those on the
-// command line. hasBlock is false if there is no block.
+// DecodeBackend returns the settings in the configuration's backend block. It ignores the command
+// line. If there is no block, hasBlock is false.
 func DecodeBackend(cfg *Config) (settings *BackendSettings, hasBlock bool, err error) {
 	block := cfg.Module.Backend
 	switch {
@@ -78,8 +79,8 @@ type stores struct {
 
 func newStores(s *Session) *stores { return &stores{base: s.Base, getenv: s.Env, cli: s.CLI} }
 
-// open opens the store of a backend. The clients that the store shares with other stores are added
-// to l. Only the local backend uses paths.
+// open opens the store of a backend. It adds the clients that the store shares with other stores to
+// l. Only the local backend uses paths.
 func (o *stores) open(
 	ctx context.Context, b *BackendSettings, paths StatePaths, l *backend.Lease,
 ) (backend.Store, error) {
@@ -106,7 +107,7 @@ func (o *stores) open(
 	store, err := b.Driver.Open(ctx, config)
 	var own tfdiags.Diagnostic
 	if errors.As(err, &own) {
-		return nil, err // the error is complete
+		return nil, err // the error already says that opening the backend failed
 	}
 	if err != nil {
 		return nil, tfdiags.Errorf("Failed to open the backend",
@@ -115,16 +116,17 @@ func (o *stores) open(
 	return store, nil
 }
 
-// Warnings returns warnings about the settings. They contain attribute paths.
+// Warnings returns warnings about the settings, with attribute paths.
 func (s *BackendSettings) Warnings(getenv func(string) string) tfdiags.Diagnostics {
 	var warnings tfdiags.Diagnostics
-	// Ignore errors, because opening the store returns them.
+	// Ignore errors, because opening the store will return them.
 	_ = blocks.Decode(s.Config, s.Driver.Config(), getenv, warnings.Add)
 	return warnings
 }
 
-// CurrentBackend returns the settings of the backend that the directories are initialized for,
-// with those of a preset. It is an error if the backend block differs from the recorded one.
+// CurrentBackend returns the settings of the backend for which the directories are initialized,
+// including those of a preset. It returns an error if the configuration's backend block differs
+// from the recorded one.
 func (d *Dirs) CurrentBackend(cfg *Config, preset Preset) (*BackendSettings, error) {
 	settings, hasBlock, err := WantedBackend(cfg, preset)
 	if err != nil {
@@ -160,7 +162,8 @@ func (d *Dirs) CurrentBackend(cfg *Config, preset Preset) (*BackendSettings, err
 	return settings, nil
 }
 
-// needInit returns the error of a command that needs another backend than init has set up.
+// needInit returns the error of a command that needs another backend than the one that init has set
+// up.
 func (d *Dirs) needInit(reason string, args ...any) error {
 	return tfdiags.Errorf(fmt.Sprintf("Backend initialization required, please run %q", d.InitCommand),
 		"%s. Run \"%s -migrate-state\" to copy existing state to the backend in the configuration, or \"%[2]s "+

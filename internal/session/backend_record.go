@@ -16,17 +16,17 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// BackendRecord is the record of the backend that init writes to the data directory. It
-// contains the settings, including those of the command line, and a hash of the backend block.
-// If the hash no longer matches, later commands know that the block was changed.
+// BackendRecord is the record of the backend that init writes to the data directory. It contains
+// the settings, including those of the command line, and a hash of the backend block. A different
+// hash shows later commands that the block has changed.
 type BackendRecord struct {
 	Type   string          `json:"type"`
 	Config json.RawMessage `json:"config"`
 	Hash   uint64          `json:"hash"`
 }
 
-// backendFile is the form of the file that holds the record. It looks like a state file of
-// version 3, because such files once held the record.
+// backendFile is the content of the file with the record. It looks like a state file of version 3,
+// because such files once contained the record.
 type backendFile struct {
 	Version int            `json:"version"`
 	Backend *BackendRecord `json:"backend,omitempty"`
@@ -34,7 +34,7 @@ type backendFile struct {
 
 func (d *Dirs) backendRecordPath() string { return filepath.Join(d.DataDir, "terraform.tfstate") }
 
-// ReadBackendRecord returns the record, or nil if none exists.
+// ReadBackendRecord returns the record, or nil if there is none.
 func (d *Dirs) ReadBackendRecord() (*BackendRecord, error) {
 	src, err := os.ReadFile(d.backendRecordPath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -74,13 +74,13 @@ func (d *Dirs) WriteBackendRecord(r *BackendRecord) error {
 	return d.WriteDataFile("terraform.tfstate", append(text, '\n'), 0o600) // settings may contain secrets
 }
 
-// BackendHash returns the hash of a backend block for its record.
+// BackendHash returns the hash of a backend block, which the record contains.
 func BackendHash(typ string, config cty.Value) uint64 {
 	return uint64(cty.TupleVal([]cty.Value{cty.StringVal(typ), config}).Hash())
 }
 
-// NewBackendRecord returns the record for a backend. block holds the settings in its block, and
-// complete includes those of the command line.
+// NewBackendRecord returns the record of a backend. block holds the settings in the backend block.
+// complete also includes those of the command line.
 func NewBackendRecord(typ string, block, complete cty.Value) (*BackendRecord, error) {
 	text, err := ctyjson.Marshal(complete, complete.Type())
 	if err != nil {
@@ -102,7 +102,7 @@ func (r *BackendRecord) Value(schema *configschema.Block) (cty.Value, error) {
 		if !ok || string(text) == "null" {
 			continue
 		}
-		// An object in the record of another version of this program may have other attributes.
+		// An object that another version of this program has recorded may have other attributes.
 		ty, err := ctyjson.ImpliedType(text)
 		if err == nil {
 			values[name], err = ctyjson.Unmarshal(text, ty)

@@ -13,11 +13,11 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Config is a configuration with the given values of its root variables.
+// Config is a configuration together with the given values of its root variables.
 type Config struct {
 	*configs.Config
 	Given map[string]configs.Given
-	Tests *moduletest.Suite // nil if not requested
+	Tests *moduletest.Suite // nil unless the command loads tests
 }
 
 // LoadConfig loads the root module and all installed modules.
@@ -38,10 +38,9 @@ func (s *Session) LoadConfigWith(ctx context.Context, given map[string]configs.G
 	return s.Load(ctx, given, resolve)
 }
 
-// LoadRootModule loads only the root module, which is enough to evaluate the backend,
-// encryption and variables. It reports warnings only if there are errors. Commands that check
-// the configuration load all of it later and report its warnings then. The output of other
-// commands is read by programs.
+// LoadRootModule loads only the root module, which is enough to evaluate the backend, encryption
+// and variables. If there is no error, it drops warnings: commands that check the configuration
+// report them when they load all of it, and the output of other commands is read by programs.
 func (s *Session) LoadRootModule(ctx context.Context, vars Variables) (*Config, error) {
 	given, err := s.Collect(vars)
 	if err != nil {
@@ -81,8 +80,8 @@ func (s *Session) LoadRootModuleWith(ctx context.Context, given map[string]confi
 	return cfg, err
 }
 
-// load loads a configuration. If static evaluation asks the user for a value, load adds it to
-// given, so that the user is asked only once.
+// load loads a configuration. If the user is asked for a value, load adds it to given, so that the
+// question is not repeated.
 func (s *Session) load(ctx context.Context, given map[string]configs.Given,
 	from func(*configs.LoadOptions) (*configs.Config, error)) (*Config, error) {
 	defer s.Timings.Phase("configuration")()
@@ -112,7 +111,8 @@ func RequireConfig(parser *configs.Parser, dir string) error {
 	return requireConfigBut(parser, dir, "")
 }
 
-// RequireConfigFor is like RequireConfig, except that a destroy plan needs no configuration.
+// RequireConfigFor is like RequireConfig, but always returns nil for a destroy plan, which needs no
+// configuration.
 func RequireConfigFor(mode plans.Mode, parser *configs.Parser, dir string) error {
 	if mode == plans.Destroy {
 		return nil
@@ -121,7 +121,8 @@ func RequireConfigFor(mode plans.Mode, parser *configs.Parser, dir string) error
 		"destroy\" does that.")
 }
 
-// requireConfigBut returns an error that ends with advice if a directory has no configuration.
+// requireConfigBut returns an error if the directory dir has no configuration. The error message
+// ends with advice.
 func requireConfigBut(parser *configs.Parser, dir, advice string) error {
 	if parser.IsModuleDir(dir) {
 		return nil
@@ -136,7 +137,8 @@ func requireConfigBut(parser *configs.Parser, dir, advice string) error {
 		advice)
 }
 
-// Source returns the text of a configuration file for excerpts in diagnostics.
+// Source returns the content of a configuration file for excerpts in diagnostics, or nil if the
+// file can't be read.
 func (s *Session) Source(name string) []byte {
 	if src, ok := s.Snapshot[name]; ok {
 		return src
@@ -146,7 +148,7 @@ func (s *Session) Source(name string) []byte {
 	}
 	src, err := os.ReadFile(name)
 	if err != nil {
-		return nil // show no excerpt
+		return nil // without the content, no excerpt is shown
 	}
 	return src
 }

@@ -10,29 +10,29 @@ import (
 	"tofu/internal/depsfile"
 )
 
-// Dirs are the directories of a root module. Its methods find, read and write the files that the
-// program keeps there.
+// Dirs holds the directories of a root module. Its methods find, read and write the files that the
+// program keeps in them.
 type Dirs struct {
-	WorkDir string // initial working directory, before -chdir; the value of path.cwd
-	DataDir string // usually ".terraform"
+	WorkDir string // working directory before -chdir; the value of path.cwd
+	DataDir string // usually "."; the directory of the root module
 	RootDir string // directory of the root module
-	// Base is the directory that paths in the configuration and names of files are relative to;
-	// "" means the working directory. A process that works on several root modules has a
-	// session for each of them.
+	// Base is the directory to which paths in the configuration and names of files are relative; ""
+	// means the working directory. A process that works on several root modules has a session for
+	// each of them.
 	Base string
 	// InitCommand is the command that initializes the directories, for use in messages.
 	InitCommand string
 }
 
-// at returns the directories of the root module in dir, which is relative to the working directory.
+// at returns the directories of the root module in dir. dir is relative to the working directory.
 func (d *Dirs) at(dir string) Dirs {
 	out := Dirs{WorkDir: filepath.Join(d.WorkDir, dir), RootDir: dir, Base: dir, InitCommand: d.InitCommand}
 	out.DataDir = out.path(d.DataDir)
 	return out
 }
 
-// path returns the path of a file relative to the working directory. name, from the
-// configuration or the user, is relative to Base.
+// path returns the path of a file relative to the working directory. name comes from the
+// configuration or the user and is relative to Base.
 func (d *Dirs) path(name string) string {
 	if d.Base == "" || filepath.IsAbs(name) {
 		return name

@@ -9,7 +9,7 @@ import (
 	"tofu/internal/session"
 )
 
-// TestDirs checks where a session for another directory keeps its files.
+// TestDirs checks in which directories a session for another root module keeps its files.
 func TestDirs(t *testing.T) {
 	for _, test := range []struct{ environ, data string }{
 		{"", "net/dev/.terraform"},
@@ -35,7 +35,7 @@ func TestDirs(t *testing.T) {
 	}
 }
 
-// TestSelectWorkspace checks that each directory has its own selected workspace.
+// TestSelectWorkspace checks that each root module has its own selected workspace.
 func TestSelectWorkspace(t *testing.T) {
 	s := newSession(t, nil)
 	at := s.At("dev", s.Terminal)

@@ -1,26 +1,26 @@
 // Package session runs a command in a working directory: it loads the configuration, opens the
 // backend and the state, and starts providers, for all commands that need them.
 //
-// [New] makes a [Session], and the command line fills in the rest of its fields. Methods load a
-// configuration ([Session.LoadConfig]), open a state ([Session.OpenState]) or start an
-// [Operation] of the engine ([Session.StartOperation]). The parts of a session are types of their own:
+// [New] creates a [Session], and the command line sets the rest of its fields. Methods load a
+// configuration ([Session.LoadConfig]), open a state ([Session.OpenState]) or start an [Operation]
+// of the engine ([Session.StartOperation]). Other types are parts of a session:
 //
 //   - [Dirs] knows the directories, and reads and writes the files in the data directory, such as
 //     the record of the backend.
 //   - [Encryption] evaluates the encryption settings once.
-//   - [BackendSettings] is a backend with its settings. stores opens its store.
-//   - [Location] is where a state is. [OpenedState] was read and, for a change, locked.
+//   - [BackendSettings] holds a backend and its settings. stores opens the backend's store.
+//   - [Location] says where a state is stored. [OpenedState] is a state that was read and, if it will be changed, locked.
 //   - packages knows which provider packages are installed. [Providers] starts and stops providers.
 //   - remoteReader reads the outputs in other states for terraform_remote_state.
 //   - asker asks for the values of variables.
 //   - [SavedPlan] is a plan file, and knows how to open its operation.
 //
-// Invariants: a state is changed only while its lock is held. Changes that were made are saved,
-// whatever happens afterwards. Packages are checked against the lock file before they run.
-// Questions are asked only if Input allows it.
+// Invariants: a state is changed only while its lock is held. Completed changes are saved, whatever
+// happens afterwards. Packages are checked against the lock file before they run. Questions are
+// asked only if Input allows it.
 //
-// Functions return an error and add warnings to Session.Warnings, the only list of warnings in
-// a run. So a caller can't lose a warning, and a returned error contains only errors. The
-// command prints the list where its output has a place for it, for example before a question.
-// The remaining warnings are printed with the command's error when the command ends.
+// Functions return an error and add warnings to Session.Warnings, the only list of warnings in a
+// run. So a caller can't lose a warning, and a returned error contains only errors. The command
+// prints the list at a suitable point of its output, for example before a question. When the
+// command ends, it prints the remaining warnings together with its error.
 package session

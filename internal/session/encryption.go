@@ -13,15 +13,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Encryption is the encryption of a root module's states and plans.
+// Encryption evaluates the encryption of a root module's states and plans.
 type Encryption struct {
 	// Evaluated holds the settings. It is nil until a method has evaluated them.
 	Evaluated *encryption.Config
 	getenv    func(string) string
 }
 
-// config returns the encryption settings in the root module and in TF_ENCRYPTION. It derives keys
-// only once.
+// config returns the encryption settings in the root module and in TF_ENCRYPTION. It evaluates them
+// and derives keys only once.
 func (e *Encryption) config(cfg *Config) (*encryption.Config, error) {
 	if e.Evaluated != nil {
 		return e.Evaluated, nil
@@ -40,7 +40,7 @@ func (e *Encryption) config(cfg *Config) (*encryption.Config, error) {
 	return config, nil
 }
 
-// StateCodec returns the encryption of states, or nil if none exists.
+// StateCodec returns the encryption of states, or nil if states are not encrypted.
 func (e *Encryption) StateCodec(cfg *Config) (statemgr.Codec, error) {
 	config, err := e.config(cfg)
 	if err != nil || config.State() == nil {
@@ -49,8 +49,8 @@ func (e *Encryption) StateCodec(cfg *Config) (statemgr.Codec, error) {
 	return config.State(), nil
 }
 
-// lazyCodec derives keys only when it finds encrypted data. So commands that read no encrypted
-// data don't require the variables that the keys depend on.
+// lazyCodec derives keys only when it finds encrypted data. Therefore commands that read no
+// encrypted data don't require the variables on which the keys depend.
 type lazyCodec struct {
 	encryption *Encryption
 	cfg        *Config
@@ -71,7 +71,7 @@ func (c lazyCodec) Encrypt([]byte) ([]byte, error) { panic("unreachable: it is f
 
 // Check passes warnings about the encryption settings to warn.
 func (e *Encryption) Check(cfg *Config, warn tfdiags.Sink) {
-	// Ignore errors: they are reported where the encryption is used.
+	// Ignore errors: they are reported when the encryption is used.
 	if config, err := e.config(cfg); err == nil {
 		config.Warn(warn)
 	}

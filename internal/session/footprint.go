@@ -13,8 +13,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// setFootprint records in a plan what the plan has read and what it will write, if the store
-// needs this.
+// setFootprint records in a plan what the plan has read and what it will write, if the store needs
+// this. It also records the outputs that the plan has read from other states.
 func (op *Operation) setFootprint(ctx context.Context, plan *plans.Plan) error {
 	remote := op.Session.remote.take()
 	if !op.State.Shared() && len(remote) == 0 {
@@ -38,8 +38,8 @@ func (op *Operation) setFootprint(ctx context.Context, plan *plans.Plan) error {
 	return err
 }
 
-// Outdated reports whether an operation failed before it changed anything, because another run
-// has changed something that its plan depends on.
+// Outdated reports whether an operation has failed before it changed anything, because another run
+// has changed something on which the operation's plan depends.
 func Outdated(err error) bool {
 	for _, d := range tfdiags.FromError(err) {
 		if _, changed := d.Extra.(*statemgr.ChangedError); changed {
@@ -49,7 +49,7 @@ func Outdated(err error) bool {
 	return false
 }
 
-// Reread reads the state again, so that another plan can be made from it.
+// Reread reads the state again, so that another plan can be created from it.
 func (op *Operation) Reread(ctx context.Context) error {
 	snapshot, err := op.State.Read(ctx, op.Session.Warnings.Add)
 	if err != nil {

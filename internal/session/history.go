@@ -10,8 +10,8 @@ import (
 	"tofu/internal/timings"
 )
 
-// Historian returns the history of the states at a location, or an error if the store keeps
-// none.
+// Historian returns the history of the states at a location. If the store keeps no history, it
+// returns an error.
 func (p *Location) Historian() (statemgr.Historian, error) {
 	h, ok := p.Store.(statemgr.Historian)
 	switch {
@@ -25,7 +25,7 @@ func (p *Location) Historian() (statemgr.Historian, error) {
 		"\"postgres\" keeps a history.", p.Settings.Driver.Name)
 }
 
-// History opens the history of the state that the plan was made from. It returns nil if the
+// History opens the history of the state from which the plan was created. It returns nil if the
 // backend keeps no history.
 func (p *SavedPlan) History(ctx context.Context, s *Session) (statemgr.Historian, error) {
 	if p.Backend.Type != postgres.Driver.Name {
@@ -38,8 +38,8 @@ func (p *SavedPlan) History(ctx context.Context, s *Session) (statemgr.Historian
 	return at.Historian()
 }
 
-// ReadAt reads an earlier version of the state at the location. text is a time or the beginning of
-// a run's ID, for the state at the end of that run. The state can't be changed.
+// ReadAt reads an earlier version of the state at the location. text is a time, or the start of a
+// run's ID, which stands for the state at the end of that run. The result can't be changed.
 func (p *Location) ReadAt(ctx context.Context, s *Session, text string) (*OpenedState, error) {
 	_, _, loaded, err := p.stateAt(ctx, s.Timings, text)
 	if err != nil {
@@ -50,8 +50,8 @@ func (p *Location) ReadAt(ctx context.Context, s *Session, text string) (*Opened
 		Version: loaded.Version, Revision: loaded.Revision}}, nil
 }
 
-// stateAt loads an earlier version of the workspace's state. text is a time or the beginning of
-// a run's ID, for the state at the end of that run.
+// stateAt loads an earlier version of the workspace's state. text is a time, or the start of a
+// run's ID, which stands for the state at the end of that run.
 func (p *Location) stateAt(
 	ctx context.Context, rec *timings.Recorder, text string,
 ) (statemgr.Historian, *statemgr.Moment, *statemgr.Loaded, error) {
@@ -71,8 +71,8 @@ func (p *Location) stateAt(
 	return h, at, loaded, nil
 }
 
-// Past returns an earlier version of the state of the operation's workspace. text is a time or
-// the beginning of a run's ID, for the state at the end of that run.
+// Past returns an earlier version of the state of the operation's workspace. text is a time, or the
+// start of a run's ID, which stands for the state at the end of that run.
 func (op *Operation) Past(ctx context.Context, text string) (*engine.Past, error) {
 	h, at, loaded, err := op.Location.stateAt(ctx, op.Session.Timings, text)
 	if err != nil {

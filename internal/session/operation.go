@@ -24,9 +24,9 @@ const (
 	OperationRefresh = "OperationTypeRefresh"
 )
 
-// Operation runs the engine with a configuration, its initial state, and providers.
+// Operation is a run of the engine with a configuration, an initial state, and providers.
 type Operation struct {
-	Name      string // one of the constants above
+	Name      string // one of the constants above, such as OperationPlan
 	Session   *Session
 	Config    *Config
 	Location  *Location
@@ -36,17 +36,16 @@ type Operation struct {
 	Variables map[string]engine.Variable
 }
 
-// OperationOptions are the options that all operations share.
+// OperationOptions holds the options that all operations share.
 type OperationOptions struct {
 	Variables Variables
 	Paths     StatePaths
 	Lock      LockOptions
 }
 
-// StartOperation prepares an operation: it loads the configuration, reads the values of
-// variables, opens the backend, locks and reads the state, and checks the providers. Unless
-// StartOperation returns an error, the caller must close the operation, which releases the
-// lock.
+// StartOperation prepares an operation: it loads the configuration, reads the values of variables,
+// opens the backend, locks and reads the state, and checks the providers. If there is no error, the
+// caller must close the operation, which releases the lock.
 func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, name string) (*Operation, error) {
 	s.Live.Phase("Loading the configuration", 0)
 	defer s.Live.Phase("", 0)
@@ -95,8 +94,8 @@ func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, nam
 	return op, nil
 }
 
-// Open locks and reads the state and checks the providers. If it returns an error, nothing is
-// left open.
+// Open locks and reads the state, and checks the providers. If it returns an error, it has released
+// the lock.
 func (op *Operation) Open(ctx context.Context, req StateRequest) (err error) {
 	op.Session.Live.Phase("Reading the state", 0)
 	op.State, err = op.Session.ReadState(ctx, op.Location, req)
@@ -105,8 +104,8 @@ func (op *Operation) Open(ctx context.Context, req StateRequest) (err error) {
 	}
 	op.Session.Live.Phase("Checking the providers", 0)
 	op.State.Replace(Adopt(op.State.State(), op.Config.Config, op.Session.Env))
-	// Providers that only the state needs are checked after planning, because then the error
-	// can say which objects need them.
+	// Providers that only the state needs are checked after planning. The error can then say which
+	// objects need them.
 	op.Providers, err = op.Session.OpenProviders(Requirements(op.Config.Config, nil))
 	if err != nil {
 		return tfdiags.Join(err, op.State.Close())
@@ -116,7 +115,7 @@ func (op *Operation) Open(ctx context.Context, req StateRequest) (err error) {
 	return nil
 }
 
-// Environment returns the environment in which the engine runs.
+// Environment returns the environment of the engine for a workspace.
 func (s *Session) Environment(running *Providers, workspace string) *engine.Env {
 	return &engine.Env{
 		Provider: running.Provider, Reuse: running.Reuse, Schema: running.Schema, Provisioner: running.provisioners.byType,
@@ -137,7 +136,7 @@ func (op *Operation) Close() {
 }
 
 // Plan validates the configuration, plans, and prints the plan. It also prints and returns an
-// incomplete plan after errors. An apply prints such a plan only if it has any objects.
+// incomplete plan after errors. An apply prints an incomplete plan only if it contains objects.
 func (op *Operation) Plan(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, error) {
 	plan, err := op.PlanUnseen(ctx, opts)
 	if plan != nil && (err == nil || HasChanges(plan) || opts.Mode != plans.Destroy &&
@@ -169,7 +168,7 @@ func (op *Operation) QuietEnv() *engine.Env {
 func Defers(getenv func(string) string) bool { return getenv("TOFU_DEFER") != "off" }
 
 // PlanQuietly validates the configuration and plans, without printing. It returns errors in the
-// configuration before it reads any objects. It can return both a plan and an error.
+// configuration before it reads objects. It can return both a plan and an error.
 func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, error) {
 	live := op.Session.Live
 	live.Phase("Validating", 0)
@@ -183,7 +182,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	if err != nil {
 		return nil, err
 	}
-	op.Session.remote.take() // forget the reads of an earlier plan
+	op.Session.remote.take() // drop the reads of an earlier plan
 	opts.Variables = op.Variables
 	opts.Defer = opts.Defer && Defers(op.Session.Env)
 	env := *op.Env
@@ -194,7 +193,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	}
 	live.Phase(phase, managedInstances(op.State.State()))
 	plan, err := engine.Plan(terminal.UntilAbort(ctx), op.Config.Config, op.State.State(), &env, opts)
-	// Remove addresses to find equal warnings: validation names resources, planning instances.
+	// Remove addresses before comparing: validation names resources, and planning names instances.
 	reported := validated.Map(func(d *tfdiags.Diagnostic) { d.Address = "" })
 	warn(planned.Dedup(reported)...)
 	if err != nil {
@@ -206,8 +205,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	return plan, op.setFootprint(ctx, plan)
 }
 
-// managedInstances returns the number of managed instances in a state. A plan visits each of
-// them.
+// managedInstances returns the number of managed instances in a state, all of which a plan visits.
 func managedInstances(st *states.State) int {
 	n := 0
 	for r := range st.Resources() {
@@ -218,7 +216,7 @@ func managedInstances(st *states.State) int {
 	return n
 }
 
-// applySteps returns the number of provider calls that applying a plan takes.
+// applySteps returns the number of provider calls that an apply of the plan makes.
 func applySteps(plan *plans.Plan) int {
 	n := 0
 	for _, c := range plan.Changes.Instances {
@@ -244,7 +242,7 @@ func HasChanges(plan *plans.Plan) bool {
 	return false
 }
 
-// ShowPlan prints a plan with the configuration and schemas of the operation.
+// ShowPlan prints a plan. It sets the configuration and the schemas of view.
 func (op *Operation) ShowPlan(ctx context.Context, view *ui.PlanView) {
 	defer op.Session.Timings.Phase("output")()
 	view.Config = op.Config.Config
@@ -253,8 +251,8 @@ func (op *Operation) ShowPlan(ctx context.Context, view *ui.PlanView) {
 	op.Session.Printer.Plan(view)
 }
 
-// Apply applies a plan and saves the state, even after errors and interrupts. It returns the
-// state even if it returns an error.
+// Apply applies a plan and saves the resulting state, even after errors and interrupts. If it
+// returns an error, it also returns the state.
 func (op *Operation) Apply(
 	ctx context.Context, plan *plans.Plan, planID string, opts *engine.ApplyOptions,
 ) (*states.State, *ui.Tally, error) {
@@ -287,20 +285,21 @@ func (op *Operation) Apply(
 			"The operation was interrupted. The state has the changes so far; plan again to see the remaining ones.")
 	}
 	if st == plan.Prior && err != nil {
-		// Nothing was changed, so there is nothing to save; unlocking removes the journal.
+		// Nothing has changed, so there is nothing to save. Unlocking removes the journal.
 		return st, tally, err
 	}
 	return st, tally, tfdiags.Join(err, op.Save(ctx, st))
 }
 
-// Save saves the final state. If no place can store the state, Save prints it as a last resort.
+// Save saves the final state. If the state can't be stored anywhere, Save prints it as a last
+// resort.
 func (op *Operation) Save(ctx context.Context, st *states.State) error {
 	op.Session.Live.Phase("Saving the state", 0)
 	end := op.Session.Timings.Phase("saving the state")
 	err := op.State.Store(ctx, st)
 	end()
 	if err == nil {
-		op.State.Replace(st) // the operation's next plan starts from st
+		op.State.Replace(st) // the next plan of the operation starts from st
 	}
 	for _, d := range tfdiags.FromError(err) {
 		if unsaved, ok := d.Extra.(statemgr.Unsaved); ok {
@@ -323,7 +322,7 @@ func journal(m *statemgr.Manager, e engine.Event) {
 	case engine.ObjectMoved:
 		m.Moved(e.Addr, e.From, e.To, e.Object, e.Provider)
 	case engine.ApplyDone:
-		if !e.Abandoned { // an abandoned call stays in the journal for the next command
+		if !e.Abandoned { // the call of an abandoned change stays in the journal for the next command
 			m.Ended(e.Addr, e.Deposed)
 		}
 	}

@@ -31,8 +31,8 @@ func shownSchemas(cfg *configs.Config, plan *plans.Plan, all ui.Schemas) map[add
 	return some
 }
 
-// schemaSubset holds the schemas of some resource types. The table of each mode is a
-// providers.Types.
+// schemaSubset holds the schemas of some resource types, by provider. The schemas of each mode are
+// a providers.Types.
 type schemaSubset map[addrs.Provider]*providers.Schema
 
 // provider returns the subset of a provider's schema, or nil if the provider has no schema.
@@ -49,7 +49,8 @@ func (some schemaSubset) provider(p addrs.Provider, all ui.Schemas) *providers.S
 	return out
 }
 
-// add adds the schema of a resource's type. It does nothing if there is no valid schema.
+// add adds the schema of a resource's type. It does nothing if the provider has no valid schema of
+// the type.
 func (some schemaSubset) add(p addrs.Provider, r addrs.Resource, all ui.Schemas) {
 	out := some.provider(p, all)
 	if out == nil {

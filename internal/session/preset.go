@@ -15,21 +15,22 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Preset holds the settings for a root module in roots.tofu.hcl. Options on the command line
-// take precedence over them. The zero value has no effect.
+// Preset holds the settings for a root module in roots.tofu.hcl. Options on the command line take
+// precedence over these settings. The zero value has no effect.
 type Preset struct {
-	Workspace string   // takes precedence over TF_WORKSPACE; "" means the selected one
-	VarFiles  []string // relative to the working directory; override automatically loaded files
+	Workspace string   // name of the workspace, which takes precedence over TF_WORKSPACE; "" means the selected one
+	VarFiles  []string // paths relative to the working directory; these files override automatically loaded ones
 	Variables map[string]configs.Given
 	Backend   map[string]string // settings in the form of -backend-config
 	From      string            // position in roots.tofu.hcl, for messages
-	// Elsewhere has the variables that any root module of the estate declares. Values of these, from
-	// options and files for many root modules, are ignored where they aren't declared.
+	// Elsewhere contains the variables that any root module of the estate declares. If an option or
+	// file for many root modules sets such a variable, the value is ignored in root modules that
+	// don't declare it.
 	Elsewhere map[string]bool
 }
 
-// ignoreOthers makes the values of variables of other root modules no problem in this one. Files in
-// the directory of this one are not for others.
+// ignoreOthers ignores values of variables that only other root modules declare. Files in the
+// directory of this root module are not for other root modules, so their values are not ignored.
 func (s *Session) ignoreOthers(given map[string]configs.Given) {
 	for name, g := range given {
 		if s.Preset.Elsewhere[name] && (g.Undeclared == configs.UndeclaredError ||
@@ -40,9 +41,9 @@ func (s *Session) ignoreOthers(given map[string]configs.Given) {
 	}
 }
 
-// Override replaces a setting by a value from outside the backend block. For a list, map or
-// object, text is an expression such as {s3="https://…"}; otherwise, text is the value itself.
-// from names the origin of the setting.
+// Override sets a setting to a value from outside the backend block. For a list, map or object,
+// text is an expression such as {s3="https://…"}; otherwise, text is the value itself. from names
+// the source of the setting, for errors.
 func (b *BackendSettings) Override(name, text, from string) error {
 	attr := b.Schema.Attributes[name]
 	if attr == nil {
@@ -76,7 +77,7 @@ func backendOption(text string, want cty.Type, from string) (cty.Value, error) {
 	return convert.Convert(v, want)
 }
 
-// Preset replaces settings by the ones in a preset.
+// Preset overrides the settings with those of a preset.
 func (b *BackendSettings) Preset(p Preset) error {
 	var errs tfdiags.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(p.Backend)) {
@@ -85,9 +86,9 @@ func (b *BackendSettings) Preset(p Preset) error {
 	return errs.Err()
 }
 
-// WantedBackend returns the backend settings from the configuration and a preset, whether or not
-// the directory is initialized for them. If the configuration has no backend block,
-// hasBlock is false and the preset has no effect.
+// WantedBackend returns the backend settings from the configuration and a preset, even if the
+// directory is not initialized for them. If the configuration has no backend block, hasBlock is
+// false and the preset has no effect.
 func WantedBackend(cfg *Config, preset Preset) (settings *BackendSettings, hasBlock bool, err error) {
 	settings, hasBlock, err = DecodeBackend(cfg)
 	if err == nil && hasBlock {

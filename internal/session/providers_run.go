@@ -26,7 +26,8 @@ import (
 )
 
 // keepConfigured is how long a process that was configured for a plan waits for the apply. It is
-// short, because someone who reviews a plan for long should not find a provider with old caches.
+// short, because the provider's caches should not be old if someone takes a long time to review a
+// plan.
 const keepConfigured = 30 * time.Second
 
 // Providers starts and stops the providers of one command.
@@ -40,12 +41,12 @@ type Providers struct {
 	log          *slog.Logger
 }
 
-// packages are the packages of providers that are locked and installed in a root module.
+// packages describes the provider packages that are locked and installed for a root module.
 type packages struct {
 	locks *depsfile.Locks
 	dirs  *Dirs
-	// attached are the providers that are already running, and overrides the directories of those
-	// with a development override. Both need no package.
+	// attached holds the providers that are already running. overrides holds the directories of
+	// development overrides. Providers in these need no package.
 	attached  map[addrs.Provider]*plugin.Reattach
 	overrides map[addrs.Provider]string
 }
@@ -77,8 +78,8 @@ func (p *packages) missing() error {
 	return p.check(locked)
 }
 
-// OpenProviders checks that the required providers are locked and installed. It returns the
-// pool that starts them when they are needed.
+// OpenProviders checks that the required providers are locked and installed. The returned pool
+// starts providers when they are needed.
 func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, error) {
 	defer s.Timings.Phase("lock file and packages")()
 	locked, err := readPackages(s, s.Warnings.Add)
@@ -138,8 +139,8 @@ func (r *Providers) Close() {
 	}
 }
 
-// Schemas returns a function that returns schemas for printing. Objects without a schema can
-// still be printed. Errors in schemas are passed to report.
+// Schemas returns a function that returns the schemas for printing. Objects without a schema can be
+// printed, too. Errors in schemas are passed to report.
 func (r *Providers) Schemas(ctx context.Context, report tfdiags.Sink) ui.Schemas {
 	known := make(map[addrs.Provider]*providers.Schema)
 	return func(p addrs.Provider) *providers.Schema {
@@ -153,8 +154,7 @@ func (r *Providers) Schemas(ctx context.Context, report tfdiags.Sink) ui.Schemas
 	}
 }
 
-// LoadSchemas loads the schemas of the providers that a state needs. It loads them
-// concurrently.
+// LoadSchemas loads the schemas of all providers that a state needs, concurrently.
 func (r *Providers) LoadSchemas(ctx context.Context, st *states.State) (ui.Schemas, error) {
 	used := make(map[addrs.Provider]bool)
 	for _, c := range st.Providers() {
@@ -218,8 +218,8 @@ func AddTestRequirements(reqs depsfile.Requirements, suite *moduletest.Suite) {
 	}
 }
 
-// OverrideWarnings returns the warning about the use of development builds, which the lock file does
-// not cover. It returns nil if there are none.
+// OverrideWarnings returns the warning about development builds, which the lock file does not
+// cover. It returns nil if there are no overrides.
 func OverrideWarnings(overrides map[addrs.Provider]string) tfdiags.Diagnostics {
 	if len(overrides) == 0 {
 		return nil
@@ -234,9 +234,9 @@ func OverrideWarnings(overrides map[addrs.Provider]string) tfdiags.Diagnostics {
 		used.String()).List()
 }
 
-// switches returns a hash of the environment variables that may change the schema of a
-// provider. It is part of the key under which schemas are cached between runs, because some
-// providers have features that a variable enables. Such variables have short values, unlike
+// switches returns a hash of the environment variables that may change the schema of a provider.
+// The key under which schemas are cached between runs includes this hash, because some providers
+// have features that a variable enables. Such variables have short values, unlike variables with
 // secrets and paths.
 func switches(environ []string) string {
 	var found []string
@@ -250,15 +250,15 @@ func switches(environ []string) string {
 	return fmt.Sprintf(" %x", sha256.Sum256([]byte(strings.Join(found, "\n"))))
 }
 
-// maxSwitch is the maximum length of the value of a variable that may change a schema, such as
-// "enabled" or "disabled".
+// maxSwitch is the maximum length in bytes of the value of a variable that may change a schema,
+// such as "enabled" or "disabled".
 const maxSwitch = 8
 
-// noSwitches are variables that change no schema although they have short values. They differ
-// between shells.
+// noSwitches lists variables that change no schema although their values are short. Their values
+// differ between shells.
 var noSwitches = []string{"SHLVL", "LINES", "COLUMNS", "WINDOWID", "TMUX_PANE", "TERM", "_"}
 
-// Unmanaged returns the providers that were already running and were not started by this
+// Unmanaged returns the set of providers that were already running and were not started by this
 // program.
 func Unmanaged(attached map[addrs.Provider]*plugin.Reattach) map[addrs.Provider]bool {
 	out := make(map[addrs.Provider]bool, len(attached))
@@ -268,7 +268,7 @@ func Unmanaged(attached map[addrs.Provider]*plugin.Reattach) map[addrs.Provider]
 	return out
 }
 
-// Overridden returns the providers that development overrides replace.
+// Overridden returns the set of providers that development overrides replace.
 func Overridden(overrides map[addrs.Provider]string) map[addrs.Provider]bool {
 	out := make(map[addrs.Provider]bool, len(overrides))
 	for p := range overrides {

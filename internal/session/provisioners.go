@@ -12,18 +12,18 @@ import (
 	"tofu/internal/provisioner"
 )
 
-// provisioners finds provisioners by type. They are built-in ones or plugins. It also starts
-// and stops the plugins.
+// provisioners finds provisioners by type, both built-in ones and plugins. It also starts and stops
+// the plugins.
 type provisioners struct {
 	dirs []string // directories that are searched for plugins
 	base string   // see Dirs.Base
 	log  *slog.Logger
 
 	mu      sync.Mutex
-	plugins map[string]*plugin.Provisioner // plugins by type; nil if no plugin was found
+	plugins map[string]*plugin.Provisioner // plugins by type; a nil value means that no plugin was found
 }
 
-// byType returns the provisioner of a type, or nil if none exists.
+// byType returns the provisioner of a type, or nil if there is none.
 func (p *provisioners) byType(typ string) engine.Provisioner {
 	if builtin := provisioner.Builtin(typ); builtin != nil {
 		return builtin.In(p.base)
@@ -60,8 +60,8 @@ func (p *provisioners) close() error {
 	return first
 }
 
-// provisionerDirs returns the directories that may contain provisioner plugins: the directory base,
-// that of this program, and the user's plugin directories.
+// provisionerDirs returns the directories that may contain provisioner plugins: base, the directory
+// of this program, and the user's plugin directories.
 func provisionerDirs(base string, user []string) []string {
 	dirs := []string{base}
 	if self, err := os.Executable(); err == nil {

@@ -22,7 +22,7 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-// remoteRead holds the outputs that a data source has read from another state in a ledger.
+// remoteRead describes the outputs that a data source has read from another state in a ledger.
 type remoteRead struct {
 	data      addrs.AbsInstance
 	settings  *BackendSettings
@@ -31,7 +31,7 @@ type remoteRead struct {
 	outputs   map[string]cty.Value
 }
 
-// remoteReads holds the reads of one plan. Its methods are safe for concurrent use.
+// remoteReads collects the reads of one plan. Its methods are safe for concurrent use.
 type remoteReads struct {
 	mu   sync.Mutex
 	list []*remoteRead
@@ -53,8 +53,9 @@ func (r *remoteReads) take() []*remoteRead {
 	return list
 }
 
-// remoteUse returns the remote outputs that a plan depends on: those that its data sources have
-// read and the configuration uses. It ignores data sources that affect no change in the plan.
+// remoteUse returns the remote outputs on which a plan depends: those that its data sources have
+// read and that the configuration uses. It ignores data sources on which no change in the plan
+// depends.
 func (op *Operation) remoteUse(reads []*remoteRead, f *plans.Footprint) ([]plans.RemoteRead, error) {
 	matter := map[addrs.ConfigResource]bool{}
 	for _, addr := range f.Wholes {
@@ -93,9 +94,9 @@ func (op *Operation) remoteUse(reads []*remoteRead, f *plans.Footprint) ([]plans
 	return out, nil
 }
 
-// claimed returns the footprint of a plan including the outputs that the plan has read from
-// other workspaces in the same store. It returns an error if an output in another store has
-// changed since it was read.
+// claimed returns the footprint of a plan, including the outputs that the plan has read from other
+// workspaces in the same store. If the plan has read an output from another store and the output
+// has changed since, claimed returns an error.
 func (op *Operation) claimed(ctx context.Context, plan *plans.Plan) (*plans.Footprint, error) {
 	if len(plan.Remote) == 0 {
 		return plan.Footprint, nil
@@ -126,8 +127,8 @@ func (op *Operation) claimed(ctx context.Context, plan *plans.Plan) (*plans.Foot
 	return out, nil
 }
 
-// checkRemote opens the store of a read and calls claim. Unless claim returns true because the
-// outputs are checked later, checkRemote returns an error if they have changed.
+// checkRemote opens the store of a read and calls claim with it. If claim returns true, the outputs
+// are checked later. Otherwise checkRemote returns an error if the outputs have changed.
 func (op *Operation) checkRemote(ctx context.Context, read *plans.RemoteRead, claim func(backend.Store) bool) error {
 	s := op.Session
 	driver, err := all.Driver(read.Backend)

@@ -26,10 +26,10 @@ type remoteReader struct {
 	clients    *backend.Clients
 	encryption *Encryption
 	remote     remoteOutputs // nil unless the run plans several root modules
-	reads      *remoteReads  // where reads from ledgers are recorded
+	reads      *remoteReads  // receives the reads from ledgers
 }
 
-// builtin returns the reader in the form that the built-in provider needs.
+// builtin returns the functions that the built-in provider needs to read states.
 func (r *remoteReader) builtin() builtin.RemoteState {
 	return builtin.RemoteState{
 		Schema: func(name string) (*configschema.Block, error) {
@@ -43,14 +43,15 @@ func (r *remoteReader) builtin() builtin.RemoteState {
 	}
 }
 
-// RemoteState is the state of another configuration that a data source reads.
+// RemoteState identifies the state of another configuration that a data source reads.
 type RemoteState struct {
 	Data      addrs.AbsInstance
 	Settings  *BackendSettings
 	Workspace string
 }
 
-// ReadRemote reads the outputs in the latest snapshot of another configuration's state.
+// ReadRemote reads the outputs in the latest snapshot of another configuration's state. The second
+// result is false if there is no state.
 func (s *Session) ReadRemote(ctx context.Context, of *RemoteState) (map[string]cty.Value, bool, error) {
 	return newRemoteReader(s).read(ctx, of)
 }
@@ -60,10 +61,10 @@ func newRemoteReader(s *Session) *remoteReader {
 		reads: &s.remote}
 }
 
-// RemoteReader reads the outputs of a state. found is false if there is none.
+// RemoteReader reads the outputs of a state. found is false if there is no state.
 type RemoteReader func() (outputs map[string]cty.Value, found bool, err error)
 
-// outputs returns the outputs that a data source reads.
+// outputs returns the outputs that the data source at addr reads from a workspace.
 func (r *remoteReader) outputs(
 	ctx context.Context, addr addrs.AbsInstance, name, workspace string, config cty.Value,
 ) (map[string]cty.Value, bool, error) {
@@ -78,8 +79,8 @@ func (r *remoteReader) outputs(
 	return r.remote(ctx, of, func() (map[string]cty.Value, bool, error) { return r.read(ctx, of) })
 }
 
-// read reads the outputs in the latest snapshot of another configuration's state. It takes no lock,
-// because a snapshot is always complete. The values of sensitive outputs are marked.
+// read reads the outputs in the latest snapshot of another configuration's state. It doesn't lock
+// the state, because a snapshot is always complete. The values of sensitive outputs are marked.
 func (r *remoteReader) read(ctx context.Context, of *RemoteState) (map[string]cty.Value, bool, error) {
 	workspace := of.Workspace
 	lease := r.clients.Lease()
@@ -88,8 +89,8 @@ func (r *remoteReader) read(ctx context.Context, of *RemoteState) (map[string]ct
 	if err != nil {
 		return nil, false, err
 	}
-	// Close the store after the read: otherwise, many data sources could use up the connections of
-	// a server.
+	// Close the store after the read. Otherwise many data sources could use up the connections of a
+	// server.
 	if c, ok := store.(io.Closer); ok {
 		defer func() { _ = c.Close() }()
 	}
@@ -126,7 +127,7 @@ func (r *remoteReader) read(ctx context.Context, of *RemoteState) (map[string]ct
 	return outputValues(file.State), true, nil
 }
 
-// rows reads the outputs of a state in a ledger, and records the read for the plan.
+// rows reads the outputs of a state in a ledger, and records them as read by the plan.
 func (r *remoteReader) rows(
 	ctx context.Context, ledger statemgr.Ledger, read *remoteRead,
 ) (map[string]cty.Value, bool, error) {

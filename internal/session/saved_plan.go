@@ -36,7 +36,7 @@ func (op *Operation) EncodePlan(ctx context.Context, plan *plans.Plan) ([]byte, 
 	}
 	var found tfdiags.Diagnostics
 	schemas := shownSchemas(op.Config.Config, plan, op.Providers.Schemas(ctx, found.Add))
-	if found.Err() == nil { // without all schemas, show starts the providers
+	if found.Err() == nil { // if a schema is missing, show starts the providers
 		file.Schemas = schemas
 	}
 	var text bytes.Buffer
@@ -70,7 +70,7 @@ func (op *Operation) planFile(plan *plans.Plan) (*planfile.File, error) {
 }
 
 // snapshotIndex is the content of the first file in a packed snapshot. It describes the other
-// files, which have numbers as names, because names in the configuration may lead out of the
+// files. These have numbers as names, because the names in the configuration may lead out of the
 // working directory.
 type snapshotIndex struct {
 	Modules []snapshotModule `json:"modules"`
@@ -120,7 +120,7 @@ func unpackSnapshot(files map[string][]byte) (*configs.Snapshot, error) {
 	return s, nil
 }
 
-// SavedPlan is a plan file and the configuration loaded from it.
+// SavedPlan is a plan file together with the configuration that it contains.
 type SavedPlan struct {
 	*planfile.File
 	Name          string // name of the file, without its directory
@@ -144,11 +144,12 @@ func ReadPlanFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// DecodePlan decodes the content of a plan file. path is for messages.
+// DecodePlan decodes the content of a plan file. path is its path, for messages.
 func (s *Session) DecodePlan(ctx context.Context, path string, data []byte, vars Variables) (*SavedPlan, error) {
 	crypt, err := s.FileEncryption(ctx, vars)
 	if err != nil && planfile.Is(data) && s.Env("TF_ENCRYPTION") == "" {
-		// The plan contains its own configuration, so ignore errors in the directory's.
+		// The plan contains its own configuration, so errors in the directory's configuration don't
+		// matter.
 		crypt, err = &encryption.Config{}, nil
 		s.Warnings.Take()
 	}
@@ -194,9 +195,9 @@ func notAPlan(path string, data []byte) error {
 	return tfdiags.Errorf("Not a saved plan", "%s is not a plan that was saved with \"tofu plan -out\".", path)
 }
 
-// Open opens the operation that applies the plan. It returns an error if the state is no longer
-// the one that the plan was made from. opts has the values of variables that plans don't store.
-// The caller must close the operation.
+// Open opens the operation that applies the plan. It returns an error if the state has changed
+// since the plan was created. opts contains the values of variables that plans don't store. The
+// caller must close the operation.
 func (p *SavedPlan) Open(ctx context.Context, s *Session, opts OperationOptions) (*Operation, error) {
 	given, err := s.Collect(opts.Variables)
 	if err != nil {
@@ -226,7 +227,7 @@ func (p *SavedPlan) Open(ctx context.Context, s *Session, opts OperationOptions)
 	return op, nil
 }
 
-// location opens the backend that was used to make the plan.
+// location opens the backend with which the plan was created.
 func (p *SavedPlan) location(ctx context.Context, s *Session, req StateRequest) (*Location, error) {
 	driver, err := all.Driver(p.Backend.Type)
 	if err != nil {
@@ -253,8 +254,8 @@ func (p *SavedPlan) location(ctx context.Context, s *Session, req StateRequest) 
 	return s.OpenSettings(ctx, p.Configuration, settings, workspace, req)
 }
 
-// samePackages returns an error unless the lock file at a path has the providers that were used to
-// make the plan.
+// samePackages returns an error unless the lock file at a path contains the providers with which
+// the plan was created.
 func (p *SavedPlan) samePackages(lockFile string, warn tfdiags.Sink) error {
 	now, err := depsfile.Load(lockFile, warn)
 	if err != nil {
@@ -272,7 +273,8 @@ func (p *SavedPlan) samePackages(lockFile string, warn tfdiags.Sink) error {
 	return nil
 }
 
-// notStale returns an error unless the state is still the one that the plan was made from.
+// notStale returns an error if the state has changed since the plan was created, or if the plan was
+// already applied.
 func notStale(op *Operation, saved *SavedPlan) error {
 	now := op.State.Snapshot
 	applied, err := statemgr.Applied(op.Session.DataDir, saved.ID)
@@ -283,13 +285,13 @@ func notStale(op *Operation, saved *SavedPlan) error {
 		return stale("Saved plan was applied before",
 			"A plan can be applied once. Make a new plan to see what is left to do.")
 	case saved.Lineage == "" && op.State.Shared():
-		// The plan was made before there was a state, and another run has created one. Begin
-		// checks whether what the plan depends on has changed.
+		// The plan was created before the state existed, and another run has created the state
+		// since. Begin checks whether anything has changed on which the plan depends.
 	case now.Lineage != saved.Lineage:
 		return stale("Saved plan does not match the given state",
 			"The plan was made from a state of another lineage than this one, so it is not about the same "+
 				"objects. Make a new plan.")
-	case op.State.Shared(): // Begin checks whether what the plan depends on has changed
+	case op.State.Shared(): // Begin checks whether anything has changed on which the plan depends
 	case now.Serial != saved.Serial:
 		return stale("Saved plan is stale",
 			"The state was changed after the plan was made, so the plan may no longer match it. Make a new plan.")

@@ -31,9 +31,9 @@ type Session struct {
 
 	CheckReads bool // see engine.Env; tests set it
 
-	remote remoteReads // reads of the plan that is being made
+	remote remoteReads // reads of the plan that is being created
 
-	Preset Preset // settings for this root module in a file about several root modules
+	Preset Preset // settings for this root module in roots.tofu.hcl
 
 	Remote remoteOutputs // nil unless the run plans several root modules
 
@@ -41,18 +41,18 @@ type Session struct {
 	Warnings Warnings
 
 	Parser  *configs.Parser
-	Plugins *plugin.Shared    // see SharePlugins; nil if there is only one root module
+	Plugins *plugin.Shared    // nil if there is only one root module; see SharePlugins
 	Clients *backend.Clients  // see ShareClients
 	Timings *timings.Recorder // nil without -timings
 
 	Encryption Encryption
-	Snapshot   map[string][]byte // configuration files in a saved plan; nil if there is no saved plan
+	Snapshot   map[string][]byte // configuration files in the saved plan; nil without a saved plan
 
 	leases []*backend.Lease // leases of the clients of opened stores
 }
 
-// remoteOutputs returns the outputs of another state as they will be after the changes that the run
-// has planned. read reads them as they are now. found is false if there is no such state.
+// remoteOutputs returns the outputs of another state as they will be after the changes that this
+// run has planned. read returns the present outputs. found is false if there is no state.
 type remoteOutputs func(ctx context.Context, of *RemoteState, read RemoteReader) (
 	outputs map[string]cty.Value, found bool, err error)
 
@@ -75,9 +75,9 @@ func New(t *terminal.Terminal, environ []string) *Session {
 	return s
 }
 
-// At returns a session for the root module in another directory. dir is relative to the working
-// directory. The session shares the user settings and the parsed modules with s. Its terminal
-// is t.
+// At returns a session for the root module in another directory, whose terminal is t. dir is
+// relative to the working directory. The new session shares the user settings and the parsed
+// modules with s.
 func (s *Session) At(dir string, t *terminal.Terminal) *Session {
 	return &Session{
 		Terminal: t, Interrupts: s.Interrupts, Logs: s.Logs, Env: s.Env, Environ: s.Environ, CLI: s.CLI,
@@ -86,8 +86,8 @@ func (s *Session) At(dir string, t *terminal.Terminal) *Session {
 	}
 }
 
-// SharePlugins makes the sessions that [Session.At] returns share running plugins. end stops
-// the sharing and all shared plugins.
+// SharePlugins makes the sessions that [Session.At] returns share running plugins. The returned
+// function ends the sharing and stops all shared plugins.
 func (s *Session) SharePlugins(shared *plugin.Shared) (end func()) {
 	s.Plugins = shared
 	return func() {
@@ -98,8 +98,8 @@ func (s *Session) SharePlugins(shared *plugin.Shared) (end func()) {
 	}
 }
 
-// ShareClients makes the sessions that At returns share the clients of backends. end stops the
-// sharing; it must be called after these sessions are closed.
+// ShareClients makes the sessions that At returns share the clients of backends. The returned
+// function ends the sharing. It must be called after these sessions are closed.
 func (s *Session) ShareClients() (end func()) {
 	clients := &backend.Clients{}
 	s.Clients = clients
@@ -109,8 +109,8 @@ func (s *Session) ShareClients() (end func()) {
 	}
 }
 
-// Close releases the clients that the session shares with the sessions of other root modules.
-// Stores that the session opened can't be used afterwards.
+// Close releases the clients that the session shares with the sessions of other root modules. After
+// that, stores that the session has opened can't be used.
 func (s *Session) Close() {
 	for _, l := range s.leases {
 		l.Release()

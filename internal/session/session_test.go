@@ -42,8 +42,7 @@ func again(environ ...string) *session.Session {
 	return s
 }
 
-// checkError reports an error that does not contain want. If want is empty, it reports any
-// error.
+// checkError reports a test failure unless err contains want. If want is empty, err must be nil.
 func checkError(t *testing.T, err error, want string) {
 	t.Helper()
 	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -125,7 +124,7 @@ func TestBackendRecord(t *testing.T) {
 	if v, err := stored.Value(schema); err != nil || !v.RawEquals(complete) {
 		t.Errorf("got the settings %#v, %v", v, err)
 	}
-	// A later version of the program may have other settings.
+	// Another version of the program may have other settings.
 	other := optional(map[string]cty.Type{"retries": cty.Number, "added": cty.Bool})
 	want := cty.ObjectVal(map[string]cty.Value{"retries": cty.NullVal(cty.Number), "added": cty.NullVal(cty.Bool)})
 	if v, err := stored.Value(other); err != nil || !v.RawEquals(want) {
@@ -133,7 +132,7 @@ func TestBackendRecord(t *testing.T) {
 	}
 	_, err = stored.Value(optional(map[string]cty.Type{"address": cty.Number}))
 	checkError(t, err, "setting address")
-	for range 2 { // removing it twice is not an error
+	for range 2 { // removing the record twice is not an error
 		if err := s.WriteBackendRecord(nil); err != nil {
 			t.Error(err)
 		}
@@ -210,7 +209,7 @@ const emptyState = `{"version": 4, "terraform_version": "1.12.6", "serial": 3, "
  "outputs": {"a": {"value": "x", "type": "string"}}, "resources": []}
 `
 
-// locked is a request for a state that will be changed.
+// locked is a request for a state that the test changes.
 var locked = session.StateRequest{Operation: session.OperationApply, Lock: session.LockOptions{Lock: true}}
 
 // changed returns a state with one object.
@@ -226,8 +225,8 @@ func changed(t *testing.T) *states.State {
 	return st
 }
 
-// TestOpenState checks which state is opened, that opening it for a change locks it, and that
-// opening it for reading doesn't wait for a lock.
+// TestOpenState checks which state is opened. Opening a state to change it must lock it, and
+// opening it to read must not wait for a lock.
 func TestOpenState(t *testing.T) {
 	for name, test := range map[string]struct {
 		file    string // file that contains the state
@@ -268,7 +267,7 @@ func TestOpenState(t *testing.T) {
 			if err := errors.Join(open.Store(t.Context(), open.State()), open.Close()); err != nil {
 				t.Fatal(err)
 			}
-			checkState(t, test.file, 4, 1) // unchanged
+			checkState(t, test.file, 4, 1) // the state file must be unchanged
 		})
 	}
 }
@@ -289,8 +288,8 @@ func checkState(t *testing.T, name string, serial uint64, resources int) {
 	}
 }
 
-// TestTimedBackup checks that a state command saves the previous state in a separate file, and
-// changes nothing if that fails.
+// TestTimedBackup checks that a state command saves the previous state in a separate file. If that
+// fails, the command must change nothing.
 func TestTimedBackup(t *testing.T) {
 	s := newSession(t, map[string]string{"main.tf": "", "terraform.tfstate": emptyState})
 	req := locked
@@ -344,8 +343,8 @@ func TestPersistInterval(t *testing.T) {
 	}
 }
 
-// TestLockTimeout checks that a session waits until its timeout for a lock that another session
-// holds.
+// TestLockTimeout checks that a session waits for a lock that another session holds, until its
+// timeout.
 func TestLockTimeout(t *testing.T) {
 	s := newSession(t, map[string]string{"main.tf": ""})
 	first, err := s.OpenState(t.Context(), locked)
@@ -385,7 +384,7 @@ variable "defaulted" {
 }
 `
 
-// TestVariables checks how required variables without a value are handled.
+// TestVariables checks the treatment of required variables without a value.
 func TestVariables(t *testing.T) {
 	s := newSession(t, map[string]string{"main.tf": variables, "terraform.tfvars": `given = "file"`}, "TF_VAR_typed=3")
 	cfg := load(t, s)

@@ -21,25 +21,25 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// StateRequest describes the state to open and its purpose.
+// StateRequest says which state to open and for which purpose.
 type StateRequest struct {
 	Vars  Variables
 	Paths StatePaths
 	Lock  LockOptions
 	// Operation is the name of the operation in the lock information. If it is "", the state is
-	// only read and is not locked.
+	// only read, and not locked.
 	Operation string
 	// TimedBackup adds the time to the name of the backup file.
 	TimedBackup bool
-	// OnlyOutputs reads only the outputs if the store keeps them separately. The state can't be
-	// written then.
+	// OnlyOutputs reads only the outputs, if the store keeps them separately. After that, the state
+	// can't be written.
 	OnlyOutputs bool
-	// LazyKeys evaluates the encryption settings only if there is something to decrypt. It is
-	// only for requests that read.
+	// LazyKeys evaluates the encryption settings only if there is something to decrypt. The state
+	// must then only be read.
 	LazyKeys bool
 }
 
-// OpenedState is the state of a workspace. It has been read and, for a change, locked.
+// OpenedState is the state of a workspace. It was read and, if it will be changed, locked.
 type OpenedState struct {
 	*statemgr.Manager
 	Snapshot *statemgr.Snapshot
@@ -53,8 +53,7 @@ type OpenedState struct {
 // State returns the state that was read. The caller must not change it.
 func (o *OpenedState) State() *states.State { return o.Snapshot.State }
 
-// Replace sets the state that was read to st, so that Store writes only the differences from
-// st.
+// Replace makes st the state that was read. After that, Store writes only the differences from st.
 func (o *OpenedState) Replace(st *states.State) {
 	read := *o.Snapshot
 	read.State = st
@@ -64,10 +63,9 @@ func (o *OpenedState) Replace(st *states.State) {
 // Exists reports whether there is a state file or snapshot.
 func (o *OpenedState) Exists() bool { return o.Snapshot.Exists }
 
-// CreateIfMissing writes an empty first snapshot if the workspace has none. Then the workspace
-// is listed and can be selected. This is not needed for the default workspace, which always
-// exists, and for stores that implement backend.Maker, which create workspaces before they are
-// locked.
+// CreateIfMissing writes an empty first snapshot if the workspace has none. The workspace can then
+// be listed and selected. The default workspace always exists, and stores that implement
+// backend.Maker create workspaces before they are locked; for these, CreateIfMissing does nothing.
 func (o *OpenedState) CreateIfMissing(ctx context.Context, warn tfdiags.Sink) error {
 	if _, made := o.store.(backend.Maker); made || o.Exists() || o.workspace == backend.DefaultWorkspace {
 		return nil
@@ -80,8 +78,8 @@ func (o *OpenedState) CreateIfMissing(ctx context.Context, warn tfdiags.Sink) er
 	return nil
 }
 
-// OpenState opens the requested state: a state file or the state of the current workspace. The
-// caller must close it unless OpenState returns an error.
+// OpenState opens the requested state: a state file or the state of the current workspace. If there
+// is no error, the caller must close the state.
 func (s *Session) OpenState(ctx context.Context, req StateRequest) (*OpenedState, error) {
 	p, err := s.LocateState(ctx, req)
 	if err != nil {
@@ -128,7 +126,7 @@ type Location struct {
 	Paths     StatePaths // path options on the command line
 }
 
-// Locate opens the backend that the working directory is initialized for.
+// Locate opens the backend for which the working directory is initialized.
 func (s *Session) Locate(ctx context.Context, cfg *Config, req StateRequest) (*Location, error) {
 	settings, err := s.CurrentBackend(cfg, s.Preset)
 	if err != nil {
@@ -171,7 +169,7 @@ func (s *Session) OpenSettings(
 
 func localConfig(s *BackendSettings) *local.Config {
 	config := local.Driver.Config()
-	// Ignore the error: the block was already decoded without errors.
+	// Ignore the error: the block has already been decoded without errors.
 	_ = blocks.Decode(s.Config, config, func(string) string { return "" }, tfdiags.Drop)
 	return config.(*local.Config)
 }
@@ -184,7 +182,7 @@ func (p *Location) Encrypted(ctx context.Context) (bool, error) {
 
 // Manager returns the state manager of the current workspace.
 func (p *Location) Manager(s *Session) *statemgr.Manager {
-	interval, _ := persistInterval(s.Env) // ignore the error, because ReadState returns it
+	interval, _ := persistInterval(s.Env) // ReadState returns the error
 	opts := &statemgr.Options{DataDir: s.DataDir, WorkDir: s.Base, Log: s.Logs.Core, Interval: interval,
 		Fail:  s.Interrupts.Fail,
 		Abort: s.Interrupts.Kill}
@@ -196,8 +194,8 @@ func (p *Location) Manager(s *Session) *statemgr.Manager {
 	return statemgr.Open(p.Store, p.Workspace, opts)
 }
 
-// persistInterval returns the time between snapshots, which TF_STATE_PERSIST_INTERVAL can
-// extend.
+// persistInterval returns the minimum time between two snapshots during an apply.
+// TF_STATE_PERSIST_INTERVAL can extend it.
 func persistInterval(getenv func(string) string) (time.Duration, error) {
 	const shortest = 20 * time.Second
 	text := getenv("TF_STATE_PERSIST_INTERVAL")
@@ -212,8 +210,7 @@ func persistInterval(getenv func(string) string) (time.Duration, error) {
 	return max(time.Duration(seconds)*time.Second, shortest), nil
 }
 
-// ReadState reads the state at a location. If the state will be changed, ReadState locks it
-// first.
+// ReadState reads the state at a location. If the state will be changed, it is locked first.
 func (s *Session) ReadState(ctx context.Context, p *Location, req StateRequest) (*OpenedState, error) {
 	if _, err := persistInterval(s.Env); err != nil {
 		return nil, err
@@ -242,7 +239,7 @@ func (s *Session) ReadState(ctx context.Context, p *Location, req StateRequest) 
 	return open, nil
 }
 
-// Lock locks a state, unless the state is only read or locking is disabled.
+// Lock locks a state. It does nothing if the state is only read or if locking is disabled.
 func (s *Session) Lock(ctx context.Context, m *statemgr.Manager, operation string, f LockOptions) error {
 	if operation == "" || !f.Lock {
 		return nil
@@ -255,8 +252,8 @@ func (s *Session) Lock(ctx context.Context, m *statemgr.Manager, operation strin
 	return m.Lock(ctx, operation, f.Timeout, waiting)
 }
 
-// lockPlan locks the state for a plan. Plans only read, so several plans can run at the same
-// time.
+// lockPlan locks the state for a plan. Plans only read the state, so several plans can run at the
+// same time.
 func lockPlan(
 	ctx context.Context, m *statemgr.Manager, timeout time.Duration, waiting func(statemgr.Waiting),
 ) error {
@@ -284,7 +281,7 @@ func showWaiting(t *terminal.Terminal, w statemgr.Waiting) {
 	}
 }
 
-// waitingFor describes who has held a lock since when.
+// waitingFor returns a text that says who holds a lock and since when.
 func waitingFor(w statemgr.Waiting) string {
 	text := "waiting for the state lock, which another process holds"
 	if w.Holder != nil && w.Holder.Who != "" {
@@ -317,8 +314,7 @@ func (o *OpenedState) Store(ctx context.Context, st *states.State) error {
 	return o.copyOut(ctx, st)
 }
 
-// copyOut writes the state to the -state-out file if Store was not called because the state is
-// unchanged.
+// copyOut writes the state to the file of -state-out, unless Store has already created that file.
 func (o *OpenedState) copyOut(ctx context.Context, st *states.State) error {
 	if _, err := os.Lstat(o.out); !errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -333,7 +329,7 @@ func (o *OpenedState) copyOut(ctx context.Context, st *states.State) error {
 	return nil
 }
 
-// Overwrite replaces the state, whatever the lineage and the serial of the new one are.
+// Overwrite replaces the state, regardless of the lineage and the serial of the new state.
 func (o *OpenedState) Overwrite(ctx context.Context, file *statefile.File) error {
 	const force = true
 	return o.Push(ctx, file, force)
@@ -355,7 +351,7 @@ func TimedBackupName(path string) string {
 	}
 }
 
-// LockOptions says how a state is locked.
+// LockOptions says whether a state is locked, and how long to wait for the lock.
 type LockOptions struct {
 	Lock    bool
 	Timeout time.Duration
@@ -364,8 +360,8 @@ type LockOptions struct {
 // StatePaths holds the path options of the local backend.
 type StatePaths struct{ State, StateOut, Backup string }
 
-// Reencrypt encrypts the parts of the state whose encryption is outdated again, and returns how
-// many there were.
+// Reencrypt encrypts the parts of the state with outdated encryption again, and returns the number
+// of these parts.
 func (p *Location) Reencrypt(ctx context.Context) (int, error) {
 	ledger, ok := p.Store.(statemgr.Ledger)
 	switch {

@@ -8,16 +8,16 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Terraform writes states that name the providers of its default registry. The default registry
-// of this program has the same releases, and configurations refer to these. So operations with
-// providers replace one registry host by the other in the state. Commands that only show the
-// state or rename addresses leave provider names unchanged.
+// Terraform writes states that name the providers of its default registry. This program's default
+// registry has the same releases, and configurations refer to it. Therefore operations with
+// providers replace the registry host in the state. Commands that only show the state or rename
+// addresses don't change provider names.
 
 // noTranslation is the environment variable whose value "0" disables the replacement.
 const noTranslation = "OPENTOFU_STATEFILE_PROVIDER_ADDRESS_TRANSLATION"
 
-// Adopt returns the state with its providers replaced by the ones that the configuration uses.
-// It keeps providers that the configuration names with Terraform's registry host.
+// Adopt returns the state with its providers replaced by those that the configuration uses.
+// Providers that the configuration names with the host of Terraform's registry are kept.
 func Adopt(st *states.State, cfg *configs.Config, getenv func(string) string) *states.State {
 	return translated(st, getenv, func() func(addrs.Provider) bool {
 		named := cfg.ProviderRequirements()
@@ -25,8 +25,8 @@ func Adopt(st *states.State, cfg *configs.Config, getenv func(string) string) *s
 	})
 }
 
-// ForDisplay is like Adopt, but for commands without a configuration. It keeps providers whose
-// stored name is in the lock file at the path lockFile.
+// ForDisplay is like Adopt, but for commands without a configuration. It keeps providers whose name
+// in the state is in the lock file at the path lockFile.
 func ForDisplay(st *states.State, lockFile string, getenv func(string) string) *states.State {
 	return translated(st, getenv, func() func(addrs.Provider) bool {
 		// Ignore warnings, because init reports them.
@@ -41,8 +41,9 @@ func ForDisplay(st *states.State, lockFile string, getenv func(string) string) *
 	})
 }
 
-// translated replaces the providers in a state, unless the environment disables that. The function
-// that stays returns reports whether a provider is kept; stays is called only if it is needed.
+// translated replaces the providers in a state, unless the environment disables this. stays returns
+// a function that reports whether a provider is kept. It is called only if the state has providers
+// that may be replaced.
 func translated(
 	st *states.State, getenv func(string) string, stays func() func(addrs.Provider) bool,
 ) *states.State {
@@ -65,9 +66,9 @@ func translated(
 	return st
 }
 
-// WithProviders returns a copy of a state in which the provider of each resource is replaced by
-// the result of change. It also returns the addresses of changed resources. If nothing changes,
-// it returns the state itself.
+// WithProviders returns a copy of a state in which the provider of each resource is replaced by the
+// result of change. It also returns the addresses of the changed resources. If nothing changes, it
+// returns the state itself.
 func WithProviders(st *states.State, change func(addrs.Provider) addrs.Provider) (*states.State, []string) {
 	other := make(map[addrs.Provider]addrs.Provider)
 	for _, c := range st.Providers() {

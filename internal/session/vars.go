@@ -35,8 +35,8 @@ func (a asker) ask(ctx context.Context, v *configs.Variable) (configs.Given, err
 	return configs.Given{Text: answer, From: "the answer to the prompt"}, nil
 }
 
-// PlanVariables returns the values of variables that must be given again to apply a saved plan.
-// It asks the user for missing values of ephemeral variables, because plans don't store them.
+// PlanVariables returns the values of variables that must be set again to apply a saved plan. It
+// asks the user for missing values of ephemeral variables, because plans don't store them.
 func (l *Config) PlanVariables(
 	ctx context.Context, s *Session, plan *plans.Plan,
 ) (map[string]engine.Variable, error) {
@@ -64,7 +64,7 @@ func (l *Config) PlanVariables(
 	return out, errs.Err()
 }
 
-// variableNeed says how to treat required variables without a value.
+// variableNeed says what happens to required variables without a value.
 type variableNeed uint8
 
 const (
@@ -72,8 +72,8 @@ const (
 	AllowUnknown                     // treat the values as unknown
 )
 
-// Variables returns the values of the root module's variables, and asks the user for missing
-// ones. If it returns an error, it still returns the valid values.
+// Variables returns the values of the root module's variables. It asks the user for missing values.
+// If it returns an error, it also returns the valid values.
 func (l *Config) Variables(
 	ctx context.Context, s *Session, need variableNeed,
 ) (map[string]engine.Variable, error) {
@@ -86,7 +86,7 @@ func (l *Config) Variables(
 		out[name] = engine.Variable{Value: v.Value, Range: v.Range, From: v.From}
 	}
 	for _, v := range inputs.Missing(values, declared) {
-		if _, broken := l.Given[v.Name]; broken { // parsing reported the error
+		if _, broken := l.Given[v.Name]; broken { // parsing has reported the error
 			if need == NeedValues {
 				errs = errs.Append(v.NoValue())
 			}
@@ -112,7 +112,7 @@ func (l *Config) Variables(
 	return out, errs.Err()
 }
 
-// Convertible returns errors for values that do not fit the types of their variables.
+// Convertible returns an error for each value that does not fit the type of its variable.
 func (l *Config) Convertible(values map[string]engine.Variable) error {
 	var errs tfdiags.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(values)) {

@@ -13,8 +13,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Workspace returns the name of the selected workspace. The preset and TF_WORKSPACE, whose
-// value is validated, override the selection.
+// Workspace returns the name of the selected workspace. The preset and TF_WORKSPACE override the
+// selection. An invalid name in TF_WORKSPACE is an error.
 func (s *Session) Workspace() (string, error) {
 	if name := s.Preset.Workspace; name != "" {
 		if !ValidWorkspaceName(name) {
@@ -48,7 +48,7 @@ func invalidWorkspace(name, set string) error {
 		WorkspaceNameRule)
 }
 
-// selectionFile is the file in the data directory with the name of the selected workspace.
+// selectionFile is the file in the data directory that contains the name of the selected workspace.
 const selectionFile = "environment"
 
 // SelectWorkspace selects a workspace.
@@ -59,6 +59,6 @@ func (d *Dirs) SelectWorkspace(name string) error {
 const WorkspaceNameRule = "a name must be usable as a part of a URL without escaping, so it may not have " +
 	"spaces or slashes"
 
-// ValidWorkspaceName reports whether a workspace may have the name. Names become part of paths
-// and URLs, so they must not need escaping there.
+// ValidWorkspaceName reports whether a workspace may have the name. Names become part of paths and
+// URLs, so they must not contain characters that need escaping there.
 func ValidWorkspaceName(name string) bool { return name != "" && url.PathEscape(name) == name }

@@ -2,7 +2,7 @@
 // messages.
 //
 // Invariants: if several names have the same distance, the first one in the caller's list wins. A
-// name at a distance greater than two is never suggested.
+// name whose distance is greater than two is never suggested.
 package suggest
 
 import (
@@ -13,7 +13,7 @@ import (
 // maxDistance is the largest edit distance at which a name is suggested.
 const maxDistance = 2
 
-// Nearest returns the name that is most similar to given, or "" if no name is near.
+// Nearest returns the name that is most similar to given, or "" if no name is similar enough.
 func Nearest(given string, names []string) string {
 	best, distance := "", maxDistance+1
 	for _, name := range names {
@@ -24,8 +24,8 @@ func Nearest(given string, names []string) string {
 	return best
 }
 
-// DidYouMean returns a sentence that suggests the nearest name, or "" if no name is near. The
-// sentence starts with a space. The name is quoted unless it contains quotes itself, as some
+// DidYouMean returns a sentence that suggests the nearest name, or "" if no name is similar enough.
+// The sentence starts with a space. The name is quoted unless it contains quotes itself, as some
 // addresses do.
 func DidYouMean(given string, names []string) string {
 	switch near := Nearest(given, names); {

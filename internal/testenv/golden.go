@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// Glob returns the files that match a pattern. It fails the test if there are none.
+// Glob returns the files that match a pattern. The test fails if there are none.
 func Glob(t testing.TB, pattern string) []string {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -24,8 +24,8 @@ func Glob(t testing.TB, pattern string) []string {
 	return files
 }
 
-// Golden runs a subtest for each archive. run returns the archive as it should be. If that differs
-// from the file, the test fails or, with the flag -update, the file is overwritten.
+// Golden runs a subtest for each archive. run returns the archive with the actual results. If it
+// differs from the file, the test fails or, with the flag -update, the file is overwritten.
 func Golden(t *testing.T, files []string, run func(*testing.T, *txtar.Archive) *txtar.Archive) {
 	t.Helper()
 	for _, path := range files {
@@ -40,8 +40,7 @@ func Golden(t *testing.T, files []string, run func(*testing.T, *txtar.Archive) *
 	}
 }
 
-// GoldenText compares text with the content of a file. With the flag -update, it overwrites the
-// file instead.
+// GoldenText checks that a file contains text. With the flag -update, it writes the file instead.
 func GoldenText(t testing.TB, path, text string) {
 	t.Helper()
 	want, err := os.ReadFile(path)

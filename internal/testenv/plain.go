@@ -6,13 +6,13 @@ import (
 )
 
 // varying matches the parts of states and locks that differ between runs or between programs:
-// UUIDs, times, the values of some fields, and serials. Serials differ because OpenTofu writes an
-// empty state first.
+// UUIDs, times, the values of some fields, and serials. Serials differ between programs because
+// OpenTofu writes an empty state first.
 var varying = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|` +
 	`\d{4}-\d\d-\d\dT[\d:.]+Z|"serial":\d+|"(Who|Version|Info|terraform_version)":"[^"]*"`)
 
-// Plain replaces the parts of a state or lock in JSON that differ between runs or between programs.
-// The results can then be compared.
+// Plain replaces the parts of a state or lock in JSON that differ between runs or between programs,
+// so that the results can be compared.
 func Plain(text string) string {
 	return varying.ReplaceAllStringFunc(text, func(found string) string {
 		if name, _, ok := strings.Cut(found, `":`); ok {

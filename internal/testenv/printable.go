@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// CheckPrintable reports a test failure if text that is shown in a terminal contains control
-// characters other than tabs and line ends.
+// CheckPrintable reports a test failure if the text contains control characters other than tabs and
+// line ends. shown is text that is printed in a terminal.
 func CheckPrintable(t testing.TB, shown string) {
 	t.Helper()
 	rest := strings.NewReplacer("\r\n", "", "\n", "", "\t", "").Replace(shown)

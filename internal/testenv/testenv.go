@@ -18,8 +18,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Missing skips the test, or fails it if REQUIRE_SERVICES is set. what describes the missing item,
-// and remedy says how to install it.
+// Missing skips the test, or fails it if REQUIRE_SERVICES is set. what says what is missing, and
+// remedy says how to install it.
 func Missing(t testing.TB, what, remedy string) {
 	t.Helper()
 	if problem := Problem(what, remedy); problem != "" {
@@ -28,8 +28,8 @@ func Missing(t testing.TB, what, remedy string) {
 	t.Skipf("%s; %s", what, remedy)
 }
 
-// Problem returns a failure message if REQUIRE_SERVICES is set. It returns "" if the test may be
-// skipped.
+// Problem returns a failure message if REQUIRE_SERVICES is set. Otherwise it returns "", and the
+// test may be skipped.
 func Problem(what, remedy string) string {
 	if os.Getenv("REQUIRE_SERVICES") == "" {
 		return ""

@@ -5,9 +5,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// rangeInBody returns the range of the innermost item in body to which path leads. Blocks are
-// matched by name and, in lists, by index. If a set or map index can't be resolved, the search ends
-// at the first block of that type. A path to all blocks of a type leads to the enclosing body.
+// rangeInBody returns the range of the innermost item in body to which path leads. It finds blocks
+// by name and, in lists, by index. If the index of a set or map can't be resolved, the search ends
+// at the first block of that type. If the path stands for all blocks of a type, rangeInBody returns
+// the range of the enclosing body.
 func rangeInBody(body hcl.Body, path cty.Path) hcl.Range {
 	for len(path) > 0 {
 		step, ok := path[0].(cty.GetAttrStep)
@@ -31,7 +32,7 @@ func rangeInBody(body hcl.Body, path cty.Path) hcl.Range {
 }
 
 func blocksOf(body hcl.Body, name string) hcl.Blocks {
-	for labels := range 2 { // nested blocks have no label, or one label if they form a map
+	for labels := range 2 { // nested blocks have no label or, if they form a map, one label
 		schema := &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: name, LabelNames: []string{"key"}[:labels]}}}
 		content, _, diags := body.PartialContent(schema)
 		if !diags.HasErrors() && content != nil && len(content.Blocks) > 0 {
@@ -41,7 +42,8 @@ func blocksOf(body hcl.Body, name string) hcl.Blocks {
 	return nil
 }
 
-// pickBlock returns the block that an index step selects, and the path inside it.
+// pickBlock returns the block that the first step of path selects, and the rest of the path. If the
+// first step is not an index, it returns the first block.
 func pickBlock(blocks hcl.Blocks, path cty.Path) (*hcl.Block, cty.Path) {
 	if len(path) == 0 {
 		return blocks[0], path

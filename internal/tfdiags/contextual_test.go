@@ -43,7 +43,7 @@ func TestInConfigBody(t *testing.T) {
 	root := func(name string) cty.Path { return cty.GetAttrPath(name) }
 	for _, test := range []struct {
 		path cty.Path
-		want string // expected start as line:column; 1:1 is the missing-item range of the file
+		want string // expected start, as line:column; 1:1 is the missing-item range of the file
 	}{
 		{root("name"), "1:8"},
 		{root("name").GetAttr("x"), "1:8"},
@@ -77,7 +77,7 @@ func TestInConfigBody(t *testing.T) {
 	}
 }
 
-// TestInConfigBodyKeeps checks that existing ranges and addresses are kept, and that the text of
+// TestInConfigBodyKeeps checks that existing ranges and addresses are kept, and that the detail of
 // placeless diagnostics contains the position.
 func TestInConfigBodyKeeps(t *testing.T) {
 	body := hcl.EmptyBody()

@@ -42,20 +42,20 @@ type Diagnostic struct {
 	// Address is the address of the affected object, such as "lab_object.a[0]"; may be "".
 	Address string
 
-	// Path is the path of the attribute that a provider's diagnostic is about, relative to the
+	// Path is the path of the attribute that caused a provider's diagnostic, relative to the
 	// object's body. InConfigBody converts it to a Subject.
 	Path cty.Path
 
-	// Placeless prevents InConfigBody from setting Subject, for output that must have no source
-	// range to be compatible. The detail then contains the position.
+	// Placeless prevents InConfigBody from setting Subject. It is set if the output must have no
+	// source range to be compatible with OpenTofu. The detail then contains the position.
 	Placeless bool
 
 	// Extra holds further information for programs: one of the types in extra.go.
 	Extra any
 }
 
-// Diagnostics is a list of diagnostics in the order they were found. The zero value is ready to
-// use.
+// Diagnostics is a list of diagnostics in the order in which they were found. The zero value is
+// ready to use.
 type Diagnostics []Diagnostic
 
 // Append returns the list with items appended.
@@ -69,8 +69,8 @@ func (d Diagnostics) AppendHCL(items hcl.Diagnostics) Diagnostics {
 	return d
 }
 
-// AppendError returns the list with the diagnostics in err appended. If err is any other error, it
-// appends one diagnostic whose summary is the text of err. A nil error appends nothing.
+// AppendError returns the list with the diagnostics in err appended. For any other error, it
+// appends one diagnostic with the text of err as its summary. For a nil error, it returns the list.
 func (d Diagnostics) AppendError(err error) Diagnostics {
 	if err == nil {
 		return d
@@ -136,7 +136,7 @@ func (d Diagnostics) Err() error {
 	return &diagnosticsError{d}
 }
 
-// Report passes the warnings in the list to warn, unless that is nil. It returns the errors in the
+// Report passes the warnings in the list to warn, unless warn is nil. It returns the errors in the
 // list as an error value, or nil if there are none.
 func (d Diagnostics) Report(warn Sink) error {
 	if len(d) == 0 {
@@ -150,7 +150,7 @@ func (d Diagnostics) Report(warn Sink) error {
 	return d.Filter(isError).Err()
 }
 
-// Add appends items to the list in place. As a method value, diags.Add is a [Sink].
+// Add appends items to the list in place. Its method value is a [Sink].
 func (d *Diagnostics) Add(items ...Diagnostic) { *d = append(*d, items...) }
 
 // Sink receives warnings while a function runs. The function's documentation says whether the
@@ -160,7 +160,7 @@ type Sink func(...Diagnostic)
 // Drop is a [Sink] that discards warnings, for callers whose warnings are reported elsewhere.
 func Drop(...Diagnostic) {}
 
-// Join returns an error that carries the diagnostics of all errs in order, nil if all are nil.
+// Join returns an error with the diagnostics of all errs in order, or nil if all errs are nil.
 func Join(errs ...error) error {
 	var diags Diagnostics
 	for _, err := range errs {
@@ -169,8 +169,8 @@ func Join(errs ...error) error {
 	return diags.Err()
 }
 
-// MapError returns err with its diagnostics replaced by the result of change. A nil error stays
-// nil.
+// MapError returns err with its diagnostics replaced by the result of change. If err is nil, it
+// returns nil.
 func MapError(err error, change func(Diagnostics) Diagnostics) error {
 	if err == nil {
 		return nil
@@ -211,7 +211,7 @@ func (d Diagnostics) WithAddress(addr string) Diagnostics {
 }
 
 // Dedup returns the diagnostics that are not in others. A diagnostic is in others if one of these
-// has the same text and source range, and either the same address or none.
+// has the same text and source range, and the same address or no address.
 func (d Diagnostics) Dedup(others Diagnostics) Diagnostics {
 	type identity struct {
 		severity                 Severity
@@ -237,8 +237,8 @@ func (d Diagnostics) Dedup(others Diagnostics) Diagnostics {
 	})
 }
 
-// Sort sorts by severity (warnings first, because they are printed first), file and position. It is
-// stable.
+// Sort sorts the list in place by severity (warnings first, because they are printed first), file
+// and position. The sort is stable.
 func (d Diagnostics) Sort() {
 	sort.SliceStable(d, func(i, j int) bool {
 		a, b := d[i], d[j]
@@ -294,8 +294,8 @@ func (d Diagnostic) At(rng hcl.Range) Diagnostic {
 // Place returns a source range as FILE:LINE, for messages.
 func Place(rng hcl.Range) string { return fmt.Sprintf("%s:%d", rng.Filename, rng.Start.Line) }
 
-// InText returns d with the position in its text, for output that must have no source range to be
-// compatible.
+// InText returns d with the position rng at the end of its detail, for output that must have no
+// source range to be compatible with OpenTofu.
 func (d Diagnostic) InText(rng hcl.Range) Diagnostic {
 	if place := "(" + Place(rng) + ")"; !strings.HasSuffix(d.Detail, place) {
 		d.Detail = strings.TrimLeft(d.Detail+" "+place, " ")

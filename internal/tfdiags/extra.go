@@ -25,14 +25,14 @@ type CheckRule struct{ Address string }
 // Deprecation, as a Diagnostic's Extra, indicates the use of a deprecated object.
 type Deprecation struct {
 	Of     string // name of the deprecated object
-	Source string // source address of the object's module, for filtering; "" for deprecations by providers
+	Source string // source address of the object's module, for filtering; "" if a provider declares the deprecation
 }
 
 // Interrupted, as a Diagnostic's Extra, indicates that the user ended the operation.
 type Interrupted struct{}
 
-// StalePlan, as a Diagnostic's Extra, indicates that a saved plan no longer fits what it was made
-// from, so that applying it again fails, too.
+// StalePlan, as a Diagnostic's Extra, indicates that the state has changed since a saved plan was
+// created, so that applying the plan again fails, too.
 type StalePlan struct{}
 
 // Crash, as a Diagnostic's Extra, holds a recovered panic and its stack.
@@ -41,8 +41,9 @@ type Crash struct {
 	Stack   []byte
 }
 
-// CrashOf returns the crash for a value returned by recover. The deferred function must call it
-// directly. A Crash that comes from another goroutine is returned unchanged, with its stack.
+// CrashOf returns the crash with a value that recover has returned. The deferred function must call
+// CrashOf directly. If the value is a Crash from another goroutine, it is returned unchanged, with
+// its stack.
 func CrashOf(problem any) Crash {
 	if crash, ok := problem.(Crash); ok {
 		return crash
@@ -50,10 +51,10 @@ func CrashOf(problem any) Crash {
 	return Crash{Problem: problem, Stack: debug.Stack()}
 }
 
-// InConfigBody returns the list with source ranges and addresses set. Each attribute path is
-// converted to the range of the attribute in body, or to the body's missing-item range if the
-// attribute is not set. Diagnostics that already have a range keep it. Placeless diagnostics get
-// the position in their text instead.
+// InConfigBody returns the list with source ranges and addresses set. The range is that of the
+// attribute at the diagnostic's path in body, or the body's missing-item range if the attribute is
+// not set. Diagnostics that already have a range keep it. In placeless diagnostics, the position is
+// added to the detail instead.
 func (d Diagnostics) InConfigBody(body hcl.Body, addr string) Diagnostics {
 	return d.Map(func(one *Diagnostic) {
 		if one.Address == "" {

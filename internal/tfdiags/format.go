@@ -9,8 +9,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// FormatError returns the text of an error for users. If the error is a cty.PathError, the text
-// includes its path in the notation of the language.
+// FormatError returns the text of an error for users. For a cty.PathError, the text includes the
+// path in the notation of the configuration language.
 func FormatError(err error) string {
 	at, ok := errors.AsType[cty.PathError](err)
 	if !ok || len(at.Path) == 0 {
@@ -22,9 +22,8 @@ func FormatError(err error) string {
 // Sentence returns the text of an error as a sentence, with a capital letter and a full stop.
 func Sentence(err error) string { return Capitalize(strings.TrimSuffix(err.Error(), ".")) + "." }
 
-// Capitalize returns the text with its first letter in upper case. Only ASCII letters change. A
-// text that begins with a name, such as the name of a file, host or resource, is returned
-// unchanged.
+// Capitalize returns the text with its first letter in upper case. Only ASCII letters change. It
+// returns a text that begins with a name, such as the name of a file, host or resource, unchanged.
 func Capitalize(text string) string {
 	if text == "" || text[0] < 'a' || text[0] > 'z' {
 		return text
@@ -36,7 +35,7 @@ func Capitalize(text string) string {
 	return string(text[0]-'a'+'A') + text[1:]
 }
 
-// FormatPath returns a path in the notation of the language, such as ".rule[0].port".
+// FormatPath returns a path in the notation of the configuration language, such as ".rule[0].port".
 func FormatPath(path cty.Path) string {
 	var b strings.Builder
 	for _, step := range path {
@@ -50,8 +49,8 @@ func FormatPath(path cty.Path) string {
 	return b.String()
 }
 
-// FormatKey returns an index in the notation of the language. Unknown indexes, and indexes that are
-// neither strings nor numbers, are written as "...".
+// FormatKey returns an index in the notation of the configuration language. It writes unknown
+// indexes, and indexes that are neither strings nor numbers, as "...".
 func FormatKey(key cty.Value) string {
 	key, _ = key.Unmark()
 	switch {
@@ -65,7 +64,7 @@ func FormatKey(key cty.Value) string {
 	return "..."
 }
 
-// Quote returns s as a string literal of the language.
+// Quote returns s as a string literal of the configuration language.
 func Quote(s string) string {
 	plain := true
 	for i := range len(s) {

@@ -34,8 +34,8 @@ func TestFormatPath(t *testing.T) {
 	}
 }
 
-// TestErrorsCarryDiagnostics checks that a list survives conversion to an error, wrapping, and
-// conversion back.
+// TestErrorsCarryDiagnostics checks that a list of diagnostics is unchanged after it was converted
+// to an error, wrapped, and converted back.
 func TestErrorsCarryDiagnostics(t *testing.T) {
 	in := Diagnostics{Warningf("Careful", "It may break."), Errorf("Broken", "It broke.")}
 	out := FromError(fmt.Errorf("wrapped: %w", in.Err()))
@@ -110,8 +110,8 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// TestDedup checks that only diagnostics with the same range, and the same address or none, are
-// duplicates.
+// TestDedup checks that diagnostics are duplicates only if they have the same range, and the same
+// address or none.
 func TestDedup(t *testing.T) {
 	at := hcl.Range{Filename: "a.tf"}
 	same, elsewhere, other := Errorf("Broken", "It broke.").At(at), Errorf("Broken", "It broke."), Errorf("Broken",
@@ -125,7 +125,7 @@ func TestDedup(t *testing.T) {
 	}
 }
 
-// TestListsAreCopied checks that no method changes the original list.
+// TestListsAreCopied checks that no method except Add and Sort changes the original list.
 func TestListsAreCopied(t *testing.T) {
 	kept := Errorf("Broken", "It broke.").List()
 	a, b := kept.WithAddress("lab_object.a"), kept.InConfigBody(hcl.EmptyBody(), "lab_object.b")

@@ -1,7 +1,8 @@
-// Package transfer copies a large file from a server into a local file, over several attempts.
+// Package transfer copies a large file from a server to a local file, in several attempts if
+// necessary.
 //
-// Invariants: an attempt continues where the previous one ended if the source supports that;
-// otherwise it starts again with an empty file. When an attempt returns nil, the whole file has
+// Invariants: an attempt continues where the previous one ended if the source supports that.
+// Otherwise it starts again with an empty file. When an attempt returns nil, the whole file has
 // been written.
 package transfer
 
@@ -13,7 +14,7 @@ import (
 	"os"
 )
 
-// ErrInterrupted means that the content ended early. Another attempt may succeed.
+// ErrInterrupted means that the content ended early, and that another attempt may succeed.
 var ErrInterrupted = errors.New("the transfer was interrupted")
 
 // Part is the content of the remote file from position Start to its end.
@@ -25,14 +26,16 @@ type Part struct {
 
 // File is a file that is being transferred.
 type File struct {
-	// Open requests the content that starts at a position.
+	// Open requests the content from a position to the end. If the source doesn't support that, it
+	// requests the whole content.
 	Open func(ctx context.Context, from int64) (*Part, error)
-	// Dst receives the content. It is empty before the first attempt.
+	// Dst receives the content. It must be empty before the first attempt.
 	Dst *os.File
 	// Limit is the maximum size in bytes.
 	Limit int64
 	// Progress receives the number of bytes written so far and the total number (0 if unknown). The
-	// first number decreases when an attempt starts from the beginning. Progress may be nil.
+	// number of bytes written decreases when an attempt starts from the beginning. Progress may be
+	// nil.
 	Progress func(done, total int64)
 
 	written int64
@@ -41,7 +44,7 @@ type File struct {
 // Written returns the number of bytes that Dst contains.
 func (f *File) Written() int64 { return f.written }
 
-// Attempt requests the rest of the file and writes it. If ctx ends, it returns the context's cause.
+// Attempt requests the rest of the file and writes it. If ctx ends, it returns the cause of that.
 func (f *File) Attempt(ctx context.Context) error {
 	part, err := f.Open(ctx, f.written)
 	if err != nil {

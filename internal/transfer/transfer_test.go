@@ -13,10 +13,10 @@ import (
 
 const text = "0123456789"
 
-// server serves parts of text. It breaks off some responses early.
+// server serves parts of a text. It ends some responses early.
 type server struct {
-	breaks []int // number of bytes sent by each attempt; later attempts send everything
-	ranges bool  // attempts can continue where the previous one ended
+	breaks []int // number of bytes that each attempt receives; later attempts receive everything
+	ranges bool  // whether attempts can continue where the previous one ended
 	size   int64 // size that the server announces
 	asked  []int64
 }
@@ -87,7 +87,8 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// TestCanceled checks that the error is the cause of the canceled context, not the broken response.
+// TestCanceled checks that the error of a canceled attempt is the cause of the cancellation, not
+// the incomplete response.
 func TestCanceled(t *testing.T) {
 	dst, err := os.Create(filepath.Join(t.TempDir(), "x"))
 	if err != nil {

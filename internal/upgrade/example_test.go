@@ -7,7 +7,7 @@ import (
 	"tofu/internal/upgrade"
 )
 
-// Only the text of the constraint changes; the comment stays.
+// Only the constraint changes; the comment stays.
 func Example() {
 	source := []byte("terraform {\n  required_version = \"~> 1.5\" # see the wiki\n}\n")
 	places, err := upgrade.Places([]upgrade.File{{Name: "main.tf", Source: source}})

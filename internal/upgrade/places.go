@@ -31,9 +31,9 @@ type Place struct {
 	Kind     Kind
 	Provider addrs.Provider     // set if Kind is Provider
 	Source   addrs.ModuleSource // set if Kind is Module or ModuleRef
-	Text     string             // the constraint or ref
+	Text     string             // constraint or ref, as written
 	Range    hcl.Range          // range of Text, without the quotes
-	// Problem is the reason why the constraint can't be changed; empty if it can.
+	// Problem is the reason why the constraint can't be changed; "" if it can.
 	Problem string
 }
 
@@ -44,7 +44,7 @@ type File struct {
 }
 
 // Places returns the constraints in the files of one directory, in source order. If some files have
-// errors, it also returns the constraints that it found.
+// errors, it also returns the constraints in the rest.
 func Places(files []File) ([]Place, error) {
 	var errs tfdiags.Diagnostics
 	found := finder{names: make(map[string]addrs.Provider)}
@@ -94,7 +94,8 @@ type finder struct {
 	places []Place
 }
 
-// declared records the provider for each local name, which is needed to look up versions.
+// declared records the provider of each local name in required_providers. It is needed to look up
+// versions.
 func (f *finder) declared(block *hcl.Block) {
 	f.requirements(block, func(name string, source, _ hcl.Expression) {
 		if text, ok := literal(source); ok {
@@ -105,7 +106,7 @@ func (f *finder) declared(block *hcl.Block) {
 	})
 }
 
-// requirements calls visit for each entry in required_providers blocks.
+// requirements calls visit for each entry in the required_providers blocks of a terraform block.
 func (f *finder) requirements(block *hcl.Block, visit func(name string, source, version hcl.Expression)) {
 	if block.Type != "terraform" {
 		return
@@ -115,7 +116,7 @@ func (f *finder) requirements(block *hcl.Block, visit func(name string, source, 
 		attrs, _ := required.Body.JustAttributes()
 		for name, attr := range attrs {
 			if text, ok := literal(attr.Expr); ok && text != "" {
-				visit(name, nil, attr.Expr) // the old form has only a version
+				visit(name, nil, attr.Expr) // in the old form, an entry is only a version
 				continue
 			}
 			pairs, diags := hcl.ExprMap(attr.Expr)
@@ -136,7 +137,8 @@ func (f *finder) requirements(block *hcl.Block, visit func(name string, source, 
 	}
 }
 
-// literal returns the value of a constant string expression.
+// literal returns the value of a constant string expression. It returns false for any other
+// expression.
 func literal(expr hcl.Expression) (string, bool) {
 	if expr == nil {
 		return "", false
@@ -187,7 +189,7 @@ func (f *finder) module(block *hcl.Block) {
 	}
 	text, ok := literal(source.Expr)
 	if !ok {
-		return // the kind of a computed source is unknown
+		return // if the source is computed, its kind is unknown
 	}
 	parsed, err := addrs.ParseModuleSource(text, version != nil)
 	if err != nil {
@@ -201,7 +203,7 @@ func (f *finder) module(block *hcl.Block) {
 	}
 }
 
-// ref adds the ref in the source of a module.
+// ref adds the ref in the source of a module, if the source is a git repository.
 func (f *finder) ref(parsed addrs.ModuleSource, text string, expr hcl.Expression) {
 	_, query, _ := strings.Cut(text, "?")
 	offset := len(text) - len(query)
@@ -221,8 +223,8 @@ func (f *finder) ref(parsed addrs.ModuleSource, text string, expr hcl.Expression
 	}
 }
 
-// add adds a constraint at the position of an expression's text. The text can be changed only if it
-// is a quoted string without escapes.
+// add adds a constraint that is written as the expression expr. It can be changed only if expr is a
+// quoted string without escapes.
 func (f *finder) add(p Place, expr hcl.Expression) {
 	if expr == nil {
 		return
@@ -243,7 +245,7 @@ func (f *finder) add(p Place, expr hcl.Expression) {
 	f.places = append(f.places, p)
 }
 
-// String returns the name of the constrained item.
+// String returns what the constraint applies to, such as the name of a provider.
 func (p Place) String() string {
 	switch p.Kind {
 	case Program:
@@ -255,13 +257,13 @@ func (p Place) String() string {
 	return strings.TrimPrefix(address, addrs.DefaultHost+"/")
 }
 
-// Edit replaces the text of a constraint.
+// Edit is the replacement of a constraint's text.
 type Edit struct {
 	Place Place
 	Text  string
 }
 
-// Apply returns the source after the edits, which must be in source order.
+// Apply returns the source with the edits applied. The edits must be in source order.
 func Apply(source []byte, edits []Edit) []byte {
 	var out bytes.Buffer
 	at := 0

@@ -48,9 +48,9 @@ func numbersOf(v depsfile.Version, n int) string {
 	return strings.Join([]string{fmt.Sprint(v.Major), fmt.Sprint(v.Minor)}[:n], ".")
 }
 
-// operator describes how conditions with an operator are raised.
+// operator says how conditions with an operator are raised.
 type operator struct {
-	lower bool // the condition sets a lower bound
+	lower bool // whether the condition sets a lower bound
 	raise func(p part, v depsfile.Version) string
 }
 
@@ -59,14 +59,14 @@ var operators = map[string]operator{
 	"=":  {true, func(p part, v depsfile.Version) string { return v.String() }},
 	"~>": {true, func(p part, v depsfile.Version) string { return numbersOf(v, p.numbers) }},
 	">=": {true, func(p part, v depsfile.Version) string { return numbersOf(v, p.numbers) }},
-	">":  {true, nil}, // any newer version matches
+	">":  {true, nil}, // unchanged: any newer version matches
 	"<":  {false, func(p part, v depsfile.Version) string { return p.beyond(v) }},
 	"<=": {false, func(p part, v depsfile.Version) string { return v.String() }},
 	"!=": {false, nil},
 }
 
-// beyond returns an upper bound above v. It has the same precision as the old bound: if that was a
-// major version, the result is the next major version, and so on.
+// beyond returns an upper bound above v with the precision of the old bound: if the old bound is a
+// major version, it returns the next major version, and so on.
 func (p part) beyond(v depsfile.Version) string {
 	next := versions.Version{Major: v.Major, Minor: v.Minor, Patch: v.Patch + 1}
 	switch {
@@ -78,12 +78,12 @@ func (p part) beyond(v depsfile.Version) string {
 	return numbersOf(next, p.numbers)
 }
 
-// ErrNewer means that a constraint already requires a newer version than the requested one.
+// ErrNewer means that a constraint already requires a newer version than the given one.
 var ErrNewer = errors.New("it already requires a newer version")
 
-// Raise changes a constraint to select v, and newer versions as far as the constraint's form allows
-// them. Exact versions and lower bounds become v. Upper bounds are raised if necessary. A
-// constraint that needs no change is returned unchanged.
+// Raise changes a constraint so that it selects v, and newer versions if the form of the constraint
+// allows them. Exact versions and lower bounds become v. Upper bounds are raised if necessary. If
+// the constraint needs no change, Raise returns it unchanged.
 func Raise(constraint string, v depsfile.Version) (string, error) {
 	var texts []string
 	for text := range strings.SplitSeq(constraint, ",") {
@@ -115,10 +115,11 @@ func Raise(constraint string, v depsfile.Version) (string, error) {
 	return raised, nil
 }
 
-// refVersion matches a ref that ends in a version, such as "v1.2.3" or "net-1.2.3".
+// refVersion matches a git ref that ends with a version, such as "v1.2.3" or "net-1.2.3".
 var refVersion = regexp.MustCompile(`^(.*?)([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)$`)
 
-// SplitRef splits a git ref into a prefix and the version at its end.
+// SplitRef splits a git ref into a prefix and the version at its end. ok is false if the ref
+// doesn't end with a version.
 func SplitRef(ref string) (prefix string, v depsfile.Version, ok bool) {
 	m := refVersion.FindStringSubmatch(ref)
 	if m == nil {
@@ -128,7 +129,7 @@ func SplitRef(ref string) (prefix string, v depsfile.Version, ok bool) {
 	return m[1], v, err == nil
 }
 
-// RaiseRef replaces the version in ref with v.
+// RaiseRef replaces the version at the end of a git ref with v.
 func RaiseRef(ref string, v depsfile.Version) (string, error) {
 	prefix, old, ok := SplitRef(ref)
 	switch {

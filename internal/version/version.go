@@ -3,9 +3,9 @@
 package version
 
 const (
-	// String is the OpenTofu version with which this program is compatible in language, file
-	// formats and command line. required_version is checked against it, and state files and lock
-	// information name it as their writer.
+	// String is the OpenTofu version with which this program is compatible: its language, file
+	// formats and command line. required_version is compared with String, and state files and lock
+	// information name String as the version of their writer.
 	String = "1.13.0"
 
 	// Own is the version of the program itself.

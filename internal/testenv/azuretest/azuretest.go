@@ -39,14 +39,14 @@ type Server struct {
 	accessKey string
 	blobs     http.Handler
 	secret    []byte            // signs access tokens
-	certHash  [32]byte          // SHA-256 of the certificate of the service principal
-	certKey   *rsa.PublicKey    // public key of that certificate
+	certHash  [32]byte          // SHA-256 of the service principal's certificate
+	certKey   *rsa.PublicKey    // public key of the service principal's certificate
 	vaults    map[string]*vault // by host name
 	mu        sync.Mutex
 }
 
-// New returns a server. account is the URL of a storage emulator. Its user information contains the
-// name and the access key of the storage account.
+// New returns a server. account is the URL of a storage emulator, including the name and the access
+// key of the storage account as user and password.
 func New(account *url.URL) *Server {
 	s := &Server{secret: []byte(rand.Text()), vaults: make(map[string]*vault)}
 	if account != nil {
@@ -56,7 +56,7 @@ func New(account *url.URL) *Server {
 	return s
 }
 
-// Hosts returns the handlers that hosts.New expects.
+// Hosts returns the handlers of the server by host, for hosts.New.
 func (s *Server) Hosts() map[string]http.Handler {
 	out := map[string]http.Handler{
 		"login.microsoftonline.com": http.HandlerFunc(s.login),
@@ -82,7 +82,7 @@ func requestLine(r *http.Request) string {
 	return line
 }
 
-// Blobs passes a request to the storage account. Functions for Intercept may call it.
+// Blobs passes a request to the storage account. Functions passed to Intercept may call it.
 func (s *Server) Blobs(w http.ResponseWriter, r *http.Request) { s.blobs.ServeHTTP(w, r) }
 
 func answer(w http.ResponseWriter, status int, body any) {

@@ -24,15 +24,15 @@ type Container struct {
 	name   string
 }
 
-// MakeContainer makes a container.
+// MakeContainer creates a container in the storage account.
 func (s *Server) MakeContainer(ctx context.Context, name string) (*Container, error) {
 	c := &Container{s, name}
 	_, err := c.call(ctx, http.MethodPut, "?restype=container", nil, http.StatusCreated)
 	return c, err
 }
 
-// call sends a request with an access token to the storage account. It returns an error unless the
-// status is want.
+// call sends a request with an access token to the storage account. It returns an error if the
+// status of the response is not want.
 func (c *Container) call(
 	ctx context.Context, method, path string, header http.Header, want int,
 ) (*httptest.ResponseRecorder, error) {
@@ -55,7 +55,8 @@ func (c *Container) BreakLease(ctx context.Context, name string) error {
 	return err
 }
 
-// Dump describes all blobs, one per line. It omits what differs between runs or between programs.
+// Dump describes all blobs, one per line. It omits the parts that differ between runs or between
+// programs.
 func (c *Container) Dump(ctx context.Context) (string, error) {
 	w, err := c.call(ctx, http.MethodGet, "?restype=container&comp=list", nil, http.StatusOK)
 	if err != nil {

@@ -3,5 +3,5 @@
 //
 // The servers use the documented protocols. They check what the real services check: client
 // secrets, signatures of client assertions, audiences and signatures of tokens, and encryption
-// parameters. A proxy of package hosts makes them answer under the real host names.
+// parameters. With a proxy of package hosts, clients reach them under the real host names.
 package azuretest

@@ -59,8 +59,8 @@ func (s *Server) grant(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// checkAssertion reports whether a client assertion is signed with the service principal's
-// certificate.
+// checkAssertion reports whether a client assertion is valid: it must be signed with the service
+// principal's certificate and meant for the audience.
 func (s *Server) checkAssertion(text, audience string) bool {
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 || s.certKey == nil {
@@ -82,7 +82,7 @@ func (s *Server) checkAssertion(text, audience string) bool {
 	if err != nil || !decode(parts[0], &header) || !decode(parts[1], &claims) {
 		return false
 	}
-	hash, err := base64.StdEncoding.DecodeString(header.Hash) // the encoding that Microsoft's libraries use
+	hash, err := base64.StdEncoding.DecodeString(header.Hash) // Microsoft's libraries use this encoding
 	if err != nil || !bytes.Equal(hash, s.certHash[:]) || claims.Aud != audience || claims.Sub != ClientID ||
 		claims.Iss != ClientID || time.Now().Unix() > claims.Exp {
 		return false

@@ -13,14 +13,14 @@ import (
 	"strings"
 )
 
-// vault is a key vault. Each key has versions, of which the last one is current. Keys whose names
-// start with "aes" are symmetric.
+// vault is a key vault. Each key has versions, and the last version is the current one. Keys whose
+// names start with "aes" are symmetric.
 type vault struct {
-	keys map[string][]any // *rsa.PrivateKey or []byte
+	keys map[string][]any // versions by key name: *rsa.PrivateKey or []byte
 }
 
-// Rotate adds a version to a key in a vault, and creates the key if necessary. A name such as
-// "aes256" makes the key symmetric, with that number of bits. All other keys are RSA keys.
+// Rotate adds a version to a key in a vault. It creates the key if necessary. A name such as
+// "aes256" stands for a symmetric key of that number of bits. All other keys are RSA keys.
 func (s *Server) Rotate(host, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,7 +20,7 @@ type Bucket struct {
 	name   string
 }
 
-// MakeBucket makes a bucket.
+// MakeBucket creates a bucket.
 func (s *Server) MakeBucket(ctx context.Context, name string) (*Bucket, error) {
 	b := &Bucket{s, name}
 	_, err := b.call(ctx, http.MethodPost, "?project=project", strings.NewReader(fmt.Sprintf(`{"name": %q}`, name)))
@@ -39,7 +39,8 @@ func (b *Bucket) call(ctx context.Context, method, path string, body io.Reader) 
 	return w, nil
 }
 
-// Dump describes all objects, one per line. It omits what differs between runs or between programs.
+// Dump describes all objects, one per line. It omits the parts that differ between runs or between
+// programs.
 func (b *Bucket) Dump(ctx context.Context) (string, error) {
 	w, err := b.call(ctx, http.MethodGet, "/"+b.name+"/o", nil)
 	if err != nil {

@@ -3,6 +3,6 @@
 //
 // The servers use the documented protocols; Cloud KMS supports both HTTP and gRPC. They check what
 // the real services check: signatures of service accounts, tokens and their scopes, checksums, and
-// additional authenticated data. A proxy of package hosts makes them answer under the real host
-// names.
+// additional authenticated data. With a proxy of package hosts, clients reach them under the real
+// host names.
 package gcptest

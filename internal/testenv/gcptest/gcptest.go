@@ -42,8 +42,8 @@ type Server struct {
 	tokens map[string][]string // scopes by access token
 }
 
-// New returns a server. storage is the URL of a bucket service emulator, or nil if no bucket
-// service is needed.
+// New returns a server. storage is the URL of an emulator of the bucket service. It is nil if no
+// test uses buckets.
 func New(storage *url.URL) (*Server, error) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -57,7 +57,7 @@ func New(storage *url.URL) (*Server, error) {
 	return s, nil
 }
 
-// Hosts returns the handlers that hosts.New expects.
+// Hosts returns the handlers of the server by host, for hosts.New.
 func (s *Server) Hosts() map[string]http.Handler {
 	out := map[string]http.Handler{
 		"oauth2.googleapis.com":         http.HandlerFunc(s.oauth2),
@@ -75,7 +75,7 @@ func (s *Server) Hosts() map[string]http.Handler {
 // requestLine returns the method and path of a request.
 func requestLine(r *http.Request) string { return r.Method + " " + r.URL.EscapedPath() }
 
-// Storage passes a request to the bucket service. Functions for Intercept may call it.
+// Storage passes a request to the bucket service. Functions passed to Intercept may call it.
 func (s *Server) Storage(w http.ResponseWriter, r *http.Request) { s.storage.ServeHTTP(w, r) }
 
 // Token returns an access token that has the given scopes.
@@ -153,7 +153,8 @@ func (s *Server) oauth2(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// checkAssertion checks the signature of a service account and returns the requested scopes.
+// checkAssertion checks the signature of a service account and returns the requested scopes. It
+// returns false if the assertion is invalid.
 func (s *Server) checkAssertion(text string) ([]string, bool) {
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {

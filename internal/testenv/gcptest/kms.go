@@ -21,7 +21,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// kms is a symmetric key.
+// kms is a symmetric key in Cloud KMS.
 type kms struct{ gcm cipher.AEAD }
 
 func newKMS() *kms {
@@ -119,18 +119,18 @@ func (s *Server) newGRPC() *grpc.Server {
 	return grpc.NewServer(grpc.UnknownServiceHandler(handle), grpc.ForceServerCodec(raw{}))
 }
 
-// Numbers of protobuf fields in google.cloud.kms.v1. The text to encrypt or decrypt is field 2 of
+// Numbers of protobuf fields in google.cloud.kms.v1. The data to encrypt or decrypt is field 2 of
 // requests. The result is field 2 of encrypt responses and field 1 of decrypt responses.
 const (
 	fieldName        = 1
 	fieldText        = 2
 	fieldAdditional  = 3
-	fieldTextSum     = 7 // field of EncryptRequest; its message has the checksum in field 1
+	fieldTextSum     = 7 // field of EncryptRequest; its message contains the checksum in field 1
 	fieldDecryptSum  = 5 // field of DecryptRequest
 	fieldEncryptOut  = 2
 	fieldEncryptSum  = 4
-	fieldEncryptSeen = 5 // the service has verified the checksum of the text
-	fieldDataSeen    = 6 // the service has verified the checksum of the additional data
+	fieldEncryptSeen = 5 // whether the service has verified the checksum of the text
+	fieldDataSeen    = 6 // whether the service has verified the checksum of the additional data
 	fieldDecryptOut  = 1
 	fieldPlainSum    = 2
 )
@@ -169,7 +169,7 @@ func (s *Server) call(ctx context.Context, method string, q []byte) ([]byte, err
 	bytesField := func(out []byte, number protowire.Number, data []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(out, number, protowire.BytesType), data)
 	}
-	sumField := func(out []byte, number protowire.Number) []byte { // encodes a google.protobuf.Int64Value
+	sumField := func(out []byte, number protowire.Number) []byte { // encodes the checksum as an Int64Value
 		value := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(checksum(result)))
 		return bytesField(out, number, value)
 	}

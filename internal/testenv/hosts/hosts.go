@@ -96,7 +96,7 @@ func (p *Proxy) Client() *httpclient.Client {
 // Close stops the proxy and closes its connections.
 func (p *Proxy) Close() error { return p.server.Close() }
 
-// sign issues a certificate. All certificates of the proxy share one key.
+// sign issues a certificate. All certificates of the proxy have the same key.
 func (p *Proxy) sign(template *x509.Certificate) ([]byte, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 100))
 	if err != nil {
@@ -125,7 +125,7 @@ func (p *Proxy) certificate(host string) (*tls.Certificate, error) {
 	return p.certs[host], nil
 }
 
-// handler returns the handler for a host, or nil if none exists.
+// handler returns the handler for a host, or nil if there is none.
 func (p *Proxy) handler(hostPort string) http.Handler {
 	host, _, err := net.SplitHostPort(hostPort)
 	if err != nil {
@@ -146,8 +146,8 @@ func (p *Proxy) handler(hostPort string) http.Handler {
 	}
 }
 
-// ServeHTTP implements http.Handler. For a CONNECT request it terminates TLS on the connection and
-// serves the requests in it. It serves other requests directly.
+// ServeHTTP implements http.Handler. For a CONNECT request, it terminates TLS on the connection and
+// serves the requests that follow. It serves other requests directly.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := p.handler(r.Host)
 	switch {
@@ -189,7 +189,7 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, h http.Handler) 
 	_ = server.Serve(once)
 }
 
-// bufferedConn is a connection some of whose data may already be in reader's buffer.
+// bufferedConn is a connection whose first data may already be in reader's buffer.
 type bufferedConn struct {
 	net.Conn
 	reader *bufio.Reader
@@ -197,7 +197,8 @@ type bufferedConn struct {
 
 func (c *bufferedConn) Read(b []byte) (int, error) { return c.reader.Read(b) }
 
-// onceListener accepts a single connection. The next Accept fails when that connection has ended.
+// onceListener accepts a single connection. After that, Accept blocks until the connection has
+// ended, and returns an error.
 type onceListener struct {
 	conn   chan net.Conn
 	addr   net.Addr
@@ -216,8 +217,8 @@ func (l *onceListener) end()           { l.ending.Do(func() { close(l.conn) }) }
 func (l *onceListener) Close() error   { return nil }
 func (l *onceListener) Addr() net.Addr { return l.addr }
 
-// Forward returns a handler that passes requests to a server and keeps their host names. It doesn't
-// verify the server's certificate.
+// Forward returns a handler that passes requests to a server without changing their host names. It
+// doesn't verify the server's certificate.
 func Forward(to *url.URL) http.Handler {
 	client := httpclient.New(httpclient.Options{TLS: &tls.Config{InsecureSkipVerify: true}})
 	return &httputil.ReverseProxy{

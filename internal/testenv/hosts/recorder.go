@@ -13,8 +13,8 @@ type Recorder struct {
 	intercept func(w http.ResponseWriter, r *http.Request) bool
 }
 
-// Watch wraps handlers. The returned handlers record the text that line returns for a request, then
-// pass the request on.
+// Watch returns handlers that record requests and then pass them to hosts. line returns the text
+// that is recorded for a request.
 func (c *Recorder) Watch(hosts map[string]http.Handler, line func(*http.Request) string) map[string]http.Handler {
 	out := make(map[string]http.Handler, len(hosts))
 	for host, h := range hosts {
@@ -31,7 +31,7 @@ func (c *Recorder) Watch(hosts map[string]http.Handler, line func(*http.Request)
 	return out
 }
 
-// Requests returns the requests recorded since its last call.
+// Requests returns the recorded requests since its last call.
 func (c *Recorder) Requests() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,7 +41,7 @@ func (c *Recorder) Requests() []string {
 }
 
 // Intercept sets a function that is called for each request. If f returns true, it has responded to
-// the request and the server does not get it. f may be nil.
+// the request, and the server does not receive it. A nil f ends this.
 func (c *Recorder) Intercept(f func(w http.ResponseWriter, r *http.Request) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

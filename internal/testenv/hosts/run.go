@@ -9,9 +9,9 @@ import (
 )
 
 // RunTests runs the tests of a package and returns the exit status. Requests to the given hosts go
-// to the handlers. RunTests is called by TestMain, because the proxy must be in the environment
-// before the first request. The tests' home directory is empty, so they don't find credentials of
-// this machine.
+// to their handlers. TestMain must call it, because the proxy must be in the environment before the
+// first request. The tests have an empty home directory, so they don't find credentials of this
+// machine.
 func RunTests(m *testing.M, hosts map[string]http.Handler) int {
 	dir, err := os.MkdirTemp("", "hosts")
 	if err != nil {
@@ -31,7 +31,7 @@ func RunTests(m *testing.M, hosts map[string]http.Handler) int {
 	return m.Run()
 }
 
-// Client returns a client for use in a test. Its requests to the given hosts go to the handlers.
+// Client returns a client for a test. Its requests to the given hosts go to their handlers.
 func Client(t *testing.T, hosts map[string]http.Handler) *httpclient.Client {
 	t.Helper()
 	proxy, err := New(t.TempDir(), hosts)

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// Server is a PostgreSQL server in a temporary directory. It listens on a socket only.
+// Server is a PostgreSQL server in a temporary directory. It listens only on a Unix socket.
 type Server struct {
 	dir      string
 	pgctl    string
 	settings []string
 }
 
-// Start starts a server. settings are arguments of the server program. Without settings, the server
-// doesn't wait for data to reach the disk.
+// Start starts a server. settings are arguments of the server program. If there are none, the
+// server doesn't wait until data has reached the disk.
 func Start(settings ...string) (*Server, error) {
 	s, err := newServer(settings)
 	if err != nil {
@@ -44,8 +44,8 @@ func newServer(settings []string) (*Server, error) {
 	return &Server{dir, pgctl, settings}, nil
 }
 
-// started starts a new server. err is the result of creating its data; if it isn't nil, started
-// returns it.
+// started starts a new server. err is the error of creating its data. If err is not nil, started
+// removes the server's files and returns err.
 func (s *Server) started(err error) (*Server, error) {
 	if err == nil {
 		err = s.Restart()
@@ -57,7 +57,7 @@ func (s *Server) started(err error) (*Server, error) {
 	return s, nil
 }
 
-// program returns the path of a PostgreSQL program. Its directory may not be in PATH.
+// program returns the path of a PostgreSQL program, which may not be in PATH.
 func program(name string) string {
 	if path, err := exec.LookPath(name); err == nil {
 		return path
@@ -69,14 +69,14 @@ func program(name string) string {
 	return slices.Max(found)
 }
 
-// Standby starts a server that replicates this one. From then on, transactions on this server
-// commit only when the standby has received them too.
+// Standby starts a server that replicates s. From then on, a transaction on s is committed only
+// when the standby has received it, too.
 func (s *Server) Standby() (*Server, error) {
 	standby, err := newServer(s.settings)
 	if err != nil {
 		return nil, err
 	}
-	// application_name identifies the standby's connection to this server.
+	// application_name identifies the standby's connection to s.
 	err = standby.run(program("pg_basebackup"), "-D", standby.data(), "-d", s.Conn()+" application_name=standby",
 		"--write-recovery-conf", "--checkpoint=fast", "--no-sync")
 	standby, err = standby.started(err)
@@ -92,7 +92,7 @@ func (s *Server) Standby() (*Server, error) {
 	return standby, nil
 }
 
-// Promote makes a standby accept writes.
+// Promote makes the standby s accept writes.
 func (s *Server) Promote() error { return s.run(s.pgctl, "-D", s.data(), "-w", "promote") }
 
 // Conn returns a connection string for an administrator.
@@ -106,7 +106,7 @@ func (s *Server) data() string { return s.dir + "/data" }
 // Stop stops the server immediately, as in a crash.
 func (s *Server) Stop() error { return s.run(s.pgctl, "-D", s.data(), "-m", "immediate", "stop") }
 
-// Kill kills the server's main process. The other processes end when they notice that.
+// Kill kills the server's main process. The other processes end when they notice this.
 func (s *Server) Kill() error {
 	text, err := os.ReadFile(s.data() + "/postmaster.pid")
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *Server) Kill() error {
 
 // Restart starts the server after Stop or Kill.
 func (s *Server) Restart() error {
-	const patience = 20 * time.Second // time for the processes of a killed server to end
+	const patience = 20 * time.Second // how long the processes of a killed server may take to end
 	for start := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 		err := s.run(s.pgctl, "-D", s.data(), "-w", "-l", s.dir+"/log", "-o",
 			"-k "+s.dir+" -c listen_addresses='' -c fsync=off -c max_connections=200 "+

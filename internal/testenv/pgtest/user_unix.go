@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// AsOrdinaryUser makes the command run as an ordinary user if this process is root: PostgreSQL
-// refuses to run as root.
+// AsOrdinaryUser makes the command run as an ordinary user if this process runs as root, because
+// PostgreSQL refuses to run as root.
 func AsOrdinaryUser(cmd *exec.Cmd, dir string) error {
 	if os.Geteuid() != 0 {
 		return nil

@@ -1,10 +1,10 @@
 // Package diagtest compares diagnostics with expectations in the source files of a test.
 //
-// [Check] is for packages that read or evaluate configurations. Files of a txtar archive contain
-// the expected diagnostics: a comment "# error: summary" or "# warning: summary" at the end of a
-// line expects one on that line. Expectations without a line, and those for files without comments
-// such as JSON, are in the archive's own comment: "# error: summary" or "# file:line: error:
-// summary".
+// [Check] is for packages that read or evaluate configurations. The files of a txtar archive
+// contain the expected diagnostics as comments. A comment "# error: summary" or "# warning:
+// summary" at the end of a line means that a diagnostic is expected on that line. The archive's own
+// comment contains the expectations without a line, as "# error: summary", and those for files that
+// can't have comments, such as JSON, as "# file:line: error: summary".
 //
 // All expected diagnostics must occur, and no others. Repeated diagnostics count once. Only
 // summaries are compared.
@@ -23,7 +23,7 @@ import (
 )
 
 // Check reports all differences between the expected diagnostics and diags. base is the prefix of
-// the file names in diags that the names in the archive don't have.
+// the file names in diags; the file names in the archive don't have it.
 func Check(t testing.TB, archive *txtar.Archive, diags tfdiags.Diagnostics, base string) {
 	t.Helper()
 	got, want := places(diags, base), expectations(archive)
