@@ -5,8 +5,8 @@
 // serials, lineage, encryption, waiting for locks, and the journal. A driver just stores bytes and
 // doesn't know the content of snapshots.
 //
-// Drivers get connections and credentials that stores with equal settings can share from [Client].
-// A run over many root modules has one [Clients].
+// [Client] returns the connections or credentials that stores with equal settings share. A run over
+// many root modules has one [Clients].
 //
 // Invariants: a Put either replaces the whole snapshot or leaves the old one; an absent snapshot
 // differs from an empty one; a lock is released only with the ID that Lock returned; a store is

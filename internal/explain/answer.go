@@ -79,7 +79,7 @@ type Object struct {
 	Provider        *Provider    `json:"provider"`
 	Conditions      *Conditions  `json:"conditions,omitempty"`
 	CheckedBy       []*Condition `json:"checked_by,omitempty"`  // conditions of other blocks that read the object
-	LastChange      *LastChange  `json:"last_change,omitempty"` // nil if no history of the state has one
+	LastChange      *LastChange  `json:"last_change,omitempty"` // nil if the history of the state has none
 
 	change *plans.InstanceChange
 }

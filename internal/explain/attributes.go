@@ -18,8 +18,8 @@ import (
 	"tofu/internal/ui/valuediff"
 )
 
-// arguments explains how the meta-arguments of a block cause a change: a repetition that no longer
-// has the instance, or the triggers of a replacement.
+// arguments explains how the meta-arguments of a block cause a change: count, for_each or enabled
+// no longer includes the instance, or replace_triggered_by forces a replacement.
 func (e *explainer) arguments(r *graph.Resource, c *plans.InstanceChange) []*Attribute {
 	if r == nil || r.Exprs == nil {
 		return nil

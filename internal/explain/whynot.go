@@ -116,7 +116,8 @@ func (d *denial) overlaps(t addrs.Target) bool {
 	return t.ContainsInstance(explained)
 }
 
-// instances adds a reason if the repetition of the resource has no such instance.
+// instances adds a reason if count, for_each or enabled excludes the instance, or excludes all
+// instances of a module that contains it.
 func (d *denial) instances() {
 	if len(d.of)+len(d.grounds) > 0 {
 		return
@@ -135,8 +136,8 @@ func (d *denial) instances() {
 	d.modules(r.Module)
 }
 
-// modules adds a reason if the repetition of a module, or of a module that contains it, has no
-// instances.
+// modules adds a reason if count, for_each or enabled excludes all instances of a module, or of a
+// module that contains it.
 func (d *denial) modules(m *graph.Module) {
 	for ; m != nil && m.Parent != nil; m = m.Parent {
 		if d.without(m.Repetition, m.Path.String(), false) {
@@ -170,7 +171,8 @@ func (d *denial) without(rep graph.Repetition, of string, others bool) bool {
 	return false
 }
 
-// kind adds a reason if the resource is of a kind that is never in a plan, or only if it must wait.
+// kind adds a reason for ephemeral resources, which are never in a plan, and for data sources,
+// which are in a plan only if they must be read during the apply.
 func (d *denial) kind() {
 	switch d.target.Resource.Mode {
 	case addrs.Ephemeral:

@@ -46,7 +46,7 @@ type builder struct {
 
 	resources     map[*graph.Resource][]int // nodes of each resource; several if instances refer to single instances
 	nodeOf        map[*member]int           // nodes of the members of these resources
-	alls          map[*graph.Resource]int   // see all
+	alls          map[*graph.Resource]int   // see the method all
 	connected     map[pair]bool             // see connectInstances
 	values        map[*graph.Value]int
 	calls, wholes map[*graph.Module]int

@@ -9,7 +9,7 @@
 // one by one (instances.go). An edge points from a node to a node that it refers to and therefore
 // waits for.
 //
-// Invariants: nodes and edges are sorted, so the same configuration always has the same text. A
-// graph has no duplicate edges and no edge from a node to itself. The cost of everything is linear
-// in the number of nodes and edges.
+// Invariants: nodes and edges are sorted, so the documents about the same configuration are always
+// equal. A graph has no duplicate edges and no edge from a node to itself. The cost of everything
+// is linear in the number of nodes and edges.
 package graphview

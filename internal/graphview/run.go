@@ -157,7 +157,8 @@ func (n *nearest) before(d *done) *done {
 	return last
 }
 
-// through returns the change that ended last among the changes that all changes of a node wait for.
+// through returns the change that ended last among the changes that a node waits for. It ignores
+// references between single instances if the node itself has changes.
 func (n *nearest) through(id int) *done {
 	if n.seen[id] {
 		return n.best[id]

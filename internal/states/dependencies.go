@@ -78,8 +78,8 @@ func (d *Dependencies) Union(other *Dependencies) *Dependencies {
 // RenameDependencies updates all dependencies after objects have moved to other addresses. The map
 // from holds the old address of each moved instance. If an object depended on a resource, it then
 // depends on all resources that instances of that resource moved to. A dependency on a resource in
-// the same module means the resource in the same instance of that module, so only moves out of that
-// module instance count in this case.
+// the same module refers only to the same instance of that module. So in this case, moves out of
+// other instances of the module don't count.
 func (s *State) RenameDependencies(from map[addrs.AbsInstance]addrs.AbsInstance) {
 	if len(from) == 0 {
 		return

@@ -10,7 +10,7 @@ import (
 	"tofu/internal/states"
 )
 
-// TestFlatmap decodes objects of states older than version 4.
+// TestFlatmap checks how objects of states older than version 4 are decoded.
 func TestFlatmap(t *testing.T) {
 	disk := cty.Object(map[string]cty.Type{"size": cty.Number, "tags": cty.Map(cty.String)})
 	ty := cty.Object(map[string]cty.Type{

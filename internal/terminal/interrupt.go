@@ -30,8 +30,8 @@ func NewInterrupts() *Interrupts {
 	return &Interrupts{Stop: make(chan struct{}), Kill: make(chan struct{})}
 }
 
-// Watch turns signals into interrupts until the returned function is called. SIGPIPE gets a
-// handler, because child processes would inherit an ignored signal.
+// Watch counts signals as interrupts until the returned function is called. SIGPIPE gets a handler
+// instead of being ignored, because child processes would inherit that it is ignored.
 func (i *Interrupts) Watch() (stop func()) {
 	ends, pipes := make(chan os.Signal, 4), make(chan os.Signal, 1)
 	signal.Notify(ends, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -94,14 +94,14 @@ func (i *Interrupts) Fail(err error) {
 	}
 }
 
-// Record keeps the program from ending at once until the returned function is called.
+// Record prevents interrupts from ending the program at once until the returned function is called.
 func (i *Interrupts) Record() (done func()) {
 	i.Recording.Add(1)
 	return func() { i.Recording.Add(-1) }
 }
 
-// OnInterrupt sets the functions that inform the user. notify is called for each interrupt, and
-// failed for an error that ends the operation like an interrupt.
+// OnInterrupt sets the functions that inform the user. notify is called for the first and the
+// second interrupt, and failed for an error that ends the operation like an interrupt.
 func (i *Interrupts) OnInterrupt(notify func(count int), failed func(error)) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -57,7 +57,7 @@ func (*Config) Docs() blocks.Docs {
 // Driver is the consul backend.
 var Driver = backend.New("consul", open)
 
-// Store is a path in the key-value store.
+// Store keeps states at a path of Consul's key-value store. It has no locks; see locker.
 type Store struct {
 	config Config
 	client *restapi.Client
@@ -68,7 +68,7 @@ type Store struct {
 	locks map[string]*held // locks that this store holds, by workspace
 }
 
-// locker is a store whose configuration doesn't disable locking.
+// locker is a Store with locks. open returns it unless the configuration disables locking.
 type locker struct{ *Store }
 
 func open(_ context.Context, c *Config) (backend.Store, error) {

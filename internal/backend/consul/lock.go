@@ -100,7 +100,7 @@ func (h *held) acquire(ctx context.Context) error {
 }
 
 // explain returns the reason why the lock could not be taken, or nil if an earlier attempt has
-// taken it.
+// taken the lock.
 func (h *held) explain(ctx context.Context, session string, err error) error {
 	if _, ok := errors.AsType[*refusal](err); !ok {
 		return err

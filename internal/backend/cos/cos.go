@@ -32,7 +32,7 @@ type Config struct {
 	Accelerate bool   `cfg:"accelerate" default:"false"`
 	AssumeRole *Role  `cfg:"assume_role,block"`
 
-	// HTTP is the client to use instead of a new one.
+	// HTTP, if not nil, is used instead of a new client.
 	HTTP *httpclient.Client
 }
 
@@ -53,7 +53,7 @@ func (*Config) Docs() blocks.Docs {
 	}
 }
 
-// Role is the block of a role to assume.
+// Role is the block that describes the role to assume.
 type Role struct {
 	ARN      string `cfg:"role_arn,required" env:"TENCENTCLOUD_ASSUME_ROLE_ARN"`
 	Session  string `cfg:"session_name,required" env:"TENCENTCLOUD_ASSUME_ROLE_SESSION_NAME"`

@@ -49,7 +49,7 @@ func (s *Store) Unlock(ctx context.Context, workspace, id string) error {
 		return err
 	}
 	if s.unlockAddress == nil {
-		return nil // without an unlock address, the server unlocks in another way
+		return nil // without an unlock address, unlocking is up to the server
 	}
 	s.mu.Lock()
 	request := s.lock

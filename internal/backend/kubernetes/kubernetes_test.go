@@ -253,7 +253,7 @@ func noise(size int) []byte {
 func TestTooLarge(t *testing.T) {
 	s := start(t)
 	a := open(t, direct(s))
-	check(t, a.Put(t.Context(), ws, slices.Repeat([]byte(`{"a":"b"}`), 50<<20/9))) // it is small when it is compressed
+	check(t, a.Put(t.Context(), ws, slices.Repeat([]byte(`{"a":"b"}`), 50<<20/9))) // compressed, it is small
 	check(t, a.Put(t.Context(), ws, noise(1<<20-1000)))
 	wantError(t, a.Put(t.Context(), ws, noise(1<<20)),
 		"but a secret can't have more than 1048576: divide the configuration")

@@ -25,7 +25,7 @@ func (s *Store) lease(ctx context.Context, workspace string) (*object, error) {
 	return lease, err
 }
 
-// holder returns the ID of the lock that a lease represents, or "" if it isn't held.
+// holder returns the ID of the lock that a lease represents, or "" if no process holds the lease.
 func (o *object) holder() string {
 	if o.Spec == nil {
 		return ""

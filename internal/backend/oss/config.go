@@ -36,7 +36,7 @@ type Config struct {
 	RoleSession string `cfg:"assume_role_session_name" env:"ALICLOUD_ASSUME_ROLE_SESSION_NAME"`
 	RoleSeconds int    `cfg:"assume_role_session_expiration" env:"ALICLOUD_ASSUME_ROLE_SESSION_EXPIRATION"`
 
-	// HTTP is the client to use instead of a new one.
+	// HTTP, if not nil, is used instead of a new client.
 	HTTP *httpclient.Client
 }
 
@@ -72,7 +72,7 @@ func (*Config) Deprecated() blocks.Docs {
 	return blocks.Docs{"assume_role": "Use the assume_role_… arguments."}
 }
 
-// Role is the block of a role to assume.
+// Role is the block that describes the role to assume.
 type Role struct {
 	ARN     string `cfg:"role_arn" env:"ALICLOUD_ASSUME_ROLE_ARN"`
 	Policy  string `cfg:"policy"`
@@ -90,7 +90,7 @@ func (*Role) Docs() blocks.Docs {
 	}
 }
 
-// The durations of sessions, in seconds.
+// The shortest and the longest duration of a session, in seconds.
 const (
 	shortestSession = 900
 	longestSession  = 3600

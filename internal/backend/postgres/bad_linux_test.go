@@ -54,7 +54,8 @@ func smallDisk(t *testing.T, parent string) (string, error) {
 	return dir, err
 }
 
-// inNamespace is set in the environment of a test that may mount.
+// inNamespace is the environment variable that tells a test that withMounts has started its
+// process.
 const inNamespace = "TEST_IN_NAMESPACE"
 
 // withMounts runs the test in a separate process that may mount file systems. The process is in a

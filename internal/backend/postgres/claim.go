@@ -191,7 +191,7 @@ func (r *Run) queueChanges(b *pgx.Batch, workspace int64, f *plans.Footprint, ch
 }
 
 // replace registers a run that replaces the whole state. It returns an error if another run is
-// running, or has changed the workspace since a revision.
+// running, or has changed the workspace since revision base.
 func (r *Run) replace(ctx context.Context, tx session, workspace, base int64) error {
 	var held, changed error
 	err := r.enter(ctx, tx, []int64{workspace}, func(b *pgx.Batch) {

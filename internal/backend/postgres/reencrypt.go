@@ -114,7 +114,7 @@ func (r *tableScan) reencrypt(ctx context.Context) (written int, err error) {
 	return written, err
 }
 
-// columns returns the names of the key and the version.
+// columns returns the names of the key columns and of the version column.
 func (t *sealedTable) columns() []string {
 	version, _, _ := strings.Cut(t.version, " ")
 	return append(strings.Split(t.key, ", "), version)

@@ -43,7 +43,7 @@ type Run struct {
 
 	mu      sync.Mutex      // guards the following fields
 	begun   bool            // the run has claims
-	written map[string]bool // the addresses that it claims to write
+	written map[string]bool // the addresses that the run has claimed for writing
 	stop    context.CancelFunc
 	renewed sync.WaitGroup
 }
@@ -57,7 +57,7 @@ func (s *Store) NewRun(workspace string, codec statemgr.Codec, info backend.Lock
 		written: make(map[string]bool)}
 }
 
-// ensureWorkspace locks the row of a workspace, and adds a missing one.
+// ensureWorkspace locks the row of the workspace, and adds the row if it is missing.
 func (r *Run) ensureWorkspace(ctx context.Context, tx session) (*workspaceRow, error) {
 	w, err := lockWorkspace(ctx, tx, r.workspace)
 	if err != nil || w != nil {
@@ -88,7 +88,8 @@ func (r *Run) enter(ctx context.Context, tx session, workspaces []int64, check f
 		if err := end(ctx, tx, dead); err != nil { // the loop then checks again
 			return err
 		}
-		// A dead run with the ID of this run may have changed r.fence in register, so restore it.
+		// If a dead run has this run's ID, register has set r.fence to the number of the dead run,
+		// so restore it.
 		r.fence.Store(fence)
 	}
 }

@@ -93,8 +93,9 @@ func (t *transcript) objects(ctx context.Context, c *statemgr.Change) error {
 	for _, address := range slices.Sorted(maps.Keys(configs)) {
 		addresses, of = append(addresses, address), append(of, configs[address])
 	}
-	// Record the revision for each instance that has appeared or disappeared. An instance existed
-	// if it has an older object, or if this change moves one of its objects to the history.
+	// Record the revision for each resource whose set of instances this change changes. An instance
+	// existed before if it has an older object, or if this change moves one of its objects to the
+	// history.
 	t.exec(`INSERT INTO key_set (workspace, config, since)
 		SELECT DISTINCT $1::bigint, i.config, $2::bigint FROM unnest($3::text[], $4::text[]) AS i (address, config)
 		WHERE EXISTS (SELECT FROM object o WHERE o.workspace = $1::bigint AND o.address = i.address)

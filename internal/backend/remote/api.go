@@ -68,8 +68,8 @@ func hasStatus(err error, status int) bool {
 	return ok && refused.status == status
 }
 
-// call sends a request for a path and decodes the response into out. The query lists names and
-// values in turn. It reports whether the request was repeated.
+// call sends a request for a path and decodes the response into out. The query is a list of
+// alternating names and values. It reports whether the request was repeated.
 func (s *Store) call(
 	ctx context.Context, method, path string, in, out any, query ...string,
 ) (doc *document, repeated bool, err error) {

@@ -22,8 +22,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// decode decodes the text of a backend block after bucket and key. It returns the configuration,
-// the warnings, and the error. Warnings and errors include the lines of the arguments.
+// decode decodes a backend block that consists of bucket, key and the given text. It returns the
+// configuration, the warnings, and the error. Warnings and errors include the lines of the
+// arguments.
 func decode(t *testing.T, text string, env map[string]string) (*s3.Config, string, error) {
 	t.Helper()
 	file, diags := hclparse.NewParser().ParseHCL([]byte("bucket = \"b\"\nkey = \"k\"\n"+text), "main.tf")

@@ -20,8 +20,8 @@ type File struct {
 	Serial           uint64
 	Lineage          string
 	State            *states.State
-	// Unsaved describes the run whose changes the store did not accept, if this file was written
-	// instead. It is nil in all other files, and for stores that keep whole documents.
+	// Unsaved describes the run that wrote this file because the store did not accept its changes.
+	// It is nil in all other files, and for stores that keep whole documents.
 	Unsaved *UnsavedRun
 }
 
@@ -30,7 +30,7 @@ type UnsavedRun struct {
 	ID       string `json:"id"`
 	Revision uint64 `json:"revision"` // revision of the state that the run started from
 	// Provided has the addresses of the current objects that a provider has created, changed or
-	// destroyed and that the store doesn't have. Other changes are those of the state only.
+	// destroyed and that the store doesn't have. All other changes affect only the state.
 	Provided []string `json:"provided,omitempty"`
 }
 

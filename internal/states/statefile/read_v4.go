@@ -85,7 +85,7 @@ func (r *reader) part(name func() string, read func() bool) bool {
 	return r.Skip()
 }
 
-// check records err, if any, as the reason for a failed read, and reports whether there is none.
+// check records err as the reason for a failed read, and reports whether err is nil.
 func (r *reader) check(err error) bool {
 	r.err = err
 	return err == nil

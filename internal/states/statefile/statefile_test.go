@@ -17,8 +17,8 @@ import (
 	"tofu/internal/version"
 )
 
-// TestGoldenFilesRoundTrip reads and writes golden files. They were written by OpenTofu 1.12.6, but
-// their check results are sorted.
+// TestGoldenFilesRoundTrip checks that reading and writing golden files doesn't change them.
+// OpenTofu 1.12.6 wrote the files, but their check results were sorted afterwards.
 func TestGoldenFilesRoundTrip(t *testing.T) {
 	paths, err := filepath.Glob("testdata/golden/*.tfstate")
 	if err != nil || len(paths) < 2 {
@@ -53,8 +53,7 @@ func TestGoldenFilesRoundTrip(t *testing.T) {
 	}
 }
 
-// writtenByUs returns a state written by OpenTofu 1.12.6, after replacing the version in it by the
-// one that this program writes.
+// writtenByUs returns a state that OpenTofu 1.12.6 wrote, with this program's version instead.
 func writtenByUs(state []byte) []byte {
 	return bytes.Replace(state, []byte(`"1.12.6"`), []byte(strconv.Quote(version.String)), 1)
 }

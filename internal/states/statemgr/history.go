@@ -114,7 +114,7 @@ type Vacuumed struct {
 // keepUnits are the units of ParseKeep.
 var keepUnits = map[byte]time.Duration{'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
 
-// ParseKeep parses how long earlier versions are kept, such as "90d". An empty text is 0.
+// ParseKeep parses how long earlier versions are kept, such as "90d". An empty string means 0.
 func ParseKeep(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil

@@ -262,8 +262,8 @@ func (j *journal) discard() {
 }
 
 // readJournal returns the entries of a journal and the number of damaged ones. An incomplete last
-// entry does not count, because its write was interrupted. Other entries were damaged by the file
-// system, for example in a power cut.
+// entry does not count, because its write was interrupted. Any other damaged entry was damaged by
+// the file system, for example in a power cut.
 func readJournal(ctx context.Context, path string, codec Codec) (entries []*entry, damaged int, err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -262,12 +262,12 @@ func (m *Manager) Save(ctx context.Context, final *states.State) error {
 	return err
 }
 
-// Push replaces the state by another snapshot and adopts its serial and lineage, as state migration
-// and "state push" do. Unless force is set, the lineages must be equal and the snapshot must not be
-// older. A snapshot without lineage, written by hand or by an early version, becomes the successor
-// of the current state. If the file was written because a ledger failed, Push writes only the
-// changes of the run that wrote the file, and fails if other runs have changed the same parts. Push
-// requires a previous Read.
+// Push replaces the state with another snapshot and adopts its serial and lineage, as state
+// migration and "state push" do. Unless force is set, the lineages must be equal and the snapshot
+// must not be older. A snapshot without lineage, written by hand or by an early version, becomes
+// the successor of the current state. If the file was written because a ledger failed, Push writes
+// only the changes of the run that wrote the file, and fails if other runs have changed the same
+// parts. Push requires a previous Read.
 func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) error {
 	m.mu.Lock()
 	ready := m.read

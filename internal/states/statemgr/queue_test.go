@@ -47,7 +47,8 @@ func TestQueue(t *testing.T) {
 		t.Errorf("written: %v", written)
 	}
 
-	// A batch that fails before it takes its items ends. Each item is written exactly once.
+	// A batch ends even if write fails before it takes the items. Each item is written exactly
+	// once.
 	if err := q.add(9, func(func() []int) error { return bad }); !errors.Is(err, bad) {
 		t.Error(err)
 	}

@@ -43,7 +43,7 @@ func (m *Manager) Examine(ctx context.Context) (*Repair, error) {
 	return m.whole.examine(ctx)
 }
 
-// examine finds the parts that can't be read, and for each its latest readable version.
+// examine finds the parts that can't be read, and the latest readable version of each.
 func (p *parts) examine(ctx context.Context) (*Repair, error) {
 	mender, ok := p.ledger.(Mender)
 	if !ok {
@@ -120,7 +120,7 @@ func (w *workspace) otherFiles() []string {
 	return out
 }
 
-// A source is a text that contains parts of the state.
+// A source is the content of a file or snapshot that may contain parts of the state.
 type source struct {
 	name     string
 	file     *statefile.File // nil if nothing is readable
@@ -134,7 +134,7 @@ func (s *source) serial() uint64 {
 	return s.file.Serial
 }
 
-// source reads the valid parts of a text.
+// source reads the valid parts of data.
 func (w *workspace) source(ctx context.Context, name string, data []byte) *source {
 	s := &source{name: name}
 	var err error

@@ -25,7 +25,7 @@ import (
 	"tofu/internal/restapi"
 )
 
-// Server has one bucket.
+// Server is a test server with one bucket.
 type Server struct {
 	Bucket string
 	// Keys maps IDs of access keys to their secrets.

@@ -26,7 +26,7 @@ import (
 	"tofu/internal/restapi"
 )
 
-// Server has one bucket and one table.
+// Server is a test server with one bucket and one table.
 type Server struct {
 	Bucket, Table, Region string
 	// Keys maps IDs of access keys to their secrets.

@@ -207,7 +207,7 @@ func respond(w http.ResponseWriter, answer any, problem *refusal) {
 	}
 }
 
-// route answers a request whose path consists of parts.
+// route responds to a request. parts are the elements of its path.
 func (s *Server) route(r *request, parts []string) (any, *refusal) {
 	switch {
 	case parts[0] == "organizations" && (len(parts) < 2 || parts[1] != "acme"):
@@ -236,7 +236,7 @@ func (s *Server) route(r *request, parts []string) (any, *refusal) {
 	return nil, errNotFound
 }
 
-// content returns the content of a state.
+// content returns the content of a state, or refuses it if OutputsOnly is set.
 func (s *Server) content(state *State) (any, *refusal) {
 	if s.OutputsOnly {
 		return nil, &refusal{http.StatusForbidden, "forbidden"}
