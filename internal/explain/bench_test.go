@@ -23,7 +23,7 @@ func BenchmarkExplain(b *testing.B) {
 		name   string
 		sizes  []int
 		config func(n int) string
-		// addresses returns the addresses that are explained in turn.
+		// addresses returns the addresses that are explained one after another.
 		addresses func(n int) []string
 	}{
 		{"instances", []int{1000, 10_000, 100_000}, instances, func(n int) []string {

@@ -191,7 +191,7 @@ func removes(a plans.Action) bool {
 	return a == plans.Delete || a == plans.DeleteThenCreate || a == plans.CreateThenDelete
 }
 
-// causes holds the texts for reasons of actions that no attribute causes.
+// causes explains actions that no attribute causes, by the reason of the action.
 var causes = map[plans.Reason]string{
 	plans.ReplaceTainted: "an earlier apply left the object tainted: it failed after the object was created, " +
 		"or \"tofu taint\" marked it",

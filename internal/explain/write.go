@@ -371,8 +371,8 @@ func firstLine(text string) string {
 // maxOthers limits the number of items of a list that are written.
 const maxOthers = 20
 
-// waitingParts holds texts for the parts of a replacement that wait for another object.
-// awaitedParts holds texts for the parts that another object waits for.
+// waitingParts holds phrases for the parts of a replacement that wait for another object.
+// awaitedParts holds phrases for the parts that another object waits for.
 var (
 	waitingParts = map[string]string{"create": ", before the new object is created",
 		"delete": ", before the old object is destroyed", "forget": ", before the old object is forgotten"}

@@ -37,8 +37,8 @@ func unmarshalUnusual(text []byte, ty cty.Type) (v cty.Value, err error) {
 	return v, err
 }
 
-// A decoder decodes values from the start of a text. Its methods return false for any text that
-// ctyjson has to handle.
+// A decoder decodes values from the start of JSON text. Its methods return false if ctyjson has to
+// decode the text.
 type decoder struct{ jsonscan.Scanner }
 
 func (d *decoder) value(ty cty.Type) (cty.Value, bool) {

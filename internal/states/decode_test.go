@@ -20,7 +20,7 @@ var decodedType = cty.Object(map[string]cty.Type{
 	"mixed": cty.Map(cty.DynamicPseudoType),
 })
 
-// agree returns an error unless Unmarshal and ctyjson return the same value for a text, or both
+// agree returns an error unless Unmarshal and ctyjson return the same value for the text, or both
 // return an error.
 func agree(text string, ty cty.Type) error {
 	got, gotErr := Unmarshal([]byte(text), ty)

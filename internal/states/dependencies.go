@@ -24,7 +24,7 @@ func NewDependencies(list []addrs.ConfigResource) *Dependencies {
 	return &Dependencies{slices.Compact(list)}
 }
 
-// compareDependencies compares the texts of two resources.
+// compareDependencies compares the addresses of two resources as strings.
 func compareDependencies(x, y addrs.ConfigResource) int {
 	if x.Module == y.Module && x.Resource.Mode == y.Resource.Mode {
 		return x.Resource.Compare(y.Resource)
@@ -198,7 +198,7 @@ func (o *Object) withDependencies(deps *Dependencies) *Object {
 	return &out
 }
 
-// changeDependencies replaces the dependencies of each object by the result of change.
+// changeDependencies replaces the dependencies of each object with the result of change.
 func (s *State) changeDependencies(change func(addr addrs.AbsInstance, current bool, o *Object) *Dependencies) {
 	for r := range s.Resources() {
 		for key, inst := range r.Instances {

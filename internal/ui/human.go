@@ -47,7 +47,7 @@ func (h *human) write(w io.Writer, text string) {
 	_, _ = io.WriteString(w, text)
 }
 
-// stream calls f with a writer to the output. It is for texts that are too long to be kept in
+// stream calls f with a writer to the output. It is for output that is too long to be kept in
 // memory.
 func (h *human) stream(f func(out *bufio.Writer)) {
 	h.mu.Lock()
@@ -176,8 +176,8 @@ const shortOutcomes = 60
 // shortVerbs are the short names of outcomes.
 var shortVerbs = map[plans.Action]string{plans.Create: "created", plans.Update: "modified", plans.Delete: "destroyed"}
 
-// minMore is the minimum number of columns for the beginning of an ID. A shorter text would be of no
-// use.
+// minMore is the minimum number of columns for the beginning of an ID. A shorter beginning would be
+// useless.
 const minMore = 12
 
 // doneText returns the message about a finished step.
@@ -302,8 +302,8 @@ func (h *human) Message(m Message) {
 	}
 }
 
-// wrapped wraps a text at the current width of the terminal. Without a terminal, it doesn't
-// change the text, because scripts rely on it.
+// wrapped wraps text at the current width of the terminal. Without a terminal, it returns the text
+// unchanged, because scripts rely on it.
 func (h *human) wrapped(text string) string {
 	if !h.Terminal {
 		return text

@@ -163,7 +163,7 @@ func (p *planText) legend(changes []*plans.InstanceChange) {
 }
 
 // changes writes what happens to each object. It renders a few hundred objects at a time,
-// concurrently, so that their texts need little memory.
+// concurrently, so that it needs little memory.
 func (p *planText) changes(all []*plans.InstanceChange) {
 	for some := range slices.Chunk(all, 512) {
 		texts := make([]string, len(some))

@@ -19,8 +19,8 @@ import (
 // uiVersion is the version of the format of JSON lines.
 const uiVersion = "1.2"
 
-// NewJSON returns a Printer for programs, which prints one JSON object per line. NewJSON prints
-// the "version" line at once.
+// NewJSON returns a Printer for programs, which prints one JSON object per line. NewJSON itself
+// prints the "version" line.
 func NewJSON(o Options) Printer {
 	p := &jsonPrinter{Options: o.withDefaults(), sources: newSources(o.Sources)}
 	p.heartbeats = newHeartbeats(p.still)
@@ -156,14 +156,14 @@ func (p *jsonPrinter) Event(e engine.Event) {
 	}
 }
 
-// ephemeralVerbs are the texts about ephemeral objects in JSON lines.
+// ephemeralVerbs are the messages about ephemeral objects in JSON lines.
 var ephemeralVerbs = map[string]struct{ start, done, failed string }{
 	"open":  {"Opening...", "Open complete", "Open errored"},
 	"renew": {"Renewing...", "Renew complete", "Renew errored"},
 	"close": {"Closing...", "Close complete", "Close errored"},
 }
 
-// lineVerbs returns the texts about an action in JSON lines, where reading a data source is
+// lineVerbs returns the messages about an action in JSON lines, where reading a data source is
 // called refreshing.
 func lineVerbs(a plans.Action) struct{ start, still, done, failed string } {
 	if a == plans.Read {

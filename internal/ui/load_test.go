@@ -49,7 +49,7 @@ type changeDoc struct {
 	Deposed  string     `json:"deposed"`
 	Reason   string     `json:"action_reason"`
 	Change   *changeDoc `json:"change"`
-	// Instances repeats the change this many times. "%d" in its texts becomes the number of the
+	// Instances repeats the change this many times. "%d" in its strings becomes the number of the
 	// instance. Only in tests.
 	Instances int `json:"instances"`
 

@@ -19,7 +19,7 @@ type renderer struct {
 	style  termtext.Style
 	margin int
 	full   bool // also show unchanged parts
-	review bool // hide unchanged parts of long texts, and mark changed words
+	review bool // hide unchanged parts of long strings, and mark changed words
 	width  int  // maximum number of columns; 0 means unlimited
 	strict bool // hide unchanged top-level parts even if they are in importantNames
 	b      strings.Builder
@@ -313,9 +313,9 @@ func calls(n *valuediff.Node) string {
 	return strings.Join(n.Calls, "(") + "("
 }
 
-// marked writes the rest of a line of a text, with its changed words underlined. Without
-// colors, carets below the line mark the words. If the line is too long for this, a comment
-// lists the words.
+// marked writes the rest of a line of a string, with its changed words underlined. Without colors,
+// carets below the line mark the words. If the line is too long for this, a comment lists the
+// words.
 func (r *renderer) marked(l valuediff.Line, depth int) {
 	text, marks := valuediff.Printable(l.Text, l.Changed, termtext.Printable)
 	if r.style.On || len(marks) == 0 {
@@ -334,7 +334,7 @@ func (r *renderer) marked(l valuediff.Line, depth int) {
 // minComment is the minimum number of columns for a comment, even if the terminal is narrower.
 const minComment = 30
 
-// For review, a text with more than wholeText lines shows only contextLines around each change.
+// For review, a string with more than wholeText lines shows only contextLines around each change.
 const (
 	wholeText    = 20
 	contextLines = 3

@@ -159,7 +159,7 @@ func TestFormatValue(t *testing.T) {
 	}
 }
 
-// secretValues generates values in which each text that starts with "hush" is secret: it is
+// secretValues generates values in which each string that starts with "hush" is secret: it is
 // marked sensitive or ephemeral, or is inside a value that is.
 func secretValues() *rapid.Generator[cty.Value] {
 	return rapid.Custom(func(t *rapid.T) cty.Value { return drawValue(t, 3, false) })

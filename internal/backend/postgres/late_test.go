@@ -11,8 +11,8 @@ import (
 )
 
 // TestLateResults checks which objects count as created or destroyed by a run whose results could
-// not be stored at once, but are stored at the end of the run or by pushing errored.tfstate: all
-// except imported objects.
+// not be stored immediately, but are stored at the end of the run or by pushing errored.tfstate:
+// all except imported objects.
 func TestLateResults(t *testing.T) {
 	for name, pushed := range map[string]bool{"stored at the end": false, "pushed": true} {
 		t.Run(name, func(t *testing.T) {

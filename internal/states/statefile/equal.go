@@ -101,7 +101,7 @@ func (c *comparer) objects(x, y *states.Object) bool {
 		c.json(x.Identity, y.Identity) && c.json(x.Attrs, y.Attrs)
 }
 
-// json reports whether two valid JSON texts are equal except for whitespace.
+// json reports whether two valid JSON documents are equal except for whitespace.
 func (c *comparer) json(x, y []byte) bool {
 	if bytes.Equal(x, y) {
 		return true
@@ -111,5 +111,5 @@ func (c *comparer) json(x, y []byte) bool {
 	return bytes.Equal(c.left, c.right)
 }
 
-// SameJSON reports whether two valid JSON texts are equal except for whitespace.
+// SameJSON reports whether two valid JSON documents are equal except for whitespace.
 func SameJSON(a, b []byte) bool { return new(comparer).json(a, b) }

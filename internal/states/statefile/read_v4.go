@@ -10,8 +10,8 @@ import (
 	"tofu/internal/states"
 )
 
-// A reader reads a text of version 4 in one pass. Its methods report whether they succeeded. After
-// a failure, err holds the reason. If err is nil, the text is not valid JSON at the current
+// A reader reads a state file of version 4 in one pass. Its methods report whether they succeeded.
+// After a failure, err holds the reason. If err is nil, the text is not valid JSON at the current
 // position.
 type reader struct {
 	jsonscan.Scanner

@@ -34,16 +34,16 @@ func Encode(f *File, opts *Options) ([]byte, error) {
 	return new(Encoder).Encode(f, opts)
 }
 
-// An Encoder encodes successive snapshots of one state. It keeps the text of each object, so
-// encoding a later snapshot costs little more than copying it. It finds texts by the pointers of
-// objects, so objects must be immutable. It is not safe for concurrent use, and all its snapshots
-// must have the same options.
+// An Encoder encodes successive snapshots of one state. It keeps each encoded object, so encoding a
+// later snapshot costs little more than copying it. It finds encoded objects by pointer, so objects
+// must be immutable. It is not safe for concurrent use, and all its snapshots must have the same
+// options.
 type Encoder struct {
-	texts        map[*states.Object][]byte // nil if no texts are kept
-	dependencies sync.Map                  // texts by *states.Dependencies; many objects share a set
+	texts        map[*states.Object][]byte // encoded objects; nil if they are not kept
+	dependencies sync.Map                  // encoded sets by *states.Dependencies; many objects share a set
 }
 
-// NewEncoder returns an encoder that keeps the texts of objects.
+// NewEncoder returns an encoder that keeps encoded objects.
 func NewEncoder() *Encoder {
 	return &Encoder{texts: make(map[*states.Object][]byte)}
 }
@@ -143,7 +143,7 @@ func (e *Encoder) writeResources(w *writer, resources []*states.Resource) error 
 	return nil
 }
 
-// remember keeps the texts of the objects in this snapshot and drops all others.
+// remember keeps the encoded objects of this snapshot and drops all others.
 func (e *Encoder) remember(chunks []chunk) {
 	if e.texts == nil {
 		return

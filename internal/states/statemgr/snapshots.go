@@ -34,7 +34,7 @@ type snapshots struct {
 
 // attempt is a write that may have happened although it failed, because its response was lost.
 type attempt struct {
-	sum     [sha256.Size]byte // checksum of the written text; encryption makes each text unique
+	sum     [sha256.Size]byte // checksum of the written data; encryption makes it unique for each write
 	content stored
 }
 

@@ -10,7 +10,7 @@ import (
 	"tofu/internal/ui/valuediff"
 )
 
-// contextLines is the number of unchanged lines shown around changed lines of a text.
+// contextLines is the number of unchanged lines shown around changed lines of a string.
 const contextLines = 2
 
 // fields writes differences. Those that force a replacement come first. If symbols is false,
@@ -206,7 +206,7 @@ func (m marked) cut(skip, columns int) marked {
 	return out
 }
 
-// wrap breaks a text into lines of at most the given number of columns.
+// wrap breaks a line into several lines of at most the given number of columns.
 func (m marked) wrap(columns int) []marked {
 	var out []marked
 	start := 0
@@ -228,7 +228,7 @@ func (m marked) wrap(columns int) []marked {
 	return out
 }
 
-// lines writes the differences of a text with several lines.
+// lines writes the differences of a string with several lines.
 func (s *Screen) lines(indent int, lines []valuediff.Line) {
 	for _, l := range valuediff.Hunks(lines, contextLines) {
 		if l.Skipped > 0 {

@@ -41,7 +41,7 @@ func (s *Screen) line(indent int, color termtext.Color, text string) {
 	s.write(strings.Repeat(" ", indent) + text + "\n")
 }
 
-// wrapped writes an indented text, on as many lines as it needs.
+// wrapped writes indented text, on as many lines as it needs.
 func (s *Screen) wrapped(indent int, text string) {
 	for _, line := range termtext.WrapWords(oneLine(text), max(s.Width-indent, 10)) {
 		s.line(indent, "", line)
@@ -69,7 +69,7 @@ func (s *Screen) list(indent int, head string, parts []string) {
 	s.wrapped(indent, line)
 }
 
-// oneLine replaces control characters, including line ends and tabs, by symbols.
+// oneLine replaces control characters, including line breaks and tabs, with symbols.
 func oneLine(text string) string {
 	text = termtext.Printable(text)
 	if strings.ContainsAny(text, "\n\t") {

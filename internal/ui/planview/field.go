@@ -21,7 +21,7 @@ type Field struct {
 	// Before and After are the values on one line, in the syntax of the language. They are ""
 	// if there is no value.
 	Before, After string
-	Lines         []valuediff.Line // lines of a text that changes; then Before and After are unused
+	Lines         []valuediff.Line // lines of a string that changes; then Before and After are unused
 	Note          string           // a remark, such as "only the order of keys changes"
 	Forces        bool             // whether the difference forces a replacement
 	Unknown       bool             // whether the new value is known only after apply

@@ -168,7 +168,7 @@ func (g *Group) hash(fields []Field) string {
 	return string(hash.Sum(nil))
 }
 
-// withoutKey replaces an instance key in fields by the expression for it.
+// withoutKey replaces an instance key in fields with the expression for it.
 func withoutKey(fields []Field, key addrs.InstanceKey) []Field {
 	text, stands, alone := "", "", besideWords
 	if _, ok := key.IsInt(); ok {
@@ -187,7 +187,7 @@ func withoutKey(fields []Field, key addrs.InstanceKey) []Field {
 	return out
 }
 
-// replaceKey replaces a key by stands wherever alone returns true for the characters around it.
+// replaceKey replaces a key with stands wherever alone returns true for the characters around it.
 func replaceKey(text, key, stands string, alone func(before, after rune) bool) string {
 	if !strings.Contains(text, key) {
 		return text

@@ -14,7 +14,7 @@ import (
 // NoSchemaText is shown if there is no schema to compare the values.
 const NoSchemaText = "(the schema of the provider is not available)"
 
-// skippedText is shown in place of unchanged lines of a text.
+// skippedText is shown in place of unchanged lines of a string.
 func skippedText(n int) string {
 	if n == 1 {
 		return "(1 unchanged line)"
@@ -91,7 +91,7 @@ func actionText(c *plans.InstanceChange) string {
 	return text
 }
 
-// reasonTexts holds the texts of reasons, except those with instance keys (see reasonText).
+// reasonTexts explains reasons, except those with instance keys (see reasonText).
 var reasonTexts = map[plans.Reason]string{
 	plans.DeleteEnabledFalse:           "because enabled is false",
 	plans.DeleteNewer:                  "because it did not exist at the time to which the plan goes back",

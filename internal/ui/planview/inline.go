@@ -78,7 +78,7 @@ func inlineMembers(b *strings.Builder, n *valuediff.Node) {
 	b.WriteByte('}')
 }
 
-// inlineText describes a text of several lines by its first line and the number of lines.
+// inlineText describes a string of several lines by its first line and the number of lines.
 func inlineText(b *strings.Builder, n *valuediff.Node) {
 	var first string
 	for _, l := range n.Lines {

@@ -22,8 +22,8 @@ type Options struct {
 	// "tags". It has no effect on deletions and on attributes that force a replacement.
 	Hide []string
 	// Spread is the minimum length, in characters, of an added or removed value that is split: each
-	// of its parts becomes a field, and a text is shown with all its lines. 0 means that values are
-	// never split.
+	// of its parts becomes a field, and a string is shown with all its lines. 0 means that values
+	// are never split.
 	Spread int
 }
 

@@ -70,7 +70,7 @@ type TextLine struct {
 // Limits for the lines of documents.
 const (
 	besideLimit  = 80 // maximum number of characters of two values on one line
-	contextLines = 3  // number of unchanged lines around changed lines of a text
+	contextLines = 3  // number of unchanged lines around changed lines of a string
 )
 
 // Text returns the lines of differences, in the order of Arrange.

@@ -334,7 +334,7 @@ func (w *writer) section(groups []*planview.Group, dangerous bool) (hidden int) 
 // batch is the number of groups that are rendered concurrently.
 const batch = 256
 
-// texts renders groups as folded blocks, concurrently. The texts are empty if there is no room
+// texts renders groups as folded blocks, concurrently. They are empty strings if there is no room
 // for any.
 func (w *writer) texts(groups []*planview.Group) []string {
 	out := make([]string, len(groups))
@@ -408,7 +408,7 @@ func (w *writer) withMembers(text string, g *planview.Group) string {
 // listFrame is the usual number of characters of a folded list without the names in it.
 const listFrame = 100
 
-// leastName is the number of characters of the shortest possible instance name and a line end.
+// leastName is the number of characters of the shortest possible instance name and a line break.
 const leastName = 4
 
 // folded renders the differences of a group as a folded block.

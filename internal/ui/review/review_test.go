@@ -19,7 +19,7 @@ import (
 	"tofu/internal/ui/plantest"
 )
 
-// TestLimit checks texts with all limits: none is longer than its limit, all blocks and fences
+// TestLimit checks reviews with all limits: none is longer than its limit, all blocks and fences
 // are complete, and dangerous changes take precedence.
 func TestLimit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

@@ -25,8 +25,8 @@ func FuzzPrintable(f *testing.F) {
 		if !strings.ContainsFunc(text, unicode.IsControl) && utf8.ValidString(text) && shown != text {
 			t.Errorf("%q becomes %q", text, shown)
 		}
-		// Check the text between colors. Removing a color can't create a new sequence, because
-		// the parts around it are joined with a line end.
+		// Check the text between colors. Removing a color can't create a new sequence, because the
+		// parts around it are joined with a line break.
 		testenv.CheckPrintable(t, strings.Join(ownColors().Split(PrintableText(text), -1), "\n"))
 	})
 }

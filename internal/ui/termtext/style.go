@@ -73,8 +73,8 @@ func wrapLine(line string, width int) string {
 	return b.String()
 }
 
-// Printable replaces control characters by visible symbols, because they could move the cursor
-// or hide text. It keeps tabs and line ends.
+// Printable replaces control characters with visible symbols, because they could move the cursor or
+// hide text. It keeps tabs and line breaks.
 func Printable(text string) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, isControl) {
 		return text

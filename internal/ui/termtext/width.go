@@ -32,7 +32,7 @@ func isASCII(s string) bool {
 	return true
 }
 
-// eachCluster calls f with each grapheme cluster of a text and its number of columns, until f
+// eachCluster calls f with each grapheme cluster of a string and its number of columns, until f
 // returns false.
 func eachCluster(text string, f func(cluster string, columns int) bool) {
 	for text != "" {
@@ -129,8 +129,8 @@ func Pad(line string, columns int) string {
 	return line + strings.Repeat(" ", max(columns-Width(line), 0))
 }
 
-// WrapWords breaks a text into lines of at most the given number of columns, at spaces if
-// possible. The text must have no line ends.
+// WrapWords breaks text into lines of at most the given number of columns, at spaces if possible.
+// The text must have no line breaks.
 func WrapWords(text string, columns int) []string {
 	columns = max(columns, 1)
 	var lines []string

@@ -53,7 +53,7 @@ func appendKey(b []byte, v cty.Value) []byte {
 	return append(b, v.Type().FriendlyName()...)
 }
 
-// Members iterates over the members of a known, Unmarked object or map, sorted by name.
+// Members iterates over the members of a known, unmarked object or map, sorted by name.
 func Members(v cty.Value) iter.Seq2[string, cty.Value] {
 	return func(yield func(string, cty.Value) bool) {
 		ty := v.Type()

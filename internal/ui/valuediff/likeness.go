@@ -69,8 +69,8 @@ func likePairs(added int, own []string, byFeature map[string][]int) []likePair {
 	return out
 }
 
-// features returns the members of an object as texts with their values. It omits unknown and
-// null members.
+// features returns a string for each member of an object, with its name and value. It omits unknown
+// and null members.
 func features(v cty.Value) []string {
 	if !isObject(v) {
 		return nil

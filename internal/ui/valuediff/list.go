@@ -91,7 +91,7 @@ func elementKeys(values []cty.Value, side string) []string {
 	return out
 }
 
-// alignLines aligns the lines of two texts.
+// alignLines aligns the lines of two strings.
 func alignLines(old, new []string) []Line {
 	var out []Line
 	for _, p := range diff.Align(old, new) {

@@ -7,7 +7,7 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// Printable converts a text with marked parts for output. It returns the converted text and the
+// Printable converts a string with marked parts for output. It returns the converted string and the
 // new positions of the parts.
 func Printable(text string, marks []Span, convert func(string) string) (string, []Span) {
 	var b strings.Builder
@@ -24,7 +24,7 @@ func Printable(text string, marks []Span, convert func(string) string) (string, 
 	return b.String(), out
 }
 
-// Underlined returns a text whose marked parts are underlined.
+// Underlined returns text whose marked parts are underlined.
 func Underlined(s termtext.Style, text string, marks []Span) string {
 	var b strings.Builder
 	end := 0
@@ -60,8 +60,8 @@ func below(b *strings.Builder, text, sign string) {
 // maxWhole is the maximum number of bytes of a whole word that Quoted returns.
 const maxWhole = 60
 
-// Quoted returns the marked parts of a text as a list of quoted strings. Each part is extended
-// to whole words, unless these are too long.
+// Quoted returns the marked parts of a string as a list of quoted strings. Each part is extended to
+// whole words, unless these are too long.
 func Quoted(text string, marks []Span) string {
 	var parts []string
 	end := 0

@@ -19,7 +19,7 @@ type Node struct {
 	Blocks        []*Blocks // nested blocks by type
 	From, To      *Node     // values of a TypeChangeForm
 	Lines         []Line    // lines of a TextForm
-	Calls         []string  // functions whose calls make the text from the content, the outermost first
+	Calls         []string  // functions that produce the string from its content, the outermost first
 
 	ToNull   bool     // whether it ends with "-> null"
 	Replace  bool     // whether it forces a replacement
@@ -40,8 +40,8 @@ const (
 	SetForm
 	BlockForm
 	TypeChangeForm // value that becomes one of another kind: From -> To
-	TextForm       // text of several lines
-	JSONForm       // text with structured content: Calls(Elements[0])
+	TextForm       // string of several lines
+	JSONForm       // string with structured content: Calls(Elements[0])
 	HiddenBlockForm
 )
 
@@ -59,7 +59,7 @@ type Blocks struct {
 	Items   []*Member // blocks by key; the name is "" if they have none
 }
 
-// A Line is a line of a text.
+// A Line is a line of a string.
 type Line struct {
 	Action  plans.Action
 	Text    string
@@ -67,7 +67,7 @@ type Line struct {
 	Skipped int    // number of unchanged lines that this one represents
 }
 
-// Texts that are shown in place of values.
+// Placeholders for values.
 const (
 	SensitiveText = "(sensitive value)"
 	EphemeralText = "(ephemeral value)"
@@ -75,7 +75,7 @@ const (
 	WriteOnlyText = "(write-only attribute)"
 )
 
-// Leaf returns a node with a text.
+// Leaf returns a leaf with the given text.
 func Leaf(action plans.Action, text string) *Node { return &Node{Action: action, Text: text} }
 
 // replacePaths holds the paths that force a replacement, as a tree.

@@ -32,7 +32,7 @@ func TestShortHash(t *testing.T) {
 	}
 }
 
-// TestJSONFormat checks the remark about two texts with the same JSON value.
+// TestJSONFormat checks the remark about two strings with the same JSON value.
 func TestJSONFormat(t *testing.T) {
 	for _, test := range []struct{ before, after, review, full string }{
 		{`{"a": 1, "b": [2]}`, `{"a":1,"b":[2]}`, "whitespace changes", "whitespace changes"},
@@ -49,7 +49,7 @@ func TestJSONFormat(t *testing.T) {
 	}
 }
 
-// TestWords checks that two texts are equal after their changed words are removed.
+// TestWords checks that two strings are equal after their changed words are removed.
 func TestWords(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		word := rapid.SampledFrom([]string{"alpha", "beta", " ", ",", "π", "1", "\n"})
@@ -57,7 +57,7 @@ func TestWords(t *testing.T) {
 		after := strings.Join(rapid.SliceOfN(word, 0, 20).Draw(t, "after"), "")
 		gone, added := Words(before, after)
 		if gone == nil && added == nil {
-			return // the texts are equal or too different
+			return // the strings are equal or too different
 		}
 		if x, y := without(before, gone), without(after, added); x != y {
 			t.Errorf("%q and %q: %q and %q remain", before, after, x, y)
@@ -101,7 +101,7 @@ func TestHunks(t *testing.T) {
 	})
 }
 
-// FuzzReview checks that a comparison for review finds a difference if and only if the texts
+// FuzzReview checks that a comparison for review finds a difference if and only if the strings
 // differ.
 func FuzzReview(f *testing.F) {
 	for _, text := range []string{"", "a", "1.0", "a: 1\nb:\n  - x\n", `{"a": [1, 2]}`, "-----BEGIN CERTIFICATE-----\nAA==\n" +

@@ -12,7 +12,7 @@ import (
 	"tofu/internal/plans"
 )
 
-// Size limits in bytes for texts that are decoded for a comparison. Longer texts are compared
+// Size limits in bytes for strings that are decoded for a comparison. Longer strings are compared
 // without decoding.
 const (
 	maxYAML   = 256 << 10
@@ -70,7 +70,7 @@ func (d *Differ) yamlText(before, after cty.Value) *Node {
 // inText returns a Differ for values decoded from a JSON or YAML string, which have no schema.
 func (d *Differ) inText() *Differ { return &Differ{Review: d.Review} }
 
-// parseYAML parses a text if it is a YAML map or list with several lines.
+// parseYAML parses a string if it is a YAML map or list with several lines.
 func parseYAML(text string) (cty.Value, bool) {
 	if len(text) > maxYAML || !strings.Contains(text, "\n") || !strings.Contains(text, ": ") &&
 		!strings.Contains(text, ":\n") && !strings.HasPrefix(text, "- ") || strings.HasPrefix(text, "#!") ||

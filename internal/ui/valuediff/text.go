@@ -31,7 +31,7 @@ func (d *Differ) text(before, after cty.Value) *Node {
 	return d.lines(before, after)
 }
 
-// lines compares texts line by line.
+// lines compares strings line by line.
 func (d *Differ) lines(before, after cty.Value) *Node {
 	was, is := stringOf(before), stringOf(after)
 	n := container(TextForm, before, after, was != is)
@@ -50,8 +50,8 @@ func (d *Differ) lines(before, after cty.Value) *Node {
 	return n
 }
 
-// newlineText returns a remark about two texts that differ only in the newline at the end, or
-// "" for other texts.
+// newlineText returns a remark about two strings that differ only in the newline at the end, or ""
+// for other strings.
 func newlineText(was, is string) string {
 	switch {
 	case is == was+"\n":
@@ -135,7 +135,7 @@ func (d *Differ) jsonText(before, after cty.Value) *Node {
 	return n
 }
 
-// formatChange describes the difference between two texts with the same JSON value.
+// formatChange describes the difference between two strings with the same JSON value.
 func formatChange(before, after string) string {
 	was, is := compactJSON(before), compactJSON(after)
 	var counts [256]int // reordering doesn't change how many times each byte occurs
@@ -154,7 +154,7 @@ func formatChange(before, after string) string {
 	return "only the formatting changes"
 }
 
-// compactJSON removes the whitespace from a valid JSON text.
+// compactJSON removes the whitespace from valid JSON.
 func compactJSON(text string) []byte {
 	var out bytes.Buffer
 	_ = json.Compact(&out, []byte(text))

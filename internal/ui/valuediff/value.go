@@ -15,7 +15,7 @@ import (
 // A Differ compares values and builds trees of differences.
 type Differ struct {
 	ShowSensitive bool // whether sensitive values are shown
-	// Review compares values for human readers: texts by their structure, elements of lists and
+	// Review compares values for human readers: strings by their content, elements of lists and
 	// sets by similarity, and numbers by their value. Certificates and hashes are shortened.
 	Review bool
 	// static reports whether a schema determines the types of the values. If so, null
@@ -143,7 +143,7 @@ func (d *Differ) oneSided(before, after cty.Value, r *replacePaths) *Node {
 	return d.known(before, after, r)
 }
 
-// known compares two known, Unmarked values that are not null. One of them may be NilVal.
+// known compares two known, unmarked values that are not null. One of them may be NilVal.
 func (d *Differ) known(before, after cty.Value, r *replacePaths) *Node {
 	k := kindOf(before)
 	if before == cty.NilVal {

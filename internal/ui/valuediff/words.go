@@ -9,10 +9,10 @@ import (
 	"tofu/internal/plans"
 )
 
-// A Span is a range of bytes in a text.
+// A Span is a range of bytes in a string.
 type Span struct{ Start, End int }
 
-// Words returns the whole words that differ between two texts. It returns nil for texts that
+// Words returns the whole words that differ between two strings. It returns nil for strings that
 // have little in common.
 func Words(before, after string) (gone, added []Span) {
 	was, is := words(before), words(after)
@@ -50,7 +50,7 @@ func extend(spans []Span, start, end int) []Span {
 	return append(spans, Span{start, end})
 }
 
-// words splits a text into runs of letters and digits, and single other characters.
+// words splits a string into runs of letters and digits, and single other characters.
 func words(text string) []string {
 	var out []string
 	start := 0
@@ -93,8 +93,8 @@ func markWords(lines []Line) {
 	}
 }
 
-// Hunks returns the changed lines of a text, and up to context unchanged lines around each. A
-// run of other lines becomes a single Line, whose field Skipped is their number.
+// Hunks returns the changed lines of a string, and up to context unchanged lines around each. A run
+// of other lines becomes a single Line, whose field Skipped is their number.
 func Hunks(lines []Line, context int) []Line {
 	near := make([]bool, len(lines))
 	distance := context + 1

@@ -150,7 +150,7 @@ func (s *Store) Keys(ctx context.Context) ([]string, error) {
 // shown are the headers that Dump shows.
 var shown = []string{"Content-Type", "X-Amz-Server-Side-Encryption", "X-Amz-Tagging-Count"}
 
-// varying matches the parts of a text that differ between runs and programs.
+// varying matches the parts of a dump that differ between runs and programs.
 var varying = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|` +
 	`\d{4}-\d\d-\d\dT[\d:.]+Z|[0-9a-f]{32}|"(Who|Version|Info|terraform_version)":"[^"]*"`)
 
