@@ -222,7 +222,7 @@ func (r *reach) resource(of *graph.Resource, name string) bool {
 	return found
 }
 
-// nested reports whether the data source in a check block reads what is explained.
+// nested reports whether the data source in a check block reads the explained value or resource.
 func (r *reach) nested(of *graph.Resource) bool {
 	return of.Config != nil && of.Config.Check != nil && of.Exprs != nil && of.Exprs.Body != nil &&
 		r.refs(&of.Exprs.Body.Refs, of.Module, of.Exprs.Repetition)

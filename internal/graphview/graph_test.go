@@ -213,8 +213,7 @@ func TestReadRun(t *testing.T) {
 	}
 }
 
-// TestReadRunOfRoot checks that only the events of the given root module count if there are events
-// of many.
+// TestReadRunOfRoot checks that ReadRun ignores the events of other root modules.
 func TestReadRunOfRoot(t *testing.T) {
 	var events strings.Builder
 	for i, line := range []string{"a apply_start", "b apply_start", "b apply_complete", "a apply_complete"} {

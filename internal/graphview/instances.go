@@ -220,8 +220,8 @@ func (s *instances) compare() {
 }
 
 // look computes the new looks of a resource's members from their current looks and the looks of
-// their neighbors. For references within the resource, only their existence counts, so the links of
-// a chain are alike.
+// their neighbors. For references within the resource, only their existence counts, so instances
+// that refer to one another in a chain are alike.
 func (s *instances) look(r *graph.Resource, neighbors func(*member) []need) {
 	wholes := map[*member]bool{}
 	for _, p := range s.pairs[r] {

@@ -64,7 +64,7 @@ const (
 	RootDone        RootStatus = "done"        // applied by an earlier run
 )
 
-// EstateRoot is the result for one root module in a run over many.
+// EstateRoot is the result of a run for one root module of an estate.
 type EstateRoot struct {
 	Name   string          `json:"name"`
 	Status RootStatus      `json:"status"`

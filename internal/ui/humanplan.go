@@ -50,8 +50,8 @@ func headerSymbol(s termtext.Style, action plans.Action) string {
 	return "   "
 }
 
-// planText renders a plan for humans. It writes the text piece by piece, because the text of a
-// large plan may need as much memory as the plan itself.
+// planText renders a plan for humans. It writes the output piece by piece, because the whole output
+// of a large plan may need as much memory as the plan itself.
 type planText struct {
 	*PlanView
 	style  termtext.Style

@@ -212,7 +212,7 @@ type validation struct {
 	Diagnostics   []*diagnostic `json:"diagnostics"`
 }
 
-// WriteValidation writes the document of `validate -json`. read returns the text of a file, or
+// WriteValidation writes the document of `validate -json`. read returns the content of a file, or
 // nil if the file can't be read.
 func WriteValidation(w io.Writer, diags tfdiags.Diagnostics, read func(filename string) []byte) error {
 	src := newSources(read)

@@ -59,8 +59,8 @@ type importing struct {
 	Identity json.RawMessage `json:"identity,omitempty"`
 }
 
-// plannedObject is an object and its sort key. Planned objects are sorted by the text of their
-// address, so integer keys are not in numerical order.
+// plannedObject is an object and its sort key. Planned objects are sorted by their address as a
+// string, so integer keys are not in numerical order.
 type plannedObject struct {
 	address string
 	change  *plans.InstanceChange
@@ -255,7 +255,8 @@ type takenAlong struct {
 }
 
 // takenAlong writes the reasons for the changes that no target names. It writes nothing if there
-// are none. The reasons have a section of their own, so that resource_changes is as in OpenTofu.
+// are none. The reasons have a section of their own, so that resource_changes is the same as in
+// OpenTofu.
 func (p *planWriter) takenAlong() {
 	var out []takenAlong
 	for _, c := range p.Source().Listed() {

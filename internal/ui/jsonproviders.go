@@ -45,10 +45,9 @@ func providerKey(local addrs.LocalProviderConfig, module addrs.Module) string {
 	return module.String() + ":" + local.String()
 }
 
-// providers adds the entries of a module and returns its keys. In addition to provider blocks,
-// every required provider has an entry for each of its local names. As in OpenTofu, it also has
-// one for its type. A name needs no new entry if the calling module has an entry of that name
-// for the same provider.
+// providers adds the entries of a module and returns its keys. It adds an entry for each provider
+// block, for each local name of a required provider and, as in OpenTofu, for the provider's type. A
+// name needs no new entry if the calling module has an entry of that name for the same provider.
 func (c *configWriter) providers(cfg *configs.Config, parent providerKeys) providerKeys {
 	m := cfg.Module
 	keys := make(providerKeys)

@@ -42,8 +42,8 @@ type Options struct {
 	// Root is the name of the root module for the lines of the JSON form. It is "" if there is
 	// only one root module.
 	Root string
-	// Sources returns the text of a configuration file, or nil if it isn't available. If
-	// Sources is nil, diagnostics have no excerpts.
+	// Sources returns the content of a configuration file, or nil if it isn't available. If Sources
+	// is nil, diagnostics have no excerpts.
 	Sources func(filename string) []byte
 
 	CompactWarnings  bool // print a warning in one or two lines, unless there are errors

@@ -430,6 +430,5 @@ func (r *renderer) blocks(n *valuediff.Node, depth int) {
 // next group.
 func (r *renderer) begun() bool { return !strings.HasSuffix(r.b.String(), "{\n") }
 
-// quoted quotes a string. It doesn't escape template markers, so that the text is easier to
-// read.
+// quoted quotes a string. It doesn't escape template markers, so that the result is easier to read.
 func quoted(s string) string { return strconv.Quote(s) }

@@ -11,10 +11,10 @@ import (
 	"tofu/internal/lang/nesting"
 )
 
-// sources provides the text of configuration files. Each file is split into lines and parsed
+// sources provides the content of configuration files. Each file is split into lines and parsed
 // only once, even if many diagnostics refer to it.
 type sources struct {
-	read  func(filename string) []byte // nil if no text is available
+	read  func(filename string) []byte // nil if no content is available
 	mu    sync.Mutex
 	files map[string]*sourceFile
 }
@@ -29,7 +29,7 @@ func newSources(read func(string) []byte) *sources {
 	return &sources{read: read, files: make(map[string]*sourceFile)}
 }
 
-// file returns a file, or nil if its text is not available.
+// file returns a file, or nil if its content is not available.
 func (s *sources) file(name string) *sourceFile {
 	s.mu.Lock()
 	defer s.mu.Unlock()

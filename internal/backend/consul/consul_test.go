@@ -278,7 +278,7 @@ func TestForceUnlock(t *testing.T) {
 	}
 }
 
-// TestRequests checks the requests of an apply and of a plan.
+// TestRequests checks which requests an apply and a plan send.
 func TestRequests(t *testing.T) {
 	s := start(t)
 	a := open(t, s, nil)

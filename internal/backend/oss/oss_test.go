@@ -97,7 +97,7 @@ func TestLayout(t *testing.T) {
 	check(t, a.(backend.Locker).Unlock(t.Context(), "w", id))
 }
 
-// TestRequests checks the requests of an apply.
+// TestRequests checks which requests an apply sends.
 func TestRequests(t *testing.T) {
 	s, client := start(t)
 	a := open(t, client, locked)

@@ -6,7 +6,7 @@
 // explains the views, which are stable, and the rights of other roles.
 //
 // Runs that change disjoint parts of a workspace run at the same time. Before its first change, a
-// run claims what it writes and what it has read, see [plans.Footprint]. The claims are removed
+// run claims what it writes and what it has read (see [plans.Footprint]). The claims are removed
 // when the run ends. The run renews a lease. After the lease expires, other runs may end the run.
 // Each transaction of a run checks that the run has not ended, and that its row still has the
 // fencing number that the run got when it was registered.

@@ -53,8 +53,8 @@ type Store struct {
 // pool holds the connections to a server, which stores of several schemas may share.
 type pool struct {
 	*pgxpool.Pool
-	// timeout limits a statement, including its waits for locks of other transactions. It is the
-	// text of the server's setting statement_timeout.
+	// timeout limits a statement, including its waits for locks of other transactions. It is a
+	// value for the server's setting statement_timeout.
 	timeout string
 	patient atomic.Bool // failures are retried for retryFor: a server has been reached, or there are several hosts
 }
@@ -165,9 +165,10 @@ type session interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-// pipeline executes a transaction in two round trips. The statements that first adds are sent with
-// BEGIN. The statements that do adds to last are sent with COMMIT, so errors of their callbacks
-// can't prevent the commit. If do is nil, there is only one round trip.
+// pipeline executes a transaction in two round trips. The first one sends BEGIN and the statements
+// that first adds. The second one sends the statements that do adds to last, and COMMIT. The server
+// doesn't wait for the callbacks of these statements, so their errors can't prevent the commit. If
+// do is nil, there is only one round trip.
 func (s *Store) pipeline(
 	ctx context.Context, begin begin, first func(*pgx.Batch) error,
 	do func(ctx context.Context, tx session, last *pgx.Batch) error,

@@ -194,7 +194,7 @@ func (r *reading) state(ctx context.Context, b *pgx.Batch, w *workspaceRow, part
 	}
 }
 
-// plain returns the decrypted text of a document.
+// plain returns a document, after decrypting it if it is encrypted.
 func (r *reading) plain(ctx context.Context, document string, encrypted bool, id string) ([]byte, error) {
 	data := []byte(document)
 	if r.codec == nil {

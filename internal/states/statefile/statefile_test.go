@@ -71,7 +71,7 @@ func TestEncoderKeepsTexts(t *testing.T) {
 	if _, err := enc.Encode(f, opts); err != nil {
 		t.Fatal(err)
 	}
-	// The encoder keeps the text of a moved object, but must write the fields that depend on its
+	// The encoder keeps the content of a moved object, but must write the fields that depend on its
 	// address again.
 	for r := range f.State.Resources() {
 		if r.Addr.Resource.Name != "z" {

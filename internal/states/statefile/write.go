@@ -29,7 +29,7 @@ type Options struct {
 	Indent bool
 }
 
-// Encode returns the text of a snapshot in version 4.
+// Encode returns a snapshot in version 4.
 func Encode(f *File, opts *Options) ([]byte, error) {
 	return new(Encoder).Encode(f, opts)
 }
@@ -51,7 +51,7 @@ func NewEncoder() *Encoder {
 // unsavedRun is the name of the member that holds File.Unsaved. Other programs ignore it.
 const unsavedRun = "unsaved_run"
 
-// Encode returns the text of a snapshot in version 4.
+// Encode returns a snapshot in version 4.
 func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 	w := &writer{indent: opts != nil && opts.Indent}
 	w.open('{')
@@ -99,7 +99,7 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 // chunkSize is the number of resources in a chunk.
 const chunkSize = 256
 
-// A chunk is the text of consecutive resources, with the positions of their objects in the text.
+// A chunk is the JSON of consecutive resources, with the positions of their objects in it.
 type chunk struct {
 	writer
 	texts []objectText
@@ -156,7 +156,7 @@ func (e *Encoder) remember(chunks []chunk) {
 	}
 }
 
-// inFileOrder returns the resources sorted by the text of their module, mode, type and name. The
+// inFileOrder returns the resources sorted by their module, mode, type and name, as strings. The
 // mode "data" comes before "managed".
 func inFileOrder(s *states.State) []*states.Resource {
 	var out []*states.Resource

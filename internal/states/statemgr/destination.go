@@ -67,7 +67,7 @@ type stored struct {
 	version string // version of the program that wrote it
 	state   *states.State
 	migrate bool   // the state must be written even if nothing changed
-	written string // version of the stored text, if the store is a backend.Swapper
+	written string // version of the stored data, if the store is a backend.Swapper
 	// revision is the revision that was read from a ledger. Changes by this process don't advance
 	// it.
 	revision uint64
@@ -239,7 +239,7 @@ func (w *workspace) withDeadline(ctx context.Context) (context.Context, context.
 	return ctx, cancel
 }
 
-// encode returns the text of a state in the form that is kept in the store. enc may be nil.
+// encode encodes a state in the form that the store keeps. enc may be nil.
 func (w *workspace) encode(enc *statefile.Encoder, file *statefile.File) ([]byte, error) {
 	if enc == nil {
 		enc = new(statefile.Encoder)
@@ -272,7 +272,7 @@ func (w *workspace) seal(data []byte, indent bool) ([]byte, error) {
 }
 
 // Unsaved is the Extra field of a diagnostic if the state could not be saved to any file. Data is
-// the text of the state, to be printed as a last resort.
+// the state file, to be printed as a last resort.
 type Unsaved struct{ Data []byte }
 
 // emergency saves a state to a local file and returns an error that says so. j is the journal with

@@ -36,7 +36,7 @@
 //   - No intermediate snapshot is written after the final one.
 //   - The serial increases with each snapshot, and a snapshot equal to the stored one is not written.
 //   - If the final state can't be written to the store, it is written to a local file. If that
-//     fails too and no journal contains the state, the error contains the text of the state.
+//     fails too and no journal contains the state, the error contains the state file.
 //   - The final write and the unlocking ignore the cancellation of the caller's context.
 //   - The manager never waits for the engine, and the engine waits for at most one write(2) or, in a
 //     ledger, one transaction.

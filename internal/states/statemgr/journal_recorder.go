@@ -102,9 +102,9 @@ func (r *journalRecorder) moved(o ObjectChange, from addrs.DeposedKey) {
 	})
 }
 
-// record appends an entry to the journal; err is the error of encoding the entry, which record
-// reports instead. It returns false if the recording has ended. The entry is written before
-// anything slower is done.
+// record appends an entry to the journal before anything slower is done. err is the error of
+// encoding the entry. If it is not nil, record reports it instead. record returns false if the
+// recording has ended.
 func (r *journalRecorder) record(e *entry, err error) bool {
 	r.mu.Lock()
 	ended := r.over

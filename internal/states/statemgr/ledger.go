@@ -59,7 +59,7 @@ type Mender interface {
 type DamagedPart struct {
 	What     string // such as "object aws_vpc.main"
 	Cause    error
-	Document string   // text of the part, as the ledger stores it
+	Document string   // content of the part, as the ledger stores it
 	Table    string   // name of the ledger's table that contains it
 	Key      []string // key of the row, with its version at the end
 	Current  bool     // it is part of the current state, and earlier versions may exist
@@ -78,11 +78,11 @@ type LedgerRun interface {
 	// Start records that a provider is about to change objects. It calls next, which returns the
 	// operations, at most once and as late as possible.
 	Start(ctx context.Context, next func() []*Operation) error
-	// Write makes a change, completely or not at all, and returns the serial of the new state and
-	// its revision. It calls next, which returns the change, at most once: when it no longer waits
-	// for other runs. A run without claims claims what it writes for the duration of the write. A
-	// run with claims leaves out objects that it has not claimed if other runs claim them or have
-	// changed them.
+	// Write makes a change, completely or not at all, and returns the serial and the revision of
+	// the new state. It calls next, which returns the change, at most once, when it no longer waits
+	// for other runs. If the run has no claims, Write claims the parts that the change writes,
+	// until it returns. Otherwise, it leaves out objects that the run has not claimed and that
+	// other runs have claimed or changed.
 	Write(ctx context.Context, next func() *Change) (serial, revision uint64, err error)
 	// Close ends the run and its claims.
 	Close(ctx context.Context) error

@@ -13,7 +13,8 @@ import (
 const (
 	// recordTimeout limits the recording of one step in a ledger, including repetitions.
 	recordTimeout = 2 * time.Minute
-	// lateTimeout replaces recordTimeout after a record has failed. Save writes what is missing.
+	// lateTimeout replaces recordTimeout after a record has failed. Save writes the changes that
+	// were not recorded.
 	lateTimeout = 5 * time.Second
 )
 
@@ -56,7 +57,8 @@ func (r *ledgerRecorder) context() (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(); end() }
 }
 
-// fail reports that steps can no longer be recorded. Save writes what is missing.
+// fail reports that steps can no longer be recorded. Save writes the changes that were not
+// recorded.
 func (r *ledgerRecorder) fail(err error) {
 	r.mu.Lock()
 	first := !r.failed

@@ -292,7 +292,7 @@ func (m *Manager) stopRecording() {
 	m.dest.abandon()
 }
 
-// Encode returns the text of a state for a local copy. It is encrypted if the stored state is.
+// Encode encodes a state for a local copy. The result is encrypted if the stored state is.
 func (m *Manager) Encode(file *statefile.File) ([]byte, error) {
 	data, err := statefile.Encode(file, &statefile.Options{Indent: m.opts.Codec == nil})
 	if err != nil {

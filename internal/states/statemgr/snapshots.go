@@ -96,7 +96,7 @@ func (s *snapshots) load(ctx context.Context) (*stored, error) {
 	return out, nil
 }
 
-// get returns the text of the snapshot, and sets out.written to its version.
+// get returns the stored data of the snapshot, and sets out.written to its version.
 func (s *snapshots) get(ctx context.Context, out *stored) (data []byte, err error) {
 	if swapper, ok := s.store.(backend.Swapper); ok {
 		data, out.written, err = swapper.GetVersion(ctx, s.name)

@@ -40,7 +40,7 @@ func estate(t testing.TB, roots, changes int, text string) *Estate {
 	return e
 }
 
-// written returns the overview and the text of a page.
+// written returns the overview of a page, and the whole page.
 func written(t *testing.T, e *Estate) (*overview, string) {
 	t.Helper()
 	var out strings.Builder

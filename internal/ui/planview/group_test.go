@@ -13,8 +13,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// TestWithoutKey checks where an expression replaces an instance key, and where the text may be
-// something else and stays.
+// TestWithoutKey checks where an expression replaces an instance key, and where the key stays
+// because it may be something else.
 func TestWithoutKey(t *testing.T) {
 	for _, test := range []struct {
 		key        addrs.InstanceKey

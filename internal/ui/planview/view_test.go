@@ -50,7 +50,7 @@ func TestViews(t *testing.T) {
 	})
 }
 
-// directory matches the directory of the configuration in the text of a view.
+// directory matches the directory of the configuration in the description of a view.
 var directory = regexp.MustCompile(`[^" (]*/step\d+/`)
 
 // viewOf plans a configuration and prepares the plan for review.
