@@ -82,7 +82,7 @@ type Querier interface {
 	Query(ctx context.Context, query string, columns func([]Column), row func(values [][]byte) error) error
 }
 
-// Column is a column of the result of a query.
+// Column is a column of a query's result.
 type Column struct {
 	Name string
 	JSON bool // values are encoded as JSON, except special ones such as the number NaN

@@ -162,7 +162,6 @@ func (e *explainer) names() []string {
 	return out
 }
 
-// object explains one change.
 func (e *explainer) object(c *plans.InstanceChange) *Object {
 	heading, notes := planview.Heading(c, false)
 	out := &Object{Address: c.Addr.String(), Deposed: string(c.Deposed), Action: c.Action.String(),

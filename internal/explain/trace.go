@@ -25,7 +25,6 @@ type tracer struct {
 	names map[sourcePos]string // attribute names by the position of a reference; see note
 }
 
-// sourcePos is a position in the configuration.
 type sourcePos struct {
 	file string
 	byte int

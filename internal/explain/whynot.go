@@ -83,7 +83,7 @@ func (d *denial) block() *Place {
 	return placeOf(d.resource.Node.Range)
 }
 
-// selection looks for -target and -exclude.
+// selection adds a reason if -target or -exclude leaves the address out.
 func (d *denial) selection() {
 	if len(d.of)+len(d.grounds) > 0 {
 		return

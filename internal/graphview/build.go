@@ -123,7 +123,6 @@ func (b *builder) addCall(m *graph.Module) {
 	b.calls[m] = b.node(Call, m.Parent, m.Path.String()+" (call)", &m.Call.Range)
 }
 
-// connectAll adds the edges of all nodes.
 func (b *builder) connectAll() {
 	for _, r := range b.graph.Resources {
 		b.connectResource(r)

@@ -28,7 +28,6 @@ type settings struct {
 	parent   traceContext
 }
 
-// pair is a name and a value.
 type pair struct{ name, value string }
 
 // traceContext identifies the span of the program that started this one.

@@ -38,7 +38,7 @@ type Instance struct {
 	ProviderKey addrs.InstanceKey
 }
 
-// Status is the condition of an object.
+// Status says whether the last operation on an object was completed.
 type Status uint8
 
 const (
@@ -238,7 +238,7 @@ func (s *State) Forget(addr addrs.AbsInstance) {
 	}
 }
 
-// RemoveResource removes a resource and all its instances.
+// RemoveResource removes a resource and all its instances, if it exists.
 func (s *State) RemoveResource(addr addrs.AbsResource) { delete(s.resources, addr) }
 
 // AddResource adds a resource. It replaces a resource that has the same address.

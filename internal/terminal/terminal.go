@@ -247,7 +247,7 @@ func green(text string) string {
 	return text[:start] + "\x1b[32m\x1b[1m" + text[start:end] + "\x1b[0m" + text[end:]
 }
 
-// Say prints a line.
+// Say prints a formatted line.
 func (t *Terminal) Say(format string, args ...any) {
 	t.Printer.Message(ui.Text{Text: fmt.Sprintf(format, args...)})
 }

@@ -19,7 +19,7 @@ type Span struct {
 	Began, Ended time.Time
 }
 
-// Attribute is an attribute of a span.
+// Attribute is a name and a value that describe a span.
 type Attribute struct{ Key, Value string }
 
 // Open is a span that has not ended yet. A nil Open does nothing.

@@ -72,7 +72,7 @@ func (p *heartbeats) stop(o engine.Object) {
 // seconds formats an elapsed time for humans.
 func seconds(d time.Duration) string { return d.Round(time.Second).String() }
 
-// shortID shortens a long identifier.
+// shortID returns the identifier, without its middle if it is longer than 80 characters.
 func shortID(id string) string {
 	const limit = 80
 	runes := []rune(id)
@@ -91,7 +91,7 @@ func identified(o engine.Object) string {
 	return " [" + o.IDKey + "=" + termtext.Printable(shortID(o.IDValue)) + "]"
 }
 
-// objectName returns the name of an object for humans.
+// objectName returns the address of an object, and its deposed key if it has one.
 func objectName(o engine.Object) string {
 	if o.Deposed == addrs.NotDeposed {
 		return o.Addr.String()

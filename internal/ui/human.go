@@ -18,7 +18,7 @@ import (
 	"tofu/internal/ui/valuediff"
 )
 
-// NewHuman returns a Printer for humans.
+// NewHuman returns a Printer that prints text for humans.
 func NewHuman(o Options) Printer {
 	o = o.withDefaults()
 	src := newSources(o.Sources)

@@ -134,7 +134,7 @@ func (p *planText) hints() {
 	p.screen("").Renames(planview.New(p.Source(), planview.Options{}))
 }
 
-// shownChanges returns the changes to show.
+// shownChanges returns the listed changes that change, move or import an object.
 func (p *planText) shownChanges() []*plans.InstanceChange {
 	var out []*plans.InstanceChange
 	for _, c := range p.Source().Listed() {
@@ -296,7 +296,7 @@ func (p *planText) driftSection() bool {
 	return true
 }
 
-// rule returns a horizontal line.
+// rule returns a horizontal line that is one column shorter than the screen.
 func rule(width int) string { return strings.Repeat("─", max(width-1, 1)) }
 
 // text returns the message in lines of at most width columns. It never breaks the path, because

@@ -347,5 +347,4 @@ func (p *jsonPrinter) Message(m Message) {
 	}
 }
 
-// plainText returns text without colors.
 func plainText(text string) string { return termtext.Plain(text) }

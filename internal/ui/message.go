@@ -31,7 +31,7 @@ type (
 	Outputs struct{ Values map[string]*states.Output }
 	// Addresses is a list of addresses of resource instances, printed one per line.
 	Addresses struct{ Addrs []string }
-	// Workspaces lists the names of all workspaces.
+	// Workspaces is the list of all workspaces. Current is one of Names.
 	Workspaces struct {
 		Current string
 		Names   []string

@@ -58,7 +58,7 @@ func (r *renderer) start(depth int, action plans.Action) {
 	r.b.WriteString(r.style.As(s.color, s.text) + " ")
 }
 
-// comment writes a line with a comment.
+// comment writes a comment on a line of its own.
 func (r *renderer) comment(depth int, text string) {
 	r.start(depth, plans.NoOp)
 	r.b.WriteString(r.style.As(termtext.Grey, text) + "\n")

@@ -54,12 +54,12 @@ type (
 		Left      []TestLeft
 		Planned   []string
 	}
-	// TestSummary is the summary of a test.
+	// TestSummary is the result of all test files.
 	TestSummary struct {
 		Status                           TestStatus
 		Passed, Failed, Errored, Skipped int
 	}
-	// TestLeft is an object that still exists.
+	// TestLeft is an object that still exists after a test.
 	TestLeft struct {
 		Instance   string `json:"instance"`
 		DeposedKey string `json:"deposed_key,omitempty"`

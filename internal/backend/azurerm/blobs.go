@@ -116,7 +116,8 @@ func (b *blobs) Get(ctx context.Context, name string) ([]byte, string, error) {
 	return resp.Body, sum, nil
 }
 
-// head reads the properties of a blob.
+// head reads the properties of a blob. It reads the content only if the service has no checksum of
+// it.
 func (b *blobs) head(ctx context.Context, name string) (blob, error) {
 	resp, err := b.call(ctx, request{method: http.MethodHead, blob: name, encrypted: true})
 	switch {
@@ -350,5 +351,5 @@ func (b *blobs) call(ctx context.Context, r request) (*restapi.Response, error) 
 	return resp, nil
 }
 
-// apiVersion is the version of the protocol.
+// apiVersion is the version of the Blob Storage API that requests ask for.
 const apiVersion = "2021-12-02"

@@ -119,7 +119,7 @@ func (b *blobs) lease(ctx context.Context, name, action string, header http.Head
 	return nil
 }
 
-// refusal is an error response.
+// refusal is an error response, with the code that the service returned.
 type refusal struct {
 	code string
 	error

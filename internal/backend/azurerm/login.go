@@ -37,7 +37,7 @@ type login struct {
 // Close closes idle connections.
 func (l *login) Close() { l.http.Close() }
 
-// containerURL returns the URL of the container.
+// containerURL returns the URL of the container. The first call looks up the cloud environment.
 func (l *login) containerURL(ctx context.Context) (*url.URL, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +51,7 @@ func (l *login) containerURL(ctx context.Context) (*url.URL, error) {
 	return &url.URL{Scheme: "https", Host: l.host(), Path: "/" + l.config.Container}, nil
 }
 
-// host returns the host of the storage account.
+// host returns the host name of the storage account's blob service.
 func (l *login) host() string { return l.config.Account + ".blob." + l.cloud.StorageSuffix }
 
 // storageScope is the scope of tokens for blobs.

@@ -68,7 +68,7 @@ func (c *Config) key(workspace string) string {
 	return c.Path + workspaceMark + workspace
 }
 
-// keyPath returns the path of a key in the HTTP interface.
+// keyPath returns the URL path of a key.
 func keyPath(key string) string { return "/v1/kv/" + key }
 
 // List implements backend.Store.
@@ -172,7 +172,7 @@ func (s *Store) read(ctx context.Context, workspace string) ([]byte, version, er
 	return data, v, nil
 }
 
-// version returns the version of the state in a key.
+// version returns the version of a state from the entry of its key.
 func (e *entry) version() version {
 	if e == nil {
 		return version{}

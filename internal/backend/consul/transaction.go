@@ -75,7 +75,8 @@ func encoded(data []byte) io.Reader {
 	return r
 }
 
-// outcome returns the result of a transaction.
+// outcome decodes the response to a transaction. The error is a *refusal or errTooLarge if the
+// server refused the transaction.
 func (s *Store) outcome(resp *restapi.Response) ([]entry, error) {
 	switch resp.Status {
 	case http.StatusRequestEntityTooLarge:

@@ -32,7 +32,7 @@ func start(t *testing.T) (*costest.Server, *httpclient.Client) {
 
 type settings = storetest.Args
 
-// arguments are valid arguments.
+// arguments are the arguments of a valid backend block.
 var arguments = settings{"region": text("ap-guangzhou"), "bucket": text("bucket-125"), "prefix": text("tofu/state"),
 	"secret_id": text("AKIDtest"), "secret_key": text("s3cret")}
 

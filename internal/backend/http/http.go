@@ -251,7 +251,7 @@ func (s *Store) Delete(ctx context.Context, workspace string) error {
 	return fmt.Errorf("deleting the state: %w", resp.failure())
 }
 
-// response is a complete response.
+// response is a response whose body has been read.
 type response struct {
 	status int
 	header http.Header

@@ -163,7 +163,7 @@ func (c *Config) cluster() (*kubeauth.Cluster, *kubeauth.User, error) {
 	return cluster, user, nil
 }
 
-// replaceCluster applies the arguments that describe the cluster.
+// replaceCluster replaces the parts of cluster that arguments of the block describe.
 func (c *Config) replaceCluster(cluster *kubeauth.Cluster) {
 	switch {
 	case c.Host != "" && !strings.Contains(c.Host, "://"):
@@ -189,7 +189,7 @@ func (c *Config) replaceUser(user *kubeauth.User) {
 	}
 }
 
-// plugin returns the settings of the credential plugin, or nil.
+// plugin returns the settings of the exec block, or nil if there is none.
 func (c *Config) plugin() *kubeauth.Exec {
 	if c.Exec == nil {
 		return nil
@@ -202,7 +202,8 @@ func (c *Config) plugin() *kubeauth.Exec {
 	return out
 }
 
-// configPaths returns the paths of the kubeconfig files.
+// configPaths returns the paths of the kubeconfig files, from the arguments or KUBE_CONFIG_PATHS. A
+// file that can't be found is an error.
 func (c *Config) configPaths() ([]string, error) {
 	paths := c.ConfigPaths
 	if c.ConfigPath != "" {

@@ -15,7 +15,7 @@ const infoAnnotation = "app.terraform.io/lock-info"
 
 func (s *Store) leaseName(workspace string) string { return "lock-" + s.config.secretName(workspace) }
 
-// lease returns the lease of a workspace.
+// lease reads the lease of a workspace. The error is errNotFound if it doesn't exist.
 func (s *Store) lease(ctx context.Context, workspace string) (*object, error) {
 	if err := checkWorkspace(workspace); err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func start(t *testing.T) (*osstest.Server, *httpclient.Client) {
 
 type settings = storetest.Args
 
-// locked are the settings for locks.
+// locked are the additional arguments that enable locks.
 var locked = settings{"tablestore_endpoint": text("https://locks.cn-beijing.ots.aliyuncs.com"),
 	"tablestore_table": text("locks")}
 

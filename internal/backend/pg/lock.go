@@ -131,7 +131,7 @@ func setName(ctx context.Context, conn *pgconn.PgConn, name string) error {
 	return err
 }
 
-// holder returns the holder of a lock.
+// holder describes the session that holds an advisory lock.
 func holder(ctx context.Context, conn *pgconn.PgConn, key int64) *backend.LockInfo {
 	found, err := queryRow(ctx, conn, `SELECT a.pid, coalesce(a.application_name, ''), host(a.client_addr),
 		extract(epoch FROM a.backend_start)::bigint

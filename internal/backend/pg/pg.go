@@ -45,7 +45,7 @@ func (*Config) Docs() blocks.Docs {
 // Driver is the pg backend.
 var Driver = backend.New("pg", open)
 
-// Store is a table of states.
+// Store keeps states in a table. Several stores may share a client.
 type Store struct {
 	*client
 	config Config
@@ -62,7 +62,7 @@ type client struct {
 	prepared map[string]bool // the tables that are known to exist
 }
 
-// lockedRow is the row of a workspace in a table.
+// lockedRow identifies a workspace in a table, as the key of client.locks.
 type lockedRow struct{ table, workspace string }
 
 const (

@@ -2,7 +2,7 @@ package postgres
 
 import "time"
 
-// CheckServer is exported for tests.
+// CheckServer exports checkServer.
 var CheckServer = checkServer
 
 // SetRetry sets how long transactions are retried, and returns a function that restores the old

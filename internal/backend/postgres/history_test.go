@@ -46,7 +46,7 @@ const (
 
 var names = []string{"a", "b", "c"}
 
-// content is the content of an object.
+// content is the JSON content of an object. It records what the run that wrote it had read.
 type content struct {
 	ID     string            `json:"id"`
 	Reads  map[string]string `json:"reads"`  // IDs of the objects that were read, by address
@@ -112,7 +112,6 @@ type step struct {
 	object *states.Object // nil to destroy it
 }
 
-// plan is a random plan.
 type plan struct {
 	prior     *states.State
 	footprint *plans.Footprint
@@ -413,7 +412,7 @@ func runHistories(t *testing.T, c *postgres.Config, first uint64, totals *totals
 	}
 }
 
-// version is a version of an object.
+// version is one version of an object, from its row in the table or the history.
 type version struct {
 	address, config string
 	content         content

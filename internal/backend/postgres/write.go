@@ -57,7 +57,7 @@ func (t *transcript) next(c *statemgr.Change) {
 		WHERE id = $1::bigint`, version.String, t.serial, c.Replaces, c.Lineage)
 }
 
-// write writes the rows of a change.
+// write adds the statements that write the rows of a change.
 func (t *transcript) write(ctx context.Context, c *statemgr.Change) error {
 	if err := t.objects(ctx, c); err != nil {
 		return err

@@ -14,14 +14,14 @@ import (
 	"tofu/internal/restapi"
 )
 
-// mediaType is the type of the documents of the interface.
+// mediaType is the media type of requests and responses.
 const mediaType = "application/vnd.api+json"
 
 // maxDocument is the maximum size of a document in bytes. A document may contain all outputs of a
 // state.
 const maxDocument = 64 << 20
 
-// resource is a resource of the interface.
+// resource is a resource object of JSON:API, such as a workspace or a version of a state.
 type resource struct {
 	ID            string             `json:"id,omitempty"`
 	Type          string             `json:"type"`
@@ -34,7 +34,7 @@ type related struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// document is a request or a response.
+// document is the body of a request or a response.
 type document struct {
 	Data     json.RawMessage `json:"data,omitempty"`
 	Included []resource      `json:"included,omitempty"`

@@ -173,7 +173,7 @@ type prefixed struct{ *Store }
 // Only implements backend.Undefaulted.
 func (prefixed) Only() string { return "" }
 
-// connect finds the service and the token.
+// connect sets the address of the first of the named services that the host offers, and the token.
 func (s *Store) connect(
 	ctx context.Context, sharing *backend.Sharing, services backend.Services, host, token string, names ...string,
 ) error {

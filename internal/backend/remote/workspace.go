@@ -77,7 +77,7 @@ func (s *Store) List(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// listOnly lists the only workspace, if it exists.
+// listOnly returns the local name of the only workspace if it exists in the service.
 func (s *Store) listOnly(ctx context.Context) ([]string, error) {
 	w, err := s.find(ctx, s.name)
 	switch {

@@ -15,7 +15,7 @@ type writer struct {
 	first  bool // whether the innermost array or object is still empty
 }
 
-// open starts an array or object.
+// open starts an array or object. bracket is its opening bracket.
 func (w *writer) open(bracket byte) {
 	w.buf = append(w.buf, bracket)
 	w.depth++

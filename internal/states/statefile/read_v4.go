@@ -29,7 +29,6 @@ func newReader(data []byte) *reader {
 	return &reader{Scanner: jsonscan.Scanner{Data: data}, decoder: newDecoder(), file: &File{State: states.New()}}
 }
 
-// readV4 reads a file of version 4.
 func readV4(data []byte) (*File, error) {
 	r := newReader(data)
 	if !r.Members(r.top) || !r.End() || !r.check(addDependencyInstances(r.file.State, r.instances)) {

@@ -109,7 +109,6 @@ func ChangedInstances(from, to *states.State) []addrs.AbsInstance {
 	return out
 }
 
-// ownedObject is an object and its provider instance.
 type ownedObject struct {
 	obj      *states.Object
 	provider addrs.ProviderInstance

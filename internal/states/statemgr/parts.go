@@ -68,7 +68,7 @@ func (p *parts) known() stored {
 	return p.content
 }
 
-// ownRun returns the run of this process.
+// ownRun returns the run of this process. The first call creates it.
 func (p *parts) ownRun() LedgerRun {
 	info := p.lock.run()
 	p.mu.Lock()

@@ -119,7 +119,7 @@ func (a *addition) change(c change) {
 	a.doc.out.Changes = append(a.doc.out.Changes, out)
 }
 
-// differences writes the differences of the changes.
+// differences adds the differences of all changes to the document, one chunk at a time.
 func (a *addition) differences() error {
 	for left := a.changes; len(left) > 0; {
 		part := left[:min(len(left), a.doc.objects.room())]

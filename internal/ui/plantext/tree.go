@@ -177,7 +177,7 @@ func (s *Screen) treeLine(prefix, symbol string, color termtext.Color, name, not
 	s.write(prefix + s.Style.As(color, symbol) + name + note + "\n")
 }
 
-// leafNote names the instances in a leaf.
+// leafNote returns the note after a leaf, which names its instances.
 func leafNote(l *leaf) string {
 	first := l.changes[0]
 	if len(l.changes) == 1 {

@@ -97,7 +97,7 @@ func join(path, name string, quote bool) string {
 	return path + "." + name
 }
 
-// node adds the differences in a node.
+// node adds the differences between the two values of a node.
 func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
 	forces = forces || n.Replace
 	// It is unknown whether a write-only attribute changes.

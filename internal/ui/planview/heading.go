@@ -60,7 +60,7 @@ func driftText(c *plans.InstanceChange) string {
 	return "has changed"
 }
 
-// actionText describes the action.
+// actionText describes the planned action, such as "will be created".
 func actionText(c *plans.InstanceChange) string {
 	switch c.Action {
 	case plans.Create:

@@ -59,7 +59,8 @@ type Output struct {
 	Fields []Field // differences; their paths start with the name of the output
 }
 
-// New prepares a plan.
+// New prepares a plan for review. Methods of the changes compute the differences when they are
+// called.
 func New(s *Source, o Options) *Plan {
 	p := &Plan{
 		Source: s, Options: o, Counts: Count(s.Plan), hidden: make(map[string]bool),

@@ -36,7 +36,7 @@ type Live struct {
 	waiting func(name string) []string                            // see Order; nil if unknown
 }
 
-// task identifies an operation.
+// task identifies a running operation by its object or, if it has no object, by its name.
 type task struct {
 	addr    addrs.AbsInstance
 	deposed addrs.DeposedKey

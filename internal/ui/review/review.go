@@ -41,7 +41,7 @@ const kinds = planview.Moved + 1
 // differences.
 const lastDangerous = planview.Forgotten
 
-// writer writes one plan.
+// writer collects the Markdown of one plan.
 type writer struct {
 	plan   *planview.Plan
 	groups [kinds][]*planview.Group
@@ -70,7 +70,7 @@ func Write(out io.Writer, view *ui.PlanView, limit int) error {
 // longValue is the minimum length, in characters, of a value that is shown on several lines.
 const longValue = 100
 
-// add writes a piece of text.
+// add appends text and subtracts its length from w.left.
 func (w *writer) add(text string) {
 	w.out.WriteString(text)
 	w.left -= length(text)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// instanceKey matches an instance key in an address.
+// instanceKey matches an instance key with its brackets.
 var instanceKey = regexp.MustCompile(`\[(?:\d+|"(?:[^"\\]|\\.)*")\]`)
 
 // minPart is the minimum number of columns that a shortened part of an address keeps.

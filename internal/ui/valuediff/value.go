@@ -116,7 +116,7 @@ func SameValue(a, b cty.Value) bool {
 	return a.RawEquals(b)
 }
 
-// becomesUnknown returns the node of a value that becomes unknown.
+// becomesUnknown returns the node of a value that is known only after apply.
 func (d *Differ) becomesUnknown(before cty.Value) *Node {
 	if before == cty.NilVal || before.IsNull() {
 		return Leaf(plans.Create, UnknownText)
@@ -197,7 +197,7 @@ func kindOf(v cty.Value) kind {
 	return plainKind
 }
 
-// leaves compares primitive values.
+// leaves compares two primitive values. One of them may be NilVal.
 func (d *Differ) leaves(before, after cty.Value) *Node {
 	action := ActionOf(before, after, before != cty.NilVal && after != cty.NilVal && !before.RawEquals(after))
 	if action == plans.Update {

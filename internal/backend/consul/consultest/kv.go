@@ -118,7 +118,6 @@ func (s *Server) remove(r *http.Request, key string) (any, *failure) {
 	return err == nil, nil
 }
 
-// operation is an operation of a transaction.
 type operation struct {
 	Verb    string
 	Key     string

@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// session is a session and its lock delay.
 type session struct {
 	info  map[string]any
 	ttl   time.Duration

@@ -57,7 +57,7 @@ func parse(data []byte) (message, error) {
 var statuses = map[string]int{"OTSAuthFailed": http.StatusForbidden, "OTSObjectNotExist": http.StatusNotFound,
 	"OTSConditionCheckFail": http.StatusForbidden}
 
-// tableService answers a call of Tablestore.
+// tableService responds to a Tablestore request.
 func (s *Server) tableService(w http.ResponseWriter, r *http.Request, body []byte) func() {
 	code, answer := s.call(r, body)
 	return func() {
@@ -81,7 +81,7 @@ func field[T string | []byte](b []byte, number protowire.Number, v T) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, number, protowire.BytesType), []byte(v))
 }
 
-// call carries out a call. It returns an error code or the answer.
+// call carries out a Tablestore operation. It returns an error code or the encoded result.
 func (s *Server) call(r *http.Request, body []byte) (code string, answer []byte) {
 	if !s.checkTableSignature(r, body) {
 		return "OTSAuthFailed", nil
@@ -129,7 +129,7 @@ func (s *Server) call(r *http.Request, body []byte) (code string, answer []byte)
 	return "", consumed
 }
 
-// describe describes the table.
+// describe returns the encoded description of the table.
 func (s *Server) describe() []byte {
 	const text, oneVersion, forever, active = 2, 1, -1, 1
 	key := number(field(nil, 1, "LockID"), 2, text)

@@ -135,14 +135,12 @@ func (s *Server) create(w *Workspace) {
 
 type document = map[string]any
 
-// request is a request of a user.
 type request struct {
 	*http.Request
 	user string
 	body []byte
 }
 
-// refusal is an error response.
 type refusal struct {
 	status int
 	detail string
