@@ -81,6 +81,6 @@ func (e *explainer) modules() []*graph.Module {
 	return out
 }
 
-// names reports whether a reference to an instance with the given key may be to the instance that
-// is explained.
+// names reports whether a reference to an instance with the given key may refer to the explained
+// instance.
 func (r *reach) names(key addrs.InstanceKey) bool { return !r.direct || r.key == key }

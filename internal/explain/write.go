@@ -85,7 +85,7 @@ func verbed(n int, what, of string) string {
 	return fmt.Sprintf("%d %ss of %s are", n, what, of)
 }
 
-// text writes lines. Errors of writing are returned by out.Flush.
+// text writes lines. out.Flush returns write errors.
 type text struct {
 	out     *bufio.Writer
 	columns int // maximum columns of a line; 0 means no limit

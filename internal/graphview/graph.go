@@ -10,7 +10,7 @@ import (
 	"tofu/internal/plans"
 )
 
-// Kind says what a node stands for. Its text is the one in JSON documents.
+// Kind says what a node stands for. JSON documents contain it as a string.
 type Kind string
 
 const (

@@ -31,7 +31,7 @@ func NewInterrupts() *Interrupts {
 }
 
 // Watch counts signals as interrupts until the returned function is called. SIGPIPE gets a handler
-// instead of being ignored, because child processes would inherit that it is ignored.
+// instead of being ignored, because child processes inherit ignored signals.
 func (i *Interrupts) Watch() (stop func()) {
 	ends, pipes := make(chan os.Signal, 4), make(chan os.Signal, 1)
 	signal.Notify(ends, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)

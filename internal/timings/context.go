@@ -10,9 +10,9 @@ type TraceID [16]byte
 
 type traceParentKey struct{}
 
-// Context returns a context that identifies the current work on an instance. Child processes
-// continue its span in the trace, which they get from TraceParent. If there is no trace, it returns
-// ctx.
+// Context returns a context that identifies the current work on an instance. In the trace, the
+// spans of child processes are part of this work if they get the result of TraceParent. If there is
+// no trace, Context returns ctx.
 func (r *Recorder) Context(ctx context.Context, about fmt.Stringer) context.Context {
 	if r == nil || r.sink == nil {
 		return ctx

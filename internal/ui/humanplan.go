@@ -250,7 +250,7 @@ func (p *planText) outputSection(outputs []*plans.OutputChange) {
 	for _, o := range outputs {
 		changing[o] = true
 	}
-	// Unchanged outputs may have any name and stay hidden.
+	// Unchanged outputs stay hidden.
 	for _, o := range p.Plan.Changes.Outputs {
 		m := &valuediff.Member{Name: o.Name, Node: valuediff.Leaf(plans.NoOp, "")}
 		if changing[o] {

@@ -292,8 +292,8 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// TestReadOnly checks that a user who may only read can read the state, and that the error of
-// locking names the missing permission.
+// TestReadOnly checks that a user who may only read can read the state, and that locking fails with
+// an error that names the missing permission.
 func TestReadOnly(t *testing.T) {
 	s := newContainer(t)
 	a := open(t, s)

@@ -234,8 +234,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestMountedFile checks writing a file that is mounted into a container on its own, and so can't
-// be replaced by renaming.
+// TestMountedFile checks that a file can be written that is mounted into a container on its own,
+// and so can't be replaced by renaming.
 func TestMountedFile(t *testing.T) {
 	dir := t.TempDir()
 	source, target := filepath.Join(dir, "outside"), filepath.Join(dir, "state")
@@ -265,7 +265,7 @@ func TestMountedFile(t *testing.T) {
 	}
 }
 
-// TestUnwritableFolder checks writing a writable file in a directory that isn't writable.
+// TestUnwritableFolder checks that a writable file can be written if its directory isn't writable.
 func TestUnwritableFolder(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("for root every folder is writable")

@@ -32,7 +32,7 @@ func TestEncryption(t *testing.T) {
 		return statemgr.Open(open(t, c), ws, &statemgr.Options{DataDir: t.TempDir(), WorkDir: t.TempDir(),
 			Codec: encryptiontest.State(t, methods)})
 	}
-	plain := fill(t, manager(t, open(t, c)), 1) // migrated below
+	plain := fill(t, manager(t, open(t, c)), 1) // not encrypted at first
 	m := encrypted("method = method.aes_gcm.a\nfallback {\nmethod = method.unencrypted.open\n}")
 	snap := read(t, m)
 	at := addr("b", 0)

@@ -226,8 +226,8 @@ func (s *Store) Turnover(
 		if err != nil || w == nil {
 			return err
 		}
-		// Of the objects that have left an address since then, the first one is the object that was
-		// there at that moment.
+		// If several objects have left an address since then, the first of them is the object that
+		// was there at that moment.
 		rows, err := tx.Query(ctx, `SELECT address, true FROM object
 				WHERE workspace = $1::bigint AND deposed = '' AND since > $2::bigint AND created
 			UNION ALL

@@ -77,7 +77,7 @@ type tableScan struct {
 
 // each calls do with the rows of each page, until do returns an error.
 func (r *tableScan) each(ctx context.Context, do func([]sealedRow) error) error {
-	var last []string // the key of the last row of the page before
+	var last []string // the key of the last row of the previous page
 	for {
 		rows, err := r.page(ctx, last)
 		if err != nil || len(rows) == 0 {

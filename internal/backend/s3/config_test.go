@@ -258,7 +258,8 @@ func TestNoCredentials(t *testing.T) {
 	}
 }
 
-// stsServer answers the calls of STS. It returns the forms of all calls.
+// stsServer starts a server that responds to calls of STS. calls returns the forms of all calls so
+// far.
 func stsServer(t *testing.T, key, secret string) (address string, calls func() []url.Values) {
 	t.Helper()
 	var seen []url.Values

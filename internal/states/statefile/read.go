@@ -119,8 +119,8 @@ func formatVersion(data []byte) (int, error) {
 	return int(n), nil
 }
 
-// syntaxError describes the syntax error in data. The position is from encoding/json. If
-// encoding/json accepts the text, the position is the offset read.
+// syntaxError describes the syntax error in data. The position is from encoding/json or, if
+// encoding/json accepts the text, the offset read.
 func syntaxError(data []byte, read int) error {
 	var raw json.RawMessage
 	err := json.Unmarshal(data, &raw)

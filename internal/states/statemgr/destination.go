@@ -169,8 +169,8 @@ func (w *workspace) erroredPath() string {
 	})
 }
 
-// freeName returns the first name that no file has. A name that can't be checked counts as free,
-// because the error of writing the file says why.
+// freeName returns the first name that no file has. A name that can't be checked counts as free.
+// Writing the file then fails with an error that says why.
 func freeName(name func(n int) string) string {
 	for n := 1; ; n++ {
 		if _, err := os.Lstat(name(n)); err != nil {
@@ -221,7 +221,7 @@ func (w *workspace) persist(ctx context.Context, write func(context.Context) err
 	}
 }
 
-// withDeadline returns a context that is canceled abortTimeout after an abort.
+// withDeadline returns a context that is canceled when abortTimeout has passed after an abort.
 func (w *workspace) withDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {

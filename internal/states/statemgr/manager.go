@@ -214,8 +214,8 @@ func (m *Manager) Started(op Operation) {
 	}
 }
 
-// Ended records that a step has ended, with or without success. Storing its object may already have
-// recorded that.
+// Ended records that a step has ended, whether it succeeded or failed. Storing its object may
+// already have recorded that.
 func (m *Manager) Ended(addr addrs.AbsInstance, deposed addrs.DeposedKey) {
 	if r := m.recording(); r != nil {
 		r.ended(ObjectID{addr, deposed})

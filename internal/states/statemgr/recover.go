@@ -138,7 +138,7 @@ func (rec *recovery) replay(entries []*entry, present *stored) error {
 	return nil
 }
 
-// set sets an object. Removing one keeps the provider of the instance's other objects.
+// set sets an object. Removing an object keeps the provider of the instance's other objects.
 func set(s *states.State, id ObjectID, obj *states.Object, provider addrs.ProviderInstance) {
 	if obj == nil {
 		if s.Instance(id.Addr) == nil {

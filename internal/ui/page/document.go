@@ -44,7 +44,7 @@ const rootOfTree = 0
 type moduleJSON struct {
 	Name   string `json:"n"` // name of the module call or root module, or part of a name for a folder
 	Parent int    `json:"p"`
-	Root   *int   `json:"r,omitempty"` // position of the root module, on a page about many
+	Root   *int   `json:"r,omitempty"` // position of the root module, on a page about many root modules
 	Folder bool   `json:"f,omitempty"` // whether this is a folder of root modules
 }
 

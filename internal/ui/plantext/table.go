@@ -68,7 +68,7 @@ func newRow(c *planview.Change) row {
 	return r
 }
 
-// shortReasons maps reasons for deletions to short texts. They omit the address, because it is on
+// shortReasons maps reasons for deletions to short phrases. They omit the address, because it is on
 // the same line.
 var shortReasons = map[plans.Reason]string{
 	plans.DeleteNoResourceConfig: "not in the configuration",

@@ -62,7 +62,7 @@ type Group struct {
 	Hidden int // number of differences in the first change that hide rules omit
 }
 
-// Texts that replace an instance key in values. A configuration would contain them, too.
+// Expressions that replace an instance key in values, written as in a configuration.
 const (
 	countText = "${count.index}"
 	eachText  = "${each.key}"

@@ -217,7 +217,7 @@ func (s *Server) checkVersion4(r *http.Request, rest, secret string) bool {
 		text))) == signature
 }
 
-// assume answers a call of the service for roles. The only role that can be assumed is "allowed".
+// assume responds to a call of the role service. The only role that can be assumed is "allowed".
 func (s *Server) assume(w http.ResponseWriter, r *http.Request) func() {
 	refuse := func(status int, code string) func() {
 		return func() {
