@@ -33,7 +33,7 @@ type Options struct {
 	// terminal; then text is wrapped at 78 columns.
 	Width, ErrWidth int
 	Color, ErrColor bool
-	// Terminal reports whether Out is a terminal. Only on a terminal, plans show differences in
+	// Terminal reports whether Out is a terminal. Only on a terminal do plans show differences in
 	// more detail, because programs that parse the output don't expect that.
 	Terminal bool
 	View     PlanTextView // view of plans in the human form
