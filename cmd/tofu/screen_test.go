@@ -12,12 +12,12 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// screenTimeout is the longest time that `screen wait` waits.
+// screenTimeout is how long `screen wait` waits at most.
 const screenTimeout = 30 * time.Second
 
 // cmdScreen implements commands for a terminal, which is a tmux window:
 //
-//	screen start COLUMNSxROWS COMMAND   starts a shell command in it
+//	screen start COLUMNSxROWS COMMAND   starts a shell command in the window
 //	screen wait REGEXP                  waits until the screen matches
 //	screen keys KEY...                  types keys, such as C-c or Enter
 //	screen resize COLUMNSxROWS
@@ -26,7 +26,7 @@ func cmdScreen(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: screen start|wait|keys|resize|show ...")
 	}
-	if args[0] == "start" { // uses a separate tmux server, because one that is ending refuses new windows
+	if args[0] == "start" { // a new tmux server, because one that is ending refuses new windows
 		ts.Setenv("SCREEN", ts.MkAbs(fmt.Sprintf(".screen%d", time.Now().UnixNano())))
 	}
 	socket := ts.Getenv("SCREEN")

@@ -13,10 +13,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// stateServer stores states for the http backend, one for each path. Files in the script's
-// directory change its behavior. If there is a file named fail, each response has the status in
-// that file. If there is a file named moved, all requests except GET are redirected with the status
-// in it. If there is a file named silent, only GET requests get a response.
+// stateServer stores states for the http backend, one for each path. Three files in the script's
+// directory change its behavior. If the file fail exists, each response has the status that the
+// file contains. If the file moved exists, all requests except GET are redirected with the status
+// that the file contains. If the file silent exists, only GET requests get a response.
 type stateServer struct {
 	fail, moved, silent string
 
@@ -62,7 +62,7 @@ func (s *stateServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if strings.HasPrefix(r.URL.Path, "/moved/") { // acts as a proxy that accepts all requests
+	if strings.HasPrefix(r.URL.Path, "/moved/") { // acts as the target of redirects, which accepts all requests
 		return
 	}
 	lock, locked := s.locks[r.URL.Path]
@@ -91,7 +91,7 @@ func (s *stateServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lockID returns the ID in the JSON description of a lock, or "" if none exists.
+// lockID returns the ID in the JSON description of a lock, or "" if it has none.
 func lockID(text []byte) string {
 	var lock struct{ ID string }
 	_ = json.Unmarshal(text, &lock)

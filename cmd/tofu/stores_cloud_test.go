@@ -14,7 +14,7 @@ import (
 	"tofu/internal/testenv/hosts"
 )
 
-// clouds are the test servers of Azure and Google Cloud, and the proxy to them.
+// clouds holds the test servers of Azure and Google Cloud, and the proxy to them.
 type clouds struct {
 	azure *azuretest.Server
 	gcp   *gcptest.Server
@@ -61,8 +61,8 @@ func useClouds(ts *testscript.TestScript) *clouds {
 	return c
 }
 
-// vaultStore lets the script use the key vaults, with credentials in the key provider's
-// environment variables.
+// vaultStore makes the key vaults available to the script. It sets the key provider's environment
+// variables for credentials.
 func vaultStore(ts *testscript.TestScript, _ string) store {
 	useClouds(ts)
 	ts.Setenv("ARM_TENANT_ID", azuretest.Tenant)
@@ -71,16 +71,16 @@ func vaultStore(ts *testscript.TestScript, _ string) store {
 	return nil
 }
 
-// gcpKMSStore lets the script use Cloud KMS, with a token in the key provider's environment
-// variable. KEY holds the name of the key.
+// gcpKMSStore makes Cloud KMS available to the script. It sets the key provider's environment
+// variable for a token, and KEY to the name of the key.
 func gcpKMSStore(ts *testscript.TestScript, _ string) store {
 	ts.Setenv("GOOGLE_OAUTH_ACCESS_TOKEN", useClouds(ts).gcp.Token("https://www.googleapis.com/auth/cloud-platform"))
 	ts.Setenv("KEY", gcptest.Key)
 	return nil
 }
 
-// azureStore creates a container. CONTAINER holds its name, and the backend's environment variable
-// the access key of the storage account.
+// azureStore creates a container. It sets CONTAINER to the container's name, and the backend's
+// environment variable to the access key of the storage account.
 func azureStore(ts *testscript.TestScript, name string) store {
 	c := useClouds(ts)
 	container, err := c.azure.MakeContainer(context.Background(), name)
@@ -91,8 +91,8 @@ func azureStore(ts *testscript.TestScript, name string) store {
 	return container
 }
 
-// gcsStore creates a bucket. BUCKET holds its name, and the backend's environment variable an
-// access token.
+// gcsStore creates a bucket. It sets BUCKET to the bucket's name, and the backend's environment
+// variable to an access token.
 func gcsStore(ts *testscript.TestScript, name string) store {
 	c := useClouds(ts)
 	bucket, err := c.gcp.MakeBucket(context.Background(), name)

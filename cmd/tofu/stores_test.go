@@ -12,22 +12,23 @@ import (
 	"tofu/internal/backend/s3/s3test"
 )
 
-// A store is the place in a service where a script keeps its states.
+// A store is the part of a service in which a script stores its states, such as a bucket.
 type store interface {
-	// Dump describes the content of the store as text. The text doesn't depend on the run or on the
-	// program that wrote the content.
+	// Dump describes the content of the store as text. The text is the same in every run, and
+	// regardless of the program that wrote the content.
 	Dump(ctx context.Context) (string, error)
 }
 
 // A storeKind creates stores in one kind of service.
 type storeKind struct {
 	services []string // environment variables with the addresses of the services
-	// make creates an empty store with that name, and sets environment variables for the script.
+	// make creates an empty store with the given name, and sets environment variables for the
+	// script.
 	make func(ts *testscript.TestScript, name string) store
 }
 
-// storeKinds holds the kinds by name. In scripts, the name is also a condition, which is true if
-// the services of the kind are available.
+// storeKinds holds the kinds of stores by name. In scripts, the name is also a condition, which is
+// true if the services that the kind needs are available.
 var storeKinds = map[string]storeKind{
 	"aws_kms":     {[]string{"TEST_KMS_URL"}, kmsStore},
 	"azure_vault": {nil, vaultStore},
@@ -42,7 +43,8 @@ var storeKinds = map[string]storeKind{
 	"s3":          {[]string{"TEST_S3_URL", "TEST_DYNAMODB_URL"}, s3Store},
 }
 
-// missing returns the variable of the first service that is not available, or "" if all are.
+// missing returns the variable of the first service that is not available, or "" if all services
+// are available.
 func (k storeKind) missing() string {
 	for _, name := range k.services {
 		if os.Getenv(name) == "" {
@@ -58,7 +60,7 @@ var (
 )
 
 // cmdStore implements `store KIND`. It creates an empty store and sets the environment variables
-// with which the backend KIND uses it.
+// that the backend KIND needs to use it.
 func cmdStore(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 || storeKinds[args[0]].make == nil {
 		ts.Fatalf("usage: store KIND")
@@ -77,8 +79,8 @@ func cmdDump(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
 }
 
-// s3Store creates a bucket and a table, which have the same name, and sets BUCKET to it. The user
-// with the credentials READER_KEY and READER_SECRET has read access only.
+// s3Store creates a bucket and a table with the same name, and sets BUCKET to that name. The user
+// with the credentials READER_KEY and READER_SECRET may only read.
 func s3Store(ts *testscript.TestScript, name string) store {
 	s, err := s3test.New(context.Background(), os.Getenv("TEST_S3_URL"), os.Getenv("TEST_DYNAMODB_URL"), name)
 	ts.Check(err)

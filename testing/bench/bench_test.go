@@ -19,8 +19,8 @@ func TestGrowth(t *testing.T) {
 		{time.Second, 8 * time.Second, 1},
 		{time.Second, 64 * time.Second, 2},
 		{time.Second, time.Second, 0},
-		{time.Millisecond, 8 * time.Millisecond, 0}, // both measurements are noise
-		{time.Millisecond, 64 * floor, 2},           // from noise to a measurable cost
+		{time.Millisecond, 8 * time.Millisecond, 0}, // both measurements are smaller than floor
+		{time.Millisecond, 64 * floor, 2},           // the first measurement counts as floor
 	}
 	for _, test := range tests {
 		if got := growth(1000, 8000, test.before, test.after); math.Abs(got-test.want) > 1e-9 {
@@ -64,8 +64,8 @@ x: y
 	}
 }
 
-// TestShapesAreLinear checks that the text of each shape grows linearly with its size. Otherwise,
-// measured growth would mean nothing.
+// TestShapesAreLinear checks that the length of each shape's configuration is proportional to its
+// size. Otherwise the measured growth would be meaningless.
 func TestShapesAreLinear(t *testing.T) {
 	size := func(s shape, r resource, n int) (total int64) {
 		dir := t.TempDir()
@@ -114,7 +114,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestMeasure uses a shell script as the program, because bench only needs a command line.
+// TestMeasure checks the measured cost of a command. The program is a shell script.
 func TestMeasure(t *testing.T) {
 	dir := t.TempDir()
 	script := func(text string) string {

@@ -15,7 +15,7 @@ import (
 // estateObjects is the number of objects in each root module of an estate.
 const estateObjects = 20
 
-// estates are the shapes of estates. A shape determines which other root modules each root module
+// estates lists the shapes of estates. A shape determines which other root modules each root module
 // reads.
 var estates = []struct {
 	name, about string
@@ -68,10 +68,10 @@ func apartEstate(n int) map[string][]string {
 	return out
 }
 
-// estatePhases are the measured commands, in order.
+// estatePhases lists the measured commands, in order.
 var estatePhases = []struct {
 	name   string
-	change bool // one root module is changed before the command
+	change bool // whether a root module is changed before the command
 	args   []string
 }{
 	{"fresh plan", false, []string{"roots", "plan"}},
@@ -81,8 +81,8 @@ var estatePhases = []struct {
 	{"destroy", false, []string{"roots", "destroy", "-auto-approve"}},
 }
 
-// measureEstates measures commands that work on many root modules. It prints two tables for each
-// shape: one of times and one of memory.
+// measureEstates measures commands on many root modules. For each shape, it prints a table of times
+// and a table of memory.
 func measureEstates(o *options, out io.Writer) error {
 	for _, shape := range estates {
 		var t, memory table
@@ -124,16 +124,17 @@ func measureEstates(o *options, out io.Writer) error {
 	return o.measureStarts(out)
 }
 
-// startSizes are the numbers of root modules with which process starts are counted.
+// startSizes are the numbers of root modules for which process starts are counted.
 var startSizes = []int{5, 20, 80}
 
-// startCommands are the commands whose process starts are counted.
+// startCommands lists the commands whose process starts are counted.
 var startCommands = [][]string{
 	{"roots", "validate"}, {"roots", "plan", "-share-providers"}, {"roots", "plan"},
 }
 
-// measureStarts counts the started processes of a provider with 1,500 resource types and prints the
-// counts. The root modules configure the provider identically. The provider records each start.
+// measureStarts counts how often commands start a provider with 1,500 resource types, and prints
+// the counts. All root modules have the same configuration of the provider. The provider records
+// each start.
 func (o *options) measureStarts(out io.Writer) error {
 	var t table
 	t.row("provider processes")
@@ -197,7 +198,7 @@ func (o *options) countStarts(n int) ([]int, error) {
 	return out, nil
 }
 
-// measureEstate measures all phases on a new estate. After the apply it checks the contents of the
+// measureEstate measures all phases on a new estate. After the apply, it checks the content of the
 // states.
 func (o *options) measureEstate(reads map[string][]string) ([]cost, error) {
 	top, err := os.MkdirTemp("", "bench")
@@ -235,7 +236,7 @@ func (o *options) measureEstate(reads map[string][]string) ([]cost, error) {
 	return out, nil
 }
 
-// writeRoot writes a root module that stores one output of each root module that it reads.
+// writeRoot writes a root module that reads other root modules and stores one output of each.
 func writeRoot(dir, name string, reads []string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "resource \"terraform_data\" \"object\" {\n  count = %d\n  input = \"%s ${count.index}\"\n}\n",
@@ -257,7 +258,7 @@ func writeRoot(dir, name string, reads []string) error {
 	return os.WriteFile(filepath.Join(dir, "main.tf"), []byte(b.String()), 0o644)
 }
 
-// checkEstate returns an error unless the outputs that each root module stores are up to date.
+// checkEstate returns an error if an output that a root module stores is not up to date.
 func checkEstate(top string, reads map[string][]string) error {
 	type outputs struct {
 		ID    string

@@ -72,7 +72,7 @@ func parse(args []string) (*options, error) {
 	return o, o.choose(shapeNames, sizes, phaseNames, resourceName)
 }
 
-// choose sets the options whose values are lists of names.
+// choose sets the options whose values are lists, such as the names of shapes.
 func (o *options) choose(shapeNames, sizes, phaseNames, resourceName string) error {
 	var err error
 	for _, path := range []*string{&o.bin, &o.ref, &o.mirror, &o.keep} {

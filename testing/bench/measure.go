@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// cost is the cost of a command. CPU time is user plus system time, including plugins. Memory is
-// the peak of the largest process.
+// cost is the cost of a command. CPU time is the sum of user and system time, including plugins.
+// Memory is the peak of the largest process.
 type cost struct {
 	wall, cpu time.Duration
 	peak      int64 // peak memory in bytes
-	own       own   // part of the cost that is not due to plugins; zero if unknown
+	own       own   // part of the cost without plugins; zero if unknown
 }
 
-// own is the part of a cost that is not due to plugins.
+// own is the part of a cost without plugins.
 type own struct {
 	cpu  time.Duration
 	peak int64
 }
 
-// least returns the smaller value of each figure.
+// least returns the smaller of the two values for each figure.
 func (c cost) least(d cost) cost {
 	return cost{min(c.wall, d.wall), min(c.cpu, d.cpu), min(c.peak, d.peak),
 		own{min(c.own.cpu, d.own.cpu), min(c.own.peak, d.own.peak)}}
@@ -34,25 +34,25 @@ func (c cost) least(d cost) cost {
 // errTimeout is the error of a command that exceeds the time limit.
 var errTimeout = errors.New("timed out")
 
-// bench runs a program on a configuration.
+// bench runs a program in a directory with a configuration.
 type bench struct {
 	program string
 	dir     string // directory with the configuration
 	env     []string
 	timeout time.Duration
-	log     string // file next to dir for the output of a command
+	log     string // name of the file next to dir that receives the output of a command
 }
 
-// logging returns a copy of the bench that writes its command's output to another file. Commands
-// that run concurrently need separate files.
+// logging returns a copy of b that writes the output of commands to another file. Commands that run
+// concurrently need separate files.
 func (b *bench) logging(name string) *bench {
 	c := *b
 	c.log = name
 	return &c
 }
 
-// newBench writes the CLI configuration to the directory top. The configuration to measure must be
-// in top/m.
+// newBench returns a bench. It writes the CLI configuration to the directory top. The configuration
+// to measure must be in top/m.
 func newBench(o *options, program, top, mirror string) (*bench, error) {
 	rc := filepath.Join(top, "rc")
 	text := ""
@@ -70,15 +70,15 @@ func newBench(o *options, program, top, mirror string) (*bench, error) {
 	}
 	b.env = append(b.env, "TF_CLI_CONFIG_FILE="+rc, "TF_IN_AUTOMATION=1", "CHECKPOINT_DISABLE=1", "HOME="+top)
 	if o.gate > 0 {
-		// By default the program collects no garbage while its heap is small. Only the larger size
-		// would then pay for collections, and linear growth would look steeper than it is.
+		// By default, the program collects no garbage while its heap is small. Without GOGC, only
+		// the larger size would need collections, and linear growth would look steeper than it is.
 		b.env = append(b.env, "GOGC=100")
 	}
 	return b, nil
 }
 
-// run runs a command. The output goes to a file. If the command fails, the end of the output is
-// part of the error.
+// run runs a command and returns its cost. The output goes to a file. If the command fails, the
+// error contains the end of the output.
 func (b *bench) run(args ...string) (cost, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
 	defer cancel()
@@ -113,7 +113,7 @@ func (b *bench) run(args ...string) (cost, error) {
 	}, nil
 }
 
-// tail returns the last part of a command's output.
+// tail returns the last part of the file with a command's output.
 func tail(file string) string {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -122,7 +122,7 @@ func tail(file string) string {
 	return string(data[max(0, len(data)-800):])
 }
 
-// startUp measures the cost of starting the program, using the command version.
+// startUp measures the cost of starting the program by running the command version.
 func (b *bench) startUp() (cost, error) {
 	least, err := b.run("version")
 	for range 9 {

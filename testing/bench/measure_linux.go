@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch waits until a process ends, but leaves reaping it to the caller. It returns the cost of the
-// process without its children. It polls the memory use, because that can't be read after the
-// process has ended.
+// watch waits until a process ends. It doesn't reap the process, which the caller does. It returns
+// the cost of the process without its children. It reads the memory use repeatedly, because the
+// kernel doesn't report it after the end of the process.
 func watch(pid int) own {
 	var o own
 	ended := make(chan struct{})
@@ -37,7 +37,7 @@ func watch(pid int) own {
 	return o
 }
 
-// ownPeak returns the maximum resident set size so far, in bytes.
+// ownPeak returns the maximum resident set size of a running process so far, in bytes.
 func ownPeak(pid int) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -51,8 +51,8 @@ func ownPeak(pid int) int64 {
 	return 0
 }
 
-// ownCPU returns the user plus system time of a process without its children. The kernel reports it
-// in hundredths of a second.
+// ownCPU returns the sum of user and system time of a process, without its children. The kernel
+// reports it in hundredths of a second.
 func ownCPU(pid int) time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package main
 
-// watch returns zero values: on this system, the cost without children is unknown.
+// watch returns zero values, because the cost without children is unknown on this system.
 func watch(int) own { return own{} }

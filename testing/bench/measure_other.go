@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// peakMemory returns 0: on this system, peak memory is unknown.
+// peakMemory returns 0, because peak memory is unknown on this system.
 func peakMemory(*os.ProcessState) int64 { return 0 }
 
 func killTogether(*exec.Cmd) {}

@@ -21,7 +21,7 @@ func peakMemory(s *os.ProcessState) int64 {
 	return int64(usage.Maxrss) * 1024
 }
 
-// killTogether makes a timeout kill the command's plugins too.
+// killTogether makes a timeout kill the plugins of the command, too.
 func killTogether(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

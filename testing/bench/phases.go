@@ -11,8 +11,8 @@ type phase struct {
 	args []string
 }
 
-// phases holds the commands that can be measured. Some only work after others: showjson needs
-// planout, and commands that read the state need apply.
+// phases holds the commands that can be measured, by name. Some commands require others before
+// them: showjson requires planout, and commands that read the state require apply.
 var phases = map[string][]string{
 	"init":      {"init", "-input=false"},
 	"validate":  {"validate"},

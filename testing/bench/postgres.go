@@ -18,7 +18,8 @@ import (
 	"tofu/internal/testenv/pgtest"
 )
 
-// database is a private server with durable commits, and a connection that observes it.
+// database is a private server whose commits are durable, with a connection for observing the
+// server.
 type database struct {
 	server  *pgtest.Server
 	conn    *pgx.Conn
@@ -43,12 +44,13 @@ func (d *database) close(ctx context.Context) {
 	d.server.Close()
 }
 
-// written is the amount that the server has written so far: bytes of write-ahead log, and rows.
+// written is the amount that the server has written since its start: bytes of write-ahead log, and
+// rows.
 type written struct{ bytes, rows int64 }
 
 func (d *database) written(ctx context.Context) (w written, err error) {
-	// A session reports its row counts only when it ends, which may be after the program has ended.
-	// So wait until this session is the only one.
+	// A session reports its row counts only when it ends, which may be after the end of the
+	// program. Therefore wait until this session is the only one.
 	const sessions = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
 	for n := 0; n != 1; {
 		if err := d.conn.QueryRow(ctx, sessions).Scan(&n); err != nil {
@@ -61,7 +63,7 @@ func (d *database) written(ctx context.Context) (w written, err error) {
 	return w, err
 }
 
-// mostSessions repeatedly counts the sessions of other programs until done is closed. It returns
+// mostSessions counts the sessions of other programs repeatedly until done is closed. It returns
 // the largest number.
 func (d *database) mostSessions(ctx context.Context, done <-chan struct{}) (most int, err error) {
 	for {
@@ -92,7 +94,7 @@ func (o *options) places() []place {
 	return out
 }
 
-// configure writes the backend block for a place, with a new schema.
+// configure writes a backend block that uses p's backend with a new schema.
 func (d *database) configure(b *bench, p place) error {
 	d.schemas++
 	text := fmt.Sprintf("terraform {\n  backend %q {\n    conn_str    = %q\n    schema_name = \"bench_%d\"\n  }\n}\n",
@@ -103,8 +105,8 @@ func (d *database) configure(b *bench, p place) error {
 // objectsPerBlock is the number of objects in each resource of postgresModule.
 const objectsPerBlock = 50
 
-// postgresModule returns a configuration with n objects. One of them changes with the variable
-// text.
+// postgresModule returns a configuration with n objects. The value of the variable text determines
+// one of them.
 func postgresModule(n int) string {
 	var b strings.Builder
 	b.WriteString("variable \"text\" {\n  default = \"first\"\n}\nresource \"terraform_data\" \"changed\" {\n" +
@@ -119,8 +121,8 @@ func postgresModule(n int) string {
 // postgresPhase is a command whose cost is measured.
 type postgresPhase struct {
 	name   string
-	stores bool // run only if the place has a backend
-	writes bool // also measure how much the command writes
+	stores bool // whether to run the command only in places with a backend
+	writes bool // whether to measure also how much the command writes
 	args   []string
 }
 
@@ -145,8 +147,8 @@ type figure struct {
 	present bool
 }
 
-// measurePostgres measures commands on states in PostgreSQL and in a local file. It also measures
-// concurrent applies.
+// measurePostgres measures commands, including concurrent applies, on states in PostgreSQL and in a
+// local file.
 func measurePostgres(o *options, out io.Writer) error {
 	ctx := context.Background()
 	d, err := startDatabase(ctx)
@@ -170,7 +172,7 @@ func measurePostgres(o *options, out io.Writer) error {
 	return o.atTheSameTime(ctx, d, out)
 }
 
-// postgresFigures measures all phases in all places, with n objects.
+// postgresFigures measures all phases in all places. The configuration has n objects.
 func (o *options) postgresFigures(ctx context.Context, d *database, n int) (map[place][]figure, error) {
 	top, err := os.MkdirTemp("", "bench")
 	if err != nil {
@@ -204,8 +206,9 @@ func (o *options) postgresFigures(ctx context.Context, d *database, n int) (map[
 	return out, nil
 }
 
-// postgresPlace measures all phases in a place. It works on a copy of the directory from, which has
-// a local state. If the other program times out, it returns the figures up to that point.
+// postgresPlace measures all phases in a place. It works on a copy of the directory from, which
+// contains a local state. If a command of the other program times out, it returns the figures of
+// the commands before.
 func (o *options) postgresPlace(ctx context.Context, d *database, p place, from string) ([]figure, error) {
 	top, err := os.MkdirTemp("", "bench")
 	if err != nil {
@@ -255,7 +258,7 @@ func (o *options) postgresPlace(ctx context.Context, d *database, p place, from 
 	return figures, nil
 }
 
-// postgresTables prints a table of times and a table of written amounts.
+// postgresTables prints a table of times and a table of the written amounts.
 func (o *options) postgresTables(out io.Writer, results []map[place][]figure) {
 	sizes := make([]string, len(o.sizes))
 	for i, n := range o.sizes {
@@ -311,22 +314,22 @@ const (
 	objectTime = 200 * time.Millisecond
 )
 
-// An applyForm is a way to apply the parts of a workspace.
+// An applyForm is a way to apply parts of a workspace.
 type applyForm struct {
 	name        string
-	saved       bool // the plans are made and saved before the time is taken
+	saved       bool // whether the plans are created and saved before the time is measured
 	parallelism int
 }
 
-// applyForms are the forms to measure. The last one has a longer wait for the provider and thus
-// needs fewer processors at a time.
+// applyForms lists the forms to measure. In the last one, each apply has fewer concurrent provider
+// calls and therefore needs less CPU time per second.
 var applyForms = []applyForm{
 	{"plan and apply", false, 10},
 	{"saved plans", true, 10},
 	{"saved plans, -parallelism=5", true, 5},
 }
 
-// atTheSameTime measures applies of disjoint parts of a workspace, first one after another and then
+// atTheSameTime measures applies of separate parts of a workspace, first one after another and then
 // concurrently. The provider takes objectTime for each object.
 func (o *options) atTheSameTime(ctx context.Context, d *database, out io.Writer) error {
 	if o.mirror == "" {
@@ -340,7 +343,7 @@ func (o *options) atTheSameTime(ctx context.Context, d *database, out io.Writer)
 	for _, p := range o.places()[1:] {
 		for _, form := range applyForms {
 			if form.saved && p.program != o.bin {
-				continue // each apply makes the other saved plans stale
+				continue // each apply makes the other saved plans outdated
 			}
 			turns, _, err := o.disjointBest(ctx, d, p, form, 1)
 			if err != nil {
@@ -358,8 +361,8 @@ func (o *options) atTheSameTime(ctx context.Context, d *database, out io.Writer)
 	return nil
 }
 
-// disjointBest returns the smallest total time of -count runs, and the largest number of
-// connections.
+// disjointBest measures the applies -count times. It returns the smallest total time, and the
+// largest number of connections.
 func (o *options) disjointBest(
 	ctx context.Context, d *database, p place, form applyForm, together int,
 ) (best time.Duration, connections int, err error) {
@@ -376,7 +379,7 @@ func (o *options) disjointBest(
 	return best, connections, nil
 }
 
-// disjoint performs all applies, with up to together of them at the same time. It returns the total
+// disjoint performs all applies, at most together of them at the same time. It returns the total
 // time and the largest number of connections.
 func (o *options) disjoint(
 	ctx context.Context, d *database, p place, form applyForm, together int,
@@ -436,7 +439,7 @@ func (o *options) disjoint(
 	return wall, most, errors.Join(err, <-counted, checkFiles(files))
 }
 
-// inParallel calls do for 0 to n-1, with at most together calls at the same time.
+// inParallel calls do with each number from 0 to n-1, with at most together calls at the same time.
 func inParallel(n, together int, do func(int) error) error {
 	errs := make([]error, n)
 	slots := make(chan struct{}, together)
@@ -452,7 +455,7 @@ func inParallel(n, together int, do func(int) error) error {
 	return errors.Join(errs...)
 }
 
-// checkFiles returns an error unless all applies created their files.
+// checkFiles returns an error unless the applies have created all files.
 func checkFiles(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err == nil && len(entries) != applies*perApply {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// floor is the CPU time below which a measurement is noise. To compute growth, smaller measurements
-// are rounded up to it.
+// floor is the CPU time below which a measurement is mostly noise. For the computation of growth,
+// smaller measurements count as floor.
 const floor = 50 * time.Millisecond
 
 // result holds the costs of one phase of a shape, by program and size. Costs that were not measured
@@ -66,7 +66,8 @@ func run(o *options, out io.Writer) error {
 		}
 		failures = append(failures, o.measureAll(programs, s, results)...)
 		for range again {
-			// Disturbances can only increase a measurement, so measure shapes above the gate again.
+			// Disturbances can only increase a measurement, so a shape above the gate is measured
+			// again.
 			if len(o.overGate(s, results, starts[0].cpu)) > 0 {
 				failures = append(failures, o.measureAll(programs[:1], s, results)...)
 			}
@@ -77,12 +78,10 @@ func run(o *options, out io.Writer) error {
 	return errors.Join(failures...)
 }
 
-// again is the number of times that a shape above the gate is measured again before it counts as a
-// failure.
+// again is the number of times that a shape above the gate is measured again.
 const again = 2
 
-// measureAll measures a shape in all sizes. It doesn't report a timeout of the second program as a
-// failure.
+// measureAll measures a shape in all sizes. A timeout of the second program is not a failure.
 func (o *options) measureAll(programs []string, s shape, results []result) (failures []error) {
 	for _, n := range o.sizes {
 		for i, program := range programs {
@@ -111,7 +110,7 @@ func startUpOf(program string, o *options) (cost, error) {
 }
 
 // measure runs all phases for a shape and size, as many times as the options say, and records the
-// minimum costs. It stops at the first phase that fails.
+// minimum costs. If a phase fails, it stops and returns the error.
 func (o *options) measure(program string, s shape, n, column int, results []result) error {
 	count := o.count
 	if column > 0 && o.refCount > 0 {
@@ -188,12 +187,12 @@ func printTable(out io.Writer, o *options, s shape, results []result, starts []c
 	t.print(out)
 }
 
-// ratio returns the factor by which the other program's figure is larger than this program's.
+// ratio returns the other program's figure divided by this program's, as text.
 func ratio[T ~int64](theirs, ours T) string {
 	return fmt.Sprintf("%.1f", float64(theirs)/float64(max(1, ours)))
 }
 
-// names holds the column prefixes of the two programs.
+// names holds the prefixes of the columns of the two programs.
 var names = [...]string{"", "other "}
 
 // cost adds the figures of a program for one size to a row.
@@ -226,7 +225,7 @@ func previous(r result, column int, sizes []int, i int) (cost, bool) {
 }
 
 // overGate compares the costs at the smallest and the largest size. It returns an error for each
-// phase whose growth exceeds the gate.
+// phase whose growth exponent exceeds the gate.
 func (o *options) overGate(s shape, results []result, start time.Duration) (over []error) {
 	small, large := o.sizes[0], o.sizes[len(o.sizes)-1]
 	if o.gate == 0 || small == large {

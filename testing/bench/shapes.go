@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// resource is the resource type that shapes use. The attribute in is an argument; the attribute out
-// has the same value after apply.
+// resource is the resource type that shapes use. Its attribute in is an argument. Its attribute out
+// has the same value after the apply.
 type resource struct {
 	typ, in, out string
 	needsMirror  bool
@@ -29,7 +29,7 @@ type shape struct {
 	name, about string
 	write       func(m *module, n int)
 	needsMirror bool
-	fixed       bool // does not depend on the size, so "all" does not include it
+	fixed       bool // whether the shape does not depend on the size; "all" does not include such shapes
 }
 
 var shapes = []shape{
@@ -67,7 +67,7 @@ func describe() string {
 	return b.String()
 }
 
-// module writes the files of a module. close returns the first error that occurred.
+// module writes the files of a module. Its method close returns the first error that has occurred.
 type module struct {
 	*bufio.Writer
 	dir string
@@ -76,7 +76,7 @@ type module struct {
 	err error
 }
 
-// newModule creates a directory and starts its main.tf.
+// newModule creates a directory and the beginning of the file main.tf in it.
 func newModule(dir string, r resource) *module {
 	m := &module{dir: dir, res: r}
 	m.err = os.MkdirAll(dir, 0o755)
@@ -90,7 +90,7 @@ func newModule(dir string, r resource) *module {
 	return m
 }
 
-// synth writes the provider requirement, unless newModule has done so.
+// synth writes the provider requirement, unless newModule has written it.
 func (m *module) synth() {
 	if !m.res.needsMirror {
 		m.printf("%s", synthRequired)
@@ -98,10 +98,10 @@ func (m *module) synth() {
 }
 
 func (m *module) printf(format string, args ...any) {
-	_, _ = fmt.Fprintf(m, format, args...) // errors are sticky: Flush returns them
+	_, _ = fmt.Fprintf(m, format, args...) // Flush returns the error, because a bufio.Writer keeps it
 }
 
-// child writes a child module to the subdirectory mod.
+// child writes a child module in the subdirectory mod.
 func (m *module) child(write func(*module)) {
 	c := newModule(filepath.Join(m.dir, "mod"), m.res)
 	write(c)
@@ -115,7 +115,7 @@ func (m *module) close() error {
 	return errors.Join(m.Flush(), m.f.Close())
 }
 
-// block writes a resource with the given expression as its value, after the meta-arguments in meta.
+// block writes a resource whose value is the given expression, after the meta-arguments in meta.
 func (m *module) block(name, value string, meta ...string) {
 	m.printf("resource %q %q {\n", m.res.typ, name)
 	for _, line := range meta {
@@ -130,8 +130,8 @@ func (m *module) block(name, value string, meta ...string) {
 // ref returns a reference to the value of a resource. name may include an index.
 func (m *module) ref(name string) string { return m.res.typ + "." + name + "." + m.res.out }
 
-// keys returns an expression for a set of n strings. It nests two calls of range, because one call
-// returns at most 1,024 elements.
+// keys returns an expression for a set of n strings. The expression nests two calls of range,
+// because one call returns at most 1,024 elements.
 func keys(n int) string {
 	return fmt.Sprintf("toset(slice(flatten([for a in range(%d) : [for b in range(%d) : \"k${a}-${b}\"]]), 0, %d))",
 		(n+999)/1000, min(n, 1000), n)
@@ -215,8 +215,8 @@ func variables(m *module, n int) {
 	}
 }
 
-// moduleDeps writes modules of a fixed size. With growing modules, the stored dependencies between
-// two of them would grow with the product of their sizes.
+// moduleDeps writes modules of a fixed size that depend on each other. If the modules grew, the
+// stored dependencies between two of them would grow with the product of their sizes.
 func moduleDeps(m *module, n int) {
 	const blocks, depth = 20, 50
 	m.child(func(c *module) { wide(c, blocks) })

@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// table is a Markdown table. The first row is the header.
+// table is a Markdown table. Its first row is the header.
 type table struct{ rows [][]string }
 
-// row adds a row and returns its number.
+// row adds a row and returns its index.
 func (t *table) row(cells ...string) int {
 	t.rows = append(t.rows, cells)
 	return len(t.rows) - 1
 }
 
-// add adds cells to a row. Each cell is prefixed with before.
+// add adds cells to a row, each with the prefix before.
 func (t *table) add(row int, before string, cells ...string) {
 	for _, c := range cells {
 		t.rows[row] = append(t.rows[row], before+c)

@@ -14,20 +14,20 @@ import (
 )
 
 // traffic holds counts of instructions and memory accesses. Unlike times, they are the same in
-// every run of a program, no matter how busy the machine is.
+// every run of a program, even if the machine is busy.
 type traffic struct {
 	instructions int64
 	l1Misses     int64 // data misses in the first-level cache
 	misses       int64 // data misses in all caches, which access memory
 }
 
-// lastLevel describes the simulated last-level cache to cachegrind: size in bytes, associativity,
-// and line size in bytes. Two megabytes are a common share of one core. The host's own cache would
-// differ between machines.
+// lastLevel describes the simulated last-level cache for cachegrind: size in bytes, associativity,
+// and line size in bytes. Two megabytes are a common share of one core. The cache of the host is
+// not used, because it differs between machines.
 const lastLevel = "2097152,16,64"
 
-// simulate runs each phase of the shapes once under valgrind's cachegrind and prints a table for
-// each shape. This takes about a hundred times as long as running the program directly.
+// simulate runs each phase of the shapes once under valgrind's cachegrind, and prints a table for
+// each shape. This takes about a hundred times as long as running the program without valgrind.
 func simulate(o *options, out io.Writer) error {
 	valgrind, err := exec.LookPath("valgrind")
 	if err != nil {
@@ -69,7 +69,8 @@ func simulate(o *options, out io.Writer) error {
 	return errors.Join(failures...)
 }
 
-// exponent returns e in count ~ size^e as text, computed from a size and the previous one.
+// exponent returns e in count ~ size^e as text, computed from the i-th size and the previous one.
+// It returns "" if there is no previous count.
 func exponent(sizes []int, i int, before, now int64) string {
 	if i == 0 || before == 0 {
 		return ""
@@ -96,7 +97,7 @@ func (o *options) simulateShape(valgrind string, s shape, n int) (map[string]tra
 	if _, err := b.run(phases["init"]...); err != nil {
 		return nil, err
 	}
-	// Collect garbage even if the heap is small, and always at the same points.
+	// Collect garbage even if the heap is small, and always at the same times.
 	b.env = append(b.env, "GOGC=100", "GOMAXPROCS=1")
 	b.program = valgrind
 	report := filepath.Join(top, "counts")
@@ -117,7 +118,7 @@ func (o *options) simulateShape(valgrind string, s shape, n int) (map[string]tra
 
 var trafficLine = regexp.MustCompile(`(?m)^==\d+== +(I +refs|D1 +misses|LLd misses): +([\d,]+)`)
 
-// readTraffic reads the summary that cachegrind writes.
+// readTraffic reads the counts in the summary that cachegrind writes.
 func readTraffic(path string) (traffic, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

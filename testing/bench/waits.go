@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// waits measures how much time an apply wastes on waiting. The configuration has three resources
-// with 50 instances each; b[i] refers to a[i], and c[i] to b[i]. Creating an instance takes between
-// 0.2 and 2 seconds, during which a provisioner sleeps. There are two lower bounds for any apply:
-// the longest chain a[i], b[i], c[i], and the sum of all times divided by the parallelism.
+// waits measures how much time an apply loses by waiting. The configuration has three resources
+// with 50 instances each; b[i] refers to a[i], and c[i] refers to b[i]. Creating an instance takes
+// between 0.2 and 2 seconds, during which a provisioner sleeps. Any apply takes at least as long as
+// the longest chain a[i], b[i], c[i], and at least the sum of all times divided by the parallelism.
 func waits(o *options, out io.Writer) error {
 	const instances, seed = 50, 22
 	random := rand.New(rand.NewPCG(seed, seed))
@@ -56,8 +56,8 @@ func waits(o *options, out io.Writer) error {
 	return nil
 }
 
-// waitingModule returns a configuration of several resources. Each instance refers to the instance
-// with the same index in the previous resource.
+// waitingModule returns a configuration with the named resources. Each instance refers to the
+// instance with the same index in the previous resource.
 func waitingModule(names []string, times map[string][]time.Duration) string {
 	var text strings.Builder
 	for n, name := range names {
@@ -85,7 +85,7 @@ resource "terraform_data" %[1]q {
 	return text.String()
 }
 
-// applyWaits returns the wall time of applying a configuration.
+// applyWaits returns the wall time of applying a configuration with a program.
 func (o *options) applyWaits(program, config string, parallelism int) (time.Duration, error) {
 	top, err := os.MkdirTemp("", "bench")
 	if err != nil {

@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// found returns the path of the browser, or "" if no browser is installed.
+// found returns the path of the browser, or "" if there is none.
 func found() string {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -65,13 +65,13 @@ func needBrowser(t testing.TB) {
 	}
 }
 
-// workdir is a working directory of the program.
+// workdir is a directory in which the program runs.
 type workdir struct {
 	t   testing.TB
 	dir string
 }
 
-// newWorkdir writes files to a new directory and runs init there.
+// newWorkdir writes files to a new directory and runs init in it.
 func newWorkdir(t testing.TB, files map[string]string) *workdir {
 	t.Helper()
 	w := &workdir{t, t.TempDir()}
@@ -98,7 +98,7 @@ func (w *workdir) fill(files map[string]string) error {
 	return nil
 }
 
-// run runs the program, which must succeed.
+// run runs the program. If the program fails, the test fails.
 func (w *workdir) run(args ...string) {
 	w.t.Helper()
 	if err := w.try(args...); err != nil {
@@ -124,7 +124,7 @@ type tab struct {
 	ctx context.Context
 
 	mu       sync.Mutex
-	problems []string // browser messages, dialogs, and requests other than the one for the page
+	problems []string // messages of the browser, dialogs, and requests for anything but the page
 }
 
 // browserContext starts the browser, which all tests share. Each test has its own tab.
@@ -140,8 +140,8 @@ var browserContext = sync.OnceValues(func() (context.Context, error) {
 // stopBrowser stops the browser if it is running.
 var stopBrowser = func() {}
 
-// open opens a page in the directory. The test fails at its end if the browser reported a problem
-// or the page tried to load something.
+// open opens a page in the directory in a new tab. The test fails at its end if the browser has
+// reported a problem or the page has tried to load something.
 func (w *workdir) open(name string) *tab {
 	w.t.Helper()
 	browser, err := browserContext()
@@ -151,7 +151,7 @@ func (w *workdir) open(name string) *tab {
 	p := &tab{t: w.t}
 	ctx, closeTab := chromedp.NewContext(browser, chromedp.WithListener(p.listen))
 	w.t.Cleanup(closeTab)
-	if err := chromedp.Do(ctx); err != nil { // opens the tab, which must outlive the timeout
+	if err := chromedp.Do(ctx); err != nil { // opens the tab; the timeout below must not apply to this call
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
@@ -212,7 +212,7 @@ func (p *tab) click(selector string) {
 	p.do(chromedp.Click(chromedp.CSS(selector)))
 }
 
-// enter clicks the box of an address in the graph.
+// enter clicks the box in the graph that has the given address.
 func (p *tab) enter(address string) {
 	p.t.Helper()
 	p.click(`.item[data-address=` + quote(address) + `]`)
@@ -220,13 +220,13 @@ func (p *tab) enter(address string) {
 
 func quote(text string) string { return fmt.Sprintf("%q", text) }
 
-// text returns the text of an element, or "" if none exists.
+// text returns the text of an element, or "" if there is no such element.
 func (p *tab) text(selector string) string {
 	p.t.Helper()
 	return eval[string](p, `(document.querySelector(`+quote(selector)+`) || {}).innerText || ''`)
 }
 
-// boxes returns the addresses of the boxes in the graph.
+// boxes returns the addresses of all boxes in the graph.
 func (p *tab) boxes() []string {
 	p.t.Helper()
 	return eval[[]string](p, `[...document.querySelectorAll('.item')].map((e) => e.dataset.address)`)
@@ -255,7 +255,8 @@ func (p *tab) run(statement string) {
 	eval[bool](p, statement+"; true")
 }
 
-// waitFor waits until an expression is true.
+// waitFor waits until an expression is true. If that takes too long, the test fails. what describes
+// the condition.
 func (p *tab) waitFor(what, expression string) {
 	p.t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -268,7 +269,7 @@ func (p *tab) waitFor(what, expression string) {
 	}
 }
 
-// says waits until an element has a text.
+// says waits until the text of an element contains text. If that takes too long, the test fails.
 func (p *tab) says(selector, text string) {
 	p.t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {

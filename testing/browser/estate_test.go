@@ -141,7 +141,7 @@ func openTown(t *testing.T) *tab {
 // allRoots are the root modules that the graph shows for the town.
 var allRoots = []string{"dev/broken", "dev/calm", "dev/later", "prod/cluster", "prod/network", "prod/shop"}
 
-// rootNumber returns the filter value that stands for a root module.
+// rootNumber returns the value of the filter option for a root module.
 func rootNumber(p *tab, name string) string {
 	p.t.Helper()
 	return eval[string](p, `[...document.querySelectorAll('#root option')].find((o) => o.text === `+quote(name)+`).value`)
@@ -192,7 +192,7 @@ func TestRootModules(t *testing.T) {
 	p.enter("dev/broken")
 	p.says("#panel", "More than 5 are needed.")
 	p.says("#panel", "dev/broken/main.tf:6")
-	p.enter("dev/broken") // it failed, so there is no graph to open
+	p.enter("dev/broken") // planning it failed, so it has no graph to open
 	sameBoxes(t, p, slices.Clone(allRoots)...)
 	p.enter("dev/later")
 	p.says("#heading", "Not planned: it needs dev/broken, which failed.")
@@ -219,7 +219,7 @@ func TestFiltersOfRootModules(t *testing.T) {
 	for _, action := range []string{"replace", "update", "create", "read"} {
 		p.click(`[data-action=` + quote(action) + `]`)
 	}
-	sameBoxes(t, p, "dev/broken", "dev/later", "prod/cluster", "prod/shop") // deferred, failed and waiting ones
+	sameBoxes(t, p, "dev/broken", "dev/later", "prod/cluster", "prod/shop") // the deferred, failed and waiting ones
 	for _, action := range []string{"replace", "update", "create", "read"} {
 		p.click(`[data-action=` + quote(action) + `]`)
 	}
@@ -229,7 +229,7 @@ func TestFiltersOfRootModules(t *testing.T) {
 	}
 	p.set("#root", "")
 
-	// The search finds objects of all root modules, and root modules by name.
+	// The search finds objects in all root modules, and root modules by their names.
 	p.do(chromedp.SendKeys(chromedp.CSS("#search"), "prod vpc"))
 	p.says("#results", "3 results") // an object, an output and a variable
 	p.click("#panel .entry")
@@ -293,7 +293,7 @@ func TestPathsBetweenRootModules(t *testing.T) {
 	p.says("#panel h2", "prod/network: terraform_data.vpc is before prod/shop: terraform_data.shop")
 	p.says("#answer", "refers to prod/network: output.vpc")
 	p.click("#everything")
-	ask("prod/shop: terraform_data.zone", "dev/calm") // the page has no plan for dev/calm
+	ask("prod/shop: terraform_data.zone", "dev/calm") // the page contains no plan for dev/calm
 	p.says("#panel h2", "It is the other way around")
 	p.says("#answer", "refers to dev/calm")
 	ask("dev/calm", "prod/network")
@@ -322,7 +322,7 @@ func TestGraphOfRootModules(t *testing.T) {
 	p.says("#list", "Resources (14)")
 }
 
-// TestManyRootModules opens a page with 500 root modules of 20 instances each.
+// TestManyRootModules checks a page with 500 root modules of 20 instances each.
 func TestManyRootModules(t *testing.T) {
 	needBrowser(t)
 	files := map[string]string{}
@@ -354,7 +354,7 @@ func TestManyRootModules(t *testing.T) {
 	if n := len(p.boxes()); n > 120 || n < 10 {
 		t.Errorf("the graph shows %d boxes at first", n)
 	}
-	for i := range 20 { // opening all groups doesn't exceed the limit of boxes
+	for i := range 20 { // open all groups, which must not exceed the limit of boxes
 		selector := fmt.Sprintf(`.item[data-address="group%02d/"]`, i)
 		p.run(`document.querySelector(` + quote(selector) + `).dispatchEvent(new MouseEvent('click'))`)
 	}
@@ -374,7 +374,8 @@ func TestManyRootModules(t *testing.T) {
 	p.says("#list h2", "Root modules (500)")
 }
 
-// TestHostileRootModules opens a page with root modules whose texts contain markup and scripts.
+// TestHostileRootModules checks that markup and scripts in the texts of root modules have no effect
+// on the page.
 func TestHostileRootModules(t *testing.T) {
 	needBrowser(t)
 	const attack = `</script><img src=x onerror=window.pwned=1><!--<script>\u202egnp`

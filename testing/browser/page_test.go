@@ -15,7 +15,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// shop is a configuration with modules. Its plan has all kinds of changes.
+// shop is a configuration with modules. Its plan contains all kinds of changes.
 var shop = map[string]string{
 	"main.tf": `
 variable "env" {
@@ -93,7 +93,7 @@ var shopPlan = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(filepath.Join(dir, "p.tfplan"))
 })
 
-// newShop returns a directory that contains only the plan.
+// newShop returns a directory that contains only the plan of shop.
 func newShop(t *testing.T) *workdir {
 	t.Helper()
 	plan, err := shopPlan()
@@ -114,7 +114,7 @@ func openShop(t *testing.T) *tab {
 	return w.open("p.html")
 }
 
-// sameBoxes checks which boxes the graph shows, in any order.
+// sameBoxes checks that the graph shows exactly the boxes with the given addresses, in any order.
 func sameBoxes(t *testing.T, p *tab, want ...string) {
 	t.Helper()
 	got := p.boxes()
@@ -145,7 +145,7 @@ func TestDifference(t *testing.T) {
 	p.waitFor("the line of the attribute",
 		`document.querySelector('.row.forces .place').textContent === 'net/main.tf:5'`)
 	p.says("#panel h3:last-of-type", "NEEDED BY") // the style sheet turns the heading into capitals
-	p.click(`#panel .entry[data-node]`)           // an object that it needs
+	p.click(`#panel .entry[data-node]`)           // an object that the selected one needs
 	p.says("#panel h2", "module.net.var.name")
 
 	p.enter("terraform_data.old")
@@ -204,7 +204,7 @@ func renamed(name, value string) string {
 		name, value)
 }
 
-// TestOutputsAndRenames checks what a page shows in addition to objects: changed root outputs, and
+// TestOutputsAndRenames checks what a page shows apart from objects: changed root outputs, and
 // hints that objects may have been renamed.
 func TestOutputsAndRenames(t *testing.T) {
 	needBrowser(t)
@@ -259,8 +259,8 @@ output "secret" {
 	}
 }
 
-// TestPast checks that the page of a plan that returns to an earlier state says what can't be
-// undone. It needs PostgreSQL, because the backend postgres keeps the history.
+// TestPast checks that the page of a plan that returns to an earlier time says what can't be
+// undone. The test needs PostgreSQL, because the backend postgres keeps the history.
 func TestPast(t *testing.T) {
 	needBrowser(t)
 	url := os.Getenv("TEST_POSTGRES_URL")
@@ -390,7 +390,7 @@ func TestCriticalPath(t *testing.T) {
 
 func TestKeyboardAndList(t *testing.T) {
 	p := openShop(t)
-	// In the graph, the tab key reaches only one box. Arrow keys move between boxes.
+	// In the graph, the tab key reaches only one box. The arrow keys move between boxes.
 	if n := eval[int](p, `document.querySelectorAll('.item[tabindex="0"]').length`); n != 1 {
 		t.Errorf("%d boxes are in the order of the tab key, want 1", n)
 	}
@@ -401,7 +401,7 @@ func TestKeyboardAndList(t *testing.T) {
 	p.do(chromedp.KeyEvent(kb.Enter))
 	p.says("#panel h2", "module.app")
 
-	// The list shows everything as headings and buttons, which have names.
+	// The list shows everything as headings and buttons that have names.
 	p.click("#view-list")
 	p.says("#list h2", "Destroy (3)")
 	for _, want := range []string{"Replace (1)", "Update", `module.app["web"].terraform_data.server[2]`, "main.tf:24"} {
@@ -444,7 +444,7 @@ func TestConfigurationGraph(t *testing.T) {
 	p.says("#list h2", "Resources (6)")
 }
 
-// openQuickly opens a page, which must take less than 2 s in at least one of three attempts.
+// openQuickly opens a page. The test fails if that takes 2 s or more in each of three attempts.
 func (w *workdir) openQuickly(name string) *tab {
 	w.t.Helper()
 	best := 1 << 30
@@ -463,7 +463,7 @@ func (w *workdir) openQuickly(name string) *tab {
 	return p
 }
 
-// TestLarge opens a page that has 10,000 instances.
+// TestLarge checks a page with 10,000 instances.
 func TestLarge(t *testing.T) {
 	needBrowser(t)
 	files := map[string]string{}
@@ -492,7 +492,7 @@ func TestLarge(t *testing.T) {
 	for i := range 10 {
 		selector := fmt.Sprintf(`.item[data-address="module.m%d"]`, i)
 		if eval[bool](p, `document.querySelector(`+quote(selector)+`) === null`) {
-			continue // closed by an earlier click, to stay below the limit
+			continue // an earlier click has closed this box, to stay below the limit
 		}
 		p.run(`document.querySelector(` + quote(selector) + `).dispatchEvent(new MouseEvent('click'))`)
 	}
@@ -516,7 +516,8 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// TestHostile opens a page for a configuration whose texts contain markup and scripts.
+// TestHostile checks that markup and scripts in the texts of a configuration have no effect on the
+// page.
 func TestHostile(t *testing.T) {
 	needBrowser(t)
 	const attack = `</script><script>window.pwned=1</script><img src=x onerror="window.pwned=2"><!--<script>\u202egnp`
@@ -574,7 +575,7 @@ resource "terraform_data" "b" {
 			`document.querySelectorAll('script[type="application/json"]').length + 1`) {
 		t.Error("something in the configuration became part of the page")
 	}
-	// If the page's script inserted markup by mistake, the content security policy would refuse it.
+	// If the page's script inserted markup by mistake, the content security policy would reject it.
 	refused := eval[string](p, `(() => { try { document.body.innerHTML = '<b>x</b>'; return 'accepted'; } catch (e) `+
 		`{ return 'refused'; } })()`)
 	if refused != "refused" {

@@ -167,7 +167,8 @@ func TestEstatePictures(t *testing.T) {
 	})
 }
 
-// inBothThemes takes pictures of the page p.html in the light and the dark theme, after some steps.
+// inBothThemes takes pictures of the page p.html in the light and in the dark theme, after the
+// given steps.
 func inBothThemes(t *testing.T, open func(string) *tab, name string, steps func(*tab)) {
 	t.Helper()
 	for i, theme := range []string{"light", "dark"} {

@@ -53,13 +53,12 @@ type function struct {
 	lines int
 }
 
-// columns are the column limits that lines are compared with. A tab counts as tabWidth columns.
+// columns lists the column limits that lines are compared with. A tab counts as tabWidth columns.
 var columns = []int{100, 120, 140}
 
 const tabWidth = 4
 
-// plumbing lists code fragments for handling diagnostics. Their occurrences in the text are
-// counted.
+// plumbing lists code fragments that handle diagnostics. Their occurrences are counted.
 var plumbing = []string{".HasErrors()", ", more :=", ".Append(", "tfdiags.Diagnostics{tfdiags.Errorf("}
 
 func newStats() *stats {
@@ -203,7 +202,7 @@ func (s *stats) print(top int) {
 	printTop("comments by their opening", s.openings, 3*top, nil)
 }
 
-// printTop prints the largest counts. Each is followed by a note unless note is nil.
+// printTop prints the largest counts. If note is not nil, each count is followed by a note.
 func printTop(title string, counts map[string]int, top int, note func(string) string) {
 	names := make([]string, 0, len(counts))
 	for name := range counts {

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// moments are the two points during a call at which the engine is killed: after the call has
+// moments lists the two points during a call at which the engine is killed: after the call has
 // reached the provider but before it has an effect, and after it has taken effect but before the
-// response.
+// response. The strings are suffixes of the operations in fault rules.
 var moments = []string{"", "-done"}
 
 // atEveryCall kills the engine at each provider call in turn. Calls are sequential, so the expected
-// state is exact: it has all files except possibly the current one, which must be reported as
-// interrupted.
+// state is known exactly: it contains all files, except possibly the file of the current call,
+// which must be reported as interrupted.
 func (o *options) atEveryCall(report func(string, *tally)) error {
 	for _, op := range o.operations() {
 		base, err := o.newTrial(o.objects)
@@ -51,7 +51,7 @@ func (o *options) atEveryCall(report func(string, *tally)) error {
 	return nil
 }
 
-// killedAt performs one run and kills the engine at a call for the given file.
+// killedAt performs one run and kills the engine at the call for the given file.
 func (t *trial) killedAt(op operation, moment, name string, sum *tally) {
 	sum.runs++
 	deadly := t.with("FILES_RUN="+op.name+moment+":"+name, "FILES_COMMAND=kill -9 $ENGINE_PID; kill -9 $PPID")
@@ -109,8 +109,8 @@ func (t *trial) save() (*saved, error) {
 	return s, nil
 }
 
-// restore restores the contents of the directories. It keeps the directories themselves, because
-// one of them may be a mount point.
+// restore restores the content of the directories. It doesn't replace the directories themselves,
+// because one of them may be a mount point.
 func (s *saved) restore() error {
 	for _, dir := range s.dirs {
 		entries, err := os.ReadDir(dir)
@@ -129,8 +129,8 @@ func (s *saved) restore() error {
 	return nil
 }
 
-// ended checks a run that was not killed. Its state must match the files. If the run failed, it
-// must have printed an error message.
+// ended checks the result of a run that was not killed. The state must match the files, and a run
+// that has failed must have printed an error message.
 func (t *trial) ended(what string, out []byte, err error, sum *tally) {
 	sum.runs++
 	before := *sum

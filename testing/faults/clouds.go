@@ -25,7 +25,7 @@ func prepareAzure(g *gateway, name string) (*preparedStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.unlock = func() { _ = container.BreakLease(context.Background(), "state") } // there may be no lease
+	g.unlock = func() { _ = container.BreakLease(context.Background(), "state") } // ignore that there may be no lease
 	out, err := behindHosts(g, azure.Hosts())
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ terraform {
 	return out, nil
 }
 
-// azureFaults are faults that only concern leases.
+// azureFaults are faults that exist only with leases.
 var azureFaults = []storeFault{{"lease broken before it", false, nil}}
 
 // prepareGCS creates a bucket for states.
@@ -75,8 +75,8 @@ terraform {
 	return out, nil
 }
 
-// behindHosts starts a proxy that redirects requests for well-known hosts to test servers. The
-// gateway counts these requests.
+// behindHosts starts a proxy that redirects requests for well-known hosts to the test servers. g
+// counts these requests.
 func behindHosts(g *gateway, servers map[string]http.Handler) (*preparedStore, error) {
 	for host, server := range servers {
 		servers[host] = g.watch(server)

@@ -4,7 +4,7 @@
 //
 //	go run ./testing/faults -bin bin/tofu -mirror build/mirror -kinds calls,space -every 10
 //
-// The engine creates, updates or deletes a number of files with the files provider. These are the
+// The engine creates, updates or deletes a number of files with the files provider. There are these
 // kinds of faults:
 //
 //	signals   a signal at a random time, or the reader of its output closes the pipe
@@ -20,11 +20,11 @@
 //	          server that stays away until the run has ended, and a failover to a standby
 //
 // Afterwards the engine's state is compared with the files on disk. A file is lost if it was
-// written before the process ended (or, for a KILL at a random time, at least 0.1 s before the
-// kill) and its content is not in the state. A ghost is a file that is in the state but does not
-// exist. There is one exception: if a run with the backend postgres was killed, the next plan
-// reports interrupted steps, and the files of these steps are not counted. A run also fails if the
-// next run does not succeed without manual intervention.
+// written before the process ended, but its content is not in the state. For a KILL at a random
+// time, only files written at least 0.1 s before the kill count. A ghost is a file that is in the
+// state but does not exist. There is one exception: if a run with the backend postgres was killed,
+// the next plan reports interrupted steps, and the files of these steps are not counted. A run also
+// counts as failed if the next run does not succeed without manual intervention.
 //
 // Invariants: the program is only used through its command line. Results are judged by the files,
 // not by the program's output.

@@ -104,10 +104,11 @@ func faults(args []string) error {
 	return nil
 }
 
-// chosen reports whether -every and -from select the i-th point.
+// chosen reports whether the options -every and -from select the i-th point at which a fault is
+// possible.
 func (o *options) chosen(i int) bool { return i%o.every == o.from%o.every }
 
-// operations returns the operations that -ops selects.
+// operations returns the operations that the option -ops selects.
 func (o *options) operations() []operation {
 	return slices.DeleteFunc(slices.Clone(operations),
 		func(op operation) bool { return !slices.Contains(o.ops, op.name) })

@@ -25,14 +25,14 @@ type postgresFault struct {
 	name string
 	// do causes the fault while a run is in progress.
 	do func(r *postgresRun) error
-	// after ends the fault when the run has ended; nil if nothing is left to do.
+	// after is called when the run has ended, to end the fault. It is nil if nothing is left to do.
 	after func(r *postgresRun) error
-	// kills means that the run is killed. fails means that the run reports an error and leaves
-	// errored.tfstate. If neither is set, the run must succeed.
+	// kills says that the fault kills the run. fails says that the run must report an error and
+	// write errored.tfstate. If neither is set, the run must succeed.
 	kills, fails bool
-	// once limits the fault to one run of each operation, because each run takes minutes.
+	// once limits the fault to one run of each operation, because such a run takes minutes.
 	once bool
-	// standby means that the server has a standby, which replicates it.
+	// standby says that the server has a standby that replicates it.
 	standby bool
 	params  string // additional parameters in the connection string
 }
@@ -79,10 +79,11 @@ func (r *postgresRun) restart() error {
 	return r.server.Restart()
 }
 
-// own selects the program's sessions.
+// own is the part of a statement that selects the program's sessions.
 const own = "FROM pg_stat_activity WHERE application_name = 'tofu'"
 
-// killSession kills a process of the server. The server then restarts all other processes.
+// killSession kills a process of the server that serves a session. The server then restarts all
+// other processes.
 func (r *postgresRun) killSession() error {
 	return r.administrate(func(ctx context.Context, conn *pgx.Conn) error {
 		var pid int
@@ -93,7 +94,7 @@ func (r *postgresRun) killSession() error {
 	})
 }
 
-// dropConnections repeatedly ends the program's sessions for some time.
+// dropConnections ends the program's sessions repeatedly for some time.
 func (r *postgresRun) dropConnections() error {
 	return r.administrate(func(ctx context.Context, conn *pgx.Conn) error {
 		for range 20 {
@@ -106,7 +107,7 @@ func (r *postgresRun) dropConnections() error {
 	})
 }
 
-// holdLocks locks the table of workspaces for some time, which makes statements wait.
+// holdLocks locks the table of workspaces for some time, so that statements have to wait.
 func (r *postgresRun) holdLocks() error {
 	return r.administrate(func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, "DO $$ BEGIN LOCK TABLE "+pgx.Identifier{r.schema, "workspace"}.Sanitize()+
@@ -126,7 +127,7 @@ func (r *postgresRun) administrate(do func(context.Context, *pgx.Conn) error) er
 	return do(ctx, conn)
 }
 
-// connection returns the connection string for the program.
+// connection returns the connection string that the program uses.
 func (r *postgresRun) connection() string {
 	hosts := r.server.Dir()
 	if r.standby != nil {
@@ -169,7 +170,7 @@ func (o *options) onPostgres(report func(string, *tally)) error {
 	return nil
 }
 
-// onPostgresOnce performs one run.
+// onPostgresOnce performs one run with a fault.
 func (o *options) onPostgresOnce(fault *postgresFault, op operation, r *postgresRun, sum *tally) error {
 	if fault.standby {
 		var err error
@@ -217,7 +218,7 @@ func (o *options) onPostgresOnce(fault *postgresFault, op operation, r *postgres
 	return nil
 }
 
-// newPostgresTrial creates a trial whose state is in PostgreSQL and is empty.
+// newPostgresTrial creates a trial with an empty state in PostgreSQL.
 func (o *options) newPostgresTrial(schema, connection string) (*trial, error) {
 	t, err := o.newTrial(o.objects)
 	if err != nil {
@@ -230,7 +231,7 @@ func (o *options) newPostgresTrial(schema, connection string) (*trial, error) {
 }
 
 // disturbed runs an operation and causes a fault after the given number of provider calls. runErr
-// is the error of the program; err says that the fault could not be caused or ended.
+// is the error of the program. err reports that the fault could not be caused or ended.
 func (t *trial) disturbed(op operation, calls int, fault *postgresFault,
 	r *postgresRun) (out []byte, runErr, err error) {
 	const patience = 5 * time.Minute
@@ -239,7 +240,7 @@ func (t *trial) disturbed(op operation, calls int, fault *postgresFault,
 	defer cancel()
 	cmd := exec.CommandContext(ctx, t.bin, op.args...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = t.work, t.env, &text, &text
-	cmd.WaitDelay = time.Second // plugins of a killed program still hold the pipes for a moment
+	cmd.WaitDelay = time.Second // plugins of a killed program still have the pipes open for a moment
 	before := t.calls(op.name)
 	if err := cmd.Start(); err != nil {
 		return nil, nil, err
@@ -254,7 +255,7 @@ func (t *trial) disturbed(op operation, calls int, fault *postgresFault,
 	err = fault.do(r)
 	<-ended
 	if fault.kills {
-		time.Sleep(400 * time.Millisecond) // lets remaining plugins finish
+		time.Sleep(400 * time.Millisecond) // gives remaining plugins time to finish
 	}
 	if fault.after != nil {
 		err = errors.Join(err, fault.after(r))
@@ -267,9 +268,9 @@ func (t *trial) disturbed(op operation, calls int, fault *postgresFault,
 
 var interruptedStep = regexp.MustCompile(`(files_file\.[ab]\[\d+\]): \S+, started`)
 
-// interrupted returns the addresses of the steps that a plan reports as interrupted.
+// interrupted returns the addresses of the objects whose steps a plan reports as interrupted.
 func (t *trial) interrupted() map[string]bool {
-	out, _ := t.command("plan", "-input=false").CombinedOutput() // the next run reports a failure
+	out, _ := t.command("plan", "-input=false").CombinedOutput() // ignore the error: the next run reports a failure
 	text := strings.Join(strings.Fields(strings.ReplaceAll(string(out), "│", "")), " ")
 	found := map[string]bool{}
 	for _, match := range interruptedStep.FindAllStringSubmatch(text, -1) {

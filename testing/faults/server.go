@@ -18,7 +18,7 @@ type stateServer struct {
 	state    []byte
 	lock     []byte
 	requests int
-	bad      func(request int) int // returns the response status; 0 for success, -1 for no response
+	bad      func(request int) int // returns the status of the response to a request; 0 for success, -1 for no response
 }
 
 const backendBlock = `
@@ -65,8 +65,8 @@ func (s *stateServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// atEveryRequest makes each request to a remote state fail in turn. It does so in two ways: only
-// that request fails, or all requests from it to the end of the run.
+// atEveryRequest makes each request to a remote state fail in turn, in two ways: either only that
+// request fails, or all requests from then on.
 func (o *options) atEveryRequest(report func(string, *tally)) error {
 	for _, op := range o.operations() {
 		sum := &tally{}
@@ -133,7 +133,7 @@ func (o *options) badRequest(op operation, n, status int, forever bool, sum *tal
 	server.mu.Lock()
 	fewer = server.requests < first
 	server.bad = func(int) int { return 0 }
-	server.lock = nil // like force-unlock
+	server.lock = nil // as force-unlock does
 	server.mu.Unlock()
 	t.ended(fmt.Sprintf("%s: status %[3]d for request %[2]d, forever %[4]v", op.name, n, status, forever), out,
 		runErr, sum)

@@ -12,14 +12,13 @@ import (
 	"time"
 )
 
-// signals holds the signals by name. PIPE is not sent directly: instead, the reader of the
+// signals holds the signals by name. PIPE is not sent directly. Instead, the reader of the
 // program's output closes the pipe.
 var signals = map[string]syscall.Signal{
 	"KILL": syscall.SIGKILL, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP, "PIPE": 0,
 }
 
-// atRandomTimes runs operations on files that are written slowly, and interrupts them with each
-// signal.
+// atRandomTimes runs operations with a slow provider, and interrupts them with each signal.
 func (o *options) atRandomTimes(report func(string, *tally)) error {
 	for _, op := range o.operations() {
 		for _, sig := range o.signals {
@@ -35,7 +34,8 @@ func (o *options) atRandomTimes(report func(string, *tally)) error {
 	return nil
 }
 
-// interrupted performs one interrupted run. It returns an error if the run can't be performed.
+// interrupted performs one run that is interrupted by a signal. It returns an error if the run
+// can't be performed.
 func (o *options) interrupted(op operation, sig string, sum *tally) error {
 	t, err := o.newTrial(o.objects)
 	if err != nil {
@@ -62,7 +62,7 @@ func (o *options) interrupted(op operation, sig string, sum *tally) error {
 	return nil
 }
 
-// calls returns the number of calls for an operation that the provider has begun.
+// calls returns the number of calls of an operation that the provider has begun.
 func (t *trial) calls(op string) int {
 	log, err := os.ReadFile(filepath.Join(t.top, "calls"))
 	if err != nil {
@@ -71,7 +71,7 @@ func (t *trial) calls(op string) int {
 	return bytes.Count(log, []byte("begin "+op+" "))
 }
 
-// awaitCalls waits until the provider has begun the given number of calls for an operation, or the
+// awaitCalls waits until the provider has begun the given number of calls of an operation, or the
 // program has ended.
 func (t *trial) awaitCalls(op string, calls int, ended <-chan struct{}) {
 	deadline := time.Now().Add(60 * time.Second)
@@ -108,7 +108,7 @@ func (t *trial) interrupt(op string, sig syscall.Signal, calls int, args []strin
 	if sig == 0 {
 		output.Close()
 	} else {
-		_ = syscall.Kill(cmd.Process.Pid, sig) // ignores the error if it has already ended
+		_ = syscall.Kill(cmd.Process.Pid, sig) // an error means that the program has already ended
 	}
 	select {
 	case <-ended:
@@ -117,7 +117,7 @@ func (t *trial) interrupt(op string, sig syscall.Signal, calls int, args []strin
 		_ = syscall.Kill(cmd.Process.Pid, syscall.SIGKILL)
 		<-ended
 	}
-	time.Sleep(400 * time.Millisecond) // lets remaining plugins finish
+	time.Sleep(400 * time.Millisecond) // gives remaining plugins time to finish
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	output.Close()
 	return at, err

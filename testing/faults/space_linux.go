@@ -11,8 +11,8 @@ import (
 
 const pageSize = 4096
 
-// smallDisk mounts a small file system on the trial's working directory, and copies the directory's
-// content to it.
+// smallDisk mounts a small file system on the trial's working directory. It then copies the content
+// of the directory to the file system.
 func (t *trial) smallDisk() (unmount func(), err error) {
 	inside := t.top + "/inside"
 	if err := os.Rename(t.work, inside); err != nil {
@@ -59,9 +59,9 @@ func (t *trial) empty() error { return os.RemoveAll(filepath.Join(t.work, "fill"
 // space is the amount of free space when a command starts.
 type space struct{ pages, inodes int }
 
-// spaces returns all amounts of space that can make a difference: for any page or inode, there is
-// an amount at which it is the first to be missing. Amounts within the journal's reserved space are
-// only sampled.
+// spaces returns all amounts of free space that can make a difference: for each page or inode that
+// is written, there is an amount with which it is the first one that is missing. Of the amounts
+// within the journal's reserved space, there is only a sample.
 func spaces() []space {
 	var out []space
 	for i := range 12 {
@@ -75,8 +75,8 @@ func spaces() []space {
 	return out
 }
 
-// onFullDisks runs all operations with each amount of free space, so each write is the first to
-// fail in some run. It also fills the disk at each provider call.
+// onFullDisks runs all operations with each amount of free space, so that each write is the first
+// to fail in some run. It also fills the disk at each provider call.
 func (o *options) onFullDisks(report func(string, *tally)) error {
 	if os.Geteuid() != 0 {
 		fmt.Println("space: skipped, because only root can mount small file systems")
@@ -92,8 +92,8 @@ func (o *options) onFullDisks(report func(string, *tally)) error {
 	return o.onSmallDisk(10, nil, func(t *trial, saved *saved) error { return o.savingOnFullDisks(t, saved, report) })
 }
 
-// onSmallDisk creates a trial on a small disk, runs the command before, and saves the result. Then
-// it calls use.
+// onSmallDisk creates a trial on a small disk, runs the command before, and saves the directories.
+// Then it calls use.
 func (o *options) onSmallDisk(objects int, before []string, use func(*trial, *saved) error) error {
 	t, err := o.newTrial(objects)
 	if err != nil {
@@ -151,7 +151,8 @@ func (o *options) onFullDisksOf(t *trial, saved *saved, op operation, report fun
 	return nil
 }
 
-// onFullDisk runs an operation on a full disk. free is the same trial without faults.
+// onFullDisk runs an operation on a disk that is full or becomes full. free is the same trial
+// without faults.
 func (t *trial) onFullDisk(free *trial, what string, op operation, sum *tally) error {
 	out, runErr := t.command(op.args...).CombinedOutput()
 	if err := free.empty(); err != nil {
@@ -163,7 +164,7 @@ func (t *trial) onFullDisk(free *trial, what string, op operation, sum *tally) e
 }
 
 // savingOnFullDisks saves plan files and dependency lock files on disks that are full or become
-// full. Each file must be written completely or stay unchanged.
+// full. It checks that each file is written completely or stays unchanged.
 func (o *options) savingOnFullDisks(t *trial, saved *saved, report func(string, *tally)) error {
 	sum := &tally{}
 	for i, s := range append(spaces()[:12:12], space{0, -1}, space{1, -1}, space{2, -1}, space{3, -1},

@@ -23,13 +23,15 @@ import (
 	"tofu/internal/backend/s3/s3test"
 )
 
-// storeKind is a backend whose service is reached through a proxy, which can make requests fail.
+// storeKind is a backend whose service is reached through a proxy. The proxy can make requests
+// fail.
 type storeKind struct {
 	name     string
 	services []string // environment variables with the addresses of the services
-	// prepare creates an empty store with that name. Its services are reached through the gateway.
+	// prepare creates an empty store with the given name. The services of the store are reached
+	// through g.
 	prepare func(g *gateway, name string) (*preparedStore, error)
-	faults  []storeFault // in addition to storeFaults
+	faults  []storeFault // faults in addition to storeFaults
 }
 
 var storeKinds = []storeKind{
@@ -84,18 +86,17 @@ terraform {
 	return out, nil
 }
 
-// storeFault is a way in which a request fails.
+// storeFault is a way in which a request can fail.
 type storeFault struct {
 	name    string
-	forever bool // all later requests of the run fail too
-	// fail handles the request. forward sends it to the service and returns the response; kill
-	// kills the program. If fail is nil, the request succeeds, but before it the lock is removed
-	// from the service.
+	forever bool // whether all later requests of the run fail, too
+	// fail handles the request. forward sends the request to the service and returns the response,
+	// and kill kills the program. If fail is nil, the request succeeds, but the lock is removed
+	// from the service before it.
 	fail func(w http.ResponseWriter, forward func() *httptest.ResponseRecorder, kill func())
 }
 
-// hanging is the time for which a service hangs. It is longer than the program's timeout, which is
-// one second.
+// hanging is how long a service hangs. It is longer than the program's timeout of one second.
 const hanging = 3 * time.Second
 
 func status(code int) func(http.ResponseWriter, func() *httptest.ResponseRecorder, func()) {
@@ -141,11 +142,11 @@ var storeFaults = []storeFault{
 }
 
 // gateway consists of the proxies for the services of one store. It counts requests and makes some
-// fail.
+// of them fail.
 type gateway struct {
 	mu       sync.Mutex
 	requests int
-	first    int // number of the first request that fails; 0 for none
+	first    int // number of the first request that fails; 0 if none fails
 	fault    storeFault
 	kill     func()
 	unlock   func() // removes the lock from the service
@@ -158,14 +159,14 @@ func (g *gateway) serve(address string) (*httptest.Server, error) {
 		return nil, err
 	}
 	to.User = nil
-	// Keep the Host header that the client sent, because signatures include it.
+	// Keep the Host header of the client, because signatures include it.
 	proxy := &httputil.ReverseProxy{
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 		Rewrite:      func(r *httputil.ProxyRequest) { r.SetURL(to); r.Out.Host = r.In.Host }}
 	return httptest.NewServer(g.watch(proxy)), nil
 }
 
-// watch counts the requests to a service and makes some fail.
+// watch counts the requests to a service and makes some of them fail.
 func (g *gateway) watch(service http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -196,14 +197,14 @@ func (g *gateway) watch(service http.Handler) http.Handler {
 	})
 }
 
-// arm makes the n-th request from now on fail with f.
+// arm makes the n-th request from now on fail in the way that f describes.
 func (g *gateway) arm(n int, f storeFault, kill func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.requests, g.first, g.fault, g.kill = 0, n, f, kill
 }
 
-// disarm ends the faults. It reports whether there were too few requests for the fault to occur.
+// disarm ends the faults. It reports whether the run sent too few requests for the fault to occur.
 func (g *gateway) disarm() (fewer bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -212,7 +213,7 @@ func (g *gateway) disarm() (fewer bool) {
 	return fewer
 }
 
-// atEveryStoreRequest makes each request to each kind of store fail in turn, in each way.
+// atEveryStoreRequest makes each request to each kind of store fail in turn, in every way.
 func (o *options) atEveryStoreRequest(report func(string, *tally)) error {
 	for _, kind := range storeKinds {
 		if missing := kind.missing(); missing != "" {
@@ -290,7 +291,7 @@ func (o *options) badStoreRequest(kind storeKind, op operation, fault storeFault
 	cmd := t.command(op.args...)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = time.Second // plugins of a killed program still hold the pipes for a moment
+	cmd.WaitDelay = time.Second // plugins of a killed program still have the pipes open for a moment
 	if err := cmd.Start(); err != nil {
 		return false, err
 	}
@@ -310,10 +311,10 @@ func (o *options) badStoreRequest(kind storeKind, op operation, fault storeFault
 
 var lockID = regexp.MustCompile(` ID: +(\S+)`)
 
-// unlock removes a lock that the run left behind, using force-unlock as users do.
+// unlock removes a lock that the run has left behind, with force-unlock, as users do.
 func (t *trial) unlock(what string, sum *tally) {
 	plan := func() string {
-		out, _ := t.command("plan", "-input=false").CombinedOutput() // the output shows any failure
+		out, _ := t.command("plan", "-input=false").CombinedOutput() // the output shows whether the plan has failed
 		return string(out)
 	}
 	out := plan()

@@ -16,8 +16,9 @@ import (
 	"time"
 )
 
-// configuration has two halves, so some files depend on others. Existing files are overwritten:
-// after a kill, the engine can't know whether the file that it was creating exists.
+// configuration has two halves, so that some files depend on others. Existing files are
+// overwritten: if the engine was killed, it can't know whether the file that it was creating
+// exists.
 const configuration = `
 terraform {
   required_providers {
@@ -41,14 +42,14 @@ resource "files_file" "b" {
 }
 `
 
-// trial runs a program in its own directory. The managed files are outside of that directory.
+// trial runs a program in a separate directory. The managed files are outside of that directory.
 type trial struct {
 	bin, top, work, files string
 	env                   []string
 	objects               int
 }
 
-// newTrial creates a trial whose configuration has the given number of files, and initializes it.
+// newTrial creates a trial and runs init in it. The configuration has objects files.
 func (o *options) newTrial(objects int) (*trial, error) {
 	top, err := os.MkdirTemp("", "faults")
 	if err != nil {
@@ -98,7 +99,7 @@ func (t *trial) with(env ...string) *trial {
 	return &c
 }
 
-// must runs a command and returns an error if it fails.
+// must runs a command and returns an error if the command fails.
 func (t *trial) must(args ...string) error {
 	if out, err := t.command(args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w: %s", args[0], err, out[max(0, len(out)-300):])
@@ -109,7 +110,7 @@ func (t *trial) must(args ...string) error {
 // operation is an operation during which faults occur.
 type operation struct {
 	name         string             // name in the provider's log
-	before, args []string           // commands that prepare and perform it
+	before, args []string           // commands that prepare and perform the operation
 	left         func(t *trial) int // returns the expected number of files afterwards
 }
 
@@ -123,7 +124,7 @@ var (
 		{"delete", create, remove, none}}
 )
 
-// finish repeats the interrupted operation, which must succeed now, and returns its output.
+// finish repeats the interrupted operation, which must now succeed, and returns its output.
 func (t *trial) finish(op operation, sum *tally) string {
 	out, err := t.command(op.args...).CombinedOutput()
 	if err != nil {

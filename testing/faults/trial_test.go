@@ -13,8 +13,9 @@ import (
 	"time"
 )
 
-// TestJudge uses a script as the program. In its state, b has its current content and c an old one.
-// The state also has d, which does not exist, but not a.
+// TestJudge checks the counts of lost files and ghosts. The program is a script. In its state, b
+// has its current content and c has old content. The state also has d, which does not exist, but
+// not a.
 func TestJudge(t *testing.T) {
 	dir := t.TempDir()
 	tr := &trial{bin: filepath.Join(dir, "program"), top: dir, work: dir, files: filepath.Join(dir, "files")}
@@ -47,8 +48,7 @@ echo '{"values": {"root_module": {"resources": [
 	}
 }
 
-// TestJudgeExactly checks that the files of interrupted steps are counted neither as lost nor as
-// ghosts.
+// TestJudgeExactly checks that the files of interrupted steps count neither as lost nor as ghosts.
 func TestJudgeExactly(t *testing.T) {
 	tr := newScripted(t, "a0", "b-a0")
 	for name, text := range map[string]string{"a0": "old", "a1": "text", "a2": "text"} {
@@ -69,8 +69,8 @@ func TestJudgeExactly(t *testing.T) {
 	}
 }
 
-// newScripted returns a trial whose program is a script. The script shows a state with the given
-// files, all with the same content.
+// newScripted returns a trial whose program is a script. The script shows a state with the named
+// files, all of which have the same content.
 func newScripted(t *testing.T, names ...string) *trial {
 	t.Helper()
 	dir := t.TempDir()

@@ -20,8 +20,8 @@ import (
 //go:embed main.tf
 var configuration string
 
-// change makes the changes to the configuration that the pictures show. It takes pairs of old and
-// new text.
+// change makes the changes in the configuration that the pictures show. It is a list of pairs of
+// old and new text.
 var change = strings.NewReplacer(
 	"web:1.8", "web:1.9",
 	`"s3:GetObject"`, `"s3:GetObject", "s3:ListBucket"`,
@@ -103,11 +103,11 @@ const (
 	background, foreground = "#16191d", "#d5d9de"
 )
 
-// colors maps the numbers in color escape sequences to colors.
+// colors maps the numbers in escape sequences to colors.
 var colors = map[int]string{31: "#f2777a", 32: "#8cc570", 33: "#e5c07b", 34: "#6ab0f3", 35: "#c792ea", 36: "#56c2c0",
 	90: "#7d8590", 91: "#f2777a", 92: "#8cc570", 93: "#e5c07b"}
 
-// style is how a piece of text looks.
+// style is the appearance of a piece of text.
 type style struct {
 	color      string
 	bold, dim  bool
@@ -150,8 +150,8 @@ func svg(command, output string) string {
 `, width, height, fontSize, background, foreground, body.String())
 }
 
-// next passes the text before the next escape sequence to print. It returns that text, the rest of
-// the line after the sequence, and the style that applies to the rest.
+// next calls print with the text before the next escape sequence. It returns that text, the rest of
+// the line after the sequence, and the style of the rest.
 func next(line string, now style, print func(text string)) (text, rest string, then style) {
 	start := strings.Index(line, "\x1b[")
 	if start < 0 {

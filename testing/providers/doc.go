@@ -7,9 +7,8 @@
 //   - synth (terraform-plugin-framework, protocol 6) has a large schema and does no work, for
 //     measurements.
 //
-// README.md lists their addresses and attributes. It also lists the environment variables with
-// which tests make a provider wait, fail, hang or crash. `make providers` builds all of them into a
-// filesystem mirror.
+// README.md lists their addresses and attributes, and the environment variables that make a
+// provider wait, fail, hang or crash. `make providers` builds all of them into a filesystem mirror.
 //
 // Invariants: no package in this module imports the engine. A provider never writes outside of its
 // configured directory.

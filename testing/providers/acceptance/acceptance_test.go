@@ -25,8 +25,8 @@ import (
 	"tofu/testing/providers/notes"
 )
 
-// TestMain sets the environment variables of terraform-plugin-testing. It also builds the program
-// unless TF_ACC_TERRAFORM_PATH names one.
+// TestMain sets the environment variables of terraform-plugin-testing. It also builds the program,
+// unless TF_ACC_TERRAFORM_PATH contains the path of one.
 func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
@@ -60,8 +60,8 @@ func framework() (tfprotov6.ProviderServer, error) {
 
 func sdk() (tfprotov5.ProviderServer, error) { return notes.New().GRPCProvider(), nil }
 
-// muxFramework and muxSDK return the providers behind mux servers. The provider of muxSDK is
-// converted to protocol 6.
+// muxFramework returns the provider of package files behind a mux server. muxSDK returns that of
+// package notes, also behind a mux server, converted to protocol 6.
 func muxFramework() (tfprotov6.ProviderServer, error) {
 	server, err := tf6muxserver.NewMuxServer(context.Background(),
 		providerserver.NewProtocol6(files.New(files.Options{Version: "1.0.0"})))
@@ -96,7 +96,7 @@ resource "files_file" "a" {
 }
 
 // TestFramework checks that changes can be planned, saved and applied without a refresh, and that
-// the next plan is empty.
+// the next plan contains no changes.
 func TestFramework(t *testing.T) {
 	root := t.TempDir()
 	resource.Test(t, resource.TestCase{
@@ -137,8 +137,8 @@ func TestFramework(t *testing.T) {
 	})
 }
 
-// TestImport compares imported objects with the results of earlier steps, and plans imports with
-// import blocks.
+// TestImport checks that imported objects equal those that earlier steps created, and that imports
+// with import blocks can be planned.
 func TestImport(t *testing.T) {
 	root := t.TempDir()
 	config := file(root, `content = "one"`)
@@ -156,7 +156,7 @@ func TestImport(t *testing.T) {
 	})
 }
 
-// TestImportIntoEmptyBlock checks that the import command accepts a block without required
+// TestImportIntoEmptyBlock checks that the import command accepts a block that lacks required
 // arguments.
 func TestImportIntoEmptyBlock(t *testing.T) {
 	root := t.TempDir()
@@ -180,7 +180,8 @@ func TestImportIntoEmptyBlock(t *testing.T) {
 	})
 }
 
-// TestFunctions uses a provider only for its function, in an argument, an output and a condition.
+// TestFunctions checks that a configuration can use a provider only for its function: in an
+// argument, an output and a condition.
 func TestFunctions(t *testing.T) {
 	const sum = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
 	resource.UnitTest(t, resource.TestCase{
@@ -206,7 +207,8 @@ output "path" {
 	})
 }
 
-// TestFunctionError checks that the error of a provider function contains the function's message.
+// TestFunctionError checks that the error for a failed provider function contains the function's
+// message.
 func TestFunctionError(t *testing.T) {
 	resource.UnitTest(t, resource.TestCase{
 		ProtoV6ProviderFactories: v6,
@@ -217,8 +219,8 @@ func TestFunctionError(t *testing.T) {
 	})
 }
 
-// TestEphemeral passes the value of an ephemeral resource to a write-only argument, and checks that
-// the value is not stored.
+// TestEphemeral checks that the value of an ephemeral resource can be passed to a write-only
+// argument, and that the value is not stored.
 func TestEphemeral(t *testing.T) {
 	root := t.TempDir()
 	resource.Test(t, resource.TestCase{
@@ -240,7 +242,7 @@ ephemeral "files_secret" "s" {
 	})
 }
 
-// TestSDK tests a provider written with terraform-plugin-sdk.
+// TestSDK checks a provider that is written with terraform-plugin-sdk.
 func TestSDK(t *testing.T) {
 	folder := t.TempDir()
 	config := func(body string) string {
@@ -281,7 +283,7 @@ resource "notes_note" "a" {
 	})
 }
 
-// TestMux tests providers that are served by terraform-plugin-mux.
+// TestMux checks providers that are served by terraform-plugin-mux.
 func TestMux(t *testing.T) {
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: map[string]func() (tfprotov6.ProviderServer, error){"files": muxFramework,

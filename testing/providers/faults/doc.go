@@ -11,9 +11,10 @@
 //	PREFIX_RUN=create-done:a.txt      a shell runs the command in PREFIX_COMMAND; ENGINE_PID is the parent of the provider
 //	PREFIX_LOG=/tmp/calls             each operation appends "begin OP NAME" and "end OP NAME" or "fail OP NAME"
 //
-// All except LOG and COMMAND are comma-separated lists of rules OPERATION:NAME. An operation is *
-// or one of those in the provider's documentation, with the suffix -done for the time after it
-// succeeded. A name is a pattern of path.Match; * alone matches every name, including slashes.
+// All variables except LOG and COMMAND are comma-separated lists of rules OPERATION:NAME. An
+// operation is * or one of the operations in the provider's documentation. The suffix -done means
+// that the fault occurs after the operation has succeeded. A name is a pattern of path.Match; *
+// alone matches every name, including slashes.
 //
 // When a process starts, it appends a line with the name of its provider to the file named by
 // PROVIDER_STARTS.

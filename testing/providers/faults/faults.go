@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// ErrInjected is wrapped by the errors that FAIL rules cause.
+// ErrInjected is the error that a FAIL rule causes. It is wrapped in the error that the operation
+// returns.
 var ErrInjected = errors.New("failed on purpose")
 
 // ErrStopped is returned by an operation that hung until the provider was stopped.
@@ -26,7 +27,7 @@ const ExitStatus = 3
 type Plan struct {
 	fail, crash, hang, stuck, delay, run []rule
 
-	command string // command that RUN rules run
+	command string // shell command of RUN rules
 	logFile string
 	logLock sync.Mutex
 }
@@ -34,7 +35,7 @@ type Plan struct {
 // rule matches operations by kind and name.
 type rule struct {
 	op, name string
-	wait     time.Duration // duration in delay rules; unused in others
+	wait     time.Duration // duration in delay rules; unused in other rules
 }
 
 // slowOps lists the operations that DELAY_MS delays if it is a single number.
@@ -71,8 +72,8 @@ func FromEnv(prefix string) (*Plan, error) {
 	return p, nil
 }
 
-// Around calls do, which performs the operation op on the named object, and causes the faults
-// before and after it. If the Plan is nil, it only calls do.
+// Around calls do, which performs the operation op on the named object. It injects the faults
+// before and after that. If p is nil, it only calls do.
 func (p *Plan) Around(ctx context.Context, op, name string, do func() error) (err error) {
 	if p == nil {
 		return do()
@@ -94,10 +95,10 @@ func (p *Plan) Around(ctx context.Context, op, name string, do func() error) (er
 	return p.at(ctx, op+"-done", name)
 }
 
-// at applies the rules for one point during an operation.
+// at applies the rules for one point of an operation: before it or, if op ends in -done, after it.
 func (p *Plan) at(ctx context.Context, op, name string) error {
 	if r := match(p.delay, op, name); r != nil {
-		time.Sleep(r.wait) // unlike HANG, a stop does not end the delay
+		time.Sleep(r.wait) // a stop does not end the delay, unlike HANG
 	}
 	if match(p.run, op, name) != nil {
 		p.runCommand(op, name)
@@ -131,7 +132,7 @@ func (p *Plan) runCommand(op, name string) {
 }
 
 // log appends a line to the log. If that fails, the process exits, because the test depends on the
-// log.
+// line.
 func (p *Plan) log(event, op, name string) {
 	if p.logFile == "" {
 		return
@@ -149,7 +150,7 @@ func match(rules []rule, op, name string) *rule {
 		if r.op != op && (r.op != "*" || strings.HasSuffix(op, "-done")) {
 			continue
 		}
-		// No error is possible, because parseRule has checked the pattern.
+		// There can't be an error, because parseRule has checked the pattern.
 		if ok, _ := path.Match(r.name, name); ok || r.name == "*" {
 			return &rules[i]
 		}

@@ -97,7 +97,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestCrash runs the test binary as a child process, because a crash ends the process.
+// TestCrash checks that a CRASH rule ends the process. It runs the test binary as a child process.
 func TestCrash(t *testing.T) {
 	if os.Getenv("T_CRASH") != "" {
 		p, err := FromEnv("T")

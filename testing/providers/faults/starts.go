@@ -5,12 +5,12 @@ import (
 	"os"
 )
 
-// startsEnv names the environment variable with the file to which each starting provider process
-// appends a line.
+// startsEnv is the environment variable with the path of a file. Each provider process that starts
+// appends a line to this file.
 const startsEnv = "PROVIDER_STARTS"
 
-// RecordStart appends a line with the name of a provider to the file named by PROVIDER_STARTS. If
-// that fails, the process exits, because the test depends on the line.
+// RecordStart appends a line with the name of a provider to the file in PROVIDER_STARTS. If that
+// fails, the process exits, because the test depends on the line.
 func RecordStart(name string) {
 	path := os.Getenv(startsEnv)
 	if path == "" {
@@ -22,8 +22,8 @@ func RecordStart(name string) {
 	}
 }
 
-// appendLine appends a line to a file. It uses a single write, so lines from concurrent processes
-// don't mix.
+// appendLine appends a line to a file. It uses a single write, so that the lines of concurrent
+// processes don't mix.
 func appendLine(path, line string) error {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

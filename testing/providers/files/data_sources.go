@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// fileData is the data source files_file.
+// fileData implements the data source files_file.
 type fileData struct{ env *env }
 
 type fileDataModel struct {
@@ -59,7 +59,7 @@ func (d *fileData) Read(ctx context.Context, req datasource.ReadRequest, resp *d
 	})
 }
 
-// folderData is the data source files_folder.
+// folderData implements the data source files_folder.
 type folderData struct{ env *env }
 
 type folderDataModel struct {

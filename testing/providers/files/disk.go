@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// disk is the root directory of the provider. Its methods take paths that are relative to the root
-// directory, have slashes, and were checked with checkPath.
+// disk is the root directory of the provider. Its methods take slash-separated paths relative to
+// the root directory, which must have been checked with checkPath.
 type disk struct{ root string }
 
 // content is the text and the mode of a file.

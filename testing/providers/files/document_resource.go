@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// documentResource is the resource type files_document, the predecessor of files_file. It is
-// deprecated and supports neither import nor identity. Its objects can be moved to files_file.
+// documentResource implements the resource type files_document, the predecessor of files_file. It
+// is deprecated and supports neither import nor identity. Its objects can be moved to files_file.
 type documentResource struct{ env *env }
 
 type documentModel struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// fileModel0 is the model of files_file in schema version 0, which had other attribute names.
+// fileModel0 is the model of files_file in schema version 0, in which attributes had other names.
 type fileModel0 struct {
 	ID       types.String `tfsdk:"id"`
 	Filename types.String `tfsdk:"filename"`
@@ -43,7 +43,7 @@ func (r *fileResource) UpgradeState(context.Context) map[int64]resource.StateUpg
 }
 
 // moves lists the resource types whose objects can be moved to files_file. pathAttribute is the
-// attribute that holds the path.
+// attribute that contains the path.
 var moves = []struct{ provider, resourceType, pathAttribute string }{
 	{"/files", "files_document", "path"},
 	{"/files5", "files_document", "path"},

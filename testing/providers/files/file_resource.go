@@ -21,22 +21,23 @@ var (
 	_ resource.ResourceWithValidateConfig = (*fileResource)(nil)
 )
 
-// fileResource is the resource type files_file.
+// fileResource implements the resource type files_file.
 type fileResource struct{ env *env }
 
 func (r *fileResource) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = "files_file"
 }
 
-// writtenKey is the key in private data for the checksum of a write-only text. The state does not
-// contain the text, so the checksum is needed to detect that the file was changed manually.
+// writtenKey is the key under which the private data contains the checksum of a write-only text.
+// The state does not contain the text. Therefore the checksum is needed to detect that the file was
+// changed manually.
 const writtenKey = "written"
 
 type written struct {
 	SHA256 string `json:"sha256"`
 }
 
-// private is the interface of the private data in requests and responses.
+// private is the interface of private data, which requests and responses implement.
 type private interface {
 	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
 }
@@ -52,8 +53,8 @@ func readWritten(ctx context.Context, p private, diags *diag.Diagnostics) (w wri
 	return w
 }
 
-// encode returns w as private data. It returns null if there is no checksum, which removes an
-// earlier one.
+// encode returns w as private data. If there is no checksum, it returns null, which removes an
+// earlier checksum.
 func (w written) encode() []byte {
 	if w.SHA256 == "" {
 		return []byte("null")
@@ -61,7 +62,7 @@ func (w written) encode() []byte {
 	return []byte(`{"sha256":"` + w.SHA256 + `"}`)
 }
 
-// text returns the configured text, which may be unknown. config has the write-only text.
+// text returns the configured text, which may be unknown. config contains the write-only text.
 func (m fileModel) text(config fileModel) types.String {
 	for _, s := range []types.String{m.Content, m.SensitiveContent, config.ContentWO} {
 		if !s.IsNull() {
@@ -71,7 +72,7 @@ func (m fileModel) text(config fileModel) types.String {
 	return types.StringValue("")
 }
 
-// observe sets the attributes that depend on the file on disk.
+// observe sets the attributes that are computed from the file on disk.
 func (m *fileModel) observe(c content) {
 	m.ID = m.Path
 	m.Mode = types.StringValue(c.mode)
@@ -79,8 +80,8 @@ func (m *fileModel) observe(c content) {
 	m.Size = types.Int64Value(int64(len(c.text)))
 }
 
-// ModifyPlan computes the checksum and the size if the text is known. A write-only text is written
-// again if its version has changed or the file has drifted.
+// ModifyPlan computes the checksum and the size if the text is known. It plans to write a
+// write-only text again if its version has changed or the file was changed manually.
 func (r *fileResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest,
 	resp *resource.ModifyPlanResponse) {
 	diags := &resp.Diagnostics
@@ -163,7 +164,7 @@ func (r *fileResource) Read(ctx context.Context, req resource.ReadRequest, resp 
 		}
 		m.observe(c)
 		if m.Overwrite.IsNull() {
-			m.Overwrite = types.BoolValue(false) // null after an import or a move
+			m.Overwrite = types.BoolValue(false) // the value is null after an import or a move
 		}
 		switch {
 		case !m.SensitiveContent.IsNull():
@@ -190,7 +191,7 @@ func (r *fileResource) Update(ctx context.Context, req resource.UpdateRequest, r
 	r.env.around(ctx, &resp.Diagnostics, "update", m.Path.ValueString(), func(d disk) error {
 		c := content{text: m.text(config).ValueString(), mode: m.Mode.ValueString()}
 		if !config.ContentWO.IsNull() && m.SHA256.Equal(prior.SHA256) {
-			// Only other attributes have changed, so keep the write-only text.
+			// Only other attributes have changed, so the write-only text on disk is kept.
 			now, err := d.read(m.Path.ValueString())
 			if err != nil {
 				return err
@@ -224,8 +225,8 @@ func (r *fileResource) ImportState(ctx context.Context, req resource.ImportState
 	importPath(ctx, r.env, req, resp)
 }
 
-// importPath imports an object by ID or by identity. It sets only the path, and Read sets the other
-// attributes.
+// importPath imports an object by ID or by identity. It sets only the path, and Read then sets the
+// other attributes.
 func importPath(ctx context.Context, e *env, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
 	p := req.ID
 	if p == "" {

@@ -17,8 +17,8 @@ var (
 	_ resource.ResourceWithImportState = (*folderResource)(nil)
 )
 
-// folderResource is the resource type files_folder. It refuses to delete a directory that is not
-// empty, which exposes destroys in the wrong order.
+// folderResource implements the resource type files_folder. It refuses to delete a directory that
+// is not empty, so that destroying objects in the wrong order fails.
 type folderResource struct{ env *env }
 
 type folderModel struct {
@@ -86,7 +86,7 @@ func (r *folderResource) Read(ctx context.Context, req resource.ReadRequest, res
 		}
 		m.ID, m.Mode = m.Path, types.StringValue(mode)
 		if m.ForceDestroy.IsNull() {
-			m.ForceDestroy = types.BoolValue(false) // null after an import
+			m.ForceDestroy = types.BoolValue(false) // the value is null after an import
 		}
 		resp.Diagnostics.Append(resp.State.Set(ctx, &m)...)
 		resp.Diagnostics.Append(resp.Identity.Set(ctx, pathIdentity{m.Path})...)

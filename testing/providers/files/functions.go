@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// sha256Of is the function sha256_of.
+// sha256Of implements the function sha256_of.
 type sha256Of struct{}
 
 func (sha256Of) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
@@ -33,7 +33,7 @@ func (sha256Of) Run(ctx context.Context, req function.RunRequest, resp *function
 	}
 }
 
-// joinPath is the function join_path.
+// joinPath implements the function join_path.
 type joinPath struct{}
 
 func (joinPath) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
@@ -65,7 +65,7 @@ func (joinPath) Run(ctx context.Context, req function.RunRequest, resp *function
 	resp.Error = resp.Result.Set(ctx, joined)
 }
 
-// frontMatter is the function front_matter.
+// frontMatter implements the function front_matter.
 type frontMatter struct{}
 
 var frontMatterTypes = map[string]attr.Type{
@@ -106,8 +106,8 @@ func (frontMatter) Run(ctx context.Context, req function.RunRequest, resp *funct
 	resp.Error = resp.Result.Set(ctx, p)
 }
 
-// splitFrontMatter splits text into its front matter and its body. If the text is invalid, bad
-// describes the error.
+// splitFrontMatter splits text into its front matter and its body. If the front matter is invalid,
+// bad describes the error.
 func splitFrontMatter(text string) (p page, bad string) {
 	p = page{Fields: map[string]string{}, Body: text}
 	rest, ok := strings.CutPrefix(text, "---\n")

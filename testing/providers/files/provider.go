@@ -23,7 +23,7 @@ type Options struct {
 	Version string
 
 	// Protocol5 omits what protocol 5 does not support: nested attributes, and the resource type
-	// files_tree, which uses them.
+	// files_tree, which has nested attributes.
 	Protocol5 bool
 }
 
@@ -39,14 +39,14 @@ type filesProvider struct {
 	envErr  error
 }
 
-// env is shared by the provider and its resources. It holds the faults and, after the provider has
-// been configured, the root directory.
+// env is the data that the provider shares with its resources. It holds the faults and, after the
+// provider was configured, the root directory.
 type env struct {
 	disk   *disk // nil while the root directory is unknown
 	faults *faults.Plan
 }
 
-// around runs an operation that needs the root directory, with the injected faults.
+// around runs an operation that needs the root directory, and injects the faults.
 func (e *env) around(ctx context.Context, diags *diag.Diagnostics, op, name string, do func(disk) error) {
 	err := e.faults.Around(ctx, op, name, func() error {
 		if e.disk == nil {
@@ -59,7 +59,7 @@ func (e *env) around(ctx context.Context, diags *diag.Diagnostics, op, name stri
 	}
 }
 
-// check only applies the injected faults of an operation that accesses no files.
+// check injects the faults of an operation that accesses no files.
 func (e *env) check(ctx context.Context, diags *diag.Diagnostics, op, name string) {
 	nothing := func() error { return nil }
 	if err := e.faults.Around(ctx, op, name, nothing); err != nil {

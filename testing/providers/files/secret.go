@@ -18,8 +18,8 @@ var (
 	_ ephemeral.EphemeralResourceWithClose = (*secret)(nil)
 )
 
-// secret is the ephemeral resource type files_secret: a file that exists while the resource is
-// open.
+// secret implements the ephemeral resource type files_secret: a file that exists while the resource
+// is open.
 type secret struct{ env *env }
 
 type secretModel struct {
@@ -102,7 +102,7 @@ func readSecret(ctx context.Context, private private, diags *diag.Diagnostics) (
 	return p
 }
 
-// renewAt returns the time of the next renewal, or the zero time if no renewal is needed.
+// renewAt returns the time of the next renewal, or the zero time if the secret needs no renewal.
 func (p secretPrivate) renewAt() time.Time {
 	if p.RenewSeconds == 0 {
 		return time.Time{}

@@ -93,7 +93,7 @@ func (r *treeResource) Schema(_ context.Context, _ resource.SchemaRequest, resp 
 	}
 }
 
-// contents holds the files and links directly in a directory, by name.
+// contents holds the files and links in a directory, without those in subdirectories, by name.
 type contents struct {
 	files map[string]content
 	links map[string]string
@@ -135,8 +135,8 @@ func (m *treeModel) setFiles(ctx context.Context, files map[string]treeFile) (di
 	return diags
 }
 
-// observe sets the attributes from the contents of the directory. Links stay null if there are
-// none.
+// observe sets the attributes from the contents of the directory. If there are no links, their
+// attribute stays null.
 func (m *treeModel) observe(ctx context.Context, now contents) (diags diag.Diagnostics) {
 	files := map[string]treeFile{}
 	total := 0
@@ -163,7 +163,7 @@ func (m *treeModel) observe(ctx context.Context, now contents) (diags diag.Diagn
 }
 
 // write changes a directory to match the model and sets the computed attributes. now is the current
-// content of the directory. After an error, the model describes what the directory actually
+// content of the directory. If there is an error, the model describes what the directory then
 // contains.
 func (m *treeModel) write(ctx context.Context, d disk, now contents) (diags diag.Diagnostics) {
 	files, diags := m.files(ctx)

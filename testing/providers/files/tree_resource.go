@@ -17,8 +17,8 @@ var (
 	_ resource.ResourceWithModifyPlan  = (*treeResource)(nil)
 )
 
-// treeResource is the resource type files_tree: a directory with its contents, which are nested
-// attributes. Files and links that were added manually count as drift.
+// treeResource implements the resource type files_tree: a directory with its contents, which are
+// nested attributes. Files and links that were added manually count as drift.
 type treeResource struct{ env *env }
 
 func (r *treeResource) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {

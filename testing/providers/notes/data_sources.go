@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
 )
 
-// noteData is the data source notes_note.
+// noteData returns the data source notes_note.
 func noteData() *schema.Resource {
 	return &schema.Resource{
 		Description: "An existing note.",
@@ -37,7 +37,7 @@ func noteData() *schema.Resource {
 	}
 }
 
-// searchData is the data source notes_search.
+// searchData returns the data source notes_search.
 func searchData() *schema.Resource {
 	return &schema.Resource{
 		Description: "The existing notes.",

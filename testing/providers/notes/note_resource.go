@@ -19,7 +19,7 @@ func createNote(ctx context.Context, d *schema.ResourceData, meta any) diag.Diag
 		if err := e.store.create(key, n); err != nil {
 			return err
 		}
-		d.SetId(key) // from here on, an error leaves a tainted note
+		d.SetId(key) // if there is an error after this, the note is tainted
 		return e.toState(d, key, n)
 	})
 }
@@ -71,7 +71,7 @@ func importNote(_ context.Context, d *schema.ResourceData, _ any) ([]*schema.Res
 	return []*schema.ResourceData{d}, nil
 }
 
-// fromConfig returns the planned note.
+// fromConfig returns the note that the plan describes.
 func fromConfig(d *schema.ResourceData) note {
 	n := note{
 		Title:    d.Get("title").(string),
@@ -106,7 +106,7 @@ func fromConfig(d *schema.ResourceData) note {
 	return n
 }
 
-// blocks returns nested blocks as maps. In the SDK's representation, an empty block is nil.
+// blocks returns nested blocks as maps. The SDK represents an empty block as nil.
 func blocks(v any) (out []map[string]any) {
 	for _, b := range v.([]any) {
 		if m, ok := b.(map[string]any); ok {
@@ -116,7 +116,7 @@ func blocks(v any) (out []map[string]any) {
 	return out
 }
 
-// toState sets the attributes in the state from a note.
+// toState sets the attributes in the state to those of a note.
 func (e *env) toState(d *schema.ResourceData, key string, n note) error {
 	sections := []any{}
 	for i, s := range n.Sections {

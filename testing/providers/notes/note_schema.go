@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/validation"
 )
 
-// noteResource is notes_note.
+// noteResource returns the resource type notes_note.
 func noteResource() *schema.Resource {
 	return &schema.Resource{
 		Description:   "A note.",
@@ -112,7 +112,7 @@ func checkKey(v any, p cty.Path) diag.Diagnostics {
 	return nil
 }
 
-// diffNote plans a new revision if the content of the note changes.
+// diffNote plans a new revision if the content of a note changes.
 func diffNote(ctx context.Context, d *schema.ResourceDiff, meta any) error {
 	if e, ok := meta.(*env); ok {
 		nothing := func() error { return nil }
@@ -132,8 +132,8 @@ func diffNote(ctx context.Context, d *schema.ResourceDiff, meta any) error {
 	return nil
 }
 
-// upgradeNote0 upgrades the state from schema version 0. In that version the body was called text,
-// and the priority was a word.
+// upgradeNote0 upgrades the state from schema version 0, in which the body was called text and the
+// priority was a word.
 func upgradeNote0(_ context.Context, state map[string]any, _ any) (map[string]any, error) {
 	if text, ok := state["text"]; ok {
 		state["body"] = text

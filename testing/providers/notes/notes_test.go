@@ -11,7 +11,8 @@ import (
 	"tofu/testing/providers/prototest"
 )
 
-// blocksLeftOut sets blocks as a configuration without them does: blocks are never null there.
+// blocksLeftOut sets the blocks to the values that they have if the configuration omits them. In
+// the SDK, omitted blocks are empty and not null.
 const blocksLeftOut = `"section": [], "link": [], "reminder": [], "timeouts": null`
 
 func start(t *testing.T) (*prototest.Client, string) {

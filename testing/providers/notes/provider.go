@@ -9,7 +9,7 @@ import (
 	"tofu/testing/providers/faults"
 )
 
-// env holds what the provider's resources share.
+// env is the data that the provider's resources share.
 type env struct {
 	store  store
 	author string
@@ -17,7 +17,7 @@ type env struct {
 	faults *faults.Plan
 }
 
-// around runs an operation with the injected faults.
+// around runs an operation and injects the faults.
 func (e *env) around(ctx context.Context, op, name string, do func() error) diag.Diagnostics {
 	if err := e.faults.Around(ctx, op, name, do); err != nil {
 		return diag.Diagnostics{{Severity: diag.Error, Summary: "Cannot " + op + " " + name, Detail: err.Error()}}
@@ -74,7 +74,7 @@ func configure(ctx context.Context, d *schema.ResourceData) (any, diag.Diagnosti
 	return e, e.around(ctx, "configure", e.store.folder, func() error { return nil })
 }
 
-// texts converts a list of strings from the SDK's representation.
+// texts converts a list from the SDK's representation to strings.
 func texts(list []any) []string {
 	out := make([]string, 0, len(list))
 	for _, v := range list {

@@ -94,7 +94,7 @@ func (s store) write(key string, n note) error {
 	return os.Rename(temporary, s.file(key))
 }
 
-// remove deletes a note. With the last note it also deletes the directory.
+// remove deletes a note. If it was the last note, it also deletes the directory.
 func (s store) remove(key string) error {
 	if err := os.Remove(s.file(key)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// Client calls a configured provider.
+// Client calls a configured provider as an engine does.
 type Client struct {
 	T      testing.TB
 	Server tfprotov6.ProviderServer
@@ -26,7 +26,7 @@ type Object struct {
 	Identity *tfprotov6.ResourceIdentityData
 }
 
-// New returns a client for a provider, after configuring it with the JSON object config.
+// New returns a client for a provider. It first configures the provider with config, a JSON object.
 func New(t testing.TB, server tfprotov6.ProviderServer, config string) *Client {
 	t.Helper()
 	c := &Client{T: t, Server: server}
@@ -62,8 +62,8 @@ func errorOf(diags []*tfprotov6.Diagnostic) error {
 	return errors.Join(errs...)
 }
 
-// value parses a JSON object. Attributes that are missing are null, and blocks that are missing are
-// empty.
+// value parses a JSON object as a value of a type. Missing attributes are null, and missing blocks
+// are empty.
 func (c *Client) value(typ tftypes.Type, text string) tftypes.Value {
 	c.T.Helper()
 	var given map[string]json.RawMessage
@@ -139,7 +139,7 @@ func (c *Client) Apply(ctx context.Context, resourceType string, prior *Object, 
 	return c.object(typ, resp.NewState, resp.Private, resp.NewIdentity), errorOf(resp.Diagnostics)
 }
 
-// Destroy deletes an object.
+// Destroy plans and applies the deletion of an object.
 func (c *Client) Destroy(ctx context.Context, resourceType string, prior *Object) error {
 	c.T.Helper()
 	typ := c.Type(resourceType)
@@ -180,7 +180,8 @@ func (c *Client) Import(ctx context.Context, resourceType, id string) (*Object, 
 	return c.Read(ctx, resourceType, c.object(c.Type(resourceType), r.State, r.Private, r.Identity))
 }
 
-// Upgrade upgrades the stored attributes of an object, which are JSON text, from a schema version.
+// Upgrade upgrades the stored attributes of an object from a schema version to the current one.
+// stored is a JSON object.
 func (c *Client) Upgrade(ctx context.Context, resourceType string, version int64, stored string) (*Object, error) {
 	c.T.Helper()
 	resp, err := c.Server.UpgradeResourceState(ctx, &tfprotov6.UpgradeResourceStateRequest{
@@ -203,7 +204,7 @@ func (c *Client) object(typ tftypes.Type, d *tfprotov6.DynamicValue, private []b
 	return &Object{Value: v, Private: private, Identity: identity}
 }
 
-// Type returns the type of a resource's values.
+// Type returns the type of a resource type's objects.
 func (c *Client) Type(resourceType string) tftypes.Type {
 	c.T.Helper()
 	return c.resourceSchema(resourceType).ValueType()

@@ -11,9 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// proposed returns the configuration, with the prior values of computed attributes where the
-// configuration has none. This is enough for the providers in this module, which compute everything
-// else again.
+// proposed returns the configuration. If a computed attribute is not configured, it has the prior
+// value. This is enough for the providers in this module, which compute everything else again.
 func proposed(schema *tfprotov6.Schema, config, prior tftypes.Value) tftypes.Value {
 	var cfg, old map[string]tftypes.Value
 	if err := config.As(&cfg); err != nil {
@@ -38,8 +37,9 @@ func proposed(schema *tfprotov6.Schema, config, prior tftypes.Value) tftypes.Val
 	return tftypes.NewValue(config.Type(), cfg)
 }
 
-// Text returns an attribute of the object as text. The name a.b means a nested attribute. Lists are
-// written as [x y], and maps as {a=x}. The text of an object that doesn't exist is "gone".
+// Text returns an attribute of the object as text. The name a.b means the nested attribute b of a.
+// Lists are written as [x y], and maps as {a=x}. If o is nil, because the object doesn't exist, the
+// text is "gone".
 func (o *Object) Text(attribute string) string {
 	if o == nil {
 		return "gone"

@@ -4,8 +4,8 @@
 //	SYNTH_TYPES=1500    resource types synth_t0 … synth_t1499 (the default)
 //	SYNTH_ATTRIBUTES=20 additional optional attributes x0 … x19 of each (default: none)
 //
-// It declares that calling its schema method is optional, so a client that has cached the schema
-// need not call it.
+// It declares that the schema call is optional, so a client that has cached the schema need not
+// make this call.
 //
 // Invariants: it stores nothing. Every object in the state exists.
 package synth

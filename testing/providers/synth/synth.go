@@ -72,7 +72,7 @@ func (p *synthProvider) DataSources(context.Context) []func() datasource.DataSou
 	return []func() datasource.DataSource{func() datasource.DataSource { return echo{} }}
 }
 
-// thing is the resource type synth_tN.
+// thing implements the resource type synth_tN.
 type thing struct{ number, attributes int }
 
 func (t *thing) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
@@ -123,7 +123,7 @@ func (t *thing) Update(ctx context.Context, req resource.UpdateRequest, resp *re
 
 func (t *thing) Delete(context.Context, resource.DeleteRequest, *resource.DeleteResponse) {}
 
-// echo is the data source synth_echo.
+// echo implements the data source synth_echo.
 type echo struct{}
 
 type echoModel struct {

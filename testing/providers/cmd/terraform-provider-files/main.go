@@ -1,4 +1,4 @@
-// Command terraform-provider-files is the plugin of package files.
+// Command terraform-provider-files serves the provider of package files as a plugin.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 )
 
 // The linker sets the version, as in the mirror, and the last part of the provider's address. If
-// that is files5, the plugin uses protocol 5.
+// the last part is files5, the plugin uses protocol 5.
 var (
 	version = "0.0.0"
 	name    = "files"

@@ -1,4 +1,4 @@
-// Command terraform-provider-notes is the plugin of package notes.
+// Command terraform-provider-notes serves the provider of package notes as a plugin.
 package main
 
 import (

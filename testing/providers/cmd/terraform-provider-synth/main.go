@@ -1,4 +1,4 @@
-// Command terraform-provider-synth is the plugin of package synth.
+// Command terraform-provider-synth serves the provider of package synth as a plugin.
 package main
 
 import (
