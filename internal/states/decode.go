@@ -14,8 +14,8 @@ import (
 
 // Every plan decodes every object of the state, so this decoder scans the text only once. Decoding
 // with ctyjson's tokens takes several times as long. If the text has an error or a form that
-// neither this program nor OpenTofu writes, ctyjson decodes it instead. So both decoders always
-// agree.
+// neither this program nor OpenTofu writes, ctyjson decodes it instead. So the result is always
+// that of ctyjson.
 
 // Unmarshal decodes JSON text as a value of type ty.
 func Unmarshal(text []byte, ty cty.Type) (cty.Value, error) {

@@ -9,7 +9,7 @@ import (
 )
 
 // Dependencies is an immutable set of resources. Objects of the same resource usually share one
-// set, so work on it can be done once and remembered by its pointer. Nil is the empty set.
+// set, so results that are computed from a set can be cached by its pointer. Nil is the empty set.
 type Dependencies struct {
 	list []addrs.ConfigResource // sorted by text, without duplicates
 }
@@ -78,8 +78,8 @@ func (d *Dependencies) Union(other *Dependencies) *Dependencies {
 // RenameDependencies updates all dependencies after objects have moved to other addresses. The map
 // from holds the old address of each moved instance. If an object depended on a resource, it then
 // depends on all resources that instances of that resource moved to. A dependency on a resource in
-// the same module refers only to the same instance of that module. So in this case, moves out of
-// other instances of the module don't count.
+// the same module refers only to the same instance of that module. So for such a dependency, moves
+// out of other instances of the module are ignored.
 func (s *State) RenameDependencies(from map[addrs.AbsInstance]addrs.AbsInstance) {
 	if len(from) == 0 {
 		return

@@ -131,7 +131,7 @@ func markBelow(v cty.Value, below map[string][]cty.Path) cty.Value {
 		}
 		return cty.TupleVal(elems)
 	case ty.IsSetType():
-		return v.Mark(marks.Sensitive) // a set can't carry marks on single elements
+		return v.Mark(marks.Sensitive) // the elements of a set can't have marks of their own
 	}
 	return v
 }

@@ -10,7 +10,7 @@ import (
 
 // UnmarshalPacked decodes a value in MessagePack, which plans, journals and providers use. It
 // returns an error for any invalid data. In contrast, ctymsgpack itself panics if the elements of a
-// collection have different types, overflows the stack if values are nested too deeply, and
+// collection have different types, and overflows the stack if values are nested too deeply. It also
 // allocates memory for as many elements as the data claims to have.
 func UnmarshalPacked(data []byte, ty cty.Type) (v cty.Value, err error) {
 	if err := checkPacked(data); err != nil {

@@ -21,7 +21,7 @@ type DependencyRepair struct {
 	// Configured returns the dependencies of a resource in the configuration. It may be nil.
 	Configured func(addrs.ConfigResource) *Dependencies
 	// UpToDate reports whether a current object matches its configuration, which means that its
-	// dependencies are complete. If it is nil, no object counts as up to date.
+	// dependencies are complete. If it is nil, no object is up to date.
 	UpToDate func(addrs.AbsInstance, *Object) bool
 }
 
@@ -222,9 +222,9 @@ func (d *dependencyRepair) configured(addr addrs.ConfigResource) *Dependencies {
 	return out
 }
 
-// lostBehind returns the lost dependencies that an object depending on the resource has to take
-// over: those that the resource's objects no longer have, and those lost by its former
-// dependencies.
+// lostBehind returns the lost dependencies that objects must take over if they depend on the
+// resource. These are the dependencies that the resource's objects no longer have, and those that
+// its former dependencies have lost.
 func (d *dependencyRepair) lostBehind(addr addrs.ConfigResource) *Dependencies {
 	if len(d.lost) == 0 || d.present[addr] && d.keeps[addr] {
 		return nil

@@ -155,8 +155,8 @@ func (w *Walk) End(g *dag.Graph, name func(dag.ID) string) {
 	w.recorder.paths = append(w.recorder.paths, p)
 }
 
-// addParts adds a part, and the parts that it waited for, to a path, in reverse order. It doesn't
-// add the first of them but returns it.
+// addParts adds a part, and the parts that it waited for, to a path, in reverse order. It returns
+// the first of these parts without adding it.
 func (p *path) addParts(part *Part) *Part {
 	for part.before != nil {
 		p.add(part.name(), part.span, part.before.end)
@@ -170,7 +170,7 @@ func (p *path) add(name string, s span, since time.Duration) {
 	p.steps = append(p.steps, step{name: name, took: s.end - s.start, idle: max(0, s.start-since)})
 }
 
-// endOf returns the end of a node. It returns 0 if node is negative, which stands for no node.
+// endOf returns the end of a node, or 0 if node is negative.
 func (w *Walk) endOf(node dag.ID) time.Duration {
 	if node < 0 {
 		return 0
@@ -178,8 +178,8 @@ func (w *Walk) endOf(node dag.ID) time.Duration {
 	return w.nodes[node].end
 }
 
-// later returns the node that ended later. a may be negative, which stands for no node. b counts
-// only if it was visited.
+// later returns the node that ended later. It ignores a if a is negative, and b if b was not
+// visited.
 func (w *Walk) later(a, b dag.ID) dag.ID {
 	if w.nodes[b].end == 0 || a >= 0 && w.nodes[a].end >= w.nodes[b].end {
 		return a

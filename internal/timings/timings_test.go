@@ -124,8 +124,8 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// TestPathOfParts checks that the path leads through the parts of nodes: from one node to another,
-// and through several parts of one node.
+// TestPathOfParts checks that the path includes the parts of nodes, both of different nodes and of
+// one node.
 func TestPathOfParts(t *testing.T) {
 	var g dag.Graph
 	begins, plain, end := g.Add(), g.Add(), g.Add()

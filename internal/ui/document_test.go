@@ -166,8 +166,9 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestSecretsOfReplacements checks which maps of a JSON plan mark an attribute that only the schema
-// declares sensitive: that of the change always does, that of the planned values not always.
+// TestSecretsOfReplacements checks where a JSON plan marks an attribute as sensitive that only the
+// schema declares sensitive. The map of the change always marks it. For replacements and reads, the
+// map of the planned values marks it only if the value itself is marked.
 func TestSecretsOfReplacements(t *testing.T) {
 	secret := cty.StringVal("hush").Mark(marks.Sensitive)
 	for _, c := range []struct {
@@ -220,7 +221,7 @@ func TestWritersReportErrors(t *testing.T) {
 	}
 }
 
-// limited is a writer that fails after left bytes.
+// limited is a writer that fails after it has written the number of bytes in left.
 type limited struct{ left int }
 
 func (l *limited) Write(p []byte) (int, error) {

@@ -56,7 +56,7 @@ func TestFinishedLines(t *testing.T) {
 }
 
 // TestFailureLines checks that the whole reason of a failure is shown at once above the live
-// display, and that other output has no such line.
+// display. Without a live display, there is no such line.
 func TestFailureLines(t *testing.T) {
 	problem := tfdiags.Errorf("The quota of this region is exhausted", "Ask for more.")
 	problem.Address = `cloud_server.web["blue"]`

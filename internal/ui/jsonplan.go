@@ -247,16 +247,16 @@ func (p *planWriter) changes(name string, list []*plans.InstanceChange, planned 
 	})
 }
 
-// takenAlong is a change of an object that takes part in the run because others need it.
+// takenAlong is a change that no target names, with the reason why the plan contains it.
 type takenAlong struct {
 	Address  string `json:"address"`
 	Deposed  string `json:"deposed,omitempty"`
 	NeededBy string `json:"needed_by"`
 }
 
-// takenAlong writes the reasons for the changes that no target names. It writes nothing if there
-// are none. The reasons have a section of their own, so that resource_changes is the same as in
-// OpenTofu.
+// takenAlong writes the changes that no target names, with their reasons. It writes nothing if
+// there are no such changes. The reasons have a section of their own, so that resource_changes is
+// the same as in OpenTofu.
 func (p *planWriter) takenAlong() {
 	var out []takenAlong
 	for _, c := range p.Source().Listed() {
@@ -269,7 +269,7 @@ func (p *planWriter) takenAlong() {
 	}
 }
 
-// deferredChange is a change that is deferred. Chain leads from the unknown value to the
+// deferredChange is a change that is deferred. Chain lists the steps from the unknown value to the
 // argument that requires it.
 type deferredChange struct {
 	Reason plans.DeferReason    `json:"reason"`

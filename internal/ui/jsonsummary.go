@@ -20,7 +20,7 @@ type planSummary struct {
 	Complete      bool                    `json:"complete"`
 	Actions       actionCounts            `json:"actions"`
 	Types         map[string]actionCounts `json:"types"` // by resource type; "data.TYPE" for data sources
-	// By address without instance keys; "root" for the root module.
+	// Counts by module address, without instance keys; the root module is "root".
 	Modules  map[string]actionCounts `json:"modules"`
 	Imported int                     `json:"imported"`
 	Moved    int                     `json:"moved"`

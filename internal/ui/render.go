@@ -43,7 +43,7 @@ var symbols = map[plans.Action]struct {
 	plans.Update: {"~", termtext.Yellow},
 }
 
-// start starts a line.
+// start writes the indentation of a line, and the symbol of an action in front of its text.
 func (r *renderer) start(depth int, action plans.Action) {
 	col := r.margin + 4*depth
 	if col < 2 {

@@ -53,7 +53,7 @@ var removed = map[string]string{
 	"azure":       "It was renamed to \"azurerm\".",
 }
 
-// Driver returns the driver with the given name, or an error that explains why there is none.
+// Driver returns the driver with the given name. If no such driver exists, the error explains why.
 func Driver(name string) (*backend.Driver, error) {
 	var names []string
 	for _, d := range drivers {

@@ -14,8 +14,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// identity decodes settings, an object in HCL syntax, without environment variables and returns the
-// identity of the workspace's state in that backend.
+// identity returns the identity of a workspace's state in the named backend. settings is an object
+// in HCL syntax; environment variables are ignored.
 func identity(t *testing.T, backend, settings, workspace string) []string {
 	t.Helper()
 	expr, diags := hclsyntax.ParseExpression([]byte(settings), "settings", hcl.InitialPos)

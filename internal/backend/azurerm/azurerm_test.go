@@ -33,7 +33,7 @@ import (
 const ws = backend.DefaultWorkspace
 
 var (
-	account *url.URL // URL of the emulator's storage account; nil if none exists
+	account *url.URL // URL of the emulator's storage account; nil without an emulator
 	azure   *azuretest.Server
 )
 

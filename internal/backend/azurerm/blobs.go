@@ -301,7 +301,7 @@ func (b *blobs) List(ctx context.Context, prefix string, found func(string)) err
 	}
 }
 
-// timeout limits the duration of an operation as configured.
+// timeout returns a context that ends after the configured timeout, if there is one.
 func (b *blobs) timeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if b.config.Timeout == 0 {
 		return context.WithCancel(ctx)
@@ -311,15 +311,15 @@ func (b *blobs) timeout(ctx context.Context) (context.Context, context.CancelFun
 		"\"timeout_seconds\"", limit))
 }
 
-// request is a request about a blob, or about the container.
+// request describes an HTTP request for a blob or for the container.
 type request struct {
 	method    string
 	blob      string // "" for a request about the container
 	query     url.Values
 	header    http.Header
 	body      []byte
-	encrypted bool // the request needs the key or the scope with which the blob is encrypted
-	leased    bool // the request names the lease that this process holds
+	encrypted bool // whether to send the customer's key or the encryption scope of the blob
+	leased    bool // whether to send the ID of the lease that this process holds
 	limit     int64
 }
 

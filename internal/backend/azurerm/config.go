@@ -96,7 +96,8 @@ func (c *Config) Check() error {
 	return c.Config.Check()
 }
 
-// encrypt adds the headers for encryption by the service.
+// encrypt adds the headers that tell the service how the blob is encrypted. writes reports whether
+// the request writes the blob.
 func (c *Config) encrypt(header http.Header, writes bool) {
 	if c.CustomerKey != "" {
 		header.Set("X-Ms-Encryption-Key", c.CustomerKey)

@@ -138,7 +138,7 @@ func (s *Store) replace(ctx context.Context, workspace string, op operation) (ui
 }
 
 // decide returns the index of the key's change if an earlier attempt, whose response was lost, has
-// written the key, or else an error that explains why the write was refused.
+// written the key. Otherwise, it returns an error that explains why the write was refused.
 func (s *Store) decide(ctx context.Context, op operation, refused *refusal) (uint64, error) {
 	e, err := s.get(ctx, op.Key)
 	switch {

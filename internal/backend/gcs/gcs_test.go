@@ -69,7 +69,7 @@ func tryOpen(t *testing.T, s settings) (*gcs.Config, backend.Store, error) {
 	return config, store, err
 }
 
-// store has the interfaces of the stores of the backend.
+// store combines the interfaces that the backend's stores implement.
 type store interface {
 	backend.Store
 	backend.Locker

@@ -80,7 +80,7 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 		}
 		u, err := url.Parse(address.text)
 		if err != nil {
-			// the address may contain a password
+			// Don't return err: it contains the address, which may contain a password.
 			return nil, fmt.Errorf("the http backend's %s is not a valid URL", address.name)
 		}
 		if u.Scheme != "http" && u.Scheme != "https" {
@@ -287,7 +287,7 @@ func temporary(status int) bool {
 	return status >= 500 && status != http.StatusNotImplemented || status == http.StatusTooManyRequests
 }
 
-// permanent reports whether repeating a request can't help.
+// permanent reports whether repeating a request after this error is pointless.
 func permanent(err error) bool {
 	_, ok := errors.AsType[*httpclient.RedirectError](err)
 	return ok

@@ -306,8 +306,8 @@ func TestForceUnlock(t *testing.T) {
 	wantError(t, unlock("first"), "the state isn't locked")
 }
 
-// TestRequests checks which requests are sent to list workspaces, and by an apply in a workspace
-// whose lease exists.
+// TestRequests checks which requests are sent when workspaces are listed, and when an apply runs in
+// a workspace whose lease exists.
 func TestRequests(t *testing.T) {
 	s := start(t)
 	a := open(t, direct(s))

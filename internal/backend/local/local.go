@@ -184,7 +184,7 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 	defer s.mu.Unlock()
 	in, out, backup := s.paths(workspace)
 	_, missing := os.Lstat(out)
-	elsewhere := in != out && errors.Is(missing, fs.ErrNotExist) // -state-out: nothing is replaced
+	elsewhere := in != out && errors.Is(missing, fs.ErrNotExist) // -state-out names a new file, so nothing is replaced
 	if !s.backedUp[workspace] && backup != "" && !elsewhere {
 		if err := backUp(in, backup); err != nil {
 			return fmt.Errorf("writing the backup of the state: %w", err)

@@ -69,8 +69,8 @@ func (s *Store) Lock(_ context.Context, workspace string, info backend.LockInfo)
 }
 
 // openLocked creates and locks the lock file. Between the two steps, the last holder may remove the
-// file, and another process may create and lock a new one. So the lock counts only if the path
-// still leads to the locked file.
+// file, and another process may create and lock a new one. So the lock is valid only if the path
+// still refers to the locked file.
 func openLocked(path string) (*os.File, error) {
 	for {
 		if err := atomicfile.RemoveLink(path); err != nil {

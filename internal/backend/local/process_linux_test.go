@@ -234,8 +234,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestMountedFile checks that a file can be written that is mounted into a container on its own,
-// and so can't be replaced by renaming.
+// TestMountedFile checks that a state file can be written if the file itself is a mount point, as
+// in a container. Such a file can't be replaced by renaming.
 func TestMountedFile(t *testing.T) {
 	dir := t.TempDir()
 	source, target := filepath.Join(dir, "outside"), filepath.Join(dir, "state")

@@ -14,10 +14,10 @@ import (
 	"tofu/internal/restapi"
 )
 
-// Bucket is the client of an object store whose protocol is that of S3 with other names and
-// signatures, and which can't compare versions on writes. It implements Client. Put compares the
-// version before it writes, so only a lock prevents another write between these two steps. Creating
-// an object has no such gap.
+// Bucket is the client of an object store that uses the protocol of S3 with other names and
+// signatures. It implements Client. Such a store can't compare versions on writes. So Put compares
+// the version before it writes, and only a lock prevents another write between these two steps.
+// Creating an object has no such gap.
 type Bucket struct {
 	URL  *url.URL // URL of the bucket
 	HTTP *restapi.Client

@@ -98,8 +98,8 @@ func TestStore(t *testing.T) {
 }
 
 // TestLostResponses checks that a write, a lock and an unlock whose responses are lost are
-// recognized as done, and that another process's write in between is not mistaken for this
-// process's.
+// recognized as done. Another process's write in between must not be mistaken for this process's
+// write.
 func TestLostResponses(t *testing.T) {
 	for _, lost := range []error{errors.New("connection reset"), objects.ErrPrecondition} {
 		m := &memory{objects: map[string]object{}, lose: lost}

@@ -123,8 +123,8 @@ func condition(c objects.RowCondition) []byte {
 	return text(varint(nil, fieldExistence, mustExist), fieldColumns, one)
 }
 
-// compare encodes the filter that a column has a value. If ifMissing is 0, a row without the column
-// passes.
+// compare encodes a filter that passes rows in which a column has the given value. If ifMissing is
+// 0, rows without the column also pass.
 func compare(name, value string, ifMissing uint64) []byte {
 	f := varint(nil, fieldComparator, equal)
 	f = text(f, fieldName, name)
@@ -133,7 +133,7 @@ func compare(name, value string, ifMissing uint64) []byte {
 	return text(varint(nil, fieldFilterType, singleColumn), fieldFilter, f)
 }
 
-// call calls an operation and returns its answer.
+// call sends a request for an operation and returns the encoded response.
 func (t *tablestore) call(ctx context.Context, operation string, body []byte) ([]byte, error) {
 	client := &restapi.Client{HTTP: t.http, Sign: t.sign, Again: busy}
 	to := *t.endpoint

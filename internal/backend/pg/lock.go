@@ -15,7 +15,7 @@ import (
 	"tofu/internal/backend"
 )
 
-// held is a lock on a workspace, held by this store.
+// held is a lock that this store has taken on a workspace.
 type held struct {
 	id   string
 	name string  // the session's application name

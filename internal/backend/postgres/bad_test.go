@@ -21,8 +21,8 @@ import (
 	"tofu/internal/testenv/pgtest"
 )
 
-// refused checks that a run fails to begin with an error that contains want, and that the state
-// doesn't change.
+// refused checks that a run can't begin and that the state can't be replaced. Both errors must
+// contain want, and the state must not change.
 func refused(t *testing.T, c *postgres.Config, want string) {
 	t.Helper()
 	m := manager(t, open(t, c))
@@ -82,7 +82,8 @@ func TestStandby(t *testing.T) {
 }
 
 // TestBusyWorkspace checks the errors of runs while another program holds the lock of a workspace,
-// as a large migration does, and the error of a run whose state was replaced in the meantime.
+// as a large migration does. It also checks the error of a run whose state was replaced in the
+// meantime.
 func TestBusyWorkspace(t *testing.T) {
 	c := config(t)
 	fill(t, manager(t, open(t, c)), 2)
@@ -280,8 +281,8 @@ func TestFailedUpgrade(t *testing.T) {
 	}
 }
 
-// TestOldServer checks the error with a server that reports an unsupported version: a proxy changes the
-// version that the real server reports.
+// TestOldServer checks the error with a server that reports an unsupported version. A proxy changes
+// the version that the real server reports.
 func TestOldServer(t *testing.T) {
 	c := config(t)
 	version := query(t, c, "current_setting('server_version_num')")

@@ -86,8 +86,8 @@ func (r *Run) addClaims(b *pgx.Batch, workspace int64, f *plans.Footprint) {
 		workspace, r.info.ID, kinds, addresses, modes)
 }
 
-// conflicts is a query for a claim of the run $1 that conflicts with a claim of another run. Columns
-// from table run are empty if the user has no permission to read the other run's row.
+// conflicts is a query for a claim of the run $1 that conflicts with a claim of another run.
+// Columns from table run are empty if the user has no permission to read the other run's row.
 const conflicts = `
 	WITH found AS (
 		SELECT c.run, m.kind, m.address

@@ -1,9 +1,9 @@
 // Package postgres keeps states in a PostgreSQL database, one row per object.
 //
 // It is a [statemgr.Ledger]: the state manager reads a state as of one moment, records each step of
-// an operation in a transaction of its own, and writes only what changed. State files are assembled
-// from rows and split into rows. File schema/0001.sql explains the tables. File schema/0002.sql
-// explains the views, which are stable, and the rights of other roles.
+// an operation in its own transaction, and writes only what changed. State files are assembled from
+// rows and split into rows. File schema/0001.sql explains the tables. File schema/0002.sql explains
+// the views, which are stable, and the rights of other roles.
 //
 // Runs that change disjoint parts of a workspace run at the same time. Before its first change, a
 // run claims what it writes and what it has read (see [plans.Footprint]). The claims are removed

@@ -56,7 +56,7 @@ func TestEncryption(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := query(t, c, "SELECT string_agg(address, ' ') FROM object WHERE NOT encrypted"); got != "lab_object.a[0]" {
-		t.Errorf("not encrypted are: %s", got) // this object was not changed
+		t.Errorf("not encrypted are: %s", got) // the run didn't change this object
 	}
 	if n, err := open(t, c).Reencrypt(t.Context(), ws, encryptiontest.State(t,
 		"method = method.aes_gcm.a\nfallback {\nmethod = method.unencrypted.open\n}")); err != nil || n == 0 {
@@ -114,8 +114,8 @@ func TestEncryption(t *testing.T) {
 	}
 }
 
-// TestOneSalt checks that all runs encrypt with one key and salt of a passphrase, so that reading
-// derives only one key, and that rows with several salts can be read.
+// TestOneSalt checks that all runs with the same passphrase use the same salt, and so the same key.
+// Reading then derives only one key. Rows with several salts can still be read.
 func TestOneSalt(t *testing.T) {
 	const passphrase = "method = method.aes_gcm.p"
 	c := config(t)

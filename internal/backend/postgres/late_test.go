@@ -10,9 +10,9 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-// TestLateResults checks which objects count as created or destroyed by a run whose results could
-// not be stored immediately, but are stored at the end of the run or by pushing errored.tfstate:
-// all except imported objects.
+// TestLateResults checks a run that could not store its results immediately. They are stored at the
+// end of the run, or by pushing errored.tfstate. In both cases, the history must show which objects
+// the run has created and destroyed, without the imported and forgotten ones.
 func TestLateResults(t *testing.T) {
 	for name, pushed := range map[string]bool{"stored at the end": false, "pushed": true} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ func TestMend(t *testing.T) {
 	for name, target := range map[string]string{"plain": "", "encrypted": keyA} {
 		t.Run(name, func(t *testing.T) {
 			c := config(t)
-			t.Chdir(t.TempDir()) // the damaged parts are kept there
+			t.Chdir(t.TempDir()) // the damaged parts are written to the working directory
 			open := func() *statemgr.Manager {
 				if target == "" {
 					return manager(t, open(t, c))

@@ -10,8 +10,7 @@ import (
 )
 
 // TestForeignOutputs checks which changes of another workspace's outputs conflict with a run that
-// has read some of them, and that a run whose user may only read those outputs also notices the
-// changes.
+// has read some of them. A run whose user may only read those outputs must also notice the changes.
 func TestForeignOutputs(t *testing.T) {
 	for _, test := range []struct {
 		name    string

@@ -15,7 +15,7 @@ import (
 )
 
 // proxy passes the sessions of a store to the server, and passes the server's output through
-// change. trips counts the messages to which the store awaits a response.
+// change. trips counts the messages after which the store waits for a response.
 func proxy(t *testing.T, c *postgres.Config, change func([]byte) []byte) (trips *atomic.Int32) {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "proxy") // socket paths must be short

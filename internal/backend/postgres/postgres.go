@@ -46,7 +46,8 @@ type Store struct {
 	schema string
 	keep   time.Duration // how long earlier versions are kept; 0 for forever
 	owned  bool          // Close closes the pool
-	// settings are the first statements of each transaction: they set the search path and time limits.
+	// settings are the first statements of each transaction. They set the search path and time
+	// limits.
 	settings []string
 }
 
@@ -151,7 +152,7 @@ const firstFor = 3 * time.Second
 // transaction runs do in a transaction. If the server ends the transaction or can't be reached, it
 // runs do again. So do must not depend on an earlier attempt, which may even have been committed.
 func (s *Store) transaction(ctx context.Context, begin begin, do func(context.Context, pgx.Tx) error) error {
-	opts := pgx.TxOptions{BeginQuery: string(begin) + "; " + strings.Join(s.settings, "; ")} // both are sent in one message
+	opts := pgx.TxOptions{BeginQuery: string(begin) + "; " + strings.Join(s.settings, "; ")} // sent as one message
 	return s.pool.repeat(ctx, func() error {
 		return pgx.BeginTxFunc(ctx, s.pool.Pool, opts, func(tx pgx.Tx) error { return do(ctx, tx) })
 	})

@@ -29,9 +29,9 @@ var jsonTypes = []uint32{pgtype.JSONOID, pgtype.JSONBOID, pgtype.Int2OID, pgtype
 	pgtype.Float4OID, pgtype.Float8OID, pgtype.NumericOID, pgtype.BoolOID}
 
 // Query implements backend.Querier. The query runs in a read-only transaction. If there is a role
-// whose name is that of the schema with the suffix "_reader", and the user is a member of it, the
-// query runs with the rights of that role. The transaction is rolled back, because some functions
-// write in spite of a read-only transaction.
+// with the name of the schema and the suffix "_reader", and the user is a member of it, the query
+// runs with the rights of that role. The transaction is rolled back, because some functions write
+// in spite of a read-only transaction.
 func (s *Store) Query(
 	ctx context.Context, query string, columns func([]backend.Column), row func([][]byte) error,
 ) error {
@@ -57,7 +57,7 @@ func (s *Store) Query(
 		}, row)
 		err = queryError(err)
 		if err != nil && started && !errors.As(err, new(*backend.QueryError)) && transient(err) {
-			return fmt.Errorf("reading the rows: %v", err) // not %w, so the query is not repeated: some rows were already printed
+			return fmt.Errorf("reading the rows: %v", err) // not %w: a repeated query would print rows twice
 		}
 		return cmp.Or(err, errRead)
 	})

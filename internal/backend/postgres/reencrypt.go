@@ -26,7 +26,7 @@ type sealedTable struct {
 	// changed when a row is written, a run has written the row in the meantime.
 	version string
 	visible string                                 // the column with the values for queries, or ""
-	flag    bool                                   // the table has the column encrypted, and documents contain the IDs of their rows
+	flag    bool                                   // whether the table has the column encrypted, and documents contain row IDs
 	id      func(key []string) string              // returns the ID of a row, for its document or for messages
 	values  func(document []byte) (*string, error) // returns the value of the column visible; nil if none exists
 	check   func(document []byte) error
@@ -171,8 +171,9 @@ func (r *tableScan) page(ctx context.Context, last []string) (out []sealedRow, e
 	return out, err
 }
 
-// seal encrypts the document of a row anew, in place, if its encryption is outdated, and reports
-// whether it changed the row. values are the row's values for queries, nil if the row is encrypted.
+// seal encrypts the document of a row again, in place, if its encryption is outdated. It reports
+// whether it changed the row. values are the row's values for queries, or nil if the row is
+// encrypted.
 func (r *tableScan) seal(ctx context.Context, row *sealedRow) (values *string, changed bool, err error) {
 	t := r.table
 	id := t.id(row.key)

@@ -38,7 +38,7 @@ func (w *writing) seal(plain []byte, id string) (document, error) {
 	if err != nil {
 		return document{}, fmt.Errorf("encrypting the state: %w", err)
 	}
-	if bytes.Equal(data, wrapped) { // the method "unencrypted"
+	if bytes.Equal(data, wrapped) { // the method is "unencrypted"
 		return document{string(plain), false}, nil
 	}
 	return document{string(data), true}, nil
@@ -83,8 +83,8 @@ func withoutPaths(text []byte, paths []cty.Path) ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// without removes the value at a path. It removes a value completely if the path leads into it but
-// can't be followed, as in a set.
+// without removes the value at a path. If the path can't be followed beyond a value, as in a set,
+// it removes that value.
 func without(v any, path cty.Path) any {
 	if len(path) == 0 {
 		return nil

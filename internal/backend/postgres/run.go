@@ -39,7 +39,7 @@ type Run struct {
 	workspace string
 	info      backend.LockInfo
 	writing   *writing
-	fence     atomic.Int64 // the fencing number of its row
+	fence     atomic.Int64 // the fencing number of the run's row
 
 	mu      sync.Mutex      // guards the following fields
 	begun   bool            // the run has claims
@@ -151,13 +151,13 @@ func found(tag pgconn.CommandTag) error {
 	return nil
 }
 
-// inWorkspaces is the condition for runs that are running and change one of the workspaces $1 or
-// depend on their outputs.
+// inWorkspaces is the condition for runs in progress that change one of the workspaces $1 or depend
+// on their outputs.
 const inWorkspaces = "ended IS NULL AND (workspace = ANY($1::bigint[]) OR EXISTS (SELECT FROM claim c " +
 	"WHERE c.workspace = ANY($1::bigint[]) AND c.run = run.id))"
 
-// queueDead queues a query that adds to dead the runs of the workspaces that died without ending:
-// their lease has expired, or their process was on this machine and is gone.
+// queueDead queues a query for the runs of the workspaces that died without ending, and adds their
+// IDs to dead. The lease of such a run has expired, or its process was on this machine and is gone.
 func queueDead(b *pgx.Batch, workspaces []int64, dead *[]string) {
 	b.Queue("SELECT id, process, lease < clock_timestamp() FROM run WHERE "+inWorkspaces, workspaces).
 		Query(func(rows pgx.Rows) error {
@@ -190,7 +190,7 @@ func (r *Run) done(b *pgx.Batch) error {
 	return nil
 }
 
-// running is a query for a run other than $2 that is running in one of the workspaces $1.
+// running is a query for a run other than $2 that is in progress in one of the workspaces $1.
 const running = "SELECT id, operation, who, process, program, started, '' FROM run WHERE " + inWorkspaces +
 	" AND id <> $2::text ORDER BY started LIMIT 1"
 
@@ -395,8 +395,8 @@ func (r *Run) Write(ctx context.Context, next func() *statemgr.Change) (serial, 
 	return serial, revision, explained(err)
 }
 
-// momentary claims the parts that a change by a run without claims writes. It returns an error if
-// another run claims one of them, or has changed one since it was read.
+// momentary claims the parts that a change writes, for a run without claims. It returns an error if
+// another run claims one of these parts, or has changed one since it was read.
 func (r *Run) momentary(ctx context.Context, tx session, workspace int64, c *statemgr.Change) error {
 	if c.Replaces {
 		return r.replace(ctx, tx, workspace, int64(c.Base))
@@ -416,8 +416,9 @@ func footprintOf(c *statemgr.Change) *plans.Footprint {
 	return f
 }
 
-// unclaimed returns a change without the objects that belong to other runs: this run doesn't claim
-// them, and another run claims or has changed them, or they are no longer in the state.
+// unclaimed returns a change without the objects that belong to other runs. These are objects that
+// this run doesn't claim, and that another run claims or has changed, or that are no longer in the
+// state.
 func (r *Run) unclaimed(
 	ctx context.Context, tx session, workspace int64, c *statemgr.Change,
 ) (*statemgr.Change, error) {
@@ -452,8 +453,8 @@ func (r *Run) unclaimed(
 	return &out, nil
 }
 
-// ended deletes the records of steps that have ended, and those of lost runs whose steps are
-// settled.
+// ended deletes the records of steps that have ended, and the records of lost runs whose steps no
+// longer need to be reported.
 func (r *Run) ended(t *transcript, c *statemgr.Change) {
 	if len(c.Ended) > 0 {
 		var addresses, deposed []string

@@ -16,7 +16,7 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-// TestTurnover checks which objects count as created or destroyed after updates, moves, a
+// TestTurnover checks which objects are recorded as created or destroyed after updates, moves, a
 // replacement, a new key and a push.
 func TestTurnover(t *testing.T) {
 	c := config(t)

@@ -178,7 +178,7 @@ func TestRoles(t *testing.T) {
 	if loaded, err := open(t, roles["r_state"]).LoadState(t.Context(), "a", nil); err != nil || !loaded.Exists {
 		t.Errorf("the state with a role for it: %v, %v", loaded, err)
 	}
-	lowered := role(t, c, "r_lowered") // keeps the privileges on tables
+	lowered := role(t, c, "r_lowered") // keeps its privileges on tables when its level is lowered
 	for _, level := range []string{"state", "outputs"} {
 		if _, err := rows(t, c, "", "SELECT grant_access('r_lowered', 'a', '"+level+"')"); err != nil {
 			t.Fatal(err)
@@ -243,7 +243,7 @@ func TestRoles(t *testing.T) {
 }
 
 // TestQueryOnly checks that a statement that isn't a query is not executed, even if it works in a
-// read-only transaction, and that the writes of a query, if any, are rolled back.
+// read-only transaction. If a query writes something, the writes must be rolled back.
 func TestQueryOnly(t *testing.T) {
 	c := config(t)
 	s := open(t, c)

@@ -136,7 +136,7 @@ const (
 
 // retire moves the present versions of objects to the history.
 func (t *transcript) retire(objects []statemgr.ObjectChange) {
-	// An object that becomes deposed counts as destroyed, because it is about to be destroyed.
+	// An object that becomes deposed is recorded as destroyed, because it is about to be destroyed.
 	replaced := map[statemgr.ObjectID]bool{}
 	for i := range objects {
 		if o := &objects[i]; o.From != nil && o.Deposed != "" {

@@ -206,7 +206,8 @@ func (s *Store) connect(
 	return err
 }
 
-// tokenVariable returns the part of the token variable's name that stands for a host.
+// tokenVariable returns a host name as it is written in the name of the environment variable that
+// holds its token.
 func tokenVariable(host string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(host, "-", "__"), ".", "_")
 }

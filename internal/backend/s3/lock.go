@@ -14,7 +14,7 @@ type lock interface {
 	Unlock(ctx context.Context, workspace, id string) error
 }
 
-// store is a store that compares versions.
+// store is a backend.Store that can also compare versions.
 type store interface {
 	backend.Store
 	backend.Swapper

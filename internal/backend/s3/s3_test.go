@@ -351,8 +351,8 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestLostResponses repeats a run with all operations, and loses the response to another request
-// each time. Nothing may fail, and each write must happen once.
+// TestLostResponses repeats a run with all operations, and loses the response to a different
+// request each time. Nothing may fail, and each write must happen once.
 func TestLostResponses(t *testing.T) {
 	server := newStore(t)
 	p, tables := newProxy(t, server.S3), newProxy(t, server.DynamoDB)

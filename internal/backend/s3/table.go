@@ -21,7 +21,7 @@ type table struct {
 
 const attributeKey = "LockID"
 
-// item is an item, or its key, with string attributes by name.
+// item holds the string attributes of an item or of its key, by name.
 type item map[string]struct{ S string }
 
 func attributes(values map[string]string) item {

@@ -295,8 +295,8 @@ func probe(t *testing.T, a, b backend.Store) {
 	}
 }
 
-// canceled checks that a call with a canceled context fails or succeeds, but leaves no partial
-// write.
+// canceled checks that a call with a canceled context leaves no partial write, whether it fails or
+// succeeds.
 func canceled(t *testing.T, a, b backend.Store) {
 	put(t, a, ws, "before")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -147,12 +147,12 @@ func (r *reader) raw(to *[]byte) (ok bool) {
 	return ok
 }
 
-// array reads an array. A JSON null counts as an empty array.
+// array reads an array. It reads a JSON null as an empty array.
 func (r *reader) array(field string, element func() bool) bool {
 	return r.Word("null") || r.begins(field, '[') && r.Elements(element)
 }
 
-// members reads an object. A JSON null counts as an empty object.
+// members reads an object. It reads a JSON null as an empty object.
 func (r *reader) members(field string, member func(name []byte) bool) bool {
 	return r.Word("null") || r.begins(field, '{') && r.Members(member)
 }

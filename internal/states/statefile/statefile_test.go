@@ -181,7 +181,7 @@ func TestVersion1(t *testing.T) {
 }
 
 // TestUnusualLayout checks unusual state files: the type and name of a resource may come after its
-// instances, an instance may have the provider, and null means the same as a missing field.
+// instances, each instance may name its provider, and null is the same as a missing field.
 func TestUnusualLayout(t *testing.T) {
 	const text = `{"resources": [{"instances": [{"index_key": null, "attributes": {"id": "1"}, "provider": "provider[\"x/y\"][\"k\"]", "private": null,
 		"dependencies": null, "status": null}], "name": "b", "type": "a", "mode": "managed", "module": "module.m"}], "outputs": null, "version": 4, "check_results": null}`

@@ -41,7 +41,7 @@ type destination interface {
 	save(ctx context.Context, final *states.State) error
 	// push replaces the state; see Manager.Push.
 	push(ctx context.Context, f *statefile.File, force bool) error
-	// abandon ends the recording, if there is one, without saving. What was recorded is kept.
+	// abandon ends the recording, if there is one, without saving. The records are kept.
 	abandon()
 }
 
@@ -114,8 +114,8 @@ func pushRefused(format string, args ...any) error {
 	return tfdiags.Errorf("Cannot replace the state", format, args...)
 }
 
-// workspace is what both destinations have in common: the options, and the files that belong to the
-// state but are not in its store.
+// workspace holds what both destinations share: the options, and the files that belong to the state
+// but are not in its store.
 type workspace struct {
 	store backend.Store
 	name  string
@@ -169,8 +169,8 @@ func (w *workspace) erroredPath() string {
 	})
 }
 
-// freeName returns the first name that no file has. A name that can't be checked counts as free.
-// Writing the file then fails with an error that says why.
+// freeName returns the first name that no file has. A name that can't be checked is treated as
+// free. Writing the file then fails with an error that says why.
 func freeName(name func(n int) string) string {
 	for n := 1; ; n++ {
 		if _, err := os.Lstat(name(n)); err != nil {

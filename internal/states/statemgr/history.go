@@ -40,7 +40,7 @@ type Historian interface {
 type Moment struct {
 	Revision uint64
 	Serial   uint64
-	At       time.Time // when the revision was made
+	At       time.Time // time of the revision
 	Run      string    // the ID of the run, if the moment is the end of one
 }
 
@@ -48,9 +48,11 @@ type Moment struct {
 // that appeared or disappeared was imported, moved, removed only from the state, or deleted outside
 // of this program.
 type Turnover struct {
-	// Created has the instances whose present objects were created, at their present addresses.
+	// Created has the instances whose present objects runs have created, by their present
+	// addresses.
 	Created map[addrs.AbsInstance]bool
-	// Destroyed has the instances whose objects at the moment were destroyed, at their addresses then.
+	// Destroyed has the instances whose objects runs have destroyed, by their addresses at the
+	// moment.
 	Destroyed map[addrs.AbsInstance]bool
 }
 

@@ -262,7 +262,7 @@ func (j *journal) discard() {
 }
 
 // readJournal returns the entries of a journal and the number of damaged ones. An incomplete last
-// entry does not count, because its write was interrupted. Any other damaged entry was damaged by
+// entry is not counted, because its write was interrupted. Any other damaged entry was damaged by
 // the file system, for example in a power cut.
 func readJournal(ctx context.Context, path string, codec Codec) (entries []*entry, damaged int, err error) {
 	f, err := os.Open(path)

@@ -26,10 +26,10 @@ type Ledger interface {
 	// written. Runs may change the workspace at the same time. After an error or a kill, it can be
 	// repeated.
 	Reencrypt(ctx context.Context, workspace string, codec Codec) (written int, err error)
-	// Holds reports whether another store has the same states. It returns false if that is not known.
+	// Holds reports whether another store has the same states. It returns false if that is unknown.
 	Holds(other backend.Store) bool
-	// Unused returns a *backend.LockedError if a run is changing a workspace, and a *ChangedError if
-	// one has changed it since a revision.
+	// Unused returns a *backend.LockedError if a run is changing a workspace, and a *ChangedError
+	// if a run has changed the workspace since a revision.
 	Unused(ctx context.Context, workspace string, since uint64) error
 	// NewRun returns a run that can change a workspace. It does no I/O. codec may be nil.
 	NewRun(workspace string, codec Codec, info backend.LockInfo) LedgerRun

@@ -18,8 +18,8 @@ const (
 	lateTimeout = 5 * time.Second
 )
 
-// ledgerRecorder records an operation in the ledger that keeps the state. Steps that are recorded at
-// the same time share a transaction.
+// ledgerRecorder records an operation in the ledger that keeps the state. Steps that are recorded
+// at the same time share a transaction.
 type ledgerRecorder struct {
 	to       *parts
 	run      LedgerRun

@@ -222,8 +222,8 @@ func (m *Manager) Ended(addr addrs.AbsInstance, deposed addrs.DeposedKey) {
 	}
 }
 
-// Stored records the new value of an object; nil if it was deleted. Once it has returned, the
-// record survives a crash of this process.
+// Stored records the new value of an object. obj is nil if the object was deleted. Once Stored has
+// returned, the record survives a crash of this process.
 func (m *Manager) Stored(
 	addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, provider addrs.ProviderInstance,
 ) {
@@ -266,8 +266,8 @@ func (m *Manager) Save(ctx context.Context, final *states.State) error {
 // migration and "state push" do. Unless force is set, the lineages must be equal and the snapshot
 // must not be older. A snapshot without lineage, written by hand or by an early version, becomes
 // the successor of the current state. If the file was written because a ledger failed, Push writes
-// only the changes of the run that wrote the file, and fails if other runs have changed the same
-// parts. Push requires a previous Read.
+// only the changes of the run that wrote the file. It then fails if other runs have changed the
+// same parts. Push requires a previous Read.
 func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) error {
 	m.mu.Lock()
 	ready := m.read

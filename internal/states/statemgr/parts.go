@@ -250,7 +250,7 @@ func (p *parts) push(ctx context.Context, f *statefile.File, force bool) error {
 	return nil
 }
 
-// writeFailed explains why a run could not begin, or a change was not made.
+// writeFailed explains why a run could not begin, or why a change was not written.
 func writeFailed(err error) error {
 	var d tfdiags.Diagnostic
 	if explained := ExplainConflict(err); errors.As(explained, &d) {

@@ -7,8 +7,8 @@ import (
 
 var errNotWritten = errors.New("internal error: the transaction did not end")
 
-// A queue writes items in transactions, one transaction at a time. Each transaction writes all items
-// that were added before it began, so items that arrive together share a transaction.
+// A queue writes items in transactions, one transaction at a time. Each transaction writes all
+// items that were added before it began, so items that arrive together share a transaction.
 type queue[T any] struct {
 	writing sync.Mutex // held during a transaction
 

@@ -49,7 +49,7 @@ func (s *stuck) Swap(ctx context.Context, _, _ string, _ []byte) (string, error)
 	return "", ctx.Err()
 }
 
-// lossy is a store whose writes happen, but the responses of the first ones are lost.
+// lossy is a store that carries out all writes, but loses the responses of the first ones.
 type lossy struct {
 	*inmem.Store
 	lost int

@@ -38,9 +38,9 @@ type overview struct {
 // rootOfTree is the position of the root of the tree of modules.
 const rootOfTree = 0
 
-// moduleJSON is a node of the tree of modules: a module or, on a page about many root modules,
-// a root module, a folder of root modules whose names have the same beginning, or the root of
-// the tree.
+// moduleJSON is a node of the tree of modules. It is usually a module. On a page about many root
+// modules, it may also be a root module, a folder of root modules whose names have the same
+// beginning, or the root of the tree.
 type moduleJSON struct {
 	Name   string `json:"n"` // name of the module call or root module, or part of a name for a folder
 	Parent int    `json:"p"`
@@ -53,7 +53,8 @@ type rootJSON struct {
 	Name   string `json:"n,omitempty"`
 	Dir    string `json:"d,omitempty"`
 	Module int    `json:"m"` // position in the tree of modules
-	// Node that stands for the root module in paths; -1 if there is only one.
+	// Position of the node that represents the root module in paths; -1 if there is only one root
+	// module.
 	Node    int          `json:"k"`
 	Status  Status       `json:"s,omitempty"`
 	Why     string       `json:"w,omitempty"`
@@ -70,7 +71,7 @@ type nodeJSON struct {
 	Address string         `json:"a"`
 	Module  int            `json:"m"`
 	Type    string         `json:"t,omitempty"`
-	// Address of the resource, if the node stands for some of its instances.
+	// Address of the resource, if the node represents some of its instances.
 	Of    string `json:"r,omitempty"`
 	File  int    `json:"f"` // -1 if the configuration has no such block
 	Line  int    `json:"l,omitempty"`

@@ -128,14 +128,14 @@ func (d *document) tree(list []*Root) {
 
 // ends holds the nodes of a root module that edges to and from other root modules may use.
 type ends struct {
-	whole   int            // node that stands for the root module
+	whole   int            // node that represents the root module
 	users   map[string]int // data sources and variables by address
 	outputs map[string]int // outputs by name
-	all     int            // node that stands for all outputs; -1 until something uses all of them
+	all     int            // node that represents all outputs; -1 until something uses all of them
 }
 
-// ends returns the ends in the root module whose first node has the given position. The last
-// node of the page so far stands for the root module itself.
+// ends returns the ends in the root module whose first node has the given position. The last node
+// of the page so far represents the root module itself.
 func (d *document) ends(first int) *ends {
 	out := &ends{whole: len(d.out.Nodes) - 1, users: make(map[string]int), outputs: make(map[string]int), all: -1}
 	for i, n := range d.out.Nodes[first:] {
@@ -152,8 +152,8 @@ func (d *document) ends(first int) *ends {
 	return out
 }
 
-// read adds edges for what one root module reads from another: an edge between the nodes that
-// stand for the root modules, and edges from the user of the outputs to the outputs.
+// read adds edges for what one root module reads from another. One edge connects the nodes that
+// represent the root modules. The other edges connect the user of the outputs with the outputs.
 func (d *document) read(from, of *ends, r Read) {
 	edge := d.edge(from.whole, of.whole, r.At)
 	d.out.Reads = append(d.out.Reads, readJSON{Edge: edge, Kind: r.Kind, User: r.User, All: r.All, Outputs: r.Outputs})
@@ -173,8 +173,8 @@ func (d *document) read(from, of *ends, r Read) {
 	}
 }
 
-// allOutputs returns a node that stands for all outputs of a root module. So a user of all
-// outputs needs only one edge.
+// allOutputs returns a node that represents all outputs of a root module. So a user of all outputs
+// needs only one edge.
 func (d *document) allOutputs(of *ends) int {
 	switch {
 	case len(of.outputs) == 0:

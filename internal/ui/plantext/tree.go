@@ -40,7 +40,7 @@ func Tree(s *Screen, p *planview.Plan) {
 // branch is a module instance, or several instances with the same changes.
 type branch struct {
 	step     addrs.Step
-	keys     []addrs.InstanceKey // instance keys if the branch stands for several instances
+	keys     []addrs.InstanceKey // instance keys if the branch represents several instances
 	leaves   []*leaf
 	children []*branch
 	index    map[leafKey]*leaf

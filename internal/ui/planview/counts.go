@@ -24,7 +24,7 @@ func (c Counts) Plus(other Counts) Counts {
 		c.Forget + other.Forget, c.Deferred + other.Deferred}
 }
 
-// Count counts the changes of a plan. A replacement counts as an addition and a removal.
+// Count counts the changes of a plan. It counts a replacement as an addition and a removal.
 func Count(p *plans.Plan) Counts {
 	c := Counts{Deferred: len(p.Deferred)}
 	for _, change := range counted(p) {

@@ -121,7 +121,7 @@ func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
 			field.Note = n.Text
 		case valuediff.TextForm:
 			field.Note = n.Text
-			if field.Note == "" { // with a note, no whole line differs
+			if field.Note == "" { // with a note, no line has changed
 				field.Lines = n.Lines
 			}
 		case valuediff.TypeChangeForm:

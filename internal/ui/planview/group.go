@@ -56,8 +56,8 @@ type Group struct {
 	*Change // first change of the group
 	Kind    Kind
 	Changes []*Change
-	// Fields are the differences of all changes in the group. If they differ only by the key of
-	// the instance, an expression such as ${each.key} takes the place of the key.
+	// Fields are the differences of all changes in the group. If they differ only by the key of the
+	// instance, an expression such as ${each.key} replaces the key.
 	Fields []Field
 	Hidden int // number of differences in the first change that hide rules omit
 }
@@ -93,7 +93,7 @@ func (p *Plan) Groups() []*Group {
 	for _, f := range all {
 		first := alike[f.alike]
 		switch {
-		case len(f.Changes) > 1: // nothing is replaced, so all members have these fields
+		case len(f.Changes) > 1: // equal changes: their fields don't contain the keys
 		case first != nil:
 			if len(first.Changes) == 1 {
 				first.Fields = withoutKey(first.Fields, first.Addr.Key)

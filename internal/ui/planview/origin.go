@@ -144,7 +144,7 @@ func (o *origins) arguments(block *configs.Resource, sch *providers.ResourceSche
 		out[name].exprs = append(out[name].exprs, variablesIn(b.Body)...)
 	}
 	ofInstance := func(tr hcl.Traversal) bool { return tr.RootName() == "each" || tr.RootName() == "count" }
-	// Values such as each.value come from these.
+	// Values such as each.value come from count and for_each.
 	for _, repeat := range []hcl.Expression{block.Count, block.ForEach} {
 		if repeat == nil {
 			continue
@@ -173,8 +173,8 @@ func variablesIn(body hcl.Body) []hcl.Traversal {
 	return out
 }
 
-// follow adds the changed resources that references in a module lead to, directly or through
-// named values.
+// follow adds the changed resources that references in a module refer to, directly or through named
+// values.
 func (o *origins) follow(module *configs.Config, refs []hcl.Traversal, into *resources) {
 	if module == nil {
 		return

@@ -21,9 +21,9 @@ type Options struct {
 	// Hide holds the names of top-level attributes whose differences are omitted, such as
 	// "tags". It has no effect on deletions and on attributes that force a replacement.
 	Hide []string
-	// Spread is the minimum length, in characters, of an added or removed value that is split: each
-	// of its parts becomes a field, and a string is shown with all its lines. 0 means that values
-	// are never split.
+	// Spread is the minimum length, in characters, of an added or removed value that is split. Each
+	// part of such a value becomes a field, and a string is shown with all its lines. 0 means that
+	// values are never split.
 	Spread int
 }
 

@@ -83,8 +83,8 @@ func renames(p *Plan) []Rename {
 	return collapse(p, append(pairs, retyped(p, pairs)...))
 }
 
-// retyped returns pairs of a deletion and a creation with the same key, where the provider can
-// move the object to the other type. It ignores objects in the pairs of others.
+// retyped returns pairs of a deletion and a creation with the same key, where the provider can move
+// the object to the other type. It ignores objects that are already in others.
 func retyped(p *Plan, others []renamedPair) []renamedPair {
 	to := make(map[addrs.ConfigResource]addrs.ConfigResource)
 	for _, r := range p.Plan.Retypes {

@@ -130,8 +130,8 @@ func (l *Live) Parallel(n int) {
 	l.parallel = n
 }
 
-// Order sets a function for the current phase. It returns the operations that wait until the
-// operation with the given name ends. It is for operations without an address.
+// Order sets the function that returns which operations wait until the operation with the given
+// name ends. It applies to operations without an address in the current phase.
 func (l *Live) Order(waiting func(name string) []string) {
 	if l == nil {
 		return

@@ -344,8 +344,8 @@ func (w *writer) texts(groups []*planview.Group) []string {
 	return out
 }
 
-// leaveOut writes the number of objects in groups, which are omitted, and returns it. The
-// caller has already subtracted the address of the first group from w.due.
+// leaveOut writes and returns the number of objects in groups, which are omitted. The caller has
+// already subtracted the address of the first group from w.due.
 func (w *writer) leaveOut(groups []*planview.Group, dangerous bool) int {
 	n := 0
 	for i, g := range groups {

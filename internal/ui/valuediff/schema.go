@@ -168,8 +168,8 @@ func (d *Differ) attributes(
 	return out
 }
 
-// attribute compares an attribute. It returns nil if the attribute is null on both sides. An
-// empty string counts as null, because many providers can't tell them apart.
+// attribute compares an attribute. It returns nil if the attribute is null on both sides. It treats
+// an empty string as null, because many providers don't distinguish the two.
 func (d *Differ) attribute(before, after cty.Value, attr *configschema.Attribute, r *replacePaths) *Node {
 	before, after = absentIfNothing(before), absentIfNothing(after)
 	if before == cty.NilVal && after == cty.NilVal {

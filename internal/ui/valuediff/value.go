@@ -18,8 +18,8 @@ type Differ struct {
 	// Review compares values for human readers: strings by their content, elements of lists and
 	// sets by similarity, and numbers by their value. Certificates and hashes are shortened.
 	Review bool
-	// static reports whether a schema determines the types of the values. If so, null
-	// attributes count as absent.
+	// static reports whether a schema determines the types of the values. If so, null attributes
+	// are treated as absent.
 	static bool
 }
 

@@ -1,6 +1,6 @@
-// Package buckettest keeps the objects of a bucket in memory and answers requests for them, for
-// test servers of object stores whose protocol is that of S3 with other names. The test servers
-// check the signatures. It is for tests only.
+// Package buckettest keeps the objects of a bucket in memory and answers requests for them. Test
+// servers of object stores that use the protocol of S3 with other names share it, and check the
+// signatures themselves. It is for tests only.
 //
 // Invariants: an object is replaced whole; a page of a list has at most two objects.
 package buckettest
@@ -24,9 +24,9 @@ type Object struct {
 
 // Bucket is a bucket. It isn't safe for concurrent use.
 type Bucket struct {
-	// Keeps reports whether a header is stored with an object, by its canonical name.
+	// Keeps reports whether the header with this canonical name is stored with an object.
 	Keeps func(name string) bool
-	// OnlyNew is the header of writes that fail if the object exists.
+	// OnlyNew is the header that makes a write fail if the object exists.
 	OnlyNew string
 	// Complete adds headers that the service computes, such as the checksum, to an object. It may
 	// be nil.

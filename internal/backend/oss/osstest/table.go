@@ -70,7 +70,7 @@ func (s *Server) tableService(w http.ResponseWriter, r *http.Request, body []byt
 	}
 }
 
-// capacity is the encoded throughput of the table: a number of reads and of writes.
+// capacity is the encoded throughput of the table: the numbers of reads and of writes, both 0.
 var capacity = number(number(nil, 1, 0), 2, 0)
 
 func number(b []byte, f protowire.Number, v int64) []byte {

@@ -3,6 +3,6 @@
 // is for tests only.
 //
 // Invariants: a workspace is locked by one user at a time. A version of a state is accepted only
-// while its sender has locked the workspace, if its checksum is right, and if its serial is greater
-// than the last one or its content is the same.
+// while its sender has locked the workspace, and only with the right checksum. Its serial must be
+// greater than the last one, unless its content is the same.
 package remotetest
