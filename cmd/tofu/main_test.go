@@ -248,8 +248,8 @@ func cmdNowhere(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdOverlap implements `overlap LOG OPERATION N`. It checks that, according to the log of the test
-// providers, at most N operations of that kind ran at the same time, and that N did.
+// cmdOverlap implements `overlap LOG OPERATION N`. It checks that the maximum number of these
+// operations that ran at the same time is N, according to the log of the test providers.
 func cmdOverlap(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 3 || neg {
 		ts.Fatalf("usage: overlap LOG OPERATION N")

@@ -12,7 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// screenTimeout is how long `screen wait` waits at most.
+// screenTimeout is the maximum time that `screen wait` waits.
 const screenTimeout = 30 * time.Second
 
 // cmdScreen implements commands for a terminal, which is a tmux window:

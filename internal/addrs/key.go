@@ -35,10 +35,10 @@ var NoKey = InstanceKey{}
 // UnknownKey represents keys that are not known yet. It is used only by validation.
 var UnknownKey = InstanceKey{kind: unknownKey}
 
-// IntKey returns the key of instance n of a block with count.
+// IntKey returns the key of the instance with count.index n.
 func IntKey(n int) InstanceKey { return InstanceKey{kind: intKey, n: n} }
 
-// StringKey returns the key of the instance for element s of for_each.
+// StringKey returns the key of the instance with each.key s.
 func StringKey(s string) InstanceKey { return InstanceKey{kind: stringKey, s: s} }
 
 // KeyFromValue converts a known, unmarked string or integer to a key.

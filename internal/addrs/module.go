@@ -8,7 +8,7 @@ import (
 // to it, joined with dots, such as "net.subnets"; "" is the root module.
 type Module string
 
-// Child returns the path of the module that the module call name in m calls.
+// Child returns the path of the module call with the given name in m.
 func (m Module) Child(name string) Module {
 	if m == "" {
 		return Module(name)

@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// ModuleSourceKind is the kind of a module's source.
+// ModuleSourceKind says where the package of a module comes from.
 type ModuleSourceKind uint8
 
 const (

@@ -63,7 +63,8 @@ var testRoots = map[string]refParser{
 	"check":  named(func(n string) Referenceable { return Check{n} }),
 }
 
-// named returns the parser for a root name that is followed by exactly one name.
+// named returns a parser for references that consist of a root name and exactly one other name,
+// such as var.NAME.
 func named(subject func(name string) Referenceable) refParser {
 	return func(tr hcl.Traversal) (*Reference, error) {
 		if len(tr) < 2 {

@@ -93,7 +93,7 @@ func ParseProvider(source string) (Provider, error) {
 		return Provider{}, fmt.Errorf("a provider source must have the form [host/]namespace/type, unlike %q", source)
 	}
 	for _, part := range []*string{&p.Namespace, &p.Type} {
-		// states written before providers had namespaces have the namespace "-"
+		// States written before providers had namespaces have the namespace "-".
 		if part == &p.Namespace && *part == "-" {
 			continue
 		}

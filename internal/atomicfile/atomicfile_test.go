@@ -89,7 +89,7 @@ func TestRewrite(t *testing.T) {
 	}
 }
 
-// TestOverwrite checks that the rest of longer content is removed, and that a missing file is not
+// TestOverwrite checks that nothing is left of longer old content, and that a missing file is not
 // created.
 func TestOverwrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")

@@ -40,8 +40,8 @@ func partitionOf(region string) partition {
 // A ServiceID holds the names that AWS uses for one of its services.
 type ServiceID struct {
 	Name    string // the SDK's name of the service, also used in messages
-	Host    string // name of the service in signatures
-	Signing string // name in signatures
+	Host    string // first label of the service's host names
+	Signing string // name of the service in signatures
 	// OldNames are the deprecated environment variables for the service's endpoint.
 	OldNames []string
 }

@@ -24,7 +24,7 @@ type Cloud struct {
 	other         bool   // whether the cloud was described by a metadata service
 }
 
-// clouds holds the public clouds by the values of the argument "environment".
+// clouds maps the values of the argument "environment" to the public clouds.
 var clouds = map[string]*Cloud{
 	"public": {Login: "https://login.microsoftonline.com/", Management: "https://management.azure.com/",
 		Audience: "https://management.core.windows.net/", StorageSuffix: "core.windows.net"},

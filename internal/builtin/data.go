@@ -97,7 +97,8 @@ func (p *provider) applyData(req providers.ApplyRequest) providers.ApplyResponse
 	return resp
 }
 
-// withID returns the attributes of an object that has an ID and is null otherwise.
+// withID returns the attributes of an object in which only the ID is set. All other attributes are
+// null.
 func (p *provider) withID(id cty.Value) map[string]cty.Value {
 	vals := p.schema.Resources.Type(dataType).Block.EmptyValue().AsValueMap()
 	vals["id"] = id

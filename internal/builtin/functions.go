@@ -24,8 +24,8 @@ type function struct {
 }
 
 func functions() map[string]function {
-	// The summaries are OpenTofu's, because programs compare the schema document. The descriptions
-	// are for users.
+	// The summaries are part of the schema document, which programs compare, so they are the same
+	// as OpenTofu's. The descriptions are for users.
 	describe := func(name, summary, what string, param providers.FunctionParam, ret cty.Type) *providers.Function {
 		return &providers.Function{
 			Params: []providers.FunctionParam{param}, Return: ret, Summary: summary,

@@ -357,8 +357,8 @@ func TestStoreInFile(t *testing.T) {
 	}
 }
 
-// TestCredentialsFile checks that an empty file can be written, that an invalid one is left alone,
-// and that forgetting a missing token creates no file.
+// TestCredentialsFile checks that credentials can be written to an empty file, that an invalid file
+// is not changed, and that forgetting a missing token creates no file.
 func TestCredentialsFile(t *testing.T) {
 	for content, ok := range map[string]bool{"": true, "null": true, "{}": true,
 		`{"credentials": null, "more": 1}`: true, "{nope": false, "[]": false, `{"credentials": 5}`: false} {

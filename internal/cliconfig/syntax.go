@@ -15,9 +15,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// CLI configuration files are written in HCL 1, the predecessor of HCL. It has only objects, lists
-// and plain values; keys may be quoted and blocks may be on one line. Files may also be in the
-// equivalent JSON. Both syntaxes are parsed to items.
+// CLI configuration files are written in HCL 1, the predecessor of HCL. HCL 1 has only objects,
+// lists and plain values; keys may be quoted and blocks may be on one line. Files may also be in
+// the equivalent JSON. Both syntaxes are parsed to items.
 
 // item is a key with its value. The block `credentials "host" { … }` is the item credentials, whose
 // value is an object with an item host.

@@ -130,7 +130,7 @@ func TestHold(t *testing.T) {
 func TestWatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := randomDAG(t)
-		watches := rapid.SliceOfN(rapid.IntRange(0, g.Len()-1), g.Len(), g.Len()).Draw(t, "watches") // by visited vertex
+		watches := rapid.SliceOfN(rapid.IntRange(0, g.Len()-1), g.Len(), g.Len()).Draw(t, "watches") // by visited ID
 		fails := rapid.SliceOfN(rapid.IntRange(0, 9), g.Len(), g.Len()).Draw(t, "fails")
 		stop := rapid.IntRange(-g.Len(), g.Len()-1).Draw(t, "stop")
 		ctx, cancel := context.WithCancel(context.Background())

@@ -43,7 +43,7 @@ func (r *reduction) reduce(from ID) {
 		if r.implied[to] == mark {
 			continue
 		}
-		r.implied[to] = mark // a repeated edge to this vertex is left out
+		r.implied[to] = mark // so that a repeated edge to this vertex is left out
 		r.out.Connect(from, to)
 		for _, next := range r.g.needs[to] {
 			r.implied[next] = mark

@@ -97,9 +97,10 @@ func (w *Walker) Walk(ctx context.Context, workers int, visit func(ID) bool) []O
 	return w.outcome
 }
 
-// Await blocks the running visit of the vertex visited until the vertex on is finished, and returns
-// the outcome of on. Another worker runs in the meantime. If on itself waits for visited, Await
-// returns false without waiting. If the walk is stopped first, the outcome is Skipped.
+// Await waits until the vertex on is finished, and returns its outcome. It must be called during
+// the visit of the vertex visited. Another worker runs in the meantime. If on itself waits for
+// visited, Await returns false without waiting. If the walk is stopped first, the outcome is
+// Skipped.
 func (w *Walker) Await(visited, on ID) (Outcome, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,5 +1,5 @@
 // Package diff compares lists and texts.
 //
-// Invariants: the cost is linear in the length of the lists, within constant bounds; for short
-// lists with few differences the result has the fewest edits.
+// Invariants: the cost is at most linear in the length of the lists, because the search for the
+// best result is limited; for short lists with few differences, the result has the fewest edits.
 package diff

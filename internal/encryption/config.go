@@ -114,7 +114,7 @@ type provider struct {
 	meta  string // name of its metadata in encrypted data
 	keys  KeyProvider
 	chain *provider
-	busy  bool // it is being built, so a reference to it is part of a cycle
+	busy  bool // whether it is being built; a reference to it is then part of a cycle
 }
 
 // method is a method in use.

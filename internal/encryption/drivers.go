@@ -52,7 +52,8 @@ type KeySizer interface {
 // A KeyDriver is a kind of key provider.
 type KeyDriver struct {
 	Name string
-	// Config returns a pointer to a new configuration, to be decoded by package backend.
+	// Config returns a pointer to a new configuration, into which package blocks decodes the
+	// arguments.
 	Config func() any
 	// Chains reports whether the argument "chain" can name another provider as the source of the
 	// secret.

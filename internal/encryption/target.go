@@ -100,9 +100,8 @@ func (t *Target) Encrypt(plain []byte) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// manyKeys is the number of different keys in the data that was read from which on ReuseIfMany
-// applies. When the data is written again, the number of keys falls, and then new keys are created
-// again.
+// manyKeys is how many different keys the data that was read must have for ReuseIfMany to apply.
+// When the data is written again, the number of keys falls, and then new keys are created again.
 const manyKeys = 16
 
 // seal returns the encryption key. It prefers the reusable key with which most of the data that was
@@ -152,8 +151,7 @@ func (t *Target) mostUsed() (best *sealing) {
 	return best
 }
 
-// used counts one more use of keys that the first method has decrypted data with, if the keys are
-// reusable.
+// used records that the first method has decrypted data with the given keys, if they are reusable.
 func (t *Target) used(m *method, meta map[string][]byte, keys Keys) {
 	if keys.Reuse == ReuseNever {
 		return

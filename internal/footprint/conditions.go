@@ -10,8 +10,8 @@ import (
 var passes = map[graphview.Kind]bool{graphview.Variable: true, graphview.Local: true, graphview.Output: true,
 	graphview.Call: true, graphview.Whole: true, graphview.Data: true, graphview.Provider: true}
 
-// conditions visits the nodes that relevant conditions have read. Relevant are the conditions that
-// depend on a change, directly or through other values, and the conditions whose result changes.
+// conditions visits the nodes that relevant conditions have read. A condition is relevant if it
+// depends on a change, directly or through other values, or if its result changes.
 func (f *finder) conditions() {
 	users := f.graph.Users()
 	var stack []int
@@ -59,7 +59,7 @@ func (f *finder) visitConditions(node int) {
 	}
 	f.checked[node] = true
 	if n.Kind == graphview.Variable || n.Kind == graphview.Data {
-		f.visitWhole(node) // its conditions are about its own value, so they read whatever the value is computed from
+		f.visitWhole(node) // its conditions refer to its value, and so to all that the value is computed from
 		return
 	}
 	for _, e := range f.needs[node] {
@@ -69,8 +69,8 @@ func (f *finder) visitConditions(node int) {
 	}
 }
 
-// resultChanges reports whether the result of a block in the plan differs from that in the state. A
-// block that is not part of a plan with targets has no result.
+// resultChanges reports whether the result of a block in the plan differs from that in the state.
+// It returns false for a block without a result, which targets have excluded from the plan.
 func (f *finder) resultChanges(block *checks.Block) bool {
 	if block.Status == checks.Unknown && len(block.Objects) == 0 {
 		return false

@@ -22,8 +22,8 @@ import (
 )
 
 // Of returns the footprint of a plan. g is the graph of the plan's configuration. read is the state
-// from which the plan was made. changed holds the instances whose prior state in the plan differs
-// from that state.
+// from which the plan was created. changed holds the instances whose prior state in the plan
+// differs from read.
 func Of(g *graphview.Graph, plan *plans.Plan, changed []addrs.AbsInstance, read *states.State) *plans.Footprint {
 	f := &finder{
 		graph: g, plan: plan, read: read, needs: g.Needs(), nodes: make(map[string]int, len(g.Nodes)),
@@ -126,7 +126,7 @@ func (f *finder) run() {
 	}
 	for addr := range f.instances {
 		if _, written := f.writes[addr]; !written && f.read.Instance(addr) == nil {
-			// The plan has also read that the resource has no instances.
+			// The plan has also read the fact that the resource has no instances.
 			f.whole[f.nodes[addr.Config().String()]] = true
 		}
 	}

@@ -107,7 +107,7 @@ type unpacker struct {
 }
 
 // unpack creates dir and extracts an archive into it. It detects the kind of the archive from the
-// content. If that isn't possible, the kind is named.
+// content. If the content doesn't show the kind, it uses the kind in named.
 func unpack(file, named, dir string) error {
 	kind, err := fileKind(file)
 	if err != nil {
@@ -231,7 +231,7 @@ func (u *unpacker) entry(name string, mode fs.FileMode, link string, content io.
 }
 
 // symlink creates a symbolic link within the module. If the target is outside of the module, it
-// creates an empty file instead, as OpenTofu does. content is the target if target is "".
+// creates an empty file instead, as OpenTofu does. If target is "", content contains the target.
 func (u *unpacker) symlink(name, target string, content io.Reader) error {
 	if target == "" { // in a zip file, the content is the target
 		data, err := io.ReadAll(io.LimitReader(content, 4096))
@@ -247,8 +247,8 @@ func (u *unpacker) symlink(name, target string, content io.Reader) error {
 	return u.root.Symlink(filepath.FromSlash(target), filepath.FromSlash(name))
 }
 
-// cutLinks replaces links that lead out of the module by way of other links. It replaces them with
-// empty files. Links whose target doesn't exist are kept.
+// cutLinks replaces each link that leads out of the module by way of another link with an empty
+// file. Links whose target doesn't exist are kept.
 func (u *unpacker) cutLinks() error {
 	for _, name := range u.links {
 		if _, err := u.root.Stat(name); err == nil || errors.Is(err, fs.ErrNotExist) {

@@ -23,7 +23,7 @@ type Copier struct {
 	fetcher *fetcher
 	locator *locator
 	names   map[string]string // package addresses by directory name
-	subdirs map[string]string // subdirectories named by redirected addresses, by package directory
+	subdirs map[string]string // subdirectories that redirects have added, by package directory
 }
 
 // NewCopier returns a Copier that copies to dir, which need not exist.

@@ -13,8 +13,8 @@ type Downloading struct {
 // Progress reports how much of a package has been fetched.
 type Progress struct {
 	Source      string // package address without secrets
-	Done, Total int64  // progress message of the program that fetches the package; "" if bytes are counted
-	Step        string // a progress message of the program that fetches the package, instead of bytes
+	Done, Total int64  // bytes; Total is 0 if unknown
+	Step        string // a progress message of the program that fetches the package; set instead of Done and Total
 	Over        bool   // whether the package is complete or fetching it has failed
 }
 

@@ -59,7 +59,7 @@ type job struct {
 	got   *string    // set by the method to the fetched revision, if the source has revisions
 }
 
-// request describes a package that into fetches.
+// request describes the package that [fetcher.into] fetches.
 type request struct {
 	address string
 	host    string // host whose credentials are sent with HTTP requests; may be ""

@@ -16,7 +16,7 @@ import (
 	"tofu/internal/registry"
 )
 
-// gcs fetches a package from Google Cloud Storage. Its URL is
+// gcs fetches a package from Google Cloud Storage. The URL of the package is
 // www.googleapis.com/storage/v1/BUCKET/NAME.
 func (f *fetcher) gcs(ctx context.Context, j job) error {
 	parts := strings.SplitN(strings.TrimPrefix(j.url.Path, "/"), "/", 4)

@@ -95,7 +95,7 @@ func (f *fetcher) page(ctx context.Context, j job, u *url.URL) error {
 	return fmt.Errorf("%s is not an archive and doesn't name the location of the module", httpclient.Redact(u))
 }
 
-// checksum is the checksum of an archive that an address requires. The zero value accepts any
+// checksum is the checksum that an address requires of its archive. The zero value accepts any
 // archive.
 type checksum struct {
 	kind func() hash.Hash

@@ -157,7 +157,7 @@ func (f *fetcher) awsCredentials(query url.Values) func(context.Context) (aws.Cr
 		return known
 	}
 	open := sync.OnceValues(func() (aws.Credentials, error) {
-		// a context of its own, because the credentials are kept for later requests
+		// Use a separate context, because the credentials are kept for later requests.
 		ctx := context.Background()
 		var options []func(*config.LoadOptions) error
 		if profile != "" {

@@ -155,7 +155,7 @@ func (w *watch) pause() {
 	}
 }
 
-// received counts bytes and resets the limit once there are enough.
+// received counts bytes. When they reach minimum, it resets the count and the limit.
 func (w *watch) received(bytes int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -43,7 +43,7 @@ func (s *Scanner) Space() byte {
 // End reports whether only white space is left.
 func (s *Scanner) End() bool { return s.Space() == 0 && s.Pos == len(s.Data) }
 
-// Word consumes word, which is true, false or null, if it comes next. It reports whether it does.
+// Word consumes word, which is true, false or null, if it comes next. Otherwise it returns false.
 func (s *Scanner) Word(word string) bool {
 	s.Space()
 	if len(s.Data)-s.Pos < len(word) || string(s.Data[s.Pos:s.Pos+len(word)]) != word {
@@ -53,7 +53,7 @@ func (s *Scanner) Word(word string) bool {
 	return true
 }
 
-// take skips white space and consumes c if it comes next. It reports whether it does.
+// take skips white space and consumes c if it comes next. Otherwise it returns false.
 func (s *Scanner) take(c byte) bool {
 	if s.Space() != c {
 		return false
@@ -207,7 +207,7 @@ func (s *Scanner) Number() ([]byte, bool) {
 	return s.Data[start:s.Pos:s.Pos], ok
 }
 
-// byte consumes c if it comes next, without skipping white space. It reports whether it does.
+// byte consumes c if it comes next, without skipping white space. Otherwise it returns false.
 func (s *Scanner) byte(c byte) bool {
 	if s.Pos == len(s.Data) || s.Data[s.Pos] != c {
 		return false

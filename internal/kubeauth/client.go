@@ -110,7 +110,8 @@ func (a *authenticator) wrap(base http.RoundTripper) (http.RoundTripper, error) 
 	return a, nil
 }
 
-// identify sets the client certificate in to, or the function that gets it from the plugin.
+// identify sets the client certificate in a TLS configuration, or the function that gets the
+// certificate from the plugin.
 func (a *authenticator) identify(to *tls.Config) error {
 	certificate, err := dataOrFile(a.user.Certificate, a.user.CertificateFile)
 	if err != nil {

@@ -1,4 +1,4 @@
 package kubeauth
 
-// PodIn is Pod with another folder for the credentials.
+// PodIn is like Pod, but reads the credentials from another directory.
 var PodIn = pod

@@ -57,8 +57,8 @@ func (f *fileRun) destroy(ctx context.Context, m *moduleState) bool {
 	return f.report(ctx, m, left, found)
 }
 
-// report reports the problems found, and saves the objects that remain. It reports whether there
-// are none of either.
+// report sends the problems found to the observer and saves the objects that remain. It returns
+// true if there are neither errors nor remaining objects.
 func (f *fileRun) report(ctx context.Context, m *moduleState, left *states.State, found tfdiags.Diagnostics) bool {
 	rest := objects(left)
 	if len(rest) == 0 {

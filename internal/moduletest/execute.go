@@ -149,8 +149,8 @@ func (e *execution) operate(ctx context.Context, done *RunDone, expected []*expe
 	return judge(found.AppendError(err), e.checks, expected)
 }
 
-// applyRounds applies a plan. As long as changes are deferred, it creates another plan and applies
-// it.
+// applyRounds applies a plan. If the plan defers changes, it plans and applies again until nothing
+// is deferred.
 func (e *execution) applyRounds(
 	ctx context.Context, module *moduleState, attempt *attempt, plan *plans.Plan, opts *engine.PlanOptions,
 	warn tfdiags.Sink,

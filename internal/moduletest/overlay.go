@@ -79,8 +79,8 @@ func (e *execution) provider(local addrs.LocalProviderConfig) *configs.Provider 
 	return e.file.Providers[local]
 }
 
-// place replaces the module's provider configuration to with the test file's provider configuration
-// from.
+// place replaces a provider configuration of the module with one of the test file. to is the name
+// of the former, and from is the name of the latter.
 func (e *execution) place(from, to addrs.LocalProviderConfig) {
 	placed := *e.provider(from)
 	placed.Name, placed.Alias = to.LocalName, to.Alias

@@ -43,7 +43,7 @@ func outputsOf(st *states.State) outputs {
 
 func (o outputs) object() cty.Value { return cty.ObjectVal(o) }
 
-// level is the precedence of a source of variable values.
+// level is the precedence of a source of variable values. Lower levels take precedence.
 type level uint8
 
 const (
@@ -148,8 +148,8 @@ func (v *variables) expr(at variable) hcl.Expression {
 	return nil
 }
 
-// eval evaluates the expression of the variable at. The expression may refer to other variables and
-// the outputs of earlier runs.
+// eval evaluates the expression that defines a variable. The expression may refer to other
+// variables and the outputs of earlier runs.
 func (v *variables) eval(expr hcl.Expression, at variable) (cty.Value, error) {
 	vars, err := v.referred(funcs.Variables(expr), at)
 	if err != nil {
@@ -193,9 +193,9 @@ func secondName(tr hcl.Traversal) string {
 	return ""
 }
 
-// variableFor returns the value of var.NAME in the expression of the variable from. It comes from
-// the first of these sources that has one: the command line and variable files, the test file, the
-// same block, the default in the module.
+// variableFor returns the value of var.NAME in an expression. from is the variable that the
+// expression defines. The value comes from the first of these sources that has one: the command
+// line and variable files, the test file, the same block, the default in the module.
 func (v *variables) variableFor(name string, from variable, at hcl.Range) (cty.Value, error) {
 	for level := fromOutside; level <= from.level; level++ {
 		where := variable{name, level}

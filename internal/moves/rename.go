@@ -13,9 +13,9 @@ import (
 // Renamed is a move that Rename has carried out.
 type Renamed struct{ From, To string }
 
-// Rename moves the objects at source in the state from to dest in the state to. Both may be the
-// same state; then dependencies on the objects are renamed too. Rename changes the states only if
-// there is no error.
+// Rename moves objects from the address source in one state to the address dest in another state.
+// from and to may be the same state; then dependencies on the objects are renamed too. Rename
+// changes the states only if there is no error.
 func Rename(from, to *states.State, source, dest addrs.Target) ([]Renamed, error) {
 	r := &renamer{from: from, to: to, was: make(map[addrs.AbsInstance]addrs.AbsInstance)}
 	before := from.Clone()

@@ -20,7 +20,7 @@ type Results struct {
 	From    map[addrs.AbsInstance]addrs.AbsInstance // former address by new address
 	sources map[addrs.AbsInstance]*Source           // by new address; only if the type or provider has changed
 	blocked []blockedMove
-	Cycle   error // set if the explicit statements form a cycle; nothing is moved in this case
+	Cycle   error // set if the explicit statements form a cycle; nothing is moved then
 }
 
 // Source describes the origin of an object whose resource type or provider has changed.
@@ -125,7 +125,7 @@ func (e *endpoint) String() string {
 	return addrs.Target{Module: m, Resource: e.res, Key: e.key, HasKey: !e.isModule() && !e.whole}.String()
 }
 
-// newEndpoint returns the endpoint for an address written in the module in.
+// newEndpoint returns the endpoint for an address. in is the module that contains the address.
 func newEndpoint(in addrs.Module, t addrs.Target) endpoint {
 	var e endpoint
 	for _, name := range in.Names() {
@@ -175,9 +175,9 @@ func collect(cfg *configs.Config) []*statement {
 }
 
 // Apply returns a copy of the state in which every object has the address that the configuration's
-// moved blocks specify. Statements are applied one after the other, so a statement moves what the
-// statements before it have moved to its start. Objects that no statement concerns are not changed.
-// Apply doesn't change the given state.
+// moved blocks specify. Statements are applied one after the other, so a statement also moves
+// objects that earlier statements have moved to its starting address. Objects to which no statement
+// applies are not changed. Apply doesn't change the given state.
 func Apply(cfg *configs.Config, state *states.State, warn tfdiags.Sink) (*states.State, *Results) {
 	results := &Results{From: map[addrs.AbsInstance]addrs.AbsInstance{}, sources: map[addrs.AbsInstance]*Source{}}
 	explicit := collect(cfg)

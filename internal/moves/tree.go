@@ -8,8 +8,8 @@ import (
 )
 
 // stateModule is a module instance that has objects in the state, or contains a module instance
-// that has. With the tree of these, the objects of a statement are found without searching the
-// whole state.
+// that has. A tree of these makes it possible to find the objects of a statement without searching
+// the whole state.
 type stateModule struct {
 	addr      addrs.ModuleInstance
 	key       addrs.InstanceKey

@@ -142,8 +142,8 @@ func CheckInstances(
 	return errs.Err()
 }
 
-// declaredIn reports whether the instance in of the module c is or declares the object that the
-// statement moves away. It also returns the address of that object.
+// declaredIn reports whether in, which is an instance of the module c, is or declares the object
+// that the statement moves away. It also returns the address of that object.
 func (st *statement) declaredIn(
 	c *configs.Config,
 	in addrs.ModuleInstance,

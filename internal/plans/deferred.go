@@ -54,8 +54,8 @@ type Deferred struct {
 	Via string
 	// Kept is the number of objects in the state that stay as they are and were not refreshed.
 	Kept int
-	// Alone says that other instances of the resource have changes in the plan, so only this one is
-	// deferred.
+	// Alone says that only some instances of the resource are deferred: others have changes in the
+	// plan.
 	Alone bool
 }
 

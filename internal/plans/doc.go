@@ -1,5 +1,5 @@
-// Package plans contains the document that describes what an apply would do, and the pure rules
-// that determine it.
+// Package plans defines the document that describes what an apply would do, and the rules that
+// determine its content. The rules are pure functions.
 //
 // The engine creates and applies a [Plan], package ui renders it, and package planfile stores it.
 // The values in a plan are decoded and marked: sensitive parts carry marks, write-only values are

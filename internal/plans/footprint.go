@@ -6,7 +6,7 @@ import "tofu/internal/addrs"
 // runs change the same state at the same time. They apply a plan only if nothing in its footprint
 // has changed.
 type Footprint struct {
-	// Revision identifies the state that the plan was made from. Its form depends on the store.
+	// Revision identifies the state from which the plan was created. Its form depends on the store.
 	Revision uint64
 	Writes   []Write
 	// Reads holds the instances whose objects the plan has read. Wholes holds the resources that

@@ -97,7 +97,8 @@ func (r Retype) Compare(other Retype) int {
 		strings.Compare(r.To.String(), other.To.String()))
 }
 
-// RelevantAttribute is an attribute of a resource instance, or of all instances if HasKey is false.
+// RelevantAttribute is an attribute of a resource instance, or of all instances if Resource.HasKey
+// is false.
 type RelevantAttribute struct {
 	Resource addrs.Target
 	Attr     cty.Path

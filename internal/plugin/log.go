@@ -93,7 +93,7 @@ func (l *logger) StandardLogger(*hclog.StandardLoggerOptions) *log.Logger {
 
 func (l *logger) StandardWriter(*hclog.StandardLoggerOptions) io.Writer { return l.writer("log") }
 
-// writer logs each line that is written to it.
+// writer returns a writer that logs each line of a stream, which is "stdout" or "stderr".
 func (l *logger) writer(stream string) io.Writer { return &lineWriter{log: l, stream: stream} }
 
 type lineWriter struct {

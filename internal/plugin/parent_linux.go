@@ -25,7 +25,7 @@ var starter = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// startChild starts a command.
+// startChild starts a command in the thread of starter.
 func startChild(cmd *exec.Cmd) error {
 	done := make(chan error)
 	starter() <- func() { done <- cmd.Start() }

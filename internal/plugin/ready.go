@@ -37,7 +37,7 @@ func (c *client) ready(ctx context.Context) (*providers.Schema, tfdiags.Diagnost
 		return schema, diags
 	}
 	if !known.SchemaOptional {
-		// The response is not needed. Because an empty message has no fields, the response isn't
+		// The response is not needed. It is received as an empty message, so none of its fields are
 		// decoded.
 		if err := c.invoke(ctx, getSchema, &tfplugin.GetProviderSchemaRequest{}, &emptypb.Empty{}); err != nil {
 			return nil, c.callError(getSchema, err).List()

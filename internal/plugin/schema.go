@@ -259,8 +259,8 @@ func convertParam(p *tfplugin.Function_Parameter) (providers.FunctionParam, erro
 }
 
 // convertSchemas converts the provider's two responses to a schema. identities is nil if the
-// provider has no identities. If cached is set, in doesn't contain the schemas of types but their
-// positions in cached.
+// provider has no identities. If cached is set, the response in contains the positions of the
+// types' schemas in cached instead of these schemas.
 func convertSchemas(
 	version int, in *tfplugin.GetProviderSchemaResponse, identities map[string][]byte, cached *io.SectionReader,
 ) (*providers.Schema, error) {

@@ -235,7 +235,7 @@ type ImportResponse struct {
 	Diagnostics tfdiags.Diagnostics
 }
 
-// ImportedObject is an imported object.
+// ImportedObject is one of the objects that an import returns.
 type ImportedObject struct {
 	Type     string
 	State    cty.Value

@@ -55,7 +55,7 @@ func (l *lines) flush() {
 	l.pending = l.pending[:0]
 }
 
-// end passes on the last line, even if it has no line end.
+// end passes on the rest of the input if it doesn't end with a line end.
 func (l *lines) end() {
 	if len(l.pending) > 0 {
 		l.flush()

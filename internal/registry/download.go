@@ -32,7 +32,7 @@ type Download struct {
 
 const maxDownload = 8 << 30
 
-// errShort reports a transfer that ended early and can't be resumed.
+// errShort reports that a transfer has ended early and can't be resumed.
 var errShort = errors.New("the transfer was interrupted and can't be resumed")
 
 // Fetch writes the file to dst, which must be empty. An interrupted transfer is resumed if the

@@ -14,8 +14,8 @@ import (
 // program keeps in them.
 type Dirs struct {
 	WorkDir string // working directory before -chdir; the value of path.cwd
-	DataDir string // usually "."; the directory of the root module
-	RootDir string // directory of the root module
+	DataDir string // usually ".terraform"
+	RootDir string // directory of the root module; usually "."
 	// Base is the directory to which paths in the configuration and names of files are relative; ""
 	// means the working directory. A process that works on several root modules has a session for
 	// each of them.

@@ -22,7 +22,8 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-// remoteRead describes the outputs that a data source has read from another state in a ledger.
+// remoteRead describes the outputs that a data source has read from another state in a
+// statemgr.Ledger.
 type remoteRead struct {
 	data      addrs.AbsInstance
 	settings  *BackendSettings

@@ -26,7 +26,7 @@ type remoteReader struct {
 	clients    *backend.Clients
 	encryption *Encryption
 	remote     remoteOutputs // nil unless the run plans several root modules
-	reads      *remoteReads  // receives the reads from ledgers
+	reads      *remoteReads  // receives the reads from stores that are a statemgr.Ledger
 }
 
 // builtin returns the functions that the built-in provider needs to read states.
@@ -127,7 +127,8 @@ func (r *remoteReader) read(ctx context.Context, of *RemoteState) (map[string]ct
 	return outputValues(file.State), true, nil
 }
 
-// rows reads the outputs of a state in a ledger, and records them as read by the plan.
+// rows reads the outputs of a state in a ledger, which keeps outputs separately, and records them
+// as read by the plan.
 func (r *remoteReader) rows(
 	ctx context.Context, ledger statemgr.Ledger, read *remoteRead,
 ) (map[string]cty.Value, bool, error) {

@@ -44,7 +44,7 @@ type File struct {
 }
 
 // Places returns the constraints in the files of one directory, in source order. If some files have
-// errors, it also returns the constraints in the rest.
+// errors, it also returns the constraints that it has found.
 func Places(files []File) ([]Place, error) {
 	var errs tfdiags.Diagnostics
 	found := finder{names: make(map[string]addrs.Provider)}

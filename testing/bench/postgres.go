@@ -122,7 +122,7 @@ func postgresModule(n int) string {
 type postgresPhase struct {
 	name   string
 	stores bool // whether to run the command only in places with a backend
-	writes bool // whether to measure also how much the command writes
+	writes bool // whether to also measure how much the command writes
 	args   []string
 }
 

@@ -91,8 +91,8 @@ type storeFault struct {
 	name    string
 	forever bool // whether all later requests of the run fail, too
 	// fail handles the request. forward sends the request to the service and returns the response,
-	// and kill kills the program. If fail is nil, the request succeeds, but the lock is removed
-	// from the service before it.
+	// and kill kills the program. If fail is nil, the lock is removed from the service, and the
+	// request is then sent normally.
 	fail func(w http.ResponseWriter, forward func() *httptest.ResponseRecorder, kill func())
 }
 

@@ -49,7 +49,8 @@ type trial struct {
 	objects               int
 }
 
-// newTrial creates a trial and runs init in it. The configuration has objects files.
+// newTrial creates a trial and runs init in it. objects is the number of files in the
+// configuration.
 func (o *options) newTrial(objects int) (*trial, error) {
 	top, err := os.MkdirTemp("", "faults")
 	if err != nil {

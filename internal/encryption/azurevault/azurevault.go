@@ -42,7 +42,7 @@ func (*Config) Docs() blocks.Docs {
 // algorithms holds the algorithms for symmetric keys by key size in bits.
 var algorithms = map[int]string{128: "A128GCM", 192: "A192GCM", 256: "A256GCM"}
 
-// asymmetric is the algorithm that RSA keys encrypt data keys with.
+// asymmetric is the algorithm for encrypting data keys with an RSA key.
 const asymmetric = "RSA-OAEP-256"
 
 // Check implements blocks.Checker.
@@ -156,7 +156,7 @@ type parameters struct {
 	Data      urlBytes `json:"aad,omitempty"`
 }
 
-// urlBytes is encoded in JSON as URL-safe Base64.
+// urlBytes holds bytes that are encoded in JSON as URL-safe Base64.
 type urlBytes []byte
 
 // MarshalText implements encoding.TextMarshaler.
@@ -215,8 +215,8 @@ func (p *provider) send(ctx context.Context, to *url.URL, header http.Header, bo
 }
 
 // scope returns the scope of tokens for the vault, which differs between clouds. The vault states
-// the scope when it refuses a request without a token. scope returns an error if it is not the
-// vault's own domain, because a malicious server could otherwise get a token that is valid
+// the scope when it refuses a request without a token. If it states another domain than its own,
+// scope returns an error, because a malicious server could otherwise get a token that is valid
 // elsewhere.
 func (p *provider) scope(ctx context.Context) (string, error) {
 	to := p.vault.JoinPath("keys", url.PathEscape(p.config.KeyName), "encrypt")

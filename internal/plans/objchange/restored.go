@@ -10,10 +10,10 @@ import (
 // Restored returns a configuration that brings an object back to an earlier version, which is past.
 // It is config with the values of past. present is the current object, or null if it doesn't exist.
 //
-// Some parts of config stay unchanged. Parts that are unknown or marked as renewed depend on
-// objects that change or that can't be brought back. Objects don't contain write-only attributes.
-// An attribute that the provider decides stays unless its current value differs from its earlier
-// one. Marks of config and past are kept.
+// Some parts of config stay unchanged: parts that are unknown or marked as renewed, because they
+// depend on objects that change or that can't be brought back; write-only attributes, because
+// objects don't contain them; and attributes that the provider decides, unless their current value
+// differs from their earlier one. Marks of config and past are kept.
 func Restored(schema *configschema.Block, config, past, present cty.Value) cty.Value {
 	if config.IsNull() || !config.IsKnown() || config.IsMarked() || past.IsNull() {
 		return config

@@ -69,7 +69,7 @@ const (
 	maxSize  = 4 * maxEntry // enough for two states, the plan and the configuration
 )
 
-// Is reports whether data looks like a plan file of any program. State files don't.
+// Is reports whether data looks like a plan file of any program. It returns false for state files.
 func Is(data []byte) bool { return bytes.HasPrefix(data, []byte("PK\x03\x04")) }
 
 // Write writes a plan file.
