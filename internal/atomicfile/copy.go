@@ -20,7 +20,7 @@ type CopyOptions struct {
 	Link bool
 }
 
-// CopyTree copies the directory from, with everything in it, to the directory to. If from itself is
+// CopyTree copies the directory from, including its content, to the directory to. If from itself is
 // a symbolic link, it is treated like any other link in the tree.
 func (c CopyOptions) CopyTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
@@ -51,9 +51,10 @@ func (c CopyOptions) CopyTree(from, to string) error {
 	})
 }
 
-// copyFile creates the file to with the content and permissions of from. If the file system
-// supports it, the two files share their blocks until one of them is written to. If link is true,
-// to may be a hard link to from, which is suitable only for files that are never written to.
+// copyFile creates the file to with the content and permissions of the file from. If the file
+// system supports it, the two files share their blocks until one of them is written to. If link is
+// true, the new file may be a hard link, which is suitable only for files that are never written
+// to.
 func copyFile(from, to string, link bool) error {
 	src, err := os.Open(from)
 	if err != nil {

@@ -49,8 +49,8 @@ func NewTokens(cfg *Config) *Tokens {
 	return t
 }
 
-// Token returns the token for a host from the environment, the configuration or the helper, or ""
-// if none exists.
+// Token returns the token for a host from the environment, the configuration or the helper. It
+// returns "" if there is none.
 func (t *Tokens) Token(ctx context.Context, host string) (string, error) {
 	if token, ok := t.env[host]; ok {
 		return token, nil

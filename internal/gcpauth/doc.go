@@ -6,6 +6,6 @@
 // Package golang.org/x/oauth2/google reads the files and implements the protocols. Its requests go
 // through package httpclient.
 //
-// Invariants: nothing is read or requested before a token is needed; errors say where credentials
-// were searched for, and never contain a secret.
+// Invariants: nothing is read or requested before a token is needed; errors name the places that
+// were searched for credentials, and never contain a secret.
 package gcpauth

@@ -83,7 +83,8 @@ func (p *plugin) credential(ctx context.Context) (*credential, error) {
 	return got, nil
 }
 
-// forget removes the cached credentials if they are the ones that the cluster refused.
+// forget removes refused from the cache. These are credentials that the cluster has refused. If the
+// cache already contains other credentials, forget does nothing.
 func (p *plugin) forget(refused *credential) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

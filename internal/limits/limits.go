@@ -13,8 +13,8 @@ import (
 // largest snapshots in practice. It prevents files that aren't snapshots from filling the memory.
 const State = 1 << 30
 
-// ReadAll reads r to its end and returns the content. If that is more than limit bytes, it returns
-// an error, in which what describes the input.
+// ReadAll reads r to its end and returns the content. If the content is larger than limit bytes, it
+// returns an error. what describes the input in the error.
 func ReadAll(r io.Reader, limit int64, what string) ([]byte, error) {
 	var buf bytes.Buffer
 	if file, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok {

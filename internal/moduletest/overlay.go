@@ -79,8 +79,8 @@ func (e *execution) provider(local addrs.LocalProviderConfig) *configs.Provider 
 	return e.file.Providers[local]
 }
 
-// place replaces a provider configuration of the module with one of the test file. to is the name
-// of the former, and from is the name of the latter.
+// place replaces a provider configuration of the module. to is the name of this provider
+// configuration, and from is the name of the one in the test file that replaces it.
 func (e *execution) place(from, to addrs.LocalProviderConfig) {
 	placed := *e.provider(from)
 	placed.Name, placed.Alias = to.LocalName, to.Alias

@@ -47,7 +47,7 @@ func (r *Runner) Run(ctx context.Context) bool {
 	return clean && ended.Status == Pass
 }
 
-// stopped reports whether c is closed, in which case nothing new may start.
+// stopped reports whether c is closed. If it is, nothing new may start.
 func stopped(c <-chan struct{}) bool {
 	select {
 	case <-c:

@@ -92,8 +92,8 @@ func DataSource(name string) addrs.Resource {
 	return addrs.Resource{Mode: addrs.Data, Type: "terraform_remote_state", Name: name}
 }
 
-// outputFinder finds the uses of outputs of terraform_remote_state data sources. It follows the
-// local values and the names in "for" expressions that stand for a data source or a part of it. It
+// outputFinder finds the uses of outputs of terraform_remote_state data sources. It follows local
+// values, and names in "for" expressions, if they stand for a data source or a part of one. It
 // implements hclsyntax.Walker.
 type outputFinder struct {
 	sources map[string]*configs.Resource    // data sources by name

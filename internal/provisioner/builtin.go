@@ -32,7 +32,7 @@ type request struct {
 	warn       func(detail string) // adds a warning to the result
 }
 
-// Builtin returns the built-in provisioner of a type, or nil if none exists.
+// Builtin returns the built-in provisioner of a type, or nil if there is none.
 func Builtin(typ string) *Provisioner {
 	return builtin[typ]
 }

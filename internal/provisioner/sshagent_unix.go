@@ -8,7 +8,8 @@ import (
 	"os"
 )
 
-// dialAgent connects to the agent. If there is none, it returns nil and no error.
+// dialAgent connects to the agent that the environment names. If it names none, dialAgent returns
+// nil and no error.
 func dialAgent() (io.ReadWriteCloser, error) {
 	path := os.Getenv("SSH_AUTH_SOCK")
 	if path == "" {

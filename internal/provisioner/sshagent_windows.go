@@ -10,7 +10,7 @@ import (
 // agentPipe is the named pipe of the agent of Windows OpenSSH.
 const agentPipe = `\\.\pipe\openssh-ssh-agent`
 
-// dialAgent connects to the agent. If there is none, it returns nil and no error.
+// dialAgent connects to the agent. If no agent is running, it returns nil and no error.
 func dialAgent() (io.ReadWriteCloser, error) {
 	f, err := os.OpenFile(agentPipe, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -49,7 +49,8 @@ func clientConfig(e *endpoint, agent *sshAgent) (*ssh.ClientConfig, error) {
 	return config, nil
 }
 
-// signers returns the configured key. If there is a certificate, it comes first.
+// signers returns the configured private key as a signer. If there is a certificate for the key, a
+// signer with the certificate comes first.
 func (e *endpoint) signers() ([]ssh.Signer, error) {
 	if e.privateKey == "" {
 		return nil, nil
@@ -172,8 +173,8 @@ func rank(identity string, preferred ssh.PublicKey, signer ssh.Signer) int {
 	return 1
 }
 
-// identityKey returns the preferred public key if identity is the name of a file with it, otherwise
-// nil.
+// identityKey returns the public key in the file that identity names, or nil if there is no such
+// file.
 func (a *sshAgent) identityKey() ssh.PublicKey {
 	name := a.identity
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {

@@ -162,8 +162,7 @@ func (d *Dirs) CurrentBackend(cfg *Config, preset Preset) (*BackendSettings, err
 	return settings, nil
 }
 
-// needInit returns the error of a command that needs another backend than the one that init has set
-// up.
+// needInit returns the error of a command that needs another backend than init has set up.
 func (d *Dirs) needInit(reason string, args ...any) error {
 	return tfdiags.Errorf(fmt.Sprintf("Backend initialization required, please run %q", d.InitCommand),
 		"%s. Run \"%s -migrate-state\" to copy existing state to the backend in the configuration, or \"%[2]s "+

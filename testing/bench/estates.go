@@ -132,9 +132,9 @@ var startCommands = [][]string{
 	{"roots", "validate"}, {"roots", "plan", "-share-providers"}, {"roots", "plan"},
 }
 
-// measureStarts counts how often commands start a provider with 1,500 resource types, and prints
-// the counts. All root modules have the same configuration of the provider. The provider records
-// each start.
+// measureStarts counts the processes of a provider with 1,500 resource types that commands start,
+// and prints the counts. All root modules have the same configuration of the provider. The provider
+// records each start.
 func (o *options) measureStarts(out io.Writer) error {
 	var t table
 	t.row("provider processes")

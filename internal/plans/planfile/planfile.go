@@ -35,7 +35,7 @@ type File struct {
 	// Config holds the configuration files by slash-separated path. The writer decides what paths
 	// are relative to.
 	Config map[string][]byte
-	// LockFile is the content of the provider lock file, or nil if none exists.
+	// LockFile is the content of the provider lock file, or nil if there is no lock file.
 	LockFile []byte
 	Backend  Backend
 

@@ -20,8 +20,8 @@ type Server struct {
 	settings []string
 }
 
-// Start starts a server. settings are arguments of the server program. If there are none, the
-// server doesn't wait until data has reached the disk.
+// Start starts a server. settings are arguments of the server program. Without settings, the server
+// confirms transactions before their data has reached the disk, which is faster.
 func Start(settings ...string) (*Server, error) {
 	s, err := newServer(settings)
 	if err != nil {
