@@ -17,7 +17,7 @@ const remoteStateType = "terraform_remote_state"
 
 // RemoteState reads the states of other configurations.
 type RemoteState struct {
-	// Schema returns the schema of a backend's configuration. If there is no such backend, it
+	// Schema returns the schema of a backend's configuration. If the backend doesn't exist, it
 	// returns an error whose text is a sentence for the user. If both results are nil, the backend
 	// exists but its states can't be read: configurations may name it, and Outputs returns the
 	// error.

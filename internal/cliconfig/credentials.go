@@ -50,7 +50,7 @@ func NewTokens(cfg *Config) *Tokens {
 }
 
 // Token returns the token for a host from the environment, the configuration or the helper. It
-// returns "" if there is none.
+// returns "" if none of them provides a token.
 func (t *Tokens) Token(ctx context.Context, host string) (string, error) {
 	if token, ok := t.env[host]; ok {
 		return token, nil

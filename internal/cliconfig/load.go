@@ -44,8 +44,8 @@ func homeDir() string {
 
 func secondsOf(n int) time.Duration { return time.Duration(n) * time.Second }
 
-// files reads the file that an environment variable names. If there is no such variable, it reads
-// the user's main file and the files in the configuration directory.
+// files reads the file that an environment variable names. If the variable is not set, it
+// reads the user's main file and the files in the configuration directory.
 func (d *decoder) files(home string) {
 	if path := setting("CLI_CONFIG_FILE"); path != "" {
 		d.read(path, true)

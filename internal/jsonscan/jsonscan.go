@@ -216,7 +216,7 @@ func (s *Scanner) byte(c byte) bool {
 	return true
 }
 
-// digits consumes one or more digits. It returns false if there are none.
+// digits consumes one or more digits. It returns false if the next character is not a digit.
 func (s *Scanner) digits() bool {
 	start := s.Pos
 	for s.Pos < len(s.Data) && digit(s.Data[s.Pos]) {

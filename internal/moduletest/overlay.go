@@ -71,7 +71,7 @@ func (e *execution) mappedProviders() error {
 }
 
 // provider returns the test file's provider configuration with the given name, mocked or not. It
-// returns nil if there is none.
+// returns nil if the test file has no such provider configuration.
 func (e *execution) provider(local addrs.LocalProviderConfig) *configs.Provider {
 	if m := e.file.Mocks[local]; m != nil {
 		return m.Provider

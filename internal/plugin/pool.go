@@ -59,7 +59,7 @@ type pooled struct {
 	// dirty reports whether the process was configured or stopped. stopped reports whether it was
 	// stopped.
 	dirty, stopped atomic.Bool
-	config         atomic.Pointer[cty.Value] // the configuration that the process has accepted; nil if there is none
+	config         atomic.Pointer[cty.Value] // the configuration that the process has accepted; nil if not configured
 	// workDir is the working directory of the process, and users is its number of users before it
 	// is configured. Both are set only for a process of a shared member, whose mutex guards them.
 	workDir string
@@ -163,7 +163,7 @@ func (p *Pool) keep(proc *pooled, config cty.Value) {
 }
 
 // takeKept removes the first kept process for which wanted returns true, and returns it. It returns
-// nil if there is none.
+// nil if wanted returns false for all of them.
 func (m *member) takeKept(wanted func(*keptProcess) bool) *keptProcess {
 	m.mu.Lock()
 	defer m.mu.Unlock()

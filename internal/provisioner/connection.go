@@ -143,9 +143,9 @@ func decodeConnection(r *request) (*connection, error) {
 	return c, err
 }
 
-// decodeBastion returns the bastion, or nil if there is none. Arguments that are not set have the
-// values of the target, with two exceptions: the host key is never taken from the target, and the
-// certificate is not taken from the target if the bastion has its own key.
+// decodeBastion returns the bastion, or nil if none is configured. Arguments that are not set have
+// the values of the target, with two exceptions: the host key is never taken from the target, and
+// the certificate is not taken from the target if the bastion has its own key.
 func decodeBastion(v cty.Value, base endpoint) (*endpoint, error) {
 	host := text(v, "bastion_host")
 	if host == "" {

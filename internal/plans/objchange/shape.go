@@ -56,7 +56,8 @@ func at(elems []cty.Value, i int, like cty.Value) cty.Value {
 	return cty.NullVal(like.Type())
 }
 
-// entry returns the element with a key. If there is none, it returns null of the same type as like.
+// entry returns the element with a key. If the key doesn't exist, it returns null of the same
+// type as like.
 func entry(elems map[string]cty.Value, key string, like cty.Value) cty.Value {
 	if v, ok := elems[key]; ok {
 		return v
