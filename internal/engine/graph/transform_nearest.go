@@ -136,12 +136,12 @@ type setInModule struct {
 // these paths. order is a topological order of the graph.
 func (b *build) findNearest(order []dag.ID) {
 	edges := &b.g.Edges
-	if len(b.later) > 0 {
-		edges = b.allEdges()
+	if passed := b.passedByIndex(); len(b.later)+len(passed) > 0 {
+		edges = b.allEdges(passed)
 		var ok bool
 		order, ok = edges.Order()
 		if !ok {
-			return // waiting for the whole call would be a cycle
+			return // waiting for the whole call or resource would be a cycle
 		}
 	}
 	f := &nearest{
@@ -164,14 +164,30 @@ func (b *build) findNearest(order []dag.ID) {
 	f.setSiblingNeeds()
 }
 
-// allEdges returns the edges of the graph, including the later edges, which are left out because
-// Steps and values wait by instance.
-func (b *build) allEdges() *dag.Graph {
+// passedByIndex returns the data sources and ephemeral resources of which other blocks read single
+// instances. What these depend on is also a dependency of the readers, but no edge of the graph leads
+// there: the Steps of the readers wait for those of the instances.
+func (b *build) passedByIndex() []*Resource {
+	var out []*Resource
+	for _, r := range b.g.Resources {
+		if r.indexed != nil && r.Addr.Resource.Mode != addrs.Managed {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// allEdges returns the edges of the graph, including those that are left out because Steps and values
+// wait by instance: the later edges, and those to what the given resources need.
+func (b *build) allEdges(passed []*Resource) *dag.Graph {
 	out := b.g.Edges.Clone()
 	for n, edges := range b.later {
 		for _, edge := range edges {
 			out.Connect(n.ID, edge.to.ID)
 		}
+	}
+	for _, r := range passed {
+		out.Connect(r.indexed.ID, r.Inputs.ID)
 	}
 	return out
 }
