@@ -19,7 +19,7 @@ import (
 func (v resourceVisit) expandForSteps(ctx context.Context, n *graph.Node) error {
 	w, r := v.w, v.r
 	switch {
-	case r.Addr.Resource.Mode == addrs.Ephemeral:
+	case v.opensAll():
 		return v.plan(ctx)
 	case w.op.Phase.Destroys():
 		return w.eval.values(r).fromState()
@@ -32,8 +32,8 @@ func (v resourceVisit) expandForSteps(ctx context.Context, n *graph.Node) error 
 			continue
 		}
 		in.resources[r.Slot] = x
-		if len(x.keys) == 0 && x.mode != repeatUnknown {
-			// Without instances, no Step adds the resource to the state.
+		if len(x.keys) == 0 && x.mode != repeatUnknown && r.Addr.Resource.Mode != addrs.Ephemeral {
+			// Without instances, no step declares the resource.
 			w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)
 		}
 		errs = errs.AppendError(w.eval.values(r).fillBarriers(in, x))
@@ -41,10 +41,16 @@ func (v resourceVisit) expandForSteps(ctx context.Context, n *graph.Node) error 
 	return errs.Err()
 }
 
+// opensAll reports whether the visit is to an ephemeral resource whose objects are opened together,
+// because it has no Steps.
+func (v resourceVisit) opensAll() bool {
+	return v.r.Addr.Resource.Mode == addrs.Ephemeral && !v.r.Opened
+}
+
 // complete sets the value of a resource once all of its Steps have run.
 func (v resourceVisit) complete() error {
 	w, r := v.w, v.r
-	if r.Config == nil || w.op.Phase.Destroys() || r.Addr.Resource.Mode == addrs.Ephemeral {
+	if r.Config == nil || w.op.Phase.Destroys() || v.opensAll() {
 		return nil
 	}
 	var errs tfdiags.Diagnostics
@@ -83,7 +89,7 @@ type stepVisit struct {
 // run carries out one step of a planned change.
 func (v stepVisit) run(ctx context.Context) (err error) {
 	w, s := v.w, v.s
-	defer w.trackWork(s.Part.Verb(), s.Change.Addr)(&err)
+	defer w.trackWork(s.Verb(), s.Change.Addr)(&err)
 	switch s.Part {
 	case graph.StepDelete:
 		return v.delete(ctx, s.Change.Deposed)
@@ -103,6 +109,8 @@ func (v stepVisit) run(ctx context.Context) (err error) {
 		return err
 	}
 	switch {
+	case s.Opens():
+		return a.planEphemeral(ctx, s.Node())
 	case s.Resource.Addr.Resource.Mode == addrs.Data:
 		return a.read(ctx)
 	case s.Change.Action == plans.NoOp:
@@ -131,7 +139,9 @@ func (v stepVisit) change(ctx context.Context) (*applyStep, error) {
 		return nil, tfdiags.Errorf("Planned instance is gone",
 			"%s was planned, but count or for_each no longer includes this instance. Create a new plan.", addr)
 	}
-	w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)
+	if !s.Opens() {
+		w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)
+	}
 	by := reader{visited: s.Node()}
 	c := w.eval.newContext(ctx, in, x.repetition(at))
 	c.reader = by

@@ -21,14 +21,17 @@ type mesh struct {
 	loose map[string]map[string]bool // the objects that each object may wait for
 }
 
-// meshBlock is a resource block, a data source whose result no other call affects, or a call of a
-// module that has the resources p and q.
+// meshBlock is a resource block, a data source whose result no other call affects, an ephemeral
+// resource, or a call of a module that has the resources p and q.
 type meshBlock struct {
 	name   string
 	mode   string   // "", "count" or "for_each"
 	keys   []string // instance keys as they appear in object names; "-" without count or for_each
 	module bool
 	data   bool
+	// reader is the name of the only block that reads an ephemeral resource, by the same keys; "" for
+	// all other blocks.
+	reader string
 }
 
 // meshShape holds the repetition mode of each block, by block name. The entry "NAME inner" of a
@@ -48,6 +51,8 @@ func (b *meshBlock) address() string {
 		return "module." + b.name
 	case b.data:
 		return "data.fake_find." + b.name
+	case b.reader != "":
+		return "ephemeral.fake_token." + b.name
 	}
 	return "fake_thing." + b.name
 }
@@ -80,6 +85,8 @@ func (b *meshBlock) attr() string {
 		return ".out"
 	case b.data:
 		return ".text"
+	case b.reader != "":
+		return ".name"
 	}
 	return ".id"
 }
@@ -198,11 +205,14 @@ func (u *meshUser) mayAwait(of *meshBlock) {
 	}
 }
 
-// users returns the names of the objects that are created from the block's arguments in the
-// instance with the given key. For a module, these are both objects in the module.
+// users returns the objects that read what the block's arguments refer to. For a module, these are
+// all objects in it. For an ephemeral resource, the object that reads it is one of them.
 func (u *meshUser) users(key string) []string {
-	if u.meshBlock.module {
+	switch {
+	case u.meshBlock.module:
 		return []string{meshObject(u.name+"p", key), meshObject(u.name+"q", key)}
+	case u.reader != "":
+		return []string{meshObject(u.reader, key), u.object(key)}
 	}
 	return []string{u.object(key)}
 }
@@ -229,8 +239,8 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 		kinds = append(kinds, "one")
 	}
 	kind := u.pick("kind", kinds...)
-	// A module argument with a constant key is evaluated once for all instances of the call.
-	if kind == "constant" && u.meshBlock.module && !of.module {
+	// A module argument with the same key everywhere is evaluated once for all instances of the call.
+	if (kind == "constant" || kind == "local") && u.meshBlock.module && !of.module {
 		u.readAll(u.loose, of)
 	}
 	read := func(i int, key string) {
@@ -386,12 +396,16 @@ func (m *mesh) drawBlock(name string, shape meshShape) {
 	if !u.chain {
 		repetition = u.repetition()
 	}
+	token := ""
+	if !u.data {
+		token = u.drawToken(repetition)
+	}
 	if u.data {
 		fmt.Fprintf(&m.main, "data \"fake_find\" %q {\n%s  name = \"%s:%s %s\"\n", name, repetition, name, u.key(),
 			strings.Join(parts, " "))
 	} else {
-		fmt.Fprintf(&m.main, "resource \"fake_thing\" %q {\n%s  name = \"%s:%s\"\n  v    = \"%s\"\n", name, repetition,
-			name, u.key(), strings.Join(parts, " "))
+		fmt.Fprintf(&m.main, "resource \"fake_thing\" %q {\n%s  name = \"%s:%s\"\n  v    = \"%s\"\n%s", name, repetition,
+			name, u.key(), strings.Join(parts, " "), token)
 	}
 	if len(m.blocks) > 0 && m.odds("depends", 12) {
 		of := rapid.SampledFrom(m.blocks).Draw(m.T, "depends on")
@@ -404,7 +418,33 @@ func (m *mesh) drawBlock(name string, shape meshShape) {
 	m.blocks = append(m.blocks, u.meshBlock)
 }
 
-// drawChain draws an earlier block that b iterates over with for_each, or returns nil.
+// drawToken draws an ephemeral resource that only u reads, by the same keys, and returns the argument
+// of u that does so. It may return "" instead.
+func (u *meshUser) drawToken(repetition string) string {
+	if !u.odds("token", 25) {
+		return ""
+	}
+	t := u.user(&meshBlock{name: u.name + "t", mode: u.mode, keys: u.keys, reader: u.name})
+	t.chain = u.chain
+	parts := t.drawRefs()
+	if own := t.drawOwn(); own != "" {
+		parts = append(parts, "${"+own+"}")
+		for i := range u.keys {
+			for of := range i {
+				u.reads(u.loose, i, t.object(u.keys[of]))
+			}
+		}
+	}
+	if !t.chain {
+		repetition = t.repetition()
+	}
+	fmt.Fprintf(&u.main, "ephemeral \"fake_token\" %q {\n%s  name = \"%s:%s %s\"\n}\n", t.name, repetition, t.name, t.key(),
+		strings.Join(parts, " "))
+	index := map[string]string{"": "", "count": "[count.index]", "for_each": "[each.key]"}[u.mode]
+	return "  w    = " + t.address() + index + ".value\n"
+}
+
+// drawChain draws an earlier block that b uses as its for_each. It returns nil for none.
 func (m *mesh) drawChain(b *meshBlock) *meshBlock {
 	var from []*meshBlock
 	for _, of := range m.blocks {

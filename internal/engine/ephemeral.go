@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,26 +36,30 @@ type openEphemeral struct {
 type ephemerals struct {
 	w    *walk
 	mu   sync.Mutex // guards open
-	open map[*graph.Resource][]*openEphemeral
+	open map[*graph.Resource]map[addrs.AbsInstance]*openEphemeral
 }
 
 func (e *ephemerals) add(o *openEphemeral) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.open == nil {
-		e.open = map[*graph.Resource][]*openEphemeral{}
+		e.open = map[*graph.Resource]map[addrs.AbsInstance]*openEphemeral{}
 	}
-	e.open[o.r] = append(e.open[o.r], o)
+	if e.open[o.r] == nil {
+		e.open[o.r] = map[addrs.AbsInstance]*openEphemeral{}
+	}
+	e.open[o.r][o.addr] = o
 }
 
 // closeLimit is the maximum duration of closing an ephemeral object.
 const closeLimit = 10 * time.Second
 
 // planEphemeral opens an ephemeral instance, or defers it if its configuration is not known yet.
-// All phases use it, but an apply skips ephemeral resources that nothing uses.
-func (p *instancePlan) planEphemeral(ctx context.Context) error {
+// All phases use it, but an apply skips instances that nothing uses. by is the node that opens the
+// instance, or that completes the resource.
+func (p *instancePlan) planEphemeral(ctx context.Context, by *graph.Node) error {
 	w, r := p.w, p.r
-	if w.graph.Unused[r] {
+	if w.graph.Unused[by] {
 		p.x.objs[p.at] = ephemeralValue(cty.UnknownVal(r.Schema.Block.ImpliedType()))
 		return nil
 	}
@@ -152,14 +158,32 @@ func (e *ephemerals) renew(ctx context.Context, o *openEphemeral, at time.Time) 
 	}
 }
 
-// close closes the open objects of a resource after their last user. It closes all of them, even if
-// closing one fails or the walk has been stopped.
+// closeAfter closes, after their last user, the open objects that a node has opened: that of a Step,
+// or those of a resource.
+func (e *ephemerals) closeAfter(ctx context.Context, n *graph.Node) error {
+	s, one := n.Object.(*graph.Step)
+	if !one {
+		return e.close(ctx, n.Resource)
+	}
+	e.mu.Lock()
+	o := e.open[s.Resource][s.Change.Addr]
+	delete(e.open[s.Resource], s.Change.Addr)
+	e.mu.Unlock()
+	if o == nil {
+		return nil
+	}
+	return e.w.guard(o.addr.String(), func() error { return e.closeOne(ctx, o) })
+}
+
+// close closes all open objects of a resource, even if closing one fails or the walk has been
+// stopped.
 func (e *ephemerals) close(ctx context.Context, r *graph.Resource) error {
 	w := e.w
 	e.mu.Lock()
-	open := e.open[r]
+	open := slices.Collect(maps.Values(e.open[r]))
 	delete(e.open, r)
 	e.mu.Unlock()
+	slices.SortFunc(open, func(a, b *openEphemeral) int { return a.addr.Compare(b.addr) })
 	errs := make([]error, len(open))
 	parallel.Each(len(open), w.calls.limit(), func(i int) {
 		errs[i] = w.guard(open[i].addr.String(), func() error { return e.closeOne(ctx, open[i]) })

@@ -229,7 +229,7 @@ func (p *instancePlan) planDeclared(ctx context.Context) (err error) {
 	case addrs.Data:
 		return p.planData(ctx)
 	case addrs.Ephemeral:
-		return p.planEphemeral(ctx)
+		return p.planEphemeral(ctx, r.Node)
 	}
 	return p.planManaged(ctx)
 }

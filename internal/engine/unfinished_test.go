@@ -254,10 +254,11 @@ ephemeral "fake_token" "reader" {
   name  = "${var.in} ${fake_thing.read[count.index].name}"
 }
 locals {
-  token = ephemeral.fake_token.reader[0].value
+  joined = "${var.in} ${fake_thing.read[0].name}"
+  token  = ephemeral.fake_token.reader[0].value
 }
 resource "fake_thing" "made" {
-  name = "made ${var.in}"
+  name = "made ${local.joined}"
   w    = local.token
 }
 output "out" {
@@ -316,9 +317,9 @@ func TestPartCannotWait(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.State, err = engine.ApplyTooEarly(t.Context(), cfg, plan, env, []engine.Order{{
-			Node: "module.m.ephemeral.fake_token.reader (expand) (needs)", For: "module.m.fake_thing.read",
+			Node: `module.m["a"].local.joined`, For: "module.m.fake_thing.read[0]",
 		}}, []engine.Order{{
-			Node: `module.m["a"].fake_thing.read[0]`, For: `module.m["a"].ephemeral.fake_token.reader (expand)`,
+			Node: `module.m["a"].fake_thing.read[0]`, For: `module.m["a"].local.joined`,
 		}})
 		if err == nil || !strings.Contains(detailed(err).Error(), "that waits for the reader itself") {
 			t.Error(detailed(err))

@@ -212,7 +212,7 @@ func (w *walk) execute(ctx context.Context, n *graph.Node) error {
 			w.providers.close(n.Object.(*graph.Provider))
 		}
 	case graph.KindEphemeralEnd:
-		return w.ephemerals.close(ctx, n.Object.(*graph.Resource))
+		return w.ephemerals.closeAfter(ctx, n.Object.(*graph.Node))
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func newBuild(op *Operation) *build {
 		Functions:  map[FunctionUse]ProviderUse{},
 		Imports:    map[*Resource][]*Import{},
 		Removals:   map[*Resource]*Removal{},
-		Unused:     map[*Resource]bool{},
+		Unused:     map[*Node]bool{},
 		splitCalls: map[*Node]*splitCall{},
 	}
 	b := &build{

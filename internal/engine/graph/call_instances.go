@@ -88,7 +88,7 @@ func (m *Module) addCallReads(list []CallRead, refs *lang.Refs) []CallRead {
 // setCallReads sets the module calls that a block reads only by instance. It leaves out calls that are
 // also read outside of the block's instances, for example by for_each or an import block.
 func (b *build) setCallReads(r *Resource) {
-	if !r.Exprs.readsCalls || r.Config.Check != nil || r.Addr.Resource.Mode == addrs.Ephemeral {
+	if !r.Exprs.readsCalls || r.Config.Check != nil {
 		return
 	}
 	var list []CallRead

@@ -39,7 +39,7 @@ type Graph struct {
 	// Few resources have entries in these maps, so they are not fields of Resource.
 	Imports  map[*Resource][]*Import // import blocks of each resource; blocks with for_each come last
 	Removals map[*Resource]*Removal
-	Unused   map[*Resource]bool // ephemeral resources whose values no node uses
+	Unused   map[*Node]bool // nodes that would open ephemeral objects whose values no other node uses
 
 	splitCalls map[*Node]*splitCall // by node with Parts: the call whose instances the Parts belong to
 }
@@ -149,6 +149,7 @@ type Resource struct {
 	CreateBeforeDestroy bool
 
 	Selected *Selection // instances that take part; nil for all
+	Opened   bool       // for ephemeral resources: Steps open the objects
 }
 
 // instanceReads holds the references of a block that may read single instances.

@@ -48,8 +48,9 @@ type Node struct {
 
 	Module   *Module   // module of the node; may be nil
 	Resource *Resource // set for Steps, and for nodes and Barriers of resources
-	// Object is a *Value, *Check, *Module, *Step, *Provider, *Resource or *InstanceBarrier,
-	// depending on Kind. For a Part, it is the *Node whose work the Part does.
+	// Object is a *Value, *Check, *Module, *Step, *Provider or *InstanceBarrier,
+	// depending on Kind. For a Part, it is the *Node whose work the Part does, and for a
+	// KindEphemeralEnd, the *Node that has opened the objects.
 	Object any
 
 	// In is the module instance of a KindResourceIn, KindValueIn or KindPart node.

@@ -99,8 +99,8 @@ func (p *planCalls) chainedCalls() []*Module {
 
 // readable reports whether values may read single instances of a resource before it is complete.
 func (p *planCalls) readable(of *Resource) bool {
-	return of.Config != nil && of.Config.Check == nil && of.Addr.Resource.Mode != addrs.Ephemeral && of.Schema != nil &&
-		of.Exprs.Repetition.Repeats() && !of.Node.Split && !of.Node.Dropped && len(of.Node.Problems) == 0
+	return of.Config != nil && of.Config.Check == nil && of.Schema != nil && of.Exprs.Repetition.Repeats() &&
+		!of.Node.Split && !of.Node.Dropped && len(of.Node.Problems) == 0
 }
 
 // readsInstances reports whether a value reads single instances of a resource or module call.

@@ -87,7 +87,7 @@ func (b *build) needs(n *Node) []*Node {
 func (b *build) awaits(r *Resource, read IndexedRead) bool {
 	of := read.Of.Addr.Resource
 	managed := r.Addr.Resource.Mode == addrs.Managed
-	if r.Config.Check != nil || !managed && (r.Addr.Resource.Mode != addrs.Data || of.Mode != addrs.Data) {
+	if r.Config.Check != nil || !managed && of.Mode == addrs.Managed {
 		return false
 	}
 	names := func(refs *lang.Refs) bool { return refs.Name(of) }

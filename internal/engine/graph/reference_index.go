@@ -115,7 +115,7 @@ func (b *build) setIndexed(r *Resource) {
 	for _, addr := range order {
 		of := r.Module.Resources[addr]
 		switch {
-		case of == nil, of == r, of.Config == nil, of.Config.Check != nil, addr.Mode == addrs.Ephemeral:
+		case of == nil, of == r, of.Config == nil, of.Config.Check != nil:
 			continue
 		case !of.Exprs.Repetition.Repeats():
 			continue

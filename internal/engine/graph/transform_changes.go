@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 
+	"tofu/internal/addrs"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
@@ -24,6 +25,9 @@ func (s *Step) Node() *Node { return s.node }
 
 // Removes reports whether the step deletes or forgets an object.
 func (s *Step) Removes() bool { return s.Part != stepApply }
+
+// Opens reports whether the step opens an ephemeral object.
+func (s *Step) Opens() bool { return s.Resource.Addr.Resource.Mode == addrs.Ephemeral }
 
 const (
 	stepApply   stepPart = iota // create, update or read, or just evaluate conditions
@@ -47,7 +51,7 @@ var stepParts = map[plans.Action][]stepPart{
 
 var changesTransformer = &Transformer{
 	Name:  "Changes",
-	Doc:   "adds the Steps of each planned change",
+	Doc:   "adds the Steps of each planned change, and Steps that open ephemeral objects",
 	After: []*Transformer{stateTransformer, schemaTransformer, analysisTransformer},
 	Run: func(_ context.Context, b *build) error {
 		if !b.op.Phase.Applies() {
@@ -77,8 +81,75 @@ var changesTransformer = &Transformer{
 				b.addStep(&Step{Resource: r, Change: change, Part: part})
 			}
 		}
+		b.addOpenings()
 		return errs.Err()
 	},
+}
+
+// addOpenings adds a Step for each instance of an ephemeral resource, which opens its object. A plan
+// doesn't list these objects. So an ephemeral resource has Steps only if its instances are known
+// before the walk. All other objects are opened together, when the instances are decided.
+func (b *build) addOpenings() {
+	if b.op.Phase != PhaseApply || b.op.Partial() || b.op.Early == nil {
+		return
+	}
+	var early EarlyKeys
+	for _, r := range b.g.Resources {
+		if r.Addr.Resource.Mode != addrs.Ephemeral || r.Config == nil || !r.several() {
+			continue
+		}
+		if early == nil {
+			early = b.op.Early(b.g)
+		}
+		openings, _ := r.openings(early)
+		for _, change := range openings {
+			r.Opened = true
+			b.addStep(&Step{Resource: r, Change: change, Part: stepApply})
+		}
+	}
+}
+
+// several reports whether a resource may have several instances.
+func (r *Resource) several() bool { return r.Exprs.Repetition.Repeats() || r.Module.repeated() != nil }
+
+// openings returns a change for each instance of an ephemeral resource, with the instances that it
+// reads. It returns false if the instances are not known.
+func (r *Resource) openings(early EarlyKeys) ([]*plans.InstanceChange, bool) {
+	modules, known := early.ModuleInstances(r.Module)
+	if !known {
+		return nil, false
+	}
+	var out []*plans.InstanceChange
+	for _, in := range modules {
+		keys, known := early.Instances(r, in)
+		if !known {
+			return nil, false
+		}
+		for _, key := range keys {
+			addr := r.Addr.Resource.InInstance(in).Instance(key)
+			out = append(out, &plans.InstanceChange{Addr: addr, Action: plans.NoOp, Reads: r.openingReads(early, addr)})
+		}
+	}
+	return out, true
+}
+
+// openingReads returns the instances that an instance of an ephemeral resource reads by computed
+// indexes, as a plan records them for a change.
+func (r *Resource) openingReads(early EarlyKeys, addr addrs.AbsInstance) []plans.InstanceRead {
+	var out []plans.InstanceRead
+	for _, indexed := range r.Indexed {
+		keys, known := early.Read(r, addr.Module, addr.Key, indexed.keyed())
+		if !known {
+			continue
+		}
+		if len(keys) == 0 {
+			keys = []KeyRead{{Key: addrs.NoKey}}
+		}
+		for _, k := range keys {
+			out = append(out, plans.InstanceRead{Resource: indexed.Of.Addr.Resource, Key: k.Key})
+		}
+	}
+	return out
 }
 
 // HasConditions reports whether the resource has preconditions or postconditions.
@@ -94,7 +165,12 @@ var stepVerbs = [...]string{
 }
 
 // Verb returns what the step does, for the report of -timings.
-func (p stepPart) Verb() string { return stepVerbs[p] }
+func (s *Step) Verb() string {
+	if s.Opens() {
+		return "open"
+	}
+	return stepVerbs[s.Part]
+}
 
 // stepNames are the suffixes of the names of Step nodes.
 var stepNames = [...]string{

@@ -54,6 +54,9 @@ func (b *build) closeEphemerals() {
 			}
 		}
 		u.endOf(r.Node)
+		for _, s := range b.steps[r] {
+			u.endOf(s.node)
+		}
 	}
 }
 
@@ -77,18 +80,37 @@ type ephemeralUsers struct {
 	done       map[*Node]*Node
 }
 
-// endOf returns a Barrier that waits for every node that may use the value of n. If n is an
-// ephemeral resource, the Barrier closes it. The users of each value are searched for only once.
+// ephemeral reports whether a node belongs to an ephemeral resource.
+func (u *ephemeralUsers) ephemeral(n *Node) bool {
+	return n.Resource != nil && n.Resource.Addr.Resource.Mode == addrs.Ephemeral
+}
+
+// opens reports whether objects are to be closed that a node, or one that it waits for, has opened.
+func (u *ephemeralUsers) opens(n *Node) bool {
+	return u.ephemeral(n) && (n.Kind == KindStep || n == n.Resource.Node && len(u.steps[n.Resource]) == 0)
+}
+
+// mayUseValues reports whether a node may use the values of nodes that it waits for.
+func (n *Node) mayUseValues() bool { return !n.Kind.isBarrier() || n.Resource != nil }
+
+// isRead reports whether a node that waits for n may use its value.
+func (u *ephemeralUsers) isRead(n *Node) bool {
+	return slices.ContainsFunc(u.dependents[n.ID], func(id dag.ID) bool { return u.g.Nodes[id].mayUseValues() })
+}
+
+// endOf returns a Barrier that waits for every node that may use the value of n. If n opens ephemeral
+// objects, the Barrier closes them. If several nodes share a value, its users are searched for only
+// once.
 func (u *ephemeralUsers) endOf(n *Node) *Node {
 	if found, ok := u.done[n]; ok {
 		return found
 	}
 	end := u.node(KindBarrier, nil, n.Name+" (used)", nil)
 	u.done[n] = end
-	if r := n.Resource; r != nil && n == r.Node && r.Addr.Resource.Mode == addrs.Ephemeral {
-		end.Kind, end.Name, end.Object = KindEphemeralEnd, r.Addr.String()+" (close)", r
+	if u.opens(n) {
+		end.Kind, end.Name, end.Object = KindEphemeralEnd, n.Name+" (close)", n
 		u.after(end, n)
-		u.after(r.Provider.close, end)
+		u.after(n.Resource.Provider.close, end)
 	}
 	dependents := slices.Clip(u.dependents[n.ID])
 	if n.Split { // users in an instance of a split module call wait for the Part of that instance instead
@@ -98,7 +120,7 @@ func (u *ephemeralUsers) endOf(n *Node) *Node {
 	}
 	for _, id := range dependents {
 		user := u.g.Nodes[id]
-		if user.Kind.isBarrier() && user.Resource == nil {
+		if !user.mayUseValues() || u.ephemeral(user) && user == user.Resource.Node && !u.isRead(user) {
 			continue
 		}
 		u.after(end, user)
@@ -109,7 +131,7 @@ func (u *ephemeralUsers) endOf(n *Node) *Node {
 		switch {
 		case user.Kind == KindProvider:
 			u.after(end, u.ofProvider[user]...) // any call of the provider may need the value
-		case user.Kind == KindStep, whole.completes() && user.Resource.Addr.Resource.Mode != addrs.Ephemeral:
+		case (user.Kind == KindStep || whole.completes()) && !u.ephemeral(user):
 		default:
 			u.after(end, u.endOf(user))
 		}

@@ -83,8 +83,8 @@ func newDepGraph(b *build) depGraph {
 		split: map[addrs.AbsResource]bool{}, lost: map[addrs.AbsInstance][]addrs.AbsInstance{}}
 	d.findSplit()
 	for _, r := range b.g.Resources {
-		if r.nested() {
-			continue // it is read after all changes, deletions included
+		if r.nested() || r.Addr.Resource.Mode == addrs.Ephemeral {
+			continue // it is read after all changes, deletions included, or no state has objects of it
 		}
 		for _, prior := range r.Prior {
 			x := d.ensure(prior.Addr, r)

@@ -26,6 +26,9 @@ import (
 // the instances that this instance reads. So the order passes through it, as it does through
 // resources that don't change.
 //
+// The Steps of an ephemeral resource open its objects. They wait in the same way as those that change
+// objects, but the plan has no changes for them; see addOpenings.
+//
 // All other references wait for the resource as a whole. So do references with a constant key if
 // the instance does not change, and references with an index that was unknown to the plan.
 //
@@ -132,9 +135,8 @@ type moduleSteps struct {
 // everything that its block refers to. It does so if several instances of the module have Steps, or
 // if other blocks read single instances.
 func (o *instanceOrder) separateExpansion(r *Resource) {
-	independent := r.Addr.Resource.Mode != addrs.Ephemeral && r.Config.Check == nil
 	several := o.spread[r.Module].several
-	if !independent || !several && !o.keyedResources[r] || len(o.steps[r]) == 0 {
+	if r.Config.Check != nil || !several && !o.keyedResources[r] || len(o.steps[r]) == 0 {
 		return
 	}
 	r.expand = o.node(KindExpand, r.Module, r.Inputs.Name, r.Inputs.Range)

@@ -46,8 +46,8 @@ func (p *pruning) roots() []dag.ID {
 	return out
 }
 
-// skipUnusedEphemerals adds to Unused the ephemeral resources whose values no node uses, so that
-// they are not opened. A resource without changes does not use any values, even if its block refers
+// skipUnusedEphemerals adds to Unused the nodes that would open ephemeral objects whose values no
+// node uses, so that they are not opened. A resource without changes does not use any values, even if its block refers
 // to them, because its own value comes from the state.
 func (p *pruning) skipUnusedEphemerals() {
 	var users []dag.ID
@@ -61,8 +61,16 @@ func (p *pruning) skipUnusedEphemerals() {
 		return used[n.ID] || n.Split && slices.ContainsFunc(p.g.partsOf(n), func(n *Node) bool { return used[n.ID] })
 	}
 	for _, r := range p.g.Resources {
-		if r.Addr.Resource.Mode == addrs.Ephemeral && !isUsed(r.Node) && !r.Node.kept && !r.HasConditions() {
-			p.g.Unused[r] = true
+		if r.Addr.Resource.Mode != addrs.Ephemeral || r.Node.kept || r.HasConditions() {
+			continue
+		}
+		if !isUsed(r.Node) {
+			p.g.Unused[r.Node] = true
+		}
+		for _, s := range p.steps[r] {
+			if !used[s.node.ID] {
+				p.g.Unused[s.node] = true
+			}
 		}
 	}
 }
@@ -76,8 +84,10 @@ func (p *pruning) usesValues(n *Node) bool {
 	case n.Resource == nil:
 		return false
 	}
-	return len(p.steps[n.Resource]) > 0 ||
-		n.Resource.Addr.Resource.Mode == addrs.Ephemeral && n.Resource.HasConditions()
+	if n.Resource.Addr.Resource.Mode == addrs.Ephemeral {
+		return n.Resource.HasConditions()
+	}
+	return len(p.steps[n.Resource]) > 0
 }
 
 // passesValues reports whether nodes that wait for the node may receive, through it, the values
@@ -104,7 +114,7 @@ func (p *pruning) fillModules() {
 func (p *pruning) required(n *Node) bool {
 	switch n.Kind {
 	case KindStep:
-		return true
+		return !n.Object.(*Step).Opens() || n.Resource.Node.kept
 	case KindValue, KindCheck, KindInspection:
 		return n.kept && !p.op.Phase.Destroys()
 	case KindExpand, KindResource, KindResourceIn:

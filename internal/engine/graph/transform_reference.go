@@ -185,8 +185,9 @@ func (c *connector) connectResource(ctx context.Context, r *Resource) {
 	}
 	c.after(n, m.expand, r.expand)
 	c.after(r.expand, m.expand)
-	for at := m; r.Addr.Resource.Mode == addrs.Ephemeral && at != nil; at = at.Parent {
-		if at.EachOf != nil { // an ephemeral resource has no Steps that could wait for the instances
+	opensAll := r.Addr.Resource.Mode == addrs.Ephemeral && len(c.steps[r]) == 0
+	for at := m; opensAll && at != nil; at = at.Parent {
+		if at.EachOf != nil { // no Steps could wait for the instances
 			c.after(n, at.EachOf.Node)
 		}
 	}

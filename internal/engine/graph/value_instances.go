@@ -88,8 +88,7 @@ func (o *instanceOrder) argumentReads(v *Value) []IndexedRead {
 	seen := map[*Resource]bool{}
 	for _, ref := range v.Expr.Refs.Objects {
 		of := v.Module.Parent.ResourceOf(ref.Subject)
-		if of == nil || seen[of] || of.Config == nil || of.Config.Check != nil || len(o.steps[of]) == 0 ||
-			of.Addr.Resource.Mode == addrs.Ephemeral {
+		if of == nil || seen[of] || of.Config == nil || of.Config.Check != nil || len(o.steps[of]) == 0 {
 			continue
 		}
 		seen[of] = true
