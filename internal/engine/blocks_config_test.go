@@ -248,6 +248,10 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 		u.reads(u.loose, i, of.object(key))
 	}
 	own := map[string]string{"count": "count.index", "for_each": "each.key"}[u.mode]
+	address, attr := of.address(), of.attr()
+	if kind != "whole" && kind != "one" && !of.module && u.odds("alias", 30) {
+		address, attr = u.drawAlias(of)
+	}
 	switch kind {
 	case "constant", "local":
 		key := u.pick("constant key", of.keys...)
@@ -255,11 +259,11 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 			read(i, key)
 		}
 		if kind == "constant" {
-			return of.address() + of.index(key) + of.attr()
+			return address + of.index(key) + attr
 		}
 		name := u.name + "_" + of.name
 		fmt.Fprintf(&u.main, "locals {\n  %s = %s\n}\n", name, strings.Trim(of.index(key), "[]"))
-		return of.address() + "[local." + name + "]" + of.attr()
+		return address + "[local." + name + "]" + attr
 	case "same", "function":
 		for i, key := range u.keys {
 			read(i, key)
@@ -269,7 +273,7 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 		} else if kind == "function" {
 			own = "lower(upper(each.key))"
 		}
-		return of.address() + "[" + own + "]" + of.attr()
+		return address + "[" + own + "]" + attr
 	case "computed":
 		field := "to_" + of.name
 		for i := range u.keys {
@@ -282,12 +286,46 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 			u.values[field] = append(u.values[field], strings.Trim(of.index(key), "[]"))
 		}
 		u.fields = append(u.fields, field)
-		return u.ifSet(u.field(field), of.address(), of.attr())
+		return u.ifSet(u.field(field), address, attr)
 	case "one":
 		whole()
 		return fmt.Sprintf("one(%s[*])%s", of.address(), of.attr())
 	}
 	return whole()
+}
+
+// drawAlias draws a value that is the whole block, or a map with the keys of the block. It returns the
+// expression for the value, and what follows an index of it.
+func (u *meshUser) drawAlias(of *meshBlock) (address, attr string) {
+	name := u.name + "_all_" + of.name
+	define := func(name, value string) string {
+		fmt.Fprintf(&u.main, "locals {\n  %s = %s\n}\n", name, value)
+		return "local." + name
+	}
+	kinds := []string{"local", "local of a local", "output", "typed output"}
+	if of.mode == "for_each" {
+		kinds = append(kinds, "map", "map of a local")
+	}
+	pass := func(typ string) string {
+		u.modules["pass_"+name+"/main.tf"] = "variable \"all\" {\n" + typ + "}\noutput \"all\" {\n  value = var.all\n}\n"
+		fmt.Fprintf(&u.main, "module \"pass_%[1]s\" {\n  source = \"./pass_%[1]s\"\n  all    = %[2]s\n}\n", name, of.address())
+		return "module.pass_" + name + ".all"
+	}
+	element := fmt.Sprintf("{ for k, o in %%s : k => o%s }", of.attr())
+	switch u.pick("alias kind", kinds...) {
+	case "local of a local":
+		return define(name, define(name+"_first", of.address())), of.attr()
+	case "output":
+		return pass(""), of.attr()
+	case "typed output":
+		collection := map[string]string{"count": "list", "for_each": "map"}[of.mode]
+		return pass("  type = " + collection + "(object({ " + strings.Trim(of.attr(), ".") + " = string }))\n"), of.attr()
+	case "map":
+		return define(name, fmt.Sprintf(element, of.address())), ""
+	case "map of a local":
+		return define(name, fmt.Sprintf(element, define(name+"_first", of.address()))), ""
+	}
+	return define(name, of.address()), of.attr()
 }
 
 // field returns the expression for a value that differs between instances.

@@ -20,6 +20,9 @@ func (t *instance) dependencyInstances(change *plans.InstanceChange) []addrs.Abs
 		}
 	}
 	for _, read := range change.Reads {
+		if t.r.Module.Resources[read.Resource] == nil {
+			continue // it is read by an alias
+		}
 		add(read.Resource, read.Key)
 	}
 	if t.c == nil || t.in == nil {

@@ -38,6 +38,9 @@ type evalContext struct {
 	// reads holds the instances that can be read before their resources are complete; see withReads
 	// and resourceVisit.findAwaited.
 	reads instanceReads
+	// partial says that resources and aliases have only the instances in reads, however they are
+	// referred to; see elements.
+	partial bool
 	// before is the resource whose instances are being determined, and nil in most contexts. The
 	// instances that this resource waits for have unknown values in the meantime.
 	before *graph.Resource
@@ -163,6 +166,9 @@ func (c *evalContext) offerInstances(refs *lang.Refs, err error) error {
 				return
 			}
 			for _, ref := range refs.Objects {
+				if c.explainElement(d, refs, ref) {
+					return
+				}
 				if !refs.SelectsInstance(ref) || !d.Subject.Overlaps(refs.IndexRange(ref)) {
 					continue
 				}
@@ -330,6 +336,11 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 		if c.before.AwaitsInstances(r) {
 			return cty.DynamicVal, nil
 		}
+		if c.partial {
+			if v, ok := c.Instances(s, nil); ok {
+				return v, nil
+			}
+		}
 		if err := c.e.unfinished.waitWhole(c, s.InInstance(c.in.addr)); err != nil {
 			return cty.DynamicVal, tfdiags.FromError(err)[0].At(rng)
 		}
@@ -380,6 +391,14 @@ func (c *evalContext) local(v cty.Value, subject addrs.Referenceable, rng hcl.Ra
 func (c *evalContext) namedValue(v *graph.Value, subject addrs.Referenceable, rng hcl.Range) (cty.Value, error) {
 	if v == nil {
 		return cty.DynamicVal, missing(subject, rng)
+	}
+	if v.Alias != nil {
+		if c.before.AwaitsElements(v) {
+			return cty.DynamicVal, nil
+		}
+		if found, ok, err := c.elements(v, c.in); ok || err != nil {
+			return found, err
+		}
 	}
 	if found := c.e.valueIn(v, c.in); found != cty.NilVal {
 		return found, nil
@@ -438,6 +457,9 @@ func (c *evalContext) Module(call string, use lang.CallUse) (cty.Value, error) {
 		if v, ok, err := c.moduleInstances(child, instances, use); ok || err != nil {
 			return v, err
 		}
+	}
+	if v, ok, err := c.callElements(child, instances, use.Outputs); ok || err != nil {
+		return v, err
 	}
 	if err := c.e.unfinished.waitOutputs(c, child, use.Outputs, c.in.addr); err != nil {
 		return cty.DynamicVal, tfdiags.FromError(err)[0].At(use.Range)

@@ -48,7 +48,8 @@ func (v resourceVisit) findAwaited(ctx context.Context, in *moduleInstance, x *e
 // resource.
 func (c *evalContext) addAwaited(list []plans.InstanceRead, read graph.IndexedRead) []plans.InstanceRead {
 	first := len(list)
-	of, x := read.Of, c.in.resources[read.Of.Slot]
+	of, name := read.Of, read.Name()
+	x := c.e.instancesRead(c.in, read)
 	var found keySet
 	for _, ref := range read.Refs {
 		if c.unused(ref) {
@@ -62,25 +63,25 @@ func (c *evalContext) addAwaited(list []plans.InstanceRead, read graph.IndexedRe
 			return list[:first]
 		}
 		if found.add(key) {
-			list = append(list, plans.InstanceRead{Resource: of.Addr.Resource, Key: key})
+			list = append(list, plans.InstanceRead{Resource: name, Key: key})
 		}
 	}
 	if len(list) == first {
-		list = append(list, plans.InstanceRead{Resource: of.Addr.Resource, Key: addrs.NoKey})
+		list = append(list, plans.InstanceRead{Resource: name, Key: addrs.NoKey})
 	}
 	return list
 }
 
-// awaitedWhole returns the resources that an instance waits for as a whole. In reads, single
-// instances are in the order of Awaited, after those of the resource itself.
-func (v resourceVisit) awaitedWhole(reads instanceReads) []*graph.Resource {
+// awaitedWhole returns what an instance waits for as a whole. In reads, single instances are in the
+// order of Awaited, after those of the resource itself.
+func (v resourceVisit) awaitedWhole(reads instanceReads) []graph.IndexedRead {
 	_, reads = reads.cut(v.r.Addr.Resource)
-	var out []*graph.Resource
+	var out []graph.IndexedRead
 	for _, read := range v.r.Awaited {
 		var single instanceReads
-		single, reads = reads.cut(read.Of.Addr.Resource)
+		single, reads = reads.cut(read.Name())
 		if single == nil {
-			out = append(out, read.Of)
+			out = append(out, read)
 		}
 	}
 	return out
@@ -93,13 +94,13 @@ func (v resourceVisit) deferredByRead(in *moduleInstance, x *expansion, i int) *
 		return nil
 	}
 	for _, read := range x.reads[i] {
-		of := in.resources[v.r.Module.Resources[read.Resource].Slot]
+		of := v.w.eval.expansionRead(in, read.Resource)
 		if at, exists := of.has(read.Key); exists && of.deferred[at] != nil {
 			return of.deferred[at]
 		}
 	}
-	for _, of := range v.awaitedWhole(x.reads[i]) {
-		if d := v.started(of).deferredBy; d != nil {
+	for _, read := range v.awaitedWhole(x.reads[i]) {
+		if d := v.started(read.Of).deferredBy; d != nil {
 			return d
 		}
 	}
@@ -130,7 +131,7 @@ func (w *walk) deferredByReads(n *graph.Node) *deferredNode {
 			at = in.parent
 		}
 		for _, read := range v.Reads[in.addr] {
-			x := at.resources[at.module.Resources[read.Resource].Slot]
+			x := w.eval.expansionRead(at, read.Resource)
 			if i, exists := x.has(read.Key); exists && x.deferred != nil && x.deferred[i] != nil {
 				return x.deferred[i]
 			}
@@ -226,13 +227,16 @@ func (p *resourcePlan) time(in *moduleInstance, x *expansion) {
 func (p *resourcePlan) connect(in *moduleInstance, x *expansion) {
 	for i := range x.jobs {
 		for _, read := range x.reads[i] {
-			of := in.resources[p.r.Module.Resources[read.Resource].Slot]
+			of := p.w.eval.expansionRead(in, read.Resource)
 			if at, exists := of.has(read.Key); exists {
 				x.jobs[i].waitFor(&of.jobs[at])
 			}
 		}
-		for _, of := range p.awaitedWhole(x.reads[i]) {
-			x.jobs[i].waitFor(p.started(of).last)
+		for _, read := range p.awaitedWhole(x.reads[i]) {
+			x.jobs[i].waitFor(p.started(read.Of).last)
+			if read.Via != nil {
+				p.w.jobs.waitForNode(&x.jobs[i], p.partOf(read.Via.Node).ID)
+			}
 		}
 		if x.outputs != nil {
 			for _, n := range x.outputs[i] {

@@ -15,8 +15,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// instanceReads lists instances of resources in one module instance, grouped by resource. An entry
-// with NoKey says that no instance of its resource is read.
+// instanceReads lists instances of resources, grouped by resource, as the block of one module instance
+// refers to them; see plans.InstanceRead. An entry with NoKey says that no instance of its resource is
+// read.
 type instanceReads []plans.InstanceRead
 
 // of returns the entries of a resource, or nil if the resource is not listed.
@@ -91,7 +92,7 @@ func (t *instance) instanceReads() []plans.InstanceRead {
 			keys = []addrs.InstanceKey{addrs.NoKey}
 		}
 		for _, key := range keys {
-			out = append(out, plans.InstanceRead{Resource: indexed.Of.Addr.Resource, Key: key})
+			out = append(out, plans.InstanceRead{Resource: indexed.Name(), Key: key})
 		}
 	}
 	return out
@@ -101,17 +102,18 @@ func (t *instance) instanceReads() []plans.InstanceRead {
 // planned. It returns nil if the instance waited for the whole resource, or may have waited for
 // instances that it doesn't read.
 func (t *instance) awaited(read graph.IndexedRead) instanceReads {
-	if !t.r.AwaitsInstances(read.Of) || read.Refs.Guarded() {
+	if !t.r.Awaits(read) || read.Refs.Guarded() {
 		return nil
 	}
-	return t.c.reads.of(read.Of.Addr.Resource)
+	return t.c.reads.of(read.Name())
 }
 
 // keysRead returns the keys of the instances that references select. It leaves out keys of
 // instances that don't exist; such references fail later, if they are evaluated at all. It returns
 // an error if a key is unknown or invalid. The block then waits for the whole resource.
 func (c *evalContext) keysRead(indexed graph.IndexedRead) ([]addrs.InstanceKey, error) {
-	own, x := indexed.Of.Exprs.Repetition, c.in.resources[indexed.Of.Slot]
+	own := indexed.Of.Exprs.Repetition
+	x := c.e.instancesRead(c.in, indexed)
 	keys := make([]addrs.InstanceKey, 0, len(indexed.Refs))
 	var found keySet
 	for _, ref := range indexed.Refs {
@@ -217,7 +219,7 @@ func (c *evalContext) withReads(r *graph.Resource, change *plans.InstanceChange)
 	out := *c
 	out.reads = change.Reads
 	for _, indexed := range r.Indexed {
-		addr := indexed.Of.Addr.Resource
+		addr := indexed.Name()
 		planned := out.reads.of(addr)
 		if planned == nil {
 			continue

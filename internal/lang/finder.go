@@ -53,7 +53,7 @@ func (f *finder) refs(scope addrs.Scope) Refs {
 	objects, err := references(f.variables, scope)
 	out := Refs{
 		Objects: objects, Functions: f.functions, Problems: tfdiags.FromError(err).Append(f.errs...),
-		longForm: longForm(f.variables), selected: f.selected(objects, scope),
+		longForm: longForm(f.variables), selected: f.selected(objects, scope), indexed: f.indexedValues(objects, scope),
 	}
 	out.findInstances()
 	return out

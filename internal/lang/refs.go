@@ -24,6 +24,8 @@ type Refs struct {
 	// References that select an instance by a computed index, or that are used only under a
 	// condition.
 	selected map[*addrs.Reference]InstanceRef
+	// References to values that are followed by a computed index; see ValueInstances.
+	indexed map[*addrs.Reference]InstanceRef
 	// References to the resources that are referenced only by instance; nil if there are none.
 	instances map[addrs.Resource]Instances
 	// References to the module calls that are referenced only by instance; nil if there are none.

@@ -153,6 +153,8 @@ type InstanceChange struct {
 // InstanceRead is an instance of a resource in the same module instance. The key is NoKey if no
 // instance of the resource is read.
 type InstanceRead struct {
+	// Resource can also name a value that is a whole resource, which may be in another module:
+	// local.NAME, var.NAME or, with the type module.CALL, an output of a call without instance keys.
 	Resource addrs.Resource
 	Key      addrs.InstanceKey
 }

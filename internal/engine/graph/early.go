@@ -69,7 +69,7 @@ func (r *Resource) ReadsByInstance() []IndexedRead {
 	}
 	var out []IndexedRead
 	if own := r.Exprs.ownInstances(r.Addr.Resource); len(own) > 0 {
-		out = append(out, IndexedRead{r, own})
+		out = append(out, IndexedRead{Of: r, Refs: own})
 	}
 	order, refs := r.Exprs.instancesRead()
 	chain, chained := r.Exprs.Repetition.chainedTo()
@@ -79,7 +79,7 @@ func (r *Resource) ReadsByInstance() []IndexedRead {
 		case of == nil, of == r, of.Config == nil, of.Config.Check != nil, !of.Exprs.Repetition.Repeats():
 		case chained && chain == addr && of.Exprs.Repetition.ForEach == nil:
 		default:
-			out = append(out, IndexedRead{of, refs[addr]})
+			out = append(out, IndexedRead{Of: of, Refs: refs[addr]})
 		}
 	}
 	return out

@@ -80,6 +80,7 @@ type Module struct {
 	Calls                      map[string]*Module
 	Resources                  map[addrs.Resource]*Resource
 	Checks                     []*Check
+	aliases                    map[addrs.Resource]*Value // aliases to which the module can refer, by name
 	ValueSlots, ResourceSlots  int
 }
 
@@ -107,6 +108,7 @@ type Value struct {
 	CallReads   []CallRead  // single instances of module calls that Expr reads
 	PerInstance bool        // Expr refers to count or each, so its value differs between instances of the call
 	Conditions  []Condition // validations or preconditions
+	Alias       *Alias      // nil unless the value is a resource, or a map with its keys; see alias.go
 
 	// Reads holds, by module instance, the resource instances that an argument reads before their
 	// resources are complete; see KindValueIn. An entry with NoKey means that the argument reads no
@@ -154,7 +156,7 @@ type Resource struct {
 
 // instanceReads holds the references of a block that may read single instances.
 type instanceReads struct {
-	Indexed   []IndexedRead // resources of the module that the block reads by a computed index; may include itself
+	Indexed   []IndexedRead // what the block reads by a computed index or by an alias; may include its own resource
 	CallReads []CallRead    // single instances of module calls that the block reads
 	CallNeeds []CallNeed    // module calls on which the block depends only through CallReads
 	// Constant holds the resources of the module that the block reads only by constant keys.
@@ -191,16 +193,18 @@ func (r *Resource) ReadByIndex() bool {
 	return r.indexed != nil || r.readEarly || r.OwnInstances() != nil
 }
 
-// IndexedRead is a resource that a block reads only by instance, using at least one computed index.
+// IndexedRead is a resource that a block reads only by instance, using at least one computed index or
+// an alias of the resource.
 type IndexedRead struct {
 	Of   *Resource
+	Via  *Value // the alias by which the block reads the resource; nil if it reads the resource itself
 	Refs lang.Instances
 }
 
 // OwnInstances returns the references of a block to instances of its own resource, or nil.
 func (r *Resource) OwnInstances() lang.Instances {
 	for _, read := range r.Indexed {
-		if read.Of == r {
+		if read.Of == r && read.Via == nil {
 			return read.Refs
 		}
 	}

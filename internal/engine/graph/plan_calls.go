@@ -122,13 +122,7 @@ func (p *planCalls) resourcesRead(v *Value) []IndexedRead {
 		return nil
 	}
 	var out []IndexedRead
-	add := func(of *Resource, refs lang.Instances) {
-		at := slices.IndexFunc(out, func(read IndexedRead) bool { return read.Of == of })
-		if at < 0 {
-			at, out = len(out), append(out, IndexedRead{Of: of})
-		}
-		out[at].Refs = append(slices.Clip(out[at].Refs), refs...)
-	}
+	add := func(of *Resource, refs lang.Instances) { out = addRead(out, IndexedRead{Of: of, Refs: refs}) }
 	seen := map[*Resource]bool{}
 	for _, ref := range v.Expr.Refs.Objects {
 		of := m.ResourceOf(ref.Subject)
@@ -142,6 +136,11 @@ func (p *planCalls) resourcesRead(v *Value) []IndexedRead {
 		if refs, only := v.Expr.Refs.ByInstance(of.Addr.Resource); only &&
 			(v.Kind == Variable || !slices.ContainsFunc(v.Conditions, named)) {
 			add(of, refs)
+		}
+	}
+	for _, read := range v.aliasReads() {
+		if p.readable(read.Of) && !read.Via.Node.Split {
+			out = append(out, read)
 		}
 	}
 	if of := v.Module.EachOf; of != nil && v.Kind == Variable && v.ReadsEachValue() {
@@ -377,7 +376,7 @@ func (p *planCalls) between(m *Module, dependents [][]dag.ID) []*Node {
 func (p *planCalls) awaited(v *Value) map[*Node]bool {
 	out := map[*Node]bool{}
 	for _, read := range p.reads[v] {
-		out[read.Of.Node] = true
+		out[read.whole()] = true
 	}
 	for _, read := range v.CallReads {
 		if p.callOf(read.Call) == nil || read.Call == v.Module {
@@ -418,11 +417,12 @@ func (p *planCalls) connectReads(v *Value, n *Node, in addrs.ModuleInstance) {
 	for _, read := range p.reads[v] {
 		keys, known := early.ReadValue(v, in, read.keyed())
 		if !known {
-			p.after(n, p.g.Part(read.Of.Node, from))
+			p.after(n, p.g.Part(read.whole(), from))
 			continue
 		}
-		p.after(n, p.g.Part(read.Of.expand, from))
-		p.awaitKeys(v, n, in, read.Of, keys)
+		at := read.In(v.evaluatedBy(), from)
+		p.after(n, p.g.Part(read.Of.expand, at))
+		v.awaitKeys(n, in, read, at, keys)
 	}
 	for _, read := range v.CallReads {
 		if p.callOf(read.Call) == nil || read.Call == v.Module {
@@ -441,25 +441,26 @@ func (p *planCalls) connectReads(v *Value, n *Node, in addrs.ModuleInstance) {
 	}
 }
 
-// awaitKeys records that a node reads instances of a resource, which is planned by jobs.
-func (p *planCalls) awaitKeys(v *Value, n *Node, in addrs.ModuleInstance, of *Resource, keys []KeyRead) {
+// awaitKeys records that a node, which evaluates v in the module instance in, reads instances of a
+// resource in the module instance at. The resource is planned by jobs.
+func (v *Value) awaitKeys(n *Node, in addrs.ModuleInstance, read IndexedRead, at addrs.ModuleInstance, keys []KeyRead) {
 	if v.Reads == nil {
 		v.Reads = map[addrs.ModuleInstance][]plans.InstanceRead{}
 	}
 	if len(keys) == 0 {
 		keys = []KeyRead{{Key: addrs.NoKey}}
 	}
+	of := read.Of
 	if of.ReadBy == nil {
 		of.ReadBy = map[addrs.ModuleInstance]map[addrs.InstanceKey][]*Node{}
 	}
-	from := v.evaluatedIn(in)
-	if of.ReadBy[from] == nil {
-		of.ReadBy[from] = map[addrs.InstanceKey][]*Node{}
+	if of.ReadBy[at] == nil {
+		of.ReadBy[at] = map[addrs.InstanceKey][]*Node{}
 	}
 	for _, k := range keys {
-		v.Reads[in] = append(v.Reads[in], plans.InstanceRead{Resource: of.Addr.Resource, Key: k.Key})
+		v.Reads[in] = append(v.Reads[in], plans.InstanceRead{Resource: read.Name(), Key: k.Key})
 		if k.Key != addrs.NoKey {
-			of.ReadBy[from][k.Key] = append(of.ReadBy[from][k.Key], n)
+			of.ReadBy[at][k.Key] = append(of.ReadBy[at][k.Key], n)
 		}
 	}
 }

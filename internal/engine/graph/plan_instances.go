@@ -21,7 +21,20 @@ import (
 // AwaitsInstances reports whether the instances of a block wait for single instances of a resource
 // in a plan. It returns false if r is nil.
 func (r *Resource) AwaitsInstances(of *Resource) bool {
-	return r != nil && slices.ContainsFunc(r.Awaited, func(read IndexedRead) bool { return read.Of == of })
+	return r != nil && slices.ContainsFunc(r.Awaited, func(read IndexedRead) bool { return read.Of == of && read.Via == nil })
+}
+
+// Awaits reports whether the instances of a block wait for what they read in a plan.
+func (r *Resource) Awaits(read IndexedRead) bool {
+	return slices.ContainsFunc(r.Awaited, func(other IndexedRead) bool {
+		return other.Of == read.Of && other.Via == read.Via
+	})
+}
+
+// AwaitsElements reports whether the instances of a block wait for single elements of an alias in a
+// plan. It returns false if r is nil.
+func (r *Resource) AwaitsElements(v *Value) bool {
+	return r != nil && v.Alias != nil && slices.ContainsFunc(r.Awaited, func(read IndexedRead) bool { return read.Via == v })
 }
 
 // separateInstances adds a node before each resource that reads other resources by instance or is
@@ -31,7 +44,7 @@ func (b *build) separateInstances() {
 	for _, r := range b.g.Resources {
 		if len(b.g.splitCalls) > 0 {
 			r.Awaited = slices.DeleteFunc(r.Awaited, func(read IndexedRead) bool {
-				return r.Node.Split || read.Of.Node.Split
+				return r.Node.Split || read.Of.Node.Split || read.whole().Split
 			})
 		}
 		if len(r.Awaited) == 0 {
@@ -43,10 +56,10 @@ func (b *build) separateInstances() {
 		for _, read := range r.Awaited {
 			of := read.Of
 			b.separate(of)
-			b.after(r.Node, of.Node) // what reads all of r comes after all that r reads
+			b.after(r.Node, read.whole()) // what reads all of r comes after all that r reads
 			b.after(r.Inputs, of.Inputs)
-			whole[of.Node.ID] = true
-			if chained && of.Addr.Resource == chain {
+			whole[read.whole().ID] = true
+			if chained && read.Via == nil && of.Addr.Resource == chain {
 				r.EachOf = of
 			}
 		}
@@ -90,28 +103,38 @@ func (b *build) awaits(r *Resource, read IndexedRead) bool {
 	if r.Config.Check != nil || !managed && of.Mode == addrs.Managed {
 		return false
 	}
-	names := func(refs *lang.Refs) bool { return refs.Name(of) }
 	chain, chained := r.Exprs.Repetition.chainedTo()
-	chained = chained && chain == of
+	chained = chained && read.Via == nil && chain == of
+	if chained && read.Of.Schema.Block.ContainsDeprecated() { // a warning about the whole for_each
+		return false
+	}
+	return !b.readsAtOnce(r, read)
+}
+
+// readsAtOnce reports whether something reads a resource, or an alias of it, for all instances of the
+// block r at once, for example before they are planned.
+func (b *build) readsAtOnce(r *Resource, read IndexedRead) bool {
+	names := func(refs *lang.Refs) bool { return read.namedBy(r.Module, refs) }
+	chain, chained := r.Exprs.Repetition.chainedTo()
+	chained = chained && read.Via == nil && chain == read.Of.Addr.Resource
 	switch e := r.Exprs; {
-	case chained && read.Of.Schema.Block.ContainsDeprecated(), // a warning about the whole for_each
-		!chained && slices.ContainsFunc(e.Repetition.Refs(), names),
+	case !chained && slices.ContainsFunc(e.Repetition.Refs(), names),
 		e.PreventDestroy != nil && names(&e.PreventDestroy.Refs),
 		r.ProviderKey != nil && r.ProviderKey.Module == r.Module && names(&r.ProviderKey.Expr.Refs):
-		return false
+		return true
 	}
 	for _, t := range b.g.Imports[r] {
 		for _, e := range t.Exprs() {
 			if names(&e.Refs) {
-				return false
+				return true
 			}
 		}
 	}
 	guardNames := func(g lang.Guard) bool { return names(&g.Condition.Refs) }
 	for _, own := range r.Exprs.ownInstances(r.Addr.Resource) {
 		if chained || own.Index != nil && names(&own.Index.Refs) || slices.ContainsFunc(own.Guards, guardNames) {
-			return false
+			return true
 		}
 	}
-	return true
+	return false
 }

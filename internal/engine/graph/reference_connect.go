@@ -98,14 +98,14 @@ func (c *connector) connectRef(n *Node, m *Module, ref *addrs.Reference, scope B
 	switch s := ref.Subject.(type) {
 	case addrs.InputVariable:
 		if v := m.Variables[s.Name]; v != nil {
-			c.after(n, v.Node)
+			c.connectValueRef(n, v)
 			return nil
 		}
 		return undeclared("input variable", s.Name, m, m.Config.Module.Variables,
 			"A variable is declared with a block variable \"%s\" {}.")
 	case addrs.LocalValue:
 		if v := m.Locals[s.Name]; v != nil {
-			c.after(n, v.Node)
+			c.connectValueRef(n, v)
 			return nil
 		}
 		return undeclared("local value", s.Name, m, m.Config.Module.Locals, "")
@@ -193,6 +193,10 @@ func (c *connector) connectCallRef(
 		// The reference is to the whole call, is a key that looks like an output, or is an error
 		// that evaluation reports.
 		c.wholeCalls = append(c.wholeCalls, wholeCall{n, child, &ref.Range})
+		return nil
+	}
+	if c.readsByKey(n, v) {
+		c.after(n, c.instances.indexedNode(v.Alias.Of))
 		return nil
 	}
 	c.afterCall(n, child, v.Node)

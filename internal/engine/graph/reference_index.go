@@ -108,7 +108,7 @@ func (e *ResourceExprs) ownInstances(itself addrs.Resource) lang.Instances {
 // run.
 func (b *build) setIndexed(r *Resource) {
 	if own := r.Exprs.ownInstances(r.Addr.Resource); len(own) > 0 && r.Exprs.Repetition.Repeats() {
-		r.Indexed = append(r.Indexed, IndexedRead{r, own})
+		r.Indexed = append(r.Indexed, IndexedRead{Of: r, Refs: own})
 	}
 	order, refs := r.Exprs.instancesRead()
 	chain, chained := r.Exprs.Repetition.chainedTo()
@@ -122,7 +122,7 @@ func (b *build) setIndexed(r *Resource) {
 		case chained && chain == addr && (of.Exprs.Repetition.ForEach == nil || b.op.Partial()):
 			continue
 		}
-		read := IndexedRead{of, refs[addr]}
+		read := IndexedRead{Of: of, Refs: refs[addr]}
 		if read.Refs.Computed() { // the graph of an apply has Barriers for constant keys
 			r.Indexed = append(r.Indexed, read)
 			b.instances.keyedResources[of] = true
@@ -130,6 +130,13 @@ func (b *build) setIndexed(r *Resource) {
 			r.Constant = append(r.Constant, read)
 		}
 		if b.op.ByInstance && !b.op.Partial() && b.awaits(r, read) {
+			r.Awaited = append(r.Awaited, read)
+		}
+	}
+	for _, read := range b.aliasReads(r) {
+		r.Indexed = append(r.Indexed, read)
+		b.instances.keyedResources[read.Of] = true
+		if b.op.ByInstance && b.awaits(r, read) {
 			r.Awaited = append(r.Awaited, read)
 		}
 	}
@@ -178,5 +185,22 @@ func (v *Value) ReadsEachValue() bool {
 func (c *connector) readsByIndex(n *Node, of *Resource) bool {
 	r := n.Resource
 	return r != nil && of != r && (n == r.Inputs || n == r.expand) && len(c.steps[r]) > 0 &&
-		slices.ContainsFunc(r.Indexed, func(read IndexedRead) bool { return read.Of == of })
+		slices.ContainsFunc(r.Indexed, func(read IndexedRead) bool { return read.Of == of && read.Via == nil })
+}
+
+// readsByKey reports whether n only waits for what Steps need, and the Steps themselves wait for the
+// elements of the alias v that they read.
+func (c *connector) readsByKey(n *Node, v *Value) bool {
+	r := n.Resource
+	return v.Alias != nil && r != nil && (n == r.Inputs || n == r.expand) && len(c.steps[r]) > 0 &&
+		slices.ContainsFunc(r.Indexed, func(read IndexedRead) bool { return read.Via == v })
+}
+
+// connectValueRef makes n wait for what a reference to a value reads.
+func (c *connector) connectValueRef(n *Node, v *Value) {
+	if c.readsByKey(n, v) {
+		c.after(n, c.instances.indexedNode(v.Alias.Of))
+	} else {
+		c.after(n, v.Node)
+	}
 }

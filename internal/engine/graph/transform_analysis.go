@@ -42,6 +42,7 @@ var analysisTransformer = &Transformer{
 				r.Inputs.Problems = r.Inputs.Problems.Append(r.Exprs.problems...)
 			}
 		}
+		b.setAliases()
 		if b.op.Phase == PhasePlan || b.op.Phase.Applies() {
 			for _, r := range b.g.Resources {
 				if r.Config != nil {

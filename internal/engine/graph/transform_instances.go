@@ -169,7 +169,7 @@ func (o *instanceOrder) connectSteps(r *Resource) {
 	local, others := o.localNeeds(r)
 	if o.idle[r] { // so that the order also passes through instances without Steps
 		for _, indexed := range r.Indexed {
-			o.after(r.Node, indexed.Of.Node)
+			o.after(r.Node, indexed.whole())
 		}
 		for _, edge := range o.later[r.Inputs] {
 			o.after(r.Node, edge.to)
@@ -333,16 +333,16 @@ func (o *instanceOrder) connectReads(n *Node, r *Resource, change *plans.Instanc
 	for _, indexed := range r.Indexed {
 		recorded := false
 		for _, read := range change.Reads {
-			if read.Resource != indexed.Of.Addr.Resource {
+			if read.Resource != indexed.Name() {
 				continue
 			}
 			recorded = true
 			if read.Key != addrs.NoKey {
-				o.after(n, o.instanceNode(indexed.Of, change.Addr.Module, read.Key, r))
+				o.after(n, o.instanceNode(indexed.Of, indexed.In(r.Module, change.Addr.Module), read.Key, r))
 			}
 		}
 		if !recorded && indexed.Of != r {
-			o.after(n, o.nodesIn(indexed.Of.Node, change.Addr.Module)...)
+			o.after(n, o.localNodes(indexed.whole(), r.Module, change.Addr.Module)...)
 		}
 	}
 	o.connectCallReads(n, r.Inputs, change.Addr.Module, r.CallReads, func(read CallRead) ([]KeyRead, bool) {

@@ -246,7 +246,10 @@ func (f *nearest) setWhole(r *Resource) {
 	}
 	all := union(others)
 	for _, read := range reads {
-		if all.has(f.index[read.Of]) {
+		if read.Of.Module != r.Module {
+			continue // only instances in the same module are recorded
+		}
+		if read.Via != nil || all.has(f.index[read.Of]) {
 			if r.Recorded.Whole == nil {
 				r.Recorded.Whole = map[addrs.Resource]bool{}
 			}

@@ -300,12 +300,12 @@ func (b *build) awaitRead(part *Node, v *Value, in addrs.ModuleInstance) {
 		return
 	}
 	whole := slices.DeleteFunc(b.needs(part), func(n *Node) bool {
-		return !n.completes() || !slices.ContainsFunc(reads, func(read IndexedRead) bool { return read.Of == n.Resource })
+		return !n.completes() || !slices.ContainsFunc(reads, func(read IndexedRead) bool { return read.whole() == n.Resource.Node })
 	})
 	b.g.Edges.Remove(part.ID, func(id dag.ID) bool { return slices.Contains(whole, b.g.Nodes[id]) })
 	read := b.instances.connectArgument(part, v, in)
 	for _, n := range whole {
-		if !read[n.Resource] {
+		if !read[n.Resource.Node] {
 			b.after(part, n)
 		}
 	}

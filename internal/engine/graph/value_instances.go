@@ -93,16 +93,21 @@ func (o *instanceOrder) argumentReads(v *Value) []IndexedRead {
 		}
 		seen[of] = true
 		if refs, only := v.Expr.Refs.ByInstance(of.Addr.Resource); only && refs.Computed() {
-			out = append(out, IndexedRead{of, refs})
+			out = append(out, IndexedRead{Of: of, Refs: refs})
+		}
+	}
+	for _, read := range v.aliasReads() {
+		if len(o.steps[read.Of]) > 0 && read.Refs.Computed() {
+			out = append(out, read)
 		}
 	}
 	if of := v.Module.EachOf; of != nil && v.ReadsEachValue() {
-		at := slices.IndexFunc(out, func(read IndexedRead) bool { return read.Of == of })
+		at := slices.IndexFunc(out, func(read IndexedRead) bool { return read.Of == of && read.Via == nil })
 		switch {
 		case at >= 0:
 			out[at].Refs = append(slices.Clip(out[at].Refs), lang.InstanceRef{Index: eachKey})
 		case !seen[of]:
-			out = append(out, IndexedRead{of, lang.Instances{{Index: eachKey}}})
+			out = append(out, IndexedRead{Of: of, Refs: lang.Instances{{Index: eachKey}}})
 		}
 	}
 	return out
@@ -132,7 +137,7 @@ func (o *instanceOrder) valueNode(v *Value, in addrs.ModuleInstance) *Node {
 	for _, id := range needs {
 		need := o.g.Nodes[id]
 		switch {
-		case read[need.Resource] && need.completes():
+		case read[need], need.completes() && read[need.Resource.Node]:
 		case o.local(need, v.Module, v.Kind == Variable):
 			o.after(n, o.localNodes(need, v.Module, in)...)
 		case need.Kind != KindValueIn:
@@ -159,10 +164,11 @@ func (v *Value) evaluatedIn(in addrs.ModuleInstance) addrs.ModuleInstance {
 	return in
 }
 
-// connectArgument makes the node of an argument wait for the instances that it reads, and returns
-// their resources. It leaves out resources whose keys are not known.
-func (o *instanceOrder) connectArgument(n *Node, v *Value, in addrs.ModuleInstance) map[*Resource]bool {
-	read := map[*Resource]bool{}
+// connectArgument makes the node of an argument wait for the instances that it reads. It returns the
+// nodes of their resources and of the aliases by which they are read. It leaves out those whose keys
+// are not known.
+func (o *instanceOrder) connectArgument(n *Node, v *Value, in addrs.ModuleInstance) map[*Node]bool {
+	read := map[*Node]bool{}
 	parent, _ := in.Parent()
 	for _, reads := range o.argumentReads(v) {
 		keys, known := o.earlyKeys().ReadValue(v, in, reads.keyed())
@@ -170,7 +176,7 @@ func (o *instanceOrder) connectArgument(n *Node, v *Value, in addrs.ModuleInstan
 			continue
 		}
 		of := reads.Of
-		read[of], of.readEarly = true, true
+		read[reads.whole()], of.readEarly = true, true
 		if v.Reads == nil {
 			v.Reads = map[addrs.ModuleInstance][]plans.InstanceRead{}
 		}
@@ -179,9 +185,9 @@ func (o *instanceOrder) connectArgument(n *Node, v *Value, in addrs.ModuleInstan
 			keys = []KeyRead{{Key: addrs.NoKey}}
 		}
 		for _, k := range keys {
-			v.Reads[in] = append(v.Reads[in], plans.InstanceRead{Resource: of.Addr.Resource, Key: k.Key})
+			v.Reads[in] = append(v.Reads[in], plans.InstanceRead{Resource: reads.Name(), Key: k.Key})
 			if k.Key != addrs.NoKey {
-				o.after(n, o.instanceNode(of, parent, k.Key, nil))
+				o.after(n, o.instanceNode(of, reads.In(v.Module.Parent, parent), k.Key, nil))
 			}
 		}
 	}

@@ -1,0 +1,133 @@
+package engine
+
+import (
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
+	"tofu/internal/lang"
+	"tofu/internal/tfdiags"
+)
+
+// instancesRead returns the instances of the resource that a reader in a module instance reads. They are
+// nil until they are determined.
+func (e *evaluator) instancesRead(in *moduleInstance, read graph.IndexedRead) *expansion {
+	if read.Via != nil {
+		in = e.modules.at(read.Of.Module, read.In(in.module, in.addr))
+	}
+	if in == nil {
+		return nil
+	}
+	return in.resources[read.Of.Slot]
+}
+
+// expansionRead returns the instances of the resource that a block or value in the module instance reads
+// under a name; see plans.InstanceRead.
+func (e *evaluator) expansionRead(in *moduleInstance, name addrs.Resource) *expansion {
+	read, found := in.module.ReadNamed(name)
+	if !found {
+		return nil
+	}
+	return e.instancesRead(in, read)
+}
+
+// elements returns the value of an alias with only the elements that the reader has waited for. in is
+// the module instance of the alias. It returns false if the reader has waited for the whole value.
+func (c *evalContext) elements(v *graph.Value, in *moduleInstance) (cty.Value, bool, error) {
+	read := c.reads.of(graph.IndexedRead{Via: v}.Name())
+	if read == nil {
+		return cty.NilVal, false, nil
+	}
+	at := in
+	if v.Kind == graph.Variable {
+		at = in.parent
+	}
+	inner := c.e.newContext(c.ctx, at, repetition{})
+	inner.reader, inner.blockAddr, inner.hasSlot = c.reader, c.blockAddr, c.hasSlot
+	inner.partial, inner.ignoreDeprecations = true, true // the node of the value warns
+	for _, one := range read {
+		one.Resource = v.Alias.ReadName()
+		inner.reads = append(inner.reads, one)
+	}
+	val, err := inner.eval(v.Expr, cty.DynamicPseudoType)
+	if err == nil && v.Kind == graph.Variable {
+		val, err = convertElements(v, in, val)
+	}
+	return val, true, err
+}
+
+// convertElements converts the elements of an argument to the type that its variable has.
+func convertElements(v *graph.Value, in *moduleInstance, given cty.Value) (cty.Value, error) {
+	rng := v.Expr.Range()
+	final := func(given cty.Value) (cty.Value, error) {
+		return finalValue(v, in, Variable{Value: given, Range: &rng})
+	}
+	if !v.Variable.Type.Type.IsListType() {
+		return final(given)
+	}
+	// The elements of a list have names here, because some indexes may be missing.
+	byKey := given.AsValueMap()
+	for name, element := range byKey {
+		list, err := final(cty.TupleVal([]cty.Value{element}))
+		if err != nil {
+			return cty.DynamicVal, err
+		}
+		byKey[name] = list.Index(cty.Zero)
+	}
+	return cty.ObjectVal(byKey), nil
+}
+
+// callElements returns the value of a module call with a single instance for a reader that has waited
+// for elements of some of the outputs. It returns false if the reader has waited for whole outputs.
+func (c *evalContext) callElements(
+	m *graph.Module, instances *callInstances, outputs []string,
+) (_ cty.Value, ok bool, _ error) {
+	if len(c.reads) == 0 || m.Repetition != (graph.Repetition{}) {
+		return cty.NilVal, false, nil
+	}
+	found, rest := map[*graph.Value]cty.Value{}, []string{}
+	for _, name := range outputsOf(m, outputs) {
+		if v := m.Outputs[name]; v != nil && v.Alias != nil {
+			val, ok, err := c.elements(v, instances.of[0])
+			if err != nil {
+				return cty.NilVal, false, err
+			}
+			if ok {
+				found[v] = val
+				continue
+			}
+		}
+		rest = append(rest, name)
+	}
+	if len(found) == 0 {
+		return cty.NilVal, false, nil
+	}
+	if err := c.e.unfinished.waitOutputs(c, m, rest, c.in.addr); err != nil {
+		return cty.NilVal, false, err
+	}
+	return instances.build(m, outputsOf(m, outputs), func(v *graph.Value, in *moduleInstance) cty.Value {
+		if val, ok := found[v]; ok {
+			return val
+		}
+		return c.e.valueIn(v, in)
+	}), true, nil
+}
+
+// explainElement adds the keys of the existing instances to the error about an index of an alias that
+// none of them has. It returns false if the error is not about the reference, or not about an alias.
+func (c *evalContext) explainElement(d *tfdiags.Diagnostic, refs *lang.Refs, ref *addrs.Reference) bool {
+	v := c.in.module.AliasOf(ref.Subject)
+	if v == nil {
+		return false
+	}
+	one, indexed := refs.Element(ref)
+	if at := d.Subject; !indexed || !at.Overlaps(one.Range) && !at.Overlaps(ref.Remaining.SourceRange()) {
+		return false
+	}
+	x := c.e.instancesRead(c.in, graph.IndexedRead{Of: v.Alias.Of, Via: v})
+	if x == nil {
+		return false
+	}
+	c.explainMissing(d, one, ref.Subject, &x.expandedKeys)
+	return true
+}

@@ -1,0 +1,328 @@
+package graph
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/lang"
+)
+
+// Values that are whole resources
+//
+// Modules often receive a whole resource, as in subnets = aws_subnet.this, and read single instances
+// of it by key, as in var.subnets[each.key].id. Such a value is an alias of the resource: its keys are
+// those of the resource, and each element depends only on the instance with its key. A reader that
+// only indexes an alias waits for these instances instead of the value. It evaluates the value for
+// itself, with only these instances. So do readers of an alias of an alias.
+//
+// The reader can be in another module than the resource. All calls between them have a single
+// instance, except for those that contain the reader. So the reader's module instance determines that
+// of the resource; see instanceNear.
+
+// Alias says of which resource a value is an alias. The value refers to nothing else.
+type Alias struct {
+	Of   *Resource
+	Next *Value // the alias to which the value refers; nil if it refers to the resource itself
+}
+
+// setAliases finds the values that are aliases.
+func (b *build) setAliases() {
+	switch {
+	case b.op.Partial():
+		return // values have the instances that exist at the end of the run
+	case b.op.Phase == PhasePlan && b.op.ByInstance, b.op.Phase == PhaseApply:
+	default:
+		return
+	}
+	done := make(map[*Value]bool, len(b.g.Values))
+	for _, v := range b.g.Values {
+		if v.findAlias(done) == nil {
+			continue
+		}
+		m := v.Module
+		if v.Kind == Output {
+			m = m.Parent
+		}
+		if m.aliases == nil {
+			m.aliases = map[addrs.Resource]*Value{}
+		}
+		m.aliases[v.aliasName()] = v
+	}
+}
+
+// findAlias sets v.Alias. It does so once, so a value that refers to itself has none.
+func (v *Value) findAlias(done map[*Value]bool) *Alias {
+	if done[v] {
+		return v.Alias
+	}
+	done[v] = true
+	ref := v.aliased()
+	if ref == nil || !v.keepsElements() {
+		return nil
+	}
+	m := v.evaluatedBy()
+	if of := m.ResourceOf(ref.Subject); of != nil {
+		if of.repeatsPlainly() {
+			v.Alias = &Alias{Of: of}
+		}
+	} else if next := m.valueOf(ref.Subject); next != nil {
+		if to := next.findAlias(done); to != nil {
+			v.Alias = &Alias{Of: to.Of, Next: next}
+		}
+	}
+	if v.Alias != nil && !v.Alias.fits(v) {
+		v.Alias = nil
+	}
+	return v.Alias
+}
+
+// aliased returns the reference to the whole object of which a value may be an alias, or nil.
+func (v *Value) aliased() *addrs.Reference {
+	if v.Expr == nil || len(v.Expr.Refs.Objects) != 1 || len(v.Expr.Refs.Problems) > 0 {
+		return nil
+	}
+	e := v.Expr.Expression
+	if each, ok := e.(*hclsyntax.ForExpr); ok && keepsKeys(each) && len(v.Expr.Refs.Functions) == 0 {
+		e = each.CollExpr
+	}
+	if _, plain := e.(*hclsyntax.ScopeTraversalExpr); !plain || len(v.Expr.Refs.Objects[0].Remaining) > 0 {
+		return nil
+	}
+	return v.Expr.Refs.Objects[0]
+}
+
+// keepsKeys reports whether a "for" expression has the form { for KEY, VALUE in OBJECT : KEY => … }
+// without calls of functions, some of which return something else each time. A condition is evaluated
+// for all elements, because one that is unknown makes the whole value unknown.
+func keepsKeys(e *hclsyntax.ForExpr) bool {
+	if e.KeyExpr == nil || e.KeyVar == "" || e.Group || e.CondExpr != nil {
+		return false
+	}
+	key, plain := e.KeyExpr.(*hclsyntax.ScopeTraversalExpr)
+	if !plain || len(key.Traversal) != 1 || key.Traversal.RootName() != e.KeyVar {
+		return false
+	}
+	return !callsFunction(e.ValExpr)
+}
+
+// callsFunction reports whether an expression contains a call of a function.
+func callsFunction(e hclsyntax.Expression) bool {
+	found := false
+	_ = hclsyntax.VisitAll(e, func(node hclsyntax.Node) hcl.Diagnostics {
+		_, call := node.(*hclsyntax.FunctionCallExpr)
+		found = found || call
+		return nil
+	})
+	return found
+}
+
+// keepsElements reports whether each element of a value depends on nothing but the element of the
+// expression with the same key.
+func (v *Value) keepsElements() bool {
+	if len(v.Conditions) > 0 || v.Module.Parent == nil && v.Kind != Local {
+		return false
+	}
+	switch v.Kind {
+	case Variable:
+		d := v.Variable
+		return !d.Sensitive.Value && !d.Ephemeral.Value && d.Deprecated == ""
+	case Output:
+		o := v.Output
+		return !o.Sensitive.Value && !o.Ephemeral.Value && o.Deprecated == "" && len(o.DependsOn) == 0 &&
+			v.Module.Repetition == Repetition{}
+	}
+	return true
+}
+
+// fits reports whether the elements of an alias can be evaluated one by one. A conversion to a list or
+// a map converts each element separately if the type of the elements is known.
+func (a *Alias) fits(v *Value) bool {
+	_, each := v.Expr.Expression.(*hclsyntax.ForExpr)
+	forEach := a.Of.Exprs.Repetition.ForEach != nil
+	if each && !forEach {
+		return false
+	}
+	if v.Kind != Variable || v.Variable.Type.Type == cty.DynamicPseudoType {
+		return true
+	}
+	ty := v.Variable.Type.Type
+	return (forEach && ty.IsMapType() || !forEach && ty.IsListType()) && !ty.HasDynamicTypes()
+}
+
+// repeatsPlainly reports whether single instances of a resource can be read through an alias.
+func (r *Resource) repeatsPlainly() bool {
+	return r.Config != nil && r.Config.Check == nil && r.Addr.Resource.Mode != addrs.Ephemeral && r.Schema != nil &&
+		r.Exprs.Repetition.Repeats()
+}
+
+// valueOf returns the local, variable or output of a call without a key that a reference names, or
+// nil.
+func (m *Module) valueOf(subject addrs.Referenceable) *Value {
+	switch s := subject.(type) {
+	case addrs.LocalValue:
+		return m.Locals[s.Name]
+	case addrs.InputVariable:
+		return m.Variables[s.Name]
+	case addrs.ModuleCallOutput:
+		if child := m.Calls[s.Call.Name]; child != nil && s.Call.Key == addrs.NoKey {
+			return child.Outputs[s.Output]
+		}
+	}
+	return nil
+}
+
+// AliasOf returns the alias that a reference names, or nil.
+func (m *Module) AliasOf(subject addrs.Referenceable) *Value {
+	if len(m.aliases) == 0 {
+		return nil
+	}
+	if v := m.valueOf(subject); v != nil && v.Alias != nil {
+		return v
+	}
+	return nil
+}
+
+// ReadNamed returns what a reader in the module reads under a name; see plans.InstanceRead. It returns
+// false if there is no such resource or alias.
+func (m *Module) ReadNamed(name addrs.Resource) (IndexedRead, bool) {
+	if of := m.Resources[name]; of != nil {
+		return IndexedRead{Of: of}, true
+	}
+	if v := m.aliases[name]; v != nil {
+		return IndexedRead{Of: v.Alias.Of, Via: v}, true
+	}
+	return IndexedRead{}, false
+}
+
+// Name returns the name of what is read, as the reader's module refers to it: the address of a
+// resource, or a name of the same form for an alias, such as var.NAME.
+func (r IndexedRead) Name() addrs.Resource {
+	if r.Via == nil {
+		return r.Of.Addr.Resource
+	}
+	return r.Via.aliasName()
+}
+
+// aliasName returns the name of an alias in the form of an address: local.NAME, var.NAME or, in the
+// module that calls the alias's own, module.CALL.NAME.
+func (v *Value) aliasName() addrs.Resource {
+	typ := map[valueKind]string{Variable: "var", Local: "local"}[v.Kind]
+	if v.Kind == Output {
+		typ = "module." + v.Module.Call.Name
+	}
+	return addrs.Resource{Type: typ, Name: v.Name}
+}
+
+// ReadName returns the name under which the reads of a reader list the alias or the resource that an
+// alias refers to.
+func (a *Alias) ReadName() addrs.Resource { return IndexedRead{Of: a.Of, Via: a.Next}.Name() }
+
+// whole returns the node that a reader waits for if it reads more than single instances.
+func (r IndexedRead) whole() *Node {
+	if r.Via == nil {
+		return r.Of.Node
+	}
+	return r.Via.Node
+}
+
+// In returns the module instance of the resource for a reader in the instance in of the module m.
+func (r IndexedRead) In(m *Module, in addrs.ModuleInstance) addrs.ModuleInstance {
+	if r.Via == nil {
+		return in
+	}
+	return m.instanceNear(r.Of.Module, in)
+}
+
+// instanceNear returns the instance of the module other that belongs to the instance in of m: the
+// calls on the way down to other have a single instance each.
+func (m *Module) instanceNear(other *Module, in addrs.ModuleInstance) addrs.ModuleInstance {
+	for !m.Path.Contains(other.Path) {
+		m = m.Parent
+		in, _ = in.Parent()
+	}
+	return other.in(in, m)
+}
+
+// namedBy reports whether references in the module m name what is read.
+func (r IndexedRead) namedBy(m *Module, refs *lang.Refs) bool {
+	if r.Via == nil {
+		return refs.Name(r.Of.Addr.Resource)
+	}
+	return slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool {
+		call, _, ok := lang.ModuleSubject(ref.Subject)
+		return m.AliasOf(ref.Subject) == r.Via || ok && r.Via.Kind == Output && m.Calls[call.Name] == r.Via.Module
+	})
+}
+
+// aliasReads returns the aliases that a block reads only by key. It leaves out those that are
+// evaluated for the whole block.
+func (b *build) aliasReads(r *Resource) []IndexedRead {
+	m := r.Module
+	if len(m.aliases) == 0 || r.Config.Check != nil || r.Addr.Resource.Mode == addrs.Ephemeral {
+		return nil
+	}
+	var list []IndexedRead
+	whole := map[*Value]bool{}
+	for unit := range r.Exprs.units() {
+		seen := map[*Value]bool{}
+		for _, ref := range unit.Objects {
+			v := m.AliasOf(ref.Subject)
+			if v == nil || seen[v] {
+				continue
+			}
+			seen[v] = true
+			refs, only := unit.ValueInstances(ref.Subject)
+			whole[v] = whole[v] || !only
+			list = addRead(list, IndexedRead{v.Alias.Of, v, refs})
+		}
+	}
+	return slices.DeleteFunc(list, func(read IndexedRead) bool {
+		return whole[read.Via] || read.Of == r || b.readsAtOnce(r, read)
+	})
+}
+
+// addRead adds a read to a list that has one entry for each resource and alias.
+func addRead(list []IndexedRead, read IndexedRead) []IndexedRead {
+	at := slices.IndexFunc(list, func(other IndexedRead) bool { return other.Of == read.Of && other.Via == read.Via })
+	if at < 0 {
+		return append(list, read)
+	}
+	list[at].Refs = append(slices.Clip(list[at].Refs), read.Refs...)
+	return list
+}
+
+// aliasReads returns the aliases of which a value reads only single elements.
+func (v *Value) aliasReads() []IndexedRead {
+	m := v.evaluatedBy()
+	if m == nil || len(m.aliases) == 0 || v.Expr == nil {
+		return nil
+	}
+	var list []IndexedRead
+	for _, ref := range v.Expr.Refs.Objects {
+		of := m.AliasOf(ref.Subject)
+		if of == nil || slices.ContainsFunc(list, func(read IndexedRead) bool { return read.Via == of }) {
+			continue
+		}
+		if refs, only := v.Expr.Refs.ValueInstances(ref.Subject); only {
+			list = append(list, IndexedRead{of.Alias.Of, of, refs})
+		}
+	}
+	return slices.DeleteFunc(list, func(read IndexedRead) bool {
+		return v.Kind != Variable && slices.ContainsFunc(v.Conditions, func(rule Condition) bool {
+			return read.namedBy(m, &rule.Condition.Refs) || read.namedBy(m, &rule.Message.Refs)
+		})
+	})
+}
+
+// evaluatedBy returns the module in which the expression of a value is evaluated. It is nil for
+// variables of the root module.
+func (v *Value) evaluatedBy() *Module {
+	if v.Kind == Variable {
+		return v.Module.Parent
+	}
+	return v.Module
+}

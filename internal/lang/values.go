@@ -1,0 +1,100 @@
+package lang
+
+import (
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+)
+
+// ValueInstances returns the keys by which a value is indexed: a local, a variable or an output of a
+// module call without a key. It returns false unless each reference to the value is followed by an
+// index, as in local.NAME[each.key].
+func (r *Refs) ValueInstances(value addrs.Referenceable) (Instances, bool) {
+	var out Instances
+	for _, ref := range r.Objects {
+		if ref.Subject != value {
+			if wholeCall(ref, value) {
+				return nil, false
+			}
+			continue
+		}
+		one, ok := r.Element(ref)
+		if !ok {
+			return nil, false
+		}
+		out = append(out, one)
+	}
+	return out, len(out) > 0
+}
+
+// Element returns the key by which a reference to a value is indexed. It returns false if no index
+// follows the value.
+func (r *Refs) Element(ref *addrs.Reference) (InstanceRef, bool) {
+	if one, computed := r.indexed[ref]; computed {
+		return one, true
+	}
+	key := firstKey(ref.Remaining)
+	return InstanceRef{Key: key, Range: ref.Range}, key != addrs.NoKey
+}
+
+// firstKey returns the key in the first step of a traversal, or NoKey if that is not a key.
+func firstKey(steps hcl.Traversal) addrs.InstanceKey {
+	if len(steps) == 0 {
+		return addrs.NoKey
+	}
+	switch step := steps[0].(type) {
+	case hcl.TraverseAttr:
+		return addrs.StringKey(step.Name)
+	case hcl.TraverseIndex:
+		key, err := addrs.KeyFromValue(step.Key)
+		if err == nil {
+			return key
+		}
+	}
+	return addrs.NoKey
+}
+
+// wholeCall reports whether a reference is to all outputs of the module call that value belongs to.
+func wholeCall(ref *addrs.Reference, value addrs.Referenceable) bool {
+	output, ok := value.(addrs.ModuleCallOutput)
+	if !ok {
+		return false
+	}
+	call, name, ok := ModuleSubject(ref.Subject)
+	return ok && name == "" && call.Name == output.Call.Name
+}
+
+// indexedValues returns the references to values that are followed by a computed index.
+func (f *finder) indexedValues(objects []*addrs.Reference, scope addrs.Scope) map[*addrs.Reference]InstanceRef {
+	var out map[*addrs.Reference]InstanceRef
+	if len(f.indexes) == 0 {
+		return nil
+	}
+	for _, ref := range objects {
+		index := f.indexes[startOf(ref.Range)]
+		if index == nil || len(ref.Remaining) > 0 || !isValue(ref.Subject) {
+			continue
+		}
+		key := Analyze(index.Key, scope)
+		if !key.standsAlone() {
+			continue
+		}
+		if out == nil {
+			out = map[*addrs.Reference]InstanceRef{}
+		}
+		out[ref] = InstanceRef{Index: key, Range: index.BracketRange}
+	}
+	return out
+}
+
+// isValue reports whether a reference is to a local, a variable, or an output of a module call
+// without a key.
+func isValue(subject addrs.Referenceable) bool {
+	switch s := subject.(type) {
+	case addrs.LocalValue, addrs.InputVariable:
+		return true
+	case addrs.ModuleCallOutput:
+		return s.Call.Key == addrs.NoKey
+	}
+	return false
+}

@@ -1,0 +1,59 @@
+package lang
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"tofu/internal/addrs"
+)
+
+// TestValueInstances checks which values are read only by key.
+func TestValueInstances(t *testing.T) {
+	for src, want := range map[string]string{
+		`local.v[each.key].id`:                        "local.v each.key",
+		`"${var.v["a"]}-${var.v[local.k]}"`:           `var.v "a" local.k, local.k *`,
+		`local.v.a.id`:                                `local.v "a"`,
+		`module.m.out[count.index]`:                   "module.m.out count.index",
+		`[module.m.out[0], module.m]`:                 "module.m.out *",
+		`[module.m.out[each.key], module.m["x"].out]`: "module.m.out each.key",
+		`[local.v[each.key], length(local.v)]`:        "local.v *",
+		`local.v.a[each.key]`:                         `local.v "a"`,
+		`local.v[*].id`:                               "local.v *",
+		`[for k in ["a"] : local.v[k]]`:               "local.v *",
+		`local.v[self.x]`:                             "local.v *",
+	} {
+		expr, diags := hclsyntax.ParseExpression([]byte(src), "t.tf", hcl.InitialPos)
+		if diags.HasErrors() {
+			t.Fatal(src, diags)
+		}
+		refs := Analyze(expr, addrs.ModuleScope).Refs
+		var got []string
+		seen := map[addrs.Referenceable]bool{}
+		for _, ref := range refs.Objects {
+			if !isValue(ref.Subject) || seen[ref.Subject] {
+				continue
+			}
+			seen[ref.Subject] = true
+			text := ref.Subject.String()
+			of, only := refs.ValueInstances(ref.Subject)
+			if !only {
+				text += " *"
+			}
+			for _, one := range of {
+				if one.Index == nil {
+					text += " " + strings.Trim(one.Key.String(), "[]")
+					continue
+				}
+				rng := one.Index.Range()
+				text += " " + src[rng.Start.Byte:rng.End.Byte]
+			}
+			got = append(got, text)
+		}
+		if strings.Join(got, ", ") != want {
+			t.Errorf("%s: got %q; want %q", src, strings.Join(got, ", "), want)
+		}
+	}
+}
