@@ -11,7 +11,7 @@ import (
 )
 
 // TestRepairDependencies checks states that are written as lists of "resource: dependencies". In
-// them, "old>new" is a resource that was moved, ! marks a resource that is up to date, and ?
+// these lists, "old>new" is a resource that was moved, ! marks a resource that is up to date, and ?
 // precedes dependencies in the configuration.
 func TestRepairDependencies(t *testing.T) {
 	for _, test := range []struct{ name, before, now, want string }{

@@ -10,10 +10,10 @@ import (
 )
 
 // Select returns the addresses of the instances that the targets cover, in the order of the module
-// tree. Without targets, it returns all instances. If a module without a key is the whole target,
-// it covers all of its instances. If a resource follows, the module covers only the instance
-// without a key, because a command that changes the state must not change more than the user has
-// named.
+// tree. Without targets, it returns all instances. A target that is a module without a key covers
+// all instances of the module. In the address of a resource, a module without a key covers only the
+// module instance without a key, because a command that changes the state must not change more than
+// the user has named.
 func (s *State) Select(targets []addrs.Target) []addrs.AbsInstance {
 	var found []addrs.AbsInstance
 	for r := range s.Resources() {

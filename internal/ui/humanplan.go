@@ -193,8 +193,8 @@ func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema
 		}
 	}
 	action := c.Action
-	// Show the whole object if it is imported, because the user may not know it, or forgotten,
-	// because it is shown for the last time.
+	// Show the whole object if it is imported or forgotten. The user may not know an imported
+	// object, and sees a forgotten one for the last time.
 	if c.Importing != nil || action == plans.Forget {
 		r.full = true
 	}
@@ -299,8 +299,8 @@ func (p *planText) driftSection() bool {
 // rule returns a horizontal line that is one column shorter than the screen.
 func rule(width int) string { return strings.Repeat("─", max(width-1, 1)) }
 
-// text returns the message in lines of at most width columns. It never breaks the path, because
-// programs search for it at the start of the line after "Saved the plan to:" if it is long.
+// text returns the message in lines of at most width columns, but never breaks the path. A path
+// that is too long is on the line after "Saved the plan to:", because programs search for it there.
 func (m PlanSaved) text(width int) string {
 	path, space := termtext.Printable(m.Path), " "
 	if len("Saved the plan to: ")+utf8.RuneCountInString(path) >= width {

@@ -15,8 +15,8 @@ import (
 type Printer interface {
 	// Diagnostics shows diagnostics.
 	Diagnostics(tfdiags.Diagnostics)
-	// Event shows an event of an operation. During a long-running step, it shows the event
-	// again at intervals. It can be used as the Observe function of engine.Env.
+	// Event shows an event of an operation. During a long-running step, it shows the event again at
+	// intervals. Event can be used as the Observe function of engine.Env.
 	Event(engine.Event)
 	// Plan shows a plan.
 	Plan(*PlanView)
@@ -33,14 +33,14 @@ type Options struct {
 	// terminal; then text is wrapped at 78 columns.
 	Width, ErrWidth int
 	Color, ErrColor bool
-	// Terminal reports whether Out is a terminal. Only on a terminal do plans show differences in
-	// more detail, because programs that parse the output don't expect that.
+	// Terminal reports whether Out is a terminal. If it is not, plans show differences in less
+	// detail, because programs may parse the output.
 	Terminal bool
 	View     PlanTextView // view of plans in the human form
 	// Version is the program's version.
 	Version string
-	// Root is the name of the root module for the lines of the JSON form. It is "" if there is
-	// only one root module.
+	// Root is the name of the root module in the lines of the JSON form. It is "" if there is only
+	// one root module.
 	Root string
 	// Sources returns the content of a configuration file, or nil if it isn't available. If Sources
 	// is nil, diagnostics have no excerpts.

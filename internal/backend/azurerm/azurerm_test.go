@@ -212,7 +212,7 @@ func TestLockInformation(t *testing.T) {
 }
 
 // TestLostLock checks that nothing is written after the lease was lost, even if the state hasn't
-// changed, and that the lock of the next process is kept.
+// changed. The lock of the next process must be kept.
 func TestLostLock(t *testing.T) {
 	s := newContainer(t)
 	for _, again := range []bool{false, true} {
@@ -250,8 +250,8 @@ func TestLostLock(t *testing.T) {
 	}
 }
 
-// TestUnknownHolder checks that a lease whose holder was killed before it described itself can be
-// removed with the ID in the error.
+// TestUnknownHolder checks the lease of a process that was killed before it wrote the information
+// about the lock. The ID in the error can be used to remove such a lease.
 func TestUnknownHolder(t *testing.T) {
 	s := newContainer(t)
 	a, b := open(t, s), open(t, s)
@@ -280,8 +280,9 @@ func TestUnknownHolder(t *testing.T) {
 	}
 }
 
-// TestOthersLock checks that a state that another process has locked isn't written, even with
-// -lock=false, and that locking and unlocking by another process isn't mistaken for a change.
+// TestOthersLock checks that a state is not written while another process has locked it, even with
+// -lock=false. Locking and unlocking by another process must not be mistaken for a change of the
+// state.
 func TestOthersLock(t *testing.T) {
 	s := newContainer(t)
 	a, b, id := open(t, s), open(t, s), uuid.NewString()

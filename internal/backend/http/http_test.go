@@ -236,8 +236,9 @@ func TestAuthentication(t *testing.T) {
 	}
 }
 
-// TestRedirectedWrites checks that a redirect that turns a write or lock into a GET is an error and
-// not repeated, even if the GET succeeds. A redirect that keeps the method is followed.
+// TestRedirectedWrites checks that a redirect that turns a write or lock into a GET is an error,
+// even if the GET succeeds, and that the request is not repeated. A redirect that keeps the method
+// is followed.
 func TestRedirectedWrites(t *testing.T) {
 	for status, follows := range map[int]bool{301: false, 302: false, 303: false, 307: true, 308: true} {
 		var methods []string

@@ -25,8 +25,8 @@ type Client interface {
 	// service compares in conditional writes. The error is ErrNotFound if there is no such object.
 	Get(ctx context.Context, key string) (data []byte, version string, err error)
 	// Put writes an object, completely or not at all, and returns its new version. The error is
-	// ErrPrecondition if the condition doesn't hold. If a response was lost, Put may return that
-	// error, or another one, although the object was written.
+	// ErrPrecondition if the condition doesn't hold. If a response was lost, Put may return this
+	// error or another one even though the object was written.
 	Put(ctx context.Context, key string, data []byte, c Condition) (version string, err error)
 	// Delete removes an object. It succeeds if none exists. If version isn't "" and the service can
 	// compare versions on deletion, the error is ErrPrecondition if the object has another version.

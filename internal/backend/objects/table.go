@@ -19,7 +19,7 @@ type Rows interface {
 	// Get returns a row, or nil if it doesn't exist. It sees all earlier writes.
 	Get(ctx context.Context, key string) (Row, error)
 	// Put replaces a row. The error is ErrPrecondition if the row doesn't meet the condition. If a
-	// response was lost, Put may return that error, or another, although the row was written.
+	// response was lost, Put may return this error or another one even though the row was written.
 	Put(ctx context.Context, key string, r Row, c RowCondition) error
 	// Delete removes a row. Removing a missing row succeeds. Delete returns the same errors as Put.
 	Delete(ctx context.Context, key string, c RowCondition) error

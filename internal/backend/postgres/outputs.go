@@ -63,8 +63,8 @@ func checkOutputs(ctx context.Context, tx session, read *plans.OutputsRead) erro
 	return whoChanged(ctx, tx, w.id, name, since, e)
 }
 
-// whoChanged adds to an error who changed an output, if the user may read that. since is nil if the
-// output was removed.
+// whoChanged returns e after adding the run that changed an output, if the user may read runs.
+// since is the revision of the output, or nil if the output was removed.
 func whoChanged(
 	ctx context.Context, tx session, workspace int64, name string, since *int64, e *statemgr.ChangedError,
 ) error {

@@ -330,7 +330,7 @@ func read(t testing.TB, m *statemgr.Manager) *statemgr.Snapshot {
 }
 
 // TestStatementTimeout checks that a statement that waits for too long is retried, and that the
-// parameter of the connection string is in effect.
+// parameter statement_timeout of the connection string takes effect.
 func TestStatementTimeout(t *testing.T) {
 	c := config(t)
 	c.ConnStr += " statement_timeout=150"

@@ -30,7 +30,8 @@ type UnsavedRun struct {
 	ID       string `json:"id"`
 	Revision uint64 `json:"revision"` // revision of the state that the run started from
 	// Provided has the addresses of the current objects that a provider has created, changed or
-	// destroyed and that the store doesn't have. All other changes affect only the state.
+	// destroyed, if the store doesn't have these changes. All other changes in the file affect only
+	// the state.
 	Provided []string `json:"provided,omitempty"`
 }
 
@@ -119,8 +120,8 @@ func formatVersion(data []byte) (int, error) {
 	return int(n), nil
 }
 
-// syntaxError describes the syntax error in data. The position is from encoding/json or, if
-// encoding/json accepts the text, the offset read.
+// syntaxError describes the syntax error in data. It uses the position that encoding/json reports
+// or, if encoding/json accepts the text, the offset read.
 func syntaxError(data []byte, read int) error {
 	var raw json.RawMessage
 	err := json.Unmarshal(data, &raw)

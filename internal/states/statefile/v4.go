@@ -124,8 +124,8 @@ func newDecoder() *decoder {
 	}
 }
 
-// resource adds a resource to the state. Its instances may specify the provider instead of the
-// resource.
+// resource adds a resource to the state. The provider may be a field of the instances instead of
+// the resource.
 func (d *decoder) resource(state *states.State, in *resourceV4) (*states.Resource, error) {
 	module, err := d.module(in.Module)
 	if err != nil {

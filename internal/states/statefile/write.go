@@ -24,8 +24,8 @@ import (
 
 // Options selects the layout of a snapshot.
 type Options struct {
-	// Indent selects the layout of files on disk. If it is false, the snapshot is on one line, as
-	// remote stores keep it.
+	// Indent selects the indented layout, as in files on disk. If it is false, the snapshot is on
+	// one line, as remote stores keep it.
 	Indent bool
 }
 

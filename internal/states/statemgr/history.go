@@ -23,11 +23,11 @@ type Historian interface {
 	LoadStateAt(ctx context.Context, workspace string, at *Moment, codec Codec) (*Loaded, error)
 	// Turnover returns which objects runs have created and destroyed since a moment.
 	Turnover(ctx context.Context, workspace string, since *Moment) (*Turnover, error)
-	// RunChanges returns the latest runs that changed the workspace, newest first: at most limit
-	// of them, or all if that is 0.
+	// RunChanges returns the latest runs that changed the workspace, newest first: at most limit of
+	// them, or all if limit is 0.
 	RunChanges(ctx context.Context, workspace string, limit int) ([]RunChange, error)
 	// PartChanges returns the latest changes of an output, or of the instances at or below an
-	// address, newest first: at most limit of them, or all if that is 0.
+	// address, newest first: at most limit of them, or all if limit is 0.
 	PartChanges(ctx context.Context, workspace string, part Part, limit int) ([]PartChange, error)
 	// Vacuum removes the earlier versions that were replaced more than keep ago.
 	Vacuum(ctx context.Context, workspace string, keep time.Duration) (*Vacuumed, error)

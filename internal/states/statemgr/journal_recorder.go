@@ -103,8 +103,8 @@ func (r *journalRecorder) moved(o ObjectChange, from addrs.DeposedKey) {
 }
 
 // record appends an entry to the journal before anything slower is done. err is the error of
-// encoding the entry. If it is not nil, record reports it instead. record returns false if the
-// recording has ended.
+// encoding the entry. If err is not nil, record reports it instead of appending the entry. record
+// returns false if the recording has ended.
 func (r *journalRecorder) record(e *entry, err error) bool {
 	r.mu.Lock()
 	ended := r.over

@@ -30,8 +30,8 @@ type recovery struct {
 	changed     int           // number of objects in the journal that differ from the snapshot
 	interrupted []Operation
 	damaged     int
-	// diverged reports that another run has written the state since. The journal's changes can't be
-	// replayed over that state.
+	// diverged reports that another run has written the state since the killed run. The journal's
+	// changes can't be replayed over that state.
 	diverged bool
 }
 

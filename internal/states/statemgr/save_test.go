@@ -65,8 +65,8 @@ func (l *lossy) Swap(ctx context.Context, workspace, version string, data []byte
 }
 
 // TestLostResponses checks that a write whose response is lost is recognized as done, even if
-// encryption makes the data of each attempt different. A later write by another process is not
-// mistaken for it.
+// encryption makes the data of each attempt different. A later write by another process must not be
+// mistaken for the lost one.
 func TestLostResponses(t *testing.T) {
 	for name, test := range map[string]struct {
 		lost    int

@@ -346,14 +346,14 @@ func (s *snapshots) committed() {
 	s.killed, s.encoder = nil, nil
 	if len(steps) > 0 {
 		s.keepOpenSteps(steps)
-		return // the new journal replaces an old one
+		return // the new journal has replaced the old one
 	}
 	if killed == nil {
 		return
 	}
 	var err error
 	if live, _ := inUse(killed.path, s.opts.Codec); live {
-		return // the journal of another run
+		return // the path now has the journal of another run
 	}
 	if killed.diverged {
 		err = killed.setAside()

@@ -225,7 +225,7 @@ func besideDashes(before, after rune) bool {
 }
 
 // Title returns the address of the object or, if the group has several, of their resource. The
-// address has a module instance if all objects are in it.
+// address includes the module instance if all objects are in the same one.
 func (g *Group) Title() string {
 	switch {
 	case len(g.Changes) == 1:

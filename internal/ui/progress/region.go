@@ -138,8 +138,8 @@ func (r *Region) erase() {
 		return
 	}
 	columns, _ := r.dimensions()
-	// A single sequence could clear the rest of the screen. But if it starts in the first row,
-	// tmux moves the cleared text to its history.
+	// Clear the rows one by one. A single sequence could clear the rest of the screen. But if it
+	// starts in the first row, tmux moves the cleared text to its history.
 	rows := height(r.shown, columns)
 	text := r.toTop(columns) + "\x1b[K" + strings.Repeat("\x1b[B\x1b[K", rows-1) + up(rows-1)
 	_, _ = io.WriteString(r.out, text)

@@ -334,8 +334,8 @@ func (w *writer) section(groups []*planview.Group, dangerous bool) (hidden int) 
 // batch is the number of groups that are rendered concurrently.
 const batch = 256
 
-// texts renders groups as folded blocks, concurrently. They are empty strings if there is no room
-// for any.
+// texts renders groups as folded blocks, concurrently. It returns empty strings if there is no room
+// for any block.
 func (w *writer) texts(groups []*planview.Group) []string {
 	out := make([]string, len(groups))
 	if w.left-w.due > least {
