@@ -40,7 +40,7 @@ type Locker interface {
 // A Swapper is a Store that can refuse to overwrite concurrent changes. A version identifies either
 // the content of a snapshot or its last write; its form depends on the store.
 type Swapper interface {
-	// GetVersion is Get, and also returns the version of the snapshot: "" if none exists.
+	// GetVersion is like Get, but also returns the version of the snapshot: "" if none exists.
 	GetVersion(ctx context.Context, workspace string) (data []byte, version string, err error)
 	// Swap stores data if the current snapshot has the given version, and returns the new version.
 	// Otherwise it returns ErrChanged.
@@ -71,7 +71,7 @@ type Runner interface {
 // An OutputStore is a Store in a service that may let a user read the outputs of a state, but not
 // the rest of it.
 type OutputStore interface {
-	// GetOutputs is Get, but the snapshot may lack everything but the outputs.
+	// GetOutputs is like Get, but the snapshot may contain only the outputs.
 	GetOutputs(ctx context.Context, workspace string) ([]byte, error)
 }
 

@@ -169,9 +169,9 @@ type Other struct {
 	Address string `json:"address"`
 	Count   int    `json:"count"`
 	Action  string `json:"action"`
-	// Part says which part of the explained object's replacement waits for the other object or is
-	// awaited by it, such as create or delete. It is empty if the explained object isn't replaced,
-	// or if both parts are meant.
+	// Part is the part of the explained object's replacement that waits for the other object, or
+	// that the other object waits for, such as create or delete. It is empty if the explained
+	// object isn't replaced, or if both parts are meant.
 	Part string `json:"part,omitempty"`
 }
 

@@ -158,8 +158,8 @@ func (t *tracer) read(target addrs.Target) addrs.Target {
 	return out
 }
 
-// with sets the sources of a source. If one of them is more certain to have changed, the source
-// gets the certainty of that one.
+// with sets the sources of a source. The source also gets the certainty of any of them that is more
+// certain to have changed.
 func (s *Source) with(sources []*Source) *Source {
 	s.Sources = sources
 	for _, inner := range sources {

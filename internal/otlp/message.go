@@ -107,7 +107,7 @@ func (s *settings) span(trace [16]byte, span *timings.Span) []byte {
 	return b
 }
 
-// maxErrorText is the maximum number of bytes that are sent of an error's text.
+// maxErrorText is the maximum length in bytes of an error's text in a message.
 const maxErrorText = 4 << 10
 
 // errorText returns the text of an error, shortened and in valid UTF-8.

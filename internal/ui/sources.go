@@ -78,7 +78,7 @@ func (f *sourceFile) excerpt(rng hcl.Range) (code string, line, start int, ok bo
 	if last >= len(f.lines) {
 		last = len(f.lines) - 1
 	}
-	// The range ends at the end of the previous line.
+	// A range that ends in column 1 ends with the previous line.
 	if last > first && rng.End.Column == 1 && rng.End.Byte > rng.Start.Byte {
 		last--
 	}

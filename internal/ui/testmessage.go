@@ -20,7 +20,7 @@ const (
 	TestSkip    TestStatus = "skip"
 	TestPass    TestStatus = "pass"
 	TestFail    TestStatus = "fail"
-	TestError   TestStatus = "error" // humans see it as a failure
+	TestError   TestStatus = "error" // shown to humans as a failure
 )
 
 type (

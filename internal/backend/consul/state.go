@@ -53,7 +53,7 @@ type manifest struct {
 	Hash   string   `json:"current-hash"` // MD5 of the state before it is compressed
 }
 
-// entry is a key in the form of the HTTP interface.
+// entry is a key with its value, in the form of the HTTP interface.
 type entry struct {
 	Key         string
 	Value       []byte

@@ -31,7 +31,7 @@ import (
 const ws = backend.DefaultWorkspace
 
 var (
-	service *url.URL // URL of the emulator; nil if none exists
+	service *url.URL // URL of the emulator; nil without an emulator
 	google  *gcptest.Server
 )
 

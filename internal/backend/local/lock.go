@@ -16,7 +16,7 @@ import (
 	"tofu/internal/filelock"
 )
 
-// held is a lock held by this store.
+// held is a lock that this store has taken.
 type held struct {
 	id      string
 	own     *os.File // the lock file

@@ -235,7 +235,7 @@ func TestClose(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// The server ends the session a moment later.
+	// Wait, because the server ends the session a moment later.
 	for count(t, "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'tofu closing%'") != 0 {
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -474,7 +474,7 @@ func check(t *testing.T, c *postgres.Config, workspace string, seed uint64, stor
 	destroyed(fail, versions)
 }
 
-// dependsOn reports whether the object has read another one, or all objects of its resource.
+// dependsOn reports whether v has read o, or all objects of o's resource.
 func (v *version) dependsOn(o *version) bool {
 	_, whole := v.content.Wholes[o.config]
 	_, one := v.content.Reads[o.address]
@@ -513,7 +513,7 @@ func destroyed(fail func(string, ...any), versions []*version) {
 	}
 	for _, v := range versions {
 		if v.until == 0 || began[fmt.Sprint(v.address, v.until)] || began[fmt.Sprint(v.content.ID, v.until)] {
-			continue // live, replaced, or moved
+			continue // v still exists, was replaced, or was moved
 		}
 		for _, o := range versions {
 			if o.since <= v.until && (o.until == 0 || o.until > v.until) && o.run != v.ender && o.ender != v.ender &&

@@ -36,7 +36,7 @@ func TestLateResults(t *testing.T) {
 			}
 			refuseWrites(t, c, true)
 			if !pushed {
-				// refuseWrites lets objects be removed, so this trigger refuses that.
+				// refuseWrites doesn't prevent the removal of objects, but this trigger does.
 				execute(t, "CREATE TRIGGER refuse_removal BEFORE DELETE ON "+table(c, "object")+
 					" EXECUTE FUNCTION refuse()")
 			}

@@ -17,7 +17,7 @@ import (
 
 var _ backend.Querier = (*Store)(nil)
 
-// queryRole is the suffix that, after the name of the schema, names the role that runs queries.
+// queryRole is the suffix of the role that runs queries. Its name begins with that of the schema.
 const queryRole = "_reader"
 
 // boolTexts maps booleans in PostgreSQL's text format to JSON.

@@ -130,7 +130,7 @@ func (r *Run) hasBegun() bool {
 	return r.begun
 }
 
-// lease is leaseTime as an interval.
+// lease returns leaseTime as a PostgreSQL interval.
 func lease() string { return fmt.Sprintf("%d milliseconds", leaseTime.Milliseconds()) }
 
 // renewal extends the lease of a run, unless it has ended or its row has another fencing number.

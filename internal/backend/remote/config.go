@@ -173,7 +173,7 @@ type prefixed struct{ *Store }
 // Only implements backend.Undefaulted.
 func (prefixed) Only() string { return "" }
 
-// connect sets the address of the first of the named services that the host offers, and the token.
+// connect sets the token and the address of the first of the named services that the host offers.
 func (s *Store) connect(
 	ctx context.Context, sharing *backend.Sharing, services backend.Services, host, token string, names ...string,
 ) error {

@@ -196,7 +196,7 @@ func TestSummary(t *testing.T) {
 		string(state.Outputs["x"].Type) != `"string"` {
 		t.Errorf("%+v", state)
 	}
-	// another lineage and a smaller serial, as "state push -force" writes
+	// Write another lineage and a smaller serial, as "state push -force" does.
 	check(t, a.Put(t.Context(), ws, []byte(`{"version":4,"serial":3,"lineage":"m"}`)))
 	if state := s.Workspaces()["one"].States[1]; state.Serial != 3 || state.Lineage != "m" {
 		t.Errorf("%+v", state)

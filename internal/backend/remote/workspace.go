@@ -23,7 +23,7 @@ type workspace struct {
 
 func newWorkspace(r *resource) *workspace {
 	w := &workspace{id: r.ID, name: r.text("name"), mode: r.text("execution-mode")}
-	// Older services have only this attribute.
+	// Older services have only the attribute "operations".
 	if operations, ok := r.Attributes["operations"].(bool); ok && w.mode == "" {
 		w.mode = "local"
 		if operations {

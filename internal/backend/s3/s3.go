@@ -122,8 +122,8 @@ func bucketURL(ctx context.Context, c *Config, a *awsapi.Account, s *awsapi.Serv
 				"are signed in another way; use a general purpose bucket", c.Bucket)
 		}
 	}
-	// A certificate for *.s3.REGION doesn't match a bucket name with dots. IP addresses, for which
-	// PathStyle is set, have no subdomains.
+	// A certificate for *.s3.REGION doesn't match a bucket name with dots. An IP address has no
+	// subdomains, so users must set PathStyle for it.
 	if c.PathStyle || strings.Contains(c.Bucket, ".") && u.Scheme == "https" {
 		u.Path += "/" + c.Bucket
 	} else {

@@ -16,7 +16,7 @@ import (
 // Args are the arguments of a backend block.
 type Args = map[string]cty.Value
 
-// With returns args with the arguments in more added or replaced.
+// With returns a copy of args in which the arguments in more are added or replaced.
 func With(args Args, more ...Args) Args {
 	out := Args{}
 	for _, part := range append([]Args{args}, more...) {
@@ -40,7 +40,7 @@ func Open(t *testing.T, d *backend.Driver, args Args, change ...func(config any)
 	return d.Open(t.Context(), config)
 }
 
-// MustOpen is Open for arguments that must be valid.
+// MustOpen is like Open, but fails the test if the arguments are invalid.
 func MustOpen(t *testing.T, d *backend.Driver, args Args, change ...func(config any)) backend.Store {
 	t.Helper()
 	store, err := Open(t, d, args, change...)

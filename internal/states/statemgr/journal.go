@@ -43,7 +43,7 @@ type journal struct {
 	entries  int   // number of entries, without those written by openJournal
 	carries  bool  // the journal includes interrupted steps of an earlier run
 	failed   bool  // fail was called
-	err      error // why entries are missing; nil if none are
+	err      error // why entries are missing; nil if none are missing
 
 	wake   chan struct{}
 	done   chan struct{}

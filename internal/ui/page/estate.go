@@ -77,7 +77,7 @@ func WriteEstate(w io.Writer, e *Estate) error {
 				if err := r.Show(add); err != nil {
 					return fmt.Errorf("%s: %w", r.Name, err)
 				}
-				d.out.Roots[i].Errors = r.Errors // Show may have set it
+				d.out.Roots[i].Errors = r.Errors // Show may have set r.Errors
 			}
 			d.out.Roots[i].Node = len(d.out.Nodes)
 			d.out.Nodes = append(d.out.Nodes, nodeJSON{Kind: graphview.Root, Address: r.Name,

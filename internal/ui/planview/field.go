@@ -100,7 +100,7 @@ func join(path, name string, quote bool) string {
 // node adds the differences between the two values of a node.
 func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
 	forces = forces || n.Replace
-	// It is unknown whether a write-only attribute changes.
+	// Skip write-only attributes, because it is unknown whether they change.
 	if !n.Changed() || n.Text == valuediff.WriteOnlyText {
 		return
 	}
