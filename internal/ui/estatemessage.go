@@ -15,7 +15,7 @@ type Estate struct {
 	Failed      int             `json:"failed"`
 	Interrupted int             `json:"interrupted"` // started but not finished because of an interrupt
 	Skipped     int             `json:"skipped"`     // not started, because of a failure or an interrupt
-	Postponed   int             `json:"postponed"`   // not applied yet, because of deferred changes elsewhere
+	Postponed   int             `json:"postponed"`   // not applied yet, because of deferred changes in other root modules
 	Deferred    int             `json:"deferred"`
 	Counts      planview.Counts `json:"changes"`
 }

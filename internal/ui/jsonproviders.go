@@ -21,8 +21,8 @@ type providerEntry struct {
 	Expressions       map[string]any `json:"expressions,omitempty"`
 }
 
-// providerKeys holds the entry of each provider configuration that a module can refer to. Such a
-// configuration is the module's own, or an ancestor passes it down.
+// providerKeys holds the key of the entry of each provider configuration that a module can refer
+// to. Such a configuration is the module's own, or an ancestor passes it down.
 type providerKeys map[addrs.LocalProviderConfig]entryKey
 
 // entryKey holds the key of an entry and the provider that it configures.

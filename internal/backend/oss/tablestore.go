@@ -33,7 +33,7 @@ const keyColumn = "LockID"
 // Numbers of fields and values in the protocol, from the service's definitions:
 const (
 	fieldTable, fieldRow, fieldCondition = 1, 2, 3 // fields of requests for one row
-	fieldVersions                        = 5       // field of a request to read
+	fieldVersions                        = 5       // maximum number of versions, in a read request
 	fieldResponseRow                     = 2
 
 	fieldExistence, fieldColumns  = 1, 2    // fields of a condition

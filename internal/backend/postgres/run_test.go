@@ -532,7 +532,8 @@ func TestPooler(t *testing.T) {
 		t.Errorf("%s of 3 objects were written", got)
 	}
 
-	// Queries are read-only there as well, and leave no settings behind for other transactions.
+	// Through a pooler, queries are read-only too, and leave no settings behind for other
+	// transactions.
 	for _, test := range []struct{ sql, want, failure string }{
 		{"SELECT count(*)::text FROM instances", "3", ""},
 		{"CREATE TABLE t ()", "", "has no result"},

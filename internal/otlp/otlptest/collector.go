@@ -20,8 +20,8 @@ type Collector struct {
 	URL  string // address for HTTP, as in OTEL_EXPORTER_OTLP_ENDPOINT
 	GRPC string // address for gRPC, as in OTEL_EXPORTER_OTLP_ENDPOINT
 
-	// Refuse, if not nil, can respond to an HTTP request in place of the collector. It reports
-	// whether it did.
+	// Refuse, if not nil, can respond to an HTTP request in place of the collector. It returns true
+	// if it has responded.
 	Refuse func(http.ResponseWriter, *http.Request) bool
 
 	// Got, if not nil, receives the spans of each request. If it returns an error, the collector

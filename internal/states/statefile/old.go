@@ -56,9 +56,9 @@ type (
 	}
 )
 
-// readOld reads versions 1 to 3. It ignores the dependencies in them, because they list the
-// references of a block, not the objects that must be destroyed later than this one. The next apply
-// writes the correct dependencies.
+// readOld reads versions 1 to 3. It ignores their dependencies, which list the references of a
+// block and not the objects that must be destroyed after the block's object. The next apply writes
+// the correct dependencies.
 func readOld(data []byte) (*File, error) {
 	var in fileOld
 	if err := json.Unmarshal(data, &in); err != nil {

@@ -48,7 +48,7 @@ func (q *queue[T]) add(item T, write func(take func() []T) error) error {
 		q.next = nil
 		return b.items
 	}
-	b.err = errNotWritten // remains if write panics
+	b.err = errNotWritten // stays set if write panics
 	b.err = write(sync.OnceValue(take))
 	q.mu.Lock()
 	if q.next == b { // write failed before it took the items

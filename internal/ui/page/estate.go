@@ -41,7 +41,7 @@ type Status string
 const (
 	Changes    Status = "changes"
 	Unchanged  Status = "unchanged"
-	Waits      Status = "waits" // planned again after deferred changes of other root modules
+	Waits      Status = "waits" // will be planned again after deferred changes of other root modules
 	Failed     Status = "failed"
 	NotPlanned Status = "skipped"
 	NoPlan     Status = "" // the page shows a configuration, not a plan

@@ -88,8 +88,8 @@ func (s *Source) RelevantDrift() []*plans.InstanceChange { return s.driftAt(s.Re
 // reverts.
 func (s *Source) ReviewDrift() []*plans.InstanceChange { return s.driftAt(s.ReviewPaths) }
 
-// driftAt returns the changes made outside of OpenTofu that affect at least one of the paths that
-// paths returns for the object.
+// driftAt returns the changes made outside of OpenTofu that affect an object at one of its relevant
+// paths, which the function paths returns.
 func (s *Source) driftAt(paths func(*plans.InstanceChange) []cty.Path) []*plans.InstanceChange {
 	all := s.ShownDrift()
 	if s.Plan.Mode == plans.RefreshOnly {

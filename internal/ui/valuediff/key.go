@@ -11,8 +11,8 @@ import (
 	"tofu/internal/states"
 )
 
-// Key returns a string that is the same for equal values. It ignores marks. Unknown values have a
-// key of their own.
+// Key returns a string that is the same for equal values with equal sensitive marks. It ignores
+// other marks. All unknown values have the same key.
 func Key(v cty.Value) string { return string(appendKey(nil, v)) }
 
 func appendKey(b []byte, v cty.Value) []byte {
