@@ -142,7 +142,8 @@ func (r *renderer) leaf(n *valuediff.Node) {
 	}
 }
 
-// longValue is the minimum length of an old and a new string whose changed words are marked.
+// longValue is the minimum length of an old and a new string together for marking their changed
+// words.
 const longValue = 80
 
 // object writes an object or a map.
@@ -271,8 +272,8 @@ func (r *renderer) list(n *valuediff.Node, depth int) {
 	r.close(depth, "]")
 }
 
-// showsElement reports whether to show an element. An unchanged element is shown only if it is
-// next to a changed one, and never in a set.
+// showsElement reports whether to show an element. An unchanged element is shown only in a plain
+// list, and only if it is next to a changed one.
 func (r *renderer) showsElement(n *valuediff.Node, i int) bool {
 	if r.full || n.Action != plans.Update || n.Elements[i].Changed() {
 		return true

@@ -147,8 +147,8 @@ func fieldNote(f planview.Field) string {
 	return "  # " + strings.Join(parts, "; ")
 }
 
-// longValue is the minimum number of columns of an old and a new value whose changed words are
-// marked.
+// longValue is the minimum number of columns of an old and a new value together for marking their
+// changed words.
 const longValue = 40
 
 // window cuts two values to a number of columns around their first difference.

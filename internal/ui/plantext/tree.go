@@ -157,8 +157,8 @@ func (s *Screen) branch(prefix string, b *branch) {
 	}
 }
 
-// treeLine writes a line. The name is cut if it is too long, and the note follows if there is
-// room for it.
+// treeLine writes a line. If there is too little room, the name and the note are cut, or the note
+// is omitted.
 func (s *Screen) treeLine(prefix, symbol string, color termtext.Color, name, note string) {
 	if symbol != "" {
 		symbol += " "

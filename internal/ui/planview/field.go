@@ -26,7 +26,7 @@ type Field struct {
 	Forces        bool             // whether the difference forces a replacement
 	Unknown       bool             // whether the new value is known only after apply
 	Causes        []string         // reasons why it is unknown, such as "aws_vpc.main is created"
-	At            hcl.Range        // position of the argument in the configuration; empty if not set
+	At            hcl.Range        // position of the argument in the configuration; set only with Forces or Unknown
 }
 
 // Name returns the name of the argument or block that a field belongs to.
@@ -192,7 +192,8 @@ func (f *flattener) elements(path string, n *valuediff.Node, forces bool) {
 	}
 }
 
-// add adds a field after setting its position and the causes from the configuration.
+// add adds a field. It sets the position and the causes if the field is unknown or forces a
+// replacement.
 func (f *flattener) add(field Field) {
 	if f.change != nil && f.change.Block != nil && (field.Unknown || field.Forces) {
 		field.At, field.Causes = f.plan.origins.attribute(f.change, field.Name(), field.Unknown)
@@ -203,8 +204,8 @@ func (f *flattener) add(field Field) {
 // identities are the names of members that identify an element of a set, if they don't change.
 var identities = []string{"id", "name", "key", "sid", "Sid", "type", "protocol", "from_port", "port"}
 
-// identity returns the unchanged members that identify an element of a set, such as `{port =
-// 443}`.
+// identity returns at most two unchanged members that identify an element of a set, such as `{port
+// = 443}`.
 func identity(n *valuediff.Node) string {
 	if n.Action != plans.Update {
 		return ""

@@ -68,10 +68,10 @@ const (
 	eachText  = "${each.key}"
 )
 
-// Groups returns the changes as groups. Changes of instances of a resource are in one group if
-// they are equal, if they differ only by the instance key, or if they differ only in old values
-// of attributes that become unknown. Groups are sorted by kind and then in the order of the
-// module tree. Deleted, forgotten and moved objects have no fields, because nothing about them
+// Groups returns the changes as groups. Changes of instances of a resource are in one group if they
+// are equal, if they differ only by the instance key, or if they differ only in old values of
+// attributes that become unknown. Groups are sorted by kind and then in the order of the module
+// tree. Deleted, forgotten, imported and moved objects have no fields, because nothing about them
 // differs.
 func (p *Plan) Groups() []*Group {
 	equal := make(map[string]*Group)

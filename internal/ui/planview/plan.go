@@ -21,9 +21,9 @@ type Options struct {
 	// Hide holds the names of top-level attributes whose differences are omitted, such as
 	// "tags". It has no effect on deletions and on attributes that force a replacement.
 	Hide []string
-	// Spread is the minimum length, in characters, of an added or removed value that is split. Each
-	// part of such a value becomes a field, and a string is shown with all its lines. 0 means that
-	// values are never split.
+	// Spread is the length, in bytes on one line, above which an added or removed value is split:
+	// each of its parts becomes a field. A string of several lines is always shown with all its
+	// lines. 0 means that values are never split.
 	Spread int
 }
 
@@ -177,8 +177,8 @@ func (c *Change) Diff() *valuediff.Node {
 	return c.plan.differ.Resource(action, before, after, c.Schema.Block, c.RequiredReplace)
 }
 
-// Fields returns the differences of a change, sorted by name. hidden is the number of
-// differences that hide rules omit.
+// Fields returns the differences of a change: attributes first, then blocks, each sorted by name.
+// hidden is the number of differences that hide rules omit.
 func (c *Change) Fields() (fields []Field, hidden int) {
 	root := c.Diff()
 	if root == nil {

@@ -117,7 +117,7 @@ func retyped(p *Plan, others []renamedPair) []renamedPair {
 	return out
 }
 
-// knownArguments returns the known arguments of a new object by name, except null ones.
+// knownArguments returns the known arguments of a new object by name, except null and empty ones.
 func knownArguments(c *Change) map[string]cty.Value {
 	out := make(map[string]cty.Value)
 	after := valuediff.Unmarked(c.After)
@@ -138,7 +138,7 @@ func isEmpty(v cty.Value) bool {
 	return (ty.IsCollectionType() || ty.IsTupleType()) && v.LengthInt() == 0 || ty == cty.String && v.AsString() == ""
 }
 
-// likest pairs each deleted object with the created object that is most similar to it.
+// likest pairs deleted and created objects that are more similar to each other than to any other.
 func likest(gone, added []*Change) []renamedPair {
 	type score struct {
 		likes   float64
@@ -192,8 +192,8 @@ func likeness(c *Change, known map[string]cty.Value) float64 {
 	return float64(same) / float64(len(known))
 }
 
-// equals pairs objects whose known arguments are all equal. It takes time linear in the number
-// of objects.
+// equals pairs objects whose known arguments are all equal, if they have the same instance key or
+// are the only candidates. It takes time linear in the number of objects.
 func equals(gone, added []*Change) []renamedPair {
 	type side struct{ gone, added []*Change }
 	index := make(map[string]*side)

@@ -64,8 +64,8 @@ func (s *Source) ChangedOutputs() []*plans.OutputChange {
 	return out
 }
 
-// ShownDrift returns the changes made outside of OpenTofu. It includes moved objects only if
-// the plan is refresh-only. It returns nothing for a destroy plan.
+// ShownDrift returns the changes made outside of OpenTofu. It includes objects that were only moved
+// if the plan is refresh-only. It returns nothing for a destroy plan.
 func (s *Source) ShownDrift() []*plans.InstanceChange {
 	if s.Plan.Mode == plans.Destroy {
 		return nil
@@ -89,7 +89,7 @@ func (s *Source) RelevantDrift() []*plans.InstanceChange { return s.driftAt(s.Re
 func (s *Source) ReviewDrift() []*plans.InstanceChange { return s.driftAt(s.ReviewPaths) }
 
 // driftAt returns the changes made outside of OpenTofu that affect an object at one of its relevant
-// paths, which the function paths returns.
+// paths, which the function paths returns. In a refresh-only plan, it returns all changes.
 func (s *Source) driftAt(paths func(*plans.InstanceChange) []cty.Path) []*plans.InstanceChange {
 	all := s.ShownDrift()
 	if s.Plan.Mode == plans.RefreshOnly {

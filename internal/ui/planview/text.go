@@ -11,7 +11,7 @@ import (
 type Arranged struct {
 	Forcing []Field   // differences that force a replacement
 	Plain   []Field   // differences that are in no other list
-	Unknown []Unknown // values that are known only after apply
+	Unknown []Unknown // other values that are known only after apply
 }
 
 // Unknown holds values that are unknown for the same reasons.

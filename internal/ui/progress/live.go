@@ -43,7 +43,7 @@ type task struct {
 	name    string // set if the operation has no address
 }
 
-// operation is a running operation on an object.
+// operation is a running operation.
 type operation struct {
 	what   string // such as "creating"
 	since  time.Time

@@ -67,7 +67,7 @@ func Write(out io.Writer, view *ui.PlanView, limit int) error {
 	return nil
 }
 
-// longValue is the minimum length, in characters, of a value that is shown on several lines.
+// longValue is the length above which a value is shown on several lines, in bytes.
 const longValue = 100
 
 // add appends text and subtracts its length from w.left.

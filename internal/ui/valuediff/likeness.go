@@ -13,9 +13,10 @@ import (
 // more elements have says little about similarity, and is ignored. This also limits the time.
 const maxCandidates = 16
 
-// matches returns, for each added element, the index of the most similar removed element, or
-// -1. Two elements are similar if they are objects that share at least half of their members.
-// The most similar pairs are chosen first. The time is nearly linear in the number of members.
+// matches returns, for each added element, the index of the most similar removed element, or -1.
+// Two objects are similar if they share at least half of the features of the added one. A single
+// added object always matches a single removed one. The most similar pairs are chosen first. The
+// time is nearly linear in the number of members.
 func matches(gone, added []cty.Value) []int {
 	byFeature := make(map[string][]int)
 	for i, v := range gone {

@@ -7,8 +7,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// list aligns and compares two lists. If objects are replaced by the same number of objects at the
-// same position, each pair is an update.
+// list aligns and compares two lists. If objects are replaced by objects at the same position, they
+// are compared in pairs: in their order or, for review, by similarity.
 func (d *Differ) list(before, after cty.Value) *Node {
 	was, is := elementsOf(before), elementsOf(after)
 	pairs := diff.Align(elementKeys(was, "-"), elementKeys(is, "+"))

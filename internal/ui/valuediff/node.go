@@ -36,7 +36,7 @@ const (
 	MapForm
 	NestedMapForm // map of nested attributes; its elements end with commas
 	ListForm
-	NestedListForm // list of nested attributes, compared by position
+	NestedListForm // list of nested attributes, compared by position or, for review, by similarity
 	SetForm
 	BlockForm
 	TypeChangeForm // value that becomes one of another kind: From -> To

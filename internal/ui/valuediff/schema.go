@@ -59,7 +59,7 @@ func (d *Differ) block(before, after cty.Value, sch *configschema.Block, r *repl
 }
 
 // partFunc returns the value of an object's attribute, or of its nested blocks of one type. It
-// returns NilVal if there is no object.
+// returns NilVal if the object or the part doesn't exist.
 type partFunc func(object cty.Value, name string, sch *configschema.Block) cty.Value
 
 func plainPart(object cty.Value, name string, _ *configschema.Block) cty.Value {
@@ -133,7 +133,7 @@ func (d *Differ) secretBlock(before, after cty.Value) bool {
 	return false
 }
 
-// part returns a member of an object, or NilVal if there is no object.
+// part returns a member of an object, or NilVal if the object or the member doesn't exist.
 func part(v cty.Value, name string) cty.Value {
 	if v == cty.NilVal {
 		return v

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// shortText describes a certificate, key or hash with its fingerprint. It returns "" for other
-// strings.
+// shortText describes PEM blocks, such as certificates and keys, by their fingerprints, and
+// shortens hashes. It returns "" for other strings.
 func shortText(text string) string {
 	if strings.Contains(text, "-----BEGIN ") {
 		return shortPEM(text)
@@ -18,7 +18,8 @@ func shortText(text string) string {
 	return shortHash(text)
 }
 
-// shortPEM describes each PEM block by its type and the SHA-256 fingerprint of its bytes.
+// shortPEM describes each PEM block by its type and the SHA-256 fingerprint of its bytes. It
+// returns "" if there is other text.
 func shortPEM(text string) string {
 	var parts []string
 	rest := []byte(strings.TrimSpace(text))
@@ -54,7 +55,8 @@ func describePEM(block *pem.Block, fingerprint string) string {
 // and SHA-512 hashes.
 var hashDigits = map[int]bool{32: true, 40: true, 56: true, 64: true, 96: true, 128: true}
 
-// shortHash shortens a hexadecimal hash, with or without a prefix such as "sha256:".
+// shortHash shortens a hexadecimal hash, with or without a prefix such as "sha256:". It returns ""
+// for other strings.
 func shortHash(text string) string {
 	prefix, digits := "", text
 	if i := strings.LastIndexByte(text, ':'); i >= 0 && i < 16 {

@@ -84,7 +84,7 @@ func parseYAML(text string) (cty.Value, bool) {
 	return v, v.Type().IsObjectType() || v.Type().IsTupleType()
 }
 
-// decodeBase64 decodes a base64 string. It returns true for NilVal, too.
+// decodeBase64 decodes a base64 string that encodes text. It returns true for NilVal, too.
 func decodeBase64(v cty.Value) (cty.Value, bool) {
 	if v == cty.NilVal {
 		return v, true

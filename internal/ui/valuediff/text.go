@@ -12,8 +12,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// text compares strings: JSON by its content, and other strings with several lines line by
-// line.
+// text compares strings: JSON by its content, and other strings with several lines line by line.
+// For review, it also compares short forms, YAML and base64.
 func (d *Differ) text(before, after cty.Value) *Node {
 	if d.Review {
 		if n := d.short(before, after); n != nil {
@@ -62,8 +62,8 @@ func newlineText(was, is string) string {
 	return ""
 }
 
-// short compares strings that have a short form: certificates and hashes. It returns nil for
-// other strings.
+// short compares strings that have a short form: PEM blocks and hashes. It returns nil for other
+// strings, and if the short forms hide the difference.
 func (d *Differ) short(before, after cty.Value) *Node {
 	was, is := shortText(stringOf(before)), shortText(stringOf(after))
 	if was == "" && is == "" {

@@ -280,7 +280,8 @@ func memberValues(v cty.Value) map[string]cty.Value {
 	return v.AsValueMap()
 }
 
-// set compares two sets. It shows removed, added and unchanged elements.
+// set compares two sets. It shows removed, added and unchanged elements and, for review, updates of
+// similar elements.
 func (d *Differ) set(before, after cty.Value, compare compareFunc) *Node {
 	was, is := elementsOf(before), elementsOf(after)
 	old, kept := make(map[string]bool, len(was)), make(map[string]bool)
