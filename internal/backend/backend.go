@@ -149,7 +149,7 @@ func (i *LockInfo) String() string {
 // A LockedError reports that the lock is held by another process.
 type LockedError struct {
 	Info *LockInfo // nil if the holder is unknown
-	Err  error     // why the lock or its holder can't be determined
+	Err  error     // details, such as why the holder is unknown; may be nil
 }
 
 func (e *LockedError) Error() string {

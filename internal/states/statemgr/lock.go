@@ -130,8 +130,8 @@ type lockWait struct {
 	progress func(Waiting) // called before each wait, unless it is nil
 }
 
-// retry calls try until it returns anything other than a *backend.LockedError, or until w.timeout
-// has passed.
+// retry calls try until it returns anything other than a *backend.LockedError, until w.timeout has
+// passed, or until ctx ends.
 func (w lockWait) retry(ctx context.Context, try func() error) error {
 	start, wait := time.Now(), firstWait
 	for {

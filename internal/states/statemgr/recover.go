@@ -209,8 +209,8 @@ func objects(n int) string {
 	return fmt.Sprintf("%d objects", n)
 }
 
-// describe returns a line about an interrupted operation, with its planned values that are known
-// and not sensitive.
+// describe returns a line about an interrupted operation, with its known planned values. Sensitive
+// values are hidden.
 func (op *Operation) describe() string {
 	text := op.Addr.String()
 	if op.Deposed != addrs.NotDeposed {

@@ -21,9 +21,9 @@ type Options struct {
 	// Hide holds the names of top-level attributes whose differences are omitted, such as
 	// "tags". It has no effect on deletions and on attributes that force a replacement.
 	Hide []string
-	// Spread is the length, in bytes on one line, above which an added or removed value is split:
-	// each of its parts becomes a field. A string of several lines is always shown with all its
-	// lines. 0 means that values are never split.
+	// Spread, if not 0, is the length, in bytes on one line, above which an added or removed value
+	// is split: each of its parts becomes a field. Strings of several lines are then shown with all
+	// their lines, regardless of their length.
 	Spread int
 }
 
