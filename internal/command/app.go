@@ -102,7 +102,7 @@ func (a *App) run(args []string) int {
 	switch {
 	case global.version:
 		cmd, path = cmdVersion, []string{"version"}
-	case asksFor(args, "-v", "-version", "--version"): // with any command
+	case asksFor(args, "-v", "-version", "--version"): // these options may follow any command
 		cmd, path, rest = cmdVersion, []string{"version"}, nil
 	case cmd == nil && (global.help || len(args) == 0):
 		printHelp(a.Out, table)
@@ -325,7 +325,7 @@ func unknownCommand(table []*Command, path []string, word string) string {
 // setup opens the logs and changes to the -chdir directory.
 func (a *App) setup(chdir string) error {
 	a.Logs = terminal.OpenLogs(a.Env, a.Err)
-	slog.SetDefault(a.Logs.Core) // for packages without a logger
+	slog.SetDefault(a.Logs.Core) // packages that are not passed a logger use this one
 	var err error
 	a.WorkDir, err = os.Getwd()
 	if err != nil {
@@ -381,12 +381,12 @@ func parseGlobal(args []string) (globals, []string, error) {
 		case name == "version" || name == "v":
 			g.version = true
 		case args[0] == "--":
-			return g, nil, nil // a word after "--" is not a command either
+			return g, nil, nil // like other arguments, a word after "--" is not a command
 		case name == "install-autocomplete" || name == "uninstall-autocomplete":
 			install := name[0] == 'i'
 			g.completion = &install
 		default:
-			return g, nil, misplaced(args) // without a command, the caller lists the commands
+			return g, nil, misplaced(args) // nil if no command follows; the caller then lists the commands
 		}
 		args = args[1:]
 	}
@@ -423,7 +423,7 @@ func suggestOption(err error, fs *flag.FlagSet) string {
 	if !ok {
 		return ""
 	}
-	name, _, _ = strings.Cut(name, "\n") // the first of joined errors
+	name, _, _ = strings.Cut(name, "\n") // if several errors are joined, use the first
 	var names []string
 	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
 	near := suggest.Nearest(name, names)

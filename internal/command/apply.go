@@ -139,10 +139,9 @@ func (f *applyFlags) applyPlan(
 	}
 	warnings := &op.Session.Warnings
 	before := warnings.Take()
-	// A refresh-only plan has evaluated the conditions of resources.
+	// A refresh-only plan evaluates the conditions of resources; its apply doesn't repeat this.
 	if plan.Mode != plans.RefreshOnly {
-		// Apply evaluates the other conditions again, so drop the warnings of the plan about
-		// them.
+		// Otherwise apply evaluates all conditions again, so drop the plan's warnings about them.
 		before = before.Filter(func(d tfdiags.Diagnostic) bool {
 			_, condition := d.Extra.(tfdiags.CheckRule)
 			return !condition

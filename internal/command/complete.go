@@ -80,7 +80,7 @@ func atArgument(cmd *Command, before []string) bool {
 		case !strings.HasPrefix(word, "-"):
 			return false
 		default:
-			f := set.Lookup(strings.TrimLeft(word, "-")) // nil for -name=value
+			f := set.Lookup(strings.TrimLeft(word, "-")) // nil for -name=value, which needs no further word
 			valueNext = f != nil && !isBoolFlag(f)
 		}
 	}

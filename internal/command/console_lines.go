@@ -50,7 +50,7 @@ func (e *entry) add(line string) bool {
 			pop()
 		case hclsyntax.TokenStar:
 			if i > 0 && tokens[i-1].Type == hclsyntax.TokenSlash && tokens[i-1].Range.End == t.Range.Start {
-				e.open = append(e.open, "/*") // a closed comment would be a token
+				e.open = append(e.open, "/*") // an unclosed comment: a closed one is a single token
 				return brackets > 0
 			}
 		}

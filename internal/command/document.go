@@ -10,8 +10,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// document is where a command writes a document: standard output, or a file that appears when the
-// document is complete.
+// document is the destination of a document that a command writes: standard output, or a file that
+// appears when the document is complete.
 type document struct {
 	io.Writer
 	path string       // "" for standard output

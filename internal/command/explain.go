@@ -154,7 +154,7 @@ func explainSaved(
 	return of, end, nil
 }
 
-// explainNew makes a plan. It returns a nil subject if there is no plan to explain.
+// explainNew creates a plan. It returns a nil subject if there is no plan to explain.
 func explainNew(ctx context.Context, op *session.Operation, opts *engine.PlanOptions) (*explain.Subject, error) {
 	op.Env.Observe = nil
 	plan, err := op.PlanUnseen(ctx, opts)

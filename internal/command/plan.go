@@ -73,7 +73,7 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 			return badUsage("Incompatible options",
 				"-against can't be used together with -destroy, -refresh-only and -generate-config-out.")
 		}
-		opts.Defer = false // a later round would follow the configuration, not the earlier state
+		opts.Defer = false // a later round would apply the configuration instead of restoring the objects
 	}
 	if err := tfdiags.Join(generateTarget(f.GenerateConfig, opts.Mode), planTarget(f.Out)); err != nil {
 		return err
@@ -111,7 +111,7 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 	return nil
 }
 
-// plan makes a plan and prints it or its summary.
+// plan creates a plan and prints the plan or its summary.
 func (f *planCommandFlags) plan(
 	ctx context.Context, op *session.Operation, opts *engine.PlanOptions,
 ) (*plans.Plan, error) {
@@ -190,8 +190,8 @@ func runRefresh(ctx context.Context, app *App, f *refreshFlags, args []string) e
 			"The state has no objects, so there is nothing to refresh."))
 	}
 	op.Env.Parallelism = f.Parallelism
-	// A normal plan starts from the refreshed state, which has all changes made outside of
-	// OpenTofu.
+	// A normal plan begins with a refresh. Its prior state therefore has all changes made outside
+	// of OpenTofu, and is the result of this command.
 	opts.NotSaved = true
 	plan, err := op.PlanQuietly(ctx, opts)
 	if err != nil {

@@ -48,7 +48,7 @@ func (a *App) startProgress(view *viewFlags) (end func(), err error) {
 	style := termtext.Style{On: !view.NoColor && a.Env("NO_COLOR") == ""}
 	a.Live = progress.New(style, time.Now)
 	if view.Progress == "plain" || view.Progress == "auto" && !a.liveFits() {
-		return end, nil // slow operations are still listed
+		return end, nil // without the display, a.Live still reports slow operations
 	}
 	region := progress.NewRegion(a.Out, a.Size, a.Live.Lines)
 	a.Live.Attach(region)

@@ -349,7 +349,7 @@ func (j *rootsJob) each(ctx context.Context, f *selectFlags, dirs []string) erro
 		if done.err != nil || done.text.Len() > 0 {
 			done.show(app.Terminal, selected[i].Name)
 		}
-		// Free the source text only after this, because showing errors needs it.
+		// Free the source text only now, because showing the errors above needs it.
 		parsed.Finished(selected[i])
 		if done.failed() {
 			failed++

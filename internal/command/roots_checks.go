@@ -83,7 +83,7 @@ func (f *rootsValidateFlags) writeDocument(ctx context.Context, app *App, args [
 	case encodeErr != nil:
 		return encodeErr
 	case err != nil && !onlyRootErrors(e, err):
-		return err // an error that concerns no single root module
+		return err // an error about the estate as a whole
 	case !valid:
 		return exitStatus(1)
 	}
@@ -130,7 +130,7 @@ func runRootsTest(ctx context.Context, app *App, f *rootsTestFlags, args []strin
 			return nil
 		}
 		tested.Add(1)
-		one := f.testFlags // a copy, because errors in the files are reported together
+		one := f.testFlags // a copy for this root module; runTest also reports the error in err, if any
 		return runTest(ctx, sub, &one)
 	}}
 	err := job.each(ctx, &f.selectFlags, args)

@@ -43,7 +43,7 @@ func (f *selectFlags) addSelect(fs *options) {
 	fs.Func("changed", "Only root modules whose files, local modules, variable files or templates changed since a "+
 		"`commit` in git, and those that need them.", func(text string) error {
 		f.Changed = text
-		if text == "" { // such as the value of an unset variable, which must not select everything
+		if text == "" { // an unset variable in a script must not select everything
 			return errors.New("must name a commit")
 		}
 		return nil

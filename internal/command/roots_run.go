@@ -413,7 +413,7 @@ func (a *rootsApply) round(
 		return false, err
 	}
 	defer saved.Close()
-	saved.Failed = nil // their errors are in unplanned
+	saved.Failed = nil // unplanned already contains the errors of these root modules
 	selected, err := saved.Select(run.Estate)
 	if err != nil {
 		return false, err

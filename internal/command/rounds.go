@@ -29,7 +29,7 @@ func (f *applyFlags) applyRounds(ctx context.Context, op *session.Operation, opt
 			return err
 		}
 		if !f.AutoApprove && plan.Applyable {
-			printer.Diagnostics(warnings.Take()) // before asking the user
+			printer.Diagnostics(warnings.Take()) // show the warnings before asking the user
 			if err := approve(ctx, op, plan); err != nil {
 				return err
 			}

@@ -81,14 +81,14 @@ type RequiredProvider struct {
 	Range        hcl.Range
 }
 
-// ProviderMeta is a provider_meta block.
+// ProviderMeta is a provider_meta block, which holds data of the module for a provider.
 type ProviderMeta struct {
 	LocalName string
 	Config    hcl.Body
 	Range     hcl.Range
 }
 
-// Backend is a backend or cloud block.
+// Backend is a backend or cloud block. Config is not decoded, because its schema depends on Type.
 type Backend struct {
 	Type      string
 	Config    hcl.Body
@@ -96,7 +96,7 @@ type Backend struct {
 	Range     hcl.Range
 }
 
-// Provider is a provider block.
+// Provider is a provider block. ForEach and AliasRange are nil if the argument is absent.
 type Provider struct {
 	Name        string // local name
 	Alias       string
@@ -134,7 +134,7 @@ type Local struct {
 	Range hcl.Range
 }
 
-// Output is an output block.
+// Output is an output block. Expr is nil only in override files that don't set the value.
 type Output struct {
 	Name          string
 	Description   Opt[string]
@@ -147,7 +147,7 @@ type Output struct {
 	Range         hcl.Range
 }
 
-// ModuleCall is a module block.
+// ModuleCall is a module block. Expressions of absent arguments are nil.
 type ModuleCall struct {
 	Name        string
 	SourceExpr  hcl.Expression
@@ -221,7 +221,7 @@ func (r *Resource) ProviderConfig() addrs.LocalProviderConfig {
 	return r.Provider.Local()
 }
 
-// Connection is a connection block.
+// Connection is a connection block of a resource or a provisioner. Its body is not decoded.
 type Connection struct {
 	Config hcl.Body
 	Range  hcl.Range
@@ -245,7 +245,7 @@ type CheckRule struct {
 	Range        hcl.Range
 }
 
-// Check is a check block.
+// Check is a check block with its assertions and its scoped data source.
 type Check struct {
 	Name    string
 	Data    *Resource // nil if absent
@@ -272,7 +272,7 @@ type Removed struct {
 // Import is an import block.
 type Import struct {
 	To hcl.Expression
-	// ToResource is the resource that To refers to, without instance keys that are not literals.
+	// ToResource is the address of the resource block that To refers to, without instance keys.
 	ToResource   addrs.ConfigResource
 	ID           hcl.Expression // exactly one of ID and Identity is set
 	Identity     hcl.Expression

@@ -78,9 +78,9 @@ func (d *decoder) content(body hcl.Body, schema *hcl.BodySchema) *hcl.BodyConten
 	return content
 }
 
-// partial decodes the part of a body that matches the schema and returns the remaining body. If
-// nothing matches, the remaining body is the original one. HCL's own remaining body would keep the
-// names of the whole schema in memory.
+// partial decodes the part of a body that matches the schema, and returns the remaining body. If
+// nothing matches, the remaining body is the original one, because the remaining body that HCL
+// creates keeps the names of the whole schema in memory.
 func (d *decoder) partial(body hcl.Body, schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Body) {
 	if native, ok := body.(*hclsyntax.Body); ok && isRest(native, schema) {
 		return &hcl.BodyContent{MissingItemRange: native.MissingItemRange()}, body
@@ -90,9 +90,9 @@ func (d *decoder) partial(body hcl.Body, schema *hcl.BodySchema) (*hcl.BodyConte
 	return content, rest
 }
 
-// isRest reports whether decoding with the schema would leave the whole body. This is the case if
-// the body has no blocks and none of the schema's arguments, and if the schema requires no
-// arguments.
+// isRest reports whether no part of the body matches the schema. It returns false for a body with
+// blocks, which it doesn't examine, and for a schema with required arguments, because HCL must
+// report them if they are missing.
 func isRest(body *hclsyntax.Body, schema *hcl.BodySchema) bool {
 	if len(body.Blocks) > 0 {
 		return false
@@ -122,7 +122,8 @@ func decodeOpt[T any](d *decoder, attr *hcl.Attribute, into *Opt[T]) {
 	into.Set = d.constant(attr, &into.Value)
 }
 
-// identifier checks a name in a block label.
+// identifier reports whether the name in a block label is a valid identifier, and adds an error if
+// not.
 func (d *decoder) identifier(name string, at hcl.Range, what string) bool {
 	if hclsyntax.ValidIdentifier(name) {
 		return true

@@ -17,9 +17,8 @@ type dirFiles struct {
 
 func (f dirFiles) empty() bool { return len(f.primary) == 0 && len(f.overrides) == 0 }
 
-// extensions lists the file name extensions of one kind of file. If two files have the same base
-// name, and the extension of one supersedes the extension of the other, the file with the
-// superseded extension is ignored.
+// extensions lists the file name extensions of one kind of file. A file is ignored if its extension
+// is superseded by the extension of another file with the same base name.
 type extensions []struct{ ext, supersedes string }
 
 var configExtensions = extensions{

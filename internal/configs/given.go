@@ -21,8 +21,8 @@ type Given struct {
 	// Val is set by callers that already have a value (plans, tests); otherwise it is cty.NilVal.
 	// It takes precedence over Text and Expr.
 	Val cty.Value
-	// From is the origin of the value for messages, such as `the -var option` or `the environment
-	// variable TF_VAR_x`.
+	// From says where the value was set, for messages. It is a phrase such as `the -var option` or
+	// `the environment variable TF_VAR_x`.
 	From string
 	// Undeclared is the severity of the diagnostic if the root module does not declare the
 	// variable.
@@ -32,7 +32,7 @@ type Given struct {
 	Unknown []cty.Path
 }
 
-// Undeclared is the severity of a value for an undeclared variable.
+// Undeclared is the severity of the diagnostic about a value for an undeclared variable.
 type Undeclared uint8
 
 const (
@@ -86,8 +86,8 @@ func (g Given) known(v *Variable) (cty.Value, error) {
 	case v.Type.Literal:
 		return cty.StringVal(g.Text), nil
 	}
-	// The text of a variable with a structured type is an expression. Its file name shows up in
-	// error messages.
+	// The value of a variable with a structured type is an expression. The file name appears in
+	// error messages about it.
 	name := fmt.Sprintf("<value for var.%s>", v.Name)
 	if d := nesting.Check(name, []byte(g.Text)); d != nil {
 		return cty.DynamicVal, tfdiags.FromHCL(hcl.Diagnostics{d}).Err()

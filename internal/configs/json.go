@@ -12,7 +12,8 @@ func jsonText(expr hcl.Expression) (string, hcl.Pos, bool) {
 	if !json.IsJSONExpression(expr) {
 		return "", hcl.Pos{}, false
 	}
-	// Without an evaluation context a JSON string evaluates to its text, including templates.
+	// Without an evaluation context, a JSON string evaluates to its literal content. Templates in
+	// it stay unevaluated.
 	val, diags := expr.Value(nil)
 	if diags.HasErrors() || val.IsNull() || val.Type() != cty.String {
 		return "", hcl.Pos{}, false
@@ -20,9 +21,9 @@ func jsonText(expr hcl.Expression) (string, hcl.Pos, bool) {
 	return val.AsString(), expr.Range().Start, true
 }
 
-// nativeExpr returns the reference that a JSON string contains. JSON writes references as strings;
-// where the language expects a reference, such a string is not a template. Expressions in native
-// syntax are returned unchanged.
+// nativeExpr parses the reference that a JSON string contains. It is for arguments whose value must
+// be a reference, so the string is not a template. Expressions in native syntax are returned
+// unchanged.
 func (d *decoder) nativeExpr(expr hcl.Expression) hcl.Expression {
 	if !json.IsJSONExpression(expr) {
 		return expr

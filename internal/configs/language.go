@@ -65,15 +65,16 @@ func decodeLanguage(d *decoder, block *hcl.Block) {
 	}
 }
 
-// compatible is the constraint of a compatible_with block. A repeated block is already an error.
+// compatible is the version constraint of a compatible_with block. repeated is set for every block
+// after the first. An error about those blocks is already reported.
 type compatible struct {
 	constraint *hcl.Attribute
 	repeated   bool
 }
 
-// checkVersions checks the version constraints of a module against this program's version. If the
-// version doesn't meet a constraint, the error reports only the mismatch, because other errors may
-// result from it.
+// checkVersions checks the version constraints of a module against this program's version. If a
+// constraint isn't met, the error reports only this, because other errors may be a result of the
+// wrong version.
 func checkVersions(files []*file, warn tfdiags.Sink) (compatible bool, err error) {
 	var incompatible, other tfdiags.Diagnostics
 	check := func(attr *hcl.Attribute, ineffective bool) {

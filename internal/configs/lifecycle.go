@@ -106,8 +106,8 @@ func (d *decoder) ignoreChanges(r *Resource, attr *hcl.Attribute) {
 	d.addHCL(diags)
 	var wildcard *hcl.Range
 	for _, expr := range exprs {
-		// ["*"] is the old form of the keyword all. The error for an invalid reference would not
-		// say so.
+		// ["*"] is the old form of the keyword all. The general error for invalid references would
+		// not mention the keyword.
 		if isStar(expr) {
 			rng := expr.Range()
 			wildcard = &rng
@@ -132,8 +132,8 @@ func isStar(expr hcl.Expression) bool {
 	return !diags.HasErrors() && val.Type() == cty.String && val.IsKnown() && !val.IsNull() && val.AsString() == "*"
 }
 
-// replaceTriggers decodes the references in replace_triggered_by. Each item refers to exactly one
-// resource; the engine checks the attribute path.
+// replaceTriggers decodes the references in replace_triggered_by. Each item must refer to exactly
+// one resource. The engine checks the attributes that follow.
 func (d *decoder) replaceTriggers(r *Resource, attr *hcl.Attribute) {
 	exprs, diags := hcl.ExprList(attr.Expr)
 	d.addHCL(diags)

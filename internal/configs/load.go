@@ -45,7 +45,8 @@ type LoadOptions struct {
 	InitCommand string
 
 	Overlay *Overlay // nil means no changes
-	// Called loads the module as if another module called it: rules for root modules don't apply.
+	// Called loads the module as if another module called it, so the rules for root modules don't
+	// apply.
 	Called bool
 }
 
@@ -133,7 +134,7 @@ func LoadRootModule(dir string, opts *LoadOptions, warn tfdiags.Sink) (*Config, 
 // A module may call itself with different variables. These limits stop endless recursion.
 const (
 	maxRecursion = 8   // maximum number of times that a directory may occur on the path from the root to a module
-	maxSelfCalls = 256 // maximum number of modules in a tree that may be below a module with the same directory
+	maxSelfCalls = 256 // maximum number of modules in a tree that have a module with the same directory above them
 )
 
 type loader struct {
@@ -157,8 +158,9 @@ func (l *loader) tree(ctx context.Context, cfg *Config) error {
 	return errs.Err()
 }
 
-// child loads the module of one call, but not the modules that it calls. It returns nil if there is
-// nothing to load. A module with errors is returned too, so that the modules below it are found.
+// child loads the module of one call, but not the modules that it calls in turn. It returns nil if
+// there is nothing to load. A module with errors is returned too, because the modules that it calls
+// must be loaded as well.
 func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*Config, error) {
 	req := parent.requests[call.Name]
 	if req == nil {

@@ -22,8 +22,8 @@ func load(t testing.TB, text string, opts *LoadOptions) *Config {
 	return cfg
 }
 
-// TestSharing checks that a file is decoded once for all calls, and that endless recursion of
-// modules is an error.
+// TestSharing checks that a module's files are decoded once for all calls, and that endless
+// recursion of modules is an error.
 func TestSharing(t *testing.T) {
 	root := load(t, "-- main.tf --\nmodule \"a\" {\n  source = \"./m\"\n}\nmodule \"b\" {\n  source = "+
 		"\"./m/../m\"\n}\n-- m/main.tf --\n", nil)

@@ -6,8 +6,8 @@ import (
 	"tofu/internal/addrs"
 )
 
-// Schemas of the arguments and nested blocks that this program adds to the schema of a provider,
-// provisioner or module. They are used for spelling suggestions.
+// These schemas describe the arguments and nested blocks that the language adds to those of a
+// provider, a provisioner or a module. They are used for spelling suggestions.
 var (
 	managedMeta     = meta(managedKind.schema)
 	dataMeta        = meta(dataKind.schema)

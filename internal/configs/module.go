@@ -40,13 +40,13 @@ func newModule(dir string, primary, overrides []*file, warn tfdiags.Sink) (*Modu
 	}}
 	all := slices.Concat(primary, overrides)
 	// A module written for another version may use unknown blocks. If the version is incompatible,
-	// that is therefore the only error reported.
+	// the other errors are therefore left out.
 	compatible, err := checkVersions(all, warn)
 	if !compatible {
 		return mb.Module, err
 	}
-	// Files were decoded in parallel. From here on everything is in the order of the files,
-	// including diagnostics.
+	// Files were decoded in parallel. From here on, declarations and diagnostics are in the order
+	// of the files.
 	mb.errs = tfdiags.FromError(err)
 	for _, f := range all {
 		mb.Files = append(mb.Files, f.name)
@@ -67,7 +67,8 @@ func newModule(dir string, primary, overrides []*file, warn tfdiags.Sink) (*Modu
 	}
 	mb.sorted = slices.SortedFunc(maps.Keys(mb.Resources), addrs.Resource.Compare)
 	mb.resolveProviders()
-	// An entry with errors is missing here, so providers that use it would look undeclared.
+	// Skip this check after errors: a required_providers entry with errors is missing from
+	// RequiredProviders, so providers that use it would look undeclared.
 	if len(mb.errs) == 0 {
 		mb.checkLocalNames()
 	}

@@ -6,9 +6,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Declarations are overridden argument by argument and their nested blocks by block type.
-// Conditions and dependencies can't be overridden: they stay visible in the module's ordinary
-// files.
+// An override file replaces single arguments of a declaration, and all nested blocks of a type
+// together. It can't override conditions and dependencies, which stay visible in the module's
+// ordinary files.
 
 // overrideFile applies the declarations of one override file to the declarations of earlier files.
 func (mb *moduleBuilder) overrideFile(f *file) {

@@ -72,7 +72,8 @@ func generatedType(block *hcl.Block) string {
 	return block.Type
 }
 
-// optional returns the schema with nothing required: an override file sets only what it changes.
+// optional returns the schema without required attributes, because an override file sets only what
+// it changes.
 func optional(schema *hcl.BodySchema) *hcl.BodySchema {
 	out := &hcl.BodySchema{Blocks: schema.Blocks, Attributes: make([]hcl.AttributeSchema, len(schema.Attributes))}
 	for i, attr := range schema.Attributes {

@@ -20,7 +20,7 @@ import (
 // Parsers must be created with NewParser.
 type Parser struct {
 	fs   FS
-	peer *Parser // another parser, whose decoded directories are reused if their files are equal; may be nil
+	peer *Parser // a parser whose decoded directories are reused if their files are unchanged; may be nil
 
 	mu      sync.Mutex
 	sources map[string]map[string][]byte // source text by directory and file name
@@ -57,8 +57,8 @@ func (p *Parser) Source(name string) []byte {
 // FS returns the file system that the parser reads from.
 func (p *Parser) FS() FS { return p.fs }
 
-// Module returns the decoded directory, which it decodes only once. The warnings and the error are
-// reported for each call. The module is nil only if the directory can't be read.
+// Module returns the module in a directory, which it decodes on the first call only. Every call
+// reports the warnings and the error. The module is nil only if the directory can't be read.
 func (p *Parser) Module(dir string, warn tfdiags.Sink) (*Module, error) {
 	dir = filepath.Clean(dir)
 	p.mu.Lock()
@@ -79,8 +79,8 @@ func (p *Parser) Module(dir string, warn tfdiags.Sink) (*Module, error) {
 	return entry.module, entry.err
 }
 
-// takeFromPeer takes over the peer's decoded directory, if the peer has decoded it without errors
-// and from equal files. It reports whether it did.
+// takeFromPeer fills the entry with the peer's decoded module, if the peer decoded the directory
+// from equal files and without errors. It reports whether it filled the entry.
 func (p *Parser) takeFromPeer(dir string, entry *moduleEntry) bool {
 	if p.peer == nil || !p.peer.has(dir) {
 		return false

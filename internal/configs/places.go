@@ -7,8 +7,9 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// Places returns, by name, where a body sets the attributes and blocks of the schema. The ranges
-// cover whole attributes and blocks. In JSON syntax the range of a block covers only its beginning.
+// Places returns the ranges where a body sets the attributes and blocks of the schema, by name. The
+// ranges cover whole attributes and blocks. In JSON syntax the range of a block covers only its
+// beginning.
 func Places(body hcl.Body, schema *configschema.Block) map[string][]hcl.Range {
 	want := &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "dynamic", LabelNames: []string{"type"}}}}
 	for name := range schema.Attributes {

@@ -27,8 +27,8 @@ func decodeProvider(d *decoder, block *hcl.Block) {
 		rng := attr.Expr.Range()
 		p.AliasRange = &rng
 		if !hclsyntax.ValidIdentifier(p.Alias) {
-			// Like in OpenTofu, the diagnostic has no source range, because tools may rely on that.
-			// The text says where the block is.
+			// As in OpenTofu, the diagnostic has no source range, because other programs may rely
+			// on this. The message contains the position instead.
 			d.addError(tfdiags.Errorf("Invalid provider configuration alias",
 				"The alias at %s is not a valid name. %s", tfdiags.Place(rng), identifierRule))
 		}

@@ -32,9 +32,9 @@ func (ck *providerCheck) warnf(at hcl.Range, summary, detail string, args ...any
 	ck.warn(tfdiags.Warningf(summary, detail, args...).At(at))
 }
 
-// module checks cfg and the modules below it. If a call on the path to cfg has a count, for_each,
-// enabled or depends_on argument, repeated is its position, otherwise nil. Modules with provider
-// configurations of their own can't be called with these arguments.
+// module checks cfg and the modules below it. repeated is the position of a count, for_each,
+// enabled or depends_on argument of a call on the path to cfg, or nil if no call has one. Modules
+// with provider configurations of their own can't be called with these arguments.
 func (ck *providerCheck) module(cfg *Config, repeated *hcl.Range) {
 	if cfg.Parent != nil {
 		ck.ownConfigurations(cfg, repeated)

@@ -25,14 +25,14 @@ type ProviderUse struct {
 	// KeyCall is the call whose providers argument contains the key. It is nil if the resource
 	// itself contains the key.
 	KeyCall *ModuleCall
-	// Expected reports that there is no configuration, but configuration_aliases of the root module
-	// declares it. Such a root module is meant to be called by another module.
+	// Expected reports whether the configuration is missing but declared in configuration_aliases
+	// of the root module. Such a root module is intended to be called by another module.
 	Expected bool
 }
 
-// ProviderFor returns the configuration for a resource of this module with the given provider and
-// provider argument, which may be nil. It returns false if there is no configuration with the
-// alias.
+// ProviderFor returns the configuration of a provider that ref selects in this module. ref may be
+// nil, which selects the default configuration. ProviderFor returns false if no configuration has
+// the alias.
 func (c *Config) ProviderFor(ref *ProviderRef, provider addrs.Provider) (ProviderUse, bool) {
 	use := ProviderUse{}
 	alias := ""

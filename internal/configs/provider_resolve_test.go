@@ -93,8 +93,8 @@ provider "cloud" {
 resource "cloud_net" "it" {}
 `
 
-// providersWant is the expected provider configuration of each resource, with the key and the
-// module in which the key is evaluated.
+// providersWant maps each resource to the expected provider configuration. If the configuration has
+// an instance key, the words after "key" say where it is evaluated.
 var providersWant = map[string]string{
 	"cloud_server.west":       `provider["registry.opentofu.org/acme/cloud"].west`,
 	"cloud_server.zone":       `provider["registry.opentofu.org/acme/cloud"].by_zone key in ""`,
@@ -112,8 +112,8 @@ var providersWant = map[string]string{
 }
 
 func TestProviders(t *testing.T) {
-	// A module with its own provider configuration can't be called with for_each. Another test
-	// checks that error.
+	// A module with its own provider configuration can't be called with for_each, so that call uses
+	// the module in ./each instead. TestDiagnostics checks the error.
 	text := strings.Replace(providersText, `source   = "./net"`, `source   = "./each"`, 1) + `
 -- each/main.tf --
 terraform {

@@ -6,10 +6,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// unquote converts a reference or keyword in quotes, as in old configurations, to the expression it
-// stands for. It warns about the quotes, and adds an error if the text can't be parsed. Other
-// expressions are returned unchanged, and so are strings in JSON, because JSON can't write
-// references without quotes.
+// unquote converts a reference or keyword in quotes, as in old configurations, to the expression
+// inside the quotes. It warns about the quotes, and adds an error if the string can't be parsed.
+// Other expressions are returned unchanged. So are strings in JSON, where references always have
+// quotes.
 func (d *decoder) unquote(expr hcl.Expression, what string) hcl.Expression {
 	if key, ok := expr.(*hclsyntax.ObjectConsKeyExpr); ok && !key.ForceNonLiteral {
 		expr = key.Wrapped

@@ -97,7 +97,8 @@ func (d *decoder) removedFrom(r *Removed, expr hcl.Expression) {
 		}
 	}
 	switch target.Resource.Mode {
-	// A plan can neither destroy nor forget data sources and ephemeral resources.
+	// A removed block decides whether to destroy or forget objects, which has no meaning for data
+	// sources and ephemeral resources.
 	case addrs.Data:
 		d.errorf(expr.Range(), "Data source address is not allowed",
 			"Data sources can't be destroyed. To remove one from the state, remove its block.")

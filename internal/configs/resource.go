@@ -23,8 +23,8 @@ var commonAttributes = []hcl.AttributeSchema{{Name: "count"}, {Name: "for_each"}
 	{Name: "depends_on"}}
 
 // The schema of ephemeral resources includes the nested blocks that only managed resources support,
-// so that using them causes a specific error. In data blocks, the provider's schema decides about
-// such blocks, and normally rejects them.
+// so that using such a block causes a specific error. In data blocks, the provider's schema decides
+// whether these blocks are valid. It normally rejects them.
 var (
 	managedKind = &resourceKind{addrs.Managed, "resource", "resource", "resources", &hcl.BodySchema{
 		Attributes: commonAttributes,

@@ -67,8 +67,8 @@ type staticResult struct {
 	value cty.Value
 	errs  tfdiags.Diagnostics
 	busy  bool // evaluation is in progress
-	// unsuitable says that the value has the wrong type. It causes one diagnostic; users of the
-	// symbol see an unknown value of the right type.
+	// unsuitable reports whether the value has the wrong type. Only one diagnostic reports this;
+	// expressions that use the symbol see an unknown value of the right type.
 	unsuitable bool
 }
 
@@ -77,9 +77,9 @@ func newStaticScope(cfg *Config, env *staticEnv) *staticScope {
 }
 
 // StaticEval evaluates an expression of this module and converts the result to want. The expression
-// may use only variables, local values, paths and functions. user names the setting that needs the
-// value, such as "module.net.source". The value may end up in public places, so sensitive and
-// ephemeral values are errors.
+// may use only variables, local values, paths and functions. user is the name of the setting that
+// needs the value, such as "module.net.source", for messages. Sensitive and ephemeral values are
+// errors, because the value may appear in public places.
 func (c *Config) StaticEval(expr hcl.Expression, want cty.Type, user string) (cty.Value, error) {
 	v, err := c.staticValue(expr, user)
 	// The conversion's error message may contain the value, so the marks are checked first.

@@ -91,8 +91,8 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// TestStaticErrorsAreBounded checks that the number of diagnostics doesn't multiply when symbols
-// use others several times.
+// TestStaticErrorsAreBounded checks that the number of diagnostics doesn't multiply in a chain of
+// symbols that use the previous ones several times.
 func TestStaticErrorsAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("-- main.tf --\nlocals {\n  a0 = nope.x\n  b0 = nope.x\n")

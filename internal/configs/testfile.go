@@ -8,7 +8,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// TestFile is a test file.
+// TestFile is the decoded content of a test file, such as main.tftest.hcl.
 type TestFile struct {
 	Name      string // path relative to the working directory
 	Variables map[string]hcl.Expression

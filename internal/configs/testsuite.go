@@ -97,8 +97,8 @@ func (m *TestModule) Request(root *Config) (*ModuleRequest, error) {
 	return req, nil
 }
 
-// Within returns a resolver for a configuration that is not the root of the installed modules: its
-// modules are installed below path.
+// Within returns a resolver for a configuration other than the root module. The modules of this
+// configuration are installed below path.
 func (r Resolver) Within(path addrs.Module) Resolver {
 	return func(ctx context.Context, req *ModuleRequest) (ResolvedModule, error) {
 		below := *req

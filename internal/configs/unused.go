@@ -20,7 +20,8 @@ func UnusedAttributes(expr hcl.Expression, ty cty.Type, warn tfdiags.Sink) {
 		UnusedAttributes(made.ValExpr, ty.ElementType(), warn)
 		return
 	}
-	// Attributes of values that are computed are dropped without a warning.
+	// Only literal objects, maps and lists are checked. Computed values may have further attributes
+	// on purpose.
 	switch {
 	case ty.IsObjectType():
 		for _, pair := range pairsOf(expr) {

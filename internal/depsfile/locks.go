@@ -47,10 +47,10 @@ func (r Requirements) Providers() []addrs.Provider {
 // Lock records the selected version of one provider.
 type Lock struct {
 	Version     Version
-	Constraints Constraints // constraints that led to the selection; informational
-	// Hashes are checksums of valid packages of this version for any platform. They are sorted,
-	// unless they come from a file in which they are not sorted. If there are no hashes, packages
-	// are used without verification.
+	Constraints Constraints // constraints when the version was selected; for information only
+	// Hashes are checksums of valid packages of this version for any platform. They are normally
+	// sorted; hashes from a file are in the order of the file. If there are no hashes, packages are
+	// used without verification.
 	Hashes []Hash
 }
 

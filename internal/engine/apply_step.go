@@ -266,9 +266,9 @@ func (a *applyStep) priorObject(ctx context.Context) (*objectState, error) {
 	return a.withIdentity(ctx, &objectState{value: markStored(a.r.Schema.Block, v, nil), obj: obj})
 }
 
-// plannedAction returns the action to compare with the approved plan. The final plan of a
-// replacement is made without the old object, so its action is Create. In this case, plannedAction
-// returns the planned kind of replacement instead.
+// plannedAction returns the action to compare with the approved plan. This is action, except for a
+// replacement: its final plan is created without the old object, so action is Create, and
+// plannedAction returns the planned kind of replacement.
 func (a *applyStep) plannedAction(action plans.Action) plans.Action {
 	if action == plans.Create && a.planned.Action.IsReplace() {
 		return a.planned.Action

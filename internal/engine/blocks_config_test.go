@@ -397,7 +397,7 @@ func (u *meshUser) repetition() string {
 	return ""
 }
 
-// key returns the template expression that is the key in the names of the block's objects.
+// key returns the template expression for an instance's key, which is a part of the object's name.
 func (b *meshBlock) key() string {
 	return map[string]string{"": "-", "count": "${count.index}", "for_each": "${each.key}"}[b.mode]
 }

@@ -14,7 +14,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Values of deprecated outputs and attributes carry a mark with the author's deprecation message.
+// Values of deprecated outputs and attributes have a mark with the author's deprecation message.
 // The expression that refers to the output or resource reports the warning and removes the mark.
 // This results in one warning for each reference. Validation doesn't know the values of outputs, so
 // it warns about attributes only. It also doesn't warn in conditions and meta-arguments, because it

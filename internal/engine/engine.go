@@ -105,9 +105,9 @@ type PlanOptions struct {
 	Imports []graph.CommandImport
 	// GenerateConfig requests configuration for import targets that have none.
 	GenerateConfig bool
-	// NotSaved says that the plan is shown and possibly applied, but never stored. Without drift,
-	// the relevant attributes are then not computed, because that takes as long as building the
-	// graph.
+	// NotSaved says that the plan is shown and possibly applied, but never stored. The relevant
+	// attributes of such a plan are needed only to explain drift. If there is no drift, they aren't
+	// computed, because that takes as long as building the graph.
 	NotSaved bool
 	// Inspect receives the planned values. Optional.
 	Inspect *Inspection

@@ -90,9 +90,9 @@ type (
 	}
 
 	// ObjectMoved is sent when an object is deposed so that it can be replaced, or when it is
-	// restored. It is a single event, so an incomplete record never lists the object twice, as
-	// current and as deposed. The next run would delete the deposed object although it is the
-	// current one.
+	// restored. A single event ensures that even an incomplete record never lists the object twice,
+	// as current and as deposed. From such a record, the next run would delete the deposed object
+	// although it is the current one.
 	ObjectMoved struct {
 		Addr     addrs.AbsInstance
 		From, To addrs.DeposedKey

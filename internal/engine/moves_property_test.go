@@ -52,8 +52,8 @@ func (f moveFiles) text() string {
 	return b.String()
 }
 
-// thing returns a resource block. The character N in the arguments stands for the number of the
-// refactored resource, so a test can use several resources of each shape.
+// thing returns a resource block. The character N in the arguments is replaced with the number of
+// the refactored resource, so a test can use several resources of each shape.
 func thing(address, repeat, name string) string {
 	typ, label, _ := strings.Cut(address, ".")
 	if repeat != "" {
@@ -70,8 +70,8 @@ func moved(from, to string) string {
 var twoThings = "variable \"name\" {}\n" + thing("fake_thing.p", "", `"${var.name}p"`) + thing("fake_thing.q",
 	"", `"${var.name}q"`)
 
-// moveShapes are the kinds of moves. N stands for the number of the refactored resource. places
-// holds the new address of each object, by object name.
+// moveShapes are the kinds of moves. N is replaced with the number of the refactored resource.
+// places holds the new address of each object, by object name.
 var moveShapes = []struct {
 	name, before, after string
 	places              map[string]string

@@ -57,8 +57,8 @@ func (t *instance) upgrade(ctx context.Context, obj *states.Object) (*objectStat
 	return t.withIdentity(ctx, &objectState{value: v, obj: out})
 }
 
-// sameJSON reports whether two JSON documents are equal, where a is compact. Equal bytes are the
-// common case.
+// sameJSON reports whether two JSON documents are equal. a must be compact. The documents usually
+// have equal bytes, so this is checked first.
 func sameJSON(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true

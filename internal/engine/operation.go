@@ -22,7 +22,7 @@ type operation struct {
 	variables     map[string]Variable
 	forceReplace  map[addrs.AbsInstance]bool
 	forceWhole    map[addrs.ConfigResource][]addrs.AbsInstance // -replace addresses without keys, by resource
-	showSensitive bool                                         // includes hidden output of provisioners
+	showSensitive bool                                         // whether to show hidden output of provisioners
 	inspection    *Inspection
 	moves         *moves.Results
 	past          *pastObjects // the earlier objects to restore; usually nil

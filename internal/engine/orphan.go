@@ -63,9 +63,8 @@ func (o *orphanPlan) plan(ctx context.Context) (err error) {
 	return o.planRemoval(ctx, l)
 }
 
-// providerKey returns the key of the provider instance that manages the object. It returns the
-// stored key. If the resource block now uses a different provider configuration, which has no
-// for_each, it returns NoKey.
+// providerKey returns the key of the provider instance that manages the object. This is the stored
+// key, or NoKey if the resource block now uses a different provider configuration without for_each.
 func (o *orphanPlan) providerKey() addrs.InstanceKey {
 	if p := o.r.Provider; p.Instances == nil && o.w.op.Prior.Resource(o.addr.Abs()).Provider != p.Addr {
 		return addrs.NoKey

@@ -27,7 +27,7 @@ var lifecycleOptions = []struct{ name, text string }{
 
 // lifecycleActions are actions on an object. Each has the configuration of the second step, the
 // options of the plan, and the calls that fail in the first or second step. LIFECYCLE in a
-// configuration stands for the lifecycle block with the lifecycle options.
+// configuration is replaced with the lifecycle block, which has the tested options.
 var lifecycleActions = []struct {
 	name, config    string
 	plan            engine.PlanOptions

@@ -216,7 +216,7 @@ func (p *instancePlan) planDeclared(ctx context.Context) (err error) {
 	w, r := p.w, p.r
 	defer w.trackWork("plan", p.addr)(&err)
 	if !r.Selected.Has(p.addr) {
-		if r.HasConditions() { // the plan leaves the instance out, so they stay undecided
+		if r.HasConditions() { // the plan leaves the instance out, so its conditions stay undecided
 			w.out.recordCheck(p.conditionSet(""), checks.Unknown, nil)
 		}
 		p.keepStored()

@@ -168,7 +168,7 @@ func keptOut(plan *plans.Plan, excludes []addrs.Target) error {
 }
 
 // audit checks after an apply that every existing object is in the state, that the recorded events
-// lead to the same state, and that the engine followed the provider protocol.
+// result in the same state, and that the engine followed the provider protocol.
 func (p *player) audit(w *witness, c *enginetest.Chapter, calls []enginetest.Call) error {
 	if w.err != nil {
 		return w.err

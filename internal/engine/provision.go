@@ -62,7 +62,7 @@ func (t *instance) runProvisioner(ctx context.Context, prov *graph.Provisioner, 
 		if d.Subject == nil {
 			d.Subject = &prov.Config.Range
 		}
-		if w.out.stopped() { // the interrupt is what ended the provisioner
+		if w.out.stopped() { // the interrupt ended the provisioner
 			d.Extra = tfdiags.Interrupted{}
 		}
 	})

@@ -56,8 +56,8 @@ func (f finisher) relevantAttributes() []plans.RelevantAttribute {
 	return out
 }
 
-// valuesOfProviders reports, by node ID, from which values provider configurations are derived.
-// Only these values matter in a destroy plan.
+// valuesOfProviders reports for each node, by ID, whether provider configurations are derived from
+// its value. Only these values matter in a destroy plan.
 func (f finisher) valuesOfProviders() []bool {
 	w := f.w
 	if !w.op.Phase.Destroys() {

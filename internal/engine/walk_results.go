@@ -79,7 +79,7 @@ func (t moduleTree) add(in *moduleInstance) {
 	res.byAddr[in.addr] = in
 }
 
-// gone returns a module instance without values. It stands for all instances of m that the
+// gone returns a module instance without values. It represents all instances of m that the
 // configuration no longer declares.
 func (t moduleTree) gone(m *graph.Module) *moduleInstance {
 	res := &t[m.Index]

@@ -94,7 +94,7 @@ func (a *applying) apply(ctx context.Context, s *session.Session, saved *session
 	return a.carryOut(ctx, op, saved.Plan, saved.ID, result)
 }
 
-// again makes and applies a new plan for a root module that an earlier run started but did not
+// again creates and applies a new plan for a root module that an earlier run started but did not
 // finish. The new plan may only contain changes that the approved plan contains.
 func (a *applying) again(ctx context.Context, s *session.Session, saved *session.SavedPlan, result *Result) error {
 	s.Snapshot = nil
@@ -182,8 +182,8 @@ func stateOutputs(st *states.State) map[string]cty.Value {
 	return out
 }
 
-// checkInputs returns an error if the outputs of other root modules from which a plan was made
-// differ from the present outputs.
+// checkInputs returns an error if outputs of other root modules have changed since a plan was
+// created from them.
 func (a *applying) checkInputs(ctx context.Context, s *session.Session, p *Planned) error {
 	in, err := a.from.inputs(ctx, s, p)
 	if err != nil {

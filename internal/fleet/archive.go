@@ -65,8 +65,9 @@ type Planned struct {
 	Records   bool            `json:"records,omitempty"` // applying only updates data source results
 	Counts    planview.Counts `json:"counts"`
 	Deferred  int             `json:"deferred,omitempty"`
-	// Waits lists root modules with deferred changes that decide outputs which this root module
-	// reads. Its plan is shown but not applied. A new plan is made after those changes.
+	// Waits lists the root modules whose deferred changes decide outputs that this root module
+	// reads. The plan of this root module is then shown but not applied. A new plan is created
+	// after those changes.
 	Waits   []string `json:"waits,omitempty"`
 	Unknown []string `json:"unknown_variables,omitempty"`
 }
@@ -370,7 +371,7 @@ func (s *Saved) Plan(
 }
 
 // Select returns the archive's root modules from an estate, in the order of the archive. It returns
-// an error if the archive was made from another estate.
+// an error if the archive was created from another estate.
 func (s *Saved) Select(e *roots.Estate) ([]*roots.Root, error) {
 	byName := make(map[string]*roots.Root, len(e.Roots))
 	for _, r := range e.Roots {

@@ -27,8 +27,8 @@ import (
 	"tofu/internal/ui"
 )
 
-// inputs holds the outputs of other root modules from which a plan was made, by root module name.
-// It has only the outputs that the configuration uses.
+// inputs holds outputs of other root modules, by root module name. The plan of a root module is
+// created from them. Only outputs that the configuration uses are included.
 type inputs struct {
 	mu    sync.Mutex
 	roots map[string]map[string]cty.Value
@@ -48,7 +48,7 @@ func (in *inputs) add(root string, used roots.Outputs, outputs *outputs) {
 		in.roots[root] = make(map[string]cty.Value)
 	}
 	for _, name := range used.Names {
-		in.roots[root][name] = cty.NullVal(cty.DynamicPseudoType) // if absent, null: states have no null outputs
+		in.roots[root][name] = cty.NullVal(cty.DynamicPseudoType) // null if absent: states don't store nulls
 	}
 	maps.Copy(in.roots[root], used.Select(outputs.values))
 	in.waits[root] = in.waits[root] || slices.ContainsFunc(outputs.undecided, used.Has)
@@ -115,7 +115,7 @@ func (r *storedRead) state() (*session.RemoteState, error) {
 	return &session.RemoteState{Data: data, Settings: settings, Workspace: r.Workspace}, err
 }
 
-// input holds the outputs of one root module from which a plan was made.
+// input holds the outputs of one root module that another root module's plan was created from.
 type input struct {
 	values map[string]cty.Value
 	read   *session.RemoteState // how a data source has read the outputs; nil if no data source has read them
@@ -167,7 +167,7 @@ func planTarget(s *session.Session) *encryption.Target {
 	return s.Encryption.Evaluated.Plan()
 }
 
-// inputs reads the planned outputs from which a plan was made.
+// inputs reads the planned outputs that a plan was created from.
 func (s *Saved) inputs(ctx context.Context, at *session.Session, p *Planned) (map[string]*input, error) {
 	if p.Inputs == "" {
 		return nil, nil

@@ -131,7 +131,7 @@ func TestMemory(t *testing.T) {
 
 // heap returns the size of all reachable objects.
 func heap() float64 {
-	for range 3 { // finalizers run after a collection
+	for range 3 { // finalizers run after a collection, so repeat it
 		runtime.GC()
 	}
 	var m runtime.MemStats

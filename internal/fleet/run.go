@@ -232,8 +232,9 @@ func (run *Run) hasState(ctx context.Context, r *roots.Root) bool {
 	return found || err != nil
 }
 
-// blocked returns the result of the root module r if one in uses did not succeed, or nil otherwise.
-// If both a failure and an interrupt block r, the reason is the failure.
+// blocked returns the result that stops the root module r from starting because a root module in
+// uses did not succeed. It returns nil if all succeeded. If both a failure and an interrupt block
+// r, the reason is the failure.
 func (q *queue) blocked(uses []dag.ID, r *roots.Root, results []*Result) (out *Result) {
 	for _, used := range uses {
 		of := results[used]

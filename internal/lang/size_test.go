@@ -9,8 +9,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// TestDoubling repeatedly evaluates an expression that contains its previous result twice, until
-// the result is rejected or has been doubled thirty times.
+// TestDoubling checks that a value is rejected if it grows too large when an expression is applied
+// to its own result thirty times, and that a value that stays small is accepted.
 func TestDoubling(t *testing.T) {
 	text := cty.StringVal(strings.Repeat("x", 1<<20))
 	for _, test := range []struct {

@@ -64,12 +64,12 @@ func ChangedFiles(ctx context.Context, dir, ref string) ([]string, error) {
 }
 
 // Changed returns a function for [Selection] that reports whether a root module depends on one of
-// the given files, whose paths are absolute. A root module depends on files in its directory and in
-// the local modules that it calls, and on files below these directories that aren't below a nearer
-// module. It also depends on its variable files, and on files that its expressions read by a
-// constant path. And it depends on the roots.tofu.hcl that applies to it, and on the files that
-// this file reads. If a root module has changed, those that need it have changed too. Local states
-// and working files are ignored.
+// the given files, whose paths are absolute. A root module depends on the files in its directory
+// and in the local modules that it calls. A file in a subdirectory belongs to the nearest of these
+// directories above it. A root module also depends on its variable files, on files that its
+// expressions read by a constant path, and on the roots.tofu.hcl that applies to it with the files
+// that this file reads. If a root module has changed, the root modules that need it have changed
+// too. Local states and working files are ignored.
 func (e *Estate) Changed(files []string) func(*Root) bool {
 	dirs, paths := make(map[string][]*Root), make(map[string][]*Root)
 	var read memo.Map[string, []string] // paths of files read, by directory or roots.tofu.hcl

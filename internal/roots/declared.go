@@ -19,8 +19,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// candidates returns the root modules that the roots.tofu.hcl files declare, and one for each
-// directory that no file declares. The directories that no file declares may turn out to be modules
+// candidates returns the root modules that the roots.tofu.hcl files declare, and one root module
+// for each directory that no file declares. Some of these directories may turn out to be modules
 // that others call.
 func candidates(dirs []string, found []Directory, open func(dir string) *session.Session) ([]*Root, error) {
 	var all []*Root

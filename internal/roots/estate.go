@@ -38,13 +38,13 @@ type Root struct {
 	Err error
 
 	id        dag.ID
-	last      StateID            // see lastID; only if Err is set
+	last      StateID            // state of the last run (see lastID); set only if Err is set
 	sensitive []string           // names of sensitive outputs
 	modules   []string           // directories of all modules that it calls, directly or indirectly
 	calls     []string           // local directories that it calls directly as modules
 	shared    bool               // other root modules have the same directory
 	used      map[string]Outputs // used outputs by data source; see ReadBy
-	variables []string           // names of variables, until Load has collected them
+	variables []string           // names of variables; nil after Load has collected them in elsewhere
 	elsewhere map[string]bool    // names of the variables of all root modules
 }
 

@@ -51,7 +51,7 @@ type Documented interface{ Docs() Docs }
 // field name, the advice for the warning that is shown if a deprecated field is set.
 type Deprecating interface{ Deprecated() Docs }
 
-// Invalid returns an error about the argument at path, which leads from the block to the argument.
+// Invalid returns an error about an argument. path is the path of the argument within the block.
 // The reason is a phrase that follows the words "The argument NAME is invalid:".
 func Invalid(path []string, reason string, args ...any) error {
 	return invalid(attrPath(nil, path...), reason, args...)

@@ -85,9 +85,9 @@ func blockForType(ty cty.Type) *NestedBlock {
 	return nested
 }
 
-// writtenAsBlocks returns the attributes that the body may write as blocks, which are those that it
-// doesn't set as attributes. Attributes without blocks are included too, because a `dynamic` block
-// can expand to no blocks.
+// writtenAsBlocks returns the block types of the attributes that may be written as blocks and that
+// the body doesn't set in attribute syntax. It includes attributes without any block in the body,
+// because a `dynamic` block can expand to no blocks.
 func (b *Block) writtenAsBlocks(body hcl.Body) map[string]*NestedBlock {
 	candidates := b.blocksForAttributes()
 	if len(candidates) == 0 {
@@ -120,7 +120,8 @@ func schemaWithBlocks(schema *hcl.BodySchema, blocks map[string]*NestedBlock) *h
 	return out
 }
 
-// fixedBody converts blocks to attributes, here and in nested blocks.
+// fixedBody is a body in which blocks are converted to attributes, including those in nested
+// blocks.
 type fixedBody struct {
 	hcl.Body
 	schema *Block

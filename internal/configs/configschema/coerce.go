@@ -76,7 +76,8 @@ func (a *Attribute) coerce(given map[string]cty.Value, name string, path cty.Pat
 	return val, nil
 }
 
-// coerceAll converts the value of all blocks of this type.
+// coerceAll converts the attribute called name in given, which holds all blocks of type n, to n's
+// type.
 func (n *NestedBlock) coerceAll(given map[string]cty.Value, name string, path cty.Path) (cty.Value, error) {
 	val, ok := given[name]
 	if !ok {

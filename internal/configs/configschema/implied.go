@@ -76,7 +76,7 @@ func (o *Object) ImpliedType() cty.Type {
 	return o.Nesting.wrap(cty.Object(types))
 }
 
-// ConfigType returns ImpliedType with optional attributes.
+// ConfigType is like ImpliedType, but attributes that configurations may omit are optional.
 func (o *Object) ConfigType() cty.Type {
 	types := make(map[string]cty.Type, len(o.Attributes))
 	var optional []string
@@ -118,7 +118,7 @@ func (n *NestedBlock) dynamic() bool {
 	return (n.Nesting == NestingList || n.Nesting == NestingMap) && n.Block.ImpliedType().HasDynamicTypes()
 }
 
-// Absent returns the value for no blocks of this type.
+// Absent returns the value that represents no blocks of this type.
 func (n *NestedBlock) Absent() cty.Value {
 	elem := n.Block.ImpliedType()
 	switch n.Nesting {

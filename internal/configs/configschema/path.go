@@ -2,8 +2,8 @@ package configschema
 
 import "github.com/zclconf/go-cty/cty"
 
-// AttributeByPath returns the attribute at path or, if path leads into an attribute, that
-// attribute. It returns nil if neither exists.
+// AttributeByPath returns the attribute at path. If path continues into the value of an attribute,
+// it returns that attribute. It returns nil if the schema has no such attribute.
 func (b *Block) AttributeByPath(path cty.Path) *Attribute {
 	block, rest := b, path
 	for len(rest) > 0 {

@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestPrepare checks that preparing a body changes neither its value nor its diagnostics nor its
-// references.
+// TestPrepare checks that preparing a body leaves its value, its diagnostics and its references
+// unchanged.
 func TestPrepare(t *testing.T) {
 	ctx := evalCtx.NewChild()
 	ctx.Variables = map[string]cty.Value{
@@ -58,8 +58,8 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// problems returns the diagnostics as sorted text. It omits details: hcldec iterates over a map, so
-// if several attributes are wrong, the detail may describe any one of them.
+// problems returns the diagnostics as sorted strings without their details. HCL's decoder iterates
+// over a map, so the detail may describe any of several wrong attributes.
 func problems(diags hcl.Diagnostics) []string {
 	out := []string{}
 	for _, d := range diags {
@@ -116,7 +116,7 @@ func genSchemaAttribute(t *rapid.T, depth int) *Attribute {
 		return a
 	}
 	nesting := genNesting(t)
-	if nesting == NestingGroup { // these modes are for blocks only
+	if nesting == NestingGroup { // NestingGroup is valid for blocks only
 		nesting = NestingSingle
 	}
 	a.NestedType = &Object{Nesting: nesting, Attributes: map[string]*Attribute{"a": genSchemaAttribute(t, depth-1),

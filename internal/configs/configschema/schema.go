@@ -18,7 +18,7 @@ const (
 	StringMarkdown
 )
 
-// Block is the content of a configuration block: its attributes and the blocks nested in it.
+// Block describes the content of a configuration block: its attributes and the blocks nested in it.
 type Block struct {
 	Attributes map[string]*Attribute
 	BlockTypes map[string]*NestedBlock
@@ -100,7 +100,7 @@ type NestedBlock struct {
 	MaxItems int // 0 means no limit
 }
 
-// NestingMode says how many blocks or objects there may be and how they are keyed.
+// NestingMode says how many nested blocks or objects are allowed and which collection holds them.
 type NestingMode uint8
 
 const (

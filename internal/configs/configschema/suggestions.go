@@ -7,10 +7,10 @@ import (
 )
 
 // Suggestions adds spelling suggestions to the diagnostics of a failed Decode. HCL suggests only
-// names in the schema. The schema lacks the names in meta, because they were removed from the body
-// earlier. Suggestions therefore decodes the body again with the names of the schema and of meta.
-// If that changes the number of diagnostics, the body uses a name in meta where it isn't valid, and
-// diags is returned unchanged.
+// names in the schema, and the schema lacks the names in meta, such as meta-arguments. Suggestions
+// therefore decodes the body again, with a schema that includes these names. If this changes the
+// number of diagnostics, the body uses a name in meta where it isn't valid, and Suggestions returns
+// diags unchanged.
 func (b *Block) Suggestions(body hcl.Body, meta *hcl.BodySchema, ctx *hcl.EvalContext,
 	diags hcl.Diagnostics) hcl.Diagnostics {
 	if meta == nil || !diags.HasErrors() {
@@ -23,8 +23,8 @@ func (b *Block) Suggestions(body hcl.Body, meta *hcl.BodySchema, ctx *hcl.EvalCo
 	return suggested
 }
 
-// SuggestionBody returns a body whose schemas also include the names in meta. It is for bodies that
-// can't contain those names themselves.
+// SuggestionBody wraps a body so that HCL also suggests the names in meta. The body itself must not
+// contain those names.
 func SuggestionBody(body hcl.Body, meta *hcl.BodySchema) hcl.Body { return suggestionBody{body, meta} }
 
 type suggestionBody struct {
@@ -41,7 +41,7 @@ func (s suggestionBody) PartialContent(schema *hcl.BodySchema) (*hcl.BodyContent
 	return content, suggestionBody{rest, s.meta}, diags
 }
 
-// with adds the names in meta to the schema.
+// with returns the schema extended by the names in meta.
 func (s suggestionBody) with(schema *hcl.BodySchema) *hcl.BodySchema {
 	taken := map[string]bool{}
 	for _, attr := range schema.Attributes {

@@ -75,7 +75,8 @@ func Collect(p *configs.Parser, o Options) (map[string]configs.Given, error) {
 			c.option(flag.Text)
 		}
 	}
-	// Last, because a -var-unknown flag may name a part of a value that another flag sets.
+	// Handle -var-unknown options last, because they may name a part of a value that another option
+	// sets.
 	for _, flag := range o.Flags {
 		if flag.Unknown {
 			c.unknown(flag.Text)
@@ -111,7 +112,7 @@ func (c *collection) automaticFiles(dir string) []string {
 	return append(fixed, auto...)
 }
 
-// option handles one -var option.
+// option records the value of one -var option, NAME=VALUE.
 func (c *collection) option(text string) {
 	name, value, found := strings.Cut(text, "=")
 	if !found {
@@ -131,7 +132,7 @@ func (c *collection) option(text string) {
 	c.given[name] = configs.Given{Text: value, From: "the -var option", Undeclared: configs.UndeclaredError}
 }
 
-// unknown handles one -var-unknown option.
+// unknown records one -var-unknown option, which names a variable or a part of its value.
 func (c *collection) unknown(text string) {
 	invalid := func(problem string) {
 		c.errs.Add(tfdiags.Errorf("Invalid -var-unknown option",
@@ -195,7 +196,7 @@ func (c *collection) file(name string) {
 	}
 }
 
-// parse parses a file as JSON if its name or its first character indicates JSON.
+// parse parses a file as JSON if its name ends in .json or its first character is "{".
 func (c *collection) parse(name string, src []byte) (*hcl.File, error) {
 	if !strings.HasSuffix(name, ".json") && bytes.HasPrefix(bytes.TrimSpace(src), []byte("{")) {
 		return c.parser.ParseJSON(name, src)

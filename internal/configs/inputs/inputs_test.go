@@ -29,8 +29,8 @@ variable "old" {
 }
 `
 
-// The values of each test are in ascending precedence. want lists the resulting values, each with
-// its type, and the diagnostics as "position severity summary".
+// Each test lists its sources of values in ascending precedence. want lists the resulting values,
+// each with its type, and the diagnostics as "position severity summary".
 var tests = []struct {
 	name  string
 	env   []string
@@ -139,8 +139,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestValuesAreNotRepeated checks that errors in options don't repeat the value, which may be
-// secret.
+// TestValuesAreNotRepeated checks that errors about options don't repeat the given value, which may
+// be secret.
 func TestValuesAreNotRepeated(t *testing.T) {
 	_, err := Collect(configs.NewParser(nil), Options{Dir: t.TempDir(), Flags: []Flag{{Text: "my password=hunter2"}}})
 	if err == nil || strings.Contains(err.Error(), "hunter2") ||

@@ -100,8 +100,8 @@ func (s *server) lockOn(disk string) {
 	}
 }
 
-// installOn installs with the store and the root module on a disk that has left bytes of free
-// space. It reports whether the installation failed.
+// installOn installs with the store and the root module on a disk with the given number of free
+// bytes. It reports whether the installation failed.
 func (s *server) installOn(disk string, left int) bool {
 	s.Helper()
 	check := func(err error) {

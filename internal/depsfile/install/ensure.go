@@ -109,8 +109,8 @@ func checkBuiltin(p addrs.Provider, c depsfile.Constraints) error {
 }
 
 // adopt adds locks for providers of the default registry if the provider with the same name in
-// Terraform's registry is locked. It locks the same versions, because the default registry has the
-// same releases, although in other packages.
+// Terraform's registry is locked. It locks the same versions without hashes, because the default
+// registry has the same releases but builds its own packages.
 func adopt(reqs depsfile.Requirements, prev *depsfile.Locks, warn tfdiags.Sink) *depsfile.Locks {
 	var adopted []string
 	for _, p := range reqs.Providers() {
@@ -215,7 +215,7 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 	var known []depsfile.Hash
 	if locked && prev.Version == version {
 		known = depsfile.Known(prev.Hashes)
-		if !reuse { // an upgrade that keeps the version
+		if !reuse { // an upgrade that selects the locked version again
 			if done, ok := in.atHand(ctx, p, prev); ok {
 				done.lock.Constraints = c
 				return done

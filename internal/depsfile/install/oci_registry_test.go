@@ -153,7 +153,7 @@ func TestOCIRegistry(t *testing.T) {
 	repo.Client = &auth.Client{Cache: auth.NewCache(),
 		Credential: auth.StaticCredential(host, auth.Credential{Username: "me", Password: "s3cret"})}
 	p := pusher{b, repo}
-	for i := range 3 { // tags that are not versions
+	for i := range 3 { // add tags that are not versions
 		p.document(ocispec.MediaTypeImageIndex, map[string]any{"schemaVersion": 2,
 			"mediaType": ocispec.MediaTypeImageIndex, "manifests": []any{}}, fmt.Sprintf("stage-%d", i))
 	}

@@ -13,8 +13,9 @@ import (
 	"tofu/internal/depsfile/pkgstore"
 )
 
-// atHand uses the locked version without asking a source. It requires that a package with one of
-// the locked checksums is installed, in the plugin cache or in the store.
+// atHand installs the locked version without asking a source. It looks for a package with one of
+// the locked checksums in the installation directory, the plugin cache and the store, and returns
+// false if none of them has one.
 func (in *installer) atHand(ctx context.Context, p addrs.Provider, lock depsfile.Lock) (result, bool) {
 	known := depsfile.Known(lock.Hashes)
 	if len(known) == 0 {

@@ -297,7 +297,7 @@ func TestNetworkMirror(t *testing.T) {
 		}
 	}
 	s.refuse(s.reqs(tool, ""), nil, "checksums reported by its source")
-	s.Edit = func(path string, doc map[string]any) { // no package for this platform
+	s.Edit = func(path string, doc map[string]any) { // no hash for this platform, and an invalid one for another
 		if archives, ok := doc["archives"].(map[string]any); ok {
 			archives["plan9_arm"].(map[string]any)["hashes"] = []any{"nonsense"}
 			archives[here()].(map[string]any)["hashes"] = []any{}

@@ -16,7 +16,8 @@ type fingerprint struct {
 	Files []fileStat
 }
 
-// Hashes are stored in files named after the hashed path and the kind of hash.
+// Kinds of hashes. The kind is a prefix of the hashed path, so hashes of different kinds are stored
+// in different files.
 const (
 	ofFolder         = ""
 	ofArchive        = "archive\x00"

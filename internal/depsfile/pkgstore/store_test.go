@@ -319,7 +319,7 @@ func TestPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(other.Hash)
-	if err := s.Place(c, target); err != nil { // over a link
+	if err := s.Place(c, target); err != nil { // replaces a link
 		t.Fatal(err)
 	}
 	check(c.Hash)
@@ -329,7 +329,7 @@ func TestPlace(t *testing.T) {
 	if err := os.Mkdir(target, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Place(c, target); err != nil { // into an empty directory
+	if err := s.Place(c, target); err != nil { // fills an empty directory
 		t.Fatal(err)
 	}
 	check(c.Hash)
@@ -371,7 +371,7 @@ func TestManyAtOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			c, err := s.Add(path, zh, anything) // without a lock, like on file systems without locks
+			c, err := s.Add(path, zh, anything) // without a lock, as on file systems without locks
 			if err == nil {
 				err = s.Place(c, target)
 			}
@@ -407,7 +407,7 @@ func TestTemporaryStore(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(filepath.Join(file, "store")) // can't be created
+	s, err := Open(filepath.Join(file, "store")) // this directory can't be created
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -519,7 +519,8 @@ func BenchmarkHashArchive(b *testing.B) {
 	}
 }
 
-// TestChangedInPlace changes a file of a package and then resets its modification time.
+// TestChangedInPlace checks that a changed file of a package is detected even if its modification
+// time is reset.
 func TestChangedInPlace(t *testing.T) {
 	s := open(t)
 	c := add(t, s, archive(t, sample...))

@@ -69,8 +69,8 @@ type plot struct {
 	chapter int
 	before  map[string]*unit // units of the previous chapter, by name
 	labels  map[string]int   // how many times each unit was renamed
-	// units whose object names don't depend on their keys, so the objects can move to other keys
-	// unchanged
+	// steady holds the units whose object names don't depend on their keys, so their objects can
+	// move to other keys unchanged.
 	steady  map[string]bool
 	keyed   map[string]bool // modules that are passed an instance of a provider configuration
 	retyped map[string]bool // units whose resource type changed

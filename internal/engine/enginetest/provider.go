@@ -23,7 +23,7 @@ var Address = addrs.DefaultProvider("fake")
 // Provider is an instance of the fake provider. Its resource type fake_thing has
 //
 //	name   required; a change replaces the object
-//	id     computed: the name and how many objects of that name created so far
+//	id     computed: the name and the number of objects created with that name so far
 //	v      changed in place
 //	f      a change replaces the object
 //	c      computed again with every change
@@ -35,7 +35,7 @@ var Address = addrs.DefaultProvider("fake")
 // The resource type fake_unit is like fake_thing, but has its own identity. Objects of fake_thing,
 // and units of other providers, can be moved to it; the identity of moved units is set when they
 // are read. The data source fake_read reads the newest object with a given name, and returns the
-// object's s as secret. The data source fake_find does the same, but returns an empty string if
+// object's s as secret. The data source fake_find is like fake_read, but returns an empty string if
 // there is no such object. The ephemeral resource fake_token has a value that contains its name. If
 // renew is set, the engine must renew it once, immediately, and the renewal takes four times as
 // long as other calls. The function echo returns its argument. The provider stores private data

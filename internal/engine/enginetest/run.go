@@ -17,9 +17,9 @@ const Delay = 10 * time.Millisecond
 // golden holds the names of the sections that Run writes, in order.
 var golden = []string{"problems", "reads", "plan", "calls", "state", "again"}
 
-// Run executes an archive. Each section N.tf is a step that is planned and applied; the text "same"
-// stands for the files of the previous step. Sections N/FILE are more files of the step. These
-// sections take effect before the step:
+// Run executes an archive. Each section N.tf is a step that is planned and applied. If its text is
+// "same", the step has the files of the previous step. Sections N/FILE are more files of the step.
+// These sections take effect before the step:
 //
 //	edit N      changes objects: lines "ID ATTR VALUE", "ID" to delete, "ID + V" to create one
 //	fail N      sets the calls that fail: lines "CALL NAME [HOW]", see Provider

@@ -31,7 +31,7 @@ type drawer struct {
 	graph dag.Graph
 	drawn []DrawnNode // by vertex of graph; nodes without a name only connect others and may be removed
 
-	// tops and ends hold, by node ID, the first and the last vertex that stand for a node. Nodes
+	// tops and ends hold, by node ID, the first and the last vertex that represent a node. Nodes
 	// that wait for the node wait for its top. The end of the node waits for the nodes that it
 	// needs.
 	tops, ends []dag.ID
@@ -125,7 +125,7 @@ func (d *drawer) chain(names ...string) (top, end dag.ID) {
 	return top, end
 }
 
-// addNode adds the vertices that stand for a node and returns the first and the last of them.
+// addNode adds the vertices that represent a node and returns the first and the last of them.
 func (d *drawer) addNode(n *Node) (top, end dag.ID) {
 	inRoot, isVariable := d.variables[n]
 	switch {
@@ -195,8 +195,9 @@ func (d *drawer) forgets(id dag.ID) bool {
 // closesModule reports whether a node is a Barrier that waits for everything in a module.
 func (n *Node) closesModule() bool { return n.Module != nil && n == n.Module.end }
 
-// unread returns, by node, the variables and locals of modules that no other node reads, in a graph
-// that leaves out unread values. The end node of their module and the root do not count as readers.
+// unread reports for each node, by ID, whether it is a variable or local of a called module that no
+// other node reads. The end node of the module and the root do not count as readers. If the graph
+// keeps unread values, unread returns false for all nodes.
 func unread(b *build) []bool {
 	out := make([]bool, len(b.g.Nodes))
 	if !b.op.Phase.prunes() {

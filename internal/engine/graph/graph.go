@@ -162,11 +162,10 @@ type instanceReads struct {
 	// Constant holds the resources of the module that the block reads only by constant keys.
 	Constant []IndexedRead
 	EachOf   *Resource // the indexed resource whose keys are also the keys of the block; see setEachOf
-	// Awaited holds the resources of which this resource's instances await single instances in a
-	// plan; see separateInstances.
+	// Awaited holds other resources. In a plan, each instance of this resource waits for single
+	// instances of them; see separateInstances.
 	Awaited []IndexedRead
-	// AwaitedCalls holds the module calls of which this resource's instances await single instances
-	// in a plan.
+	// AwaitedCalls is like Awaited, but holds module calls.
 	AwaitedCalls []CallRead
 	// ReadBy holds the nodes of values that wait for single instances in a plan, by the module
 	// instance and the key of the awaited instance.

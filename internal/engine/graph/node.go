@@ -8,7 +8,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Kind says what a node stands for, and what a walk does when it visits the node.
+// Kind says what a node represents, and what a walk does when it visits the node.
 type Kind uint8
 
 const (
@@ -32,7 +32,7 @@ const (
 // IsValue reports whether the node evaluates expressions and does nothing else.
 func (k Kind) IsValue() bool { return k <= KindInspection }
 
-// IsResource reports whether the node stands for a resource as a whole.
+// IsResource reports whether the node represents a resource as a whole.
 func (k Kind) IsResource() bool { return k >= KindExpand && k <= KindResourceIn }
 
 // isBarrier reports whether the node is a Barrier. Some Barriers also close something that the

@@ -15,7 +15,7 @@ import (
 )
 
 // TestOrders plays random histories and checks the order of the Steps of each plan in two ways; see
-// CompareOrders and CheckReads. Failures and interruptions lead to states whose dependencies
+// CompareOrders and CheckReads. After failures and interruptions, the dependencies in the state may
 // contradict the configuration. The tests of package engine check what plans and applies do.
 func TestOrders(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

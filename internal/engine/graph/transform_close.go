@@ -23,7 +23,7 @@ var closeTransformer = &Transformer{
 			}
 			b.after(n.Resource.Provider.close, n)
 			for _, p := range b.functionsOf[n.Resource] {
-				b.after(p.close, n) // because Steps evaluate the block again
+				b.after(p.close, n) // an apply evaluates the block again, which calls functions
 			}
 		}
 		root := b.node(KindBarrier, nil, rootName, nil)

@@ -17,7 +17,7 @@ import (
 // (transform_dependencies.go).
 //
 // Only the nearest dependencies are stored, since storing all of them would cost the square of the
-// length of a chain. So the order must lead through resources that do not change. For this, each
+// length of a chain. So the order must pass through resources that do not change. For this, each
 // resource R (in one module instance) has Barriers of several families. A family is only added if
 // some Step has to wait for one of its Barriers. According to the stored dependencies, D(R) are the
 // resources that depend on R, and N(R) are the resources that R depends on. Each Barrier waits for:
@@ -256,7 +256,7 @@ func (c *connecting) gate(kind gateKind) *Node {
 	if len(others) == 0 || !c.present(spec.family) {
 		return nil
 	}
-	if len(others) == 1 && spec.hard && c.x.instance { // many instances would each have a gate for the same node
+	if len(others) == 1 && spec.hard && c.x.instance { // avoid a gate for each of many instances that wait for one node
 		return c.family(spec.family, others)[0]
 	}
 	if c.open[kind] == nil {

@@ -59,8 +59,9 @@ func stored(sets []*states.Dependencies, dep addrs.ConfigResource) bool {
 	return slices.ContainsFunc(sets, func(set *states.Dependencies) bool { return set.Has(dep) })
 }
 
-// addNewUsers records the group s as new users of dep. If dep is in the group's module, this
-// concerns only the same module instance. Otherwise it concerns all instances of dep's module.
+// addNewUsers records the group s as new users of dep. If dep is in the group's module, they are
+// new users only of dep in the same module instance. Otherwise they are new users of dep in all
+// instances of its module.
 func (d *destroyOrder) addNewUsers(s *newUsers, dep addrs.ConfigResource) {
 	user := s.all[0]
 	if dep.Module != user.resource.Addr.Module {

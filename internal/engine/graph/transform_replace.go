@@ -50,15 +50,15 @@ func (b *build) forceFirst(order []dag.ID, flag func(*Resource) *bool) {
 }
 
 // forceSteps sets Forced for the Steps that a resource with create_before_destroy depends on. It
-// also sets Forced for Steps with the same key in other instances of their module. Other programs
-// make a reader in one module instance depend on all module instances.
+// also sets Forced for Steps with the same key in other instances of their module, because other
+// programs make a reader in one module instance depend on all module instances.
 func (b *build) forceSteps(order []dag.ID) {
 	if len(b.steps) == 0 {
 		return
 	}
 	forced := make([]bool, len(b.g.Nodes))
 	for _, steps := range b.steps {
-		for _, s := range steps { // the resource that requires this may have no Steps
+		for _, s := range steps { // the resource that sets the flag may have no Steps, so use the planned actions
 			forced[s.node.ID] = s.Part == stepApply && s.Change.Action == plans.CreateThenDelete
 		}
 	}

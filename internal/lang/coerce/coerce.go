@@ -35,8 +35,8 @@ func convertValue(v cty.Value, want cty.Type) (cty.Value, error) {
 	return convert.Convert(convertAttributes(v, want), want)
 }
 
-// convertAttributes converts those attributes of an object, or of objects in it, whose wanted types
-// are collections. If there are none, it returns v.
+// convertAttributes converts the attributes of an object, or of objects nested in it, whose wanted
+// types are collections. It returns v if there are no such attributes.
 func convertAttributes(v cty.Value, want cty.Type) cty.Value {
 	if v == cty.NilVal || !want.IsObjectType() || !v.Type().IsObjectType() || v.IsNull() || !v.IsKnown() {
 		return v
@@ -67,9 +67,10 @@ func Convertible(from, to cty.Type) bool {
 	return from.Equals(to) || convert.GetConversionUnsafe(representative(from, to), to) != nil
 }
 
-// representative returns a type that can stand for from when deciding whether from can be converted
-// to the type to. If from is a tuple or object type and to is a collection, it is a smaller type
-// with one element for each distinct element type. Otherwise it is from.
+// representative returns a type that Convertible can check instead of from: it can be converted to
+// the type to if and only if from can. If from is a tuple or object type and to is a collection,
+// the result is a smaller type with one element for each distinct element type. Otherwise it is
+// from.
 func representative(from, to cty.Type) cty.Type {
 	switch {
 	case from.IsTupleType() && (to.IsListType() || to.IsSetType()):

@@ -52,8 +52,8 @@ func withSizeCheck(fn function.Function, size func(args []cty.Value) error, refi
 		Params:      fn.Params(),
 		VarParam:    fn.VarParam(),
 		Type: func(args []cty.Value) (cty.Type, error) {
-			// Check the size for the type too, because the type of a decoded document depends on
-			// its content.
+			// The type function of a decoder decodes the document as well, so the size must be
+			// checked before it too.
 			if err := check(args); err != nil {
 				return cty.NilType, err
 			}
@@ -98,7 +98,7 @@ func padding(spec string) int {
 			_, rest, _ = strings.Cut(rest, "]")
 		}
 		if rest != "" && strings.Contains("sqvt", rest[:1]) {
-			precision = 0 // a precision for text only shortens it
+			precision = 0 // the precision of a string only shortens it
 		}
 		spec = strings.TrimPrefix(rest, "%")
 		total = min(total+max(width, precision), math.MaxInt32)

@@ -48,7 +48,7 @@ func namedSegments(pattern string) int {
 type acyclicTree struct {
 	fs.StatFS
 	base    string
-	repeats int                    // how many directories may be repeated in a path; see repeated
+	repeats int                    // maximum number of repeated directories in a path; see repeated
 	dirs    map[string]fs.FileInfo // directories by path; nil for other files
 	entries int                    // number of directory entries read so far
 	err     error

@@ -17,10 +17,10 @@ import (
 	"tofu/internal/lang/nesting"
 )
 
-// Templates may render other templates, or themselves. The maximum depth is the value of depthEnv
-// or else defaultDepth. A template uses the functions of the table, except for templatefile and
-// templatestring. Each rendering has its own pair of these two functions, which knows the depth.
-// Their scope takes precedence over the scope of the table.
+// Templates may render other templates, or themselves. The maximum depth is the value of depthEnv,
+// or defaultDepth if the variable is not set. A template can call the functions of the table,
+// except that templatefile and templatestring are replaced with a pair that belongs to the
+// template's own rendering and knows its depth.
 const (
 	depthEnv     = "TF_TEMPLATE_RECURSION_DEPTH"
 	defaultDepth = 1024

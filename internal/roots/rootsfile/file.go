@@ -193,7 +193,7 @@ func (f *File) root(block *hclsyntax.Block, each *lang.Element) (*Root, error) {
 			"The name %q is not allowed. A name has parts with slashes between them, such as \"prod/network\", "+
 				"without the characters * ? [ ] { } and \\.", name).At(block.DefRange())
 	}
-	dir, err := text(block, "path", name, ctx) // the default is the same as in Found
+	dir, err := text(block, "path", name, ctx) // the default path is the name, as in Found
 	if err != nil {
 		return nil, err
 	}

@@ -87,7 +87,7 @@ func (u *unit) real(path string) string {
 const maxDepth = 20
 
 // read reads a file for a unit, with everything that the file includes. depth is the number of
-// files that led to it through includes or reads.
+// includes and reads between the unit's own file and this file.
 func (u *unit) read(path string, depth int) (*config, error) {
 	if depth > maxDepth {
 		return nil, fmt.Errorf("more than %d files lead to %s, so some of them read each other in a cycle",

@@ -28,7 +28,7 @@ var dynamic = map[string]string{
 }
 
 // functions returns Terragrunt's functions for expressions in the file c. depth is the number of
-// files that led to c through includes or reads.
+// includes and reads between the unit's own file and c.
 func (c *config) functions(depth int) map[string]function.Function {
 	out := c.constant(depth)
 	for name, why := range dynamic {

@@ -271,7 +271,7 @@ func (g *generation) variable(v varying, full string) (name string, isNew bool) 
 	taken := make(map[string]bool)
 	if cfg := g.im.module(g.dir); cfg != nil {
 		for name, declared := range cfg.Module.Variables {
-			taken[name] = declared.Range.Filename != full // a variable that the file declares is from an earlier import
+			taken[name] = declared.Range.Filename != full // the file's own variables are replaced
 		}
 	}
 	name = v.name
@@ -299,8 +299,8 @@ func (g *generation) equal(name string, v varying) bool {
 	return true
 }
 
-// template is the content that a file has in common for several units. Marks in the text stand for
-// the values that differ.
+// template is the content that a file has in common for several units. The text has marks in place
+// of the values that differ.
 type template struct {
 	text    string
 	varying []varying
@@ -312,7 +312,7 @@ type varying struct {
 	values []cty.Value // one value per unit, all of the same primitive type
 }
 
-// mark returns the text that stands for the i-th differing value. It is a valid identifier.
+// mark returns the text that replaces the i-th differing value. It is a valid identifier.
 func mark(i int) string { return fmt.Sprintf("terragrunt_value_%d_", i) }
 
 var marks = regexp.MustCompile(`terragrunt_value_(\d+)_`)

@@ -358,7 +358,7 @@ func (im *importer) dependency(r *root, c *config, b *hclsyntax.Block) {
 	switch {
 	case err != nil:
 		im.leave(r.name, b.DefRange(), "the dependency %q: %s", label, im.reason(err, b.DefRange()))
-	case path == "" && b.Body.Attributes["config_path"] != nil: // the including file sets the path
+	case path == "" && b.Body.Attributes["config_path"] != nil: // the including file sets the path that is empty here
 	case target == "":
 		im.leave(r.name, b.DefRange(), "the dependency %q: %s is not a unit below the directory", label, path)
 	default:

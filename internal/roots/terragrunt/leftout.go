@@ -13,8 +13,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// note says that something has no counterpart. If many units include the same file, they share the
-// notes about it.
+// note is a message about something in a unit that has no counterpart in roots.tofu.hcl. If many
+// units include the same file, they share the notes about it.
 type note struct {
 	noteKey
 	units []string // in the order in which the units were read

@@ -30,7 +30,7 @@ func (im *importer) place(r *root) bool {
 	}
 	if source == "" {
 		r.dir = r.unit.source
-		return im.parser.IsModuleDir(r.dir) // otherwise the file is only meant to be included by others
+		return im.parser.IsModuleDir(r.dir) // otherwise the file is only included by other files
 	}
 	dir, err := im.sourceDir(r.unit, source, version)
 	switch {

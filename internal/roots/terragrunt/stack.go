@@ -48,7 +48,7 @@ type component struct {
 	values cty.Value
 }
 
-// stack returns the units that a stack and its nested stacks generate. u is a unit that stands for
+// stack returns the units that a stack and its nested stacks generate. u is a unit that represents
 // the stack's directory.
 func (im *importer) stack(u *unit, depth int) []*unit {
 	name := im.name(u.dir)
