@@ -20,8 +20,8 @@ type Command struct {
 	Hidden  bool   // whether help omits the command
 	Main    bool   // whether help lists it among the main commands
 
-	// New declares the options of the command and returns the function that runs the command
-	// with them. New is nil for a group of commands. See with.
+	// New declares the options of the command and returns the function that runs the command with
+	// them; see the function with. New is nil for a group of commands.
 	New func(*options) runFunc
 	Sub []*Command
 	// Complete returns the possible values of the argument for shell completion. If it is nil,

@@ -110,7 +110,6 @@ var noPlanTimestamp = function.New(&function.Spec{
 	},
 })
 
-// consoleHelp is the help text of the console.
 const consoleHelp = `Type an expression of the configuration language to see its value, such as
 terraform_data.example.id, length(var.names) or [for k, v in local.all : k].
 It continues on the next line as long as a bracket is open. type(EXPRESSION)

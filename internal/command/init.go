@@ -105,7 +105,6 @@ func (f *initFlags) check() error {
 // readOnly reports whether the lock files must not change.
 func (f *initFlags) readOnly() bool { return f.LockFile == "readonly" }
 
-// initRun is one run of init.
 type initRun struct {
 	app   *App
 	flags *initFlags

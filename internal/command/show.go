@@ -140,7 +140,6 @@ func runShow(ctx context.Context, app *App, f *showFlags, args []string) (err er
 	return show.current(ctx)
 }
 
-// showRun is one run of show.
 type showRun struct {
 	app       *App
 	flags     *showFlags
@@ -171,7 +170,7 @@ func (s *showRun) config(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Only the schemas are needed.
+	// Only the schemas are needed, so any installed version of a provider is accepted.
 	running, err := s.app.OpenProviders(session.Requirements(cfg.Config, nil).InAnyVersion())
 	if err != nil {
 		return err

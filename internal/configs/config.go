@@ -227,7 +227,7 @@ type Connection struct {
 	Range  hcl.Range
 }
 
-// Provisioner is a provisioner block.
+// Provisioner is a provisioner block. Connection is nil if it has no connection block.
 type Provisioner struct {
 	Type       string
 	Config     hcl.Body // body without when, on_failure and connection
@@ -269,7 +269,7 @@ type Removed struct {
 	Range        hcl.Range
 }
 
-// Import is an import block.
+// Import is an import block. Expressions of absent arguments are nil.
 type Import struct {
 	To hcl.Expression
 	// ToResource is the address of the resource block that To refers to, without instance keys.

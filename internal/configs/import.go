@@ -14,7 +14,6 @@ var importSchema = &hcl.BodySchema{
 		{Name: "for_each"}, {Name: "provider"}},
 }
 
-// decodeImport decodes an import block.
 func decodeImport(d *decoder, block *hcl.Block) {
 	content := d.content(block.Body, importSchema)
 	im := &Import{Range: block.DefRange}

@@ -7,7 +7,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// decodeLocals decodes a locals block.
 func decodeLocals(d *decoder, block *hcl.Block) {
 	attrs, diags := block.Body.JustAttributes()
 	d.addHCL(diags)

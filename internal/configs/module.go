@@ -18,7 +18,7 @@ type moduleBuilder struct {
 	warn tfdiags.Sink
 
 	requiredRange *hcl.Range // range of the required_providers block
-	// Entries for a provider that is required under more than one local name.
+	// repeated holds the entries for providers that are required under more than one local name.
 	repeated []*RequiredProvider
 }
 

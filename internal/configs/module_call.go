@@ -28,7 +28,6 @@ var (
 	moduleLifecycleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "enabled"}}}
 )
 
-// decodeModuleCall decodes a module block.
 func decodeModuleCall(d *decoder, block *hcl.Block) {
 	content, rest := d.partial(block.Body, moduleSchemas[d.override])
 	c := &ModuleCall{Name: block.Labels[0], Config: rest, Range: block.DefRange}

@@ -14,10 +14,9 @@ func outputSchema(valueRequired bool) *hcl.BodySchema {
 	}
 }
 
-// schemas by whether the file is an override file
+// outputSchemas holds the schema of output blocks, by whether the file is an override file.
 var outputSchemas = map[bool]*hcl.BodySchema{false: outputSchema(true), true: outputSchema(false)}
 
-// decodeOutput decodes an output block.
 func decodeOutput(d *decoder, block *hcl.Block) {
 	o := &Output{Name: block.Labels[0], Range: block.DefRange}
 	content := d.content(block.Body, outputSchemas[d.override])

@@ -15,7 +15,6 @@ var providerSchema = &hcl.BodySchema{
 	Blocks: []hcl.BlockHeaderSchema{{Type: "_"}, {Type: "lifecycle"}, {Type: "locals"}},
 }
 
-// decodeProvider decodes a provider block.
 func decodeProvider(d *decoder, block *hcl.Block) {
 	content, rest := d.partial(block.Body, providerSchema)
 	p := &Provider{Name: block.Labels[0], Config: rest, NameRange: block.LabelRanges[0], Range: block.DefRange}

@@ -14,7 +14,6 @@ var (
 	removedLifecycleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "destroy"}}}
 )
 
-// decodeRemoved decodes a removed block.
 func decodeRemoved(d *decoder, block *hcl.Block) {
 	before := len(d.errs)
 	content := d.content(block.Body, removedSchema)

@@ -28,7 +28,7 @@ func decodeRequiredProviders(d *decoder, block *hcl.Block) *requiredProviders {
 	out := &requiredProviders{rng: block.DefRange}
 	attrs, diags := block.Body.JustAttributes()
 	d.addHCL(diags)
-	// Without an entry, every use of its name would cause a follow-up error.
+	// After errors, attrs may lack entries, so the block is treated as empty.
 	if diags.HasErrors() {
 		return out
 	}

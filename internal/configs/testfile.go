@@ -66,7 +66,7 @@ type Override struct {
 	Range       hcl.Range
 }
 
-// MockProvider is a mock_provider block.
+// MockProvider is a mock_provider block, with default values and overrides for its resources.
 type MockProvider struct {
 	*Provider
 	Resources map[string]cty.Value // default attribute values by resource type

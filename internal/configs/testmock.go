@@ -24,7 +24,6 @@ var (
 		{Name: "outputs"}}}
 )
 
-// mockProvider decodes a mock_provider block.
 func (d *decoder) mockProvider(f *TestFile, block *hcl.Block) {
 	m := &MockProvider{Resources: map[string]cty.Value{}, Data: map[string]cty.Value{}}
 	m.Provider = &Provider{Name: block.Labels[0], Config: hcl.EmptyBody(), NameRange: block.LabelRanges[0],

@@ -111,7 +111,8 @@ func (r Resolver) Within(path addrs.Module) Resolver {
 type Overlay struct {
 	// Providers replace the root module's provider configurations with the same names.
 	Providers []*Provider
-	// Outputs holds the outputs of modules that are not evaluated.
+	// Outputs replaces modules: the modules in it are not evaluated and have the given outputs, by
+	// name.
 	Outputs map[addrs.Module]map[string]cty.Value
 	// Unprotected removes prevent_destroy arguments.
 	Unprotected bool

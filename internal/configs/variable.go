@@ -22,7 +22,7 @@ type TypeConstraint struct {
 	// Conversions use it.
 	WithOptional cty.Type
 	Defaults     *typeexpr.Defaults // nil if no optional attribute has a default
-	// Literal reports that the text of a value is the value itself, not an expression.
+	// Literal reports whether the text of a value is the value itself, not an expression.
 	Literal bool
 }
 
@@ -42,7 +42,6 @@ var metaArguments = map[string]bool{
 	"provider": true, "_": true,
 }
 
-// decodeVariable decodes a variable block.
 func decodeVariable(d *decoder, block *hcl.Block) {
 	v := &Variable{
 		Name: block.Labels[0], Range: block.DefRange, labelRange: block.LabelRanges[0],

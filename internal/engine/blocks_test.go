@@ -22,11 +22,11 @@ import (
 )
 
 // TestBlocks plays random histories of meshes in two ways: instance by instance, and with every
-// reference waiting for all instances of the block it names. Both ways must make the same plans and
-// the same calls for each object, and must end in the same states. Some steps fail for one object
-// or are interrupted. Objects that depend on a failed one must then stay unchanged, and all others
-// must be changed. When the step is applied again without failures, both ways must reach the same
-// state. rapid prints the seed of a failure; -rapid.seed repeats it.
+// reference waiting for all instances of the block it names. Both ways must result in the same
+// plans, the same calls for each object, and the same states. Some steps fail for one object or are
+// interrupted. Objects that depend on a failed object must then stay unchanged, and all others must
+// be changed. When the step is applied again without failures, both ways must reach the same state.
+// rapid prints the seed of a failure; -rapid.seed repeats it.
 func TestBlocks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := drawMeshHistory(rt)
@@ -94,7 +94,8 @@ func drawMeshHistory(t *rapid.T) meshHistory {
 	return h
 }
 
-// applier plans and applies a step in one of the two ways: byInstance or byBlocks.
+// applier is a function that plans and applies a step in one of the two ways: byInstance or
+// byBlocks.
 type applier func(s *enginetest.Session, step *meshStep) (*meshRun, error)
 
 // meshRun is the result of an apply.
@@ -191,7 +192,7 @@ func (step *meshStep) complete(instances, blocks *enginetest.Session) error {
 }
 
 // interfere applies a step with its failure or interruption, and checks the changes that were made.
-// If exact is set, only changes that depend on the failed one may be left out.
+// If exact is set, only changes that depend on the failed change may be left out.
 func (step *meshStep) interfere(s *enginetest.Session, apply applier, exact bool) error {
 	stop := make(chan struct{})
 	s.Cloud.On, s.Cloud.Fail = map[string]func(){}, map[string]string{}
@@ -249,7 +250,7 @@ func applyMesh(
 	return &meshRun{plan, planning, s.Cloud.Calls(), err}, nil
 }
 
-// describe describes a state.
+// describe formats a state as text. If step.vague is set, it omits the stored dependencies.
 func (step *meshStep) describe(s *states.State) string {
 	text := enginetest.Describe(s)
 	if step.vague {

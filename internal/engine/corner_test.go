@@ -11,8 +11,8 @@ import (
 	"tofu/internal/states"
 )
 
-// corners are configurations and options in which something other than the number of plain
-// resources is large.
+// corners are configurations and options with a large number of something other than resources,
+// such as outputs or targets.
 var corners = []struct {
 	name  string
 	files func(n int) map[string]string

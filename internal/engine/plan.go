@@ -185,7 +185,7 @@ func (w *walk) plan(ctx context.Context, opts *PlanOptions) (*plans.Plan, error)
 	plan := f.plan(opts, err != nil)
 	f.warnOfMissing(plan.Drift)
 	if err == nil && opts.Mode == plans.Normal && !opts.preDestroy && plan.Destroys() {
-		// Report cycles now instead of during apply. Only deletions can introduce one.
+		// Report cycles now instead of during apply. Only deletions can cause a cycle.
 		defer env.Timings.Phase("order of the changes")()
 		_, err = graph.Build(ctx, &applyOperation(op.Config, plan, env, nil).Operation)
 		plan.Errored = err != nil

@@ -384,7 +384,6 @@ type objectState struct {
 
 func (l *objectState) exists() bool { return l != nil && l.obj != nil }
 
-// planManaged plans a managed instance.
 func (p *instancePlan) planManaged(ctx context.Context) error {
 	w, r := p.w, p.r
 	if err := r.Config.Lifecycle.DestroyProblem; err != nil {

@@ -47,7 +47,7 @@ func (t moduleTree) at(m *graph.Module, addr addrs.ModuleInstance) *moduleInstan
 	return t[m.Index].byAddr[addr]
 }
 
-// sort sorts the instances of a module.
+// sort sorts the instances of a module by address.
 func (t moduleTree) sort(m *graph.Module) {
 	slices.SortFunc(t[m.Index].instances, func(a, b *moduleInstance) int { return cmp.Compare(a.addr, b.addr) })
 }

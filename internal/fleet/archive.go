@@ -297,7 +297,8 @@ type Saved struct {
 	zip  *zip.ReadCloser
 }
 
-// Open opens an archive.
+// Open opens the archive at path and reads its manifest. It returns an error if the file is not an
+// archive or has an unknown format.
 func Open(path string) (*Saved, error) {
 	fail := func(format string, args ...any) (*Saved, error) {
 		return nil, tfdiags.Errorf("Failed to load the plan file", format, args...)

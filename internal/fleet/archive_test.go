@@ -110,7 +110,7 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// TestOtherEstate checks the errors about an archive that was made from another estate.
+// TestOtherEstate checks the errors about an archive that was created from another estate.
 func TestOtherEstate(t *testing.T) {
 	s := open(t, archive(t, load(t, "a", "b", "c")))
 	other := load(t, "a", "c") // the directory differs, so the states do too

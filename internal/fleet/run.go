@@ -70,8 +70,8 @@ type job func(ctx context.Context, s *session.Session, r *roots.Root) *Result
 type queue struct {
 	list  []*roots.Root
 	graph *dag.Graph // vertices are indexes in list
-	// uses holds, for each root module, those that must succeed before it may start. The other root
-	// modules that it needs must only be finished; see [roots.Root.Uses].
+	// uses holds, for each root module, the root modules that must succeed before it may start. The
+	// other root modules that it needs must only be finished; see [roots.Root.Uses].
 	uses [][]dag.ID
 }
 

@@ -23,7 +23,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Root is a root module.
+// Root is a root module of an estate, with the results of reading it.
 type Root struct {
 	// Name is the name that roots.tofu.hcl declares, or the path of the directory relative to the
 	// top of the estate, with slashes.
@@ -277,7 +277,7 @@ func (e *Estate) ByName(name string) *Root { return e.byName[name] }
 // ByState returns the root module whose state is the given one, or nil.
 func (e *Estate) ByState(id StateID) *Root { return e.byState[id] }
 
-// Names returns the names of all root modules.
+// Names returns the names of all root modules, sorted.
 func (e *Estate) Names() []string {
 	names := make([]string, len(e.Roots))
 	for i, r := range e.Roots {

@@ -27,7 +27,7 @@ func load(t testing.TB, archive string) (*roots.Estate, error) {
 	return again(t)
 }
 
-// again loads the estate from the working directory again.
+// again reloads the estate in the working directory.
 func again(t testing.TB) (*roots.Estate, error) {
 	quiet := func() *terminal.Terminal {
 		term := terminal.New(&terminal.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})

@@ -30,8 +30,8 @@ type Flag struct {
 type Options struct {
 	Environ []string // in the format of os.Environ
 	Dir     string   // directory with the automatically read files: the root module's
-	// Directory of further files that are read automatically, for tests. It is relative to Dir; ""
-	// means no directory.
+	// TestDir is a directory with further files that are read automatically, for tests. It is
+	// relative to Dir; "" means no directory.
 	TestDir string
 	Flags   []Flag // in command line order
 

@@ -310,7 +310,7 @@ func TestEnsureManyAtOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 20 {
 		group.Go(func() {
-			// A second store in the same directory, as in another process.
+			// Open a second store in the same directory, as another process would.
 			store, err := pkgstore.Open(b.path("store"))
 			if err != nil {
 				t.Error(err)

@@ -155,7 +155,7 @@ func TestOCITemplates(t *testing.T) {
 	client := oci.New(registry.New(&cliconfig.Config{}, "test"))
 	for template, ok := range map[string]bool{
 		"x.example/${hostname}/${namespace}/${type}": true,
-		// The same providers on different hosts would share a repository.
+		// With these templates, several providers would have the same repository or no repository.
 		"x.example/${namespace}/${type}":            false,
 		"x.example/${hostname}/${namespace}/${typ}": false,
 		"x.example/${hostname":                      false,

@@ -116,7 +116,7 @@ type Value struct {
 	Reads map[addrs.ModuleInstance][]plans.InstanceRead
 }
 
-// Check is a check block.
+// Check is a check block with its analyzed assertions.
 type Check struct {
 	Config  *configs.Check
 	Module  *Module

@@ -20,7 +20,7 @@ type Step struct {
 // stepPart is the part of a change that a Step carries out; a replacement has two.
 type stepPart uint8
 
-// Node returns the node of the step.
+// Node returns the node at which a walk carries out the step.
 func (s *Step) Node() *Node { return s.node }
 
 // Removes reports whether the step deletes or forgets an object.

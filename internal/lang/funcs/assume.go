@@ -40,7 +40,7 @@ var assumeequalFunc = function.New(&function.Spec{
 		actual, _ := args[0].UnmarkDeep()
 		actual, err := convert.Convert(actual, expected.Type())
 		if err != nil {
-			// The conversion's own error may quote a value that had marks.
+			// Don't use the conversion's own error, which may quote a value that had marks.
 			return cty.NilVal, function.NewArgErrorf(0,
 				"must be of the type of the second argument, %s", expected.Type().FriendlyName())
 		}

@@ -228,7 +228,7 @@ func anyElement(v cty.Value, f func(cty.Value) bool) bool {
 }
 
 func digitsSize(args []cty.Value) error {
-	// The number will be formatted before the call.
+	// parseint first converts a number to a string, so check the length of that string.
 	if digits, err := convert.Convert(args[0], cty.String); err == nil && len(digits.AsString()) > maxDigits {
 		return function.NewArgErrorf(0, "the number has more than %d digits", maxDigits)
 	}

@@ -122,7 +122,7 @@ func fileexistsFunc(b *binding) function.Function {
 		})
 }
 
-// open opens the file.
+// open opens a file for reading. Relative paths are relative to BaseDir.
 func (b *binding) open(path shownPath) (*os.File, error) {
 	name, err := b.resolve(path.path)
 	if err != nil {
@@ -140,7 +140,7 @@ func (b *binding) open(path shownPath) (*os.File, error) {
 	return f, nil
 }
 
-// read returns the content of the file.
+// read returns the content of a file, or an error if the file is larger than maxFile.
 func (b *binding) read(path shownPath) ([]byte, error) {
 	f, err := b.open(path)
 	if err != nil {

@@ -294,7 +294,7 @@ func FuzzFormat(f *testing.F) {
 	}
 	scope := &hcl.EvalContext{Functions: Table(Options{})}
 	f.Fuzz(func(t *testing.T, spec, s string, n float64) {
-		// Such widths could need gigabytes.
+		// Skip large widths, which could need gigabytes of memory.
 		if n != n || len(spec) > 100 || regexp.MustCompile(`[0-9]{4}`).MatchString(spec) {
 			t.Skip()
 		}

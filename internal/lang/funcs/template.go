@@ -28,7 +28,7 @@ const (
 	maxRendered = 20000
 )
 
-// A rendering is the rendering of one template.
+// A rendering is one evaluation of a template, which may be nested in another rendering.
 type rendering struct {
 	b      *binding
 	parent *rendering // nil for the pair of functions at depth zero, which the configuration uses
