@@ -393,7 +393,8 @@ func parseGlobal(args []string) (globals, []string, error) {
 	return g, args, nil
 }
 
-// misplaced returns the error for an option of a command that precedes the command.
+// misplaced returns the error for an option that precedes its command, or nil if no command
+// follows.
 func misplaced(args []string) error {
 	i := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
 	if i < 0 {

@@ -180,7 +180,7 @@ func explainNew(ctx context.Context, op *session.Operation, opts *engine.PlanOpt
 // which the plan is explained may not be able to reach the server.
 const historyWait = 3 * time.Second
 
-// planHistory returns the history of the state from which a plan was made. It returns nil if the
+// planHistory returns the history of the state that a plan was created from. It returns nil if the
 // backend keeps no history.
 func planHistory(ctx context.Context, s *session.Session, saved *session.SavedPlan) (statemgr.Historian, error) {
 	ctx, cancel := context.WithTimeout(ctx, historyWait)

@@ -5,7 +5,7 @@
 // All packages that install or start providers use its types. [Requirements] are what the
 // configuration needs. Package install computes new [Locks] from them and from the previous locks.
 // Commands that start providers check the locks against the requirements. A plan file contains the
-// locks with which the plan was made. Pinned modules ([ModuleLocks]) have a similar file,
+// locks that the plan was created with. Pinned modules ([ModuleLocks]) have a similar file,
 // .terraform.modules.lock.hcl.
 //
 // Invariants: Locks are not modified once shared; a file is written with one atomic rename, always

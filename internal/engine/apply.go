@@ -139,7 +139,7 @@ func (o *operation) checkVariables(opts *ApplyOptions) error {
 	return errs.Err()
 }
 
-// observeImports reports the objects that the plan imports to the observer. The plan's state
+// observeImports tells the observer about the objects that the plan imports. The plan's state
 // already has these objects, but without their dependencies, so observeImports stores them again
 // with their dependencies.
 func (w *walk) observeImports() {

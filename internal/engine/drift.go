@@ -38,8 +38,8 @@ func (f finisher) drift() []*plans.InstanceChange {
 	return out
 }
 
-// driftOf returns the change of one instance that was made outside of OpenTofu, or nil if there is
-// none to report.
+// driftOf returns the change of one instance that was made outside of OpenTofu, or nil if no change
+// must be reported.
 func (f finisher) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.InstanceChange {
 	w := f.w
 	before := w.out.prevRun.Instance(addr)

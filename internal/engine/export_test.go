@@ -112,8 +112,8 @@ func ApplyByBlocks(ctx context.Context, cfg *configs.Config, plan *plans.Plan, e
 
 // blockOrder changes the graph of an apply to the order that other engines use. Every node waits
 // for all instances of the blocks that it refers to. Deletions wait for the deletions of all
-// dependents in the state from which the plan was made. References of a resource or module call to
-// its own instances keep their edges.
+// dependents in the state that the plan was created from. References of a resource or module call
+// to its own instances keep their edges.
 type blockOrder struct {
 	*graph.Graph
 	writers map[*graph.Resource][]*graph.Node // nodes of Steps that create, update or read objects, by resource

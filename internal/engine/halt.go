@@ -10,7 +10,7 @@ type halt struct {
 }
 
 // enable returns a context that ends when the switch is set. Canceling ctx also sets the switch.
-// disable must be called when the walk is over. It releases ctx, and work that starts later can't
+// disable must be called when the walk is over. It releases ctx; work that starts afterwards can't
 // be halted.
 func (h *halt) enable(ctx context.Context) (begin context.Context, disable func()) {
 	begin, h.cancel = context.WithCancel(ctx)

@@ -50,7 +50,8 @@ func (o *pastObjects) wasCreated(addr addrs.AbsInstance) bool {
 	return o.created[origin(o.movedNow, addr)]
 }
 
-// wasDestroyed reports whether a run has destroyed the earlier object of an instance since then.
+// wasDestroyed reports whether a run has destroyed the earlier object of an instance since the
+// earlier time.
 func (o *pastObjects) wasDestroyed(addr addrs.AbsInstance) bool {
 	return o.destroyed[origin(o.movedThen, addr)]
 }
@@ -155,8 +156,8 @@ func (p *instancePlan) importPast(ctx context.Context, l *objectState) (*objectS
 	return found, &plans.Importing{Identity: found.identity}, nil
 }
 
-// planNewer plans the removal of an object that did not exist at the earlier time. Until then,
-// references to the object return its present value.
+// planNewer plans the removal of an object that did not exist at the earlier time. References to
+// the object return its present value until it is removed.
 func (p *instancePlan) planNewer(ctx context.Context, prior *objectState) error {
 	if !prior.exists() {
 		p.x.objs[p.at] = cty.UnknownVal(p.r.Schema.Block.ImpliedType()).Mark(marks.Absent)

@@ -235,8 +235,8 @@ func (p *instancePlan) planDeclared(ctx context.Context) (err error) {
 }
 
 // selfReferences reports whether the instance's block refers to its own resource as a whole, and
-// returns the errors about that. A repeated block reports each such reference once, for its first
-// instance. A block without repetition reports it twice, like OpenTofu.
+// returns an error for each such reference. If the block has several instances, only the first
+// returns the errors. A block without repetition returns each error twice, like OpenTofu.
 func (p *instancePlan) selfReferences() (named bool, err error) {
 	if p.r.Exprs.Body == nil {
 		return false, nil

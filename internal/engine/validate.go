@@ -26,8 +26,8 @@ func Validate(ctx context.Context, cfg *configs.Config, env *Env) error {
 	return w.run(ctx)
 }
 
-// validate checks a resource block once for each module instance, with unknown count and each
-// values.
+// validate checks a resource block once for each module instance, with unknown values of count and
+// each.
 func (v resourceVisit) validate(ctx context.Context) error {
 	w, r := v.w, v.r
 	var errs tfdiags.Diagnostics

@@ -19,9 +19,9 @@ var fileFunctions = map[string]bool{"file": true, "filebase64": true, "filebase6
 	"filebase64sha512": true, "fileexists": true, "filemd5": true, "fileset": true, "filesha1": true,
 	"filesha256": true, "filesha512": true, "templatefile": true}
 
-// filesRead returns the paths of files that function calls in a module read. It finds paths that
-// are constant apart from path.module. In a root module, it also finds paths that use path.root and
-// relative paths. Files that can't be parsed are ignored.
+// filesRead returns the paths of files that are read by function calls in a module. It finds paths
+// that are constant apart from path.module. In a root module, it also finds paths that use
+// path.root and relative paths. Files that can't be parsed are ignored.
 func filesRead(dir string, isRoot bool) []string {
 	entries, err := List(dir)
 	if err != nil {
@@ -41,15 +41,16 @@ func filesRead(dir string, isRoot bool) []string {
 	return out
 }
 
-// filesReadByDeclarations returns the paths of files that function calls in a roots.tofu.hcl read.
+// filesReadByDeclarations returns the paths of files that are read by function calls in a
+// roots.tofu.hcl.
 func filesReadByDeclarations(file string) []string {
 	dir := filepath.Dir(file)
 	return filesReadBy(file, map[string]cty.Value{"root": cty.StringVal(filepath.ToSlash(Absolute(dir)))}, dir)
 }
 
-// filesReadBy returns the paths of files that function calls in a file read. paths are the values
-// of path.NAME in expressions. base is the directory of relative paths; if it is "", relative paths
-// are left out.
+// filesReadBy returns the paths of files that are read by function calls in one file. paths are the
+// values of path.NAME in expressions. base is the directory of relative paths; if it is "",
+// relative paths are left out.
 func filesReadBy(file string, paths map[string]cty.Value, base string) []string {
 	src, err := os.ReadFile(file)
 	if err != nil || nesting.Check(file, src) != nil {

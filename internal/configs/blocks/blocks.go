@@ -40,7 +40,7 @@ import (
 // from [Invalid], which adds the line of the argument.
 type Checker interface{ Check() error }
 
-// Docs maps the names of attributes and nested blocks to sentences about them.
+// Docs maps the names of attributes and nested blocks to their descriptions, which are sentences.
 type Docs map[string]string
 
 // Documented is implemented by pointers to structs whose fields have descriptions. An embedded

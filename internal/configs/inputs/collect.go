@@ -204,7 +204,8 @@ func (c *collection) parse(name string, src []byte) (*hcl.File, error) {
 	return c.parser.ParseSource(name, src)
 }
 
-// declaration finds a variable block, which users sometimes put into variable files by mistake.
+// declaration returns the range of a variable block in body, or nil. Users sometimes put such a
+// block into a variable file by mistake.
 func declaration(body hcl.Body) *hcl.Range {
 	content, _, diags := body.PartialContent(&hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "variable",
 		LabelNames: []string{"name"}}}})

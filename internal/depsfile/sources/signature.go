@@ -35,7 +35,7 @@ type signingKey struct {
 }
 
 // verifySignature checks a detached signature against the keys listed by the registry and returns
-// the key that made it. Expiry is checked last, because the policy decides whether expired
+// the key that created it. Expiry is checked last, because the policy decides whether expired
 // signatures are accepted.
 func verifySignature(
 	data, signature []byte, keys []signingKey, policy SignaturePolicy, now time.Time,

@@ -87,7 +87,7 @@ func (p *plot) moveKey(b *strings.Builder, was, is *unit) {
 	}
 }
 
-// moveIntoModule may move a resource that is no longer in the root module into a new module.
+// moveIntoModule may move a resource into a new module if it is no longer in the root module.
 func (p *plot) moveIntoModule(b *strings.Builder, g *page) {
 	was, m := p.before["r1"], g.units["m"]
 	if was == nil || m == nil || g.units["r1"] != nil || p.before["m"] != nil || was.mode != "" ||
@@ -98,7 +98,8 @@ func (p *plot) moveIntoModule(b *strings.Builder, g *page) {
 		p.innerLabel("m", "p")))
 }
 
-// moveOutOfModule may move a resource of a module that is no longer called into the root module.
+// moveOutOfModule may move a resource into the root module, from a module that the configuration no
+// longer calls.
 func (p *plot) moveOutOfModule(b *strings.Builder, g *page) {
 	was, r := p.before["m"], g.units["r2"]
 	if was == nil || r == nil || g.units["m"] != nil || p.before["r2"] != nil || len(was.instances()) == 0 ||
@@ -108,7 +109,8 @@ func (p *plot) moveOutOfModule(b *strings.Builder, g *page) {
 	p.move(b, "out of module", was.address()+was.instances()[0]+".fake_thing.q", r.address()+r.instances()[0])
 }
 
-// moveBetweenModules may move everything in a module that is no longer called to a new module.
+// moveBetweenModules may move everything into a new module, from a module that the configuration no
+// longer calls.
 func (p *plot) moveBetweenModules(b *strings.Builder, g *page) {
 	was, is := p.before["n"], g.units["m"]
 	if was == nil || is == nil || g.units["n"] != nil || p.before["m"] != nil || p.inner["n"] ||

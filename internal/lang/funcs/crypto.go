@@ -38,8 +38,8 @@ var (
 	filebase64sha512Func = fileHashFunc("filebase64sha512", "SHA512", sha512.New, base64.StdEncoding.EncodeToString)
 )
 
-// hashFunc returns a function that hashes a string. Like all strings in the language, it is in
-// Unicode normalization form C.
+// hashFunc returns a function that hashes a string. The string is in Unicode normalization form C,
+// like all strings in the language.
 func hashFunc(name, algorithm string, newHash func() hash.Hash, encode func([]byte) string) function.Function {
 	return stringFunc(
 		fmt.Sprintf("`%s` computes the %s hash of a string in UTF-8, encoded in %s.", name, algorithm, form(name)),

@@ -150,7 +150,7 @@ func (r *rewriter) depends(expr hclsyntax.Expression) bool {
 	})
 }
 
-// traversal replaces dependency.NAME.outputs by a reference, and other traversals by constants.
+// traversal replaces dependency.NAME.outputs with a reference, and other traversals with constants.
 func (r *rewriter) traversal(e *hclsyntax.ScopeTraversalExpr) {
 	tr := e.Traversal
 	switch {
