@@ -102,8 +102,8 @@ func (m *mirror) run(ctx context.Context, dir string, words []string, env ...str
 func (m *mirror) whole(dir string, all bool) {
 	m.Helper()
 	for _, name := range mirrored {
-		// A killed run may leave a directory with a temporary name, which doesn't count as a
-		// package.
+		// A killed run may leave a directory with a temporary name. The pattern excludes such
+		// directories.
 		pattern := filepath.Join(dir, ".terraform/providers/example.com/acme", name, "1.0.0/[^.]*")
 		found, err := filepath.Glob(pattern)
 		if err != nil || all && len(found) != 1 {

@@ -29,8 +29,7 @@ type Provider struct {
 // BuiltinTerraform is the provider of terraform_data and terraform_remote_state.
 var BuiltinTerraform = Provider{BuiltinHost, "builtin", "terraform"}
 
-// DefaultProvider returns the provider that a local name means if required_providers has no entry
-// for it.
+// DefaultProvider returns the provider of a local name that has no entry in required_providers.
 func DefaultProvider(typ string) Provider {
 	if typ == "terraform" {
 		return BuiltinTerraform

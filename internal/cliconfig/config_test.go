@@ -110,7 +110,7 @@ func TestLoadJSON(t *testing.T) {
 }
 
 // TestLoadLiberties checks that lenient notations are accepted: repeated blocks written as lists in
-// JSON, and numbers where strings are expected. Negative retries count as zero.
+// JSON, and numbers where strings are expected. A negative number of retries is treated as zero.
 func TestLoadLiberties(t *testing.T) {
 	cfg, diags := load(t, `{"provider_installation": [{"direct": [{"exclude": ["a/b"]}, {"download_retry_count": -1}]}],
 		"disable_checkpoint": "maybe", "plugin_cache_dir": "", "registry_protocols": {"retry_count": "-2", "request_timeout_seconds": -1}}`)
@@ -221,8 +221,8 @@ provider_installation {}
 		len(cfg.Methods) != 1 || cfg.Methods[0].Kind != Direct {
 		t.Errorf("%+v", cfg)
 	}
-	// If no method in a provider_installation block is valid, there are no methods, not the implied
-	// ones. If provider_installation isn't a block, the implied methods stay.
+	// A provider_installation block replaces the implied methods even if none of its own methods is
+	// valid. A provider_installation setting that isn't a block doesn't replace them.
 	if cfg, _ := load(t, "provider_installation {\n direct = 1\n}"); cfg.Methods == nil || len(cfg.Methods) != 0 {
 		t.Errorf("%+v", cfg.Methods)
 	}

@@ -40,7 +40,7 @@ func NewTokens(cfg *Config) *Tokens {
 		if !ok {
 			continue // an empty token means that the host needs no token, whatever the files say
 		}
-		// In variable names, a double underscore stands for a hyphen and a single one for a dot.
+		// In variable names, a double underscore represents a hyphen, and a single one a dot.
 		text := strings.ReplaceAll(strings.ReplaceAll(encoded, "__", "-"), "_", ".")
 		if host, err := addrs.ParseHost(text); err == nil {
 			t.env[host] = token

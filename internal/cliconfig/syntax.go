@@ -278,7 +278,7 @@ func (it item) flag() (bool, error) {
 	return b, nil
 }
 
-// number returns an item's value as a count. Negative numbers count as zero.
+// number returns an item's value as an integer. It returns 0 for a negative number.
 func (it item) number() (int, error) {
 	text, ok := textOf(it.value)
 	if n, err := strconv.Atoi(text); ok && err == nil {

@@ -80,7 +80,7 @@ func TestWalkRespectsEveryEdge(t *testing.T) {
 func TestHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := randomDAG(t)
-		holds := rapid.SliceOfN(rapid.IntRange(0, 3), g.Len(), g.Len()).Draw(t, "holds") // dependents to hold
+		holds := rapid.SliceOfN(rapid.IntRange(0, 3), g.Len(), g.Len()).Draw(t, "holds") // dependents that each visit holds
 		fails := rapid.SliceOfN(rapid.IntRange(0, 9), g.Len(), g.Len()).Draw(t, "fails")
 		dependents := g.Dependents()
 		w := NewWalker(g)

@@ -59,7 +59,7 @@ func NewWalker(g *Graph) *Walker {
 }
 
 // Walk visits every vertex after its dependencies, with at most workers visits at a time, and
-// returns the outcomes. Visit reports whether it succeeded. Dependents of a failed vertex are
+// returns the outcomes. visit reports whether it succeeded. Dependents of a failed vertex are
 // skipped; all others are visited. After ctx ends, no further vertex is visited.
 //
 // Without LowestFirst, the vertex that became ready last is visited first, so that started work is
@@ -301,7 +301,7 @@ func (w *Walker) finish(id ID) {
 		}
 	}
 	if woken == 1 && w.running == 0 {
-		return // this worker visits it next
+		return // this worker visits the only ready vertex next, so no other worker is needed
 	}
 	if woken > 0 || w.running == 0 || w.awaits != nil {
 		w.wake.Broadcast()

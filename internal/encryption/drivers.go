@@ -21,7 +21,7 @@ type Reuse int
 // The lowest value of the key providers in a chain applies.
 const (
 	ReuseNever  Reuse = iota
-	ReuseIfMany       // if the data that was read has many keys: finding each of them requires a call of a service
+	ReuseIfMany       // if the data read so far has many keys, because finding each key requires a call of a service
 	ReuseAlways
 )
 

@@ -100,8 +100,9 @@ func (t *Target) Encrypt(plain []byte) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// manyKeys is how many different keys the data that was read must have for ReuseIfMany to apply.
-// When the data is written again, the number of keys falls, and then new keys are created again.
+// manyKeys is the minimum number of different keys that the data read so far must have for
+// ReuseIfMany to apply. Writing data again with a reused key reduces the number of keys. Once it is
+// below the minimum, new keys are created again.
 const manyKeys = 16
 
 // seal returns the encryption key. It prefers the reusable key with which most of the data that was

@@ -5,8 +5,8 @@ import (
 	"tofu/internal/graphview"
 )
 
-// passes lists the kinds of nodes that pass on a change: their values can change even if no object
-// changes.
+// passes lists the kinds of nodes whose value changes if a value that they refer to changes.
+// Managed resources are not among them, because the plan contains the changes of their objects.
 var passes = map[graphview.Kind]bool{graphview.Variable: true, graphview.Local: true, graphview.Output: true,
 	graphview.Call: true, graphview.Whole: true, graphview.Data: true, graphview.Provider: true}
 
@@ -51,7 +51,7 @@ func (f *finder) conditions() {
 	}
 }
 
-// visitConditions visits what the conditions of a node refer to, and the node itself.
+// visitConditions visits everything that the conditions of a node refer to.
 func (f *finder) visitConditions(node int) {
 	n := &f.graph.Nodes[node]
 	if !n.Conditions || f.checked[node] {
@@ -59,7 +59,7 @@ func (f *finder) visitConditions(node int) {
 	}
 	f.checked[node] = true
 	if n.Kind == graphview.Variable || n.Kind == graphview.Data {
-		f.visitWhole(node) // its conditions refer to its value, and so to all that the value is computed from
+		f.visitWhole(node) // conditions refer to the node's own value, and so to everything from which it is computed
 		return
 	}
 	for _, e := range f.needs[node] {
@@ -70,7 +70,7 @@ func (f *finder) visitConditions(node int) {
 }
 
 // resultChanges reports whether the result of a block in the plan differs from that in the state.
-// It returns false for a block without a result, which targets have excluded from the plan.
+// It returns false if the block has no result because targets exclude it from the plan.
 func (f *finder) resultChanges(block *checks.Block) bool {
 	if block.Status == checks.Unknown && len(block.Objects) == 0 {
 		return false

@@ -1,4 +1,5 @@
-// Package footprint finds out what a plan writes, and what the plan has read to decide that.
+// Package footprint determines what a plan writes, and what the plan has read to decide what to
+// write.
 //
 // A plan has read everything that can influence a change through references. The search starts at
 // the blocks of the objects that change and at the outputs that change, and follows values,
@@ -7,9 +8,9 @@
 // instance is read. Otherwise the resource is read as a whole, which includes the fact that it may
 // have no instances.
 //
-// Conditions count in two cases. A condition that depends on something that changes has approved
-// the change, and everything else that the condition refers to. A condition whose result changes
-// counts too; for check blocks, this is the only case.
+// A plan has also read everything that these conditions refer to: conditions that depend on a
+// change, because they have approved it, and conditions whose result changes. The conditions of
+// check blocks are included only if their result changes.
 //
 // The cost is linear in the number of instances and references.
 package footprint

@@ -24,7 +24,7 @@ import (
 //
 //	before.tf, before/FILE   a configuration that is applied first
 //	edit                     changes objects: lines "ID ATTR VALUE", or "ID" to delete
-//	after.tf, after/FILE     the configuration to plan; the text "same" stands for "before"
+//	after.tf, after/FILE     the configuration to plan; "same" means the files of "before"
 //	target                   an address that the plan is limited to
 //	footprint                the result
 func TestFootprints(t *testing.T) {

@@ -145,8 +145,8 @@ func showable(address string) string {
 }
 
 // hashTree returns the hash of all files of a package, computed like the "h1:" hash of a provider
-// package. A symbolic link counts as a file that contains its target. The hash is "" if dir is a
-// link to a local directory.
+// package. A symbolic link is hashed as a file that contains the link's target. The hash is "" if
+// dir is a link to a local directory.
 func hashTree(dir string) (depsfile.Hash, error) {
 	if isLink(dir) {
 		return "", nil

@@ -117,7 +117,7 @@ func (a *responseBody) Close() error {
 }
 
 // minimum is the number of bytes that show that a server is alive. A server that sends fewer bytes
-// within the limit counts as silent.
+// within the limit is treated as silent.
 const minimum = 1 << 10
 
 // watch cancels a request if the server is silent. It is paused while the reader of the response

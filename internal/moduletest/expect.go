@@ -51,7 +51,7 @@ func (x *expectation) covers(addr string) bool {
 
 // judge compares the reported problems with the expected failures. It drops expected failures,
 // turns warnings about other failed checks into errors, and adds an error for each expected failure
-// that did not occur. If a run only plans and can't decide a check, the check counts as failed.
+// that did not occur. If a run only plans and can't decide a check, the check is treated as failed.
 func judge(diags tfdiags.Diagnostics, results *checks.Results, expected []*expectation) tfdiags.Diagnostics {
 	status := map[string]checks.Status{}
 	for _, block := range results.Sorted() {
@@ -103,7 +103,7 @@ type failure struct {
 }
 
 // failedObject returns the address of the object whose condition failed according to d, or "" if d
-// is not about a condition.
+// doesn't report a failed condition.
 func failedObject(d tfdiags.Diagnostic) string {
 	rule, _ := d.Extra.(tfdiags.CheckRule)
 	return rule.Address

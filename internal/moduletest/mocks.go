@@ -46,7 +46,7 @@ func (m *mocks) attach(cfg *configs.Config) {
 func (m *mocks) Configuration(addr addrs.AbsProviderConfig) bool { return m.configs[addr] != nil }
 
 // covers reports whether this run mocks the object at addr. stored is the provider configuration of
-// the object in the state. It matters only if the configuration has no such resource.
+// the object in the state. It is used only if the configuration doesn't declare the resource.
 func (m *mocks) covers(addr addrs.AbsInstance, stored addrs.AbsProviderConfig) bool {
 	if used, ok := m.used[addr.Config()]; ok {
 		stored = used

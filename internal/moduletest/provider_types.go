@@ -11,8 +11,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// providerTypes finds out which provider each name in a file's provider blocks stands for,
-// according to the runs that use these blocks.
+// providerTypes maps each name in a file's provider blocks to the provider for which the runs of
+// the file use it.
 type providerTypes struct {
 	suite *Suite
 	file  *configs.TestFile

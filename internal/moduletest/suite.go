@@ -139,9 +139,9 @@ func (s *Suite) Own(run *configs.TestRun) *configs.Config {
 	return nil
 }
 
-// Configured returns the providers that a file's provider blocks configure. A provider name means
-// what required_providers of the root module says. If the root module doesn't declare the name, a
-// module that a run tests determines its meaning.
+// Configured returns the providers that a file's provider blocks configure. Their names are looked
+// up in required_providers of the root module. A name that is missing there is looked up in the
+// modules that the file's runs test instead of the root module.
 func (s *Suite) Configured(file *configs.TestFile) []addrs.Provider {
 	found := map[addrs.Provider]bool{}
 	for local := range file.Providers {

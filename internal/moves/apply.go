@@ -118,7 +118,7 @@ func (m *mover) move(r *states.Resource, from, to addrs.AbsInstance) {
 }
 
 // noteSource records the former address of an object if its new resource has another type or
-// provider. A move between instances of the same resource does not count as a change of provider.
+// provider. It ignores a change of provider if the object stays in the same resource.
 func (m *mover) noteSource(from, to addrs.AbsInstance, provider, target addrs.AbsProviderConfig) {
 	source := m.results.sources[from]
 	delete(m.results.sources, from)

@@ -29,9 +29,9 @@ func newExplicitEnds(list []*statement) explicitEnds {
 	return x
 }
 
-// suppress reports whether to suppress an implied move of something in p. It returns true if an
-// explicit statement names an endpoint of the move, or something within the module instance that
-// would move.
+// suppress reports whether to suppress the implied move st of a resource or module in p. It returns
+// true if an explicit statement names an endpoint of the move, or names something within the module
+// instance that would be moved.
 func (x explicitEnds) suppress(st *statement, p *stateModule) bool {
 	at := st.from
 	at.steps = exactly(p.addr)

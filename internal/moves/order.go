@@ -94,7 +94,7 @@ type sourceIndex struct {
 }
 
 // ends holds the endpoints of a statement. If only one endpoint is written with a key, the other
-// one means the instance without a key.
+// one refers to the instance without a key.
 type ends struct{ from, to *endpoint }
 
 func (st *statement) ends() ends {
@@ -104,7 +104,7 @@ func (st *statement) ends() ends {
 	return ends{st.from.single(), st.to.single()}
 }
 
-// open reports whether an endpoint stands for all instances of a resource or module.
+// open reports whether an endpoint refers to all instances of a resource or module.
 func (e *endpoint) open() bool {
 	if e.isModule() {
 		return e.last().anyKey
@@ -112,7 +112,7 @@ func (e *endpoint) open() bool {
 	return e.whole
 }
 
-// single returns the endpoint with a narrower meaning: only the instance without a key.
+// single returns a copy of the endpoint that refers only to the instance without a key.
 func (e *endpoint) single() *endpoint {
 	one := *e
 	one.whole = false
@@ -145,7 +145,7 @@ func newSourceIndex(list []*statement) *sourceIndex {
 	return x
 }
 
-// add adds a statement under its key, and under the key that stands for all keys of the path.
+// add adds a statement under its key, and under the key that anyKeyOf returns for this key.
 func add(index map[endKey][]*statement, key endKey, st *statement) {
 	if key.anyKey {
 		key.key = addrs.NoKey

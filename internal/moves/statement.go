@@ -85,13 +85,13 @@ type statement struct {
 	rng      hcl.Range
 }
 
-// endpoint is one end of a move: the absolute address of a resource or module. It stands for that
+// endpoint is one end of a move: the absolute address of a resource or module. It refers to this
 // address in every instance of the declaring module.
 type endpoint struct {
 	steps []endStep
 	res   addrs.Resource // zero for a module
 	key   addrs.InstanceKey
-	whole bool // whether the address of a resource has no key, so that it means all of its instances
+	whole bool // whether the address of a resource has no key and so refers to all instances
 }
 
 // endStep is a step in an endpoint's module path. If anyKey is set, it matches all keys. anyKey is
@@ -142,12 +142,12 @@ func newEndpoint(in addrs.Module, t addrs.Target) endpoint {
 	return e
 }
 
-// covers reports whether two steps may stand for the same module instance.
+// covers reports whether two steps may refer to the same module instance.
 func (s endStep) covers(o endStep) bool {
 	return s.name == o.name && (s.key == o.key || s.anyKey || o.anyKey)
 }
 
-// overlaps reports whether two endpoints may stand for the same object.
+// overlaps reports whether two endpoints may refer to the same object.
 func (e *endpoint) overlaps(o *endpoint) bool {
 	for i := range min(len(e.steps), len(o.steps)) {
 		if !e.steps[i].covers(o.steps[i]) {

@@ -7,9 +7,9 @@ import (
 	"tofu/internal/addrs"
 )
 
-// stateModule is a module instance that has objects in the state, or contains a module instance
-// that has. A tree of these makes it possible to find the objects of a statement without searching
-// the whole state.
+// stateModule is a node in the tree of the module instances that contain objects in the state,
+// directly or in other module instances. With this tree, the objects of a statement are found
+// without searching the whole state.
 type stateModule struct {
 	addr      addrs.ModuleInstance
 	key       addrs.InstanceKey

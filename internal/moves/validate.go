@@ -48,7 +48,7 @@ func Validate(cfg *configs.Config) error {
 	return errs.Err()
 }
 
-// endName identifies what an endpoint stands for: one instance, or all instances of a resource or
+// endName identifies what an endpoint refers to: one instance, or all instances of a resource or
 // module call. Two statements can contradict each other only if their names are equal.
 type endName struct {
 	text string
@@ -142,8 +142,9 @@ func CheckInstances(
 	return errs.Err()
 }
 
-// declaredIn reports whether in, which is an instance of the module c, is or declares the object
-// that the statement moves away. It also returns the address of that object.
+// declaredIn reports whether the object that the statement moves away is the module instance in, or
+// is declared in it. in is an instance of the module c. declaredIn also returns the address of that
+// object.
 func (st *statement) declaredIn(
 	c *configs.Config,
 	in addrs.ModuleInstance,

@@ -1,7 +1,7 @@
-// Package outputuse finds out which outputs of other root modules a configuration uses. These are
+// Package outputuse determines which outputs of other root modules a configuration uses. These are
 // the outputs of its terraform_remote_state data sources to which expressions refer. The package
 // follows local values and the names in "for" expressions. If it can't tell which outputs are used,
-// all of them count as used.
+// it treats all of them as used.
 package outputuse
 
 import (
@@ -93,11 +93,11 @@ func DataSource(name string) addrs.Resource {
 }
 
 // outputFinder finds the uses of outputs of terraform_remote_state data sources. It follows local
-// values, and names in "for" expressions, if they stand for a data source or a part of one. It
+// values, and names in "for" expressions, if they refer to a data source or a part of one. It
 // implements hclsyntax.Walker.
 type outputFinder struct {
 	sources map[string]*configs.Resource    // data sources by name
-	locals  map[string]hclsyntax.Expression // local values that only stand for a data source or a part of it
+	locals  map[string]hclsyntax.Expression // local values that only refer to a data source or a part of it
 	names   []forName                       // names in the "for" expressions around the current node
 	// self holds, for each block around the current node, the name of the data source that it
 	// declares, or "".
@@ -132,8 +132,8 @@ func (p part) then(step string) part {
 	return p
 }
 
-// inText records that all outputs are used of each data source that occurs in text, the content of
-// a JSON file.
+// inText records, for each data source whose name occurs in text, that all of its outputs are used.
+// text is the content of a JSON file.
 func (f *outputFinder) inText(text string) {
 	for name := range f.sources {
 		if strings.Contains(text, "terraform_remote_state."+name) {
@@ -142,8 +142,8 @@ func (f *outputFinder) inText(text string) {
 	}
 }
 
-// nameLocals finds the local values that stand for a data source or a part of it. Their definitions
-// don't count as uses.
+// nameLocals finds the local values that are nothing but a reference to a data source or a part of
+// it. The references in their definitions are not recorded as uses.
 func (f *outputFinder) nameLocals(bodies []*hclsyntax.Body) {
 	for _, body := range bodies {
 		for _, block := range body.Blocks {
@@ -233,7 +233,7 @@ func (f *outputFinder) use(expr hclsyntax.Expression, p *part) {
 	f.found[p.source] = f.found[p.source].Plus(used)
 }
 
-// handle excludes an expression that stands for a part of a data source from the further search.
+// handle excludes an expression that refers to a part of a data source from the further search.
 // Only the indexes in it are still searched.
 func (f *outputFinder) handle(expr hclsyntax.Expression) {
 	f.handled[expr] = true
@@ -250,8 +250,8 @@ func (f *outputFinder) handle(expr hclsyntax.Expression) {
 	}
 }
 
-// part returns the part of a data source that an expression stands for, or nil if it stands for
-// something else. It follows at most depth local values, because a longer chain must be a cycle.
+// part returns the part of a data source that an expression refers to, or nil if it is another
+// expression. It follows at most depth local values, because a longer chain must be a cycle.
 func (f *outputFinder) part(expr hclsyntax.Expression, depth int) *part {
 	switch e := expr.(type) {
 	case *hclsyntax.ScopeTraversalExpr:
@@ -267,7 +267,7 @@ func (f *outputFinder) part(expr hclsyntax.Expression, depth int) *part {
 		if p == nil {
 			return nil
 		}
-		if p.whole || len(p.steps) > 0 { // a single object is already an instance
+		if p.whole || len(p.steps) > 0 { // a splat applied to a single object selects the object itself
 			p = follow(p, hcl.Traversal{hcl.TraverseSplat{}})
 		}
 		switch each := e.Each.(type) {

@@ -44,7 +44,7 @@ func (r DeferReason) Text() string { return deferTexts[r] }
 // Deferred is a change that a plan puts off because a value is still unknown. Of InstanceChange,
 // only the fields Addr, Provider, Action, Before and After are set. Action is the action that is
 // expected. If the instances are unknown, the instance key is addrs.UnknownKey, and the change
-// stands for all instances of the resource in that module instance.
+// represents all instances of the resource in that module instance.
 type Deferred struct {
 	InstanceChange
 	Why DeferReason

@@ -28,7 +28,7 @@ type Plan struct {
 	Errored bool // planning failed: the plan can be shown but not applied
 	// Applyable says that applying the plan would change an object, the state or an output.
 	Applyable bool
-	// Complete says that the plan leaves out no changes because of targets or deferral.
+	// Complete is false if targets or deferral leave changes out of the plan.
 	Complete bool
 	// Deferred holds the changes that can't be planned yet. DeferredModules holds the module calls
 	// whose instances are unknown.
@@ -139,7 +139,7 @@ type InstanceChange struct {
 	Importing       *Importing
 	GeneratedConfig string
 
-	// NeededBy says why the object takes part in a run although no target names it: "needed by
+	// NeededBy says why the plan includes the object although no target names it: "needed by
 	// ADDRESS at FILE:LINE" or, if the plan destroys everything, "depends on ADDRESS".
 	NeededBy string
 

@@ -140,8 +140,8 @@ func TestBecause(t *testing.T) {
 	}
 }
 
-// TestDeferredResources checks that a resource counts as deferred only if none of its instances has
-// a change in the plan.
+// TestDeferredResources checks that a resource is in the result only if none of its instances has a
+// change in the plan.
 func TestDeferredResources(t *testing.T) {
 	change := func(text string, alone bool) *Deferred {
 		return &Deferred{InstanceChange: InstanceChange{Addr: address(t, text)}, Alone: alone}

@@ -47,7 +47,7 @@ func newIdentity() (config *tls.Config, certificate string, err error) {
 	}
 	return &tls.Config{
 		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
-		ClientAuth:   tls.RequireAndVerifyClientCert, // for connections that the plugin opens
+		ClientAuth:   tls.RequireAndVerifyClientCert, // applies to connections that the plugin opens
 		MinVersion:   tls.VersionTLS12,
 		ServerName:   certName,
 	}, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), nil

@@ -69,7 +69,7 @@ func FindProvisioner(dirs []string, typ string, log *slog.Logger) *Provisioner {
 			}
 			version, err := depsfile.ParseVersion(m[2])
 			if err != nil {
-				// A plugin without a version in its name counts as older than any version.
+				// A plugin without a version in its name is treated as older than any version.
 				version = depsfile.Version{}
 			}
 			if best == "" || depsfile.CompareVersions(version, newest) > 0 {

@@ -138,7 +138,7 @@ func (c *client) ApplyResourceChange(ctx context.Context, req providers.ApplyReq
 	if x.invoke(ctx, in, out) {
 		x.addDiagnostics(out.Diagnostics)
 		if before := len(x.diags); !isMissing(out.NewState) {
-			// An object that can't be decoded counts as missing.
+			// An object that can't be decoded is treated as missing.
 			if v := x.decode(out.NewState, ty); len(x.diags) == before {
 				resp.New = v
 			}

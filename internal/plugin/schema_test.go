@@ -145,7 +145,7 @@ func compareBlock(want *tfplugin.Schema_Block, got *configschema.Block) string {
 	if text := compareAttributes(want.Attributes, got.Attributes); text != "" {
 		return text
 	}
-	last := map[string]*tfplugin.Schema_NestedBlock{} // if a name is repeated, the last block counts
+	last := map[string]*tfplugin.Schema_NestedBlock{} // if a name is repeated, the last block is used
 	for _, n := range want.BlockTypes {
 		last[n.TypeName] = n
 	}

@@ -109,8 +109,8 @@ func (s *Shared) start(ctx context.Context, m *member, launch Launch, workDir st
 	return proc, err
 }
 
-// Configure implements providers.Interface. Before that, the user switches to a process in the
-// right working directory or, if Configured is set, to one that has the same configuration.
+// Configure implements providers.Interface. It first makes the user switch to a process in the
+// user's working directory or, if Configured is set, to a process with the same configuration.
 func (u *sharedUser) Configure(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
 	if u.shared.Configured && config.IsWhollyKnown() {
 		return u.join(ctx, config)

@@ -35,7 +35,7 @@ var localExecSchema = &configschema.Block{Attributes: map[string]*configschema.A
 	"quiet":       optional(cty.Bool),
 }}
 
-// shells holds the default interpreter of each operating system; "" stands for all others.
+// shells holds the default interpreter of each operating system; "" is the key for all others.
 var shells = map[string][]string{
 	"":        {"/bin/sh", "-c"},
 	"windows": {"cmd", "/C"},

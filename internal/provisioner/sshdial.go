@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	attemptTimeout = 45 * time.Second // for one attempt to log in to the target
+	attemptTimeout = 45 * time.Second // limit for one attempt to log in to the target
 	keepAliveEvery = 10 * time.Second
 	keepAliveLimit = 60 * time.Second // maximum time without a response from the remote side
 )

@@ -40,8 +40,8 @@ func (s *Session) LoadConfigWith(ctx context.Context, given map[string]configs.G
 
 // LoadRootModule loads only the root module, which is enough to evaluate the backend, encryption
 // and variables. If there is no error, it drops the warnings. Commands that check the configuration
-// report them when they load the whole configuration. The output of other commands is often read by
-// programs.
+// report them when they load the whole configuration. Other commands don't report them, because
+// programs often read the output of these commands.
 func (s *Session) LoadRootModule(ctx context.Context, vars Variables) (*Config, error) {
 	given, err := s.Collect(vars)
 	if err != nil {

@@ -39,7 +39,7 @@ func (p *SavedPlan) History(ctx context.Context, s *Session) (statemgr.Historian
 }
 
 // ReadAt reads an earlier version of the state at the location. text is a time, or the start of a
-// run's ID, which stands for the state at the end of that run. The result can't be changed.
+// run's ID, which selects the state at the end of that run. The result can't be changed.
 func (p *Location) ReadAt(ctx context.Context, s *Session, text string) (*OpenedState, error) {
 	_, _, loaded, err := p.stateAt(ctx, s.Timings, text)
 	if err != nil {
@@ -51,7 +51,7 @@ func (p *Location) ReadAt(ctx context.Context, s *Session, text string) (*Opened
 }
 
 // stateAt loads an earlier version of the workspace's state. text is a time, or the start of a
-// run's ID, which stands for the state at the end of that run.
+// run's ID, which selects the state at the end of that run.
 func (p *Location) stateAt(
 	ctx context.Context, rec *timings.Recorder, text string,
 ) (statemgr.Historian, *statemgr.Moment, *statemgr.Loaded, error) {
@@ -72,7 +72,7 @@ func (p *Location) stateAt(
 }
 
 // Past returns an earlier version of the state of the operation's workspace. text is a time, or the
-// start of a run's ID, which stands for the state at the end of that run.
+// start of a run's ID, which selects the state at the end of that run.
 func (op *Operation) Past(ctx context.Context, text string) (*engine.Past, error) {
 	h, at, loaded, err := op.Location.stateAt(ctx, op.Session.Timings, text)
 	if err != nil {

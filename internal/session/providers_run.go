@@ -46,7 +46,7 @@ type packages struct {
 	locks *depsfile.Locks
 	dirs  *Dirs
 	// attached holds the providers that are already running. overrides holds the directories of
-	// development overrides. Providers in these need no package.
+	// development overrides. Providers in these two maps need no package.
 	attached  map[addrs.Provider]*plugin.Reattach
 	overrides map[addrs.Provider]string
 }

@@ -42,8 +42,8 @@ func ForDisplay(st *states.State, lockFile string, getenv func(string) string) *
 }
 
 // translated replaces the providers in a state, unless the environment disables this. stays returns
-// a function that reports whether a provider is kept. It is called only if the state has providers
-// that may be replaced.
+// a function that reports whether a provider is kept. stays is called only if the state has
+// providers that may be replaced.
 func translated(
 	st *states.State, getenv func(string) string, stays func() func(addrs.Provider) bool,
 ) *states.State {

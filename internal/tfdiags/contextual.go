@@ -7,7 +7,7 @@ import (
 
 // rangeInBody returns the range of the innermost item in body to which path leads. It finds blocks
 // by name and, in lists, by index. If the index of a set or map can't be resolved, the search ends
-// at the first block of that type. If the path stands for all blocks of a type, rangeInBody returns
+// at the first block of that type. If the path selects all blocks of a type, rangeInBody returns
 // the range of the enclosing body.
 func rangeInBody(body hcl.Body, path cty.Path) hcl.Range {
 	for len(path) > 0 {

@@ -62,8 +62,8 @@ func TestRaise(t *testing.T) {
 	}
 }
 
-// TestRaiseProperties checks that a raised constraint accepts the version, and that raising it
-// again changes nothing.
+// TestRaiseProperties checks that a constraint that Raise returns without an error accepts the
+// version, and that raising it again changes nothing.
 func TestRaiseProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.StringMatching(`[0-3]\.[0-3](\.[0-3])?`)

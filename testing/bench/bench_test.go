@@ -20,7 +20,7 @@ func TestGrowth(t *testing.T) {
 		{time.Second, 64 * time.Second, 2},
 		{time.Second, time.Second, 0},
 		{time.Millisecond, 8 * time.Millisecond, 0}, // both measurements are smaller than floor
-		{time.Millisecond, 64 * floor, 2},           // the first measurement counts as floor
+		{time.Millisecond, 64 * floor, 2},           // the first measurement is treated as floor
 	}
 	for _, test := range tests {
 		if got := growth(1000, 8000, test.before, test.after); math.Abs(got-test.want) > 1e-9 {

@@ -11,7 +11,7 @@ import (
 )
 
 // floor is the CPU time below which a measurement is mostly noise. For the computation of growth,
-// smaller measurements count as floor.
+// smaller measurements are treated as floor.
 const floor = 50 * time.Millisecond
 
 // result holds the costs of one phase of a shape, by program and size. Costs that were not measured

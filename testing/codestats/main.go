@@ -53,7 +53,8 @@ type function struct {
 	lines int
 }
 
-// columns lists the column limits that lines are compared with. A tab counts as tabWidth columns.
+// columns lists the column limits that lines are compared with. A tab is as wide as tabWidth
+// columns.
 var columns = []int{100, 120, 140}
 
 const tabWidth = 4

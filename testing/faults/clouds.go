@@ -25,7 +25,7 @@ func prepareAzure(g *gateway, name string) (*preparedStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.unlock = func() { _ = container.BreakLease(context.Background(), "state") } // ignore that there may be no lease
+	g.unlock = func() { _ = container.BreakLease(context.Background(), "state") } // an error means there is no lease
 	out, err := behindHosts(g, azure.Hosts())
 	if err != nil {
 		return nil, err

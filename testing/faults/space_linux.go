@@ -60,8 +60,8 @@ func (t *trial) empty() error { return os.RemoveAll(filepath.Join(t.work, "fill"
 type space struct{ pages, inodes int }
 
 // spaces returns all amounts of free space that can make a difference: for each page or inode that
-// is written, there is an amount with which it is the first one that is missing. Amounts within the
-// journal's reserved space are only sampled.
+// is written, there is an amount with which writing it is the first write to fail. Amounts within
+// the journal's reserved space are only sampled.
 func spaces() []space {
 	var out []space
 	for i := range 12 {

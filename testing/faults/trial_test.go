@@ -48,7 +48,8 @@ echo '{"values": {"root_module": {"resources": [
 	}
 }
 
-// TestJudgeExactly checks that the files of interrupted steps count neither as lost nor as ghosts.
+// TestJudgeExactly checks that the files of interrupted steps are counted neither as lost nor as
+// ghosts.
 func TestJudgeExactly(t *testing.T) {
 	tr := newScripted(t, "a0", "b-a0")
 	for name, text := range map[string]string{"a0": "old", "a1": "text", "a2": "text"} {

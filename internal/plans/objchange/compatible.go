@@ -45,8 +45,8 @@ type compatCheck struct {
 	show     func(cty.Value) string
 }
 
-// presence compares whether the two values are null. It returns true if neither is, so that there
-// is more to compare.
+// presence adds a problem if only one of the two values is null. It returns true if neither is
+// null, so the contents must be compared.
 func (c *compatCheck) presence(planned, actual cty.Value, path cty.Path) bool {
 	switch {
 	case planned.IsNull() && !actual.IsNull():
@@ -79,8 +79,8 @@ func (c *compatCheck) object(s shape, planned, actual cty.Value, path cty.Path) 
 	}
 }
 
-// blocks compares all blocks of a type. If the number of planned blocks is unknown, only their
-// types are compared.
+// blocks compares all blocks of a type. If the number of planned blocks is unknown, any number of
+// actual blocks is valid.
 func (c *compatCheck) blocks(n *configschema.NestedBlock, planned, actual cty.Value, path cty.Path) {
 	s := shapeOf(&n.Block)
 	switch {

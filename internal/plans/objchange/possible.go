@@ -19,7 +19,7 @@ func Possible(planned, actual cty.Value) bool {
 			same = same && was.RawEquals(now)
 		case was.Type().IsSetType():
 			same = same && (!was.IsWhollyKnown() || was.RawEquals(now))
-			return false, nil // the paths of a set's elements differ from those of another set's elements
+			return false, nil // the path of a set element contains the element itself, so it can't be applied to actual
 		case was.CanIterateElements() && now.CanIterateElements():
 			same = same && was.LengthInt() == now.LengthInt()
 		}

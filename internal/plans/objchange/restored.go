@@ -7,8 +7,9 @@ import (
 	"tofu/internal/lang/marks"
 )
 
-// Restored returns a configuration that brings an object back to an earlier version, which is past.
-// It is config with the values of past. present is the current object, or null if it doesn't exist.
+// Restored returns config with the values of past, an earlier version of the object. Applying the
+// result brings the object back to that version. present is the current object, or null if it
+// doesn't exist.
 //
 // Some parts of config stay unchanged: parts that are unknown or marked as renewed, because they
 // depend on objects that change or that can't be brought back; write-only attributes, because

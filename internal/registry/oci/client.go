@@ -223,8 +223,8 @@ func (c *Client) Fetch(
 	}
 }
 
-// fetchRetries is the number of successive attempts without any data that may be repeated. After
-// that, the transfer fails.
+// fetchRetries is the number of retries that are made even without progress. After them, an attempt
+// is retried only if it has received more of the content than all earlier attempts.
 const fetchRetries = 2
 
 // openBlob returns a function that requests the part of a blob from a position on. If the registry

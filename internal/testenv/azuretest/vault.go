@@ -19,8 +19,8 @@ type vault struct {
 	keys map[string][]any // versions by key name: *rsa.PrivateKey or []byte
 }
 
-// Rotate adds a version to a key in a vault. It creates the key if necessary. A name such as
-// "aes256" stands for a symmetric key of that number of bits. All other keys are RSA keys.
+// Rotate adds a version to a key in a vault. It creates the key if necessary. A key with a name
+// such as "aes256" is a symmetric key of that number of bits. All other keys are RSA keys.
 func (s *Server) Rotate(host, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -41,7 +41,7 @@ func (c *Recorder) Requests() []string {
 }
 
 // Intercept sets a function that is called for each request. If f returns true, it has responded to
-// the request, and the server does not receive it. A nil f ends this.
+// the request, and the server does not receive it. If f is nil, requests are no longer intercepted.
 func (c *Recorder) Intercept(f func(w http.ResponseWriter, r *http.Request) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,8 +6,8 @@
 // comment contains the expectations without a line, as "# error: summary", and those for files that
 // can't have comments, such as JSON, as "# file:line: error: summary".
 //
-// All expected diagnostics must occur, and no others. Repeated diagnostics count once. Only
-// summaries are compared.
+// All expected diagnostics must occur, and no others. A repeated diagnostic is compared only once.
+// Only summaries are compared.
 package diagtest
 
 import (

@@ -18,7 +18,7 @@ var (
 )
 
 // treeResource implements the resource type files_tree: a directory with its contents, which are
-// nested attributes. Files and links that were added manually count as drift.
+// nested attributes. It reports files and links that were added manually as drift.
 type treeResource struct{ env *env }
 
 func (r *treeResource) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {

@@ -37,9 +37,9 @@ func proposed(schema *tfprotov6.Schema, config, prior tftypes.Value) tftypes.Val
 	return tftypes.NewValue(config.Type(), cfg)
 }
 
-// Text returns an attribute of the object as text. The name a.b means the nested attribute b of a.
-// Lists are written as [x y], and maps as {a=x}. If o is nil, because the object doesn't exist, the
-// text is "gone".
+// Text returns an attribute of the object as text. The name a.b selects the nested attribute b of
+// a. Lists are written as [x y], and maps as {a=x}. If o is nil, because the object doesn't exist,
+// the text is "gone".
 func (o *Object) Text(attribute string) string {
 	if o == nil {
 		return "gone"
