@@ -78,7 +78,7 @@ func (k InstanceKey) Value() cty.Value {
 	return cty.NullVal(cty.DynamicPseudoType)
 }
 
-// String returns the index in an address: "", "[0]" or `["a"]`.
+// String returns the index in an address: "", "[0]" or `["a"]`. For UnknownKey it returns "[*]".
 func (k InstanceKey) String() string {
 	switch k.kind {
 	case intKey:

@@ -27,7 +27,8 @@ func (m Module) Parent() (Module, string) {
 	return "", string(m)
 }
 
-// Names returns the names of the module calls in the path, starting at the root module.
+// Names returns the names of the module calls in the path, starting with the call in the root
+// module. It returns nil for the root module.
 func (m Module) Names() []string {
 	if m == "" {
 		return nil
@@ -76,7 +77,7 @@ type Step struct {
 	Key  InstanceKey
 }
 
-// Steps returns the module calls in the path, starting at the root module.
+// Steps returns the module calls in the path, starting with the call in the root module.
 func (m ModuleInstance) Steps() []Step {
 	var out []Step
 	for rest := string(m); rest != ""; {

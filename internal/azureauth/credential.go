@@ -80,7 +80,8 @@ func explain(err error) error {
 // method is a way to authenticate.
 type method struct {
 	name string
-	// missing returns the names of the arguments that the method lacks, or "" if it can be used.
+	// missing returns the reason why the method can't be used, such as arguments that are not set,
+	// or "" if it can be used.
 	missing func(c *Config) string
 	open    func(c *Credential, options azcore.ClientOptions) (azcore.TokenCredential, error)
 }
@@ -116,8 +117,8 @@ func (c *Credential) choose() (azcore.TokenCredential, string, error) {
 		"of one of these methods:\n%s", strings.Join(lacks, "\n"))
 }
 
-// needs returns the names of the arguments whose values are empty. pairs are names, each followed
-// by its value.
+// needs returns a text that says which arguments have empty values, or "" if none has. pairs are
+// names, each followed by its value.
 func needs(pairs ...string) string {
 	var names []string
 	for i := 0; i < len(pairs); i += 2 {

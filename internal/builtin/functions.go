@@ -97,8 +97,8 @@ func decodeTFVars(content cty.Value) (cty.Value, error) {
 	return cty.ObjectVal(vals), nil
 }
 
-// badTFVars returns the first of diags as an error. The error includes the line but not the file
-// name, because the text is not from a file.
+// badTFVars returns the first error in diags. The error includes the line but not the file name,
+// because the text is not from a file.
 func badTFVars(diags hcl.Diagnostics) error {
 	for _, d := range diags {
 		if d.Severity == hcl.DiagError {

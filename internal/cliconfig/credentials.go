@@ -80,8 +80,9 @@ func (t *Tokens) Token(ctx context.Context, host string) (string, error) {
 	return answer.Token, nil
 }
 
-// Store stores a token for a host. It uses the helper if there is one, otherwise a file that only
-// the user can read.
+// Store stores a token for a host. It uses the helper, if there is one, unless the file that File
+// returns already contains credentials for the host. Otherwise it uses that file, which only the
+// user can read.
 func (t *Tokens) Store(ctx context.Context, host, token string) error {
 	creds := map[string]any{"token": token}
 	if t.cfg.Helper == nil || t.inFile(host) {

@@ -45,7 +45,7 @@ type Walker struct {
 
 const ended = -1 // value in Walker.pending of a vertex whose outcome is decided
 
-// NewWalker returns a walk over a graph, which must have no cycle and must not change afterwards.
+// NewWalker returns a walk over a graph, which must not change afterwards.
 func NewWalker(g *Graph) *Walker {
 	w := &Walker{
 		needs: g.needs, dependents: g.Dependents(),
@@ -66,7 +66,7 @@ func NewWalker(g *Graph) *Walker {
 // finished before new work starts. This limits memory and the amount of incomplete work. Vertices
 // without dependencies start in the order in which they were added.
 //
-// Vertices on a cycle are skipped.
+// Vertices on a cycle, and their dependents, are skipped.
 func (w *Walker) Walk(ctx context.Context, workers int, visit func(ID) bool) []Outcome {
 	w.visit, w.stopped = visit, func() bool { return ctx.Err() != nil }
 	for id, needs := range w.needs {

@@ -75,8 +75,9 @@ const (
 		gitPasswordEnv + `"; }; f`
 )
 
-// newGitLogin removes the user name and password from u and returns them. If there is no password,
-// it returns nil, and git asks for one.
+// newGitLogin removes the user name and password from u and returns them. It returns nil, and
+// leaves u unchanged, if there is no password or the scheme is not http or https. git then asks for
+// the password.
 func newGitLogin(u *url.URL) *gitLogin {
 	password, ok := u.User.Password()
 	if !ok || u.Scheme != "https" && u.Scheme != "http" {

@@ -39,11 +39,11 @@ const secret = "SEKRET"
 type user struct {
 	name string
 	send func(t *testing.T, at *url.URL) error // sends one request, which may be repeated after a failure
-	// writes reports whether the request is not a GET.
+	// writes reports whether the user sends a request other than GET.
 	writes bool
 	// repeats reports whether failed requests are repeated.
 	repeats bool
-	// large reports whether responses may be so large that tests don't send an endless one.
+	// large reports whether the maximum size of a response is too large for a test to exceed it.
 	large bool
 	// bare reports whether the server's address is only a host, not a URL that could have a query
 	// or password.

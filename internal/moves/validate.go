@@ -100,9 +100,10 @@ func repeats(call *configs.ModuleCall) bool {
 	return call.Count != nil || call.ForEach != nil || call.Enabled != nil
 }
 
-// leavesResource reports whether a statement without keys moves objects to another resource than
-// rc, or between the instances of rc. It returns false if rc has count or for_each and the
-// statement only moves its instance without a key to one with a key.
+// leavesResource reports whether a statement takes objects away from rc, although rc is still
+// declared. The statement's old address has no key. leavesResource returns false if the statement
+// moves the instance without a key to one with a key, and rc has count or for_each: rc then has no
+// instance without a key.
 func (st *statement) leavesResource(rc *configs.Resource) bool {
 	sameBlock := !st.to.isModule() && st.to.res == st.from.res && st.to.module() == st.from.module()
 	return !sameBlock || rc.Count == nil && rc.ForEach == nil

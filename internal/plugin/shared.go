@@ -140,7 +140,8 @@ func (u *sharedUser) settle(ctx context.Context) error {
 }
 
 // claim takes the user's unconfigured process away from the member. If this process can't be
-// configured for the user, claim returns nil and how to start another one.
+// configured for the user, claim returns a nil process and the Launch with which to start another
+// one.
 func (u *sharedUser) claim() (*pooled, Launch) {
 	m := u.member
 	m.mu.Lock()

@@ -276,9 +276,9 @@ type ReadDataRequest struct {
 // ReadDataResponse holds the object of a data source.
 type ReadDataResponse struct {
 	State cty.Value
-	// Pending reports that unknown parts of State depend on planned changes that will be applied
-	// before the plan that reads the data source. The data source is then read again during apply.
-	// Only the built-in provider sets Pending.
+	// Pending reports that parts of State are unknown because they depend on changes that are
+	// planned in the same run and are applied before this plan. The data source is then read again
+	// during apply. Only the built-in provider sets Pending.
 	Pending bool
 	// Hidden lists the parts of a pending State that the plan doesn't show. In expressions, the
 	// values of these parts have no marks.

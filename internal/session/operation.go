@@ -135,8 +135,9 @@ func (op *Operation) Close() {
 	}
 }
 
-// Plan validates the configuration, plans, and prints the plan. It also prints and returns an
-// incomplete plan after errors. An apply prints an incomplete plan only if it contains objects.
+// Plan validates the configuration, plans, and prints the plan. After an error, it also returns and
+// prints an incomplete plan, with two exceptions: an apply doesn't print a plan without instances,
+// and a destroy plan is not printed if it has no changes.
 func (op *Operation) Plan(ctx context.Context, opts *engine.PlanOptions) (*plans.Plan, error) {
 	plan, err := op.PlanUnseen(ctx, opts)
 	if plan != nil && (err == nil || HasChanges(plan) || opts.Mode != plans.Destroy &&

@@ -82,8 +82,8 @@ func (r *postgresRun) restart() error {
 // own is the part of a statement that selects the program's sessions.
 const own = "FROM pg_stat_activity WHERE application_name = 'tofu'"
 
-// killSession kills a process of the server that serves a session. The server then restarts all
-// other processes.
+// killSession kills the server process of one of the program's sessions. The server then restarts
+// all other processes.
 func (r *postgresRun) killSession() error {
 	return r.administrate(func(ctx context.Context, conn *pgx.Conn) error {
 		var pid int

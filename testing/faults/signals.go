@@ -72,7 +72,7 @@ func (t *trial) calls(op string) int {
 }
 
 // awaitCalls waits until the provider has begun the given number of calls of an operation, or the
-// program has ended.
+// program has ended, for at most a minute.
 func (t *trial) awaitCalls(op string, calls int, ended <-chan struct{}) {
 	deadline := time.Now().Add(60 * time.Second)
 	for t.calls(op) < calls && time.Now().Before(deadline) {

@@ -128,7 +128,7 @@ func newPool(s shape, priors []cty.Value) *pool {
 	return p
 }
 
-// configured returns the attributes that only the configuration sets.
+// configured returns the names of the attributes that only the configuration sets.
 func (s shape) configured() []string {
 	var names []string
 	for name, a := range s.attrs {

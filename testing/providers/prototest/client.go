@@ -139,7 +139,7 @@ func (c *Client) Apply(ctx context.Context, resourceType string, prior *Object, 
 	return c.object(typ, resp.NewState, resp.Private, resp.NewIdentity), errorOf(resp.Diagnostics)
 }
 
-// Destroy plans and applies the deletion of an object.
+// Destroy applies the deletion of an object without planning it first.
 func (c *Client) Destroy(ctx context.Context, resourceType string, prior *Object) error {
 	c.T.Helper()
 	typ := c.Type(resourceType)
