@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -54,6 +55,25 @@ func (c *evalContext) elements(v *graph.Value, in *moduleInstance) (cty.Value, b
 		val, err = convertElements(v, in, val)
 	}
 	return val, true, err
+}
+
+// element returns the element of an alias with a key, or cty.NilVal if none exists or its instance
+// isn't finished.
+func (c *evalContext) element(read graph.IndexedRead, key addrs.InstanceKey) cty.Value {
+	one, in := *c, c.in
+	one.reads = instanceReads{{Resource: read.Name(), Key: key}}
+	if read.Via.Kind == graph.Output {
+		in = c.in.calls[read.Via.Module.CallSlot].of[0]
+	}
+	all, _, err := one.elements(read.Via, in)
+	if err != nil {
+		return cty.NilVal
+	}
+	v, diags := hcl.Index(all, key.Value(), nil)
+	if diags.HasErrors() {
+		return cty.NilVal
+	}
+	return v
 }
 
 // convertElements converts the elements of an argument to the type that its variable has.

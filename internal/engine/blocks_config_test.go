@@ -154,12 +154,12 @@ func (m *mesh) newBlock(name string, shape meshShape) *meshBlock {
 type meshUser struct {
 	*mesh
 	*meshBlock
-	chain bool // whether for_each iterates over another block
-	// fields holds the attribute names of the objects from which each instance takes its values.
-	// These objects are the elements of the map in for_each or, with count, of a list in a local
-	// value.
-	fields []string
-	values map[string][]string
+	chain bool // whether for_each is another block
+	// fields holds the attribute names of each object in for_each, or, with count, of each element
+	// of a list in a local value.
+	fields  []string
+	values  map[string][]string
+	aliases int // number of values that are whole blocks
 }
 
 func (m *mesh) user(b *meshBlock) *meshUser {
@@ -297,7 +297,8 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 // drawAlias draws a value that is the whole block, or a map with the keys of the block. It returns the
 // expression for the value, and what follows an index of it.
 func (u *meshUser) drawAlias(of *meshBlock) (address, attr string) {
-	name := u.name + "_all_" + of.name
+	u.aliases++
+	name := fmt.Sprint(u.name, "_all_", of.name, u.aliases)
 	define := func(name, value string) string {
 		fmt.Fprintf(&u.main, "locals {\n  %s = %s\n}\n", name, value)
 		return "local." + name
@@ -420,12 +421,13 @@ func (m *mesh) drawBlock(name string, shape meshShape) {
 	repetition, parts := "", []string{m.pick("generation", "1", "2")}
 	if of := m.drawChain(u.meshBlock); of != nil {
 		u.mayAwait(of)
-		u.chain, u.keys, repetition = true, of.keys, "  for_each = "+of.address()+"\n"
+		address, attr := u.drawChainAddress(of)
+		u.chain, u.keys, repetition = true, of.keys, "  for_each = "+address+"\n"
 		for i, key := range u.keys {
 			u.reads(m.exact, i, of.object(key))
 			u.reads(m.loose, i, of.object(key))
 		}
-		parts = append(parts, "${each.value"+of.attr()+"}")
+		parts = append(parts, "${each.value"+attr+"}")
 	}
 	parts = append(parts, u.drawRefs()...)
 	if own := u.drawOwn(); own != "" {
@@ -496,6 +498,15 @@ func (m *mesh) drawChain(b *meshBlock) *meshBlock {
 	return rapid.SampledFrom(from).Draw(m.T, "chained to")
 }
 
+// drawChainAddress returns an expression for an earlier block that u uses as its for_each, and what
+// follows each.value.
+func (u *meshUser) drawChainAddress(of *meshBlock) (address, attr string) {
+	if u.odds("chain by alias", 40) {
+		return u.drawAlias(of)
+	}
+	return of.address(), of.attr()
+}
+
 // drawCall draws a module and its call. In the module, p and q refer to the input variable, and q
 // also refers to p.
 func (m *mesh) drawCall(name string, shape meshShape) {
@@ -503,15 +514,17 @@ func (m *mesh) drawCall(name string, shape meshShape) {
 	b.module = true
 	u := m.user(b)
 	parts := []string{"i"}
-	chained := m.drawChain(b)
+	chained, address := m.drawChain(b), ""
 	if chained != nil {
+		var attr string
+		address, attr = u.drawChainAddress(chained)
 		u.mayAwait(chained)
 		u.chain, u.keys = true, chained.keys
 		for i, key := range u.keys {
 			u.reads(m.exact, i, chained.object(key))
 			u.reads(m.loose, i, chained.object(key))
 		}
-		parts = append(parts, "${each.value"+chained.attr()+"}")
+		parts = append(parts, "${each.value"+attr+"}")
 	}
 	parts = append(parts, u.drawRefs()...)
 	if own := u.drawOwn(); own != "" {
@@ -519,7 +532,7 @@ func (m *mesh) drawCall(name string, shape meshShape) {
 	}
 	repetition := u.repetition()
 	if chained != nil {
-		repetition = "  for_each = " + chained.address() + "\n"
+		repetition = "  for_each = " + address + "\n"
 	}
 	fmt.Fprintf(&m.main, "module %q {\n%s  source = \"./%s\"\n  key    = \"%s\"\n  in     = \"%s\"\n}\n", b.name,
 		repetition, b.name, b.key(), strings.Join(parts, " "))

@@ -69,7 +69,7 @@ func (f *earlyValues) evaluate(v *graph.Value, in *moduleInstance) {
 // expandCall determines the instances of a module call if they are known.
 func (f *earlyValues) expandCall(m *graph.Module, parent *moduleInstance) {
 	if of := m.ChainedTo(); of != nil {
-		if x := f.expansion(of, parent); x != nil {
+		if x := f.chained(*of, parent); x != nil {
 			f.e.addInstances(m, parent, &expandedKeys{mode: repeatForEach, keys: x.keys})
 			return
 		}
@@ -101,7 +101,7 @@ func (f *earlyValues) expansion(r *graph.Resource, in *moduleInstance) *expansio
 	}
 	f.expansions[key] = nil
 	if of := r.ChainedTo(); of != nil {
-		x = f.expansion(of, in)
+		x = f.chained(*of, in)
 		if x != nil {
 			x = newExpansion(expandedKeys{mode: repeatForEach, keys: x.keys})
 		}
@@ -110,6 +110,14 @@ func (f *earlyValues) expansion(r *graph.Resource, in *moduleInstance) *expansio
 	}
 	f.expansions[key] = x
 	return x
+}
+
+// chained returns the instances of the resource that a block in a module instance has in its for_each.
+func (f *earlyValues) chained(of graph.IndexedRead, in *moduleInstance) *expansion {
+	if of.Via == nil {
+		return f.expansion(of.Of, in)
+	}
+	return f.expansion(of.Of, f.moduleAt(of.Of.Module, of.In(in.module, in.addr)))
 }
 
 // Instances implements graph.EarlyKeys.

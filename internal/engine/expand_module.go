@@ -56,7 +56,7 @@ func (e *evaluator) expandCall(ctx context.Context, m *graph.Module, parent *mod
 		return nil
 	}
 	if m.EachOf != nil {
-		of := parent.resources[m.EachOf.Slot]
+		of := e.instancesRead(parent, *m.EachOf)
 		if of == nil || of.mode == repeatUnknown {
 			e.expandUnknown(m, parent)
 			return nil

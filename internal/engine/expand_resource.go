@@ -24,7 +24,7 @@ func (e *evaluator) values(r *graph.Resource) resourceValues { return resourceVa
 // expand determines the instances of a resource in one module instance.
 func (rv resourceValues) expand(ctx context.Context, in *moduleInstance) (*expansion, error) {
 	if of := rv.r.EachOf; of != nil && !rv.e.op.isDeferred(rv.r, in) {
-		return newExpansion(expandedKeys{mode: repeatForEach, keys: in.resources[of.Slot].keys}), nil
+		return newExpansion(expandedKeys{mode: repeatForEach, keys: rv.e.instancesRead(in, *of).keys}), nil
 	}
 	return rv.expandWhole(ctx, in)
 }

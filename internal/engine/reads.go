@@ -276,10 +276,14 @@ func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Val
 	return cty.ObjectVal(byKey), true
 }
 
-// eachValue returns each.value for a block whose for_each is a resource: the instance of that
-// resource with the same key. It returns cty.NilVal if there is no such instance or it isn't
-// finished.
-func (c *evalContext) eachValue(of *graph.Resource, key addrs.InstanceKey) cty.Value {
+// eachValue returns each.value for a block whose for_each is a resource or an alias: the instance of
+// that resource, or the element, with the same key. It returns cty.NilVal if there is no such instance
+// or it isn't finished.
+func (c *evalContext) eachValue(read *graph.IndexedRead, key addrs.InstanceKey) cty.Value {
+	if read.Via != nil {
+		return c.element(*read, key)
+	}
+	of := read.Of
 	if !c.e.unfinished.wait(c, of.Addr.Resource.InInstance(c.in.addr).Instance(key)) {
 		return cty.NilVal
 	}

@@ -17,7 +17,8 @@ import (
 // of it by key, as in var.subnets[each.key].id. Such a value is an alias of the resource: its keys are
 // those of the resource, and each element depends only on the instance with its key. A reader that
 // only indexes an alias waits for these instances instead of the value. It evaluates the value for
-// itself, with only these instances. So do readers of an alias of an alias.
+// itself, with only these instances. So do readers of an alias of an alias, and blocks with an alias as
+// their for_each.
 //
 // The reader can be in another module than the resource. All calls between them have a single
 // instance, except for those that contain the reader. So the reader's module instance determines that
@@ -267,7 +268,14 @@ func (b *build) aliasReads(r *Resource) []IndexedRead {
 	}
 	var list []IndexedRead
 	whole := map[*Value]bool{}
+	var eachOf *lang.Refs // a for_each that is only an alias
+	if chain := r.ChainedTo(); chain != nil && chain.Via != nil {
+		list, eachOf = append(list, *chain), &r.Exprs.Repetition.ForEach.Refs
+	}
 	for unit := range r.Exprs.units() {
+		if unit == eachOf {
+			continue
+		}
 		seen := map[*Value]bool{}
 		for _, ref := range unit.Objects {
 			v := m.AliasOf(ref.Subject)
@@ -285,9 +293,22 @@ func (b *build) aliasReads(r *Resource) []IndexedRead {
 	})
 }
 
+// same reports whether two readers read the same resource in the same way.
+func (r IndexedRead) same(other IndexedRead) bool { return r.Of == other.Of && r.Via == other.Via }
+
+// addEachOf adds to list what an argument reads with each.value, unless it also reads it as a whole.
+func (v *Value) addEachOf(list []IndexedRead) []IndexedRead {
+	of := v.Module.EachOf
+	if of == nil || v.Kind != Variable || !v.ReadsEachValue() ||
+		!slices.ContainsFunc(list, of.same) && of.namedBy(v.Module.Parent, &v.Expr.Refs) {
+		return list
+	}
+	return addRead(list, *of)
+}
+
 // addRead adds a read to a list that has one entry for each resource and alias.
 func addRead(list []IndexedRead, read IndexedRead) []IndexedRead {
-	at := slices.IndexFunc(list, func(other IndexedRead) bool { return other.Of == read.Of && other.Via == read.Via })
+	at := slices.IndexFunc(list, read.same)
 	if at < 0 {
 		return append(list, read)
 	}

@@ -32,33 +32,22 @@ type KeyRead struct {
 	At  hcl.Range
 }
 
-// ChainedTo returns the resource in for_each = TYPE.NAME, or nil if the block is not repeated this
-// way.
-func (r *Resource) ChainedTo() *Resource {
+// ChainedTo returns the resource or alias in for_each = OBJECT, or nil if the block is not repeated
+// this way.
+func (r *Resource) ChainedTo() *IndexedRead {
 	if r.Exprs == nil {
 		return nil
 	}
-	addr, ok := r.Exprs.Repetition.chainedTo()
-	of := r.Module.Resources[addr]
-	if !ok || of == r || of == nil || of.Config == nil || of.Exprs.Repetition.ForEach == nil {
+	read := r.Module.chain(r.Exprs.Repetition)
+	if read == nil || read.Of == r {
 		return nil
 	}
-	return of
+	return read
 }
 
-// ChainedTo returns the resource in for_each = TYPE.NAME, or nil if the call is not repeated this
+// ChainedTo returns the resource or alias in for_each = OBJECT, or nil if the call is not repeated this
 // way.
-func (m *Module) ChainedTo() *Resource {
-	addr, ok := m.Repetition.chainedTo()
-	if !ok || m.Parent == nil {
-		return nil
-	}
-	of := m.Parent.Resources[addr]
-	if of == nil || of.Config == nil || of.Exprs.Repetition.ForEach == nil {
-		return nil
-	}
-	return of
-}
+func (m *Module) ChainedTo() *IndexedRead { return m.Parent.chain(m.Repetition) }
 
 // ReadsByInstance returns the resources of the module that a block reads only by instance, each
 // with the references that select the instances. If the block reads other instances of its own

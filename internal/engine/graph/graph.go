@@ -67,9 +67,9 @@ type Module struct {
 
 	DependsOn *lang.Refs // depends_on of the module call; may be nil
 
-	// EachOf is the resource that for_each of the call refers to. It is set only if the call's
-	// instances are decided before that resource is complete; see setModuleEachOf.
-	EachOf *Resource
+	// EachOf is the resource or alias in the call's for_each, if the instances of the call are decided
+	// before the resource is complete; see setModuleEachOf.
+	EachOf *IndexedRead
 
 	CallSlot int // position among the calls in the parent module
 
@@ -161,9 +161,9 @@ type instanceReads struct {
 	CallNeeds []CallNeed    // module calls on which the block depends only through CallReads
 	// Constant holds the resources of the module that the block reads only by constant keys.
 	Constant []IndexedRead
-	EachOf   *Resource // the indexed resource whose keys are also the keys of the block; see setEachOf
-	// Awaited holds other resources. In a plan, each instance of this resource waits for single
-	// instances of them; see separateInstances.
+	EachOf   *IndexedRead // what is indexed and has the keys of the block, too; see setEachOf
+	// Awaited holds the resources whose single instances are awaited in a plan by instances of this
+	// one; see separateInstances.
 	Awaited []IndexedRead
 	// AwaitedCalls is like Awaited, but holds module calls.
 	AwaitedCalls []CallRead

@@ -87,9 +87,12 @@ func (p *planCalls) chainedCalls() []*Module {
 	var out []*Module
 	for _, path := range sortedModules(p.g.Modules) {
 		m := p.g.Modules[path]
-		of := m.ChainedTo()
-		if of == nil || !p.readable(of) || of.Schema.Block.ContainsDeprecated() || m.expand.Split || m.expand.Dropped ||
-			usesEach[m] || len(p.siblingReads[m]) > 0 || m.DependsOn != nil && m.DependsOn.Name(of.Addr.Resource) {
+		read := m.ChainedTo()
+		if read == nil || !p.readable(read.Of) || read.whole().Split || m.expand.Split || m.expand.Dropped ||
+			usesEach[m] || len(p.siblingReads[m]) > 0 || m.DependsOn != nil && read.namedBy(m.Parent, m.DependsOn) {
+			continue
+		}
+		if read.Via == nil && read.Of.Schema.Block.ContainsDeprecated() { // a warning about the whole for_each
 			continue
 		}
 		out = append(out, m)
@@ -122,7 +125,6 @@ func (p *planCalls) resourcesRead(v *Value) []IndexedRead {
 		return nil
 	}
 	var out []IndexedRead
-	add := func(of *Resource, refs lang.Instances) { out = addRead(out, IndexedRead{Of: of, Refs: refs}) }
 	seen := map[*Resource]bool{}
 	for _, ref := range v.Expr.Refs.Objects {
 		of := m.ResourceOf(ref.Subject)
@@ -135,7 +137,7 @@ func (p *planCalls) resourcesRead(v *Value) []IndexedRead {
 		}
 		if refs, only := v.Expr.Refs.ByInstance(of.Addr.Resource); only &&
 			(v.Kind == Variable || !slices.ContainsFunc(v.Conditions, named)) {
-			add(of, refs)
+			out = append(out, IndexedRead{Of: of, Refs: refs})
 		}
 	}
 	for _, read := range v.aliasReads() {
@@ -143,12 +145,7 @@ func (p *planCalls) resourcesRead(v *Value) []IndexedRead {
 			out = append(out, read)
 		}
 	}
-	if of := v.Module.EachOf; of != nil && v.Kind == Variable && v.ReadsEachValue() {
-		if _, only := v.Expr.Refs.ByInstance(of.Addr.Resource); only || !seen[of] {
-			add(of, lang.Instances{{Index: eachKey}})
-		}
-	}
-	return out
+	return v.addEachOf(out)
 }
 
 // readWhole returns, by ID, the nodes that data sources and ephemeral resources depend on whose
@@ -174,17 +171,17 @@ func (p *planCalls) readWhole() []bool {
 // decideEarly lets a call whose for_each is a resource decide its instances before the resource is
 // complete. The arguments that use each.value wait for the resource instead.
 func (p *planCalls) decideEarly(m *Module) {
-	of := m.ChainedTo()
+	read := m.ChainedTo()
 	if p.whole[m.expand.ID] || p.callOf(m) == nil {
 		return
 	}
-	p.separate(of)
-	m.EachOf = of
-	p.g.Edges.Remove(m.expand.ID, func(id dag.ID) bool { return id == of.Node.ID })
-	p.after(m.expand, of.expand)
+	p.separate(read.Of)
+	m.EachOf = read
+	p.g.Edges.Remove(m.expand.ID, func(id dag.ID) bool { return id == read.whole().ID })
+	p.after(m.expand, read.Of.expand)
 	for _, v := range m.Variables {
 		if v.ReadsEachValue() {
-			p.after(v.Node, of.Node)
+			p.after(v.Node, read.whole())
 		}
 	}
 }

@@ -26,9 +26,7 @@ func (r *Resource) AwaitsInstances(of *Resource) bool {
 
 // Awaits reports whether the instances of a block wait for what they read in a plan.
 func (r *Resource) Awaits(read IndexedRead) bool {
-	return slices.ContainsFunc(r.Awaited, func(other IndexedRead) bool {
-		return other.Of == read.Of && other.Via == read.Via
-	})
+	return slices.ContainsFunc(r.Awaited, read.same)
 }
 
 // AwaitsElements reports whether the instances of a block wait for single elements of an alias in a
@@ -51,7 +49,7 @@ func (b *build) separateInstances() {
 			continue
 		}
 		b.separate(r)
-		chain, chained := r.Exprs.Repetition.chainedTo()
+		chain := r.ChainedTo()
 		whole := map[dag.ID]bool{}
 		for _, read := range r.Awaited {
 			of := read.Of
@@ -59,8 +57,8 @@ func (b *build) separateInstances() {
 			b.after(r.Node, read.whole()) // what reads all of r comes after all that r reads
 			b.after(r.Inputs, of.Inputs)
 			whole[read.whole().ID] = true
-			if chained && read.Via == nil && of.Addr.Resource == chain {
-				r.EachOf = of
+			if chain != nil && chain.same(read) {
+				r.EachOf = chain
 			}
 		}
 		b.g.Edges.Remove(r.Inputs.ID, func(id dag.ID) bool { return whole[id] })
@@ -103,9 +101,8 @@ func (b *build) awaits(r *Resource, read IndexedRead) bool {
 	if r.Config.Check != nil || !managed && of.Mode == addrs.Managed {
 		return false
 	}
-	chain, chained := r.Exprs.Repetition.chainedTo()
-	chained = chained && read.Via == nil && chain == of
-	if chained && read.Of.Schema.Block.ContainsDeprecated() { // a warning about the whole for_each
+	chain := r.ChainedTo()
+	if chain != nil && read.Via == nil && chain.same(read) && read.Of.Schema.Block.ContainsDeprecated() { // a warning about the whole for_each
 		return false
 	}
 	return !b.readsAtOnce(r, read)
@@ -115,8 +112,8 @@ func (b *build) awaits(r *Resource, read IndexedRead) bool {
 // block r at once, for example before they are planned.
 func (b *build) readsAtOnce(r *Resource, read IndexedRead) bool {
 	names := func(refs *lang.Refs) bool { return read.namedBy(r.Module, refs) }
-	chain, chained := r.Exprs.Repetition.chainedTo()
-	chained = chained && read.Via == nil && chain == read.Of.Addr.Resource
+	chain := r.ChainedTo()
+	chained := chain != nil && chain.same(read)
 	switch e := r.Exprs; {
 	case !chained && slices.ContainsFunc(e.Repetition.Refs(), names),
 		e.PreventDestroy != nil && names(&e.PreventDestroy.Refs),

@@ -145,9 +145,11 @@ func (b *build) setIndexed(r *Resource) {
 // setEachOf records that the instances of a block are decided before the resource in its for_each
 // is complete.
 func (c *connector) setEachOf(r *Resource) {
-	chain, chained := r.Exprs.Repetition.chainedTo()
-	if of := r.Module.Resources[chain]; chained && c.readsByIndex(r.expand, of) {
-		r.EachOf = of
+	read := r.ChainedTo()
+	switch {
+	case read == nil:
+	case read.Via == nil && c.readsByIndex(r.expand, read.Of), read.Via != nil && c.readsByKey(r.expand, read.Via):
+		r.EachOf = read
 	}
 }
 
@@ -164,12 +166,16 @@ func (c *connector) setModuleEachOf() {
 		}
 	}
 	for _, m := range c.g.Modules {
-		of := m.ChainedTo()
-		if of == nil || usesEach[m] || of.Config.Check != nil || of.Addr.Resource.Mode == addrs.Ephemeral ||
+		read := m.ChainedTo()
+		if read == nil || usesEach[m] {
+			continue
+		}
+		of := read.Of
+		if of.Config.Check != nil || of.Addr.Resource.Mode == addrs.Ephemeral ||
 			len(c.steps[of]) == 0 {
 			continue
 		}
-		m.EachOf, c.instances.keyedResources[of] = of, true
+		m.EachOf, c.instances.keyedResources[of] = read, true
 	}
 }
 

@@ -29,15 +29,40 @@ func (r Repetition) Refs() []*lang.Refs {
 // of that resource then decide the instances of the block. It returns false for all other
 // arguments.
 func (r Repetition) chainedTo() (addrs.Resource, bool) {
+	of, ok := r.eachOf().(addrs.Resource)
+	return of, ok
+}
+
+// eachOf returns the object in for_each = OBJECT, or nil for any other repetition.
+func (r Repetition) eachOf() addrs.Referenceable {
 	if r.ForEach == nil || len(r.ForEach.Refs.Objects) != 1 {
-		return addrs.Resource{}, false
+		return nil
 	}
-	if _, plain := r.ForEach.Expression.(*hclsyntax.ScopeTraversalExpr); !plain {
-		return addrs.Resource{}, false
-	}
+	_, plain := r.ForEach.Expression.(*hclsyntax.ScopeTraversalExpr)
 	ref := r.ForEach.Refs.Objects[0]
-	of, ok := ref.Subject.(addrs.Resource)
-	return of, ok && len(ref.Remaining) == 0
+	if !plain || len(ref.Remaining) > 0 {
+		return nil
+	}
+	return ref.Subject
+}
+
+// chain returns the resource or alias in for_each = OBJECT, for a block in the module. It returns nil
+// if the block is not repeated this way.
+func (m *Module) chain(rep Repetition) *IndexedRead {
+	subject := rep.eachOf()
+	if subject == nil || m == nil {
+		return nil
+	}
+	out := &IndexedRead{Refs: lang.Instances{{Index: eachKey}}}
+	if addr, ok := subject.(addrs.Resource); ok {
+		out.Of = m.Resources[addr]
+	} else if out.Via = m.AliasOf(subject); out.Via != nil {
+		out.Of = out.Via.Alias.Of
+	}
+	if out.Of == nil || out.Of.Config == nil || out.Of.Exprs.Repetition.ForEach == nil {
+		return nil
+	}
+	return out
 }
 
 // eachKey is the expression each.key.

@@ -209,7 +209,7 @@ func (o *instanceOrder) awaitEach(n *Node, m *Module, in addrs.ModuleInstance) {
 	for ; m != nil && m.chainedAround(); m = m.Parent {
 		parent, step := in.Parent()
 		if m.EachOf != nil {
-			o.after(n, o.instanceNode(m.EachOf, parent, step.Key, nil))
+			o.after(n, o.instanceNode(m.EachOf.Of, m.EachOf.In(m.Parent, parent), step.Key, nil))
 		}
 		in = parent
 	}

@@ -83,7 +83,7 @@ func (c *connector) connectModule(ctx context.Context, m *Module) {
 	if m.expand != nil {
 		c.after(m.expand, m.Parent.expand)
 		if m.EachOf != nil {
-			c.after(m.expand, c.instances.indexedNode(m.EachOf))
+			c.after(m.expand, c.instances.indexedNode(m.EachOf.Of))
 		} else {
 			c.connectRepetition(ctx, m.expand, m.Parent, m.Repetition)
 		}
@@ -114,7 +114,7 @@ func (c *connector) connectValue(ctx context.Context, v *Value) {
 		if v.Expr != nil {
 			c.connectRefs(ctx, v.Node, m.Parent, &v.Expr.Refs, inRepetition(m.Repetition))
 			if m.EachOf != nil && v.ReadsEachValue() {
-				c.after(v.Node, m.EachOf.Node)
+				c.after(v.Node, m.EachOf.whole())
 			}
 		}
 		scope.except = addrs.InputVariable{Name: v.Name}
@@ -188,7 +188,7 @@ func (c *connector) connectResource(ctx context.Context, r *Resource) {
 	opensAll := r.Addr.Resource.Mode == addrs.Ephemeral && len(c.steps[r]) == 0
 	for at := m; opensAll && at != nil; at = at.Parent {
 		if at.EachOf != nil { // no Steps could wait for the instances
-			c.after(n, at.EachOf.Node)
+			c.after(n, at.EachOf.whole())
 		}
 	}
 	c.setEachOf(r)

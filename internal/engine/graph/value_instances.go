@@ -5,7 +5,6 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
-	"tofu/internal/lang"
 	"tofu/internal/plans"
 )
 
@@ -101,16 +100,7 @@ func (o *instanceOrder) argumentReads(v *Value) []IndexedRead {
 			out = append(out, read)
 		}
 	}
-	if of := v.Module.EachOf; of != nil && v.ReadsEachValue() {
-		at := slices.IndexFunc(out, func(read IndexedRead) bool { return read.Of == of && read.Via == nil })
-		switch {
-		case at >= 0:
-			out[at].Refs = append(slices.Clip(out[at].Refs), lang.InstanceRef{Index: eachKey})
-		case !seen[of]:
-			out = append(out, IndexedRead{Of: of, Refs: lang.Instances{{Index: eachKey}}})
-		}
-	}
-	return out
+	return v.addEachOf(out)
 }
 
 // valueNode returns the node after which a value is final in one module instance.
