@@ -16,8 +16,8 @@ const (
 	// headroom is the minimum growth of the heap between two collections.
 	headroom = 32 << 20
 	// largeHeap is the size up to which the heap may double between two collections. Above it, the
-	// allowed growth is a constant at first, and then a third of the heap, because runs with a
-	// million instances are limited by memory rather than time.
+	// allowed growth is a constant at first, and then a third of the heap. Runs with a million
+	// instances are limited by memory rather than time.
 	largeHeap = 3 << 29
 )
 

@@ -12,7 +12,7 @@ import (
 	"tofu/internal/atomicfile"
 )
 
-// names returns the names of the files in dir.
+// names returns the names of the files in dir, separated by spaces.
 func names(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -1,6 +1,6 @@
 // Package atomicfile writes files and directories atomically: it fills them under a temporary name
-// beside their final path and renames them, so that readers see either the old content or the new
-// one, and a killed process leaves the old one. [Write] creates one of the program's own files,
+// beside their final path and then renames them. Readers see either the old or the new content. If
+// the process is killed, the old content stays. [Write] creates one of the program's own files,
 // [Rewrite] replaces one of the user's files, and [TempDir] creates a temporary directory.
 //
 // The program writes all files with this package except states, for which package backend/local has

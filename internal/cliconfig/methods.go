@@ -31,7 +31,7 @@ func (d *decoder) providerInstallation(it item) error {
 	}
 	d.cfg.Methods = []Method{} // the block replaces the implied methods even if it has errors
 	for _, in := range blocks {
-		if in.form == labeled { // an error, but the block is read without the label
+		if in.form == labeled { // a label is an error, but the content of the block is used
 			d.problem(in, fmt.Errorf("in provider_installation: the block %q must not have a label", in.key))
 			in.value = in.value.(object)[0].value
 		}

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAwait checks that a visit that awaits other vertices continues after they are finished, that
-// visits never wait for each other in a cycle, and that everything else is visited in the same way
+// TestAwait checks that a visit that awaits other vertices continues after they are finished, and
+// that visits never wait for each other in a cycle. Everything else must be visited in the same way
 // as without Await.
 func TestAwait(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

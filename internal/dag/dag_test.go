@@ -80,7 +80,7 @@ func TestWalkRespectsEveryEdge(t *testing.T) {
 func TestHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := randomDAG(t)
-		holds := rapid.SliceOfN(rapid.IntRange(0, 3), g.Len(), g.Len()).Draw(t, "holds") // dependents that each visit holds
+		holds := rapid.SliceOfN(rapid.IntRange(0, 3), g.Len(), g.Len()).Draw(t, "holds") // dependents held by a visit
 		fails := rapid.SliceOfN(rapid.IntRange(0, 9), g.Len(), g.Len()).Draw(t, "fails")
 		dependents := g.Dependents()
 		w := NewWalker(g)
@@ -126,7 +126,7 @@ func TestHold(t *testing.T) {
 }
 
 // TestWatch checks that each function passed to Watch is called once with the outcome of the
-// vertex, or that Watch returns the outcome, even if the walk is stopped.
+// vertex, unless Watch itself returns the outcome. This must also hold if the walk is stopped.
 func TestWatch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := randomDAG(t)

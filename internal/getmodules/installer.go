@@ -182,7 +182,7 @@ func (in *Installer) kept(req *configs.ModuleRequest) (Record, bool) {
 	}
 	home := filepath.ToSlash(in.installDir(r.Key))
 	if r.Dir != home && !strings.HasPrefix(r.Dir, home+"/") {
-		return Record{}, false // a wrong directory: someone has edited the manifest
+		return Record{}, false // the directory is wrong, because someone has edited the manifest
 	}
 	if info, err := os.Stat(filepath.FromSlash(r.Dir)); err != nil || !info.IsDir() {
 		return Record{}, false

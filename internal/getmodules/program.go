@@ -48,7 +48,7 @@ func start(ctx context.Context, env []string, out, errorOutput io.Writer, progra
 	return cmd.Run()
 }
 
-// Limits for the output of programs, much of which comes from remote servers. Longer standard
+// Limits for the output of programs. Much of this output comes from remote servers. Longer standard
 // output is an error. Only the end of the standard error is kept, because it explains why the
 // program failed.
 const (

@@ -18,7 +18,7 @@ import (
 // moved.
 type Results struct {
 	From    map[addrs.AbsInstance]addrs.AbsInstance // former address by new address
-	sources map[addrs.AbsInstance]*Source           // by new address; only if the type or provider has changed
+	sources map[addrs.AbsInstance]*Source           // origins of objects with a new type or provider, by new address
 	blocked []blockedMove
 	Cycle   error // set if the explicit statements form a cycle; nothing is moved then
 }

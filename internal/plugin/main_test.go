@@ -170,7 +170,7 @@ func wantError(t *testing.T, err error, words ...string) {
 	}
 }
 
-// within fails the test if f takes longer than the limit.
+// within fails the test if f takes longer than the limit. what describes f in the failure message.
 func within(t testing.TB, limit time.Duration, what string, f func()) {
 	t.Helper()
 	done := make(chan struct{})

@@ -29,7 +29,7 @@ type Session struct {
 	Dirs
 	Input bool // whether the user may be asked for values
 
-	CheckReads bool // see engine.Env; tests set it
+	CheckReads bool // whether the engine checks that instances are ready before they are read; set by tests
 
 	remote remoteReads // reads of the plan that is being created
 
@@ -42,7 +42,7 @@ type Session struct {
 
 	Parser  *configs.Parser
 	Plugins *plugin.Shared    // nil if there is only one root module; see SharePlugins
-	Clients *backend.Clients  // see ShareClients
+	Clients *backend.Clients  // clients of backends that several sessions share; see ShareClients
 	Timings *timings.Recorder // nil without -timings
 
 	Encryption Encryption

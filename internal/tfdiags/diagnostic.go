@@ -210,7 +210,7 @@ func (d Diagnostics) WithAddress(addr string) Diagnostics {
 	})
 }
 
-// Dedup returns the diagnostics that are not in others. A diagnostic is in others if one of these
+// Dedup returns the diagnostics that are not in others. A diagnostic is in others if one of them
 // has the same text and source range, and the same address or no address.
 func (d Diagnostics) Dedup(others Diagnostics) Diagnostics {
 	type identity struct {

@@ -110,8 +110,8 @@ func TestSort(t *testing.T) {
 	}
 }
 
-// TestDedup checks that diagnostics are duplicates only if they have the same range, and the same
-// address or none.
+// TestDedup checks that a diagnostic is a duplicate only if another one has the same range, and the
+// same address or no address.
 func TestDedup(t *testing.T) {
 	at := hcl.Range{Filename: "a.tf"}
 	same, elsewhere, other := Errorf("Broken", "It broke.").At(at), Errorf("Broken", "It broke."), Errorf("Broken",

@@ -44,7 +44,8 @@ type File struct {
 // Written returns the number of bytes that Dst contains.
 func (f *File) Written() int64 { return f.written }
 
-// Attempt requests the rest of the file and writes it. If ctx ends, it returns the cause of that.
+// Attempt requests the rest of the file and writes it. If ctx is canceled, it returns the cause of
+// the cancellation.
 func (f *File) Attempt(ctx context.Context) error {
 	part, err := f.Open(ctx, f.written)
 	if err != nil {

@@ -219,7 +219,7 @@ func TestFiltersOfRootModules(t *testing.T) {
 	for _, action := range []string{"replace", "update", "create", "read"} {
 		p.click(`[data-action=` + quote(action) + `]`)
 	}
-	sameBoxes(t, p, "dev/broken", "dev/later", "prod/cluster", "prod/shop") // the deferred, failed and waiting ones
+	sameBoxes(t, p, "dev/broken", "dev/later", "prod/cluster", "prod/shop") // deferred, failed and waiting root modules
 	for _, action := range []string{"replace", "update", "create", "read"} {
 		p.click(`[data-action=` + quote(action) + `]`)
 	}

@@ -133,7 +133,7 @@ func (o *options) badRequest(op operation, n, status int, forever bool, sum *tal
 	server.mu.Lock()
 	fewer = server.requests < first
 	server.bad = func(int) int { return 0 }
-	server.lock = nil // as force-unlock does
+	server.lock = nil // removes the lock, as force-unlock does
 	server.mu.Unlock()
 	t.ended(fmt.Sprintf("%s: status %[3]d for request %[2]d, forever %[4]v", op.name, n, status, forever), out,
 		runErr, sum)

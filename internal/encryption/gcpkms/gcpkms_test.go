@@ -84,7 +84,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestDefaultCredentials checks Application Default Credentials from a file and from the machine.
+// TestDefaultCredentials checks Application Default Credentials from a file and from the metadata
+// server.
 func TestDefaultCredentials(t *testing.T) {
 	machine := httptest.NewServer(google.Hosts()["metadata.google.internal"]) // requests to it don't use proxies
 	defer machine.Close()

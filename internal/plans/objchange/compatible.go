@@ -248,7 +248,7 @@ func (c *compatCheck) set(planned, actual cty.Value, path cty.Path) {
 			"the planned set element %s has vanished", c.show(v))
 	}
 	if len(lost) > 0 {
-		return // not reported as well: unexpected elements have the same cause
+		return // don't report unexpected elements too, because they have the same cause
 	}
 	stems := func(a, p cty.Value) bool { return becomes(p, a) }
 	for _, v := range unmatched(actuals, plans, decisive, stems) {

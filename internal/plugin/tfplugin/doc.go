@@ -7,8 +7,8 @@
 // because the client calls methods by name.
 //
 // Invariants: fields have the numbers of protocol version 6; in the response with the schema, the
-// schemas of types are fields of bytes, which have the same wire format as messages, so that a type
-// that is not used is not decoded.
+// schemas of types are fields of bytes, so unused types are not decoded. On the wire, bytes have
+// the same format as messages.
 package tfplugin
 
 //go:generate protoc --go_out=. --go_opt=paths=source_relative tfplugin.proto

@@ -126,7 +126,7 @@ func (d disk) mkdir(p, mode string) error {
 	if err := os.Mkdir(d.path(p), m); err != nil {
 		return err
 	}
-	return os.Chmod(d.path(p), m) // regardless of the umask
+	return os.Chmod(d.path(p), m) // sets the mode regardless of the umask
 }
 
 // folderMode returns the mode of a directory. The error wraps fs.ErrNotExist if the directory does
