@@ -35,7 +35,8 @@ import (
 // secret is part of all credentials in these tests.
 const secret = "SEKRET"
 
-// user is a part of the program that sends requests, with its properties that matter to tests.
+// user is a part of the program that sends requests. Its fields hold the properties that tests
+// depend on.
 type user struct {
 	name string
 	send func(t *testing.T, at *url.URL) error // sends one request, which may be repeated after a failure

@@ -59,7 +59,7 @@ func Load(
 }
 
 // load loads the module that a run tests instead of the root module. It returns nil if there is no
-// resolver.
+// resolver, or if the resolver returns no directory.
 func (s *Suite) load(ctx context.Context, m *configs.TestModule, warn tfdiags.Sink) (*subject, error) {
 	req, err := m.Request(s.Root)
 	if err != nil || s.opts.Resolve == nil {

@@ -253,7 +253,7 @@ func (op *Operation) ShowPlan(ctx context.Context, view *ui.PlanView) {
 }
 
 // Apply applies a plan and saves the resulting state, even after errors and interrupts. If it
-// returns an error, it also returns the state.
+// returns an error, it also returns the state, unless the apply could not begin.
 func (op *Operation) Apply(
 	ctx context.Context, plan *plans.Plan, planID string, opts *engine.ApplyOptions,
 ) (*states.State, *ui.Tally, error) {

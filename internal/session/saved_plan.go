@@ -36,7 +36,7 @@ func (op *Operation) EncodePlan(ctx context.Context, plan *plans.Plan) ([]byte, 
 	}
 	var found tfdiags.Diagnostics
 	schemas := shownSchemas(op.Config.Config, plan, op.Providers.Schemas(ctx, found.Add))
-	if found.Err() == nil { // if a schema is missing, show starts the providers
+	if found.Err() == nil { // without the schemas in the file, show starts the providers
 		file.Schemas = schemas
 	}
 	var text bytes.Buffer
