@@ -38,12 +38,12 @@ func NewTokens(cfg *Config) *Tokens {
 		name, token, _ := strings.Cut(v, "=")
 		encoded, ok := strings.CutPrefix(name, "TF_TOKEN_")
 		if !ok {
-			continue // an empty token means that the host needs no token, whatever the files say
+			continue
 		}
 		// In variable names, a double underscore represents a hyphen, and a single one a dot.
 		text := strings.ReplaceAll(strings.ReplaceAll(encoded, "__", "-"), "_", ".")
 		if host, err := addrs.ParseHost(text); err == nil {
-			t.env[host] = token
+			t.env[host] = token // even an empty token, which means that the host needs none, whatever the files say
 		}
 	}
 	return t
