@@ -3,7 +3,11 @@ package getmodules
 import (
 	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -11,25 +15,35 @@ import (
 	"strings"
 
 	"tofu/internal/addrs"
+	"tofu/internal/atomicfile"
 	"tofu/internal/depsfile"
 	"tofu/internal/registry"
 )
 
-// Copier copies module packages to a directory that users keep. It copies each package once and
-// doesn't fetch packages again that are already in the directory. A Copier must not be used
-// concurrently.
+// Copier copies module packages to a directory that users keep. It copies each package once. The
+// file packages.json in the directory lists the packages, so that later runs use them again. A
+// Copier must not be used concurrently.
 type Copier struct {
 	dir     string
 	fetcher *fetcher
 	locator *locator
-	names   map[string]string // package addresses by directory name
-	subdirs map[string]string // subdirectories that redirects have added, by package directory
+	copies  map[string]packageCopy // by directory name; nil until the list is read
 }
+
+// packageCopy describes the package in a directory.
+type packageCopy struct {
+	Source  string `json:"source"`
+	Version string `json:"version,omitempty"` // version of a module from a registry
+	// Subdir is the subdirectory that a redirect has added to the location, "" for none.
+	Subdir string `json:"subdirectory,omitempty"`
+}
+
+// copiesFile is the name of the file that lists the packages in a Copier's directory.
+const copiesFile = "packages.json"
 
 // NewCopier returns a Copier that copies to dir, which need not exist.
 func NewCopier(client *registry.Client, dir string) *Copier {
-	return &Copier{dir: dir, fetcher: newFetcher(client), locator: &locator{client: client},
-		names: make(map[string]string), subdirs: make(map[string]string)}
+	return &Copier{dir: dir, fetcher: newFetcher(client), locator: &locator{client: client}}
 }
 
 // Copy copies the package of a remote module and returns the module's directory in it. version is
@@ -58,13 +72,17 @@ func (c *Copier) Copy(ctx context.Context, source, version string) (module strin
 			return "", err
 		}
 	}
-	dir := filepath.Join(c.dir, c.name(src.Address, place.address, chosen))
-	if _, err := os.Stat(dir); err != nil {
-		if err := c.fetch(ctx, place, dir); err != nil {
+	if err := c.readCopies(); err != nil {
+		return "", err
+	}
+	name := c.name(src.Address, chosen)
+	dir := filepath.Join(c.dir, name)
+	if _, known := c.copies[name]; !known {
+		if err := c.fetch(ctx, src.Address, chosen, place, name); err != nil {
 			return "", err
 		}
 	}
-	subdir := path.Join(c.subdirs[dir], place.subdir)
+	subdir := path.Join(c.copies[name].Subdir, place.subdir)
 	if subdir == "" {
 		return dir, nil
 	}
@@ -75,22 +93,48 @@ func (c *Copier) Copy(ctx context.Context, source, version string) (module strin
 	return dir, nil
 }
 
-// fetch fetches the package at place to the directory dir.
-func (c *Copier) fetch(ctx context.Context, place location, dir string) error {
+// readCopies reads the list of packages that earlier runs have copied and that are still there.
+func (c *Copier) readCopies() error {
+	if c.copies != nil {
+		return nil
+	}
+	file, copies := filepath.Join(c.dir, copiesFile), map[string]packageCopy{}
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(data, &copies)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading the list of copied modules, %s: %w", file, err)
+	}
+	maps.DeleteFunc(copies, func(name string, _ packageCopy) bool {
+		_, err := os.Stat(filepath.Join(c.dir, filepath.Base(name)))
+		return err != nil
+	})
+	c.copies = copies
+	return nil
+}
+
+// fetch fetches the package at place to the directory with the given name, and adds it to the list.
+func (c *Copier) fetch(ctx context.Context, source, version string, place location, name string) error {
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return err
 	}
+	dir := filepath.Join(c.dir, name)
 	got, err := c.fetcher.into(ctx, request{address: place.address, host: place.host}, dir)
 	if err != nil {
 		return err
 	}
-	c.subdirs[dir] = got.subdir
 	for _, private := range []string{".git", ".hg"} {
 		if err := os.RemoveAll(filepath.Join(dir, private)); err != nil {
 			return err
 		}
 	}
-	return nil
+	c.copies[name] = packageCopy{source, version, got.subdir}
+	list, err := json.MarshalIndent(c.copies, "", "  ")
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(filepath.Join(c.dir, copiesFile), append(list, '\n'), 0o644)
 }
 
 var (
@@ -99,25 +143,33 @@ var (
 )
 
 // name returns the name of a package's directory. It consists of the last part of the package's
-// address and the version or git reference. If another package already has that name, it returns a
-// different one.
-func (c *Copier) name(source, address, version string) string {
+// address and the version or git reference. If another package, or a directory of the user, already
+// has that name, it returns a different one.
+func (c *Copier) name(source, version string) string {
 	base, _, _ := strings.Cut(source, "?")
 	parts := strings.Split(strings.TrimSuffix(strings.TrimRight(base, "/"), ".git"), "/")
 	if version != "" && len(parts) > 2 { // the address is HOST/NAMESPACE/NAME/SYSTEM
 		parts = []string{strings.Join(parts[len(parts)-3:], "-")}
 	}
-	name := parts[len(parts)-1]
+	name, suffix := parts[len(parts)-1], version
 	if ref := refInAddress.FindStringSubmatch(source); ref != nil {
-		version = ref[1]
+		suffix = ref[1]
 	}
-	if version != "" {
-		name += "-" + version
+	if suffix != "" {
+		name += "-" + suffix
 	}
 	name = strings.Trim(notInNames.ReplaceAllString(name, "-"), ".-")
-	for n, first := 2, name; c.names[name] != "" && c.names[name] != address; n++ {
+	for n, first := 2, name; c.taken(name, source, version); n++ {
 		name = fmt.Sprintf("%s-%d", first, n)
 	}
-	c.names[name] = address
 	return name
+}
+
+// taken reports whether the directory name belongs to something other than the package.
+func (c *Copier) taken(name, source, version string) bool {
+	if other, known := c.copies[name]; known {
+		return other.Source != source || other.Version != version
+	}
+	_, err := os.Stat(filepath.Join(c.dir, name))
+	return err == nil
 }

@@ -2,13 +2,15 @@ package getmodules
 
 import (
 	"net/http"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // TestCopier checks to which directories packages are copied, and that each package is fetched only
-// once.
+// once, even in later runs.
 func TestCopier(t *testing.T) {
 	l := newLab(t)
 	l.commit("net.git", "v1", map[string]string{"a/main.tf": value("a1"), "b/main.tf": value("b1"), "a/.hidden": "h"})
@@ -28,8 +30,16 @@ func TestCopier(t *testing.T) {
 	}
 	const registry = "modules.example.com/acme/net/lab"
 	repo, other := "git::file://"+l.top+"/net.git", "git::file://"+l.top+"/other/net"
+	l.pages["/redirected"] = func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Terraform-Get", l.url+"/whole.zip//deep")
+	}
+	l.pages["/whole.zip"] = bytesPage(zipOf(map[string]string{"deep/main.tf": value("deep")}))
+	if err := os.MkdirAll("vendor/own", 0o755); err != nil { // not a copy
+		t.Fatal(err)
+	}
+	l.commit("own", "v1", map[string]string{"main.tf": value("own")})
 	c := NewCopier(l.client, "vendor")
-	for _, test := range []struct{ source, version, dir, value string }{
+	copies := []struct{ source, version, dir, value string }{
 		{repo + "//a?ref=v1", "", "vendor/net-v1/a", "a1"},
 		{repo + "//b?ref=v1", "", "vendor/net-v1/b", "b1"},
 		{repo + "//a?ref=v2", "", "vendor/net-v2/a", "a2"},
@@ -38,16 +48,27 @@ func TestCopier(t *testing.T) {
 		{registry, "~> 1.0.0", "vendor/acme-net-lab-1.0.0/in", "1.0.0"},
 		{registry, "", "vendor/acme-net-lab-1.1.0/in", "1.1.0"},
 		{registry + "//sub", "1.0.0", "vendor/acme-net-lab-1.0.0/in/sub", "sub 1.0.0"},
-	} {
-		dir, err := c.Copy(t.Context(), test.source, test.version)
-		if err != nil || filepath.ToSlash(dir) != test.dir {
-			t.Errorf("%s %s is in %s, want %s: %v", test.source, test.version, dir, test.dir, err)
-			continue
+		{l.url + "/redirected", "", "vendor/redirected/deep", "deep"},
+		{"git::file://" + l.top + "/own", "", "vendor/own-2", "own"},
+	}
+	check := func(c *Copier, source, version, want, content string) {
+		t.Helper()
+		dir, err := c.Copy(t.Context(), source, version)
+		if err != nil || filepath.ToSlash(dir) != want {
+			t.Errorf("%s %s is in %s, want %s: %v", source, version, dir, want, err)
+			return
 		}
-		l.has(dir+"/main.tf", value(test.value))
+		l.has(dir+"/main.tf", value(content))
+	}
+	for _, test := range copies {
+		check(c, test.source, test.version, test.dir, test.value)
+	}
+	again := NewCopier(l.client, "vendor")
+	for _, test := range slices.Backward(copies) {
+		check(again, test.source, test.version, test.dir, test.value)
 	}
 	l.has("vendor/net-v1/a/.hidden", "h")
-	for path, most := range map[string]int{"/1.0.0.zip": 1, "/1.1.0.zip": 1} {
+	for path, most := range map[string]int{"/1.0.0.zip": 1, "/1.1.0.zip": 1, "/whole.zip": 1} {
 		if n := strings.Count(strings.Join(l.seen, "\n")+"\n", path+"\n"); n > most {
 			t.Errorf("%s was fetched %d times", path, n)
 		}
