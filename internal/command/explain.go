@@ -7,6 +7,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
 	"tofu/internal/engine"
+	"tofu/internal/engine/graph"
 	"tofu/internal/explain"
 	"tofu/internal/session"
 	"tofu/internal/states/statemgr"
@@ -190,7 +191,8 @@ func planHistory(ctx context.Context, s *session.Session, saved *session.SavedPl
 
 // explain returns the plan in the form that package explain needs.
 func (s *graphSubject) explain(ctx context.Context, locks *depsfile.Locks) (*explain.Subject, error) {
-	built, err := s.build(ctx)
+	op := s.operation()
+	built, err := graph.Build(terminal.UntilAbort(ctx), op)
 	if err != nil {
 		return nil, err
 	}
@@ -205,5 +207,6 @@ func (s *graphSubject) explain(ctx context.Context, locks *depsfile.Locks) (*exp
 		env.Warn = nil // planning has already reported these warnings
 		return engine.EvalPlanned(terminal.UntilAbort(ctx), s.cfg, s.plan, &env)
 	}
-	return &explain.Subject{View: s.planView().Source(), Graph: built, Versions: versions, Values: values}, nil
+	return &explain.Subject{View: s.planView().Source(), Graph: built, Keys: op.Early(built), Versions: versions,
+		Values: values}, nil
 }

@@ -33,7 +33,7 @@ func (e *explainer) arguments(r *graph.Resource, c *plans.InstanceChange) []*Att
 			at := expr.Range()
 			t := e.tracer(nil)
 			a := &Attribute{Name: name, Place: placeOf(&at),
-				Sources: t.expr(expr, r.Module, c.Addr.Module, r.Exprs.Repetition)}
+				Sources: t.expr(expr, t.ofBlock(r, c.Addr.Module, c.Addr.Key))}
 			a.causedHere()
 			out = append(out, a)
 		}
@@ -170,7 +170,7 @@ func (e *explainer) setCause(
 	for _, ref := range r.Exprs.Body.Refs.Objects {
 		inside := func(at hcl.Range) bool { return within(ref.Range, at) }
 		if slices.ContainsFunc(places, inside) && !slices.ContainsFunc(steady, inside) {
-			a.Sources = t.append(a.Sources, t.ref(ref, r.Module, c.Addr.Module, r.Exprs.Repetition))
+			a.Sources = t.append(a.Sources, t.ref(&r.Exprs.Body.Refs, ref, t.ofBlock(r, c.Addr.Module, c.Addr.Key)))
 		}
 	}
 	a.Sources = append(a.Sources, volatile(r.Config.Config, places...)...)

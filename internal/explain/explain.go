@@ -24,7 +24,8 @@ const (
 // Subject is a plan, together with everything that is needed to explain it.
 type Subject struct {
 	View     *planview.Source
-	Graph    *graph.Graph // graph of the plan's apply
+	Graph    *graph.Graph    // graph of the plan's apply
+	Keys     graph.EarlyKeys // keys of references to single instances; nil if they are not known
 	Versions map[addrs.Provider]string
 	// Values evaluates the values in the configuration. It is called only for questions about
 	// values. It may return an error together with the values that the error does not affect.
@@ -62,7 +63,7 @@ func Explain(ctx context.Context, s *Subject, target addrs.Target) (answer *Answ
 			continue
 		}
 		o := e.object(c)
-		different[o.explanation(0, true)] = true
+		different[o.pattern(0)] = true
 		if len(different) > maxDifferent {
 			answer.Omitted++
 			continue

@@ -154,7 +154,8 @@ func plannedSubject(
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := graph.Build(t.Context(), engine.GraphOperation(cfg, plan.Prior, env, engine.GraphApply, plan))
+	op := engine.GraphOperation(cfg, plan.Prior, env, engine.GraphApply, plan)
+	g, err := graph.Build(t.Context(), op)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,6 +164,7 @@ func plannedSubject(
 		return found.Table(r.Mode).Type(r.Type)
 	}
 	return &explain.Subject{View: &planview.Source{Plan: plan, Config: cfg, Schema: schema}, Graph: g,
+		Keys:     op.Early(g),
 		Versions: map[addrs.Provider]string{enginetest.Address: "1.2.3"},
 		Values: func(ctx context.Context) (*engine.PlannedValues, error) {
 			return engine.EvalPlanned(ctx, cfg, plan, env)

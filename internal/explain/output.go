@@ -47,7 +47,7 @@ func (e *explainer) output(c *plans.OutputChange, v *graph.Value) *Attribute {
 	}
 	out.After = valueText(after)
 	if v.Expr != nil {
-		out.Sources = e.tracer(nil).expr(v.Expr, v.Module, addrs.RootInstance, graph.Repetition{})
+		out.Sources = e.tracer(nil).expr(v.Expr, e.ofValue(v, addrs.RootInstance))
 	}
 	if c.Action != plans.Create {
 		out.causedHere()

@@ -63,12 +63,58 @@ func (e *explainer) tracer(reads []plans.InstanceRead) *tracer {
 	return &tracer{explainer: e, seen: map[any]bool{}, reads: reads, names: map[sourcePos]string{}}
 }
 
-// expr follows the references of an expression in a module instance.
-func (t *tracer) expr(expr *lang.Expr, m *graph.Module, at addrs.ModuleInstance, rep graph.Repetition) []*Source {
+// scope says where an expression is evaluated.
+type scope struct {
+	m   *graph.Module
+	at  addrs.ModuleInstance
+	rep graph.Repetition // resolves count and each
+	// keys finds the keys with which the expression reads single instances. It is nil if they are not
+	// known.
+	keys func(graph.Keyed) ([]graph.KeyRead, bool)
+}
+
+// ofBlock returns the scope of the block of a resource, for one of its instances.
+func (e *explainer) ofBlock(r *graph.Resource, at addrs.ModuleInstance, key addrs.InstanceKey) scope {
+	s := scope{m: r.Module, at: at, rep: r.Exprs.Repetition}
+	if e.Keys != nil {
+		s.keys = func(read graph.Keyed) ([]graph.KeyRead, bool) { return e.Keys.Read(r, at, key, read) }
+	}
+	return s
+}
+
+// ofValue returns the scope of the expression of a value in one instance of its module.
+func (e *explainer) ofValue(v *graph.Value, in addrs.ModuleInstance) scope {
+	s := scope{m: v.Module, at: in}
+	if v.Kind == graph.Variable {
+		s.m, s.rep = v.Module.Parent, v.Module.Repetition
+		s.at, _ = in.Parent()
+	}
+	if e.Keys != nil {
+		s.keys = func(read graph.Keyed) ([]graph.KeyRead, bool) { return e.Keys.ReadValue(v, in, read) }
+	}
+	return s
+}
+
+// key returns the key of the instance that a reference selects. It is NoKey if the reference isn't
+// used or selects no instance. of decides the keys of the instances. It returns false if the key is
+// not known, or if the reference doesn't select an instance.
+func (s scope) key(refs *lang.Refs, ref *addrs.Reference, of graph.Repetition) (addrs.InstanceKey, bool) {
+	if s.keys == nil || !refs.SelectsInstance(ref) {
+		return addrs.NoKey, false
+	}
+	keys, known := s.keys(graph.Keyed{Refs: lang.Instances{refs.Instance(ref)}, Of: of})
+	if !known || len(keys) == 0 {
+		return addrs.NoKey, known
+	}
+	return keys[0].Key, true
+}
+
+// expr follows the references of an expression.
+func (t *tracer) expr(expr *lang.Expr, in scope) []*Source {
 	t.note(expr.Expression)
 	var out []*Source
 	for _, ref := range expr.Refs.Objects {
-		out = t.append(out, t.ref(ref, m, at, rep))
+		out = t.append(out, t.ref(&expr.Refs, ref, in))
 	}
 	return out
 }
@@ -93,9 +139,10 @@ func (t *tracer) append(list []*Source, s *Source) []*Source {
 	return append(list, s)
 }
 
-// ref follows one reference. It returns nil if the value can't change or if it was followed before.
-// rep resolves count and each.
-func (t *tracer) ref(ref *addrs.Reference, m *graph.Module, at addrs.ModuleInstance, rep graph.Repetition) *Source {
+// ref follows one of the references in refs. It returns nil if the value can't change or if it was
+// followed before.
+func (t *tracer) ref(refs *lang.Refs, ref *addrs.Reference, in scope) *Source {
+	m, at := in.m, in.at
 	name, _ := addrs.StepsText(ref.Remaining)
 	name = ref.Subject.String() + name
 	if !at.IsRoot() {
@@ -113,16 +160,36 @@ func (t *tracer) ref(ref *addrs.Reference, m *graph.Module, at addrs.ModuleInsta
 		}
 		return t.call(out, m.Calls[s.Call.Name], at.Child(s.Call.Name, s.Call.Key))
 	case addrs.ModuleCall:
-		return t.call(out, m.Calls[s.Name], at.Child(s.Name, addrs.NoKey))
+		child := m.Calls[s.Name]
+		if child == nil {
+			return nil
+		}
+		key, known := in.key(refs, ref, child.Repetition)
+		if known && key == addrs.NoKey {
+			return nil
+		}
+		of := at.Child(s.Name, key)
+		if output := child.Outputs[refs.Instance(ref).Output]; known && output != nil {
+			out.Reference = of.String() + "." + output.Name
+			return t.value(out, output, of)
+		}
+		return t.call(out, child, of)
 	case addrs.ModuleCallInstance:
 		return t.call(out, m.Calls[s.Name], at.Child(s.Name, s.Key))
 	case addrs.Resource:
-		return t.resource(out, m.Resources[s], t.read(addrs.Target{Module: at, Resource: s}), t.attribute(ref))
+		target, of := t.read(addrs.Target{Module: at, Resource: s}), m.Resources[s]
+		if !target.HasKey && of != nil && of.Config != nil {
+			target.Key, target.HasKey = in.key(refs, ref, of.Exprs.Repetition)
+			if target.HasKey && target.Key == addrs.NoKey {
+				return nil
+			}
+		}
+		return t.resource(out, of, target, t.attribute(ref))
 	case addrs.ResourceInstance:
 		target := addrs.Target{Module: at, Resource: s.Resource, Key: s.Key, HasKey: true}
 		return t.resource(out, m.Resources[s.Resource], target, t.attribute(ref))
 	case addrs.ForEachAttr:
-		return t.repetition(out, rep.ForEach, m, at)
+		return t.repetition(out, in.rep.ForEach, m, at)
 	case addrs.CountAttr:
 		return nil // the index of an instance never changes
 	}
@@ -178,7 +245,7 @@ func (t *tracer) repetition(out *Source, expr *lang.Expr, m *graph.Module, at ad
 		return nil
 	}
 	t.seen[expr] = true
-	return out.with(t.expr(expr, m, at, graph.Repetition{}))
+	return out.with(t.expr(expr, scope{m: m, at: at}))
 }
 
 // value follows a variable, a local or an output.
@@ -187,13 +254,8 @@ func (t *tracer) value(out *Source, v *graph.Value, at addrs.ModuleInstance) *So
 		return nil
 	}
 	t.seen[seenValue{v, at}] = true
-	m, in, rep := v.Module, at, graph.Repetition{}
-	if v.Kind == graph.Variable {
-		if v.Module.Parent == nil || v.Expr == nil {
-			return t.variable(out, v)
-		}
-		m, rep = v.Module.Parent, v.Module.Repetition
-		in, _ = at.Parent()
+	if v.Kind == graph.Variable && (v.Module.Parent == nil || v.Expr == nil) {
+		return t.variable(out, v)
 	}
 	out.Place = placeOf(v.Node.Range)
 	if v.Expr == nil {
@@ -204,7 +266,7 @@ func (t *tracer) value(out *Source, v *graph.Value, at addrs.ModuleInstance) *So
 		out.Place, out.Changed, out.Text = placeOf(&at), Possible, "the configuration has this value"
 		return out
 	}
-	return out.with(t.expr(v.Expr, m, in, rep))
+	return out.with(t.expr(v.Expr, t.ofValue(v, at)))
 }
 
 // variable describes a variable that no module call sets. There is nothing further to follow.
@@ -270,7 +332,7 @@ func (t *tracer) resource(out *Source, r *graph.Resource, target addrs.Target, n
 		content, _, _ := r.Config.Config.PartialContent(schema)
 		if content != nil && content.Attributes[name] != nil {
 			if expr := t.known.Expr(content.Attributes[name].Expr); expr != nil {
-				out.Sources = t.expr(expr, r.Module, target.Module, r.Exprs.Repetition)
+				out.Sources = t.expr(expr, t.ofBlock(r, target.Module, target.Key))
 			}
 		}
 	}

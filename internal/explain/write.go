@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tofu/internal/addrs"
 	"tofu/internal/graphview"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui/planview"
@@ -121,12 +122,20 @@ func at(p *Place) string {
 	return "  (" + p.String() + ")"
 }
 
-// objects writes changes. Changes with the same explanation share it.
+// objects writes changes. Changes with the same explanation share it. So do changes whose
+// explanations differ only in their own instance keys, if there are several.
 func (t *text) objects(list []*Object) {
+	alike := map[string]int{}
+	for _, o := range list {
+		alike[o.pattern(0)]++
+	}
 	var order []string
 	same := map[string][]*Object{}
 	for _, o := range list {
-		key := o.explanation(0, true)
+		key := o.pattern(0)
+		if alike[key] < minFolded {
+			key = o.explanation(0, true)
+		}
 		if same[key] == nil {
 			order = append(order, key)
 		}
@@ -138,8 +147,30 @@ func (t *text) objects(list []*Object) {
 		}
 		objects := same[key]
 		t.headings(objects)
-		_, _ = t.out.WriteString(objects[0].explanation(t.columns, len(objects) > 1))
+		explanation := objects[0].explanation(t.columns, len(objects) > 1)
+		if alike[key] >= minFolded {
+			explanation = objects[0].pattern(t.columns)
+		}
+		_, _ = t.out.WriteString(explanation)
 	}
+}
+
+// pattern returns the explanation of a change that it may share with others. Where the explanation
+// has the keys of the changed instance, as in a["x"], it has the expressions for them: a[each.key].
+func (o *Object) pattern(columns int) string {
+	text := o.explanation(columns, true)
+	keys := []addrs.InstanceKey{o.change.Addr.Key}
+	for _, step := range o.change.Addr.Module.Steps() {
+		keys = append(keys, step.Key)
+	}
+	for _, key := range keys {
+		if _, number := key.IsInt(); number {
+			text = strings.ReplaceAll(text, key.String(), "[count.index]")
+		} else if key != addrs.NoKey {
+			text = strings.ReplaceAll(text, key.String(), "[each.key]")
+		}
+	}
+	return text
 }
 
 // explanation returns the explanation of a change, which is written below its heading. If several

@@ -153,6 +153,8 @@ func (d *drawer) addNode(n *Node) (top, end dag.ID) {
 		return d.chain(n.Name+" (expand, reference)", n.Name+" (expand, input)")
 	case n.Kind.IsValue():
 		return d.chain(n.Name + " (expand)")
+	case n.Kind == KindPart && n.completesBySteps():
+		return d.chain("")
 	case n.Kind == KindModule, n.Kind == KindPart:
 		return d.chain(n.Name)
 	case n.Kind == KindProvider:
@@ -167,6 +169,13 @@ func (d *drawer) addNode(n *Node) (top, end dag.ID) {
 		return s, s
 	}
 	return d.addResource(n)
+}
+
+// completesBySteps reports whether a Part only completes a resource in one module instance, after the
+// Steps, which are drawn instead.
+func (n *Node) completesBySteps() bool {
+	whole := n.Object.(*Node)
+	return whole.completes() && whole != whole.Resource.Inputs
 }
 
 // awaits reports whether a node waits for at least one node that is drawn.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"tofu/internal/addrs"
+	"tofu/internal/dag"
 	"tofu/internal/plans"
 )
 
@@ -175,6 +176,7 @@ func (o *instanceOrder) connectSteps(r *Resource) {
 			o.after(r.Node, edge.to)
 		}
 	}
+	completed := map[*Node]bool{}
 	for _, s := range o.steps[r] {
 		if s.Part != stepApply {
 			continue
@@ -183,8 +185,12 @@ func (o *instanceOrder) connectSteps(r *Resource) {
 		o.connectReads(s.node, r, s.Change)
 		in := s.Change.Addr.Module
 		o.awaitEach(s.node, r.Module, in)
-		if r.Node.Split {
-			o.after(o.g.Part(r.Node, in), s.node)
+		if part := o.g.Part(r.Node, in); part != r.Node {
+			if r.Inputs.Split && !completed[part] { // the Steps wait for the inputs, so a path through them is enough
+				completed[part] = true
+				o.g.Edges.Remove(part.ID, func(id dag.ID) bool { return id == o.g.Part(r.Inputs, in).ID })
+			}
+			o.after(part, s.node)
 		}
 		if local == nil || r.Inputs.Split {
 			o.after(s.node, o.g.Part(r.Inputs, in))
