@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -95,7 +96,7 @@ func (c *callCheck) pair(x, y operation) error {
 			return fail("the instance that is referred to is made first")
 		}
 		if c.after[x.id][y.instance.Abs()] && !apart(x.instance.Module, y.instance.Module) && x.Start < y.End && (!c.single || isFirst(y.id)) &&
-			(!c.indexed || lastKey(x.id) == lastKey(y.id)) {
+			(!c.indexed || keyOf(x.id) == keyOf(y.id)) {
 			return fail("what is depended on is made first")
 		}
 		return nil
@@ -127,10 +128,11 @@ func apart(a, b addrs.ModuleInstance) bool {
 	return false
 }
 
-// lastKey returns the key of an object's instance.
-func lastKey(id string) string {
+// keyOf returns the key of an object's module instance or, in the root module, of its instance.
+func keyOf(id string) string {
 	name, _, _ := strings.Cut(id, "-")
-	return name[strings.LastIndex(name, ":")+1:]
+	parts := strings.Split(name, ":")
+	return cmp.Or(parts[1:]...)
 }
 
 // isFirst reports whether an object belongs to the first instance of its resource in the first
@@ -184,11 +186,17 @@ func eachNeed(
 	}
 }
 
-// objectNeeds returns the stored direct dependencies of each current object, by object ID.
+// names reports whether the state says which instances of a resource an object depends on.
+func names(o *states.Object, r addrs.ConfigResource) bool {
+	return slices.ContainsFunc(o.DependencyInstances, func(dep addrs.AbsInstance) bool { return dep.Config() == r })
+}
+
+// objectNeeds returns the stored direct dependencies of each current object, by object ID. It
+// leaves out those that the state stores by instance.
 func objectNeeds(s *states.State) map[string]map[addrs.AbsResource]bool {
 	out := map[string]map[addrs.AbsResource]bool{}
 	eachNeed(s, func(r *states.Resource, inst *states.Instance, o *states.Object, q addrs.AbsResource) {
-		if o == inst.Current && q != r.Addr {
+		if o == inst.Current && q != r.Addr && !names(o, q.Config()) {
 			id := idOf(o.Attrs)
 			if out[id] == nil {
 				out[id] = map[addrs.AbsResource]bool{}
@@ -252,9 +260,8 @@ func closedNeeds(s *states.State) dependencyMap {
 		}
 	}
 	eachNeed(s, func(r *states.Resource, inst *states.Instance, o *states.Object, q addrs.AbsResource) {
-		named := func(addr addrs.AbsInstance) bool { return addr.Abs() == q && exists(addr) }
 		for key, user := range r.Instances {
-			if split[r.Addr] && (user != inst || slices.ContainsFunc(o.DependencyInstances, named)) {
+			if split[r.Addr] && (user != inst || names(o, q.Config())) {
 				continue
 			}
 			for other := range s.Resource(q).Instances {

@@ -1,114 +1,153 @@
 package engine
 
 import (
+	"math"
+	"slices"
+
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 )
 
 // dependencyInstances returns the instances that the changed object of t depends on, in the form
-// that the state stores. An address without a key means that the object depends on none of that
-// repeated resource's instances. Instances in other modules are included in two cases: the block
-// reads their module instance by a known key, or an argument of the module's call reads them in
-// another instance of the same call.
+// that the state stores. It leaves out resources for which this says no more than the dependencies
+// by resource. An address without a key means that the object depends on none of that resource's
+// instances.
 func (t *instance) dependencyInstances(change *plans.InstanceChange) []addrs.AbsInstance {
-	var out []addrs.AbsInstance
-	add := func(r addrs.Resource, key addrs.InstanceKey) {
-		own := r == change.Addr.Resource
-		if r.Mode == addrs.Managed && (key != addrs.NoKey || !own) && !t.r.Recorded.Whole[r] {
-			out = append(out, r.InInstance(change.Addr.Module).Instance(key))
-		}
+	f, all := t.w.needs, needPlace{of: t.r, in: t.in}
+	if t.r.Uses.ByInstance() {
+		return t.findDependencyInstances(change)
 	}
-	for _, read := range change.Reads {
-		if t.r.Module.Resources[read.Resource] == nil {
-			continue // it is read by an alias
-		}
-		add(read.Resource, read.Key)
-	}
-	if t.c == nil || t.in == nil {
+	f.mu.Lock()
+	out, known := f.stored[all]
+	f.mu.Unlock()
+	if known {
 		return out
 	}
-	for _, read := range t.r.Constant {
-		if x := t.in.resources[read.Of.Slot]; x == nil || x.mode == repeatUnknown {
-			continue
-		}
-		keys, err := t.c.keysRead(read)
-		if err != nil {
-			continue
-		}
-		if len(keys) == 0 {
-			keys = []addrs.InstanceKey{addrs.NoKey}
-		}
-		for _, key := range keys {
-			add(read.Of.Addr.Resource, key)
-		}
-	}
-	for _, need := range t.r.CallNeeds {
-		out = t.addCallNeed(out, need)
-	}
-	own := map[*graph.Resource]bool{}
-	for _, need := range t.w.graph.SiblingNeeds(t.r, t.addr.Module) {
-		for _, of := range need.Of {
-			if t.r.Recorded.Dependencies.Has(of.Addr) && !own[of] {
-				// The list must be complete for each resource that it names.
-				own[of] = true
-				out = t.addInstances(out, of, t.addr.Module)
-			}
-			out = t.addInstances(out, of, need.In)
-		}
-	}
+	out = t.findDependencyInstances(change)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stored[all] = out
 	return out
 }
 
-// addCallNeed adds the instances of the resources in need.Of, within those instances of the module
-// call that the block reads by key. If a key is not known, it adds nothing. If the block reads no
-// instance of the call, it adds addresses without keys.
-func (t *instance) addCallNeed(list []addrs.AbsInstance, need graph.CallNeed) []addrs.AbsInstance {
-	seen := map[addrs.InstanceKey]bool{}
-	first := len(list)
-	for _, read := range t.r.CallReads {
-		if read.Call != need.Call {
+func (t *instance) findDependencyInstances(change *plans.InstanceChange) []addrs.AbsInstance {
+	list, deps := t.w.needs.ofBlock(t, change), t.r.Recorded.Dependencies
+	var own, others []addrs.AbsInstance
+	found := map[addrs.ConfigResource]bool{}
+	complete := true
+	for len(list) > 0 {
+		of, n := list[0].of, 1
+		for n < len(list) && list[n].of == of {
+			n++
+		}
+		needs, stored := list[:n], deps.Has(of.Addr)
+		list = list[n:]
+		found[of.Addr] = true
+		if t.inOwnCall(needs) {
+			if stored { // the list must be complete for each resource that it names
+				needs = compact(append(slices.Clone(needs), need{of: of, scope: inOneModule, in: t.addr.Module}))
+			}
+			own, _ = t.appendInstances(own, needs, math.MaxInt)
 			continue
 		}
-		for _, ref := range read.Refs {
-			if t.c.unused(ref) {
-				continue
-			}
-			key, err := t.c.keyOf(ref, need.Call.Repetition)
-			if err != nil {
-				return list[:first]
-			}
-			if seen[key] {
-				continue
-			}
-			seen[key] = true
-			for _, of := range need.Of {
-				list = t.addInstances(list, of, t.in.addr.Child(need.Call.Call.Name, key))
-			}
+		if stored && t.coversAll(needs) {
+			continue
+		}
+		var few bool
+		others, few = t.appendInstances(others, needs, maxSingleNeeds)
+		complete = complete && (stored || few)
+	}
+	if !complete {
+		// What is left out is stored only as a dependency of the resources that deps names, so the
+		// object must depend on all of their instances.
+		others = nil
+	}
+	for dep := range deps.All() {
+		of := t.w.graph.Resource(dep)
+		if complete && dep.Resource.Mode == addrs.Managed && !found[dep] && !t.readsSame(of) {
+			others = append(others, dep.Resource.InInstance(t.unkeyed(of)).Instance(addrs.NoKey))
 		}
 	}
-	if len(list) == first {
-		for _, of := range need.Of {
-			list = append(list, of.Addr.Resource.InInstance(of.Module.Path.UnkeyedInstance()).Instance(addrs.NoKey))
-		}
-	}
-	return list
+	out := append(others, own...)
+	slices.SortFunc(out, addrs.AbsInstance.Compare)
+	return slices.Clip(out)
 }
 
-// addInstances adds the instances of a managed resource in a module instance or in the modules that
-// it calls.
-func (t *instance) addInstances(
-	list []addrs.AbsInstance, of *graph.Resource, in addrs.ModuleInstance,
-) []addrs.AbsInstance {
-	if of.Addr.Resource.Mode != addrs.Managed {
-		return list
+// inOwnCall reports whether needs are for instances of the block of t, or for instances of a block
+// of the same module in other instances of that module. Dependencies by resource don't include
+// these.
+func (t *instance) inOwnCall(needs []need) bool {
+	of := needs[0].of
+	inSibling := func(n need) bool { return n.scope != everywhere && n.in != t.addr.Module }
+	return of == t.r || of.Module == t.r.Module && slices.ContainsFunc(needs, inSibling)
+}
+
+// coversAll reports whether needs are the same as a dependency of t on the whole resource.
+func (t *instance) coversAll(needs []need) bool {
+	switch n := needs[0]; n.scope {
+	case everywhere:
+		return true
+	case inOneModule:
+		return len(needs) == 1 && (n.of.Module == t.r.Module || !n.of.Module.Repeated())
 	}
-	for _, m := range t.w.modules.within(of.Module, in) {
-		if x := m.resources[of.Slot]; x != nil {
+	return false
+}
+
+// readsSame reports whether all readers in the module instance of t depend on the same instances of
+// a resource, if they depend on it at all.
+func (t *instance) readsSame(of *graph.Resource) bool {
+	return !of.Exprs.Repetition.Repeats() && (of.Module == t.r.Module || !of.Module.Repeated())
+}
+
+// unkeyed returns the module instance in the address that stands for no instance of a resource.
+func (t *instance) unkeyed(of *graph.Resource) addrs.ModuleInstance {
+	if of.Module == t.r.Module {
+		return t.addr.Module
+	}
+	return of.Module.Path.UnkeyedInstance()
+}
+
+// appendInstances appends the instances in needs, which are for one resource, other than t itself.
+// If there are more than most because all instances of the resource are needed, it appends nothing
+// and returns false.
+func (t *instance) appendInstances(
+	out []addrs.AbsInstance, needs []need, most int,
+) (_ []addrs.AbsInstance, few bool) {
+	of, first := needs[0].of, len(out)
+	add := func(in addrs.ModuleInstance, key addrs.InstanceKey) {
+		if addr := of.Addr.Resource.InInstance(in).Instance(key); addr != t.addr {
+			out = append(out, addr)
+		}
+	}
+	for _, n := range needs {
+		if n.scope == oneInstance {
+			add(n.in, n.key)
+			continue
+		}
+		for _, in := range t.w.modulesOf(n) {
+			x := in.resources[of.Slot]
+			if x == nil {
+				continue
+			}
+			if len(out)-first+len(x.keys) > most {
+				return out[:first], false
+			}
 			for _, key := range x.keys {
-				list = append(list, of.Addr.Resource.InInstance(m.addr).Instance(key))
+				add(in.addr, key)
 			}
 		}
 	}
-	return list
+	return out, true
+}
+
+// modulesOf returns the instances of a resource's module in which all of its instances are needed.
+func (w *walk) modulesOf(n need) []*moduleInstance {
+	if n.scope == everywhere {
+		return w.modules.of(n.of.Module)
+	}
+	if in := w.modules.at(n.of.Module, n.in); in != nil {
+		return []*moduleInstance{in}
+	}
+	return nil
 }

@@ -23,10 +23,11 @@ import (
 
 // TestHistories plays random histories. It checks that planning succeeds, that an apply without
 // failures leaves nothing to plan, and that a configuration can still be completed after failures,
-// interruptions and crashes. At every moment, the state and the journal together list exactly the
-// existing objects. Calls for objects that depend on each other are in order and never overlap. No
-// provider is called before it is configured, after it is closed, or with a token that is not open.
-// A destroy leaves no objects.
+// interruptions and crashes. An object then depends on the instances whose IDs its attributes
+// contain. At every moment, the state and the journal together list exactly the existing objects.
+// Calls for objects that depend on each other are in order and never overlap. No provider is called
+// before it is configured, after it is closed, or with a token that is not open. A destroy leaves
+// nothing.
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := enginetest.DrawHistory(rt, 4)
@@ -86,10 +87,45 @@ func (p *player) chapter(c *enginetest.Chapter) error {
 	if err := p.apply(&enginetest.Chapter{Files: p.files, Single: c.Single, Indexed: c.Indexed}); err != nil {
 		return fmt.Errorf("applying again: %w", err)
 	}
+	if err := dependsOnContent(c.Files, p.s.State); err != nil {
+		return fmt.Errorf("%w in\n%s", err, enginetest.Describe(p.s.State))
+	}
 	return p.settled()
 }
 
-// setTrouble sets the failures and the interruption of a chapter.
+// dependsOnContent checks that each object depends on the objects whose IDs are in its attributes.
+// It checks nothing if attributes may be out of date because of ignore_changes.
+func dependsOnContent(files map[string]string, s *states.State) error {
+	for _, text := range files {
+		if strings.Contains(text, "ignore_changes") {
+			return nil
+		}
+	}
+	needs := closedNeeds(s)
+	objects := map[string]addrs.AbsInstance{}
+	for r := range s.Resources() {
+		for key, inst := range r.Instances {
+			if r.Addr.Resource.Mode == addrs.Managed && inst.Current != nil {
+				objects[idOf(inst.Current.Attrs)] = r.Addr.Instance(key)
+			}
+		}
+	}
+	for own, user := range objects {
+		var attrs struct{ F, V string }
+		if err := json.Unmarshal(s.Instance(user).Current.Attrs, &attrs); err != nil {
+			return err
+		}
+		for id, of := range objects {
+			at := strings.Index(attrs.V+" "+attrs.F, id)
+			if at >= 0 && id != own && !needs[user][of] {
+				return fmt.Errorf("%s doesn't depend on %s, although it contains %q", user, of, id)
+			}
+		}
+	}
+	return nil
+}
+
+// setTrouble sets up the failures of a chapter.
 func (p *player) setTrouble(c *enginetest.Chapter) { p.s.SetTrouble(c, func() { p.abort() }) }
 
 // apply plans and applies a chapter, and checks the result. It accepts only errors that the

@@ -36,6 +36,7 @@ type walk struct {
 	started   []*startedPlan // by the node that completes the resource; nil unless instances are planned separately
 
 	eval      *evaluator
+	needs     *instanceNeeds
 	modules   moduleTree
 	pending   pending
 	deferrals deferrals
@@ -85,6 +86,7 @@ func (w *walk) run(ctx context.Context) error {
 	w.eval.builtins = funcs.Table(funcs.Options{BaseDir: cmp.Or(w.op.env.Base, "."), PureOnly: !evaluates,
 		PlanTimestamp: w.op.timestamp})
 	w.eval.deprecates = w.eval.deprecatesAny()
+	w.needs = newInstanceNeeds(w.eval)
 	w.pending = pending{graph: w.graph, modules: w.modules, resources: w.resources,
 		upstream: make([]bool, w.graph.Edges.Len())}
 	w.failed = make([]bool, w.graph.Edges.Len())

@@ -89,16 +89,19 @@ func (u *unit) repeat() (arg, key string) {
 	return arg, key
 }
 
-// expr returns an expression for a string that depends on the unit's objects.
-func (u *unit) expr() string {
+// result returns the name of the attribute or output that depends on an object of the unit.
+func (u *unit) result() string {
 	switch {
 	case u.isModule():
-		return u.attr("out")
+		return "out"
 	case u.isData():
-		return u.attr("text")
+		return "text"
 	}
-	return u.attr("id")
+	return "id"
 }
+
+// expr returns an expression for a string that depends on the unit's objects.
+func (u *unit) expr() string { return u.attr(u.result()) }
 
 func (u *unit) attr(name string) string {
 	switch u.mode {
@@ -217,34 +220,30 @@ func (g *page) drawExpr(u *unit) string {
 // instance of user.
 func (g *page) drawSame(user, u *unit) string {
 	if user.chained == u && g.odds("each.value", 60) {
-		return "each.value.id"
+		return "each.value." + u.result()
 	}
-	if user.mode != u.mode || user.mode != "count" && user.mode != "for_each" || u.isModule() ||
-		!g.odds("same key", 60) {
+	if user.mode != u.mode || user.mode != "count" && user.mode != "for_each" || !g.odds("same key", 60) {
 		return g.drawExpr(u)
 	}
 	g.indexed = true
 	index := map[string]string{"count": "count.index", "for_each": "each.key"}[user.mode]
-	attr := "id"
-	if u.isData() {
-		attr = "text"
-	}
-	return fmt.Sprintf("try(%s[%s].%s, \"none\")", u.address(), g.pick("index", index, "local.keys["+index+"]"), attr)
+	index = g.pick("index", index, "local.keys["+index+"]")
+	return fmt.Sprintf("try(%s[%s].%s, \"none\")", u.address(), index, u.result())
 }
 
 func (g *page) drawUnit(u *unit) {
 	arg, key := u.repeat()
+	u.chained = g.drawChain(u)
+	if u.chained != nil {
+		g.indexed = true
+		arg = "  for_each = " + u.chained.address() + "\n"
+	}
 	switch {
 	case u.isModule():
 		g.drawModule(u, arg, key)
 	case u.isData():
 		g.drawData(u, arg)
 	default:
-		u.chained = g.drawChain(u)
-		if u.chained != nil {
-			g.indexed = true
-			arg = "  for_each = " + u.chained.address() + "\n"
-		}
 		v, dependsOn := g.drawValue(u)
 		if u.mode == "enabled" {
 			arg = ""
@@ -265,7 +264,7 @@ func (g *page) drawUnit(u *unit) {
 func (g *page) drawChain(u *unit) *unit {
 	var same []*unit
 	for _, of := range g.order {
-		if of.mode == "for_each" && u.mode == "for_each" && of.n == u.n && of.n > 0 && !of.isModule() && !of.isData() {
+		if of.mode == "for_each" && u.mode == "for_each" && of.n == u.n && of.n > 0 && !of.isModule() {
 			same = append(same, of)
 		}
 	}
@@ -286,7 +285,10 @@ func (g *page) drawProviderKey(u *unit) string {
 // to date after every apply.
 func (g *page) drawData(u *unit, arg string) {
 	name := `"nothing::s"`
-	if len(g.order) > 0 {
+	switch of := u.chained; {
+	case of != nil && !of.isData() && !of.steady && g.odds("data of instance", 60):
+		name = fmt.Sprintf(`"%s::${each.key}${substr(each.value.name, 0, 0)}"`, of.name)
+	case len(g.order) > 0:
 		of := g.any("data of")
 		if objects := of.objects(); len(objects) > 0 {
 			name = fmt.Sprintf("%q", rapid.SampledFrom(objects).Draw(g.T, "found"))

@@ -30,13 +30,6 @@ type CallRead struct {
 	Refs   lang.Instances
 }
 
-// CallNeed is a module call on which a block depends only by reading single instances of the call.
-// It lists the managed resources in the module and in the modules that it calls.
-type CallNeed struct {
-	Call *Module
-	Of   []*Resource
-}
-
 // Keyed holds the references to single instances of one resource or module call.
 type Keyed struct {
 	Refs lang.Instances

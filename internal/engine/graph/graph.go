@@ -71,7 +71,10 @@ type Module struct {
 	// before the resource is complete; see setModuleEachOf.
 	EachOf *IndexedRead
 
-	CallSlot int // position among the calls in the parent module
+	readsSiblings bool // an argument of the call reads outputs of other instances of the call
+
+	CallSlot int   // position among the calls in the parent module
+	Uses     *Uses // what the instances of the call depend on, except the calls around it
 
 	expand *Node // decides the module's instances; nil for the root and for modules that exist only in the state
 	end    *Node // waits for everything in the module
@@ -109,6 +112,7 @@ type Value struct {
 	PerInstance bool        // Expr refers to count or each, so its value differs between instances of the call
 	Conditions  []Condition // validations or preconditions
 	Alias       *Alias      // nil unless the value is a resource, or a map with its keys; see alias.go
+	Uses        *Uses       // what the value depends on
 
 	// Reads holds, by module instance, the resource instances that an argument reads before their
 	// resources are complete; see KindValueIn. An entry with NoKey means that the argument reads no
@@ -146,8 +150,8 @@ type Resource struct {
 
 	Prior    []*states.Resource // objects in the state, by module instance
 	Recorded Recorded
-	// CreateBeforeDestroy is set by the block itself, or because a dependent of this resource sets
-	// it.
+	Uses     *Uses // what the block depends on
+	// CreateBeforeDestroy is set by the block, or forced by a resource that depends on this one.
 	CreateBeforeDestroy bool
 
 	Selected *Selection // instances that take part; nil for all
@@ -158,8 +162,8 @@ type Resource struct {
 type instanceReads struct {
 	Indexed   []IndexedRead // what the block reads by a computed index or by an alias; may include its own resource
 	CallReads []CallRead    // single instances of module calls that the block reads
-	CallNeeds []CallNeed    // module calls on which the block depends only through CallReads
-	// Constant holds the resources of the module that the block reads only by constant keys.
+	// Constant holds the resources of the module whose instances the block reads only by constant
+	// keys.
 	Constant []IndexedRead
 	EachOf   *IndexedRead // what is indexed and has the keys of the block, too; see setEachOf
 	// Awaited holds the resources whose single instances are awaited in a plan by instances of this
@@ -213,11 +217,8 @@ func (r *Resource) OwnInstances() lang.Instances {
 // Recorded holds what the state records with each object of a resource.
 type Recorded struct {
 	Dependencies *states.Dependencies // the nearest dependencies
-	// Whole holds the resources that the block reads by instance but also depends on as a whole.
-	// For example, the block may also refer to a value that reads all instances.
-	Whole map[addrs.Resource]bool
-	// CreateBeforeDestroy is like the field of Resource. It differs if a dependent resource that
-	// sets create_before_destroy is not part of the operation.
+	// CreateBeforeDestroy differs from the field of Resource if a dependent resource is not part of
+	// the operation.
 	CreateBeforeDestroy bool
 }
 

@@ -101,7 +101,7 @@ func newDepGraph(b *build) depGraph {
 	}
 	d.addMissing()
 	for _, x := range slices.Clone(d.all) {
-		if x.hub {
+		if x.hub || x.passesOn() {
 			continue
 		}
 		stored, guess := d.storedDeps(x)
@@ -125,6 +125,11 @@ func newDepGraph(b *build) depGraph {
 	}
 	return d
 }
+
+// passesOn reports whether x is a data source that is not read. What such a data source depends on
+// is stored with the objects that depend on it, and by instance. The order must not pass through
+// the data source, because that would be by resource.
+func (x *depNode) passesOn() bool { return x.addr.Resource.Mode == addrs.Data && !x.writes() }
 
 // addMissing adds the objects that refreshing found deleted. They connect the objects that depended
 // on them with the objects that they depended on.
@@ -274,9 +279,10 @@ func (d *depGraph) connectInstances(x *depNode, seen map[addrs.ConfigResource]bo
 }
 
 // findLost finds the dependencies of objects on instances of their own block, or in other instances
-// of their own module, if the state names no instances. That is so after another program has written
-// the state. Dependencies by resource can't replace them: they order neither the instances of one
-// block nor the instances of one module call. The dependencies are those of the configuration.
+// of their own module, if the state names no instances. That is so after another program has
+// written the state. Dependencies by resource can't replace them: they order neither the instances
+// of one block nor the instances of one module call. The dependencies are those of the
+// configuration.
 func (d *depGraph) findLost() {
 	plan := d.b.op.Plan
 	lost := func(addr addrs.AbsInstance) bool {

@@ -118,7 +118,7 @@ type nearest struct {
 	index   map[*Resource]int32
 	reached []*resourceSet     // by node
 	deps    []*resourceSet     // by resource index
-	calls   map[dag.ID]*Module // modules by the ID of their expand node
+	modules map[dag.ID]*Module // modules by the ID of their expand node
 	without map[setInModule]*resourceSet
 	// arguments holds, by node, the arguments that read siblings and that the node depends on
 	// without a managed resource in between; see transform_siblings.go.
@@ -147,7 +147,7 @@ func (b *build) findNearest(order []dag.ID) {
 	f := &nearest{
 		b: b, edges: edges, index: make(map[*Resource]int32, len(b.g.Resources)),
 		reached: make([]*resourceSet, b.g.Edges.Len()),
-		deps:    make([]*resourceSet, len(b.g.Resources)), calls: map[dag.ID]*Module{},
+		deps:    make([]*resourceSet, len(b.g.Resources)), modules: map[dag.ID]*Module{},
 		without: map[setInModule]*resourceSet{}, arguments: map[dag.ID][]*Value{},
 	}
 	for i, r := range b.g.Resources {
@@ -155,7 +155,7 @@ func (b *build) findNearest(order []dag.ID) {
 	}
 	for _, m := range b.g.Modules {
 		if m.expand != nil {
-			f.calls[m.expand.ID] = m
+			f.modules[m.expand.ID] = m
 		}
 	}
 	for _, id := range order {
@@ -202,7 +202,7 @@ func (f *nearest) visit(n *Node) {
 	}
 	set := union(sets)
 	for _, to := range needs {
-		if m := f.calls[to]; m != nil {
+		if m := f.modules[to]; m != nil {
 			set = f.withoutImplied(m, set)
 		}
 	}
@@ -212,10 +212,9 @@ func (f *nearest) visit(n *Node) {
 	r := n.Resource
 	if r != nil && n == r.Inputs {
 		r.Recorded.Dependencies = f.b.dependencies(set)
-		f.setWhole(r)
 		f.deps[f.index[r]] = set
-		f.setCallNeeds(r, set)
 	}
+	f.setUses(n, set)
 	f.passSiblingReads(n)
 	if r != nil && n.completes() {
 		var own []int32 // empty for resources that exist only in the state, because no other resource depends on them
@@ -228,34 +227,6 @@ func (f *nearest) visit(n *Node) {
 		set = newResourceSet(own)
 	}
 	f.reached[n.ID] = set
-}
-
-// setWhole sets r.Recorded.Whole to the resources that the block reads by instance but depends on
-// as a whole, because it also refers to a value or a data source that needs all of their instances.
-func (f *nearest) setWhole(r *Resource) {
-	reads := slices.Concat(r.Indexed, r.Constant)
-	if len(reads) == 0 {
-		return
-	}
-	var others []*resourceSet
-	for _, to := range f.b.g.Edges.Needs(r.Inputs.ID) {
-		of := f.b.g.Nodes[to].Resource
-		if f.reached[to] != nil && (of == nil || of.Addr.Resource.Mode != addrs.Managed) {
-			others = append(others, f.reached[to])
-		}
-	}
-	all := union(others)
-	for _, read := range reads {
-		if read.Of.Module != r.Module {
-			continue // only instances in the same module are recorded
-		}
-		if read.Via != nil || all.has(f.index[read.Of]) {
-			if r.Recorded.Whole == nil {
-				r.Recorded.Whole = map[addrs.Resource]bool{}
-			}
-			r.Recorded.Whole[read.Of.Addr.Resource] = true
-		}
-	}
 }
 
 // withoutImplied removes the dependencies of the call of m from a set that has a managed resource

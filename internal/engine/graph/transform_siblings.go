@@ -134,6 +134,7 @@ func (b *build) addSiblingRead(n *Node, call *Module) bool {
 		same := func(f siblingRead) bool { return f.to == v && f.read.Output == read.Output }
 		if !slices.ContainsFunc(b.siblingReads[call], same) {
 			b.siblingReads[call] = append(b.siblingReads[call], siblingRead{v, read})
+			call.readsSiblings = true
 		}
 	}
 	return found

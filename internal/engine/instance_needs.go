@@ -1,0 +1,412 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
+	"tofu/internal/plans"
+)
+
+// Dependencies by instance
+//
+// The instances on which an object depends are found by following graph.Uses, from its block
+// through values, arguments and outputs of modules, and data sources, to the nearest managed
+// instances. In each place, the keys of references are evaluated with the values that the place has
+// in the walk. If a key is not known, everything that the reference could select is used. What a
+// value or a data source needs in one module instance is found once, so the cost is linear in
+// places and references.
+
+// need is a part of a managed resource that something depends on.
+type need struct {
+	of    *graph.Resource
+	scope needScope
+	in    addrs.ModuleInstance
+	key   addrs.InstanceKey // only for oneInstance
+}
+
+// needScope says which instances of a resource are needed.
+type needScope uint8
+
+const (
+	everywhere  needScope = iota // all instances in all instances of the module
+	inOneModule                  // all instances in one module instance
+	oneInstance
+)
+
+// compare compares needs by resource, and then so that a need comes after all that include it.
+func (n need) compare(m need) int {
+	return cmp.Or(cmp.Compare(n.of.Index, m.of.Index), everywhereFirst(n, m), cmp.Compare(n.in, m.in),
+		cmp.Compare(n.scope, m.scope), n.key.Compare(m.key))
+}
+
+func everywhereFirst(n, m need) int {
+	return cmp.Compare(min(n.scope, inOneModule), min(m.scope, inOneModule))
+}
+
+// includes reports whether m is a part of n.
+func (n need) includes(m need) bool {
+	return n.of == m.of && (n.scope == everywhere || n.in == m.in && (n.scope == inOneModule || n.key == m.key))
+}
+
+// within reports whether n is for objects in a module instance or in the modules that it calls.
+func (n need) within(in *moduleInstance) bool {
+	if n.scope != everywhere {
+		return in.addr.Contains(n.in)
+	}
+	return in.module.Path.Contains(n.of.Addr.Module)
+}
+
+// maxSingleNeeds is the number of instances of one resource up to which they are told apart.
+// Otherwise n readers of a value that reads m single instances would depend on n·m instances.
+const maxSingleNeeds = 32
+
+// compact sorts needs and removes those that others include.
+func compact(list []need) []need {
+	slices.SortFunc(list, need.compare)
+	out := list[:0]
+	for _, n := range list {
+		if len(out) == 0 || !out[len(out)-1].includes(n) {
+			out = append(out, n)
+		}
+	}
+	return slices.Clip(out)
+}
+
+// bound replaces many instances of a resource in compact needs by all of its instances. It keeps
+// instances in several instances of a call that read each other, because there all instances would
+// include the reader itself.
+func bound(list []need) []need {
+	out := list[:0]
+	for len(list) > 0 {
+		n, of := 1, list[0].of
+		for n < len(list) && list[n].of == of {
+			n++
+		}
+		same := list[0].in == list[n-1].in
+		switch {
+		case n > maxSingleNeeds && same:
+			out = append(out, need{of: of, scope: inOneModule, in: list[0].in})
+		case n > maxSingleNeeds && !of.Module.ReadsSiblings():
+			out = append(out, need{of: of})
+		default:
+			out = append(out, list[:n]...)
+		}
+		list = list[n:]
+	}
+	return slices.Clip(out)
+}
+
+// instanceNeeds finds what values, blocks and module calls need, and keeps the results.
+type instanceNeeds struct {
+	e      *evaluator // reads values that are finished; it doesn't wait
+	mu     sync.Mutex // guards the maps
+	known  map[needPlace][]need
+	stored map[needPlace][]addrs.AbsInstance // for blocks of which all instances have the same needs
+}
+
+// needPlace is a value, an instance of a data source, or a module call in one module instance.
+type needPlace struct {
+	of  any // *graph.Value, *graph.Resource or *graph.Module
+	in  *moduleInstance
+	key addrs.InstanceKey
+}
+
+func newInstanceNeeds(e *evaluator) *instanceNeeds {
+	own := *e
+	own.unfinished = nil
+	return &instanceNeeds{e: &own, known: map[needPlace][]need{}, stored: map[needPlace][]addrs.AbsInstance{}}
+}
+
+// needSearch is a search for the needs of one object.
+type needSearch struct {
+	*instanceNeeds
+	ctx    context.Context
+	active map[needPlace]bool // the places that the search is in, as a safeguard against endless recursion
+}
+
+// ofBlock returns what the object of t needs. change is its planned change.
+func (f *instanceNeeds) ofBlock(t *instance, change *plans.InstanceChange) []need {
+	s := &needSearch{instanceNeeds: f, ctx: t.c.ctx}
+	c := *t.c
+	c.e, c.hasSlot = f.e, true
+	at := usedFrom{in: t.in, from: t.in, reads: change.Reads, context: func() *evalContext { return &c }}
+	return compact(s.withCalls(s.uses(t.r.Uses, at), t.in))
+}
+
+// usedFrom is the place from which something is used.
+type usedFrom struct {
+	in      *moduleInstance     // the module instance that the user belongs to
+	from    *moduleInstance     // the module instance in which its expressions are evaluated
+	reads   instanceReads       // the instances that it reads, as far as they are known
+	context func() *evalContext // the context of its expressions
+}
+
+// newContext returns a context in which keys are evaluated. The evaluation may be part of an
+// operation that has a call slot.
+func (s *needSearch) newContext(in *moduleInstance, rep repetition) *evalContext {
+	c := s.e.newContext(s.ctx, in, rep)
+	c.hasSlot = true
+	return c
+}
+
+// find returns what a place needs. It calls search unless the result is known.
+func (s *needSearch) find(p needPlace, u *graph.Uses, search func() []need) []need {
+	s.mu.Lock()
+	found, ok := s.known[p]
+	s.mu.Unlock()
+	switch {
+	case ok:
+		return found
+	case s.active[p]:
+		return s.all(nil, u)
+	}
+	if s.active == nil {
+		s.active = map[needPlace]bool{}
+	}
+	s.active[p] = true
+	found = bound(compact(search()))
+	delete(s.active, p)
+	s.mu.Lock()
+	s.known[p] = found
+	s.mu.Unlock()
+	return found
+}
+
+// all adds everything that u may use to a list.
+func (s *needSearch) all(list []need, u *graph.Uses) []need {
+	for _, of := range u.All(s.e.graph) {
+		list = append(list, need{of: of})
+	}
+	return list
+}
+
+// value returns what a value needs in one instance of its module. Here and below, the call of that
+// instance is left out, because everything else in the instance depends on it, too.
+func (s *needSearch) value(v *graph.Value, in *moduleInstance) []need {
+	if v.Uses == nil {
+		return nil
+	}
+	return s.find(needPlace{of: v, in: in}, v.Uses, func() []need {
+		at := usedFrom{in: in, from: in, context: func() *evalContext { return s.newContext(in, repetition{}) }}
+		if v.Kind == graph.Variable && in.parent != nil {
+			at.from = in.parent
+			at.context = func() *evalContext {
+				c := s.e.argumentContext(s.ctx, v, in)
+				c.hasSlot = true
+				return c
+			}
+		}
+		return s.uses(v.Uses, at)
+	})
+}
+
+// withCalls completes what something in a module instance needs by what the call of that instance
+// needs, and the calls around it.
+func (s *needSearch) withCalls(list []need, in *moduleInstance) []need {
+	for ; in.parent != nil; in = in.parent {
+		list = s.withCall(list, in)
+	}
+	return list
+}
+
+// withCall adds what the call of a module instance needs. But if a managed resource in the instance
+// is needed, it removes this, because the resource implies it: everything in a module waits for
+// what its call depends on.
+func (s *needSearch) withCall(list []need, in *moduleInstance) []need {
+	call := s.call(in)
+	switch {
+	case len(call) == 0:
+		return list
+	case slices.ContainsFunc(list, func(n need) bool { return n.within(in) }):
+		return slices.DeleteFunc(list, func(n need) bool { return includes(call, n) })
+	}
+	return append(list, call...)
+}
+
+// includes reports whether n is a part of compact needs.
+func includes(list []need, n need) bool {
+	for _, larger := range [...]need{{of: n.of}, {of: n.of, scope: inOneModule, in: n.in}, n} {
+		at, found := slices.BinarySearchFunc(list, larger, need.compare)
+		if found && list[at].includes(n) {
+			return true
+		}
+	}
+	return false
+}
+
+// call returns what the call of a module instance needs, without the calls around it.
+func (s *needSearch) call(in *moduleInstance) []need {
+	m := in.module
+	if m.Uses == nil {
+		return nil
+	}
+	return s.find(needPlace{of: m, in: in}, m.Uses, func() []need {
+		return s.uses(m.Uses, usedFrom{in: in.parent, from: in.parent,
+			context: func() *evalContext { return s.newContext(in.parent, in.rep) }})
+	})
+}
+
+// uses returns what is needed by something that uses u.
+func (s *needSearch) uses(u *graph.Uses, at usedFrom) []need {
+	if u == nil {
+		return nil
+	}
+	var out []need
+	for _, v := range u.Values {
+		switch in := at.place(v.Module); {
+		case in == nil:
+			out = s.all(out, v.Uses)
+		case in.parent == at.from && in != at.in:
+			out = append(out, s.output(v, in)...)
+		default:
+			out = append(out, s.value(v, in)...)
+		}
+	}
+	for _, read := range u.Resources {
+		out = append(out, s.resource(read, at)...)
+	}
+	for _, read := range u.Calls {
+		out = append(out, s.outputs(read, at)...)
+	}
+	for _, of := range u.Whole {
+		out = append(out, need{of: of})
+	}
+	return out
+}
+
+// place returns the instance of a module in which something is used, or nil if there is none.
+func (u usedFrom) place(m *graph.Module) *moduleInstance {
+	switch m {
+	case u.in.module:
+		return u.in
+	case u.from.module:
+		return u.from
+	}
+	if calls := u.from.calls[m.CallSlot]; m.Parent == u.from.module && calls != nil && len(calls.of) == 1 {
+		return calls.of[0]
+	}
+	return nil
+}
+
+// resource returns what is needed of a resource, or of what a data source depends on.
+func (s *needSearch) resource(read graph.IndexedRead, at usedFrom) []need {
+	of, managed := read.Of, read.Of.Addr.Resource.Mode == addrs.Managed
+	in := at.from
+	if read.Via != nil {
+		in = s.e.modules.at(of.Module, read.In(in.module, in.addr))
+	}
+	if in == nil {
+		return []need{{of: of}}
+	}
+	x := in.resources[of.Slot]
+	keys, known := s.keys(read, x, at)
+	var out []need
+	switch {
+	case managed && known:
+		for _, key := range keys {
+			out = append(out, need{of, oneInstance, in.addr, key})
+		}
+	case managed:
+		out = append(out, need{of: of, scope: inOneModule, in: in.addr})
+	case x == nil || x.mode == repeatUnknown:
+		out = s.all(out, of.Uses)
+	case known:
+		for _, key := range keys {
+			if i, exists := x.has(key); exists {
+				out = append(out, s.data(of, in, x, i)...)
+			}
+		}
+	default:
+		return s.find(needPlace{of: of, in: in, key: addrs.NoKey}, of.Uses, func() []need {
+			for i := range x.keys {
+				out = append(out, s.data(of, in, x, i)...)
+			}
+			return out
+		})
+	}
+	return out
+}
+
+// keys returns the keys of the instances that are read, or false if they are not known or all
+// instances are needed.
+func (s *needSearch) keys(read graph.IndexedRead, x *expansion, at usedFrom) ([]addrs.InstanceKey, bool) {
+	if read.Refs == nil || x == nil || x.mode == repeatUnknown {
+		return nil, false
+	}
+	if recorded := at.reads.of(read.Name()); recorded != nil {
+		var keys []addrs.InstanceKey
+		for _, one := range recorded {
+			if one.Key != addrs.NoKey {
+				keys = append(keys, one.Key)
+			}
+		}
+		return keys, true
+	}
+	c := at.context()
+	if c.in != at.from {
+		return nil, false
+	}
+	keys, err := c.keysRead(read)
+	return keys, err == nil
+}
+
+// data returns what an instance of a data source or an ephemeral resource depends on.
+func (s *needSearch) data(r *graph.Resource, in *moduleInstance, x *expansion, i int) []need {
+	key := x.keys[i]
+	if key == addrs.NoKey {
+		return s.instanceOfData(r, in, x, i)
+	}
+	return s.find(needPlace{of: r, in: in, key: key}, r.Uses, func() []need { return s.instanceOfData(r, in, x, i) })
+}
+
+func (s *needSearch) instanceOfData(r *graph.Resource, in *moduleInstance, x *expansion, i int) []need {
+	at := usedFrom{in: in, from: in, context: func() *evalContext {
+		c := s.newContext(in, x.repetition(i))
+		if r.EachOf != nil && x.mode == repeatForEach && x.each == nil {
+			c.rep.eachValue = c.eachValue(r.EachOf, x.keys[i])
+		}
+		return c
+	}}
+	return s.uses(r.Uses, at)
+}
+
+// outputs returns what is needed by something that reads outputs of single instances of a module
+// call.
+func (s *needSearch) outputs(read graph.CallRead, at usedFrom) []need {
+	var out []need
+	var keys []addrs.InstanceKey
+	calls := at.from.calls[read.Call.CallSlot]
+	known := calls != nil && calls.mode != repeatUnknown
+	if known {
+		c := at.context()
+		for _, ref := range read.Refs {
+			if c.unused(ref) {
+				continue
+			}
+			key, err := c.keyOf(ref, read.Call.Repetition)
+			known = known && err == nil
+			keys = append(keys, key)
+		}
+	}
+	for _, output := range read.Outputs() {
+		if !known {
+			out = s.all(out, output.Uses)
+			continue
+		}
+		for _, key := range keys {
+			if i, exists := calls.find(key); exists {
+				out = append(out, s.output(output, calls.of[i])...)
+			}
+		}
+	}
+	return out
+}
+
+// output returns what an output of a module instance needs in the calling module.
+func (s *needSearch) output(v *graph.Value, in *moduleInstance) []need {
+	return s.withCall(slices.Clone(s.value(v, in)), in)
+}
