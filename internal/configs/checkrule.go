@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/addrs"
+	"tofu/internal/lang"
 	"tofu/internal/lang/funcs"
 )
 
@@ -35,27 +36,30 @@ func (d *decoder) checkRule(block *hcl.Block) (rule *CheckRule, ok bool) {
 	return rule, len(d.errs) == before
 }
 
-// checkSelfReference reports an error if a condition refers to the resource it belongs to.
-// Evaluating the condition would need its own result first.
-func (d *decoder) checkSelfReference(r addrs.Resource, rule *CheckRule, kind string) {
+// checkSelfReference reports an error if a condition refers to the whole resource that it belongs to.
+// Evaluating the condition would need its own result first. It may refer to other instances, which
+// then come first; the engine reports a reference to its own instance.
+func (d *decoder) checkSelfReference(r *Resource, rule *CheckRule, kind string) {
 	for _, expr := range []hcl.Expression{rule.Condition, rule.ErrorMessage} {
 		if expr == nil {
 			continue
 		}
-		for _, traversal := range funcs.Variables(expr) {
-			ref, err := addrs.ParseRef(traversal, addrs.ModuleScope)
-			if err != nil {
-				continue // evaluation reports the error
+		refs := lang.Analyze(expr, addrs.ModuleScope).Refs // evaluation reports its Problems
+		for _, ref := range refs.Objects {
+			repeats := r.Count != nil || r.ForEach != nil
+			if ref.Whole() != addrs.Referenceable(r.Addr) || repeats && refs.SelectsInstance(ref) {
+				continue
 			}
-			if ref.Whole() == r {
-				hint := ""
-				if kind == "postcondition" {
-					hint = " Write \"self\" to refer to the object itself."
-				}
-				d.errorf(traversal.SourceRange(), "Invalid reference in "+kind,
-					"A condition of %s can't refer to the object by name, because that would be a circular "+
-						"reference.%s", r, hint)
+			hint := ""
+			if kind == "postcondition" {
+				hint = " Write \"self\" to refer to the object itself."
 			}
+			if repeats {
+				hint += " It can refer to other instances by their keys."
+			}
+			d.errorf(ref.Range, "Invalid reference in "+kind,
+				"A condition of %s can't refer to the object by name, because that would be a circular reference.%s",
+				r.Addr, hint)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func (d *decoder) lifecycle(kind *resourceKind, r *Resource, block *hcl.Block) (
 			continue
 		}
 		rule, ok := d.checkRule(inner)
-		d.checkSelfReference(r.Addr, rule, inner.Type)
+		d.checkSelfReference(r, rule, inner.Type)
 		if !ok {
 			continue
 		}

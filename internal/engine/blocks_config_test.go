@@ -233,7 +233,13 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 		kinds = append(kinds, "same", "same", "function")
 	}
 	if u.mode != "" && !u.chain {
-		kinds = append(kinds, "computed", "computed", "computed")
+		kinds = append(kinds, "computed", "computed", "computed", "loop", "loop")
+	}
+	if of.mode == "count" && u.mode == "count" {
+		kinds = append(kinds, "element")
+	}
+	if of.mode == "for_each" && u.mode == "for_each" {
+		kinds = append(kinds, "lookup")
 	}
 	if of.mode == "count" && len(of.keys) == 1 {
 		kinds = append(kinds, "one")
@@ -287,6 +293,30 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 		}
 		u.fields = append(u.fields, field)
 		return u.ifSet(u.field(field), address, attr)
+	case "loop":
+		u.fields = append(u.fields, "all_"+of.name)
+		for i := range u.keys {
+			u.drawKeys("all_"+of.name, of, of.keys, func(key string) { read(i, key) })
+		}
+		return u.overKeys("all_"+of.name, address, attr)
+	case "element":
+		by := rapid.IntRange(0, 5).Draw(u.T, "by")
+		for i := range u.keys {
+			read(i, of.keys[(i+by)%len(of.keys)])
+		}
+		return fmt.Sprintf(u.pick("element", "element(%[1]s[*]%[2]s, count.index + %[3]d)",
+			"element(%[1]s, count.index + %[3]d)%[2]s"), of.address(), of.attr(), by)
+	case "lookup":
+		for i, key := range u.keys {
+			if slices.Contains(of.keys, key) {
+				read(i, key)
+			}
+		}
+		none := `"-"`
+		if attr != "" {
+			none = fmt.Sprintf(`{ %s = "-" }`, attr[1:])
+		}
+		return fmt.Sprintf("lookup(%s, each.key, %s)%s", address, none, attr)
 	case "one":
 		whole()
 		return fmt.Sprintf("one(%s[*])%s", of.address(), of.attr())
@@ -341,7 +371,29 @@ func (u *meshUser) ifSet(key, address, attr string) string {
 	return fmt.Sprintf(`%s == null ? "-" : %s[%s]%s`, key, address, key, attr)
 }
 
-// drawOwn draws a reference to an earlier instance of the same block. It may return "" instead.
+// drawKeys draws a list of some of a block's keys, which is a field of the next instance of u.
+func (u *meshUser) drawKeys(field string, of *meshBlock, from []string, read func(key string)) {
+	list := []string{"null"}
+	for _, key := range from {
+		if u.odds("in list", 40) {
+			read(key)
+			list = append(list, strings.Trim(of.index(key), "[]"))
+		}
+	}
+	u.values[field] = append(u.values[field], "["+strings.Join(list, ", ")+"]")
+}
+
+// overKeys returns an expression for a string that depends on the instances at an address whose keys
+// are in a field.
+func (u *meshUser) overKeys(field, address, attr string) string {
+	return fmt.Sprintf(u.pick("loop", `join("", [for k in %[1]s : %[2]s[k]%[3]s if k != null])`,
+		`join("", [for k in %[1]s : k == null ? "" : %[2]s[k]%[3]s])`,
+		`join("", values({ for k in %[1]s : "${k}+" => %[2]s[k]%[3]s if k != null }))`,
+		`join("", flatten([for l in [%[1]s] : [for k in l : %[2]s["${k}"]%[3]s if k != null]]))`),
+		u.field(field), address, attr)
+}
+
+// drawOwn draws a reference to earlier instances of the same block. It may return "" instead.
 func (u *meshUser) drawOwn() string {
 	if u.mode == "" || u.chain || !u.odds("own", 35) {
 		return ""
@@ -355,6 +407,13 @@ func (u *meshUser) drawOwn() string {
 			read(i, i-1)
 		}
 		return fmt.Sprintf(`count.index == 0 ? "-" : %s[count.index - 1]%s`, u.address(), u.attr())
+	}
+	if u.odds("several", 40) {
+		u.fields = append(u.fields, "after")
+		for i := range u.keys {
+			u.drawKeys("after", u.meshBlock, u.keys[:i], func(key string) { read(i, slices.Index(u.keys, key)) })
+		}
+		return u.overKeys("after", u.address(), u.attr())
 	}
 	for i := range u.keys {
 		parent := rapid.IntRange(-1, i-1).Draw(u.T, "parent")

@@ -198,19 +198,18 @@ func (f *earlyValues) keysOf(c *evalContext, read graph.Keyed, block hcl.Range) 
 	var out []graph.KeyRead
 	var keys keySet
 	for _, ref := range read.Refs {
-		if c.unused(ref) {
-			continue
-		}
-		found, err := c.keyOf(ref, read.Of)
+		found, err := c.keysOf(ref, read.Of)
 		if err != nil {
 			return nil, false
 		}
-		if found != addrs.NoKey && keys.add(found) {
-			at := ref.Range
-			if at.Filename == "" {
-				at = block
+		at := ref.Range
+		if at.Filename == "" {
+			at = block
+		}
+		for _, key := range found {
+			if key != addrs.NoKey && keys.add(key) {
+				out = append(out, graph.KeyRead{Key: key, At: at})
 			}
-			out = append(out, graph.KeyRead{Key: found, At: at})
 		}
 	}
 	return out, true

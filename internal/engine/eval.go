@@ -203,8 +203,8 @@ func (c *evalContext) explainMissing(
 	d.EvalContext = full
 	key := ref.Key.String()
 	if ref.Index != nil {
-		v, err := c.index(ref.Index)
-		if err != nil || v.IsMarked() || !v.IsKnown() || v.IsNull() {
+		v, diags := ref.Index.Value(d.EvalContext)
+		if diags.HasErrors() || v.IsMarked() || !v.IsKnown() || v.IsNull() {
 			d.Detail = "The reference is to an instance that doesn't exist. " + x.describeKeys(what)
 			return
 		}
@@ -235,6 +235,12 @@ func withAll(ctx *hcl.EvalContext, name string, all cty.Value) (*hcl.EvalContext
 		return nil, false
 	}
 	steps := strings.Split(name, ".")
+	if _, here := ctx.Variables[steps[0]]; !here && ctx.Parent() != nil { // within a "for" expression
+		outer, ok := withAll(ctx.Parent(), name, all)
+		out := outer.NewChild()
+		out.Variables, out.Functions = ctx.Variables, ctx.Functions
+		return out, ok
+	}
 	var replace func(v cty.Value, steps []string) (cty.Value, bool)
 	replace = func(v cty.Value, steps []string) (cty.Value, bool) {
 		if v.IsMarked() || !v.IsKnown() || v.IsNull() {

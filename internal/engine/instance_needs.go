@@ -384,12 +384,9 @@ func (s *needSearch) outputs(read graph.CallRead, at usedFrom) []need {
 	if known {
 		c := at.context()
 		for _, ref := range read.Refs {
-			if c.unused(ref) {
-				continue
-			}
-			key, err := c.keyOf(ref, read.Call.Repetition)
+			found, err := c.keysOf(ref, read.Call.Repetition)
 			known = known && err == nil
-			keys = append(keys, key)
+			keys = append(keys, found...)
 		}
 	}
 	for _, output := range read.Outputs() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -106,7 +107,7 @@ func (v resourceVisit) ownCycle(
 		from, to := x.keys[id], x.keys[cycle[(n+1)%len(cycle)]]
 		c := v.eval().newContext(ctx, in, x.repetition(int(id)))
 		for _, ref := range v.r.OwnInstances() {
-			if key, err := c.keyOf(ref, v.r.Exprs.Repetition); err == nil && key == to && !c.unused(ref) {
+			if keys, err := c.keysOf(ref, v.r.Exprs.Repetition); err == nil && slices.Contains(keys, to) {
 				at = ref.Range
 				break
 			}
@@ -115,8 +116,7 @@ func (v resourceVisit) ownCycle(
 		fmt.Fprintf(&text, "\n  - %s refers to %s at %s", abs.Instance(from), abs.Instance(to), tfdiags.Place(at))
 	}
 	if len(cycle) == 1 {
-		return tfdiags.Errorf("Self-referential block", "The block of %s refers to the object that it configures. "+
-			"It can refer to other instances of its resource only.", names[0]).At(at)
+		return graph.OwnInstance(names[0], at)
 	}
 	return tfdiags.Errorf("Cycle: "+strings.Join(names, ", "),
 		"These instances refer to each other, so none of them can come first:%s", text.String()).At(at)

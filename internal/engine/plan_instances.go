@@ -5,6 +5,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
@@ -52,18 +53,19 @@ func (c *evalContext) addAwaited(list []plans.InstanceRead, read graph.IndexedRe
 	x := c.e.instancesRead(c.in, read)
 	var found keySet
 	for _, ref := range read.Refs {
-		if c.unused(ref) {
-			continue
-		}
-		key, err := c.keyOf(ref, of.Exprs.Repetition)
+		keys, err := c.keysOf(ref, of.Exprs.Repetition)
 		if err != nil {
 			return list[:first]
 		}
-		if _, exists := x.has(key); !exists {
-			return list[:first]
-		}
-		if found.add(key) {
-			list = append(list, plans.InstanceRead{Resource: name, Key: key})
+		for _, key := range keys {
+			_, exists := x.has(key)
+			switch {
+			case !exists && ref.How == lang.ByLookup: // the result is the default
+			case !exists:
+				return list[:first]
+			case found.add(key):
+				list = append(list, plans.InstanceRead{Resource: name, Key: key})
+			}
 		}
 	}
 	if len(list) == first {
@@ -274,21 +276,24 @@ func (c *evalContext) addOutputs(list []*graph.Node, read graph.CallRead) []*gra
 	first := len(list)
 	var found keySet
 	for _, ref := range read.Refs {
-		if c.unused(ref) {
-			continue
+		keys, err := c.keysOf(ref, read.Call.Repetition)
+		known := err == nil && call != nil
+		for _, key := range keys {
+			if !known {
+				break
+			}
+			_, exists := call.find(key)
+			switch {
+			case !exists && ref.How != lang.ByLookup:
+				known = false
+			case exists && found.add(key):
+				add(c.in.addr.Child(read.Call.Call.Name, key))
+			}
 		}
-		key, err := c.keyOf(ref, read.Call.Repetition)
-		exists := false
-		if err == nil && call != nil {
-			_, exists = call.find(key)
-		}
-		if !exists {
+		if !known {
 			list = list[:first]
 			add(c.in.addr)
 			return list
-		}
-		if found.add(key) {
-			add(c.in.addr.Child(read.Call.Call.Name, key))
 		}
 	}
 	return list

@@ -117,41 +117,60 @@ func (c *evalContext) keysRead(indexed graph.IndexedRead) ([]addrs.InstanceKey, 
 	keys := make([]addrs.InstanceKey, 0, len(indexed.Refs))
 	var found keySet
 	for _, ref := range indexed.Refs {
-		if c.unused(ref) {
-			continue
-		}
-		key, err := c.keyOf(ref, own)
+		selected, err := c.keysOf(ref, own)
 		if err != nil {
 			return nil, err
 		}
-		if key == addrs.NoKey {
-			continue
-		}
-		if _, exists := x.has(key); (exists || c.e.op.Partial()) && found.add(key) {
-			keys = append(keys, key)
+		for _, key := range selected {
+			if key == addrs.NoKey {
+				continue
+			}
+			if _, exists := x.has(key); (exists || c.e.op.Partial()) && found.add(key) {
+				keys = append(keys, key)
+			}
 		}
 	}
 	return keys, nil
 }
 
-// unused reports whether a reference is in the unused result of a conditional expression.
-func (c *evalContext) unused(ref lang.InstanceRef) bool {
-	for _, guard := range ref.Guards {
-		v, err := c.scope().Eval(guard.Condition, cty.Bool)
+// keysOf returns the keys that a reference to an instance selects, one for each time that it is
+// used. A key is NoKey if the index can't select an instance, because it is null or a number such as
+// -1. It returns an error if a key is not known.
+func (c *evalContext) keysOf(ref lang.InstanceRef, of graph.Repetition) ([]addrs.InstanceKey, error) {
+	indexes, err := c.indexes(ref)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]addrs.InstanceKey, len(indexes))
+	for i, v := range indexes {
+		keys[i], err = c.keyOf(v, ref, of)
 		if err != nil {
-			continue
-		}
-		v, _ = v.Unmark()
-		if v.IsKnown() && !v.IsNull() && v.True() != guard.Holds {
-			return true
+			return nil, err
 		}
 	}
-	return false
+	return keys, nil
 }
 
-// keyOf returns the key that a reference to an instance selects. It returns NoKey if the index
-// can't select an instance, because the index is null or a number such as -1.
-func (c *evalContext) keyOf(ref lang.InstanceRef, of graph.Repetition) (addrs.InstanceKey, error) {
+// indexes evaluates the index of a reference for each time that it is used. Most indexes are
+// count.index or each.key, which can be evaluated without a scope.
+func (c *evalContext) indexes(ref lang.InstanceRef) ([]cty.Value, error) {
+	if ref.Index == nil || !ref.Certain() {
+		return c.scope().Indexes(ref)
+	}
+	if _, plain := ref.Index.Expression.(*hclsyntax.ScopeTraversalExpr); plain && len(ref.Index.Refs.Objects) == 1 {
+		switch used := ref.Index.Refs.Objects[0]; used.Subject.(type) {
+		case addrs.CountAttr, addrs.ForEachAttr:
+			if len(used.Remaining) == 0 {
+				v, err := c.Value(used.Subject, used.Range)
+				return []cty.Value{v}, err
+			}
+		}
+	}
+	return c.scope().Indexes(ref)
+}
+
+// keyOf returns the key for the value of the index of a reference.
+func (c *evalContext) keyOf(v cty.Value, ref lang.InstanceRef, of graph.Repetition) (addrs.InstanceKey, error) {
 	if ref.Index == nil && (of.Matches(ref.Key) || !of.Repeats()) {
 		return ref.Key, nil
 	}
@@ -159,46 +178,29 @@ func (c *evalContext) keyOf(ref lang.InstanceRef, of graph.Repetition) (addrs.In
 	if of.Count != nil {
 		want = cty.Number
 	}
-	v, err := ref.Key.Value(), error(nil)
-	if ref.Index != nil {
-		v, err = c.index(ref.Index)
-	}
-	if err != nil {
-		return addrs.NoKey, err
-	}
 	if marks.Has(v, marks.Sensitive) || marks.Has(v, marks.Ephemeral) {
 		return addrs.NoKey, &keyProblem{ref, "its key is sensitive or ephemeral"}
 	}
 	v, _ = v.Unmark()
-	v, err = coerce.Convert(v, want)
+	v, err := coerce.Convert(v, want)
 	if err != nil {
 		return addrs.NoKey, &keyProblem{ref, "its key has the wrong type: " + tfdiags.FormatError(err)}
 	}
 	switch {
 	case !v.IsKnown():
 		return addrs.NoKey, &keyProblem{ref, "its key is known only after apply"}
+	case ref.How == lang.ByLookup && of.ForEach == nil, ref.How == lang.ByElement && of.Count == nil:
+		return addrs.NoKey, &keyProblem{ref, "the function can't select an instance of it"}
 	case v.IsNull():
 		return addrs.NoKey, nil
+	case ref.How == lang.ByElement:
+		return c.elementKey(v, ref, of)
 	}
 	key, err := addrs.KeyFromValue(v)
 	if err != nil {
 		return addrs.NoKey, nil // no instance has such a key
 	}
 	return key, nil
-}
-
-// index evaluates an index. Most indexes are count.index or each.key, which can be evaluated
-// without a scope.
-func (c *evalContext) index(e *lang.Expr) (cty.Value, error) {
-	if _, plain := e.Expression.(*hclsyntax.ScopeTraversalExpr); plain && len(e.Refs.Objects) == 1 {
-		switch ref := e.Refs.Objects[0]; ref.Subject.(type) {
-		case addrs.CountAttr, addrs.ForEachAttr:
-			if len(ref.Remaining) == 0 {
-				return c.Value(ref.Subject, ref.Range)
-			}
-		}
-	}
-	return c.scope().Eval(e, cty.DynamicPseudoType)
 }
 
 // keyProblem says why the key of a reference can't be used.
@@ -253,6 +255,14 @@ func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Val
 		return cty.NilVal, false
 	}
 	read := c.reads.of(addr)
+	if of.ByElement() && read != nil {
+		return c.elementList(of, r.Exprs.Repetition, func(key addrs.InstanceKey) cty.Value {
+			if !c.e.unfinished.wait(c, addr.InInstance(c.in.addr).Instance(key)) {
+				return cty.NilVal
+			}
+			return c.instanceValue(r, key)
+		})
+	}
 	if read == nil {
 		for _, one := range of {
 			if one.Index != nil || r.Barriers[one.Key] == nil {
@@ -297,19 +307,41 @@ func (c *evalContext) moduleInstances(
 	m *graph.Module, instances *callInstances, use lang.CallUse,
 ) (_ cty.Value, ok bool, _ error) {
 	outputs, byKey := outputsOf(m, use.Outputs), make(map[string]cty.Value, len(use.Of))
-	for _, ref := range use.Of {
-		if c.unused(ref) {
-			continue
+	var failed error
+	value := func(key addrs.InstanceKey) cty.Value {
+		i, exists := instances.find(key)
+		if !exists {
+			return cty.NilVal
 		}
-		key, err := c.keyOf(ref, m.Repetition)
+		failed = c.e.unfinished.waitOutputs(c, m, outputs, instances.of[i].addr)
+		if failed != nil {
+			return cty.NilVal
+		}
+		return instances.of[i].outputs(m, outputs, c.e.valueIn)
+	}
+	if use.Of.ByElement() {
+		v, ok := c.elementList(use.Of, m.Repetition, value)
+		if failed != nil {
+			return cty.NilVal, false, tfdiags.FromError(failed)[0].At(use.Range)
+		}
+		return v, ok, nil
+	}
+	for _, ref := range use.Of {
+		keys, err := c.keysOf(ref, m.Repetition)
 		if err != nil {
 			return cty.NilVal, false, nil
 		}
-		if i, exists := instances.find(key); exists {
-			if err := c.e.unfinished.waitOutputs(c, m, outputs, instances.of[i].addr); err != nil {
-				return cty.NilVal, false, tfdiags.FromError(err)[0].At(ref.Range)
+		for _, key := range keys {
+			name := keyName(key)
+			if _, again := byKey[name]; again {
+				continue
 			}
-			byKey[keyName(key)] = instances.of[i].outputs(m, outputs, c.e.valueIn)
+			if v := value(key); v != cty.NilVal {
+				byKey[name] = v
+			}
+			if failed != nil {
+				return cty.NilVal, false, tfdiags.FromError(failed)[0].At(ref.Range)
+			}
 		}
 	}
 	return cty.ObjectVal(byKey), true, nil

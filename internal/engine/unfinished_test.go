@@ -71,7 +71,7 @@ func loadFor(t *testing.T, config string) (*enginetest.Session, *configs.Config)
 func TestReadTooEarly(t *testing.T) {
 	for _, c := range []struct{ reader, early, late, read string }{
 		{"fake_thing.a[count.index].id", "fake_thing.b[1]", "fake_thing.a[1]", "fake_thing.a[1]"},
-		{"element(fake_thing.a[*].id, 1)", "fake_thing.b (expand)", "fake_thing.a", "fake_thing.a"},
+		{"tolist(fake_thing.a[*].id)[1]", "fake_thing.b (expand)", "fake_thing.a", "fake_thing.a"},
 	} {
 		s, err := (&readsEarly{reader: c.reader, early: c.early, late: c.late, reversed: true, n: 2}).apply(t, true)
 		if err == nil || !strings.Contains(err.Error(), "reads "+c.read+" before it is finished") {
@@ -88,8 +88,8 @@ func TestReadTooEarly(t *testing.T) {
 func TestReaderWaits(t *testing.T) {
 	for _, c := range []readsEarly{
 		{reader: "fake_thing.a[count.index].id", early: "fake_thing.b[1]", late: "fake_thing.a[1]", n: 2},
-		{reader: "element(fake_thing.a[*].id, 1)", early: "fake_thing.b (expand)", late: "fake_thing.a", n: 2},
-		{reader: "element(fake_thing.a[*].id, 1)", early: "fake_thing.b (expand)", late: "fake_thing.a", n: 40, workers: 1},
+		{reader: "tolist(fake_thing.a[*].id)[1]", early: "fake_thing.b (expand)", late: "fake_thing.a", n: 2},
+		{reader: "tolist(fake_thing.a[*].id)[1]", early: "fake_thing.b (expand)", late: "fake_thing.a", n: 40, workers: 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s, err := c.apply(t, false)

@@ -1,7 +1,6 @@
 package lang
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -21,15 +20,16 @@ type finder struct {
 	typeWords funcs.TypeWords // words of type constraints, which HCL returns as variables too
 	errs      tfdiags.Diagnostics
 
-	// indexes holds the expressions OBJECT[INDEX] by the start of OBJECT; nil if there are none.
-	// outputs holds NAME for the expressions OBJECT[INDEX].NAME.
-	indexes map[place]*hclsyntax.IndexExpr
+	// indexes holds the INDEX of expressions such as OBJECT[INDEX] by the start of OBJECT; nil if
+	// there are none. outputs holds NAME for expressions such as OBJECT[INDEX].NAME.
+	indexes map[place]index
 	outputs map[place]string
 
-	// within holds the conditions around the expression that is being visited. guarded holds the
-	// conditions around each object that may be a resource or a module call; nil if there are none.
-	within  []condition
-	guarded map[place][]condition
+	// within holds the conditions and loops around the expression that is being visited, from the
+	// outside in. around holds those of each object that may be a resource or a module call; nil if
+	// there are none.
+	within []surrounding
+	around map[place][]surrounding
 }
 
 // place is a position in a file.
@@ -39,13 +39,6 @@ type place struct {
 }
 
 func startOf(rng hcl.Range) place { return place{rng.Filename, rng.Start} }
-
-// condition is the condition of a conditional expression, together with the result of it that
-// selects the branch being visited.
-type condition struct {
-	expr  hclsyntax.Expression
-	holds bool
-}
 
 // refs returns the references and calls found so far.
 func (f *finder) refs(scope addrs.Scope) Refs {
@@ -59,63 +52,6 @@ func (f *finder) refs(scope addrs.Scope) Refs {
 	return out
 }
 
-// selected returns the references that select an instance by a computed index, or that are used
-// only under a condition.
-func (f *finder) selected(objects []*addrs.Reference, scope addrs.Scope) map[*addrs.Reference]InstanceRef {
-	if len(f.indexes)+len(f.guarded) == 0 {
-		return nil
-	}
-	out := map[*addrs.Reference]InstanceRef{}
-	conditions := map[hclsyntax.Expression]*Expr{}
-	for _, ref := range objects {
-		at := startOf(ref.Range)
-		index, guards := f.indexes[at], f.guarded[at]
-		one := InstanceRef{Range: ref.Range}
-		switch ref.Subject.(type) {
-		case addrs.Resource, addrs.ModuleCall:
-			if index == nil || len(ref.Remaining) > 0 {
-				continue
-			}
-			one.Index = Analyze(index.Key, scope)
-			if !one.Index.standsAlone() {
-				continue
-			}
-			one.Range, one.Output = index.BracketRange, f.outputOf(ref)
-		case addrs.ResourceInstance, addrs.ModuleCallInstance, addrs.ModuleCallOutput:
-			if guards == nil {
-				continue
-			}
-		default:
-			continue
-		}
-		for _, g := range guards {
-			if conditions[g.expr] == nil {
-				conditions[g.expr] = Analyze(g.expr, scope)
-			}
-			if cond := conditions[g.expr]; cond.standsAlone() {
-				one.Guards = append(one.Guards, Guard{cond, g.holds})
-			}
-		}
-		out[ref] = one
-	}
-	return out
-}
-
-// outputOf returns the output in module.NAME[INDEX].OUTPUT, or "".
-func (f *finder) outputOf(ref *addrs.Reference) string {
-	if _, call := ref.Subject.(addrs.ModuleCall); !call {
-		return ""
-	}
-	return f.outputs[startOf(ref.Range)]
-}
-
-// standsAlone reports whether an expression can be evaluated on its own, which means that it has no
-// errors and doesn't refer to "self".
-func (e *Expr) standsAlone() bool {
-	isSelf := func(ref *addrs.Reference) bool { return ref.Subject == addrs.Self{} }
-	return len(e.Refs.Problems) == 0 && !slices.ContainsFunc(e.Refs.Objects, isSelf)
-}
-
 func (f *finder) inExpr(expr hcl.Expression) {
 	if node, ok := expr.(hclsyntax.Expression); ok {
 		f.inNative(node)
@@ -126,18 +62,21 @@ func (f *finder) inExpr(expr hcl.Expression) {
 }
 
 // inNative handles the most frequent kinds of expressions itself, because HCL's walk is several
-// times slower and needs separate passes for variables and for calls. Expressions that define names
-// for their children are left to HCL.
+// times slower and needs separate passes for variables and for calls.
 func (f *finder) inNative(expr hclsyntax.Expression) {
 	switch e := expr.(type) {
 	case *hclsyntax.LiteralValueExpr:
 	case *hclsyntax.ScopeTraversalExpr:
-		f.variables = append(f.variables, e.Traversal)
-		f.noteConditions(e)
+		if !defined(e.Traversal, f.within) {
+			f.variables = append(f.variables, e.Traversal)
+			f.noteAround(e)
+		}
 	case *hclsyntax.TemplateExpr:
 		f.inEach(e.Parts)
 	case *hclsyntax.TemplateWrapExpr:
 		f.inNative(e.Wrapped)
+	case *hclsyntax.TemplateJoinExpr:
+		f.inNative(e.Tuple)
 	case *hclsyntax.ParenthesesExpr:
 		f.inNative(e.Expression)
 	case *hclsyntax.TupleConsExpr:
@@ -149,17 +88,16 @@ func (f *finder) inNative(expr hclsyntax.Expression) {
 		}
 	case *hclsyntax.FunctionCallExpr:
 		f.call(e)
+		f.noteIndex(e)
+		f.noteListed(e)
 		f.inEach(e.Args)
 	case *hclsyntax.RelativeTraversalExpr:
 		f.noteOutput(e)
 		f.inNative(e.Source)
 	case *hclsyntax.ConditionalExpr:
 		f.inNative(e.Condition)
-		f.within = append(f.within, condition{e.Condition, true})
-		f.inNative(e.TrueResult)
-		f.within[len(f.within)-1].holds = false
-		f.inNative(e.FalseResult)
-		f.within = f.within[:len(f.within)-1]
+		f.inPart(surrounding{expr: e.Condition, holds: true}, e.TrueResult)
+		f.inPart(surrounding{expr: e.Condition, holds: false}, e.FalseResult)
 	case *hclsyntax.BinaryOpExpr:
 		f.inNative(e.LHS)
 		f.inNative(e.RHS)
@@ -172,11 +110,44 @@ func (f *finder) inNative(expr hclsyntax.Expression) {
 		f.inNative(e.Each)
 	case *hclsyntax.ForExpr:
 		f.inNative(e.CollExpr)
-		f.inScope(e)
+		f.inFor(e)
 	default:
-		f.variables = append(f.variables, e.Variables()...)
+		for _, tr := range e.Variables() {
+			if !defined(tr, f.within) {
+				f.variables = append(f.variables, tr)
+			}
+		}
 		funcs.VisitCallsInNode(e, f.call)
 	}
+}
+
+// inPart finds references in an expression, which may be nil, within a condition or a loop.
+func (f *finder) inPart(s surrounding, expr hclsyntax.Expression) {
+	if expr == nil {
+		return
+	}
+	f.within = append(f.within, s)
+	f.inNative(expr)
+	f.within = f.within[:len(f.within)-1]
+}
+
+// inFor finds references in those parts of a "for" expression that can use the names that it
+// defines.
+func (f *finder) inFor(e *hclsyntax.ForExpr) {
+	f.within = append(f.within, surrounding{expr: e.CollExpr, loop: &loopNames{key: e.KeyVar, value: e.ValVar}})
+	for _, part := range []hclsyntax.Expression{e.KeyExpr, e.ValExpr} {
+		switch {
+		case part == nil:
+		case e.CondExpr != nil:
+			f.inPart(surrounding{expr: e.CondExpr, holds: true}, part)
+		default:
+			f.inNative(part)
+		}
+	}
+	if e.CondExpr != nil {
+		f.inNative(e.CondExpr)
+	}
+	f.within = f.within[:len(f.within)-1]
 }
 
 func (f *finder) inIndex(e *hclsyntax.IndexExpr) {
@@ -185,91 +156,23 @@ func (f *finder) inIndex(e *hclsyntax.IndexExpr) {
 	f.inNative(e.Key)
 }
 
-// noteConditions records the conditions around an object that may be a resource or a module call.
-func (f *finder) noteConditions(e *hclsyntax.ScopeTraversalExpr) {
-	if len(f.within) == 0 {
-		return
+// inBody visits the expressions in a body with dynamic blocks.
+func (f *finder) inBody(body *hclsyntax.Body) {
+	for _, attr := range body.Attributes {
+		f.inNative(attr.Expr)
 	}
-	switch e.Traversal.RootName() {
-	case "var", "local", "each", "count", "path", "terraform", "self":
-		return
-	}
-	if f.guarded == nil {
-		f.guarded = map[place][]condition{}
-	}
-	f.guarded[startOf(e.Traversal.SourceRange())] = slices.Clone(f.within)
-}
-
-// inScope finds references in those parts of a "for" expression that can use the names that it
-// defines.
-func (f *finder) inScope(e *hclsyntax.ForExpr) {
-	for _, part := range []hclsyntax.Expression{e.KeyExpr, e.ValExpr, e.CondExpr} {
-		if part == nil {
+	for _, block := range body.Blocks {
+		each := block.Body.Attributes["for_each"]
+		if block.Type != "dynamic" || each == nil {
+			f.inBody(block.Body)
 			continue
 		}
-		for _, tr := range part.Variables() {
-			if name := tr.RootName(); name != e.KeyVar && name != e.ValVar {
-				f.variables = append(f.variables, tr)
-			}
+		f.inNative(each.Expr)
+		f.within = append(f.within, surrounding{expr: each.Expr, loop: &loopNames{iterator: iteratorName(block)}})
+		for _, content := range block.Body.Blocks {
+			f.inBody(content.Body)
 		}
-		funcs.VisitCallsInNode(part, f.call)
-	}
-}
-
-// noteIndex records the index of OBJECT[INDEX].
-func (f *finder) noteIndex(e *hclsyntax.IndexExpr) {
-	object, ok := e.Collection.(*hclsyntax.ScopeTraversalExpr)
-	if !ok {
-		return
-	}
-	if f.indexes == nil {
-		f.indexes = map[place]*hclsyntax.IndexExpr{}
-	}
-	f.indexes[startOf(object.Traversal.SourceRange())] = e
-}
-
-// noteOutput records the name in OBJECT[INDEX].NAME.
-func (f *finder) noteOutput(e *hclsyntax.RelativeTraversalExpr) {
-	index, indexed := e.Source.(*hclsyntax.IndexExpr)
-	if !indexed {
-		return
-	}
-	object, plain := index.Collection.(*hclsyntax.ScopeTraversalExpr)
-	name, named := e.Traversal[0].(hcl.TraverseAttr)
-	if !plain || !named || object.Traversal.RootName() != "module" {
-		return
-	}
-	if f.outputs == nil {
-		f.outputs = map[place]string{}
-	}
-	f.outputs[startOf(object.Traversal.SourceRange())] = name.Name
-}
-
-// indexesInBody records the indexes in a body with dynamic blocks. It leaves out indexes with names
-// that a dynamic block or a "for" expression defines.
-func (f *finder) indexesInBody(body *hclsyntax.Body) {
-	defined := map[string]bool{}
-	var indexes []*hclsyntax.IndexExpr
-	_ = hclsyntax.VisitAll(body, func(node hclsyntax.Node) hcl.Diagnostics {
-		switch node := node.(type) {
-		case *hclsyntax.IndexExpr:
-			indexes = append(indexes, node)
-		case *hclsyntax.RelativeTraversalExpr:
-			f.noteOutput(node)
-		case *hclsyntax.ForExpr:
-			defined[node.KeyVar], defined[node.ValVar] = true, true
-		case *hclsyntax.Block:
-			if node.Type == "dynamic" {
-				defined[iteratorName(node)] = true
-			}
-		}
-		return nil
-	})
-	for _, e := range indexes {
-		own := func(tr hcl.Traversal) bool { return defined[tr.RootName()] }
-		if !slices.ContainsFunc(e.Variables(), own) {
-			f.noteIndex(e)
-		}
+		f.within = f.within[:len(f.within)-1]
 	}
 }
 

@@ -135,24 +135,45 @@ func TestComputedIndexes(t *testing.T) {
 		`v = try(resource.a.b[local.k[each.key]].id, null)`: "a.b local.k[each.key]",
 		`v = var.x ? a.b[var.y].id : -data.c.d[1 + count.index].id`: "a.b (var.x = true) var.y, " +
 			"data.c.d (var.x = false) 1 + count.index",
-		`v = a.b[a.b[count.index].next].id`:               "a.b a.b[count.index].next count.index",
-		`v = a.b[count.index].id == a.b.id`:               "", // also refers to the whole resource
-		`v = length(a.b) + a.b[count.index].n`:            "",
-		`v = a.b[*].id[count.index]`:                      "",
-		`v = [for i in range(3) : a.b[i].id]`:             "",
-		`v = a.b[self.x].id`:                              "",
-		`v = a.b[x].id`:                                   "", // x is not a reference
-		`v = [for i in a.b[count.index].list : i.id]`:     "a.b count.index",
-		`v = a.b[each.key].list[*].id`:                    "a.b each.key",
-		`v = var.x ? a.b[0].id : 1`:                       "a.b (var.x = true) 0",
-		`v = var.x ? 1 : "${var.y ? a.b[var.z].id : ""}"`: "a.b (var.x = false) (var.y = true) var.z",
-		`v = self.x ? a.b[0].id : 1`:                      "a.b 0",
-		`v = a.b[0].x ? 1 : 2`:                            "a.b 0",
-		`v = a.b.c[count.index].id`:                       "",
+		`v = a.b[a.b[count.index].next].id`:                    "a.b a.b[count.index].next count.index",
+		`v = a.b[count.index].id == a.b.id`:                    "", // also refers to the whole resource
+		`v = length(a.b) + a.b[count.index].n`:                 "",
+		`v = a.b[*].id[count.index]`:                           "",
+		`v = [for i in range(3) : a.b[i].id]`:                  "a.b (in range(3)) i",
+		`v = { for k, v in var.x : k => a.b[v].id if v != k }`: "a.b (in var.x) (v != k = true) v",
+		`v = [for x in var.x : [for y in x.z : y == "" ? 1 : a.b["${x.p}-${y}"].id]]`: "a.b (in var.x) (in x.z) " +
+			`(y == "" = false) "${x.p}-${y}"`,
+		`v = var.n ? [] : [for k in var.x : a.b[k].id]`:                                              "a.b (var.n = false) (in var.x) k",
+		"v = \"%{for k in var.x}${a.b[k].id},%{endfor}\"":                                            "a.b (in var.x) k",
+		`v = [for k in var.x : a.b[each.key].id if k]`:                                               "a.b each.key", // doesn't use k
+		`v = [for k in var.x : k ? a.b[0].id : 1]`:                                                   "a.b 0",
+		`v = [for k in a.b[0].x : a.b[k].id]`:                                                        "a.b 0 (in a.b[0].x) k",
+		`v = [for k, v in a.b : a.b[k].id]`:                                                          "", // also refers to the whole resource
+		`v = [for k in a.b : k.id]`:                                                                  "",
+		`v = [for k in self.x : a.b[k].id]`:                                                          "",
+		`v = [for a in var.x : a.b[0].id]`:                                                           "", // a is not a resource type
+		`v = element(a.b, count.index).id`:                                                           "a.b count.index",
+		`v = element(a.b[*].id, count.index + 1)`:                                                    "a.b count.index + 1",
+		`v = core::element(a.b.*.id, count.index)`:                                                   "a.b count.index",
+		`v = lookup(a.b, each.key, null).id`:                                                         "a.b each.key",
+		`v = lookup(a.b[*].id, each.key)`:                                                            "",
+		`v = [for i in var.x : element(a.b, i).id]`:                                                  "",
+		`v = element(a.b, 1).id == a.b[count.index].id`:                                              "", // "element" needs the whole list
+		`v = element(a.b, 1).id == element(a.b[*].id, count.index)`:                                  "a.b 1 count.index",
+		`v = element([a.b[0].id, a.b[1].id], count.index)`:                                           "a.b 0 1",
+		`v = a.b[self.x].id`:                                                                         "",
+		`v = a.b[x].id`:                                                                              "", // x is not a reference
+		`v = [for i in a.b[count.index].list : i.id]`:                                                "a.b count.index",
+		`v = a.b[each.key].list[*].id`:                                                               "a.b each.key",
+		`v = var.x ? a.b[0].id : 1`:                                                                  "a.b (var.x = true) 0",
+		`v = var.x ? 1 : "${var.y ? a.b[var.z].id : ""}"`:                                            "a.b (var.x = false) (var.y = true) var.z",
+		`v = self.x ? a.b[0].id : 1`:                                                                 "a.b 0",
+		`v = a.b[0].x ? 1 : 2`:                                                                       "a.b 0",
+		`v = a.b.c[count.index].id`:                                                                  "",
 		"dynamic \"b\" {\n for_each = var.x\n content {\n v = a.b[each.key].id\n }\n}":               "a.b each.key",
-		"dynamic \"b\" {\n for_each = var.x\n content {\n v = a.b[b.value].id\n }\n}":                "",
-		"dynamic \"b\" {\n for_each = var.x\n iterator = it\n content {\n v = a.b[it.key].id\n }\n}": "",
-		"dynamic \"b\" {\n for_each = var.x\n content {\n v = [for k in [1] : a.b[k.v].id]\n }\n}":   "",
+		"dynamic \"b\" {\n for_each = var.x\n content {\n v = a.b[b.value].id\n }\n}":                "a.b (in var.x) b.value",
+		"dynamic \"b\" {\n for_each = var.x\n iterator = it\n content {\n v = a.b[it.key].id\n }\n}": "a.b (in var.x) it.key",
+		"dynamic \"b\" {\n for_each = var.x\n content {\n v = [for k in [1] : a.b[k.v].id]\n }\n}":   "a.b (in var.x) (in [1]) k.v",
 		"v = a.b[var.x].id\ndynamic \"b\" {\n for_each = a.b\n content {\n v = 1\n }\n}":             "",
 	} {
 		file, diags := hclsyntax.ParseConfig([]byte(src+"\n"), "t.tf", hcl.InitialPos)
@@ -175,10 +196,7 @@ func TestComputedIndexes(t *testing.T) {
 			seen[r] = true
 			text := r.String()
 			for _, one := range of {
-				for _, guard := range one.Guards {
-					rng := guard.Condition.Range()
-					text += fmt.Sprintf(" (%s = %t)", src[rng.Start.Byte:rng.End.Byte], guard.Holds)
-				}
+				text += surroundings(src, one)
 				if one.Index == nil {
 					text += " " + strings.Trim(one.Key.String(), "[]")
 					continue
@@ -206,7 +224,10 @@ func TestModuleInstances(t *testing.T) {
 		`[module.m[each.key].x, module.m]`:               "", // also refers to the whole module call
 		`module.m.x`:                                     "",
 		`module.m[*].x`:                                  "",
-		`[for k in ["a"] : module.m[k].x]`:               "",
+		`[for k in ["a"] : module.m[k].x]`:               `m (in ["a"]) k.x`,
+		`element(module.m[*].x, 1)`:                      "m 1.x",
+		`element(module.m, count.index).x`:               "m count.index.x",
+		`lookup(module.m, "a", null)`:                    `m "a".`,
 		`module.m[self.x].x`:                             "",
 	} {
 		expr, diags := hclsyntax.ParseExpression([]byte(src), "t.tf", hcl.InitialPos)
@@ -218,10 +239,7 @@ func TestModuleInstances(t *testing.T) {
 		for call, of := range refs.InstanceCalls() {
 			text := call
 			for _, one := range of {
-				for _, guard := range one.Guards {
-					rng := guard.Condition.Range()
-					text += fmt.Sprintf(" (%s = %t)", src[rng.Start.Byte:rng.End.Byte], guard.Holds)
-				}
+				text += surroundings(src, one)
 				index := strings.Trim(one.Key.String(), "[]\"")
 				if one.Index != nil {
 					rng := one.Index.Range()
@@ -235,6 +253,23 @@ func TestModuleInstances(t *testing.T) {
 			t.Errorf("%s: got %q; want %q", src, got, want)
 		}
 	}
+}
+
+// surroundings returns the conditions and loops around a reference, from the outside in.
+func surroundings(src string, ref InstanceRef) string {
+	text := func(e *Expr) string { return src[e.Range().Start.Byte:e.Range().End.Byte] }
+	out := ""
+	for depth := range len(ref.Loops) + 1 {
+		for _, guard := range ref.Guards {
+			if guard.depth == depth {
+				out += fmt.Sprintf(" (%s = %t)", text(guard.Condition), guard.Holds)
+			}
+		}
+		if depth < len(ref.Loops) {
+			out += fmt.Sprintf(" (in %s)", text(ref.Loops[depth].Collection))
+		}
+	}
+	return out
 }
 
 func places(traversals []hcl.Traversal) []hcl.Range {

@@ -21,8 +21,7 @@ type Refs struct {
 
 	longForm bool // whether a reference has the form resource.TYPE.NAME
 
-	// References that select an instance by a computed index, or that are used only under a
-	// condition.
+	// References that select instances by a computed index, or that are used only under a condition.
 	selected map[*addrs.Reference]InstanceRef
 	// References to values that are followed by a computed index; see ValueInstances.
 	indexed map[*addrs.Reference]InstanceRef
@@ -30,35 +29,6 @@ type Refs struct {
 	instances map[addrs.Resource]Instances
 	// References to the module calls that are referenced only by instance; nil if there are none.
 	calls map[string]Instances
-}
-
-// Instances are references to single instances of a resource or of a module call.
-type Instances []InstanceRef
-
-// Computed reports whether one of the instances is selected by a computed index.
-func (i Instances) Computed() bool {
-	return slices.ContainsFunc(i, func(ref InstanceRef) bool { return ref.Index != nil })
-}
-
-// Guarded reports whether one of the references counts only under a condition.
-func (i Instances) Guarded() bool {
-	return slices.ContainsFunc(i, func(ref InstanceRef) bool { return len(ref.Guards) > 0 })
-}
-
-// InstanceRef is a reference to one instance of a resource or module call. The instance is selected
-// by a constant key or by a computed index.
-type InstanceRef struct {
-	Key    addrs.InstanceKey // key of the instance if Index is nil
-	Index  *Expr
-	Guards []Guard   // the reference is used only if all of these conditions hold
-	Range  hcl.Range // range of the index
-	Output string    // output that is used of a module instance; "" for all outputs, and for resources
-}
-
-// Guard is the CONDITION in an expression CONDITION ? A : B that has a reference in A or B.
-type Guard struct {
-	Condition *Expr
-	Holds     bool // the result of Condition for which the reference is used
 }
 
 // ByInstance returns the referenced instances of a resource. It returns false unless all references
@@ -128,9 +98,14 @@ func (r *Refs) Name(of addrs.Resource) bool {
 	})
 }
 
-// SelectsInstance reports whether a reference to a resource or a module call selects one of its
-// instances.
+// SelectsInstance reports whether a reference to a resource or a module call selects instances of
+// it by their keys.
 func (r *Refs) SelectsInstance(ref *addrs.Reference) bool {
+	return r.selects(ref) && r.selected[ref].How != ByElement
+}
+
+// selects reports whether a reference to a resource or a module call selects instances of it.
+func (r *Refs) selects(ref *addrs.Reference) bool {
 	switch s := ref.Subject.(type) {
 	case addrs.ResourceInstance, addrs.ModuleCallInstance:
 		return true
@@ -174,14 +149,16 @@ func instanceRef(ref *addrs.Reference, selected map[*addrs.Reference]InstanceRef
 	return out
 }
 
-// findInstances finds the resources and module calls that are referenced only by instance.
+// findInstances finds the resources and module calls that are referenced only by instance. They are
+// referenced either by "element" only or without it, because an expression that uses both needs the
+// list of all instances.
 func (r *Refs) findInstances() {
 	r.instances, r.calls = nil, nil
 	var wholeResources []addrs.Resource
 	var wholeCalls []string
 	for _, ref := range r.Objects {
 		if of, ok := ref.Whole().(addrs.Resource); ok {
-			if !r.SelectsInstance(ref) {
+			if !r.selects(ref) {
 				wholeResources = append(wholeResources, of)
 				continue
 			}
@@ -195,7 +172,7 @@ func (r *Refs) findInstances() {
 		switch {
 		case !ok:
 			continue
-		case !r.SelectsInstance(ref):
+		case !r.selects(ref):
 			wholeCalls = append(wholeCalls, call.Name)
 			continue
 		case r.calls == nil:
@@ -209,6 +186,8 @@ func (r *Refs) findInstances() {
 	for _, call := range wholeCalls {
 		delete(r.calls, call)
 	}
+	maps.DeleteFunc(r.instances, func(_ addrs.Resource, of Instances) bool { return of.mixed() })
+	maps.DeleteFunc(r.calls, func(_ string, of Instances) bool { return of.mixed() })
 }
 
 // Expr is an analyzed expression.
@@ -250,7 +229,9 @@ func AnalyzeBody(body hcl.Body, schema *configschema.Block, scope addrs.Scope) *
 		f.callsInBody(body, schema)
 		f.variables = schema.Variables(body)
 		if node, native := body.(*hclsyntax.Body); native {
-			f.indexesInBody(node)
+			notes := finder{}
+			notes.inBody(node)
+			f.indexes, f.outputs, f.around = notes.indexes, notes.outputs, notes.around
 		}
 	}
 	out.Refs = f.refs(scope)

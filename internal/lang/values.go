@@ -64,25 +64,26 @@ func wholeCall(ref *addrs.Reference, value addrs.Referenceable) bool {
 	return ok && name == "" && call.Name == output.Call.Name
 }
 
-// indexedValues returns the references to values that are followed by a computed index.
+// indexedValues returns the references to values that are followed by a computed index, or from which
+// "lookup" reads an element.
 func (f *finder) indexedValues(objects []*addrs.Reference, scope addrs.Scope) map[*addrs.Reference]InstanceRef {
 	var out map[*addrs.Reference]InstanceRef
 	if len(f.indexes) == 0 {
 		return nil
 	}
+	parts := newParts(scope)
 	for _, ref := range objects {
-		index := f.indexes[startOf(ref.Range)]
-		if index == nil || len(ref.Remaining) > 0 || !isValue(ref.Subject) {
+		at := startOf(ref.Range)
+		index := f.indexes[at]
+		if index.key == nil || index.how == ByElement || len(ref.Remaining) > 0 || !isValue(ref.Subject) {
 			continue
 		}
-		key := Analyze(index.Key, scope)
-		if !key.standsAlone() {
-			continue
+		if one, ok := parts.instance(index, f.around[at]); ok {
+			if out == nil {
+				out = map[*addrs.Reference]InstanceRef{}
+			}
+			out[ref] = one
 		}
-		if out == nil {
-			out = map[*addrs.Reference]InstanceRef{}
-		}
-		out[ref] = InstanceRef{Index: key, Range: index.BracketRange}
 	}
 	return out
 }

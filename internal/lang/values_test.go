@@ -22,7 +22,7 @@ func TestValueInstances(t *testing.T) {
 		`[local.v[each.key], length(local.v)]`:        "local.v *",
 		`local.v.a[each.key]`:                         `local.v "a"`,
 		`local.v[*].id`:                               "local.v *",
-		`[for k in ["a"] : local.v[k]]`:               "local.v *",
+		`[for k in ["a"] : local.v[k]]`:               "local.v k",
 		`local.v[self.x]`:                             "local.v *",
 	} {
 		expr, diags := hclsyntax.ParseExpression([]byte(src), "t.tf", hcl.InitialPos)

@@ -227,6 +227,12 @@ func (g *page) drawSame(user, u *unit) string {
 	}
 	g.indexed = true
 	index := map[string]string{"count": "count.index", "for_each": "each.key"}[user.mode]
+	switch {
+	case g.odds("in a loop", 20):
+		return fmt.Sprintf("join(\"\", [for k in [%s] : try(%s[k].%s, \"none\")])", index, u.address(), u.result())
+	case u.mode == "count" && g.odds("element", 20):
+		return fmt.Sprintf("try(element(%s[*].%s, count.index), \"none\")", u.address(), u.result())
+	}
 	index = g.pick("index", index, "local.keys["+index+"]")
 	return fmt.Sprintf("try(%s[%s].%s, \"none\")", u.address(), index, u.result())
 }
@@ -385,7 +391,11 @@ func (g *page) drawOwn(u *unit) string {
 		"count":    {"count.index - 1", "count.index + 1", "local.before[count.index]"},
 		"for_each": {"local.before[each.key]", "local.after[each.key]"},
 	}[u.mode]
-	return fmt.Sprintf("${try(%s[%s].id, \"end\")}", u.address(), g.pick("own index", index...))
+	own := g.pick("own index", index...)
+	if g.odds("own in a loop", 30) {
+		return fmt.Sprintf("${join(\"\", [for k in [%s] : try(%s[k].id, \"end\")])}", own, u.address())
+	}
+	return fmt.Sprintf("${try(%s[%s].id, \"end\")}", u.address(), own)
 }
 
 // drawFlags draws arguments that affect replacement. If refers is set, the arguments may refer to

@@ -265,8 +265,7 @@ func (r *Resource) mayAwaitCalls() bool {
 		})
 	}
 	for _, own := range r.Exprs.ownInstances(r.Addr.Resource) {
-		if own.Index != nil && names(&own.Index.Refs) ||
-			slices.ContainsFunc(own.Guards, func(g lang.Guard) bool { return names(&g.Condition.Refs) }) {
+		if own.DependsOn(names) {
 			return false
 		}
 	}

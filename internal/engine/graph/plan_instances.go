@@ -127,9 +127,8 @@ func (b *build) readsAtOnce(r *Resource, read IndexedRead) bool {
 			}
 		}
 	}
-	guardNames := func(g lang.Guard) bool { return names(&g.Condition.Refs) }
 	for _, own := range r.Exprs.ownInstances(r.Addr.Resource) {
-		if chained || own.Index != nil && names(&own.Index.Refs) || slices.ContainsFunc(own.Guards, guardNames) {
+		if chained || own.DependsOn(names) {
 			return true
 		}
 	}

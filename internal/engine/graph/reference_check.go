@@ -212,6 +212,13 @@ func SelfReference(block string, ref *addrs.Reference) tfdiags.Diagnostic {
 		"The block of %s can't refer to the object that it configures.", block).At(ref.Range)
 }
 
+// OwnInstance returns the error for a reference of a block to the instance that it configures.
+func OwnInstance(block string, at hcl.Range) tfdiags.Diagnostic {
+	return tfdiags.Errorf("Self-referential block", "The block of %s refers to the object that it configures. It can "+
+		"refer to other instances of its resource only. In postconditions and provisioners, \"self\" is the object "+
+		"itself.", block).At(at)
+}
+
 // SelfReferences returns an error for each reference of a repeated block to its own resource as a
 // whole or to the instance that the block configures. It also returns the errors of OwnKeyErrors.
 // Such a reference is invalid for any number of instances, so it is reported while validating.
@@ -229,9 +236,8 @@ func (r *Resource) SelfReferences() error {
 		errs = errs.Append(SelfReference(r.Addr.String(), ref))
 	}
 	for _, ref := range r.Exprs.ownInstances(r.Addr.Resource) {
-		if ref.Index != nil && len(ref.Guards) == 0 && isOwnKey(ref.Index) {
-			errs = errs.Append(tfdiags.Errorf("Self-referential block", "The block of %s refers to the object that it "+
-				"configures. It can refer to other instances of its resource only.", r.Addr).At(ref.Range))
+		if ref.Index != nil && ref.Certain() && isOwnKey(ref.Index) {
+			errs = errs.Append(OwnInstance(r.Addr.String(), ref.Range))
 		}
 	}
 	return errs.AppendError(r.OwnKeyErrors()).Err()
@@ -258,15 +264,14 @@ func isOwnKey(index *lang.Expr) bool {
 func (r *Resource) OwnKeyErrors() error {
 	var errs tfdiags.Diagnostics
 	for _, ref := range r.Exprs.ownInstances(r.Addr.Resource) {
-		if ref.Index == nil {
-			continue
-		}
-		for _, used := range ref.Index.Refs.Objects {
-			if used.Whole() == addrs.Referenceable(r.Addr.Resource) {
-				errs = errs.Append(tfdiags.Errorf("Self-referential key",
-					"This index selects an instance of %s and is computed from another one. The keys of such "+
-						"references decide the order of the instances, so compute them from other values.",
-					r.Addr.Resource).At(used.Range))
+		for selector := range ref.Selectors() {
+			for _, used := range selector.Refs.Objects {
+				if used.Whole() == addrs.Referenceable(r.Addr.Resource) {
+					errs = errs.Append(tfdiags.Errorf("Self-referential key",
+						"This expression selects an instance of %s and is computed from another one. The keys of such "+
+							"references decide the order of the instances, so compute them from other values.",
+						r.Addr.Resource).At(used.Range))
+				}
 			}
 		}
 	}

@@ -84,7 +84,7 @@ func (b *build) checkSameInstance() {
 	for m, reads := range b.siblingReads {
 		for _, f := range reads {
 			for _, ref := range f.read.Refs {
-				if len(ref.Guards) == 0 && ref.Index != nil && isOwnKey(ref.Index) {
+				if ref.Index != nil && ref.Certain() && isOwnKey(ref.Index) {
 					f.to.Node.Problems = f.to.Node.Problems.Append(sameInstance(f.to.Name, m.Path).At(ref.Range))
 				}
 			}
