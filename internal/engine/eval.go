@@ -187,6 +187,11 @@ func (c *evalContext) offerInstances(refs *lang.Refs, err error) error {
 func (c *evalContext) explainMissing(
 	d *tfdiags.Diagnostic, ref lang.InstanceRef, what fmt.Stringer, x *expandedKeys,
 ) {
+	if x.mode == repeatSingle {
+		d.Detail = fmt.Sprintf("%s has no count or for_each, so it has no instances to select from. The index "+
+			"selects an attribute, and there is none of that name.", what)
+		return
+	}
 	if x.mode != repeatCount && x.mode != repeatForEach {
 		d.Detail += " " + x.describeKeys(what)
 		return
@@ -204,7 +209,12 @@ func (c *evalContext) explainMissing(
 	key := ref.Key.String()
 	if ref.Index != nil {
 		v, diags := ref.Index.Value(d.EvalContext)
-		if diags.HasErrors() || v.IsMarked() || !v.IsKnown() || v.IsNull() {
+		if !diags.HasErrors() && !v.IsMarked() && v.IsNull() {
+			d.Detail = fmt.Sprintf("The key is null, so it selects no instance. If there may be none, write KEY == null "+
+				"? null : %s[KEY]. %s", what, x.describeKeys(what))
+			return
+		}
+		if diags.HasErrors() || v.IsMarked() || !v.IsKnown() {
 			d.Detail = "The reference is to an instance that doesn't exist. " + x.describeKeys(what)
 			return
 		}

@@ -68,7 +68,7 @@ func (e *evaluator) expandCall(ctx context.Context, m *graph.Module, parent *mod
 	switch {
 	case err != nil:
 		return err
-	case e.op.Phase == graph.PhaseValidate && (m.Repetition.Repeats() || x.mode == repeatUnknown):
+	case e.op.Phase == graph.PhaseValidate && (m.Repetition.Repeats() && e.early == nil || x.mode == repeatUnknown):
 		e.expandUnknown(m, parent)
 		return nil
 	}

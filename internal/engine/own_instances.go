@@ -20,8 +20,25 @@ import (
 // are then planned in the order of these references. The order depends only on the indexes in the
 // references, which are evaluated before the first instance is planned.
 
+// validateOrder returns an error if references to instances of the same resource form a cycle, as far
+// as the keys don't depend on variables or resources.
+func (v resourceVisit) validateOrder(ctx context.Context, in *moduleInstance) error {
+	if v.r.OwnInstances() == nil {
+		return nil
+	}
+	keys, err := v.w.eval.newContext(ctx, in, repetition{}).expand(v.r.Exprs.Repetition, v.r.Addr.String())
+	if err != nil || keys.mode == repeatUnknown {
+		return nil // reported already, or not known yet
+	}
+	was, x := in.resources[v.r.Slot], newExpansion(*keys)
+	defer func() { in.resources[v.r.Slot] = was }()
+	in.resources[v.r.Slot], x.reads = x, make([][]plans.InstanceRead, len(x.keys))
+	return v.orderInstances(ctx, in, x)
+}
+
 // orderInstances finds, for each instance, the other instances of the resource that it reads. It
-// returns an error if a key is not known, or if the references form a cycle.
+// returns an error if a key is not known, or if the references form a cycle. While validating, it
+// looks only at references of which everything is known.
 func (v resourceVisit) orderInstances(ctx context.Context, in *moduleInstance, x *expansion) error {
 	own := v.r.OwnInstances()
 	if own == nil {
@@ -47,7 +64,11 @@ func (v resourceVisit) orderInstances(ctx context.Context, in *moduleInstance, x
 	e := v.eval()
 	for i := range x.keys {
 		c := e.newContext(ctx, in, x.repetition(i))
-		keys, err := c.keysRead(graph.IndexedRead{Of: v.r, Refs: own})
+		refs := own
+		if v.w.op.Phase == graph.PhaseValidate {
+			refs = c.certain(own, v.r.Exprs.Repetition)
+		}
+		keys, err := c.keysRead(graph.IndexedRead{Of: v.r, Refs: refs})
 		if err != nil {
 			for _, d := range tfdiags.FromError(v.keyError(in, x.keys[i], err)) {
 				report(d)

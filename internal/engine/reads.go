@@ -169,6 +169,20 @@ func (c *evalContext) indexes(ref lang.InstanceRef) ([]cty.Value, error) {
 	return c.scope().Indexes(ref)
 }
 
+// certain returns the references that are certainly used, with keys that are known. of decides the
+// keys of the instances.
+func (c *evalContext) certain(refs lang.Instances, of graph.Repetition) lang.Instances {
+	return slices.DeleteFunc(slices.Clone(refs), func(ref lang.InstanceRef) bool {
+		for _, guard := range ref.Guards {
+			if v, err := c.scope().Eval(guard.Condition, cty.Bool); err != nil || !v.IsKnown() {
+				return true
+			}
+		}
+		_, err := c.keysOf(ref, of)
+		return err != nil
+	})
+}
+
 // keyOf returns the key for the value of the index of a reference.
 func (c *evalContext) keyOf(v cty.Value, ref lang.InstanceRef, of graph.Repetition) (addrs.InstanceKey, error) {
 	if ref.Index == nil && (of.Matches(ref.Key) || !of.Repeats()) {

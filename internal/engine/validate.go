@@ -41,17 +41,20 @@ func (v resourceVisit) validate(ctx context.Context) error {
 			w: w, r: r, addr: r.Addr.Resource.InInstance(in.addr).Instance(addrs.NoKey), in: in,
 			c: w.eval.newContext(ctx, in, unknownRepetition(r.Exprs.Repetition)),
 		}}
-		v, err := p.validate(ctx)
+		self, err := p.validate(ctx)
 		errs = errs.AppendError(err)
-		x.objs[0] = v
+		x.objs[0] = self
 		if r.Exprs.Repetition.Repeats() || r.Exprs.Repetition.Enabled != nil {
 			x.mode = repeatUnknown
 		}
 		x.value = w.eval.values(r).whole(x)
-		errs = errs.AppendError(p.validateConditions(v)) // check the conditions even if the body is invalid
-		errs = errs.AppendError(p.validateProvisioners(v, len(errs) > 0))
+		errs = errs.AppendError(p.validateConditions(self)) // check the conditions even if the body is invalid
+		errs = errs.AppendError(p.validateProvisioners(self, len(errs) > 0))
 		if r.Exprs.PreventDestroy != nil && len(errs) == 0 {
 			errs = errs.AppendError(p.checkPreventDestroy(ctx, false))
+		}
+		if len(errs) == 0 {
+			errs = errs.AppendError(v.validateOrder(ctx, in))
 		}
 	}
 	return errs.Err()

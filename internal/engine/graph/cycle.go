@@ -51,7 +51,6 @@ func (b *build) cycles(ctx context.Context) error {
 		names := make([]string, 0, len(way))
 		var text strings.Builder
 		text.WriteString("These objects depend on each other, so none of them can come first:")
-		calls := map[*Module]bool{} // module calls that have an argument which reads single instances of another call
 		for i, id := range way {
 			n, next := b.g.Nodes[id], b.g.Nodes[way[(i+1)%len(way)]]
 			if !n.Kind.isBarrier() || n.Range != nil {
@@ -62,13 +61,9 @@ func (b *build) cycles(ctx context.Context) error {
 			} else {
 				fmt.Fprintf(&text, "\n  - %s%s needs %s", n.Name, place(n), next.Name)
 			}
-			if v, ok := n.Object.(*Value); ok && v.Kind == Variable && v.readsCall(next.Module) {
-				calls[v.Module] = true
-			}
 		}
-		if len(calls) > 1 {
-			text.WriteString("\n\nInstances of different module calls can't refer to each other. The instances of one " +
-				"call can: put what is in these modules into one.")
+		if hint := b.keyedCycle(way); hint != "" {
+			text.WriteString("\n\n" + hint)
 		}
 		errs = errs.Append(
 			tfdiags.Diagnostic{
@@ -79,6 +74,72 @@ func (b *build) cycles(ctx context.Context) error {
 		)
 	}
 	return errs.Err()
+}
+
+// keyedCycle returns advice for a cycle in which all references to some blocks select single instances.
+// It returns "" for all other cycles.
+func (b *build) keyedCycle(way []dag.ID) string {
+	var read []string // resources and module calls of which single instances are read
+	kinds := map[string]bool{}
+	add := func(kind string, name fmt.Stringer) {
+		if !slices.Contains(read, name.String()) {
+			read, kinds[kind] = append(read, name.String()), true
+		}
+	}
+	through, others := "", 0 // a local value that refers to one of these, and other resources and locals
+	for i, id := range way {
+		n, next := b.g.Nodes[id], b.g.Nodes[way[(i+1)%len(way)]]
+		v, isValue := n.Object.(*Value)
+		of := next.Resource
+		switch {
+		case isValue && v.readsCall(next.Module):
+			add("module call", next.Module.Path)
+		case of != nil && (isValue && v.readsResource(of) || n.Resource != nil && n.Resource.readsResource(of)):
+			add("block", of.Addr)
+		case of != nil && n.Resource != nil && of.Config != nil && of.Exprs.Repetition.Repeats():
+			return "" // all instances are read
+		default:
+			continue
+		}
+		if isValue && v.Kind == Local {
+			through = n.Name
+		}
+	}
+	for _, id := range way {
+		n := b.g.Nodes[id]
+		inside := len(read) > 0 && (n.Name == read[0] || strings.HasPrefix(n.Name, read[0]+"."))
+		if !inside && n.Name != through && !(n.Kind.isBarrier() && n.Range == nil) {
+			others++
+		}
+	}
+	slices.Sort(read)
+	switch {
+	case len(read) > 1:
+		kind := "block"
+		if !kinds[kind] {
+			kind = "module call"
+		}
+		return fmt.Sprintf("Instances of different %ss can't refer to each other in both directions. Those of one %[1]s "+
+			"can, as in node[each.value.parent]: put what is in %s into one.", kind, strings.Join(read, " and "))
+	case len(read) == 1 && through != "" && others == 0:
+		return fmt.Sprintf("Instances of %s can refer to each other, but not through %s: write the reference where the "+
+			"value is used.", read[0], through)
+	}
+	return ""
+}
+
+// readsResource reports whether a value reads only single instances of a resource.
+func (v *Value) readsResource(of *Resource) bool {
+	if v.Expr == nil || of.Exprs == nil || !of.Exprs.Repetition.Repeats() {
+		return false
+	}
+	_, only := v.Expr.Refs.ByInstance(of.Addr.Resource)
+	return only
+}
+
+// readsResource reports whether a block reads only single instances of a resource.
+func (r *Resource) readsResource(of *Resource) bool {
+	return slices.ContainsFunc(r.ReadsByInstance(), func(read IndexedRead) bool { return read.Of == of })
 }
 
 // readsCall reports whether a value reads single instances of a module call.

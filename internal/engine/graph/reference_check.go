@@ -233,7 +233,13 @@ func (r *Resource) SelfReferences() error {
 			r.checkAccess(addrs.NoKey, ref.Remaining) != nil {
 			continue // its other errors are reported together with those of the rest of the body
 		}
-		errs = errs.Append(SelfReference(r.Addr.String(), ref))
+		d, example := SelfReference(r.Addr.String(), ref), "[count.index - 1]"
+		if r.Exprs.Repetition.ForEach != nil {
+			example = "[each.value.parent]"
+		}
+		d.Detail += fmt.Sprintf(" It can refer to single other instances of its resource, as in %s%s.", r.Addr.Resource,
+			example)
+		errs = errs.Append(d)
 	}
 	for _, ref := range r.Exprs.ownInstances(r.Addr.Resource) {
 		if ref.Index != nil && ref.Certain() && isOwnKey(ref.Index) {

@@ -103,13 +103,18 @@ func (e *ResourceExprs) ownInstances(itself addrs.Resource) lang.Instances {
 	return out
 }
 
+// setOwn records the references of a block to instances of its own resource.
+func (r *Resource) setOwn() {
+	if own := r.Exprs.ownInstances(r.Addr.Resource); len(own) > 0 && r.Exprs.Repetition.Repeats() {
+		r.Indexed = append(r.Indexed, IndexedRead{Of: r, Refs: own})
+	}
+}
+
 // setIndexed sets the resources that the block reads by a computed index. In a partial run, a
 // for_each over a resource does not count: its instances are the ones that exist at the end of the
 // run.
 func (b *build) setIndexed(r *Resource) {
-	if own := r.Exprs.ownInstances(r.Addr.Resource); len(own) > 0 && r.Exprs.Repetition.Repeats() {
-		r.Indexed = append(r.Indexed, IndexedRead{Of: r, Refs: own})
-	}
+	r.setOwn()
 	order, refs := r.Exprs.instancesRead()
 	chain, chained := r.Exprs.Repetition.chainedTo()
 	for _, addr := range order {

@@ -43,12 +43,14 @@ var analysisTransformer = &Transformer{
 			}
 		}
 		b.setAliases()
-		if b.op.Phase == PhasePlan || b.op.Phase.Applies() {
-			for _, r := range b.g.Resources {
-				if r.Config != nil {
-					b.setIndexed(r)
-					b.setCallReads(r)
-				}
+		for _, r := range b.g.Resources {
+			switch {
+			case r.Config == nil:
+			case b.op.Phase == PhaseValidate:
+				r.setOwn()
+			case b.op.Phase == PhasePlan, b.op.Phase.Applies():
+				b.setIndexed(r)
+				b.setCallReads(r)
 			}
 		}
 		for _, v := range b.g.Values {

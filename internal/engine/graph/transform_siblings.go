@@ -43,7 +43,7 @@ var siblingsTransformer = &Transformer{
 	After: []*Transformer{referenceTransformer, moduleTransformer},
 	Run: func(_ context.Context, b *build) error {
 		if b.op.Phase == PhaseValidate {
-			b.checkSameInstance()
+			b.checkSiblings()
 			return nil
 		}
 		for _, path := range sortedModules(b.g.Modules) {
@@ -78,18 +78,60 @@ type siblingRead struct {
 	read CallRead
 }
 
-// checkSameInstance records an error for each argument of a module call that refers to the instance of
-// which it is an argument, such as module.step[each.key].out.
-func (b *build) checkSameInstance() {
-	for m, reads := range b.siblingReads {
-		for _, f := range reads {
-			for _, ref := range f.read.Refs {
-				if ref.Index != nil && ref.Certain() && isOwnKey(ref.Index) {
-					f.to.Node.Problems = f.to.Node.Problems.Append(sameInstance(f.to.Name, m.Path).At(ref.Range))
-				}
+// checkSiblings records errors for arguments of module calls that refer to instances of their own call,
+// as far as they don't depend on variables or resources: nested calls, arguments that refer to the
+// instance of which they are arguments, such as module.step[each.key].out, and cycles of keys.
+func (b *build) checkSiblings() {
+	by := map[*Node]*Module{}
+	for _, path := range sortedModules(b.g.Modules) {
+		m := b.g.Modules[path]
+		if len(b.siblingReads[m]) == 0 {
+			continue
+		}
+		nodes := b.betweenSiblingReads(m)
+		err := unsplittable(m, nodes, func(n *Node) *Module { return by[n] })
+		if err == nil && !b.checkSameInstance(m) && len(nodes) > 0 && b.op.Early != nil {
+			err = b.checkSiblingKeys(m)
+		}
+		m.expand.Problems = m.expand.Problems.AppendError(err)
+		for _, n := range nodes {
+			by[n] = m
+		}
+	}
+}
+
+// checkSameInstance records an error for each argument of a module call that refers to its own
+// instance by count.index or each.key. It reports whether there are any.
+func (b *build) checkSameInstance(m *Module) (found bool) {
+	for _, f := range b.siblingReads[m] {
+		for _, ref := range f.read.Refs {
+			if ref.Index != nil && ref.Certain() && isOwnKey(ref.Index) {
+				f.to.Node.Problems = f.to.Node.Problems.Append(sameInstance(f.to.Name, m.Path).At(ref.Range))
+				found = true
 			}
 		}
 	}
+	return found
+}
+
+// checkSiblingKeys returns an error if the keys with which instances of a call refer to each other form
+// a cycle. References with a key or a condition that is not known don't count.
+func (b *build) checkSiblingKeys(m *Module) error {
+	early := b.instances.earlyKeys()
+	list, known := early.ModuleInstances(m)
+	if !known {
+		return nil
+	}
+	r := newSplitCall(m, list)
+	return r.order(b.siblingReads[m], func(f siblingRead, in addrs.ModuleInstance) ([]KeyRead, error) {
+		var out []KeyRead
+		for _, ref := range f.read.Refs {
+			if keys, known := early.ReadValue(f.to, in, Keyed{lang.Instances{ref}, m.Repetition}); known {
+				out = append(out, keys...)
+			}
+		}
+		return out, nil
+	})
 }
 
 // sameInstance returns the error for an argument that refers to its own instance of the call.
@@ -157,7 +199,12 @@ func (b *build) split(m *Module) {
 	}
 	r, err := b.instancesOf(m)
 	if err == nil {
-		err = b.unsplittable(m, nodes)
+		err = unsplittable(m, nodes, func(n *Node) *Module {
+			if of := b.g.splitCalls[n]; of != nil {
+				return of.Call
+			}
+			return nil
+		})
 	}
 	if err != nil {
 		m.expand.Problems = m.expand.Problems.AppendError(err)
@@ -234,18 +281,20 @@ func (b *build) readsResources(n *Node) bool {
 	return false
 }
 
-// unsplittable returns an error if one of the nodes can't have Parts.
-func (b *build) unsplittable(m *Module, nodes []*Node) error {
+// unsplittable returns an error if one of the nodes can't have Parts. splitBy returns the other call
+// whose instances a node has Parts for, or nil.
+func unsplittable(m *Module, nodes []*Node, splitBy func(*Node) *Module) error {
 	for _, n := range nodes {
+		other := splitBy(n)
 		switch {
 		case n.Kind == KindProvider:
 			return tfdiags.Errorf("Cycle: "+m.expand.Name, "An argument of %s refers to other instances of this call, "+
 				"and %s depends on it. A provider is configured once for all instances, so it can't depend on an "+
 				"argument that comes from one of them.", m.Path, n.Name).At(m.Call.Range)
-		case b.g.splitCalls[n] != nil:
+		case other != nil:
 			return tfdiags.Errorf("Cycle: "+m.expand.Name, "%s refers to its own instances and is part of %s, which "+
 				"does so too. Only one of two nested module calls can refer to its own instances.", m.Path,
-				b.g.splitCalls[n].Call.Path).At(m.Call.Range)
+				other.Path).At(m.Call.Range)
 		}
 	}
 	return nil
@@ -355,30 +404,43 @@ func (b *build) instancesOf(m *Module) (*splitCall, error) {
 			"for_each can't depend on resources or data sources.", m.Path).At(m.Call.Range)
 	}
 	r := newSplitCall(m, list)
-	sources := make([][]source, len(list))
+	return r, r.order(b.siblingReads[m], func(f siblingRead, in addrs.ModuleInstance) ([]KeyRead, error) {
+		keys, known := early.ReadValue(f.to, in, f.read.keyed())
+		if !known {
+			return nil, unknownSibling(f, in)
+		}
+		return keys, nil
+	})
+}
+
+// order finds out which instances of the call read each other. keysOf returns the keys with which an
+// argument of one instance reads others. It returns an error if the reads form a cycle.
+func (r *splitCall) order(
+	reads []siblingRead, keysOf func(siblingRead, addrs.ModuleInstance) ([]KeyRead, error),
+) error {
+	r.sources = make([][]source, len(r.list))
 	order := &dag.Graph{}
-	for range list {
+	for range r.list {
 		order.Add()
 	}
-	for i, in := range list {
-		for _, f := range b.siblingReads[m] {
-			keys, known := early.ReadValue(f.to, in, f.read.keyed())
-			if !known {
-				return nil, unknownSibling(f, in)
+	for i, in := range r.list {
+		for _, f := range reads {
+			keys, err := keysOf(f, in)
+			if err != nil {
+				return err
 			}
 			parent, _ := in.Parent()
 			for _, k := range keys {
-				from, exists := r.at[parent.Child(m.Call.Name, k.Key)]
+				from, exists := r.at[parent.Child(r.Call.Call.Name, k.Key)]
 				if !exists {
 					continue // evaluating the argument reports that there is no such instance
 				}
-				sources[i] = append(sources[i], source{f.to, from, f.read.Outputs(), k.At})
+				r.sources[i] = append(r.sources[i], source{f.to, from, f.read.Outputs(), k.At})
 				order.Connect(dag.ID(i), dag.ID(from))
 			}
 		}
 	}
-	r.sources = sources
-	return r, r.cycles(order)
+	return r.cycles(order)
 }
 
 func unknownSibling(f siblingRead, in addrs.ModuleInstance) error {
