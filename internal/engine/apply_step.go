@@ -145,9 +145,7 @@ func (v stepVisit) change(ctx context.Context) (*applyStep, error) {
 	by := reader{visited: s.Node()}
 	c := w.eval.newContext(ctx, in, x.repetition(at))
 	c.reader = by
-	if r.EachOf != nil {
-		c.rep.eachValue = c.eachValue(r.EachOf, addr.Key)
-	}
+	c.setEachValue(r.EachOf, r.EachCall, addr.Key)
 	c, err := c.withReads(r, s.Change)
 	if err != nil {
 		return nil, err

@@ -547,7 +547,7 @@ func (u *meshUser) drawToken(repetition string) string {
 func (m *mesh) drawChain(b *meshBlock) *meshBlock {
 	var from []*meshBlock
 	for _, of := range m.blocks {
-		if b.mode == "for_each" && of.mode == "for_each" && !of.module {
+		if b.mode == "for_each" && of.mode == "for_each" {
 			from = append(from, of)
 		}
 	}
@@ -560,7 +560,7 @@ func (m *mesh) drawChain(b *meshBlock) *meshBlock {
 // drawChainAddress returns an expression for an earlier block that u uses as its for_each, and what
 // follows each.value.
 func (u *meshUser) drawChainAddress(of *meshBlock) (address, attr string) {
-	if u.odds("chain by alias", 40) {
+	if !of.module && u.odds("chain by alias", 40) {
 		return u.drawAlias(of)
 	}
 	return of.address(), of.attr()

@@ -19,11 +19,17 @@ import (
 type earlyValues struct {
 	e          *evaluator
 	expansions map[resourceIn]*expansion // a nil value means that the instances are not known
+	expanded   map[callIn]bool
 }
 
 type resourceIn struct {
 	r  *graph.Resource
 	in *moduleInstance
+}
+
+type callIn struct {
+	m      *graph.Module
+	parent *moduleInstance
 }
 
 // newEarlyValues returns the early values of an operation. The graph must have its edges.
@@ -32,7 +38,7 @@ func newEarlyValues(op *operation, g *graph.Graph) *earlyValues {
 	env := *op.env
 	env.Observe, env.Warn = nil, nil
 	silent.env = &env
-	f := &earlyValues{expansions: map[resourceIn]*expansion{}}
+	f := &earlyValues{expansions: map[resourceIn]*expansion{}, expanded: map[callIn]bool{}}
 	options := funcs.Options{BaseDir: cmp.Or(op.env.Base, "."), PureOnly: true, PlanTimestamp: op.timestamp}
 	f.e = &evaluator{op: &silent, graph: g, out: newResults(&silent, nil), providers: &providerPool{},
 		modules: make(moduleTree, len(g.Modules)), early: f, builtins: funcs.Table(options)}
@@ -68,6 +74,16 @@ func (f *earlyValues) evaluate(v *graph.Value, in *moduleInstance) {
 
 // expandCall determines the instances of a module call if they are known.
 func (f *earlyValues) expandCall(m *graph.Module, parent *moduleInstance) {
+	if f.expanded[callIn{m, parent}] {
+		return
+	}
+	f.expanded[callIn{m, parent}] = true // for_each = module.NAME may lead back to the call
+	if call := m.ChainedCall(); call != nil {
+		if x := f.callKeys(call, parent); x != nil {
+			f.e.addInstances(m, parent, &expandedKeys{mode: repeatForEach, keys: x.keys})
+			return
+		}
+	}
 	if of := m.ChainedTo(); of != nil {
 		if x := f.chained(*of, parent); x != nil {
 			f.e.addInstances(m, parent, &expandedKeys{mode: repeatForEach, keys: x.keys})
@@ -100,7 +116,11 @@ func (f *earlyValues) expansion(r *graph.Resource, in *moduleInstance) *expansio
 		return x
 	}
 	f.expansions[key] = nil
-	if of := r.ChainedTo(); of != nil {
+	if call := r.ChainedCall(); call != nil {
+		if keys := f.callKeys(call, in); keys != nil {
+			x = newExpansion(expandedKeys{mode: repeatForEach, keys: keys.keys})
+		}
+	} else if of := r.ChainedTo(); of != nil {
 		x = f.chained(*of, in)
 		if x != nil {
 			x = newExpansion(expandedKeys{mode: repeatForEach, keys: x.keys})
@@ -109,6 +129,18 @@ func (f *earlyValues) expansion(r *graph.Resource, in *moduleInstance) *expansio
 		x = found
 	}
 	f.expansions[key] = x
+	return x
+}
+
+// callKeys returns the instances of a module call with for_each, or nil if they are not known.
+func (f *earlyValues) callKeys(m *graph.Module, parent *moduleInstance) *callInstances {
+	if parent.calls[m.CallSlot] == nil {
+		f.expandCall(m, parent)
+	}
+	x := parent.calls[m.CallSlot]
+	if x == nil || x.mode != repeatForEach {
+		return nil
+	}
 	return x
 }
 

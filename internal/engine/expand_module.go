@@ -64,6 +64,15 @@ func (e *evaluator) expandCall(ctx context.Context, m *graph.Module, parent *mod
 		e.addInstances(m, parent, &expandedKeys{mode: repeatForEach, keys: of.keys})
 		return nil
 	}
+	if m.EachCall != nil {
+		of := parent.calls[m.EachCall.CallSlot]
+		if of == nil || of.mode != repeatForEach {
+			e.expandUnknown(m, parent)
+			return nil
+		}
+		e.addInstances(m, parent, &expandedKeys{mode: repeatForEach, keys: of.keys})
+		return nil
+	}
 	x, err := e.newContext(ctx, parent, repetition{}).expand(m.Repetition, m.Path.String())
 	switch {
 	case err != nil:

@@ -26,6 +26,11 @@ func (rv resourceValues) expand(ctx context.Context, in *moduleInstance) (*expan
 	if of := rv.r.EachOf; of != nil && !rv.e.op.isDeferred(rv.r, in) {
 		return newExpansion(expandedKeys{mode: repeatForEach, keys: rv.e.instancesRead(in, *of).keys}), nil
 	}
+	if call := rv.r.EachCall; call != nil && !rv.e.op.isDeferred(rv.r, in) {
+		if x := in.calls[call.CallSlot]; x != nil && x.mode == repeatForEach {
+			return newExpansion(expandedKeys{mode: repeatForEach, keys: x.keys}), nil
+		}
+	}
 	return rv.expandWhole(ctx, in)
 }
 

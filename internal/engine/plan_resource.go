@@ -181,8 +181,8 @@ func (v resourceVisit) instanceAt(
 	by := reader{v.inputs(), j}
 	c := v.w.eval.newContext(ctx, in, x.repetition(i))
 	c.reader = by
-	if v.r.EachOf != nil && x.mode == repeatForEach && x.each == nil {
-		c.rep.eachValue = c.eachValue(v.r.EachOf, x.keys[i])
+	if x.mode == repeatForEach && x.each == nil {
+		c.setEachValue(v.r.EachOf, v.r.EachCall, x.keys[i])
 	}
 	if x.reads != nil {
 		c.reads = x.reads[i]

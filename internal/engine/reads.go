@@ -300,6 +300,31 @@ func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Val
 	return cty.ObjectVal(byKey), true
 }
 
+// setEachValue sets each.value for the instance with a key of a block whose for_each is a resource, an
+// alias or a module call. It does nothing for other blocks.
+func (c *evalContext) setEachValue(of *graph.IndexedRead, call *graph.Module, key addrs.InstanceKey) {
+	switch {
+	case of != nil:
+		c.rep.eachValue = c.eachValue(of, key)
+	case call != nil:
+		c.rep.eachValue = c.outputsIn(call, key)
+	}
+}
+
+// outputsIn returns an object with the outputs of an instance of a module call, or cty.NilVal if there
+// is no such instance or its outputs aren't final.
+func (c *evalContext) outputsIn(call *graph.Module, key addrs.InstanceKey) cty.Value {
+	instances, outputs := c.in.calls[call.CallSlot], outputsOf(call, nil)
+	if instances == nil {
+		return cty.NilVal
+	}
+	i, exists := instances.find(key)
+	if !exists || c.e.unfinished.waitOutputs(c, call, outputs, instances.of[i].addr) != nil {
+		return cty.NilVal
+	}
+	return instances.of[i].outputs(call, outputs, c.e.valueIn)
+}
+
 // eachValue returns each.value for a block whose for_each is a resource or an alias: the instance of
 // that resource, or the element, with the same key. It returns cty.NilVal if there is no such instance
 // or it isn't finished.

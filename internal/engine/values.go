@@ -116,10 +116,10 @@ func (e *evaluator) variableValue(ctx context.Context, v *graph.Value, in *modul
 func (e *evaluator) argumentContext(ctx context.Context, v *graph.Value, in *moduleInstance) *evalContext {
 	c := e.newContext(ctx, in.parent, in.rep)
 	c.reads = v.Reads[in.addr]
-	if of := v.Module.EachOf; of != nil && v.ReadsEachValue() {
+	if m := v.Module; (m.EachOf != nil || m.EachCall != nil) && v.ReadsEachValue() {
 		key, err := addrs.KeyFromValue(in.rep.eachKey)
 		if err == nil {
-			c.rep.eachValue = c.eachValue(of, key)
+			c.setEachValue(m.EachOf, m.EachCall, key)
 		}
 	}
 	return c

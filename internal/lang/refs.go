@@ -98,8 +98,16 @@ func (r *Refs) Name(of addrs.Resource) bool {
 	})
 }
 
-// SelectsInstance reports whether a reference to a resource or a module call selects instances of
-// it by their keys.
+// NameCall reports whether a reference is to a module call, its instances or its outputs.
+func (r *Refs) NameCall(call string) bool {
+	return slices.ContainsFunc(r.Objects, func(ref *addrs.Reference) bool {
+		of, _, ok := ModuleSubject(ref.Subject)
+		return ok && of.Name == call
+	})
+}
+
+// SelectsInstance reports whether a reference to a resource or a module call selects one of its
+// instances.
 func (r *Refs) SelectsInstance(ref *addrs.Reference) bool {
 	return r.selects(ref) && r.selected[ref].How != ByElement
 }

@@ -253,10 +253,8 @@ func (r IndexedRead) namedBy(m *Module, refs *lang.Refs) bool {
 	if r.Via == nil {
 		return refs.Name(r.Of.Addr.Resource)
 	}
-	return slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool {
-		call, _, ok := lang.ModuleSubject(ref.Subject)
-		return m.AliasOf(ref.Subject) == r.Via || ok && r.Via.Kind == Output && m.Calls[call.Name] == r.Via.Module
-	})
+	return r.Via.Kind == Output && refs.NameCall(r.Via.Module.Call.Name) ||
+		slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool { return m.AliasOf(ref.Subject) == r.Via })
 }
 
 // aliasReads returns the aliases that a block reads only by key. It leaves out those that are

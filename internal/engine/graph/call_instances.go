@@ -81,7 +81,11 @@ func (m *Module) addCallReads(list []CallRead, refs *lang.Refs) []CallRead {
 // setCallReads sets the module calls that a block reads only by instance. It leaves out calls that are
 // also read outside of the block's instances, for example by for_each or an import block.
 func (b *build) setCallReads(r *Resource) {
-	if !r.Exprs.readsCalls || r.Config.Check != nil {
+	chained := r.ChainedCall()
+	if b.op.Partial() || r.Addr.Resource.Mode == addrs.Ephemeral {
+		chained = nil
+	}
+	if !r.Exprs.readsCalls && chained == nil || r.Config.Check != nil {
 		return
 	}
 	var list []CallRead
@@ -93,7 +97,14 @@ func (b *build) setCallReads(r *Resource) {
 			}
 		}
 	}
+	var eachOf *lang.Refs // a for_each that is only a module call
+	if chained != nil {
+		list, eachOf = append(list, chainedRead(chained)), &r.Exprs.Repetition.ForEach.Refs
+	}
 	for unit := range r.Exprs.units() {
+		if unit == eachOf {
+			continue
+		}
 		list = r.Module.addCallReads(list, unit)
 		for _, ref := range unit.Objects {
 			if call, _, ok := lang.ModuleSubject(ref.Subject); ok {
@@ -107,7 +118,9 @@ func (b *build) setCallReads(r *Resource) {
 		return
 	}
 	for _, refs := range r.Exprs.Repetition.Refs() {
-		except(refs)
+		if refs != eachOf {
+			except(refs)
+		}
 	}
 	for _, t := range b.g.Imports[r] {
 		for _, e := range t.Exprs() {
@@ -129,14 +142,18 @@ func (b *build) setCallReads(r *Resource) {
 
 // setValueReads sets the module calls that an argument or another value reads only by instance.
 func (b *build) setValueReads(v *Value) {
-	if v.Expr == nil || !v.Expr.Refs.ReadsCalls() || v.Output != nil && v.Output.DependsOn != nil {
+	b.addChainedCall(v)
+	if v.readsByItsKey() {
+		b.instances.keyed[v.Module] = true // even if only one instance has Steps
+	}
+	if v.Expr == nil || !v.Expr.Refs.ReadsCalls() && v.CallReads == nil || v.Output != nil && v.Output.DependsOn != nil {
 		return
 	}
 	m := v.Module
 	if v.Kind == Variable {
 		m = m.Parent
 	}
-	v.CallReads = m.addCallReads(nil, &v.Expr.Refs)
+	v.CallReads = m.addCallReads(v.CallReads, &v.Expr.Refs)
 	for _, rule := range v.Conditions {
 		for _, refs := range []*lang.Refs{&rule.Condition.Refs, &rule.Message.Refs} {
 			for _, ref := range refs.Objects {
@@ -150,6 +167,25 @@ func (b *build) setValueReads(v *Value) {
 	b.noteKeyed(v.CallReads)
 }
 
+// readsByItsKey reports whether an argument reads single instances of resources, which differ between
+// the instances of the call.
+func (v *Value) readsByItsKey() bool {
+	if v.Kind != Variable || !v.PerInstance {
+		return false
+	}
+	if v.ReadsEachValue() && v.Module.ChainedTo() != nil {
+		return true
+	}
+	for _, ref := range v.Expr.Refs.Objects {
+		if of := v.Module.Parent.ResourceOf(ref.Subject); of != nil {
+			if refs, only := v.Expr.Refs.ByInstance(of.Addr.Resource); only && refs.Computed() {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(v.aliasReads(), func(read IndexedRead) bool { return read.Refs.Computed() })
+}
+
 // noteKeyed records the calls whose single instances are read.
 func (b *build) noteKeyed(list []CallRead) {
 	for _, read := range list {
@@ -158,8 +194,8 @@ func (b *build) noteKeyed(list []CallRead) {
 }
 
 // readsKeyed reports whether n doesn't wait for a call as a whole, because its readers wait for
-// single instances of the call. Node n belongs to a value, or is the Inputs node of a block with
-// Steps.
+// single instances of the call. Node n belongs to a value or to a module call, or is the Inputs node of
+// a block with Steps.
 func (b *build) readsKeyed(n *Node, call *Module) bool {
 	if b.op.Phase != PhaseApply || b.op.Early == nil || !b.instances.hasSteps(call) {
 		return false
@@ -167,8 +203,11 @@ func (b *build) readsKeyed(n *Node, call *Module) bool {
 	reads := func(list []CallRead) bool {
 		return slices.ContainsFunc(list, func(read CallRead) bool { return read.Call == call })
 	}
-	if v, ok := n.Object.(*Value); ok {
-		return reads(v.CallReads)
+	switch of := n.Object.(type) {
+	case *Value:
+		return reads(of.CallReads)
+	case *Module:
+		return of.EachCall == call
 	}
 	r := n.Resource
 	return r != nil && n == r.Inputs && len(b.steps[r]) > 0 && reads(r.CallReads)

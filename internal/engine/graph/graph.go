@@ -69,7 +69,8 @@ type Module struct {
 
 	// EachOf is the resource or alias in the call's for_each, if the instances of the call are decided
 	// before the resource is complete; see setModuleEachOf.
-	EachOf *IndexedRead
+	EachOf   *IndexedRead
+	EachCall *Module // the same for a module call in the for_each; see chain_calls.go
 
 	readsSiblings bool // an argument of the call reads outputs of other instances of the call
 
@@ -166,6 +167,7 @@ type instanceReads struct {
 	// keys.
 	Constant []IndexedRead
 	EachOf   *IndexedRead // what is indexed and has the keys of the block, too; see setEachOf
+	EachCall *Module      // the call that has the keys of the block, if its instances are read by key
 	// Awaited holds the resources whose single instances are awaited in a plan by instances of this
 	// one; see separateInstances.
 	Awaited []IndexedRead

@@ -87,6 +87,13 @@ func (p *planCalls) chainedCalls() []*Module {
 	var out []*Module
 	for _, path := range sortedModules(p.g.Modules) {
 		m := p.g.Modules[path]
+		if call := m.ChainedCall(); call != nil {
+			if !m.expand.Split && !m.expand.Dropped && !usesEach[m] && len(p.siblingReads[m]) == 0 &&
+				(m.DependsOn == nil || !m.DependsOn.NameCall(call.Call.Name)) && m.argumentsReadOnlyEach(call) {
+				out = append(out, m)
+			}
+			continue
+		}
 		read := m.ChainedTo()
 		if read == nil || !p.readable(read.Of) || read.whole().Split || m.expand.Split || m.expand.Dropped ||
 			usesEach[m] || len(p.siblingReads[m]) > 0 || m.DependsOn != nil && read.namedBy(m.Parent, m.DependsOn) {
@@ -171,6 +178,10 @@ func (p *planCalls) readWhole() []bool {
 // decideEarly lets a call whose for_each is a resource decide its instances before the resource is
 // complete. The arguments that use each.value wait for the resource instead.
 func (p *planCalls) decideEarly(m *Module) {
+	if m.ChainedCall() != nil {
+		p.decideEarlyByCall(m)
+		return
+	}
 	read := m.ChainedTo()
 	if p.whole[m.expand.ID] || p.callOf(m) == nil {
 		return
@@ -287,6 +298,9 @@ func (p *planCalls) awaitCalls(r *Resource) {
 			continue
 		}
 		r.AwaitedCalls = append(r.AwaitedCalls, read)
+		if read.Call == r.ChainedCall() {
+			r.EachCall = read.Call
+		}
 		for _, output := range read.Outputs() {
 			outputs[output.Node.ID] = true
 			p.seed(output)

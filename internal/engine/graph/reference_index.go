@@ -182,6 +182,7 @@ func (c *connector) setModuleEachOf() {
 		}
 		m.EachOf, c.instances.keyedResources[of] = read, true
 	}
+	c.setModuleEachCall(usesEach)
 }
 
 // ReadsEachValue reports whether an argument of a module call uses each.value.

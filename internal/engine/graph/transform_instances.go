@@ -209,22 +209,25 @@ func (o *instanceOrder) connectSteps(r *Resource) {
 	}
 }
 
-// awaitEach makes a Step in a module instance wait for instances of the resources in the for_each of
-// the module's call and of the calls around it.
+// awaitEach makes a Step in a module instance wait for instances of the resources and calls in the
+// for_each of the module's call and of the calls around it.
 func (o *instanceOrder) awaitEach(n *Node, m *Module, in addrs.ModuleInstance) {
 	for ; m != nil && m.chainedAround(); m = m.Parent {
 		parent, step := in.Parent()
 		if m.EachOf != nil {
 			o.after(n, o.instanceNode(m.EachOf.Of, m.EachOf.In(m.Parent, parent), step.Key, nil))
 		}
+		if m.EachCall != nil {
+			o.awaitEachCall(n, m, parent, step.Key)
+		}
 		in = parent
 	}
 }
 
-// chainedAround reports whether a module or a module that contains it has an EachOf.
+// chainedAround reports whether a module or a module that contains it has an EachOf or EachCall.
 func (m *Module) chainedAround() bool {
 	for ; m != nil; m = m.Parent {
-		if m.EachOf != nil {
+		if m.EachOf != nil || m.EachCall != nil {
 			return true
 		}
 	}

@@ -116,6 +116,11 @@ func (c *connector) connectValue(ctx context.Context, v *Value) {
 			if m.EachOf != nil && v.ReadsEachValue() {
 				c.after(v.Node, m.EachOf.whole())
 			}
+			if m.EachCall != nil && v.ReadsEachValue() {
+				for _, output := range chainedRead(m.EachCall).Outputs() {
+					c.afterCall(v.Node, m.EachCall, output.Node)
+				}
+			}
 		}
 		scope.except = addrs.InputVariable{Name: v.Name}
 	case Output:
@@ -190,9 +195,18 @@ func (c *connector) connectResource(ctx context.Context, r *Resource) {
 		if at.EachOf != nil { // no Steps could wait for the instances
 			c.after(n, at.EachOf.whole())
 		}
+		if at.EachCall != nil {
+			c.after(n, at.EachCall.end)
+		}
 	}
 	c.setEachOf(r)
-	c.connectRepetition(ctx, r.expand, m, e.Repetition)
+	c.setEachCall(r)
+	if r.EachCall != nil {
+		c.after(r.expand, r.EachCall.expand)
+		c.connectRepetition(ctx, n, m, e.Repetition)
+	} else {
+		c.connectRepetition(ctx, r.expand, m, e.Repetition)
+	}
 	if e.Body != nil {
 		c.connectBody(ctx, r, r.inOwnBlock(scope))
 	}

@@ -81,6 +81,9 @@ func (f *nearest) setUses(n *Node, set *resourceSet) {
 		if read := m.ChainedTo(); read != nil && read.Via != nil && m.DependsOn == nil {
 			s.aliases = []IndexedRead{*read}
 		}
+		if call := m.ChainedCall(); call != nil && (m.DependsOn == nil || !m.DependsOn.NameCall(call.Call.Name)) {
+			s.calls = []CallRead{chainedRead(call)}
+		}
 		m.Uses = s.find(set, n)
 	case n.Resource != nil && n == n.Resource.Inputs && n.Resource.Config != nil:
 		r := n.Resource

@@ -1,0 +1,135 @@
+package graph
+
+import (
+	"tofu/internal/addrs"
+	"tofu/internal/dag"
+	"tofu/internal/lang"
+)
+
+// Blocks with for_each = module.NAME
+//
+// The call in the for_each has for_each itself, so its keys are those of the block, and each.value is
+// an object with the outputs of the module instance that has the same key. The instances of the block
+// are decided when those of the call are. Each instance reads the outputs like a reference to
+// module.NAME[each.key], so it is one of the block's CallReads, or of an argument's that uses each.value.
+
+// ChainedCall returns the module call in for_each = module.NAME, or nil if the block is not repeated
+// this way.
+func (r *Resource) ChainedCall() *Module {
+	if r.Exprs == nil {
+		return nil
+	}
+	return r.Module.chainedCall(r.Exprs.Repetition)
+}
+
+// ChainedCall returns the module call in for_each = module.NAME, or nil if the call is not repeated
+// this way.
+func (m *Module) ChainedCall() *Module {
+	call := m.Parent.chainedCall(m.Repetition)
+	if call == m {
+		return nil
+	}
+	return call
+}
+
+// chainedCall returns the call in the for_each of a block in the module. Outputs that are deprecated
+// cause a warning about the whole for_each, and ephemeral ones an error, so it returns nil for them.
+func (m *Module) chainedCall(rep Repetition) *Module {
+	subject, ok := rep.eachOf().(addrs.ModuleCall)
+	if !ok || m == nil || m.Calls[subject.Name] == nil {
+		return nil
+	}
+	call := m.Calls[subject.Name]
+	for _, v := range call.Outputs {
+		if v.Output.Deprecated != "" || v.Output.Ephemeral.Value {
+			return nil
+		}
+	}
+	if call.Repetition.ForEach == nil {
+		return nil
+	}
+	return call
+}
+
+// chainedRead returns what an instance of a block reads of the call in its for_each.
+func chainedRead(call *Module) CallRead {
+	return CallRead{Call: call, Refs: lang.Instances{{Index: eachKey}}}
+}
+
+// addChainedCall adds to the CallReads of an argument what it reads with each.value.
+func (b *build) addChainedCall(v *Value) {
+	if b.op.Partial() || v.Kind != Variable || v.Module.Parent == nil || !v.ReadsEachValue() {
+		return
+	}
+	call := v.Module.ChainedCall()
+	if call != nil && !v.Expr.Refs.NameCall(call.Call.Name) {
+		v.CallReads = append(v.CallReads, chainedRead(call))
+	}
+}
+
+// setEachCall records that the instances of a block are decided in an apply before the outputs of the
+// call in its for_each are final.
+func (c *connector) setEachCall(r *Resource) {
+	call := r.ChainedCall()
+	if call != nil && c.readsKeyed(r.Inputs, call) {
+		r.EachCall = call
+	}
+}
+
+// setModuleEachCall is like setEachCall, for module calls. usesEach holds those whose provider keys use
+// each.
+func (c *connector) setModuleEachCall(usesEach map[*Module]bool) {
+	for _, m := range c.g.Modules {
+		if m.Parent == nil || usesEach[m] {
+			continue
+		}
+		call := m.ChainedCall()
+		if call == nil || !c.instances.hasSteps(call) {
+			continue
+		}
+		if m.argumentsReadOnlyEach(call) {
+			m.EachCall = call
+		}
+	}
+}
+
+// argumentsReadOnlyEach reports whether each argument that uses each.value reads nothing else of a call.
+func (m *Module) argumentsReadOnlyEach(call *Module) bool {
+	for _, v := range m.Variables {
+		if v.ReadsEachValue() && !v.readsCall(call) {
+			return false
+		}
+	}
+	return true
+}
+
+// awaitEachCall makes a node in an instance of m, with a key, wait for the outputs of the instance with
+// that key of the call in the for_each of m.
+func (o *instanceOrder) awaitEachCall(n *Node, m *Module, parent addrs.ModuleInstance, key addrs.InstanceKey) {
+	for _, output := range chainedRead(m.EachCall).Outputs() {
+		o.after(n, o.valueNode(output, parent.Child(m.EachCall.Call.Name, key)))
+	}
+}
+
+// decideEarlyByCall lets a call whose for_each is another call decide its instances, in a plan, before
+// the outputs of that call are evaluated. The arguments that use each.value wait for the outputs.
+func (p *planCalls) decideEarlyByCall(m *Module) {
+	call := m.ChainedCall()
+	if p.whole[m.expand.ID] || p.callOf(m) == nil || p.callOf(call) == nil {
+		return
+	}
+	m.EachCall = call
+	outputs := map[dag.ID]bool{call.end.ID: true}
+	for _, output := range call.Outputs {
+		outputs[output.Node.ID] = true
+	}
+	p.g.Edges.Remove(m.expand.ID, func(id dag.ID) bool { return outputs[id] })
+	for _, v := range m.Variables {
+		if !v.ReadsEachValue() {
+			continue
+		}
+		for _, output := range chainedRead(call).Outputs() {
+			p.after(v.Node, output.Node)
+		}
+	}
+}
