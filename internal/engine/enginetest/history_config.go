@@ -134,6 +134,7 @@ type page struct {
 	tokens  bool    // whether the configuration has an ephemeral token
 	single  bool    // whether some expressions refer only to first instances
 	indexed bool    // whether some expressions refer only to instances with the same key
+	wholes  int     // number of values that are whole units
 }
 
 func (g *page) writef(format string, args ...any) { fmt.Fprintf(&g.main, format, args...) }
@@ -234,7 +235,18 @@ func (g *page) drawSame(user, u *unit) string {
 		return fmt.Sprintf("try(element(%s[*].%s, count.index), \"none\")", u.address(), u.result())
 	}
 	index = g.pick("index", index, "local.keys["+index+"]")
-	return fmt.Sprintf("try(%s[%s].%s, \"none\")", u.address(), index, u.result())
+	return fmt.Sprintf("try(%s[%s].%s, \"none\")", g.drawWhole(user, u), index, u.result())
+}
+
+// drawWhole draws an expression in user for the whole unit u: its address, or a value.
+func (g *page) drawWhole(user, u *unit) string {
+	if !g.odds("whole value", 30) {
+		return u.address()
+	}
+	g.wholes++
+	name := fmt.Sprintf("%s_whole_%d", user.name, g.wholes)
+	g.writef("locals {\n  %s = %s\n}\n", name, u.address())
+	return "local." + name
 }
 
 func (g *page) drawUnit(u *unit) {
@@ -242,7 +254,7 @@ func (g *page) drawUnit(u *unit) {
 	u.chained = g.drawChain(u)
 	if u.chained != nil {
 		g.indexed = true
-		arg = "  for_each = " + u.chained.address() + "\n"
+		arg = "  for_each = " + g.drawWhole(u, u.chained) + "\n"
 	}
 	switch {
 	case u.isModule():
