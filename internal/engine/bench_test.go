@@ -98,7 +98,7 @@ type scene struct {
 	env *engine.Env
 }
 
-func load(b *testing.B, files map[string]string) scene {
+func load(b testing.TB, files map[string]string) scene {
 	b.Helper()
 	dir := b.TempDir()
 	for name, text := range files {
@@ -119,14 +119,14 @@ func load(b *testing.B, files map[string]string) scene {
 	}}
 }
 
-func check(b *testing.B, err error) {
+func check(b testing.TB, err error) {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)
 	}
 }
 
-func (s scene) plan(b *testing.B, prior *states.State, opts *engine.PlanOptions) *plans.Plan {
+func (s scene) plan(b testing.TB, prior *states.State, opts *engine.PlanOptions) *plans.Plan {
 	plan, err := engine.Plan(context.Background(), s.cfg, prior, s.env, opts)
 	check(b, err)
 	return plan

@@ -47,6 +47,7 @@ type evalContext struct {
 
 	reader
 
+	leftOut            bool   // the value is left out of a partial run, so errors in it are not reported
 	blockAddr          string // address of the object that warnings name; may be empty
 	ignoreDeprecations bool   // suppresses warnings about deprecated values
 	hasSlot            bool   // the evaluation is part of an operation that already has a call slot
@@ -102,6 +103,9 @@ func (c *evalContext) eval(e *lang.Expr, want cty.Type) (cty.Value, error) {
 		return cty.UnknownVal(want), err
 	}
 	v, err := c.scope().Eval(e, want)
+	if err != nil && c.leftOut {
+		return v, err
+	}
 	return c.takeDeprecations(v, e.Range(), nil), c.explainRefs(&e.Refs, err)
 }
 

@@ -32,6 +32,10 @@ func (w *walk) expandCalls(ctx context.Context, n *graph.Node, m *graph.Module, 
 			continue // a Part has already determined these
 		}
 		err := e.expandCall(ctx, m, parent)
+		if err != nil && e.graph.LeavesOut(n, parent.addr) {
+			e.expandUnknown(m, parent)
+			continue
+		}
 		if d := e.deferredBy(err); d != nil {
 			deferred = d
 			e.expandUnknown(m, parent)

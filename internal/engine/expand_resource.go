@@ -49,8 +49,13 @@ func (rv resourceValues) expandWhole(ctx context.Context, in *moduleInstance) (*
 		return newExpansion(expandedKeys{mode: repeatUnknown}), nil
 	}
 	c := e.newContext(ctx, in, repetition{})
-	x, err := c.expand(r.Exprs.Repetition, r.Addr.Resource.InInstance(in.addr).String())
-	if err != nil {
+	abs := r.Addr.Resource.InInstance(in.addr)
+	x, err := c.expand(r.Exprs.Repetition, abs.String())
+	switch {
+	case err != nil && e.graph.LeavesOut(r.Node, in.addr):
+		keys := storedKeys(r.Exprs.Repetition, e.op.Prior.Resource(abs))
+		return newExpansion(expandedKeys{mode: modeOf(r.Exprs.Repetition), keys: keys}), nil
+	case err != nil:
 		return nil, err
 	}
 	return newExpansion(*x), nil

@@ -114,7 +114,9 @@ func (p *part) existing(o *oracle, state *states.State) []addrs.Target {
 	places := o.places()
 	return slices.DeleteFunc(slices.Clone(p.list), func(t addrs.Target) bool {
 		one := []addrs.Target{t}
-		if slices.ContainsFunc(places, func(at place) bool { return o.meets(one, at) }) {
+		if slices.ContainsFunc(places, func(at place) bool {
+			return o.meets(one, at) && (!t.HasKey || slices.Contains(at.it.keys, t.Key))
+		}) {
 			return false
 		}
 		for r := range state.Resources() {

@@ -30,18 +30,15 @@ type Alias struct {
 	Next *Value // the alias to which the value refers; nil if it refers to the resource itself
 }
 
-// setAliases finds the values that are aliases.
+// setAliases finds the values that are aliases. In a partial run, only targets follow them: values have
+// the instances that exist at the end of the run.
 func (b *build) setAliases() {
-	switch {
-	case b.op.Partial():
-		return // values have the instances that exist at the end of the run
-	case b.op.Phase == PhasePlan && b.op.ByInstance, b.op.Phase == PhaseApply:
-	default:
+	if (b.op.Phase != PhasePlan || !b.op.ByInstance) && b.op.Phase != PhaseApply {
 		return
 	}
 	done := make(map[*Value]bool, len(b.g.Values))
 	for _, v := range b.g.Values {
-		if v.findAlias(done) == nil {
+		if v.findAlias(done) == nil || b.op.Partial() {
 			continue
 		}
 		m := v.Module

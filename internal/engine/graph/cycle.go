@@ -59,7 +59,7 @@ func (b *build) cycles(ctx context.Context) error {
 			if at, ok := b.refRanges.byEdge[[2]dag.ID{n.ID, next.ID}]; ok {
 				fmt.Fprintf(&text, "\n  - %s refers to %s at %s", n.Name, next.Name, tfdiags.Place(at))
 			} else {
-				fmt.Fprintf(&text, "\n  - %s%s needs %s", n.Name, place(n), next.Name)
+				fmt.Fprintf(&text, "\n  - %s%s needs %s", n.Name, declaredAt(n), next.Name)
 			}
 		}
 		if hint := b.keyedCycle(way); hint != "" {
@@ -147,7 +147,7 @@ func (v *Value) readsCall(call *Module) bool {
 	return slices.ContainsFunc(v.CallReads, func(read CallRead) bool { return read.Call == call })
 }
 
-func place(n *Node) string {
+func declaredAt(n *Node) string {
 	if n.Range == nil {
 		return ""
 	}

@@ -34,7 +34,8 @@ type Graph struct {
 	// expressions is invalid. In all other phases, the errors are in the node's Problems.
 	RefErrors map[EvalUnit]tfdiags.Diagnostics
 
-	LeftOut []LeftOut // what targets or exclusions leave out
+	LeftOut      []LeftOut     // what targets or exclusions leave out
+	participants *participants // nil unless there are targets or exclusions
 
 	// Few resources have entries in these maps, so they are not fields of Resource.
 	Imports  map[*Resource][]*Import // import blocks of each resource; blocks with for_each come last

@@ -56,8 +56,8 @@ func (m *Module) chain(rep Repetition) *IndexedRead {
 	out := &IndexedRead{Refs: lang.Instances{{Index: eachKey}}}
 	if addr, ok := subject.(addrs.Resource); ok {
 		out.Of = m.Resources[addr]
-	} else if out.Via = m.AliasOf(subject); out.Via != nil {
-		out.Of = out.Via.Alias.Of
+	} else if v := m.valueOf(subject); v != nil && v.Alias != nil {
+		out.Of, out.Via = v.Alias.Of, v
 	}
 	if out.Of == nil || out.Of.Config == nil || out.Of.Exprs.Repetition.ForEach == nil {
 		return nil

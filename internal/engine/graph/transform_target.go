@@ -20,13 +20,13 @@ var targetTransformer = &Transformer{
 		if !b.op.Selective() {
 			return nil
 		}
-		t := &targeting{build: b}
-		if b.op.Early != nil {
-			t.early = b.op.Early(b.g)
-		}
+		t := &targeting{build: b, reads: newPlaceReads(b), stored: newStoredReads(b)}
 		switch {
-		case b.op.Phase.Applies():
-			t.skipUnplanned() // planning has selected the resources
+		case b.op.Phase.Applies(): // planning has selected the resources
+			t.skipUnplanned()
+			if b.op.Phase == PhaseApply {
+				t.keepPlanned()
+			}
 		case b.op.Phase.Destroys() && len(b.op.Targets) > 0:
 			t.destroyTargets()
 		case b.op.Phase.Destroys():
@@ -50,10 +50,6 @@ type Selection struct {
 	named     map[addrs.AbsInstance]bool
 	resources map[addrs.AbsResource]bool
 	modules   map[addrs.ModuleInstance]bool
-
-	// kept holds module instances that are left out with everything below them: no instance in them
-	// takes part.
-	kept map[addrs.ModuleInstance]bool
 
 	// orphans selects among deposed objects and the instances that the configuration no longer
 	// declares. No other resource depends on these objects, so only targets that name them select
@@ -86,9 +82,6 @@ var nothingSelected = &Selection{only: []addrs.Target{}}
 func (s *Selection) Has(addr addrs.AbsInstance) bool {
 	if s == nil {
 		return true
-	}
-	if within(s.kept, addr.Module) {
-		return false
 	}
 	in := func(list []addrs.Target) bool {
 		return s.named[addr] || s.resources[addr.Abs()] || within(s.modules, addr.Module) ||
@@ -172,21 +165,9 @@ func hasOpenStep(m addrs.ModuleInstance) bool {
 // targeting selects the resources and instances that take part in the operation.
 type targeting struct {
 	*build
+	reads   *placeReads
+	stored  *storedReads
 	matches map[*Resource][]addrs.Target // the targets or excludes that name a resource
-
-	priors map[*Resource]map[addrs.ModuleInstance][]*states.Resource // see priorIn
-
-	// These fields are for the search by instance; see transform_target_instance.go.
-	early   EarlyKeys // nil if targets can only select whole resources
-	reached map[*Resource][]addrs.Target
-	reasons map[*Resource]map[addrs.AbsInstance]string
-	reads   map[*Resource][]IndexedRead
-	readers map[*Resource][]*Resource
-	readBy  map[*Resource]map[addrs.ModuleInstance]*readers
-	stored  *storedInstances
-
-	keptFor  map[addrs.AbsResource]string // why all instances are kept from a destruction
-	neededBy map[*Resource]*Resource      // by resource: the first resource from which spread reached it
 }
 
 // match returns the resources that the addresses name, and sets matches.
@@ -239,90 +220,102 @@ func (t *targeting) skipUnplanned() {
 // keepTargets keeps the targets and their dependencies. Objects that exist only in the state take
 // part only if a target names them.
 func (t *targeting) keepTargets() {
-	targeted := t.match(t.op.Targets)
 	var roots []dag.ID
-	for _, r := range targeted {
+	var from []place
+	for _, r := range t.match(t.op.Targets) {
 		roots = append(roots, r.Node.ID)
+		from = append(from, t.placesOf(r)...)
 	}
-	search, from := t.byInstance(targeted, t.needsOf)
-	needed := t.spread(from, search, t.g.Edges.Needs, nil)
+	found := placesRead(from, t.reads.of)
+	needed := found.byResource()
 	for _, r := range t.g.Resources {
 		named := nothingSelected
 		if t.matches[r] != nil {
 			named = Select(t.matches[r])
-			r.Selected = named
 		}
-		switch at := needed[r.Node.ID]; {
-		case at != nil || len(t.reached[r]) > 0:
-			r.Selected = t.selectAt(r, at)
-		case t.matches[r] == nil:
-			r.Selected = nothingSelected // only instances that don't exist are read
-		}
-		r.Selected = r.Selected.withOrphans(named)
-		r.Selected.reasons = t.reasons[r]
-		if by := t.neededBy[r]; by != nil && by.Config != nil {
-			r.Selected.reason = fmt.Sprintf("needed by %s at %s", by.Addr, tfdiags.Place(by.refersAt(r)))
+		r.Selected = t.selectReached(r, needed[r]).withOrphans(named)
+		for _, x := range needed[r] {
+			if by := x.by.n; by == nil || by.Resource.Config == nil {
+				continue
+			}
+			r.Selected.because(x, fmt.Sprintf("needed by %s at %s", x.by, tfdiags.Place(x.at)))
 		}
 	}
 	t.g.LeftOut = t.readersLeftOut()
 	keep := t.g.Edges.Reach(roots...)
-	t.keepOutputs(keep, func(id dag.ID) bool { return keep[id] })
+	outputs := &outputReads{t, nil, found.found}
+	t.keepOutputs(keep, outputs)
+	t.g.participants = &participants{t.reads, found.found, false}
 	t.drop(keep)
 }
 
-// destroyTargets selects the targets and the resources that depend on them according to the stored
-// dependencies. All other resources are only read from the state. Targets without objects in the
-// state have no dependents.
-func (t *targeting) destroyTargets() {
-	targeted := t.match(t.op.Targets)
+// keepPlanned finds what planned changes, outputs and provider configurations need, when a partial plan
+// is applied.
+func (t *targeting) keepPlanned() {
+	var from []place
 	for _, r := range t.g.Resources {
-		if r.Addr.Resource.Mode != addrs.Ephemeral { // a provider configuration may need them
-			r.Selected = nothingSelected
+		for _, s := range t.steps[r] {
+			from = append(from, instancePlace(r, s.Change.Addr.Module, s.Change.Addr.Key))
 		}
 	}
-	var roots []dag.ID
-	for _, r := range targeted {
-		r.Selected = Select(t.matches[r])
-		roots = append(roots, r.Node.ID)
-	}
-	there := slices.DeleteFunc(targeted, func(r *Resource) bool { return !r.hasAny(r.Selected) })
-	search, from := t.byInstance(there, t.storedUsersOf)
-	users := t.spread(from, search, t.storedUsers(), nil)
-	for _, r := range t.g.Resources {
-		if at := users[r.Node.ID]; at != nil || len(t.reached[r]) > 0 {
-			r.Selected = t.selectAt(r, at).withOrphans(Select(t.matches[r]))
-			r.Selected.reasons = t.reasons[r]
-			if by := t.neededBy[r]; by != nil {
-				r.Selected.reason = "depends on " + by.Addr.String()
-			}
-			roots = append(roots, r.Node.ID)
+	for _, n := range t.g.Nodes {
+		if n.Kind == KindProvider || n.Kind.IsValue() && n.kept {
+			from = append(from, place{n: n})
 		}
 	}
-	t.drop(t.g.Edges.Reach(roots...))
+	t.g.participants = &participants{t.reads, placesRead(from, t.reads.of).found, false}
 }
 
-// hasAny reports whether the state has an instance of r that s selects.
-func (r *Resource) hasAny(s *Selection) bool {
-	return slices.ContainsFunc(r.Prior, func(prior *states.Resource) bool {
-		for key := range prior.Instances {
-			if s.Has(prior.Addr.Instance(key)) {
-				return true
+// placesOf returns the places of a resource that targets name.
+func (t *targeting) placesOf(r *Resource) []place {
+	var out []place
+	named := Select(t.matches[r])
+	for _, in := range t.reads.instancesOf(r.Module).all {
+		keys := t.reads.keys(r, in)
+		for _, key := range keys {
+			if p := instancePlace(r, in, key); named.Has(p.instance()) {
+				out = append(out, p)
 			}
 		}
-		return false
-	})
-}
-
-// usersByStored returns, by the address of a resource, the resources that depend on it according to
-// the stored dependencies.
-func (t *targeting) usersByStored() map[addrs.ConfigResource][]*Resource {
-	users := map[addrs.ConfigResource][]*Resource{}
-	for _, r := range t.g.Resources {
-		for dep := range r.storedDeps() {
-			users[dep] = append(users[dep], r)
+		// If there are no instances, the objects that decide this still take part.
+		if p := (place{n: r.Node, in: in, part: baseParts}); len(keys) == 0 && named.Has(p.instance()) {
+			out = append(out, p)
 		}
 	}
-	return users
+	return out
+}
+
+// selectReached returns a Selection of the instances of a resource that targets name or that a
+// search has reached.
+func (t *targeting) selectReached(r *Resource, list []reached) *Selection {
+	targets := slices.Clip(t.matches[r])
+	for _, x := range list {
+		if x.part == baseParts {
+			continue
+		}
+		target := x.target()
+		if target.IsModule() && target.Module.IsRoot() {
+			return nil
+		}
+		targets = append(targets, target)
+	}
+	if len(targets) == 0 {
+		return nothingSelected
+	}
+	return Select(targets)
+}
+
+// because records why the instances in a place take part. Only the first reason for a place counts.
+func (s *Selection) because(x reached, reason string) {
+	switch {
+	case x.part == allParts && s.reason == "":
+		s.reason = reason
+	case x.part == onePart:
+		if s.reasons == nil {
+			s.reasons = map[addrs.AbsInstance]string{}
+		}
+		s.reasons[x.instance()] = reason
+	}
 }
 
 // StoredDependencies returns the resources that the state records as dependencies of the resource's
@@ -349,35 +342,5 @@ func storedDependencies(of ...*states.Resource) iter.Seq[addrs.ConfigResource] {
 				}
 			}
 		}
-	}
-}
-
-// keepOutputs keeps the root outputs that depend on at least one resource and only on complete
-// resources. An output that also reads an excluded instance would change only in part.
-func (t *targeting) keepOutputs(keep []bool, complete func(dag.ID) bool) {
-	order, ok := t.g.Edges.Order()
-	if !ok {
-		return // the cycle is reported at the end
-	}
-	some, all := make([]bool, len(t.g.Nodes)), make([]bool, len(t.g.Nodes))
-	for _, id := range order {
-		n := t.g.Nodes[id]
-		all[id] = true
-		if n.Kind.IsResource() {
-			some[id], all[id] = true, complete(id)
-		}
-		for _, need := range t.g.Edges.Needs(id) {
-			some[id] = some[id] || some[need]
-			all[id] = all[id] && all[need]
-		}
-	}
-	var roots []dag.ID
-	for _, v := range t.g.Root.Outputs {
-		if some[v.Node.ID] && all[v.Node.ID] {
-			roots = append(roots, v.Node.ID)
-		}
-	}
-	for id, reached := range t.g.Edges.Reach(roots...) {
-		keep[id] = keep[id] || reached
 	}
 }

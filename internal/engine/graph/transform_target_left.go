@@ -8,8 +8,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/addrs"
-	"tofu/internal/dag"
-	"tofu/internal/lang"
 	"tofu/internal/tfdiags"
 )
 
@@ -25,39 +23,15 @@ func refersTo(of fmt.Stringer, at hcl.Range) string {
 	return fmt.Sprintf("refers to %s at %s", of, tfdiags.Place(at))
 }
 
-// leftOutBy returns what is left out because it refers to something excluded. lost holds, by node,
-// the places that the search along edges has reached.
-func (t *targeting) leftOutBy(lost []places) []LeftOut {
+func isNeededBy(of fmt.Stringer, _ hcl.Range) string { return fmt.Sprintf("is needed by %s", of) }
+
+// leftOutBy returns what is left out because it refers to something excluded.
+func (t *targeting) leftOutBy(lost map[*Resource][]reached) []LeftOut {
 	var out []LeftOut
 	for _, r := range t.g.Resources {
-		if r.Config == nil || t.matches[r] != nil && t.whole(r) {
-			continue
+		if r.Config != nil {
+			out = append(out, t.leftOutOf(r, lost[r], SelectOthers(t.matches[r]).Has, refersTo)...)
 		}
-		why := ""
-		if by := t.neededBy[r]; by != nil {
-			why = refersTo(by.Addr, r.refersAt(by))
-		}
-		at := lost[r.Node.ID]
-		if at[everywhere] {
-			out = append(out, LeftOut{r.Addr.String(), why})
-			continue
-		}
-		excluded := SelectOthers(t.matches[r])
-		var some []LeftOut
-		for m := range at {
-			name := m.String()
-			if m.Module() == r.Addr.Module {
-				name = r.Addr.Resource.InInstance(m).String()
-			}
-			some = append(some, LeftOut{name, why})
-		}
-		for addr, reason := range t.reasons[r] {
-			if excluded.Has(addr) && !at[addr.Module] {
-				some = append(some, LeftOut{addr.String(), reason})
-			}
-		}
-		slices.SortFunc(some, func(a, b LeftOut) int { return strings.Compare(a.What, b.What) })
-		out = append(out, some...)
 	}
 	return out
 }
@@ -65,95 +39,28 @@ func (t *targeting) leftOutBy(lost []places) []LeftOut {
 // readersLeftOut returns the blocks and instances that take no part, but refer directly or through
 // values to something that takes part.
 func (t *targeting) readersLeftOut() []LeftOut {
-	var out []LeftOut
-	seen := map[addrs.AbsInstance]bool{}
-	byInstance := map[*Resource]map[*Resource]bool{} // by resource: blocks that refer to it only by known keys
+	var taking []*Node
 	for _, r := range t.g.Resources {
-		for _, x := range t.selectedInstances(r) {
-			found, known := t.readersOf(x)
-			if byInstance[r] == nil {
-				byInstance[r] = known.skip
-			} else {
-				keepBoth(byInstance[r], known.skip)
-			}
-			for _, y := range found {
-				if addr := y.addr(); !y.r.Selected.Has(addr) && !seen[addr] {
-					seen[addr] = true
-					out = append(out, LeftOut{addr.String(), y.reason})
-				}
-			}
+		if r.takesPart() {
+			taking = append(taking, r.Node)
 		}
 	}
-	for q, by := range t.blocksReading(byInstance) {
-		out = append(out, LeftOut{q.Addr.String(), refersTo(by.Addr, q.refersAt(by))})
+	readers := readersAmong(t.reads.dependents(taking, func(n *Node) bool { return n.Resource == nil }), t.reads.of)
+	from := slices.DeleteFunc(slices.Clone(readers.places), func(p place) bool {
+		return p.n.Resource == nil || p.part != onePart || !p.n.Resource.Selected.Has(p.instance())
+	})
+	found := readers.search(from, func(x reached) bool {
+		return x.n.Resource != nil && x.part == onePart && x.by.n != nil
+	}).byResource()
+	var out []LeftOut
+	for _, r := range t.g.Resources {
+		if r.Config != nil {
+			listed := func(addr addrs.AbsInstance) bool { return !r.Selected.Has(addr) }
+			out = append(out, t.leftOutOf(r, found[r], listed, refersTo)...)
+		}
 	}
 	slices.SortFunc(out, func(a, b LeftOut) int { return strings.Compare(a.What, b.What) })
 	return out
-}
-
-// blocksReading returns the blocks that take no part and refer to a resource that does, each with
-// that resource. known holds, by resource, the blocks that refer to it only by known keys.
-func (t *targeting) blocksReading(known map[*Resource]map[*Resource]bool) map[*Resource]*Resource {
-	out := map[*Resource]*Resource{}
-	users, outputs := t.g.Edges.Dependents(), t.outputReaders()
-	by := make([]*Resource, len(t.g.Nodes)) // by node: the resource from which it was reached
-	var todo []dag.ID
-	for _, r := range t.g.Resources {
-		if r.takesPart() {
-			by[r.Node.ID] = r
-			todo = append(todo, r.Node.ID)
-		}
-	}
-	for len(todo) > 0 {
-		id := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		r, from := by[id], t.g.Nodes[id]
-		for _, user := range slices.Concat(users[id], outputs[id]) {
-			n := t.g.Nodes[user]
-			if from.closesModule() && n.readsOutputsOf(from.Module) {
-				continue // it is among the readers of the outputs
-			}
-			switch q := n.Resource; {
-			case q == nil && by[user] == nil:
-				by[user] = r
-				todo = append(todo, user)
-			case q == nil, q == r, q.Config == nil, q.takesPart(), out[q] != nil, id == r.Node.ID && known[r][q]:
-			default:
-				out[q] = r
-			}
-		}
-	}
-	return out
-}
-
-// outputReaders returns, by the node of an output, the nodes of the blocks and values that read it
-// from single instances of its module. Their edges lead to the end of the module.
-func (t *targeting) outputReaders() map[dag.ID][]dag.ID {
-	out := map[dag.ID][]dag.ID{}
-	for _, n := range t.g.Nodes {
-		for _, read := range n.callReads() {
-			for _, v := range read.Outputs() {
-				out[v.Node.ID] = append(out[v.Node.ID], n.ID)
-			}
-		}
-	}
-	return out
-}
-
-// callReads returns the outputs that the block or value of a node reads only by instance.
-func (n *Node) callReads() []CallRead {
-	if n.Resource != nil && n == n.Resource.Node {
-		return n.Resource.CallReads
-	}
-	if v, ok := n.Object.(*Value); ok && n == v.Node {
-		return v.CallReads
-	}
-	return nil
-}
-
-// readsOutputsOf reports whether the block or value of a node reads a module call only by instance.
-func (n *Node) readsOutputsOf(call *Module) bool {
-	return slices.ContainsFunc(n.callReads(), func(read CallRead) bool { return read.Call == call })
 }
 
 // takesPart reports whether some instance of r may take part.
@@ -162,38 +69,77 @@ func (r *Resource) takesPart() bool {
 	return s == nil || s.only == nil || len(s.only)+len(s.named)+len(s.resources)+len(s.modules) > 0
 }
 
-// selectedInstances returns the instances of r that take part because they are named one by one.
-func (t *targeting) selectedInstances(r *Resource) []instanceAt {
-	if t.early == nil || r.Selected == nil {
-		return nil
+// leftOutOf names the instances of a resource in a list that may be listed. If these are all
+// instances, or all in a module instance, and several, it names the resource instead.
+func (t *targeting) leftOutOf(
+	r *Resource, list []reached, listed func(addrs.AbsInstance) bool, why func(fmt.Stringer, hcl.Range) string,
+) []LeftOut {
+	var places []addrs.ModuleInstance
+	in := map[addrs.ModuleInstance][]reached{}
+	for _, x := range list {
+		if x.part != onePart || !listed(x.instance()) {
+			continue
+		}
+		if in[x.in] == nil {
+			places = append(places, x.in)
+		}
+		in[x.in] = append(in[x.in], x)
 	}
-	var out []instanceAt
-	for addr := range r.Selected.named {
-		out = append(out, instanceAt{r, addr.Module, addr.Key})
+	slices.Sort(places)
+	whole := func(m addrs.ModuleInstance) bool { return len(in[m]) >= t.countIn(r, m) }
+	part := func(m addrs.ModuleInstance) bool { return !whole(m) }
+	var all []reached
+	for _, m := range places {
+		all = append(all, in[m]...)
 	}
-	slices.SortFunc(out, func(a, b instanceAt) int { return a.addr().Compare(b.addr()) })
+	if len(all) > 1 && len(places) == len(t.modulesOf(r)) && !slices.ContainsFunc(places, part) {
+		by := commonPlace(all, func(p place) fmt.Stringer { return p.n.Resource.Addr })
+		return []LeftOut{{r.Addr.String(), why(by, all[0].at)}}
+	}
+	var out []LeftOut
+	for _, m := range places {
+		if len(in[m]) > 1 && whole(m) {
+			by := commonPlace(in[m], func(p place) fmt.Stringer { return place{n: p.n, in: p.in} })
+			out = append(out, LeftOut{place{n: r.Node, in: m}.String(), why(by, in[m][0].at)})
+			continue
+		}
+		var some []LeftOut
+		for _, x := range in[m] {
+			some = append(some, LeftOut{x.String(), why(x.by, x.at)})
+		}
+		slices.SortFunc(some, func(a, b LeftOut) int { return strings.Compare(a.What, b.What) })
+		out = append(out, some...)
+	}
 	return out
 }
 
-// refersAt returns the place of a reference from the block to another resource, or to the module
-// call that contains that resource. If the block refers to the resource only through other values,
-// it returns the place of the block.
-func (r *Resource) refersAt(other *Resource) hcl.Range {
-	if r.Exprs == nil {
-		return r.Config.Range
+// commonPlace returns the place by which all of the list were reached. If there are several, it
+// returns what wider returns for one of them.
+func commonPlace(list []reached, wider func(place) fmt.Stringer) fmt.Stringer {
+	first := list[0].by
+	if slices.ContainsFunc(list, func(x reached) bool { return x.by != first }) {
+		return wider(first)
 	}
-	within := other.Module
-	for within != nil && within.Parent != r.Module {
-		within = within.Parent
+	return first
+}
+
+// modulesOf returns the module instances in which a resource has instances: in the state for a
+// destruction, and in the configuration otherwise.
+func (t *targeting) modulesOf(r *Resource) []addrs.ModuleInstance {
+	if !t.op.Phase.Destroys() {
+		return t.reads.instancesOf(r.Module).all
 	}
-	for refs := range r.Exprs.References() {
-		for _, ref := range refs.Objects {
-			call, _, isCall := lang.ModuleSubject(ref.Subject)
-			if r.Module.ResourceOf(ref.Subject) == other ||
-				isCall && within != nil && r.Module.Calls[call.Name] == within {
-				return ref.Range
-			}
-		}
+	var out []addrs.ModuleInstance
+	for _, prior := range r.Prior {
+		out = append(out, prior.Addr.Module)
 	}
-	return r.Config.Range
+	return out
+}
+
+// countIn returns the number of a resource's instances in a module instance.
+func (t *targeting) countIn(r *Resource, in addrs.ModuleInstance) int {
+	if !t.op.Phase.Destroys() {
+		return len(t.reads.keys(r, in))
+	}
+	return len(t.stored.within(r, in))
 }

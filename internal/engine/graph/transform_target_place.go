@@ -1,0 +1,225 @@
+package graph
+
+import (
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+)
+
+// How targets are followed
+//
+// A search by targets goes from place to place. A place is an instance of a resource, or a value or
+// module call in one instance of its module. placeReads knows what is read there: instances by keys
+// that are known before the walk (EarlyKeys), values in the same, the calling or a called module
+// instance, and whole resources otherwise. A search visits each place once and follows each read
+// once, so it costs as much as there are instances and references between them.
+//
+// If the keys of a resource or module call are not known before the walk, its places are the
+// instances that targets name, and one with the key UnknownKey that stands for all others.
+
+// place is a part of the configuration that takes part in a run, or does not, as a whole.
+type place struct {
+	n *Node
+	// in is an instance of the node's module, or of a module that contains it. In the second case,
+	// the place consists of all places of the node within in. For a module call, in may also be an
+	// instance of the called module; part is onePart then.
+	in   addrs.ModuleInstance
+	key  addrs.InstanceKey // of an instance of a resource
+	part placePart
+}
+
+type placePart uint8
+
+const (
+	allParts  placePart = iota // everything that the node stands for
+	onePart                    // one instance of a resource or module call
+	baseParts                  // what all instances of a resource or module call need, such as its for_each
+)
+
+func instancePlace(r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey) place {
+	return place{n: r.Node, in: in, key: key, part: onePart}
+}
+
+// instance returns the address of an instance of a resource. For a place with several instances, it
+// returns one with UnknownKey.
+func (p place) instance() addrs.AbsInstance {
+	if p.part != onePart {
+		p.key = addrs.UnknownKey
+	}
+	return p.n.Resource.Addr.Resource.InInstance(p.in).Instance(p.key)
+}
+
+// String returns the address of a place of a resource, as messages name it. It is the address of an
+// instance, or that of the resource if the place has several.
+func (p place) String() string {
+	r := p.n.Resource
+	switch {
+	case p.in.Module() != r.Addr.Module || hasUnknownStep(p.in):
+		return r.Addr.String()
+	case p.part == onePart && p.key != addrs.UnknownKey:
+		return p.instance().String()
+	}
+	return r.Addr.Resource.InInstance(p.in).String()
+}
+
+// hasUnknownStep reports whether a module instance stands for several whose keys are not known.
+func hasUnknownStep(m addrs.ModuleInstance) bool {
+	return slices.ContainsFunc(m.Steps(), func(s addrs.Step) bool { return s.Key == addrs.UnknownKey })
+}
+
+// read is one place that another one reads. The range of the reference may be empty.
+type read struct {
+	of place
+	at hcl.Range
+}
+
+// placeReads finds the places of nodes, and what is read there.
+type placeReads struct {
+	*build
+	early     EarlyKeys // nil if no keys are known
+	named     namedKeys
+	instances map[*Module]*moduleInstances
+	byKey     map[*Resource][]IndexedRead
+	apart     map[*Node]map[*Node]bool          // by block: the nodes that it reads only by key
+	ranges    map[*Resource]map[*Node]hcl.Range // by block: its first reference to each node
+}
+
+// namedKeys holds the keys in the addresses of targets.
+type namedKeys struct {
+	modules   map[addrs.ModuleInstance][]addrs.ModuleInstance // by calling module instance
+	instances map[addrs.AbsResource][]addrs.InstanceKey
+}
+
+// moduleInstances holds the places of a module.
+type moduleInstances struct {
+	all   []addrs.ModuleInstance
+	has   map[addrs.ModuleInstance]bool
+	under map[addrs.ModuleInstance][]addrs.ModuleInstance // by module instance that contains them; see within
+}
+
+func newPlaceReads(b *build) *placeReads {
+	s := &placeReads{build: b, instances: map[*Module]*moduleInstances{}, byKey: map[*Resource][]IndexedRead{},
+		apart: map[*Node]map[*Node]bool{}, ranges: map[*Resource]map[*Node]hcl.Range{}}
+	if b.op.Early != nil {
+		s.early = b.instances.earlyKeys()
+	}
+	s.named = namedKeys{map[addrs.ModuleInstance][]addrs.ModuleInstance{}, map[addrs.AbsResource][]addrs.InstanceKey{}}
+	known := map[addrs.ModuleInstance]bool{}
+	for _, t := range slices.Concat(b.op.Targets, b.op.Excludes) {
+		for m := t.Module; !m.IsRoot() && !hasOpenStep(m) && !known[m]; {
+			known[m] = true
+			parent, _ := m.Parent()
+			s.named.modules[parent] = append(s.named.modules[parent], m)
+			m = parent
+		}
+		if t.HasKey {
+			at := t.Resource.InInstance(t.Module)
+			s.named.instances[at] = append(s.named.instances[at], t.Key)
+		}
+	}
+	return s
+}
+
+// instancesOf returns the instances of a module.
+func (s *placeReads) instancesOf(m *Module) *moduleInstances {
+	if found := s.instances[m]; found != nil {
+		return found
+	}
+	out := &moduleInstances{has: map[addrs.ModuleInstance]bool{}}
+	out.all = s.listInstances(m)
+	for _, in := range out.all {
+		out.has[in] = true
+	}
+	s.instances[m] = out
+	return out
+}
+
+func (s *placeReads) listInstances(m *Module) []addrs.ModuleInstance {
+	if m.Parent == nil {
+		return []addrs.ModuleInstance{addrs.RootInstance}
+	}
+	if s.early != nil && m.Config != nil {
+		if list, known := s.early.ModuleInstances(m); known {
+			return list
+		}
+	}
+	names := m.Path.Names()
+	name := names[len(names)-1]
+	var out []addrs.ModuleInstance
+	for _, parent := range s.instancesOf(m.Parent).all {
+		for _, in := range s.named.modules[parent] {
+			if _, step := in.Parent(); step.Name == name {
+				out = append(out, in)
+			}
+		}
+		out = append(out, parent.Child(name, addrs.UnknownKey))
+	}
+	return out
+}
+
+// within returns the instances of a module that are in, or within, a module instance.
+func (s *placeReads) within(m *Module, at addrs.ModuleInstance) []addrs.ModuleInstance {
+	found := s.instancesOf(m)
+	if found.has[at] {
+		return []addrs.ModuleInstance{at}
+	}
+	if found.under == nil {
+		found.under = map[addrs.ModuleInstance][]addrs.ModuleInstance{}
+		for _, in := range found.all {
+			for above := in; !above.IsRoot(); {
+				above, _ = above.Parent()
+				found.under[above] = append(found.under[above], in)
+			}
+		}
+	}
+	return found.under[at]
+}
+
+// keys returns the keys of the instances of a resource in one module instance. It includes those of
+// objects that are no longer declared, if targets name them.
+func (s *placeReads) keys(r *Resource, in addrs.ModuleInstance) []addrs.InstanceKey {
+	abs := r.Addr.Resource.InInstance(in)
+	named := s.named.instances[abs]
+	if s.early != nil && r.Config != nil {
+		if keys, known := s.early.Instances(r, in); known {
+			all := slices.Clip(keys) // sorted
+			for _, key := range named {
+				_, declared := slices.BinarySearchFunc(keys, key, addrs.InstanceKey.Compare)
+				if !declared && s.op.Prior.Instance(abs.Instance(key)) != nil {
+					all = append(all, key)
+				}
+			}
+			return all
+		}
+	}
+	return append(slices.Clip(named), addrs.UnknownKey)
+}
+
+// outermost returns the module instance at the given depth that contains at. It returns at itself
+// if at is not deeper.
+func outermost(at addrs.ModuleInstance, depth int) addrs.ModuleInstance {
+	for n := len(at.Steps()); n > depth; n-- {
+		at, _ = at.Parent()
+	}
+	return at
+}
+
+// sharedDepth returns the depth of the innermost module that contains both modules. It is 0 for the
+// root module.
+func sharedDepth(a, b *Module) int {
+	if a == nil || b == nil {
+		return 0
+	}
+	return sharedNames(a.Path.Names(), b.Path.Names())
+}
+
+// sharedNames returns the length of the common prefix of two paths.
+func sharedNames(a, b []string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,296 @@
+package graph
+
+import (
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/addrs"
+	"tofu/internal/lang"
+)
+
+// of returns what is read in a place.
+func (s *placeReads) of(p place) []read {
+	r := p.n.Resource
+	v, isValue := p.n.Object.(*Value)
+	switch {
+	case r != nil && p.part == onePart:
+		return s.ofInstance(p)
+	case p.part == onePart:
+		return s.ofCall(p)
+	case p.part == baseParts && r != nil:
+		return s.along(p, s.readByKey(r))
+	case p.part == baseParts && isValue:
+		return s.ofAlias(p, v)
+	case p.part == baseParts:
+		return s.along(p, map[*Node]bool{p.n.Object.(*Module).ChainedTo().whole(): true})
+	case r != nil:
+		return s.partsOfBlock(p)
+	case isValue:
+		return s.ofValue(p, v)
+	}
+	return s.along(p, nil)
+}
+
+// partsOfBlock returns the places of which a resource consists in, or within, a module instance.
+func (s *placeReads) partsOfBlock(p place) []read {
+	var out []read
+	for _, in := range s.within(p.n.Resource.Module, p.in) {
+		keys := s.keys(p.n.Resource, in)
+		for _, key := range keys {
+			out = append(out, read{of: instancePlace(p.n.Resource, in, key)})
+		}
+		if len(keys) == 0 {
+			out = append(out, read{of: place{n: p.n, in: in, part: baseParts}})
+		}
+	}
+	return out
+}
+
+// ofInstance returns what an instance of a resource reads.
+func (s *placeReads) ofInstance(p place) []read {
+	r := p.n.Resource
+	out := []read{{of: place{n: p.n, in: p.in, part: baseParts}}}
+	for _, of := range s.indexed(r) {
+		keys, known := s.early.Read(r, p.in, p.key, of.keyed())
+		out = s.addInstances(out, of, r.Module, p.in, keys, known, s.refersAt(r, of.whole()))
+	}
+	if s.early == nil {
+		return out
+	}
+	for _, of := range r.CallReads {
+		keys, known := s.early.Read(r, p.in, p.key, of.keyed())
+		out = s.addOutputs(out, of, p.in, keys, known, s.refersAt(r, of.Call.end))
+	}
+	return out
+}
+
+// addInstances adds the instances of a resource with some keys, which are read in an instance of the
+// module m, or all instances if the keys are not known. The range at is that of some reference.
+func (s *placeReads) addInstances(
+	list []read, of IndexedRead, m *Module, in addrs.ModuleInstance, keys []KeyRead, known bool, at hcl.Range,
+) []read {
+	if !known {
+		return append(list, read{place{n: of.whole(), in: outermost(in, sharedDepth(m, of.whole().Module))}, at})
+	}
+	for _, k := range keys {
+		list = append(list, read{instancePlace(of.Of, of.In(m, in), k.Key), k.At})
+	}
+	return append(list, aliasBase(of, in)...)
+}
+
+// addOutputs adds the outputs of module instances with some keys, or those of all instances if the
+// keys are not known.
+func (s *placeReads) addOutputs(
+	list []read, of CallRead, in addrs.ModuleInstance, keys []KeyRead, known bool, at hcl.Range,
+) []read {
+	if !known {
+		list = append(list, read{place{n: of.Call.expand, in: in}, at})
+		for _, v := range of.Outputs() {
+			list = append(list, read{place{n: v.Node, in: in}, at})
+		}
+		return list
+	}
+	for _, k := range keys {
+		child := in.Child(of.Call.Call.Name, k.Key)
+		if !s.instancesOf(of.Call).has[child] {
+			continue
+		}
+		list = append(list, read{place{n: of.Call.expand, in: child, part: onePart}, k.At})
+		for _, v := range of.Outputs() {
+			list = append(list, read{place{n: v.Node, in: child}, k.At})
+		}
+	}
+	return list
+}
+
+// ofCall returns what decides that one instance of a module call exists.
+func (s *placeReads) ofCall(p place) []read {
+	m := p.n.Object.(*Module)
+	parent, step := p.in.Parent()
+	of := m.ChainedTo()
+	if of == nil || step.Key == addrs.UnknownKey || m.DependsOn != nil && m.DependsOn.Name(of.Of.Addr.Resource) {
+		return []read{{of: place{n: p.n, in: parent}}}
+	}
+	key := []KeyRead{{step.Key, m.Repetition.ForEach.Range()}}
+	out := []read{{of: place{n: p.n, in: parent, part: baseParts}}}
+	return s.addInstances(out, *of, m.Parent, parent, key, true, hcl.Range{})
+}
+
+// ofAlias returns what is read by a value that is a whole resource, other than the resource.
+func (s *placeReads) ofAlias(p place, v *Value) []read {
+	next := IndexedRead{Of: v.Alias.Of, Via: v.Alias.Next}
+	return append(s.along(p, map[*Node]bool{next.whole(): true}), aliasBase(next, v.evaluatedIn(p.in))...)
+}
+
+// aliasBase returns the place of an alias that something in a module instance reads only by key.
+func aliasBase(of IndexedRead, from addrs.ModuleInstance) []read {
+	switch {
+	case of.Via == nil:
+		return nil
+	case of.Via.Kind == Output:
+		from = from.Child(of.Via.Module.Call.Name, addrs.NoKey)
+	}
+	return []read{{of: place{n: of.Via.Node, in: from, part: baseParts}}}
+}
+
+// ofValue returns what is read by a value in one instance of its module, or the places of the value
+// in several.
+func (s *placeReads) ofValue(p place, v *Value) []read {
+	var out []read
+	if !s.instancesOf(v.Module).has[p.in] {
+		for _, in := range s.within(v.Module, p.in) {
+			out = append(out, read{of: place{n: p.n, in: in}})
+		}
+		return out
+	}
+	from, apart := v.evaluatedIn(p.in), map[*Node]bool{}
+	var chained *IndexedRead
+	if v.Kind == Variable {
+		chained = v.Module.ChainedTo()
+	}
+	for _, of := range v.instancesRead(chained, usableByKey) {
+		keys, known := s.readValue(v, p.in, of.keyed())
+		out = s.addInstances(out, of, v.evaluatedBy(), from, keys, known, v.Expr.Range())
+		apart[of.whole()] = true
+	}
+	for _, of := range v.CallReads {
+		keys, known := s.readValue(v, p.in, of.keyed())
+		out = s.addOutputs(out, of, from, keys, known, v.Expr.Range())
+		addCallNodes(apart, of)
+	}
+	if v.Kind == Variable {
+		delete(apart, v.Module.expand) // of a call whose instances read each other
+	}
+	return append(out, s.along(p, apart)...)
+}
+
+func (s *placeReads) readValue(v *Value, in addrs.ModuleInstance, of Keyed) ([]KeyRead, bool) {
+	if s.early == nil {
+		return nil, false
+	}
+	return s.early.ReadValue(v, in, of)
+}
+
+// along returns what a node reads according to its edges, other than the nodes in except. An edge
+// connects two nodes within one instance of the innermost module that contains both.
+func (s *placeReads) along(p place, except map[*Node]bool) []read {
+	from, r := p.n, p.n.Resource
+	if r != nil {
+		from = r.Inputs
+	}
+	var out []read
+	for _, id := range s.g.Edges.Needs(from.ID) {
+		n := s.g.Nodes[id]
+		if n.Resource != nil {
+			n = n.Resource.Node
+		}
+		if n == p.n || except[n] || n.Kind == KindPart || n.Kind == KindValueIn {
+			continue
+		}
+		at := hcl.Range{}
+		if r != nil {
+			at = s.refersAt(r, n)
+		}
+		if in, inside := insideCall(p, n); inside {
+			out = append(out, read{place{n: n, in: in, part: onePart}, at})
+			continue
+		}
+		out = append(out, read{place{n: n, in: outermost(p.in, sharedDepth(p.n.Module, n.Module))}, at})
+	}
+	return out
+}
+
+// insideCall returns, if n is a module call around a place, the instance of the called module that
+// contains the place.
+func insideCall(p place, n *Node) (addrs.ModuleInstance, bool) {
+	m, ok := n.Object.(*Module)
+	if !ok || n.Kind != KindModule || p.n.Module == nil || !m.Path.Contains(p.n.Module.Path) {
+		return "", false
+	}
+	depth := len(m.Path.Names())
+	return outermost(p.in, depth), len(p.in.Steps()) >= depth
+}
+
+// readByKey returns the nodes that a block reads only by key.
+func (s *placeReads) readByKey(r *Resource) map[*Node]bool {
+	if found := s.apart[r.Node]; found != nil {
+		return found
+	}
+	out := map[*Node]bool{}
+	for _, of := range s.indexed(r) {
+		out[of.whole()] = true
+	}
+	if s.early != nil {
+		for _, of := range r.CallReads {
+			addCallNodes(out, of)
+		}
+	}
+	s.apart[r.Node] = out
+	return out
+}
+
+// addCallNodes adds the nodes of a module call for which a reader of single instances has edges.
+func addCallNodes(set map[*Node]bool, of CallRead) {
+	set[of.Call.expand], set[of.Call.end] = true, true
+	for _, v := range of.Outputs() {
+		set[v.Node] = true
+	}
+}
+
+// indexed returns the resources that a block reads only by key, directly or through aliases. The
+// expressions of imports and of a provider's key may refer to the resources too, so a block that has
+// such expressions reads whole resources.
+func (s *placeReads) indexed(r *Resource) []IndexedRead {
+	if s.early == nil || r.Config == nil || r.ProviderKey != nil || len(s.g.Imports[r]) > 0 {
+		return nil
+	}
+	out, known := s.byKey[r]
+	if !known {
+		out = append(r.ReadsByInstance(), r.aliasesRead()...)
+		s.byKey[r] = out
+	}
+	return out
+}
+
+// usableByKey reports whether a value may read single instances of a resource.
+func usableByKey(of *Resource) bool {
+	return of.Config != nil && of.Config.Check == nil && of.Exprs.Repetition.Repeats()
+}
+
+// refersAt returns the first reference from a block to a resource, a value, or the end of a module.
+// It returns the range of the block if there is no such reference.
+func (s *placeReads) refersAt(r *Resource, n *Node) hcl.Range {
+	if r.Config == nil {
+		return hcl.Range{}
+	}
+	if s.ranges[r] == nil {
+		s.ranges[r] = r.references()
+	}
+	if at, ok := s.ranges[r][n]; ok {
+		return at
+	}
+	return r.Config.Range
+}
+
+// references returns the first reference of a block to each node.
+func (r *Resource) references() map[*Node]hcl.Range {
+	out := map[*Node]hcl.Range{}
+	add := func(n *Node, at hcl.Range) {
+		if _, known := out[n]; !known {
+			out[n] = at
+		}
+	}
+	for refs := range r.Exprs.References() {
+		for _, ref := range refs.Objects {
+			if of := r.Module.ResourceOf(ref.Subject); of != nil {
+				add(of.Node, ref.Range)
+			}
+			add(r.Module.NodeOf(ref.Subject), ref.Range)
+			if call, _, ok := lang.ModuleSubject(ref.Subject); ok && r.Module.Calls[call.Name] != nil {
+				called := r.Module.Calls[call.Name]
+				add(called.expand, ref.Range)
+				add(called.end, ref.Range)
+			}
+		}
+	}
+	return out
+}
