@@ -16,7 +16,8 @@ import (
 func (t *instance) dependencyInstances(change *plans.InstanceChange) []addrs.AbsInstance {
 	f, all := t.w.needs, needPlace{of: t.r, in: t.in}
 	if t.r.Uses.ByInstance() {
-		return t.findDependencyInstances(change)
+		out, _ := t.findDependencyInstances(change)
+		return out
 	}
 	f.mu.Lock()
 	out, known := f.stored[all]
@@ -24,16 +25,18 @@ func (t *instance) dependencyInstances(change *plans.InstanceChange) []addrs.Abs
 	if known {
 		return out
 	}
-	out = t.findDependencyInstances(change)
+	out, _ = t.findDependencyInstances(change)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.stored[all] = out
 	return out
 }
 
-func (t *instance) findDependencyInstances(change *plans.InstanceChange) []addrs.AbsInstance {
+// findDependencyInstances returns all instances on which the object of t depends and which the
+// state stores, and those among them that dependencies by resource don't include; see inOwnCall.
+func (t *instance) findDependencyInstances(change *plans.InstanceChange) (all, own []addrs.AbsInstance) {
 	list, deps := t.w.needs.ofBlock(t, change), t.r.Recorded.Dependencies
-	var own, others []addrs.AbsInstance
+	var others []addrs.AbsInstance
 	found := map[addrs.ConfigResource]bool{}
 	complete := true
 	for len(list) > 0 {
@@ -69,9 +72,17 @@ func (t *instance) findDependencyInstances(change *plans.InstanceChange) []addrs
 			others = append(others, dep.Resource.InInstance(t.unkeyed(of)).Instance(addrs.NoKey))
 		}
 	}
-	out := append(others, own...)
-	slices.SortFunc(out, addrs.AbsInstance.Compare)
-	return slices.Clip(out)
+	all = append(others, own...)
+	slices.SortFunc(all, addrs.AbsInstance.Compare)
+	slices.SortFunc(own, addrs.AbsInstance.Compare)
+	return slices.Clip(all), own
+}
+
+// ownInstances returns the instances on which the object of t depends and which dependencies by
+// resource don't include.
+func (t *instance) ownInstances(change *plans.InstanceChange) []addrs.AbsInstance {
+	_, own := t.findDependencyInstances(change)
+	return own
 }
 
 // inOwnCall reports whether needs are for instances of the block of t, or for instances of a block

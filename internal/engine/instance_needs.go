@@ -9,6 +9,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
+	"tofu/internal/states"
 )
 
 // Dependencies by instance
@@ -106,6 +107,9 @@ type instanceNeeds struct {
 	mu     sync.Mutex // guards the maps
 	known  map[needPlace][]need
 	stored map[needPlace][]addrs.AbsInstance // for blocks of which all instances have the same needs
+	// lost reports whether the state before the walk says of no object on which instances it depends,
+	// so that another program may have written it.
+	lost func() bool
 }
 
 // needPlace is a value, an instance of a data source, or a module call in one module instance.
@@ -118,7 +122,20 @@ type needPlace struct {
 func newInstanceNeeds(e *evaluator) *instanceNeeds {
 	own := *e
 	own.unfinished = nil
-	return &instanceNeeds{e: &own, known: map[needPlace][]need{}, stored: map[needPlace][]addrs.AbsInstance{}}
+	return &instanceNeeds{e: &own, known: map[needPlace][]need{}, stored: map[needPlace][]addrs.AbsInstance{},
+		lost: sync.OnceValue(func() bool { return !namesInstances(e.op.Prior) })}
+}
+
+// namesInstances reports whether a state says of any object on which instances it depends.
+func namesInstances(s *states.State) bool {
+	for r := range s.Resources() {
+		for _, inst := range r.Instances {
+			if inst.Current != nil && len(inst.Current.DependencyInstances) > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // needSearch is a search for the needs of one object.

@@ -88,6 +88,7 @@ func (o *orphanPlan) planRemoval(ctx context.Context, l *objectState) error {
 		return nil
 	}
 	change := o.change(l, plans.Delete, o.reason())
+	change.Reads = o.lostReads(ctx, l.obj)
 	var err error
 	change.Private, err = o.planDeletion(ctx, l)
 	if err != nil {
@@ -98,6 +99,36 @@ func (o *orphanPlan) planRemoval(ctx context.Context, l *objectState) error {
 		return o.checkPreventDestroy(ctx, true)
 	}
 	return nil
+}
+
+// lostReads returns the instances of its own resource that an instance referred to while the
+// configuration declared it, if the state doesn't name them because another program has written it.
+// They can be found if they depend on count.index or each.key only.
+func (o *orphanPlan) lostReads(ctx context.Context, obj *states.Object) []plans.InstanceRead {
+	own, key := o.r.OwnInstances(), o.addr.Key
+	if own == nil || o.in == nil || o.deposed != "" || len(obj.DependencyInstances) > 0 ||
+		!o.r.Exprs.Repetition.Matches(key) {
+		return nil
+	}
+	rep := repetition{eachKey: key.Value()}
+	if o.r.Exprs.Repetition.Count != nil {
+		rep = repetition{countIndex: key.Value()}
+	}
+	c := o.newContext(ctx, o.in, rep)
+	var out []plans.InstanceRead
+	for _, ref := range own {
+		if c.unused(ref) {
+			continue
+		}
+		read, err := c.keyOf(ref, o.r.Exprs.Repetition)
+		if err != nil {
+			return nil
+		}
+		if read != addrs.NoKey && read != key {
+			out = append(out, plans.InstanceRead{Resource: o.r.Addr.Resource, Key: read})
+		}
+	}
+	return out
 }
 
 func (o *orphanPlan) change(l *objectState, action plans.Action, reason plans.Reason) *plans.InstanceChange {

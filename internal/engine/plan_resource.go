@@ -431,8 +431,12 @@ func (p *instancePlan) planManaged(ctx context.Context) error {
 	if p.restore != nil {
 		p.x.objs[p.at] = p.lose(change, p.restore.past, p.x.objs[p.at])
 	}
-	if change.Action == plans.NoOp && prior.exists() {
+	switch {
+	case !prior.exists():
+	case change.Action == plans.NoOp:
 		p.store(prior.obj, r.Recorded.Dependencies, p.dependencyInstances(change))
+	case len(prior.obj.DependencyInstances) == 0 && w.needs.lost():
+		p.store(prior.obj, prior.obj.Dependencies, p.ownInstances(change))
 	}
 	if err != nil {
 		return err

@@ -77,6 +77,9 @@ func (p *player) chapter(c *enginetest.Chapter) error {
 			p.outside[e[0]] = true
 		}
 	}
+	if c.Rewritten {
+		p.s.DropDependencyInstances()
+	}
 	p.setTrouble(c)
 	if err := p.apply(c); err != nil {
 		return err

@@ -28,8 +28,11 @@ type Chapter struct {
 	Kill    bool              // a second interrupt follows at once
 	Crash   int               // the process is killed after this many events; 0 for never
 	Options engine.PlanOptions
-	Single  bool // some references read only the first of several instances
-	Indexed bool // some references read only the instance with the same key
+	Single  bool // some references are only to the first of several instances
+	Indexed bool // some references are to the instance with the same key only
+	// Rewritten says that another program has written the state before this step, and has dropped the
+	// instances on which objects depend.
+	Rewritten bool
 }
 
 // SetTrouble sets the failures and the interruption of a chapter, and clears those of the previous
@@ -54,8 +57,8 @@ func (h History) String() string {
 	for i, c := range h {
 		o := &c.Options
 		fmt.Fprintf(&b, "== step %d: fail %v stop %q kill %v crash %d edits %v targets %v excludes %v replace "+
-			"%v mode %v no refresh %v\n", i+1,
-			c.Fail, c.Stop, c.Kill, c.Crash, c.Edits, o.Targets, o.Excludes, o.ForceReplace, o.Mode, o.SkipRefresh)
+			"%v mode %v no refresh %v rewritten %v\n", i+1, c.Fail, c.Stop, c.Kill, c.Crash, c.Edits, o.Targets,
+			o.Excludes, o.ForceReplace, o.Mode, o.SkipRefresh, c.Rewritten)
 		for _, name := range slices.Sorted(maps.Keys(c.Files)) {
 			fmt.Fprintf(&b, "-- %s --\n%s", name, c.Files[name])
 		}
@@ -110,6 +113,7 @@ func (p *plot) drawChapter() *Chapter {
 	c.Files, c.Single, c.Indexed = page.files, page.single, page.indexed
 	p.drawTrouble(c)
 	p.drawOptions(c, page)
+	c.Rewritten = p.odds("rewritten", 10)
 	p.before = page.units
 	return c
 }

@@ -181,7 +181,7 @@ func (s *Session) Do(step *Step) (*Result, error) {
 		return out, nil
 	}
 	if step.Rewritten {
-		s.dropDependencyInstances()
+		s.DropDependencyInstances()
 	}
 	if step.Against != "" {
 		step.Plan.Past = s.against(step.Against)
@@ -220,8 +220,8 @@ func (s *Session) Do(step *Step) (*Result, error) {
 	return out, nil
 }
 
-// dropDependencyInstances removes the dependencies on single instances from the state.
-func (s *Session) dropDependencyInstances() {
+// DropDependencyInstances removes from the state which instances the objects depend on.
+func (s *Session) DropDependencyInstances() {
 	s.State = s.State.Clone()
 	for r := range s.State.Resources() {
 		for _, inst := range r.Instances {
