@@ -210,7 +210,7 @@ func (c *evalContext) explainMissing(
 		return
 	}
 	d.EvalContext = full
-	key := ref.Key.String()
+	selected, key := ref.Key, ref.Key.String()
 	if ref.Index != nil {
 		v, diags := ref.Index.Value(d.EvalContext)
 		if !diags.HasErrors() && !v.IsMarked() && v.IsNull() {
@@ -222,7 +222,13 @@ func (c *evalContext) explainMissing(
 			d.Detail = "The reference is to an instance that doesn't exist. " + x.describeKeys(what)
 			return
 		}
+		selected, _ = addrs.KeyFromValue(v)
 		key = keyText(v)
+	}
+	if _, declared := x.find(selected); declared && c.e.op.Partial() {
+		d.Detail = fmt.Sprintf("%s%s has no object, and this run doesn't create it. Plan and apply without -refresh-only, "+
+			"-target and -exclude first.", what, key)
+		return
 	}
 	d.Detail = fmt.Sprintf("%s%s doesn't exist. %s", what, key, x.describeKeys(what))
 	if x.mode == repeatCount && strings.HasPrefix(key, "[-") {
