@@ -117,15 +117,14 @@ func (o *orphanPlan) lostReads(ctx context.Context, obj *states.Object) []plans.
 	c := o.newContext(ctx, o.in, rep)
 	var out []plans.InstanceRead
 	for _, ref := range own {
-		if c.unused(ref) {
-			continue
-		}
-		read, err := c.keyOf(ref, o.r.Exprs.Repetition)
+		keys, err := c.keysOf(ref, o.r.Exprs.Repetition)
 		if err != nil {
 			return nil
 		}
-		if read != addrs.NoKey && read != key {
-			out = append(out, plans.InstanceRead{Resource: o.r.Addr.Resource, Key: read})
+		for _, read := range keys {
+			if read != addrs.NoKey && read != key {
+				out = append(out, plans.InstanceRead{Resource: o.r.Addr.Resource, Key: read})
+			}
 		}
 	}
 	return out
