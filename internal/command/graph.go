@@ -284,18 +284,14 @@ func (s *graphSubject) operation() *graph.Operation {
 	return engine.GraphOperation(s.cfg, s.prior, s.env, s.kind, s.plan)
 }
 
-// build returns the graph that the engine would walk.
-func (s *graphSubject) build(ctx context.Context) (*graph.Graph, error) {
-	return graph.Build(terminal.UntilAbort(ctx), s.operation())
-}
-
 // view returns the graph in the form that is shown to users.
 func (s *graphSubject) view(ctx context.Context) (*graphview.Graph, error) {
-	built, err := s.build(ctx)
+	op := s.operation()
+	built, err := graph.Build(terminal.UntilAbort(ctx), op)
 	if err != nil {
 		return nil, err
 	}
-	return graphview.Build(built, s.plan), nil
+	return graphview.Build(built, s.plan, op.Early(built)), nil
 }
 
 // planView returns the plan with everything that is needed to show it. It returns nil if the

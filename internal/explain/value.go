@@ -183,7 +183,7 @@ func (e *explainer) data(ctx context.Context, target addrs.Target, r *graph.Reso
 
 // readers returns the blocks that refer directly to a value or a data source.
 func (e *explainer) readers(address string) []*Reader {
-	g := graphview.Build(e.Graph, nil)
+	g := graphview.Build(e.Graph, nil, nil)
 	at, found := slices.BinarySearchFunc(g.Nodes, address,
 		func(n graphview.Node, address string) int { return strings.Compare(n.Address, address) })
 	if !found {

@@ -95,7 +95,7 @@ func planned(t *testing.T, s *enginetest.Session, files map[string]string, targe
 	if err != nil {
 		t.Fatal(err)
 	}
-	return describe(footprint.Of(graphview.Build(g, nil),
+	return describe(footprint.Of(graphview.Build(g, nil, nil),
 		plan, statemgr.ChangedInstances(s.State, plan.Prior), s.State))
 }
 

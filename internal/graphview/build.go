@@ -12,14 +12,15 @@ import (
 	"tofu/internal/plans"
 )
 
-// Build converts a graph of the engine to a graph for people. plan may be nil.
-func Build(g *graph.Graph, plan *plans.Plan) *Graph {
+// Build converts a graph of the engine to a graph for people. plan may be nil. keys finds the keys with
+// which the plan reads single instances through module calls; if it is nil, calls are read as a whole.
+func Build(g *graph.Graph, plan *plans.Plan, keys graph.EarlyKeys) *Graph {
 	if plan == nil {
 		plan = &plans.Plan{Changes: &plans.Changes{}}
 	}
 	b := &builder{
-		graph: g, instances: findInstances(g, plan), resources: map[*graph.Resource][]int{},
-		alls: map[*graph.Resource]int{}, values: map[*graph.Value]int{}, calls: map[*graph.Module]int{},
+		graph: g, instances: findInstances(g, plan, keys), nodesOf: map[block][]int{}, alls: map[block]int{},
+		calls:  map[*graph.Module]int{},
 		wholes: map[*graph.Module]int{}, nodeOf: map[*member]int{}, connected: map[pair]bool{},
 	}
 	for _, m := range b.modules() {
@@ -29,7 +30,7 @@ func Build(g *graph.Graph, plan *plans.Plan) *Graph {
 		b.addResource(r)
 	}
 	for _, v := range g.Values {
-		b.values[v] = b.node(valueKinds[v.Kind], v.Module, v.Node.Name, v.Node.Range)
+		b.addValue(v)
 	}
 	b.connectAll()
 	return sorted(b.nodes, b.edges)
@@ -44,11 +45,10 @@ type builder struct {
 	nodes     []Node
 	edges     []Edge
 
-	resources     map[*graph.Resource][]int // nodes of each resource; several if instances refer to single instances
-	nodeOf        map[*member]int           // nodes of the members of these resources
-	alls          map[*graph.Resource]int   // see the method all
-	connected     map[pair]bool             // see connectInstances
-	values        map[*graph.Value]int
+	nodesOf       map[block][]int // nodes of each block; several if instances refer to single instances
+	nodeOf        map[*member]int // nodes of the members of these blocks
+	alls          map[block]int   // see all
+	connected     map[pair]bool   // see connectInstances
 	calls, wholes map[*graph.Module]int
 }
 
@@ -67,11 +67,12 @@ func (b *builder) edge(from, to int, at *hcl.Range) {
 }
 
 func (b *builder) addResource(r *graph.Resource) {
-	if !b.instances.split[r] {
-		b.addInstances(r, r.Addr.String(), b.instances.members[r])
+	of := block{resource: r}
+	if !b.instances.split[of] {
+		b.addInstances(r, r.Addr.String(), b.instances.members[of])
 		return
 	}
-	for _, group := range b.instances.groups(r) {
+	for _, group := range b.instances.groups(of) {
 		id := b.addInstances(r, b.instances.groupName(r, group), group)
 		b.nodes[id].Reads = reads(group)
 		if name := r.Addr.String(); b.nodes[id].Address != name {
@@ -91,24 +92,49 @@ func (b *builder) addInstances(r *graph.Resource, address string, list []*member
 	for _, m := range list {
 		n.Changes, n.Deferred = append(n.Changes, m.changes...), append(n.Deferred, m.deferred...)
 	}
-	b.resources[r] = append(b.resources[r], id)
+	of := block{resource: r}
+	b.nodesOf[of] = append(b.nodesOf[of], id)
 	return id
 }
 
-// all returns the node that stands for all instances of a resource. If the resource has several
-// nodes, this is an additional node, which is added when something first refers to it.
-func (b *builder) all(r *graph.Resource) (int, bool) {
-	parts := b.resources[r]
+// addValue adds the nodes of a value.
+func (b *builder) addValue(v *graph.Value) {
+	of := block{value: v}
+	add := func(name string) int {
+		id := b.node(valueKinds[v.Kind], v.Module, name, v.Node.Range)
+		b.nodesOf[of] = append(b.nodesOf[of], id)
+		return id
+	}
+	if !b.instances.split[of] {
+		add(v.Node.Name)
+		return
+	}
+	for _, group := range b.instances.groups(of) {
+		id := add(b.instances.valueName(v, group))
+		if b.nodes[id].Address != v.Node.Name {
+			b.nodes[id].Resource = v.Node.Name
+		}
+		for _, m := range group {
+			b.nodeOf[m] = id
+		}
+	}
+}
+
+// all returns the node that stands for all instances of a block. If the block has several nodes, this
+// is an additional node, which is added when something first refers to it.
+func (b *builder) all(of block) (int, bool) {
+	parts := b.nodesOf[of]
 	if len(parts) < 2 {
 		return append(parts, 0)[0], len(parts) > 0
 	}
-	id, ok := b.alls[r]
+	id, ok := b.alls[of]
 	if !ok {
-		id = b.node(All, r.Module, r.Addr.String()+" (all)", r.Node.Range)
-		b.nodes[id].Resource = r.Addr.String()
-		b.alls[r] = id
+		name, at := of.node().Name, of.node().Range
+		id = b.node(All, of.module(), name+" (all)", at)
+		b.nodes[id].Resource = name
+		b.alls[of] = id
 		for _, part := range parts {
-			b.edge(id, part, r.Node.Range)
+			b.edge(id, part, at)
 		}
 	}
 	return id, true
@@ -158,7 +184,7 @@ func (b *builder) connectProviders() {
 	}
 	for _, r := range b.graph.Resources {
 		if id, ok := ids[r.Provider]; ok {
-			for _, part := range b.resources[r] {
+			for _, part := range b.nodesOf[block{resource: r}] {
 				b.edge(part, id, b.nodes[id].At)
 			}
 		}
@@ -166,7 +192,7 @@ func (b *builder) connectProviders() {
 }
 
 func (b *builder) connectResource(r *graph.Resource) {
-	for _, id := range b.resources[r] {
+	for _, id := range b.nodesOf[block{resource: r}] {
 		if r.Config != nil {
 			b.inCall(id, r.Module)
 		}
@@ -183,7 +209,7 @@ func (b *builder) connectResource(r *graph.Resource) {
 		}
 		if r.Config == nil {
 			for dep := range r.StoredDependencies() {
-				if other, ok := b.all(b.graph.Resource(dep)); ok {
+				if other, ok := b.all(block{resource: b.graph.Resource(dep)}); ok {
 					b.edge(id, other, nil)
 				}
 			}
@@ -199,7 +225,7 @@ func (b *builder) connectBlock(r *graph.Resource, id int) {
 	}
 	for refs := range r.Exprs.References() {
 		first := len(b.edges)
-		b.refsOf(r, id, refs)
+		b.refsOf(block{resource: r}, id, r.Module, refs)
 		if rules[refs] {
 			b.areRules(first)
 		}
@@ -207,21 +233,24 @@ func (b *builder) connectBlock(r *graph.Resource, id int) {
 	b.nodes[id].Conditions = len(rules) > 0
 }
 
-// refsOf adds an edge for each reference of a resource. For references to single instances, it adds
-// the edges between the instances.
-func (b *builder) refsOf(r *graph.Resource, id int, refs *lang.Refs) {
-	for _, ref := range refs.Objects {
-		p := pair{r, r.Module.ResourceOf(ref.Subject)}
-		if b.instances.exact[p] {
-			b.connectInstances(p, &ref.Range)
-		} else if to, ok := b.target(r.Module, ref.Subject); ok {
-			b.edge(id, to, &ref.Range)
+// refsOf adds an edge for each reference of a block in a module. For references to single instances, it
+// adds the edges between the instances.
+func (b *builder) refsOf(of block, id int, m *graph.Module, refs *lang.Refs) {
+	for _, one := range refs.Objects {
+		found, _ := target(m, refs, one)
+		if chained := eachOf(of); chained != nil && one.Subject == (addrs.ForEachAttr{Name: "value"}) {
+			found.to.resource = chained
+		}
+		if p := (pair{of, found.to}); b.instances.exact[p] {
+			b.connectInstances(p, &one.Range)
+		} else if to, ok := b.target(m, one.Subject); ok {
+			b.edge(id, to, &one.Range)
 		}
 	}
 }
 
-// connectInstances adds the edges between the instances of two resources. Further calls for the
-// same pair do nothing.
+// connectInstances adds the edges between the instances of two blocks. Further calls for the same pair
+// do nothing.
 func (b *builder) connectInstances(p pair, at *hcl.Range) {
 	if b.connected[p] {
 		return
@@ -242,17 +271,18 @@ func (b *builder) connectInstances(p pair, at *hcl.Range) {
 }
 
 func (b *builder) connectValue(v *graph.Value) {
-	id := b.values[v]
 	m := v.Module
 	if v.Kind == graph.Variable {
 		m = v.Module.Parent
 	}
-	if v.Expr != nil && m != nil {
-		b.refs(id, m, &v.Expr.Refs)
+	for _, id := range b.nodesOf[block{value: v}] {
+		if v.Expr != nil && m != nil {
+			b.refsOf(block{value: v}, id, m, &v.Expr.Refs)
+		}
+		b.refs(id, v.Module, v.DependsOn)
+		b.rules(id, v.Module, v.Conditions)
+		b.inCall(id, v.Module)
 	}
-	b.refs(id, v.Module, v.DependsOn)
-	b.rules(id, v.Module, v.Conditions)
-	b.inCall(id, v.Module)
 }
 
 // rules adds edges for the references in the conditions of a value or a check.
@@ -299,9 +329,9 @@ func (b *builder) refs(from int, m *graph.Module, refs *lang.Refs) {
 func (b *builder) target(m *graph.Module, subject addrs.Referenceable) (int, bool) {
 	switch s := subject.(type) {
 	case addrs.InputVariable:
-		return found(b.values, m.Variables[s.Name])
+		return b.all(block{value: m.Variables[s.Name]})
 	case addrs.LocalValue:
-		return found(b.values, m.Locals[s.Name])
+		return b.all(block{value: m.Locals[s.Name]})
 	case addrs.ModuleCall:
 		return b.whole(m.Calls[s.Name])
 	case addrs.ModuleCallInstance:
@@ -311,14 +341,9 @@ func (b *builder) target(m *graph.Module, subject addrs.Referenceable) (int, boo
 		if child == nil || child.Outputs[s.Output] == nil {
 			return b.whole(child)
 		}
-		return found(b.values, child.Outputs[s.Output])
+		return b.all(block{value: child.Outputs[s.Output]})
 	}
-	return b.all(m.ResourceOf(subject))
-}
-
-func found[K any](in map[*K]int, of *K) (int, bool) {
-	id, ok := in[of]
-	return id, ok
+	return b.all(block{resource: m.ResourceOf(subject)})
 }
 
 // whole returns the node that stands for everything in a module. The node is added when something
@@ -333,12 +358,14 @@ func (b *builder) whole(m *graph.Module) (int, bool) {
 	id := b.node(Whole, m, m.Path.String(), &m.Call.Range)
 	b.wholes[m] = id
 	for _, r := range m.Resources {
-		if all, ok := b.all(r); ok {
+		if all, ok := b.all(block{resource: r}); ok {
 			b.edge(id, all, &m.Call.Range)
 		}
 	}
 	for _, v := range m.Outputs {
-		b.edge(id, b.values[v], &m.Call.Range)
+		if all, ok := b.all(block{value: v}); ok {
+			b.edge(id, all, &m.Call.Range)
+		}
 	}
 	for _, child := range m.Calls {
 		if to, ok := b.whole(child); ok {

@@ -82,11 +82,12 @@ func plannedGraph(t *testing.T, s *enginetest.Session, files map[string]string) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := graph.Build(t.Context(), engine.GraphOperation(cfg, s.State, env, engine.GraphPlan, nil))
+	op := engine.GraphOperation(cfg, s.State, env, engine.GraphPlan, nil)
+	g, err := graph.Build(t.Context(), op)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return graphview.Build(g, plan)
+	return graphview.Build(g, plan, op.Early(g))
 }
 
 // describe writes a line for each node. Below it follows a line for each node that it refers to.

@@ -48,7 +48,7 @@ func (g *Graph) names() []string {
 
 // find returns the nodes that an address names.
 func (g *Graph) find(address string) []int {
-	match := func(n Node) bool { return n.Address == address }
+	match := func(n Node) bool { return n.Address == address || n.Resource == address }
 	target, err := addrs.ParseTargetText(address)
 	switch {
 	case err != nil: // the names of other kinds of nodes are not addresses

@@ -43,12 +43,12 @@ type Graph struct {
 // Node is a vertex of a Graph.
 type Node struct {
 	Kind    Kind
-	Address string // unique; has instance keys only if the node stands for some instances of a resource
+	Address string // unique; has instance keys only if the node stands for some instances of a block
 	Module  addrs.Module
 	Type    string // the resource type; "" if the node is not a resource
-	// Resource is the address of the resource if the node stands for only some of its instances. It
-	// is "" if the node stands for the whole resource. Reads holds, by instance, the instances that
-	// it refers to by their keys.
+	// Resource is the address of the resource or value if the node stands for only some of its
+	// instances. It is "" if the node stands for the whole block. Reads holds, by instance, the
+	// instances of resources that it refers to by their keys.
 	Resource string
 	Reads    map[addrs.AbsInstance][]addrs.AbsInstance
 	At       *hcl.Range // the block; nil if the configuration has none

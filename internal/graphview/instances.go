@@ -27,9 +27,33 @@ import (
 // share a node.
 const alone = 3
 
-// member is an instance of a resource for which something is planned.
+// block is a resource or a value.
+type block struct {
+	resource *graph.Resource
+	value    *graph.Value // nil for a resource
+}
+
+// node returns the engine's node of a block.
+func (b block) node() *graph.Node {
+	if b.value != nil {
+		return b.value.Node
+	}
+	return b.resource.Node
+}
+
+// module returns the module of a block.
+func (b block) module() *graph.Module {
+	if b.value != nil {
+		return b.value.Module
+	}
+	return b.resource.Module
+}
+
+// member is an instance of a resource for which something is planned, or a value in one instance of its
+// module.
 type member struct {
-	addr     addrs.AbsInstance
+	in       addrs.ModuleInstance
+	addr     addrs.AbsInstance // for instances of resources
 	changes  []*plans.InstanceChange
 	deferred []*plans.Deferred
 
@@ -40,7 +64,10 @@ type member struct {
 // need is one end of a reference between instances.
 type need struct {
 	*member
-	of *graph.Resource
+	of block
+	// own says that both ends belong to one resource, or to instances of one module call that refer to
+	// each other.
+	own bool
 }
 
 // look identifies a class of alike members.
@@ -50,26 +77,26 @@ type look int
 type instances struct {
 	graph   *graph.Graph
 	plan    *plans.Plan
-	members map[*graph.Resource][]*member // sorted by address
+	members map[block][]*member // sorted by address
 	at      map[addrs.AbsInstance]*member
 
-	exact map[pair]bool              // pairs in which an instance refers to single instances
-	whole map[pair][]*member         // for these pairs, the instances that refer to the other resource as a whole
-	split map[*graph.Resource]bool   // resources in these pairs
-	pairs map[*graph.Resource][]pair // pairs by the resource that refers, except references to itself
+	exact map[pair]bool      // pairs in which an instance refers to single instances
+	whole map[pair][]*member // for these pairs, the instances that refer to the other block as a whole
+	split map[block]bool     // blocks in these pairs
+	pairs map[block][]pair   // pairs by the block that refers, except references to itself and siblings
 	looks map[string]look
 
-	modules map[*graph.Resource]int // number of module instances in which a resource has members
+	modules map[block]int // number of module instances in which a resource has members
 }
 
-// pair is a resource that refers to another resource or to itself.
-type pair struct{ from, to *graph.Resource }
+// pair is a block that refers to another block or to itself.
+type pair struct{ from, to block }
 
-// findInstances returns the references between the instances of a plan.
-func findInstances(g *graph.Graph, plan *plans.Plan) *instances {
-	s := &instances{graph: g, plan: plan, members: map[*graph.Resource][]*member{}, at: map[addrs.AbsInstance]*member{},
-		exact: map[pair]bool{}, whole: map[pair][]*member{}, split: map[*graph.Resource]bool{},
-		pairs: map[*graph.Resource][]pair{}, looks: map[string]look{}, modules: map[*graph.Resource]int{}}
+// findInstances returns the references between the instances of a plan. keys may be nil.
+func findInstances(g *graph.Graph, plan *plans.Plan, keys graph.EarlyKeys) *instances {
+	s := &instances{graph: g, plan: plan, members: map[block][]*member{}, at: map[addrs.AbsInstance]*member{},
+		exact: map[pair]bool{}, whole: map[pair][]*member{}, split: map[block]bool{},
+		pairs: map[block][]pair{}, looks: map[string]look{}, modules: map[block]int{}}
 	for _, c := range plan.Changes.Instances {
 		if m := s.member(c.Addr); m != nil {
 			m.changes = append(m.changes, c)
@@ -93,6 +120,9 @@ func findInstances(g *graph.Graph, plan *plans.Plan) *instances {
 			s.connect(r, read)
 		}
 	}
+	if keys != nil && len(s.at) > 0 {
+		(&callTracer{s, keys, map[block]bool{}}).trace()
+	}
 	s.compare()
 	return s
 }
@@ -105,16 +135,16 @@ func (s *instances) member(addr addrs.AbsInstance) *member {
 	if r == nil {
 		return nil
 	}
-	m := &member{addr: addr}
-	s.at[addr], s.members[r] = m, append(s.members[r], m)
+	m, b := &member{addr: addr, in: addr.Module}, block{resource: r}
+	s.at[addr], s.members[b] = m, append(s.members[b], m)
 	return m
 }
 
 // connect adds the references from a resource to instances of the resource in read.
 func (s *instances) connect(r *graph.Resource, read graph.IndexedRead) {
-	p := pair{r, read.Of}
+	p := pair{block{resource: r}, block{resource: read.Of}}
 	var wholes []*member
-	for _, m := range s.members[r] {
+	for _, m := range s.members[p.from] {
 		keys, known := s.keys(r, m, read)
 		if !known && r != read.Of {
 			wholes = append(wholes, m)
@@ -124,17 +154,24 @@ func (s *instances) connect(r *graph.Resource, read graph.IndexedRead) {
 			if to == nil || to == m {
 				continue
 			}
-			s.exact[p], s.split[r], s.split[read.Of] = true, true, true
-			m.needs = append(m.needs, need{to, read.Of})
-			to.users = append(to.users, need{m, r})
+			s.add(p, m, to, r == read.Of)
 		}
 	}
 	if s.exact[p] {
 		s.whole[p] = wholes
-		if r != read.Of {
-			s.pairs[r] = append(s.pairs[r], p)
-		}
 	}
+}
+
+// add adds a reference from one member to another.
+func (s *instances) add(p pair, from, to *member, own bool) {
+	if !s.exact[p] {
+		s.exact[p], s.split[p.from], s.split[p.to] = true, true, true
+	}
+	if !own && !slices.Contains(s.pairs[p.from], p) {
+		s.pairs[p.from] = append(s.pairs[p.from], p)
+	}
+	from.needs = append(from.needs, need{to, p.to, own})
+	to.users = append(to.users, need{from, p.from, own})
 }
 
 // keys returns the keys of the instances of a resource that an instance refers to. It returns false
@@ -190,17 +227,23 @@ func (s *instances) storedKeys(addr addrs.AbsInstance, of *graph.Resource) (keys
 // along the references again to spread the differences found on the way back.
 func (s *instances) compare() {
 	var order dag.Graph
-	ids := map[*graph.Resource]dag.ID{}
-	var resources []*graph.Resource
-	for _, r := range s.graph.Resources {
-		if s.split[r] {
-			ids[r] = order.Add()
-			resources = append(resources, r)
+	ids := map[block]dag.ID{}
+	var blocks []block
+	add := func(b block) {
+		if s.split[b] {
+			ids[b] = order.Add()
+			blocks = append(blocks, b)
 		}
 	}
-	for r, pairs := range s.pairs {
+	for _, r := range s.graph.Resources {
+		add(block{resource: r})
+	}
+	for _, v := range s.graph.Values {
+		add(block{value: v})
+	}
+	for b, pairs := range s.pairs {
 		for _, p := range pairs {
-			order.Connect(ids[r], ids[p.to])
+			order.Connect(ids[b], ids[p.to])
 		}
 	}
 	needsFirst, ok := order.Order()
@@ -209,32 +252,32 @@ func (s *instances) compare() {
 	}
 	forward := func(m *member) []need { return m.needs }
 	for _, id := range needsFirst {
-		s.look(resources[id], forward)
+		s.look(blocks[id], forward)
 	}
 	for _, id := range slices.Backward(needsFirst) {
-		s.look(resources[id], func(m *member) []need { return m.users })
+		s.look(blocks[id], func(m *member) []need { return m.users })
 	}
 	for _, id := range needsFirst {
-		s.look(resources[id], forward)
+		s.look(blocks[id], forward)
 	}
 }
 
-// look computes the new looks of a resource's members from their current looks and the looks of
-// their neighbors. For references within the resource, only their existence counts, so instances
-// that refer to one another in a chain are alike.
-func (s *instances) look(r *graph.Resource, neighbors func(*member) []need) {
+// look computes the new looks of a block's members from their current looks and the looks of their
+// neighbors. For references within the block, or between instances of one module call, only their
+// existence counts, so the links of a chain are alike.
+func (s *instances) look(b block, neighbors func(*member) []need) {
 	wholes := map[*member]bool{}
-	for _, p := range s.pairs[r] {
+	for _, p := range s.pairs[b] {
 		for _, m := range s.whole[p] {
 			wholes[m] = true
 		}
 	}
-	next := make([]look, len(s.members[r]))
-	for i, m := range s.members[r] {
+	next := make([]look, len(s.members[b]))
+	for i, m := range s.members[b] {
 		own := false
 		var seen []look
 		for _, n := range neighbors(m) {
-			if n.of == r {
+			if n.own {
 				own = true
 			} else {
 				seen = append(seen, n.look)
@@ -242,26 +285,26 @@ func (s *instances) look(r *graph.Resource, neighbors func(*member) []need) {
 		}
 		slices.Sort(seen)
 		_, number := m.addr.Key.IsInt()
-		text := fmt.Sprint(r.Index, m.look, number, own, wholes[m], slices.Compact(seen))
+		text := fmt.Sprint(b.node().ID, m.look, number, own, wholes[m], slices.Compact(seen))
 		if _, known := s.looks[text]; !known {
 			s.looks[text] = look(len(s.looks) + 1)
 		}
 		next[i] = s.looks[text]
 	}
-	for i, m := range s.members[r] {
+	for i, m := range s.members[b] {
 		m.look = next[i]
 	}
 }
 
-// groups returns the members that share a node, for each node of a resource. The groups are sorted
-// by their first members.
-func (s *instances) groups(r *graph.Resource) [][]*member {
+// groups returns the members that share a node, for each node of a block. The groups are sorted by their
+// first members.
+func (s *instances) groups(b block) [][]*member {
 	byLook := map[look][]*member{}
-	for _, m := range s.members[r] {
+	for _, m := range s.members[b] {
 		byLook[m.look] = append(byLook[m.look], m)
 	}
 	var out [][]*member
-	for _, m := range s.members[r] {
+	for _, m := range s.members[b] {
 		switch alike := byLook[m.look]; {
 		case len(alike) <= alone:
 			out = append(out, []*member{m})
@@ -300,7 +343,7 @@ func (s *instances) groupName(r *graph.Resource, group []*member) string {
 // sameEverywhere reports whether a group has the same keys in all module instances in which the
 // resource has members. n is the number of the group's members in the first module instance.
 func (s *instances) sameEverywhere(r *graph.Resource, group []*member, n int) bool {
-	if len(group) != n*s.modules[r] {
+	if len(group) != n*s.modules[block{resource: r}] {
 		return false
 	}
 	for i, m := range group {
@@ -309,6 +352,21 @@ func (s *instances) sameEverywhere(r *graph.Resource, group []*member, n int) bo
 		}
 	}
 	return true
+}
+
+// valueName returns the address of a node that stands for a value in some module instances.
+func (s *instances) valueName(v *graph.Value, group []*member) string {
+	name := v.Node.Name
+	if len(group) == len(s.members[block{value: v}]) && len(group) > 1 {
+		return name
+	}
+	if in := group[0].in; !in.IsRoot() {
+		name = in.String() + strings.TrimPrefix(name, v.Module.Path.String())
+	}
+	if len(group) > 1 {
+		name += ", …"
+	}
+	return name
 }
 
 // maxKeys limits the number of keys, or ranges of keys, in the name of a node.
@@ -349,7 +407,9 @@ func reads(group []*member) map[addrs.AbsInstance][]addrs.AbsInstance {
 	out := map[addrs.AbsInstance][]addrs.AbsInstance{}
 	for _, m := range group {
 		for _, n := range m.needs {
-			out[m.addr] = append(out[m.addr], n.addr)
+			if n.of.value == nil {
+				out[m.addr] = append(out[m.addr], n.addr)
+			}
 		}
 	}
 	return out

@@ -167,7 +167,7 @@ func (n *nearest) through(id int) *done {
 	for _, e := range n.needs[id] {
 		to := n.Edges[e].To
 		switch {
-		case n.Edges[e].Single && n.latest[id] != nil: // see Node.Reads
+		case n.Edges[e].Single && n.latest[id] != nil && n.latest[to] != nil: // see Node.Reads
 		case n.latest[to] != nil:
 			n.best[id] = later(n.best[id], n.latest[to])
 		default:

@@ -29,7 +29,7 @@ func (op *Operation) setFootprint(ctx context.Context, plan *plans.Plan) error {
 		return err
 	}
 	read := op.State.Current()
-	found := footprint.Of(graphview.Build(g, nil), plan, statemgr.ChangedInstances(read, plan.Prior), read)
+	found := footprint.Of(graphview.Build(g, nil, nil), plan, statemgr.ChangedInstances(read, plan.Prior), read)
 	found.Revision = op.State.Snapshot.Revision
 	if op.State.Shared() {
 		plan.Footprint = found

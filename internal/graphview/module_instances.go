@@ -1,0 +1,317 @@
+package graphview
+
+import (
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/dag"
+	"tofu/internal/engine/graph"
+	"tofu/internal/lang"
+	"tofu/internal/plans"
+)
+
+// References between instances of modules
+//
+// An argument of a module call may read single instances, as in in = a[each.key].id, and a block may read
+// the outputs of single module instances, as in module.m[each.key].out. What depends on such an
+// argument within the module, and what such an output depends on, then has members by module instance:
+// instances of resources, and values in each instance of their module. They refer to members of the
+// same module instance. As a value has one member in each module instance, the number of edges stays
+// that of the references.
+
+// callTracer finds the references between members through module calls.
+type callTracer struct {
+	*instances
+	keys   graph.EarlyKeys
+	traced map[block]bool // blocks whose references are followed by instance
+}
+
+// trace adds the references of all blocks that read single module instances, of arguments that read
+// single instances, and of everything between these in the modules.
+func (t *callTracer) trace() {
+	for _, r := range t.graph.Resources {
+		if len(r.CallReads) > 0 {
+			t.traced[block{resource: r}] = true
+			t.seedOutputs(r.CallReads)
+		}
+	}
+	var arguments []*graph.Value
+	for _, v := range t.graph.Values {
+		if !t.readsInstances(v) {
+			continue
+		}
+		t.seedOutputs(v.CallReads)
+		t.traced[block{value: v}] = true
+		if v.Kind == graph.Variable {
+			arguments = append(arguments, v)
+		}
+	}
+	t.seedUsers(arguments)
+	for _, v := range t.graph.Values {
+		if b := (block{value: v}); t.traced[b] {
+			t.addMembers(v)
+		}
+	}
+	for _, r := range t.graph.Resources {
+		if b := (block{resource: r}); t.traced[b] {
+			t.connectAll(b)
+		}
+	}
+	for _, v := range t.graph.Values {
+		if b := (block{value: v}); t.traced[b] {
+			t.connectAll(b)
+		}
+	}
+}
+
+// readsInstances reports whether a value reads single instances of module calls or, in an argument, of
+// resources.
+func (t *callTracer) readsInstances(v *graph.Value) bool {
+	switch {
+	case v.Expr == nil:
+		return false
+	case len(v.CallReads) > 0:
+		return true
+	case v.Kind != graph.Variable || !v.PerInstance:
+		return false
+	case v.ReadsEachValue() && v.Module.ChainedTo() != nil:
+		return true
+	}
+	return slices.ContainsFunc(v.Expr.Refs.Objects, func(ref *addrs.Reference) bool {
+		return v.Module.Parent.ResourceOf(ref.Subject) != nil && v.Expr.Refs.SelectsInstance(ref)
+	})
+}
+
+// seedOutputs traces what outputs that are read by instance depend on within their modules.
+func (t *callTracer) seedOutputs(reads []graph.CallRead) {
+	for _, read := range reads {
+		for _, output := range read.Outputs() {
+			t.reach(block{value: output}, t.needs)
+		}
+	}
+}
+
+// seedUsers traces what depends on values within their modules.
+func (t *callTracer) seedUsers(values []*graph.Value) {
+	users := map[block][]block{}
+	if len(values) > 0 {
+		for _, r := range t.graph.Resources {
+			for _, need := range t.needs(block{resource: r}) {
+				users[need] = append(users[need], block{resource: r})
+			}
+		}
+		for _, v := range t.graph.Values {
+			for _, need := range t.needs(block{value: v}) {
+				users[need] = append(users[need], block{value: v})
+			}
+		}
+	}
+	for _, v := range values {
+		t.reach(block{value: v}, func(b block) []block { return users[b] })
+	}
+}
+
+// reach traces everything in the module of a value, and in those that it calls, that next leads to.
+func (t *callTracer) reach(from block, next func(block) []block) {
+	path := from.module().Path
+	for b := range dag.Reachable([]block{from}, func(b block) []block {
+		return slices.DeleteFunc(slices.Clone(next(b)), func(b block) bool { return !path.Contains(b.module().Path) })
+	}) {
+		t.traced[b] = true
+	}
+}
+
+// ref is a reference of a block, with what it refers to.
+type ref struct {
+	*addrs.Reference
+	refs *lang.Refs
+	to   block
+	call *graph.Module // the call whose output it refers to; nil for none
+	each bool          // it is each.value, which is the instance of to with the same key
+}
+
+// refs returns the references of a block to other blocks.
+func (t *callTracer) refs(b block) []ref {
+	var out []ref
+	m := b.module()
+	add := func(refs *lang.Refs) {
+		for _, one := range refs.Objects {
+			if found, ok := target(m, refs, one); ok {
+				out = append(out, found)
+			} else if of := eachOf(b); of != nil && one.Subject == (addrs.ForEachAttr{Name: "value"}) {
+				out = append(out, ref{Reference: one, refs: refs, to: block{resource: of}, each: true})
+			}
+		}
+	}
+	switch v := b.value; {
+	case v == nil && b.resource.Exprs != nil:
+		for refs := range b.resource.Exprs.References() {
+			add(refs)
+		}
+	case v == nil, v.Expr == nil:
+	default:
+		if v.Kind == graph.Variable {
+			m = m.Parent
+		}
+		if m != nil {
+			add(&v.Expr.Refs)
+		}
+	}
+	return out
+}
+
+// eachOf returns the resource in the for_each of the call of which b is an argument, or nil.
+func eachOf(b block) *graph.Resource {
+	if b.value == nil || b.value.Kind != graph.Variable {
+		return nil
+	}
+	return b.value.Module.ChainedTo()
+}
+
+// target returns what a reference in a module refers to.
+func target(m *graph.Module, refs *lang.Refs, one *addrs.Reference) (ref, bool) {
+	out := ref{Reference: one, refs: refs}
+	switch s := one.Subject.(type) {
+	case addrs.InputVariable:
+		out.to.value = m.Variables[s.Name]
+	case addrs.LocalValue:
+		out.to.value = m.Locals[s.Name]
+	case addrs.ModuleCallOutput, addrs.ModuleCall, addrs.ModuleCallInstance:
+		call, output, _ := lang.ModuleSubject(s)
+		if selected := refs.Instance(one).Output; output == "" && refs.SelectsInstance(one) {
+			output = selected
+		}
+		if out.call = m.Calls[call.Name]; out.call != nil {
+			out.to.value = out.call.Outputs[output]
+		}
+	default:
+		out.to.resource = m.ResourceOf(s)
+	}
+	return out, out.to != block{}
+}
+
+// needs returns the blocks that a block refers to.
+func (t *callTracer) needs(b block) []block {
+	var out []block
+	for _, r := range t.refs(b) {
+		out = append(out, r.to)
+	}
+	return out
+}
+
+// addMembers adds a member for each instance of the module of a value.
+func (t *callTracer) addMembers(v *graph.Value) {
+	list, _ := t.keys.ModuleInstances(v.Module)
+	b := block{value: v}
+	for _, in := range list {
+		t.members[b] = append(t.members[b], &member{in: in})
+	}
+}
+
+// connectAll adds the references of the members of a block.
+func (t *callTracer) connectAll(b block) {
+	byInstance := map[*graph.Resource]bool{} // connected already; see instances.connect
+	if b.value == nil {
+		for _, read := range b.resource.ReadsByInstance() {
+			byInstance[read.Of] = true
+		}
+	}
+	wholes := map[pair][]*member{}
+	for _, r := range t.refs(b) {
+		p := pair{b, r.to}
+		if b == r.to || r.to.value == nil && byInstance[r.to.resource] || r.to.value != nil && !t.traced[r.to] {
+			continue
+		}
+		in := t.byModule(r.to)
+		for _, m := range t.members[b] {
+			to, known := t.find(b, m, r, in)
+			if !known {
+				wholes[p] = append(wholes[p], m)
+			} else if to != nil && to != m {
+				t.add(p, m, to, r.call != nil && r.call == b.module() && b.value != nil && b.value.Kind == graph.Variable)
+			}
+		}
+	}
+	for p, list := range wholes {
+		if t.exact[p] {
+			t.whole[p] = append(t.whole[p], list...)
+		}
+	}
+}
+
+// byModule returns the members of a block by module instance.
+func (t *callTracer) byModule(b block) map[addrs.ModuleInstance][]*member {
+	out := map[addrs.ModuleInstance][]*member{}
+	for _, m := range t.members[b] {
+		out[m.in] = append(out[m.in], m)
+	}
+	return out
+}
+
+// find returns the member to which a member of b refers, or nil if there is none. It returns false if it
+// refers to several members or if this isn't known. in has the members of what it refers to.
+func (t *callTracer) find(b block, m *member, r ref, in map[addrs.ModuleInstance][]*member) (*member, bool) {
+	at := m.in
+	if b.value != nil && b.value.Kind == graph.Variable {
+		at, _ = at.Parent()
+	}
+	var own addrs.InstanceKey // key of the instance of the call
+	if steps := m.in.Steps(); len(steps) > 0 {
+		own = steps[len(steps)-1].Key
+	}
+	switch {
+	case t.removes(m):
+		return nil, false
+	case r.each:
+		return t.at[r.to.resource.Addr.Resource.InInstance(at).Instance(own)], true
+	case r.call != nil && r.call.Repetition.Repeats():
+		key, known := t.key(b, m, r, r.call.Repetition)
+		if !known || key == addrs.NoKey {
+			return nil, known
+		}
+		at = at.Child(r.call.Call.Name, key)
+	case r.call != nil:
+		at = at.Child(r.call.Call.Name, addrs.NoKey)
+	case r.to.value == nil && r.refs.SelectsInstance(r.Reference) && r.to.resource.Config != nil:
+		key, known := t.key(b, m, r, r.to.resource.Exprs.Repetition)
+		if !known || key == addrs.NoKey {
+			return nil, known
+		}
+		return t.at[r.to.resource.Addr.Resource.InInstance(at).Instance(key)], true
+	}
+	switch list := in[at]; len(list) {
+	case 0:
+		return nil, true
+	case 1:
+		return list[0], r.to.value != nil || t.traced[r.to]
+	}
+	return nil, false
+}
+
+// removes reports whether a member is an instance that the plan removes. Its configuration says nothing
+// about what it depends on.
+func (t *callTracer) removes(m *member) bool {
+	return slices.ContainsFunc(m.changes, func(c *plans.InstanceChange) bool {
+		return c.Action == plans.Delete || c.Action == plans.Forget
+	})
+}
+
+// key returns the key of the instance that a reference selects. It is NoKey if the reference isn't used
+// or selects none. It returns false if the key is not known.
+func (t *callTracer) key(b block, m *member, r ref, of graph.Repetition) (addrs.InstanceKey, bool) {
+	if !r.refs.SelectsInstance(r.Reference) {
+		return addrs.NoKey, false
+	}
+	read := graph.Keyed{Refs: lang.Instances{r.refs.Instance(r.Reference)}, Of: of}
+	var keys []graph.KeyRead
+	known := false
+	if b.value != nil {
+		keys, known = t.keys.ReadValue(b.value, m.in, read)
+	} else {
+		keys, known = t.keys.Read(b.resource, m.in, m.addr.Key, read)
+	}
+	if !known || len(keys) == 0 {
+		return addrs.NoKey, known
+	}
+	return keys[0].Key, true
+}
