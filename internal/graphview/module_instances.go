@@ -29,24 +29,35 @@ type callTracer struct {
 // trace adds the references of all blocks that read single module instances, of arguments that read
 // single instances, and of everything between these in the modules.
 func (t *callTracer) trace() {
+	outputs, arguments := map[*graph.Module][]block{}, map[*graph.Module][]block{}
+	addOutputs := func(reads []graph.CallRead) {
+		for _, read := range reads {
+			for _, output := range read.Outputs() {
+				outputs[read.Call] = append(outputs[read.Call], block{value: output})
+			}
+		}
+	}
 	for _, r := range t.graph.Resources {
 		if len(r.CallReads) > 0 {
 			t.traced[block{resource: r}] = true
-			t.seedOutputs(r.CallReads)
+			addOutputs(r.CallReads)
 		}
 	}
-	var arguments []*graph.Value
 	for _, v := range t.graph.Values {
 		if !t.readsInstances(v) {
 			continue
 		}
-		t.seedOutputs(v.CallReads)
+		addOutputs(v.CallReads)
 		t.traced[block{value: v}] = true
 		if v.Kind == graph.Variable {
-			arguments = append(arguments, v)
+			arguments[v.Module] = append(arguments[v.Module], block{value: v})
 		}
 	}
-	t.seedUsers(arguments)
+	t.reach(outputs, t.needs)
+	if len(arguments) > 0 {
+		users := t.users()
+		t.reach(arguments, func(b block) []block { return users[b] })
+	}
 	for _, v := range t.graph.Values {
 		if b := (block{value: v}); t.traced[b] {
 			t.addMembers(v)
@@ -82,42 +93,33 @@ func (t *callTracer) readsInstances(v *graph.Value) bool {
 	})
 }
 
-// seedOutputs traces what outputs that are read by instance depend on within their modules.
-func (t *callTracer) seedOutputs(reads []graph.CallRead) {
-	for _, read := range reads {
-		for _, output := range read.Outputs() {
-			t.reach(block{value: output}, t.needs)
-		}
-	}
-}
-
-// seedUsers traces what depends on values within their modules.
-func (t *callTracer) seedUsers(values []*graph.Value) {
+// users returns, by block, the blocks that refer to it.
+func (t *callTracer) users() map[block][]block {
 	users := map[block][]block{}
-	if len(values) > 0 {
-		for _, r := range t.graph.Resources {
-			for _, need := range t.needs(block{resource: r}) {
-				users[need] = append(users[need], block{resource: r})
-			}
-		}
-		for _, v := range t.graph.Values {
-			for _, need := range t.needs(block{value: v}) {
-				users[need] = append(users[need], block{value: v})
-			}
+	add := func(b block) {
+		for _, need := range t.needs(b) {
+			users[need] = append(users[need], b)
 		}
 	}
-	for _, v := range values {
-		t.reach(block{value: v}, func(b block) []block { return users[b] })
+	for _, r := range t.graph.Resources {
+		add(block{resource: r})
 	}
+	for _, v := range t.graph.Values {
+		add(block{value: v})
+	}
+	return users
 }
 
-// reach traces everything in the module of a value, and in those that it calls, that next leads to.
-func (t *callTracer) reach(from block, next func(block) []block) {
-	path := from.module().Path
-	for b := range dag.Reachable([]block{from}, func(b block) []block {
-		return slices.DeleteFunc(slices.Clone(next(b)), func(b block) bool { return !path.Contains(b.module().Path) })
-	}) {
-		t.traced[b] = true
+// reach traces what next leads to from some values of each module, within that module and those that it
+// calls.
+func (t *callTracer) reach(from map[*graph.Module][]block, next func(block) []block) {
+	for m, values := range from {
+		outside := func(b block) bool { return !m.Path.Contains(b.module().Path) }
+		for b := range dag.Reachable(values, func(b block) []block {
+			return slices.DeleteFunc(slices.Clone(next(b)), outside)
+		}) {
+			t.traced[b] = true
+		}
 	}
 }
 
