@@ -165,18 +165,31 @@ type waiter struct {
 	node dag.ID // the node if job is nil
 }
 
-// await makes the running job or visit by wait for the job on, and reports whether on succeeded.
-// Another worker may run in the meantime. If on itself waits for by, await doesn't wait and returns
-// false for waited.
-func (q *jobQueue) await(by waiter, on *job) (succeeded, waited bool) {
+// await makes a running job, or the visit of a node, wait for another job or node, and reports whether
+// that succeeded. Another worker may run in the meantime. If it itself waits for the reader, await
+// doesn't wait and returns false for waited.
+func (q *jobQueue) await(by, on waiter) (succeeded, waited bool) {
 	if by.job != nil {
 		by.node = 0
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.leads(by, waiter{job: on}) {
+	switch {
+	case q.leads(by, on):
 		return false, false
+	case on.job != nil:
+		return q.awaitJob(by, on.job), true
+	case by.job != nil:
+		return q.awaitNode(by.job, on.node), true
 	}
+	q.mu.Unlock()
+	defer q.mu.Lock()
+	outcome, waited := q.w.walker.Await(by.node, on.node)
+	return outcome == dag.Done, waited
+}
+
+// awaitJob waits for a job, and reports whether it succeeded. The caller holds the lock.
+func (q *jobQueue) awaitJob(by waiter, on *job) bool {
 	if q.ends == nil {
 		q.ends, q.awaited = sync.NewCond(&q.mu), map[*job][]waiter{}
 	}
@@ -187,35 +200,22 @@ func (q *jobQueue) await(by waiter, on *job) (succeeded, waited bool) {
 	for !on.done {
 		q.ends.Wait()
 	}
-	return !on.failed, true
+	return !on.failed
 }
 
-// awaitNode is like await, but waits for a node of the walk.
-func (q *jobQueue) awaitNode(by waiter, on dag.ID) (succeeded, waited bool) {
-	if by.job != nil {
-		by.node = 0
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.leads(by, waiter{node: on}) {
-		return false, false
-	}
-	if by.job == nil {
-		q.mu.Unlock()
-		defer q.mu.Lock()
-		outcome, waited := q.w.walker.Await(by.node, on)
-		return outcome == dag.Done, waited
-	}
+// awaitNode makes a running job wait for a node, and reports whether the node succeeded. The caller
+// holds the lock.
+func (q *jobQueue) awaitNode(by *job, on dag.ID) bool {
 	ended := make(chan dag.Outcome, 1)
 	outcome, finished := q.w.walker.Watch(on, func(outcome dag.Outcome) { ended <- outcome })
 	if !finished {
-		q.waitedFor(on, by.job)
+		q.waitedFor(on, by)
 		defer q.replace()()
 		q.mu.Unlock()
 		outcome = <-ended
 		q.mu.Lock()
 	}
-	return outcome == dag.Done, true
+	return outcome == dag.Done
 }
 
 // replace lets another worker run while a running job waits. The caller holds the lock, both now

@@ -99,7 +99,7 @@ func TestJobsAwait(t *testing.T) {
 					q.mu.Lock()
 					order.Connect(dag.ID(i), dag.ID(on))
 					q.mu.Unlock()
-					succeeded, waited := q.await(waiter{job: &jobs[i]}, &jobs[on])
+					succeeded, waited := q.await(waiter{job: &jobs[i]}, waiter{job: &jobs[on]})
 					q.mu.Lock()
 					defer q.mu.Unlock()
 					switch {

@@ -246,9 +246,9 @@ func (u *unfinished) await(c *evalContext, read fmt.Stringer, on maker) (problem
 	case c.visited == nil || on == maker{}:
 		return "their order isn't known" // so waiting could take forever
 	case on.job != nil:
-		succeeded, waited = u.w.jobs.await(waiter{c.job, c.visited.ID}, on.job)
+		succeeded, waited = u.w.jobs.await(waiter{c.job, c.visited.ID}, waiter{job: on.job})
 	default:
-		succeeded, waited = u.w.jobs.awaitNode(waiter{c.job, c.visited.ID}, on.node.ID)
+		succeeded, waited = u.w.jobs.await(waiter{c.job, c.visited.ID}, waiter{node: on.node.ID})
 	}
 	switch {
 	case !waited:
