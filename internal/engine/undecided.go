@@ -26,7 +26,7 @@ func (f finisher) setUndecided() {
 		return
 	}
 	d := &deferralFinder{instances: map[addrs.AbsInstance]bool{}, resources: map[addrs.AbsResource]bool{},
-		found: map[valuePart]bool{}}
+		found: map[valuePart]bool{}, parts: map[hcl.Expression]*lang.Expr{}}
 	for _, c := range w.out.deferred {
 		if c.Action != plans.Delete {
 			d.instances[c.Addr], d.resources[c.Addr.Abs()] = true, true
@@ -42,10 +42,11 @@ func (f finisher) setUndecided() {
 
 // deferralFinder finds out whether unknown values depend on deferred changes.
 type deferralFinder struct {
-	instances map[addrs.AbsInstance]bool // deferred instances
-	resources map[addrs.AbsResource]bool // resources with deferred instances
-	providers bool                       // a provider is deferred
-	found     map[valuePart]bool         // results
+	instances map[addrs.AbsInstance]bool    // deferred instances
+	resources map[addrs.AbsResource]bool    // resources with deferred instances
+	providers bool                          // a provider is deferred
+	found     map[valuePart]bool            // results
+	parts     map[hcl.Expression]*lang.Expr // analyzed parts of expressions
 }
 
 // valuePart is a value in a module instance, or the part of it that steps select.
@@ -96,7 +97,10 @@ func (d *deferralFinder) expr(e *lang.Expr, at exprScope, steps hcl.Traversal) b
 	}
 	part, rest := selectPart(e.Expression, steps)
 	if part != e.Expression {
-		e = lang.Analyze(part, addrs.ModuleScope)
+		if d.parts[part] == nil {
+			d.parts[part] = lang.Analyze(part, addrs.ModuleScope)
+		}
+		e = d.parts[part]
 	}
 	if _, direct := part.(*hclsyntax.ScopeTraversalExpr); !direct {
 		rest = nil
