@@ -82,7 +82,7 @@ func (e *evaluator) evalValueIn(ctx context.Context, v *graph.Value, addr addrs.
 // contextOf returns the context in which a local or output is evaluated in one module instance.
 func (e *evaluator) contextOf(ctx context.Context, v *graph.Value, in *moduleInstance) *evalContext {
 	c := e.newContext(ctx, in, repetition{})
-	c.reads, c.leftOut = v.Reads[in.addr], e.graph.LeavesOut(v.Node, in.addr)
+	c.reads, c.leftOut = v.ReadsIn(in.addr), e.graph.LeavesOut(v.Node, in.addr)
 	return c
 }
 
@@ -118,7 +118,7 @@ func (e *evaluator) variableValue(ctx context.Context, v *graph.Value, in *modul
 // argumentContext returns the context in which the argument for a variable is evaluated.
 func (e *evaluator) argumentContext(ctx context.Context, v *graph.Value, in *moduleInstance) *evalContext {
 	c := e.newContext(ctx, in.parent, in.rep)
-	c.reads, c.leftOut = v.Reads[in.addr], e.graph.LeavesOut(v.Node, in.addr)
+	c.reads, c.leftOut = v.ReadsIn(in.addr), e.graph.LeavesOut(v.Node, in.addr)
 	if m := v.Module; (m.EachOf != nil || m.EachCall != nil) && v.ReadsEachValue() {
 		key, err := addrs.KeyFromValue(in.rep.eachKey)
 		if err == nil {

@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/lang"
+	"tofu/internal/plans"
 )
 
 // Values that are whole resources
@@ -341,4 +342,37 @@ func (v *Value) evaluatedBy() *Module {
 		return v.Module.Parent
 	}
 	return v.Module
+}
+
+// connectConstant makes n, the node of a value, wait in an apply for the elements of the alias of that
+// it reads, if all of their keys are constant. Otherwise, it returns false.
+func (c *connector) connectConstant(n *Node, of *Value) bool {
+	v, ok := n.Object.(*Value)
+	if !ok || of.Alias == nil || c.op.Phase != PhaseApply || len(c.steps[of.Alias.Of]) == 0 || v.DependsOn != nil {
+		return false
+	}
+	list := v.aliasReads()
+	at := slices.IndexFunc(list, func(read IndexedRead) bool { return read.Via == of })
+	if at < 0 {
+		return false
+	}
+	read := list[at]
+	differs := func(ref lang.InstanceRef) bool { return ref.Index != nil || !read.Of.Exprs.Repetition.Matches(ref.Key) }
+	if slices.ContainsFunc(read.Refs, differs) {
+		return false
+	}
+	for _, ref := range read.Refs {
+		c.after(n, c.instances.barrier(read.Of, ref.Key))
+		one := plans.InstanceRead{Resource: read.Name(), Key: ref.Key}
+		if !slices.Contains(v.constant, one) {
+			v.constant = append(v.constant, one)
+		}
+	}
+	return true
+}
+
+// ReadsIn returns the instances that a value reads, in one instance of its module, before their
+// resources are complete.
+func (v *Value) ReadsIn(in addrs.ModuleInstance) []plans.InstanceRead {
+	return slices.Concat(v.Reads[in], v.constant)
 }

@@ -120,6 +120,9 @@ type Value struct {
 	// resources are complete; see KindValueIn. An entry with NoKey means that the argument reads no
 	// instance of that resource.
 	Reads map[addrs.ModuleInstance][]plans.InstanceRead
+
+	// constant holds the elements of aliases that the value reads in an apply by constant keys.
+	constant []plans.InstanceRead
 }
 
 // Check is a check block with its analyzed assertions.

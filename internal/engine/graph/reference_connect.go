@@ -199,6 +199,9 @@ func (c *connector) connectCallRef(
 		c.after(n, c.instances.indexedNode(v.Alias.Of))
 		return nil
 	}
+	if c.connectConstant(n, v) {
+		return nil
+	}
 	c.afterCall(n, child, v.Node)
 	return nil
 }

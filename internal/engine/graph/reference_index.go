@@ -210,9 +210,10 @@ func (c *connector) readsByKey(n *Node, v *Value) bool {
 
 // connectValueRef makes n wait for what a reference to a value reads.
 func (c *connector) connectValueRef(n *Node, v *Value) {
-	if c.readsByKey(n, v) {
+	switch {
+	case c.readsByKey(n, v):
 		c.after(n, c.instances.indexedNode(v.Alias.Of))
-	} else {
+	case !c.connectConstant(n, v):
 		c.after(n, v.Node)
 	}
 }
