@@ -312,13 +312,22 @@ func addRead(list []IndexedRead, read IndexedRead) []IndexedRead {
 	return list
 }
 
-// aliasReads returns the aliases of which a value reads only single elements.
+// aliasReads returns the aliases of which a value reads only single elements. It finds them once.
 func (v *Value) aliasReads() []IndexedRead {
 	m := v.evaluatedBy()
 	if m == nil || len(m.aliases) == 0 || v.Expr == nil {
 		return nil
 	}
-	var list []IndexedRead
+	if v.elements == nil {
+		v.elements = v.findAliasReads(m)
+	}
+	return v.elements
+}
+
+// findAliasReads does the work for aliasReads. The result is not nil. m is the module in which the value
+// is evaluated.
+func (v *Value) findAliasReads(m *Module) []IndexedRead {
+	list := []IndexedRead{}
 	for _, ref := range v.Expr.Refs.Objects {
 		of := m.AliasOf(ref.Subject)
 		if of == nil || slices.ContainsFunc(list, func(read IndexedRead) bool { return read.Via == of }) {
@@ -344,8 +353,8 @@ func (v *Value) evaluatedBy() *Module {
 	return v.Module
 }
 
-// connectConstant makes n, the node of a value, wait in an apply for the elements of the alias of that
-// it reads, if all of their keys are constant. Otherwise, it returns false.
+// connectConstant makes n, if it is the node of a value, wait in an apply for the elements that the
+// value reads of the alias of. It does so only if all keys are constant, and returns false otherwise.
 func (c *connector) connectConstant(n *Node, of *Value) bool {
 	v, ok := n.Object.(*Value)
 	if !ok || of.Alias == nil || c.op.Phase != PhaseApply || len(c.steps[of.Alias.Of]) == 0 || v.DependsOn != nil {
@@ -360,6 +369,9 @@ func (c *connector) connectConstant(n *Node, of *Value) bool {
 	differs := func(ref lang.InstanceRef) bool { return ref.Index != nil || !read.Of.Exprs.Repetition.Matches(ref.Key) }
 	if slices.ContainsFunc(read.Refs, differs) {
 		return false
+	}
+	if slices.ContainsFunc(v.constant, func(one plans.InstanceRead) bool { return one.Resource == read.Name() }) {
+		return true // connected for another reference
 	}
 	for _, ref := range read.Refs {
 		c.after(n, c.instances.barrier(read.Of, ref.Key))

@@ -123,6 +123,7 @@ type Value struct {
 
 	// constant holds the elements of aliases that the value reads in an apply by constant keys.
 	constant []plans.InstanceRead
+	elements []IndexedRead // the result of aliasReads; nil until needed
 }
 
 // Check is a check block with its analyzed assertions.
