@@ -82,7 +82,7 @@ func convertElements(v *graph.Value, in *moduleInstance, given cty.Value) (cty.V
 	final := func(given cty.Value) (cty.Value, error) {
 		return finalValue(v, in, Variable{Value: given, Range: &rng})
 	}
-	if !v.Variable.Type.Type.IsListType() {
+	if !v.Variable.Type.Type.IsListType() || given.IsMarked() || !given.IsKnown() || !given.Type().IsObjectType() {
 		return final(given)
 	}
 	// The elements of a list have names here, because some indexes may be missing.
