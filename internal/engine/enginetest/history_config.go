@@ -115,11 +115,15 @@ func (u *unit) attr(name string) string {
 	return u.address() + "." + name
 }
 
-// first is like expr, but if there are several instances, it refers to the first one only.
-func (u *unit) first() string {
+// single is like expr, but if there are several instances, it refers only to the first or last one.
+func (u *unit) single(last bool) string {
 	whole := u.expr()
 	if keys := u.instances(); len(keys) > 0 && keys[0] != "" {
-		return u.address() + keys[0] + whole[strings.LastIndex(whole, "."):strings.LastIndex(whole, ")")]
+		key := keys[0]
+		if last {
+			key = keys[len(keys)-1]
+		}
+		return u.address() + key + whole[strings.LastIndex(whole, "."):strings.LastIndex(whole, ")")]
 	}
 	return whole
 }
@@ -211,7 +215,7 @@ func (g *page) drawToken() {
 func (g *page) drawExpr(u *unit) string {
 	if g.odds("first", 30) {
 		g.single = true
-		return u.first()
+		return u.single(g.odds("last", 40))
 	}
 	return u.expr()
 }

@@ -389,17 +389,16 @@ func (d *depGraph) storedDeps(x *depNode) (stored []*states.Dependencies, guess 
 	managed := x.addr.Resource.Mode == addrs.Managed
 	prior := d.b.op.Plan.PrevRun.Resource(x.addr)
 	isNew := prior == nil || x.instance && prior.Instances[x.key] == nil
+	imports := slices.ContainsFunc(x.steps, func(s *Step) bool { return s.Change.Importing != nil })
 	switch {
-	case isNew && managed:
+	case isNew && managed && !imports:
 		return []*states.Dependencies{x.resource.Recorded.Dependencies}, nil
 	case isNew:
 		return nil, x.resource.Recorded.Dependencies
 	}
 	seen := map[*states.Dependencies]bool{nil: true} // instances mostly share one set
-	for _, s := range x.steps {
-		if s.Change.Importing != nil {
-			guess = x.resource.Recorded.Dependencies
-		}
+	if imports {
+		guess = x.resource.Recorded.Dependencies
 	}
 	instances := prior.Instances
 	if x.instance {

@@ -43,8 +43,9 @@ import (
 // An ordinary deletion comes after the deletions of its dependents, and before anything is created
 // in its place. A late deletion comes after its dependents have stopped using the object. A
 // deletion is late in three cases: the object is deposed; create_before_destroy applies to the
-// object; or some resources in D(R) change and none of these still refer to R. The deletion that
-// begins a replacement is never late.
+// object; or some of D(R) change and none of these still refer to R. The deletion that begins a
+// replacement is never late. If the state and the plan say which instances an object depends on,
+// then R stands for one instance here.
 //
 // Two resources with a thousand instances each cost a few thousand edges with Barriers. Edges
 // between pairs of instances would cost a million.
@@ -131,8 +132,8 @@ func (d *destroyOrder) flagged(s *Step) bool {
 	return s.Resource.Config != nil && s.Resource.CreateBeforeDestroy
 }
 
-// detached reports whether dependents of x change but none of these still refers to x. Dependents
-// are configured resources that depend on x according to the stored dependencies.
+// detached reports whether some configured resource, or instance of one, that depends on x
+// according to the stored dependencies changes, and none of these still refers to x.
 func (d *destroyOrder) detached(x *depNode) bool {
 	if d.b.op.Phase.Destroys() {
 		return false
@@ -142,12 +143,28 @@ func (d *destroyOrder) detached(x *depNode) bool {
 		if user.resource.Config == nil || !user.writes() {
 			continue
 		}
-		if user.resource.refersTo(x.resource.Addr) {
+		if user.refersTo(x) {
 			return false
 		}
 		changing = true
 	}
 	return changing
+}
+
+// refersTo reports whether x, which changes, will depend on q. It is true for all instances of a
+// resource unless the plan names the instances on which x will depend.
+func (x *depNode) refersTo(q *depNode) bool {
+	of := q.resource.Addr
+	return slices.ContainsFunc(x.steps, func(s *Step) bool {
+		named := slices.ContainsFunc(s.Change.Needs, func(need addrs.AbsInstance) bool { return need.Config() == of })
+		switch {
+		case !s.writes():
+			return false
+		case named && q.instance:
+			return slices.Contains(s.Change.Needs, q.addr.Instance(q.key))
+		}
+		return x.resource.refersTo(of)
+	})
 }
 
 func (x *depNode) writes() bool {
