@@ -167,7 +167,11 @@ func eachOf(b block) *graph.Resource {
 	if b.value == nil || b.value.Kind != graph.Variable {
 		return nil
 	}
-	return b.value.Module.ChainedTo()
+	read := b.value.Module.ChainedTo()
+	if read == nil || read.Via != nil {
+		return nil
+	}
+	return read.Of
 }
 
 // target returns what a reference in a module refers to.
