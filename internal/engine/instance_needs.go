@@ -368,7 +368,7 @@ func (s *needSearch) keys(read graph.IndexedRead, x *expansion, at usedFrom) ([]
 		return nil, false
 	}
 	keys, err := c.keysRead(read)
-	return keys, err == nil
+	return keys, err == nil && !selectsAll(len(keys), x)
 }
 
 // data returns what an instance of a data source or an ephemeral resource depends on.

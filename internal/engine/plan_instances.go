@@ -44,8 +44,8 @@ func (v resourceVisit) findAwaited(ctx context.Context, in *moduleInstance, x *e
 	}
 }
 
-// addAwaited adds the instances that references select to a list. If a key is not known, or if
-// there is no instance with that key, it adds none. The instance must then wait for the whole
+// addAwaited adds the instances that references select to a list. If a key is not known, if there is
+// no instance with that key, or if all of many instances are selected, it adds none. The instance must then wait for the whole
 // resource.
 func (c *evalContext) addAwaited(list []plans.InstanceRead, read graph.IndexedRead) []plans.InstanceRead {
 	first := len(list)
@@ -67,6 +67,9 @@ func (c *evalContext) addAwaited(list []plans.InstanceRead, read graph.IndexedRe
 				list = append(list, plans.InstanceRead{Resource: name, Key: key})
 			}
 		}
+	}
+	if selectsAll(len(list)-first, x) {
+		return list[:first]
 	}
 	if len(list) == first {
 		list = append(list, plans.InstanceRead{Resource: name, Key: addrs.NoKey})

@@ -75,8 +75,8 @@ func (s *keySet) has(key addrs.InstanceKey) bool {
 	return slices.Contains(s.few, key)
 }
 
-// instanceReads returns the instances that the block reads by computed indexes. If any index for a
-// resource is unknown, it leaves out that resource.
+// instanceReads returns the instances that the block reads by computed indexes. It leaves out a
+// resource if any index for it is unknown, or if all of many instances are selected.
 func (t *instance) instanceReads() []plans.InstanceRead {
 	var out []plans.InstanceRead
 	for _, indexed := range t.r.Indexed {
@@ -85,7 +85,7 @@ func (t *instance) instanceReads() []plans.InstanceRead {
 			continue
 		}
 		keys, err := t.c.keysRead(indexed)
-		if err != nil {
+		if err != nil || indexed.Of != t.r && selectsAll(len(keys), t.c.e.instancesRead(t.c.in, indexed)) {
 			continue
 		}
 		if len(keys) == 0 {
@@ -97,6 +97,10 @@ func (t *instance) instanceReads() []plans.InstanceRead {
 	}
 	return out
 }
+
+// selectsAll reports whether n selected instances are all instances of a resource with many. A reader
+// then waits for the whole resource: N readers that each name N instances would otherwise cost N².
+func selectsAll(n int, x *expansion) bool { return n >= 64 && x != nil && n == len(x.keys) }
 
 // awaited returns the instances of another resource that the instance waited for before it was
 // planned. It returns nil if the instance waited for the whole resource, or may have waited for
