@@ -243,8 +243,7 @@ func (t *targeting) keepTargets() {
 	}
 	t.g.LeftOut = t.readersLeftOut()
 	keep := t.g.Edges.Reach(roots...)
-	outputs := &outputReads{t, nil, found.found}
-	t.keepOutputs(keep, outputs)
+	t.keepOutputs(keep, &outputReads{targeting: t, known: found.found})
 	t.g.participants = &participants{t.reads, found.found, false}
 	t.drop(keep)
 }

@@ -43,10 +43,14 @@ func (t *targeting) dropExcluded() {
 	readersLost := lost.byResource()
 	var roots []dag.ID
 	for _, r := range t.g.Resources {
-		if t.matches[r] != nil && t.whole(r) || t.lostEverywhere(r, lost) {
+		list := readersLost[r]
+		switch {
+		case t.matches[r] != nil && t.whole(r):
 			continue
-		}
-		if list := readersLost[r]; len(list) > 0 {
+		case t.lostEverywhere(r, lost):
+			r.Selected = nothingSelected
+			continue
+		case len(list) > 0:
 			targets := slices.Clip(t.matches[r])
 			for _, x := range list {
 				if x.part != allParts {
@@ -59,22 +63,9 @@ func (t *targeting) dropExcluded() {
 	}
 	t.g.LeftOut = t.leftOutBy(readersLost)
 	keep := t.g.Edges.Reach(roots...)
-	t.keepOutputs(keep, &outputReads{t, lostInstances(readersLost), map[place]bool{}})
+	t.keepOutputs(keep, &outputReads{targeting: t, known: map[place]bool{}, whole: !t.op.PreDestroy})
 	t.g.participants = &participants{t.reads, lost.found, true}
 	t.drop(keep)
-}
-
-// lostInstances returns the instances in the lists.
-func lostInstances(lists map[*Resource][]reached) map[place]bool {
-	out := map[place]bool{}
-	for _, list := range lists {
-		for _, x := range list {
-			if x.part == onePart {
-				out[x.place] = true
-			}
-		}
-	}
-	return out
 }
 
 // excludedPlaces returns the places in a list that are excluded.

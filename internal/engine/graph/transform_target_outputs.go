@@ -39,15 +39,16 @@ func (t *targeting) keepOutputs(keep []bool, reads *outputReads) {
 	}
 }
 
-// outputReads finds out whether values read only objects that take part or exist already.
+// outputReads finds out whether outputs read only objects that take part or exist already.
 type outputReads struct {
 	*targeting
-	lost  map[place]bool // instances that an exclusion leaves out because they depend on something excluded
 	known map[place]bool
+	// whole says that every declared instance must take part, even if it exists. Otherwise, it is
+	// sufficient for a resource or module with several instances that some of them take part or exist.
+	whole bool
 }
 
-// complete reports whether everything that is read in a place takes part or exists. For a resource or
-// module with several instances, it is sufficient that some do, unless one is lost.
+// complete reports whether a place reads only what takes part or exists.
 func (o *outputReads) complete(p place) bool {
 	if known, ok := o.known[p]; ok {
 		return known
@@ -59,38 +60,34 @@ func (o *outputReads) complete(p place) bool {
 	}
 	reads := o.reads.of(p)
 	for _, read := range reads {
-		if (read.of.n != p.n || len(reads) == 1) && !o.complete(read.of) {
+		if (read.of.n != p.n || len(reads) == 1 || o.whole) && !o.complete(read.of) {
 			o.known[p] = false
 		}
 	}
 	return o.known[p]
 }
 
-// exists reports whether no instance of a resource in a place is lost, and one of them takes part or
-// exists, or none is declared.
+// exists reports whether the instances of a resource in a place take part or exist.
 func (o *outputReads) exists(p place) bool {
 	r := p.n.Resource
-	if p.part == onePart {
-		return !o.lost[p] && o.existsAt(p)
-	}
 	some, declared := false, false
 	for _, in := range o.reads.within(r.Module, p.in) {
-		for _, key := range o.reads.keys(r, in) {
-			x := instancePlace(r, in, key)
-			if o.lost[x] {
+		keys := o.reads.keys(r, in)
+		if p.part == onePart {
+			keys = []addrs.InstanceKey{p.key}
+		}
+		for _, key := range keys {
+			addr := instancePlace(r, in, key).instance()
+			takesPart := r.Selected.Has(addr)
+			if o.whole && !takesPart && o.reads.declares(r, in, key) {
 				return false
 			}
-			declared, some = true, some || o.existsAt(x)
+			declared = true
+			some = some || takesPart || o.op.Prior.Instance(addr) != nil ||
+				key == addrs.UnknownKey || hasUnknownStep(in)
 		}
 	}
 	return some || !declared
-}
-
-// existsAt reports whether an instance takes part or exists. If its key is not known, it may exist.
-func (o *outputReads) existsAt(p place) bool {
-	addr := p.instance()
-	return p.n.Resource.Selected.Has(addr) || o.op.Prior.Instance(addr) != nil || p.key == addrs.UnknownKey ||
-		hasUnknownStep(p.in)
 }
 
 // participants knows which values and blocks are needed by something that takes part in a partial

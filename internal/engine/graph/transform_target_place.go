@@ -184,10 +184,9 @@ func (s *placeReads) keys(r *Resource, in addrs.ModuleInstance) []addrs.Instance
 	named := s.named.instances[abs]
 	if s.early != nil && r.Config != nil {
 		if keys, known := s.early.Instances(r, in); known {
-			all := slices.Clip(keys) // sorted
+			all := slices.Clip(keys)
 			for _, key := range named {
-				_, declared := slices.BinarySearchFunc(keys, key, addrs.InstanceKey.Compare)
-				if !declared && s.op.Prior.Instance(abs.Instance(key)) != nil {
+				if !s.declares(r, in, key) && s.op.Prior.Instance(abs.Instance(key)) != nil {
 					all = append(all, key)
 				}
 			}
@@ -195,6 +194,16 @@ func (s *placeReads) keys(r *Resource, in addrs.ModuleInstance) []addrs.Instance
 		}
 	}
 	return append(slices.Clip(named), addrs.UnknownKey)
+}
+
+// declares reports whether a resource has an instance with a key in the configuration, or may have it.
+func (s *placeReads) declares(r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey) bool {
+	if s.early == nil || r.Config == nil {
+		return true
+	}
+	keys, known := s.early.Instances(r, in)
+	_, found := slices.BinarySearchFunc(keys, key, addrs.InstanceKey.Compare)
+	return found || !known
 }
 
 // outermost returns the module instance at the given depth that contains at. It returns at itself
