@@ -22,8 +22,8 @@ func (e *evaluator) instancesRead(in *moduleInstance, read graph.IndexedRead) *e
 	return in.resources[read.Of.Slot]
 }
 
-// expansionRead returns the instances of the resource that a block or value in the module instance reads
-// under a name; see plans.InstanceRead.
+// expansionRead returns the instances of the resource that is read as name in a module instance.
+// name is the name of a resource, or of an alias of one; see plans.InstanceRead.
 func (e *evaluator) expansionRead(in *moduleInstance, name addrs.Resource) *expansion {
 	read, found := in.module.ReadNamed(name)
 	if !found {
@@ -45,7 +45,7 @@ func (c *evalContext) elements(v *graph.Value, in *moduleInstance) (cty.Value, b
 	}
 	inner := c.e.newContext(c.ctx, at, repetition{})
 	inner.reader, inner.blockAddr, inner.hasSlot = c.reader, c.blockAddr, c.hasSlot
-	inner.partial, inner.ignoreDeprecations = true, true // the node of the value warns
+	inner.partial, inner.ignoreDeprecations = true, true // visiting the value's own node reports deprecations
 	for _, one := range read {
 		one.Resource = v.Alias.ReadName()
 		inner.reads = append(inner.reads, one)
@@ -85,7 +85,8 @@ func convertElements(v *graph.Value, in *moduleInstance, given cty.Value) (cty.V
 	if !v.Variable.Type.Type.IsListType() || given.IsMarked() || !given.IsKnown() || !given.Type().IsObjectType() {
 		return final(given)
 	}
-	// The elements of a list have names here, because some indexes may be missing.
+	// A list arrives here as an object with one attribute per index, because some indexes may be
+	// missing.
 	byKey := given.AsValueMap()
 	for name, element := range byKey {
 		list, err := final(cty.TupleVal([]cty.Value{element}))
@@ -133,8 +134,8 @@ func (c *evalContext) callElements(
 	}), true, nil
 }
 
-// explainElement adds the keys of the existing instances to the error about an index of an alias that
-// none of them has. It returns false if the error is not about the reference, or not about an alias.
+// explainElement adds the existing instance keys to an error about an index that an alias doesn't
+// have. It returns false if the error is not about ref, or ref doesn't refer to an alias.
 func (c *evalContext) explainElement(d *tfdiags.Diagnostic, refs *lang.Refs, ref *addrs.Reference) bool {
 	v := c.in.module.AliasOf(ref.Subject)
 	if v == nil {

@@ -29,8 +29,8 @@ type meshBlock struct {
 	keys   []string // instance keys as they appear in object names; "-" without count or for_each
 	module bool
 	data   bool
-	// reader is the name of the only block that reads an ephemeral resource, by the same keys; "" for
-	// all other blocks.
+	// reader is the name of the block that reads an ephemeral resource; each of its instances reads
+	// the object with the same key. It is "" for all other blocks.
 	reader string
 }
 
@@ -166,7 +166,7 @@ func (m *mesh) user(b *meshBlock) *meshUser {
 	return &meshUser{mesh: m, meshBlock: b, values: map[string][]string{}}
 }
 
-// reads records that the objects of the i-th instance read the given objects.
+// reads records in the map into that the objects of u's i-th instance read the given objects.
 func (u *meshUser) reads(into map[string]map[string]bool, i int, objects ...string) {
 	for _, user := range u.users(u.keys[i]) {
 		if into[user] == nil {
@@ -183,7 +183,7 @@ func (u *meshUser) reads(into map[string]map[string]bool, i int, objects ...stri
 // change.
 const wholeBlock = "*"
 
-// readAll records that each object of u reads all objects of a block.
+// readAll records in the map into that each object of u reads all objects of a block.
 func (u *meshUser) readAll(into map[string]map[string]bool, of *meshBlock) {
 	for i := range u.keys {
 		for _, key := range of.keys {
@@ -205,8 +205,8 @@ func (u *meshUser) mayAwait(of *meshBlock) {
 	}
 }
 
-// users returns the objects that read what the block's arguments refer to. For a module, these are
-// all objects in it. For an ephemeral resource, the object that reads it is one of them.
+// users returns the objects that read the references in the block's arguments. For a module, these
+// are all objects in it. For an ephemeral resource, the object that reads it is one of them.
 func (u *meshUser) users(key string) []string {
 	switch {
 	case u.meshBlock.module:
@@ -324,8 +324,8 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 	return whole()
 }
 
-// drawAlias draws a value that is the whole block, or a map with the keys of the block. It returns the
-// expression for the value, and what follows an index of it.
+// drawAlias draws a value that is the whole block, or a map with the keys of the block. It returns
+// the address of the value, and the path to append to an indexed address, such as ".id".
 func (u *meshUser) drawAlias(of *meshBlock) (address, attr string) {
 	u.aliases++
 	name := fmt.Sprint(u.name, "_all_", of.name, u.aliases)
@@ -383,8 +383,8 @@ func (u *meshUser) drawKeys(field string, of *meshBlock, from []string, read fun
 	u.values[field] = append(u.values[field], "["+strings.Join(list, ", ")+"]")
 }
 
-// overKeys returns an expression for a string that depends on the instances at an address whose keys
-// are in a field.
+// overKeys returns an expression for a string that depends on some of the instances at an address.
+// The given field of u holds their keys.
 func (u *meshUser) overKeys(field, address, attr string) string {
 	return fmt.Sprintf(u.pick("loop", `join("", [for k in %[1]s : %[2]s[k]%[3]s if k != null])`,
 		`join("", [for k in %[1]s : k == null ? "" : %[2]s[k]%[3]s])`,
@@ -517,8 +517,8 @@ func (m *mesh) drawBlock(name string, shape meshShape) {
 	m.blocks = append(m.blocks, u.meshBlock)
 }
 
-// drawToken draws an ephemeral resource that only u reads, by the same keys, and returns the argument
-// of u that does so. It may return "" instead.
+// drawToken draws an ephemeral resource that only u reads, each instance the object with its own
+// key. It returns the argument of u that reads it, or "" if it draws none.
 func (u *meshUser) drawToken(repetition string) string {
 	if !u.odds("token", 25) {
 		return ""
@@ -543,7 +543,7 @@ func (u *meshUser) drawToken(repetition string) string {
 	return "  w    = " + t.address() + index + ".value\n"
 }
 
-// drawChain draws an earlier block that b uses as its for_each. It returns nil for none.
+// drawChain draws an earlier block that b uses as its for_each, or returns nil.
 func (m *mesh) drawChain(b *meshBlock) *meshBlock {
 	var from []*meshBlock
 	for _, of := range m.blocks {
@@ -557,8 +557,8 @@ func (m *mesh) drawChain(b *meshBlock) *meshBlock {
 	return rapid.SampledFrom(from).Draw(m.T, "chained to")
 }
 
-// drawChainAddress returns an expression for an earlier block that u uses as its for_each, and what
-// follows each.value.
+// drawChainAddress returns the address of an earlier block that u uses as its for_each, and the
+// path to append to each.value.
 func (u *meshUser) drawChainAddress(of *meshBlock) (address, attr string) {
 	if !of.module && u.odds("chain by alias", 40) {
 		return u.drawAlias(of)

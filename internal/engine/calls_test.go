@@ -227,8 +227,8 @@ func instanceNeeds(s *states.State) map[string]map[addrs.AbsInstance]bool {
 }
 
 // closedNeeds returns the direct and indirect dependencies of each instance. All instances of a
-// resource have the same dependencies, unless the state stores dependencies of its instances on
-// single instances, or dependencies on single instances of it.
+// resource have the same dependencies, unless the state stores dependencies by instance, either of
+// this resource or on it.
 func closedNeeds(s *states.State) dependencyMap {
 	split := map[addrs.AbsResource]bool{}
 	for r := range s.Resources() {

@@ -32,8 +32,8 @@ func (t *instance) dependencyInstances(change *plans.InstanceChange) []addrs.Abs
 	return out
 }
 
-// findDependencyInstances returns all instances on which the object of t depends and which the
-// state stores, and those among them that dependencies by resource don't include; see inOwnCall.
+// findDependencyInstances returns all instances that the state stores as dependencies of the object
+// of t. own holds those that dependencies by resource don't include; see inOwnCall.
 func (t *instance) findDependencyInstances(change *plans.InstanceChange) (all, own []addrs.AbsInstance) {
 	list, deps := t.w.needs.ofBlock(t, change), t.r.Recorded.Dependencies
 	var others []addrs.AbsInstance
@@ -78,16 +78,16 @@ func (t *instance) findDependencyInstances(change *plans.InstanceChange) (all, o
 	return slices.Clip(all), own
 }
 
-// ownInstances returns the instances on which the object of t depends and which dependencies by
+// ownInstances returns the instances that the object of t depends on and that dependencies by
 // resource don't include.
 func (t *instance) ownInstances(change *plans.InstanceChange) []addrs.AbsInstance {
 	_, own := t.findDependencyInstances(change)
 	return own
 }
 
-// inOwnCall reports whether needs are for instances of the block of t, or for instances of a block
-// of the same module in other instances of that module. Dependencies by resource don't include
-// these.
+// inOwnCall reports whether needs, which are all for instances of one block, are for the block of
+// t, or for a block of the same module in other instances of that module. Dependencies by resource
+// don't include these instances.
 func (t *instance) inOwnCall(needs []need) bool {
 	of := needs[0].of
 	inSibling := func(n need) bool { return n.scope != everywhere && n.in != t.addr.Module }
@@ -111,7 +111,8 @@ func (t *instance) readsSame(of *graph.Resource) bool {
 	return !of.Exprs.Repetition.Repeats() && (of.Module == t.r.Module || !of.Module.Repeated())
 }
 
-// unkeyed returns the module instance in the address that stands for no instance of a resource.
+// unkeyed returns the module instance of the address that says that t depends on no instance of a
+// resource; see dependencyInstances.
 func (t *instance) unkeyed(of *graph.Resource) addrs.ModuleInstance {
 	if of.Module == t.r.Module {
 		return t.addr.Module
@@ -119,9 +120,9 @@ func (t *instance) unkeyed(of *graph.Resource) addrs.ModuleInstance {
 	return of.Module.Path.UnkeyedInstance()
 }
 
-// appendInstances appends the instances in needs, which are for one resource, other than t itself.
-// If there are more than most because all instances of the resource are needed, it appends nothing
-// and returns false.
+// appendInstances appends to out the instances in needs, without t itself. All needs are for one
+// resource. If whole resources are needed and this would append more than most instances, it
+// appends nothing and returns false.
 func (t *instance) appendInstances(
 	out []addrs.AbsInstance, needs []need, most int,
 ) (_ []addrs.AbsInstance, few bool) {

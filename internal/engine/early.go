@@ -77,7 +77,7 @@ func (f *earlyValues) expandCall(m *graph.Module, parent *moduleInstance) {
 	if f.expanded[callIn{m, parent}] {
 		return
 	}
-	f.expanded[callIn{m, parent}] = true // for_each = module.NAME may lead back to the call
+	f.expanded[callIn{m, parent}] = true // mark first: for_each = module.NAME may depend on the call itself
 	if call := m.ChainedCall(); call != nil {
 		if x := f.callKeys(call, parent); x != nil {
 			f.e.addInstances(m, parent, &expandedKeys{mode: repeatForEach, keys: x.keys})
@@ -144,7 +144,8 @@ func (f *earlyValues) callKeys(m *graph.Module, parent *moduleInstance) *callIns
 	return x
 }
 
-// chained returns the instances of the resource that a block in a module instance has in its for_each.
+// chained returns the instances of the resource in a block's for_each, read from the module
+// instance in.
 func (f *earlyValues) chained(of graph.IndexedRead, in *moduleInstance) *expansion {
 	if of.Via == nil {
 		return f.expansion(of.Of, in)
@@ -224,8 +225,8 @@ func (f *earlyValues) ReadValue(
 	return f.keysOf(f.e.newContext(noCalls(), in, repetition{}), read, v.Expr.Range())
 }
 
-// keysOf returns the keys that references select in a context. block is reported as the place of
-// references without a source range.
+// keysOf returns the keys that references select in a context. Problems with references that have
+// no source range are reported at block.
 func (f *earlyValues) keysOf(c *evalContext, read graph.Keyed, block hcl.Range) ([]graph.KeyRead, bool) {
 	var out []graph.KeyRead
 	var keys keySet

@@ -14,9 +14,9 @@ import (
 // element(a, count.index) or element(a[*].id, count.index). The index wraps around at the number of
 // instances.
 
-// elementKey returns the key for an index in a call of "element". The result of a partial run may
-// have fewer instances than the configuration declares. It isn't known then at which number the index
-// wraps around.
+// elementKey returns the key for an index in a call of "element". It returns an error in a partial
+// run, because the resource may then have fewer instances than it declares, so the number at which
+// the index wraps around is unknown.
 func (c *evalContext) elementKey(v cty.Value, ref lang.InstanceRef, of graph.Repetition) (addrs.InstanceKey, error) {
 	unknown := &keyProblem{ref, "the number of instances isn't known"}
 	if c.e.op.Partial() {
@@ -53,8 +53,9 @@ func wholeNumber(v cty.Value) (int, bool) {
 // wrap returns the position that an index selects in a list of n elements.
 func wrap(number, n int) int { return (number%n + n) % n }
 
-// elementList returns a list for an expression that selects instances with "element" only. value returns
-// the value of an instance, or cty.NilVal if it isn't available. elementList then returns false.
+// elementList returns a list for an expression that selects instances only with "element". value
+// returns the value of an instance, or cty.NilVal if it isn't available; elementList then returns
+// false.
 func (c *evalContext) elementList(
 	refs lang.Instances, of graph.Repetition, value func(addrs.InstanceKey) cty.Value,
 ) (list cty.Value, ok bool) {
@@ -87,9 +88,9 @@ type picked struct {
 	value  cty.Value
 }
 
-// shortList returns a list from which each index selects the value of its instance. It is the shortest
-// one in which the indexes of different instances wrap around to different positions. If each of N
-// readers got the list of all instances, this would cost N².
+// shortList returns a list in which each index selects the value of its instance. It is the
+// shortest list in which the indexes of different instances wrap around to different positions. If
+// each of N readers got a list of all N instances, the cost would be N².
 func shortList(all []picked) cty.Value {
 	for n := 1; ; n++ {
 		list, at, fits := make([]cty.Value, n), make([]addrs.InstanceKey, n), true

@@ -158,8 +158,8 @@ func (e *ephemerals) renew(ctx context.Context, o *openEphemeral, at time.Time) 
 	}
 }
 
-// closeAfter closes, after their last user, the open objects that a node has opened: that of a Step,
-// or those of a resource.
+// closeAfter closes the open objects that a node has opened, after their last user. These are the
+// object of a Step, or all objects of a resource.
 func (e *ephemerals) closeAfter(ctx context.Context, n *graph.Node) error {
 	s, one := n.Object.(*graph.Step)
 	if !one {

@@ -33,7 +33,7 @@ type evalContext struct {
 	e    *evaluator
 	in   *moduleInstance
 	rep  repetition
-	self cty.Value // NilVal if none exists
+	self cty.Value // NilVal if there is no self
 
 	// reads holds the instances that can be read before their resources are complete; see withReads
 	// and resourceVisit.findAwaited.
@@ -41,13 +41,13 @@ type evalContext struct {
 	// partial says that resources and aliases have only the instances in reads, however they are
 	// referred to; see elements.
 	partial bool
-	// before is the resource whose instances are being determined, and nil in most contexts. The
-	// instances that this resource waits for have unknown values in the meantime.
+	// before is the resource whose instances are being determined; it is nil in most contexts.
+	// Until they are determined, the instances that this resource waits for have unknown values.
 	before *graph.Resource
 
 	reader
 
-	leftOut            bool   // the value is left out of a partial run, so errors in it are not reported
+	leftOut            bool   // the value is not part of a partial run, so errors in it are not reported
 	blockAddr          string // address of the object that warnings name; may be empty
 	ignoreDeprecations bool   // suppresses warnings about deprecated values
 	hasSlot            bool   // the evaluation is part of an operation that already has a call slot
@@ -248,8 +248,8 @@ func keyText(v cty.Value) string {
 	return "[…]"
 }
 
-// withAll returns a copy of an evaluation context in which a resource or module call has the value
-// all. It returns false if that has no instances in addition to those in the context.
+// withAll returns a copy of an evaluation context in which the resource or module call has the
+// value all. It returns false if all has no instances in addition to those in the context.
 func withAll(ctx *hcl.EvalContext, name string, all cty.Value) (*hcl.EvalContext, bool) {
 	if ctx == nil {
 		return nil, false
@@ -432,7 +432,7 @@ func (c *evalContext) namedValue(v *graph.Value, subject addrs.Referenceable, rn
 	return cty.DynamicVal, nil
 }
 
-// valueIn returns the result of a value in one module instance, or NilVal if none exists.
+// valueIn returns the result of a value in one module instance, or NilVal if it has none.
 func (e *evaluator) valueIn(v *graph.Value, in *moduleInstance) cty.Value {
 	if in.values[v.Slot] == cty.NilVal && e.early != nil {
 		e.early.evaluate(v, in)
@@ -550,7 +550,7 @@ func outputsOf(m *graph.Module, names []string) []string {
 	return names
 }
 
-// valueFunc returns the result of a value in one module instance, or NilVal if none exists.
+// valueFunc returns the result of a value in one module instance, or NilVal if it has none.
 type valueFunc func(*graph.Value, *moduleInstance) cty.Value
 
 func (ci *callInstances) build(child *graph.Module, outputs []string, valueIn valueFunc) cty.Value {

@@ -29,7 +29,7 @@ type Chapter struct {
 	Crash   int               // the process is killed after this many events; 0 for never
 	Options engine.PlanOptions
 	Single  bool // some references are only to the first of several instances
-	Indexed bool // some references are to the instance with the same key only
+	Indexed bool // some references are only to the instance with the same key
 	// Rewritten says that another program has written the state before this step, and has dropped the
 	// instances on which objects depend.
 	Rewritten bool

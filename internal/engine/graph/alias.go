@@ -14,25 +14,25 @@ import (
 
 // Values that are whole resources
 //
-// Modules often receive a whole resource, as in subnets = aws_subnet.this, and read single instances
-// of it by key, as in var.subnets[each.key].id. Such a value is an alias of the resource: its keys are
-// those of the resource, and each element depends only on the instance with its key. A reader that
-// only indexes an alias waits for these instances instead of the value. It evaluates the value for
-// itself, with only these instances. So do readers of an alias of an alias, and blocks with an alias as
-// their for_each.
+// Modules often receive a whole resource, as in subnets = aws_subnet.this, and read single
+// instances of it by key, as in var.subnets[each.key].id. Such a value is an alias of the resource:
+// it has the resource's keys, and each element depends only on the instance with its key. A reader
+// that only indexes an alias waits for these instances, not for the value, and evaluates the alias
+// again with only these instances. Readers of an alias of an alias, and blocks with an alias as
+// their for_each, do the same.
 //
 // The reader can be in another module than the resource. All calls between them have a single
 // instance, except for those that contain the reader. So the reader's module instance determines that
 // of the resource; see instanceNear.
 
-// Alias says of which resource a value is an alias. The value refers to nothing else.
+// Alias says which resource a value is an alias of. The value refers to nothing else.
 type Alias struct {
 	Of   *Resource
 	Next *Value // the alias to which the value refers; nil if it refers to the resource itself
 }
 
-// setAliases finds the values that are aliases. In a partial run, only targets follow them: values have
-// the instances that exist at the end of the run.
+// setAliases finds the values that are aliases. In a partial run, only target selection uses
+// aliases, because values have only the instances that exist at the end of the run.
 func (b *build) setAliases() {
 	if (b.op.Phase != PhasePlan || !b.op.ByInstance) && b.op.Phase != PhaseApply {
 		return
@@ -53,7 +53,8 @@ func (b *build) setAliases() {
 	}
 }
 
-// findAlias sets v.Alias. It does so once, so a value that refers to itself has none.
+// findAlias sets v.Alias and returns it. It visits each value once, so a value that refers to
+// itself has no alias.
 func (v *Value) findAlias(done map[*Value]bool) *Alias {
 	if done[v] {
 		return v.Alias
@@ -79,7 +80,7 @@ func (v *Value) findAlias(done map[*Value]bool) *Alias {
 	return v.Alias
 }
 
-// aliased returns the reference to the whole object of which a value may be an alias, or nil.
+// aliased returns the reference to the whole object that a value may be an alias of, or nil.
 func (v *Value) aliased() *addrs.Reference {
 	if v.Expr == nil || len(v.Expr.Refs.Objects) != 1 || len(v.Expr.Refs.Problems) > 0 {
 		return nil
@@ -95,8 +96,8 @@ func (v *Value) aliased() *addrs.Reference {
 }
 
 // keepsKeys reports whether a "for" expression has the form { for KEY, VALUE in OBJECT : KEY => … }
-// without calls of functions, some of which return something else each time. A condition is evaluated
-// for all elements, because one that is unknown makes the whole value unknown.
+// and calls no functions, because some functions return a different result on each call. It returns
+// false for a condition, because one unknown condition makes the whole value unknown.
 func keepsKeys(e *hclsyntax.ForExpr) bool {
 	if e.KeyExpr == nil || e.KeyVar == "" || e.Group || e.CondExpr != nil {
 		return false
@@ -185,8 +186,8 @@ func (m *Module) AliasOf(subject addrs.Referenceable) *Value {
 	return nil
 }
 
-// ReadNamed returns what a reader in the module reads under a name; see plans.InstanceRead. It returns
-// false if there is no such resource or alias.
+// ReadNamed returns the resource or alias that a reader in the module reads by the given name; see
+// plans.InstanceRead. It returns false if neither exists.
 func (m *Module) ReadNamed(name addrs.Resource) (IndexedRead, bool) {
 	if of := m.Resources[name]; of != nil {
 		return IndexedRead{Of: of}, true
@@ -216,11 +217,11 @@ func (v *Value) aliasName() addrs.Resource {
 	return addrs.Resource{Type: typ, Name: v.Name}
 }
 
-// ReadName returns the name under which the reads of a reader list the alias or the resource that an
-// alias refers to.
+// ReadName returns the name of the alias or resource that the alias refers to, as it appears in a
+// reader's list of reads.
 func (a *Alias) ReadName() addrs.Resource { return IndexedRead{Of: a.Of, Via: a.Next}.Name() }
 
-// whole returns the node that a reader waits for if it reads more than single instances.
+// whole returns the node that a reader waits for unless it reads only single instances.
 func (r IndexedRead) whole() *Node {
 	if r.Via == nil {
 		return r.Of.Node
@@ -236,8 +237,9 @@ func (r IndexedRead) In(m *Module, in addrs.ModuleInstance) addrs.ModuleInstance
 	return m.instanceNear(r.Of.Module, in)
 }
 
-// instanceNear returns the instance of the module other that belongs to the instance in of m: the
-// calls on the way down to other have a single instance each.
+// instanceNear returns the instance of the module other that a reader in the instance in of m
+// reads. It goes up to the module that contains both, and then down through calls that have a
+// single instance each.
 func (m *Module) instanceNear(other *Module, in addrs.ModuleInstance) addrs.ModuleInstance {
 	for !m.Path.Contains(other.Path) {
 		m = m.Parent
@@ -246,7 +248,8 @@ func (m *Module) instanceNear(other *Module, in addrs.ModuleInstance) addrs.Modu
 	return other.in(in, m)
 }
 
-// namedBy reports whether references in the module m name what is read.
+// namedBy reports whether refs, which are references in the module m, include the resource or
+// alias.
 func (r IndexedRead) namedBy(m *Module, refs *lang.Refs) bool {
 	if r.Via == nil {
 		return refs.Name(r.Of.Addr.Resource)
@@ -264,7 +267,7 @@ func (b *build) aliasReads(r *Resource) []IndexedRead {
 	}
 	var list []IndexedRead
 	whole := map[*Value]bool{}
-	var eachOf *lang.Refs // a for_each that is only an alias
+	var eachOf *lang.Refs // set if for_each is only an alias
 	if chain := r.ChainedTo(); chain != nil && chain.Via != nil {
 		list, eachOf = append(list, *chain), &r.Exprs.Repetition.ForEach.Refs
 	}
@@ -289,10 +292,11 @@ func (b *build) aliasReads(r *Resource) []IndexedRead {
 	})
 }
 
-// same reports whether two readers read the same resource in the same way.
+// same reports whether both are reads of the same resource by the same alias, or both without one.
 func (r IndexedRead) same(other IndexedRead) bool { return r.Of == other.Of && r.Via == other.Via }
 
-// addEachOf adds to list what an argument reads with each.value, unless it also reads it as a whole.
+// addEachOf adds to list the resource or alias that an argument reads with each.value, unless the
+// argument also reads it as a whole.
 func (v *Value) addEachOf(list []IndexedRead) []IndexedRead {
 	of := v.Module.EachOf
 	if of == nil || v.Kind != Variable || !v.ReadsEachValue() ||
@@ -312,7 +316,7 @@ func addRead(list []IndexedRead, read IndexedRead) []IndexedRead {
 	return list
 }
 
-// aliasReads returns the aliases of which a value reads only single elements. It finds them once.
+// aliasReads returns the aliases that a value reads only by key. It finds them on the first call.
 func (v *Value) aliasReads() []IndexedRead {
 	m := v.evaluatedBy()
 	if m == nil || len(m.aliases) == 0 || v.Expr == nil {
@@ -353,8 +357,8 @@ func (v *Value) evaluatedBy() *Module {
 	return v.Module
 }
 
-// connectConstant makes n, if it is the node of a value, wait in an apply for the elements that the
-// value reads of the alias of. It does so only if all keys are constant, and returns false otherwise.
+// connectConstant makes n wait, in an apply, for the elements that it reads of the alias of. It
+// returns false, and does nothing, unless n is the node of a value and all keys are constant.
 func (c *connector) connectConstant(n *Node, of *Value) bool {
 	v, ok := n.Object.(*Value)
 	if !ok || of.Alias == nil || c.op.Phase != PhaseApply || len(c.steps[of.Alias.Of]) == 0 || v.DependsOn != nil {
@@ -383,7 +387,7 @@ func (c *connector) connectConstant(n *Node, of *Value) bool {
 	return true
 }
 
-// ReadsIn returns the instances that a value reads, in one instance of its module, before their
+// ReadsIn returns the instances that a value, in one instance of its module, reads before their
 // resources are complete.
 func (v *Value) ReadsIn(in addrs.ModuleInstance) []plans.InstanceRead {
 	return slices.Concat(v.Reads[in], v.constant)

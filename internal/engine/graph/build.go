@@ -43,7 +43,7 @@ type build struct {
 	siblingReads map[*Module][]siblingRead // by module call: arguments that read outputs of sibling instances
 	inputs       *Node                     // node that all Steps wait for, see openInputs; may be nil
 
-	refRanges *refRanges // nil, except while cycles are reported
+	refRanges *refRanges // set only while cycles are reported
 }
 
 func newBuild(op *Operation) *build {

@@ -97,7 +97,7 @@ func (b *build) setCallReads(r *Resource) {
 			}
 		}
 	}
-	var eachOf *lang.Refs // a for_each that is only a module call
+	var eachOf *lang.Refs // set if for_each is only a module call
 	if chained != nil {
 		list, eachOf = append(list, chainedRead(chained)), &r.Exprs.Repetition.ForEach.Refs
 	}
@@ -167,8 +167,8 @@ func (b *build) setValueReads(v *Value) {
 	b.noteKeyed(v.CallReads)
 }
 
-// readsByItsKey reports whether an argument reads single instances of resources, which differ between
-// the instances of the call.
+// readsByItsKey reports whether a module argument reads different instances of a resource in
+// different instances of the call.
 func (v *Value) readsByItsKey() bool {
 	if v.Kind != Variable || !v.PerInstance {
 		return false
@@ -186,7 +186,7 @@ func (v *Value) readsByItsKey() bool {
 	return slices.ContainsFunc(v.aliasReads(), func(read IndexedRead) bool { return read.Refs.Computed() })
 }
 
-// noteKeyed records the calls whose single instances are read.
+// noteKeyed records the calls in list as calls whose single instances are read.
 func (b *build) noteKeyed(list []CallRead) {
 	for _, read := range list {
 		b.instances.keyed[read.Call] = true
@@ -242,7 +242,8 @@ func (o *instanceOrder) connectCalls() {
 }
 
 // connectValueReads makes the node of a value in a module instance wait for the instances of module
-// calls that the value reads. Parts wait for other instances of the same call already.
+// calls that the value reads. It skips siblings of that instance, because Parts already wait for
+// them.
 func (o *instanceOrder) connectValueReads(n *Node, v *Value, in addrs.ModuleInstance) {
 	list := v.CallReads
 	if v.Node.Split {

@@ -8,10 +8,11 @@ import (
 
 // Blocks with for_each = module.NAME
 //
-// The call in the for_each has for_each itself, so its keys are those of the block, and each.value is
-// an object with the outputs of the module instance that has the same key. The instances of the block
-// are decided when those of the call are. Each instance reads the outputs like a reference to
-// module.NAME[each.key], so it is one of the block's CallReads, or of an argument's that uses each.value.
+// If for_each is a module call that has for_each itself, the block has the keys of the call.
+// each.value is an object with the outputs of the module instance that has the same key. The
+// instances of the block are decided together with those of the call. Each instance reads the
+// outputs like a reference to module.NAME[each.key]. The read is therefore one of the CallReads of
+// the block, or of the argument that uses each.value.
 
 // ChainedCall returns the module call in for_each = module.NAME, or nil if the block is not repeated
 // this way.
@@ -51,12 +52,13 @@ func (m *Module) chainedCall(rep Repetition) *Module {
 	return call
 }
 
-// chainedRead returns what an instance of a block reads of the call in its for_each.
+// chainedRead returns the read of the outputs with the same key from the call in a block's
+// for_each.
 func chainedRead(call *Module) CallRead {
 	return CallRead{Call: call, Refs: lang.Instances{{Index: eachKey}}}
 }
 
-// addChainedCall adds to the CallReads of an argument what it reads with each.value.
+// addChainedCall adds to the CallReads of an argument the call that it reads with each.value.
 func (b *build) addChainedCall(v *Value) {
 	if b.op.Partial() || v.Kind != Variable || v.Module.Parent == nil || !v.ReadsEachValue() {
 		return
@@ -76,8 +78,8 @@ func (c *connector) setEachCall(r *Resource) {
 	}
 }
 
-// setModuleEachCall is like setEachCall, for module calls. usesEach holds those whose provider keys use
-// each.
+// setModuleEachCall is like setEachCall, but for module calls. usesEach holds the calls whose
+// provider keys use each; it skips them.
 func (c *connector) setModuleEachCall(usesEach map[*Module]bool) {
 	for _, m := range c.g.Modules {
 		if m.Parent == nil || usesEach[m] {
@@ -93,7 +95,8 @@ func (c *connector) setModuleEachCall(usesEach map[*Module]bool) {
 	}
 }
 
-// argumentsReadOnlyEach reports whether each argument that uses each.value reads nothing else of a call.
+// argumentsReadOnlyEach reports whether all arguments that use each.value read the call only by
+// instance.
 func (m *Module) argumentsReadOnlyEach(call *Module) bool {
 	for _, v := range m.Variables {
 		if v.ReadsEachValue() && !v.readsCall(call) {
@@ -103,8 +106,8 @@ func (m *Module) argumentsReadOnlyEach(call *Module) bool {
 	return true
 }
 
-// awaitEachCall makes a node in an instance of m, with a key, wait for the outputs of the instance with
-// that key of the call in the for_each of m.
+// awaitEachCall makes the node of the instance of m with the given key wait for outputs of the call
+// in m's for_each. These are the outputs of the instance with the same key.
 func (o *instanceOrder) awaitEachCall(n *Node, m *Module, parent addrs.ModuleInstance, key addrs.InstanceKey) {
 	for _, output := range chainedRead(m.EachCall).Outputs() {
 		o.after(n, o.valueNode(output, parent.Child(m.EachCall.Call.Name, key)))

@@ -79,14 +79,14 @@ func (b *build) cycles(ctx context.Context) error {
 // keyedCycle returns advice for a cycle in which all references to some blocks select single instances.
 // It returns "" for all other cycles.
 func (b *build) keyedCycle(way []dag.ID) string {
-	var read []string // resources and module calls of which single instances are read
+	var read []string // resources and module calls that only single instances are read of
 	kinds := map[string]bool{}
 	add := func(kind string, name fmt.Stringer) {
 		if !slices.Contains(read, name.String()) {
 			read, kinds[kind] = append(read, name.String()), true
 		}
 	}
-	through, others := "", 0 // a local value that refers to one of these, and other resources and locals
+	through, others := "", 0 // through: local value that refers to one in read; others: number of other nodes
 	for i, id := range way {
 		n, next := b.g.Nodes[id], b.g.Nodes[way[(i+1)%len(way)]]
 		v, isValue := n.Object.(*Value)

@@ -7,8 +7,8 @@ import (
 )
 
 // EarlyKeys finds, before a walk, the keys of the instances that blocks read. At that time, every
-// value that depends on a resource is still unknown. While validating, so are the variables of the root
-// module, and keys of references that are perhaps not used are not known.
+// value that depends on a resource is still unknown. While validating, the variables of the root
+// module are unknown too, and so are the keys of references in results that may not be used.
 type EarlyKeys interface {
 	// Instances returns the keys of the instances that a block declares in one module instance. It
 	// returns false if they are not known.

@@ -66,14 +66,14 @@ type Module struct {
 	Call       *configs.ModuleCall
 	Repetition Repetition
 
-	DependsOn *lang.Refs // depends_on of the module call; may be nil
+	DependsOn *lang.Refs // depends_on of the module call, or nil
 
 	// EachOf is the resource or alias in the call's for_each, if the instances of the call are decided
 	// before the resource is complete; see setModuleEachOf.
 	EachOf   *IndexedRead
-	EachCall *Module // the same for a module call in the for_each; see chain_calls.go
+	EachCall *Module // like EachOf, for a module call in the for_each; see chain_calls.go
 
-	readsSiblings bool // an argument of the call reads outputs of other instances of the call
+	readsSiblings bool // whether an argument of the call reads outputs of other instances of the call
 
 	CallSlot int   // position among the calls in the parent module
 	Uses     *Uses // what the instances of the call depend on, except the calls around it
@@ -123,7 +123,7 @@ type Value struct {
 
 	// constant holds the elements of aliases that the value reads in an apply by constant keys.
 	constant []plans.InstanceRead
-	elements []IndexedRead // the result of aliasReads; nil until needed
+	elements []IndexedRead // the result of aliasReads; nil until its first call
 }
 
 // Check is a check block with its analyzed assertions.
@@ -166,12 +166,12 @@ type Resource struct {
 
 // instanceReads holds the references of a block that may read single instances.
 type instanceReads struct {
-	Indexed   []IndexedRead // what the block reads by a computed index or by an alias; may include its own resource
+	Indexed   []IndexedRead // resources read by a computed index or by an alias; may include the block's own resource
 	CallReads []CallRead    // single instances of module calls that the block reads
 	// Constant holds the resources of the module whose instances the block reads only by constant
 	// keys.
 	Constant []IndexedRead
-	EachOf   *IndexedRead // what is indexed and has the keys of the block, too; see setEachOf
+	EachOf   *IndexedRead // the element of Indexed that has the same keys as the block; nil if none has, see setEachOf
 	EachCall *Module      // the call that has the keys of the block, if its instances are read by key
 	// Awaited holds the resources whose single instances are awaited in a plan by instances of this
 	// one; see separateInstances.

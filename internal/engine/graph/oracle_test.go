@@ -193,8 +193,8 @@ func (d *destroyOrder) connectAllPairs(s *Step, x *depNode, needs, users []*depN
 	}
 }
 
-// begins reports whether y has a new dependency on x: its configuration depends on x, but its
-// stored dependencies do not contain x.
+// begins reports whether y starts to depend on x: its configuration depends on x, but its stored
+// dependencies do not contain x.
 func (d *destroyOrder) begins(y, x *depNode) bool {
 	if y.hub || !y.exists || y.resource.Config == nil || y == x || !y.writes() ||
 		!y.resource.refersTo(x.resource.Addr) ||

@@ -28,7 +28,7 @@ import (
 // planCalls makes readers wait for single instances of module calls and, in values, of resources.
 type planCalls struct {
 	*build
-	whole  []bool                     // by ID, nodes that must wait for everything they refer to; see readWhole
+	whole  []bool                     // by ID, whether a node must wait for everything it refers to; see readWhole
 	reads  map[*Value][]IndexedRead   // by value, the resources that it reads only by instance
 	splits map[*Module]*splitCall     // by module call; nil for a call whose instances are not known
 	seeds  map[*Module]map[*Node]bool // by module call, the arguments and outputs between which nodes are split
@@ -122,7 +122,7 @@ func (p *planCalls) readsInstances(v *Value, chained map[*Module]bool) bool {
 	return len(v.CallReads) > 0 || len(p.resourcesRead(v)) > 0 || v.ReadsEachValue() && chained[v.Module]
 }
 
-// resourcesRead returns the resources of which a value reads only single instances.
+// resourcesRead returns the resources that a value reads only by instance.
 func (p *planCalls) resourcesRead(v *Value) []IndexedRead {
 	m := v.Module
 	if v.Kind == Variable {
@@ -155,9 +155,10 @@ func (p *planCalls) resourcesRead(v *Value) []IndexedRead {
 	return v.addEachOf(out)
 }
 
-// readWhole returns, by ID, the nodes that data sources and ephemeral resources depend on whose
-// reading is put off if anything upstream of them changes. The nodes must wait for all of it, so that
-// this is known.
+// readWhole returns, by node ID, everything that certain data sources and ephemeral resources
+// depend on. They are the ones that aren't read in the plan if anything that they depend on
+// changes. The returned nodes must wait for everything they refer to, because only then all these
+// changes are known.
 func (p *planCalls) readWhole() []bool {
 	var ids []dag.ID
 	for _, r := range p.g.Resources {
@@ -220,8 +221,8 @@ func (m *Module) repeated() *Module {
 	return nil
 }
 
-// in returns the address of a module's instance in an instance of the module of a call. The calls
-// in between have a single instance each.
+// in returns the address of the instance of m within at, which is an instance of the module call.
+// The calls from that module down to m have a single instance each.
 func (m *Module) in(at addrs.ModuleInstance, call *Module) addrs.ModuleInstance {
 	if m == call {
 		return at
@@ -229,7 +230,8 @@ func (m *Module) in(at addrs.ModuleInstance, call *Module) addrs.ModuleInstance 
 	return m.Parent.in(at, call).Child(m.Call.Name, addrs.NoKey)
 }
 
-// seed records that the nodes behind an argument, or before an output, are to be split.
+// seed records that the nodes that depend on an argument, or that an output depends on, are to be
+// split.
 func (p *planCalls) seed(v *Value) {
 	m := v.Module.repeated()
 	if m == nil || p.callOf(m) == nil {
@@ -382,7 +384,8 @@ func (p *planCalls) between(m *Module, dependents [][]dag.ID) []*Node {
 	return out
 }
 
-// awaited returns the nodes for which a value waits only as far as it reads them.
+// awaited returns the nodes of the resources and calls that a value reads only by instance. The
+// value waits only for the instances that it reads.
 func (p *planCalls) awaited(v *Value) map[*Node]bool {
 	out := map[*Node]bool{}
 	for _, read := range p.reads[v] {

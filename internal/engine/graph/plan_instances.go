@@ -54,7 +54,7 @@ func (b *build) separateInstances() {
 		for _, read := range r.Awaited {
 			of := read.Of
 			b.separate(of)
-			b.after(r.Node, read.whole()) // what reads all of r comes after all that r reads
+			b.after(r.Node, read.whole()) // a reader of all of r then also waits for everything that r reads
 			b.after(r.Inputs, of.Inputs)
 			whole[read.whole().ID] = true
 			if chain != nil && chain.same(read) {
@@ -82,7 +82,7 @@ func (b *build) separate(r *Resource) {
 	r.Inputs, r.expand = n, n
 }
 
-// needs returns the nodes that a node waits for.
+// needs returns the nodes that n waits for.
 func (b *build) needs(n *Node) []*Node {
 	var out []*Node
 	for _, id := range b.g.Edges.Needs(n.ID) {

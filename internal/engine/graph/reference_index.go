@@ -110,9 +110,9 @@ func (r *Resource) setOwn() {
 	}
 }
 
-// setIndexed sets the resources that the block reads by a computed index. In a partial run, a
-// for_each over a resource does not count: its instances are the ones that exist at the end of the
-// run.
+// setIndexed sets the resources that the block reads by a computed index. In a partial run, it
+// ignores a for_each over a resource, because the block's instances are then those that exist at
+// the end of the run.
 func (b *build) setIndexed(r *Resource) {
 	r.setOwn()
 	order, refs := r.Exprs.instancesRead()

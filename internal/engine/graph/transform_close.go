@@ -85,7 +85,8 @@ func (u *ephemeralUsers) ephemeral(n *Node) bool {
 	return n.Resource != nil && n.Resource.Addr.Resource.Mode == addrs.Ephemeral
 }
 
-// opens reports whether objects are to be closed that a node, or one that it waits for, has opened.
+// opens reports whether n, or a node that it waits for, opens ephemeral objects, which must be
+// closed after their last user.
 func (u *ephemeralUsers) opens(n *Node) bool {
 	return u.ephemeral(n) && (n.Kind == KindStep || n == n.Resource.Node && len(u.steps[n.Resource]) == 0)
 }

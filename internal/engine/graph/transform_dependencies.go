@@ -22,8 +22,8 @@ type depGraph struct {
 	hubs       map[addrs.ConfigResource]*depNode
 	// setHubs holds the hubs of large sets of dependencies.
 	setHubs map[dependenciesIn]*depNode
-	// split holds the resources whose instances have their own nodes, because the state says which
-	// instances depend on which. instances holds these nodes.
+	// split holds the resources whose instances have nodes of their own, because the state stores
+	// dependencies of or on single instances. instances holds these nodes.
 	split     map[addrs.AbsResource]bool
 	instances map[addrs.AbsInstance]*depNode
 	lost      map[addrs.AbsInstance][]addrs.AbsInstance // see findLost
@@ -278,10 +278,10 @@ func (d *depGraph) connectInstances(x *depNode, seen map[addrs.ConfigResource]bo
 	}
 }
 
-// findLost finds the dependencies of objects on instances of their own block, or in other instances
-// of their own module, if the state names no instances. That is so after another program has
-// written the state. Dependencies by resource can't replace them: they order neither the instances
-// of one block nor the instances of one module call. The dependencies are those of the
+// findLost finds the dependencies of objects that are on instances of their own block, or in other
+// instances of their own module, if the state names no instances. The state names none after
+// another program has written it. Dependencies by resource can't replace them, because these order
+// neither the instances of one block nor those of one module call. So findLost takes them from the
 // configuration.
 func (d *depGraph) findLost() {
 	plan := d.b.op.Plan
@@ -418,9 +418,9 @@ func (d *depGraph) storedDeps(x *depNode) (stored []*states.Dependencies, guess 
 	return stored, guess
 }
 
-// dependency returns the node that a stored dependency of x stands for. If dep is in the module of
-// x, this is the resource in the same module instance. Otherwise it is the hub of all instances of
-// the resource's module. It returns nil if the resource has no objects.
+// dependency returns the node of a stored dependency of x. If dep is in the module of x, this is
+// the resource in the same module instance. Otherwise it is the hub of the resource in all module
+// instances. It returns nil if the resource has no objects.
 func (d *depGraph) dependency(x *depNode, dep addrs.ConfigResource) *depNode {
 	if dep.Module == x.resource.Addr.Module {
 		if q := d.at[dep.Resource.InInstance(x.addr.Module)]; q != nil && q.exists {

@@ -151,8 +151,8 @@ func (d *destroyOrder) detached(x *depNode) bool {
 	return changing
 }
 
-// refersTo reports whether x, which changes, will depend on q. It is true for all instances of a
-// resource unless the plan names the instances on which x will depend.
+// refersTo reports whether x, which changes, will depend on q. This holds for all instances of a
+// resource unless the plan says which instances x will depend on.
 func (x *depNode) refersTo(q *depNode) bool {
 	of := q.resource.Addr
 	return slices.ContainsFunc(x.steps, func(s *Step) bool {
@@ -273,7 +273,7 @@ func (c *connecting) gate(kind gateKind) *Node {
 	if len(others) == 0 || !c.present(spec.family) {
 		return nil
 	}
-	if len(others) == 1 && spec.hard && c.x.instance { // avoid a gate for each of many instances that wait for one node
+	if len(others) == 1 && spec.hard && c.x.instance { // avoid a gate per instance if many instances wait for one node
 		return c.family(spec.family, others)[0]
 	}
 	if c.open[kind] == nil {

@@ -27,7 +27,7 @@ import (
 // the instances that this instance reads. So the order passes through it, as it does through
 // resources that don't change.
 //
-// The Steps of an ephemeral resource open its objects. They wait in the same way as those that change
+// The Steps of an ephemeral resource open its objects. They wait like the Steps that change
 // objects, but the plan has no changes for them; see addOpenings.
 //
 // All other references wait for the resource as a whole. So do references with a constant key if
