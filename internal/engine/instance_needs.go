@@ -14,12 +14,12 @@ import (
 
 // Dependencies by instance
 //
-// The instances on which an object depends are found by following graph.Uses, from its block
-// through values, arguments and outputs of modules, and data sources, to the nearest managed
-// instances. In each place, the keys of references are evaluated with the values that the place has
-// in the walk. If a key is not known, everything that the reference could select is used. What a
-// value or a data source needs in one module instance is found once, so the cost is linear in
-// places and references.
+// The instances that an object depends on are found by following graph.Uses. The search goes from
+// the object's block through values, arguments and outputs of modules, and data sources, to the
+// nearest managed instances. In each module instance, the keys of references are evaluated with the
+// values that the walk has there. If a key is not known, everything that the reference could select
+// is a dependency. The needs of a value or a data source are found once per module instance, so the
+// cost is linear in places and references.
 
 // need is a part of a managed resource that something depends on.
 type need struct {
@@ -38,7 +38,7 @@ const (
 	oneInstance
 )
 
-// compare compares needs by resource, and then so that a need comes after all that include it.
+// compare sorts needs by resource. A need comes after all needs that include it.
 func (n need) compare(m need) int {
 	return cmp.Or(cmp.Compare(n.of.Index, m.of.Index), everywhereFirst(n, m), cmp.Compare(n.in, m.in),
 		cmp.Compare(n.scope, m.scope), n.key.Compare(m.key))
@@ -53,7 +53,8 @@ func (n need) includes(m need) bool {
 	return n.of == m.of && (n.scope == everywhere || n.in == m.in && (n.scope == inOneModule || n.key == m.key))
 }
 
-// within reports whether n is for objects in a module instance or in the modules that it calls.
+// within reports whether n is limited to objects in a module instance and in the modules that it
+// calls.
 func (n need) within(in *moduleInstance) bool {
 	if n.scope != everywhere {
 		return in.addr.Contains(n.in)
@@ -61,8 +62,9 @@ func (n need) within(in *moduleInstance) bool {
 	return in.module.Path.Contains(n.of.Addr.Module)
 }
 
-// maxSingleNeeds is the number of instances of one resource up to which they are told apart.
-// Otherwise n readers of a value that reads m single instances would depend on n·m instances.
+// maxSingleNeeds is the number of instances of one resource up to which needs list single
+// instances. Without a limit, n readers of a value that reads m single instances would depend on
+// n·m instances.
 const maxSingleNeeds = 32
 
 // compact sorts needs and removes those that others include.
@@ -77,8 +79,8 @@ func compact(list []need) []need {
 	return slices.Clip(out)
 }
 
-// bound replaces many instances of a resource in compact needs by all of its instances. It keeps
-// instances in several instances of a call that read each other, because there all instances would
+// bound replaces the needs of many single instances of a resource by one need of all its instances.
+// It keeps single instances in sibling instances of a module call, because all instances would
 // include the reader itself.
 func bound(list []need) []need {
 	out := list[:0]
@@ -106,9 +108,9 @@ type instanceNeeds struct {
 	e      *evaluator // reads values that are finished; it doesn't wait
 	mu     sync.Mutex // guards the maps
 	known  map[needPlace][]need
-	stored map[needPlace][]addrs.AbsInstance // for blocks of which all instances have the same needs
-	// lost reports whether the state before the walk says of no object on which instances it depends,
-	// so that another program may have written it.
+	stored map[needPlace][]addrs.AbsInstance // for blocks whose instances all have the same needs
+	// lost reports whether no object in the state before the walk has dependencies by instance.
+	// Another program may then have written the state.
 	lost func() bool
 }
 
@@ -126,7 +128,7 @@ func newInstanceNeeds(e *evaluator) *instanceNeeds {
 		lost: sync.OnceValue(func() bool { return !namesInstances(e.op.Prior) })}
 }
 
-// namesInstances reports whether a state says of any object on which instances it depends.
+// namesInstances reports whether any current object in a state has dependencies by instance.
 func namesInstances(s *states.State) bool {
 	for r := range s.Resources() {
 		for _, inst := range r.Instances {
@@ -142,7 +144,7 @@ func namesInstances(s *states.State) bool {
 type needSearch struct {
 	*instanceNeeds
 	ctx    context.Context
-	active map[needPlace]bool // the places that the search is in, as a safeguard against endless recursion
+	active map[needPlace]bool // the places that the search is visiting, as a safeguard against endless recursion
 }
 
 // ofBlock returns what the object of t needs. change is its planned change.
@@ -201,8 +203,8 @@ func (s *needSearch) all(list []need, u *graph.Uses) []need {
 	return list
 }
 
-// value returns what a value needs in one instance of its module. Here and below, the call of that
-// instance is left out, because everything else in the instance depends on it, too.
+// value returns what a value needs in one instance of its module. Like the functions below, it
+// leaves out what the module call needs, because everything in the module depends on that.
 func (s *needSearch) value(v *graph.Value, in *moduleInstance) []need {
 	if v.Uses == nil {
 		return nil
@@ -221,8 +223,8 @@ func (s *needSearch) value(v *graph.Value, in *moduleInstance) []need {
 	})
 }
 
-// withCalls completes what something in a module instance needs by what the call of that instance
-// needs, and the calls around it.
+// withCalls adds to list what the call of a module instance needs, and what the calls around it
+// need.
 func (s *needSearch) withCalls(list []need, in *moduleInstance) []need {
 	for ; in.parent != nil; in = in.parent {
 		list = s.withCall(list, in)
@@ -230,9 +232,9 @@ func (s *needSearch) withCalls(list []need, in *moduleInstance) []need {
 	return list
 }
 
-// withCall adds what the call of a module instance needs. But if a managed resource in the instance
-// is needed, it removes this, because the resource implies it: everything in a module waits for
-// what its call depends on.
+// withCall adds to list what the call of a module instance needs. If list has a managed resource in
+// that instance, withCall removes the needs of the call instead. That resource implies them,
+// because everything in a module waits for the needs of its call.
 func (s *needSearch) withCall(list []need, in *moduleInstance) []need {
 	call := s.call(in)
 	switch {
@@ -295,7 +297,7 @@ func (s *needSearch) uses(u *graph.Uses, at usedFrom) []need {
 	return out
 }
 
-// place returns the instance of a module in which something is used, or nil if there is none.
+// place returns the instance of the module m that is used, or nil if it isn't a single instance.
 func (u usedFrom) place(m *graph.Module) *moduleInstance {
 	switch m {
 	case u.in.module:
@@ -309,7 +311,8 @@ func (u usedFrom) place(m *graph.Module) *moduleInstance {
 	return nil
 }
 
-// resource returns what is needed of a resource, or of what a data source depends on.
+// resource returns the needs for reading a managed resource or, for a data source, the needs of
+// what it depends on.
 func (s *needSearch) resource(read graph.IndexedRead, at usedFrom) []need {
 	of, managed := read.Of, read.Of.Addr.Resource.Mode == addrs.Managed
 	in := at.from

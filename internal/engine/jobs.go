@@ -33,7 +33,7 @@ type hold struct {
 	release func(ok bool)
 }
 
-// waitFor makes a job wait for another one. The caller holds the lock of the queue.
+// waitFor makes the job j wait for the job on. The caller holds the lock of the queue.
 func (j *job) waitFor(on *job) {
 	if on.done {
 		j.blocked = j.blocked || on.failed
@@ -145,11 +145,10 @@ func (q *jobQueue) work() {
 	q.workers--
 }
 
-// ended tells the job next that the job j has ended, for which next waits. The caller holds the
-// lock.
+// ended notifies the job next, which waits for j, that j has ended. The caller holds the lock.
 func (q *jobQueue) ended(j, next *job) { q.let(next, !j.failed, cmp.Or(j.part, j.before)) }
 
-// let tells a job that one of the things it waits for has ended. The caller holds the lock.
+// let notifies a job that something it waits for has ended. The caller holds the lock.
 func (q *jobQueue) let(j *job, succeeded bool, before *timings.Part) {
 	j.blocked = j.blocked || !succeeded
 	j.waits--
@@ -165,9 +164,9 @@ type waiter struct {
 	node dag.ID // the node if job is nil
 }
 
-// await makes a running job, or the visit of a node, wait for another job or node, and reports whether
-// that succeeded. Another worker may run in the meantime. If it itself waits for the reader, await
-// doesn't wait and returns false for waited.
+// await makes by, a running job or the visit of a node, wait for on, and reports whether on
+// succeeded. Another worker may run in the meantime. If on waits for by, await returns false for
+// waited without waiting.
 func (q *jobQueue) await(by, on waiter) (succeeded, waited bool) {
 	if by.job != nil {
 		by.node = 0
@@ -218,8 +217,8 @@ func (q *jobQueue) awaitNode(by *job, on dag.ID) bool {
 	return outcome == dag.Done
 }
 
-// replace lets another worker run while a running job waits. The caller holds the lock, both now
-// and when it calls end after the wait.
+// replace lets another worker run while a running job waits. The job calls end after the wait. The
+// caller holds the lock during both calls.
 func (q *jobQueue) replace() (end func()) {
 	q.busy--
 	q.workers--

@@ -102,8 +102,8 @@ func (o *orphanPlan) planRemoval(ctx context.Context, l *objectState) error {
 }
 
 // lostReads returns the instances of its own resource that an instance referred to while the
-// configuration declared it, if the state doesn't name them because another program has written it.
-// They can be found if they depend on count.index or each.key only.
+// configuration declared it. It is used if the state doesn't name them because another program has
+// written it. It returns nil if a key depends on anything but count.index or each.key.
 func (o *orphanPlan) lostReads(ctx context.Context, obj *states.Object) []plans.InstanceRead {
 	own, key := o.r.OwnInstances(), o.addr.Key
 	if own == nil || o.in == nil || o.deposed != "" || len(obj.DependencyInstances) > 0 ||

@@ -20,8 +20,8 @@ import (
 // are then planned in the order of these references. The order depends only on the indexes in the
 // references, which are evaluated before the first instance is planned.
 
-// validateOrder returns an error if references to instances of the same resource form a cycle, as far
-// as the keys don't depend on variables or resources.
+// validateOrder returns an error if references between instances of the same resource form a cycle.
+// It ignores keys that depend on variables or resources.
 func (v resourceVisit) validateOrder(ctx context.Context, in *moduleInstance) error {
 	if v.r.OwnInstances() == nil {
 		return nil
@@ -38,7 +38,7 @@ func (v resourceVisit) validateOrder(ctx context.Context, in *moduleInstance) er
 
 // orderInstances finds, for each instance, the other instances of the resource that it reads. It
 // returns an error if a key is not known, or if the references form a cycle. While validating, it
-// looks only at references of which everything is known.
+// ignores references whose keys or conditions are not known.
 func (v resourceVisit) orderInstances(ctx context.Context, in *moduleInstance, x *expansion) error {
 	own := v.r.OwnInstances()
 	if own == nil {

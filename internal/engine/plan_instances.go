@@ -44,9 +44,9 @@ func (v resourceVisit) findAwaited(ctx context.Context, in *moduleInstance, x *e
 	}
 }
 
-// addAwaited adds the instances that references select to a list. If a key is not known, if there is
-// no instance with that key, or if all of many instances are selected, it adds none. The instance must then wait for the whole
-// resource.
+// addAwaited adds the instances that references select to a list. It adds none if a key is not
+// known, if no instance has that key, or if all of many instances are selected. The instance must
+// then wait for the whole resource.
 func (c *evalContext) addAwaited(list []plans.InstanceRead, read graph.IndexedRead) []plans.InstanceRead {
 	first := len(list)
 	of, name := read.Of, read.Name()
@@ -60,7 +60,7 @@ func (c *evalContext) addAwaited(list []plans.InstanceRead, read graph.IndexedRe
 		for _, key := range keys {
 			_, exists := x.has(key)
 			switch {
-			case !exists && ref.How == lang.ByLookup: // the result is the default
+			case !exists && ref.How == lang.ByLookup: // lookup then returns its default
 			case !exists:
 				return list[:first]
 			case found.add(key):
@@ -77,8 +77,9 @@ func (c *evalContext) addAwaited(list []plans.InstanceRead, read graph.IndexedRe
 	return list
 }
 
-// awaitedWhole returns what an instance waits for as a whole. In reads, single instances are in the
-// order of Awaited, after those of the resource itself.
+// awaitedWhole returns the elements of Awaited that an instance waits for as a whole, because reads
+// has no entries for them. reads begins with the instances of the resource itself, followed by
+// others in the order of Awaited.
 func (v resourceVisit) awaitedWhole(reads instanceReads) []graph.IndexedRead {
 	_, reads = reads.cut(v.r.Addr.Resource)
 	var out []graph.IndexedRead
@@ -151,7 +152,7 @@ type startedPlan struct {
 	last       *job            // ends the planning; nil if it is deferred
 	failed     bool            // not everything could be planned; set when last has ended
 	deferredBy *deferredNode   // why the resource, or an instance of it, is deferred
-	holds      []func(ok bool) // lets the readers of single instances go on, if the planning is deferred
+	holds      []func(ok bool) // release the readers of single instances; called only if the planning is deferred
 }
 
 // start begins to plan the objects of a resource in the order of their references. After the last
@@ -190,7 +191,7 @@ func (p *resourcePlan) start(s *startedPlan, end func(error)) {
 				}
 			}
 		}
-		// These make the order of errors that of the blocks.
+		// These waits put the errors of a resource before the errors of its readers.
 		for _, read := range r.Awaited {
 			s.last.waitFor(p.started(read.Of).last)
 		}
@@ -227,8 +228,8 @@ func (p *resourcePlan) time(in *moduleInstance, x *expansion) {
 	}
 }
 
-// connect makes the job of each instance in one module instance wait for the jobs and nodes of what
-// it reads.
+// connect makes the job of each instance in one module instance wait for the jobs and nodes of the
+// objects that the instance reads.
 func (p *resourcePlan) connect(in *moduleInstance, x *expansion) {
 	for i := range x.jobs {
 		for _, read := range x.reads[i] {

@@ -15,9 +15,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// instanceReads lists instances of resources, grouped by resource, as the block of one module instance
-// refers to them; see plans.InstanceRead. An entry with NoKey says that no instance of its resource is
-// read.
+// instanceReads lists instances of resources, grouped by resource. Resources have the names by
+// which the reading block refers to them; see plans.InstanceRead. An entry with NoKey says that no
+// instance of its resource is read.
 type instanceReads []plans.InstanceRead
 
 // of returns the entries of a resource, or nil if the resource is not listed.
@@ -98,8 +98,9 @@ func (t *instance) instanceReads() []plans.InstanceRead {
 	return out
 }
 
-// selectsAll reports whether n selected instances are all instances of a resource with many. A reader
-// then waits for the whole resource: N readers that each name N instances would otherwise cost N².
+// selectsAll reports whether the n selected instances are all instances of a resource that has at
+// least 64. A reader then waits for the whole resource: N readers that each list N instances would
+// cost N².
 func selectsAll(n int, x *expansion) bool { return n >= 64 && x != nil && n == len(x.keys) }
 
 // awaited returns the instances of another resource that the instance waited for before it was
@@ -173,8 +174,8 @@ func (c *evalContext) indexes(ref lang.InstanceRef) ([]cty.Value, error) {
 	return c.scope().Indexes(ref)
 }
 
-// certain returns the references that are certainly used, with keys that are known. of decides the
-// keys of the instances.
+// certain returns the references whose conditions and keys are known. of decides the keys of the
+// instances.
 func (c *evalContext) certain(refs lang.Instances, of graph.Repetition) lang.Instances {
 	return slices.DeleteFunc(slices.Clone(refs), func(ref lang.InstanceRef) bool {
 		for _, guard := range ref.Guards {
@@ -304,8 +305,8 @@ func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Val
 	return cty.ObjectVal(byKey), true
 }
 
-// setEachValue sets each.value for the instance with a key of a block whose for_each is a resource, an
-// alias or a module call. It does nothing for other blocks.
+// setEachValue sets each.value in a block whose for_each is a resource, an alias or a module call,
+// for the instance with the given key. It does nothing for other blocks.
 func (c *evalContext) setEachValue(of *graph.IndexedRead, call *graph.Module, key addrs.InstanceKey) {
 	switch {
 	case of != nil:
@@ -329,9 +330,9 @@ func (c *evalContext) outputsIn(call *graph.Module, key addrs.InstanceKey) cty.V
 	return instances.of[i].outputs(call, outputs, c.e.valueIn)
 }
 
-// eachValue returns each.value for a block whose for_each is a resource or an alias: the instance of
-// that resource, or the element, with the same key. It returns cty.NilVal if there is no such instance
-// or it isn't finished.
+// eachValue returns each.value for a block whose for_each is a resource or an alias. It is the
+// value of the instance or element with the same key, or cty.NilVal if that doesn't exist or isn't
+// finished.
 func (c *evalContext) eachValue(read *graph.IndexedRead, key addrs.InstanceKey) cty.Value {
 	if read.Via != nil {
 		return c.element(*read, key)
@@ -390,7 +391,7 @@ func (c *evalContext) moduleInstances(
 	return cty.ObjectVal(byKey), true, nil
 }
 
-// instanceValue returns the value of an instance for references, or cty.NilVal if none exists.
+// instanceValue returns the value of an instance for references, or cty.NilVal if it has none.
 func (c *evalContext) instanceValue(r *graph.Resource, key addrs.InstanceKey) cty.Value {
 	x, values := c.in.resources[r.Slot], c.e.values(r)
 	i, ok := x.has(key)

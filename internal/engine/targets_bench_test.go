@@ -9,8 +9,9 @@ import (
 	"tofu/internal/engine"
 )
 
-// throughArgument is a configuration with n instances that the instances of a module call read through
-// an argument, and others read an output of each instance of the call.
+// throughArgument returns a configuration with n instances of a resource. The instances of a module
+// call read them through an argument, and other instances read an output of each instance of the
+// call.
 func throughArgument(n int) map[string]string {
 	count := fmt.Sprintf("  count = %d\n", n)
 	return map[string]string{
@@ -21,7 +22,7 @@ func throughArgument(n int) map[string]string {
 	}
 }
 
-// dataTarget returns a target or exclusion of terraform_data.NAME, or of the instance with a key.
+// dataTarget returns a target for terraform_data.NAME, or for its instance with the given key.
 func dataTarget(name string, key addrs.InstanceKey) addrs.Target {
 	return addrs.Target{Resource: addrs.Resource{Mode: addrs.Managed, Type: "terraform_data", Name: name},
 		Key: key, HasKey: key != addrs.NoKey}

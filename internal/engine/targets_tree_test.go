@@ -329,7 +329,7 @@ func (o *oracle) reach(p place, seen map[place]bool) {
 	}
 }
 
-// dependsOnAny reports whether a place depends on a place that the list includes.
+// dependsOnAny reports whether a place depends on a place that a target in list includes.
 func (o *oracle) dependsOnAny(p place, list []addrs.Target) bool {
 	seen := map[place]bool{}
 	o.reach(p, seen)
@@ -366,7 +366,7 @@ func (o *oracle) arguments(it *item, at addrs.ModuleInstance) []place {
 	return out
 }
 
-// around returns the places that enclosing module calls name in depends_on.
+// around returns the places that enclosing module calls refer to in depends_on.
 func (o *oracle) around(call *item, at addrs.ModuleInstance) []place {
 	var out []place
 	for ; call.in != nil; call = call.in {
@@ -378,7 +378,7 @@ func (o *oracle) around(call *item, at addrs.ModuleInstance) []place {
 	return out
 }
 
-// value returns the places from which the value of an item comes.
+// value returns the places that the value of an item depends on.
 func (o *oracle) value(it *item, at addrs.ModuleInstance) []place {
 	switch {
 	case it.kind != "module":
@@ -391,7 +391,7 @@ func (o *oracle) value(it *item, at addrs.ModuleInstance) []place {
 	return o.values(it, at)
 }
 
-// values returns the places from which the value of a module's output comes.
+// values returns the places that the value of a module's output depends on.
 func (o *oracle) values(it *item, at addrs.ModuleInstance) []place {
 	var out []place
 	for _, inner := range o.children(it, at) {

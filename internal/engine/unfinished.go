@@ -131,7 +131,7 @@ func (u *unfinished) completed(addr addrs.AbsResource) {
 	}
 }
 
-// maker returns the node or job that finishes the instance at a position.
+// maker returns the node or job that finishes the instance at position at.
 func (i *unfinishedInstances) maker(at int) maker {
 	switch {
 	case i.steps != nil:

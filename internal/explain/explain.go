@@ -199,8 +199,8 @@ var causes = map[plans.Reason]string{
 	plans.ReplaceByTriggers: "something in lifecycle.replace_triggered_by changes",
 }
 
-// cause returns the cause of an action, unless an attribute caused it or the heading already says
-// it.
+// cause returns the cause of an action. It returns nil if an attribute caused the action, or if the
+// heading already gives the cause.
 func (e *explainer) cause(c *plans.InstanceChange) []string {
 	switch text := causes[c.Reason]; {
 	case text != "":

@@ -95,9 +95,9 @@ func (e *explainer) ofValue(v *graph.Value, in addrs.ModuleInstance) scope {
 	return s
 }
 
-// key returns the key of the instance that a reference selects. It is NoKey if the reference isn't
+// key returns the key of the instance that a reference selects, or NoKey if the reference isn't
 // used or selects no instance. of decides the keys of the instances. It returns false if the key is
-// not known, or if the reference doesn't select an instance.
+// not known, or if the reference doesn't select an instance by key.
 func (s scope) key(refs *lang.Refs, ref *addrs.Reference, of graph.Repetition) (addrs.InstanceKey, bool) {
 	if s.keys == nil || !refs.SelectsInstance(ref) {
 		return addrs.NoKey, false
@@ -109,7 +109,7 @@ func (s scope) key(refs *lang.Refs, ref *addrs.Reference, of graph.Repetition) (
 	return keys[0].Key, true
 }
 
-// expr follows the references of an expression.
+// expr returns the sources that the references of an expression lead to.
 func (t *tracer) expr(expr *lang.Expr, in scope) []*Source {
 	t.note(expr.Expression)
 	var out []*Source
@@ -139,8 +139,8 @@ func (t *tracer) append(list []*Source, s *Source) []*Source {
 	return append(list, s)
 }
 
-// ref follows one of the references in refs. It returns nil if the value can't change or if it was
-// followed before.
+// ref returns the source that one of the references in refs leads to. It returns nil if the value
+// can't change or if the value was followed before.
 func (t *tracer) ref(refs *lang.Refs, ref *addrs.Reference, in scope) *Source {
 	m, at := in.m, in.at
 	name, _ := addrs.StepsText(ref.Remaining)
@@ -225,8 +225,8 @@ func (t *tracer) read(target addrs.Target) addrs.Target {
 	return out
 }
 
-// with sets the sources of a source. The source also gets the certainty of any of them that is more
-// certain to have changed.
+// with sets the sources of a source and returns it. If one of them is more certain to have changed,
+// the source gets its certainty.
 func (s *Source) with(sources []*Source) *Source {
 	s.Sources = sources
 	for _, inner := range sources {

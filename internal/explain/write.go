@@ -122,8 +122,8 @@ func at(p *Place) string {
 	return "  (" + p.String() + ")"
 }
 
-// objects writes changes. Changes with the same explanation share it. So do changes whose
-// explanations differ only in their own instance keys, if there are several.
+// objects writes changes. Changes with the same explanation share it. Several changes also share it
+// if their explanations differ only in their own instance keys.
 func (t *text) objects(list []*Object) {
 	alike := map[string]int{}
 	for _, o := range list {
@@ -155,8 +155,8 @@ func (t *text) objects(list []*Object) {
 	}
 }
 
-// pattern returns the explanation of a change that it may share with others. Where the explanation
-// has the keys of the changed instance, as in a["x"], it has the expressions for them: a[each.key].
+// pattern returns the explanation of a change in the form that it may share with others. Keys of
+// the changed instance, as in a["x"], are replaced by expressions, as in a[each.key].
 func (o *Object) pattern(columns int) string {
 	text := o.explanation(columns, true)
 	keys := []addrs.InstanceKey{o.change.Addr.Key}
@@ -303,7 +303,7 @@ func changing(list []*Source) []*Source {
 	return out
 }
 
-// sources writes what a value comes from.
+// sources writes the sources of a value.
 func (t *text) sources(list []*Source, depth int) {
 	for _, s := range list {
 		text := s.Reference

@@ -61,7 +61,7 @@ type member struct {
 	look         look   // members with the same look are alike
 }
 
-// need is one end of a reference between instances.
+// need is one end of a reference between two instances.
 type need struct {
 	*member
 	of block
@@ -81,9 +81,9 @@ type instances struct {
 	at      map[addrs.AbsInstance]*member
 
 	exact map[pair]bool      // pairs in which an instance refers to single instances
-	whole map[pair][]*member // for these pairs, the instances that refer to the other block as a whole
+	whole map[pair][]*member // by pair in exact: the instances that refer to the other block as a whole
 	split map[block]bool     // blocks in these pairs
-	pairs map[block][]pair   // pairs by the block that refers, except references to itself and siblings
+	pairs map[block][]pair   // pairs by the block that refers, without references to the block itself or to siblings
 	looks map[string]look
 
 	modules map[block]int // number of module instances in which a resource has members
@@ -222,9 +222,9 @@ func (s *instances) storedKeys(addr addrs.AbsInstance, of *graph.Resource) (keys
 	return keys, known
 }
 
-// compare sets the looks of the members. It goes along the references and back, so that a
-// difference between two members affects the looks at both ends of their references. Then it goes
-// along the references again to spread the differences found on the way back.
+// compare sets the looks of the members. It follows the references in both directions, so a
+// difference between two members affects the looks at both ends of their references. Then it
+// follows the references forward again, to spread the differences found in the backward direction.
 func (s *instances) compare() {
 	var order dag.Graph
 	ids := map[block]dag.ID{}
@@ -263,8 +263,8 @@ func (s *instances) compare() {
 }
 
 // look computes the new looks of a block's members from their current looks and the looks of their
-// neighbors. For references within the block, or between instances of one module call, only their
-// existence counts, so the links of a chain are alike.
+// neighbors. For references within the block, or between instances of one module call, it considers
+// only whether they exist, so the links of a chain are alike.
 func (s *instances) look(b block, neighbors func(*member) []need) {
 	wholes := map[*member]bool{}
 	for _, p := range s.pairs[b] {

@@ -12,11 +12,12 @@ import (
 
 // References between instances of modules
 //
-// An argument of a module call may read single instances, as in in = a[each.key].id, and a block may read
-// the outputs of single module instances, as in module.m[each.key].out. What depends on such an
-// argument within the module, and what such an output depends on, then has members by module instance:
-// instances of resources, and values in each instance of their module. They refer to members of the
-// same module instance. As a value has one member in each module instance, the number of edges stays
+// An argument of a module call may read single instances, as in in = a[each.key].id. A block may
+// read the outputs of single module instances, as in module.m[each.key].out. Everything in the
+// module that depends on such an argument, or that such an output depends on, then has members in
+// each module instance: instances of resources, and values. They refer to members of the same
+// module instance. Each value has only one member per module instance, so there are no more edges
+// than references.
 // that of the references.
 
 // callTracer finds the references between members through module calls.
@@ -93,7 +94,7 @@ func (t *callTracer) readsInstances(v *graph.Value) bool {
 	})
 }
 
-// users returns, by block, the blocks that refer to it.
+// users returns, for each block, the blocks that refer to it.
 func (t *callTracer) users() map[block][]block {
 	users := map[block][]block{}
 	add := func(b block) {
@@ -110,8 +111,8 @@ func (t *callTracer) users() map[block][]block {
 	return users
 }
 
-// reach traces what next leads to from some values of each module, within that module and those that it
-// calls.
+// reach traces the blocks that can be reached from some values of each module by following next. It
+// stays within that module and the modules that it calls.
 func (t *callTracer) reach(from map[*graph.Module][]block, next func(block) []block) {
 	for m, values := range from {
 		outside := func(b block) bool { return !m.Path.Contains(b.module().Path) }
@@ -123,13 +124,13 @@ func (t *callTracer) reach(from map[*graph.Module][]block, next func(block) []bl
 	}
 }
 
-// ref is a reference of a block, with what it refers to.
+// ref is a reference of a block, with the block or call that it refers to.
 type ref struct {
 	*addrs.Reference
 	refs *lang.Refs
 	to   block
 	call *graph.Module // the call whose output it refers to; nil for none
-	each bool          // it is each.value, which is the instance of to with the same key
+	each bool          // whether it is each.value, which is the instance of to with the same key
 }
 
 // refs returns the references of a block to other blocks.
@@ -174,7 +175,7 @@ func eachOf(b block) *graph.Resource {
 	return read.Of
 }
 
-// target returns what a reference in a module refers to.
+// target returns the block or call that a reference in a module refers to.
 func target(m *graph.Module, refs *lang.Refs, one *addrs.Reference) (ref, bool) {
 	out := ref{Reference: one, refs: refs}
 	switch s := one.Subject.(type) {
@@ -254,14 +255,15 @@ func (t *callTracer) byModule(b block) map[addrs.ModuleInstance][]*member {
 	return out
 }
 
-// find returns the member to which a member of b refers, or nil if there is none. It returns false if it
-// refers to several members or if this isn't known. in has the members of what it refers to.
+// find returns the member that the member m of b refers to, or nil if it refers to none. It returns
+// false if m refers to several members, or if the member can't be determined. in holds, by module
+// instance, the members of the block that r refers to.
 func (t *callTracer) find(b block, m *member, r ref, in map[addrs.ModuleInstance][]*member) (*member, bool) {
 	at := m.in
 	if b.value != nil && b.value.Kind == graph.Variable {
 		at, _ = at.Parent()
 	}
-	var own addrs.InstanceKey // key of the instance of the call
+	var own addrs.InstanceKey // the instance key of the module call, in the last step of m's address
 	if steps := m.in.Steps(); len(steps) > 0 {
 		own = steps[len(steps)-1].Key
 	}
@@ -294,16 +296,16 @@ func (t *callTracer) find(b block, m *member, r ref, in map[addrs.ModuleInstance
 	return nil, false
 }
 
-// removes reports whether a member is an instance that the plan removes. Its configuration says nothing
-// about what it depends on.
+// removes reports whether a member is an instance that the plan removes. The configuration then
+// doesn't say what it depends on.
 func (t *callTracer) removes(m *member) bool {
 	return slices.ContainsFunc(m.changes, func(c *plans.InstanceChange) bool {
 		return c.Action == plans.Delete || c.Action == plans.Forget
 	})
 }
 
-// key returns the key of the instance that a reference selects. It is NoKey if the reference isn't used
-// or selects none. It returns false if the key is not known.
+// key returns the key of the instance that a reference selects, or NoKey if the reference isn't
+// used or selects no instance. It returns false if the key is not known.
 func (t *callTracer) key(b block, m *member, r ref, of graph.Repetition) (addrs.InstanceKey, bool) {
 	if !r.refs.SelectsInstance(r.Reference) {
 		return addrs.NoKey, false

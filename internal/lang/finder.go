@@ -25,9 +25,9 @@ type finder struct {
 	indexes map[place]index
 	outputs map[place]string
 
-	// within holds the conditions and loops around the expression that is being visited, from the
-	// outside in. around holds those of each object that may be a resource or a module call; nil if
-	// there are none.
+	// within holds the conditions and loops around the expression that is being visited, outermost
+	// first. around holds, by the position of each object that may be a resource or module call,
+	// the conditions and loops around it; it is nil if there are none.
 	within []surrounding
 	around map[place][]surrounding
 }

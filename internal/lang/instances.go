@@ -19,7 +19,7 @@ func (i Instances) Computed() bool {
 	return slices.ContainsFunc(i, func(ref InstanceRef) bool { return ref.Index != nil })
 }
 
-// Guarded reports whether one of the references counts only under a condition.
+// Guarded reports whether one of the references is used only under a condition.
 func (i Instances) Guarded() bool {
 	return slices.ContainsFunc(i, func(ref InstanceRef) bool { return len(ref.Guards) > 0 })
 }
@@ -39,13 +39,13 @@ type InstanceRef struct {
 	Key    addrs.InstanceKey // key of the instance if Index is nil
 	Index  *Expr
 	How    Selection
-	Loops  []Loop    // the loops whose names Index may use, from the outside in
-	Guards []Guard   // the reference is used only if all of these conditions hold; from the outside in
+	Loops  []Loop    // the loops whose names Index may use, outermost first
+	Guards []Guard   // the reference is used only if all of these conditions hold; outermost first
 	Range  hcl.Range // range of the index
-	Output string    // output that is used of a module instance; "" for all outputs, and for resources
+	Output string    // the output that is used; "" for all outputs of a module instance, and for resources
 }
 
-// Selection is how an index selects an instance.
+// Selection is the syntax by which a reference selects an instance.
 type Selection uint8
 
 // The ways to select an instance.
@@ -73,7 +73,8 @@ func (n loopNames) defines(name string) bool {
 	return name != "" && (name == n.key || name == n.value || name == n.iterator)
 }
 
-// with returns a copy of the values of names, with those for one element of a collection.
+// with returns a copy of outer to which the names that the loop defines are added, for one element
+// of a collection.
 func (n loopNames) with(outer map[string]cty.Value, key, value cty.Value) map[string]cty.Value {
 	out := make(map[string]cty.Value, len(outer)+2)
 	for name, v := range outer {
@@ -90,8 +91,8 @@ func (n loopNames) with(outer map[string]cty.Value, key, value cty.Value) map[st
 	return out
 }
 
-// Guard is a condition for the use of a reference: the CONDITION in an expression CONDITION ? A : B
-// that has the reference in A or B, or in the "if" clause of a "for" expression.
+// Guard is a condition for the use of a reference. It is the condition in CONDITION ? A : B if the
+// reference is in A or B, or the "if" clause of a "for" expression around the reference.
 type Guard struct {
 	Condition *Expr
 	Holds     bool // the result of Condition for which the reference is used
@@ -130,8 +131,8 @@ func (r InstanceRef) DependsOn(named func(*Refs) bool) bool {
 
 // Indexes returns the value of a reference's index, or of its constant key, for each time that the
 // reference is used. The values have the marks of the collections around the reference. If such a
-// collection is unknown, one of the values is unknown. A condition that can't be evaluated counts
-// as met.
+// collection is unknown, one of the values is unknown. A condition that can't be evaluated is
+// assumed to hold.
 func (s *Scope) Indexes(ref InstanceRef) ([]cty.Value, error) {
 	x := indexes{scope: s, ref: ref, contexts: map[*Expr]*hcl.EvalContext{}}
 	err := x.collect(0, nil, nil)
@@ -146,8 +147,8 @@ type indexes struct {
 	found    []cty.Value
 }
 
-// collect adds the values of the index within some of the loops. names holds the values of the
-// names that these loops define, and marks those of their collections.
+// collect adds the values of the index for all elements of the loops from depth on. names holds the
+// values of the names that outer loops define, and marks holds the marks of their collections.
 func (x *indexes) collect(depth int, names map[string]cty.Value, marks []cty.ValueMarks) error {
 	for _, g := range x.ref.Guards {
 		if g.depth == depth && x.fails(g, names) {

@@ -81,7 +81,7 @@ func (r *Refs) Add(other Refs) {
 	r.findInstances()
 }
 
-// Only returns one of the references, with the instance that it selects.
+// Only returns Refs with only the given reference, and the instance that it selects.
 func (r *Refs) Only(ref *addrs.Reference) Refs {
 	out := Refs{Objects: []*addrs.Reference{ref}, longForm: r.longForm}
 	if selected, ok := r.selected[ref]; ok {
@@ -123,7 +123,7 @@ func (r *Refs) selects(ref *addrs.Reference) bool {
 	return r.selected[ref].Index != nil
 }
 
-// Instance returns a reference that selects an instance as a reference to that instance.
+// Instance returns the InstanceRef of a reference that selects an instance.
 func (r *Refs) Instance(ref *addrs.Reference) InstanceRef { return instanceRef(ref, r.selected) }
 
 // IndexRange returns the range of the index of a reference that selects an instance.
@@ -157,9 +157,9 @@ func instanceRef(ref *addrs.Reference, selected map[*addrs.Reference]InstanceRef
 	return out
 }
 
-// findInstances finds the resources and module calls that are referenced only by instance. They are
-// referenced either by "element" only or without it, because an expression that uses both needs the
-// list of all instances.
+// findInstances finds the resources and module calls that are referenced only by instance. Either
+// all or none of the references to one of them may use "element", because an expression that mixes
+// both needs the list of all instances.
 func (r *Refs) findInstances() {
 	r.instances, r.calls = nil, nil
 	var wholeResources []addrs.Resource

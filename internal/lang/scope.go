@@ -164,8 +164,8 @@ func (c *callOutputs) names() []string {
 	return slices.Sorted(maps.Keys(c.outputs))
 }
 
-// ModuleSubject returns the module call that a reference leads to and the output, "" for the whole
-// call. It returns false for references that don't lead to a module call.
+// ModuleSubject returns the module call that a reference is to, and the name of the output, or ""
+// if the whole call is referenced. It returns false for all other references.
 func ModuleSubject(subject addrs.Referenceable) (call addrs.ModuleCallInstance, output string, ok bool) {
 	switch s := subject.(type) {
 	case addrs.ModuleCall:

@@ -6,9 +6,9 @@ import (
 	"tofu/internal/addrs"
 )
 
-// ValueInstances returns the keys by which a value is indexed: a local, a variable or an output of a
-// module call without a key. It returns false unless each reference to the value is followed by an
-// index, as in local.NAME[each.key].
+// ValueInstances returns the keys by which a value is indexed. The value is a local, a variable, or
+// an output of a module call without a key. It returns false unless each reference to the value is
+// followed by an index, as in local.NAME[each.key].
 func (r *Refs) ValueInstances(value addrs.Referenceable) (Instances, bool) {
 	var out Instances
 	for _, ref := range r.Objects {

@@ -66,7 +66,7 @@ type instanceOrder struct {
 	idle           map[*Resource]bool // resources with planned instances that don't change
 
 	// These fields are for values; see value_instances.go.
-	early    EarlyKeys // nil until needed
+	early    EarlyKeys // nil until the first call of earlyKeys
 	carrying map[*Value]bool
 	values   map[valueIn]*Node
 }
@@ -87,9 +87,9 @@ func newInstanceOrder(b *build) *instanceOrder {
 	}
 }
 
-// stepSpread says which instances of a module have Steps that create or update, in the module itself
-// or in modules that it calls. If several is true, the instances must be told apart: several of them
-// have Steps, or something reads single instances.
+// stepSpread says which instances of a module have Steps that create or update, in the module
+// itself or in modules that it calls. If several is true, the instances need nodes of their own,
+// because several of them have Steps or something reads single instances.
 type stepSpread struct {
 	last    addrs.ModuleInstance // one of the instances with Steps
 	several bool
@@ -129,7 +129,7 @@ func (o *instanceOrder) keyedAround(m *Module) bool {
 type moduleSteps struct {
 	steps []*Step
 	open  *Node // Barrier that the Steps wait for
-	node  *Node // completes the resource in the module instance; nil until needed
+	node  *Node // completes the resource in the module instance; nil until first used
 }
 
 // separateExpansion adds a node that decides the instances of a resource without waiting for
@@ -335,8 +335,8 @@ func (o *instanceOrder) indexedNode(r *Resource) *Node {
 	return r.indexed
 }
 
-// connectReads makes a node wait for the instances that the block of r reads by computed indexes,
-// which the plan recorded for each instance. The node also waits for the instances of module calls
+// connectReads makes a node wait for the instances that the block of r reads by computed indexes.
+// The plan recorded these reads in change. The node also waits for the instances of module calls
 // that the block reads.
 func (o *instanceOrder) connectReads(n *Node, r *Resource, change *plans.InstanceChange) {
 	for _, indexed := range r.Indexed {
@@ -359,8 +359,8 @@ func (o *instanceOrder) connectReads(n *Node, r *Resource, change *plans.Instanc
 	})
 }
 
-// instanceNode returns the node after which an instance has its final value for a reader. The value
-// of an instance that takes no part in the run is final as soon as the instances are decided.
+// instanceNode returns the node after which an instance has its final value for a reader. If the
+// instance is not part of the run, its value is final as soon as the instances are decided.
 func (o *instanceOrder) instanceNode(
 	r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey, reader *Resource,
 ) *Node {

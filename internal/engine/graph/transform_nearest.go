@@ -12,7 +12,7 @@ import (
 // set, so that work on the set is done once. Nil is the empty set.
 type resourceSet struct {
 	indexes []int32              // indexes of the resources, sorted
-	deps    *states.Dependencies // their addresses; nil until needed
+	deps    *states.Dependencies // addresses of the resources; nil until first used
 }
 
 // all returns the indexes of the resources, sorted.
@@ -141,7 +141,7 @@ func (b *build) findNearest(order []dag.ID) {
 		var ok bool
 		order, ok = edges.Order()
 		if !ok {
-			return // waiting for the whole call or resource would be a cycle
+			return // the additional edges to whole calls and resources form a cycle
 		}
 	}
 	f := &nearest{
@@ -164,9 +164,9 @@ func (b *build) findNearest(order []dag.ID) {
 	f.setSiblingNeeds()
 }
 
-// passedByIndex returns the data sources and ephemeral resources of which other blocks read single
-// instances. What these depend on is also a dependency of the readers, but no edge of the graph leads
-// there: the Steps of the readers wait for those of the instances.
+// passedByIndex returns the data sources and ephemeral resources that other blocks read by
+// instance. The readers also depend on everything that these resources depend on. The graph has no
+// edges for that, because the Steps of the readers wait for the Steps of the instances.
 func (b *build) passedByIndex() []*Resource {
 	var out []*Resource
 	for _, r := range b.g.Resources {
@@ -177,8 +177,8 @@ func (b *build) passedByIndex() []*Resource {
 	return out
 }
 
-// allEdges returns the edges of the graph, including those that are left out because Steps and values
-// wait by instance: the later edges, and those to what the given resources need.
+// allEdges returns the edges of the graph, and adds those that are left out because Steps and
+// values wait by instance: the later edges, and the edges to the needs of the given resources.
 func (b *build) allEdges(passed []*Resource) *dag.Graph {
 	out := b.g.Edges.Clone()
 	for n, edges := range b.later {

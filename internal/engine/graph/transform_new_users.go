@@ -12,7 +12,7 @@ import (
 // the new users of its resource. If one of them fails, the old object therefore still exists.
 type newUsers struct {
 	all  []*depNode
-	node *Node // Barrier that waits until all resources of the group are settled; nil until needed
+	node *Node // Barrier that waits until all resources of the group are settled; nil until first used
 }
 
 // newUsersKey identifies a group of new users that replace one set of dependencies with another.

@@ -192,7 +192,7 @@ func (c *connector) connectResource(ctx context.Context, r *Resource) {
 	c.after(r.expand, m.expand)
 	opensAll := r.Addr.Resource.Mode == addrs.Ephemeral && len(c.steps[r]) == 0
 	for at := m; opensAll && at != nil; at = at.Parent {
-		if at.EachOf != nil { // no Steps could wait for the instances
+		if at.EachOf != nil { // the objects are opened together, so no Steps wait for single instances
 			c.after(n, at.EachOf.whole())
 		}
 		if at.EachCall != nil {

@@ -78,9 +78,10 @@ type siblingRead struct {
 	read CallRead
 }
 
-// checkSiblings records errors for arguments of module calls that refer to instances of their own call,
-// as far as they don't depend on variables or resources: nested calls, arguments that refer to the
-// instance of which they are arguments, such as module.step[each.key].out, and cycles of keys.
+// checkSiblings records errors for arguments of module calls that refer to instances of their own
+// call. It finds only errors that don't depend on variables or resources: nested calls whose
+// instances read each other, arguments that refer to their own instance, such as
+// module.step[each.key].out, and cycles of keys.
 func (b *build) checkSiblings() {
 	by := map[*Node]*Module{}
 	for _, path := range sortedModules(b.g.Modules) {
@@ -114,8 +115,8 @@ func (b *build) checkSameInstance(m *Module) (found bool) {
 	return found
 }
 
-// checkSiblingKeys returns an error if the keys with which instances of a call refer to each other form
-// a cycle. References with a key or a condition that is not known don't count.
+// checkSiblingKeys returns an error if the keys with which instances of a call refer to each other
+// form a cycle. It ignores references with a key or a condition that is not known.
 func (b *build) checkSiblingKeys(m *Module) error {
 	early := b.instances.earlyKeys()
 	list, known := early.ModuleInstances(m)
@@ -151,8 +152,8 @@ type splitCall struct {
 	parts map[*Node][]*Node            // by node, its Parts by position
 
 	// These fields hold results of the search for the nearest resources; see nearest.
-	outputsFor map[*Value][]*Value    // by argument, the sibling outputs that it reads
-	behind     map[*Value][]*Resource // by such an output, the resources that it depends on
+	outputsFor map[*Value][]*Value    // by argument, the outputs of siblings that it reads
+	behind     map[*Value][]*Resource // by output in outputsFor, the resources that it depends on
 	// arguments holds, by node, the arguments that it depends on directly, or through nodes other
 	// than managed resources.
 	arguments map[*Node][]*Value
@@ -305,9 +306,9 @@ func partName(n *Node, m *Module, in addrs.ModuleInstance) string {
 }
 
 // connectParts makes the Parts of a node wait for the nodes that the node needs. If a needed node
-// is split too, by the same call or one around it, each Part waits for its Part in the same module
-// instance. The Parts of a value, which may read single instances, wait for each of the other nodes
-// themselves, the Parts of anything else through a Barrier.
+// is split too, by the same call or one around it, each Part waits for the Part of that node in the
+// same module instance. For all other needs, the Parts share a Barrier. Only the Parts of a value
+// have edges of their own, because they may read single instances.
 func (b *build) connectParts(r *splitCall, n *Node) {
 	var others *Node
 	needs := b.needs(n)
@@ -342,8 +343,8 @@ func (b *build) connectParts(r *splitCall, n *Node) {
 	}
 }
 
-// awaitRead makes the Part of an argument wait, in an apply, for the instances that it reads instead
-// of their resources.
+// awaitRead makes the Part of an argument wait, in an apply, for the instances that the argument
+// reads, instead of waiting for whole resources.
 func (b *build) awaitRead(part *Node, v *Value, in addrs.ModuleInstance) {
 	reads := b.instances.argumentReads(v)
 	if len(reads) == 0 {
@@ -361,7 +362,7 @@ func (b *build) awaitRead(part *Node, v *Value, in addrs.ModuleInstance) {
 	}
 }
 
-// knowsPlace reports whether each Part of a value in the call evaluates it in one module instance.
+// knowsPlace reports whether each Part of a value evaluates it in exactly one module instance.
 func (r *splitCall) knowsPlace(v *Value) bool { return v.Module.repeated() == r.Call }
 
 // place returns the module instance in which a value is evaluated for the instance of the call at a
@@ -393,8 +394,9 @@ type source struct {
 	at      hcl.Range
 }
 
-// instancesOf returns a call with its instances and, for each instance, what its arguments read
-// from siblings. It returns an error if part of this is not known, or if the reads form a cycle.
+// instancesOf returns a call with its instances and, for each instance, the outputs of siblings
+// that its arguments read. It returns an error if some of the instances or keys are not known, or
+// if the reads form a cycle.
 func (b *build) instancesOf(m *Module) (*splitCall, error) {
 	early := b.instances.earlyKeys()
 	list, known := early.ModuleInstances(m)

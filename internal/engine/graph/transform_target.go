@@ -40,7 +40,7 @@ var targetTransformer = &Transformer{
 	},
 }
 
-// Selection says which instances of a resource take part.
+// Selection says which instances of a resource take part in an operation.
 type Selection struct {
 	only []addrs.Target // targets that take part; nil if not is used instead
 	not  []addrs.Target // targets that do not take part; used if only is nil
@@ -304,7 +304,8 @@ func (t *targeting) selectReached(r *Resource, list []reached) *Selection {
 	return Select(targets)
 }
 
-// because records why the instances in a place take part. Only the first reason for a place counts.
+// because records the reason why the instances in a place take part. It keeps the first reason for
+// each place.
 func (s *Selection) because(x reached, reason string) {
 	switch {
 	case x.part == allParts && s.reason == "":

@@ -8,9 +8,9 @@ import (
 	"tofu/internal/dag"
 )
 
-// storedReads knows what the objects in the state depend on. If the state names the instances of a
-// resource that an object depends on, it depends on these, and otherwise on all instances of the
-// resource in the same instance of the innermost module that contains both.
+// storedReads finds what the objects in the state depend on. If the state names the instances of a
+// resource that an object depends on, the object depends on these. Otherwise it depends on all
+// instances of that resource in the same instance of the innermost module that contains both.
 type storedReads struct {
 	*build
 	priors map[*Resource]map[addrs.ModuleInstance][]place // by module instance that contains the places
@@ -104,7 +104,7 @@ func (t *targeting) destroyTargets() {
 	t.drop(t.g.Edges.Reach(roots...))
 }
 
-// onlyInstances leaves out the places that stand for several instances.
+// onlyInstances returns the elements of a list that are single instances.
 func onlyInstances(list []reached) []reached {
 	return slices.DeleteFunc(slices.Clone(list), func(x reached) bool { return x.part != onePart })
 }

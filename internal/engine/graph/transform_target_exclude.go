@@ -26,7 +26,7 @@ func (t *targeting) keepNeedsOfOrphans(excluded []*Resource) {
 		}
 		return kept
 	}
-	for range dag.Reachable(orphans, needs) { // needs keeps what it returns
+	for range dag.Reachable(orphans, needs) { // needs marks the resources that it returns as kept
 	}
 }
 

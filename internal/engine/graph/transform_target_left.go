@@ -69,8 +69,9 @@ func (r *Resource) takesPart() bool {
 	return s == nil || s.only == nil || len(s.only)+len(s.named)+len(s.resources)+len(s.modules) > 0
 }
 
-// leftOutOf names the instances of a resource in a list that may be listed. If these are all
-// instances, or all in a module instance, and several, it names the resource instead.
+// leftOutOf returns an entry for each instance in list for which listed returns true. list has the
+// places of r. If these are all instances of r, or all in one module instance, and at least two, it
+// returns one entry for the resource instead.
 func (t *targeting) leftOutOf(
 	r *Resource, list []reached, listed func(addrs.AbsInstance) bool, why func(fmt.Stringer, hcl.Range) string,
 ) []LeftOut {
@@ -113,8 +114,8 @@ func (t *targeting) leftOutOf(
 	return out
 }
 
-// commonPlace returns the place by which all of the list were reached. If there are several, it
-// returns what wider returns for one of them.
+// commonPlace returns the place by which a search reached all elements of list. If they were
+// reached by several places, it returns the result of wider for the first of these.
 func commonPlace(list []reached, wider func(place) fmt.Stringer) fmt.Stringer {
 	first := list[0].by
 	if slices.ContainsFunc(list, func(x reached) bool { return x.by != first }) {

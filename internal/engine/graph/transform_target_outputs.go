@@ -8,8 +8,8 @@ import (
 	"tofu/internal/dag"
 )
 
-// keepOutputs keeps the root outputs that depend on at least one resource and are complete. An output
-// that also reads what does not take part would change only in part.
+// keepOutputs keeps the root outputs that depend on at least one resource and read only what takes
+// part or exists already. All others would be up to date only in part after the run.
 func (t *targeting) keepOutputs(keep []bool, reads *outputReads) {
 	order, ok := t.g.Edges.Order()
 	if !ok {
@@ -48,7 +48,9 @@ type outputReads struct {
 	whole bool
 }
 
-// complete reports whether a place reads only what takes part or exists.
+// complete reports whether everything that is read in a place takes part or exists. If a resource
+// or module with several instances is read as a whole, one instance that takes part or exists is
+// sufficient, unless another one is lost.
 func (o *outputReads) complete(p place) bool {
 	if known, ok := o.known[p]; ok {
 		return known
@@ -67,7 +69,8 @@ func (o *outputReads) complete(p place) bool {
 	return o.known[p]
 }
 
-// exists reports whether the instances of a resource in a place take part or exist.
+// exists reports whether at least one instance of a resource in a place takes part or exists. It
+// also returns true if no instance is declared. It returns false if any instance is lost.
 func (o *outputReads) exists(p place) bool {
 	r := p.n.Resource
 	some, declared := false, false
@@ -98,8 +101,8 @@ type participants struct {
 	not   bool // found holds the places that don't take part, instead of those that do
 }
 
-// LeavesOut reports whether nothing that takes part in a partial run needs what a node stands for in
-// one instance of its module. What the node reads there may be left out, too.
+// LeavesOut reports whether nothing that takes part in a partial run needs a node in one instance
+// of its module. Objects that the node reads there may be left out, too.
 func (g *Graph) LeavesOut(n *Node, in addrs.ModuleInstance) bool {
 	p := g.participants
 	switch {
@@ -109,7 +112,7 @@ func (g *Graph) LeavesOut(n *Node, in addrs.ModuleInstance) bool {
 		n = n.Object.(*Node)
 	}
 	if m := p.reads.instances[n.Module]; m != nil && !m.has[in] {
-		return false // its instances were not known
+		return false // the module's instances were not known before the walk
 	}
 	found := p.found[place{n: n, in: in}] || p.found[place{n: n, in: in, part: baseParts}]
 	return found == p.not

@@ -19,7 +19,7 @@ import (
 // If the keys of a resource or module call are not known before the walk, its places are the
 // instances that targets name, and one with the key UnknownKey that stands for all others.
 
-// place is a part of the configuration that takes part in a run, or does not, as a whole.
+// place is a part of the configuration. It takes part in a run either as a whole or not at all.
 type place struct {
 	n *Node
 	// in is an instance of the node's module, or of a module that contains it. In the second case,
@@ -64,18 +64,19 @@ func (p place) String() string {
 	return r.Addr.Resource.InInstance(p.in).String()
 }
 
-// hasUnknownStep reports whether a module instance stands for several whose keys are not known.
+// hasUnknownStep reports whether a step of a module instance has UnknownKey, so it represents
+// several instances.
 func hasUnknownStep(m addrs.ModuleInstance) bool {
 	return slices.ContainsFunc(m.Steps(), func(s addrs.Step) bool { return s.Key == addrs.UnknownKey })
 }
 
-// read is one place that another one reads. The range of the reference may be empty.
+// read is a place that another place reads. The range of the reference may be empty.
 type read struct {
 	of place
 	at hcl.Range
 }
 
-// placeReads finds the places of nodes, and what is read there.
+// placeReads finds the places of nodes, and the places that each place reads.
 type placeReads struct {
 	*build
 	early     EarlyKeys // nil if no keys are known
@@ -96,7 +97,7 @@ type namedKeys struct {
 type moduleInstances struct {
 	all   []addrs.ModuleInstance
 	has   map[addrs.ModuleInstance]bool
-	under map[addrs.ModuleInstance][]addrs.ModuleInstance // by module instance that contains them; see within
+	under map[addrs.ModuleInstance][]addrs.ModuleInstance // by containing module instance; see within
 }
 
 func newPlaceReads(b *build) *placeReads {

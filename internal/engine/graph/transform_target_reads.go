@@ -7,7 +7,7 @@ import (
 	"tofu/internal/lang"
 )
 
-// of returns what is read in a place.
+// of returns the places that a place reads.
 func (s *placeReads) of(p place) []read {
 	r := p.n.Resource
 	v, isValue := p.n.Object.(*Value)
@@ -30,7 +30,8 @@ func (s *placeReads) of(p place) []read {
 	return s.along(p, nil)
 }
 
-// partsOfBlock returns the places of which a resource consists in, or within, a module instance.
+// partsOfBlock splits a place with several instances of a resource into the places of these
+// instances.
 func (s *placeReads) partsOfBlock(p place) []read {
 	var out []read
 	for _, in := range s.within(p.n.Resource.Module, p.in) {
@@ -63,8 +64,9 @@ func (s *placeReads) ofInstance(p place) []read {
 	return out
 }
 
-// addInstances adds the instances of a resource with some keys, which are read in an instance of the
-// module m, or all instances if the keys are not known. The range at is that of some reference.
+// addInstances adds to list the instances of a resource with the given keys, or all instances if
+// the keys are not known. They are read in the instance in of the module m. at is the range of the
+// reference if the keys are not known.
 func (s *placeReads) addInstances(
 	list []read, of IndexedRead, m *Module, in addrs.ModuleInstance, keys []KeyRead, known bool, at hcl.Range,
 ) []read {
@@ -77,8 +79,8 @@ func (s *placeReads) addInstances(
 	return append(list, aliasBase(of, in)...)
 }
 
-// addOutputs adds the outputs of module instances with some keys, or those of all instances if the
-// keys are not known.
+// addOutputs adds to list the outputs of the module instances with the given keys, or those of all
+// instances if the keys are not known.
 func (s *placeReads) addOutputs(
 	list []read, of CallRead, in addrs.ModuleInstance, keys []KeyRead, known bool, at hcl.Range,
 ) []read {
@@ -102,7 +104,7 @@ func (s *placeReads) addOutputs(
 	return list
 }
 
-// ofCall returns what decides that one instance of a module call exists.
+// ofCall returns the places that decide whether one instance of a module call exists.
 func (s *placeReads) ofCall(p place) []read {
 	m := p.n.Object.(*Module)
 	parent, step := p.in.Parent()
@@ -115,13 +117,14 @@ func (s *placeReads) ofCall(p place) []read {
 	return s.addInstances(out, *of, m.Parent, parent, key, true, hcl.Range{})
 }
 
-// ofAlias returns what is read by a value that is a whole resource, other than the resource.
+// ofAlias returns the places that an alias reads, without the resource or alias that it refers to.
 func (s *placeReads) ofAlias(p place, v *Value) []read {
 	next := IndexedRead{Of: v.Alias.Of, Via: v.Alias.Next}
 	return append(s.along(p, map[*Node]bool{next.whole(): true}), aliasBase(next, v.evaluatedIn(p.in))...)
 }
 
-// aliasBase returns the place of an alias that something in a module instance reads only by key.
+// aliasBase returns the place of the alias, without elements, for something in a module instance
+// that reads the alias only by key. It returns nil if the resource is read without an alias.
 func aliasBase(of IndexedRead, from addrs.ModuleInstance) []read {
 	switch {
 	case of.Via == nil:
@@ -132,8 +135,8 @@ func aliasBase(of IndexedRead, from addrs.ModuleInstance) []read {
 	return []read{{of: place{n: of.Via.Node, in: from, part: baseParts}}}
 }
 
-// ofValue returns what is read by a value in one instance of its module, or the places of the value
-// in several.
+// ofValue returns the places that a value reads in one instance of its module. If the place covers
+// several module instances, it returns the places of the value in each of them.
 func (s *placeReads) ofValue(p place, v *Value) []read {
 	var out []read
 	if !s.instancesOf(v.Module).has[p.in] {
@@ -158,7 +161,7 @@ func (s *placeReads) ofValue(p place, v *Value) []read {
 		addCallNodes(apart, of)
 	}
 	if v.Kind == Variable {
-		delete(apart, v.Module.expand) // of a call whose instances read each other
+		delete(apart, v.Module.expand) // set if the instances of the call read each other
 	}
 	return append(out, s.along(p, apart)...)
 }
@@ -228,7 +231,8 @@ func (s *placeReads) readByKey(r *Resource) map[*Node]bool {
 	return out
 }
 
-// addCallNodes adds the nodes of a module call for which a reader of single instances has edges.
+// addCallNodes adds to set the nodes of a module call that a reader of single instances has edges
+// to.
 func addCallNodes(set map[*Node]bool, of CallRead) {
 	set[of.Call.expand], set[of.Call.end] = true, true
 	for _, v := range of.Outputs() {

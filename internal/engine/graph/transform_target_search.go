@@ -10,15 +10,16 @@ import (
 	"tofu/internal/dag"
 )
 
-// reached is a place that a search has reached.
+// reached is a place that a search has reached, with the last step of the way to it.
 type reached struct {
 	place
-	// by is the last place of another resource on the way, and at the reference that led from it to
-	// the next place, or to it if the search goes against the direction of references. The node of by
-	// is nil for the places at which the search began.
+	// by is the last place of another resource on the way to this place. The node of by is nil for
+	// the places at which the search began. at is the range of the reference between by and the
+	// next place. In a search against the direction of references, it is the range of the reference
+	// from this place.
 	by place
 	at hcl.Range
-	of place // the most specific place of the same resource on the way
+	of place // the most specific place of this place's own node on the way
 }
 
 // search is a search from place to place. It visits each place once.
@@ -65,14 +66,14 @@ func (s *search) add(x reached) {
 	}
 }
 
-// leaves reports whether the step from x to p is a reference between objects, and not one between
-// the places of a node.
+// leaves reports whether the step from x to p is a reference between objects, rather than a step
+// between the places of one node.
 func (x reached) leaves(p place) bool {
 	return p.n != x.n || p.part == onePart && x.part == onePart
 }
 
-// next returns p as a place that is reached from x. If x is a place of a resource, name is the place
-// that stands for it in messages, and at the reference.
+// next returns p as a place that is reached from x. If x is a place of a resource, messages call it
+// name, and at is the range of the reference.
 func (x reached) next(p, name place, at hcl.Range) reached {
 	out := reached{place: p, by: x.by, at: x.at, of: p}
 	switch {
@@ -84,13 +85,13 @@ func (x reached) next(p, name place, at hcl.Range) reached {
 	return out
 }
 
-// readers are some places and, by place, those of them that read it.
+// readers holds places and, by place, the places that read it.
 type readers struct {
 	places []place
 	of     map[place][]read
 }
 
-// readersAmong returns the places of some nodes and what they read of each other.
+// readersAmong returns the places of the given nodes, with what they read from each other.
 func readersAmong(nodes []*Node, reads func(place) []read) readers {
 	among := make(map[*Node]bool, len(nodes))
 	from := make([]place, len(nodes))
@@ -131,8 +132,8 @@ func (r readers) search(from []place, stop func(reached) bool) *search {
 	return s
 }
 
-// dependents returns the nodes of blocks, values and modules that depend on some nodes, with these.
-// It goes through nodes for which pass returns true.
+// dependents returns the given nodes and all nodes of blocks, values and modules that depend on
+// them. It continues only through nodes for which pass returns true.
 func (s *placeReads) dependents(of []*Node, pass func(*Node) bool) []*Node {
 	users := s.g.Edges.Dependents()
 	siblings := map[dag.ID][]dag.ID{}
@@ -172,7 +173,7 @@ func (s *placeReads) dependents(of []*Node, pass func(*Node) bool) []*Node {
 	return out
 }
 
-// target returns a target that names all instances of a resource for which a place stands.
+// target returns a target that includes every instance of a resource that the place may contain.
 func (p place) target() addrs.Target {
 	in := p.in
 	for hasUnknownStep(in) {

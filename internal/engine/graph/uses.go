@@ -7,10 +7,10 @@ import (
 	"tofu/internal/lang"
 )
 
-// Uses describes what a value, a block or a module call depends on. It tells apart what is needed
-// of each instance, so that the state can name the instances on which an object depends.
-// [Recorded.Dependencies] is the same by resource. A nil *Uses means that there are no
-// dependencies.
+// Uses describes what a value, a block or a module call depends on. It says which instances each
+// instance depends on, so that the state can store dependencies by instance.
+// [Recorded.Dependencies] has the same dependencies by resource. A nil *Uses means that there are
+// no dependencies.
 type Uses struct {
 	// Values are the values of the same module, of the calling module, or of a module with a single
 	// instance that the same module calls.
@@ -19,9 +19,9 @@ type Uses struct {
 	// are used.
 	Resources []IndexedRead
 	Calls     []CallRead  // single instances of module calls
-	Whole     []*Resource // managed resources on which it depends in other ways, in all module instances
+	Whole     []*Resource // managed resources that are used in any other way, in all module instances
 
-	all *resourceSet // all resources that the nodes reach, as far as edges between blocks lead to them
+	all *resourceSet // all resources that can be reached through edges of the graph
 }
 
 // ByInstance reports whether instances of the same block may use different things.
@@ -30,7 +30,8 @@ func (u *Uses) ByInstance() bool {
 		slices.ContainsFunc(u.Resources, func(read IndexedRead) bool { return read.Refs != nil }))
 }
 
-// All returns the managed resources that are used, if all of their instances are.
+// All returns all managed resources that are used directly or indirectly, without regard to
+// instances.
 func (u *Uses) All(g *Graph) []*Resource {
 	if u == nil {
 		return nil
@@ -55,7 +56,7 @@ type usesSearch struct {
 	n     *Node
 	from  *Module // the module in which the expressions of the node are evaluated
 	calls []CallRead
-	reads func(of *Resource) lang.Instances // references to single instances; nil if all are used
+	reads func(of *Resource) lang.Instances // references to single instances; nil if all instances are used
 	// aliases are the single instances that are read through aliases, instead of their values.
 	aliases []IndexedRead
 	within  *Module          // the module that the node belongs to, whose own call is left out
@@ -149,8 +150,8 @@ func (s *usesSearch) find(set *resourceSet, nodes ...*Node) *Uses {
 	return u
 }
 
-// leads reports whether a node leads to resources that its edges don't lead to, because it depends
-// on siblings in a module call whose instances read each other.
+// leads reports whether to is a value with Uses. Such a value may lead to resources that no edges
+// lead to, because it depends on siblings in a module call whose instances read each other.
 func (s *usesSearch) leads(to *Node) bool {
 	v, ok := to.Object.(*Value)
 	return ok && to == v.Node && v.Uses != nil
@@ -190,7 +191,8 @@ func (s *usesSearch) keyed(call *Module) bool {
 	return slices.ContainsFunc(s.calls, func(read CallRead) bool { return read.Call == call })
 }
 
-// add adds a node to u, and reports whether that can be expressed by instance.
+// add adds the dependency on a node to u. It returns false if u can't express the dependency by
+// instance.
 func (s *usesSearch) add(u *Uses, to *Node) bool {
 	v, isValue := to.Object.(*Value)
 	m := to.Module
@@ -259,8 +261,8 @@ func (m *Module) iterates(of *Resource) bool {
 	return read != nil && read.Via == nil && read.Of == of
 }
 
-// onlyByAlias reports whether the search's node reads a resource only through aliases. Instead of the
-// aliases, it then waits for a node of the resource.
+// onlyByAlias reports whether the search's node reads a resource only through aliases. Its edges
+// then lead to nodes of the resource instead of the aliases.
 func (s *usesSearch) onlyByAlias(of *Resource) bool {
 	if !slices.ContainsFunc(s.aliases, func(read IndexedRead) bool { return read.Of == of }) {
 		return false

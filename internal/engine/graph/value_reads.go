@@ -8,9 +8,9 @@ import (
 	"tofu/internal/lang"
 )
 
-// instancesRead returns the resources of which a value reads only single instances, if usable
-// accepts them. each is the resource or alias in the for_each of the call for which an argument is
-// evaluated, and nil for other values.
+// instancesRead returns the resources and aliases that a value reads only by instance. It omits
+// resources for which usable returns false. For an argument, each is the resource or alias in the
+// for_each of the module call; it is nil for other values.
 func (v *Value) instancesRead(each *IndexedRead, usable func(*Resource) bool) []IndexedRead {
 	m := v.evaluatedBy()
 	if m == nil || v.Expr == nil || v.DependsOn != nil {
@@ -37,7 +37,8 @@ func (v *Value) instancesRead(each *IndexedRead, usable func(*Resource) bool) []
 	return addRead(out, *each)
 }
 
-// isNamed reports whether references in the module m name a resource or the alias of one.
+// isNamed reports whether refs, which are references in the module m, include the resource or
+// alias.
 func (r IndexedRead) isNamed(m *Module, refs *lang.Refs) bool {
 	return slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool {
 		if r.Via != nil {
@@ -47,7 +48,7 @@ func (r IndexedRead) isNamed(m *Module, refs *lang.Refs) bool {
 	})
 }
 
-// conditionsName reports whether a condition in the module of a local or output names a resource.
+// conditionsName reports whether a condition of a local or output refers to a resource.
 func (v *Value) conditionsName(of addrs.Resource) bool {
 	return v.Kind != Variable && slices.ContainsFunc(v.Conditions, func(rule Condition) bool {
 		return rule.Condition.Refs.Name(of) || rule.Message.Refs.Name(of)
