@@ -57,8 +57,8 @@ func (c *evalContext) elements(v *graph.Value, in *moduleInstance) (cty.Value, b
 	return val, true, err
 }
 
-// element returns the element of an alias with a key, or cty.NilVal if none exists or its instance
-// isn't finished.
+// element returns the element of an alias with the given key, or cty.NilVal if that element doesn't
+// exist or its instance isn't finished.
 func (c *evalContext) element(read graph.IndexedRead, key addrs.InstanceKey) cty.Value {
 	one, in := *c, c.in
 	one.reads = instanceReads{{Resource: read.Name(), Key: key}}

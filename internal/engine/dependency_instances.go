@@ -10,9 +10,9 @@ import (
 )
 
 // dependencyInstances returns the instances that the changed object of t depends on, in the form
-// that the state stores. It leaves out resources for which this says no more than the dependencies
-// by resource. An address without a key means that the object depends on none of that resource's
-// instances.
+// that the state stores. It leaves out a resource if the dependencies by resource already contain
+// the same information. An address without a key says that the object depends on no instance of
+// that resource.
 func (t *instance) dependencyInstances(change *plans.InstanceChange) []addrs.AbsInstance {
 	f, all := t.w.needs, needPlace{of: t.r, in: t.in}
 	if t.r.Uses.ByInstance() {

@@ -98,7 +98,7 @@ func (e *evaluator) addInstances(m *graph.Module, parent *moduleInstance, x *exp
 	parent.calls[m.CallSlot] = ci
 }
 
-// expandUnknown adds one instance with an unknown key, which stands for all instances of a call.
+// expandUnknown adds one instance with an unknown key, which represents all instances of a call.
 func (e *evaluator) expandUnknown(m *graph.Module, parent *moduleInstance) {
 	ci := &callInstances{expandedKeys: expandedKeys{mode: repeatUnknown}}
 	e.addInstance(m, parent, ci, addrs.UnknownKey, unknownRepetition(m.Repetition))

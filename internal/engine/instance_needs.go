@@ -156,9 +156,10 @@ func (f *instanceNeeds) ofBlock(t *instance, change *plans.InstanceChange) []nee
 	return compact(s.withCalls(s.uses(t.r.Uses, at), t.in))
 }
 
-// usedFrom is the place from which something is used.
+// usedFrom describes something that uses values and instances, for evaluating the keys by which it
+// selects them.
 type usedFrom struct {
-	in      *moduleInstance     // the module instance that the user belongs to
+	in      *moduleInstance     // the module instance that it belongs to
 	from    *moduleInstance     // the module instance in which its expressions are evaluated
 	reads   instanceReads       // the instances that it reads, as far as they are known
 	context func() *evalContext // the context of its expressions

@@ -72,7 +72,7 @@ type repetition struct {
 	eachKey, eachValue cty.Value
 }
 
-// expandedKeys is the result of count, for_each or enabled.
+// expandedKeys holds the instance keys that count, for_each or enabled results in.
 type expandedKeys struct {
 	mode repetitionMode
 	keys []addrs.InstanceKey // sorted
@@ -103,7 +103,7 @@ func (x *expandedKeys) find(key addrs.InstanceKey) (int, bool) {
 
 var singleInstance = &expandedKeys{mode: repeatSingle, keys: []addrs.InstanceKey{addrs.NoKey}}
 
-// unknownRepetition returns unknown values of count and each, which stand for all instances.
+// unknownRepetition returns unknown values of count and each, which represent all instances.
 func unknownRepetition(rep graph.Repetition) repetition {
 	out := repetition{}
 	if rep.Count != nil {
@@ -161,13 +161,13 @@ type callInstances struct {
 // expansion holds the instances of a resource in one module instance and their values.
 type expansion struct {
 	expandedKeys
-	objs  []cty.Value // parallel to keys; NilVal if none exists
+	objs  []cty.Value // parallel to keys; NilVal if the instance has no object
 	value cty.Value   // value of the whole resource, built once
 
 	// The fields below are set for resources whose instances are planned in order; see
 	// resourcePlan.start. They are parallel to keys.
-	reads    [][]plans.InstanceRead // the instances that each one waits for, or nil
-	outputs  [][]*graph.Node        // the outputs of module instances that each one waits for; may be nil
+	reads    [][]plans.InstanceRead // the single instances that each instance waits for; may be nil
+	outputs  [][]*graph.Node        // the outputs of module instances that each instance waits for; may be nil
 	deferred []*deferredNode        // why readers of each instance are deferred; may be nil
 	jobs     []job
 }

@@ -30,7 +30,7 @@ type Subject struct {
 	// Values evaluates the values in the configuration. It is called only for questions about
 	// values. It may return an error together with the values that the error does not affect.
 	Values  func(context.Context) (*engine.PlannedValues, error)
-	History *History // nil if none exists
+	History *History // nil if the state has no history
 }
 
 // Explain explains why the objects at an address are in the plan or why they are not. The address

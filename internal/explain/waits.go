@@ -29,8 +29,8 @@ func (e *explainer) indexSteps() *stepIndex {
 	return &e.steps
 }
 
-// waits returns the objects that a change waits for, and the objects that wait for it. Steps that
-// do nothing don't count, but the search continues through them.
+// waits returns the objects that a change waits for, and the objects that wait for it. It leaves
+// out Steps that do nothing, but continues the search through them.
 func (e *explainer) waits(c *plans.InstanceChange) (before, after []*Other) {
 	index := e.indexSteps()
 	needs := func(id dag.ID) []dag.ID { return e.Graph.Edges.Needs(id) }

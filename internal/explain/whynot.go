@@ -75,7 +75,7 @@ func (d *denial) deferred() {
 	}
 }
 
-// block returns the place of the resource block, or nil if none exists.
+// block returns the place of the resource block, or nil if the configuration has none.
 func (d *denial) block() *Place {
 	if d.resource == nil {
 		return nil

@@ -120,8 +120,8 @@ func (b *builder) addValue(v *graph.Value) {
 	}
 }
 
-// all returns the node that stands for all instances of a block. If the block has several nodes, this
-// is an additional node, which is added when something first refers to it.
+// all returns the node that represents all instances of a block. If the block has several nodes,
+// this is an additional node, which is added when something first refers to it.
 func (b *builder) all(of block) (int, bool) {
 	parts := b.nodesOf[of]
 	if len(parts) < 2 {
@@ -346,7 +346,7 @@ func (b *builder) target(m *graph.Module, subject addrs.Referenceable) (int, boo
 	return b.all(block{resource: m.ResourceOf(subject)})
 }
 
-// whole returns the node that stands for everything in a module. The node is added when something
+// whole returns the node that represents everything in a module. The node is added when something
 // first refers to it.
 func (b *builder) whole(m *graph.Module) (int, bool) {
 	if m == nil {

@@ -49,8 +49,8 @@ func (b block) module() *graph.Module {
 	return b.resource.Module
 }
 
-// member is an instance of a resource for which something is planned, or a value in one instance of its
-// module.
+// member is an instance of a resource with a planned or deferred change, or a value in one instance
+// of its module.
 type member struct {
 	in       addrs.ModuleInstance
 	addr     addrs.AbsInstance // for instances of resources
@@ -315,7 +315,7 @@ func (s *instances) groups(b block) [][]*member {
 	return out
 }
 
-// groupName returns the address of a node that stands for some members of a resource, such as
+// groupName returns the address of a node that represents some members of a resource, such as
 // a[0..3, 7]. It begins with the first instance, so it is unique. If the members have the same keys
 // in all instances of the module, the name leaves out the keys of the module.
 func (s *instances) groupName(r *graph.Resource, group []*member) string {
@@ -354,7 +354,7 @@ func (s *instances) sameEverywhere(r *graph.Resource, group []*member, n int) bo
 	return true
 }
 
-// valueName returns the address of a node that stands for a value in some module instances.
+// valueName returns the address of a node that represents a value in some module instances.
 func (s *instances) valueName(v *graph.Value, group []*member) string {
 	name := v.Node.Name
 	if len(group) == len(s.members[block{value: v}]) && len(group) > 1 {

@@ -163,7 +163,8 @@ func (t *callTracer) refs(b block) []ref {
 	return out
 }
 
-// eachOf returns the resource in the for_each of the call of which b is an argument, or nil.
+// eachOf returns the resource in the for_each of the module call if b is an argument of that call,
+// or nil.
 func eachOf(b block) *graph.Resource {
 	if b.value == nil || b.value.Kind != graph.Variable {
 		return nil

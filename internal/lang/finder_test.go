@@ -79,8 +79,8 @@ func TestCallsInJSON(t *testing.T) {
 	}
 }
 
-// TestTypeConstraints checks that the words of type constraints don't count as references anywhere
-// in a body.
+// TestTypeConstraints checks that the words of type constraints are not found as references
+// anywhere in a body.
 func TestTypeConstraints(t *testing.T) {
 	native, diags := hclsyntax.ParseConfig([]byte(`
 v = [for x in var.a : convert(x, list(string))]

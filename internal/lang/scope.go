@@ -311,8 +311,9 @@ func (s *Scope) EvalBody(body *Body) (cty.Value, error) {
 	return evalBodyIn(ctx, body)
 }
 
-// Expanded returns the body without some references that are not evaluated: those for which unsure
-// returns true and that are in the content of dynamic blocks that generate no blocks.
+// Expanded returns the body without references that are never evaluated. These are references in
+// the content of dynamic blocks that generate no blocks. Only those for which unsure returns true
+// are removed.
 func (s *Scope) Expanded(body *Body, unsure func(*addrs.Reference) bool) (*Body, error) {
 	certain := body.without(unsure)
 	ctx, err := s.Context(certain.Refs)

@@ -205,8 +205,8 @@ func (d *drawer) forgets(id dag.ID) bool {
 func (n *Node) closesModule() bool { return n.Module != nil && n == n.Module.end }
 
 // unread reports for each node, by ID, whether it is a variable or local of a called module that no
-// other node reads. The end node of the module and the root do not count as readers. If the graph
-// keeps unread values, unread returns false for all nodes.
+// other node reads. It ignores the end node of the module and the root. If the graph keeps unread
+// values, the result is false for all nodes.
 func unread(b *build) []bool {
 	out := make([]bool, len(b.g.Nodes))
 	if !b.op.Phase.prunes() {

@@ -6,8 +6,8 @@ import (
 	"tofu/internal/addrs"
 )
 
-// passSiblingReads finds the arguments that read siblings and that a node depends on without a
-// managed resource in between.
+// passSiblingReads adds to f.arguments the arguments that read siblings and that n depends on
+// without a managed resource in between.
 func (f *nearest) passSiblingReads(n *Node) {
 	if len(f.b.g.splitCalls) == 0 || n.Kind == KindPart {
 		return
@@ -35,7 +35,7 @@ func (f *nearest) passSiblingReads(n *Node) {
 	}
 }
 
-// setSiblingNeeds stores the result of the search for the nodes of all split calls.
+// setSiblingNeeds stores the results of the search in all split calls.
 func (f *nearest) setSiblingNeeds() {
 	done := map[*splitCall]bool{}
 	for _, call := range f.b.g.splitCalls {
@@ -46,7 +46,7 @@ func (f *nearest) setSiblingNeeds() {
 	}
 }
 
-// setNeeds stores the result of the search for the nodes of the call.
+// setNeeds stores the results of the search in the call.
 func (r *splitCall) setNeeds(f *nearest) {
 	r.behind, r.arguments, r.outputsFor = map[*Value][]*Resource{}, map[*Node][]*Value{}, map[*Value][]*Value{}
 	for n := range r.parts {
@@ -64,7 +64,7 @@ func (r *splitCall) setNeeds(f *nearest) {
 	}
 }
 
-// siblingNeedsOf returns the resources on which a resource depends in sibling instances.
+// siblingNeedsOf returns the resources in sibling instances that a resource depends on.
 func (g *Graph) siblingNeedsOf(r *Resource) []*Resource {
 	call := g.splitCalls[r.Inputs]
 	if call == nil {

@@ -198,7 +198,7 @@ func (p *planCalls) decideEarly(m *Module) {
 	}
 }
 
-// callOf returns what is known about a call, or nil if its instances are not known.
+// callOf returns the split call of m with its instances, or nil if the instances are not known.
 func (p *planCalls) callOf(m *Module) *splitCall {
 	r, found := p.splits[m]
 	if !found {
@@ -243,7 +243,8 @@ func (p *planCalls) seed(v *Value) {
 	p.seeds[m][v.Node] = true
 }
 
-// seedValue finds what a value reads, and records that it is to be split if it is an argument.
+// seedValue finds the resources and outputs that a value reads only by instance. It seeds these
+// outputs and, if the value is an argument, the value itself.
 func (p *planCalls) seedValue(v *Value) {
 	p.reads[v] = p.resourcesRead(v)
 	for _, read := range p.reads[v] {
@@ -403,8 +404,8 @@ func (p *planCalls) awaited(v *Value) map[*Node]bool {
 	return out
 }
 
-// connectReader makes the nodes that evaluate a value wait for the instances that it reads, if each
-// of them does so in one known module instance.
+// connectReader makes the nodes that evaluate a value wait for the instances that it reads. It does
+// nothing unless each of these nodes evaluates the value in exactly one known module instance.
 func (p *planCalls) connectReader(v *Value) {
 	switch r := p.g.splitCalls[v.Node]; {
 	case r != nil && r.knowsPlace(v):
@@ -416,7 +417,8 @@ func (p *planCalls) connectReader(v *Value) {
 	}
 }
 
-// connectReads makes the node that evaluates a value in one module instance wait for what it reads.
+// connectReads makes the node n, which evaluates a value in one module instance, wait for
+// everything that the value reads there.
 func (p *planCalls) connectReads(v *Value, n *Node, in addrs.ModuleInstance) {
 	awaited := p.awaited(v)
 	p.g.Edges.Remove(n.ID, func(id dag.ID) bool {

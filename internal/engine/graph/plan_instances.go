@@ -24,7 +24,7 @@ func (r *Resource) AwaitsInstances(of *Resource) bool {
 	return r != nil && slices.ContainsFunc(r.Awaited, func(read IndexedRead) bool { return read.Of == of && read.Via == nil })
 }
 
-// Awaits reports whether the instances of a block wait for what they read in a plan.
+// Awaits reports whether the instances of a block wait in a plan for single instances of read.
 func (r *Resource) Awaits(read IndexedRead) bool {
 	return slices.ContainsFunc(r.Awaited, read.same)
 }

@@ -141,8 +141,8 @@ func (m *Module) checkOwn(ref *addrs.Reference) error {
 	return nil
 }
 
-// connectResourceRef makes n wait for what a reference to a resource reads. key is NoKey if the
-// reference is to the whole resource.
+// connectResourceRef makes n wait for the resource or instance that a reference reads. key is NoKey
+// if the reference is to the whole resource.
 func (c *connector) connectResourceRef(
 	n *Node, m *Module, addr addrs.Resource, key addrs.InstanceKey, ref *addrs.Reference,
 ) error {
@@ -206,9 +206,9 @@ func (c *connector) connectCallRef(
 	return nil
 }
 
-// connectDependsOn makes n wait for the objects in depends_on, other than those for which except
-// returns true. A module call stands for everything in the module. Only the first undeclared object
-// is reported.
+// connectDependsOn makes n wait for the objects in depends_on, without those for which except
+// returns true. For a module call, n waits for everything in the module. Only the first undeclared
+// object is reported.
 func (c *connector) connectDependsOn(n *Node, m *Module, refs *lang.Refs, except func(*addrs.Reference) bool) {
 	if refs == nil {
 		return

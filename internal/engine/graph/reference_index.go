@@ -192,16 +192,17 @@ func (v *Value) ReadsEachValue() bool {
 	})
 }
 
-// readsByIndex reports whether n only waits for what Steps need, and the Steps themselves wait for
-// the instances of the resource that they read.
+// readsByIndex reports whether n belongs to a block whose Steps wait for single instances of a
+// resource by computed index. n itself, which only precedes these Steps, then needn't wait for the
+// whole resource.
 func (c *connector) readsByIndex(n *Node, of *Resource) bool {
 	r := n.Resource
 	return r != nil && of != r && (n == r.Inputs || n == r.expand) && len(c.steps[r]) > 0 &&
 		slices.ContainsFunc(r.Indexed, func(read IndexedRead) bool { return read.Of == of && read.Via == nil })
 }
 
-// readsByKey reports whether n only waits for what Steps need, and the Steps themselves wait for the
-// elements of the alias v that they read.
+// readsByKey reports whether n belongs to a block whose Steps wait for single elements of the alias
+// v. n itself, which only precedes these Steps, then needn't wait for the whole alias.
 func (c *connector) readsByKey(n *Node, v *Value) bool {
 	r := n.Resource
 	return v.Alias != nil && r != nil && (n == r.Inputs || n == r.expand) && len(c.steps[r]) > 0 &&

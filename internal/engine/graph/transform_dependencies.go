@@ -30,23 +30,23 @@ type depGraph struct {
 }
 
 // depNode is a resource in one module instance, or one instance of it. A hub is a depNode without
-// Steps that stands for several others: the instances of a resource, a resource in all of its
+// Steps that represents several others: the instances of a resource, a resource in all of its
 // module instances, or a set of dependencies.
 type depNode struct {
 	index    int
 	suffix   string            // end of the name
 	addr     addrs.AbsResource // zero for a hub of module instances
-	instance bool              // one instance of the resource
-	key      addrs.InstanceKey // of that instance
+	instance bool              // whether x is one instance of the resource
+	key      addrs.InstanceKey // the key of the instance, if instance is set
 	resource *Resource
 	hub      bool
-	set      bool // hub of a set of dependencies
-	exists   bool // has objects
+	set      bool // whether x is the hub of a set of dependencies
+	exists   bool // whether the state has objects of x
 	steps    []*Step
 	needs    []*depNode
 	users    []*depNode
 	newUsers []*newUsers       // resources whose configuration adds a dependency on this resource
-	guessed  map[*depNode]bool // needs taken from the configuration, because an object has none stored
+	guessed  map[*depNode]bool // needs taken from the configuration, because some object has no stored dependencies
 	guesses  bool              // all needs are guessed, other than needs of single instances
 }
 
@@ -126,9 +126,9 @@ func newDepGraph(b *build) depGraph {
 	return d
 }
 
-// passesOn reports whether x is a data source that is not read. What such a data source depends on
-// is stored with the objects that depend on it, and by instance. The order must not pass through
-// the data source, because that would be by resource.
+// passesOn reports whether x is a data source that isn't read in this run. Objects that depend on
+// it have its dependencies stored with them, by instance. The order doesn't pass through the data
+// source, because it would then be by resource.
 func (x *depNode) passesOn() bool { return x.addr.Resource.Mode == addrs.Data && !x.writes() }
 
 // addMissing adds the objects that refreshing found deleted. They connect the objects that depended

@@ -47,8 +47,8 @@ func (p *pruning) roots() []dag.ID {
 }
 
 // skipUnusedEphemerals adds to Unused the nodes that would open ephemeral objects whose values no
-// node uses, so that they are not opened. A resource without changes does not use any values, even if its block refers
-// to them, because its own value comes from the state.
+// node uses, so these objects are not opened. A resource without changes uses no values, even if
+// its block refers to them, because its own value comes from the state.
 func (p *pruning) skipUnusedEphemerals() {
 	var users []dag.ID
 	for _, n := range p.g.Nodes {

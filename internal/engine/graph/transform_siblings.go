@@ -55,9 +55,9 @@ var siblingsTransformer = &Transformer{
 	},
 }
 
-// awaitInputs makes the Barriers for single instances of resources, in a module and those that it
-// calls, wait for what the blocks refer to. Otherwise, they wait for that only through Steps, which
-// are connected later.
+// awaitInputs makes the Barriers for single instances of resources, in a module and in the modules
+// that it calls, wait for the references of the blocks. Otherwise they wait for these only through
+// Steps, which are connected later.
 func (b *build) awaitInputs(m *Module) {
 	for _, r := range m.Resources {
 		for _, one := range r.Barriers {

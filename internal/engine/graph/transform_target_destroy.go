@@ -16,7 +16,8 @@ type storedReads struct {
 	priors map[*Resource]map[addrs.ModuleInstance][]place // by module instance that contains the places
 }
 
-// of returns what an object depends on, or the objects of a resource within a module instance.
+// of returns the objects that an object depends on. For a place with several objects, it returns
+// these objects.
 func (s *storedReads) of(p place) []read {
 	var out []read
 	if p.part != onePart {

@@ -11,13 +11,14 @@ import (
 // How targets are followed
 //
 // A search by targets goes from place to place. A place is an instance of a resource, or a value or
-// module call in one instance of its module. placeReads knows what is read there: instances by keys
-// that are known before the walk (EarlyKeys), values in the same, the calling or a called module
-// instance, and whole resources otherwise. A search visits each place once and follows each read
-// once, so it costs as much as there are instances and references between them.
+// module call in one instance of its module. placeReads finds the places that a place reads. These
+// are instances whose keys are known before the walk (EarlyKeys), values in the same, the calling
+// or a called module instance, and otherwise whole resources. A search visits each place once and
+// follows each read once, so its cost is linear in the number of instances and of references
+// between them.
 //
 // If the keys of a resource or module call are not known before the walk, its places are the
-// instances that targets name, and one with the key UnknownKey that stands for all others.
+// instances that targets name, and one with the key UnknownKey that represents all others.
 
 // place is a part of the configuration. It takes part in a run either as a whole or not at all.
 type place struct {
@@ -26,14 +27,14 @@ type place struct {
 	// the place consists of all places of the node within in. For a module call, in may also be an
 	// instance of the called module; part is onePart then.
 	in   addrs.ModuleInstance
-	key  addrs.InstanceKey // of an instance of a resource
+	key  addrs.InstanceKey // key of the instance, for a place that is one instance of a resource
 	part placePart
 }
 
 type placePart uint8
 
 const (
-	allParts  placePart = iota // everything that the node stands for
+	allParts  placePart = iota // everything in the node: all instances, or the value
 	onePart                    // one instance of a resource or module call
 	baseParts                  // what all instances of a resource or module call need, such as its for_each
 )

@@ -111,8 +111,8 @@ func (f *nearest) setUses(n *Node, set *resourceSet) {
 	}
 }
 
-// find returns what the given nodes use. They are the node of the search and, for a block, the node
-// that decides its instances.
+// find returns the Uses of the given nodes. The nodes are the node of the search and, for a block,
+// the node that decides its instances.
 func (s *usesSearch) find(set *resourceSet, nodes ...*Node) *Uses {
 	var needs []*Node
 	s.whole = map[*Module]bool{}

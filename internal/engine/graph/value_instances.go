@@ -137,7 +137,7 @@ func (o *instanceOrder) valueNode(v *Value, in addrs.ModuleInstance) *Node {
 	return n
 }
 
-// earlyKeys returns what is known about keys before the walk.
+// earlyKeys returns the source of the keys that are known before the walk.
 func (o *instanceOrder) earlyKeys() EarlyKeys {
 	if o.early == nil {
 		o.early = o.op.Early(o.g)
