@@ -237,7 +237,7 @@ func (q *jobQueue) waitedFor(id dag.ID, j *job) {
 	q.after[id] = append(q.after[id], j)
 }
 
-// leads reports whether from waits for to, directly or through other jobs and nodes. The caller
+// leads reports whether to waits for from, directly or through other jobs and nodes. The caller
 // holds the lock.
 func (q *jobQueue) leads(from, to waiter) bool {
 	next := func(x waiter) []waiter {

@@ -263,7 +263,7 @@ func newOracle(tr *tree, state *states.State) *oracle {
 	return o
 }
 
-// note adds a module instance and its ancestors.
+// note adds a module instance and its ancestors to o.instances.
 func (o *oracle) note(at addrs.ModuleInstance) {
 	for ; !slices.Contains(o.instances[at.Module()], at); at, _ = at.Parent() {
 		o.instances[at.Module()] = append(o.instances[at.Module()], at)

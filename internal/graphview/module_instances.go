@@ -218,7 +218,7 @@ func (t *callTracer) addMembers(v *graph.Value) {
 
 // connectAll adds the references of the members of a block.
 func (t *callTracer) connectAll(b block) {
-	byInstance := map[*graph.Resource]bool{} // connected already; see instances.connect
+	byInstance := map[*graph.Resource]bool{} // resources that instances.connect has already connected
 	if b.value == nil {
 		for _, read := range b.resource.ReadsByInstance() {
 			byInstance[read.Of] = true

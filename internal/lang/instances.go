@@ -118,8 +118,8 @@ func (r InstanceRef) Selectors() iter.Seq[*Expr] {
 	}
 }
 
-// DependsOn reports whether the instances that the reference selects, or whether it is used, depend
-// on an object for which named returns true.
+// DependsOn reports whether named returns true for the references of any expression that decides
+// which instances the reference selects, or whether it is used.
 func (r InstanceRef) DependsOn(named func(*Refs) bool) bool {
 	for e := range r.Selectors() {
 		if named(&e.Refs) {

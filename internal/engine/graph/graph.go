@@ -173,13 +173,13 @@ type instanceReads struct {
 	Constant []IndexedRead
 	EachOf   *IndexedRead // the element of Indexed that has the same keys as the block; nil if none has, see setEachOf
 	EachCall *Module      // the call that has the keys of the block, if its instances are read by key
-	// Awaited holds the resources whose single instances are awaited in a plan by instances of this
-	// one; see separateInstances.
+	// Awaited holds the resources and aliases whose single instances the instances of this resource
+	// wait for in a plan; see separateInstances.
 	Awaited []IndexedRead
 	// AwaitedCalls is like Awaited, but holds module calls.
 	AwaitedCalls []CallRead
-	// ReadBy holds the nodes of values that wait for single instances in a plan, by the module
-	// instance and the key of the awaited instance.
+	// ReadBy holds the nodes of values that wait in a plan for single instances of this resource,
+	// by the module instance and the key of the awaited instance.
 	ReadBy map[addrs.ModuleInstance]map[addrs.InstanceKey][]*Node
 	// DeferredRefErrors holds the errors of references in the content of dynamic blocks. They are
 	// reported only if the dynamic block generates any blocks.

@@ -266,8 +266,9 @@ func (p *planCalls) seedValue(v *Value) {
 }
 
 // mayAwaitCalls reports whether the instances of a block may wait for single instances of module
-// calls. They can't if the order of the instances depends on such a call. Data sources with
-// conditions depend on whether anything that they refer to changes.
+// calls. They can't if the block refers to its own instances by keys that depend on a module call,
+// because these keys decide the order of the instances. Data sources with conditions can't wait
+// either, because they depend on whether anything that they refer to changes.
 func (r *Resource) mayAwaitCalls() bool {
 	if r.Addr.Resource.Mode != addrs.Managed && r.HasConditions() {
 		return false

@@ -61,7 +61,8 @@ func (o *instanceOrder) shared(other, m *Module, argument bool) bool {
 	return other == m || other.Parent == m && other.Repetition == Repetition{}
 }
 
-// localNodes returns the nodes after which a local node is final for an instance of m.
+// localNodes returns the nodes after which n is final for an instance of m. n belongs to m, to the
+// module that calls m, or to a module that m calls without repetition.
 func (o *instanceOrder) localNodes(n *Node, m *Module, in addrs.ModuleInstance) []*Node {
 	other := n.Module
 	if n.completes() {
