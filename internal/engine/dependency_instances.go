@@ -85,9 +85,9 @@ func (t *instance) ownInstances(change *plans.InstanceChange) []addrs.AbsInstanc
 	return own
 }
 
-// inOwnCall reports whether needs, which are all for instances of one block, are for the block of
-// t, or for a block of the same module in other instances of that module. Dependencies by resource
-// don't include these instances.
+// inOwnCall reports whether dependencies by resource leave out needs, which are all for one block.
+// They do if it is the block of t, or if it is in the same module and some needs are for other
+// instances of that module.
 func (t *instance) inOwnCall(needs []need) bool {
 	of := needs[0].of
 	inSibling := func(n need) bool { return n.scope != everywhere && n.in != t.addr.Module }

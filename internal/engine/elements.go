@@ -14,9 +14,9 @@ import (
 // element(a, count.index) or element(a[*].id, count.index). The index wraps around at the number of
 // instances.
 
-// elementKey returns the key for an index in a call of "element". It returns an error in a partial
-// run, because the resource may then have fewer instances than it declares, so the number at which
-// the index wraps around is unknown.
+// elementKey returns the key for an index in a call of "element". In a partial run, it returns an
+// error: the resource may have fewer instances than it declares, so the number at which the index
+// wraps around is unknown.
 func (c *evalContext) elementKey(v cty.Value, ref lang.InstanceRef, of graph.Repetition) (addrs.InstanceKey, error) {
 	unknown := &keyProblem{ref, "the number of instances isn't known"}
 	if c.e.op.Partial() {

@@ -269,7 +269,7 @@ func (v resourceVisit) findOutputs(ctx context.Context, in *moduleInstance, x *e
 	}
 }
 
-// addOutputs adds the nodes of the outputs that are read of a module call.
+// addOutputs adds to list the nodes of the outputs that an instance reads from a module call.
 func (c *evalContext) addOutputs(list []*graph.Node, read graph.CallRead) []*graph.Node {
 	outputs, call := read.Outputs(), c.in.calls[read.Call.CallSlot]
 	add := func(in addrs.ModuleInstance) {

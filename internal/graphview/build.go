@@ -45,8 +45,8 @@ type builder struct {
 	nodes     []Node
 	edges     []Edge
 
-	nodesOf       map[block][]int // nodes of each block; several if instances refer to single instances
-	nodeOf        map[*member]int // nodes of the members of these blocks
+	nodesOf       map[block][]int // nodes of each block; several if its members are in several groups
+	nodeOf        map[*member]int // by member of a block with groups: its node
 	alls          map[block]int   // see all
 	connected     map[pair]bool   // see connectInstances
 	calls, wholes map[*graph.Module]int

@@ -178,8 +178,8 @@ type instanceReads struct {
 	Awaited []IndexedRead
 	// AwaitedCalls is like Awaited, but holds module calls.
 	AwaitedCalls []CallRead
-	// ReadBy holds the nodes of values that wait in a plan for single instances of this resource,
-	// by the module instance and the key of the awaited instance.
+	// ReadBy holds the nodes of values that wait in a plan for single instances of this resource.
+	// The keys are the module instance and the key of the awaited instance.
 	ReadBy map[addrs.ModuleInstance]map[addrs.InstanceKey][]*Node
 	// DeferredRefErrors holds the errors of references in the content of dynamic blocks. They are
 	// reported only if the dynamic block generates any blocks.

@@ -265,8 +265,8 @@ func isOwnKey(index *lang.Expr) bool {
 }
 
 // OwnKeyErrors returns an error for each reference of a block to an instance of its own resource if
-// the key of that instance is computed from another instance. The keys must be known before any
-// instance is.
+// the key of that instance is computed from another instance. All keys must be known before the
+// first instance is planned.
 func (r *Resource) OwnKeyErrors() error {
 	var errs tfdiags.Diagnostics
 	for _, ref := range r.Exprs.ownInstances(r.Addr.Resource) {

@@ -23,7 +23,7 @@ type depGraph struct {
 	// setHubs holds the hubs of large sets of dependencies.
 	setHubs map[dependenciesIn]*depNode
 	// split holds the resources whose instances have nodes of their own, because the state stores
-	// dependencies of or on single instances. instances holds these nodes.
+	// dependencies of these resources, or on them, by instance. instances holds these nodes.
 	split     map[addrs.AbsResource]bool
 	instances map[addrs.AbsInstance]*depNode
 	lost      map[addrs.AbsInstance][]addrs.AbsInstance // see findLost

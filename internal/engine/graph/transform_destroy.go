@@ -132,8 +132,9 @@ func (d *destroyOrder) flagged(s *Step) bool {
 	return s.Resource.Config != nil && s.Resource.CreateBeforeDestroy
 }
 
-// detached reports whether some configured resource, or instance of one, that depends on x
-// according to the stored dependencies changes, and none of these still refers to x.
+// detached considers the configured resources and instances that change and that depend on x
+// according to the stored dependencies. It reports whether there are any and none of them still
+// refers to x.
 func (d *destroyOrder) detached(x *depNode) bool {
 	if d.b.op.Phase.Destroys() {
 		return false

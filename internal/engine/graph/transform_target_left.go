@@ -12,8 +12,8 @@ import (
 )
 
 // LeftOut is a resource or an instance that takes no part in a run because of targets or
-// exclusions, although it refers to something that takes part or to something excluded. In a
-// destruction, it is something that an excluded object depends on.
+// exclusions. It refers to something that takes part, or to something excluded. In a destruction,
+// it is something that an excluded object depends on.
 type LeftOut struct {
 	What string // its address
 	Why  string // "refers to ADDRESS at FILE:LINE" or "is needed by ADDRESS"

@@ -161,7 +161,7 @@ func (s *placeReads) ofValue(p place, v *Value) []read {
 		addCallNodes(apart, of)
 	}
 	if v.Kind == Variable {
-		delete(apart, v.Module.expand) // set if the instances of the call read each other
+		delete(apart, v.Module.expand) // in apart if the instances of the call read each other
 	}
 	return append(out, s.along(p, apart)...)
 }
