@@ -79,7 +79,7 @@ func (b *build) cycles(ctx context.Context) error {
 // keyedCycle returns advice for a cycle in which all references to some blocks select single instances.
 // It returns "" for all other cycles.
 func (b *build) keyedCycle(way []dag.ID) string {
-	var read []string // resources and module calls that only single instances are read of
+	var read []string // resources and module calls that are read only by instance
 	kinds := map[string]bool{}
 	add := func(kind string, name fmt.Stringer) {
 		if !slices.Contains(read, name.String()) {

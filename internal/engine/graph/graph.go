@@ -171,7 +171,7 @@ type instanceReads struct {
 	// Constant holds the resources of the module whose instances the block reads only by constant
 	// keys.
 	Constant []IndexedRead
-	EachOf   *IndexedRead // the element of Indexed that has the same keys as the block; nil if none has, see setEachOf
+	EachOf   *IndexedRead // the resource or alias in for_each, if it is also in Indexed; see setEachOf
 	EachCall *Module      // the call that has the keys of the block, if its instances are read by key
 	// Awaited holds the resources and aliases whose single instances the instances of this resource
 	// wait for in a plan; see separateInstances.

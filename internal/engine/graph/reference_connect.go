@@ -155,7 +155,7 @@ func (c *connector) connectResourceRef(
 			"%s is nested in check %q and can be referred to only from there.", addr, r.Config.Check.Name)
 	}
 	switch {
-	case c.readsByIndex(n, r): // also for constant keys, because the result that they select from may not be used
+	case c.readsByIndex(n, r): // also for constant keys, because the reference may be in a result that is not used
 		c.after(n, c.instances.indexedNode(r))
 	case key != addrs.NoKey && c.op.Phase.Applies():
 		c.after(n, c.instances.barrier(r, key))

@@ -9,7 +9,8 @@ import (
 )
 
 // keepOutputs keeps the root outputs that depend on at least one resource and read only what takes
-// part or exists already. All others would be up to date only in part after the run.
+// part or exists already. An output that also reads anything else would be up to date only in part
+// after the run.
 func (t *targeting) keepOutputs(keep []bool, reads *outputReads) {
 	order, ok := t.g.Edges.Order()
 	if !ok {
