@@ -2,6 +2,7 @@ package graph
 
 import (
 	"iter"
+	"maps"
 	"slices"
 
 	"tofu/internal/addrs"
@@ -169,22 +170,18 @@ func (d *depGraph) findSplit() {
 	d.instances = make(map[addrs.AbsInstance]*depNode, n)
 }
 
-// ensureInstances adds a node for each instance in the state, if the resource is split.
+// ensureInstances adds a node for each instance in the state, if the resource is split. The hub of
+// the resource joins these nodes, and none of new instances, which stored dependencies cannot mean.
 func (d *depGraph) ensureInstances(prior *states.Resource, r *Resource) {
 	if !d.split[prior.Addr] {
 		return
 	}
-	var missing []addrs.InstanceKey
-	for key := range prior.Instances {
-		if x := d.instances[prior.Addr.Instance(key)]; x != nil {
+	whole := d.ensure(prior.Addr, r)
+	for _, key := range slices.SortedFunc(maps.Keys(prior.Instances), addrs.InstanceKey.Compare) {
+		if x := d.ensureInstance(prior.Addr.Instance(key), r); !x.exists {
 			x.exists = true
-		} else {
-			missing = append(missing, key)
+			whole.needs = append(whole.needs, x)
 		}
-	}
-	slices.SortFunc(missing, addrs.InstanceKey.Compare)
-	for _, key := range missing {
-		d.ensureInstance(prior.Addr.Instance(key), r).exists = true
 	}
 }
 
@@ -199,7 +196,6 @@ func (d *depGraph) ensureInstance(addr addrs.AbsInstance, r *Resource) *depNode 
 	if x == nil {
 		x = d.add(&depNode{addr: addr.Abs(), instance: true, key: addr.Key, resource: r})
 		d.instances[addr] = x
-		whole.needs = append(whole.needs, x)
 	}
 	return x
 }
