@@ -89,13 +89,11 @@ func (p *instancePlan) deferData(v cty.Value, pvms []cty.PathValueMarks, reason 
 	if p.w.op.Mode == plans.RefreshOnly {
 		return markStored(schema, v, nil)
 	}
-	change := &plans.InstanceChange{
+	p.w.addChange(p.r, &plans.InstanceChange{
 		Addr: p.addr, MovedFrom: p.w.op.moves.Previous(p.addr), Provider: p.prov.addr,
 		Action: plans.Read, Reason: reason,
 		Before: cty.NullVal(schema.ImpliedType()), After: v, Reads: p.instanceReads(),
-	}
-	change.Needs = p.dependencyInstances(change)
-	p.w.addChange(p.r, change)
+	})
 	return markStored(schema, v, nil)
 }
 

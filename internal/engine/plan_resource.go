@@ -422,9 +422,6 @@ func (p *instancePlan) planManaged(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if prior.exists() && change.Action != plans.NoOp && len(prior.obj.DependencyInstances) > 0 {
-		change.Needs = p.dependencyInstances(change)
-	}
 	w.addChange(r, change)
 	err = p.preventDestroy(ctx, change)
 	p.x.objs[p.at] = change.After

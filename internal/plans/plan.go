@@ -148,11 +148,6 @@ type InstanceChange struct {
 	// are known and the configuration reads no other instances of the resource. If the
 	// configuration reads none of its instances, the resource has one entry with the key NoKey.
 	Reads []InstanceRead
-
-	// Needs holds the instances on which the object will depend, in the form of
-	// states.Object.DependencyInstances. It is set only for changes of objects that depend on single
-	// instances so far, and for data sources.
-	Needs []addrs.AbsInstance
 }
 
 // InstanceRead is an instance of a resource in the same module instance. The key is NoKey if no

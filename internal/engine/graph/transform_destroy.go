@@ -43,9 +43,8 @@ import (
 // An ordinary deletion comes after the deletions of its dependents, and before anything is created
 // in its place. A late deletion comes after its dependents have stopped using the object. A
 // deletion is late in three cases: the object is deposed; create_before_destroy applies to the
-// object; or some of D(R) change and none of these still refer to R. The deletion that begins a
-// replacement is never late. If the state and the plan say which instances an object depends on,
-// then R stands for one instance here.
+// object; or some resources in D(R) change and none of these still refer to R. The deletion that
+// begins a replacement is never late.
 //
 // Two resources with a thousand instances each cost a few thousand edges with Barriers. Edges
 // between pairs of instances would cost a million.
@@ -132,9 +131,8 @@ func (d *destroyOrder) flagged(s *Step) bool {
 	return s.Resource.Config != nil && s.Resource.CreateBeforeDestroy
 }
 
-// detached considers the configured resources and instances that change and that depend on x
-// according to the stored dependencies. It reports whether there are any and none of them still
-// refers to x.
+// detached reports whether dependents of x change but none of these still refers to x. Dependents
+// are configured resources that depend on x according to the stored dependencies.
 func (d *destroyOrder) detached(x *depNode) bool {
 	if d.b.op.Phase.Destroys() {
 		return false
@@ -144,28 +142,12 @@ func (d *destroyOrder) detached(x *depNode) bool {
 		if user.resource.Config == nil || !user.writes() {
 			continue
 		}
-		if user.refersTo(x) {
+		if user.resource.refersTo(x.resource.Addr) {
 			return false
 		}
 		changing = true
 	}
 	return changing
-}
-
-// refersTo reports whether x, which changes, will depend on q. This holds for all instances of a
-// resource unless the plan says which instances x will depend on.
-func (x *depNode) refersTo(q *depNode) bool {
-	of := q.resource.Addr
-	return slices.ContainsFunc(x.steps, func(s *Step) bool {
-		named := slices.ContainsFunc(s.Change.Needs, func(need addrs.AbsInstance) bool { return need.Config() == of })
-		switch {
-		case !s.writes():
-			return false
-		case named && q.instance:
-			return slices.Contains(s.Change.Needs, q.addr.Instance(q.key))
-		}
-		return x.resource.refersTo(of)
-	})
 }
 
 func (x *depNode) writes() bool {

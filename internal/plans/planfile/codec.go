@@ -215,13 +215,6 @@ func (e *encoder) change(c *plans.InstanceChange) (*wireChange, error) {
 		}
 		out.Reads = append(out.Reads, wireRead{read.Resource.Mode, read.Resource.Type, read.Resource.Name, key})
 	}
-	for _, addr := range c.Needs {
-		need, err := toInstance(addr)
-		if err != nil {
-			return nil, err
-		}
-		out.Needs = append(out.Needs, need)
-	}
 	return out, nil
 }
 
@@ -466,13 +459,6 @@ func (d *decoder) change(in *wireChange) (*plans.InstanceChange, error) {
 		out.Reads = append(out.Reads, plans.InstanceRead{
 			Resource: addrs.Resource{Mode: wire.Mode, Type: wire.Type, Name: wire.Name}, Key: key,
 		})
-	}
-	for _, wire := range in.Needs {
-		addr, err := d.instance(wire)
-		if err != nil {
-			return nil, err
-		}
-		out.Needs = append(out.Needs, addr)
 	}
 	return out, nil
 }

@@ -281,9 +281,6 @@ func (g generator) change(s *states.State) *plans.InstanceChange {
 		i := g.instance()
 		c.Reads = append(c.Reads, plans.InstanceRead{Resource: i.Resource, Key: i.Key})
 	}
-	for range g.n("needs", 2) {
-		c.Needs = append(c.Needs, g.instance())
-	}
 	for range g.n("replace paths", 2) {
 		c.RequiredReplace = append(c.RequiredReplace, g.path())
 	}

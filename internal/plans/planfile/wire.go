@@ -10,9 +10,9 @@ import (
 	"tofu/internal/plans"
 )
 
-// format is the version of the format. It is increased for changes that older readers would
-// misunderstand.
-const format = 5
+// format is the version of the format. A change that older versions would misunderstand increases
+// it.
+const format = 4
 
 var errFormat = errors.New("the plan file was written by another version of this program; create a new plan")
 
@@ -108,7 +108,6 @@ type (
 		Importing      *wireImport
 		Generated      string
 		Reads          []wireRead
-		Needs          []wireInstance
 		NeededBy       string
 	}
 
