@@ -128,15 +128,16 @@ func (p *resourcePlan) addInstances(ctx context.Context, in *moduleInstance, x *
 	}
 }
 
-// end sets the values of the resource after its objects are planned. err holds the errors of these
-// plans. end returns it together with all other errors.
+// end sets the values of the resource in the module instances whose objects have been planned. Those
+// of other Parts may not be complete yet. err holds the errors of the plans. end returns it together
+// with all other errors.
 func (p *resourcePlan) end(err error) error {
 	w, r := p.w, p.r
 	errs := p.errs.AppendError(err)
 	if r.Schema == nil || r.Config == nil {
 		return errs.Err()
 	}
-	for _, in := range p.all() {
+	for _, in := range p.planned {
 		x := in.resources[r.Slot]
 		if x == nil || x.value != cty.NilVal {
 			continue
