@@ -99,15 +99,19 @@ func newPlan(
 // ApplyByBlocks is Apply with a graph in which every reference waits for all instances of the block
 // that it names.
 func ApplyByBlocks(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env) (*states.State, error) {
-	w, err := newWalk(ctx, applyOperation(cfg, plan, env, nil), plan.Prior)
-	if err != nil {
-		return plan.Prior, err
+	// Deletions by block can contradict the order in which new objects are created after deletions of
+	// single instances. Then deletions keep their order by instance.
+	for _, prevRun := range []*states.State{plan.PrevRun, states.New()} {
+		w, err := newWalk(ctx, applyOperation(cfg, plan, env, nil), plan.Prior)
+		if err != nil {
+			return plan.Prior, err
+		}
+		byBlocks := &blockOrder{w.graph, map[*graph.Resource][]*graph.Node{}}
+		if byBlocks.connect(prevRun) {
+			return w.apply(ctx, plan, &ApplyOptions{})
+		}
 	}
-	byBlocks := &blockOrder{w.graph, map[*graph.Resource][]*graph.Node{}}
-	if !byBlocks.connect(plan.PrevRun) {
-		return plan.Prior, fmt.Errorf("the graph has a cycle by blocks")
-	}
-	return w.apply(ctx, plan, &ApplyOptions{})
+	return plan.Prior, fmt.Errorf("the graph has a cycle by blocks")
 }
 
 // blockOrder changes the graph of an apply to the order that other engines use. Every node waits
