@@ -66,6 +66,15 @@ func (b *meshBlock) object(key string) string {
 	return meshObject(b.name, key)
 }
 
+// objects returns the names of all objects that object returns.
+func (b *meshBlock) objects() []string {
+	var out []string
+	for _, key := range b.keys {
+		out = append(out, b.object(key))
+	}
+	return out
+}
+
 func meshObject(name, key string) string { return name + ":" + key }
 
 // index returns a key in brackets, as it is written in a reference.
@@ -310,6 +319,8 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 		for i, key := range u.keys {
 			if slices.Contains(of.keys, key) {
 				read(i, key)
+			} else if u.meshBlock.module { // an argument that selects no instance waits for the whole block
+				u.reads(u.loose, i, append(of.objects(), of.object(wholeBlock))...)
 			}
 		}
 		none := `"-"`

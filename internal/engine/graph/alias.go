@@ -262,7 +262,7 @@ func (r IndexedRead) namedBy(m *Module, refs *lang.Refs) bool {
 // evaluated for the whole block.
 func (b *build) aliasReads(r *Resource) []IndexedRead {
 	m := r.Module
-	if len(m.aliases) == 0 || r.Config.Check != nil || r.Addr.Resource.Mode == addrs.Ephemeral {
+	if len(m.aliases) == 0 || r.Config.Check != nil {
 		return nil
 	}
 	var list []IndexedRead

@@ -146,7 +146,7 @@ func (r *Resource) openingReads(early EarlyKeys, addr addrs.AbsInstance) []plans
 			keys = []KeyRead{{Key: addrs.NoKey}}
 		}
 		for _, k := range keys {
-			out = append(out, plans.InstanceRead{Resource: indexed.Of.Addr.Resource, Key: k.Key})
+			out = append(out, plans.InstanceRead{Resource: indexed.Name(), Key: k.Key})
 		}
 	}
 	return out
