@@ -58,13 +58,17 @@ func chainedRead(call *Module) CallRead {
 	return CallRead{Call: call, Refs: lang.Instances{{Index: eachKey}}}
 }
 
-// addChainedCall adds to the CallReads of an argument the call that it reads with each.value.
+// addChainedCall adds to the CallReads of an argument what it reads with each.value, unless it also
+// reads the call as a whole.
 func (b *build) addChainedCall(v *Value) {
 	if b.op.Partial() || v.Kind != Variable || v.Module.Parent == nil || !v.ReadsEachValue() {
 		return
 	}
 	call := v.Module.ChainedCall()
-	if call != nil && !v.Expr.Refs.NameCall(call.Call.Name) {
+	if call == nil {
+		return
+	}
+	if _, only := v.Expr.Refs.CallInstances(call.Call.Name); only || !v.Expr.Refs.NameCall(call.Call.Name) {
 		v.CallReads = append(v.CallReads, chainedRead(call))
 	}
 }
