@@ -128,11 +128,14 @@ func (b *build) setIndexed(r *Resource) {
 			continue
 		}
 		read := IndexedRead{Of: of, Refs: refs[addr]}
-		if read.Refs.Computed() { // the graph of an apply has Barriers for constant keys
+		switch {
+		case !read.Refs.Computed(): // the graph of an apply has Barriers for constant keys
+			r.Constant = append(r.Constant, read)
+		case r.Exprs.repeatsWith(addr):
+			continue // the instances are decided before any Step could wait for what decides them
+		default:
 			r.Indexed = append(r.Indexed, read)
 			b.instances.keyedResources[of] = true
-		} else {
-			r.Constant = append(r.Constant, read)
 		}
 		if b.op.ByInstance && !b.op.Partial() && b.awaits(r, read) {
 			r.Awaited = append(r.Awaited, read)
@@ -145,6 +148,15 @@ func (b *build) setIndexed(r *Resource) {
 			r.Awaited = append(r.Awaited, read)
 		}
 	}
+}
+
+// repeatsWith reports whether the count, for_each or enabled of a block refers to a resource, other
+// than in for_each = TYPE.NAME.
+func (e *ResourceExprs) repeatsWith(of addrs.Resource) bool {
+	if chain, chained := e.Repetition.chainedTo(); chained && chain == of {
+		return false
+	}
+	return slices.ContainsFunc(e.Repetition.Refs(), func(refs *lang.Refs) bool { return refs.Name(of) })
 }
 
 // setEachOf records that the instances of a block are decided before the resource in its for_each
