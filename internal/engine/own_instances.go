@@ -12,6 +12,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
+	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
@@ -21,7 +22,8 @@ import (
 // references, which are evaluated before the first instance is planned.
 
 // validateOrder returns an error if references between instances of the same resource form a cycle.
-// It ignores keys that depend on variables or resources.
+// It ignores keys that depend on variables or resources, and constant keys: as in OpenTofu, a block
+// that refers to itself in this way is valid, and can't be planned.
 func (v resourceVisit) validateOrder(ctx context.Context, in *moduleInstance) error {
 	if v.r.OwnInstances() == nil {
 		return nil
@@ -35,6 +37,8 @@ func (v resourceVisit) validateOrder(ctx context.Context, in *moduleInstance) er
 	in.resources[v.r.Slot], x.reads = x, make([][]plans.InstanceRead, len(x.keys))
 	return v.orderInstances(ctx, in, x)
 }
+
+func constantKey(ref lang.InstanceRef) bool { return ref.Index == nil }
 
 // orderInstances finds, for each instance, the other instances of the resource that it reads. It
 // returns an error if a key is not known, or if the references form a cycle. While validating, it
@@ -66,7 +70,7 @@ func (v resourceVisit) orderInstances(ctx context.Context, in *moduleInstance, x
 		c := e.newContext(ctx, in, x.repetition(i))
 		refs := own
 		if v.w.op.Phase == graph.PhaseValidate {
-			refs = c.certain(own, v.r.Exprs.Repetition)
+			refs = slices.DeleteFunc(c.certain(own, v.r.Exprs.Repetition), constantKey)
 		}
 		keys, err := c.keysRead(graph.IndexedRead{Of: v.r, Refs: refs})
 		if err != nil {
