@@ -14,6 +14,9 @@ import (
 // the same information. An address without a key says that the object depends on no instance of
 // that resource.
 func (t *instance) dependencyInstances(change *plans.InstanceChange) []addrs.AbsInstance {
+	if !t.w.graph.Repeats {
+		return nil
+	}
 	f, all := t.w.needs, needPlace{of: t.r, in: t.in}
 	if t.r.Uses.ByInstance() {
 		out, _ := t.findDependencyInstances(change)

@@ -27,6 +27,8 @@ type Graph struct {
 	Values    []*Value
 	Providers map[addrs.AbsProviderConfig]*Provider
 
+	Repeats bool // whether any block or module call has instances with keys; if not, there are no Uses
+
 	Functions map[FunctionUse]ProviderUse // the called functions, with the provider configurations that they belong to
 
 	// RefErrors holds the errors of references, by the expression or body that contains them. It is

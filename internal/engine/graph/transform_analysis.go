@@ -24,6 +24,7 @@ var analysisTransformer = &Transformer{
 		for _, m := range b.g.Modules {
 			if m.Call != nil {
 				m.Repetition = b.known.repetition(m.Call.Count, m.Call.ForEach, m.Call.Enabled)
+				b.g.Repeats = b.g.Repeats || m.Repetition.Repeats()
 			}
 			for _, c := range m.Checks {
 				c.Asserts = b.known.conditions(c.Config.Asserts)
@@ -39,6 +40,7 @@ var analysisTransformer = &Transformer{
 				if b.op.ImportsOnly(b.g, r) {
 					r.Exprs = &ResourceExprs{Repetition: r.Exprs.Repetition, SelfReferences: r.Exprs.SelfReferences}
 				}
+				b.g.Repeats = b.g.Repeats || r.Exprs.Repetition.Repeats()
 				r.Inputs.Problems = r.Inputs.Problems.Append(r.Exprs.problems...)
 			}
 		}

@@ -214,7 +214,9 @@ func (f *nearest) visit(n *Node) {
 		r.Recorded.Dependencies = f.b.dependencies(set)
 		f.deps[f.index[r]] = set
 	}
-	f.setUses(n, set)
+	if f.b.g.Repeats {
+		f.setUses(n, set)
+	}
 	f.passSiblingReads(n)
 	if r != nil && n.completes() {
 		var own []int32 // empty for resources that exist only in the state, because no other resource depends on them
