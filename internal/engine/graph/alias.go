@@ -229,6 +229,18 @@ func (r IndexedRead) whole() *Node {
 	return r.Via.Node
 }
 
+// expansions returns the nodes that decide the instances of the module calls whose outputs lead to the
+// resource. A reader that doesn't wait for the alias itself must wait for these.
+func (r IndexedRead) expansions() []*Node {
+	var out []*Node
+	for v := r.Via; v != nil; v = v.Alias.Next {
+		if v.Kind == Output {
+			out = append(out, v.Module.expand)
+		}
+	}
+	return out
+}
+
 // In returns the module instance of the resource for a reader in the instance in of the module m.
 func (r IndexedRead) In(m *Module, in addrs.ModuleInstance) addrs.ModuleInstance {
 	if r.Via == nil {
@@ -255,56 +267,22 @@ func (r IndexedRead) namedBy(m *Module, refs *lang.Refs) bool {
 		return refs.Name(r.Of.Addr.Resource)
 	}
 	return r.Via.Kind == Output && refs.NameCall(r.Via.Module.Call.Name) ||
-		slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool { return m.AliasOf(ref.Subject) == r.Via })
+		slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool { return m.valueOf(ref.Subject) == r.Via })
 }
 
 // aliasReads returns the aliases that a block reads only by key. It leaves out those that are
-// evaluated for the whole block.
+// evaluated for the whole block, and all of them if aliases are not read by key in this run.
 func (b *build) aliasReads(r *Resource) []IndexedRead {
-	m := r.Module
-	if len(m.aliases) == 0 || r.Config.Check != nil {
+	if len(r.Module.aliases) == 0 || r.Config.Check != nil {
 		return nil
 	}
-	var list []IndexedRead
-	whole := map[*Value]bool{}
-	var eachOf *lang.Refs // set if for_each is only an alias
-	if chain := r.ChainedTo(); chain != nil && chain.Via != nil {
-		list, eachOf = append(list, *chain), &r.Exprs.Repetition.ForEach.Refs
-	}
-	for unit := range r.Exprs.units() {
-		if unit == eachOf {
-			continue
-		}
-		seen := map[*Value]bool{}
-		for _, ref := range unit.Objects {
-			v := m.AliasOf(ref.Subject)
-			if v == nil || seen[v] {
-				continue
-			}
-			seen[v] = true
-			refs, only := unit.ValueInstances(ref.Subject)
-			whole[v] = whole[v] || !only
-			list = addRead(list, IndexedRead{v.Alias.Of, v, refs})
-		}
-	}
-	return slices.DeleteFunc(list, func(read IndexedRead) bool {
-		return whole[read.Via] || read.Of == r || b.readsAtOnce(r, read)
+	return slices.DeleteFunc(r.aliasesRead(), func(read IndexedRead) bool {
+		return read.Of == r || b.readsAtOnce(r, read)
 	})
 }
 
 // same reports whether both are reads of the same resource by the same alias, or both without one.
 func (r IndexedRead) same(other IndexedRead) bool { return r.Of == other.Of && r.Via == other.Via }
-
-// addEachOf adds to list the resource or alias that an argument reads with each.value, unless the
-// argument also reads it as a whole.
-func (v *Value) addEachOf(list []IndexedRead) []IndexedRead {
-	of := v.Module.EachOf
-	if of == nil || v.Kind != Variable || !v.ReadsEachValue() ||
-		!slices.ContainsFunc(list, of.same) && of.namedBy(v.Module.Parent, &v.Expr.Refs) {
-		return list
-	}
-	return addRead(list, *of)
-}
 
 // addRead adds a read to a list that has one entry for each resource and alias.
 func addRead(list []IndexedRead, read IndexedRead) []IndexedRead {
@@ -316,36 +294,17 @@ func addRead(list []IndexedRead, read IndexedRead) []IndexedRead {
 	return list
 }
 
-// aliasReads returns the aliases that a value reads only by key. It finds them on the first call.
+// aliasReads returns the aliases that a value reads only by key, or nil if aliases are not read by key
+// in this run. It finds them on the first call. Callers must not change the result.
 func (v *Value) aliasReads() []IndexedRead {
 	m := v.evaluatedBy()
 	if m == nil || len(m.aliases) == 0 || v.Expr == nil {
 		return nil
 	}
 	if v.elements == nil {
-		v.elements = v.findAliasReads(m)
+		v.elements = append([]IndexedRead{}, v.aliasesRead(m)...)
 	}
 	return v.elements
-}
-
-// findAliasReads does the work for aliasReads. The result is not nil. m is the module in which the value
-// is evaluated.
-func (v *Value) findAliasReads(m *Module) []IndexedRead {
-	list := []IndexedRead{}
-	for _, ref := range v.Expr.Refs.Objects {
-		of := m.AliasOf(ref.Subject)
-		if of == nil || slices.ContainsFunc(list, func(read IndexedRead) bool { return read.Via == of }) {
-			continue
-		}
-		if refs, only := v.Expr.Refs.ValueInstances(ref.Subject); only {
-			list = append(list, IndexedRead{of.Alias.Of, of, refs})
-		}
-	}
-	return slices.DeleteFunc(list, func(read IndexedRead) bool {
-		return v.Kind != Variable && slices.ContainsFunc(v.Conditions, func(rule Condition) bool {
-			return read.namedBy(m, &rule.Condition.Refs) || read.namedBy(m, &rule.Message.Refs)
-		})
-	})
 }
 
 // evaluatedBy returns the module in which the expression of a value is evaluated. It is nil for
@@ -377,6 +336,7 @@ func (c *connector) connectConstant(n *Node, of *Value) bool {
 	if slices.ContainsFunc(v.constant, func(one plans.InstanceRead) bool { return one.Resource == read.Name() }) {
 		return true // connected for another reference
 	}
+	c.after(n, read.expansions()...)
 	for _, ref := range read.Refs {
 		c.after(n, c.instances.barrier(read.Of, ref.Key))
 		one := plans.InstanceRead{Resource: read.Name(), Key: ref.Key}

@@ -122,37 +122,11 @@ func (p *planCalls) readsInstances(v *Value, chained map[*Module]bool) bool {
 	return len(v.CallReads) > 0 || len(p.resourcesRead(v)) > 0 || v.ReadsEachValue() && chained[v.Module]
 }
 
-// resourcesRead returns the resources that a value reads only by instance.
+// resourcesRead returns the resources and aliases that a value reads only by instance.
 func (p *planCalls) resourcesRead(v *Value) []IndexedRead {
-	m := v.Module
-	if v.Kind == Variable {
-		m = m.Parent
-	}
-	if m == nil || v.DependsOn != nil {
-		return nil
-	}
-	var out []IndexedRead
-	seen := map[*Resource]bool{}
-	for _, ref := range v.Expr.Refs.Objects {
-		of := m.ResourceOf(ref.Subject)
-		if of == nil || seen[of] || !p.readable(of) {
-			continue
-		}
-		seen[of] = true
-		named := func(rule Condition) bool {
-			return rule.Condition.Refs.Name(of.Addr.Resource) || rule.Message.Refs.Name(of.Addr.Resource)
-		}
-		if refs, only := v.Expr.Refs.ByInstance(of.Addr.Resource); only &&
-			(v.Kind == Variable || !slices.ContainsFunc(v.Conditions, named)) {
-			out = append(out, IndexedRead{Of: of, Refs: refs})
-		}
-	}
-	for _, read := range v.aliasReads() {
-		if p.readable(read.Of) && !read.Via.Node.Split {
-			out = append(out, read)
-		}
-	}
-	return v.addEachOf(out)
+	return v.instancesRead(v.Module.EachOf, func(read IndexedRead) bool {
+		return p.readable(read.Of) && (read.Via == nil || !read.Via.Node.Split)
+	})
 }
 
 // readWhole returns, by node ID, everything that certain data sources and ephemeral resources
@@ -191,6 +165,7 @@ func (p *planCalls) decideEarly(m *Module) {
 	m.EachOf = read
 	p.g.Edges.Remove(m.expand.ID, func(id dag.ID) bool { return id == read.whole().ID })
 	p.after(m.expand, read.Of.expand)
+	p.after(m.expand, read.expansions()...)
 	for _, v := range m.Variables {
 		if v.ReadsEachValue() {
 			p.after(v.Node, read.whole())
@@ -438,6 +413,7 @@ func (p *planCalls) connectReads(v *Value, n *Node, in addrs.ModuleInstance) {
 		}
 		at := read.In(v.evaluatedBy(), from)
 		p.after(n, p.g.Part(read.Of.expand, at))
+		p.after(n, read.expansions()...)
 		v.awaitKeys(n, in, read, at, keys)
 	}
 	for _, read := range v.CallReads {

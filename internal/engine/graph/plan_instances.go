@@ -56,6 +56,7 @@ func (b *build) separateInstances() {
 			b.separate(of)
 			b.after(r.Node, read.whole()) // a reader of all of r then also waits for everything that r reads
 			b.after(r.Inputs, of.Inputs)
+			b.after(r.Inputs, read.expansions()...)
 			whole[read.whole().ID] = true
 			if chain != nil && chain.same(read) {
 				r.EachOf = chain

@@ -196,7 +196,7 @@ func (c *connector) connectCallRef(
 		return nil
 	}
 	if c.readsByKey(n, v) {
-		c.after(n, c.instances.indexedNode(v.Alias.Of))
+		c.afterElements(n, v)
 		return nil
 	}
 	if c.connectConstant(n, v) {

@@ -221,11 +221,18 @@ func (c *connector) readsByKey(n *Node, v *Value) bool {
 		slices.ContainsFunc(r.Indexed, func(read IndexedRead) bool { return read.Via == v })
 }
 
+// afterElements makes n wait until it is decided which elements the alias v has. n doesn't wait for the
+// values of the elements.
+func (c *connector) afterElements(n *Node, v *Value) {
+	c.after(n, c.instances.indexedNode(v.Alias.Of))
+	c.after(n, IndexedRead{Via: v}.expansions()...)
+}
+
 // connectValueRef makes n wait for what a reference to a value reads.
 func (c *connector) connectValueRef(n *Node, v *Value) {
 	switch {
 	case c.readsByKey(n, v):
-		c.after(n, c.instances.indexedNode(v.Alias.Of))
+		c.afterElements(n, v)
 	case !c.connectConstant(n, v):
 		c.after(n, v.Node)
 	}

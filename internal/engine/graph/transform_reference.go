@@ -84,6 +84,7 @@ func (c *connector) connectModule(ctx context.Context, m *Module) {
 		c.after(m.expand, m.Parent.expand)
 		if m.EachOf != nil {
 			c.after(m.expand, c.instances.indexedNode(m.EachOf.Of))
+			c.after(m.expand, m.EachOf.expansions()...)
 		} else {
 			c.connectRepetition(ctx, m.expand, m.Parent, m.Repetition)
 		}

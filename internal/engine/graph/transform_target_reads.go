@@ -255,8 +255,9 @@ func (s *placeReads) indexed(r *Resource) []IndexedRead {
 	return out
 }
 
-// usableByKey reports whether a value may read single instances of a resource.
-func usableByKey(of *Resource) bool {
+// usableByKey reports whether a value may read single instances of a resource or alias.
+func usableByKey(read IndexedRead) bool {
+	of := read.Of
 	return of.Config != nil && of.Config.Check == nil && of.Exprs.Repetition.Repeats()
 }
 

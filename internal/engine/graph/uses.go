@@ -73,7 +73,7 @@ func (f *nearest) setUses(n *Node, set *resourceSet) {
 		if v.Kind == Variable {
 			s.from = v.Module.Parent
 		}
-		s.reads, s.aliases = v.instancesOf, v.addEachOf(v.aliasReads())
+		s.reads, s.aliases = v.instancesOf, v.addEach(slices.Clone(v.aliasReads()), v.Module.EachOf)
 		s.aliases = slices.DeleteFunc(s.aliases, func(read IndexedRead) bool { return read.Via == nil })
 		v.Uses = s.find(set, n)
 	case f.modules[n.ID] != nil:

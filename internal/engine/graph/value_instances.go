@@ -84,24 +84,11 @@ func (o *instanceOrder) argumentReads(v *Value) []IndexedRead {
 	if v.Kind != Variable || !v.PerInstance || o.op.Phase != PhaseApply || o.op.Early == nil {
 		return nil
 	}
-	var out []IndexedRead
-	seen := map[*Resource]bool{}
-	for _, ref := range v.Expr.Refs.Objects {
-		of := v.Module.Parent.ResourceOf(ref.Subject)
-		if of == nil || seen[of] || of.Config == nil || of.Config.Check != nil || len(o.steps[of]) == 0 {
-			continue
-		}
-		seen[of] = true
-		if refs, only := v.Expr.Refs.ByInstance(of.Addr.Resource); only && refs.Computed() {
-			out = append(out, IndexedRead{Of: of, Refs: refs})
-		}
-	}
-	for _, read := range v.aliasReads() {
-		if len(o.steps[read.Of]) > 0 && read.Refs.Computed() {
-			out = append(out, read)
-		}
-	}
-	return v.addEachOf(out)
+	return v.instancesRead(v.Module.EachOf, func(read IndexedRead) bool {
+		of := read.Of
+		return of.Config != nil && of.Config.Check == nil && len(o.steps[of]) > 0 && read.Refs.Computed() &&
+			(read.Via == nil || !o.op.Partial())
+	})
 }
 
 // valueNode returns the node after which a value is final in one module instance.
@@ -172,6 +159,7 @@ func (o *instanceOrder) connectArgument(n *Node, v *Value, in addrs.ModuleInstan
 			v.Reads = map[addrs.ModuleInstance][]plans.InstanceRead{}
 		}
 		o.after(n, of.expand)
+		o.after(n, reads.expansions()...)
 		if len(keys) == 0 {
 			keys = []KeyRead{{Key: addrs.NoKey}}
 		}

@@ -9,9 +9,9 @@ import (
 )
 
 // instancesRead returns the resources and aliases that a value reads only by instance. It omits
-// resources for which usable returns false. For an argument, each is the resource or alias in the
-// for_each of the module call; it is nil for other values.
-func (v *Value) instancesRead(each *IndexedRead, usable func(*Resource) bool) []IndexedRead {
+// those for which usable returns false. each is the resource or alias in the for_each of the module
+// call that the value is an argument of, or nil.
+func (v *Value) instancesRead(each *IndexedRead, usable func(IndexedRead) bool) []IndexedRead {
 	m := v.evaluatedBy()
 	if m == nil || v.Expr == nil || v.DependsOn != nil {
 		return nil
@@ -20,38 +20,48 @@ func (v *Value) instancesRead(each *IndexedRead, usable func(*Resource) bool) []
 	seen := map[*Resource]bool{}
 	for _, ref := range v.Expr.Refs.Objects {
 		of := m.ResourceOf(ref.Subject)
-		if of == nil || seen[of] || !usable(of) {
+		if of == nil || seen[of] {
 			continue
 		}
 		seen[of] = true
-		if refs, only := v.Expr.Refs.ByInstance(of.Addr.Resource); only && !v.conditionsName(of.Addr.Resource) {
-			out = append(out, IndexedRead{Of: of, Refs: refs})
+		refs, only := v.Expr.Refs.ByInstance(of.Addr.Resource)
+		if read := (IndexedRead{Of: of, Refs: refs}); only && usable(read) && !v.conditionsName(of.Addr.Resource) {
+			out = append(out, read)
 		}
 	}
-	if v.Kind == Variable || len(v.Conditions) == 0 {
-		out = append(out, m.aliasesRead(nil, slices.Values([]*lang.Refs{&v.Expr.Refs}))...)
+	for _, read := range v.aliasesRead(m) {
+		if usable(read) {
+			out = append(out, read)
+		}
 	}
-	if each == nil || !v.ReadsEachValue() || !slices.ContainsFunc(out, each.same) && each.isNamed(m, &v.Expr.Refs) {
-		return out
-	}
-	return addRead(out, *each)
+	return v.addEach(out, each)
 }
 
-// isNamed reports whether refs, which are references in the module m, include the resource or
-// alias.
-func (r IndexedRead) isNamed(m *Module, refs *lang.Refs) bool {
-	return slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool {
-		if r.Via != nil {
-			return m.valueOf(ref.Subject) == r.Via
-		}
-		return m.ResourceOf(ref.Subject) == r.Of
-	})
+// addEach adds to list what an argument reads with each.value, unless the argument also reads it as
+// a whole. each is the resource or alias in the for_each of the module call, or nil.
+func (v *Value) addEach(list []IndexedRead, each *IndexedRead) []IndexedRead {
+	if each == nil || v.Kind != Variable || !v.ReadsEachValue() ||
+		!slices.ContainsFunc(list, each.same) && each.namedBy(v.Module.Parent, &v.Expr.Refs) {
+		return list
+	}
+	return addRead(list, *each)
 }
 
 // conditionsName reports whether a condition of a local or output refers to a resource.
 func (v *Value) conditionsName(of addrs.Resource) bool {
 	return v.Kind != Variable && slices.ContainsFunc(v.Conditions, func(rule Condition) bool {
 		return rule.Condition.Refs.Name(of) || rule.Message.Refs.Name(of)
+	})
+}
+
+// aliasesRead returns the aliases that a value reads only by key. m is the module in which the value
+// is evaluated.
+func (v *Value) aliasesRead(m *Module) []IndexedRead {
+	list := m.aliasesRead(nil, slices.Values([]*lang.Refs{&v.Expr.Refs}))
+	return slices.DeleteFunc(list, func(read IndexedRead) bool {
+		return v.Kind != Variable && slices.ContainsFunc(v.Conditions, func(rule Condition) bool {
+			return read.namedBy(m, &rule.Condition.Refs) || read.namedBy(m, &rule.Message.Refs)
+		})
 	})
 }
 
