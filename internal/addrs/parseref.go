@@ -89,22 +89,24 @@ func reserved(tr hcl.Traversal) (*Reference, error) {
 // parseResourceRef parses [WORD.]TYPE.NAME[KEY], where WORD is "data", for example. skip is 1 if
 // the traversal starts with a WORD, else 0.
 func parseResourceRef(tr hcl.Traversal, mode ResourceMode, skip int) (*Reference, error) {
-	what := map[ResourceMode]string{Managed: "resource", Data: "data source", Ephemeral: "ephemeral resource"}[mode]
+	what := map[ResourceMode]string{
+		Managed: "a resource", Data: "a data source", Ephemeral: "an ephemeral resource"}[mode]
 	if len(tr) < skip+2 {
 		hint := ""
 		if len(tr) == 1 {
 			hint = fmt.Sprintf(" If %s is a string, write it in quotes: %q.", tr.RootName(), tr.RootName())
 		}
 		return nil, refError(tr.SourceRange(),
-			"A reference to a %s must consist of its type and its name, separated by a dot.%s", what, hint)
+			"A reference to %s must consist of its type and its name, separated by a dot.%s", what, hint)
 	}
 	typ, name := StepName(tr[skip]), StepName(tr[skip+1])
 	if typ == "" {
-		return nil, refError(tr[skip].SourceRange(), "A reference to a %s must start with its type.", what)
+		return nil, refError(tr[skip].SourceRange(),
+			"A reference to %s must have its type after %q, separated by a dot.", what, tr.RootName())
 	}
 	if name == "" {
 		return nil, refError(tr[skip+1].SourceRange(),
-			"A reference to a %s must have its name after its type, separated by a dot.", what)
+			"A reference to %s must have its name after its type, separated by a dot.", what)
 	}
 	res := Resource{Mode: mode, Type: typ, Name: name}
 	if len(tr) > skip+2 {

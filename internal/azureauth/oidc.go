@@ -67,7 +67,7 @@ func (c *Config) actionsToken(ctx context.Context, client *httpclient.Client) (s
 		return "", err
 	}
 	if answer.Value == "" {
-		return "", fmt.Errorf("the response of %s has no token", u.Host)
+		return "", fmt.Errorf("the response from %s has no token", u.Host)
 	}
 	return answer.Value, nil
 }
@@ -87,7 +87,7 @@ func (c *Config) pipelinesToken(ctx context.Context, client *httpclient.Client) 
 		return "", err
 	}
 	if answer.OIDCToken == "" {
-		return "", fmt.Errorf("the response of %s has no token", u.Host)
+		return "", fmt.Errorf("the response from %s has no token", u.Host)
 	}
 	return answer.OIDCToken, nil
 }
@@ -126,7 +126,7 @@ func (c *Config) request(
 		return fmt.Errorf("%s, which issues OpenID Connect tokens, responded with %s", u.Host, resp.Status)
 	}
 	if err := json.Unmarshal(body, answer); err != nil {
-		return fmt.Errorf("invalid response of %s: %w", u.Host, err)
+		return fmt.Errorf("invalid response from %s: %w", u.Host, err)
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func (k knownConfig) Configure(ctx context.Context, config cty.Value) tfdiags.Di
 		return tfdiags.Errorf("Invalid provider configuration",
 			"The configuration of the provider depends on values that "+
 				"are known only after an apply, so nothing can be imported with it. Apply what it depends on "+
-				"first, or write the values out.").List()
+				"first, or replace the unknown values with constants.").List()
 	}
 	return k.Interface.Configure(ctx, config)
 }

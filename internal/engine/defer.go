@@ -443,7 +443,7 @@ func (o *operation) setDeferred(plan *plans.Plan) {
 // leftForLater returns the error for something that an earlier plan deferred. This operation
 // applies or continues that plan, and so defers it as well.
 func leftForLater(what string) error {
-	d := tfdiags.Errorf("Deferred changes", "The changes of %s are left for the next plan.", what)
+	d := tfdiags.Errorf("Deferred changes", "Changes to %s are left for the next plan.", what)
 	d.Extra = notYet{why: plans.DeferredPrereq}
 	return d
 }

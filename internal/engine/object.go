@@ -288,7 +288,7 @@ func deferred(prov *providerInstance, addr addrs.AbsInstance, why plans.DeferRea
 	d := tfdiags.Errorf("Provider deferred its answer",
 		"The provider %s can't work on %s yet: %s. Apply what it depends on first, for example with -target, or "+
 			"exclude it with -exclude=%s.", prov.addr.Config.Provider.ForDisplay(), addr, why.Text(), addr)
-	d.Extra = notYet{why: why, chain: []plans.DeferralStep{{What: "the response of the provider " +
+	d.Extra = notYet{why: why, chain: []plans.DeferralStep{{What: "the response from the provider " +
 		prov.addr.Config.Provider.ForDisplay()}}}
 	return d
 }

@@ -87,7 +87,7 @@ func (c *client) callError(m method, err error) tfdiags.Diagnostic {
 			"the provider may.", name, m)
 	case status.Code(err) == codes.ResourceExhausted:
 		return tfdiags.Errorf("Plugin error",
-			"The response of the provider %s to the call %s is too large: %s.", name, m,
+			"The response from the provider %s to the call %s is too large: %s.", name, m,
 			status.Convert(err).Message())
 	}
 	return tfdiags.Errorf("Plugin error", "The provider %s answered the call %s with an error: %s", name, m,

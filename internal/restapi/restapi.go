@@ -145,7 +145,7 @@ func (c *Client) once(ctx context.Context, r *Request) (*Response, error) {
 	out := &Response{Status: resp.StatusCode, Header: resp.Header}
 	out.Body, err = readAll(resp, limit)
 	if err != nil {
-		return nil, fmt.Errorf("reading the response of %s: %w", r.URL.Host, err)
+		return nil, fmt.Errorf("reading the response from %s: %w", r.URL.Host, err)
 	}
 	return out, nil
 }

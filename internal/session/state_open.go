@@ -377,7 +377,7 @@ func (p *Location) Reencrypt(ctx context.Context) (int, error) {
 	written, err := ledger.Reencrypt(ctx, p.Workspace, p.codec)
 	if err != nil {
 		return written, tfdiags.Errorf("Failed to encrypt the state again",
-			"%s Encrypted %d parts before. Run the command again to continue.", tfdiags.Sentence(err), written)
+			"%s Before that, %d parts were encrypted. Run the command again to continue.", tfdiags.Sentence(err), written)
 	}
 	return written, nil
 }

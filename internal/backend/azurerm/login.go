@@ -180,7 +180,7 @@ func (l *login) lookUpKey(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%s responded with %d %s %s",
 			to.Host, resp.Status, answer.Error.Code, answer.Error.Message)
 	case err != nil:
-		return "", fmt.Errorf("invalid response of %s: %w", to.Host, err)
+		return "", fmt.Errorf("invalid response from %s: %w", to.Host, err)
 	}
 	for _, key := range answer.Keys {
 		if key.Value != "" && !strings.EqualFold(key.Permissions, "Read") {

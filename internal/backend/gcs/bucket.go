@@ -59,7 +59,7 @@ func (b *bucket) Get(ctx context.Context, name string) ([]byte, string, error) {
 	}
 	generation := resp.Header.Get("X-Goog-Generation")
 	if generation == "" {
-		return nil, "", fmt.Errorf("the response of %s doesn't include the generation of the object", b.base.Host)
+		return nil, "", fmt.Errorf("the response from %s doesn't include the generation of the object", b.base.Host)
 	}
 	return resp.Body, generation, nil
 }
@@ -123,7 +123,7 @@ func (b *bucket) Put(ctx context.Context, name string, data []byte, c objects.Co
 	}
 	var answer struct{ Generation string }
 	if err := json.Unmarshal(resp.Body, &answer); err != nil || answer.Generation == "" {
-		return "", fmt.Errorf("the response of %s doesn't include the generation of the object", b.base.Host)
+		return "", fmt.Errorf("the response from %s doesn't include the generation of the object", b.base.Host)
 	}
 	return answer.Generation, nil
 }

@@ -135,7 +135,7 @@ func (s *Store) send(ctx context.Context, r *request, out any) error {
 		return nil
 	}
 	if err := json.Unmarshal(resp.Body, out); err != nil {
-		return fmt.Errorf("the response of the API server is invalid: %w", err)
+		return fmt.Errorf("the response from the API server is invalid: %w", err)
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func encodeDeletion(keyName, key string) []byte {
 	return append(b, tagDeletion, tagRowChecksum, checksum8(checksum8(0, crc), 1))
 }
 
-var errPlainBuffer = errors.New("the row in the response of Tablestore is invalid")
+var errPlainBuffer = errors.New("the row in the response from Tablestore is invalid")
 
 // plainReader reads a row. After an error, all reads return zeros.
 type plainReader struct {

@@ -108,7 +108,7 @@ func (s *Store) call(
 		return doc, resp.Repeated, nil
 	}
 	if jsonErr != nil {
-		return nil, resp.Repeated, fmt.Errorf("the response of %s is invalid: %w", s.host, jsonErr)
+		return nil, resp.Repeated, fmt.Errorf("the response from %s is invalid: %w", s.host, jsonErr)
 	}
 	return doc, resp.Repeated, nil
 }
@@ -195,7 +195,7 @@ func (s *Store) each(ctx context.Context, path string, found func(r *resource), 
 		}
 		next := doc.Meta.Pagination.NextPage
 		if next != 0 && next <= page {
-			return fmt.Errorf("the pages of the response of %s don't end", s.host)
+			return fmt.Errorf("the pages of the response from %s don't end", s.host)
 		}
 		page = next
 	}

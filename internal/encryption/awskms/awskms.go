@@ -140,7 +140,7 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 			return encryption.Keys{}, nil, fmt.Errorf("creating a data key: %w", err)
 		}
 		if len(made.Plaintext) != keyLengths[p.config.KeySpec] || len(made.Ciphertext) == 0 {
-			return encryption.Keys{}, nil, errors.New("creating a data key: the response of the service has no key " +
+			return encryption.Keys{}, nil, errors.New("creating a data key: the response from the service has no key " +
 				"of that length")
 		}
 		meta, err := json.Marshal(metadata{made.Ciphertext})
@@ -157,7 +157,7 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 		return encryption.Keys{}, nil, fmt.Errorf("decrypting the data key: %w", err)
 	}
 	if len(found.Plaintext) == 0 {
-		return encryption.Keys{}, nil, errors.New("decrypting the data key: the response of the service has no key")
+		return encryption.Keys{}, nil, errors.New("decrypting the data key: the response from the service has no key")
 	}
 	return encryption.Keys{
 		Decryption: found.Plaintext,

@@ -129,7 +129,7 @@ func (p *provider) encrypt(ctx context.Context, key []byte) (*metadata, error) {
 	meta.Ciphertext, meta.IV, meta.Tag, meta.Data = out.Value, out.IV, out.Tag, out.Data
 	meta.Version = out.KeyID[strings.LastIndexByte(out.KeyID, '/')+1:]
 	if len(meta.Ciphertext) == 0 || meta.Version == "" {
-		return nil, errors.New("the response of the vault has no encrypted key, or no key version")
+		return nil, errors.New("the response from the vault has no encrypted key, or no key version")
 	}
 	return meta, nil
 }
@@ -138,7 +138,7 @@ func (p *provider) decrypt(ctx context.Context, meta *metadata) ([]byte, error) 
 	out, err := p.call(ctx, meta.Version, "decrypt", &parameters{Algorithm: meta.Algorithm, Value: meta.Ciphertext,
 		IV: meta.IV, Tag: meta.Tag, Data: meta.Data})
 	if err == nil && len(out.Value) == 0 {
-		err = errors.New("the response of the vault has no key")
+		err = errors.New("the response from the vault has no key")
 	}
 	if err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (p *provider) call(ctx context.Context, version, operation string, q *param
 	}
 	out := new(parameters)
 	if err := json.Unmarshal(resp.Body, out); err != nil {
-		return nil, fmt.Errorf("invalid response of the vault %s: %w", p.vault.Host, err)
+		return nil, fmt.Errorf("invalid response from the vault %s: %w", p.vault.Host, err)
 	}
 	return out, nil
 }

@@ -119,7 +119,7 @@ func checksum(data []byte) string {
 	return strconv.FormatUint(uint64(crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli))), 10)
 }
 
-var errDamaged = errors.New("the response of the service was damaged in transit: its checksum doesn't match")
+var errDamaged = errors.New("the response from the service was damaged in transit: its checksum doesn't match")
 
 func (p *provider) encrypt(ctx context.Context, key []byte) ([]byte, error) {
 	out, err := p.call(ctx, "encrypt", &message{Plaintext: key, PlaintextSum: checksum(key)})
@@ -127,7 +127,7 @@ func (p *provider) encrypt(ctx context.Context, key []byte) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case len(out.Ciphertext) == 0:
-		return nil, errors.New("the response of the service has no encrypted key")
+		return nil, errors.New("the response from the service has no encrypted key")
 	case out.CiphertextSum != "" && out.CiphertextSum != checksum(out.Ciphertext):
 		return nil, errDamaged
 	}
@@ -140,7 +140,7 @@ func (p *provider) decrypt(ctx context.Context, ciphertext []byte) ([]byte, erro
 	case err != nil:
 		return nil, err
 	case len(out.Plaintext) == 0:
-		return nil, errors.New("the response of the service has no key")
+		return nil, errors.New("the response from the service has no key")
 	case out.PlaintextSum != "" && out.PlaintextSum != checksum(out.Plaintext):
 		return nil, errDamaged
 	}
@@ -178,7 +178,7 @@ func (p *provider) call(ctx context.Context, operation string, q *message) (*mes
 	}
 	out := new(message)
 	if err := json.Unmarshal(resp.Body, out); err != nil {
-		return nil, fmt.Errorf("invalid response of the service: %w", err)
+		return nil, fmt.Errorf("invalid response from the service: %w", err)
 	}
 	return out, nil
 }

@@ -134,7 +134,7 @@ func (p *provider) call(ctx context.Context, operation string, q request, respon
 	defer resp.Body.Close()
 	text, err := limits.ReadAll(resp.Body, 1<<20, "the answer")
 	if err != nil {
-		return fmt.Errorf("reading the response of the server at %s: %w", p.engine.Host, err)
+		return fmt.Errorf("reading the response from the server at %s: %w", p.engine.Host, err)
 	}
 	var envelope struct {
 		Data   json.RawMessage `json:"data"`
@@ -149,7 +149,7 @@ func (p *provider) call(ctx context.Context, operation string, q request, respon
 		err = json.Unmarshal(envelope.Data, response)
 	}
 	if err != nil {
-		return fmt.Errorf("invalid response of the transit engine at %s: %w", p.engine.Host, err)
+		return fmt.Errorf("invalid response from the transit engine at %s: %w", p.engine.Host, err)
 	}
 	return nil
 }
