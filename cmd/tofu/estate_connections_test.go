@@ -31,8 +31,8 @@ func TestSharedConnections(t *testing.T) {
 		serve func(t *testing.T) (network, address string, settings func(proxy string, i int) string)
 		most  int // maximum number of connections of one run
 	}{
-		// A request opens another connection if all idle connections are in use. Therefore there
-		// may be several connections per worker.
+		// A request opens another connection if none is idle. Therefore there may be several
+		// connections per worker.
 		{"http", serveStates, 12},
 		{"pg", servePostgres, 1},
 		{"postgres", servePostgres, 4},

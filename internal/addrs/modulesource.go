@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// ModuleSourceKind says where the package of a module comes from.
+// ModuleSourceKind is the kind of place that a module's package comes from.
 type ModuleSourceKind uint8
 
 const (

@@ -21,7 +21,7 @@ func TempDir(parent string) (string, error) {
 	return os.MkdirTemp(parent, prefix)
 }
 
-// staleAge is how long a leftover must be unchanged before it is removed.
+// staleAge is the age at which an unchanged leftover is removed.
 const staleAge = 6 * time.Hour
 
 // RemoveStale removes leftovers in dir from processes that were killed hours ago. It only frees

@@ -117,7 +117,7 @@ func (c *Credential) choose() (azcore.TokenCredential, string, error) {
 		"of one of these methods:\n%s", strings.Join(lacks, "\n"))
 }
 
-// needs returns a text that says which arguments have empty values, or "" if none has. pairs are
+// needs returns a phrase with the arguments that have empty values, or "" if none has. pairs are
 // names, each followed by its value.
 func needs(pairs ...string) string {
 	var names []string

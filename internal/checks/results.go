@@ -81,7 +81,7 @@ func (r *Results) Block(kind Kind, config string) *Block {
 	return r.blocks[string(kind)+" "+config]
 }
 
-// Object returns the result of one object, or nil if there is none.
+// Object returns the result of one object, or nil if the object has none.
 func (r *Results) Object(kind Kind, config, object string) *Object {
 	if r == nil || r.blocks[string(kind)+" "+config] == nil {
 		return nil

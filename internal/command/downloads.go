@@ -129,7 +129,7 @@ func (d *downloads) around(print func()) {
 	print()
 }
 
-// remark sets the text before the downloads.
+// remark sets the text that the line shows in front of the downloads.
 func (d *downloads) remark(text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -155,7 +155,8 @@ func explainSaved(
 	return of, end, nil
 }
 
-// explainNew creates a plan. It returns a nil subject if there is no plan to explain.
+// explainNew creates a plan and returns it in the form that package explain needs. It returns nil
+// if there is no plan to explain.
 func explainNew(ctx context.Context, op *session.Operation, opts *engine.PlanOptions) (*explain.Subject, error) {
 	op.Env.Observe = nil
 	plan, err := op.PlanUnseen(ctx, opts)

@@ -177,8 +177,8 @@ func (m *migration) sameFile(name string) bool {
 	return err == nil && os.SameFile(old, present)
 }
 
-// setAside renames the file of a local state that was copied to the new backend, so that nobody
-// uses it by mistake.
+// setAside renames the file of a local state that was copied to the new backend, so that it isn't
+// used by mistake.
 func (m *migration) setAside(name string) error {
 	path := m.from.Store.(backend.Filer).File(name)
 	if err := os.Rename(path, path+".backup"); err != nil {

@@ -153,7 +153,7 @@ func joinByDir(dirs []string, errs []error) error {
 	return first.Err()
 }
 
-// someOf lists the first few names, and says how many more there are.
+// someOf returns a list of the first few names, with the number of the others.
 func someOf(names []string) string {
 	const few = 3
 	if len(names) <= few+1 {

@@ -21,7 +21,7 @@ type Given struct {
 	// Val is set by callers that already have a value (plans, tests); otherwise it is cty.NilVal.
 	// It takes precedence over Text and Expr.
 	Val cty.Value
-	// From says where the value was set, for messages. It is a phrase such as `the -var option` or
+	// From is the source of the value for messages, a phrase such as `the -var option` or
 	// `the environment variable TF_VAR_x`.
 	From string
 	// Undeclared is the severity of the diagnostic if the root module does not declare the

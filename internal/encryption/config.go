@@ -31,7 +31,7 @@ type Source struct {
 type Config struct {
 	state, plan, otherStates *Target
 	named                    map[string]*Target
-	clear                    *hcl.Range // range of the first block with the method "unencrypted"; nil if there is none
+	clear                    *hcl.Range // range of the first block with the method "unencrypted"; nil if unused
 }
 
 // Load builds a Config. Key providers and methods that no target uses are not evaluated.

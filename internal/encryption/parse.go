@@ -32,7 +32,7 @@ type document struct {
 	keyProviders, methods    map[string]*block
 	state, plan, otherStates *targetBlock
 	named                    map[string]*targetBlock
-	clear                    *hcl.Range // range of the first block with the method "unencrypted"; nil if there is none
+	clear                    *hcl.Range // range of the first block with the method "unencrypted"; nil if unused
 }
 
 // envName is the environment variable that contains another body.

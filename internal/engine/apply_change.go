@@ -206,7 +206,7 @@ func (a *applyStep) unknownResults(v cty.Value) error {
 }
 
 // store stores the new object. If the object was just created and has provisioners to run, it is
-// stored as tainted. failed says that the provider call failed.
+// stored as tainted. failed reports that the provider call failed.
 func (c *applyCall) store(failed bool) error {
 	w, r, resp := c.w, c.r, c.resp
 	// A null value means that the provider returned an error and no object. Any prior object stays

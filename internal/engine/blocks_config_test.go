@@ -175,7 +175,7 @@ func (m *mesh) user(b *meshBlock) *meshUser {
 	return &meshUser{mesh: m, meshBlock: b, values: map[string][]string{}}
 }
 
-// reads records in the map into that the objects of u's i-th instance read the given objects.
+// reads adds the given objects to into, as read by each object of u's i-th instance.
 func (u *meshUser) reads(into map[string]map[string]bool, i int, objects ...string) {
 	for _, user := range u.users(u.keys[i]) {
 		if into[user] == nil {
@@ -192,7 +192,8 @@ func (u *meshUser) reads(into map[string]map[string]bool, i int, objects ...stri
 // change.
 const wholeBlock = "*"
 
-// readAll records in the map into that each object of u reads all objects of a block.
+// readAll adds all objects of a block to into, as read by each object of u. It also records in
+// u.loose that these objects may wait for the whole block.
 func (u *meshUser) readAll(into map[string]map[string]bool, of *meshBlock) {
 	for i := range u.keys {
 		for _, key := range of.keys {

@@ -47,7 +47,7 @@ type meshStep struct {
 	trouble string // "", "fail" or "stop"
 	object  string // name of the object whose change fails or is interrupted
 	workers int
-	// vague says that the two ways may store different dependencies. If an apply by instance was
+	// vague is true if the two ways may store different dependencies. If an apply by instance was
 	// interrupted, it may have created an object without storing a dependency that only the block
 	// refers to.
 	vague bool

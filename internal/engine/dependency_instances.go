@@ -11,7 +11,7 @@ import (
 
 // dependencyInstances returns the instances that the changed object of t depends on, in the form
 // that the state stores. It leaves out a resource if the dependencies by resource already contain
-// the same information. An address without a key says that the object depends on no instance of
+// the same information. An address without a key means that the object depends on no instance of
 // that resource.
 func (t *instance) dependencyInstances(change *plans.InstanceChange) []addrs.AbsInstance {
 	if !t.w.graph.Repeats {
@@ -114,7 +114,7 @@ func (t *instance) readsSame(of *graph.Resource) bool {
 	return !of.Exprs.Repetition.Repeats() && (of.Module == t.r.Module || !of.Module.Repeated())
 }
 
-// unkeyed returns the module instance of the address that says that t depends on no instance of a
+// unkeyed returns the module instance of the address that means that t depends on no instance of a
 // resource; see dependencyInstances.
 func (t *instance) unkeyed(of *graph.Resource) addrs.ModuleInstance {
 	if of.Module == t.r.Module {

@@ -38,7 +38,7 @@ type evalContext struct {
 	// reads holds the instances that can be read before their resources are complete; see withReads
 	// and resourceVisit.findAwaited.
 	reads instanceReads
-	// partial says that resources and aliases have only the instances in reads, however they are
+	// partial is true if resources and aliases have only the instances in reads, however they are
 	// referred to; see elements.
 	partial bool
 	// before is the resource whose instances are being determined; it is nil in most contexts.
@@ -395,7 +395,8 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 			return cty.BoolVal(c.e.op.Phase.Applies()).Mark(marks.Ephemeral), nil
 		}
 	}
-	// An undeclared object can be found here only if no graph was built with these references.
+	// The construction of a graph reports invalid references. So only references that no graph was
+	// built with are reported here.
 	var errs tfdiags.Diagnostics
 	for _, d := range tfdiags.FromError(graph.CheckBlockLocal(&addrs.Reference{Subject: subject}, graph.BlockScope{})) {
 		errs = errs.Append(d.At(rng))

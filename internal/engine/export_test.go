@@ -15,7 +15,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Order says that the node with the name Node waits for the node with the name For.
+// Order is a pair of node names: Node waits for For.
 type Order struct{ Node, For string }
 
 // ApplyTooEarly applies a plan with a wrong graph: it removes the edges in without, and adds those

@@ -29,7 +29,7 @@ type need struct {
 	key   addrs.InstanceKey // only for oneInstance
 }
 
-// needScope says which instances of a resource are needed.
+// needScope is the scope of a need: which instances of the resource are needed.
 type needScope uint8
 
 const (

@@ -164,9 +164,9 @@ type waiter struct {
 	node dag.ID // the node if job is nil
 }
 
-// await makes by, a running job or the visit of a node, wait for on, and reports whether on
-// succeeded. Another worker may run in the meantime. If on waits for by, await returns false for
-// waited without waiting.
+// await waits for on, and reports whether on succeeded. by is the running job, or the node being
+// visited, that waits. Another worker may run in the meantime. If on itself waits for by, await
+// returns at once, and waited is false.
 func (q *jobQueue) await(by, on waiter) (succeeded, waited bool) {
 	if by.job != nil {
 		by.node = 0

@@ -68,7 +68,7 @@ func sameJSON(a, b []byte) bool {
 }
 
 // upgradeValue asks the provider to convert an object to the current schema, or to the resource
-// type to which a moved block moves it. same says that the object already has the current schema
+// type to which a moved block moves it. same reports that the object already has the current schema
 // version.
 func (t *instance) upgradeValue(ctx context.Context, obj *states.Object, same bool) (cty.Value, *states.Object, error) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w

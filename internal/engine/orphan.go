@@ -142,9 +142,9 @@ func (o *orphanPlan) change(l *objectState, action plans.Action, reason plans.Re
 	return c
 }
 
-// forgets reports whether an undeclared object is removed from the state without being destroyed.
-// This follows lifecycle.destroy in the configuration or, if the block is gone, the value stored in
-// the state. A removed block overrides both, except when everything is destroyed.
+// forgets reports whether an undeclared object is removed from the state without being destroyed,
+// and why. This follows lifecycle.destroy in the configuration or, if it isn't set there, the value
+// stored in the state. Callers must check for a removed block, which overrides both.
 func forgets(r *graph.Resource, obj *states.Object) (bool, plans.Reason) {
 	switch {
 	case r.Config != nil && r.Config.Lifecycle.Destroy.Set:

@@ -16,7 +16,7 @@ import (
 )
 
 // instanceReads lists instances of resources, grouped by resource. Resources have the names by
-// which the reading block refers to them; see plans.InstanceRead. An entry with NoKey says that no
+// which the reading block refers to them; see plans.InstanceRead. An entry with NoKey means that no
 // instance of its resource is read.
 type instanceReads []plans.InstanceRead
 

@@ -63,7 +63,7 @@ func (e *explainer) tracer(reads []plans.InstanceRead) *tracer {
 	return &tracer{explainer: e, seen: map[any]bool{}, reads: reads, names: map[sourcePos]string{}}
 }
 
-// scope says where an expression is evaluated.
+// scope is the place where an expression is evaluated.
 type scope struct {
 	m   *graph.Module
 	at  addrs.ModuleInstance
@@ -208,8 +208,8 @@ func (t *tracer) attribute(ref *addrs.Reference) string {
 	return ""
 }
 
-// read returns the instance that a block reads by a computed index. If the block reads several
-// instances of the resource, it returns the resource.
+// read returns the instance of the resource target that the block reads by a computed index. It
+// returns target itself unless the block reads exactly one instance.
 func (t *tracer) read(target addrs.Target) addrs.Target {
 	n := 0
 	out := target

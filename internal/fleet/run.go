@@ -281,8 +281,8 @@ func (run *Run) open(r *roots.Root, out io.Writer) *session.Session {
 type Result struct {
 	Root *roots.Root
 	Err  error
-	// Skipped says that nothing was done. Why is the reason. Because is the name of the failed root
-	// module that caused it, or "".
+	// Skipped is true if nothing was done. Why is the reason. Because is the name of the failed
+	// root module that caused it, or "".
 	Skipped      bool
 	Why, Because string
 	Unplanned    bool // there is no plan that could be applied

@@ -10,7 +10,7 @@ import (
 	"tofu/internal/plans"
 )
 
-// Kind says what a node stands for. JSON documents contain it as a string.
+// Kind is the kind of a node. JSON documents contain it as a string.
 type Kind string
 
 const (
@@ -43,11 +43,11 @@ type Graph struct {
 // Node is a vertex of a Graph.
 type Node struct {
 	Kind    Kind
-	Address string // unique; has instance keys only if the node stands for some instances of a block
+	Address string // unique; has instance keys only if the node represents some instances of a block
 	Module  addrs.Module
 	Type    string // the resource type; "" if the node is not a resource
-	// Resource is the address of the resource or value if the node stands for only some of its
-	// instances. It is "" if the node stands for the whole block. Reads holds, by instance, the
+	// Resource is the address of the resource or value if the node represents only some of its
+	// instances. It is "" if the node represents the whole block. Reads holds, by instance, the
 	// instances of resources that it refers to by their keys.
 	Resource string
 	Reads    map[addrs.AbsInstance][]addrs.AbsInstance

@@ -65,8 +65,8 @@ type member struct {
 type need struct {
 	*member
 	of block
-	// own says that both ends belong to one resource, or to instances of one module call that refer to
-	// each other.
+	// own is true if both ends belong to one resource, or to instances of one module call that
+	// refer to each other.
 	own bool
 }
 

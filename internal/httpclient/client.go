@@ -28,8 +28,8 @@ const DefaultSilence = time.Minute
 type Options struct {
 	// TLS is the caller's own TLS configuration; nil means the default one.
 	TLS *tls.Config
-	// Silence is how long a server may be silent; 0 means DefaultSilence. The environment variable
-	// takes precedence.
+	// Silence is the longest time without data from a server; 0 means DefaultSilence. The
+	// environment variable takes precedence.
 	Silence time.Duration
 	// Proxy returns the proxy for a request. If Proxy is nil, the environment determines the proxy.
 	Proxy func(*http.Request) (*url.URL, error)

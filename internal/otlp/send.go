@@ -99,10 +99,12 @@ func (g *overGRPC) send(ctx context.Context, message []byte) error {
 	}
 	var answer []byte
 	err := g.conn.Invoke(ctx, exportMethod, message, &answer, options...)
+	// Retry only if the collector answered that it is unavailable, not if there is no connection to
+	// it.
 	if busy := status.Code(err) == codes.Unavailable; busy && g.conn.GetState() != connectivity.TransientFailure {
 		return busyError{error: err}
 	}
-	return err // the collector is not available, so don't wait for it
+	return err
 }
 
 func (g *overGRPC) close() { _ = g.conn.Close() }

@@ -6,12 +6,13 @@ type Circumstances struct {
 	HasPrior bool // the object exists and is updated if possible
 	Tainted  bool // the object exists but must be replaced; HasPrior is false then
 	Equal    bool // the planned object equals the prior one
-	// Forced says that the user requested a replacement, and Triggered that replace_triggered_by
+	// Forced is true if the user requested a replacement, and Triggered if replace_triggered_by
 	// did.
 	Forced, Triggered bool
-	// CannotUpdate says that the provider must replace the object to change some of its attributes.
+	// CannotUpdate is true if the provider must replace the object to change some of its
+	// attributes.
 	CannotUpdate bool
-	// WriteOnly says that one of these attributes is write-only. Its values can't be compared, so
+	// WriteOnly is true if one of these attributes is write-only. Its values can't be compared, so
 	// it always forces a replacement.
 	WriteOnly bool
 	// SensitivityDiffers says that the values are equal, but that different parts of them are

@@ -54,7 +54,7 @@ type Deferred struct {
 	Via string
 	// Kept is the number of objects in the state that stay as they are and were not refreshed.
 	Kept int
-	// Alone says that only some instances of the resource are deferred: others have changes in the
+	// Alone is true if only some instances of the resource are deferred: others have changes in the
 	// plan.
 	Alone bool
 }

@@ -10,7 +10,7 @@ import (
 	"tofu/internal/addrs"
 )
 
-// Past says that a plan returns objects to an earlier time, with the current configuration.
+// Past describes a plan that returns objects to an earlier time, with the current configuration.
 type Past struct {
 	At   time.Time // time of the earlier state
 	Run  string    // ID of the run that ended with the earlier state; "" if the user named a time

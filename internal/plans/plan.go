@@ -41,7 +41,7 @@ type Plan struct {
 	// ephemeral values. Values that are not wholly known must be set when the plan is applied.
 	Variables map[string]cty.Value
 	// EphemeralVariables holds the root variables that must be set again when the plan is applied.
-	// The map values say whether the variable was set for planning.
+	// The values are true for variables that were set for planning.
 	EphemeralVariables map[string]bool
 
 	Targets, Excludes []addrs.Target
@@ -87,7 +87,7 @@ func (p *Plan) Destroys() bool {
 	return false
 }
 
-// Retype says that a provider can convert the objects of the resource From into objects of the
+// Retype is a conversion, by a provider, of the objects of the resource From into objects of the
 // resource To, which has another type.
 type Retype struct{ From, To addrs.ConfigResource }
 
@@ -150,11 +150,13 @@ type InstanceChange struct {
 	Reads []InstanceRead
 }
 
-// InstanceRead is an instance of a resource in the same module instance. The key is NoKey if no
-// instance of the resource is read.
+// InstanceRead is an instance of a resource in the module instance of its reader. The key is NoKey
+// if no instance of the resource is read.
 type InstanceRead struct {
-	// Resource can also name a value that is a whole resource, which may be in another module:
-	// local.NAME, var.NAME or, with the type module.CALL, an output of a call without instance keys.
+	// Resource is the address of the resource, or of an alias: a value in the reader's module that
+	// is a whole resource. The address of an alias is local.NAME, var.NAME or, for an output of a
+	// call without instance keys, NAME with the type module.CALL. The resource may be in another
+	// module.
 	Resource addrs.Resource
 	Key      addrs.InstanceKey
 }
@@ -185,7 +187,8 @@ func (c *Changes) Sort() {
 	slices.SortFunc(c.Outputs, func(x, y *OutputChange) int { return strings.Compare(x.Name, y.Name) })
 }
 
-// Instance returns the change of an object, or nil if there is none. The changes must be sorted.
+// Instance returns the change of an object, or nil if the object has no change. The changes must be
+// sorted.
 func (c *Changes) Instance(addr addrs.AbsInstance, deposed addrs.DeposedKey) *InstanceChange {
 	i, found := slices.BinarySearchFunc(c.Instances, addr, func(x *InstanceChange, addr addrs.AbsInstance) int {
 		return x.compare(addr, deposed)
@@ -201,7 +204,7 @@ func (c *InstanceChange) compare(addr addrs.AbsInstance, deposed addrs.DeposedKe
 	return cmp.Or(c.Addr.Compare(addr), strings.Compare(string(c.Deposed), string(deposed)))
 }
 
-// Output returns the change of a root output, or nil if there is none.
+// Output returns the change of a root output, or nil if the output has no change.
 func (c *Changes) Output(name string) *OutputChange {
 	return c.byOutput[name]
 }

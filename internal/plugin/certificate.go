@@ -17,7 +17,7 @@ const (
 	certEnv = "PLUGIN_CLIENT_CERT"
 	// certName is the host name in the certificates of plugins.
 	certName = "localhost"
-	// certLife is how long a certificate is valid. A provider runs as long as the command that uses
+	// certLife is the lifetime of a certificate. A provider runs as long as the command that uses
 	// it.
 	certLife = 10 * 365 * 24 * time.Hour
 )

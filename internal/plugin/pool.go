@@ -27,8 +27,8 @@ type Pool struct {
 	// Shared holds the schemas and processes that the pools of several root modules share. It may
 	// be nil.
 	Shared *Shared
-	// Keep is how long a configured process is kept after its user has closed it, so that a user
-	// with the same configuration can reuse it. If Keep is 0, the process ends immediately.
+	// Keep is the time for which a configured process is kept after its user has closed it. A user
+	// with the same configuration can then reuse it. If Keep is 0, the process ends immediately.
 	Keep time.Duration
 
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ type member struct {
 	launch *Launch
 	schema *providers.Schema
 	shared *member // the member shared with other pools; nil if the package isn't shared
-	// idle holds unconfigured processes that nobody uses. For example, processes started for
+	// idle holds unconfigured processes without a user. For example, processes started for
 	// validation are used again for planning. In a shared member, a process in idle may be in use,
 	// even by several users.
 	idle []*pooled
@@ -157,7 +157,7 @@ func (p *Pool) keep(proc *pooled, config cty.Value) {
 	m.mu.Unlock()
 	time.AfterFunc(p.Keep, func() {
 		if m.takeKept(func(other *keptProcess) bool { return other == k }) != nil {
-			_ = p.end(proc) // nobody uses the process, so the error can't be reported
+			_ = p.end(proc) // the process has no user to whom the error could be reported
 		}
 	})
 }
@@ -188,7 +188,7 @@ func (p *Pool) Reuse(addr addrs.Provider, config cty.Value) providers.Interface 
 		return nil
 	}
 	if k.proc.exited() {
-		_ = p.end(k.proc) // the process has ended, so nobody needs the error
+		_ = p.end(k.proc) // the process has ended, so the error doesn't matter
 		return nil
 	}
 	k.proc.config.Store(nil)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// outputGrace is how long to read the output of a plugin after its end, if another process keeps
-// the output open.
+// outputGrace limits how long the output of a plugin is read after its end, if another process
+// keeps the output open.
 const outputGrace = time.Second
 
 // runner runs the process of a plugin for go-plugin. go-plugin's own runner waits for the end of

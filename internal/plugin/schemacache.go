@@ -51,7 +51,7 @@ func (l *Launch) cacheFile() string {
 	return filepath.Join(l.CacheDir, hex.EncodeToString(sum[:])+".schema")
 }
 
-// cachedSchema returns the cached schema of a provider, or nil if there is none.
+// cachedSchema returns the cached schema of a provider, or nil if the cache doesn't have it.
 func (l *Launch) cachedSchema() *providers.Schema {
 	file := l.cacheFile()
 	if file == "" {

@@ -121,7 +121,7 @@ func (u *sharedUser) Configure(ctx context.Context, config cty.Value) tfdiags.Di
 	return u.own.Configure(ctx, config)
 }
 
-// settle makes the user use a process that only this user configures. If nobody else uses the
+// settle makes the user use a process that only this user configures. If no other user has the
 // current process and it runs in the right working directory, settle keeps it. Otherwise it starts
 // a new process.
 func (u *sharedUser) settle(ctx context.Context) error {
@@ -158,8 +158,8 @@ func (u *sharedUser) claim() (*pooled, Launch) {
 // configures.
 func (u *sharedUser) AllowDeferral() { u.defers = true }
 
-// replace makes the user use a configured process instead of the unconfigured one. own is the same
-// process as with, or nil if the process has other users.
+// replace makes the user call a configured process instead of the unconfigured one. own is that
+// process too, or nil if it has other users.
 func (u *sharedUser) replace(with, own *pooled) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -32,7 +32,8 @@ type request struct {
 	warn       func(detail string) // adds a warning to the result
 }
 
-// Builtin returns the built-in provisioner of a type, or nil if there is none.
+// Builtin returns the built-in provisioner of a type, or nil if no built-in provisioner has that
+// type.
 func Builtin(typ string) *Provisioner {
 	return builtin[typ]
 }

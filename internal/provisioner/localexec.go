@@ -21,7 +21,7 @@ import (
 const (
 	// grace is the time that an interrupted command has to end on its own.
 	grace = 5 * time.Second
-	// drainTime is how long output is still read after an interrupted command has ended.
+	// drainTime limits how long output is read after an interrupted command has ended.
 	drainTime = 200 * time.Millisecond
 	// errorOutput is the maximum number of bytes of a failed command's output in its error.
 	errorOutput = 8 << 10

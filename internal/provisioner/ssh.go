@@ -215,7 +215,7 @@ func (t *sshTarget) send(ctx context.Context, command, dst string, send func(*sc
 		failed = send(s)
 	}
 	in.Close()
-	go io.Copy(io.Discard, s.from) // if nobody reads its output, a command blocks
+	go io.Copy(io.Discard, s.from) // a command blocks if its output isn't read
 	ended := session.Wait()
 	if ctx.Err() != nil {
 		return t.explain(ctx, ctx.Err())

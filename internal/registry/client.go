@@ -53,7 +53,7 @@ func New(cfg *cliconfig.Config, version string) *Client {
 // Config returns the CLI configuration of the client.
 func (c *Client) Config() *cliconfig.Config { return c.cfg }
 
-// Token returns the token for a host, or "" if there is none.
+// Token returns the token for a host, or "" if none is configured.
 func (c *Client) Token(ctx context.Context, host string) (string, error) {
 	return c.tokens.Token(ctx, host)
 }

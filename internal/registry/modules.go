@@ -59,7 +59,7 @@ func (c *Client) ModuleVersions(ctx context.Context, host, module string) (Modul
 	return found, nil
 }
 
-// ModuleLocation says where a registry's module version can be downloaded.
+// ModuleLocation is the place from which a registry's module version can be downloaded.
 type ModuleLocation struct {
 	Address string // source address; if it is a URL, it is absolute
 	// Host is the host whose credentials are sent with the download. It is "" unless the registry

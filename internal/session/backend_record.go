@@ -34,7 +34,7 @@ type backendFile struct {
 
 func (d *Dirs) backendRecordPath() string { return filepath.Join(d.DataDir, "terraform.tfstate") }
 
-// ReadBackendRecord returns the record, or nil if there is none.
+// ReadBackendRecord returns the record, or nil if the directory has none.
 func (d *Dirs) ReadBackendRecord() (*BackendRecord, error) {
 	src, err := os.ReadFile(d.backendRecordPath())
 	if errors.Is(err, fs.ErrNotExist) {

@@ -9,7 +9,7 @@
 //     the record of the backend.
 //   - [Encryption] evaluates the encryption settings once.
 //   - [BackendSettings] holds a backend and its settings. stores opens the backend's store.
-//   - [Location] says where a state is. [OpenedState] is a state that was read and may be locked.
+//   - [Location] is the place of a state. [OpenedState] is a state that was read and may be locked.
 //   - packages knows which provider packages are installed. [Providers] starts and stops providers.
 //   - remoteReader reads the outputs in other states for terraform_remote_state.
 //   - asker asks for the values of variables.

@@ -90,8 +90,8 @@ func (s *Session) FileEncryption(ctx context.Context, vars Variables) (*encrypti
 	return s.Encryption.config(cfg)
 }
 
-// DecryptFile returns the decrypted content of a file. If t is nil, it returns data unchanged,
-// or an error if data is encrypted.
+// DecryptFile returns the decrypted content of a file. If t is nil, it returns data unchanged, even
+// if it is encrypted.
 func DecryptFile(ctx context.Context, t *encryption.Target, data []byte) ([]byte, error) {
 	if t == nil {
 		return data, nil

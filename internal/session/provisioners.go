@@ -23,7 +23,7 @@ type provisioners struct {
 	plugins map[string]*plugin.Provisioner // plugins by type; a nil value means that no plugin was found
 }
 
-// byType returns the provisioner of a type, or nil if there is none.
+// byType returns the provisioner of a type, or nil if it isn't installed.
 func (p *provisioners) byType(typ string) engine.Provisioner {
 	if builtin := provisioner.Builtin(typ); builtin != nil {
 		return builtin.In(p.base)

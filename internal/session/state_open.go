@@ -21,7 +21,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// StateRequest says which state to open and for which purpose.
+// StateRequest is a state to open, with the purpose.
 type StateRequest struct {
 	Vars  Variables
 	Paths StatePaths
@@ -351,7 +351,7 @@ func TimedBackupName(path string) string {
 	}
 }
 
-// LockOptions says whether a state is locked, and how long to wait for the lock.
+// LockOptions are whether to lock a state, and how long to wait for the lock.
 type LockOptions struct {
 	Lock    bool
 	Timeout time.Duration

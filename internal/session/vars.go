@@ -64,7 +64,7 @@ func (l *Config) PlanVariables(
 	return out, errs.Err()
 }
 
-// variableNeed says what happens to required variables without a value.
+// variableNeed decides what happens to required variables without a value.
 type variableNeed uint8
 
 const (

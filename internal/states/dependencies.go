@@ -24,7 +24,8 @@ func NewDependencies(list []addrs.ConfigResource) *Dependencies {
 	return &Dependencies{slices.Compact(list)}
 }
 
-// compareDependencies compares the addresses of two resources as strings.
+// compareDependencies orders resources by address. Within one module and mode, it compares first
+// the types and then the names, otherwise the text of the addresses.
 func compareDependencies(x, y addrs.ConfigResource) int {
 	if x.Module == y.Module && x.Resource.Mode == y.Resource.Mode {
 		return x.Resource.Compare(y.Resource)

@@ -38,7 +38,7 @@ type Instance struct {
 	ProviderKey addrs.InstanceKey
 }
 
-// Status says whether the last operation on an object was completed.
+// Status is the result of the last operation on an object: whether it was completed.
 type Status uint8
 
 const (

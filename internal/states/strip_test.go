@@ -8,8 +8,9 @@ import (
 	"tofu/internal/states"
 )
 
-// TestRemovedAttributes checks that attributes are dropped from stored objects, including nested
-// values, if a schema without a new version no longer has them.
+// TestRemovedAttributes checks that attributes that the schema no longer has are dropped from
+// stored objects, also in nested values. A provider may remove attributes without a new schema
+// version.
 func TestRemovedAttributes(t *testing.T) {
 	rule := cty.Object(map[string]cty.Type{"port": cty.Number})
 	ty := cty.Object(map[string]cty.Type{

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Missing skips the test, or fails it if REQUIRE_SERVICES is set. what says what is missing, and
-// remedy says how to install it.
+// Missing skips the test, or fails it if REQUIRE_SERVICES is set. what is the missing thing, and
+// remedy is how to install it.
 func Missing(t testing.TB, what, remedy string) {
 	t.Helper()
 	if problem := Problem(what, remedy); problem != "" {

@@ -48,7 +48,7 @@ func numbersOf(v depsfile.Version, n int) string {
 	return strings.Join([]string{fmt.Sprint(v.Major), fmt.Sprint(v.Minor)}[:n], ".")
 }
 
-// operator says how conditions with an operator are raised.
+// operator describes how conditions with an operator are raised.
 type operator struct {
 	lower bool // whether the condition sets a lower bound
 	raise func(p part, v depsfile.Version) string

@@ -122,7 +122,7 @@ func tail(file string) string {
 	return string(data[max(0, len(data)-800):])
 }
 
-// startUp measures the cost of starting the program by running the command version.
+// startUp returns the cost of starting the program: the lowest of ten runs of "tofu version".
 func (b *bench) startUp() (cost, error) {
 	least, err := b.run("version")
 	for range 9 {

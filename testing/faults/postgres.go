@@ -27,12 +27,12 @@ type postgresFault struct {
 	do func(r *postgresRun) error
 	// after is called when the run has ended, to end the fault. It is nil if nothing is left to do.
 	after func(r *postgresRun) error
-	// kills says that the fault kills the run. fails says that the run must report an error and
+	// kills is true if the fault kills the run. fails is true if the run must report an error and
 	// write errored.tfstate. If neither is set, the run must succeed.
 	kills, fails bool
 	// once limits the fault to one run of each operation, because such a run takes minutes.
 	once bool
-	// standby says that the server has a standby that replicates it.
+	// standby is true if the server has a standby that replicates it.
 	standby bool
 	params  string // additional parameters in the connection string
 }

@@ -96,7 +96,8 @@ type storeFault struct {
 	fail func(w http.ResponseWriter, forward func() *httptest.ResponseRecorder, kill func())
 }
 
-// hanging is how long a service hangs. It is longer than the program's timeout of one second.
+// hanging is the time for which a service hangs. It is longer than the program's timeout of one
+// second.
 const hanging = 3 * time.Second
 
 func status(code int) func(http.ResponseWriter, func() *httptest.ResponseRecorder, func()) {

@@ -32,7 +32,7 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	return &Store{Store: objects.New(b, layout), blobs: b}, nil
 }
 
-// silence is how long a request may wait for data from the service before it fails.
+// silence is the longest time that a request waits for data from the service before it fails.
 const silence = 2 * time.Minute
 
 // workspaceMark separates the key and the name of the workspace in the name of a blob.

@@ -22,7 +22,7 @@ var (
 // Driver is the gcs backend.
 var Driver = backend.New("gcs", open)
 
-// silence is how long a request may wait for data from the service before it fails.
+// silence is the longest time that a request waits for data from the service before it fails.
 const silence = 2 * time.Minute
 
 // scope is the OAuth scope of the tokens.

@@ -109,7 +109,7 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	return s, nil
 }
 
-// silence is how long a request may wait for data from a server before it fails. Some servers take
+// silence is the longest time that a request waits for data from a server. Some servers take
 // a while to store a large state.
 const silence = 2 * time.Minute
 

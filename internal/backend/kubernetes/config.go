@@ -189,7 +189,8 @@ func (c *Config) replaceUser(user *kubeauth.User) {
 	}
 }
 
-// plugin returns the settings of the exec block, or nil if there is none.
+// plugin returns the settings of the exec block. It returns nil if the configuration has no such
+// block.
 func (c *Config) plugin() *kubeauth.Exec {
 	if c.Exec == nil {
 		return nil

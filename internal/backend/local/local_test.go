@@ -263,7 +263,7 @@ func TestEmptyIsNotAbsent(t *testing.T) {
 	}
 }
 
-// TestModesOfCopies checks that backups and the file of -state-out are readable only for users who
+// TestModesOfCopies checks that backups and the file of -state-out are readable only by users who
 // can read the state.
 func TestModesOfCopies(t *testing.T) {
 	for _, test := range []struct {

@@ -166,8 +166,8 @@ func (s *Store) prepare(ctx context.Context) error {
 		}
 	}
 	if !s.config.SkipTable {
-		// IDs must be unique in the whole database, because advisory locks are. So all schemas
-		// share a sequence.
+		// IDs are the keys of advisory locks, which apply to the whole database, so IDs must be
+		// unique across schemas. Therefore all schemas share a sequence.
 		for _, statement := range []string{
 			"CREATE SEQUENCE IF NOT EXISTS public.global_states_id_seq AS bigint",
 			"CREATE TABLE IF NOT EXISTS " + s.table + ` (

@@ -200,7 +200,7 @@ func (s *Store) pipeline(
 			err = send(ctx, conn, b)
 		}
 		if err != nil && !conn.Conn().IsClosed() && conn.Conn().PgConn().TxStatus() != 'I' {
-			_, _ = conn.Exec(ctx, "ROLLBACK") // otherwise, closing the connection rolls back
+			_, _ = conn.Exec(ctx, "ROLLBACK") // if this fails, closing the connection rolls back
 		}
 		return err
 	})

@@ -100,7 +100,8 @@ type NestedBlock struct {
 	MaxItems int // 0 means no limit
 }
 
-// NestingMode says how many nested blocks or objects are allowed and which collection holds them.
+// NestingMode is the number of nested blocks or objects that are allowed, with the collection that
+// holds them.
 type NestingMode uint8
 
 const (

@@ -21,7 +21,8 @@ type Finding struct {
 	Constraints string
 }
 
-// AlreadyInstalled is sent when the package is installed and verified.
+// AlreadyInstalled is sent if the package was in the installation directory before, with one of the
+// locked checksums.
 type AlreadyInstalled struct {
 	Provider addrs.Provider
 	Version  depsfile.Version

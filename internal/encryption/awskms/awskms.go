@@ -151,7 +151,7 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 		return encryption.Keys{}, nil, errors.New("its metadata is damaged")
 	}
 	// With the key's name in the request, the service refuses data keys that were encrypted with
-	// another key, which may belong to somebody else.
+	// another key, which may belong to another account.
 	found, err := p.call(ctx, "Decrypt", request{KeyID: p.config.KeyID, Ciphertext: meta.Ciphertext})
 	if err != nil {
 		return encryption.Keys{}, nil, fmt.Errorf("decrypting the data key: %w", err)

@@ -30,8 +30,8 @@ type Chapter struct {
 	Options engine.PlanOptions
 	Single  bool // some references are only to the first of several instances
 	Indexed bool // some references are only to the instance with the same key
-	// Rewritten says that another program has written the state before this step, and has dropped the
-	// instances on which objects depend.
+	// Rewritten is true if another program has written the state before this step, and has dropped
+	// the instances on which objects depend.
 	Rewritten bool
 }
 

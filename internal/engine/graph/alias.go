@@ -25,7 +25,7 @@ import (
 // instance, except for those that contain the reader. So the reader's module instance determines that
 // of the resource; see instanceNear.
 
-// Alias says which resource a value is an alias of. The value refers to nothing else.
+// Alias is the resource that a value is an alias of. The value refers to nothing else.
 type Alias struct {
 	Of   *Resource
 	Next *Value // the alias to which the value refers; nil if it refers to the resource itself

@@ -29,7 +29,8 @@ func (p *refRanges) record(from, to dag.ID) {
 	}
 }
 
-// startRef sets the range of the reference from which the following edges come. It may be nil.
+// startRef makes p record at as the range of the reference that the following edges are for. If at
+// is nil, no range is recorded. If p is nil, startRef does nothing.
 func (p *refRanges) startRef(at *hcl.Range) {
 	if p != nil {
 		p.current = at

@@ -8,7 +8,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Kind says what a node represents, and what a walk does when it visits the node.
+// Kind is the kind of a node. It decides what a walk does when it visits the node.
 type Kind uint8
 
 const (

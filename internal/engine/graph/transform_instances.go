@@ -87,7 +87,7 @@ func newInstanceOrder(b *build) *instanceOrder {
 	}
 }
 
-// stepSpread says which instances of a module have Steps that create or update, in the module
+// stepSpread describes which instances of a module have Steps that create or update, in the module
 // itself or in modules that it calls. If several is true, the instances need nodes of their own,
 // because several of them have Steps or something reads single instances.
 type stepSpread struct {

@@ -40,7 +40,7 @@ var targetTransformer = &Transformer{
 	},
 }
 
-// Selection says which instances of a resource take part in an operation.
+// Selection is the set of instances of a resource that take part in an operation.
 type Selection struct {
 	only []addrs.Target // targets that take part; nil if not is used instead
 	not  []addrs.Target // targets that do not take part; used if only is nil

@@ -44,7 +44,7 @@ func (t *targeting) keepOutputs(keep []bool, reads *outputReads) {
 type outputReads struct {
 	*targeting
 	known map[place]bool
-	// whole says that every declared instance must take part, even if it exists. Otherwise, it is
+	// whole is true if every declared instance must take part, even if it exists. Otherwise, it is
 	// sufficient for a resource or module with several instances that some of them take part or exist.
 	whole bool
 }

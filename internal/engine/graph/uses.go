@@ -7,8 +7,8 @@ import (
 	"tofu/internal/lang"
 )
 
-// Uses describes what a value, a block or a module call depends on. It says which instances each
-// instance depends on, so that the state can store dependencies by instance.
+// Uses describes what a value, a block or a module call depends on. It lists the instances that
+// each instance depends on, so that the state can store dependencies by instance.
 // [Recorded.Dependencies] has the same dependencies by resource. A nil *Uses means that there are
 // no dependencies.
 type Uses struct {

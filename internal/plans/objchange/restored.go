@@ -45,7 +45,8 @@ func (s shape) restored(config, past, present cty.Value) cty.Value {
 	return cty.ObjectVal(vals)
 }
 
-// restoredAttr is Restored for an attribute. created says that the object doesn't exist at present.
+// restoredAttr is Restored for an attribute. created reports that the object doesn't exist at
+// present.
 func restoredAttr(a *configschema.Attribute, config, past, present cty.Value, created bool) cty.Value {
 	same := bare(past).RawEquals(bare(present))
 	switch {

@@ -125,7 +125,7 @@ func (p *Proxy) certificate(host string) (*tls.Certificate, error) {
 	return p.certs[host], nil
 }
 
-// handler returns the handler for a host, or nil if there is none.
+// handler returns the handler for a host, or nil if none was added.
 func (p *Proxy) handler(hostPort string) http.Handler {
 	host, _, err := net.SplitHostPort(hostPort)
 	if err != nil {

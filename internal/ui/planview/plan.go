@@ -19,7 +19,7 @@ import (
 type Options struct {
 	ShowSensitive bool
 	// Hide holds the names of top-level attributes whose differences are omitted, such as
-	// "tags". It has no effect on deletions and on attributes that force a replacement.
+	// "tags". It has no effect on deletions or on attributes that force a replacement.
 	Hide []string
 	// Spread, if not 0, is the length, in bytes on one line, above which an added or removed value
 	// is split: each of its parts becomes a field. Strings of several lines are then shown with all

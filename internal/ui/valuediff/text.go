@@ -79,7 +79,7 @@ func (d *Differ) short(before, after cty.Value) *Node {
 	case plans.Update:
 		switch {
 		case was != is:
-		case strings.HasPrefix(was, "("): // PEM blocks with the same bytes, perhaps of a private key
+		case strings.HasPrefix(was, "("): // the same PEM blocks; their text may be a private key
 			return Leaf(action, was+" in another layout")
 		default: // the short forms hide the difference
 			return nil
