@@ -40,8 +40,8 @@ type Plan struct {
 	// Variables holds the root input values as given, before conversion and defaults, without
 	// ephemeral values. Values that are not wholly known must be set when the plan is applied.
 	Variables map[string]cty.Value
-	// EphemeralVariables holds the root variables that must be set again when the plan is applied.
-	// The values are true for variables that were set for planning.
+	// EphemeralVariables has an entry for each ephemeral root variable. It is true if the variable
+	// was set for planning, so it must be set again when the plan is applied.
 	EphemeralVariables map[string]bool
 
 	Targets, Excludes []addrs.Target
@@ -127,7 +127,7 @@ type InstanceChange struct {
 	// the resource type has no identity.
 	BeforeIdentity, AfterIdentity cty.Value
 	// Restored is set if the change brings an earlier object back. It is the block's configuration
-	// with the earlier values, without marks and write-only values. Otherwise it is cty.NilVal.
+	// with the earlier values, without marks or write-only values. Otherwise it is cty.NilVal.
 	Restored        cty.Value
 	RequiredReplace []cty.Path
 	Private         []byte // private data that the provider returned for the planned object
@@ -150,8 +150,8 @@ type InstanceChange struct {
 	Reads []InstanceRead
 }
 
-// InstanceRead is an instance of a resource in the module instance of its reader. The key is NoKey
-// if no instance of the resource is read.
+// InstanceRead is an instance of a resource that a configuration reads. The key is NoKey if no
+// instance of the resource is read.
 type InstanceRead struct {
 	// Resource is the address of the resource, or of an alias: a value in the reader's module that
 	// is a whole resource. The address of an alias is local.NAME, var.NAME or, for an output of a

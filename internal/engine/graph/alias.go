@@ -22,17 +22,18 @@ import (
 // their for_each, do the same.
 //
 // The reader can be in another module than the resource. All calls between them have a single
-// instance, except for those that contain the reader. So the reader's module instance determines that
-// of the resource; see instanceNear.
+// instance, except for those that contain the reader. So the module instance of the reader
+// determines the module instance of the resource; see instanceNear.
 
-// Alias is the resource that a value is an alias of. The value refers to nothing else.
+// Alias describes a value that is an alias of the resource Of. The value refers to nothing else.
 type Alias struct {
 	Of   *Resource
 	Next *Value // the alias to which the value refers; nil if it refers to the resource itself
 }
 
-// setAliases finds the values that are aliases. In a partial run, only target selection uses
-// aliases, because values have only the instances that exist at the end of the run.
+// setAliases finds the values that are aliases. It does nothing in operations that read no aliases
+// by key. In a partial run, only target selection uses aliases, because values have only the
+// instances that exist at the end of the run.
 func (b *build) setAliases() {
 	if (b.op.Phase != PhasePlan || !b.op.ByInstance) && b.op.Phase != PhaseApply {
 		return
@@ -53,8 +54,8 @@ func (b *build) setAliases() {
 	}
 }
 
-// findAlias sets v.Alias and returns it. It visits each value once, so a value that refers to
-// itself has no alias.
+// findAlias sets v.Alias and returns it. The result is nil if v isn't an alias. It visits each
+// value once, so a value that refers to itself has no alias.
 func (v *Value) findAlias(done map[*Value]bool) *Alias {
 	if done[v] {
 		return v.Alias
@@ -120,8 +121,10 @@ func callsFunction(e hclsyntax.Expression) bool {
 	return found
 }
 
-// keepsElements reports whether each element of a value depends on nothing but the element of the
-// expression with the same key.
+// keepsElements reports whether each element of a value depends only on the element of the value's
+// expression with the same key. It returns false if something applies to the value as a whole, such
+// as a condition, depends_on or sensitive = true. It also returns false for variables and outputs
+// of the root module and for outputs of calls with several instances.
 func (v *Value) keepsElements() bool {
 	if len(v.Conditions) > 0 || v.Module.Parent == nil && v.Kind != Local {
 		return false
@@ -207,8 +210,8 @@ func (r IndexedRead) Name() addrs.Resource {
 	return r.Via.aliasName()
 }
 
-// aliasName returns the name of an alias in the form of an address: local.NAME, var.NAME or, in the
-// module that calls the alias's own, module.CALL.NAME.
+// aliasName returns the name of an alias in the form of an address: local.NAME, var.NAME or, for an
+// output, module.CALL.NAME.
 func (v *Value) aliasName() addrs.Resource {
 	typ := map[valueKind]string{Variable: "var", Local: "local"}[v.Kind]
 	if v.Kind == Output {
@@ -221,7 +224,8 @@ func (v *Value) aliasName() addrs.Resource {
 // reader's list of reads.
 func (a *Alias) ReadName() addrs.Resource { return IndexedRead{Of: a.Of, Via: a.Next}.Name() }
 
-// whole returns the node that a reader waits for unless it reads only single instances.
+// whole returns the node of the resource or alias, which a reader of more than single instances
+// waits for.
 func (r IndexedRead) whole() *Node {
 	if r.Via == nil {
 		return r.Of.Node
@@ -229,8 +233,9 @@ func (r IndexedRead) whole() *Node {
 	return r.Via.Node
 }
 
-// expansions returns the nodes that decide the instances of the module calls whose outputs lead to the
-// resource. A reader that doesn't wait for the alias itself must wait for these.
+// expansions returns the nodes that decide the instances of the module calls through whose outputs
+// the alias refers to the resource. A reader that doesn't wait for the alias itself must wait for
+// these.
 func (r IndexedRead) expansions() []*Node {
 	var out []*Node
 	for v := r.Via; v != nil; v = v.Alias.Next {
@@ -241,7 +246,8 @@ func (r IndexedRead) expansions() []*Node {
 	return out
 }
 
-// In returns the module instance of the resource for a reader in the instance in of the module m.
+// In returns the module instance in which the resource is read. The reader is in the module m; in
+// is its module instance.
 func (r IndexedRead) In(m *Module, in addrs.ModuleInstance) addrs.ModuleInstance {
 	if r.Via == nil {
 		return in
@@ -249,9 +255,9 @@ func (r IndexedRead) In(m *Module, in addrs.ModuleInstance) addrs.ModuleInstance
 	return m.instanceNear(r.Of.Module, in)
 }
 
-// instanceNear returns the instance of the module other that a reader in the instance in of m
-// reads. It goes up to the module that contains both, and then down through calls that have a
-// single instance each.
+// instanceNear returns the instance of the module other to which a reader in m refers. in is the
+// reader's module instance. instanceNear goes up to the module that contains both, and then down
+// through calls that have a single instance each.
 func (m *Module) instanceNear(other *Module, in addrs.ModuleInstance) addrs.ModuleInstance {
 	for !m.Path.Contains(other.Path) {
 		m = m.Parent
@@ -270,8 +276,9 @@ func (r IndexedRead) namedBy(m *Module, refs *lang.Refs) bool {
 		slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool { return m.valueOf(ref.Subject) == r.Via })
 }
 
-// aliasReads returns the aliases that a block reads only by key. It leaves out those that are
-// evaluated for the whole block, and all of them if aliases are not read by key in this run.
+// aliasReads returns the aliases that a block reads only by key. It leaves out aliases of the
+// block's own resource and those that are evaluated once for all instances of the block. It returns
+// nil if this run reads no aliases by key.
 func (b *build) aliasReads(r *Resource) []IndexedRead {
 	if len(r.Module.aliases) == 0 || r.Config.Check != nil {
 		return nil
@@ -316,8 +323,10 @@ func (v *Value) evaluatedBy() *Module {
 	return v.Module
 }
 
-// connectConstant makes n wait, in an apply, for the elements that it reads of the alias of. It
-// returns false, and does nothing, unless n is the node of a value and all keys are constant.
+// connectConstant makes n wait, in an apply, only for the elements of an alias that n reads. of is
+// the alias. connectConstant returns false, and does nothing, if n isn't the node of a value, if
+// the value has depends_on or reads elements by computed keys, or if the aliased resource has no
+// Steps.
 func (c *connector) connectConstant(n *Node, of *Value) bool {
 	v, ok := n.Object.(*Value)
 	if !ok || of.Alias == nil || c.op.Phase != PhaseApply || len(c.steps[of.Alias.Of]) == 0 || v.DependsOn != nil {

@@ -80,7 +80,8 @@ func Build(ctx context.Context, op *Operation) (*Graph, error) {
 	return b.g, nil
 }
 
-// run runs the transformers and checks that the graph has no cycles.
+// run checks the arguments of module calls, runs the transformers, and checks that the graph has no
+// cycles.
 func (b *build) run(ctx context.Context, passes []*Transformer) error {
 	if err := b.op.Config.CheckArguments(); err != nil {
 		return err

@@ -59,7 +59,8 @@ type laterEdge struct {
 	to   *Node
 }
 
-// addCallReads adds to list the calls in the module that an expression reads only by instance.
+// addCallReads appends to list the reads of module calls that an expression in the module reads
+// only by instance, and returns the list.
 func (m *Module) addCallReads(list []CallRead, refs *lang.Refs) []CallRead {
 	for name, of := range refs.InstanceCalls() {
 		child := m.Calls[name]
@@ -193,9 +194,9 @@ func (b *build) noteKeyed(list []CallRead) {
 	}
 }
 
-// readsKeyed reports whether n doesn't wait for a call as a whole, because its readers wait for
-// single instances of the call. Node n belongs to a value or to a module call, or is the Inputs node of
-// a block with Steps.
+// readsKeyed reports whether n doesn't wait for a call as a whole, because single instances of the
+// call are awaited instead. This can be true only in an apply, and only for nodes of values and
+// module calls and for the Inputs node of a block with Steps.
 func (b *build) readsKeyed(n *Node, call *Module) bool {
 	if b.op.Phase != PhaseApply || b.op.Early == nil || !b.instances.hasSteps(call) {
 		return false

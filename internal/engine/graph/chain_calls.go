@@ -11,8 +11,8 @@ import (
 // If for_each is a module call that has for_each itself, the block has the keys of the call.
 // each.value is an object with the outputs of the module instance that has the same key. The
 // instances of the block are decided together with those of the call. Each instance reads the
-// outputs like a reference to module.NAME[each.key]. The read is therefore one of the CallReads of
-// the block, or of the argument that uses each.value.
+// outputs in the same way as with a reference to module.NAME[each.key]. The read is therefore one
+// of the CallReads of the block, or of the argument that uses each.value.
 
 // ChainedCall returns the module call in for_each = module.NAME, or nil if the block is not repeated
 // this way.
@@ -33,8 +33,9 @@ func (m *Module) ChainedCall() *Module {
 	return call
 }
 
-// chainedCall returns the call in the for_each of a block in the module. Outputs that are deprecated
-// cause a warning about the whole for_each, and ephemeral ones an error, so it returns nil for them.
+// chainedCall returns the call in the for_each of a block in the module. It returns nil if the call
+// has no for_each, or if it has deprecated or ephemeral outputs: they cause a warning or an error
+// about the block's for_each as a whole.
 func (m *Module) chainedCall(rep Repetition) *Module {
 	subject, ok := rep.eachOf().(addrs.ModuleCall)
 	if !ok || m == nil || m.Calls[subject.Name] == nil {
@@ -52,8 +53,8 @@ func (m *Module) chainedCall(rep Repetition) *Module {
 	return call
 }
 
-// chainedRead returns the read of the outputs with the same key from the call in a block's
-// for_each.
+// chainedRead returns the read by a block with for_each = module.NAME: each instance reads all
+// outputs of the module instance with the same key.
 func chainedRead(call *Module) CallRead {
 	return CallRead{Call: call, Refs: lang.Instances{{Index: eachKey}}}
 }
@@ -73,8 +74,8 @@ func (b *build) addChainedCall(v *Value) {
 	}
 }
 
-// setEachCall records that the instances of a block are decided in an apply before the outputs of the
-// call in its for_each are final.
+// setEachCall sets EachCall of a block if an apply decides the block's instances before the outputs
+// of the call in its for_each are final.
 func (c *connector) setEachCall(r *Resource) {
 	call := r.ChainedCall()
 	if call != nil && c.readsKeyed(r.Inputs, call) {
@@ -82,8 +83,8 @@ func (c *connector) setEachCall(r *Resource) {
 	}
 }
 
-// setModuleEachCall is like setEachCall, but for module calls. usesEach holds the calls whose
-// provider keys use each; it skips them.
+// setModuleEachCall is like setEachCall, but for module calls. It skips the calls in usesEach,
+// whose provider keys use each.
 func (c *connector) setModuleEachCall(usesEach map[*Module]bool) {
 	for _, m := range c.g.Modules {
 		if m.Parent == nil || usesEach[m] {

@@ -87,7 +87,7 @@ func (b *build) keyedCycle(way []dag.ID) string {
 			read, kinds[kind] = append(read, name.String()), true
 		}
 	}
-	through, others := "", 0 // through: local value that refers to one in read; others: number of other nodes
+	through, others := "", 0 // through: local value that refers to an object in read; others: number of other nodes
 	for i, id := range way {
 		n, next := b.g.Nodes[id], b.g.Nodes[way[(i+1)%len(way)]]
 		v, isValue := n.Object.(*Value)

@@ -125,7 +125,8 @@ func (d *drawer) chain(names ...string) (top, end dag.ID) {
 	return top, end
 }
 
-// addNode adds the vertices that represent a node and returns the first and the last of them.
+// addNode adds the vertices that represent a node. It returns the first and the last of them, or
+// notDrawn.
 func (d *drawer) addNode(n *Node) (top, end dag.ID) {
 	inRoot, isVariable := d.variables[n]
 	switch {
@@ -204,9 +205,10 @@ func (d *drawer) forgets(id dag.ID) bool {
 // closesModule reports whether a node is a Barrier that waits for everything in a module.
 func (n *Node) closesModule() bool { return n.Module != nil && n == n.Module.end }
 
-// unread reports for each node, by ID, whether it is a variable or local of a called module that no
-// other node reads. It ignores the end node of the module and the root. If the graph keeps unread
-// values, the result is false for all nodes.
+// unread reports for each node, by ID, whether it is a local or variable of a called module that no
+// other node reads. Reads by the end node of the module and by the root don't count. The result is
+// false for variables with validations. If the graph keeps unread values, it is false for all
+// nodes.
 func unread(b *build) []bool {
 	out := make([]bool, len(b.g.Nodes))
 	if !b.op.Phase.prunes() {

@@ -174,7 +174,7 @@ type instanceReads struct {
 	// keys.
 	Constant []IndexedRead
 	EachOf   *IndexedRead // the resource or alias in for_each, if it is also in Indexed; see setEachOf
-	EachCall *Module      // the call that has the keys of the block, if its instances are read by key
+	EachCall *Module      // the call in for_each, if the block reads its instances by key; see setEachCall
 	// Awaited holds the resources and aliases whose single instances the instances of this resource
 	// wait for in a plan; see separateInstances.
 	Awaited []IndexedRead
@@ -205,8 +205,8 @@ func (r *Resource) ReadByIndex() bool {
 	return r.indexed != nil || r.readEarly || r.OwnInstances() != nil
 }
 
-// IndexedRead is a resource that a block reads only by instance, using at least one computed index or
-// an alias of the resource.
+// IndexedRead is a resource of which a block or value reads only single instances, directly or
+// through an alias, with the references that select them.
 type IndexedRead struct {
 	Of   *Resource
 	Via  *Value // the alias by which the block reads the resource; nil if it reads the resource itself
@@ -329,8 +329,8 @@ func (g *Graph) Resource(addr addrs.ConfigResource) *Resource {
 	return m.Resources[addr.Resource]
 }
 
-// CallsFunctions reports whether functions of a provider configuration are called. Functions are
-// never mocked.
+// CallsFunctions reports whether functions of a provider configuration are called. If so, the
+// provider is needed even if it is mocked, because functions are never mocked.
 func (g *Graph) CallsFunctions(p *Provider) bool {
 	for _, used := range g.Functions {
 		if used.Provider == p {

@@ -35,7 +35,7 @@ func (f *nearest) passSiblingReads(n *Node) {
 	}
 }
 
-// setSiblingNeeds stores the results of the search in all split calls.
+// setSiblingNeeds stores the results of the search for dependencies in all split calls.
 func (f *nearest) setSiblingNeeds() {
 	done := map[*splitCall]bool{}
 	for _, call := range f.b.g.splitCalls {

@@ -85,7 +85,7 @@ func (b *build) node(kind Kind, m *Module, name string, rng *hcl.Range) *Node {
 	return n
 }
 
-// after makes n wait for the nodes in others. It ignores nil nodes.
+// after makes n wait for the nodes in others. It ignores nil nodes and n itself.
 func (b *build) after(n *Node, others ...*Node) {
 	for _, o := range others {
 		if o != nil && o != n {

@@ -75,8 +75,8 @@ func (b *build) separateCalls() {
 	}
 }
 
-// chainedCalls returns the module calls whose for_each is a resource and that may wait for single
-// instances of it.
+// chainedCalls returns the module calls that may wait for single instances of the object in their
+// for_each: a resource, an alias of one, or another module call.
 func (p *planCalls) chainedCalls() []*Module {
 	usesEach := map[*Module]bool{} // calls whose each.key or each.value selects a provider
 	for _, r := range p.g.Resources {
@@ -129,10 +129,10 @@ func (p *planCalls) resourcesRead(v *Value) []IndexedRead {
 	})
 }
 
-// readWhole returns, by node ID, everything that certain data sources and ephemeral resources
-// depend on. They are the ones that aren't read in the plan if anything that they depend on
-// changes. The returned nodes must wait for everything they refer to, because only then all these
-// changes are known.
+// readWhole returns, by node ID, whether a data source or ephemeral resource with depends_on or
+// conditions depends on the node. The plan reads such a resource only if nothing that it depends on
+// changes. So these nodes must wait for everything they refer to, because only then are all changes
+// known.
 func (p *planCalls) readWhole() []bool {
 	var ids []dag.ID
 	for _, r := range p.g.Resources {
@@ -151,7 +151,8 @@ func (p *planCalls) readWhole() []bool {
 }
 
 // decideEarly lets a call whose for_each is a resource decide its instances before the resource is
-// complete. The arguments that use each.value wait for the resource instead.
+// complete. The arguments that use each.value wait for the resource instead. If the for_each is
+// another call, decideEarlyByCall does the work.
 func (p *planCalls) decideEarly(m *Module) {
 	if m.ChainedCall() != nil {
 		p.decideEarlyByCall(m)
@@ -196,8 +197,9 @@ func (m *Module) repeated() *Module {
 	return nil
 }
 
-// in returns the address of the instance of m within at, which is an instance of the module call.
-// The calls from that module down to m have a single instance each.
+// in returns the address of the instance of m that is at or within the module instance at. at is an
+// instance of call, which is m or contains m. The calls from there down to m have a single instance
+// each.
 func (m *Module) in(at addrs.ModuleInstance, call *Module) addrs.ModuleInstance {
 	if m == call {
 		return at
@@ -242,8 +244,8 @@ func (p *planCalls) seedValue(v *Value) {
 
 // mayAwaitCalls reports whether the instances of a block may wait for single instances of module
 // calls. They can't if the block refers to its own instances by keys that depend on a module call,
-// because these keys decide the order of the instances. Data sources with conditions can't wait
-// either, because they depend on whether anything that they refer to changes.
+// because these keys decide the order of the instances. Data sources and ephemeral resources with
+// conditions can't wait either, because they depend on whether anything that they refer to changes.
 func (r *Resource) mayAwaitCalls() bool {
 	if r.Addr.Resource.Mode != addrs.Managed && r.HasConditions() {
 		return false
@@ -433,8 +435,9 @@ func (p *planCalls) connectReads(v *Value, n *Node, in addrs.ModuleInstance) {
 	}
 }
 
-// awaitKeys records that a node, which evaluates v in the module instance in, reads instances of a
-// resource in the module instance at. The resource is planned by jobs.
+// awaitKeys records that n reads the instances with the given keys. n evaluates v, whose module
+// instance is in. The instances belong to the resource of read, whose module instance is at. The
+// walk visits n after these instances are planned; see Resource.ReadBy.
 func (v *Value) awaitKeys(n *Node, in addrs.ModuleInstance, read IndexedRead, at addrs.ModuleInstance, keys []KeyRead) {
 	if v.Reads == nil {
 		v.Reads = map[addrs.ModuleInstance][]plans.InstanceRead{}

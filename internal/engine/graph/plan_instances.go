@@ -93,9 +93,9 @@ func (b *build) needs(n *Node) []*Node {
 }
 
 // awaits reports whether the instances of a block may wait, in a plan, for the instances of a
-// resource that they read. They must not wait if something reads that resource before the instances
-// of the block are planned, or if something waits for all of them at once. Data sources and
-// ephemeral resources also depend on whether any instance of a managed resource changes.
+// resource that they read. They must not if something reads that resource for all instances of the
+// block at once; see readsAtOnce. Data sources and ephemeral resources must wait for whole managed
+// resources, because they also depend on whether any instance changes.
 func (b *build) awaits(r *Resource, read IndexedRead) bool {
 	of := read.Of.Addr.Resource
 	managed := r.Addr.Resource.Mode == addrs.Managed
@@ -109,8 +109,8 @@ func (b *build) awaits(r *Resource, read IndexedRead) bool {
 	return !b.readsAtOnce(r, read)
 }
 
-// readsAtOnce reports whether something reads a resource, or an alias of it, for all instances of the
-// block r at once, for example before they are planned.
+// readsAtOnce reports whether a resource, or an alias of it, is read once for all instances of the
+// block r, for example by count or an import block.
 func (b *build) readsAtOnce(r *Resource, read IndexedRead) bool {
 	names := func(refs *lang.Refs) bool { return read.namedBy(r.Module, refs) }
 	chain := r.ChainedTo()

@@ -32,7 +32,8 @@ func checkPreventDestroy(refs lang.Refs) error {
 	return errs.Err()
 }
 
-// subtraction returns advice if a name begins like count.index-1, where the dash is part of the name.
+// subtraction returns advice for a name such as index-1 in count.index-1. The dash is part of this
+// name, although a subtraction may be meant. It returns "" for any other name.
 func subtraction(name string) string {
 	if rest, ok := strings.CutPrefix(name, "index-"); ok {
 		return fmt.Sprintf(" A name can contain dashes; to subtract, write spaces: count.index - %s.", rest)
@@ -159,8 +160,8 @@ func (m *Module) undeclaredResource(addr addrs.Resource) error {
 }
 
 // suggestion returns the most similar declared object for the address of an undeclared resource, or
-// "" if none is similar. A reference that does not begin with a keyword counts as a reference to a
-// resource, so its first word may also be a misspelled keyword.
+// "" if none is similar. A reference that does not begin with a keyword is parsed as a reference to
+// a resource, so its first word may also be a misspelled keyword.
 func (m *Module) suggestion(addr addrs.Resource) string {
 	var names, types []string
 	for other := range m.Resources {

@@ -36,9 +36,10 @@ func (c *connector) connectRefs(ctx context.Context, n *Node, m *Module, refs *l
 	c.connectUnit(ctx, n, m, refs, scope, nil)
 }
 
-// connectUnit is like connectRefs, but kept can take over the errors of a reference in order to
-// report them later. If there are errors about objects, those about named values (see IsValueRef)
-// are left out. So a unit reports errors of one kind only, like OpenTofu.
+// connectUnit is like connectRefs, but doesn't record the errors of a reference if kept returns
+// true for them. kept may be nil. Like OpenTofu, connectUnit reports errors of one kind only:
+// errors about provider functions hide errors about objects, which hide errors about named values
+// (see IsValueRef).
 func (c *connector) connectUnit(
 	ctx context.Context, n *Node, m *Module, refs *lang.Refs, scope BlockScope,
 	kept func(*addrs.Reference, tfdiags.Diagnostics) bool,
@@ -206,7 +207,7 @@ func (c *connector) connectCallRef(
 	return nil
 }
 
-// connectDependsOn makes n wait for the objects in depends_on, without those for which except
+// connectDependsOn makes n wait for the objects in depends_on. It skips references for which except
 // returns true. For a module call, n waits for everything in the module. Only the first undeclared
 // object is reported.
 func (c *connector) connectDependsOn(n *Node, m *Module, refs *lang.Refs, except func(*addrs.Reference) bool) {
@@ -281,7 +282,7 @@ func (c *connector) connectFunction(ctx context.Context, n *Node, m *Module, f l
 		if err != nil {
 			return err
 		}
-		p.FunctionsOnly = p.Config == nil // otherwise, a resource has already set the schema
+		p.FunctionsOnly = p.Config == nil // p.Schema was nil, so no resource uses p
 		p.analyze()
 		c.connectRefs(ctx, p.Node, p.Module, &p.Body.Refs, inEach(p.Instances != nil))
 	}

@@ -110,9 +110,10 @@ func (r *Resource) setOwn() {
 	}
 }
 
-// setIndexed sets the resources that the block reads by a computed index. In a partial run, it
-// ignores a for_each over a resource, because the block's instances are then those that exist at
-// the end of the run.
+// setIndexed records the resources and aliases that the block reads only by instance: in Indexed
+// or, if all keys are constant, in Constant. It also sets Awaited. In a partial run, it ignores a
+// for_each over a resource, because the block's instances are then those that exist at the end of
+// the run.
 func (b *build) setIndexed(r *Resource) {
 	r.setOwn()
 	order, refs := r.Exprs.instancesRead()
@@ -159,8 +160,8 @@ func (e *ResourceExprs) repeatsWith(of addrs.Resource) bool {
 	return slices.ContainsFunc(e.Repetition.Refs(), func(refs *lang.Refs) bool { return refs.Name(of) })
 }
 
-// setEachOf records that the instances of a block are decided before the resource in its for_each
-// is complete.
+// setEachOf sets EachOf of a block if an apply decides the block's instances before the resource in
+// its for_each is complete.
 func (c *connector) setEachOf(r *Resource) {
 	read := r.ChainedTo()
 	switch {

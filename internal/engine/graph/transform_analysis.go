@@ -190,7 +190,8 @@ func (b *build) analyzeMeta(c *configs.Resource, e *ResourceExprs) {
 	}
 }
 
-// AnalyzeProvisioner analyzes a provisioner block; outer is the connection block of its resource.
+// AnalyzeProvisioner analyzes a provisioner block. It adds errors to problems. outer is the
+// connection block of the resource, or nil.
 func (o *Operation) AnalyzeProvisioner(
 	prov *configs.Provisioner,
 	outer *configs.Connection,

@@ -94,7 +94,7 @@ func (u *ephemeralUsers) opens(n *Node) bool {
 // mayUseValues reports whether a node may use the values of nodes that it waits for.
 func (n *Node) mayUseValues() bool { return !n.Kind.isBarrier() || n.Resource != nil }
 
-// isRead reports whether a node that waits for n may use its value.
+// isRead reports whether a node that waits for n may use n's value.
 func (u *ephemeralUsers) isRead(n *Node) bool {
 	return slices.ContainsFunc(u.dependents[n.ID], func(id dag.ID) bool { return u.g.Nodes[id].mayUseValues() })
 }

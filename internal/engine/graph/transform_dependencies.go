@@ -37,12 +37,12 @@ type depNode struct {
 	index    int
 	suffix   string            // end of the name
 	addr     addrs.AbsResource // zero for a hub of module instances
-	instance bool              // whether x is one instance of the resource
+	instance bool              // whether the node is one instance of the resource
 	key      addrs.InstanceKey // the key of the instance, if instance is set
 	resource *Resource
 	hub      bool
-	set      bool // whether x is the hub of a set of dependencies
-	exists   bool // whether the state has objects of x
+	set      bool // whether the node is the hub of a set of dependencies
+	exists   bool // whether the state has objects of the node
 	steps    []*Step
 	needs    []*depNode
 	users    []*depNode
@@ -85,7 +85,7 @@ func newDepGraph(b *build) depGraph {
 	d.findSplit()
 	for _, r := range b.g.Resources {
 		if r.nested() || r.Addr.Resource.Mode == addrs.Ephemeral {
-			continue // it is read after all changes, deletions included, or no state has objects of it
+			continue // checks come after all deletions, and the state has no ephemeral objects
 		}
 		for _, prior := range r.Prior {
 			x := d.ensure(prior.Addr, r)
@@ -127,9 +127,9 @@ func newDepGraph(b *build) depGraph {
 	return d
 }
 
-// passesOn reports whether x is a data source that isn't read in this run. Objects that depend on
-// it have its dependencies stored with them, by instance. The order doesn't pass through the data
-// source, because it would then be by resource.
+// passesOn reports whether x is a data source that isn't read in this run. The order doesn't need
+// the dependencies of x: objects that depend on x store them too, by instance. An order through x
+// would be by resource.
 func (x *depNode) passesOn() bool { return x.addr.Resource.Mode == addrs.Data && !x.writes() }
 
 // addMissing adds the objects that refreshing found deleted. They connect the objects that depended
@@ -171,7 +171,8 @@ func (d *depGraph) findSplit() {
 }
 
 // ensureInstances adds a node for each instance in the state, if the resource is split. The hub of
-// the resource joins these nodes, and none of new instances, which stored dependencies cannot mean.
+// the resource joins these nodes. It doesn't join the nodes of new instances, because no stored
+// dependency can refer to them.
 func (d *depGraph) ensureInstances(prior *states.Resource, r *Resource) {
 	if !d.split[prior.Addr] {
 		return
@@ -274,11 +275,11 @@ func (d *depGraph) connectInstances(x *depNode, seen map[addrs.ConfigResource]bo
 	}
 }
 
-// findLost finds the dependencies of objects that are on instances of their own block, or in other
-// instances of their own module, if the state names no instances. The state names none after
-// another program has written it. Dependencies by resource can't replace them, because these order
-// neither the instances of one block nor those of one module call. So findLost takes them from the
-// configuration.
+// findLost handles objects whose stored dependencies name no instances, because another program has
+// written the state. It finds their dependencies on instances of the same block and on objects in
+// other instances of the same module. Dependencies by resource can't order these objects, so
+// findLost takes the instances from the refreshed state and the planned changes, which follow the
+// current configuration.
 func (d *depGraph) findLost() {
 	plan := d.b.op.Plan
 	lost := func(addr addrs.AbsInstance) bool {
@@ -328,7 +329,7 @@ func (d *depGraph) connectLost(x *depNode) {
 	}
 }
 
-// guess notes that x depends on q only if this forms no cycle.
+// guess marks the dependency of x on q as guessed. If it is on a cycle, it is dropped first.
 func (x *depNode) guess(q *depNode) {
 	if x.guessed == nil {
 		x.guessed = map[*depNode]bool{}
@@ -416,7 +417,7 @@ func (d *depGraph) storedDeps(x *depNode) (stored []*states.Dependencies, guess 
 
 // dependency returns the node of a stored dependency of x. If dep is in the module of x, this is
 // the resource in the same module instance. Otherwise it is the hub of the resource in all module
-// instances. It returns nil if the resource has no objects.
+// instances, or its only node. It returns nil if the resource has no objects.
 func (d *depGraph) dependency(x *depNode, dep addrs.ConfigResource) *depNode {
 	if dep.Module == x.resource.Addr.Module {
 		if q := d.at[dep.Resource.InInstance(x.addr.Module)]; q != nil && q.exists {

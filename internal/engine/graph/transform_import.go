@@ -102,8 +102,8 @@ func (o *Operation) ImportsOnly(g *Graph, r *Resource) bool {
 	return len(o.CommandImports) > 0 && len(g.Imports[r]) > 0
 }
 
-// namesInstance reports whether an import's target has an instance key. No configuration can be
-// generated for such a target.
+// namesInstance reports whether an import's target has an instance key or isn't a constant address.
+// No configuration can be generated for such a target.
 func namesInstance(to hcl.Expression) bool {
 	tr, hclDiags := hcl.AbsTraversalForExpr(to)
 	if hclDiags.HasErrors() {

@@ -95,8 +95,8 @@ type stepSpread struct {
 	several bool
 }
 
-// noteSteps records that the instance in of the module m, and so the module instances around it, have
-// Steps that create or update.
+// noteSteps records that a module instance, and so each module instance that contains it, has Steps
+// that create or update. in is an instance of m.
 func (o *instanceOrder) noteSteps(m *Module, in addrs.ModuleInstance) {
 	for ; m != nil; m = m.Parent {
 		known, ok := o.spread[m]
@@ -155,7 +155,8 @@ func (o *instanceOrder) separateExpansion(r *Resource) {
 	}
 }
 
-// stepsIn returns the Steps of a resource with moduleSteps in one module instance.
+// stepsIn returns the Steps of a resource in one module instance. The resource must have an entry
+// in moduleSteps.
 func (o *instanceOrder) stepsIn(r *Resource, in addrs.ModuleInstance) *moduleSteps {
 	byModule := o.moduleSteps[r]
 	if byModule[in] == nil {
@@ -360,7 +361,9 @@ func (o *instanceOrder) connectReads(n *Node, r *Resource, change *plans.Instanc
 }
 
 // instanceNode returns the node after which an instance has its final value for a reader. If the
-// instance is not part of the run, its value is final as soon as the instances are decided.
+// plan has no change for the instance, this is the node that completes the resource. In that case,
+// other instances of the same resource wait only until the instances are decided. reader may be
+// nil.
 func (o *instanceOrder) instanceNode(
 	r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey, reader *Resource,
 ) *Node {

@@ -131,9 +131,9 @@ type setInModule struct {
 	module *Module
 }
 
-// findNearest sets the Deps of every resource: the managed resources that can be reached from it
-// without passing through another managed resource, and the data sources and ephemeral resources on
-// these paths. order is a topological order of the graph.
+// findNearest sets Recorded.Dependencies of every resource: the managed resources that can be
+// reached from it without passing through another managed resource, and the data sources and
+// ephemeral resources on these paths. order is a topological order of the graph.
 func (b *build) findNearest(order []dag.ID) {
 	edges := &b.g.Edges
 	if passed := b.passedByIndex(); len(b.later)+len(passed) > 0 {

@@ -282,8 +282,8 @@ func (b *build) readsResources(n *Node) bool {
 	return false
 }
 
-// unsplittable returns an error if one of the nodes can't have Parts. splitBy returns the other call
-// whose instances a node has Parts for, or nil.
+// unsplittable returns an error if one of the nodes can't have Parts. splitBy returns the other
+// call by whose instances a node is split, or nil.
 func unsplittable(m *Module, nodes []*Node, splitBy func(*Node) *Module) error {
 	for _, n := range nodes {
 		other := splitBy(n)
@@ -365,7 +365,7 @@ func (b *build) awaitRead(part *Node, v *Value, in addrs.ModuleInstance) {
 // knowsPlace reports whether each Part of a value evaluates it in exactly one module instance.
 func (r *splitCall) knowsPlace(v *Value) bool { return v.Module.repeated() == r.Call }
 
-// place returns the module instance in which a value is evaluated for the instance of the call at a
+// place returns the instance of the value's module that belongs to the instance of the call at a
 // position. The calls in between have a single instance each.
 func (r *splitCall) place(v *Value, i int) addrs.ModuleInstance {
 	return v.Module.in(r.list[i], r.Call)

@@ -42,11 +42,12 @@ var targetTransformer = &Transformer{
 
 // Selection is the set of instances of a resource that take part in an operation.
 type Selection struct {
-	only []addrs.Target // targets that take part; nil if not is used instead
+	only []addrs.Target // targets that take part; nil if the field not is used instead
 	not  []addrs.Target // targets that do not take part; used if only is nil
 
-	// These sets hold the targets in only or not that have a key at each step of their module path.
-	// There may be many, so they are looked up instead of compared one by one.
+	// These sets hold the targets that have a key at each step of their module path. They take part
+	// if only is not nil. There may be many, so they are looked up instead of compared one by one.
+	// The fields above hold the other targets.
 	named     map[addrs.AbsInstance]bool
 	resources map[addrs.AbsResource]bool
 	modules   map[addrs.ModuleInstance]bool
@@ -285,7 +286,8 @@ func (t *targeting) placesOf(r *Resource) []place {
 }
 
 // selectReached returns a Selection of the instances of a resource that targets name or that a
-// search has reached.
+// search has reached. It returns nil, which selects all instances, if a reached place may be
+// anywhere.
 func (t *targeting) selectReached(r *Resource, list []reached) *Selection {
 	targets := slices.Clip(t.matches[r])
 	for _, x := range list {
@@ -304,8 +306,8 @@ func (t *targeting) selectReached(r *Resource, list []reached) *Selection {
 	return Select(targets)
 }
 
-// because records the reason why the instances in a place take part. It keeps the first reason for
-// each place.
+// because records the reason why the instances in a place take part. For the resource as a whole,
+// it keeps the first reason.
 func (s *Selection) because(x reached, reason string) {
 	switch {
 	case x.part == allParts && s.reason == "":

@@ -86,7 +86,7 @@ func (t *targeting) destroyTargets() {
 	var from []place
 	targeted := t.match(t.op.Targets)
 	for _, r := range t.g.Resources {
-		if r.Addr.Resource.Mode != addrs.Ephemeral { // a provider configuration may need them
+		if r.Addr.Resource.Mode != addrs.Ephemeral { // a provider configuration may need an ephemeral resource
 			r.Selected = nothingSelected
 		}
 	}

@@ -51,7 +51,7 @@ type outputReads struct {
 
 // complete reports whether everything that is read in a place takes part or exists. If a resource
 // or module with several instances is read as a whole, one instance that takes part or exists is
-// sufficient, unless another one is lost.
+// sufficient, unless whole is set.
 func (o *outputReads) complete(p place) bool {
 	if known, ok := o.known[p]; ok {
 		return known
@@ -71,7 +71,8 @@ func (o *outputReads) complete(p place) bool {
 }
 
 // exists reports whether at least one instance of a resource in a place takes part or exists. It
-// also returns true if no instance is declared. It returns false if any instance is lost.
+// also returns true if the place has no instances. If whole is set, it returns false if any
+// declared instance doesn't take part.
 func (o *outputReads) exists(p place) bool {
 	r := p.n.Resource
 	some, declared := false, false

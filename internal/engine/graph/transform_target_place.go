@@ -94,7 +94,7 @@ type namedKeys struct {
 	instances map[addrs.AbsResource][]addrs.InstanceKey
 }
 
-// moduleInstances holds the places of a module.
+// moduleInstances holds the instances of a module.
 type moduleInstances struct {
 	all   []addrs.ModuleInstance
 	has   map[addrs.ModuleInstance]bool
@@ -208,8 +208,8 @@ func (s *placeReads) declares(r *Resource, in addrs.ModuleInstance, key addrs.In
 	return found || !known
 }
 
-// outermost returns the module instance at the given depth that contains at. It returns at itself
-// if at is not deeper.
+// outermost returns the first steps of the module instance at, as many as depth says. It returns at
+// unchanged if at has no more steps.
 func outermost(at addrs.ModuleInstance, depth int) addrs.ModuleInstance {
 	for n := len(at.Steps()); n > depth; n-- {
 		at, _ = at.Parent()

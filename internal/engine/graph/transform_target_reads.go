@@ -65,8 +65,8 @@ func (s *placeReads) ofInstance(p place) []read {
 }
 
 // addInstances adds to list the instances of a resource with the given keys, or all instances if
-// the keys are not known. They are read in the instance in of the module m. at is the range of the
-// reference if the keys are not known.
+// the keys are not known. The reader is in the module m; in is its module instance. at is the range
+// of the reference if the keys are not known.
 func (s *placeReads) addInstances(
 	list []read, of IndexedRead, m *Module, in addrs.ModuleInstance, keys []KeyRead, known bool, at hcl.Range,
 ) []read {
@@ -123,8 +123,8 @@ func (s *placeReads) ofAlias(p place, v *Value) []read {
 	return append(s.along(p, map[*Node]bool{next.whole(): true}), aliasBase(next, v.evaluatedIn(p.in))...)
 }
 
-// aliasBase returns the place of the alias, without elements, for something in a module instance
-// that reads the alias only by key. It returns nil if the resource is read without an alias.
+// aliasBase returns the place of the alias of a read, without its elements. It returns nil if the
+// resource is read without an alias. from is the module instance of the reader.
 func aliasBase(of IndexedRead, from addrs.ModuleInstance) []read {
 	switch {
 	case of.Via == nil:
@@ -161,7 +161,7 @@ func (s *placeReads) ofValue(p place, v *Value) []read {
 		addCallNodes(apart, of)
 	}
 	if v.Kind == Variable {
-		delete(apart, v.Module.expand) // in apart if the instances of the call read each other
+		delete(apart, v.Module.expand) // it is in apart if the instances of the call read each other
 	}
 	return append(out, s.along(p, apart)...)
 }
@@ -262,7 +262,8 @@ func usableByKey(read IndexedRead) bool {
 }
 
 // refersAt returns the first reference from a block to a resource, a value, or the end of a module.
-// It returns the range of the block if there is no such reference.
+// It returns the range of the block if there is no such reference, and an empty range if r has no
+// block.
 func (s *placeReads) refersAt(r *Resource, n *Node) hcl.Range {
 	if r.Config == nil {
 		return hcl.Range{}

@@ -72,8 +72,8 @@ func (x reached) leaves(p place) bool {
 	return p.n != x.n || p.part == onePart && x.part == onePart
 }
 
-// next returns p as a place that is reached from x. If x is a place of a resource, messages call it
-// name, and at is the range of the reference.
+// next returns p as a place that is reached from x. If the step is a reference and x belongs to a
+// resource, the result records name as the last place of that resource and at as the range.
 func (x reached) next(p, name place, at hcl.Range) reached {
 	out := reached{place: p, by: x.by, at: x.at, of: p}
 	switch {
@@ -133,7 +133,7 @@ func (r readers) search(from []place, stop func(reached) bool) *search {
 }
 
 // dependents returns the given nodes and all nodes of blocks, values and modules that depend on
-// them. It continues only through nodes for which pass returns true.
+// them. It continues only from the given nodes and from nodes for which pass returns true.
 func (s *placeReads) dependents(of []*Node, pass func(*Node) bool) []*Node {
 	users := s.g.Edges.Dependents()
 	siblings := map[dag.ID][]dag.ID{}

@@ -150,8 +150,8 @@ func (s *usesSearch) find(set *resourceSet, nodes ...*Node) *Uses {
 	return u
 }
 
-// leads reports whether to is a value with Uses. Such a value may lead to resources that no edges
-// lead to, because it depends on siblings in a module call whose instances read each other.
+// leads reports whether a node belongs to a value with Uses. Such a value may depend on resources
+// that no edges lead to: those of siblings in a module call whose instances read each other.
 func (s *usesSearch) leads(to *Node) bool {
 	v, ok := to.Object.(*Value)
 	return ok && to == v.Node && v.Uses != nil
@@ -165,7 +165,7 @@ func isOutput(n *Node) bool {
 // single reports whether a module call has one instance, without a key.
 func (m *Module) single() bool { return m.Repetition == Repetition{} }
 
-// Repeated reports whether the instances of a module have keys, or those of a module around it.
+// Repeated reports whether the instances of a module, or of a module that contains it, have keys.
 func (m *Module) Repeated() bool {
 	for ; m != nil; m = m.Parent {
 		if m.Repetition.Repeats() {
@@ -255,7 +255,8 @@ func (m *Module) instancesOf(of *Resource) lang.Instances {
 	return lang.Instances{{Index: eachKey}}
 }
 
-// iterates reports whether the for_each of a module call is a resource.
+// iterates reports whether the for_each of a module call is the given resource itself, not an alias
+// of it.
 func (m *Module) iterates(of *Resource) bool {
 	read := m.ChainedTo()
 	return read != nil && read.Via == nil && read.Of == of

@@ -11,9 +11,9 @@ import (
 )
 
 // AssertCompatible returns an error for each path at which actual differs from what planned allows.
-// Known values must be equal. Unknown values must have become values that match their type and
-// refinements. AssertCompatible checks the results of applying, and compares the final plan with
-// the first plan.
+// Values that planned knows must be equal in actual. Where planned is unknown, actual must match
+// its type and refinements. AssertCompatible checks the results of applying, and compares the final
+// plan with the first plan.
 func AssertCompatible(schema *configschema.Block, planned, actual cty.Value) []error {
 	planned, hidden := unmark(planned)
 	actual, more := unmark(actual)

@@ -18,8 +18,9 @@ type Ignore struct {
 // Any reports whether any changes are ignored.
 func (ig Ignore) Any() bool { return ig.All || len(ig.Paths) > 0 }
 
-// InConfig returns the configuration in which the prior values replace those whose changes are
-// ignored.
+// InConfig returns config with prior's values at the ignored paths. If all changes are ignored, it
+// returns prior without the values that only the provider sets. If prior or config is null, it
+// returns config.
 func (ig Ignore) InConfig(schema *configschema.Block, prior, config cty.Value) cty.Value {
 	switch {
 	case prior.IsNull() || config.IsNull():
@@ -33,9 +34,9 @@ func (ig Ignore) InConfig(schema *configschema.Block, prior, config cty.Value) c
 	return config
 }
 
-// InPlan returns the planned object in which the prior values replace those whose changes are
-// ignored. It is meant for providers that use the legacy SDK, whose plans may differ from the
-// configuration.
+// InPlan returns the planned object with prior's values at the ignored paths, or prior if all
+// changes are ignored. A planned deletion is returned unchanged. It is meant for providers that use
+// the legacy SDK, whose plans may differ from the configuration.
 func (ig Ignore) InPlan(prior, planned cty.Value) cty.Value {
 	if ig.All && !planned.IsNull() {
 		return prior

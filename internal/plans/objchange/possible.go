@@ -2,9 +2,9 @@ package objchange
 
 import "github.com/zclconf/go-cty/cty"
 
-// Possible reports whether the unknown parts of planned can have become known so that the result is
-// actual. The known parts must be equal, and the other parts of actual must match the types and
-// refinements of the unknown values. Neither value may have marks.
+// Possible reports whether planned can become actual when its unknown parts become known. The known
+// parts must be equal, and the other parts of actual must match the types and refinements of the
+// unknown values. A set that is not wholly known matches any set. Neither value may have marks.
 func Possible(planned, actual cty.Value) bool {
 	same := true
 	_ = cty.Walk(planned, func(path cty.Path, was cty.Value) (bool, error) {

@@ -8,8 +8,8 @@ import (
 	"tofu/internal/configs/configschema"
 )
 
-// problem is a violation of a rule. text may show values. secret is used instead if values must not
-// be shown.
+// problem is a violation of a rule. full is the text of the error, which may show values. secret is
+// used instead if values must not be shown.
 type problem struct {
 	path   cty.Path
 	full   string

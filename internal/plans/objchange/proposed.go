@@ -10,10 +10,10 @@ import (
 
 // Proposed merges the prior object and the configuration into the object that is proposed to the
 // provider. Configured values take precedence. A computed attribute that is not configured keeps
-// its prior value, or null if there is no prior object. The provider decides whether the attribute
-// becomes unknown. Nested objects are paired by index or key, and set elements by similarity.
-// Write-only values are part of the proposal, because providers use them to detect that an
-// attribute requires a replacement.
+// its prior value, or null if there is no prior object. An optional nested attribute becomes null
+// if it was configured before. The provider decides whether the attribute becomes unknown. Nested
+// objects are paired by index or key, and set elements by similarity. Write-only values are part of
+// the proposal, because providers use them to detect that an attribute requires a replacement.
 func Proposed(schema *configschema.Block, prior, config cty.Value) cty.Value {
 	prior, config = bare(prior), bare(config)
 	if config.IsNull() || !config.IsKnown() {
@@ -128,7 +128,8 @@ func newPool(s shape, priors []cty.Value) *pool {
 	return p
 }
 
-// configured returns the names of the attributes that only the configuration sets.
+// configured returns the names of the attributes that only the configuration sets, except nested
+// and write-only attributes.
 func (s shape) configured() []string {
 	var names []string
 	for name, a := range s.attrs {
@@ -219,7 +220,8 @@ func (s shape) couldResultAll(mode configschema.NestingMode, prior, config cty.V
 }
 
 // PlannedUnknown returns a placeholder for an object that a provider will read or create later: the
-// configuration, in which all computed attributes that are not configured are unknown.
+// configuration, in which all computed attributes that are not configured are unknown. Write-only
+// attributes are null.
 func PlannedUnknown(schema *configschema.Block, config cty.Value) cty.Value {
 	return shapeOf(schema).unknown(bare(config))
 }

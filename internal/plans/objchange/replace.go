@@ -8,9 +8,10 @@ import (
 )
 
 // ReplacePaths returns those of the provider's replacement paths whose values differ between the
-// prior and the planned object. It also returns all paths of write-only attributes, because changes
-// of these attributes are not visible. writeOnly reports whether there is such a path. If there is
-// no prior object, it returns nothing. A path that the resource type does not have is an error.
+// prior and the planned object or are unknown in the planned object. It also returns all paths of
+// write-only attributes, because changes of these attributes are not visible. writeOnly reports
+// whether there is such a path. If there is no prior object, it returns nothing. A path that the
+// resource type does not have is an error.
 func ReplacePaths(
 	schema *configschema.Block, prior, planned cty.Value, required []cty.Path,
 ) (kept []cty.Path, writeOnly bool, errs []error) {

@@ -65,8 +65,8 @@ func entry(elems map[string]cty.Value, key string, like cty.Value) cty.Value {
 	return cty.NullVal(like.Type())
 }
 
-// sequence returns a collection of the same kind as like. A list or set can't have elements of
-// different types; for these, sequence returns like.
+// sequence returns a collection of the given elements, of the same kind as like. It returns like if
+// there are no elements, or if a list or set would have elements of different types.
 func sequence(elems []cty.Value, like cty.Value) cty.Value {
 	ty := like.Type()
 	switch {

@@ -218,7 +218,7 @@ func (e *encoder) change(c *plans.InstanceChange) (*wireChange, error) {
 	return out, nil
 }
 
-// objectOf returns the object in a state from which a change starts.
+// objectOf returns the object from which a change starts, or nil if the state doesn't have it.
 func objectOf(s *states.State, addr addrs.AbsInstance, deposed addrs.DeposedKey) *states.Object {
 	inst := s.Instance(addr)
 	switch {

@@ -69,7 +69,7 @@ type (
 	}
 )
 
-// schemaWriter writes schemas. After an error it writes nothing.
+// schemaWriter writes schemas. After an error, it writes nothing more.
 type schemaWriter struct {
 	out *msgpack.Encoder
 	err error
@@ -158,7 +158,7 @@ func (s *schemaWriter) attributes(attrs map[string]*configschema.Attribute) {
 	}
 }
 
-// schemaReader reads schemas. After an error it reads nothing.
+// schemaReader reads schemas. After an error, it reads nothing more.
 type schemaReader struct {
 	in  *msgpack.Decoder
 	err error
@@ -171,7 +171,8 @@ func (s *schemaReader) get(document any) bool {
 	return s.err == nil
 }
 
-// readSchemas reads schemas. It returns nil if this version does not know their format.
+// readSchemas reads schemas. It returns nil if this version of the program does not know their
+// format.
 func readSchemas(r io.Reader) (map[addrs.Provider]*providers.Schema, error) {
 	s := &schemaReader{in: msgpack.NewDecoder(bufio.NewReaderSize(r, 64<<10))}
 	var format, n int

@@ -10,8 +10,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// format is the version of the format. A change that older versions would misunderstand increases
-// it.
+// format is the version of the format of plans. It is increased with each change that older
+// versions of the program would misunderstand.
 const format = 4
 
 var errFormat = errors.New("the plan file was written by another version of this program; create a new plan")
