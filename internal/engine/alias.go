@@ -10,8 +10,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// instancesRead returns the instances of the resource that a reader in a module instance reads. They are
-// nil until they are determined.
+// instancesRead returns the instances of a resource that is read directly or through an alias. in
+// is the module instance of the reader. The result is nil until the instances are determined.
 func (e *evaluator) instancesRead(in *moduleInstance, read graph.IndexedRead) *expansion {
 	if read.Via != nil {
 		in = e.modules.at(read.Of.Module, read.In(in.module, in.addr))
@@ -23,7 +23,8 @@ func (e *evaluator) instancesRead(in *moduleInstance, read graph.IndexedRead) *e
 }
 
 // expansionRead returns the instances of the resource that is read as name in a module instance.
-// name is the name of a resource, or of an alias of one; see plans.InstanceRead.
+// name is the name of a resource, or of an alias of one; see plans.InstanceRead. The result is nil
+// if neither exists or the instances are not determined yet.
 func (e *evaluator) expansionRead(in *moduleInstance, name addrs.Resource) *expansion {
 	read, found := in.module.ReadNamed(name)
 	if !found {
@@ -135,7 +136,8 @@ func (c *evalContext) callElements(
 }
 
 // explainElement adds the existing instance keys to an error about an index that an alias doesn't
-// have. It returns false if the error is not about ref, or ref doesn't refer to an alias.
+// have. It returns false if the error is not about ref, or if ref doesn't refer to an alias whose
+// instances are determined.
 func (c *evalContext) explainElement(d *tfdiags.Diagnostic, refs *lang.Refs, ref *addrs.Reference) bool {
 	v := c.in.module.AliasOf(ref.Subject)
 	if v == nil {

@@ -159,8 +159,8 @@ func (w *walk) observeImports() {
 	}
 }
 
-// finishState completes the state after an apply: it removes undeclared outputs and empty
-// resources, repairs stored dependencies, and stores the results of checks.
+// finishState completes the state after an apply: it removes undeclared outputs and, if nothing
+// failed, empty resources, repairs stored dependencies, and stores the results of checks.
 func (f finisher) finishState(plan *plans.Plan) {
 	w := f.w
 	for _, o := range plan.Changes.Outputs {

@@ -127,7 +127,8 @@ func sensitivePaths(v cty.Value) []cty.Path {
 	return out
 }
 
-// depose makes the current object deposed, so that its replacement can be created first.
+// depose makes the current object deposed, so that its replacement can be created first. It returns
+// the object, or nil if the state has none.
 func (a *applyStep) depose() *states.Object {
 	old := a.w.out.current(a.addr)
 	if old == nil {
@@ -137,7 +138,7 @@ func (a *applyStep) depose() *states.Object {
 	return old
 }
 
-// restore makes the deposed object old the current one again if its replacement was not created.
+// restore makes a deposed object the current one again, because its replacement was not created.
 func (a *applyStep) restore(old *states.Object) {
 	a.moveObject(old, a.planned.ReplaceDeposed, addrs.NotDeposed)
 }
@@ -149,7 +150,7 @@ func (a *applyStep) moveObject(obj *states.Object, from, to addrs.DeposedKey) {
 }
 
 // result returns the new object in the provider's response, without the parts that can't be stored,
-// and errors about these parts.
+// and errors about these parts. If the response has no valid object, it returns the prior object.
 func (c *applyCall) result() (cty.Value, error) {
 	prior, resp := c.prior, c.resp
 	var errs tfdiags.Diagnostics

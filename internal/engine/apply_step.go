@@ -264,9 +264,9 @@ func (a *applyStep) priorObject(ctx context.Context) (*objectState, error) {
 	return a.withIdentity(ctx, &objectState{value: markStored(a.r.Schema.Block, v, nil), obj: obj})
 }
 
-// plannedAction returns the action to compare with the approved plan. This is action, except for a
-// replacement: its final plan is created without the old object, so action is Create, and
-// plannedAction returns the planned kind of replacement.
+// plannedAction returns the action of the final plan for the comparison with the approved plan. The
+// final plan of a replacement is created without the old object, so its action is Create. For this
+// case, plannedAction returns the planned kind of replacement.
 func (a *applyStep) plannedAction(action plans.Action) plans.Action {
 	if action == plans.Create && a.planned.Action.IsReplace() {
 		return a.planned.Action
@@ -303,7 +303,8 @@ func (a *applyStep) incompatible(planned, actual cty.Value) []error {
 		markStored(schema, markLike(actual, planned), nil))
 }
 
-// markLike returns v with the marks of like, which has the same shape.
+// markLike returns v with the marks of like, which has the same shape. If v as a whole is already
+// marked, it returns v unchanged.
 func markLike(v, like cty.Value) cty.Value {
 	if v.IsMarked() || !marks.Any(like) {
 		return v

@@ -12,8 +12,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// declareChecks records every object with conditions as not yet checked. The results then also list
-// objects that are never reached. A destroy run records none.
+// declareChecks declares every block with conditions, so the results also list blocks whose objects
+// are never reached. In a destroy run, it also records that the conditions of root outputs are not
+// checked.
 func (e *evaluator) declareChecks() {
 	if !e.op.Phase.Checks() && !e.op.Phase.Destroys() {
 		return
@@ -80,7 +81,7 @@ func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set 
 		if s == checks.Fail && message != "" {
 			messages = append(messages, message)
 		}
-		if s == checks.Fail && warnOnly { // but a condition that can't be evaluated is always an error
+		if s == checks.Fail && warnOnly { // a condition that can't be evaluated is always an error
 			e.out.warn(tfdiags.FromError(err).AsWarnings()...)
 			continue
 		}

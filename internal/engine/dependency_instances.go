@@ -114,8 +114,8 @@ func (t *instance) readsSame(of *graph.Resource) bool {
 	return !of.Exprs.Repetition.Repeats() && (of.Module == t.r.Module || !of.Module.Repeated())
 }
 
-// unkeyed returns the module instance of the address that means that t depends on no instance of a
-// resource; see dependencyInstances.
+// unkeyed returns the module instance of an address without a key. Such an address means that t
+// depends on no instance of a resource; see dependencyInstances.
 func (t *instance) unkeyed(of *graph.Resource) addrs.ModuleInstance {
 	if of.Module == t.r.Module {
 		return t.addr.Module
@@ -124,8 +124,8 @@ func (t *instance) unkeyed(of *graph.Resource) addrs.ModuleInstance {
 }
 
 // appendInstances appends to out the instances in needs, without t itself. All needs are for one
-// resource. If whole resources are needed and this would append more than most instances, it
-// appends nothing and returns false.
+// resource. most is the maximum number of instances to append if whole resources are needed. If
+// there are more, appendInstances appends nothing and returns false.
 func (t *instance) appendInstances(
 	out []addrs.AbsInstance, needs []need, most int,
 ) (_ []addrs.AbsInstance, few bool) {

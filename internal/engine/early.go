@@ -144,8 +144,8 @@ func (f *earlyValues) callKeys(m *graph.Module, parent *moduleInstance) *callIns
 	return x
 }
 
-// chained returns the instances of the resource in a block's for_each, read from the module
-// instance in.
+// chained returns the instances of the resource in a block's for_each, or nil if they are not
+// known. in is the module instance of the block.
 func (f *earlyValues) chained(of graph.IndexedRead, in *moduleInstance) *expansion {
 	if of.Via == nil {
 		return f.expansion(of.Of, in)
@@ -225,8 +225,8 @@ func (f *earlyValues) ReadValue(
 	return f.keysOf(f.e.newContext(noCalls(), in, repetition{}), read, v.Expr.Range())
 }
 
-// keysOf returns the keys that references select in a context. Problems with references that have
-// no source range are reported at block.
+// keysOf returns the keys that references select in a context. It returns false if some of them are
+// not known. References without a source range get the range block.
 func (f *earlyValues) keysOf(c *evalContext, read graph.Keyed, block hcl.Range) ([]graph.KeyRead, bool) {
 	var out []graph.KeyRead
 	var keys keySet

@@ -100,8 +100,8 @@ type PlanOptions struct {
 	// Past, if not nil, makes a normal plan restore objects to an earlier state. See past.go.
 	Past *Past
 
-	// Imports are import targets from the command line (`tofu import`), in addition to the import
-	// blocks in the configuration.
+	// Imports are import targets from the command line (`tofu import`). If there are any, the
+	// import blocks in the configuration are ignored.
 	Imports []graph.CommandImport
 	// GenerateConfig requests configuration for import targets that have none.
 	GenerateConfig bool
@@ -135,8 +135,9 @@ type Past struct {
 
 // ApplyOptions are the options of [Apply] other than the plan. A nil pointer means the defaults.
 type ApplyOptions struct {
-	// Variables are the variables that are set again for the apply. Ephemeral variables must be set
-	// again. All others must have the same values as in the plan.
+	// Variables are the variables that are set for the apply. Ephemeral variables that were set for
+	// the plan must be set again, and variables whose planned values are unknown must be set. All
+	// others must have the same values as in the plan.
 	Variables            map[string]Variable
 	SuppressForgetErrors bool
 	// ShowSensitive makes provisioners print their output even if their configuration is sensitive.

@@ -248,8 +248,9 @@ func keyText(v cty.Value) string {
 	return "[…]"
 }
 
-// withAll returns a copy of an evaluation context in which the resource or module call has the
-// value all. It returns false if all has no instances in addition to those in the context.
+// withAll returns a copy of an evaluation context in which the named resource or module call has
+// the value all, which contains all of its instances. It returns false if the context already has
+// these instances.
 func withAll(ctx *hcl.EvalContext, name string, all cty.Value) (*hcl.EvalContext, bool) {
 	if ctx == nil {
 		return nil, false
@@ -636,7 +637,9 @@ var unknownFunction = function.New(&function.Spec{
 	Impl: func([]cty.Value, cty.Type) (cty.Value, error) { return cty.DynamicVal, nil },
 })
 
-// providerFunction wraps a provider's function so that it is called with known values only.
+// providerFunction returns a function that expressions can call and that calls a provider's
+// function. If provider is nil, because the provider isn't running, the result of a call is
+// unknown.
 func (c *evalContext) providerFunction(
 	p *graph.Provider, provider providers.Interface, name string, spec *providers.Function,
 ) function.Function {

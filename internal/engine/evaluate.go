@@ -16,9 +16,10 @@ import (
 )
 
 // Eval returns a scope for evaluating expressions of the root module with the values in a state. It
-// returns the scope even if there are errors. The scope is for the console and for test assertions;
-// only one expression may be evaluated at a time. Providers that are started for their functions
-// keep running until the caller ends them through env; their functions are called with ctx.
+// returns the scope even if there are errors, but nil if not even the root module could be
+// evaluated. The scope is for the console and for test assertions; only one expression may be
+// evaluated at a time. Providers that are started for their functions keep running until the caller
+// ends them through env; their functions are called with ctx.
 func Eval(
 	ctx context.Context, cfg *configs.Config, st *states.State, env *Env, vars map[string]Variable,
 ) (*lang.Scope, error) {

@@ -10,8 +10,8 @@ type halt struct {
 }
 
 // enable returns a context that ends when the switch is set. Canceling ctx also sets the switch.
-// disable must be called when the walk is over. It releases ctx; work that starts afterwards can't
-// be halted.
+// disable must be called when the walk is over. It releases the resources of begin. If the walk was
+// not halted, the switch stays off from then on.
 func (h *halt) enable(ctx context.Context) (begin context.Context, disable func()) {
 	begin, h.cancel = context.WithCancel(ctx)
 	h.done = begin.Done()

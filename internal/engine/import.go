@@ -24,7 +24,7 @@ import (
 )
 
 // resolveImports evaluates all import blocks and command-line imports that target a resource. Two
-// imports to one address are an error.
+// import blocks for one address are an error.
 func (v resourceVisit) resolveImports(ctx context.Context) error {
 	w, r := v.w, v.r
 	imports := w.graph.Imports[r]
@@ -265,7 +265,7 @@ func joinAddresses(list []addrs.AbsInstance) string {
 }
 
 // storedID returns a string that identifies a stored object: its identity or, if it has none, its
-// id. The string is unique within the resource type.
+// id. The string is unique within the resource type. It returns false if the object has neither.
 func storedID(r *graph.Resource, obj *states.Object) (string, bool) {
 	switch {
 	case obj == nil:

@@ -247,7 +247,7 @@ func (s *needSearch) withCall(list []need, in *moduleInstance) []need {
 	return append(list, call...)
 }
 
-// includes reports whether n is a part of compact needs.
+// includes reports whether n is a part of one of the needs in a list that compact has returned.
 func includes(list []need, n need) bool {
 	for _, larger := range [...]need{{of: n.of}, {of: n.of, scope: inOneModule, in: n.in}, n} {
 		at, found := slices.BinarySearchFunc(list, larger, need.compare)
@@ -312,8 +312,8 @@ func (u usedFrom) place(m *graph.Module) *moduleInstance {
 	return nil
 }
 
-// resource returns the needs for reading a managed resource or, for a data source, the needs of
-// what it depends on.
+// resource returns what is needed by reading instances of a resource: for a managed resource, these
+// instances; for other resources, what these instances depend on.
 func (s *needSearch) resource(read graph.IndexedRead, at usedFrom) []need {
 	of, managed := read.Of, read.Of.Addr.Resource.Mode == addrs.Managed
 	in := at.from

@@ -37,6 +37,8 @@ func modeOf(r graph.Repetition) repetitionMode {
 }
 
 // storedKeys returns the keys of a resource's instances in the state that match its repetition.
+// With count, it includes the missing keys below the largest. Without count and for_each, it
+// returns NoKey, even if nothing is stored.
 func storedKeys(r graph.Repetition, stored *states.Resource) []addrs.InstanceKey {
 	switch {
 	case !r.Repeats():
@@ -66,13 +68,14 @@ func upToLargest(keys []addrs.InstanceKey) []addrs.InstanceKey {
 	return out
 }
 
-// repetition holds the values of count and each for one instance, NilVal if not available.
+// repetition holds the values of count.index, each.key and each.value for one instance. Values that
+// are not available are NilVal.
 type repetition struct {
 	countIndex         cty.Value
 	eachKey, eachValue cty.Value
 }
 
-// expandedKeys holds the instance keys that count, for_each or enabled results in.
+// expandedKeys holds the instance keys that result from count, for_each or enabled.
 type expandedKeys struct {
 	mode repetitionMode
 	keys []addrs.InstanceKey // sorted
@@ -152,7 +155,7 @@ type moduleInstance struct {
 // callInstances are the instances of a module call within one instance of the calling module.
 type callInstances struct {
 	expandedKeys
-	of []*moduleInstance // parallel to keys
+	of []*moduleInstance // parallel to keys; one instance with an unknown key if mode is repeatUnknown
 
 	mu    sync.Mutex // guards built
 	built map[string]cty.Value
@@ -176,9 +179,10 @@ func newExpansion(of expandedKeys) *expansion {
 	return &expansion{expandedKeys: of, objs: make([]cty.Value, len(of.keys))}
 }
 
-// fillBarriers sets the values of some instances to their stored objects: those without a step in
-// this module instance that may be read before the resource is complete. If the instances to be
-// read aren't known, it sets the values of all instances, and the steps replace them later.
+// fillBarriers sets the values of instances to their stored objects if they may be read before the
+// resource is complete: instances that are read by constant keys and have no step in this module
+// instance or, if the resource is read by computed indexes, all instances. The steps replace the
+// values later.
 func (rv resourceValues) fillBarriers(in *moduleInstance, x *expansion) error {
 	e, r := rv.e, rv.r
 	var errs tfdiags.Diagnostics

@@ -33,7 +33,8 @@ type hold struct {
 	release func(ok bool)
 }
 
-// waitFor makes the job j wait for the job on. The caller holds the lock of the queue.
+// waitFor makes j wait for another job. If that job has already failed, j is blocked. The caller
+// holds the lock of the queue.
 func (j *job) waitFor(on *job) {
 	if on.done {
 		j.blocked = j.blocked || on.failed
@@ -164,9 +165,9 @@ type waiter struct {
 	node dag.ID // the node if job is nil
 }
 
-// await waits for on, and reports whether on succeeded. by is the running job, or the node being
-// visited, that waits. Another worker may run in the meantime. If on itself waits for by, await
-// returns at once, and waited is false.
+// await waits until the job or node on has ended, and reports whether it succeeded. The waiting
+// job, or the node being visited, is by. Another worker may run in the meantime. If on itself waits
+// for by, await returns at once, and waited is false.
 func (q *jobQueue) await(by, on waiter) (succeeded, waited bool) {
 	if by.job != nil {
 		by.node = 0
@@ -237,8 +238,8 @@ func (q *jobQueue) waitedFor(id dag.ID, j *job) {
 	q.after[id] = append(q.after[id], j)
 }
 
-// leads reports whether to waits for from, directly or through other jobs and nodes. The caller
-// holds the lock.
+// leads reports whether the job or node to waits for the job or node from, directly or through
+// other jobs and nodes. The caller holds the lock.
 func (q *jobQueue) leads(from, to waiter) bool {
 	next := func(x waiter) []waiter {
 		var out []waiter

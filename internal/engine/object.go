@@ -21,7 +21,7 @@ import (
 
 // upgrade returns a stored object converted to the current schema. It calls the provider even if
 // the schema version is current, because only the provider knows how its objects are stored.
-// Objects of the built-in provider need no call.
+// Objects of the built-in provider need no call if their schema version is current.
 func (t *instance) upgrade(ctx context.Context, obj *states.Object) (*objectState, error) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	schema := r.Schema

@@ -103,7 +103,7 @@ func (o *orphanPlan) planRemoval(ctx context.Context, l *objectState) error {
 
 // lostReads returns the instances of its own resource that an instance referred to while the
 // configuration declared it. It is used if the state doesn't name them because another program has
-// written it. It returns nil if a key depends on anything but count.index or each.key.
+// written it. It returns nil if a key is not known, for example because it depends on each.value.
 func (o *orphanPlan) lostReads(ctx context.Context, obj *states.Object) []plans.InstanceRead {
 	own, key := o.r.OwnInstances(), o.addr.Key
 	if own == nil || o.in == nil || o.deposed != "" || len(obj.DependencyInstances) > 0 ||

@@ -157,7 +157,8 @@ func (p *instancePlan) importPast(ctx context.Context, l *objectState) (*objectS
 }
 
 // planNewer plans the removal of an object that did not exist at the earlier time. References to
-// the object return its present value until it is removed.
+// the object return its present value until it is removed. If the object doesn't exist now either,
+// its value is unknown and marked as absent.
 func (p *instancePlan) planNewer(ctx context.Context, prior *objectState) error {
 	if !prior.exists() {
 		p.x.objs[p.at] = cty.UnknownVal(p.r.Schema.Block.ImpliedType()).Mark(marks.Absent)

@@ -10,7 +10,7 @@ import (
 	"tofu/internal/lang"
 )
 
-// pending finds out which changes are pending for the nodes of a walk while planning. These changes
+// pending records, while planning, which nodes of a walk depend on pending changes. Such changes
 // defer reading data sources and opening ephemeral resources.
 type pending struct {
 	graph     *graph.Graph
@@ -81,7 +81,8 @@ func (p *pending) dependency(r *graph.Resource, in *moduleInstance) bool {
 }
 
 // anyReached reports whether match is true for any resource that one of the nodes in from depends
-// on, directly or indirectly. It follows only nodes that have a pending change upstream, so it
+// on, directly or indirectly. For a Part, it checks instead whether there is a pending change in
+// the module instance of the Part. It follows only nodes that have a pending change upstream, so it
 // usually finds a match quickly.
 func (p *pending) anyReached(from []dag.ID, match func(*graph.Resource) bool) bool {
 	needs := func(id dag.ID) []dag.ID {

@@ -23,7 +23,7 @@ import (
 
 // Plan returns the changes that make the objects in prior match the configuration. If there are
 // errors, the plan is marked as errored and holds everything that could be planned. It is nil if
-// not even the graph could be built.
+// nothing could be planned, for example because the graph could not be built.
 func Plan(
 	ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions,
 ) (*plans.Plan, error) {
@@ -259,7 +259,9 @@ func (o *operation) checkMovedTargets() error {
 // finisher turns the results of a walk into a plan or a state.
 type finisher struct{ w *walk }
 
-// removeOutputs plans the removal of root outputs that are no longer declared.
+// removeOutputs plans the removal of root outputs that are no longer declared, or of all root
+// outputs if everything is destroyed. Plans with targets or exclusions, and plans that restore an
+// earlier state, remove none.
 func (f finisher) removeOutputs() {
 	w := f.w
 	if w.op.Selective() || w.op.past != nil {
@@ -333,8 +335,8 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 	return plan
 }
 
-// changesAnything reports whether the plan changes an object or an output. Reading a data source
-// does not count as a change.
+// changesAnything reports whether the plan has anything to apply: an action, a move, an import or
+// the change of an output. Removing a data source from the state does not count.
 func (f finisher) changesAnything() bool {
 	w := f.w
 	for _, c := range w.out.changes.Instances {
@@ -393,8 +395,9 @@ func planDestroy(
 	return f.plan(opts, err != nil), err
 }
 
-// destroyWalk refreshes everything with a normal plan. It returns the walk that plans to destroy
-// all existing objects, and the state as it was before the refresh.
+// destroyWalk refreshes everything with a normal plan, unless the state is empty or refreshing is
+// disabled. It returns the walk that plans to destroy all existing objects, and the state as it was
+// before the refresh.
 func destroyWalk(
 	ctx context.Context, cfg *configs.Config, prior *states.State, env *Env, opts *PlanOptions,
 ) (w *walk, prevRun *states.State, err error) {

@@ -128,9 +128,9 @@ func (p *resourcePlan) addInstances(ctx context.Context, in *moduleInstance, x *
 	}
 }
 
-// end sets the values of the resource in the module instances whose objects have been planned. Those
-// of other Parts may not be complete yet. err holds the errors of the plans. end returns it together
-// with all other errors.
+// end sets the values of the resource in the module instances whose objects have been planned. The
+// module instances of other Parts may not be complete yet. err holds the errors of the plans. end
+// returns it together with all other errors.
 func (p *resourcePlan) end(err error) error {
 	w, r := p.w, p.r
 	errs := p.errs.AppendError(err)
@@ -511,7 +511,8 @@ func withFlags(r *graph.Resource, obj *states.Object) *states.Object {
 	return changed(obj, func(o *states.Object) { o.SkipDestroy, o.CreateBeforeDestroy = skip, first })
 }
 
-// refreshOnly stores the refreshed object and evaluates the conditions. It plans nothing.
+// refreshOnly makes the refreshed object the value of the instance and evaluates the conditions. It
+// plans nothing.
 func (p *instancePlan) refreshOnly(prior *objectState) error {
 	w, r := p.w, p.r
 	err := p.preconditions()

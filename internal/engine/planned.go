@@ -17,7 +17,8 @@ type PlannedValues struct{ w *walk }
 
 // EvalPlanned evaluates the variables, locals and outputs of a configuration with the objects of a
 // plan. It needs providers only for their functions. If there is an error, it still returns the
-// values that don't depend on the cause of the error.
+// values that don't depend on the cause of the error, but nil if not even the root module could be
+// evaluated.
 func EvalPlanned(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env) (*PlannedValues, error) {
 	op := newOperation(graph.PhaseEval, cfg, plan.Prior, env)
 	op.planned, op.timestamp, op.variables = plan.Changes, plan.Timestamp, map[string]Variable{}
@@ -67,8 +68,9 @@ func (p *PlannedValues) Value(in addrs.ModuleInstance, subject addrs.Referenceab
 	return inst.values[v.Slot]
 }
 
-// Objects returns the instances of a resource in an instance of its module by key. An object that
-// is not known yet is an unknown value.
+// Objects returns the values of a resource's instances in an instance of its module, by key. An
+// object that is not known yet is an unknown value. The result is nil if the resource or the module
+// instance doesn't exist.
 func (p *PlannedValues) Objects(in addrs.ModuleInstance, r addrs.Resource) map[addrs.InstanceKey]cty.Value {
 	module := p.w.graph.Modules[in.Module()]
 	if module == nil || module.Resources[r] == nil {

@@ -16,7 +16,7 @@ func (p *instancePlan) provision(ctx context.Context, self cty.Value) error {
 }
 
 // runProvisioners runs the creation-time or destroy-time provisioners in order, until one fails.
-// The caller has a call slot.
+// Failures of provisioners with on_failure = continue are ignored. The caller has a call slot.
 func (t *instance) runProvisioners(
 	ctx context.Context, list []*graph.Provisioner, c *evalContext, destroy bool,
 ) error {

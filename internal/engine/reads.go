@@ -113,9 +113,10 @@ func (t *instance) awaited(read graph.IndexedRead) instanceReads {
 	return t.c.reads.of(read.Name())
 }
 
-// keysRead returns the keys of the instances that references select. It leaves out keys of
-// instances that don't exist; such references fail later, if they are evaluated at all. It returns
-// an error if a key is unknown or invalid. The block then waits for the whole resource.
+// keysRead returns the keys of the instances that references select. Except in a partial run, it
+// leaves out keys of instances that don't exist; such references fail later, if they are evaluated
+// at all. It returns an error if a key is unknown or invalid. The block then waits for the whole
+// resource.
 func (c *evalContext) keysRead(indexed graph.IndexedRead) ([]addrs.InstanceKey, error) {
 	own := indexed.Of.Exprs.Repetition
 	x := c.e.instancesRead(c.in, indexed)
@@ -188,7 +189,9 @@ func (c *evalContext) certain(refs lang.Instances, of graph.Repetition) lang.Ins
 	})
 }
 
-// keyOf returns the key for the value of the index of a reference.
+// keyOf returns the key that a reference selects if its index has the value v. It returns NoKey if
+// no instance can have such a key, and a keyProblem if the value can't be used. of decides the keys
+// of the instances.
 func (c *evalContext) keyOf(v cty.Value, ref lang.InstanceRef, of graph.Repetition) (addrs.InstanceKey, error) {
 	if ref.Index == nil && (of.Matches(ref.Key) || !of.Repeats()) {
 		return ref.Key, nil

@@ -57,7 +57,7 @@ func (f finisher) relevantAttributes() []plans.RelevantAttribute {
 }
 
 // valuesOfProviders reports for each node, by ID, whether provider configurations are derived from
-// its value. Only these values matter in a destroy plan.
+// its value. Only these values matter in a destroy plan. For other plans, it returns nil.
 func (f finisher) valuesOfProviders() []bool {
 	w := f.w
 	if !w.op.Phase.Destroys() {

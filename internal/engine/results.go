@@ -212,7 +212,8 @@ func (s *results) index(change *plans.InstanceChange) {
 	}
 }
 
-// storeOutput puts a root output into the state. The caller holds mu, or is the only user.
+// storeOutput puts a root output into the state, or removes it if its value is null. The caller
+// holds mu, or is the only user.
 func (s *results) storeOutput(o *configs.Output, val cty.Value) {
 	bare, _ := val.UnmarkDeep()
 	if bare.IsNull() {

@@ -60,8 +60,8 @@ type sourceName struct {
 	name   string
 }
 
-// retype is a pair of a source and a target. object is an object of the source. For its instance
-// key, the target plans to create an object.
+// retype is a pair of a source and a target, with an object of the source. The target plans to
+// create an object with the same instance key.
 type retype struct {
 	from *retypeSource
 	to   *graph.Resource

@@ -54,8 +54,8 @@ func decode(r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) (cty.
 	return markStored(r.Schema.Block, v, nil), nil
 }
 
-// fromState sets the instances and values of a resource from the state. It ignores count and
-// for_each.
+// fromState sets the instances and values of a resource from the state. It doesn't evaluate count
+// or for_each.
 func (rv resourceValues) fromState() error {
 	e, r := rv.e, rv.r
 	var errs tfdiags.Diagnostics

@@ -15,7 +15,7 @@ import (
 // should prevent expressions from reading them. As a safeguard against a missing edge, a reader of
 // such an instance waits for it, so no missing or outdated value is used. In tests, the walk panics
 // instead (see Env.CheckReads). If the instance waits for the reader itself, or has failed, the
-// expression fails. The methods of a nil pointer do nothing.
+// expression fails. If the pointer is nil, readers never wait.
 type unfinished struct {
 	w      *walk
 	strict bool // whether to panic if an instance is read too early; see Env.CheckReads
@@ -131,7 +131,8 @@ func (u *unfinished) completed(addr addrs.AbsResource) {
 	}
 }
 
-// maker returns the node or job that finishes the instance at position at.
+// maker returns the node or job that finishes the instance at the given position. The result is
+// zero if neither is known.
 func (i *unfinishedInstances) maker(at int) maker {
 	switch {
 	case i.steps != nil:

@@ -301,7 +301,8 @@ func outputChange(o *configs.Output, prior *states.Output, after cty.Value) *pla
 	return change
 }
 
-// infiniteNumber returns the error for an infinite number, which can't be stored.
+// infiniteNumber returns the error for a number that can't be stored because it is infinite or has
+// too many digits.
 func infiniteNumber(path cty.Path) tfdiags.Diagnostic {
 	what := "The value"
 	if len(path) > 0 {

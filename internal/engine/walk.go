@@ -269,7 +269,8 @@ func (w *walk) trackWork(what string, addr addrs.AbsInstance) (end func(err *err
 	return func(err *error) { ended(*err) }
 }
 
-// each calls f for 0 to n-1, several at a time, and returns all errors in order.
+// each calls f for 0 to n-1, several at a time, and returns all errors in order. If n is greater
+// than 1, it makes no further calls after the walk was halted.
 func (w *walk) each(n int, f func(i int) error) error {
 	if n == 1 {
 		return f(0)

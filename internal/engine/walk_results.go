@@ -52,8 +52,8 @@ func (t moduleTree) sort(m *graph.Module) {
 	slices.SortFunc(t[m.Index].instances, func(a, b *moduleInstance) int { return cmp.Compare(a.addr, b.addr) })
 }
 
-// within returns the instances of module m that are inside the module instance call. call itself
-// may be an instance of m.
+// within returns the instances of module m that are inside a module instance. call is the address
+// of this module instance, which may itself be an instance of m.
 func (t moduleTree) within(m *graph.Module, call addrs.ModuleInstance) []*moduleInstance {
 	if in := t.at(m, call); in != nil || m.Parent == nil {
 		return slices.DeleteFunc([]*moduleInstance{in}, func(in *moduleInstance) bool { return in == nil })
