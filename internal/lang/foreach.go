@@ -22,8 +22,8 @@ type ForEachError string
 // Error implements error.
 func (e ForEachError) Error() string { return string(e) }
 
-// ForEach returns the elements of a for_each value, which must be a map or a set of strings, in the
-// order of their keys. The error is ErrUnknownKeys or a ForEachError.
+// ForEach returns the elements of a for_each value, which must be a map, an object or a set of
+// strings, in the order of their keys. The error is ErrUnknownKeys or a ForEachError.
 func ForEach(v cty.Value) ([]Element, error) {
 	if err := checkForEachMarks(v); err != nil {
 		return nil, err

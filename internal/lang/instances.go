@@ -119,7 +119,7 @@ func (r InstanceRef) Selectors() iter.Seq[*Expr] {
 }
 
 // DependsOn reports whether named returns true for the references of any expression that decides
-// which instances the reference selects, or whether it is used.
+// whether the reference is used or which instances it selects.
 func (r InstanceRef) DependsOn(named func(*Refs) bool) bool {
 	for e := range r.Selectors() {
 		if named(&e.Refs) {

@@ -12,7 +12,8 @@ import (
 )
 
 // While a finder visits an expression, it notes what selects instances of objects, and which
-// conditions and loops are around them. The methods selected and surround make InstanceRefs of this.
+// conditions and loops are around them. The methods selected and surround turn these notes into
+// InstanceRefs.
 
 // index is an expression that selects an instance of an object.
 type index struct {

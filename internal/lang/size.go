@@ -22,8 +22,8 @@ func tooLarge(at hcl.Range) tfdiags.Diagnostic {
 			"values.", maxSize>>20).At(at)
 }
 
-// checkSize reports whether v is small enough. The cost is proportional to the number of elements,
-// except in primitive values.
+// checkSize reports whether v is small enough. The cost is proportional to the number of values in
+// v.
 func checkSize(v cty.Value) bool { return subtractSize(v, maxSize) >= 0 }
 
 // isChecked reports whether an expression is only a reference to a variable or local value, whose

@@ -67,10 +67,9 @@ func Convertible(from, to cty.Type) bool {
 	return from.Equals(to) || convert.GetConversionUnsafe(representative(from, to), to) != nil
 }
 
-// representative returns a type that Convertible can check instead of from: it can be converted to
-// the type to if and only if from can. If from is a tuple or object type and to is a collection,
-// the result is a smaller type with one element for each distinct element type. Otherwise it is
-// from.
+// representative returns a type for which Convertible has the same result as for from. If from is a
+// tuple or object type and to is a collection, this is a smaller type with one element for each
+// distinct element type. Otherwise it is from.
 func representative(from, to cty.Type) cty.Type {
 	switch {
 	case from.IsTupleType() && (to.IsListType() || to.IsSetType()):
@@ -159,7 +158,8 @@ func collect(v cty.Value, want cty.Type) (cty.Value, bool) {
 }
 
 // elementType returns the element type of the collection that results from elements with the given
-// types. The result has no dynamic parts, so all converted elements have the same type.
+// types. The result has no dynamic parts, so all converted elements have the same type. It returns
+// false if there is no such type.
 func elementType(types []cty.Type, collection cty.Type) (cty.Type, bool) {
 	elem := collection.ElementType()
 	if len(types) == 0 {

@@ -35,7 +35,7 @@ type refinement = func(*cty.RefinementBuilder) *cty.RefinementBuilder
 
 // withSizeCheck returns fn with a check of its arguments. If size returns an error, the call fails.
 // The arguments passed to size have no marks and are known, but they may contain unknown values.
-// refine applies to unknown results, so all results of fn must satisfy it.
+// The first is not null. refine applies to unknown results, so all results of fn must satisfy it.
 func withSizeCheck(fn function.Function, size func(args []cty.Value) error, refine refinement) function.Function {
 	check := func(args []cty.Value) error {
 		bare := make([]cty.Value, len(args))
@@ -212,7 +212,8 @@ func jsonSize(args []cty.Value) error {
 	return nil
 }
 
-// anyElement reports whether f returns true for v, or for an element if v has some.
+// anyElement reports whether f returns true for any element of v or, if v is not a collection, for
+// v.
 func anyElement(v cty.Value, f func(cty.Value) bool) bool {
 	if !v.CanIterateElements() {
 		return f(v)

@@ -44,12 +44,13 @@ func namedSegments(pattern string) int {
 	return count
 }
 
-// acyclicTree is a file system in which a directory appears empty if it is its own ancestor.
+// acyclicTree is a file system in which a directory appears empty if its path repeats more than the
+// allowed number of directories.
 type acyclicTree struct {
 	fs.StatFS
 	base    string
 	repeats int                    // maximum number of repeated directories in a path; see repeated
-	dirs    map[string]fs.FileInfo // directories by path; nil for other files
+	dirs    map[string]fs.FileInfo // results of Stat by path; nil if it failed
 	entries int                    // number of directory entries read so far
 	err     error
 }
@@ -101,7 +102,7 @@ func segmentEnds(name string) []int {
 	return append(ends, len(name))
 }
 
-// dir returns the FileInfo of a directory.
+// dir returns the FileInfo of a directory, or nil if it can't be read.
 func (t *acyclicTree) dir(name string) fs.FileInfo {
 	info, known := t.dirs[name]
 	if !known {
