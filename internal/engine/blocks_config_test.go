@@ -66,7 +66,7 @@ func (b *meshBlock) object(key string) string {
 	return meshObject(b.name, key)
 }
 
-// objects returns the names of all objects that object returns.
+// objects returns the names of the block's objects, one for each key; see object.
 func (b *meshBlock) objects() []string {
 	var out []string
 	for _, key := range b.keys {
@@ -175,7 +175,8 @@ func (m *mesh) user(b *meshBlock) *meshUser {
 	return &meshUser{mesh: m, meshBlock: b, values: map[string][]string{}}
 }
 
-// reads adds the given objects to into, as read by each object of u's i-th instance.
+// reads records that each object of u's i-th instance reads the given objects. It adds them to the
+// map into.
 func (u *meshUser) reads(into map[string]map[string]bool, i int, objects ...string) {
 	for _, user := range u.users(u.keys[i]) {
 		if into[user] == nil {
@@ -192,8 +193,8 @@ func (u *meshUser) reads(into map[string]map[string]bool, i int, objects ...stri
 // change.
 const wholeBlock = "*"
 
-// readAll adds all objects of a block to into, as read by each object of u. It also records in
-// u.loose that these objects may wait for the whole block.
+// readAll records in the map into that each object of u reads all objects of a block. It also
+// records in u.loose that the objects of u may wait for the whole block.
 func (u *meshUser) readAll(into map[string]map[string]bool, of *meshBlock) {
 	for i := range u.keys {
 		for _, key := range of.keys {
@@ -529,8 +530,8 @@ func (m *mesh) drawBlock(name string, shape meshShape) {
 	m.blocks = append(m.blocks, u.meshBlock)
 }
 
-// drawToken draws an ephemeral resource that only u reads, each instance the object with its own
-// key. It returns the argument of u that reads it, or "" if it draws none.
+// drawToken draws an ephemeral resource that only u reads. Each instance of u reads the object with
+// the same key. drawToken returns the argument of u that reads the object, or "" if it draws none.
 func (u *meshUser) drawToken(repetition string) string {
 	if !u.odds("token", 25) {
 		return ""

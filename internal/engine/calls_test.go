@@ -113,8 +113,8 @@ func (c *callCheck) pair(x, y operation) error {
 	return nil
 }
 
-// apart reports whether two module instances are in different instances of the same module call.
-// Their contents can't refer to each other.
+// apart reports whether two module instances are in different instances of the same module call. If
+// so, their contents can't refer to each other.
 func apart(a, b addrs.ModuleInstance) bool {
 	x, y := a.Steps(), b.Steps()
 	for i := range min(len(x), len(y)) {

@@ -82,9 +82,9 @@ output "ids" {
 `}
 }
 
-// unitBlock returns a block, and a local value with the IDs of the block's objects. The block
-// depends on the blocks in on. If unknown is set, its instances depend on their IDs; otherwise
-// depends_on names them.
+// unitBlock returns a block, and a local value with the IDs of the block's objects. on holds the
+// names of the blocks that the block depends on. If unknown is set, its instances depend on the IDs
+// of these blocks; otherwise, depends_on names the blocks.
 func unitBlock(name string, module bool, form string, n int, on []string, unknown bool) string {
 	var ids []string
 	for _, other := range on {

@@ -18,8 +18,8 @@ import (
 // Order is a pair of node names: Node waits for For.
 type Order struct{ Node, For string }
 
-// ApplyTooEarly applies a plan with a wrong graph: it removes the edges in without, and adds those
-// in with.
+// ApplyTooEarly applies a plan with a wrong graph: the edges listed in the parameter without are
+// removed from it, and those listed in the parameter with are added.
 func ApplyTooEarly(
 	ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env, without, with []Order,
 ) (*states.State, error) {
@@ -79,7 +79,7 @@ func PlanByBlocks(ctx context.Context, cfg *configs.Config, prevRun *states.Stat
 	return w.plan(ctx, &PlanOptions{})
 }
 
-// newPlan returns the walk of a plan with default options. change can change the operation before
+// newPlan returns the walk of a plan with default options. change may modify the operation before
 // the graph is built.
 func newPlan(
 	ctx context.Context, cfg *configs.Config, prevRun *states.State, env *Env, change func(*operation),

@@ -170,7 +170,8 @@ func (m *moving) play(dir string) error {
 	return p.settled()
 }
 
-// under applies a configuration. The calls in fail fail, and the call stop interrupts the apply.
+// under applies a configuration. fail holds the calls that fail. stop is the call that interrupts
+// the apply, or "" for none.
 func (p *player) under(files moveFiles, fail map[string]string, stop string) error {
 	p.files = files
 	c := &enginetest.Chapter{Files: files, Fail: fail, Stop: stop}
@@ -199,8 +200,8 @@ func nameOf(o *states.Object) string {
 	return attrs.Name
 }
 
-// check checks that the objects in whole still exist, and that the state has them at their new
-// addresses. If all is set, every new address must have an object.
+// check checks that objects still exist, and that the state has them at their new addresses. whole
+// holds the IDs of these objects by name. If all is set, every new address must have an object.
 func (m *moving) check(p *player, whole map[string]string, all bool) error {
 	exist := p.s.Cloud.Objects()
 	for name, place := range m.places {

@@ -346,7 +346,8 @@ func (o *oracle) needs(p place) []place {
 	return append(o.arguments(p.it, p.at), o.around(p.it.in, p.at)...)
 }
 
-// arguments returns the places that the arguments of an item refer to, in the module instance at.
+// arguments returns the places that the arguments of an item refer to. at is the module instance
+// that contains the item.
 func (o *oracle) arguments(it *item, at addrs.ModuleInstance) []place {
 	var out []place
 	for _, ref := range it.refs {

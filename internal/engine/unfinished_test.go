@@ -301,8 +301,9 @@ func TestEphemeralInChainedCall(t *testing.T) {
 	}
 }
 
-// TestPartCannotWait checks a reader in the module of chained, each instance of which is visited
-// separately. It must not wait for something that itself waits for the reader.
+// TestPartCannotWait checks a reader in the module that the configuration chained calls. The
+// instances of this module are visited separately. The reader must not wait for something that
+// itself waits for the reader.
 func TestPartCannotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := enginetest.NewSession(t.TempDir())

@@ -101,7 +101,8 @@ func (c *Cloud) Calls() []Call {
 }
 
 // Log returns the calls since the last use of Calls or Log as text. Calls that started at the same
-// time are on one line. It lists creations, updates and deletions, and calls of the given kinds.
+// time are on one line. It lists creations, updates, deletions, failed calls, notes, and provider
+// configurations that set a label or a host. It also lists calls of the given kinds.
 func (c *Cloud) Log(kinds ...string) string {
 	var b strings.Builder
 	var line []string

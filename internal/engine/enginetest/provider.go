@@ -29,7 +29,8 @@ var Address = addrs.DefaultProvider("fake")
 //	c      computed again with every change
 //	s      sensitive
 //	w      write-only
-//	tags   a map, rule { port }: blocks
+//	tags   a map
+//	rule   blocks with the argument port
 //	wait   milliseconds that create, update and delete take
 //
 // The resource type fake_unit is like fake_thing, but has its own identity. Objects of fake_thing,

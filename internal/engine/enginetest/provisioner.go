@@ -10,8 +10,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Note is the provisioner "note", which writes its text argument to the log. It fails if Cloud.Fail
-// has the key "note TEXT". It ends at once when it is interrupted.
+// Note is the provisioner "note", which writes its argument "say" to the log. It fails if
+// Cloud.Fail has the key "note TEXT". It ends at once when it is interrupted.
 type Note struct{ Cloud *Cloud }
 
 var noteSchema = &providers.ResourceSchema{
