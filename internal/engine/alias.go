@@ -22,9 +22,9 @@ func (e *evaluator) instancesRead(in *moduleInstance, read graph.IndexedRead) *e
 	return in.resources[read.Of.Slot]
 }
 
-// expansionRead returns the instances of the resource that is read as name in a module instance.
-// name is the name of a resource, or of an alias of one; see plans.InstanceRead. The result is nil
-// if neither exists or the instances are not determined yet.
+// expansionRead returns the instances of a resource that is read in a module instance. name is the
+// name of a resource, or of an alias of one; see plans.InstanceRead. The result is nil if neither
+// exists or the instances are not determined yet.
 func (e *evaluator) expansionRead(in *moduleInstance, name addrs.Resource) *expansion {
 	read, found := in.module.ReadNamed(name)
 	if !found {

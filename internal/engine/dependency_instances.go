@@ -123,7 +123,7 @@ func (t *instance) unkeyed(of *graph.Resource) addrs.ModuleInstance {
 	return of.Module.Path.UnkeyedInstance()
 }
 
-// appendInstances appends to out the instances in needs, without t itself. All needs are for one
+// appendInstances appends the needed instances to out, except t itself. All needs are for one
 // resource. most is the maximum number of instances to append if whole resources are needed. If
 // there are more, appendInstances appends nothing and returns false.
 func (t *instance) appendInstances(

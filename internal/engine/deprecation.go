@@ -77,7 +77,8 @@ func (e *evaluator) markDeprecated(r *graph.Resource, v cty.Value) cty.Value {
 }
 
 // takeDeprecations returns v without its deprecation marks, and warns about each of them. A warning
-// has the range of the deprecated argument in body or, if body is nil, the range at.
+// has the range of the deprecated argument in body. If body is nil, at is the range of all
+// warnings.
 func (c *evalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body) cty.Value {
 	if !c.e.deprecates || !marks.Any(v) {
 		return v

@@ -224,8 +224,7 @@ func (s *needSearch) value(v *graph.Value, in *moduleInstance) []need {
 	})
 }
 
-// withCalls adds to list what the call of a module instance needs, and what the calls around it
-// need.
+// withCalls adds what the call of a module instance and the calls around it need to a list.
 func (s *needSearch) withCalls(list []need, in *moduleInstance) []need {
 	for ; in.parent != nil; in = in.parent {
 		list = s.withCall(list, in)
@@ -233,8 +232,8 @@ func (s *needSearch) withCalls(list []need, in *moduleInstance) []need {
 	return list
 }
 
-// withCall adds to list what the call of a module instance needs. If list has a managed resource in
-// that instance, withCall removes the needs of the call instead. That resource implies them,
+// withCall adds what the call of a module instance needs to a list. If list has a managed resource
+// in that instance, withCall removes the needs of the call instead. That resource implies them,
 // because everything in a module waits for the needs of its call.
 func (s *needSearch) withCall(list []need, in *moduleInstance) []need {
 	call := s.call(in)

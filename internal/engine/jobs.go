@@ -146,7 +146,7 @@ func (q *jobQueue) work() {
 	q.workers--
 }
 
-// ended notifies the job next, which waits for j, that j has ended. The caller holds the lock.
+// ended notifies another job, which waits for j, that j has ended. The caller holds the lock.
 func (q *jobQueue) ended(j, next *job) { q.let(next, !j.failed, cmp.Or(j.part, j.before)) }
 
 // let notifies a job that something it waits for has ended. The caller holds the lock.
@@ -165,9 +165,10 @@ type waiter struct {
 	node dag.ID // the node if job is nil
 }
 
-// await waits until the job or node on has ended, and reports whether it succeeded. The waiting
-// job, or the node being visited, is by. Another worker may run in the meantime. If on itself waits
-// for by, await returns at once, and waited is false.
+// await waits for a job or node, which on describes, and reports whether it succeeded. by describes
+// the waiter: a running job, or a node that is being visited. Another worker may run in the
+// meantime. If the awaited job or node itself waits for the waiter, await returns at once, and
+// waited is false.
 func (q *jobQueue) await(by, on waiter) (succeeded, waited bool) {
 	if by.job != nil {
 		by.node = 0
@@ -238,8 +239,8 @@ func (q *jobQueue) waitedFor(id dag.ID, j *job) {
 	q.after[id] = append(q.after[id], j)
 }
 
-// leads reports whether the job or node to waits for the job or node from, directly or through
-// other jobs and nodes. The caller holds the lock.
+// leads reports whether one waiter, to, waits for another one, from, directly or through other jobs
+// and nodes. The caller holds the lock.
 func (q *jobQueue) leads(from, to waiter) bool {
 	next := func(x waiter) []waiter {
 		var out []waiter

@@ -269,7 +269,8 @@ func (v resourceVisit) findOutputs(ctx context.Context, in *moduleInstance, x *e
 	}
 }
 
-// addOutputs adds to list the nodes of the outputs that an instance reads from a module call.
+// addOutputs adds the nodes of the outputs that an instance reads from a module call to a list. If
+// a key is not known or doesn't exist, these are the nodes for the whole call.
 func (c *evalContext) addOutputs(list []*graph.Node, read graph.CallRead) []*graph.Node {
 	outputs, call := read.Outputs(), c.in.calls[read.Call.CallSlot]
 	add := func(in addrs.ModuleInstance) {

@@ -275,7 +275,8 @@ func (e *evaluator) keepsUnknown(output string) bool {
 		e.op.Selective() && e.out.state.Output(output) != nil
 }
 
-// outputChange returns the change of a root output from its stored value to after.
+// outputChange returns the change of a root output. prior is its stored value, or nil, and after is
+// its new value.
 func outputChange(o *configs.Output, prior *states.Output, after cty.Value) *plans.OutputChange {
 	change := &plans.OutputChange{Name: o.Name, Before: cty.NullVal(cty.DynamicPseudoType), After: after,
 		Deprecated: o.Deprecated, Action: plans.Update}

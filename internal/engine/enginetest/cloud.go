@@ -233,7 +233,8 @@ func (c *Cloud) needToken(text, what string) {
 	}
 }
 
-// turnToken opens a token if by is 1, and closes it if by is -1.
+// turnToken changes the number of open uses of a token: it opens the token if by is 1, and closes
+// it if by is -1.
 func (c *Cloud) turnToken(name string, by int) {
 	c.mu.Lock()
 	if c.open == nil {

@@ -255,9 +255,9 @@ func (r IndexedRead) In(m *Module, in addrs.ModuleInstance) addrs.ModuleInstance
 	return m.instanceNear(r.Of.Module, in)
 }
 
-// instanceNear returns the instance of the module other to which a reader in m refers. in is the
-// reader's module instance. instanceNear goes up to the module that contains both, and then down
-// through calls that have a single instance each.
+// instanceNear returns the module instance that a reader in m refers to when it reads something in
+// the module other. in is the reader's module instance. instanceNear goes up to the module that
+// contains both, and then down through calls that have a single instance each.
 func (m *Module) instanceNear(other *Module, in addrs.ModuleInstance) addrs.ModuleInstance {
 	for !m.Path.Contains(other.Path) {
 		m = m.Parent

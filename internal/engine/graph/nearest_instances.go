@@ -6,8 +6,8 @@ import (
 	"tofu/internal/addrs"
 )
 
-// passSiblingReads adds to f.arguments the arguments that read siblings and that n depends on
-// without a managed resource in between.
+// passSiblingReads sets the entry of n in f.arguments: the arguments that read siblings and that n
+// depends on without a managed resource in between.
 func (f *nearest) passSiblingReads(n *Node) {
 	if len(f.b.g.splitCalls) == 0 || n.Kind == KindPart {
 		return

@@ -197,9 +197,9 @@ func (m *Module) repeated() *Module {
 	return nil
 }
 
-// in returns the address of the instance of m that is at or within the module instance at. at is an
-// instance of call, which is m or contains m. The calls from there down to m have a single instance
-// each.
+// in returns the address of the only instance of m that is, or is inside, a given module instance.
+// at is the address of this module instance, and call is its module: m or a module that contains m.
+// The calls from there down to m have a single instance each.
 func (m *Module) in(at addrs.ModuleInstance, call *Module) addrs.ModuleInstance {
 	if m == call {
 		return at
@@ -435,9 +435,9 @@ func (p *planCalls) connectReads(v *Value, n *Node, in addrs.ModuleInstance) {
 	}
 }
 
-// awaitKeys records that n reads the instances with the given keys. n evaluates v, whose module
-// instance is in. The instances belong to the resource of read, whose module instance is at. The
-// walk visits n after these instances are planned; see Resource.ReadBy.
+// awaitKeys records that n reads the instances of a resource with the given keys. n evaluates v. in
+// is the module instance of v, and at is that of the resource. The walk visits n after these
+// instances are planned; see Resource.ReadBy.
 func (v *Value) awaitKeys(n *Node, in addrs.ModuleInstance, read IndexedRead, at addrs.ModuleInstance, keys []KeyRead) {
 	if v.Reads == nil {
 		v.Reads = map[addrs.ModuleInstance][]plans.InstanceRead{}

@@ -47,9 +47,9 @@ func (b *build) awaitWholeCalls() {
 	b.refRanges.startRef(nil)
 }
 
-// afterCall makes n wait for to, which is a part of the module call that n refers to. If n reads
-// single instances of the call, the edge is only recorded; connectCalls or connectSteps adds it
-// later.
+// afterCall makes n wait for a part of the module call that n refers to. to is the node of this
+// part. If n reads single instances of the call, the edge is only recorded; connectCalls or
+// connectSteps adds it later.
 func (b *build) afterCall(n *Node, call *Module, to *Node) {
 	if b.readsKeyed(n, call) {
 		b.later[n] = append(b.later[n], laterEdge{call, to})

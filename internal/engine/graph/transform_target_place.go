@@ -208,8 +208,8 @@ func (s *placeReads) declares(r *Resource, in addrs.ModuleInstance, key addrs.In
 	return found || !known
 }
 
-// outermost returns the first steps of the module instance at, as many as depth says. It returns at
-// unchanged if at has no more steps.
+// outermost returns the module instance that contains at and has the given depth, which is the
+// number of steps in its address. It returns at itself if at isn't deeper.
 func outermost(at addrs.ModuleInstance, depth int) addrs.ModuleInstance {
 	for n := len(at.Steps()); n > depth; n-- {
 		at, _ = at.Parent()

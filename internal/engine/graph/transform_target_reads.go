@@ -64,7 +64,7 @@ func (s *placeReads) ofInstance(p place) []read {
 	return out
 }
 
-// addInstances adds to list the instances of a resource with the given keys, or all instances if
+// addInstances adds the instances of a resource with the given keys to list, or all instances if
 // the keys are not known. The reader is in the module m; in is its module instance. at is the range
 // of the reference if the keys are not known.
 func (s *placeReads) addInstances(
@@ -79,7 +79,7 @@ func (s *placeReads) addInstances(
 	return append(list, aliasBase(of, in)...)
 }
 
-// addOutputs adds to list the outputs of the module instances with the given keys, or those of all
+// addOutputs adds the outputs of the module instances with the given keys to list, or those of all
 // instances if the keys are not known.
 func (s *placeReads) addOutputs(
 	list []read, of CallRead, in addrs.ModuleInstance, keys []KeyRead, known bool, at hcl.Range,
@@ -231,8 +231,8 @@ func (s *placeReads) readByKey(r *Resource) map[*Node]bool {
 	return out
 }
 
-// addCallNodes adds to set the nodes of a module call that a reader of single instances has edges
-// to.
+// addCallNodes adds the nodes of a module call that a reader of single instances has edges to. It
+// adds them to the given set.
 func addCallNodes(set map[*Node]bool, of CallRead) {
 	set[of.Call.expand], set[of.Call.end] = true, true
 	for _, v := range of.Outputs() {

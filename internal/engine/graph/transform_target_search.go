@@ -28,7 +28,8 @@ type search struct {
 	order []reached // in the order of visits
 }
 
-// placesRead follows reads from some places.
+// placesRead finds everything that some places read, directly or indirectly. The result includes
+// these places.
 func placesRead(from []place, reads func(place) []read) *search {
 	s := newSearch(from)
 	for i := 0; i < len(s.order); i++ {

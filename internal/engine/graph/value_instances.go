@@ -49,7 +49,7 @@ func (o *instanceOrder) local(n *Node, m *Module, argument bool) bool {
 	return n.Kind == KindValue && o.shared(n.Module, m, argument) && o.carries(n.Object.(*Value))
 }
 
-// shared reports whether an instance of module m needs only one instance of the module other: the
+// shared reports whether an instance of module m needs only one instance of another module: the
 // same instance, the calling instance, or the only instance of a call.
 func (o *instanceOrder) shared(other, m *Module, argument bool) bool {
 	switch {

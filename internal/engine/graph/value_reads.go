@@ -37,7 +37,7 @@ func (v *Value) instancesRead(each *IndexedRead, usable func(IndexedRead) bool) 
 	return v.addEach(out, each)
 }
 
-// addEach adds to list what an argument reads with each.value, unless the argument also reads it as
+// addEach adds what an argument reads with each.value to list, unless the argument also reads it as
 // a whole. each is the resource or alias in the for_each of the module call, or nil.
 func (v *Value) addEach(list []IndexedRead, each *IndexedRead) []IndexedRead {
 	if each == nil || v.Kind != Variable || !v.ReadsEachValue() ||
@@ -81,8 +81,8 @@ func (r *Resource) aliasesRead() []IndexedRead {
 	})
 }
 
-// aliasesRead adds to list the aliases that expressions in a module read only by key. It removes those
-// that they read as a whole.
+// aliasesRead adds the aliases that expressions in a module read only by key to list. It removes
+// the aliases that the expressions read as a whole.
 func (m *Module) aliasesRead(list []IndexedRead, units iter.Seq[*lang.Refs]) []IndexedRead {
 	whole := map[*Value]bool{}
 	for unit := range units {

@@ -67,9 +67,9 @@ func Convertible(from, to cty.Type) bool {
 	return from.Equals(to) || convert.GetConversionUnsafe(representative(from, to), to) != nil
 }
 
-// representative returns a type for which Convertible has the same result as for from. If from is a
-// tuple or object type and to is a collection, this is a smaller type with one element for each
-// distinct element type. Otherwise it is from.
+// representative returns a type for which Convertible has the same result as for the type from. If
+// from is a tuple or object type and to is a collection, this is a smaller type with one element
+// for each distinct element type. Otherwise it is from.
 func representative(from, to cty.Type) cty.Type {
 	switch {
 	case from.IsTupleType() && (to.IsListType() || to.IsSetType()):
