@@ -58,8 +58,8 @@ type Maker interface {
 	Make(ctx context.Context, workspace string) error
 }
 
-// An Undefaulted is a Store without the default workspace. Only returns the name of the only
-// workspace that the store can have, or "" if it can have several.
+// An Undefaulted is a Store without the default workspace. Its method Only returns the name of the
+// only workspace that the store can have, or "" if the store can have several.
 type Undefaulted interface{ Only() string }
 
 // A Runner is a Store in a service that can run operations. LocalOperations returns an error with
@@ -77,8 +77,9 @@ type OutputStore interface {
 
 // A Querier is a Store that answers queries in the language of its database. Queries are read-only.
 type Querier interface {
-	// Query runs a single query. It calls columns once and then row for each row; a nil value is
-	// NULL, and values are valid until row returns. An error of the query is a *QueryError.
+	// Query runs a single query. It calls the function columns once, and then the function row for
+	// each row of the result. A nil value is NULL. The values are valid until the function returns.
+	// If the query itself is wrong, the error is a *QueryError.
 	Query(ctx context.Context, query string, columns func([]Column), row func(values [][]byte) error) error
 }
 

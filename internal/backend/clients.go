@@ -61,9 +61,9 @@ func (s *Sharing) Owned() bool { return s.lease == nil }
 // store is opened.
 type ClientUser interface{ UseClients(*Lease) }
 
-// Client returns a client for settings, which must have a JSON form. If another store with equal
-// settings has a client, it returns that client, otherwise the result of open. A client that
-// several stores share must be safe for concurrent use.
+// Client returns a client for settings, which must have a JSON form. Without a lease, it calls
+// open. With a lease, it returns the open client for equal settings if there is one, or else the
+// result of open. A client that several stores share must be safe for concurrent use.
 func Client[T interface{ Close() }](s *Sharing, settings any, open func() (T, error)) (T, error) {
 	if s.lease == nil {
 		return open()

@@ -26,8 +26,9 @@ func Unmarshal(text []byte, ty cty.Type) (cty.Value, error) {
 	return unmarshalUnusual(text, ty)
 }
 
-// unmarshalUnusual decodes text with ctyjson, which panics if the elements of a collection have
-// different dynamic types or a tuple has the wrong length. Only damaged files contain such text.
+// unmarshalUnusual decodes text with ctyjson. It returns an error for numbers that are too long,
+// for collections whose elements have different dynamic types, and for tuples of the wrong length.
+// ctyjson panics for the last two, which only damaged files contain.
 func unmarshalUnusual(text []byte, ty cty.Type) (v cty.Value, err error) {
 	defer recoverValue(ty, &v, &err)
 	v, err = ctyjson.Unmarshal(text, ty)

@@ -110,8 +110,8 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// TestElementsOfDifferentTypes checks collections whose elements have different types. Only damaged
-// files contain such collections.
+// TestElementsOfDifferentTypes checks that collections whose elements have different types are an
+// error. Only damaged files contain such collections.
 func TestElementsOfDifferentTypes(t *testing.T) {
 	one, two := `{"value":1,"type":"number"}`, `{"value":"x","type":"string"}`
 	for text, ty := range map[string]cty.Type{

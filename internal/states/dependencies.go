@@ -11,7 +11,7 @@ import (
 // Dependencies is an immutable set of resources. Objects of the same resource usually share one
 // set, so results that are computed from a set can be cached by its pointer. Nil is the empty set.
 type Dependencies struct {
-	list []addrs.ConfigResource // sorted by text, without duplicates
+	list []addrs.ConfigResource // sorted with compareDependencies, without duplicates
 }
 
 // NewDependencies returns the set of the resources in list. The caller must not use list
@@ -24,8 +24,8 @@ func NewDependencies(list []addrs.ConfigResource) *Dependencies {
 	return &Dependencies{slices.Compact(list)}
 }
 
-// compareDependencies orders resources by address. Within one module and mode, it compares first
-// the types and then the names, otherwise the text of the addresses.
+// compareDependencies orders resources by address. It compares the types and then the names of
+// resources of the same module and mode, and the text of all other addresses.
 func compareDependencies(x, y addrs.ConfigResource) int {
 	if x.Module == y.Module && x.Resource.Mode == y.Resource.Mode {
 		return x.Resource.Compare(y.Resource)
@@ -33,7 +33,7 @@ func compareDependencies(x, y addrs.ConfigResource) int {
 	return cmp.Compare(x.String(), y.String())
 }
 
-// All returns the resources of the set, sorted by their text.
+// All returns the resources of the set, sorted by address.
 func (d *Dependencies) All() iter.Seq[addrs.ConfigResource] { return slices.Values(d.sorted()) }
 
 func (d *Dependencies) sorted() []addrs.ConfigResource {
@@ -76,11 +76,11 @@ func (d *Dependencies) Union(other *Dependencies) *Dependencies {
 	return out
 }
 
-// RenameDependencies updates all dependencies after objects have moved to other addresses. The map
-// from holds the old address of each moved instance. If an object depended on a resource, it then
-// depends on all resources that instances of that resource moved to. A dependency on a resource in
-// the same module refers only to the same instance of that module. So for such a dependency, moves
-// out of other instances of the module are ignored.
+// RenameDependencies updates all dependencies after objects have moved to other addresses. The
+// parameter from maps the new address of each moved instance to its old one. If an object depended
+// on a resource, it then depends on all resources that instances of that resource moved to. A
+// dependency on a resource in the same module refers only to the same instance of that module. So
+// for such a dependency, moves out of other instances of the module are ignored.
 func (s *State) RenameDependencies(from map[addrs.AbsInstance]addrs.AbsInstance) {
 	if len(from) == 0 {
 		return
@@ -199,7 +199,8 @@ func (o *Object) withDependencies(deps *Dependencies) *Object {
 	return &out
 }
 
-// changeDependencies replaces the dependencies of each object with the result of change.
+// changeDependencies replaces the dependencies of each object with the result of change. For nil
+// dependencies, change must return nil.
 func (s *State) changeDependencies(change func(addr addrs.AbsInstance, current bool, o *Object) *Dependencies) {
 	for r := range s.Resources() {
 		for key, inst := range r.Instances {

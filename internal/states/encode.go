@@ -139,10 +139,10 @@ func AppendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// AppendNumber appends f with all its digits, as the shortest decimal that no other number of the
-// same precision has. The general search for this decimal is slow at the precision that the
-// language uses, so integers and short decimals take faster paths. This is correct because no two
-// decimals of at most 17 digits are the same number at that precision.
+// AppendNumber appends f with all its digits, as the shortest decimal that is rounded to f at its
+// precision. The general search for this decimal is slow at the precision that the language uses,
+// so integers and short decimals take faster paths. This is correct because no two decimals of at
+// most 17 digits are the same number at that precision.
 func AppendNumber(b []byte, f *big.Float) []byte {
 	if f.Prec() < 64 || f.IsInf() {
 		return f.Append(b, 'f', -1)

@@ -66,8 +66,8 @@ func (f *flatmap) object(prefix string, ty cty.Type) (cty.Value, error) {
 }
 
 // size returns the number of elements of the collection at a path. It returns false if the
-// collection is null. The number can't exceed the number of strings in the object, because each
-// element has at least one string.
+// collection is null or unknown. The number can't exceed the number of strings in the object,
+// because each element has at least one string.
 func (f *flatmap) size(name, sign string) (int, bool, error) {
 	text, ok := f.texts[name+"."+sign]
 	if !ok || text == flatUnknown {

@@ -48,7 +48,8 @@ func EncodeValue(v cty.Value, ty cty.Type) (json []byte, sensitive []cty.Path, e
 	return json, sensitive, err
 }
 
-// unmark returns v without marks and the sorted paths of its sensitive parts.
+// unmark returns v without marks and the sorted paths of its sensitive parts. It returns an error
+// if a part is ephemeral.
 func unmark(v cty.Value) (cty.Value, []cty.Path, error) {
 	v, marked := v.UnmarkDeepWithPaths()
 	var sensitive []cty.Path

@@ -72,8 +72,9 @@ func (d *dependencyRepair) keepsAll(s *State) bool {
 	return true
 }
 
-// keptBy reports whether now has all instances of r and the objects in these instances have the
-// same dependencies.
+// keptBy compares r with the resource that has the same address after the changes, which may be
+// nil. It reports whether that resource has all instances of r, and their objects have the same
+// dependencies.
 func (r *Resource) keptBy(now *Resource) bool {
 	for key, inst := range r.Instances {
 		if now == nil || now.Instances[key] == nil || !now.Instances[key].Current.dependsLike(inst.Current) {

@@ -43,7 +43,8 @@ var drivers = []*backend.Driver{
 // include the driver of the cloud block, with the name "cloud".
 func Drivers() []*backend.Driver { return slices.Clone(drivers) }
 
-// removed explains why backends of older versions no longer exist.
+// removed holds, for each backend that only older versions had, the sentence that explains its
+// removal or new name.
 var removed = map[string]string{
 	"artifactory": "It was removed in version 1.3.",
 	"etcd":        "It was removed in version 1.3.",

@@ -314,7 +314,7 @@ func TestLostResponses(t *testing.T) {
 			return false
 		}
 		lost++
-		if lost%2 == 0 { // the response to every other request is lost
+		if lost%2 == 0 { // only the response to every other request is lost
 			return false
 		}
 		azure.Blobs(discard{}, r)

@@ -116,8 +116,8 @@ func (b *blobs) Get(ctx context.Context, name string) ([]byte, string, error) {
 	return resp.Body, sum, nil
 }
 
-// head reads the properties of a blob. It reads the content only if the service has no checksum of
-// it.
+// head reads the properties of a blob. It returns a zero value if the blob doesn't exist. It reads
+// the content only if the service has no checksum of it.
 func (b *blobs) head(ctx context.Context, name string) (blob, error) {
 	resp, err := b.call(ctx, request{method: http.MethodHead, blob: name, encrypted: true})
 	switch {
@@ -179,8 +179,9 @@ func (b *blobs) Put(ctx context.Context, name string, data []byte, c objects.Con
 	}
 }
 
-// write replaces a blob if its ETag is still the known one. If c is empty, write replaces it
-// regardless of the ETag.
+// write writes a blob and returns its new version. It fails with objects.ErrPrecondition unless the
+// blob still has the known ETag or, if none is known, still doesn't exist. If c is empty, write
+// checks neither.
 func (b *blobs) write(
 	ctx context.Context, name string, data []byte, known *blob, c objects.Condition,
 ) (string, error) {

@@ -81,7 +81,8 @@ func (b *blobs) failure(resp *restapi.Response) error {
 	return fmt.Errorf("the service responded with %s%s", status, detail)
 }
 
-// skew returns how far the clock of this machine is ahead of the service's.
+// skew returns how far the clock of this machine is ahead of the service's, or 0 if the response
+// has no valid date.
 func skew(resp *restapi.Response) time.Duration {
 	at, err := http.ParseTime(resp.Header.Get("Date"))
 	if err != nil {

@@ -189,7 +189,8 @@ func readFolder(pool *x509.CertPool, dir string) error {
 	return nil
 }
 
-// tokenFile returns the token in the file that CONSUL_HTTP_TOKEN_FILE names.
+// tokenFile returns the token in the file that CONSUL_HTTP_TOKEN_FILE names, or "" if the variable
+// is not set.
 func tokenFile() (string, error) {
 	path := os.Getenv("CONSUL_HTTP_TOKEN_FILE")
 	if path == "" {

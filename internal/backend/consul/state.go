@@ -261,8 +261,8 @@ func (s *Store) Swap(ctx context.Context, workspace, version string, data []byte
 	return v.String(), err
 }
 
-// write replaces the state if its current version is old, and removes the chunks of the replaced
-// state. It writes chunks if the state is too large for one value.
+// write replaces the state if its version equals the parameter old, and removes the chunks of the
+// replaced state. It writes chunks if the state is too large for one value.
 func (s *Store) write(ctx context.Context, workspace string, old version, data []byte) (version, error) {
 	payload := data
 	if s.config.Gzip {

@@ -226,7 +226,8 @@ func (g *guarded) Put(ctx context.Context, key string, data []byte, cond objects
 	return version, err
 }
 
-// take creates the tag.
+// take creates the tag. While the tag exists, because another process is creating the same lock,
+// take tries again until tagTimeout has passed.
 func (g *guarded) take(ctx context.Context, value string) error {
 	limit := time.Now().Add(tagTimeout)
 	for {

@@ -32,8 +32,8 @@ func (b *bucket) object(name string) *url.URL {
 	return b.url("b/"+url.PathEscape(b.name)+"/o/"+url.PathEscape(name), b.base.Path)
 }
 
-// url returns the URL of the path prefix/escaped at the service. The caller has already escaped the
-// second part.
+// url returns the URL for the path PREFIX/ESCAPED at the service. The caller has already escaped
+// the part after the prefix.
 func (b *bucket) url(escaped, prefix string) *url.URL {
 	u := *b.base
 	u.RawPath = prefix + "/" + escaped

@@ -60,7 +60,8 @@ func (c *Config) Check() error {
 	return nil
 }
 
-// customerKey returns the customer's key, or nil. The argument may name a file with the key.
+// customerKey returns the key that encryption_key contains, or that is in the file that
+// encryption_key names. It returns nil if the argument is not set.
 func (c *Config) customerKey() ([]byte, error) {
 	if c.EncryptionKey == "" {
 		return nil, nil

@@ -32,7 +32,7 @@ type server struct {
 	fail    []int  // statuses of the next responses
 	busy    string // Retry-After header of these responses
 	times   []time.Time
-	drop    int // number of next requests to execute without responding
+	drop    int // the next drop requests are carried out, but get no response
 	methods []string
 	auth    string
 	headers http.Header

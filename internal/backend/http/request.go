@@ -55,7 +55,7 @@ func (r *response) failure() error {
 	return fmt.Errorf("the server answered %d %s%s", r.status, http.StatusText(r.status), r.excerpt())
 }
 
-// excerpt returns the beginning of the response if that is readable text.
+// excerpt returns the beginning of the response if that is readable text, and "" otherwise.
 func (r *response) excerpt() string {
 	text := strings.TrimSpace(string(r.body))
 	if text == "" || !strings.HasPrefix(r.header.Get("Content-Type"), "text/plain") &&

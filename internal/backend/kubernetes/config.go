@@ -136,8 +136,8 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	return &Store{config: *c, client: &restapi.Client{HTTP: client}, base: base}, nil
 }
 
-// cluster returns the cluster and the credentials from the kubeconfig files or the pod. Arguments
-// of the block take precedence.
+// cluster returns the cluster and the credentials from the kubeconfig files, where arguments of the
+// block take precedence. Without such files, in_cluster_config selects those of the pod.
 func (c *Config) cluster() (*kubeauth.Cluster, *kubeauth.User, error) {
 	paths, err := c.configPaths()
 	if err != nil {

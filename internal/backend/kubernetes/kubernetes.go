@@ -99,7 +99,7 @@ func unzip(data []byte) ([]byte, error) {
 	return out, nil
 }
 
-// zip compresses a state so that it fits into a secret.
+// zip compresses a state. It returns an error if the result doesn't fit into a secret.
 func zip(data []byte) ([]byte, error) {
 	var out bytes.Buffer
 	for _, level := range []int{gzip.DefaultCompression, gzip.BestCompression} {

@@ -91,7 +91,8 @@ func (s *Store) call(ctx context.Context, method string, k kind, name string, in
 	return s.send(ctx, &request{method: method, kind: k, name: name, accept: "application/json", in: in}, out)
 }
 
-// list decodes all objects of a kind that a label selector matches into out, without their data.
+// list reads all objects of a kind that match a label selector, without their data, and decodes the
+// list into out.
 func (s *Store) list(ctx context.Context, k kind, selector string, out any) error {
 	const metadataOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json"
 	return s.send(ctx, &request{method: http.MethodGet, kind: k, accept: metadataOnly,
@@ -140,8 +141,8 @@ func (s *Store) send(ctx context.Context, r *request, out any) error {
 	return nil
 }
 
-// failure returns the error of an unsuccessful response. one reports whether the request was for a
-// single object, so that the status 404 means that the object doesn't exist.
+// failure returns the error of an unsuccessful response. If the parameter one is true, the request
+// was for a single object, so the status 404 means that the object doesn't exist.
 func (s *Store) failure(resp *restapi.Response, one bool) error {
 	refused := &statusError{status: resp.Status}
 	if json.Unmarshal(resp.Body, refused) != nil || refused.Message == "" {

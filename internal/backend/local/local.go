@@ -56,8 +56,8 @@ type Store struct {
 	backedUp map[string]bool  // workspaces whose backup has been written
 }
 
-// New returns the store for the files that config and opts name. Paths are relative to opts.Dir.
-// Both may be nil.
+// New returns the store for the files that config and opts name. Paths are relative to opts.Dir. A
+// nil config or nil opts has the same effect as an empty one.
 func New(config *Config, opts *Options) *Store {
 	s := &Store{locks: make(map[string]*held), backedUp: make(map[string]bool)}
 	if config != nil {
@@ -241,8 +241,9 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(x, y)
 }
 
-// Delete implements backend.Store. It keeps the default workspace's backup. For other workspaces it
-// removes the whole directory.
+// Delete implements backend.Store. If the command line names the state, or the workspace is the
+// default one, it removes only the state file, and keeps the backup. Otherwise it removes the whole
+// directory of the workspace.
 func (s *Store) Delete(_ context.Context, workspace string) error {
 	if workspace == backend.DefaultWorkspace || s.options.StateOut != "" || s.options.State != "" {
 		_, out, _ := s.paths(workspace)

@@ -99,7 +99,9 @@ func openLocked(path string) (*os.File, error) {
 	}
 }
 
-// lockSnapshot locks the snapshot itself, where OpenTofu takes its lock.
+// lockSnapshot locks the snapshot itself, where OpenTofu takes its lock, and returns the open file.
+// It returns nil if there is no regular file that can be opened for writing, or if the system can't
+// rename locked files.
 func lockSnapshot(path string) (*os.File, error) {
 	if !renamesLockedFiles {
 		return nil, nil
@@ -195,7 +197,8 @@ func (h *held) release(path string) {
 	h.folders.remove()
 }
 
-// clearStale removes the lock information of a process that no longer exists.
+// clearStale removes the lock files of a process that no longer exists. It fails if the lock has
+// another ID or a process still holds it.
 func clearStale(path, id string) error {
 	data, err := os.ReadFile(infoPath(path))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -12,10 +12,12 @@ import (
 
 const temporarySuffix = ".tmp"
 
-// replace writes data to the file at path, completely or not at all. If lock is set and the system
-// can keep locks on a renamed file, it returns the new file open and locked. If the directory isn't
-// writable, the file is overwritten in place, and a crash may leave a part of the new snapshot. No
-// change is lost, because the journal is kept until the whole snapshot is written.
+// replace writes data to the file at path. It writes a temporary file and renames it, so that the
+// file is replaced completely or not at all. If lock is set and the system can keep locks on a
+// renamed file, it returns the new file open and locked. If the file can't be replaced (its
+// directory isn't writable, or it is a mount point, a device or a pipe), replace overwrites it in
+// place, and a crash may leave a part of the new snapshot. No change is lost, because the journal
+// is kept until the whole snapshot is written.
 //
 // The file keeps its mode and owner. If it is a copy of another file, original describes that file,
 // and only users who can read that file can read the copy. Otherwise original is nil.
@@ -170,8 +172,9 @@ func probeOpen(path string) error {
 // file isn't needed after all.
 type folders []string
 
-// createIn creates a directory and calls create, which creates a file in it. It tries again if the
-// directory disappears in between, because the process that created it has removed it.
+// createIn creates a directory and calls create, which creates a file in it. It returns the
+// directories that it created. It tries again if the directory disappears in between, because the
+// process that created it has removed it.
 func createIn(dir string, create func() error) (folders, error) {
 	for try := 0; ; try++ {
 		var made folders

@@ -27,8 +27,8 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// digestWait holds the delays between attempts to read a state that doesn't match its digest. The
-// two may differ for a moment because another process has written only one of them so far.
+// digestWait holds the delays between attempts to read a state that doesn't match its digest. State
+// and digest may differ for a moment, while another process has written only one of them.
 var digestWait = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
 
 // Get implements backend.Store.

@@ -96,7 +96,8 @@ const (
 	longestSession  = 3600
 )
 
-// role returns the role to assume, or nil. The arguments outside of the block take precedence.
+// role returns the role to assume, with default values for the arguments that aren't set, or nil if
+// no role is configured. The arguments outside of the assume_role block take precedence.
 func (c *Config) role() *Role {
 	r := c.Role
 	if c.RoleARN != "" {

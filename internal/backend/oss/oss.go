@@ -59,8 +59,8 @@ func open(_ context.Context, c *Config) (backend.Store, error) {
 	return &lockedStore{objects.WithDigests(store, "OSS", table), table}, nil
 }
 
-// bucketURL returns the URL of the bucket. The bucket has its own host name, or is a path if the
-// host is an IP address or localhost.
+// bucketURL returns the URL of the bucket. The bucket's name is the first part of the host name. If
+// the endpoint is an IP address or localhost, the name is the path instead.
 func (c *Config) bucketURL() (*url.URL, error) {
 	endpoint := c.Endpoint
 	if endpoint == "" {

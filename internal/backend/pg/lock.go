@@ -29,7 +29,8 @@ func tryLock(ctx context.Context, conn *pgconn.PgConn, key int64) (bool, error) 
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
-// add also takes the lock of the workspace's row, unless the row is already locked.
+// add takes the lock with the given key, which is the ID of the workspace's row, unless this
+// process already holds it.
 func (h *held) add(ctx context.Context, conn *pgconn.PgConn, key int64) error {
 	if slices.Contains(h.keys, key) {
 		return nil

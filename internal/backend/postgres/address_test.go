@@ -8,8 +8,8 @@ import (
 	"tofu/internal/backend/postgres"
 )
 
-// TestWrongAddress checks that a run gives up sooner on a server that it has never reached than on
-// a server that goes away during the run.
+// TestWrongAddress checks how long Open waits for a server that it has never reached. It gives up
+// sooner than for a server that goes away during a run.
 func TestWrongAddress(t *testing.T) {
 	for _, test := range []struct {
 		address, want string

@@ -107,7 +107,8 @@ const conflicts = `
 	FROM found f LEFT JOIN run r ON r.id = f.run
 	ORDER BY f.kind, f.address LIMIT 1`
 
-// lockedBy returns a *backend.LockedError for the run in a row, or nil if there is no row.
+// lockedBy returns a *backend.LockedError that names the run in the given row, or nil if the query
+// found no row.
 func lockedBy(row pgx.Row) (held, err error) {
 	info := new(backend.LockInfo)
 	err = row.Scan(&info.ID, &info.Operation, &info.Who, &info.Info, &info.Version, &info.Created, &info.Path)
@@ -117,7 +118,8 @@ func lockedBy(row pgx.Row) (held, err error) {
 	return &backend.LockedError{Info: info}, nil
 }
 
-// changedBy returns a *statemgr.ChangedError for the change in a row, or nil if there is no row.
+// changedBy returns a *statemgr.ChangedError that describes the change in the given row, or nil if
+// the query found no row.
 func changedBy(row pgx.Row) (changed, err error) {
 	e := new(statemgr.ChangedError)
 	if err := row.Scan(&e.What, &e.Run, &e.Operation, &e.Who, &e.At); err != nil {

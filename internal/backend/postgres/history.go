@@ -68,7 +68,8 @@ func (s *Store) Moment(ctx context.Context, workspace, text string) (out *statem
 }
 
 // runEnd finds the run whose ID begins with prefix. It returns the ID and the last revision that
-// the run made, or the workspace's revision at the end of the run if it made none.
+// the run made. If the run made none, it returns the workspace's revision at the end of the run, or
+// nil if there was none.
 func runEnd(ctx context.Context, tx pgx.Tx, workspace int64, prefix string) (string, *int64, error) {
 	type end struct {
 		ID       string
@@ -93,8 +94,8 @@ func runEnd(ctx context.Context, tx pgx.Tx, workspace int64, prefix string) (str
 	return found[0].ID, found[0].Revision, nil
 }
 
-// moment returns a revision with its time. It returns an error if the history does not go back that
-// far.
+// moment returns a revision with its time. It returns an error if revision is nil or older than the
+// history.
 func moment(ctx context.Context, tx pgx.Tx, workspace int64, revision *int64) (*statemgr.Moment, error) {
 	var first *time.Time
 	var since int64
@@ -365,8 +366,8 @@ func vacuum(ctx context.Context, tx pgx.Tx, workspace int64, keep time.Duration,
 	return err
 }
 
-// vacuumDue vacuums a workspace if the settings limit the history and the last vacuum is at least
-// vacuumEvery, or half the retention period, ago.
+// vacuumDue vacuums a workspace if the settings limit the history and the last vacuum is long
+// enough ago: vacuumEvery or half the retention period, whichever is shorter.
 func (s *Store) vacuumDue(ctx context.Context, workspace string) error {
 	if s.keep == 0 {
 		return nil

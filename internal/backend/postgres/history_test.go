@@ -96,7 +96,7 @@ type worker struct {
 	count                int
 }
 
-// maybe kills the process, with a small probability.
+// maybe kills the process with a small probability. Otherwise, it waits for up to 3 ms.
 func (w *worker) maybe() {
 	if w.rand.IntN(60) == 0 {
 		p, _ := os.FindProcess(os.Getpid())

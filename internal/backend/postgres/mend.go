@@ -51,7 +51,7 @@ func (s *Store) Damage(ctx context.Context, workspace string, codec statemgr.Cod
 	return s.damage(ctx, workspace, codec, func(*sealedTable) bool { return true })
 }
 
-// damage implements Damage for the tables that in selects.
+// damage implements Damage for those tables for which the function in returns true.
 func (s *Store) damage(
 	ctx context.Context, workspace string, codec statemgr.Codec, in func(*sealedTable) bool,
 ) (out []statemgr.DamagedPart, err error) {

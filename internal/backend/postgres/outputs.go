@@ -13,7 +13,8 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-// Holds implements statemgr.Ledger. It compares the addresses of the servers.
+// Holds implements statemgr.Ledger. It compares the names of the schemas and databases and the
+// addresses of the servers.
 func (s *Store) Holds(other backend.Store) bool {
 	o, ok := other.(*Store)
 	if !ok || o.schema != s.schema {
@@ -63,8 +64,9 @@ func checkOutputs(ctx context.Context, tx session, read *plans.OutputsRead) erro
 	return whoChanged(ctx, tx, w.id, name, since, e)
 }
 
-// whoChanged returns e after adding the run that changed an output, if the user may read runs.
-// since is the revision of the output, or nil if the output was removed.
+// whoChanged adds the run that changed an output to e, if the user may read runs, and returns e. If
+// the query fails, it returns the error of the query instead. since is the revision of the output,
+// or nil if the output was removed.
 func whoChanged(
 	ctx context.Context, tx session, workspace int64, name string, since *int64, e *statemgr.ChangedError,
 ) error {

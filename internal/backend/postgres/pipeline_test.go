@@ -14,8 +14,9 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-// proxy passes the sessions of a store to the server, and passes the server's output through
-// change. trips counts the messages after which the store waits for a response.
+// proxy starts a proxy between the stores of c and the server. It applies the function change to
+// everything that the server sends. The result counts the messages after which a store waits for a
+// response.
 func proxy(t *testing.T, c *postgres.Config, change func([]byte) []byte) (trips *atomic.Int32) {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "proxy") // socket paths must be short

@@ -57,7 +57,7 @@ type pool struct {
 	// timeout limits a statement, including its waits for locks of other transactions. It is a
 	// value for the server's setting statement_timeout.
 	timeout string
-	patient atomic.Bool // failures are retried for retryFor: a server has been reached, or there are several hosts
+	patient atomic.Bool // whether failures are retried for retryFor: a server was reached, or there are several hosts
 }
 
 const (
@@ -167,9 +167,10 @@ type session interface {
 }
 
 // pipeline executes a transaction in two round trips. The first one sends BEGIN and the statements
-// that first adds. The second one sends the statements that do adds to last, and COMMIT. The server
-// doesn't wait for the callbacks of these statements, so their errors can't prevent the commit. If
-// do is nil, there is only one round trip.
+// that the function first queues. The second one sends the statements that the function do queues
+// in the batch last, and COMMIT. The server commits without waiting for the callbacks of the last
+// statements, so the errors of these callbacks can't prevent the commit. If do is nil, there is
+// only one round trip.
 func (s *Store) pipeline(
 	ctx context.Context, begin begin, first func(*pgx.Batch) error,
 	do func(ctx context.Context, tx session, last *pgx.Batch) error,
@@ -209,8 +210,8 @@ func (s *Store) pipeline(
 // send sends statements, calls their callbacks and returns the first error.
 func send(ctx context.Context, tx session, b *pgx.Batch) error { return tx.SendBatch(ctx, b).Close() }
 
-// repeat calls do, and calls it again while the server aborts transactions or can't be reached, but
-// not longer than patience allows.
+// repeat calls the function do. It calls the function again while the server aborts transactions or
+// can't be reached, but not longer than patience allows.
 func (p *pool) repeat(ctx context.Context, do func() error) error {
 	start, wait := time.Now(), 50*time.Millisecond
 	for {

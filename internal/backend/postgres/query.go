@@ -107,7 +107,8 @@ func eachRow(result *pgconn.ResultReader, columns func([]backend.Column), row fu
 	return err
 }
 
-// queryError returns an error of the server as a *backend.QueryError if the query has caused it.
+// queryError returns an error of the server as a *backend.QueryError if the query has caused it. It
+// returns other errors unchanged.
 func queryError(err error) error {
 	var failed *pgconn.PgError
 	if !errors.As(err, &failed) || transient(err) && failed.Code != readOnlyDatabase {

@@ -38,7 +38,7 @@ type workspaceRow struct {
 
 const findWorkspace = "SELECT id, serial, revision, lineage, program FROM workspace WHERE name = $1::text"
 
-// find returns the row of a workspace, or nil.
+// find returns the row of a workspace, or nil if the workspace doesn't exist.
 func find(ctx context.Context, tx session, name string) (*workspaceRow, error) {
 	return workspaceOf(tx.QueryRow(ctx, findWorkspace, name))
 }
@@ -47,7 +47,8 @@ func find(ctx context.Context, tx session, name string) (*workspaceRow, error) {
 // Meanwhile, other transactions can still start steps, whose rows refer to it.
 const lockingWorkspace = findWorkspace + " FOR NO KEY UPDATE"
 
-// lockWorkspace finds a workspace and locks its row.
+// lockWorkspace returns the row of a workspace after locking it, or nil if the workspace doesn't
+// exist.
 func lockWorkspace(ctx context.Context, tx session, name string) (*workspaceRow, error) {
 	return workspaceOf(tx.QueryRow(ctx, lockingWorkspace, name))
 }
@@ -119,7 +120,8 @@ func (s *Store) get(ctx context.Context, workspace string, parts parts) ([]byte,
 	return r.text, nil
 }
 
-// read reads the rows of a workspace. It also returns the row of the workspace, or nil.
+// read reads the rows of a workspace. It also returns the workspace's own row, or nil if the
+// workspace doesn't exist.
 func (s *Store) read(
 	ctx context.Context, workspace string, codec statemgr.Codec, parts parts,
 ) (r *reading, w *workspaceRow, err error) {

@@ -75,7 +75,7 @@ type tableScan struct {
 	table     *sealedTable
 }
 
-// each calls do with the rows of each page, until do returns an error.
+// each calls the function do with the rows of each page, until it returns an error.
 func (r *tableScan) each(ctx context.Context, do func([]sealedRow) error) error {
 	var last []string // the key of the last row of the previous page
 	for {
@@ -134,7 +134,8 @@ func (t *sealedTable) parameters(n int, suffix string) []string {
 	return out
 }
 
-// page reads the rows after the key last, or the first rows if last is nil.
+// page returns the next pageSize rows in the order of their keys. The parameter last is the key of
+// the row before them, or nil for the first page.
 func (r *tableScan) page(ctx context.Context, last []string) (out []sealedRow, err error) {
 	t := r.table
 	columns := t.columns()
@@ -172,8 +173,8 @@ func (r *tableScan) page(ctx context.Context, last []string) (out []sealedRow, e
 }
 
 // seal encrypts the document of a row again, in place, if its encryption is outdated. It reports
-// whether it changed the row. values are the row's values for queries, or nil if the row is
-// encrypted.
+// whether it changed the row. values are the values of a changed row for queries, or nil if the row
+// is encrypted or its table has no such values.
 func (r *tableScan) seal(ctx context.Context, row *sealedRow) (values *string, changed bool, err error) {
 	t := r.table
 	id := t.id(row.key)

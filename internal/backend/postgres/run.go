@@ -70,8 +70,9 @@ func (r *Run) ensureWorkspace(ctx context.Context, tx session) (*workspaceRow, e
 	return lockWorkspace(ctx, tx, r.workspace)
 }
 
-// enter ends the dead runs of the workspaces, and then registers the run and executes the
-// statements that check adds. The caller has locked the rows of the workspaces.
+// enter registers the run and executes the statements that the function check queues. If there are
+// dead runs in the workspaces, it ends them and then repeats the other steps. The caller has locked
+// the rows of the workspaces.
 func (r *Run) enter(ctx context.Context, tx session, workspaces []int64, check func(*pgx.Batch)) error {
 	fence := r.fence.Load()
 	for {
@@ -288,8 +289,8 @@ func (r *Run) Claim(ctx context.Context, f *plans.Footprint) error {
 	return nil
 }
 
-// lock queues a query that locks the row of the workspace and sets row to it, or to nil if it is
-// missing.
+// lock queues a query that locks the row of the workspace. The callback of the query stores the row
+// in *row, or nil if the row is missing.
 func (r *Run) lock(b *pgx.Batch, row **workspaceRow) {
 	b.Queue(lockingWorkspace, r.workspace).QueryRow(func(found pgx.Row) (err error) {
 		*row, err = workspaceOf(found)
@@ -395,8 +396,9 @@ func (r *Run) Write(ctx context.Context, next func() *statemgr.Change) (serial, 
 	return serial, revision, explained(err)
 }
 
-// momentary claims the parts that a change writes, for a run without claims. It returns an error if
-// another run claims one of these parts, or has changed one since it was read.
+// momentary claims the parts that a change writes, for a run without claims. For a change that
+// replaces the whole state, it registers the run without claims; see replace. It returns an error
+// if another run claims one of these parts, or has changed one since it was read.
 func (r *Run) momentary(ctx context.Context, tx session, workspace int64, c *statemgr.Change) error {
 	if c.Replaces {
 		return r.replace(ctx, tx, workspace, int64(c.Base))

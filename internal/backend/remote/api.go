@@ -69,7 +69,8 @@ func hasStatus(err error, status int) bool {
 }
 
 // call sends a request for a path and decodes the response into out. The query is a list of
-// alternating names and values. It reports whether the request was repeated.
+// alternating names and values; pairs with the value "" are left out. The result repeated reports
+// whether the request was sent more than once.
 func (s *Store) call(
 	ctx context.Context, method, path string, in, out any, query ...string,
 ) (doc *document, repeated bool, err error) {

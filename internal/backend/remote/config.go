@@ -173,7 +173,9 @@ type prefixed struct{ *Store }
 // Only implements backend.Undefaulted.
 func (prefixed) Only() string { return "" }
 
-// connect sets the token and the address of the first of the named services that the host offers.
+// connect finds the first of the named services that the host offers. It sets the service's
+// address, the token and the HTTP client. It returns an error if the host offers none of the
+// services, or if there is no token for the host.
 func (s *Store) connect(
 	ctx context.Context, sharing *backend.Sharing, services backend.Services, host, token string, names ...string,
 ) error {

@@ -132,8 +132,9 @@ func idOf(r *resource) string {
 	return r.ID
 }
 
-// whileLocked calls write while this process has locked the workspace, because the service accepts
-// states only from the user who has locked it.
+// whileLocked calls the function write while this process has locked the workspace, because the
+// service accepts states only from the user who has locked it. If necessary, it locks the workspace
+// for the call.
 func (s *Store) whileLocked(ctx context.Context, local string, write func(w *workspace) error) error {
 	err := s.with(ctx, local, func(w *workspace) error {
 		s.mu.Lock()

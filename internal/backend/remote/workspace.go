@@ -162,8 +162,8 @@ func (s *Store) mustFind(ctx context.Context, local string) (*workspace, error) 
 	return w, err
 }
 
-// with creates a workspace if necessary and calls do with it. It tries again once if another
-// process has deleted the workspace.
+// with creates a workspace if necessary and passes it to the function do. It tries again once if
+// another process has deleted the workspace.
 func (s *Store) with(ctx context.Context, local string, do func(w *workspace) error) error {
 	for attempt := 0; ; attempt++ {
 		if err := s.Make(ctx, local); err != nil {

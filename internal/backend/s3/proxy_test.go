@@ -18,7 +18,7 @@ type proxy struct {
 	seen []*http.Request
 	// handle handles a request instead of the server if it returns true. It may be nil.
 	handle func(n int, w http.ResponseWriter, r *http.Request) bool
-	// lose reports whether the response of a request is lost. It may be nil.
+	// lose reports whether the response to a request is lost. It may be nil.
 	lose func(n int, r *http.Request) bool
 }
 

@@ -56,7 +56,8 @@ func Check(t *testing.T, err error) {
 	}
 }
 
-// WantHolder fails the test unless err names who as the holder of the lock.
+// WantHolder fails the test unless err is a *backend.LockedError that names the given holder of the
+// lock.
 func WantHolder(t *testing.T, err error, who string) {
 	t.Helper()
 	if locked, ok := errors.AsType[*backend.LockedError](err); !ok || locked.Info == nil || locked.Info.Who != who {

@@ -129,7 +129,7 @@ func (p instanceParser) parse(text string) (addrs.AbsInstance, error) {
 }
 
 // cutKey splits an address into the address of the resource and the instance key. It returns false
-// for keys with escapes.
+// for keys that have escapes or are invalid.
 func cutKey(text string) (base string, key addrs.InstanceKey, ok bool) {
 	inner, keyed := strings.CutSuffix(text, "]")
 	switch {

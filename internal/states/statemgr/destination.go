@@ -78,8 +78,9 @@ func (s *stored) snapshot() *Snapshot {
 		Revision: s.revision}
 }
 
-// successor returns the content that Push writes for a file. unchanged reports whether the store
-// already has this content, so that there is nothing to write.
+// successor returns the content that Push writes for a file, or an error if the push must be
+// refused. unchanged reports whether the store already has this content, so that there is nothing
+// to write.
 func (s *stored) successor(f *statefile.File, force bool) (next *stored, unchanged bool, err error) {
 	same := s.exists && statefile.Equal(f.State, s.state)
 	if s.exists && !force && f.Lineage != "" && s.lineage != "" {
@@ -200,7 +201,8 @@ const abortTimeout = 10 * time.Second
 // retryDelays are the delays between attempts to write to a remote store.
 var retryDelays = []time.Duration{time.Second, 3 * time.Second}
 
-// persist calls write, and repeats it after an error unless the store is a local file.
+// persist calls the function write. After an error, it waits and tries again a few times, unless
+// the store is a local file or the error is backend.ErrChanged.
 func (w *workspace) persist(ctx context.Context, write func(context.Context) error) error {
 	_, isFile := w.file()
 	ctx, end := w.withDeadline(ctx)
@@ -252,7 +254,8 @@ func (w *workspace) encode(enc *statefile.Encoder, file *statefile.File) ([]byte
 	return w.seal(data, indent)
 }
 
-// seal encrypts a state if a codec is set, and then indents the result if indent is set.
+// seal encrypts a state and, if indent is set, indents the result. Without a codec, it returns data
+// unchanged.
 func (w *workspace) seal(data []byte, indent bool) ([]byte, error) {
 	if w.opts.Codec == nil {
 		return data, nil

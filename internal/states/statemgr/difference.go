@@ -71,9 +71,9 @@ func sameIdentity(old *states.Object, provider addrs.ProviderInstance, c *Object
 	return before == now || !known || !ok
 }
 
-// findMoves finds the new objects in changes that were at one of the addresses in gone before, and
-// sets their From to that address. It recognizes an object by its identity, unless several objects
-// at these addresses have the same identity.
+// findMoves sets the field From of the new objects in changes that were at another address before.
+// The parameter gone lists the addresses from which objects have disappeared. findMoves recognizes
+// an object by its identity, unless several objects at these addresses have the same identity.
 func findMoves(from *states.State, gone []ObjectID, changes []ObjectChange) {
 	origins := make(map[states.ObjectIdentity]*ObjectID, len(gone))
 	for i, at := range gone {

@@ -263,7 +263,8 @@ func (j *journal) discard() {
 
 // readJournal returns the entries of a journal and the number of damaged ones. An incomplete last
 // entry is not counted, because its write was interrupted. Any other damaged entry was damaged by
-// the file system, for example in a power cut.
+// the file system, for example in a power cut. It is an error if the first entry can't be
+// decrypted, because the codec then has the wrong key.
 func readJournal(ctx context.Context, path string, codec Codec) (entries []*entry, damaged int, err error) {
 	f, err := os.Open(path)
 	if err != nil {

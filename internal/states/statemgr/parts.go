@@ -142,8 +142,8 @@ func (p *parts) begin(ctx context.Context, start *states.State, run *Run) (recor
 	return p.recorder, nil
 }
 
-// write writes a change. Afterwards, this process assumes that the ledger contains state. The
-// caller holds p.writing.
+// write writes a change. Afterwards, this process assumes that the ledger contains the given state.
+// The caller holds p.writing.
 func (p *parts) write(ctx context.Context, change *Change, state *states.State) error {
 	if change.Lineage == "" {
 		change.Lineage = p.newLineage()

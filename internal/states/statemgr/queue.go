@@ -24,8 +24,8 @@ type batch[T any] struct {
 }
 
 // add adds an item, waits for the item's transaction and returns the error of the transaction. The
-// caller that begins a batch performs its transaction with write. Items may join the batch until
-// write calls take, which returns them.
+// caller that begins a batch calls the function write to perform its transaction. Items may join
+// the batch until that function calls its argument take, which returns them.
 func (q *queue[T]) add(item T, write func(take func() []T) error) error {
 	q.mu.Lock()
 	b := q.next

@@ -35,7 +35,8 @@ type recovery struct {
 	diverged bool
 }
 
-// recover reads the journal of a killed run. It returns nil if none exists.
+// recover reads the journal of a killed run. It returns nil if there is no journal, or if its run
+// is still in progress.
 func (s *snapshots) recover(ctx context.Context, present *stored) (*recovery, error) {
 	path := s.journalPath()
 	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {

@@ -33,9 +33,10 @@ type Repair struct {
 }
 
 // Examine collects the readable parts of a damaged state. It returns nil if the state can be read.
-// It adds the objects that are missing in the damaged snapshot from errored.tfstate and the backup,
-// and then replays the journal of an interrupted run. Too many objects are better than too few: the
-// next plan detects objects that no longer exist, but not objects that are missing in the state.
+// In a Ledger, it looks for earlier versions of the damaged parts. Otherwise, it takes the objects
+// that the damaged snapshot lacks from errored.tfstate and the backup, and then replays the journal
+// of an interrupted run. Too many objects are better than too few: the next plan detects objects
+// that no longer exist, but not objects that are missing in the state.
 func (m *Manager) Examine(ctx context.Context) (*Repair, error) {
 	if p, ok := m.dest.(*parts); ok {
 		return p.examine(ctx)

@@ -193,8 +193,9 @@ func (s *Server) next() uint64 {
 	return s.index
 }
 
-// block waits until current exceeds the index that a blocking query names, or until the query's
-// wait is over. s.mu must be held.
+// block waits until current returns more than the index in the request, the wait of the request is
+// over, or the client has gone. Then it sets the headers with the index. s.mu must be held; block
+// releases it while it waits.
 func (s *Server) block(w http.ResponseWriter, r *http.Request, current func() uint64) {
 	after, _ := strconv.ParseUint(r.URL.Query().Get("index"), 10, 64)
 	wait, err := time.ParseDuration(r.URL.Query().Get("wait"))

@@ -210,7 +210,7 @@ func (s *Server) list(r *http.Request, kind, apiVersion string) answer {
 		"metadata": Object{"resourceVersion": strconv.Itoa(s.version)}, "items": items})
 }
 
-// matches reports whether an object has the labels of a selector such as a=b,c!=d,e.
+// matches reports whether the labels of an object match a selector such as a=b,c!=d,e.
 func matches(o Object, selector string) bool {
 	labels, _ := metadata(o)["labels"].(Object)
 	for term := range strings.SplitSeq(selector, ",") {
