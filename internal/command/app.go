@@ -209,8 +209,9 @@ func (a *App) finish(err error, path []string) int {
 	return 1
 }
 
-// useOptions applies the options of the command: it sets the printer and whether the user may
-// be asked. The returned function closes the printer.
+// useOptions applies the options of the command: it sets the printer and whether the user may be
+// asked. The returned function ends the display of the progress and closes the file of -json-into.
+// It must be called even after an error.
 func (a *App) useOptions(o *options) (closeView func() error, err error) {
 	closeView = func() error { return nil }
 	a.Input = true
@@ -417,8 +418,8 @@ func misplaced(args []string) error {
 // globalNames are the names of the options before the command.
 var globalNames = []string{"chdir", "help", "version", "timings", "profile"}
 
-// suggestOption returns a line that suggests the most similar option if err reports an unknown
-// option.
+// suggestOption returns a line that suggests the most similar option. It returns "" if err doesn't
+// report an unknown option, or if no option is similar enough.
 func suggestOption(err error, fs *flag.FlagSet) string {
 	_, name, ok := strings.Cut(err.Error(), "flag provided but not defined: -")
 	if !ok {

@@ -76,7 +76,8 @@ func commands() []*Command {
 	}
 }
 
-// find returns the command that args begin with, its path, and the remaining args.
+// find returns the command that args begin with, its path, and the remaining args. The command is
+// nil if args begin with none of the table.
 func find(table []*Command, args []string) (cmd *Command, path, rest []string) {
 	for len(args) > 0 {
 		i := slices.IndexFunc(table,

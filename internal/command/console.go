@@ -195,8 +195,8 @@ func (c *console) print(ctx context.Context, text string) error {
 	return err
 }
 
-// evaluate returns the result of an expression as text. If the evaluation is interrupted,
-// evaluate returns at once and leaves it running, because HCL can't cancel it.
+// evaluate returns the result of an expression as text. If the evaluation is interrupted, evaluate
+// returns "" at once and leaves it running, because HCL can't cancel it.
 func (c *console) evaluate(ctx context.Context, text string) (result string, err error) {
 	done := make(chan any, 1) // receives the value of a panic, or nil
 	var value string

@@ -64,8 +64,9 @@ func (e *lineEditor) next(ctx context.Context, prompt string) (string, error) {
 // maxChoices is the maximum number of completions to show.
 const maxChoices = 60
 
-// completeName extends the name before pos by the longest common prefix of all words that begin
-// with the name. If this doesn't make the name longer, completeName returns these words.
+// completeName completes the name before pos: it replaces the name with the longest common prefix
+// of all words that begin with the name. If this doesn't make the name longer and there are several
+// such words, completeName returns them as choices, at most maxChoices.
 func completeName(words []string, line string, pos int) (newLine string, newPos int, choices []string) {
 	start := strings.LastIndexFunc(line[:pos],
 		func(r rune) bool { return !strings.ContainsRune("._-:", r) && !isWordRune(r) }) + 1

@@ -154,7 +154,8 @@ func (d *downloads) clear() {
 	}
 }
 
-// draw redraws the line, unless it was drawn less than refreshInterval ago.
+// draw redraws the line. Without a live display, it does nothing if it drew the line less than
+// refreshInterval ago.
 func (d *downloads) draw() {
 	if d.live != nil {
 		d.live.Note(strings.TrimSpace(d.line()))

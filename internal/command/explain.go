@@ -103,7 +103,8 @@ func runExplain(ctx context.Context, app *App, f *explainFlags, args []string) e
 }
 
 // explained returns the saved plan in the file that args names or, without arguments, a new plan.
-// The returned function releases the resources of the plan.
+// The subject is nil if there is no plan to explain. The returned function releases the resources
+// of the plan.
 func explained(
 	ctx context.Context, app *App, f *explainFlags, args []string,
 ) (*explain.Subject, func(), error) {

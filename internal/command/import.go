@@ -125,8 +125,8 @@ func (k knownConfig) Configure(ctx context.Context, config cty.Value) tfdiags.Di
 	return k.Interface.Configure(ctx, config)
 }
 
-// canImport returns an error unless the configuration declares the resource and the state has no
-// object for it.
+// canImport returns an error if the configuration doesn't declare the resource, if the address
+// lacks an instance key that it needs, or if the state already has an object for it.
 func canImport(op *session.Operation, addr addrs.AbsInstance) error {
 	if inst := op.State.State().Instance(addr); inst != nil && inst.Current != nil {
 		return tfdiags.Errorf("Resource already managed by OpenTofu",

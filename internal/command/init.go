@@ -182,8 +182,9 @@ func (r *initRun) backend(ctx context.Context, root *session.Config) error {
 	return createWorkspaceOfEnv(ctx, r.app.Session, r.flags.Variables, r.flags.LockOptions)
 }
 
-// warnOfEstate warns if a parent directory has a file that declares root modules, which may include
-// this directory. Without the settings in that file, the root module may use another state.
+// warnOfEstate warns if the working directory or a parent directory within the Git repository has a
+// file that declares root modules, which may include this directory. Without the settings in that
+// file, the root module may use another state.
 func warnOfEstate(warn tfdiags.Sink) {
 	for dir := roots.Absolute("."); ; {
 		above := filepath.Dir(dir)

@@ -136,9 +136,9 @@ func (b *backendInit) record(
 	return nil
 }
 
-// selectExisting selects an existing workspace if the selected one doesn't exist in a backend that
-// has no default workspace. If there are several workspaces, it only warns that the user must
-// select one.
+// selectExisting selects a workspace in a backend that has no default workspace, if the selected
+// one doesn't exist there. It selects the only workspace. If there are several or none, it only
+// warns that the user must select or create one. It does nothing if TF_WORKSPACE is set.
 func selectExisting(ctx context.Context, s *session.Session, p *session.Location) error {
 	only, ok := p.Store.(backend.Undefaulted)
 	if !ok || s.Env("TF_WORKSPACE") != "" {

@@ -112,10 +112,10 @@ func (m *migration) copyStates(ctx context.Context, root *session.Config, from, 
 	return nil
 }
 
-// renamed copies the states to a backend that has no default workspace. If that backend has only
-// one workspace, called only, it gets the state of the default or the selected workspace.
-// Otherwise, each workspace keeps its name, but the default workspace becomes the one that
-// TF_WORKSPACE names.
+// renamed copies the states to a backend that has no default workspace. If the parameter only is
+// set, it is the name of that backend's only workspace, which gets one state: that of the selected
+// workspace or, if it has none, of the default or else the first workspace. Otherwise, each
+// workspace keeps its name, but the default workspace becomes the one that TF_WORKSPACE names.
 func (m *migration) renamed(ctx context.Context, names []string, selected, only string) error {
 	if only != "" {
 		source := names[0]
@@ -293,7 +293,8 @@ func changedBy(err error) *statemgr.ChangedError {
 	return nil
 }
 
-// oneAgreed asks the user whether to copy the state of one workspace.
+// oneAgreed asks the user whether to copy the state of one workspace, unless the user has already
+// agreed to copy states.
 func (m *migration) oneAgreed(ctx context.Context, name string, dest *statemgr.Snapshot) (bool, error) {
 	if m.agreed {
 		return true, nil

@@ -73,7 +73,8 @@ func (p *providerInstaller) install(ctx context.Context, cfg *session.Config) er
 }
 
 // stateIfAny returns the state of the current workspace, whose objects require providers too. It
-// returns nil if the backend isn't initialized.
+// returns nil if the backend isn't initialized, or if the state is encrypted and req allows the
+// keys to be unknown.
 func stateIfAny(
 	ctx context.Context, s *session.Session, cfg *session.Config, req session.StateRequest,
 ) (*states.State, error) {
@@ -100,8 +101,8 @@ func stateIfAny(
 }
 
 // packageSource returns the source of packages: the -plugin-dir directories or, without that
-// option, the installation methods of the CLI configuration. It records the directories in a
-// file for users to find. It skips invalid methods with a warning.
+// option, the installation methods of the CLI configuration. It records the directories in a file
+// for users to find. It reports invalid methods and skips them.
 func (p *providerInstaller) packageSource() (sources.Source, error) {
 	if len(p.flags.PluginDirs) == 0 {
 		source, err := sources.FromConfig(p.session.CLI, p.client)

@@ -35,8 +35,8 @@ func (f *measureFlags) add(fs *options) {
 }
 
 // measure starts the measurements that the options and the environment request for a command. The
-// returned function ends them and prints the results once; its argument is the error of the
-// command.
+// returned function ends them and prints the results. It must be called once, with the error of the
+// command or nil.
 func measure(s *session.Session, f measureFlags, command string) (end func(error), err error) {
 	endProfile, err := startProfile(cmp.Or(f.Profile, s.Env(cpuProfileEnv)), s.Err)
 	if err != nil {
@@ -78,8 +78,8 @@ func sendTrace(s *session.Session, exporter *otlp.Exporter) {
 	}
 }
 
-// startProfile starts a CPU profile into the file at path, unless path is "". The returned function
-// ends it and reports errors to errs.
+// startProfile starts to write a CPU profile to the file at path, unless path is "". The returned
+// function ends the profile and reports errors to errs.
 func startProfile(path string, errs io.Writer) (end func(), err error) {
 	if path == "" {
 		return func() {}, nil

@@ -74,9 +74,9 @@ func oneOf(text string, allowed []string) error {
 	return fmt.Errorf("must be %s", list)
 }
 
-// planTextView returns how to show plans. The options take precedence over env, the value of
-// planViewEnv. env takes precedence over usual, the view that the CLI configuration sets for
-// terminals.
+// planTextView returns how to show plans. The options come first, then the parameter env, which is
+// the value of planViewEnv, and then the parameter usual, which is the view that the CLI
+// configuration sets for terminals.
 func (f *viewFlags) planTextView(env, usual string) (ui.PlanTextView, error) {
 	var out ui.PlanTextView
 	p := f.PlanView

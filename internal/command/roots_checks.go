@@ -130,7 +130,7 @@ func runRootsTest(ctx context.Context, app *App, f *rootsTestFlags, args []strin
 			return nil
 		}
 		tested.Add(1)
-		one := f.testFlags // a copy for this root module; runTest also reports the error in err, if any
+		one := f.testFlags // a copy for this root module; runTest returns the error in err again, if any
 		return runTest(ctx, sub, &one)
 	}}
 	err := job.each(ctx, &f.selectFlags, args)

@@ -70,8 +70,8 @@ func (f *selectFlags) choose(ctx context.Context, e *roots.Estate) ([]*roots.Roo
 }
 
 // find finds the root modules below some directories and selects some of them. err holds the errors
-// of the selected root modules, or all errors if some of them concern the estate as a whole. If the
-// selection itself is invalid, the estate is nil.
+// of the selected root modules, or all errors if some of them concern the estate as a whole. The
+// estate is nil if it can't be loaded, or if the selection itself is invalid.
 func (f *selectFlags) find(ctx context.Context, app *App, dirs []string) (
 	e *roots.Estate, selected []*roots.Root, err error) {
 	e, err = loadEstate(ctx, app, dirs)

@@ -41,8 +41,8 @@ type rootsGraphFlags struct {
 	Format, Out string
 }
 
-// rootsFormats maps each format of graphs of root modules to the function that writes it. HTML
-// is missing, because a page shows more than the graph.
+// rootsFormats maps each format of graphs of root modules to the function that writes it. The
+// function of HTML is nil, because a page shows more than the graph.
 var rootsFormats = map[string]func(*graphview.Graph, io.Writer) error{
 	"dot": (*graphview.Graph).WriteDOT, "mermaid": (*graphview.Graph).WriteMermaid,
 	"json": (*graphview.Graph).WriteJSON, formatHTML: nil,

@@ -321,8 +321,8 @@ func showPage(ctx context.Context, s *showRun, saved *session.SavedPlan, out io.
 	})
 }
 
-// withPageContent calls use with the graph and the view of a saved plan, whose schemas stay available
-// until use returns.
+// withPageContent calls the function use with the graph and the view of a saved plan, whose schemas
+// stay available until that function returns.
 func withPageContent(
 	ctx context.Context, s *session.Session, saved *session.SavedPlan, use func(*page.Content) error,
 ) error {

@@ -84,7 +84,8 @@ type estateShow struct {
 	saved *fleet.Saved
 }
 
-// plan calls show with the plan of a root module. It does nothing if the plan has no changes.
+// plan passes the saved plan of a root module to the function show. It does nothing if there is no
+// plan, because the root module has no changes.
 func (e *estateShow) plan(
 	ctx context.Context, p *fleet.Planned, show func(at *showRun, plan *session.SavedPlan) error,
 ) error {

@@ -99,7 +99,8 @@ func queryFailed(query string, e *backend.QueryError) error {
 	return tfdiags.Errorf("The query failed", "%s", text)
 }
 
-// cutAt splits text before the character at position, which is counted from 1.
+// cutAt splits text before the character at position, which is counted from 1. ok is false if text
+// has no such position.
 func cutAt(text string, position int) (before, rest string, ok bool) {
 	for i := range text {
 		position--

@@ -125,7 +125,8 @@ func (f *stateRepairFlags) settle(ctx context.Context, s *session.Session) error
 	return open.Store(ctx, open.State())
 }
 
-// approved asks the user for approval.
+// approved asks the user for approval, unless an option decides: -dry-run means no, and
+// -auto-approve means yes.
 func (f *stateRepairFlags) approved(ctx context.Context, s *session.Session) (bool, error) {
 	if f.DryRun || f.AutoApprove {
 		return f.AutoApprove && !f.DryRun, nil

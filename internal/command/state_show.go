@@ -69,8 +69,8 @@ func runStateShow(ctx context.Context, app *App, f *stateShowFlags, args []strin
 	return app.Printer.State(view)
 }
 
-// openStateAt opens a state for reading: the current state if at is "", or else the state at
-// the run or time that at names.
+// openStateAt opens a state for reading. The parameter at is a run or a time in the form of the
+// option -at. If it is "", the current state is opened.
 func openStateAt(
 	ctx context.Context, s *session.Session, at string, req session.StateRequest,
 ) (*session.OpenedState, error) {
@@ -85,7 +85,7 @@ func openStateAt(
 }
 
 // noInstance returns the error for an address at which the state has no instance. It suggests an
-// existing instance of the resource.
+// existing instance of the resource, or a similar address.
 func noInstance(st *states.State, addr addrs.AbsInstance) error {
 	if r := st.Resource(addr.Abs()); r != nil && addr.Key == addrs.NoKey && len(r.Instances) > 0 {
 		return tfdiags.Errorf("An instance key is needed",

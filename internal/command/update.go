@@ -280,7 +280,7 @@ func writeEdits(files []upgrade.File, edits map[string][]upgrade.Edit, tally *up
 	return errs.Err()
 }
 
-// firstRequest returns the most specific request that matches a place.
+// firstRequest returns the most specific request that matches a place, or nil if none matches.
 func firstRequest(requests []*upgradeRequest, p upgrade.Place) *upgradeRequest {
 	var found []*upgradeRequest
 	for _, w := range requests {

@@ -151,8 +151,8 @@ type workspaces struct {
 	names   []string
 }
 
-// workspaceNames returns the names of all workspaces. It returns nil if local files aren't enough
-// to list them.
+// workspaceNames returns the names of all workspaces. It returns nil if they can't be listed, for
+// example because the backend isn't initialized.
 func workspaceNames(ctx context.Context, app *App) []string {
 	w, err := openWorkspaces(ctx, app.Session, session.Variables{})
 	if err != nil {
@@ -267,7 +267,8 @@ func (w *workspaces) create(ctx context.Context, lock session.LockOptions) error
 	})
 }
 
-// change locks and reads the state of the workspace at the location.
+// change locks and reads the state of the workspace at the location, and passes it to the function
+// do.
 func (w *workspaces) change(
 	ctx context.Context, lock session.LockOptions, do func(*session.OpenedState) error,
 ) error {

@@ -129,7 +129,8 @@ func (l *loader) errorf(at hcl.Range, summary, detail string, args ...any) {
 	l.errs = l.errs.Append(tfdiags.Errorf(summary, detail, args...).At(at))
 }
 
-// target builds the target for a block. It returns nil if there is no block.
+// target builds the target for a block. It returns nil if there is no block, or if there is an
+// error, which it adds to l.errs.
 func (l *loader) target(what string, b *targetBlock) *Target {
 	if b == nil {
 		return nil
@@ -168,7 +169,8 @@ func (l *loader) target(what string, b *targetBlock) *Target {
 	return t
 }
 
-// method builds the method that an expression refers to.
+// method builds the method that an expression refers to. It returns nil if that fails, and adds the
+// error to l.errs.
 func (l *loader) method(expr hcl.Expression) *method {
 	name, ok := reference(expr, "method")
 	if !ok {
@@ -280,7 +282,8 @@ func byteList(list cty.Value) ([]byte, bool) {
 	return out, true
 }
 
-// provider returns the key provider with the given name, building it first if necessary.
+// provider returns the key provider with the given name, building it first if necessary. It returns
+// nil if that fails, and adds the error to l.errs.
 func (l *loader) provider(name string, at hcl.Range) *provider {
 	p, known := l.providers[name]
 	if !known {

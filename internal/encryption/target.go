@@ -50,13 +50,14 @@ type sealing struct {
 	uses int // number of times that this process has decrypted data with these keys
 }
 
-// IsEncrypted reports whether data has the encrypted format.
+// IsEncrypted reports whether data is encrypted in a version of the format that this program reads.
 func IsEncrypted(data []byte) bool {
 	w, err := parseWire(data)
 	return err == nil && w != nil
 }
 
-// parseWire parses the encrypted format. It returns nil for other data.
+// parseWire parses the encrypted format. It returns nil for other data, and an error if the
+// encrypted data is damaged or has another version of the format.
 func parseWire(data []byte) (*wire, error) {
 	if !bytes.HasPrefix(bytes.TrimLeft(data, " \t\r\n"), []byte("{")) ||
 		!bytes.Contains(data, []byte(`"encrypted_data"`)) {
@@ -79,7 +80,8 @@ func parseWire(data []byte) (*wire, error) {
 	return w, nil
 }
 
-// Encrypt encrypts data. The result is JSON on one line.
+// Encrypt encrypts data. The result is JSON on one line. If the first method is "unencrypted",
+// Encrypt returns plain unchanged.
 func (t *Target) Encrypt(plain []byte) ([]byte, error) {
 	m := t.methods[0]
 	if m.cipher == nil {
@@ -107,8 +109,8 @@ const manyKeys = 16
 
 // seal returns the encryption key. It prefers the reusable key with which most of the data that was
 // read is encrypted. If several keys are equally frequent, it chooses the first by metadata, so
-// that runs that read the same rows choose the same key. If no key can be reused, it creates a new
-// one.
+// that runs that read the same rows choose the same key. If no key can be reused, seal uses the key
+// in the configuration or creates a new one.
 func (t *Target) seal(ctx context.Context, m *method) (*sealing, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -236,7 +238,7 @@ func (t *Target) Decrypt(ctx context.Context, data []byte) (plain []byte, migrat
 	return nil, false, fmt.Errorf("%s can't be decrypted: %s", t.what, strings.Join(failures, "; "))
 }
 
-// open decrypts data with a method and returns its keys.
+// open decrypts data with a method and returns the keys that it used.
 func (t *Target) open(ctx context.Context, m *method, w *wire) (plain []byte, keys Keys, err error) {
 	switch {
 	case m.fixed != nil:

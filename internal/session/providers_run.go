@@ -51,7 +51,8 @@ type packages struct {
 	overrides map[addrs.Provider]string
 }
 
-// readPackages reads the lock file of the root module.
+// readPackages reads the lock file of the root module. It also finds out which providers need no
+// package.
 func readPackages(s *Session, warn tfdiags.Sink) (*packages, error) {
 	locks, locksErr := depsfile.Load(s.LockFile(), warn)
 	attached, err := plugin.ParseReattach(s.Env(plugin.ReattachEnv))

@@ -273,8 +273,9 @@ func (p *SavedPlan) samePackages(lockFile string, warn tfdiags.Sink) error {
 	return nil
 }
 
-// notStale returns an error if the state has changed since the plan was created, or if the plan was
-// already applied.
+// notStale returns an error if the plan was already applied, or if the state has changed since the
+// plan was created. In a statemgr.Ledger, it compares only the lineages; Begin then checks what the
+// plan depends on.
 func notStale(op *Operation, saved *SavedPlan) error {
 	now := op.State.Snapshot
 	applied, err := statemgr.Applied(op.Session.DataDir, saved.ID)

@@ -21,7 +21,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// StateRequest is a state to open, with the purpose.
+// StateRequest says which state to open, and what for.
 type StateRequest struct {
 	Vars  Variables
 	Paths StatePaths

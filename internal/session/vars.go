@@ -72,8 +72,8 @@ const (
 	AllowUnknown                     // treat the values as unknown
 )
 
-// Variables returns the values of the root module's variables. It asks the user for missing values.
-// If it returns an error, it also returns the valid values.
+// Variables returns the values of the root module's variables. Unless need is AllowUnknown, it asks
+// the user for missing values. If it returns an error, it also returns the valid values.
 func (l *Config) Variables(
 	ctx context.Context, s *Session, need variableNeed,
 ) (map[string]engine.Variable, error) {
