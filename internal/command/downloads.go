@@ -121,7 +121,8 @@ func (d *downloads) forget(name string) {
 	delete(d.running, name)
 }
 
-// around removes the line while print runs, so that print can write other output.
+// around removes the line while the function print runs, so that the function can write other
+// output.
 func (d *downloads) around(print func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

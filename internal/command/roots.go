@@ -368,8 +368,8 @@ func (j *rootsJob) each(ctx context.Context, f *selectFlags, dirs []string) erro
 	return err
 }
 
-// work runs the command in the given root modules, and calls done with the outcome for each. After
-// an interrupt, it starts no more root modules.
+// work runs the command in the given root modules, and passes each outcome to the function done.
+// After an interrupt, it starts no more root modules.
 func (j *rootsJob) work(ctx context.Context, selected []*roots.Root, done func(i int, out rootOutput)) {
 	app := j.app
 	defer app.Session.SharePlugins(&plugin.Shared{})()

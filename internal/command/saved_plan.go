@@ -88,7 +88,7 @@ func (f *applyFlags) agrees(plan *plans.Plan, path string) error {
 	return nil
 }
 
-// containsAll reports whether all contains every element of some.
+// containsAll reports whether every element of the list some is in the list all.
 func containsAll[T comparable](all, some []T) bool {
 	return !slices.ContainsFunc(some, func(e T) bool { return !slices.Contains(all, e) })
 }

@@ -232,7 +232,7 @@ func quoted(kind, name string) string {
 }
 
 // keys reads a "keys" or "chain" argument: a reference to a key provider, or an object with the
-// keys.
+// keys. It returns false after an error, which it adds to l.errs.
 func (l *loader) keys(expr hcl.Expression) (*provider, *Keys, bool) {
 	if name, ok := reference(expr, "key_provider"); ok {
 		p := l.provider(name, expr.Range())

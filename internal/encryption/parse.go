@@ -151,7 +151,8 @@ func mergeTarget(into **targetBlock, b *hcl.Block) {
 	}
 }
 
-// reference parses an expression of the form root.type.name and returns "type.name".
+// reference parses an expression of the form root.type.name and returns "type.name". It returns
+// false for other expressions.
 func reference(expr hcl.Expression, root string) (string, bool) {
 	tr, diags := hcl.AbsTraversalForExpr(expr)
 	if diags.HasErrors() || len(tr) != 3 || tr.RootName() != root {

@@ -81,8 +81,8 @@ func (s *Session) LoadRootModuleWith(ctx context.Context, given map[string]confi
 	return cfg, err
 }
 
-// load loads a configuration. If the user is asked for a value, load adds it to given, so that the
-// question is not repeated.
+// load loads a configuration. If the user is asked for a value, load adds it to the map given, so
+// that the question is not repeated.
 func (s *Session) load(ctx context.Context, given map[string]configs.Given,
 	from func(*configs.LoadOptions) (*configs.Config, error)) (*Config, error) {
 	defer s.Timings.Phase("configuration")()

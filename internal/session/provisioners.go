@@ -60,8 +60,8 @@ func (p *provisioners) close() error {
 	return first
 }
 
-// provisionerDirs returns the directories that may contain provisioner plugins: base, the directory
-// of this program, and the user's plugin directories.
+// provisionerDirs returns the directories that may contain provisioner plugins: the directory base,
+// the directory of this program, and the plugin directories of the user.
 func provisionerDirs(base string, user []string) []string {
 	dirs := []string{base}
 	if self, err := os.Executable(); err == nil {

@@ -254,8 +254,8 @@ func (s *State) Prune() {
 	maps.DeleteFunc(s.resources, func(_ addrs.AbsResource, r *Resource) bool { return len(r.Instances) == 0 })
 }
 
-// PruneSince removes each resource that has no instances, unless it also existed without instances
-// in before.
+// PruneSince removes each resource that has no instances, unless the state before already had the
+// resource without instances.
 func (s *State) PruneSince(before *State) {
 	maps.DeleteFunc(s.resources, func(addr addrs.AbsResource, r *Resource) bool {
 		had := before.Resource(addr)

@@ -32,7 +32,7 @@ type server struct {
 	fail    []int  // statuses of the next responses
 	busy    string // Retry-After header of these responses
 	times   []time.Time
-	drop    int // the next drop requests are carried out, but get no response
+	drop    int // how many of the next requests are carried out without a response
 	methods []string
 	auth    string
 	headers http.Header

@@ -75,8 +75,8 @@ type appearance struct {
 	owner fs.FileInfo
 }
 
-// looks returns the appearance of a file that replaces before and is a copy of original. Either may
-// be nil.
+// looks returns the appearance of a new file. The parameter before describes the file that it
+// replaces, and original the file that it copies. Both may be nil.
 func looks(before, original fs.FileInfo) appearance {
 	switch {
 	case before == nil && original == nil:

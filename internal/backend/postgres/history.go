@@ -325,8 +325,9 @@ func (s *Store) Vacuum(ctx context.Context, workspace string, keep time.Duration
 	return out, explained(err)
 }
 
-// vacuum removes the versions that were replaced more than keep ago, and the records of revisions
-// and runs that nothing refers to anymore. The caller has locked the row of the workspace.
+// vacuum removes the versions that were replaced longer ago than the duration keep, and the records
+// of revisions and runs that nothing refers to anymore. The caller has locked the row of the
+// workspace.
 func vacuum(ctx context.Context, tx pgx.Tx, workspace int64, keep time.Duration, out *statemgr.Vacuumed) error {
 	// The state at the start of the retention period must remain complete.
 	var first, versions int64

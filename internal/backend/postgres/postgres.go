@@ -149,8 +149,9 @@ var retryFor = 30 * time.Second
 // probably wrong. A server that is only restarting is usually back by then.
 const firstFor = 3 * time.Second
 
-// transaction runs do in a transaction. If the server ends the transaction or can't be reached, it
-// runs do again. So do must not depend on an earlier attempt, which may even have been committed.
+// transaction runs the function do in a transaction. If the server ends the transaction or can't be
+// reached, it runs the function again. The function must therefore not depend on an earlier
+// attempt, which may even have been committed.
 func (s *Store) transaction(ctx context.Context, begin begin, do func(context.Context, pgx.Tx) error) error {
 	opts := pgx.TxOptions{BeginQuery: string(begin) + "; " + strings.Join(s.settings, "; ")} // sent as one message
 	return s.pool.repeat(ctx, func() error {

@@ -182,7 +182,8 @@ func (s *Store) transfer(method, address string) (*restapi.Request, error) {
 	return r, nil
 }
 
-// each calls found with each resource of a collection, page by page.
+// each passes each resource of a collection to the function found. It reads the collection page by
+// page.
 func (s *Store) each(ctx context.Context, path string, found func(r *resource), query ...string) error {
 	for page := 1; page != 0; {
 		var items []resource

@@ -77,7 +77,9 @@ func (s *Store) List(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// listOnly returns the local name of the only workspace if it exists in the service.
+// listOnly implements List for a store with a single workspace. It returns the workspace's local
+// name if the workspace exists in the service. If that name is "default", the error is
+// backend.ErrNoWorkspaces.
 func (s *Store) listOnly(ctx context.Context) ([]string, error) {
 	w, err := s.find(ctx, s.name)
 	switch {

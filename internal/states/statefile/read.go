@@ -120,8 +120,8 @@ func formatVersion(data []byte) (int, error) {
 	return int(n), nil
 }
 
-// syntaxError describes the syntax error in data. It uses the position that encoding/json reports
-// or, if encoding/json accepts the text, the offset read.
+// syntaxError describes the syntax error in data. It uses the position that encoding/json reports.
+// If encoding/json accepts the text, it uses the offset in the parameter read.
 func syntaxError(data []byte, read int) error {
 	var raw json.RawMessage
 	err := json.Unmarshal(data, &raw)

@@ -366,7 +366,7 @@ func (s *stepV4) decode() (cty.PathStep, error) {
 // legacyProvider parses a provider address in the form of versions before 4,
 // "[module.m.]provider.type[.alias]", which early files of version 4 also use. Such an address has
 // no namespace, so the result has the namespace "-" until the user runs the replace-provider
-// command.
+// command. It returns false for text in any other form.
 func legacyProvider(text string) (addrs.AbsProviderConfig, bool) {
 	var out addrs.AbsProviderConfig
 	parts := strings.Split(text, ".")

@@ -29,7 +29,7 @@ type Historian interface {
 	// PartChanges returns the latest changes of an output, or of the instances at or below an
 	// address, newest first: at most limit of them, or all if limit is 0.
 	PartChanges(ctx context.Context, workspace string, part Part, limit int) ([]PartChange, error)
-	// Vacuum removes the earlier versions that were replaced more than keep ago.
+	// Vacuum removes the earlier versions that were replaced longer ago than the duration keep.
 	Vacuum(ctx context.Context, workspace string, keep time.Duration) (*Vacuumed, error)
 	// Keep returns how long the settings of the store keep earlier versions, or 0 if they don't set
 	// a limit.

@@ -242,7 +242,8 @@ func (m *Manager) WriteRepair(ctx context.Context, r *Repair) (kept string, err 
 	return kept, nil
 }
 
-// mend replaces or removes the damaged parts.
+// mend replaces or removes the damaged parts. It keeps their content in a file and returns the
+// file's path.
 func (p *parts) mend(ctx context.Context, r *Repair) (kept string, err error) {
 	kept, err = p.keepDamaged(r.damaged)
 	if err != nil {

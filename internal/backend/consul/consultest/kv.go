@@ -189,7 +189,8 @@ func (s *Server) execute(op operation) (*Entry, error) {
 	return s.change(op, e), nil
 }
 
-// change applies an operation whose conditions are met. s.mu must be held.
+// change applies an operation whose conditions are met. It returns the changed entry, or nil after
+// a deletion. s.mu must be held.
 func (s *Server) change(op operation, e *Entry) *Entry {
 	switch op.Verb {
 	case "delete", "delete-cas":

@@ -78,7 +78,7 @@ func decodeSpec(data []byte, out Object) error {
 	})
 }
 
-// fields calls found with each field of a message that has bytes as its value.
+// fields passes each field of a message whose value is bytes to the function found.
 func fields(data []byte, found func(n protowire.Number, value []byte) error) error {
 	for len(data) > 0 {
 		n, typ, size := protowire.ConsumeTag(data)

@@ -495,7 +495,8 @@ func (s *Server) postState(r *request, w *Workspace) (any, *refusal) {
 	return document{"data": s.showState(&next)}, nil
 }
 
-// checkState completes next, a new version of the state of w, or returns the reason to refuse it.
+// checkState completes next, which is a new version of the state of w. If the version must be
+// refused, it returns the reason.
 func (s *Server) checkState(r *request, w *Workspace, serial *uint64, text string, force bool, next *State) *refusal {
 	last := w.current()
 	switch {
