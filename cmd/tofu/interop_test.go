@@ -87,8 +87,9 @@ func runForBackends(t *testing.T, path string) {
 	testscript.Run(t, scriptParams(mirror, dir))
 }
 
-// describe returns a description of stored data. A state is only called "state"; for other data,
-// the description is the content without the parts that differ between runs.
+// describe returns a description of stored data. A state is described only as "state" or
+// "compressed state". For other data, the description is the content without the parts that differ
+// between runs.
 func describe(data []byte) string {
 	how := ""
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
@@ -175,7 +176,7 @@ users: [{name: u, user: {token: s3cret}}]
 func remoteStore(ts *testscript.TestScript, _ string) store {
 	s := remotetest.Start()
 	ts.Defer(s.Close)
-	for _, name := range []string{"one", "other"} { // OpenTofu refuses workspaces that it creates
+	for _, name := range []string{"one", "other"} { // OpenTofu refuses to use workspaces that it has created itself
 		s.Create(name, "local", "app")
 		s.Create("net-"+name, "local")
 	}

@@ -32,8 +32,8 @@ func useHugePages() {
 	debug.FreeOSMemory()
 }
 
-// advisable reports whether requesting huge pages is useful: they have 2 MB, programs must request
-// them, and reserving addresses costs nothing.
+// advisable reports whether requesting huge pages is useful: their size is 2 MB, the kernel uses
+// them only on request, and reserving addresses costs nothing.
 func advisable() bool {
 	if os.Getpagesize() != 4096 {
 		return false

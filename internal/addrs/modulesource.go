@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// ModuleSourceKind is the kind of place that a module's package comes from.
+// ModuleSourceKind says where a module's package comes from.
 type ModuleSourceKind uint8
 
 const (

@@ -7,8 +7,8 @@ import (
 )
 
 // SortByModuleTree sorts a list by the depth of the items' modules, then by module names and keys,
-// then by resource, with data sources first. address returns the address of an item. The sort is
-// stable.
+// then by resource and key, with managed resources last. address returns the address of an item.
+// The sort is stable.
 func SortByModuleTree[T any](list []T, address func(T) AbsInstance) {
 	paths := make(map[ModuleInstance][]Step)
 	for _, item := range list {

@@ -63,8 +63,8 @@ var testRoots = map[string]refParser{
 	"check":  named(func(n string) Referenceable { return Check{n} }),
 }
 
-// named returns a parser for references that consist of a root name and exactly one other name,
-// such as var.NAME.
+// named returns a parser for references to objects with a root name and exactly one other name,
+// such as var.NAME. Further steps, such as attributes, may follow.
 func named(subject func(name string) Referenceable) refParser {
 	return func(tr hcl.Traversal) (*Reference, error) {
 		if len(tr) < 2 {
@@ -86,8 +86,8 @@ func reserved(tr hcl.Traversal) (*Reference, error) {
 		tr.RootName(), tr.RootName()).At(tr[0].SourceRange())
 }
 
-// parseResourceRef parses [WORD.]TYPE.NAME[KEY], where WORD is "data", for example. skip is 1 if
-// the traversal starts with a WORD, else 0.
+// parseResourceRef parses TYPE.NAME, with an optional word such as "data" before it and an optional
+// instance key after it. skip is the number of steps before TYPE: 1 with such a word, else 0.
 func parseResourceRef(tr hcl.Traversal, mode ResourceMode, skip int) (*Reference, error) {
 	what := map[ResourceMode]string{
 		Managed: "a resource", Data: "a data source", Ephemeral: "an ephemeral resource"}[mode]

@@ -2,7 +2,7 @@ package addrs
 
 import "tofu/internal/tfdiags"
 
-// AbsValue is a variable, a local or an output in a module instance.
+// AbsValue is a variable, a local value or an output in a module instance.
 type AbsValue struct {
 	Module ModuleInstance
 	Value  Referenceable // InputVariable, LocalValue or OutputValue
@@ -18,7 +18,7 @@ var valuesNamed = map[string]func(name string) Referenceable{
 	"output": func(name string) Referenceable { return OutputValue{Name: name} },
 }
 
-// ParseValueText parses the address of a variable, a local or an output, such as var.x or
+// ParseValueText parses the address of a variable, a local value or an output, such as var.x or
 // module.m["k"].local.y. It returns false for an address of another kind.
 func ParseValueText(text string) (v AbsValue, ok bool, err error) {
 	tr, err := ParseTraversalText(text, "address")

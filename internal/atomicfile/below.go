@@ -7,10 +7,10 @@ import (
 	"path/filepath"
 )
 
-// CheckBelow returns an error if a symbolic link below root makes path lie outside of root.
-// Symbolic links in root itself are allowed, because the user chooses root. Links below root are
-// not trusted: they may be part of a repository that the user has cloned. The path must begin with
-// root; it need not exist.
+// CheckBelow returns an error if path, which must begin with root, leads to root itself or out of
+// root through a symbolic link below root, or contains a broken link there. Symbolic links in root
+// itself are allowed, because the user chooses root. Links below root are not trusted: they may be
+// part of a repository that the user has cloned. The path need not exist.
 func CheckBelow(root, path string) error {
 	root, present := filepath.Clean(root), filepath.Clean(path)
 	for present != root && present != filepath.Dir(present) {

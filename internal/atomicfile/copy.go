@@ -20,8 +20,8 @@ type CopyOptions struct {
 	Link bool
 }
 
-// CopyTree copies the directory from, including its content, to the directory to. If from itself is
-// a symbolic link, it is treated like any other link in the tree.
+// CopyTree copies a directory, including its content, to another path. If the directory itself is a
+// symbolic link, it is treated like any other link in the tree.
 func (c CopyOptions) CopyTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -51,7 +51,7 @@ func (c CopyOptions) CopyTree(from, to string) error {
 	})
 }
 
-// copyFile creates the file to with the content and permissions of the file from. If the file
+// copyFile copies a file and its permissions. It returns an error if the target exists. If the file
 // system supports it, the two files share their blocks until one of them is written to. If link is
 // true, the new file may be a hard link, which is suitable only for files that are never written
 // to.

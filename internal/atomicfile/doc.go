@@ -6,7 +6,8 @@
 // The program writes all files with this package except states, for which package backend/local has
 // other rules.
 //
-// Invariants: a file is overwritten in place only if its directory is not writable. Temporary names
-// are hidden and share a prefix, by which [RemoveStale] finds the leftovers of killed processes
-// hours later. A failed write leaves no temporary file.
+// Invariants: a regular file is overwritten in place only if it can't be replaced, because its
+// directory is not writable or the file is a mount point. Temporary names are hidden and share a
+// prefix, by which [RemoveStale] finds the leftovers of killed processes hours later. A failed
+// write leaves no temporary file.
 package atomicfile

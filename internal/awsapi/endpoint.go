@@ -76,7 +76,8 @@ func host(id ServiceID, region string, fips, dualStack bool) string {
 }
 
 // endpoint returns the address of a service that is set in the argument, the environment or the
-// profile. It returns nil if none of them sets it.
+// profile. It returns nil if none of them sets it. given holds the value of the argument, and path
+// is the argument's path, for errors.
 func (a *Account) endpoint(ctx context.Context, id ServiceID, given []string, path ...string) (*url.URL, error) {
 	text, source := "", ""
 	if len(given) > 0 && given[0] != "" {

@@ -27,10 +27,10 @@ type Service struct {
 	rest    *restapi.Client
 }
 
-// Service returns a client for the service id. endpoint is the value of the argument that sets its
-// address, or "". path is the path of that argument, for errors. again reports whether a call
-// should be repeated after an error, and may be nil. Calls that fail because the service is busy
-// are always repeated.
+// Service returns a client for the service with the given ID. endpoint is the value of the argument
+// that sets the address of the service, or "". path is the path of that argument, for errors. again
+// reports whether a call should be repeated after an error, and may be nil. Calls are also repeated
+// if the service is busy, or if the clock of this machine turns out to be wrong.
 func (a *Account) Service(
 	ctx context.Context, id ServiceID, endpoint string, path []string, again func(*Error) bool,
 ) (*Service, error) {
@@ -91,8 +91,9 @@ func (s *Service) Do(ctx context.Context, call string, r *restapi.Request) (*res
 	return resp, nil
 }
 
-// JSON calls a service that uses JSON. target is the name of the service's interface and the name
-// of the call, separated by a dot.
+// JSON calls a service that uses JSON. version is the version of the AWS JSON protocol, such as
+// "1.0". target is the name of the service's interface and the name of the call, separated by a
+// dot. The response is decoded into out.
 func (s *Service) JSON(ctx context.Context, version, target string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -174,7 +175,8 @@ func (e *Error) throttled() bool {
 	return false
 }
 
-// advice returns a sentence that says what to do about an error caused by the credentials.
+// advice returns a sentence that explains an error caused by the credentials or by the clock of
+// this machine. It returns "" for other errors.
 func (s *Service) advice(e *Error) string {
 	source, _ := s.account.source.Load().(string)
 	switch e.Code {

@@ -34,7 +34,7 @@ type Credential struct {
 }
 
 // Credential returns the credential that the arguments describe. If the arguments are not
-// sufficient for any method, its first use returns an error.
+// sufficient for any method, using the credential returns an error.
 func (c *Config) Credential(cloud *Cloud, client *httpclient.Client) *Credential {
 	return &Credential{config: *c, cloud: cloud, client: client}
 }
@@ -53,7 +53,8 @@ func (c *Credential) Token(ctx context.Context, scope string) (string, error) {
 	return token.Token, nil
 }
 
-// explain returns an error of azidentity without its response headers and links to web pages.
+// explain shortens an error from azidentity. It returns the server's description of the problem or,
+// if the error contains none, the text without response headers and links to web pages.
 func explain(err error) error {
 	failed, ok := errors.AsType[*azidentity.AuthenticationFailedError](err)
 	if !ok {
@@ -117,8 +118,8 @@ func (c *Credential) choose() (azcore.TokenCredential, string, error) {
 		"of one of these methods:\n%s", strings.Join(lacks, "\n"))
 }
 
-// needs returns a phrase with the arguments that have empty values, or "" if none has. pairs are
-// names, each followed by its value.
+// needs returns a phrase that lists the arguments with empty values, or "" if all have values.
+// pairs are names, each followed by its value.
 func needs(pairs ...string) string {
 	var names []string
 	for i := 0; i < len(pairs); i += 2 {

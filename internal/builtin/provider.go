@@ -45,8 +45,8 @@ type provider struct {
 	functions map[string]function
 }
 
-// unknown returns the error that a resource type, data source or other type doesn't exist. kind
-// names what it is.
+// unknown returns the error that the provider has no type with the name typ. kind is the word for
+// such types, such as "data source".
 func unknown(kind, typ string) tfdiags.Diagnostics {
 	return tfdiags.Errorf("Unknown "+kind, "The built-in provider has no %s %q.", kind, typ).List()
 }

@@ -62,8 +62,9 @@ func at(name, summary, detail string) tfdiags.Diagnostic {
 	return tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: summary, Detail: detail, Path: cty.GetAttrPath(name)}
 }
 
-// backendConfig converts the known parts of the backend's configuration to the schema of the
-// backend. It returns cty.NilVal if the backend is unknown.
+// backendConfig converts the argument "config" to the schema of the backend. It returns the
+// argument unchanged if the states of the backend can't be read, and cty.NilVal if the name of the
+// backend is unknown.
 func (p *provider) backendConfig(config cty.Value) (cty.Value, error) {
 	const summary = "Invalid backend configuration"
 	backend := config.GetAttr("backend")

@@ -59,7 +59,8 @@ type Object struct {
 	Messages []string // error messages of the conditions that failed
 }
 
-// Declare adds a block and returns it. The block is listed even if it has no objects.
+// Declare returns the results of a block. It adds the block if necessary, so that the block is
+// listed even if it has no objects.
 func (r *Results) Declare(kind Kind, config string) *Block {
 	key := string(kind) + " " + config
 	b := r.blocks[key]

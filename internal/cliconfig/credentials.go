@@ -43,7 +43,7 @@ func NewTokens(cfg *Config) *Tokens {
 		// In variable names, a double underscore represents a hyphen, and a single one a dot.
 		text := strings.ReplaceAll(strings.ReplaceAll(encoded, "__", "-"), "_", ".")
 		if host, err := addrs.ParseHost(text); err == nil {
-			t.env[host] = token // even an empty token, which means that the host needs none, whatever the files say
+			t.env[host] = token // an empty token is kept too: it means that no token is needed, even if a file has one
 		}
 	}
 	return t
@@ -99,7 +99,8 @@ func (t *Tokens) Store(ctx context.Context, host, token string) error {
 // ErrWritten reports that a host's credentials are in a file that the user maintains.
 var ErrWritten = errors.New("the credentials are in a manually maintained file; remove them there")
 
-// Forget removes the token of a host from where Store put it.
+// Forget removes the token of a host from where Store put it. It returns ErrWritten if the user
+// maintains the file with the token.
 func (t *Tokens) Forget(ctx context.Context, host string) error {
 	if t.Written(host) {
 		return ErrWritten

@@ -248,8 +248,9 @@ func (d *decoder) cacheDir(it item) error {
 	return err
 }
 
-// checkCacheDir warns if the plugin cache doesn't exist. It would be created on first use, but the
-// path may be wrong.
+// checkCacheDir checks the plugin cache and makes its path absolute. If the directory can't be
+// opened, it only warns: the directory would be created on first use, but the path may be wrong. A
+// file that is not a directory is an error.
 func (d *decoder) checkCacheDir() {
 	dir := d.cfg.PluginCacheDir
 	if dir == "" {

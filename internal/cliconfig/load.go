@@ -132,8 +132,8 @@ func (d *decoder) environment() {
 	number("PROVIDER_DOWNLOAD_RETRY", func(n int) { d.cfg.DownloadRetries = n })
 }
 
-// mainFile returns the path of the user's main file. The file .tofurc takes precedence over the
-// older .terraformrc.
+// mainFile returns the path of the user's main file, or "" if there is none. The file .tofurc takes
+// precedence over the older .terraformrc.
 func mainFile(home string) string {
 	var candidates []string
 	switch dir := os.Getenv("APPDATA"); {
@@ -156,7 +156,7 @@ func mainFile(home string) string {
 }
 
 // configDir returns ~/.terraform.d, or a directory below XDG_CONFIG_HOME if that is set and
-// ~/.terraform.d doesn't exist.
+// ~/.terraform.d doesn't exist. On Windows, it returns the directory terraform.d in APPDATA.
 func configDir(home string) string {
 	if runtime.GOOS == "windows" {
 		return filepath.Join(os.Getenv("APPDATA"), "terraform.d")

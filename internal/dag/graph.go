@@ -20,8 +20,8 @@ func (g *Graph) Add() ID {
 	return ID(len(g.needs) - 1)
 }
 
-// Connect adds an edge: from depends on to. Repeated edges are allowed. An edge from a vertex to
-// itself is a cycle.
+// Connect adds an edge: the vertex from then depends on the vertex to. Repeated edges are allowed.
+// An edge from a vertex to itself is a cycle.
 func (g *Graph) Connect(from, to ID) {
 	needs := g.needs[from]
 	if n := len(needs); n > 0 && needs[n-1] == to {
@@ -111,7 +111,8 @@ func (g *Graph) Reach(from ...ID) []bool {
 	return ReachIn(g.needs, from...)
 }
 
-// ReachThrough is like Reach, but visits only vertices for which enter returns true.
+// ReachThrough is like Reach, but follows an edge only if enter returns true for its dependency.
+// The given vertices are always included.
 func (g *Graph) ReachThrough(enter func(ID) bool, from ...ID) []bool {
 	seen := make([]bool, g.Len())
 	var todo []ID

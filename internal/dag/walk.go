@@ -58,9 +58,10 @@ func NewWalker(g *Graph) *Walker {
 	return w
 }
 
-// Walk visits every vertex after its dependencies, with at most workers visits at a time, and
-// returns the outcomes. visit reports whether it succeeded. Dependents of a failed vertex are
-// skipped; all others are visited. After ctx ends, no further vertex is visited.
+// Walk visits every vertex after its dependencies and returns the outcomes. The argument workers
+// limits the number of visits that run at the same time. visit reports whether it succeeded.
+// Dependents of a failed vertex are skipped; all others are visited. After ctx ends, no further
+// vertex is visited.
 //
 // Without LowestFirst, the vertex that became ready last is visited first, so that started work is
 // finished before new work starts. This limits memory and the amount of incomplete work. Vertices
@@ -97,10 +98,10 @@ func (w *Walker) Walk(ctx context.Context, workers int, visit func(ID) bool) []O
 	return w.outcome
 }
 
-// Await waits until the vertex on is finished, and returns its outcome. It must be called during
-// the visit of the vertex visited. Another worker runs in the meantime. If on itself waits for
-// visited, Await returns false without waiting. If the walk is stopped first, the outcome is
-// Skipped.
+// Await waits until a vertex, on, is finished, and returns its outcome. It must be called during
+// the visit of another vertex, visited. Another worker runs in the meantime. If the awaited vertex
+// itself waits for the visited one, directly or indirectly, Await returns false at once. If the
+// walk is stopped first, the outcome is Skipped.
 func (w *Walker) Await(visited, on ID) (Outcome, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,7 +120,7 @@ func (w *Walker) Await(visited, on ID) (Outcome, bool) {
 	return w.outcome[on], true
 }
 
-// waitsFor reports whether the vertex id waits for the vertex other, directly or through others. The
+// waitsFor reports whether a vertex, id, waits for another one, directly or through others. The
 // caller must hold the lock.
 func (w *Walker) waitsFor(id, other ID) bool {
 	left := func(id ID) []ID {
@@ -183,7 +184,8 @@ func (w *Walker) Finished(id ID) bool {
 // Dependents returns the vertices that depend directly on a vertex.
 func (w *Walker) Dependents(id ID) []ID { return w.dependents[id] }
 
-// callDue calls the functions in due without holding the lock, which the caller must hold.
+// callDue calls the functions in due. The caller must hold the lock, which is released during the
+// calls.
 func (w *Walker) callDue() {
 	for len(w.due) > 0 {
 		due := w.due
@@ -281,8 +283,9 @@ func (w *Walker) next() (ID, bool) {
 	}
 }
 
-// finish makes the dependents of id ready that wait for nothing else. The caller must hold the
-// lock.
+// finish records that the vertex id is finished. It makes the dependents ready that wait for
+// nothing else, blocks all dependents if the vertex did not succeed, and makes the functions that
+// wait for the outcome due. The caller must hold the lock.
 func (w *Walker) finish(id ID) {
 	woken := 0
 	w.pending[id] = ended

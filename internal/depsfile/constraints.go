@@ -10,7 +10,7 @@ import (
 	"github.com/apparentlymart/go-versions/versions/constraints"
 )
 
-// Constraints are conjunctive version constraints. Nil accepts every release.
+// Constraints are version constraints that must all be met. Nil accepts every release.
 type Constraints = constraints.IntersectionSpec
 
 // ParseConstraints parses version constraints such as ">= 1.0, != 1.3, < 2.0" or "~> 1.2".

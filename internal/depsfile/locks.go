@@ -94,7 +94,7 @@ func (l *Locks) With(p addrs.Provider, lock Lock) *Locks {
 }
 
 // Equal reports whether l and o have the same providers, with the same versions (including build
-// metadata) and the same hashes in the same order. Constraints don't count, because they are
+// metadata) and the same hashes in the same order. It ignores constraints, because they are only
 // informational.
 func (l *Locks) Equal(o *Locks) bool {
 	if !l.SameProviders(o) {

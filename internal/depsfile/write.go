@@ -76,7 +76,7 @@ func save(path string, content []byte) error {
 }
 
 // Differs reports whether saving would change the entries of the lock file, constraints included.
-// Comments and layout don't count.
+// It ignores comments and layout.
 func (l *Locks) Differs(path string) bool {
 	old, err := Load(path, tfdiags.Drop) // the caller has already loaded the file and reported its warnings
 	if err != nil {
@@ -88,7 +88,7 @@ func (l *Locks) Differs(path string) bool {
 	return !bytes.Equal(old.Bytes(), l.Bytes())
 }
 
-// SaveIfChanged saves the locks if the file differs or doesn't exist.
+// SaveIfChanged saves the locks if the file differs or doesn't exist. It reports whether it did.
 func (l *Locks) SaveIfChanged(path string) (bool, error) {
 	if _, err := os.Stat(path); err == nil && !l.Differs(path) {
 		return false, nil

@@ -22,8 +22,9 @@ func Align[T comparable](old, new []T) []Pair {
 	return goneFirst(appendAligned(nil, old, new, Pair{}, true))
 }
 
-// appendAligned appends the alignment of a and b, which are parts of two lists and start at the
-// positions in at. split reports whether the parts may be divided further if they differ too much.
+// appendAligned appends the alignment of a and b, which are parts of two lists. at holds the
+// positions of the parts in the whole lists. split reports whether the parts may be divided further
+// if they differ too much.
 func appendAligned[T comparable](out []Pair, a, b []T, at Pair, split bool) []Pair {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		out = append(out, at)
@@ -61,8 +62,8 @@ func appendAligned[T comparable](out []Pair, a, b []T, at Pair, split bool) []Pa
 	return out
 }
 
-// appendShifted appends pairs, an alignment of two parts of lists that start at the positions in
-// at, with the positions in the whole lists.
+// appendShifted appends an alignment of two parts of lists, with the positions in the whole lists.
+// at holds the positions at which the parts start.
 func appendShifted(out, pairs []Pair, at Pair) []Pair {
 	for _, p := range pairs {
 		if p.Old >= 0 {

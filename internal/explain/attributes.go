@@ -124,7 +124,7 @@ func members(b *configschema.Block) []string {
 	return names
 }
 
-// member returns a part of an object. It returns null if the object doesn't exist.
+// member returns a part of an object. It returns null if the object is null or unknown.
 func member(v cty.Value, name string) cty.Value {
 	bare, _ := v.Unmark()
 	if bare.IsNull() || !bare.IsKnown() {
@@ -180,7 +180,7 @@ func (e *explainer) setCause(
 }
 
 // changedParts returns the names of the members of an object that change. It returns nil if all
-// members change.
+// members change, or if one of the values is not a known object.
 func changedParts(was, is cty.Value) []string {
 	was, is = valuediff.Unmarked(was), valuediff.Unmarked(is)
 	for _, v := range []cty.Value{was, is} {

@@ -200,7 +200,7 @@ var causes = map[plans.Reason]string{
 }
 
 // cause returns the cause of an action. It returns nil if an attribute caused the action, or if the
-// heading already gives the cause.
+// heading already states the cause.
 func (e *explainer) cause(c *plans.InstanceChange) []string {
 	switch text := causes[c.Reason]; {
 	case text != "":

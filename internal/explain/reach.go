@@ -37,8 +37,9 @@ func (e *explainer) reach() *reach {
 		attributes: map[seenAttribute]bool{}, calls: map[*graph.Module]bool{}}
 }
 
-// changing returns the changes of objects and root outputs that use the value. For objects in the
-// module of the value, it returns only changes in the module instances that within names.
+// changing returns the changes of objects and root outputs that use the value. In the module of the
+// value, and in the modules inside it, only objects in the module instances at the address within
+// are considered.
 func (r *reach) changing(within addrs.ModuleInstance) []*Other {
 	var found []part
 	for _, block := range r.t.Graph.Resources {
@@ -168,7 +169,8 @@ func (r *reach) ref(ref *addrs.Reference, m *graph.Module, rep graph.Repetition)
 	return false
 }
 
-// outputs reports whether an output of a module, or its instances, use the value.
+// outputs reports whether the value is used by an output of a module, or by the arguments that
+// decide the instances of the module.
 func (r *reach) outputs(m *graph.Module) bool {
 	if m == nil {
 		return false
@@ -200,7 +202,8 @@ func (r *reach) value(v *graph.Value) bool {
 }
 
 // resource reports whether an attribute of a resource changes because of the value. An empty name
-// means the whole object.
+// means the whole object. For the explained resource itself, it returns true. If direct is set, it
+// only reports whether the data source in a check block reads what is explained.
 func (r *reach) resource(of *graph.Resource, name string) bool {
 	if of == nil || of == r.whole {
 		return of != nil

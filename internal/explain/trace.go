@@ -95,9 +95,10 @@ func (e *explainer) ofValue(v *graph.Value, in addrs.ModuleInstance) scope {
 	return s
 }
 
-// key returns the key of the instance that a reference selects, or NoKey if the reference isn't
-// used or selects no instance. of decides the keys of the instances. It returns false if the key is
-// not known, or if the reference doesn't select an instance by key.
+// key returns the key of the single instance that a reference reads. The argument of is the
+// repetition of the referenced block. key returns false if the key is not known, or if the
+// reference doesn't select an instance by key. It returns NoKey and true if the reference reads no
+// instance.
 func (s scope) key(refs *lang.Refs, ref *addrs.Reference, of graph.Repetition) (addrs.InstanceKey, bool) {
 	if s.keys == nil || !refs.SelectsInstance(ref) {
 		return addrs.NoKey, false
@@ -208,8 +209,8 @@ func (t *tracer) attribute(ref *addrs.Reference) string {
 	return ""
 }
 
-// read returns the instance of the resource target that the block reads by a computed index. It
-// returns target itself unless the block reads exactly one instance.
+// read returns the instance that the block reads by a computed index of the resource in target. It
+// returns target unchanged unless the block reads exactly one instance.
 func (t *tracer) read(target addrs.Target) addrs.Target {
 	n := 0
 	out := target
@@ -225,8 +226,8 @@ func (t *tracer) read(target addrs.Target) addrs.Target {
 	return out
 }
 
-// with sets the sources of a source and returns it. If one of them is more certain to have changed,
-// the source gets its certainty.
+// with sets the sources of s and returns s. If it is more certain that one of these sources changed
+// than that s did, s gets the certainty of that source.
 func (s *Source) with(sources []*Source) *Source {
 	s.Sources = sources
 	for _, inner := range sources {

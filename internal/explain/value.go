@@ -88,8 +88,8 @@ func (e *explainer) named(addr addrs.AbsValue) *graph.Value {
 	return nil
 }
 
-// valueNames returns the addresses of all values. Addresses in the module of in have the instance
-// keys of in.
+// valueNames returns the addresses of all values. If a value is in the module of which in is an
+// instance, its address includes the instance keys of in.
 func (e *explainer) valueNames(in addrs.ModuleInstance) []string {
 	var out []string
 	for _, v := range e.Graph.Values {
@@ -122,7 +122,7 @@ func (e *explainer) setOrigin(out *NamedValue, v *graph.Value) {
 }
 
 // fill adds the value in each module instance that an address covers. It returns the first of these
-// module instances.
+// module instances, or the one in the address if there is none.
 func (e *explainer) fill(out *NamedValue, addr addrs.AbsValue, values *engine.PlannedValues) addrs.ModuleInstance {
 	first := addr.Module
 	if values == nil {

@@ -37,8 +37,8 @@ func (e *explainer) waits(c *plans.InstanceChange) (before, after []*Other) {
 	return e.nearest(c, needs), e.nearest(c, func(id dag.ID) []dag.ID { return index.users[id] })
 }
 
-// nearest follows next from the Steps of a change, and returns the changes of the first Steps on
-// each path.
+// nearest searches from the Steps of a change. The function next returns the nodes after a node.
+// nearest returns the changes of the first Steps on each path.
 func (e *explainer) nearest(c *plans.InstanceChange, next func(dag.ID) []dag.ID) []*Other {
 	step := func(id dag.ID) *graph.Step {
 		s, ok := e.Graph.Nodes[id].Object.(*graph.Step)

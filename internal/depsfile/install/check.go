@@ -50,7 +50,8 @@ func Check(
 		strings.Join(missing, "\n"), initCommand)
 }
 
-// inconsistencies compares the required providers with the locked ones.
+// inconsistencies returns an error if a required provider is not locked, or is locked in a version
+// that does not meet its constraints.
 func inconsistencies(
 	reqs depsfile.Requirements, locks *depsfile.Locks, elsewhere map[addrs.Provider]bool, initCommand string,
 ) error {

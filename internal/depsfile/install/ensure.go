@@ -108,9 +108,10 @@ func checkBuiltin(p addrs.Provider, c depsfile.Constraints) error {
 	return nil
 }
 
-// adopt adds locks for providers of the default registry if the provider with the same name in
-// Terraform's registry is locked. It locks the same versions without hashes, because the default
-// registry has the same releases but builds its own packages.
+// adopt adds locks for required providers of the default registry's hashicorp namespace that are
+// not locked yet. If the provider with the same name in Terraform's registry is locked and no
+// longer required, adopt locks the same version without hashes, because the default registry has
+// the same releases but builds its own packages.
 func adopt(reqs depsfile.Requirements, prev *depsfile.Locks, warn tfdiags.Sink) *depsfile.Locks {
 	var adopted []string
 	for _, p := range reqs.Providers() {
@@ -245,7 +246,8 @@ func (in *installer) versions(ctx context.Context, p addrs.Provider) (sources.Ve
 	return list, err
 }
 
-// explain adds advice to an error about a package.
+// explain adds advice to the error if a locked package doesn't exist. If ctx has ended, it returns
+// an error about the interruption instead.
 func explain(ctx context.Context, err error, locked bool) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("the installation was interrupted")

@@ -102,8 +102,8 @@ func expected(pkg *sources.Package) []depsfile.Hash {
 		func(h depsfile.Hash) bool { return h.Scheme() != depsfile.SchemeArchive })
 }
 
-// download returns the path of the archive and its hash. It does all checks that don't require
-// opening the archive.
+// download returns the path of the archive, its hash, and a function that removes the archive if it
+// was fetched. It does all checks that don't require opening the archive.
 func (in *installer) download(
 	ctx context.Context, pkg *sources.Package,
 ) (path string, archive depsfile.Hash, cleanup func(), err error) {

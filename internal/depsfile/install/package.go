@@ -135,8 +135,9 @@ func (in *installer) unverifiedCache(p addrs.Provider, v depsfile.Version, known
 	return result{lock: depsfile.Lock{Version: v, Hashes: []depsfile.Hash{h}}, incomplete: true}, true
 }
 
-// put calls place to fill the package's directory, and checks that the directory then contains the
-// provider's program. With a plugin cache, it fills the directory there and links to it.
+// put fills the package's directory by calling the function place, and checks that the directory
+// then contains the provider's program. With a plugin cache, it fills the directory there and links
+// to it.
 func (in *installer) put(
 	ctx context.Context, p addrs.Provider, v depsfile.Version, place func(dest string) error,
 ) error {
@@ -169,7 +170,8 @@ func (in *installer) put(
 	return in.finish(p, dest, target)
 }
 
-// finish creates the link from target to a package in the plugin cache.
+// finish checks that a package in the plugin cache contains the provider's program, and creates the
+// link from target to the package.
 func (in *installer) finish(p addrs.Provider, cached, target string) error {
 	if _, err := pkgstore.Executable(cached, p); err != nil {
 		return err

@@ -22,8 +22,8 @@ type sum struct {
 	sha256 [sha256.Size]byte
 }
 
-// contentHash returns the "h1:" hash of the files of a package. It is the SHA-256 of the lines "hex
-// name", sorted by name.
+// contentHash returns the "h1:" hash of the files of a package: the SHA-256 of one line per file,
+// sorted by name. A line consists of the SHA-256 of the file in hex, two spaces and the name.
 func contentHash(files []sum) (depsfile.Hash, error) {
 	slices.SortFunc(files, func(a, b sum) int { return strings.Compare(a.name, b.name) })
 	all := sha256.New()
@@ -119,7 +119,8 @@ func statOf(name string, info fs.FileInfo) fileStat {
 	return fileStat{name, info.Size(), info.ModTime().UnixNano(), inode(info), info.Mode(), changeTime(info)}
 }
 
-// listDir returns the files below dir in order, following symbolic links.
+// listDir returns the files below dir in lexical order. Symbolic links to files are followed; links
+// to directories are errors.
 func listDir(dir string) ([]fileStat, error) {
 	var files []fileStat
 	real, err := filepath.EvalSymlinks(dir)

@@ -11,8 +11,8 @@ import (
 )
 
 // LockFile locks a file, creating it if necessary, and returns the function that unlocks it. If
-// another process holds the lock, waiting is called once after a few seconds. On file systems
-// without locks it succeeds without waiting.
+// another process holds the lock, LockFile waits. It calls the function waiting, unless that is
+// nil, once after a few seconds. On file systems without locks, LockFile succeeds without waiting.
 func LockFile(ctx context.Context, path string, waiting func()) (func(), error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 var ErrModified = errors.New("its content is not the expected package; was it modified?")
 
 // Place copies a stored package to target. It uses reflinks if possible, otherwise hard links,
-// otherwise plain copies. If target is a directory with the same content, it is kept. If it is
-// empty, it is filled. For any other content, Place returns ErrModified. A symbolic link is
-// replaced.
+// otherwise plain copies. If target is a directory with the same content, or a symbolic link to
+// one, it is kept. If it is an empty directory, it is filled. Any other symbolic link is replaced.
+// For any other content, Place returns ErrModified.
 func (s *Store) Place(c Content, target string) error {
 	if done, err := s.occupied(target, c.Hash); done || err != nil {
 		return err
@@ -103,8 +103,9 @@ func (s *Store) Link(dir, target string) error {
 	return nil
 }
 
-// exchange moves the directory fresh to target. One rename can't replace a directory, so the
-// existing one is first moved to old. It is moved back if the second rename fails.
+// exchange renames the directory at the path fresh to target. One rename can't replace a directory,
+// so an existing directory at target is first renamed to the path old. It is moved back if the
+// second rename fails.
 func exchange(fresh, target, old string) error {
 	if info, err := os.Lstat(target); err != nil || !info.IsDir() {
 		return os.Rename(fresh, target)

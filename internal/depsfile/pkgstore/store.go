@@ -30,8 +30,8 @@ type Content struct {
 	Hash depsfile.Hash // "h1:"
 }
 
-// Open opens the store in dir, creating dir if necessary. If that fails, or dir is empty, the store
-// is a temporary one that Close removes.
+// Open opens the store at the path dir, creating the directory if necessary. If that fails, or if
+// dir is "", the store is a temporary one that Close removes.
 func Open(dir string) (*Store, error) {
 	if dir != "" {
 		if abs, err := filepath.Abs(dir); err == nil {

@@ -239,8 +239,9 @@ func parseSums(text []byte) map[string]depsfile.Hash {
 	return sums
 }
 
-// reported checks that the registry reports valid hashes for the packages of all platforms. It
-// trusts them only if the registry is the default one and signatures aren't enforced.
+// reported checks the hashes that the registry reports for the packages of all platforms, and the
+// size of this package. It trusts the hashes only if the registry is the default one and signatures
+// aren't enforced. Registries may omit all of this.
 func (d *Direct) reported(pkg *Package, doc *downloadDocument) error {
 	if doc.Packages == nil {
 		return nil
