@@ -173,8 +173,9 @@ func (o *Object) pattern(columns int) string {
 	return text
 }
 
-// explanation returns the explanation of a change, which is written below its heading. If several
-// objects share it, it leaves out everything that is true only of this object.
+// explanation returns the explanation of a change, which is written below its heading. If shared is
+// true, several objects have this explanation, and everything that is true only of this object is
+// left out.
 func (o *Object) explanation(columns int, shared bool) string {
 	var b strings.Builder
 	inner := &text{bufio.NewWriter(&b), columns}
@@ -186,7 +187,7 @@ func (o *Object) explanation(columns int, shared bool) string {
 // minFolded is the minimum number of instances that share one heading.
 const minFolded = 3
 
-// headings writes what happens to objects. The instances of a block share one line.
+// headings writes what happens to objects. At least minFolded instances of a block share one line.
 func (t *text) headings(list []*Object) {
 	happens := func(o *Object) string { return strings.TrimPrefix(o.Summary, o.Address) }
 	alike := func(x, y *Object) bool {

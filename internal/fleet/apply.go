@@ -116,8 +116,9 @@ func (a *applying) again(ctx context.Context, s *session.Session, saved *session
 	return a.carryOut(ctx, op, plan, "", result)
 }
 
-// refused returns err. If err says that the plan of a root module can no longer be applied, refused
-// records this. before is the last step of the root module; "" means that nothing was changed.
+// refused returns err. If err says that the plan of a root module can no longer be applied, and the
+// root module was not started before, refused records this. before is the last recorded step of the
+// root module, or "".
 func (a *applying) refused(root string, before step, err error) error {
 	if before == "" && isStale(err) {
 		return tfdiags.Join(err, a.rec.set(root, stepStale))
@@ -125,7 +126,7 @@ func (a *applying) refused(root string, before step, err error) error {
 	return err
 }
 
-// carryOut records the start and the end of an apply.
+// carryOut applies a plan, and records the start and the end of this in the record of the run.
 func (a *applying) carryOut(
 	ctx context.Context, op *session.Operation, plan *plans.Plan, planID string, result *Result,
 ) error {

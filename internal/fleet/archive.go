@@ -87,7 +87,7 @@ type Unplanned struct {
 // Skipped reports whether the run didn't try to plan the root module.
 func (u *Unplanned) Skipped() bool { return u.Status == ui.RootSkipped }
 
-// why returns why there is no plan of the root module.
+// why returns the reason why there is no plan for the root module.
 func (u *Unplanned) why() string {
 	switch u.Status {
 	case ui.RootSkipped:

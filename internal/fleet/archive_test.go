@@ -134,7 +134,7 @@ func TestOtherEstate(t *testing.T) {
 	}
 }
 
-// TestDamagedArchive checks that files that aren't archives are errors.
+// TestDamagedArchive checks that opening files that aren't archives returns errors.
 func TestDamagedArchive(t *testing.T) {
 	good := archive(t, load(t, "a"))
 	whole, err := os.ReadFile(good)

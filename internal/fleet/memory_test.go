@@ -73,8 +73,8 @@ func (e *estate) load() *roots.Estate {
 	return found
 }
 
-// run plans all root modules and then applies the plans. It calls after at the end of each of these
-// two steps.
+// run plans all root modules and then applies the plans. At the end of each of these two steps, it
+// calls the function after.
 func (e *estate) run(after func(what string)) {
 	found := e.load()
 	run := &fleet.Run{

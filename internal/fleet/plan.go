@@ -207,7 +207,7 @@ func plannedOutputs(plan *plans.Plan, about *PlanSummary) *outputs {
 
 // reader returns a function for reading the outputs in the states that a root module reads. The
 // function returns the planned outputs of root modules in this run, and the present outputs of all
-// others. It also adds the outputs to in.
+// others. It also adds the outputs that the root module uses to its inputs.
 func (p *planning) reader(s *session.Session, reader *roots.Root, in *inputs) func(
 	context.Context, *session.RemoteState, session.RemoteReader) (map[string]cty.Value, bool, error) {
 	return func(

@@ -45,8 +45,8 @@ func RecordPath(archive string) string { return archive + ".run" }
 // NoRecord returns a record without a file. It is for an archive that no other run can apply.
 func NoRecord() *Record { return &Record{done: make(map[string]step)} }
 
-// Begin creates the record for the first run that applies an archive. It returns an error if a
-// record exists.
+// Begin creates the record for the first run that applies an archive. It returns an error if an
+// earlier run has begun to apply the archive.
 func Begin(s *Saved) (*Record, error) {
 	rec, err := openRecord(s, os.O_CREATE|os.O_RDWR)
 	if err != nil {

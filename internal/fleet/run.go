@@ -362,7 +362,7 @@ func (r *Result) Counts() planview.Counts {
 	return planview.Counts{}
 }
 
-// Changes reports whether any plan has something to apply.
+// Changes reports whether any plan has changes, including deferred ones.
 func Changes(results []*Result) bool {
 	for _, r := range results {
 		if r.Plan != nil && (r.Plan.Changes || r.Plan.Deferred > 0) {

@@ -70,7 +70,7 @@ func namesOf(list []*roots.Root) string {
 }
 
 // TestOrder checks the order of root modules and their dependencies. If only a part of an estate is
-// selected, dependencies outside of that part don't count.
+// selected, dependencies outside of that part must be ignored.
 func TestOrder(t *testing.T) {
 	e := load(t, "network", "cluster:network", "app:cluster", "dns:cluster network", "apart")
 	for _, c := range []struct {

@@ -14,7 +14,7 @@ import (
 
 // setVariables sets the variables that roots.tofu.hcl assigns to a root module, before it is
 // planned. If the values use outputs of a root module that is planned in the same run, these are
-// the planned outputs; otherwise, they are the outputs in its state.
+// the planned outputs. Otherwise, and for destruction, they are the outputs in its state.
 func (p *planning) setVariables(ctx context.Context, s *session.Session, r *roots.Root, in *inputs) error {
 	return r.SetInputs(s, func(of *roots.Root) (map[string]cty.Value, error) {
 		if p.opts.Mode == plans.Destroy {
@@ -37,8 +37,8 @@ func (p *planning) setVariables(ctx context.Context, s *session.Session, r *root
 	})
 }
 
-// neverApplied returns the error for root module r, which reads outputs of root module of, which
-// has no state.
+// neverApplied returns the error that the root module r reads outputs of another one, of, which has
+// no state.
 func neverApplied(r, of *roots.Root) error {
 	return tfdiags.Errorf("Outputs of a root module that was never applied",
 		"%s needs outputs of %s, which has no state and is not selected. Select it too, for example with "+

@@ -46,7 +46,7 @@ func within(approved, plan *plans.Plan) error {
 			"Nothing more was changed here. Make a new plan.", strings.Join(lines, "\n  - "))
 }
 
-// continues reports whether the action left can complete the approved action, which was partly
+// continues reports whether an action, left, can complete the approved action, which was partly
 // carried out.
 func continues(approved, left plans.Action) bool {
 	switch {

@@ -231,7 +231,7 @@ func (s *Source) impersonate(ctx context.Context, own string) error {
 	return nil
 }
 
-// Failure returns the error in a response of a Google service.
+// Failure returns the error in a response from a Google service.
 func Failure(resp *restapi.Response) error {
 	var body struct {
 		Error struct{ Status, Message string }

@@ -27,8 +27,9 @@ var archiveSuffixes = []struct{ suffix, kind string }{
 	{".tar.xz", "tar.xz"}, {".txz", "tar.xz"}, {".tar", "tar"}, {".zip", "zip"},
 }
 
-// archiveKind returns the kind of an archive according to the query parameter "archive" or else to
-// the file name. It returns "" if neither names a known kind.
+// archiveKind returns the kind of an archive: the one in the query parameter "archive" or, without
+// this parameter, the one that the suffix of the file name indicates. It returns "" if the kind is
+// unknown, or if the parameter says that the file is not to be unpacked.
 func archiveKind(name string, query url.Values) string {
 	if noArchive(query) {
 		return ""

@@ -182,7 +182,8 @@ func (e *redirectError) Error() string { return "the package is at " + e.address
 // maxHops limits the number of redirects from one address to another.
 const maxHops = 8
 
-// fetch runs a job for an address. hops is the number of redirects that led to the address.
+// fetch runs a job for an address. hops is the number of redirects that led to the address. fetch
+// returns the subdirectory in the addresses of further redirects, or "".
 func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (subdir string, err error) {
 	name, rest := "", address
 	if before, after, ok := strings.Cut(address, "::"); ok {

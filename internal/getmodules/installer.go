@@ -82,9 +82,9 @@ func NewInstaller(opts *Options) (*Installer, error) {
 }
 
 // checkDir returns an error if modules must not be installed in dir. No symbolic link below the
-// data directory may lead out of it. The data directory itself may be a link to a directory that
-// already contains a directory "modules" with other files. Therefore dir must contain only
-// installed modules.
+// data directory may lead out of it. If the data directory itself is a link, its target may already
+// contain a directory "modules" with other files. Therefore dir must then be empty or contain a
+// list of installed modules.
 func checkDir(dir string) error {
 	data := filepath.Dir(dir)
 	if err := atomicfile.CheckBelow(data, dir); err != nil {
@@ -256,7 +256,7 @@ func (in *Installer) failed(ctx context.Context, req *configs.ModuleRequest, err
 		err).At(req.Call.Range)
 }
 
-// within returns the directory subdir of the package in home. If subdir is a pattern, it must match
+// within returns a subdirectory of the package in home. If subdir is a pattern, it must match
 // exactly one directory. Symbolic links must not lead out of the package.
 func within(home, subdir string) (string, error) {
 	dir := filepath.Join(home, filepath.FromSlash(subdir))

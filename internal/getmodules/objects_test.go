@@ -118,8 +118,8 @@ func (s *store) google(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// page returns up to two names that follow the name after, and the token for the next page, or ""
-// if this is the last page.
+// page returns up to two of the names that come after the given name, and the token for the next
+// page. The token is "" if this is the last page.
 func (s *store) page(bucket, prefix, after string) (names []string, next string) {
 	for _, name := range slices.Sorted(maps.Keys(s.objects)) {
 		key, ok := strings.CutPrefix(name, bucket+"/")

@@ -14,7 +14,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// pin installs main with the given pins and returns the new pins.
+// pin installs the modules that the configuration main calls, with the given pins, and returns the
+// new pins.
 func (l *lab) pin(main string, upgrade bool, pins depsfile.ModuleLocks) (depsfile.ModuleLocks, error) {
 	l.Helper()
 	l.write(map[string]string{"work/main.tf": main})

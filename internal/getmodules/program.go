@@ -83,7 +83,7 @@ func (t *tail) Write(p []byte) (int, error) {
 const outputGrace = 2 * time.Second
 
 // programError returns an error that contains the program's error output or, if that is empty, its
-// exit status.
+// exit status. If err does not report an exit status, programError returns it unchanged.
 func programError(err error, program, text string) error {
 	if _, ok := errors.AsType[*exec.ExitError](err); !ok {
 		return err

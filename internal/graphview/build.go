@@ -120,8 +120,9 @@ func (b *builder) addValue(v *graph.Value) {
 	}
 }
 
-// all returns the node that represents all instances of a block. If the block has several nodes,
-// this is an additional node, which is added when something first refers to it.
+// all returns the node that represents all instances of a block, or false if the block has no
+// nodes. If the block has several nodes, the result is an additional node, which is added when
+// something first refers to it.
 func (b *builder) all(of block) (int, bool) {
 	parts := b.nodesOf[of]
 	if len(parts) < 2 {
