@@ -297,7 +297,7 @@ func (b *builder) rules(id int, m *graph.Module, rules []graph.Condition) {
 	b.nodes[id].Conditions = len(rules) > 0
 }
 
-// areRules marks the edges from position first on as references of conditions.
+// areRules marks all edges from the index first to the end as references of conditions.
 func (b *builder) areRules(first int) {
 	for i := range b.edges[first:] {
 		b.edges[first+i].Rule = true
@@ -326,7 +326,7 @@ func (b *builder) refs(from int, m *graph.Module, refs *lang.Refs) {
 	}
 }
 
-// target returns the node that a reference in a module names.
+// target returns the node that a reference in a module names, or false if there is no such node.
 func (b *builder) target(m *graph.Module, subject addrs.Referenceable) (int, bool) {
 	switch s := subject.(type) {
 	case addrs.InputVariable:

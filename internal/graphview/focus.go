@@ -14,8 +14,8 @@ import (
 
 // Focus returns the part of the graph around an address: what it needs and what needs it, over at
 // most depth steps between resources. Values and calls between two resources do not count as steps.
-// The address names a node, with or without instance keys, or a module, which stands for everything
-// in it.
+// The address names a node, with or without instance keys, or a module with everything in it. If
+// there is no such node, Focus returns an error.
 func (g *Graph) Focus(address string, depth int) (*Graph, error) {
 	from := g.find(address)
 	if len(from) == 0 {
@@ -152,14 +152,15 @@ func moduleName(m addrs.Module) string {
 	return m.String()
 }
 
-// few limits the values that Resources leaves out. It keeps a value that has more than few incoming
-// edges and also more than few outgoing edges.
+// few is a limit for the values that Resources leaves out. It keeps a value if both the number of
+// incoming edges and the number of outgoing edges exceed the limit.
 const few = 8
 
 // Resources returns the graph without values and calls. If a node refers to a resource through
 // them, it refers to the resource directly in the result. A value with many edges on both sides is
 // kept, because leaving it out would replace them with the product of their numbers of edges.
-// Values that lead to no resource are left out.
+// Values that lead to no resource are left out. If values and calls refer to each other in a cycle,
+// Resources returns the whole graph.
 func (g *Graph) Resources() *Graph {
 	var d dag.Graph // graph of the edges to nodes that may be left out
 	keep := make([]bool, len(g.Nodes))

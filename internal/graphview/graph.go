@@ -119,7 +119,8 @@ func (g *Graph) index(end func(Edge) int) [][]int {
 // nodes.
 func New(nodes []Node, edges []Edge) *Graph { return sorted(nodes, edges) }
 
-// sorted returns the graph with sorted nodes and edges. It drops repeated edges.
+// sorted returns the graph with sorted nodes and edges. It drops repeated edges and edges from a
+// node to itself.
 func sorted(nodes []Node, edges []Edge) *Graph {
 	by := make([]int, len(nodes))
 	for i := range by {

@@ -143,9 +143,9 @@ func TestCriticalPath(t *testing.T) {
 	}
 }
 
-// TestCriticalPathOfInstances has two nodes that stand for many instances. It checks that the path
-// follows the instances that refer to each other, and not the instances in these nodes that ended
-// last.
+// TestCriticalPathOfInstances checks a graph with two nodes that represent many instances. The path
+// must follow the instances that refer to each other, and not the instances in these nodes that
+// ended last.
 func TestCriticalPathOfInstances(t *testing.T) {
 	g := graphOf("b a", "a z")
 	run := &Run{spans: map[string]Span{}}

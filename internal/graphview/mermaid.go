@@ -45,7 +45,7 @@ func (n *Node) class() string {
 	return Deferred
 }
 
-// escapesMermaid replaces characters that would end a label or count as markup in it.
+// escapesMermaid replaces characters that would end a label or be read as markup in it.
 var escapesMermaid = strings.NewReplacer("&", "#amp;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "#", "#35;",
 	"\n", " ", "`", "#96;", `\`, "#92;")
 
@@ -76,7 +76,7 @@ func (g *Graph) WriteMermaid(w io.Writer) error {
 	return m.out.Flush()
 }
 
-// place decides which box each node is in. Nodes that stand for whole modules are in no box.
+// place decides which box each node is in. Nodes that represent whole modules are in no box.
 func (m *mermaid) place() {
 	seen := map[addrs.Module]bool{"": true}
 	for i, n := range m.Nodes {

@@ -12,13 +12,12 @@ import (
 
 // References between instances of modules
 //
-// An argument of a module call may read single instances, as in in = a[each.key].id. A block may
+// An argument of a module call may read single instances, as in x = a[each.key].id. A block may
 // read the outputs of single module instances, as in module.m[each.key].out. Everything in the
 // module that depends on such an argument, or that such an output depends on, then has members in
 // each module instance: instances of resources, and values. They refer to members of the same
 // module instance. Each value has only one member per module instance, so there are no more edges
 // than references.
-// that of the references.
 
 // callTracer finds the references between members through module calls.
 type callTracer struct {
@@ -111,8 +110,9 @@ func (t *callTracer) users() map[block][]block {
 	return users
 }
 
-// reach traces the blocks that can be reached from some values of each module by following next. It
-// stays within that module and the modules that it calls.
+// reach traces the blocks that can be reached from some values of each module. The function next
+// returns the blocks to go to from a block. reach stays within that module and the modules that it
+// calls.
 func (t *callTracer) reach(from map[*graph.Module][]block, next func(block) []block) {
 	for m, values := range from {
 		outside := func(b block) bool { return !m.Path.Contains(b.module().Path) }
@@ -256,9 +256,9 @@ func (t *callTracer) byModule(b block) map[addrs.ModuleInstance][]*member {
 	return out
 }
 
-// find returns the member that the member m of b refers to, or nil if it refers to none. It returns
-// false if m refers to several members, or if the member can't be determined. in holds, by module
-// instance, the members of the block that r refers to.
+// find returns the member that m, a member of b, refers to with the reference r, or nil if it
+// refers to none. It returns false if m refers to several members, or if the member can't be
+// determined. The map in holds the members of the referenced block by module instance.
 func (t *callTracer) find(b block, m *member, r ref, in map[addrs.ModuleInstance][]*member) (*member, bool) {
 	at := m.in
 	if b.value != nil && b.value.Kind == graph.Variable {
@@ -305,8 +305,9 @@ func (t *callTracer) removes(m *member) bool {
 	})
 }
 
-// key returns the key of the instance that a reference selects, or NoKey if the reference isn't
-// used or selects no instance. It returns false if the key is not known.
+// key returns the key of the single instance that a reference of m selects. of is the repetition of
+// the referenced block. key returns false if the key is not known, or if the reference doesn't
+// select an instance by key. It returns NoKey and true if the reference reads no instance.
 func (t *callTracer) key(b block, m *member, r ref, of graph.Repetition) (addrs.InstanceKey, bool) {
 	if !r.refs.SelectsInstance(r.Reference) {
 		return addrs.NoKey, false

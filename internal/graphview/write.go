@@ -18,7 +18,7 @@ type nodeJSON struct {
 	Kind      Kind           `json:"kind"`
 	Module    string         `json:"module,omitempty"`
 	Type      string         `json:"type,omitempty"`
-	Resource  string         `json:"resource,omitempty"` // set if the node stands for some of its instances
+	Resource  string         `json:"resource,omitempty"` // set if the node represents only some of its instances
 	File      string         `json:"file,omitempty"`
 	Line      int            `json:"line,omitempty"`
 	Actions   map[string]int `json:"actions,omitempty"`

@@ -10,5 +10,5 @@
 //	resp, err := client.Do(req)
 //
 // The package never repeats requests, because only its callers know which ones are safe to repeat.
-// Callers also know the maximum size of a response and enforce it with ReadAll.
+// Callers also know the maximum size of a response and enforce it with package limits.
 package httpclient

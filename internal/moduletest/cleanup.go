@@ -14,8 +14,8 @@ import (
 )
 
 // cleanUp destroys everything that the runs of the file created, starting with the latest. It
-// reports whether nothing is left. A first interrupt stops only the runs; a second one also stops
-// cleanUp.
+// reports whether there were no errors and nothing is left. A first interrupt stops only the runs;
+// a second one also stops cleanUp.
 func (f *fileRun) cleanUp(ctx context.Context) bool {
 	clean := true
 	list := slices.DeleteFunc(slices.Collect(maps.Values(f.modules)),

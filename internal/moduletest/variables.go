@@ -77,7 +77,8 @@ func newVariables(f *fileRun, run *configs.TestRun, module *configs.Module) *var
 	return &variables{fileRun: f, run: run, module: module, found: map[variable]*found{}}
 }
 
-// forModule returns the values of all variables that the module declares.
+// forModule returns the values of the module's variables that are set. It returns an error if a
+// required variable is not set.
 func (v *variables) forModule() (map[string]engine.Variable, error) {
 	var errs tfdiags.Diagnostics
 	out := map[string]engine.Variable{}
@@ -225,8 +226,8 @@ func placed(err error, at hcl.Range) error {
 	})
 }
 
-// runsObject returns the value of the object "run": the outputs of all runs that were executed so
-// far.
+// runsObject returns the value of the object "run": the outputs of all runs that have applied
+// changes so far.
 func (f *fileRun) runsObject() cty.Value {
 	attrs := make(map[string]cty.Value, len(f.outputs))
 	for name, o := range f.outputs {

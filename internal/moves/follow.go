@@ -9,8 +9,8 @@ import (
 // It contains neither outputs nor deposed objects.
 type Followed struct {
 	State *states.State
-	// From maps the later address of each object that has moved to its address in the earlier
-	// state.
+	// From maps later addresses to earlier ones, for objects that have moved between the two
+	// states.
 	From map[addrs.AbsInstance]addrs.AbsInstance
 	// Displaced holds the earlier addresses of objects that are missing in the later state, if
 	// another object of the earlier state now has the address.

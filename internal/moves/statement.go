@@ -125,7 +125,8 @@ func (e *endpoint) String() string {
 	return addrs.Target{Module: m, Resource: e.res, Key: e.key, HasKey: !e.isModule() && !e.whole}.String()
 }
 
-// newEndpoint returns the endpoint for an address. in is the module that contains the address.
+// newEndpoint returns the endpoint for an address. in is the module whose block contains the
+// address.
 func newEndpoint(in addrs.Module, t addrs.Target) endpoint {
 	var e endpoint
 	for _, name := range in.Names() {
@@ -177,8 +178,8 @@ func collect(cfg *configs.Config) []*statement {
 // Apply returns a copy of the state in which every object has the address that the configuration's
 // moved blocks specify. Statements are applied one after the other, so a statement also moves
 // objects that earlier statements have moved to its starting address. Objects to which no statement
-// applies are not changed. Apply doesn't change the given state. If there is nothing to move, or if
-// the statements form a cycle, it returns the given state itself.
+// applies are not changed. Apply doesn't change the given state. If there are no statements, or if
+// they form a cycle, it returns the given state itself.
 func Apply(cfg *configs.Config, state *states.State, warn tfdiags.Sink) (*states.State, *Results) {
 	results := &Results{From: map[addrs.AbsInstance]addrs.AbsInstance{}, sources: map[addrs.AbsInstance]*Source{}}
 	explicit := collect(cfg)

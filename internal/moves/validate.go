@@ -143,9 +143,9 @@ func CheckInstances(
 	return errs.Err()
 }
 
-// declaredIn reports whether the object that the statement moves away is the module instance in, or
-// is declared in it. in is an instance of the module c. declaredIn also returns the address of that
-// object.
+// declaredIn reports whether the configuration still declares the object that the statement moves
+// away: the module instance in itself, or an object in it. in is an instance of the module c.
+// declaredIn also returns the address of the object.
 func (st *statement) declaredIn(
 	c *configs.Config,
 	in addrs.ModuleInstance,

@@ -188,8 +188,9 @@ func set(in []timings.Attribute, a timings.Attribute) []timings.Attribute {
 	return append(in, a)
 }
 
-// parseParent parses a W3C trace context of version 00. It ignores an invalid one, as the
-// specification requires.
+// parseParent parses a W3C trace context. It ignores additional fields of versions later than 00.
+// If the context is invalid, parseParent returns the zero value, because the specification requires
+// that such a context is ignored.
 func parseParent(parent, state string) traceContext {
 	var c traceContext
 	fields := strings.Split(parent, "-")

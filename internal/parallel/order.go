@@ -12,8 +12,8 @@ type Order[T any] struct {
 	waiting map[int]T
 }
 
-// InOrder returns an Order that calls next with result 0, then with result 1, and so on, without
-// overlap.
+// InOrder returns an Order that calls the function next with result 0, then with result 1, and so
+// on, without overlap.
 func InOrder[T any](next func(i int, result T)) *Order[T] {
 	return &Order[T]{next: next, waiting: make(map[int]T)}
 }

@@ -12,8 +12,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Each calls do with each number from 0 to n-1, in at most workers goroutines, and returns when all
-// calls have returned. After a panic, it begins no further calls.
+// Each calls the function do with each number from 0 to n-1 and returns when all calls have
+// returned. The calls run in several goroutines, whose maximum number is workers. After a panic,
+// Each begins no further calls.
 func Each(n, workers int, do func(i int)) {
 	var next atomic.Int64
 	var crash atomic.Pointer[tfdiags.Crash]

@@ -116,8 +116,8 @@ func (c *client) resource(ctx context.Context, m method, typ string) (*exchange,
 	return x, x.find("resource type", typ, func(s *providers.Schema) providers.TypeTable { return s.Resources })
 }
 
-// find returns the schema of a type. If the provider has no such type, it adds an error, which
-// prevents the call.
+// find returns the schema of a type. If the provider has no such type, or its schema is invalid,
+// find adds an error, which prevents the call.
 func (x *exchange) find(kind, typ string, table func(*providers.Schema) providers.TypeTable) *providers.ResourceSchema {
 	if x.failed() {
 		return nil

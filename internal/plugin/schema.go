@@ -259,8 +259,8 @@ func convertParam(p *tfplugin.Function_Parameter) (providers.FunctionParam, erro
 }
 
 // convertSchemas converts the provider's two responses to a schema. identities is nil if the
-// provider has no identities. If cached is set, the response in contains the positions of the
-// types' schemas in cached instead of these schemas.
+// provider has no identities. If cached is not nil, it is the cache file, and the first response
+// contains the positions of the types' schemas in this file instead of the schemas.
 func convertSchemas(
 	version int, in *tfplugin.GetProviderSchemaResponse, identities map[string][]byte, cached *io.SectionReader,
 ) (*providers.Schema, error) {
