@@ -2,21 +2,15 @@ package engine
 
 import (
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/gocty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
-	"tofu/internal/lang/coerce"
 )
-
-// An expression may select instances with the function "element" instead of an index, as in
-// element(a, count.index) or element(a[*].id, count.index). The index wraps around at the number of
-// instances.
 
 // elementKey returns the key for an index in a call of "element". In a partial run, it returns an
 // error: the resource may have fewer instances than it declares, so the number at which the index
-// wraps around is unknown.
+// wraps around is known only when the whole resource is.
 func (c *evalContext) elementKey(v cty.Value, ref lang.InstanceRef, of graph.Repetition) (addrs.InstanceKey, error) {
 	unknown := &keyProblem{ref, "the number of instances isn't known"}
 	if c.e.op.Partial() {
@@ -26,32 +20,16 @@ func (c *evalContext) elementKey(v cty.Value, ref lang.InstanceRef, of graph.Rep
 	if err != nil {
 		return addrs.NoKey, err
 	}
-	n, known := wholeNumber(count)
+	n, known := lang.WholeNumber(count)
 	if !known || n < 1 {
 		return addrs.NoKey, unknown
 	}
-	number, known := wholeNumber(v)
+	number, known := lang.WholeNumber(v)
 	if !known {
 		return addrs.NoKey, &keyProblem{ref, "its key isn't a whole number"}
 	}
-	return addrs.IntKey(wrap(number, n)), nil
+	return addrs.IntKey(lang.Wrap(number, n)), nil
 }
-
-// wholeNumber converts a value to an int. It returns false if the value isn't known or isn't a whole
-// number.
-func wholeNumber(v cty.Value) (int, bool) {
-	v, _ = v.Unmark()
-	v, err := coerce.Convert(v, cty.Number)
-	if err != nil || !v.IsKnown() || v.IsNull() {
-		return 0, false
-	}
-	var n int
-	err = gocty.FromCtyValue(v, &n)
-	return n, err == nil
-}
-
-// wrap returns the position that an index selects in a list of n elements.
-func wrap(number, n int) int { return (number%n + n) % n }
 
 // elementList returns a list for an expression that selects instances only with "element". value
 // returns the value of an instance, or cty.NilVal if it isn't available; elementList then returns
@@ -59,7 +37,7 @@ func wrap(number, n int) int { return (number%n + n) % n }
 func (c *evalContext) elementList(
 	refs lang.Instances, of graph.Repetition, value func(addrs.InstanceKey) cty.Value,
 ) (list cty.Value, ok bool) {
-	var all []picked
+	var all []lang.Picked
 	for _, ref := range refs {
 		indexes, err := c.indexes(ref)
 		if err != nil {
@@ -67,45 +45,17 @@ func (c *evalContext) elementList(
 		}
 		for _, v := range indexes {
 			key, err := c.keyOf(v, ref, of)
-			number, whole := wholeNumber(v)
+			number, whole := lang.WholeNumber(v)
 			if err != nil || !whole {
 				return cty.NilVal, false
 			}
-			one := picked{number, key, value(key)}
-			if one.value == cty.NilVal {
+			at, counted := key.IsInt()
+			v := value(key)
+			if !counted || v == cty.NilVal {
 				return cty.NilVal, false
 			}
-			all = append(all, one)
+			all = append(all, lang.Picked{Number: number, At: at, Value: v})
 		}
 	}
-	return shortList(all), true
-}
-
-// picked is an instance that an expression selects with an index in a call of "element".
-type picked struct {
-	number int // the index before it wraps around
-	key    addrs.InstanceKey
-	value  cty.Value
-}
-
-// shortList returns a list in which each index selects the value of its instance. It is the
-// shortest list in which the indexes of different instances wrap around to different positions. If
-// each of N readers got a list of all N instances, the cost would be N².
-func shortList(all []picked) cty.Value {
-	for n := 1; ; n++ {
-		list, at, fits := make([]cty.Value, n), make([]addrs.InstanceKey, n), true
-		for _, one := range all {
-			i := wrap(one.number, n)
-			fits = fits && (at[i] == addrs.NoKey || at[i] == one.key)
-			list[i], at[i] = one.value, one.key
-		}
-		for i, v := range list {
-			if v == cty.NilVal {
-				list[i] = cty.DynamicVal
-			}
-		}
-		if fits {
-			return cty.TupleVal(list)
-		}
-	}
+	return lang.ShortList(all), true
 }

@@ -115,6 +115,9 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, error) {
 		if err != nil {
 			errs, v = errs.AppendError(err), cty.DynamicVal
 		}
+		if of.ByElement() {
+			v = s.shortened(v, of)
+		}
 		ns.in("module")[name] = v
 	}
 	return ns.context(), errs.Err()
@@ -122,8 +125,11 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, error) {
 
 // object returns the value of a referenced object. If there is an error, the value is unknown.
 func (s *Scope) object(subject addrs.Referenceable, refs *Refs, rng hcl.Range) (cty.Value, error) {
+	var of Instances
 	if r, ok := subject.(addrs.Resource); ok {
-		if of, only := refs.ByInstance(r); only {
+		var only bool
+		of, only = refs.ByInstance(r)
+		if only {
 			if v, ok := s.Data.Instances(r, of); ok {
 				return v, nil
 			}
@@ -132,6 +138,9 @@ func (s *Scope) object(subject addrs.Referenceable, refs *Refs, rng hcl.Range) (
 	v, err := s.Data.Value(subject, rng)
 	if err != nil {
 		return cty.DynamicVal, err
+	}
+	if of.ByElement() {
+		v = s.shortened(v, of)
 	}
 	return v, nil
 }
