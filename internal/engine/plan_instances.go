@@ -337,7 +337,7 @@ func (v resourceVisit) startPlan(ctx context.Context) error {
 		s.deferredBy = w.deferrals.at(node)
 	})
 	if incomplete {
-		return errReported // so that no reader of single instances starts
+		return errReported // this keeps readers of single instances from starting
 	}
 	return nil
 }

@@ -245,7 +245,7 @@ func (u *unfinished) await(c *evalContext, read fmt.Stringer, on maker) (problem
 	var succeeded, waited bool
 	switch {
 	case c.visited == nil || on == maker{}:
-		return "their order isn't known" // so waiting could take forever
+		return "their order isn't known" // waiting could take forever
 	case on.job != nil:
 		succeeded, waited = u.w.jobs.await(waiter{c.job, c.visited.ID}, waiter{job: on.job})
 	default:

@@ -145,7 +145,7 @@ func (b *build) setCallReads(r *Resource) {
 func (b *build) setValueReads(v *Value) {
 	b.addChainedCall(v)
 	if v.readsByItsKey() {
-		b.instances.keyed[v.Module] = true // even if only one instance has Steps
+		b.instances.keyed[v.Module] = true // its instances need nodes of their own, even if only one has Steps
 	}
 	if v.Expr == nil || !v.Expr.Refs.ReadsCalls() && v.CallReads == nil || v.Output != nil && v.Output.DependsOn != nil {
 		return

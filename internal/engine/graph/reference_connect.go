@@ -156,7 +156,8 @@ func (c *connector) connectResourceRef(
 			"%s is nested in check %q and can be referred to only from there.", addr, r.Config.Check.Name)
 	}
 	switch {
-	case c.readsByIndex(n, r): // also for constant keys, because the reference may be in a result that is not used
+	// This includes constant keys, because the reference may be in a branch that is not evaluated.
+	case c.readsByIndex(n, r):
 		c.after(n, c.instances.indexedNode(r))
 	case key != addrs.NoKey && c.op.Phase.Applies():
 		c.after(n, c.instances.barrier(r, key))

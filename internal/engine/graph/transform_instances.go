@@ -169,7 +169,7 @@ func (o *instanceOrder) stepsIn(r *Resource, in addrs.ModuleInstance) *moduleSte
 // resource wait for these Steps.
 func (o *instanceOrder) connectSteps(r *Resource) {
 	local, others := o.localNeeds(r)
-	if o.idle[r] { // so that the order also passes through instances without Steps
+	if o.idle[r] { // the order must pass through instances without Steps too
 		for _, indexed := range r.Indexed {
 			o.after(r.Node, indexed.whole())
 		}

@@ -116,8 +116,8 @@ type nearest struct {
 	b       *build
 	edges   *dag.Graph
 	index   map[*Resource]int32
-	reached []*resourceSet     // by node
-	deps    []*resourceSet     // by resource index
+	reached []*resourceSet     // by node ID: the resources that the node reaches
+	deps    []*resourceSet     // by resource index: the nearest dependencies
 	modules map[dag.ID]*Module // modules by the ID of their expand node
 	without map[setInModule]*resourceSet
 	// arguments holds, by node, the arguments that read siblings and that the node depends on

@@ -32,7 +32,7 @@ var pruneTransformer = &Transformer{
 // pruning finds the nodes that have to run.
 type pruning struct {
 	*build
-	keep []bool // by node
+	keep []bool // by node ID: whether the node has to run
 }
 
 // roots returns the nodes that have to run even if no other node depends on them.
