@@ -153,8 +153,8 @@ type Provisioner interface {
 	// Validate checks a configuration that may be partly unknown.
 	Validate(config cty.Value) tfdiags.Diagnostics
 	// Run runs the provisioner until it is done or ctx is canceled. connection is null if the
-	// provisioner has no connection block. Its marked parts must not be shown. Run writes output
-	// lines to out. If out is nil, neither output nor commands may be shown, not even in
-	// diagnostics.
+	// provisioner has no connection block. Marked parts of the connection must not be shown. Run
+	// writes output lines to out. If out is nil, neither output nor commands may be shown, not even
+	// in diagnostics.
 	Run(ctx context.Context, config, connection cty.Value, out func(line string)) tfdiags.Diagnostics
 }

@@ -280,8 +280,9 @@ func (p *player) settled() error {
 	return nil
 }
 
-// unmanaged returns the existing objects that should be in the state but aren't. It ignores objects
-// that the state still lists although they were deleted outside of the engine.
+// unmanaged returns the IDs of existing objects that should be in the state but aren't. An object
+// need not be in the state if it is in p.outside. unmanaged removes objects from p.outside once the
+// state has them.
 func (p *player) unmanaged() []string {
 	known := ids(p.s.State)
 	var out []string

@@ -73,8 +73,8 @@ func (n loopNames) defines(name string) bool {
 	return name != "" && (name == n.key || name == n.value || name == n.iterator)
 }
 
-// with returns a copy of outer to which the names that the loop defines are added, for one element
-// of a collection.
+// with returns a copy of outer that also has the names that the loop defines, for one element of a
+// collection.
 func (n loopNames) with(outer map[string]cty.Value, key, value cty.Value) map[string]cty.Value {
 	out := make(map[string]cty.Value, len(outer)+2)
 	for name, v := range outer {

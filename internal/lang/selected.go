@@ -85,8 +85,8 @@ func (f *finder) noteListed(call *hclsyntax.FunctionCallExpr) {
 	}
 }
 
-// selection returns the object of which an expression selects an instance, and the index that
-// selects it: OBJECT[INDEX], or a call of one of the selectors. It returns nil for all other
+// selection returns the object and the index of an expression that selects one instance of an
+// object: OBJECT[INDEX], or a call of one of the selectors. It returns nil for all other
 // expressions.
 func selection(expr hclsyntax.Expression) (object *hclsyntax.ScopeTraversalExpr, by index) {
 	switch e := expr.(type) {

@@ -113,7 +113,7 @@ func (d *drawer) add(name, label string, kind Kind) dag.ID {
 	return d.graph.Add()
 }
 
-// chain adds nodes, each of which waits for the next, and returns the first and the last vertex.
+// chain adds a row of nodes, where each waits for the next, and returns its first and last vertex.
 func (d *drawer) chain(names ...string) (top, end dag.ID) {
 	top = d.add(names[0], "", KindValue)
 	end = top

@@ -170,8 +170,8 @@ type Resource struct {
 type instanceReads struct {
 	Indexed   []IndexedRead // resources read by a computed index or by an alias; may include the block's own resource
 	CallReads []CallRead    // single instances of module calls that the block reads
-	// Constant holds the resources of the module whose instances the block reads only by constant
-	// keys.
+	// Constant holds resources of the same module. The block reads instances of these only by
+	// constant keys.
 	Constant []IndexedRead
 	EachOf   *IndexedRead // the resource or alias in for_each, if it is also in Indexed; see setEachOf
 	EachCall *Module      // the call in for_each, if the block reads its instances by key; see setEachCall
@@ -205,7 +205,7 @@ func (r *Resource) ReadByIndex() bool {
 	return r.indexed != nil || r.readEarly || r.OwnInstances() != nil
 }
 
-// IndexedRead is a resource of which a block or value reads only single instances, directly or
+// IndexedRead is a resource whose instances a block or value reads only one by one, directly or
 // through an alias, with the references that select them.
 type IndexedRead struct {
 	Of   *Resource

@@ -69,9 +69,9 @@ func (r *Resource) takesPart() bool {
 	return s == nil || s.only == nil || len(s.only)+len(s.named)+len(s.resources)+len(s.modules) > 0
 }
 
-// leftOutOf returns an entry for each instance in list for which listed returns true. list has the
-// places of r. If these are all instances of r, or all in one module instance, and at least two, it
-// returns one entry for the resource instead.
+// leftOutOf returns entries for the single instances of r in list for which listed returns true.
+// Two or more entries are combined into one if they are for all instances of r, or for all
+// instances of r in one module instance.
 func (t *targeting) leftOutOf(
 	r *Resource, list []reached, listed func(addrs.AbsInstance) bool, why func(fmt.Stringer, hcl.Range) string,
 ) []LeftOut {

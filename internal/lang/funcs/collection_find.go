@@ -27,7 +27,7 @@ var containsFunc = function.New(&function.Spec{
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		value := args[1]
 		if value.IsNull() {
-			value = cty.NullVal(cty.String) // nulls of all types count as equal
+			value = cty.NullVal(cty.String) // nulls of all types are equal here
 		}
 		return stdlib.Contains(args[0], value)
 	},
