@@ -50,7 +50,8 @@ func (w *walk) expandCalls(ctx context.Context, n *graph.Node, m *graph.Module, 
 }
 
 // expandCall determines the instances of a module call in one instance of the calling module. When
-// applying a plan that defers the call, the instances are unknown.
+// applying a plan that defers the call, the instances are unknown. When planning the rest of such a
+// plan, expandCall returns an error; see leftForLater.
 func (e *evaluator) expandCall(ctx context.Context, m *graph.Module, parent *moduleInstance) error {
 	if e.op.Phase.Plans() && e.op.deferredModules[m.Path] {
 		return leftForLater(m.Path.String())

@@ -8,7 +8,7 @@ import (
 	"tofu/internal/timings"
 )
 
-// job is a piece of work that waits for other jobs.
+// job is a piece of work that waits for other jobs and for nodes of the walk.
 type job struct {
 	run    func() error
 	always bool          // the job runs even if a job that it waits for failed or the walk was stopped
@@ -16,11 +16,11 @@ type job struct {
 
 	// The fields below are guarded by the queue's lock. A job's results are final by the time a job
 	// that waits for it runs.
-	waits   int    // number of unfinished jobs that this one waits for
+	waits   int    // number of unfinished jobs and nodes that this job waits for
 	next    []*job // the jobs that wait for this one
 	last    *job   // a further job that waits for this one, in addition to next; may be nil
 	holds   []hold // nodes that wait for this job
-	blocked bool   // a job that it waits for failed
+	blocked bool   // something that it waits for failed
 	done    bool
 	failed  bool          // run failed or was skipped
 	err     error         // the error of run

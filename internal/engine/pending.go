@@ -101,9 +101,9 @@ func (p *pending) anyReached(from []dag.ID, match func(*graph.Resource) bool) bo
 	return false
 }
 
-// deferral determines which pending changes defer a data source to apply: the changes of the
-// resources in direct, and the changes of all resources that the nodes in from depend on, directly
-// or indirectly.
+// deferral determines which pending changes defer a data source or ephemeral resource to the apply:
+// the changes of the resources in direct, and the changes of all resources that the nodes in from
+// depend on, directly or indirectly.
 type deferral struct {
 	direct []*graph.Resource
 	from   []dag.ID

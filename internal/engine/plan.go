@@ -224,8 +224,8 @@ func (f finisher) declares(addr addrs.AbsInstance) bool {
 	return ok
 }
 
-// checkMovedTargets returns an error if the targets or exclusions include only one of the two
-// addresses of a move.
+// checkMovedTargets returns an error unless the targets or exclusions select both addresses of each
+// move.
 func (o *operation) checkMovedTargets() error {
 	if !o.Selective() {
 		return nil

@@ -76,7 +76,8 @@ func (s *keySet) has(key addrs.InstanceKey) bool {
 }
 
 // instanceReads returns the instances that the block reads by computed indexes. It leaves out a
-// resource if any index for it is unknown, or if all of many instances are selected.
+// resource if any index for it is unknown or invalid, or if all of the many instances of another
+// resource are selected.
 func (t *instance) instanceReads() []plans.InstanceRead {
 	var out []plans.InstanceRead
 	for _, indexed := range t.r.Indexed {
@@ -140,8 +141,8 @@ func (c *evalContext) keysRead(indexed graph.IndexedRead) ([]addrs.InstanceKey, 
 }
 
 // keysOf returns the keys that a reference to an instance selects, one for each time that it is
-// used. A key is NoKey if the index can't select an instance, because it is null or a number such as
-// -1. It returns an error if a key is not known.
+// used. A key is NoKey if the index can't select an instance, because it is null or a number such
+// as -1. It returns an error if a key is unknown or invalid.
 func (c *evalContext) keysOf(ref lang.InstanceRef, of graph.Repetition) ([]addrs.InstanceKey, error) {
 	indexes, err := c.indexes(ref)
 	if err != nil {

@@ -38,7 +38,7 @@ type retypes struct {
 
 	mu     sync.Mutex
 	asked  int
-	paired map[*graph.Resource]bool // the targets of the pairs in found
+	paired map[*graph.Resource]bool // the sources and targets of the pairs in found
 	found  []plans.Retype
 }
 
@@ -283,7 +283,8 @@ func storedValues(obj *states.Object) map[any]bool {
 }
 
 // sharedValues returns the share, from 0 to 1, of a planned object's known arguments whose values
-// also occur in a stored object. The names of the attributes don't matter.
+// also occur in a stored object. The names of the attributes don't matter. An argument that the
+// provider can set to a default is ignored if its value doesn't occur there.
 func sharedValues(stored map[any]bool, planned cty.Value, schema *configschema.Block) float64 {
 	known, same := 0, 0
 	plannedArguments(planned, schema, func(_ string, want cty.Value, computed bool) {

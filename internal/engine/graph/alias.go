@@ -55,7 +55,7 @@ func (b *build) setAliases() {
 }
 
 // findAlias sets v.Alias and returns it. The result is nil if v isn't an alias. It visits each
-// value once, so a value that refers to itself has no alias.
+// value once, so a value that refers to itself isn't an alias.
 func (v *Value) findAlias(done map[*Value]bool) *Alias {
 	if done[v] {
 		return v.Alias

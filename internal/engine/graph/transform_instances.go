@@ -298,8 +298,8 @@ type InstanceBarrier struct {
 	Steps map[addrs.ModuleInstance]*Step
 }
 
-// barrier returns the node that a reference with a constant key waits for: an
-// InstanceBarrier, or the node of the resource if no instance with that key changes.
+// barrier returns the node that a reference with a constant key waits for: an InstanceBarrier, or
+// the node of the resource if no instance with that key changes.
 func (o *instanceOrder) barrier(r *Resource, key addrs.InstanceKey) *Node {
 	if s := r.Barriers[key]; s != nil {
 		return s.node

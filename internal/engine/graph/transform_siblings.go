@@ -307,8 +307,8 @@ func partName(n *Node, m *Module, in addrs.ModuleInstance) string {
 
 // connectParts makes the Parts of a node wait for the nodes that the node needs. If a needed node
 // is split too, by the same call or one around it, each Part waits for the Part of that node in the
-// same module instance. For all other needs, the Parts share a Barrier. Only the Parts of a value
-// have edges of their own, because they may read single instances.
+// same module instance. For all other needs, the Parts share a Barrier. The Parts of a value don't:
+// each has its own edges, because it may read single instances.
 func (b *build) connectParts(r *splitCall, n *Node) {
 	var others *Node
 	needs := b.needs(n)

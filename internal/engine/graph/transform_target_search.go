@@ -13,10 +13,10 @@ import (
 // reached is a place that a search has reached, with the last step of the way to it.
 type reached struct {
 	place
-	// by is the last place of another resource on the way to this place. The node of by is nil for
-	// the places at which the search began. at is the range of the reference between by and the
-	// next place. In a search against the direction of references, it is the range of the reference
-	// from this place.
+	// by is the last place on the way that belongs to another resource, or to another instance of
+	// the same resource. Its node is nil if there is none, for example at the start of the search.
+	// at is the range of the reference between by and the next place. In a search against the
+	// direction of references, it is the range of the reference from this place.
 	by place
 	at hcl.Range
 	of place // the most specific place of this place's own node on the way
