@@ -158,8 +158,8 @@ func (u *sharedUser) claim() (*pooled, Launch) {
 // configures.
 func (u *sharedUser) AllowDeferral() { u.defers = true }
 
-// replace makes the user call a configured process instead of the unconfigured one. own is that
-// process too, or nil if it has other users.
+// replace makes the user call a configured process, with, instead of the unconfigured one. own is
+// the same process, or nil if that process has other users.
 func (u *sharedUser) replace(with, own *pooled) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -179,7 +179,7 @@ func (u *sharedUser) leave() {
 	u.fresh = nil
 }
 
-// join makes the user use the process with the configuration config. The first user with this
+// join makes the user use the process with the given configuration. The first user with this
 // configuration starts the process. A process that has crashed is replaced.
 func (u *sharedUser) join(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
 	c := u.shared.configuration(u.member, config)

@@ -42,8 +42,8 @@ type Interface interface {
 
 	// Functions returns the provider's functions, which may depend on its configuration.
 	Functions(ctx context.Context) (map[string]*Function, tfdiags.Diagnostics)
-	// CallFunction calls a function. If the error is a *FunctionError, it says which argument is
-	// wrong.
+	// CallFunction calls a function. A *FunctionError is an error of the function itself. It may
+	// say which argument is wrong.
 	CallFunction(ctx context.Context, name string, args []cty.Value) (cty.Value, error)
 
 	// AllowDeferral permits the provider to defer an object that it can't work on yet. It is called

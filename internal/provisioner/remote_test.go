@@ -590,8 +590,7 @@ func TestConnectionRetries(t *testing.T) {
 	check(t, errors.Join(diags.Err(), <-served))
 }
 
-// hangUpOnce closes the first incoming connection. It forwards the second one to the address
-// onward.
+// hangUpOnce closes the first incoming connection and forwards the second one to another address.
 func hangUpOnce(l net.Listener, onward string) error {
 	first, err := l.Accept()
 	if err != nil {

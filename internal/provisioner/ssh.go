@@ -184,7 +184,8 @@ func (t *sshTarget) uploadDir(ctx context.Context, dst, src string) error {
 	})
 }
 
-// send runs the scp program on the remote machine and calls send to transfer data to it.
+// send runs the scp program on the remote machine, and calls its argument send to transfer the
+// data.
 func (t *sshTarget) send(ctx context.Context, command, dst string, send func(*scp) error) error {
 	if t.conn.windows {
 		if err := checkWindowsPath(dst); err != nil {

@@ -125,9 +125,10 @@ type sshAgent struct {
 	identity string // the preferred key: the name of a file, or the comment of a key
 }
 
-// openAgent connects to the agent of this machine. It returns nil if there is no agent or the
-// configuration disables its use. The connection is closed when ctx ends, because an agent that
-// asks its user for a passphrase may take arbitrarily long.
+// openAgent connects to the agent of this machine. It returns nil if the configuration disables the
+// agent, or if no agent can be reached and the configuration doesn't require one. The connection is
+// closed when ctx ends, because an agent that asks its user for a passphrase may take arbitrarily
+// long.
 func openAgent(ctx context.Context, c *connection) (*sshAgent, error) {
 	if c.agent != nil && !*c.agent {
 		return nil, nil

@@ -90,7 +90,7 @@ StrictModes no
 	return s
 }
 
-// eventually waits until is returns true. If that takes too long, it fails the test.
+// eventually calls the function is until it returns true. If that takes too long, the test fails.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for start := time.Now(); !is(); time.Sleep(20 * time.Millisecond) {

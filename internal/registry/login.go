@@ -91,7 +91,7 @@ func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 }
 
 // AuthzURL returns the URL of the page on which the user grants access. The host then redirects the
-// browser to the URL redirect, with a code.
+// browser to the given redirect URL, with a code.
 func (l *Login) AuthzURL(state, challenge, redirect string) string {
 	u := *l.Authz
 	q := u.Query()

@@ -123,7 +123,8 @@ func (e *Estate) Changed(files []string) func(*Root) bool {
 }
 
 // isWorkingFile reports whether a run may have written a file: a local state, or a file in a
-// directory for working files. Such a file never counts as changed, even if git doesn't ignore it.
+// directory for working files. Such a file is never treated as changed, even if git doesn't ignore
+// it.
 func isWorkingFile(path string) bool {
 	dirs := strings.Split(filepath.ToSlash(filepath.Dir(path)), "/")
 	if slices.Contains(dirs, ".terraform") {

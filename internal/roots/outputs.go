@@ -9,7 +9,7 @@ import (
 type Outputs = outputuse.Set
 
 // ReadBy returns the outputs of a terraform_remote_state data source that the root module's
-// expressions use.
+// expressions use. If the data source is not known, it returns all outputs.
 func (r *Root) ReadBy(data addrs.ConfigResource) Outputs {
 	if used, ok := r.used[data.String()]; ok {
 		return used

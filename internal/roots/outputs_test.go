@@ -78,7 +78,8 @@ data "terraform_remote_state" "each" {
 	}
 }
 
-// TestSelfOutputs checks that outputs used in conditions within the data source's block count too.
+// TestSelfOutputs checks that outputs used in conditions within the data source's block are found
+// too.
 func TestSelfOutputs(t *testing.T) {
 	e, err := load(t, `
 -- main.tf --

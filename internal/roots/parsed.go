@@ -65,7 +65,8 @@ type keeper struct{ size atomic.Int64 }
 // add counts the text of a root module that was read. If the total is too large, it makes the
 // parser forget the root module. Only the root module's own directory and directories below it are
 // counted and forgotten, because other root modules rarely use these. A root module with errors
-// stays, because showing the errors needs its text.
+// stays, because showing the errors needs its text. So does a root module that shares its directory
+// with others.
 func (k *keeper) add(p *configs.Parser, r *Root) {
 	if r.shared || r.Err != nil {
 		return

@@ -227,8 +227,8 @@ func (c *Client) Fetch(
 // is retried only if it has received more of the content than all earlier attempts.
 const fetchRetries = 2
 
-// openBlob returns a function that requests the part of a blob from a position on. If the registry
-// doesn't support that, the function requests the whole blob.
+// openBlob returns a function that requests a blob from a given position to the end. If the
+// registry doesn't support that, the function requests the whole blob.
 func openBlob(repo *remote.Repository, desc ocispec.Descriptor) func(context.Context, int64) (*transfer.Part, error) {
 	return func(ctx context.Context, from int64) (*transfer.Part, error) {
 		body, err := repo.Blobs().Fetch(ctx, desc)

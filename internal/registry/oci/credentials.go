@@ -44,8 +44,8 @@ func newCredentials(cfg *cliconfig.Config) *credentials {
 	return c
 }
 
-// match returns how specific a matching pattern HOST[/PATH] is, as a number, or -1 if it doesn't
-// match the repository.
+// match returns the length of the path in a matching pattern HOST[/PATH], or -1 if the pattern
+// doesn't match the repository. The pattern with the longest path is the most specific one.
 func match(pattern, host, repository string) int {
 	patternHost, path, _ := strings.Cut(strings.TrimSuffix(pattern, "/"), "/")
 	switch {

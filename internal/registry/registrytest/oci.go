@@ -82,7 +82,7 @@ func (r *OCI) Issued(repository string) int {
 
 func digest(data []byte) string { return fmt.Sprintf("sha256:%x", sha256.Sum256(data)) }
 
-// Manifest adds a manifest with the media type kind and returns its descriptor.
+// Manifest adds a manifest and returns its descriptor. kind is the media type.
 func (repo *OCIRepository) Manifest(kind string, doc map[string]any) map[string]any {
 	doc["schemaVersion"], doc["mediaType"] = 2, kind
 	data, err := json.Marshal(doc)
@@ -94,7 +94,7 @@ func (repo *OCIRepository) Manifest(kind string, doc map[string]any) map[string]
 	return map[string]any{"mediaType": kind, "digest": d, "size": len(data), "artifactType": doc["artifactType"]}
 }
 
-// Blob adds a blob with the media type kind and returns its descriptor.
+// Blob adds a blob and returns its descriptor. kind is the media type.
 func (repo *OCIRepository) Blob(kind string, data []byte) map[string]any {
 	d := digest(data)
 	repo.blobs[d] = data

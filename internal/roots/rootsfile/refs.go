@@ -166,8 +166,8 @@ func (f *finder) add(root string, rest hcl.Traversal, at hcl.Range) {
 }
 
 // loop finds the references in a "for" expression. If the collection is known, it visits the body
-// once per element. If the collection uses outputs of root modules, it visits the body once with
-// unknown values.
+// once per element. Otherwise, for example if the collection uses outputs of root modules, it
+// visits the body once with unknown values.
 func (f *finder) loop(e *hclsyntax.ForExpr, ctx *hcl.EvalContext) {
 	before := len(f.refs)
 	f.find(e.CollExpr, ctx)
