@@ -144,8 +144,8 @@ func (i *Interrupts) Context(ctx context.Context) (first context.Context, cancel
 type abortKey struct{}
 
 // UntilAbort returns a context that only the second interrupt cancels, for work that ends in an
-// orderly way after the first one. ctx must come from Interrupts.Context. The new context has
-// the values of ctx.
+// orderly way after the first one. The new context has the values of ctx. If ctx does not come from
+// Interrupts.Context, the new context is never canceled.
 func UntilAbort(ctx context.Context) context.Context {
 	second, ok := ctx.Value(abortKey{}).(context.Context)
 	if !ok {

@@ -269,8 +269,8 @@ func (t *Terminal) Confirm(ctx context.Context, q Question) (bool, error) {
 	return answer == "yes" || q.AnyCase && strings.EqualFold(answer, "yes"), nil
 }
 
-// Indent returns text with indent before each line. It removes line breaks at the beginning and
-// end.
+// Indent returns text with indent before each line that is not empty. It removes line breaks at the
+// beginning and end.
 func Indent(text, indent string) string {
 	lines := strings.Split(strings.Trim(text, "\n"), "\n")
 	for i, l := range lines {

@@ -43,7 +43,8 @@ func blocksOf(body hcl.Body, name string) hcl.Blocks {
 }
 
 // pickBlock returns the block that the first step of path selects, and the rest of the path. If the
-// first step is not an index, it returns the first block.
+// first step is not an index, it returns the first block and the whole path. If there is no block
+// with the index, it returns the first block and a nil path.
 func pickBlock(blocks hcl.Blocks, path cty.Path) (*hcl.Block, cty.Path) {
 	if len(path) == 0 {
 		return blocks[0], path

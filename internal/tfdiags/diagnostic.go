@@ -169,8 +169,8 @@ func Join(errs ...error) error {
 	return diags.Err()
 }
 
-// MapError returns err with its diagnostics replaced by the result of change. If err is nil, it
-// returns nil.
+// MapError returns err with its diagnostics replaced by the result of change. If err is nil or the
+// result contains no errors, it returns nil.
 func MapError(err error, change func(Diagnostics) Diagnostics) error {
 	if err == nil {
 		return nil

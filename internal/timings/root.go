@@ -56,7 +56,8 @@ func (r *Recorder) addRoot(name string, of *Recorder) {
 	}
 }
 
-// longest returns the names of the steps of a path that took longest.
+// longest returns the names of the n steps of a path that took longest, or of all steps if there
+// are fewer.
 func (p *path) longest(n int) []string {
 	steps := slices.SortedStableFunc(slices.Values(p.steps), func(x, y step) int { return cmp.Compare(y.took, x.took) })
 	var out []string

@@ -117,7 +117,7 @@ func primitive(v cty.Value) string {
 }
 
 // backendIn returns the backend that the text of a configuration file sets. ok is false unless the
-// file contains a backend block and nothing else.
+// file contains a backend block with constant settings and nothing else.
 func backendIn(text string) (typ string, settings map[string]cty.Value, ok bool) {
 	file, diags := hclsyntax.ParseConfig([]byte(text), "", hcl.InitialPos)
 	if diags.HasErrors() {

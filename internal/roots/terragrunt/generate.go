@@ -81,7 +81,7 @@ func (im *importer) wanted(r *root) {
 }
 
 // generateBlock returns the file that a generate block describes. It returns nil if the block is
-// disabled or the content is not constant.
+// disabled or has no content, or if one of its arguments is not constant.
 func (im *importer) generateBlock(r *root, c *config, b *hclsyntax.Block) *wanted {
 	w := &wanted{at: b.DefRange()}
 	for _, name := range []string{"path", "if_exists", "disable"} {

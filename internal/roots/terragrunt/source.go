@@ -30,7 +30,7 @@ func (im *importer) place(r *root) bool {
 	}
 	if source == "" {
 		r.dir = r.unit.source
-		return im.parser.IsModuleDir(r.dir) // otherwise the file is only included by other files
+		return im.parser.IsModuleDir(r.dir) // a unit file without configuration beside it is only included by others
 	}
 	dir, err := im.sourceDir(r.unit, source, version)
 	switch {
