@@ -439,7 +439,8 @@ func (o *options) disjoint(
 	return wall, most, errors.Join(err, <-counted, checkFiles(files))
 }
 
-// inParallel calls do with each number from 0 to n-1, with at most together calls at the same time.
+// inParallel calls the function do with each number from 0 to n-1. The argument together is the
+// maximum number of calls at the same time.
 func inParallel(n, together int, do func(int) error) error {
 	errs := make([]error, n)
 	slots := make(chan struct{}, together)

@@ -16,7 +16,7 @@ func (t *table) row(cells ...string) int {
 	return len(t.rows) - 1
 }
 
-// add adds cells to a row, each with the prefix before.
+// add adds cells to a row. Each cell gets the given prefix.
 func (t *table) add(row int, before string, cells ...string) {
 	for _, c := range cells {
 		t.rows[row] = append(t.rows[row], before+c)

@@ -269,7 +269,8 @@ func (p *tab) waitFor(what, expression string) {
 	}
 }
 
-// says waits until the text of an element contains text. If that takes too long, the test fails.
+// says waits until the text of an element contains the given text. If that takes too long, the test
+// fails.
 func (p *tab) says(selector, text string) {
 	p.t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {

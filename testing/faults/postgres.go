@@ -116,7 +116,7 @@ func (r *postgresRun) holdLocks() error {
 	})
 }
 
-// administrate connects as an administrator and calls do.
+// administrate connects as an administrator and calls the function do with the connection.
 func (r *postgresRun) administrate(do func(context.Context, *pgx.Conn) error) error {
 	ctx := context.Background()
 	conn, err := pgx.Connect(ctx, r.server.Conn())

@@ -92,8 +92,8 @@ func (o *options) onFullDisks(report func(string, *tally)) error {
 	return o.onSmallDisk(10, nil, func(t *trial, saved *saved) error { return o.savingOnFullDisks(t, saved, report) })
 }
 
-// onSmallDisk creates a trial on a small disk, runs the command before, and saves the directories.
-// Then it calls use.
+// onSmallDisk creates a trial, runs the given command in it if there is one, moves the working
+// directory to a small disk, and saves the directories. Then it calls the function use.
 func (o *options) onSmallDisk(objects int, before []string, use func(*trial, *saved) error) error {
 	t, err := o.newTrial(objects)
 	if err != nil {

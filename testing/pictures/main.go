@@ -150,8 +150,8 @@ func svg(command, output string) string {
 `, width, height, fontSize, background, foreground, body.String())
 }
 
-// next calls print with the text before the next escape sequence. It returns that text, the rest of
-// the line after the sequence, and the style of the rest.
+// next passes the text before the next escape sequence to the function print. It returns that text,
+// the rest of the line after the sequence, and the style of the rest.
 func next(line string, now style, print func(text string)) (text, rest string, then style) {
 	start := strings.Index(line, "\x1b[")
 	if start < 0 {

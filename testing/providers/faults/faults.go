@@ -72,8 +72,8 @@ func FromEnv(prefix string) (*Plan, error) {
 	return p, nil
 }
 
-// Around calls do, which performs the operation op on the named object. It injects the faults
-// before and after that. If p is nil, it only calls do.
+// Around calls the function do, which performs the operation op on the named object. It injects the
+// faults before and after that call. If p is nil, it only calls the function.
 func (p *Plan) Around(ctx context.Context, op, name string, do func() error) (err error) {
 	if p == nil {
 		return do()
