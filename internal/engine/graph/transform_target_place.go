@@ -92,6 +92,19 @@ type placeReads struct {
 type namedKeys struct {
 	modules   map[addrs.ModuleInstance][]addrs.ModuleInstance // by calling module instance
 	instances map[addrs.AbsResource][]addrs.InstanceKey
+	// open holds the targets with a key for the resource, but not for all modules around it.
+	open map[addrs.ConfigResource][]addrs.Target
+}
+
+// of returns the keys for a resource.
+func (k namedKeys) of(r addrs.AbsResource) []addrs.InstanceKey {
+	out := slices.Clip(k.instances[r])
+	for _, t := range k.open[r.Config()] {
+		if t.ContainsInstance(r.Instance(t.Key)) {
+			out = append(out, t.Key)
+		}
+	}
+	return out
 }
 
 // moduleInstances holds the instances of a module.
@@ -107,7 +120,11 @@ func newPlaceReads(b *build) *placeReads {
 	if b.op.Early != nil {
 		s.early = b.instances.earlyKeys()
 	}
-	s.named = namedKeys{map[addrs.ModuleInstance][]addrs.ModuleInstance{}, map[addrs.AbsResource][]addrs.InstanceKey{}}
+	s.named = namedKeys{
+		modules:   map[addrs.ModuleInstance][]addrs.ModuleInstance{},
+		instances: map[addrs.AbsResource][]addrs.InstanceKey{},
+		open:      map[addrs.ConfigResource][]addrs.Target{},
+	}
 	known := map[addrs.ModuleInstance]bool{}
 	for _, t := range slices.Concat(b.op.Targets, b.op.Excludes) {
 		for m := t.Module; !m.IsRoot() && !hasOpenStep(m) && !known[m]; {
@@ -116,8 +133,10 @@ func newPlaceReads(b *build) *placeReads {
 			s.named.modules[parent] = append(s.named.modules[parent], m)
 			m = parent
 		}
-		if t.HasKey {
-			at := t.Resource.InInstance(t.Module)
+		switch at := t.Resource.InInstance(t.Module); {
+		case t.HasKey && hasOpenStep(t.Module):
+			s.named.open[at.Config()] = append(s.named.open[at.Config()], t)
+		case t.HasKey:
 			s.named.instances[at] = append(s.named.instances[at], t.Key)
 		}
 	}
@@ -183,7 +202,7 @@ func (s *placeReads) within(m *Module, at addrs.ModuleInstance) []addrs.ModuleIn
 // objects that are no longer declared, if targets name them.
 func (s *placeReads) keys(r *Resource, in addrs.ModuleInstance) []addrs.InstanceKey {
 	abs := r.Addr.Resource.InInstance(in)
-	named := s.named.instances[abs]
+	named := s.named.of(abs)
 	if s.early != nil && r.Config != nil {
 		if keys, known := s.early.Instances(r, in); known {
 			all := slices.Clip(keys)
@@ -195,7 +214,7 @@ func (s *placeReads) keys(r *Resource, in addrs.ModuleInstance) []addrs.Instance
 			return all
 		}
 	}
-	return append(slices.Clip(named), addrs.UnknownKey)
+	return append(named, addrs.UnknownKey)
 }
 
 // declares reports whether a resource has an instance with a key in the configuration, or may have it.
