@@ -71,7 +71,7 @@ func (p *part) play(dir string) error {
 		return fmt.Errorf("before: %w", err)
 	}
 	player.files = p.after.files()
-	o := newOracle(p.after, player.s.State)
+	o := newOracle(p.after)
 	p.list = p.existing(o, player.s.State)
 	if len(p.list) == 0 {
 		return nil
@@ -135,7 +135,7 @@ func (p *part) check(o *oracle, whole, some *plans.Plan) error {
 	takesPart := map[place]bool{}
 	for _, at := range o.places() {
 		if o.meets(p.list, at) {
-			o.reach(at, takesPart)
+			o.reach(o.start(p.list, at), takesPart)
 		}
 	}
 	gone := false

@@ -8,7 +8,6 @@ import (
 	"pgregory.net/rapid"
 
 	"tofu/internal/addrs"
-	"tofu/internal/states"
 )
 
 // tree is a random configuration of nested modules.
@@ -249,29 +248,20 @@ type place struct {
 // oracle determines the expected dependencies by following references from place to place.
 type oracle struct {
 	root      *item
-	instances map[addrs.Module][]addrs.ModuleInstance // module instances in the configuration or the state
+	instances map[addrs.Module][]addrs.ModuleInstance // module instances that the configuration declares
 	items     map[addrs.ConfigResource]*item
 }
 
-func newOracle(tr *tree, state *states.State) *oracle {
+func newOracle(tr *tree) *oracle {
 	o := &oracle{root: tr.root, instances: map[addrs.Module][]addrs.ModuleInstance{},
 		items: map[addrs.ConfigResource]*item{}}
 	o.expand(tr.root, addrs.ModuleInstance(""))
-	for r := range state.Resources() {
-		o.note(r.Addr.Module)
-	}
 	return o
 }
 
-// note adds a module instance and its ancestors to o.instances.
-func (o *oracle) note(at addrs.ModuleInstance) {
-	for ; !slices.Contains(o.instances[at.Module()], at); at, _ = at.Parent() {
-		o.instances[at.Module()] = append(o.instances[at.Module()], at)
-	}
-}
-
+// expand adds an instance of a module, and those of the calls in it.
 func (o *oracle) expand(m *item, at addrs.ModuleInstance) {
-	o.note(at)
+	o.instances[at.Module()] = append(o.instances[at.Module()], at)
 	for _, it := range m.items {
 		if it.kind != "module" {
 			o.items[it.resource().In(at.Module())] = it
@@ -319,12 +309,20 @@ func (o *oracle) meets(list []addrs.Target, p place) bool {
 	})
 }
 
-// reach adds all direct and indirect dependencies of a place to seen.
-func (o *oracle) reach(p place, seen map[place]bool) {
-	for _, next := range o.needs(p) {
-		if !seen[next] {
-			seen[next] = true
-			o.reach(next, seen)
+// start returns what a place refers to that targets in list include. If they name only instances
+// that are no longer configured, nothing is read by key.
+func (o *oracle) start(list []addrs.Target, p place) []place {
+	return o.needsOf(p, slices.ContainsFunc(p.it.keys, func(key addrs.InstanceKey) bool {
+		return named(list, p.it.resource().InInstance(p.at).Instance(key))
+	}))
+}
+
+// reach adds the given places, and all their direct and indirect dependencies, to seen.
+func (o *oracle) reach(places []place, seen map[place]bool) {
+	for _, p := range places {
+		if !seen[p] {
+			seen[p] = true
+			o.reach(o.needs(p), seen)
 		}
 	}
 }
@@ -332,7 +330,7 @@ func (o *oracle) reach(p place, seen map[place]bool) {
 // dependsOnAny reports whether a place depends on a place that a target in list includes.
 func (o *oracle) dependsOnAny(p place, list []addrs.Target) bool {
 	seen := map[place]bool{}
-	o.reach(p, seen)
+	o.reach(o.needs(p), seen)
 	for next := range seen {
 		if o.meets(list, next) {
 			return true
@@ -343,23 +341,29 @@ func (o *oracle) dependsOnAny(p place, list []addrs.Target) bool {
 
 // needs returns the places that a place refers to.
 func (o *oracle) needs(p place) []place {
-	return append(o.arguments(p.it, p.at), o.around(p.it.in, p.at)...)
+	return o.needsOf(p, len(p.it.keys) > 0)
 }
 
-// arguments returns the places that the arguments of an item refer to. at is the module instance
-// that contains the item.
-func (o *oracle) arguments(it *item, at addrs.ModuleInstance) []place {
+// needsOf returns the places that a place refers to. declared reports whether the place has
+// instances in the configuration. Without them, nothing is read by key.
+func (o *oracle) needsOf(p place, declared bool) []place {
+	return append(o.arguments(p.it, p.at, declared), o.around(p.it.in, p.at)...)
+}
+
+// arguments returns the places that the arguments of an item refer to, in the module instance at.
+func (o *oracle) arguments(it *item, at addrs.ModuleInstance, declared bool) []place {
 	var out []place
 	for _, ref := range it.refs {
-		if it.kind == "data" {
+		switch {
+		case it.kind == "data":
 			out = append(out, place{ref, at})
-		} else {
+		case declared || ref.kind != "module" || ref.mode == "" || ref.whole:
 			out = append(out, o.value(ref, at)...)
 		}
 	}
 	if it.input {
 		parent, _ := at.Parent()
-		out = append(out, o.arguments(it.in, parent)...)
+		out = append(out, o.arguments(it.in, parent, true)...)
 	}
 	for _, dep := range it.after {
 		out = append(out, o.contents(dep, at)...)
@@ -407,13 +411,18 @@ func (o *oracle) values(it *item, at addrs.ModuleInstance) []place {
 }
 
 // contents returns all places in an item: the item itself, or everything in the module that it
-// calls.
+// calls, and what the arguments of the call refer to. The arguments of a call without instances
+// aren't evaluated.
 func (o *oracle) contents(it *item, at addrs.ModuleInstance) []place {
 	if it.kind != "module" {
 		return []place{{it, at}}
 	}
-	var out []place
-	for _, inner := range o.children(it, at) {
+	instances := o.children(it, at)
+	if len(instances) == 0 {
+		return nil
+	}
+	out := o.arguments(it, at, true)
+	for _, inner := range instances {
 		for _, ref := range it.items {
 			out = append(out, o.contents(ref, inner)...)
 		}
