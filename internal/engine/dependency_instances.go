@@ -60,9 +60,11 @@ func (t *instance) findDependencyInstances(change *plans.InstanceChange) (all, o
 		if stored && t.coversAll(needs) {
 			continue
 		}
-		var few bool
-		others, few = t.appendInstances(others, needs, maxSingleNeeds)
-		complete = complete && (stored || few)
+		more, ok := t.appendInstances(others, needs, maxSingleNeeds)
+		if ok {
+			others = more
+		}
+		complete = complete && (stored || ok)
 	}
 	if !complete {
 		// What is left out is stored only as a dependency of the resources that deps names, so the
@@ -123,12 +125,13 @@ func (t *instance) unkeyed(of *graph.Resource) addrs.ModuleInstance {
 	return of.Module.Path.UnkeyedInstance()
 }
 
-// appendInstances appends the needed instances to out, except t itself. All needs are for one
-// resource. most is the maximum number of instances to append if whole resources are needed. If
-// there are more, appendInstances appends nothing and returns false.
+// appendInstances appends to out the instances in needs, without t itself. All needs are for one
+// resource. If whole resources are needed, it returns false if some of their instances are not
+// decided yet, or if this would append more than most instances.
 func (t *instance) appendInstances(
 	out []addrs.AbsInstance, needs []need, most int,
-) (_ []addrs.AbsInstance, few bool) {
+) (_ []addrs.AbsInstance, ok bool) {
+	ok = true
 	of, first := needs[0].of, len(out)
 	add := func(in addrs.ModuleInstance, key addrs.InstanceKey) {
 		if addr := of.Addr.Resource.InInstance(in).Instance(key); addr != t.addr {
@@ -142,7 +145,11 @@ func (t *instance) appendInstances(
 		}
 		for _, in := range t.w.modulesOf(n) {
 			x := in.resources[of.Slot]
-			if x == nil {
+			switch {
+			case x == nil && of.Exprs.Repetition == graph.Repetition{}:
+				x = &expansion{expandedKeys: expandedKeys{keys: []addrs.InstanceKey{addrs.NoKey}}}
+			case x == nil:
+				ok = false
 				continue
 			}
 			if len(out)-first+len(x.keys) > most {
@@ -153,7 +160,7 @@ func (t *instance) appendInstances(
 			}
 		}
 	}
-	return out, true
+	return out, ok
 }
 
 // modulesOf returns the instances of a resource's module in which all of its instances are needed.
