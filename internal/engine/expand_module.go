@@ -70,7 +70,7 @@ func (e *evaluator) expandCall(ctx context.Context, m *graph.Module, parent *mod
 		return nil
 	}
 	if m.EachCall != nil {
-		of := parent.calls[m.EachCall.CallSlot]
+		of := parent.calls[m.EachCall.Call.CallSlot]
 		if of == nil || of.mode != repeatForEach {
 			e.expandUnknown(m, parent)
 			return nil

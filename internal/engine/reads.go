@@ -311,7 +311,7 @@ func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Val
 
 // setEachValue sets each.value in a block whose for_each is a resource, an alias or a module call,
 // for the instance with the given key. It does nothing for other blocks.
-func (c *evalContext) setEachValue(of *graph.IndexedRead, call *graph.Module, key addrs.InstanceKey) {
+func (c *evalContext) setEachValue(of *graph.IndexedRead, call *graph.EachCall, key addrs.InstanceKey) {
 	switch {
 	case of != nil:
 		c.rep.eachValue = c.eachValue(of, key)
@@ -320,10 +320,11 @@ func (c *evalContext) setEachValue(of *graph.IndexedRead, call *graph.Module, ke
 	}
 }
 
-// outputsIn returns an object with the outputs of an instance of a module call, or cty.NilVal if there
-// is no such instance or its outputs aren't final.
-func (c *evalContext) outputsIn(call *graph.Module, key addrs.InstanceKey) cty.Value {
-	instances, outputs := c.in.calls[call.CallSlot], outputsOf(call, nil)
+// outputsIn returns an object with the outputs of an instance of a module call that each.value has, or
+// cty.NilVal if there is no such instance or its outputs aren't final.
+func (c *evalContext) outputsIn(each *graph.EachCall, key addrs.InstanceKey) cty.Value {
+	call := each.Call
+	instances, outputs := c.in.calls[call.CallSlot], outputsOf(call, each.Outputs)
 	if instances == nil {
 		return cty.NilVal
 	}

@@ -122,7 +122,7 @@ func (e *evaluator) argumentContext(ctx context.Context, v *graph.Value, in *mod
 	if m := v.Module; (m.EachOf != nil || m.EachCall != nil) && v.ReadsEachValue() {
 		key, err := addrs.KeyFromValue(in.rep.eachKey)
 		if err == nil {
-			c.setEachValue(m.EachOf, m.EachCall, key)
+			c.setEachValue(m.EachOf, v.EachCall, key)
 		}
 	}
 	return c

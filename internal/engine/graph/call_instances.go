@@ -83,7 +83,7 @@ func (m *Module) addCallReads(list []CallRead, refs *lang.Refs) []CallRead {
 // also read outside of the block's instances, for example by for_each or an import block.
 func (b *build) setCallReads(r *Resource) {
 	chained := r.ChainedCall()
-	if b.op.Partial() || r.Addr.Resource.Mode == addrs.Ephemeral {
+	if r.Addr.Resource.Mode == addrs.Ephemeral {
 		chained = nil
 	}
 	if !r.Exprs.readsCalls && chained == nil || r.Config.Check != nil {
@@ -100,7 +100,7 @@ func (b *build) setCallReads(r *Resource) {
 	}
 	var eachOf *lang.Refs // set if for_each is only a module call
 	if chained != nil {
-		list, eachOf = append(list, chainedRead(chained)), &r.Exprs.Repetition.ForEach.Refs
+		list, eachOf = append(list, r.eachCall().reads()...), &r.Exprs.Repetition.ForEach.Refs
 	}
 	for unit := range r.Exprs.units() {
 		if unit == eachOf {
@@ -208,7 +208,7 @@ func (b *build) readsKeyed(n *Node, call *Module) bool {
 	case *Value:
 		return reads(of.CallReads)
 	case *Module:
-		return of.EachCall == call
+		return of.EachCall != nil && of.EachCall.Call == call
 	}
 	r := n.Resource
 	return r != nil && n == r.Inputs && len(b.steps[r]) > 0 && reads(r.CallReads)

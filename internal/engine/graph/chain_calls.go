@@ -1,6 +1,13 @@
 package graph
 
 import (
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/lang"
@@ -11,8 +18,16 @@ import (
 // If for_each is a module call that has for_each itself, the block has the keys of the call.
 // each.value is an object with the outputs of the module instance that has the same key. The
 // instances of the block are decided together with those of the call. Each instance reads the
-// outputs in the same way as with a reference to module.NAME[each.key]. The read is therefore one
-// of the CallReads of the block, or of the argument that uses each.value.
+// outputs like references to module.NAME[each.key]. These reads are therefore among the CallReads of
+// the block, or of the argument that uses each.value. If each.value is only used in the form
+// each.value.OUTPUT, only these outputs are read.
+
+// EachCall is a module call that decides the instances of a block, and the outputs that are read with
+// each.value.
+type EachCall struct {
+	Call    *Module
+	Outputs []string // sorted; nil for all outputs
+}
 
 // ChainedCall returns the module call in for_each = module.NAME, or nil if the block is not repeated
 // this way.
@@ -53,16 +68,89 @@ func (m *Module) chainedCall(rep Repetition) *Module {
 	return call
 }
 
-// chainedRead returns the read by a block with for_each = module.NAME: each instance reads all
-// outputs of the module instance with the same key.
-func chainedRead(call *Module) CallRead {
-	return CallRead{Call: call, Refs: lang.Instances{{Index: eachKey}}}
+// eachCall returns the call in a block's for_each with the outputs that expressions read with
+// each.value. If none of them uses each.value, the block depends on all outputs.
+func eachCall(call *Module, units iter.Seq[*lang.Refs]) *EachCall {
+	used := map[string]bool{}
+	for refs := range units {
+		for _, ref := range refs.Objects {
+			if ref.Subject != (addrs.ForEachAttr{Name: "value"}) {
+				continue
+			}
+			name := firstName(ref.Remaining)
+			if call.Outputs[name] == nil {
+				return &EachCall{Call: call}
+			}
+			used[name] = true
+		}
+	}
+	return &EachCall{call, slices.Sorted(maps.Keys(used))}
+}
+
+// firstName returns the name in the first step of a traversal, or "".
+func firstName(steps hcl.Traversal) string {
+	if len(steps) == 0 {
+		return ""
+	}
+	switch step := steps[0].(type) {
+	case hcl.TraverseAttr:
+		return step.Name
+	case hcl.TraverseIndex:
+		if step.Key.Type() == cty.String {
+			return step.Key.AsString()
+		}
+	}
+	return ""
+}
+
+// reads returns the reads of the outputs of the module instance that has the key of the reader.
+func (e *EachCall) reads() []CallRead {
+	refs := lang.Instances{{Index: eachKey}}
+	if e.Outputs == nil {
+		return []CallRead{{Call: e.Call, Refs: refs}}
+	}
+	out := make([]CallRead, len(e.Outputs))
+	for i, name := range e.Outputs {
+		out[i] = CallRead{e.Call, e.Call.Outputs[name], refs}
+	}
+	return out
+}
+
+// eachCall returns the call in the for_each of a block with the outputs that the block reads. It returns
+// nil if the block is not repeated this way.
+func (r *Resource) eachCall() *EachCall {
+	call := r.ChainedCall()
+	if call == nil {
+		return nil
+	}
+	return eachCall(call, func(yield func(*lang.Refs) bool) {
+		if key := r.ProviderKey; key != nil && key.Call == "" && !yield(&key.Expr.Refs) {
+			return
+		}
+		r.Exprs.units()(yield)
+	})
+}
+
+// eachCall returns the call in the for_each of a module call with the outputs that the arguments
+// read. It returns nil if the call is not repeated this way.
+func (m *Module) eachCall() *EachCall {
+	call := m.ChainedCall()
+	if call == nil {
+		return nil
+	}
+	return eachCall(call, func(yield func(*lang.Refs) bool) {
+		for _, v := range m.Variables {
+			if v.Expr != nil && !yield(&v.Expr.Refs) {
+				return
+			}
+		}
+	})
 }
 
 // addChainedCall adds to the CallReads of an argument what it reads with each.value, unless it also
 // reads the call as a whole.
 func (b *build) addChainedCall(v *Value) {
-	if b.op.Partial() || v.Kind != Variable || v.Module.Parent == nil || !v.ReadsEachValue() {
+	if v.Kind != Variable || v.Module.Parent == nil || !v.ReadsEachValue() {
 		return
 	}
 	call := v.Module.ChainedCall()
@@ -70,7 +158,8 @@ func (b *build) addChainedCall(v *Value) {
 		return
 	}
 	if _, only := v.Expr.Refs.CallInstances(call.Call.Name); only || !v.Expr.Refs.NameCall(call.Call.Name) {
-		v.CallReads = append(v.CallReads, chainedRead(call))
+		v.EachCall = eachCall(call, slices.Values([]*lang.Refs{&v.Expr.Refs}))
+		v.CallReads = append(v.CallReads, v.EachCall.reads()...)
 	}
 }
 
@@ -79,7 +168,7 @@ func (b *build) addChainedCall(v *Value) {
 func (c *connector) setEachCall(r *Resource) {
 	call := r.ChainedCall()
 	if call != nil && c.readsKeyed(r.Inputs, call) {
-		r.EachCall = call
+		r.EachCall = r.eachCall()
 	}
 }
 
@@ -95,7 +184,7 @@ func (c *connector) setModuleEachCall(usesEach map[*Module]bool) {
 			continue
 		}
 		if m.argumentsReadOnlyEach(call) {
-			m.EachCall = call
+			m.EachCall = m.eachCall()
 		}
 	}
 }
@@ -114,8 +203,11 @@ func (m *Module) argumentsReadOnlyEach(call *Module) bool {
 // awaitEachCall makes the node of the instance of m with the given key wait for outputs of the call
 // in m's for_each. These are the outputs of the instance with the same key.
 func (o *instanceOrder) awaitEachCall(n *Node, m *Module, parent addrs.ModuleInstance, key addrs.InstanceKey) {
-	for _, output := range chainedRead(m.EachCall).Outputs() {
-		o.after(n, o.valueNode(output, parent.Child(m.EachCall.Call.Name, key)))
+	in := parent.Child(m.EachCall.Call.Call.Name, key)
+	for _, read := range m.EachCall.reads() {
+		for _, output := range read.Outputs() {
+			o.after(n, o.valueNode(output, in))
+		}
 	}
 }
 
@@ -126,7 +218,7 @@ func (p *planCalls) decideEarlyByCall(m *Module) {
 	if p.whole[m.expand.ID] || p.callOf(m) == nil || p.callOf(call) == nil {
 		return
 	}
-	m.EachCall = call
+	m.EachCall = m.eachCall()
 	outputs := map[dag.ID]bool{call.end.ID: true}
 	for _, output := range call.Outputs {
 		outputs[output.Node.ID] = true
@@ -136,8 +228,10 @@ func (p *planCalls) decideEarlyByCall(m *Module) {
 		if !v.ReadsEachValue() {
 			continue
 		}
-		for _, output := range chainedRead(call).Outputs() {
-			p.after(v.Node, output.Node)
+		for _, read := range v.EachCall.reads() {
+			for _, output := range read.Outputs() {
+				p.after(v.Node, output.Node)
+			}
 		}
 	}
 }

@@ -73,7 +73,7 @@ type Module struct {
 	// EachOf is the resource or alias in the call's for_each, if the instances of the call are decided
 	// before the resource is complete; see setModuleEachOf.
 	EachOf   *IndexedRead
-	EachCall *Module // like EachOf, for a module call in the for_each; see chain_calls.go
+	EachCall *EachCall // like EachOf, for a module call in the for_each; see chain_calls.go
 
 	readsSiblings bool // whether an argument of the call reads outputs of other instances of the call
 
@@ -113,6 +113,7 @@ type Value struct {
 	Expr        *lang.Expr  // for variables, the argument of the call (evaluated in the caller); may be nil
 	DependsOn   *lang.Refs  // depends_on of an output; may be nil
 	CallReads   []CallRead  // single instances of module calls that Expr reads
+	EachCall    *EachCall   // the call in for_each that Expr reads with each.value; see chain_calls.go
 	PerInstance bool        // Expr refers to count or each, so its value differs between instances of the call
 	Conditions  []Condition // validations or preconditions
 	Alias       *Alias      // nil unless the value is a resource, or a map with its keys; see alias.go
@@ -174,7 +175,7 @@ type instanceReads struct {
 	// constant keys.
 	Constant []IndexedRead
 	EachOf   *IndexedRead // the resource or alias in for_each, if it is also in Indexed; see setEachOf
-	EachCall *Module      // the call in for_each, if the block reads its instances by key; see setEachCall
+	EachCall *EachCall    // the call that has the keys of the block, if its instances are read by key
 	// Awaited holds the resources and aliases whose single instances the instances of this resource
 	// wait for in a plan; see separateInstances.
 	Awaited []IndexedRead

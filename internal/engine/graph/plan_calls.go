@@ -279,8 +279,11 @@ func (p *planCalls) awaitCalls(r *Resource) {
 			continue
 		}
 		r.AwaitedCalls = append(r.AwaitedCalls, read)
-		if read.Call == r.ChainedCall() {
-			r.EachCall = read.Call
+		if r.EachCall == nil && read.Call == r.ChainedCall() {
+			r.EachCall = r.eachCall()
+			for _, output := range read.Call.Outputs {
+				outputs[output.Node.ID] = true
+			}
 		}
 		for _, output := range read.Outputs() {
 			outputs[output.Node.ID] = true

@@ -118,8 +118,10 @@ func (c *connector) connectValue(ctx context.Context, v *Value) {
 				c.after(v.Node, m.EachOf.whole())
 			}
 			if m.EachCall != nil && v.ReadsEachValue() {
-				for _, output := range chainedRead(m.EachCall).Outputs() {
-					c.afterCall(v.Node, m.EachCall, output.Node)
+				for _, read := range v.EachCall.reads() {
+					for _, output := range read.Outputs() {
+						c.afterCall(v.Node, read.Call, output.Node)
+					}
 				}
 			}
 		}
@@ -197,13 +199,13 @@ func (c *connector) connectResource(ctx context.Context, r *Resource) {
 			c.after(n, at.EachOf.whole())
 		}
 		if at.EachCall != nil {
-			c.after(n, at.EachCall.end)
+			c.after(n, at.EachCall.Call.end)
 		}
 	}
 	c.setEachOf(r)
 	c.setEachCall(r)
 	if r.EachCall != nil {
-		c.after(r.expand, r.EachCall.expand)
+		c.after(r.expand, r.EachCall.Call.expand)
 		c.connectRepetition(ctx, n, m, e.Repetition)
 	} else {
 		c.connectRepetition(ctx, r.expand, m, e.Repetition)

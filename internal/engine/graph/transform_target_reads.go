@@ -21,7 +21,7 @@ func (s *placeReads) of(p place) []read {
 	case p.part == baseParts && isValue:
 		return s.ofAlias(p, v)
 	case p.part == baseParts:
-		return s.along(p, map[*Node]bool{p.n.Object.(*Module).ChainedTo().whole(): true})
+		return s.baseOfCall(p)
 	case r != nil:
 		return s.partsOfBlock(p)
 	case isValue:
@@ -108,13 +108,33 @@ func (s *placeReads) addOutputs(
 func (s *placeReads) ofCall(p place) []read {
 	m := p.n.Object.(*Module)
 	parent, step := p.in.Parent()
-	of := m.ChainedTo()
-	if of == nil || step.Key == addrs.UnknownKey || m.DependsOn != nil && m.DependsOn.Name(of.Of.Addr.Resource) {
-		return []read{{of: place{n: p.n, in: parent}}}
+	of, call := m.ChainedTo(), m.eachCall()
+	base := []read{{of: place{n: p.n, in: parent, part: baseParts}}}
+	key := func() []KeyRead { return []KeyRead{{step.Key, m.Repetition.ForEach.Range()}} }
+	switch {
+	case step.Key == addrs.UnknownKey:
+	case of != nil && (m.DependsOn == nil || !m.DependsOn.Name(of.Of.Addr.Resource)):
+		return s.addInstances(base, *of, m.Parent, parent, key(), true, hcl.Range{})
+	case call != nil && (m.DependsOn == nil || !m.DependsOn.NameCall(call.Call.Call.Name)):
+		for _, read := range call.reads() {
+			base = s.addOutputs(base, read, parent, key(), true, hcl.Range{})
+		}
+		return base
 	}
-	key := []KeyRead{{step.Key, m.Repetition.ForEach.Range()}}
-	out := []read{{of: place{n: p.n, in: parent, part: baseParts}}}
-	return s.addInstances(out, *of, m.Parent, parent, key, true, hcl.Range{})
+	return []read{{of: place{n: p.n, in: parent}}}
+}
+
+// baseOfCall returns the places that all instances of a module call need. The for_each of the call is
+// a resource, an alias or another call.
+func (s *placeReads) baseOfCall(p place) []read {
+	m := p.n.Object.(*Module)
+	if of := m.ChainedTo(); of != nil {
+		return s.along(p, map[*Node]bool{of.whole(): true})
+	}
+	call := m.ChainedCall()
+	apart := map[*Node]bool{call.expand: true, call.end: true}
+	addOutputNodes(apart, call)
+	return s.along(p, apart)
 }
 
 // ofAlias returns the places that an alias reads, without the resource or alias that it refers to.
@@ -226,6 +246,9 @@ func (s *placeReads) readByKey(r *Resource) map[*Node]bool {
 		for _, of := range r.CallReads {
 			addCallNodes(out, of)
 		}
+		if call := r.ChainedCall(); call != nil && out[call.end] {
+			addOutputNodes(out, call)
+		}
 	}
 	s.apart[r.Node] = out
 	return out
@@ -236,6 +259,14 @@ func (s *placeReads) readByKey(r *Resource) map[*Node]bool {
 func addCallNodes(set map[*Node]bool, of CallRead) {
 	set[of.Call.expand], set[of.Call.end] = true, true
 	for _, v := range of.Outputs() {
+		set[v.Node] = true
+	}
+}
+
+// addOutputNodes adds to set the nodes of all outputs of a module call. A reference to the whole call
+// has edges to them if its end depends on the reader.
+func addOutputNodes(set map[*Node]bool, call *Module) {
+	for _, v := range call.Outputs {
 		set[v.Node] = true
 	}
 }
