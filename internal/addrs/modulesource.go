@@ -109,11 +109,11 @@ func parseRegistrySource(text string) (ModuleSource, error) {
 		parts = parts[1:]
 	default:
 		return ModuleSource{}, fmt.Errorf(
-			"a module registry address must have the form [host/]namespace/name/system, unlike %q", text)
+			"%q is not a module registry address, which has the form [host/]namespace/name/system", text)
 	}
 	if len(strings.Split(address, "/")) == 3 && strings.Contains(parts[0], ".") {
 		return ModuleSource{}, fmt.Errorf(
-			"a module registry address without a host must start with a namespace, unlike %q", text)
+			"%q is not a module registry address: one without a host must start with a namespace", text)
 	}
 	if !registryName().MatchString(parts[0]) || !registryName().MatchString(parts[1]) ||
 		!registrySystem().MatchString(parts[2]) {

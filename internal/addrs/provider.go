@@ -89,7 +89,7 @@ func ParseProvider(source string) (Provider, error) {
 		}
 		p.Host, p.Namespace, p.Type = host, parts[1], parts[2]
 	default:
-		return Provider{}, fmt.Errorf("a provider source must have the form [host/]namespace/type, unlike %q", source)
+		return Provider{}, fmt.Errorf("%q is not a provider source, which has the form [host/]namespace/type", source)
 	}
 	for _, part := range []*string{&p.Namespace, &p.Type} {
 		// States written before providers had namespaces have the namespace "-".

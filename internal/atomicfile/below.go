@@ -1,6 +1,7 @@
 package atomicfile
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -27,8 +28,11 @@ func CheckBelow(root, path string) error {
 		return err
 	}
 	target, err := filepath.EvalSymlinks(present)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is a broken symbolic link", present)
+	}
+	if err != nil {
+		return fmt.Errorf("following the symbolic link %s: %w", present, err)
 	}
 	if rel, err := filepath.Rel(inside, target); err != nil || rel == "." || !filepath.IsLocal(rel) {
 		return fmt.Errorf("%s is a symbolic link that leads out of %s", present, root)

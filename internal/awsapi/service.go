@@ -190,7 +190,8 @@ func (s *Service) advice(e *Error) string {
 	case "AccessDenied", "AccessDeniedException":
 		return "The credentials" + source + " have no permission for this call"
 	case "RequestTimeTooSkewed":
-		return fmt.Sprintf("The clock of this machine (%s) differs too much from the clock of the service (%s): set it",
+		return fmt.Sprintf("The clock of this machine (%s) differs too much from the clock of the service (%s): "+
+			"set the clock",
 			time.Now().UTC().Format(time.RFC3339), e.Header.Get("Date"))
 	}
 	return ""

@@ -56,7 +56,7 @@ func (c *Config) Cloud(ctx context.Context, client *httpclient.Client) (*Cloud, 
 	if c.MetadataHost != "" {
 		found, err := c.describedCloud(ctx, client)
 		if err != nil {
-			return nil, fmt.Errorf("the metadata service %s, which \"metadata_host\" names: %w", c.MetadataHost, err)
+			return nil, fmt.Errorf("asking the metadata service %s, which \"metadata_host\" sets: %w", c.MetadataHost, err)
 		}
 		return found, nil
 	}

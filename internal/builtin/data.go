@@ -108,7 +108,7 @@ func (p *provider) withID(id cty.Value) map[string]cty.Value {
 func (p *provider) importData(req providers.ImportRequest) providers.ImportResponse {
 	if req.ID == "" {
 		return providers.ImportResponse{Diagnostics: tfdiags.Errorf("Missing import ID",
-			"An object of type %s is imported with the ID that it should have.", dataType).List()}
+			"To import an object of type %s, specify the ID that it should have.", dataType).List()}
 	}
 	return providers.ImportResponse{Imported: []providers.ImportedObject{
 		{Type: dataType, State: cty.ObjectVal(p.withID(cty.StringVal(req.ID)))},

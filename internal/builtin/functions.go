@@ -106,10 +106,11 @@ func badTFVars(diags hcl.Diagnostics) error {
 			if d.Subject != nil {
 				line = d.Subject.Start.Line
 			}
-			return argumentError("not the content of a variables file, line %d: %s; %s", line, d.Summary, d.Detail)
+			return argumentError("must be the content of a variables file, but line %d is not valid: %s; %s", line,
+				d.Summary, d.Detail)
 		}
 	}
-	return argumentError("not the content of a variables file")
+	return argumentError("must be the content of a variables file")
 }
 
 func encodeTFVars(input cty.Value) (cty.Value, error) {

@@ -3,6 +3,7 @@ package cliconfig
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -248,9 +249,8 @@ func (d *decoder) cacheDir(it item) error {
 	return err
 }
 
-// checkCacheDir checks the plugin cache and makes its path absolute. If the directory can't be
-// opened, it only warns: the directory would be created on first use, but the path may be wrong. A
-// file that is not a directory is an error.
+// checkCacheDir warns if the plugin cache doesn't exist or can't be opened. A missing directory is
+// created on first use, but the path may be wrong.
 func (d *decoder) checkCacheDir() {
 	dir := d.cfg.PluginCacheDir
 	if dir == "" {
@@ -258,10 +258,14 @@ func (d *decoder) checkCacheDir() {
 	}
 	info, err := os.Stat(dir)
 	switch {
-	case err != nil:
+	case errors.Is(err, fs.ErrNotExist):
 		d.warn(tfdiags.Warningf("The plugin cache directory doesn't exist",
+			"The plugin cache directory %s, set by plugin_cache_dir or TF_PLUGIN_CACHE_DIR, doesn't exist. "+
+				"It will be created on first use.", dir))
+	case err != nil:
+		d.warn(tfdiags.Warningf("The plugin cache directory can't be opened",
 			"The plugin cache directory %s, set by plugin_cache_dir or TF_PLUGIN_CACHE_DIR, can't be opened: "+
-				"%s. It will be created on first use.", dir, reason(err)))
+				"%s. Providers can't be installed.", dir, reason(err)))
 	case !info.IsDir():
 		d.errs.Add(tfdiags.Errorf("The plugin cache is not a directory",
 			"plugin_cache_dir or TF_PLUGIN_CACHE_DIR is %s, which is not a directory. Providers can't be "+

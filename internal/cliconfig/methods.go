@@ -97,7 +97,7 @@ func (d *decoder) method(it item) error {
 		return err
 	}
 	if kind.location != "" && m.Location == "" {
-		return fmt.Errorf("a block %q needs the setting %q", it.key, kind.location)
+		return fmt.Errorf("the block %q needs the setting %q", it.key, kind.location)
 	}
 	d.cfg.Methods = append(d.cfg.Methods, m)
 	return nil

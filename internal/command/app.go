@@ -347,7 +347,7 @@ func (a *App) setup(chdir string) error {
 		return nil
 	}
 	if err := os.Chdir(chdir); err != nil {
-		return fmt.Errorf("the option -chdir needs a directory that can be entered: %w", err)
+		return fmt.Errorf("changing to the directory of the option -chdir: %w", err)
 	}
 	return nil
 }

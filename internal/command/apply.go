@@ -114,7 +114,7 @@ func approve(ctx context.Context, op *session.Operation, plan *plans.Plan) error
 	}
 	ok, err := op.Session.Confirm(ctx, q)
 	if errors.Is(err, terminal.ErrInputEnded) {
-		return fmt.Errorf("%w. With -auto-approve nothing is asked", err)
+		return fmt.Errorf("%w. To apply without being asked, use -auto-approve", err)
 	}
 	if err != nil {
 		return err

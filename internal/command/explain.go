@@ -16,19 +16,19 @@ import (
 )
 
 var cmdExplain = &Command{
-	Name: "explain", Args: "ADDRESS [PLAN]", Short: "Say why something is in a plan, or why not",
+	Name: "explain", Args: "ADDRESS [PLAN]", Short: "Explain why something is in a plan, or why not",
 	Long: `
-Says why a module, a resource, an instance or an output (output.NAME) is in the
-saved plan in the file PLAN, or in a plan that is made for the answer: the
-action, the attributes that cause it and where their values come from, what it
-waits for, and what waits for it.
+Explains why a module, a resource, an instance or an output (output.NAME) is in
+the saved plan in the file PLAN, or in a new plan: the action, the attributes
+that cause it and where their values come from, what it waits for, and what
+waits for it.
 
 For a variable, a local (var.NAME, local.NAME, module.M.var.NAME), an output of
 a module (module.M.output.NAME) or a data source it prints the value, where it
 comes from, what reads it and which changes use it.
 
-For something that is not in the plan it says why not: for example because of
--target, ignore_changes or a count of 0.
+For something that is not in the plan it explains why not: for example because
+of -target, ignore_changes or a count of 0.
 
 When an object was last changed is known only with the backend postgres. Other
 states have no history.`,
@@ -43,7 +43,7 @@ states have no history.`,
 		fs.BoolVar(&f.Refresh, "refresh", true, "Do not check whether objects changed outside of OpenTofu.")
 		fs.Var((*list)(&f.Replace), "replace", "Replace the resource instance at this `address`. May be repeated.")
 		fs.BoolVar(&f.Document, "json", false, "Print a JSON document.")
-		fs.BoolVar(&f.WhyNot, "why-not", false, "Only say why the address is not in the plan, or that it is.")
+		fs.BoolVar(&f.WhyNot, "why-not", false, "Only explain why the address is not in the plan, or say that it is.")
 	}, runExplain),
 }
 
@@ -147,7 +147,7 @@ func explainSaved(
 	}
 	h, err := planHistory(ctx, s, saved)
 	if err != nil {
-		s.Warnings.Add(tfdiags.Warningf("No history", "When objects were last changed is not known. %s",
+		s.Warnings.Add(tfdiags.Warningf("No history", "It is not known when objects were last changed. %s",
 			tfdiags.Sentence(err)))
 	}
 	if h != nil {

@@ -147,7 +147,7 @@ func (u *pinUpdate) save(term *terminal.Terminal) error {
 	}
 	switch {
 	case u.first && len(u.locks) == 0:
-		term.Say("\nThere are only local modules now. Others will be pinned in the new file\n%s. Commit it.",
+		term.Say("\nAll modules are local so far. Other modules will be pinned in the new file\n%s. Commit it.",
 			depsfile.ModulesFileName)
 	case u.first:
 		term.Say("\nAll modules that are not local are pinned in the new file\n%s. Commit it.",

@@ -114,7 +114,8 @@ func (f *graphFlags) check() error {
 	case f.Depth >= 0 && f.Focus == "":
 		return badUsage("Nothing to focus on", "The option -depth needs -focus with the address to start from.")
 	case f.Modules && f.Format == formatHTML:
-		return badUsage("Incompatible options", "A page begins with modules, so -format=html has no use for -modules.")
+		return badUsage("Incompatible options",
+			"-modules can't be used with -format=html: the page shows the modules first anyway.")
 	}
 	if f.Depth < 0 {
 		f.Depth = 1

@@ -67,7 +67,7 @@ func (b *backendInit) run(ctx context.Context, root *session.Config) error {
 		wanted.Config = current.Config
 	case !f.Migrate:
 		return tfdiags.Errorf("Backend configuration changed",
-			"The directory was initialized for another backend or other settings of it. "+
+			"The directory was initialized for another backend, or with other settings for this one. "+
 				"Run \"tofu init -migrate-state\" to copy the state to the new one, or \"tofu init -reconfigure\" to "+
 				"leave it where it is.")
 	default:

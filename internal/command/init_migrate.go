@@ -278,7 +278,7 @@ func (m *migration) readSource(ctx context.Context, req session.StateRequest) (*
 func usedSource(err error) error {
 	if changed := changedBy(err); changed != nil {
 		return tfdiags.Errorf("The state was changed during the migration", "In the old backend, %s. The old backend "+
-			"stays in use. Run the command again to copy the state as it is now.", changed)
+			"stays in use. Run the command again to copy the current state.", changed)
 	}
 	return err
 }

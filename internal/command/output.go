@@ -85,8 +85,8 @@ func (f *outputFlags) write(w io.Writer, stderr ui.Printer, st *states.State, ar
 		case f.Document:
 			return ui.WriteOutputs(w, all)
 		case len(all) == 0:
-			stderr.Diagnostics(tfdiags.Warningf("No outputs found", "The state has no outputs. Those of the "+
-				"configuration are added by `tofu apply`.").List())
+			stderr.Diagnostics(tfdiags.Warningf("No outputs found", "The state has no outputs. Outputs that "+
+				"the configuration declares are added by `tofu apply`.").List())
 			return nil
 		}
 		_, err := fmt.Fprintln(w, strings.TrimRight(ui.OutputsText(all, f.ShowSensitive), "\n"))

@@ -142,8 +142,8 @@ func (f *planCommandFlags) notes(app *App, plan *plans.Plan) {
 			"plan of its own, which may differ.")
 	}
 	if f.GenerateConfig != "" && len(plan.GeneratedConfig) > 0 {
-		app.Say("\nThe configuration of what is imported was written to %s.\nReview and complete it before you "+
-			"commit it.", f.GenerateConfig)
+		app.Say("\nThe configuration of the imported resources was written to %s.\nReview and complete it before "+
+			"you commit it.", f.GenerateConfig)
 	}
 }
 

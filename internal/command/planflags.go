@@ -121,7 +121,7 @@ func targetFile(path string) ([]addrs.Target, error) {
 		target, err := addrs.ParseTargetText(text)
 		if text == "" {
 			err = tfdiags.Errorf("Missing address",
-				"Each line of the file has one address. Remove the empty line, or let it start with #.")
+				"Each line of the file must contain one address. Remove the empty line, or begin it with #.")
 		}
 		for _, d := range tfdiags.FromError(err) {
 			errs = errs.Append(d.At(at))

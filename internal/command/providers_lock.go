@@ -103,7 +103,7 @@ func lockProviders(ctx context.Context, s *session.Session, f *providersLockFlag
 		s.Say("\n%s The lock file was updated.\n\nReview and commit the changes in %s.\n",
 			s.Emphasis("Success!"), depsfile.FileName)
 	} else {
-		s.Say("\n%s The lock file has all of them already.", s.Emphasis("Success!"))
+		s.Say("\n%s The lock file already has all of these checksums.", s.Emphasis("Success!"))
 	}
 	return nil
 }

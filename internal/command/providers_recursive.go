@@ -81,7 +81,7 @@ func (l *lockRun) report(results []install.RootResult, modules int) error {
 		return err
 	}
 	return tfdiags.Join(err, tfdiags.Errorf("Lock files are out of date",
-		"%s incomplete or out of date. Run \"tofu providers lock -recursive\" with the same platforms to "+
+		"Incomplete or out of date: %s. Run \"tofu providers lock -recursive\" with the same platforms to "+
 			"update what is missing.",
 		ui.Count(l.updated, "lock file")))
 }

@@ -102,8 +102,8 @@ func notADirectory(path string) error {
 		return badUsage("Not a directory", "%s is a saved plan, which only these commands take: "+
 			"tofu roots apply %[1]s, and tofu show %[1]s.", path)
 	}
-	return badUsage("Not a directory", "%s is a file. The arguments are directories, and the root modules in them and "+
-		"below are found.", path)
+	return badUsage("Not a directory", "%s is a file. The arguments must be directories: the command finds the root "+
+		"modules in and below them.", path)
 }
 
 // unreadFiles returns the warning about roots.tofu.hcl files that are ignored.
@@ -308,8 +308,8 @@ func runRootsOutput(ctx context.Context, app *App, f *rootsOutputFlags, args []s
 		enc.SetIndent("", "  ")
 		err = tfdiags.Join(err, enc.Encode(all))
 	case !shown && err == nil:
-		app.printOnStderr(tfdiags.Warningf("No outputs found", "The states have no outputs. Those of the "+
-			"configurations are added by `tofu roots apply`.").List())
+		app.printOnStderr(tfdiags.Warningf("No outputs found", "The states have no outputs. Outputs that the "+
+			"configurations declare are added by `tofu roots apply`.").List())
 	}
 	return err
 }

@@ -438,7 +438,7 @@ func (a *rootsApply) approve(ctx context.Context) error {
 	}
 	ok, err := a.app.Confirm(ctx, q)
 	if errors.Is(err, terminal.ErrInputEnded) {
-		return fmt.Errorf("%w. With -auto-approve nothing is asked", err)
+		return fmt.Errorf("%w. To apply without being asked, use -auto-approve", err)
 	}
 	if err != nil {
 		return err

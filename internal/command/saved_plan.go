@@ -81,8 +81,8 @@ func (f *applyFlags) agrees(plan *plans.Plan, path string) error {
 	} {
 		if option.differs {
 			return badUsage("Can't change a saved plan",
-				"%s was made without the same -%s, and a saved plan is applied as it is. "+
-					"Apply it without the option, or make a new plan with it.", path, option.name)
+				"%s was made without this -%s option, and a saved plan is applied as it is. "+
+					"Apply the plan without the option, or make a new plan with it.", path, option.name)
 		}
 	}
 	return nil

@@ -60,22 +60,22 @@ func (s *showRun) savedRoot(saved *fleet.Saved, path string) (*fleet.Planned, er
 		switch {
 		case p.Name != name:
 		case p.Plan == "" && (s.flags.Format != "" || len(s.documents) > 0):
-			return nil, tfdiags.Errorf("No plan of this root module",
-				"%s has no changes, so %s has no plan of it.", name, path)
+			return nil, tfdiags.Errorf("No plan for this root module",
+				"%s has no changes, so %s contains no plan for it.", name, path)
 		default:
 			return p, nil
 		}
 	}
 	hasFailed := slices.ContainsFunc(saved.Failed, func(f *fleet.Unplanned) bool { return f.Name == name })
 	if hasFailed {
-		return nil, tfdiags.Errorf("No plan of this root module",
-			"%s has no plan of %s, because planning failed. To see why, run show without -root.", path, name)
+		return nil, tfdiags.Errorf("No plan for this root module",
+			"%s contains no plan for %s, because planning failed. To see why, run show without -root.", path, name)
 	}
-	hint := fmt.Sprintf(" It has plans of %s.", fleet.FirstNames(saved.Names()))
+	hint := fmt.Sprintf(" It contains plans for %s.", fleet.FirstNames(saved.Names()))
 	if near := suggest.Nearest(name, saved.Names()); near != "" {
 		hint = fmt.Sprintf(" Did you mean %q?", near)
 	}
-	return nil, tfdiags.Errorf("No such root module", "%s has no plan of a root module %q.%s", path, name, hint)
+	return nil, tfdiags.Errorf("No such root module", "%s contains no plan for a root module %q.%s", path, name, hint)
 }
 
 // estateShow shows the saved plans of many root modules.
@@ -329,7 +329,8 @@ func (e *estateShow) markdown(ctx context.Context, w io.Writer) error {
 		}
 	}
 	if len(left) > 0 {
-		fmt.Fprintf(text, "\n%d more root modules change; `tofu show -root=NAME` shows the plan of one.\n", len(left))
+		fmt.Fprintf(text, "\nPlus changes to %s; `tofu show -root=NAME` shows the plan for one.\n",
+			ui.Count(len(left), "other root module"))
 	}
 	return text.err
 }

@@ -8,11 +8,12 @@ import (
 )
 
 var cmdStateReencrypt = &Command{
-	Name: "reencrypt", Short: "Encrypt everything with the present key",
+	Name: "reencrypt", Short: "Encrypt everything with the current key",
 	Long: `
-Encrypts again the parts of the current workspace whose encryption is outdated,
-with their earlier versions. Use it after changing the method or the key, with
-the old one as the fallback. Afterwards, the fallback is no longer needed.
+Encrypts the parts of the current workspace's state again whose encryption is
+outdated, and their earlier versions. Use it after changing the method or the
+key, with the old one as the fallback. Afterwards, the fallback is no longer
+needed.
 
 This is for the backend "postgres". The command works in small steps, between
 which others can change the state. After an interrupt, it can be repeated. Any

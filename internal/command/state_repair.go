@@ -16,8 +16,8 @@ Finds out why the state can't be read, shows which objects can be recovered, and
 asks for approval to replace the state. Objects that a damaged file has lost are
 recovered from its backup, from errored.tfstate and from the journal of an
 interrupted run, if these files exist. In the backend "postgres", damaged parts
-are replaced by their latest earlier versions that can be read, and removed if
-there is none. The damaged state is kept.
+are replaced by their latest earlier versions that can be read, or removed if
+there are none. The damaged state is kept.
 
 If the state can be read, the command shows the changes that an interrupted run
 left in its journal, and adds them to the state.`,

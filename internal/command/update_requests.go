@@ -40,7 +40,7 @@ func parseRequests(f *updateFlags) ([]*upgradeRequest, error) {
 		for _, text := range group.texts {
 			w, err := parseRequest(group.kind, text)
 			if err != nil {
-				return nil, badUsage("Invalid option", "The option -%s=%q: %s.", upgradeOptions[group.kind], text, err)
+				return nil, badUsage("Invalid option", "The value of -%s is not valid: %s.", upgradeOptions[group.kind], err)
 			}
 			requests = append(requests, w)
 		}
@@ -48,7 +48,7 @@ func parseRequests(f *updateFlags) ([]*upgradeRequest, error) {
 	if f.Required != "" {
 		w := &upgradeRequest{text: "required_version", kind: upgrade.Program, match: regexp.MustCompile("")}
 		if err := w.target(f.Required); err != nil {
-			return nil, badUsage("Invalid option", "The option -required-version=%q: %s.", f.Required, err)
+			return nil, badUsage("Invalid option", "The value of -required-version is not valid: %s.", err)
 		}
 		requests = append(requests, w)
 	}

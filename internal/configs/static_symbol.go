@@ -141,6 +141,6 @@ func (s *staticScope) callArgument(v *Variable) (cty.Value, error) {
 		return cty.NilVal, nil
 	}
 	return cty.DynamicVal, tfdiags.Errorf("Missing required variable in module call",
-		"The module %s needs a value for the variable %q.", s.cfg.Path,
+		"%s needs a value for the variable %q.", s.cfg.Path,
 		v.Name).At(call.Config.MissingItemRange())
 }

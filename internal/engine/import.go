@@ -353,24 +353,30 @@ func (p *instancePlan) importWithSlot(ctx context.Context, req *importRequest, m
 		return nil, err
 	}
 	fail := func(summary, format string, args ...any) (*objectState, error) {
-		return nil, tfdiags.Errorf(summary, format+" ("+importPlace(req.target)+")", args...)
+		return nil, tfdiags.Errorf(summary, "%s (%s).", fmt.Sprintf(format, args...), importPlace(req.target))
+	}
+	imported := "the given identity"
+	if id != "" {
+		imported = fmt.Sprintf("the ID %q", id)
 	}
 	switch {
 	case resp.Deferred != "":
 		return nil, deferred(p.prov, p.addr, plans.DeferReason(resp.Deferred))
 	case len(resp.Imported) == 0:
-		return fail("Import returned no resources", "The provider found no object to import to %s for the ID %q.",
-			p.addr, id)
+		return fail("Import returned no resources", "The provider found no object with %s to import to %s",
+			imported, p.addr)
 	case len(resp.Imported) > 1:
 		return fail("Multiple import states not supported",
-			"The provider returned %d objects for the ID %q; exactly one is supported.", len(resp.Imported), id)
+			"The provider returned %d objects for %s, but only one can be imported to %s", len(resp.Imported), imported,
+			p.addr)
 	}
 	got := resp.Imported[0]
 	if got.State == cty.NilVal || got.State.IsNull() {
-		return fail("Import returned null resource", "The provider returned nothing for %s with the ID %q.", p.addr, id)
+		return fail("Import returned null resource", "The provider returned null for the object with %s, which was to be "+
+			"imported to %s", imported, p.addr)
 	}
 	if got.Type != r.Addr.Resource.Type {
-		return fail("Import returned wrong resource type", "The provider returned an object of type %s for %s.",
+		return fail("Import returned wrong resource type", "The provider returned an object of type %s for %s",
 			got.Type, p.addr)
 	}
 	obj, err := encodeObject(r, markStored(r.Schema.Block, got.State, nil), states.Object{Private: got.Private,
@@ -384,10 +390,10 @@ func (p *instancePlan) importWithSlot(ctx context.Context, req *importRequest, m
 		return nil, err
 	}
 	if !l.exists() {
-		return fail("Cannot import non-existent remote object",
-			"The provider found no object with the ID %q to import to %s. Check the ID, and the region or "+
+		return nil, tfdiags.Errorf("Cannot import non-existent remote object",
+			"The provider found no object with %s to import to %s (%s). Check the ID or identity, and the region or "+
 				"account that the provider is configured for. To create a new object instead, leave out the "+
-				"import.", id, p.addr)
+				"import.", imported, p.addr, importPlace(req.target))
 	}
 	l.obj = withFlags(r, l.obj)
 	w.out.setObject(p.addr, addrs.NotDeposed, l.obj, p.prov.addr)

@@ -80,7 +80,7 @@ func (s *results) start(e *ApplyStart) error {
 		}
 		s.observe(ApplyDone{Object: e.Object, Action: e.Action, Failed: true})
 	}
-	d := tfdiags.Errorf("Operation interrupted", "The change of %s was not started.", e.Addr)
+	d := tfdiags.Errorf("Operation interrupted", "The change to %s was not started.", e.Addr)
 	d.Extra = tfdiags.Interrupted{}
 	return d
 }

@@ -15,6 +15,7 @@ import (
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
+	"tofu/internal/ui"
 )
 
 // tracer follows references. It follows each value once.
@@ -363,7 +364,7 @@ var actionVerbs = map[plans.Action]string{
 func (t *tracer) happens(c *plans.InstanceChange, name string, others int) string {
 	text := c.Addr.String() + " " + actionVerbs[c.Action]
 	if others > 0 {
-		text += fmt.Sprintf("; more instances that change: %d", others)
+		text += "; plus changes to " + ui.Count(others, "other instance")
 	}
 	sch := t.View.Schema(c.Provider.Config.Provider, c.Addr.Resource)
 	if sch == nil || name == "" || c.After.IsNull() || !slices.Contains(members(sch.Block), name) {

@@ -11,6 +11,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/graphview"
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
 	"tofu/internal/ui/planview"
 	"tofu/internal/ui/termtext"
 )
@@ -329,7 +330,7 @@ func (t *text) value(v *NamedValue, address string) {
 		t.content(c, place)
 	}
 	if more := len(v.Instances) - maxInstances; more > 0 {
-		t.line(0, "and %d more instances of %s", more, address)
+		t.line(0, "and %s of %s", ui.Count(more, "more instance"), address)
 	}
 	if len(v.Instances) == 0 {
 		t.line(0, "%s%s", address, at(v.Place))

@@ -222,7 +222,8 @@ func (a *applying) actual(
 	r := a.run.Estate.ByName(root)
 	if r == nil {
 		return nil, tfdiags.Errorf("A root module is missing",
-			"The plan was made from the outputs of %s, which is not here.", root)
+			"The plan depends on outputs of the root module %s, which was not found. Restore its directory, or make "+
+				"a new plan.", root)
 	}
 	own := a.run.open(r, io.Discard)
 	defer own.Close()

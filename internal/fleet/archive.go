@@ -389,7 +389,7 @@ func (s *Saved) Select(e *roots.Estate) ([]*roots.Root, error) {
 			wrong = append(wrong, fmt.Sprintf("%s: its state is %s, and the plan was made for %s",
 				p.Name, r.State.Show(), p.State.Show()))
 		case filepath.ToSlash(r.Dir) != p.Dir:
-			wrong = append(wrong, fmt.Sprintf("%s: it was in the directory %s, seen from the working directory",
+			wrong = append(wrong, fmt.Sprintf("%s: when the plan was made, it was in the directory %s, relative to the working directory",
 				p.Name, p.Dir))
 		default:
 			out = append(out, r)
@@ -404,7 +404,7 @@ func (s *Saved) Select(e *roots.Estate) ([]*roots.Root, error) {
 		more = fmt.Sprintf("\n  - and %d more", len(wrong)-most)
 		wrong = wrong[:most]
 	}
-	return nil, tfdiags.Errorf("The plan is of other root modules", "%s can't be applied here:\n  - %s%s\nNothing was "+
+	return nil, tfdiags.Errorf("The plan is for other root modules", "%s can't be applied here:\n  - %s%s\nNothing was "+
 		"changed. Apply it where it was made, or make a new plan.", s.path, strings.Join(wrong, "\n  - "), more)
 }
 

@@ -187,7 +187,7 @@ func TestS3(t *testing.T) {
 	l.has(".terraform/modules/a/sub/ä é.txt", "x")
 	l.bad(call("a", base+"/b/none.zip"), "404")
 	l.bad(call("a", base+"/b/none"), "neither an archive nor any object")
-	l.bad(call("a", base+"/b"), "has no bucket and object")
+	l.bad(call("a", base+"/b"), "must contain the names of a bucket and an object")
 	l.bad(call("a", base+"/b/evil"), "outside of")
 	l.bad(call("a", base+"/b/net/x 1+2=3.zip?checksum=md5:00000000000000000000000000000000"), "checksum")
 
@@ -269,8 +269,8 @@ func TestGCS(t *testing.T) {
 	l.has("got/sub/ä é.txt", "x")
 	fetch(base+"/b/none.zip", "404")
 	fetch(base+"/b/none", "neither an archive nor any object")
-	fetch("gcs::https://www.googleapis.com/b/none", "has no bucket and object")
-	fetch("gcs::https://evil.example.com/storage/v1/b/x.zip", "has no bucket and object")
+	fetch("gcs::https://www.googleapis.com/b/none", "must contain the names of a bucket and an object")
+	fetch("gcs::https://evil.example.com/storage/v1/b/x.zip", "must contain the names of a bucket and an object")
 	fetch(base+"/b/evil", "outside of")
 
 	// A service account key is exchanged for a token. Public objects need no token.

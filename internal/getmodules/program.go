@@ -61,7 +61,7 @@ type answer []byte
 
 func (a *answer) Write(p []byte) (int, error) {
 	if len(*a)+len(p) > longestAnswer {
-		return 0, fmt.Errorf("the answer is longer than %d MB", longestAnswer>>20)
+		return 0, fmt.Errorf("the output is longer than %d MB", longestAnswer>>20)
 	}
 	*a = append(*a, p...)
 	return len(p), nil

@@ -66,7 +66,7 @@ func parseS3(u *url.URL, query url.Values) (*s3Bucket, string, error) {
 	if m == nil || m[1] == "" {
 		name, rest, ok := strings.Cut(key, "/")
 		if !ok || name == "" {
-			return nil, "", fmt.Errorf("%q has no bucket and object", httpclient.Redact(u))
+			return nil, "", fmt.Errorf("%q must contain the names of a bucket and an object", httpclient.Redact(u))
 		}
 		b.base.Path, key = "/"+name, rest
 	}

@@ -202,8 +202,8 @@ func TestKeysText(t *testing.T) {
 
 func TestReadRun(t *testing.T) {
 	for in, want := range map[string]string{
-		"":                  "no event about an object",
-		"{}":                "no event about an object",
+		"":                  "no event for a changed object",
+		"{}":                "no event for a changed object",
 		"{}\nplain text\n":  "line 2 is not an event",
 		`{"@timestamp": 5}`: "line 1 is not an event",
 	} {
@@ -231,7 +231,7 @@ func TestReadRunOfRoot(t *testing.T) {
 		}
 	}
 	_, err := ReadRun(strings.NewReader(events.String()), "c")
-	if err == nil || !strings.Contains(err.Error(), "was changed in c") {
+	if err == nil || !strings.Contains(err.Error(), "changed object in c") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -89,7 +89,7 @@ func ReadRun(r io.Reader, root string) (*Run, error) {
 		where = " in " + root
 	}
 	if len(run.spans) == 0 {
-		return nil, fmt.Errorf("it has no event about an object that was changed%s", where)
+		return nil, fmt.Errorf("it contains no event for a changed object%s", where)
 	}
 	return run, nil
 }

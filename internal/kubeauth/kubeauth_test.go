@@ -102,7 +102,7 @@ users:
 		"no file": {[]string{in("x")}, kubeauth.Selection{}, kubeauth.Cluster{}, kubeauth.User{}, in("x")},
 		"bad":     {[]string{in("bad")}, kubeauth.Selection{}, kubeauth.Cluster{}, kubeauth.User{}, "line"},
 		"wrong": {[]string{in("wrong")}, kubeauth.Selection{}, kubeauth.Cluster{}, kubeauth.User{},
-			"exec is a string, which does not belong there"},
+			"exec has a value of the wrong type: string"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster, user, err := kubeauth.Load(test.paths, test.selected)

@@ -217,7 +217,7 @@ func decode(src []byte, to *kubeconfig) error {
 	err = json.Unmarshal(text, to)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		// the value may be a secret
-		return fmt.Errorf("%s is a %s, which does not belong there", wrong.Field, wrong.Value)
+		return fmt.Errorf("%s has a value of the wrong type: %s", wrong.Field, wrong.Value)
 	}
 	return err
 }

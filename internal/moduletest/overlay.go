@@ -127,7 +127,7 @@ func repeated(list []*configs.Override) error {
 	for _, o := range list {
 		if seen[o.Target] {
 			errs = append(errs, tfdiags.Errorf("Duplicated override",
-				"%s is overridden twice in the same place.", o.Target).At(o.TargetRange))
+				"%s is overridden twice. Remove one of the overrides.", o.Target).At(o.TargetRange))
 		}
 		seen[o.Target] = true
 	}

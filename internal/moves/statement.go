@@ -72,7 +72,7 @@ func (m *Results) warnOfBlocked(warn tfdiags.Sink) {
 		fmt.Fprintf(&b, "\n  - %s could not move to %s", x.at, x.want)
 	}
 	warn(tfdiags.Warningf("Unresolved resource instance address changes",
-		"These objects keep their old addresses, because there is another object at the new one:%s\n\n"+
+		"These objects keep their old addresses, because another object has the new address:%s\n\n"+
 			"The plan uses the old addresses. To resolve this, move one object of each pair away with \"tofu "+
 			"state mv\".", b.String()))
 }

@@ -105,7 +105,7 @@ func (e *Exporter) Span(s timings.Span) {
 	select {
 	case e.waiting <- s:
 	default:
-		e.lose(1, fmt.Errorf("more than %d were waiting", queue))
+		e.lose(1, fmt.Errorf("more than %d spans were waiting to be sent", queue))
 	}
 }
 

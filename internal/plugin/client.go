@@ -83,8 +83,8 @@ func (c *client) callError(m method, err error) tfdiags.Diagnostic {
 			"The call %s to the provider %s was canceled before the provider responded. "+
 				"It is not known what the provider has done.", m, name)
 	case status.Code(err) == codes.Unimplemented:
-		return tfdiags.Errorf("Plugin error", "The provider %s does not know the call %s. A newer version of "+
-			"the provider may.", name, m)
+		return tfdiags.Errorf("Plugin error", "The provider %s does not support the call %s. A newer version of "+
+			"the provider may support it.", name, m)
 	case status.Code(err) == codes.ResourceExhausted:
 		return tfdiags.Errorf("Plugin error",
 			"The response from the provider %s to the call %s is too large: %s.", name, m,

@@ -185,7 +185,7 @@ func TestReattach(t *testing.T) {
 func TestParseReattachErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		`x`:               "not the JSON object",
-		`{"a/b/c/d": {}}`: "must have the form",
+		`{"a/b/c/d": {}}`: "which has the form",
 		`{"example.com/a/b": {"Protocol": "netrpc"}}`:                       "only grpc",
 		`{"example.com/a/b": {"ProtocolVersion": 4}}`:                       "not 5 or 6",
 		`{"example.com/a/b": {"Addr": {"Network": "pipe", "String": "x"}}}`: "unknown kind of address",

@@ -67,7 +67,7 @@ func (c lazyCodec) Decrypt(ctx context.Context, data []byte) (plain []byte, migr
 	return codec.Decrypt(ctx, data)
 }
 
-func (c lazyCodec) Encrypt([]byte) ([]byte, error) { panic("unreachable: it is for reading") }
+func (c lazyCodec) Encrypt([]byte) ([]byte, error) { panic("unreachable: a lazyCodec only decrypts") }
 
 // Check passes warnings about the encryption settings to warn.
 func (e *Encryption) Check(cfg *Config, warn tfdiags.Sink) {

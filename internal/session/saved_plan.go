@@ -136,7 +136,7 @@ func ReadPlanFile(path string) ([]byte, error) {
 	if err != nil {
 		if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
 			return nil, tfdiags.Errorf("Failed to load the plan file",
-				"%s is a directory, and not a saved plan. To work with the configuration "+
+				"%s is a directory, not a saved plan. To work with the configuration "+
 					"in it, write the global option -chdir=%s before the command.", path, path)
 		}
 		return nil, tfdiags.Errorf("Failed to load the plan file", "%s.", err)

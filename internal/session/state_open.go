@@ -19,6 +19,7 @@ import (
 	"tofu/internal/states/statemgr"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
 )
 
 // StateRequest says which state to open, and what for.
@@ -368,16 +369,17 @@ func (p *Location) Reencrypt(ctx context.Context) (int, error) {
 	case !ok:
 		return 0, tfdiags.Errorf("The state is encrypted as a whole",
 			"Only the backend \"postgres\" encrypts the parts of a state one by one. Here, the next command that "+
-				"writes the state encrypts it with the present method.")
+				"writes the state encrypts it with the current method.")
 	case p.codec == nil:
 		return 0, tfdiags.Errorf("The state has no encryption method", "Nothing says how to encrypt the state: add an "+
 			"encryption block with a method for it. To remove the encryption, set the method \"unencrypted\" with the "+
-			"present one as its fallback.")
+			"current one as its fallback.")
 	}
 	written, err := ledger.Reencrypt(ctx, p.Workspace, p.codec)
 	if err != nil {
 		return written, tfdiags.Errorf("Failed to encrypt the state again",
-			"%s Before that, %d parts were encrypted. Run the command again to continue.", tfdiags.Sentence(err), written)
+			"%s Before that, the encryption of %s was updated. Run the command again to continue.", tfdiags.Sentence(err),
+			ui.Count(written, "part"))
 	}
 	return written, nil
 }

@@ -178,7 +178,7 @@ func (t *Terminal) Ask(ctx context.Context, q Question) (string, error) {
 }
 
 // ErrInputEnded reports that the input ended before the user answered.
-var ErrInputEnded = errors.New("the input ended before an answer")
+var ErrInputEnded = errors.New("the input ended before the question was answered")
 
 func (t *Terminal) readAnswer(ctx context.Context, secret bool) (string, error) {
 	file, ok := t.In.(*os.File)

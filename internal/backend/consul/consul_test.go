@@ -172,7 +172,7 @@ func TestDamagedChunks(t *testing.T) {
 		}
 	}
 	_, err := a.Get(t.Context(), ws)
-	wantError(t, err, "don't have the content that its key lists")
+	wantError(t, err, "don't match the checksums in its key")
 }
 
 // TestLostAnswers checks that a write whose response is lost is not an error if the server has

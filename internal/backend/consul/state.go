@@ -122,7 +122,7 @@ func (s *Store) get(ctx context.Context, key string) (*entry, error) {
 }
 
 // errChunks reports that the chunks of a state don't match the manifest in its key.
-var errChunks = errors.New("the chunks of the state don't have the content that its key lists")
+var errChunks = errors.New("the chunks of the state don't match the checksums in its key")
 
 // Get implements backend.Store.
 func (s *Store) Get(ctx context.Context, workspace string) ([]byte, error) {

@@ -73,9 +73,9 @@ func (s *Checked) GetVersion(ctx context.Context, workspace string) ([]byte, str
 func (s *Checked) mismatch(workspace, present string, want digests) error {
 	item := s.table.digestKey(workspace)
 	if present == "" {
-		return fmt.Errorf("state data in %s does not have the expected content: there is no state, but %s has the "+
-			"digest %s of one in the item %q. Restore the state from an older version of the object, or delete the "+
-			"item to start without a state", s.service, s.table.What, want.current, item)
+		return fmt.Errorf("state data in %s does not have the expected content: there is no state, but the "+
+			"item %q in %s contains the digest %s of one. Restore the state from an older version of the object, or "+
+			"delete the item to start without a state", s.service, item, s.table.What, want.current)
 	}
 	return fmt.Errorf("state data in %s does not have the expected content: it has the digest %s, and %s has "+
 		"%s in the item %q. The state was changed by another program, or an older version of it was "+

@@ -89,7 +89,7 @@ func (c *Config) source() string {
 	case c.AccessKey != "" && c.SecretKey != "":
 		return "the arguments access_key and secret_key, or ALICLOUD_ACCESS_KEY and ALICLOUD_SECRET_KEY"
 	case c.hasProfile():
-		return fmt.Sprintf("the profile %q of the file %s", c.profile(), c.file())
+		return fmt.Sprintf("the profile %q in the file %s", c.profile(), c.file())
 	case c.ECSRole != "":
 		return fmt.Sprintf("the role %q of the ECS instance", c.ECSRole)
 	}
@@ -119,7 +119,7 @@ func (k *credentials) find(ctx context.Context) (temporary, error) {
 	case c.hasProfile():
 		found, err := k.fromProfile(ctx)
 		if err != nil {
-			err = fmt.Errorf("the profile %q of the file %s: %w", c.profile(), c.file(), err)
+			err = fmt.Errorf("the profile %q in the file %s: %w", c.profile(), c.file(), err)
 		}
 		return found, err
 	case c.ECSRole != "":

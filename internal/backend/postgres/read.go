@@ -367,7 +367,7 @@ func (r *reading) steps(ctx context.Context, rows pgx.Rows) error {
 		}
 		op, err := statemgr.ParseStep(text)
 		if err != nil {
-			return fmt.Errorf("the started operation on %s: %w", address, err)
+			return fmt.Errorf("reading which operation on %s was started: %w", address, err)
 		}
 		last := &r.lost[len(r.lost)-1]
 		last.Steps = append(last.Steps, *op)

@@ -173,7 +173,7 @@ func (s *Store) upload(ctx context.Context, address string, data []byte) error {
 func (s *Store) transfer(method, address string) (*restapi.Request, error) {
 	to, err := s.base.Parse(address)
 	if err != nil || to.Scheme != "https" && to.Scheme != s.base.Scheme {
-		return nil, fmt.Errorf("%s names an unusable address of the state", s.host)
+		return nil, fmt.Errorf("%s returned an invalid address for the state", s.host)
 	}
 	r := &restapi.Request{Method: method, URL: to, Header: make(http.Header)}
 	if to.Host == s.base.Host && to.Scheme == s.base.Scheme {
@@ -197,7 +197,7 @@ func (s *Store) each(ctx context.Context, path string, found func(r *resource), 
 		}
 		next := doc.Meta.Pagination.NextPage
 		if next != 0 && next <= page {
-			return fmt.Errorf("the pages of the response from %s don't end", s.host)
+			return fmt.Errorf("%s keeps returning the same page of the list", s.host)
 		}
 		page = next
 	}

@@ -145,7 +145,7 @@ func TestOneWorkspace(t *testing.T) {
 	if names, err := b.List(t.Context()); err != nil || !slices.Equal(names, []string{"one"}) {
 		t.Errorf("lists %q, %v", names, err)
 	}
-	wantError(t, b.Put(t.Context(), "two", nil), `the settings name the workspace "one"`)
+	wantError(t, b.Put(t.Context(), "two", nil), `the settings select the workspace "one"`)
 	t.Setenv("TF_WORKSPACE", "three")
 	c, err := tryOpen(t, remote.CloudDriver, services{s.URL, "s3cret"}, in(settings{}))
 	check(t, err)

@@ -191,7 +191,7 @@ func (s *Store) forget(name string) {
 // impossible returns the error for a workspace that the settings exclude.
 func (s *Store) impossible(local string) error {
 	if s.name != "" {
-		return fmt.Errorf("%w: the settings name the workspace %q", backend.ErrNoWorkspaces, s.name)
+		return fmt.Errorf("%w: the settings select the workspace %q", backend.ErrNoWorkspaces, s.name)
 	}
 	return fmt.Errorf("there is no workspace %q here; select one with \"tofu workspace select\", create one with "+
 		"\"tofu workspace new\", or name one in TF_WORKSPACE", local)

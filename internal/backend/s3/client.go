@@ -190,7 +190,7 @@ func (c *client) List(ctx context.Context, prefix string, found func(string)) er
 			Contents              []struct{ Key string }
 		}
 		if err := xml.Unmarshal(resp.Body, &page); err != nil {
-			return fmt.Errorf("%s sent no valid list of objects: %w", u.Host, err)
+			return fmt.Errorf("%s sent an invalid list of objects: %w", u.Host, err)
 		}
 		for _, o := range page.Contents {
 			found(o.Key)

@@ -233,7 +233,7 @@ func TestNoCredentials(t *testing.T) {
 	check("AWS_ACCESS_KEY_ID (not set)", filepath.Join(dir, "credentials")+" (doesn't exist)",
 		"the EC2 metadata service (disabled by AWS_EC2_METADATA_DISABLED)")
 	args["profile"] = cty.StringVal("team")
-	check(`There is no profile "team"`)
+	check(`have no profile "team"`)
 	config := "[profile team]\nsso_start_url = https://sso.example\nsso_region = us-east-1\nsso_account_id = " +
 		"123456789012\nsso_role_name = r\n"
 	if err := os.WriteFile(filepath.Join(dir, "config"), []byte(config), 0o600); err != nil {

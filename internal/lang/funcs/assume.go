@@ -164,10 +164,10 @@ func (c lengthCheck) check(args []cty.Value) (cty.Value, error) {
 	}
 	length := coll.Length().Range()
 	if low, _ := length.NumberLowerBound(); low.GreaterThan(cty.NumberIntVal(int64(most))).True() {
-		return cty.NilVal, function.NewArgErrorf(0, "must have at most %d elements", most)
+		return cty.NilVal, function.NewArgErrorf(0, "must have a length of at most %d", most)
 	}
 	if high, _ := length.NumberUpperBound(); high.LessThan(cty.NumberIntVal(int64(least))).True() {
-		return cty.NilVal, function.NewArgErrorf(0, "must have at least %d elements", least)
+		return cty.NilVal, function.NewArgErrorf(0, "must have a length of at least %d", least)
 	}
 	if coll.IsKnown() {
 		return args[0], nil

@@ -207,7 +207,7 @@ func (s *Screen) Past(past *plans.Past) {
 		return
 	}
 	s.write("\n" + termtext.Wrap("The plan goes back to how the objects were "+past.When()+". The configuration does "+
-		"not go back: unless you change it too, the next plan without -against proposes the present values again.",
+		"not go back: unless you change it too, the next plan without -against proposes the current values again.",
 		s.Width-1) + "\n")
 	if len(past.Lost) == 0 {
 		return
