@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// DefaultWorkspace is the workspace that always exists.
+// DefaultWorkspace is the workspace that always exists, except in a store that is an Undefaulted.
 const DefaultWorkspace = "default"
 
 // A Store keeps one state snapshot per workspace. Stores that hold resources such as connections
@@ -78,8 +78,8 @@ type OutputStore interface {
 // A Querier is a Store that answers queries in the language of its database. Queries are read-only.
 type Querier interface {
 	// Query runs a single query. It calls the function columns once, and then the function row for
-	// each row of the result. A nil value is NULL. The values are valid until the function returns.
-	// If the query itself is wrong, the error is a *QueryError.
+	// each row of the result. A nil value is NULL. The values are valid until the function row
+	// returns. If the query itself is wrong, the error is a *QueryError.
 	Query(ctx context.Context, query string, columns func([]Column), row func(values [][]byte) error) error
 }
 
@@ -184,7 +184,7 @@ type Identifier interface {
 	Identity(workspace, dir string) ([]string, error)
 }
 
-// New returns a driver whose stores are opened by open. C is the configuration struct.
+// New returns a driver that opens stores with the function open. C is the configuration struct.
 func New[C any, P interface {
 	*C
 	Identifier

@@ -350,7 +350,8 @@ func (l *loader) newProvider(name string, at hcl.Range) *provider {
 	return p
 }
 
-// decode evaluates arguments and nested blocks and decodes them to a driver's configuration.
+// decode evaluates arguments and nested blocks and decodes them to a driver's configuration. It
+// returns false after an error, which it adds to l.errs.
 func (l *loader) decode(attrs map[string]*hcl.Attribute, nested hcl.Blocks, at hcl.Range, config any) bool {
 	schema := blocks.Schema(config)
 	before := len(l.errs)

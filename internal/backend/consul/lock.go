@@ -244,7 +244,8 @@ func (s locker) Unlock(ctx context.Context, workspace, id string) error {
 	return s.release(ctx, h.info.Path, h.session())
 }
 
-// release removes a lock that a session holds, and ends the session.
+// release removes a lock that a session holds, and ends the session. It returns an error if another
+// process has the lock now.
 func (s *Store) release(ctx context.Context, key, session string) error {
 	_, err := s.transact(ctx, []operation{
 		{Verb: "check-session", Key: lockKey(key), Session: session},

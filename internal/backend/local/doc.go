@@ -12,7 +12,7 @@
 // on other systems, they are the usual file locks. The file .NAME.lock.info describes the holder of
 // the lock; it is informational, and a stale one doesn't block anything.
 //
-// Invariants: no file is truncated in place, except where its directory can't be written (see
+// Invariants: no file is truncated in place, except where it can't be replaced by renaming (see
 // atomicfile.Overwrite); no empty state file is created; if there was no state, no backup is
 // written; owner, mode and symbolic links of files are preserved.
 package local

@@ -25,7 +25,8 @@ type Bucket struct {
 	Header http.Header
 	// OnlyNew is the header that makes a write fail if the object exists.
 	OnlyNew string
-	// ChecksumHeader holds the checksum of an object's content, in requests and in responses.
+	// ChecksumHeader is the header with the checksum of an object's content, in requests and in
+	// responses.
 	ChecksumHeader string
 	Checksum       func(data []byte) string
 	// Explain adds advice to a refusal.

@@ -70,7 +70,8 @@ func (s *Store) Query(
 // errRead rolls back a transaction after a query that succeeded.
 var errRead = errors.New("the query has ended")
 
-// becomeReader takes the rights of the role for queries until the transaction ends.
+// becomeReader takes the rights of the role for queries until the transaction ends, if the user is
+// a member of that role.
 func (s *Store) becomeReader(ctx context.Context, tx pgx.Tx) error {
 	role := s.schema + queryRole
 	var may bool

@@ -257,7 +257,8 @@ func (r *reading) member(name, value string) {
 
 func quoted(text string) []byte { return states.AppendString(nil, text) }
 
-// outputs reads rows with the name of an output, whether it is encrypted, and its document.
+// outputs reads the rows of outputs, which have the name, whether the document is encrypted, and
+// the document.
 func (r *reading) outputs(ctx context.Context, rows pgx.Rows) error {
 	var name, document string
 	var encrypted bool

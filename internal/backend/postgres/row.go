@@ -83,8 +83,9 @@ func withoutPaths(text []byte, paths []cty.Path) ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// without removes the value at a path. If the path can't be followed beyond a value, as in a set,
-// it removes that value.
+// without removes the value at a path from v, in place, and returns v. If the path can't be
+// followed beyond a value, as in a set, it removes that value. It returns nil if nothing of v is
+// left.
 func without(v any, path cty.Path) any {
 	if len(path) == 0 {
 		return nil

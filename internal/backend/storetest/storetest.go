@@ -14,8 +14,8 @@ import (
 	"tofu/internal/backend"
 )
 
-// Run runs the suite. open returns two stores over the same, empty storage, as two processes would
-// have.
+// Run runs the suite. The function open returns two stores over the same, empty storage, as two
+// processes would have.
 func Run(t *testing.T, open func(t *testing.T) (a, b backend.Store)) {
 	for _, test := range []struct {
 		name string
