@@ -213,7 +213,8 @@ func (s *State) SetDeposed(addr addrs.AbsInstance, key addrs.DeposedKey, obj *Ob
 	})
 }
 
-// set changes an instance and removes it if it has no objects left.
+// set changes an instance, and removes it if it has no objects left. If the instance doesn't exist,
+// set adds it if create is true, and does nothing otherwise.
 func (s *State) set(addr addrs.AbsInstance, provider addrs.ProviderInstance, create bool, change func(*Instance)) {
 	inst := s.Instance(addr)
 	if inst == nil {

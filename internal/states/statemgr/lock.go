@@ -176,7 +176,7 @@ func isStale(lock *backend.LockInfo) bool {
 }
 
 // processHere parses the result of processInfo. It reports false if the process ID belongs to
-// another machine or PID namespace.
+// another machine or PID namespace, or if info is anything else.
 func processHere(info string) (pid int, here bool) {
 	_, err := fmt.Sscanf(info, "process %d", &pid)
 	return pid, err == nil && info == processInfo(pid)

@@ -169,8 +169,8 @@ type Run struct {
 	Footprint *plans.Footprint
 }
 
-// Begin starts recording an operation. It returns an error if the state or the journal can't be
-// written, before anything is changed.
+// Begin starts recording an operation. If the state or the journal can't be written, it returns an
+// error before anything is changed. Begin requires a previous Read.
 func (m *Manager) Begin(ctx context.Context, run *Run) error {
 	m.mu.Lock()
 	ready, running, start := m.read, m.recorder != nil, m.state

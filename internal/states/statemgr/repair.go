@@ -44,7 +44,8 @@ func (m *Manager) Examine(ctx context.Context) (*Repair, error) {
 	return m.whole.examine(ctx)
 }
 
-// examine finds the parts that can't be read, and the latest readable version of each.
+// examine finds the parts that can't be read, and the latest readable version of each. It returns
+// nil if all parts can be read.
 func (p *parts) examine(ctx context.Context) (*Repair, error) {
 	mender, ok := p.ledger.(Mender)
 	if !ok {
@@ -135,7 +136,8 @@ func (s *source) serial() uint64 {
 	return s.file.Serial
 }
 
-// source reads the valid parts of data.
+// source decrypts data and reads its valid parts. The result lists the problems with the other
+// parts.
 func (w *workspace) source(ctx context.Context, name string, data []byte) *source {
 	s := &source{name: name}
 	var err error
@@ -271,8 +273,8 @@ func (s *snapshots) writeRepair(ctx context.Context, r *Repair) (kept string, er
 	return kept, nil
 }
 
-// keepDamaged writes the damaged snapshot beside the state or into the working directory. An empty
-// snapshot is not kept.
+// keepDamaged writes the damaged snapshot beside the state or into the working directory, and
+// returns its path. It doesn't keep an empty snapshot, and then returns "".
 func (w *workspace) keepDamaged(data []byte) (string, error) {
 	if len(data) == 0 {
 		return "", nil

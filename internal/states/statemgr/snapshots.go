@@ -177,7 +177,8 @@ func (s *snapshots) newBeginEntry() *entry {
 }
 
 // commitKilled writes the changes of a killed run to the store, after which its journal may be
-// removed. It returns entries for the interrupted steps.
+// removed. It returns entries for the interrupted steps. If the state in the store is not from that
+// run, commitKilled only sets the journal aside.
 func (s *snapshots) commitKilled(ctx context.Context) ([]*entry, error) {
 	rec := s.killed
 	if rec == nil {
@@ -203,7 +204,7 @@ func (s *snapshots) commitKilled(ctx context.Context) ([]*entry, error) {
 	return carried, nil
 }
 
-// moveEntries returns store entries for a change of objects.
+// moveEntries returns a journal entry for each change of an object.
 func moveEntries(changes []ObjectChange) ([]*entry, error) {
 	out := make([]*entry, len(changes))
 	objects := &statefile.Encoder{}
