@@ -323,7 +323,7 @@ func unknownCommand(table []*Command, path []string, word string) string {
 		whole("-help"))
 }
 
-// setup opens the logs and changes to the -chdir directory.
+// setup opens the logs, loads the CLI configuration and changes to the -chdir directory.
 func (a *App) setup(chdir string) error {
 	a.Logs = terminal.OpenLogs(a.Env, a.Err)
 	slog.SetDefault(a.Logs.Core) // packages that are not passed a logger use this one

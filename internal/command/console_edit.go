@@ -98,7 +98,7 @@ func isWordRune(r rune) bool {
 	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r > 127
 }
 
-// consoleWords returns the names that have a meaning in the console.
+// consoleWords returns the names that have a meaning in the console, sorted.
 func consoleWords(cfg *configs.Config, scope *lang.Scope) []string {
 	words := []string{"path.cwd", "path.module", "path.root", "terraform.workspace", "tofu.workspace", "type(", "exit"}
 	for name := range scope.Functions {

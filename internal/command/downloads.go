@@ -102,7 +102,7 @@ func (d *downloads) module(p getmodules.Progress) {
 	}
 }
 
-// update records the progress of a download, and drops it if it is complete.
+// update records the progress of a download. A complete download is no longer shown.
 func (d *downloads) update(name string, now download) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -89,7 +89,7 @@ func isFormatted(name string) bool {
 	return slices.ContainsFunc(fmtSuffixes, func(suffix string) bool { return strings.HasSuffix(name, suffix) })
 }
 
-// target formats a path that the user named.
+// target formats the file or directory that the user named.
 func (f *formatter) target(path string) {
 	info, err := os.Stat(path)
 	switch {

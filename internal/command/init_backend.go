@@ -22,7 +22,9 @@ type backendInit struct {
 	flags   *initFlags
 }
 
-// run starts using the backend that the configuration declares, and records it.
+// run starts using the backend that the configuration declares: it copies states if necessary, and
+// records the backend. It returns an error if the backend has changed, unless the user chose to
+// migrate or to reconfigure.
 func (b *backendInit) run(ctx context.Context, root *session.Config) error {
 	s, f := b.session, b.flags
 	defer s.Timings.Phase("backend")()

@@ -119,7 +119,8 @@ func outputNames(st *states.State) string {
 	return "only these outputs: " + strings.Join(names, ", ")
 }
 
-// writeRaw prints a value without quotes or a final newline.
+// writeRaw prints a value without quotes or a final newline. It returns an error if the value can't
+// be converted to a string.
 func writeRaw(w io.Writer, name string, o *states.Output) error {
 	text, err := convert.Convert(o.Value, cty.String)
 	if err != nil || text.IsNull() || !text.IsKnown() {

@@ -103,7 +103,8 @@ func (f *fleetFlags) run(app *App, e *roots.Estate, selected []*roots.Root, dirs
 	}
 }
 
-// wholeWrites is a writer for concurrent use. It doesn't mix lines of different root modules.
+// wholeWrites is a writer for concurrent use. It writes the data of one call at a time, so that the
+// lines of root modules don't mix.
 type wholeWrites struct {
 	mu  sync.Mutex
 	out io.Writer

@@ -35,8 +35,9 @@ func LocalSettings() *BackendSettings {
 		Config: schema.EmptyValue()}
 }
 
-// DecodeBackend returns the settings in the configuration's backend block. It ignores the command
-// line. If there is no block, hasBlock is false.
+// DecodeBackend returns the settings in the configuration's backend or cloud block. It ignores the
+// command line. If there is no block, hasBlock is false, and the settings are those of the local
+// backend.
 func DecodeBackend(cfg *Config) (settings *BackendSettings, hasBlock bool, err error) {
 	block := cfg.Module.Backend
 	switch {

@@ -233,7 +233,8 @@ func applySteps(plan *plans.Plan) int {
 	return n
 }
 
-// HasChanges reports whether the plan changes any object.
+// HasChanges reports whether the plan has an action for any instance, even one that leaves the
+// object unchanged.
 func HasChanges(plan *plans.Plan) bool {
 	for _, c := range plan.Changes.Instances {
 		if c.Action != plans.NoOp {

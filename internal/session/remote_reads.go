@@ -97,7 +97,8 @@ func (op *Operation) remoteUse(reads []*remoteRead, f *plans.Footprint) ([]plans
 
 // claimed returns the footprint of a plan, including the outputs that the plan has read from other
 // workspaces in the same store. If the plan has no footprint, the result is nil. If the plan has
-// read an output from another store and the output has changed since, claimed returns an error.
+// read an output from another store that is a ledger, and the output has changed since, claimed
+// returns an error.
 func (op *Operation) claimed(ctx context.Context, plan *plans.Plan) (*plans.Footprint, error) {
 	if len(plan.Remote) == 0 {
 		return plan.Footprint, nil
@@ -128,9 +129,9 @@ func (op *Operation) claimed(ctx context.Context, plan *plans.Plan) (*plans.Foot
 	return out, nil
 }
 
-// checkRemote opens the store of a read and passes it to the function claim. If claim returns true,
-// the outputs are checked later. Otherwise checkRemote returns an error if the outputs have
-// changed.
+// checkRemote opens the store of a read. If the store is a ledger, it passes the store to the
+// function claim. If claim returns false, checkRemote returns an error if the outputs have changed.
+// If claim returns true, the outputs are checked later.
 func (op *Operation) checkRemote(ctx context.Context, read *plans.RemoteRead, claim func(backend.Store) bool) error {
 	s := op.Session
 	driver, err := all.Driver(read.Backend)

@@ -181,7 +181,7 @@ func (p *Location) Encrypted(ctx context.Context) (bool, error) {
 	return encryption.IsEncrypted(data), err
 }
 
-// Manager returns the state manager of the current workspace.
+// Manager returns the state manager of the workspace at the location.
 func (p *Location) Manager(s *Session) *statemgr.Manager {
 	interval, _ := persistInterval(s.Env) // ReadState returns the error
 	opts := &statemgr.Options{DataDir: s.DataDir, WorkDir: s.Base, Log: s.Logs.Core, Interval: interval,
@@ -352,7 +352,7 @@ func TimedBackupName(path string) string {
 	}
 }
 
-// LockOptions are whether to lock a state, and how long to wait for the lock.
+// LockOptions say whether to lock a state, and how long to wait for the lock.
 type LockOptions struct {
 	Lock    bool
 	Timeout time.Duration

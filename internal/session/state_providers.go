@@ -9,15 +9,15 @@ import (
 )
 
 // Terraform writes states that name the providers of its default registry. This program's default
-// registry has the same releases, and configurations refer to it. Therefore operations with
-// providers replace the registry host in the state. Commands that only show the state or rename
-// addresses don't change provider names.
+// registry has the same releases, and configurations refer to it. Therefore commands that need the
+// providers of a state replace the registry host in the state that they have read. Other commands,
+// such as "state mv", don't change provider names.
 
 // noTranslation is the environment variable whose value "0" disables the replacement.
 const noTranslation = "OPENTOFU_STATEFILE_PROVIDER_ADDRESS_TRANSLATION"
 
-// Adopt returns the state with its providers replaced by those that the configuration uses.
-// Providers that the configuration names with the host of Terraform's registry are kept.
+// Adopt returns the state with the host of the default registry in place of the host of Terraform's
+// registry. Providers that the configuration names with the host of Terraform's registry are kept.
 func Adopt(st *states.State, cfg *configs.Config, getenv func(string) string) *states.State {
 	return translated(st, getenv, func() func(addrs.Provider) bool {
 		named := cfg.ProviderRequirements()
@@ -41,9 +41,9 @@ func ForDisplay(st *states.State, lockFile string, getenv func(string) string) *
 	})
 }
 
-// translated replaces the providers in a state, unless the environment disables this. stays returns
-// a function that reports whether a provider is kept. stays is called only if the state has
-// providers that may be replaced.
+// translated replaces the host of Terraform's registry in a state, unless the environment disables
+// this. The function stays returns a function that reports whether a provider is kept. It is called
+// only if the state has providers that may be replaced.
 func translated(
 	st *states.State, getenv func(string) string, stays func() func(addrs.Provider) bool,
 ) *states.State {

@@ -35,8 +35,9 @@ func (a asker) ask(ctx context.Context, v *configs.Variable) (configs.Given, err
 	return configs.Given{Text: answer, From: "the answer to the prompt"}, nil
 }
 
-// PlanVariables returns the values of variables that must be set again to apply a saved plan. It
-// asks the user for missing values of ephemeral variables, because plans don't store them.
+// PlanVariables returns the values of variables that must be set again to apply a saved plan. If
+// the user may be asked, it asks for missing values of ephemeral variables, because plans don't
+// store them.
 func (l *Config) PlanVariables(
 	ctx context.Context, s *Session, plan *plans.Plan,
 ) (map[string]engine.Variable, error) {

@@ -31,7 +31,8 @@ func (s *Session) Workspace() (string, error) {
 	return s.selectedWorkspace()
 }
 
-// selectedWorkspace returns the name of the workspace that SelectWorkspace has selected.
+// selectedWorkspace returns the name of the workspace that SelectWorkspace has selected, or of the
+// default workspace if none is selected.
 func (d *Dirs) selectedWorkspace() (string, error) {
 	text, err := os.ReadFile(filepath.Join(d.DataDir, selectionFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
