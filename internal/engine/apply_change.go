@@ -150,7 +150,7 @@ func (a *applyStep) moveObject(obj *states.Object, from, to addrs.DeposedKey) {
 }
 
 // result returns the new object in the provider's response, without the parts that can't be stored,
-// and errors about these parts. If the response has no valid object, it returns the prior object.
+// and errors about the response. If the response has no valid object, it returns the prior object.
 func (c *applyCall) result() (cty.Value, error) {
 	prior, resp := c.prior, c.resp
 	var errs tfdiags.Diagnostics

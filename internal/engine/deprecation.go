@@ -77,8 +77,8 @@ func (e *evaluator) markDeprecated(r *graph.Resource, v cty.Value) cty.Value {
 }
 
 // takeDeprecations returns v without its deprecation marks, and warns about each of them. A warning
-// has the range of the deprecated argument in body. If body is nil, at is the range of all
-// warnings.
+// has the range of the argument in body that uses the deprecated value. If body is nil, at is the
+// range of all warnings.
 func (c *evalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body) cty.Value {
 	if !c.e.deprecates || !marks.Any(v) {
 		return v
@@ -123,7 +123,7 @@ func (c *evalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body)
 }
 
 // splitDeprecations separates marks of deprecations from all other marks. It returns the
-// deprecations sorted by their source.
+// deprecations sorted by what is deprecated.
 func splitDeprecations(all cty.ValueMarks) (cty.ValueMarks, []marks.Deprecation) {
 	keep, found := cty.ValueMarks{}, []marks.Deprecation(nil)
 	for mark := range all {

@@ -57,9 +57,10 @@ type (
 		Waiters func(Object, plans.Action) []addrs.AbsInstance
 	}
 
-	// ApplyStart is sent before a change is made. Action is the action of this step: Create,
-	// Update, Delete, Read or Open, but never a replacement. Before the observer returns, it must
-	// either record the event durably or close Env.Stop. If Stop is closed, the change is not made.
+	// ApplyStart is sent before a change is made or a data source is read. Action is the action of
+	// this step: Create, Update, Delete or Read, but never a replacement. Before the observer
+	// returns, it must either record the event durably or close Env.Stop. If Stop is closed, the
+	// change is not made.
 	ApplyStart struct {
 		Object
 		Action    plans.Action
@@ -68,8 +69,8 @@ type (
 		Sensitive []cty.Path
 		Builtin   bool // the provider is built in, so nothing outside of this program changes
 	}
-	// ApplyDone is sent after the step. An ObjectStored event has already reported the new state of
-	// the object.
+	// ApplyDone is sent after the step. If a creation, update or deletion has changed the state, an
+	// ObjectStored event has already reported that.
 	ApplyDone struct {
 		Object
 		Action  plans.Action
@@ -105,8 +106,8 @@ type (
 		Object
 		Type string
 	}
-	// ProvisionOutput is one line of a provisioner's output. A hidden line shows only that there
-	// was output.
+	// ProvisionOutput is one line of a provisioner's output. If the output is hidden, there is only
+	// one line, which says so.
 	ProvisionOutput struct {
 		Object
 		Type string

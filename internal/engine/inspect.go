@@ -16,9 +16,9 @@ type Inspection struct {
 	// Refs are the references that Do evaluates. The graph includes them even if nothing in the
 	// configuration refers to the same objects, which must exist.
 	Refs lang.Refs
-	// Do, if not nil, is called once, even if parts of the operation failed. In this case, values
-	// that could not be evaluated are unknown. Provider functions are available only if nothing
-	// failed.
+	// Do, if not nil, is called once, even if parts of the operation failed. It is not called while
+	// everything is destroyed. If something failed, values that could not be evaluated are unknown.
+	// Provider functions are available only if nothing failed.
 	Do func(*lang.Scope)
 }
 
