@@ -27,7 +27,7 @@ type evaluator struct {
 	// nil during a walk.
 	early *earlyValues
 
-	unfinished *unfinished // the instances that must not be read yet; nil before and after a walk
+	unfinished *unfinished // the instances that must not be read yet; nil without a walk and after it
 	visited    *graph.Node // the node whose visit evaluates the expressions of new contexts; see reader
 
 	builtins   map[string]function.Function // the functions of the language

@@ -26,8 +26,9 @@ type finder struct {
 	outputs map[place]string
 
 	// within holds the conditions and loops around the expression that is being visited, outermost
-	// first. around holds, by the position of each object that may be a resource or module call,
-	// the conditions and loops around it; it is nil if there are none.
+	// first. around holds the conditions and loops around each object that may be a resource, a
+	// module call or a value with an index, by the position of the object; it is nil if there are
+	// none.
 	within []surrounding
 	around map[place][]surrounding
 }

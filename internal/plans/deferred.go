@@ -41,10 +41,11 @@ var deferTexts = map[DeferReason]string{
 // Text returns the reason in words. The text calls the object "it".
 func (r DeferReason) Text() string { return deferTexts[r] }
 
-// Deferred is a change that a plan puts off because a value is still unknown. Of InstanceChange,
-// only the fields Addr, Provider, Action, Before and After are set. Action is the action that is
-// expected. If the instances are unknown, the instance key is addrs.UnknownKey, and the change
-// represents all instances of the resource in that module instance.
+// Deferred is a change that a plan puts off because a value is still unknown. Most fields of
+// InstanceChange that say more about the change, such as Reason and Private, may be empty. Action
+// is the action that is expected. If the instances are unknown, the instance key is
+// addrs.UnknownKey, and the change represents all instances of the resource in that module
+// instance.
 type Deferred struct {
 	InstanceChange
 	Why DeferReason

@@ -28,7 +28,8 @@ type Plan struct {
 	Errored bool // planning failed: the plan can be shown but not applied
 	// Applyable says that applying the plan would change an object, the state or an output.
 	Applyable bool
-	// Complete is false if targets or deferral leave changes out of the plan.
+	// Complete is false if the plan may leave out changes: because of targets or exclusions,
+	// because changes are deferred, or because it returns objects to an earlier time.
 	Complete bool
 	// Deferred holds the changes that can't be planned yet. DeferredModules holds the module calls
 	// whose instances are unknown.
@@ -143,10 +144,12 @@ type InstanceChange struct {
 	// ADDRESS at FILE:LINE" or, if the plan destroys everything, "depends on ADDRESS".
 	NeededBy string
 
-	// Reads holds the instances of other resources in the same module that the configuration reads
-	// by computed indexes, such as a[each.key]. It includes a resource only if all of these indexes
-	// are known and the configuration reads no other instances of the resource. If the
-	// configuration reads none of its instances, the resource has one entry with the key NoKey.
+	// Reads holds the instances that the configuration reads by computed indexes, such as
+	// a[each.key]. They belong to resources in the same module, possibly to the one that changes,
+	// or to resources that are read through an alias. Reads includes a resource only if all of
+	// these indexes are known and the configuration reads no other instances of the resource. If
+	// the configuration reads none of its instances, the resource has one entry with the key NoKey.
+	// Reads leaves out another resource that has many instances if all of them are read.
 	Reads []InstanceRead
 }
 

@@ -37,7 +37,7 @@ type Graph struct {
 	RefErrors map[EvalUnit]tfdiags.Diagnostics
 
 	LeftOut      []LeftOut     // what targets or exclusions leave out
-	participants *participants // nil unless there are targets or exclusions
+	participants *participants // nil without targets or exclusions, and while destroying
 
 	// Few resources have entries in these maps, so they are not fields of Resource.
 	Imports  map[*Resource][]*Import // import blocks of each resource; blocks with for_each come last

@@ -32,7 +32,8 @@ const (
 // IsValue reports whether the node evaluates expressions and does nothing else.
 func (k Kind) IsValue() bool { return k <= KindInspection }
 
-// IsResource reports whether the node represents a resource as a whole.
+// IsResource reports whether the node decides the instances of a resource or completes the
+// resource.
 func (k Kind) IsResource() bool { return k >= KindExpand && k <= KindResourceIn }
 
 // isBarrier reports whether the node is a Barrier. Some Barriers also close something that the
@@ -48,9 +49,9 @@ type Node struct {
 
 	Module   *Module   // module of the node; may be nil
 	Resource *Resource // set for Steps, and for nodes and Barriers of resources
-	// Object is a *Value, *Check, *Module, *Step, *Provider or *InstanceBarrier,
-	// depending on Kind. For a Part, it is the *Node whose work the Part does, and for a
-	// KindEphemeralEnd, the *Node that has opened the objects.
+	// Object is a *Value, *Check, *Module, *Step, *Provider or *InstanceBarrier, depending on Kind.
+	// For a Part, it is the *Node whose work the Part does, and for a KindEphemeralEnd, the *Node
+	// that has opened the objects.
 	Object any
 
 	// In is the module instance of a KindResourceIn, KindValueIn or KindPart node.
@@ -62,7 +63,7 @@ type Node struct {
 
 	Split   bool // the node has Parts, each of which does its work for one instance of a module call
 	Dropped bool // the node does nothing when it is visited
-	kept    bool // for values: evaluated even if no other node reads them
+	kept    bool // for values, checks and inspections: evaluated even if no other node reads them
 }
 
 // completes reports whether the node makes the objects of a resource, or of one of its instances,

@@ -11,9 +11,9 @@ import (
 
 // AssertPlanValid returns an error for each violation of the rules for plans. A configured
 // attribute must be planned as configured or unchanged. An attribute that is not configured must be
-// planned as null unless the schema declares it as computed. Blocks must be planned as configured,
-// but blocks in sets are not compared. The caller must have checked the types. Refinements of
-// unknown values are ignored.
+// planned as null unless the schema declares it as computed. A write-only attribute must always be
+// planned as null. Blocks must be planned as configured, but blocks in sets are not compared. The
+// caller must have checked the types. Refinements of unknown values are ignored.
 func AssertPlanValid(schema *configschema.Block, prior, config, planned cty.Value) []error {
 	prior, hidden := unmark(prior)
 	config, more := unmark(config)

@@ -10,10 +10,11 @@ import (
 
 // Proposed merges the prior object and the configuration into the object that is proposed to the
 // provider. Configured values take precedence. A computed attribute that is not configured keeps
-// its prior value, or null if there is no prior object. An optional nested attribute becomes null
-// if it was configured before. The provider decides whether the attribute becomes unknown. Nested
-// objects are paired by index or key, and set elements by similarity. Write-only values are part of
-// the proposal, because providers use them to detect that an attribute requires a replacement.
+// its prior value, or null if there is no prior object. But if it is optional, has nested
+// attributes and was configured before, it becomes null, and the provider decides whether it
+// becomes unknown. Nested objects are paired by index or key, and set elements by similarity.
+// Write-only values are part of the proposal, because providers use them to detect that an
+// attribute requires a replacement.
 func Proposed(schema *configschema.Block, prior, config cty.Value) cty.Value {
 	prior, config = bare(prior), bare(config)
 	if config.IsNull() || !config.IsKnown() {
@@ -158,7 +159,8 @@ func (p *pool) take(config cty.Value) cty.Value {
 }
 
 // couldResult reports whether a prior object can be the result of applying the configuration. This
-// is true if they differ only in computed attributes that are not configured.
+// is true if they differ only in write-only attributes and in computed attributes that are not
+// configured.
 func (s shape) couldResult(prior, config cty.Value) bool {
 	if prior.IsNull() || config.IsNull() {
 		return prior.IsNull() && config.IsNull()
