@@ -34,8 +34,9 @@ const (
 type refinement = func(*cty.RefinementBuilder) *cty.RefinementBuilder
 
 // withSizeCheck returns fn with a check of its arguments. If size returns an error, the call fails.
-// The arguments passed to size have no marks and are known, but they may contain unknown values.
-// The first is not null. refine applies to unknown results, so all results of fn must satisfy it.
+// The arguments passed to size are known and not marked themselves, but they may contain unknown or
+// marked values. The first is not null. refine applies to unknown results, so all results of fn
+// must satisfy it.
 func withSizeCheck(fn function.Function, size func(args []cty.Value) error, refine refinement) function.Function {
 	check := func(args []cty.Value) error {
 		bare := make([]cty.Value, len(args))
@@ -250,7 +251,7 @@ func matchesSize(args []cty.Value) error {
 
 var errLargeReplacement = fmt.Errorf("the result would have more than %d bytes", maxText)
 
-// replaceable reports whether the result of replacing all matches is within maxText.
+// replaceable reports whether the result of replacing all matches is certain to be within maxText.
 func replaceable(re *regexp.Regexp, text, replacement string) bool {
 	if groups := strings.Count(replacement, "$"); float64(groups)*float64(len(text)) > maxText {
 		return false

@@ -1,6 +1,6 @@
 // Package funcs implements the functions of the language. [Table] returns them for the evaluation
-// scope, and [Docs] returns their descriptions for commands that list functions. There is one file
-// for each theme.
+// scope, and [Docs] returns their descriptions for commands that list functions. Each theme has its
+// own files.
 //
 // A function is a package variable, either a function.Spec or a function of go-cty's standard
 // library with a description. A row of the table in functions.go sets its name. Functions that

@@ -60,8 +60,8 @@ var (
 	errLargeGzip = fmt.Errorf("the decompressed data has more than %d bytes", maxText)
 )
 
-// The functions whose names start with base64 accept and return text. Arbitrary bytes must never
-// become a string, because the language would normalize them to NFC.
+// The functions whose names start with base64 accept and return text. base64decode rejects other
+// bytes, because the language would normalize them to NFC. base64gunzip does not check this.
 
 var base64encodeFunc = stringFunc(
 	"`base64encode` encodes a string in UTF-8 as Base64.",

@@ -103,7 +103,7 @@ type Param struct {
 	Nullable    bool
 }
 
-// Docs describes every function of the language, ordered by theme and name.
+// Docs describes every function of the language except removed ones, ordered by theme and name.
 func Docs() []Doc {
 	b := &binding{}
 	docs := make([]Doc, 0, len(functions))
@@ -127,7 +127,7 @@ func Docs() []Doc {
 
 func paramDoc(p function.Parameter) Param {
 	ty := p.Type
-	if ty.IsCapsuleType() { // try and can have expressions as arguments
+	if ty.IsCapsuleType() { // try and can have expressions as arguments, and convert has a type
 		ty = cty.DynamicPseudoType
 	}
 	return Param{Name: p.Name, Description: p.Description, Type: ty, Nullable: p.AllowNull}
