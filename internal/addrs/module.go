@@ -56,7 +56,8 @@ type ModuleInstance string
 // RootInstance is the only instance of the root module.
 const RootInstance ModuleInstance = ""
 
-// Child returns the instance of the module called name in m with the given key.
+// Child returns the address of an instance of a module that m calls, from the name of the call and
+// the instance key.
 func (m ModuleInstance) Child(name string, key InstanceKey) ModuleInstance {
 	s := "module." + name + key.String()
 	if m != "" {

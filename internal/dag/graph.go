@@ -20,8 +20,8 @@ func (g *Graph) Add() ID {
 	return ID(len(g.needs) - 1)
 }
 
-// Connect adds an edge: the vertex from then depends on the vertex to. Repeated edges are allowed.
-// An edge from a vertex to itself is a cycle.
+// Connect adds an edge from a vertex to a vertex that it depends on. Repeated edges are allowed. An
+// edge from a vertex to itself is a cycle.
 func (g *Graph) Connect(from, to ID) {
 	needs := g.needs[from]
 	if n := len(needs); n > 0 && needs[n-1] == to {

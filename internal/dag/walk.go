@@ -98,10 +98,10 @@ func (w *Walker) Walk(ctx context.Context, workers int, visit func(ID) bool) []O
 	return w.outcome
 }
 
-// Await waits until a vertex, on, is finished, and returns its outcome. It must be called during
-// the visit of another vertex, visited. Another worker runs in the meantime. If the awaited vertex
-// itself waits for the visited one, directly or indirectly, Await returns false at once. If the
-// walk is stopped first, the outcome is Skipped.
+// Await is called during the visit of a vertex, its first argument. It waits until another vertex,
+// its second argument, is finished, and returns the outcome. Another worker runs in the meantime.
+// If the awaited vertex itself waits for the visited one, directly or indirectly, Await returns
+// false at once. If the walk is stopped first, the outcome is Skipped.
 func (w *Walker) Await(visited, on ID) (Outcome, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,8 +120,8 @@ func (w *Walker) Await(visited, on ID) (Outcome, bool) {
 	return w.outcome[on], true
 }
 
-// waitsFor reports whether a vertex, id, waits for another one, directly or through others. The
-// caller must hold the lock.
+// waitsFor reports whether the vertex id waits for the vertex other, directly or through others.
+// The caller must hold the lock.
 func (w *Walker) waitsFor(id, other ID) bool {
 	left := func(id ID) []ID {
 		if w.pending[id] == ended {

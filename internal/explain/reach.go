@@ -37,9 +37,9 @@ func (e *explainer) reach() *reach {
 		attributes: map[seenAttribute]bool{}, calls: map[*graph.Module]bool{}}
 }
 
-// changing returns the changes of objects and root outputs that use the value. In the module of the
-// value, and in the modules inside it, only objects in the module instances at the address within
-// are considered.
+// changing returns the changes of objects and root outputs that use the value. within is the
+// address of instances of the module of the value. Objects in other instances of this module, or in
+// modules inside those, are left out.
 func (r *reach) changing(within addrs.ModuleInstance) []*Other {
 	var found []part
 	for _, block := range r.t.Graph.Resources {

@@ -96,8 +96,8 @@ func (e *explainer) ofValue(v *graph.Value, in addrs.ModuleInstance) scope {
 	return s
 }
 
-// key returns the key of the single instance that a reference reads. The argument of is the
-// repetition of the referenced block. key returns false if the key is not known, or if the
+// key returns the key of the single instance that a reference reads. It takes the repetition of the
+// referenced block as its last argument. It returns false if the key is not known, or if the
 // reference doesn't select an instance by key. It returns NoKey and true if the reference reads no
 // instance.
 func (s scope) key(refs *lang.Refs, ref *addrs.Reference, of graph.Repetition) (addrs.InstanceKey, bool) {

@@ -88,8 +88,8 @@ func (e *explainer) named(addr addrs.AbsValue) *graph.Value {
 	return nil
 }
 
-// valueNames returns the addresses of all values. If a value is in the module of which in is an
-// instance, its address includes the instance keys of in.
+// valueNames returns the addresses of all values. For the values in the module of the given module
+// instance, the addresses have the keys of this instance.
 func (e *explainer) valueNames(in addrs.ModuleInstance) []string {
 	var out []string
 	for _, v := range e.Graph.Values {

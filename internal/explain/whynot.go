@@ -11,8 +11,8 @@ import (
 	"tofu/internal/plans"
 )
 
-// whyNot returns the reasons why nothing happens at an address. of holds the changes at the
-// address, none of which does anything. The decisive reasons come first.
+// whyNot returns the reasons why nothing happens at an address. Its last argument holds the changes
+// at the address, none of which does anything. The decisive reasons come first.
 func (e *explainer) whyNot(target addrs.Target, r *graph.Resource, of []*plans.InstanceChange) []*Ground {
 	w := &denial{explainer: e, target: target, resource: r, of: of}
 	for _, find := range []func(*denial){
@@ -146,9 +146,9 @@ func (d *denial) modules(m *graph.Module) {
 	}
 }
 
-// without adds a reason for the argument that repeats a block. The reason is that the block has no
-// instances at all or, if others is set, that it has other instances but not the explained one. It
-// returns false if the block has no such argument.
+// without adds a reason for the argument that repeats a block with the given name. The reason is
+// that the block has no instances at all or, if others is set, that it has other instances but not
+// the explained one. It returns false if the block has no such argument.
 func (d *denial) without(rep graph.Repetition, of string, others bool) bool {
 	for _, arg := range []struct {
 		name, none string

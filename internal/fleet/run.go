@@ -186,8 +186,8 @@ func (run *Run) work(ctx context.Context, r *roots.Root, do job) (*Result, []byt
 	return result, text.Bytes()
 }
 
-// waiting returns a function that lists the names of the root modules that need the root module
-// called name.
+// waiting returns a function that takes the name of a root module, and returns the names of the
+// root modules that need it.
 func (q *queue) waiting() func(name string) []string {
 	dependents := q.graph.Dependents()
 	ids := make(map[string]dag.ID, len(q.list))

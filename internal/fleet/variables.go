@@ -37,8 +37,8 @@ func (p *planning) setVariables(ctx context.Context, s *session.Session, r *root
 	})
 }
 
-// neverApplied returns the error that the root module r reads outputs of another one, of, which has
-// no state.
+// neverApplied returns the error for a root module that reads outputs of another root module, which
+// has no state.
 func neverApplied(r, of *roots.Root) error {
 	return tfdiags.Errorf("Outputs of a root module that was never applied",
 		"%s needs outputs of %s, which has no state and is not selected. Select it too, for example with "+

@@ -46,8 +46,8 @@ func within(approved, plan *plans.Plan) error {
 			"Nothing more was changed here. Make a new plan.", strings.Join(lines, "\n  - "))
 }
 
-// continues reports whether an action, left, can complete the approved action, which was partly
-// carried out.
+// continues reports whether an action can complete the approved action, which was partly carried
+// out.
 func continues(approved, left plans.Action) bool {
 	switch {
 	case approved == left:

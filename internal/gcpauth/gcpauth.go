@@ -193,7 +193,7 @@ func explain(err error) error {
 	return fmt.Errorf("requesting a token from Google: %s", text)
 }
 
-// impersonate gets a token for the service account, using own, the caller's own token.
+// impersonate gets a token for the service account. own is the caller's own token.
 func (s *Source) impersonate(ctx context.Context, own string) error {
 	const lifetime = "3600s"
 	account := func(name string) string { return "projects/-/serviceAccounts/" + name }

@@ -130,7 +130,7 @@ type ref struct {
 	refs *lang.Refs
 	to   block
 	call *graph.Module // the call whose output it refers to; nil for none
-	each bool          // whether it is each.value, which is the instance of to with the same key
+	each bool          // whether it is each.value, which is the instance of the block "to" with the same key
 }
 
 // refs returns the references of a block to other blocks.
@@ -305,9 +305,10 @@ func (t *callTracer) removes(m *member) bool {
 	})
 }
 
-// key returns the key of the single instance that a reference of m selects. of is the repetition of
-// the referenced block. key returns false if the key is not known, or if the reference doesn't
-// select an instance by key. It returns NoKey and true if the reference reads no instance.
+// key returns the key of the single instance that a reference of m selects. It takes the repetition
+// of the referenced block as its last argument. It returns false if the key is not known, or if the
+// reference doesn't select an instance by key. It returns NoKey and true if the reference reads no
+// instance.
 func (t *callTracer) key(b block, m *member, r ref, of graph.Repetition) (addrs.InstanceKey, bool) {
 	if !r.refs.SelectsInstance(r.Reference) {
 		return addrs.NoKey, false

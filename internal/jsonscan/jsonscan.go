@@ -43,7 +43,8 @@ func (s *Scanner) Space() byte {
 // End reports whether only white space is left.
 func (s *Scanner) End() bool { return s.Space() == 0 && s.Pos == len(s.Data) }
 
-// Word consumes word, which is true, false or null, if it comes next. Otherwise it returns false.
+// Word consumes the given word, which is true, false or null, if it comes next. Otherwise it
+// returns false.
 func (s *Scanner) Word(word string) bool {
 	s.Space()
 	if len(s.Data)-s.Pos < len(word) || string(s.Data[s.Pos:s.Pos+len(word)]) != word {
@@ -236,7 +237,7 @@ func (s *Scanner) Raw() ([]byte, bool) {
 // Skip consumes a value of any kind.
 func (s *Scanner) Skip() bool { return s.skip(0) }
 
-// skip consumes a value that is inside depth nested arrays and objects.
+// skip consumes a value. depth is the number of arrays and objects that contain the value.
 func (s *Scanner) skip(depth int) (ok bool) {
 	switch s.Space() {
 	case '{':

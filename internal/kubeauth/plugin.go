@@ -83,8 +83,8 @@ func (p *plugin) credential(ctx context.Context) (*credential, error) {
 	return got, nil
 }
 
-// forget removes refused from the cache. These are credentials that the cluster has refused. If the
-// cache already contains other credentials, forget does nothing.
+// forget removes credentials from the cache after the cluster has refused them. If the cache
+// already contains other credentials, forget does nothing.
 func (p *plugin) forget(refused *credential) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -31,8 +31,8 @@ func (e *execution) analyzeAsserts() error {
 	return errs.Err()
 }
 
-// inspection returns an instruction for the engine to evaluate what the assertions refer to. Unless
-// do is nil, the engine then calls this function with the results.
+// inspection returns an instruction for the engine to evaluate what the assertions refer to. The
+// engine then calls the function do with the results, unless that is nil.
 func (e *execution) inspection(do func(*lang.Scope)) *engine.Inspection {
 	in := &engine.Inspection{Do: do}
 	for _, a := range e.asserts {

@@ -56,8 +56,8 @@ func Follow(past, present *states.State) *Followed {
 	return out
 }
 
-// set adds the object that has the address from in the earlier state and the address to in the
-// later state.
+// set adds an object. from is its address in the earlier state, and to is its address in the later
+// state.
 func (f *Followed) set(past *states.State, from, to addrs.AbsInstance) {
 	r := past.Resource(from.Abs())
 	inst := r.Instances[from.Key]

@@ -14,8 +14,8 @@ import (
 type Renamed struct{ From, To string }
 
 // Rename moves objects from the address source in one state to the address dest in another state.
-// from and to may be the same state; then dependencies on the objects are renamed too. Rename
-// changes the states only if there is no error.
+// The two states may be the same; then dependencies on the objects are renamed too. Rename changes
+// the states only if there is no error.
 func Rename(from, to *states.State, source, dest addrs.Target) ([]Renamed, error) {
 	r := &renamer{from: from, to: to, was: make(map[addrs.AbsInstance]addrs.AbsInstance)}
 	before := from.Clone()

@@ -125,8 +125,7 @@ func (e *endpoint) String() string {
 	return addrs.Target{Module: m, Resource: e.res, Key: e.key, HasKey: !e.isModule() && !e.whole}.String()
 }
 
-// newEndpoint returns the endpoint for an address. in is the module whose block contains the
-// address.
+// newEndpoint returns the endpoint for an address in a block of the given module.
 func newEndpoint(in addrs.Module, t addrs.Target) endpoint {
 	var e endpoint
 	for _, name := range in.Names() {

@@ -143,9 +143,9 @@ func CheckInstances(
 	return errs.Err()
 }
 
-// declaredIn reports whether the configuration still declares the object that the statement moves
-// away: the module instance in itself, or an object in it. in is an instance of the module c.
-// declaredIn also returns the address of the object.
+// declaredIn reports whether the configuration still declares what the statement moves away from an
+// instance of the module c: a resource, a resource instance or a module call, or the module
+// instance itself. It also returns the address of what is declared.
 func (st *statement) declaredIn(
 	c *configs.Config,
 	in addrs.ModuleInstance,

@@ -158,8 +158,8 @@ func (u *sharedUser) claim() (*pooled, Launch) {
 // configures.
 func (u *sharedUser) AllowDeferral() { u.defers = true }
 
-// replace makes the user call a configured process, with, instead of the unconfigured one. own is
-// the same process, or nil if that process has other users.
+// replace makes the user call a configured process instead of the unconfigured one. own is the
+// configured process, or nil if that process has other users.
 func (u *sharedUser) replace(with, own *pooled) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

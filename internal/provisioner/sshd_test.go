@@ -90,7 +90,7 @@ StrictModes no
 	return s
 }
 
-// eventually calls the function is until it returns true. If that takes too long, the test fails.
+// eventually calls a function until it returns true. If that takes too long, the test fails.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for start := time.Now(); !is(); time.Sleep(20 * time.Millisecond) {

@@ -13,7 +13,8 @@ import (
 // maxDistance is the largest edit distance at which a name is suggested.
 const maxDistance = 2
 
-// Nearest returns the name that is most similar to given, or "" if no name is similar enough.
+// Nearest returns the name that is most similar to the given one, or "" if no name is similar
+// enough.
 func Nearest(given string, names []string) string {
 	best, distance := "", maxDistance+1
 	for _, name := range names {

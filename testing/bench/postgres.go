@@ -206,9 +206,9 @@ func (o *options) postgresFigures(ctx context.Context, d *database, n int) (map[
 	return out, nil
 }
 
-// postgresPlace measures all phases in a place. It works on a copy of another directory, from,
-// which contains a local state. If a command of the other program times out, it returns the figures
-// of the commands before.
+// postgresPlace measures all phases in a place. It works on a copy of a directory that contains a
+// local state. If a command of the other program times out, it returns the figures of the commands
+// before.
 func (o *options) postgresPlace(ctx context.Context, d *database, p place, from string) ([]figure, error) {
 	top, err := os.MkdirTemp("", "bench")
 	if err != nil {
@@ -379,8 +379,8 @@ func (o *options) disjointBest(
 	return best, connections, nil
 }
 
-// disjoint performs all applies; together is the number of applies that may run at the same time.
-// It returns the total time and the largest number of connections.
+// disjoint performs all applies. The argument together is the maximum number of applies at the same
+// time. disjoint returns the total time and the largest number of connections.
 func (o *options) disjoint(
 	ctx context.Context, d *database, p place, form applyForm, together int,
 ) (time.Duration, int, error) {

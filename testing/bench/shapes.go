@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// resource is the resource type that shapes use. Its attribute with the name in is an argument. Its
-// attribute with the name out has the same value after the apply.
+// resource is the resource type that shapes use. in is the name of an attribute that is an
+// argument. out is the name of an attribute that has the same value after the apply.
 type resource struct {
 	typ, in, out string
 	needsMirror  bool

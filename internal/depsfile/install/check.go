@@ -14,8 +14,8 @@ import (
 // Check returns an error unless every required provider is locked in a version that meets its
 // constraints, and the package of this version is installed. Commands call it before they use
 // providers. Check doesn't verify the packages: [Packages] verifies each package on first use.
-// Providers in elsewhere are not installed in dir and are skipped. initCommand is the command that
-// installs providers, for advice.
+// elsewhere holds providers that need no lock and no package, because they are not installed in
+// dir. initCommand is the command that installs providers, for advice.
 func Check(
 	reqs depsfile.Requirements, locks *depsfile.Locks, dir string, elsewhere map[addrs.Provider]bool,
 	initCommand string,

@@ -49,7 +49,7 @@ func decode(b []byte) (message, error) {
 	return m, nil
 }
 
-// each decodes the messages in a field and calls f for each.
+// each decodes the messages in a field and calls f with each of them.
 func (m message) each(field protowire.Number, f func(message) error) error {
 	for _, v := range m[field] {
 		raw, ok := v.([]byte)

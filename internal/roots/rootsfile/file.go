@@ -201,8 +201,8 @@ func (f *File) root(block *hclsyntax.Block, each *lang.Element) (*Root, error) {
 	return r, f.complete(r, block.Body, each)
 }
 
-// text returns the value of a string argument in a block, or missing if the argument is absent or
-// null.
+// text returns the value of a string argument in a block. If the argument is absent or null, text
+// returns the given default value.
 func text(block *hclsyntax.Block, name, missing string, ctx *hcl.EvalContext) (string, error) {
 	attr := block.Body.Attributes[name]
 	if attr == nil {

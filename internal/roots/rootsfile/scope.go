@@ -88,8 +88,8 @@ func (s *scope) resolveAll() error {
 	return errs.Err()
 }
 
-// context returns the evaluation context for the expressions of a root module, r, and of one
-// element of its for_each. Both may be nil.
+// context returns the evaluation context for the expressions of a root module and of one element of
+// its for_each. Both may be nil.
 func (s *scope) context(each *lang.Element, r *Root) *hcl.EvalContext {
 	ctx := s.base.NewChild()
 	ctx.Variables = make(map[string]cty.Value)

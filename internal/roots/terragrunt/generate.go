@@ -289,7 +289,8 @@ func (g *generation) variable(v varying, full string) (name string, isNew bool) 
 	return name, isNew
 }
 
-// equal reports whether the variable called name already has the values of v in all root modules.
+// equal reports whether the variable with the given name already has the values of v in all root
+// modules.
 func (g *generation) equal(name string, v varying) bool {
 	for i, r := range g.roots {
 		if !r.extra[name].RawEquals(v.values[i]) {
