@@ -133,7 +133,7 @@ func (d *decoder) environment() {
 }
 
 // mainFile returns the path of the user's main file, or "" if there is none. The file .tofurc takes
-// precedence over the older .terraformrc.
+// precedence over the older .terraformrc. On Windows, their names are tofu.rc and terraform.rc.
 func mainFile(home string) string {
 	var candidates []string
 	switch dir := os.Getenv("APPDATA"); {

@@ -190,8 +190,8 @@ func (p *parser) hashes(attr *hclsyntax.Attribute) []Hash {
 
 func (p *parser) text(attr *hclsyntax.Attribute) (string, bool) { return p.literal(attr.Expr) }
 
-// literal returns the value of a literal string. Numbers are not accepted, because the version 1.10
-// written as a number is the same as 1.1.
+// literal returns the value of a literal string. Any other expression is an error. Numbers are not
+// accepted, because the version 1.10 written as a number is the same as 1.1.
 func (p *parser) literal(expr hclsyntax.Expression) (string, bool) {
 	v, diags := expr.Value(nil)
 	if diags.HasErrors() || v.IsNull() || !v.IsKnown() || v.Type() != cty.String {

@@ -382,7 +382,7 @@ func (t *tracer) happens(c *plans.InstanceChange, name string, others int) strin
 }
 
 // steady describes a resource that the plan doesn't change. It may have been changed outside of
-// OpenTofu.
+// OpenTofu, or it may be a data source whose result has changed.
 func (t *tracer) steady(out *Source, target addrs.Target, name string) *Source {
 	out.Text = "doesn't change"
 	if target.Resource.Mode == addrs.Data {

@@ -49,7 +49,7 @@ type applying struct {
 	outputs map[string]map[string]cty.Value // outputs of finished root modules, by root module name
 }
 
-// root applies the plan of one root module, unless rec says that it is done.
+// root applies the plan of one root module, unless the plan waits or rec says that it is done.
 func (a *applying) root(ctx context.Context, s *session.Session, r *roots.Root) *Result {
 	p := a.planned[r.Name]
 	result := &Result{Root: r, Plan: p.summary(), Why: p.WaitsFor(), applying: true}
@@ -183,8 +183,8 @@ func stateOutputs(st *states.State) map[string]cty.Value {
 	return out
 }
 
-// checkInputs returns an error if outputs of other root modules have changed since a plan was
-// created from them.
+// checkInputs returns an error if the present outputs of other root modules contradict those from
+// which a plan was created.
 func (a *applying) checkInputs(ctx context.Context, s *session.Session, p *Planned) error {
 	in, err := a.from.inputs(ctx, s, p)
 	if err != nil {

@@ -256,7 +256,7 @@ func contradictions(root string, planned, actual map[string]cty.Value) error {
 		strings.Join(lines, "\n  - "))
 }
 
-// kinds returns the names of the types of two values, and reports whether they are of different
+// kinds describes the types of two values for a message, and reports whether they are of different
 // kinds, such as a list and a number. Null and unknown values are of any kind.
 func kinds(planned, actual cty.Value) (was, now string, other bool) {
 	if planned.IsNull() || actual.IsNull() || !planned.IsKnown() || !actual.IsKnown() {

@@ -26,8 +26,10 @@ var gitSchemes = map[string]bool{"https": true, "http": true, "ssh": true, "git"
 // In such a name, these characters could make git run another program.
 const notInHosts = "!$&'()*+,;=<>\"`\\ "
 
-// git clones a repository and checks out a ref. If the server supports it, only a single commit is
-// fetched. The whole repository is needed to find a commit by an abbreviated name.
+// git clones a repository and checks out a ref. It fetches as few commits as possible: one, unless
+// the address sets another depth. If that fails, and the ref may be the name of a commit, it
+// fetches the whole repository. For example, this is needed to find a commit by an abbreviated
+// name.
 func (f *fetcher) git(ctx context.Context, j job) error {
 	ref := j.query.Get("ref")
 	if strings.HasPrefix(ref, "-") {

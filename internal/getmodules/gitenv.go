@@ -33,8 +33,8 @@ func withoutVariables(env []string, drop func(name string) bool) []string {
 	})
 }
 
-// gitEnv returns the environment for git. If key is not "", it writes this SSH key to a file next
-// to the package. cleanup removes the file.
+// gitEnv returns the environment for git, without the variables that select a repository. If key is
+// not "", gitEnv writes this SSH key to a file next to the package. cleanup removes the file.
 func gitEnv(key, dir string) (env []string, cleanup func(), err error) {
 	env, cleanup = withoutVariables(os.Environ(), gitVariable), func() {}
 	if key == "" {

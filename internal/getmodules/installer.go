@@ -101,9 +101,9 @@ func checkDir(dir string) error {
 	return nil
 }
 
-// Finish writes modules.json. Call it when all calls have been resolved, even if the configuration
-// has errors or some modules could not be installed. Later commands then report errors only for
-// those modules.
+// Finish writes modules.json, unless there are no calls and Options.Always is false. Call it when
+// all calls have been resolved, even if the configuration has errors or some modules could not be
+// installed. Later commands then report errors only for those modules.
 func (in *Installer) Finish() error {
 	if !in.called && !in.opts.Always {
 		return nil

@@ -36,8 +36,9 @@ func netrcLogin(host string) (*url.Userinfo, error) {
 	return parseNetrc(string(data), host), nil
 }
 
-// parseNetrc looks for a host in the content of a .netrc file. Entries have the form "machine HOST
-// login NAME password SECRET" or "default login …". A macro definition ends at an empty line.
+// parseNetrc returns the login for a host in the content of a .netrc file, or nil if there is none.
+// Entries have the form "machine HOST login NAME password SECRET" or "default login …". A macro
+// definition ends at an empty line.
 func parseNetrc(text, host string) *url.Userinfo {
 	var words []string
 	macro := false

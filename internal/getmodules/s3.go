@@ -144,9 +144,9 @@ func (b *s3Bucket) authorize(ctx context.Context) registry.Authorize {
 	}
 }
 
-// awsCredentials returns a function that looks for credentials where the AWS tools look for them:
-// the address, the environment, the shared files and the machine's metadata service. The search
-// runs on first use, once per profile.
+// awsCredentials returns a function that returns the credentials in the address. If the address has
+// none, the function looks for credentials where the AWS tools do: in the environment, the shared
+// files and the machine's metadata service. The search runs on first use, once per profile.
 func (f *fetcher) awsCredentials(query url.Values) func(context.Context) (aws.Credentials, error) {
 	if id := query.Get("aws_access_key_id"); id != "" {
 		return credentials.NewStaticCredentialsProvider(id, query.Get("aws_access_key_secret"),

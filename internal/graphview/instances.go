@@ -205,7 +205,7 @@ func (s *instances) keys(r *graph.Resource, m *member, read graph.IndexedRead) (
 }
 
 // storedKeys returns the keys of the instances of a resource on which an object depends according
-// to the state. It returns false if the object depends on the resource as a whole.
+// to the state. It returns false if the state records no dependency on such instances.
 func (s *instances) storedKeys(addr addrs.AbsInstance, of *graph.Resource) (keys []addrs.InstanceKey, known bool) {
 	inst := s.plan.Prior.Instance(addr)
 	if inst == nil || inst.Current == nil {

@@ -17,7 +17,7 @@ import (
 type generator struct{ seed string }
 
 // block completes the configuration of a block. Computed attributes that are not set get the given
-// values or generated ones.
+// values or generated ones. A null or unknown configuration is not changed.
 func (g *generator) block(schema *configschema.Block, config, values cty.Value, path cty.Path) (cty.Value, error) {
 	if config.IsNull() || !config.IsKnown() {
 		return config, nil

@@ -18,7 +18,8 @@ type Followed struct {
 }
 
 // Follow finds the objects of an earlier state in a later one. It recognizes an object by its type,
-// provider and identity. The combination of these must be unique in each of the two states.
+// provider and identity. The combination of these must be unique in each of the two states, unless
+// the address of the object is the same in both.
 func Follow(past, present *states.State) *Followed {
 	before, now := identities(past), identities(present)
 	out := &Followed{State: states.New(), From: map[addrs.AbsInstance]addrs.AbsInstance{}}

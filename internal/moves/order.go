@@ -10,7 +10,7 @@ import (
 )
 
 // sortStatements orders the statements. A statement precedes each statement that moves the same
-// objects further.
+// objects further. If the statements form a cycle, sortStatements returns an error.
 func sortStatements(list []*statement) ([]*statement, error) {
 	o := &sorter{index: newSourceIndex(list), state: map[*statement]visitState{}}
 	for _, st := range list {
@@ -24,7 +24,8 @@ func sortStatements(list []*statement) ([]*statement, error) {
 }
 
 // insertImplied adds implied moves to the ordered explicit moves. They come last, except that an
-// implied move precedes an explicit move that starts from its destination.
+// implied move precedes an explicit move that starts from its destination. If this order is
+// impossible, all implied moves come last.
 func insertImplied(explicit, implied []*statement) []*statement {
 	last := slices.Concat(explicit, implied)
 	slices.Reverse(last) // the sort reverses the order in which it visits statements

@@ -154,9 +154,10 @@ func startError(l Launch, err error, tail *stderrTail) error {
 }
 
 // environment returns the environment of a plugin. It is l.Env or, if that is nil, the environment
-// of this process, plus variables that set the log levels of plugin libraries. By default, plugins
-// write all log lines, which takes a quarter of the processor time for small objects. Therefore
-// levels that this program doesn't log are disabled.
+// of this process, plus variables that set the log levels of plugin libraries. Each variable
+// TOFU_LOG… is also passed as TF_LOG…. By default, plugins write all log lines, which takes a
+// quarter of the processor time for small objects. Therefore levels that this program doesn't log
+// are disabled.
 func environment(l Launch, level hclog.Level) []string {
 	out := l.Env
 	if out == nil {

@@ -20,8 +20,8 @@ import (
 )
 
 // candidates returns the root modules that the roots.tofu.hcl files declare, and one root module
-// for each directory that no file declares. Some of these directories may turn out to be modules
-// that others call.
+// for each other directory with configuration files. Some of these directories may turn out to be
+// modules that others call.
 func candidates(dirs []string, found []Directory, open func(dir string) *session.Session) ([]*Root, error) {
 	var all []*Root
 	var errs tfdiags.Diagnostics

@@ -96,7 +96,7 @@ func WithoutPath(err error) error {
 }
 
 // Absolute returns the absolute path of a directory, for use as its identity. If the working
-// directory is unknown, it returns the path unchanged.
+// directory is unknown, it only cleans the path.
 func Absolute(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {

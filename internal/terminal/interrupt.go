@@ -82,7 +82,8 @@ func (i *Interrupts) stop() {
 	}
 }
 
-// Fail closes Stop because of an error. It isn't counted as an interrupt.
+// Fail closes Stop because of an error, and informs the user of it. It isn't counted as an
+// interrupt.
 func (i *Interrupts) Fail(err error) {
 	i.mu.Lock()
 	failed := i.failed

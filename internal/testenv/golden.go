@@ -40,7 +40,8 @@ func Golden(t *testing.T, files []string, run func(*testing.T, *txtar.Archive) *
 	}
 }
 
-// GoldenText checks that a file contains text. With the flag -update, it writes the file instead.
+// GoldenText checks that a file contains text. With the flag -update, it overwrites the file
+// instead.
 func GoldenText(t testing.TB, path, text string) {
 	t.Helper()
 	want, err := os.ReadFile(path)

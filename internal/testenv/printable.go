@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// CheckPrintable reports a test failure if the text contains control characters other than tabs and
-// line ends. shown is text that is printed in a terminal.
+// CheckPrintable reports a test failure if a text contains control characters other than tabs and
+// line ends, or is not valid UTF-8. shown is text that is printed in a terminal.
 func CheckPrintable(t testing.TB, shown string) {
 	t.Helper()
 	rest := strings.NewReplacer("\r\n", "", "\n", "", "\t", "").Replace(shown)

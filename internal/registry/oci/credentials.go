@@ -136,7 +136,7 @@ func (a dockerAuth) credential() (auth.Credential, error) {
 }
 
 // dockerPattern converts a key of "auths" to a pattern. Keys may be URLs, as old versions of Docker
-// wrote them.
+// wrote them. Then the pattern is only the host.
 func dockerPattern(key string) string {
 	_, rest, ok := strings.Cut(key, "://")
 	if !ok {

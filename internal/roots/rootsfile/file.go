@@ -241,9 +241,9 @@ func (f *File) Found(name, dir string) (*Root, error) {
 	return r, f.complete(r, nil, nil)
 }
 
-// complete decodes the arguments that defaults may set. It first applies the defaults, then the
-// arguments in r's own block. Later values override earlier ones, but tags, variable files and root
-// modules in "after" are combined.
+// complete decodes the arguments that defaults may set. It first applies the defaults without a
+// label and those whose label is one of r's own tags, then the arguments in r's own block. Later
+// values override earlier ones, but tags, variable files and root modules in "after" are combined.
 func (f *File) complete(r *Root, body *hclsyntax.Body, each *lang.Element) error {
 	ctx := f.scope.context(each, r)
 	var own arguments

@@ -199,7 +199,8 @@ func (c *config) including(args []string) string {
 }
 
 // findAbove searches the directories above the unit for a file and returns its path. The first
-// argument is the name of the file, the second is the result if the file isn't found.
+// argument is the name of the file, by default terragrunt.hcl. The second is the result if the file
+// isn't found; without it, this is an error.
 func findAbove(dir string, args []string) (string, error) {
 	name := fileName
 	if len(args) > 0 {

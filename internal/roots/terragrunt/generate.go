@@ -116,8 +116,8 @@ func (im *importer) generateBlock(r *root, c *config, b *hclsyntax.Block) *wante
 	return w
 }
 
-// fromValue returns the file that the value of a generate argument describes, or nil if it doesn't
-// describe a file.
+// fromValue returns the file that the value of a generate argument describes. It returns nil if the
+// value doesn't describe a file, or if the file is disabled.
 func fromValue(v cty.Value, where hcl.Range) *wanted {
 	if !isObject(v) {
 		return nil

@@ -9,8 +9,8 @@ import (
 // appends a line to this file.
 const startsEnv = "PROVIDER_STARTS"
 
-// RecordStart appends a line with the name of a provider to the file in PROVIDER_STARTS. If that
-// fails, the process exits, because the test depends on the line.
+// RecordStart appends a line with the name of a provider to the file in PROVIDER_STARTS, if that is
+// set. If this fails, the process exits, because the test depends on the line.
 func RecordStart(name string) {
 	path := os.Getenv(startsEnv)
 	if path == "" {
