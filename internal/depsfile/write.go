@@ -76,7 +76,7 @@ func save(path string, content []byte) error {
 }
 
 // Differs reports whether saving would change the entries of the lock file, constraints included.
-// It ignores comments and layout.
+// It ignores comments and layout. If the file can't be read, it returns true.
 func (l *Locks) Differs(path string) bool {
 	old, err := Load(path, tfdiags.Drop) // the caller has already loaded the file and reported its warnings
 	if err != nil {

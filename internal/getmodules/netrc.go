@@ -12,7 +12,7 @@ import (
 )
 
 // netrcLogin returns the login for a host in the user's .netrc file, which curl and other programs
-// also read. It returns nil if the file has none.
+// also read. It returns nil if there is no file or the file has none.
 func netrcLogin(host string) (*url.Userinfo, error) {
 	path := os.Getenv("NETRC")
 	if path == "" {

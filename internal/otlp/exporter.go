@@ -71,8 +71,8 @@ func New(getenv func(string) string, version string, log *slog.Logger) (*Exporte
 	return e, nil
 }
 
-// logSettings logs where the trace is sent and, if the run is part of another program's trace,
-// which one.
+// logSettings logs where the trace is sent. If TRACEPARENT is set, it also logs of which trace the
+// run is a part, or that the variable is invalid.
 func (e *Exporter) logSettings(getenv func(string) string) {
 	protocol := "http/protobuf"
 	if e.settings.grpc {

@@ -98,8 +98,9 @@ func readSettings(getenv func(string) string, version string) (*settings, error)
 	return s, nil
 }
 
-// address returns the complete URL of a collector. If whole is false, text is an address for all
-// signals, and the path for traces is appended.
+// address returns the complete URL of a collector. If text is "", it is the default URL on this
+// machine. If whole is false, text is an address for all signals; for HTTP, the path for traces is
+// appended.
 func (s *settings) address(text string, whole bool) (*url.URL, error) {
 	switch {
 	case text == "" && s.grpc:

@@ -218,7 +218,8 @@ func (p *process) close() error {
 }
 
 // exited reports whether the process has ended. It waits a moment, because the connection breaks
-// before this program notices the end of the process.
+// before this program notices the end of the process. If the process was only attached to, exited
+// returns false.
 func (p *process) exited() bool {
 	if p.kill == nil {
 		return false

@@ -42,7 +42,8 @@ func (x *exchange) meta(v cty.Value) *tfplugin.DynamicValue {
 	return x.encode(v, ty)
 }
 
-// decode decodes a value from the provider. A missing value becomes null.
+// decode decodes a value from the provider. A missing value becomes null. An invalid value also
+// becomes null, and adds an error.
 func (x *exchange) decode(v *tfplugin.DynamicValue, ty cty.Type) cty.Value {
 	out, err := decodeValue(v, ty)
 	if err != nil {

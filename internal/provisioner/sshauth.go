@@ -49,8 +49,8 @@ func clientConfig(e *endpoint, agent *sshAgent) (*ssh.ClientConfig, error) {
 	return config, nil
 }
 
-// signers returns the configured private key as a signer. If there is a certificate for the key, a
-// signer with the certificate comes first.
+// signers returns the configured private key, if there is one, as a signer. If there is a
+// certificate for the key, a signer with the certificate comes first.
 func (e *endpoint) signers() ([]ssh.Signer, error) {
 	if e.privateKey == "" {
 		return nil, nil

@@ -55,7 +55,7 @@ func (c *Client) offers(ctx context.Context, host string) (services, error) {
 }
 
 // discover returns a host's services from the CLI configuration or, if it doesn't contain the host,
-// from the host.
+// from the host. A host without a description of its services has none.
 func (c *Client) discover(ctx context.Context, host string) (services, error) {
 	base := &url.URL{Scheme: "https", Host: host, Path: "/.well-known/terraform.json"}
 	if override, ok := c.cfg.Hosts[host]; ok {

@@ -163,7 +163,7 @@ func readAll(resp *http.Response, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// Failure returns an error with the status and the text of a response. It omits HTML text, which
+// Failure returns an error with the status and the text of a response. It omits HTML and XML. HTML
 // usually comes from a proxy.
 func (r *Response) Failure() error {
 	const most = 500

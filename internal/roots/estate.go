@@ -66,7 +66,7 @@ type Estate struct {
 //
 // The error covers directories that can't be searched, single root modules (see [Root.Err]), root
 // modules that have the same state or name, and cycles between root modules. Load also returns the
-// estate, unless a roots.tofu.hcl has errors.
+// estate, unless a roots.tofu.hcl has errors or ctx ends first.
 func Load(ctx context.Context, dirs []string, open func(dir string) *session.Session) (*Estate, error) {
 	tree := searchAll(dirs)
 	found := tree.found

@@ -87,7 +87,8 @@ func (l *Locker) LockAll(
 }
 
 // Lock selects versions like Ensure and returns locks with the checksums for the platforms. It
-// keeps the locks of other providers and the checksums that are already recorded.
+// keeps the locks of other providers and the checksums that are already recorded. On errors it
+// returns nil locks.
 func (l *Locker) Lock(
 	ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Locks, platforms []depsfile.Platform,
 ) (*depsfile.Locks, []Added, error) {

@@ -252,6 +252,7 @@ func (c *config) text(body *hclsyntax.Body, name string) (string, error) {
 }
 
 // value evaluates an expression. It first evaluates the local values that the expression refers to.
+// A value that is not wholly known is an error.
 func (c *config) value(expr hcl.Expression) (cty.Value, error) {
 	needed := false
 	for _, tr := range expr.Variables() {

@@ -133,7 +133,7 @@ type root struct {
 }
 
 // find returns the units: directories with a terragrunt.hcl, and directories that stacks generate.
-// It leaves out directories that stacks copy.
+// It leaves out hidden directories and directories that stacks copy.
 func (im *importer) find() ([]*unit, error) {
 	var dirs, stacks []string
 	err := filepath.WalkDir(im.top, func(path string, d fs.DirEntry, err error) error {
@@ -340,8 +340,8 @@ func (c *config) besideUnit(path string) string {
 	return filepath.Join(c.unit.dir, path)
 }
 
-// dependency imports a dependency block. If several blocks have the same name, the last one is
-// used.
+// dependency imports a dependency block unless it is disabled. If several blocks have the same
+// name, the last one is used.
 func (im *importer) dependency(r *root, c *config, b *hclsyntax.Block) {
 	label := b.Labels[0]
 	if attr := b.Body.Attributes["enabled"]; attr != nil {
@@ -407,7 +407,7 @@ func (im *importer) others(r *root) {
 }
 
 // beside imports a configuration file in the directory of the unit's file. Terragrunt copies such a
-// file into the module each time it runs.
+// file into the module each time it runs. A note asks the user to remove the file.
 func (im *importer) beside(r *root, name string) {
 	path := filepath.Join(r.unit.source, name)
 	text, err := os.ReadFile(path)

@@ -27,7 +27,7 @@ func (c content) sha256() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// checkPath returns an error unless a path is inside the root directory.
+// checkPath returns an error unless a path is inside the root directory and in its shortest form.
 func checkPath(p string) error {
 	switch {
 	case p == "":

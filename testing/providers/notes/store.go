@@ -70,7 +70,8 @@ func (s store) read(key string) (n note, err error) {
 	return n, nil
 }
 
-// create writes a new note. It creates the directory if necessary.
+// create writes a new note. It returns an error if the note exists. It creates the directory if
+// necessary.
 func (s store) create(key string, n note) error {
 	if err := os.MkdirAll(s.folder, 0o755); err != nil {
 		return err
