@@ -12,7 +12,8 @@ import (
 const prefix = ".tofu-tmp-"
 
 // TempDir creates a temporary directory in parent, from which files can be renamed to their final
-// paths. The caller removes it.
+// paths. The caller removes it. TempDir also creates parent, and removes the leftovers of killed
+// processes in it.
 func TempDir(parent string) (string, error) {
 	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return "", err

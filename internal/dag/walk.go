@@ -255,8 +255,8 @@ func (w *Walker) work() {
 	}
 }
 
-// next waits until a vertex can be visited and returns it. It returns false at the end of the walk.
-// It skips blocked vertices.
+// next waits until a vertex can be visited and returns it. It returns false at the end of the walk,
+// or if there is one worker too many. It skips blocked vertices.
 func (w *Walker) next() (ID, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -169,7 +169,8 @@ func (a *Archive) add(r *roots.Root, plan []byte, about *PlanSummary, in []byte)
 	return nil
 }
 
-// fail adds the errors of a root module that can't be planned. s is the root module's session.
+// fail adds the errors of a root module that can't be planned, without their details if it isn't
+// known how to encrypt them. s is the root module's session.
 func (a *Archive) fail(
 	ctx context.Context, s *session.Session, r *roots.Root, vars session.Variables, failure error,
 ) error {

@@ -93,8 +93,9 @@ var commitName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[0-9a-fA-F]{4,64}$`)
 })
 
-// gitRemote returns the URL to pass to git and the credentials that the address contains, or nil.
-// The URL has neither the credentials nor the parameters that are meant for this program.
+// gitRemote returns the URL to pass to git, without the parameters that are meant for this program.
+// If newGitLogin can remove credentials from the URL, gitRemote also returns these; otherwise it
+// returns nil.
 func gitRemote(j job) (string, *gitLogin, error) {
 	u := *j.url
 	if u.Scheme == "" && strings.HasPrefix(u.Path, "/") {

@@ -54,7 +54,7 @@ func readManifest(dir, base string) (Manifest, error) {
 	return m, nil
 }
 
-// Write replaces modules.json in dir. See readManifest for base.
+// Write replaces modules.json in dir if its content differs. See readManifest for base.
 func (m Manifest) Write(dir, base string) error {
 	var doc struct{ Modules []Record }
 	for _, key := range slices.Sorted(maps.Keys(m)) {

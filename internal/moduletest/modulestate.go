@@ -105,7 +105,7 @@ func (m *moduleState) take(e *execution, a *attempt, st *states.State) {
 	maps.DeleteFunc(m.mocked, func(addr addrs.AbsInstance, _ bool) bool { return !present[addr] })
 }
 
-// real returns the state without mocked objects, outputs and data sources. It doesn't change m.
+// real returns a copy of the state that contains only real managed objects.
 func (m *moduleState) real() *states.State {
 	out := m.state.Clone()
 	for _, r := range m.state.Sorted() {

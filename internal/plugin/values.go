@@ -30,7 +30,7 @@ func (x *exchange) encode(v cty.Value, ty cty.Type) *tfplugin.DynamicValue {
 }
 
 // meta encodes the value of provider_meta. A provider that declares provider_meta expects a value
-// in every call, so an unset value becomes null.
+// in every call, so an unset value becomes null. For other providers, meta returns nil.
 func (x *exchange) meta(v cty.Value) *tfplugin.DynamicValue {
 	if x.failed() || x.schema.ProviderMeta == nil {
 		return nil

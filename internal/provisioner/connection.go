@@ -219,8 +219,8 @@ func or(a, b string) string {
 	return b
 }
 
-// scriptFile returns the remote path for a script. The path contains a random number, which
-// prevents conflicts between concurrent runs.
+// scriptFile returns the remote path for a script. A random number replaces %RAND% in the path,
+// which prevents conflicts between concurrent runs.
 func (c *connection) scriptFile() string {
 	path := c.scriptPath
 	switch {

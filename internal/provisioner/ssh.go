@@ -259,8 +259,8 @@ func (t *sshTarget) script(ctx context.Context, text []byte, out io.Writer) erro
 	return t.command(ctx, quoted, out)
 }
 
-// command runs a command. If possible, it requests a terminal. Some programs require one, and if
-// the connection is lost, the end of the terminal tells the command to end.
+// command runs a command. It requests a terminal, except on Windows. Some programs require one, and
+// if the connection is lost, the end of the terminal tells the command to end.
 func (t *sshTarget) command(ctx context.Context, line string, out io.Writer) error {
 	session, done, err := t.session(ctx)
 	if err != nil {

@@ -59,7 +59,7 @@ func candidates(dirs []string, found []Directory, open func(dir string) *session
 }
 
 // undeclared returns the root module in a directory that no file declares. Its name is the path
-// relative to the nearest roots.tofu.hcl above it.
+// relative to the nearest roots.tofu.hcl above it or, if there is none, the path of the directory.
 func undeclared(d Directory, files []*rootsfile.File) (*Root, error) {
 	r := &Root{Name: filepath.ToSlash(d.Dir), Dir: d.Dir}
 	best := ""

@@ -21,7 +21,7 @@ var fileFunctions = map[string]bool{"file": true, "filebase64": true, "filebase6
 
 // filesRead returns the paths of files that are read by function calls in a module. It finds paths
 // that are constant apart from path.module. In a root module, it also finds paths that use
-// path.root and relative paths. Files that can't be parsed are ignored.
+// path.root and relative paths. Files in JSON, and files that can't be parsed, are ignored.
 func filesRead(dir string, isRoot bool) []string {
 	entries, err := List(dir)
 	if err != nil {

@@ -30,7 +30,8 @@ func Identify(s *session.Session, settings *session.BackendSettings, workspace s
 }
 
 // LastState returns the state that a root module has according to its working files, which show it
-// even if the configuration can't be read. s is the session of the root module.
+// even if the configuration can't be read. If they name no backend, the state is a local file. s is
+// the session of the root module.
 func LastState(s *session.Session) (*session.RemoteState, error) {
 	out := &session.RemoteState{Settings: session.LocalSettings()}
 	record, err := s.ReadBackendRecord()

@@ -115,8 +115,8 @@ func (p *Part) End() {
 	w.last[p.node] = p
 }
 
-// End determines the path. It starts at the node that ended last, continues with that node's
-// dependency that ended last, and so on. name returns the name of a node.
+// End determines the path. It starts at the node that ended last, and continues with what that node
+// waited for last: its parts, or the dependency that ended last. name returns the name of a node.
 func (w *Walk) End(g *dag.Graph, name func(dag.ID) string) {
 	if w == nil {
 		return

@@ -83,7 +83,8 @@ var ErrNewer = errors.New("it already requires a newer version")
 
 // Raise changes a constraint so that it selects v, and newer versions if the form of the constraint
 // allows them. Exact versions and lower bounds become v. Upper bounds are raised if necessary. If
-// the constraint needs no change, Raise returns it unchanged.
+// the constraint needs no change, Raise returns it unchanged. If it already requires a newer
+// version, the error is ErrNewer.
 func Raise(constraint string, v depsfile.Version) (string, error) {
 	var texts []string
 	for text := range strings.SplitSeq(constraint, ",") {

@@ -78,7 +78,7 @@ func newBench(o *options, program, top, mirror string) (*bench, error) {
 }
 
 // run runs a command and returns its cost. The output goes to a file. If the command fails, the
-// error contains the end of the output.
+// error contains the end of the output. If it takes too long, the error is errTimeout.
 func (b *bench) run(args ...string) (cost, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
 	defer cancel()

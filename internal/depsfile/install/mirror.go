@@ -106,7 +106,8 @@ func (m *mirror) provider(
 	return errs.Err()
 }
 
-// archive puts one archive into the mirror, unless it is already there and correct.
+// archive puts one archive into the mirror, unless it is already there and correct. If the source
+// only has the package unpacked, archive returns an error.
 func (m *mirror) archive(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) error {
 	pkg, err := m.in.Source.Package(ctx, p, v, platform)
 	if err != nil {

@@ -110,8 +110,8 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// wrap returns an error that says what failed. It distinguishes missing repositories from other
-// failures.
+// wrap returns an error that says what failed. If what doesn't exist, the error wraps ErrNotFound.
+// For a nil error, wrap returns nil.
 func wrap(err error, what string) error {
 	if err == nil {
 		return nil

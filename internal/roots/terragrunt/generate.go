@@ -250,8 +250,8 @@ func (g *generation) file(path string) {
 	}
 }
 
-// content returns the content of a file in which variables replace the differing values. At its
-// end, the content declares these variables. content also returns their names.
+// content returns the content of a file in which variables replace the differing values, and the
+// names of these variables. At its end, the content declares those that no other file declares.
 func (g *generation) content(t *template, full string) (text string, names []string) {
 	var declarations strings.Builder
 	names = make([]string, len(t.varying))

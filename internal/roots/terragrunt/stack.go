@@ -127,7 +127,7 @@ func (im *importer) components(u *unit, c *config) []*component {
 }
 
 // complete sets the source and the values of a component. It returns false if they are not
-// constant.
+// constant, or if the source is not on this machine.
 func (im *importer) complete(u *unit, c *config, comp *component) bool {
 	where := at(comp.block, "source")
 	leave := func(where hcl.Range, err error) bool {

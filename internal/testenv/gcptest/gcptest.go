@@ -153,8 +153,8 @@ func (s *Server) oauth2(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// checkAssertion checks the signature of a service account and returns the requested scopes. It
-// returns false if the assertion is invalid.
+// checkAssertion checks the signature and the claims of an assertion of the service account, and
+// returns the requested scopes. It returns false if the assertion is invalid.
 func (s *Server) checkAssertion(text string) ([]string, bool) {
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {

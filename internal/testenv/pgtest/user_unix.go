@@ -12,7 +12,7 @@ import (
 )
 
 // AsOrdinaryUser makes the command run as an ordinary user if this process runs as root, because
-// PostgreSQL refuses to run as root.
+// PostgreSQL refuses to run as root. That user becomes the owner of dir.
 func AsOrdinaryUser(cmd *exec.Cmd, dir string) error {
 	if os.Geteuid() != 0 {
 		return nil

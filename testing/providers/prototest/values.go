@@ -11,8 +11,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// proposed returns the configuration. If a computed attribute is not configured, it has the prior
-// value. This is enough for the providers in this module, which compute everything else again.
+// proposed returns the configuration with two changes. A computed attribute that is not configured
+// has the prior value; without one, it is unknown unless it is also optional. Write-only attributes
+// are null. This is enough for the providers in this module, which compute everything else again.
 func proposed(schema *tfprotov6.Schema, config, prior tftypes.Value) tftypes.Value {
 	var cfg, old map[string]tftypes.Value
 	if err := config.As(&cfg); err != nil {
