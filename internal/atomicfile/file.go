@@ -32,8 +32,8 @@ func Copy(path string, content io.Reader, perm fs.FileMode) error {
 	return write(path, content, perm, nil)
 }
 
-// Rewrite replaces one of the user's files. It follows a symbolic link and keeps the file's owner
-// and permissions. The new content survives a power failure.
+// Rewrite replaces one of the user's files, or creates it. It follows a symbolic link and keeps the
+// file's owner and permissions. The new content survives a power failure.
 func Rewrite(path string, content []byte) error {
 	path, err := Resolve(path)
 	if err != nil {

@@ -222,7 +222,8 @@ func openCLI(c *Credential, _ azcore.ClientOptions) (azcore.TokenCredential, err
 }
 
 // Subscription returns the subscription ID in the arguments. If they have none and credentials come
-// from the Azure command line, it returns the ID of the subscription that is selected there.
+// from the Azure command line, it returns the ID of the subscription that is selected there. With
+// any other credentials, a missing ID is an error.
 func (c *Credential) Subscription(ctx context.Context) (string, error) {
 	if c.config.SubscriptionID != "" {
 		return c.config.SubscriptionID, nil

@@ -69,8 +69,8 @@ func (f *finder) visitConditions(node int) {
 	}
 }
 
-// resultChanges reports whether the result of a block in the plan differs from that in the state.
-// It returns false if the block has no result because targets exclude it from the plan.
+// resultChanges reports whether the status of a block in the plan differs from that in the state.
+// It returns false if the block has no status because targets exclude it from the plan.
 func (f *finder) resultChanges(block *checks.Block) bool {
 	if block.Status == checks.Unknown && len(block.Objects) == 0 {
 		return false

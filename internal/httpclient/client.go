@@ -65,8 +65,8 @@ type Client struct {
 	base *http.Transport
 }
 
-// New returns a client. If an environment variable is invalid, every request of the client returns
-// an error.
+// New returns a client. If an environment variable is invalid, or if Wrap returns an error, every
+// request of the client returns an error.
 func New(o Options) *Client {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.MaxIdleConnsPerHost = 16

@@ -45,7 +45,8 @@ func (s *Suite) checkProviderTypes(file *configs.TestFile) error {
 }
 
 // use records that a run passes a provider configuration to a module. name is the configuration's
-// name in the file, and inModule is its name in the module.
+// name in the file, and inModule is its name in the module. If an earlier run uses the name for
+// another provider, use adds an error.
 func (t *providerTypes) use(run *configs.TestRun, subject *subject, name, inModule string, at hcl.Range) {
 	if !subject.knows(inModule) {
 		return

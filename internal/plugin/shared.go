@@ -110,7 +110,8 @@ func (s *Shared) start(ctx context.Context, m *member, launch Launch, workDir st
 }
 
 // Configure implements providers.Interface. It first makes the user switch to a process in the
-// user's working directory or, if Configured is set, to a process with the same configuration.
+// user's working directory. If Configured is set and the configuration is wholly known, the user
+// instead switches to a process with the same configuration.
 func (u *sharedUser) Configure(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
 	if u.shared.Configured && config.IsWhollyKnown() {
 		return u.join(ctx, config)

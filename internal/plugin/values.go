@@ -15,7 +15,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// encode encodes a value for the provider. It returns nil for cty.NilVal.
+// encode encodes a value for the provider. It returns nil for cty.NilVal, and after errors.
 func (x *exchange) encode(v cty.Value, ty cty.Type) *tfplugin.DynamicValue {
 	if v == cty.NilVal || x.failed() {
 		return nil

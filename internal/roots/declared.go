@@ -155,7 +155,7 @@ func (r *Root) SetInputs(s *session.Session, outputs func(*Root) (map[string]cty
 }
 
 // outputsValue returns the outputs of the root module as an object. Outputs missing from values are
-// null, because states do not store null outputs.
+// null, because states do not store null outputs. If values is nil, the result is unknown.
 func (r *Root) outputsValue(values map[string]cty.Value) cty.Value {
 	if values == nil {
 		return cty.DynamicVal

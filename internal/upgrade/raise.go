@@ -40,7 +40,8 @@ func (p part) String(version string) string {
 	return p.before + p.operator + p.space + p.prefix + version + p.after
 }
 
-// numbersOf returns the first n components of a version as text.
+// numbersOf returns the first n components of a version as text, or the whole version if n is 3 or
+// more.
 func numbersOf(v depsfile.Version, n int) string {
 	if n >= 3 {
 		return v.String()

@@ -74,8 +74,8 @@ func releaseKey(p addrs.Provider, v depsfile.Version, platform depsfile.Platform
 	return p.String() + "/" + v.String() + "/" + platform.String()
 }
 
-// install gets a package from the source and installs it. known lists the lock file's checksums for
-// the version.
+// install gets a package from the source and installs it, unless an unverified package in the
+// plugin cache may be used. known lists the lock file's checksums for the version.
 func (in *installer) install(
 	ctx context.Context, p addrs.Provider, v depsfile.Version, known []depsfile.Hash,
 ) (result, error) {

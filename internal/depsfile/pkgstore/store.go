@@ -129,8 +129,8 @@ func (s *Store) dir(h depsfile.Hash) (string, bool) {
 	return filepath.Join(s.root, "packages", hex.EncodeToString(raw)), true
 }
 
-// Add unpacks an archive with the given hash into the store. It passes the content hash to accept.
-// If accept returns an error, nothing is stored.
+// Add unpacks an archive with the given hash into the store, unless its content is already there.
+// It passes the content hash to accept. If accept returns an error, nothing is stored.
 func (s *Store) Add(archive string, hash depsfile.Hash, accept func(content depsfile.Hash) error) (Content, error) {
 	if c, ok := s.Find([]depsfile.Hash{hash}); ok {
 		return c, accept(c.Hash)

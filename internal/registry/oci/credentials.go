@@ -60,7 +60,8 @@ func match(pattern, host, repository string) int {
 }
 
 // find returns the most specific credentials for a repository. If several are equally specific, the
-// CLI configuration takes precedence, and then the order of the files.
+// CLI configuration takes precedence, and then the order of the files. If none apply, find asks the
+// first credential store that a file names or, without one, the helper for all registries.
 func (c *credentials) find(ctx context.Context, host, repository string) (auth.Credential, error) {
 	best := -1
 	var take func() (auth.Credential, error)

@@ -378,7 +378,8 @@ func (im *importer) order(r *root) {
 }
 
 // others handles what no other method imports. It records blocks and arguments without a
-// counterpart as left out, and imports configuration files in the directory of the unit's file.
+// counterpart as left out, imports configuration files in the directory of the unit's file, and
+// records a lock file there.
 func (im *importer) others(r *root) {
 	for _, c := range r.layers {
 		for _, b := range c.body.Blocks {

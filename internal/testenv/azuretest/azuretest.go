@@ -46,7 +46,7 @@ type Server struct {
 }
 
 // New returns a server. account is the URL of a storage emulator, including the name and the access
-// key of the storage account as user and password.
+// key of the storage account as user and password. It is nil if no test uses the storage account.
 func New(account *url.URL) *Server {
 	s := &Server{secret: []byte(rand.Text()), vaults: make(map[string]*vault)}
 	if account != nil {

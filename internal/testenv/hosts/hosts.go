@@ -147,7 +147,8 @@ func (p *Proxy) handler(hostPort string) http.Handler {
 }
 
 // ServeHTTP implements http.Handler. For a CONNECT request, it terminates TLS on the connection and
-// serves the requests that follow. It serves other requests directly.
+// serves the requests that follow. It serves other requests directly. Requests to hosts without a
+// handler fail.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := p.handler(r.Host)
 	switch {

@@ -62,8 +62,7 @@ func errorOf(diags []*tfprotov6.Diagnostic) error {
 	return errors.Join(errs...)
 }
 
-// value parses a JSON object as a value of a type. Missing attributes are null, and missing blocks
-// are empty.
+// value parses a JSON object as a value of a type. Missing attributes and blocks are null.
 func (c *Client) value(typ tftypes.Type, text string) tftypes.Value {
 	c.T.Helper()
 	var given map[string]json.RawMessage
@@ -101,7 +100,8 @@ func (c *Client) resourceSchema(resourceType string) *tfprotov6.Schema {
 }
 
 // Apply validates, plans and applies a configuration. If prior is nil, it creates an object. It
-// returns the resulting object even if there is an error.
+// returns the resulting object even if there is an error; if nothing was applied, this is prior. A
+// change that requires a replacement is an error.
 func (c *Client) Apply(ctx context.Context, resourceType string, prior *Object, config string) (*Object, error) {
 	c.T.Helper()
 	schema := c.resourceSchema(resourceType)
