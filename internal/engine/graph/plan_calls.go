@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"maps"
 	"slices"
 
 	"tofu/internal/addrs"
@@ -325,7 +326,8 @@ func (p *planCalls) splitAll() {
 }
 
 // between returns the nodes in the module of a call, and in the modules that it calls, that depend
-// on seeded arguments or that seeded outputs depend on.
+// on seeded arguments or that seeded outputs depend on. If a resource has two nodes, it returns both or
+// neither, because one of them completes what the other begins.
 func (p *planCalls) between(m *Module, dependents [][]dag.ID) []*Node {
 	split := func(id dag.ID) bool {
 		n := p.g.Nodes[id]
@@ -356,12 +358,15 @@ func (p *planCalls) between(m *Module, dependents [][]dag.ID) []*Node {
 	}
 	reach(outputs, p.g.Edges.Needs)
 	reach(arguments, func(id dag.ID) []dag.ID { return dependents[id] })
-	var out []*Node
+	nodes := map[*Node]bool{}
 	for id := range found {
-		if n := p.g.Nodes[id]; !n.Split {
-			out = append(out, n)
+		n := p.g.Nodes[id]
+		nodes[n] = true
+		if r := n.Resource; r != nil {
+			nodes[r.Inputs], nodes[r.Node] = true, true
 		}
 	}
+	out := slices.DeleteFunc(slices.Collect(maps.Keys(nodes)), func(n *Node) bool { return n.Split })
 	slices.SortFunc(out, func(a, b *Node) int { return int(a.ID - b.ID) })
 	return out
 }
