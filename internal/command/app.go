@@ -376,7 +376,7 @@ func parseGlobal(args []string) (globals, []string, error) {
 		case isDir && dir != "":
 			g.chdir = dir
 		case name == "chdir" || isDir:
-			return g, nil, errors.New("the option -chdir lacks its directory; write -chdir=DIR")
+			return g, nil, errors.New("the option -chdir needs a directory; write -chdir=DIR")
 		case name == "help" || name == "h":
 			g.help = true
 		case name == "version" || name == "v":

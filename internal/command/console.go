@@ -105,7 +105,7 @@ var noPlanTimestamp = function.New(&function.Spec{
 	Type:        function.StaticReturnType(cty.String),
 	Impl: func([]cty.Value, cty.Type) (cty.Value, error) {
 		return cty.NilVal,
-			errors.New("plantimestamp is the time at which a plan is made, and the console makes none; use " +
+			errors.New("plantimestamp is the time at which a plan is made, and the console makes no plan; use " +
 				"timestamp() for the current time")
 	},
 })

@@ -179,8 +179,8 @@ func (f *stateFlags) addBackup(fs *options) {
 // addRemoteVersion declares an option that other programs have for backends that compare
 // versions with a server. It has no effect here.
 func addRemoteVersion(fs *options) {
-	fs.Bool("ignore-remote-version", false, "Has no effect: no backend of this program checks the versions of "+
-		"both sides.")
+	fs.Bool("ignore-remote-version", false, "Has no effect, because no backend compares the version of this program "+
+		"with that of a service.")
 }
 
 // operationFlags are common to plan, apply, destroy, refresh and import.

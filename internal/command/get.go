@@ -139,7 +139,7 @@ func (u *pinUpdate) save(term *terminal.Terminal) error {
 	}
 	if u.readOnly {
 		return tfdiags.Errorf("Module dependency changes detected",
-			"The configuration uses other modules than %s pins, and -lockfile=readonly leaves the file "+
+			"The modules of the configuration differ from those that %s pins, and -lockfile=readonly leaves the file "+
 				"unchanged. "+withoutReadonly, depsfile.ModulesFileName)
 	}
 	if err := u.locks.Save(u.path); err != nil {

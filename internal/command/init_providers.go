@@ -142,7 +142,7 @@ func (p *providerInstaller) saveLocks(prev, locks *depsfile.Locks) error {
 		return nil
 	case p.flags.readOnly() && !locks.SameProviders(prev):
 		return tfdiags.Errorf("Provider dependency changes detected",
-			"The configuration requires other providers than the lock file contains, and "+
+			"The required providers differ from those in the lock file, and "+
 				"-lockfile=readonly leaves the file unchanged. "+withoutReadonly)
 	case p.flags.readOnly():
 		p.session.Warnings.Add(tfdiags.Warningf("Provider lock file not updated",

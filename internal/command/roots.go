@@ -99,8 +99,8 @@ func loadEstate(ctx context.Context, app *App, args []string) (*roots.Estate, er
 // notADirectory returns the error about a file where a command takes directories.
 func notADirectory(path string) error {
 	if fleet.IsFile(path) {
-		return badUsage("Not a directory", "%s is a saved plan, which only these commands take: "+
-			"tofu roots apply %[1]s, and tofu show %[1]s.", path)
+		return badUsage("Not a directory", "%s is a saved plan. To apply it or to show it, run: "+
+			"tofu roots apply %[1]s, or tofu show %[1]s.", path)
 	}
 	return badUsage("Not a directory", "%s is a file. The arguments must be directories: the command finds the root "+
 		"modules in and below them.", path)

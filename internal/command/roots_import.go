@@ -76,7 +76,7 @@ func runRootsImport(ctx context.Context, app *App, f *rootsImportFlags, args []s
 	}
 	app.Say("%s declares %s.", path, ui.Count(result.Roots, "root module"))
 	if result.Mocks > 0 {
-		app.Say("%s with mock outputs: these are not needed, because plans have the planned outputs.",
+		app.Say("The mock outputs of %s were left out: plans use the planned outputs instead.",
 			ui.Count(result.Mocks, "dependency block"))
 	}
 	if err := f.generate(app, result.Files); err != nil {

@@ -10,6 +10,7 @@ import (
 	"tofu/internal/states"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
 )
 
 var cmdStateReplaceProvider = &Command{
@@ -64,8 +65,8 @@ func runReplaceProvider(ctx context.Context, app *App, f *replaceProviderFlags, 
 				app.Say("The new provider has a different type: its resource types must be the same as those of the " +
 					"old one.")
 			}
-			app.Say("Change of the provider:\n\n    - %s\n    + %s\n\nof %d resources:\n\n  %s\n",
-				from, to, len(changed), strings.Join(changed, "\n  "))
+			app.Say("The provider changes:\n\n    - %s\n    + %s\n\nIt changes for %s:\n\n  %s\n",
+				from, to, ui.Count(len(changed), "resource"), strings.Join(changed, "\n  "))
 			if !f.AutoApprove {
 				ok, err := app.Confirm(ctx, terminal.Question{Title: "Change it in the state?"})
 				if err != nil {

@@ -398,7 +398,7 @@ func runForceUnlock(ctx context.Context, app *App, f *forceUnlockFlags, args []s
 	}
 	if !f.Force {
 		ok, err := app.Confirm(ctx, terminal.Question{Title: "Remove the lock on the state?",
-			Text: "If the command that took it still runs, it and the next one may both write\nthe state, and " +
+			Text: "If the command that holds it is still running, it and the next one may both\nwrite the state, and " +
 				"changes may be lost."})
 		if err != nil {
 			return err

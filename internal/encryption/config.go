@@ -259,7 +259,7 @@ func (l *loader) keys(expr hcl.Expression) (*provider, *Keys, bool) {
 		var ok bool
 		*to, ok = byteList(list)
 		if !ok {
-			l.errorf(expr.Range(), "Invalid keys", "%q must be a list of bytes, from 0 to 255.", name)
+			l.errorf(expr.Range(), "Invalid keys", "%q must be a list of bytes: numbers from 0 to 255.", name)
 			return nil, nil, false
 		}
 	}

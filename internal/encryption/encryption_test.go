@@ -590,11 +590,11 @@ func TestLoadErrors(t *testing.T) {
 		"method \"aes_gcm\" \"x\" {\nkeys = null\n}" +
 			use: "A reference to a key provider is needed here",
 		fixed(`[1, 256]`, `[1]`): `"encryption_key" must be a list of ` +
-			`bytes, from 0 to 255`,
+			`bytes: numbers from 0 to 255`,
 		fixed(`[1]`, `[1.5]`): `"decryption_key" must be a list of ` +
-			`bytes, from 0 to 255`,
+			`bytes: numbers from 0 to 255`,
 		fixed(`[1]`, `[null]`): `"decryption_key" must be a list of ` +
-			`bytes, from 0 to 255`,
+			`bytes: numbers from 0 to 255`,
 		keys("pbkdf2", `passphrase = "short"`): "key_provider.pbkdf2.k: the passphrase " +
 			"is too short: at least 16 characters are needed",
 		keys("pbkdf2", ``): "it needs a passphrase, or a chain",

@@ -387,11 +387,11 @@ func (s *Saved) Select(e *roots.Estate) ([]*roots.Root, error) {
 		case r == nil:
 			wrong = append(wrong, p.Name+": there is no such root module")
 		case r.State != p.State:
-			wrong = append(wrong, fmt.Sprintf("%s: its state is %s, and the plan was made for %s",
+			wrong = append(wrong, fmt.Sprintf("%s: its state is %s, but the plan was made for the state %s",
 				p.Name, r.State.Show(), p.State.Show()))
 		case filepath.ToSlash(r.Dir) != p.Dir:
-			wrong = append(wrong, fmt.Sprintf("%s: when the plan was made, it was in the directory %s, relative to the working directory",
-				p.Name, p.Dir))
+			wrong = append(wrong, fmt.Sprintf("%s: when the plan was made, it was in the directory %s, relative to "+
+				"the working directory", p.Name, p.Dir))
 		default:
 			out = append(out, r)
 		}

@@ -118,7 +118,8 @@ func TestOtherEstate(t *testing.T) {
 	if err == nil {
 		t.Fatal("the plans were accepted")
 	}
-	for _, want := range []string{"a: its state is a/terraform.tfstate, and the plan was made for ", "b: there is no such root module",
+	for _, want := range []string{"a: its state is a/terraform.tfstate, but the plan was made for the state ",
+		"b: there is no such root module",
 		"c: its state is", "Nothing was changed"} {
 		if !strings.Contains(filepath.ToSlash(err.Error()), want) {
 			t.Errorf("%v lacks %s", err, want)

@@ -263,7 +263,7 @@ func within(home, subdir string) (string, error) {
 	if strings.ContainsAny(subdir, "*?[") {
 		matches, err := filepath.Glob(dir)
 		if err != nil || len(matches) != 1 {
-			return "", fmt.Errorf("%d directories match the pattern %q", len(matches), subdir)
+			return "", fmt.Errorf("the pattern %q must match one directory, but matches %d", subdir, len(matches))
 		}
 		dir = matches[0]
 	}

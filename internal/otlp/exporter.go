@@ -121,8 +121,8 @@ func (e *Exporter) Close(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.lost > 0 {
-		return fmt.Errorf("%d spans of the trace were not delivered to %s: %w", e.lost,
-			httpclient.Redact(e.settings.endpoint), e.problem)
+		return fmt.Errorf("not all spans were delivered to %s (%d are missing): %w",
+			httpclient.Redact(e.settings.endpoint), e.lost, e.problem)
 	}
 	return nil
 }

@@ -139,7 +139,12 @@ func (c *client) CallFunction(ctx context.Context, name string, args []cty.Value
 		return cty.NilVal, fmt.Errorf("the provider %s has no function %q", c.launch.Provider.ForDisplay(), name)
 	}
 	if len(args) < len(f.Params) || len(args) > len(f.Params) && f.Variadic == nil {
-		return cty.NilVal, fmt.Errorf("function %q takes %d arguments, not %d", name, len(f.Params), len(args))
+		bound := ""
+		if f.Variadic != nil {
+			bound = "at least "
+		}
+		return cty.NilVal, fmt.Errorf("the number of arguments of function %q must be %s%d, not %d", name, bound,
+			len(f.Params), len(args))
 	}
 	in := &tfplugin.CallFunctionRequest{Name: name}
 	for i, arg := range args {

@@ -267,8 +267,8 @@ func (p *SavedPlan) samePackages(lockFile string, warn tfdiags.Sink) error {
 	}
 	if !now.Equal(then) {
 		return tfdiags.Errorf("Inconsistent dependency lock file",
-			"The lock file has other providers than "+
-				"when the plan was made, and a saved plan can be applied only with the same ones. Make a new plan.")
+			"The providers in the lock file differ from those that the plan "+
+				"was made with, and a saved plan can be applied only with the same ones. Make a new plan.")
 	}
 	return nil
 }

@@ -52,10 +52,10 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&resourceName, "type", "terraform_data",
 		"terraform_data, or synth_t0 for a real plugin (needs -mirror)")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "time limit for one command")
-	f.IntVar(&o.count, "count", 1, "number of runs; the minimum counts")
-	f.IntVar(&o.refCount, "refcount", 0, "number of runs of the second program; 0: as with -count")
+	f.IntVar(&o.count, "count", 1, "number of runs, of which the fastest counts")
+	f.IntVar(&o.refCount, "refcount", 0, "number of runs of the second program; 0 means the same as -count")
 	f.Float64Var(&o.gate, "gate", 0, "fail if the CPU time of a command grows with a larger exponent")
-	f.StringVar(&o.keep, "write", "", "only write the modules to this `directory`")
+	f.StringVar(&o.keep, "write", "", "write the modules to this `directory`, and measure nothing")
 	f.BoolVar(&o.traffic, "traffic", false, "count instructions and cache misses with valgrind instead of "+
 		"measuring time")
 	f.BoolVar(&o.waits, "waits", false, "measure how long an apply waits for what it doesn't need, and nothing else")
@@ -106,13 +106,13 @@ func (o *options) choose(shapeNames, sizes, phaseNames, resourceName string) err
 			o.shapes = append(o.shapes, s)
 		}
 		if !found {
-			return fmt.Errorf("-shapes: unknown shape %q; these exist:\n%s", name, describe())
+			return fmt.Errorf("-shapes: unknown shape %q; the shapes are:\n%s", name, describe())
 		}
 	}
 	for name := range strings.SplitSeq(phaseNames, ",") {
 		p, ok := phases[name]
 		if !ok {
-			return fmt.Errorf("-phases: unknown phase %q; these exist: %s", name, strings.Join(phaseList(), " "))
+			return fmt.Errorf("-phases: unknown phase %q; the phases are: %s", name, strings.Join(phaseList(), " "))
 		}
 		o.phases = append(o.phases, phase{name, p})
 	}

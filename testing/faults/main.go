@@ -63,11 +63,11 @@ func faults(args []string) error {
 	f.StringVar(&o.mirror, "mirror", "build/mirror", "the `directory` of the provider plugins (see make providers)")
 	f.StringVar(&kindNames, "kinds", "signals,calls,space,requests,stores,postgres", "kinds of faults")
 	f.StringVar(&opNames, "ops", "create,update,delete", "operations to interrupt")
-	f.StringVar(&signalNames, "signals", "KILL,INT,TERM,HUP,PIPE", "the signals of the kind signals")
+	f.StringVar(&signalNames, "signals", "KILL,INT,TERM,HUP,PIPE", "signals to send to the program, for the kind signals")
 	f.IntVar(&o.runs, "runs", 5, "number of runs with each signal, and with each fault of PostgreSQL")
 	f.IntVar(&o.objects, "objects", 100, "number of files in a run")
-	f.IntVar(&o.every, "every", 1, "use only every n-th point of all kinds but signals")
-	f.IntVar(&o.from, "from", 0, "the first point to use, modulo -every")
+	f.IntVar(&o.every, "every", 1, "for all kinds except signals, inject faults only at every n-th possible point")
+	f.IntVar(&o.from, "from", 0, "the number of the first of these points, modulo -every")
 	f.Uint64Var(&seed, "seed", 1, "seed for the random times")
 	if err := f.Parse(args); err != nil {
 		return err

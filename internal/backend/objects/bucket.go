@@ -158,7 +158,7 @@ func (b *Bucket) List(ctx context.Context, prefix string, found func(key string)
 			return nil
 		}
 		if page.NextMarker <= marker {
-			return errors.New("the pages of the list of objects don't end")
+			return errors.New("the server keeps returning the same page of the list of objects")
 		}
 		marker = page.NextMarker
 	}

@@ -77,8 +77,8 @@ func (s *Checked) mismatch(workspace, present string, want digests) error {
 			"item %q in %s contains the digest %s of one. Restore the state from an older version of the object, or "+
 			"delete the item to start without a state", s.service, item, s.table.What, want.current)
 	}
-	return fmt.Errorf("state data in %s does not have the expected content: it has the digest %s, and %s has "+
-		"%s in the item %q. The state was changed by another program, or an older version of it was "+
+	return fmt.Errorf("state data in %s does not have the expected content: it has the digest %s, but %s has "+
+		"the digest %s in the item %q. The state was changed by another program, or an older version of it was "+
 		"restored. Make sure "+
 		"that it is the right one, and then set the attribute Digest of the item to %[2]s", s.service,
 		present, s.table.What, want.current, item)

@@ -92,7 +92,7 @@ func (t *Table) holder(ctx context.Context, workspace string) (text string, info
 	}
 	text, info = found[columnInfo], new(backend.LockInfo)
 	if err := json.Unmarshal([]byte(text), info); err != nil {
-		return text, nil, fmt.Errorf("the item %q of %s has no valid information about the lock: %w; if no command "+
+		return text, nil, fmt.Errorf("the item %q in %s has no valid information about the lock: %w; if no command "+
 			"is using the state, delete the item", t.Path(workspace), t.What, err)
 	}
 	return text, info, nil

@@ -155,9 +155,9 @@ func (n *NestedBlock) coerceKeyed(val cty.Value, path cty.Path) (cty.Value, erro
 func (n *NestedBlock) checkCount(name string, count int, path cty.Path) error {
 	switch {
 	case count < n.MinItems:
-		return path.NewError(fmt.Errorf("at least %d %q blocks are required", n.MinItems, name))
+		return path.NewError(fmt.Errorf("the number of %q blocks must be at least %d", name, n.MinItems))
 	case n.MaxItems > 0 && count > n.MaxItems:
-		return path.NewError(fmt.Errorf("no more than %d %q blocks are allowed", n.MaxItems, name))
+		return path.NewError(fmt.Errorf("the number of %q blocks must be at most %d", name, n.MaxItems))
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func Values(
 	}
 	if undeclared > maxUndeclared {
 		warn(tfdiags.Warningf("Values for undeclared variables",
-			"Variables files set values for %d more undeclared variables. To silence these warnings, set the "+
+			"Variables files also set values for other undeclared variables (%d). To silence these warnings, set the "+
 				"values with TF_VAR_ environment variables.", undeclared-maxUndeclared))
 	}
 	return out, errs.Err()

@@ -29,7 +29,7 @@ var Driver = encryption.NewMethodDriver("aes_gcm", encryption.RequiredKeys, func
 	m := &method{}
 	for _, n := range c.AAD {
 		if n < 0 || n > 255 {
-			return nil, errors.New("\"aad\" is a list of bytes, from 0 to 255")
+			return nil, errors.New("\"aad\" must be a list of bytes: numbers from 0 to 255")
 		}
 		m.aad = append(m.aad, byte(n))
 	}

@@ -26,8 +26,8 @@ func TestErrors(t *testing.T) {
 		{"{}", "this is not a state file: it has no \"version\" attribute"},
 		{`{"version": 0}`, `this is not a state file: its "version" is 0, not a positive whole number`},
 		{`{"version": "4"}`, `this is not a state file: its "version" is "4", not a positive whole number`},
-		{`{"version": 5, "resources": {}}`, "the state has format version 5, and version " + version.String +
-			" reads versions 1 to 4; a newer program may have written it"},
+		{`{"version": 5, "resources": {}}`, "the state has format version 5, but version " + version.String +
+			" of this program reads versions 1 to 4; a newer program may have written it"},
 		{"tfstate binary",
 			"the state is in the binary format of versions before 0.7: read and write it once with Terraform 0.6.16"},
 		{`{"meta": {}, "encrypted_data": "aGE="}`, statefile.ErrEncrypted.Error()},

@@ -76,8 +76,8 @@ func Parse(data []byte) (*File, error) {
 	}
 	read := readers[number]
 	if read == nil {
-		return nil, fmt.Errorf("the state has format version %d, and version %s reads versions 1 to 4; "+
-			"a newer program may have written it", number, version.String)
+		return nil, fmt.Errorf("the state has format version %d, but version %s of this program reads versions "+
+			"1 to 4; a newer program may have written it", number, version.String)
 	}
 	return read(data)
 }

@@ -439,9 +439,16 @@ func (l *Live) left() string {
 		return text
 	}
 	if l.parallel > 1 && len(l.running) >= l.parallel {
-		return fmt.Sprintf("%d more wait for one of the %d slots", waiting, l.parallel)
+		return fmt.Sprintf("%s for one of the %d slots", moreWait(waiting), l.parallel)
 	}
-	return fmt.Sprintf("%d more wait for these", waiting)
+	return moreWait(waiting) + " for these"
+}
+
+func moreWait(n int) string {
+	if n == 1 {
+		return "1 more waits"
+	}
+	return fmt.Sprintf("%d more wait", n)
 }
 
 // dependency names a running operation, the first operation that waits for it, and the number
@@ -459,7 +466,7 @@ func (l *Live) dependency(waiting int) string {
 		}
 		text += termtext.Printable(it.task.String())
 		if rest := waiting - direct; rest > 0 {
-			text += fmt.Sprintf("; %d more wait", rest)
+			text += "; " + moreWait(rest)
 		}
 		return text
 	}
