@@ -37,14 +37,15 @@ func (d *decoder) checkRule(block *hcl.Block) (rule *CheckRule, ok bool) {
 }
 
 // checkSelfReference reports an error if a condition refers to the whole resource that it belongs to.
-// Evaluating the condition would need its own result first. It may refer to other instances, which
-// then come first; the engine reports a reference to its own instance.
+// Evaluating such a condition would need its own result first. A condition may refer to other
+// instances of the resource, which then come first. The engine reports references to the same
+// instance.
 func (d *decoder) checkSelfReference(r *Resource, rule *CheckRule, kind string) {
 	for _, expr := range []hcl.Expression{rule.Condition, rule.ErrorMessage} {
 		if expr == nil {
 			continue
 		}
-		refs := lang.Analyze(expr, addrs.ModuleScope).Refs // evaluation reports its Problems
+		refs := lang.Analyze(expr, addrs.ModuleScope).Refs // ignore refs.Problems, which evaluation reports
 		for _, ref := range refs.Objects {
 			repeats := r.Count != nil || r.ForEach != nil
 			if ref.Whole() != addrs.Referenceable(r.Addr) || repeats && refs.SelectsInstance(ref) {

@@ -41,8 +41,8 @@ func (x extensions) of(name string) string {
 	return ""
 }
 
-// among returns the names of the files of this kind in a directory, without hidden and superseded
-// ones.
+// among returns the names of the files of this kind in a directory, without hidden files, backup
+// files and superseded files.
 func (x extensions) among(entries []fs.DirEntry) map[string]bool {
 	present := make(map[string]bool, len(entries))
 	for _, e := range entries {

@@ -58,7 +58,7 @@ func (g Given) Value(v *Variable) (cty.Value, error) {
 	return val, err
 }
 
-// forgetPart returns val with an unknown part at path.
+// forgetPart returns val with an unknown part at path. It returns an error if val has no such part.
 func forgetPart(val cty.Value, path cty.Path, v *Variable) (cty.Value, error) {
 	found := false
 	out, err := cty.Transform(val, func(at cty.Path, part cty.Value) (cty.Value, error) {
@@ -76,7 +76,7 @@ func forgetPart(val cty.Value, path cty.Path, v *Variable) (cty.Value, error) {
 	return out, err
 }
 
-// known returns the value that the user set.
+// known returns the value that the user set, including the parts in g.Unknown.
 func (g Given) known(v *Variable) (cty.Value, error) {
 	switch {
 	case g.Val != cty.NilVal:
@@ -99,8 +99,8 @@ func (g Given) known(v *Variable) (cty.Value, error) {
 	return evalGiven(expr)
 }
 
-// evalGiven evaluates the expression of a value, which may not contain references. A bare word is
-// usually a string without quotes.
+// evalGiven evaluates the expression of a value, which may not contain references. If it is a bare
+// word, which is usually a string without quotes, the error suggests the quotes.
 func evalGiven(expr hcl.Expression) (cty.Value, error) {
 	val, diags := expr.Value(nil)
 	word := hcl.ExprAsKeyword(expr)
@@ -114,7 +114,7 @@ func evalGiven(expr hcl.Expression) (cty.Value, error) {
 
 // Final returns the value that the module sees for val, or for the default if val is cty.NilVal.
 // The result has the variable's type and marks. If the variable is not nullable, the default
-// replaces null.
+// replaces null. It is an error if there is no default to use.
 func (v *Variable) Final(val cty.Value) (cty.Value, error) {
 	if val == cty.NilVal {
 		if !v.Default.Set {

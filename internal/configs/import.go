@@ -90,8 +90,8 @@ func (d *decoder) importTarget(im *Import, expr hcl.Expression) bool {
 	return true
 }
 
-// flatten converts an address expression into one traversal. Keys that are not literals become 0,
-// and static is false.
+// flatten converts an address expression into one traversal. If a key is not a literal, the
+// traversal has the key 0 instead, and static is false. ok is false if expr is not an address.
 func flatten(expr hcl.Expression) (tr hcl.Traversal, static, ok bool) {
 	switch expr := expr.(type) {
 	case *hclsyntax.ScopeTraversalExpr:

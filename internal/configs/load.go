@@ -133,7 +133,7 @@ func LoadRootModule(dir string, opts *LoadOptions, warn tfdiags.Sink) (*Config, 
 
 // A module may call itself with different variables. These limits stop endless recursion.
 const (
-	maxRecursion = 8   // maximum number of times that a directory may occur on the path from the root to a module
+	maxRecursion = 8   // maximum number of modules above a module that have the same directory
 	maxSelfCalls = 256 // maximum number of modules in a tree that have a module with the same directory above them
 )
 
@@ -159,8 +159,8 @@ func (l *loader) tree(ctx context.Context, cfg *Config) error {
 }
 
 // child loads the module of one call, but not the modules that it calls in turn. It returns nil if
-// there is nothing to load. A module with errors is returned too, because the modules that it calls
-// must be loaded as well.
+// the module can't be loaded, or if the resolver returns no directory. A module with errors is
+// returned together with an error, because the modules that it calls must be loaded as well.
 func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*Config, error) {
 	req := parent.requests[call.Name]
 	if req == nil {
@@ -298,7 +298,8 @@ func (c *Config) LocalCalls() []string {
 	return out
 }
 
-// LocalDir returns the directory of a local source, which is relative to the calling module.
+// LocalDir returns the directory of a local source, relative to the working directory. The source
+// itself is relative to the calling module.
 func (req *ModuleRequest) LocalDir() string {
 	return filepath.Join(req.Parent.Module.Dir, filepath.FromSlash(req.Source.Address))
 }

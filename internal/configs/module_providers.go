@@ -77,7 +77,8 @@ func (mb *moduleBuilder) checkLocalNames() {
 	}
 }
 
-// impliedLocalNames returns the local names that are used without an entry in required_providers.
+// impliedLocalNames maps each provider that a provider or resource block uses to the local name that
+// the block uses for it.
 func (mb *moduleBuilder) impliedLocalNames() map[addrs.Provider]string {
 	out := map[addrs.Provider]string{}
 	for local := range mb.Providers {

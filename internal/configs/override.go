@@ -7,8 +7,8 @@ import (
 )
 
 // An override file replaces single arguments of a declaration, and all nested blocks of a type
-// together. It can't override conditions and dependencies, which stay visible in the module's
-// ordinary files.
+// together. It can't override conditions or dependencies, so those in the module's ordinary files
+// always apply.
 
 // overrideFile applies the declarations of one override file to the declarations of earlier files.
 func (mb *moduleBuilder) overrideFile(f *file) {

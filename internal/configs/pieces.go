@@ -37,8 +37,9 @@ type piece struct {
 	start hcl.Pos
 }
 
-// cut splits src wherever a line with only a closing brace is followed by a line that begins with a
-// letter. Files that may contain a block comment are not cut, because a cut inside a comment might
+// cut splits src into pieces of at least size bytes, except for the last. A cut is between a line
+// with only a closing brace and the next line that isn't empty, which must begin with a lower-case
+// letter. cut returns nil if src may contain a block comment, because a cut inside a comment might
 // not cause an error.
 func cut(src []byte, size int) []piece {
 	if bytes.Contains(src, []byte("/*")) {
@@ -68,7 +69,7 @@ func cut(src []byte, size int) []piece {
 }
 
 // parsePieces returns the body that consists of the pieces' blocks. It returns nil if a piece has
-// errors or attributes.
+// errors or attributes, or if there are fewer than two pieces.
 func parsePieces(name string, pieces []piece) *hclsyntax.Body {
 	if len(pieces) < 2 {
 		return nil

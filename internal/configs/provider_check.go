@@ -166,7 +166,8 @@ func (ck *providerCheck) receives(child *Config, ref *ProviderRef) {
 	}
 }
 
-// missing checks that a call passes every configuration that the called module requires.
+// missing reports the configurations in the called module's configuration_aliases that its call
+// doesn't pass, unless the module configures them itself.
 func (ck *providerCheck) missing(child *Config) {
 	given := map[addrs.LocalProviderConfig]bool{}
 	for _, passed := range child.Call.Providers.Value {

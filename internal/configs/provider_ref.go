@@ -8,8 +8,8 @@ import (
 )
 
 // providerRef decodes a reference to a provider configuration: "name", "name.alias" or
-// "name.alias[key]", whose key may be any expression. It returns nil if expr is not such a
-// reference. argument is the name of the argument, for messages.
+// "name.alias[key]", whose key may be any expression. If expr is not such a reference, it adds an
+// error, and returns nil or the valid part. argument is the name of the argument, for messages.
 func (d *decoder) providerRef(expr hcl.Expression, argument string) *ProviderRef {
 	const summary = "Invalid provider configuration reference"
 	expr = d.nativeExpr(expr)

@@ -13,7 +13,8 @@ import (
 // ProviderUse is the provider configuration of a resource or function.
 type ProviderUse struct {
 	Config addrs.AbsProviderConfig
-	// Block is nil for the root module's implied default configuration, which is empty.
+	// Block is nil if Expected is set, and for the root module's implied default configuration,
+	// which is empty.
 	Block *Provider
 	// Module is the module of the configuration.
 	Module *Config
@@ -22,8 +23,8 @@ type ProviderUse struct {
 	// resource's own module, or else once per module instance.
 	Key       hcl.Expression
 	KeyModule *Config
-	// KeyCall is the call whose providers argument contains the key. It is nil if the resource
-	// itself contains the key.
+	// KeyCall is the call whose providers argument contains the key. It is nil if there is no key
+	// or the resource itself contains it.
 	KeyCall *ModuleCall
 	// Expected reports whether the configuration is missing but declared in configuration_aliases
 	// of the root module. Such a root module is intended to be called by another module.
@@ -32,7 +33,7 @@ type ProviderUse struct {
 
 // ProviderFor returns the configuration of a provider that ref selects in this module. ref may be
 // nil, which selects the default configuration. ProviderFor returns false if no configuration has
-// the alias.
+// the alias, even if the root module's callers are expected to pass it (see ProviderUse.Expected).
 func (c *Config) ProviderFor(ref *ProviderRef, provider addrs.Provider) (ProviderUse, bool) {
 	use := ProviderUse{}
 	alias := ""

@@ -95,7 +95,8 @@ func (d *decoder) resource(kind *resourceKind, block *hcl.Block, check *Check) *
 	}
 	d.oneRepetition(repetition, kind.plural)
 	d.destroyProvisioners(r.Provisioners, r.Connection)
-	// A resource with errors is declared too, so that references to it don't cause further errors.
+	// Outside of check blocks, a resource with errors is declared too, so that references to it
+	// don't cause further errors.
 	if check == nil || len(d.errs) == before {
 		d.file.resources = append(d.file.resources, r)
 	}

@@ -129,8 +129,8 @@ func (e *staticEnv) checkKnown(v cty.Value, user string, at hcl.Range) error {
 			"Give that variable a value.", user).At(at)
 }
 
-// StaticBody decodes a body of this module according to a schema. The restrictions of StaticEval
-// apply. The value keeps its marks.
+// StaticBody decodes a body of this module according to a schema. Its expressions may use only what
+// StaticEval allows, but may be sensitive or ephemeral: the value keeps its marks.
 func (c *Config) StaticBody(body hcl.Body, schema *configschema.Block, user string) (cty.Value, error) {
 	c.static.env.mu.Lock()
 	defer c.static.env.mu.Unlock()
@@ -145,8 +145,8 @@ func (c *Config) StaticBody(body hcl.Body, schema *configschema.Block, user stri
 	return v, c.static.env.checkKnown(v, user, body.MissingItemRange())
 }
 
-// StaticScope returns an evaluation scope with the restrictions of StaticEval. It is for callers
-// that decode bodies themselves.
+// StaticScope returns an evaluation scope in which expressions may use only what StaticEval allows.
+// It is for callers that decode bodies themselves. It doesn't refuse marked values.
 func (c *Config) StaticScope(user string, at hcl.Range) *lang.Scope {
 	return &lang.Scope{Data: lockedData{&staticData{c.static, c.static.name(user), at}},
 		Functions: c.static.env.functions()}
@@ -196,8 +196,8 @@ func (s *staticScope) name(symbol string) string {
 	return s.cfg.Path.String() + ":" + symbol
 }
 
-// evaluateStatics evaluates the module's constant variables, provider for_each arguments and module
-// sources.
+// evaluateStatics evaluates the module's constant variables, the for_each arguments of its
+// providers, and the sources and versions of its module calls.
 func (c *Config) evaluateStatics() error {
 	var diags tfdiags.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(c.Module.Variables)) {

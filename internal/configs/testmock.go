@@ -104,7 +104,8 @@ func (d *decoder) testOverride(list []*Override, block *hcl.Block) []*Override {
 	return append(list, o)
 }
 
-// overrideTarget decodes the address of a module call, resource or resource instance.
+// overrideTarget decodes the address of a module call, resource or resource instance, and reports
+// whether it is valid.
 func (d *decoder) overrideTarget(o *Override, attr *hcl.Attribute) bool {
 	o.TargetRange = attr.Expr.Range()
 	expr := d.nativeExpr(attr.Expr)
@@ -151,7 +152,7 @@ func withoutSplat(expr hcl.Expression) hcl.Expression {
 	return expr
 }
 
-// constantObject evaluates an object without references.
+// constantObject evaluates an object without references. After an error, it returns an empty object.
 func (d *decoder) constantObject(attr *hcl.Attribute) cty.Value {
 	v, diags := attr.Expr.Value(nil)
 	d.addHCL(diags)

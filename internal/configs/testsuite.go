@@ -28,7 +28,8 @@ var testExtensions = extensions{
 }
 
 // TestFiles reads the test files in the root module's directory and in testDir, which is relative
-// to the root module's directory. The result is sorted by name.
+// to the root module's directory. It ignores an absolute testDir with a warning. The result is
+// sorted by name, and omits files that can't be read.
 func (p *Parser) TestFiles(root, testDir string, warn tfdiags.Sink) ([]*TestFile, error) {
 	names := p.listTests(root)
 	var errs tfdiags.Diagnostics
@@ -63,7 +64,7 @@ func (p *Parser) TestFiles(root, testDir string, warn tfdiags.Sink) ([]*TestFile
 	return out, errs.Err()
 }
 
-// listTests returns the test files in a directory.
+// listTests returns the paths of the test files in a directory, in no particular order.
 func (p *Parser) listTests(dir string) []string {
 	entries, err := p.fs.ReadDir(filepath.Clean(dir))
 	if err != nil {
@@ -118,7 +119,8 @@ type Overlay struct {
 	Unprotected bool
 }
 
-// root returns the root module with the overlay's provider configurations.
+// root returns the root module with the overlay's provider configurations, and without
+// prevent_destroy arguments if o.Unprotected is set.
 func (o *Overlay) root(m *Module) *Module {
 	if o == nil {
 		return m
@@ -140,8 +142,9 @@ func (o *Overlay) root(m *Module) *Module {
 	return &out
 }
 
-// module returns a called module. If the overlay has outputs for it, the result has only the
-// module's variables and those outputs.
+// module returns a called module, changed by the overlay. If the overlay has outputs for the module,
+// the result has only variables without validations, and outputs. Outputs that the overlay omits
+// are null.
 func (o *Overlay) module(path addrs.Module, m *Module) *Module {
 	if o == nil {
 		return m

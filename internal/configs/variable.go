@@ -173,7 +173,8 @@ func (t TypeConstraint) Convert(val cty.Value) (cty.Value, error) {
 	return coerce.Convert(val, t.WithOptional)
 }
 
-// typeConstraint decodes a type expression, including the forms of old configurations.
+// typeConstraint decodes a type expression, including the forms of old configurations. It returns
+// the constraint "any" after an error.
 func (d *decoder) typeConstraint(expr hcl.Expression) TypeConstraint {
 	anyType := TypeConstraint{Type: cty.DynamicPseudoType, WithOptional: cty.DynamicPseudoType}
 	if tmpl, ok := expr.(*hclsyntax.TemplateExpr); ok && tmpl.IsStringLiteral() {

@@ -37,7 +37,7 @@ import (
 )
 
 // A Checker is a configuration that can check its decoded values. The error of Check should come
-// from [Invalid], which adds the line of the argument.
+// from [Invalid], which sets the path of the argument. Callers use the path to add the line.
 type Checker interface{ Check() error }
 
 // Docs maps the names of attributes and nested blocks to their descriptions, which are sentences.
@@ -188,7 +188,7 @@ func (f *field) attribute() *configschema.Attribute {
 }
 
 // Values returns the arguments of a decoded configuration by name. Nested blocks and objects are
-// maps of the same form, or lists of such maps.
+// maps of the same form, lists of such maps, or nil if they are absent.
 func Values(config any) map[string]any {
 	v := reflect.ValueOf(config)
 	if v.Kind() == reflect.Pointer {
@@ -336,8 +336,8 @@ func (d *decoder) attribute(v cty.Value, f *field, path cty.Path) {
 	d.errs = d.errs.Append(one)
 }
 
-// fallback returns the value from the environment or the default. It also returns the name of the
-// environment variable, or "".
+// fallback returns the value from the environment or the default, or null if neither exists. It
+// also returns the name of the environment variable, or "" for other values.
 func (f *field) fallback(getenv func(string) string) (cty.Value, string) {
 	for _, name := range f.env {
 		if text := getenv(name); text != "" {
@@ -375,8 +375,8 @@ func (f *field) set(v cty.Value) error {
 	return gocty.FromCtyValue(v, f.value.Addr().Interface())
 }
 
-// convert converts a value to the type of the attribute. In environment variables, a boolean may
-// also be 1 or 0, and elements of a list are separated by commas.
+// convert converts a value to the type of the attribute. It also accepts strings as environment
+// variables contain them: 1 or 0 for a boolean, and elements separated by commas for a list.
 func (f *field) convert(v cty.Value) (cty.Value, error) {
 	want := f.attributeType()
 	if v.Type() == cty.String && want == cty.Bool {

@@ -11,7 +11,8 @@ import (
 )
 
 // CoerceValue converts a value from a single expression, such as a backend configuration, to the
-// block's type. Missing attributes and blocks become null or empty. Errors are cty.PathErrors.
+// block's type. Missing attributes and blocks become null or empty, but it is an error if they are
+// required. Errors are cty.PathErrors.
 func (b *Block) CoerceValue(v cty.Value) (cty.Value, error) { return b.coerce(v, nil) }
 
 func (b *Block) coerce(v cty.Value, path cty.Path) (cty.Value, error) {

@@ -89,7 +89,8 @@ func (o *Object) ConfigType() cty.Type {
 	return o.Nesting.wrap(cty.ObjectWithOptionalAttrs(types, optional))
 }
 
-// wrap returns the collection type of elem for the nesting mode.
+// wrap returns the collection type of elem for the nesting mode, or elem itself if the mode allows
+// only one.
 func (m NestingMode) wrap(elem cty.Type) cty.Type {
 	switch m {
 	case NestingList:

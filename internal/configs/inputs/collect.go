@@ -196,7 +196,8 @@ func (c *collection) file(name string) {
 	}
 }
 
-// parse parses a file as JSON if its name ends in .json or its first character is "{".
+// parse parses a file as JSON if its name ends in .json or its text begins with "{" after white
+// space. It parses other files as native syntax.
 func (c *collection) parse(name string, src []byte) (*hcl.File, error) {
 	if !strings.HasSuffix(name, ".json") && bytes.HasPrefix(bytes.TrimSpace(src), []byte("{")) {
 		return c.parser.ParseJSON(name, src)
