@@ -16,8 +16,8 @@ import (
 
 // involvedValues returns the values of the references in the failing expression, by name. For a
 // reference that can't be evaluated, it returns the value of the longest prefix that can. It
-// mentions sensitive and unknown values only if they are the cause of the error. It never mentions
-// ephemeral values.
+// mentions sensitive values, and unknown values of unknown type, only if they are the cause of the
+// error. It never mentions ephemeral values.
 func involvedValues(d tfdiags.Diagnostic) []snippetValue {
 	var out []snippetValue
 	seen := make(map[string]bool)

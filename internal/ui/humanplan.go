@@ -222,7 +222,8 @@ func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema
 	return r.b.String()
 }
 
-// onlyRelevant marks attributes that don't affect the plan as unchanged.
+// onlyRelevant marks attributes that don't affect the plan as unchanged, unless the plan depends on
+// the whole object.
 func (p *planText) onlyRelevant(n *valuediff.Node, c *plans.InstanceChange, before cty.Value, sch *configschema.Block) {
 	relevant := make(map[string]bool)
 	paths := p.Source().RelevantPaths
@@ -250,7 +251,7 @@ func (p *planText) outputSection(outputs []*plans.OutputChange) {
 	for _, o := range outputs {
 		changing[o] = true
 	}
-	// Unchanged outputs stay hidden.
+	// Unchanged outputs are hidden, but their names count for the alignment of the others.
 	for _, o := range p.Plan.Changes.Outputs {
 		m := &valuediff.Member{Name: o.Name, Node: valuediff.Leaf(plans.NoOp, "")}
 		if changing[o] {
@@ -311,7 +312,8 @@ func (m PlanSaved) text(width int) string {
 		path, m.Path)
 }
 
-// noChanges writes that there is nothing to do and, if it isn't obvious, what that means.
+// noChanges writes the end of a plan without changes: that there is nothing to do and, if it isn't
+// obvious, what that means, or that planning failed.
 func (p *planText) noChanges(drift bool) {
 	none := func(what, detail string) {
 		p.write("\n" + p.style.As(termtext.Bold, p.style.As(termtext.Green, "No changes.")+" "+what) + "\n")

@@ -71,8 +71,8 @@ func blockAddress(block *checks.Block) checkAddress {
 	return out
 }
 
-// checkedObject returns the parts of an instance's address that are not in the address of its
-// block.
+// checkedObject returns the address of an instance: its text, its module instance, and its key if it
+// has one. The other parts are only in the address of its block.
 func checkedObject(kind checks.Kind, text string) checkAddress {
 	out := checkAddress{ToDisplay: text}
 	if kind != checks.KindResource {

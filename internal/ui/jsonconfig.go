@@ -92,7 +92,7 @@ func (c *configWriter) repetition(expr hcl.Expression) *expression {
 	return out
 }
 
-// expr describes an expression. It returns nil if expr is nil.
+// expr describes an expression. It returns nil if expr is nil or expressions are omitted.
 func (c *configWriter) expr(expr hcl.Expression) *expression {
 	if c.shallow || expr == nil {
 		return nil

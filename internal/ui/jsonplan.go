@@ -123,7 +123,7 @@ func WritePlan(w io.Writer, view *PlanView, version string) error {
 }
 
 // variables writes the values of root variables, including defaults. Plans don't contain
-// ephemeral values, so ephemeral variables are treated as if they had no value.
+// ephemeral values, so ephemeral variables are treated as if they were not set.
 func (p *planWriter) variables() {
 	values := make(map[string]variableValue)
 	for name, decl := range p.Config.Module.Variables {

@@ -20,7 +20,7 @@ import (
 const uiVersion = "1.2"
 
 // NewJSON returns a Printer for programs, which prints one JSON object per line. NewJSON itself
-// prints the "version" line.
+// prints the "version" line, but not for the printer of one root module of many.
 func NewJSON(o Options) Printer {
 	p := &jsonPrinter{Options: o.withDefaults(), sources: newSources(o.Sources)}
 	p.heartbeats = newHeartbeats(p.still)
@@ -244,7 +244,8 @@ func changeLine(c *plans.InstanceChange) lineChange {
 	return out
 }
 
-// Plan implements Printer. For a saved plan, it prints only the changes of objects.
+// Plan implements Printer. For a saved plan, it omits the changes made outside of OpenTofu, the
+// summary and the outputs, which were printed when the plan was saved.
 func (p *jsonPrinter) Plan(v *PlanView) {
 	if !v.Saved {
 		for _, c := range v.Source().ShownDrift() {

@@ -46,8 +46,9 @@ func providerKey(local addrs.LocalProviderConfig, module addrs.Module) string {
 }
 
 // providers adds the entries of a module and returns its keys. It adds an entry for each provider
-// block, for each local name of a required provider and, as in OpenTofu, for the provider's type. A
-// name needs no new entry if the calling module has an entry of that name for the same provider.
+// block, for each configuration that is passed to the module, for each local name that the module
+// uses and, as in OpenTofu, for the type of each provider. Except for provider blocks, it uses an
+// entry of the calling module instead, if there is one for the same name and provider.
 func (c *configWriter) providers(cfg *configs.Config, parent providerKeys) providerKeys {
 	m := cfg.Module
 	keys := make(providerKeys)

@@ -100,8 +100,8 @@ func (r *renderer) arrow() string { return " " + r.style.As(termtext.Yellow, "->
 
 func (r *renderer) forces() { r.b.WriteString(" " + r.style.As(termtext.Red, forcesText)) }
 
-// opens reports whether a node begins with a bracket. If so, the reason for a replacement is
-// written after the bracket.
+// opens reports whether a node begins with a bracket or a heredoc marker. If so, the reason for a
+// replacement is written after it.
 func opens(n *valuediff.Node) bool {
 	switch n.Form {
 	case valuediff.ObjectForm, valuediff.MapForm, valuediff.NestedMapForm:
@@ -114,7 +114,7 @@ func opens(n *valuediff.Node) bool {
 	return false
 }
 
-// open writes an opening bracket and the reason for a replacement.
+// open writes an opening bracket or heredoc marker, the reason for a replacement, and a line break.
 func (r *renderer) open(n *valuediff.Node, text string) {
 	r.b.WriteString(text)
 	if n.Replace {
@@ -272,8 +272,8 @@ func (r *renderer) list(n *valuediff.Node, depth int) {
 	r.close(depth, "]")
 }
 
-// showsElement reports whether to show an element. An unchanged element is shown only in a plain
-// list, and only if it is next to a changed one.
+// showsElement reports whether to show an element. In a list or set that is updated, an unchanged
+// element is shown only if everything is shown, or in a plain list next to a changed element.
 func (r *renderer) showsElement(n *valuediff.Node, i int) bool {
 	if r.full || n.Action != plans.Update || n.Elements[i].Changed() {
 		return true

@@ -37,7 +37,7 @@ func (s *snippet) lines() []sourceLine {
 // wrong reports whether the line has a part to highlight.
 func (l sourceLine) wrong() bool { return l.from < l.to }
 
-// cut shortens a long line. It keeps the highlighted part.
+// cut shortens a long line. It keeps at least the beginning of the highlighted part.
 func (l sourceLine) cut() sourceLine {
 	if len(l.text) <= snippetBytes {
 		return l
@@ -61,7 +61,8 @@ func (l sourceLine) cut() sourceLine {
 	return sourceLine{l.number, before + l.text[start:end] + after, l.from + shift, min(l.to, end) + shift}
 }
 
-// window returns consecutive lines that include the highlighted part, as many as may be shown.
+// window returns consecutive lines that include the highlighted part or, if that is too long, its
+// beginning. It returns as many lines as may be shown.
 func window(lines []sourceLine) []sourceLine {
 	if len(lines) <= snippetLines {
 		return lines
@@ -82,8 +83,8 @@ func window(lines []sourceLine) []sourceLine {
 	return lines[start : start+snippetLines]
 }
 
-// code writes source lines. The wrong part is underlined or, without colors, its lines are
-// marked.
+// code writes source lines. The wrong part is underlined. Without colors, its lines are marked
+// instead, unless all lines are wrong.
 func (w *diagWriter) code(b *strings.Builder, s *snippet) {
 	all := s.lines()
 	shown := window(all)

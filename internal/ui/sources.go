@@ -69,7 +69,7 @@ func (f *sourceFile) context(offset int) string {
 }
 
 // excerpt returns the lines of a range, the number of the first line, and the byte offset of
-// the first line in the file.
+// the first line in the file. ok is false if the range doesn't begin in the file.
 func (f *sourceFile) excerpt(rng hcl.Range) (code string, line, start int, ok bool) {
 	first, last := rng.Start.Line-1, rng.End.Line-1
 	if first < 0 || first >= len(f.lines) {

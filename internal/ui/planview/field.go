@@ -63,7 +63,8 @@ func (f *flattener) members(path string, n *valuediff.Node, forces bool) {
 	}
 }
 
-// hides reports whether a hide rule applies to the differences in an attribute of the object.
+// hides reports whether a hide rule applies to the differences in an attribute or block of the
+// object, and counts them if so.
 func (f *flattener) hides(name string, n *valuediff.Node) bool {
 	if !f.plan.hidden[name] || !n.Changed() || n.ForcesReplacement() || f.change == nil ||
 		f.change.Action == plans.Delete {
@@ -144,8 +145,8 @@ func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
 	f.add(field)
 }
 
-// spread adds a field for each part of a long value that is added or removed, and reports whether
-// it has added any.
+// spread adds the parts of a long value that is added or removed as separate fields. It returns
+// false, without adding any, if the value is short or has no parts.
 func (f *flattener) spread(field *Field, n *valuediff.Node, forces bool) bool {
 	limit := f.plan.Options.Spread
 	if limit == 0 || len(Inline(n)) <= limit && n.Form != valuediff.TextForm {
@@ -204,8 +205,8 @@ func (f *flattener) add(field Field) {
 // identities are the names of members that identify an element of a set, if they don't change.
 var identities = []string{"id", "name", "key", "sid", "Sid", "type", "protocol", "from_port", "port"}
 
-// identity returns at most two unchanged members that identify an element of a set, such as `{port
-// = 443}`.
+// identity returns at most two unchanged members that identify an element of a set that is updated,
+// such as `{port = 443}`. It returns "" for other elements.
 func identity(n *valuediff.Node) string {
 	if n.Action != plans.Update {
 		return ""

@@ -71,8 +71,8 @@ const (
 // Groups returns the changes as groups. Changes of instances of a resource are in one group if they
 // are equal, if they differ only by the instance key, or if they differ only in old values of
 // attributes that become unknown. Groups are sorted by kind and then in the order of the module
-// tree. Deleted, forgotten, imported and moved objects have no fields, because nothing about them
-// differs.
+// tree. Groups of deleted, forgotten, imported and moved objects have no fields, so the values of
+// such objects may differ within a group.
 func (p *Plan) Groups() []*Group {
 	equal := make(map[string]*Group)
 	var all []*folded
@@ -168,7 +168,8 @@ func (g *Group) hash(fields []Field) string {
 	return string(hash.Sum(nil))
 }
 
-// withoutKey replaces an instance key in fields with the expression for it.
+// withoutKey replaces an instance key in fields with the expression for it. It doesn't replace
+// strings without letters, which may occur in unrelated values.
 func withoutKey(fields []Field, key addrs.InstanceKey) []Field {
 	text, stands, alone := "", "", besideWords
 	if _, ok := key.IsInt(); ok {
@@ -187,7 +188,8 @@ func withoutKey(fields []Field, key addrs.InstanceKey) []Field {
 	return out
 }
 
-// replaceKey replaces a key with stands wherever alone returns true for the characters around it.
+// replaceKey replaces key in text with the string stands wherever alone returns true for the
+// characters before and after key.
 func replaceKey(text, key, stands string, alone func(before, after rune) bool) string {
 	if !strings.Contains(text, key) {
 		return text

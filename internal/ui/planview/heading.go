@@ -11,7 +11,7 @@ import (
 	"tofu/internal/plans"
 )
 
-// NoSchemaText is shown if there is no schema to compare the values.
+// NoSchemaText is shown instead of differences if there is no schema to compare the values with.
 const NoSchemaText = "(the schema of the provider is not available)"
 
 // skippedText is shown in place of unchanged lines of a string.
@@ -148,7 +148,9 @@ func SharedReason(c *plans.InstanceChange) string {
 	return reasonText(c)
 }
 
-// ReplaceReason returns why an object is replaced, or "" if attributes force the replacement.
+// ReplaceReason returns why an object is replaced, and whether the old object is kept. It returns ""
+// if the object isn't replaced, or if attributes force the replacement and the old object is
+// destroyed.
 func ReplaceReason(c *plans.InstanceChange) string {
 	if !c.Action.IsReplace() {
 		return ""

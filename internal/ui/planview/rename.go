@@ -38,10 +38,10 @@ const (
 // renamedPair is a deletion and a creation of similar objects.
 type renamedPair struct{ from, to *Change }
 
-// renames finds pairs of a deletion and a creation that seem to be a renaming. Both objects
-// have the same type and provider, and most known arguments of the new object equal those of
-// the old one. An object that is equally similar to several others is ignored. The function
-// retyped finds pairs with different types.
+// renames returns hints about pairs of a deletion and a creation that seem to be a renaming, and
+// nothing for destroy and refresh-only plans. Both objects have the same type and provider, and
+// most known arguments of the new object equal those of the old one. An object that is equally
+// similar to several others is ignored. The function retyped finds pairs with different types.
 func renames(p *Plan) []Rename {
 	type kind struct {
 		provider addrs.ProviderInstance
