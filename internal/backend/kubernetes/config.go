@@ -143,11 +143,14 @@ func (c *Config) cluster() (*kubeauth.Cluster, *kubeauth.User, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(paths) == 0 && c.InCluster {
-		return kubeauth.Pod()
+	load := func() (*kubeauth.Cluster, *kubeauth.User, error) {
+		return kubeauth.Load(paths,
+			kubeauth.Selection{Context: c.Context, Cluster: c.ContextCluster, User: c.ContextUser})
 	}
-	cluster, user, err := kubeauth.Load(paths,
-		kubeauth.Selection{Context: c.Context, Cluster: c.ContextCluster, User: c.ContextUser})
+	if len(paths) == 0 && c.InCluster {
+		load = kubeauth.Pod
+	}
+	cluster, user, err := load()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -165,7 +165,8 @@ echo "{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io
 		"plugin in file": {settings{"config_context": text("here"), "config_path": text(kubeconfig(t, s,
 			fmt.Sprintf(`{exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: %q, `+
 				`env: [{name: WHAT, value: s3cret}]}}`, plugin)))}, ""},
-		"no pod": {settings{"in_cluster_config": cty.True}, "does not run in a pod"},
+		"no pod":             {settings{"in_cluster_config": cty.True}, "does not run in a pod"},
+		"arguments over pod": {with(direct(s), "in_cluster_config", cty.True), ""},
 		"suffix": {with(direct(s), "secret_suffix", text("A_b")),
 			"it is part of the names of secrets and of labels"},
 		"label": {with(direct(s), "labels", cty.MapVal(settings{"a": text("b c")})),
@@ -179,6 +180,10 @@ echo "{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBE_CONFIG_PATHS", "")
 			t.Setenv("KUBERNETES_SERVICE_HOST", "")
+			if strings.HasSuffix(name, "over pod") {
+				t.Setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
+				t.Setenv("KUBERNETES_SERVICE_PORT", "1")
+			}
 			store, err := storetest.Open(t, kubernetes.Driver, storetest.With(arguments, test.settings))
 			if err == nil {
 				_, err = store.List(t.Context())
