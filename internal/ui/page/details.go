@@ -23,8 +23,8 @@ type lineJSON struct {
 	Forces bool     `json:"r,omitempty"`
 }
 
-// details describes a change. The result has no differences if the object does not change.
-// places maps attributes to their lines in the configuration.
+// details describes a change. The result has no differences if the object does not change or the
+// change is deferred. places maps attributes to their lines in the configuration.
 func (c change) details(view *planview.Change, places map[string]int) *details {
 	if c.deferred != nil {
 		return &details{Heading: c.Addr.String() + " is deferred until after an apply", Notes: []string{"because " +

@@ -159,7 +159,7 @@ func (d *document) read(from, of *ends, r Read) {
 	d.out.Reads = append(d.out.Reads, readJSON{Edge: edge, Kind: r.Kind, User: r.User, All: r.All, Outputs: r.Outputs})
 	user, ok := from.users[r.User]
 	if !ok {
-		return // the page doesn't have the content of the root module
+		return // the user isn't known, or the page doesn't have the content of the root module
 	}
 	if r.All {
 		d.edge(user, d.allOutputs(of), r.At)
@@ -173,8 +173,9 @@ func (d *document) read(from, of *ends, r Read) {
 	}
 }
 
-// allOutputs returns a node that represents all outputs of a root module. So a user of all outputs
-// needs only one edge.
+// allOutputs returns a node that represents all outputs of a root module, so that a user of all
+// outputs needs only one edge. If the page has no outputs of the root module, it returns the node of
+// the root module itself.
 func (d *document) allOutputs(of *ends) int {
 	switch {
 	case len(of.outputs) == 0:

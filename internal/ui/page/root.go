@@ -139,7 +139,8 @@ func (a *addition) differences() error {
 	return nil
 }
 
-// linesOf maps the attributes and nested blocks of a resource block to their lines.
+// linesOf maps the attributes and nested blocks of a resource block to the lines where they first
+// occur. The result is empty if the block or its schema is not available.
 func (a *addition) linesOf(addr addrs.ConfigResource) map[string]int {
 	if lines, ok := a.lines[addr]; ok {
 		return lines

@@ -113,7 +113,7 @@ func (b *brief) group(g *planview.Group, color termtext.Color) {
 }
 
 // maxMembers is the maximum number of instances that are named in a group, unless they are
-// destroyed.
+// destroyed or replaced.
 const maxMembers = 50
 
 // notes returns the reason for a change, the former address of the object, and the ID of an

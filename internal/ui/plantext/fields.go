@@ -41,8 +41,8 @@ var symbolColors = map[plans.Action]termtext.Color{
 	plans.Create: termtext.Green, plans.Delete: termtext.Red, plans.Update: termtext.Yellow,
 }
 
-// field writes one difference, on one line if it fits, and otherwise with each value on its own
-// line.
+// field writes one difference, on one line if it fits. Otherwise, an old and a new value are on
+// lines of their own, and a single value is cut unless it is a description.
 func (s *Screen) field(indent int, f planview.Field, symbols bool) {
 	symbol := ""
 	if symbols {

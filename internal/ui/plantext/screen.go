@@ -69,7 +69,7 @@ func (s *Screen) list(indent int, head string, parts []string) {
 	s.wrapped(indent, line)
 }
 
-// oneLine replaces control characters, including line breaks and tabs, with symbols.
+// oneLine replaces control characters, including line breaks, with symbols, and tabs with spaces.
 func oneLine(text string) string {
 	text = termtext.Printable(text)
 	if strings.ContainsAny(text, "\n\t") {

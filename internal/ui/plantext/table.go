@@ -129,7 +129,8 @@ const (
 	withPlace = 100
 )
 
-// newLayout returns the layout for a screen width. Without a terminal, nothing is shortened.
+// newLayout returns the layout for a screen width. Without a terminal, nothing is shortened, and
+// there is no column for the position in the configuration.
 func newLayout(rows []row, width int, terminal bool) layout {
 	l := layout{name: len(header.name), what: len(header.what)}
 	anyWhat := false

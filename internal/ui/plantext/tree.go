@@ -198,8 +198,8 @@ func leafNote(l *leaf) string {
 // leafColumns is the number of columns for the names of instances in a line.
 const leafColumns = 35
 
-// fit joins as many names as fit into the given number of columns, and says how many are
-// missing. left is the number of instances that are not in names.
+// fit joins as many names as fit into the given number of columns, but at least one. If any are
+// missing, the text ends with "…". left is the number of instances that are not in names.
 func fit(names []string, left, columns int) string {
 	text := strings.Join(names, ", ")
 	if termtext.Width(text) <= columns && left == 0 {

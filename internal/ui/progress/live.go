@@ -424,8 +424,8 @@ func (l *Live) operations(columns, rows int) []string {
 	return out
 }
 
-// left describes the operations that are not running yet, and a dependency that they are
-// waiting for.
+// left returns the phase's note. If there is no note, it describes the operations that are not
+// running yet, and a dependency that they are waiting for.
 func (l *Live) left() string {
 	if l.note != "" {
 		return termtext.Printable(l.note)
@@ -492,7 +492,8 @@ func (l *Live) ask(it item) {
 	}
 }
 
-// Slowest returns a table of the slowest operations, or "" if the run took less than longRun.
+// Slowest returns a table of the slowest operations, or "" if the run took less than longRun or had
+// no operations.
 func (l *Live) Slowest() string {
 	if l == nil {
 		return ""

@@ -414,7 +414,7 @@ const leastName = 4
 // folded renders the differences of a group as a folded block.
 func (w *writer) folded(g *planview.Group) string {
 	fields := g.Fields
-	// Groups have no fields for deleted objects.
+	// A group of deleted objects has no fields, because their values may differ.
 	if g.Kind == planview.Destroyed && len(g.Changes) == 1 {
 		fields, _ = g.Change.Fields()
 	}

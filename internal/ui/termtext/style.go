@@ -27,7 +27,7 @@ const (
 	Grey      Color = "90"
 )
 
-// As returns text in a color.
+// As returns text with a color or other attribute, or unchanged if s.On is not set.
 func (s Style) As(c Color, text string) string {
 	if !s.On || text == "" {
 		return text

@@ -27,8 +27,9 @@ func (d *Differ) Resource(
 	return n
 }
 
-// Only marks the attributes and blocks that are not in names as unchanged. n is a result of
-// Resource, and before is the object before the change.
+// Only marks the attributes and blocks that are not in names as unchanged, and removes those that
+// before doesn't have. It keeps write-only attributes. n is a result of Resource, and before is the
+// object before the change.
 func (d *Differ) Only(n *Node, before cty.Value, sch *configschema.Block, names map[string]bool) {
 	for _, m := range n.Members {
 		if attr := sch.Attributes[m.Name]; !names[m.Name] && !attr.WriteOnly {
@@ -207,7 +208,8 @@ func absentIfNothing(v cty.Value) cty.Value {
 	return v
 }
 
-// nestedAttribute compares two known values of an attribute with nested attributes.
+// nestedAttribute compares two known values of an attribute with nested attributes. One of them may
+// be NilVal.
 func (d *Differ) nestedAttribute(before, after cty.Value, obj *configschema.Object, r *replacePaths) *Node {
 	element := func(before, after cty.Value, r *replacePaths) *Node { return d.nestedObject(before, after, obj, r) }
 	switch obj.Nesting {
@@ -342,7 +344,8 @@ func unnamed(nodes []*Node) []*Member {
 	return out
 }
 
-// secretBlocks returns a placeholder for nested blocks that must not be shown.
+// secretBlocks returns placeholders for nested blocks that must not be shown: one if they don't
+// change, and otherwise one for the old and one for the new blocks, if there are any.
 func (d *Differ) secretBlocks(before, after cty.Value) []*Member {
 	was, is := AbsentIfNull(Unmarked(before)), AbsentIfNull(Unmarked(after))
 	if was != cty.NilVal && is != cty.NilVal && SameValue(was, is) {

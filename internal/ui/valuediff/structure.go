@@ -46,7 +46,7 @@ func (d *Differ) structured(before, after cty.Value) *Node {
 }
 
 // yamlText compares YAML documents with several lines. It returns nil for other strings, and
-// for documents that are added or removed, which are shown unchanged.
+// for documents that are added, removed or equal, which are shown as they are written.
 func (d *Differ) yamlText(before, after cty.Value) *Node {
 	if before == cty.NilVal || after == cty.NilVal || before.AsString() == after.AsString() {
 		return nil

@@ -62,8 +62,8 @@ func newlineText(was, is string) string {
 	return ""
 }
 
-// short compares strings that have a short form: PEM blocks and hashes. It returns nil for other
-// strings, and if the short forms hide the difference.
+// short compares strings of which at least one has a short form: PEM blocks and hashes. It returns
+// nil for other strings, and if the short forms hide the difference.
 func (d *Differ) short(before, after cty.Value) *Node {
 	was, is := shortText(stringOf(before)), shortText(stringOf(after))
 	if was == "" && is == "" {

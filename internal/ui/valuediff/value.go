@@ -125,7 +125,7 @@ func (d *Differ) becomesUnknown(before cty.Value) *Node {
 		To: Leaf(plans.NoOp, UnknownText)}
 }
 
-// becomes returns the node of a value that changes to another kind.
+// becomes returns the node of a value that changes to another kind, or to or from null.
 func (d *Differ) becomes(before, after cty.Value) *Node {
 	return &Node{Action: plans.Update, Form: TypeChangeForm, From: d.value(before, cty.NilVal, nil),
 		To: d.value(cty.NilVal, after, nil)}

@@ -94,7 +94,7 @@ func markWords(lines []Line) {
 }
 
 // Hunks returns the changed lines of a string, and up to context unchanged lines around each. A run
-// of other lines becomes a single Line, whose field Skipped is their number.
+// of two or more other lines becomes a single Line, whose field Skipped is their number.
 func Hunks(lines []Line, context int) []Line {
 	near := make([]bool, len(lines))
 	distance := context + 1
