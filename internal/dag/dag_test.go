@@ -269,8 +269,8 @@ func TestCyclic(t *testing.T) {
 	})
 }
 
-// TestLowestFirst checks that a walk always takes the lowest vertex that is ready. If the
-// dependencies allow it, vertices are visited in the order of their IDs.
+// TestLowestFirst checks the order of visits by one worker. With LowestFirst, the lowest vertex
+// that is ready comes first. Without it, the vertex that became ready last comes first.
 func TestLowestFirst(t *testing.T) {
 	var g Graph
 	for range 8 {

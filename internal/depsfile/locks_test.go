@@ -55,8 +55,8 @@ func TestParseAndWrite(t *testing.T) {
 	}
 }
 
-// TestSaveOverLinks saves to a path that is a symbolic link. A link to a lock file is followed, and
-// that file keeps its mode.
+// TestSaveOverLinks checks that saving follows a symbolic link to a lock file, which keeps its
+// mode, and that it replaces any other link.
 func TestSaveOverLinks(t *testing.T) {
 	for _, test := range []struct {
 		name, target string

@@ -276,8 +276,8 @@ func TestPageAddress(t *testing.T) {
 	}
 }
 
-// TestFailedOnce checks that a missing package is requested once and reported once, even if several
-// calls use it.
+// TestFailedOnce checks that a missing package is requested once, and that its error is described
+// once, even if several calls use it.
 func TestFailedOnce(t *testing.T) {
 	l := newLab(t)
 	main := call("a", l.url+"/none.zip") + call("b", l.url+"/none.zip//sub") + call("c", l.url+"/none.zip")

@@ -109,8 +109,8 @@ func change(
 	return applied
 }
 
-// TestTwoVersionsAgree checks that a provider has the same schema and returns the same results with
-// both protocol versions.
+// TestTwoVersionsAgree checks that a provider has the same schemas with both protocol versions, and
+// that write-only and nested attributes are kept.
 func TestTwoVersionsAgree(t *testing.T) {
 	p6, _ := configured(t, "files")
 	p5, _ := configured(t, "files5")

@@ -79,8 +79,8 @@ func TestPoolReusesProcesses(t *testing.T) {
 	}
 }
 
-// TestPoolKeepsAllProcesses checks that all processes that have validated configurations of a
-// provider are used again for planning.
+// TestPoolKeepsAllProcesses checks that all unconfigured processes are used again after their users
+// have closed them.
 func TestPoolKeepsAllProcesses(t *testing.T) {
 	pool := newPool(t,
 		func(addrs.Provider) (Launch, error) { return launch(t, "files", "FILES_ROOT="+t.TempDir()), nil })

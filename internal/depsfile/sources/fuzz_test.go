@@ -14,9 +14,8 @@ import (
 	"tofu/internal/registry"
 )
 
-// FuzzAnswers reads arbitrary documents as answers of registries and mirrors. The result must be an
-// error, or valid versions and a package whose hashes have a known form and whose signature was
-// verified.
+// FuzzAnswers checks that arbitrary documents from registries and mirrors result in an error, or in
+// valid versions and a package whose hashes have a known form and whose signature was verified.
 func FuzzAnswers(f *testing.F) {
 	var versions, release, sums string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
