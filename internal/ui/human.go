@@ -201,7 +201,11 @@ func eventText(e engine.Event) string {
 	case engine.RefreshStart:
 		return objectName(e.Object) + ": Refreshing state..." + identified(e.Object)
 	case engine.ImportStart:
-		return fmt.Sprintf("%s: Preparing import... [id=%s]", e.Addr, termtext.Printable(shortID(e.ID)))
+		text := e.Addr.String() + ": Preparing import..."
+		if e.ID != "" { // the import is not by identity
+			text += " [id=" + termtext.Printable(shortID(e.ID)) + "]"
+		}
+		return text
 	case engine.ProvisionStart:
 		return fmt.Sprintf("%s: Provisioning with '%s'...", e.Addr, e.Type)
 	case engine.EphemeralStart:
