@@ -14,12 +14,9 @@ import (
 // is the module instance of the reader. The result is nil until the instances are determined.
 func (e *evaluator) instancesRead(in *moduleInstance, read graph.IndexedRead) *expansion {
 	if read.Via != nil {
-		in = e.modules.at(read.Of.Module, read.In(in.module, in.addr))
+		in = e.moduleAt(read.Of.Module, read.In(in.module, in.addr))
 	}
-	if in == nil {
-		return nil
-	}
-	return in.resources[read.Of.Slot]
+	return e.expansionOf(read.Of, in)
 }
 
 // expansionRead returns the instances of a resource that is read in a module instance. name is the
@@ -64,7 +61,11 @@ func (c *evalContext) element(read graph.IndexedRead, key addrs.InstanceKey) cty
 	one, in := *c, c.in
 	one.reads = instanceReads{{Resource: read.Name(), Key: key}}
 	if read.Via.Kind == graph.Output {
-		in = c.in.calls[read.Via.Module.CallSlot].of[0]
+		calls := c.e.callsOf(read.Via.Module, c.in)
+		if calls == nil {
+			return cty.NilVal
+		}
+		in = calls.of[0]
 	}
 	all, _, err := one.elements(read.Via, in)
 	if err != nil {

@@ -51,6 +51,9 @@ func (t *instance) findDependencyInstances(change *plans.InstanceChange) (all, o
 		list = list[n:]
 		found[of.Addr] = true
 		if t.inOwnCall(needs) {
+			if t.unsure(needs) {
+				continue
+			}
 			if stored { // the list must be complete for each resource that it names
 				needs = compact(append(slices.Clone(needs), need{of: of, scope: inOneModule, in: t.addr.Module}))
 			}
@@ -99,6 +102,14 @@ func (t *instance) inOwnCall(needs []need) bool {
 	return of == t.r || of.Module == t.r.Module && slices.ContainsFunc(needs, inSibling)
 }
 
+// unsure reports whether needs that are in the own call of t are not known before the walk. They
+// would then include t itself, or all instances of the call.
+func (t *instance) unsure(needs []need) bool {
+	return t.w.eval.early != nil && slices.ContainsFunc(needs, func(n need) bool {
+		return n.scope == everywhere || n.scope == inOneModule && n.of == t.r && n.in == t.addr.Module
+	})
+}
+
 // coversAll reports whether needs are the same as a dependency of t on the whole resource.
 func (t *instance) coversAll(needs []need) bool {
 	switch n := needs[0]; n.scope {
@@ -127,7 +138,8 @@ func (t *instance) unkeyed(of *graph.Resource) addrs.ModuleInstance {
 
 // appendInstances appends to out the instances in needs, without t itself. All needs are for one
 // resource. If whole resources are needed, it returns false if some of their instances are not
-// decided yet, or if this would append more than most instances.
+// decided yet. It appends nothing and returns false if their instances are not known before the walk,
+// or if there are more than most of them.
 func (t *instance) appendInstances(
 	out []addrs.AbsInstance, needs []need, most int,
 ) (_ []addrs.AbsInstance, ok bool) {
@@ -143,16 +155,22 @@ func (t *instance) appendInstances(
 			add(n.in, n.key)
 			continue
 		}
-		for _, in := range t.w.modulesOf(n) {
-			x := in.resources[of.Slot]
-			switch {
-			case x == nil && of.Exprs.Repetition == graph.Repetition{}:
+		modules, known := t.w.modulesOf(n)
+		if !known {
+			return out[:first], false
+		}
+		for _, in := range modules {
+			x := t.w.eval.expansionOf(of, in)
+			if x == nil && of.Exprs.Repetition == (graph.Repetition{}) {
 				x = &expansion{expandedKeys: expandedKeys{keys: []addrs.InstanceKey{addrs.NoKey}}}
+			}
+			switch {
+			case x == nil && t.w.eval.early != nil:
+				return out[:first], false
 			case x == nil:
 				ok = false
 				continue
-			}
-			if len(out)-first+len(x.keys) > most {
+			case len(out)-first+len(x.keys) > most:
 				return out[:first], false
 			}
 			for _, key := range x.keys {
@@ -164,12 +182,13 @@ func (t *instance) appendInstances(
 }
 
 // modulesOf returns the instances of a resource's module in which all of its instances are needed.
-func (w *walk) modulesOf(n need) []*moduleInstance {
+// It returns false if they are not known before the walk.
+func (w *walk) modulesOf(n need) ([]*moduleInstance, bool) {
 	if n.scope == everywhere {
-		return w.modules.of(n.of.Module)
+		return w.eval.modulesOf(n.of.Module)
 	}
-	if in := w.modules.at(n.of.Module, n.in); in != nil {
-		return []*moduleInstance{in}
+	if in := w.eval.moduleAt(n.of.Module, n.in); in != nil {
+		return []*moduleInstance{in}, true
 	}
-	return nil
+	return nil, true
 }

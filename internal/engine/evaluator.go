@@ -5,6 +5,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty/function"
 
+	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
 )
 
@@ -32,6 +33,42 @@ type evaluator struct {
 
 	builtins   map[string]function.Function // the functions of the language
 	deprecates bool                         // whether there are deprecated outputs or attributes
+}
+
+// moduleAt returns a module instance, or nil if it doesn't exist or isn't determined yet.
+func (e *evaluator) moduleAt(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {
+	if e.early != nil {
+		return e.early.moduleAt(m, addr)
+	}
+	return e.modules.at(m, addr)
+}
+
+// modulesOf returns the instances of a module, or false if they are not known before the walk.
+func (e *evaluator) modulesOf(m *graph.Module) ([]*moduleInstance, bool) {
+	if e.early != nil {
+		return e.early.allInstances(m)
+	}
+	return e.modules.of(m), true
+}
+
+// callsOf returns the instances of a module call, or nil if they aren't determined yet.
+func (e *evaluator) callsOf(m *graph.Module, parent *moduleInstance) *callInstances {
+	if e.early != nil && parent.calls[m.CallSlot] == nil {
+		e.early.expandCall(m, parent)
+	}
+	return parent.calls[m.CallSlot]
+}
+
+// expansionOf returns the instances of a resource in a module instance, or nil if they aren't
+// determined yet.
+func (e *evaluator) expansionOf(r *graph.Resource, in *moduleInstance) *expansion {
+	switch {
+	case in == nil:
+		return nil
+	case e.early != nil:
+		return e.early.expansion(r, in)
+	}
+	return in.resources[r.Slot]
 }
 
 // visiting returns a copy of the evaluator for the visit of a node; see visited.

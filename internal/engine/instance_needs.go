@@ -276,7 +276,7 @@ func (s *needSearch) uses(u *graph.Uses, at usedFrom) []need {
 	}
 	var out []need
 	for _, v := range u.Values {
-		switch in := at.place(v.Module); {
+		switch in := at.place(s.e, v.Module); {
 		case in == nil:
 			out = s.all(out, v.Uses)
 		case in.parent == at.from && in != at.in:
@@ -298,14 +298,17 @@ func (s *needSearch) uses(u *graph.Uses, at usedFrom) []need {
 }
 
 // place returns the instance of the module m that is used, or nil if it isn't a single instance.
-func (u usedFrom) place(m *graph.Module) *moduleInstance {
+func (u usedFrom) place(e *evaluator, m *graph.Module) *moduleInstance {
 	switch m {
 	case u.in.module:
 		return u.in
 	case u.from.module:
 		return u.from
 	}
-	if calls := u.from.calls[m.CallSlot]; m.Parent == u.from.module && calls != nil && len(calls.of) == 1 {
+	if m.Parent != u.from.module {
+		return nil
+	}
+	if calls := e.callsOf(m, u.from); calls != nil && len(calls.of) == 1 {
 		return calls.of[0]
 	}
 	return nil
@@ -317,12 +320,12 @@ func (s *needSearch) resource(read graph.IndexedRead, at usedFrom) []need {
 	of, managed := read.Of, read.Of.Addr.Resource.Mode == addrs.Managed
 	in := at.from
 	if read.Via != nil {
-		in = s.e.modules.at(of.Module, read.In(in.module, in.addr))
+		in = s.e.moduleAt(of.Module, read.In(in.module, in.addr))
 	}
 	if in == nil {
 		return []need{{of: of}}
 	}
-	x := in.resources[of.Slot]
+	x := s.e.expansionOf(of, in)
 	keys, known := s.keys(read, x, at)
 	var out []need
 	switch {
@@ -399,7 +402,7 @@ func (s *needSearch) instanceOfData(r *graph.Resource, in *moduleInstance, x *ex
 func (s *needSearch) outputs(read graph.CallRead, at usedFrom) []need {
 	var out []need
 	var keys []addrs.InstanceKey
-	calls := at.from.calls[read.Call.CallSlot]
+	calls := s.e.callsOf(read.Call, at.from)
 	known := calls != nil && calls.mode != repeatUnknown
 	if known {
 		c := at.context()

@@ -58,6 +58,10 @@ func newOperation(phase graph.Phase, cfg *configs.Config, prior *states.State, e
 	return op
 }
 
+// refreshesPart reports whether the plan only refreshes the objects that a second plan will destroy,
+// and not all of them. It follows only some of the references by instance.
+func (o *operation) refreshesPart() bool { return o.PreDestroy && o.Selective() }
+
 // inspect makes the operation run an inspection, and adds the references of the inspection.
 func (o *operation) inspect(i *Inspection) {
 	o.inspection = i

@@ -49,6 +49,11 @@ func (o *orphanPlan) plan(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	if l.exists() && o.deposed == "" && w.op.Mode != plans.RefreshOnly && len(l.obj.DependencyInstances) == 0 {
+		if lost := o.lostReads(ctx); lost != nil { // the deletions follow this order
+			l.obj = changed(l.obj, func(obj *states.Object) { obj.DependencyInstances = lost })
+		}
+	}
 	w.out.setObject(o.addr, o.deposed, l.obj, o.prov.addr)
 	if !l.exists() {
 		l.identity = cty.NilVal
@@ -88,7 +93,6 @@ func (o *orphanPlan) planRemoval(ctx context.Context, l *objectState) error {
 		return nil
 	}
 	change := o.change(l, plans.Delete, o.reason())
-	change.Reads = o.lostReads(ctx, l.obj)
 	var err error
 	change.Private, err = o.planDeletion(ctx, l)
 	if err != nil {
@@ -99,35 +103,6 @@ func (o *orphanPlan) planRemoval(ctx context.Context, l *objectState) error {
 		return o.checkPreventDestroy(ctx, true)
 	}
 	return nil
-}
-
-// lostReads returns the instances of its own resource that an instance referred to while the
-// configuration declared it. It is used if the state doesn't name them because another program has
-// written it. It returns nil if a key is not known, for example because it depends on each.value.
-func (o *orphanPlan) lostReads(ctx context.Context, obj *states.Object) []plans.InstanceRead {
-	own, key := o.r.OwnInstances(), o.addr.Key
-	if own == nil || o.in == nil || o.deposed != "" || len(obj.DependencyInstances) > 0 ||
-		!o.r.Exprs.Repetition.Matches(key) {
-		return nil
-	}
-	rep := repetition{eachKey: key.Value()}
-	if o.r.Exprs.Repetition.Count != nil {
-		rep = repetition{countIndex: key.Value()}
-	}
-	c := o.newContext(ctx, o.in, rep)
-	var out []plans.InstanceRead
-	for _, ref := range own {
-		keys, err := c.keysOf(ref, o.r.Exprs.Repetition)
-		if err != nil {
-			return nil
-		}
-		for _, read := range keys {
-			if read != addrs.NoKey && read != key {
-				out = append(out, plans.InstanceRead{Resource: o.r.Addr.Resource, Key: read})
-			}
-		}
-	}
-	return out
 }
 
 func (o *orphanPlan) change(l *objectState, action plans.Action, reason plans.Reason) *plans.InstanceChange {

@@ -423,6 +423,9 @@ func destroyWalk(
 		env.Warn(withoutForgetting(warnings)...)
 		start, prevRun = plan.Prior, plan.PrevRun
 	}
+	if opts.SkipRefresh || len(opts.Targets)+len(opts.Excludes) > 0 {
+		start = opts.withLostInstances(ctx, cfg, start, prior, env)
+	}
 	op := opts.operation(cfg, start, env)
 	op.Phase, op.moves = graph.PhasePlanDestroy, results
 	w, err = newWalk(ctx, op, start)

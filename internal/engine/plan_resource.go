@@ -432,17 +432,27 @@ func (p *instancePlan) planManaged(ctx context.Context) error {
 	if p.restore != nil {
 		p.x.objs[p.at] = p.lose(change, p.restore.past, p.x.objs[p.at])
 	}
-	switch {
-	case !prior.exists():
-	case change.Action == plans.NoOp:
-		p.store(prior.obj, r.Recorded.Dependencies, p.dependencyInstances(change))
-	case len(prior.obj.DependencyInstances) == 0 && w.needs.lost():
-		p.store(prior.obj, prior.obj.Dependencies, p.ownInstances(change))
+	if prior.exists() {
+		p.storeDependencies(prior.obj, change)
 	}
 	if err != nil {
 		return err
 	}
 	return p.postconditions(p.x.objs[p.at])
+}
+
+// storeDependencies updates the dependencies of an object in the refreshed state. If the object
+// changes, they stay the same, except for instances that the state has lost.
+func (p *instancePlan) storeDependencies(obj *states.Object, change *plans.InstanceChange) {
+	noOp, instances := change.Action == plans.NoOp, obj.DependencyInstances
+	switch {
+	case noOp && p.w.op.refreshesPart(): // withLostInstances finds what the state has lost
+		p.store(obj, p.r.Recorded.Dependencies, instances)
+	case noOp:
+		p.store(obj, p.r.Recorded.Dependencies, p.dependencyInstances(change))
+	case len(instances) == 0 && p.w.needs.lost() && !p.w.op.refreshesPart():
+		p.store(obj, obj.Dependencies, p.ownInstances(change))
+	}
 }
 
 // conditionSet returns where the results of the instance's conditions are recorded, and the summary

@@ -324,7 +324,7 @@ func (c *evalContext) setEachValue(of *graph.IndexedRead, call *graph.EachCall, 
 // cty.NilVal if there is no such instance or its outputs aren't final.
 func (c *evalContext) outputsIn(each *graph.EachCall, key addrs.InstanceKey) cty.Value {
 	call := each.Call
-	instances, outputs := c.in.calls[call.CallSlot], outputsOf(call, each.Outputs)
+	instances, outputs := c.e.callsOf(call, c.in), outputsOf(call, each.Outputs)
 	if instances == nil {
 		return cty.NilVal
 	}

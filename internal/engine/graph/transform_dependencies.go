@@ -297,8 +297,7 @@ func (d *depGraph) findLost() {
 				continue
 			}
 			for _, dep := range inst.Current.DependencyInstances {
-				own := dep.Resource == addr.Resource && dep.Module == addr.Module
-				if own || dep.Module != addr.Module && dep.Module.Module() == addr.Module.Module() {
+				if InOwnCall(dep, addr) {
 					add(addr, dep)
 				}
 			}
@@ -314,6 +313,15 @@ func (d *depGraph) findLost() {
 			}
 		}
 	}
+}
+
+// InOwnCall reports whether the instance dep is in the block of addr, or in another instance of the
+// module that addr is in. Dependencies by resource leave out dependencies of addr on such instances.
+func InOwnCall(dep, addr addrs.AbsInstance) bool {
+	if dep.Module == addr.Module {
+		return dep.Resource == addr.Resource
+	}
+	return dep.Module.Module() == addr.Module.Module()
 }
 
 // connectLost adds the dependencies that the state has lost to the needs of x.
