@@ -203,6 +203,17 @@ func StepName(t hcl.Traverser) string {
 	return ""
 }
 
+// FirstName returns the name that the first of the steps selects, as in .NAME or ["NAME"], or "".
+func FirstName(steps hcl.Traversal) string {
+	if len(steps) == 0 {
+		return ""
+	}
+	if index, ok := steps[0].(hcl.TraverseIndex); ok && index.Key.Type() == cty.String {
+		return index.Key.AsString()
+	}
+	return StepName(steps[0])
+}
+
 func invalid(at hcl.Traverser, detail string) error {
 	return tfdiags.Errorf("Invalid address", "%s", detail).At(at.SourceRange())
 }

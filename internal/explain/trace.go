@@ -72,11 +72,29 @@ type scope struct {
 	// keys finds the keys with which the expression reads single instances. It is nil if they are not
 	// known.
 	keys func(graph.Keyed) ([]graph.KeyRead, bool)
+	each eachValue
+}
+
+// eachValue says what each.value is in a block whose for_each is a resource, an alias of one or a module call.
+type eachValue struct {
+	key addrs.InstanceKey
+	of  *graph.IndexedRead // the resource or alias; may be nil
+	out []graph.CallRead   // the outputs of the module call that the block reads
+}
+
+// known reports whether each.value is a single instance.
+func (e eachValue) known() bool {
+	return e.key != addrs.NoKey && e.key != addrs.UnknownKey && (e.of != nil || len(e.out) > 0)
+}
+
+// byEach returns the reads in a list that are reads of each.value.
+func byEach(list []graph.CallRead) []graph.CallRead {
+	return slices.DeleteFunc(slices.Clone(list), func(read graph.CallRead) bool { return !read.ByEach() })
 }
 
 // ofBlock returns the scope of the block of a resource, for one of its instances.
 func (e *explainer) ofBlock(r *graph.Resource, at addrs.ModuleInstance, key addrs.InstanceKey) scope {
-	s := scope{m: r.Module, at: at, rep: r.Exprs.Repetition}
+	s := scope{m: r.Module, at: at, rep: r.Exprs.Repetition, each: eachValue{key, r.ChainedTo(), byEach(r.CallReads)}}
 	if e.Keys != nil {
 		s.keys = func(read graph.Keyed) ([]graph.KeyRead, bool) { return e.Keys.Read(r, at, key, read) }
 	}
@@ -87,8 +105,9 @@ func (e *explainer) ofBlock(r *graph.Resource, at addrs.ModuleInstance, key addr
 func (e *explainer) ofValue(v *graph.Value, in addrs.ModuleInstance) scope {
 	s := scope{m: v.Module, at: in}
 	if v.Kind == graph.Variable {
-		s.m, s.rep = v.Module.Parent, v.Module.Repetition
-		s.at, _ = in.Parent()
+		parent, step := in.Parent()
+		s.m, s.at, s.rep = v.Module.Parent, parent, v.Module.Repetition
+		s.each = eachValue{step.Key, v.Module.ChainedTo(), byEach(v.CallReads)}
 	}
 	if e.Keys != nil {
 		s.keys = func(read graph.Keyed) ([]graph.KeyRead, bool) { return e.Keys.ReadValue(v, in, read) }
@@ -191,6 +210,9 @@ func (t *tracer) ref(refs *lang.Refs, ref *addrs.Reference, in scope) *Source {
 		target := addrs.Target{Module: at, Resource: s.Resource, Key: s.Key, HasKey: true}
 		return t.resource(out, m.Resources[s.Resource], target, t.attribute(ref))
 	case addrs.ForEachAttr:
+		if in.each.known() {
+			return t.each(out, s, ref, in)
+		}
 		return t.repetition(out, in.rep.ForEach, m, at)
 	case addrs.CountAttr:
 		return nil // the index of an instance never changes
@@ -240,6 +262,35 @@ func (s *Source) with(sources []*Source) *Source {
 		}
 	}
 	return s
+}
+
+// each follows each.value to the instance that it is. The key of an instance never changes.
+func (t *tracer) each(out *Source, attr addrs.ForEachAttr, ref *addrs.Reference, in scope) *Source {
+	if attr.Name == "key" {
+		return nil
+	}
+	at := in.rep.ForEach.Range()
+	if of := in.each.of; of != nil {
+		target := addrs.Target{Module: of.In(in.m, in.at), Resource: of.Of.Addr.Resource, Key: in.each.key, HasKey: true}
+		name := ""
+		if of.Via == nil {
+			name = addrs.FirstName(ref.Remaining)
+		}
+		inner := &Source{Reference: target.String(), Place: placeOf(&at), Changed: Same}
+		return out.with(t.append(nil, t.resource(inner, of.Of, target, name)))
+	}
+	var sources []*Source
+	for _, read := range in.each.out {
+		module := in.at.Child(read.Call.Call.Name, in.each.key)
+		for _, output := range read.Outputs() {
+			if read.Output != nil && addrs.FirstName(ref.Remaining) != output.Name {
+				continue
+			}
+			inner := &Source{Reference: module.String() + "." + output.Name, Place: placeOf(&at), Changed: Same}
+			sources = t.append(sources, t.value(inner, output, module))
+		}
+	}
+	return out.with(sources)
 }
 
 func (t *tracer) repetition(out *Source, expr *lang.Expr, m *graph.Module, at addrs.ModuleInstance) *Source {

@@ -238,13 +238,22 @@ func (b *builder) connectBlock(r *graph.Resource, id int) {
 // adds the edges between the instances.
 func (b *builder) refsOf(of block, id int, m *graph.Module, refs *lang.Refs) {
 	for _, one := range refs.Objects {
-		found, _ := target(m, refs, one)
-		if chained := eachOf(of); chained != nil && one.Subject == (addrs.ForEachAttr{Name: "value"}) {
-			found.to.resource = chained
+		found := eachRefs(of, refs, one)
+		if found == nil {
+			single, _ := target(m, refs, one)
+			found = []ref{single}
 		}
-		if p := (pair{of, found.to}); b.instances.exact[p] {
-			b.connectInstances(p, &one.Range)
-		} else if to, ok := b.target(m, one.Subject); ok {
+		exact := false
+		for _, r := range found {
+			if p := (pair{of, r.to}); b.instances.exact[p] {
+				b.connectInstances(p, &one.Range)
+				exact = true
+			}
+		}
+		if exact {
+			continue
+		}
+		if to, ok := b.target(m, one.Subject); ok {
 			b.edge(id, to, &one.Range)
 		}
 	}

@@ -130,7 +130,7 @@ type ref struct {
 	refs *lang.Refs
 	to   block
 	call *graph.Module // the call whose output it refers to; nil for none
-	each bool          // whether it is each.value, which is the instance of the block "to" with the same key
+	each bool          // whether it is each.value, which is the instance of to, or of call, with the same key
 }
 
 // refs returns the references of a block to other blocks.
@@ -139,10 +139,10 @@ func (t *callTracer) refs(b block) []ref {
 	m := b.module()
 	add := func(refs *lang.Refs) {
 		for _, one := range refs.Objects {
-			if found, ok := target(m, refs, one); ok {
+			if each := eachRefs(b, refs, one); each != nil {
+				out = append(out, each...)
+			} else if found, ok := target(m, refs, one); ok {
 				out = append(out, found)
-			} else if of := eachOf(b); of != nil && one.Subject == (addrs.ForEachAttr{Name: "value"}) {
-				out = append(out, ref{Reference: one, refs: refs, to: block{resource: of}, each: true})
 			}
 		}
 	}
@@ -158,6 +158,34 @@ func (t *callTracer) refs(b block) []ref {
 		}
 		if m != nil {
 			add(&v.Expr.Refs)
+		}
+	}
+	return out
+}
+
+// eachRefs returns what a block reads with each.value, if its for_each is a module call or, for an
+// argument, a resource. one must be the reference in the for_each of a resource or each.value in an
+// argument. eachRefs returns nil for all other references.
+func eachRefs(b block, refs *lang.Refs, one *addrs.Reference) []ref {
+	var reads []graph.CallRead
+	switch v := b.value; {
+	case v == nil && b.resource.ChainedCall() != nil && refs == &b.resource.Exprs.Repetition.ForEach.Refs:
+		reads = b.resource.CallReads
+	case v == nil || one.Subject != addrs.ForEachAttr{Name: "value"}:
+		return nil
+	default:
+		if of := eachOf(b); of != nil {
+			return []ref{{Reference: one, refs: refs, to: block{resource: of}, each: true}}
+		}
+		reads = v.CallReads
+	}
+	var out []ref
+	for _, read := range reads {
+		if !read.ByEach() {
+			continue
+		}
+		for _, output := range read.Outputs() {
+			out = append(out, ref{Reference: one, refs: refs, to: block{value: output}, call: read.Call, each: true})
 		}
 	}
 	return out
@@ -271,6 +299,10 @@ func (t *callTracer) find(b block, m *member, r ref, in map[addrs.ModuleInstance
 	switch {
 	case t.removes(m):
 		return nil, false
+	case r.each && r.call != nil && b.value == nil:
+		at = at.Child(r.call.Call.Name, m.addr.Key)
+	case r.each && r.call != nil:
+		at = at.Child(r.call.Call.Name, own)
 	case r.each:
 		return t.at[r.to.resource.Addr.Resource.InInstance(at).Instance(own)], true
 	case r.call != nil && r.call.Repetition.Repeats():

@@ -5,9 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
-
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/lang"
@@ -77,7 +74,7 @@ func eachCall(call *Module, units iter.Seq[*lang.Refs]) *EachCall {
 			if ref.Subject != (addrs.ForEachAttr{Name: "value"}) {
 				continue
 			}
-			name := firstName(ref.Remaining)
+			name := addrs.FirstName(ref.Remaining)
 			if call.Outputs[name] == nil {
 				return &EachCall{Call: call}
 			}
@@ -85,22 +82,6 @@ func eachCall(call *Module, units iter.Seq[*lang.Refs]) *EachCall {
 		}
 	}
 	return &EachCall{call, slices.Sorted(maps.Keys(used))}
-}
-
-// firstName returns the name in the first step of a traversal, or "".
-func firstName(steps hcl.Traversal) string {
-	if len(steps) == 0 {
-		return ""
-	}
-	switch step := steps[0].(type) {
-	case hcl.TraverseAttr:
-		return step.Name
-	case hcl.TraverseIndex:
-		if step.Key.Type() == cty.String {
-			return step.Key.AsString()
-		}
-	}
-	return ""
 }
 
 // reads returns the reads of the outputs of the module instance that has the key of the reader.
@@ -114,6 +95,12 @@ func (e *EachCall) reads() []CallRead {
 		out[i] = CallRead{e.Call, e.Call.Outputs[name], refs}
 	}
 	return out
+}
+
+// ByEach reports whether the outputs are read with each.value, from the module instance that has the key
+// of the reader.
+func (r CallRead) ByEach() bool {
+	return slices.ContainsFunc(r.Refs, func(ref lang.InstanceRef) bool { return ref.Index == eachKey })
 }
 
 // eachCall returns the call in the for_each of a block with the outputs that the block reads. It returns
