@@ -8,7 +8,9 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/lang"
 	"tofu/internal/tfdiags"
 )
 
@@ -63,7 +65,11 @@ func (b *build) cycles(ctx context.Context) error {
 				fmt.Fprintf(&text, "\n  - %s%s needs %s", n.Name, declaredAt(n), next.Name)
 			}
 		}
-		if hint := b.keyedCycle(way); hint != "" {
+		hint := b.aliasCycle(way)
+		if hint == "" {
+			hint = b.keyedCycle(way)
+		}
+		if hint != "" {
 			text.WriteString("\n\n" + hint)
 		}
 		errs = errs.Append(
@@ -75,6 +81,73 @@ func (b *build) cycles(ctx context.Context) error {
 		)
 	}
 	return errs.Err()
+}
+
+// aliasCycle returns advice for a cycle in which a block or module call refers to its own instances through
+// a local value that is the whole block. It returns "" for all other cycles.
+func (b *build) aliasCycle(way []dag.ID) string {
+	for i, id := range way {
+		v, isValue := b.g.Nodes[id].Object.(*Value)
+		reader := b.g.Nodes[way[(i+len(way)-1)%len(way)]]
+		if !isValue || v.Kind != Local || !reader.readsOnlyByKey(addrs.LocalValue{Name: v.Name}) {
+			continue
+		}
+		name := v.wholeBlock(len(way))
+		inside := func(id dag.ID) bool { // or one of the locals that lead to the block
+			n := b.g.Nodes[id]
+			local, isValue := n.Object.(*Value)
+			return isValue && local.Kind == Local && local.Module == v.Module && local.wholeBlock(len(way)) == name ||
+				n.Name == name || strings.HasPrefix(n.Name, name+".") || strings.HasPrefix(n.Name, name+" ")
+		}
+		if name != "" && !slices.ContainsFunc(way, func(id dag.ID) bool { return !inside(id) }) {
+			here := strings.TrimPrefix(name, v.Module.Path.String()+".")
+			return fmt.Sprintf("Instances of %s can refer to each other, but not through local.%s: refer to them as "+
+				"%s[KEY] instead of local.%[2]s[KEY].", name, v.Name, here)
+		}
+	}
+	return ""
+}
+
+// wholeBlock returns the address of the repeated block or module call of which a local value is an
+// alias, or "". It follows at most the given number of locals.
+func (v *Value) wholeBlock(most int) string {
+	ref := v.aliased()
+	if ref == nil || most == 0 {
+		return ""
+	}
+	m := v.Module
+	if next, local := ref.Subject.(addrs.LocalValue); local && m.Locals[next.Name] != nil {
+		return m.Locals[next.Name].wholeBlock(most - 1)
+	}
+	if of := m.ResourceOf(ref.Subject); of != nil && of.Config != nil && of.Exprs.Repetition.Repeats() {
+		return of.Addr.String()
+	}
+	if call, ok := ref.Subject.(addrs.ModuleCall); ok && m.Calls[call.Name] != nil && m.Calls[call.Name].Repetition.Repeats() {
+		return m.Calls[call.Name].Path.String()
+	}
+	return ""
+}
+
+// readsOnlyByKey reports whether every reference from a block or a value to another value is followed by
+// a key.
+func (n *Node) readsOnlyByKey(subject addrs.Referenceable) bool {
+	var all []*lang.Refs
+	if v, ok := n.Object.(*Value); ok && v.Expr != nil {
+		all = append(all, &v.Expr.Refs)
+	} else if n.Resource != nil && n.Resource.Exprs != nil {
+		all = slices.Collect(n.Resource.Exprs.References())
+	}
+	read := false
+	for _, refs := range all {
+		if slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool { return ref.Subject == subject }) {
+			_, only := refs.ValueInstances(subject)
+			if !only {
+				return false
+			}
+			read = true
+		}
+	}
+	return read
 }
 
 // keyedCycle returns advice for a cycle in which all references to some blocks select single instances.
