@@ -19,6 +19,11 @@ type mesh struct {
 
 	exact map[string]map[string]bool // the objects that each object reads
 	loose map[string]map[string]bool // the objects that each object may wait for
+
+	// aliasedTokens is true if an ephemeral resource may read a block through a value. The refresh of
+	// an unchanged object that reads the resource then stores the instances of that block only if it
+	// plans by instance.
+	aliasedTokens bool
 }
 
 // meshBlock is a resource block, a data source whose result no other call affects, an ephemeral
@@ -239,7 +244,7 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 	if len(of.keys) == 0 || of.mode == "" {
 		return whole()
 	}
-	kinds := []string{"whole", "constant", "local"}
+	kinds := []string{"whole", "constant", "local", "listed", "listed"}
 	if u.mode == of.mode && !slices.ContainsFunc(u.keys, func(key string) bool { return !slices.Contains(of.keys, key) }) {
 		kinds = append(kinds, "same", "same", "function")
 	}
@@ -260,6 +265,10 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 	if (kind == "constant" || kind == "local") && u.meshBlock.module && !of.module {
 		u.readAll(u.loose, of)
 	}
+	// The object of an ephemeral resource without instances is opened when all references are final.
+	if u.reader != "" && u.mode == "" && (of.module || kind == "listed") {
+		u.readAll(u.loose, of)
+	}
 	read := func(i int, key string) {
 		u.reads(u.exact, i, of.object(key))
 		u.reads(u.loose, i, of.object(key))
@@ -270,6 +279,8 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 		address, attr = u.drawAlias(of)
 	}
 	switch kind {
+	case "listed":
+		return u.drawListed(of, address, attr)
 	case "constant", "local":
 		key := u.pick("constant key", of.keys...)
 		for i := range u.keys {
@@ -337,10 +348,60 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 	return whole()
 }
 
+// drawListed draws an expression for a string that depends on a list of instances of an earlier block,
+// the same for all instances of u. The list is usually in a value.
+func (u *meshUser) drawListed(of *meshBlock, address, attr string) string {
+	u.aliasedTokens = u.aliasedTokens || u.reader != ""
+	var list []string
+	for _, key := range of.keys {
+		if !u.odds("listed", 50) {
+			continue
+		}
+		list = append(list, strings.Trim(of.index(key), "[]"))
+		for i := range u.keys {
+			u.reads(u.exact, i, of.object(key))
+			u.reads(u.loose, i, of.object(key))
+		}
+	}
+	for i := range u.keys {
+		if len(list) == 0 { // the value then waits until it is decided which instances there are
+			u.reads(u.loose, i, of.object(wholeBlock))
+		}
+	}
+	u.values["lists"] = append(u.values["lists"], "")
+	name := fmt.Sprint(u.name, "_list_", len(u.values["lists"]))
+	keys := "[" + strings.Join(list, ", ") + "]"
+	if u.odds("keys in a local", 50) {
+		fmt.Fprintf(&u.main, "locals {\n  %s_keys = %s\n}\n", name, keys)
+		keys = "local." + name + "_keys"
+	}
+	each := fmt.Sprintf("[for k in %s : %s[k]%s]", keys, address, attr)
+	switch u.pick("list in", "nothing", "local", "local map", "argument", "output") {
+	case "local":
+		fmt.Fprintf(&u.main, "locals {\n  %s = %s\n}\n", name, each)
+		return fmt.Sprintf(`join("", local.%s)`, name)
+	case "local map":
+		fmt.Fprintf(&u.main, "locals {\n  %s = { for k in %s : \"${k}\" => %s[k]%s }\n}\n", name, keys, address, attr)
+		return fmt.Sprintf(`join("", values(local.%s))`, name)
+	case "argument":
+		u.modules["list_"+name+"/main.tf"] = "variable \"list\" {}\noutput \"all\" {\n  value = join(\"\", var.list)\n}\n"
+		fmt.Fprintf(&u.main, "module \"list_%[1]s\" {\n  source = \"./list_%[1]s\"\n  list   = %[2]s\n}\n", name, each)
+		return "module.list_" + name + ".all"
+	case "output":
+		u.modules["list_"+name+"/main.tf"] = "variable \"all\" {}\nvariable \"keys\" {}\noutput \"all\" {\n" +
+			"  value = join(\"\", [for k in var.keys : var.all[k]" + attr + "])\n}\n"
+		fmt.Fprintf(&u.main, "module \"list_%[1]s\" {\n  source = \"./list_%[1]s\"\n  all    = %[2]s\n  keys   = %[3]s\n}\n",
+			name, address, keys)
+		return "module.list_" + name + ".all"
+	}
+	return fmt.Sprintf(`join("", %s)`, each)
+}
+
 // drawAlias draws a value that is the whole block, or a map with the keys of the block. It returns
 // the address of the value, and the path to append to an indexed address, such as ".id".
 func (u *meshUser) drawAlias(of *meshBlock) (address, attr string) {
 	u.aliases++
+	u.aliasedTokens = u.aliasedTokens || u.reader != ""
 	name := fmt.Sprint(u.name, "_all_", of.name, u.aliases)
 	define := func(name, value string) string {
 		fmt.Fprintf(&u.main, "locals {\n  %s = %s\n}\n", name, value)

@@ -215,6 +215,14 @@ func (f *earlyValues) Read(
 func (f *earlyValues) ReadValue(
 	v *graph.Value, at addrs.ModuleInstance, read graph.Keyed,
 ) ([]graph.KeyRead, bool) {
+	if v.Kind == graph.Variable && !v.PerInstance {
+		caller, _ := at.Parent()
+		in := f.moduleAt(v.Module.Parent, caller)
+		if in == nil {
+			return nil, false
+		}
+		return f.keysOf(f.e.newContext(noCalls(), in, repetition{}), read, v.Expr.Range())
+	}
 	in := f.moduleAt(v.Module, at)
 	switch {
 	case in == nil:

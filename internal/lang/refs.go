@@ -45,6 +45,10 @@ func (r *Refs) CallInstances(call string) (Instances, bool) {
 	return found, ok
 }
 
+// ReadsComputed reports whether a reference selects instances by a computed index, or elements of a
+// value.
+func (r *Refs) ReadsComputed() bool { return len(r.selected)+len(r.indexed) > 0 }
+
 // ReadsCalls reports whether there is a module call that is referenced only by instance.
 func (r *Refs) ReadsCalls() bool { return len(r.calls) > 0 }
 

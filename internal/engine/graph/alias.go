@@ -342,15 +342,15 @@ func (c *connector) connectConstant(n *Node, of *Value) bool {
 	if slices.ContainsFunc(read.Refs, differs) {
 		return false
 	}
-	if slices.ContainsFunc(v.constant, func(one plans.InstanceRead) bool { return one.Resource == read.Name() }) {
+	if slices.ContainsFunc(v.everywhere, func(one plans.InstanceRead) bool { return one.Resource == read.Name() }) {
 		return true // connected for another reference
 	}
 	c.after(n, read.expansions()...)
 	for _, ref := range read.Refs {
 		c.after(n, c.instances.barrier(read.Of, ref.Key))
 		one := plans.InstanceRead{Resource: read.Name(), Key: ref.Key}
-		if !slices.Contains(v.constant, one) {
-			v.constant = append(v.constant, one)
+		if !slices.Contains(v.everywhere, one) {
+			v.everywhere = append(v.everywhere, one)
 		}
 	}
 	return true
@@ -359,5 +359,5 @@ func (c *connector) connectConstant(n *Node, of *Value) bool {
 // ReadsIn returns the instances that a value, in one instance of its module, reads before their
 // resources are complete.
 func (v *Value) ReadsIn(in addrs.ModuleInstance) []plans.InstanceRead {
-	return slices.Concat(v.Reads[in], v.constant)
+	return slices.Concat(v.Reads[in], v.everywhere)
 }

@@ -53,9 +53,9 @@ func (r CallRead) Outputs() []*Value {
 }
 
 // laterEdge is an edge that is left out of the graph because only Steps or values in single
-// instances wait for its target.
+// instances wait for its target, or because its value waits only for single instances of the target.
 type laterEdge struct {
-	call *Module // the call whose reference makes the edge
+	call *Module // the call whose reference makes the edge; nil for a reference to a resource or an alias
 	to   *Node
 }
 
@@ -144,8 +144,8 @@ func (b *build) setCallReads(r *Resource) {
 // setValueReads sets the module calls that an argument or another value reads only by instance.
 func (b *build) setValueReads(v *Value) {
 	b.addChainedCall(v)
-	if v.readsByItsKey() {
-		b.instances.keyed[v.Module] = true // its instances need nodes of their own, even if only one has Steps
+	if v.differs() {
+		b.instances.keyed[v.Module] = true // even if only one instance has Steps
 	}
 	if v.Expr == nil || !v.Expr.Refs.ReadsCalls() && v.CallReads == nil || v.Output != nil && v.Output.DependsOn != nil {
 		return
@@ -168,17 +168,20 @@ func (b *build) setValueReads(v *Value) {
 	b.noteKeyed(v.CallReads)
 }
 
-// readsByItsKey reports whether a module argument reads different instances of a resource in
-// different instances of the call.
-func (v *Value) readsByItsKey() bool {
-	if v.Kind != Variable || !v.PerInstance {
+// differs reports whether a value reads single instances of a resource by keys that may differ between
+// the instances of its module.
+func (v *Value) differs() bool {
+	switch {
+	case v.Kind == Variable && !v.PerInstance, v.Kind != Variable && v.Module.repeated() == nil:
+		return false
+	case v.Kind == Variable && v.ReadsEachValue() && v.Module.ChainedTo() != nil:
+		return true
+	case !v.Expr.Refs.ReadsComputed():
 		return false
 	}
-	if v.ReadsEachValue() && v.Module.ChainedTo() != nil {
-		return true
-	}
+	m := v.evaluatedBy()
 	for _, ref := range v.Expr.Refs.Objects {
-		if of := v.Module.Parent.ResourceOf(ref.Subject); of != nil {
+		if of := m.ResourceOf(ref.Subject); of != nil {
 			if refs, only := v.Expr.Refs.ByInstance(of.Addr.Resource); only && refs.Computed() {
 				return true
 			}
@@ -219,7 +222,7 @@ func (b *build) readsKeyed(n *Node, call *Module) bool {
 // value waits for all instances.
 func (o *instanceOrder) connectCalls() {
 	for _, v := range o.g.Values {
-		if len(o.later[v.Node]) == 0 {
+		if !o.readsCallsByKey(v) {
 			continue
 		}
 		if in, single := v.Module.singleInstance(); single {
@@ -236,7 +239,9 @@ func (o *instanceOrder) connectCalls() {
 		}
 		for _, edge := range o.later[v.Node] {
 			for _, n := range nodes {
-				o.after(n, edge.to)
+				if edge.call != nil {
+					o.after(n, edge.to)
+				}
 			}
 		}
 	}

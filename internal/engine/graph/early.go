@@ -23,7 +23,8 @@ type EarlyKeys interface {
 
 	// ReadValue returns the keys with which a value reads a resource or a module call in one
 	// instance of its module. For a variable, these are the keys in the argument of the call, which
-	// reads from the calling module. It returns false if some of them are not known.
+	// reads from the calling module; only if the argument uses count or each does it matter which
+	// instance of the call is given. It returns false if some of them are not known.
 	ReadValue(v *Value, in addrs.ModuleInstance, read Keyed) ([]KeyRead, bool)
 }
 

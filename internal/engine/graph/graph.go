@@ -119,14 +119,14 @@ type Value struct {
 	Alias       *Alias      // nil unless the value is a resource, or a map with its keys; see alias.go
 	Uses        *Uses       // what the value depends on
 
-	// Reads holds, by module instance, the resource instances that an argument reads before their
-	// resources are complete; see KindValueIn. An entry with NoKey means that the argument reads no
+	// Reads holds, by module instance, the resource instances that the value reads before their
+	// resources are complete; see KindValueIn. An entry with NoKey means that the value reads no
 	// instance of that resource.
 	Reads map[addrs.ModuleInstance][]plans.InstanceRead
 
-	// constant holds the elements of aliases that the value reads in an apply by constant keys.
-	constant []plans.InstanceRead
-	elements []IndexedRead // the result of aliasReads; nil until its first call
+	// everywhere is like Reads, but the same in all instances of the module.
+	everywhere []plans.InstanceRead
+	elements   []IndexedRead // the result of aliasReads; nil until its first call
 }
 
 // Check is a check block with its analyzed assertions.
@@ -197,7 +197,7 @@ type resourceNodes struct {
 	// Barriers holds, by constant key, the Barriers between the instance with that key and the
 	// references to it.
 	Barriers  map[addrs.InstanceKey]*InstanceBarrier
-	readEarly bool  // whether an argument of a module call reads single instances of the resource
+	readEarly bool  // whether a value reads single instances of the resource
 	indexed   *Node // awaited by blocks that read the resource by a computed index; see indexedNode
 }
 

@@ -42,6 +42,9 @@ var instancesTransformer = &Transformer{
 	Doc:   "makes Steps wait for the instances that they need, and Resources for their Steps",
 	After: []*Transformer{changesTransformer, referenceTransformer, moduleTransformer, siblingsTransformer},
 	Run: func(_ context.Context, b *build) error {
+		for _, v := range b.g.Values {
+			b.instances.awaitReads(v)
+		}
 		b.instances.connectCalls()
 		for _, r := range b.g.Resources {
 			if len(b.steps[r]) > 0 {

@@ -196,9 +196,11 @@ func (f *nearest) visit(n *Node) {
 	needs := f.edges.Needs(n.ID)
 	sets := make([]*resourceSet, 0, len(needs))
 	for _, to := range needs {
-		if f.reached[to] != nil && f.b.g.Nodes[to].Kind != KindPart {
-			sets = append(sets, f.reached[to])
+		other := f.b.g.Nodes[to]
+		if f.reached[to] == nil || other.Kind == KindPart || other.Kind == KindValueIn && other.Object == n.Object {
+			continue // n has edges to everything that these nodes wait for
 		}
+		sets = append(sets, f.reached[to])
 	}
 	set := union(sets)
 	for _, to := range needs {

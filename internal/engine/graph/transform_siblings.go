@@ -343,20 +343,26 @@ func (b *build) connectParts(r *splitCall, n *Node) {
 	}
 }
 
-// awaitRead makes the Part of an argument wait, in an apply, for the instances that the argument
-// reads, instead of waiting for whole resources.
+// awaitRead makes the Part of a value wait, in an apply, for the instances that the value reads,
+// instead of waiting for whole resources and aliases.
 func (b *build) awaitRead(part *Node, v *Value, in addrs.ModuleInstance) {
-	reads := b.instances.argumentReads(v)
+	reads := b.instances.readsByKey(v)
 	if len(reads) == 0 {
 		return
 	}
+	wholeOf := func(n *Node) *Node {
+		if n.completes() {
+			return n.Resource.Node
+		}
+		return n
+	}
 	whole := slices.DeleteFunc(b.needs(part), func(n *Node) bool {
-		return !n.completes() || !slices.ContainsFunc(reads, func(read IndexedRead) bool { return read.whole() == n.Resource.Node })
+		return !slices.ContainsFunc(reads, func(read IndexedRead) bool { return read.whole() == wholeOf(n) })
 	})
 	b.g.Edges.Remove(part.ID, func(id dag.ID) bool { return slices.Contains(whole, b.g.Nodes[id]) })
-	read := b.instances.connectArgument(part, v, in)
+	read := b.instances.connectReadsIn(part, v, in)
 	for _, n := range whole {
-		if !read[n.Resource.Node] {
+		if !read[wholeOf(n)] {
 			b.after(part, n)
 		}
 	}

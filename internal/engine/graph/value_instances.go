@@ -16,7 +16,8 @@ import (
 // module.m[0].a, even if the reference goes through locals, outputs of modules or arguments of
 // their calls. Likewise, if an argument of a call is a[each.key].id, an instance of the called
 // module waits only for the instance of a that has its key. The value's own node evaluates it for
-// all other instances of the module, after these nodes.
+// all other instances of the module, after these nodes. If there is only one place in which to
+// evaluate a value such as [for k in var.keys : a[k].id], its own node waits for these instances.
 
 // valueIn identifies a value in one module instance.
 type valueIn struct {
@@ -31,12 +32,21 @@ func (o *instanceOrder) carries(v *Value) bool {
 		return known
 	}
 	o.carrying[v] = false // ends the recursion, as the graph may still have cycles
-	byKey := len(o.later[v.Node]) > 0 || len(o.argumentReads(v)) > 0
+	byKey := o.readsCallsByKey(v)
+	if !byKey && len(o.readsByKey(v)) > 0 {
+		_, one := v.onlyPlace()
+		byKey = !one // otherwise the value's own node waits for the instances
+	}
 	out := byKey || slices.ContainsFunc(o.g.Edges.Needs(v.Node.ID), func(id dag.ID) bool {
 		return o.local(o.g.Nodes[id], v.Module, v.Kind == Variable)
 	})
 	o.carrying[v] = out
 	return out
+}
+
+// readsCallsByKey reports whether a value waits for single instances of a module call.
+func (o *instanceOrder) readsCallsByKey(v *Value) bool {
+	return slices.ContainsFunc(o.later[v.Node], func(edge laterEdge) bool { return edge.call != nil })
 }
 
 // local reports whether something in module m that depends on n needs only the part of n that
@@ -78,17 +88,65 @@ func (o *instanceOrder) localNodes(n *Node, m *Module, in addrs.ModuleInstance) 
 	return o.nodesIn(n, in)
 }
 
-// argumentReads returns the changing resources of the calling module that an argument reads only by
-// instance, using at least one key that differs between the instances of the call.
-func (o *instanceOrder) argumentReads(v *Value) []IndexedRead {
-	if v.Kind != Variable || !v.PerInstance || o.op.Phase != PhaseApply || o.op.Early == nil {
+// readsByKey returns the changing resources and aliases that a value reads only by instance, using at
+// least one computed key. It returns nil if a value is evaluated once for several instances of its
+// module, because a node for each of them would cost a read in each of them.
+func (o *instanceOrder) readsByKey(v *Value) []IndexedRead {
+	if o.op.Phase != PhaseApply || o.op.Early == nil || v.Expr == nil || !v.Expr.Refs.ReadsComputed() &&
+		(v.Module.EachOf == nil || !v.PerInstance) {
 		return nil
+	}
+	if v.Kind == Variable && !v.PerInstance && v.Module.Repetition.Repeats() {
+		if _, one := v.onlyPlace(); !one {
+			return nil
+		}
 	}
 	return v.instancesRead(v.Module.EachOf, func(read IndexedRead) bool {
 		of := read.Of
 		return of.Config != nil && of.Config.Check == nil && len(o.steps[of]) > 0 && read.Refs.Computed() &&
 			(read.Via == nil || !o.op.Partial())
 	})
+}
+
+// onlyPlace returns the module instance in which a value is evaluated. It returns false if there may be
+// several, or if the result differs between the instances of a module call.
+func (v *Value) onlyPlace() (addrs.ModuleInstance, bool) {
+	m := v.evaluatedBy()
+	if m == nil || v.PerInstance && v.Module.Repetition.Repeats() {
+		return "", false
+	}
+	return m.singleInstance()
+}
+
+// awaitReads makes the node of a value that is evaluated in a single module instance wait only for the
+// instances that the value reads. It waits for whole resources where the keys are not known.
+func (o *instanceOrder) awaitReads(v *Value) {
+	reads := o.readsByKey(v)
+	if len(reads) == 0 || v.Node.Split {
+		return
+	}
+	from, one := v.onlyPlace()
+	if !one {
+		return
+	}
+	in := from
+	if v.Kind == Variable {
+		in = from.Child(v.Module.Call.Name, addrs.NoKey)
+	}
+	for _, read := range reads {
+		keys, known := o.earlyKeys().ReadValue(v, in, read.keyed())
+		if !known {
+			continue
+		}
+		whole := read.whole()
+		o.g.Edges.Remove(v.Node.ID, func(id dag.ID) bool { return id == whole.ID })
+		o.later[v.Node] = append(o.later[v.Node], laterEdge{to: whole})
+		// A search for dependencies that arrives at the Barrier finds the resource, not what it depends on.
+		n := o.node(KindBarrier, nil, v.Node.Name+" ("+read.Of.Addr.String()+")", nil)
+		n.Resource, n.Object = read.Of, &InstanceBarrier{node: n}
+		o.after(v.Node, n)
+		v.everywhere = append(v.everywhere, o.connectKeys(n, read, read.In(v.evaluatedBy(), from), keys)...)
+	}
 }
 
 // valueNode returns the node after which a value is final in one module instance.
@@ -110,7 +168,7 @@ func (o *instanceOrder) valueNode(v *Value, in addrs.ModuleInstance) *Node {
 	n.Object, n.In, n.Problems = v, in, v.Node.Problems
 	o.values[key] = n
 	o.after(v.Node, n)
-	read := o.connectArgument(n, v, in)
+	read := o.connectReadsIn(n, v, in)
 	o.connectValueReads(n, v, in)
 	for _, id := range needs {
 		need := o.g.Nodes[id]
@@ -142,35 +200,50 @@ func (v *Value) evaluatedIn(in addrs.ModuleInstance) addrs.ModuleInstance {
 	return in
 }
 
-// connectArgument makes the node of an argument wait for the instances that it reads. It returns the
-// nodes of their resources and of the aliases by which they are read. It leaves out those whose keys
-// are not known.
-func (o *instanceOrder) connectArgument(n *Node, v *Value, in addrs.ModuleInstance) map[*Node]bool {
-	read := map[*Node]bool{}
-	parent, _ := in.Parent()
-	for _, reads := range o.argumentReads(v) {
-		keys, known := o.earlyKeys().ReadValue(v, in, reads.keyed())
+// connectReadsIn makes the node of a value in one module instance wait for the instances that the value
+// reads. It returns the nodes of their resources and of the aliases by which they are read. It
+// leaves out those whose keys are not known.
+func (o *instanceOrder) connectReadsIn(n *Node, v *Value, in addrs.ModuleInstance) map[*Node]bool {
+	reads := o.readsByKey(v)
+	if len(reads) == 0 {
+		return nil
+	}
+	read, from := map[*Node]bool{}, v.evaluatedIn(in)
+	for _, one := range reads {
+		keys, known := o.earlyKeys().ReadValue(v, in, one.keyed())
 		if !known {
 			continue
 		}
-		of := reads.Of
-		read[reads.whole()], of.readEarly = true, true
+		read[one.whole()] = true
 		if v.Reads == nil {
 			v.Reads = map[addrs.ModuleInstance][]plans.InstanceRead{}
 		}
-		o.after(n, of.expand)
-		o.after(n, reads.expansions()...)
-		if len(keys) == 0 {
-			keys = []KeyRead{{Key: addrs.NoKey}}
-		}
-		for _, k := range keys {
-			v.Reads[in] = append(v.Reads[in], plans.InstanceRead{Resource: reads.Name(), Key: k.Key})
-			if k.Key != addrs.NoKey {
-				o.after(n, o.instanceNode(of, reads.In(v.Module.Parent, parent), k.Key, nil))
-			}
-		}
+		v.Reads[in] = append(v.Reads[in], o.connectKeys(n, one, one.In(v.evaluatedBy(), from), keys)...)
 	}
 	return read
+}
+
+// connectKeys makes a node wait for the instances of a resource in the module instance at that have
+// the given keys. It returns the list of these instances for the evaluation of a value that reads
+// them.
+func (o *instanceOrder) connectKeys(
+	n *Node, read IndexedRead, at addrs.ModuleInstance, keys []KeyRead,
+) []plans.InstanceRead {
+	of := read.Of
+	of.readEarly = true
+	o.after(n, o.g.Part(of.expand, at))
+	o.after(n, read.expansions()...)
+	if len(keys) == 0 {
+		return []plans.InstanceRead{{Resource: read.Name(), Key: addrs.NoKey}}
+	}
+	out := make([]plans.InstanceRead, 0, len(keys))
+	for _, k := range keys {
+		out = append(out, plans.InstanceRead{Resource: read.Name(), Key: k.Key})
+		if k.Key != addrs.NoKey {
+			o.after(n, o.instanceNode(of, at, k.Key, nil))
+		}
+	}
+	return out
 }
 
 // localName returns the name of a value within its module.
