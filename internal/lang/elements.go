@@ -65,8 +65,9 @@ func (s *Scope) shortened(list cty.Value, of Instances) cty.Value {
 		return list
 	}
 	var all []Picked
+	scope := *s // a copy, so that only readers of long lists allocate their scope
 	for _, ref := range of {
-		indexes, err := s.Indexes(ref)
+		indexes, err := scope.Indexes(ref)
 		if err != nil {
 			return list
 		}
