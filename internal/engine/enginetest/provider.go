@@ -385,13 +385,16 @@ func (p *Provider) ReadDataSource(ctx context.Context, req providers.ReadDataReq
 	var failed bool
 	_ = p.Cloud.call(ctx, "data "+name, p.Cloud.Delay,
 		func(_ string, asked bool) string { failed = asked; return "data " + name })
+	if failed {
+		return providers.ReadDataResponse{Diagnostics: failure("read", req.Config)}
+	}
 	v, ok := p.Cloud.newest(name)
-	if req.Type == p.Type+"_find" && !failed {
+	if req.Type == p.Type+"_find" {
 		return providers.ReadDataResponse{State: cty.ObjectVal(map[string]cty.Value{
 			"name": cty.StringVal(name),
 			"text": cty.StringVal(strings.TrimSpace(textOf(v, "id") + " " + textOf(v, "v")))})}
 	}
-	if !ok || failed {
+	if !ok {
 		return providers.ReadDataResponse{Diagnostics: tfdiags.Errorf("Not found",
 			"There is no object named %q.", name).List()}
 	}
