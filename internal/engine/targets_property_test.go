@@ -71,7 +71,7 @@ func (p *part) play(dir string) error {
 		return fmt.Errorf("before: %w", err)
 	}
 	player.files = p.after.files()
-	o := newOracle(p.after)
+	o := newOracle(p.after, player.s.State)
 	p.list = p.existing(o, player.s.State)
 	if len(p.list) == 0 {
 		return nil

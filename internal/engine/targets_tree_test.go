@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tofu/internal/addrs"
+	"tofu/internal/states"
 )
 
 // tree is a random configuration of nested modules.
@@ -239,10 +240,12 @@ func joined(items []*item, input bool) string {
 	return "join(\"\", [" + strings.Join(texts, ", ") + "])"
 }
 
-// place is a resource or data source in one instance of its module.
+// place is a resource or data source in one instance of its module, or in a module without
+// instances. In that case it refers to nothing, and only targets without keys include it.
 type place struct {
 	it *item
 	at addrs.ModuleInstance
+	absent bool // the module has no instance; at has no key where there is none
 }
 
 // oracle determines the expected dependencies by following references from place to place.
@@ -250,12 +253,23 @@ type oracle struct {
 	root      *item
 	instances map[addrs.Module][]addrs.ModuleInstance // module instances that the configuration declares
 	items     map[addrs.ConfigResource]*item
+	modules   map[addrs.Module]bool // called modules in the configuration
+	gone      []place               // resources in these modules that only the state has
 }
 
-func newOracle(tr *tree) *oracle {
+func newOracle(tr *tree, state *states.State) *oracle {
 	o := &oracle{root: tr.root, instances: map[addrs.Module][]addrs.ModuleInstance{},
-		items: map[addrs.ConfigResource]*item{}}
+		items: map[addrs.ConfigResource]*item{}, modules: map[addrs.Module]bool{}}
 	o.expand(tr.root, addrs.ModuleInstance(""))
+	for r := range state.Resources() {
+		if o.items[r.Addr.Config()] == nil && o.modules[r.Addr.Module.Module()] {
+			it := &item{kind: "resource", name: r.Addr.Resource.Name, in: tr.root}
+			if r.Addr.Resource.Mode == addrs.Data {
+				it.kind = "data"
+			}
+			o.gone = append(o.gone, place{it: it, at: r.Addr.Module})
+		}
+	}
 	return o
 }
 
@@ -277,6 +291,7 @@ func (o *oracle) expand(m *item, at addrs.ModuleInstance) {
 // index records the resources of a module, which may have no instances.
 func (o *oracle) index(call *item, parent addrs.Module) {
 	m := parent.Child(call.name)
+	o.modules[m] = true
 	for _, it := range call.items {
 		if it.kind == "module" {
 			o.index(it, m)
@@ -287,14 +302,14 @@ func (o *oracle) index(call *item, parent addrs.Module) {
 }
 
 func (o *oracle) placeOf(addr addrs.AbsInstance) place {
-	return place{o.items[addr.Config()], addr.Module}
+	return place{it: o.items[addr.Config()], at: addr.Module}
 }
 
 func (o *oracle) places() []place {
 	var out []place
 	for addr, it := range o.items {
 		for _, at := range o.instances[addr.Module] {
-			out = append(out, place{it, at})
+			out = append(out, place{it: it, at: at})
 		}
 	}
 	return out
@@ -304,6 +319,10 @@ func (o *oracle) places() []place {
 // ignored.
 func (o *oracle) meets(list []addrs.Target, p place) bool {
 	return slices.ContainsFunc(list, func(t addrs.Target) bool {
+		keyed := func(s addrs.Step) bool { return s.Key != addrs.NoKey }
+		if p.absent && (t.HasKey || slices.ContainsFunc(t.Module.Steps(), keyed)) {
+			return false
+		}
 		t.HasKey = false
 		return t.ContainsInstance(p.it.resource().InInstance(p.at).Instance(addrs.NoKey))
 	})
@@ -347,6 +366,9 @@ func (o *oracle) needs(p place) []place {
 // needsOf returns the places that a place refers to. declared reports whether the place has
 // instances in the configuration. Without them, nothing is read by key.
 func (o *oracle) needsOf(p place, declared bool) []place {
+	if p.absent {
+		return nil
+	}
 	return append(o.arguments(p.it, p.at, declared), o.around(p.it.in, p.at)...)
 }
 
@@ -356,7 +378,7 @@ func (o *oracle) arguments(it *item, at addrs.ModuleInstance, declared bool) []p
 	for _, ref := range it.refs {
 		switch {
 		case it.kind == "data":
-			out = append(out, place{ref, at})
+			out = append(out, place{it: ref, at: at})
 		case declared || ref.kind != "module" || ref.mode == "" || ref.whole:
 			out = append(out, o.value(ref, at)...)
 		}
@@ -387,7 +409,7 @@ func (o *oracle) around(call *item, at addrs.ModuleInstance) []place {
 func (o *oracle) value(it *item, at addrs.ModuleInstance) []place {
 	switch {
 	case it.kind != "module":
-		return []place{{it, at}}
+		return []place{{it: it, at: at}}
 	case it.mode != "" && it.whole:
 		return append(o.contents(it, at), o.values(it, at)...)
 	case len(it.keys) == 0:
@@ -410,21 +432,44 @@ func (o *oracle) values(it *item, at addrs.ModuleInstance) []place {
 	return out
 }
 
-// contents returns all places in an item: the item itself, or everything in the module that it
-// calls, and what the arguments of the call refer to. The arguments of a call without instances
-// aren't evaluated.
+// contents returns all places in an item: the item itself, or everything in the declared instances
+// of the module that it calls, and what the arguments of the call refer to. The arguments of a call
+// without instances aren't evaluated; absent places represent such a module.
 func (o *oracle) contents(it *item, at addrs.ModuleInstance) []place {
 	if it.kind != "module" {
-		return []place{{it, at}}
+		return []place{{it: it, at: at}}
 	}
 	instances := o.children(it, at)
 	if len(instances) == 0 {
-		return nil
+		return o.absent(it, at.Child(it.name, addrs.NoKey))
 	}
 	out := o.arguments(it, at, true)
 	for _, inner := range instances {
+		for _, p := range o.gone {
+			if (addrs.Target{Module: inner}).ContainsInstance(p.it.resource().InInstance(p.at).Instance(addrs.NoKey)) {
+				out = append(out, p)
+			}
+		}
 		for _, ref := range it.items {
 			out = append(out, o.contents(ref, inner)...)
+		}
+	}
+	return out
+}
+
+// absent returns places for everything in a module without instances.
+func (o *oracle) absent(call *item, at addrs.ModuleInstance) []place {
+	var out []place
+	for _, p := range o.gone {
+		if p.at.Module() == at.Module() {
+			out = append(out, place{it: p.it, at: at, absent: true})
+		}
+	}
+	for _, it := range call.items {
+		if it.kind == "module" {
+			out = append(out, o.absent(it, at.Child(it.name, addrs.NoKey))...)
+		} else {
+			out = append(out, place{it: it, at: at, absent: true})
 		}
 	}
 	return out
