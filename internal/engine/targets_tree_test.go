@@ -243,8 +243,8 @@ func joined(items []*item, input bool) string {
 // place is a resource or data source in one instance of its module, or in a module without
 // instances. In that case it refers to nothing, and only targets without keys include it.
 type place struct {
-	it *item
-	at addrs.ModuleInstance
+	it     *item
+	at     addrs.ModuleInstance
 	absent bool // the module has no instance; at has no key where there is none
 }
 
