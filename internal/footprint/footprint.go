@@ -79,10 +79,7 @@ type visit struct {
 
 // change adds what a planned change writes to the footprint.
 func (f *finder) change(c *plans.InstanceChange) {
-	switch {
-	case c.Action == plans.NoOp && c.MovedFrom == nil || c.Action == plans.Open:
-		return
-	case c.Addr.Resource.Mode == addrs.Ephemeral:
+	if c.Action == plans.NoOp && c.MovedFrom == nil {
 		return
 	}
 	f.write(c.Addr, c.Action == plans.Delete || c.Action.IsReplace())

@@ -80,7 +80,7 @@ var order = []plans.Action{plans.Delete, plans.DeleteThenCreate, plans.CreateThe
 
 // Actions counts the node's changes by action. The most dangerous actions come first.
 func (n *Node) Actions() []ActionCount {
-	var counts [plans.Open + 1]int
+	counts := map[plans.Action]int{}
 	for _, c := range n.Changes {
 		counts[c.Action]++
 	}

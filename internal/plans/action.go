@@ -13,8 +13,10 @@ const (
 	Delete
 	Forget
 	ForgetThenCreate
-	Open // an ephemeral object is opened; never in a plan
 )
+
+// Valid reports whether a is one of the constants above.
+func (a Action) Valid() bool { return int(a) < len(actionNames) }
 
 // IsReplace reports whether the action replaces an object with a new one.
 func (a Action) IsReplace() bool {
@@ -34,7 +36,6 @@ var actionNames = [...][]string{
 	Delete:           {"delete"},
 	Forget:           {"forget"},
 	ForgetThenCreate: {"forget", "create"},
-	Open:             {"open"},
 }
 
 func (a Action) String() string {

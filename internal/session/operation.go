@@ -225,7 +225,7 @@ func applySteps(plan *plans.Plan) int {
 		case c.Action == plans.DeleteThenCreate, c.Action == plans.CreateThenDelete:
 			n += 2
 		case c.Action == plans.Delete && c.Addr.Resource.Mode == addrs.Data, c.Action == plans.NoOp,
-			c.Action == plans.Forget, c.Action == plans.Open:
+			c.Action == plans.Forget:
 		default:
 			n++
 		}

@@ -16,7 +16,6 @@ var verbs = map[plans.Action]struct{ start, still, done, failed string }{
 	plans.Update: {"Modifying...", "Still modifying...", "Modifications complete", "Modifications errored"},
 	plans.Delete: {"Destroying...", "Still destroying...", "Destruction complete", "Destruction errored"},
 	plans.Read:   {"Reading...", "Still reading...", "Read complete", "Read errored"},
-	plans.Open:   {"Opening...", "Still opening...", "Open complete", "Open errored"},
 }
 
 // stillInterval is the time between two messages about a long-running step.

@@ -120,17 +120,12 @@ func (p *jsonPrinter) Event(e engine.Event) {
 				hook{IDKey: e.IDKey, IDValue: e.IDValue})
 		}
 	case engine.ApplyStart:
-		if e.Action == plans.Open {
-			return
-		}
 		p.heartbeats.start(e)
 		p.hook("apply_start", e.Object, lineVerbs(e.Action).start+identified(e.Object),
 			hook{Action: e.Action.String(), IDKey: e.IDKey, IDValue: e.IDValue})
 	case engine.ApplyDone:
 		p.heartbeats.stop(e.Object)
-		if e.Action != plans.Open {
-			p.applyDone(e)
-		}
+		p.applyDone(e)
 	case engine.ProvisionStart:
 		p.hook("provision_start", e.Object, "Provisioning with '"+e.Type+"'...", hook{Provisioner: e.Type})
 	case engine.ProvisionOutput:

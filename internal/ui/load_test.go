@@ -189,7 +189,7 @@ func (c changeDoc) output(name string) *plans.OutputChange {
 }
 
 func actionNamed(names []string) plans.Action {
-	for a := plans.NoOp; a <= plans.Open; a++ {
+	for a := plans.NoOp; a.Valid(); a++ {
 		if slices.Equal(a.Names(), names) {
 			return a
 		}

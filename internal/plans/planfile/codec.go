@@ -408,7 +408,7 @@ func (d *decoder) change(in *wireChange) (*plans.InstanceChange, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.Action > plans.Open {
+	if !in.Action.Valid() {
 		return nil, fmt.Errorf("unknown action %d", in.Action)
 	}
 	obj := objectOf(d.prior, out.Addr, out.Deposed)
@@ -480,7 +480,7 @@ func (d *decoder) provider(in wireProvider) (addrs.ProviderInstance, error) {
 
 func (d *decoder) output(in *wireOutput) (*plans.OutputChange, error) {
 	out := &plans.OutputChange{Name: in.Name, Action: in.Action, Sensitive: in.Sensitive, Deprecated: in.Deprecated}
-	if in.Action > plans.Open {
+	if !in.Action.Valid() {
 		return nil, fmt.Errorf("unknown action %d", in.Action)
 	}
 	var err error

@@ -254,7 +254,7 @@ func (g generator) identity() cty.Value {
 func (g generator) change(s *states.State) *plans.InstanceChange {
 	ty := g.object(2)
 	c := &plans.InstanceChange{
-		Addr: g.instance(), Provider: g.provider(), Action: plans.Action(g.n("action", int(plans.Open))),
+		Addr: g.instance(), Provider: g.provider(), Action: plans.Action(g.n("action", int(plans.ForgetThenCreate))),
 		Reason: plans.ReplaceByRequest,
 		Before: g.value(ty, false), After: g.value(ty, false), BeforeIdentity: g.identity(),
 		AfterIdentity: g.identity(),

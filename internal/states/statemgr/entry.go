@@ -35,7 +35,7 @@ func (op *Operation) deletes() bool { return op.Action == plans.Delete }
 
 // reads reports whether the step changes nothing and therefore need not be recorded.
 func (op *Operation) reads() bool {
-	return op.Builtin || op.Action == plans.Read || op.Action == plans.Open
+	return op.Builtin || op.Action == plans.Read
 }
 
 // entryKind is the kind of a journal entry.
@@ -180,7 +180,7 @@ func (e *entry) operation() (*Operation, error) {
 	if err != nil {
 		return nil, err
 	}
-	for a := plans.NoOp; a <= plans.Open; a++ {
+	for a := plans.NoOp; a.Valid(); a++ {
 		if a.String() == e.Action {
 			op.Action = a
 		}

@@ -183,7 +183,7 @@ func (l *Live) Close() {
 
 // doing maps actions to verbs for running operations.
 var doing = map[plans.Action]string{plans.Create: "creating", plans.Update: "modifying", plans.Delete: "destroying",
-	plans.Read: "reading", plans.Open: "opening"}
+	plans.Read: "reading"}
 
 // touching maps operations on ephemeral objects to verbs. Renewals are not shown, because they
 // don't count toward -parallelism.
@@ -216,9 +216,7 @@ func (l *Live) Event(e engine.Event) {
 		l.start(taskOf(e.Object), &operation{what: doing[e.Action], action: e.Action})
 	case engine.ApplyDone:
 		l.end(taskOf(e.Object))
-		if e.Action != plans.Open {
-			l.applied()
-		}
+		l.applied()
 	case engine.ProvisionStart:
 		l.becomes(taskOf(e.Object), "provisioning with "+e.Type)
 	case engine.EphemeralStart:
