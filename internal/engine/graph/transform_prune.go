@@ -61,7 +61,7 @@ func (p *pruning) skipUnusedEphemerals() {
 		return used[n.ID] || n.Split && slices.ContainsFunc(p.g.partsOf(n), func(n *Node) bool { return used[n.ID] })
 	}
 	for _, r := range p.g.Resources {
-		if r.Addr.Resource.Mode != addrs.Ephemeral || r.Node.kept || r.HasConditions() {
+		if r.Addr.Resource.Mode != addrs.Ephemeral || r.HasConditions() {
 			continue
 		}
 		if !isUsed(r.Node) {
@@ -114,11 +114,11 @@ func (p *pruning) fillModules() {
 func (p *pruning) required(n *Node) bool {
 	switch n.Kind {
 	case KindStep:
-		return !n.Object.(*Step).Opens() || n.Resource.Node.kept
+		return !n.Object.(*Step).Opens()
 	case KindValue, KindCheck, KindInspection:
 		return n.kept && !p.op.Phase.Destroys()
 	case KindExpand, KindResource, KindResourceIn:
-		return n.kept || p.op.Phase == PhasePlanDestroy && len(n.Resource.Prior) > 0
+		return p.op.Phase == PhasePlanDestroy && len(n.Resource.Prior) > 0
 	}
 	return false
 }
