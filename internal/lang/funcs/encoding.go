@@ -61,7 +61,9 @@ var (
 )
 
 // The functions whose names start with base64 accept and return text. base64decode rejects other
-// bytes, because the language would normalize them to NFC. base64gunzip does not check this.
+// bytes, because the language would normalize them to NFC. Like that of OpenTofu, base64gunzip
+// returns them, so that they can be hashed or encoded again. In outputs and states, each byte that
+// is not UTF-8 is then replaced with U+FFFD.
 
 var base64encodeFunc = stringFunc(
 	"`base64encode` encodes a string in UTF-8 as Base64.",
