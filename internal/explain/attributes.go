@@ -39,14 +39,14 @@ func (e *explainer) arguments(r *graph.Resource, c *plans.InstanceChange) []*Att
 		}
 	}
 	rep := r.Exprs.Repetition
-	switch c.Reason {
-	case plans.DeleteCountIndex:
+	switch {
+	case c.Reason == plans.DeleteCountIndex:
 		add("count", rep.Count)
-	case plans.DeleteEachKey:
+	case c.Reason == plans.DeleteEachKey:
 		add("for_each", rep.ForEach)
-	case plans.DeleteEnabledFalse:
+	case c.Reason == plans.DeleteEnabledFalse:
 		add("enabled", rep.Enabled)
-	case plans.ReplaceByTriggers:
+	case triggered(c):
 		add("lifecycle.replace_triggered_by", r.Exprs.Triggers...)
 	}
 	return out

@@ -203,7 +203,7 @@ var causes = map[plans.Reason]string{
 // heading already states the cause.
 func (e *explainer) cause(c *plans.InstanceChange) []string {
 	switch text := causes[c.Reason]; {
-	case text != "":
+	case text != "" && c.Action != plans.Create:
 		return []string{text}
 	case c.Action == plans.Create && e.deletedOutside(c):
 		return []string{"the object was deleted outside of OpenTofu, and the configuration still has it"}
@@ -215,6 +215,12 @@ func (e *explainer) cause(c *plans.InstanceChange) []string {
 		return []string{"the configuration no longer has the resource"}
 	}
 	return nil
+}
+
+// triggered reports whether replace_triggered_by replaces the object of a change. A new object can
+// have the same reason, but needs no trigger.
+func triggered(c *plans.InstanceChange) bool {
+	return c.Reason == plans.ReplaceByTriggers && c.Action != plans.Create
 }
 
 // deletedOutside reports whether the object of a change was deleted outside of OpenTofu.

@@ -67,10 +67,9 @@ func (r *reach) uses(c *plans.InstanceChange, u *use) bool {
 	switch c.Reason {
 	case plans.DeleteCountIndex, plans.DeleteEachKey, plans.DeleteEnabledFalse, plans.DeleteNoModule:
 		return u.instances
-	case plans.ReplaceByTriggers:
-		if u.triggers {
-			return true
-		}
+	}
+	if triggered(c) && u.triggers {
+		return true
 	}
 	if c.Action == plans.Create && u.instances {
 		return true

@@ -52,6 +52,7 @@ func Decide(c Circumstances) (Action, Reason) {
 	case c.Triggered:
 		action = replace
 	}
+	// As in OpenTofu, a trigger is the reason even if the object doesn't exist yet, or is tainted.
 	if c.Triggered {
 		reason = ReplaceByTriggers
 	}
