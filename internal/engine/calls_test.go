@@ -95,8 +95,8 @@ func (c *callCheck) pair(x, y operation) error {
 		if c.own[x.id][y.instance] && x.Start < y.End {
 			return fail("the instance that is referred to is made first")
 		}
-		if c.after[x.id][y.instance.Abs()] && !apart(x.instance.Module, y.instance.Module) && x.Start < y.End && (!c.single || isFirst(y.id)) &&
-			(!c.indexed || keyOf(x.id) == keyOf(y.id)) {
+		if c.after[x.id][y.instance.Abs()] && !apart(x.instance.Module, y.instance.Module) && x.Start < y.End &&
+			(!c.single || isFirst(y.id)) && (!c.indexed || sameKey(x, y)) {
 			return fail("what is depended on is made first")
 		}
 		return nil
@@ -126,6 +126,12 @@ func apart(a, b addrs.ModuleInstance) bool {
 		}
 	}
 	return false
+}
+
+// sameKey reports whether two objects have the same key. The key in their names can be "s" although
+// their instances have other keys.
+func sameKey(x, y operation) bool {
+	return keyOf(x.id) == keyOf(y.id) && (keyOf(y.id) != "s" || x.instance.Key == y.instance.Key)
 }
 
 // keyOf returns the key of an object's module instance or, in the root module, of its instance.

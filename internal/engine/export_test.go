@@ -97,7 +97,7 @@ func newPlan(
 }
 
 // ApplyByBlocks is Apply with a graph in which every reference waits for all instances of the block
-// that it names.
+// that it names. If such a graph has a cycle, ApplyByBlocks is Apply.
 func ApplyByBlocks(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env) (*states.State, error) {
 	// Deletions by block can contradict the order in which new objects are created after deletions of
 	// single instances. Then deletions keep their order by instance.
@@ -111,7 +111,7 @@ func ApplyByBlocks(ctx context.Context, cfg *configs.Config, plan *plans.Plan, e
 			return w.apply(ctx, plan, &ApplyOptions{})
 		}
 	}
-	return plan.Prior, fmt.Errorf("the graph has a cycle by blocks")
+	return Apply(ctx, cfg, plan, env, nil)
 }
 
 // blockOrder changes the graph of an apply to the order that other engines use. Every node waits
