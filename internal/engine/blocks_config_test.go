@@ -252,7 +252,7 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 		kinds = append(kinds, "computed", "computed", "computed", "loop", "loop")
 	}
 	if of.mode == "count" && u.mode == "count" {
-		kinds = append(kinds, "element")
+		kinds = append(kinds, "element", "position")
 	}
 	if of.mode == "for_each" && u.mode == "for_each" {
 		kinds = append(kinds, "lookup")
@@ -287,6 +287,9 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 			read(i, key)
 		}
 		if kind == "constant" {
+			if of.mode == "count" && address == of.address() && u.odds("position", 30) {
+				return address + ".*" + attr + of.index(key)
+			}
 			return address + of.index(key) + attr
 		}
 		name := u.name + "_" + of.name
@@ -328,6 +331,12 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 		}
 		return fmt.Sprintf(u.pick("element", "element(%[1]s[*]%[2]s, count.index + %[3]d)",
 			"element(%[1]s, count.index + %[3]d)%[2]s"), of.address(), of.attr(), by)
+	case "position":
+		by := rapid.IntRange(0, 5).Draw(u.T, "by")
+		for i := range u.keys {
+			read(i, of.keys[(i+by)%len(of.keys)])
+		}
+		return fmt.Sprintf("%s.*%s[(count.index + %d) %% %d]", of.address(), of.attr(), by, len(of.keys))
 	case "lookup":
 		for i, key := range u.keys {
 			if slices.Contains(of.keys, key) {
@@ -376,7 +385,11 @@ func (u *meshUser) drawListed(of *meshBlock, address, attr string) string {
 		keys = "local." + name + "_keys"
 	}
 	each := fmt.Sprintf("[for k in %s : %s[k]%s]", keys, address, attr)
-	switch u.pick("list in", "nothing", "local", "local map", "argument", "output") {
+	places := []string{"nothing", "local", "local map", "argument"}
+	if !of.module {
+		places = append(places, "output")
+	}
+	switch u.pick("list in", places...) {
 	case "local":
 		fmt.Fprintf(&u.main, "locals {\n  %s = %s\n}\n", name, each)
 		return fmt.Sprintf(`join("", local.%s)`, name)

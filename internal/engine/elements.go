@@ -31,13 +31,15 @@ func (c *evalContext) elementKey(v cty.Value, ref lang.InstanceRef, of graph.Rep
 	return addrs.IntKey(lang.Wrap(number, n)), nil
 }
 
-// elementList returns a list for an expression that selects instances only with "element". value
-// returns the value of an instance, or cty.NilVal if it isn't available; elementList then returns
-// false.
+// elementList returns a list for an expression that selects instances only with "element", or only with
+// an index after a splat. value returns the value of an instance, or cty.NilVal if it isn't
+// available, and reports whether the instance exists. elementList returns false if a value isn't
+// available, or if "element" selects an instance that doesn't exist.
 func (c *evalContext) elementList(
-	refs lang.Instances, of graph.Repetition, value func(addrs.InstanceKey) cty.Value,
+	refs lang.Instances, of graph.Repetition, value func(addrs.InstanceKey) (cty.Value, bool),
 ) (list cty.Value, ok bool) {
 	var all []lang.Picked
+	how, _ := refs.FromList()
 	for _, ref := range refs {
 		indexes, err := c.indexes(ref)
 		if err != nil {
@@ -45,17 +47,23 @@ func (c *evalContext) elementList(
 		}
 		for _, v := range indexes {
 			key, err := c.keyOf(v, ref, of)
-			number, whole := lang.WholeNumber(v)
-			if err != nil || !whole {
+			if err != nil {
 				return cty.NilVal, false
 			}
+			number, whole := lang.WholeNumber(v)
 			at, counted := key.IsInt()
-			v := value(key)
-			if !counted || v == cty.NilVal {
+			v, exists := value(key)
+			switch {
+			case how == lang.ByPosition && !exists:
+				continue // the list is too short for the index, so the evaluation reports it
+			case !whole || !counted || v == cty.NilVal:
 				return cty.NilVal, false
 			}
 			all = append(all, lang.Picked{Number: number, At: at, Value: v})
 		}
+	}
+	if how == lang.ByPosition {
+		return lang.SparseList(all), true
 	}
 	return lang.ShortList(all), true
 }

@@ -212,8 +212,11 @@ func (c *evalContext) keyOf(v cty.Value, ref lang.InstanceRef, of graph.Repetiti
 	switch {
 	case !v.IsKnown():
 		return addrs.NoKey, &keyProblem{ref, "its key is known only after apply"}
-	case ref.How == lang.ByLookup && of.ForEach == nil, ref.How == lang.ByElement && of.Count == nil:
-		return addrs.NoKey, &keyProblem{ref, "the function can't select an instance of it"}
+	case ref.How == lang.ByLookup && of.ForEach == nil,
+		(ref.How == lang.ByElement || ref.How == lang.ByPosition) && of.Count == nil:
+		return addrs.NoKey, &keyProblem{ref, "the expression can't select an instance of it"}
+	case ref.How == lang.ByPosition && c.e.op.Partial():
+		return addrs.NoKey, &keyProblem{ref, "the number of instances isn't known"}
 	case v.IsNull():
 		return addrs.NoKey, nil
 	case ref.How == lang.ByElement:
@@ -278,12 +281,15 @@ func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Val
 		return cty.NilVal, false
 	}
 	read := c.reads.of(addr)
-	if of.ByElement() && read != nil {
-		return c.elementList(of, r.Exprs.Repetition, func(key addrs.InstanceKey) cty.Value {
-			if !c.e.unfinished.wait(c, addr.InInstance(c.in.addr).Instance(key)) {
-				return cty.NilVal
+	if _, list := of.FromList(); list && read != nil {
+		return c.elementList(of, r.Exprs.Repetition, func(key addrs.InstanceKey) (cty.Value, bool) {
+			if _, exists := c.in.resources[r.Slot].has(key); !exists {
+				return cty.NilVal, false
 			}
-			return c.instanceValue(r, key)
+			if !c.e.unfinished.wait(c, addr.InInstance(c.in.addr).Instance(key)) {
+				return cty.NilVal, true
+			}
+			return c.instanceValue(r, key), true
 		})
 	}
 	if read == nil {
@@ -357,18 +363,18 @@ func (c *evalContext) moduleInstances(
 ) (_ cty.Value, ok bool, _ error) {
 	outputs, byKey := outputsOf(m, use.Outputs), make(map[string]cty.Value, len(use.Of))
 	var failed error
-	value := func(key addrs.InstanceKey) cty.Value {
+	value := func(key addrs.InstanceKey) (_ cty.Value, exists bool) {
 		i, exists := instances.find(key)
 		if !exists {
-			return cty.NilVal
+			return cty.NilVal, false
 		}
 		failed = c.e.unfinished.waitOutputs(c, m, outputs, instances.of[i].addr)
 		if failed != nil {
-			return cty.NilVal
+			return cty.NilVal, true
 		}
-		return instances.of[i].outputs(m, outputs, c.e.valueIn)
+		return instances.of[i].outputs(m, outputs, c.e.valueIn), true
 	}
-	if use.Of.ByElement() {
+	if _, list := use.Of.FromList(); list {
 		v, ok := c.elementList(use.Of, m.Repetition, value)
 		if failed != nil {
 			return cty.NilVal, false, tfdiags.FromError(failed)[0].At(use.Range)
@@ -385,7 +391,7 @@ func (c *evalContext) moduleInstances(
 			if _, again := byKey[name]; again {
 				continue
 			}
-			if v := value(key); v != cty.NilVal {
+			if v, _ := value(key); v != cty.NilVal {
 				byKey[name] = v
 			}
 			if failed != nil {

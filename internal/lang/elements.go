@@ -55,6 +55,18 @@ func ShortList(all []Picked) cty.Value {
 	}
 }
 
+// SparseList returns a list in which each element is at its position. The other elements are unknown.
+func SparseList(all []Picked) cty.Value {
+	var list []cty.Value
+	for _, one := range all {
+		for len(list) <= one.At {
+			list = append(list, cty.DynamicVal)
+		}
+		list[one.At] = one.Value
+	}
+	return cty.TupleVal(list)
+}
+
 // shortened returns a short list for an expression that reads a list only with "element". It returns
 // the list itself if that is short, or if an index is not known.
 func (s *Scope) shortened(list cty.Value, of Instances) cty.Value {

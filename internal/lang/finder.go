@@ -90,9 +90,13 @@ func (f *finder) inNative(expr hclsyntax.Expression) {
 	case *hclsyntax.FunctionCallExpr:
 		f.call(e)
 		f.noteIndex(e)
-		f.noteListed(e)
+		if len(e.Args) > 0 {
+			f.noteListed(e, e.Args[0])
+		}
 		f.inEach(e.Args)
 	case *hclsyntax.RelativeTraversalExpr:
+		f.noteIndex(e)
+		f.noteListed(e, e.Source)
 		f.noteOutput(e)
 		f.inNative(e.Source)
 	case *hclsyntax.ConditionalExpr:
@@ -153,6 +157,7 @@ func (f *finder) inFor(e *hclsyntax.ForExpr) {
 
 func (f *finder) inIndex(e *hclsyntax.IndexExpr) {
 	f.noteIndex(e)
+	f.noteListed(e, e.Collection)
 	f.inNative(e.Collection)
 	f.inNative(e.Key)
 }

@@ -24,13 +24,22 @@ func (i Instances) Guarded() bool {
 	return slices.ContainsFunc(i, func(ref InstanceRef) bool { return len(ref.Guards) > 0 })
 }
 
-// ByElement reports whether the instances are selected with the function "element", which needs a
-// list.
-func (i Instances) ByElement() bool { return len(i) > 0 && i[0].How == ByElement }
+// FromList returns ByElement or ByPosition if the instances are selected in this way, which needs a
+// list. It returns false if they are selected by key.
+func (i Instances) FromList() (Selection, bool) {
+	if len(i) == 0 || !i[0].How.needsList() {
+		return ByIndex, false
+	}
+	return i[0].How, true
+}
 
-// mixed reports whether only some of the instances are selected with "element".
+// mixed reports whether the expression needs different values for different references: an object
+// with keys, a list for "element", or a list for an index after a splat.
 func (i Instances) mixed() bool {
-	return slices.ContainsFunc(i, func(ref InstanceRef) bool { return (ref.How == ByElement) != i.ByElement() })
+	how, list := i.FromList()
+	return slices.ContainsFunc(i, func(ref InstanceRef) bool {
+		return ref.How.needsList() != list || list && ref.How != how
+	})
 }
 
 // InstanceRef is a reference that selects an instance of a resource or module call by a constant
@@ -50,10 +59,14 @@ type Selection uint8
 
 // The ways to select an instance.
 const (
-	ByIndex   Selection = iota // OBJECT[INDEX]
-	ByLookup                   // lookup(OBJECT, INDEX, …)
-	ByElement                  // element(OBJECT, INDEX) or element(OBJECT[*]…, INDEX)
+	ByIndex    Selection = iota // OBJECT[INDEX]
+	ByLookup                    // lookup(OBJECT, INDEX, …)
+	ByElement                   // element(OBJECT, INDEX) or element(OBJECT[*]…, INDEX)
+	ByPosition                  // OBJECT.*…[INDEX], where the index belongs to the result of the splat
 )
+
+// needsList reports whether the selection works only on a list.
+func (s Selection) needsList() bool { return s == ByElement || s == ByPosition }
 
 // Loop is a "for" expression or a dynamic block around a reference. It defines names for the
 // elements of a collection.

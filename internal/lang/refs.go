@@ -113,7 +113,7 @@ func (r *Refs) NameCall(call string) bool {
 // SelectsInstance reports whether a reference to a resource or a module call selects one of its
 // instances.
 func (r *Refs) SelectsInstance(ref *addrs.Reference) bool {
-	return r.selects(ref) && r.selected[ref].How != ByElement
+	return r.selects(ref) && !r.selected[ref].How.needsList()
 }
 
 // selects reports whether a reference to a resource or a module call selects instances of it.
@@ -162,7 +162,7 @@ func instanceRef(ref *addrs.Reference, selected map[*addrs.Reference]InstanceRef
 }
 
 // findInstances finds the resources and module calls that are referenced only by instance. Either
-// all or none of the references to one of them may use "element", because an expression that mixes
+// all or none of the references to one of them may need a list, because an expression that mixes
 // both needs the list of all instances.
 func (r *Refs) findInstances() {
 	r.instances, r.calls = nil, nil

@@ -115,7 +115,7 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, error) {
 		if err != nil {
 			errs, v = errs.AppendError(err), cty.DynamicVal
 		}
-		if of.ByElement() {
+		if how, _ := of.FromList(); how == ByElement {
 			v = s.shortened(v, of)
 		}
 		ns.in("module")[name] = v
@@ -139,7 +139,7 @@ func (s *Scope) object(subject addrs.Referenceable, refs *Refs, rng hcl.Range) (
 	if err != nil {
 		return cty.DynamicVal, err
 	}
-	if of.ByElement() {
+	if how, _ := of.FromList(); how == ByElement {
 		v = s.shortened(v, of)
 	}
 	return v, nil

@@ -72,27 +72,39 @@ func (f *finder) noteOutput(e *hclsyntax.RelativeTraversalExpr) {
 	}
 }
 
-// noteListed records the name in element(OBJECT[*].NAME, INDEX).
-func (f *finder) noteListed(call *hclsyntax.FunctionCallExpr) {
-	object, _ := selection(call)
+// noteListed records the name in element(OBJECT[*].NAME, INDEX) or OBJECT.*.NAME[INDEX]. list is the
+// first argument or the part before the index.
+func (f *finder) noteListed(e, list hclsyntax.Expression) {
+	object, _ := selection(e)
 	if object == nil {
 		return
 	}
-	if splat, ok := call.Args[0].(*hclsyntax.SplatExpr); ok {
+	if splat, ok := list.(*hclsyntax.SplatExpr); ok {
 		if each, ok := splat.Each.(*hclsyntax.RelativeTraversalExpr); ok {
 			f.noteName(object, each.Traversal)
 		}
 	}
 }
 
-// selection returns the object and the index of an expression that selects one instance of an
-// object: OBJECT[INDEX], or a call of one of the selectors. It returns nil for all other
-// expressions.
+// selection returns the object of which an expression selects an instance, and the index that
+// selects it: OBJECT[INDEX], OBJECT.*…[INDEX], or a call of one of the selectors. It returns nil for
+// all other expressions.
 func selection(expr hclsyntax.Expression) (object *hclsyntax.ScopeTraversalExpr, by index) {
 	switch e := expr.(type) {
 	case *hclsyntax.IndexExpr:
+		if splat, ok := e.Collection.(*hclsyntax.SplatExpr); ok {
+			object, _ = splat.Source.(*hclsyntax.ScopeTraversalExpr)
+			return object, index{e.Key, ByPosition, e.BracketRange}
+		}
 		object, _ = e.Collection.(*hclsyntax.ScopeTraversalExpr)
 		return object, index{e.Key, ByIndex, e.BracketRange}
+	case *hclsyntax.RelativeTraversalExpr:
+		splat, ok := e.Source.(*hclsyntax.SplatExpr)
+		if first, constant := e.Traversal[0].(hcl.TraverseIndex); ok && constant {
+			object, _ = splat.Source.(*hclsyntax.ScopeTraversalExpr)
+			key := &hclsyntax.LiteralValueExpr{Val: first.Key, SrcRange: first.SrcRange}
+			return object, index{key, ByPosition, first.SrcRange}
+		}
 	case *hclsyntax.FunctionCallExpr:
 		how, ok := selectors[strings.TrimPrefix(e.Name, funcs.Namespace)]
 		if !ok || len(e.Args) < 2 || e.ExpandFinal {
@@ -189,8 +201,8 @@ func (p *parts) analyze(expr hclsyntax.Expression, around []surrounding) *Expr {
 func (p *parts) surround(ref *InstanceRef, around []surrounding) bool {
 	if ref.Index == nil || !usesNames(ref.Index, around) {
 		around = outsideLoops(around)
-	} else if ref.How == ByElement {
-		return false // the number of indexes decides how long the list must be
+	} else if ref.How.needsList() {
+		return false // the indexes decide how long the list must be
 	}
 	for i, s := range around {
 		part := p.analyze(s.expr, around[:i])

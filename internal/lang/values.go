@@ -75,7 +75,7 @@ func (f *finder) indexedValues(objects []*addrs.Reference, scope addrs.Scope) ma
 	for _, ref := range objects {
 		at := startOf(ref.Range)
 		index := f.indexes[at]
-		if index.key == nil || index.how == ByElement || len(ref.Remaining) > 0 || !isValue(ref.Subject) {
+		if index.key == nil || index.how.needsList() || len(ref.Remaining) > 0 || !isValue(ref.Subject) {
 			continue
 		}
 		if one, ok := parts.instance(index, f.around[at]); ok {
