@@ -155,6 +155,11 @@ func TestComputedIndexes(t *testing.T) {
 		`v = element(a.b, count.index).id`:                                                           "a.b count.index",
 		`v = element(a.b[*].id, count.index + 1)`:                                                    "a.b count.index + 1",
 		`v = core::element(a.b.*.id, count.index)`:                                                   "a.b count.index",
+		`v = a.b.*.id[count.index]`:                                                                  "a.b count.index",
+		`v = "${a.b.*.c.d[0]}-${a.b.*.id[var.i]}"`:                                                   "a.b [0] var.i",
+		`v = a.b.*.id[0] == a.b[0].id`:                                                               "", // needs a list and an object
+		`v = a.b.*.id[0] == element(a.b, 0).id`:                                                      "", // needs two lists
+		`v = [for i in var.x : a.b.*.id[i]]`:                                                         "",
 		`v = lookup(a.b, each.key, null).id`:                                                         "a.b each.key",
 		`v = lookup(a.b[*].id, each.key)`:                                                            "",
 		`v = [for i in var.x : element(a.b, i).id]`:                                                  "",
@@ -227,6 +232,8 @@ func TestModuleInstances(t *testing.T) {
 		`[for k in ["a"] : module.m[k].x]`:               `m (in ["a"]) k.x`,
 		`element(module.m[*].x, 1)`:                      "m 1.x",
 		`element(module.m, count.index).x`:               "m count.index.x",
+		`module.m.*.x[count.index]`:                      "m count.index.x",
+		`module.m.*.x.y[0]`:                              "m [0].x",
 		`lookup(module.m, "a", null)`:                    `m "a".`,
 		`module.m[self.x].x`:                             "",
 	} {
