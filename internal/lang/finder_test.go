@@ -202,12 +202,7 @@ func TestComputedIndexes(t *testing.T) {
 			text := r.String()
 			for _, one := range of {
 				text += surroundings(src, one)
-				if one.Index == nil {
-					text += " " + strings.Trim(one.Key.String(), "[]")
-					continue
-				}
-				rng := one.Index.Range()
-				text += " " + src[rng.Start.Byte:rng.End.Byte]
+				text += " " + indexText(src, one)
 			}
 			got = append(got, text)
 		}
@@ -222,9 +217,9 @@ func TestComputedIndexes(t *testing.T) {
 func TestModuleInstances(t *testing.T) {
 	for src, want := range map[string]string{
 		`module.m[each.key].x`:                           "m each.key.x",
-		`"${module.m[local.k].x.y}-${module.m["a"].z}"`:  "m local.k.x a.z",
+		`"${module.m[local.k].x.y}-${module.m["a"].z}"`:  `m local.k.x "a".z`,
 		`module.m[each.key]`:                             "m each.key.",
-		`var.x ? module.m[each.key].x : module.m["b"].y`: "m (var.x = true) each.key.x (var.x = false) b.y",
+		`var.x ? module.m[each.key].x : module.m["b"].y`: `m (var.x = true) each.key.x (var.x = false) "b".y`,
 		`[module.m[0].x, module.n[count.index][0].y]`:    "m 0.x, n count.index.",
 		`[module.m[each.key].x, module.m]`:               "", // also refers to the whole module call
 		`module.m.x`:                                     "",
@@ -247,12 +242,7 @@ func TestModuleInstances(t *testing.T) {
 			text := call
 			for _, one := range of {
 				text += surroundings(src, one)
-				index := strings.Trim(one.Key.String(), "[]\"")
-				if one.Index != nil {
-					rng := one.Index.Range()
-					index = src[rng.Start.Byte:rng.End.Byte]
-				}
-				text += " " + index + "." + one.Output
+				text += " " + indexText(src, one) + "." + one.Output
 			}
 			got = append(got, text)
 		}
@@ -260,6 +250,15 @@ func TestModuleInstances(t *testing.T) {
 			t.Errorf("%s: got %q; want %q", src, got, want)
 		}
 	}
+}
+
+// indexText returns the index of a reference as the source has it, or its key.
+func indexText(src string, ref InstanceRef) string {
+	if ref.Index == nil {
+		return strings.Trim(ref.Key.String(), "[]")
+	}
+	rng := ref.Index.Range()
+	return src[rng.Start.Byte:rng.End.Byte]
 }
 
 // surroundings returns the conditions and loops around a reference, from the outside in.

@@ -43,12 +43,7 @@ func TestValueInstances(t *testing.T) {
 				text += " *"
 			}
 			for _, one := range of {
-				if one.Index == nil {
-					text += " " + strings.Trim(one.Key.String(), "[]")
-					continue
-				}
-				rng := one.Index.Range()
-				text += " " + src[rng.Start.Byte:rng.End.Byte]
+				text += " " + indexText(src, one)
 			}
 			got = append(got, text)
 		}
