@@ -495,6 +495,9 @@ func TestDamage(t *testing.T) {
 		if _, _, err := target.Decrypt(t.Context(), data); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
+		if !encryption.IsEncrypted(data) {
+			t.Errorf("not recognized as encrypted: %s", data)
+		}
 	}
 	for n := range good {
 		if _, _, err := target.Decrypt(t.Context(), good[:n]); err == nil {

@@ -50,10 +50,11 @@ type sealing struct {
 	uses int // number of times that this process has decrypted data with these keys
 }
 
-// IsEncrypted reports whether data is encrypted in a version of the format that this program reads.
+// IsEncrypted reports whether data is encrypted, even if Decrypt returns an error because the data is
+// damaged or has a version of the format that this program doesn't read.
 func IsEncrypted(data []byte) bool {
 	w, err := parseWire(data)
-	return err == nil && w != nil
+	return err != nil || w != nil
 }
 
 // parseWire parses the encrypted format. It returns nil for other data, and an error if the
