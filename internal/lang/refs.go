@@ -75,21 +75,31 @@ func (r *Refs) Add(other Refs) {
 	r.Functions = append(r.Functions, other.Functions...)
 	r.Problems = r.Problems.Append(other.Problems...)
 	r.longForm = r.longForm || other.longForm
-	if len(other.selected) > 0 {
-		r.selected = maps.Clone(r.selected)
-		if r.selected == nil {
-			r.selected = map[*addrs.Reference]InstanceRef{}
-		}
-		maps.Copy(r.selected, other.selected)
-	}
+	r.selected, r.indexed = union(r.selected, other.selected), union(r.indexed, other.indexed)
 	r.findInstances()
 }
 
-// Only returns Refs with only the given reference, and the instance that it selects.
+// union returns the entries of two maps. It changes neither of them.
+func union(x, y map[*addrs.Reference]InstanceRef) map[*addrs.Reference]InstanceRef {
+	if len(x) == 0 {
+		return y
+	}
+	if len(y) == 0 {
+		return x
+	}
+	out := maps.Clone(x)
+	maps.Copy(out, y)
+	return out
+}
+
+// Only returns Refs with only the given reference, and the instance or element that it selects.
 func (r *Refs) Only(ref *addrs.Reference) Refs {
 	out := Refs{Objects: []*addrs.Reference{ref}, longForm: r.longForm}
 	if selected, ok := r.selected[ref]; ok {
 		out.selected = map[*addrs.Reference]InstanceRef{ref: selected}
+	}
+	if element, ok := r.indexed[ref]; ok {
+		out.indexed = map[*addrs.Reference]InstanceRef{ref: element}
 	}
 	out.findInstances()
 	return out

@@ -286,6 +286,20 @@ func TestAdd(t *testing.T) {
 	if of, only := refs.ByInstance(many); !only || len(of) != 3 || !of.Computed() {
 		t.Errorf("with a computed index: %+v", of)
 	}
+	refs.Add(parse(`[local.v[each.key], local.v["a"]]`))
+	refs.Add(parse(`local.v[count.index]`))
+	value := addrs.LocalValue{Name: "v"}
+	if of, only := refs.ValueInstances(value); !only || len(of) != 3 || of[2].Index == nil {
+		t.Errorf("elements of a value: %+v", of)
+	}
+	last := refs.Objects[slices.IndexFunc(refs.Objects, func(ref *addrs.Reference) bool {
+		one, ok := refs.Element(ref)
+		return ok && ref.Subject == value && one.Index != nil
+	})]
+	alone := refs.Only(last)
+	if of, only := alone.ValueInstances(value); !only || len(of) != 1 || of[0].Index == nil {
+		t.Errorf("elements of a value, one reference: %+v", of)
+	}
 	refs.Add(parse(`lab_object.many`))
 	if of, only := refs.ByInstance(many); only {
 		t.Errorf("instances of a whole resource: %+v", of)
