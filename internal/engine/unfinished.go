@@ -15,7 +15,7 @@ import (
 // should prevent expressions from reading them. As a safeguard against a missing edge, a reader of
 // such an instance waits for it, so no missing or outdated value is used. In tests, the walk panics
 // instead (see Env.CheckReads). If the instance waits for the reader itself, or has failed, the
-// expression fails. If the pointer is nil, readers never wait.
+// expression fails. The methods of a nil pointer do nothing, so readers never wait.
 type unfinished struct {
 	w      *walk
 	strict bool // whether to panic if an instance is read too early; see Env.CheckReads
@@ -72,6 +72,9 @@ func (u *unfinished) of(addr addrs.AbsResource) *unfinishedInstances {
 
 // add adds the instances of a resource that are about to be planned. The keys must be sorted.
 func (u *unfinished) add(addr addrs.AbsResource, keys []addrs.InstanceKey) {
+	if u == nil {
+		return
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	*u.of(addr) = unfinishedInstances{keys: keys, finished: make([]bool, len(keys))}
@@ -90,6 +93,9 @@ func (u *unfinished) drop(addr addrs.AbsResource) {
 // start records the jobs that plan the instances of a resource, and the job that waits for all of
 // them.
 func (u *unfinished) start(addr addrs.AbsResource, jobs []job, last *job) {
+	if u == nil {
+		return
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	of := u.of(addr)

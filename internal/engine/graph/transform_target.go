@@ -306,8 +306,8 @@ func (t *targeting) selectReached(r *Resource, list []reached) *Selection {
 	return Select(targets)
 }
 
-// because records the reason why the instances in a place take part. For the resource as a whole,
-// it keeps the first reason.
+// because records the reason why the instances in a place take part. A search reaches an instance
+// once, but may reach the resource as a whole in several places. because keeps the first reason.
 func (s *Selection) because(x reached, reason string) {
 	switch {
 	case x.part == allParts && s.reason == "":
