@@ -29,7 +29,7 @@ type change struct {
 	deferred *plans.Deferred // nil for a planned change
 }
 
-// longValue is the length above which a value is shown on several lines, in bytes.
+// longValue is the number of columns above which a value is shown on several lines.
 const longValue = 100
 
 // add adds the content of a root module. root is its position in the overview.

@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/configs/configschema"
 	"tofu/internal/plans"
+	"tofu/internal/ui/termtext"
 	"tofu/internal/ui/valuediff"
 )
 
@@ -149,7 +150,7 @@ func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
 // false, without adding any, if the value is short or has no parts.
 func (f *flattener) spread(field *Field, n *valuediff.Node, forces bool) bool {
 	limit := f.plan.Options.Spread
-	if limit == 0 || len(Inline(n)) <= limit && n.Form != valuediff.TextForm {
+	if limit == 0 || termtext.Width(Inline(n)) <= limit && n.Form != valuediff.TextForm {
 		return false
 	}
 	switch n.Form {

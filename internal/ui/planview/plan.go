@@ -21,7 +21,7 @@ type Options struct {
 	// Hide holds the names of top-level attributes whose differences are omitted, such as
 	// "tags". It has no effect on deletions or on attributes that force a replacement.
 	Hide []string
-	// Spread, if not 0, is the length, in bytes on one line, above which an added or removed value
+	// Spread, if not 0, is the number of columns on one line above which an added or removed value
 	// is split: each of its parts becomes a field. Strings of several lines are then shown with all
 	// their lines, regardless of their length.
 	Spread int

@@ -69,6 +69,12 @@ func TestText(t *testing.T) {
 		forces        []cty.Path
 		want          string
 	}{
+		"columns, not bytes": {plans.Create, nil,
+			one(cty.ListVal([]cty.Value{cty.StringVal("東京都"), cty.StringVal("大阪")})), nil,
+			`+ a = ["東京都", "大阪"]`},
+		"more columns than fit": {plans.Create, nil,
+			one(cty.ListVal([]cty.Value{cty.StringVal("東京都"), cty.StringVal("大阪府庁")})), nil,
+			"+ a[0] = \"東京都\"\n+ a[1] = \"大阪府庁\""},
 		"forcing first, unknown last": {plans.DeleteThenCreate,
 			map[string]cty.Value{"a": cty.StringVal("x"), "b": cty.StringVal("x"), "id": cty.StringVal("i-1")},
 			map[string]cty.Value{"a": cty.StringVal("y"), "b": cty.StringVal("y"), "id": cty.UnknownVal(cty.String)},

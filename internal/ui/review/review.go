@@ -67,7 +67,7 @@ func Write(out io.Writer, view *ui.PlanView, limit int) error {
 	return nil
 }
 
-// longValue is the length above which a value is shown on several lines, in bytes.
+// longValue is the number of columns above which a value is shown on several lines.
 const longValue = 100
 
 // add appends text and subtracts its length from w.left.
