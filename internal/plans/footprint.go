@@ -15,7 +15,9 @@ type Footprint struct {
 	Reads   []addrs.AbsInstance
 	Wholes  []addrs.ConfigResource
 	Outputs []string // root outputs that change
-	// Foreign holds the outputs of other workspaces in the same store that the plan has read.
+	// Foreign holds the outputs of other workspaces in the same store that the plan has read. Plan
+	// files don't contain it: it is set from Plan.Remote when the plan is applied, because the store
+	// must be open to decide which of these outputs it has.
 	Foreign []OutputsRead
 }
 
