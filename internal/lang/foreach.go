@@ -32,7 +32,7 @@ func ForEach(v cty.Value) ([]Element, error) {
 	if isList(v.Type()) && !v.IsNull() {
 		return nil, ForEachError(
 			fmt.Sprintf(`The given "for_each" is %s. A map or a set of strings is required; toset(…) `+
-				`converts a list to a set.`, withArticle(v.Type().FriendlyName())))
+				`converts a list to a set.`, WithArticle(v.Type().FriendlyName())))
 	}
 	return elements(v)
 }
@@ -68,7 +68,7 @@ func elements(v cty.Value) ([]Element, error) {
 		return nil, ForEachError(`The given "for_each" is null. A map, or a set of strings, is required.`)
 	case !ty.IsMapType() && !ty.IsObjectType() && !ty.IsSetType() && !isList(ty):
 		return nil, ForEachError(fmt.Sprintf(`The given "for_each" is %s. A map, or a set of strings, is required.`,
-			withArticle(ty.FriendlyName())))
+			WithArticle(ty.FriendlyName())))
 	case !v.IsKnown():
 		return nil, ErrUnknownKeys
 	case ty.IsSetType():
@@ -112,7 +112,8 @@ func setElements(v cty.Value) ([]Element, error) {
 
 func isList(ty cty.Type) bool { return ty.IsListType() || ty.IsTupleType() }
 
-func withArticle(noun string) string {
+// WithArticle returns a noun, such as the name of a type, with its indefinite article.
+func WithArticle(noun string) string {
 	if strings.ContainsRune("aeiou", rune(noun[0])) {
 		return "an " + noun
 	}

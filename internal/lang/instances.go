@@ -195,7 +195,7 @@ func (x *indexes) collect(depth int, names map[string]cty.Value, marks []cty.Val
 			"Use an empty list instead.").At(loop.Collection.Range())
 	case !all.CanIterateElements():
 		return tfdiags.Errorf("Iteration over non-iterable value", "A list, set, map, tuple or object is required "+
-			"here, but this is a %s.", all.Type().FriendlyName()).At(loop.Collection.Range())
+			"here, but this is %s.", WithArticle(all.Type().FriendlyName())).At(loop.Collection.Range())
 	}
 	for it := all.ElementIterator(); it.Next(); {
 		key, value := it.Element()

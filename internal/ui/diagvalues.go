@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"
 )
@@ -105,9 +106,9 @@ func statementAboutUnknown(ty cty.Type, d tfdiags.Diagnostic) string {
 	case ty == cty.DynamicPseudoType:
 		return ""
 	case caused:
-		return fmt.Sprintf("is a %s, known only after apply", ty.FriendlyName())
+		return "is " + lang.WithArticle(ty.FriendlyName()) + ", known only after apply"
 	}
-	return "is a " + ty.FriendlyName()
+	return "is " + lang.WithArticle(ty.FriendlyName())
 }
 
 // brief describes a known value in a few words: a primitive value by itself, and any other

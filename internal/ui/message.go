@@ -15,8 +15,8 @@ import (
 type Message interface{ message() }
 
 type (
-	// Text is free text. The human form prints it unchanged, and the JSON form prints it
-	// without colors.
+	// Text is free text. The human form escapes control characters except this program's colors
+	// and, on a terminal, wraps the text. The JSON form prints it without colors.
 	Text struct{ Text string }
 	// Rule is a horizontal line. The JSON form omits it.
 	Rule struct{}

@@ -76,9 +76,7 @@ func testStory(p Printer) {
 	p.Message(TestCleanup{Path: "a.tftest.hcl", Run: "one", Diagnostics: bad,
 		Left:      []TestLeft{{Instance: "a.b"}, {Instance: "a.c", DeposedKey: "0123abcd"}},
 		StateFile: "errored_test.tfstate"})
-	p.Message(TestInterrupt{Path: "a.tftest.hcl", Run: "none", Left: []TestLeft{{Instance: "a.b"}}})
-	p.Message(TestInterrupt{Path: "a.tftest.hcl", Run: "one", Left: []TestLeft{{Instance: "a.b"}},
-		Planned: []string{"a.d"}})
+	p.Message(TestInterrupt{Path: "a.tftest.hcl", Run: "one", Left: []TestLeft{{Instance: "a.b"}}})
 	p.Message(TestSummary{Status: TestError, Passed: 1, Errored: 1, Skipped: 1})
 	p.Message(TestSummary{Status: TestPass, Passed: 3})
 }

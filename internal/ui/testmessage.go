@@ -47,12 +47,10 @@ type (
 		Left        []TestLeft
 		StateFile   string // file with the state of these objects
 	}
-	// TestInterrupt reports the objects that still exist after an interrupted test, and the
-	// objects that were being created.
+	// TestInterrupt reports the objects that still exist after an interrupted test.
 	TestInterrupt struct {
 		Path, Run string
 		Left      []TestLeft
-		Planned   []string
 	}
 	// TestSummary is the result of all test files.
 	TestSummary struct {
@@ -194,17 +192,10 @@ func interruptText(m TestInterrupt, width int) string {
 	if len(m.Left) > 0 {
 		b.WriteString("\n" + termtext.Wrap("These objects were created:", width-1) + "\n" + leftText(m.Left))
 	}
-	if len(m.Planned) > 0 {
-		const heading = "These were being created at that time, and may exist as well:"
-		b.WriteString("\n" + termtext.Wrap(heading, width-1) + "\n")
-		for _, addr := range m.Planned {
-			b.WriteString("  - " + addr + "\n")
-		}
-	}
 	return b.String()
 }
 
-// testMessage prints a message about a test for programs.
+// testMessage prints a message about a test in the JSON form.
 func (p *jsonPrinter) testMessage(m Message) {
 	switch m := m.(type) {
 	case TestAbstract:
@@ -227,7 +218,7 @@ func (p *jsonPrinter) testMessage(m Message) {
 		p.diagnostics(m.Diagnostics, about)
 	case TestInterrupt:
 		p.line("error", fmt.Sprintf("The test was interrupted in %s.", where(m.Path, m.Run)), "test_interrupt", entry{
-			"@testfile": m.Path, "@testrun": m.Run, "test_interrupt": testInterrupt{m.Left, m.Planned},
+			"@testfile": m.Path, "@testrun": m.Run, "test_interrupt": testInterrupt{m.Left},
 		})
 	case TestSummary:
 		p.line("info", m.text(), "test_summary", entry{"test_summary": map[string]any{
@@ -237,8 +228,7 @@ func (p *jsonPrinter) testMessage(m Message) {
 }
 
 type testInterrupt struct {
-	State   []TestLeft `json:"state,omitempty"`
-	Planned []string   `json:"planned,omitempty"`
+	State []TestLeft `json:"state,omitempty"`
 }
 
 func (p *jsonPrinter) testRun(m TestRun) {

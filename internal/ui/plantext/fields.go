@@ -80,8 +80,9 @@ func (s *Screen) field(indent int, f planview.Field, symbols bool) {
 	s.lines(indent+2, f.Lines)
 }
 
-// described reports whether a value is shown as a description, such as that of a certificate. A
-// description is never cut.
+// described reports whether a value is shown as text in parentheses, such as the description of a
+// certificate. Such text is wrapped instead of cut, unless it changes to or from a value that is
+// shown in another way.
 func described(value string) bool { return strings.HasPrefix(value, "(") }
 
 // values writes an old and a new value that don't fit on one line.

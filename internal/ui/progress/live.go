@@ -449,8 +449,8 @@ func moreWait(n int) string {
 	return fmt.Sprintf("%d more wait", n)
 }
 
-// dependency names a running operation, the first operation that waits for it, and the number
-// of other waiting ones. It returns "" if nothing waits for a running operation.
+// dependency returns a text that names a running operation and the first operation that waits for
+// it, and says how many others wait. It returns "" if nothing waits for a running operation.
 func (l *Live) dependency(waiting int) string {
 	for _, it := range l.longest() {
 		l.ask(it)

@@ -126,8 +126,8 @@ func (r *Region) refresh() {
 		}
 		b.WriteString(line + "\x1b[K")
 	}
-	// Start at the left, so that text that a terminal echoes, such as ^C, doesn't wrap the last
-	// line.
+	// Leave the cursor in the first column, so that text that the terminal echoes, such as ^C,
+	// doesn't wrap the last line.
 	b.WriteString("\x1b[J\r")
 	r.shown, r.columns = lines, columns
 	_, _ = io.WriteString(r.out, b.String())

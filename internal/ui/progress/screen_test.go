@@ -66,8 +66,8 @@ func demo(dir string) {
 	live.Close()
 }
 
-// stoppedClock is a clock that moves only when advance is called. The drawing goroutine reads it
-// between two scenes.
+// stoppedClock is a clock that moves only when advance is called. It is safe for concurrent use,
+// because the drawing goroutine reads it at the same time.
 type stoppedClock struct{ passed atomic.Int64 }
 
 func (c *stoppedClock) now() time.Time {
