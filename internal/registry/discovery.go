@@ -47,11 +47,7 @@ func (c *Client) Service(ctx context.Context, host, name string) (*url.URL, erro
 
 // offers returns the services of a host. It sends a request to each host only once.
 func (c *Client) offers(ctx context.Context, host string) (services, error) {
-	found, err := c.services.Do(host, func() (services, error) { return c.discover(ctx, host) })
-	if err != nil {
-		return services{}, fmt.Errorf("could not connect to %s: failed to request discovery document: %w", host, err)
-	}
-	return found, nil
+	return c.services.Do(host, func() (services, error) { return c.discover(ctx, host) })
 }
 
 // discover returns a host's services from the CLI configuration or, if it doesn't contain the host,
@@ -66,14 +62,15 @@ func (c *Client) discover(ctx context.Context, host string) (services, error) {
 		return services{base, nil}, nil
 	}
 	if err != nil {
-		return services{}, err
+		return services{}, fmt.Errorf("could not connect to %s: failed to request discovery document: %w", host, err)
 	}
 	if kind, _, err := mime.ParseMediaType(doc.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return services{}, fmt.Errorf("%s has the type %q, not application/json", httpclient.Redact(doc.URL), kind)
+		return services{}, fmt.Errorf("host %s returned an invalid discovery document: %s has the type %q, "+
+			"not application/json", host, httpclient.Redact(doc.URL), kind)
 	}
 	found := services{base: doc.URL}
 	if err := doc.JSON(&found.urls); err != nil {
-		return services{}, err
+		return services{}, fmt.Errorf("host %s returned an invalid discovery document: %w", host, err)
 	}
 	return found, nil
 }
