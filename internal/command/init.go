@@ -165,7 +165,7 @@ func (r *initRun) run(ctx context.Context) error {
 	app.Printer.Diagnostics(app.Warnings.Take())
 	app.Success("\nOpenTofu has been successfully initialized!")
 	if !app.Automated {
-		app.Say("\n\"tofu plan\" shows what there is to do. Run \"tofu init\" again when modules,\n" +
+		app.Say("\nRun \"tofu plan\" to see what would change. Run \"tofu init\" again when modules,\n" +
 			"providers or the backend change; other commands say when that is necessary.")
 	}
 	return nil

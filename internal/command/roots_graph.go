@@ -41,8 +41,8 @@ type rootsGraphFlags struct {
 	Format, Out string
 }
 
-// rootsFormats maps each format of graphs of root modules to the function that writes it. The
-// function of HTML is nil, because a page shows more than the graph.
+// rootsFormats maps each format of the command to the function that writes a graph in it. It has no
+// function for HTML, because the page shows more than the graph; rootsPage writes it.
 var rootsFormats = map[string]func(*graphview.Graph, io.Writer) error{
 	"dot": (*graphview.Graph).WriteDOT, "mermaid": (*graphview.Graph).WriteMermaid,
 	"json": (*graphview.Graph).WriteJSON, formatHTML: nil,

@@ -24,7 +24,7 @@ var cmdRootsImport = &Command{
 Reads the terragrunt.hcl and terragrunt.stack.hcl files below the directory and
 writes a roots.tofu.hcl that declares the same root modules: with their inputs,
 remote states, dependencies and variable files. Lists what has no counterpart,
-with file and line. Runs no program.
+with file and line. Does not run Terragrunt or the commands in these files.
 
 Without options, the command changes no other file. With -generate it also
 writes the files that Terragrunt generates in each run, such as provider.tf and

@@ -131,7 +131,7 @@ func (s *initSummary) show(a *App, selected []*roots.Root, outputs []rootOutput)
 		a.Success("\n" + count + " are initialized.")
 	}
 	if failed == 0 && !a.Automated {
-		a.Say("\n\"tofu roots plan\" shows what there is to do.")
+		a.Say("\nRun \"tofu roots plan\" to see what would change.")
 	}
 	return failed
 }

@@ -290,6 +290,8 @@ func runRootsApply(ctx context.Context, app *App, f *rootsApplyFlags, args []str
 				"A saved plan is applied as a whole. Select root modules with \"tofu roots plan\".")
 		}
 		return job.saved(ctx, file)
+	case app.view.JSON && !f.AutoApprove && f.Destroy:
+		return badUsage("Auto-approve required", "With -json, destroy can't ask for approval: specify -auto-approve.")
 	case app.view.JSON && !f.AutoApprove:
 		return badUsage("Plan file or auto-approve required",
 			"With -json, apply can't ask for approval: specify a saved plan or -auto-approve.")
@@ -380,7 +382,7 @@ func (a *rootsApply) rounds(ctx context.Context, dirs []string) error {
 		if err != nil || !again {
 			return err
 		}
-		app.Say("\nThis part is applied. Planning what was deferred.")
+		app.Say("\nThese changes have been applied. Planning the changes that were deferred.")
 	}
 }
 

@@ -38,7 +38,7 @@ type stateMvFlags struct {
 func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) error {
 	if len(args) != 2 {
 		return badUsage("Exactly two arguments are required",
-			"State mv needs the address to move and the one to move it to.")
+			"\"tofu state mv\" expects two arguments: the current address and the new address.")
 	}
 	targets, err := parseTargets(args)
 	if err != nil {

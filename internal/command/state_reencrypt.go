@@ -10,7 +10,7 @@ import (
 var cmdStateReencrypt = &Command{
 	Name: "reencrypt", Short: "Encrypt everything with the current key",
 	Long: `
-Encrypts the parts of the current workspace's state again whose encryption is
+Re-encrypts the parts of the current workspace's state whose encryption is
 outdated, and their earlier versions. Use it after changing the method or the
 key, with the old one as the fallback. Afterwards, the fallback is no longer
 needed.

@@ -34,7 +34,7 @@ type replaceProviderFlags struct {
 func runReplaceProvider(ctx context.Context, app *App, f *replaceProviderFlags, args []string) error {
 	if len(args) != 2 {
 		return badUsage("Exactly two arguments are required",
-			"State replace-provider needs the address of the old provider and that of the new one.")
+			"\"tofu state replace-provider\" expects two arguments: the addresses of the old and the new provider.")
 	}
 	var errs tfdiags.Diagnostics
 	var providers [2]addrs.Provider

@@ -28,7 +28,8 @@ type upgradeRequest struct {
 	met     bool              // whether a matching constraint was found
 }
 
-// upgradeOptions maps each kind of constraint to the name of the option that selects it.
+// upgradeOptions maps each kind of constraint that is selected by a source address to the name of
+// its option.
 var upgradeOptions = map[upgrade.Kind]string{upgrade.Provider: "provider", upgrade.Module: "module"}
 
 func parseRequests(f *updateFlags) ([]*upgradeRequest, error) {

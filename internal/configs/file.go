@@ -163,7 +163,7 @@ func (d *decoder) refuseOverride(block *hcl.Block) {
 func (d *decoder) escape(rest hcl.Body, o *once, block *hcl.Block, parent string) hcl.Body {
 	if o.first != nil {
 		d.errorf(block.DefRange, "Duplicate escaping block",
-			"Only one \"_\" block is allowed in a %s block, and there is already one at %s.",
+			"Only one \"_\" block is allowed in each %s block, and there is already one at %s.",
 			parent, tfdiags.Place(o.first.DefRange))
 		return rest
 	}

@@ -54,7 +54,7 @@ func (d *decoder) providerRef(expr hcl.Expression, argument string) *ProviderRef
 		return ref
 	}
 	d.errorf(traversal[2].SourceRange(), summary,
-		"A provider name can only be followed by a period and a configuration alias.")
+		"A provider reference must end after the alias, or after one instance key in brackets.")
 	return ref
 }
 

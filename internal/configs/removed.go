@@ -100,10 +100,11 @@ func (d *decoder) removedFrom(r *Removed, expr hcl.Expression) {
 	// sources and ephemeral resources.
 	case addrs.Data:
 		d.errorf(expr.Range(), "Data source address is not allowed",
-			"Data sources can't be destroyed. To remove one from the state, remove its block.")
+			"Data sources can't be destroyed, so a removed block can't refer to one. Delete this block. A data "+
+				"source leaves the state when its data block is deleted.")
 	case addrs.Ephemeral:
 		d.errorf(expr.Range(), "Ephemeral resource address is not allowed",
-			"Ephemeral resources are not stored in the state. Remove the block.")
+			"Ephemeral resources are not stored in the state, so a removed block can't refer to one. Delete this block.")
 	}
 	r.From = target
 }

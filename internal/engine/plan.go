@@ -246,14 +246,13 @@ func (o *operation) checkMovedTargets() error {
 		return nil
 	}
 	slices.Sort(missing)
-	option := "-target="
+	advice, bullet := "Add these options:", "\n  - -target="
 	if len(o.Excludes) > 0 {
-		option = "without -exclude of "
+		advice, bullet = "Don't exclude these addresses or modules that contain them:", "\n  - "
 	}
 	return tfdiags.Errorf("Moved resource instances excluded by targeting",
-		"Objects in the state are moved to new addresses, and the selection excludes one end of a move. "+
-			"Include the moves in the plan:\n  - %s%s", option,
-		strings.Join(slices.Compact(missing), "\n  - "+option))
+		"Objects in the state are moved to new addresses, but the plan doesn't include both addresses of each move. "+
+			"%s%s%s", advice, bullet, strings.Join(slices.Compact(missing), bullet))
 }
 
 // finisher turns the results of a walk into a plan or a state.

@@ -105,7 +105,7 @@ func TestContradictions(t *testing.T) {
 			one(cty.ObjectVal(map[string]cty.Value{"a": text("x"), "b": text("y")})), ""},
 		{"other", one(text("a")), one(text("b")), `output "o" of r: was "a", but now "b"`},
 		{"other number", one(cty.NumberIntVal(1)), one(cty.NumberIntVal(2)), `output "o" of r: was 1, but now 2`},
-		{"other type", one(cty.UnknownVal(cty.String)), one(cty.EmptyObjectVal), `output "o" of r: wrong final value type: a string is required`},
+		{"other type", one(cty.UnknownVal(cty.String)), one(cty.EmptyObjectVal), `output "o" of r: wrong final value type: the type must be string`},
 		{"against what is known of it", one(cty.UnknownVal(cty.String).Refine().StringPrefixFull("vpc-").NewValue()),
 			one(text("net-1")), `output "o" of r: "net-1" is not one of the values that the plan allows: begins with "vpc-"`},
 		{"outside of a range", one(cty.UnknownVal(cty.Number).Refine().NumberRangeLowerBound(cty.NumberIntVal(2), true).NewValue()),

@@ -212,7 +212,8 @@ func (v *variables) variableFor(name string, from variable, at hcl.Range) (cty.V
 		return declared.Default.Value, nil
 	}
 	return cty.DynamicVal, tfdiags.Errorf("Reference to undefined variable",
-		"The variable %q has no value.", name).At(at)
+		"The variable %q has no value here. Set it with -var, in a variable file or in the variables block of the "+
+			"test file, or give it a default in the module.", name).At(at)
 }
 
 // placed sets the source range of diagnostics that don't have one.

@@ -285,7 +285,7 @@ var transposeFunc = function.New(&function.Spec{
 			}
 			for _, v := range list.Elements() {
 				if v.IsNull() {
-					return cty.NilVal, function.NewArgErrorf(0, "the list of element %q contains null", key.AsString())
+					return cty.NilVal, function.NewArgErrorf(0, "element %q contains null", key.AsString())
 				}
 				lists[v.AsString()] = append(lists[v.AsString()], key)
 			}

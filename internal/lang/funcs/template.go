@@ -158,7 +158,7 @@ func (r *rendering) depthError(limit int) error {
 	for i := len(names) - 1; i >= 0 && len(err.names) < shown; i-- {
 		err.names = append(err.names, names[i])
 	}
-	slog.Debug("templates nested too deeply", "limit", limit, "innermost first", names)
+	slog.Debug("templates nested too deeply", "limit", limit, "templates", names)
 	return err
 }
 

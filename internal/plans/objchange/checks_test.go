@@ -180,7 +180,7 @@ func TestWrongType(t *testing.T) {
 	}}
 	obj := func(v cty.Value) cty.Value { return cty.ObjectVal(map[string]cty.Value{"any": v}) }
 	if got := errorsText(AssertCompatible(schema, obj(cty.UnknownVal(cty.Number)),
-		obj(cty.StringVal("x")))); !strings.Contains(got, "wrong final value type: a number is required") {
+		obj(cty.StringVal("x")))); !strings.Contains(got, "wrong final value type: the type must be number") {
 		t.Errorf("got %q", got)
 	}
 	if errs := AssertCompatible(schema, obj(cty.DynamicVal), obj(cty.StringVal("x"))); len(errs) > 0 {

@@ -172,7 +172,7 @@ func (c *compatCheck) value(planned, actual cty.Value, path cty.Path) {
 	switch {
 	case planned.RawEquals(actual):
 	case len(actual.Type().TestConformance(planned.Type())) > 0:
-		c.problems.plain(path, "wrong final value type: a %s is required", planned.Type().FriendlyNameForConstraint())
+		c.problems.plain(path, "wrong final value type: the type must be %s", planned.Type().FriendlyNameForConstraint())
 	case !planned.IsKnown():
 		if fits := planned.Range().Includes(actual); fits.IsKnown() && fits.False() {
 			c.problems.add(path, "the plan doesn't allow the value",

@@ -141,7 +141,8 @@ func (d *decoder) resource(state *states.State, in *resourceV4) (*states.Resourc
 		return nil, fmt.Errorf("the state has a resource %s.%s of the unknown mode %q", in.Type, in.Name, in.Mode)
 	}
 	if in.Type == "" || in.Name == "" {
-		return nil, errors.New("the state has a resource without type or name")
+		return nil, fmt.Errorf("the state has a resource without a type or without a name: type %q, name %q",
+			in.Type, in.Name)
 	}
 	var config addrs.AbsProviderConfig
 	if in.Provider != "" {

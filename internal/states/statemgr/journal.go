@@ -206,7 +206,7 @@ func (j *journal) reserve() error {
 		n, err := j.f.WriteAt(zeros[:min(int64(len(zeros)), target-j.reserved)], j.reserved)
 		j.reserved += int64(n)
 		if err != nil && j.reserved < j.size+reserveLow {
-			return fmt.Errorf("the disk with %s is full or nearly full: %w", j.path, err)
+			return fmt.Errorf("can't reserve space for %s; check whether its disk is full: %w", j.path, err)
 		}
 		if err != nil {
 			break // a smaller reserve is enough for now

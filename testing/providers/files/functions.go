@@ -19,7 +19,7 @@ func (sha256Of) Metadata(_ context.Context, _ function.MetadataRequest, resp *fu
 
 func (sha256Of) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
-		Summary:    "The SHA-256 sum of a string in hexadecimal, as in the attribute of files_file.",
+		Summary:    "The SHA-256 sum of a string in hexadecimal, as in the attribute sha256 of files_file.",
 		Parameters: []function.Parameter{function.StringParameter{Name: "text", Description: "The document."}},
 		Return:     function.StringReturn{},
 	}
