@@ -66,8 +66,8 @@ func BenchmarkLockTree(b *testing.B) {
 	})
 }
 
-// writeLarge writes an archive that contains a program of a few megabytes. The program can be
-// compressed about as well as real programs.
+// writeLarge writes an archive of a program of -megabytes MiB. The archive compresses the program
+// about as well as real programs.
 func writeLarge(path string, seed byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

@@ -6,6 +6,8 @@
 // of a Kubernetes cluster, the Azure command line. Package azidentity implements the protocols of
 // Microsoft Entra ID. Its requests go through package httpclient.
 //
-// Invariants: nothing is read or requested before a token is needed; errors name the methods that
-// were considered and what each of them lacks, and never contain a secret.
+// Invariants: no credential is used and no token is requested before a token is needed. Config.Check
+// only reads the files of client_id_file_path and client_secret_file_path, and Config.Cloud only
+// asks the metadata service. If no method can be used, the error names what each of them lacks.
+// Errors never contain a secret.
 package azureauth

@@ -104,8 +104,10 @@ func LoadRoot(ctx context.Context, dir string, opts *LoadOptions, warn tfdiags.S
 		opts = &LoadOptions{}
 	}
 	l := &loader{opts: opts, parser: root.static.env.parser, warn: warn}
+	// The providers of an incomplete tree are not checked, because that would cause follow-up errors.
+	// The rules for the providers of root modules don't apply to called modules.
 	if err := l.tree(ctx, root); err != nil || opts.Called {
-		return root, err // an incomplete tree would cause follow-up errors
+		return root, err
 	}
 	return root, root.checkProviders(warn)
 }

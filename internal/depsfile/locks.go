@@ -47,7 +47,7 @@ func (r Requirements) Providers() []addrs.Provider {
 // Lock records the selected version of one provider.
 type Lock struct {
 	Version     Version
-	Constraints Constraints // constraints when the version was selected; for information only
+	Constraints Constraints // constraints when the lock file was last written; for information only
 	// Hashes are checksums of valid packages of this version for any platform. They are normally
 	// sorted; hashes from a file are in the order of the file. If there are no hashes, packages are
 	// used without verification.

@@ -114,7 +114,8 @@ func (c *callCheck) pair(x, y operation) error {
 }
 
 // apart reports whether two module instances are in different instances of the same module call. If
-// so, their contents can't refer to each other.
+// so, dependencies by resource don't order their objects. The objects can depend on each other only
+// through the arguments of the call, and the state stores such dependencies by instance.
 func apart(a, b addrs.ModuleInstance) bool {
 	x, y := a.Steps(), b.Steps()
 	for i := range min(len(x), len(y)) {

@@ -59,7 +59,7 @@ func (f *earlyValues) evaluate(v *graph.Value, in *moduleInstance) {
 	case v.Kind == graph.Variable:
 		val, err = f.e.variableValue(noCalls(), v, in)
 	case len(v.Conditions) > 0 && v.Kind == graph.Output:
-		return // the instance may not exist
+		return // unknown, as after a failed precondition: preconditions aren't checked this early
 	default:
 		val, err = f.e.newContext(noCalls(), in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
 	}

@@ -21,7 +21,7 @@ import (
 // Limits of the search for objects that could be moved to another resource type.
 const (
 	maxRetypesAsked  = 10 // pairs of resources about which providers are asked, in the whole plan
-	maxRetypeSources = 20 // sources that are compared with each target, in a module
+	maxRetypeSources = 20 // sources compared with each target: those of its module, and again as many with its name
 	maxRetypeObjects = 10 // objects of each source that are considered
 )
 

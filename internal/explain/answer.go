@@ -164,7 +164,8 @@ type Source struct {
 	Sources   []*Source `json:"sources,omitempty"` // what the value of the source is computed from
 }
 
-// Other is another object, or several objects of one resource with the same action.
+// Other is an object other than the explained one, several objects of one resource with the same
+// action, or a root output.
 type Other struct {
 	Address string `json:"address"`
 	Count   int    `json:"count"`

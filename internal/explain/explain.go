@@ -146,7 +146,8 @@ func (e *explainer) movedFrom(t addrs.Target) []*plans.InstanceChange {
 	return out
 }
 
-// names returns all addresses that can be explained.
+// names returns the addresses of all called modules, resources and planned instances, for
+// suggestions.
 func (e *explainer) names() []string {
 	var out []string
 	for m := range e.Graph.Modules {

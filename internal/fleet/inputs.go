@@ -33,7 +33,8 @@ type inputs struct {
 	mu    sync.Mutex
 	roots map[string]map[string]cty.Value
 	waits map[string]bool // by root module: whether a used output does not have its final value yet
-	// read says how data sources have read root modules that are not in the run.
+	// read holds the state from which the outputs of root modules that are not in the run were read,
+	// by root module name.
 	read map[string]*session.RemoteState
 }
 

@@ -117,9 +117,10 @@ func (run *Run) order(reverse bool) *queue {
 	return q
 }
 
-// each runs a job for every root module of the run, several at a time, each after the root modules
-// that it needs. If a root module fails, those that depend on it are skipped; see queue.uses. After
-// an interrupt, no job starts.
+// each runs a job for every root module of the run, several at a time. Each job runs after those of
+// the root modules that its root module needs or, if reverse is set, that need it. If a job fails,
+// the root modules that require its success are skipped; see queue.uses. After an interrupt, no job
+// starts.
 func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) []*Result {
 	q := run.order(reverse)
 	list := q.list

@@ -17,9 +17,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Shared finds the modules of many root modules, which are only read. It uses the modules that a
-// root module has installed, and fetches all other packages into a temporary directory, each of
-// them once. It is safe for concurrent use.
+// Shared finds the modules of many root modules without changing the root modules' directories. It
+// uses the modules that a root module has installed, and fetches all other packages into a temporary
+// directory, each of them once. It is safe for concurrent use.
 type Shared struct {
 	client   *registry.Client
 	progress func(Progress)

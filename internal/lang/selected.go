@@ -120,7 +120,8 @@ func selection(expr hclsyntax.Expression) (object *hclsyntax.ScopeTraversalExpr,
 	return nil, index{}
 }
 
-// noteName records the name at the start of a traversal that is applied to an instance of an object.
+// noteName records which output is read from a selected instance of a module call, such as NAME in
+// module.CALL[INDEX].NAME. rest is the traversal after the index. Other objects are ignored.
 func (f *finder) noteName(object *hclsyntax.ScopeTraversalExpr, rest hcl.Traversal) {
 	name, named := rest[0].(hcl.TraverseAttr)
 	if !named || object.Traversal.RootName() != "module" {

@@ -116,8 +116,8 @@ func (c *client) Functions(ctx context.Context) (map[string]*providers.Function,
 	return functions, x.diags
 }
 
-// function returns a function from the schema, or from the list that the provider has returned
-// since.
+// function returns a function from the last list of functions that the provider has returned or, if
+// the list doesn't contain it, from the schema. It returns nil if neither contains it.
 func (c *client) function(schema *providers.Schema, name string) *providers.Function {
 	c.mu.Lock()
 	defer c.mu.Unlock()

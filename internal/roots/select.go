@@ -14,9 +14,9 @@ import (
 // Selection says which root modules of an estate a command works on. The zero value selects all.
 type Selection struct {
 	// Only and Skip are patterns for names: * matches any characters but slashes, and ** matches
-	// any number of path elements. A root module is selected if a pattern in Only matches and no
-	// pattern in Skip does. An entry may list several patterns separated by commas, unless it
-	// matches a name as a whole, since names may have commas.
+	// any number of path elements. A root module is selected if Only is empty or one of its
+	// patterns matches, and no pattern in Skip does. An entry may list several patterns separated by
+	// commas, unless it matches a name as a whole, since names may have commas.
 	Only, Skip []string
 	// Tags are tags that a root module must have; all entries must match. An entry may list several
 	// tags separated by commas. It matches if the root module has one of them.

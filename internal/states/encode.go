@@ -156,8 +156,8 @@ func AppendNumber(b []byte, f *big.Float) []byte {
 	return f.Append(b, 'f', -1)
 }
 
-// appendShort appends a number that has at most 17 digits, including those after the decimal point.
-// It returns false for any other number.
+// appendShort appends a number that has at most 17 significant digits. It returns false for longer
+// numbers, for more than 18 decimal places, and if the digits don't fit into an int64.
 func appendShort(b []byte, f *big.Float) ([]byte, bool) {
 	near, _ := f.Float64()
 	out := strconv.AppendFloat(b, near, 'f', -1, 64)

@@ -25,7 +25,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// certificate returns a PKCS#12 file for the service principal.
+// certificate creates a certificate for the service principal, registers it with the test service
+// and returns it with its key as a PKCS#12 file.
 func certificate(t *testing.T, password string) []byte {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)

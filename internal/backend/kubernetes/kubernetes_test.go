@@ -208,7 +208,8 @@ func TestConfigPathsVariable(t *testing.T) {
 	check(t, err)
 }
 
-// TestLayout checks that the cluster has the objects that OpenTofu writes.
+// TestLayout checks that the store writes the same objects into the cluster as OpenTofu, and that
+// Unlock and Delete clear them.
 func TestLayout(t *testing.T) {
 	s := start(t)
 	more := direct(s)

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	locksSurviveClose  = true // open file description locks belong to the descriptor that took them
+	locksSurviveClose  = true // closing another descriptor of the file doesn't release an open file description lock
 	renamesLockedFiles = true
 )
 

@@ -33,7 +33,7 @@ func replace(path string, data []byte, original fs.FileInfo, lock bool) (*os.Fil
 	case err == nil && before.IsDir():
 		return nil, fmt.Errorf("%s is a directory", path)
 	case err == nil && !before.Mode().IsRegular():
-		return nil, atomicfile.Overwrite(target, data) // devices and pipes can only be written to, not replaced
+		return nil, atomicfile.Overwrite(target, data) // a rename would replace a device or pipe with a regular file
 	}
 	look := looks(before, original)
 	f, err := createTemporary(target, look.initial())

@@ -49,7 +49,7 @@ func (s *Store) lock(ctx context.Context, w *workspace, info backend.LockInfo) e
 	return &backend.LockedError{Info: holder, Err: findErr}
 }
 
-// holder returns the user who has locked a workspace, and the recorded reason.
+// holder returns who has locked a workspace (a user, a team or a run), and the recorded reason.
 func (s *Store) holder(ctx context.Context, w *workspace) (*backend.LockInfo, string, error) {
 	found := new(resource)
 	doc, _, err := s.call(ctx, http.MethodGet, "workspaces/"+w.id, nil, found, "include", "locked_by")

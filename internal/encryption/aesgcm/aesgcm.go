@@ -12,7 +12,7 @@ import (
 	"tofu/internal/encryption"
 )
 
-// Config is the configuration of the method block, without its keys.
+// Config holds the arguments of a method "aes_gcm" block, except "keys".
 type Config struct {
 	AAD []int `cfg:"aad"`
 }

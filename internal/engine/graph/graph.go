@@ -191,8 +191,11 @@ type instanceReads struct {
 
 // resourceNodes holds the nodes of a resource, other than its Steps.
 type resourceNodes struct {
-	Node   *Node // completes the resource; its value is final after this node
-	Inputs *Node // waits for all references of the block; the same as Node unless there are Steps
+	Node *Node // completes the resource; its value is final after this node
+	// Inputs precedes the instances. It waits for everything that the block refers to, except
+	// objects for which the instances wait one by one. It is the same as Node if there are no Steps
+	// and the plan doesn't separate the instances; see separate.
+	Inputs *Node
 	expand *Node // decides the instances; see separateExpansion
 	// Barriers holds, by constant key, the Barriers between the instance with that key and the
 	// references to it.

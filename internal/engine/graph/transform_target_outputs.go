@@ -50,8 +50,9 @@ type outputReads struct {
 }
 
 // complete reports whether everything that is read in a place takes part or exists. If a resource
-// or module with several instances is read as a whole, one instance that takes part or exists is
-// sufficient, unless whole is set.
+// with several instances is read, one instance that takes part or exists is sufficient. If a value
+// stands for its places in several module instances, these places are not examined. If o.whole is
+// set, all instances and places must be complete instead.
 func (o *outputReads) complete(p place) bool {
 	if known, ok := o.known[p]; ok {
 		return known

@@ -57,7 +57,8 @@ type usesSearch struct {
 	from  *Module // the module in which the expressions of the node are evaluated
 	calls []CallRead
 	reads func(of *Resource) lang.Instances // references to single instances; nil if all instances are used
-	// aliases are the single instances that are read through aliases, instead of their values.
+	// aliases are the single instances that are read through aliases. The node depends on these
+	// instances instead of on the values of the aliases.
 	aliases []IndexedRead
 	within  *Module          // the module that the node belongs to, whose own call is left out
 	whole   map[*Module]bool // called modules that are used as a whole

@@ -34,9 +34,9 @@ var (
 		"`tostring` converts a number or boolean to a string.")
 )
 
-// toFunc returns a function that converts to one type. Unlike the function in the standard library,
-// it doesn't move the marks of elements to the collection. A secret in a map therefore doesn't make
-// the whole map secret.
+// toFunc returns a function that converts to one type. Unlike stdlib.MakeToFunc of cty, it doesn't
+// move the marks of elements to the collection, so a secret in a map doesn't make the whole map
+// secret. Only sets take over the marks of their elements.
 func toFunc(want cty.Type, desc string) function.Function {
 	return function.New(&function.Spec{
 		Description: desc,

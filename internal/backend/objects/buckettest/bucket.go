@@ -1,6 +1,6 @@
-// Package buckettest keeps the objects of a bucket in memory and answers requests for them. Test
-// servers of object stores that use the protocol of S3 with other names share it, and check the
-// signatures themselves. It is for tests only.
+// Package buckettest keeps the objects of a bucket in memory and answers requests for them. It is
+// shared by the test servers of object stores whose protocol is that of S3 with other header names.
+// These servers check the signatures themselves. It is for tests only.
 //
 // Invariants: an object is replaced whole; a page of a list has at most two objects.
 package buckettest
