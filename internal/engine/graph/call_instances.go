@@ -27,6 +27,7 @@ import (
 type CallRead struct {
 	Call   *Module
 	Output *Value // nil for all outputs
+	Via    *Value // only for targets: the local by which the call is read; see call_alias.go
 	Refs   lang.Instances
 }
 

@@ -92,7 +92,7 @@ func (e *EachCall) reads() []CallRead {
 	}
 	out := make([]CallRead, len(e.Outputs))
 	for i, name := range e.Outputs {
-		out[i] = CallRead{e.Call, e.Call.Outputs[name], refs}
+		out[i] = CallRead{Call: e.Call, Output: e.Call.Outputs[name], Refs: refs}
 	}
 	return out
 }
@@ -110,12 +110,17 @@ func (r *Resource) eachCall() *EachCall {
 	if call == nil {
 		return nil
 	}
-	return eachCall(call, func(yield func(*lang.Refs) bool) {
+	return eachCall(call, r.eachUnits())
+}
+
+// eachUnits returns the expressions of a block that may use each.value.
+func (r *Resource) eachUnits() iter.Seq[*lang.Refs] {
+	return func(yield func(*lang.Refs) bool) {
 		if key := r.ProviderKey; key != nil && key.Call == "" && !yield(&key.Expr.Refs) {
 			return
 		}
 		r.Exprs.units()(yield)
-	})
+	}
 }
 
 // eachCall returns the call in the for_each of a module call with the outputs that the arguments
@@ -125,13 +130,18 @@ func (m *Module) eachCall() *EachCall {
 	if call == nil {
 		return nil
 	}
-	return eachCall(call, func(yield func(*lang.Refs) bool) {
+	return eachCall(call, m.eachUnits())
+}
+
+// eachUnits returns the arguments of a module call, which may use each.value.
+func (m *Module) eachUnits() iter.Seq[*lang.Refs] {
+	return func(yield func(*lang.Refs) bool) {
 		for _, v := range m.Variables {
 			if v.Expr != nil && !yield(&v.Expr.Refs) {
 				return
 			}
 		}
-	})
+	}
 }
 
 // addChainedCall adds to the CallReads of an argument what it reads with each.value, unless it also

@@ -122,8 +122,9 @@ func (v *Value) wholeBlock(most int) string {
 	if of := m.ResourceOf(ref.Subject); of != nil && of.Config != nil && of.Exprs.Repetition.Repeats() {
 		return of.Addr.String()
 	}
-	if call, ok := ref.Subject.(addrs.ModuleCall); ok && m.Calls[call.Name] != nil && m.Calls[call.Name].Repetition.Repeats() {
-		return m.Calls[call.Name].Path.String()
+	subject, _ := ref.Subject.(addrs.ModuleCall)
+	if call := m.Calls[subject.Name]; call != nil && call.Repetition.Repeats() {
+		return call.Path.String()
 	}
 	return ""
 }

@@ -84,6 +84,7 @@ type placeReads struct {
 	named     namedKeys
 	instances map[*Module]*moduleInstances
 	byKey     map[*Resource][]IndexedRead
+	calls     map[*Resource][]CallRead          // see callReads
 	apart     map[*Node]map[*Node]bool          // by block: the nodes that it reads only by key
 	ranges    map[*Resource]map[*Node]hcl.Range // by block: its first reference to each node
 }
@@ -116,6 +117,7 @@ type moduleInstances struct {
 
 func newPlaceReads(b *build) *placeReads {
 	s := &placeReads{build: b, instances: map[*Module]*moduleInstances{}, byKey: map[*Resource][]IndexedRead{},
+		calls: map[*Resource][]CallRead{},
 		apart: map[*Node]map[*Node]bool{}, ranges: map[*Resource]map[*Node]hcl.Range{}}
 	if b.op.Early != nil {
 		s.early = b.instances.earlyKeys()

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/addrs"
@@ -57,9 +59,9 @@ func (s *placeReads) ofInstance(p place) []read {
 	if s.early == nil {
 		return out
 	}
-	for _, of := range r.CallReads {
+	for _, of := range s.callReads(r) {
 		keys, known := s.early.Read(r, p.in, p.key, of.keyed())
-		out = s.addOutputs(out, of, p.in, keys, known, s.refersAt(r, of.Call.end))
+		out = s.addOutputs(out, of, p.in, keys, known, s.refersAt(r, of.whole()))
 	}
 	return out
 }
@@ -84,6 +86,9 @@ func (s *placeReads) addInstances(
 func (s *placeReads) addOutputs(
 	list []read, of CallRead, in addrs.ModuleInstance, keys []KeyRead, known bool, at hcl.Range,
 ) []read {
+	if !known && of.Via != nil {
+		return append(list, read{place{n: of.Via.Node, in: in}, at})
+	}
 	if !known {
 		list = append(list, read{place{n: of.Call.expand, in: in}, at})
 		for _, v := range of.Outputs() {
@@ -108,15 +113,15 @@ func (s *placeReads) addOutputs(
 func (s *placeReads) ofCall(p place) []read {
 	m := p.n.Object.(*Module)
 	parent, step := p.in.Parent()
-	of, call := m.ChainedTo(), m.eachCall()
+	of, reads := m.ChainedTo(), m.Parent.eachReads(m.Repetition, m.eachUnits())
 	base := []read{{of: place{n: p.n, in: parent, part: baseParts}}}
 	key := func() []KeyRead { return []KeyRead{{step.Key, m.Repetition.ForEach.Range()}} }
 	switch {
 	case step.Key == addrs.UnknownKey:
 	case of != nil && (m.DependsOn == nil || !m.DependsOn.Name(of.Of.Addr.Resource)):
 		return s.addInstances(base, *of, m.Parent, parent, key(), true, hcl.Range{})
-	case call != nil && (m.DependsOn == nil || !m.DependsOn.NameCall(call.Call.Call.Name)):
-		for _, read := range call.reads() {
+	case len(reads) > 0 && (m.DependsOn == nil || !m.DependsOn.NameCall(reads[0].Call.Call.Name)):
+		for _, read := range reads {
 			base = s.addOutputs(base, read, parent, key(), true, hcl.Range{})
 		}
 		return base
@@ -131,9 +136,13 @@ func (s *placeReads) baseOfCall(p place) []read {
 	if of := m.ChainedTo(); of != nil {
 		return s.along(p, map[*Node]bool{of.whole(): true})
 	}
-	call := m.ChainedCall()
-	apart := map[*Node]bool{call.expand: true, call.end: true}
-	addOutputNodes(apart, call)
+	apart := map[*Node]bool{}
+	for _, read := range m.Parent.eachReads(m.Repetition, m.eachUnits()) {
+		addCallNodes(apart, read)
+		if read.Via == nil {
+			addOutputNodes(apart, read.Call)
+		}
+	}
 	return s.along(p, apart)
 }
 
@@ -175,7 +184,7 @@ func (s *placeReads) ofValue(p place, v *Value) []read {
 		out = s.addInstances(out, of, v.evaluatedBy(), from, keys, known, v.Expr.Range())
 		apart[of.whole()] = true
 	}
-	for _, of := range v.CallReads {
+	for _, of := range slices.Concat(v.CallReads, v.callAliasReads()) {
 		keys, known := s.readValue(v, p.in, of.keyed())
 		out = s.addOutputs(out, of, from, keys, known, v.Expr.Range())
 		addCallNodes(apart, of)
@@ -243,7 +252,7 @@ func (s *placeReads) readByKey(r *Resource) map[*Node]bool {
 		out[of.whole()] = true
 	}
 	if s.early != nil {
-		for _, of := range r.CallReads {
+		for _, of := range s.callReads(r) {
 			addCallNodes(out, of)
 		}
 		if call := r.ChainedCall(); call != nil && out[call.end] {
@@ -257,6 +266,10 @@ func (s *placeReads) readByKey(r *Resource) map[*Node]bool {
 // addCallNodes adds the nodes of a module call that a reader of single instances has edges to. It
 // adds them to the given set.
 func addCallNodes(set map[*Node]bool, of CallRead) {
+	if of.Via != nil {
+		set[of.Via.Node] = true
+		return
+	}
 	set[of.Call.expand], set[of.Call.end] = true, true
 	for _, v := range of.Outputs() {
 		set[v.Node] = true
@@ -284,6 +297,27 @@ func (s *placeReads) indexed(r *Resource) []IndexedRead {
 		s.byKey[r] = out
 	}
 	return out
+}
+
+// callReads returns the single instances of module calls that a block reads, directly or through locals.
+func (s *placeReads) callReads(r *Resource) []CallRead {
+	if r.Config == nil || r.ProviderKey != nil || len(s.g.Imports[r]) > 0 {
+		return r.CallReads
+	}
+	out, known := s.calls[r]
+	if !known {
+		out = append(slices.Clip(r.CallReads), r.callAliasReads()...)
+		s.calls[r] = out
+	}
+	return out
+}
+
+// whole returns the node that a reader of all instances has an edge to.
+func (r CallRead) whole() *Node {
+	if r.Via != nil {
+		return r.Via.Node
+	}
+	return r.Call.end
 }
 
 // usableByKey reports whether a value may read single instances of a resource or alias.
