@@ -71,18 +71,20 @@ func TestServiceErrors(t *testing.T) {
 		kind, body string
 		status     int
 		none       bool // whether the host works but has no services
+		text       string
 	}{
-		"page":    {"text/html", "{}", 200, false},
-		"no JSON": {"application/json", "<", 200, false},
-		"gone":    {"text/plain", "", 404, true},
-		"refused": {"text/plain", "", 403, false},
+		"page":    {"text/html", "{}", 200, false, "returned an invalid discovery document"},
+		"no JSON": {"application/json", "<", 200, false, "returned an invalid discovery document"},
+		"gone":    {"text/plain", "", 404, true, ""},
+		"refused": {"text/plain", "", 403, false, "could not connect to"},
 	} {
 		u, client := serve(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", c.kind)
 			w.WriteHeader(c.status)
 			w.Write([]byte(c.body))
 		})
-		if _, err := client.Service(t.Context(), u.Host, "x.v1"); err == nil || IsNoService(err) != c.none {
+		if _, err := client.Service(t.Context(), u.Host, "x.v1"); err == nil || IsNoService(err) != c.none ||
+			!strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
