@@ -8,7 +8,8 @@
 // settings and for_each of providers are needed before the engine runs; they are evaluated
 // statically, with the same evaluator as all other expressions.
 //
-// Nothing in the tree changes after [LoadRoot] has returned, so it needs no locks. Loading reports
-// every independent error with file, line and column. The package starts no provider and reads only
-// configuration files.
+// After [LoadRoot] has returned, nothing in the tree changes, except the cached results of static
+// evaluation, which have a lock. Loading reports every independent error with file, line and
+// column. The package starts no provider. It reads only configuration files, and files that
+// functions in static expressions read.
 package configs

@@ -8,5 +8,6 @@
 //
 // Invariants: tests have their own states and never access the states of workspaces; real objects
 // are always destroyed, even if a later run mocks them; objects that could not be destroyed are
-// passed to the caller, which saves them; the package itself does no input or output.
+// passed to the caller, which saves them; the package itself only reads configuration and test
+// files.
 package moduletest

@@ -5,6 +5,6 @@
 // The values in a plan are decoded and marked: sensitive parts carry marks, write-only values are
 // null, and ephemeral values never occur.
 //
-// Invariants: there is one change per object of an instance; changes with the action NoOp share
-// Before and After; a plan is not modified after the engine has returned it.
+// Invariants: there is one change per object of an instance; Before and After are equal if the
+// action is NoOp; a plan is not modified after the engine has returned it.
 package plans

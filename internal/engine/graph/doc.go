@@ -7,5 +7,6 @@
 //
 // Invariants: a graph is complete when Build returns, and no walk changes it. The cost of building
 // is linear in the number of vertices and edges. The number of edges never grows with the number of
-// pairs of instances. Building evaluates no expressions and fetches only schemas from providers.
+// pairs of instances. Building fetches only schemas from providers. It evaluates no expressions
+// itself; if it needs the keys of instances, it calls [Operation.Early].
 package graph

@@ -69,7 +69,7 @@ type TextLine struct {
 
 // Limits for the lines of documents.
 const (
-	besideLimit  = 80 // maximum number of characters of two values on one line
+	besideLimit  = 80 // maximum length in bytes of two values together on one line
 	contextLines = 3  // number of unchanged lines around changed lines of a string
 )
 
