@@ -21,7 +21,6 @@ import (
 
 // lostInstances finds the dependencies of objects in a state before any walk.
 type lostInstances struct {
-	ctx   context.Context
 	w     *walk // isn't run
 	early *earlyValues
 	all   bool                              // whether the state names no instances at all
@@ -53,7 +52,7 @@ func (o *PlanOptions) withLostInstances(
 	}
 	early := newEarlyValues(op, w.graph)
 	w.eval, w.modules, w.needs = early.e, early.e.modules, newInstanceNeeds(early.e)
-	f, out := lostInstances{ctx, w, early, !namesInstances(before), map[storedBy]*states.Dependencies{}}, st
+	f, out := lostInstances{w, early, !namesInstances(before), map[storedBy]*states.Dependencies{}}, st
 	for res := range st.Resources() {
 		r := w.graph.Resource(res.Addr.Config())
 		if r == nil || r.Config == nil || r.Addr.Resource.Mode != addrs.Managed {
@@ -64,7 +63,7 @@ func (o *PlanOptions) withLostInstances(
 			if obj == nil || len(obj.DependencyInstances) > 0 {
 				continue
 			}
-			found := f.complete(r, res.Addr.Instance(key), obj)
+			found := f.complete(ctx, r, res.Addr.Instance(key), obj)
 			if found == obj {
 				continue
 			}
@@ -80,8 +79,10 @@ func (o *PlanOptions) withLostInstances(
 // complete returns an object with the dependencies that the state has lost. What the configuration
 // says about a resource counts only if the object depends on that resource, or on nothing: other
 // programs store no dependencies with imported objects, and drop those on a moved object.
-func (f *lostInstances) complete(r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) *states.Object {
-	list, deps := f.of(r, addr), obj.Dependencies
+func (f *lostInstances) complete(
+	ctx context.Context, r *graph.Resource, addr addrs.AbsInstance, obj *states.Object,
+) *states.Object {
+	list, deps := f.of(ctx, r, addr), obj.Dependencies
 	if deps != nil {
 		list = slices.DeleteFunc(list, func(dep addrs.AbsInstance) bool {
 			return !graph.InOwnCall(dep, addr) && !deps.Has(dep.Config())
@@ -163,7 +164,7 @@ func hasInstanceKeys(s *states.State) bool {
 
 // of returns the instances that an object depends on. If the state names instances for other
 // objects, it returns only those that dependencies by resource never include.
-func (f *lostInstances) of(r *graph.Resource, addr addrs.AbsInstance) []addrs.AbsInstance {
+func (f *lostInstances) of(ctx context.Context, r *graph.Resource, addr addrs.AbsInstance) []addrs.AbsInstance {
 	in := f.early.moduleAt(r.Module, addr.Module)
 	x := f.early.expansion(r, in)
 	if x == nil {
@@ -173,11 +174,11 @@ func (f *lostInstances) of(r *graph.Resource, addr addrs.AbsInstance) []addrs.Ab
 	i, declared := x.has(addr.Key)
 	switch {
 	case !declared:
-		return t.lostReads(f.ctx)
+		return t.lostReads(ctx)
 	case !f.all && r.OwnInstances() == nil && !r.Module.ReadsSiblings():
 		return nil
 	}
-	t.c = f.w.eval.newContext(f.ctx, in, x.repetition(i))
+	t.c = f.w.eval.newContext(ctx, in, x.repetition(i))
 	if f.all {
 		return slices.Clone(t.dependencyInstances(&plans.InstanceChange{}))
 	}
