@@ -113,7 +113,8 @@ func parseRegistrySource(text string) (ModuleSource, error) {
 	}
 	if len(strings.Split(address, "/")) == 3 && strings.Contains(parts[0], ".") {
 		return ModuleSource{}, fmt.Errorf(
-			"%q is not a module registry address: one without a host must start with a namespace", text)
+			"%q is not a module registry address, which has the form [host/]namespace/name/system: %q contains a "+
+				"dot, so it can't be a namespace", text, parts[0])
 	}
 	if !registryName().MatchString(parts[0]) || !registryName().MatchString(parts[1]) ||
 		!registrySystem().MatchString(parts[2]) {

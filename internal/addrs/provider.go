@@ -70,7 +70,7 @@ func (p Provider) ForDisplay() string {
 	return p.String()
 }
 
-// Compare orders providers by host, namespace and type.
+// Compare compares providers by the text that String returns.
 func (p Provider) Compare(o Provider) int { return strings.Compare(p.String(), o.String()) }
 
 // ParseProvider parses "type", "namespace/type" or "host/namespace/type".

@@ -27,7 +27,8 @@ func TestProviderHost(t *testing.T) {
 	}
 }
 
-// TestParseProviderRefuses checks that only a single dash is valid as an old namespace.
+// TestParseProviderRefuses checks that invalid addresses are rejected, and that a single dash is
+// accepted as a namespace, but not as a type.
 func TestParseProviderRefuses(t *testing.T) {
 	if p, err := addrs.ParseProvider("-/tool"); err != nil || p.Namespace != "-" {
 		t.Errorf("-/tool: got %v, %v", p, err)

@@ -16,8 +16,8 @@ import (
 	"tofu/internal/version"
 )
 
-const pinModulesHelp = "Pin modules that are not local in the file .terraform.modules.lock.hcl, which later " +
-	"runs of init and get use until the file is removed."
+const pinModulesHelp = "Pin modules that are not local. The pins are in the file .terraform.modules.lock.hcl, which " +
+	"later runs of init and get use until it is removed."
 
 var cmdGet = &Command{
 	Name: "get", Short: "Install the modules",

@@ -134,7 +134,7 @@ func (m *migration) renamed(ctx context.Context, names []string, selected, only 
 		if dest == "" {
 			return tfdiags.Errorf("The state needs the name of a workspace",
 				"The new backend has no workspace \"default\". Set TF_WORKSPACE to the name of the workspace that "+
-					"the state becomes, and run the command again.")
+					"is to get this state, and run the command again.")
 		}
 		if err := m.take(ctx, name, dest); err != nil {
 			return err
@@ -187,7 +187,8 @@ func (m *migration) setAside(name string) error {
 	return nil
 }
 
-// workspaces returns the workspaces of the old backend whose state is not empty.
+// workspaces returns the workspaces of the old backend that have a stored state, which may have no
+// resources.
 func (m *migration) workspaces(ctx context.Context) ([]string, error) {
 	names, err := m.from.Store.List(ctx)
 	if err != nil && !errors.Is(err, backend.ErrNoWorkspaces) {

@@ -14,8 +14,8 @@ var cmdState = &Command{
 	Long: `
 Commands that show or change the state.
 
-Commands that change the state always keep a backup of the previous one. Their
-output is meant for tools such as grep and awk.`,
+The commands mv, rm and replace-provider keep a backup of the previous state.
+The output of all commands is easy to process with tools such as grep and awk.`,
 	Sub: []*Command{cmdStateHistory, cmdStateList, cmdStateMv, cmdStatePull, cmdStatePush, cmdStateQuery,
 		cmdStateReencrypt, cmdStateRepair, cmdStateReplaceProvider, cmdStateRm, cmdStateShow, cmdStateVacuum},
 }

@@ -246,5 +246,5 @@ func (d *decoder) testProvider(f *TestFile, block *hcl.Block) {
 
 func (d *decoder) duplicateProvider(p *Provider, before hcl.Range) {
 	d.errorf(p.Range, "Duplicate provider configuration",
-		"This file already has a configuration %s at %s.", p.Local(), tfdiags.Place(before))
+		"This file already has a configuration of the provider %s at %s.", p.Local(), tfdiags.Place(before))
 }

@@ -140,7 +140,7 @@ func (l *loader) target(what string, b *targetBlock) *Target {
 		attr := inner.attrs["method"]
 		if attr == nil {
 			l.errorf(inner.rng, "Missing encryption method",
-				"%s has no method. Add one: method = method.TYPE.NAME.", tfdiags.Capitalize(what))
+				"The encryption of %s needs a method in each block. Add one: method = method.TYPE.NAME.", what)
 			return nil
 		}
 		m := l.method(attr.Expr)

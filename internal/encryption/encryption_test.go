@@ -611,12 +611,12 @@ func TestLoadErrors(t *testing.T) {
 		keys("external", "command = []"):                    `"command" must name a program`,
 		keys("external", ""):                                `"command" is invalid: it is required`,
 		keys("openbao", "key_name = \"x\"\nkey_length = 5"): `"key_length" must be 16, 32 or 64`,
-		"state {\nenforced = true\n}":                       `The state has no method`,
+		"state {\nenforced = true\n}":                       `The encryption of the state needs a method`,
 		open + "state {\nenforced = true\nmethod = method.unencrypted.open\n}": `The state must be encrypted, because ` +
 			`"enforced" is set, but method.unencrypted.open is one of its methods`,
 		open + "plan {\nmethod = \"x\"\n}": `A reference to a method block is needed here`,
 		open + open:                        `already has method.unencrypted.open at main.tf:2`,
-		open + "state {\nmethod = method.unencrypted.open\nfallback {\n}\n}": `has no method`,
+		open + "state {\nmethod = method.unencrypted.open\nfallback {\n}\n}": `needs a method in each block`,
 		"states {}": `Blocks of type "states" are not expected here`,
 	} {
 		_, err := load(t, "", config)

@@ -50,7 +50,7 @@ func (o *orphanPlan) plan(ctx context.Context) (err error) {
 		}
 	}
 	if l.exists() && o.deposed == "" && w.op.Mode != plans.RefreshOnly && len(l.obj.DependencyInstances) == 0 {
-		if lost := o.lostReads(ctx); lost != nil { // the deletions follow this order
+		if lost := o.lostReads(ctx); lost != nil { // the order of deletions follows from DependencyInstances
 			l.obj = changed(l.obj, func(obj *states.Object) { obj.DependencyInstances = lost })
 		}
 	}

@@ -37,7 +37,7 @@ func TestRewrittenStates(t *testing.T) {
 // destruction is a part of a mesh that is destroyed.
 type destruction struct {
 	step    *meshStep
-	at      []int // positions of the named objects in the state, from the end for large numbers
+	at      []int // positions of the named objects in the state, modulo the number of objects
 	exclude bool
 }
 

@@ -22,7 +22,7 @@ type waiters struct {
 // startedStep identifies a step by the data in an ApplyStart event.
 type startedStep struct {
 	addr    addrs.AbsInstance
-	removes bool // the step deletes an object
+	removes bool // the step deletes or forgets an object; see graph.Step.Removes
 }
 
 // of returns the instances whose changes wait directly for an action on an object, in the order of

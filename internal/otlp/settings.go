@@ -146,7 +146,7 @@ func tlsConfig(authorities, certificate, key string) (*tls.Config, error) {
 	if authorities != "" {
 		pem, err := os.ReadFile(authorities)
 		if err != nil {
-			return nil, fmt.Errorf("reading the certificates of the collector's authority: %w", err)
+			return nil, fmt.Errorf("reading the CA certificates for the collector: %w", err)
 		}
 		out.RootCAs = x509.NewCertPool()
 		if !out.RootCAs.AppendCertsFromPEM(pem) {

@@ -217,7 +217,8 @@ func managedInstances(st *states.State) int {
 	return n
 }
 
-// applySteps returns the number of provider calls that an apply of the plan makes.
+// applySteps returns the number of steps that the progress display counts in an apply of the plan: two
+// for a replacement, none for an action without a provider call, and one for any other.
 func applySteps(plan *plans.Plan) int {
 	n := 0
 	for _, c := range plan.Changes.Instances {

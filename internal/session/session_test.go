@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -326,6 +327,20 @@ func TestTimedBackup(t *testing.T) {
 		t.Error(err)
 	}
 	checkState(t, "terraform.tfstate", 5, 0)
+
+	req.Paths.Backup = "-"
+	if open, err = s.OpenState(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(open.Store(t.Context(), changed(t)), open.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat("-"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a backup, although the option turns it off: %v", err)
+	}
+	if again, err := filepath.Glob("terraform.tfstate.*.backup"); err != nil || len(again) != len(backups) {
+		t.Errorf("a backup, although the option turns it off: %v, %v", again, err)
+	}
 }
 
 func TestPersistInterval(t *testing.T) {

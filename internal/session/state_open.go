@@ -44,7 +44,7 @@ type StateRequest struct {
 type OpenedState struct {
 	*statemgr.Manager
 	Snapshot *statemgr.Snapshot
-	backup   string // file for the previous state; "" if the store makes backups
+	backup   string // file for the previous state; "" for none, or if the store makes backups
 	out      string // value of -state-out
 
 	store     backend.Store
@@ -231,7 +231,7 @@ func (s *Session) ReadState(ctx context.Context, p *Location, req StateRequest) 
 		return nil, tfdiags.Join(err, open.Close())
 	}
 	open.Snapshot = snapshot
-	if _, isLocal := p.Store.(*local.Store); req.TimedBackup && !isLocal {
+	if _, isLocal := p.Store.(*local.Store); req.TimedBackup && !isLocal && req.Paths.Backup != "-" {
 		open.backup = req.Paths.Backup
 		if open.backup == "" {
 			open.backup = TimedBackupName("terraform.tfstate")

@@ -139,7 +139,7 @@ func AppendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// AppendNumber appends f with all its digits, as the shortest decimal that is rounded to f at its
+// AppendNumber appends f without an exponent, as the shortest decimal that rounds to f at its
 // precision. The general search for this decimal is slow at the precision that the language uses,
 // so integers and short decimals take faster paths. This is correct because no two decimals of at
 // most 17 digits are the same number at that precision.

@@ -178,8 +178,8 @@ func (w *Walk) endOf(node dag.ID) time.Duration {
 	return w.nodes[node].end
 }
 
-// later returns the node that ended later, or a if both ended at the same time. If a is negative,
-// there is no such node. If b was not visited, later returns a.
+// later returns the node that ended later, or a if both ended at the same time. A negative a
+// stands for no node. If b was not visited, later returns a.
 func (w *Walk) later(a, b dag.ID) dag.ID {
 	if w.nodes[b].end == 0 || a >= 0 && w.nodes[a].end >= w.nodes[b].end {
 		return a

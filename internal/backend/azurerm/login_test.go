@@ -227,7 +227,7 @@ func TestErrors(t *testing.T) {
 		{"responded with 404 ResourceNotFound",
 			lookup.with("resource_group_name", "other", "subscription_id", azuretest.Subscription), nil},
 		{"there is no Azure cloud \"mars\"", good.with("environment", "mars"), nil},
-		{"metadata service none.azure.example, which \"metadata_host\" names",
+		{"metadata service none.azure.example, which \"metadata_host\" sets",
 			good.with("metadata_host", "none.azure.example"), nil},
 		{"the role \"Storage Blob Data Contributor\" for the container c",
 			good, refused(403, "AuthorizationPermissionMismatch")},

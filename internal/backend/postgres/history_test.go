@@ -177,7 +177,7 @@ func (w *worker) transaction() {
 	fmt.Println("applied")
 }
 
-// plan returns a random plan: one to three objects are created, updated, destroyed or moved.
+// plan returns a random plan that creates, updates, destroys or moves at most three objects.
 func (w *worker) plan(snap *statemgr.Snapshot) *plan {
 	p := &plan{prior: snap.State.Clone(), footprint: &plans.Footprint{Revision: snap.Revision}}
 	taken := map[addrs.AbsInstance]bool{}

@@ -187,8 +187,11 @@ func (s *Store) connect(
 			break
 		}
 	}
+	if err != nil && registry.IsNoService(err) {
+		return fmt.Errorf("%w; the host must offer a service that stores states", err)
+	}
 	if err != nil {
-		return fmt.Errorf("%w: the host must be a service that keeps states", err)
+		return err
 	}
 	s.token = token
 	if token == "" {

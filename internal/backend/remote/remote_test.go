@@ -304,7 +304,7 @@ func TestErrors(t *testing.T) {
 	}{
 		"works":          {services{s.URL, "s3cret"}, remote.CloudDriver, in(one), ""},
 		"token in block": {services{s.URL, ""}, remote.CloudDriver, with("token", text("s3cret")), ""},
-		"no service":     {services{}, remote.Driver, in(one), "the host must be a service that keeps states"},
+		"no service":     {services{}, remote.Driver, in(one), "the host must offer a service that stores states"},
 		"no token": {services{s.URL, ""}, remote.Driver, in(one),
 			`run "tofu login tfe.example.com", or set the token in the environment variable TF_TOKEN_tfe_example_com`},
 		"wrong token": {services{s.URL, "x"}, remote.CloudDriver, in(one),

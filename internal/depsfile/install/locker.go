@@ -36,7 +36,8 @@ func (k packageKey) failed(err error) error {
 	return fmt.Errorf("provider %s %s for %s: %w", k.provider.ForDisplay(), k.version, k.platform, err)
 }
 
-// NewLocker returns a Locker. It uses the options Source, Store, Upgrade, Replace and Observe.
+// NewLocker returns a Locker. Of the options, it uses only Source, Store, Unmanaged, Upgrade, Replace
+// and Observe.
 func NewLocker(opts *Options) *Locker {
 	return &Locker{in: newInstaller(nil, opts), slots: make(chan struct{}, parallel)}
 }

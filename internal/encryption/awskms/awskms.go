@@ -140,8 +140,8 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 			return encryption.Keys{}, nil, fmt.Errorf("creating a data key: %w", err)
 		}
 		if len(made.Plaintext) != keyLengths[p.config.KeySpec] || len(made.Ciphertext) == 0 {
-			return encryption.Keys{}, nil, errors.New("creating a data key: the response from the service has no key " +
-				"of that length")
+			return encryption.Keys{}, nil, fmt.Errorf("creating a data key: the response from the service has no "+
+				"encrypted key of %d bytes", keyLengths[p.config.KeySpec])
 		}
 		meta, err := json.Marshal(metadata{made.Ciphertext})
 		return encryption.Keys{Encryption: made.Plaintext}, meta, err

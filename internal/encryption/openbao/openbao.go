@@ -86,8 +86,8 @@ func (p *provider) Keys(ctx context.Context, stored []byte, _ encryption.Keys) (
 			return encryption.Keys{}, nil, fmt.Errorf("creating a data key: %w", err)
 		}
 		if len(response.Plaintext) != p.config.KeyLength || response.Ciphertext == "" {
-			return encryption.Keys{}, nil,
-				errors.New("creating a data key: the server's response has no key of that length")
+			return encryption.Keys{}, nil, fmt.Errorf("creating a data key: the server's response has no encrypted key "+
+				"of %d bytes", p.config.KeyLength)
 		}
 		meta, err := json.Marshal(metadata{[]byte(response.Ciphertext)})
 		return encryption.Keys{Encryption: response.Plaintext}, meta, err

@@ -28,7 +28,7 @@ type Chapter struct {
 	Kill    bool              // a second interrupt follows at once
 	Crash   int               // the process is killed after this many events; 0 for never
 	Options engine.PlanOptions
-	Single  bool // some references are only to the first of several instances
+	Single  bool // some references are only to the first or the last of several instances
 	Indexed bool // some references are only to the instance with the same key
 	// Rewritten is true if another program has written the state before this step, and has dropped
 	// the instances on which objects depend.

@@ -87,7 +87,7 @@ type Module struct {
 	Calls                      map[string]*Module
 	Resources                  map[addrs.Resource]*Resource
 	Checks                     []*Check
-	aliases                    map[addrs.Resource]*Value // aliases to which the module can refer, by name
+	aliases                    map[addrs.Resource]*Value // values that are whole resources, by name; see alias.go
 	ValueSlots, ResourceSlots  int
 }
 

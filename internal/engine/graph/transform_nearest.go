@@ -221,7 +221,7 @@ func (f *nearest) visit(n *Node) {
 	}
 	f.passSiblingReads(n)
 	if r != nil && n.completes() {
-		var own []int32 // empty for resources that exist only in the state, because no other resource depends on them
+		var own []int32 // empty for resources that exist only in the state, because no block can refer to them
 		if r.Config != nil {
 			own = []int32{f.index[r]}
 		}

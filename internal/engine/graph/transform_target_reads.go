@@ -146,7 +146,8 @@ func (s *placeReads) baseOfCall(p place) []read {
 	return s.along(p, apart)
 }
 
-// ofAlias returns the places that an alias reads, without the resource or alias that it refers to.
+// ofAlias returns the places that all elements of an alias need. They include the base of another
+// alias that it refers to, but not the elements of that alias or resource.
 func (s *placeReads) ofAlias(p place, v *Value) []read {
 	next := IndexedRead{Of: v.Alias.Of, Via: v.Alias.Next}
 	return append(s.along(p, map[*Node]bool{next.whole(): true}), aliasBase(next, v.evaluatedIn(p.in))...)
@@ -326,9 +327,9 @@ func usableByKey(read IndexedRead) bool {
 	return of.Config != nil && of.Config.Check == nil && of.Exprs.Repetition.Repeats()
 }
 
-// refersAt returns the first reference from a block to a resource, a value, or the end of a module.
-// It returns the range of the block if there is no such reference, and an empty range if r has no
-// block.
+// refersAt returns the range of the first reference from the block of r to n, the node of a resource,
+// a value or a module call. It returns the range of the block if there is no such reference, and an
+// empty range if r has no block.
 func (s *placeReads) refersAt(r *Resource, n *Node) hcl.Range {
 	if r.Config == nil {
 		return hcl.Range{}

@@ -175,5 +175,6 @@ func (r *rewriter) traversal(e *hclsyntax.ScopeTraversalExpr) {
 		}
 	}
 	r.errs = r.errs.Append(tfdiags.Errorf("Unsupported reference",
-		"Only outputs of units in the same estate can be used, as in dependency.NAME.outputs.OUTPUT.").At(e.Range()))
+		"Only outputs of units that are imported in the same run can be used, as in "+
+			"dependency.NAME.outputs.OUTPUT.").At(e.Range()))
 }

@@ -92,7 +92,7 @@ func (s *stored) successor(f *statefile.File, force bool) (next *stored, unchang
 			return nil, false, pushRefused("The current state has serial %d, which is newer than %d.",
 				s.serial, f.Serial)
 		case f.Serial == s.serial && !same:
-			return nil, false, pushRefused("The current state has the same serial, %d, but a different content.",
+			return nil, false, pushRefused("The current state has the same serial, %d, but different content.",
 				f.Serial)
 		}
 	}

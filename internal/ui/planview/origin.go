@@ -232,7 +232,7 @@ func (o *origins) outputs(module *configs.Config, into *resources) {
 
 // value returns the changed resources that a named value comes from.
 func (o *origins) value(of name, module *configs.Config, expr hcl.Expression) []addrs.ConfigResource {
-	// A value that is still being searched is part of a cycle, and its list is empty.
+	// If the value is still being searched, it is part of a cycle, and its list may be incomplete.
 	if found, ok := o.named[of]; ok {
 		return found.list
 	}
