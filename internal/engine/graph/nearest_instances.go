@@ -21,7 +21,8 @@ func (f *nearest) passSiblingReads(n *Node) {
 	}
 	for _, to := range f.edges.Needs(n.ID) {
 		other := f.b.g.Nodes[to]
-		if other.Kind == KindPart || other.completes() && other.Resource.Addr.Resource.Mode == addrs.Managed {
+		managed := other.completes() && other.Resource.Addr.Resource.Mode == addrs.Managed
+		if other.Kind == KindPart || managed || other.completesOne() {
 			continue
 		}
 		for _, v := range f.arguments[to] {

@@ -5,6 +5,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
 
@@ -51,7 +52,8 @@ type Node struct {
 	Resource *Resource // set for Steps, and for nodes and Barriers of resources
 	// Object is a *Value, *Check, *Module, *Step, *Provider or *InstanceBarrier, depending on Kind.
 	// For a Part, it is the *Node whose work the Part does, and for a KindEphemeralEnd, the *Node
-	// that has opened the objects.
+	// that has opened the objects. For the Barrier of an instance that does not change, it is the
+	// *plans.InstanceChange.
 	Object any
 
 	// In is the module instance of a KindResourceIn, KindValueIn or KindPart node.
@@ -71,6 +73,21 @@ type Node struct {
 func (n *Node) completes() bool {
 	_, one := n.Object.(*InstanceBarrier)
 	return n.Kind == KindResource || n.Kind == KindResourceIn || one
+}
+
+// completesOne reports whether the node makes one object of a managed resource final: whether it is
+// the Step that creates or updates the object, or the Barrier of an instance that does not change.
+func (n *Node) completesOne() bool {
+	if n.Resource == nil || n.Resource.Addr.Resource.Mode != addrs.Managed {
+		return false
+	}
+	switch n.Object.(type) {
+	case *Step:
+		return !n.deletes()
+	case *plans.InstanceChange:
+		return true
+	}
+	return false
 }
 
 // deletes reports whether the node is a Step that removes an object.

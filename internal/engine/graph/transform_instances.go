@@ -385,7 +385,7 @@ func (o *instanceOrder) instanceNode(
 		return o.g.Part(r.Node, in)
 	}
 	n := o.node(KindBarrier, nil, addr.String()+" (unchanged)", nil)
-	n.Resource = r
+	n.Resource, n.Object = r, change
 	o.unchanged[addr] = n
 	if o.moduleSteps[r] == nil {
 		o.after(n, o.g.Part(r.Inputs, in))

@@ -116,8 +116,11 @@ type nearest struct {
 	b       *build
 	edges   *dag.Graph
 	index   map[*Resource]int32
-	reached []*resourceSet     // by node ID: the resources that the node reaches
-	deps    []*resourceSet     // by resource index: the nearest dependencies
+	reached []*resourceSet // by node ID: the resources that the node reaches
+	deps    []*resourceSet // by resource index: the nearest dependencies
+	// own holds, by resource index, the set of the resource alone. It is empty for resources that
+	// exist only in the state, because no other resource depends on them.
+	own     []*resourceSet
 	modules map[dag.ID]*Module // modules by the ID of their expand node
 	without map[setInModule]*resourceSet
 	// arguments holds, by node, the arguments that read siblings and that the node depends on
@@ -147,11 +150,14 @@ func (b *build) findNearest(order []dag.ID) {
 	f := &nearest{
 		b: b, edges: edges, index: make(map[*Resource]int32, len(b.g.Resources)),
 		reached: make([]*resourceSet, b.g.Edges.Len()),
-		deps:    make([]*resourceSet, len(b.g.Resources)), modules: map[dag.ID]*Module{},
-		without: map[setInModule]*resourceSet{}, arguments: map[dag.ID][]*Value{},
+		deps:    make([]*resourceSet, len(b.g.Resources)), own: make([]*resourceSet, len(b.g.Resources)),
+		modules: map[dag.ID]*Module{}, without: map[setInModule]*resourceSet{}, arguments: map[dag.ID][]*Value{},
 	}
 	for i, r := range b.g.Resources {
 		f.index[r] = int32(i)
+		if r.Config != nil {
+			f.own[i] = newResourceSet([]int32{int32(i)})
+		}
 	}
 	for _, m := range b.g.Modules {
 		if m.expand != nil {
@@ -192,13 +198,19 @@ func (b *build) allEdges(passed []*Resource) *dag.Graph {
 	return out
 }
 
+// repeats reports whether a search for dependencies that starts at reader can leave out its edge to n,
+// because other edges lead to everything that n waits for. They do if n does a part of the work of
+// reader, or of a value that reader depends on as a whole.
+func (n *Node) repeats(reader *Node) bool {
+	return n.Kind == KindPart || n.Kind == KindValueIn && reader.Kind == KindValue
+}
+
 func (f *nearest) visit(n *Node) {
 	needs := f.edges.Needs(n.ID)
 	sets := make([]*resourceSet, 0, len(needs))
 	for _, to := range needs {
-		other := f.b.g.Nodes[to]
-		if f.reached[to] == nil || other.Kind == KindPart || other.Kind == KindValueIn && other.Object == n.Object {
-			continue // n has edges to everything that these nodes wait for
+		if f.reached[to] == nil || f.b.g.Nodes[to].repeats(n) {
+			continue
 		}
 		sets = append(sets, f.reached[to])
 	}
@@ -220,15 +232,12 @@ func (f *nearest) visit(n *Node) {
 		f.setUses(n, set)
 	}
 	f.passSiblingReads(n)
-	if r != nil && n.completes() {
-		var own []int32 // empty for resources that exist only in the state, because no block can refer to them
-		if r.Config != nil {
-			own = []int32{f.index[r]}
-		}
+	if r != nil && (n.completes() || n.completesOne()) {
+		own := f.own[f.index[r]]
 		if r.Addr.Resource.Mode != addrs.Managed {
-			own = merge(own, set.all())
+			own = newResourceSet(merge(own.all(), set.all()))
 		}
-		set = newResourceSet(own)
+		set = own
 	}
 	f.reached[n.ID] = set
 }

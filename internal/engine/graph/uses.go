@@ -123,7 +123,7 @@ func (s *usesSearch) find(set *resourceSet, nodes ...*Node) *Uses {
 		}
 		for _, id := range s.edges.Needs(n.ID) {
 			to := s.b.g.Nodes[id]
-			if to.Kind == KindPart || to == n || slices.Contains(nodes, to) || s.reached[id] == nil && !s.leads(to) {
+			if to.repeats(s.n) || to == n || slices.Contains(nodes, to) || s.reached[id] == nil && !s.leads(to) {
 				continue
 			}
 			needs = append(needs, to)
@@ -198,8 +198,6 @@ func (s *usesSearch) add(u *Uses, to *Node) bool {
 	v, isValue := to.Object.(*Value)
 	m := to.Module
 	switch {
-	case to.Kind == KindValueIn && to.Object == s.n.Object:
-		return true // the same value in one module instance
 	case isValue && to == v.Node:
 		switch {
 		case slices.ContainsFunc(s.aliases, func(read IndexedRead) bool { return read.Via == v }):
