@@ -265,10 +265,6 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 	if (kind == "constant" || kind == "local") && u.meshBlock.module && !of.module {
 		u.readAll(u.loose, of)
 	}
-	// The object of an ephemeral resource without instances is opened when all references are final.
-	if u.reader != "" && u.mode == "" && (of.module || kind == "listed") {
-		u.readAll(u.loose, of)
-	}
 	read := func(i int, key string) {
 		u.reads(u.exact, i, of.object(key))
 		u.reads(u.loose, i, of.object(key))

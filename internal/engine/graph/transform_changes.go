@@ -95,7 +95,7 @@ func (b *build) addOpenings() {
 	}
 	var early EarlyKeys
 	for _, r := range b.g.Resources {
-		if r.Addr.Resource.Mode != addrs.Ephemeral || r.Config == nil || !r.several() {
+		if r.Addr.Resource.Mode != addrs.Ephemeral || r.Config == nil {
 			continue
 		}
 		if early == nil {
@@ -108,9 +108,6 @@ func (b *build) addOpenings() {
 		}
 	}
 }
-
-// several reports whether a resource may have several instances.
-func (r *Resource) several() bool { return r.Exprs.Repetition.Repeats() || r.Module.repeated() != nil }
 
 // openings returns a change for each instance of an ephemeral resource, with the instances that it
 // reads. It returns false if the instances are not known.
