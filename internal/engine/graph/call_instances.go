@@ -84,9 +84,6 @@ func (m *Module) addCallReads(list []CallRead, refs *lang.Refs) []CallRead {
 // also read outside of the block's instances, for example by for_each or an import block.
 func (b *build) setCallReads(r *Resource) {
 	chained := r.ChainedCall()
-	if r.Addr.Resource.Mode == addrs.Ephemeral {
-		chained = nil
-	}
 	if !r.Exprs.readsCalls && chained == nil || r.Config.Check != nil {
 		return
 	}
