@@ -19,11 +19,20 @@ type mesh struct {
 
 	exact map[string]map[string]bool // the objects that each object reads
 	loose map[string]map[string]bool // the objects that each object may wait for
+	// constant holds the objects that each object reads by constant key.
+	constant map[string][]constantRead
 
 	// aliasedTokens is true if an ephemeral resource may read a block through a value. The refresh of
 	// an unchanged object that reads the resource then stores the instances of that block only if it
 	// plans by instance.
 	aliasedTokens bool
+}
+
+// constantRead is a reference with a constant key. If the object doesn't change, the reader may wait
+// for its whole block.
+type constantRead struct {
+	object string
+	block  []string // the objects of the block
 }
 
 // meshBlock is a resource block, a data source whose result no other call affects, an ephemeral
@@ -117,7 +126,8 @@ func (b *meshBlock) all() string {
 }
 
 func drawMesh(t *rapid.T, shape meshShape) *mesh {
-	m := &mesh{T: t, modules: map[string]string{}, exact: map[string]map[string]bool{}, loose: map[string]map[string]bool{}}
+	m := &mesh{T: t, modules: map[string]string{}, exact: map[string]map[string]bool{},
+		loose: map[string]map[string]bool{}, constant: map[string][]constantRead{}}
 	at := map[int][]string{}
 	for _, name := range meshModules {
 		i := rapid.IntRange(0, len(meshNames)).Draw(t, "module at")
@@ -189,6 +199,16 @@ func (u *meshUser) reads(into map[string]map[string]bool, i int, objects ...stri
 		}
 		for _, o := range objects {
 			into[user][o] = true
+		}
+	}
+}
+
+// readsConstant records that each object of u reads an object of a block by constant key.
+func (u *meshUser) readsConstant(of *meshBlock, key string) {
+	read := constantRead{of.object(key), append(of.objects(), of.object(wholeBlock))}
+	for _, own := range u.keys {
+		for _, user := range u.users(own) {
+			u.constant[user] = append(u.constant[user], read)
 		}
 	}
 }
@@ -283,6 +303,7 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 			read(i, key)
 		}
 		if kind == "constant" {
+			u.readsConstant(of, key)
 			if of.mode == "count" && address == of.address() && u.odds("position", 30) {
 				return address + ".*" + attr + of.index(key)
 			}

@@ -351,12 +351,15 @@ func (step *meshStep) onlyReadersLeftOut(r *meshRun) error {
 			return nil
 		}
 	}
+	planned := map[string]bool{}
 	for _, c := range r.plan.Changes.Instances {
-		if c.Action != plans.Create && c.Action != plans.Update {
-			continue
+		if c.Action == plans.Create || c.Action == plans.Update {
+			planned[c.After.GetAttr("name").AsString()] = true
 		}
-		object := c.After.GetAttr("name").AsString()
-		if _, done := writes[object]; !done && !step.mayWait(object, func(o string) bool { return writes[o].failed }) {
+	}
+	for _, object := range slices.Sorted(maps.Keys(planned)) {
+		_, done := writes[object]
+		if !done && !step.mayWait(object, planned, func(o string) bool { return writes[o].failed }) {
 			return fmt.Errorf("%s was left out, which needs nothing that failed: %w", object, r.err)
 		}
 	}
@@ -364,9 +367,17 @@ func (step *meshStep) onlyReadersLeftOut(r *meshRun) error {
 }
 
 // mayWait reports whether an object may wait, directly or through others, for an object for which
-// has returns true.
-func (step *meshStep) mayWait(object string, has func(string) bool) bool {
-	needs := func(o string) []string { return slices.Collect(maps.Keys(step.loose[o])) }
+// has returns true. planned holds the objects that change.
+func (step *meshStep) mayWait(object string, planned map[string]bool, has func(string) bool) bool {
+	needs := func(o string) []string {
+		out := slices.Collect(maps.Keys(step.loose[o]))
+		for _, read := range step.constant[o] {
+			if !planned[read.object] {
+				out = append(out, read.block...)
+			}
+		}
+		return out
+	}
 	for need := range dag.Reachable([]string{object}, needs) {
 		if has(need) {
 			return true
