@@ -119,7 +119,7 @@ type nearest struct {
 	reached []*resourceSet // by node ID: the resources that the node reaches
 	deps    []*resourceSet // by resource index: the nearest dependencies
 	// own holds, by resource index, the set of the resource alone. It is empty for resources that
-	// exist only in the state, because no other resource depends on them.
+	// exist only in the state, because no block can refer to them.
 	own     []*resourceSet
 	modules map[dag.ID]*Module // modules by the ID of their expand node
 	without map[setInModule]*resourceSet
