@@ -148,9 +148,9 @@ func (m *migration) renamed(ctx context.Context, names []string, selected, only 
 func (m *migration) onlySelected(ctx context.Context, names []string, selected string) error {
 	ok, err := m.agree(ctx, terminal.Question{
 		Title: fmt.Sprintf("Copy the state of the workspace %q to the new backend?", selected),
-		Text: fmt.Sprintf("The backend %q has the workspaces %s, and the backend %q can hold only one.\n"+
-			"\"yes\" copies the selected one and leaves the others where they are; \"no\"\nchanges nothing.",
-			m.from.Settings.Driver.Name, strings.Join(names, ", "), m.to.Settings.Driver.Name),
+		Text: fmt.Sprintf("The backend %q can hold only one workspace. Workspaces with a state in the\nbackend %q: %s.\n"+
+			"\"yes\" copies the state of the workspace %q and leaves any others where they\nare; \"no\" changes nothing.",
+			m.to.Settings.Driver.Name, m.from.Settings.Driver.Name, strings.Join(names, ", "), selected),
 	})
 	if err != nil || !ok {
 		return m.refused(err)

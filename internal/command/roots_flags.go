@@ -6,7 +6,6 @@ import (
 
 	"tofu/internal/roots"
 	"tofu/internal/tfdiags"
-	"tofu/internal/ui"
 )
 
 // selectFlags select some of the root modules that were found.
@@ -84,8 +83,8 @@ func (f *selectFlags) find(ctx context.Context, app *App, dirs []string) (
 	}
 	// With -changed, an empty selection is normal.
 	if len(selected) == 0 && len(e.Roots) > 0 && f.Changed == "" {
-		return nil, nil, tfdiags.Errorf("No root module is selected", "None of %s matches -only, -skip and -tag. "+
-			"\"tofu roots list\" shows their names.", ui.Count(len(e.Roots), "root module"))
+		return nil, nil, tfdiags.Errorf("No root module is selected", "The options -only, -skip and -tag leave out "+
+			"every root module (%d in all). \"tofu roots list\" shows their names.", len(e.Roots))
 	}
 	if !onlyRootErrors(e, err) || len(selected) == len(e.Roots) {
 		return e, selected, err

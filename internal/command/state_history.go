@@ -47,7 +47,7 @@ type stateHistoryFlags struct {
 
 func runStateHistory(ctx context.Context, app *App, f *stateHistoryFlags, args []string) error {
 	if len(args) > 1 {
-		return badUsage("Too many command line arguments", "State history needs at most one address.")
+		return badUsage("Too many command line arguments", "The \"state history\" command takes at most one address.")
 	}
 	var part statemgr.Part
 	if len(args) == 1 {
@@ -76,6 +76,11 @@ func runStateHistory(ctx context.Context, app *App, f *stateHistoryFlags, args [
 	changes, err := h.PartChanges(ctx, at.Workspace, part, limit)
 	if err != nil {
 		return historyFailed(err)
+	}
+	if len(changes) == 0 && !f.Document {
+		app.Printer.Message(ui.Text{Text: "The history has no changes to " + args[0] + ". \"tofu state history\" without an " +
+			"address lists all runs."})
+		return nil
 	}
 	return printHistory(app, f, changes, changeTable(changes))
 }

@@ -33,7 +33,7 @@ type Download struct {
 const maxDownload = 8 << 30
 
 // errShort reports that a transfer has ended early and can't be resumed.
-var errShort = errors.New("the transfer was interrupted and can't be resumed")
+var errShort = errors.New("the transfer was interrupted")
 
 // Fetch writes the file to dst, which must be empty. An interrupted transfer is resumed if the
 // server supports this and the file hasn't changed.
@@ -72,7 +72,7 @@ func (d *download) attempt(ctx context.Context) (time.Duration, error) {
 	err := d.file.Attempt(ctx)
 	_, silent := errors.AsType[*httpclient.SilenceError](err)
 	if errors.Is(err, transfer.ErrInterrupted) && d.version == "" && !silent {
-		err = fmt.Errorf("%w after %d bytes", errShort, d.file.Written())
+		err = fmt.Errorf("%w after %d bytes, and the server doesn't support resuming it", errShort, d.file.Written())
 	}
 	return d.wait, err
 }

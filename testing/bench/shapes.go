@@ -34,9 +34,9 @@ type shape struct {
 
 var shapes = []shape{
 	{name: "wide", about: "N independent resource blocks", write: wide},
-	{name: "layers", about: "N blocks in layers of 100, each refers to 3 blocks of the previous layer", write: layers},
-	{name: "chain", about: "N blocks, each refers to the previous one", write: chain},
-	{name: "sequence", about: "a block with N instances, each refers to the previous one", write: sequence},
+	{name: "layers", about: "N blocks in layers of 100, each referring to 3 blocks of the previous layer", write: layers},
+	{name: "chain", about: "N blocks, each referring to the previous one", write: chain},
+	{name: "sequence", about: "a block with N instances, each referring to the previous one", write: sequence},
 	{name: "count", about: "a block with N instances, and one that refers to each of them by index (2N instances)",
 		write: counted},
 	{name: "foreach", about: "a block with for_each over N keys, and one over the first block (2N instances)",

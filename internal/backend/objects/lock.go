@@ -48,7 +48,7 @@ func (s *Locked) Lock(ctx context.Context, workspace string, info backend.LockIn
 func (s *Locked) held(ctx context.Context, key string) error {
 	info, _, err := s.holder(ctx, key)
 	if errors.Is(err, ErrNotFound) {
-		return &backend.LockedError{Err: errors.New("its lock was released just now")}
+		return &backend.LockedError{Err: errors.New("another process took the lock and released it just now")}
 	}
 	return &backend.LockedError{Info: info, Err: err}
 }

@@ -76,7 +76,7 @@ func (t *Table) Lock(ctx context.Context, workspace string, info backend.LockInf
 	case !errors.Is(err, ErrPrecondition):
 		return "", fmt.Errorf("locking the state in %s: %w", t.What, err)
 	case errors.Is(readErr, ErrUnlocked):
-		return "", &backend.LockedError{Err: errors.New("its lock was released just now")}
+		return "", &backend.LockedError{Err: errors.New("another process took the lock and released it just now")}
 	}
 	return "", &backend.LockedError{Info: holder, Err: readErr}
 }

@@ -231,7 +231,7 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 	done.lock.Constraints = c
 	for _, w := range warnings {
 		done.warnings.Add(tfdiags.Warningf("Additional provider information from registry",
-			"The registry says about %s: %s", p.ForDisplay(), w))
+			"The registry returned a warning about %s: %s", p.ForDisplay(), w))
 	}
 	return done
 }

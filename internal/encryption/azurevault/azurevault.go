@@ -231,8 +231,9 @@ func (p *provider) scope(ctx context.Context) (string, error) {
 		resource = strings.TrimSuffix(parameter(challenge, "scope"), "/.default")
 	}
 	if resp.Status != http.StatusUnauthorized || resource == "" {
-		return "", fmt.Errorf("%s is not a key vault: it doesn't say which tokens it accepts (%d %s)", p.vault.Host,
-			resp.Status, http.StatusText(resp.Status))
+		return "", fmt.Errorf("%s responded with %d %s instead of saying which tokens it accepts; check that "+
+			"\"vault_uri\" is the address of a key vault, and that this machine has access to it",
+			p.vault.Host, resp.Status, http.StatusText(resp.Status))
 	}
 	domain, err := url.Parse(resource)
 	if err != nil || domain.Scheme != "https" || domain.Host == "" ||

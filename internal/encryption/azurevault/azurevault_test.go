@@ -138,7 +138,7 @@ func TestErrors(t *testing.T) {
 		{"the vault states.managedhsm.azure.net responded with 400 BadParameter operation is not allowed: algorithm " +
 			"RSA-OAEP-256", good("vault_uri", "https://"+hsm, "vault_key_name", "aes256"), nil},
 		{"asks for a token for https://vault.example.com, which is not its domain", good(), evil},
-		{"is not a key vault", good("vault_uri", "https://"+azuretest.MetadataHost), nil},
+		{"instead of saying which tokens it accepts", good("vault_uri", "https://"+azuretest.MetadataHost), nil},
 		{"the role \"Key Vault Crypto User\"", good(), func(w http.ResponseWriter, r *http.Request) bool {
 			if r.Header.Get("Authorization") == "" || r.Host != vault {
 				return false

@@ -22,7 +22,7 @@ func AsOrdinaryUser(cmd *exec.Cmd, dir string) error {
 		u, err = user.Lookup("nobody")
 	}
 	if err != nil {
-		return fmt.Errorf("PostgreSQL doesn't run as root, and there is no other user: %w", err)
+		return fmt.Errorf("PostgreSQL doesn't run as root, and there is neither a user \"postgres\" nor \"nobody\": %w", err)
 	}
 	uid, _ := strconv.Atoi(u.Uid)
 	gid, _ := strconv.Atoi(u.Gid)
