@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// ModuleSourceKind says where a module's package comes from.
+// ModuleSourceKind is the kind of place from which a module's package is installed.
 type ModuleSourceKind uint8
 
 const (

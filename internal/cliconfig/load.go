@@ -132,7 +132,7 @@ func (d *decoder) environment() {
 	number("PROVIDER_DOWNLOAD_RETRY", func(n int) { d.cfg.DownloadRetries = n })
 }
 
-// mainFile returns the path of the user's main file, or "" if there is none. The file .tofurc takes
+// mainFile returns the path of the user's main file, or "" if it doesn't exist. The file .tofurc takes
 // precedence over the older .terraformrc. On Windows, their names are tofu.rc and terraform.rc.
 func mainFile(home string) string {
 	var candidates []string

@@ -33,7 +33,8 @@ func reportCrash(to io.Writer, problem string, crash tfdiags.Crash) (status int)
 	return crashStatus
 }
 
-// crashOf returns the first crash in the diagnostics of an error, or false if there is none.
+// crashOf returns the first crash in the diagnostics of an error. It returns false if none of them is
+// a crash.
 func crashOf(err error) (tfdiags.Crash, bool) {
 	for _, d := range tfdiags.FromError(err) {
 		if crash, ok := d.Extra.(tfdiags.Crash); ok {

@@ -245,7 +245,7 @@ func joined(items []*item, input bool) string {
 type place struct {
 	it     *item
 	at     addrs.ModuleInstance
-	absent bool // the module has no instance; at has no key where there is none
+	absent bool // the module has no instance; at then has no key
 }
 
 // oracle determines the expected dependencies by following references from place to place.

@@ -18,8 +18,8 @@ type History struct {
 // object. Changes of deposed objects have the same address.
 const recent = 5
 
-// lastChange returns the latest recorded change of the object that a planned change is for, or nil
-// if there is none among the recent ones.
+// lastChange returns the latest recorded change of the object that a planned change is for. It returns
+// nil if none of the recent changes is of this object.
 func (e *explainer) lastChange(ctx context.Context, c *plans.InstanceChange) (*LastChange, error) {
 	addr := c.Addr
 	if c.MovedFrom != nil {

@@ -75,7 +75,8 @@ type scope struct {
 	each eachValue
 }
 
-// eachValue says what each.value is in a block whose for_each is a resource, an alias of one or a module call.
+// eachValue describes each.value in a block whose for_each is a resource, an alias of one or a module
+// call.
 type eachValue struct {
 	key addrs.InstanceKey
 	of  *graph.IndexedRead // the resource or alias; may be nil

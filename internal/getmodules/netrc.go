@@ -36,7 +36,8 @@ func netrcLogin(host string) (*url.Userinfo, error) {
 	return parseNetrc(string(data), host), nil
 }
 
-// parseNetrc returns the login for a host in the content of a .netrc file, or nil if there is none.
+// parseNetrc returns the login for a host in the content of a .netrc file, or nil if the file has no
+// login for the host.
 // Entries have the form "machine HOST login NAME password SECRET" or "default login …". A macro
 // definition ends at an empty line.
 func parseNetrc(text, host string) *url.Userinfo {

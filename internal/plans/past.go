@@ -84,7 +84,7 @@ func (l *Lost) Text() string {
 	return "may differ in these attributes: " + strings.Join(l.Attributes, ", ")
 }
 
-// When says which time the plan returns to: "at the end of the run ID (TIME)" or "at TIME".
+// When describes the time to which the plan returns: "at the end of the run ID (TIME)" or "at TIME".
 func (p *Past) When() string {
 	at := p.At.UTC().Format(time.RFC3339)
 	if p.Run != "" {

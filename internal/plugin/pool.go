@@ -177,7 +177,7 @@ func (m *member) takeKept(wanted func(*keptProcess) bool) *keptProcess {
 }
 
 // Reuse returns a process that was configured with the given configuration and then closed by its
-// user, or nil if there is none. The caller must close the process, and must configure it again,
+// user. It returns nil if the pool has no such process. The caller must close the process, and must configure it again,
 // because credentials that the provider has obtained may have expired.
 func (p *Pool) Reuse(addr addrs.Provider, config cty.Value) providers.Interface {
 	if p.Keep == 0 || p.Builtin[addr] != nil {

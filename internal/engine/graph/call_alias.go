@@ -82,14 +82,7 @@ func (a *callAlias) reads(via *Value, refs lang.Instances, outputs []string) []C
 	if a.outputs != nil {
 		outputs = a.outputs
 	}
-	if outputs == nil {
-		return []CallRead{{Call: a.call, Via: via, Refs: refs}}
-	}
-	out := make([]CallRead, len(outputs))
-	for i, name := range outputs {
-		out[i] = CallRead{Call: a.call, Output: a.call.Outputs[name], Via: via, Refs: refs}
-	}
-	return out
+	return CallRead{Call: a.call, Via: via, Refs: refs}.ofOutputs(outputs)
 }
 
 // outputsAfter returns the outputs in references such as local.NAME["x"].OUTPUT, or nil if some reference

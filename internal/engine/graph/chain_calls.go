@@ -86,13 +86,19 @@ func eachCall(call *Module, units iter.Seq[*lang.Refs]) *EachCall {
 
 // reads returns the reads of the outputs of the module instance that has the key of the reader.
 func (e *EachCall) reads() []CallRead {
-	refs := lang.Instances{{Index: eachKey}}
-	if e.Outputs == nil {
-		return []CallRead{{Call: e.Call, Refs: refs}}
+	return CallRead{Call: e.Call, Refs: lang.Instances{{Index: eachKey}}}.ofOutputs(e.Outputs)
+}
+
+// ofOutputs returns a read for each of the named outputs. It returns only r, which reads all outputs,
+// if names is nil.
+func (r CallRead) ofOutputs(names []string) []CallRead {
+	if names == nil {
+		return []CallRead{r}
 	}
-	out := make([]CallRead, len(e.Outputs))
-	for i, name := range e.Outputs {
-		out[i] = CallRead{Call: e.Call, Output: e.Call.Outputs[name], Refs: refs}
+	out := make([]CallRead, len(names))
+	for i, name := range names {
+		out[i] = r
+		out[i].Output = r.Call.Outputs[name]
 	}
 	return out
 }

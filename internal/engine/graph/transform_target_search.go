@@ -14,7 +14,8 @@ import (
 type reached struct {
 	place
 	// by is the last place on the way that belongs to another resource, or to another instance of
-	// the same resource. Its node is nil if there is none, for example at the start of the search.
+	// the same resource. Its node is nil where no place depends on it, for example at the start of the
+	// search.
 	// at is the range of the reference between by and the next place. In a search against the
 	// direction of references, it is the range of the reference from this place.
 	by place

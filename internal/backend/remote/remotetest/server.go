@@ -451,7 +451,7 @@ func (s *Server) workspace(r *request, w *Workspace, action string) (any, *refus
 	return nil, errNotFound
 }
 
-// current returns the last complete state, or nil if there is none.
+// current returns the last complete state, or nil if no state is complete.
 func (w *Workspace) current() *State {
 	for i := len(w.States) - 1; i >= 0; i-- {
 		if w.States[i].Data != nil {
