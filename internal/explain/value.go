@@ -122,7 +122,7 @@ func (e *explainer) setOrigin(out *NamedValue, v *graph.Value) {
 }
 
 // fill adds the value in each module instance that an address covers. It returns the first of these
-// module instances, or the one in the address if no planned value is covered.
+// module instances, or the one in the address if it covers no planned module instance.
 func (e *explainer) fill(out *NamedValue, addr addrs.AbsValue, values *engine.PlannedValues) addrs.ModuleInstance {
 	first := addr.Module
 	if values == nil {
