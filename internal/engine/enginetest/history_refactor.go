@@ -122,11 +122,15 @@ func (p *plot) moveBetweenModules(b *strings.Builder, g *page) {
 	}
 }
 
-// move may write a moved block. It writes none if another block already applies to the same object.
+// move may write a moved block. It writes none if another block already applies to the same object,
+// or moves something to the same unit.
 func (p *plot) move(b *strings.Builder, label, from, to string) {
-	block, _, _ := strings.Cut(from, "[")
-	whole := strings.Join(strings.SplitN(block, ".", 3)[:2], ".")
-	if p.moved[whole] == "" && !strings.Contains(b.String(), "from = "+whole) && p.odds(label, 60) {
+	unit := func(address string) string {
+		block, _, _ := strings.Cut(address, "[")
+		return strings.Join(strings.SplitN(block, ".", 3)[:2], ".")
+	}
+	if p.moved[unit(from)] == "" && !strings.Contains(b.String(), "from = "+unit(from)) &&
+		!strings.Contains(b.String(), "to   = "+unit(to)) && p.odds(label, 60) {
 		fmt.Fprintf(b, "moved {\n  from = %s\n  to   = %s\n}\n", from, to)
 	}
 }
