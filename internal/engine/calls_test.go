@@ -15,7 +15,7 @@ import (
 // after the apply.
 func checkCalls(calls []enginetest.Call, before, after *states.State, relaxed bool, of *enginetest.Chapter) error {
 	c := callCheck{relaxed: relaxed, single: of.Single, indexed: of.Indexed, instances: map[string]addrs.AbsInstance{},
-		before: closedNeeds(before), after: objectNeeds(after), own: instanceNeeds(after)}
+		before: closedNeeds(before), after: objectNeeds(after), own: instanceNeeds(after), beyond: needsBeyond(after)}
 	for r := range c.before {
 		if c.before[r][r] {
 			c.before = nil // the stored dependencies have a cycle, so there is no order to check
@@ -48,8 +48,11 @@ type callCheck struct {
 	indexed   bool                         // a creation may wait for only the instance with the same key
 	instances map[string]addrs.AbsInstance // by object ID
 	before    dependencyMap
-	after     map[string]map[addrs.AbsResource]bool // the resources each current object depends on, by ID
-	own       map[string]map[addrs.AbsInstance]bool // instances that each current object depends on, by ID, if stored
+	// beyond holds the IDs of the objects that depend on a resource without objects. That resource may
+	// read others by key, but the state names these only as whole resources.
+	beyond map[string]bool
+	after  map[string]map[addrs.AbsResource]bool // the resources each current object depends on, by ID
+	own    map[string]map[addrs.AbsInstance]bool // instances that each current object depends on, by ID, if stored
 }
 
 // operation is a call that changes an object.
@@ -94,6 +97,9 @@ func (c *callCheck) pair(x, y operation) error {
 		}
 		if c.own[x.id][y.instance] && x.Start < y.End {
 			return fail("the instance that is referred to is made first")
+		}
+		if c.beyond[x.id] && (c.single || c.indexed) {
+			return nil
 		}
 		if c.after[x.id][y.instance.Abs()] && !apart(x.instance.Module, y.instance.Module) && x.Start < y.End &&
 			(!c.single || isFirst(y.id)) && (!c.indexed || sameKey(x, y)) {
@@ -211,6 +217,28 @@ func objectNeeds(s *states.State) map[string]map[addrs.AbsResource]bool {
 			out[id][q] = true
 		}
 	})
+	return out
+}
+
+// needsBeyond returns the IDs of the current objects that depend on a resource without objects.
+func needsBeyond(s *states.State) map[string]bool {
+	exists := map[addrs.ConfigResource]bool{}
+	for r := range s.Resources() {
+		exists[r.Addr.Config()] = true
+	}
+	out := map[string]bool{}
+	for r := range s.Resources() {
+		for _, inst := range r.Instances {
+			if inst.Current == nil {
+				continue
+			}
+			for dep := range inst.Current.Dependencies.All() {
+				if dep.Resource.Mode != addrs.Ephemeral && !exists[dep] {
+					out[idOf(inst.Current.Attrs)] = true
+				}
+			}
+		}
+	}
 	return out
 }
 
