@@ -46,6 +46,9 @@ type meshBlock struct {
 	// reader is the name of the block that reads an ephemeral resource; each of its instances reads
 	// the object with the same key. It is "" for all other blocks.
 	reader string
+	// decidedBy holds the objects that change before the block's instances are decided. Blocks that
+	// read none of its instances wait for these objects, too.
+	decidedBy []string
 }
 
 // meshShape holds the repetition mode of each block, by block name. The entry "NAME inner" of a
@@ -178,7 +181,8 @@ func (m *mesh) newBlock(name string, shape meshShape) *meshBlock {
 type meshUser struct {
 	*mesh
 	*meshBlock
-	chain bool // whether for_each is another block
+	chain bool         // whether for_each is another block
+	whole []*meshBlock // blocks that u reads as a whole
 	// fields holds the attribute names of each object in for_each, or, with count, of each element
 	// of a list in a local value.
 	fields  []string
@@ -221,6 +225,7 @@ const wholeBlock = "*"
 // readAll records in the map into that each object of u reads all objects of a block. It also
 // records in u.loose that the objects of u may wait for the whole block.
 func (u *meshUser) readAll(into map[string]map[string]bool, of *meshBlock) {
+	u.whole = append(u.whole, of)
 	for i := range u.keys {
 		for _, key := range of.keys {
 			u.reads(into, i, of.object(key))
@@ -256,6 +261,9 @@ func (u *meshUser) users(key string) []string {
 // drawRef draws an expression that refers to an earlier block, and records which objects it reads.
 func (u *meshUser) drawRef(of *meshBlock) string {
 	u.mayAwait(of)
+	for i := range u.keys {
+		u.reads(u.loose, i, of.decidedBy...)
+	}
 	whole := func() string {
 		u.readAll(u.exact, of)
 		u.readAll(u.loose, of)
@@ -582,7 +590,8 @@ func (m *mesh) drawBlock(name string, shape meshShape) {
 	u := m.user(m.newBlock(name, shape))
 	u.data = m.odds("data", 25)
 	repetition, parts := "", []string{m.pick("generation", "1", "2")}
-	if of := m.drawChain(u.meshBlock); of != nil {
+	chained := m.drawChain(u.meshBlock)
+	if of := chained; of != nil {
 		u.mayAwait(of)
 		address, attr := u.drawChainAddress(of)
 		u.chain, u.keys, repetition = true, of.keys, "  for_each = "+address+"\n"
@@ -618,6 +627,12 @@ func (m *mesh) drawBlock(name string, shape meshShape) {
 		u.readAll(m.loose, of)
 	}
 	m.main.WriteString("}\n")
+	if chained != nil {
+		u.decidedBy = chained.decidedBy
+		if slices.Contains(u.whole, chained) {
+			u.decidedBy = slices.Concat(u.decidedBy, chained.objects(), []string{chained.object(wholeBlock)})
+		}
+	}
 	m.blocks = append(m.blocks, u.meshBlock)
 }
 
@@ -682,7 +697,7 @@ func (m *mesh) drawCall(name string, shape meshShape) {
 		var attr string
 		address, attr = u.drawChainAddress(chained)
 		u.mayAwait(chained)
-		u.chain, u.keys = true, chained.keys
+		u.chain, u.keys, u.decidedBy = true, chained.keys, chained.decidedBy
 		for i, key := range u.keys {
 			u.reads(m.exact, i, chained.object(key))
 			u.reads(m.loose, i, chained.object(key))
