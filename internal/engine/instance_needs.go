@@ -143,17 +143,16 @@ func namesInstances(s *states.State) bool {
 // needSearch is a search for the needs of one object.
 type needSearch struct {
 	*instanceNeeds
-	ctx    context.Context
 	active map[needPlace]bool // the places that the search is visiting, as a safeguard against endless recursion
 }
 
 // ofBlock returns what the object of t needs. change is its planned change.
 func (f *instanceNeeds) ofBlock(t *instance, change *plans.InstanceChange) []need {
-	s := &needSearch{instanceNeeds: f, ctx: t.c.ctx}
+	s := &needSearch{instanceNeeds: f}
 	c := *t.c
 	c.e, c.hasSlot = f.e, true
 	at := usedFrom{in: t.in, from: t.in, reads: change.Reads, context: func() *evalContext { return &c }}
-	return compact(s.withCalls(s.uses(t.r.Uses, at), t.in))
+	return compact(s.withCalls(c.ctx, s.uses(c.ctx, t.r.Uses, at), t.in))
 }
 
 // usedFrom describes something that uses values and instances, for evaluating the keys by which it
@@ -167,8 +166,8 @@ type usedFrom struct {
 
 // newContext returns a context in which keys are evaluated. The evaluation may be part of an
 // operation that has a call slot.
-func (s *needSearch) newContext(in *moduleInstance, rep repetition) *evalContext {
-	c := s.e.newContext(s.ctx, in, rep)
+func (s *needSearch) newContext(ctx context.Context, in *moduleInstance, rep repetition) *evalContext {
+	c := s.e.newContext(ctx, in, rep)
 	c.hasSlot = true
 	return c
 }
@@ -206,28 +205,28 @@ func (s *needSearch) all(list []need, u *graph.Uses) []need {
 
 // value returns what a value needs in one instance of its module. Like the functions below, it
 // leaves out what the module call needs, because everything in the module depends on that.
-func (s *needSearch) value(v *graph.Value, in *moduleInstance) []need {
+func (s *needSearch) value(ctx context.Context, v *graph.Value, in *moduleInstance) []need {
 	if v.Uses == nil {
 		return nil
 	}
 	return s.find(needPlace{of: v, in: in}, v.Uses, func() []need {
-		at := usedFrom{in: in, from: in, context: func() *evalContext { return s.newContext(in, repetition{}) }}
+		at := usedFrom{in: in, from: in, context: func() *evalContext { return s.newContext(ctx, in, repetition{}) }}
 		if v.Kind == graph.Variable && in.parent != nil {
 			at.from = in.parent
 			at.context = func() *evalContext {
-				c := s.e.argumentContext(s.ctx, v, in)
+				c := s.e.argumentContext(ctx, v, in)
 				c.hasSlot = true
 				return c
 			}
 		}
-		return s.uses(v.Uses, at)
+		return s.uses(ctx, v.Uses, at)
 	})
 }
 
 // withCalls adds what the call of a module instance and the calls around it need to a list.
-func (s *needSearch) withCalls(list []need, in *moduleInstance) []need {
+func (s *needSearch) withCalls(ctx context.Context, list []need, in *moduleInstance) []need {
 	for ; in.parent != nil; in = in.parent {
-		list = s.withCall(list, in)
+		list = s.withCall(ctx, list, in)
 	}
 	return list
 }
@@ -235,8 +234,8 @@ func (s *needSearch) withCalls(list []need, in *moduleInstance) []need {
 // withCall adds what the call of a module instance needs to a list. If list has a managed resource
 // in that instance, withCall removes the needs of the call instead. That resource implies them,
 // because everything in a module waits for the needs of its call.
-func (s *needSearch) withCall(list []need, in *moduleInstance) []need {
-	call := s.call(in)
+func (s *needSearch) withCall(ctx context.Context, list []need, in *moduleInstance) []need {
+	call := s.call(ctx, in)
 	switch {
 	case len(call) == 0:
 		return list
@@ -258,19 +257,19 @@ func includes(list []need, n need) bool {
 }
 
 // call returns what the call of a module instance needs, without the calls around it.
-func (s *needSearch) call(in *moduleInstance) []need {
+func (s *needSearch) call(ctx context.Context, in *moduleInstance) []need {
 	m := in.module
 	if m.Uses == nil {
 		return nil
 	}
 	return s.find(needPlace{of: m, in: in}, m.Uses, func() []need {
-		return s.uses(m.Uses, usedFrom{in: in.parent, from: in.parent,
-			context: func() *evalContext { return s.newContext(in.parent, in.rep) }})
+		return s.uses(ctx, m.Uses, usedFrom{in: in.parent, from: in.parent,
+			context: func() *evalContext { return s.newContext(ctx, in.parent, in.rep) }})
 	})
 }
 
 // uses returns what is needed by something that uses u.
-func (s *needSearch) uses(u *graph.Uses, at usedFrom) []need {
+func (s *needSearch) uses(ctx context.Context, u *graph.Uses, at usedFrom) []need {
 	if u == nil {
 		return nil
 	}
@@ -280,16 +279,16 @@ func (s *needSearch) uses(u *graph.Uses, at usedFrom) []need {
 		case in == nil:
 			out = s.all(out, v.Uses)
 		case in.parent == at.from && in != at.in:
-			out = append(out, s.output(v, in)...)
+			out = append(out, s.output(ctx, v, in)...)
 		default:
-			out = append(out, s.value(v, in)...)
+			out = append(out, s.value(ctx, v, in)...)
 		}
 	}
 	for _, read := range u.Resources {
-		out = append(out, s.resource(read, at)...)
+		out = append(out, s.resource(ctx, read, at)...)
 	}
 	for _, read := range u.Calls {
-		out = append(out, s.outputs(read, at)...)
+		out = append(out, s.outputs(ctx, read, at)...)
 	}
 	for _, of := range u.Whole {
 		out = append(out, need{of: of})
@@ -316,7 +315,7 @@ func (u usedFrom) place(e *evaluator, m *graph.Module) *moduleInstance {
 
 // resource returns what is needed by reading instances of a resource: for a managed resource, these
 // instances; for other resources, what these instances depend on.
-func (s *needSearch) resource(read graph.IndexedRead, at usedFrom) []need {
+func (s *needSearch) resource(ctx context.Context, read graph.IndexedRead, at usedFrom) []need {
 	of, managed := read.Of, read.Of.Addr.Resource.Mode == addrs.Managed
 	in := at.from
 	if read.Via != nil {
@@ -340,13 +339,13 @@ func (s *needSearch) resource(read graph.IndexedRead, at usedFrom) []need {
 	case known:
 		for _, key := range keys {
 			if i, exists := x.has(key); exists {
-				out = append(out, s.data(of, in, x, i)...)
+				out = append(out, s.data(ctx, of, in, x, i)...)
 			}
 		}
 	default:
 		return s.find(needPlace{of: of, in: in, key: addrs.NoKey}, of.Uses, func() []need {
 			for i := range x.keys {
-				out = append(out, s.data(of, in, x, i)...)
+				out = append(out, s.data(ctx, of, in, x, i)...)
 			}
 			return out
 		})
@@ -378,28 +377,32 @@ func (s *needSearch) keys(read graph.IndexedRead, x *expansion, at usedFrom) ([]
 }
 
 // data returns what an instance of a data source or an ephemeral resource depends on.
-func (s *needSearch) data(r *graph.Resource, in *moduleInstance, x *expansion, i int) []need {
+func (s *needSearch) data(ctx context.Context, r *graph.Resource, in *moduleInstance, x *expansion, i int) []need {
 	key := x.keys[i]
 	if key == addrs.NoKey {
-		return s.instanceOfData(r, in, x, i)
+		return s.instanceOfData(ctx, r, in, x, i)
 	}
-	return s.find(needPlace{of: r, in: in, key: key}, r.Uses, func() []need { return s.instanceOfData(r, in, x, i) })
+	return s.find(needPlace{of: r, in: in, key: key}, r.Uses, func() []need {
+		return s.instanceOfData(ctx, r, in, x, i)
+	})
 }
 
-func (s *needSearch) instanceOfData(r *graph.Resource, in *moduleInstance, x *expansion, i int) []need {
+func (s *needSearch) instanceOfData(
+	ctx context.Context, r *graph.Resource, in *moduleInstance, x *expansion, i int,
+) []need {
 	at := usedFrom{in: in, from: in, context: func() *evalContext {
-		c := s.newContext(in, x.repetition(i))
+		c := s.newContext(ctx, in, x.repetition(i))
 		if r.EachOf != nil && x.mode == repeatForEach && x.each == nil {
 			c.rep.eachValue = c.eachValue(r.EachOf, x.keys[i])
 		}
 		return c
 	}}
-	return s.uses(r.Uses, at)
+	return s.uses(ctx, r.Uses, at)
 }
 
 // outputs returns what is needed by something that reads outputs of single instances of a module
 // call.
-func (s *needSearch) outputs(read graph.CallRead, at usedFrom) []need {
+func (s *needSearch) outputs(ctx context.Context, read graph.CallRead, at usedFrom) []need {
 	var out []need
 	var keys []addrs.InstanceKey
 	calls := s.e.callsOf(read.Call, at.from)
@@ -419,7 +422,7 @@ func (s *needSearch) outputs(read graph.CallRead, at usedFrom) []need {
 		}
 		for _, key := range keys {
 			if i, exists := calls.find(key); exists {
-				out = append(out, s.output(output, calls.of[i])...)
+				out = append(out, s.output(ctx, output, calls.of[i])...)
 			}
 		}
 	}
@@ -427,6 +430,6 @@ func (s *needSearch) outputs(read graph.CallRead, at usedFrom) []need {
 }
 
 // output returns what an output of a module instance needs in the calling module.
-func (s *needSearch) output(v *graph.Value, in *moduleInstance) []need {
-	return s.withCall(slices.Clone(s.value(v, in)), in)
+func (s *needSearch) output(ctx context.Context, v *graph.Value, in *moduleInstance) []need {
+	return s.withCall(ctx, slices.Clone(s.value(ctx, v, in)), in)
 }
