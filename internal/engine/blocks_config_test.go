@@ -21,11 +21,6 @@ type mesh struct {
 	loose map[string]map[string]bool // the objects that each object may wait for
 	// constant holds the objects that each object reads by constant key.
 	constant map[string][]constantRead
-
-	// aliasedTokens is true if an ephemeral resource may read a block through a value. The refresh of
-	// an unchanged object that reads the resource then stores the instances of that block only if it
-	// plans by instance.
-	aliasedTokens bool
 }
 
 // constantRead is a reference with a constant key. If the object doesn't change, the reader may wait
@@ -385,7 +380,6 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 // drawListed draws an expression for a string that depends on a list of instances of an earlier block,
 // the same for all instances of u. The list is usually in a value.
 func (u *meshUser) drawListed(of *meshBlock, address, attr string) string {
-	u.aliasedTokens = u.aliasedTokens || u.reader != ""
 	var list []string
 	for _, key := range of.keys {
 		if !u.odds("listed", 50) {
@@ -439,7 +433,6 @@ func (u *meshUser) drawListed(of *meshBlock, address, attr string) string {
 // the address of the value, and the path to append to an indexed address, such as ".id".
 func (u *meshUser) drawAlias(of *meshBlock) (address, attr string) {
 	u.aliases++
-	u.aliasedTokens = u.aliasedTokens || u.reader != ""
 	name := fmt.Sprint(u.name, "_all_", of.name, u.aliases)
 	define := func(name, value string) string {
 		fmt.Fprintf(&u.main, "locals {\n  %s = %s\n}\n", name, value)

@@ -131,15 +131,15 @@ func byBlocks(s *enginetest.Session, step *meshStep) (*meshRun, error) {
 func (h meshHistory) play(dir, other string) error {
 	instances, blocks := enginetest.NewSession(dir), enginetest.NewSession(other)
 	instances.Cloud.Delay, blocks.Cloud.Delay = enginetest.Delay, enginetest.Delay
-	troubled, aliased := false, false
+	troubled := false
 	for i, step := range h {
-		troubled, aliased = troubled || step.trouble != "", aliased || step.aliasedTokens
-		step.vague, step.aliasedTokens = troubled, aliased
+		troubled = troubled || step.trouble != ""
+		step.vague = troubled
 		if err := step.play(instances, blocks); err != nil {
 			return fmt.Errorf("step %d: %w", i+1, err)
 		}
 	}
-	empty := &meshStep{mesh: &mesh{modules: map[string]string{}, aliasedTokens: aliased}, workers: 50, vague: troubled}
+	empty := &meshStep{mesh: &mesh{modules: map[string]string{}}, workers: 50, vague: troubled}
 	if err := empty.complete(instances, blocks); err != nil {
 		return fmt.Errorf("destroying: %w", err)
 	}
@@ -250,23 +250,16 @@ func applyMesh(
 	return &meshRun{plan, planning, s.Cloud.Calls(), err}, nil
 }
 
-// describe formats a state as text. If step.vague is set, it omits the stored dependencies. If
-// step.aliasedTokens is set, it omits their instances.
+// describe formats a state as text. If step.vague is set, it omits the stored dependencies.
 func (step *meshStep) describe(s *states.State) string {
 	text := enginetest.Describe(s)
-	switch {
-	case step.vague:
+	if step.vague {
 		return storedDependencies.ReplaceAllString(text, "")
-	case step.aliasedTokens:
-		return storedInstances.ReplaceAllString(text, "")
 	}
 	return text
 }
 
-var (
-	storedDependencies = regexp.MustCompile(` (deps|instances) .*`)
-	storedInstances    = regexp.MustCompile(` instances .*`)
-)
+var storedDependencies = regexp.MustCompile(` (deps|instances) .*`)
 
 // describePlan describes a plan with all planned values, and the calls that were made to plan it.
 func (step *meshStep) describePlan(r *meshRun) string {

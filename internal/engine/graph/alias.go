@@ -35,7 +35,7 @@ type Alias struct {
 // by key. In a partial run, only target selection uses aliases, because values have only the
 // instances that exist at the end of the run.
 func (b *build) setAliases() {
-	if (b.op.Phase != PhasePlan || !b.op.ByInstance) && b.op.Phase != PhaseApply {
+	if b.op.Phase != PhasePlan && b.op.Phase != PhaseApply {
 		return
 	}
 	done := make(map[*Value]bool, len(b.g.Values))

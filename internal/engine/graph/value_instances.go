@@ -168,12 +168,12 @@ func (o *instanceOrder) valueNode(v *Value, in addrs.ModuleInstance) *Node {
 	n.Object, n.In, n.Problems = v, in, v.Node.Problems
 	o.values[key] = n
 	o.after(v.Node, n)
-	read := o.connectReadsIn(n, v, in)
+	read, elements := o.connectReadsIn(n, v, in), v.elementBarriers()
 	o.connectValueReads(n, v, in)
 	for _, id := range needs {
 		need := o.g.Nodes[id]
 		switch {
-		case read[need], need.completes() && read[need.Resource.Node]:
+		case read[need], need.completes() && read[need.Resource.Node] && !elements[need]:
 		case o.local(need, v.Module, v.Kind == Variable):
 			o.after(n, o.localNodes(need, v.Module, in)...)
 		case need.Kind != KindValueIn:
@@ -181,6 +181,21 @@ func (o *instanceOrder) valueNode(v *Value, in addrs.ModuleInstance) *Node {
 		}
 	}
 	return n
+}
+
+// elementBarriers returns the Barriers of the elements that a value reads by constant keys through aliases.
+func (v *Value) elementBarriers() map[*Node]bool {
+	out := map[*Node]bool{}
+	for _, one := range v.everywhere {
+		read, _ := v.evaluatedBy().ReadNamed(one.Resource)
+		if read.Via == nil {
+			continue
+		}
+		if b := read.Of.Barriers[one.Key]; b != nil {
+			out[b.node] = true
+		}
+	}
+	return out
 }
 
 // earlyKeys returns the source of the keys that are known before the walk.
