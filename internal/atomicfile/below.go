@@ -32,10 +32,10 @@ func CheckBelow(root, path string) error {
 		return fmt.Errorf("%s is a broken symbolic link", present)
 	}
 	if err != nil {
-		return fmt.Errorf("following the symbolic link %s: %w", present, err)
+		return fmt.Errorf("resolving symbolic links in %s: %w", present, err)
 	}
 	if rel, err := filepath.Rel(inside, target); err != nil || rel == "." || !filepath.IsLocal(rel) {
-		return fmt.Errorf("%s is a symbolic link that leads out of %s", present, root)
+		return fmt.Errorf("because of a symbolic link, %s is not below %s", present, root)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func TestCheckBelow(t *testing.T) {
 			t.Skip("no symbolic links: ", err)
 		}
 	}
-	const out = "leads out of"
+	const out = "because of a symbolic link"
 	for _, test := range []struct{ root, path, error string }{
 		{"data", "data/own", ""},
 		{"data", "data/own/deep/missing/file", ""},
@@ -41,7 +41,7 @@ func TestCheckBelow(t *testing.T) {
 		{"data", "data/itself", out},
 		{"data", "data/own/up", out},
 		{"data", "data/dangling/x", "broken symbolic link"},
-		{"data", "data/loop", "following the symbolic link"},
+		{"data", "data/loop", "resolving symbolic links in"},
 	} {
 		err := atomicfile.CheckBelow(test.root, filepath.FromSlash(test.path))
 		if err == nil && test.error != "" || err != nil &&

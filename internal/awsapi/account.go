@@ -256,8 +256,8 @@ func (a *Account) checkAccount(ctx context.Context, o Options) error {
 // for its summary, so the summary must not change.
 func (c *Config) noCredentials(cause error, o Options) error {
 	if missing, ok := errors.AsType[config.SharedConfigProfileNotExistError](cause); ok {
-		return tfdiags.Errorf("No valid credential sources found", "The shared AWS files have no profile %q, "+
-			"which %s needs: %s.", missing.Profile, o.User, c.sources())
+		return tfdiags.Errorf("No valid credential sources found", "The shared AWS files, %s, have no profile %q, "+
+			"which %s needs.", strings.Join(c.files(), " and "), missing.Profile, o.User)
 	}
 	return tfdiags.Errorf("No valid credential sources found", "There are no usable AWS credentials for %s. They "+
 		"were looked for in %s.\n\nThe last attempt failed: %s.\n\nPlease see %s\nfor more information about "+

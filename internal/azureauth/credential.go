@@ -155,7 +155,7 @@ func openCertificate(c *Credential, options azcore.ClientOptions) (azcore.TokenC
 	}
 	key, cert, chain, err := pkcs12.DecodeChain(data, c.config.CertificatePassword)
 	if errors.Is(err, pkcs12.ErrIncorrectPassword) {
-		return nil, fmt.Errorf("%s can't be opened: \"client_certificate_password\" is wrong", name)
+		return nil, fmt.Errorf("%s can't be opened: \"client_certificate_password\" is wrong or not set", name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s is not a PKCS#12 file with a certificate and its key: %w", name, err)
@@ -233,7 +233,7 @@ func (c *Credential) Subscription(ctx context.Context) (string, error) {
 		return "", c.err
 	}
 	if _, ok := c.source.(*azidentity.AzureCLICredential); !ok {
-		return "", fmt.Errorf("\"subscription_id\" is not set, which is required with %s", c.method)
+		return "", fmt.Errorf("\"subscription_id\" is required with %s, but is not set", c.method)
 	}
 	out, err := exec.CommandContext(ctx, "az", "account", "show", "-o", "json").Output()
 	if err != nil {
@@ -244,7 +244,8 @@ func (c *Credential) Subscription(ctx context.Context) (string, error) {
 	}
 	var account struct{ ID string }
 	if err := json.Unmarshal(out, &account); err != nil || account.ID == "" {
-		return "", errors.New("the Azure command line has no subscription selected; set \"subscription_id\"")
+		return "", errors.New("the response to \"az account show\" has no subscription; set \"subscription_id\", or select a " +
+			"subscription with \"az account set\"")
 	}
 	return account.ID, nil
 }

@@ -95,7 +95,7 @@ func (c *Config) pipelinesToken(ctx context.Context, client *httpclient.Client) 
 func (c *Config) requestURL() (*url.URL, error) {
 	u, err := url.Parse(c.OIDCRequestURL)
 	if err != nil || u.Host == "" {
-		return nil, errors.New("\"oidc_request_url\" is not a URL")
+		return nil, errors.New("\"oidc_request_url\" must be a URL with scheme and host")
 	}
 	return u, nil
 }

@@ -49,9 +49,9 @@ func (t *instance) providerAt(key addrs.InstanceKey) (*providerInstance, error) 
 	}
 	if impl == nil {
 		return nil, tfdiags.Errorf("Provider instance not present",
-			"%s requires its provider instance %s%s, which does not exist. A provider instance must outlive "+
-				"the resource instances that it manages by at least one apply: restore it, destroy the "+
-				"resource instance, and then remove it.", t.r.Addr, p.Addr, key)
+			"%s requires the provider instance %s%s, which the configuration does not declare. If it was removed, "+
+				"restore it, and remove it only after the resource instance has been destroyed. Otherwise, "+
+				"correct the key in the provider argument.", t.addr, p.Addr, key)
 	}
 	return &providerInstance{impl, addrs.ProviderInstance{Config: p.Addr, Key: key}}, nil
 }

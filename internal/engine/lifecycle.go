@@ -159,8 +159,8 @@ func (t *instance) checkPreventDestroy(ctx context.Context, destroys bool) error
 		return fail("The value is null. It must be true or false when the object would be destroyed.")
 	case !v.IsKnown() && gone:
 		return fail(fmt.Sprintf("%s is no longer in the configuration, so the values that this depends on are "+
-			"gone. To destroy its objects, write true or false here, or keep the module until its objects are "+
-			"destroyed.", addr.Module))
+			"gone. Write true to protect its objects or false to let them be destroyed, or keep the module until "+
+			"its objects are destroyed.", addr.Module))
 	case !v.IsKnown():
 		return fail("The value is known only after apply. It must be known when the object would be destroyed.")
 	case v.False():
@@ -168,6 +168,6 @@ func (t *instance) checkPreventDestroy(ctx context.Context, destroys bool) error
 	}
 	return tfdiags.Errorf("Resource instance cannot be destroyed",
 		"%s would be destroyed, but its lifecycle.prevent_destroy is set. Set it to false, or exclude the "+
-			"object with -exclude=%s.",
+			"object with -exclude='%s'.",
 		addr, addr).At(r.Config.Range)
 }

@@ -91,8 +91,12 @@ func (f finisher) missingText(key missingKey, n *missingObjects) string {
 	if w.op.Mode == plans.RefreshOnly || w.op.PreDestroy {
 		next = "remove them from the state"
 	}
+	advice := " With -refresh=false the plan uses the stored objects."
+	if w.op.Mode == plans.RefreshOnly {
+		advice = "" // the options exclude each other
+	}
 	return fmt.Sprintf("%s can't find %d of the %d %s that the state has, such as %s. If they were not "+
 		"deleted on purpose, check the credentials, permissions and settings of the provider before you "+
-		"continue: applying this plan would %s. With -refresh=false the plan uses the stored objects.",
-		key.provider, len(n.gone), n.known, what, strings.Join(n.gone[:3], ", "), next)
+		"continue: applying this plan would %s.%s",
+		key.provider, len(n.gone), n.known, what, strings.Join(n.gone[:3], ", "), next, advice)
 }

@@ -285,9 +285,13 @@ func (t *instance) read(ctx context.Context, l *objectState, meta cty.Value) (*o
 
 // deferred returns the error for an object that the provider itself defers.
 func deferred(prov *providerInstance, addr addrs.AbsInstance, why plans.DeferReason) tfdiags.Diagnostic {
+	reason := ": " + why.Text()
+	if why == plans.DeferredOther {
+		reason = "" // the text would only repeat the message
+	}
 	d := tfdiags.Errorf("Provider deferred its answer",
-		"The provider %s can't work on %s yet: %s. Apply what it depends on first, for example with -target, or "+
-			"exclude it with -exclude=%s.", prov.addr.Config.Provider.ForDisplay(), addr, why.Text(), addr)
+		"The provider %s can't work on %s yet%s. Apply what it depends on first, for example with -target, or "+
+			"exclude it with -exclude='%s'.", prov.addr.Config.Provider.ForDisplay(), addr, reason, addr)
 	d.Extra = notYet{why: why, chain: []plans.DeferralStep{{What: "the response from the provider " +
 		prov.addr.Config.Provider.ForDisplay()}}}
 	return d

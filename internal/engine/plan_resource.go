@@ -308,8 +308,8 @@ func (x *expansion) has(key addrs.InstanceKey) (int, bool) {
 	return x.find(key)
 }
 
-// checkForceReplace warns about -replace addresses without a key that name a resource with several
-// instances or none.
+// checkForceReplace warns about -replace addresses without a key that name a resource whose
+// instances have keys, or that has no instances.
 func (p *resourcePlan) checkForceReplace() {
 	w, r := p.w, p.r
 	if w.op.forceWhole[r.Addr] == nil {
@@ -330,10 +330,10 @@ func (p *resourcePlan) checkForceReplace() {
 			func(x *expansion) bool { _, ok := x.has(addrs.NoKey); return !ok && len(x.keys) > 0 })
 		switch {
 		case keyed >= 0:
-			warn("-replace=%s has no instance key, but the resource has several instances. Add a key, for "+
+			warn("-replace=%s has no instance key, but the instances of the resource have keys. Add a key, for "+
 				"example -replace='%s%s'.", addr, addr, done[keyed].keys[0])
 		case len(done) > 0 && !slices.ContainsFunc(done, hasInstances):
-			warn("-replace=%s has no effect, because the configuration declares no instance of it.", addr)
+			warn("-replace=%s has no effect, because the configuration declares no instance of this resource.", addr)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (r *Rounds) Check(plan *plans.Plan) error {
 		fmt.Fprintf(&b, "\n  - %s: %s", d.Addr, d.Because())
 	}
 	return tfdiags.Errorf("Deferred changes can't be planned",
-		"The values that these changes wait for would still be unknown after applying this plan:%s", b.String())
+		"These changes wait for something that applying this plan would not provide:%s", b.String())
 }
 
 // maxCauses is the number of deferred changes that an error lists.

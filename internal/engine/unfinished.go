@@ -259,19 +259,19 @@ func (u *unfinished) await(c *evalContext, read fmt.Stringer, on maker) (problem
 	}
 	switch {
 	case !waited:
-		return "that waits for the reader itself"
+		return "its value depends on the reader"
 	case !succeeded && u.w.halt.isSet():
 		return "the operation was interrupted"
 	case !succeeded:
-		return "that has failed or was left out"
+		return "its evaluation failed or was left out"
 	}
 	return ""
 }
 
 // tooEarly returns the error for a read of an unfinished value that can't wait for it.
 func (c *evalContext) tooEarly(read fmt.Stringer, problem string) tfdiags.Diagnostic {
-	return tfdiags.Errorf("Instance read too early", "%s, and can't wait for it, because %s. This is a bug in "+
-		"this program: please report it with the block. Nothing was done with the unfinished value.",
+	return tfdiags.Errorf("Instance read too early", "%s, and can't wait for it, because %s. The unfinished value "+
+		"was not used. This is a bug in this program: please report it, and include the block in the report.",
 		c.readsTooEarly(read), problem)
 }
 

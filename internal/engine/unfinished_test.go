@@ -110,7 +110,7 @@ func TestReaderWaits(t *testing.T) {
 func TestReaderLeavesPlace(t *testing.T) {
 	for _, c := range []struct{ fail, interrupt, end, problem string }{
 		{"", "", "create a-1\nnote a-1\n", ""},
-		{"create a", "", "fail create a\n", "that has failed or was left out"},
+		{"create a", "", "fail create a\n", "its evaluation failed or was left out"},
 		{"", "create third", "create third-1\n", "the operation was interrupted"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -171,8 +171,8 @@ func TestReaderCannotWait(t *testing.T) {
 		problem string
 		created bool // whether a[1] is created
 	}{
-		{readsEarly{reversed: true}, "that waits for the reader itself", false},
-		{readsEarly{fail: "create a1"}, "that has failed or was left out", false},
+		{readsEarly{reversed: true}, "its value depends on the reader", false},
+		{readsEarly{fail: "create a1"}, "its evaluation failed or was left out", false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c.reader, c.early, c.late, c.n = "fake_thing.a[count.index].id", "fake_thing.b[1]", "fake_thing.a[1]", 2
@@ -322,7 +322,7 @@ func TestPartCannotWait(t *testing.T) {
 		}}, []engine.Order{{
 			Node: `module.m["a"].fake_thing.read[0]`, For: `module.m["a"].local.joined`,
 		}})
-		if err == nil || !strings.Contains(detailed(err).Error(), "that waits for the reader itself") {
+		if err == nil || !strings.Contains(detailed(err).Error(), "its value depends on the reader") {
 			t.Error(detailed(err))
 		}
 	})

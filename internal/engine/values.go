@@ -147,11 +147,13 @@ func finalValue(v *graph.Value, in *moduleInstance, given Variable) (cty.Value, 
 	if err == nil {
 		return out, nil
 	}
+	name, declared := inInstance(in.addr, "var."+v.Name), tfdiags.Place(v.Variable.Range)
+	if given.Value == cty.NilVal {
+		return unknownVariable(v.Variable), tfdiags.Errorf("No value for required variable",
+			"%s, which is declared at %s, has no default, and no value was given.", name, declared).At(v.Variable.Range)
+	}
 	summary, rng := "Invalid value for input variable", v.Variable.Range
-	switch {
-	case given.Value == cty.NilVal:
-		summary = "No value for required variable"
-	case given.Value.IsNull() && given.Range != nil:
+	if given.Value.IsNull() && given.Range != nil {
 		summary, rng = "Required variable not set", *given.Range
 	}
 	from := ""
@@ -161,7 +163,7 @@ func finalValue(v *graph.Value, in *moduleInstance, given Variable) (cty.Value, 
 		from = " by " + given.From
 	}
 	d := tfdiags.Errorf(summary, "The value given%s is not valid for %s, which is declared at %s: %s.",
-		from, inInstance(in.addr, "var."+v.Name), tfdiags.Place(v.Variable.Range), tfdiags.FormatError(err)).At(rng)
+		from, name, declared, tfdiags.FormatError(err)).At(rng)
 	return unknownVariable(v.Variable), d
 }
 

@@ -115,7 +115,7 @@ func (w *walk) run(ctx context.Context) error {
 	}
 	if w.halt.isSet() && len(w.out.errs) == 0 {
 		interrupted := tfdiags.Errorf("Operation interrupted",
-			"Running calls have finished, and nothing new was started.")
+			"The running provider calls have finished, and nothing new was started.")
 		interrupted.Extra = tfdiags.Interrupted{}
 		w.out.report(interrupted)
 	}

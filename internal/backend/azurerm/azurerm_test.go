@@ -239,7 +239,7 @@ func TestLostLock(t *testing.T) {
 			t.Errorf("%q, %v", data, err)
 		}
 		err = a.Unlock(t.Context(), ws, id)
-		if again != (err != nil && strings.Contains(err.Error(), "another process has locked the state since")) {
+		if again != (err != nil && strings.Contains(err.Error(), "another process has since locked the state")) {
 			t.Errorf("unlocking a lost lock: %v", err)
 		}
 		if again {

@@ -197,7 +197,7 @@ func (b *blobs) release(ctx context.Context, name string, known *blob, id string
 	case !present.leased:
 		return nil
 	case present.holder().ID != id:
-		return fmt.Errorf("the lock was lost, and another process has locked the state since:\n%s", present.holder())
+		return fmt.Errorf("the lock was lost, and another process has since locked the state:\n%s", present.holder())
 	}
 	return err
 }

@@ -177,8 +177,8 @@ func (l *login) lookUpKey(ctx context.Context) (string, error) {
 	err = json.Unmarshal(resp.Body, &answer)
 	switch {
 	case resp.Status != http.StatusOK:
-		return "", fmt.Errorf("%s responded with %d %s %s",
-			to.Host, resp.Status, answer.Error.Code, answer.Error.Message)
+		return "", errors.New(strings.TrimSpace(fmt.Sprintf("%s responded with %d %s %s",
+			to.Host, resp.Status, answer.Error.Code, answer.Error.Message)))
 	case err != nil:
 		return "", fmt.Errorf("invalid response from %s: %w", to.Host, err)
 	}

@@ -222,7 +222,7 @@ func TestErrors(t *testing.T) {
 		{"oidc.azure.example, which issues OpenID Connect tokens, responded with 401", principal.with("use_oidc",
 			"true", "oidc_request_url", "https://"+azuretest.RequestHost, "oidc_request_token", "x"), nil},
 		{"Identity not found", ad.with("use_msi", "true", "client_id", "unknown"), nil},
-		{"\"subscription_id\" is not set, which is required with a client secret",
+		{"\"subscription_id\" is required with a client secret, but is not set",
 			lookup.with("resource_group_name", azuretest.Group), nil},
 		{"responded with 404 ResourceNotFound",
 			lookup.with("resource_group_name", "other", "subscription_id", azuretest.Subscription), nil},

@@ -233,7 +233,7 @@ func TestLostSession(t *testing.T) {
 		t.Errorf("%q, %v", data, err)
 	}
 	_, err = a.(backend.Swapper).Swap(t.Context(), ws, version, []byte("3"))
-	wantError(t, err, "the lock of the state was lost, and another process has it now")
+	wantError(t, err, "the lock of the state was lost and could not be taken again")
 	wantError(t, err, "second")
 	wantError(t, a.(backend.Locker).Unlock(t.Context(), ws, id), "another process has it now")
 	check(t, b.(backend.Locker).Unlock(t.Context(), ws, other))

@@ -178,7 +178,7 @@ func (h *held) watch(ctx context.Context) {
 			err = h.regain(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			slog.Warn("the state lock may be lost", "path", h.info.Path, "error", err)
+			slog.Warn("the state lock may have been lost", "path", h.info.Path, "error", err)
 		}
 	}
 }
@@ -218,7 +218,7 @@ func (h *held) regain(ctx context.Context) error {
 			return fmt.Errorf("the lock of the state was lost: %w", err)
 		case locked.Info != nil || time.Now().After(limit):
 			// not a *LockedError, because this process must not wait for the other one
-			return fmt.Errorf("the lock of the state was lost, and another process has it now: %s", err)
+			return fmt.Errorf("the lock of the state was lost and could not be taken again: %s", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -113,8 +113,11 @@ func (s *Store) get(ctx context.Context, key string) (*entry, error) {
 		return nil, nil
 	case http.StatusOK:
 		var entries []entry
-		if err := json.Unmarshal(resp.Body, &entries); err != nil || len(entries) != 1 {
-			return nil, fmt.Errorf("the server's response about the key %s is invalid (%w)", key, err)
+		if err := json.Unmarshal(resp.Body, &entries); err != nil {
+			return nil, fmt.Errorf("the server's response about the key %s is invalid: %w", key, err)
+		}
+		if len(entries) != 1 {
+			return nil, fmt.Errorf("the server's response about the key %s has %d entries instead of 1", key, len(entries))
 		}
 		return &entries[0], nil
 	}

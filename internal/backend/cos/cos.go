@@ -139,15 +139,15 @@ func checksum(data []byte) string {
 func (c *Config) explain(err *objects.Refusal) error {
 	switch err.Code {
 	case "NoSuchBucket":
-		return fmt.Errorf("%w: the region %q has no bucket %q; the name must end with the ID of the account", err,
+		return fmt.Errorf("%w; check that the region %q has the bucket %q, whose name must end with the ID of the account", err,
 			c.Region, c.Bucket)
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidSecretId":
-		return fmt.Errorf("%w: check secret_id and secret_key, or TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY",
+		return fmt.Errorf("%w; check secret_id and secret_key, or TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY",
 			err)
 	case "RequestTimeTooSkewed", "RequestIsExpired":
-		return fmt.Errorf("%w: the clock of this machine is wrong", err)
+		return fmt.Errorf("%w; check the clock of this machine", err)
 	case "ExpiredToken", "InvalidSecurityToken":
-		return fmt.Errorf("%w: the temporary credentials have expired", err)
+		return fmt.Errorf("%w; the temporary credentials have expired or are invalid", err)
 	}
 	return err
 }

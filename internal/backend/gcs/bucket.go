@@ -210,7 +210,7 @@ func (b *bucket) failure(resp *restapi.Response) error {
 			"for the bucket %q; for plans with -lock=false, \"Storage Object Viewer\" is enough: %w", b.name, err)
 	case strings.Contains(text, "customer-supplied encryption key") ||
 		strings.Contains(text, "ResourceIsEncryptedWithCustomerEncryptionKey"):
-		return fmt.Errorf("the object is encrypted with a key other than \"encryption_key\": %w", err)
+		return fmt.Errorf("the object was not encrypted with the key in \"encryption_key\": %w", err)
 	}
 	return err
 }

@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	errInvalidKey = errors.New("it must be 32 bytes in Base64, or a file with them")
+	errInvalidKey = errors.New("it must be 32 bytes in Base64, or the path of a file that contains them")
 	errInvalidURL = errors.New("it must have the form https://HOST/storage/v1/b")
 )
 

@@ -258,7 +258,7 @@ func TestErrors(t *testing.T) {
 		{"impersonating the service account other@x", good.with("impersonate_service_account", "other@x"), nil},
 		{"the role \"Storage Object Admin\"", good,
 			reply(403, "x@y does not have storage.objects.get access to the Google Cloud Storage object.")},
-		{"is encrypted with a key other than \"encryption_key\"",
+		{"was not encrypted with the key in \"encryption_key\"",
 			good, reply(400, "The target object is encrypted by a customer-supplied encryption key.")},
 		{"doesn't match the checksum", good, func(w http.ResponseWriter, _ *http.Request) bool {
 			w.Header().Set("X-Goog-Hash", "crc32c=AAAAAA==,md5=x")

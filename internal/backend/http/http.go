@@ -120,7 +120,7 @@ func checkHeaders(c *Config) error {
 	for name := range c.Headers {
 		switch {
 		case name == "" || strings.ContainsAny(name, " \t\r\n:") || strings.ContainsAny(c.Headers[name], "\r\n"):
-			return fmt.Errorf("the http backend's header %q is invalid", name)
+			return fmt.Errorf("the http backend's header %q has an invalid name or value", name)
 		case strings.EqualFold(name, "Content-Type") || strings.EqualFold(name, "Content-MD5"):
 			return fmt.Errorf("the http backend's header %q can't be set: it depends on the request", name)
 		case strings.EqualFold(name, "Authorization") && c.Username != "":

@@ -46,7 +46,8 @@ func (r *response) checkSum() error {
 func (r *response) failure() error {
 	switch r.status {
 	case http.StatusUnauthorized:
-		return errors.New("the server requires authentication (401): set a user name and a password, or a header")
+		return errors.New("the server requires authentication (401): set or correct \"username\" and \"password\", or " +
+			"a header with credentials")
 	case http.StatusForbidden:
 		return errors.New("the credentials don't permit this request (403)")
 	case http.StatusLocked, http.StatusConflict:

@@ -158,7 +158,7 @@ func (c *Config) cluster() (*kubeauth.Cluster, *kubeauth.User, error) {
 	c.replaceUser(user)
 	switch {
 	case cluster.Server == "" && len(paths) > 0:
-		return nil, nil, fmt.Errorf("the files %s have neither a cluster nor a current context; set host, "+
+		return nil, nil, fmt.Errorf("the kubeconfig (%s) does not select a cluster with a server address; set host, "+
 			"config_context or config_context_cluster", strings.Join(paths, ", "))
 	case cluster.Server == "":
 		cluster.Server = "https://localhost"

@@ -144,7 +144,7 @@ echo "{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io
 		"direct":      {direct(s), ""},
 		"insecure":    {with(without("cluster_ca_certificate"), "insecure", cty.True), ""},
 		"unknown CA":  {without("cluster_ca_certificate"), "certificate signed by unknown authority"},
-		"no token":    {without("token"), "which come from nowhere: set config_path"},
+		"no token":    {without("token"), "the cluster requires credentials"},
 		"wrong token": {with(direct(s), "token", text("x")), `which come from the argument "token" or KUBE_TOKEN`},
 		"wrong password": {with(with(without("token"), "username", text("a")), "password", text("b")),
 			`"username" and "password"`},

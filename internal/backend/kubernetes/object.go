@@ -152,14 +152,19 @@ func (s *Store) failure(resp *restapi.Response, one bool) error {
 	case resp.Status == http.StatusNotFound && one:
 		return errNotFound
 	case resp.Status == http.StatusUnauthorized:
-		return fmt.Errorf("the cluster refused the credentials (%w), which come from %s", refused, s.config.source())
+		source := s.config.source()
+		if source == "" {
+			return fmt.Errorf("the cluster requires credentials (%w); set config_path, in_cluster_config, token, "+
+				"client_certificate or exec", refused)
+		}
+		return fmt.Errorf("the cluster refused the credentials (%w), which come from %s", refused, source)
 	case resp.Status == http.StatusForbidden:
 		return fmt.Errorf("the cluster refused the request: %w", refused)
 	}
 	return refused
 }
 
-// source describes where the credentials come from.
+// source describes where the credentials come from. It returns "" if there are none.
 func (c *Config) source() string {
 	switch paths, _ := c.configPaths(); {
 	case c.Exec != nil:
@@ -175,7 +180,7 @@ func (c *Config) source() string {
 	case c.InCluster:
 		return "the service account of the pod"
 	}
-	return "nowhere: set config_path, in_cluster_config, token, client_certificate or exec"
+	return ""
 }
 
 // checkWorkspace returns an error if a workspace can't be part of the names of objects.

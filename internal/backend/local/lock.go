@@ -222,7 +222,7 @@ func clearStale(path, id string) error {
 		defer h.release(path)
 	}
 	if errors.Is(err, filelock.ErrHeld) {
-		return fmt.Errorf("the lock is held by a running process and ends with it:\n%s", info.String())
+		return fmt.Errorf("the lock is held by a running process, and is released when that process ends:\n%s", info.String())
 	}
 	if err != nil {
 		return fmt.Errorf("unlocking the state: %w", err)

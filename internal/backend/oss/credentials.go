@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/http"
 	"net/url"
@@ -144,12 +145,15 @@ type profile struct {
 
 func (k *credentials) fromProfile(ctx context.Context) (temporary, error) {
 	text, err := os.ReadFile(k.config.file())
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		return temporary{}, pathErr.Err // find adds the path
+	}
 	if err != nil {
 		return temporary{}, err
 	}
 	var file struct{ Profiles []profile }
 	if err := json.Unmarshal(text, &file); err != nil {
-		return temporary{}, fmt.Errorf("it is not in the format of the Alibaba Cloud command line: %w", err)
+		return temporary{}, fmt.Errorf("the file is not in the format of the Alibaba Cloud command line: %w", err)
 	}
 	i := slices.IndexFunc(file.Profiles, func(p profile) bool { return p.Name == k.config.profile() })
 	if i < 0 {

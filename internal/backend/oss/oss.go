@@ -88,13 +88,13 @@ func checksum(data []byte) string {
 func (c *Config) explain(err *objects.Refusal) error {
 	switch err.Code {
 	case "NoSuchBucket":
-		return fmt.Errorf("%w: there is no bucket %q in the region %q", err, c.Bucket, c.Region)
+		return fmt.Errorf("%w; check that the bucket %q exists in the region %q", err, c.Bucket, c.Region)
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch":
-		return fmt.Errorf("%w: check the access key, which comes from %s", err, c.source())
+		return fmt.Errorf("%w; check the access key, which comes from %s", err, c.source())
 	case "RequestTimeTooSkewed":
-		return fmt.Errorf("%w: the clock of this machine is wrong", err)
+		return fmt.Errorf("%w; check the clock of this machine", err)
 	case "SecurityTokenExpired", "InvalidSecurityToken":
-		return fmt.Errorf("%w: the temporary access key from %s has expired or is invalid", err, c.source())
+		return fmt.Errorf("%w; the temporary access key from %s has expired or is invalid", err, c.source())
 	}
 	return err
 }

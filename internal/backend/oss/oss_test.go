@@ -255,10 +255,10 @@ func TestErrors(t *testing.T) {
 			`the key of the role "x" from the metadata service`},
 		"no credentials": {no, "there is no access key: set access_key"},
 		"unknown key": {settings{"access_key": text("x")},
-			"InvalidAccessKeyId: The request is refused. (status 403): check the access key"},
+			"InvalidAccessKeyId: The request is refused. (status 403); check the access key"},
 		"wrong secret": {settings{"secret_key": text("x")}, "SignatureDoesNotMatch"},
 		"wrong token":  {settings{"security_token": text("x")}, "has expired or is invalid"},
-		"no bucket":    {settings{"bucket": text("other")}, `there is no bucket "other" in the region "cn-beijing"`},
+		"no bucket":    {settings{"bucket": text("other")}, `check that the bucket "other" exists in the region "cn-beijing"`},
 		"no region":    {settings{"region": null}, `"region" is invalid: set it, "endpoint"`},
 		"endpoint":     {settings{"endpoint": text("https://oss-cn-beijing.aliyuncs.com")}, ""},
 		"bad endpoint": {settings{"endpoint": text("ftp://x")}, "it must be a host or a URL"},
@@ -266,7 +266,7 @@ func TestErrors(t *testing.T) {
 		"prefix":       {settings{"prefix": text("/x")}, "without a slash"},
 		"table alone":  {settings{"tablestore_table": text("x")}, `the table needs "tablestore_endpoint"`},
 		"no table": {with(locked, settings{"tablestore_table": text("x")}),
-			"OTSObjectNotExist: refused: create the table with the primary key LockID"},
+			"OTSObjectNotExist: refused; create the table with the primary key LockID"},
 		"secret of table": {with(locked, settings{"secret_key": text("x")}), "SignatureDoesNotMatch"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -153,9 +153,9 @@ func (t *tablestore) call(ctx context.Context, operation string, body []byte) ([
 	case refused.code == "OTSConditionCheckFail":
 		return nil, fmt.Errorf("%w: %w", objects.ErrPrecondition, refused)
 	case refused.code == "OTSObjectNotExist":
-		return nil, fmt.Errorf("%w: create the table with the primary key LockID of the type String", refused)
+		return nil, fmt.Errorf("%w; create the table with the primary key LockID of the type String", refused)
 	case refused.code == "OTSAuthFailed":
-		return nil, fmt.Errorf("%w: check the access key, which comes from %s", refused, t.keys.config.source())
+		return nil, fmt.Errorf("%w; check the access key, which comes from %s", refused, t.keys.config.source())
 	}
 	return nil, refused
 }

@@ -56,7 +56,7 @@ func (h *held) reacquire(ctx context.Context, conn *pgconn.PgConn) error {
 			return err
 		}
 		if !ok {
-			return errors.New("another process has locked the state since")
+			return errors.New("another process has since locked the state")
 		}
 	}
 	return nil

@@ -141,7 +141,7 @@ func TestBrokenSession(t *testing.T) {
 	}
 	_ = a.Put(t.Context(), ws, []byte("3"))
 	if err := a.Put(t.Context(), ws, []byte("3")); err == nil ||
-		!strings.Contains(err.Error(), "another process has locked the state since") {
+		!strings.Contains(err.Error(), "another process has since locked the state") {
 		t.Errorf("writing without the lock: %v", err)
 	}
 	if data, _ := b.Get(t.Context(), ws); string(data) != "2" {

@@ -108,7 +108,8 @@ func moment(ctx context.Context, tx pgx.Tx, workspace int64, revision *int64) (*
 		if first == nil {
 			return nil, errors.New("the workspace has no history")
 		}
-		return nil, fmt.Errorf("the history of the workspace begins at %s", first.UTC().Format(time.RFC3339))
+		return nil, fmt.Errorf("the history of the workspace begins at %s: choose a later time or run",
+			first.UTC().Format(time.RFC3339))
 	}
 	out := &statemgr.Moment{Revision: uint64(*revision)}
 	err := tx.QueryRow(ctx, "SELECT serial, at FROM revision WHERE workspace = $1::bigint AND id = $2::bigint",

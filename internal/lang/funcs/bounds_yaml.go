@@ -22,7 +22,8 @@ const (
 func yamlSize(args []cty.Value) error {
 	src := args[0].AsString()
 	if yamlDeep(src) {
-		return function.NewArgErrorf(0, "the document is nested more than %d levels deep", maxBrackets)
+		return function.NewArgErrorf(0, "the document is nested too deeply: it has more than %d open brackets, or a "+
+			"line indented by more than %d bytes", maxBrackets, maxIndent)
 	}
 	if nesting.LongNumber(src) {
 		return function.NewArgErrorf(0, "one of the numbers has more than %d digits", maxDigits)

@@ -118,6 +118,9 @@ var coalesceFunc = function.New(&function.Spec{
 		Description: "The values, which must be convertible to one type.",
 	},
 	Type: func(args []cty.Value) (cty.Type, error) {
+		if len(args) == 0 {
+			return cty.NilType, errors.New("at least one argument is required")
+		}
 		types := make([]cty.Type, len(args))
 		for i, v := range args {
 			types[i] = v.Type()

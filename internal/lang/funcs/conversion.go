@@ -83,7 +83,7 @@ func conversionError(v cty.Value, want cty.Type, err error) error {
 	}
 	switch want {
 	case cty.Bool:
-		return fmt.Errorf(`cannot convert %s to bool; it must be "true" or "false"`, what)
+		return fmt.Errorf(`cannot convert %s to bool; it must be "true", "false", "1" or "0"`, what)
 	case cty.Number:
 		return fmt.Errorf("cannot convert %s to number; it must be a number in decimal notation", what)
 	default:

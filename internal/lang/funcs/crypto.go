@@ -117,7 +117,7 @@ var rsadecryptFunc = function.New(&function.Spec{
 	Description: "`rsadecrypt` decrypts a ciphertext encrypted with RSA and PKCS #1 v1.5 padding.",
 	Params: []function.Parameter{
 		{Name: "ciphertext", Type: cty.String, Description: "The ciphertext, in Base64."},
-		{Name: "privatekey", Type: cty.String, Description: "The private RSA key, in PEM format without a password."},
+		{Name: "privatekey", Type: cty.String, Description: "The private RSA key, unencrypted, in PEM format."},
 	},
 	Type:         function.StaticReturnType(cty.String),
 	RefineResult: notNull,
@@ -128,10 +128,10 @@ var rsadecryptFunc = function.New(&function.Spec{
 		}
 		parsed, err := ssh.ParseRawPrivateKey([]byte(args[1].AsString()))
 		if _, ok := errors.AsType[*ssh.PassphraseMissingError](err); ok {
-			return cty.NilVal, function.NewArgErrorf(1, "the key is encrypted with a password; decrypt it first")
+			return cty.NilVal, function.NewArgErrorf(1, "the key is encrypted with a passphrase; decrypt it first")
 		}
 		if err != nil {
-			return cty.NilVal, function.NewArgErrorf(1, "not a private key in PEM format")
+			return cty.NilVal, function.NewArgErrorf(1, "must be an unencrypted private key in PEM format")
 		}
 		key, ok := parsed.(*rsa.PrivateKey)
 		if !ok {

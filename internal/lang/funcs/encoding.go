@@ -56,7 +56,7 @@ func stringFunc(desc, param, paramDesc string, impl func(string) (string, error)
 var (
 	errNotBase64 = errors.New("the text is not valid Base64, standard alphabet with padding")
 	errNotUTF8   = errors.New("the decoded data is not valid UTF-8 text")
-	errNotGzip   = errors.New("the decoded data is not complete gzip data")
+	errNotGzip   = errors.New("the decoded data is not valid gzip data, or is incomplete")
 	errLargeGzip = fmt.Errorf("the decompressed data has more than %d bytes", maxText)
 )
 

@@ -64,7 +64,8 @@ func (t *acyclicTree) ReadDir(name string) ([]fs.DirEntry, error) {
 	t.entries += len(entries)
 	if t.entries > maxElements {
 		t.err = fmt.Errorf(
-			"there are more than %d files below %s; use a pattern that matches fewer directories", maxElements, t.base)
+			"the search would read more than %d files and directories below %s; use a pattern that matches fewer "+
+				"directories", maxElements, t.base)
 		return nil, t.err
 	}
 	return entries, err

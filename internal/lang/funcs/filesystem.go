@@ -112,7 +112,7 @@ func fileexistsFunc(b *binding) function.Function {
 			case errors.Is(err, fs.ErrNotExist):
 				return cty.False, nil
 			case err != nil:
-				return cty.NilVal, fmt.Errorf("cannot get information about %s", path)
+				return cty.NilVal, path.failed("cannot get information about", err)
 			case info.IsDir():
 				return cty.NilVal, fmt.Errorf("%s is a directory, not a file", path)
 			case !info.Mode().IsRegular():

@@ -201,8 +201,8 @@ func TestTemplateDepth(t *testing.T) {
 		{"3", `templatefile("twice.tftpl", {})`, "nested more than 3 levels"},
 		{"", `templatefile("count.tftpl", { n = 1000 })`, ""},
 		{"many", `templatefile("inner.tftpl", { x = 1 })`,
-			`TF_TEMPLATE_RECURSION_DEPTH is "many"; it must be an integer`},
-		{"-1", `templatefile("inner.tftpl", { x = 1 })`, `TF_TEMPLATE_RECURSION_DEPTH is "-1"; it must be an integer`},
+			`TF_TEMPLATE_RECURSION_DEPTH is "many", but must be a whole number`},
+		{"-1", `templatefile("inner.tftpl", { x = 1 })`, `TF_TEMPLATE_RECURSION_DEPTH is "-1", but must be a whole number`},
 	}
 	scope := testScope(t, Options{})
 	for _, test := range tests {

@@ -29,7 +29,7 @@ var cidrhostFunc = function.New(&function.Spec{
 		if err != nil {
 			return cty.NilVal, err
 		}
-		num, err := wholeNumber(args[1])
+		num, err := wholeNumber(args, 1)
 		if err != nil {
 			return cty.NilVal, err
 		}
@@ -74,9 +74,9 @@ var cidrsubnetFunc = function.New(&function.Spec{
 		}
 		var newbits int
 		if err := gocty.FromCtyValue(args[1], &newbits); err != nil {
-			return cty.NilVal, fmt.Errorf("newbits: %w", err)
+			return cty.NilVal, function.NewArgError(1, err)
 		}
-		num, err := wholeNumber(args[2])
+		num, err := wholeNumber(args, 2)
 		if err != nil {
 			return cty.NilVal, err
 		}
@@ -95,17 +95,17 @@ func subnet(network *net.IPNet, newbits int, num *big.Int) (*net.IPNet, error) {
 	length := prefixLen + newbits
 	if length > addrLen {
 		return nil, fmt.Errorf(
-			"a prefix of %d bits cannot be extended by %d, because an address has %d bits", prefixLen, newbits, addrLen)
+			"a prefix length of %d cannot be extended by %d, because an address has %d bits", prefixLen, newbits, addrLen)
 	}
 	if length < 0 {
-		return nil, fmt.Errorf("a prefix of %d bits cannot be shortened by %d", prefixLen, -newbits)
+		return nil, fmt.Errorf("a prefix length of %d cannot be reduced by %d", prefixLen, -newbits)
 	}
 	if newbits >= 0 && new(big.Int).Abs(num).BitLen() > newbits {
-		return nil, fmt.Errorf("the number %s does not fit into %d bits", num, newbits)
+		return nil, fmt.Errorf("the number %s does not fit into newbits = %d", num, newbits)
 	}
 	size := 8 * len(network.IP) // for an IPv4 address in IPv6 form, the size is larger than addrLen
 	addr := new(big.Int).SetBytes(network.IP)
-	addr.Or(addr, num.Lsh(num, uint(size-length)))
+	addr.Or(addr, new(big.Int).Lsh(num, uint(size-length)))
 	addr.Abs(addr)
 	if addr.BitLen() > size {
 		return nil, fmt.Errorf("the number %s does not fit into the address", num)
@@ -163,7 +163,7 @@ func subnetLength(args []cty.Value, i, startLen, addrLen int) (int, error) {
 	}
 	if newbits > addrLen-startLen {
 		return 0, function.NewArgErrorf(i,
-			"must not extend the prefix of %d bits by more than %d, because an address has %d bits",
+			"must not extend the prefix length of %d by more than %d, because an address has %d bits",
 			startLen, addrLen-startLen, addrLen)
 	}
 	return startLen + newbits, nil
@@ -179,7 +179,7 @@ func nextSubnet(network, current *net.IPNet, length int) (*net.IPNet, error) {
 	// After the last address, NextSubnet wraps around.
 	next, wrapped := cidr.NextSubnet(current, length)
 	if wrapped || !network.Contains(next.IP) {
-		return nil, fmt.Errorf("there is no space left for a subnet with a prefix of %d bits in %s", length, network)
+		return nil, fmt.Errorf("there is no space left for a subnet with a prefix length of %d in %s", length, network)
 	}
 	return next, nil
 }
@@ -260,15 +260,15 @@ func withoutZeros(s string) string {
 
 const maxBits = 1024 // maximum number of bits in a number that is added to an address of 128 bits
 
-// wholeNumber returns v as an integer of any size. v is a known number.
-func wholeNumber(v cty.Value) (*big.Int, error) {
-	f := v.AsBigFloat()
+// wholeNumber returns argument i, a known number, as an integer of any size.
+func wholeNumber(args []cty.Value, i int) (*big.Int, error) {
+	f := args[i].AsBigFloat()
 	if f.MantExp(nil) > maxBits {
-		return nil, errors.New("the number is too large for an address")
+		return nil, function.NewArgErrorf(i, "the number is too large for an address")
 	}
 	n, accuracy := f.Int(nil)
 	if n == nil || accuracy != big.Exact {
-		return nil, errors.New("the number must be an integer")
+		return nil, function.NewArgErrorf(i, "must be an integer")
 	}
 	return n, nil
 }

@@ -120,7 +120,7 @@ func (r *rendering) nest(name string) (*rendering, error) {
 		n, err := strconv.Atoi(s)
 		if err != nil || n < 0 {
 			return nil, fmt.Errorf(
-				"the environment variable %s is %q; it must be an integer; the default is %d",
+				"the environment variable %s is %q, but must be a whole number that is not negative; the default is %d",
 				depthEnv, s, defaultDepth)
 		}
 		limit = min(n, maxRendered)
@@ -181,7 +181,7 @@ func (r *rendering) render(source string, vars cty.Value) (cty.Value, error) {
 		name := traversal.RootName()
 		if _, ok := variables[name]; !ok {
 			return cty.DynamicVal, function.NewArgErrorf(1,
-				"the template uses the variable %q at %s, which is not set", name, traversal[0].SourceRange())
+				"it does not set the variable %q, which the template uses at %s", name, traversal[0].SourceRange())
 		}
 	}
 	v, diags := expr.Value(r.scope(variables))
