@@ -29,7 +29,7 @@ type scp struct {
 // file sends a file of exactly the given size.
 func (s *scp) file(mode, name string, size int64, content io.Reader) error {
 	if strings.ContainsAny(name, "\n/") {
-		return fmt.Errorf("the file name %q can't be sent with scp", name)
+		return fmt.Errorf("the file name %q can't be sent with scp, because it contains a line break or a slash", name)
 	}
 	if err := s.line("C%s %d %s", mode, size, name); err != nil {
 		return err
@@ -61,7 +61,7 @@ func (s *scp) tree(dir string) error {
 		} else if info.Mode().IsRegular() {
 			err = s.localFile(path, entry.Name(), info.Size())
 		} else {
-			err = fmt.Errorf("%s is neither a file nor a directory", path)
+			err = fmt.Errorf("%s is neither a regular file nor a directory", path)
 		}
 		if err != nil {
 			return err
@@ -102,7 +102,7 @@ func (s *scp) line(format string, args ...any) error {
 	return s.answer()
 }
 
-var errSCPEnded = errors.New("the scp program of the other machine ended early")
+var errSCPEnded = errors.New("the scp program on the remote host ended early")
 
 // answer reads an answer. It is the byte 0, or one of the bytes 1 and 2 followed by a line with an
 // error.
@@ -127,8 +127,8 @@ var homeDir = regexp.MustCompile(`^~[A-Za-z0-9._-]*(/|$)`)
 // cmd.exe or PowerShell.
 func checkWindowsPath(path string) error {
 	if strings.ContainsAny(path, "\"`\r\n") || strings.Contains(path, "$(") {
-		return fmt.Errorf("the path %q can't be used on Windows: it has a quotation mark, a backquote, a line "+
-			"break or \"$(\"", path)
+		return fmt.Errorf("the path %q can't be used on Windows: it contains a double quote, a backquote, a "+
+			"line break or \"$(\"", path)
 	}
 	return nil
 }

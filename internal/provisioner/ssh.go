@@ -222,7 +222,7 @@ func (t *sshTarget) send(ctx context.Context, command, dst string, send func(*sc
 		return t.explain(ctx, ctx.Err())
 	}
 	if exit, ok := errors.AsType[*ssh.ExitError](ended); ok && exit.ExitStatus() == 127 {
-		return errors.New("the other machine has no scp program; install the OpenSSH client on it")
+		return errors.New("the remote host has no scp program; install the OpenSSH client on it")
 	}
 	switch text := strings.TrimSpace(stderr.String()); {
 	case failed != nil && text != "" && !errors.Is(failed, io.EOF):
@@ -308,7 +308,7 @@ func (t *sshTarget) explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("interrupted: %w", err)
 	case errors.As(err, &exit) && exit.Signal() != "":
-		return fmt.Errorf("it was ended by signal %s", exit.Signal())
+		return fmt.Errorf("the command was ended by signal %s", exit.Signal())
 	case errors.As(err, &exit):
 		return fmt.Errorf("exit status %d", exit.ExitStatus())
 	case errors.As(err, &missing):

@@ -8,6 +8,9 @@ import (
 	"os"
 )
 
+// noAgent is the reason why dialAgent returns no agent.
+const noAgent = "SSH_AUTH_SOCK is not set"
+
 // dialAgent connects to the agent that the environment names. If it names none, dialAgent returns
 // nil and no error.
 func dialAgent() (io.ReadWriteCloser, error) {

@@ -59,8 +59,8 @@ func (e *endpoint) signers() ([]ssh.Signer, error) {
 	var locked *ssh.PassphraseMissingError
 	switch {
 	case errors.As(err, &locked):
-		return nil, errors.New("the private_key is protected with a passphrase; decrypt it first, or have an " +
-			"SSH agent hold it")
+		return nil, errors.New("the private_key is protected by a passphrase; decrypt it first, or add it to " +
+			"an SSH agent and remove it from the connection block")
 	case err != nil:
 		return nil, fmt.Errorf("the private_key can't be read; it must be the key's text, not the name of its "+
 			"file: %w", err)
@@ -101,7 +101,7 @@ func knownHost(key ssh.PublicKey) ssh.HostKeyCallback {
 		if err == nil {
 			return nil
 		}
-		return &permanentError{fmt.Errorf("%s is not the host that host_key names: %w", host, err)}
+		return &permanentError{fmt.Errorf("the key of %s can't be verified with host_key: %w", host, err)}
 	}
 }
 
@@ -141,7 +141,7 @@ func openAgent(ctx context.Context, c *connection) (*sshAgent, error) {
 	case c.agent == nil:
 		return nil, nil // the agent is optional
 	case err == nil:
-		return nil, errors.New("the connection requires an SSH agent, but none is running: SSH_AUTH_SOCK is not set")
+		return nil, errors.New("the connection requires an SSH agent, but none was found: " + noAgent)
 	}
 	return nil, fmt.Errorf("the connection requires an SSH agent, but it can't be reached: %w", err)
 }

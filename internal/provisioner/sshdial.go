@@ -79,7 +79,7 @@ func (d *sshDialer) dial(ctx context.Context) (*ssh.Client, func(), error) {
 	inner, err := bastion.DialContext(ctx, "tcp", d.conn.addr())
 	if err != nil {
 		bastion.Close()
-		return nil, nil, fmt.Errorf("from the bastion to %s: %w", d.conn.addr(), err)
+		return nil, nil, fmt.Errorf("connecting from the bastion to %s: %w", d.conn.addr(), err)
 	}
 	client, err := login(ctx, inner, d.conn.addr(), d.target)
 	if err != nil {

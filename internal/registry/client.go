@@ -68,7 +68,7 @@ type StatusError struct {
 }
 
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("%s answered with status %d %s", e.URL, e.Code, http.StatusText(e.Code))
+	return strings.TrimSpace(fmt.Sprintf("%s answered with status %d %s", e.URL, e.Code, http.StatusText(e.Code)))
 }
 
 // NotFound reports whether err is a response with the status 404 or another one that means that the
@@ -88,7 +88,12 @@ type Document struct {
 
 // JSON decodes the document. Trailing data is ignored, as in other clients.
 func (d *Document) JSON(into any) error {
-	if err := json.NewDecoder(bytes.NewReader(d.Body)).Decode(into); err != nil {
+	err := json.NewDecoder(bytes.NewReader(d.Body)).Decode(into)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("the JSON document %s has a value of an unexpected type, %s, for %q",
+			httpclient.Redact(d.URL), wrong.Value, wrong.Field)
+	}
+	if err != nil {
 		return fmt.Errorf("%s is not a valid JSON document: %w", httpclient.Redact(d.URL), err)
 	}
 	return nil
@@ -167,7 +172,8 @@ func (c *Client) once(
 
 func (c *Client) send(ctx context.Context, u *url.URL, auth Authorize, header http.Header) (*http.Response, error) {
 	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return nil, fmt.Errorf("%q can't be fetched; only http and https URLs are supported", httpclient.Redact(u))
+		return nil, fmt.Errorf("%q can't be fetched; only http and https URLs with a host are supported",
+			httpclient.Redact(u))
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {

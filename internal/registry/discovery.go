@@ -37,7 +37,8 @@ func (c *Client) Service(ctx context.Context, host, name string) (*url.URL, erro
 	}
 	u, err := found.base.Parse(text)
 	if err != nil || u.User != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return nil, fmt.Errorf("host %s returned %q for the service %s, which is not a usable URL", host, text, name)
+		return nil, fmt.Errorf("host %s offers the service %s at %q, which is not a usable URL: it must be an http or "+
+			"https URL without a user name", host, name, text)
 	}
 	if !strings.HasSuffix(u.Path, "/") {
 		u.Path += "/"

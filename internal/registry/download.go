@@ -100,7 +100,7 @@ func (d *download) open(ctx context.Context, from int64) (*transfer.Part, error)
 		}
 	case resp.StatusCode == http.StatusPartialContent && rest:
 		resp.Body.Close()
-		return nil, fmt.Errorf("the server was asked for the bytes from %d on but sent others: %q", from,
+		return nil, fmt.Errorf("the server was asked for the bytes from %d on but sent others (Content-Range: %q)", from,
 			resp.Header.Get("Content-Range"))
 	default:
 		resp.Body.Close()

@@ -51,10 +51,10 @@ func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 			return nil, fmt.Errorf("the login service of %s has the wrong type for %q: %s", host, wrong.Field,
 				wrong.Value)
 		}
-		return nil, fmt.Errorf("the login service of %s is not described by an object", host)
+		return nil, fmt.Errorf("the login service of %s is not described by a JSON object", host)
 	}
 	if service.GrantTypes != nil && !slices.Contains(service.GrantTypes, "authz_code") {
-		return nil, fmt.Errorf("the login service of %s issues tokens only by %q; this program only supports "+
+		return nil, fmt.Errorf("the login service of %s offers only the grant types %q; this program supports only "+
 			"\"authz_code\"", host, service.GrantTypes)
 	}
 	out := &Login{Client: service.Client}
@@ -62,7 +62,8 @@ func (c *Client) Login(ctx context.Context, host string) (*Login, error) {
 	for _, scope := range list {
 		text, ok := scope.(string)
 		if !ok {
-			return nil, fmt.Errorf("the login service of %s has the scope %v, which is not a string", host, scope)
+			return nil, fmt.Errorf("the list \"scopes\" of the login service of %s has an element that is not a string",
+				host)
 		}
 		out.Scopes = append(out.Scopes, text)
 	}

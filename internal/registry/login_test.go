@@ -33,7 +33,7 @@ func TestLoginService(t *testing.T) {
 		"high ports":      {change: map[string]any{"ports": []int{65530, 65536}}, want: "ports"},
 		"ports backwards": {change: map[string]any{"ports": []int{10010, 10000}}, want: "ports"},
 		"strange ports":   {change: map[string]any{"ports": []string{"http"}}, want: `wrong type for "ports": string`},
-		"no object":       {whole: "yes", want: "not described by an object"},
+		"no object":       {whole: "yes", want: "not described by a JSON object"},
 		"strange scope":   {change: map[string]any{"scopes": []int{1}}, want: "not a string"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -38,7 +39,7 @@ func ChangedFiles(ctx context.Context, dir, ref string) ([]string, error) {
 	}
 	commit, err := git("rev-parse", "--verify", "--end-of-options", ref+"^{commit}")
 	if err != nil {
-		return nil, fail(err)
+		return nil, fail(fmt.Errorf("the repository has no such commit; fetch it first if it is a remote one (%w)", err))
 	}
 	base, err := git("merge-base", strings.TrimSpace(commit), "HEAD")
 	if err != nil {

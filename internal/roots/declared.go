@@ -1,7 +1,9 @@
 package roots
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/url"
 	"os"
@@ -177,9 +179,9 @@ func (r *Root) check() error {
 		return nil
 	}
 	info, err := os.Stat(r.Dir)
-	if err != nil || !info.IsDir() {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 		return tfdiags.Errorf("Missing directory of a root module",
-			"The directory %s of the root module %q doesn't exist. Paths are relative to the directory of %s.",
+			"There is no directory %s for the root module %q. Paths are relative to the directory of %s.",
 			r.Dir, r.Name, rootsfile.FileName).At(r.Declared.Range)
 	}
 	entries, err := List(r.Dir)
@@ -256,7 +258,7 @@ func (e *Estate) refer(r *Root, read Read, name string) error {
 			e.didYouMean(name)).At(read.Range)
 	case target == r:
 		return tfdiags.Errorf("A root module refers to itself",
-			"The root module %q can't need its own outputs.", name).At(read.Range)
+			"The root module %q can't wait for itself or use its own outputs.", name).At(read.Range)
 	}
 	for _, output := range read.Outputs.Names {
 		if target.Err == nil && !slices.Contains(target.Outputs, output) {

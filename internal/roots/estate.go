@@ -242,7 +242,7 @@ func (e *Estate) index() error {
 		if other := e.byState[r.State]; other != nil {
 			errs.Add(declaredAt(tfdiags.Errorf("Two root modules with one state",
 				"The root modules %s and %s have the same state, %s. Each would destroy the objects of the other. "+
-					"Give one of them another backend, or select another workspace in it.",
+					"Change the backend settings of one of them, or select another workspace there.",
 				other.Name, r.Name, r.State.Show()), r, other))
 			continue
 		}

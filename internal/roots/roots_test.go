@@ -145,7 +145,7 @@ func TestSelect(t *testing.T) {
 		{roots.Selection{Changed: func(*roots.Root) bool { return false }}, ""},
 		{only("eu/netwrok"), `-only=eu/netwrok matches no root module. Did you mean "eu/network"?`},
 		{only("network"), `Did you mean "eu/network"?`},
-		{only("[eu"), "The pattern -only=[eu is not valid"},
+		{only("[eu"), "The pattern in -only=[eu is not valid"},
 		{roots.Selection{Skip: []string{"x"}}, "-skip=x matches no root module"},
 		{roots.Selection{Tags: []string{"prod"}}, `No root module has the tag "prod"`},
 	} {

@@ -105,8 +105,9 @@ func (e *Estate) checkSelection(s *Selection) error {
 			fits := func(r *Root) bool { return matchesAny([]string{p}, r.Name) }
 			switch {
 			case !doublestar.ValidatePattern(p):
-				errs.Add(tfdiags.Errorf("Invalid pattern", "The pattern -%s=%s is not valid. In a pattern, * stands "+
-					"for any characters but slashes, and ** for any characters.", option.name, p))
+				errs.Add(tfdiags.Errorf("Invalid pattern", "The pattern in -%s=%s is not valid. In a pattern, * "+
+					"stands for any characters except slashes, ** for any characters, and each [ and { must be closed.",
+					option.name, p))
 			case !slices.ContainsFunc(e.Roots, fits):
 				errs.Add(tfdiags.Errorf("No such root module", "-%s=%s matches no root module.%s", option.name, p,
 					e.didYouMean(p)))

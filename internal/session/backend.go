@@ -64,8 +64,8 @@ func DecodeBackend(cfg *Config) (settings *BackendSettings, hasBlock bool, err e
 	if marks.Contains(value, marks.Sensitive) || marks.Contains(value, marks.Ephemeral) {
 		return nil, true, tfdiags.Errorf("Backend settings may not be secret",
 			"The settings of a backend are stored in the data directory, so they must not contain sensitive or "+
-				"ephemeral values. Set secrets in the environment variables of the backend, or with "+
-				"-backend-config when running init.").At(block.Range)
+				"ephemeral values. Set secrets in environment variables that the backend reads. Values of "+
+				"-backend-config are stored, too.").At(block.Range)
 	}
 	value, _ = value.UnmarkDeep()
 	return &BackendSettings{Driver: driver, Schema: schema, Block: value, Config: value}, true, nil
@@ -98,7 +98,7 @@ func (o *stores) open(
 	if c, ok := config.(*local.Config); ok {
 		if v := b.Config.GetAttr("path"); !v.IsNull() && v.AsString() == "" {
 			d := tfdiags.Errorf("Invalid path of the state file",
-				"The \"path\" attribute value must not be empty. Leave it out for terraform.tfstate.")
+				"The \"path\" attribute value must not be empty. Remove it to use the default, terraform.tfstate.")
 			d.Path = cty.GetAttrPath("path")
 			return nil, d
 		}
@@ -111,8 +111,8 @@ func (o *stores) open(
 		return nil, err // the error already says that opening the backend failed
 	}
 	if err != nil {
-		return nil, tfdiags.Errorf("Failed to open the backend",
-			"The backend %q could not be opened: %s.", b.Driver.Name, err)
+		return nil, tfdiags.Errorf("Failed to open the backend", "%s",
+			tfdiags.Sentence(fmt.Errorf("the backend %q could not be opened: %w", b.Driver.Name, err)))
 	}
 	return store, nil
 }
@@ -141,7 +141,8 @@ func (d *Dirs) CurrentBackend(cfg *Config, preset Preset) (*BackendSettings, err
 	case record == nil && !hasBlock:
 		return settings, nil
 	case record == nil:
-		return nil, d.needInit("The backend %q is not set up in this directory", settings.Driver.Name)
+		return nil, tfdiags.Errorf(d.initRequired(), "The backend %q is not set up in this directory. Run %q to set it "+
+			"up.", settings.Driver.Name, d.InitCommand)
 	case !hasBlock:
 		return nil, d.needInit("The backend %q was set up, but the configuration no longer has a backend", record.Type)
 	case record.Type != settings.Driver.Name:
@@ -163,11 +164,17 @@ func (d *Dirs) CurrentBackend(cfg *Config, preset Preset) (*BackendSettings, err
 	return settings, nil
 }
 
+// initRequired returns the summary of errors that advise to run init.
+func (d *Dirs) initRequired() string {
+	return fmt.Sprintf("Backend initialization required, please run %q", d.InitCommand)
+}
+
 // needInit returns the error of a command that needs another backend than init has set up.
 func (d *Dirs) needInit(reason string, args ...any) error {
-	return tfdiags.Errorf(fmt.Sprintf("Backend initialization required, please run %q", d.InitCommand),
-		"%s. Run \"%s -migrate-state\" to copy existing state to the backend in the configuration, or \"%[2]s "+
-			"-reconfigure\" to leave it where it is. If the change is not intended, undo it in the configuration.",
+	return tfdiags.Errorf(d.initRequired(),
+		"%s. Run \"%s -migrate-state\" to copy the existing state to the backend that is configured now, or \"%[2]s "+
+			"-reconfigure\" to use that backend without copying the state. If the change is not intended, undo it in "+
+			"the configuration.",
 		fmt.Sprintf(reason, args...), d.InitCommand)
 }
 

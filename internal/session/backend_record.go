@@ -49,8 +49,9 @@ func (d *Dirs) ReadBackendRecord() (*BackendRecord, error) {
 			"to write it again", d.backendRecordPath(), err, d.InitCommand)
 	}
 	if file.Version != 3 {
-		return nil, fmt.Errorf("%s, in which init stores the backend settings, has version %d instead of 3, so it "+
-			"comes from another program; move it away and run `%s`", d.backendRecordPath(), file.Version, d.InitCommand)
+		return nil, fmt.Errorf("%s, in which init stores the backend settings, has version %d instead of 3, so "+
+			"another program or version wrote it; move it away and run `%s`", d.backendRecordPath(), file.Version,
+			d.InitCommand)
 	}
 	if file.Backend != nil && file.Backend.Type == "" {
 		return nil, nil

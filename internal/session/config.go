@@ -133,8 +133,8 @@ func requireConfigBut(parser *configs.Parser, dir, advice string) error {
 		abs = dir
 	}
 	return tfdiags.Errorf("No configuration files",
-		"The directory %s has no configuration files, whose names end in .tf, .tofu, .tf.json or .tofu.json. "+
-			"Run the command where they are, or name their directory with the global option -chdir=DIR.%s", abs,
+		"The directory %s has no configuration files (*.tf, *.tofu, *.tf.json or *.tofu.json). Run the command "+
+			"in the directory that has them, or specify that directory with the global option -chdir=DIR.%s", abs,
 		advice)
 }
 

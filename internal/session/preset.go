@@ -1,10 +1,11 @@
 package session
 
 import (
-	"fmt"
+	"errors"
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -48,12 +49,13 @@ func (b *BackendSettings) Override(name, text, from string) error {
 	attr := b.Schema.Attributes[name]
 	if attr == nil {
 		return tfdiags.Errorf("Invalid backend configuration argument",
-			"The backend %q has no argument %q, which is given with %s.", b.Driver.Name, name, from)
+			"The backend %q has no argument %q, which %s sets.", b.Driver.Name, name, from)
 	}
 	v, err := backendOption(text, attr.ConfigType(), from)
 	if err != nil {
 		return tfdiags.Errorf("Invalid backend configuration argument",
-			"The value given with %s for %q can't be used: %s.", from, name, err)
+			"The value that %s sets for %q can't be used: %s.", from, name,
+			strings.TrimSuffix(err.Error(), "."))
 	}
 	values := b.Config.AsValueMap()
 	values[name] = v
@@ -68,11 +70,11 @@ func backendOption(text string, want cty.Type, from string) (cty.Value, error) {
 	}
 	expr, diags := hclsyntax.ParseExpression([]byte(text), from, hcl.InitialPos)
 	if diags.HasErrors() {
-		return cty.NilVal, fmt.Errorf("%s", diags[0].Detail)
+		return cty.NilVal, errors.New(diags[0].Detail)
 	}
 	v, diags := expr.Value(nil)
 	if diags.HasErrors() {
-		return cty.NilVal, fmt.Errorf("%s", diags[0].Detail)
+		return cty.NilVal, errors.New(diags[0].Detail)
 	}
 	return convert.Convert(v, want)
 }

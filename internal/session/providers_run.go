@@ -230,8 +230,9 @@ func OverrideWarnings(overrides map[addrs.Provider]string) tfdiags.Diagnostics {
 		fmt.Fprintf(&used, "\n - %s in %s", p.ForDisplay(), overrides[p])
 	}
 	return tfdiags.Warningf("Provider development overrides are in effect",
-		"The CLI configuration (dev_overrides) replaces these providers:%s\n\nThey may behave like no "+
-			"released version, and released versions may be unable to read the state that they leave.",
+		"The CLI configuration (dev_overrides) replaces these providers with development builds:%s\n\nThe builds may "+
+			"behave differently from all released versions, and a state that they have changed may be unusable with "+
+			"released versions.",
 		used.String()).List()
 }
 

@@ -171,7 +171,7 @@ func (s *Session) DecodePlan(ctx context.Context, path string, data []byte, vars
 	}
 	snapshot, err := unpackSnapshot(file.Config)
 	if err != nil {
-		return nil, err
+		return nil, tfdiags.Errorf("Failed to load the plan file", "%s can't be used: %s.", path, err)
 	}
 	s.Snapshot = snapshot.Files
 	given := make(map[string]configs.Given, len(file.Plan.Variables))

@@ -206,7 +206,7 @@ func persistInterval(getenv func(string) string) (time.Duration, error) {
 	seconds, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
 		return shortest, tfdiags.Errorf("Invalid environment variable",
-			"TF_STATE_PERSIST_INTERVAL must be a number of seconds, not %q.", text)
+			"TF_STATE_PERSIST_INTERVAL must be a whole number of seconds, not %q.", text)
 	}
 	return max(time.Duration(seconds)*time.Second, shortest), nil
 }
@@ -368,8 +368,8 @@ func (p *Location) Reencrypt(ctx context.Context) (int, error) {
 	switch {
 	case !ok:
 		return 0, tfdiags.Errorf("The state is encrypted as a whole",
-			"Only the backend \"postgres\" encrypts the parts of a state one by one. Here, the next command that "+
-				"writes the state encrypts it with the current method.")
+			"Only the backend \"postgres\" encrypts the parts of a state one by one. With other backends, each "+
+				"command that writes the state encrypts it as a whole with the configured method, if there is one.")
 	case p.codec == nil:
 		return 0, tfdiags.Errorf("The state has no encryption method", "Nothing says how to encrypt the state: add an "+
 			"encryption block with a method for it. To remove the encryption, set the method \"unencrypted\" with the "+

@@ -57,8 +57,8 @@ func (d *Dirs) SelectWorkspace(name string) error {
 	return d.WriteDataFile(selectionFile, []byte(name), 0o644)
 }
 
-const WorkspaceNameRule = "a name must be usable as a part of a URL without escaping, so it may not have " +
-	"spaces or slashes"
+const WorkspaceNameRule = "a name must be usable as a part of a URL without escaping, so it must not be empty " +
+	"and must not contain characters such as spaces and slashes"
 
 // ValidWorkspaceName reports whether a workspace may have the name. Names become part of paths and
 // URLs, so they must not contain characters that need escaping there.

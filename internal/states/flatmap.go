@@ -75,7 +75,7 @@ func (f *flatmap) size(name, sign string) (int, bool, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > len(f.texts) {
-		return 0, false, fmt.Errorf("%s.%s: %q is not the number of its elements", name, sign, text)
+		return 0, false, fmt.Errorf("%s.%s: %q is not a valid number of elements", name, sign, text)
 	}
 	return n, true, nil
 }

@@ -59,8 +59,8 @@ func TestFlatmap(t *testing.T) {
 		{flat: map[string]string{"count": "many"}, error: "count: a number is required"},
 		{flat: map[string]string{"disk.#": "1", "disk.0.size": "big"}, error: "disk.0.size: a number is required"},
 		{flat: map[string]string{"zones.#": "1000000000"},
-			error: `zones.#: "1000000000" is not the number of its elements`},
-		{flat: map[string]string{"tags.%": "-1"}, error: `tags.%: "-1" is not the number of its elements`},
+			error: `zones.#: "1000000000" is not a valid number of elements`},
+		{flat: map[string]string{"tags.%": "-1"}, error: `tags.%: "-1" is not a valid number of elements`},
 	} {
 		got, err := (&states.Object{Flatmap: c.flat}).Decode(ty)
 		if c.error != "" {

@@ -53,7 +53,7 @@ func OpenLogs(getenv func(string) string, stderr io.Writer) *Logs {
 		if err != nil {
 			fmt.Fprintln(
 				stderr,
-				"The log is written to standard error, because the file of TF_LOG_PATH can't be opened:",
+				"The log is written to standard error, because the file that TF_LOG_PATH names can't be opened:",
 				err,
 			)
 		} else {

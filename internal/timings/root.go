@@ -71,7 +71,7 @@ func (r *Recorder) reportRootPhases(b *strings.Builder) {
 	if len(r.rootPhases) == 0 {
 		return
 	}
-	b.WriteString("\nPhases within root modules, of all together:\n")
+	b.WriteString("\nPhases of all root modules together:\n")
 	fmt.Fprintf(b, "  %10s  %7s  %10s\n", "total", "times", "longest")
 	names := slices.SortedFunc(maps.Keys(r.rootPhases), func(x, y string) int {
 		return cmp.Or(cmp.Compare(r.rootPhases[y].total, r.rootPhases[x].total), strings.Compare(x, y))

@@ -178,7 +178,7 @@ func (w *diagWriter) compact(groups []group) string {
 			b.WriteByte('\n')
 		}
 	}
-	b.WriteString("\nWithout -compact-warnings they are shown in full.\n")
+	b.WriteString("\nTo show them in full, run the command without -compact-warnings.\n")
 	return b.String()
 }
 

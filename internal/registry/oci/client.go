@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -143,7 +144,7 @@ func (c *Client) Package(
 		return layer, "", err
 	}
 	if m.ArtifactType != artifactType {
-		return layer, "", fmt.Errorf("%s@%s is an artifact of type %q, not %q", repository, reference,
+		return layer, "", fmt.Errorf("%s is an artifact of type %q, not %q", artifactName(repository, reference),
 			m.ArtifactType, artifactType)
 	}
 	var found []ocispec.Descriptor
@@ -153,10 +154,18 @@ func (c *Client) Package(
 		}
 	}
 	if len(found) != 1 {
-		return layer, "", fmt.Errorf("%s@%s has %d layers of type %q instead of one", repository, reference,
+		return layer, "", fmt.Errorf("%s has %d layers of type %q instead of one", artifactName(repository, reference),
 			len(found), zipLayer)
 	}
 	return found[0], digest, nil
+}
+
+// artifactName returns the usual name of the artifact with a tag or digest.
+func artifactName(repository, reference string) string {
+	if strings.Contains(reference, ":") {
+		return repository + "@" + reference
+	}
+	return repository + ":" + reference
 }
 
 // manifest reads a manifest of the given type and returns its digest. The registry and the manifest
@@ -169,14 +178,15 @@ func (c *Client) manifest(
 	if err != nil {
 		return "", err
 	}
-	what := repository + ":" + reference
+	what := artifactName(repository, reference)
 	desc, body, err := repo.Manifests().FetchReference(ctx, reference)
 	if err != nil {
 		return "", wrap(because(ctx, err), what)
 	}
 	defer body.Close()
 	if desc.Size > maxManifest {
-		return "", fmt.Errorf("the manifest %s has %d bytes, which exceeds the limit for manifests", what, desc.Size)
+		return "", fmt.Errorf("the manifest %s has %d bytes, which exceeds the limit of %d", what, desc.Size,
+			maxManifest)
 	}
 	data, err := content.ReadAll(body, desc) // also verifies the digest
 	if err != nil {
@@ -185,7 +195,11 @@ func (c *Client) manifest(
 	var own struct {
 		MediaType string `json:"mediaType"`
 	}
-	if err := errors.Join(json.Unmarshal(data, &own), json.Unmarshal(data, into)); err != nil {
+	err = json.Unmarshal(data, &own)
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
 		return "", fmt.Errorf("the manifest %s isn't valid: %w", what, err)
 	}
 	if own.MediaType != kind || desc.MediaType != kind {

@@ -129,7 +129,7 @@ func (a dockerAuth) credential() (auth.Credential, error) {
 		user, password, ok := strings.Cut(string(raw), ":")
 		if err != nil || !ok {
 			return auth.EmptyCredential,
-				errors.New("a configuration file for OCI registries has an \"auth\" that isn't NAME:PASSWORD in Base64")
+				errors.New("a credentials file for OCI registries has an \"auth\" that isn't NAME:PASSWORD in Base64")
 		}
 		c.Username, c.Password = user, password
 	}
@@ -174,11 +174,11 @@ func readConfigs(paths []string, named bool) ([]dockerConfig, error) {
 		if errors.Is(err, fs.ErrNotExist) && !named {
 			continue
 		}
-		var c dockerConfig
-		if err == nil {
-			err = json.Unmarshal(data, &c)
-		}
 		if err != nil {
+			return nil, fmt.Errorf("reading credentials for OCI registries: %w", err)
+		}
+		var c dockerConfig
+		if err := json.Unmarshal(data, &c); err != nil {
 			return nil, fmt.Errorf("reading credentials for OCI registries from %s: %w", path, err)
 		}
 		configs = append(configs, c)
@@ -198,7 +198,7 @@ func runHelper(ctx context.Context, name, server string) (auth.Credential, error
 	}
 	path, err := exec.LookPath("docker-credential-" + name)
 	if err != nil {
-		return auth.EmptyCredential, fmt.Errorf("the credential helper docker-credential-%s isn't installed", name)
+		return auth.EmptyCredential, fmt.Errorf("the credential helper docker-credential-%s was not found in PATH", name)
 	}
 	cmd := exec.CommandContext(ctx, path, "get")
 	var out bytes.Buffer
@@ -207,6 +207,9 @@ func runHelper(ctx context.Context, name, server string) (auth.Credential, error
 		text := strings.TrimSpace(out.String()) // the helper prints errors to standard output
 		if strings.Contains(text, "credentials not found") {
 			return auth.EmptyCredential, nil
+		}
+		if text == "" {
+			text = err.Error()
 		}
 		return auth.EmptyCredential, fmt.Errorf("the credential helper docker-credential-%s failed for %s: %s",
 			name, server, text)

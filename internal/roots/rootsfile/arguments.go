@@ -1,6 +1,7 @@
 package rootsfile
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -48,8 +49,12 @@ var (
 func (a *arguments) decode(body *hclsyntax.Body, ctx *hcl.EvalContext, names []string) error {
 	var errs tfdiags.Diagnostics
 	for _, block := range body.Blocks {
+		advice := suggest.DidYouMean(block.Type, names)
+		if slices.Contains(names, block.Type) {
+			advice = fmt.Sprintf(" Write %q as an argument: %[1]s = { … }.", block.Type)
+		}
 		errs = errs.Append(tfdiags.Errorf("Unsupported block",
-			"Blocks are not expected here. Write %q as an argument: %[1]s = { … }.", block.Type).At(block.DefRange()))
+			"Blocks are not expected here.%s", advice).At(block.DefRange()))
 	}
 	schema := blocks.Schema(a)
 	values := make(map[string]cty.Value)

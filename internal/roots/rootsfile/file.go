@@ -117,7 +117,7 @@ func (f *File) decode(body *hclsyntax.Body) tfdiags.Diagnostics {
 func addLocals(locals map[string]hcl.Expression, body *hclsyntax.Body) (errs tfdiags.Diagnostics) {
 	for _, block := range body.Blocks {
 		errs = errs.Append(tfdiags.Errorf("Unsupported block",
-			"A locals block has arguments only.").At(block.DefRange()))
+			"A locals block has only arguments, such as region = \"eu-west-1\".").At(block.DefRange()))
 	}
 	for name, attr := range body.Attributes {
 		if _, twice := locals[name]; twice {
@@ -190,8 +190,9 @@ func (f *File) root(block *hclsyntax.Block, each *lang.Element) (*Root, error) {
 	if path.Clean(name) != name || strings.ContainsAny(name, `\*?[]{}`) || strings.HasPrefix(name, "/") ||
 		strings.HasPrefix(name, "../") || name == ".." {
 		return nil, tfdiags.Errorf("Invalid name of a root module",
-			"The name %q is not allowed. A name has parts with slashes between them, such as \"prod/network\", "+
-				"without the characters * ? [ ] { } and \\.", name).At(block.DefRange())
+			"The name %q is not allowed. A name has one or more parts with slashes between them, such as "+
+				"\"prod/network\". No part may be \".\" or \"..\", or contain one of the characters * ? [ ] { } and \\.",
+			name).At(block.DefRange())
 	}
 	dir, err := text(block, "path", name, ctx) // the default path is the name, as in Found
 	if err != nil {

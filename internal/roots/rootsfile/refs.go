@@ -118,7 +118,8 @@ func (f *finder) traversal(e *hclsyntax.ScopeTraversalExpr) {
 
 func (f *finder) invalid(at hcl.Range) {
 	f.errs = f.errs.Append(tfdiags.Errorf("Invalid reference to a root module",
-		"The name of a root module must follow in brackets, as in root[\"prod/network\"].vpc_id.").At(at))
+		"The word root must be followed by the name of a root module in brackets, as in "+
+			"root[\"prod/network\"].vpc_id.").At(at))
 }
 
 // computed finds root[EXPRESSION].OUTPUT.

@@ -56,7 +56,7 @@ func (im *importer) remoteState(r *root, where hcl.Range, v cty.Value) error {
 	typ, ok := stringOf(parts["backend"])
 	settings := parts["config"]
 	if !ok || settings == cty.NilVal || !isObject(settings) {
-		return tfdiags.Errorf("Invalid remote_state", "Its backend or config is not known.")
+		return tfdiags.Errorf("Invalid remote_state", "Its backend must be a string, and its config an object.")
 	}
 	if parts["encryption"] != cty.NilVal {
 		im.leave(r.name, where, "encryption of remote_state: add an encryption block to the module")

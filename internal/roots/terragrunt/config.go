@@ -90,8 +90,8 @@ const maxDepth = 20
 // includes and reads between the unit's own file and this file.
 func (u *unit) read(path string, depth int) (*config, error) {
 	if depth > maxDepth {
-		return nil, fmt.Errorf("more than %d files lead to %s, so some of them read each other in a cycle",
-			maxDepth, path)
+		return nil, fmt.Errorf("%s is read through more than %d other files, so some of them probably read each other "+
+			"in a cycle", path, maxDepth)
 	}
 	src, body, err := parse(u.real(path))
 	if err != nil {

@@ -81,7 +81,7 @@ func (c *config) constant(depth int) map[string]function.Function {
 			}
 			if v := c.unit.getenv(args[0]); v != "" || len(args) == 1 {
 				if v == "" {
-					return "", fmt.Errorf("the environment variable %s is not set", args[0])
+					return "", fmt.Errorf("the environment variable %s is empty or not set", args[0])
 				}
 				return v, nil
 			}
@@ -128,7 +128,7 @@ func mergeAll(args []cty.Value) (cty.Value, error) {
 // readVariables reads a file of variable values and returns them as JSON.
 func (c *config) readVariables(args []string) (string, error) {
 	if len(args) != 1 {
-		return "", errors.New("read_tfvars_file needs the path of a file")
+		return "", errors.New("read_tfvars_file needs one argument, the path of a file")
 	}
 	path := c.unit.real(c.absolute(args[0]))
 	if strings.HasSuffix(path, ".json") {

@@ -154,7 +154,7 @@ func (c *config) segments(expr hclsyntax.Expression) ([]segment, error) {
 		}
 		text, err := convert.Convert(v, cty.String)
 		if err != nil || text.IsNull() {
-			return nil, tfdiags.Errorf("Invalid value", "It must be text, a number or a bool.").At(part.Range())
+			return nil, tfdiags.Errorf("Invalid value", "It must be a string, a number or a bool.").At(part.Range())
 		}
 		_, isText := part.(*hclsyntax.LiteralValueExpr)
 		out = append(out, segment{text: text.AsString(), value: !isText, name: nameOf(part), typed: v})

@@ -139,7 +139,7 @@ func (r *rewriter) all(exprs ...hclsyntax.Expression) {
 
 func (r *rewriter) unsupported(expr hclsyntax.Expression) {
 	r.errs = r.errs.Append(tfdiags.Errorf("Unsupported expression",
-		"It can't be written in roots.tofu.hcl.").At(expr.Range()))
+		"This kind of expression can't be used in roots.tofu.hcl.").At(expr.Range()))
 }
 
 // depends reports whether an expression uses outputs of other units or variables of an enclosing

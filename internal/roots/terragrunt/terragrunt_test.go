@@ -137,7 +137,7 @@ inputs = {
   c = dependency.gone.outputs.x
   d = 1
 }
-`, []string{"d = 1"}, []string{`the input "a": `, "UNSET is not set", `the input "b": `, `the input "c": `,
+`, []string{"d = 1"}, []string{`the input "a": `, "UNSET is empty or not set", `the input "b": `, `the input "c": `,
 			`the dependency "gone": ../gone is not a unit`, "u/terragrunt.hcl:10: the argument skip"}},
 		"units with one module and no remote state": {module + `
 -- a/u/terragrunt.hcl --

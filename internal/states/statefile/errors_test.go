@@ -29,7 +29,8 @@ func TestErrors(t *testing.T) {
 		{`{"version": 5, "resources": {}}`, "the state has format version 5, but version " + version.String +
 			" of this program reads versions 1 to 4; a newer program may have written it"},
 		{"tfstate binary",
-			"the state is in the binary format of versions before 0.7: read and write it once with Terraform 0.6.16"},
+			"the state is in a binary format, which Terraform supported only before version 0.7: upgrade the state " +
+				"with Terraform 0.6.16 first"},
 		{`{"meta": {}, "encrypted_data": "aGE="}`, statefile.ErrEncrypted.Error()},
 		{`{"version": 4, "serial": -1}`, `the state has an invalid value for "serial" (line 1, column 26): -1`},
 		{`{"version": 4, "resources": {}}`, `the state has an invalid value for "resources" (line 1, column 29): {}`},
@@ -53,7 +54,7 @@ func TestErrors(t *testing.T) {
 			`a.b in the state has no provider, and neither do its instances`},
 		{strings.Replace(resource(`, "instances": [{"attributes": {}}]`), `provider[\"x/y\"]`, "", 1),
 			`a.b in the state has no provider, and neither do its instances`},
-		{resource(`, "module": "modul.x"`), `the state has a resource in the invalid module address "modul.x"`},
+		{resource(`, "module": "modul.x"`), `the state has a resource with the invalid module address "modul.x"`},
 		{resource(`, "instances": [{"index_key": true}]`),
 			`a.b in the state has an instance with the invalid key true`},
 		{resource(`, "instances": [{}, {}]`), `a.b is in the state twice`},

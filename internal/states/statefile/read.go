@@ -67,8 +67,8 @@ func Parse(data []byte) (*File, error) {
 	case len(data) > limits.State:
 		return nil, limits.TooLarge("the state", limits.State)
 	case bytes.HasPrefix(data, []byte("tfstate")):
-		return nil, errors.New("the state is in the binary format of versions before 0.7: " +
-			"read and write it once with Terraform 0.6.16")
+		return nil, errors.New("the state is in a binary format, which Terraform supported only before " +
+			"version 0.7: upgrade the state with Terraform 0.6.16 first")
 	}
 	number, err := formatVersion(data)
 	if err != nil {

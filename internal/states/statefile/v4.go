@@ -281,7 +281,7 @@ func (d *decoder) module(text string) (addrs.ModuleInstance, error) {
 		var err error
 		module, err = addrs.ParseModuleInstanceText(text)
 		if err != nil {
-			return "", fmt.Errorf("the state has a resource in the invalid module address %q", text)
+			return "", fmt.Errorf("the state has a resource with the invalid module address %q", text)
 		}
 		d.modules[text] = module
 	}

@@ -89,7 +89,7 @@ func (s *stored) successor(f *statefile.File, force bool) (next *stored, unchang
 			return nil, false, pushRefused("The states have different lineages, %q and %q, so they describe "+
 				"different infrastructure. The current state would be lost.", f.Lineage, s.lineage)
 		case f.Serial < s.serial:
-			return nil, false, pushRefused("The current state has serial %d, which is newer than %d.",
+			return nil, false, pushRefused("The current state has serial %d, which is newer than the serial of the other state, %d.",
 				s.serial, f.Serial)
 		case f.Serial == s.serial && !same:
 			return nil, false, pushRefused("The current state has the same serial, %d, but different content.",
@@ -153,7 +153,7 @@ func (w *workspace) openJournal(fail func(error), first []*entry) (*journal, err
 	path := w.journalPath()
 	if _, beside := w.file(); !beside {
 		if err := atomicfile.CheckBelow(w.opts.DataDir, filepath.Dir(path)); err != nil {
-			return nil, fmt.Errorf("making the journal: %w: remove the link", err)
+			return nil, fmt.Errorf("%w: remove the link", err)
 		}
 	}
 	return openJournal(path, w.opts.Codec, fail, first)
@@ -290,7 +290,7 @@ func (w *workspace) emergency(enc *statefile.Encoder, file *statefile.File, j *j
 		err = atomicfile.WriteSynced(path, data, 0o600)
 	}
 	intact := j != nil && j.complete()
-	d := tfdiags.Errorf("Failed to save the state", "%s.", cause)
+	d := tfdiags.Errorf("Failed to save the state", "%s.", strings.TrimSuffix(cause.Error(), "."))
 	if err == nil {
 		d.Detail += fmt.Sprintf("\n\nThe state was written to %s instead. After solving the problem, run\n\n    "+
 			"tofu state push %s", path, path)

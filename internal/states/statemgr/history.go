@@ -126,7 +126,7 @@ func ParseKeep(text string) (time.Duration, error) {
 	unit := keepUnits[text[last]]
 	n, err := strconv.ParseUint(text[:last], 10, 16)
 	if err != nil || unit == 0 || n == 0 {
-		return 0, fmt.Errorf("%q is not a number of hours, days or weeks, such as 12h, 90d or 52w", text)
+		return 0, fmt.Errorf("%q is not a number of hours, days or weeks from 1 to 65535, such as 12h, 90d or 52w", text)
 	}
 	return time.Duration(n) * unit, nil
 }

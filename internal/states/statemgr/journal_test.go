@@ -254,7 +254,7 @@ func TestLongNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	if kept, err := m.WriteRepair(t.Context(), r); err == nil ||
-		!strings.Contains(err.Error(), "keeping the damaged state") {
+		!strings.Contains(err.Error(), "saving a copy of the damaged state") {
 		t.Errorf("kept as %q: %v", kept, err)
 	}
 }

@@ -189,7 +189,8 @@ func ExplainConflict(err error) error {
 		}
 		d := tfdiags.Errorf("Error acquiring the state lock", "Another run has claimed %s, which it has read or is "+
 			"changing. Wait until that run ends, for example with -lock-timeout=10m. If its process was killed on "+
-			"another machine, its claims end 30 seconds later; \"tofu force-unlock\" ends them at once.\n\n%s",
+			"another machine, its claims end 30 seconds later; \"tofu force-unlock\" with the ID of its lock ends them "+
+			"at once.\n\n%s",
 			part, tfdiags.Capitalize(err.Error()))
 		d.Extra = held.Info
 		return d

@@ -245,7 +245,7 @@ func (m *Manager) Unlock() error {
 	if err := m.store.(backend.Locker).Unlock(ctx, m.name, id); err != nil {
 		return tfdiags.Errorf("Error releasing the state lock", "%s\n\n"+
 			"The lock may still be held, which makes other operations on this state fail. If no operation is running, "+
-			"run \"tofu force-unlock %s\".", err, id)
+			"run \"tofu force-unlock %s\".", tfdiags.Sentence(err), id)
 	}
 	return nil
 }

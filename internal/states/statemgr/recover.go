@@ -55,10 +55,8 @@ func (s *snapshots) recover(ctx context.Context, present *stored) (*recovery, er
 	if len(entries) == 0 || entries[0].Kind != beginEntry ||
 		entries[0].Header == nil || entries[0].Header.Journal != journalVersion {
 		return nil, fmt.Errorf("%s is not a journal that this version can read; it may be encrypted, or "+
-			"written by a newer "+
-			"version. It records the changes of an interrupted run. Run the command with the version and "+
-			"settings of that "+
-			"run, or delete the file if the changes don't matter", path)
+			"written by a newer version. It records the changes of an interrupted run. Run the command with the "+
+			"version and the encryption settings of that run, or delete the file if the changes don't matter", path)
 	}
 	rec := &recovery{path: path, header: *entries[0].Header, damaged: damaged}
 	if err := rec.replay(entries, present); err != nil {
@@ -184,8 +182,8 @@ func (rec *recovery) report(warn tfdiags.Sink) {
 	}
 	if rec.damaged > 0 {
 		warn(tfdiags.Warningf("Damaged journal",
-			"%s, and its journal, %s, has %d entries that can't be read. "+
-				"Objects that it changed may be missing from the state or out of date.", run, rec.path, rec.damaged))
+			"%s, and some entries of its journal, %s, can't be read (%d). Objects that the run changed may be missing "+
+				"from the state or out of date.", run, rec.path, rec.damaged))
 	}
 	if len(rec.interrupted) > 0 {
 		var b strings.Builder

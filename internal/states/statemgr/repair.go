@@ -249,7 +249,7 @@ func (m *Manager) WriteRepair(ctx context.Context, r *Repair) (kept string, err 
 func (p *parts) mend(ctx context.Context, r *Repair) (kept string, err error) {
 	kept, err = p.keepDamaged(r.damaged)
 	if err != nil {
-		return "", fmt.Errorf("keeping the damaged parts: %w", err)
+		return "", fmt.Errorf("saving a copy of the damaged parts: %w", err)
 	}
 	return kept, ExplainConflict(p.ledger.(Mender).Mend(ctx, p.name, NewLockInfo("state-repair"), r.parts))
 }
@@ -259,7 +259,7 @@ func (s *snapshots) writeRepair(ctx context.Context, r *Repair) (kept string, er
 	defer s.mu.Unlock()
 	kept, err = s.keepDamaged(r.damaged)
 	if err != nil {
-		return "", fmt.Errorf("keeping the damaged state: %w", err)
+		return "", fmt.Errorf("saving a copy of the damaged state: %w", err)
 	}
 	next := stored{exists: true, serial: r.serial + 1, lineage: r.lineage, state: r.State}
 	if next.lineage == "" {

@@ -116,7 +116,7 @@ func (s *snapshots) checkEmpty() error {
 	for _, path := range append(s.erroredFiles(), file+".backup", s.journalPath()) {
 		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 			return statefile.DamagedError{Err: fmt.Errorf("%s is empty, but %s shows that there was a state: "+
-				"replace it with a copy of the state or, to start without a state, move both files away", file, path)}
+				"replace the empty file with a copy of the state or, to start without a state, move both files away", file, path)}
 		}
 	}
 	return nil
