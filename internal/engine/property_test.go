@@ -148,7 +148,7 @@ func (p *player) apply(c *enginetest.Chapter) error {
 		for text, expected := range map[string]bool{
 			"Moved resource instances": trouble, "Asked to fail": trouble,
 			// These errors are about objects that are not created yet.
-			"Not found": refreshes, "Invalid index": refreshes,
+			"Not found": refreshes, "Invalid index": refreshes || c.Options.Mode == plans.Destroy,
 		} {
 			if expected && strings.Contains(err.Error(), text) {
 				return nil
