@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/addrs"
@@ -52,25 +53,24 @@ func (v *Value) callAlias(most int) *callAlias {
 	case out.call.Repetition.ForEach == nil:
 		return nil
 	case out.outputs == nil:
-		out.outputs = out.call.outputsUsed(each)
+		out.outputs = out.call.outputsIn(pathsFrom(each))
+		if out.outputs == nil { // an element may be an object that contains a whole module instance
+			out.outputs = slices.Sorted(maps.Keys(out.call.Outputs))
+		}
 	}
 	return out
 }
 
-// outputsUsed returns the outputs of the call that the elements of a "for" expression over it use.
-func (m *Module) outputsUsed(e *hclsyntax.ForExpr) []string {
-	used := map[string]bool{}
-	for _, tr := range e.ValExpr.Variables() {
-		if tr.RootName() != e.ValVar {
-			continue
+// pathsFrom returns what follows the value variable of a "for" expression in each use of the variable
+// for an element of the result.
+func pathsFrom(e *hclsyntax.ForExpr) iter.Seq[hcl.Traversal] {
+	return func(yield func(hcl.Traversal) bool) {
+		for _, tr := range e.ValExpr.Variables() {
+			if tr.RootName() == e.ValVar && !yield(tr[1:]) {
+				return
+			}
 		}
-		name := addrs.FirstName(tr[1:])
-		if m.Outputs[name] == nil {
-			return slices.Sorted(maps.Keys(m.Outputs))
-		}
-		used[name] = true
 	}
-	return slices.Sorted(maps.Keys(used))
 }
 
 // maxAliases is the number of locals that are followed from one to the next.
@@ -85,24 +85,16 @@ func (a *callAlias) reads(via *Value, refs lang.Instances, outputs []string) []C
 	return CallRead{Call: a.call, Via: via, Refs: refs}.ofOutputs(outputs)
 }
 
-// outputsAfter returns the outputs in references such as local.NAME["x"].OUTPUT, or nil if some reference
-// may use any output.
-func (a *callAlias) outputsAfter(local addrs.LocalValue, unit *lang.Refs) []string {
-	used := map[string]bool{}
-	for _, ref := range unit.Objects {
-		if ref.Subject != local {
-			continue
+// pathsAfter returns what follows the key in each reference such as local.NAME["x"].OUTPUT. It returns
+// an empty path for a computed index.
+func pathsAfter(local addrs.LocalValue, unit *lang.Refs) iter.Seq[hcl.Traversal] {
+	return func(yield func(hcl.Traversal) bool) {
+		for _, ref := range unit.Objects {
+			if ref.Subject == local && !yield(ref.Remaining[min(1, len(ref.Remaining)):]) {
+				return
+			}
 		}
-		if len(ref.Remaining) < 2 { // a computed index, or a whole element
-			return nil
-		}
-		name := addrs.FirstName(ref.Remaining[1:])
-		if a.call.Outputs[name] == nil {
-			return nil
-		}
-		used[name] = true
 	}
-	return slices.Sorted(maps.Keys(used))
 }
 
 // callAliasReads adds to list what expressions in the module read only by key through locals that are
@@ -124,7 +116,7 @@ func (m *Module) callAliasReads(list []CallRead, units iter.Seq[*lang.Refs]) []C
 			}
 			refs, only := unit.ValueInstances(local)
 			whole[v] = whole[v] || !only
-			list = append(list, alias.reads(v, refs, alias.outputsAfter(local, unit))...)
+			list = append(list, alias.reads(v, refs, alias.call.outputsIn(pathsAfter(local, unit)))...)
 		}
 	}
 	return slices.DeleteFunc(list, func(read CallRead) bool { return whole[read.Via] })
@@ -137,7 +129,7 @@ func (m *Module) eachReads(rep Repetition, units iter.Seq[*lang.Refs]) []CallRea
 		return nil
 	}
 	if call := m.chainedCall(rep); call != nil {
-		return eachCall(call, units).reads()
+		return newEachCall(call, units).reads
 	}
 	local, ok := rep.eachOf().(addrs.LocalValue)
 	if !ok {
@@ -148,7 +140,7 @@ func (m *Module) eachReads(rep Repetition, units iter.Seq[*lang.Refs]) []CallRea
 	if alias == nil || alias.call.Repetition.ForEach == nil {
 		return nil
 	}
-	return alias.reads(v, lang.Instances{{Index: eachKey}}, eachCall(alias.call, units).Outputs)
+	return alias.reads(v, lang.Instances{{Index: eachKey}}, newEachCall(alias.call, units).Outputs)
 }
 
 // callAliasReads returns what a block reads only by key through locals that are module calls.

@@ -98,7 +98,7 @@ func (b *build) setCallReads(r *Resource) {
 	}
 	var eachOf *lang.Refs // set if for_each is only a module call
 	if chained != nil {
-		list, eachOf = append(list, r.eachCall().reads()...), &r.Exprs.Repetition.ForEach.Refs
+		list, eachOf = append(list, r.eachCall().reads...), &r.Exprs.Repetition.ForEach.Refs
 	}
 	for unit := range r.Exprs.units() {
 		if unit == eachOf {

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/lang"
@@ -24,6 +26,8 @@ import (
 type EachCall struct {
 	Call    *Module
 	Outputs []string // sorted; nil for all outputs
+	// reads are the reads of these outputs of the module instance that has the key of the reader.
+	reads []CallRead
 }
 
 // ChainedCall returns the module call in for_each = module.NAME, or nil if the block is not repeated
@@ -65,28 +69,34 @@ func (m *Module) chainedCall(rep Repetition) *Module {
 	return call
 }
 
-// eachCall returns the call in a block's for_each with the outputs that expressions read with
+// newEachCall returns the call in a block's for_each with the outputs that expressions read with
 // each.value. If none of them uses each.value, the block depends on all outputs.
-func eachCall(call *Module, units iter.Seq[*lang.Refs]) *EachCall {
-	used := map[string]bool{}
-	for refs := range units {
-		for _, ref := range refs.Objects {
-			if ref.Subject != (addrs.ForEachAttr{Name: "value"}) {
-				continue
+func newEachCall(call *Module, units iter.Seq[*lang.Refs]) *EachCall {
+	outputs := call.outputsIn(func(yield func(hcl.Traversal) bool) {
+		for refs := range units {
+			for _, ref := range refs.Objects {
+				if ref.Subject == (addrs.ForEachAttr{Name: "value"}) && !yield(ref.Remaining) {
+					return
+				}
 			}
-			name := addrs.FirstName(ref.Remaining)
-			if call.Outputs[name] == nil {
-				return &EachCall{Call: call}
-			}
-			used[name] = true
 		}
-	}
-	return &EachCall{call, slices.Sorted(maps.Keys(used))}
+	})
+	read := CallRead{Call: call, Refs: lang.Instances{{Index: eachKey}}}
+	return &EachCall{call, outputs, read.ofOutputs(outputs)}
 }
 
-// reads returns the reads of the outputs of the module instance that has the key of the reader.
-func (e *EachCall) reads() []CallRead {
-	return CallRead{Call: e.Call, Refs: lang.Instances{{Index: eachKey}}}.ofOutputs(e.Outputs)
+// outputsIn returns the sorted names of the outputs with which paths from an instance of the call
+// begin. It returns nil, for all outputs, if some path may lead to any output or if there are no paths.
+func (m *Module) outputsIn(paths iter.Seq[hcl.Traversal]) []string {
+	used := map[string]bool{}
+	for path := range paths {
+		name := addrs.FirstName(path)
+		if m.Outputs[name] == nil {
+			return nil
+		}
+		used[name] = true
+	}
+	return slices.Sorted(maps.Keys(used))
 }
 
 // ofOutputs returns a read for each of the named outputs. It returns only r, which reads all outputs,
@@ -116,7 +126,7 @@ func (r *Resource) eachCall() *EachCall {
 	if call == nil {
 		return nil
 	}
-	return eachCall(call, r.eachUnits())
+	return newEachCall(call, r.eachUnits())
 }
 
 // eachUnits returns the expressions of a block that may use each.value.
@@ -136,7 +146,7 @@ func (m *Module) eachCall() *EachCall {
 	if call == nil {
 		return nil
 	}
-	return eachCall(call, m.eachUnits())
+	return newEachCall(call, m.eachUnits())
 }
 
 // eachUnits returns the arguments of a module call, which may use each.value.
@@ -161,8 +171,8 @@ func (b *build) addChainedCall(v *Value) {
 		return
 	}
 	if _, only := v.Expr.Refs.CallInstances(call.Call.Name); only || !v.Expr.Refs.NameCall(call.Call.Name) {
-		v.EachCall = eachCall(call, slices.Values([]*lang.Refs{&v.Expr.Refs}))
-		v.CallReads = append(v.CallReads, v.EachCall.reads()...)
+		v.EachCall = newEachCall(call, slices.Values([]*lang.Refs{&v.Expr.Refs}))
+		v.CallReads = append(v.CallReads, v.EachCall.reads...)
 	}
 }
 
@@ -207,7 +217,7 @@ func (m *Module) argumentsReadOnlyEach(call *Module) bool {
 // in m's for_each. These are the outputs of the instance with the same key.
 func (o *instanceOrder) awaitEachCall(n *Node, m *Module, parent addrs.ModuleInstance, key addrs.InstanceKey) {
 	in := parent.Child(m.EachCall.Call.Call.Name, key)
-	for _, read := range m.EachCall.reads() {
+	for _, read := range m.EachCall.reads {
 		for _, output := range read.Outputs() {
 			o.after(n, o.valueNode(output, in))
 		}
@@ -231,7 +241,7 @@ func (p *planCalls) decideEarlyByCall(m *Module) {
 		if !v.ReadsEachValue() {
 			continue
 		}
-		for _, read := range v.EachCall.reads() {
+		for _, read := range v.EachCall.reads {
 			for _, output := range read.Outputs() {
 				p.after(v.Node, output.Node)
 			}

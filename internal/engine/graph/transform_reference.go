@@ -118,7 +118,7 @@ func (c *connector) connectValue(ctx context.Context, v *Value) {
 				c.after(v.Node, m.EachOf.whole())
 			}
 			if m.EachCall != nil && v.ReadsEachValue() {
-				for _, read := range v.EachCall.reads() {
+				for _, read := range v.EachCall.reads {
 					for _, output := range read.Outputs() {
 						c.afterCall(v.Node, read.Call, output.Node)
 					}

@@ -84,7 +84,7 @@ func (f *nearest) setUses(n *Node, set *resourceSet) {
 			s.aliases = []IndexedRead{*read}
 		}
 		if call := m.ChainedCall(); call != nil && (m.DependsOn == nil || !m.DependsOn.NameCall(call.Call.Name)) {
-			s.calls = m.eachCall().reads()
+			s.calls = m.eachCall().reads
 		}
 		m.Uses = s.find(set, n)
 	case n.Resource != nil && n == n.Resource.Inputs && n.Resource.Config != nil:
