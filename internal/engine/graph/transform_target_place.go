@@ -85,6 +85,7 @@ type placeReads struct {
 	instances map[*Module]*moduleInstances
 	byKey     map[*Resource][]IndexedRead
 	calls     map[*Resource][]CallRead          // see callReads
+	chained   map[*Module][]CallRead            // by module call; see chainedReads
 	apart     map[*Node]map[*Node]bool          // by block: the nodes that it reads only by key
 	ranges    map[*Resource]map[*Node]hcl.Range // by block: its first reference to each node
 }
@@ -117,7 +118,7 @@ type moduleInstances struct {
 
 func newPlaceReads(b *build) *placeReads {
 	s := &placeReads{build: b, instances: map[*Module]*moduleInstances{}, byKey: map[*Resource][]IndexedRead{},
-		calls: map[*Resource][]CallRead{},
+		calls: map[*Resource][]CallRead{}, chained: map[*Module][]CallRead{},
 		apart: map[*Node]map[*Node]bool{}, ranges: map[*Resource]map[*Node]hcl.Range{}}
 	if b.op.Early != nil {
 		s.early = b.instances.earlyKeys()

@@ -113,7 +113,7 @@ func (s *placeReads) addOutputs(
 func (s *placeReads) ofCall(p place) []read {
 	m := p.n.Object.(*Module)
 	parent, step := p.in.Parent()
-	of, reads := m.ChainedTo(), m.Parent.eachReads(m.Repetition, m.eachUnits())
+	of, reads := m.ChainedTo(), s.chainedReads(m)
 	base := []read{{of: place{n: p.n, in: parent, part: baseParts}}}
 	key := func() []KeyRead { return []KeyRead{{step.Key, m.Repetition.ForEach.Range()}} }
 	switch {
@@ -137,13 +137,23 @@ func (s *placeReads) baseOfCall(p place) []read {
 		return s.along(p, map[*Node]bool{of.whole(): true})
 	}
 	apart := map[*Node]bool{}
-	for _, read := range m.Parent.eachReads(m.Repetition, m.eachUnits()) {
+	for _, read := range s.chainedReads(m) {
 		addCallNodes(apart, read)
 		if read.Via == nil {
 			addOutputNodes(apart, read.Call)
 		}
 	}
 	return s.along(p, apart)
+}
+
+// chainedReads returns what the arguments of a module call read with each.value; see eachReads.
+func (s *placeReads) chainedReads(m *Module) []CallRead {
+	out, known := s.chained[m]
+	if !known {
+		out = m.Parent.eachReads(m.Repetition, m.eachUnits())
+		s.chained[m] = out
+	}
+	return out
 }
 
 // ofAlias returns the places that all elements of an alias need. They include the base of another
