@@ -20,7 +20,6 @@ func Build(g *graph.Graph, plan *plans.Plan, keys graph.EarlyKeys) *Graph {
 	}
 	b := &builder{
 		graph: g, instances: findInstances(g, plan, keys), nodesOf: map[block][]int{}, alls: map[block]int{},
-		calls:  map[*graph.Module]int{},
 		wholes: map[*graph.Module]int{}, nodeOf: map[*member]int{}, connected: map[pair]bool{},
 	}
 	for _, m := range b.modules() {
@@ -45,11 +44,11 @@ type builder struct {
 	nodes     []Node
 	edges     []Edge
 
-	nodesOf       map[block][]int // nodes of each block; several if its members are in several groups
-	nodeOf        map[*member]int // by member of a block with groups: its node
-	alls          map[block]int   // see all
-	connected     map[pair]bool   // see connectInstances
-	calls, wholes map[*graph.Module]int
+	nodesOf   map[block][]int // nodes of each block; several if its members are in several groups
+	nodeOf    map[*member]int // by member of a block with groups: its node
+	alls      map[block]int   // see all
+	connected map[pair]bool   // see connectInstances
+	wholes    map[*graph.Module]int
 }
 
 // modules returns the modules in the order in which the engine added them.
@@ -99,20 +98,27 @@ func (b *builder) addInstances(r *graph.Resource, address string, list []*member
 
 // addValue adds the nodes of a value.
 func (b *builder) addValue(v *graph.Value) {
-	of := block{value: v}
+	b.addGroups(block{value: v}, valueKinds[v.Kind], func(group []*member) string {
+		return b.instances.valueName(v, group)
+	})
+}
+
+// addGroups adds the nodes of a value or a module call. name returns the address of a node that represents
+// some of its members.
+func (b *builder) addGroups(of block, kind Kind, name func([]*member) string) {
 	add := func(name string) int {
-		id := b.node(valueKinds[v.Kind], v.Module, name, v.Node.Range)
+		id := b.node(kind, of.module(), name, of.at())
 		b.nodesOf[of] = append(b.nodesOf[of], id)
 		return id
 	}
 	if !b.instances.split[of] {
-		add(v.Node.Name)
+		add(of.name())
 		return
 	}
 	for _, group := range b.instances.groups(of) {
-		id := add(b.instances.valueName(v, group))
-		if b.nodes[id].Address != v.Node.Name {
-			b.nodes[id].Resource = v.Node.Name
+		id := add(name(group))
+		if b.nodes[id].Address != of.name() {
+			b.nodes[id].Resource = of.name()
 		}
 		for _, m := range group {
 			b.nodeOf[m] = id
@@ -130,7 +136,7 @@ func (b *builder) all(of block) (int, bool) {
 	}
 	id, ok := b.alls[of]
 	if !ok {
-		name, at := of.node().Name, of.node().Range
+		name, at := of.name(), of.at()
 		id = b.node(All, of.module(), name+" (all)", at)
 		b.nodes[id].Resource = name
 		b.alls[of] = id
@@ -141,13 +147,13 @@ func (b *builder) all(of block) (int, bool) {
 	return id, true
 }
 
-// addCall adds a node for a module call if the call has arguments that decide its instances, or
+// addCall adds the nodes of a module call if the call has arguments that decide its instances, or
 // depends_on.
 func (b *builder) addCall(m *graph.Module) {
 	if m.Call == nil || len(m.Repetition.Refs()) == 0 && m.DependsOn == nil {
 		return
 	}
-	b.calls[m] = b.node(Call, m.Parent, m.Path.String()+" (call)", &m.Call.Range)
+	b.addGroups(block{call: m}, Call, func(group []*member) string { return b.instances.callName(m, group) })
 }
 
 func (b *builder) connectAll() {
@@ -158,17 +164,18 @@ func (b *builder) connectAll() {
 		b.connectValue(v)
 	}
 	for _, m := range b.modules() {
-		if id, ok := b.calls[m]; ok {
+		call := block{call: m}
+		for _, id := range b.nodesOf[call] {
 			for _, refs := range m.Repetition.Refs() {
-				b.refs(id, m.Parent, refs)
+				b.refsOf(call, id, m.Parent, refs)
 			}
 			b.refs(id, m.Parent, m.DependsOn)
-			b.inCall(id, m.Parent)
+			b.inCall(call, id)
 		}
 		for _, c := range m.Checks {
 			id := b.node(Check, m, c.Node.Name, &c.Config.Range)
 			b.rules(id, m, c.Asserts)
-			b.inCall(id, m)
+			b.afterCall(id, m)
 		}
 	}
 	b.connectProviders()
@@ -195,7 +202,7 @@ func (b *builder) connectProviders() {
 func (b *builder) connectResource(r *graph.Resource) {
 	for _, id := range b.nodesOf[block{resource: r}] {
 		if r.Config != nil {
-			b.inCall(id, r.Module)
+			b.inCall(block{resource: r}, id)
 		}
 		if r.Exprs != nil {
 			b.connectBlock(r, id)
@@ -291,7 +298,7 @@ func (b *builder) connectValue(v *graph.Value) {
 		}
 		b.refs(id, v.Module, v.DependsOn)
 		b.rules(id, v.Module, v.Conditions)
-		b.inCall(id, v.Module)
+		b.inCall(block{value: v}, id)
 	}
 }
 
@@ -313,12 +320,20 @@ func (b *builder) areRules(first int) {
 	}
 }
 
-// inCall adds an edge from a node to the call of its module.
-func (b *builder) inCall(id int, m *graph.Module) {
-	if m == nil {
+// inCall adds an edge from a node of a block to the call of the block's module, or edges between their
+// instances.
+func (b *builder) inCall(of block, id int) {
+	m := of.module()
+	if p := (pair{of, block{call: m}}); b.instances.exact[p] {
+		b.connectInstances(p, p.to.at())
 		return
 	}
-	if call, ok := b.calls[m]; ok && call != id {
+	b.afterCall(id, m)
+}
+
+// afterCall adds an edge from a node to the call of a module as a whole.
+func (b *builder) afterCall(id int, m *graph.Module) {
+	if call, ok := b.all(block{call: m}); ok {
 		b.edge(id, call, b.nodes[call].At)
 	}
 }

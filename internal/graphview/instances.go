@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
@@ -20,6 +22,8 @@ import (
 // of a that has the same key, b[0..49] is one node. But b[7] has its own node if something else
 // refers to a[7].
 //
+// The same holds for module calls whose for_each is a resource, and for everything in their modules.
+//
 // References to the resource as a whole lead to a node of the kind All, which leads to the nodes of
 // the instances. There are no edges between all pairs of instances.
 
@@ -27,33 +31,54 @@ import (
 // share a node.
 const alone = 3
 
-// block is a resource or a value.
+// block is a resource, a value or a module call. All fields but one are nil.
 type block struct {
 	resource *graph.Resource
-	value    *graph.Value // nil for a resource
+	value    *graph.Value
+	call     *graph.Module
 }
 
-// node returns the engine's node of a block.
-func (b block) node() *graph.Node {
-	if b.value != nil {
-		return b.value.Node
+// name returns the name of the node that represents a block as a whole.
+func (b block) name() string {
+	switch {
+	case b.call != nil:
+		return b.call.Path.String() + callSuffix
+	case b.value != nil:
+		return b.value.Node.Name
 	}
-	return b.resource.Node
+	return b.resource.Node.Name
+}
+
+// callSuffix ends the name of a node that represents a module call.
+const callSuffix = " (call)"
+
+// at returns the place of a block in the configuration.
+func (b block) at() *hcl.Range {
+	switch {
+	case b.call != nil:
+		return &b.call.Call.Range
+	case b.value != nil:
+		return b.value.Node.Range
+	}
+	return b.resource.Node.Range
 }
 
 // module returns the module of a block.
 func (b block) module() *graph.Module {
-	if b.value != nil {
+	switch {
+	case b.call != nil:
+		return b.call.Parent
+	case b.value != nil:
 		return b.value.Module
 	}
 	return b.resource.Module
 }
 
-// member is an instance of a resource with a planned or deferred change, or a value in one instance
-// of its module.
+// member is an instance of a resource with a planned or deferred change, a value in one instance of
+// its module, or an instance of a module call.
 type member struct {
-	in       addrs.ModuleInstance
-	addr     addrs.AbsInstance // for instances of resources
+	in       addrs.ModuleInstance // for a module call, the instance itself
+	addr     addrs.AbsInstance    // for instances of resources
 	changes  []*plans.InstanceChange
 	deferred []*plans.Deferred
 
@@ -241,6 +266,9 @@ func (s *instances) compare() {
 	for _, v := range s.graph.Values {
 		add(block{value: v})
 	}
+	for _, m := range s.graph.Modules {
+		add(block{call: m})
+	}
 	for b, pairs := range s.pairs {
 		for _, p := range pairs {
 			order.Connect(ids[b], ids[p.to])
@@ -285,7 +313,7 @@ func (s *instances) look(b block, neighbors func(*member) []need) {
 		}
 		slices.Sort(seen)
 		_, number := m.addr.Key.IsInt()
-		text := fmt.Sprint(b.node().ID, m.look, number, own, wholes[m], slices.Compact(seen))
+		text := fmt.Sprint(b.name(), m.look, number, own, wholes[m], slices.Compact(seen))
 		if _, known := s.looks[text]; !known {
 			s.looks[text] = look(len(s.looks) + 1)
 		}
@@ -354,6 +382,18 @@ func (s *instances) sameEverywhere(r *graph.Resource, group []*member, n int) bo
 	return true
 }
 
+// callName returns the address of a node that represents some instances of a module call.
+func (s *instances) callName(m *graph.Module, group []*member) string {
+	name := group[0].in.String() + callSuffix
+	switch {
+	case len(group) == 1:
+		return name
+	case len(group) == len(s.members[block{call: m}]):
+		return block{call: m}.name()
+	}
+	return name + ", …"
+}
+
 // valueName returns the address of a node that represents a value in some module instances.
 func (s *instances) valueName(v *graph.Value, group []*member) string {
 	name := v.Node.Name
@@ -407,7 +447,7 @@ func reads(group []*member) map[addrs.AbsInstance][]addrs.AbsInstance {
 	out := map[addrs.AbsInstance][]addrs.AbsInstance{}
 	for _, m := range group {
 		for _, n := range m.needs {
-			if n.of.value == nil {
+			if n.of.resource != nil {
 				out[m.addr] = append(out[m.addr], n.addr)
 			}
 		}

@@ -73,6 +73,84 @@ func (t *callTracer) trace() {
 			t.connectAll(b)
 		}
 	}
+	for _, m := range t.graph.Modules {
+		t.connectCall(m)
+	}
+}
+
+// chainedBlocks returns the resource in the for_each of a module call or, if that is another call, the
+// outputs of that call that arguments read with each.value.
+func chainedBlocks(m *graph.Module) []block {
+	if m.Call == nil {
+		return nil
+	}
+	if of := m.ChainedTo(); of != nil && of.Via == nil {
+		return []block{{resource: of.Of}}
+	}
+	var out []block
+	for _, v := range m.Variables {
+		for _, read := range v.CallReads {
+			if !read.ByEach() {
+				continue
+			}
+			for _, output := range read.Outputs() {
+				if b := (block{value: output}); !slices.Contains(out, b) {
+					out = append(out, b)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// connectCall adds references from the instances of a call to the instances that have the same key of
+// what its for_each names. It also adds references from the resources and values in the module to the
+// instances of the call.
+func (t *callTracer) connectCall(m *graph.Module) {
+	chain := chainedBlocks(m)
+	if len(chain) == 0 {
+		return
+	}
+	list, _ := t.keys.ModuleInstances(m)
+	call, calls := block{call: m}, map[addrs.ModuleInstance]*member{}
+	for _, in := range list {
+		calls[in] = &member{in: in}
+	}
+	for _, of := range chain {
+		members := t.byModule(of)
+		for _, in := range list {
+			parent, step := in.Parent()
+			if of.resource != nil {
+				if to := t.at[of.resource.Addr.Resource.InInstance(parent).Instance(step.Key)]; to != nil {
+					t.add(pair{call, of}, calls[in], to, false)
+				}
+				continue
+			}
+			for _, to := range members[parent.Child(of.module().Call.Name, step.Key)] {
+				t.add(pair{call, of}, calls[in], to, false)
+			}
+		}
+	}
+	for _, in := range list {
+		if t.split[call] {
+			t.members[call] = append(t.members[call], calls[in])
+		}
+	}
+	connect := func(b block) {
+		for _, one := range t.members[b] {
+			if in := calls[one.in]; in != nil && t.split[call] {
+				t.add(pair{b, call}, one, in, false)
+			}
+		}
+	}
+	for _, r := range m.Resources {
+		connect(block{resource: r})
+	}
+	for _, values := range []map[string]*graph.Value{m.Variables, m.Locals, m.Outputs} {
+		for _, v := range values {
+			connect(block{value: v})
+		}
+	}
 }
 
 // readsInstances reports whether a value reads single instances of module calls or, in an argument, of
@@ -164,11 +242,19 @@ func (t *callTracer) refs(b block) []ref {
 }
 
 // eachRefs returns what a block reads with each.value, if its for_each is a module call or, for an
-// argument, a resource. one must be the reference in the for_each of a resource or each.value in an
-// argument. eachRefs returns nil for all other references.
+// argument, a resource. one must be the reference in the for_each of a resource or a call, or each.value
+// in an argument. eachRefs returns nil for all other references.
 func eachRefs(b block, refs *lang.Refs, one *addrs.Reference) []ref {
 	var reads []graph.CallRead
 	switch v := b.value; {
+	case b.call != nil:
+		var out []ref
+		for _, of := range chainedBlocks(b.call) {
+			if of.value != nil {
+				out = append(out, ref{Reference: one, refs: refs, to: of, call: of.module(), each: true})
+			}
+		}
+		return out
 	case v == nil && b.resource.ChainedCall() != nil && refs == &b.resource.Exprs.Repetition.ForEach.Refs:
 		reads = b.resource.CallReads
 	case v == nil || one.Subject != addrs.ForEachAttr{Name: "value"}:
