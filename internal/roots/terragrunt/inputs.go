@@ -24,16 +24,15 @@ func (im *importer) inputs(r *root) {
 		declared[name] = true
 	}
 	set := &inputSet{im: im, r: r, declared: declared, unused: make(map[string]hcl.Range)}
-	set.reset()
-	set.add(r.unit.own, false)
+	all := set.read(r.unit.own)
 	if r.unit.auto != nil {
-		set.add(r.unit.auto, false)
+		all = set.merge(all, set.read(r.unit.auto), false)
 	}
 	for name, v := range r.extra {
 		declared[name] = true
-		set.texts[name] = literal(v)
+		all.inputs[name] = input{text: literal(v)}
 	}
-	r.variables = set.expression()
+	r.variables = set.expression(all)
 	byPlace := make(map[hcl.Range][]string)
 	for name, where := range set.unused {
 		byPlace[where] = append(byPlace[where], name)
@@ -44,34 +43,42 @@ func (im *importer) inputs(r *root) {
 	}
 }
 
-// inputSet collects inputs. Later inputs override earlier ones with the same name.
+// inputSet collects the inputs of one unit.
 type inputSet struct {
 	im       *importer
 	r        *root
 	declared map[string]bool      // names of the root module's variables
 	unused   map[string]hcl.Range // ranges of inputs without a variable
-
-	parts  []string          // expressions for objects that are merged before the inputs in the fields below
-	texts  map[string]string // expressions by input name
-	values map[string]cty.Value
-	places map[string]hcl.Range // ranges of the "inputs" arguments that set them
 }
 
-func (s *inputSet) reset() {
-	s.texts, s.values = make(map[string]string), make(map[string]cty.Value)
-	s.places = make(map[string]hcl.Range)
+// layer holds the inputs of a file, or of several files that are merged.
+type layer struct {
+	parts  []string         // expressions for objects, which are merged before inputs
+	at     hcl.Range        // the "inputs" argument that set the last of the parts
+	inputs map[string]input // by name
 }
 
-// object returns the text of an object with the inputs that have a variable, or "" if there are
-// none.
-func (s *inputSet) object() string {
+// input is the value of one input. If it can't be imported, its text is "", and it hides the input of the
+// same name in included files.
+type input struct {
+	text  string
+	value cty.Value // NilVal if it has outputs
+	at    hcl.Range // the expression
+	place hcl.Range // the "inputs" argument
+}
+
+// object returns the text of an object with the inputs of a layer, other than its parts, that have a
+// variable. It returns "" if there are none.
+func (s *inputSet) object(l *layer) string {
 	var b strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(s.texts)) {
-		if !s.declared[name] {
-			s.unused[name] = s.places[name]
-			continue
+	for _, name := range slices.Sorted(maps.Keys(l.inputs)) {
+		switch in := l.inputs[name]; {
+		case in.text == "":
+		case s.declared[name]:
+			fmt.Fprintf(&b, "%s = %s\n", name, in.text)
+		default:
+			s.unused[name] = in.place
 		}
-		fmt.Fprintf(&b, "%s = %s\n", name, s.texts[name])
 	}
 	if b.Len() == 0 {
 		return ""
@@ -79,43 +86,42 @@ func (s *inputSet) object() string {
 	return "{\n" + b.String() + "}"
 }
 
-// add adds the inputs of the files that a file includes, then the file's own inputs. If deep is
-// set, objects are merged with earlier objects instead of replacing them.
-func (s *inputSet) add(c *config, deep bool) {
-	for _, in := range c.includes {
+// read returns the inputs of a file merged with those of the files that it includes. Each included file is
+// merged with its own strategy, the last one first.
+func (s *inputSet) read(c *config) *layer {
+	out := s.own(c)
+	for _, in := range slices.Backward(c.includes) {
 		if in.merge {
-			s.add(in.config, false)
-			deep = deep || in.deep
+			out = s.merge(s.read(in.config), out, in.deep)
 		}
 	}
+	return out
+}
+
+// own returns the inputs that a file sets itself.
+func (s *inputSet) own(c *config) *layer {
+	out := &layer{inputs: make(map[string]input)}
 	attr := c.body.Attributes["inputs"]
 	if attr == nil {
-		return
+		return out
 	}
 	v, err := c.value(attr.Expr)
 	if err == nil && isObject(v) {
 		for it := v.ElementIterator(); it.Next(); {
 			key, value := it.Element()
-			s.set(key.AsString(), value, attr.SrcRange, deep)
+			out.inputs[key.AsString()] = input{literal(value), value, attr.SrcRange, attr.SrcRange}
 		}
-		return
+		return out
 	}
 	object, ok := attr.Expr.(*hclsyntax.ObjectConsExpr)
 	if !ok {
 		text, err := c.rewrite(attr.Expr, s.r.needs)
 		if err != nil {
 			s.im.leave(s.r.name, attr.SrcRange, "the inputs: %s", s.im.reason(err, attr.SrcRange))
-			return
+			return out
 		}
-		if deep {
-			s.im.leave(s.r.name, attr.SrcRange, "the inputs are not merged deeply, because they have outputs")
-		}
-		if before := s.object(); before != "" {
-			s.parts = append(s.parts, before)
-		}
-		s.parts = append(s.parts, text)
-		s.reset()
-		return
+		out.parts, out.at = []string{text}, attr.SrcRange
+		return out
 	}
 	for _, item := range object.Items {
 		key, diags := item.KeyExpr.Value(c.ctx)
@@ -123,39 +129,64 @@ func (s *inputSet) add(c *config, deep bool) {
 			s.im.leave(s.r.name, item.KeyExpr.Range(), "an input whose name is not known")
 			continue
 		}
-		s.item(c, key.AsString(), item.ValueExpr, attr.SrcRange, deep)
+		out.inputs[key.AsString()] = s.item(c, key.AsString(), item.ValueExpr, attr.SrcRange)
 	}
+	return out
 }
 
-// item adds the input that an expression sets. at is the range of the file's "inputs" argument.
-func (s *inputSet) item(c *config, name string, expr hclsyntax.Expression, at hcl.Range, deep bool) {
+// item returns the input that an expression sets. place is the range of the file's "inputs" argument.
+func (s *inputSet) item(c *config, name string, expr hclsyntax.Expression, place hcl.Range) input {
+	at := expr.Range()
 	if v, err := c.value(expr); err == nil {
-		s.set(name, v, at, deep)
-		return
+		return input{literal(v), v, at, place}
 	}
 	text, err := c.rewrite(expr, s.r.needs)
 	if err != nil {
-		s.im.leave(s.r.name, expr.Range(), "the input %q: %s", name, s.im.reason(err, expr.Range()))
-		delete(s.texts, name)
-		delete(s.values, name)
-		return
+		s.im.leave(s.r.name, at, "the input %q: %s", name, s.im.reason(err, at))
+		return input{at: at, place: place}
 	}
-	if before, ok := s.values[name]; deep && s.texts[name] != "" && (!ok || !before.Type().IsPrimitiveType()) {
-		s.im.leave(s.r.name, expr.Range(), "the input %q is not merged deeply, because it has outputs", name)
-	}
-	s.texts[name], s.places[name] = text, at
-	delete(s.values, name)
+	return input{text: text, at: at, place: place}
 }
 
-func (s *inputSet) set(name string, v cty.Value, at hcl.Range, deep bool) {
-	before, ok := s.values[name]
-	switch {
-	case deep && ok:
-		v = mergeDeeply(before, v)
-	case deep && s.texts[name] != "" && !v.IsNull() && !v.Type().IsPrimitiveType():
-		s.im.leave(s.r.name, at, "the input %q is not merged deeply, because it has outputs", name)
+// merge returns the inputs of two layers. Those of over replace those of under with the same name or, if
+// deep is set, are merged with them recursively.
+func (s *inputSet) merge(under, over *layer, deep bool) *layer {
+	if len(over.parts) > 0 {
+		if deep {
+			s.im.leave(s.r.name, over.at, "the inputs are not merged deeply, because they have outputs")
+		}
+		out := &layer{slices.Clone(under.parts), over.at, over.inputs}
+		if before := s.object(under); before != "" {
+			out.parts = append(out.parts, before)
+		}
+		out.parts = append(out.parts, over.parts...)
+		return out
 	}
-	s.texts[name], s.values[name], s.places[name] = literal(v), v, at
+	out := &layer{under.parts, under.at, maps.Clone(under.inputs)}
+	for _, name := range slices.Sorted(maps.Keys(over.inputs)) {
+		in := over.inputs[name]
+		if before := out.inputs[name]; deep && before.text != "" && in.text != "" {
+			in = s.mergeInput(name, before, in)
+		}
+		out.inputs[name] = in
+	}
+	return out
+}
+
+// mergeInput merges an input with one of the same name in an included file. It returns the input
+// unchanged if one of them has outputs.
+func (s *inputSet) mergeInput(name string, under, over input) input {
+	simple := func(in input) bool {
+		return in.value != cty.NilVal && (in.value.IsNull() || in.value.Type().IsPrimitiveType())
+	}
+	switch {
+	case under.value != cty.NilVal && over.value != cty.NilVal:
+		over.value = mergeDeeply(under.value, over.value)
+		over.text = literal(over.value)
+	case !simple(under) && !simple(over):
+		s.im.leave(s.r.name, over.at, "the input %q is not merged deeply, because it has outputs", name)
+	}
+	return over
 }
 
 // mergeDeeply merges objects recursively and concatenates lists, like merge_strategy = "deep".
@@ -181,20 +212,20 @@ func mergeDeeply(a, b cty.Value) cty.Value {
 }
 
 // expression returns the text of the "variables" argument, or "" if there are no inputs.
-func (s *inputSet) expression() string {
-	last := s.object()
-	if len(s.parts) == 0 {
+func (s *inputSet) expression(l *layer) string {
+	last, parts := s.object(l), l.parts
+	if len(parts) == 0 {
 		return last
 	}
 	if last != "" {
-		s.parts = append(s.parts, last)
+		parts = append(slices.Clip(parts), last)
 	}
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(s.declared)) {
 		list = append(list, quoted(name))
 	}
 	return fmt.Sprintf("{\nfor name, value in merge(%s) : name => value\nif contains([%s], name)\n}",
-		strings.Join(s.parts, ", "), strings.Join(list, ", "))
+		strings.Join(parts, ", "), strings.Join(list, ", "))
 }
 
 func isObject(v cty.Value) bool {

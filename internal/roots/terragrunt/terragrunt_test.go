@@ -63,6 +63,37 @@ terraform {
 }
 inputs = { a = { x = 3, y = [4] } }
 `, []string{"x = 3", "y = [2, 4]"}, nil},
+		"each include has its strategy": {module + `
+-- first.hcl --
+inputs = { a = { first = 1, x = 1 }, b = { first = 1 } }
+-- second.hcl --
+inputs = { a = { second = 2, x = 2 }, b = { second = 2 } }
+-- deep/terragrunt.hcl --
+include "first" {
+  path           = "../first.hcl"
+  merge_strategy = "deep"
+}
+include "second" {
+  path = "../second.hcl"
+}
+terraform {
+  source = "../module"
+}
+inputs = { a = { unit = 3, x = 3 } }
+-- shallow/terragrunt.hcl --
+include "first" {
+  path = "../first.hcl"
+}
+include "second" {
+  path           = "../second.hcl"
+  merge_strategy = "deep"
+}
+terraform {
+  source = "../module"
+}
+inputs = { a = { unit = 3, x = 4 } }
+`, []string{"a = {\n      first = 1\n      unit  = 3\n      x     = 3\n    }", "b = {\n      first  = 1\n      second = 2\n    }",
+			"a = {\n      second = 2\n      unit   = 3\n      x      = 4\n    }", "b = {\n      second = 2\n    }"}, nil},
 		"no merge, but exposed": {module + `
 -- root.hcl --
 locals {
