@@ -96,7 +96,7 @@ func ParseModuleInstanceText(text string) (ModuleInstance, error) {
 func ParseConfigResourceText(text string) (ConfigResource, bool) {
 	parts := strings.Split(text, ".")
 	var module Module
-	for len(parts) > 3 && parts[0] == "module" || len(parts) == 4 && parts[0] == "module" {
+	for len(parts) > 3 && parts[0] == "module" {
 		module, parts = module.Child(parts[1]), parts[2:]
 	}
 	r := Resource{Mode: Managed}
