@@ -407,6 +407,8 @@ func (c *evalContext) instanceValue(r *graph.Resource, key addrs.InstanceKey) ct
 	x, values := c.in.resources[r.Slot], c.e.values(r)
 	i, ok := x.has(key)
 	switch {
+	case !ok && !c.e.op.Partial():
+		return cty.NilVal
 	case !ok:
 		// Readers of the whole resource report a decoding error.
 		v, _ := values.keptOrphan(r.Addr.Resource.InInstance(c.in.addr).Instance(key))
