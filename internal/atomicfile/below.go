@@ -35,7 +35,7 @@ func CheckBelow(root, path string) error {
 		return fmt.Errorf("resolving symbolic links in %s: %w", present, err)
 	}
 	if rel, err := filepath.Rel(inside, target); err != nil || rel == "." || !filepath.IsLocal(rel) {
-		return fmt.Errorf("because of a symbolic link, %s is not below %s", present, root)
+		return fmt.Errorf("%s leads through a symbolic link to a place that is not below %s", present, root)
 	}
 	return nil
 }

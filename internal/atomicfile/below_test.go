@@ -25,7 +25,7 @@ func TestCheckBelow(t *testing.T) {
 			t.Skip("no symbolic links: ", err)
 		}
 	}
-	const out = "because of a symbolic link"
+	const out = "leads through a symbolic link"
 	for _, test := range []struct{ root, path, error string }{
 		{"data", "data/own", ""},
 		{"data", "data/own/deep/missing/file", ""},

@@ -183,8 +183,8 @@ func (s *Service) advice(e *Error) string {
 	case "ExpiredToken", "ExpiredTokenException", "RequestExpired":
 		return "The credentials" + source + " have expired: sign in again"
 	case "InvalidAccessKeyId", "UnrecognizedClientException", "InvalidClientTokenId", "InvalidToken":
-		return "The service doesn't know the credentials" + source + ": check the access key, and that its account " +
-			"is of this service"
+		return "The service doesn't know the credentials" + source + ": check the access key, and whether its " +
+			"account belongs to this service"
 	case "SignatureDoesNotMatch", "InvalidSignatureException":
 		return "The secret access key" + source + " doesn't belong to the access key"
 	case "AccessDenied", "AccessDeniedException":

@@ -257,7 +257,7 @@ func TestRemoteState(t *testing.T) {
 			`unexpected attribute "x".`},
 		{"defaults of another type", map[string]cty.Value{"backend": s("box"), "config": box,
 			"defaults": cty.TupleVal([]cty.Value{s("")})}, nil, "defaults",
-			"The defaults must be an object with a value for each output."},
+			"The defaults must be an object or a map, with names of outputs as keys."},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
@@ -331,7 +331,7 @@ func TestFunctions(t *testing.T) {
 		{"encode_tfvars", cty.MapVal(map[string]cty.Value{"k": s("${v}")}), s("k = \"$${v}\"\n"), ""},
 		{"encode_tfvars", cty.EmptyObjectVal, s(""), ""},
 		{"encode_tfvars", obj("a b", cty.True), cty.NilVal, `the key "a b" is not a valid identifier`},
-		{"encode_tfvars", s("x"), cty.NilVal, "must be an object, not string"},
+		{"encode_tfvars", s("x"), cty.NilVal, "must be an object or a map, not string"},
 		{"encode_tfvars", obj("a", cty.DynamicVal), cty.UnknownVal(cty.String), ""},
 		{"encode_expr", obj("b", cty.NumberIntVal(2), "a", tuple(s("x\n"), null)),
 			s("{\n  a = [\"x\\n\", null]\n  b = 2\n}"), ""},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -107,7 +108,7 @@ func badTFVars(diags hcl.Diagnostics) error {
 				line = d.Subject.Start.Line
 			}
 			return argumentError("must be the content of a variables file, but line %d is not valid: %s; %s", line,
-				d.Summary, d.Detail)
+				d.Summary, strings.TrimSuffix(d.Detail, "."))
 		}
 	}
 	return argumentError("must be the content of a variables file")
@@ -115,7 +116,7 @@ func badTFVars(diags hcl.Diagnostics) error {
 
 func encodeTFVars(input cty.Value) (cty.Value, error) {
 	if ty := input.Type(); !ty.IsObjectType() && !ty.IsMapType() {
-		return cty.NilVal, argumentError("must be an object, not %s", ty.FriendlyName())
+		return cty.NilVal, argumentError("must be an object or a map, not %s", ty.FriendlyName())
 	}
 	file := hclwrite.NewEmptyFile()
 	vals := input.AsValueMap()

@@ -53,7 +53,7 @@ func (p *provider) validateRemoteState(config cty.Value) tfdiags.Diagnostics {
 	if d := config.GetAttr("defaults"); d.IsKnown() && !d.IsNull() && !d.Type().IsObjectType() &&
 		!d.Type().IsMapType() {
 		diags = diags.Append(at("defaults", "Invalid default values",
-			"The defaults must be an object with a value for each output."))
+			"The defaults must be an object or a map, with names of outputs as keys."))
 	}
 	return diags
 }
@@ -131,7 +131,7 @@ func (p *provider) readRemoteState(
 	if err != nil {
 		resp.Diagnostics.Add(tfdiags.Diagnostic{Severity: tfdiags.Error,
 			Summary: "Unable to read remote state", Placeless: true,
-			Detail: addr.String() + " could not be read, so nothing that refers to its outputs can be planned."})
+			Detail: addr.String() + " could not be read, so nothing that refers to its outputs can be evaluated."})
 		return resp
 	}
 	merged := make(map[string]cty.Value)

@@ -140,6 +140,9 @@ func (t *Tokens) inFile(host string) bool {
 
 func (t *Tokens) readFile() (map[string]any, error) {
 	data, err := os.ReadFile(t.File())
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pathErr.Err // the error below names the file
+	}
 	all := make(map[string]any)
 	if errors.Is(err, fs.ErrNotExist) {
 		return all, nil

@@ -166,8 +166,11 @@ func (t *instance) checkPreventDestroy(ctx context.Context, destroys bool) error
 	case v.False():
 		return nil
 	}
+	advice := fmt.Sprintf("exclude the object with -exclude='%s'", addr)
+	if len(w.op.Targets) > 0 { // -target and -exclude can't be used together
+		advice = "choose targets that don't include the object"
+	}
 	return tfdiags.Errorf("Resource instance cannot be destroyed",
-		"%s would be destroyed, but its lifecycle.prevent_destroy is set. Set it to false, or exclude the "+
-			"object with -exclude='%s'.",
-		addr, addr).At(r.Config.Range)
+		"%s would be destroyed, but its lifecycle.prevent_destroy is set. Set it to false, or %s.",
+		addr, advice).At(r.Config.Range)
 }

@@ -403,8 +403,8 @@ func TestNetrc(t *testing.T) {
 // is a symbolic link: links that lead out of the parent are errors.
 func TestLinkedDirectories(t *testing.T) {
 	for _, test := range []struct{ name, link, target, error string }{
-		{"modules leads out", ".terraform/modules", "../../victim", "modules is not below .terraform"},
-		{"modules is its parent", ".terraform/modules", ".", "modules is not below .terraform"},
+		{"modules leads out", ".terraform/modules", "../../victim", "modules leads through a symbolic link to a place that is not below .terraform"},
+		{"modules is its parent", ".terraform/modules", ".", "modules leads through a symbolic link to a place that is not below .terraform"},
 		{"modules stays inside", ".terraform/modules", "others", ""},
 		{"the data directory is elsewhere", ".terraform", "../cache", ""},
 	} {

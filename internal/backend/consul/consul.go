@@ -134,7 +134,8 @@ func (c *Config) base() (base *url.URL, socket string, err error) {
 	}
 	base, err = url.Parse(scheme + "://" + host)
 	if err != nil || base.Host == "" || base.User != nil {
-		return nil, "", fmt.Errorf("the address %q is invalid; write it as NAME:PORT", c.Address)
+		// Don't quote the address, because it may contain a password.
+		return nil, "", errors.New("the address is invalid; write it as NAME:PORT, without a user and password")
 	}
 	return base, "", nil
 }

@@ -323,7 +323,7 @@ func TestErrors(t *testing.T) {
 		"slash before": {settings{"path": "/a"}, `the path "/a" must not begin with a slash`},
 		"slash after":  {settings{"path": "a/"}, `the path "a/" must not end with a slash`},
 		"scheme":       {settings{"scheme": "ftp"}, `the scheme "ftp" is unknown`},
-		"address":      {settings{"address": "http://"}, `the address "http://" is invalid`},
+		"address":      {settings{"address": "http://"}, `the address is invalid; write it as NAME:PORT`},
 		"certificate":  {settings{"cert_file": missing}, "cert_file and key_file must be set together"},
 		"no file":      {settings{"cert_file": missing, "key_file": missing}, "reading cert_file and key_file"},
 		"no authority": {settings{"ca_file": missing}, "reading the CA certificates"},

@@ -341,7 +341,7 @@ func TestConfigErrors(t *testing.T) {
 		`"address" is invalid: it is required`:                     {},
 		`address must start with http:// or https://`:              base("address", "ftp://x"),
 		`lock_address is not a valid URL`:                          base("lock_address", "http://a b:secret@%"),
-		`header "a b" has an invalid name`:                                  header("a b"),
+		`header "a b" has an invalid name`:                         header("a b"),
 		`header "content-type" can't be set`:                       header("content-type"),
 		`both a user name and an Authorization header`:             header("Authorization", "username", "u"),
 		`client_ca_certificate_pem contains no certificate`:        base("client_ca_certificate_pem", "x"),

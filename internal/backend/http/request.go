@@ -49,11 +49,11 @@ func (r *response) failure() error {
 		return errors.New("the server requires authentication (401): set or correct \"username\" and \"password\", or " +
 			"a header with credentials")
 	case http.StatusForbidden:
-		return errors.New("the credentials don't permit this request (403)")
+		return errors.New("the server doesn't permit this request (403): check the credentials")
 	case http.StatusLocked, http.StatusConflict:
 		return fmt.Errorf("the state is locked (%d)%s", r.status, r.excerpt())
 	}
-	return fmt.Errorf("the server answered %d %s%s", r.status, http.StatusText(r.status), r.excerpt())
+	return fmt.Errorf("the server responded with %d %s%s", r.status, http.StatusText(r.status), r.excerpt())
 }
 
 // excerpt returns the beginning of the response if that is readable text, and "" otherwise.

@@ -341,7 +341,10 @@ func (s *Store) Probe(ctx context.Context, workspace string) error {
 		}
 		return err
 	})
-	if !errors.Is(err, errProbe) || conn.IsClosed() {
+	if errors.Is(err, errProbe) && conn.IsClosed() {
+		err = errors.New("the connection to the database was lost")
+	}
+	if !errors.Is(err, errProbe) {
 		return fmt.Errorf("the state can't be written: %w", err)
 	}
 	return nil

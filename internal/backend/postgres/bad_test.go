@@ -73,12 +73,12 @@ func TestStandby(t *testing.T) {
 	restore := postgres.SetRetry(0)
 	_, err = postgres.Driver.Open(t.Context(), &postgres.Config{ConnStr: standby.Conn(), Schema: "tofu"})
 	restore()
-	if err == nil || !strings.Contains(err.Error(), "The server only reads") {
+	if err == nil || !strings.Contains(err.Error(), "The server accepts only reads") {
 		t.Errorf("a standby without the schema: %v", err)
 	}
 	c := &postgres.Config{ConnStr: primary.Conn() + " options='-c synchronous_commit=remote_apply'", Schema: "tofu"}
 	fill(t, manager(t, open(t, c)), 2)
-	refused(t, &postgres.Config{ConnStr: standby.Conn(), Schema: "tofu"}, "The server only reads")
+	refused(t, &postgres.Config{ConnStr: standby.Conn(), Schema: "tofu"}, "The server accepts only reads")
 }
 
 // TestBusyWorkspace checks the errors of runs while another program holds the lock of a workspace,

@@ -301,7 +301,7 @@ var advices = map[string]string{
 	diskFull: "The disk of the database server is full: nothing was written",
 	noPrivilege: "The user of the connection string needs the rights on the schema that docs/POSTGRES.md " +
 		"lists",
-	readOnlyDatabase: "The server only reads, as a standby does: connect to the primary, for example with " +
+	readOnlyDatabase: "The server accepts only reads, as a standby does: connect to the primary, for example with " +
 		"target_session_attrs=read-write",
 	tooLong:  busy,
 	lockedUp: busy,

@@ -234,7 +234,7 @@ type sealed struct {
 func opened(data []byte, id string) ([]byte, error) {
 	var in sealed
 	if err := json.Unmarshal(data, &in); err != nil {
-		return nil, fmt.Errorf("the row %s: %w", id, err)
+		return nil, fmt.Errorf("the decrypted content of the row %s is invalid: %w", id, err)
 	}
 	if in.Row != id {
 		return nil, fmt.Errorf("the row %s has the content of the row %s: the database was tampered with", id, in.Row)

@@ -216,6 +216,8 @@ func (c *client) explain(err error) error {
 	case refused.Code == "NoSuchBucket":
 		return fmt.Errorf("the S3 bucket %q does not exist. The referenced S3 bucket must have been previously "+
 			"created; one that was created just now may need a minute: %w", c.config.Bucket, err)
+	case refused.Code == "AuthorizationHeaderMalformed" && !strings.Contains(refused.Message, "region"):
+		return err // such as an empty access key
 	case refused.Status == http.StatusMovedPermanently || refused.Code == "PermanentRedirect" ||
 		refused.Code == "AuthorizationHeaderMalformed" || refused.Code == "IllegalLocationConstraintException":
 		if region != "" {

@@ -140,10 +140,12 @@ type depthError struct {
 }
 
 func (e *depthError) Error() string {
-	return fmt.Sprintf(
-		"templates are nested more than %d levels deep; set the environment variable %s to raise the limit: "+
-			"%s …",
-		e.limit, depthEnv, strings.Join(e.names, ", which renders "))
+	advice := ""
+	if e.limit < maxRendered {
+		advice = fmt.Sprintf("; set the environment variable %s to raise the limit", depthEnv)
+	}
+	return fmt.Sprintf("templates are nested more than %d levels deep%s: %s …",
+		e.limit, advice, strings.Join(e.names, ", which renders "))
 }
 
 // depthError returns the error for r, which exceeds the limit. It names only the outermost
