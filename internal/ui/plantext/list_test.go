@@ -28,6 +28,25 @@ func TestMembers(t *testing.T) {
 	}
 }
 
+// TestFit checks that "…" stands only for names that are missing.
+func TestFit(t *testing.T) {
+	for _, test := range []struct {
+		names []string
+		left  int
+		want  string
+	}{
+		{[]string{"a", "b"}, 0, "a, b"},
+		{[]string{"a", "b"}, 3, "a, b, …"},
+		{[]string{"a", "name-with-many-letters"}, 0, "a, …"},
+		{[]string{"name-with-many-letters"}, 0, "name-with-many-letters"},
+		{[]string{"name-with-many-letters"}, 1, "name-with-many-letters, …"},
+	} {
+		if got := fit(test.names, test.left, 12); got != test.want {
+			t.Errorf("fit(%q, %d) = %q, want %q", test.names, test.left, got, test.want)
+		}
+	}
+}
+
 func TestList(t *testing.T) {
 	var b strings.Builder
 	s := &Screen{Out: bufio.NewWriter(&b), Width: 30}

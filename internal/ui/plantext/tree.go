@@ -202,7 +202,7 @@ const leafColumns = 35
 // missing, the text ends with "…". left is the number of instances that are not in names.
 func fit(names []string, left, columns int) string {
 	text := strings.Join(names, ", ")
-	if termtext.Width(text) <= columns && left == 0 {
+	if left == 0 && (termtext.Width(text) <= columns || len(names) == 1) {
 		return text
 	}
 	used := 0
