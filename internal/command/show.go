@@ -244,13 +244,21 @@ func (s *showRun) file(ctx context.Context, path string) error {
 		return s.plan(ctx, path, data)
 	}
 	if encryption.IsEncrypted(data) {
-		if plain, err := session.DecryptFile(ctx, crypt.Plan(), data); err == nil && planfile.Is(plain) {
+		plain, notPlan := session.DecryptFile(ctx, crypt.Plan(), data)
+		if notPlan == nil && planfile.Is(plain) {
 			return s.plan(ctx, path, data)
 		}
-		data, err = session.DecryptFile(ctx, crypt.State(), data)
-		if err != nil {
-			return tfdiags.Errorf("Failed to decrypt the given file", "%s: %s.", path, err)
+		plain, notState := session.DecryptFile(ctx, crypt.State(), data)
+		switch {
+		case notPlan == nil && notState != nil:
+			return tfdiags.Errorf("Failed to decrypt the given file", "%s: %s.", path, notState)
+		case notPlan != nil && notState != nil:
+			return tfdiags.Errorf("Failed to decrypt the given file",
+				"%s is encrypted, and is neither a plan nor a state that can be decrypted: %s; %s.", path, notPlan, notState)
+		case notPlan != nil && encryption.IsEncrypted(plain):
+			return tfdiags.Errorf("Failed to decrypt the given file", "%s: %s.", path, notPlan)
 		}
+		data = plain
 	}
 	found, err := statefile.Parse(data)
 	if err != nil {
