@@ -179,9 +179,16 @@ func (r *Root) check() error {
 		return nil
 	}
 	info, err := os.Stat(r.Dir)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return tfdiags.Errorf("Directory of a root module can't be read",
+			"The directory %s of the root module %q can't be read: %s.", r.Dir, r.Name, err).At(r.Declared.Range)
+	case err == nil && !info.IsDir():
+		return tfdiags.Errorf("No directory of a root module",
+			"The path %s of the root module %q is not a directory.", r.Dir, r.Name).At(r.Declared.Range)
+	case err != nil:
 		return tfdiags.Errorf("Missing directory of a root module",
-			"There is no directory %s for the root module %q. Paths are relative to the directory of %s.",
+			"The directory %s of the root module %q doesn't exist. Paths are relative to the directory of %s.",
 			r.Dir, r.Name, rootsfile.FileName).At(r.Declared.Range)
 	}
 	entries, err := List(r.Dir)
@@ -258,7 +265,7 @@ func (e *Estate) refer(r *Root, read Read, name string) error {
 			e.didYouMean(name)).At(read.Range)
 	case target == r:
 		return tfdiags.Errorf("A root module refers to itself",
-			"The root module %q can't wait for itself or use its own outputs.", name).At(read.Range)
+			"The root module %q can't need its own outputs.", name).At(read.Range)
 	}
 	for _, output := range read.Outputs.Names {
 		if target.Err == nil && !slices.Contains(target.Outputs, output) {

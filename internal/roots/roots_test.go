@@ -321,6 +321,9 @@ func TestErrors(t *testing.T) {
 	for _, c := range []struct{ archive, want string }{
 		{"-- a/b/main.tf --\n-- roots.tofu.hcl --\nroot \"a/b\" {\n  path = \"c\"\n}\n-- c/main.tf --\n", "Two root modules with one name"},
 		{"-- roots.tofu.hcl --\nroot \"a\" {\n}\n-- a/README.md --\n", "No configuration in the directory of a root module"},
+		{"-- roots.tofu.hcl --\nroot \"a\" {\n}\n", "Missing directory of a root module"},
+		{"-- roots.tofu.hcl --\nroot \"a\" {\n}\n-- a --\n", "No directory of a root module"},
+		{"-- roots.tofu.hcl --\nroot \"a\" {\n  path = \"a/b\"\n}\n-- a --\n", "Directory of a root module can't be read"},
 		{"-- roots.tofu.hcl --\nroot \"a\" {\n  var_files = [\"no.tfvars\"]\n}\n-- a/main.tf --\n", "no.tfvars"},
 	} {
 		_, err := load(t, c.archive)
