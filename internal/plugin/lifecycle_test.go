@@ -1,16 +1,21 @@
 package plugin
 
 import (
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/plans/objchange"
 	"tofu/internal/providers"
+	"tofu/internal/tfdiags"
 )
 
 // testProviders lists test providers for both protocol versions and both SDKs, with one resource
@@ -136,6 +141,147 @@ func TestTwoVersionsAgree(t *testing.T) {
 	if nested := tree.Attributes["files"].NestedType; nested == nil || !nested.Attributes["sha256"].Computed {
 		t.Errorf("nested attributes are lost in version 6: %+v", tree.Attributes["files"])
 	}
+}
+
+// TestTwoVersionsAnswerAlike makes the same calls with both protocol versions. All results must be the
+// same: values, private data, identities, attributes that require replacement, and errors.
+func TestTwoVersionsAnswerAlike(t *testing.T) {
+	if diff := cmp.Diff(transcript(t, "files"), transcript(t, "files5")); diff != "" {
+		t.Errorf("version 5 differs (-6 +5):\n%s", diff)
+	}
+}
+
+// transcript calls all methods of a test provider, also with mistakes, and returns the results as text.
+func transcript(t *testing.T, name string) []string {
+	t.Helper()
+	p, dir := configured(t, name)
+	ctx := t.Context()
+	var out []string
+	add := func(call string, result any, diags tfdiags.Diagnostics) {
+		text := fmt.Sprintf("%s: %#v", call, result)
+		var problems []string
+		for _, d := range diags {
+			problems = append(problems, fmt.Sprintf("\n%v %s: %s (%s)", d.Severity, d.Summary, d.Detail, pathText(d.Path)))
+		}
+		slices.Sort(problems) // providers validate attributes in any order
+		out = append(out, strings.ReplaceAll(text+strings.Join(problems, ""), dir, "DIR"))
+	}
+	schema, diags := p.Schema(ctx)
+	add("schema", []bool{schema.PlanDestroy, schema.MoveResource}, diags)
+	blocks := map[string]*providers.ResourceSchema{}
+	for kind, types := range map[string]providers.TypeTable{"data": schema.DataSources, "ephemeral": schema.Ephemerals} {
+		for _, typ := range types.Names() {
+			blocks[kind+" "+typ] = types.Type(typ)
+		}
+	}
+	for _, typ := range slices.Sorted(maps.Keys(blocks)) {
+		add("schema of "+typ, blocks[typ].Block.ImpliedType(), nil)
+	}
+
+	const typ = "files_file"
+	file := resourceType(t, p, typ)
+	add("identity", file.Identity.ImpliedType(), nil)
+	none := cty.NullVal(file.Block.ImpliedType())
+	config := func(path, content, mode string) cty.Value {
+		return object(t, file.Block, map[string]cty.Value{"path": cty.StringVal(path), "content": cty.StringVal(content),
+			"mode": cty.StringVal(mode)})
+	}
+	prior := providers.ReadRequest{Type: typ, Prior: none}
+	step := func(call string, config cty.Value) {
+		proposed := config
+		if !config.IsNull() {
+			diags := p.ValidateResource(ctx, typ, config)
+			add("validate "+call, nil, diags)
+			if diags.HasErrors() {
+				return
+			}
+			proposed = objchange.Proposed(file.Block, prior.Prior, config)
+		}
+		planned := p.PlanResourceChange(ctx, providers.PlanRequest{Type: typ, Prior: prior.Prior, Proposed: proposed,
+			Config: config, Private: prior.Private, Identity: prior.Identity})
+		diags := planned.Diagnostics
+		planned.Diagnostics = nil
+		add("plan "+call, planned, diags)
+		if diags.HasErrors() {
+			return
+		}
+		applied := p.ApplyResourceChange(ctx, providers.ApplyRequest{Type: typ, Prior: prior.Prior, Config: config,
+			Planned: planned.Planned, Private: planned.Private, Identity: planned.Identity})
+		diags = applied.Diagnostics
+		applied.Diagnostics = nil
+		add("apply "+call, applied, diags)
+		if diags.HasErrors() || applied.New.IsNull() {
+			return
+		}
+		read := p.ReadResource(ctx, providers.ReadRequest{Type: typ, Prior: applied.New, Private: applied.Private,
+			Identity: applied.Identity})
+		diags = read.Diagnostics
+		read.Diagnostics = nil
+		add("read "+call, read, diags)
+		prior = providers.ReadRequest{Type: typ, Prior: read.State, Private: read.Private, Identity: read.Identity}
+	}
+	step("wrong arguments", config("../out", "x", "rw"))
+	step("without directory", config("no/a.txt", "x", "0644"))
+	step("new", config("a.txt", "one", "0644"))
+	step("changed", config("a.txt", "two", "0666"))
+	moving := p.PlanResourceChange(ctx, providers.PlanRequest{Type: typ, Prior: prior.Prior, Private: prior.Private,
+		Config: config("b.txt", "two", "0666"), Identity: prior.Identity,
+		Proposed: objchange.Proposed(file.Block, prior.Prior, config("b.txt", "two", "0666"))})
+	add("plan replacement", moving.RequiresReplace, moving.Diagnostics)
+
+	for _, id := range []string{"a.txt", "none.txt"} {
+		imported := p.ImportResourceState(ctx, providers.ImportRequest{Type: typ, ID: id})
+		add("import "+id, imported.Imported, imported.Diagnostics)
+	}
+	moved := p.MoveResourceState(ctx, providers.MoveRequest{SourceProvider: address(name).String(),
+		SourceType: "files_document", SourceJSON: []byte(`{"id":"x","path":"x","text":"text"}`), TargetType: typ})
+	add("move", []cty.Value{moved.State, moved.Identity}, moved.Diagnostics)
+	for _, old := range []string{`{"id":"x","filename":"x","contents":"text"}`, `{"filename":1}`, `[]`} {
+		upgraded := p.UpgradeResourceState(ctx, providers.UpgradeRequest{Type: typ, JSON: []byte(old)})
+		add("upgrade "+old, upgraded.Value, upgraded.Diagnostics)
+	}
+
+	data := func(path string) cty.Value {
+		return object(t, schema.DataSources.Type(typ).Block, map[string]cty.Value{"path": cty.StringVal(path)})
+	}
+	for _, path := range []string{"a.txt", "none.txt", "../out"} {
+		diags := p.ValidateDataSource(ctx, typ, data(path))
+		add("validate data "+path, nil, diags)
+		if diags.HasErrors() {
+			continue
+		}
+		read := p.ReadDataSource(ctx, providers.ReadDataRequest{Type: typ, Config: data(path)})
+		add("data "+path, read.State, read.Diagnostics)
+	}
+	secret := object(t, schema.Ephemerals.Type("files_secret").Block, map[string]cty.Value{
+		"path": cty.StringVal("s"), "value": cty.StringVal("v"), "renew_seconds": cty.NumberIntVal(60)})
+	add("validate ephemeral", nil, p.ValidateEphemeral(ctx, "files_secret", secret))
+	opened := p.OpenEphemeral(ctx, "files_secret", secret)
+	add("open", opened.Result, opened.Diagnostics)
+	renewed := p.RenewEphemeral(ctx, "files_secret", opened.Private)
+	add("renew", renewed.RenewAt.IsZero(), renewed.Diagnostics)
+	add("close", nil, p.CloseEphemeral(ctx, "files_secret", opened.Private))
+
+	functions, diags := p.Functions(ctx)
+	add("functions", slices.Sorted(maps.Keys(functions)), diags)
+	for _, call := range []struct {
+		name string
+		args []cty.Value
+	}{
+		{"join_path", []cty.Value{cty.StringVal("a"), cty.StringVal("b")}},
+		{"join_path", []cty.Value{cty.StringVal("a"), cty.StringVal("../../..")}},
+		{"sha256_of", []cty.Value{cty.StringVal("a")}},
+		{"front_matter", []cty.Value{cty.StringVal("---\ntitle: t\n---\nbody")}},
+	} {
+		v, err := p.CallFunction(ctx, call.name, call.args)
+		if wrong, ok := err.(*providers.FunctionError); ok {
+			add(call.name, *wrong, nil)
+			continue
+		}
+		add(call.name, []any{v, err}, nil)
+	}
+	step("deleted", none)
+	return out
 }
 
 func TestDiagnosticsNameAttributes(t *testing.T) {
