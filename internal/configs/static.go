@@ -264,7 +264,7 @@ func (d *staticData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Valu
 }
 
 // Instances implements lang.Data. Resources have no static values.
-func (d *staticData) Instances(addrs.Resource, lang.Instances) (cty.Value, bool) {
+func (d *staticData) Instances(addrs.Referenceable, lang.Instances) (cty.Value, bool) {
 	return cty.NilVal, false
 }
 

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
@@ -32,6 +35,7 @@ func (e *evaluator) expansionRead(in *moduleInstance, name addrs.Resource) *expa
 
 // elements returns the value of an alias with only the elements that the reader has waited for. in is
 // the module instance of the alias. It returns false if the reader has waited for the whole value.
+// The result is an object with the keys of the elements, even if the value is a list.
 func (c *evalContext) elements(v *graph.Value, in *moduleInstance) (cty.Value, bool, error) {
 	read := c.reads.of(graph.IndexedRead{Via: v}.Name())
 	if read == nil {
@@ -48,11 +52,75 @@ func (c *evalContext) elements(v *graph.Value, in *moduleInstance) (cty.Value, b
 		one.Resource = v.Alias.ReadName()
 		inner.reads = append(inner.reads, one)
 	}
-	val, err := inner.eval(v.Expr, cty.DynamicPseudoType)
+	eval := inner.eval
+	if v.Alias.List {
+		eval = inner.evalOneByOne
+	}
+	val, err := eval(v.Expr, cty.DynamicPseudoType)
 	if err == nil && v.Kind == graph.Variable {
 		val, err = convertElements(v, in, val)
 	}
 	return val, true, err
+}
+
+// evalOneByOne evaluates an expression that makes a list from the instances of a resource or the
+// elements of an alias. It evaluates the expression for each of those in c.reads alone, and returns
+// an object with their keys.
+func (c *evalContext) evalOneByOne(e *lang.Expr, want cty.Type) (cty.Value, error) {
+	byKey := map[string]cty.Value{}
+	one := *c
+	one.asList = true
+	for i, read := range c.reads {
+		one.reads = c.reads[i : i+1]
+		list, err := one.eval(e, want)
+		if err != nil {
+			return cty.DynamicVal, err
+		}
+		list, marks := list.Unmark()
+		switch {
+		case !list.IsKnown():
+			byKey[keyName(read.Key)] = cty.DynamicVal.WithMarks(marks)
+		case list.LengthInt() == 1: // it is empty if there is no such instance
+			byKey[keyName(read.Key)] = list.Index(cty.Zero).WithMarks(marks)
+		}
+	}
+	return cty.ObjectVal(byKey), nil
+}
+
+// inForm returns the elements of an object as a list if c.asList is set.
+func (c *evalContext) inForm(elements cty.Value) cty.Value {
+	if !c.asList || elements.IsMarked() || !elements.IsKnown() || !elements.Type().IsObjectType() {
+		return elements
+	}
+	return cty.TupleVal(slices.Collect(maps.Values(elements.AsValueMap())))
+}
+
+// listed returns a list for an expression that reads elements of an alias only from a list. It
+// returns false if the reader has waited for the whole value, or if subject isn't an alias.
+func (c *evalContext) listed(subject addrs.Referenceable, of lang.Instances) (cty.Value, bool) {
+	v := c.in.module.AliasOf(subject)
+	if v == nil || c.before != nil {
+		return cty.NilVal, false
+	}
+	list, ok, err := c.elementsOf(v, c.in, of)
+	return list, ok && err == nil
+}
+
+// elementsOf returns the same as elements, but as a list if the references of need one.
+func (c *evalContext) elementsOf(
+	v *graph.Value, in *moduleInstance, of lang.Instances,
+) (_ cty.Value, ok bool, _ error) {
+	found, ok, err := c.elements(v, in)
+	if _, list := of.FromList(); !list || !ok || err != nil || !found.IsKnown() || !found.Type().IsObjectType() {
+		return found, ok, err
+	}
+	found, marks := found.Unmark()
+	byKey := found.AsValueMap()
+	list, complete := c.elementList(of, v.Alias.Of.Keys(), func(key addrs.InstanceKey) (cty.Value, bool) {
+		element, exists := byKey[keyName(key)]
+		return element, exists
+	})
+	return list.WithMarks(marks), complete, nil
 }
 
 // element returns the element of an alias with the given key, or cty.NilVal if that element doesn't
@@ -103,20 +171,21 @@ func convertElements(v *graph.Value, in *moduleInstance, given cty.Value) (cty.V
 // callElements returns the value of a module call with a single instance for a reader that has waited
 // for elements of some of the outputs. It returns false if the reader has waited for whole outputs.
 func (c *evalContext) callElements(
-	m *graph.Module, instances *callInstances, outputs []string,
+	m *graph.Module, instances *callInstances, use lang.CallUse,
 ) (_ cty.Value, ok bool, _ error) {
 	if len(c.reads) == 0 || m.Repetition != (graph.Repetition{}) {
 		return cty.NilVal, false, nil
 	}
+	outputs := outputsOf(m, use.Outputs)
 	found, rest := map[*graph.Value]cty.Value{}, []string{}
-	for _, name := range outputsOf(m, outputs) {
+	for _, name := range outputs {
 		if v := m.Outputs[name]; v != nil && v.Alias != nil {
-			val, ok, err := c.elements(v, instances.of[0])
+			val, ok, err := c.elementsOf(v, instances.of[0], use.Lists[name])
 			if err != nil {
 				return cty.NilVal, false, err
 			}
 			if ok {
-				found[v] = val
+				found[v] = c.inForm(val)
 				continue
 			}
 		}
@@ -128,7 +197,7 @@ func (c *evalContext) callElements(
 	if err := c.e.unfinished.waitOutputs(c, m, rest, c.in.addr); err != nil {
 		return cty.NilVal, false, err
 	}
-	return instances.build(m, outputsOf(m, outputs), func(v *graph.Value, in *moduleInstance) cty.Value {
+	return instances.build(m, outputs, func(v *graph.Value, in *moduleInstance) cty.Value {
 		if val, ok := found[v]; ok {
 			return val
 		}
@@ -145,7 +214,8 @@ func (c *evalContext) explainElement(d *tfdiags.Diagnostic, refs *lang.Refs, ref
 		return false
 	}
 	one, indexed := refs.Element(ref)
-	if at := d.Subject; !indexed || !at.Overlaps(one.Range) && !at.Overlaps(ref.Remaining.SourceRange()) {
+	if at := d.Subject; !indexed || one.How.NeedsList() ||
+		!at.Overlaps(one.Range) && !at.Overlaps(ref.Remaining.SourceRange()) {
 		return false
 	}
 	x := c.e.instancesRead(c.in, graph.IndexedRead{Of: v.Alias.Of, Via: v})

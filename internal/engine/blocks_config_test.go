@@ -307,7 +307,7 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 		}
 		if kind == "constant" {
 			u.readsConstant(of, key)
-			if of.mode == "count" && address == of.address() && u.odds("position", 30) {
+			if of.mode == "count" && u.odds("position", 30) {
 				return address + ".*" + attr + of.index(key)
 			}
 			return address + of.index(key) + attr
@@ -350,13 +350,13 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 			read(i, of.keys[(i+by)%len(of.keys)])
 		}
 		return fmt.Sprintf(u.pick("element", "element(%[1]s[*]%[2]s, count.index + %[3]d)",
-			"element(%[1]s, count.index + %[3]d)%[2]s"), of.address(), of.attr(), by)
+			"element(%[1]s, count.index + %[3]d)%[2]s"), address, attr, by)
 	case "position":
 		by := rapid.IntRange(0, 5).Draw(u.T, "by")
 		for i := range u.keys {
 			read(i, of.keys[(i+by)%len(of.keys)])
 		}
-		return fmt.Sprintf("%s.*%s[(count.index + %d) %% %d]", of.address(), of.attr(), by, len(of.keys))
+		return fmt.Sprintf("%s.*%s[(count.index + %d) %% %d]", address, attr, by, len(of.keys))
 	case "lookup":
 		for i, key := range u.keys {
 			if slices.Contains(of.keys, key) {
@@ -429,8 +429,9 @@ func (u *meshUser) drawListed(of *meshBlock, address, attr string) string {
 	return fmt.Sprintf(`join("", %s)`, each)
 }
 
-// drawAlias draws a value that is the whole block, or a map with the keys of the block. It returns
-// the address of the value, and the path to append to an indexed address, such as ".id".
+// drawAlias draws a value that is the whole block, or a map or list with an element for each of its
+// instances. It returns the address of the value, and the path to append to an indexed address, such
+// as ".id".
 func (u *meshUser) drawAlias(of *meshBlock) (address, attr string) {
 	u.aliases++
 	name := fmt.Sprint(u.name, "_all_", of.name, u.aliases)
@@ -442,22 +443,37 @@ func (u *meshUser) drawAlias(of *meshBlock) (address, attr string) {
 	if of.mode == "for_each" {
 		kinds = append(kinds, "map", "map of a local")
 	}
-	pass := func(typ string) string {
+	if of.mode == "count" {
+		kinds = append(kinds, "list", "list of a local", "output with a list", "output with a typed list")
+	}
+	pass := func(typ, all string) string {
 		u.modules["pass_"+name+"/main.tf"] = "variable \"all\" {\n" + typ + "}\noutput \"all\" {\n  value = var.all\n}\n"
-		fmt.Fprintf(&u.main, "module \"pass_%[1]s\" {\n  source = \"./pass_%[1]s\"\n  all    = %[2]s\n}\n", name, of.address())
+		fmt.Fprintf(&u.main, "module \"pass_%[1]s\" {\n  source = \"./pass_%[1]s\"\n  all    = %[2]s\n}\n", name, all)
 		return "module.pass_" + name + ".all"
 	}
 	element := fmt.Sprintf("{ for k, o in %%s : k => o%s }", of.attr())
+	list := func(of, attr string) string {
+		return fmt.Sprintf(u.pick("list", "%s[*]%s", "%s.*%s", "[for o in %s : o%s]"), of, attr)
+	}
 	switch u.pick("alias kind", kinds...) {
 	case "local of a local":
 		return define(name, define(name+"_first", of.address())), of.attr()
 	case "output":
-		return pass(""), of.attr()
+		return pass("", of.address()), of.attr()
 	case "typed output":
 		collection := map[string]string{"count": "list", "for_each": "map"}[of.mode]
-		return pass("  type = " + collection + "(object({ " + strings.Trim(of.attr(), ".") + " = string }))\n"), of.attr()
+		return pass("  type = "+collection+"(object({ "+strings.Trim(of.attr(), ".")+" = string }))\n",
+			of.address()), of.attr()
 	case "map":
 		return define(name, fmt.Sprintf(element, of.address())), ""
+	case "list":
+		return define(name, list(of.address(), of.attr())), ""
+	case "list of a local":
+		return define(name, list(define(name+"_first", list(of.address(), of.attr())), "")), ""
+	case "output with a list":
+		return pass("", list(of.address(), of.attr())), ""
+	case "output with a typed list":
+		return pass("  type = list(string)\n", list(of.address(), of.attr())), ""
 	case "map of a local":
 		return define(name, fmt.Sprintf(element, define(name+"_first", of.address()))), ""
 	}

@@ -11,12 +11,20 @@ import (
 // elementKey returns the key for an index in a call of "element". In a partial run, it returns an
 // error: the resource may have fewer instances than it declares, so the number at which the index
 // wraps around is known only when the whole resource is.
-func (c *evalContext) elementKey(v cty.Value, ref lang.InstanceRef, of graph.Repetition) (addrs.InstanceKey, error) {
+func (c *evalContext) elementKey(v cty.Value, ref lang.InstanceRef, of graph.Keys) (addrs.InstanceKey, error) {
 	unknown := &keyProblem{ref, "the number of instances isn't known"}
 	if c.e.op.Partial() {
 		return addrs.NoKey, unknown
 	}
-	count, err := c.scope().Eval(of.Count, cty.Number)
+	scope := c.scope()
+	if of.In != c.in.module { // the resource of an alias
+		in := c.e.moduleAt(of.In, c.in.module.InstanceNear(of.In, c.in.addr))
+		if in == nil {
+			return addrs.NoKey, unknown
+		}
+		scope = c.e.newContext(c.ctx, in, repetition{}).scope()
+	}
+	count, err := scope.Eval(of.Count, cty.Number)
 	if err != nil {
 		return addrs.NoKey, err
 	}
@@ -36,7 +44,7 @@ func (c *evalContext) elementKey(v cty.Value, ref lang.InstanceRef, of graph.Rep
 // available, and reports whether the instance exists. elementList returns false if a value isn't
 // available, or if "element" selects an instance that doesn't exist.
 func (c *evalContext) elementList(
-	refs lang.Instances, of graph.Repetition, value func(addrs.InstanceKey) (cty.Value, bool),
+	refs lang.Instances, of graph.Keys, value func(addrs.InstanceKey) (cty.Value, bool),
 ) (list cty.Value, ok bool) {
 	var all []lang.Picked
 	how, _ := refs.FromList()

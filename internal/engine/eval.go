@@ -41,6 +41,8 @@ type evalContext struct {
 	// partial is true if resources and aliases have only the instances in reads, however they are
 	// referred to; see elements.
 	partial bool
+	// asList is true if these resources and aliases are lists, instead of objects with keys.
+	asList bool
 	// before is the resource whose instances are being determined; it is nil in most contexts.
 	// Until they are determined, the instances that this resource waits for have unknown values.
 	before *graph.Resource
@@ -425,7 +427,7 @@ func (c *evalContext) namedValue(v *graph.Value, subject addrs.Referenceable, rn
 			return cty.DynamicVal, nil
 		}
 		if found, ok, err := c.elements(v, c.in); ok || err != nil {
-			return found, err
+			return c.inForm(found), err
 		}
 	}
 	if found := c.e.valueIn(v, c.in); found != cty.NilVal {
@@ -486,7 +488,7 @@ func (c *evalContext) Module(call string, use lang.CallUse) (cty.Value, error) {
 			return v, err
 		}
 	}
-	if v, ok, err := c.callElements(child, instances, use.Outputs); ok || err != nil {
+	if v, ok, err := c.callElements(child, instances, use); ok || err != nil {
 		return v, err
 	}
 	if err := c.e.unfinished.waitOutputs(c, child, use.Outputs, c.in.addr); err != nil {

@@ -410,7 +410,7 @@ func (s *needSearch) outputs(ctx context.Context, read graph.CallRead, at usedFr
 	if known {
 		c := at.context()
 		for _, ref := range read.Refs {
-			found, err := c.keysOf(ref, read.Call.Repetition)
+			found, err := c.keysOf(ref, read.Call.CallKeys())
 			known = known && err == nil
 			keys = append(keys, found...)
 		}

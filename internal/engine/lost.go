@@ -199,7 +199,7 @@ func (t *instance) lostReads(ctx context.Context) []addrs.AbsInstance {
 	c := t.newContext(ctx, t.in, rep)
 	var out []addrs.AbsInstance
 	for _, ref := range own {
-		keys, err := c.keysOf(ref, t.r.Exprs.Repetition)
+		keys, err := c.keysOf(ref, t.r.Keys())
 		if err != nil {
 			return nil
 		}

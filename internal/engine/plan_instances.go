@@ -53,7 +53,7 @@ func (c *evalContext) addAwaited(list []plans.InstanceRead, read graph.IndexedRe
 	x := c.e.instancesRead(c.in, read)
 	var found keySet
 	for _, ref := range read.Refs {
-		keys, err := c.keysOf(ref, of.Exprs.Repetition)
+		keys, err := c.keysOf(ref, of.Keys())
 		if err != nil {
 			return list[:first]
 		}
@@ -281,7 +281,7 @@ func (c *evalContext) addOutputs(list []*graph.Node, read graph.CallRead) []*gra
 	first := len(list)
 	var found keySet
 	for _, ref := range read.Refs {
-		keys, err := c.keysOf(ref, read.Call.Repetition)
+		keys, err := c.keysOf(ref, read.Call.CallKeys())
 		known := err == nil && call != nil
 		for _, key := range keys {
 			if !known {

@@ -116,11 +116,11 @@ func (e *explainer) ofValue(v *graph.Value, in addrs.ModuleInstance) scope {
 	return s
 }
 
-// key returns the key of the single instance that a reference reads. It takes the repetition of the
-// referenced block as its last argument. It returns false if the key is not known, or if the
+// key returns the key of the single instance that a reference reads. of is the referenced
+// block. It returns false if the key is not known, or if the
 // reference doesn't select an instance by key. It returns NoKey and true if the reference reads no
 // instance.
-func (s scope) key(refs *lang.Refs, ref *addrs.Reference, of graph.Repetition) (addrs.InstanceKey, bool) {
+func (s scope) key(refs *lang.Refs, ref *addrs.Reference, of graph.Keys) (addrs.InstanceKey, bool) {
 	if s.keys == nil || !refs.SelectsInstance(ref) {
 		return addrs.NoKey, false
 	}
@@ -186,7 +186,7 @@ func (t *tracer) ref(refs *lang.Refs, ref *addrs.Reference, in scope) *Source {
 		if child == nil {
 			return nil
 		}
-		key, known := in.key(refs, ref, child.Repetition)
+		key, known := in.key(refs, ref, child.CallKeys())
 		if known && key == addrs.NoKey {
 			return nil
 		}
@@ -201,7 +201,7 @@ func (t *tracer) ref(refs *lang.Refs, ref *addrs.Reference, in scope) *Source {
 	case addrs.Resource:
 		target, of := t.read(addrs.Target{Module: at, Resource: s}), m.Resources[s]
 		if !target.HasKey && of != nil && of.Config != nil {
-			target.Key, target.HasKey = in.key(refs, ref, of.Exprs.Repetition)
+			target.Key, target.HasKey = in.key(refs, ref, of.Keys())
 			if target.HasKey && target.Key == addrs.NoKey {
 				return nil
 			}

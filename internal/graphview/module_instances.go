@@ -392,7 +392,7 @@ func (t *callTracer) find(b block, m *member, r ref, in map[addrs.ModuleInstance
 	case r.each:
 		return t.at[r.to.resource.Addr.Resource.InInstance(at).Instance(own)], true
 	case r.call != nil && r.call.Repetition.Repeats():
-		key, known := t.key(b, m, r, r.call.Repetition)
+		key, known := t.key(b, m, r, r.call.CallKeys())
 		if !known || key == addrs.NoKey {
 			return nil, known
 		}
@@ -400,7 +400,7 @@ func (t *callTracer) find(b block, m *member, r ref, in map[addrs.ModuleInstance
 	case r.call != nil:
 		at = at.Child(r.call.Call.Name, addrs.NoKey)
 	case r.to.value == nil && r.refs.SelectsInstance(r.Reference) && r.to.resource.Config != nil:
-		key, known := t.key(b, m, r, r.to.resource.Exprs.Repetition)
+		key, known := t.key(b, m, r, r.to.resource.Keys())
 		if !known || key == addrs.NoKey {
 			return nil, known
 		}
@@ -423,11 +423,11 @@ func (t *callTracer) removes(m *member) bool {
 	})
 }
 
-// key returns the key of the single instance that a reference of m selects. It takes the repetition
-// of the referenced block as its last argument. It returns false if the key is not known, or if the
+// key returns the key of the single instance that a reference of m selects. of is the referenced
+// block. It returns false if the key is not known, or if the
 // reference doesn't select an instance by key. It returns NoKey and true if the reference reads no
 // instance.
-func (t *callTracer) key(b block, m *member, r ref, of graph.Repetition) (addrs.InstanceKey, bool) {
+func (t *callTracer) key(b block, m *member, r ref, of graph.Keys) (addrs.InstanceKey, bool) {
 	if !r.refs.SelectsInstance(r.Reference) {
 		return addrs.NoKey, false
 	}

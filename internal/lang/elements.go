@@ -94,3 +94,18 @@ func (s *Scope) shortened(list cty.Value, of Instances) cty.Value {
 	}
 	return ShortList(all)
 }
+
+// shortenedOutputs returns the value of a module call with a short list for each output that the
+// expression reads only with "element". lists holds the elements that it reads.
+func (s *Scope) shortenedOutputs(call cty.Value, lists map[string]Instances) cty.Value {
+	if len(lists) == 0 || !call.Type().IsObjectType() || call.IsMarked() || !call.IsKnown() || call.IsNull() {
+		return call
+	}
+	outputs := call.AsValueMap()
+	for name, of := range lists {
+		if how, _ := of.FromList(); how == ByElement && call.Type().HasAttribute(name) {
+			outputs[name] = s.shortened(outputs[name], of)
+		}
+	}
+	return cty.ObjectVal(outputs)
+}

@@ -31,7 +31,8 @@ func TestElementOfLongList(t *testing.T) {
 		}
 		analyzed = Analyze(expr, addrs.ModuleScope)
 		scope = &Scope{Functions: functions, Data: &values{objects: map[string]cty.Value{
-			"test.whole": list(n), "module.m": list(n), "local.i": cty.NumberIntVal(7),
+			"test.whole": list(n), "module.m": list(n), "local.list": list(n),
+			"module.outputs": cty.ObjectVal(map[string]cty.Value{"list": list(n)}), "local.i": cty.NumberIntVal(7),
 		}}}
 		got, err := scope.Eval(analyzed, cty.DynamicPseudoType)
 		if err != nil {
@@ -48,11 +49,13 @@ func TestElementOfLongList(t *testing.T) {
 		`local.i == 8 ? element(test.whole, 0).id : element(test.whole, 1).id`,
 		`element(module.m, local.i).id`,
 		`element(module.m[*].id, 99)`,
+		`element(local.list, local.i + 50).id`,
+		`element(module.outputs.list[*].id, local.i)`,
 	} {
 		t.Run(src, func(t *testing.T) {
 			_, _, got := eval(t, src, 33)
-			expr, diags := hclsyntax.ParseExpression([]byte(strings.NewReplacer("test.whole", "all", "module.m", "all").
-				Replace(src)), "t.tf", hcl.InitialPos)
+			expr, diags := hclsyntax.ParseExpression([]byte(strings.NewReplacer("test.whole", "all", "module.m", "all",
+				"local.list", "all", "module.outputs.list", "all").Replace(src)), "t.tf", hcl.InitialPos)
 			if diags.HasErrors() {
 				t.Fatal(diags)
 			}

@@ -27,7 +27,7 @@ func (i Instances) Guarded() bool {
 // FromList returns ByElement or ByPosition if the instances are selected in this way, which needs a
 // list. It returns false if they are selected by key.
 func (i Instances) FromList() (Selection, bool) {
-	if len(i) == 0 || !i[0].How.needsList() {
+	if len(i) == 0 || !i[0].How.NeedsList() {
 		return ByIndex, false
 	}
 	return i[0].How, true
@@ -38,7 +38,7 @@ func (i Instances) FromList() (Selection, bool) {
 func (i Instances) mixed() bool {
 	how, list := i.FromList()
 	return slices.ContainsFunc(i, func(ref InstanceRef) bool {
-		return ref.How.needsList() != list || list && ref.How != how
+		return ref.How.NeedsList() != list || list && ref.How != how
 	})
 }
 
@@ -65,8 +65,8 @@ const (
 	ByPosition                  // OBJECT.*…[INDEX], where the index belongs to the result of the splat
 )
 
-// needsList reports whether the selection works only on a list.
-func (s Selection) needsList() bool { return s == ByElement || s == ByPosition }
+// NeedsList reports whether the selection works only on a list.
+func (s Selection) NeedsList() bool { return s == ByElement || s == ByPosition }
 
 // Loop is a "for" expression or a dynamic block around a reference. It defines names for the
 // elements of a collection.

@@ -123,7 +123,7 @@ func (r *Refs) NameCall(call string) bool {
 // SelectsInstance reports whether a reference to a resource or a module call selects one of its
 // instances.
 func (r *Refs) SelectsInstance(ref *addrs.Reference) bool {
-	return r.selects(ref) && !r.selected[ref].How.needsList()
+	return r.selects(ref) && !r.selected[ref].How.NeedsList()
 }
 
 // selects reports whether a reference to a resource or a module call selects instances of it.

@@ -84,7 +84,7 @@ func (d dataOf) Value(subject addrs.Referenceable, _ hcl.Range) (cty.Value, erro
 }
 
 // Instances implements Data.
-func (dataOf) Instances(addrs.Resource, Instances) (cty.Value, bool) {
+func (dataOf) Instances(addrs.Referenceable, Instances) (cty.Value, bool) {
 	return cty.NilVal, false
 }
 

@@ -21,10 +21,11 @@ type Data interface {
 	// input variable or count.index. Module calls and their outputs are read with Module instead.
 	Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, error)
 
-	// Instances returns a value that contains only the given instances of r, by key. It is for an
-	// expression that refers to no other instances. If it returns false, the caller should use the
-	// value of the whole resource.
-	Instances(r addrs.Resource, of Instances) (v cty.Value, ok bool)
+	// Instances returns a value that contains only the given instances of a resource, by key or in a
+	// list, or only the given elements of a local or an input variable, in a list. It is for an
+	// expression that refers to no others. If it returns false, the caller should use the value of
+	// the whole object.
+	Instances(subject addrs.Referenceable, of Instances) (v cty.Value, ok bool)
 
 	// Module returns the value of a module call, with at least the parts that an expression uses.
 	Module(call string, use CallUse) (cty.Value, error)
@@ -40,7 +41,10 @@ type CallUse struct {
 	// module.NAME.OUTPUT. If the call has several instances, such names may be instance keys.
 	Keyless bool
 	// Of lists the instances, by key, if the expression refers to no others; nil means all.
-	Of    Instances
+	Of Instances
+	// Lists holds the elements of outputs that the expression reads from a list, by output. It has
+	// no entries for outputs of which the expression uses all elements, or elements by key.
+	Lists map[string]Instances
 	Range hcl.Range // range of the first reference
 }
 
@@ -95,13 +99,16 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, error) {
 				output, keyless = computed.Output, false
 			}
 			calls[call.Name] = calls[call.Name].with(output, keyless, ref.Range)
+			if of := refs.listed(ref); of != nil {
+				calls[call.Name].listed(output, of)
+			}
 			continue
 		}
 		members, name := ns.place(subject)
 		if _, again := members[name]; again {
 			continue
 		}
-		v, err := s.object(subject, &refs, ref.Range)
+		v, err := s.object(subject, &refs, ref)
 		errs = errs.AppendError(err)
 		members[name] = v
 		if r, ok := subject.(addrs.Resource); ok && ns.long && r.Mode == addrs.Managed {
@@ -111,31 +118,31 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, error) {
 	for _, name := range slices.Sorted(maps.Keys(calls)) { // sorted, so that errors are in a fixed order
 		c := calls[name]
 		of, _ := refs.CallInstances(name)
-		v, err := s.Data.Module(name, CallUse{Outputs: c.names(), Keyless: c.keyless, Of: of, Range: c.rng})
+		v, err := s.Data.Module(name, CallUse{Outputs: c.names(), Keyless: c.keyless, Of: of, Lists: c.lists, Range: c.rng})
 		if err != nil {
 			errs, v = errs.AppendError(err), cty.DynamicVal
 		}
 		if how, _ := of.FromList(); how == ByElement {
 			v = s.shortened(v, of)
 		}
-		ns.in("module")[name] = v
+		ns.in("module")[name] = s.shortenedOutputs(v, c.lists)
 	}
 	return ns.context(), errs.Err()
 }
 
-// object returns the value of a referenced object. If there is an error, the value is unknown.
-func (s *Scope) object(subject addrs.Referenceable, refs *Refs, rng hcl.Range) (cty.Value, error) {
-	var of Instances
+// object returns the value of a referenced object. ref is the first reference to it. If there is an
+// error, the value is unknown.
+func (s *Scope) object(subject addrs.Referenceable, refs *Refs, ref *addrs.Reference) (cty.Value, error) {
+	of := refs.listed(ref)
 	if r, ok := subject.(addrs.Resource); ok {
-		var only bool
-		of, only = refs.ByInstance(r)
-		if only {
-			if v, ok := s.Data.Instances(r, of); ok {
-				return v, nil
-			}
+		of, _ = refs.ByInstance(r)
+	}
+	if of != nil {
+		if v, ok := s.Data.Instances(subject, of); ok {
+			return v, nil
 		}
 	}
-	v, err := s.Data.Value(subject, rng)
+	v, err := s.Data.Value(subject, ref.Range)
 	if err != nil {
 		return cty.DynamicVal, err
 	}
@@ -150,6 +157,7 @@ type callOutputs struct {
 	all     bool
 	keyless bool
 	outputs map[string]bool
+	lists   map[string]Instances // see CallUse.Lists
 	rng     hcl.Range
 }
 
@@ -164,6 +172,14 @@ func (c *callOutputs) with(output string, keyless bool, rng hcl.Range) *callOutp
 		c.outputs[output] = true
 	}
 	return c
+}
+
+// listed records the elements that are read from a list in an output.
+func (c *callOutputs) listed(output string, of Instances) {
+	if c.lists == nil {
+		c.lists = map[string]Instances{}
+	}
+	c.lists[output] = of
 }
 
 func (c *callOutputs) names() []string {

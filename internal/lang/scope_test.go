@@ -35,8 +35,9 @@ func (d *values) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, e
 	return v, nil
 }
 
-func (d *values) Instances(r addrs.Resource, of Instances) (cty.Value, bool) {
-	if r.Name == "whole" {
+func (d *values) Instances(subject addrs.Referenceable, of Instances) (cty.Value, bool) {
+	r, ok := subject.(addrs.Resource)
+	if !ok || r.Name == "whole" {
 		return cty.NilVal, false
 	}
 	var keys []addrs.InstanceKey

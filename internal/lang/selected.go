@@ -202,7 +202,7 @@ func (p *parts) analyze(expr hclsyntax.Expression, around []surrounding) *Expr {
 func (p *parts) surround(ref *InstanceRef, around []surrounding) bool {
 	if ref.Index == nil || !usesNames(ref.Index, around) {
 		around = outsideLoops(around)
-	} else if ref.How.needsList() {
+	} else if ref.How.NeedsList() {
 		return false // the indexes decide how long the list must be
 	}
 	for i, s := range around {

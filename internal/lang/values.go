@@ -8,7 +8,8 @@ import (
 
 // ValueInstances returns the keys by which a value is indexed. The value is a local, a variable, or
 // an output of a module call without a key. It returns false unless each reference to the value is
-// followed by an index, as in local.NAME[each.key].
+// followed by an index, as in local.NAME[each.key], or all of them are to elements of a list; see
+// Instances.FromList.
 func (r *Refs) ValueInstances(value addrs.Referenceable) (Instances, bool) {
 	var out Instances
 	for _, ref := range r.Objects {
@@ -24,7 +25,21 @@ func (r *Refs) ValueInstances(value addrs.Referenceable) (Instances, bool) {
 		}
 		out = append(out, one)
 	}
+	if out.mixed() {
+		return nil, false
+	}
 	return out, len(out) > 0
+}
+
+// listed returns the elements of a value that the expression reads from a list. ref is one of its
+// references to the value. listed returns nil if the expression doesn't need a list, or needs all of
+// it.
+func (r *Refs) listed(ref *addrs.Reference) Instances {
+	if !r.indexed[ref].How.NeedsList() {
+		return nil
+	}
+	of, _ := r.ValueInstances(ref.Subject)
+	return of
 }
 
 // Element returns the key by which a reference to a value is indexed. It returns false if no index
@@ -65,7 +80,7 @@ func wholeCall(ref *addrs.Reference, value addrs.Referenceable) bool {
 }
 
 // indexedValues returns the references to values that are followed by a computed index, or from which
-// "lookup" reads an element.
+// a function such as "lookup" or "element" reads an element.
 func (f *finder) indexedValues(objects []*addrs.Reference, scope addrs.Scope) map[*addrs.Reference]InstanceRef {
 	var out map[*addrs.Reference]InstanceRef
 	if len(f.indexes) == 0 {
@@ -75,7 +90,7 @@ func (f *finder) indexedValues(objects []*addrs.Reference, scope addrs.Scope) ma
 	for _, ref := range objects {
 		at := startOf(ref.Range)
 		index := f.indexes[at]
-		if index.key == nil || index.how.needsList() || len(ref.Remaining) > 0 || !isValue(ref.Subject) {
+		if index.key == nil || len(ref.Remaining) > 0 || !isValue(ref.Subject) {
 			continue
 		}
 		if one, ok := parts.instance(index, f.around[at]); ok {

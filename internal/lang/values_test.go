@@ -23,6 +23,12 @@ func TestValueInstances(t *testing.T) {
 		`local.v.a[each.key]`:                         `local.v "a"`,
 		`local.v[*].id`:                               "local.v *",
 		`[for k in ["a"] : local.v[k]]`:               "local.v k",
+		`element(local.v, count.index).id`:            "local.v count.index",
+		`element(var.v[*].id, local.k)`:               "var.v local.k, local.k *",
+		`module.m.out.*.id[count.index]`:              "module.m.out count.index",
+		`[element(local.v, 0), local.v[0]]`:           "local.v *",
+		`[element(local.v, 0), local.v.*.id[0]]`:      "local.v *",
+		`[for i in [0] : element(local.v, i)]`:        "local.v *",
 		`local.v[self.x]`:                             "local.v *",
 	} {
 		expr, diags := hclsyntax.ParseExpression([]byte(src), "t.tf", hcl.InitialPos)

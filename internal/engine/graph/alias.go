@@ -19,16 +19,17 @@ import (
 // it has the resource's keys, and each element depends only on the instance with its key. A reader
 // that only indexes an alias waits for these instances, not for the value, and evaluates the alias
 // again with only these instances. Readers of an alias of an alias, and blocks with an alias as
-// their for_each, do the same.
+// their for_each, do the same. Lists such as ids = aws_subnet.this[*].id are aliases too.
 //
 // The reader can be in another module than the resource. All calls between them have a single
 // instance, except for those that contain the reader. So the module instance of the reader
-// determines the module instance of the resource; see instanceNear.
+// determines the module instance of the resource; see InstanceNear.
 
 // Alias describes a value that is an alias of the resource Of. The value refers to nothing else.
 type Alias struct {
 	Of   *Resource
 	Next *Value // the alias to which the value refers; nil if it refers to the resource itself
+	List bool   // the value is a new list with an element for each instance, as in TYPE.NAME[*].id
 }
 
 // setAliases finds the values that are aliases. It does nothing in operations that read no aliases
@@ -61,18 +62,18 @@ func (v *Value) findAlias(done map[*Value]bool) *Alias {
 		return v.Alias
 	}
 	done[v] = true
-	ref := v.aliased()
+	ref, list := v.aliased()
 	if ref == nil || !v.keepsElements() {
 		return nil
 	}
 	m := v.evaluatedBy()
 	if of := m.ResourceOf(ref.Subject); of != nil {
 		if of.repeatsPlainly() {
-			v.Alias = &Alias{Of: of}
+			v.Alias = &Alias{Of: of, List: list}
 		}
 	} else if next := m.valueOf(ref.Subject); next != nil {
 		if to := next.findAlias(done); to != nil {
-			v.Alias = &Alias{Of: to.Of, Next: next}
+			v.Alias = &Alias{Of: to.Of, Next: next, List: list}
 		}
 	}
 	if v.Alias != nil && !v.Alias.fits(v) {
@@ -81,19 +82,37 @@ func (v *Value) findAlias(done map[*Value]bool) *Alias {
 	return v.Alias
 }
 
-// aliased returns the reference to the whole object that a value may be an alias of, or nil.
-func (v *Value) aliased() *addrs.Reference {
+// aliased returns the reference to the whole object that a value may be an alias of, or nil. list is
+// true if the value makes a list from the elements of that object.
+func (v *Value) aliased() (ref *addrs.Reference, list bool) {
 	if v.Expr == nil || len(v.Expr.Refs.Objects) != 1 || len(v.Expr.Refs.Problems) > 0 {
-		return nil
+		return nil, false
 	}
-	e := v.Expr.Expression
-	if each, ok := e.(*hclsyntax.ForExpr); ok && keepsKeys(each) && len(v.Expr.Refs.Functions) == 0 {
-		e = each.CollExpr
+	of := v.Expr.Expression
+	if len(v.Expr.Refs.Functions) == 0 {
+		switch e := of.(type) {
+		case *hclsyntax.ForExpr:
+			list = keepsOrder(e)
+			if list || keepsKeys(e) {
+				of = e.CollExpr
+			}
+		case *hclsyntax.SplatExpr:
+			list = !callsFunction(e.Each)
+			if list {
+				of = e.Source
+			}
+		}
 	}
-	if _, plain := e.(*hclsyntax.ScopeTraversalExpr); !plain || len(v.Expr.Refs.Objects[0].Remaining) > 0 {
-		return nil
+	if _, plain := of.(*hclsyntax.ScopeTraversalExpr); !plain || len(v.Expr.Refs.Objects[0].Remaining) > 0 {
+		return nil, false
 	}
-	return v.Expr.Refs.Objects[0]
+	return v.Expr.Refs.Objects[0], list
+}
+
+// keepsOrder reports whether a "for" expression has the form [for VALUE in LIST : …] and calls no
+// functions; see keepsKeys. An element then doesn't depend on its position either.
+func keepsOrder(e *hclsyntax.ForExpr) bool {
+	return e.KeyExpr == nil && e.KeyVar == "" && e.CondExpr == nil && !callsFunction(e.ValExpr)
 }
 
 // keepsKeys reports whether a "for" expression has the form { for KEY, VALUE in OBJECT : KEY => … }
@@ -146,7 +165,7 @@ func (v *Value) keepsElements() bool {
 func (a *Alias) fits(v *Value) bool {
 	_, each := v.Expr.Expression.(*hclsyntax.ForExpr)
 	forEach := a.Of.Exprs.Repetition.ForEach != nil
-	if each && !forEach {
+	if a.List && forEach || !a.List && each && !forEach {
 		return false
 	}
 	if v.Kind != Variable || v.Variable.Type.Type == cty.DynamicPseudoType {
@@ -252,13 +271,13 @@ func (r IndexedRead) In(m *Module, in addrs.ModuleInstance) addrs.ModuleInstance
 	if r.Via == nil {
 		return in
 	}
-	return m.instanceNear(r.Of.Module, in)
+	return m.InstanceNear(r.Of.Module, in)
 }
 
-// instanceNear returns the module instance that a reader in m refers to when it reads something in
-// the module other. in is the reader's module instance. instanceNear goes up to the module that
+// InstanceNear returns the module instance that a reader in m refers to when it reads something in
+// the module other. in is the reader's module instance. InstanceNear goes up to the module that
 // contains both, and then down through calls that have a single instance each.
-func (m *Module) instanceNear(other *Module, in addrs.ModuleInstance) addrs.ModuleInstance {
+func (m *Module) InstanceNear(other *Module, in addrs.ModuleInstance) addrs.ModuleInstance {
 	for !m.Path.Contains(other.Path) {
 		m = m.Parent
 		in, _ = in.Parent()

@@ -33,8 +33,8 @@ func (v *Value) callAlias(most int) *callAlias {
 	if v == nil || v.Kind != Local || most == 0 {
 		return nil
 	}
-	ref := v.aliased()
-	if ref == nil {
+	ref, list := v.aliased()
+	if ref == nil || list {
 		return nil
 	}
 	var out *callAlias

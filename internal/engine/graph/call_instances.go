@@ -34,11 +34,24 @@ type CallRead struct {
 // Keyed holds the references to single instances of one resource or module call.
 type Keyed struct {
 	Refs lang.Instances
-	Of   Repetition // repetition arguments, which decide the keys of the instances
+	Of   Keys
 }
 
-func (r IndexedRead) keyed() Keyed { return Keyed{r.Refs, r.Of.Exprs.Repetition} }
-func (r CallRead) keyed() Keyed    { return Keyed{r.Refs, r.Call.Repetition} }
+// Keys are the repetition arguments of a resource or module call, which decide the keys of its
+// instances.
+type Keys struct {
+	Repetition
+	In *Module // the module that has the block
+}
+
+// Keys returns what decides the keys of a resource's instances.
+func (r *Resource) Keys() Keys { return Keys{r.Exprs.Repetition, r.Module} }
+
+// CallKeys returns what decides the keys of the instances of a module call.
+func (m *Module) CallKeys() Keys { return Keys{m.Repetition, m.Parent} }
+
+func (r IndexedRead) keyed() Keyed { return Keyed{r.Refs, r.Of.Keys()} }
+func (r CallRead) keyed() Keyed    { return Keyed{r.Refs, r.Call.CallKeys()} }
 
 // Outputs returns the outputs that are read from each instance.
 func (r CallRead) Outputs() []*Value {

@@ -111,7 +111,7 @@ func (b *build) aliasCycle(way []dag.ID) string {
 // wholeBlock returns the address of the repeated block or module call of which a local value is an
 // alias, or "". It follows at most the given number of locals.
 func (v *Value) wholeBlock(most int) string {
-	ref := v.aliased()
+	ref, _ := v.aliased()
 	if ref == nil || most == 0 {
 		return ""
 	}

@@ -127,7 +127,7 @@ func (b *build) checkSiblingKeys(m *Module) error {
 	return r.order(b.siblingReads[m], func(f siblingRead, in addrs.ModuleInstance) ([]KeyRead, error) {
 		var out []KeyRead
 		for _, ref := range f.read.Refs {
-			if keys, known := early.ReadValue(f.to, in, Keyed{lang.Instances{ref}, m.Repetition}); known {
+			if keys, known := early.ReadValue(f.to, in, Keyed{lang.Instances{ref}, m.CallKeys()}); known {
 				out = append(out, keys...)
 			}
 		}
