@@ -59,7 +59,7 @@ func noArguments(args []string) error {
 	}
 	return badUsage("Too many command line arguments",
 		"The command takes only options, no arguments; got %q. To specify a working directory, use the "+
-			"global -chdir option.", args[0])
+			"global option -chdir.", args[0])
 }
 
 // Run runs the program with its arguments and returns the exit status.
@@ -116,7 +116,7 @@ func (a *App) run(args []string) int {
 	}
 	rest, err = argsFromEnv(a.Env, path, rest)
 	if err != nil {
-		fmt.Fprintln(a.Err, err)
+		fmt.Fprintln(a.Err, tfdiags.Sentence(err))
 		return 1
 	}
 	if asksFor(rest, "-h", "-help", "--help") || global.help {
@@ -369,6 +369,8 @@ func parseGlobal(args []string) (globals, []string, error) {
 		switch {
 		case isProfile && profile != "":
 			g.measure.Profile = profile
+		case name == "profile" || isProfile:
+			return g, nil, errors.New("the option -profile needs a file; write -profile=FILE")
 		case name == "timings":
 			g.measure.Timings = true
 		case isDir && g.chdir != "":
@@ -405,14 +407,30 @@ func misplaced(args []string) error {
 	if cmd == nil {
 		return nil
 	}
-	right := slices.Concat([]string{"tofu"}, path, args[:i], rest)
-	name, _, _ := strings.Cut(strings.TrimLeft(args[0], "-"), "=")
-	if near := suggest.Nearest(name, globalNames); near != "" {
+	nameOf := func(arg string) string {
+		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		return name
+	}
+	name := nameOf(args[0])
+	switch near := suggest.Nearest(name, globalNames); near {
+	case "":
+	case name:
+		return fmt.Errorf("the global option -%s takes no value", name)
+	default:
 		return fmt.Errorf("there is no global option -%s. Did you mean -%s? To list the options, run: "+
 			"tofu -help", name, near)
 	}
+	words := []string{"tofu"}
+	var later []string // options of the command
+	for _, arg := range args[:i] {
+		if slices.Contains(globalNames, nameOf(arg)) {
+			words = append(words, arg)
+		} else {
+			later = append(later, arg)
+		}
+	}
 	return fmt.Errorf("there is no global option %s. Write the options of a command after it: %s",
-		args[0], strings.Join(right, " "))
+		args[0], strings.Join(slices.Concat(words, path, later, rest), " "))
 }
 
 // globalNames are the names of the options before the command.

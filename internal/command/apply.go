@@ -18,7 +18,7 @@ import (
 var cmdApply = &Command{
 	Name: "apply", Main: true, Args: "[PLAN]", Short: "Carry out a plan: create, change and destroy objects",
 	Long: `
-Creates or updates infrastructure according to the configuration: makes a
+Creates, changes and destroys objects according to the configuration: makes a
 plan, shows it, asks for approval and applies it. With a plan file that
 "tofu plan -out=PLAN" saved, applies exactly that plan without asking.`,
 	New: with((*applyFlags).declare, func(ctx context.Context, app *App, f *applyFlags, args []string) error {
@@ -29,7 +29,8 @@ plan, shows it, asks for approval and applies it. With a plan file that
 var cmdDestroy = &Command{
 	Name: "destroy", Main: true, Short: "Destroy everything that is managed here",
 	Long: `
-Destroys all objects that the configuration manages. It is the same as
+Destroys all objects that are managed in the current workspace, including those
+whose blocks are no longer in the configuration. It is the same as
 "tofu apply -destroy"; "tofu plan -destroy" shows which objects would be
 destroyed.`,
 	New: with(func(f *applyFlags, fs *options) {
@@ -39,7 +40,8 @@ destroyed.`,
 		switch {
 		case len(args) > 0:
 			return badUsage("Too many command line arguments",
-				"The destroy command takes no plan: use \"tofu apply\" for a plan made with -destroy.")
+				"The destroy command takes only options, no arguments; got %q. To destroy single objects, use "+
+					"-target=ADDRESS. To apply a plan that was saved with -destroy, use \"tofu apply\".", args[0])
 		case f.given("destroy"):
 			return badUsage("Invalid option", "The destroy command takes no -destroy option.")
 		case f.given("refresh-only"):
@@ -75,6 +77,8 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 		return badUsage("Too many command line arguments", "Expected at most one argument, the path of a saved plan.")
 	case len(args) == 1:
 		return applySaved(ctx, app, f, args[0])
+	case app.view.JSON && !f.AutoApprove && f.command:
+		return badUsage("Auto-approve required", "With -json, destroy can't ask for approval: specify -auto-approve.")
 	case app.view.JSON && !f.AutoApprove:
 		return badUsage("Plan file or auto-approve required",
 			"With -json, apply can't ask for approval: specify a saved plan or -auto-approve.")
@@ -114,7 +118,7 @@ func approve(ctx context.Context, op *session.Operation, plan *plans.Plan) error
 	}
 	ok, err := op.Session.Confirm(ctx, q)
 	if errors.Is(err, terminal.ErrInputEnded) {
-		return fmt.Errorf("%w. To apply without being asked, use -auto-approve", err)
+		return fmt.Errorf("%w. To proceed without being asked, use -auto-approve", err)
 	}
 	if err != nil {
 		return err
@@ -135,7 +139,7 @@ func (f *applyFlags) applyPlan(
 	ctx context.Context, op *session.Operation, plan *plans.Plan, planID string, result *ui.Applied,
 ) (*states.State, error) {
 	if op.Session.Interrupts.Stopped() {
-		return nil, tfdiags.Errorf("Execution halted", "The operation was interrupted before anything was applied.")
+		return nil, tfdiags.Errorf("Execution halted", "The operation was interrupted before this plan was applied.")
 	}
 	warnings := &op.Session.Warnings
 	before := warnings.Take()

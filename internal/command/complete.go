@@ -152,7 +152,7 @@ func setCompletion(home string, install bool) error {
 		return fmt.Errorf("finding the path of this program: %w", err)
 	}
 	if home == "" {
-		return errors.New("the environment variable HOME doesn't say where the shells' startup files are")
+		return errors.New("the shells' startup files can't be found, because the environment variable HOME is not set")
 	}
 	done := 0
 	for _, c := range completions {
@@ -181,8 +181,12 @@ func setCompletion(home string, install bool) error {
 		done++
 	}
 	if done == 0 {
-		return fmt.Errorf("no shell's startup file was found in %s: neither .bashrc nor .zshrc nor fish's "+
-			"directory for completions", home)
+		if !install {
+			return fmt.Errorf("there is no completion to remove: %s has neither .bashrc nor .zshrc nor fish's file "+
+				".config/fish/completions/tofu.fish", home)
+		}
+		return fmt.Errorf("no shell's startup file was found: %s has neither .bashrc nor .zshrc nor fish's "+
+			"directory .config/fish/completions. Create the one of your shell, and run the command again", home)
 	}
 	return nil
 }

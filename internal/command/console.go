@@ -29,7 +29,7 @@ var cmdConsole = &Command{
 Evaluates expressions with the configuration and the current state, and prints
 their values. It changes nothing. An expression continues on the next line as
 long as a bracket is open; "exit" ends the console. If the expressions come
-from a pipe, the first error ends it.`,
+from a pipe or a file, the first error ends it.`,
 	New: with(func(f *consoleFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)

@@ -51,6 +51,6 @@ func (d *document) close(err error) error {
 }
 
 func documentNotWritten(path string, err error) error {
-	return tfdiags.Errorf("Failed to write the document", "It could not be written to %s: %s. Choose another path "+
-		"with -out.", path, err)
+	return tfdiags.Errorf("Failed to write the document", "It could not be written to %s: %s. Choose another path.",
+		path, err)
 }

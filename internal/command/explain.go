@@ -30,8 +30,8 @@ comes from, what reads it and which changes use it.
 For something that is not in the plan it explains why not: for example because
 of -target, ignore_changes or a count of 0.
 
-When an object was last changed is known only with the backend postgres. Other
-states have no history.`,
+When an object was last changed is known only with the backend postgres. The
+states of other backends have no history.`,
 	New: with(func(f *explainFlags, fs *options) {
 		f.planFlags.viewFlags.add(fs)
 		f.varFlags.add(fs)

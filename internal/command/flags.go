@@ -115,7 +115,7 @@ func (f *documentFlags) open() (*os.File, error) {
 func createInto(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("-json-into: %w", err)
+		return nil, fmt.Errorf("creating the file of -json-into: %w", err)
 	}
 	return file, nil
 }
@@ -206,7 +206,7 @@ func (f *operationFlags) add(fs *options) {
 	fs.Func("parallelism", "Run at most `n` operations at the same time (default 10).", func(text string) error {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 0 {
-			return errors.New("must be a whole number, 0 for the default")
+			return errors.New("must be a positive whole number, or 0 for the default")
 		}
 		f.Parallelism = n
 		return nil
@@ -220,11 +220,11 @@ func (f *targetFlags) add(fs *options) {
 	fs.Var((*list)(&f.Targets), "target", "Only this `address` (module, resource or instance) and what it "+
 		"depends on. May be repeated.")
 	fs.Var((*list)(&f.TargetFiles), "target-file",
-		"The addresses in this `file`, one a line, as if each was given with -target.")
+		"The addresses in this `file`, one per line, as if each were given with -target.")
 	fs.Var((*list)(&f.Excludes), "exclude", "All but this `address` and what depends on it. May be repeated; "+
 		"not together with -target.")
 	fs.Var((*list)(&f.ExcludeFiles), "exclude-file",
-		"The addresses in this `file`, one a line, as if each was given with -exclude.")
+		"The addresses in this `file`, one per line, as if each were given with -exclude.")
 }
 
 // inputFlag is the option -input: whether the user may be asked for values.

@@ -3,8 +3,10 @@ package command
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,7 +31,8 @@ files are left alone.
 Without a target, the files of the working directory are rewritten. A target
 is a directory, a single file, or a single dash ("-") for standard input,
 whose formatted text is written to standard output. With -list=false and
--write=false, the formatted text of files is written there too.`,
+-write=false, but without -diff and -check, the formatted text of files is
+written there too.`,
 	New: with(func(f *fmtFlags, fs *options) {
 		f.viewFlags.add(fs)
 		fs.BoolVar(&f.List, "list", true, "Do not list the files that were not formatted. Always so for "+
@@ -37,7 +40,7 @@ whose formatted text is written to standard output. With -list=false and
 		fs.BoolVar(&f.Write, "write", true, "Do not write to the files. Always so for standard input and with -check.")
 		fs.BoolVar(&f.Diff, "diff", false, "Show what formatting changes.")
 		fs.BoolVar(&f.Check, "check", false, "Only check: the exit status is 0 when everything is formatted, "+
-			"3 otherwise.")
+			"3 when something is not, and 2 after an error.")
 		fs.BoolVar(&f.Recursive, "recursive", false, "Include subdirectories.")
 	}, runFmt),
 }
@@ -93,8 +96,10 @@ func isFormatted(name string) bool {
 func (f *formatter) target(path string) {
 	info, err := os.Stat(path)
 	switch {
-	case err != nil:
+	case errors.Is(err, fs.ErrNotExist):
 		f.errs = f.errs.Append(tfdiags.Errorf("No file or directory at "+path, "%s", err))
+	case err != nil:
+		f.errs = f.errs.Append(tfdiags.Errorf("Can't read "+path, "%s", err))
 	case info.IsDir():
 		f.dir(path)
 	case isFormatted(path):

@@ -26,7 +26,11 @@ func generateTarget(path string, mode plans.Mode) error {
 			"Objects are imported by ordinary plans only, so no configuration can be generated with -destroy "+
 				"or -refresh-only.")
 	}
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+	_, err := os.Lstat(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("checking the file of -generate-config-out: %w", err)
+	}
+	if err == nil {
 		return tfdiags.Errorf("Target generated file already exists",
 			"Configuration can only be generated into a new file, and %s exists.", path)
 	}

@@ -137,6 +137,11 @@ func (u *pinUpdate) save(term *terminal.Terminal) error {
 	if !u.first && slices.Equal(u.old, u.locks) {
 		return nil
 	}
+	if u.readOnly && u.first {
+		return tfdiags.Errorf("Module dependency changes detected",
+			"-pin-modules requests the new file %s, and -lockfile=readonly forbids it. Use only one of these options.",
+			depsfile.ModulesFileName)
+	}
 	if u.readOnly {
 		return tfdiags.Errorf("Module dependency changes detected",
 			"The modules of the configuration differ from those that %s pins, and -lockfile=readonly leaves the file "+

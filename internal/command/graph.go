@@ -31,7 +31,7 @@ var cmdGraph = &Command{
 	Name: "graph", Short: "Draw the graph of a configuration or a plan",
 	Long: `
 Prints the order of the steps of an operation in the DOT language, which
-GraphViz and many other programs read.
+Graphviz and many other programs read.
 
 With -format=mermaid, json or html, or with -focus or -modules, it prints which
 blocks refer to which instead: resources, with their planned changes if -plan is
@@ -62,8 +62,8 @@ steps in DOT always has a node for each instance that changes.`,
 		fs.StringVar(&f.Type, "type", "",
 			"The graph's `type`: plan (the default), plan-refresh-only, plan-destroy or apply (the default "+
 				"with -plan).")
-		fs.Bool("draw-cycles", false, "Has no effect: a configuration with a cycle has no graph, but an error "+
-			"that names its references.")
+		fs.Bool("draw-cycles", false, "Has no effect: for a configuration with a cycle, the command prints no "+
+			"graph but an error that names the references of the cycle.")
 		fs.Int("module-depth", -1, "Has no effect; accepted for compatibility.")
 		fs.Bool("verbose", false, "")
 	}, runGraph),

@@ -37,7 +37,10 @@ func (s *graphSubject) checkInstance(address string) error {
 	if s.plan == nil && s.mayDeclare(target) || s.plan != nil && target.IsModule() && len(names) == 0 {
 		return nil
 	}
-	text := all.String() + " has none."
+	text := all.String() + " has no instances in the plan and the state."
+	if s.plan == nil {
+		text = "It is neither in the configuration nor in the state."
+	}
 	switch len(names) {
 	case 0:
 	case 1:

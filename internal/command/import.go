@@ -153,8 +153,8 @@ func canImport(op *session.Operation, addr addrs.AbsInstance) error {
 			example.Key = addrs.StringKey("key")
 		}
 		return tfdiags.Errorf("Missing instance key",
-			"The resource %s has several instances, so the address needs the key of one, "+
-				"such as %s.", addr, example)
+			"The block of %s has count or for_each, so the address needs the key of an "+
+				"instance, such as %s.", addr, example)
 	}
 	return nil
 }

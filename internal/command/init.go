@@ -24,7 +24,8 @@ installs the modules and providers that the configuration requires, and records
 the versions and checksums of the providers in the lock file.
 
 It is safe to run this command any number of times. It never deletes the
-configuration or the state.
+configuration or the state, and unless -force-copy is given, it asks before it
+copies a state to a new backend.
 
 The backends are azurerm, consul, cos, gcs, http, inmem, kubernetes, local, oss,
 pg, postgres, remote and s3. "tofu metadata backends -json" prints their
@@ -65,7 +66,7 @@ func (f *initFlags) declare(fs *options) {
 		"Backend settings in addition to those in the backend block: name=value, or the `path` of a file "+
 			"with such lines. May be repeated.")
 	fs.BoolVar(&f.ForceCopy, "force-copy", false,
-		"Answer the questions about copying the state to a new backend with yes.")
+		"Answer the questions about copying the state to a new backend with yes. Implies -migrate-state.")
 	fs.StringVar(&f.FromModule, "from-module", "", "Copy the module at `source` into the directory first.")
 	fs.BoolVar(&f.Get, "get", true, "Do not install modules.")
 	fs.Var((*list)(&f.PluginDirs), "plugin-dir", "Take providers only from this `directory`. "+
@@ -226,7 +227,8 @@ func (m *moduleInstaller) copyRoot(ctx context.Context, source string) error {
 	}
 	if err := in.CopyRoot(ctx, source, "."); err != nil {
 		return tfdiags.Errorf("Failed to copy the module",
-			"The module %q could not be copied into the working directory, which was not changed: %s.", source, err)
+			"The module %q could not be copied into the working directory, which was not changed. %s",
+			source, tfdiags.Sentence(err))
 	}
 	m.session.Parser = configs.NewParser(nil) // the old parser has cached the empty directory
 	return nil

@@ -116,8 +116,8 @@ func (b *backendInit) record(
 		return inBackendBlock(err, root)
 	}
 	if _, err := p.Store.List(ctx); err != nil && !errors.Is(err, backend.ErrNoWorkspaces) {
-		return tfdiags.Errorf("Failed to use the backend", "The backend %q can't be used: %s.", wanted.Driver.Name,
-			err)
+		return tfdiags.Errorf("Failed to use the backend", "The backend %q can't be used. %s", wanted.Driver.Name,
+			tfdiags.Sentence(err))
 	}
 	if warnings := wanted.Warnings(s.Env); len(warnings) > 0 {
 		s.Warnings.Add(placeInBackend(warnings, root)...)

@@ -200,7 +200,7 @@ func (m *migration) workspaces(ctx context.Context) ([]string, error) {
 	for _, name := range slices.Compact(names) {
 		data, err := m.from.Store.Get(ctx, name)
 		if err != nil {
-			return nil, fmt.Errorf("reading the workspace %q of the old backend: %w", name, err)
+			return nil, fmt.Errorf("reading the state of the workspace %q in the old backend: %w", name, err)
 		}
 		if len(data) > 0 {
 			filled = append(filled, name)
@@ -305,10 +305,10 @@ func (m *migration) oneAgreed(ctx context.Context, name string, dest *statemgr.S
 		which = fmt.Sprintf(" of the workspace %q", name)
 	}
 	text := "The backend %q has a state and the new backend %q has none.\n" +
-		`"yes" copies it, "no" starts with an empty one in the new backend.`
+		`"yes" copies it; "no" starts with an empty state in the new backend.`
 	if dest.Exists && !dest.State.Empty() {
 		text = "Both the backend %q and the new backend %q have a state.\n" +
-			`"yes" overwrites the one in the new backend, "no" keeps that one.`
+			`"yes" overwrites the one in the new backend; "no" keeps it.`
 	}
 	return m.choose(ctx, terminal.Question{
 		Title: fmt.Sprintf("Copy the state%s to the new backend?", which),
@@ -346,7 +346,7 @@ func (m *migration) choose(ctx context.Context, q terminal.Question) (bool, erro
 // refused returns the error of a migration that can't continue. err is the reason why the user
 // can't be asked, or nil if the user declined.
 func (m *migration) refused(err error) error {
-	const instead = "Use -force-copy to copy it without a question, or -reconfigure to leave it where it is."
+	const instead = "Use -force-copy to copy states without a question, or -reconfigure to leave them where they are."
 	if err == nil {
 		return tfdiags.Errorf("Migration cancelled", "Nothing was copied, and the old backend stays in use. "+instead)
 	}

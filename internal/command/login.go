@@ -1,11 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -28,7 +28,8 @@ var cmdLogin = &Command{
 	Long: `
 Obtains an API token for a host and stores it: with the credentials helper if
 the CLI configuration names one, otherwise in credentials.tfrc.json in the
-configuration directory. The host asks for your approval in the browser.`,
+directory of the CLI configuration. The host asks for your approval in the
+browser.`,
 	New: with((*viewFlags).addJSON, runLogin),
 }
 
@@ -155,8 +156,8 @@ func (l *browserLogin) token(ctx context.Context, t *terminal.Terminal, browser 
 	select {
 	case q := <-l.answers:
 		if q.Get("code") == "" {
-			return "", fmt.Errorf("the login was not granted: %s", strings.TrimSpace(q.Get("error")+" "+
-				q.Get("error_description")))
+			reason := strings.TrimSpace(q.Get("error") + " " + q.Get("error_description"))
+			return "", fmt.Errorf("the login was not granted: %s", cmp.Or(reason, "the host sent no reason"))
 		}
 		return l.client.Exchange(ctx, l.service, q.Get("code"), l.verifier, redirect)
 	case <-ctx.Done():
@@ -191,15 +192,18 @@ func listenLocally(ports [2]int) (net.Listener, error) {
 	if ports[0] == 0 {
 		return net.Listen("tcp", "127.0.0.1:0")
 	}
-	var problems []error
+	var problem error // of the first port
 	for port := ports[0]; port <= ports[1]; port++ {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err == nil {
 			return l, nil
 		}
-		problems = append(problems, err)
+		if problem == nil {
+			problem = err
+		}
 	}
-	return nil, fmt.Errorf("none of the ports that the host allows is free: %w", errors.Join(problems...))
+	return nil, fmt.Errorf("none of the ports that the host allows, %d to %d, can be opened: %w", ports[0], ports[1],
+		problem)
 }
 
 // openBrowser opens a page in a browser. A failure is not an error, because the address of the

@@ -46,7 +46,7 @@ func measure(s *session.Session, f measureFlags, command string) (end func(error
 	if err != nil {
 		endProfile()
 		return nil, tfdiags.Errorf("Tracing can't be set up",
-			"%s. Without OTEL_TRACES_EXPORTER nothing is traced.", err)
+			"%s Unset OTEL_TRACES_EXPORTER to run without tracing.", tfdiags.Sentence(err))
 	}
 	if f.Timings || exporter != nil {
 		s.Timings = timings.New()

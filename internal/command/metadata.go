@@ -12,8 +12,8 @@ import (
 )
 
 var cmdMetadata = &Command{
-	Name: "metadata", Short: "Describe what the language offers",
-	Long: "Commands that describe the program itself to other programs.",
+	Name: "metadata", Short: "Describe functions and backends to other programs",
+	Long: "Commands that describe this program to other programs.",
 	Sub:  []*Command{cmdMetadataFunctions, cmdMetadataBackends},
 }
 

@@ -58,7 +58,7 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 		return err
 	}
 	if f.Summary && (f.JSON || f.JSONInto != "") {
-		return badUsage("Incompatible options", "-summary-json can't be used together with -json and -json-into.")
+		return badUsage("Incompatible options", "-summary-json can't be used together with -json or -json-into.")
 	}
 	opts, err := f.options()
 	if err != nil {
@@ -71,7 +71,7 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 	if f.Against != "" {
 		if opts.Mode != plans.Normal || f.GenerateConfig != "" {
 			return badUsage("Incompatible options",
-				"-against can't be used together with -destroy, -refresh-only and -generate-config-out.")
+				"-against can't be used together with -destroy, -refresh-only or -generate-config-out.")
 		}
 		opts.Defer = false // a later round would apply the configuration instead of restoring the objects
 	}

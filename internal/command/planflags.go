@@ -92,7 +92,7 @@ func (f *targetFlags) targets() (targets, excludes []addrs.Target, err error) {
 	targets, excludes = read(f.Targets, f.TargetFiles), read(f.Excludes, f.ExcludeFiles)
 	if len(f.Targets)+len(f.TargetFiles) > 0 && len(f.Excludes)+len(f.ExcludeFiles) > 0 {
 		errs = errs.Append(tfdiags.Errorf("Incompatible plan options",
-			"-target and -target-file can't be used together with -exclude and -exclude-file."))
+			"-target or -target-file can't be used together with -exclude or -exclude-file."))
 	}
 	return targets, excludes, errs.Err()
 }

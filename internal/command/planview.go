@@ -85,8 +85,8 @@ func (f *viewFlags) planTextView(env, usual string) (ui.PlanTextView, error) {
 	}
 	out.Hide, out.Sort = p.Hide, p.Sort
 	switch {
-	case p.View != "" && f.JSON:
-		return out, errors.New("-view is for humans, and can't be used with -json")
+	case p.given() != "" && f.JSON:
+		return out, fmt.Errorf("%s is for humans, and can't be used with -json", p.given())
 	case p.View != "":
 		out.Name = p.View
 	case f.JSON: // the variable and the CLI configuration affect text only

@@ -25,8 +25,9 @@ var cmdProvidersLock = &Command{
 	Long: `
 Records the checksums of the required providers for one or more platforms in
 the lock file, so that the configuration can be used on these platforms. The
-defaults are the current platform and all required providers. The packages come
-from the providers' own registries, whatever the CLI configuration says.
+defaults are the current platform and all required providers. Unless an option
+selects a mirror, the packages come from the providers' own registries, whatever
+the CLI configuration says.
 
 With -recursive, updates the lock files of all root modules below the given
 directories (default: the current one) in one run. Each package is fetched and
@@ -167,7 +168,7 @@ func lockSource(cli *cliconfig.Config, f *providersLockFlags) (sources.Source, e
 	case f.NetMirror != "":
 		mirror, err := sources.NewNetworkMirror(client, f.NetMirror, cli.DownloadRetries)
 		if err != nil {
-			return nil, badUsage("Invalid network mirror URL", "%s.", err)
+			return nil, badUsage("Invalid network mirror URL", "%s", tfdiags.Sentence(err))
 		}
 		return mirror, nil
 	case f.OCIMirror != "":
@@ -209,8 +210,7 @@ func chosenProviders(reqs depsfile.Requirements, args []string) (depsfile.Requir
 	for _, arg := range args {
 		p, err := addrs.ParseProvider(arg)
 		if err != nil {
-			errs = errs.Append(tfdiags.Errorf("Invalid provider argument",
-				"%q is not a provider source address: %s.", arg, err))
+			errs = errs.Append(tfdiags.Errorf("Invalid provider argument", "%s", tfdiags.Sentence(err)))
 			continue
 		}
 		c, ok := reqs[p]

@@ -23,7 +23,7 @@ var cmdRootsGraph = &Command{
 	Long: `
 Prints the root modules below the directories and their dependencies in the DOT
 language, as a Mermaid flowchart or as JSON. With -format=html it writes a page
-that needs no network, which also has what is in each root module that is
+that needs no network and also shows the contents of each root module that is
 initialized.`,
 	New: with(func(f *rootsGraphFlags, fs *options) {
 		f.viewFlags.add(fs)

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -52,13 +53,16 @@ func runRootsImport(ctx context.Context, app *App, f *rootsImportFlags, args []s
 	dir := "."
 	switch {
 	case len(args) > 1:
-		return badUsage("Too many command line arguments", "The command takes one directory.")
+		return badUsage("Too many command line arguments", "The command takes at most one argument, a directory.")
 	case len(args) == 1:
 		dir = args[0]
 	}
 	path := filepath.Join(dir, rootsfile.FileName)
 	_, err := os.Stat(path)
-	if !f.Force && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("checking the directory for %s: %w", rootsfile.FileName, err)
+	}
+	if err == nil && !f.Force {
 		return tfdiags.Errorf("The file exists", "%s already exists. Use -force to replace it.", path)
 	}
 	opts := &terragrunt.Options{Getenv: app.Env}

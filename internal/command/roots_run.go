@@ -35,7 +35,7 @@ func (f *fleetFlags) add(fs *options) {
 	f.addPlanView(fs)
 	f.addWorkers(fs)
 	fs.BoolVar(&f.Share, "share-providers", false, "Start one process for all root modules that have the same "+
-		"configuration of a provider. Relative paths in it start in the working directory.")
+		"configuration of a provider. Relative paths in that configuration then start in the working directory.")
 	fs.Func("report", "Write the result of each root module to `path`: as JSON if it ends in .json, as JUnit XML if "+
 		"in .xml, or as Markdown if in .md.", func(path string) error {
 		f.Report, f.form = path, fleet.Forms[filepath.Ext(path)]
@@ -441,7 +441,7 @@ func (a *rootsApply) approve(ctx context.Context) error {
 	}
 	ok, err := a.app.Confirm(ctx, q)
 	if errors.Is(err, terminal.ErrInputEnded) {
-		return fmt.Errorf("%w. To apply without being asked, use -auto-approve", err)
+		return fmt.Errorf("%w. To proceed without being asked, use -auto-approve", err)
 	}
 	if err != nil {
 		return err

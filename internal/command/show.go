@@ -34,7 +34,7 @@ Shows the current state, or the contents of a file: a saved plan or a state.`,
 		f.addSensitive(fs)
 		f.addPlanView(fs)
 		f.varFlags.add(fs)
-		fs.BoolVar(&f.State, "state", false, "Show the latest state. This is the default.")
+		fs.BoolVar(&f.State, "state", false, "Show the current state. This is the default.")
 		fs.StringVar(&f.Plan, "plan", "", "Show the saved plan in `FILE`.")
 		fs.BoolVar(&f.Config, "config", false, "Show the configuration. Needs -json.")
 		fs.StringVar(&f.Module, "module", "", "Show the module in `DIR` alone, which need not be initialized. "+
@@ -76,10 +76,10 @@ func (f *showFlags) checkFormat() error {
 		return badUsage("Format not available", "There is no format %q. Use one of: %s.", f.Format,
 			strings.Join(slices.Sorted(maps.Keys(showFormats)), ", "))
 	case f.Format != "" && (f.Document || f.DocumentInto != ""):
-		return badUsage("Incompatible options", "-format can't be used together with -json and -json-into.")
+		return badUsage("Incompatible options", "-format can't be used together with -json or -json-into.")
 	case f.Format == "" && f.Out != "":
-		return badUsage("Nothing to write", "The option -out needs -format. The output of the other forms can be "+
-			"redirected.")
+		return badUsage("Nothing to write", "The option -out needs -format. To write other output to a file, redirect "+
+			"it.")
 	case f.Events != "" && f.Format != formatHTML:
 		return badUsage("Incompatible options", "The option -events needs -format=html.")
 	case f.Limit != review.DefaultLimit && f.Format != "markdown":
@@ -88,7 +88,7 @@ func (f *showFlags) checkFormat() error {
 		return badUsage("Incompatible options", "The option %s is for the text on a terminal, and has no effect on "+
 			"-format=%s.", f.PlanView.given(), f.Format)
 	case f.Limit < review.LeastLimit:
-		return badUsage("Invalid limit", "The option -limit must be at least %d.", review.LeastLimit)
+		return badUsage("Invalid limit", "The option -limit must be at least %d characters.", review.LeastLimit)
 	}
 	return nil
 }
@@ -226,8 +226,7 @@ func (s *showRun) file(ctx context.Context, path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return tfdiags.Errorf("Failed to read the file to show",
-			"The argument of the command is the path of a saved plan or of a state file, which can't be "+
-				"read: %s.", err)
+			"The command shows a saved plan or a state file, and the file can't be read: %s.", err)
 	}
 	if fleet.Is(data) {
 		return s.estate(ctx, path)

@@ -329,7 +329,7 @@ func (e *estateShow) markdown(ctx context.Context, w io.Writer) error {
 		}
 	}
 	if len(left) > 0 {
-		fmt.Fprintf(text, "\nPlus changes to %s; `tofu show -root=NAME` shows the plan for one.\n",
+		fmt.Fprintf(text, "\nPlus changes to %s; `tofu show -root=NAME FILE` shows the plan for one.\n",
 			ui.Count(len(left), "other root module"))
 	}
 	return text.err

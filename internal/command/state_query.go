@@ -48,7 +48,7 @@ type stateQueryFlags struct {
 
 func runStateQuery(ctx context.Context, app *App, f *stateQueryFlags, args []string) error {
 	if len(args) != 1 {
-		return badUsage("Exactly one argument is required", "State query needs one query, in quotes.")
+		return badUsage("Exactly one argument is required", "\"tofu state query\" expects one argument: a query, in quotes.")
 	}
 	if f.Document && f.CSV {
 		return badUsage("Incompatible options", "-json and -csv can't be used together.")

@@ -65,7 +65,7 @@ func (f *stateRepairFlags) run(ctx context.Context, s *session.Session) error {
 	}
 	defer func() { s.Printer.Diagnostics(tfdiags.FromError(m.Unlock())) }()
 	if err != nil {
-		return tfdiags.Errorf("The state can't be repaired", "%s.", err)
+		return tfdiags.Errorf("The state can't be repaired", "%s", tfdiags.Sentence(err))
 	}
 	return f.repair(ctx, s, m, damage)
 }
@@ -90,7 +90,7 @@ func (f *stateRepairFlags) repair(
 	}
 	kept, err := m.WriteRepair(ctx, damage)
 	if err != nil {
-		return tfdiags.Errorf("The repaired state can't be written", "%s.", err)
+		return tfdiags.Errorf("The repaired state can't be written", "%s", tfdiags.Sentence(err))
 	}
 	s.Success("\nThe state was repaired.")
 	if kept != "" {
@@ -131,8 +131,8 @@ func (f *stateRepairFlags) approved(ctx context.Context, s *session.Session) (bo
 	if f.DryRun || f.AutoApprove {
 		return f.AutoApprove && !f.DryRun, nil
 	}
-	ok, err := s.Confirm(ctx, terminal.Question{Title: "Do you want to put the repaired state in the place " +
-		"of the damaged one?"})
+	ok, err := s.Confirm(ctx, terminal.Question{Title: "Do you want to replace the damaged state with " +
+		"the repaired one?"})
 	if err == nil && !ok {
 		s.Say("\nRepair cancelled.")
 		err = exitStatus(1)

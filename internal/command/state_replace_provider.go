@@ -15,7 +15,7 @@ import (
 
 var cmdStateReplaceProvider = &Command{
 	Name: "replace-provider", Args: "FROM_PROVIDER TO_PROVIDER",
-	Short: "Make another provider responsible for resources",
+	Short: "Replace the provider of resources in the state",
 	Long: `
 Replaces the provider of all resources in the state that belong to a provider,
 for example after the provider was forked or moved to another address.`,
@@ -41,8 +41,7 @@ func runReplaceProvider(ctx context.Context, app *App, f *replaceProviderFlags, 
 	for i, text := range args {
 		p, err := addrs.ParseProvider(text)
 		if err != nil {
-			errs = errs.Append(tfdiags.Errorf("Invalid provider address",
-				"%q is not the address of a provider: %s.", text, err))
+			errs = errs.Append(tfdiags.Errorf("Invalid provider address", "%s", tfdiags.Sentence(err)))
 		}
 		providers[i] = p
 	}

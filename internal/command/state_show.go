@@ -35,7 +35,8 @@ type stateShowFlags struct {
 
 func runStateShow(ctx context.Context, app *App, f *stateShowFlags, args []string) error {
 	if len(args) != 1 {
-		return badUsage("Exactly one argument is required", "State show needs the address of one resource instance.")
+		return badUsage("Exactly one argument is required",
+			"\"tofu state show\" expects one argument: the address of a resource instance.")
 	}
 	addr, err := addrs.ParseInstanceText(args[0])
 	if err != nil {
@@ -89,7 +90,7 @@ func openStateAt(
 func noInstance(st *states.State, addr addrs.AbsInstance) error {
 	if r := st.Resource(addr.Abs()); r != nil && addr.Key == addrs.NoKey && len(r.Instances) > 0 {
 		return tfdiags.Errorf("An instance key is needed",
-			"%s has %s, and the command shows only one: add its key, such as in %s.",
+			"%s has %s with a key, so the address needs the key of one instance, such as in %s.",
 			addr, ui.Count(len(r.Instances), "instance"),
 			addrs.AbsInstance{Module: addr.Module, Resource: addr.Resource, Key: r.SortedKeys()[0]})
 	}
@@ -173,7 +174,7 @@ type statePushFlags struct {
 func runStatePush(ctx context.Context, app *App, f *statePushFlags, args []string) error {
 	if len(args) != 1 {
 		return badUsage("Exactly one argument is required",
-			"State push needs the path of the state to push, or \"-\" for standard input.")
+			"\"tofu state push\" expects one argument: the path of the state to push, or \"-\" for standard input.")
 	}
 	pushed, err := readStateFile(app.In, args[0])
 	if err != nil {
@@ -190,18 +191,18 @@ func runStatePush(ctx context.Context, app *App, f *statePushFlags, args []strin
 
 // readStateFile reads a state from a file, or from stdin if path is "-".
 func readStateFile(stdin io.Reader, path string) (*statefile.File, error) {
-	in := stdin
+	in, name := stdin, "standard input"
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
 			return nil, fmt.Errorf("reading the state: %w", err)
 		}
 		defer file.Close()
-		in = file
+		in, name = file, path
 	}
 	found, err := statefile.Read(in)
 	if err != nil {
-		return nil, fmt.Errorf("reading the state in %s: %w", path, err)
+		return nil, fmt.Errorf("reading the state in %s: %w", name, err)
 	}
 	return found, nil
 }

@@ -33,8 +33,8 @@ wildcard "*": -provider="*" selects all providers. A version may follow after an
 "@": "5.7.0" raises each constraint to that version and keeps its style ("5.6.0"
 becomes "5.7.0", and "~> 5.6" becomes "~> 5.7"); a constraint, such as "~> 5.7",
 replaces the old one. The default is the newest release. A version never lowers
-a constraint. The version of a module from a git repository is the end of its
-ref.
+a constraint. The version of a module from a git repository is the one at the
+end of its ref.
 
 The lock files do not change: run "tofu providers lock -recursive" with the
 same directories afterwards, or "tofu init -upgrade" in each of them.`,
@@ -117,7 +117,7 @@ func (u *updateRun) report(dirs []string) error {
 	switch {
 	case u.check && u.tally.raised > 0:
 		return tfdiags.Errorf("Constraints are out of date",
-			"%s can be raised. Run \"tofu update\" with the same options, but without -check.",
+			"%s can be raised. Run the same command without -check.",
 			ui.Count(u.tally.raised, "version constraint"))
 	case u.tally.providers > 0 && u.tally.raised > 0:
 		u.session.Say("Bring the lock files up to date: tofu providers lock -recursive %s", strings.Join(dirs, " "))
