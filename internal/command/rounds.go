@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"fmt"
 
 	"tofu/internal/engine"
 	"tofu/internal/plans"
@@ -57,10 +56,10 @@ func (f *applyFlags) applyRounds(ctx context.Context, op *session.Operation, opt
 }
 
 // deferredCount returns the number of changes that a plan defers, as text: "1 change", "2
-// changes".
+// changes". If it only defers calls of modules without resources, it returns their number.
 func deferredCount(plan *plans.Plan) string {
-	if len(plan.Deferred) == 1 {
-		return "1 change"
+	if len(plan.Deferred) == 0 {
+		return ui.Count(len(plan.DeferredModules), "module call")
 	}
-	return fmt.Sprintf("%d changes", len(plan.Deferred))
+	return ui.Count(len(plan.Deferred), "change")
 }

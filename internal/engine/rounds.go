@@ -21,19 +21,26 @@ type Rounds struct {
 // changes in the next round.
 func (r *Rounds) Check(plan *plans.Plan) error {
 	if r.count == 0 {
-		r.limit = len(plan.Deferred)
+		r.limit = len(plan.Deferred) + len(plan.DeferredModules)
 	}
 	r.count++
 	if !plan.Defers() || plan.Applyable && r.count <= r.limit {
 		return nil
 	}
+	var lines []string
+	for _, d := range plan.Deferred {
+		lines = append(lines, fmt.Sprintf("%s: %s", d.Addr, d.Because()))
+	}
+	for _, m := range plan.DeferredModules {
+		lines = append(lines, fmt.Sprintf("%s: its instances are known only after apply", m))
+	}
 	var b strings.Builder
-	for i, d := range plan.Deferred {
+	for i, line := range lines {
 		if i == maxCauses {
-			fmt.Fprintf(&b, "\n  - and %d more", len(plan.Deferred)-i)
+			fmt.Fprintf(&b, "\n  - and %d more", len(lines)-i)
 			break
 		}
-		fmt.Fprintf(&b, "\n  - %s: %s", d.Addr, d.Because())
+		b.WriteString("\n  - " + line)
 	}
 	return tfdiags.Errorf("Deferred changes can't be planned",
 		"These changes wait for something that applying this plan would not provide:%s", b.String())
