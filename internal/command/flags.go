@@ -168,7 +168,7 @@ func (f *stateFlags) addUnused(fs *options) {
 }
 
 func (f *stateFlags) addIn(fs *options) {
-	fs.StringVar(&f.State, "state", "", "Read the state from `path`. For the local backend only.")
+	fs.StringVar(&f.State, "state", "", "Use the state in `path`. For the local backend only.")
 }
 
 func (f *stateFlags) addBackup(fs *options) {

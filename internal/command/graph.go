@@ -39,8 +39,8 @@ given, and values in the formats json and html.
 
 With -plan, instances that refer to single instances, as in a[each.key], have
 nodes of their own. If more than three of them are alike, they share a node such
-as a[0..49]; in JSON, "reads" says what each of them refers to. The order of
-steps in DOT always has a node for each instance that changes.`,
+as a[0..49]; in JSON, "reads" says what each of them refers to. In DOT, the
+order of the steps of an apply has a node for each instance that changes.`,
 	New: with(func(f *graphFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)

@@ -30,7 +30,7 @@ func (f *planFlags) add(fs *options) {
 	f.targetFlags.add(fs)
 	f.addSensitive(fs)
 	f.addPlanView(fs)
-	fs.BoolVar(&f.Destroy, "destroy", false, "Plan to destroy everything that the configuration manages.")
+	fs.BoolVar(&f.Destroy, "destroy", false, "Plan to destroy all objects that are managed in the workspace.")
 	fs.BoolVar(&f.RefreshOnly, "refresh-only", false,
 		"Only check whether objects changed outside of OpenTofu, and plan to record their changes in the state.")
 	fs.BoolVar(&f.Refresh, "refresh", true, "Do not check whether objects changed outside of OpenTofu.")

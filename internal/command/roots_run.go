@@ -234,8 +234,10 @@ func runRootsPlan(ctx context.Context, app *App, f *rootsPlanFlags, dirs []strin
 var cmdRootsApply = &Command{
 	Name: "apply", Args: "[DIR... | FILE]", Short: "Apply the plans of many root modules",
 	Long: `
-Plans all root modules below the directories, shows the plans, asks once for
-approval and applies them, each root module after those whose outputs it reads.
+Plans all root modules below the directories, shows the plans, asks for approval
+of all of them and applies them, each root module after those whose outputs it
+reads. Deferred changes are then planned and applied in the same way.
+
 With a file that "tofu roots plan -out=FILE" saved, applies exactly those plans
 without asking.`,
 	New: with(func(f *rootsApplyFlags, fs *options) {
@@ -251,7 +253,7 @@ var cmdRootsDestroy = &Command{
 	Name: "destroy", Args: "[DIR...]", Short: "Destroy everything that many root modules manage",
 	Long: `
 Plans to destroy everything that the root modules below the directories manage,
-asks once for approval, and destroys it, each root module before those whose
+asks for approval, and destroys it, each root module before those whose
 outputs it reads.`,
 	New: with(func(f *rootsApplyFlags, fs *options) {
 		f.add(fs)

@@ -157,8 +157,8 @@ var cmdStateVacuum = &Command{
 	Name: "vacuum", Short: "Remove old versions from the history",
 	Long: `
 Removes old versions of objects and outputs of the current workspace: those that
-were replaced before the time to keep, which the option -keep or the argument
-"keep" of the backend "postgres" sets. States since then stay available. With
+were replaced longer ago than the time to keep, which the option -keep or the
+argument "keep" of the backend "postgres" sets. Later states stay available. With
 the argument, runs also remove old versions themselves, at most once a day.`,
 	New: with(func(f *stateVacuumFlags, fs *options) {
 		f.viewFlags.add(fs)

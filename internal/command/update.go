@@ -28,7 +28,7 @@ Raises the version constraints of the providers and modules that the options
 name, and of tofu itself, in the configuration files of the given directories
 (by default the current one). Everything else in the files stays as it is.
 
-A SOURCE is the source address of a provider or module. It may contain the
+An option names the source address of a provider or module. It may contain the
 wildcard "*": -provider="*" selects all providers. A version may follow after an
 "@": "5.7.0" raises each constraint to that version and keeps its style ("5.6.0"
 becomes "5.7.0", and "~> 5.6" becomes "~> 5.7"); a constraint, such as "~> 5.7",
