@@ -58,11 +58,20 @@ func ParseModuleSource(text string, versioned bool) (ModuleSource, error) {
 	case local:
 		return ModuleSource{Kind: LocalModule, Address: cleanLocal(dotted)}, nil
 	}
-	registry, err := parseRegistrySource(text)
-	if err == nil || versioned {
-		return registry, err
+	registry, registryErr := parseRegistrySource(text)
+	if registryErr == nil {
+		return registry, nil
 	}
-	return parseRemoteSource(text)
+	remote, err := parseRemoteSource(text)
+	switch {
+	case !versioned:
+		return remote, err
+	case err == nil:
+		return ModuleSource{}, fmt.Errorf(
+			"%q is not in a module registry, and a version argument is only allowed for sources in one; the version "+
+				"of a git repository is selected with \"?ref=\" in the source", text)
+	}
+	return ModuleSource{}, registryErr
 }
 
 // cleanLocal returns the shortest form that begins with "./" or "../", as OpenTofu writes it in the
@@ -143,7 +152,7 @@ func splitSubdir(text string) (address, subdir string, err error) {
 	}
 	subdir = path.Clean(subdir)
 	if subdir == ".." || strings.HasPrefix(subdir, "../") {
-		return "", "", fmt.Errorf("the subdirectory %q is outside of the module package", subdir)
+		return "", "", fmt.Errorf("the subdirectory %q is outside the module package", subdir)
 	}
 	if subdir == "." {
 		subdir = ""
@@ -192,9 +201,13 @@ func parseRemoteSource(text string) (ModuleSource, error) {
 	case place != address && isShorthand(place): // git::/path or git::github.com/owner/name
 		return ModuleSource{Kind: RemoteModule, Address: address, Subdir: subdir}, nil
 	}
+	example := ""
+	if !strings.Contains(text, ":") {
+		example = fmt.Sprintf(", as in %q", "./"+text)
+	}
 	return ModuleSource{}, fmt.Errorf(
-		"%q is not the address of a module package. For a directory relative to the calling module, use %q",
-		text, "./"+text)
+		"%q is not the address of a module package. The path of a local directory must start with \"./\" or \"../\"%s",
+		text, example)
 }
 
 // isShorthand reports whether an address matches one of the shorthands.

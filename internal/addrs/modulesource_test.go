@@ -1,6 +1,9 @@
 package addrs
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 var moduleSourceTests = []struct {
 	text, want string // expected normalized form; "" if an error is expected
@@ -49,9 +52,12 @@ func TestParseModuleSource(t *testing.T) {
 			t.Errorf("%q: got %q, %v; want %q", test.text, got, err, test.want)
 		}
 	}
-	for _, text := range []string{"./m", "github.com/acme/net", "acme/net"} {
-		if got, err := ParseModuleSource(text, true); err == nil {
-			t.Errorf("%q with a version: got %q, want an error", text, got)
+	for text, want := range map[string]string{
+		"./m": "is a local directory", "acme/net": "is not a module registry address",
+		"github.com/acme/net": "is not in a module registry", "git::https://x/y.git": "is not in a module registry",
+	} {
+		if got, err := ParseModuleSource(text, true); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q with a version: got %q, %v; want an error with %q", text, got, err, want)
 		}
 	}
 }

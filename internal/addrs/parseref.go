@@ -92,6 +92,10 @@ func parseResourceRef(tr hcl.Traversal, mode ResourceMode, skip int) (*Reference
 	what := map[ResourceMode]string{
 		Managed: "a resource", Data: "a data source", Ephemeral: "an ephemeral resource"}[mode]
 	if len(tr) < skip+2 {
+		if skip == 1 {
+			return nil, refError(tr.SourceRange(),
+				"A reference to %s must have its type and its name after %q, each after a dot.", what, tr.RootName())
+		}
 		hint := ""
 		if len(tr) == 1 {
 			hint = fmt.Sprintf(" If %s is a string, write it in quotes: %q.", tr.RootName(), tr.RootName())

@@ -102,11 +102,12 @@ func ParseProvider(source string) (Provider, error) {
 		}
 		*part = name
 	}
-	if strings.HasPrefix(p.Type, "terraform-provider-") ||
-		strings.HasPrefix(p.Type, "terraform-") && p.Host == DefaultHost && p.Namespace == "hashicorp" {
-		return Provider{}, fmt.Errorf(
-			"invalid provider source %q: the type %q must not start with \"terraform-\"; use %q", source, p.Type,
-			strings.TrimPrefix(strings.TrimPrefix(p.Type, "terraform-"), "provider-"))
+	for _, prefix := range []string{"terraform-provider-", "terraform-"} {
+		name, found := strings.CutPrefix(p.Type, prefix)
+		if found && (prefix != "terraform-" || p.Host == DefaultHost && p.Namespace == "hashicorp") {
+			return Provider{}, fmt.Errorf("invalid provider source %q: the type must not start with %q; use %q instead "+
+				"of %q", source, prefix, name, p.Type)
+		}
 	}
 	return p, nil
 }

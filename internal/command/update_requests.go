@@ -55,8 +55,8 @@ func parseRequests(f *updateFlags) ([]*upgradeRequest, error) {
 	}
 	if len(requests) == 0 {
 		return nil, badUsage("Nothing to update",
-			"Say what to raise with -provider, -module or -required-version; -provider=\"*\" and "+
-				"-module=\"*\" raise all.")
+			"Select the version constraints to raise with -provider, -module or -required-version. "+
+				"-provider=\"*\" selects those of all providers, and -module=\"*\" those of all modules.")
 	}
 	return requests, nil
 }
@@ -79,8 +79,8 @@ func parseRequest(kind upgrade.Kind, text string) (*upgradeRequest, error) {
 			w.source = p.String()
 		} else {
 			s, err := addrs.ParseModuleSource(w.source, false)
-			if err != nil {
-				return nil, err
+			if err != nil || s.Kind == addrs.LocalModule {
+				return nil, fmt.Errorf("%q is not the source address of a module in a registry or a git repository", w.source)
 			}
 			w.source, _, _ = strings.Cut(s.Address, "?")
 		}
@@ -124,7 +124,7 @@ func (w *upgradeRequest) matches(p upgrade.Place) bool {
 func (w *upgradeRequest) raise(ctx context.Context, p upgrade.Place, chosen *releases) (string, error) {
 	if w.replace != "" {
 		if p.Kind == upgrade.ModuleRef {
-			return "", fmt.Errorf("a ref is not a constraint; specify a version like \"1.2.0\"")
+			return "", fmt.Errorf("a ref can't be replaced by a constraint; specify a version like \"1.2.0\"")
 		}
 		return w.replace, nil
 	}
@@ -205,8 +205,11 @@ func (r *releases) find(ctx context.Context, p upgrade.Place, prefix string) (de
 		panic("unreachable: required_version is given with a version")
 	}
 	v, ok := sources.Newest(all, depsfile.Acceptable(nil).Has)
-	if !ok {
-		return v, fmt.Errorf("there is no release of %s", p)
+	switch {
+	case ok:
+		return v, nil
+	case p.Kind == upgrade.ModuleRef:
+		return v, fmt.Errorf("the repository has no tag like %q", prefix+"1.2.0")
 	}
-	return v, nil
+	return v, fmt.Errorf("there is no release of %s", p)
 }

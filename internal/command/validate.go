@@ -18,10 +18,10 @@ var cmdValidate = &Command{
 	Name: "validate", Main: true, Args: "[DIR]", Short: "Check the configuration",
 	Long: `
 Validates the configuration: syntax, names, types, and the rules of providers.
-It reads neither the state nor remote objects, and requires no values of
-variables. Modules and providers must be installed; "tofu init -backend=false"
-does that without accessing the state. With DIR, validates the module in that
-directory as the root module.`,
+It reads neither the state nor remote objects. Variables need values only if
+the sources or versions of modules depend on them. Modules and providers must
+be installed; "tofu init -backend=false" does that without accessing the state.
+With DIR, validates the module in that directory as the root module.`,
 	New: with(func(f *validateFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)

@@ -132,8 +132,8 @@ var cmdWorkspaceDelete = &Command{
 	New: with(func(f *workspaceFlags, fs *options) {
 		f.declare(fs)
 		f.lockFlags.add(fs)
-		fs.BoolVar(&f.Force, "force", false, "Delete the workspace even if it manages objects, which are "+
-			"then forgotten.")
+		fs.BoolVar(&f.Force, "force", false, "Delete the workspace even if it manages objects, which "+
+			"then are no longer managed.")
 	}, runWorkspaceDelete), Complete: workspaceNames,
 }
 

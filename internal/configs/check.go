@@ -15,7 +15,8 @@ func decodeCheck(d *decoder, block *hcl.Block) {
 	c := &Check{Name: block.Labels[0], Range: block.DefRange}
 	if d.override {
 		d.errorf(block.DefRange, "Can't override check blocks",
-			"Override files can't change check blocks. Edit the block itself.")
+			"Check blocks are not allowed in override files, which can't change them. Move this block to another "+
+				"file of the module, or edit the original block.")
 		return
 	}
 	d.identifier(c.Name, block.LabelRanges[0], "check block name")

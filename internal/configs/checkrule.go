@@ -26,8 +26,8 @@ func (d *decoder) checkRule(block *hcl.Block) (rule *CheckRule, ok bool) {
 		// timestamp, don't count as references.
 		if len(funcs.Variables(attr.Expr)) == 0 {
 			d.errorf(attr.Expr.Range(), fmt.Sprintf("Invalid %s expression", block.Type),
-				"The condition has no references, so its result never changes. It must refer to at least one "+
-					"object of the configuration.")
+				"The condition refers to nothing in the configuration, so it checks nothing. It must refer to at "+
+					"least one object, such as a resource or a variable.")
 		}
 	}
 	if attr, ok := content.Attributes["error_message"]; ok {
@@ -56,10 +56,11 @@ func (d *decoder) checkSelfReference(r *Resource, rule *CheckRule, kind string) 
 				hint = " Write \"self\" to refer to the object itself."
 			}
 			if repeats {
-				hint += " It can refer to other instances by their keys."
+				hint += " Only references to other instances, by their keys, are allowed."
 			}
 			d.errorf(ref.Range, "Invalid reference in "+kind,
-				"A condition of %s can't refer to the object by name, because that would be a circular reference.%s",
+				"Conditions and error messages of %s can't refer to it by name, because that would be a circular "+
+					"reference.%s",
 				r.Addr, hint)
 		}
 	}

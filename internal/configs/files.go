@@ -106,5 +106,5 @@ func unreadable(dir string, err error) tfdiags.Diagnostic {
 		return tfdiags.Errorf("Failed to read module directory", "The directory %s of the module does not exist.", dir)
 	}
 	return tfdiags.Errorf("Failed to read module directory",
-		"The directory %s of the module can't be read: %s.", dir, err)
+		"The directory of the module can't be read: %s.", err) // err contains the path
 }

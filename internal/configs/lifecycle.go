@@ -112,7 +112,7 @@ func (d *decoder) ignoreChanges(r *Resource, attr *hcl.Attribute) {
 			rng := expr.Range()
 			wildcard = &rng
 			d.errorf(attr.Expr.Range(), "Invalid ignore_changes wildcard",
-				"To ignore changes of all attributes, write \"ignore_changes = all\".")
+				"To ignore changes to all attributes, write \"ignore_changes = all\".")
 			continue
 		}
 		traversal, diags := hcl.RelTraversalForExpr(d.unquote(expr, "references"))

@@ -187,8 +187,8 @@ func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*
 	}
 	if recursion > maxRecursion || l.selfCalls > maxSelfCalls {
 		return nil, tfdiags.Errorf("Module calls itself",
-			"The module in %s calls itself in an endless recursion. Change the source, or make it depend on a "+
-				"variable that ends the recursion.", dir).At(call.Range)
+			"The module in %s calls itself too many times, directly or through other modules. Change the source, or "+
+				"make it depend on a variable that ends the recursion sooner.", dir).At(call.Range)
 	}
 	module, err := l.parser.Module(dir, l.warn)
 	if module == nil {
@@ -211,7 +211,12 @@ func (c *Config) recursion(dir string) int {
 }
 
 func notInstalled(req *ModuleRequest, dir string) tfdiags.Diagnostic {
-	if dir != "" {
+	switch {
+	case dir != "" && req.Source.Kind == addrs.LocalModule:
+		return tfdiags.Errorf("Module not installed",
+			"The directory %s of the module can't be read. Check the source, and whether the directory is readable.",
+			dir).At(req.Call.Range)
+	case dir != "":
 		return tfdiags.Errorf("Module not installed",
 			"The directory %s of the module can't be read. %s", dir, req.RunInit()).At(req.Call.Range)
 	}
@@ -278,7 +283,8 @@ func (c *Config) requestVersion(req *ModuleRequest, name string) error {
 	}
 	v, err = convert.Convert(v, cty.String)
 	if err != nil || !v.IsKnown() {
-		return tfdiags.Errorf("Invalid version constraint", "The version must be a string.").At(req.VersionRange)
+		return tfdiags.Errorf("Invalid version constraint", "The version must be a string, and known before planning.").
+			At(req.VersionRange)
 	}
 	spec, err := ParseConstraints(versionPrefix.ReplaceAllString(v.AsString(), "$1"))
 	if err != nil {

@@ -27,7 +27,8 @@ func decodeMoved(d *decoder, block *hcl.Block) {
 		}
 		if !ok || end.addr.Resource.Mode == addrs.Ephemeral {
 			d.errorf(block.DefRange, "Invalid \"moved\" address",
-				"The object in the %q attribute can't be moved.", end.name)
+				"The argument %q must be the address of a resource or module that can be moved. Ephemeral "+
+					"resources can't.", end.name)
 		}
 	}
 	if d.override || len(d.errs) > before {

@@ -157,7 +157,7 @@ func (p *Parser) decodeDir(dir string, warn tfdiags.Sink) (*Module, error) {
 func (p *Parser) ParseFile(name string) (*hcl.File, error) {
 	src, err := p.fs.ReadFile(name)
 	if err != nil {
-		return nil, tfdiags.Errorf("Failed to read file", "The file %q could not be read: %s.", name, err)
+		return nil, tfdiags.Errorf("Failed to read file", "The file can't be read: %s.", err) // err contains the name
 	}
 	return p.ParseSource(name, src)
 }

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -148,7 +149,8 @@ func (ck *providerCheck) receives(child *Config, ref *ProviderRef) {
 	block := child.Module.Providers[key]
 	if block != nil && !block.empty() {
 		ck.errorf(ref.NameRange, "Cannot override provider configuration",
-			"%s has its own configuration for %s, so no other configuration can be passed.", child.describe(), key)
+			"%s has its own configuration for %s, so no other configuration can be passed. Remove the provider block "+
+				"there, or this argument.", child.describe(), key)
 	}
 	proxy := block != nil && block.empty()
 	req := child.Module.RequiredProviders[key.LocalName]
@@ -160,9 +162,13 @@ func (ck *providerCheck) receives(child *Config, ref *ProviderRef) {
 				"required_providers block there, or remove it here.",
 			child.describe(), key, key.LocalName)
 	default:
+		aliases := ""
+		if key.Alias != "" {
+			aliases = fmt.Sprintf(", with configuration_aliases = [%s]", key)
+		}
 		ck.warnf(ref.NameRange, "Reference to undefined provider",
-			"The local provider name %q is not declared in %s, so %s is assumed. Add it to required_providers there.",
-			key, child.describe(), addrs.DefaultProvider(key.LocalName).ForDisplay())
+			"The local provider name %q is not declared in %s, so %s is assumed. Add it to required_providers there%s.",
+			key.LocalName, child.describe(), addrs.DefaultProvider(key.LocalName).ForDisplay(), aliases)
 	}
 }
 

@@ -89,10 +89,10 @@ func (d *decoder) removedFrom(r *Removed, expr hcl.Expression) {
 		case !ok:
 		case target.HasKey && i == len(traversal)-1:
 			d.errorf(index.SrcRange, "Resource instance address with keys is not allowed",
-				"A removed block must refer to a whole resource, such as \"lab.a\", not to an instance of it.")
+				"A removed block must refer to a whole resource, such as aws_instance.web, not to an instance of it.")
 		default:
 			d.errorf(index.SrcRange, "Module instance address with keys is not allowed",
-				"A removed block must refer to a whole module, such as \"module.a\", not to an instance of it.")
+				"A removed block must refer to a whole module, such as module.network, not to an instance of it.")
 		}
 	}
 	switch target.Resource.Mode {

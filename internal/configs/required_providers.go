@@ -73,7 +73,8 @@ func (d *decoder) requiredVersionOnly(attr *hcl.Attribute, req *RequiredProvider
 	}
 	if diags.HasErrors() || val.Type() != cty.String || val.IsNull() {
 		d.errorf(attr.Expr.Range(), "Invalid required_providers object",
-			"A provider requirement must be an object, or a string with a version constraint.")
+			"A provider requirement must be an object, or a string with a version constraint, without references "+
+				"to other values.")
 		return
 	}
 	d.providerConstraint(req, val, attr.Expr.Range())
@@ -95,14 +96,14 @@ func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyVa
 	case "version":
 		val, diags := pair.Value.Value(nil)
 		if diags.HasErrors() || val.Type() != cty.String || val.IsNull() {
-			d.errorf(at, "Invalid version constraint", "The version must be a string.")
+			d.errorf(at, "Invalid version constraint", "The version must be a string without references to other values.")
 			return true
 		}
 		d.providerConstraint(req, val, at)
 	case "source":
 		val, diags := pair.Value.Value(nil)
 		if diags.HasErrors() || val.Type() != cty.String || val.IsNull() {
-			d.errorf(at, "Invalid source", "The source must be a string.")
+			d.errorf(at, "Invalid source", "The source must be a string without references to other values.")
 			return true
 		}
 		provider, err := addrs.ParseProvider(val.AsString())
@@ -123,7 +124,7 @@ func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyVa
 }
 
 // badConstraint is the message for an invalid version constraint.
-const badConstraint = "%q is not a version constraint, such as \">= 1.2, < 2.0\"."
+const badConstraint = "%q is not a valid version constraint. Write it as in \">= 1.2, < 2.0\"."
 
 // looseConstraint matches version constraints and similar text: versions with a "v" prefix or with
 // any number of parts.

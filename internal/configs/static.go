@@ -273,13 +273,13 @@ func (d *staticData) Module(call string, use lang.CallUse) (cty.Value, error) {
 		return cty.DynamicVal, d.dynamic(addrs.ModuleCall{Name: call}, use.Range)
 	}
 	return cty.DynamicVal, tfdiags.Errorf("Module output not supported in static context",
-		"module.%s.%s can't be used here: %s must be known before any module runs.", call, use.Outputs[0],
+		"module.%s.%s can't be used here, because %s must be known before planning.", call, use.Outputs[0],
 		d.user).At(use.Range)
 }
 
 func (d *staticData) Function(ref addrs.ProviderFunction, rng hcl.Range) (function.Function, error) {
 	return function.Function{}, tfdiags.Errorf("Provider function in static context",
-		"%s can't be used here: %s must be known before any provider runs.", ref, d.user).At(rng)
+		"%s can't be used here, because %s must be known before providers are configured.", ref, d.user).At(rng)
 }
 
 func (d *staticData) dynamic(subject addrs.Referenceable, rng hcl.Range) error {
@@ -315,6 +315,6 @@ func (d *staticData) terraform(subject addrs.TerraformAttr, rng hcl.Range) (cty.
 			"%s is known only while planning and applying.", subject).At(rng)
 	}
 	return cty.DynamicVal, tfdiags.Errorf(fmt.Sprintf("Invalid %q attribute", subject.Alias),
-		"There is no attribute %[1]s.%[2]s. The only attribute is %[1]s.workspace, the name of the selected "+
-			"workspace.", subject.Alias, subject.Name).At(rng)
+		"There is no attribute %[1]s.%[2]s. Only %[1]s.workspace, the name of the selected workspace, can be used "+
+			"here.", subject.Alias, subject.Name).At(rng)
 }

@@ -35,7 +35,8 @@ func (d *staticData) symbol(subject addrs.Referenceable) (cty.Value, error) {
 		result.value, result.errs = value, tfdiags.FromError(err)
 		result.busy = false
 	case result.busy: // the symbol is already under evaluation further up the stack, so there is a cycle
-		return cty.DynamicVal, tfdiags.Errorf("Circular reference", "%s refers to itself.",
+		return cty.DynamicVal, tfdiags.Errorf("Circular reference",
+			"%s refers to itself, directly or through other values.",
 			s.name(subject.String())).At(s.declared(subject))
 	}
 	var errs tfdiags.Diagnostics
@@ -120,7 +121,8 @@ func (s *staticScope) argument(v *Variable) (cty.Value, error) {
 			return answer.Value(v)
 		}
 		return cty.DynamicVal, tfdiags.Errorf("No value for required variable",
-			"The variable %q has no value, and prompting for one failed: %s.", v.Name, err).At(v.Range)
+			"The variable %[1]q has no value, and prompting for one failed: %[2]s. Set it with -var, -var-file, a .tfvars "+
+				"file or the environment variable TF_VAR_%[1]s.", v.Name, err).At(v.Range)
 	}
 	return cty.DynamicVal, v.NoValue()
 }

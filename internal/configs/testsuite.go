@@ -36,7 +36,7 @@ func (p *Parser) TestFiles(root, testDir string, warn tfdiags.Sink) ([]*TestFile
 	switch dir := filepath.Join(root, testDir); {
 	case filepath.IsAbs(testDir):
 		warn(tfdiags.Warningf("Test directory must be relative",
-			"The test directory %s is ignored. Use a path relative to the current directory.", testDir))
+			"The test directory %s is ignored. Use a path relative to the directory of the root module.", testDir))
 	case filepath.Clean(dir) == filepath.Clean(root):
 	default:
 		switch _, err := p.fs.ReadDir(dir); {
@@ -46,7 +46,7 @@ func (p *Parser) TestFiles(root, testDir string, warn tfdiags.Sink) ([]*TestFile
 				"The requested test directory %s does not exist.", testDir))
 		default:
 			errs.Add(tfdiags.Errorf("Test directory can't be read",
-				"The test directory %s can't be read: %s.", testDir, err))
+				"The test directory can't be read: %s.", err)) // err contains the path
 		}
 		names = append(names, p.listTests(dir)...)
 	}

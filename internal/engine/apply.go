@@ -61,7 +61,7 @@ func (w *walk) apply(ctx context.Context, plan *plans.Plan, opts *ApplyOptions) 
 	if plan.Mode == plans.Destroy && w.out.forgotten > 0 && !opts.SuppressForgetErrors && walkErr == nil {
 		err = tfdiags.Join(err, tfdiags.Errorf("Destroy was successful but left behind forgotten instances",
 			"Some objects (%d) were removed from the state and not destroyed, as configured. They still exist, but "+
-				"are no longer managed. The option -suppress-forget-errors accepts that.", w.out.forgotten))
+				"are no longer managed. To accept that, use -suppress-forget-errors.", w.out.forgotten))
 	}
 	return w.out.state, err
 }

@@ -137,7 +137,8 @@ func (v stepVisit) change(ctx context.Context) (*applyStep, error) {
 	at, ok := x.has(addr.Key)
 	if !ok {
 		return nil, tfdiags.Errorf("Planned instance is gone",
-			"%s was planned, but count or for_each no longer includes this instance. Create a new plan.", addr)
+			"%s was planned, but count, for_each or enabled of the resource or of a module no longer includes this "+
+				"instance. Create a new plan.", addr)
 	}
 	if !s.Opens() {
 		w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)

@@ -42,14 +42,14 @@ var (
 		summary: "Invalid value for prevent_destroy", want: cty.Bool,
 		sensitive: "The value is sensitive, and whether an object can be destroyed would disclose it.",
 		ephemeral: "The value is ephemeral, so it could differ between plan and apply.",
-		mistyped:  "A bool is required: %s.",
+		mistyped:  "The given \"prevent_destroy\" is not valid: %s.",
 	}
 	providerKeyArgument = &metaArgument{
 		summary: "Invalid provider instance key", want: cty.String,
 		sensitive: "The key of a provider instance is shown in addresses, so it must not be sensitive.",
 		ephemeral: "The key of a provider instance is stored in the state, so it must not be ephemeral.",
 		null:      "The key of the provider instance is null.",
-		mistyped:  "The key of a provider instance must be a string: %s.",
+		mistyped:  "The key of the provider instance is not valid: %s.",
 	}
 	importIDArgument       = importArgument("id", cty.String)
 	importIdentityArgument = importArgument("identity", cty.DynamicPseudoType)

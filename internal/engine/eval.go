@@ -319,6 +319,8 @@ func (x *expandedKeys) describeKeys(r fmt.Stringer) string {
 	switch more := len(x.keys) - len(names); {
 	case len(names) == 0:
 		return fmt.Sprintf("%s has no instances.", r)
+	case len(x.keys) == 1:
+		return fmt.Sprintf("%s has only the instance %s.", r, names[0])
 	case more > 0:
 		return fmt.Sprintf("%s has the instances %s and %d more.", r, strings.Join(names, ", "), more)
 	}

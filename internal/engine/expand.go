@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -49,13 +50,18 @@ func (c *evalContext) expandCount(e *lang.Expr, what string) (*expandedKeys, err
 				"this for now: -exclude=%s.", what), e, v, "count of "+what)
 	}
 	f := v.AsBigFloat()
-	switch i, acc := f.Int64(); {
-	case acc != 0:
-		return fail("The given \"count\" is %s; it must be a whole number.", f.Text('g', -1))
-	case i < 0:
-		return fail("The given \"count\" is %d; it must be 0 or more.", i)
-	case i > maxCount:
-		return fail("The given \"count\" is %d; more than %d instances are not supported.", i, maxCount)
+	i, acc := f.Int64()
+	text := f.Text('g', -1)
+	if acc == 0 {
+		text = strconv.FormatInt(i, 10)
+	}
+	switch {
+	case !f.IsInt():
+		return fail("The given \"count\" is %s; it must be a whole number.", text)
+	case f.Sign() < 0:
+		return fail("The given \"count\" is %s; it must be 0 or more.", text)
+	case acc != 0 || i > maxCount:
+		return fail("The given \"count\" is %s; more than %d instances are not supported.", text, maxCount)
 	default:
 		out.keys = make([]addrs.InstanceKey, i)
 	}

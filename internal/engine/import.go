@@ -129,7 +129,7 @@ func (v resourceVisit) addImportRequest(
 	}
 	if out[addr] != nil {
 		return tfdiags.Errorf("Duplicate import configuration for "+addr.String(),
-			"%s has more than one import block. Only one object can be imported to an address.",
+			"%s is the target of more than one import. Only one object can be imported to an address.",
 			addr).At(t.Config.Range)
 	}
 	out[addr] = req
@@ -172,7 +172,7 @@ func (c *evalContext) importIdentity(t *graph.Import, v cty.Value) (cty.Value, e
 	schema := t.Resource.Schema.Identity
 	if schema == nil {
 		return cty.NilVal, c.argError("Import by identity not supported",
-			fmt.Sprintf("Objects of type %s have no identity. Import by id instead.",
+			fmt.Sprintf("Objects of type %s have no identity. Set \"id\" instead.",
 				t.Resource.Addr.Resource.Type), t.Identity, cty.NilVal)
 	}
 	given := map[string]cty.Value{}
@@ -193,8 +193,8 @@ func (c *evalContext) importIdentity(t *graph.Import, v cty.Value) (cty.Value, e
 		converted, err := convert.Convert(value, attr.ImpliedType())
 		if err != nil {
 			return cty.NilVal,
-				c.argError("Invalid import identity argument", fmt.Sprintf("%s: %s.", name,
-					tfdiags.FormatError(err)), t.Identity, cty.NilVal)
+				c.argError("Invalid import identity argument", fmt.Sprintf("The attribute %q of the identity is not "+
+					"valid: %s.", name, tfdiags.FormatError(err)), t.Identity, cty.NilVal)
 		}
 		attrs[name] = converted
 		delete(given, name)

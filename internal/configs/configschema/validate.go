@@ -82,7 +82,7 @@ func (a *Attribute) problems(prefix, name string) []error {
 	}
 	check(a.NestedType.Nesting == nestingInvalid || a.NestedType.Nesting == NestingGroup ||
 		a.NestedType.Nesting > NestingMap,
-		"the nesting mode is missing or unknown")
+		"the nesting mode must be single, list, set or map")
 	for _, child := range slices.Sorted(maps.Keys(a.NestedType.Attributes)) {
 		errs = append(errs, a.NestedType.Attributes[child].problems(path+".", child)...)
 	}

@@ -123,7 +123,7 @@ func (c *collection) option(text string) {
 	if !hclsyntax.ValidIdentifier(name) {
 		hint := ""
 		if trimmed := strings.TrimSpace(name); hclsyntax.ValidIdentifier(trimmed) {
-			hint = fmt.Sprintf(" Use %s=VALUE without a space before the equals sign.", trimmed)
+			hint = fmt.Sprintf(" Use %s=VALUE, without spaces around the name.", trimmed)
 		}
 		c.errs.Add(tfdiags.Errorf("Invalid -var option",
 			"The -var option %q has no valid variable name.%s", name+"=…", hint))
@@ -155,7 +155,7 @@ func (c *collection) unknown(text string) {
 	name := traversal.RootName()
 	given, ok := c.given[name]
 	if !ok && len(path) > 0 {
-		invalid("names a part of a variable that has no value. Set the value too")
+		invalid("names a part of a variable that isn't set. Set the variable too, even if it has a default")
 		return
 	}
 	if given.From == "" || len(path) == 0 {
@@ -170,7 +170,7 @@ func (c *collection) file(name string) {
 	src, err := c.parser.FS().ReadFile(name)
 	if err != nil {
 		c.errs.Add(tfdiags.Errorf("Failed to read variables file",
-			"The variables file %q could not be read: %s.", name, err))
+			"The variables file can't be read: %s.", err)) // err contains the name
 		return
 	}
 	source, err := c.parse(name, src)

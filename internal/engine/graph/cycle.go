@@ -195,7 +195,7 @@ func (b *build) keyedCycle(way []dag.ID) string {
 			kind = "module call"
 		}
 		return fmt.Sprintf("Instances of different %ss can't refer to each other in both directions. Those of one %[1]s "+
-			"can, as in node[each.value.parent]: put what is in %s into one.", kind, strings.Join(read, " and "))
+			"can, as in node[each.value.parent]: merge %s into one %[1]s.", kind, strings.Join(read, " and "))
 	case len(read) == 1 && through != "" && others == 0:
 		return fmt.Sprintf("Instances of %s can refer to each other, but not through %s: write the reference where the "+
 			"value is used.", read[0], through)

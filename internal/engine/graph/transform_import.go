@@ -74,12 +74,16 @@ func (b *build) addImport(cfg *configs.Import) error {
 		if b.op.Phase == PhaseValidate {
 			return nil // planning may generate the configuration
 		}
-		if b.op.Generate && cfg.ToResource.Module.IsRoot() && cfg.ForEach == nil && !namesInstance(cfg.To) {
+		generatable := cfg.ToResource.Module.IsRoot() && cfg.ForEach == nil && !namesInstance(cfg.To)
+		if b.op.Generate && generatable {
 			r, t.Generate = b.addGenerated(cfg), true
 		} else {
+			advice := "Write one, or generate it with -generate-config-out."
+			if !generatable {
+				advice = "Write one: it can't be generated in a module, or for an import with for_each or an instance key."
+			}
 			return tfdiags.Errorf("Configuration for import target does not exist",
-				"The configuration has no resource block for %s. Write one, or generate it with -generate-config-out.",
-				cfg.ToResource).At(cfg.Range)
+				"The configuration has no resource block for %s. %s", cfg.ToResource, advice).At(cfg.Range)
 		}
 	}
 	t.Resource = r
