@@ -49,7 +49,8 @@ func decode(r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) (cty.
 	v, err := obj.Decode(r.Schema.Block.ImpliedType())
 	if err != nil {
 		return cty.NilVal, tfdiags.Errorf("Invalid object in the state",
-			"%s can't be read with the provider's current schema: %s.", addr, err)
+			"%s can't be read with the provider's current schema: %s. If the provider was upgraded, "+
+				"\"tofu apply -refresh-only\" converts the object.", addr, err)
 	}
 	return markStored(r.Schema.Block, v, nil), nil
 }

@@ -71,10 +71,10 @@ var substrFunc = function.New(&function.Spec{
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		var offset, length int
 		if err := gocty.FromCtyValue(args[1], &offset); err != nil {
-			return cty.NilVal, err
+			return cty.NilVal, function.NewArgError(1, err)
 		}
 		if err := gocty.FromCtyValue(args[2], &length); err != nil {
-			return cty.NilVal, err
+			return cty.NilVal, function.NewArgError(2, err)
 		}
 		return cty.StringVal(string(substr([]byte(args[0].AsString()), offset, length))), nil
 	},
