@@ -114,7 +114,7 @@ func (v resourceVisit) keyError(in *moduleInstance, key addrs.InstanceKey, err e
 		return err
 	}
 	return tfdiags.Errorf("Unusable instance key",
-		"%s refers to an instance of its own resource, and %s. The keys of such references decide the order of the "+
+		"%s refers to an instance of its own resource, but %s. The keys of such references decide the order of the "+
 			"instances, so they must be known while planning, and neither sensitive nor ephemeral.",
 		v.r.Addr.Resource.InInstance(in.addr).Instance(key), problem.reason).At(problem.ref.Range)
 }

@@ -125,7 +125,7 @@ func (s *Store) replace(ctx context.Context, workspace string, op operation) (ui
 					return e.ModifyIndex, nil
 				}
 			}
-			return 0, errors.New("the server's response to a transaction is invalid")
+			return 0, fmt.Errorf("the server's response to a transaction doesn't include the key %s", op.Key)
 		case !errors.As(err, &refused):
 			return 0, err
 		case lock == nil || refused.first > 0:

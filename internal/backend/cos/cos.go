@@ -95,8 +95,8 @@ func (c *Config) Check() error {
 
 func open(_ context.Context, c *Config) (backend.Store, error) {
 	if c.SecretID == "" || c.SecretKey == "" {
-		return nil, errors.New("there are no credentials: set secret_id and secret_key, or the environment variables " +
-			"TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY")
+		return nil, errors.New("the credentials are missing or incomplete: set secret_id and secret_key, or the " +
+			"environment variables TENCENTCLOUD_SECRET_ID and TENCENTCLOUD_SECRET_KEY")
 	}
 	keys, err := backend.Client(&c.Sharing,
 		backend.Settings(c, "bucket", "prefix", "key", "encrypt", "acl", "accelerate"),

@@ -145,7 +145,7 @@ func (c *Config) tls() (*tls.Config, error) {
 	if c.ClientCert != "" {
 		pair, err := tls.X509KeyPair([]byte(c.ClientCert), []byte(c.ClientKey))
 		if err != nil {
-			return nil, fmt.Errorf("the http backend's client certificate: %w", err)
+			return nil, fmt.Errorf("the http backend's client_certificate_pem and client_private_key_pem: %w", err)
 		}
 		out.Certificates = []tls.Certificate{pair}
 	}

@@ -346,7 +346,7 @@ func TestConfigErrors(t *testing.T) {
 		`both a user name and an Authorization header`:             header("Authorization", "username", "u"),
 		`client_ca_certificate_pem contains no certificate`:        base("client_ca_certificate_pem", "x"),
 		`needs both client_certificate_pem and client_private_key`: base("client_certificate_pem", "x"),
-		`client certificate: tls: failed to find any PEM data`: base("client_certificate_pem",
+		`client_private_key_pem: tls: failed to find any PEM data`: base("client_certificate_pem",
 			"x", "client_private_key_pem", "y"),
 		`The argument "retry_max" is invalid: a number is required`: base("retry_max", "x"),
 	} {

@@ -143,7 +143,7 @@ func (s *Store) read(
 
 // errNoAccess is the error for a user who may read only the outputs or the views of a workspace.
 var errNoAccess = errors.New("permission denied: the user of the connection string may not read the state of this " +
-	"workspace. The owner of the schema can allow that with the function grant_access, see docs/POSTGRES.md")
+	"workspace. The owner of the schema can allow that with the function grant_access; see docs/POSTGRES.md")
 
 // parts are the parts of a state to read.
 type parts int

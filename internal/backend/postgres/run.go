@@ -504,7 +504,7 @@ func (s *Store) EndRun(ctx context.Context, workspace, id string) error {
 			return err
 		}
 		if !running {
-			return fmt.Errorf("no run with the ID %q is running in the workspace %q", id, workspace)
+			return fmt.Errorf("the workspace %q has no run in progress with the ID %q", workspace, id)
 		}
 		return end(ctx, tx, []string{id})
 	}))

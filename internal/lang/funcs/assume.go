@@ -42,7 +42,7 @@ var assumeequalFunc = function.New(&function.Spec{
 		if err != nil {
 			// Don't use the conversion's own error, which may quote a value that had marks.
 			return cty.NilVal, function.NewArgErrorf(0,
-				"must be of the type of the second argument, %s", expected.Type().FriendlyName())
+				"must be convertible to the type of the second argument, %s", expected.Type().FriendlyName())
 		}
 		if differ(actual, expected) {
 			return cty.NilVal, function.NewArgErrorf(0, "is not equal to the second argument")
@@ -145,7 +145,8 @@ func (c lengthCheck) function(name string) function.Function {
 		bound("max_length", "The maximum number of elements.")
 	}
 	return function.New(&function.Spec{
-		Description: "`" + name + "` returns a " + c.what + ", and fails if its length is not within the given bounds.",
+		Description: "`" + name + "` returns its first argument, a " + c.what + ", and fails if its length is not within " +
+			"the given bounds.",
 		Params:      params,
 		Type:        sameType,
 		Impl:        func(args []cty.Value, _ cty.Type) (cty.Value, error) { return c.check(args) },

@@ -96,7 +96,7 @@ func lookupType(args []cty.Value) (cty.Type, error) {
 		if len(args) == 3 && convert.GetConversionUnsafe(args[2].Type(), ty.ElementType()) == nil &&
 			!args[2].Type().Equals(ty.ElementType()) {
 			return cty.NilType, function.NewArgErrorf(2,
-				"the default must have the type of the map's elements, %s", ty.ElementType().FriendlyName())
+				"must be convertible to the type of the map's elements, %s", ty.ElementType().FriendlyName())
 		}
 		return ty.ElementType(), nil
 	case ty.IsObjectType():

@@ -209,8 +209,8 @@ func templateVars(vars cty.Value) (map[string]cty.Value, error) {
 		name := key.AsString()
 		if !hclsyntax.ValidIdentifier(name) {
 			return nil, function.NewArgErrorf(1,
-				"%q is not a valid variable name, which is a letter followed by letters, digits and "+
-					"underscores", name)
+				"%q is not a valid variable name, which is a letter followed by letters, digits, underscores "+
+					"and hyphens", name)
 		}
 		ret[name] = v
 	}
