@@ -147,9 +147,9 @@ func (c lengthCheck) function(name string) function.Function {
 	return function.New(&function.Spec{
 		Description: "`" + name + "` returns its first argument, a " + c.what + ", and fails if its length is not within " +
 			"the given bounds.",
-		Params:      params,
-		Type:        sameType,
-		Impl:        func(args []cty.Value, _ cty.Type) (cty.Value, error) { return c.check(args) },
+		Params: params,
+		Type:   sameType,
+		Impl:   func(args []cty.Value, _ cty.Type) (cty.Value, error) { return c.check(args) },
 	})
 }
 
