@@ -142,6 +142,8 @@ func TestLoadErrors(t *testing.T) {
 		{"a = \n", 2, "is expected here"},
 		{"= 1", 1, "name of a setting"},
 		{"plugin_cache_dir = \"C:\\temp\\x\"\n", 1, "backslash"},
+		{"plugin_cache_dir = \"${f(\"x\")}\"\n", 1, "contains quotes"},
+		{"plugin_cache_dir [1]", 1, "after \"plugin_cache_dir\""},
 		{"plugin_cache_dir = true", 1, "must be a string"},
 		{"provider_installation {\n carrier_pigeon {}\n}\n", 2, "carrier_pigeon"},
 		{"provider_installation {\n filesystem_mirror {}\n}\n", 2, `needs the setting "path"`},
@@ -168,7 +170,7 @@ func TestLoadErrors(t *testing.T) {
 			1, "not a valid name of a credentials helper"},
 		{"oci_credentials \"x example\" {\n username = \"a\"\n password = \"b\"\n}", 1, "host name"},
 		{"oci_credentials \"x.example\" { docker_credentials_helper = \"a\" }\noci_credentials \"x.example\" { " +
-			"docker_credentials_helper = \"b\" }", 2, "duplicate"},
+			"docker_credentials_helper = \"b\" }", 2, "Duplicate oci_credentials"},
 		{"oci_default_credentials {\n discover_ambient_credentials = false\n docker_style_config_files = []\n}", 1,
 			"has no effect"},
 	} {

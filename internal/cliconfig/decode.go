@@ -77,11 +77,19 @@ func (d *decoder) file(obj object) {
 	}
 }
 
-// problem records err as an error in the item. A nil err is ignored.
+// problem records err as an error in the item, or each error that is joined in err. A nil err is
+// ignored.
 func (d *decoder) problem(it item, err error) {
-	if err != nil {
-		d.errs.Add(tfdiags.Errorf("Invalid CLI configuration", "%s.", err).At(it.at))
+	if err == nil {
+		return
 	}
+	if all, ok := err.(interface{ Unwrap() []error }); ok { // several errors, from errors.Join
+		for _, err := range all.Unwrap() {
+			d.problem(it, err)
+		}
+		return
+	}
+	d.errs.Add(tfdiags.Errorf("Invalid CLI configuration", "%s", tfdiags.Sentence(err)).At(it.at))
 }
 
 // ignored warns about an unknown setting.
@@ -256,20 +264,22 @@ func (d *decoder) checkCacheDir() {
 	if dir == "" {
 		return
 	}
+	origin := "plugin_cache_dir"
+	if name, value := variable("PLUGIN_CACHE_DIR"); value != "" {
+		origin = name
+	}
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		d.warn(tfdiags.Warningf("The plugin cache directory doesn't exist",
-			"The plugin cache directory %s, set by plugin_cache_dir or TF_PLUGIN_CACHE_DIR, doesn't exist. "+
-				"It will be created on first use.", dir))
+			"The plugin cache directory %s, set by %s, doesn't exist. It will be created on first use.", dir, origin))
 	case err != nil:
 		d.warn(tfdiags.Warningf("The plugin cache directory can't be opened",
-			"The plugin cache directory %s, set by plugin_cache_dir or TF_PLUGIN_CACHE_DIR, can't be opened: "+
-				"%s. Providers can't be installed.", dir, reason(err)))
+			"The plugin cache directory %s, set by %s, can't be opened: %s. Providers can't be installed.",
+			dir, origin, reason(err)))
 	case !info.IsDir():
 		d.errs.Add(tfdiags.Errorf("The plugin cache is not a directory",
-			"plugin_cache_dir or TF_PLUGIN_CACHE_DIR is %s, which is not a directory. Providers can't be "+
-				"installed.", dir))
+			"The plugin cache directory %s, set by %s, is not a directory. Providers can't be installed.", dir, origin))
 	}
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs

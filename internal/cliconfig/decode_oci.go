@@ -50,10 +50,10 @@ func (c OCICredentials) check(label string) error {
 	case err != nil:
 		return fmt.Errorf("oci_credentials %q: the label must start with the registry's host name: %w", label, err)
 	case kinds != 1 || (c.Username == "") != (c.Password == "") || (c.AccessToken == "") != (c.RefreshToken == ""):
-		return fmt.Errorf("oci_credentials %q: give username and password, access_token and refresh_token, or "+
-			"docker_credentials_helper", label)
+		return fmt.Errorf("oci_credentials %q: set either username and password, or access_token and "+
+			"refresh_token, or docker_credentials_helper", label)
 	case c.DockerCredentialHelper != "" && c.Path != "":
-		return fmt.Errorf("oci_credentials %q: a credentials helper serves a whole registry; leave out the path", label)
+		return fmt.Errorf("oci_credentials %q: a credentials helper serves a whole registry; remove the path from the label", label)
 	case c.DockerCredentialHelper != "" && !isProgramName(c.DockerCredentialHelper):
 		return fmt.Errorf("oci_credentials %q: %q is not a valid name of a credentials helper", label,
 			c.DockerCredentialHelper)

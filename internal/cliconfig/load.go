@@ -74,10 +74,16 @@ func (d *decoder) files(home string) {
 
 // setting returns the value of an environment variable, TOFU_name or else TF_name.
 func setting(name string) string {
+	_, value := variable(name)
+	return value
+}
+
+// variable returns the full name and the value of an environment variable, TOFU_name or else TF_name.
+func variable(name string) (full, value string) {
 	if v := os.Getenv("TOFU_" + name); v != "" {
-		return v
+		return "TOFU_" + name, v
 	}
-	return os.Getenv("TF_" + name)
+	return "TF_" + name, os.Getenv("TF_" + name)
 }
 
 func (d *decoder) read(path string, named bool) {
@@ -111,14 +117,14 @@ func (d *decoder) environment() {
 		d.cfg.PluginCacheMayBreakLock = v != "0"
 	}
 	number := func(name string, set func(int)) {
-		v := setting(name)
+		full, v := variable(name)
 		if v == "" {
 			return
 		}
 		n, err := strconv.Atoi(v)
 		if err != nil || n < 0 {
 			d.warn(tfdiags.Warningf("Invalid environment variable",
-				"TF_%s must be a whole number, not %q; it is ignored.", name, v))
+				"%s must be a whole number that isn't negative, not %q. The variable is ignored.", full, v))
 			return
 		}
 		set(n)

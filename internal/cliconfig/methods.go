@@ -21,7 +21,8 @@ var methodKinds = map[string]struct {
 
 func (d *decoder) providerInstallation(it item) error {
 	if d.installation != nil {
-		return fmt.Errorf("only one provider_installation block is allowed in all files; another one is at %s",
+		return fmt.Errorf("only one provider_installation block is allowed in all CLI configuration files together; "+
+			"another one is at %s",
 			d.installation.at)
 	}
 	d.installation = &it

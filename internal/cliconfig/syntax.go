@@ -135,7 +135,7 @@ func (p *parser) itemAfterKey(key string, at hcl.Range) item {
 		label, _ := p.key()
 		return item{key, object{p.itemAfterKey(label, t.Range)}, at, labeled}
 	default:
-		p.fail(t.Range, "A value or a block is expected here.")
+		p.fail(t.Range, "An equals sign, a label or an opening brace is expected after %q.", key)
 		return item{}
 	}
 }
@@ -186,16 +186,20 @@ func (p *parser) value() any {
 // variables expand those themselves.
 func (p *parser) quoted() string {
 	open := p.next()
+	nested := false // whether the string has quotes within a template sequence
 	for depth := 1; depth > 0; {
 		switch t := p.next(); t.Type {
 		case hclsyntax.TokenOQuote:
 			depth++
+			nested = true
 		case hclsyntax.TokenCQuote:
 			depth--
 			if depth == 0 {
 				raw := p.src[open.Range.Start.Byte:t.Range.End.Byte]
 				text, err := strconv.Unquote(string(raw))
-				if err != nil {
+				if err != nil && nested {
+					p.fail(open.Range, "The string %s contains quotes. Write a backslash before each of them.", raw)
+				} else if err != nil {
 					p.fail(open.Range, "The string %s has an invalid escape sequence; write a backslash "+
 						"twice, or use slashes in paths.", raw)
 				}

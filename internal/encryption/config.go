@@ -247,7 +247,8 @@ func (l *loader) keys(expr hcl.Expression) (*provider, *Keys, bool) {
 	}
 	v, _ = v.UnmarkDeep()
 	if !v.IsWhollyKnown() || v.IsNull() || v.GetAttr("encryption_key").IsNull() {
-		l.errorf(expr.Range(), "Invalid keys", "A reference to a key provider is needed here: key_provider.TYPE.NAME.")
+		l.errorf(expr.Range(), "Invalid keys",
+			"A reference to a key provider, key_provider.TYPE.NAME, or an object with an \"encryption_key\" is needed here.")
 		return nil, nil, false
 	}
 	var k Keys
@@ -319,7 +320,7 @@ func (l *loader) newProvider(name string, at hcl.Range) *provider {
 		l.errs = l.errs.AppendError(err)
 		v, _ = v.Unmark()
 		if err != nil || v.IsNull() || !v.IsKnown() || v.AsString() == "" {
-			l.errorf(alias.Range, "Invalid key provider", "encrypted_metadata_alias must be a string.")
+			l.errorf(alias.Range, "Invalid key provider", "encrypted_metadata_alias must be a string that is known and not empty.")
 			return nil
 		}
 		p.meta = v.AsString()
@@ -358,8 +359,12 @@ func (l *loader) decode(attrs map[string]*hcl.Attribute, nested hcl.Blocks, at h
 	values := l.evaluate(attrs, schema)
 	for _, b := range nested {
 		inner := schema.BlockTypes[b.Type]
-		if _, again := values[b.Type]; inner == nil || again {
-			l.errorf(b.DefRange, "Unsupported block type", "No further block of type %q is expected here.", b.Type)
+		if inner == nil {
+			l.errorf(b.DefRange, "Unsupported block type", "Blocks of type %q are not expected here.", b.Type)
+			continue
+		}
+		if _, again := values[b.Type]; again {
+			l.errorf(b.DefRange, "Duplicate block", "Only one block of type %q is allowed here.", b.Type)
 			continue
 		}
 		attrs, diags := b.Body.JustAttributes()

@@ -474,7 +474,7 @@ func TestDamage(t *testing.T) {
 		return out
 	}
 	for want, data := range map[string][]byte{
-		"the key is wrong, or the data was changed": change(func() {
+		`the key or "aad" is wrong, or the data was changed`: change(func() {
 			w["encrypted_data"] = "AAAA" +
 				w["encrypted_data"].(string)[4:]
 		}),
@@ -486,11 +486,11 @@ func TestDamage(t *testing.T) {
 				"key_provider.pbkdf2.other": "e30="}
 		}),
 		// The error must be found without deriving the key, which would take more than a minute.
-		"the key provider returned a key of 33 bytes": change(func() {
+		"must be 16, 24 or 32 bytes, not 33": change(func() {
 			w["meta"] = map[string]string{"key_provider.pbkdf2.other": base64.StdEncoding.EncodeToString(
 				[]byte(`{"salt":"AA==","iterations":90000000,"hash_function":"sha512","key_length":33}`))}
 		}),
-		"other key providers ()": change(func() { w["meta"] = nil }),
+		"encrypted without a key provider": change(func() { w["meta"] = nil }),
 	} {
 		if _, _, err := target.Decrypt(t.Context(), data); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
@@ -591,7 +591,7 @@ func TestLoadErrors(t *testing.T) {
 			use: `There is no block key_provider "pbkdf2" "k"`,
 		"method \"aes_gcm\" \"x\" {\nkeys = 5\n}" + use: "object required",
 		"method \"aes_gcm\" \"x\" {\nkeys = null\n}" +
-			use: "A reference to a key provider is needed here",
+			use: "A reference to a key provider, key_provider.TYPE.NAME, or an object",
 		fixed(`[1, 256]`, `[1]`): `"encryption_key" must be a list of ` +
 			`bytes: numbers from 0 to 255`,
 		fixed(`[1]`, `[1.5]`): `"decryption_key" must be a list of ` +
@@ -663,7 +663,7 @@ func TestProgramsThatFail(t *testing.T) {
 			method = method.external.m
 		}`).State()
 	for role, want := range map[string]string{
-		"mute":   `didn't start with the line {"magic":"OpenTofu-External-Encryption-Method","version":1}`,
+		"mute":   `doesn't start with the line {"magic":"OpenTofu-External-Encryption-Method","version":1}`,
 		"broken": "exit status 3: the token has expired",
 	} {
 		t.Setenv("ENCRYPTION_TEST_PROGRAM", role)

@@ -76,7 +76,7 @@ func parseWire(data []byte) (*wire, error) {
 		return nil, fmt.Errorf("it is damaged: %w", err)
 	}
 	if w.Version != wireVersion {
-		return nil, fmt.Errorf("it is encrypted in the format %q, which this version doesn't support", w.Version)
+		return nil, fmt.Errorf("it is encrypted in the format %q, which this program doesn't support", w.Version)
 	}
 	return w, nil
 }
@@ -219,8 +219,8 @@ func (t *Target) Decrypt(ctx context.Context, data []byte) (plain []byte, migrat
 		case m.cipher == nil:
 			err = errors.New("it is encrypted")
 		case w == nil:
-			err = errors.New("it isn't encrypted; to encrypt it from now on, add the method \"unencrypted\" " +
-				"as the fallback")
+			err = errors.New("it isn't encrypted; to accept that, refer to a method \"unencrypted\" " +
+				"in a fallback block")
 		default:
 			var keys Keys
 			plain, keys, err = t.open(ctx, m, w)
@@ -274,6 +274,9 @@ func checkSize(cipher Method, keys KeyProvider, stored []byte) error {
 // is the method that uses them, or nil if another key provider uses them.
 func (t *Target) storedKeys(ctx context.Context, p *provider, cipher Method, meta map[string][]byte) (Keys, error) {
 	stored, ok := meta[p.meta]
+	if len(meta) == 0 {
+		return Keys{}, errors.New("it was encrypted without a key provider")
+	}
 	if !ok {
 		return Keys{}, fmt.Errorf("it was encrypted with other key providers (%s)",
 			strings.Join(slices.Sorted(maps.Keys(meta)), ", "))

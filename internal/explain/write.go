@@ -43,7 +43,7 @@ func (a *Answer) WriteText(w io.Writer, columns int) error {
 	}
 	if a.Omitted > 0 {
 		t.line(0, "")
-		t.line(0, "%s not explained here. Name one with its key.", verbed(a.Omitted, "more change", a.Address))
+		t.line(0, "%s not explained here. Name a single object to explain it.", verbed(a.Omitted, "more change", a.Address))
 	}
 	if len(a.WhyNot) > 0 {
 		t.absence(a)

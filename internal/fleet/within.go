@@ -33,7 +33,7 @@ func within(approved, plan *plans.Plan) error {
 		case was == nil:
 			lines = append(lines, fmt.Sprintf("%s: %s was not planned", c.Addr, c.Action))
 		case !continues(was.Action, c.Action):
-			lines = append(lines, fmt.Sprintf("%s: %s was planned, and now it is %s", c.Addr, was.Action, c.Action))
+			lines = append(lines, fmt.Sprintf("%s: the planned action was %s, but it is now %s", c.Addr, was.Action, c.Action))
 		default:
 			lines = append(lines, differences(was, c)...)
 		}

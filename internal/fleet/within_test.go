@@ -81,7 +81,7 @@ func TestWithin(t *testing.T) {
 		{"an old deposed object", []string{"a.x " + update + " 1"}, []string{"a.x#0000 " + remove}, "a.x: " + remove + " was not planned"},
 		{"a new change", []string{"a.x " + create + " 1"}, []string{"a.y " + create + " 1"}, "a.y: " + create + " was not planned"},
 		{"another action", []string{"a.x " + update + " 1"}, []string{"a.x " + remove},
-			"a.x: " + update + " was planned, and now it is " + remove},
+			"a.x: the planned action was " + update + ", but it is now " + remove},
 	} {
 		err := within(changed(t, c.approved...), changed(t, c.left...))
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

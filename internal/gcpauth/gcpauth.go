@@ -132,11 +132,11 @@ func (s *Source) find() (oauth2.TokenSource, error) {
 	}
 	var file struct{ Type google.CredentialsType }
 	if err := json.Unmarshal(text, &file); err != nil {
-		return nil, fmt.Errorf("\"credentials\" is not a JSON file with Google credentials: %w", err)
+		return nil, fmt.Errorf("the Google credentials in \"credentials\" are not valid JSON: %w", err)
 	}
 	found, err := google.CredentialsFromJSONWithTypeAndParams(ctx, text, file.Type, params)
 	if err != nil {
-		return nil, fmt.Errorf("\"credentials\" is not a JSON file with Google credentials: %w", err)
+		return nil, fmt.Errorf("the Google credentials in \"credentials\" can't be used: %w", err)
 	}
 	return found.TokenSource, nil
 }

@@ -199,7 +199,7 @@ func (u *unpacker) tar(r io.Reader) error {
 			}
 		case tar.TypeXGlobalHeader: // git archive writes this entry first; it is not a file
 		default:
-			return fmt.Errorf("the archive's entry %q is neither a file nor a directory", h.Name)
+			return fmt.Errorf("the archive's entry %q is not a file, a directory or a symbolic link", h.Name)
 		}
 	}
 }
@@ -210,11 +210,11 @@ func (u *unpacker) entry(name string, mode fs.FileMode, link string, content io.
 		return nil
 	}
 	if !filepath.IsLocal(filepath.FromSlash(clean)) || strings.ContainsAny(clean, "\\\x00") {
-		return fmt.Errorf("the archive has an entry %q, which is outside of the module's directory", name)
+		return fmt.Errorf("the archive has an entry %q, which is outside of the module's directory or not portable", name)
 	}
 	u.files++
 	if u.files > maxArchiveFiles {
-		return errors.New("the archive has more entries than the limit for a module")
+		return fmt.Errorf("the archive has more than %d entries, the limit for a module archive", maxArchiveFiles)
 	}
 	local := filepath.FromSlash(clean)
 	if mode.IsDir() {

@@ -70,7 +70,7 @@ func checkRoot(from, dir string) error {
 		return err
 	}
 	if rel, err := filepath.Rel(whole, here); err == nil && filepath.IsLocal(rel) {
-		return fmt.Errorf("the directory %s contains the working directory, so it can't be copied into it", from)
+		return fmt.Errorf("the directory %s contains the working directory, so it can't be copied there", from)
 	}
 	return nil
 }

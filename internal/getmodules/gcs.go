@@ -22,7 +22,7 @@ func (f *fetcher) gcs(ctx context.Context, j job) error {
 	parts := strings.SplitN(strings.TrimPrefix(j.url.Path, "/"), "/", 4)
 	if len(parts) != 4 || parts[0] != "storage" || parts[2] == "" || j.url.Hostname() != "www.googleapis.com" &&
 		j.url.Hostname() != "storage.googleapis.com" {
-		return fmt.Errorf("%q must contain the names of a bucket and an object, in the form "+
+		return fmt.Errorf("%q must have the form "+
 			"gcs::https://www.googleapis.com/storage/v1/BUCKET/NAME", httpclient.Redact(j.url))
 	}
 	b := &gcsBucket{client: f.client, base: *f.gcsServer, name: parts[2], generation: j.url.Fragment,

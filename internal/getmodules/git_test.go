@@ -113,7 +113,7 @@ func TestMercurial(t *testing.T) {
 	l.good(call("a", repo+"//sub?rev=v1"))
 	l.has(".terraform/modules/a/sub/main.tf", value("sub"))
 	l.bad(call("a", repo+"?rev=v9"), "v9")
-	l.bad(call("a", repo+"?rev=--config=hooks.update=touch%20"+l.top+"/evil"), "is not a valid address")
+	l.bad(call("a", repo+"?rev=--config=hooks.update=touch%20"+l.top+"/evil"), "is not a valid revision")
 	l.bad(call("a", "hg::ssh://-oProxyCommand=x/evil"), "is not a valid address")
 	if _, err := os.Stat(filepath.Join(l.top, "evil")); err == nil {
 		t.Error("a source ran a program")

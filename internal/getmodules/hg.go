@@ -18,7 +18,10 @@ func (f *fetcher) hg(ctx context.Context, j job) error {
 	rev := cmp.Or(j.want, j.query.Get("rev"))
 	u := *j.url
 	u.RawQuery = without(j.query, "rev").Encode()
-	if strings.HasPrefix(rev, "-") || strings.HasPrefix(u.Host, "-") || u.Scheme != "https" &&
+	if strings.HasPrefix(rev, "-") {
+		return fmt.Errorf("%q is not a valid revision of a Mercurial repository", rev)
+	}
+	if strings.HasPrefix(u.Host, "-") || u.Scheme != "https" &&
 		u.Scheme != "http" && u.Scheme != "ssh" && u.Scheme != "file" {
 		return fmt.Errorf("%q is not a valid address of a Mercurial repository", httpclient.Redact(&u))
 	}

@@ -48,7 +48,7 @@ func Installed(dir, base string) (configs.Resolver, error) {
 
 func manifestDamaged(err error) tfdiags.Diagnostic {
 	return tfdiags.Errorf("Failed to read module manifest file",
-		"%s. Remove the file and run \"tofu init\" to recreate it.", err)
+		"%s Remove the file and run \"tofu init\" to recreate it.", tfdiags.Sentence(err))
 }
 
 // key returns the key of a call in the manifest.

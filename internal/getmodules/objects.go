@@ -2,7 +2,6 @@ package getmodules
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"os"
@@ -54,7 +53,7 @@ func (f *fetcher) objects(ctx context.Context, j job, b bucket, key string) erro
 		}
 		files++
 		if files > maxArchiveFiles {
-			return errors.New("there are more objects than the limit for a module")
+			return fmt.Errorf("there are more than %d objects, the limit for a module", maxArchiveFiles)
 		}
 		if err := f.oneObject(ctx, root, name, registry.Download{URL: b.object(key),
 			Auth: b.authorize(ctx)}); err != nil {
@@ -69,7 +68,7 @@ func (f *fetcher) objects(ctx context.Context, j job, b bucket, key string) erro
 
 func (f *fetcher) oneObject(ctx context.Context, root *os.Root, name string, d registry.Download) error {
 	if path.Clean(name) != name || !filepath.IsLocal(filepath.FromSlash(name)) || strings.Contains(name, "\\") {
-		return fmt.Errorf("there is an object %q, which is outside of the module's directory", name)
+		return fmt.Errorf("there is an object %q, which is outside of the module's directory or not portable", name)
 	}
 	local := filepath.FromSlash(name)
 	if dir := filepath.Dir(local); dir != "." {

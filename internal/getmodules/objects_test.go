@@ -269,8 +269,8 @@ func TestGCS(t *testing.T) {
 	l.has("got/sub/ä é.txt", "x")
 	fetch(base+"/b/none.zip", "404")
 	fetch(base+"/b/none", "neither an archive nor any object")
-	fetch("gcs::https://www.googleapis.com/b/none", "must contain the names of a bucket and an object")
-	fetch("gcs::https://evil.example.com/storage/v1/b/x.zip", "must contain the names of a bucket and an object")
+	fetch("gcs::https://www.googleapis.com/b/none", "must have the form gcs::")
+	fetch("gcs::https://evil.example.com/storage/v1/b/x.zip", "must have the form gcs::")
 	fetch(base+"/b/evil", "outside of")
 
 	// A service account key is exchanged for a token. Public objects need no token.

@@ -78,8 +78,8 @@ func New(o Options) *Client {
 	if text := os.Getenv(TimeoutEnv); text != "" {
 		seconds, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(seconds > 0 && seconds < 1e6) {
-			t.invalid = fmt.Errorf("the environment variable %s is %q; set it to a number of seconds greater "+
-				"than 0", TimeoutEnv, text)
+			t.invalid = fmt.Errorf("the environment variable %s is %q; set it to a number of seconds "+
+				"between 0 and 1000000", TimeoutEnv, text)
 		}
 		t.silence = time.Duration(seconds * float64(time.Second))
 	}

@@ -43,8 +43,8 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	case len(via) >= maxRedirects:
 		return refuse("the request was redirected too many times")
 	case req.Method != first.Method:
-		return refuse("the server redirected the %s request to %s, which would turn it into a %s and do "+
-			"nothing; set the address to the final URL of the server",
+		return refuse("the server redirected the %s request to %s, which would turn it into a %s "+
+			"request that changes nothing; set the address to the final URL of the server",
 			first.Method, to, req.Method)
 	case elsewhere && !reading:
 		return refuse("the server redirected the %s request to another server, %s, which must not receive its "+

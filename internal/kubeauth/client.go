@@ -26,7 +26,7 @@ func pod(folder string) (*Cluster, *User, error) {
 	host, port := os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
 	if host == "" || port == "" {
 		return nil, nil, errors.New("this program does not run in a pod: KUBERNETES_SERVICE_HOST and " +
-			"KUBERNETES_SERVICE_PORT are not set")
+			"KUBERNETES_SERVICE_PORT are not both set")
 	}
 	return &Cluster{Server: "https://" + net.JoinHostPort(host, port), CAFile: filepath.Join(folder, "ca.crt")},
 		&User{TokenFile: filepath.Join(folder, "token")}, nil
@@ -37,7 +37,7 @@ func pod(folder string) (*Cluster, *User, error) {
 func NewClient(cluster *Cluster, user *User) (*httpclient.Client, error) {
 	base, err := url.Parse(cluster.Server)
 	if err != nil || base.Host == "" {
-		return nil, fmt.Errorf("the address %q of the cluster is not a URL", cluster.Server)
+		return nil, fmt.Errorf("the address of the cluster must be a URL such as https://HOST:PORT, not %q", cluster.Server)
 	}
 	a := &authenticator{host: base.Host, user: user}
 	if user.Exec != nil && !user.hasToken() {
@@ -50,7 +50,7 @@ func NewClient(cluster *Cluster, user *User) (*httpclient.Client, error) {
 	if cluster.Proxy != "" {
 		proxy, err := url.Parse(cluster.Proxy)
 		if err != nil || proxy.Host == "" {
-			return nil, errors.New("the address of the proxy of the cluster is not a URL")
+			return nil, errors.New("the address of the cluster's proxy must be a URL such as http://HOST:PORT")
 		}
 		o.Proxy = http.ProxyURL(proxy)
 	}
@@ -59,7 +59,7 @@ func NewClient(cluster *Cluster, user *User) (*httpclient.Client, error) {
 		err = a.identify(o.TLS)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the certificates of the cluster: %w", err)
+		return nil, fmt.Errorf("reading the certificates of the cluster and the user: %w", err)
 	}
 	client := httpclient.New(o)
 	a.reconnect = client.Close
@@ -78,7 +78,7 @@ func (c *Cluster) trust() (*tls.Config, error) {
 	}
 	out.RootCAs = x509.NewCertPool()
 	if !out.RootCAs.AppendCertsFromPEM(ca) {
-		return nil, errors.New("the certificate authority has no certificate in PEM format")
+		return nil, errors.New("the cluster's certificate authority is not a certificate in PEM format")
 	}
 	return out, nil
 }
@@ -186,7 +186,7 @@ func (a *authenticator) authenticate(ctx context.Context, req *http.Request) (us
 	case a.user.TokenFile != "":
 		text, err := os.ReadFile(a.user.TokenFile)
 		if err != nil {
-			return nil, fmt.Errorf("the token for the cluster: %w", err)
+			return nil, fmt.Errorf("reading the token for the cluster: %w", err)
 		}
 		token = strings.TrimSpace(string(text))
 	case a.user.Username != "":

@@ -2,6 +2,7 @@ package kubeauth
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -217,7 +218,7 @@ func decode(src []byte, to *kubeconfig) error {
 	err = json.Unmarshal(text, to)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		// the value may be a secret
-		return fmt.Errorf("%s has a value of the wrong type: %s", wrong.Field, wrong.Value)
+		return fmt.Errorf("%s has a value of the wrong type: %s", cmp.Or(wrong.Field, "the document"), wrong.Value)
 	}
 	return err
 }

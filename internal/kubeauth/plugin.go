@@ -61,9 +61,9 @@ func (p *plugin) check() error {
 		return fmt.Errorf("%q has the API version %q; use one of: %s", p.Command, p.APIVersion,
 			strings.Join(pluginVersions, ", "))
 	case p.Interactive == "" && p.APIVersion == pluginVersions[0]:
-		return fmt.Errorf("%q has no interactiveMode", p.Command)
+		return fmt.Errorf("%q has no interactiveMode; set it to Never, IfAvailable or Always", p.Command)
 	case !slices.Contains([]string{"", Never, IfAvailable, Always}, p.Interactive):
-		return fmt.Errorf("%q has the unknown interactiveMode %q", p.Command, p.Interactive)
+		return fmt.Errorf("%q has the unknown interactiveMode %q; use Never, IfAvailable or Always", p.Command, p.Interactive)
 	}
 	return nil
 }

@@ -130,7 +130,7 @@ func (e *execution) operate(ctx context.Context, done *RunDone, expected []*expe
 	}
 	plan, err := engine.Plan(ctx, e.config, attempt.prior, e.env(found.Add), opts)
 	if stopped(e.Env.Stop) && err == nil {
-		err = tfdiags.Errorf("Test interrupted", "The run was interrupted. Its objects are destroyed.")
+		err = tfdiags.Errorf("Test interrupted", "The run was interrupted. The objects that the test file has created will be destroyed.")
 	}
 	found = found.AppendError(err)
 	if plan != nil {

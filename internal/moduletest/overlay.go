@@ -37,7 +37,7 @@ func (e *execution) findProviders() error {
 			e.place(local, local)
 		case !slices.ContainsFunc(e.file.Runs, knows):
 			errs = append(errs, tfdiags.Errorf("Configuration of an unknown provider",
-				"%s has a provider block for %q, but no module that it tests uses a provider of that name. "+
+				"%s has a provider or mock_provider block for %q, but no module that it tests uses a provider of that name. "+
 					"Remove the block, or add the provider to required_providers of a module.",
 				e.file.Name, local.LocalName))
 		}
@@ -54,8 +54,8 @@ func (e *execution) mappedProviders() error {
 		p := e.provider(from)
 		if p == nil {
 			errs = append(errs, tfdiags.Errorf("Missing provider configuration",
-				"%s has no provider block %s. The providers argument of a run chooses among the provider "+
-					"blocks of its file.", e.file.Name, from).At(pair.InParent.NameRange))
+				"%s has no provider or mock_provider block %s. The providers argument of a run chooses among "+
+					"these blocks of its file.", e.file.Name, from).At(pair.InParent.NameRange))
 			continue
 		}
 		own := e.subject.config.Module.Providers[to]

@@ -92,8 +92,8 @@ func (v *variables) forModule() (map[string]engine.Variable, error) {
 			out[name] = engine.Variable{Value: withoutSensitive(value)}
 		case v.module.Variables[name].Required():
 			errs = append(errs, tfdiags.Errorf("No value for required variable",
-				"The module under test requires the variable %q, but neither the run %q nor the file nor the "+
-					"command line sets it.",
+				"The module under test requires the variable %q, which has no value in the run %q. Set it in a "+
+					"variables block of the run or the file, with -var, or in a variable file.",
 				name, v.run.Name).At(v.module.Variables[name].Range))
 		}
 	}

@@ -121,7 +121,7 @@ func (e *Exporter) Close(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.lost > 0 {
-		return fmt.Errorf("not all spans were delivered to %s (%d are missing): %w",
+		return fmt.Errorf("not all spans were delivered to %s (missing: %d): %w",
 			httpclient.Redact(e.settings.endpoint), e.lost, e.problem)
 	}
 	return nil

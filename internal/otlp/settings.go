@@ -71,7 +71,7 @@ func readSettings(getenv func(string) string, version string) (*settings, error)
 	if text := value("TIMEOUT"); text != "" {
 		ms, err := strconv.Atoi(text)
 		if err != nil || ms <= 0 {
-			return nil, fmt.Errorf("%s is %q; it must be a number of milliseconds", name("TIMEOUT"), text)
+			return nil, fmt.Errorf("%s is %q; it must be a whole number of milliseconds, greater than 0", name("TIMEOUT"), text)
 		}
 		s.timeout = time.Duration(ms) * time.Millisecond
 	}
@@ -114,7 +114,7 @@ func (s *settings) address(text string, whole bool) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		// Don't show the address, which may contain a password.
-		return nil, errors.New("it must be an address that starts with http:// or https://")
+		return nil, errors.New("it must be a URL with a host that starts with http:// or https://")
 	}
 	if !s.grpc && !whole {
 		u = u.JoinPath("v1/traces")
@@ -134,7 +134,7 @@ func list(text string) ([]pair, error) {
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if !ok || name == "" || err != nil {
 			// Don't show the values, which may be secret.
-			return nil, errors.New("it must be a list of name=value, separated by commas")
+			return nil, errors.New("it must be a list of NAME=VALUE, separated by commas, with values escaped as in URLs")
 		}
 		out = append(out, pair{name, value})
 	}
@@ -153,7 +153,11 @@ func tlsConfig(authorities, certificate, key string) (*tls.Config, error) {
 			return nil, fmt.Errorf("there are no certificates in %s", authorities)
 		}
 	}
-	if certificate != "" || key != "" {
+	if (certificate == "") != (key == "") {
+		return nil, errors.New("the client certificate for the collector needs both OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE " +
+			"and OTEL_EXPORTER_OTLP_CLIENT_KEY, or the same settings for traces; only one of them is set")
+	}
+	if certificate != "" {
 		pair, err := tls.LoadX509KeyPair(certificate, key)
 		if err != nil {
 			return nil, fmt.Errorf("reading the client certificate for the collector: %w", err)

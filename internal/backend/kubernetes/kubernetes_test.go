@@ -173,9 +173,9 @@ echo "{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io
 			`the value "b c" of the label "a"`},
 		"half a pair": {with(direct(s), "client_key", text("x")), `it must be set together with "client_key"`},
 		"bad key pair": {with(with(direct(s), "client_key", text("x")), "client_certificate", text("x")),
-			"certificates of the cluster"},
-		"bad authority": {with(direct(s), "cluster_ca_certificate", text("x")), "certificates of the cluster"},
-		"bad address":   {with(direct(s), "host", text("https://")), "is not a URL"},
+			"certificates of the cluster and the user"},
+		"bad authority": {with(direct(s), "cluster_ca_certificate", text("x")), "certificates of the cluster and the user"},
+		"bad address":   {with(direct(s), "host", text("https://")), "must be a URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBE_CONFIG_PATHS", "")

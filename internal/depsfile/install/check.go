@@ -24,7 +24,7 @@ func Check(
 	for _, p := range reqs.Providers() {
 		if p.IsBuiltin() {
 			if err := checkBuiltin(p, reqs[p]); err != nil {
-				errs = errs.Append(tfdiags.Errorf("Missing required provider", "%s.", tfdiags.Capitalize(err.Error())))
+				errs = errs.Append(tfdiags.Errorf("Missing required provider", "%s", tfdiags.Sentence(err)))
 			}
 		}
 	}

@@ -83,12 +83,13 @@ func (in *installer) installable(reqs depsfile.Requirements) ([]addrs.Provider, 
 		switch {
 		case p.IsBuiltin():
 			if err := checkBuiltin(p, reqs[p]); err != nil {
-				errs = errs.Append(tfdiags.Errorf("Invalid built-in provider", "%s.", err))
+				errs = errs.Append(tfdiags.Errorf("Invalid built-in provider", "%s", tfdiags.Sentence(err)))
 			}
 		case p.Namespace == "-":
 			errs = errs.Append(tfdiags.Errorf("Invalid legacy provider address",
 				"The state or configuration names the provider %q as Terraform 0.12 did. "+
-					"Replace the address in the state with \"tofu state replace-provider\" before you continue.", p))
+					"Replace the address in the state with \"tofu state replace-provider\", and in the "+
+					"configuration in required_providers, before you continue.", p))
 		case in.Unmanaged[p]:
 		default:
 			providers = append(providers, p)
@@ -156,7 +157,7 @@ func warnAboutClashes(reqs depsfile.Requirements, warn tfdiags.Sink) {
 
 func incompleteWarning(providers []string, platform depsfile.Platform) tfdiags.Diagnostic {
 	return tfdiags.Warningf("Incomplete lock file information for providers",
-		"The sources of these providers authenticate only the installed packages:\n%s\n\nThe lock file "+
+		"The installed packages are the only ones of these providers with known checksums:\n%s\n\nThe lock file "+
 			"therefore has checksums for %s only, and the providers can't be installed from it on other "+
 			"platforms. To add checksums for another platform, run:\n  tofu providers lock "+
 			"-platform=%s\n(where %s is the platform to add)",

@@ -15,7 +15,7 @@ import (
 
 // errChecksum is the error for a package that matches none of the locked checksums.
 var errChecksum = errors.New("the package matches none of the checksums in the lock file; " +
-	"if it is the right package, the lock file may come from another platform: \"tofu providers lock\" adds checksums")
+	"if it is the right package, the lock file may lack the checksums for this platform: \"tofu providers lock\" adds them")
 
 // fetched is a package that matches all known checksums.
 type fetched struct {

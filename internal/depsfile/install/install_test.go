@@ -275,7 +275,7 @@ func TestEnsureModifiedPackage(t *testing.T) {
 	if _, err := packages().Program(tool); err == nil || !strings.Contains(err.Error(), "checksums") {
 		t.Errorf("a changed program is used: %v", err)
 	}
-	b.refuse(b.reqs(tool, ""), locks, "was it modified")
+	b.refuse(b.reqs(tool, ""), locks, "if it was modified, delete it")
 	if err := os.RemoveAll(target); err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func TestDirectFaults(t *testing.T) {
 		"no signature":       {fault: status(".sig", 404, 1), want: "signature"},
 		"wrong sum":          {edit: set("shasum", strings.Repeat("0", 64)), want: "doesn't contain the checksum"},
 		"short sum":          {edit: set("shasum", "abc"), want: "SHA-256"},
-		"other platform":     {edit: set("os", "other"), want: "is for other_amd64"},
+		"other platform":     {edit: set("os", "other"), want: `is for "other_amd64"`},
 		"other file":         {edit: set("filename", "x.zip"), want: "doesn't contain the checksum"},
 		"no file name":       {edit: set("filename", nil), want: "no file name"},
 		"strange URL":        {edit: set("download_url", "ftp://x/y"), want: "ftp"},
@@ -95,7 +95,7 @@ func TestDirectFaults(t *testing.T) {
 		"other archive": {edit: set("download_url",
 			"/files/tool/1.1.0/terraform-provider-tool_1.1.0_plan9_arm.zip"), want: "replaced"},
 		"packages incomplete": {edit: set("packages", map[string]any{
-			"plan9_arm": map[string]any{"hashes": []any{"h1:a"}, "package_size": 1}}), want: "not of this one"},
+			"plan9_arm": map[string]any{"hashes": []any{"h1:a"}, "package_size": 1}}), want: "by platform, but none for"},
 		"keys missing": {edit: set("signing_keys", map[string]any{}), want: "no signing keys"},
 		"redirects": {fault: func(w http.ResponseWriter, r *http.Request) bool {
 			return redirectForever(w,
@@ -268,7 +268,7 @@ func TestReportedPackages(t *testing.T) {
 	own["package_size"] = 3
 	s.refuse(s.reqs(host, ""), nil, "more than the limit of 3")
 	own["package_size"] = 0
-	s.refuse(s.reqs(host, ""), nil, "not its size")
+	s.refuse(s.reqs(host, ""), nil, "no valid size of the package")
 	own["package_size"], own["hashes"] = len(s.Archive(tool.Type, "1.1.0", here())), []any{h1}
 	s.refuse(s.reqs(host, ""), nil, "doesn't report it")
 }

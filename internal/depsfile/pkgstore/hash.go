@@ -136,7 +136,7 @@ func listDir(dir string) ([]fileStat, error) {
 			return err
 		}
 		if !info.Mode().IsRegular() {
-			return fmt.Errorf("%s is not a regular file; a package may only contain files and directories", path)
+			return fmt.Errorf("%s is not a regular file; a package may contain only files, directories and links to files", path)
 		}
 		rel, err := filepath.Rel(real, path)
 		if err != nil {

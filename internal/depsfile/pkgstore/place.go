@@ -13,7 +13,7 @@ import (
 )
 
 // ErrModified reports that a directory contains something other than the expected package.
-var ErrModified = errors.New("its content is not the expected package; was it modified?")
+var ErrModified = errors.New("its content is not the expected package; if it was modified, delete it and try again")
 
 // Place copies a stored package to target. It uses reflinks if possible, otherwise hard links,
 // otherwise plain copies. If target is a directory with the same content, or a symbolic link to
@@ -69,7 +69,7 @@ func (s *Store) occupied(target string, h depsfile.Hash) (bool, error) {
 	case err != nil:
 		return false, err
 	}
-	return false, fmt.Errorf("existing directory %s: %w", target, ErrModified)
+	return false, fmt.Errorf("%s already exists: %w", target, ErrModified)
 }
 
 // Link replaces target with a symbolic link to dir, or with a copy of dir where links aren't

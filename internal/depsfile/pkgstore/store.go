@@ -78,7 +78,7 @@ func (s *Store) Explain(err error) error {
 	if s.temp || !here {
 		return err
 	}
-	return fmt.Errorf("%w. The packages of all modules are kept in %s; the environment variable "+
+	return fmt.Errorf("%w. The provider packages of all configurations are kept in %s; the environment variable "+
 		"TOFU_CACHE_DIR can select another directory, for example on another disk", err, s.root)
 }
 

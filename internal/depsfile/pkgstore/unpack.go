@@ -137,12 +137,14 @@ func checkEntries(r *zip.Reader, size uint64) error {
 		case !f.Mode().IsRegular() && !f.Mode().IsDir():
 			return fmt.Errorf("the archive's entry %q is neither a file nor a directory", f.Name)
 		case names[name]:
-			return fmt.Errorf("the archive has two entries %q", f.Name)
+			return fmt.Errorf("the archive has two entries named %q", f.Name)
 		}
 		names[name] = true
 		packed, inflated = packed+f.CompressedSize64, inflated+f.UncompressedSize64
-		if f.UncompressedSize64 > maxBytes || inflated > maxBytes || inflated > freeBytes &&
-			inflated/maxInflate > size || packed > size {
+		switch {
+		case packed > size:
+			return fmt.Errorf("the entries of the archive are larger than the archive itself, so it is damaged or malicious")
+		case f.UncompressedSize64 > maxBytes || inflated > maxBytes || inflated > freeBytes && inflated/maxInflate > size:
 			return fmt.Errorf("the archive inflates to more than the maximum size of a package")
 		}
 	}

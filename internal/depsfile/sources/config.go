@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"tofu/internal/cliconfig"
@@ -30,7 +31,8 @@ func FromConfig(cfg *cliconfig.Config, client *registry.Client) (Source, error) 
 		method, err := fromMethod(m, cfg, client)
 		if err != nil {
 			errs = errs.Append(tfdiags.Errorf("Invalid provider installation method",
-				"In provider_installation of the CLI configuration: %s.", err))
+				"In provider_installation of the CLI configuration: %s.",
+				strings.TrimSuffix(err.Error(), ".")))
 			continue
 		}
 		multi = append(multi, method)
@@ -48,7 +50,7 @@ func NewDirect(client *registry.Client, retries int) *Direct {
 func NewNetworkMirror(client *registry.Client, text string, retries int) (*NetworkMirror, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("the URL %q of a network mirror must start with https://", text)
+		return nil, fmt.Errorf("the URL %q of a network mirror must start with https:// and a host", text)
 	}
 	return &NetworkMirror{Client: client, URL: u, Retries: retries}, nil
 }

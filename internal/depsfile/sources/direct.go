@@ -136,7 +136,8 @@ func (d *Direct) Package(
 	sum, sumErr := hex.DecodeString(doc.Sum)
 	switch {
 	case doc.OS != platform.OS || doc.Arch != platform.Arch:
-		return nil, fmt.Errorf("the registry's response for platform %s is for %s_%s", platform, doc.OS, doc.Arch)
+		return nil, fmt.Errorf("the registry was asked for platform %s, but its response is for %q", platform,
+			doc.OS+"_"+doc.Arch)
 	case err != nil || doc.DownloadURL == "" || location.Scheme != "https" && location.Scheme != "http":
 		return nil, fmt.Errorf("the registry returned no usable URL for the package: %q", doc.DownloadURL)
 	case sumErr != nil || len(sum) != 32:
@@ -175,8 +176,8 @@ func checkProtocols(protocols []string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the release supports only the plugin protocols %s, and this program supports 5 and 6; "+
-		"constrain the provider to a compatible version", strings.Join(protocols, ", "))
+	return fmt.Errorf("the release supports only plugin protocols %s, and this program only 5 and 6; "+
+		"set a version constraint that selects a compatible release", strings.Join(protocols, ", "))
 }
 
 // authenticate checks the package's checksum against the signed list of checksums.
@@ -212,7 +213,7 @@ func (d *Direct) authenticate(ctx context.Context, pkg *Package, doc *downloadDo
 func (d *Direct) side(ctx context.Context, base *url.URL, ref, what string) ([]byte, error) {
 	u, err := base.Parse(ref)
 	if err != nil || ref == "" {
-		return nil, fmt.Errorf("the registry returned no URL for %s", what)
+		return nil, fmt.Errorf("the registry returned no valid URL for %s", what)
 	}
 	return d.sides.Do(u.String(), func() ([]byte, error) {
 		doc, err := d.Client.Get(ctx, u, "")
@@ -266,12 +267,12 @@ func (d *Direct) reported(pkg *Package, doc *downloadDocument) error {
 	own, ok := doc.Packages[pkg.Platform.String()]
 	switch {
 	case !ok:
-		return errors.New("the registry reports checksums of other platforms, but not of this one")
+		return fmt.Errorf("the registry reports checksums by platform, but none for %s", pkg.Platform)
 	case own.Size <= 0:
-		return errors.New("the registry reports checksums of the package, but not its size")
+		return errors.New("the registry reports no valid size of the package")
 	case !slices.Contains(own.Hashes, string(pkg.ArchiveHash)):
-		return fmt.Errorf("the registry announces the checksum %s, but doesn't report it among those of the "+
-			"platform", pkg.ArchiveHash)
+		return fmt.Errorf("the registry announces the checksum %s, but doesn't report it among the checksums "+
+			"for %s", pkg.ArchiveHash, pkg.Platform)
 	}
 	pkg.Size = own.Size
 	if pkg.Provider.Host == addrs.DefaultHost && !d.Policy.Enforce {

@@ -111,7 +111,7 @@ func (m *NetworkMirror) document(ctx context.Context, p addrs.Provider, name str
 		return nil, err
 	}
 	if kind, _, err := mime.ParseMediaType(doc.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return nil, fmt.Errorf("%s has the type %q, not application/json", httpclient.Redact(doc.URL), kind)
+		return nil, fmt.Errorf("%s has the content type %q, not application/json", httpclient.Redact(doc.URL), kind)
 	}
 	return doc.URL, doc.JSON(into)
 }

@@ -50,8 +50,8 @@ func NewOCIMirror(client *oci.Client, template string, include Patterns) (*OCIMi
 	open := openParts(include)
 	for _, part := range addressParts {
 		if open[part] && !used[part] {
-			return nil, fmt.Errorf("the repository_template %q must contain ${%s}, because \"include\" allows "+
-				"more than one %s", template, part, part)
+			return nil, fmt.Errorf("the repository_template %q must contain ${%s}, unless \"include\" allows "+
+				"only one %s", template, part, part)
 		}
 	}
 	return m, nil
@@ -67,12 +67,12 @@ func NewOCIMirrorURI(client *oci.Client, template string) (*OCIMirror, error) {
 	for _, name := range parsed.Varnames() {
 		if !slices.Contains(addressParts, name) {
 			return nil, fmt.Errorf("the URI template %q has a variable %q; "+
-				"its variables are hostname, namespace and type", template, name)
+				"only hostname, namespace and type are allowed", template, name)
 		}
 	}
 	if strings.Contains(template, "${") {
 		return nil, fmt.Errorf("the URI template %q has variables in the form ${…}; "+
-			"they are written {hostname}, {namespace} and {type}", template)
+			"write them as {hostname}, {namespace} and {type}", template)
 	}
 	m := &OCIMirror{Client: client, text: template, repository: func(p addrs.Provider) (string, error) {
 		return parsed.Expand(uritemplate.Values{"hostname": uritemplate.String(p.Host),
@@ -107,7 +107,7 @@ func unshared(repository func(addrs.Provider) (string, error)) func(addrs.Provid
 		}
 		if owner, _ := owners.LoadOrStore(name, p); owner != p {
 			return "", fmt.Errorf("%s and %s have the same OCI repository %s; "+
-				"write {hostname}, {namespace} or {type} in the template, or name one provider", owner, p, name)
+				"use {hostname}, {namespace} or {type} in the template, or run the command for one provider at a time", owner, p, name)
 		}
 		return name, nil
 	}
@@ -188,7 +188,7 @@ func (m *OCIMirror) Package(
 		return nil, err
 	}
 	if index.ArtifactType != releaseArtifact {
-		return nil, fmt.Errorf("%s has an artifact of type %q under %s, not a provider's release", repository,
+		return nil, fmt.Errorf("%s has an artifact of type %q under %s, not a release of a provider", repository,
 			index.ArtifactType, v)
 	}
 	var found []ocispec.Descriptor
@@ -203,7 +203,7 @@ func (m *OCIMirror) Package(
 	case len(found) == 0:
 		return nil, &NoPackageError{p, v, platform}
 	case len(found) > 1:
-		return nil, fmt.Errorf("%s has %d packages of %s for %s", repository, len(found), v, platform)
+		return nil, fmt.Errorf("%s has %d packages of version %s for %s", repository, len(found), v, platform)
 	}
 	layer, _, err := m.Client.Package(ctx, repository, found[0].Digest.String(), packageArtifact)
 	if err != nil {

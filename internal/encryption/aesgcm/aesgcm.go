@@ -44,9 +44,9 @@ func (m *method) CheckKeySize(bytes int) error {
 	case 16, 24, 32:
 		return nil
 	case 0:
-		return errors.New("the key provider returned no key")
+		return errors.New("there is no key")
 	}
-	return fmt.Errorf("the key provider returned a key of %d bytes; a key of 16, 24 or 32 bytes is needed", bytes)
+	return fmt.Errorf("the length of the key must be 16, 24 or 32 bytes, not %d", bytes)
 }
 
 func (m *method) newCipher(key []byte) (cipher.AEAD, error) {
@@ -84,7 +84,7 @@ func (m *method) Decrypt(_ context.Context, data []byte, keys encryption.Keys) (
 	}
 	plain, err := gcm.Open(nil, data[:gcm.NonceSize()], data[gcm.NonceSize():], m.aad)
 	if err != nil {
-		return nil, errors.New("the key is wrong, or the data was changed")
+		return nil, errors.New("the key or \"aad\" is wrong, or the data was changed")
 	}
 	return plain, nil
 }

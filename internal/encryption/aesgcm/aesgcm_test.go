@@ -41,11 +41,11 @@ func TestDecrypt(t *testing.T) {
 			err    string
 		}{
 			"works":           {open(t, 1, 2), sealed, key(size, 7), ""},
-			"another key":     {open(t, 1, 2), sealed, key(size, 8), "the key is wrong, or the data was changed"},
-			"other data":      {open(t, 1), sealed, key(size, 7), "the key is wrong, or the data was changed"},
-			"changed":         {open(t, 1, 2), changed, key(size, 7), "the key is wrong, or the data was changed"},
+			"another key":     {open(t, 1, 2), sealed, key(size, 8), `the key or "aad" is wrong, or the data was changed`},
+			"other data":      {open(t, 1), sealed, key(size, 7), `the key or "aad" is wrong, or the data was changed`},
+			"changed":         {open(t, 1, 2), changed, key(size, 7), `the key or "aad" is wrong, or the data was changed`},
 			"truncated":       {open(t, 1, 2), sealed[:11], key(size, 7), "the encrypted data is truncated"},
-			"no key":          {open(t, 1, 2), sealed, nil, "the key provider returned no key"},
+			"no key":          {open(t, 1, 2), sealed, nil, "there is no key"},
 			"key of 31 bytes": {open(t, 1, 2), sealed, key(31, 7), "16, 24 or 32 bytes"},
 		} {
 			got, err := test.method.Decrypt(t.Context(), test.data, encryption.Keys{Decryption: test.key})

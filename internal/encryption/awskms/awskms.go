@@ -127,7 +127,7 @@ func (p *provider) call(ctx context.Context, name string, r request) (out respon
 	if ok && len(r.Ciphertext) > 0 &&
 		(refused.Code == "InvalidCiphertextException" || refused.Code == "IncorrectKeyException") {
 		err = fmt.Errorf("the data key was encrypted with another KMS key or another encryption_context; to replace "+
-			"the key, name the old one in a \"fallback\" block: %w", err)
+			"the key, keep the old settings in a \"fallback\" block: %w", err)
 	}
 	return out, err
 }

@@ -257,14 +257,17 @@ func (p *provider) failure(resp *restapi.Response) error {
 	}
 	_ = json.Unmarshal(resp.Body, &body) // a body in another format has no message
 	text := strings.TrimSpace(body.Error.Code + " " + body.Error.Message)
+	if text == "" {
+		text = http.StatusText(resp.Status)
+	}
 	switch {
 	case resp.Status == http.StatusNotFound:
 		return fmt.Errorf("the vault %s has no key %q, or not the version that is needed: %s",
-			p.vault.Host, p.config.KeyName,
-			text)
+			p.vault.Host, p.config.KeyName, text)
 	case resp.Status == http.StatusForbidden:
-		return fmt.Errorf("the credentials don't permit encryption and decryption with the key %q in the vault %s; "+
-			"they need the role \"Key Vault Crypto User\": %s", p.config.KeyName, p.vault.Host, text)
+		return fmt.Errorf("the vault %s refused the use of the key %q: %s; check that the key is enabled, and that the "+
+			"credentials have the role \"Key Vault Crypto User\" or an access policy that permits encryption and "+
+			"decryption", p.vault.Host, p.config.KeyName, strings.TrimSuffix(text, "."))
 	}
 	return fmt.Errorf("the vault %s responded with %d %s", p.vault.Host, resp.Status, text)
 }

@@ -64,9 +64,9 @@ func TestMetadata(t *testing.T) {
 
 func TestBadPrograms(t *testing.T) {
 	for role, want := range map[string]string{
-		"keyless": "returned no key",
+		"keyless": "returned no encryption_key",
 		"newer":   "uses version 2 of the protocol",
-		"garbled": "returned invalid JSON",
+		"garbled": "returned an invalid response after the first line",
 	} {
 		t.Setenv("EXTERNAL_TEST_PROGRAM", role)
 		if _, _, err := open(t).Keys(t.Context(), nil, encryption.Keys{}); err == nil ||

@@ -53,8 +53,11 @@ func (p *keyProvider) Keys(ctx context.Context, stored []byte, _ encryption.Keys
 	if err := call(ctx, p.command, keyMagic, request, &response); err != nil {
 		return encryption.Keys{}, nil, err
 	}
-	if stored == nil && len(response.Keys.Encryption) == 0 || stored != nil && len(response.Keys.Decryption) == 0 {
-		return encryption.Keys{}, nil, fmt.Errorf("the program %s returned no key", p.command[0])
+	switch {
+	case stored == nil && len(response.Keys.Encryption) == 0:
+		return encryption.Keys{}, nil, fmt.Errorf("the program %s returned no encryption_key", p.command[0])
+	case stored != nil && len(response.Keys.Decryption) == 0:
+		return encryption.Keys{}, nil, fmt.Errorf("the program %s returned no decryption_key", p.command[0])
 	}
 	if response.Meta.Data == nil {
 		response.Meta.Data = map[string]any{}

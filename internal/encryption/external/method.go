@@ -47,7 +47,7 @@ func (m *method) Encrypt(ctx context.Context, plain []byte, keys encryption.Keys
 	var a response
 	err := call(ctx, m.config.Encrypt, methodMagic, request{keys.Encryption, plain}, &a)
 	if err == nil && len(a.Payload) == 0 {
-		err = errors.New("the program " + m.config.Encrypt[0] + " returned nothing")
+		err = errors.New("the program " + m.config.Encrypt[0] + " returned no payload")
 	}
 	return a.Payload, err
 }

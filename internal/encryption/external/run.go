@@ -38,7 +38,7 @@ func call(ctx context.Context, command []string, magic string, request, response
 	line, rest, _ := bytes.Cut(out.Bytes(), []byte("\n"))
 	var h header
 	if json.Unmarshal(line, &h) != nil || h.Magic != magic {
-		return fmt.Errorf("the program %s didn't start with the line {\"magic\":%q,\"version\":%d}", command[0],
+		return fmt.Errorf("the output of the program %s doesn't start with the line {\"magic\":%q,\"version\":%d}", command[0],
 			magic, version)
 	}
 	if h.Version != version {
@@ -46,7 +46,7 @@ func call(ctx context.Context, command []string, magic string, request, response
 			h.Version, version)
 	}
 	if err := json.Unmarshal(rest, response); err != nil {
-		return fmt.Errorf("the program %s returned invalid JSON: %w", command[0], err)
+		return fmt.Errorf("the program %s returned an invalid response after the first line: %w", command[0], err)
 	}
 	return nil
 }

@@ -135,7 +135,7 @@ func TestErrors(t *testing.T) {
 		{"there is no key projects/p/locations/global/keyRings/r/cryptoKeys/other",
 			good("kms_encryption_key", strings.TrimSuffix(gcptest.Key, "k")+"other"), nil},
 		{"the credentials are not valid, or have expired", good("access_token", "hunter2"), nil},
-		{"\"credentials\" is not a JSON file with Google credentials",
+		{"the Google credentials in \"credentials\"",
 			good("access_token", "", "credentials", "{"), nil},
 		{"reading the file that \"credentials\" names: open none: no such file",
 			good("access_token", "", "credentials", "none"), nil},

@@ -45,7 +45,7 @@ var Driver = encryption.NewKeyDriver("openbao", func(c *Config) (encryption.KeyP
 	u, err := url.Parse(c.Address)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, errors.New("\"address\" must be an address that starts with http:// or https://")
+		return nil, errors.New("\"address\" must be a URL with a host, such as https://bao.example.com:8200")
 	case c.KeyLength != 16 && c.KeyLength != 32 && c.KeyLength != 64:
 		return nil, errors.New("\"key_length\" must be 16, 32 or 64")
 	}
@@ -132,7 +132,7 @@ func (p *provider) call(ctx context.Context, operation string, q request, respon
 		return err
 	}
 	defer resp.Body.Close()
-	text, err := limits.ReadAll(resp.Body, 1<<20, "the answer")
+	text, err := limits.ReadAll(resp.Body, 1<<20, "the response")
 	if err != nil {
 		return fmt.Errorf("reading the response from the server at %s: %w", p.engine.Host, err)
 	}
@@ -142,8 +142,8 @@ func (p *provider) call(ctx context.Context, operation string, q request, respon
 	}
 	err = json.Unmarshal(text, &envelope)
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("the server at %s answered %s %s", p.engine.Host, resp.Status,
-			strings.Join(envelope.Errors, "; "))
+		return fmt.Errorf("the server at %s responded with %s", p.engine.Host,
+			strings.Join(append([]string{resp.Status}, envelope.Errors...), "; "))
 	}
 	if err == nil {
 		err = json.Unmarshal(envelope.Data, response)

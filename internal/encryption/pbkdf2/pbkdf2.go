@@ -105,12 +105,12 @@ func (p *provider) Keys(ctx context.Context, stored []byte, chained encryption.K
 		return encryption.Keys{}, nil, fmt.Errorf("its metadata is damaged: %w", err)
 	}
 	if then.Iterations < 1 || then.KeyLength < 1 || then.KeyLength > maxLength || hashes[then.Hash] == nil {
-		return encryption.Keys{}, nil, errors.New("its metadata is damaged: the parameters exceed the limits")
+		return encryption.Keys{}, nil, errors.New("its metadata is damaged: it has invalid parameters")
 	}
 	if then.work() > max(maxWork, now.work()) {
 		return encryption.Keys{}, nil,
-			fmt.Errorf("its metadata is damaged, or the key was created with %d iterations and %d bytes, "+
-				"which exceeds the limits; to allow that, set the same values in the configuration", then.Iterations,
+			fmt.Errorf("its metadata is damaged, or the key was created with %d iterations and a length of %d "+
+				"bytes, which exceeds the limits; to allow that, set the same values in the configuration", then.Iterations,
 				then.KeyLength)
 	}
 	key, err := then.derive(ctx, secret(chained.Decryption))
