@@ -63,7 +63,7 @@ var handshake = goplugin.HandshakeConfig{
 }
 
 // Start starts a provider, or attaches to one that is already running. ctx limits the start, not
-// the lifetime of the provider.
+// the lifetime of the provider. Errors don't name the provider.
 func Start(ctx context.Context, l Launch) (providers.Interface, error) {
 	config, tail := clientConfig(newLogger(l.Log, "provider", l.Provider.String()), 5, 6)
 	if l.Reattach != nil {
@@ -72,7 +72,7 @@ func Start(ctx context.Context, l Launch) (providers.Interface, error) {
 	p, conn, err := run(ctx, config, tail, l)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return nil, fmt.Errorf("starting provider %s: %w", l.Provider, ctx.Err())
+		return nil, ctx.Err()
 	case err != nil:
 		return nil, startError(l, err, tail)
 	}
@@ -150,7 +150,7 @@ func startError(l Launch, err error, tail *stderrTail) error {
 	if words := tail.panicText(); words != "" {
 		err = fmt.Errorf("%w\n\n%s", err, words)
 	}
-	return fmt.Errorf("starting provider %s (%s): %w", l.Provider, l.Exec, err)
+	return fmt.Errorf("%s: %w", l.Exec, err)
 }
 
 // environment returns the environment of a plugin. It is l.Env or, if that is nil, the environment

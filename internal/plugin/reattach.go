@@ -36,7 +36,7 @@ func ParseReattach(text string) (map[addrs.Provider]*Reattach, error) {
 		Addr            struct{ Network, String string }
 	}
 	if err := json.Unmarshal([]byte(text), &entries); err != nil {
-		return nil, fmt.Errorf("%s is not the JSON object that a provider prints: %w", ReattachEnv, err)
+		return nil, fmt.Errorf("%s is not the JSON object that a provider prints when it is started for debugging: %w", ReattachEnv, err)
 	}
 	out := make(map[addrs.Provider]*Reattach, len(entries))
 	for source, e := range entries {
@@ -71,7 +71,7 @@ func resolve(network, address string) (net.Addr, error) {
 	case "tcp":
 		return net.ResolveTCPAddr("tcp", address)
 	}
-	return nil, fmt.Errorf("unknown kind of address %q", network)
+	return nil, fmt.Errorf("unknown kind of address %q; only unix and tcp are supported", network)
 }
 
 func attach(config *goplugin.ClientConfig, l Launch) (providers.Interface, error) {
@@ -84,8 +84,7 @@ func attach(config *goplugin.ClientConfig, l Launch) (providers.Interface, error
 	p := &process{client: goplugin.NewClient(config), tail: &stderrTail{}}
 	rpc, err := p.client.Client()
 	if err != nil {
-		return nil, fmt.Errorf("attaching to provider %s at %s (from %s): %w", l.Provider, l.Reattach.Addr,
-			ReattachEnv, err)
+		return nil, fmt.Errorf("attaching to it at %s (from %s): %w", l.Reattach.Addr, ReattachEnv, err)
 	}
 	return newClient(l, p, rpc.(*goplugin.GRPCClient).Conn, l.Reattach.ProtocolVersion), nil
 }

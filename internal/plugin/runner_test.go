@@ -74,7 +74,7 @@ func TestChildKeepsOutput(t *testing.T) {
 			t.Setenv("TMPDIR", sockets)
 			within(t, 20*time.Second, "a start without handshake", func() {
 				_, err := Start(t.Context(), Launch{Provider: address("broken"), Exec: path})
-				wantError(t, err, "example.com/tofu/broken")
+				wantError(t, err, path)
 			})
 			pid := readPID(t, pidFile)
 			if leaves == "" && !gone(pid) {

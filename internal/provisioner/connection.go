@@ -39,8 +39,8 @@ var connectionTypes = map[string]func(ctx context.Context, c *connection, r *req
 // open connects to the machine that the connection block describes.
 func open(ctx context.Context, r *request) (target, error) {
 	if r.connection.IsNull() {
-		return nil, errors.New("missing connection configuration: add a connection block to the provisioner " +
-			"or the resource that says which host to connect to")
+		return nil, errors.New("missing connection configuration: the provisioner or the resource needs a connection " +
+			"block with the host to connect to")
 	}
 	typ := strings.ToLower(text(r.connection, "type"))
 	opener := connectionTypes[typ]
@@ -116,8 +116,7 @@ func decodeConnection(r *request) (*connection, error) {
 	platform := text(v, "target_platform")
 	windows, ok := platforms[platform]
 	if !ok {
-		return nil, fmt.Errorf("the connection's target_platform %q is unknown; it is either \"unix\" or "+
-			"\"windows\"", platform)
+		return nil, fmt.Errorf("the connection's target_platform must be \"unix\" or \"windows\", not %q", platform)
 	}
 	c.windows = windows
 	if c.windows {
@@ -178,7 +177,7 @@ func decodeProxy(v cty.Value) (*proxy, error) {
 	standard, ok := map[string]int{"http": 80, "https": 443}[p.scheme]
 	if !ok {
 		return nil, fmt.Errorf(
-			"the connection's proxy_scheme %q is unknown; it is either \"http\" or \"https\"", p.scheme)
+			"the connection's proxy_scheme must be \"http\" or \"https\", not %q", p.scheme)
 	}
 	var err error
 	p.port, err = port(v, "proxy_port", standard)

@@ -53,7 +53,7 @@ func runFile(ctx context.Context, r *request) error {
 	}
 	src := text(r.config, "source")
 	if src == "" {
-		return errors.New("one of \"source\" and \"content\" must be set")
+		return errors.New("\"source\" must be a non-empty string if \"content\" is not set")
 	}
 	src = r.path(src)
 	info, err := os.Stat(src)

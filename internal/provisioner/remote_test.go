@@ -626,7 +626,7 @@ func TestConnectionInvalid(t *testing.T) {
 		{values{"port": cty.NumberFloatVal(1.5)}, "from 1 to 65535"},
 		{values{"port": str("x")}, "from 1 to 65535"},
 		{values{"bastion_host": str("b"), "bastion_port": cty.NumberIntVal(70000)}, "bastion_port is 70000"},
-		{values{"target_platform": str("mac")}, `target_platform "mac"`},
+		{values{"target_platform": str("mac")}, `"unix" or "windows", not "mac"`},
 		{values{"certificate": str("x")}, "not the private_key"},
 		{values{"private_key": str("x")}, "must be the key's text"},
 		{values{}, "o connection within 10ms"},

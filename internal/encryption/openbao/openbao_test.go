@@ -110,7 +110,7 @@ func TestAssociatedData(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	for want, change := range map[string]func(*openbao.Config){
-		"403 Forbidden; permission denied":                   func(c *openbao.Config) { c.Token = "hunter2" },
+		"403 Forbidden; permission denied":                  func(c *openbao.Config) { c.Token = "hunter2" },
 		"no handler for route /v1/other/datakey":            func(c *openbao.Config) { c.Path = "other" },
 		"creating a data key: Put \"http://127.0.0.1:1/v1/": func(c *openbao.Config) { c.Address = "http://127.0.0.1:1" },
 	} {

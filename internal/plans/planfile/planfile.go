@@ -188,7 +188,7 @@ func Parse(data []byte) (*File, error) {
 	var size uint64 // total size according to the headers, which the zip reader enforces
 	for _, e := range z.File {
 		if entries[e.Name] != nil {
-			return nil, fmt.Errorf("the plan file is damaged: it has two entries %q", e.Name)
+			return nil, fmt.Errorf("the plan file is damaged: it has two entries named %q", e.Name)
 		}
 		if e.UncompressedSize64 > maxEntry {
 			return nil, fmt.Errorf("%s in the plan file is larger than %d MiB", e.Name, maxEntry>>20)

@@ -529,7 +529,7 @@ func TestParseErrors(t *testing.T) {
 		{"flipped", flipped, "the plan file is damaged: "},
 		{"other format", archive(t, "plan", "\x63", "state", state), "another version of this program"},
 		{"no plan", archive(t, "plan", "", "state", state), "the plan file is damaged: EOF"},
-		{"twice", archive(t, "plan", "", "plan", "", "state", state), `two entries "plan"`},
+		{"twice", archive(t, "plan", "", "plan", "", "state", state), `two entries named "plan"`},
 		{"bad state", archive(t, "plan", "\x01", "state", "{"),
 			"the plan file is damaged: the state is not valid JSON"},
 		{"large entry", bomb(t, 1, 1<<30+1), "config/0.tf in the plan file is larger than 1024 MiB"},
