@@ -42,7 +42,7 @@ func LoadModules(path string) (locks ModuleLocks, pinned bool, err error) {
 	}
 	if err != nil {
 		return nil, false, tfdiags.Errorf("Failed to read module lock file",
-			"The file %s can't be read: %s.", path, err)
+			"The module lock file can't be read: %s.", err) // err names the file
 	}
 	locks, err = parseModules(src, path)
 	return locks, true, err

@@ -25,7 +25,7 @@ func Load(path string, warn tfdiags.Sink) (*Locks, error) {
 	}
 	if err != nil {
 		return nil, tfdiags.Errorf("Failed to read dependency lock file",
-			"The lock file %s can't be read: %s.", path, err)
+			"The lock file can't be read: %s.", err) // err names the file
 	}
 	return Parse(src, path, warn)
 }

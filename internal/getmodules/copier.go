@@ -101,10 +101,12 @@ func (c *Copier) readCopies() error {
 	file, copies := filepath.Join(c.dir, copiesFile), map[string]packageCopy{}
 	data, err := os.ReadFile(file)
 	if err == nil {
-		err = json.Unmarshal(data, &copies)
+		if err = json.Unmarshal(data, &copies); err != nil {
+			err = fmt.Errorf("%s: %w", file, err)
+		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading the list of copied modules, %s: %w", file, err)
+		return fmt.Errorf("reading the list of copied modules: %w", err)
 	}
 	maps.DeleteFunc(copies, func(name string, _ packageCopy) bool {
 		_, err := os.Stat(filepath.Join(c.dir, filepath.Base(name)))

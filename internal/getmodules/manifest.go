@@ -40,10 +40,12 @@ func readManifest(dir, base string) (Manifest, error) {
 	}
 	var doc struct{ Modules []Record }
 	if err == nil {
-		err = json.Unmarshal(data, &doc)
+		if err = json.Unmarshal(data, &doc); err != nil {
+			err = fmt.Errorf("%s: %w", manifestFile(dir), err)
+		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the list of installed modules, %s: %w", manifestFile(dir), err)
+		return nil, fmt.Errorf("reading the list of installed modules: %w", err)
 	}
 	for _, r := range doc.Modules {
 		if base != "" && !filepath.IsAbs(r.Dir) {

@@ -56,6 +56,7 @@ func inconsistencies(
 	reqs depsfile.Requirements, locks *depsfile.Locks, elsewhere map[addrs.Provider]bool, initCommand string,
 ) error {
 	var found []string
+	outdated := false // whether a locked version does not meet its constraints
 	for _, p := range reqs.Providers() {
 		if p.IsBuiltin() || elsewhere[p] {
 			continue
@@ -64,6 +65,7 @@ func inconsistencies(
 			found = append(found, fmt.Sprintf("  - provider %s: the configuration requires it, but the lock "+
 				"file has no version of it", p))
 		} else if !depsfile.Acceptable(reqs[p]).Has(lock.Version) {
+			outdated = true
 			found = append(found, fmt.Sprintf("  - provider %s: the lock file selects %s, which does not meet "+
 				"the constraints %q", p, lock.Version, depsfile.ConstraintsString(reqs[p])))
 		}
@@ -71,11 +73,14 @@ func inconsistencies(
 	if len(found) == 0 {
 		return nil
 	}
-	problem, advice := "The lock file does not match the configuration:",
-		"Select other versions with:\n  "+initCommand+" -upgrade"
-	if locks.Empty() {
+	problem := "The lock file does not match the configuration:"
+	advice := "Select and install the missing versions with:\n  " + initCommand
+	switch {
+	case locks.Empty():
 		problem = "The directory is not initialized: no versions of providers are selected yet."
 		advice = "Select and install them with:\n  " + initCommand
+	case outdated:
+		advice = "Select other versions with:\n  " + initCommand + " -upgrade"
 	}
 	return tfdiags.Errorf("Inconsistent dependency lock file",
 		"%s\n%s\n\n%s", problem, strings.Join(found, "\n"), advice)

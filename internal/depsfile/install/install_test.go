@@ -376,8 +376,9 @@ func TestCheck(t *testing.T) {
 	}{
 		"fine":       {b.reqs(tool, "~> 1.0", addrs.BuiltinTerraform, ""), locks, b.opts.Dir, ""},
 		"no locks":   {b.reqs(tool, ""), &depsfile.Locks{}, b.opts.Dir, "tofu init"},
-		"one more":   {b.reqs(tool, "", spare, ""), locks, b.opts.Dir, "init -upgrade"},
-		"constraint": {b.reqs(tool, "> 1.0.0"), locks, b.opts.Dir, "does not meet the constraints"},
+		"one more":   {b.reqs(tool, "", spare, ""), locks, b.opts.Dir, "missing versions with:\n  tofu init"},
+		"constraint": {b.reqs(tool, "> 1.0.0"), locks, b.opts.Dir,
+			"does not meet the constraints \"> 1.0.0\"\n\nSelect other versions with:\n  tofu init -upgrade"},
 		"built in": {b.reqs(addrs.Provider{Host: addrs.BuiltinHost, Namespace: "builtin", Type: "spoon"}, ""), locks,
 			b.opts.Dir, "no built-in provider"},
 		"no package": {b.reqs(tool, ""), locks, b.path("nowhere"), "there is no package"},

@@ -99,7 +99,7 @@ func (m *mirror) provider(
 	var errs tfdiags.Diagnostics
 	for _, platform := range platforms {
 		if err := m.archive(ctx, p, version, platform); err != nil {
-			err = fmt.Errorf("package of version %s for %s: %w", version, platform, m.in.Store.Explain(err))
+			err = fmt.Errorf("package of version %s for %s: %w", version, platform, err)
 			errs = errs.AppendError(fail(err))
 		}
 	}
@@ -139,13 +139,13 @@ func (m *mirror) archive(ctx context.Context, p addrs.Provider, v depsfile.Versi
 func (m *mirror) fetch(ctx context.Context, pkg *sources.Package, target string) error {
 	path, archive, cleanup, err := m.in.download(ctx, pkg)
 	if err != nil {
-		return err
+		return m.in.Store.Explain(err)
 	}
 	defer cleanup()
 	if len(pkg.Reported) > 0 {
 		content, err := m.in.Store.HashArchive(path, archive)
 		if err != nil {
-			return err
+			return m.in.Store.Explain(err)
 		}
 		if _, err := verify(pkg, nil, archive, content); err != nil {
 			return err
