@@ -44,7 +44,7 @@ var shells = map[string][]string{
 func validateLocalExec(config cty.Value) error {
 	command := attribute(config, "command")
 	if command.IsKnown() && (command.IsNull() || command.AsString() == "") {
-		return tfdiags.Errorf("Invalid local-exec provisioner command", "The command is empty.")
+		return tfdiags.Errorf("Invalid local-exec provisioner command", "The argument \"command\" is empty or null.")
 	}
 	return nil
 }

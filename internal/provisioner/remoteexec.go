@@ -27,11 +27,15 @@ func validateRemoteExec(config cty.Value) error {
 			set++
 		}
 	}
-	if set != 1 {
-		return tfdiags.Errorf("Invalid remote-exec provisioner configuration",
-			"Exactly one of \"inline\", \"script\" and \"scripts\" must be set, but %d of them are.", set)
+	if set == 1 {
+		return nil
 	}
-	return nil
+	many := "none of them is"
+	if set > 1 {
+		many = fmt.Sprintf("%d of them are", set)
+	}
+	return tfdiags.Errorf("Invalid remote-exec provisioner configuration",
+		"Exactly one of \"inline\", \"script\" and \"scripts\" must be set, but %s.", many)
 }
 
 func runRemoteExec(ctx context.Context, r *request) error {

@@ -150,8 +150,7 @@ func (c *Client) bearer(ctx context.Context, host string) (Authorize, error) {
 func (c *Client) once(
 	ctx context.Context, u *url.URL, auth Authorize, statuses []int,
 ) (*Document, time.Duration, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("%s did not respond within %s: %w",
-		httpclient.Redact(u), c.timeout, errTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, &timeoutError{httpclient.Redact(u), c.timeout})
 	defer cancel()
 	resp, err := c.send(ctx, u, auth, nil)
 	if err != nil {
@@ -193,7 +192,15 @@ func (c *Client) send(ctx context.Context, u *url.URL, auth Authorize, header ht
 	return resp, nil
 }
 
-var errTimeout = errors.New("timeout")
+// timeoutError reports that a document was not received in time.
+type timeoutError struct {
+	url   string
+	limit time.Duration
+}
+
+func (e *timeoutError) Error() string {
+	return fmt.Sprintf("%s did not send a complete response within %s", e.url, e.limit)
+}
 
 // readError returns the cause of the cancellation if ctx was canceled, otherwise err.
 func readError(ctx context.Context, err error) error {
@@ -233,7 +240,8 @@ func temporary(err error) bool {
 			status.Code != http.StatusNotImplemented
 	}
 	_, silent := errors.AsType[*httpclient.SilenceError](err)
-	if silent || errors.Is(err, errTimeout) || errors.Is(err, transfer.ErrInterrupted) {
+	_, late := errors.AsType[*timeoutError](err)
+	if silent || late || errors.Is(err, transfer.ErrInterrupted) {
 		return true
 	}
 	_, redirect := errors.AsType[*httpclient.RedirectError](err)

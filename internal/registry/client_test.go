@@ -111,7 +111,7 @@ func TestRetryAfterAndTimeout(t *testing.T) {
 	asked.Store(0)
 	c.timeout = 2 * time.Second // long enough for a busy machine
 	_, err := c.Get(t.Context(), slow, "")
-	if err == nil || !strings.Contains(err.Error(), "did not respond within") || asked.Load() != 2 {
+	if err == nil || !strings.Contains(err.Error(), "did not send a complete response within") || asked.Load() != 2 {
 		t.Errorf("after %d requests: %v", asked.Load(), err)
 	}
 	c.timeout = time.Minute

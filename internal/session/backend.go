@@ -151,7 +151,7 @@ func (d *Dirs) CurrentBackend(cfg *Config, preset Preset) (*BackendSettings, err
 	}
 	stored, err := record.Value(settings.Schema)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w; run \"%s -reconfigure\" to replace these settings", err, d.InitCommand)
 	}
 	changed := record.Hash != BackendHash(record.Type, settings.Block) && !stored.RawEquals(settings.Block)
 	if len(preset.Backend) > 0 {

@@ -112,7 +112,8 @@ func Raise(constraint string, v depsfile.Version) (string, error) {
 		return "", err
 	}
 	if !depsfile.Acceptable(c).Has(v) {
-		return "", fmt.Errorf("%s does not match the raised constraint; use a constraint instead of a version", v)
+		return "", fmt.Errorf("%s does not match the raised constraint, %q; specify a constraint instead of a version",
+			v, raised)
 	}
 	return raised, nil
 }

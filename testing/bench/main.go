@@ -54,7 +54,7 @@ func parse(args []string) (*options, error) {
 	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "time limit for one command")
 	f.IntVar(&o.count, "count", 1, "number of runs, of which the fastest counts")
 	f.IntVar(&o.refCount, "refcount", 0, "number of runs of the second program; 0 means the same as -count")
-	f.Float64Var(&o.gate, "gate", 0, "fail if the CPU time of a command grows with a larger exponent")
+	f.Float64Var(&o.gate, "gate", 0, "fail if the CPU time of a command grows with an exponent above this; 0 means no limit")
 	f.StringVar(&o.keep, "write", "", "write the modules to this `directory`, and measure nothing")
 	f.BoolVar(&o.traffic, "traffic", false, "count instructions and cache misses with valgrind instead of "+
 		"measuring time")
@@ -89,8 +89,11 @@ func (o *options) choose(shapeNames, sizes, phaseNames, resourceName string) err
 			o.resource = r
 		}
 	}
-	if o.resource.typ == "" || o.resource.needsMirror && o.mirror == "" {
-		return fmt.Errorf("-type %s: unknown type, or it requires -mirror", resourceName)
+	if o.resource.typ == "" {
+		return fmt.Errorf("-type: unknown type %q; the types are terraform_data and synth_t0", resourceName)
+	}
+	if o.resource.needsMirror && o.mirror == "" {
+		return fmt.Errorf("-type: %s requires -mirror", resourceName)
 	}
 	for name := range strings.SplitSeq(shapeNames, ",") {
 		found := false
@@ -119,7 +122,7 @@ func (o *options) choose(shapeNames, sizes, phaseNames, resourceName string) err
 	for text := range strings.SplitSeq(sizes, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || len(o.sizes) > 0 && n <= o.sizes[len(o.sizes)-1] {
-			return fmt.Errorf("-sizes: %q must be a number larger than the previous one", text)
+			return fmt.Errorf("-sizes: %q must be a positive whole number larger than the previous one", text)
 		}
 		o.sizes = append(o.sizes, n)
 	}

@@ -133,7 +133,7 @@ func (o *options) check() error {
 		}
 	}
 	if o.every < 1 || o.from < 0 {
-		return errors.New("-every must be at least 1, -from at least 0")
+		return errors.New("-every must be at least 1, and -from at least 0")
 	}
 	if _, err := os.Stat(filepath.Join(o.mirror, "example.com")); err != nil {
 		return fmt.Errorf("%s has no plugins: run make providers", o.mirror)

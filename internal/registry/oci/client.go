@@ -269,7 +269,7 @@ func verify(dst *os.File, desc ocispec.Descriptor) error {
 		return err
 	}
 	if !verifier.Verified() {
-		return fmt.Errorf("the content doesn't have the digest %s: %w", desc.Digest, content.ErrMismatchedDigest)
+		return fmt.Errorf("the content doesn't have the digest %s", desc.Digest)
 	}
 	return nil
 }

@@ -158,10 +158,17 @@ func lockFailed(err error) error {
 		"command again. Use -lock=false only if no other command is using the state."
 	var held *backend.LockedError
 	isHeld := errors.As(err, &held)
-	if isHeld && isStale(held.Info) {
+	switch {
+	case isHeld && isStale(held.Info):
 		advice = fmt.Sprintf("The process on this machine that acquired the lock is no longer running. It was "+
-			"probably killed "+
-			"before it could release the lock. To remove the lock, run \"tofu force-unlock %s\".", held.Info.ID)
+			"probably killed before it could release the lock. To remove the lock, run \"tofu force-unlock %s\".",
+			held.Info.ID)
+	case isHeld:
+		advice = "Another command is using the state. Wait until it ends, for example with -lock-timeout=10m."
+		if held.Info != nil && held.Info.ID != "" {
+			advice += fmt.Sprintf(" If it was killed before it could release the lock, run \"tofu force-unlock %s\".",
+				held.Info.ID)
+		}
 	}
 	d := tfdiags.Errorf("Error acquiring the state lock", "%s\n\n%s", tfdiags.Capitalize(err.Error()), advice)
 	if isHeld {

@@ -437,7 +437,7 @@ func (l *Live) left() string {
 		return text
 	}
 	if l.parallel > 1 && len(l.running) >= l.parallel {
-		return fmt.Sprintf("%s for one of the %d slots", moreWait(waiting), l.parallel)
+		return fmt.Sprintf("%s; at most %d run at once", moreWait(waiting), l.parallel)
 	}
 	return moreWait(waiting) + " for these"
 }

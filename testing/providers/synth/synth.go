@@ -34,7 +34,7 @@ func SizeFromEnv() (Size, error) {
 		var err error
 		*n, err = strconv.Atoi(text)
 		if err != nil || *n < 0 {
-			return Size{}, fmt.Errorf("environment variable %s: %q is not a number", name, text)
+			return Size{}, fmt.Errorf("environment variable %s: %q is not a whole number, 0 or greater", name, text)
 		}
 	}
 	return size, nil
