@@ -188,7 +188,7 @@ func TestValidate(t *testing.T) {
 		{"local-exec", values{"command": str("x")}, ""},
 		{"local-exec", values{"command": unknown}, ""},
 		{"local-exec", values{"command": str("")}, "is empty"},
-		{"remote-exec", values{}, "Exactly one"},
+		{"remote-exec", values{}, "none of them is"},
 		{"remote-exec", values{"inline": list("a"), "script": str("b")}, "Exactly one"},
 		{"remote-exec", values{"scripts": cty.UnknownVal(cty.List(cty.String))}, ""},
 		{"remote-exec", values{"inline": cty.ListValEmpty(cty.String)}, ""},

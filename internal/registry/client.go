@@ -90,8 +90,12 @@ type Document struct {
 func (d *Document) JSON(into any) error {
 	err := json.NewDecoder(bytes.NewReader(d.Body)).Decode(into)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("the JSON document %s has a value of an unexpected type, %s, for %q",
-			httpclient.Redact(d.URL), wrong.Value, wrong.Field)
+		where := ""
+		if wrong.Field != "" {
+			where = fmt.Sprintf(" at %q", wrong.Field)
+		}
+		return fmt.Errorf("the JSON document %s has an unexpected type%s: %s", httpclient.Redact(d.URL), where,
+			wrong.Value)
 	}
 	if err != nil {
 		return fmt.Errorf("%s is not a valid JSON document: %w", httpclient.Redact(d.URL), err)

@@ -75,6 +75,7 @@ func TestServiceErrors(t *testing.T) {
 	}{
 		"page":    {"text/html", "{}", 200, false, "returned an invalid discovery document"},
 		"no JSON": {"application/json", "<", 200, false, "returned an invalid discovery document"},
+		"array":   {"application/json", "[]", 200, false, "has an unexpected type: array"},
 		"gone":    {"text/plain", "", 404, true, ""},
 		"refused": {"text/plain", "", 403, false, "could not connect to"},
 	} {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -38,8 +37,11 @@ func ChangedFiles(ctx context.Context, dir, ref string) ([]string, error) {
 		return nil, fail(err)
 	}
 	commit, err := git("rev-parse", "--verify", "--end-of-options", ref+"^{commit}")
+	if err != nil && strings.Contains(err.Error(), "Needed a single revision") {
+		err = errors.New("the repository has no such commit; if it is a remote one, fetch it first")
+	}
 	if err != nil {
-		return nil, fail(fmt.Errorf("the repository has no such commit; fetch it first if it is a remote one (%w)", err))
+		return nil, fail(err)
 	}
 	base, err := git("merge-base", strings.TrimSpace(commit), "HEAD")
 	if err != nil {

@@ -162,7 +162,7 @@ func TestCurrentBackend(t *testing.T) {
 	for name, test := range map[string]struct{ before, now, err string }{
 		"no backend":       {none, none, ""},
 		"unchanged":        {local("a"), local("a"), ""},
-		"never set up":     {none, local("a"), "is not set up"},
+		"never set up":     {none, local("a"), "is not set up in this directory. Run"},
 		"removed":          {local("a"), none, "no longer has a backend"},
 		"other settings":   {local("a"), local("b"), "with other settings"},
 		"other type":       {local("a"), in(`backend "http" { address = "https://x.example" }`), `has "http"`},

@@ -77,7 +77,7 @@ func (c *credentials) find(ctx context.Context, host, repository string) (auth.C
 	for _, file := range files {
 		for pattern, entry := range file.Auths {
 			if depth := match(dockerPattern(pattern), host, repository); depth > best {
-				best, take = depth, entry.credential
+				best, take = depth, func() (auth.Credential, error) { return entry.credential(file.path, pattern) }
 			}
 		}
 		if name, ok := file.Helpers[host]; ok && best < 0 {
@@ -108,6 +108,7 @@ func (c *credentials) explicitly(ctx context.Context, e cliconfig.OCICredentials
 
 // dockerConfig is a configuration file of Docker, Podman or a compatible tool.
 type dockerConfig struct {
+	path    string
 	Auths   map[string]dockerAuth
 	Helpers map[string]string `json:"credHelpers"`
 	Store   string            `json:"credsStore"`
@@ -121,15 +122,17 @@ type dockerAuth struct {
 	RegistryToken string `json:"registrytoken"`
 }
 
-func (a dockerAuth) credential() (auth.Credential, error) {
+// credential returns the credentials of an entry. path and key are the file and the key of the
+// entry, for errors.
+func (a dockerAuth) credential(path, key string) (auth.Credential, error) {
 	c := auth.Credential{Username: a.Username, Password: a.Password, RefreshToken: a.IdentityToken,
 		AccessToken: a.RegistryToken}
 	if a.Auth != "" {
 		raw, err := base64.StdEncoding.DecodeString(a.Auth)
 		user, password, ok := strings.Cut(string(raw), ":")
 		if err != nil || !ok {
-			return auth.EmptyCredential,
-				errors.New("a credentials file for OCI registries has an \"auth\" that isn't NAME:PASSWORD in Base64")
+			return auth.EmptyCredential, fmt.Errorf("reading credentials for OCI registries from %s: the \"auth\" of %q "+
+				"is not NAME:PASSWORD in Base64", path, key)
 		}
 		c.Username, c.Password = user, password
 	}
@@ -177,7 +180,7 @@ func readConfigs(paths []string, named bool) ([]dockerConfig, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading credentials for OCI registries: %w", err)
 		}
-		var c dockerConfig
+		c := dockerConfig{path: path}
 		if err := json.Unmarshal(data, &c); err != nil {
 			return nil, fmt.Errorf("reading credentials for OCI registries from %s: %w", path, err)
 		}

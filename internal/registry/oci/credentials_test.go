@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -57,6 +58,12 @@ func TestFind(t *testing.T) {
 	}
 	if _, err := c.find(context.Background(), "bad.example", "x"); err == nil {
 		t.Error("a helper that fails is ignored")
+	}
+	plain := write("plain.json", `{"auths": {"p.example": {"auth": "name:password"}}}`)
+	cfg.OCIDefault.Files = []string{plain}
+	_, err := New(registry.New(cfg, "test")).credentials.find(context.Background(), "p.example", "x")
+	if err == nil || !strings.Contains(err.Error(), plain) || !strings.Contains(err.Error(), `"p.example"`) {
+		t.Errorf("the error for an entry that isn't in Base64 is %v", err)
 	}
 	cfg.OCIDefault.Files = []string{filepath.Join(dir, "none.json")}
 	if _, err := New(registry.New(cfg, "test")).credentials.find(context.Background(), "b.example", "x"); err == nil {

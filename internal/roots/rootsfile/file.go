@@ -95,7 +95,7 @@ func (f *File) decode(body *hclsyntax.Body) tfdiags.Diagnostics {
 			f.defaults = append(f.defaults, block)
 		default:
 			errs = errs.Append(tfdiags.Errorf("Unsupported block",
-				"The file %s has blocks of these forms: locals { … }, defaults { … }, defaults \"TAG\" { … } and "+
+				"The file %s can only have blocks of these forms: locals { … }, defaults { … }, defaults \"TAG\" { … } and "+
 					"root \"NAME\" { … }.", FileName).At(block.DefRange()))
 		}
 	}
@@ -191,8 +191,8 @@ func (f *File) root(block *hclsyntax.Block, each *lang.Element) (*Root, error) {
 		strings.HasPrefix(name, "../") || name == ".." {
 		return nil, tfdiags.Errorf("Invalid name of a root module",
 			"The name %q is not allowed. A name has one or more parts with slashes between them, such as "+
-				"\"prod/network\". No part may be \".\" or \"..\", or contain one of the characters * ? [ ] { } and \\.",
-			name).At(block.DefRange())
+				"\"prod/network\". No part may be empty, \".\" or \"..\", or contain one of the characters * ? [ ] { } "+
+				"and \\.", name).At(block.DefRange())
 	}
 	dir, err := text(block, "path", name, ctx) // the default path is the name, as in Found
 	if err != nil {

@@ -40,7 +40,7 @@ var (
 	ErrEmpty = errors.New("the state file is empty")
 	// ErrEncrypted is the error that Parse returns for an encrypted snapshot.
 	ErrEncrypted = errors.New("the state is encrypted: add its key provider and method to the " +
-		"terraform.encryption block")
+		"encryption block in the terraform block, or to TF_ENCRYPTION")
 )
 
 // DamagedError reports that only parts of a state can be read. Salvage reads these parts.

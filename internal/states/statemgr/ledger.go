@@ -195,7 +195,7 @@ func ExplainConflict(err error) error {
 		d.Extra = held.Info
 		return d
 	case errors.As(err, &changed):
-		d := tfdiags.Errorf("Saved plan is stale", "The state was changed after it was read, so what was planned may "+
+		d := tfdiags.Errorf("Saved plan is stale", "A state was changed after it was read, so what was planned may "+
 			"no longer match it: %s. Nothing was changed. Run the command again, or make a new plan.", changed)
 		d.Extra = changed
 		return d
