@@ -377,9 +377,12 @@ func (p *Location) Reencrypt(ctx context.Context) (int, error) {
 	}
 	written, err := ledger.Reencrypt(ctx, p.Workspace, p.codec)
 	if err != nil {
+		done := ""
+		if written > 0 {
+			done = fmt.Sprintf(" Before that, the encryption of %s was updated.", ui.Count(written, "part"))
+		}
 		return written, tfdiags.Errorf("Failed to encrypt the state again",
-			"%s Before that, the encryption of %s was updated. Run the command again to continue.", tfdiags.Sentence(err),
-			ui.Count(written, "part"))
+			"%s%s Solve the problem and run the command again.", tfdiags.Sentence(err), done)
 	}
 	return written, nil
 }
