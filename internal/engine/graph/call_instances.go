@@ -177,13 +177,26 @@ func (b *build) setValueReads(v *Value) {
 		}
 	}
 	b.noteKeyed(v.CallReads)
+	computed := func(read CallRead) bool { return read.Refs.Computed() }
+	if v.evaluatedPerInstance() && slices.ContainsFunc(v.CallReads, computed) {
+		b.instances.keyed[v.Module] = true
+	}
+}
+
+// evaluatedPerInstance reports whether the result of a value may differ between the instances of its
+// module.
+func (v *Value) evaluatedPerInstance() bool {
+	if v.Kind == Variable {
+		return v.PerInstance
+	}
+	return v.Module.repeated() != nil
 }
 
 // differs reports whether a value reads single instances of a resource by keys that may differ between
 // the instances of its module.
 func (v *Value) differs() bool {
 	switch {
-	case v.Kind == Variable && !v.PerInstance, v.Kind != Variable && v.Module.repeated() == nil:
+	case !v.evaluatedPerInstance():
 		return false
 	case v.Kind == Variable && v.ReadsEachValue() && v.Module.ChainedTo() != nil:
 		return true
