@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -16,18 +15,13 @@ type mesh struct {
 	blocks  []*meshBlock
 	main    strings.Builder
 	modules map[string]string // contents of the modules' files, by file name
+	narrow  bool              // whether most blocks refer to single instances of the block before them
 
 	exact map[string]map[string]bool // the objects that each object reads
 	loose map[string]map[string]bool // the objects that each object may wait for
-	// constant holds the objects that each object reads by constant key.
-	constant map[string][]constantRead
-}
-
-// constantRead is a reference with a constant key. If the object doesn't change, the reader may wait
-// for its whole block.
-type constantRead struct {
-	object string
-	block  []string // the objects of the block
+	// versioned holds the keys of the instances of each resource whose objects have a version; see
+	// version.
+	versioned map[string][]string
 }
 
 // meshBlock is a resource block, a data source whose result no other call affects, an ephemeral
@@ -123,9 +117,9 @@ func (b *meshBlock) all() string {
 	return b.address() + b.attr()
 }
 
-func drawMesh(t *rapid.T, shape meshShape) *mesh {
-	m := &mesh{T: t, modules: map[string]string{}, exact: map[string]map[string]bool{},
-		loose: map[string]map[string]bool{}, constant: map[string][]constantRead{}}
+func drawMesh(t *rapid.T, shape meshShape, narrow bool) *mesh {
+	m := &mesh{T: t, narrow: narrow, modules: map[string]string{},
+		exact: map[string]map[string]bool{}, loose: map[string]map[string]bool{}, versioned: map[string][]string{}}
 	at := map[int][]string{}
 	for _, name := range meshModules {
 		i := rapid.IntRange(0, len(meshNames)).Draw(t, "module at")
@@ -152,9 +146,29 @@ func (m *mesh) pick(label string, from ...string) string {
 	return rapid.SampledFrom(from).Draw(m.T, label)
 }
 
-func (m *mesh) files() map[string]string {
-	out := maps.Clone(m.modules)
-	out["main.tf"] = m.main.String()
+// version returns a template for the versions of a resource's objects. A step of a history decides
+// which of the given instances have the second version. key is the expression for an instance's key.
+func (m *mesh) version(name string, keys []string, key string) string {
+	m.versioned[name] = keys
+	return fmt.Sprintf(`${lookup(SECOND(%s), %s, "1")}`, name, key)
+}
+
+// files returns the files of the configuration. second holds, by resource, the keys of the instances
+// that have the second version.
+func (m *mesh) files(second map[string][]string) map[string]string {
+	var pairs []string
+	for name := range m.versioned {
+		object := "{"
+		for _, key := range second[name] {
+			object += fmt.Sprintf(" %q = \"2\",", key)
+		}
+		pairs = append(pairs, "SECOND("+name+")", object+" }")
+	}
+	replacer := strings.NewReplacer(pairs...)
+	out := map[string]string{"main.tf": replacer.Replace(m.main.String())}
+	for name, text := range m.modules {
+		out[name] = replacer.Replace(text)
+	}
 	return out
 }
 
@@ -180,9 +194,9 @@ type meshUser struct {
 	whole []*meshBlock // blocks that u reads as a whole
 	// fields holds the attribute names of each object in for_each, or, with count, of each element
 	// of a list in a local value.
-	fields  []string
-	values  map[string][]string
-	aliases int // number of values that are whole blocks
+	fields []string
+	values map[string][]string
+	wholes int // number of values that are whole blocks
 }
 
 func (m *mesh) user(b *meshBlock) *meshUser {
@@ -202,13 +216,11 @@ func (u *meshUser) reads(into map[string]map[string]bool, i int, objects ...stri
 	}
 }
 
-// readsConstant records that each object of u reads an object of a block by constant key.
-func (u *meshUser) readsConstant(of *meshBlock, key string) {
-	read := constantRead{of.object(key), append(of.objects(), of.object(wholeBlock))}
-	for _, own := range u.keys {
-		for _, user := range u.users(own) {
-			u.constant[user] = append(u.constant[user], read)
-		}
+// readsNone records that u's i-th instance refers to a block but reads none of its instances. An
+// argument of a module call then waits for the block.
+func (u *meshUser) readsNone(i int, of *meshBlock) {
+	if u.meshBlock.module {
+		u.reads(u.loose, i, append(of.objects(), of.object(wholeBlock))...)
 	}
 }
 
@@ -267,7 +279,10 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 	if len(of.keys) == 0 || of.mode == "" {
 		return whole()
 	}
-	kinds := []string{"whole", "constant", "local", "listed", "listed"}
+	kinds := []string{"constant", "local", "listed", "listed"}
+	if !u.narrow {
+		kinds = append(kinds, "whole")
+	}
 	if u.mode == of.mode && !slices.ContainsFunc(u.keys, func(key string) bool { return !slices.Contains(of.keys, key) }) {
 		kinds = append(kinds, "same", "same", "function")
 	}
@@ -306,7 +321,6 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 			read(i, key)
 		}
 		if kind == "constant" {
-			u.readsConstant(of, key)
 			if of.mode == "count" && u.odds("position", 30) {
 				return address + ".*" + attr + of.index(key)
 			}
@@ -331,6 +345,7 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 			key := u.pick("computed key", append([]string{""}, of.keys...)...)
 			if key == "" {
 				u.values[field] = append(u.values[field], "null")
+				u.readsNone(i, of)
 				continue
 			}
 			read(i, key)
@@ -341,7 +356,14 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 	case "loop":
 		u.fields = append(u.fields, "all_"+of.name)
 		for i := range u.keys {
-			u.drawKeys("all_"+of.name, of, of.keys, func(key string) { read(i, key) })
+			none := true
+			u.drawKeys("all_"+of.name, of, of.keys, func(key string) {
+				read(i, key)
+				none = false
+			})
+			if none {
+				u.readsNone(i, of)
+			}
 		}
 		return u.overKeys("all_"+of.name, address, attr)
 	case "element":
@@ -361,8 +383,8 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 		for i, key := range u.keys {
 			if slices.Contains(of.keys, key) {
 				read(i, key)
-			} else if u.meshBlock.module { // an argument that selects no instance waits for the whole block
-				u.reads(u.loose, i, append(of.objects(), of.object(wholeBlock))...)
+			} else {
+				u.readsNone(i, of)
 			}
 		}
 		none := `"-"`
@@ -433,8 +455,8 @@ func (u *meshUser) drawListed(of *meshBlock, address, attr string) string {
 // instances. It returns the address of the value, and the path to append to an indexed address, such
 // as ".id".
 func (u *meshUser) drawAlias(of *meshBlock) (address, attr string) {
-	u.aliases++
-	name := fmt.Sprint(u.name, "_all_", of.name, u.aliases)
+	u.wholes++
+	name := fmt.Sprint(u.name, "_all_", of.name, u.wholes)
 	define := func(name, value string) string {
 		fmt.Fprintf(&u.main, "locals {\n  %s = %s\n}\n", name, value)
 		return "local." + name
@@ -588,7 +610,11 @@ func (u *meshUser) drawRefs() (parts []string) {
 	if len(u.blocks) == 0 {
 		return nil
 	}
-	for _, of := range rapid.SliceOfNDistinct(rapid.SampledFrom(u.blocks), 0, min(2, len(u.blocks)),
+	from, fewest := u.blocks, 0
+	if u.narrow {
+		from, fewest = from[max(0, len(from)-2):], 1
+	}
+	for _, of := range rapid.SliceOfNDistinct(rapid.SampledFrom(from), fewest, min(2, len(from)),
 		rapid.ID[*meshBlock]).Draw(u.T, "refs") {
 		parts = append(parts, "${"+u.drawRef(of)+"}")
 	}
@@ -598,7 +624,8 @@ func (u *meshUser) drawRefs() (parts []string) {
 func (m *mesh) drawBlock(name string, shape meshShape) {
 	u := m.user(m.newBlock(name, shape))
 	u.data = m.odds("data", 25)
-	repetition, parts := "", []string{m.pick("generation", "1", "2")}
+	var repetition string
+	var parts []string
 	chained := m.drawChain(u.meshBlock)
 	if of := chained; of != nil {
 		u.mayAwait(of)
@@ -621,6 +648,8 @@ func (m *mesh) drawBlock(name string, shape meshShape) {
 	if !u.data {
 		token = u.drawToken(repetition)
 	}
+	key := map[string]string{"": `"-"`, "count": "count.index", "for_each": "each.key"}[u.mode]
+	parts = append(parts, m.version(name, u.keys, key))
 	if u.data {
 		fmt.Fprintf(&m.main, "data \"fake_find\" %q {\n%s  name = \"%s:%s %s\"\n", name, repetition, name, u.key(),
 			strings.Join(parts, " "))
@@ -628,7 +657,7 @@ func (m *mesh) drawBlock(name string, shape meshShape) {
 		fmt.Fprintf(&m.main, "resource \"fake_thing\" %q {\n%s  name = \"%s:%s\"\n  v    = \"%s\"\n%s", name, repetition,
 			name, u.key(), strings.Join(parts, " "), token)
 	}
-	if len(m.blocks) > 0 && m.odds("depends", 12) {
+	if len(m.blocks) > 0 && !m.narrow && m.odds("depends", 12) {
 		of := rapid.SampledFrom(m.blocks).Draw(m.T, "depends on")
 		fmt.Fprintf(&m.main, "  depends_on = [%s]\n", of.address())
 		u.mayAwait(of)
@@ -741,6 +770,7 @@ output "out" {
 `
 		file = b.name + "/inner/main.tf"
 	}
+	p, q := m.version(b.name+"p", u.keys, "var.key"), m.version(b.name+"q", u.keys, "var.key")
 	m.modules[file] = strings.ReplaceAll(fmt.Sprintf(`variable "key" {}
 variable "in" {}
 locals {
@@ -757,7 +787,7 @@ resource "fake_thing" "q" {
 output "out" {
   value = fake_thing.q.id
 }
-`, m.pick("generation", "1", "2"), m.pick("generation", "1", "2"), m.pick("inner", "fake_thing.p.id", "local.made")), "NAME", b.name)
+`, p, q, m.pick("inner", "fake_thing.p.id", "local.made")), "NAME", b.name)
 	for _, key := range b.keys {
 		for _, in := range []map[string]map[string]bool{m.exact, m.loose} {
 			q := meshObject(b.name+"q", key)

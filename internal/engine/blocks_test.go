@@ -29,7 +29,7 @@ import (
 // rapid prints the seed of a failure; -rapid.seed repeats it.
 func TestBlocks(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		h := drawMeshHistory(rt)
+		h := drawMeshHistory(rt, rapid.Bool().Draw(rt, "narrow"))
 		dir, other := t.TempDir(), t.TempDir()
 		var err error
 		synctest.Test(t, func(*testing.T) { err = h.play(dir, other) })
@@ -44,8 +44,9 @@ type meshHistory []*meshStep
 
 type meshStep struct {
 	*mesh
-	trouble string // "", "fail" or "stop"
-	object  string // name of the object whose change fails or is interrupted
+	second  map[string][]string // see mesh.files
+	trouble string              // "", "fail" or "stop"
+	object  string              // name of the object whose change fails or is interrupted
 	workers int
 	// vague is true if the two ways may store different dependencies. If an apply by instance was
 	// interrupted, it may have created an object without storing a dependency that only the block
@@ -65,7 +66,25 @@ func (h meshHistory) String() string {
 	return b.String()
 }
 
-func drawMeshHistory(t *rapid.T) meshHistory {
+// files returns the files of the step's configuration.
+func (s *meshStep) files() map[string]string { return s.mesh.files(s.second) }
+
+// drawVersions draws which objects have the second version: those of none, some or all instances of a
+// resource.
+func (s *meshStep) drawVersions() {
+	s.second = map[string][]string{}
+	for _, name := range slices.Sorted(maps.Keys(s.versioned)) {
+		percent := rapid.SampledFrom([]int{50, 50, 0, 100}).Draw(s.T, "second version")
+		for _, key := range s.versioned[name] {
+			if s.odds("second", percent) {
+				s.second[name] = append(s.second[name], key)
+			}
+		}
+	}
+}
+
+// drawMeshHistory draws a history of meshes, which are narrow or not; see mesh.
+func drawMeshHistory(t *rapid.T, narrow bool) meshHistory {
 	shape := meshShape{}
 	for _, name := range slices.Concat(meshModules, meshNames) {
 		shape[name] = rapid.SampledFrom([]string{"", "count", "count", "for_each", "for_each"}).Draw(t, "mode")
@@ -74,24 +93,49 @@ func drawMeshHistory(t *rapid.T) meshHistory {
 		shape[name+" inner"] = rapid.SampledFrom([]string{"", "", "module"}).Draw(t, "inner module")
 	}
 	var h meshHistory
-	for range rapid.IntRange(1, 3).Draw(t, "steps") {
-		s := &meshStep{mesh: drawMesh(t, shape)}
-		s.workers = rapid.SampledFrom([]int{1, 2, 50}).Draw(t, "workers")
-		var objects []string
-		for _, b := range s.blocks {
-			if b.data {
-				continue
-			}
-			for _, key := range b.keys {
-				objects = append(objects, b.object(key))
-			}
+	for range rapid.SampledFrom([]int{2, 3, 4, 1}).Draw(t, "steps") {
+		s, same := &meshStep{}, len(h) > 0 && rapid.IntRange(1, 3).Draw(t, "same mesh") > 1
+		if same { // then many objects don't change
+			s.mesh = h[len(h)-1].mesh
+		} else {
+			s.mesh = drawMesh(t, shape, narrow)
 		}
-		if len(objects) > 0 && s.odds("trouble", 60) {
+		s.drawVersions()
+		s.workers = rapid.SampledFrom([]int{1, 2, 50}).Draw(t, "workers")
+		objects := s.objects()
+		if same && s.odds("of new version", 80) {
+			before := h[len(h)-1]
+			objects = slices.DeleteFunc(objects, func(o string) bool { return s.isSecond(o) == before.isSecond(o) })
+		}
+		if len(objects) > 0 && s.odds("trouble", 70) {
 			s.trouble, s.object = s.pick("trouble", "fail", "fail", "stop"), s.pick("object", objects...)
 		}
 		h = append(h, s)
 	}
 	return h
+}
+
+// objects returns the names of all objects of resources.
+func (m *mesh) objects() []string {
+	var out []string
+	for _, b := range m.blocks {
+		for _, key := range b.keys {
+			switch {
+			case b.data:
+			case b.module:
+				out = append(out, meshObject(b.name+"p", key), meshObject(b.name+"q", key))
+			default:
+				out = append(out, b.object(key))
+			}
+		}
+	}
+	return out
+}
+
+// isSecond reports whether an object has the second version.
+func (s *meshStep) isSecond(object string) bool {
+	name, key, _ := strings.Cut(object, ":")
+	return slices.Contains(s.second[name], key)
 }
 
 // applier is a function that plans and applies a step in one of the two ways: byInstance or
@@ -139,7 +183,7 @@ func (h meshHistory) play(dir, other string) error {
 			return fmt.Errorf("step %d: %w", i+1, err)
 		}
 	}
-	empty := &meshStep{mesh: &mesh{modules: map[string]string{}}, workers: 50, vague: troubled}
+	empty := &meshStep{mesh: &mesh{}, workers: 50, vague: troubled}
 	if err := empty.complete(instances, blocks); err != nil {
 		return fmt.Errorf("destroying: %w", err)
 	}
@@ -182,7 +226,7 @@ func (step *meshStep) complete(instances, blocks *enginetest.Session) error {
 	if got, want := step.describePlan(got), step.describePlan(want); step.trouble == "" && got != want {
 		return fmt.Errorf("plan by instance\n%s\nby blocks\n%s", got, want)
 	}
-	if got, want := callsByObject(got.calls), callsByObject(want.calls); step.trouble == "" && got != want {
+	if got, want := callsByObject(got.calls), callsByObject(openedByBoth(got, want)); step.trouble == "" && got != want {
 		return fmt.Errorf("calls by instance\n%s\nby blocks\n%s", got, want)
 	}
 	if got, want := step.describe(instances.State), step.describe(blocks.State); got != want {
@@ -274,6 +318,20 @@ func (step *meshStep) describePlan(r *meshRun) string {
 	return strings.Join(out, "\n")
 }
 
+// openedByBoth returns the calls of an apply by blocks, without those that open or close ephemeral
+// objects that the apply by instance didn't open. It opens only the objects that changing instances
+// read.
+func openedByBoth(instances, blocks *meshRun) []enginetest.Call {
+	opened := map[string]bool{}
+	for _, c := range instances.calls {
+		opened[c.What] = true
+	}
+	return slices.DeleteFunc(slices.Clone(blocks.calls), func(c enginetest.Call) bool {
+		op, _, _ := strings.Cut(c.What, " ")
+		return (op == "open" || op == "close") && !opened[c.What]
+	})
+}
+
 // callsByObject returns the calls as text, grouped by object.
 func callsByObject(calls []enginetest.Call) string {
 	var out []string
@@ -344,15 +402,16 @@ func (step *meshStep) onlyReadersLeftOut(r *meshRun) error {
 			return nil
 		}
 	}
-	planned := map[string]bool{}
 	for _, c := range r.plan.Changes.Instances {
-		if c.Action == plans.Create || c.Action == plans.Update {
-			planned[c.After.GetAttr("name").AsString()] = true
+		if c.Action != plans.Create && c.Action != plans.Update {
+			continue
 		}
-	}
-	for _, object := range slices.Sorted(maps.Keys(planned)) {
+		if c.Action == plans.Update && !c.After.GetAttr("v").IsKnown() {
+			continue // it may turn out that nothing changes
+		}
+		object := c.After.GetAttr("name").AsString()
 		_, done := writes[object]
-		if !done && !step.mayWait(object, planned, func(o string) bool { return writes[o].failed }) {
+		if !done && !step.mayWait(object, func(o string) bool { return writes[o].failed }) {
 			return fmt.Errorf("%s was left out, which needs nothing that failed: %w", object, r.err)
 		}
 	}
@@ -360,17 +419,9 @@ func (step *meshStep) onlyReadersLeftOut(r *meshRun) error {
 }
 
 // mayWait reports whether an object may wait, directly or through others, for an object for which
-// has returns true. planned holds the objects that change.
-func (step *meshStep) mayWait(object string, planned map[string]bool, has func(string) bool) bool {
-	needs := func(o string) []string {
-		out := slices.Collect(maps.Keys(step.loose[o]))
-		for _, read := range step.constant[o] {
-			if !planned[read.object] {
-				out = append(out, read.block...)
-			}
-		}
-		return out
-	}
+// has returns true. The others may be objects that don't change.
+func (step *meshStep) mayWait(object string, has func(string) bool) bool {
+	needs := func(o string) []string { return slices.Collect(maps.Keys(step.loose[o])) }
 	for need := range dag.Reachable([]string{object}, needs) {
 		if has(need) {
 			return true

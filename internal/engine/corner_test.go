@@ -107,6 +107,25 @@ var corners = []struct {
 		s.apply(b, s.plan(b, prior, &engine.PlanOptions{Mode: plans.Destroy}))
 		s.apply(b, s.plan(b, nil, nil))
 	}},
+	{"unchanged instances", func(n int) map[string]string {
+		var refs []string
+		for i := range n {
+			refs = append(refs, fmt.Sprintf("terraform_data.c[%d].output", i))
+		}
+		count := fmt.Sprintf("  count = %d\n", n)
+		return map[string]string{"main.tf": block("a", count, "count.index") +
+			block("c", count, "terraform_data.a[count.index].output") +
+			block("one", count, "terraform_data.c[0].output") +
+			block("many", "", "["+strings.Join(refs, ", ")+"]")}
+	}, func(b *testing.B, s scene, _ int, prior *states.State) {
+		var replaced []addrs.AbsInstance
+		for _, text := range []string{"terraform_data.one[0]", "terraform_data.many"} {
+			addr, err := addrs.ParseInstanceText(text)
+			check(b, err)
+			replaced = append(replaced, addr)
+		}
+		s.apply(b, s.plan(b, prior, &engine.PlanOptions{ForceReplace: replaced}))
+	}},
 	{"removed", func(n int) map[string]string { return blocks(n, layered) },
 		func(b *testing.B, s scene, _ int, prior *states.State) {
 			empty := load(b, map[string]string{"main.tf": "terraform {\n  required_providers {}\n}\n"})

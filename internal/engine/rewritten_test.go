@@ -42,7 +42,7 @@ type destruction struct {
 }
 
 func drawDestruction(t *rapid.T) *destruction {
-	d := &destruction{step: drawMeshHistory(t)[0], exclude: rapid.Bool().Draw(t, "exclude")}
+	d := &destruction{step: drawMeshHistory(t, false)[0], exclude: rapid.Bool().Draw(t, "exclude")}
 	d.step.trouble = ""
 	d.at = rapid.SliceOfN(rapid.IntRange(0, 1000), 1, 2).Draw(t, "positions")
 	return d

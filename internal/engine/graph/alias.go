@@ -344,11 +344,11 @@ func (v *Value) evaluatedBy() *Module {
 
 // connectConstant makes n wait, in an apply, only for the elements of an alias that n reads. of is
 // the alias. connectConstant returns false, and does nothing, if n isn't the node of a value, if
-// the value has depends_on or reads elements by computed keys, or if the aliased resource has no
-// Steps.
+// the value has depends_on or reads elements by computed keys, or if the run knows no instance of the
+// aliased resource.
 func (c *connector) connectConstant(n *Node, of *Value) bool {
 	v, ok := n.Object.(*Value)
-	if !ok || of.Alias == nil || c.op.Phase != PhaseApply || len(c.steps[of.Alias.Of]) == 0 || v.DependsOn != nil {
+	if !ok || of.Alias == nil || c.op.Phase != PhaseApply || !c.ordered(of.Alias.Of) || v.DependsOn != nil {
 		return false
 	}
 	list := v.aliasReads()

@@ -16,11 +16,10 @@ import (
 // output in that module instance (value_instances.go), and so for the resource instances that the
 // output depends on. In all other cases, it waits for all instances.
 //
-// A block that has Steps also has a node that waits for everything that the block refers to
-// (Resource.Inputs). If the Steps wait for single instances of a call, that node doesn't wait for
-// the call. Its edge to the call is in build.later instead of the graph. The search for the
-// dependencies that the state records follows both kinds of edges, so the recorded dependencies are
-// the same in either case.
+// A block also has a node that waits for everything that the block refers to (Resource.Inputs). If
+// the instances wait for single instances of a call, that node doesn't wait for the call. Its edge
+// to the call is in build.later instead of the graph. The search for the dependencies that the state
+// records follows both kinds of edges, so the recorded dependencies are the same in either case.
 
 // CallRead describes which outputs an expression or a block reads from single instances of a module
 // call.
@@ -223,9 +222,9 @@ func (b *build) noteKeyed(list []CallRead) {
 
 // readsKeyed reports whether n doesn't wait for a call as a whole, because single instances of the
 // call are awaited instead. This can be true only in an apply, and only for nodes of values and
-// module calls and for the Inputs node of a block with Steps.
+// module calls and for the Inputs node of a block.
 func (b *build) readsKeyed(n *Node, call *Module) bool {
-	if b.op.Phase != PhaseApply || b.op.Early == nil || !b.instances.hasSteps(call) {
+	if b.op.Phase != PhaseApply || b.op.Early == nil || !b.instances.hasInstances(call) {
 		return false
 	}
 	reads := func(list []CallRead) bool {
@@ -238,7 +237,7 @@ func (b *build) readsKeyed(n *Node, call *Module) bool {
 		return of.EachCall != nil && of.EachCall.Call == call
 	}
 	r := n.Resource
-	return r != nil && n == r.Inputs && len(b.steps[r]) > 0 && reads(r.CallReads)
+	return r != nil && n == r.Inputs && b.ordered(r) && reads(r.CallReads)
 }
 
 // connectCalls makes the nodes of values wait for the outputs of module calls that they read. A
@@ -295,7 +294,7 @@ func (o *instanceOrder) connectCallReads(
 	}
 	whole := map[*Module]bool{}
 	for _, read := range list {
-		if whole[read.Call] || !o.hasSteps(read.Call) {
+		if whole[read.Call] || !o.hasInstances(read.Call) {
 			continue
 		}
 		found, known := keys(read)

@@ -193,7 +193,7 @@ func (c *connector) setModuleEachCall(usesEach map[*Module]bool) {
 			continue
 		}
 		call := m.ChainedCall()
-		if call == nil || !c.instances.hasSteps(call) {
+		if call == nil || !c.instances.hasInstances(call) {
 			continue
 		}
 		if m.argumentsReadOnlyEach(call) {

@@ -189,8 +189,7 @@ func (c *connector) setModuleEachOf() {
 			continue
 		}
 		of := read.Of
-		if of.Config.Check != nil || of.Addr.Resource.Mode == addrs.Ephemeral ||
-			len(c.steps[of]) == 0 {
+		if of.Config.Check != nil || of.Addr.Resource.Mode == addrs.Ephemeral || !c.ordered(of) {
 			continue
 		}
 		m.EachOf, c.instances.keyedResources[of] = read, true
@@ -205,20 +204,20 @@ func (v *Value) ReadsEachValue() bool {
 	})
 }
 
-// readsByIndex reports whether n belongs to a block whose Steps wait for single instances of a
-// resource by computed index. n itself, which only precedes these Steps, then needn't wait for the
-// whole resource.
+// readsByIndex reports whether n belongs to a block whose instances wait for single instances of a
+// resource by computed index. n itself, which only precedes them, then needn't wait for the whole
+// resource.
 func (c *connector) readsByIndex(n *Node, of *Resource) bool {
 	r := n.Resource
-	return r != nil && of != r && (n == r.Inputs || n == r.expand) && len(c.steps[r]) > 0 &&
+	return r != nil && of != r && (n == r.Inputs || n == r.expand) && c.ordered(r) &&
 		slices.ContainsFunc(r.Indexed, func(read IndexedRead) bool { return read.Of == of && read.Via == nil })
 }
 
-// readsByKey reports whether n belongs to a block whose Steps wait for single elements of the alias
-// v. n itself, which only precedes these Steps, then needn't wait for the whole alias.
+// readsByKey reports whether n belongs to a block whose instances wait for single elements of the
+// alias v. n itself, which only precedes them, then needn't wait for the whole alias.
 func (c *connector) readsByKey(n *Node, v *Value) bool {
 	r := n.Resource
-	return v.Alias != nil && r != nil && (n == r.Inputs || n == r.expand) && len(c.steps[r]) > 0 &&
+	return v.Alias != nil && r != nil && (n == r.Inputs || n == r.expand) && c.ordered(r) &&
 		slices.ContainsFunc(r.Indexed, func(read IndexedRead) bool { return read.Via == v })
 }
 

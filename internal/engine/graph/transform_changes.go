@@ -75,11 +75,14 @@ var changesTransformer = &Transformer{
 					part = StepDeposed
 				}
 				if change.Action == plans.NoOp && !r.HasConditions() {
-					b.instances.idle[r] = true
+					b.instances.addIdle(r, change)
 					continue
 				}
 				b.addStep(&Step{Resource: r, Change: change, Part: part})
 			}
+		}
+		for _, r := range b.g.Resources {
+			b.instances.noteIdleData(r)
 		}
 		b.addOpenings()
 		return errs.Err()
@@ -124,15 +127,15 @@ func (r *Resource) openings(early EarlyKeys) ([]*plans.InstanceChange, bool) {
 		}
 		for _, key := range keys {
 			addr := r.Addr.Resource.InInstance(in).Instance(key)
-			out = append(out, &plans.InstanceChange{Addr: addr, Action: plans.NoOp, Reads: r.openingReads(early, addr)})
+			out = append(out, &plans.InstanceChange{Addr: addr, Action: plans.NoOp, Reads: r.earlyReads(early, addr)})
 		}
 	}
 	return out, true
 }
 
-// openingReads returns the instances that an instance of an ephemeral resource reads by computed
-// indexes, as a plan records them for a change.
-func (r *Resource) openingReads(early EarlyKeys, addr addrs.AbsInstance) []plans.InstanceRead {
+// earlyReads returns the instances that an instance of a resource reads by computed indexes, as far
+// as they are known before the walk. A plan records them in this form for a change.
+func (r *Resource) earlyReads(early EarlyKeys, addr addrs.AbsInstance) []plans.InstanceRead {
 	var out []plans.InstanceRead
 	for _, indexed := range r.Indexed {
 		keys, known := early.Read(r, addr.Module, addr.Key, indexed.keyed())
@@ -203,7 +206,7 @@ func (b *build) addStep(s *Step) {
 	s.node.Problems = r.Node.Problems
 	b.after(s.node, r.Provider.Node, b.inputs)
 	if s.Part == stepApply {
-		b.instances.noteSteps(r.Module, s.Change.Addr.Module)
+		b.instances.noteInstances(r.Module, s.Change.Addr.Module)
 	}
 	b.steps[r] = append(b.steps[r], s)
 }

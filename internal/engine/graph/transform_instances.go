@@ -23,15 +23,16 @@ import (
 // A third kind is a reference with a computed index, such as a[count.index] or
 // a[each.value.parent], directly in a resource block. The plan records with each change which
 // instances its block reads in this way (plans.InstanceChange.Reads). So b[1] begins as soon as a[1]
-// is done. An instance that does not change has a Barrier instead of a Step. The Barrier waits for
-// the instances that this instance reads. So the order passes through it, as it does through
-// resources that don't change.
+// is done.
+//
+// The instance that is read may have no Step, because it doesn't change. Its reader then waits for
+// what that instance needs; see unchanged_instances.go.
 //
 // The Steps of an ephemeral resource open its objects. They wait like the Steps that change
 // objects, but the plan has no changes for them; see addOpenings.
 //
-// All other references wait for the resource as a whole. So do references with a constant key if
-// the instance does not change, and references with an index that was unknown to the plan.
+// All other references wait for the resource as a whole. So do references with a constant key if no
+// instance has this key, and references with an index that was unknown to the plan.
 //
 // There are no edges between all pairs of instances. The Steps of a resource in one instance of its
 // module all wait for one Barrier, which waits for the nodes that the block's references need in
@@ -47,9 +48,10 @@ var instancesTransformer = &Transformer{
 		}
 		b.instances.connectCalls()
 		for _, r := range b.g.Resources {
-			if len(b.steps[r]) > 0 {
+			if b.instances.ordered(r) {
 				b.instances.connectSteps(r)
 			}
+			b.instances.connectBarriers(r)
 		}
 		return nil
 	},
@@ -59,14 +61,15 @@ var instancesTransformer = &Transformer{
 // transformers Changes and Reference fill in its fields.
 type instanceOrder struct {
 	*build
-	writers        map[*Resource]map[addrs.InstanceKey][]*Step         // see writersOf
-	stepsAt        map[*Resource]map[addrs.AbsInstance]*Step           // see applyStep
-	unchanged      map[addrs.AbsInstance]*Node                         // see instanceNode
-	moduleSteps    map[*Resource]map[addrs.ModuleInstance]*moduleSteps // see separateExpansion
-	spread         map[*Module]stepSpread
-	keyed          map[*Module]bool   // module calls whose single instances are read
-	keyedResources map[*Resource]bool // resources whose single instances another block reads by a computed index
-	idle           map[*Resource]bool // resources with planned instances that don't change
+	writers        map[*Resource]map[addrs.InstanceKey][]*Step             // see writersOf
+	idleByKey      map[*Resource]map[addrs.InstanceKey][]addrs.AbsInstance // see idleOf
+	stepsAt        map[*Resource]map[addrs.AbsInstance]*Step               // see applyStep
+	unchanged      map[addrs.AbsInstance]*Node                             // see lastNode
+	moduleSteps    map[*Resource]*stepsByModule                            // see separateExpansion
+	spread         map[*Module]moduleSpread
+	keyed          map[*Module]bool                      // module calls whose single instances are read
+	keyedResources map[*Resource]bool                    // resources that another block reads by a computed index
+	idle           map[*Resource][]*plans.InstanceChange // see addIdle
 
 	// These fields are for values; see value_instances.go.
 	early    EarlyKeys // nil until the first call of earlyKeys
@@ -78,41 +81,43 @@ func newInstanceOrder(b *build) *instanceOrder {
 	return &instanceOrder{
 		build:          b,
 		writers:        map[*Resource]map[addrs.InstanceKey][]*Step{},
+		idleByKey:      map[*Resource]map[addrs.InstanceKey][]addrs.AbsInstance{},
 		stepsAt:        map[*Resource]map[addrs.AbsInstance]*Step{},
 		unchanged:      map[addrs.AbsInstance]*Node{},
-		moduleSteps:    map[*Resource]map[addrs.ModuleInstance]*moduleSteps{},
-		spread:         map[*Module]stepSpread{},
+		moduleSteps:    map[*Resource]*stepsByModule{},
+		spread:         map[*Module]moduleSpread{},
 		keyed:          map[*Module]bool{},
 		keyedResources: map[*Resource]bool{},
-		idle:           map[*Resource]bool{},
+		idle:           map[*Resource][]*plans.InstanceChange{},
 		carrying:       map[*Value]bool{},
 		values:         map[valueIn]*Node{},
 	}
 }
 
-// stepSpread describes which instances of a module have Steps that create or update, in the module
-// itself or in modules that it calls. If several is true, the instances need nodes of their own,
-// because several of them have Steps or something reads single instances.
-type stepSpread struct {
-	last    addrs.ModuleInstance // one of the instances with Steps
+// moduleSpread describes in which instances of a module single instances of resources can be awaited: in the
+// module itself or in modules that it calls. If several is true, the module instances need nodes of
+// their own, because there are several of them or something reads single ones.
+type moduleSpread struct {
+	last    addrs.ModuleInstance // one of the module instances
 	several bool
 }
 
-// noteSteps records that a module instance, and so each module instance that contains it, has Steps
-// that create or update. in is an instance of m.
-func (o *instanceOrder) noteSteps(m *Module, in addrs.ModuleInstance) {
+// noteInstances records that resources have instances that create, update or don't change in a
+// module instance, and so in each module instance that contains it. in is an instance of m.
+func (o *instanceOrder) noteInstances(m *Module, in addrs.ModuleInstance) {
 	for ; m != nil; m = m.Parent {
 		known, ok := o.spread[m]
 		if ok && known.last == in {
 			return
 		}
-		o.spread[m] = stepSpread{last: in, several: known.several || ok || o.keyedAround(m)}
+		o.spread[m] = moduleSpread{last: in, several: known.several || ok || o.keyedAround(m)}
 		in, _ = in.Parent()
 	}
 }
 
-// hasSteps reports whether there are Steps that create or update in a module or in one that it calls.
-func (o *instanceOrder) hasSteps(m *Module) bool {
+// hasInstances reports whether resources in a module, or in one that it calls, have instances that
+// create, update or don't change.
+func (o *instanceOrder) hasInstances(m *Module) bool {
 	_, ok := o.spread[m]
 	return ok
 }
@@ -128,19 +133,27 @@ func (o *instanceOrder) keyedAround(m *Module) bool {
 	return false
 }
 
+// stepsByModule holds the Steps of a resource by module instance, and what they wait for.
+type stepsByModule struct {
+	in     map[addrs.ModuleInstance]*moduleSteps
+	local  []*Node // see localNeeds
+	others *Node   // see localNeeds
+	known  bool    // whether local and others are set
+}
+
 // moduleSteps holds the Steps of a resource within one module instance.
 type moduleSteps struct {
 	steps []*Step
-	open  *Node // Barrier that the Steps wait for
+	open  *Node // Barrier that the instances wait for; nil until first used
 	node  *Node // completes the resource in the module instance; nil until first used
 }
 
 // separateExpansion adds a node that decides the instances of a resource without waiting for
-// everything that its block refers to. It does so if several instances of the module have Steps, or
-// if other blocks read single instances.
+// everything that its block refers to. It does so if the instances of the module have nodes of their
+// own, or if other blocks read single instances.
 func (o *instanceOrder) separateExpansion(r *Resource) {
 	several := o.spread[r.Module].several
-	if r.Config.Check != nil || !several && !o.keyedResources[r] || len(o.steps[r]) == 0 {
+	if r.Config.Check != nil || !several && !o.keyedResources[r] || !o.ordered(r) {
 		return
 	}
 	r.expand = o.node(KindExpand, r.Module, r.Inputs.Name, r.Inputs.Range)
@@ -149,7 +162,7 @@ func (o *instanceOrder) separateExpansion(r *Resource) {
 	if !several {
 		return
 	}
-	o.moduleSteps[r] = map[addrs.ModuleInstance]*moduleSteps{}
+	o.moduleSteps[r] = &stepsByModule{in: map[addrs.ModuleInstance]*moduleSteps{}}
 	for _, s := range o.steps[r] {
 		if s.Part == stepApply {
 			p := o.stepsIn(r, s.Change.Addr.Module)
@@ -161,7 +174,7 @@ func (o *instanceOrder) separateExpansion(r *Resource) {
 // stepsIn returns the Steps of a resource in one module instance. The resource must have an entry
 // in moduleSteps.
 func (o *instanceOrder) stepsIn(r *Resource, in addrs.ModuleInstance) *moduleSteps {
-	byModule := o.moduleSteps[r]
+	byModule := o.moduleSteps[r].in
 	if byModule[in] == nil {
 		byModule[in] = &moduleSteps{}
 	}
@@ -171,24 +184,15 @@ func (o *instanceOrder) stepsIn(r *Resource, in addrs.ModuleInstance) *moduleSte
 // connectSteps makes the Steps that create or update wait for the references of the block, and the
 // resource wait for these Steps.
 func (o *instanceOrder) connectSteps(r *Resource) {
-	local, others := o.localNeeds(r)
-	if o.idle[r] { // the order must pass through instances without Steps too
-		for _, indexed := range r.Indexed {
-			o.after(r.Node, indexed.whole())
-		}
-		for _, edge := range o.later[r.Inputs] {
-			o.after(r.Node, edge.to)
-		}
-	}
+	o.passOrder(r)
 	completed := map[*Node]bool{}
 	for _, s := range o.steps[r] {
 		if s.Part != stepApply {
 			continue
 		}
 		o.after(r.Node, s.node)
-		o.connectReads(s.node, r, s.Change)
+		o.awaitNeeds(s.node, r, s.Change)
 		in := s.Change.Addr.Module
-		o.awaitEach(s.node, r.Module, in)
 		if part := o.g.Part(r.Node, in); part != r.Node {
 			if r.Inputs.Split && !completed[part] { // the Steps wait for the inputs, so a path through them is enough
 				completed[part] = true
@@ -196,21 +200,34 @@ func (o *instanceOrder) connectSteps(r *Resource) {
 			}
 			o.after(part, s.node)
 		}
-		if local == nil || r.Inputs.Split {
-			o.after(s.node, o.g.Part(r.Inputs, in))
-			continue
-		}
-		p := o.stepsIn(r, in)
-		if p.open == nil {
-			p.open = o.node(KindBarrier, nil, r.Addr.Resource.InInstance(in).String()+" (needs)", nil)
-			p.open.Resource = r
-			o.after(p.open, others)
-			for _, n := range local {
-				o.after(p.open, o.localNodes(n, r.Module, in)...)
-			}
-		}
-		o.after(s.node, p.open)
 	}
+}
+
+// awaitNeeds makes the node of an instance wait for everything that the instance needs.
+func (o *instanceOrder) awaitNeeds(n *Node, r *Resource, change *plans.InstanceChange) {
+	in := change.Addr.Module
+	o.connectReads(n, r, change)
+	o.awaitEach(n, r.Module, in)
+	o.after(n, o.needsIn(r, in))
+}
+
+// needsIn returns the node that all instances of a resource in one module instance wait for. It
+// waits for what the block refers to, except for what the instances wait for one by one.
+func (o *instanceOrder) needsIn(r *Resource, in addrs.ModuleInstance) *Node {
+	local, others := o.localNeeds(r)
+	if local == nil || r.Inputs.Split {
+		return o.g.Part(r.Inputs, in)
+	}
+	p := o.stepsIn(r, in)
+	if p.open == nil {
+		p.open = o.node(KindBarrier, nil, r.Addr.Resource.InInstance(in).String()+" (needs)", nil)
+		p.open.Resource = r
+		o.after(p.open, others)
+		for _, n := range local {
+			o.after(p.open, o.localNodes(n, r.Module, in)...)
+		}
+	}
+	return p.open
 }
 
 // awaitEach makes a Step in a module instance wait for instances of the resources and calls in the
@@ -239,26 +256,31 @@ func (m *Module) chainedAround() bool {
 }
 
 // localNeeds returns the nodes that a resource with moduleSteps needs only within the same module
-// instance, and a Barrier that waits for its other needs. Both results are nil if all Steps of the
-// resource have the same needs.
+// instance, and a Barrier that waits for its other needs. Both results are nil if all instances of
+// the resource have the same needs.
 func (o *instanceOrder) localNeeds(r *Resource) (local []*Node, others *Node) {
-	if o.moduleSteps[r] == nil {
+	all := o.moduleSteps[r]
+	switch {
+	case all == nil:
 		return nil, nil
+	case all.known:
+		return all.local, all.others
 	}
+	all.known = true
 	var rest []*Node
 	for _, id := range o.g.Edges.Needs(r.Inputs.ID) {
 		if n := o.g.Nodes[id]; n.completes() || o.local(n, r.Module, false) {
-			local = append(local, n)
+			all.local = append(all.local, n)
 		} else {
 			rest = append(rest, n)
 		}
 	}
-	if local != nil {
-		others = o.node(KindBarrier, nil, r.Addr.String()+" (values)", nil)
-		others.Resource = r
-		o.after(others, rest...)
+	if all.local != nil {
+		all.others = o.node(KindBarrier, nil, r.Addr.String()+" (values)", nil)
+		all.others.Resource = r
+		o.after(all.others, rest...)
 	}
-	return local, others
+	return all.local, all.others
 }
 
 // nodesIn returns the nodes that complete a resource, an instance of a resource, or a value within
@@ -276,8 +298,8 @@ func (o *instanceOrder) nodesIn(n *Node, in addrs.ModuleInstance) []*Node {
 	}
 	if one, ok := n.Object.(*InstanceBarrier); ok {
 		out := []*Node{o.g.Part(r.expand, in)}
-		if s := one.Steps[in]; s != nil {
-			out = append(out, s.node)
+		if one.key != addrs.NoKey {
+			out = append(out, o.lastNode(r, r.Addr.Resource.InInstance(in).Instance(one.key)))
 		}
 		return out
 	}
@@ -289,6 +311,7 @@ func (o *instanceOrder) nodesIn(n *Node, in addrs.ModuleInstance) []*Node {
 		for _, s := range p.steps {
 			o.after(p.node, s.node)
 		}
+		o.passOrderIn(p.node, r, in)
 		o.after(r.Node, p.node)
 	}
 	return []*Node{p.node}
@@ -298,21 +321,24 @@ func (o *instanceOrder) nodesIn(n *Node, in addrs.ModuleInstance) []*Node {
 // its module. References with a constant key wait for it.
 type InstanceBarrier struct {
 	node  *Node
+	key   addrs.InstanceKey // NoKey if the Barrier waits for other instances
 	Steps map[addrs.ModuleInstance]*Step
 }
 
 // barrier returns the node that a reference with a constant key waits for: an InstanceBarrier, or
-// the node of the resource if no instance with that key changes.
+// the node of the resource if the run knows no instance with that key. connectBarriers makes it wait
+// for instances that don't change.
 func (o *instanceOrder) barrier(r *Resource, key addrs.InstanceKey) *Node {
 	if s := r.Barriers[key]; s != nil {
 		return s.node
 	}
 	steps := o.writersOf(r)[key]
-	if len(steps) == 0 {
+	if len(steps) == 0 && len(o.idleOf(r)[key]) == 0 {
 		return r.Node
 	}
 	s := &InstanceBarrier{
 		node:  o.node(KindBarrier, nil, r.Addr.String()+key.String(), nil),
+		key:   key,
 		Steps: map[addrs.ModuleInstance]*Step{},
 	}
 	s.node.Resource, s.node.Object = r, s
@@ -363,36 +389,19 @@ func (o *instanceOrder) connectReads(n *Node, r *Resource, change *plans.Instanc
 	})
 }
 
-// instanceNode returns the node after which an instance has its final value for a reader. If the
-// plan has no change for the instance, this is the node that completes the resource. In that case,
-// other instances of the same resource wait only until the instances are decided. reader may be
-// nil.
+// instanceNode returns the node after which an instance has its final value for a reader. If the run
+// knows no such instance, this is the node that completes the resource. In that case, other
+// instances of the same resource wait only until the instances are decided. reader may be nil.
 func (o *instanceOrder) instanceNode(
 	r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey, reader *Resource,
 ) *Node {
-	addr := r.Addr.Resource.InInstance(in).Instance(key)
-	if s := o.applyStep(r, addr); s != nil {
-		return s.node
-	}
-	if n := o.unchanged[addr]; n != nil {
+	if n := o.lastNode(r, r.Addr.Resource.InInstance(in).Instance(key)); n != nil {
 		return n
 	}
-	change := o.op.Plan.Changes.Instance(addr, addrs.NotDeposed)
-	switch {
-	case change == nil && reader == r:
+	if reader == r {
 		return o.g.Part(r.Inputs, in)
-	case change == nil:
-		return o.g.Part(r.Node, in)
 	}
-	n := o.node(KindBarrier, nil, addr.String()+" (unchanged)", nil)
-	n.Resource, n.Object = r, change
-	o.unchanged[addr] = n
-	if o.moduleSteps[r] == nil {
-		o.after(n, o.g.Part(r.Inputs, in))
-	}
-	o.after(n, o.g.Part(r.expand, in))
-	o.connectReads(n, r, change)
-	return n
+	return o.g.Part(r.Node, in)
 }
 
 // applyStep returns the Step that creates or updates an instance, or nil if none exists.

@@ -170,30 +170,37 @@ func (b *build) findNearest(order []dag.ID) {
 	f.setSiblingNeeds()
 }
 
-// passedByIndex returns the data sources and ephemeral resources that other blocks read by
-// instance. The readers also depend on everything that these resources depend on. The graph has no
-// edges for that, because the Steps of the readers wait for the Steps of the instances.
-func (b *build) passedByIndex() []*Resource {
-	var out []*Resource
+// passedByIndex returns the Barriers by which other blocks read single instances of data sources and
+// ephemeral resources. The readers also depend on everything that these resources depend on. The
+// graph has no edges for that, because the readers wait for the Steps of the instances.
+func (b *build) passedByIndex() []*Node {
+	var out []*Node
 	for _, r := range b.g.Resources {
-		if r.indexed != nil && r.Addr.Resource.Mode != addrs.Managed {
-			out = append(out, r)
+		if r.Addr.Resource.Mode == addrs.Managed {
+			continue
+		}
+		if r.indexed != nil {
+			out = append(out, r.indexed)
+		}
+		for _, one := range r.Barriers {
+			out = append(out, one.node)
 		}
 	}
 	return out
 }
 
 // allEdges returns the edges of the graph, and adds those that are left out because Steps and
-// values wait by instance: the later edges, and the edges to the needs of the given resources.
-func (b *build) allEdges(passed []*Resource) *dag.Graph {
+// values wait by instance: the later edges, and the edges from the given Barriers of resources to
+// what the resources need.
+func (b *build) allEdges(passed []*Node) *dag.Graph {
 	out := b.g.Edges.Clone()
 	for n, edges := range b.later {
 		for _, edge := range edges {
 			out.Connect(n.ID, edge.to.ID)
 		}
 	}
-	for _, r := range passed {
-		out.Connect(r.indexed.ID, r.Inputs.ID)
+	for _, n := range passed {
+		out.Connect(n.ID, n.Resource.Inputs.ID)
 	}
 	return out
 }

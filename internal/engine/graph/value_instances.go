@@ -10,14 +10,14 @@ import (
 
 // Values evaluated by instance
 //
-// Normally, one node evaluates a value for all instances of its module. If several instances of a
-// module have Steps, and a value connects one resource of the module with another, each of these
-// instances gets a node that evaluates the value there. So module.m[0].b waits only for
-// module.m[0].a, even if the reference goes through locals, outputs of modules or arguments of
-// their calls. Likewise, if an argument of a call is a[each.key].id, an instance of the called
-// module waits only for the instance of a that has its key. The value's own node evaluates it for
-// all other instances of the module, after these nodes. If there is only one place in which to
-// evaluate a value such as [for k in var.keys : a[k].id], its own node waits for these instances.
+// Normally, one node evaluates a value for all instances of its module. If a module has several
+// instances, and a value connects one resource of the module with another, each of these instances
+// gets a node that evaluates the value there. So module.m[0].b waits only for module.m[0].a, even if
+// the reference goes through locals, outputs of modules or arguments of their calls. Likewise, if an
+// argument of a call is a[each.key].id, an instance of the called module waits only for the instance
+// of a that has its key. The value's own node evaluates it for all other instances of the module,
+// after these nodes. If there is only one place in which to evaluate a value such as
+// [for k in var.keys : a[k].id], its own node waits for these instances.
 
 // valueIn identifies a value in one module instance.
 type valueIn struct {
@@ -88,9 +88,9 @@ func (o *instanceOrder) localNodes(n *Node, m *Module, in addrs.ModuleInstance) 
 	return o.nodesIn(n, in)
 }
 
-// readsByKey returns the changing resources and aliases that a value reads only by instance, using at
-// least one computed key. It returns nil if a value is evaluated once for several instances of its
-// module, because a node for each of them would cost a read in each of them.
+// readsByKey returns the resources and aliases that a value reads only by instance, using at least one
+// computed key. It returns nil if a value is evaluated once for several instances of its module,
+// because a node for each of them would cost a read in each of them.
 func (o *instanceOrder) readsByKey(v *Value) []IndexedRead {
 	if o.op.Phase != PhaseApply || o.op.Early == nil || v.Expr == nil || !v.Expr.Refs.ReadsComputed() &&
 		(v.Module.EachOf == nil || !v.PerInstance) {
@@ -103,7 +103,7 @@ func (o *instanceOrder) readsByKey(v *Value) []IndexedRead {
 	}
 	return v.instancesRead(v.Module.EachOf, func(read IndexedRead) bool {
 		of := read.Of
-		return of.Config != nil && of.Config.Check == nil && len(o.steps[of]) > 0 && read.Refs.Computed() &&
+		return of.Config != nil && of.Config.Check == nil && o.ordered(of) && read.Refs.Computed() &&
 			(read.Via == nil || !o.op.Partial())
 	})
 }
