@@ -95,6 +95,47 @@ func (c *evalContext) inForm(elements cty.Value) cty.Value {
 	return cty.TupleVal(slices.Collect(maps.Values(elements.AsValueMap())))
 }
 
+// callElements are the instances of a module call that a block reads through a local.
+type callElements struct {
+	call   *graph.CallAlias
+	refs   lang.Instances
+	reader *evalContext // the context of the block, in which the keys are evaluated
+}
+
+// throughLocal returns the value of a local that is a module call, with only the instances that the
+// block reads. It returns false for all other values.
+func (c *evalContext) throughLocal(v *graph.Value) (_ cty.Value, ok bool, _ error) {
+	if v.Kind != graph.Local || c.e.early != nil || c.visited == nil {
+		return cty.NilVal, false, nil
+	}
+	refs := c.visited.Resource.ReadsVia(v)
+	if refs == nil {
+		return cty.NilVal, false, nil
+	}
+	inner := c.e.newContext(c.ctx, c.in, repetition{})
+	inner.reader, inner.blockAddr, inner.hasSlot, inner.ignoreDeprecations = c.reader, c.blockAddr, c.hasSlot, true
+	inner.only = &callElements{v.CallAlias(), refs, c}
+	val, err := inner.eval(v.Expr, cty.DynamicPseudoType)
+	return val, true, err
+}
+
+// exist reports whether all instances that the block reads exist. If one doesn't, the block has waited
+// for the whole call in a plan, and an error shows all instances.
+func (o *callElements) exist(instances *callInstances) bool {
+	for _, ref := range o.refs {
+		keys, err := o.reader.keysOf(ref, o.call.Call.CallKeys())
+		if err != nil {
+			return false
+		}
+		for _, key := range keys {
+			if _, exists := instances.find(key); !exists && ref.How != lang.ByLookup {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // listed returns a list for an expression that reads elements of an alias only from a list. It
 // returns false if the reader has waited for the whole value, or if subject isn't an alias.
 func (c *evalContext) listed(subject addrs.Referenceable, of lang.Instances) (cty.Value, bool) {

@@ -197,6 +197,9 @@ type meshUser struct {
 	fields []string
 	values map[string][]string
 	wholes int // number of values that are whole blocks
+	// callAliases holds the module calls that u reads through locals. If u reads its own instances,
+	// it waits for these calls as a whole.
+	callAliases []*meshBlock
 }
 
 func (m *mesh) user(b *meshBlock) *meshUser {
@@ -311,6 +314,13 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 	address, attr := of.address(), of.attr()
 	if kind != "whole" && kind != "one" && !of.module && u.odds("alias", 30) {
 		address, attr = u.drawAlias(of)
+	}
+	if kind != "whole" && kind != "one" && of.module && u.odds("call alias", 40) {
+		address, attr = u.drawCallAlias(of)
+		if u.meshBlock.module || slices.Contains([]string{"listed", "element", "position"}, kind) {
+			u.readAll(u.loose, of)
+		}
+		u.callAliases = append(u.callAliases, of)
 	}
 	switch kind {
 	case "listed":
@@ -502,6 +512,22 @@ func (u *meshUser) drawAlias(of *meshBlock) (address, attr string) {
 	return define(name, of.address()), of.attr()
 }
 
+// drawCallAlias draws a local that is a whole module call. It returns the same as drawAlias.
+func (u *meshUser) drawCallAlias(of *meshBlock) (address, attr string) {
+	u.wholes++
+	name, value := fmt.Sprint(u.name, "_call_", of.name, u.wholes), of.address()
+	if u.odds("call of a local", 30) {
+		fmt.Fprintf(&u.main, "locals {\n  %s_first = %s\n}\n", name, value)
+		value = "local." + name + "_first"
+	}
+	attr = of.attr()
+	if of.mode == "for_each" && u.odds("map of outputs", 50) {
+		value, attr = "{ for k, o in "+value+" : k => o"+attr+" }", ""
+	}
+	fmt.Fprintf(&u.main, "locals {\n  %s = %s\n}\n", name, value)
+	return "local." + name, attr
+}
+
 // field returns the expression for a value that differs between instances.
 func (u *meshUser) field(name string) string {
 	if u.mode == "count" {
@@ -540,6 +566,9 @@ func (u *meshUser) overKeys(field, address, attr string) string {
 func (u *meshUser) drawOwn() string {
 	if u.mode == "" || u.chain || !u.odds("own", 35) {
 		return ""
+	}
+	for _, of := range u.callAliases {
+		u.readAll(u.loose, of)
 	}
 	read := func(i, of int) {
 		u.reads(u.exact, i, u.object(u.keys[of]))

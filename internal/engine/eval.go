@@ -43,6 +43,8 @@ type evalContext struct {
 	partial bool
 	// asList is true if these resources and aliases are lists, instead of objects with keys.
 	asList bool
+	// only is set while a local that is a module call is evaluated for a reader of single instances.
+	only *callElements
 	// before is the resource whose instances are being determined; it is nil in most contexts.
 	// Until they are determined, the instances that this resource waits for have unknown values.
 	before *graph.Resource
@@ -424,6 +426,15 @@ func (c *evalContext) namedValue(v *graph.Value, subject addrs.Referenceable, rn
 	if v == nil {
 		return cty.DynamicVal, missing(subject, rng)
 	}
+	if c.before.AwaitsVia(v) {
+		return cty.DynamicVal, nil
+	}
+	if c.only != nil {
+		return c.eval(v.Expr, cty.DynamicPseudoType) // the local refers to another local
+	}
+	if found, ok, err := c.throughLocal(v); ok {
+		return found, err
+	}
 	if v.Alias != nil {
 		if c.before.AwaitsElements(v) {
 			return cty.DynamicVal, nil
@@ -485,7 +496,12 @@ func (c *evalContext) Module(call string, use lang.CallUse) (cty.Value, error) {
 	if instances == nil || instances.mode == repeatUnknown {
 		return cty.DynamicVal, nil
 	}
-	if use.Of != nil && child.Repetition.Repeats() {
+	if c.only != nil && c.only.call.Call == child && (c.e.op.Phase.Applies() || c.only.exist(instances)) {
+		use.Outputs, use.Of = c.only.call.Outputs, c.only.refs
+		if v, ok, err := c.only.reader.moduleInstances(child, instances, use); ok || err != nil {
+			return v, err
+		}
+	} else if use.Of != nil && child.Repetition.Repeats() {
 		if v, ok, err := c.moduleInstances(child, instances, use); ok || err != nil {
 			return v, err
 		}

@@ -17,19 +17,24 @@ import (
 // A local such as mods = module.m, or outs = { for k, m in module.m : k => m.out }, has the keys of
 // the call, and each element depends only on outputs of the module instance with its key. Targets
 // follow local.mods["x"].out and for_each = local.mods to these outputs. In the order of a run,
-// readers wait for the whole local.
+// resource blocks that read local.outs["x"] wait for these outputs of that module instance, and
+// evaluate the local for themselves, with only that instance. Values, module calls and blocks with
+// for_each = local.mods wait for the whole local.
 
-// callAlias describes a local that is a module call.
-type callAlias struct {
-	call *Module
-	// outputs are the names of the outputs that each element uses. It is nil if an element is an
+// CallAlias describes a local that is a module call.
+type CallAlias struct {
+	Call *Module
+	// Outputs are the names of the outputs that each element uses. It is nil if an element is an
 	// object with all outputs of a module instance.
-	outputs []string
+	Outputs []string
 }
 
-// callAlias returns nil if the value is not an alias of a module call. It follows at most the given
-// number of locals, because locals can form a cycle.
-func (v *Value) callAlias(most int) *callAlias {
+// CallAlias returns the module call that the value is an alias of, or nil.
+func (v *Value) CallAlias() *CallAlias { return v.callAlias(maxAliases) }
+
+// callAlias is like CallAlias, but follows at most the given number of locals, because locals can form
+// a cycle.
+func (v *Value) callAlias(most int) *CallAlias {
 	if v == nil || v.Kind != Local || most == 0 {
 		return nil
 	}
@@ -37,11 +42,11 @@ func (v *Value) callAlias(most int) *callAlias {
 	if ref == nil || list {
 		return nil
 	}
-	var out *callAlias
+	var out *CallAlias
 	switch s := ref.Subject.(type) {
 	case addrs.ModuleCall:
 		if call := v.Module.Calls[s.Name]; call != nil && call.Repetition.Repeats() {
-			out = &callAlias{call: call}
+			out = &CallAlias{Call: call}
 		}
 	case addrs.LocalValue:
 		out = v.Module.Locals[s.Name].callAlias(most - 1)
@@ -50,12 +55,12 @@ func (v *Value) callAlias(most int) *callAlias {
 	switch {
 	case out == nil || !loop:
 		return out
-	case out.call.Repetition.ForEach == nil:
+	case out.Call.Repetition.ForEach == nil:
 		return nil
-	case out.outputs == nil:
-		out.outputs = out.call.outputsIn(pathsFrom(each))
-		if out.outputs == nil { // an element may be an object that contains a whole module instance
-			out.outputs = slices.Sorted(maps.Keys(out.call.Outputs))
+	case out.Outputs == nil:
+		out.Outputs = out.Call.outputsIn(pathsFrom(each))
+		if out.Outputs == nil { // an element may be an object that contains a whole module instance
+			out.Outputs = slices.Sorted(maps.Keys(out.Call.Outputs))
 		}
 	}
 	return out
@@ -78,11 +83,11 @@ const maxAliases = 16
 
 // reads returns the reads of elements of the alias via. outputs are the outputs that are used if an
 // element has all of them; nil means all.
-func (a *callAlias) reads(via *Value, refs lang.Instances, outputs []string) []CallRead {
-	if a.outputs != nil {
-		outputs = a.outputs
+func (a *CallAlias) reads(via *Value, refs lang.Instances, outputs []string) []CallRead {
+	if a.Outputs != nil {
+		outputs = a.Outputs
 	}
-	return CallRead{Call: a.call, Via: via, Refs: refs}.ofOutputs(outputs)
+	return CallRead{Call: a.Call, Via: via, Refs: refs}.ofOutputs(outputs)
 }
 
 // pathsAfter returns what follows the key in each reference such as local.NAME["x"].OUTPUT. It returns
@@ -116,7 +121,7 @@ func (m *Module) callAliasReads(list []CallRead, units iter.Seq[*lang.Refs]) []C
 			}
 			refs, only := unit.ValueInstances(local)
 			whole[v] = whole[v] || !only
-			list = append(list, alias.reads(v, refs, alias.call.outputsIn(pathsAfter(local, unit)))...)
+			list = append(list, alias.reads(v, refs, alias.Call.outputsIn(pathsAfter(local, unit)))...)
 		}
 	}
 	return slices.DeleteFunc(list, func(read CallRead) bool { return whole[read.Via] })
@@ -137,10 +142,63 @@ func (m *Module) eachReads(rep Repetition, units iter.Seq[*lang.Refs]) []CallRea
 	}
 	v := m.Locals[local.Name]
 	alias := v.callAlias(maxAliases)
-	if alias == nil || alias.call.Repetition.ForEach == nil {
+	if alias == nil || alias.Call.Repetition.ForEach == nil {
 		return nil
 	}
-	return alias.reads(v, lang.Instances{{Index: eachKey}}, newEachCall(alias.call, units).Outputs)
+	return alias.reads(v, lang.Instances{{Index: eachKey}}, newEachCall(alias.Call, units).Outputs)
+}
+
+// readsByCallAlias returns what the instances of a block read only by key through locals that are module
+// calls, if this run orders blocks by instance. The locals are evaluated with all outputs that an
+// element may use, so the block reads all of these.
+func (b *build) readsByCallAlias(r *Resource) []CallRead {
+	if (b.op.Phase != PhasePlan || !b.op.ByInstance) && b.op.Phase != PhaseApply || b.op.Partial() ||
+		b.op.Early == nil || r.Exprs.ownInstances(r.Addr.Resource) != nil {
+		return nil
+	}
+	var out []CallRead
+	lists := map[*Value]bool{} // locals of which an expression needs a list
+	for _, read := range r.Module.callAliasReads(nil, r.Exprs.units()) {
+		if _, list := read.Refs.FromList(); list {
+			lists[read.Via] = true
+		}
+		if read.Via.CallAlias().Outputs == nil {
+			read.Output = nil
+		}
+		if last := len(out) - 1; last < 0 || read.Output != nil || &out[last].Refs[0] != &read.Refs[0] {
+			out = append(out, read)
+		}
+	}
+	return slices.DeleteFunc(out, func(read CallRead) bool { return lists[read.Via] })
+}
+
+// readsVia reports whether n doesn't wait for a local that is a module call, because its block waits
+// for single instances of the call.
+func (b *build) readsVia(n *Node, v *Value) bool {
+	r := n.Resource
+	return r != nil && v.Kind == Local &&
+		slices.ContainsFunc(r.CallReads, func(read CallRead) bool { return read.Via == v && b.readsKeyed(n, read.Call) })
+}
+
+// ReadsVia returns the references of a block to single instances of a module call that it reads through
+// the local v. It returns nil if there are none, or if r is nil.
+func (r *Resource) ReadsVia(v *Value) lang.Instances {
+	if r == nil {
+		return nil
+	}
+	var out lang.Instances
+	for _, read := range r.CallReads {
+		if read.Via == v {
+			out = append(out, read.Refs...)
+		}
+	}
+	return out
+}
+
+// AwaitsVia reports whether the instances of a block wait for single instances of a module call, which the
+// block reads through a local, in a plan. It returns false if r is nil.
+func (r *Resource) AwaitsVia(v *Value) bool {
+	return r != nil && slices.ContainsFunc(r.AwaitedCalls, func(read CallRead) bool { return read.Via == v })
 }
 
 // callAliasReads returns what a block reads only by key through locals that are module calls.

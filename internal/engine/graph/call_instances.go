@@ -26,7 +26,7 @@ import (
 type CallRead struct {
 	Call   *Module
 	Output *Value // nil for all outputs
-	Via    *Value // only for targets: the local by which the call is read; see call_alias.go
+	Via    *Value // the local by which the call is read, or nil; see call_alias.go
 	Refs   lang.Instances
 }
 
@@ -96,15 +96,18 @@ func (m *Module) addCallReads(list []CallRead, refs *lang.Refs) []CallRead {
 // also read outside of the block's instances, for example by for_each or an import block.
 func (b *build) setCallReads(r *Resource) {
 	chained := r.ChainedCall()
-	if !r.Exprs.readsCalls && chained == nil || r.Config.Check != nil {
+	list := b.readsByCallAlias(r)
+	if !r.Exprs.readsCalls && chained == nil && list == nil || r.Config.Check != nil {
 		return
 	}
-	var list []CallRead
 	whole := map[*Module]bool{}
 	except := func(refs *lang.Refs) {
 		for _, ref := range refs.Objects {
 			if call, _, ok := lang.ModuleSubject(ref.Subject); ok {
 				whole[r.Module.Calls[call.Name]] = true
+			}
+			if v := r.Module.valueOf(ref.Subject); v != nil {
+				list = slices.DeleteFunc(list, func(read CallRead) bool { return read.Via == v })
 			}
 		}
 	}

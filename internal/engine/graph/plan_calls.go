@@ -291,6 +291,10 @@ func (p *planCalls) awaitCalls(r *Resource) {
 			p.seed(output)
 		}
 		outputs[read.Call.end.ID] = true
+		if read.Via != nil {
+			outputs[read.Via.Node.ID] = true
+			p.after(r.Inputs, read.Call.expand)
+		}
 	}
 	if len(r.AwaitedCalls) == 0 {
 		return

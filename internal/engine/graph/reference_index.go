@@ -233,6 +233,10 @@ func (c *connector) connectValueRef(n *Node, v *Value) {
 	switch {
 	case c.readsByKey(n, v):
 		c.afterElements(n, v)
+	case c.readsVia(n, v):
+		call := v.CallAlias().Call
+		c.after(n, call.expand)
+		c.later[n] = append(c.later[n], laterEdge{call, v.Node})
 	case !c.connectConstant(n, v):
 		c.after(n, v.Node)
 	}

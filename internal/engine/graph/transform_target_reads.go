@@ -317,7 +317,8 @@ func (s *placeReads) callReads(r *Resource) []CallRead {
 	}
 	out, known := s.calls[r]
 	if !known {
-		out = append(slices.Clip(r.CallReads), r.callAliasReads()...)
+		direct := slices.DeleteFunc(slices.Clone(r.CallReads), func(read CallRead) bool { return read.Via != nil })
+		out = append(direct, r.callAliasReads()...)
 		s.calls[r] = out
 	}
 	return out

@@ -200,7 +200,8 @@ func (s *usesSearch) add(u *Uses, to *Node) bool {
 	switch {
 	case isValue && to == v.Node:
 		switch {
-		case slices.ContainsFunc(s.aliases, func(read IndexedRead) bool { return read.Via == v }):
+		case slices.ContainsFunc(s.aliases, func(read IndexedRead) bool { return read.Via == v }),
+			slices.ContainsFunc(s.calls, func(read CallRead) bool { return read.Via == v }):
 			return true
 		case m == s.from, m == s.within, m.Parent == s.from && m.single():
 			u.Values = append(u.Values, v)
