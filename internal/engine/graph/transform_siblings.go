@@ -356,8 +356,9 @@ func (b *build) awaitRead(part *Node, v *Value, in addrs.ModuleInstance) {
 		}
 		return n
 	}
+	elements := v.elementBarriers()
 	whole := slices.DeleteFunc(b.needs(part), func(n *Node) bool {
-		return !slices.ContainsFunc(reads, func(read IndexedRead) bool { return read.whole() == wholeOf(n) })
+		return elements[n] || !slices.ContainsFunc(reads, func(read IndexedRead) bool { return read.whole() == wholeOf(n) })
 	})
 	b.g.Edges.Remove(part.ID, func(id dag.ID) bool { return slices.Contains(whole, b.g.Nodes[id]) })
 	read := b.instances.connectReadsIn(part, v, in)
