@@ -74,6 +74,6 @@ func (f *stateChangeFlags) change(ctx context.Context, s *session.Session, chang
 
 func noStateFile() error {
 	return tfdiags.Errorf("No state file was found",
-		"There is no state here to work with. Run the command in a directory "+
-			"that was applied, or name a state file with -state.")
+		"There is no state here to work with. Check the directory and the "+
+			"selected workspace, or name an existing state file with -state.")
 }
