@@ -49,7 +49,7 @@ func CheckEncryption(body hcl.Body) error {
 		key := strings.Join(append([]string{inner.Type}, inner.Labels...), ".")
 		if other := first[key]; other != nil {
 			d.errorf(inner.DefRange, "Duplicate "+inner.Type+" block",
-				"The encryption block already has the block %s at %s.", key, tfdiags.Place(other.DefRange))
+				"The encryption block already has the block %q at %s.", key, tfdiags.Place(other.DefRange))
 			continue
 		}
 		first[key] = inner

@@ -70,7 +70,7 @@ func (d *decoder) providerName(name string, at hcl.Range) bool {
 				"allowed.", name)
 	case normal != name:
 		d.errorf(at, "Invalid provider local name",
-			"Provider names must be normalized. Use %q instead of %q.", normal, name)
+			"The names of providers must be normalized, for example to lower case. Use %q instead of %q.", normal, name)
 	default:
 		return true
 	}

@@ -615,7 +615,7 @@ func TestLoadErrors(t *testing.T) {
 		open + "state {\nenforced = true\nmethod = method.unencrypted.open\n}": `The state must be encrypted, because ` +
 			`"enforced" is set, but method.unencrypted.open is one of its methods`,
 		open + "plan {\nmethod = \"x\"\n}": `A reference to a method block is needed here`,
-		open + open:                        `already has the block method.unencrypted.open at main.tf:2`,
+		open + open:                        `already has the block "method.unencrypted.open" at main.tf:2`,
 		open + "state {\nmethod = method.unencrypted.open\nfallback {\n}\n}": `needs a method in each block`,
 		"states {}": `Blocks of type "states" are not expected here`,
 	} {
@@ -638,7 +638,7 @@ func TestLoadErrors(t *testing.T) {
 			t.Errorf("%s\n %v", config, err)
 		}
 	}
-	duplicate := "already has the block method.unencrypted.open at TF_ENCRYPTION:2"
+	duplicate := `already has the block "method.unencrypted.open" at TF_ENCRYPTION:2`
 	if _, err := load(t, open+open); err == nil || !strings.Contains(err.Error(), duplicate) {
 		t.Errorf("two methods of one name in the variable: %v", err)
 	}

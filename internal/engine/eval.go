@@ -197,7 +197,7 @@ func (c *evalContext) explainMissing(
 ) {
 	if x.mode == repeatSingle {
 		d.Detail = fmt.Sprintf("%s has no count or for_each, so it has no instances to select from. The index "+
-			"selects an attribute, and there is none of that name.", what)
+			"can only select an attribute, and there is no attribute of that name.", what)
 		return
 	}
 	if x.mode != repeatCount && x.mode != repeatForEach {

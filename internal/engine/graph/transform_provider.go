@@ -92,6 +92,10 @@ func (s *providerSet) connect(r *Resource) error {
 
 // MissingProvider returns the error for a provider configuration that a module does not have.
 func MissingProvider(local addrs.LocalProviderConfig, m addrs.Module) tfdiags.Diagnostic {
+	if m.IsRoot() {
+		return tfdiags.Errorf("Provider configuration not present",
+			"The root module has no provider configuration %s. Add a provider block for it, or correct the reference.", local)
+	}
 	return tfdiags.Errorf("Provider configuration not present",
 		"The provider configuration %s is neither declared in %s nor passed to it.", local, ModuleName(m))
 }
