@@ -2,6 +2,7 @@ package cliconfig
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -411,4 +412,30 @@ func FuzzParse(f *testing.F) {
 		d := &decoder{cfg: &Config{}, warn: tfdiags.Drop}
 		d.file(obj)
 	})
+}
+
+// TestOrigins checks that messages name the variable or setting that was really set, and that each
+// of several errors in a block has its own message.
+func TestOrigins(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wrong := func(src string) string {
+		_, diags := load(t, src)
+		return fmt.Sprint(diags)
+	}
+	text := wrong("plugin_cache_dir = \"" + filepath.ToSlash(file) + "\"")
+	if !strings.Contains(text, "set by plugin_cache_dir,") {
+		t.Error(text)
+	}
+	t.Setenv("TOFU_PLUGIN_CACHE_DIR", file)
+	t.Setenv("TOFU_REGISTRY_DISCOVERY_RETRY", "often")
+	text = wrong("credentials {\n \"a b\" {}\n \"c d\" {}\n}")
+	for _, want := range []string{"set by TOFU_PLUGIN_CACHE_DIR,", "TOFU_REGISTRY_DISCOVERY_RETRY must be a whole number",
+		"Credentials for \"a b\"", "Credentials for \"c d\""} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
 }

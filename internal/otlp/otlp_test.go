@@ -174,6 +174,11 @@ func TestMistakes(t *testing.T) {
 			t.Errorf("%q: %v", parent, err)
 		}
 	}
+	lonely := environment("OTEL_EXPORTER_OTLP_ENDPOINT", "https://localhost", "OTEL_EXPORTER_OTLP_CLIENT_KEY", "k")
+	if _, err := otlp.New(lonely, "", slog.New(slog.DiscardHandler)); err == nil ||
+		!strings.Contains(err.Error(), "only one of them is set") {
+		t.Errorf("a client key without a certificate: %v", err)
+	}
 }
 
 // TestTrouble checks that a message is sent again if the collector asks for that. It also checks

@@ -374,9 +374,9 @@ func TestCheck(t *testing.T) {
 		dir   string
 		want  string
 	}{
-		"fine":       {b.reqs(tool, "~> 1.0", addrs.BuiltinTerraform, ""), locks, b.opts.Dir, ""},
-		"no locks":   {b.reqs(tool, ""), &depsfile.Locks{}, b.opts.Dir, "tofu init"},
-		"one more":   {b.reqs(tool, "", spare, ""), locks, b.opts.Dir, "missing versions with:\n  tofu init"},
+		"fine":     {b.reqs(tool, "~> 1.0", addrs.BuiltinTerraform, ""), locks, b.opts.Dir, ""},
+		"no locks": {b.reqs(tool, ""), &depsfile.Locks{}, b.opts.Dir, "tofu init"},
+		"one more": {b.reqs(tool, "", spare, ""), locks, b.opts.Dir, "missing versions with:\n  tofu init"},
 		"constraint": {b.reqs(tool, "> 1.0.0"), locks, b.opts.Dir,
 			"does not meet the constraints \"> 1.0.0\"\n\nSelect other versions with:\n  tofu init -upgrade"},
 		"built in": {b.reqs(addrs.Provider{Host: addrs.BuiltinHost, Namespace: "builtin", Type: "spoon"}, ""), locks,
