@@ -189,7 +189,7 @@ func (s *Saved) inputs(ctx context.Context, at *session.Session, p *Planned) (ma
 	}
 	if err != nil {
 		return nil, tfdiags.Errorf("Failed to load the plan file",
-			"The inputs of the plan of %s in %s can't be read: %s.", p.Name, s.path, err)
+			"The outputs that the plan of %s in %s uses can't be read: %s.", p.Name, s.path, err)
 	}
 	return out, nil
 }

@@ -226,8 +226,12 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 	}
 	done, err := in.install(ctx, p, version, known)
 	if err != nil {
-		return failed(install, fmt.Errorf("installing provider %s %s: %w", p.ForDisplay(), version,
-			explain(ctx, err, reuse)))
+		err = explain(ctx, err, reuse)
+		// The text of a NoPackageError already names the provider.
+		if _, none := errors.AsType[*sources.NoPackageError](err); !none {
+			err = fmt.Errorf("installing provider %s %s: %w", p.ForDisplay(), version, err)
+		}
+		return failed(install, err)
 	}
 	done.lock.Constraints = c
 	for _, w := range warnings {
