@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +22,13 @@ type services struct {
 // NoServiceError reports that a host doesn't offer a service.
 type NoServiceError struct{ Host, Service string }
 
+var serviceNames = map[string]string{
+	"login.v1": "a login service", "modules.v1": "a module registry", "providers.v1": "a provider registry",
+}
+
 func (e *NoServiceError) Error() string {
-	return fmt.Sprintf("host %s doesn't offer the service %s", e.Host, e.Service)
+	name := cmp.Or(serviceNames[e.Service], "the service "+e.Service)
+	return fmt.Sprintf("host %s doesn't offer %s", e.Host, name)
 }
 
 // Service returns the base URL of a service of a host, such as "providers.v1".

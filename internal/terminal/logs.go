@@ -25,22 +25,24 @@ type Logs struct {
 	Close          func() error
 }
 
-// logEnv returns the value of a log variable. TOFU_LOG… takes precedence over TF_LOG….
-func logEnv(getenv func(string) string, suffix string) string {
-	if v := getenv("TOFU_LOG" + suffix); v != "" {
-		return v
+// logEnv returns the value and the name of a log variable. TOFU_LOG… takes precedence over TF_LOG….
+func logEnv(getenv func(string) string, suffix string) (value, name string) {
+	name = "TOFU_LOG" + suffix
+	if v := getenv(name); v != "" {
+		return v, name
 	}
-	return getenv("TF_LOG" + suffix)
+	name = "TF_LOG" + suffix
+	return getenv(name), name
 }
 
 // LogsOnTerminal reports whether the environment variables send a log to standard error.
 func LogsOnTerminal(getenv func(string) string) bool {
-	if logEnv(getenv, "_PATH") != "" {
+	if path, _ := logEnv(getenv, "_PATH"); path != "" {
 		return false
 	}
 	return slices.ContainsFunc([]string{"", "_CORE", "_PROVIDER"}, func(suffix string) bool {
-		word := strings.ToUpper(logEnv(getenv, suffix))
-		return word != "" && word != "OFF"
+		word, _ := logEnv(getenv, suffix)
+		return word != "" && !strings.EqualFold(word, "OFF")
 	})
 }
 
@@ -48,14 +50,11 @@ func LogsOnTerminal(getenv func(string) string) bool {
 // opened, the log is written to stderr. Both problems are reported on stderr.
 func OpenLogs(getenv func(string) string, stderr io.Writer) *Logs {
 	out, closeFile := stderr, func() error { return nil }
-	if path := logEnv(getenv, "_PATH"); path != "" {
+	if path, variable := logEnv(getenv, "_PATH"); path != "" {
 		file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err != nil {
-			fmt.Fprintln(
-				stderr,
-				"The log is written to standard error, because the file that TF_LOG_PATH names can't be opened:",
-				err,
-			)
+			fmt.Fprintf(stderr, "The log is written to standard error, because the file that %s names can't be opened: %s\n",
+				variable, err)
 		} else {
 			out, closeFile = file, file.Close
 		}
@@ -63,21 +62,17 @@ func OpenLogs(getenv func(string) string, stderr io.Writer) *Logs {
 	reported := false
 	writing := &sync.Mutex{}
 	logger := func(name, suffix string) *slog.Logger {
-		word := logEnv(getenv, suffix)
+		word, variable := logEnv(getenv, suffix)
 		if word == "" {
-			word = logEnv(getenv, "")
+			word, variable = logEnv(getenv, "")
 		}
 		level, ok := logLevels[strings.ToUpper(word)]
 		if !ok {
 			level = hclog.Trace
 			if !reported {
 				reported = true
-				fmt.Fprintf(
-					stderr,
-					"[WARN] %q is not a log level, so TRACE is used. The levels are TRACE, DEBUG, INFO, WARN, "+
-						"ERROR and OFF; JSON means TRACE in JSON form.\n",
-					word,
-				)
+				fmt.Fprintf(stderr, "[WARN] %s: %q is not a log level, so TRACE is used. The levels are TRACE, DEBUG, "+
+					"INFO, WARN, ERROR and OFF; JSON means TRACE in JSON form.\n", variable, word)
 			}
 		}
 		return slog.New(&logHandler{to: hclog.New(&hclog.LoggerOptions{
