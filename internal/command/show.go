@@ -262,7 +262,7 @@ func (s *showRun) file(ctx context.Context, path string) error {
 	found, err := statefile.Parse(data)
 	if err != nil {
 		return tfdiags.Errorf("Failed to read the given file as a state or plan file",
-			"%s is neither a saved plan nor a state: %s.", path, err)
+			"%s is not a saved plan, and it can't be read as a state: %s.", path, err)
 	}
 	return s.state(ctx, found.State, found.TerraformVersion)
 }

@@ -89,8 +89,8 @@ func (s *stored) successor(f *statefile.File, force bool) (next *stored, unchang
 			return nil, false, pushRefused("The states have different lineages, %q and %q, so they describe "+
 				"different infrastructure. The current state would be lost.", f.Lineage, s.lineage)
 		case f.Serial < s.serial:
-			return nil, false, pushRefused("The current state has serial %d, which is newer than the serial of the other state, %d.",
-				s.serial, f.Serial)
+			return nil, false, pushRefused("The current state has serial %d, which is newer than serial %d of the "+
+				"state that would replace it.", s.serial, f.Serial)
 		case f.Serial == s.serial && !same:
 			return nil, false, pushRefused("The current state has the same serial, %d, but different content.",
 				f.Serial)

@@ -272,7 +272,7 @@ func TestPush(t *testing.T) {
 		{file("", 0), false, "", "l", 6},
 		{file("", 0), true, "", "l", 0},
 		{file("l", 5, "y"), false, "same serial, 5", "l", 5},
-		{file("l", 4, "x"), false, "serial 5, which is newer than the serial of the other state, 4", "l", 5},
+		{file("l", 4, "x"), false, "serial 5, which is newer than serial 4 of the state that would replace it", "l", 5},
 		{file("m", 9, "x"), false, "different lineages", "l", 5},
 		{file("m", 9), false, "different lineages", "l", 5},
 		{file("m", 1, "y"), true, "", "m", 1},
