@@ -119,7 +119,7 @@ func (t *instance) awaited(read graph.IndexedRead) instanceReads {
 // at all. It returns an error if a key is unknown or invalid. The block then waits for the whole
 // resource.
 func (c *evalContext) keysRead(indexed graph.IndexedRead) ([]addrs.InstanceKey, error) {
-	own := indexed.Of.Exprs.Repetition
+	own := indexed.Of.Keys()
 	x := c.e.instancesRead(c.in, indexed)
 	keys := make([]addrs.InstanceKey, 0, len(indexed.Refs))
 	var found keySet
@@ -143,7 +143,7 @@ func (c *evalContext) keysRead(indexed graph.IndexedRead) ([]addrs.InstanceKey, 
 // keysOf returns the keys that a reference to an instance selects, one for each time that it is
 // used. A key is NoKey if the index can't select an instance, because it is null or a number such
 // as -1. It returns an error if a key is unknown or invalid.
-func (c *evalContext) keysOf(ref lang.InstanceRef, of graph.Repetition) ([]addrs.InstanceKey, error) {
+func (c *evalContext) keysOf(ref lang.InstanceRef, of graph.Keys) ([]addrs.InstanceKey, error) {
 	indexes, err := c.indexes(ref)
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func (c *evalContext) indexes(ref lang.InstanceRef) ([]cty.Value, error) {
 
 // certain returns the references whose conditions and keys are known. of decides the keys of the
 // instances.
-func (c *evalContext) certain(refs lang.Instances, of graph.Repetition) lang.Instances {
+func (c *evalContext) certain(refs lang.Instances, of graph.Keys) lang.Instances {
 	return slices.DeleteFunc(slices.Clone(refs), func(ref lang.InstanceRef) bool {
 		for _, guard := range ref.Guards {
 			if v, err := c.scope().Eval(guard.Condition, cty.Bool); err != nil || !v.IsKnown() {
@@ -193,7 +193,7 @@ func (c *evalContext) certain(refs lang.Instances, of graph.Repetition) lang.Ins
 // keyOf returns the key that a reference selects if its index has the value v. It returns NoKey if
 // no instance can have such a key, and a keyProblem if the value can't be used. of decides the keys
 // of the instances.
-func (c *evalContext) keyOf(v cty.Value, ref lang.InstanceRef, of graph.Repetition) (addrs.InstanceKey, error) {
+func (c *evalContext) keyOf(v cty.Value, ref lang.InstanceRef, of graph.Keys) (addrs.InstanceKey, error) {
 	if ref.Index == nil && (of.Matches(ref.Key) || !of.Repeats()) {
 		return ref.Key, nil
 	}
@@ -275,14 +275,18 @@ func (c *evalContext) withReads(r *graph.Resource, change *plans.InstanceChange)
 // Instances implements lang.Data. It returns the values of single instances before their resource
 // is complete. This is needed for blocks that refer to single instances, of their own resource or
 // of others.
-func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Value, bool) {
+func (c *evalContext) Instances(subject addrs.Referenceable, of lang.Instances) (cty.Value, bool) {
+	addr, ok := subject.(addrs.Resource)
+	if !ok {
+		return c.listed(subject, of)
+	}
 	r := c.in.module.Resources[addr]
 	if r == nil || c.in.resources[r.Slot] == nil || c.before != nil {
 		return cty.NilVal, false
 	}
 	read := c.reads.of(addr)
 	if _, list := of.FromList(); list && read != nil {
-		return c.elementList(of, r.Exprs.Repetition, func(key addrs.InstanceKey) (cty.Value, bool) {
+		return c.elementList(of, r.Keys(), func(key addrs.InstanceKey) (cty.Value, bool) {
 			if _, exists := c.in.resources[r.Slot].has(key); !exists {
 				return cty.NilVal, false
 			}
@@ -312,7 +316,7 @@ func (c *evalContext) Instances(addr addrs.Resource, of lang.Instances) (cty.Val
 			byKey[keyName(one.Key)] = v
 		}
 	}
-	return cty.ObjectVal(byKey), true
+	return c.inForm(cty.ObjectVal(byKey)), true
 }
 
 // setEachValue sets each.value in a block whose for_each is a resource, an alias or a module call,
@@ -375,14 +379,14 @@ func (c *evalContext) moduleInstances(
 		return instances.of[i].outputs(m, outputs, c.e.valueIn), true
 	}
 	if _, list := use.Of.FromList(); list {
-		v, ok := c.elementList(use.Of, m.Repetition, value)
+		v, ok := c.elementList(use.Of, m.CallKeys(), value)
 		if failed != nil {
 			return cty.NilVal, false, tfdiags.FromError(failed)[0].At(use.Range)
 		}
 		return v, ok, nil
 	}
 	for _, ref := range use.Of {
-		keys, err := c.keysOf(ref, m.Repetition)
+		keys, err := c.keysOf(ref, m.CallKeys())
 		if err != nil {
 			return cty.NilVal, false, nil
 		}
