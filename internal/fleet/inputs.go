@@ -242,7 +242,7 @@ func contradictions(root string, planned, actual map[string]cty.Value) error {
 			v = cty.NullVal(planned[name].Type())
 		}
 		if was, now, other := kinds(planned[name], v); other {
-			lines = append(lines, fmt.Sprintf("output %q of %s: was %s, but is now %s", name, root, was, now))
+			lines = append(lines, fmt.Sprintf("output %q of %s: was %s, but now %s", name, root, was, now))
 			continue
 		}
 		for _, err := range objchange.Contradictions(planned[name], v, valueText) {
