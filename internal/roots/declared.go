@@ -265,7 +265,7 @@ func (e *Estate) refer(r *Root, read Read, name string) error {
 			e.didYouMean(name)).At(read.Range)
 	case target == r:
 		return tfdiags.Errorf("A root module refers to itself",
-			"The root module %q can't need its own outputs.", name).At(read.Range)
+			"The root module %q can't wait for itself or use its own outputs.", name).At(read.Range)
 	}
 	for _, output := range read.Outputs.Names {
 		if target.Err == nil && !slices.Contains(target.Outputs, output) {
