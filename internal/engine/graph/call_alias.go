@@ -149,10 +149,10 @@ func (m *Module) eachReads(rep Repetition, units iter.Seq[*lang.Refs]) []CallRea
 }
 
 // readsByCallAlias returns what the instances of a block read only by key through locals that are module
-// calls, if this run orders blocks by instance. The locals are evaluated with all outputs that an
-// element may use, so the block reads all of these.
+// calls. It returns nil in a partial run, and for blocks whose instances read one another. The locals
+// are evaluated with all outputs that an element may use, so the block reads all of these.
 func (b *build) readsByCallAlias(r *Resource) []CallRead {
-	if (b.op.Phase != PhasePlan || !b.op.ByInstance) && b.op.Phase != PhaseApply || b.op.Partial() ||
+	if b.op.Phase != PhasePlan && b.op.Phase != PhaseApply || b.op.Partial() ||
 		b.op.Early == nil || r.Exprs.ownInstances(r.Addr.Resource) != nil {
 		return nil
 	}
