@@ -332,6 +332,9 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 		}
 		if kind == "constant" {
 			if of.mode == "count" && u.odds("position", 30) {
+				if slices.Contains(u.callAliases, of) { // a position in a local needs the whole call
+					u.readAll(u.loose, of)
+				}
 				return address + ".*" + attr + of.index(key)
 			}
 			return address + of.index(key) + attr
