@@ -98,9 +98,10 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, error) {
 			if computed := refs.selected[ref]; computed.Index != nil {
 				output, keyless = computed.Output, false
 			}
-			calls[call.Name] = calls[call.Name].with(output, keyless, ref.Range)
-			if of := refs.listed(ref); of != nil {
-				calls[call.Name].listed(output, of)
+			c := calls[call.Name].with(output, keyless, ref.Range)
+			calls[call.Name] = c
+			if _, again := c.lists[output]; !again {
+				c.listed(output, refs.listed(ref))
 			}
 			continue
 		}
@@ -174,8 +175,11 @@ func (c *callOutputs) with(output string, keyless bool, rng hcl.Range) *callOutp
 	return c
 }
 
-// listed records the elements that are read from a list in an output.
+// listed records the elements that are read from a list in an output. It does nothing if of is nil.
 func (c *callOutputs) listed(output string, of Instances) {
+	if of == nil {
+		return
+	}
 	if c.lists == nil {
 		c.lists = map[string]Instances{}
 	}
