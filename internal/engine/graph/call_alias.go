@@ -18,8 +18,9 @@ import (
 // the call, and each element depends only on outputs of the module instance with its key. Targets
 // follow local.mods["x"].out and for_each = local.mods to these outputs. In the order of a run,
 // resource blocks that read local.outs["x"] wait for these outputs of that module instance, and
-// evaluate the local for themselves, with only that instance. Values, module calls and blocks with
-// for_each = local.mods wait for the whole local.
+// evaluate the local for themselves, with only that instance. Values, module calls, blocks with
+// for_each = local.mods, blocks whose instances read one another, and blocks that need a list, as
+// element does, wait for the whole local.
 
 // CallAlias describes a local that is a module call.
 type CallAlias struct {
