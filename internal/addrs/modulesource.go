@@ -128,8 +128,9 @@ func parseRegistrySource(text string) (ModuleSource, error) {
 	if !registryName().MatchString(parts[0]) || !registryName().MatchString(parts[1]) ||
 		!registrySystem().MatchString(parts[2]) {
 		return ModuleSource{}, fmt.Errorf(
-			"%q is not a module registry address: its parts must consist of letters, digits, dashes and "+
-				"underscores, the last one only of lower-case letters and digits", text)
+			"%q is not a module registry address: the namespace and the name must consist of letters, digits, dashes "+
+				"and underscores, begin and end with a letter or digit, and have at most 64 characters; the system "+
+				"must consist of 1 to 64 lower-case letters and digits", text)
 	}
 	return ModuleSource{Kind: RegistryModule, Address: host + "/" + strings.Join(parts, "/"), Subdir: subdir}, nil
 }

@@ -15,7 +15,7 @@ func Unified(oldName, newName, before, after string) string {
 	edits := lineEdits(a, b)
 	var out strings.Builder
 	for len(edits) > 0 {
-		last := 0 // edits before this index are already in a hunk
+		last := 0 // index of the last edit in the next hunk
 		for last+1 < len(edits) && edits[last+1].a0-edits[last].a1 <= 2*contextLines {
 			last++
 		}

@@ -150,7 +150,8 @@ func (a *applyStep) moveObject(obj *states.Object, from, to addrs.DeposedKey) {
 }
 
 // result returns the new object in the provider's response, without the parts that can't be stored,
-// and errors about the response. If the response has no valid object, it returns the prior object.
+// and errors about the response. If the response has no object or an invalid one, it returns the prior
+// object. A null object is returned as null.
 func (c *applyCall) result() (cty.Value, error) {
 	prior, resp := c.prior, c.resp
 	var errs tfdiags.Diagnostics

@@ -313,7 +313,7 @@ func (c *evalContext) addressTraversal(expr hcl.Expression) (hcl.Traversal, erro
 		}
 		if key.IsMarked() || !key.IsKnown() || key.IsNull() {
 			d := tfdiags.Errorf("Invalid import address expression",
-				"An instance key must be known during the plan, and neither null nor sensitive.").At(e.Key.Range())
+				"An instance key must be known during the plan, and must not be null, sensitive or ephemeral.").At(e.Key.Range())
 			if !key.IsMarked() && !key.IsKnown() {
 				d.Extra = notYet{why: plans.DeferredConfig,
 					chain: []plans.DeferralStep{place("the target of an import block", e.Key.Range())}}

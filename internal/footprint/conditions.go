@@ -10,8 +10,8 @@ import (
 var passes = map[graphview.Kind]bool{graphview.Variable: true, graphview.Local: true, graphview.Output: true,
 	graphview.Call: true, graphview.Whole: true, graphview.Data: true, graphview.Provider: true}
 
-// conditions visits the nodes that relevant conditions have read. A condition is relevant if it
-// depends on a change, directly or through other values, or if its result changes.
+// conditions visits the nodes that relevant conditions have read. A condition is relevant if its result
+// changes or, except in check blocks, if it depends on a change, directly or through other values.
 func (f *finder) conditions() {
 	users := f.graph.Users()
 	var stack []int

@@ -343,6 +343,8 @@ func TestRegistry(t *testing.T) {
 	l.bad("\n"+call("a", source+"//none"), "main.tf:2")
 	l.bad(call("a", source, `version = "> 3"`), "meets the constraints")
 	l.bad(call("a", "modules.example.com/acme/none/lab"), "there is no module")
+	l.pages["/v1/acme/net/early/versions"] = bytesPage([]byte(`{"modules": [{"versions": [{"version": "1.0.0-rc1"}]}]}`))
+	l.bad(call("a", "modules.example.com/acme/net/early"), "The registry lists no release")
 	l.pages["/v1/acme/net/lab/1.1.0/download"] = func(w http.ResponseWriter, r *http.Request) {
 		w.Write([]byte(`{"location": "/1.1.0.zip", "use_registry_credentials": "yes"}`))
 	}

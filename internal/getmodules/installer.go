@@ -148,7 +148,12 @@ func (in *Installer) local(ctx context.Context, req *configs.ModuleRequest) (non
 				"sources that start with \"../\" must stay within it.",
 			req.Path, req.Source)
 	}
-	if info, err := os.Stat(filepath.FromSlash(dir)); err != nil || !info.IsDir() {
+	info, err := os.Stat(filepath.FromSlash(dir))
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return none, tfdiags.Errorf("Unreadable module directory",
+			"The directory %s, which is the source of %s, can't be read: %s.", dir, req.Describe(), err)
+	case err != nil || !info.IsDir():
 		return none, tfdiags.Errorf("Unreadable module directory",
 			"There is no directory %s, which is the source of %s.", dir, req.Describe())
 	}
@@ -317,6 +322,10 @@ func (in *Installer) choose(ctx context.Context, req *configs.ModuleRequest) (st
 			text, req.Source.Address).At(req.Call.Range))
 	}
 	switch {
+	case errors.Is(err, errUnresolvable) && req.Version == "":
+		return "", tfdiags.Errorf("Module without a usable version",
+			"The registry lists no release of module %s. A prerelease is used only if the argument version selects "+
+				"exactly that version.", req.Source.Address).At(req.Call.Range)
 	case errors.Is(err, errUnresolvable):
 		return "", tfdiags.Errorf("Unresolvable module version constraint",
 			"No version of module %s meets the constraints %q.", req.Source.Address, req.Version).At(req.Call.Range)

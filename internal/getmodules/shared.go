@@ -141,7 +141,10 @@ func (s *Shared) choose(ctx context.Context, pins *pins, req *configs.ModuleRequ
 		return v.String(), nil
 	}
 	version, _, err := s.locator.choose(ctx, req.Source, req.Constraints)
-	if errors.Is(err, errUnresolvable) {
+	switch {
+	case errors.Is(err, errUnresolvable) && req.Version == "":
+		err = fmt.Errorf("the registry lists no release of module %s", req.Source.Address)
+	case errors.Is(err, errUnresolvable):
 		err = fmt.Errorf("no version of module %s meets the constraints %q", req.Source.Address, req.Version)
 	}
 	return version, err

@@ -34,7 +34,7 @@ func ForEach(v cty.Value) ([]Element, error) {
 			fmt.Sprintf(`The given "for_each" is %s. A map or a set of strings is required; toset(…) `+
 				`converts a list to a set.`, WithArticle(v.Type().FriendlyName())))
 	}
-	return elements(v)
+	return elements(v, "a map or a set of strings")
 }
 
 // ForEachOrList is like ForEach, but accepts lists and tuples too. Their keys are numbers.
@@ -43,7 +43,7 @@ func ForEachOrList(v cty.Value) ([]Element, error) {
 		return nil, err
 	}
 	v, _ = v.Unmark()
-	return elements(v)
+	return elements(v, "a map, a set of strings or a list")
 }
 
 // checkForEachMarks returns an error if instance keys would be taken from values that must not be
@@ -59,16 +59,18 @@ func checkForEachMarks(v cty.Value) error {
 	return nil
 }
 
-func elements(v cty.Value) ([]Element, error) {
+// elements returns the elements of an unmarked for_each value. required names the types that the value
+// may have.
+func elements(v cty.Value, required string) ([]Element, error) {
 	ty := v.Type()
 	switch {
 	case ty == cty.DynamicPseudoType && !v.IsKnown():
 		return nil, ErrUnknownKeys
 	case v.IsNull():
-		return nil, ForEachError(`The given "for_each" is null. A map, or a set of strings, is required.`)
+		return nil, ForEachError(fmt.Sprintf(`The given "for_each" is null. It must be %s.`, required))
 	case !ty.IsMapType() && !ty.IsObjectType() && !ty.IsSetType() && !isList(ty):
-		return nil, ForEachError(fmt.Sprintf(`The given "for_each" is %s. A map, or a set of strings, is required.`,
-			WithArticle(ty.FriendlyName())))
+		return nil, ForEachError(fmt.Sprintf(`The given "for_each" is %s. It must be %s.`,
+			WithArticle(ty.FriendlyName()), required))
 	case !v.IsKnown():
 		return nil, ErrUnknownKeys
 	case ty.IsSetType():

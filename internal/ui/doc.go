@@ -6,9 +6,9 @@
 // functions write whole JSON documents, such as that of `show -json`. They hold only one object
 // in memory at a time.
 //
-// Invariants: only this package knows about the two output forms. The human form never shows
-// values that are sensitive, whether by a mark or in the schema, and neither form shows
-// ephemeral values. JSON documents contain sensitive values, together with a map of the
+// Invariants: only this package knows about the two output forms. The human form shows
+// sensitive values, whether by a mark or in the schema, only with [Options.ShowSensitive], and
+// neither form shows ephemeral values. JSON documents contain sensitive values, together with a map of the
 // sensitive parts, because programs rely on them. Rendering changes nothing, and takes time and
 // memory linear in the size of the output. The package makes no decisions about operations and
 // performs none.

@@ -52,7 +52,7 @@ type Store struct {
 	table  string // quoted, with its schema
 }
 
-// client is a session of a server, which stores of several tables may share.
+// client is a session with a server. Stores for several tables may share it.
 type client struct {
 	connect *pgconn.Config
 

@@ -109,9 +109,9 @@ func (p *provider) Keys(ctx context.Context, stored []byte, chained encryption.K
 	}
 	if then.work() > max(maxWork, now.work()) {
 		return encryption.Keys{}, nil,
-			fmt.Errorf("its metadata is damaged, or the key was created with %d iterations and a length of %d "+
-				"bytes, which exceeds the limits; to allow that, set the same values in the configuration", then.Iterations,
-				then.KeyLength)
+			fmt.Errorf("its metadata is damaged, or the key was created with %d iterations of %s and a length of %d "+
+				"bytes, which exceeds the limits; to allow that, set the same iterations, hash_function and key_length "+
+				"in the configuration", then.Iterations, then.Hash, then.KeyLength)
 	}
 	key, err := then.derive(ctx, secret(chained.Decryption))
 	outdated := then.Iterations != now.Iterations || then.Hash != now.Hash || then.KeyLength != now.KeyLength ||

@@ -190,8 +190,8 @@ func (p *Provider) PlanResourceChange(ctx context.Context, req providers.PlanReq
 	_ = p.Cloud.call(ctx, key, 0, func(fail string, asked bool) string {
 		switch out = planned(req); {
 		case !req.Config.GetAttr("id").IsNull() || !req.Config.GetAttr("c").IsNull():
-			out = providers.PlanResponse{Diagnostics: tfdiags.Errorf("Computed values are not to be configured",
-				"Those of %s are.", key).List()}
+			out = providers.PlanResponse{Diagnostics: tfdiags.Errorf("Computed attribute in the configuration",
+				"The configuration sets id or c, which only the provider may set (call %q).", key).List()}
 		case !asked:
 		case fail == "":
 			out = providers.PlanResponse{Diagnostics: failure("plan", req.Config)}

@@ -187,8 +187,8 @@ func (p *planCalls) callOf(m *Module) *splitCall {
 	return r
 }
 
-// repeated returns the innermost call with several instances that contains a module or calls it. It
-// returns nil if there is none.
+// repeated returns the innermost call with count, for_each or enabled that contains a module or calls
+// it. It returns nil if no such call exists.
 func (m *Module) repeated() *Module {
 	for ; m != nil && m.Parent != nil; m = m.Parent {
 		if m.Repetition != (Repetition{}) {
