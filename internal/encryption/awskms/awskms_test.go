@@ -89,7 +89,7 @@ func TestReplacedKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, err = open(t, awskms.Config{KeyID: newKey(t), KeySpec: "AES_256"}).Keys(t.Context(), meta, encryption.Keys{})
-	if err == nil || !strings.Contains(err.Error(), "name the old one in a \"fallback\" block") {
+	if err == nil || !strings.Contains(err.Error(), "keep the old settings in a \"fallback\" block") {
 		t.Error(err)
 	}
 }
