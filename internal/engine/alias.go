@@ -95,31 +95,36 @@ func (c *evalContext) inForm(elements cty.Value) cty.Value {
 	return cty.TupleVal(slices.Collect(maps.Values(elements.AsValueMap())))
 }
 
-// callElements are the instances of a module call that a block reads through a local.
+// callElements are the instances of a module call that a block or value reads through a local.
 type callElements struct {
 	call   *graph.CallAlias
 	refs   lang.Instances
-	reader *evalContext // the context of the block, in which the keys are evaluated
+	reader *evalContext // the context of the block or value, in which the keys are evaluated
 }
 
 // throughLocal returns the value of a local that is a module call, with only the instances that the
-// block reads. It returns false for all other values.
+// visited block or value reads. It returns false for all other values.
 func (c *evalContext) throughLocal(v *graph.Value) (_ cty.Value, ok bool, _ error) {
-	if v.Kind != graph.Local || c.e.early != nil || c.visited == nil {
+	if v.Kind != graph.Local || c.e.early != nil {
 		return cty.NilVal, false, nil
 	}
-	refs := c.visited.Resource.ReadsVia(v)
+	refs := c.visited.ReadsVia(v)
 	if refs == nil {
 		return cty.NilVal, false, nil
 	}
-	inner := c.e.newContext(c.ctx, c.in, repetition{})
-	inner.reader, inner.blockAddr, inner.hasSlot, inner.ignoreDeprecations = c.reader, c.blockAddr, c.hasSlot, true
-	inner.only = &callElements{v.CallAlias(), refs, c}
-	val, err := inner.eval(v.Expr, cty.DynamicPseudoType)
+	val, err := c.onlyElements(v, refs)
 	return val, true, err
 }
 
-// exist reports whether all instances that the block reads exist. If one doesn't, the block has waited
+// onlyElements evaluates a local that is a module call with only the instances that references read.
+func (c *evalContext) onlyElements(v *graph.Value, refs lang.Instances) (cty.Value, error) {
+	inner := c.e.newContext(c.ctx, c.in, repetition{})
+	inner.reader, inner.blockAddr, inner.hasSlot, inner.ignoreDeprecations = c.reader, c.blockAddr, c.hasSlot, true
+	inner.only = &callElements{v.CallAlias(), refs, c}
+	return inner.eval(v.Expr, cty.DynamicPseudoType)
+}
+
+// exist reports whether all instances that the reader reads exist. If one doesn't, the reader has waited
 // for the whole call in a plan, and an error shows all instances.
 func (o *callElements) exist(instances *callInstances) bool {
 	for _, ref := range o.refs {
@@ -177,6 +182,12 @@ func (c *evalContext) element(read graph.IndexedRead, key addrs.InstanceKey) cty
 		in = calls.of[0]
 	}
 	all, _, err := one.elements(read.Via, in)
+	return elementAt(all, key, err)
+}
+
+// elementAt returns the element of an object with the given key, or cty.NilVal if there is none or err
+// is not nil.
+func elementAt(all cty.Value, key addrs.InstanceKey, err error) cty.Value {
 	if err != nil {
 		return cty.NilVal
 	}

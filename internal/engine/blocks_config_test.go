@@ -315,9 +315,10 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 	if kind != "whole" && kind != "one" && !of.module && u.odds("alias", 30) {
 		address, attr = u.drawAlias(of)
 	}
-	if kind != "whole" && kind != "one" && of.module && u.odds("call alias", 40) {
+	callAlias := kind != "whole" && kind != "one" && of.module && u.odds("call alias", 40)
+	if callAlias {
 		address, attr = u.drawCallAlias(of)
-		if u.meshBlock.module || slices.Contains([]string{"listed", "element", "position"}, kind) {
+		if slices.Contains([]string{"listed", "element", "position"}, kind) {
 			u.readAll(u.loose, of)
 		}
 		u.callAliases = append(u.callAliases, of)
@@ -332,7 +333,7 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 		}
 		if kind == "constant" {
 			if of.mode == "count" && u.odds("position", 30) {
-				if slices.Contains(u.callAliases, of) { // a position in a local needs the whole call
+				if callAlias {
 					u.readAll(u.loose, of)
 				}
 				return address + ".*" + attr + of.index(key)
@@ -749,8 +750,11 @@ func (m *mesh) drawChain(b *meshBlock) *meshBlock {
 // drawChainAddress returns the address of an earlier block that u uses as its for_each, and the
 // path to append to each.value.
 func (u *meshUser) drawChainAddress(of *meshBlock) (address, attr string) {
-	if !of.module && u.odds("chain by alias", 40) {
+	switch {
+	case !of.module && u.odds("chain by alias", 40):
 		return u.drawAlias(of)
+	case of.module && u.odds("chain by call alias", 40):
+		return u.drawCallAlias(of)
 	}
 	return of.address(), of.attr()
 }

@@ -330,8 +330,9 @@ func (c *evalContext) setEachValue(of *graph.IndexedRead, call *graph.EachCall, 
 	}
 }
 
-// outputsIn returns an object with the outputs of an instance of a module call that each.value has, or
-// cty.NilVal if there is no such instance or its outputs aren't final.
+// outputsIn returns each.value for a block whose for_each is a module call: an object with the outputs
+// of the instance with the given key, or the element of a local. It returns cty.NilVal if there is no
+// such instance or its outputs aren't final.
 func (c *evalContext) outputsIn(each *graph.EachCall, key addrs.InstanceKey) cty.Value {
 	call := each.Call
 	instances, outputs := c.e.callsOf(call, c.in), outputsOf(call, each.Outputs)
@@ -341,6 +342,10 @@ func (c *evalContext) outputsIn(each *graph.EachCall, key addrs.InstanceKey) cty
 	i, exists := instances.find(key)
 	if !exists || c.e.unfinished.waitOutputs(c, call, outputs, instances.of[i].addr) != nil {
 		return cty.NilVal
+	}
+	if each.Local != nil {
+		all, err := c.onlyElements(each.Local, lang.Instances{{Key: key}})
+		return elementAt(all, key, err)
 	}
 	return instances.of[i].outputs(call, outputs, c.e.valueIn)
 }

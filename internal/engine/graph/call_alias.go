@@ -17,10 +17,9 @@ import (
 // A local such as mods = module.m, or outs = { for k, m in module.m : k => m.out }, has the keys of
 // the call, and each element depends only on outputs of the module instance with its key. Targets
 // follow local.mods["x"].out and for_each = local.mods to these outputs. In the order of a run,
-// resource blocks that read local.outs["x"] wait for these outputs of that module instance, and
-// evaluate the local for themselves, with only that instance. Values, module calls, blocks with
-// for_each = local.mods, blocks whose instances read one another, and blocks that need a list, as
-// element does, wait for the whole local.
+// blocks and values that read local.outs["x"] wait for these outputs of that module instance, and
+// evaluate the local for themselves, with only that instance. A for_each that is such a local is one
+// that is the call; see chain_calls.go. Readers of a list of elements wait for the whole local.
 
 // CallAlias describes a local that is a module call.
 type CallAlias struct {
@@ -131,35 +130,35 @@ func (m *Module) callAliasReads(list []CallRead, units iter.Seq[*lang.Refs]) []C
 // eachReads returns what a block in the module reads with each.value if its for_each is a module call, or
 // a local that is one. units are the expressions that may use each.value.
 func (m *Module) eachReads(rep Repetition, units iter.Seq[*lang.Refs]) []CallRead {
-	if m == nil {
+	call, via := m.chainedCall(rep)
+	if call == nil {
 		return nil
 	}
-	if call := m.chainedCall(rep); call != nil {
-		return newEachCall(call, units).reads
-	}
-	local, ok := rep.eachOf().(addrs.LocalValue)
-	if !ok {
-		return nil
-	}
-	v := m.Locals[local.Name]
-	alias := v.callAlias(maxAliases)
-	if alias == nil || alias.Call.Repetition.ForEach == nil {
-		return nil
-	}
-	return alias.reads(v, lang.Instances{{Index: eachKey}}, newEachCall(alias.Call, units).Outputs)
+	return newEachCall(call, via, units).reads
 }
 
 // readsByCallAlias returns what the instances of a block read only by key through locals that are module
-// calls. It returns nil in a partial run, and for blocks whose instances read one another. The locals
-// are evaluated with all outputs that an element may use, so the block reads all of these.
+// calls. It returns nil if the readers of such locals wait for the whole call in this run, and for blocks
+// whose instances read one another.
 func (b *build) readsByCallAlias(r *Resource) []CallRead {
-	if b.op.Phase != PhasePlan && b.op.Phase != PhaseApply || b.op.Partial() ||
-		b.op.Early == nil || r.Exprs.ownInstances(r.Addr.Resource) != nil {
+	if !b.awaitsVia() || r.Exprs.ownInstances(r.Addr.Resource) != nil {
 		return nil
 	}
+	return evaluated(r.Module.callAliasReads(nil, r.Exprs.units()))
+}
+
+// awaitsVia reports whether the readers of locals that are module calls may wait for single instances
+// in this run: in a plan or an apply without targets or exclusions.
+func (b *build) awaitsVia() bool {
+	return (b.op.Phase == PhasePlan || b.op.Phase == PhaseApply) && !b.op.Partial() && b.op.Early != nil
+}
+
+// evaluated returns the reads through locals with everything that the evaluation of the locals needs:
+// all outputs that an element may use. It leaves out locals of which an expression needs a list.
+func evaluated(reads []CallRead) []CallRead {
 	var out []CallRead
 	lists := map[*Value]bool{} // locals of which an expression needs a list
-	for _, read := range r.Module.callAliasReads(nil, r.Exprs.units()) {
+	for _, read := range reads {
 		if _, list := read.Refs.FromList(); list {
 			lists[read.Via] = true
 		}
@@ -173,23 +172,60 @@ func (b *build) readsByCallAlias(r *Resource) []CallRead {
 	return slices.DeleteFunc(out, func(read CallRead) bool { return lists[read.Via] })
 }
 
-// readsVia reports whether n doesn't wait for a local that is a module call, because its block waits
-// for single instances of the call.
-func (b *build) readsVia(n *Node, v *Value) bool {
-	r := n.Resource
-	return r != nil && v.Kind == Local &&
-		slices.ContainsFunc(r.CallReads, func(read CallRead) bool { return read.Via == v && b.readsKeyed(n, read.Call) })
+// addReadsVia adds to the CallReads of a value what it reads only by key through locals that are
+// module calls. It leaves out calls that the value also refers to as a whole, and the call that the
+// value is an argument of.
+func (b *build) addReadsVia(v *Value) {
+	if !b.awaitsVia() || v.Output != nil && v.Output.DependsOn != nil {
+		return
+	}
+	for _, read := range evaluated(v.callAliasReads()) {
+		name := read.Call.Call.Name
+		if _, only := v.Expr.Refs.CallInstances(name); !only && v.Expr.Refs.NameCall(name) {
+			continue
+		}
+		if read.Call != v.Module {
+			v.CallReads = append(v.CallReads, read)
+		}
+	}
 }
 
-// ReadsVia returns the references of a block to single instances of a module call that it reads through
-// the local v. It returns nil if there are none, or if r is nil.
-func (r *Resource) ReadsVia(v *Value) lang.Instances {
-	if r == nil {
+// readsVia reports whether n doesn't wait for a local that is a module call, because its block or value
+// waits for single instances of the call.
+func (b *build) readsVia(n *Node, v *Value) bool {
+	return v.Kind == Local &&
+		slices.ContainsFunc(n.callReads(), func(read CallRead) bool { return read.Via == v && b.readsKeyed(n, read.Call) })
+}
+
+// callReads returns the single instances of module calls that the block, value or module call of a node
+// reads.
+func (n *Node) callReads() []CallRead {
+	if n.Resource != nil {
+		return n.Resource.CallReads
+	}
+	switch of := n.Object.(type) {
+	case *Value:
+		return of.CallReads
+	case *Module:
+		if of.EachCall != nil {
+			return of.EachCall.reads
+		}
+	case *Node:
+		return of.callReads()
+	}
+	return nil
+}
+
+// ReadsVia returns the references with which the block or value of a node reads single instances of a
+// module call through the local v, other than with each.value. It returns nil if there are none, or if
+// n is nil.
+func (n *Node) ReadsVia(v *Value) lang.Instances {
+	if n == nil {
 		return nil
 	}
 	var out lang.Instances
-	for _, read := range r.CallReads {
-		if read.Via == v {
+	for _, read := range n.callReads() {
+		if read.Via == v && !read.ByEach() {
 			out = append(out, read.Refs...)
 		}
 	}
@@ -206,7 +242,7 @@ func (r *Resource) AwaitsVia(v *Value) bool {
 func (r *Resource) callAliasReads() []CallRead {
 	forEach := r.Exprs.Repetition.ForEach
 	var each []CallRead
-	if r.ChainedCall() == nil && forEach != nil {
+	if _, via := r.Module.chainedCall(r.Exprs.Repetition); via != nil {
 		each = r.Module.eachReads(r.Exprs.Repetition, r.eachUnits())
 	}
 	return r.Module.callAliasReads(each, func(yield func(*lang.Refs) bool) {
@@ -218,17 +254,12 @@ func (r *Resource) callAliasReads() []CallRead {
 	})
 }
 
-// callAliasReads returns what a value reads only by key through locals that are module calls, including
-// what an argument reads with each.value.
+// callAliasReads returns what a value reads only by key through locals that are module calls. It leaves
+// out what an argument reads with each.value; see addChainedCall.
 func (v *Value) callAliasReads() []CallRead {
 	m := v.evaluatedBy()
 	if m == nil || v.Expr == nil || v.DependsOn != nil || v.Kind != Variable && len(v.Conditions) > 0 {
 		return nil
 	}
-	units := slices.Values([]*lang.Refs{&v.Expr.Refs})
-	var each []CallRead
-	if v.Kind == Variable && v.ReadsEachValue() && v.Module.ChainedCall() == nil {
-		each = m.eachReads(v.Module.Repetition, units)
-	}
-	return m.callAliasReads(each, units)
+	return m.callAliasReads(nil, slices.Values([]*lang.Refs{&v.Expr.Refs}))
 }

@@ -95,7 +95,10 @@ func (m *Module) addCallReads(list []CallRead, refs *lang.Refs) []CallRead {
 // setCallReads sets the module calls that a block reads only by instance. It leaves out calls that are
 // also read outside of the block's instances, for example by for_each or an import block.
 func (b *build) setCallReads(r *Resource) {
-	chained := r.ChainedCall()
+	chained, via := r.Module.chainedCall(r.Exprs.Repetition)
+	if via != nil && (!b.awaitsVia() || r.Exprs.ownInstances(r.Addr.Resource) != nil) {
+		chained = nil
+	}
 	list := b.readsByCallAlias(r)
 	if !r.Exprs.readsCalls && chained == nil && list == nil || r.Config.Check != nil {
 		return
@@ -107,11 +110,12 @@ func (b *build) setCallReads(r *Resource) {
 				whole[r.Module.Calls[call.Name]] = true
 			}
 			if v := r.Module.valueOf(ref.Subject); v != nil {
+				whole[chained] = whole[chained] || v == via
 				list = slices.DeleteFunc(list, func(read CallRead) bool { return read.Via == v })
 			}
 		}
 	}
-	var eachOf *lang.Refs // set if for_each is only a module call
+	var eachOf *lang.Refs // set if for_each is only a module call, or a local that is one
 	if chained != nil {
 		list, eachOf = append(list, r.eachCall().reads...), &r.Exprs.Repetition.ForEach.Refs
 	}
@@ -125,6 +129,9 @@ func (b *build) setCallReads(r *Resource) {
 				if _, only := unit.CallInstances(call.Name); !only {
 					whole[r.Module.Calls[call.Name]] = true
 				}
+			}
+			if via != nil && ref.Subject == (addrs.LocalValue{Name: via.Name}) {
+				whole[chained] = true
 			}
 		}
 	}
@@ -157,6 +164,7 @@ func (b *build) setCallReads(r *Resource) {
 // setValueReads sets the module calls that an argument or another value reads only by instance.
 func (b *build) setValueReads(v *Value) {
 	b.addChainedCall(v)
+	b.addReadsVia(v)
 	if v.differs() {
 		b.instances.keyed[v.Module] = true // even if only one instance has Steps
 	}

@@ -14,7 +14,8 @@ import (
 
 // Blocks with for_each = module.NAME
 //
-// If for_each is a module call that has for_each itself, the block has the keys of the call.
+// If for_each is a module call that has for_each itself, or a local that is such a call (see
+// CallAlias), the block has the keys of the call.
 // each.value is an object with the outputs of the module instance that has the same key. The
 // instances of the block are decided together with those of the call. Each instance reads the
 // outputs like references to module.NAME[each.key]. These reads are therefore among the CallReads of
@@ -26,6 +27,9 @@ import (
 type EachCall struct {
 	Call    *Module
 	Outputs []string // sorted; nil for all outputs
+	// Local is the local of which each.value is an element. It is nil if each.value is an object with
+	// the outputs.
+	Local *Value
 	// reads are the reads of these outputs of the module instance that has the key of the reader.
 	reads []CallRead
 }
@@ -36,42 +40,52 @@ func (r *Resource) ChainedCall() *Module {
 	if r.Exprs == nil {
 		return nil
 	}
-	return r.Module.chainedCall(r.Exprs.Repetition)
+	call, _ := r.Module.chainedCall(r.Exprs.Repetition)
+	return call
 }
 
 // ChainedCall returns the module call in for_each = module.NAME, or nil if the call is not repeated
 // this way.
 func (m *Module) ChainedCall() *Module {
-	call := m.Parent.chainedCall(m.Repetition)
-	if call == m {
+	call, via := m.Parent.chainedCall(m.Repetition)
+	if call == m || via != nil && len(m.Call.DependsOn) > 0 { // depends_on may name the local
 		return nil
 	}
 	return call
 }
 
-// chainedCall returns the call in the for_each of a block in the module. It returns nil if the call
-// has no for_each, or if it has deprecated or ephemeral outputs: they cause a warning or an error
-// about the block's for_each as a whole.
-func (m *Module) chainedCall(rep Repetition) *Module {
-	subject, ok := rep.eachOf().(addrs.ModuleCall)
-	if !ok || m == nil || m.Calls[subject.Name] == nil {
-		return nil
+// chainedCall returns the call in the for_each of a block in the module. via is the local by which
+// for_each refers to the call, or nil. chainedCall returns nil if the call has no for_each, or if it
+// has deprecated or ephemeral outputs: they cause a warning or an error about the block's for_each as
+// a whole.
+func (m *Module) chainedCall(rep Repetition) (call *Module, via *Value) {
+	if m == nil {
+		return nil, nil
 	}
-	call := m.Calls[subject.Name]
-	for _, v := range call.Outputs {
-		if v.Output.Deprecated != "" || v.Output.Ephemeral.Value {
-			return nil
+	switch s := rep.eachOf().(type) {
+	case addrs.ModuleCall:
+		call = m.Calls[s.Name]
+	case addrs.LocalValue:
+		alias := m.Locals[s.Name].CallAlias()
+		if alias != nil && len(alias.Call.Outputs) > 0 {
+			call, via = alias.Call, m.Locals[s.Name]
 		}
 	}
-	if call.Repetition.ForEach == nil {
-		return nil
+	if call == nil || call.Repetition.ForEach == nil {
+		return nil, nil
 	}
-	return call
+	for _, v := range call.Outputs {
+		if v.Output.Deprecated != "" || v.Output.Ephemeral.Value {
+			return nil, nil
+		}
+	}
+	return call, via
 }
 
 // newEachCall returns the call in a block's for_each with the outputs that expressions read with
-// each.value. If none of them uses each.value, the block depends on all outputs.
-func newEachCall(call *Module, units iter.Seq[*lang.Refs]) *EachCall {
+// each.value. If none of them uses each.value, the block depends on all outputs. via is the local by
+// which for_each refers to the call, or nil.
+func newEachCall(call *Module, via *Value, units iter.Seq[*lang.Refs]) *EachCall {
 	outputs := call.outputsIn(func(yield func(hcl.Traversal) bool) {
 		for refs := range units {
 			for _, ref := range refs.Objects {
@@ -81,8 +95,12 @@ func newEachCall(call *Module, units iter.Seq[*lang.Refs]) *EachCall {
 			}
 		}
 	})
-	read := CallRead{Call: call, Refs: lang.Instances{{Index: eachKey}}}
-	return &EachCall{call, outputs, read.ofOutputs(outputs)}
+	out := &EachCall{Call: call, Outputs: outputs}
+	if alias := via.CallAlias(); alias != nil && alias.Outputs != nil {
+		out.Outputs, out.Local = alias.Outputs, via
+	}
+	out.reads = CallRead{Call: call, Via: via, Refs: lang.Instances{{Index: eachKey}}}.ofOutputs(out.Outputs)
+	return out
 }
 
 // outputsIn returns the sorted names of the outputs with which paths from an instance of the call
@@ -122,11 +140,11 @@ func (r CallRead) ByEach() bool {
 // eachCall returns the call in the for_each of a block with the outputs that the block reads. It returns
 // nil if the block is not repeated this way.
 func (r *Resource) eachCall() *EachCall {
-	call := r.ChainedCall()
+	call, via := r.Module.chainedCall(r.Exprs.Repetition)
 	if call == nil {
 		return nil
 	}
-	return newEachCall(call, r.eachUnits())
+	return newEachCall(call, via, r.eachUnits())
 }
 
 // eachUnits returns the expressions of a block that may use each.value.
@@ -142,11 +160,11 @@ func (r *Resource) eachUnits() iter.Seq[*lang.Refs] {
 // eachCall returns the call in the for_each of a module call with the outputs that the arguments
 // read. It returns nil if the call is not repeated this way.
 func (m *Module) eachCall() *EachCall {
-	call := m.ChainedCall()
-	if call == nil {
+	if m.ChainedCall() == nil {
 		return nil
 	}
-	return newEachCall(call, m.eachUnits())
+	call, via := m.Parent.chainedCall(m.Repetition)
+	return newEachCall(call, via, m.eachUnits())
 }
 
 // eachUnits returns the arguments of a module call, which may use each.value.
@@ -171,18 +189,26 @@ func (b *build) addChainedCall(v *Value) {
 		return
 	}
 	if _, only := v.Expr.Refs.CallInstances(call.Call.Name); only || !v.Expr.Refs.NameCall(call.Call.Name) {
-		v.EachCall = newEachCall(call, slices.Values([]*lang.Refs{&v.Expr.Refs}))
-		v.CallReads = append(v.CallReads, v.EachCall.reads...)
+		_, via := v.Module.Parent.chainedCall(v.Module.Repetition)
+		v.EachCall = newEachCall(call, via, slices.Values([]*lang.Refs{&v.Expr.Refs}))
+		for _, read := range v.EachCall.reads {
+			read.Via = nil // the argument itself doesn't refer to the local by this
+			v.CallReads = append(v.CallReads, read)
+		}
 	}
 }
 
 // setEachCall sets EachCall of a block if an apply decides the block's instances before the outputs
 // of the call in its for_each are final.
 func (c *connector) setEachCall(r *Resource) {
-	call := r.ChainedCall()
-	if call != nil && c.readsKeyed(r.Inputs, call) {
+	if call := r.ChainedCall(); call != nil && r.readsByEach(call) && c.readsKeyed(r.Inputs, call) {
 		r.EachCall = r.eachCall()
 	}
+}
+
+// readsByEach reports whether a block reads single instances of the call in its for_each.
+func (r *Resource) readsByEach(call *Module) bool {
+	return slices.ContainsFunc(r.CallReads, func(read CallRead) bool { return read.Call == call && read.ByEach() })
 }
 
 // setModuleEachCall is like setEachCall, but for module calls. It skips the calls in usesEach,
@@ -235,6 +261,10 @@ func (p *planCalls) decideEarlyByCall(m *Module) {
 	outputs := map[dag.ID]bool{call.end.ID: true}
 	for _, output := range call.Outputs {
 		outputs[output.Node.ID] = true
+	}
+	if _, via := m.Parent.chainedCall(m.Repetition); via != nil {
+		outputs[via.Node.ID] = true
+		p.after(m.expand, call.expand)
 	}
 	p.g.Edges.Remove(m.expand.ID, func(id dag.ID) bool { return outputs[id] })
 	for _, v := range m.Variables {

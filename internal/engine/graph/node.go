@@ -90,6 +90,12 @@ func (n *Node) completesOne() bool {
 	return false
 }
 
+// isLocal reports whether the node evaluates a local in all instances of its module.
+func (n *Node) isLocal() bool {
+	v, ok := n.Object.(*Value)
+	return ok && n.Kind == KindValue && v.Kind == Local
+}
+
 // deletes reports whether the node is a Step that removes an object.
 func (n *Node) deletes() bool {
 	s, ok := n.Object.(*Step)

@@ -280,7 +280,7 @@ func (p *planCalls) awaitCalls(r *Resource) {
 			continue
 		}
 		r.AwaitedCalls = append(r.AwaitedCalls, read)
-		if r.EachCall == nil && read.Call == r.ChainedCall() {
+		if r.EachCall == nil && read.ByEach() && read.Call == r.ChainedCall() {
 			r.EachCall = r.eachCall()
 			for _, output := range read.Call.Outputs {
 				outputs[output.Node.ID] = true
@@ -390,6 +390,9 @@ func (p *planCalls) awaited(v *Value) map[*Node]bool {
 			out[output.Node] = true
 		}
 		out[read.Call.end] = true
+		if read.Via != nil {
+			out[read.Via.Node] = true
+		}
 	}
 	return out
 }
@@ -413,7 +416,7 @@ func (p *planCalls) connectReads(v *Value, n *Node, in addrs.ModuleInstance) {
 	awaited := p.awaited(v)
 	p.g.Edges.Remove(n.ID, func(id dag.ID) bool {
 		need := p.g.Nodes[id]
-		if need.Kind == KindPart && need.Resource != nil {
+		if need.Kind == KindPart && (need.Resource != nil || need.Object.(*Node).isLocal()) {
 			need = need.Object.(*Node)
 		}
 		return awaited[need]
@@ -434,6 +437,7 @@ func (p *planCalls) connectReads(v *Value, n *Node, in addrs.ModuleInstance) {
 		if p.callOf(read.Call) == nil || read.Call == v.Module {
 			continue
 		}
+		p.after(n, p.g.Part(read.Call.expand, from))
 		keys, known := early.ReadValue(v, in, read.keyed())
 		for _, output := range read.Outputs() {
 			if !known {

@@ -195,7 +195,7 @@ func (s *placeReads) ofValue(p place, v *Value) []read {
 		out = s.addInstances(out, of, v.evaluatedBy(), from, keys, known, v.Expr.Range())
 		apart[of.whole()] = true
 	}
-	for _, of := range slices.Concat(v.CallReads, v.callAliasReads()) {
+	for _, of := range slices.Concat(directReads(v.CallReads), v.callAliasReads()) {
 		keys, known := s.readValue(v, p.in, of.keyed())
 		out = s.addOutputs(out, of, from, keys, known, v.Expr.Range())
 		addCallNodes(apart, of)
@@ -317,11 +317,15 @@ func (s *placeReads) callReads(r *Resource) []CallRead {
 	}
 	out, known := s.calls[r]
 	if !known {
-		direct := slices.DeleteFunc(slices.Clone(r.CallReads), func(read CallRead) bool { return read.Via != nil })
-		out = append(direct, r.callAliasReads()...)
+		out = append(directReads(r.CallReads), r.callAliasReads()...)
 		s.calls[r] = out
 	}
 	return out
+}
+
+// directReads returns a new list of the reads that go through no local.
+func directReads(list []CallRead) []CallRead {
+	return slices.DeleteFunc(slices.Clone(list), func(read CallRead) bool { return read.Via != nil })
 }
 
 // whole returns the node that a reader of all instances has an edge to.
