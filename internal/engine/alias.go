@@ -261,8 +261,8 @@ func (c *evalContext) callElements(
 // have. It returns false if the error is not about ref, or if ref doesn't refer to an alias whose
 // instances are determined.
 func (c *evalContext) explainElement(d *tfdiags.Diagnostic, refs *lang.Refs, ref *addrs.Reference) bool {
-	v := c.in.module.AliasOf(ref.Subject)
-	if v == nil {
+	x := c.aliasKeys(ref.Subject)
+	if x == nil {
 		return false
 	}
 	one, indexed := refs.Element(ref)
@@ -270,10 +270,28 @@ func (c *evalContext) explainElement(d *tfdiags.Diagnostic, refs *lang.Refs, ref
 		!at.Overlaps(one.Range) && !at.Overlaps(ref.Remaining.SourceRange()) {
 		return false
 	}
-	x := c.e.instancesRead(c.in, graph.IndexedRead{Of: v.Alias.Of, Via: v})
-	if x == nil {
-		return false
-	}
-	c.explainMissing(d, one, ref.Subject, &x.expandedKeys)
+	c.explainMissing(d, one, ref.Subject, x)
 	return true
+}
+
+// aliasKeys returns the keys of the elements of an alias of a resource or module call. It returns nil
+// if subject isn't an alias, or if its instances are not determined.
+func (c *evalContext) aliasKeys(subject addrs.Referenceable) *expandedKeys {
+	if v := c.in.module.AliasOf(subject); v != nil {
+		x := c.e.instancesRead(c.in, graph.IndexedRead{Of: v.Alias.Of, Via: v})
+		if x == nil {
+			return nil
+		}
+		return &x.expandedKeys
+	}
+	local, ok := subject.(addrs.LocalValue)
+	if !ok {
+		return nil
+	}
+	alias := c.in.module.Locals[local.Name].CallAlias()
+	if alias == nil {
+		return nil
+	}
+	_, keys := c.instancesOf(addrs.ModuleCall{Name: alias.Call.Call.Name})
+	return keys
 }

@@ -310,23 +310,28 @@ func (c *evalContext) instancesOf(subject addrs.Referenceable) (fmt.Stringer, *e
 	return nil, nil
 }
 
-// describeKeys returns a sentence that names the instances of a resource or a module call, or some
-// of them.
-func (x *expandedKeys) describeKeys(r fmt.Stringer) string {
+// describeKeys returns a sentence that names the instances of a resource or a module call, or the
+// elements of an alias of one. It names at most ten.
+func (x *expandedKeys) describeKeys(of fmt.Stringer) string {
 	const most = 10
+	noun := "element"
+	switch of.(type) {
+	case addrs.Resource, addrs.ModuleCall:
+		noun = "instance"
+	}
 	names := make([]string, 0, most)
 	for _, key := range x.keys[:min(len(x.keys), most)] {
 		names = append(names, key.String())
 	}
 	switch more := len(x.keys) - len(names); {
 	case len(names) == 0:
-		return fmt.Sprintf("%s has no instances.", r)
+		return fmt.Sprintf("%s has no %ss.", of, noun)
 	case len(x.keys) == 1:
-		return fmt.Sprintf("%s has only the instance %s.", r, names[0])
+		return fmt.Sprintf("%s has only the %s %s.", of, noun, names[0])
 	case more > 0:
-		return fmt.Sprintf("%s has the instances %s and %d more.", r, strings.Join(names, ", "), more)
+		return fmt.Sprintf("%s has the %ss %s and %d more.", of, noun, strings.Join(names, ", "), more)
 	}
-	return fmt.Sprintf("%s has the instances %s.", r, strings.Join(names, ", "))
+	return fmt.Sprintf("%s has the %ss %s.", of, noun, strings.Join(names, ", "))
 }
 
 // offerOutputs adds the names of the existing outputs to errors about references to undeclared
