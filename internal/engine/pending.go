@@ -37,11 +37,15 @@ func (p *pending) visited(n *graph.Node) {
 func (p *pending) of(r *graph.Resource) *pendingChanges { return &p.resources[r.Index].pending }
 
 // at reports whether the resource of a node has pending changes. For a Part, it considers only
-// changes in the module instance that the Part covers.
+// changes in the module instance that the Part covers. An apply has none, and its Parts may be visited
+// before the instances of inner modules are known.
 func (p *pending) at(n *graph.Node) bool {
 	changes := p.of(n.Resource)
-	if n.Kind != graph.KindPart {
-		return changes.exist()
+	switch {
+	case !changes.exist():
+		return false
+	case n.Kind != graph.KindPart:
+		return true
 	}
 	return slices.ContainsFunc(p.modules.within(n.Resource.Module, n.In), func(in *moduleInstance) bool {
 		return changes.in(in.addr)
