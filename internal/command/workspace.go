@@ -8,7 +8,6 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/session"
-	"tofu/internal/states/statefile"
 	"tofu/internal/suggest"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
@@ -212,13 +211,6 @@ func newWorkspace(ctx context.Context, s *session.Session, f *workspaceFlags, na
 		return tfdiags.Errorf(fmt.Sprintf("Workspace %q already exists", name),
 			"\"tofu workspace select %s\" selects it.", name)
 	}
-	var initial *statefile.File
-	if f.State != "" { // read it first, so that an unreadable file leaves no empty workspace behind
-		initial, err = readStateFile(s.In, f.State)
-		if err != nil {
-			return err
-		}
-	}
 	w.Workspace = name
 	if err := w.create(ctx, f.LockOptions); err != nil {
 		return err
@@ -227,7 +219,11 @@ func newWorkspace(ctx context.Context, s *session.Session, f *workspaceFlags, na
 		return err
 	}
 	created := fmt.Sprintf("Created and switched to workspace %q!", name)
-	if initial != nil {
+	if f.State != "" {
+		initial, err := readStateFile(s.In, f.State)
+		if err != nil {
+			return err
+		}
 		push := func(open *session.OpenedState) error { return open.Overwrite(ctx, initial) }
 		if err := w.change(ctx, f.LockOptions, push); err != nil {
 			return err
