@@ -105,6 +105,9 @@ func pathsAfter(local addrs.LocalValue, unit *lang.Refs) iter.Seq[hcl.Traversal]
 // callAliasReads adds to list what expressions in the module read only by key through locals that are
 // module calls. It removes the reads through locals that they read as a whole.
 func (m *Module) callAliasReads(list []CallRead, units iter.Seq[*lang.Refs]) []CallRead {
+	if len(m.Locals) == 0 {
+		return list
+	}
 	whole := map[*Value]bool{}
 	for unit := range units {
 		seen := map[*Value]bool{}
@@ -156,6 +159,9 @@ func (b *build) awaitsVia() bool {
 // evaluated returns the reads through locals with everything that the evaluation of the locals needs:
 // all outputs that an element may use. It leaves out locals of which an expression needs a list.
 func evaluated(reads []CallRead) []CallRead {
+	if len(reads) == 0 {
+		return nil
+	}
 	var out []CallRead
 	lists := map[*Value]bool{} // locals of which an expression needs a list
 	for _, read := range reads {
