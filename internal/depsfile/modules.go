@@ -98,7 +98,8 @@ func (p *parser) module(block *hclsyntax.Block) ModuleLock {
 		case "revision":
 			lock.Revision = text
 			if ok && (text == "" || strings.HasPrefix(text, "-")) {
-				p.errorf(attr.Expr.Range(), "Invalid revision", "%q is not a valid revision. A revision must not be empty or begin with a hyphen.", text)
+				p.errorf(attr.Expr.Range(), "Invalid revision",
+					"%q is not a valid revision. A revision must not be empty or begin with a hyphen.", text)
 			}
 		case "hash":
 			h, err := ParseHash(text)

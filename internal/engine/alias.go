@@ -87,7 +87,8 @@ func (c *evalContext) evalOneByOne(e *lang.Expr, want cty.Type) (cty.Value, erro
 	return cty.ObjectVal(byKey), nil
 }
 
-// inForm returns the elements of an object as a list if c.asList is set.
+// inForm returns an object of elements as a list if c.asList is set. The object then has at most one
+// element.
 func (c *evalContext) inForm(elements cty.Value) cty.Value {
 	if !c.asList || elements.IsMarked() || !elements.IsKnown() || !elements.Type().IsObjectType() {
 		return elements
@@ -95,8 +96,8 @@ func (c *evalContext) inForm(elements cty.Value) cty.Value {
 	return cty.TupleVal(slices.Collect(maps.Values(elements.AsValueMap())))
 }
 
-// callElements are the instances of a module call that a block or value reads through a local.
-type callElements struct {
+// localElements are the instances of a module call that a block or value reads through a local.
+type localElements struct {
 	call   *graph.CallAlias
 	refs   lang.Instances
 	reader *evalContext // the context of the block or value, in which the keys are evaluated
@@ -120,13 +121,13 @@ func (c *evalContext) throughLocal(v *graph.Value) (_ cty.Value, ok bool, _ erro
 func (c *evalContext) onlyElements(v *graph.Value, refs lang.Instances) (cty.Value, error) {
 	inner := c.e.newContext(c.ctx, c.in, repetition{})
 	inner.reader, inner.blockAddr, inner.hasSlot, inner.ignoreDeprecations = c.reader, c.blockAddr, c.hasSlot, true
-	inner.only = &callElements{v.CallAlias(), refs, c}
+	inner.only = &localElements{v.CallAlias(), refs, c}
 	return inner.eval(v.Expr, cty.DynamicPseudoType)
 }
 
 // exist reports whether all instances that the reader reads exist. If one doesn't, the reader has waited
 // for the whole call in a plan, and an error shows all instances.
-func (o *callElements) exist(instances *callInstances) bool {
+func (o *localElements) exist(instances *callInstances) bool {
 	for _, ref := range o.refs {
 		keys, err := o.reader.keysOf(ref, o.call.Call.CallKeys())
 		if err != nil {
@@ -182,15 +183,15 @@ func (c *evalContext) element(read graph.IndexedRead, key addrs.InstanceKey) cty
 		in = calls.of[0]
 	}
 	all, _, err := one.elements(read.Via, in)
-	return elementAt(all, key, err)
-}
-
-// elementAt returns the element of an object with the given key, or cty.NilVal if there is none or err
-// is not nil.
-func elementAt(all cty.Value, key addrs.InstanceKey, err error) cty.Value {
 	if err != nil {
 		return cty.NilVal
 	}
+	return elementAt(all, key)
+}
+
+// elementAt returns the element of an object with the given key, or cty.NilVal if the object has no
+// such element.
+func elementAt(all cty.Value, key addrs.InstanceKey) cty.Value {
 	v, diags := hcl.Index(all, key.Value(), nil)
 	if diags.HasErrors() {
 		return cty.NilVal

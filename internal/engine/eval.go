@@ -44,7 +44,7 @@ type evalContext struct {
 	// asList is true if these resources and aliases are lists, instead of objects with keys.
 	asList bool
 	// only is set while a local that is a module call is evaluated for a reader of single instances.
-	only *callElements
+	only *localElements
 	// before is the resource whose instances are being determined; it is nil in most contexts.
 	// Until they are determined, the instances that this resource waits for have unknown values.
 	before *graph.Resource

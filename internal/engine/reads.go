@@ -345,7 +345,10 @@ func (c *evalContext) outputsIn(each *graph.EachCall, key addrs.InstanceKey) cty
 	}
 	if each.Local != nil {
 		all, err := c.onlyElements(each.Local, lang.Instances{{Key: key}})
-		return elementAt(all, key, err)
+		if err != nil {
+			return cty.NilVal
+		}
+		return elementAt(all, key)
 	}
 	return instances.of[i].outputs(call, outputs, c.e.valueIn)
 }

@@ -32,10 +32,13 @@ type Alias struct {
 	List bool   // the value is a new list with an element for each instance, as in TYPE.NAME[*].id
 }
 
-// setAliases finds the values that are aliases. It does nothing in operations that read no aliases
-// by key. In a partial run, only target selection uses aliases, because values have only the
+// setAliases finds the values that are aliases of resources and module calls. It finds none of
+// resources in operations that read no aliases by key. In a partial run, only target selection uses aliases, because values have only the
 // instances that exist at the end of the run.
 func (b *build) setAliases() {
+	for _, v := range b.g.Values {
+		v.callAlias = v.findCallAlias(maxAliases)
+	}
 	if b.op.Phase != PhasePlan && b.op.Phase != PhaseApply {
 		return
 	}

@@ -30,11 +30,16 @@ type CallAlias struct {
 }
 
 // CallAlias returns the module call that the value is an alias of, or nil.
-func (v *Value) CallAlias() *CallAlias { return v.callAlias(maxAliases) }
+func (v *Value) CallAlias() *CallAlias {
+	if v == nil {
+		return nil
+	}
+	return v.callAlias
+}
 
-// callAlias is like CallAlias, but follows at most the given number of locals, because locals can form
-// a cycle.
-func (v *Value) callAlias(most int) *CallAlias {
+// findCallAlias finds the module call that the value is an alias of. It follows at most the given
+// number of locals, because locals can form a cycle.
+func (v *Value) findCallAlias(most int) *CallAlias {
 	if v == nil || v.Kind != Local || most == 0 {
 		return nil
 	}
@@ -49,7 +54,7 @@ func (v *Value) callAlias(most int) *CallAlias {
 			out = &CallAlias{Call: call}
 		}
 	case addrs.LocalValue:
-		out = v.Module.Locals[s.Name].callAlias(most - 1)
+		out = v.Module.Locals[s.Name].findCallAlias(most - 1)
 	}
 	each, loop := v.Expr.Expression.(*hclsyntax.ForExpr)
 	switch {
@@ -118,7 +123,7 @@ func (m *Module) callAliasReads(list []CallRead, units iter.Seq[*lang.Refs]) []C
 				continue
 			}
 			seen[v] = true
-			alias := v.callAlias(maxAliases)
+			alias := v.CallAlias()
 			if alias == nil {
 				continue
 			}
@@ -171,7 +176,7 @@ func evaluated(reads []CallRead) []CallRead {
 		if read.Via.CallAlias().Outputs == nil {
 			read.Output = nil
 		}
-		if last := len(out) - 1; last < 0 || read.Output != nil || &out[last].Refs[0] != &read.Refs[0] {
+		if last := len(out) - 1; last < 0 || read.Output != nil || !read.sameRefs(out[last]) {
 			out = append(out, read)
 		}
 	}
@@ -230,12 +235,21 @@ func (n *Node) ReadsVia(v *Value) lang.Instances {
 		return nil
 	}
 	var out lang.Instances
+	var last CallRead
 	for _, read := range n.callReads() {
 		if read.Via == v && !read.ByEach() {
-			out = append(out, read.Refs...)
+			if !read.sameRefs(last) { // a reference may read several outputs
+				out = append(out, read.Refs...)
+			}
+			last = read
 		}
 	}
 	return out
+}
+
+// sameRefs reports whether two reads are of outputs of the same references.
+func (r CallRead) sameRefs(other CallRead) bool {
+	return len(other.Refs) > 0 && &r.Refs[0] == &other.Refs[0]
 }
 
 // AwaitsVia reports whether the instances of a block wait for single instances of a module call, which the

@@ -117,6 +117,7 @@ type Value struct {
 	PerInstance bool        // Expr refers to count or each, so its value differs between instances of the call
 	Conditions  []Condition // validations or preconditions
 	Alias       *Alias      // nil unless the value is a resource, or a map with its keys; see alias.go
+	callAlias   *CallAlias  // nil unless the value is a local that is a module call; see call_alias.go
 	Uses        *Uses       // what the value depends on
 
 	// Reads holds, by module instance, the resource instances that the value reads before their
