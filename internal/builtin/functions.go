@@ -18,7 +18,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// function is a function with its description. It takes one argument that is not null.
+// function is a function with its description. It takes one known argument that is not null.
 type function struct {
 	description *providers.Function
 	call        func(arg cty.Value) (cty.Value, error)
@@ -65,8 +65,6 @@ func (p *provider) CallFunction(_ context.Context, name string, args []cty.Value
 		return cty.NilVal, fmt.Errorf("the built-in provider has no function %q", name)
 	case len(args) != 1:
 		return cty.NilVal, fmt.Errorf("function %q takes one argument, not %d", name, len(args))
-	case !args[0].IsWhollyKnown():
-		return cty.UnknownVal(f.description.Return), nil
 	case args[0].IsNull():
 		return cty.NilVal, argumentError("must not be null")
 	}

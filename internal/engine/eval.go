@@ -663,14 +663,14 @@ var unknownFunction = function.New(&function.Spec{
 })
 
 // providerFunction returns a function that expressions can call and that calls a provider's
-// function. If provider is nil, because the provider isn't running, the result of a call is
-// unknown.
+// function. The result of a call is unknown if provider is nil, because the provider isn't running,
+// or if an argument that must be known has an unknown part.
 func (c *evalContext) providerFunction(
 	p *graph.Provider, provider providers.Interface, name string, spec *providers.Function,
 ) function.Function {
 	param := func(p providers.FunctionParam) function.Parameter {
 		return function.Parameter{Name: p.Name, Type: p.Type, AllowNull: p.AllowNull,
-			AllowUnknown: p.AllowUnknown, Description: p.Description}
+			AllowUnknown: p.AllowUnknown, AllowDynamicType: true, Description: p.Description}
 	}
 	out := &function.Spec{Description: spec.Summary, Type: function.StaticReturnType(spec.Return)}
 	for _, p := range spec.Params {
@@ -685,7 +685,7 @@ func (c *evalContext) providerFunction(
 		call = callWithSlot[cty.Value]
 	}
 	out.Impl = func(args []cty.Value, ret cty.Type) (cty.Value, error) {
-		if provider == nil {
+		if provider == nil || !spec.Accepts(args) {
 			return cty.UnknownVal(ret), nil
 		}
 		var err error

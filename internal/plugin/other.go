@@ -148,11 +148,7 @@ func (c *client) CallFunction(ctx context.Context, name string, args []cty.Value
 	}
 	in := &tfplugin.CallFunctionRequest{Name: name}
 	for i, arg := range args {
-		param := f.Variadic
-		if i < len(f.Params) {
-			param = &f.Params[i]
-		}
-		in.Arguments = append(in.Arguments, x.encode(arg, param.Type))
+		in.Arguments = append(in.Arguments, x.encode(arg, f.Param(i).Type))
 	}
 	out := &tfplugin.CallFunctionResponse{}
 	if !x.invoke(ctx, in, out) {

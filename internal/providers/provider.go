@@ -121,6 +121,24 @@ type Function struct {
 	DeprecationMessage string
 }
 
+// Param returns the parameter of the i-th argument, or nil if there are too many arguments.
+func (f *Function) Param(i int) *FunctionParam {
+	if i < len(f.Params) {
+		return &f.Params[i]
+	}
+	return f.Variadic
+}
+
+// Accepts reports whether all arguments are wholly known, apart from those that may be unknown.
+func (f *Function) Accepts(args []cty.Value) bool {
+	for i, arg := range args {
+		if p := f.Param(i); p != nil && !p.AllowUnknown && !arg.IsWhollyKnown() {
+			return false
+		}
+	}
+	return true
+}
+
 // FunctionParam is one parameter of a provider-defined function.
 type FunctionParam struct {
 	Name            string

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,8 +41,10 @@ var Address = addrs.DefaultProvider("fake")
 // object's s as secret. The data source fake_find is like fake_read, but returns an empty string if
 // there is no such object. The ephemeral resource fake_token has a value that contains its name. If
 // renew is set, the engine must renew it once, immediately, and the renewal takes four times as
-// long as other calls. The function echo returns its argument. The provider stores private data
-// with each object, and returns an error if the configuration sets a computed attribute.
+// long as other calls. The function echo returns its argument, count returns the number of elements
+// of a list (0 for null), and merge merges maps; none of them accepts unknown values. The provider
+// stores private data with each object, and returns an error if the configuration sets a computed
+// attribute.
 //
 // The values of Cloud.Fail select how a call fails: "" is an error; "partial" an error with an
 // object; "other" a result that wasn't planned; "legacy" the same, but allowed by the legacy type
@@ -455,10 +459,25 @@ func (p *Provider) Functions(context.Context) (map[string]*providers.Function, t
 
 // CallFunction implements providers.Interface.
 func (p *Provider) CallFunction(_ context.Context, name string, args []cty.Value) (cty.Value, error) {
-	if name != "echo" {
-		return cty.NilVal, fmt.Errorf("there is no function %q", name)
+	if slices.ContainsFunc(args, func(v cty.Value) bool { return !v.IsWhollyKnown() }) {
+		return cty.NilVal, fmt.Errorf("an argument of the function %q is not wholly known", name)
 	}
-	return args[0], nil
+	switch name {
+	case "echo":
+		return args[0], nil
+	case "count":
+		if args[0].IsNull() {
+			return cty.Zero, nil
+		}
+		return args[0].Length(), nil
+	case "merge":
+		all := map[string]cty.Value{}
+		for _, arg := range args {
+			maps.Copy(all, arg.AsValueMap())
+		}
+		return cty.MapVal(all), nil
+	}
+	return cty.NilVal, fmt.Errorf("there is no function %q", name)
 }
 
 // AllowDeferral implements providers.Interface.

@@ -59,7 +59,9 @@ var identity = &configschema.Object{Nesting: configschema.NestingSingle,
 	Attributes: map[string]*configschema.Attribute{"key": required}}
 
 var functions = map[string]*providers.Function{
-	"echo": {Params: []providers.FunctionParam{{Name: "text", Type: cty.String}}, Return: cty.String},
+	"echo":  {Params: []providers.FunctionParam{{Name: "text", Type: cty.String}}, Return: cty.String},
+	"count": {Params: []providers.FunctionParam{{Name: "list", Type: cty.DynamicPseudoType, AllowNull: true}}, Return: cty.Number},
+	"merge": {Variadic: &providers.FunctionParam{Name: "maps", Type: cty.Map(cty.String)}, Return: cty.Map(cty.String)},
 }
 
 // schemas returns the schemas of a provider. version is the version of its resource types and
