@@ -92,7 +92,7 @@ func open(ctx context.Context, c *Config) (backend.Store, error) {
 }
 
 func newClient(address string) (*client, error) {
-	connect, err := pgconn.ParseConfig(address)
+	connect, err := pgconn.ParseConfig(WithTLS(address))
 	if err != nil {
 		return nil, fmt.Errorf("the pg backend's connection string: %w", err)
 	}
@@ -116,6 +116,9 @@ func (c *client) session(ctx context.Context) (*pgconn.PgConn, error) {
 		return c.conn, nil
 	}
 	conn, err := pgconn.ConnectConfig(ctx, c.connect)
+	if Declined(err) {
+		return nil, fmt.Errorf("connecting to the database: %w. %s", err, TLSAdvice)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the database: %w", err)
 	}

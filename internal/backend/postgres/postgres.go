@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"tofu/internal/backend"
+	"tofu/internal/backend/pg"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/states/statemgr"
 )
@@ -94,7 +95,7 @@ func open(ctx context.Context, c *Config) (backend.Store, error) {
 
 // newPool returns the connections to a server.
 func newPool(ctx context.Context, address string) (*pool, error) {
-	config, err := pgxpool.ParseConfig(address)
+	config, err := pgxpool.ParseConfig(pg.WithTLS(address))
 	if err != nil {
 		return nil, fmt.Errorf("the postgres backend's connection string: %w", err)
 	}
@@ -236,7 +237,7 @@ func (p *pool) patience(err error) time.Duration {
 		return retryFor
 	}
 	var unknown *net.DNSError
-	if errors.As(err, &unknown) && unknown.IsNotFound {
+	if errors.As(err, &unknown) && unknown.IsNotFound || pg.Declined(err) {
 		return 0
 	}
 	return min(firstFor, retryFor)
@@ -286,6 +287,9 @@ const (
 
 // explained adds advice to an error of the server.
 func explained(err error) error {
+	if pg.Declined(err) {
+		return fmt.Errorf("%w. %s", err, pg.TLSAdvice)
+	}
 	var failed *pgconn.PgError
 	if !errors.As(err, &failed) {
 		return err
