@@ -40,6 +40,17 @@ func CheckBelow(root, path string) error {
 	return nil
 }
 
+// ThroughLink reports whether a relative path leads through a symbolic link. Such a link may be part
+// of a repository that the user has cloned. An absolute path is the user's own choice.
+func ThroughLink(path string) bool {
+	for path = filepath.Clean(path); filepath.IsLocal(path) && path != "."; path = filepath.Dir(path) {
+		if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // RemoveLink removes path if it is a symbolic link. A file written to path afterwards is then
 // created there, not at the link's target.
 func RemoveLink(path string) error {

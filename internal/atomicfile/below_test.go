@@ -51,6 +51,32 @@ func TestCheckBelow(t *testing.T) {
 	}
 }
 
+func TestThroughLink(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll("real/sub", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("real", "linked"); err != nil {
+		t.Skip("no symbolic links: ", err)
+	}
+	if err := os.Symlink("nothing", "real/dangling"); err != nil {
+		t.Fatal(err)
+	}
+	abs, err := filepath.Abs("linked")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{
+		".": false, "real": false, "real/sub": false, "missing/x": false,
+		"linked": true, "linked/sub": true, "linked/missing/x": true, "./linked/": true, "real/dangling/x": true,
+		abs: false,
+	} {
+		if got := atomicfile.ThroughLink(filepath.FromSlash(path)); got != want {
+			t.Errorf("ThroughLink(%q) = %v", path, got)
+		}
+	}
+}
+
 // TestWriteOverLinks checks that writing to a link to a file or device replaces the link and leaves
 // its target unchanged.
 func TestWriteOverLinks(t *testing.T) {

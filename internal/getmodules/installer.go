@@ -82,20 +82,20 @@ func NewInstaller(opts *Options) (*Installer, error) {
 }
 
 // checkDir returns an error if modules must not be installed in dir. No symbolic link below the
-// data directory may lead out of it. If the data directory itself is a link, its target may already
-// contain a directory "modules" with other files. Therefore dir must then be empty or contain a
-// list of installed modules.
+// data directory may lead out of it. If the data directory is behind a link, there may already be a
+// directory "modules" with other files. Therefore dir must then be empty or contain a list of
+// installed modules.
 func checkDir(dir string) error {
 	data := filepath.Dir(dir)
 	if err := atomicfile.CheckBelow(data, dir); err != nil {
 		return err
 	}
-	if info, err := os.Lstat(data); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+	if !atomicfile.ThroughLink(data) {
 		return nil
 	}
 	_, err := os.Stat(manifestFile(dir))
 	if entries, _ := os.ReadDir(dir); err != nil && len(entries) > 0 {
-		return fmt.Errorf("%s is a symbolic link, and the directory \"modules\" in its target contains files "+
+		return fmt.Errorf("%s is behind a symbolic link, and the directory \"modules\" there contains files "+
 			"other than installed modules", data)
 	}
 	return nil

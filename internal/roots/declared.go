@@ -13,6 +13,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/configs"
 	"tofu/internal/lang/marks"
 	"tofu/internal/roots/rootsfile"
@@ -46,9 +47,14 @@ func candidates(dirs []string, found []Directory, open func(dir string) *session
 			all = append(all, &Root{Name: r.Name, Dir: r.Dir, Declared: r})
 		}
 	}
+	var linked error
 	for _, r := range all {
 		r.shared = declared[Absolute(r.Dir)] > 1
+		if r.shared && linked == nil { // one error is enough: most often the link is above all of them
+			linked = r.checkDataDir(open(r.Dir).DataDir)
+		}
 	}
+	errs = errs.AppendError(linked)
 	for _, d := range found {
 		if declared[d.Abs] > 0 || !d.Configured {
 			continue
@@ -102,7 +108,7 @@ func (r *Root) Tags() []string {
 // Root modules that share a directory get separate directories for working files.
 func (r *Root) Configure(s *session.Session) {
 	if r.shared {
-		s.DataDir = filepath.Join(s.DataDir, "roots", url.PathEscape(r.Name))
+		s.DataDir = r.ownDataDir(s.DataDir)
 	}
 	d := r.Declared
 	if d == nil {
@@ -121,6 +127,23 @@ func (r *Root) Configure(s *session.Session) {
 		s.Preset.VarFiles = append(s.Preset.VarFiles, name)
 	}
 	_ = r.SetInputs(s, func(*Root) (map[string]cty.Value, error) { return nil, nil }) // Load reports errors
+}
+
+// ownDataDir returns the data directory of a root module that shares its directory with others.
+func (r *Root) ownDataDir(dataDir string) string {
+	return filepath.Join(dataDir, "roots", url.PathEscape(r.Name))
+}
+
+// checkDataDir returns an error if a symbolic link leads from the data directory to the root
+// module's own one. All commands write and delete files in a data directory, so they trust its path.
+func (r *Root) checkDataDir(dataDir string) error {
+	err := atomicfile.CheckBelow(dataDir, r.ownDataDir(dataDir))
+	if err == nil {
+		return nil
+	}
+	return tfdiags.Errorf("Data directory behind a link", "%s. The working files of the root module %q would be written "+
+		"and deleted there. Remove the link; to keep working files in another place, set TF_DATA_DIR.", err,
+		r.Name).At(r.Declared.Range)
 }
 
 // SetInputs sets the variables that roots.tofu.hcl assigns, in a session of the root module.

@@ -59,9 +59,14 @@ func (d *Dirs) ReadBackendRecord() (*BackendRecord, error) {
 	return file.Backend, nil
 }
 
-// WriteBackendRecord replaces the record. A nil record removes it.
+// WriteBackendRecord replaces the record. A nil record removes it. A state in its place, which a
+// symbolic link can lead to, is kept.
 func (d *Dirs) WriteBackendRecord(r *BackendRecord) error {
 	path := d.backendRecordPath()
+	var present backendFile
+	if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &present) == nil && present.Version > 3 {
+		return fmt.Errorf("%s is a state, which would be lost: move it away and run `%s`", path, d.InitCommand)
+	}
 	if r == nil {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("removing the stored backend settings: %w", err)

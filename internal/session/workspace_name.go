@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/backend"
 	"tofu/internal/tfdiags"
 )
@@ -52,8 +53,14 @@ func invalidWorkspace(name, set string) error {
 // selectionFile is the file in the data directory that contains the name of the selected workspace.
 const selectionFile = "environment"
 
-// SelectWorkspace selects a workspace.
+// SelectWorkspace selects a workspace. Behind a symbolic link, it doesn't replace a file of another
+// kind.
 func (d *Dirs) SelectWorkspace(name string) error {
+	old, _ := os.ReadFile(filepath.Join(d.DataDir, selectionFile))
+	if len(old) > 0 && !ValidWorkspaceName(string(old)) && atomicfile.ThroughLink(d.DataDir) {
+		return fmt.Errorf("%s is behind a symbolic link, and its file %q, which would be replaced, doesn't contain the "+
+			"name of a workspace: remove the link or move the file away", d.DataDir, selectionFile)
+	}
 	return d.WriteDataFile(selectionFile, []byte(name), 0o644)
 }
 

@@ -95,6 +95,9 @@ func (m *mirror) provider(
 			return fail(err)
 		}
 	}
+	if err := atomicfile.CheckBelow(m.dir, m.folder(p)); err != nil {
+		return fail(fmt.Errorf("%w: remove the link", err))
+	}
 	m.in.notify(Mirroring{p, version, locked, depsfile.ConstraintsString(c)})
 	var errs tfdiags.Diagnostics
 	for _, platform := range platforms {
