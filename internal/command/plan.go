@@ -213,8 +213,8 @@ func withPlannedOutputs(plan *plans.Plan) *states.State {
 	for _, o := range plan.Changes.Outputs {
 		value, _ := o.After.UnmarkDeep()
 		if o.Action != plans.Delete && value.IsWhollyKnown() && !value.IsNull() {
-			st.SetOutput(o.Name, &states.Output{Value: value, Sensitive: marks.Contains(o.After,
-				marks.Sensitive) || o.Sensitive, Deprecated: o.Deprecated})
+			st.SetOutput(o.Name, &states.Output{Value: value, Sensitive: marks.Contains(o.After, marks.Sensitive),
+				Deprecated: o.Deprecated})
 		}
 	}
 	return st

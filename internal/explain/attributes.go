@@ -74,7 +74,8 @@ func (e *explainer) attributes(r *graph.Resource, c *plans.InstanceChange) []*At
 	var out []*Attribute
 	for _, name := range members(sch.Block) {
 		was, is := member(before, name), member(after, name)
-		if before.IsNull() && len(places[name]) == 0 && wholly(is) || sameValue(was, is) {
+		same := sameValue(was, is)
+		if before.IsNull() && len(places[name]) == 0 && wholly(is) || same && !markedAnew(was, is) {
 			continue
 		}
 		a := &Attribute{Name: name, Forces: forces[name], Unknown: !wholly(is)}
@@ -83,7 +84,11 @@ func (e *explainer) attributes(r *graph.Resource, c *plans.InstanceChange) []*At
 		}
 		a.After = valueText(is)
 		a.Parts = changedParts(was, is)
-		e.setCause(a, r, c, sch, places[name])
+		if same {
+			a.Cause = markedAnewText
+		} else {
+			e.setCause(a, r, c, sch, places[name])
+		}
 		out = append(out, a)
 	}
 	slices.SortStableFunc(out, func(x, y *Attribute) int { return weight(x) - weight(y) })
@@ -141,6 +146,14 @@ func wholly(v cty.Value) bool {
 func sameValue(x, y cty.Value) bool {
 	return valuediff.SameValue(x, y) || x.IsNull() && y.IsNull()
 }
+
+// markedAnew reports whether other parts of a value become sensitive. An attribute that is null has
+// no such parts.
+func markedAnew(was, is cty.Value) bool {
+	return valuediff.AbsentIfNull(was) != cty.NilVal && valuediff.Key(was) != valuediff.Key(is)
+}
+
+const markedAnewText = "the value stays the same; only what is sensitive changes"
 
 // setCause determines where the new value of an attribute comes from.
 func (e *explainer) setCause(

@@ -10,6 +10,8 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui/planview"
+	"tofu/internal/ui/valuediff"
 )
 
 // Output explains the change of an output of the root module.
@@ -46,6 +48,10 @@ func (e *explainer) output(c *plans.OutputChange, v *graph.Value) *Attribute {
 		return out
 	}
 	out.After = valueText(after)
+	if c.Action == plans.Update && sameValue(c.Before, c.After) {
+		out.Cause = planview.OutputNode(&valuediff.Differ{}, c).Note
+		return out
+	}
 	if v.Expr != nil {
 		out.Sources = e.tracer(nil).expr(v.Expr, e.ofValue(v, addrs.RootInstance))
 	}

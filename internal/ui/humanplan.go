@@ -255,28 +255,13 @@ func (p *planText) outputSection(outputs []*plans.OutputChange) {
 	for _, o := range p.Plan.Changes.Outputs {
 		m := &valuediff.Member{Name: o.Name, Node: valuediff.Leaf(plans.NoOp, "")}
 		if changing[o] {
-			m.Node = p.output(o)
+			m.Node = planview.OutputNode(p.differ, o)
 		}
 		n.Members = append(n.Members, m)
 	}
 	r := &renderer{style: p.style, margin: 4, review: p.differ.Review, width: p.width, strict: true}
 	r.members(n, 0)
 	p.write("\nChanges to Outputs:\n" + r.b.String())
-}
-
-func (p *planText) output(o *plans.OutputChange) *valuediff.Node {
-	before, after := valuediff.AbsentIfNull(o.Before), o.After
-	if o.Action == plans.Delete || after.IsNull() && before != cty.NilVal {
-		after = cty.NilVal
-	}
-	if o.Sensitive && !p.differ.ShowSensitive {
-		n := valuediff.Leaf(valuediff.ActionOf(before, after, true), valuediff.SensitiveText)
-		n.ToNull = n.Action == plans.Delete
-		return n
-	}
-	n := p.differ.Value(before, after)
-	n.ToNull = n.Action == plans.Delete
-	return n
 }
 
 // driftSection writes the changes made outside of OpenTofu, and reports whether there were any.
@@ -328,6 +313,10 @@ func (p *planText) noChanges(drift bool) {
 			" No plan could be made because of errors.") + "\n")
 	case p.Plan.Mode == plans.RefreshOnly && drift:
 		p.refreshNote()
+	case p.Plan.Mode == plans.RefreshOnly && p.Plan.Applyable:
+		none("The objects match the state.", "All objects were refreshed, and none was changed outside of OpenTofu. "+
+			"Applying this plan only updates what the state records about them beside their values, such as which "+
+			"values are sensitive.")
 	case p.Plan.Mode == plans.RefreshOnly:
 		none("The objects match the state.", "All objects were refreshed, and none was changed outside of OpenTofu.")
 	case p.Plan.Mode == plans.Destroy:

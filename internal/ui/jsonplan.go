@@ -158,7 +158,8 @@ func (p *planWriter) plannedValues() {
 			if o.Action == plans.Delete {
 				continue
 			}
-			out := plannedOutput{Sensitive: o.Sensitive}
+			out := plannedOutput{}
+			_, out.Sensitive = planview.OutputSensitivity(o)
 			if o.After.IsWhollyKnown() {
 				ty := o.After.Type()
 				// The output stays null, so there is neither a value nor a type to write.
@@ -380,8 +381,12 @@ func (p *planWriter) outputChanges() {
 			if !o.After.IsWhollyKnown() {
 				c.AfterUnknown = unknownJSON(o.After)
 			}
-			if o.Sensitive {
-				c.BeforeSensitive, c.AfterSensitive = jsonTrue, jsonTrue
+			before, after := planview.OutputSensitivity(o)
+			if before {
+				c.BeforeSensitive = jsonTrue
+			}
+			if after {
+				c.AfterSensitive = jsonTrue
 			}
 			p.field(o.Name, c)
 		}

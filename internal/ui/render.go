@@ -376,6 +376,9 @@ func (r *renderer) json(n *valuediff.Node, depth int) {
 func (r *renderer) block(n *valuediff.Node, depth int) {
 	if n.Form == valuediff.HiddenBlockForm {
 		r.b.WriteString("{\n")
+		for _, text := range n.Warnings {
+			r.comment(depth+1, text)
+		}
 		r.comment(depth+1, "# (hidden, because it has or had sensitive values)")
 		r.close(depth, "}")
 		return

@@ -1,6 +1,8 @@
 package planview
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -106,24 +108,20 @@ func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
 	if !n.Changed() || n.Text == valuediff.WriteOnlyText {
 		return
 	}
-	field := Field{Path: path, Action: n.Action, Forces: forces}
+	field := Field{Path: path, Action: n.Action, Forces: forces, Note: n.Note}
 	if n.Action == plans.Update {
-		switch n.Form {
-		case valuediff.ObjectForm, valuediff.MapForm, valuediff.NestedMapForm, valuediff.BlockForm:
-			f.members(path, n, forces)
-			return
-		case valuediff.ListForm, valuediff.NestedListForm, valuediff.SetForm:
-			f.elements(path, n, forces)
-			return
-		case valuediff.JSONForm:
-			if n.Elements[0].Changed() {
-				f.node(path, n.Elements[0], forces)
-				return
+		if f.parts(path, n, forces) {
+			if n.Note != "" {
+				f.add(field)
 			}
-			field.Note = n.Text
+			return
+		}
+		switch n.Form {
+		case valuediff.JSONForm:
+			field.Note = cmp.Or(n.Text, n.Note)
 		case valuediff.TextForm:
-			field.Note = n.Text
-			if field.Note == "" { // with a note, no line has changed
+			field.Note = cmp.Or(n.Text, n.Note)
+			if n.Text == "" && slices.ContainsFunc(n.Lines, changedLine) { // with a text, no line has changed
 				field.Lines = n.Lines
 			}
 		case valuediff.TypeChangeForm:
@@ -146,6 +144,27 @@ func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
 	f.add(field)
 }
 
+func changedLine(l valuediff.Line) bool { return l.Action != plans.NoOp }
+
+// parts adds the differences in the parts of a value that is updated. It returns false if the value
+// has no parts that are compared.
+func (f *flattener) parts(path string, n *valuediff.Node, forces bool) bool {
+	switch n.Form {
+	case valuediff.ObjectForm, valuediff.MapForm, valuediff.NestedMapForm, valuediff.BlockForm:
+		f.members(path, n, forces)
+	case valuediff.ListForm, valuediff.NestedListForm, valuediff.SetForm:
+		f.elements(path, n, forces)
+	case valuediff.JSONForm:
+		if !n.Elements[0].Changed() {
+			return false
+		}
+		f.node(path, n.Elements[0], forces)
+	default:
+		return false
+	}
+	return true
+}
+
 // spread adds the parts of a long value that is added or removed as separate fields. It returns
 // false, without adding any, if the value is short or has no parts.
 func (f *flattener) spread(field *Field, n *valuediff.Node, forces bool) bool {
@@ -154,17 +173,13 @@ func (f *flattener) spread(field *Field, n *valuediff.Node, forces bool) bool {
 		return false
 	}
 	switch n.Form {
-	case valuediff.ObjectForm, valuediff.MapForm, valuediff.NestedMapForm, valuediff.BlockForm:
-		f.members(field.Path, n, forces)
-	case valuediff.ListForm, valuediff.NestedListForm, valuediff.SetForm:
-		f.elements(field.Path, n, forces)
 	case valuediff.JSONForm:
 		f.node(field.Path, n.Elements[0], forces)
 	case valuediff.TextForm:
 		field.Lines = n.Lines
 		f.add(*field)
 	default:
-		return false
+		return f.parts(field.Path, n, forces)
 	}
 	return true
 }

@@ -10,6 +10,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/configs/configschema"
+	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/ui/valuediff"
@@ -134,17 +135,43 @@ func (p *Plan) change(c *plans.InstanceChange, drift bool) *Change {
 }
 
 func (p *Plan) output(o *plans.OutputChange) *Output {
+	f := &flattener{plan: p}
+	f.node(o.Name, OutputNode(p.differ, o), false)
+	return &Output{o, f.out}
+}
+
+// OutputNode compares the values of an output that changes.
+func OutputNode(d *valuediff.Differ, o *plans.OutputChange) *valuediff.Node {
 	before, after := valuediff.AbsentIfNull(o.Before), o.After
-	if o.Action == plans.Delete || after.IsNull() {
+	if o.Action == plans.Delete || before != cty.NilVal {
 		after = valuediff.AbsentIfNull(after)
 	}
-	n := p.differ.Value(before, after)
-	if o.Sensitive && !p.Options.ShowSensitive {
-		n = valuediff.Leaf(valuediff.ActionOf(before, after, true), valuediff.SensitiveText)
+	was, is := OutputSensitivity(o)
+	n := d.Value(secret(before, was), secret(after, is))
+	n.ToNull = n.Action == plans.Delete
+	if !n.Changed() { // value and sensitivity stay the same
+		n.Action, n.Note = plans.Update, "only the deprecation message changes"
+		n.Warnings = []string{"# Only the deprecation message changes."}
 	}
-	f := &flattener{plan: p}
-	f.node(o.Name, n, false)
-	return &Output{o, f.out}
+	return n
+}
+
+// OutputSensitivity reports whether an output is sensitive before and after its change. If it exists
+// only on one side, both sides count as sensitive if that one is, as in OpenTofu's documents.
+func OutputSensitivity(o *plans.OutputChange) (before, after bool) {
+	before, after = marks.Has(o.Before, marks.Sensitive), marks.Has(o.After, marks.Sensitive)
+	if o.Before.IsNull() || o.After.IsNull() || !before && !after {
+		return o.Sensitive, o.Sensitive
+	}
+	return before, after
+}
+
+// secret marks a value as sensitive if is is true and the value exists.
+func secret(v cty.Value, is bool) cty.Value {
+	if !is || v == cty.NilVal {
+		return v
+	}
+	return v.Mark(marks.Sensitive)
 }
 
 // At returns the position of the resource block in the configuration. It is empty if there is no

@@ -53,11 +53,11 @@ func (s *Source) Deferred() []*plans.Deferred {
 	return out
 }
 
-// ChangedOutputs returns the root outputs that change.
+// ChangedOutputs returns the root outputs that change, be it only in what is sensitive.
 func (s *Source) ChangedOutputs() []*plans.OutputChange {
 	var out []*plans.OutputChange
 	for _, o := range s.Plan.Changes.Outputs {
-		if o.Action != plans.NoOp && (o.Action != plans.Update || !valuediff.SameValue(o.Before, o.After)) {
+		if o.Action != plans.NoOp {
 			out = append(out, o)
 		}
 	}

@@ -24,6 +24,7 @@ type Node struct {
 	ToNull   bool     // whether it ends with "-> null"
 	Replace  bool     // whether it forces a replacement
 	Warnings []string // comments on the lines above the node
+	Note     string   // what Warnings say, in a few words
 }
 
 // Form is the kind of a node. It determines how the node is rendered.

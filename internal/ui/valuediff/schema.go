@@ -82,9 +82,16 @@ func (d *Differ) content(
 	before, after cty.Value, sch *configschema.Block, r *replacePaths, part partFunc,
 ) *Node {
 	if d.secretBlock(before, after) {
-		return &Node{Action: ActionOf(before, after, true), Form: HiddenBlockForm}
+		n := &Node{Action: ActionOf(before, after, differ(before, after)), Form: HiddenBlockForm}
+		return n.noteMarks(before, after)
 	}
-	before, after = Unmarked(before), Unmarked(after)
+	return d.shownContent(Unmarked(before), Unmarked(after), sch, r, part).noteMarks(before, after)
+}
+
+// shownContent compares the contents of two blocks without marks at their top level.
+func (d *Differ) shownContent(
+	before, after cty.Value, sch *configschema.Block, r *replacePaths, part partFunc,
+) *Node {
 	if after != cty.NilVal && !after.IsKnown() || before != cty.NilVal && !before.IsKnown() {
 		return &Node{Action: ActionOf(before, after, true), Form: BlockForm, Warnings: []string{"# " + UnknownText}}
 	}
@@ -185,7 +192,7 @@ func (d *Differ) attribute(before, after cty.Value, attr *configschema.Attribute
 	known := (before == cty.NilVal || Unmarked(before).IsKnown()) && (after == cty.NilVal || Unmarked(after).IsKnown())
 	switch {
 	case attr.NestedType != nil && known:
-		n = d.nestedAttribute(Unmarked(before), Unmarked(after), attr.NestedType, r)
+		n = d.nestedAttribute(Unmarked(before), Unmarked(after), attr.NestedType, r).noteMarks(before, after)
 		n.Replace = n.Replace || r.forced() && n.Changed()
 	case attr.NestedType != nil && before != cty.NilVal && Unmarked(before).IsKnown():
 		from := d.nestedAttribute(Unmarked(before), cty.NilVal, attr.NestedType, nil)
@@ -228,7 +235,11 @@ func (d *Differ) nestedObject(before, after cty.Value, obj *configschema.Object,
 	if n := d.hidden(before, after); n != nil {
 		return n
 	}
-	before, after = Unmarked(before), Unmarked(after)
+	return d.shownObject(Unmarked(before), Unmarked(after), obj, r).noteMarks(before, after)
+}
+
+// shownObject compares two objects without marks at their top level.
+func (d *Differ) shownObject(before, after cty.Value, obj *configschema.Object, r *replacePaths) *Node {
 	if after != cty.NilVal && !after.IsKnown() {
 		if before == cty.NilVal {
 			return Leaf(plans.Create, UnknownText)
@@ -311,18 +322,26 @@ func position(positions []int, i int) int {
 
 // nested compares the nested blocks of one type.
 func (d *Differ) nested(before, after cty.Value, sch *configschema.NestedBlock, r *replacePaths) []*Member {
-	element := func(before, after cty.Value, r *replacePaths) *Node { return d.block(before, after, &sch.Block, r) }
 	if sch.Nesting == configschema.NestingSingle || sch.Nesting == configschema.NestingGroup {
 		before, after = AbsentIfNull(before), AbsentIfNull(after)
 		if before == cty.NilVal && after == cty.NilVal {
 			return nil
 		}
-		return []*Member{{Node: element(before, after, r)}}
+		return []*Member{{Node: d.block(before, after, &sch.Block, r)}}
 	}
 	if d.secretBlock(before, after) {
 		return d.secretBlocks(before, after)
 	}
-	before, after = Unmarked(before), Unmarked(after)
+	items := d.shownBlocks(Unmarked(before), Unmarked(after), sch, r)
+	for _, item := range items { // the list or set of blocks itself is not shown
+		item.Node.noteMarks(before, after)
+	}
+	return items
+}
+
+// shownBlocks compares lists, sets or maps of blocks without marks at their top level.
+func (d *Differ) shownBlocks(before, after cty.Value, sch *configschema.NestedBlock, r *replacePaths) []*Member {
+	element := func(before, after cty.Value, r *replacePaths) *Node { return d.block(before, after, &sch.Block, r) }
 	if after != cty.NilVal && !after.IsKnown() {
 		items := d.nested(before, cty.NilVal, sch, nil)
 		return append(items, &Member{Node: element(cty.NilVal, cty.UnknownVal(sch.Block.ImpliedType()), nil)})
@@ -349,7 +368,8 @@ func unnamed(nodes []*Node) []*Member {
 func (d *Differ) secretBlocks(before, after cty.Value) []*Member {
 	was, is := AbsentIfNull(Unmarked(before)), AbsentIfNull(Unmarked(after))
 	if was != cty.NilVal && is != cty.NilVal && SameValue(was, is) {
-		return []*Member{{Node: &Node{Action: plans.NoOp, Form: HiddenBlockForm}}}
+		n := &Node{Action: plans.NoOp, Form: HiddenBlockForm}
+		return []*Member{{Node: n.noteMarks(before, after)}}
 	}
 	var out []*Member
 	if len(elementsOf(was)) > 0 {

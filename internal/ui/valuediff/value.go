@@ -37,7 +37,11 @@ func (d *Differ) bare(before, after cty.Value, r *replacePaths) *Node {
 	if n := d.hidden(before, after); n != nil {
 		return n
 	}
-	before, after = Unmarked(before), Unmarked(after)
+	return d.shown(Unmarked(before), Unmarked(after), r).noteMarks(before, after)
+}
+
+// shown compares two values without marks at their top level.
+func (d *Differ) shown(before, after cty.Value, r *replacePaths) *Node {
 	switch {
 	case after != cty.NilVal && !after.IsKnown():
 		return d.becomesUnknown(before)
@@ -76,37 +80,43 @@ func ActionOf(before, after cty.Value, differs bool) plans.Action {
 
 // hidden returns a node without values if the values must not be shown, and nil otherwise.
 func (d *Differ) hidden(before, after cty.Value) *Node {
-	has := func(v cty.Value, mark any) bool { return v != cty.NilVal && marks.Has(v, mark) }
-	text := ""
-	was, is := has(before, marks.Sensitive), has(after, marks.Sensitive)
 	switch {
 	case has(before, marks.Ephemeral) || has(after, marks.Ephemeral):
-		text = EphemeralText
-	case (was || is) && !d.ShowSensitive:
-		text = SensitiveText
-	default:
-		return nil
+		return Leaf(ActionOf(before, after, differ(before, after)), EphemeralText)
+	case (has(before, marks.Sensitive) || has(after, marks.Sensitive)) && !d.ShowSensitive:
+		return Leaf(ActionOf(before, after, differ(before, after)), SensitiveText).noteMarks(before, after)
 	}
-	same := before != cty.NilVal && after != cty.NilVal && SameValue(before, after)
-	n := Leaf(ActionOf(before, after, !same), text)
-	if text == SensitiveText && was != is && before != cty.NilVal && after != cty.NilVal &&
-		!Unmarked(before).IsNull() && !Unmarked(after).IsNull() {
-		n.Action = plans.Update
-		n.Warnings = markWarning(is, same)
-	}
-	return n
+	return nil
 }
 
-// markWarning returns a warning if a value becomes sensitive or is no longer sensitive.
-func markWarning(becomes, same bool) []string {
-	text := "# Warning: the value will no longer be sensitive, and will be shown after apply"
+// has reports whether a value has a mark at its top level.
+func has(v cty.Value, mark any) bool { return v != cty.NilVal && marks.Has(v, mark) }
+
+// differ reports whether two values differ in more than their marks.
+func differ(before, after cty.Value) bool {
+	return before == cty.NilVal || after == cty.NilVal || !SameValue(before, after)
+}
+
+// noteMarks adds to a node that its value becomes sensitive or is no longer sensitive. That is a
+// change even if the value stays the same.
+func (n *Node) noteMarks(before, after cty.Value) *Node {
+	becomes := has(after, marks.Sensitive)
+	if has(before, marks.Sensitive) == becomes || AbsentIfNull(Unmarked(before)) == cty.NilVal ||
+		AbsentIfNull(Unmarked(after)) == cty.NilVal || n.Action != plans.NoOp && n.Action != plans.Update {
+		return n
+	}
+	n.Note, n.Warnings = "no longer sensitive",
+		[]string{"# Warning: the value will no longer be sensitive, and will be shown after apply"}
 	if becomes {
-		text = "# Warning: the value will be sensitive, and will be hidden after apply"
+		n.Note, n.Warnings[0] = "becomes sensitive",
+			"# Warning: the value will be sensitive, and will be hidden after apply"
 	}
-	if same {
-		return []string{text, "# The value itself does not change."}
+	if n.Action == plans.NoOp {
+		n.Action = plans.Update
+		n.Note += "; the value stays the same"
+		n.Warnings = append(n.Warnings, "# The value itself does not change.")
 	}
-	return []string{text}
+	return n
 }
 
 // SameValue reports whether two values are equal apart from marks.
