@@ -115,12 +115,13 @@ type Overlay struct {
 	// Outputs replaces modules: the modules in it are not evaluated and have the given outputs, by
 	// name.
 	Outputs map[addrs.Module]map[string]cty.Value
-	// Unprotected removes prevent_destroy arguments.
+	// Unprotected removes what could keep objects from being destroyed: prevent_destroy arguments and
+	// the validation rules of variables.
 	Unprotected bool
 }
 
-// root returns the root module with the overlay's provider configurations, and without
-// prevent_destroy arguments if o.Unprotected is set.
+// root returns the root module with the overlay's provider configurations, unprotected if
+// o.Unprotected is set.
 func (o *Overlay) root(m *Module) *Module {
 	if o == nil {
 		return m
@@ -153,14 +154,9 @@ func (o *Overlay) module(path addrs.Module, m *Module) *Module {
 		return o.unprotected(m)
 	}
 	out := &Module{
-		Dir: m.Dir, RequiredProviders: m.RequiredProviders, LocalNames: m.LocalNames, Variables: map[string]*Variable{},
+		Dir: m.Dir, RequiredProviders: m.RequiredProviders, LocalNames: m.LocalNames, Variables: withoutRules(m.Variables),
 		Outputs: map[string]*Output{},
 		Files:   m.Files, arguments: m.arguments,
-	}
-	for name, v := range m.Variables {
-		plain := *v
-		plain.Validations = nil
-		out.Variables[name] = &plain
 	}
 	for name, output := range m.Outputs {
 		value, ok := o.Outputs[path][name]
@@ -174,12 +170,24 @@ func (o *Overlay) module(path addrs.Module, m *Module) *Module {
 	return out
 }
 
-// unprotected returns the module without prevent_destroy arguments if o.Unprotected is set.
+// withoutRules returns variables without their validation rules.
+func withoutRules(variables map[string]*Variable) map[string]*Variable {
+	out := make(map[string]*Variable, len(variables))
+	for name, v := range variables {
+		plain := *v
+		plain.Validations = nil
+		out[name] = &plain
+	}
+	return out
+}
+
+// unprotected returns the module without what o.Unprotected removes.
 func (o *Overlay) unprotected(m *Module) *Module {
 	if !o.Unprotected {
 		return m
 	}
 	out := *m
+	out.Variables = withoutRules(m.Variables)
 	out.Resources = make(map[addrs.Resource]*Resource, len(m.Resources))
 	for addr, r := range m.Resources {
 		if r.Lifecycle.PreventDestroy != nil {

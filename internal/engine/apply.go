@@ -35,6 +35,11 @@ func Apply(
 	if err != nil {
 		return plan.Prior, err
 	}
+	if len(plan.UnknownVariables())+len(plan.EphemeralVariables) > 0 { // the plan couldn't check these values
+		if err := newEarlyValues(op, w.graph).validateVariables(); err != nil {
+			return plan.Prior, err
+		}
+	}
 	return w.apply(ctx, plan, opts)
 }
 
@@ -44,11 +49,6 @@ func (w *walk) apply(ctx context.Context, plan *plans.Plan, opts *ApplyOptions) 
 	w.observeImports()
 	w.out.observe(Ordered{(&waiters{graph: w.graph}).of})
 	walkErr := w.run(ctx)
-	for _, name := range plan.UnknownVariables() {
-		if v := w.graph.Root.Variables[name]; v != nil && w.failed[v.Node.ID] {
-			return plan.Prior, walkErr // nothing was changed: all Steps wait for this variable
-		}
-	}
 	err := tfdiags.Join(walkErr, w.guard("", func() error {
 		finisher{w}.finishState(plan)
 		return nil

@@ -61,7 +61,8 @@ type conditionSet struct {
 // errors, or warnings if set.warnOnly is set or the kind of operation doesn't require the
 // conditions to hold.
 func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set conditionSet) error {
-	if len(rules) == 0 || !e.op.Phase.Checks() && !e.op.Phase.Applies() {
+	if len(rules) == 0 || e.op.Phase == graph.PhaseEval ||
+		e.op.Phase == graph.PhasePlanDestroy && set.kind != checks.KindVariable {
 		return nil
 	}
 	if e.op.Phase == graph.PhaseValidate && (set.kind == checks.KindResource || set.kind == checks.KindCheck) {
@@ -70,8 +71,8 @@ func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set 
 	var errs tfdiags.Diagnostics
 	status := checks.Pass
 	var messages []string
-	warnOnly := set.warnOnly || e.op.PreDestroy || e.op.Mode == plans.RefreshOnly && !e.op.Phase.Applies() &&
-		set.kind != checks.KindVariable
+	warnOnly := set.warnOnly || set.kind != checks.KindVariable &&
+		(e.op.PreDestroy || e.op.Mode == plans.RefreshOnly && !e.op.Phase.Applies())
 	for _, r := range rules {
 		s, message, err := e.evalCondition(c, r, set)
 		if s == checks.Error && status == checks.Fail && set.kind == checks.KindVariable {
@@ -115,7 +116,7 @@ func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditi
 		return checks.Unknown, "", nil
 	case verdict.Result.True() && variable:
 		return checks.Pass, "", nil
-	case verdict.Unknown && variable:
+	case verdict.Unknown && variable && e.early == nil:
 		return checks.Error, "", tfdiags.Errorf("Invalid error message",
 			"The value is invalid, but the error message depends on values that are known only after apply. "+
 				"Use only known values in the message.").At(r.Message.Range())

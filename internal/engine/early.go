@@ -3,6 +3,8 @@ package engine
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -11,6 +13,7 @@ import (
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/lang/marks"
+	"tofu/internal/tfdiags"
 )
 
 // earlyValues evaluates, before a walk, everything that doesn't depend on a resource. It evaluates
@@ -257,4 +260,40 @@ func (f *earlyValues) keysOf(c *evalContext, read graph.Keyed, block hcl.Range) 
 		}
 	}
 	return out, true
+}
+
+// validateVariables checks the values of all variables that are known before the walk, also of those
+// that no other node reads. It is for walks that must not change anything if a value is invalid:
+// people use validation rules to guard against the wrong account.
+func (f *earlyValues) validateVariables() error {
+	return f.validateVariablesIn(f.e.modules.of(f.e.graph.Root)[0]).Err()
+}
+
+// validateVariablesIn checks the variables of a module instance and of the modules that it calls.
+func (f *earlyValues) validateVariablesIn(in *moduleInstance) tfdiags.Diagnostics {
+	var errs tfdiags.Diagnostics
+	for _, name := range slices.Sorted(maps.Keys(in.module.Variables)) {
+		v := in.module.Variables[name]
+		given, err := f.e.givenValue(noCalls(), v, in)
+		if err != nil {
+			continue // whoever needs the value reports the error in the argument
+		}
+		if _, err := finalValue(v, in, given); err != nil {
+			errs = errs.AppendError(err)
+			continue
+		}
+		errs = errs.AppendError(f.e.validateVariable(noCalls(), v, in))
+	}
+	for _, name := range slices.Sorted(maps.Keys(in.module.Calls)) {
+		call := in.module.Calls[name]
+		if in.calls[call.CallSlot] == nil {
+			f.expandCall(call, in)
+		}
+		if x := in.calls[call.CallSlot]; x != nil && x.mode != repeatUnknown {
+			for _, inner := range x.of {
+				errs = append(errs, f.validateVariablesIn(inner)...)
+			}
+		}
+	}
+	return errs
 }

@@ -428,6 +428,9 @@ func destroyWalk(
 	op := opts.operation(cfg, start, env)
 	op.Phase, op.moves = graph.PhasePlanDestroy, results
 	w, err = newWalk(ctx, op, start)
+	if err == nil && !start.Empty() {
+		err = newEarlyValues(op, w.graph).validateVariables()
+	}
 	return w, prevRun, err
 }
 

@@ -88,11 +88,31 @@ func (e *evaluator) contextOf(ctx context.Context, v *graph.Value, in *moduleIns
 
 // variableValue returns an input variable's final value in one module instance.
 func (e *evaluator) variableValue(ctx context.Context, v *graph.Value, in *moduleInstance) (cty.Value, error) {
+	if in.parent == nil && e.op.Phase == graph.PhaseValidate {
+		return unknownVariable(v.Variable), nil
+	}
+	given, err := e.givenValue(ctx, v, in)
+	if err != nil {
+		return cty.UnknownVal(v.Variable.Type.Type), err
+	}
+	out, err := finalValue(v, in, given)
+	if e.op.Phase == graph.PhaseValidate && err == nil && v.Expr != nil {
+		configs.UnusedAttributes(v.Expr.Expression, v.Variable.Type.Type, e.out.warn)
+	}
+	return out, err
+}
+
+// givenValue returns the value that is given for a variable in one module instance: by an option or
+// the environment, or by the argument of the module call. Value is NilVal if there is none.
+func (e *evaluator) givenValue(ctx context.Context, v *graph.Value, in *moduleInstance) (Variable, error) {
 	if in.parent == nil {
-		return e.rootVariable(v)
+		if given := e.op.variables[v.Name]; given.Value != cty.NilVal {
+			return given, nil
+		}
+		return Variable{}, nil
 	}
 	if v.Expr == nil {
-		return finalValue(v, in, Variable{})
+		return Variable{}, nil
 	}
 	if v.Variable.Deprecated != "" {
 		e.out.warn(deprecatedArgument(v))
@@ -100,19 +120,15 @@ func (e *evaluator) variableValue(ctx context.Context, v *graph.Value, in *modul
 	c := e.argumentContext(ctx, v, in)
 	given, err := c.eval(v.Expr, cty.DynamicPseudoType)
 	if err != nil {
-		return cty.UnknownVal(v.Variable.Type.Type), err
+		return Variable{}, err
 	}
 	rng := v.Expr.Range()
 	if !v.Variable.Ephemeral.Value && marks.Contains(given, marks.Ephemeral) {
-		return cty.UnknownVal(v.Variable.Type.Type), tfdiags.Errorf("Variable does not allow ephemeral value",
+		return Variable{}, tfdiags.Errorf("Variable does not allow ephemeral value",
 			"The value given for var.%s of %s is ephemeral. To accept it, declare the variable with ephemeral "+
 				"= true.", v.Name, graph.ModuleName(v.Module.Path)).At(rng)
 	}
-	out, err := finalValue(v, in, Variable{Value: given, Range: &rng})
-	if e.op.Phase == graph.PhaseValidate && err == nil {
-		configs.UnusedAttributes(v.Expr.Expression, v.Variable.Type.Type, e.out.warn)
-	}
-	return out, err
+	return Variable{Value: given, Range: &rng}, nil
 }
 
 // argumentContext returns the context in which the argument for a variable is evaluated.
@@ -126,17 +142,6 @@ func (e *evaluator) argumentContext(ctx context.Context, v *graph.Value, in *mod
 		}
 	}
 	return c
-}
-
-func (e *evaluator) rootVariable(v *graph.Value) (cty.Value, error) {
-	if e.op.Phase == graph.PhaseValidate {
-		return unknownVariable(v.Variable), nil
-	}
-	given, ok := e.op.variables[v.Name]
-	if !ok || given.Value == cty.NilVal {
-		return finalValue(v, e.modules.of(e.graph.Root)[0], Variable{})
-	}
-	return finalValue(v, e.modules.of(e.graph.Root)[0], given)
 }
 
 // finalValue converts a given value to the type of a variable and applies the variable's default.

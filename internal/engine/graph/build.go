@@ -41,7 +41,6 @@ type build struct {
 	wholeCalls   []wholeCall               // references to module calls as a whole; see awaitWholeCalls
 	later        map[*Node][]laterEdge     // edges that connectCalls or connectSteps will add, by the node that waits
 	siblingReads map[*Module][]siblingRead // by module call: arguments that read outputs of sibling instances
-	inputs       *Node                     // node that all Steps wait for, see openInputs; may be nil
 
 	refRanges *refRanges // set only while cycles are reported
 }

@@ -57,7 +57,6 @@ var changesTransformer = &Transformer{
 		if !b.op.Phase.Applies() {
 			return nil
 		}
-		b.openInputs()
 		var errs tfdiags.Diagnostics
 		for _, change := range b.op.Plan.Changes.Instances {
 			r := b.g.Resource(change.Addr.Config())
@@ -180,21 +179,6 @@ var stepNames = [...]string{
 	StepForget:  " (forget)",
 }
 
-// openInputs makes all Steps wait for the root variables whose values were unknown to the plan. If
-// one of them turns out to be invalid, nothing is changed.
-func (b *build) openInputs() {
-	for _, name := range b.op.Plan.UnknownVariables() {
-		v := b.g.Root.Variables[name]
-		if v == nil {
-			continue
-		}
-		if b.inputs == nil {
-			b.inputs = b.node(KindBarrier, nil, "(variables)", nil)
-		}
-		b.after(b.inputs, v.Node)
-	}
-}
-
 func (b *build) addStep(s *Step) {
 	r := s.Resource
 	name := s.Change.Addr.String()
@@ -204,7 +188,7 @@ func (b *build) addStep(s *Step) {
 	s.node = b.node(KindStep, r.Module, name+stepNames[s.Part], r.Node.Range)
 	s.node.Resource, s.node.Object = r, s
 	s.node.Problems = r.Node.Problems
-	b.after(s.node, r.Provider.Node, b.inputs)
+	b.after(s.node, r.Provider.Node)
 	if s.Part == stepApply {
 		b.instances.noteInstances(r.Module, s.Change.Addr.Module)
 	}
