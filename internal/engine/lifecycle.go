@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
@@ -30,7 +31,7 @@ func (p *instancePlan) triggered() (bool, error) {
 }
 
 // triggersReplace reports whether a change is planned for the target of one replace_triggered_by
-// reference. The target is a resource, an instance, or an attribute of either.
+// reference. The target is a resource, an instance, or an attribute of an instance.
 func (p *instancePlan) triggersReplace(e *lang.Expr) (bool, error) {
 	res, key, path, err := p.triggerTarget(e)
 	if err != nil {
@@ -52,14 +53,21 @@ func (p *instancePlan) triggersReplace(e *lang.Expr) (bool, error) {
 	}
 	abs := res.InInstance(p.addr.Module)
 	if key != nil {
-		return p.w.out.triggers(abs.Instance(*key), path), nil
+		fires, found := p.w.out.triggers(abs.Instance(*key), path)
+		if !found {
+			text, _ := addrs.StepsText(path)
+			p.w.out.warn(tfdiags.Warningf("Nothing to trigger a replacement",
+				"%s has no %s, neither now nor after the planned changes, so it can't trigger a replacement of %s. "+
+					"Check the key.", abs.Instance(*key), strings.TrimPrefix(text, "."), p.addr).At(e.Range()))
+		}
+		return fires, nil
 	}
 	x := p.c.in.resources[r.Slot]
 	if x == nil {
 		return false, nil
 	}
 	for _, k := range x.keys {
-		if p.w.out.triggers(abs.Instance(k), path) {
+		if fires, _ := p.w.out.triggers(abs.Instance(k), path); fires {
 			return true, nil
 		}
 	}
@@ -68,7 +76,7 @@ func (p *instancePlan) triggersReplace(e *lang.Expr) (bool, error) {
 
 // triggerTarget parses a replace_triggered_by reference. Its index may be a constant, count.index
 // or each.key.
-func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.InstanceKey, cty.Path, error) {
+func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.InstanceKey, hcl.Traversal, error) {
 	var res addrs.Resource
 	var key *addrs.InstanceKey
 	tr, err := graph.TriggerPath(e.Expression, func(key hcl.Expression) (cty.Value, error) {
@@ -94,38 +102,37 @@ func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.Insta
 		return res, nil, nil, tfdiags.Errorf("Invalid replace_triggered_by expression",
 			"Only managed resources in the same module can trigger a replacement.").At(e.Range())
 	}
-	var path cty.Path
-	for _, step := range ref.Remaining {
-		switch step := step.(type) {
-		case hcl.TraverseAttr:
-			path = path.GetAttr(step.Name)
-		case hcl.TraverseIndex:
-			path = path.Index(step.Key)
-		}
-	}
-	return res, key, path, nil
+	return res, key, ref.Remaining, nil
 }
 
 // triggers reports whether the change planned for an instance triggers a replacement elsewhere. A
 // creation, update or replacement does. If path is not empty, the value at path must also differ.
-func (s *results) triggers(addr addrs.AbsInstance, path cty.Path) bool {
+// found is false if the object has no such value, neither before nor after the change.
+func (s *results) triggers(addr addrs.AbsInstance, path hcl.Traversal) (fires, found bool) {
 	change := s.change(addr)
-	if change == nil {
-		return false
+	if change == nil || change.After == cty.NilVal || change.After.IsNull() || len(path) == 0 {
+		return change != nil && firesTriggers(change.Action), true
 	}
-	switch change.Action {
+	// A traversal selects by type, as in expressions: m.key is m["key"] in a map.
+	after, noneAfter := path.TraverseRel(unmark(change.After))
+	if !firesTriggers(change.Action) {
+		return false, !noneAfter.HasErrors()
+	}
+	before, noneBefore := path.TraverseRel(unmark(change.Before))
+	if noneAfter.HasErrors() || noneBefore.HasErrors() {
+		found = !noneAfter.HasErrors() || !noneBefore.HasErrors()
+		return found || change.Before.IsNull(), found
+	}
+	return !after.IsWhollyKnown() || !before.RawEquals(after), true
+}
+
+// firesTriggers reports whether an action can trigger a replacement elsewhere.
+func firesTriggers(a plans.Action) bool {
+	switch a {
 	case plans.NoOp, plans.Delete, plans.Read, plans.Forget:
 		return false
 	}
-	if len(path) == 0 {
-		return true
-	}
-	before, errB := path.Apply(unmark(change.Before))
-	after, errA := path.Apply(unmark(change.After))
-	if errA != nil || errB != nil {
-		return errA == nil || errB == nil || change.Before.IsNull()
-	}
-	return !after.IsWhollyKnown() || !before.RawEquals(after)
+	return true
 }
 
 // preventDestroy returns an error if change would destroy an object that prevent_destroy protects.

@@ -40,12 +40,11 @@ func noPath(at hcl.Range) tfdiags.Diagnostic {
 			"An index must be a constant, count.index or each.key.").At(at)
 }
 
-// checkTrigger returns an error for an item of replace_triggered_by that is not a path. It also
-// returns an error if the index of the path is a reference and the schema doesn't have the rest of
-// the path. All other items are checked like any reference.
+// checkTrigger returns an error for an item of replace_triggered_by that is not a path, or whose
+// path can't exist: the key of an instance has the wrong type, or the schema doesn't have the rest.
+// The rest of a path without references in its indexes is checked like any reference.
 func (c *connector) checkTrigger(m *Module, e *lang.Expr) error {
-	unknownKey := func(hcl.Expression) (cty.Value, error) { return cty.DynamicVal, nil }
-	path, err := TriggerPath(e.Expression, unknownKey)
+	path, err := TriggerPath(e.Expression, unknownTriggerKey)
 	if err != nil {
 		return err
 	}
@@ -53,8 +52,9 @@ func (c *connector) checkTrigger(m *Module, e *lang.Expr) error {
 		index, ok := step.(hcl.TraverseIndex)
 		return ok && !index.Key.IsKnown()
 	})
-	if at < 0 {
-		return nil
+	known := at < 0
+	if known {
+		at = len(path)
 	}
 	ref, err := addrs.ParseRef(path[:at], addrs.ModuleScope)
 	if err != nil {
@@ -62,13 +62,43 @@ func (c *connector) checkTrigger(m *Module, e *lang.Expr) error {
 	}
 	rest := slices.Concat(ref.Remaining, path[at:])
 	res, whole := ref.Subject.(addrs.Resource)
+	key := addrs.NoKey.Value()
 	if inst, ok := ref.Subject.(addrs.ResourceInstance); ok {
-		res = inst.Resource
-	} else if whole && len(ref.Remaining) == 0 {
-		rest = rest[1:] // the key of an instance
+		res, key = inst.Resource, inst.Key.Value()
+	} else if whole && !known && len(ref.Remaining) == 0 {
+		key, rest = path[at].(hcl.TraverseIndex).Key, rest[1:]
 	}
-	if r := m.Resources[res]; r != nil && r.Schema != nil {
-		return tfdiags.FromHCL(r.Schema.Block.StaticValidateTraversal(rest)).Err()
+	r := m.Resources[res]
+	if r == nil || r.Config == nil {
+		return nil
 	}
-	return nil
+	if err := r.checkTriggerKey(key.Type(), e.Range()); err != nil || known {
+		return err
+	}
+	return r.checkAttribute(rest)
+}
+
+// unknownTriggerKey returns an unknown value of the type of count.index or each.key.
+func unknownTriggerKey(key hcl.Expression) (cty.Value, error) {
+	if tr, _ := hcl.AbsTraversalForExpr(key); tr.RootName() == "count" {
+		return cty.UnknownVal(cty.Number), nil
+	}
+	return cty.UnknownVal(cty.String), nil
+}
+
+// checkTriggerKey returns an error if the keys of the resource's instances can't be of the type
+// given.
+func (r *Resource) checkTriggerKey(given cty.Type, at hcl.Range) error {
+	var keys string
+	switch {
+	case r.Config.Count != nil && given == cty.String:
+		keys = "\"count\", so the keys of its instances are numbers"
+	case r.Config.ForEach != nil && given == cty.Number:
+		keys = "\"for_each\", so the keys of its instances are strings"
+	default:
+		return nil
+	}
+	return tfdiags.Errorf("Invalid replace_triggered_by expression",
+		"%s has %s, and this index is a %s. It never selects an instance.", r.Addr.Resource, keys, given.FriendlyName()).
+		At(at)
 }
