@@ -261,10 +261,9 @@ func instanceNeeds(s *states.State) map[string]map[addrs.AbsInstance]bool {
 	return out
 }
 
-// closedNeeds returns the direct and indirect dependencies of each instance. All instances of a
-// resource have the same dependencies, unless the state stores dependencies by instance, either of
-// this resource or on it.
-func closedNeeds(s *states.State) dependencyMap {
+// directNeeds returns the stored dependencies of each instance. All instances of a resource have the
+// same ones, unless the state stores dependencies by instance, either of this resource or on it.
+func directNeeds(s *states.State) dependencyMap {
 	split := map[addrs.AbsResource]bool{}
 	for r := range s.Resources() {
 		for _, inst := range r.Instances {
@@ -304,7 +303,12 @@ func closedNeeds(s *states.State) dependencyMap {
 			}
 		}
 	})
-	out := dependencyMap{}
+	return direct
+}
+
+// closedNeeds returns the direct and indirect dependencies of each instance; see directNeeds.
+func closedNeeds(s *states.State) dependencyMap {
+	direct, out := directNeeds(s), dependencyMap{}
 	for x := range direct {
 		seen := map[addrs.AbsInstance]bool{}
 		todo := []addrs.AbsInstance{x}

@@ -423,7 +423,7 @@ func destroyWalk(
 		start, prevRun = plan.Prior, plan.PrevRun
 	}
 	if opts.SkipRefresh || len(opts.Targets)+len(opts.Excludes) > 0 {
-		start = opts.withLostInstances(ctx, cfg, start, prior, env)
+		start = opts.withLostInstances(ctx, cfg, start, env)
 	}
 	op := opts.operation(cfg, start, env)
 	op.Phase, op.moves = graph.PhasePlanDestroy, results
