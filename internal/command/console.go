@@ -60,7 +60,7 @@ func runConsole(ctx context.Context, app *App, f *consoleFlags, args []string) e
 	if err != nil {
 		return err
 	}
-	cfg, err := app.LoadConfigWith(ctx, root.Given)
+	cfg, err := app.LoadConfig(ctx, root.Given)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (c *console) line(ctx context.Context, prompt string) (string, error) {
 		return c.editor.next(ctx, prompt)
 	}
 	if c.term.InTerminal {
-		fmt.Fprint(c.term.Out, prompt)
+		fmt.Fprint(c.term.Prompts(), prompt)
 	}
 	return c.next(ctx)
 }

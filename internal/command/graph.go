@@ -209,7 +209,7 @@ func openGraph(
 		}
 		subject.cfg, subject.plan, subject.prior = saved.Configuration.Config, saved.Plan, saved.Plan.Prior
 	} else {
-		cfg, err := s.LoadConfig(ctx, f.Variables)
+		cfg, err := s.LoadInstalled(ctx, f.Variables)
 		if err != nil {
 			return nil, end, err
 		}

@@ -142,6 +142,10 @@ func (r *initRun) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Report a module source that can't be evaluated before anything changes.
+	if err := root.EvaluateStatics(); err != nil {
+		return err
+	}
 	if f.Backend {
 		if err := r.backend(ctx, root); err != nil {
 			return err

@@ -13,7 +13,6 @@ import (
 	"tofu/internal/moduletest"
 	"tofu/internal/providers"
 	"tofu/internal/session"
-	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
 
@@ -43,12 +42,11 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 	if err := session.RequireConfig(app.Parser, app.RootDir); err != nil {
 		return err
 	}
-	given, collectErr := app.Collect(f.Variables)
-	resolve, err := getmodules.Installed(app.ModulesDir(), app.Base)
-	if err := tfdiags.Join(collectErr, err); err != nil {
+	cfg, err := app.LoadInstalled(ctx, f.Variables)
+	if err != nil {
 		return err
 	}
-	cfg, err := app.Load(ctx, given, resolve)
+	resolve, err := getmodules.Installed(app.ModulesDir(), app.Base)
 	if err != nil {
 		return err
 	}
@@ -160,7 +158,7 @@ var cmdProvidersSchema = &Command{
 		if err := f.check("providers schema", args); err != nil {
 			return err
 		}
-		cfg, err := app.LoadConfig(ctx, f.Variables)
+		cfg, err := app.LoadInstalled(ctx, f.Variables)
 		if err != nil {
 			return err
 		}

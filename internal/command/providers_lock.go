@@ -79,7 +79,7 @@ func lockProviders(ctx context.Context, s *session.Session, f *providersLockFlag
 	if err := session.RequireConfig(s.Parser, s.RootDir); err != nil {
 		return err
 	}
-	cfg, err := s.LoadConfig(ctx, f.Variables)
+	cfg, err := s.LoadInstalled(ctx, f.Variables)
 	if err != nil {
 		return err
 	}

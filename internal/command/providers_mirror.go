@@ -47,7 +47,7 @@ func mirrorProviders(ctx context.Context, s *session.Session, f *providersMirror
 	if err := session.RequireConfig(s.Parser, s.RootDir); err != nil {
 		return err
 	}
-	cfg, err := s.LoadConfig(ctx, f.Variables)
+	cfg, err := s.LoadInstalled(ctx, f.Variables)
 	if err != nil {
 		return err
 	}

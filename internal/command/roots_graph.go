@@ -133,7 +133,7 @@ func (p *rootsPage) write(ctx context.Context, out io.Writer, selected []*roots.
 func (p *rootsPage) graph(ctx context.Context, r *roots.Root) (*graphview.Graph, error) {
 	sub := p.app.at(r, io.Discard)
 	defer sub.Close()
-	cfg, err := sub.LoadConfig(ctx, p.vars)
+	cfg, err := sub.LoadInstalled(ctx, p.vars)
 	if err != nil {
 		return nil, err
 	}

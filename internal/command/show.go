@@ -166,7 +166,7 @@ func (s *showRun) module() error {
 }
 
 func (s *showRun) config(ctx context.Context) error {
-	cfg, err := s.app.LoadConfig(ctx, s.flags.Variables)
+	cfg, err := s.app.LoadInstalled(ctx, s.flags.Variables)
 	if err != nil {
 		return err
 	}
@@ -235,12 +235,12 @@ func (s *showRun) file(ctx context.Context, path string) error {
 		return badUsage("Not a plan of many root modules",
 			"The option -root is for plans that \"tofu roots plan -out\" saved.")
 	}
+	if planfile.Is(data) || s.flags.Plan != "" || s.flags.Format != "" {
+		return s.plan(ctx, path, data)
+	}
 	crypt, err := s.app.FileEncryption(ctx, s.flags.Variables)
 	if err != nil {
 		return err
-	}
-	if planfile.Is(data) || s.flags.Plan != "" || s.flags.Format != "" {
-		return s.plan(ctx, path, data)
 	}
 	if encryption.IsEncrypted(data) {
 		plain, notPlan := session.DecryptFile(ctx, crypt.Plan(), data)

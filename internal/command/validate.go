@@ -82,7 +82,11 @@ func runValidate(ctx context.Context, app *App, f *validateFlags, args []string)
 
 // validate checks the configuration of a root module, and its tests.
 func (f *validateFlags) validate(ctx context.Context, s *session.Session) error {
-	cfg, err := s.LoadConfig(ctx, f.Variables)
+	given, err := s.Collect(f.Variables)
+	var cfg *session.Config
+	if err == nil {
+		cfg, err = s.LoadConfig(ctx, given)
+	}
 	if err != nil {
 		if f.NoTests || !s.Parser.IsModuleDir(s.RootDir) {
 			return err

@@ -33,6 +33,9 @@ type LoadOptions struct {
 	// not nil, the answer is added to it, so that the user is asked only once. If Ask is nil, a
 	// missing value is an error.
 	Ask func(*Variable) (Given, error)
+	// Unset makes root module variables without a value unknown in static evaluation, for commands
+	// that show a configuration without evaluating it. Nobody is asked for a value.
+	Unset bool
 
 	Workspace string // terraform.workspace; "" means "default"
 	WorkDir   string // path.cwd: the directory in which the command was started
@@ -71,6 +74,9 @@ type ModuleRequest struct {
 	Version      string // constraints as written; "" if absent
 	Constraints  constraints.IntersectionSpec
 	VersionRange hcl.Range
+	// Unknown reports whether the source or the version depends on a variable without a value; see
+	// LoadOptions.Unset.
+	Unknown bool
 
 	initCommand string // see LoadOptions
 }
@@ -97,7 +103,10 @@ func RelativeDir(base, dir string) string {
 // result can be used for reports; it is nil only if the directory can't be read.
 func LoadRoot(ctx context.Context, dir string, opts *LoadOptions, warn tfdiags.Sink) (*Config, error) {
 	root, err := LoadRootModule(dir, opts, warn)
-	if err != nil {
+	if root == nil {
+		return nil, err
+	}
+	if err := tfdiags.Join(err, root.EvaluateStatics()); err != nil {
 		return root, err
 	}
 	if opts == nil {
@@ -113,8 +122,8 @@ func LoadRoot(ctx context.Context, dir string, opts *LoadOptions, warn tfdiags.S
 }
 
 // LoadRootModule loads only the root module, for settings that are needed before modules are
-// installed: backend, encryption, variables and static values. The result has no children. It is
-// nil only if the directory can't be read.
+// installed: backend, encryption and variables. The result has no children, and nothing in it is
+// evaluated yet, so no variable needs a value. It is nil only if the directory can't be read.
 func LoadRootModule(dir string, opts *LoadOptions, warn tfdiags.Sink) (*Config, error) {
 	if opts == nil {
 		opts = &LoadOptions{}
@@ -130,7 +139,7 @@ func LoadRootModule(dir string, opts *LoadOptions, warn tfdiags.Sink) (*Config, 
 	root := &Config{Module: opts.Overlay.root(module), Children: map[string]*Config{}, Called: opts.Called}
 	root.Root = root
 	root.static = newStaticScope(root, newStaticEnv(parser, module.Dir, opts))
-	return root, tfdiags.Join(err, root.evaluateStatics())
+	return root, err
 }
 
 // A module may call itself with different variables. These limits stop endless recursion.
@@ -196,7 +205,7 @@ func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*
 	}
 	cfg.Module = l.opts.Overlay.module(cfg.Path, module)
 	cfg.static = newStaticScope(cfg, parent.static.env)
-	return cfg, tfdiags.Join(err, cfg.checkCalledModule(l.warn), cfg.evaluateStatics())
+	return cfg, tfdiags.Join(err, cfg.checkCalledModule(l.warn), cfg.EvaluateStatics())
 }
 
 // recursion returns the number of modules above c whose directory is dir.
@@ -256,6 +265,7 @@ func (c *Config) request(call *ModuleCall) (*ModuleRequest, error) {
 	}
 	v, err := c.StaticEval(call.SourceExpr, cty.String, name+".source")
 	if err != nil || !v.IsKnown() {
+		req.Unknown = err == nil
 		return req, tfdiags.Join(versionErr, err)
 	}
 	if v.IsNull() {
@@ -263,7 +273,7 @@ func (c *Config) request(call *ModuleCall) (*ModuleRequest, error) {
 			"Unsuitable value: the source must not be null.").At(call.SourceRange))
 	}
 	// A version argument that can't be evaluated still means that the source is a registry address.
-	source, err := addrs.ParseModuleSource(v.AsString(), req.Version != "" || versionErr != nil)
+	source, err := addrs.ParseModuleSource(v.AsString(), req.Version != "" || versionErr != nil || req.Unknown)
 	if err != nil {
 		return req, tfdiags.Join(versionErr, tfdiags.Errorf("Invalid module source address", "%s",
 			tfdiags.Sentence(err)).At(call.SourceRange))
@@ -281,6 +291,10 @@ func (c *Config) requestVersion(req *ModuleRequest, name string) error {
 	if err != nil || v.IsNull() {
 		return err
 	}
+	if c.static.env.unset && !v.IsKnown() {
+		req.Unknown = true
+		return nil
+	}
 	v, err = convert.Convert(v, cty.String)
 	if err != nil || !v.IsKnown() {
 		return tfdiags.Errorf("Invalid version constraint", "The version must be a string, and known before planning.").
@@ -295,10 +309,11 @@ func (c *Config) requestVersion(req *ModuleRequest, name string) error {
 }
 
 // LocalCalls returns the directories of the modules that a module calls by relative paths, sorted.
+// It leaves out calls whose source can't be evaluated.
 func (c *Config) LocalCalls() []string {
 	var out []string
-	for _, req := range c.requests {
-		if req != nil && req.Source.Kind == addrs.LocalModule {
+	for _, call := range c.Module.Calls {
+		if req, _ := c.request(call); req.Source.Kind == addrs.LocalModule {
 			out = append(out, req.LocalDir())
 		}
 	}

@@ -40,6 +40,8 @@ func (c *Config) instancesOf(p *Provider) (map[addrs.InstanceKey]cty.Value, erro
 	}
 	elements, err := lang.ForEach(v)
 	switch {
+	case errors.Is(err, lang.ErrUnknownKeys) && c.static.env.unset:
+		return nil, nil
 	case errors.Is(err, lang.ErrUnknownKeys):
 		return nil, tfdiags.Errorf("Invalid for_each argument",
 			"The \"for_each\" value of a provider must be known before planning.").At(at)

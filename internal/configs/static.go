@@ -31,6 +31,7 @@ type staticEnv struct {
 	workDir   string
 	rootDir   string
 	base      string     // see LoadOptions.Base
+	unset     bool       // see LoadOptions.Unset
 	unknown   bool       // some root variables are not known yet
 	mu        sync.Mutex // held during evaluation, which caches results
 	depth     int        // current nesting depth of symbol evaluation
@@ -39,7 +40,7 @@ type staticEnv struct {
 func newStaticEnv(parser *Parser, rootDir string, opts *LoadOptions) *staticEnv {
 	env := &staticEnv{
 		parser: parser, given: opts.Variables, ask: opts.Ask, workspace: opts.Workspace, workDir: opts.WorkDir,
-		rootDir: rootDir, base: opts.Base,
+		rootDir: rootDir, base: opts.Base, unset: opts.Unset,
 		functions: sync.OnceValue(func() map[string]function.Function {
 			return funcs.Table(funcs.Options{BaseDir: opts.Base})
 		}),
@@ -196,9 +197,9 @@ func (s *staticScope) name(symbol string) string {
 	return s.cfg.Path.String() + ":" + symbol
 }
 
-// evaluateStatics evaluates the module's constant variables, the for_each arguments of its
+// EvaluateStatics evaluates the module's constant variables, the for_each arguments of its
 // providers, and the sources and versions of its module calls.
-func (c *Config) evaluateStatics() error {
+func (c *Config) EvaluateStatics() error {
 	var diags tfdiags.Diagnostics
 	for _, name := range slices.Sorted(maps.Keys(c.Module.Variables)) {
 		if v := c.Module.Variables[name]; v.Const.Value {

@@ -112,6 +112,8 @@ func (s *staticScope) argument(v *Variable) (cty.Value, error) {
 		return given.Value(v)
 	case v.Default.Set:
 		return cty.NilVal, nil
+	case s.env.unset:
+		return cty.UnknownVal(v.Type.Type), nil
 	case s.env.ask != nil:
 		answer, err := s.env.ask(v)
 		if err == nil {

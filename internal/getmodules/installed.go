@@ -13,14 +13,15 @@ import (
 
 // Installed returns a resolver for the modules installed in dir, which is ".terraform/modules". For
 // a call that is not installed, or was installed with another source or version, the resolver
-// returns an error that tells the user to run init. See readManifest for base.
+// returns an error that tells the user to run init. A call with an unknown source is the one that is
+// installed. See readManifest for base.
 func Installed(dir, base string) (configs.Resolver, error) {
 	manifest, err := readManifest(dir, base)
 	if err != nil {
 		return nil, manifestDamaged(err)
 	}
 	return func(_ context.Context, req *configs.ModuleRequest) (found configs.ResolvedModule, err error) {
-		if req.Source.Kind == 0 {
+		if req.Source.Kind == 0 && !req.Unknown {
 			return found, nil // errors have been reported already
 		}
 		r, ok := manifest[key(req)]
@@ -28,7 +29,7 @@ func Installed(dir, base string) (configs.Resolver, error) {
 		case !ok:
 			return found, tfdiags.Errorf("Module not installed",
 				"The module is not installed in this directory yet. %s", req.RunInit()).At(req.Call.Range)
-		case r.Source != req.Source.String():
+		case r.Source != req.Source.String() && !req.Unknown:
 			return found, tfdiags.Errorf("Module source has changed",
 				"The module was installed from %q, which is no longer its source. %s", r.Source,
 				req.RunInit()).At(req.Call.SourceRange)

@@ -166,8 +166,12 @@ func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[stri
 		}
 	}
 	if len(cfg.Module.Calls) > 0 {
-		if whole, err := s.Load(ctx, given, resolver(s)); err == nil {
+		if whole, err := s.LoadUnset(ctx, given, resolver(s)); err == nil {
 			cfg = whole
+			// Where a source depends on a variable without a value, this is the installed module.
+			for _, child := range whole.Children {
+				r.calls = append(r.calls, child.Module.Dir)
+			}
 		}
 		s.Warnings.Take() // running the root module will report them
 	}

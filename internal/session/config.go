@@ -20,17 +20,8 @@ type Config struct {
 	Tests *moduletest.Suite // nil unless the command loads tests
 }
 
-// LoadConfig loads the root module and all installed modules.
-func (s *Session) LoadConfig(ctx context.Context, vars Variables) (*Config, error) {
-	given, err := s.Collect(vars)
-	if err != nil {
-		return nil, err
-	}
-	return s.LoadConfigWith(ctx, given)
-}
-
-// LoadConfigWith is like [Session.LoadConfig], but uses values that were already collected.
-func (s *Session) LoadConfigWith(ctx context.Context, given map[string]configs.Given) (*Config, error) {
+// LoadConfig loads the root module and all installed modules, for commands that evaluate them.
+func (s *Session) LoadConfig(ctx context.Context, given map[string]configs.Given) (*Config, error) {
 	resolve, err := getmodules.Installed(s.ModulesDir(), s.Base)
 	if err != nil {
 		return nil, err
@@ -38,8 +29,22 @@ func (s *Session) LoadConfigWith(ctx context.Context, given map[string]configs.G
 	return s.Load(ctx, given, resolve)
 }
 
+// LoadInstalled loads the root module and all installed modules, for commands that only show them.
+// If the source of a module depends on a variable without a value, the module is the installed one.
+func (s *Session) LoadInstalled(ctx context.Context, vars Variables) (*Config, error) {
+	given, err := s.Collect(vars)
+	if err != nil {
+		return nil, err
+	}
+	resolve, err := getmodules.Installed(s.ModulesDir(), s.Base)
+	if err != nil {
+		return nil, err
+	}
+	return s.LoadUnset(ctx, given, resolve)
+}
+
 // LoadRootModule loads only the root module, which is enough to evaluate the backend, encryption
-// and variables. If there is no error, it drops the warnings. Commands that check the configuration
+// and variables, and evaluates nothing yet. If there is no error, it drops the warnings. Commands that check the configuration
 // report them when they load the whole configuration. Other commands don't report them, because
 // programs often read the output of these commands.
 func (s *Session) LoadRootModule(ctx context.Context, vars Variables) (*Config, error) {
@@ -64,6 +69,17 @@ func (s *Session) Load(
 ) (*Config, error) {
 	return s.load(ctx, given, func(opts *configs.LoadOptions) (*configs.Config, error) {
 		opts.Resolve = resolve
+		return configs.LoadRoot(ctx, s.RootDir, opts, s.Warnings.Add)
+	})
+}
+
+// LoadUnset is like [Session.Load], but variables without a value are unknown in what is evaluated
+// without the engine, such as the sources of modules.
+func (s *Session) LoadUnset(
+	ctx context.Context, given map[string]configs.Given, resolve configs.Resolver,
+) (*Config, error) {
+	return s.load(ctx, given, func(opts *configs.LoadOptions) (*configs.Config, error) {
+		opts.Resolve, opts.Unset = resolve, true
 		return configs.LoadRoot(ctx, s.RootDir, opts, s.Warnings.Add)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/configs"
 	"tofu/internal/encryption"
 	"tofu/internal/encryption/all"
 	"tofu/internal/states/statemgr"
@@ -80,10 +81,21 @@ func (e *Encryption) Check(cfg *Config, warn tfdiags.Sink) {
 // FileEncryption returns the encryption for a file that the command line names. It uses the
 // settings of the working directory.
 func (s *Session) FileEncryption(ctx context.Context, vars Variables) (*encryption.Config, error) {
+	given, err := s.Collect(vars)
+	if err != nil {
+		return nil, err
+	}
+	return s.fileEncryptionWith(ctx, given)
+}
+
+// fileEncryptionWith is like FileEncryption, but uses values that were already collected.
+func (s *Session) fileEncryptionWith(
+	ctx context.Context, given map[string]configs.Given,
+) (*encryption.Config, error) {
 	if !s.Parser.IsModuleDir(s.RootDir) && strings.TrimSpace(s.Env("TF_ENCRYPTION")) == "" {
 		return &encryption.Config{}, nil
 	}
-	cfg, err := s.LoadRootModule(ctx, vars)
+	cfg, err := s.LoadRootModuleWith(ctx, given)
 	if err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, nam
 		s.Encryption.Check(root, s.Warnings.Add)
 	}
 	op := &Operation{Name: name, Session: s, Location: p}
-	op.Config, err = s.LoadConfigWith(ctx, root.Given)
+	op.Config, err = s.LoadConfig(ctx, root.Given)
 	if err != nil {
 		// Report missing providers together with missing modules.
 		if locked, lockErr := readPackages(s, tfdiags.Drop); lockErr == nil {

@@ -146,7 +146,19 @@ func ReadPlanFile(path string) ([]byte, error) {
 
 // DecodePlan decodes the content of a plan file. path is its path, for messages.
 func (s *Session) DecodePlan(ctx context.Context, path string, data []byte, vars Variables) (*SavedPlan, error) {
-	crypt, err := s.FileEncryption(ctx, vars)
+	given, err := s.Collect(vars)
+	if err != nil {
+		return nil, err
+	}
+	var file *planfile.File
+	if planfile.Is(data) {
+		file, err = parsePlan(path, data)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(given, storedVariables(file)) // keys may depend on them
+	}
+	crypt, err := s.fileEncryptionWith(ctx, given)
 	if err != nil && planfile.Is(data) && s.Env("TF_ENCRYPTION") == "" {
 		// The plan contains its own configuration, so errors in the directory's configuration don't
 		// matter.
@@ -165,19 +177,18 @@ func (s *Session) DecodePlan(ctx context.Context, path string, data []byte, vars
 	if !planfile.Is(data) {
 		return nil, notAPlan(path, data)
 	}
-	file, err := planfile.Parse(data)
-	if err != nil {
-		return nil, tfdiags.Errorf("Failed to load the plan file", "%s can't be used: %s.", path, err)
+	if file == nil {
+		file, err = parsePlan(path, data)
+		if err != nil {
+			return nil, err
+		}
 	}
 	snapshot, err := unpackSnapshot(file.Config)
 	if err != nil {
 		return nil, tfdiags.Errorf("Failed to load the plan file", "%s can't be used: %s.", path, err)
 	}
 	s.Snapshot = snapshot.Files
-	given := make(map[string]configs.Given, len(file.Plan.Variables))
-	for name, v := range file.Plan.Variables {
-		given[name] = configs.Given{Val: v, From: "the plan"}
-	}
+	given = storedVariables(file)
 	cfg, err := configs.LoadSnapshot(ctx, snapshot, &configs.LoadOptions{Variables: given,
 		Workspace: file.Backend.Workspace, WorkDir: s.WorkDir,
 		Base: s.Base, Parser: s.Parser}, s.Warnings.Add)
@@ -185,6 +196,24 @@ func (s *Session) DecodePlan(ctx context.Context, path string, data []byte, vars
 		return nil, err
 	}
 	return &SavedPlan{file, filepath.Base(path), &Config{Config: cfg, Given: given}}, nil
+}
+
+// parsePlan parses a plan file that is not encrypted.
+func parsePlan(path string, data []byte) (*planfile.File, error) {
+	file, err := planfile.Parse(data)
+	if err != nil {
+		return nil, tfdiags.Errorf("Failed to load the plan file", "%s can't be used: %s.", path, err)
+	}
+	return file, nil
+}
+
+// storedVariables returns the values of variables in a plan.
+func storedVariables(file *planfile.File) map[string]configs.Given {
+	given := make(map[string]configs.Given, len(file.Plan.Variables))
+	for name, v := range file.Plan.Variables {
+		given[name] = configs.Given{Val: v, From: "the plan"}
+	}
+	return given
 }
 
 func notAPlan(path string, data []byte) error {

@@ -161,13 +161,14 @@ var ErrNoInput = errors.New("input is disabled")
 func (t *Terminal) Ask(ctx context.Context, q Question) (string, error) {
 	t.Live.Phase("", 0)
 	bold, reset := t.Bold()
-	fmt.Fprintf(t.Out, "%s%s%s\n", bold, q.Title, reset)
+	out := t.Prompts()
+	fmt.Fprintf(out, "%s%s%s\n", bold, q.Title, reset)
 	if q.Text != "" {
-		fmt.Fprintf(t.Out, "%s\n", Indent(q.Text, "  "))
+		fmt.Fprintf(out, "%s\n", Indent(q.Text, "  "))
 	}
-	fmt.Fprintf(t.Out, "\n  %sEnter a value:%s ", bold, reset)
+	fmt.Fprintf(out, "\n  %sEnter a value:%s ", bold, reset)
 	answer, err := t.readAnswer(ctx, q.Secret)
-	fmt.Fprintln(t.Out)
+	fmt.Fprintln(out)
 	switch {
 	case err == io.EOF:
 		err = ErrInputEnded
@@ -175,6 +176,15 @@ func (t *Terminal) Ask(ctx context.Context, q Question) (string, error) {
 		err = errors.New("there was an interrupt")
 	}
 	return answer, err
+}
+
+// Prompts returns where questions are printed. A standard output that is no terminal is read by a
+// program or kept in a file, so a question there would be missed and would spoil a document.
+func (t *Terminal) Prompts() io.Writer {
+	if t.OutTerminal {
+		return t.Out
+	}
+	return t.Err
 }
 
 // ErrInputEnded reports that the input ended before the user answered.
@@ -189,7 +199,7 @@ func (t *Terminal) readAnswer(ctx context.Context, secret bool) (string, error) 
 		answer, err := term.ReadPassword(int(file.Fd()))
 		return string(answer), err
 	})
-	fmt.Fprintln(t.Out)
+	fmt.Fprintln(t.Prompts())
 	return answer, err
 }
 
