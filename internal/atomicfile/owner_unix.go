@@ -4,6 +4,7 @@ package atomicfile
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -19,4 +20,13 @@ func KeepOwner(f *os.File, before fs.FileInfo) {
 // IsMountPoint reports whether a rename failed because the target is a mount point.
 func IsMountPoint(err error) bool {
 	return errors.Is(err, syscall.EBUSY) || errors.Is(err, syscall.EXDEV)
+}
+
+// Number returns the number that the system gives a file. Paths lead to one file if and only if
+// they have one number. The result is "" if the file system has no numbers.
+func Number(info fs.FileInfo) string {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok && st.Ino != 0 {
+		return fmt.Sprint(st.Dev, ".", st.Ino)
+	}
+	return ""
 }

@@ -10,3 +10,6 @@ func KeepOwner(*os.File, fs.FileInfo) {}
 
 // IsMountPoint returns false: Windows cannot mount single files.
 func IsMountPoint(error) bool { return false }
+
+// Number returns "": numbers of files on Windows require open files.
+func Number(fs.FileInfo) string { return "" }

@@ -44,12 +44,12 @@ func findRoots(
 	called := make(map[string]bool)
 	for _, c := range candidates {
 		for _, dir := range c.calls {
-			called[roots.Absolute(dir)] = true
+			called[roots.Real(dir)] = true
 		}
 	}
 	var errs []error
 	for i, c := range candidates {
-		if called[modules[i].Abs] && !modules[i].Locked {
+		if called[modules[i].Real] && !modules[i].Locked {
 			continue
 		}
 		switch {

@@ -174,8 +174,8 @@ func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, erro
 	} else {
 		seen := make(map[string]bool)
 		for _, dir := range dirs {
-			if abs := roots.Absolute(dir); !seen[abs] {
-				seen[abs] = true
+			if real := roots.Real(dir); !seen[real] {
+				seen[real] = true
 				modules = append(modules, filepath.Clean(dir))
 			}
 		}

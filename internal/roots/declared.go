@@ -29,13 +29,13 @@ func candidates(dirs []string, found []Directory, open func(dir string) *session
 	var all []*Root
 	var errs tfdiags.Diagnostics
 	var files []*rootsfile.File
-	declared := make(map[string]int) // number of root modules per directory, by absolute path
+	declared := make(map[string]int) // number of root modules per directory, by [Real] path
 	seen := make(map[string]bool)
 	for _, dir := range dirs {
-		if seen[Absolute(dir)] {
+		if seen[Real(dir)] {
 			continue
 		}
-		seen[Absolute(dir)] = true
+		seen[Real(dir)] = true
 		f, err := rootsfile.Load(open(dir).Parser, dir)
 		errs = errs.AppendError(err)
 		if f == nil {
@@ -43,20 +43,20 @@ func candidates(dirs []string, found []Directory, open func(dir string) *session
 		}
 		files = append(files, f)
 		for _, r := range f.Roots {
-			declared[Absolute(r.Dir)]++
+			declared[Real(r.Dir)]++
 			all = append(all, &Root{Name: r.Name, Dir: r.Dir, Declared: r})
 		}
 	}
 	var linked error
 	for _, r := range all {
-		r.shared = declared[Absolute(r.Dir)] > 1
+		r.shared = declared[Real(r.Dir)] > 1
 		if r.shared && linked == nil { // one error is enough: most often the link is above all of them
 			linked = r.checkDataDir(open(r.Dir).DataDir)
 		}
 	}
 	errs = errs.AppendError(linked)
 	for _, d := range found {
-		if declared[d.Abs] > 0 || !d.Configured {
+		if declared[d.Real] > 0 || !d.Configured {
 			continue
 		}
 		r, err := undeclared(d, files)
@@ -73,7 +73,7 @@ func undeclared(d Directory, files []*rootsfile.File) (*Root, error) {
 	best := ""
 	var nearest *rootsfile.File
 	for _, f := range files {
-		rel, err := filepath.Rel(Absolute(f.Dir), d.Abs)
+		rel, err := filepath.Rel(Real(f.Dir), d.Real)
 		if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
 			continue
 		}

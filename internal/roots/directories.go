@@ -17,7 +17,7 @@ import (
 // Directory is a directory with configuration files or a lock file.
 type Directory struct {
 	Dir        string
-	Abs        string // absolute path, which identifies the directory
+	Real       string // absolute path without symbolic links, which identifies the directory
 	Locked     bool   // has a lock file
 	Configured bool   // has configuration files
 }
@@ -46,16 +46,16 @@ func searchAll(dirs []string) *tree {
 type tree struct {
 	found []Directory
 	files []string        // the paths of all roots.tofu.hcl files
-	seen  map[string]bool // directories found so far, by absolute path
+	seen  map[string]bool // directories found so far, by [Real] path
 	errs  tfdiags.Diagnostics
 }
 
 func (t *tree) search(dir string) {
-	d := Directory{Dir: dir, Abs: Absolute(dir)}
-	if t.seen[d.Abs] {
+	d := Directory{Dir: dir, Real: Real(dir)}
+	if t.seen[d.Real] {
 		return
 	}
-	t.seen[d.Abs] = true
+	t.seen[d.Real] = true
 	entries, err := List(dir)
 	t.errs = t.errs.AppendError(err)
 	for _, e := range entries {
@@ -95,8 +95,8 @@ func WithoutPath(err error) error {
 	return err
 }
 
-// Absolute returns the absolute path of a directory, for use as its identity. If the working
-// directory is unknown, it only cleans the path.
+// Absolute returns the absolute path of a directory. If the working directory is unknown, it only
+// cleans the path.
 func Absolute(path string) string {
 	abs, err := filepath.Abs(path)
 	if err != nil {

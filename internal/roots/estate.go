@@ -57,7 +57,7 @@ type Estate struct {
 	// Unread lists roots.tofu.hcl files below the searched directories. These files have no effect.
 	Unread []string
 
-	byState map[StateID]*Root
+	byState stateIndex
 	byName  map[string]*Root
 }
 
@@ -87,10 +87,10 @@ func Load(ctx context.Context, dirs []string, open func(dir string) *session.Ses
 		return nil, err
 	}
 	errs := tree.errs
-	e := &Estate{Graph: &dag.Graph{}, byState: make(map[StateID]*Root), byName: make(map[string]*Root)}
+	e := &Estate{Graph: &dag.Graph{}, byState: make(stateIndex), byName: make(map[string]*Root)}
 	for _, path := range tree.files {
 		isNamed := slices.ContainsFunc(dirs, func(dir string) bool {
-			return Absolute(dir) == Absolute(filepath.Dir(path))
+			return Real(dir) == Real(filepath.Dir(path))
 		})
 		if !isNamed {
 			e.Unread = append(e.Unread, path)
@@ -122,15 +122,15 @@ func roots(all []*Root, found []Directory) []*Root {
 	called, locked := make(map[string]bool), make(map[string]bool)
 	for _, r := range all {
 		for _, dir := range r.calls {
-			called[Absolute(dir)] = true
+			called[Real(dir)] = true
 		}
 	}
 	for _, d := range found {
-		locked[d.Abs] = d.Locked
+		locked[d.Real] = d.Locked
 	}
 	var out []*Root
 	for _, r := range all {
-		if abs := Absolute(r.Dir); r.IsDeclared() || !called[abs] || locked[abs] {
+		if dir := Real(r.Dir); r.IsDeclared() || !called[dir] || locked[dir] {
 			out = append(out, r)
 		}
 	}
@@ -243,18 +243,23 @@ func (e *Estate) index() error {
 		if r.State == "" {
 			continue
 		}
-		if other := e.byState[r.State]; other != nil {
+		keys := r.State.keys()
+		if other := e.byState.find(keys); other != nil {
+			name := r.State.Show()
+			if path := other.State.Show(); path != name {
+				name = fmt.Sprintf("%s, which is also %s because of a link or a mount", name, path)
+			}
 			errs.Add(declaredAt(tfdiags.Errorf("Two root modules with one state",
 				"The root modules %s and %s have the same state, %s. Each would destroy the objects of the other. "+
 					"Change the backend settings of one of them, or select another workspace there.",
-				other.Name, r.Name, r.State.Show()), r, other))
+				other.Name, r.Name, name), r, other))
 			continue
 		}
-		e.byState[r.State] = r
+		e.byState.add(keys, r)
 	}
 	for _, r := range e.Roots {
-		if r.last != "" && e.byState[r.last] == nil {
-			e.byState[r.last] = r
+		if r.last != "" {
+			e.byState.add(r.last.lastingKeys(), r)
 		}
 	}
 	return errs.Err()
@@ -266,7 +271,7 @@ func (e *Estate) connect() {
 		for i := range r.Reads {
 			read := &r.Reads[i]
 			if read.Root == nil {
-				read.Root = e.byState[read.State]
+				read.Root = e.byState.find(read.State.keys())
 			}
 			if read.Root != nil && read.Root != r { // a root module's own state has the outputs of its last run
 				e.Graph.Connect(r.id, read.Root.id)
@@ -279,7 +284,7 @@ func (e *Estate) connect() {
 func (e *Estate) ByName(name string) *Root { return e.byName[name] }
 
 // ByState returns the root module whose state is the given one, or nil.
-func (e *Estate) ByState(id StateID) *Root { return e.byState[id] }
+func (e *Estate) ByState(id StateID) *Root { return e.byState.find(id.lastingKeys()) }
 
 // Names returns the names of all root modules, sorted.
 func (e *Estate) Names() []string {
