@@ -26,6 +26,9 @@ func Apply(
 		return plan.Prior, tfdiags.Errorf("Cannot apply failed plan",
 			"Planning reported errors, so this plan can't be applied. Fix the errors and plan again.")
 	}
+	if err := generatedChanges(plan); err != nil {
+		return plan.Prior, err
+	}
 	defer env.Timings.Phase("apply")()
 	op := applyOperation(cfg, plan, env, opts)
 	if err := op.checkVariables(opts); err != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"strings"
 	"sync"
 
@@ -30,7 +31,7 @@ type generatedBody struct {
 
 // generate generates the configuration of an imported object that has none, and uses it as the
 // configuration of the instance.
-func (p *instancePlan) generate(prior *objectState, importing *plans.Importing) error {
+func (p *instancePlan) generate(ctx context.Context, prior *objectState, importing *plans.Importing) error {
 	block := &genconfig.Block{Addr: p.r.Addr.Resource, Schema: p.r.Schema.Block, Value: unmark(prior.value),
 		ID: importing.ID}
 	if p.r.Config.Provider != nil {
@@ -44,6 +45,31 @@ func (p *instancePlan) generate(prior *objectState, importing *plans.Importing) 
 	g.all[p.addr] = block
 	g.mu.Unlock()
 
+	for {
+		if err := p.useGenerated(block); err != nil {
+			return err
+		}
+		errs, err := p.refused(ctx)
+		if err != nil || !block.Omit(errs) {
+			return err
+		}
+	}
+}
+
+// refused returns the provider's errors about the generated configuration.
+func (p *instancePlan) refused(ctx context.Context) (tfdiags.Diagnostics, error) {
+	v, err := p.evalBody()
+	if err != nil {
+		return nil, err
+	}
+	return callProvider(p.w.calls, p.prov, "ValidateResourceConfig", p.addr, func() tfdiags.Diagnostics {
+		return p.prov.ValidateResource(ctx, p.r.Addr.Resource.Type, unmark(v))
+	}), nil
+}
+
+// useGenerated makes the text of a generated block the configuration of the instance.
+func (p *instancePlan) useGenerated(block *genconfig.Block) error {
+	g := &p.w.generated
 	text, ignored := block.Text(nil)
 	file, diags := hclsyntax.ParseConfig([]byte(text), "generated.tf", hcl.InitialPos)
 	if diags.HasErrors() {
@@ -84,14 +110,15 @@ func (f finisher) writeGenerated(plan *plans.Plan) {
 	if len(w.generated.all) == 0 {
 		return
 	}
-	var imported []genconfig.Imported
+	var objects []genconfig.Object
 	for _, c := range plan.Changes.Instances {
-		if c.Importing != nil {
-			imported = append(imported, genconfig.Imported{Addr: c.Addr, Value: unmark(c.After)})
+		if r := w.graph.Resource(c.Addr.Config()); r != nil && r.Schema != nil {
+			objects = append(objects, genconfig.Object{Addr: c.Addr, Schema: r.Schema.Block, Value: unmark(c.After),
+				Imported: c.Importing != nil})
 		}
 	}
 	plan.GeneratedConfig = map[string]string{}
-	refs := genconfig.References(w.generated.all, imported)
+	refs := genconfig.References(w.generated.all, objects)
 	for addr, block := range w.generated.all {
 		text, _ := block.Text(refs[addr])
 		plan.GeneratedConfig[addr.String()] = block.Header() + "\n" + text
@@ -99,4 +126,18 @@ func (f finisher) writeGenerated(plan *plans.Plan) {
 			c.GeneratedConfig = strings.TrimSuffix(text, "\n")
 		}
 	}
+}
+
+// generatedChanges returns an error if a plan changes objects whose configuration was generated,
+// because the configuration to apply doesn't have it. An import without changes doesn't need it.
+func generatedChanges(plan *plans.Plan) error {
+	var errs tfdiags.Diagnostics
+	for _, c := range plan.Changes.Instances {
+		if c.GeneratedConfig != "" && c.Action != plans.NoOp {
+			errs = errs.Append(tfdiags.Errorf("Generated configuration is not part of the plan",
+				"%s differs from the configuration that was generated for it. Check the generated file, and plan again "+
+					"without -generate-config-out.", c.Addr))
+		}
+	}
+	return errs.Err()
 }

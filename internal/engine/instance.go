@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
@@ -35,11 +37,31 @@ func (t *instance) declaredProvider() (*providerInstance, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.providerAt(key)
+	if found := t.findProvider(key); found != nil {
+		return found, nil
+	}
+	return nil, tfdiags.Errorf("Provider instance not present",
+		"%s requires the provider instance %s%s, which the configuration does not declare. Correct the key in the provider "+
+			"argument, or declare %s. To remove both, remove only the resource instance, apply, and then remove the "+
+			"provider instance.", t.addr, t.r.Provider.Addr, key, t.providerSource(key))
 }
 
-// providerAt returns the instance of the resource's provider configuration with the given key.
+// providerAt returns the instance of the resource's provider configuration with the given key, which
+// the state has for an object.
 func (t *instance) providerAt(key addrs.InstanceKey) (*providerInstance, error) {
+	if found := t.findProvider(key); found != nil {
+		return found, nil
+	}
+	return nil, tfdiags.Errorf("Provider instance not present",
+		"%s was created with the provider instance %s%s, which the configuration no longer declares, so the object can't "+
+			"be read or destroyed. To destroy it, restore %s, but not the resource instance, and apply; then remove the "+
+			"provider instance. To leave the object as it is, remove it from the state: tofu state rm '%[1]s'",
+		t.addr, t.r.Provider.Addr, key, t.providerSource(key))
+}
+
+// findProvider returns the instance of the resource's provider configuration with the given key, or
+// nil.
+func (t *instance) findProvider(key addrs.InstanceKey) *providerInstance {
 	p := t.r.Provider
 	impl, ok := t.w.providers.get(p, key)
 	if mocks := t.w.op.env.Mocks; ok && mocks != nil && t.w.op.Phase != graph.PhaseValidate {
@@ -48,12 +70,21 @@ func (t *instance) providerAt(key addrs.InstanceKey) (*providerInstance, error) 
 		}
 	}
 	if impl == nil {
-		return nil, tfdiags.Errorf("Provider instance not present",
-			"%s requires the provider instance %s%s, which the configuration does not declare. If it was removed, "+
-				"restore it, and remove it only after the resource instance has been destroyed. Otherwise, "+
-				"correct the key in the provider argument.", t.addr, p.Addr, key)
+		return nil
 	}
-	return &providerInstance{impl, addrs.ProviderInstance{Config: p.Addr, Key: key}}, nil
+	return &providerInstance{impl, addrs.ProviderInstance{Config: p.Addr, Key: key}}
+}
+
+// providerSource names what declares a provider instance.
+func (t *instance) providerSource(key addrs.InstanceKey) string {
+	what := "its provider block"
+	if cfg := t.r.Provider.Config; cfg != nil {
+		what = fmt.Sprintf("the provider block at %s", tfdiags.Place(cfg.Range))
+	}
+	if key == addrs.NoKey {
+		return what + " without for_each"
+	}
+	return fmt.Sprintf("the key %s in for_each of %s", strings.Trim(key.String(), "[]"), what)
 }
 
 // providerInstance is a provider that manages resource instances.

@@ -184,7 +184,7 @@ func (w *walk) plan(ctx context.Context, opts *PlanOptions) (*plans.Plan, error)
 	f.setUndecided()
 	plan := f.plan(opts, err != nil)
 	f.warnOfMissing(plan.Drift)
-	if err == nil && opts.Mode == plans.Normal && !opts.preDestroy && plan.Destroys() {
+	if err == nil && opts.Mode == plans.Normal && !opts.preDestroy && plan.Destroys() && generatedChanges(plan) == nil {
 		// Report cycles now instead of during apply. Only deletions can cause a cycle.
 		defer env.Timings.Phase("order of the changes")()
 		_, err = graph.Build(ctx, &applyOperation(op.Config, plan, env, nil).Operation)

@@ -415,7 +415,7 @@ func (p *instancePlan) planManaged(ctx context.Context) error {
 		return nil
 	}
 	if req := w.result(r).imports[p.addr]; importing != nil && req != nil && req.target.Generate {
-		if err := p.generate(prior, importing); err != nil {
+		if err := p.generate(ctx, prior, importing); err != nil {
 			return err
 		}
 	}

@@ -23,6 +23,7 @@ type Block struct {
 	Schema   *configschema.Block
 	Value    cty.Value // unmarked
 	ID       string    // import ID; "" if the object was imported by identity
+	omitted  map[string]bool
 }
 
 // Header returns the comment that precedes the block.
@@ -38,7 +39,7 @@ func (b *Block) Header() string {
 // that replace them. Sensitive arguments are written as null and listed in ignore_changes; Text
 // returns their paths.
 func (b *Block) Text(refs map[string]string) (text string, ignored []string) {
-	w := &writer{refs: refs}
+	w := &writer{refs: refs, omitted: b.omitted}
 	fmt.Fprintf(&w.b, "resource %q %q {\n", b.Addr.Type, b.Addr.Name)
 	if b.Provider != "" {
 		fmt.Fprintf(&w.b, "provider = %s\n", b.Provider)
@@ -57,6 +58,7 @@ type writer struct {
 	b       strings.Builder
 	refs    map[string]string // maps a string to the expression that replaces it
 	ignored []string          // paths of sensitive values, which are not written
+	omitted map[string]bool   // names of attributes that are left out if they are null
 	sets    int               // number of sets around the current value; a path ends at the outermost set
 }
 
@@ -116,6 +118,7 @@ func (w *writer) attrs(attrs map[string]*configschema.Attribute, v cty.Value, at
 		attr, value := attrs[name], v.GetAttr(name)
 		switch {
 		case attr.Computed && !attr.Optional,
+			w.omitted[name] && value.IsNull(),
 			attr.Deprecated && (attr.Computed || value.IsNull()),
 			attr.Computed && name == "id" && at == "":
 			continue

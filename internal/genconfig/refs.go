@@ -6,20 +6,24 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/configs/configschema"
 	"tofu/internal/dag"
 )
 
-// Imported is an object that is imported in the same run.
-type Imported struct {
-	Addr  addrs.AbsInstance
-	Value cty.Value // unmarked
+// Object is an object of the plan, to which arguments of imported objects may refer.
+type Object struct {
+	Addr     addrs.AbsInstance
+	Schema   *configschema.Block
+	Value    cty.Value // unmarked
+	Imported bool      // in the same run
 }
 
 // References returns, for each generated block, the expressions that replace the IDs of other
-// imported objects, by ID. An ID is not replaced if several objects have it, or if the references
-// would form a cycle between blocks.
-func References(blocks map[addrs.AbsInstance]*Block, imported []Imported) map[addrs.AbsInstance]map[string]string {
-	byID := objectsByID(imported)
+// imported objects, by ID. A false reference would replace one object when another is renamed, so an
+// ID is not replaced if several objects have it, if it is only a name, or if the references would form
+// a cycle between blocks.
+func References(blocks map[addrs.AbsInstance]*Block, objects []Object) map[addrs.AbsInstance]map[string]string {
+	byID := objectsByID(objects)
 	var graph dag.Graph
 	nodes := map[addrs.AbsInstance]dag.ID{}
 	for addr := range blocks {
@@ -28,7 +32,7 @@ func References(blocks map[addrs.AbsInstance]*Block, imported []Imported) map[ad
 	refs := map[addrs.AbsInstance]map[string]string{}
 	for addr, block := range blocks {
 		refs[addr] = map[string]string{}
-		eachString(block.Value, func(s string) {
+		eachString(block.Value, func(_ cty.Path, s string) {
 			other, ok := byID[s]
 			if !ok || other == addr {
 				return
@@ -49,21 +53,35 @@ func References(blocks map[addrs.AbsInstance]*Block, imported []Imported) map[ad
 	return refs
 }
 
-// objectsByID returns the objects of the root module by ID. It leaves out IDs that occur more than
-// once.
-func objectsByID(imported []Imported) map[string]addrs.AbsInstance {
-	byID, twice := map[string]addrs.AbsInstance{}, map[string]bool{"": true}
-	for _, o := range imported {
+// objectsByID returns the imported objects of the root module by ID. It leaves out IDs that occur
+// more than once or are names.
+func objectsByID(objects []Object) map[string]addrs.AbsInstance {
+	byID, count := map[string]addrs.AbsInstance{}, map[string]int{}
+	for _, o := range objects {
 		id, ok := ID(o.Value)
-		if !ok || !o.Addr.Module.IsRoot() {
+		if !ok {
 			continue
 		}
-		_, known := byID[id]
-		twice[id] = twice[id] || known
-		byID[id] = o.Addr
+		count[id]++
+		if id != "" && o.Imported && o.Addr.Module.IsRoot() && !o.named(id) {
+			byID[id] = o.Addr
+		}
 	}
-	maps.DeleteFunc(byID, func(id string, _ addrs.AbsInstance) bool { return twice[id] })
+	maps.DeleteFunc(byID, func(id string, _ addrs.AbsInstance) bool { return count[id] > 1 })
 	return byID
+}
+
+// named reports whether the ID is a name: somebody chose it, as an argument of the object. Other
+// objects may have the same name without any relation.
+func (o Object) named(id string) bool {
+	found := false
+	eachString(o.Value, func(path cty.Path, s string) {
+		if s == id && !path.Equals(cty.GetAttrPath("id")) {
+			attr := o.Schema.AttributeByPath(path)
+			found = found || attr != nil && (attr.Required || attr.Optional)
+		}
+	})
+	return found
 }
 
 // ID returns the id attribute of an unmarked object. It returns false if the object has no known
@@ -80,10 +98,10 @@ func ID(v cty.Value) (string, bool) {
 }
 
 // eachString calls visit for each string in a value.
-func eachString(v cty.Value, visit func(string)) {
-	_ = cty.Walk(v, func(_ cty.Path, v cty.Value) (bool, error) {
+func eachString(v cty.Value, visit func(cty.Path, string)) {
+	_ = cty.Walk(v, func(path cty.Path, v cty.Value) (bool, error) {
 		if v.Type() == cty.String && v.IsKnown() && !v.IsNull() {
-			visit(v.AsString())
+			visit(path, v.AsString())
 		}
 		return true, nil
 	})

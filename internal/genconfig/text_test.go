@@ -1,6 +1,9 @@
 package genconfig
 
 import (
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +12,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs/configschema"
+	"tofu/internal/tfdiags"
 )
 
 // TestText checks the arguments and blocks that are generated for each kind of value. The
@@ -77,46 +81,140 @@ func TestText(t *testing.T) {
 }
 
 // TestReferences checks which IDs become references. An object is written as "name=id other", where
-// other is another attribute.
+// other is an argument, and "name=id other chosen", where chosen is one in a block. "-" in front means
+// that the configuration has a block for the object, "+" that it is not imported.
 func TestReferences(t *testing.T) {
+	text := func(a configschema.Attribute) *configschema.Attribute {
+		a.Type = cty.String
+		return &a
+	}
+	schema := &configschema.Block{
+		Attributes: map[string]*configschema.Attribute{"id": text(configschema.Attribute{Optional: true, Computed: true}),
+			"arn": text(configschema.Attribute{Computed: true}), "other": text(configschema.Attribute{Optional: true})},
+		BlockTypes: map[string]*configschema.NestedBlock{"meta": {Nesting: configschema.NestingList,
+			Block: configschema.Block{Attributes: map[string]*configschema.Attribute{
+				"chosen": text(configschema.Attribute{Required: true})}}}},
+	}
 	for name, test := range map[string]struct {
-		objects []string // imported objects; "-" in front means that the configuration has a block for it
+		objects []string
 		want    string
 	}{
-		"reference":         {[]string{"a=1 2", "b=2"}, "a: 2 is lab_host.b.id"},
-		"block of its own":  {[]string{"a=1 2", "-b=2"}, "a: 2 is lab_host.b.id"},
-		"own ID":            {[]string{"a=1 1"}, ""},
-		"unknown ID":        {[]string{"a=1 3", "b=2"}, ""},
-		"two with an ID":    {[]string{"a=1 2", "b=2", "c=2"}, ""},
-		"cycle":             {[]string{"a=1 2", "b=2 1"}, ""},
-		"beside a cycle":    {[]string{"a=1 2", "b=2 1", "c=3 1"}, "c: 1 is lab_host.a.id"},
-		"no cycle of those": {[]string{"a=1 2", "-b=2 1"}, "a: 2 is lab_host.b.id"},
+		"reference":             {[]string{"a=1 2", "b=2"}, "a: 2 is lab_host.b.id"},
+		"instance":              {[]string{"a=1 2", `b["k"]=2`}, `a: 2 is lab_host.b["k"].id`},
+		"block of its own":      {[]string{"a=1 2", "-b=2"}, "a: 2 is lab_host.b.id"},
+		"own ID":                {[]string{"a=1 1"}, ""},
+		"unknown ID":            {[]string{"a=1 3", "b=2"}, ""},
+		"not imported":          {[]string{"a=1 2", "+b=2"}, ""},
+		"two with an ID":        {[]string{"a=1 2", "b=2", "c=2"}, ""},
+		"one is not imported":   {[]string{"a=1 2", "b=2", "+c=2"}, ""},
+		"one is in a module":    {[]string{"a=1 2", "b=2", "module.m.lab_host.c=2"}, ""},
+		"in a module":           {[]string{"a=1 2", "module.m.lab_host.b=2"}, ""},
+		"name":                  {[]string{"a=1 ours", "b=ours ours"}, ""},
+		"name in a block":       {[]string{"a=1 ours", "b=ours none ours"}, ""},
+		"ID has a name with it": {[]string{"a=1 n/ours", "b=n/ours ours"}, "a: n/ours is lab_host.b.id"},
+		"cycle":                 {[]string{"a=1 2", "b=2 1"}, ""},
+		"beside a cycle":        {[]string{"a=1 2", "b=2 1", "c=3 1"}, "c: 1 is lab_host.a.id"},
+		"no cycle of those":     {[]string{"a=1 2", "-b=2 1"}, "a: 2 is lab_host.b.id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			blocks := map[addrs.AbsInstance]*Block{}
-			var imported []Imported
+			var objects []Object
 			for _, text := range test.objects {
 				text, exists := strings.CutPrefix(text, "-")
+				text, only := strings.CutPrefix(text, "+")
 				label, values, _ := strings.Cut(text, "=")
-				id, other, _ := strings.Cut(values, " ")
-				addr, err := addrs.ParseInstanceText("lab_host." + label)
+				if !strings.Contains(label, "lab_host") {
+					label = "lab_host." + label
+				}
+				addr, err := addrs.ParseInstanceText(label)
 				if err != nil {
 					t.Fatal(err)
 				}
-				v := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(id), "other": cty.StringVal(other)})
-				imported = append(imported, Imported{Addr: addr, Value: v})
-				if !exists {
+				fields := append(strings.Split(values, " "), "", "")
+				v := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(fields[0]), "arn": cty.StringVal(fields[0]),
+					"other": cty.StringVal(fields[1]), "meta": cty.ListVal([]cty.Value{
+						cty.ObjectVal(map[string]cty.Value{"chosen": cty.StringVal(fields[2])})})})
+				objects = append(objects, Object{Addr: addr, Schema: schema, Value: v, Imported: !only})
+				if !exists && !only {
 					blocks[addr] = &Block{Value: v}
 				}
 			}
 			var got []string
-			for addr, refs := range References(blocks, imported) {
+			for addr, refs := range References(blocks, objects) {
 				for id, expr := range refs {
 					got = append(got, addr.Resource.Name+": "+id+" is "+expr)
 				}
 			}
 			if diff := cmp.Diff(test.want, strings.Join(got, "; ")); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestOmit checks which arguments are left out when the provider refuses a block.
+func TestOmit(t *testing.T) {
+	optional := func(ty cty.Type) *configschema.Attribute { return &configschema.Attribute{Type: ty, Optional: true} }
+	numbers := cty.List(cty.Number)
+	inner := map[string]*configschema.Attribute{"iops": optional(cty.Number), "rate": optional(cty.Number)}
+	schema := &configschema.Block{
+		Attributes: map[string]*configschema.Attribute{
+			"count": optional(cty.Number), "list": optional(numbers), "flag": optional(cty.Bool),
+			"text": optional(cty.String), "tags": optional(cty.Map(cty.String)), "must": {Type: cty.String, Required: true},
+		},
+		BlockTypes: map[string]*configschema.NestedBlock{
+			"disk": {Nesting: configschema.NestingList, Block: configschema.Block{Attributes: inner}}},
+	}
+	disk := func(iops, rate int64) cty.Value {
+		return cty.ObjectVal(map[string]cty.Value{"iops": cty.NumberIntVal(iops), "rate": cty.NumberIntVal(rate)})
+	}
+	value := cty.ObjectVal(map[string]cty.Value{
+		"count": cty.Zero, "list": cty.ListValEmpty(cty.Number), "flag": cty.False, "text": cty.StringVal(""),
+		"must": cty.StringVal(""), "tags": cty.MapVal(map[string]cty.Value{"a": cty.StringVal("")}),
+		"disk": cty.ListVal([]cty.Value{disk(0, 0), disk(5, 0)}),
+	})
+	at := func(path cty.Path, detail string) tfdiags.Diagnostic {
+		d := tfdiags.Errorf("Conflicting configuration arguments", "%s", detail)
+		d.Path = path
+		return d
+	}
+	warning := tfdiags.Warningf("Unused", "flag is not used")
+	for name, test := range map[string]struct {
+		errs tfdiags.Diagnostics
+		want string // the arguments that are left out
+	}{
+		"path":        {at(cty.GetAttrPath("count"), "").List(), "count"},
+		"text":        {at(nil, `"flag": conflicts with text`).List(), "flag text"},
+		"both":        {at(cty.GetAttrPath("list"), "conflicts with count").List(), "count list"},
+		"two errors":  {append(at(cty.GetAttrPath("list"), "").List(), at(cty.GetAttrPath("text"), "")), "list text"},
+		"required":    {at(cty.GetAttrPath("must"), "").List(), ""},
+		"not empty":   {at(cty.GetAttrPath("tags"), "").List(), ""},
+		"element":     {at(cty.GetAttrPath("tags").IndexString("a"), "").List(), ""},
+		"part of it":  {at(nil, "account flags context").List(), ""},
+		"in a block":  {at(cty.GetAttrPath("disk").IndexInt(0).GetAttr("iops"), "").List(), "iops"},
+		"nothing bad": {nil, ""},
+		"warning":     {warning.List(), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &Block{Addr: addrs.Resource{Mode: addrs.Managed, Type: "lab_host", Name: "h"}, Schema: schema, Value: value}
+			before, _ := b.Text(nil)
+			if changed := b.Omit(test.errs); changed != (test.want != "") {
+				t.Errorf("changed: %t", changed)
+			}
+			after, _ := b.Text(nil)
+			if left := slices.Sorted(maps.Keys(b.omitted)); strings.Join(left, " ") != test.want {
+				t.Errorf("left out: %q, want %s", left, test.want)
+			}
+			if (len(after) < len(before)) != (test.want != "") {
+				t.Errorf("text:\n%s", after)
+			}
+			for name := range b.omitted {
+				if regexp.MustCompile(name + ` += (0|""|\[\]|false)\n`).MatchString(after) {
+					t.Errorf("%s is in:\n%s", name, after)
+				}
+			}
+			if b.Omit(test.errs) {
+				t.Error("changed again")
 			}
 		})
 	}

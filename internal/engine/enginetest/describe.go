@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,6 +17,9 @@ import (
 	"tofu/internal/tfdiags"
 )
 
+// stepDir matches the temporary directory of a step, in front of a file name.
+var stepDir = regexp.MustCompile(`/\S*/step[0-9]+/`)
+
 func describeProblems(diags tfdiags.Diagnostics, details bool) string {
 	var lines []string
 	for _, d := range diags {
@@ -25,7 +29,7 @@ func describeProblems(diags tfdiags.Diagnostics, details bool) string {
 		}
 		line += d.Summary
 		if details {
-			line += ": " + strings.ReplaceAll(d.Detail, "\n", " ")
+			line += ": " + stepDir.ReplaceAllString(strings.ReplaceAll(d.Detail, "\n", " "), "")
 		}
 		lines = append(lines, line+"\n")
 	}

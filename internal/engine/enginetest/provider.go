@@ -83,9 +83,14 @@ func (p *Provider) Schema(context.Context) (*providers.Schema, tfdiags.Diagnosti
 // ValidateProviderConfig implements providers.Interface.
 func (p *Provider) ValidateProviderConfig(context.Context, cty.Value) tfdiags.Diagnostics { return nil }
 
-// ValidateResource implements providers.Interface.
-func (p *Provider) ValidateResource(context.Context, string, cty.Value) tfdiags.Diagnostics {
-	return nil
+// ValidateResource implements providers.Interface. The arguments old and f exclude each other.
+func (p *Provider) ValidateResource(_ context.Context, _ string, v cty.Value) tfdiags.Diagnostics {
+	if v.GetAttr("old").IsNull() || v.GetAttr("f").IsNull() {
+		return nil
+	}
+	d := tfdiags.Errorf("Conflicting arguments", "Only one of \"old\" and \"f\" can be set.")
+	d.Path = cty.GetAttrPath("old")
+	return d.List()
 }
 
 // ValidateDataSource implements providers.Interface.

@@ -79,7 +79,8 @@ func (s *providerSet) connect(r *Resource) error {
 				errs = errs.Append(tfdiags.Errorf("Provider configuration not present",
 					"%s was created with %s, which the configuration no longer has. "+
 						"Restore the provider configuration, destroy %s, and then remove the provider "+
-						"configuration again.",
+						"configuration again. To leave the object as it is, remove it from the state: "+
+						"tofu state rm '%[1]s'",
 					inst, addr, inst))
 			}
 		}
