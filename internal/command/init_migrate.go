@@ -228,7 +228,7 @@ func (m *migration) copy(ctx context.Context, name, destName string) (bool, erro
 		return false, err
 	}
 	defer m.session.Release(source)
-	if source.State().Empty() {
+	if source.State().Empty() && len(source.Snapshot.Interrupted) == 0 {
 		return false, nil
 	}
 	req.Operation = "migration destination"
@@ -248,8 +248,7 @@ func (m *migration) copy(ctx context.Context, name, destName string) (bool, erro
 	if !ok {
 		return false, nil
 	}
-	file := &statefile.File{Serial: source.Snapshot.Serial, Lineage: source.Snapshot.Lineage, State: source.State()}
-	if err := dest.Overwrite(ctx, file); err != nil {
+	if err := dest.Overwrite(ctx, source.Snapshot.File()); err != nil {
 		return false, err
 	}
 	return true, usedSource(source.Unused(ctx))

@@ -43,7 +43,7 @@ func (f *stateChangeFlags) add(fs *options) {
 
 // stateChange returns a changed copy of a state, and the text to print after the copy is saved.
 // If the copy is nil, nothing is saved.
-type stateChange func(*states.State) (changed *states.State, report string, err error)
+type stateChange func(*states.State, *session.OpenedState) (changed *states.State, report string, err error)
 
 // change locks, changes and saves the state.
 func (f *stateChangeFlags) change(ctx context.Context, s *session.Session, change stateChange) error {
@@ -54,10 +54,10 @@ func (f *stateChangeFlags) change(ctx context.Context, s *session.Session, chang
 		return err
 	}
 	defer s.Release(open)
-	if open.State().Empty() && !open.Exists() && !f.stateless {
+	if open.State().Empty() && !open.Exists() && len(open.Snapshot.Interrupted) == 0 && !f.stateless {
 		return noStateFile()
 	}
-	changed, report, err := change(open.State())
+	changed, report, err := change(open.State(), open)
 	if err != nil {
 		return err
 	}

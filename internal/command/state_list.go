@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tofu/internal/addrs"
@@ -99,17 +100,23 @@ var cmdStateRm = &Command{
 	Short: "Forget resource instances",
 	Long: `
 Removes resource instances from the state without destroying the objects. The
-address of a resource or a module selects all of its instances.`,
+address of a resource or a module selects all of its instances.
+
+An object whose creation was interrupted may exist without being in the state.
+Plans mention it until it is created, imported or removed here: if you have
+made sure that it does not exist, run this command with its address.`,
 	New: with(func(f *stateRmFlags, fs *options) {
 		f.add(fs)
 		f.timedBackup = true
 		fs.BoolVar(&f.DryRun, "dry-run", false, "Only say what would be removed.")
+		fs.BoolVar(&f.InDoubt, "in-doubt", false, "Keep the state, and say only that interrupted creations of objects "+
+			"with these addresses have made no object.")
 	}, runStateRm),
 }
 
 type stateRmFlags struct {
 	stateChangeFlags
-	DryRun bool
+	DryRun, InDoubt bool
 }
 
 func runStateRm(ctx context.Context, app *App, f *stateRmFlags, args []string) error {
@@ -122,25 +129,39 @@ func runStateRm(ctx context.Context, app *App, f *stateRmFlags, args []string) e
 		return err
 	}
 	return f.change(ctx, app.Session,
-		func(st *states.State) (*states.State, string, error) {
-			found := st.Select(targets)
-			if len(found) == 0 && f.DryRun {
-				return nil, "Would have removed nothing.", nil
+		func(st *states.State, open *session.OpenedState) (*states.State, string, error) {
+			var found []addrs.AbsInstance
+			if !f.InDoubt {
+				found = st.Select(targets)
 			}
-			if len(found) == 0 {
+			doubts := open.Snapshot.Doubts(targets)
+			switch {
+			case len(found) == 0 && len(doubts) == 0 && f.DryRun:
+				return nil, "Would have removed nothing.", nil
+			case len(found) == 0 && len(doubts) == 0 && f.InDoubt:
+				return nil, "", tfdiags.Errorf("Invalid target address",
+					"No creation of an object with such an address is in doubt.")
+			case len(found) == 0 && len(doubts) == 0:
 				return nil, "", tfdiags.Errorf("Invalid target address",
 					"Nothing in the state has such an address.%s \"tofu state list\" shows what it has.",
 					st.Suggestion(targets[0]))
 			}
 			if f.DryRun {
-				for _, addr := range found {
+				for _, addr := range slices.Concat(found, doubts) {
 					app.Say("Would remove %s", addr)
 				}
 				return nil, "", nil
 			}
+			var report strings.Builder
+			for _, addr := range doubts {
+				open.Gone(addr)
+				fmt.Fprintf(&report, "The creation of %s is no longer in doubt.\n", addr)
+			}
+			if len(found) == 0 {
+				return st, strings.TrimSuffix(report.String(), "\n"), nil
+			}
 			before := st
 			st = st.Clone()
-			var report strings.Builder
 			for _, addr := range found {
 				st.Forget(addr)
 				fmt.Fprintf(&report, "Removed %s\n", addr)

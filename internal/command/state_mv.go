@@ -61,7 +61,7 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 		defer app.Release(out)
 	}
 	return f.change(ctx, app.Session,
-		func(st *states.State) (*states.State, string, error) {
+		func(st *states.State, _ *session.OpenedState) (*states.State, string, error) {
 			from := st.Clone()
 			to := from
 			if out != nil {

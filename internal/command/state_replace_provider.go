@@ -50,7 +50,7 @@ func runReplaceProvider(ctx context.Context, app *App, f *replaceProviderFlags, 
 	}
 	from, to := providers[0], providers[1]
 	return f.change(ctx, app.Session,
-		func(st *states.State) (*states.State, string, error) {
+		func(st *states.State, _ *session.OpenedState) (*states.State, string, error) {
 			st, changed := session.WithProviders(st, func(p addrs.Provider) addrs.Provider {
 				if p == from {
 					return to

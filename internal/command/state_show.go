@@ -131,8 +131,7 @@ var cmdStatePull = &Command{
 		if !open.Exists() {
 			return nil
 		}
-		text, err := statefile.Encode(&statefile.File{Serial: open.Snapshot.Serial,
-			Lineage: open.Snapshot.Lineage, State: open.State()}, &statefile.Options{})
+		text, err := statefile.Encode(open.Snapshot.File(), &statefile.Options{})
 		if err != nil {
 			return fmt.Errorf("writing the state: %w", err)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"tofu/internal/addrs"
+	"tofu/internal/session"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
@@ -54,7 +55,7 @@ func mark(ctx context.Context, app *App, f *markFlags, text string, status state
 	}
 	f.stateless = f.AllowMissing
 	return f.change(ctx, app.Session,
-		func(st *states.State) (*states.State, string, error) {
+		func(st *states.State, _ *session.OpenedState) (*states.State, string, error) {
 			inst := st.Instance(addr)
 			switch {
 			case inst == nil && f.AllowMissing:

@@ -344,6 +344,12 @@ func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args [
 				"delete it with -force; then the objects are no longer managed.", name,
 			ui.Count(n, "resource instance")), open.Close())
 	}
+	if doubts := open.Snapshot.Doubts(nil); len(doubts) > 0 && !f.Force {
+		return tfdiags.Join(tfdiags.Errorf("Objects of the workspace may exist",
+			"The creation of %s in the workspace %q is in doubt. Say with \"tofu state rm -in-doubt\" in that workspace "+
+				"which objects do not exist, import the others, or delete the workspace with -force.",
+			ui.Count(len(doubts), "object"), name), open.Close())
+	}
 	// Release the lock first: the deletion may remove the store that holds the lock.
 	unlockErr := open.Close()
 	if err := w.Store.Delete(ctx, name); err != nil {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -56,8 +57,9 @@ type applyCall struct {
 	final   *plans.InstanceChange
 	action  plans.Action // Create or Update
 
-	resp  providers.ApplyResponse
-	value cty.Value // the new object; NilVal before the call
+	resp   providers.ApplyResponse
+	value  cty.Value // the new object; NilVal before the call
+	stored bool      // the response has an object, and it was stored
 	// unfinished is the object to store when its provisioners have run; until then, it is stored as
 	// tainted. It is nil if there are no provisioners to run.
 	unfinished *states.Object
@@ -97,9 +99,42 @@ func (c *applyCall) run(ctx context.Context) error {
 		c.restore(old)
 	}
 	what.IDKey, what.IDValue = identify(c.value)
+	doubt := c.inDoubt()
 	w.out.observe(ApplyDone{Object: what, Action: c.action, Failed: err != nil,
-		Elapsed: w.op.env.now().Sub(start), Abandoned: abandoned(ctx, c.resp)})
+		Elapsed: w.op.env.now().Sub(start), InDoubt: doubt})
+	switch {
+	case doubt && c.action == plans.Create:
+		return withOutcome(err, "It is not known whether %s was created: the object may exist without being in the "+
+			"state. Look for it before you apply again.", c.addr)
+	case doubt:
+		return withOutcome(err, "It is not known whether %s was updated. The next plan reads it.", c.addr)
+	case err != nil && c.action == plans.Create && w.op.env.InDoubt != nil:
+		if advice := w.op.env.InDoubt(c.addr); advice != "" {
+			return withOutcome(err, "%s", advice)
+		}
+	}
 	return err
+}
+
+// inDoubt reports whether the provider gave no usable answer. An answer to a creation is usable if
+// it has an object that could be stored, or says that the creation failed. Providers answer with
+// neither if they don't find what they have just created.
+func (c *applyCall) inDoubt() bool {
+	refused := c.resp.Diagnostics.HasErrors() && (c.resp.New == cty.NilVal || c.resp.New.IsNull())
+	return c.resp.Unanswered || c.action == plans.Create && !c.stored && !refused
+}
+
+// withOutcome adds what is known about the outcome of a call to the first error about it.
+func withOutcome(err error, format string, args ...any) error {
+	added := false
+	return tfdiags.MapError(err, func(list tfdiags.Diagnostics) tfdiags.Diagnostics {
+		return list.Map(func(d *tfdiags.Diagnostic) {
+			if !added && d.Severity == tfdiags.Error {
+				added = true
+				d.Detail = strings.TrimSpace(d.Detail + "\n\n" + fmt.Sprintf(format, args...))
+			}
+		})
+	})
 }
 
 // call calls the provider and stores the result.
@@ -247,7 +282,7 @@ func (c *applyCall) store(failed bool) error {
 	if err != nil {
 		return fmt.Errorf("storing %s: %w", c.addr, err)
 	}
-	c.x.objs[c.at] = marked
+	c.x.objs[c.at], c.stored = marked, true
 	if c.action != plans.Create || failed || len(r.Exprs.Provisioners) == 0 {
 		c.record(obj)
 		return nil

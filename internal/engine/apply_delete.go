@@ -78,12 +78,7 @@ type deletion struct {
 	deposed addrs.DeposedKey
 	private []byte
 
-	abandoned bool
-}
-
-// abandoned reports whether a call was canceled before its provider answered.
-func abandoned(ctx context.Context, resp providers.ApplyResponse) bool {
-	return ctx.Err() != nil && resp.New == cty.NilVal
+	inDoubt bool // the provider gave no usable answer
 }
 
 func (d *deletion) run(ctx context.Context, l *objectState) error {
@@ -120,7 +115,7 @@ func (d *deletion) run(ctx context.Context, l *objectState) error {
 		err = d.call(ctx, l, null, meta)
 	}
 	w.out.observe(ApplyDone{Object: what, Action: plans.Delete, Failed: err != nil,
-		Elapsed: w.op.env.now().Sub(start), Abandoned: d.abandoned})
+		Elapsed: w.op.env.now().Sub(start), InDoubt: d.inDoubt})
 	return err
 }
 
@@ -128,7 +123,7 @@ func (d *deletion) call(ctx context.Context, l *objectState, null, meta cty.Valu
 	w, r := d.w, d.r
 	// Record the response before another call can start: the process may be killed at any time.
 	return callWithSlot(w.calls, d.prov, "ApplyResourceChange", d.addr, func() error {
-		return d.store(ctx, l, d.prov.ApplyResourceChange(ctx, providers.ApplyRequest{
+		return d.store(l, d.prov.ApplyResourceChange(ctx, providers.ApplyRequest{
 			Type: r.Addr.Resource.Type, Prior: unmark(l.value), Planned: null, Config: null, Private: d.private,
 			Meta: meta, Identity: l.identity,
 		}))
@@ -136,10 +131,12 @@ func (d *deletion) call(ctx context.Context, l *objectState, null, meta cty.Valu
 }
 
 // store records the remaining object, if any, according to the provider's response.
-func (d *deletion) store(ctx context.Context, l *objectState, resp providers.ApplyResponse) error {
+func (d *deletion) store(l *objectState, resp providers.ApplyResponse) error {
 	w, r := d.w, d.r
 	failure := resp.Diagnostics.WithAddress(d.addr.String()).Report(w.out.warn)
-	d.abandoned = abandoned(ctx, resp)
+	if d.inDoubt = resp.Unanswered; d.inDoubt {
+		return withOutcome(failure, "It is not known whether %s was deleted. The state keeps it.", d.addr)
+	}
 	switch {
 	case failure == nil && (resp.New == cty.NilVal || resp.New.IsNull()):
 		w.out.storeObject(d.addr, d.deposed, nil, d.prov.addr)

@@ -54,6 +54,10 @@ type Env struct {
 	// tests set CheckReads to verify this.
 	CheckReads bool
 
+	// InDoubt returns advice for the error if the creation of an instance fails that an earlier run
+	// may have created; "" for other instances. Optional.
+	InDoubt func(addr addrs.AbsInstance) string
+
 	// Timings, if not nil, records how long each part of the operation takes.
 	Timings *timings.Recorder
 

@@ -76,9 +76,8 @@ type (
 		Action  plans.Action
 		Failed  bool
 		Elapsed time.Duration
-		// Abandoned says that the operation was canceled during the provider call. The outcome of
-		// the call is then unknown.
-		Abandoned bool
+		// InDoubt says that the provider call had no usable answer, so its outcome is unknown.
+		InDoubt bool
 	}
 
 	// ObjectStored is sent when the stored state of an object changed. New is nil if the object was

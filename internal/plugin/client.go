@@ -80,8 +80,7 @@ func (c *client) callError(m method, err error) tfdiags.Diagnostic {
 	case status.Code(err) == codes.Canceled || status.Code(err) == codes.DeadlineExceeded ||
 		errors.Is(err, context.Canceled):
 		return tfdiags.Errorf("Request cancelled",
-			"The call %s to the provider %s was canceled before the provider responded. "+
-				"It is not known what the provider has done.", m, name)
+			"The call %s to the provider %s was canceled before the provider responded.", m, name)
 	case status.Code(err) == codes.Unimplemented:
 		return tfdiags.Errorf("Plugin error", "The provider %s does not support the call %s. A newer version of "+
 			"the provider may support it.", name, m)
@@ -101,6 +100,8 @@ type exchange struct {
 	method method
 	schema *providers.Schema
 	diags  tfdiags.Diagnostics
+	// unsupported says that the provider refused the call, because it doesn't have the method.
+	unsupported bool
 }
 
 // begin makes the provider ready for a call and returns the exchange for it.
@@ -145,6 +146,7 @@ func (x *exchange) invoke(ctx context.Context, in, out proto.Message) bool {
 		return false
 	}
 	if err := x.client.invoke(ctx, x.method, in, out); err != nil {
+		x.unsupported = status.Code(err) == codes.Unimplemented
 		x.diags = x.diags.Append(x.client.callError(x.method, err))
 		return false
 	}

@@ -93,6 +93,7 @@ func clientConfig(log *logger, versions ...int) (*goplugin.ClientConfig, *stderr
 		GRPCDialOptions: []grpc.DialOption{
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 			grpc.WithStaticStreamWindowSize(window), grpc.WithStaticConnWindowSize(window),
+			grpc.WithStatsHandler(sentNotes{}),
 		},
 		Logger:       log,
 		Stderr:       tail,

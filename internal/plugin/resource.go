@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -135,12 +136,18 @@ func (c *client) ApplyResourceChange(ctx context.Context, req providers.ApplyReq
 		PlannedIdentity: x.encodeIdentity(req.Identity, rs.Identity),
 	}
 	out := &tfplugin.ApplyResourceChangeResponse{}
-	if x.invoke(ctx, in, out) {
+	var sent atomic.Bool
+	resp.Unanswered = !x.invoke(noteSent(ctx, &sent), in, out)
+	if resp.Unanswered {
+		resp.Unanswered = sent.Load() && !x.unsupported
+	} else {
 		x.addDiagnostics(out.Diagnostics)
 		if before := len(x.diags); !isMissing(out.NewState) {
 			// An object that can't be decoded is treated as missing.
 			if v := x.decode(out.NewState, ty); len(x.diags) == before {
 				resp.New = v
+			} else {
+				resp.Unanswered = true
 			}
 		}
 		resp.Identity = x.decodeIdentity(out.NewIdentity, rs.Identity)

@@ -237,6 +237,9 @@ type ApplyResponse struct {
 	Identity    cty.Value
 	LegacyTypes bool
 	Diagnostics tfdiags.Diagnostics
+	// Unanswered says that the provider may have made the change, but that there is no usable
+	// response, for example because the process has ended.
+	Unanswered bool
 }
 
 // ImportRequest is a request to import an existing object. Either ID or Identity is set.

@@ -270,6 +270,7 @@ func (op *Operation) Apply(
 	tally := &ui.Tally{}
 	tally.Expect(plan)
 	env := *op.Env
+	env.InDoubt = op.State.InDoubt
 	env.Observe = func(e engine.Event) {
 		journal(op.State.Manager, e)
 		tally.Observe(e)
@@ -325,7 +326,7 @@ func journal(m *statemgr.Manager, e engine.Event) {
 	case engine.ObjectMoved:
 		m.Moved(e.Addr, e.From, e.To, e.Object, e.Provider)
 	case engine.ApplyDone:
-		if !e.Abandoned { // the call of an abandoned change stays in the journal for the next command
+		if !e.InDoubt { // otherwise the next commands report the step
 			m.Ended(e.Addr, e.Deposed)
 		}
 	}

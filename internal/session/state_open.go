@@ -297,8 +297,7 @@ func waitingFor(w statemgr.Waiting) string {
 // Store saves a changed state.
 func (o *OpenedState) Store(ctx context.Context, st *states.State) error {
 	if o.backup != "" {
-		text, err := o.Encode(&statefile.File{Serial: o.Snapshot.Serial, Lineage: o.Snapshot.Lineage,
-			State: o.Snapshot.State})
+		text, err := o.Encode(o.Snapshot.File())
 		if err == nil {
 			err = atomicfile.WriteNamed(o.backup, text, 0o600)
 		}
@@ -320,7 +319,9 @@ func (o *OpenedState) copyOut(ctx context.Context, st *states.State) error {
 	if _, err := os.Lstat(o.out); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	text, err := o.Encode(&statefile.File{Serial: o.Snapshot.Serial, Lineage: o.Snapshot.Lineage, State: st})
+	file := o.Snapshot.File()
+	file.State = st
+	text, err := o.Encode(file)
 	if err == nil {
 		err = o.store.Put(ctx, o.workspace, text)
 	}

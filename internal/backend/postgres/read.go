@@ -190,6 +190,7 @@ func (r *reading) state(ctx context.Context, b *pgx.Batch, w *workspaceRow, part
 		"ORDER BY kind, config", r.checks, "]}")
 	if parts == everything {
 		query(`SELECT r.id, r.who, r.process, r.ended IS NOT NULL OR r.lease < clock_timestamp(),
+				coalesce(r.outcome, '') = 'done',
 				o.address, o.deposed, o.document
 			FROM operation o JOIN run r ON r.id = o.run
 			WHERE o.workspace = $1::bigint ORDER BY r.started, r.id, o.address, o.deposed`, r.steps, "")
@@ -348,16 +349,16 @@ func (r *reading) object(key *string, deposed, provider string, document []byte)
 	r.text = append(r.text, bytes.TrimPrefix(document, []byte("{"))...) // the brace is already written
 }
 
-// steps reads the steps of runs that were killed.
+// steps reads the steps in doubt of runs that have ended or were killed.
 func (r *reading) steps(ctx context.Context, rows pgx.Rows) error {
 	var id, who, process, address, deposed, document string
-	var over bool
-	_, err := pgx.ForEachRow(rows, []any{&id, &who, &process, &over, &address, &deposed, &document}, func() error {
+	var over, done bool
+	_, err := pgx.ForEachRow(rows, []any{&id, &who, &process, &over, &done, &address, &deposed, &document}, func() error {
 		if !over && !statemgr.ProcessGone(process) {
 			return nil
 		}
 		if len(r.lost) == 0 || r.lost[len(r.lost)-1].ID != id {
-			r.lost = append(r.lost, statemgr.LostRun{ID: id, Who: who, Process: process})
+			r.lost = append(r.lost, statemgr.LostRun{ID: id, Who: who, Process: process, Done: done})
 		}
 		text := []byte(document)
 		if r.codec != nil {

@@ -320,29 +320,34 @@ func (r *Run) keep(ctx context.Context) {
 func (r *Run) Start(ctx context.Context, next func() []*statemgr.Operation) error {
 	ops := sync.OnceValue(next) // a repeated transaction writes the same operations
 	return explained(r.store.pipeline(ctx, readWrite, func(b *pgx.Batch) error {
-		var addresses, deposed, actions, documents []string
-		for _, op := range ops() {
-			text, err := statemgr.EncodeStep(op)
-			if err == nil && r.writing.codec != nil {
-				text, err = r.writing.codec.Encrypt(text)
-			}
-			if err != nil {
-				return err
-			}
-			addresses, deposed = append(addresses, op.Addr.String()), append(deposed, string(op.Deposed))
-			actions, documents = append(actions, op.Action.String()), append(documents, string(text))
-		}
-		// This doesn't lock the row of the run. Write locks that row until it commits, and steps
-		// must start without waiting for that.
-		b.Queue(`WITH run AS (SELECT id, workspace FROM run WHERE id = $1::text AND fence = $2::bigint AND ended IS NULL)
-			INSERT INTO operation (workspace, run, address, deposed, action, started, document)
-			SELECT run.workspace, run.id, o.address, o.deposed, o.action, clock_timestamp(), o.document
-			FROM run, unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS o (address, deposed, action, document)
-			ON CONFLICT (run, address, deposed) DO UPDATE SET action = excluded.action, started = excluded.started,
-				document = excluded.document`, r.info.ID, r.fence.Load(), addresses, deposed, actions, documents).
-			Exec(found)
-		return nil
+		return r.addSteps(b, ops())
 	}, nil))
+}
+
+// addSteps records steps of this run.
+func (r *Run) addSteps(b *pgx.Batch, ops []*statemgr.Operation) error {
+	var addresses, deposed, actions, documents []string
+	for _, op := range ops {
+		text, err := statemgr.EncodeStep(op)
+		if err == nil && r.writing.codec != nil {
+			text, err = r.writing.codec.Encrypt(text)
+		}
+		if err != nil {
+			return err
+		}
+		addresses, deposed = append(addresses, op.Addr.String()), append(deposed, string(op.Deposed))
+		actions, documents = append(actions, op.Action.String()), append(documents, string(text))
+	}
+	// This doesn't lock the row of the run. Write locks that row until it commits, and steps
+	// must start without waiting for that.
+	b.Queue(`WITH run AS (SELECT id, workspace FROM run WHERE id = $1::text AND fence = $2::bigint AND ended IS NULL)
+		INSERT INTO operation (workspace, run, address, deposed, action, started, document)
+		SELECT run.workspace, run.id, o.address, o.deposed, o.action, clock_timestamp(), o.document
+		FROM run, unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS o (address, deposed, action, document)
+		ON CONFLICT (run, address, deposed) DO UPDATE SET action = excluded.action, started = excluded.started,
+			document = excluded.document`, r.info.ID, r.fence.Load(), addresses, deposed, actions, documents).
+		Exec(found)
+	return nil
 }
 
 // Write implements statemgr.LedgerRun.
@@ -375,6 +380,11 @@ func (r *Run) Write(ctx context.Context, next func() *statemgr.Change) (serial, 
 		t := &transcript{tx: tx, batch: last, writing: r.writing,
 			workspace: w.id, revision: w.revision, serial: w.serial}
 		r.ended(t, c)
+		if len(c.InDoubt) > 0 {
+			if err := r.addSteps(last, c.InDoubt); err != nil {
+				return err
+			}
+		}
 		if !claimed.Empty() {
 			t.next(claimed)
 			t.exec("INSERT INTO revision (workspace, id, serial, run) "+
@@ -455,20 +465,27 @@ func (r *Run) unclaimed(
 	return &out, nil
 }
 
-// ended deletes the records of steps that have ended, and the records of lost runs whose steps no
-// longer need to be reported.
+// ended deletes the records of steps that have ended, and those of earlier runs that are no longer
+// in doubt.
 func (r *Run) ended(t *transcript, c *statemgr.Change) {
 	if len(c.Ended) > 0 {
-		var addresses, deposed []string
-		for _, id := range c.Ended {
-			addresses, deposed = append(addresses, id.Addr.String()), append(deposed, string(id.Deposed))
-		}
+		addresses, deposed := stepColumns(c.Ended)
 		t.batch.Queue(`DELETE FROM operation o USING unnest($2::text[], $3::text[]) AS e (address, deposed)
 			WHERE o.run = $1::text AND o.address = e.address AND o.deposed = e.deposed`, r.info.ID, addresses, deposed)
 	}
 	if len(c.Settled) > 0 {
-		t.execNoRevision("DELETE FROM operation WHERE workspace = $1::bigint AND run = ANY($2::text[])", c.Settled)
+		addresses, deposed := stepColumns(c.Settled)
+		t.execNoRevision(`DELETE FROM operation o USING run r, unnest($2::text[], $3::text[]) AS e (address, deposed)
+			WHERE o.workspace = $1::bigint AND o.address = e.address AND o.deposed = e.deposed
+			AND r.id = o.run AND (r.ended IS NOT NULL OR r.lease < clock_timestamp())`, addresses, deposed)
 	}
+}
+
+func stepColumns(ids []statemgr.ObjectID) (addresses, deposed []string) {
+	for _, id := range ids {
+		addresses, deposed = append(addresses, id.Addr.String()), append(deposed, string(id.Deposed))
+	}
+	return addresses, deposed
 }
 
 // Close implements statemgr.LedgerRun.

@@ -23,6 +23,8 @@ type File struct {
 	// Unsaved describes the run that wrote this file because the store did not accept its changes.
 	// It is nil in all other files, and for stores that keep whole documents.
 	Unsaved *UnsavedRun
+	// InDoubt has the operations whose outcome is unknown, in the encoding of statemgr.
+	InDoubt []json.RawMessage
 }
 
 // UnsavedRun is a run whose changes are in a file because the store did not accept them.

@@ -186,6 +186,10 @@ func (r *reader) top(name []byte) bool {
 		})
 	case unsavedRun:
 		return r.unmarshal(unsavedRun, &r.file.Unsaved)
+	case inDoubt:
+		return r.part(func() string { return "the list of operations in doubt" }, func() bool {
+			return r.unmarshal(inDoubt, &r.file.InDoubt)
+		})
 	case "lineage":
 		return r.part(func() string { return "the lineage" }, func() bool {
 			return r.text("lineage", &r.file.Lineage)

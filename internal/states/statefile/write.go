@@ -51,6 +51,9 @@ func NewEncoder() *Encoder {
 // unsavedRun is the name of the member that holds File.Unsaved. Other programs ignore it.
 const unsavedRun = "unsaved_run"
 
+// inDoubt is the name of the member that holds File.InDoubt. Other programs ignore it.
+const inDoubt = "in_doubt"
+
 // Encode returns a snapshot in version 4.
 func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 	w := &writer{indent: opts != nil && opts.Indent}
@@ -75,6 +78,15 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 		writeChecks(w, nil)
 	}
 	writeDependencyInstances(w, resources)
+	if len(f.InDoubt) > 0 {
+		w.key(inDoubt)
+		w.open('[')
+		for _, step := range f.InDoubt {
+			w.item()
+			w.raw(step)
+		}
+		w.close(']')
+	}
 	if f.Unsaved != nil {
 		w.key(unsavedRun)
 		w.open('{')

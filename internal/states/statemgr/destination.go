@@ -37,8 +37,9 @@ type destination interface {
 	// begin starts recording an operation. start is the state that Read returned or that was saved
 	// since.
 	begin(ctx context.Context, start *states.State, run *Run) (recorder, error)
-	// save ends the recording, if there is one, and writes the final state.
-	save(ctx context.Context, final *states.State) error
+	// save ends the recording, if there is one, and writes the final state. before is the state
+	// that was last read or saved.
+	save(ctx context.Context, before, final *states.State) error
 	// push replaces the state; see Manager.Push.
 	push(ctx context.Context, f *statefile.File, force bool) error
 	// abandon ends the recording, if there is one, without saving. The records are kept.
@@ -71,11 +72,22 @@ type stored struct {
 	// revision is the revision that was read from a ledger. Changes by this process don't advance
 	// it.
 	revision uint64
+	doubts   []Operation // the steps in doubt that the stored state lists
 }
 
 func (s *stored) snapshot() *Snapshot {
 	return &Snapshot{State: s.state, Exists: s.exists, Serial: s.serial, Lineage: s.lineage, Version: s.version,
 		Revision: s.revision}
+}
+
+// file returns the content as a state file.
+func (s *stored) file() *statefile.File {
+	return &statefile.File{Serial: s.serial, Lineage: s.lineage, State: s.state, InDoubt: encodeSteps(s.doubts)}
+}
+
+// has reports whether the content is equal to a state with a sorted list of steps in doubt.
+func (s *stored) has(state *states.State, doubts []Operation) bool {
+	return sameSteps(doubts, s.doubts) && statefile.Equal(state, s.state)
 }
 
 // successor returns the content that Push writes for a file, or an error if the push must be
@@ -96,10 +108,10 @@ func (s *stored) successor(f *statefile.File, force bool) (next *stored, unchang
 				f.Serial)
 		}
 	}
-	if same && f.Serial == s.serial && f.Lineage == s.lineage && !s.migrate {
-		return s, true, nil
-	}
 	after := *s
+	if same && f.Serial == s.serial && f.Lineage == s.lineage && !s.migrate {
+		return &after, true, nil
+	}
 	after.exists, after.migrate, after.serial, after.lineage, after.state = true, false, f.Serial, f.Lineage, f.State
 	if after.lineage == "" {
 		after.lineage = s.lineage
@@ -122,6 +134,8 @@ type workspace struct {
 	name  string
 	opts  Options
 	log   *slog.Logger
+	// doubts are the steps of earlier runs that are in doubt.
+	doubts doubts
 }
 
 // file returns the path of the state if it is a local file.

@@ -24,6 +24,12 @@
 // Entries hold whole objects, not differences, so replaying one over a later snapshot of the same
 // run is harmless.
 //
+// # Doubts
+//
+// A step that was started and whose outcome is unknown is in doubt: its run was killed, or its
+// provider gave no usable answer. Save adds the steps that Ended was not called for to those that
+// are known, and removes the settled ones. A snapshot lists them; a ledger keeps their records.
+//
 // # Invariants
 //
 //   - Journal, then state, then removal: a change is in the journal before it is in the store, the
@@ -32,7 +38,8 @@
 //     and the journal together contain everything, and the journal names the snapshot that it
 //     belongs to.
 //   - A new journal replaces the journal of a killed run only after the store has that run's
-//     changes. The new journal also lists the steps of the killed run that never ended.
+//     changes. The new journal also lists the steps of the killed run that never ended, until a
+//     snapshot does.
 //   - No intermediate snapshot is written after the final one.
 //   - The serial increases with each snapshot, and a snapshot equal to the stored one is not written.
 //   - If the final state can't be written to the store, it is written to a local file. If that

@@ -26,7 +26,7 @@ type Operation struct {
 	// Builtin marks a provider that is part of this program and has no remote objects. Its steps
 	// are not recorded.
 	Builtin bool
-	Started time.Time // set if the operation was read from a journal
+	Started time.Time // set when the step is recorded
 }
 
 // deletes reports whether the step deletes the object. Such a step ends when the object is stored

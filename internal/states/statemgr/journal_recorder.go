@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,20 +30,14 @@ type journalRecorder struct {
 	mu    sync.Mutex // guards the following fields; never held during I/O
 	over  bool       // nothing more is recorded
 	state *states.State
-	dirty bool                  // the state has changed since the last snapshot
-	steps map[ObjectID]openStep // the steps in progress
-}
-
-// openStep is a step in progress.
-type openStep struct {
-	start   *entry
-	deletes bool
+	dirty bool                   // the state has changed since the last snapshot
+	steps map[ObjectID]Operation // the steps in progress
 }
 
 // newJournalRecorder starts recording an operation that starts from a state.
 func newJournalRecorder(to *snapshots, j *journal, start *states.State, first *firstChange) *journalRecorder {
 	stop := make(chan struct{})
-	r := &journalRecorder{to: to, journal: j, first: first, state: start.Clone(), steps: make(map[ObjectID]openStep),
+	r := &journalRecorder{to: to, journal: j, first: first, state: start.Clone(), steps: make(map[ObjectID]Operation),
 		wake: make(chan struct{}, 1), stop: sync.OnceFunc(func() { close(stop) })}
 	r.stopped.Go(func() { r.writeSnapshots(stop) })
 	return r
@@ -52,15 +48,14 @@ func (r *journalRecorder) started(op *Operation) {
 	if op.reads() {
 		return
 	}
-	e := newStartEntry(op)
 	r.mu.Lock()
 	ended := r.over
 	if !ended {
-		r.steps[ObjectID{op.Addr, op.Deposed}] = openStep{e, op.deletes()}
+		r.steps[op.id()] = *op
 	}
 	r.mu.Unlock()
 	if !ended {
-		r.journal.append(e)
+		r.journal.append(newStartEntry(op))
 	}
 }
 
@@ -83,7 +78,7 @@ func (r *journalRecorder) stored(o ObjectChange) {
 	}
 	r.changed(func() {
 		set(r.state, o.ObjectID, o.Object, o.Provider)
-		if step, open := r.steps[o.ObjectID]; open && step.deletes == (o.Object == nil) {
+		if step, open := r.steps[o.ObjectID]; open && step.deletes() == (o.Object == nil) {
 			delete(r.steps, o.ObjectID)
 		}
 	})
@@ -183,7 +178,7 @@ func (r *journalRecorder) writeSnapshot(now *states.State) (err error) {
 	defer cancel()
 	r.to.mu.Lock()
 	defer r.to.mu.Unlock()
-	return r.to.write(ctx, now)
+	return r.to.write(ctx, now, r.to.content.doubts)
 }
 
 // stopWriting ends the writing of snapshots and waits for the one that is being written. The caller
@@ -194,12 +189,11 @@ func (r *journalRecorder) stopWriting() {
 }
 
 // end ends the recording and returns the steps that have not ended.
-func (r *journalRecorder) end() map[ObjectID]openStep {
+func (r *journalRecorder) end() []Operation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	steps := r.steps
-	r.over, r.steps = true, nil
-	return steps
+	r.over = true
+	return slices.Collect(maps.Values(r.steps))
 }
 
 // report records that an entry could not be encoded.

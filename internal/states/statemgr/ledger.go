@@ -100,11 +100,12 @@ type Loaded struct {
 	Lost     []LostRun
 }
 
-// LostRun is a run that was killed, with the steps that are not known to have ended.
+// LostRun is a run that has ended, or was killed, with the steps whose outcome is unknown.
 type LostRun struct {
 	ID      string
 	Who     string
 	Process string
+	Done    bool // the run was not killed: it has ended itself
 	Steps   []Operation
 }
 
@@ -117,7 +118,10 @@ type Change struct {
 	Checks    *checks.Results           // the new results, if NewChecks is set
 	NewChecks bool
 	Ended     []ObjectID // steps of this run that have ended
-	Settled   []string   // lost runs whose steps no longer need to be reported
+	// InDoubt are steps of this run that are in doubt from the beginning, because the state that it
+	// writes lists them.
+	InDoubt []*Operation
+	Settled []ObjectID // objects for which no steps of runs that have ended are in doubt any more
 
 	// Replaces says that the change replaces the whole state. It is refused if anything was changed
 	// since Base, or if another run is running. Serial and Lineage are those of the new state.

@@ -40,8 +40,21 @@ type ledgerRecorder struct {
 
 // recordedStep is a step in progress.
 type recordedStep struct {
-	deletes  bool // the step deletes the object
+	Operation
 	recorded bool // the ledger has the step; steps that only read are not recorded
+}
+
+// open returns the recorded steps that have not ended.
+func (r *ledgerRecorder) open() []Operation {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []Operation
+	for _, step := range r.steps {
+		if step.recorded {
+			out = append(out, step.Operation)
+		}
+	}
+	return out
 }
 
 // context returns the context for writing a record. Canceling the operation does not cancel it.
@@ -93,7 +106,7 @@ func (r *ledgerRecorder) ofProviders(change *Change) {
 // started implements recorder.
 func (r *ledgerRecorder) started(op *Operation) {
 	r.mu.Lock()
-	r.steps[ObjectID{op.Addr, op.Deposed}] = recordedStep{op.deletes(), !op.reads()}
+	r.steps[op.id()] = recordedStep{*op, !op.reads()}
 	r.mu.Unlock()
 	if op.reads() {
 		return
@@ -134,7 +147,7 @@ func (r *ledgerRecorder) store(objects ...ObjectChange) {
 		}
 	}
 	first := &objects[0]
-	if step, open := r.steps[first.ObjectID]; open && step.deletes == (first.Object == nil) {
+	if step, open := r.steps[first.ObjectID]; open && first.From == nil && step.deletes() == (first.Object == nil) {
 		delete(r.steps, first.ObjectID)
 		if step.recorded {
 			change.Ended = []ObjectID{first.ObjectID}

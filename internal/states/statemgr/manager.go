@@ -101,7 +101,7 @@ type Snapshot struct {
 	Version string // version of the program that wrote the snapshot
 	// Revision identifies the state if the store is a Ledger; see plans.Footprint.
 	Revision uint64
-	// Interrupted holds the steps of killed runs that started but are not known to have ended.
+	// Interrupted holds the steps of earlier runs whose outcome is unknown.
 	Interrupted []Operation
 }
 
@@ -210,14 +210,17 @@ func (m *Manager) recording() recorder {
 // a crash of this process.
 func (m *Manager) Started(op Operation) {
 	if r := m.recording(); r != nil {
+		op.Started = time.Now().UTC()
+		m.doubts.started(&op)
 		r.started(&op)
 	}
 }
 
 // Ended records that a step has ended, whether it succeeded or failed. Storing its object may
-// already have recorded that.
+// already have recorded that. A step that doesn't end before Save is in doubt.
 func (m *Manager) Ended(addr addrs.AbsInstance, deposed addrs.DeposedKey) {
 	if r := m.recording(); r != nil {
+		m.doubts.ended(ObjectID{addr, deposed})
 		r.ended(ObjectID{addr, deposed})
 	}
 }
@@ -228,6 +231,7 @@ func (m *Manager) Stored(
 	addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, provider addrs.ProviderInstance,
 ) {
 	if r := m.recording(); r != nil {
+		m.doubts.stored(ObjectID{addr, deposed})
 		r.stored(ObjectChange{ObjectID: ObjectID{addr, deposed}, Object: obj, Provider: provider})
 	}
 }
@@ -247,12 +251,12 @@ func (m *Manager) Moved(
 // errored.tfstate, and the error says how to continue.
 func (m *Manager) Save(ctx context.Context, final *states.State) error {
 	m.mu.Lock()
-	ready := m.read
+	ready, before := m.read, m.state
 	m.mu.Unlock()
 	if !ready {
 		return errNotRead
 	}
-	err := m.dest.save(ctx, final)
+	err := m.dest.save(ctx, before, final)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.recorder = nil

@@ -27,8 +27,7 @@ type parts struct {
 
 	mu       sync.Mutex // guards the following fields; never held during I/O
 	content  stored
-	run      LedgerRun // the run of this process; nil until it is needed
-	lost     []LostRun
+	run      LedgerRun       // the run of this process; nil until it is needed
 	recorder *ledgerRecorder // records the operation in progress; nil if none exists
 }
 
@@ -44,7 +43,6 @@ func (p *parts) read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) 
 	defer p.mu.Unlock()
 	p.content = stored{exists: in.Exists, serial: in.Serial, lineage: in.Lineage, version: in.Version, state: in.State,
 		revision: in.Revision}
-	p.lost = in.Lost
 	snap := p.content.snapshot()
 	if in.Outdated {
 		warn(tfdiags.Warningf("Outdated encryption",
@@ -52,12 +50,20 @@ func (p *parts) read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) 
 				"needed. A part is encrypted again when it changes. To encrypt all of them now, run \"tofu state "+
 				"reencrypt\"."))
 	}
+	var all, earlier []Operation
 	for _, lost := range in.Lost {
+		all = append(all, lost.Steps...)
+		if lost.Done {
+			earlier = append(earlier, lost.Steps...)
+			continue
+		}
 		rec := recovery{header: header{Who: lost.Who}, interrupted: lost.Steps}
 		_, _ = fmt.Sscanf(lost.Process, "process %d", &rec.header.PID) // only for the message
 		rec.report(warn)
-		snap.Interrupted = append(snap.Interrupted, lost.Steps...)
 	}
+	reportSteps(warn, earlierSteps, mergeSteps(nil, earlier))
+	p.doubts.set(all)
+	snap.Interrupted = p.doubts.list()
 	return snap, nil
 }
 
@@ -165,11 +171,11 @@ func (p *parts) write(ctx context.Context, change *Change, state *states.State) 
 }
 
 // save implements destination. It writes what differs from the recorded state.
-func (p *parts) save(ctx context.Context, final *states.State) error {
+func (p *parts) save(ctx context.Context, before, final *states.State) error {
 	p.writing.Lock()
 	defer p.writing.Unlock()
 	p.mu.Lock()
-	content, lost, r := p.content, p.lost, p.recorder
+	content, r := p.content, p.recorder
 	p.mu.Unlock()
 	base := content.state
 	if r != nil {
@@ -183,9 +189,8 @@ func (p *parts) save(ctx context.Context, final *states.State) error {
 	if !content.exists && change.Empty() {
 		change.Replaces, change.Serial = true, content.serial+1
 	}
-	for _, run := range lost {
-		change.Settled = append(change.Settled, run.ID)
-	}
+	left, settled := p.doubts.split(before, final)
+	change.Settled = ids(settled)
 	if !change.Empty() || len(change.Settled) > 0 {
 		err := p.writeFinal(ctx, change, final)
 		switch {
@@ -196,9 +201,13 @@ func (p *parts) save(ctx context.Context, final *states.State) error {
 			return p.saveElsewhere(final, change, err)
 		}
 	}
+	if r != nil {
+		left = mergeSteps(left, r.open())
+	}
+	p.doubts.set(left)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.content.state, p.recorder, p.lost = final, nil, nil
+	p.content.state, p.recorder = final, nil
 	return nil
 }
 
@@ -242,8 +251,17 @@ func (p *parts) push(ctx context.Context, f *statefile.File, force bool) error {
 	if err != nil || unchanged {
 		return err
 	}
+	pushed, err := stepsOf(f)
+	if err != nil {
+		return err
+	}
 	change := Difference(content.state, next.state)
 	change.Base, change.Replaces, change.Serial, change.Lineage = content.revision, true, next.serial, next.lineage
+	_, settled := p.doubts.split(content.state, next.state)
+	change.Settled = ids(settled)
+	for i := range pushed {
+		change.InDoubt = append(change.InDoubt, &pushed[i])
+	}
 	if err := p.write(ctx, change, next.state); err != nil {
 		return writeFailed(err)
 	}

@@ -1,7 +1,6 @@
 package statemgr
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,13 +8,13 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"tofu/internal/addrs"
 	"tofu/internal/lang/marks"
+	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/tfdiags"
@@ -29,6 +28,7 @@ type recovery struct {
 	serial      uint64        // the serial for writing state
 	changed     int           // number of objects in the journal that differ from the snapshot
 	interrupted []Operation
+	created     []ObjectID // objects that the run created
 	damaged     int
 	// diverged reports that another run has written the state since the killed run. The journal's
 	// changes can't be replayed over that state.
@@ -101,8 +101,11 @@ func (rec *recovery) replay(entries []*entry, present *stored) error {
 			}
 			id := ObjectID{addr, e.Deposed}
 			gone := string(e.Object) == "null"
-			if op := running[id]; op != nil && (e.Kind == endEntry || gone == op.deletes()) {
+			if op := running[id]; op != nil && e.From == nil && (e.Kind == endEntry || gone == op.deletes()) {
 				delete(running, id)
+				if e.Kind == storeEntry && op.Action == plans.Create {
+					rec.created = append(rec.created, id)
+				}
 			}
 			if e.Kind == storeEntry {
 				final[id] = e
@@ -131,9 +134,7 @@ func (rec *recovery) replay(entries []*entry, present *stored) error {
 	for _, op := range running {
 		rec.interrupted = append(rec.interrupted, *op)
 	}
-	slices.SortFunc(rec.interrupted, func(a, b Operation) int {
-		return cmp.Or(a.Addr.Compare(b.Addr), strings.Compare(string(a.Deposed), string(b.Deposed)))
-	})
+	slices.SortFunc(rec.interrupted, compareSteps)
 	return nil
 }
 
@@ -185,20 +186,7 @@ func (rec *recovery) report(warn tfdiags.Sink) {
 			"%s, and some entries of its journal, %s, can't be read (%d). Objects that the run changed may be missing "+
 				"from the state or out of date.", run, rec.path, rec.damaged))
 	}
-	if len(rec.interrupted) > 0 {
-		var b strings.Builder
-		for i, op := range rec.interrupted {
-			if i == 20 {
-				fmt.Fprintf(&b, "\n  … and %d more", len(rec.interrupted)-i)
-				break
-			}
-			b.WriteString("\n  " + op.describe())
-		}
-		warn(tfdiags.Warningf("Interrupted operations",
-			"%s during these operations. It is not known whether "+
-				"they succeeded: objects that were being created may exist without being in the state.%s", run,
-			b.String()))
-	}
+	reportSteps(warn, run+" during these operations", rec.interrupted)
 }
 
 func objects(n int) string {
@@ -219,14 +207,28 @@ func (op *Operation) describe() string {
 	if !op.Started.IsZero() {
 		text += ", started " + op.Started.Format(time.RFC3339)
 	}
-	shown := make(map[string]json.RawMessage)
+	if values := op.values(); values != nil {
+		text += ", planned " + marshal(values)
+	}
+	return text
+}
+
+// values returns the known planned values as JSON. Sensitive values are hidden.
+func (op *Operation) values() map[string]json.RawMessage {
 	planned, _ := op.Planned.Unmark()
 	if planned.IsNull() || !planned.IsKnown() || !planned.Type().IsObjectType() {
-		return text
+		return nil
+	}
+	var shown map[string]json.RawMessage
+	show := func(name string, text json.RawMessage) {
+		if shown == nil {
+			shown = make(map[string]json.RawMessage)
+		}
+		shown[name] = text
 	}
 	for name, v := range planned.AsValueMap() {
 		if marks.Contains(v, marks.Sensitive) {
-			shown[name] = json.RawMessage(`"(sensitive)"`)
+			show(name, json.RawMessage(`"(sensitive)"`))
 			continue
 		}
 		v, _ = v.UnmarkDeep()
@@ -234,14 +236,15 @@ func (op *Operation) describe() string {
 			continue
 		}
 		if raw, err := ctyjson.Marshal(v, v.Type()); err == nil {
-			shown[name] = raw
+			show(name, raw)
 		}
 	}
-	values, err := json.Marshal(shown)
-	if err != nil || len(shown) == 0 {
-		return text
-	}
-	return text + ", planned " + string(values)
+	return shown
+}
+
+func marshal(values map[string]json.RawMessage) string {
+	text, _ := json.Marshal(values) // can't fail: the values are valid JSON
+	return string(text)
 }
 
 // setAside renames a journal that can't be replayed, so that other commands ignore it.

@@ -27,6 +27,7 @@ type Repair struct {
 
 	serial  uint64
 	lineage string
+	doubts  []Operation
 	damaged []byte
 	written string        // version of the damaged snapshot, if the store is a backend.Swapper
 	parts   []DamagedPart // only for a ledger
@@ -194,6 +195,9 @@ func (r *Repair) add(f *statefile.File) (added int) {
 			r.State.SetOutput(name, f.State.Output(name))
 		}
 	}
+	if steps, err := stepsOf(f); err == nil { // otherwise only this list is damaged
+		r.doubts = mergeSteps(steps, r.doubts)
+	}
 	r.serial = max(r.serial, f.Serial)
 	if r.lineage == "" {
 		r.lineage = f.Lineage
@@ -218,7 +222,7 @@ func (s *snapshots) takeJournal(ctx context.Context, r *Repair) error {
 	if r.lineage == "" {
 		r.lineage = rec.header.Lineage
 	}
-	r.State, r.serial = rec.state, max(r.serial, rec.serial)
+	r.State, r.serial, r.doubts = rec.state, max(r.serial, rec.serial), mergeSteps(r.doubts, rec.interrupted)
 	r.Objects = 0
 	for range allObjects(r.State) {
 		r.Objects++
@@ -261,7 +265,7 @@ func (s *snapshots) writeRepair(ctx context.Context, r *Repair) (kept string, er
 	if err != nil {
 		return "", fmt.Errorf("saving a copy of the damaged state: %w", err)
 	}
-	next := stored{exists: true, serial: r.serial + 1, lineage: r.lineage, state: r.State}
+	next := stored{exists: true, serial: r.serial + 1, lineage: r.lineage, state: r.State, doubts: r.doubts}
 	if next.lineage == "" {
 		next.lineage = uuid.NewString()
 	}

@@ -54,14 +54,16 @@ func (s *snapshots) read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, err
 		return nil, tfdiags.Errorf("Failed to recover an interrupted run", "%s.", err)
 	}
 	snap := present.snapshot()
+	s.doubts.set(present.doubts)
 	if rec != nil {
 		rec.report(warn)
 		if rec.changed > 0 && !rec.diverged {
 			snap.State, snap.Exists = rec.state, true
 			snap.Serial, snap.Lineage = rec.serial, rec.header.Lineage
 		}
-		snap.Interrupted = rec.interrupted
 	}
+	s.reportEarlier(rec, present.state, snap.State, warn)
+	snap.Interrupted = s.doubts.list()
 	s.content, s.killed = *present, rec
 	return snap, nil
 }
@@ -93,7 +95,8 @@ func (s *snapshots) load(ctx context.Context) (*stored, error) {
 		return nil, err
 	}
 	out.exists, out.serial, out.lineage, out.version, out.state = true, f.Serial, f.Lineage, f.TerraformVersion, f.State
-	return out, nil
+	out.doubts, err = stepsOf(f)
+	return out, err
 }
 
 // get returns the stored data of the snapshot, and sets out.written to its version.
@@ -126,12 +129,12 @@ func (s *snapshots) checkEmpty() error {
 func (s *snapshots) create(ctx context.Context) (*Snapshot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := s.write(ctx, states.New())
+	err := s.write(ctx, states.New(), nil)
 	return s.content.snapshot(), err
 }
 
 // begin implements destination. When it returns, the store has the changes of a killed run. The new
-// journal has the run's interrupted steps, which are reported until a run ends successfully.
+// journal has the run's interrupted steps, until a snapshot lists them.
 func (s *snapshots) begin(ctx context.Context, start *states.State, run *Run) (recorder, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,28 +182,27 @@ func (s *snapshots) newBeginEntry() *entry {
 // commitKilled writes the changes of a killed run to the store, after which its journal may be
 // removed. It returns entries for the interrupted steps. If the state in the store is not from that
 // run, commitKilled only sets the journal aside.
-func (s *snapshots) commitKilled(ctx context.Context) ([]*entry, error) {
+func (s *snapshots) commitKilled(ctx context.Context) (carried []*entry, err error) {
 	rec := s.killed
 	if rec == nil {
 		return nil, nil
 	}
+	for i := range rec.interrupted {
+		carried = append(carried, newStartEntry(&rec.interrupted[i]))
+	}
 	if rec.diverged {
 		s.killed = nil
-		return nil, rec.setAside()
+		return carried, rec.setAside()
 	}
 	if rec.changed > 0 {
 		if s.content.lineage == "" {
 			s.content.lineage = rec.header.Lineage
 		}
-		if err := s.write(ctx, rec.state); err != nil {
+		if err := s.write(ctx, rec.state, s.content.doubts); err != nil {
 			return nil, fmt.Errorf("saving the changes of an interrupted run: %w", err)
 		}
 	}
 	s.killed = nil
-	var carried []*entry
-	for i := range rec.interrupted {
-		carried = append(carried, newStartEntry(&rec.interrupted[i]))
-	}
 	return carried, nil
 }
 
@@ -218,18 +220,18 @@ func moveEntries(changes []ObjectChange) ([]*entry, error) {
 	return out, nil
 }
 
-// write writes a snapshot to the store with the next serial. If the only change in the store is an
+// write writes a snapshot to the store with the next serial and a list of steps in doubt. If the only change in the store is an
 // earlier write of this manager whose response was lost, it continues after that write. It then
 // writes nothing if that write had the same state. The caller holds s.mu.
-func (s *snapshots) write(ctx context.Context, state *states.State) error {
-	err := s.writeNext(ctx, state)
+func (s *snapshots) write(ctx context.Context, state *states.State, doubts []Operation) error {
+	err := s.writeNext(ctx, state, doubts)
 	if !errors.Is(err, backend.ErrChanged) || !s.adopt(ctx) {
 		return err
 	}
-	if statefile.Equal(state, s.content.state) {
+	if s.content.has(state, doubts) {
 		return nil
 	}
-	return s.writeNext(ctx, state)
+	return s.writeNext(ctx, state, doubts)
 }
 
 // adopt reports whether the store has the result of an unclear write. If so, later writes continue
@@ -256,8 +258,9 @@ func (s *snapshots) adopt(ctx context.Context) bool {
 
 // writeNext writes a snapshot with the next serial. The journal names the serial before the store
 // has it. So if the run is killed in between, its journal still belongs to the state in the store.
-func (s *snapshots) writeNext(ctx context.Context, state *states.State) error {
+func (s *snapshots) writeNext(ctx context.Context, state *states.State, doubts []Operation) error {
 	next := s.content
+	next.doubts = doubts
 	next.state, next.serial, next.exists, next.migrate = state, s.content.serial+1, true, false
 	if next.lineage == "" {
 		next.lineage = uuid.NewString()
@@ -270,7 +273,7 @@ func (s *snapshots) writeNext(ctx context.Context, state *states.State) error {
 
 // put encodes and encrypts a snapshot and replaces the one in the store.
 func (s *snapshots) put(ctx context.Context, next *stored) error {
-	data, err := s.encode(s.encoder, &statefile.File{Serial: next.serial, Lineage: next.lineage, State: next.state})
+	data, err := s.encode(s.encoder, next.file())
 	if err != nil {
 		return err
 	}
@@ -288,11 +291,15 @@ func (s *snapshots) put(ctx context.Context, next *stored) error {
 }
 
 // save implements destination.
-func (s *snapshots) save(ctx context.Context, final *states.State) error {
+func (s *snapshots) save(ctx context.Context, before, final *states.State) error {
 	s.stopWriting() // no snapshot may follow the final one
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.content.exists && !s.content.migrate && statefile.Equal(final, s.content.state) {
+	doubts, _ := s.doubts.split(before, final)
+	if r := s.recorder.Load(); r != nil {
+		doubts = mergeSteps(doubts, r.end())
+	}
+	if s.content.exists && !s.content.migrate && s.content.has(final, doubts) {
 		s.committed()
 		return nil
 	}
@@ -304,7 +311,8 @@ func (s *snapshots) save(ctx context.Context, final *states.State) error {
 			s.content.lineage = s.killed.header.Lineage
 		}
 	}
-	err := s.persist(context.WithoutCancel(ctx), func(ctx context.Context) error { return s.write(ctx, final) })
+	write := func(ctx context.Context) error { return s.write(ctx, final, doubts) }
+	err := s.persist(context.WithoutCancel(ctx), write)
 	if err == nil {
 		s.committed()
 		return nil
@@ -313,8 +321,8 @@ func (s *snapshots) save(ctx context.Context, final *states.State) error {
 	if r := s.recorder.Load(); r != nil {
 		j = r.journal
 	}
-	file := &statefile.File{Serial: s.content.serial + 1, Lineage: s.content.lineage, State: final}
-	err = s.emergency(s.encoder, file, j, err)
+	unsaved := stored{serial: s.content.serial + 1, lineage: s.content.lineage, state: final, doubts: doubts}
+	err = s.emergency(s.encoder, unsaved.file(), j, err)
 	s.endRecording()
 	return err
 }
@@ -327,7 +335,14 @@ func (s *snapshots) push(ctx context.Context, f *statefile.File, force bool) err
 	if err != nil {
 		return err
 	}
-	if !unchanged {
+	pushed, err := stepsOf(f)
+	if err != nil {
+		return err
+	}
+	// Nothing says that the objects of the present list don't exist.
+	doubts, _ := s.doubts.split(s.content.state, f.State)
+	next.doubts = mergeSteps(pushed, doubts)
+	if !unchanged || !sameSteps(next.doubts, s.content.doubts) {
 		if err := s.put(ctx, next); err != nil {
 			return tfdiags.Errorf("Failed to write state", "%s.", err)
 		}
@@ -338,17 +353,13 @@ func (s *snapshots) push(ctx context.Context, f *statefile.File, force bool) err
 
 // committed removes the journals after the store has all their contents.
 func (s *snapshots) committed() {
-	var steps map[ObjectID]openStep
 	if r := s.recorder.Swap(nil); r != nil {
-		steps = r.end()
+		r.end()
 		r.journal.discard()
 	}
+	s.doubts.set(s.content.doubts)
 	killed := s.killed
 	s.killed, s.encoder = nil, nil
-	if len(steps) > 0 {
-		s.keepOpenSteps(steps)
-		return // the new journal has replaced the old one
-	}
 	if killed == nil {
 		return
 	}
@@ -364,21 +375,6 @@ func (s *snapshots) committed() {
 	if err != nil {
 		s.log.Warn("could not remove the journal of an interrupted run", "path", killed.path, "error", err)
 	}
-}
-
-// keepOpenSteps writes a journal with the steps that the run stopped waiting for, as their results
-// are unknown.
-func (s *snapshots) keepOpenSteps(steps map[ObjectID]openStep) {
-	entries := []*entry{s.newBeginEntry()}
-	for _, step := range steps {
-		entries = append(entries, step.start)
-	}
-	j, err := s.openJournal(nil, entries)
-	if err != nil {
-		s.log.Warn("could not record the operations that did not end", "error", err)
-		return
-	}
-	j.close()
 }
 
 // abandon implements destination.
