@@ -158,8 +158,7 @@ func (p *planWriter) plannedValues() {
 			if o.Action == plans.Delete {
 				continue
 			}
-			out := plannedOutput{}
-			_, out.Sensitive = planview.OutputSensitivity(o)
+			out := plannedOutput{Sensitive: o.Sensitive}
 			if o.After.IsWhollyKnown() {
 				ty := o.After.Type()
 				// The output stays null, so there is neither a value nor a type to write.
