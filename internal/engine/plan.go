@@ -330,6 +330,9 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 	if !opts.NotSaved || len(plan.Drift) > 0 {
 		plan.RelevantAttributes = f.relevantAttributes()
 	}
+	if len(plan.Drift) > 0 {
+		plan.Read = f.attributesRead()
+	}
 	f.writeGenerated(plan)
 	return plan
 }

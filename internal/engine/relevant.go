@@ -1,9 +1,6 @@
 package engine
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
 
@@ -49,11 +46,7 @@ func (f finisher) relevantAttributes() []plans.RelevantAttribute {
 			}
 		}
 	}
-	out := make([]plans.RelevantAttribute, 0, len(t.found))
-	for _, key := range slices.Sorted(maps.Keys(t.found)) {
-		out = append(out, t.found[key])
-	}
-	return out
+	return sortedAttributes(t.found)
 }
 
 // valuesOfProviders reports for each node, by ID, whether provider configurations are derived from
@@ -194,8 +187,14 @@ func (t *tracer) call(child *graph.Module, at addrs.ModuleInstance, output strin
 }
 
 func (t *tracer) add(target addrs.Target, rest hcl.Traversal) {
+	path := pathOf(rest)
+	t.found[target.String()+tfdiags.FormatPath(path)] = plans.RelevantAttribute{Resource: target, Attr: path}
+}
+
+// pathOf returns the steps of a traversal as a path.
+func pathOf(steps hcl.Traversal) cty.Path {
 	var path cty.Path
-	for _, step := range rest {
+	for _, step := range steps {
 		switch step := step.(type) {
 		case hcl.TraverseAttr:
 			path = path.GetAttr(step.Name)
@@ -203,5 +202,5 @@ func (t *tracer) add(target addrs.Target, rest hcl.Traversal) {
 			path = path.Index(step.Key)
 		}
 	}
-	t.found[target.String()+tfdiags.FormatPath(path)] = plans.RelevantAttribute{Resource: target, Attr: path}
+	return path
 }

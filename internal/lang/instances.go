@@ -51,7 +51,7 @@ type InstanceRef struct {
 	Loops  []Loop    // the loops whose names Index may use, outermost first
 	Guards []Guard   // the reference is used only if all of these conditions hold; outermost first
 	Range  hcl.Range // range of the index
-	Output string    // the output that is used; "" for all outputs of a module instance, and for resources
+	Output string    // the output or attribute that is used; "" for the whole instance
 }
 
 // Selection is the syntax by which a reference selects an instance.

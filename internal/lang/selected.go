@@ -120,11 +120,11 @@ func selection(expr hclsyntax.Expression) (object *hclsyntax.ScopeTraversalExpr,
 	return nil, index{}
 }
 
-// noteName records which output is read from a selected instance of a module call, such as NAME in
-// module.CALL[INDEX].NAME. rest is the traversal after the index. Other objects are ignored.
+// noteName records which output or attribute is read from a selected instance, such as NAME in
+// module.CALL[INDEX].NAME. rest is the traversal after the index.
 func (f *finder) noteName(object *hclsyntax.ScopeTraversalExpr, rest hcl.Traversal) {
 	name, named := rest[0].(hcl.TraverseAttr)
-	if !named || object.Traversal.RootName() != "module" {
+	if !named {
 		return
 	}
 	if f.outputs == nil {
@@ -150,7 +150,7 @@ func (f *finder) selected(objects []*addrs.Reference, scope addrs.Scope) map[*ad
 				continue
 			}
 			if one, ok := parts.instance(index, around); ok {
-				one.Output = f.outputOf(ref)
+				one.Output = f.outputs[at]
 				out[ref] = one
 			}
 		case addrs.ResourceInstance, addrs.ModuleCallInstance, addrs.ModuleCallOutput:
@@ -239,14 +239,6 @@ func defined(tr hcl.Traversal, around []surrounding) bool {
 	return slices.ContainsFunc(around, func(s surrounding) bool {
 		return s.loop != nil && s.loop.defines(tr.RootName())
 	})
-}
-
-// outputOf returns the output in an expression such as module.NAME[INDEX].OUTPUT, or "".
-func (f *finder) outputOf(ref *addrs.Reference) string {
-	if _, call := ref.Subject.(addrs.ModuleCall); !call {
-		return ""
-	}
-	return f.outputs[startOf(ref.Range)]
 }
 
 // standsAlone reports whether an expression can be evaluated on its own, which means that it has no

@@ -54,6 +54,10 @@ type Plan struct {
 	Drift []*InstanceChange
 	// RelevantAttributes holds the attributes that the result of the plan depends on.
 	RelevantAttributes []RelevantAttribute
+	// Read holds the attributes that changing objects and outputs are derived from. Unlike
+	// RelevantAttributes, which programs read, it has single instances where they are known, and
+	// nothing that only unchanged objects read. It is empty if Drift is.
+	Read []RelevantAttribute
 
 	// Retypes holds resources whose objects a provider could convert to another type, instead of
 	// destroying and creating them. The rest of the plan does not depend on them.

@@ -249,7 +249,7 @@ func (h *human) Plan(v *PlanView) {
 	h.stream(func(out *bufio.Writer) {
 		p := &planText{PlanView: v, style: h.style, width: columns(h.Width), out: out,
 			differ: &valuediff.Differ{ShowSensitive: h.ShowSensitive, Review: h.Terminal}}
-		if h.View.Name == "" || !p.changesAnything() {
+		if h.View.Name == "" || !p.hasView(h.View.Name) {
 			p.render()
 			if h.Terminal {
 				p.hints()

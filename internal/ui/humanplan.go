@@ -11,7 +11,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/configs/configschema"
 	"tofu/internal/parallel"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
@@ -108,11 +107,13 @@ func (p *planText) render() {
 // problemText is the line above the changes in a plan with errors.
 const problemText = "OpenTofu planned the following actions, but then encountered a problem:"
 
-// changesAnything reports whether the selected view has any changes to show. It returns false
-// for refresh-only plans, which are always shown in the full view.
-func (p *planText) changesAnything() bool {
-	changed := len(p.shownChanges()) + len(p.Source().ChangedOutputs()) + len(p.Plan.Deferred)
-	return p.Plan.Mode != plans.RefreshOnly && changed > 0
+// hasView reports whether a view other than the full one has anything to show. Of refresh-only plans,
+// only the brief view shows the changes.
+func (p *planText) hasView(name string) bool {
+	if p.Plan.Mode == plans.RefreshOnly {
+		return name == "brief" && len(p.Source().RealDrift()) > 0
+	}
+	return len(p.shownChanges())+len(p.Source().ChangedOutputs())+len(p.Plan.Deferred) > 0
 }
 
 // view writes the plan in a view other than the full one.
@@ -214,31 +215,12 @@ func (p *planText) change(c *plans.InstanceChange, sch *providers.ResourceSchema
 		after, action = before, plans.NoOp
 	}
 	n := p.differ.Resource(action, before, after, sch.Block, c.RequiredReplace)
-	if drift && p.Plan.Mode != plans.RefreshOnly {
-		p.onlyRelevant(n, c, before, sch.Block)
+	if drift {
+		p.differ.Only(n, before, sch.Block, p.Source().DriftNames(c, p.differ.Review))
 	}
 	r.block(n, 0)
 	r.b.WriteString("\n")
 	return r.b.String()
-}
-
-// onlyRelevant marks attributes that don't affect the plan as unchanged, unless the plan depends on
-// the whole object.
-func (p *planText) onlyRelevant(n *valuediff.Node, c *plans.InstanceChange, before cty.Value, sch *configschema.Block) {
-	relevant := make(map[string]bool)
-	paths := p.Source().RelevantPaths
-	if p.differ.Review {
-		paths = p.Source().ReviewPaths
-	}
-	for _, path := range paths(c) {
-		if len(path) == 0 {
-			return
-		}
-		if step, ok := path[0].(cty.GetAttrStep); ok {
-			relevant[step.Name] = true
-		}
-	}
-	p.differ.Only(n, before, sch, relevant)
 }
 
 // outputSection lists the outputs that change.
@@ -279,6 +261,10 @@ func (p *planText) driftSection() bool {
 	for _, c := range drift {
 		p.write("\n" + p.change(c, p.schema(c), true))
 	}
+	if n := len(p.Source().ShownDrift()) - len(drift); n > 0 && p.Plan.Mode == plans.RefreshOnly {
+		p.write("\n")
+		p.para("In " + Count(n, "more object") + " only details differ, such as null instead of an empty value.")
+	}
 	return true
 }
 
@@ -316,7 +302,7 @@ func (p *planText) noChanges(drift bool) {
 	case p.Plan.Mode == plans.RefreshOnly && p.Plan.Applyable:
 		none("The objects match the state.", "All objects were refreshed, and none was changed outside of OpenTofu. "+
 			"Applying this plan only updates what the state records about them beside their values, such as which "+
-			"values are sensitive.")
+			"values are sensitive or null instead of empty.")
 	case p.Plan.Mode == plans.RefreshOnly:
 		none("The objects match the state.", "All objects were refreshed, and none was changed outside of OpenTofu.")
 	case p.Plan.Mode == plans.Destroy:

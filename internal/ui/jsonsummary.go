@@ -60,7 +60,7 @@ func WriteSummary(w io.Writer, plan *plans.Plan) error {
 		out.Outputs[o.Action.String()]++
 	}
 	out.Deferred = len(plan.Deferred)
-	out.ChangedOutside = len(source.ShownDrift())
+	out.ChangedOutside = len(source.RealDrift())
 	return writeIndented(w, out)
 }
 

@@ -107,6 +107,7 @@ func loadPlan(t testing.TB, text []byte, schemas Schemas) *PlanView {
 		plan.RelevantAttributes = append(plan.RelevantAttributes,
 			plans.RelevantAttribute{Resource: parse(r.Resource), Attr: pathOf(r.Attribute)})
 	}
+	plan.Read = plan.RelevantAttributes
 	return &PlanView{Plan: plan, Config: &configs.Config{Module: &configs.Module{}}, Schemas: schemas}
 }
 

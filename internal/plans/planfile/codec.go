@@ -112,11 +112,16 @@ func (e *encoder) head(f *File) (*wirePlan, error) {
 		err = errors.Join(err, ierr)
 		out.ForceReplace = append(out.ForceReplace, wire)
 	}
-	for _, r := range p.RelevantAttributes {
-		target, terr := toTarget(r.Resource)
-		path, perr := toPath(r.Attr)
-		err = errors.Join(err, terr, perr)
-		out.Relevant = append(out.Relevant, wireRelevant{Target: target, Path: path})
+	for _, list := range []struct {
+		to   *[]wireRelevant
+		from []plans.RelevantAttribute
+	}{{&out.Relevant, p.RelevantAttributes}, {&out.Read, p.Read}} {
+		for _, r := range list.from {
+			target, terr := toTarget(r.Resource)
+			path, perr := toPath(r.Attr)
+			err = errors.Join(err, terr, perr)
+			*list.to = append(*list.to, wireRelevant{Target: target, Path: path})
+		}
 	}
 	for _, r := range p.Retypes {
 		from, ferr := toTarget(resourceTarget(r.From))
@@ -352,11 +357,16 @@ func (d *decoder) head(in *wirePlan, f *File) error {
 		err = errors.Join(err, ierr)
 		p.ForceReplace = append(p.ForceReplace, a)
 	}
-	for _, wire := range in.Relevant {
-		target, terr := d.target(wire.Target)
-		path, perr := wire.Path.path()
-		err = errors.Join(err, terr, perr)
-		p.RelevantAttributes = append(p.RelevantAttributes, plans.RelevantAttribute{Resource: target, Attr: path})
+	for _, list := range []struct {
+		from []wireRelevant
+		to   *[]plans.RelevantAttribute
+	}{{in.Relevant, &p.RelevantAttributes}, {in.Read, &p.Read}} {
+		for _, wire := range list.from {
+			target, terr := d.target(wire.Target)
+			path, perr := wire.Path.path()
+			err = errors.Join(err, terr, perr)
+			*list.to = append(*list.to, plans.RelevantAttribute{Resource: target, Attr: path})
+		}
 	}
 	for _, wire := range in.Retypes {
 		from, ferr := d.target(wire.From)

@@ -334,6 +334,7 @@ func (g generator) file() *planfile.File {
 		p.ForceReplace = append(p.ForceReplace, g.instance())
 		p.RelevantAttributes = append(p.RelevantAttributes, plans.RelevantAttribute{Resource: g.target(),
 			Attr: g.path()})
+		p.Read = append(p.Read, plans.RelevantAttribute{Resource: g.target(), Attr: g.path()})
 		p.Retypes = append(p.Retypes, plans.Retype{From: g.instance().Config(), To: g.instance().Config()})
 	}
 	p.PrevRun = p.Prior.Clone()

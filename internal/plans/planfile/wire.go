@@ -12,7 +12,7 @@ import (
 
 // format is the version of the format of plans. It is increased with each change that older
 // versions of the program would misunderstand.
-const format = 4
+const format = 5
 
 var errFormat = errors.New("the plan file was written by another version of this program; create a new plan")
 
@@ -32,7 +32,7 @@ type (
 		EphemeralVariables           map[string]bool
 		Targets, Excludes            []wireTarget
 		ForceReplace                 []wireInstance
-		Relevant                     []wireRelevant
+		Relevant, Read               []wireRelevant
 		Checks                       []wireCheck
 		HasChecks                    bool
 		GeneratedConfig              map[string]string

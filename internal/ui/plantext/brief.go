@@ -83,17 +83,7 @@ func moveText(g *planview.Group) string {
 
 func (b *brief) group(g *planview.Group, color termtext.Color) {
 	b.titled(2, symbolOf(g.Change), color, g.Title(), place(g.At()))
-	if len(g.Changes) > 1 {
-		limit := maxMembers
-		if g.Kind == planview.Destroyed || g.Kind == planview.Replaced {
-			limit = len(g.Changes) // name all instances that will be lost
-		}
-		names, left := g.Members(limit)
-		if left > 0 {
-			names = append(names, "and "+strconv.Itoa(left)+" more")
-		}
-		b.list(6, count(len(g.Changes), "instance")+":", names)
-	}
+	b.members(g, g.Kind == planview.Destroyed || g.Kind == planview.Replaced)
 	for _, note := range notes(g) {
 		b.wrapped(6, note)
 	}
@@ -110,6 +100,22 @@ func (b *brief) group(g *planview.Group, color termtext.Color) {
 	if g.Hidden > 0 {
 		b.line(6, termtext.Grey, "("+count(g.Hidden, "difference")+" hidden by -hide)")
 	}
+}
+
+// members names the instances of a group that has several: all of those that are lost.
+func (b *brief) members(g *planview.Group, lost bool) {
+	if len(g.Changes) == 1 {
+		return
+	}
+	limit := maxMembers
+	if lost {
+		limit = len(g.Changes)
+	}
+	names, left := g.Members(limit)
+	if left > 0 {
+		names = append(names, "and "+strconv.Itoa(left)+" more")
+	}
+	b.list(6, count(len(g.Changes), "instance")+":", names)
 }
 
 // maxMembers is the maximum number of instances that are named in a group, unless they are
@@ -170,22 +176,34 @@ func (b *brief) outsideChange(indent int, c *planview.Change) {
 	b.fields(indent+2, fields, true)
 }
 
-// outside writes the remaining changes made outside of OpenTofu that may matter to the plan.
+// outside writes the remaining changes made outside of OpenTofu that may matter to the plan, and the
+// number of the others.
 func (b *brief) outside() {
-	if len(b.drift) == 0 {
-		return
+	left := slices.DeleteFunc(slices.Clone(b.plan.Drift), func(c *planview.Change) bool { return b.drift[c.Addr] == nil })
+	refreshOnly := b.plan.Source.Plan.Mode == plans.RefreshOnly
+	if len(left) > 0 {
+		b.write("\n" + b.Style.As(termtext.Bold, fmt.Sprintf("Changed outside %d:", len(left))) + "\n")
+		text := "These changes were not made by OpenTofu, and they matter for this plan."
+		if refreshOnly {
+			text = "These changes were not made by OpenTofu. To apply this plan records them in the state, and " +
+				"changes no object."
+		}
+		b.wrapped(2, text)
 	}
-	b.write("\n" + b.Style.As(termtext.Bold, fmt.Sprintf("Changed outside %d:", len(b.drift))) + "\n")
-	b.wrapped(2, "These changes were not made by OpenTofu, and they matter for this plan.")
-	for _, c := range b.plan.Drift {
-		if b.drift[c.Addr] == nil {
-			continue
-		}
-		b.titled(2, planview.Symbol(c.Action), termtext.Cyan, c.Name(), place(c.At()))
-		if c.Action == plans.Delete {
+	for _, g := range planview.Groups(left) {
+		b.titled(2, planview.Symbol(g.Action), termtext.Cyan, g.Title(), place(g.At()))
+		b.members(g, g.Action == plans.Delete)
+		switch {
+		case g.Action == plans.Delete && len(g.Changes) > 1:
+			b.wrapped(6, "They were deleted outside of OpenTofu.")
+		case g.Action == plans.Delete:
 			b.wrapped(6, "It was deleted outside of OpenTofu.")
-			continue
 		}
-		b.fields(6, c.RelevantFields(), true)
+		b.fields(6, g.Fields, true)
+	}
+	if n := len(b.plan.RealDrift()) - len(b.plan.Drift); n > 0 {
+		b.write("\n")
+		b.wrapped(0, count(n, "more object")+" changed outside of OpenTofu, where nothing in this plan depends on it. "+
+			"A plan with -refresh-only lists such changes.")
 	}
 }

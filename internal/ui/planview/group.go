@@ -73,10 +73,14 @@ const (
 // attributes that become unknown. Groups are sorted by kind and then in the order of the module
 // tree. Groups of deleted, forgotten, imported and moved objects have no fields, so the values of
 // such objects may differ within a group.
-func (p *Plan) Groups() []*Group {
+func (p *Plan) Groups() []*Group { return Groups(p.Changes) }
+
+// Groups returns some of the changes of a plan as groups, see Plan.Groups. Of changes made outside of
+// OpenTofu, only the differences that matter to the plan count.
+func Groups(changes []*Change) []*Group {
 	equal := make(map[string]*Group)
 	var all []*folded
-	for some := range slices.Chunk(p.Changes, 512) {
+	for some := range slices.Chunk(changes, 512) {
 		made := make([]*folded, len(some))
 		parallel.Each(len(some), runtime.GOMAXPROCS(0), func(i int) { made[i] = fold(some[i]) })
 		for _, f := range made {
@@ -121,8 +125,11 @@ type folded struct {
 
 func fold(c *Change) *folded {
 	g := &Group{Change: c, Kind: c.Kind(), Changes: []*Change{c}}
-	switch g.Kind {
-	case Updated, Replaced, Created, Read:
+	switch {
+	case g.Kind == Destroyed:
+	case c.Drift:
+		g.Fields = c.RelevantFields()
+	case g.Kind == Updated || g.Kind == Replaced || g.Kind == Created || g.Kind == Read:
 		g.Fields, g.Hidden = c.Fields()
 	}
 	f := &folded{Group: g, equal: g.hash(g.Fields)}

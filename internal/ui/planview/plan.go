@@ -220,17 +220,6 @@ func (c *Change) Fields() (fields []Field, hidden int) {
 // the plan.
 func (c *Change) RelevantFields() []Field {
 	all, _ := c.Fields()
-	names := make(map[string]bool)
-	for _, path := range c.plan.ReviewPaths(c.InstanceChange) {
-		if len(path) == 0 {
-			return all
-		}
-		if step, ok := path[0].(cty.GetAttrStep); ok {
-			names[step.Name] = true
-		}
-	}
-	if c.plan.Source.Plan.Mode == plans.RefreshOnly {
-		return all
-	}
+	names := c.plan.DriftNames(c.InstanceChange, true)
 	return slices.DeleteFunc(all, func(f Field) bool { return !names[f.Name()] })
 }

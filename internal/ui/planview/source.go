@@ -80,6 +80,14 @@ func (s *Source) ShownDrift() []*plans.InstanceChange {
 	return out
 }
 
+// RealDrift returns ShownDrift without objects that differ only in null where the other object has
+// an empty value. Providers cause such differences, and nobody wants to see them.
+func (s *Source) RealDrift() []*plans.InstanceChange {
+	return slices.DeleteFunc(s.ShownDrift(), func(c *plans.InstanceChange) bool {
+		return c.Action == plans.Update && c.MovedFrom == nil && valuediff.Alike(c.Before, c.After)
+	})
+}
+
 // RelevantDrift returns the drift in the full view: changes of attributes that other blocks
 // refer to.
 func (s *Source) RelevantDrift() []*plans.InstanceChange { return s.driftAt(s.RelevantPaths) }
@@ -91,7 +99,7 @@ func (s *Source) ReviewDrift() []*plans.InstanceChange { return s.driftAt(s.Revi
 // driftAt returns the changes made outside of OpenTofu that affect an object at one of its relevant
 // paths, which the function paths returns. In a refresh-only plan, it returns all changes.
 func (s *Source) driftAt(paths func(*plans.InstanceChange) []cty.Path) []*plans.InstanceChange {
-	all := s.ShownDrift()
+	all := s.RealDrift()
 	if s.Plan.Mode == plans.RefreshOnly {
 		return all
 	}
@@ -105,11 +113,39 @@ func (s *Source) driftAt(paths func(*plans.InstanceChange) []cty.Path) []*plans.
 	return out
 }
 
-// RelevantPaths returns the attributes of an object that the plan depends on.
+// DriftNames returns the names of the attributes and blocks that were changed outside of OpenTofu at
+// a path that matters to the plan (for review, see ReviewPaths), or anywhere in a refresh-only plan.
+func (s *Source) DriftNames(c *plans.InstanceChange, review bool) map[string]bool {
+	paths := s.RelevantPaths(c)
+	switch {
+	case s.Plan.Mode == plans.RefreshOnly:
+		paths = []cty.Path{{}}
+	case review:
+		paths = s.ReviewPaths(c)
+	}
+	names := make(map[string]bool)
+	for _, path := range paths {
+		if len(path) > 0 {
+			if step, ok := path[0].(cty.GetAttrStep); ok && differAt(c.Before, c.After, path) {
+				names[step.Name] = true
+			}
+			continue
+		}
+		before := valuediff.Unmarked(c.Before)
+		for name := range before.Type().AttributeTypes() {
+			if differAt(before, c.After, cty.GetAttrPath(name)) {
+				names[name] = true
+			}
+		}
+	}
+	return names
+}
+
+// RelevantPaths returns the attributes of an object that something that changes reads.
 func (s *Source) RelevantPaths(c *plans.InstanceChange) []cty.Path {
 	s.indexRelevant.Do(func() {
 		s.relevant = make(map[addrs.AbsResource][]plans.RelevantAttribute)
-		for _, r := range s.Plan.RelevantAttributes {
+		for _, r := range s.Plan.Read {
 			at := addrs.AbsResource{Module: r.Resource.Module, Resource: r.Resource.Resource}
 			s.relevant[at] = append(s.relevant[at], r)
 		}
@@ -152,14 +188,15 @@ func (s *Source) ReviewPaths(c *plans.InstanceChange) []cty.Path {
 	}
 	for name := range before.Type().AttributeTypes() {
 		path := cty.GetAttrPath(name)
-		if differAt(c.Before, c.After, path) && differAt(before, after, path) {
+		if differAt(c.Before, c.After, path) && !valuediff.SameValue(before.GetAttr(name), after.GetAttr(name)) {
 			out = append(out, path)
 		}
 	}
 	return out
 }
 
-// differAt reports whether two objects differ at a path or at its longest existing prefix.
+// differAt reports whether two objects differ at a path or at its longest existing prefix, in more
+// than null and empty values.
 func differAt(before, after cty.Value, path cty.Path) bool {
 	for _, step := range path {
 		before, after = valuediff.Unmarked(before), valuediff.Unmarked(after)
@@ -173,5 +210,5 @@ func differAt(before, after cty.Value, path cty.Path) bool {
 		}
 		before, after = b, a
 	}
-	return !valuediff.SameValue(before, after)
+	return !valuediff.Alike(before, after)
 }

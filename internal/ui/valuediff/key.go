@@ -1,6 +1,7 @@
 package valuediff
 
 import (
+	"bytes"
 	"iter"
 	"slices"
 	"strconv"
@@ -13,14 +14,26 @@ import (
 
 // Key returns a string that is the same for equal values with equal sensitive marks. It ignores
 // other marks. All unknown values have the same key.
-func Key(v cty.Value) string { return string(appendKey(nil, v)) }
+func Key(v cty.Value) string { return string(keyOf{}.append(nil, v)) }
 
-func appendKey(b []byte, v cty.Value) []byte {
+// Alike reports whether two values are equal apart from marks, and from null where the other has an
+// empty string or collection. Many providers don't tell these apart.
+func Alike(a, b cty.Value) bool {
+	alike := keyOf{alike: true}
+	return bytes.Equal(alike.append(nil, a), alike.append(nil, b))
+}
+
+// keyOf says which values have the same key.
+type keyOf struct{ alike bool }
+
+func (k keyOf) append(b []byte, v cty.Value) []byte {
 	v, own := v.Unmark()
-	if _, secret := own[marks.Sensitive]; secret {
+	if _, secret := own[marks.Sensitive]; secret && !k.alike {
 		b = append(b, 's')
 	}
 	switch {
+	case k.alike && isEmpty(v):
+		return append(b, "null"...)
 	case !v.IsKnown():
 		return append(b, '?')
 	case v.IsNull():
@@ -31,14 +44,14 @@ func appendKey(b []byte, v cty.Value) []byte {
 		b = append(b, '{')
 		for name, elem := range Members(v) {
 			b = append(strconv.AppendQuote(b, name), ':')
-			b = append(appendKey(b, elem), ',')
+			b = append(k.append(b, elem), ',')
 		}
 		return append(b, '}')
 	case listKind, setKind:
 		b = append(b, '[')
 		for it := v.ElementIterator(); it.Next(); {
 			_, elem := it.Element()
-			b = append(appendKey(b, elem), ',')
+			b = append(k.append(b, elem), ',')
 		}
 		return append(b, ']')
 	}
@@ -51,6 +64,19 @@ func appendKey(b []byte, v cty.Value) []byte {
 		return strconv.AppendBool(b, v.True())
 	}
 	return append(b, v.Type().FriendlyName()...)
+}
+
+// isEmpty reports whether an unmarked value is null, or a string or collection without content.
+func isEmpty(v cty.Value) bool {
+	switch {
+	case v.IsNull():
+		return true
+	case !v.IsKnown():
+		return false
+	case v.Type() == cty.String:
+		return v.AsString() == ""
+	}
+	return v.Type().IsCollectionType() && v.LengthInt() == 0
 }
 
 // Members iterates over the members of a known, unmarked object or map, sorted by name.

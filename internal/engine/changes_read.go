@@ -1,0 +1,224 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
+	"tofu/internal/lang"
+	"tofu/internal/plans"
+	"tofu/internal/tfdiags"
+)
+
+// attributesRead returns the attributes that changing objects and root outputs read, directly or
+// through named values and data sources. It follows no references of managed resources that don't
+// change: what they read has no effect on others. Like relevantAttributes, it visits each named
+// value once for each module instance, and each block once for each instance that changes.
+func (f finisher) attributesRead() []plans.RelevantAttribute {
+	t := &readTracer{w: f.w, seen: map[tracedValue]bool{}, blocks: map[tracedBlock]bool{},
+		calls: map[tracedCall]bool{}, found: map[string]plans.RelevantAttribute{}}
+	for _, change := range f.w.out.changes.Instances {
+		if change.Action != plans.NoOp {
+			t.change(f.w.graph.Resource(change.Addr.Config()), change)
+		}
+	}
+	for _, change := range f.w.out.changes.Outputs {
+		if v := f.w.graph.Root.Outputs[change.Name]; v != nil && change.Action != plans.NoOp {
+			t.value(v, addrs.RootInstance)
+		}
+	}
+	return sortedAttributes(t.found)
+}
+
+func sortedAttributes(found map[string]plans.RelevantAttribute) []plans.RelevantAttribute {
+	out := make([]plans.RelevantAttribute, 0, len(found))
+	for _, key := range slices.Sorted(maps.Keys(found)) {
+		out = append(out, found[key])
+	}
+	return out
+}
+
+// readTracer follows the references of what changes.
+type readTracer struct {
+	w      *walk
+	seen   map[tracedValue]bool
+	blocks map[tracedBlock]bool
+	calls  map[tracedCall]bool
+	found  map[string]plans.RelevantAttribute
+}
+
+// tracedCall is a reference to outputs of a module call; see readTracer.call.
+type tracedCall struct {
+	child  *graph.Module
+	at     addrs.ModuleInstance
+	key    addrs.InstanceKey
+	output string
+}
+
+type tracedBlock struct {
+	r  *graph.Resource
+	at addrs.ModuleInstance
+}
+
+// readFrom is the place of a reference.
+type readFrom struct {
+	m     *graph.Module
+	at    addrs.ModuleInstance
+	rep   graph.Repetition
+	reads instanceReads      // instances that the block reads by computed indexes, if known
+	key   addrs.InstanceKey  // key of each.value, if chain is not nil
+	chain *graph.IndexedRead // the resource or alias in for_each; may be nil
+}
+
+// change follows the references that decide a change.
+func (t *readTracer) change(r *graph.Resource, c *plans.InstanceChange) {
+	if r == nil || r.Config == nil || r.Exprs.Body == nil {
+		return
+	}
+	in := readFrom{m: r.Module, at: c.Addr.Module, rep: r.Exprs.Repetition, reads: c.Reads, key: c.Addr.Key,
+		chain: r.ChainedTo()}
+	if c.Before.IsNull() || c.After.IsNull() { // the number of instances may change
+		for _, refs := range r.Exprs.Repetition.Refs() {
+			t.refs(refs, readFrom{m: in.m, at: in.at})
+		}
+	}
+	if c.Action != plans.Delete {
+		t.block(r, in, r.Exprs.Body.Refs.ReadsComputed() || in.chain != nil)
+	}
+}
+
+// block follows the references of a block. If they don't depend on the instance, the block is
+// visited once in each module instance.
+func (t *readTracer) block(r *graph.Resource, in readFrom, byInstance bool) {
+	key := tracedBlock{r, in.at}
+	if t.blocks[key] && !byInstance {
+		return
+	}
+	t.blocks[key] = true
+	t.refs(&r.Exprs.Body.Refs, in)
+	for _, trigger := range r.Exprs.Triggers {
+		t.refs(&trigger.Refs, in)
+	}
+}
+
+func (t *readTracer) value(v *graph.Value, at addrs.ModuleInstance) {
+	key := tracedValue{v, at}
+	if v == nil || v.Expr == nil || t.seen[key] {
+		return
+	}
+	t.seen[key] = true
+	in := readFrom{m: v.Module, at: at}
+	if v.Kind == graph.Variable {
+		if v.Module.Parent == nil {
+			return
+		}
+		parent, step := at.Parent()
+		in = readFrom{m: v.Module.Parent, at: parent, rep: v.Module.Repetition, key: step.Key, chain: v.Module.ChainedTo()}
+	}
+	t.refs(&v.Expr.Refs, in)
+}
+
+func (t *readTracer) refs(refs *lang.Refs, in readFrom) {
+	for _, ref := range refs.Objects {
+		switch s := ref.Subject.(type) {
+		case addrs.Resource:
+			t.resource(refs, ref, s, in)
+		case addrs.ResourceInstance:
+			t.add(addrs.Target{Module: in.at, Resource: s.Resource, Key: s.Key, HasKey: true}, pathOf(ref.Remaining))
+			t.data(in.m.Resources[s.Resource], in)
+		case addrs.LocalValue:
+			t.value(in.m.Locals[s.Name], in.at)
+		case addrs.InputVariable:
+			t.value(in.m.Variables[s.Name], in.at)
+		case addrs.ModuleCall:
+			t.call(in.m.Calls[s.Name], addrs.NoKey, refs.Instance(ref).Output, in)
+		case addrs.ModuleCallInstance:
+			t.call(in.m.Calls[s.Name], s.Key, "", in)
+		case addrs.ModuleCallOutput:
+			t.call(in.m.Calls[s.Call.Name], s.Call.Key, s.Output, in)
+		case addrs.ForEachAttr:
+			t.each(s, ref, in)
+		case addrs.CountAttr:
+			if in.rep.Count != nil {
+				t.refs(&in.rep.Count.Refs, readFrom{m: in.m, at: in.at})
+			}
+		}
+	}
+}
+
+// resource adds the instances of a resource that a reference selects, or else all of them.
+func (t *readTracer) resource(refs *lang.Refs, ref *addrs.Reference, s addrs.Resource, in readFrom) {
+	t.data(in.m.Resources[s], in)
+	target, path := addrs.Target{Module: in.at, Resource: s}, pathOf(ref.Remaining)
+	var keys instanceReads
+	if refs.SelectsInstance(ref) {
+		keys = in.reads.of(s)
+		if name := refs.Instance(ref).Output; name != "" {
+			path = cty.GetAttrPath(name)
+		}
+	}
+	if keys == nil {
+		t.add(target, path)
+	}
+	for _, read := range keys {
+		if read.Key != addrs.NoKey {
+			target.Key, target.HasKey = read.Key, true
+			t.add(target, path)
+		}
+	}
+}
+
+// each follows each.value: to a single instance if for_each is a resource.
+func (t *readTracer) each(s addrs.ForEachAttr, ref *addrs.Reference, in readFrom) {
+	switch {
+	case in.rep.ForEach == nil:
+	case in.chain != nil && s.Name == "value":
+		target := addrs.Target{Module: in.chain.In(in.m, in.at), Resource: in.chain.Of.Addr.Resource, Key: in.key,
+			HasKey: true}
+		var path cty.Path
+		if in.chain.Via == nil {
+			path = pathOf(ref.Remaining)
+		}
+		t.add(target, path)
+		t.data(in.chain.Of, in)
+	default:
+		t.refs(&in.rep.ForEach.Refs, readFrom{m: in.m, at: in.at})
+	}
+}
+
+// data follows the references of a data source. Its result is not a change, but derived from them.
+func (t *readTracer) data(r *graph.Resource, in readFrom) {
+	if r != nil && r.Config != nil && r.Exprs.Body != nil && r.Addr.Resource.Mode == addrs.Data {
+		t.block(r, readFrom{m: r.Module, at: in.at, rep: r.Exprs.Repetition}, false)
+	}
+}
+
+// call follows one output of a module call, or all of them if output is empty. A key selects one
+// instance of the call.
+func (t *readTracer) call(child *graph.Module, key addrs.InstanceKey, output string, in readFrom) {
+	caller := t.w.modules.at(in.m, in.at)
+	visit := tracedCall{child, in.at, key, output}
+	if child == nil || caller == nil || caller.calls[child.CallSlot] == nil || t.calls[visit] {
+		return
+	}
+	t.calls[visit] = true
+	for _, instance := range caller.calls[child.CallSlot].of {
+		if _, step := instance.addr.Parent(); key != addrs.NoKey && step.Key != key {
+			continue
+		}
+		if output != "" {
+			t.value(child.Outputs[output], instance.addr)
+			continue
+		}
+		for _, v := range child.Outputs {
+			t.value(v, instance.addr)
+		}
+	}
+}
+
+func (t *readTracer) add(target addrs.Target, path cty.Path) {
+	t.found[target.String()+tfdiags.FormatPath(path)] = plans.RelevantAttribute{Resource: target, Attr: path}
+}
