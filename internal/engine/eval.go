@@ -524,18 +524,20 @@ func (c *evalContext) Module(call string, use lang.CallUse) (cty.Value, error) {
 }
 
 // unknownValue returns the value of a module call before its outputs are evaluated. The outputs are
-// wholly unknown, because even their types and sensitivity may depend on values.
+// wholly unknown, because even their types and sensitivity may depend on values. Those of a single
+// instance that are declared as ephemeral are marked so.
 func unknownValue(m *graph.Module, outputs []string) cty.Value {
-	if outputs == nil {
-		outputs = slices.Sorted(maps.Keys(m.Outputs))
-	}
-	attrs := make(map[string]cty.Type, len(outputs))
-	for _, name := range outputs {
-		if m.Outputs[name] != nil {
-			attrs[name] = cty.DynamicPseudoType
+	attrs := map[string]cty.Value{}
+	for _, name := range outputsOf(m, outputs) {
+		switch v := m.Outputs[name]; {
+		case v == nil:
+		case v.Output.Ephemeral.Value:
+			attrs[name] = ephemeralValue(cty.DynamicVal)
+		default:
+			attrs[name] = cty.DynamicVal
 		}
 	}
-	switch one := cty.UnknownVal(cty.Object(attrs)); {
+	switch one := cty.ObjectVal(attrs); {
 	case m.Repetition.Enabled != nil:
 		return cty.DynamicVal
 	case m.Repetition.Count != nil:

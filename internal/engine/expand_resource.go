@@ -139,12 +139,12 @@ func (rv resourceValues) whole(x *expansion) cty.Value {
 	e, r := rv.e, rv.r
 	ty := r.Schema.Block.ImpliedType()
 	if x.mode == repeatUnknown || x.mode == repeatSingle && x.objs[0] == cty.NilVal && e.op.Mode == plans.RefreshOnly {
-		return cty.DynamicVal
+		return rv.unknown(cty.DynamicVal)
 	}
 	objs := slices.Clone(rv.visible(x.objs))
 	for i, v := range objs {
 		if v == cty.NilVal {
-			objs[i] = cty.UnknownVal(ty)
+			objs[i] = rv.unknown(cty.UnknownVal(ty))
 		}
 	}
 	return x.whole(objs, cty.NullVal(ty))
@@ -157,11 +157,20 @@ func (rv resourceValues) unknownWhole() cty.Value {
 	switch rep := rv.r.Exprs.Repetition; {
 	case ty.HasDynamicTypes():
 	case rep.Count != nil:
-		return cty.UnknownVal(cty.List(ty)).RefineNotNull()
+		return rv.unknown(cty.UnknownVal(cty.List(ty)).RefineNotNull())
 	case rep.ForEach != nil:
-		return cty.UnknownVal(cty.Map(ty)).RefineNotNull()
+		return rv.unknown(cty.UnknownVal(cty.Map(ty)).RefineNotNull())
 	}
-	return cty.DynamicVal
+	return rv.unknown(cty.DynamicVal)
+}
+
+// unknown returns an unknown value that stands for objects of the resource. It is ephemeral if they
+// are.
+func (rv resourceValues) unknown(v cty.Value) cty.Value {
+	if rv.r.Addr.Resource.Mode == addrs.Ephemeral {
+		return ephemeralValue(v)
+	}
+	return v
 }
 
 // visible returns objects as references see them: with the marks of deprecated attributes.
