@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -208,26 +209,41 @@ func (e *evaluator) evalCheck(ctx context.Context, k *graph.Check) error {
 		set := conditionSet{kind: checks.KindCheck, config: k.Node.Name, object: inInstance(in.addr,
 			"check."+k.Config.Name),
 			failed: "Check block assertion failed", warnOnly: e.op.Phase != graph.PhaseValidate}
-		if k.Config.Data != nil && (e.out.checkFailed(set) || e.dataFailedInPlan(k, in, set)) {
+		c := e.newContext(ctx, in, repetition{})
+		if k.Config.Data != nil && (e.out.checkFailed(set) || e.unreadInPlan(c, k, set)) {
 			continue
 		}
-		errs = errs.AppendError(e.evalConditions(e.newContext(ctx, in, repetition{}), k.Asserts, set))
+		errs = errs.AppendError(e.evalConditions(c, k.Asserts, set))
 	}
 	return errs.Err()
 }
 
-// dataFailedInPlan reports whether the check's own data source could not be read during the plan
-// and the apply doesn't read it again. If so, it records the planned result again.
-func (e *evaluator) dataFailedInPlan(k *graph.Check, in *moduleInstance, set conditionSet) bool {
+// unreadInPlan reports whether the check's own data source could not be read during the plan and the
+// apply doesn't read it again. If so, it records and reports the planned result again.
+func (e *evaluator) unreadInPlan(c *evalContext, k *graph.Check, set conditionSet) bool {
 	if e.op.Plan == nil ||
-		e.op.Plan.Changes.Instance(k.Config.Data.Addr.InInstance(in.addr).Instance(addrs.NoKey), "") != nil {
+		e.op.Plan.Changes.Instance(k.Config.Data.Addr.InInstance(c.in.addr).Instance(addrs.NoKey), "") != nil {
 		return false
 	}
 	planned := e.op.Plan.Checks.Object(set.kind, set.config, set.object)
 	if planned == nil || planned.Status != checks.Fail {
 		return false
 	}
+	var messages []string
+	for _, r := range k.Asserts {
+		if s, message, _ := e.evalCondition(c, r, set); s == checks.Fail && message != "" {
+			messages = append(messages, message)
+		}
+	}
+	if slices.Equal(messages, planned.Messages) {
+		return false // the assertions failed in the plan, so the data source had been read
+	}
 	e.out.recordCheck(set, planned.Status, planned.Messages)
+	for _, message := range planned.Messages {
+		d := tfdiags.Warningf(set.failed, "%s", message).At(k.Config.Data.Range)
+		d.Extra = tfdiags.CheckRule{Address: set.object}
+		e.out.warn(d)
+	}
 	return true
 }
 

@@ -188,7 +188,8 @@ func (p *instancePlan) checkData(v cty.Value, failure error, config cty.Value) (
 	if failure != nil {
 		after, status = objchange.PlannedUnknown(p.r.Schema.Block, config), checks.Fail
 		for _, d := range tfdiags.FromError(failure) {
-			messages = append(messages, d.Summary)
+			d.Subject = nil
+			messages = append(messages, d.Error())
 		}
 		v = cty.UnknownVal(p.r.Schema.Block.ImpliedType())
 		err = p.storeData(cty.UnknownAsNull(after))
