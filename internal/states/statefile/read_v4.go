@@ -325,6 +325,8 @@ func (r *reader) fields(in *instanceV4) bool {
 			return r.bytes("private", &in.Private)
 		case "dependencies":
 			return r.raw(&in.Dependencies)
+		case nearestDependencies:
+			return r.raw(&in.NearestDependencies)
 		case dependencyInstances:
 			return r.unmarshal(dependencyInstances, &in.DependencyInstances)
 		case "create_before_destroy":

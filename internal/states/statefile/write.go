@@ -39,13 +39,21 @@ func Encode(f *File, opts *Options) ([]byte, error) {
 // must be immutable. It is not safe for concurrent use, and all its snapshots must have the same
 // options.
 type Encoder struct {
-	texts        map[*states.Object][]byte // encoded objects; nil if they are not kept
-	dependencies sync.Map                  // encoded sets by *states.Dependencies; many objects share a set
+	texts        map[*states.Object]encoded // encoded objects; nil if they are not kept
+	dependencies sync.Map                   // encoded sets by *states.Dependencies; many objects share a set
+	// indirect holds sets with the indirect dependencies in the state of the snapshot that is encoded.
+	indirect map[*states.Dependencies]*states.Dependencies
+}
+
+// encoded is the JSON of an object, with the dependencies that it has there.
+type encoded struct {
+	text         []byte
+	dependencies *states.Dependencies
 }
 
 // NewEncoder returns an encoder that keeps encoded objects.
 func NewEncoder() *Encoder {
-	return &Encoder{texts: make(map[*states.Object][]byte)}
+	return &Encoder{texts: make(map[*states.Object]encoded)}
 }
 
 // unsavedRun is the name of the member that holds File.Unsaved. Other programs ignore it.
@@ -68,6 +76,8 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 	}
 	w.key("resources")
 	resources := inFileOrder(f.State)
+	e.indirect = f.State.WithIndirect()
+	e.dependencies.Clear() // the sets with indirect dependencies are new ones
 	if err := e.writeResources(w, resources); err != nil {
 		return nil, err
 	}
@@ -119,8 +129,9 @@ type chunk struct {
 }
 
 type objectText struct {
-	obj        *states.Object
-	start, end int
+	obj          *states.Object
+	dependencies *states.Dependencies
+	start, end   int
 }
 
 // writeResources writes the resources in parallel.
@@ -163,7 +174,7 @@ func (e *Encoder) remember(chunks []chunk) {
 	clear(e.texts)
 	for i := range chunks {
 		for _, p := range chunks[i].texts {
-			e.texts[p.obj] = chunks[i].buf[p.start:p.end:p.end]
+			e.texts[p.obj] = encoded{chunks[i].buf[p.start:p.end:p.end], p.dependencies}
 		}
 	}
 }
@@ -272,21 +283,30 @@ func (e *Encoder) writeObject(
 	w.optional("deposed", string(deposed))
 	w.optional("provider", provider)
 	w.between() // the separator is not part of the kept text, because the fields before it may differ
-	start := len(w.buf)
-	if text, ok := e.texts[obj]; ok {
-		w.buf = append(w.buf, text...)
-	} else if err := e.writeContent(&w.writer, obj); err != nil {
+	start, deps := len(w.buf), obj.Dependencies
+	if all := e.indirect[deps]; all != nil {
+		deps = all
+	}
+	if was, ok := e.texts[obj]; ok && was.dependencies.Equal(deps) {
+		w.buf = append(w.buf, was.text...)
+	} else if err := e.writeContent(&w.writer, obj, deps); err != nil {
 		return err
 	}
 	if e.texts != nil {
-		w.texts = append(w.texts, objectText{obj, start, len(w.buf)})
+		w.texts = append(w.texts, objectText{obj, deps, start, len(w.buf)})
 	}
 	w.close('}')
 	return nil
 }
 
-// writeContent writes the fields of an object that do not depend on its position in the state.
-func (e *Encoder) writeContent(w *writer, obj *states.Object) error {
+// nearestDependencies is the name of the member that holds the dependencies of an object if
+// "dependencies" also holds indirect ones. Other programs ignore it, and drop it when they write the
+// file.
+const nearestDependencies = "nearest_dependencies"
+
+// writeContent writes the fields of an object that do not depend on its position in the state. deps
+// holds its dependencies, with or without indirect ones.
+func (e *Encoder) writeContent(w *writer, obj *states.Object, deps *states.Dependencies) error {
 	w.label("schema_version")
 	w.buf = strconv.AppendInt(w.buf, obj.SchemaVersion, 10)
 	if obj.Flatmap != nil && obj.Attrs == nil {
@@ -309,8 +329,12 @@ func (e *Encoder) writeContent(w *writer, obj *states.Object) error {
 	if len(obj.Private) > 0 {
 		w.string("private", base64.StdEncoding.EncodeToString(obj.Private))
 	}
-	if obj.Dependencies != nil {
+	if deps != nil {
 		w.key("dependencies")
+		e.writeDependencies(w, deps)
+	}
+	if deps != obj.Dependencies {
+		w.key(nearestDependencies)
 		e.writeDependencies(w, obj.Dependencies)
 	}
 	w.flag("create_before_destroy", obj.CreateBeforeDestroy)

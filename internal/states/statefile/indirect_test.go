@@ -1,0 +1,69 @@
+package statefile
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"tofu/internal/addrs"
+	"tofu/internal/states"
+)
+
+// TestNearestDependencies checks that a snapshot lists indirect dependencies for other programs, and
+// that reading it returns only the nearest ones, unless something else has changed the list.
+func TestNearestDependencies(t *testing.T) {
+	provider := addrs.ProviderInstance{Config: addrs.AbsProviderConfig{Provider: addrs.Provider{Host: addrs.DefaultHost,
+		Namespace: "n", Type: "lab"}}}
+	at := func(name string) addrs.AbsInstance {
+		return addrs.AbsInstance{Resource: addrs.Resource{Mode: addrs.Managed, Type: "lab_object", Name: name}}
+	}
+	set := func(s *states.State, name, dep string) {
+		obj := &states.Object{Attrs: []byte(`{}`)}
+		if dep != "" {
+			obj.Dependencies = states.NewDependencies([]addrs.ConfigResource{at(dep).Config()})
+		}
+		s.SetCurrent(at(name), obj, provider)
+	}
+	state := states.New()
+	set(state, "subnet", "vpc")
+	set(state, "vpc", "")
+	set(state, "server", "subnet")
+	encode := func(e *Encoder, s *states.State) []byte {
+		data, err := e.Encode(&File{Lineage: "l", State: s}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	encoder := NewEncoder()
+	data := string(encode(encoder, state))
+	lists := `"dependencies":["lab_object.subnet","lab_object.vpc"],"nearest_dependencies":["lab_object.subnet"]`
+	if strings.Count(data, lists) != 1 || strings.Count(data, nearestDependencies) != 1 {
+		t.Errorf("snapshot\n%s", data)
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"as written":          {data, "subnet"},
+		"by another program":  {strings.Replace(data, `,"nearest_dependencies":["lab_object.subnet"]`, "", 1), "subnet vpc"},
+		"a removed address":   {strings.Replace(data, `["lab_object.subnet","lab_object.vpc"]`, `["lab_object.vpc"]`, 1), "vpc"},
+		"renamed in one list": {strings.Replace(data, `["lab_object.subnet"]`, `["lab_object.net"]`, 1), "subnet vpc"},
+		"an empty list":       {strings.Replace(data, `["lab_object.subnet"]`, `[]`, 1), "subnet vpc"},
+	} {
+		file, err := Parse([]byte(c.text))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var got []string
+		for dep := range file.State.Instance(at("server")).Current.Dependencies.All() {
+			got = append(got, dep.Resource.Name)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: the dependencies are %v, want %s", name, got, c.want)
+		}
+	}
+	// An object that doesn't change has other indirect dependencies when another object changes.
+	set(state, "subnet", "zone")
+	if got := encode(encoder, state); !bytes.Equal(got, encode(NewEncoder(), state)) || bytes.Equal(got, []byte(data)) {
+		t.Errorf("the next snapshot is\n%s", got)
+	}
+}
