@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"tofu/internal/atomicfile"
 	"tofu/internal/getmodules"
@@ -47,6 +48,8 @@ type rootsImportFlags struct {
 	viewFlags
 	Force, Generate bool
 	Fetch           string
+
+	fetched string // absolute path of Fetch
 }
 
 func runRootsImport(ctx context.Context, app *App, f *rootsImportFlags, args []string) error {
@@ -62,13 +65,21 @@ func runRootsImport(ctx context.Context, app *App, f *rootsImportFlags, args []s
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("checking the directory for %s: %w", rootsfile.FileName, err)
 	}
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return tfdiags.Errorf("The file is a link", "%s is a symbolic link. Remove it, or write its target.", path)
+	}
 	if err == nil && !f.Force {
 		return tfdiags.Errorf("The file exists", "%s already exists. Use -force to replace it.", path)
 	}
 	opts := &terragrunt.Options{Getenv: app.Env}
 	if f.Fetch != "" {
-		copier := getmodules.NewCopier(registry.New(app.CLI, version.String),
-			roots.Absolute(filepath.Join(dir, f.Fetch)))
+		f.fetched = roots.Absolute(filepath.Join(dir, f.Fetch))
+		if filepath.IsLocal(f.Fetch) {
+			if err := atomicfile.CheckBelow(roots.Absolute(dir), f.fetched); err != nil {
+				return tfdiags.Errorf("Invalid directory for modules", "The directory of -fetch can't be used: %s.", err)
+			}
+		}
+		copier := getmodules.NewCopier(registry.New(app.CLI, version.String), f.fetched)
 		opts.Fetch = func(source, version string) (string, error) { return copier.Copy(ctx, source, version) }
 	}
 	result, err := terragrunt.Import(dir, opts)
@@ -106,21 +117,55 @@ func (f *rootsImportFlags) generate(app *App, files []terragrunt.File) error {
 	default:
 		app.Say("\nThese files, which Terragrunt generates, are missing. Write them, or use -generate -force:")
 	}
+	var refused []string
 	for _, file := range files {
-		if f.Generate {
-			err := os.MkdirAll(filepath.Dir(file.Path), 0o755)
-			if err == nil {
-				err = atomicfile.WriteNamed(file.Path, file.Data, 0o644)
-			}
-			if err != nil {
-				return tfdiags.Errorf("Failed to write the file", "%s could not be written: %s.", file.Path, err)
-			}
-		}
 		path := file.Path
 		if rel, err := filepath.Rel(roots.Absolute("."), path); err == nil {
 			path = rel
 		}
+		if !f.Generate {
+			app.Say("  - %s", path)
+			continue
+		}
+		if why := f.foreign(path); why != "" {
+			refused = append(refused, path+": "+why)
+			continue
+		}
+		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		if err == nil {
+			err = atomicfile.Write(path, file.Data, 0o644)
+		}
+		if err != nil {
+			return tfdiags.Errorf("Failed to write the file", "%s could not be written: %s.", path, err)
+		}
 		app.Say("  - %s", path)
 	}
+	if len(refused) > 0 {
+		app.Say("\nThese files, which Terragrunt generates, were not written:")
+		for _, line := range refused {
+			app.Say("  - %s", line)
+		}
+	}
 	return nil
+}
+
+// foreign says why no file is written at a path relative to the working directory, or returns "". The
+// Terragrunt files may come from others and must not lead out of the directory that the user works
+// in, or to directories of other programs. The directory of -fetch is the user's own choice.
+func (f *rootsImportFlags) foreign(path string) string {
+	below := path
+	if f.Fetch != "" {
+		if rel, err := filepath.Rel(f.fetched, roots.Absolute(path)); err == nil && filepath.IsLocal(rel) {
+			below = rel
+		}
+	}
+	switch {
+	case !filepath.IsLocal(path):
+		return "it is not below the working directory; run the command in a directory above it"
+	case atomicfile.ThroughLink(path):
+		return "its path leads through a symbolic link"
+	case strings.HasPrefix(below, ".") || strings.Contains(filepath.ToSlash(below), "/."):
+		return "a directory in its path begins with a dot"
+	}
+	return ""
 }

@@ -75,10 +75,11 @@ func (c *Copier) Copy(ctx context.Context, source, version string) (module strin
 	if err := c.readCopies(); err != nil {
 		return "", err
 	}
-	name := c.name(src.Address, chosen)
+	address := WithoutSecrets(src.Address)
+	name := c.name(address, chosen)
 	dir := filepath.Join(c.dir, name)
 	if _, known := c.copies[name]; !known {
-		if err := c.fetch(ctx, src.Address, chosen, place, name); err != nil {
+		if err := c.fetch(ctx, address, chosen, place, name); err != nil {
 			return "", err
 		}
 	}
@@ -138,6 +139,12 @@ func (c *Copier) fetch(ctx context.Context, source, version string, place locati
 	}
 	return atomicfile.Write(filepath.Join(c.dir, copiesFile), append(list, '\n'), 0o644)
 }
+
+// secretInAddress matches the user and password of a web address, and the SSH key in a query.
+var secretInAddress = regexp.MustCompile(`(https?://)[^/@?]*@|([?&]sshkey=)[^&]*`)
+
+// WithoutSecrets returns the address of a package without credentials, for files and messages.
+func WithoutSecrets(address string) string { return secretInAddress.ReplaceAllString(address, "$1$2") }
 
 var (
 	refInAddress = regexp.MustCompile(`[?&]ref=([^&]+)`)

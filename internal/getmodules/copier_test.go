@@ -81,3 +81,18 @@ func TestCopier(t *testing.T) {
 		}
 	}
 }
+
+func TestWithoutSecrets(t *testing.T) {
+	for in, want := range map[string]string{
+		"git::https://eve:token@example.com/net.git?ref=v1":  "git::https://example.com/net.git?ref=v1",
+		"git::https://token@example.com/net.git":             "git::https://example.com/net.git",
+		"http://example.com/a.zip?archive=zip":               "http://example.com/a.zip?archive=zip",
+		"https://example.com/a@b.zip":                        "https://example.com/a@b.zip",
+		"git::ssh://git@example.com/net.git?sshkey=a&ref=v1": "git::ssh://git@example.com/net.git?sshkey=&ref=v1",
+		"git::git@example.com:acme/net.git":                  "git::git@example.com:acme/net.git",
+	} {
+		if got := WithoutSecrets(in); got != want {
+			t.Errorf("%s becomes %s, want %s", in, got, want)
+		}
+	}
+}

@@ -17,7 +17,7 @@ func (im *importer) state(r *root) {
 	for i := len(r.layers) - 1; i >= 0; i-- {
 		c := r.layers[i]
 		if attr := c.body.Attributes["remote_state"]; attr != nil {
-			v, err := c.value(attr.Expr)
+			v, err := c.marked(attr.Expr)
 			if err == nil {
 				err = im.remoteState(r, attr.SrcRange, v)
 			}
@@ -33,7 +33,7 @@ func (im *importer) state(r *root) {
 		b := list[len(list)-1]
 		all := make(map[string]cty.Value)
 		for name, attr := range b.Body.Attributes {
-			v, err := c.value(attr.Expr)
+			v, err := c.marked(attr.Expr)
 			if err != nil {
 				im.leave(r.name, attr.SrcRange, "%s of remote_state: %s", name, im.reason(err, attr.SrcRange))
 				continue
@@ -52,17 +52,24 @@ func (im *importer) remoteState(r *root, where hcl.Range, v cty.Value) error {
 	if !isObject(v) {
 		return tfdiags.Errorf("Invalid remote_state", "It must be an object.")
 	}
+	if v.IsMarked() {
+		return public(v, where)
+	}
 	parts := v.AsValueMap()
 	typ, ok := stringOf(parts["backend"])
 	settings := parts["config"]
 	if !ok || settings == cty.NilVal || !isObject(settings) {
 		return tfdiags.Errorf("Invalid remote_state", "Its backend must be a string, and its config an object.")
 	}
+	if settings.IsMarked() {
+		return public(settings, where)
+	}
 	if parts["encryption"] != cty.NilVal {
 		im.leave(r.name, where, "encryption of remote_state: add an encryption block to the module")
 	}
 	path := "backend.tf"
 	if generate := parts["generate"]; generate != cty.NilVal && isObject(generate) {
+		generate, _ = generate.UnmarkDeep()
 		if text, ok := stringOf(generate.AsValueMap()["path"]); ok {
 			path = text
 		}
@@ -71,6 +78,9 @@ func (im *importer) remoteState(r *root, where hcl.Range, v cty.Value) error {
 }
 
 func stringOf(v cty.Value) (string, bool) {
+	if v != cty.NilVal {
+		v, _ = v.Unmark()
+	}
 	if v == cty.NilVal || v.IsNull() || v.Type() != cty.String {
 		return "", false
 	}
@@ -86,7 +96,11 @@ func (im *importer) backend(r *root, where hcl.Range, typ, path string, settings
 	}
 	schema := blocks.Schema(driver.Config())
 	for name, v := range settings {
+		outside := public(v, where)
 		switch {
+		case outside != nil:
+			im.leave(r.name, where, "the setting %q of the backend: %s: set it with the variables that "+
+				"the backend reads", name, im.reason(outside, where))
 		case schema.Attributes[name] == nil:
 			im.leave(r.name, where, "%s of remote_state, which is not a setting of the backend %q", name, typ)
 		case v.IsNull():
@@ -99,6 +113,8 @@ func (im *importer) backend(r *root, where hcl.Range, typ, path string, settings
 	cfg := im.module(r.dir)
 	switch {
 	case cfg == nil:
+	case cfg.Module.Backend == nil && notGenerated(path) != "":
+		im.leave(r.name, where, "the file %s with the backend block: %s", path, notGenerated(path))
 	case cfg.Module.Backend == nil:
 		text := fmt.Sprintf("terraform {\n  backend %q {}\n}\n", typ)
 		r.wants = append(r.wants, &wanted{path: path, at: where, segments: []segment{{text: text}}})

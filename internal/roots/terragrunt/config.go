@@ -129,6 +129,7 @@ func (u *unit) config(path string, src []byte, body *hclsyntax.Body, depth int) 
 	c := &config{path: path, src: src, body: body, unit: u, locals: make(map[string]cty.Value),
 		open: make(map[string]bool)}
 	functions := maps.Clone(funcs.Table(funcs.Options{BaseDir: filepath.Dir(u.real(path))}))
+	markContents(functions)
 	maps.Copy(functions, c.functions(depth))
 	c.ctx = &hcl.EvalContext{Functions: functions, Variables: map[string]cty.Value{"local": cty.EmptyObjectVal}}
 	if u.values != cty.NilVal {
@@ -145,7 +146,7 @@ func (c *config) features() map[string]cty.Value {
 	out := make(map[string]cty.Value)
 	for _, b := range c.blocks("feature") {
 		if attr := b.Body.Attributes["default"]; attr != nil && len(b.Labels) == 1 {
-			if v, err := c.value(attr.Expr); err == nil {
+			if v, err := c.marked(attr.Expr); err == nil {
 				out[b.Labels[0]] = cty.ObjectVal(map[string]cty.Value{"value": v})
 			}
 		}
@@ -167,7 +168,7 @@ func (u *unit) defaultValues() (cty.Value, error) {
 	c := u.config(path, src, body, 0)
 	values := make(map[string]cty.Value)
 	for name, attr := range body.Attributes {
-		if values[name], err = c.value(attr.Expr); err != nil {
+		if values[name], err = c.marked(attr.Expr); err != nil {
 			return cty.NilVal, err
 		}
 	}
@@ -251,9 +252,17 @@ func (c *config) text(body *hclsyntax.Body, name string) (string, error) {
 	return v.AsString(), nil
 }
 
-// value evaluates an expression. It first evaluates the local values that the expression refers to.
-// A value that is not wholly known is an error.
+// value evaluates an expression whose value is not written to a file; see written.
 func (c *config) value(expr hcl.Expression) (cty.Value, error) {
+	v, err := c.marked(expr)
+	v, _ = v.UnmarkDeep()
+	return v, err
+}
+
+// marked evaluates an expression. The origins of its parts are marks. It first evaluates the local
+// values that the expression refers to. A value that is not wholly known is an error.
+func (c *config) marked(expr hcl.Expression) (cty.Value, error) {
+	expr = c.chosen(expr)
 	needed := false
 	for _, tr := range expr.Variables() {
 		if tr.RootName() != "local" || len(tr) < 2 {
@@ -273,7 +282,6 @@ func (c *config) value(expr hcl.Expression) (cty.Value, error) {
 	if diags.HasErrors() {
 		return cty.DynamicVal, tfdiags.FromHCL(diags).Err()
 	}
-	v, _ = v.UnmarkDeep()
 	if !v.IsWhollyKnown() {
 		return cty.DynamicVal, tfdiags.Errorf("Unknown value", "The value can't be known here.").At(expr.Range())
 	}
@@ -295,7 +303,7 @@ func (c *config) local(name string) error {
 				name).At(attr.SrcRange)
 		}
 		c.open[name] = true
-		v, err := c.value(attr.Expr)
+		v, err := c.marked(attr.Expr)
 		delete(c.open, name)
 		if err != nil {
 			return err
@@ -327,7 +335,7 @@ func (c *config) evaluateLocals() {
 func (c *config) asValue() cty.Value {
 	inputs := cty.EmptyObjectVal
 	if attr := c.body.Attributes["inputs"]; attr != nil {
-		if v, err := c.value(attr.Expr); err == nil {
+		if v, err := c.marked(attr.Expr); err == nil {
 			inputs = v
 		}
 	}
@@ -346,7 +354,7 @@ func (c *config) asValue() cty.Value {
 	all["generate"] = cty.ObjectVal(generate)
 	for _, name := range []string{"remote_state", "generate"} {
 		if attr := c.body.Attributes[name]; attr != nil {
-			if v, err := c.value(attr.Expr); err == nil {
+			if v, err := c.marked(attr.Expr); err == nil {
 				all[name] = v
 			}
 		}
@@ -359,7 +367,7 @@ func (c *config) asValue() cty.Value {
 func (c *config) blockValue(b *hclsyntax.Block) (cty.Value, bool) {
 	out := make(map[string]cty.Value)
 	for name, attr := range b.Body.Attributes {
-		v, err := c.value(attr.Expr)
+		v, err := c.marked(attr.Expr)
 		if err != nil {
 			return cty.NilVal, false
 		}

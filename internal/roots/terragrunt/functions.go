@@ -75,18 +75,7 @@ func (c *config) constant(depth int) map[string]function.Function {
 			}
 			return relative(c.unit.dir, top)
 		}),
-		"get_env": texts(func(args []string) (string, error) {
-			if len(args) == 0 {
-				return "", errors.New("get_env needs the name of a variable")
-			}
-			if v := c.unit.getenv(args[0]); v != "" || len(args) == 1 {
-				if v == "" {
-					return "", fmt.Errorf("the environment variable %s is empty or not set", args[0])
-				}
-				return v, nil
-			}
-			return args[1], nil
-		}),
+		"get_env":           c.getEnv(),
 		"get_platform":      texts(func([]string) (string, error) { return runtime.GOOS, nil }),
 		"mark_as_read":      texts(func(args []string) (string, error) { return args[0], nil }),
 		"mark_glob_as_read": texts(func(args []string) (string, error) { return strings.Join(args, ""), nil }),

@@ -16,6 +16,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
+	"tofu/internal/configs"
 	"tofu/internal/tfdiags"
 )
 
@@ -56,18 +57,25 @@ func (im *importer) wanted(r *root) {
 		if attr == nil {
 			continue
 		}
-		v, err := c.value(attr.Expr)
+		v, err := c.marked(attr.Expr)
+		if err == nil && v.IsMarked() {
+			err = public(v, attr.SrcRange)
+		}
 		if err != nil || !isObject(v) {
 			im.leave(r.name, attr.SrcRange, "generate: %s", im.reason(err, attr.SrcRange))
 			continue
 		}
 		for label, one := range v.AsValueMap() {
-			found[label] = fromValue(one, attr.SrcRange)
+			found[label] = im.fromValue(r, one, attr.SrcRange)
 		}
 	}
 	for _, label := range slices.Sorted(maps.Keys(found)) {
 		w := found[label]
-		if w == nil || !filepath.IsLocal(filepath.FromSlash(w.path)) {
+		if w == nil {
+			continue
+		}
+		if why := notGenerated(w.path); why != "" {
+			im.leave(r.name, w.at, "the file %s, which Terragrunt generates: %s", w.path, why)
 			continue
 		}
 		if typ, settings, ok := backendIn(w.text()); ok {
@@ -78,6 +86,22 @@ func (im *importer) wanted(r *root) {
 		}
 		r.wants = append(r.wants, w)
 	}
+}
+
+// notGenerated says why a file doesn't become part of a module, or returns "". A tree of Terragrunt files
+// may come from others, and other files than configuration, such as hooks of git, would run programs.
+func notGenerated(path string) string {
+	path = slash(filepath.Clean(filepath.FromSlash(path)))
+	name := strings.TrimSuffix(path, ".json")
+	switch {
+	case !filepath.IsLocal(filepath.FromSlash(path)):
+		return "it is not in the directory of the module"
+	case strings.HasPrefix(path, ".") || strings.Contains(path, "/."):
+		return "its name or a directory in its path begins with a dot"
+	case !configs.IsConfigFile(path) && !strings.HasSuffix(name, ".tfvars"):
+		return "only *.tf, *.tofu and *.tfvars files and their JSON variants are written"
+	}
+	return ""
 }
 
 // generateBlock returns the file that a generate block describes. It returns nil if the block is
@@ -118,8 +142,12 @@ func (im *importer) generateBlock(r *root, c *config, b *hclsyntax.Block) *wante
 
 // fromValue returns the file that the value of a generate argument describes. It returns nil if the
 // value doesn't describe a file, or if the file is disabled.
-func fromValue(v cty.Value, where hcl.Range) *wanted {
+func (im *importer) fromValue(r *root, v cty.Value, where hcl.Range) *wanted {
 	if !isObject(v) {
+		return nil
+	}
+	if err := public(v, where); err != nil {
+		im.leave(r.name, where, "a file that Terragrunt generates: %s", im.reason(err, where))
 		return nil
 	}
 	parts := v.AsValueMap()
@@ -136,7 +164,7 @@ func fromValue(v cty.Value, where hcl.Range) *wanted {
 func (c *config) segments(expr hclsyntax.Expression) ([]segment, error) {
 	template, ok := expr.(*hclsyntax.TemplateExpr)
 	if !ok {
-		v, err := c.value(expr)
+		v, err := c.written(expr)
 		if err != nil {
 			return nil, err
 		}
@@ -148,7 +176,7 @@ func (c *config) segments(expr hclsyntax.Expression) ([]segment, error) {
 	}
 	var out []segment
 	for _, part := range template.Parts {
-		v, err := c.value(part)
+		v, err := c.written(part)
 		if err != nil {
 			return nil, err
 		}

@@ -105,15 +105,15 @@ func (s *inputSet) own(c *config) *layer {
 	if attr == nil {
 		return out
 	}
-	v, err := c.value(attr.Expr)
-	if err == nil && isObject(v) {
+	object, ok := attr.Expr.(*hclsyntax.ObjectConsExpr)
+	v, err := c.marked(attr.Expr)
+	if !ok && err == nil && isObject(v) && !v.IsMarked() {
 		for it := v.ElementIterator(); it.Next(); {
 			key, value := it.Element()
-			out.inputs[key.AsString()] = input{literal(value), value, attr.SrcRange, attr.SrcRange}
+			out.inputs[key.AsString()] = s.known(key.AsString(), value, attr.SrcRange, attr.SrcRange)
 		}
 		return out
 	}
-	object, ok := attr.Expr.(*hclsyntax.ObjectConsExpr)
 	if !ok {
 		text, err := c.rewrite(attr.Expr, s.r.needs)
 		if err != nil {
@@ -125,6 +125,7 @@ func (s *inputSet) own(c *config) *layer {
 	}
 	for _, item := range object.Items {
 		key, diags := item.KeyExpr.Value(c.ctx)
+		key, _ = key.Unmark()
 		if diags.HasErrors() || key.IsNull() || key.Type() != cty.String {
 			s.im.leave(s.r.name, item.KeyExpr.Range(), "an input whose name is not known")
 			continue
@@ -137,8 +138,8 @@ func (s *inputSet) own(c *config) *layer {
 // item returns the input that an expression sets. place is the range of the file's "inputs" argument.
 func (s *inputSet) item(c *config, name string, expr hclsyntax.Expression, place hcl.Range) input {
 	at := expr.Range()
-	if v, err := c.value(expr); err == nil {
-		return input{literal(v), v, at, place}
+	if v, err := c.marked(expr); err == nil {
+		return s.known(name, v, at, place)
 	}
 	text, err := c.rewrite(expr, s.r.needs)
 	if err != nil {
@@ -146,6 +147,16 @@ func (s *inputSet) item(c *config, name string, expr hclsyntax.Expression, place
 		return input{at: at, place: place}
 	}
 	return input{text: text, at: at, place: place}
+}
+
+// known returns the input with a value that is known.
+func (s *inputSet) known(name string, v cty.Value, at, place hcl.Range) input {
+	if err := public(v, at); err != nil && s.declared[name] {
+		s.im.leave(s.r.name, at, "the input %q: %s: set it with TF_VAR_%[1]s", name, s.im.reason(err, at))
+		return input{at: at, place: place}
+	}
+	v, _ = v.UnmarkDeep()
+	return input{literal(v), v, at, place}
 }
 
 // merge returns the inputs of two layers. Those of over replace those of under with the same name or, if

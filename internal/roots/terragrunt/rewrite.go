@@ -35,7 +35,7 @@ var language = funcs.Table(funcs.Options{})
 // rewrite returns the text of an expression for roots.tofu.hcl. names are the names of root modules
 // by dependency block.
 func (c *config) rewrite(expr hclsyntax.Expression, names map[string]string) (string, error) {
-	if v, err := c.value(expr); err == nil {
+	if v, err := c.written(expr); err == nil {
 		return literal(v), nil
 	}
 	r := &rewriter{c: c, names: names}
@@ -68,7 +68,7 @@ func (r *rewriter) visit(expr hclsyntax.Expression) {
 		return // literal values stay as they are, even in templates
 	}
 	if !r.depends(expr) {
-		v, err := r.c.value(expr)
+		v, err := r.c.written(expr)
 		if err != nil {
 			r.errs = r.errs.AppendError(err)
 			return
@@ -157,7 +157,7 @@ func (r *rewriter) traversal(e *hclsyntax.ScopeTraversalExpr) {
 	case slices.Contains(r.bound, tr.RootName()):
 		return
 	case tr.RootName() != "dependency":
-		v, err := r.c.value(e)
+		v, err := r.c.written(e)
 		r.errs = r.errs.AppendError(err)
 		if err == nil {
 			r.found = append(r.found, replacement{e.Range(), literal(v)})

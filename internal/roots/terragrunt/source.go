@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/getmodules"
 )
 
 // place sets the directory of the root module. It returns false if the unit has no directory with
@@ -35,11 +37,11 @@ func (im *importer) place(r *root) bool {
 	dir, err := im.sourceDir(r.unit, source, version)
 	switch {
 	case err != nil:
-		im.leave(r.name, where, "the whole unit: its source %q can't be fetched: %s", source, im.reason(err, where))
+		im.leave(r.name, where, "the whole unit: its source %q can't be fetched: %s", getmodules.WithoutSecrets(source), im.reason(err, where))
 		return false
 	case dir == "":
 		im.leave(r.name, where, "the whole unit: its source %q is remote: copy it with -fetch=.modules",
-			source)
+			getmodules.WithoutSecrets(source))
 		return false
 	case !im.parser.IsModuleDir(dir):
 		im.leave(r.name, where, "the whole unit: its source %s has no configuration", im.relative(dir))

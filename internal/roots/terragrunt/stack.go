@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/getmodules"
 	"tofu/internal/tfdiags"
 )
 
@@ -143,14 +144,14 @@ func (im *importer) complete(u *unit, c *config, comp *component) bool {
 	}
 	if comp.source == "" {
 		return leave(where, tfdiags.Errorf("Remote source", "its source %q is remote: copy it with -fetch=.modules",
-			source))
+			getmodules.WithoutSecrets(source)))
 	}
 	name := map[string]string{"unit": fileName, "stack": stackName}[comp.block.Type]
 	if _, err := os.Stat(filepath.Join(comp.source, name)); err != nil {
 		return leave(where, tfdiags.Errorf("Missing source", "its source %s has no %s", im.relative(comp.source), name))
 	}
 	if attr := comp.block.Body.Attributes["values"]; attr != nil {
-		if comp.values, err = c.value(attr.Expr); err != nil {
+		if comp.values, err = c.marked(attr.Expr); err != nil {
 			return leave(attr.SrcRange, err)
 		}
 	}

@@ -150,6 +150,49 @@ inputs = {
   d = find_in_parent_folders("no.hcl", "nothing")
 }
 `, []string{`a = "u"`, `b = "none"`, `c = "fallback"`, `d = "nothing"`}, nil},
+		"values from outside": {module + other + `
+-- module/more.tf --
+variable "x" {}
+variable "y" {}
+variable "z" {}
+-- data.yaml --
+name: y
+-- env.hcl --
+locals {
+  set = get_env("SET")
+}
+inputs = { y = get_env("SET") }
+-- u/terragrunt.hcl --
+include "env" {
+  path   = "../env.hcl"
+  expose = true
+}
+locals {
+  data = yamldecode(file("../data.yaml"))
+}
+feature "f" {
+  default = get_env("SET")
+}
+dependency "o" {
+  config_path = get_env("SET") == "1" ? "../other" : "../none"
+}
+terraform {
+  source = "../module"
+}
+inputs = {
+  a = include.env.locals.set
+  b = { for k, v in local.data : k => v }
+  c = "${dependency.o.outputs.ids[0]} ${local.data.name}"
+  d = feature.f.value
+  x = (get_env("SET") == "1" ? "yes" : "no")
+  z = get_env("UNSET", "default")
+}
+`, []string{`variables = { x = "yes" z = "default" }`}, []string{
+			`env.hcl:4: the input "y": it has the value of the environment variable SET, which may be a secret: set it with TF_VAR_y`,
+			`u/terragrunt.hcl:18: the input "a": it has the value of the environment variable SET`,
+			`u/terragrunt.hcl:19: the input "b": it has the content of the file ../data.yaml`,
+			`u/terragrunt.hcl:20: the input "c": it has the content of the file ../data.yaml`,
+			`u/terragrunt.hcl:21: the input "d": it has the value of the environment variable SET`}},
 		"what can't be known": {module + `
 -- u/terragrunt.hcl --
 locals {
