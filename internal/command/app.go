@@ -278,8 +278,16 @@ func (a *App) viewOptions(out io.Writer) ui.Options {
 		CompactWarnings: a.view.CompactWarnings, SeparateWarnings: !a.view.ConsolidateWarnings,
 		GroupErrors: a.view.ConsolidateErrors,
 		Concise:     a.view.Concise, ShowSensitive: a.view.ShowSensitive,
-		Live: a.Live, Terminal: a.OutTerminal && out == a.Out, View: a.planView,
+		Live: a.Live, Terminal: a.OutTerminal && out == a.Out, View: a.planView, CI: termtext.InCI(a.Env),
 	}
+}
+
+// textOut returns the standard output for whole lines of text for people.
+func (a *App) textOut() io.Writer {
+	if termtext.InCI(a.Env) {
+		return &termtext.LogWriter{W: a.Out}
+	}
+	return a.Out
 }
 
 // stderr returns a printer to standard error, for commands whose standard output is data.

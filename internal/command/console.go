@@ -21,6 +21,7 @@ import (
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
+	"tofu/internal/ui/termtext"
 )
 
 var cmdConsole = &Command{
@@ -190,7 +191,7 @@ func (c *console) run(ctx context.Context) error {
 func (c *console) print(ctx context.Context, text string) error {
 	result, err := c.evaluate(ctx, text)
 	if ctx.Err() == nil && err == nil {
-		c.term.Printer.Message(ui.Text{Text: result})
+		c.term.Printer.Message(ui.Text{Text: termtext.Printable(result)})
 	}
 	return err
 }

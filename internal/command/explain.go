@@ -99,7 +99,7 @@ func runExplain(ctx context.Context, app *App, f *explainFlags, args []string) e
 	if app.OutTerminal {
 		columns = app.Width
 	}
-	return answer.WriteText(app.Out, columns)
+	return answer.WriteText(app.textOut(), columns)
 }
 
 // explained returns the saved plan in the file that args names or, without arguments, a new plan.

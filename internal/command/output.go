@@ -73,7 +73,11 @@ func runOutput(ctx context.Context, app *App, f *outputFlags, args []string) (er
 			return err
 		}
 	}
-	return f.write(app.Out, app.stderr(), open.State(), args)
+	out := app.Out
+	if !f.Document && !f.Raw {
+		out = app.textOut()
+	}
+	return f.write(out, app.stderr(), open.State(), args)
 }
 
 // write writes the outputs of a state to w, or only the output that args names. It prints warnings

@@ -14,6 +14,7 @@ import (
 	"tofu/internal/providers"
 	"tofu/internal/session"
 	"tofu/internal/ui"
+	"tofu/internal/ui/termtext"
 )
 
 var cmdProviders = &Command{
@@ -63,7 +64,7 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 	tree.below = append(testTrees(suite), tree.below...)
 	var text strings.Builder
 	tree.draw(&text, "")
-	fmt.Fprintf(app.Out, "\nProviders required by configuration:\n.\n%s\n", text.String())
+	fmt.Fprintf(app.Out, "\nProviders required by configuration:\n.\n%s\n", termtext.Printable(text.String()))
 	if used := session.Requirements(nil, open.State()).Providers(); len(used) > 0 {
 		fmt.Fprint(app.Out, "Providers required by state:\n\n")
 		for _, p := range used {

@@ -23,6 +23,7 @@ import (
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
+	"tofu/internal/ui/termtext"
 )
 
 var cmdRoots = &Command{
@@ -426,6 +427,6 @@ func (o *rootOutput) show(t *terminal.Terminal, name string) {
 }
 
 // rootHeading returns the heading above the output of a root module.
-func rootHeading(t *terminal.Terminal, name string) string {
-	return fmt.Sprintf("\n%s", t.Emphasis("── "+name+" ──"))
+func rootHeading(t *terminal.Terminal, name string) terminal.Styled {
+	return "\n" + t.Emphasis("── "+termtext.OneLine(name)+" ──")
 }

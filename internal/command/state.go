@@ -7,6 +7,7 @@ import (
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
+	"tofu/internal/ui/termtext"
 )
 
 var cmdState = &Command{
@@ -67,7 +68,7 @@ func (f *stateChangeFlags) change(ctx context.Context, s *session.Session, chang
 		}
 	}
 	if report != "" {
-		s.Printer.Message(ui.Text{Text: report})
+		s.Printer.Message(ui.Text{Text: termtext.Printable(report)})
 	}
 	return nil
 }

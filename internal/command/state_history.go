@@ -119,10 +119,10 @@ func printHistory[E any](app *App, f *stateHistoryFlags, entries []E, table [][]
 	}
 	for _, row := range table {
 		for i := range row {
-			row[i] = oneLine.Replace(termtext.Printable(row[i]))
+			row[i] = termtext.OneLine(row[i])
 		}
 	}
-	return writeTable(app.Out, table)
+	return writeTable(app.textOut(), table)
 }
 
 func runTable(runs []statemgr.RunChange) [][]string {

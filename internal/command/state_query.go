@@ -63,7 +63,7 @@ func runStateQuery(ctx context.Context, app *App, f *stateQueryFlags, args []str
 			"\"postgres\" answers queries. To move the state there, configure that and run \"tofu init "+
 			"-migrate-state\".", at.Settings.Driver.Name)
 	}
-	var printer rowPrinter = &tablePrinter{out: app.Out}
+	var printer rowPrinter = &tablePrinter{out: app.textOut()}
 	switch {
 	case f.Document:
 		printer = &jsonRows{out: app.Out}
@@ -125,13 +125,10 @@ type tablePrinter struct {
 	rows [][]string
 }
 
-// oneLine replaces line ends and tabs by symbols, so that each value fits on one line.
-var oneLine = strings.NewReplacer("\n", "␤", "\t", "␉")
-
 func (p *tablePrinter) columns(columns []backend.Column) {
 	head := make([]string, len(columns))
 	for i, c := range columns {
-		head[i] = oneLine.Replace(termtext.Printable(c.Name))
+		head[i] = termtext.OneLine(c.Name)
 	}
 	p.rows = [][]string{head}
 }
@@ -139,7 +136,7 @@ func (p *tablePrinter) columns(columns []backend.Column) {
 func (p *tablePrinter) row(values [][]byte) error {
 	cells := make([]string, len(values))
 	for i, v := range values {
-		cells[i] = oneLine.Replace(termtext.Printable(string(v)))
+		cells[i] = termtext.OneLine(string(v))
 	}
 	p.rows = append(p.rows, cells)
 	return nil

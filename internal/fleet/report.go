@@ -11,6 +11,7 @@ import (
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 	"tofu/internal/ui/planview"
+	"tofu/internal/ui/termtext"
 )
 
 // reportFormat is the version of the JSON report format.
@@ -178,7 +179,8 @@ func (r *Report) Markdown(w io.Writer) error {
 	}
 	for _, root := range r.Roots {
 		if len(root.Errors) > 0 {
-			fmt.Fprintf(&b, "\n%s:\n\n```\n%s```\n", code(root.Name), strings.ReplaceAll(root.errors(), "```", "'''"))
+			fmt.Fprintf(&b, "\n%s:\n\n```\n%s```\n", code(root.Name),
+				strings.ReplaceAll(termtext.Printable(root.errors()), "```", "'''"))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -189,5 +191,5 @@ func (r *Report) Markdown(w io.Writer) error {
 func code(name string) string { return "`" + cell(strings.ReplaceAll(name, "`", "'")) + "`" }
 
 func cell(text string) string {
-	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(text)
+	return termtext.OneLine(strings.NewReplacer("|", `\|`, "\n", " ").Replace(text))
 }

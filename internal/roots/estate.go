@@ -21,6 +21,7 @@ import (
 	"tofu/internal/roots/rootsfile"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui/termtext"
 )
 
 // Root is a root module of an estate, with the results of reading it.
@@ -102,6 +103,12 @@ func Load(ctx context.Context, dirs []string, open func(dir string) *session.Ses
 			variables[name] = true
 		}
 		r.variables, r.elsewhere = nil, variables
+		if termtext.OneLine(r.Name) != r.Name {
+			errs.Add(declaredAt(tfdiags.Errorf("Unprintable name of a root module",
+				"The name %q contains control characters, which can't be shown, so the root module is ignored. Rename "+
+					"its directory, or give it another name in %s.", r.Name, rootsfile.FileName), r))
+			continue
+		}
 		if other := e.byName[r.Name]; other != nil {
 			errs.Add(twoNames(other, r))
 			continue

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
+
+	"tofu/internal/ui/termtext"
 )
 
 // logLevels maps the values of the environment variables for logs to levels.
@@ -75,8 +77,9 @@ func OpenLogs(getenv func(string) string, stderr io.Writer) *Logs {
 					"INFO, WARN, ERROR and OFF; JSON means TRACE in JSON form.\n", variable, word)
 			}
 		}
-		return slog.New(&logHandler{to: hclog.New(&hclog.LoggerOptions{
-			Name: name, Level: level, Output: out, Mutex: writing, JSONFormat: strings.EqualFold(word, "JSON"),
+		asJSON := strings.EqualFold(word, "JSON")
+		return slog.New(&logHandler{raw: asJSON, to: hclog.New(&hclog.LoggerOptions{
+			Name: name, Level: level, Output: out, Mutex: writing, JSONFormat: asJSON,
 		})})
 	}
 	return &Logs{Core: logger("", "_CORE"), Provider: logger("provider", "_PROVIDER"), Close: closeFile}
@@ -89,6 +92,7 @@ func OpenLogs(getenv func(string) string, stderr io.Writer) *Logs {
 type logHandler struct {
 	to     hclog.Logger
 	prefix string // names of open groups, each followed by a dot
+	raw    bool   // the output can hold every character
 }
 
 // hclogLevel converts a level of slog to one of hclog.
@@ -118,7 +122,7 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 		args = h.append(args, attr)
 		return true
 	})
-	h.to.Log(hclogLevel(r.Level), r.Message, args...)
+	h.to.Log(hclogLevel(r.Level), h.printable(r.Message), args...)
 	return nil
 }
 
@@ -128,14 +132,29 @@ func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	for _, attr := range attrs {
 		args = h.append(args, attr)
 	}
-	return &logHandler{to: h.to.With(args...), prefix: h.prefix}
+	return &logHandler{to: h.to.With(args...), prefix: h.prefix, raw: h.raw}
 }
 
 // WithGroup implements slog.Handler.
 func (h *logHandler) WithGroup(name string) slog.Handler {
-	return &logHandler{to: h.to, prefix: h.prefix + name + "."}
+	return &logHandler{to: h.to, prefix: h.prefix + name + ".", raw: h.raw}
 }
 
 func (h *logHandler) append(args []any, attr slog.Attr) []any {
-	return append(args, h.prefix+attr.Key, attr.Value.Resolve().Any())
+	value := attr.Value.Resolve().Any()
+	switch v := value.(type) {
+	case string:
+		value = h.printable(v)
+	case error:
+		value = h.printable(v.Error())
+	}
+	return append(args, h.prefix+attr.Key, value)
+}
+
+// printable returns text from a provider or another source, to be shown in a terminal.
+func (h *logHandler) printable(text string) string {
+	if h.raw {
+		return text
+	}
+	return termtext.Printable(text)
 }

@@ -15,6 +15,7 @@ import (
 
 	"tofu/internal/ui"
 	"tofu/internal/ui/progress"
+	"tofu/internal/ui/termtext"
 )
 
 // Streams are the process's standard streams.
@@ -162,9 +163,9 @@ func (t *Terminal) Ask(ctx context.Context, q Question) (string, error) {
 	t.Live.Phase("", 0)
 	bold, reset := t.Bold()
 	out := t.Prompts()
-	fmt.Fprintf(out, "%s%s%s\n", bold, q.Title, reset)
+	fmt.Fprintf(out, "%s%s%s\n", bold, termtext.OneLine(q.Title), reset)
 	if q.Text != "" {
-		fmt.Fprintf(out, "%s\n", Indent(q.Text, "  "))
+		fmt.Fprintf(out, "%s\n", Indent(termtext.Printable(q.Text), "  "))
 	}
 	fmt.Fprintf(out, "\n  %sEnter a value:%s ", bold, reset)
 	answer, err := t.readAnswer(ctx, q.Secret)
@@ -237,14 +238,19 @@ func (t *Terminal) Bold() (on, off string) {
 	return "\x1b[1m", "\x1b[0m"
 }
 
-// Emphasis returns text in bold, or unchanged if colors are off.
-func (t *Terminal) Emphasis(text string) string {
+// Styled is text with this program's own colors. Other text that is printed loses such colors,
+// because it may come from outside.
+type Styled string
+
+// Emphasis returns text in bold, or without a style if colors are off.
+func (t *Terminal) Emphasis(text string) Styled {
 	on, off := t.Bold()
-	return on + text + off
+	return Styled(on + termtext.Printable(text) + off)
 }
 
 // Success prints a message whose first sentence is green.
 func (t *Terminal) Success(text string) {
+	text = termtext.Printable(text)
 	if t.Color {
 		text = green(text)
 	}
@@ -259,6 +265,12 @@ func green(text string) string {
 
 // Say prints a formatted line.
 func (t *Terminal) Say(format string, args ...any) {
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if text, ok := arg.(string); ok && !t.Scripted { // JSON can hold every character
+			args[i] = termtext.Printable(text)
+		}
+	}
 	t.Printer.Message(ui.Text{Text: fmt.Sprintf(format, args...)})
 }
 

@@ -2,7 +2,9 @@ package ui
 
 import (
 	"bytes"
+	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -17,6 +19,7 @@ func FuzzControlCharacters(f *testing.F) {
 	f.Add("\x1b[8mhidden\x1b[0m", "\x9b2J", "a = \"\u009b2J\u202e\"", uint8(0), uint8(200))
 	f.Add("one\ttwo\rthree\x00\x7f", "\xff\xfe", "\x1b", uint8(0), uint8(1))
 	f.Add("\x1b[\x1b[31m31m", "a\nb", "", uint8(1), uint8(0))
+	f.Add("a\n::error::b\n ::add-mask::c", "x\n::error::y.tf", "::debug::z\n##[error]", uint8(0), uint8(3))
 	f.Fuzz(func(t *testing.T, text, file, source string, start, end uint8) {
 		d := tfdiags.Errorf("Summary "+text, "%s", text).At(hcl.Range{Filename: file,
 			Start: hcl.Pos{Line: 1, Column: 1, Byte: int(start)}, End: hcl.Pos{Line: 1, Column: 2, Byte: int(end)}})
@@ -25,6 +28,15 @@ func FuzzControlCharacters(f *testing.F) {
 			p := NewHuman(Options{Out: &out, ErrWidth: width, Sources: func(string) []byte { return []byte(source) }})
 			p.Diagnostics(d.List())
 			testenv.CheckPrintable(t, out.String())
+			out.Reset()
+			p = NewHuman(Options{Out: &out, ErrWidth: width, CI: true, Sources: func(string) []byte { return []byte(source) }})
+			p.Diagnostics(d.List())
+			for line := range strings.Lines(out.String()) {
+				line = strings.TrimSpace(line)
+				if len(line) > 2 && line[:2] == "::" && unicode.IsLetter(rune(line[2])) || strings.Contains(line, "##[") {
+					t.Errorf("a CI system runs the line %q", line)
+				}
+			}
 		}
 	})
 }

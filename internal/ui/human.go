@@ -42,6 +42,9 @@ type human struct {
 // write writes text; concurrent calls don't mix. It ignores errors, because there is nowhere
 // else to report them.
 func (h *human) write(w io.Writer, text string) {
+	if h.CI {
+		text = termtext.WithoutCommands(text)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_, _ = io.WriteString(w, text)
@@ -52,12 +55,20 @@ func (h *human) write(w io.Writer, text string) {
 func (h *human) stream(f func(out *bufio.Writer)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	out := bufio.NewWriterSize(h.Out, 64<<10)
+	to := h.Out
+	if h.CI {
+		log := &termtext.LogWriter{W: h.Out}
+		defer log.Close()
+		to = log
+	}
+	out := bufio.NewWriterSize(to, 64<<10)
 	f(out)
 	_ = out.Flush()
 }
 
-func (h *human) line(text string) { h.write(h.Out, h.style.As(termtext.Bold, text)+"\n") }
+func (h *human) line(text string) {
+	h.write(h.Out, h.style.As(termtext.Bold, termtext.OneLine(text))+"\n")
+}
 
 // Diagnostics implements Printer.
 func (h *human) Diagnostics(diags tfdiags.Diagnostics) {
@@ -150,7 +161,7 @@ func (h *human) failure(d tfdiags.Diagnostic) {
 		text += " (" + strings.Join(where, ", ") + ")"
 	}
 	const title, indent = "Error: ", "  "
-	lines := termtext.WrapWords(title+termtext.Printable(text), max(h.Live.Columns()-len(indent), 1))
+	lines := termtext.WrapWords(title+termtext.OneLine(text), max(h.Live.Columns()-len(indent), 1))
 	lines[0] = strings.TrimPrefix(lines[0], title)
 	h.write(h.Out, h.style.As(termtext.Red, title)+strings.Join(lines, "\n"+indent)+"\n")
 }
@@ -279,7 +290,7 @@ func (h *human) Message(m Message) {
 	case Estate:
 		h.write(h.Out, "\n"+h.style.As(termtext.Bold, m.Text())+"\n")
 	case EstateRoot:
-		h.write(h.Out, h.style.As(termtext.Bold, m.text())+"\n")
+		h.write(h.Out, h.style.As(termtext.Bold, termtext.OneLine(m.text()))+"\n")
 	case Applied:
 		h.write(h.Out, "\n"+h.style.As(termtext.Bold, h.style.As(termtext.Green, h.wrapped(m.done())))+"\n")
 	case Outputs:
@@ -298,7 +309,7 @@ func (h *human) Message(m Message) {
 			if name == m.Current {
 				mark = "* "
 			}
-			b.WriteString(mark + termtext.Printable(name) + "\n")
+			b.WriteString(mark + termtext.OneLine(name) + "\n")
 		}
 		h.write(h.Out, b.String()+"\n")
 	default:

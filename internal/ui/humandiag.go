@@ -57,7 +57,7 @@ func (w *diagWriter) boxed(text string, edge termtext.Color) string {
 // involved.
 func (w *diagWriter) place(b *strings.Builder, d *diagnostic) {
 	if d.Address != "" {
-		fmt.Fprintf(b, "  with %s,\n", termtext.Printable(d.Address))
+		fmt.Fprintf(b, "  with %s,\n", termtext.OneLine(d.Address))
 	}
 	switch {
 	case d.Range == nil:
@@ -66,16 +66,16 @@ func (w *diagWriter) place(b *strings.Builder, d *diagnostic) {
 		}
 		return
 	case d.Snippet == nil:
-		fmt.Fprintf(b, "  on %s line %d:\n  (source code not available)\n\n", termtext.Printable(d.Range.Filename),
+		fmt.Fprintf(b, "  on %s line %d:\n  (source code not available)\n\n", termtext.OneLine(d.Range.Filename),
 			d.Range.Start.Line)
 		return
 	}
 	s := d.Snippet
 	context := ""
 	if s.Context != nil {
-		context = ", in " + termtext.Printable(*s.Context)
+		context = ", in " + termtext.OneLine(*s.Context)
 	}
-	fmt.Fprintf(b, "  on %s line %d%s:\n", termtext.Printable(d.Range.Filename), d.Range.Start.Line, context)
+	fmt.Fprintf(b, "  on %s line %d%s:\n", termtext.OneLine(d.Range.Filename), d.Range.Start.Line, context)
 	w.code(b, s)
 	w.involved(b, d)
 	b.WriteByte('\n')
@@ -171,7 +171,7 @@ func (w *diagWriter) compact(groups []group) string {
 	for _, g := range groups {
 		fmt.Fprintf(&b, "- %s\n", termtext.Printable(g.first.Summary))
 		if s := g.first.Subject; s != nil {
-			fmt.Fprintf(&b, "  on %s line %d", termtext.Printable(s.Filename), s.Start.Line)
+			fmt.Fprintf(&b, "  on %s line %d", termtext.OneLine(s.Filename), s.Start.Line)
 			if g.others > 0 {
 				fmt.Fprintf(&b, " (and %d more)", g.others)
 			}

@@ -46,6 +46,10 @@ type Options struct {
 	// is nil, diagnostics have no excerpts.
 	Sources func(filename string) []byte
 
+	// CI reports whether the output is the log of a CI system, which could run commands in the
+	// human form. See termtext.InCI.
+	CI bool
+
 	CompactWarnings  bool // print a warning in one or two lines, unless there are errors
 	SeparateWarnings bool // do not group similar warnings
 	GroupErrors      bool // group similar errors too

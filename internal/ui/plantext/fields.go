@@ -33,7 +33,7 @@ func unknownName(f planview.Field) string {
 	if f.Before == "" {
 		return f.Path
 	}
-	return f.Path + " (was " + termtext.Cut(oneLine(f.Before), maxOld) + ")"
+	return f.Path + " (was " + termtext.Cut(termtext.OneLine(f.Before), maxOld) + ")"
 }
 
 // symbolColors maps actions to the colors of their symbols.
@@ -48,7 +48,7 @@ func (s *Screen) field(indent int, f planview.Field, symbols bool) {
 	if symbols {
 		symbol = planview.Symbol(f.Action) + " "
 	}
-	path, before, after := oneLine(f.Path), oneLine(f.Before), oneLine(f.After)
+	path, before, after := termtext.OneLine(f.Path), termtext.OneLine(f.Before), termtext.OneLine(f.After)
 	note := fieldNote(f)
 	value := " = " + before + " -> " + after
 	switch {
@@ -110,7 +110,7 @@ func (s *Screen) noteLine(indent int, f planview.Field, note string) {
 	if note == "" {
 		return
 	}
-	for _, line := range termtext.WrapWords(oneLine(strings.TrimSpace(note)), max(s.Width-indent, 10)) {
+	for _, line := range termtext.WrapWords(termtext.OneLine(strings.TrimSpace(note)), max(s.Width-indent, 10)) {
 		s.line(indent, noteColor(f), line)
 	}
 }
@@ -259,7 +259,7 @@ func (s *Screen) marked(indent int, action plans.Action, m marked) {
 // would not be visible, the beginning of the line is cut off.
 func markedLine(l valuediff.Line, columns int) marked {
 	var m marked
-	m.text, m.marks = valuediff.Printable(l.Text, l.Changed, oneLine)
+	m.text, m.marks = valuediff.Printable(l.Text, l.Changed, termtext.OneLine)
 	skip := 0
 	if len(m.marks) > 0 && termtext.Width(m.text) > columns && termtext.Width(m.text[:m.marks[0].End]) > columns-1 {
 		start := m.text[:m.marks[0].Start]

@@ -34,7 +34,7 @@ func (s *Screen) write(text string) { _, _ = s.Out.WriteString(text) }
 
 // line writes an indented line, and cuts it to the width of the screen.
 func (s *Screen) line(indent int, color termtext.Color, text string) {
-	text = termtext.Cut(oneLine(text), max(s.Width-indent, 10))
+	text = termtext.Cut(termtext.OneLine(text), max(s.Width-indent, 10))
 	if color != "" {
 		text = s.Style.As(color, text)
 	}
@@ -43,7 +43,7 @@ func (s *Screen) line(indent int, color termtext.Color, text string) {
 
 // wrapped writes indented text, on as many lines as it needs.
 func (s *Screen) wrapped(indent int, text string) {
-	for _, line := range termtext.WrapWords(oneLine(text), max(s.Width-indent, 10)) {
+	for _, line := range termtext.WrapWords(termtext.OneLine(text), max(s.Width-indent, 10)) {
 		s.line(indent, "", line)
 	}
 }
@@ -54,7 +54,7 @@ func (s *Screen) list(indent int, head string, parts []string) {
 	room := max(s.Width-indent, 10)
 	line, used := head, termtext.Width(head)
 	for i, part := range parts {
-		part = oneLine(part)
+		part = termtext.OneLine(part)
 		if i < len(parts)-1 {
 			part += ","
 		}
@@ -69,22 +69,13 @@ func (s *Screen) list(indent int, head string, parts []string) {
 	s.wrapped(indent, line)
 }
 
-// oneLine replaces control characters, including line breaks, with symbols, and tabs with spaces.
-func oneLine(text string) string {
-	text = termtext.Printable(text)
-	if strings.ContainsAny(text, "\n\t") {
-		text = strings.ReplaceAll(strings.ReplaceAll(text, "\n", "␊"), "\t", "  ")
-	}
-	return text
-}
-
 // titled writes an address in bold, and a note on the same line or, if it doesn't fit, below.
 func (s *Screen) titled(indent int, symbol string, color termtext.Color, title, note string) {
 	room := s.Width - indent - termtext.Width(symbol) - 1
-	title = termtext.CutMiddle(oneLine(title), max(room, 10))
+	title = termtext.CutMiddle(termtext.OneLine(title), max(room, 10))
 	text := strings.Repeat(" ", indent) + s.Style.As(color, symbol) + " " + s.Style.As(termtext.Bold, title)
 	room -= termtext.Width(title) + 2
-	note = oneLine(note)
+	note = termtext.OneLine(note)
 	below := note != "" && termtext.Width(note) > room
 	if note != "" && !below {
 		text += "  " + s.Style.As(termtext.Grey, note)

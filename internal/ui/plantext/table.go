@@ -176,9 +176,9 @@ func (s *Screen) table(rows []row) {
 	for _, r := range rows {
 		symbol, color := symbolOf(r.change), kinds[r.kind].color
 		symbol = strings.Repeat(" ", 3-termtext.Width(symbol)) + symbol
-		name := oneLine(r.name)
+		name := termtext.OneLine(r.name)
 		if !same[termtext.CutMiddle(name, l.name)] {
-			s.write(s.cells(l, symbol, color, name, oneLine(r.what), r.at))
+			s.write(s.cells(l, symbol, color, name, termtext.OneLine(r.what), r.at))
 			s.below(l, r)
 			continue
 		}
@@ -189,7 +189,7 @@ func (s *Screen) table(rows []row) {
 			s.write(s.Style.As(color, symbol) + " " + line + "\n")
 		}
 		if l.what > 0 && r.what != "" || l.at > 0 && r.at != "" {
-			s.write(s.cells(l, "   ", "", "", oneLine(r.what), r.at))
+			s.write(s.cells(l, "   ", "", "", termtext.OneLine(r.what), r.at))
 		}
 		s.below(l, r)
 	}
@@ -207,7 +207,7 @@ func ambiguous(rows []row, columns int) map[string]bool {
 	whole := make(map[string]string, len(rows))
 	out := make(map[string]bool)
 	for _, r := range rows {
-		name := oneLine(r.name)
+		name := termtext.OneLine(r.name)
 		short := termtext.CutMiddle(name, columns)
 		if other, found := whole[short]; found && other != name {
 			out[short] = true

@@ -164,10 +164,10 @@ func (s *Screen) treeLine(prefix, symbol string, color termtext.Color, name, not
 		symbol += " "
 	}
 	room := max(s.Width-termtext.Width(prefix)-termtext.Width(symbol), 8)
-	name = termtext.CutMiddle(oneLine(name), room)
+	name = termtext.CutMiddle(termtext.OneLine(name), room)
 	room -= termtext.Width(name)
 	if plain := termtext.Plain(note); termtext.Width(plain)+2 > room {
-		note = termtext.Cut(oneLine(plain), max(room-2, 0))
+		note = termtext.Cut(termtext.OneLine(plain), max(room-2, 0))
 	}
 	if note != "" && room > 4 {
 		note = "  " + note

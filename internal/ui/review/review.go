@@ -385,7 +385,7 @@ func (w *writer) withMembers(text string, g *planview.Group) string {
 	names, _ := rest.Members(max(room/leastName, 0))
 	shown := 0
 	for shown < len(names) && room >= length(names[shown])+len("\n") {
-		names[shown] = strings.ReplaceAll(termtext.Printable(names[shown]), "\n", " ")
+		names[shown] = termtext.OneLine(names[shown])
 		room -= length(names[shown]) + len("\n")
 		shown++
 	}
@@ -475,7 +475,7 @@ func differences(fields []planview.Field) []string {
 			indent = "   "
 		}
 		text, marks := valuediff.Printable(l.Text, l.Changed, func(part string) string {
-			return strings.ReplaceAll(termtext.Printable(part), "\n", " ")
+			return termtext.OneLine(part)
 		})
 		lines = append(lines, strings.TrimRight(signs[l.Action]+indent+text, " "))
 		if len(marks) > 0 {

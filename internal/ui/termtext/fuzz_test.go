@@ -3,7 +3,6 @@ package termtext
 import (
 	"strings"
 	"testing"
-	"unicode"
 	"unicode/utf8"
 
 	"tofu/internal/testenv"
@@ -22,7 +21,12 @@ func FuzzPrintable(f *testing.F) {
 		if again := Printable(shown); again != shown {
 			t.Errorf("%q becomes %q and then %q", text, shown, again)
 		}
-		if !strings.ContainsFunc(text, unicode.IsControl) && utf8.ValidString(text) && shown != text {
+		line := OneLine(text)
+		testenv.CheckPrintable(t, line)
+		if strings.ContainsAny(line, "\n\t\r") {
+			t.Errorf("%q becomes more than one line: %q", text, line)
+		}
+		if !strings.ContainsFunc(text, isUnsafe) && utf8.ValidString(text) && shown != text {
 			t.Errorf("%q becomes %q", text, shown)
 		}
 		// Check the text between colors. Removing a color can't create a new sequence, because the

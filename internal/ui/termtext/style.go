@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -73,33 +72,6 @@ func wrapLine(line string, width int) string {
 	return b.String()
 }
 
-// Printable replaces control characters with visible symbols, because they could move the cursor or
-// hide text. It keeps tabs and line breaks.
-func Printable(text string) string {
-	if utf8.ValidString(text) && !strings.ContainsFunc(text, isControl) {
-		return text
-	}
-	lines := strings.Split(text, "\r\n")
-	for i, line := range lines {
-		lines[i] = strings.Map(controlSymbol, line)
-	}
-	return strings.Join(lines, "\r\n")
-}
-
-// controlSymbol returns the symbol for a control character. It returns other characters
-// unchanged.
-func controlSymbol(r rune) rune {
-	switch {
-	case !isControl(r):
-		return r
-	case r < 0x20:
-		return 0x2400 + r
-	case r == 0x7f:
-		return 0x2421
-	}
-	return unicode.ReplacementChar
-}
-
 // ownColors matches the attributes that Style.As writes. Other attributes could hide text.
 var ownColors = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\x1b\[(?:0|1|4|3[1-6]|90)m`)
@@ -115,8 +87,6 @@ func PrintableText(text string) string {
 	}
 	return b.String() + Printable(text[end:])
 }
-
-func isControl(r rune) bool { return r != '\n' && r != '\t' && unicode.IsControl(r) }
 
 var colorCodes = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 
