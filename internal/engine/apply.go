@@ -1,9 +1,14 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"tofu/internal/checks"
 	"tofu/internal/configs"
@@ -84,8 +89,7 @@ func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *Apply
 	if opts != nil {
 		op.inspect(opts.Inspect)
 		op.showSensitive = opts.ShowSensitive
-		again := slices.AppendSeq(plan.UnknownVariables(), maps.Keys(plan.EphemeralVariables))
-		for _, name := range again {
+		for _, name := range plan.NotStored() {
 			if v, ok := opts.Variables[name]; ok {
 				op.variables[name] = v
 			}
@@ -104,23 +108,18 @@ func (o *operation) checkVariables(opts *ApplyOptions) error {
 		if v == nil || v.Ephemeral.Value {
 			continue
 		}
-		planned, ok := o.Plan.Variables[name]
-		a, err := v.Final(given.Value)
-		same := false
-		if ok && !planned.IsWhollyKnown() {
-			was, _ := v.Final(planned)
-			// If err is not nil, the evaluation of the variable reports it.
-			same = err != nil || objchange.Possible(unmark(was), unmark(a))
-		} else if ok {
-			was, _ := v.Final(planned)
-			same = unmark(a).RawEquals(unmark(was))
-		} else if v.Default.Set {
-			same = unmark(a).RawEquals(unmark(v.Default.Value))
-		}
-		if !same {
-			errs = errs.Append(tfdiags.Errorf("Mismatch between input and plan variable value",
-				"The given value of %q differs from its value in the saved plan. A saved plan is applied with "+
-					"the values that it was made with. Do not set the variable, or create a new plan.", name))
+		planned := o.Plan.Variables[name] // cty.NilVal means the default
+		was, _ := v.Final(planned)
+		now, err := v.Final(given.Value)
+		switch {
+		case err != nil && was.IsWhollyKnown():
+			errs = errs.Append(tfdiags.Errorf("Invalid value for input variable",
+				"The value given by %s is not suitable for var.%s: %s.", given.source(), name, tfdiags.FormatError(err)))
+		case err != nil: // the evaluation of the variable reports it
+		case unmark(now).RawEquals(unmark(was)),
+			!was.IsWhollyKnown() && objchange.Possible(unmark(was), unmark(now)):
+		default:
+			errs = errs.Append(o.contradiction(v, given, unmark(was), unmark(now)))
 		}
 	}
 	for _, name := range o.Plan.UnknownVariables() {
@@ -140,6 +139,45 @@ func (o *operation) checkVariables(opts *ApplyOptions) error {
 		}
 	}
 	return errs.Err()
+}
+
+// contradiction returns the error about a variable whose value differs from the one in the plan.
+func (o *operation) contradiction(v *configs.Variable, given Variable, was, now cty.Value) tfdiags.Diagnostic {
+	from := "the default"
+	if _, ok := o.Plan.Variables[v.Name]; ok {
+		from = "the value from " + cmp.Or(o.Plan.VariableSources[v.Name], "the plan")
+	}
+	text := fmt.Sprintf("%s sets var.%s to %s, and the plan was made with %s, %s.", tfdiags.Capitalize(given.source()),
+		v.Name, inputText(now), from, inputText(was))
+	if v.Sensitive.Value {
+		text = fmt.Sprintf("%s sets var.%s to another value than %s, with which the plan was made.",
+			tfdiags.Capitalize(given.source()), v.Name, from)
+	}
+	d := tfdiags.Errorf("Mismatch between input and plan variable value",
+		"%s A saved plan is applied with the values that it was made with. Do not set the variable, or create a new plan.",
+		text)
+	d.Subject = given.Range
+	return d
+}
+
+// source returns the source of a value, for messages.
+func (v Variable) source() string { return cmp.Or(v.From, "the caller") }
+
+// inputText returns the value of a variable as JSON, shortened. If the value is not wholly known,
+// the plan was made with -var-unknown.
+func inputText(v cty.Value) string {
+	const most = 100
+	if !v.IsWhollyKnown() {
+		return "a value that was not known"
+	}
+	text, err := ctyjson.Marshal(v, v.Type())
+	if err != nil { // a capsule can't be a variable
+		return "a value that can't be shown"
+	}
+	if short := []rune(string(text)); len(short) > most {
+		return string(short[:most]) + "…"
+	}
+	return string(text)
 }
 
 // observeImports tells the observer about the objects that the plan imports. The plan's state

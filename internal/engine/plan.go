@@ -292,7 +292,8 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 		Complete: !w.op.Selective() && opts.Past == nil && len(w.out.deferred)+len(w.deferrals.modules) == 0,
 		Deferred: w.out.deferred, DeferredModules: w.deferrals.modules,
 		Variables: map[string]cty.Value{}, EphemeralVariables: map[string]bool{},
-		Targets: opts.Targets, Excludes: opts.Excludes, ForceReplace: opts.ForceReplace,
+		VariableSources: map[string]string{},
+		Targets:         opts.Targets, Excludes: opts.Excludes, ForceReplace: opts.ForceReplace,
 		Changes: w.out.changes, PrevRun: w.out.prevRun, Prior: w.out.state, Checks: w.out.checks,
 		Retypes: w.retypes.found,
 	}
@@ -302,7 +303,7 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 		case v.Ephemeral.Value:
 			plan.EphemeralVariables[name] = ok
 		case ok && given.Value != cty.NilVal:
-			plan.Variables[name] = given.Value
+			plan.Variables[name], plan.VariableSources[name] = given.Value, given.From
 		}
 	}
 	plan.Changes.Sort()

@@ -116,6 +116,12 @@ func (p *Plan) UnknownVariables() []string {
 	return out
 }
 
+// NotStored returns the names of the variables that must be set again to apply the plan, because it
+// doesn't have their values: those that were not known, and ephemeral ones.
+func (p *Plan) NotStored() []string {
+	return slices.AppendSeq(p.UnknownVariables(), maps.Keys(p.EphemeralVariables))
+}
+
 // Defers reports whether the plan puts off any changes.
 func (p *Plan) Defers() bool { return len(p.Deferred)+len(p.DeferredModules) > 0 }
 

@@ -41,6 +41,8 @@ type Plan struct {
 	// Variables holds the root input values as given, before conversion and defaults, without
 	// ephemeral values. Values that are not wholly known must be set when the plan is applied.
 	Variables map[string]cty.Value
+	// VariableSources says where these values came from, such as "the -var option".
+	VariableSources map[string]string
 	// EphemeralVariables has an entry for each ephemeral root variable. It is true if the variable
 	// was set for planning, so it must be set again when the plan is applied.
 	EphemeralVariables map[string]bool

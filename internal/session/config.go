@@ -63,6 +63,25 @@ func (s *Session) Collect(vars Variables) (map[string]configs.Given, error) {
 	return given, err
 }
 
+// CollectFor returns the values for an apply of a saved plan: those of options, and values of all
+// sources for variables whose values the plan doesn't have. Other values in the environment or in
+// files are not meant for this plan.
+func (s *Session) CollectFor(plan *plans.Plan, vars Variables) (map[string]configs.Given, error) {
+	given, err := inputs.Collect(s.Parser, inputs.Options{Flags: vars.Vars})
+	s.ignoreOthers(given)
+	names := plan.NotStored()
+	if err != nil || len(names) == 0 {
+		return given, err
+	}
+	all, err := s.Collect(vars)
+	for _, name := range names {
+		if value, ok := all[name]; ok {
+			given[name] = value
+		}
+	}
+	return given, err
+}
+
 // Load loads a configuration with the modules that resolve returns.
 func (s *Session) Load(
 	ctx context.Context, given map[string]configs.Given, resolve configs.Resolver,

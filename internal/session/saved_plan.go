@@ -146,11 +146,9 @@ func ReadPlanFile(path string) ([]byte, error) {
 
 // DecodePlan decodes the content of a plan file. path is its path, for messages.
 func (s *Session) DecodePlan(ctx context.Context, path string, data []byte, vars Variables) (*SavedPlan, error) {
-	given, err := s.Collect(vars)
-	if err != nil {
-		return nil, err
-	}
+	given, collectErr := s.Collect(vars)
 	var file *planfile.File
+	var err error
 	if planfile.Is(data) {
 		file, err = parsePlan(path, data)
 		if err != nil {
@@ -159,6 +157,7 @@ func (s *Session) DecodePlan(ctx context.Context, path string, data []byte, vars
 		maps.Copy(given, storedVariables(file)) // keys may depend on them
 	}
 	crypt, err := s.fileEncryptionWith(ctx, given)
+	err = tfdiags.Join(collectErr, err)
 	if err != nil && planfile.Is(data) && s.Env("TF_ENCRYPTION") == "" {
 		// The plan contains its own configuration, so errors in the directory's configuration don't
 		// matter.
@@ -228,7 +227,7 @@ func notAPlan(path string, data []byte) error {
 // since the plan was created. opts contains the values of variables that plans don't store. The
 // caller must close the operation.
 func (p *SavedPlan) Open(ctx context.Context, s *Session, opts OperationOptions) (*Operation, error) {
-	given, err := s.Collect(opts.Variables)
+	given, err := s.CollectFor(p.Plan, opts.Variables)
 	if err != nil {
 		return nil, err
 	}

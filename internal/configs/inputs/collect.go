@@ -29,7 +29,7 @@ type Flag struct {
 // Options are the sources of values.
 type Options struct {
 	Environ []string // in the format of os.Environ
-	Dir     string   // directory with the automatically read files: the root module's
+	Dir     string   // directory with the automatically read files: the root module's; "" means none
 	// TestDir is a directory with further files that are read automatically, for tests. It is
 	// relative to Dir; "" means no directory.
 	TestDir string
@@ -54,7 +54,10 @@ func Collect(p *configs.Parser, o Options) (map[string]configs.Given, error) {
 			c.given[name] = configs.Given{Text: value, From: "the environment variable " + envPrefix + name}
 		}
 	}
-	dirs := []string{o.Dir}
+	var dirs []string
+	if o.Dir != "" {
+		dirs = append(dirs, o.Dir)
+	}
 	if tests := filepath.Join(o.Dir, o.TestDir); o.TestDir != "" && tests != filepath.Clean(o.Dir) {
 		dirs = append(dirs, tests)
 	}

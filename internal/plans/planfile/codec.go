@@ -94,7 +94,7 @@ func (e *encoder) head(f *File) (*wirePlan, error) {
 		if err != nil {
 			return nil, fmt.Errorf("variable %q: %w", name, err)
 		}
-		out.Variables = append(out.Variables, wireVariable{Name: name, Value: v})
+		out.Variables = append(out.Variables, wireVariable{Name: name, Value: v, Source: p.VariableSources[name]})
 	}
 	var err error
 	for _, list := range []struct {
@@ -334,9 +334,9 @@ func (d *decoder) head(in *wirePlan, f *File) error {
 			return fmt.Errorf("variable %q: %w", wire.Name, err)
 		}
 		if p.Variables == nil {
-			p.Variables = make(map[string]cty.Value)
+			p.Variables, p.VariableSources = make(map[string]cty.Value), make(map[string]string)
 		}
-		p.Variables[wire.Name] = v
+		p.Variables[wire.Name], p.VariableSources[wire.Name] = v, wire.Source
 	}
 	for _, m := range in.DeferredModules {
 		p.DeferredModules = append(p.DeferredModules, addrs.Module(m))

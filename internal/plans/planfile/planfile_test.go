@@ -306,6 +306,7 @@ func (g generator) file() *planfile.File {
 		Mode: plans.Mode(g.n("mode", 2)), Errored: g.yes(), Applyable: g.yes(), Complete: g.yes(),
 		Timestamp: time.Unix(int64(g.n("seconds", 1<<31)), 123).UTC(),
 		Changes:   &plans.Changes{}, Prior: states.New(), Variables: map[string]cty.Value{},
+		VariableSources:    map[string]string{},
 		EphemeralVariables: map[string]bool{}, GeneratedConfig: map[string]string{g.word(): g.text()},
 	}
 	seen := map[string]bool{}
@@ -326,7 +327,8 @@ func (g generator) file() *planfile.File {
 	}
 	p.Changes.Sort()
 	for range g.n("variables", 3) {
-		p.Variables[g.word()] = g.value(g.typ(2), false)
+		name := g.word()
+		p.Variables[name], p.VariableSources[name] = g.value(g.typ(2), false), g.text()
 		p.EphemeralVariables[g.word()] = g.yes()
 	}
 	for range g.n("targets", 2) {

@@ -45,8 +45,9 @@ type (
 	}
 
 	wireVariable struct {
-		Name  string
-		Value wireValue
+		Name   string
+		Value  wireValue
+		Source string
 	}
 
 	wireKey struct {
