@@ -43,8 +43,9 @@ import (
 // An ordinary deletion comes after the deletions of its dependents, and before anything is created
 // in its place. A late deletion comes after its dependents have stopped using the object. A
 // deletion is late in three cases: the object is deposed; create_before_destroy applies to the
-// object; or some resources in D(R) change and none of these still refer to R. The deletion that
-// begins a replacement is never late.
+// object; or some objects of D(R) change and none of these resources still refer to R. Objects that
+// are destroyed before their replacement is created don't count: nothing uses R's objects then. The
+// deletion that begins a replacement is never late.
 //
 // Two resources with a thousand instances each cost a few thousand edges with Barriers. Edges
 // between pairs of instances would cost a million.
@@ -131,8 +132,8 @@ func (d *destroyOrder) flagged(s *Step) bool {
 	return s.Resource.Config != nil && s.Resource.CreateBeforeDestroy
 }
 
-// detached reports whether dependents of x change but none of these still refers to x. Dependents
-// are configured resources that depend on x according to the stored dependencies.
+// detached reports whether objects of dependents of x change but none of these still refers to x.
+// Dependents are configured resources that depend on x according to the stored dependencies.
 func (d *destroyOrder) detached(x *depNode) bool {
 	if d.b.op.Phase.Destroys() {
 		return false
@@ -145,9 +146,15 @@ func (d *destroyOrder) detached(x *depNode) bool {
 		if user.resource.refersTo(x.resource.Addr) {
 			return false
 		}
-		changing = true
+		changing = changing || slices.ContainsFunc(user.steps, (*Step).needsOld)
 	}
 	return changing
+}
+
+// needsOld reports whether the Step writes while an older object or reader still uses what that was
+// created from. It doesn't if there is none, or if it is destroyed before.
+func (s *Step) needsOld() bool {
+	return s.writes() && s.Change.Action != plans.Create && s.Change.Action != plans.DeleteThenCreate
 }
 
 func (x *depNode) writes() bool {
