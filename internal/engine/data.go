@@ -109,19 +109,21 @@ func (p *instancePlan) readData(
 	if err != nil {
 		return cty.NilVal, nil, err
 	}
-	defer w.calls.acquire()()
-	start := w.op.env.now()
-	w.out.observe(ApplyStart{Object: what, Action: plans.Read, Provider: p.prov.addr,
-		Builtin: p.prov.addr.Config.Provider.IsBuiltin()})
-	v, hidden, err = p.callData(ctx, config, meta)
-	if err == nil {
-		if len(pvms) > 0 {
-			v = v.MarkWithPaths(pvms)
+	err = w.callReader(ctx, func(ctx context.Context) error {
+		start := w.op.env.now()
+		w.out.observe(ApplyStart{Object: what, Action: plans.Read, Provider: p.prov.addr,
+			Builtin: p.prov.addr.Config.Provider.IsBuiltin()})
+		v, hidden, err = p.callData(ctx, config, meta)
+		if err == nil {
+			if len(pvms) > 0 {
+				v = v.MarkWithPaths(pvms)
+			}
+			what.IDKey, what.IDValue = identify(markStored(r.Schema.Block, v, nil))
 		}
-		what.IDKey, what.IDValue = identify(markStored(r.Schema.Block, v, nil))
-	}
-	w.out.observe(ApplyDone{Object: what, Action: plans.Read, Failed: err != nil,
-		Elapsed: w.op.env.now().Sub(start)})
+		w.out.observe(ApplyDone{Object: what, Action: plans.Read, Failed: err != nil,
+			Elapsed: w.op.env.now().Sub(start)})
+		return err
+	})
 	return v, hidden, err
 }
 
@@ -182,6 +184,9 @@ func samePaths(a, b []cty.Path) bool {
 // the data source for references to it.
 func (p *instancePlan) checkData(v cty.Value, failure error, config cty.Value) (cty.Value, error) {
 	w := p.w
+	if failure != nil && reported(failure) == nil {
+		return v, failure
+	}
 	after, status := v, checks.Unknown // the assertions determine the status later, if they are evaluated
 	var messages []string
 	var err error

@@ -107,6 +107,9 @@ func (p *instancePlan) openEphemeral(ctx context.Context, config cty.Value) (cty
 func (p *instancePlan) callOpen(ctx context.Context, config cty.Value) (providers.OpenResponse, error) {
 	w, r, what := p.w, p.r, Object{Addr: p.addr}
 	defer w.calls.acquire()()
+	if w.halt.isSet() {
+		return providers.OpenResponse{}, errHalted
+	}
 	w.out.observe(EphemeralStart{what, "open"})
 	resp := callWithSlot(w.calls, p.prov, "OpenEphemeralResource", p.addr, func() providers.OpenResponse {
 		diags := p.prov.ValidateEphemeral(ctx, r.Addr.Resource.Type, config)

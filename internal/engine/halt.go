@@ -1,12 +1,16 @@
 package engine
 
-import "context"
+import (
+	"context"
 
-// halt is a switch that stops a walk from starting new work. Running work continues. The switch is
-// off before the walk. After the walk, it is on only if the walk was halted.
+	"tofu/internal/tfdiags"
+)
+
+// halt is a switch that stops a walk from starting new work. Changes that run continue. The switch
+// is off before the walk. After the walk, it is on only if the walk was halted.
 type halt struct {
+	begin  context.Context // ends when the switch is set
 	cancel context.CancelFunc
-	done   <-chan struct{} // closed when the switch is set
 }
 
 // enable returns a context that ends when the switch is set. Canceling ctx also sets the switch.
@@ -14,10 +18,10 @@ type halt struct {
 // not halted, the switch stays off from then on.
 func (h *halt) enable(ctx context.Context) (begin context.Context, disable func()) {
 	begin, h.cancel = context.WithCancel(ctx)
-	h.done = begin.Done()
+	h.begin = begin
 	return begin, func() {
 		if !h.isSet() {
-			h.done = nil
+			h.begin = nil
 		}
 		h.cancel()
 	}
@@ -27,25 +31,44 @@ func (h *halt) enable(ctx context.Context) (begin context.Context, disable func(
 func (h *halt) set() { h.cancel() }
 
 // isSet reports whether nothing new may start.
-func (h *halt) isSet() bool {
-	select {
-	case <-h.done:
-		return true
-	default:
-		return false
-	}
-}
+func (h *halt) isSet() bool { return h.begin != nil && h.begin.Err() != nil }
 
 // context returns a context for work that must end when nothing new may start.
 func (h *halt) context(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	done := h.done // a copy, because the walk may end before the goroutine starts
-	go func() {
-		select {
-		case <-done:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
+	if h.begin == nil {
+		return ctx, cancel
+	}
+	stop := context.AfterFunc(h.begin, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// haltedCall is the Extra field of errHalted.
+type haltedCall struct{}
+
+// errHalted is the error of work that was left out or canceled because the walk was halted. It is
+// not reported: the walk itself reports the interruption.
+var errHalted = tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Operation interrupted", Extra: haltedCall{}}.Err()
+
+// reported returns an error without the parts that are errHalted.
+func reported(err error) error {
+	return tfdiags.MapError(err, func(list tfdiags.Diagnostics) tfdiags.Diagnostics {
+		return list.Filter(func(d tfdiags.Diagnostic) bool { return d.Extra != haltedCall{} })
+	})
+}
+
+// callReader takes a call slot and calls read, which changes nothing: its context ends when the walk
+// is halted. If the walk was halted meanwhile, it returns errHalted.
+func (w *walk) callReader(ctx context.Context, read func(ctx context.Context) error) error {
+	defer w.calls.acquire()()
+	if w.halt.isSet() {
+		return errHalted
+	}
+	ctx, end := w.halt.context(ctx)
+	defer end()
+	err := read(ctx)
+	if err != nil && ctx.Err() != nil {
+		return errHalted
+	}
+	return err
 }

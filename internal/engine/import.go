@@ -333,10 +333,13 @@ func (p *instancePlan) importObject(ctx context.Context, req *importRequest) (*o
 	if err != nil {
 		return nil, p.explained(err)
 	}
-	defer w.calls.acquire()()
-	w.out.observe(ImportStart{what, req.id})
-	l, err := p.importWithSlot(ctx, req, meta)
-	w.out.observe(ImportDone{what, req.id, err != nil})
+	var l *objectState
+	err = w.callReader(ctx, func(ctx context.Context) (err error) {
+		w.out.observe(ImportStart{what, req.id})
+		l, err = p.importWithSlot(ctx, req, meta)
+		w.out.observe(ImportDone{what, req.id, err != nil})
+		return err
+	})
 	return l, err
 }
 

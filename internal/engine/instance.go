@@ -97,7 +97,15 @@ func (p *providerInstance) ForDisplay() string { return p.addr.Config.Provider.F
 
 // planChange asks the provider to plan a change.
 func (t *instance) planChange(ctx context.Context, req providers.PlanRequest) providers.PlanResponse {
-	return callProvider(t.w.calls, t.prov, "PlanResourceChange", t.addr, func() providers.PlanResponse {
-		return t.prov.PlanResourceChange(ctx, req)
+	var resp providers.PlanResponse
+	err := t.w.callReader(ctx, func(ctx context.Context) error {
+		resp = callWithSlot(t.w.calls, t.prov, "PlanResourceChange", t.addr, func() providers.PlanResponse {
+			return t.prov.PlanResourceChange(ctx, req)
+		})
+		return resp.Diagnostics.Err()
 	})
+	if err != nil && reported(err) == nil {
+		return providers.PlanResponse{Diagnostics: tfdiags.FromError(err)}
+	}
+	return resp
 }

@@ -208,8 +208,12 @@ func (t *instance) refresh(ctx context.Context, deposed addrs.DeposedKey, l *obj
 	if err != nil {
 		return nil, t.explained(err)
 	}
-	defer t.w.calls.acquire()()
-	return t.refreshWithSlot(ctx, deposed, l, meta)
+	var out *objectState
+	err = t.w.callReader(ctx, func(ctx context.Context) (err error) {
+		out, err = t.refreshWithSlot(ctx, deposed, l, meta)
+		return err
+	})
+	return out, err
 }
 
 // refreshWithSlot asks the provider to read an object. The caller has a call slot.

@@ -48,12 +48,18 @@ func (v providerVisit) startInstance(ctx context.Context, key addrs.InstanceKey)
 			return err
 		}
 	}
-	var err error
-	impl := callProvider(w.calls, &p.Addr.Provider, "Start", addrs.AbsInstance{}, func() (impl providers.Interface) {
-		impl, err = w.startProvider(ctx, p, config)
-		return impl
+	var impl providers.Interface
+	err := w.callReader(ctx, func(ctx context.Context) (err error) {
+		impl = callWithSlot(w.calls, &p.Addr.Provider, "Start", addrs.AbsInstance{}, func() (impl providers.Interface) {
+			impl, err = w.startProvider(ctx, p, config)
+			return impl
+		})
+		return err
 	})
-	if err != nil {
+	switch {
+	case err == errHalted:
+		return err
+	case err != nil:
 		return tfdiags.Errorf("Failed to start provider", "The provider %s could not be started: %s.",
 			p.Addr.Provider.ForDisplay(), err)
 	}
@@ -64,8 +70,9 @@ func (v providerVisit) startInstance(ctx context.Context, key addrs.InstanceKey)
 	if w.deferrals.at(p.Node) != nil && !config.IsWhollyKnown() {
 		return nil // resources of the provider are deferred too
 	}
-	diags := callProvider(w.calls, &p.Addr.Provider, "ConfigureProvider", addrs.AbsInstance{},
-		func() tfdiags.Diagnostics {
+	var diags tfdiags.Diagnostics
+	configure := func(ctx context.Context) error {
+		diags = callWithSlot(w.calls, &p.Addr.Provider, "ConfigureProvider", addrs.AbsInstance{}, func() tfdiags.Diagnostics {
 			diags := impl.ValidateProviderConfig(ctx, config)
 			if diags.HasErrors() || w.op.Phase == graph.PhaseValidate {
 				return diags
@@ -75,6 +82,11 @@ func (v providerVisit) startInstance(ctx context.Context, key addrs.InstanceKey)
 			}
 			return diags.Append(impl.Configure(ctx, config)...)
 		})
+		return diags.Err()
+	}
+	if err := w.callReader(ctx, configure); err == errHalted {
+		return err
+	}
 	if v.deferProvider(ctx, config, diags.Err()) {
 		return nil
 	}

@@ -46,7 +46,7 @@ func newResults(op *operation, state *states.State) *results {
 
 // report adds an error to the results.
 func (s *results) report(err error) {
-	if err != nil {
+	if err := reported(err); err != nil {
 		s.mu.Lock()
 		s.errs = s.errs.AppendError(err)
 		s.mu.Unlock()
@@ -64,7 +64,7 @@ func (s *results) warn(warnings ...tfdiags.Diagnostic) {
 
 // fail tells the observer of a failure, unless err is nil.
 func (s *results) fail(err error) {
-	if err != nil {
+	if err := reported(err); err != nil {
 		s.observe(Failure{err})
 	}
 }

@@ -188,7 +188,7 @@ const minSimilarity = 0.5
 func (t *retypes) supports(ctx context.Context, pair retype) bool {
 	w, change := t.w, pair.change
 	impl, running := w.providers.get(pair.to.Provider, change.Provider.Key)
-	if !running || impl == nil {
+	if !running || impl == nil || w.halt.isSet() {
 		return false
 	}
 	prov := &providerInstance{impl, change.Provider}

@@ -6,11 +6,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tofu/internal/configs"
 	"tofu/internal/engine"
 	"tofu/internal/engine/enginetest"
+	"tofu/internal/plans"
+	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
@@ -140,6 +143,66 @@ func TestNothingStartsAfterStop(t *testing.T) {
 		if found := tfdiags.FromError(err); len(found) != 1 || found[0].Summary != "Operation interrupted" {
 			t.Errorf("%s: %v", kind, err)
 		}
+	}
+}
+
+// TestReadsEndAtStop checks that an interrupt cancels the reads of a plan that run, starts none of
+// those that wait for a call slot, and is the only error.
+func TestReadsEndAtStop(t *testing.T) {
+	const things = "resource \"fake_thing\" \"a\" {\n  count = 12\n  name  = \"a${count.index}\"\n}\n"
+	const data = "data \"fake_read\" \"d\" {\n  count = 12\n  name  = \"a${count.index}\"\n}\n"
+	const check = "check \"c\" {\n  data \"fake_read\" \"d\" {\n    name = \"a0\"\n  }\n" +
+		"  assert {\n    condition     = data.fake_read.d.id != \"\"\n    error_message = \"No.\"\n  }\n}\n"
+	const imports = "import {\n  for_each = range(12)\n  to       = fake_thing.i[each.key]\n" +
+		"  id       = \"a${each.key}-1\"\n}\n" +
+		"resource \"fake_thing\" \"i\" {\n  count = 12\n  name  = \"a${count.index}\"\n}\n"
+	for _, test := range []struct {
+		config string
+		mode   plans.Mode
+	}{
+		{things, plans.Normal}, {things, plans.RefreshOnly}, {things, plans.Destroy}, {"", plans.Normal},
+		{data, plans.Normal}, {check, plans.Normal}, {imports, plans.Normal},
+	} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			s := enginetest.NewSession(dir)
+			if _, err := s.Do(&enginetest.Step{Files: map[string]string{"main.tf": things}}); err != nil {
+				t.Fatal(err)
+			}
+			if test.config == imports {
+				s.State = states.New()
+			}
+			cfg, err := s.Load(map[string]string{"main.tf": test.config}, nil, tfdiags.Drop)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var reads atomic.Int32
+			stop, env := make(chan struct{}), s.Env()
+			env.Stop, env.Parallelism = stop, 3
+			env.Observe = func(e engine.Event) {
+				switch e := e.(type) {
+				case engine.RefreshStart, engine.ImportStart:
+					reads.Add(1)
+				case engine.ApplyStart:
+					if e.Action == plans.Read {
+						reads.Add(1)
+					}
+				case engine.Failure:
+					t.Errorf("reported: %v", e.Err)
+				}
+			}
+			s.Cloud.Delay = time.Hour // the providers are configured at the same time
+			start := time.Now()
+			time.AfterFunc(90*time.Minute, func() { close(stop) })
+			_, err = engine.Plan(t.Context(), cfg, s.State, env, &engine.PlanOptions{Mode: test.mode})
+			took := time.Since(start)
+			if found := tfdiags.FromError(err); len(found) != 1 || found[0].Summary != "Operation interrupted" {
+				t.Errorf("%s %d: %v", test.config, test.mode, err)
+			}
+			if test.config != imports && (took != 90*time.Minute || reads.Load() != 3) {
+				t.Errorf("%s %d: %d reads started; the plan took %s", test.config, test.mode, reads.Load(), took)
+			}
+		})
 	}
 }
 

@@ -115,7 +115,7 @@ func (w *walk) run(ctx context.Context) error {
 	}
 	if w.halt.isSet() && len(w.out.errs) == 0 {
 		interrupted := tfdiags.Errorf("Operation interrupted",
-			"The running provider calls have finished, and nothing new was started.")
+			"Running changes have finished, reads were canceled, and nothing new was started.")
 		interrupted.Extra = tfdiags.Interrupted{}
 		w.out.report(interrupted)
 	}
@@ -166,7 +166,7 @@ func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 		err = w.execute(ctx, n)
 	}
 	w.pending.visited(n)
-	if err != errReported && err != errHalted {
+	if err != errReported {
 		// While planning, resourcePlan.runOne has already reported the failure.
 		if n.Kind != graph.KindResource || w.op.Phase != graph.PhasePlan {
 			w.out.fail(err)
@@ -178,10 +178,6 @@ func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 
 // errReported is the error of a node whose errors are already reported.
 var errReported = errors.New("reported")
-
-// errHalted is the error of a node that was about to change something when the walk was halted. The
-// walk itself reports the interruption.
-var errHalted = errors.New("halted")
 
 // execute does the work of a node.
 func (w *walk) execute(ctx context.Context, n *graph.Node) error {

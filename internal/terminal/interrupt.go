@@ -7,10 +7,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // Interrupts counts the user's requests to stop. The first one closes Stop, and the second one
-// closes Kill. A third one from the keyboard ends the program at once, because nothing else can
+// closes Kill. Signals that arrive within a second are one request. A third one from the keyboard ends the program at once, because nothing else can
 // end the evaluation of an expression that never finishes. The program does not end while
 // changes are being recorded.
 type Interrupts struct {
@@ -20,6 +21,7 @@ type Interrupts struct {
 
 	mu      sync.Mutex
 	count   int
+	last    time.Time       // when the last signal that was counted arrived
 	stopped bool            // whether Stop is closed
 	notify  func(count int) // informs the user of an interrupt; may be nil
 	failed  func(err error) // informs the user of an error passed to Fail; may be nil
@@ -41,7 +43,7 @@ func (i *Interrupts) Watch() (stop func()) {
 		for {
 			select {
 			case s := <-ends:
-				if i.Add() > 2 && s == os.Interrupt && i.Recording.Load() == 0 {
+				if i.signal(time.Now()) > 2 && s == os.Interrupt && i.Recording.Load() == 0 {
 					os.Exit(1)
 				}
 			case <-pipes:
@@ -54,6 +56,26 @@ func (i *Interrupts) Watch() (stop func()) {
 		signal.Stop(ends)
 		close(done) // keep the handler of SIGPIPE: the reader of the last output may be gone, too
 	}
+}
+
+// sameRequest is the time in which further signals belong to the same request to stop. Programs
+// that run this one, such as timeout(1), send a signal both to the process and to its group, and the
+// terminal sends it to the group too.
+const sameRequest = time.Second
+
+// signal counts a signal as an interrupt and returns the number of interrupts so far. It returns 0
+// for a signal that is not counted, because it belongs to the previous one.
+func (i *Interrupts) signal(now time.Time) int {
+	i.mu.Lock()
+	same := !i.last.IsZero() && now.Sub(i.last) < sameRequest
+	if !same {
+		i.last = now
+	}
+	i.mu.Unlock()
+	if same {
+		return 0
+	}
+	return i.Add()
 }
 
 // Add counts an interrupt and returns the number of interrupts so far.

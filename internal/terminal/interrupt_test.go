@@ -5,6 +5,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // TestContexts checks which interrupt cancels which context, and that both contexts have the
@@ -57,5 +58,21 @@ func TestFail(t *testing.T) {
 	}
 	if n := i.Add(); n != 1 || len(counts) != 1 {
 		t.Errorf("the interrupt after an error has the number %d", n)
+	}
+}
+
+// TestRepeatedSignals checks that signals that arrive within a second count as one interrupt.
+func TestRepeatedSignals(t *testing.T) {
+	i, start := NewInterrupts(), time.Now()
+	for _, at := range []struct {
+		after time.Duration
+		want  int
+	}{
+		{0, 1}, {0, 0}, {5 * time.Millisecond, 0}, {999 * time.Millisecond, 0}, {time.Second, 2},
+		{1500 * time.Millisecond, 0}, {1999 * time.Millisecond, 0}, {2500 * time.Millisecond, 3},
+	} {
+		if got := i.signal(start.Add(at.after)); got != at.want {
+			t.Errorf("after %s: %d, want %d", at.after, got, at.want)
+		}
 	}
 }
