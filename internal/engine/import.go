@@ -88,6 +88,13 @@ func (v resourceVisit) resolveImport(
 		out[t.Command.Addr] = &importRequest{id: t.Command.ID, target: t}
 		return nil
 	}
+	var errs tfdiags.Diagnostics
+	for _, e := range t.Exprs() {
+		errs = errs.AppendError(w.eval.refErrors(w.graph.Root, &e.Refs))
+	}
+	if len(errs) > 0 {
+		return errs.Err()
+	}
 	root := w.modules.of(w.graph.Root)[0]
 	c := w.eval.newContext(ctx, root, repetition{})
 	if t.ForEach == nil {
@@ -105,7 +112,6 @@ func (v resourceVisit) resolveImport(
 	case err != nil:
 		return err
 	}
-	var errs tfdiags.Diagnostics
 	for _, elem := range elements {
 		each := w.eval.newContext(ctx, root, repetition{eachKey: elem.Key, eachValue: elem.Value})
 		errs = errs.AppendError(v.addImportRequest(out, t, each))

@@ -36,6 +36,20 @@ func (t *Import) Exprs() []*lang.Expr {
 	return out
 }
 
+// selfReferences returns an error for each reference of one of the import's expressions to the
+// resource that it imports. It would wait for itself: there is no object before it is imported.
+func (t *Import) selfReferences(root *Module, e *lang.Expr) error {
+	var errs tfdiags.Diagnostics
+	for _, ref := range e.Refs.Objects {
+		if root.ResourceOf(ref.Subject) == t.Resource {
+			errs = errs.Append(tfdiags.Errorf("Self-referential import block",
+				"The import to %s can't refer to that resource, because it decides which objects the resource "+
+					"has. Write the value itself, or refer to something else that has it.", t.Resource.Addr).At(ref.Range))
+		}
+	}
+	return errs.Err()
+}
+
 var importTransformer = &Transformer{
 	Name:  "Import",
 	Doc:   "attaches imports to their Resource nodes",
@@ -142,7 +156,7 @@ func indexesOf(to *lang.Expr, target addrs.Resource) *lang.Expr {
 		case addrs.ForEachAttr, addrs.LocalValue, addrs.InputVariable:
 			out.Refs.Objects = append(out.Refs.Objects, ref)
 		case addrs.Resource:
-			if s != target {
+			if s != target || ref.Range.Start != to.Range().Start {
 				out.Refs.Objects = append(out.Refs.Objects, ref)
 			}
 		}

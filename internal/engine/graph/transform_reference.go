@@ -168,6 +168,7 @@ func (m *Module) checkSelfReference(ref *addrs.Reference) bool {
 func (c *connector) connectImport(ctx context.Context, t *Import) {
 	for _, e := range t.Exprs() {
 		c.connectRefs(ctx, t.Resource.Inputs, c.g.Root, &e.Refs, inEach(t.ForEach != nil))
+		c.addRefErrors(t.Resource.Inputs, EvalUnit{c.g.Root, &e.Refs}, t.selfReferences(c.g.Root, e))
 	}
 }
 
