@@ -108,13 +108,18 @@ func isRest(body *hclsyntax.Body, schema *hcl.BodySchema) bool {
 // constant decodes an expression without references into a Go value and reports whether it
 // succeeded.
 func (d *decoder) constant(attr *hcl.Attribute, into any) bool {
-	if _, diags := attr.Expr.Value(nil); diags.HasErrors() {
-		d.addHCL(diags)
-		return false
-	}
-	diags := gohcl.DecodeExpression(attr.Expr, nil, into)
+	diags := decodeConstant(attr.Expr, into)
 	d.addHCL(diags)
 	return !diags.HasErrors()
+}
+
+// decodeConstant decodes an expression without references. If it has any, the error says only that,
+// and not also that its value is unknown.
+func decodeConstant(expr hcl.Expression, into any) hcl.Diagnostics {
+	if _, diags := expr.Value(nil); diags.HasErrors() {
+		return diags
+	}
+	return gohcl.DecodeExpression(expr, nil, into)
 }
 
 // decodeOpt decodes an argument without references.

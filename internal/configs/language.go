@@ -7,7 +7,6 @@ import (
 	"github.com/apparentlymart/go-versions/versions"
 	"github.com/apparentlymart/go-versions/versions/constraints"
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/gohcl"
 
 	"tofu/internal/tfdiags"
 	"tofu/internal/version"
@@ -114,7 +113,7 @@ func checkVersions(files []*file, warn tfdiags.Sink) (compatible bool, err error
 }
 
 func programConstraint(attr *hcl.Attribute) (text string, set versions.Set, err error) {
-	if diags := gohcl.DecodeExpression(attr.Expr, nil, &text); diags.HasErrors() {
+	if diags := decodeConstant(attr.Expr, &text); diags.HasErrors() {
 		return "", set, tfdiags.FromHCL(diags).Err()
 	}
 	spec, err := constraints.ParseRubyStyleMulti(text)

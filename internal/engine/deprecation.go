@@ -70,6 +70,8 @@ func (e *evaluator) markDeprecated(r *graph.Resource, v cty.Value) cty.Value {
 		mark := marks.Deprecation{By: r.Addr.String() + tfdiags.FormatPath(path)}
 		if attr := schema.AttributeByPath(path); attr != nil {
 			mark.Message = attr.DeprecationMessage
+		} else if block := schema.BlockByPath(path); block != nil {
+			mark.Message = block.DeprecationMessage
 		}
 		pvms[i] = cty.PathValueMarks{Path: path, Marks: cty.NewValueMarks(mark)}
 	}
@@ -102,7 +104,7 @@ func (c *evalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body)
 			}
 			said[d.By] = true
 			warning := tfdiags.Warningf("Value derived from a deprecated source",
-				"%s comes from %s, which is deprecated:\n%s", what, d.By, d.Message).At(at)
+				"%s comes from %s, which is deprecated%s", what, d.By, d.Advice()).At(at)
 			warning.Extra = tfdiags.Deprecation{Of: d.By, Source: d.Source}
 			if body != nil {
 				warning.Path, warning.Subject = pvm.Path, nil

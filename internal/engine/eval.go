@@ -369,7 +369,7 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 	case addrs.Resource:
 		r := c.in.module.Resources[s]
 		if r == nil {
-			return cty.DynamicVal, missing(subject, rng)
+			return cty.DynamicVal, c.missing(subject, rng)
 		}
 		if c.before.AwaitsInstances(r) {
 			return cty.DynamicVal, nil
@@ -407,29 +407,29 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 			return cty.BoolVal(c.e.op.Phase.Applies()).Mark(marks.Ephemeral), nil
 		}
 	}
-	// The construction of a graph reports invalid references. So only references that no graph was
-	// built with are reported here.
-	var errs tfdiags.Diagnostics
-	for _, d := range tfdiags.FromError(graph.CheckBlockLocal(&addrs.Reference{Subject: subject}, graph.BlockScope{})) {
-		errs = errs.Append(d.At(rng))
-	}
-	return cty.DynamicVal, errs.Err()
+	return cty.DynamicVal, c.missing(subject, rng)
 }
 
-func missing(subject addrs.Referenceable, rng hcl.Range) error {
-	return tfdiags.Errorf("Invalid reference", "%s can't be referred to here.", subject).At(rng)
+// missing returns the error for a reference to something that doesn't exist. In a configuration, the
+// construction of the graph has already reported it.
+func (c *evalContext) missing(subject addrs.Referenceable, rng hcl.Range) error {
+	var errs tfdiags.Diagnostics
+	for _, d := range tfdiags.FromError(c.in.module.Undeclared(subject)) {
+		errs = errs.Append(d.At(rng))
+	}
+	return errs.Err()
 }
 
 func (c *evalContext) local(v cty.Value, subject addrs.Referenceable, rng hcl.Range) (cty.Value, error) {
 	if v == cty.NilVal {
-		return cty.DynamicVal, missing(subject, rng)
+		return cty.DynamicVal, c.missing(subject, rng)
 	}
 	return v, nil
 }
 
 func (c *evalContext) namedValue(v *graph.Value, subject addrs.Referenceable, rng hcl.Range) (cty.Value, error) {
 	if v == nil {
-		return cty.DynamicVal, missing(subject, rng)
+		return cty.DynamicVal, c.missing(subject, rng)
 	}
 	if c.before.AwaitsVia(v) {
 		return cty.DynamicVal, nil
@@ -480,7 +480,7 @@ func (c *evalContext) path(name string) string {
 func (c *evalContext) Module(call string, use lang.CallUse) (cty.Value, error) {
 	child := c.in.module.Calls[call]
 	if child == nil {
-		return cty.DynamicVal, missing(addrs.ModuleCall{Name: call}, use.Range)
+		return cty.DynamicVal, c.missing(addrs.ModuleCall{Name: call}, use.Range)
 	}
 	if use.Keyless && child.Repetition.Repeats() {
 		use.Outputs = nil

@@ -87,7 +87,7 @@ func evaluateAll(ctx context.Context, op *operation) (*walk, error) {
 func (w *walk) startForFunction(ctx context.Context, use graph.FunctionUse) (*graph.Provider, error) {
 	m, name := use.Module.Config, use.Name.Name
 	found, ok := m.ProviderForLocal(addrs.LocalProviderConfig{LocalName: name, Alias: use.Name.Alias})
-	if !ok || found.Key != nil || m.Module.RequiredProviders[name] == nil {
+	if !ok || found.Key != nil || m.Module.RequiredProviders[name] == nil && !found.Config.Provider.IsBuiltin() {
 		return nil, nil
 	}
 	schema, diags := w.op.env.Schema(ctx, found.Config.Provider)

@@ -170,6 +170,17 @@ func (l *lab) bad(main, want string) {
 	}
 }
 
+// badSource is like bad, for an error that points at the call.
+func (l *lab) badSource(main, want string) {
+	l.Helper()
+	l.bad(main, want)
+	for _, d := range tfdiags.FromError(l.install(main, false)) {
+		if d.Subject == nil {
+			l.Errorf("%s\nfails with an error without a place: %v", main, d)
+		}
+	}
+}
+
 func (l *lab) has(file, want string) {
 	l.Helper()
 	got, err := os.ReadFile(filepath.FromSlash(file))
@@ -200,7 +211,9 @@ func TestFailedCall(t *testing.T) {
 	}
 	// A call's record stays in the manifest even if the call can't be installed any longer, as in
 	// OpenTofu.
-	l.bad(call("kept", repo+"//none"), "there is no directory \"none\"")
+	l.badSource(call("kept", repo+"//none"), "there is no directory \"none\"")
+	l.badSource(call("kept", repo+"//n*"), "must match one directory")
+	l.badSource(call("kept", "./mods/none"), "There is no directory")
 	m, err = readManifest(".terraform/modules", "")
 	if err != nil || m["kept"].Source != repo {
 		t.Errorf("%v, %v", m["kept"], err)

@@ -31,7 +31,7 @@ func TestGit(t *testing.T) {
 	}
 	l.good(call("a", repo+"//sub/one"))
 	l.has(".terraform/modules/a/sub/common/main.tf", value("c"))
-	l.bad(call("a", repo+"//none"), "there is no directory \"none\"")
+	l.badSource(call("a", repo+"//none"), "there is no directory \"none\"")
 	l.bad(call("a", repo+"?ref=v9"), "v9")
 	l.bad(call("a", repo+"?ref=--upload-pack=touch%20"+l.top+"/evil"), "is not a valid ref")
 	l.bad(call("a", "git::ext::sh -c true"), "can't have the scheme")

@@ -146,16 +146,17 @@ func (in *Installer) local(ctx context.Context, req *configs.ModuleRequest) (non
 		return none, tfdiags.Errorf("Local module path escapes module package",
 			"The source of %s, %q, would be outside of the package that the calling module came with. Local "+
 				"sources that start with \"../\" must stay within it.",
-			req.Path, req.Source)
+			req.Path, req.Source).At(req.Call.SourceRange)
 	}
 	info, err := os.Stat(filepath.FromSlash(dir))
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return none, tfdiags.Errorf("Unreadable module directory",
-			"The directory %s, which is the source of %s, can't be read: %s.", dir, req.Describe(), err)
+			"The directory %s, which is the source of %s, can't be read: %s.", dir, req.Describe(), err).
+			At(req.Call.SourceRange)
 	case err != nil || !info.IsDir():
 		return none, tfdiags.Errorf("Unreadable module directory",
-			"There is no directory %s, which is the source of %s.", dir, req.Describe())
+			"There is no directory %s, which is the source of %s.", dir, req.Describe()).At(req.Call.SourceRange)
 	}
 	k := key(req)
 	old := in.manifest[k]
@@ -234,7 +235,7 @@ func (in *Installer) install(
 		if err != nil {
 			return none, tfdiags.Errorf("Failed to install module",
 				"The package of %s, %s, was downloaded, but %s. The part of the source after \"//\" must be a "+
-					"directory of the package.", req.Describe(), shown, err)
+					"directory of the package.", req.Describe(), shown, err).At(req.Call.SourceRange)
 		}
 		dir = found
 	}
@@ -306,7 +307,8 @@ func (in *Installer) fromRegistry(
 	place, err := in.locator.locate(ctx, req.Source, version)
 	if err != nil {
 		return none, tfdiags.Errorf("Failed to download module",
-			"Could not determine the location of version %s of %s: %s.", version, req.Describe(), err)
+			"Could not determine the location of version %s of %s: %s.", version, req.Describe(), err).
+			At(req.Call.Range)
 	}
 	return in.install(ctx, req, place, version)
 }

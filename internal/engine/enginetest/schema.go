@@ -30,6 +30,7 @@ var thing = &configschema.Block{
 		"s":    text(func(a *configschema.Attribute) { a.Sensitive = true }),
 		"w":    text(func(a *configschema.Attribute) { a.WriteOnly = true }),
 		"old":  text(func(a *configschema.Attribute) { a.Deprecated, a.DeprecationMessage = true, "Use v." }),
+		"gone": text(func(a *configschema.Attribute) { a.Deprecated = true }),
 		"tags": {Type: cty.Map(cty.String), Optional: true},
 		"wait": {Type: cty.Number, Optional: true},
 	},

@@ -89,6 +89,24 @@ func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) error {
 	return d
 }
 
+// Undeclared returns the error for a reference to an object that is not declared in the module.
+func (m *Module) Undeclared(subject addrs.Referenceable) error {
+	switch s := subject.(type) {
+	case addrs.InputVariable:
+		return undeclared("input variable", s.Name, m, m.Config.Module.Variables,
+			"A variable is declared with a block variable \"%s\" {}.")
+	case addrs.LocalValue:
+		return undeclared("local value", s.Name, m, m.Config.Module.Locals, "")
+	case addrs.OutputValue:
+		return undeclared("output value", s.Name, m, m.Config.Module.Outputs, "")
+	case addrs.ModuleCall:
+		return undeclared("module", s.Name, m, m.Calls, "")
+	case addrs.Resource:
+		return m.undeclaredResource(s)
+	}
+	return CheckBlockLocal(&addrs.Reference{Subject: subject}, BlockScope{})
+}
+
 // undeclared returns the error for a reference to a name that is not declared in m. hint is a
 // format string for the name. It is used if no declared name is similar.
 func undeclared[V any](what, name string, m *Module, declared map[string]V, hint string) error {

@@ -102,14 +102,13 @@ func (c *connector) connectRef(n *Node, m *Module, ref *addrs.Reference, scope B
 			c.connectValueRef(n, v)
 			return nil
 		}
-		return undeclared("input variable", s.Name, m, m.Config.Module.Variables,
-			"A variable is declared with a block variable \"%s\" {}.")
+		return m.Undeclared(s)
 	case addrs.LocalValue:
 		if v := m.Locals[s.Name]; v != nil {
 			c.connectValueRef(n, v)
 			return nil
 		}
-		return undeclared("local value", s.Name, m, m.Config.Module.Locals, "")
+		return m.Undeclared(s)
 	case addrs.Resource:
 		return c.connectResourceRef(n, m, s, addrs.NoKey, ref)
 	case addrs.ResourceInstance:
@@ -125,7 +124,7 @@ func (c *connector) connectRef(n *Node, m *Module, ref *addrs.Reference, scope B
 			c.after(n, v.Node)
 			return nil
 		}
-		return undeclared("output value", s.Name, m, m.Config.Module.Outputs, "")
+		return m.Undeclared(s)
 	default:
 		return CheckBlockLocal(ref, scope)
 	}
@@ -149,7 +148,7 @@ func (c *connector) connectResourceRef(
 ) error {
 	r := m.Resources[addr]
 	if r == nil || r.Config == nil {
-		return m.undeclaredResource(addr)
+		return m.Undeclared(addr)
 	}
 	if r.Config.Check != nil && !n.inCheckOf(r) {
 		return tfdiags.Errorf("Reference to scoped resource",
@@ -183,7 +182,7 @@ func (c *connector) connectCallRef(
 ) error {
 	child := m.Calls[call]
 	if child == nil {
-		return undeclared("module", call, m, m.Calls, "")
+		return m.Undeclared(addrs.ModuleCall{Name: call})
 	}
 	c.after(n, child.expand)
 	if c.addSiblingRead(n, child) {

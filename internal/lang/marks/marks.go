@@ -36,6 +36,15 @@ type Deprecation struct {
 	Source  string // source address of the module
 }
 
+// Advice returns how a sentence ends that says that the object is deprecated: with the author's
+// message, if there is one. A provider need not give any.
+func (d Deprecation) Advice() string {
+	if d.Message == "" {
+		return "."
+	}
+	return ":\n" + d.Message
+}
+
 // Has reports whether v itself has the mark. Marks on values inside v don't count, except that a
 // set has the marks of all its elements.
 func Has(v cty.Value, mark any) bool {

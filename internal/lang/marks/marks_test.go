@@ -57,3 +57,11 @@ func TestWithout(t *testing.T) {
 		t.Errorf("changed a value without the mark: %#v", got)
 	}
 }
+
+func TestAdvice(t *testing.T) {
+	for message, want := range map[string]string{"": ".", "Use v2.": ":\nUse v2."} {
+		if got := (Deprecation{Message: message}).Advice(); got != want {
+			t.Errorf("%q: got %q, want %q", message, got, want)
+		}
+	}
+}
