@@ -393,7 +393,7 @@ func (a *rootsApply) rounds(ctx context.Context, dirs []string) error {
 func (a *rootsApply) round(
 	ctx context.Context, run *fleet.Run, opts engine.PlanOptions, path string,
 ) (again bool, err error) {
-	archive, err := fleet.Create(path, opts.Mode)
+	archive, err := fleet.CreateTemporary(path, opts.Mode)
 	if err != nil {
 		return false, err
 	}
@@ -413,7 +413,7 @@ func (a *rootsApply) round(
 			return false, err
 		}
 	}
-	saved, err := fleet.Open(path)
+	saved, err := archive.Open()
 	if err != nil {
 		return false, err
 	}

@@ -31,7 +31,9 @@ in these views:
   runs           runs that changed a workspace
   changes        objects and outputs that changed, with their earlier values
 
-They have no sensitive values. docs/POSTGRES.md lists their columns.`,
+They have no sensitive values. docs/POSTGRES.md lists their columns. A query can
+reach all that the user of the connection can read, so offer queries to others
+only with a user that may query nothing but these views.`,
 	New: with(func(f *stateQueryFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)

@@ -71,6 +71,11 @@ func (c *Config) State() *Target { return c.state }
 // Plan returns the target for plan files, or nil if they aren't encrypted.
 func (c *Config) Plan() *Target { return c.plan }
 
+// Enforced reports whether the state or plans must be encrypted.
+func (c *Config) Enforced() bool {
+	return c != nil && (c.state != nil && c.state.enforced || c.plan != nil && c.plan.enforced)
+}
+
 // Warn warns if a configuration uses the method "unencrypted", which leaves everything in clear
 // text and is meant for migrations. Commands that plan or initialize call it.
 func (c *Config) Warn(warn tfdiags.Sink) {
@@ -149,14 +154,13 @@ func (l *loader) target(what string, b *targetBlock) *Target {
 		}
 		t.methods = append(t.methods, m)
 	}
-	enforced := false
 	if attr := b.attrs["enforced"]; attr != nil {
 		v, err := l.src.Eval(attr.Expr, cty.Bool)
 		l.errs = l.errs.AppendError(err)
 		v, _ = v.Unmark()
-		enforced = err == nil && v.IsKnown() && !v.IsNull() && v.True()
+		t.enforced = err == nil && v.IsKnown() && !v.IsNull() && v.True()
 	}
-	if enforced {
+	if t.enforced {
 		for _, m := range t.methods {
 			if m.cipher == nil {
 				l.errorf(b.rng, "Encryption is enforced",

@@ -31,8 +31,9 @@ type wire struct {
 // Target encrypts with the first of its methods and decrypts with the first one that succeeds. It
 // is safe for concurrent use.
 type Target struct {
-	what    string // what the target encrypts, for messages
-	methods []*method
+	what     string // what the target encrypts, for messages
+	enforced bool   // whether everything must be encrypted
+	methods  []*method
 
 	mu         sync.Mutex
 	encryption *sealing
@@ -80,6 +81,9 @@ func parseWire(data []byte) (*wire, error) {
 	}
 	return w, nil
 }
+
+// Encrypts reports whether Encrypt encrypts data.
+func (t *Target) Encrypts() bool { return t != nil && t.methods[0].cipher != nil }
 
 // Encrypt encrypts data. The result is JSON on one line. If the first method is "unencrypted",
 // Encrypt returns plain unchanged.

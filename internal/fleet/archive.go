@@ -4,6 +4,8 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"crypto/aes"
+	"crypto/cipher"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -113,6 +115,7 @@ type Read struct {
 type Archive struct {
 	path string
 	mode plans.Mode
+	seal cipher.AEAD // encrypts the files with a key in memory; nil if the archive is kept
 
 	mu     sync.Mutex
 	file   *os.File
@@ -135,6 +138,35 @@ func Create(path string, mode plans.Mode) (*Archive, error) {
 		return nil, notSaved(path, err)
 	}
 	return a, nil
+}
+
+// CreateTemporary is like Create, for an archive that only this process reads, with Archive.Open. Its
+// content is encrypted, because it may have sensitive values of root modules that enforce encryption.
+func CreateTemporary(path string, mode plans.Mode) (*Archive, error) {
+	a, err := Create(path, mode)
+	if err != nil {
+		return nil, err
+	}
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	block, err := aes.NewCipher(key)
+	if err == nil {
+		a.seal, err = cipher.NewGCMWithRandomNonce(block)
+	}
+	if err != nil {
+		a.Discard()
+		return nil, notSaved(path, err)
+	}
+	return a, nil
+}
+
+// Open opens the closed archive for reading.
+func (a *Archive) Open() (*Saved, error) {
+	s, err := Open(a.path)
+	if err == nil {
+		s.seal = a.seal
+	}
+	return s, err
 }
 
 func notSaved(path string, err error) error {
@@ -212,6 +244,9 @@ func encryptionKnown(ctx context.Context, s *session.Session, vars session.Varia
 // put writes a file to the archive. It doesn't compress the file, because plans are already
 // compressed.
 func (a *Archive) put(name string, data []byte) error {
+	if a.seal != nil && name != manifestName { // the manifest has no values
+		data = a.seal.Seal(nil, nil, data, []byte(name))
+	}
 	w, err := a.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
 	if err != nil {
 		return err
@@ -296,6 +331,7 @@ type Saved struct {
 	Manifest
 	path string
 	zip  *zip.ReadCloser
+	seal cipher.AEAD // see Archive
 }
 
 // Open opens the archive at path and reads its manifest. It returns an error if the file is not an
@@ -357,7 +393,11 @@ func (s *Saved) read(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(f)
+	data, err := io.ReadAll(f)
+	if err == nil && s.seal != nil {
+		data, err = s.seal.Open(nil, nil, data, []byte(name))
+	}
+	return data, err
 }
 
 // Plan reads the plan of a root module. at is the root module's session.

@@ -36,10 +36,48 @@ type inputs struct {
 	// read holds the state from which the outputs of root modules that are not in the run were read,
 	// by root module name.
 	read map[string]*session.RemoteState
+	// guarded holds the names of sensitive outputs of root modules that enforce encryption, by root
+	// module name.
+	guarded map[string][]string
+}
+
+// guard records the sensitive ones of the used outputs if the root module enforces encryption. They may
+// not be stored in clear text, even if the root module that uses them has no encryption.
+func (in *inputs) guard(root string, used roots.Outputs, outputs *outputs) {
+	if !outputs.enforced {
+		return
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for name, v := range used.Select(outputs.values) {
+		if bare, _ := v.Unmark(); marks.Contains(v, marks.Sensitive) && bare.IsKnown() {
+			if in.guarded == nil {
+				in.guarded = make(map[string][]string)
+			}
+			if !slices.Contains(in.guarded[root], name) {
+				in.guarded[root] = append(in.guarded[root], name)
+			}
+		}
+	}
+}
+
+// inClearText returns the error for guarded outputs that would be stored in clear text with the plan of
+// a root module.
+func (in *inputs) inClearText(reader string) error {
+	var list []string
+	for _, root := range slices.Sorted(maps.Keys(in.guarded)) {
+		for _, name := range slices.Sorted(slices.Values(in.guarded[root])) {
+			list = append(list, fmt.Sprintf("output.%s of %s", name, root))
+		}
+	}
+	return tfdiags.Errorf("Plan without encryption",
+		"The saved plan of %s would have sensitive values in clear text, of root modules that enforce encryption: %s. Add "+
+			"an encryption block for plans to %[1]s, or apply without a saved plan.", reader, strings.Join(list, ", "))
 }
 
 // add adds the used outputs of a root module.
 func (in *inputs) add(root string, used roots.Outputs, outputs *outputs) {
+	in.guard(root, used, outputs)
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.roots == nil {
@@ -120,6 +158,13 @@ func (r *storedRead) state() (*session.RemoteState, error) {
 type input struct {
 	values map[string]cty.Value
 	read   *session.RemoteState // how a data source has read the outputs; nil if no data source has read them
+}
+
+// withoutGuarded leaves out the guarded outputs.
+func (in *inputs) withoutGuarded() {
+	for root, names := range in.guarded {
+		maps.DeleteFunc(in.roots[root], func(name string, _ cty.Value) bool { return slices.Contains(names, name) })
+	}
 }
 
 // encode returns the content of the inputs file, or nil if there are no inputs. It is encrypted

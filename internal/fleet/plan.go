@@ -68,7 +68,7 @@ type planning struct {
 	opts     engine.PlanOptions
 	into     *Archive
 	selected map[*roots.Root]bool
-	stored   memo.Map[*roots.Root, map[string]cty.Value] // outputs in states
+	stored   memo.Map[*roots.Root, *outputs] // outputs in states
 
 	mu      sync.Mutex
 	outputs map[*roots.Root]*outputs // outputs of finished root modules
@@ -80,6 +80,8 @@ type outputs struct {
 	// undecided lists outputs that don't have their final values after the plan is applied, because
 	// some changes are deferred.
 	undecided []string
+	// enforced is true if the root module enforces encryption.
+	enforced bool
 }
 
 // planned returns the planned outputs of a root module, or nil if it is not planned yet.
@@ -126,6 +128,7 @@ func (p *planning) root(ctx context.Context, s *session.Session, r *roots.Root) 
 		result.Plan.Waits = inputs.waitsFor()
 	}
 	outputs := plannedOutputs(plan, result.Plan)
+	outputs.enforced = s.Encryption.Evaluated.Enforced()
 	p.mu.Lock()
 	p.outputs[r] = outputs
 	p.mu.Unlock()
@@ -147,6 +150,12 @@ func (p *planning) save(
 		if data, err = op.EncodePlan(terminal.UntilAbort(ctx), plan); err != nil {
 			return err
 		}
+	}
+	switch open := p.into.seal == nil && !planTarget(op.Session).Encrypts(); {
+	case open && len(in.guarded) > 0 && data != nil:
+		return in.inClearText(r.Name)
+	case open:
+		in.withoutGuarded() // nothing will be applied
 	}
 	from, err := in.encode(op.Session)
 	if err != nil {

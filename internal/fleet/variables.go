@@ -18,22 +18,26 @@ import (
 func (p *planning) setVariables(ctx context.Context, s *session.Session, r *roots.Root, in *inputs) error {
 	return r.SetInputs(s, func(of *roots.Root) (map[string]cty.Value, error) {
 		if p.opts.Mode == plans.Destroy {
-			return p.stored.Do(of, func() (map[string]cty.Value, error) {
-				return p.run.storedOutputs(ctx, of)
-			})
+			stored, err := p.stored.Do(of, func() (*outputs, error) { return p.run.storedOutputs(ctx, of) })
+			if err != nil || stored == nil {
+				return nil, err
+			}
+			in.guard(of.Name, r.ReadByVariables(of), stored)
+			return stored.values, nil
 		}
 		if planned := p.planned(of); planned != nil {
 			in.add(of.Name, r.ReadByVariables(of), planned)
 			return planned.values, nil
 		}
-		stored, err := p.stored.Do(of, func() (map[string]cty.Value, error) { return p.run.storedOutputs(ctx, of) })
+		stored, err := p.stored.Do(of, func() (*outputs, error) { return p.run.storedOutputs(ctx, of) })
 		if err == nil && stored == nil {
 			err = neverApplied(r, of)
 		}
-		if err == nil {
-			in.add(of.Name, r.ReadByVariables(of), &outputs{values: stored})
+		if err != nil {
+			return nil, err
 		}
-		return stored, err
+		in.add(of.Name, r.ReadByVariables(of), stored)
+		return stored.values, nil
 	})
 }
 
@@ -55,13 +59,17 @@ func (a *applying) setVariables(ctx context.Context, s *session.Session, r *root
 		if ok && a.from.Mode != plans.Destroy { // a destroyed root module no longer has outputs
 			return outputs, nil
 		}
-		return a.run.storedOutputs(ctx, of)
+		stored, err := a.run.storedOutputs(ctx, of)
+		if err != nil || stored == nil {
+			return nil, err
+		}
+		return stored.values, nil
 	})
 }
 
 // storedOutputs reads the outputs in the state of a root module. It returns nil if there is no
 // state.
-func (run *Run) storedOutputs(ctx context.Context, r *roots.Root) (map[string]cty.Value, error) {
+func (run *Run) storedOutputs(ctx context.Context, r *roots.Root) (*outputs, error) {
 	s := run.open(r, io.Discard)
 	defer s.Close()
 	open, err := s.OpenState(ctx, session.StateRequest{Vars: run.Options.Variables})
@@ -72,5 +80,5 @@ func (run *Run) storedOutputs(ctx context.Context, r *roots.Root) (map[string]ct
 	if open.State().Empty() {
 		return nil, nil
 	}
-	return stateOutputs(open.State()), nil
+	return &outputs{values: stateOutputs(open.State()), enforced: s.Encryption.Evaluated.Enforced()}, nil
 }

@@ -30,7 +30,8 @@ var jsonTypes = []uint32{pgtype.JSONOID, pgtype.JSONBOID, pgtype.Int2OID, pgtype
 
 // Query implements backend.Querier. The query runs in a read-only transaction. If there is a role
 // with the name of the schema and the suffix "_reader", and the user is a member of it, the query
-// runs with the rights of that role. The transaction is rolled back, because some functions write
+// runs with the rights of that role, which a query can leave again: only a login of its own is a
+// boundary. The transaction is rolled back, because some functions write
 // even in a read-only transaction.
 func (s *Store) Query(
 	ctx context.Context, query string, columns func([]backend.Column), row func([][]byte) error,

@@ -298,4 +298,21 @@ func TestQueryRole(t *testing.T) {
 	if !errors.As(err, &failed) || !strings.Contains(failed.Hint, "grant_access") {
 		t.Errorf("a table: %v", err)
 	}
+	// A query can leave the role, and then has the rights of the user of the connection. A login that
+	// has only the role therefore gets no further.
+	login := role(t, c, "query_login")
+	execute(t, "GRANT query_role_reader TO query_login")
+	s = open(t, login)
+	if got, err := count("SELECT count(*) FROM instances"); err != nil || got != "1" {
+		t.Errorf("with a login of its own: %s, %v", got, err)
+	}
+	for _, user := range []string{"none", "query_role_reader", "query_login", "tester"} {
+		for _, table := range []string{"object", "object_history", "output"} {
+			got, err := count("SELECT set_config('role', '" + user + "', true) || " +
+				"query_to_xml('SELECT document FROM " + table + "', true, true, '')::text")
+			if !errors.As(err, &failed) || !strings.Contains(failed.Message, "permission denied") {
+				t.Errorf("%s as %s: %s, %v", table, user, got, err)
+			}
+		}
+	}
 }
