@@ -57,6 +57,9 @@ func (v resourceVisit) complete() error {
 	for _, in := range v.all() {
 		errs = errs.AppendError(v.completeIn(in))
 	}
+	if v.part == nil {
+		errs = errs.AppendError(w.eval.values(r).completeUndeclared())
+	}
 	return errs.Err()
 }
 

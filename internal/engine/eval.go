@@ -501,6 +501,9 @@ func (c *evalContext) Module(call string, use lang.CallUse) (cty.Value, error) {
 	if instances == nil || instances.mode == repeatUnknown {
 		return cty.DynamicVal, nil
 	}
+	if instances.resulting != nil {
+		instances = instances.resulting
+	}
 	if c.only != nil && c.only.call.Call == child && (c.e.op.Phase.Applies() || c.only.exist(instances)) {
 		use.Outputs, use.Of = c.only.call.Outputs, c.only.refs
 		if v, ok, err := c.only.reader.moduleInstances(child, instances, use); ok || err != nil {

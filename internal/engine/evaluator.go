@@ -28,8 +28,9 @@ type evaluator struct {
 	// nil during a walk.
 	early *earlyValues
 
-	unfinished *unfinished // the instances that must not be read yet; nil without a walk and after it
-	visited    *graph.Node // the node whose visit evaluates the expressions of new contexts; see reader
+	stored     *storedCalls // what the state says about module calls; nil outside of a walk
+	unfinished *unfinished  // the instances that must not be read yet; nil without a walk and after it
+	visited    *graph.Node  // the node whose visit evaluates the expressions of new contexts; see reader
 
 	builtins   map[string]function.Function // the functions of the language
 	deprecates bool                         // whether there are deprecated outputs or attributes

@@ -16,6 +16,9 @@ func (w *walk) expandModule(ctx context.Context, n *graph.Node) error {
 	m := n.Object.(*graph.Module)
 	errs := tfdiags.FromError(w.eval.refErrors(m.Parent, m.DependsOn))
 	errs = errs.AppendError(w.expandCalls(ctx, n, m, w.modules.of(m.Parent)))
+	for _, parent := range w.modules.undeclared(m.Parent) {
+		w.eval.visiting(n).expandUndeclared(ctx, m, parent)
+	}
 	if n.Split { // the Parts added the instances in the order of their visits
 		w.modules.sort(m)
 	}
@@ -86,7 +89,7 @@ func (e *evaluator) expandCall(ctx context.Context, m *graph.Module, parent *mod
 		e.expandUnknown(m, parent)
 		return nil
 	}
-	e.addInstances(m, parent, x)
+	e.addInstances(m, parent, x.declaredBy(m.ChainedCall(), parent))
 	return nil
 }
 
@@ -96,6 +99,7 @@ func (e *evaluator) addInstances(m *graph.Module, parent *moduleInstance, x *exp
 	for i, key := range x.keys {
 		e.addInstance(m, parent, ci, key, x.repetition(i))
 	}
+	e.addUndeclared(m, parent, ci)
 	parent.calls[m.CallSlot] = ci
 }
 

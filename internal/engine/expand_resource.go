@@ -58,7 +58,7 @@ func (rv resourceValues) expandWhole(ctx context.Context, in *moduleInstance) (*
 	case err != nil:
 		return nil, err
 	}
-	return newExpansion(*x), nil
+	return newExpansion(*x.declaredBy(r.ChainedCall(), in)), nil
 }
 
 // resulting returns the instances that exist after a partial run, which includes only some of the

@@ -146,6 +146,8 @@ type moduleInstance struct {
 	// unknown says that the instances of the module, or of a module that contains it, are unknown.
 	// Results of conditions are then not recorded, because a state lists results by address.
 	unknown bool
+	// undeclared says that only the state has the instance; see storedCalls.
+	undeclared bool
 
 	values    []cty.Value      // indexed by Value.Slot; each is written by its Value's node
 	resources []*expansion     // indexed by Resource.Slot; each is written by its Resource's node
@@ -156,6 +158,9 @@ type moduleInstance struct {
 type callInstances struct {
 	expandedKeys
 	of []*moduleInstance // parallel to keys; one instance with an unknown key if mode is repeatUnknown
+
+	// resulting holds the instances that references see, if a partial run keeps undeclared ones.
+	resulting *callInstances
 
 	mu    sync.Mutex // guards built
 	built map[string]cty.Value

@@ -152,7 +152,7 @@ func (t *instance) checkPreventDestroy(ctx context.Context, destroys bool) error
 	}
 	e, gone := r.Exprs.PreventDestroy, in == nil
 	if gone {
-		in = w.modules.gone(r.Module)
+		in = w.modules.undeclaredAt(r.Module, addr.Module)
 	}
 	c := t.newContext(ctx, in, repetition{})
 	v, err := c.argument(e, preventDestroyArgument)

@@ -147,6 +147,9 @@ func (p *resourcePlan) end(err error) error {
 		x.value = w.eval.values(r).whole(remaining)
 		w.eval.unfinished.completed(r.Addr.Resource.InInstance(in.addr))
 	}
+	if p.part == nil {
+		errs = errs.AppendError(w.eval.values(r).completeUndeclared())
+	}
 	return errs.Err()
 }
 

@@ -70,5 +70,5 @@ func (rv resourceValues) fromState() error {
 		x.value = rv.whole(x)
 		in.resources[r.Slot] = x
 	}
-	return errs.Err()
+	return errs.AppendError(rv.completeUndeclared()).Err()
 }

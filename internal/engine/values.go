@@ -53,6 +53,9 @@ func (e *evaluator) evalValue(ctx context.Context, v *graph.Value) error {
 		}
 		errs = errs.AppendError(err)
 	}
+	for _, in := range e.modules.undeclared(v.Module) {
+		e.evalUndeclared(ctx, v, in)
+	}
 	return errs.Err()
 }
 
@@ -83,6 +86,7 @@ func (e *evaluator) evalValueIn(ctx context.Context, v *graph.Value, addr addrs.
 func (e *evaluator) contextOf(ctx context.Context, v *graph.Value, in *moduleInstance) *evalContext {
 	c := e.newContext(ctx, in, repetition{})
 	c.reads, c.leftOut = v.ReadsIn(in.addr), e.graph.LeavesOut(v.Node, in.addr)
+	c.ignoreDeprecations = in.undeclared
 	return c
 }
 
@@ -114,7 +118,7 @@ func (e *evaluator) givenValue(ctx context.Context, v *graph.Value, in *moduleIn
 	if v.Expr == nil {
 		return Variable{}, nil
 	}
-	if v.Variable.Deprecated != "" {
+	if v.Variable.Deprecated != "" && !in.undeclared {
 		e.out.warn(deprecatedArgument(v))
 	}
 	c := e.argumentContext(ctx, v, in)
@@ -135,6 +139,7 @@ func (e *evaluator) givenValue(ctx context.Context, v *graph.Value, in *moduleIn
 func (e *evaluator) argumentContext(ctx context.Context, v *graph.Value, in *moduleInstance) *evalContext {
 	c := e.newContext(ctx, in.parent, in.rep)
 	c.reads, c.leftOut = v.ReadsIn(in.addr), e.graph.LeavesOut(v.Node, in.addr)
+	c.ignoreDeprecations = in.undeclared
 	if m := v.Module; (m.EachOf != nil || m.EachCall != nil) && v.ReadsEachValue() {
 		key, err := addrs.KeyFromValue(in.rep.eachKey)
 		if err == nil {
@@ -204,14 +209,8 @@ func (e *evaluator) evalOutput(ctx context.Context, v *graph.Value, in *moduleIn
 		in.values[v.Slot] = cty.DynamicVal
 		return err
 	}
-	o := v.Output
-	if o.Sensitive.Value {
-		val = val.Mark(marks.Sensitive)
-	}
-	if o.Ephemeral.Value {
-		val = val.Mark(marks.Ephemeral)
-	}
-	if o.Deprecated != "" && !root && e.deprecates {
+	val = markOutput(v.Output, val)
+	if v.Output.Deprecated != "" && !root && e.deprecates {
 		val = val.Mark(deprecation(v, in))
 	}
 	in.values[v.Slot] = val

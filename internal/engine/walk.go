@@ -64,7 +64,8 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, er
 		modules: make(moduleTree, len(g.Modules)), resources: make([]resourceResult, len(g.Resources)),
 	}
 	w.ephemerals.w, w.retypes.w = w, w
-	w.eval = &evaluator{op: op, graph: g, out: w.out, modules: w.modules, providers: w.providers}
+	w.eval = &evaluator{op: op, graph: g, out: w.out, modules: w.modules, providers: w.providers,
+		stored: &storedCalls{}}
 	w.eval.unfinished = newUnfinished(w)
 	w.eval.declareChecks()
 	w.modules.add(newModuleInstance(g.Root, addrs.RootInstance))

@@ -16,8 +16,8 @@ type moduleResult struct {
 	instances []*moduleInstance
 	byAddr    map[addrs.ModuleInstance]*moduleInstance
 
-	goneOnce sync.Once
-	gone     *moduleInstance // see moduleTree.gone
+	undeclared   []*moduleInstance
+	undeclaredAt map[addrs.ModuleInstance]*moduleInstance
 }
 
 // resourceResult holds the results of a walk for one resource. The resource's instances are in
@@ -79,12 +79,31 @@ func (t moduleTree) add(in *moduleInstance) {
 	res.byAddr[in.addr] = in
 }
 
-// gone returns a module instance without values. It represents all instances of m that the
-// configuration no longer declares.
-func (t moduleTree) gone(m *graph.Module) *moduleInstance {
-	res := &t[m.Index]
-	res.goneOnce.Do(func() { res.gone = newModuleInstance(m, m.Path.UnkeyedInstance()) })
-	return res.gone
+// undeclared returns the instances of a module that the configuration no longer declares, as far as
+// their values may be needed.
+func (t moduleTree) undeclared(m *graph.Module) []*moduleInstance { return t[m.Index].undeclared }
+
+// addUndeclared adds an undeclared instance of a module.
+func (t moduleTree) addUndeclared(in *moduleInstance) {
+	res := &t[in.module.Index]
+	res.mu.Lock()
+	defer res.mu.Unlock()
+	if res.undeclaredAt == nil {
+		res.undeclaredAt = map[addrs.ModuleInstance]*moduleInstance{}
+	}
+	res.undeclared = append(res.undeclared, in)
+	res.undeclaredAt[in.addr] = in
+}
+
+// undeclaredAt returns the undeclared instance of module m at the given address. If its values were
+// not needed before, they are unknown.
+func (t moduleTree) undeclaredAt(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {
+	t[m.Index].mu.RLock()
+	defer t[m.Index].mu.RUnlock()
+	if in := t[m.Index].undeclaredAt[addr]; in != nil {
+		return in
+	}
+	return newModuleInstance(m, addr)
 }
 
 func (w *walk) result(r *graph.Resource) *resourceResult { return &w.resources[r.Index] }

@@ -1,0 +1,292 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/engine/graph"
+	"tofu/internal/lang/marks"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// A module instance that the configuration no longer declares is in the state until its objects are
+// removed. Such an instance has values too: prevent_destroy may depend on them and, if a partial run
+// doesn't remove the instance, references to the module call see its outputs. Values are evaluated
+// as in other instances, with the arguments of the call as it is now; each.value is unknown. Errors
+// make them unknown. Objects come from the state, and nothing is planned from the blocks.
+
+// storedCalls holds what the state says about the instances of module calls. It is computed when
+// first needed.
+type storedCalls struct {
+	once     sync.Once
+	keys     map[storedCall][]addrs.InstanceKey
+	stay     map[addrs.ModuleInstance]bool // module instances with objects that the run doesn't remove
+	protects map[*graph.Module]bool        // modules with a prevent_destroy that depends on something
+	managed  map[*graph.Module]bool        // modules with managed resources
+}
+
+type storedCall struct {
+	parent addrs.ModuleInstance
+	name   string
+}
+
+// find computes s for a walk.
+func (s *storedCalls) find(e *evaluator) {
+	s.keys, s.stay = map[storedCall][]addrs.InstanceKey{}, map[addrs.ModuleInstance]bool{}
+	s.protects, s.managed = map[*graph.Module]bool{}, map[*graph.Module]bool{}
+	add := func(set map[*graph.Module]bool, m *graph.Module) {
+		for ; m != nil && !set[m]; m = m.Parent {
+			set[m] = true
+		}
+	}
+	for _, r := range e.graph.Resources {
+		if r.Exprs != nil && r.Exprs.PreventDestroy != nil && len(r.Exprs.PreventDestroy.Refs.Objects) > 0 {
+			add(s.protects, r.Module)
+		}
+		if r.Config != nil && r.Addr.Resource.Mode == addrs.Managed {
+			add(s.managed, r.Module)
+		}
+	}
+	if !e.op.Partial() && len(s.protects) == 0 {
+		return
+	}
+	seen := map[addrs.ModuleInstance]bool{}
+	for res := range e.op.Prior.Resources() {
+		stays := res.Addr.Resource.Mode == addrs.Managed && e.anyStays(res)
+		for at := res.Addr.Module; !at.IsRoot() && (!seen[at] || stays && !s.stay[at]); {
+			parent, step := at.Parent()
+			if call := (storedCall{parent, step.Name}); !seen[at] {
+				s.keys[call] = append(s.keys[call], step.Key)
+			}
+			seen[at], s.stay[at], at = true, s.stay[at] || stays, parent
+		}
+	}
+}
+
+// anyStays reports whether the run leaves some stored instance of a resource as it is, if the
+// configuration doesn't declare it.
+func (e *evaluator) anyStays(res *states.Resource) bool {
+	for key := range res.Instances {
+		if e.stays(res.Addr.Instance(key)) {
+			return true
+		}
+	}
+	return false
+}
+
+// stays reports whether an undeclared instance of a resource has an object that the run leaves as it
+// is. In a destruction, every object has its value until the end.
+func (e *evaluator) stays(addr addrs.AbsInstance) bool {
+	r := e.graph.Resource(addr.Config())
+	switch {
+	case currentObject(e.op.Prior, addr) == nil || r == nil:
+		return false
+	case e.op.Phase.Destroys():
+		return true
+	case e.op.Plan != nil:
+		return e.op.Plan.Changes.Instance(addr, "") == nil
+	case e.op.Mode == plans.RefreshOnly:
+		return true
+	}
+	return !r.Selected.HasOrphan(addr)
+}
+
+// instanceStays reports whether an undeclared module instance stays: it has objects, and none of
+// those that its values always read is missing or removed.
+func (e *evaluator) instanceStays(m *graph.Module, at addrs.ModuleInstance) bool {
+	return e.stored.stay[at] && e.hasSingleObjects(m, at)
+}
+
+// hasSingleObjects reports whether the objects without keys in a module instance stay.
+func (e *evaluator) hasSingleObjects(m *graph.Module, at addrs.ModuleInstance) bool {
+	for addr, r := range m.Resources {
+		if r.Config != nil && addr.Mode == addrs.Managed && r.Exprs.Repetition == (graph.Repetition{}) &&
+			!e.stays(addr.InInstance(at).Instance(addrs.NoKey)) {
+			return false
+		}
+	}
+	for name, call := range m.Calls {
+		if call.Repetition == (graph.Repetition{}) && !e.hasSingleObjects(call, at.Child(name, addrs.NoKey)) {
+			return false
+		}
+	}
+	return true
+}
+
+// addUndeclared adds the undeclared instances of a module call, if their values may be needed. ci
+// holds the declared instances.
+func (e *evaluator) addUndeclared(m *graph.Module, parent *moduleInstance, ci *callInstances) {
+	if e.stored == nil || ci.mode == repeatUnknown || !e.op.Partial() && !e.op.Phase.Plans() {
+		return
+	}
+	e.stored.once.Do(func() { e.stored.find(e) })
+	if !e.op.Partial() && !e.stored.protects[m] {
+		return
+	}
+	all := map[addrs.InstanceKey]*moduleInstance{}
+	for i, key := range ci.keys {
+		all[key] = ci.of[i]
+	}
+	for _, key := range e.stored.keys[storedCall{parent.addr, m.Call.Name}] {
+		if all[key] != nil {
+			continue
+		}
+		in := e.addUndeclaredInstance(m, parent, key)
+		if m.Repetition.Matches(key) && e.instanceStays(m, in.addr) {
+			all[key] = in
+		}
+	}
+	if e.op.Partial() && len(all) > len(ci.of) {
+		ci.resulting = newCallInstances(m, parent, all)
+	}
+}
+
+// declaredBy returns the instances of a block with for_each = module.NAME: those that call declares,
+// without those that a partial run keeps. in is the module instance of the block. If call is nil,
+// the block has another for_each, and declaredBy returns x.
+func (x *expandedKeys) declaredBy(call *graph.Module, in *moduleInstance) *expandedKeys {
+	if call == nil || in.calls[call.CallSlot] == nil || in.calls[call.CallSlot].resulting == nil {
+		return x
+	}
+	out := &expandedKeys{mode: x.mode}
+	for i, key := range x.keys {
+		if _, declared := in.calls[call.CallSlot].find(key); declared {
+			out.keys, out.each = append(out.keys, key), append(out.each, x.each[i])
+		}
+	}
+	return out
+}
+
+// newCallInstances returns the given instances of a module call. With count, instances that are
+// missing below the largest index have no values.
+func newCallInstances(
+	m *graph.Module, parent *moduleInstance, all map[addrs.InstanceKey]*moduleInstance,
+) *callInstances {
+	out := &callInstances{expandedKeys: expandedKeys{mode: modeOf(m.Repetition)}}
+	for key := range all {
+		out.keys = append(out.keys, key)
+	}
+	slices.SortFunc(out.keys, addrs.InstanceKey.Compare)
+	if m.Repetition.Count != nil {
+		out.keys = upToLargest(out.keys)
+	}
+	for _, key := range out.keys {
+		in := all[key]
+		if in == nil {
+			in = newModuleInstance(m, parent.addr.Child(m.Call.Name, key))
+		}
+		out.of = append(out.of, in)
+	}
+	return out
+}
+
+func (e *evaluator) addUndeclaredInstance(
+	m *graph.Module, parent *moduleInstance, key addrs.InstanceKey,
+) *moduleInstance {
+	in := newModuleInstance(m, parent.addr.Child(m.Call.Name, key))
+	in.parent, in.rep, in.undeclared, in.unknown = parent, unknownRepetition(m.Repetition), true, true
+	switch {
+	case !m.Repetition.Matches(key):
+	case m.Repetition.Count != nil:
+		in.rep.countIndex = key.Value()
+	case m.Repetition.ForEach != nil:
+		in.rep.eachKey = key.Value()
+	}
+	e.modules.addUndeclared(in)
+	return in
+}
+
+// expandUndeclared determines the instances of a module call in an undeclared module instance: those
+// that stay or, if the module manages nothing, those that the call would have.
+func (e *evaluator) expandUndeclared(ctx context.Context, m *graph.Module, parent *moduleInstance) {
+	all := map[addrs.InstanceKey]*moduleInstance{}
+	for _, key := range e.stored.keys[storedCall{parent.addr, m.Call.Name}] {
+		in := e.addUndeclaredInstance(m, parent, key)
+		if m.Repetition.Matches(key) && e.instanceStays(m, in.addr) {
+			all[key] = in
+		}
+	}
+	x := singleInstance
+	if m.Repetition != (graph.Repetition{}) {
+		var err error
+		x, err = e.newContext(ctx, parent, repetition{}).withoutDeprecations().expand(m.Repetition, m.Path.String())
+		if err != nil || e.stored.managed[m] {
+			x = &expandedKeys{}
+		}
+	}
+	for i, key := range x.keys {
+		if all[key] == nil {
+			all[key] = e.addUndeclaredInstance(m, parent, key)
+			all[key].rep = x.repetition(i)
+		}
+	}
+	parent.calls[m.CallSlot] = newCallInstances(m, parent, all)
+	if len(all) == 0 && m.Repetition.Enabled != nil {
+		parent.calls[m.CallSlot].mode = repeatDisabled
+	}
+}
+
+// evalUndeclared evaluates a variable, local or output in an undeclared module instance.
+func (e *evaluator) evalUndeclared(ctx context.Context, v *graph.Value, in *moduleInstance) {
+	val, err := cty.DynamicVal, error(nil)
+	switch v.Kind {
+	case graph.Variable:
+		val, err = e.variableValue(ctx, v, in)
+	case graph.Local:
+		val, err = e.contextOf(ctx, v, in).eval(v.Expr, cty.DynamicPseudoType)
+	case graph.Output:
+		val, err = e.contextOf(ctx, v, in).eval(v.Expr, cty.DynamicPseudoType)
+		val = markOutput(v.Output, val)
+	}
+	if err != nil {
+		val = cty.DynamicVal
+	}
+	in.values[v.Slot] = val
+}
+
+// markOutput returns the value of an output with the marks that its block declares.
+func markOutput(o *configs.Output, val cty.Value) cty.Value {
+	if o.Sensitive.Value {
+		val = val.Mark(marks.Sensitive)
+	}
+	if o.Ephemeral.Value {
+		val = val.Mark(marks.Ephemeral)
+	}
+	return val
+}
+
+// completeUndeclared sets the values of a resource in the undeclared module instances of a partial
+// run. They contain the objects that the run doesn't remove.
+func (rv resourceValues) completeUndeclared() error {
+	e, r := rv.e, rv.r
+	var errs tfdiags.Diagnostics
+	if !e.op.Partial() || r.Config == nil || r.Schema == nil {
+		return nil
+	}
+	for _, in := range e.modules.undeclared(r.Module) {
+		rep, abs := r.Exprs.Repetition, r.Addr.Resource.InInstance(in.addr)
+		x := newExpansion(expandedKeys{mode: modeOf(rep), keys: storedKeys(rep, e.op.Prior.Resource(abs))})
+		for i, key := range x.keys {
+			addr := abs.Instance(key)
+			obj := e.out.current(addr)
+			if e.op.Phase.Destroys() || r.Addr.Resource.Mode == addrs.Data { // may already be gone
+				obj = currentObject(e.op.Prior, addr)
+			}
+			if obj != nil && e.stays(addr) {
+				errs = errs.AppendError(x.fill(i, r, addr, obj))
+			}
+		}
+		x, err := rv.resulting(in, x)
+		errs = errs.AppendError(err)
+		x.value = rv.whole(x)
+		in.resources[r.Slot] = x
+	}
+	return errs.Err()
+}
