@@ -150,6 +150,11 @@ func (o *PlanOptions) normalOperation(cfg *configs.Config, prior *states.State, 
 			return nil, err
 		}
 	}
+	if !o.preDestroy {
+		if err := results.CheckKeys(cfg); err != nil {
+			return nil, err
+		}
+	}
 	op := o.operation(cfg, moved, env)
 	op.moves, op.PreDestroy, op.ByInstance = results, o.preDestroy, true
 	if o.Past != nil {

@@ -68,7 +68,7 @@ func (m *mover) moveModule(st *statement, p *stateModule) {
 		}
 		r := m.state.Resource(addr)
 		for _, key := range r.SortedKeys() {
-			m.move(r, addr.Instance(key), target.Instance(key))
+			m.move(st, r, addr.Instance(key), target.Instance(key))
 		}
 	}
 }
@@ -80,16 +80,16 @@ func (m *mover) moveResource(st *statement, p *stateModule) {
 	for _, key := range r.SortedKeys() {
 		switch {
 		case !st.from.whole && st.from.key == key:
-			m.move(r, from.Instance(key), to.Instance(st.to.key))
+			m.move(st, r, from.Instance(key), to.Instance(st.to.key))
 		case st.from.whole && st.to.whole:
-			m.move(r, from.Instance(key), to.Instance(key))
+			m.move(st, r, from.Instance(key), to.Instance(key))
 		case st.from.whole && key == addrs.NoKey:
-			m.move(r, from.Instance(key), to.Instance(st.to.key))
+			m.move(st, r, from.Instance(key), to.Instance(st.to.key))
 		}
 	}
 }
 
-func (m *mover) move(r *states.Resource, from, to addrs.AbsInstance) {
+func (m *mover) move(st *statement, r *states.Resource, from, to addrs.AbsInstance) {
 	if from == to {
 		return
 	}
@@ -105,6 +105,14 @@ func (m *mover) move(r *states.Resource, from, to addrs.AbsInstance) {
 	}
 	target := m.targetProvider(to, r.Provider)
 	m.noteSource(from, to, r.Provider, target)
+	by := m.results.by[from]
+	if !st.implied {
+		by = st
+	}
+	delete(m.results.by, from)
+	if by != nil {
+		m.results.by[to] = by
+	}
 	m.state.Forget(from)
 	if len(r.Instances) == 0 {
 		m.state.RemoveResource(from.Abs())

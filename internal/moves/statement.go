@@ -20,7 +20,8 @@ type Results struct {
 	From    map[addrs.AbsInstance]addrs.AbsInstance // former address by new address
 	sources map[addrs.AbsInstance]*Source           // origins of objects with a new type or provider, by new address
 	blocked []blockedMove
-	Cycle   error // set if the explicit statements form a cycle; nothing is moved then
+	by      map[addrs.AbsInstance]*statement // the last moved block that moved an object, by new address
+	Cycle   error                            // set if the explicit statements form a cycle; nothing is moved then
 }
 
 // Source describes the origin of an object whose resource type or provider has changed.
@@ -180,7 +181,8 @@ func collect(cfg *configs.Config) []*statement {
 // applies are not changed. Apply doesn't change the given state. If there are no statements, or if
 // they form a cycle, it returns the given state itself.
 func Apply(cfg *configs.Config, state *states.State, warn tfdiags.Sink) (*states.State, *Results) {
-	results := &Results{From: map[addrs.AbsInstance]addrs.AbsInstance{}, sources: map[addrs.AbsInstance]*Source{}}
+	results := &Results{From: map[addrs.AbsInstance]addrs.AbsInstance{}, sources: map[addrs.AbsInstance]*Source{},
+		by: map[addrs.AbsInstance]*statement{}}
 	explicit := collect(cfg)
 	ordered, err := sortStatements(explicit)
 	if err != nil {

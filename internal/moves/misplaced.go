@@ -1,0 +1,72 @@
+package moves
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/tfdiags"
+)
+
+// CheckKeys returns an error for each moved block that has moved an object to an address that can't
+// exist: it lacks the key that a module call or a resource has, or has a key of the wrong kind. A
+// plan would destroy the object and create another, although the block says that it is the same.
+func (m *Results) CheckKeys(cfg *configs.Config) error {
+	var errs tfdiags.Diagnostics
+	reported := map[*statement]bool{}
+	for _, to := range slices.SortedFunc(maps.Keys(m.by), addrs.AbsInstance.Compare) {
+		st := m.by[to]
+		why := misplaced(cfg, to)
+		if why == "" || reported[st] {
+			continue
+		}
+		reported[st] = true
+		errs = errs.Append(tfdiags.Errorf("Moved to an address without an object",
+			"The block moves %s to %s, but %s Otherwise the object would be destroyed and another one created.",
+			m.From[to], to, why).At(st.rng))
+	}
+	return errs.Err()
+}
+
+// misplaced says why no block can declare an instance with the given address, although the module
+// calls and the resource exist. It returns "" if there is no such reason.
+func misplaced(cfg *configs.Config, addr addrs.AbsInstance) string {
+	c, at := cfg, addrs.RootInstance
+	for _, step := range addr.Module.Steps() {
+		c = c.Children[step.Name]
+		if c == nil {
+			return ""
+		}
+		call := at.Child(step.Name, addrs.NoKey)
+		if why := wrongKey(c.Call.Count != nil, c.Call.ForEach != nil, step.Key, call); why != "" {
+			return why
+		}
+		at = at.Child(step.Name, step.Key)
+	}
+	r := c.Module.Resources[addr.Resource]
+	if r == nil {
+		return ""
+	}
+	return wrongKey(r.Count != nil, r.ForEach != nil, addr.Key, addr.Resource.InInstance(addr.Module))
+}
+
+// wrongKey says what is wrong with the key of an instance of a block and what to do, or "" if the
+// key is possible.
+func wrongKey(count, forEach bool, key addrs.InstanceKey, block fmt.Stringer) string {
+	_, index := key.IsInt()
+	_, name := key.IsString()
+	switch {
+	case forEach && !name:
+		return fmt.Sprintf(`%[1]s has for_each, so its instances have strings as keys. Write the key in "to": `+
+			`%[1]s["KEY"].`, block)
+	case count && !index:
+		return fmt.Sprintf(`%[1]s has count, so its instances have numbers as keys. Write the number in "to": `+
+			`%[1]s[0].`, block)
+	case !count && !forEach && (index || name):
+		return fmt.Sprintf(`%[1]s has neither count nor for_each, so it has no keys. Name the instance that becomes `+
+			`%[1]s in "from", and write "to" without a key.`, block)
+	}
+	return ""
+}
