@@ -278,7 +278,7 @@ func (e *evaluator) recordOutput(v *graph.Value, val cty.Value) {
 // unknown. Such a value may depend on something that is deferred or not part of the apply.
 func (e *evaluator) keepsUnknown(output string) bool {
 	return len(e.op.deferredResources)+len(e.op.deferredModules) > 0 || e.op.Plan.Past != nil ||
-		e.op.Selective() && e.out.state.Output(output) != nil
+		e.op.Partial() && e.out.state.Output(output) != nil
 }
 
 // outputChange returns the change of a root output. prior is its stored value, or nil, and after is
