@@ -13,6 +13,7 @@ import (
 	"tofu/internal/backend"
 	"tofu/internal/configs/configschema"
 	"tofu/internal/session"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 )
 
@@ -80,6 +81,11 @@ func (b *backendInit) run(ctx context.Context, root *session.Config) error {
 	if err != nil {
 		return err
 	}
+	if f.Reconfigure || current != nil && b.same(record, current, wanted) {
+		if err := b.keepWorkspace(ctx, root, wanted); err != nil {
+			return err
+		}
+	}
 	if !hasBlock {
 		return s.WriteBackendRecord(nil)
 	}
@@ -136,6 +142,51 @@ func (b *backendInit) record(
 		s.Success(fmt.Sprintf("\nThe backend %q is set up and will be used from now on.", record.Type))
 	}
 	return nil
+}
+
+// keepWorkspace makes sure that the selected workspace exists in a backend to which no states are
+// copied. Otherwise the next apply would create everything again, in a new workspace. It asks which
+// workspace to select instead.
+func (b *backendInit) keepWorkspace(
+	ctx context.Context, root *session.Config, wanted *session.BackendSettings,
+) error {
+	s := b.session
+	selected, err := s.Workspace()
+	chosen := s.Env("TF_WORKSPACE") != "" || s.Preset.Workspace != "" // then it is created when it is needed
+	if err != nil || chosen || selected == backend.DefaultWorkspace {
+		return err
+	}
+	p, err := s.OpenSettings(ctx, root, wanted, selected, session.StateRequest{})
+	if err != nil {
+		return inBackendBlock(err, root)
+	}
+	if _, without := p.Store.(backend.Undefaulted); without {
+		return nil // see selectExisting
+	}
+	names, err := p.Store.List(ctx)
+	if err != nil || slices.Contains(names, selected) {
+		return nil // record reports the error
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == backend.DefaultWorkspace })
+	names = slices.Insert(names, 0, backend.DefaultWorkspace)
+	missing := tfdiags.Errorf("The selected workspace doesn't exist", "The backend %q has no workspace %q, which is "+
+		"selected. It has: %s. Set TF_WORKSPACE to the name of the workspace to use, which is created if it doesn't "+
+		"exist, or run the command without -input=false to choose one.",
+		wanted.Driver.Name, selected, strings.Join(names, ", "))
+	if !s.Input {
+		return missing
+	}
+	if len(names) == 1 {
+		s.Say("The workspace %q doesn't exist in this backend. Selected the only one, %q.", selected, names[0])
+		return s.SelectWorkspace(names[0])
+	}
+	answer, err := s.Ask(ctx, terminal.Question{
+		Title: fmt.Sprintf("The selected workspace %q does not exist in this backend.", selected),
+		Text:  "Which of these workspaces is to be selected instead?\n" + strings.Join(names, "\n")})
+	if err != nil || !slices.Contains(names, answer) {
+		return missing
+	}
+	return s.SelectWorkspace(answer)
 }
 
 // selectExisting selects a workspace in a backend that has no default workspace, if the selected
