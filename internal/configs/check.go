@@ -21,6 +21,7 @@ func decodeCheck(d *decoder, block *hcl.Block) {
 	}
 	d.identifier(c.Name, block.LabelRanges[0], "check block name")
 	content := d.content(block.Body, checkSchema)
+	asserts := content.Blocks.OfType("assert")
 	for _, inner := range content.Blocks {
 		if inner.Type == "assert" {
 			if rule, ok := d.checkRule(inner); ok {
@@ -40,7 +41,7 @@ func decodeCheck(d *decoder, block *hcl.Block) {
 			c.Data = data
 		}
 	}
-	if len(c.Asserts) == 0 {
+	if len(asserts) == 0 { // invalid ones have errors of their own
 		d.errorf(c.Range, "Zero assert blocks", "A check block requires at least one assert block.")
 	}
 	d.file.checks = append(d.file.checks, c)
