@@ -67,10 +67,10 @@ func (e *execution) perform(ctx context.Context, done *RunDone) tfdiags.Diagnost
 // prepare determines the values, provider configurations and overrides of the run, and loads the
 // configuration with them.
 func (e *execution) prepare(ctx context.Context, warn tfdiags.Sink) error {
+	e.vars = newVariables(e.fileRun, e.run, e.subject.config.Module)
 	if err := e.findProviders(); err != nil {
 		return err
 	}
-	e.vars = newVariables(e.fileRun, e.run, e.subject.config.Module)
 	var err error
 	e.values, err = e.vars.forModule()
 	if err != nil {

@@ -87,7 +87,7 @@ func (e *execution) place(from, to addrs.LocalProviderConfig) {
 	if mock := e.file.Mocks[from]; mock != nil {
 		e.mocks.configs[e.address(to)] = mock
 	} else {
-		placed.Config = e.bindRuns(placed.Config)
+		placed.Config = e.vars.binding().bind(placed.Config)
 	}
 	e.overlay.Providers = append(e.overlay.Providers, &placed)
 }
