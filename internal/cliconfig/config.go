@@ -26,7 +26,7 @@ type Config struct {
 	// provider_installation block, and ImpliedDirs and then the registries are used.
 	Methods []Method
 	// ImpliedDirs are directories that are used as mirrors without being configured. Some may not
-	// exist.
+	// exist. A relative one is below the working directory, which -chdir changes.
 	ImpliedDirs []string
 	// DevOverrides maps providers to directories with development builds.
 	DevOverrides map[addrs.Provider]string

@@ -190,7 +190,7 @@ func cacheDir() string {
 // impliedDirs returns the directories that are used as mirrors if there is no provider_installation
 // block.
 func impliedDirs(home, configDir string) []string {
-	dirs := []string{filepath.Join("terraform.d", "plugins")}
+	var dirs []string
 	add := func(parts ...string) {
 		if parts[0] != "" {
 			dirs = append(dirs, filepath.Join(parts...))
@@ -221,7 +221,8 @@ func impliedDirs(home, configDir string) []string {
 			add(dir, "terraform", "plugins")
 		}
 	}
-	var unique []string
+	// The first one is relative, because the option -chdir changes the working directory later.
+	unique := []string{filepath.Join("terraform.d", "plugins")}
 	seen := make(map[string]bool)
 	for _, dir := range dirs {
 		if abs, err := filepath.Abs(dir); err == nil && !seen[abs] {

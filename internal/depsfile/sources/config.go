@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,8 +20,12 @@ func FromConfig(cfg *cliconfig.Config, client *registry.Client) (Source, error) 
 	if cfg.Methods == nil {
 		implied := Implied{Direct: NewDirect(client, cfg.DownloadRetries)}
 		for _, dir := range cfg.ImpliedDirs {
-			if info, err := os.Stat(dir); err == nil && info.IsDir() {
-				implied.Folders = append(implied.Folders, Filesystem{dir})
+			abs, err := filepath.Abs(dir)
+			if err != nil {
+				continue
+			}
+			if info, err := os.Stat(abs); err == nil && info.IsDir() {
+				implied.Folders = append(implied.Folders, Filesystem{abs})
 			}
 		}
 		return implied, nil
