@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -158,6 +160,11 @@ func (s *Store) Get(_ context.Context, workspace string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the state: %w", err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.locks[workspace]; h != nil && h.empty && len(data) == 0 {
+		return nil, nil // the file exists only because of this lock
+	}
 	return data, nil
 }
 
@@ -173,6 +180,39 @@ func (s *Store) closeRead(workspace string, f *os.File) {
 	if h := s.locks[workspace]; h != nil && h.state != nil {
 		_ = lockState(h.state)
 	}
+}
+
+// GetVersion implements backend.Swapper. The version is a hash of the snapshot.
+func (s *Store) GetVersion(ctx context.Context, workspace string) (data []byte, version string, err error) {
+	data, err = s.Get(ctx, workspace)
+	return data, versionOf(data), err
+}
+
+// Swap implements backend.Swapper. If the state is read from one file and written to another, or is
+// not a regular file, it is not compared.
+func (s *Store) Swap(ctx context.Context, workspace, version string, data []byte) (string, error) {
+	in, out, _ := s.paths(workspace)
+	info, err := os.Stat(out)
+	if in == out && (errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular()) {
+		present, err := s.Get(ctx, workspace)
+		if err != nil {
+			return "", err
+		}
+		if versionOf(present) != version {
+			return "", fmt.Errorf("%s: %w", out, backend.ErrChanged)
+		}
+	}
+	return versionOf(data), s.Put(ctx, workspace, data)
+}
+
+var seed = maphash.MakeSeed()
+
+// versionOf returns the version of a snapshot; "" for an empty one, which is no state.
+func versionOf(data []byte) string {
+	if len(data) == 0 {
+		return ""
+	}
+	return strconv.FormatUint(maphash.Bytes(seed, data), 16)
 }
 
 // Put implements backend.Store.
@@ -206,7 +246,7 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 		if h.state != nil {
 			h.state.Close()
 		}
-		h.state = file
+		h.state, h.empty = file, false
 	}
 	return nil
 }

@@ -20,7 +20,8 @@ import (
 type held struct {
 	id      string
 	own     *os.File // the lock file
-	state   *os.File // the snapshot; nil if none exists or it can't be locked
+	state   *os.File // the snapshot; nil if it can't be locked
+	empty   bool     // state was created, without content, only to be locked
 	folders folders  // folders that were created for the lock file
 }
 
@@ -49,7 +50,8 @@ func (s *Store) Lock(_ context.Context, workspace string, info backend.LockInfo)
 		return err
 	})
 	if err == nil {
-		h.state, err = lockSnapshot(path)
+		in, _, _ := s.paths(workspace)
+		h.state, h.empty, err = lockSnapshot(path, in == path)
 	}
 	if err != nil {
 		h.release(path)
@@ -100,25 +102,40 @@ func openLocked(path string) (*os.File, error) {
 }
 
 // lockSnapshot locks the snapshot itself, where OpenTofu takes its lock, and returns the open file.
-// It returns nil if there is no regular file that can be opened for writing, or if the system can't
-// rename locked files.
-func lockSnapshot(path string) (*os.File, error) {
+// Like OpenTofu, it creates an empty file if create is set and there is none, because another
+// program could begin its first run at the same time. It returns nil if there is no regular file
+// that can be opened for writing, or if the system can't rename locked files.
+func lockSnapshot(path string, create bool) (f *os.File, empty bool, err error) {
 	if !renamesLockedFiles {
-		return nil, nil
+		return nil, false, nil
 	}
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return nil, nil
+	for {
+		info, err := os.Stat(path)
+		missing := errors.Is(err, fs.ErrNotExist)
+		flag := os.O_RDWR
+		switch {
+		case missing && create:
+			flag |= os.O_CREATE | os.O_EXCL
+		case err != nil || !info.Mode().IsRegular():
+			return nil, false, nil
+		}
+		f, err := os.OpenFile(path, flag, 0o666)
+		if errors.Is(err, fs.ErrExist) && exists(path) {
+			continue // another process has created it
+		}
+		if err != nil {
+			return nil, false, nil // a read-only state can be used for planning
+		}
+		if err := lockState(f); err != nil {
+			f.Close()
+			return nil, false, err
+		}
+		locked, err := f.Stat()
+		if err == nil && samePath(locked, path) {
+			return f, missing, nil
+		}
+		f.Close() // the last holder has replaced or removed it
 	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return nil, nil // a read-only state can be used for planning
-	}
-	if err := lockState(f); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
 }
 
 // lockedBy returns an error that names the holder of the lock.
@@ -182,6 +199,11 @@ func (s *Store) Unlock(_ context.Context, workspace, id string) error {
 
 // release unlocks everything. The lock file is removed while it is still locked; see openLocked.
 func (h *held) release(path string) {
+	if h.empty {
+		if info, err := h.state.Stat(); err == nil && info.Size() == 0 && samePath(info, path) {
+			os.Remove(path)
+		}
+	}
 	if h.own != nil {
 		os.Remove(lockPath(path))
 		h.own.Close()
@@ -195,6 +217,11 @@ func (h *held) release(path string) {
 		h.state.Close()
 	}
 	h.folders.remove()
+}
+
+func samePath(info fs.FileInfo, path string) bool {
+	present, err := os.Stat(path)
+	return err == nil && os.SameFile(info, present)
 }
 
 // clearStale removes the lock files of a process that no longer exists. It fails if the lock has
@@ -217,7 +244,7 @@ func clearStale(path, id string) error {
 	own, err := openLocked(lockPath(path))
 	if err == nil {
 		var state *os.File
-		state, err = lockSnapshot(path)
+		state, _, err = lockSnapshot(path, false)
 		h := held{own: own, state: state}
 		defer h.release(path)
 	}

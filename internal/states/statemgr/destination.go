@@ -63,6 +63,7 @@ type recorder interface {
 // stored is the last known content of a destination.
 type stored struct {
 	exists  bool
+	empty   bool // there is only a file without content
 	serial  uint64
 	lineage string
 	version string // version of the program that wrote it
@@ -308,7 +309,13 @@ func (w *workspace) emergency(enc *statefile.Encoder, file *statefile.File, j *j
 	if err == nil {
 		d.Detail += fmt.Sprintf("\n\nThe state was written to %s instead. After solving the problem, run\n\n    "+
 			"tofu state push %s", path, path)
-		if intact {
+		switch {
+		case errors.Is(cause, backend.ErrChanged):
+			d.Detail += "\n\nCompare the two states first: each may have objects that the other lacks."
+			if intact {
+				d.Detail += fmt.Sprintf(" The changes of this run are also in the journal, %s.", j.path)
+			}
+		case intact:
 			d.Detail += fmt.Sprintf("\n\nor any other command: the changes of this run are also in the journal, %s, "+
 				"and the next command reads them from it.", j.path)
 		}

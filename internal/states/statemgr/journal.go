@@ -77,6 +77,11 @@ func openJournal(path string, codec Codec, fail func(error), first []*entry) (*j
 		}
 		text = append(text, line...)
 	}
+	if info, err := os.Stat(path); err == nil && info.Size() == 0 {
+		if err := setAside(path); err != nil {
+			return nil, err
+		}
+	}
 	temp := path + ".new"
 	if err := atomicfile.RemoveLink(temp); err != nil {
 		return nil, err

@@ -37,9 +37,16 @@ type recovery struct {
 
 // recover reads the journal of a killed run. It returns nil if there is no journal, or if its run
 // is still in progress.
-func (s *snapshots) recover(ctx context.Context, present *stored) (*recovery, error) {
+func (s *snapshots) recover(ctx context.Context, present *stored, warn tfdiags.Sink) (*recovery, error) {
 	path := s.journalPath()
-	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err == nil && info.Size() == 0:
+		warn(tfdiags.Warningf("The journal is empty", "%s has no content. A journal has entries from its beginning, so "+
+			"something has emptied it: objects that a killed run has created may be missing from the state. Look for "+
+			"them, and restore the journal or delete it. The next command that changes objects renames it.", path))
 		return nil, nil
 	}
 	if live, err := inUse(path, s.opts.Codec); live || err != nil {
@@ -248,6 +255,6 @@ func marshal(values map[string]json.RawMessage) string {
 }
 
 // setAside renames a journal that can't be replayed, so that other commands ignore it.
-func (rec *recovery) setAside() error {
-	return os.Rename(rec.path, freeName(func(n int) string { return fmt.Sprintf("%s.unused-%d", rec.path, n) }))
+func setAside(path string) error {
+	return os.Rename(path, freeName(func(n int) string { return fmt.Sprintf("%s.unused-%d", path, n) }))
 }

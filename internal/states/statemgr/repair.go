@@ -16,6 +16,7 @@ import (
 	"tofu/internal/atomicfile"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
+	"tofu/internal/tfdiags"
 )
 
 // A Repair holds the readable parts of a damaged state.
@@ -208,7 +209,7 @@ func (r *Repair) add(f *statefile.File) (added int) {
 
 // takeJournal replays the journal of an interrupted run.
 func (s *snapshots) takeJournal(ctx context.Context, r *Repair) error {
-	rec, err := s.recover(ctx, &stored{exists: true, serial: r.serial, lineage: r.lineage, state: r.State})
+	rec, err := s.recover(ctx, &stored{exists: true, serial: r.serial, lineage: r.lineage, state: r.State}, tfdiags.Drop)
 	switch {
 	case err != nil:
 		return err

@@ -49,7 +49,10 @@ func (s *snapshots) read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, err
 	if err != nil {
 		return nil, loadFailed(err)
 	}
-	rec, err := s.recover(ctx, present)
+	if present.empty {
+		s.warnEmpty(ctx, warn)
+	}
+	rec, err := s.recover(ctx, present, warn)
 	if err != nil {
 		return nil, tfdiags.Errorf("Failed to recover an interrupted run", "%s.", err)
 	}
@@ -77,7 +80,8 @@ func (s *snapshots) load(ctx context.Context) (*stored, error) {
 	}
 	if len(data) == 0 {
 		if data != nil {
-			err = s.checkEmpty()
+			out.empty = true
+			err = s.checkEmpty(ctx)
 		}
 		return out, err
 	}
@@ -111,18 +115,39 @@ func (s *snapshots) get(ctx context.Context, out *stored) (data []byte, err erro
 // checkEmpty returns an error if the file of a local state is empty, but there was a state: a
 // backup, a journal or an errored.tfstate exists. An empty file alone is not an error, because
 // other programs leave one if their first run is killed.
-func (s *snapshots) checkEmpty() error {
+func (s *snapshots) checkEmpty(ctx context.Context) error {
 	file, ok := s.file()
 	if !ok {
 		return nil
 	}
 	for _, path := range append(s.erroredFiles(), file+".backup", s.journalPath()) {
-		if info, err := os.Stat(path); err == nil && info.Size() > 0 {
+		info, err := os.Stat(path)
+		journal := path == s.journalPath()
+		if err == nil && (journal && !s.firstRun(ctx) || !journal && info.Size() > 0) {
 			return statefile.DamagedError{Err: fmt.Errorf("%s is empty, but %s shows that there was a state: "+
 				"replace the empty file with a copy of the state or, to start without a state, move both files away", file, path)}
 		}
 	}
 	return nil
+}
+
+// firstRun reports whether the journal belongs to a run that began without a state. Such a run
+// leaves an empty file, which it has locked, if it is killed before its first snapshot. The journal
+// has everything that it did.
+func (s *snapshots) firstRun(ctx context.Context) bool {
+	entries, _, err := readJournal(ctx, s.journalPath(), s.opts.Codec)
+	return err == nil && len(entries) > 0 && entries[0].Header != nil && !entries[0].Header.Exists
+}
+
+// warnEmpty warns about an empty file of a local state, unless the journal says why it is empty.
+func (s *snapshots) warnEmpty(ctx context.Context, warn tfdiags.Sink) {
+	file, ok := s.file()
+	if !ok || s.firstRun(ctx) {
+		return
+	}
+	warn(tfdiags.Warningf("The state file is empty", "%s has no content, so there is no state: everything in the "+
+		"configuration would be created. Programs that are killed during their first run leave such a file. If there "+
+		"was a state, restore the file before you apply.", file))
 }
 
 // create implements destination.
@@ -192,7 +217,7 @@ func (s *snapshots) commitKilled(ctx context.Context) (carried []*entry, err err
 	}
 	if rec.diverged {
 		s.killed = nil
-		return carried, rec.setAside()
+		return carried, setAside(rec.path)
 	}
 	if rec.changed > 0 {
 		if s.content.lineage == "" {
@@ -368,7 +393,7 @@ func (s *snapshots) committed() {
 		return // the path now has the journal of another run
 	}
 	if killed.diverged {
-		err = killed.setAside()
+		err = setAside(killed.path)
 	} else {
 		err = os.Remove(killed.path)
 	}
