@@ -10,6 +10,7 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/backend/all"
+	"tofu/internal/backend/local"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/session"
 	"tofu/internal/states/statefile"
@@ -177,11 +178,10 @@ func (m *migration) sameFile(name string) bool {
 	return err == nil && os.SameFile(old, present)
 }
 
-// setAside renames the file of a local state that was copied to the new backend, so that it isn't
-// used by mistake.
+// setAside makes a local state that was copied to the new backend a backup, so that it isn't used by
+// mistake.
 func (m *migration) setAside(name string) error {
-	path := m.from.Store.(backend.Filer).File(name)
-	if err := os.Rename(path, path+".backup"); err != nil {
+	if err := m.from.Store.(*local.Store).SetAside(name); err != nil {
 		return fmt.Errorf("renaming the state that was copied to the new backend: %w", err)
 	}
 	return nil

@@ -52,7 +52,7 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 	var out *session.OpenedState
 	if outPath != "" {
 		out, err = app.OpenState(ctx, session.StateRequest{
-			Paths: session.StatePaths{State: outPath, Backup: f.BackupOut}, Lock: f.LockOptions,
+			Vars: f.Variables, Paths: session.StatePaths{State: outPath, Backup: f.BackupOut}, Lock: f.LockOptions,
 			Operation: f.operation, TimedBackup: true,
 		})
 		if err != nil {

@@ -192,6 +192,14 @@ func (p *Location) Manager(s *Session) *statemgr.Manager {
 			p.Settings.Config))
 	}
 	opts.Codec = p.codec
+	if store, ok := p.Store.(*local.Store); ok && p.codec != nil {
+		store.Seal = func(snapshot []byte) ([]byte, error) {
+			if encryption.IsEncrypted(snapshot) {
+				return snapshot, nil
+			}
+			return p.codec.Encrypt(snapshot)
+		}
+	}
 	return statemgr.Open(p.Store, p.Workspace, opts)
 }
 

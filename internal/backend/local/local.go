@@ -52,6 +52,9 @@ var Driver = backend.New("local", func(_ context.Context, c *Config) (backend.St
 type Store struct {
 	config  Config
 	options Options
+	// Seal returns what a backup of a snapshot has instead of the snapshot, so that backups are
+	// encrypted as soon as the state is. It may be nil. It must be set before the store is used.
+	Seal func(snapshot []byte) ([]byte, error)
 
 	mu       sync.Mutex
 	locks    map[string]*held // locks that this store holds, by workspace
@@ -226,7 +229,7 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 	_, missing := os.Lstat(out)
 	elsewhere := in != out && errors.Is(missing, fs.ErrNotExist) // -state-out names a new file, so nothing is replaced
 	if !s.backedUp[workspace] && backup != "" && !elsewhere {
-		if err := backUp(in, backup); err != nil {
+		if err := s.backUp(in, backup); err != nil {
 			return fmt.Errorf("writing the backup of the state: %w", err)
 		}
 	}
@@ -253,7 +256,7 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 
 // backUp copies the snapshot that is about to be replaced. If there is no snapshot or it is empty,
 // the last backup is kept.
-func backUp(from, to string) error {
+func (s *Store) backUp(from, to string) error {
 	data, err := os.ReadFile(from)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
 		return nil
@@ -268,8 +271,22 @@ func backUp(from, to string) error {
 	if sameFile(from, to) {
 		return fmt.Errorf("%s is the state file itself; choose another file with -backup", to)
 	}
+	if s.Seal != nil {
+		if data, err = s.Seal(data); err != nil {
+			return err
+		}
+	}
 	_, err = replace(to, data, original, false)
 	return err
+}
+
+// SetAside turns the snapshot of a workspace into its backup.
+func (s *Store) SetAside(workspace string) error {
+	path := s.File(workspace)
+	if err := s.backUp(path, path+".backup"); err != nil {
+		return err
+	}
+	return os.Remove(path)
 }
 
 func sameFile(a, b string) bool {
