@@ -108,6 +108,8 @@ func lookupType(args []cty.Value) (cty.Type, error) {
 			return ty.AttributeType(key.AsString()), nil
 		case len(args) == 3:
 			return args[2].Type(), nil
+		case args[1].IsMarked():
+			return cty.NilType, function.NewArgErrorf(0, "the object does not have the key")
 		}
 		return cty.NilType, function.NewArgErrorf(0, "the object has no attribute %q", key.AsString())
 	default:
