@@ -24,6 +24,14 @@ type tracer struct {
 	seen  map[any]bool
 	reads []plans.InstanceRead // instances that the block reads by computed indexes
 	names map[sourcePos]string // attribute names by the position of a reference; see note
+	alias aliasRead
+}
+
+// aliasRead is the only instance that a block reads through an alias, such as a local that is
+// a[*].id, while the alias is followed. Then of is not nil.
+type aliasRead struct {
+	of  *graph.Resource
+	key addrs.InstanceKey
 }
 
 type sourcePos struct {
@@ -171,6 +179,13 @@ func (t *tracer) ref(refs *lang.Refs, ref *addrs.Reference, in scope) *Source {
 		name = at.String() + "." + name
 	}
 	out := &Source{Reference: name, Place: placeOf(&ref.Range), Changed: Same}
+	if v := m.AliasOf(ref.Subject); v != nil && t.alias.of == nil {
+		of := graph.IndexedRead{Of: v.Alias.Of, Via: v}
+		if read := t.read(addrs.Target{Resource: of.Name()}); read.HasKey {
+			t.alias = aliasRead{of.Of, read.Key}
+			defer func() { t.alias = aliasRead{} }()
+		}
+	}
 	switch s := ref.Subject.(type) {
 	case addrs.InputVariable:
 		return t.value(out, m.Variables[s.Name], at)
@@ -201,7 +216,11 @@ func (t *tracer) ref(refs *lang.Refs, ref *addrs.Reference, in scope) *Source {
 	case addrs.Resource:
 		target, of := t.read(addrs.Target{Module: at, Resource: s}), m.Resources[s]
 		if !target.HasKey && of != nil && of.Config != nil {
-			target.Key, target.HasKey = in.key(refs, ref, of.Keys())
+			if of == t.alias.of {
+				target.Key, target.HasKey = t.alias.key, true
+			} else {
+				target.Key, target.HasKey = in.key(refs, ref, of.Keys())
+			}
 			if target.HasKey && target.Key == addrs.NoKey {
 				return nil
 			}
