@@ -37,13 +37,14 @@ func TestNearestDependencies(t *testing.T) {
 	}
 	encoder := NewEncoder()
 	data := string(encode(encoder, state))
-	lists := `"dependencies":["lab_object.subnet","lab_object.vpc"],"nearest_dependencies":["lab_object.subnet"]`
-	if strings.Count(data, lists) != 1 || strings.Count(data, nearestDependencies) != 1 {
+	const all = `"dependencies":["lab_object.subnet","lab_object.vpc"]`
+	const nearest = `"nearest_dependencies":[{"resource":"lab_object.server","dependencies":["lab_object.subnet"]}]`
+	if strings.Count(data, all) != 1 || strings.Count(data, nearest) != 1 {
 		t.Errorf("snapshot\n%s", data)
 	}
 	for name, c := range map[string]struct{ text, want string }{
 		"as written":          {data, "subnet"},
-		"by another program":  {strings.Replace(data, `,"nearest_dependencies":["lab_object.subnet"]`, "", 1), "subnet vpc"},
+		"by another program":  {strings.Replace(data, ","+nearest, "", 1), "subnet vpc"},
 		"a removed address":   {strings.Replace(data, `["lab_object.subnet","lab_object.vpc"]`, `["lab_object.vpc"]`, 1), "vpc"},
 		"renamed in one list": {strings.Replace(data, `["lab_object.subnet"]`, `["lab_object.net"]`, 1), "subnet vpc"},
 		"an empty list":       {strings.Replace(data, `["lab_object.subnet"]`, `[]`, 1), "subnet vpc"},

@@ -16,7 +16,7 @@ func EncodeObject(obj *states.Object) ([]byte, error) { return new(Encoder).Obje
 // not be used for both Encode and Object.
 func (e *Encoder) Object(obj *states.Object) ([]byte, error) {
 	w := &chunk{writer: writer{first: true}}
-	if err := e.writeObject(w, addrs.NoKey, addrs.NotDeposed, "", obj); err != nil {
+	if err := e.writeObject(w, addrs.NoKey, addrs.NotDeposed, "", obj, nil); err != nil {
 		return nil, err
 	}
 	if len(obj.DependencyInstances) > 0 {

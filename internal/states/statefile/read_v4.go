@@ -22,7 +22,9 @@ type reader struct {
 	salvage  bool // skip invalid parts and record them as problems
 	problems []string
 
-	instances []dependencyInstancesV4 // applied after everything is read, because other programs may reorder members
+	// These lists are applied after everything is read, because other programs may reorder members.
+	instances []dependencyInstancesV4
+	nearest   []nearestV4
 }
 
 func newReader(data []byte) *reader {
@@ -31,7 +33,8 @@ func newReader(data []byte) *reader {
 
 func readV4(data []byte) (*File, error) {
 	r := newReader(data)
-	if !r.Members(r.top) || !r.End() || !r.check(addDependencyInstances(r.file.State, r.instances)) {
+	if !r.Members(r.top) || !r.End() || !r.check(addDependencyInstances(r.file.State, r.instances)) ||
+		!r.check(r.setNearest()) {
 		return nil, DamagedError{r.failure()}
 	}
 	if v := r.file.TerraformVersion; v != "" && !versionPattern.MatchString(v) {
@@ -51,6 +54,9 @@ func Salvage(data []byte) (*File, []string) {
 	}
 	if err := addDependencyInstances(r.file.State, r.instances); err != nil {
 		r.problem("some dependencies are missing: %s", err)
+	}
+	if err := r.setNearest(); err != nil {
+		r.problem("some dependencies may be indirect: %s", err)
 	}
 	r.file.State.Prune()
 	return r.file, r.problems
@@ -209,6 +215,10 @@ func (r *reader) top(name []byte) bool {
 		return r.part(func() string { return "the list of dependencies by instance" }, func() bool {
 			return r.unmarshal(dependencyInstances, &r.instances)
 		})
+	case nearestDependencies:
+		return r.part(func() string { return "the list of nearest dependencies" }, func() bool {
+			return r.unmarshal(nearestDependencies, &r.nearest)
+		})
 	}
 	return r.Skip()
 }
@@ -325,8 +335,6 @@ func (r *reader) fields(in *instanceV4) bool {
 			return r.bytes("private", &in.Private)
 		case "dependencies":
 			return r.raw(&in.Dependencies)
-		case nearestDependencies:
-			return r.raw(&in.NearestDependencies)
 		case dependencyInstances:
 			return r.unmarshal(dependencyInstances, &in.DependencyInstances)
 		case "create_before_destroy":

@@ -32,7 +32,6 @@ type (
 		SensitiveAttributes []byte            // JSON text
 		Private             []byte
 		Dependencies        []byte // JSON text
-		NearestDependencies []byte // JSON text
 		DependencyInstances []string
 		CreateBeforeDestroy bool
 		SkipDestroy         bool
@@ -111,9 +110,8 @@ type decoder struct {
 	modules   map[string]addrs.ModuleInstance
 	providers map[string]addrs.ProviderInstance
 	resources map[string]addrs.ConfigResource
-	paths     map[string][]cty.Path            // lists of paths by their JSON text
-	deps      map[string]*states.Dependencies  // sets by their JSON text, so that instances share them
-	nearest   map[[2]*states.Dependencies]bool // pairs of sets of which the first is a subset of the second
+	paths     map[string][]cty.Path           // lists of paths by their JSON text
+	deps      map[string]*states.Dependencies // sets by their JSON text, so that instances share them
 }
 
 func newDecoder() *decoder {
@@ -123,7 +121,6 @@ func newDecoder() *decoder {
 		resources: make(map[string]addrs.ConfigResource),
 		paths:     make(map[string][]cty.Path),
 		deps:      make(map[string]*states.Dependencies),
-		nearest:   make(map[[2]*states.Dependencies]bool),
 	}
 }
 
@@ -240,7 +237,7 @@ func (d *decoder) object(in *instanceV4) (*states.Object, error) {
 		obj.SensitivePaths = paths
 	}
 	var err error
-	obj.Dependencies, err = d.nearestDependencies(in)
+	obj.Dependencies, err = d.dependencies(in.Dependencies)
 	if err != nil || in.DependencyInstances == nil {
 		return obj, err
 	}
@@ -250,29 +247,6 @@ func (d *decoder) object(in *instanceV4) (*states.Object, error) {
 
 func noProvider(r *states.Resource) error {
 	return fmt.Errorf("%s in the state has no provider, and neither do its instances", r.Addr)
-}
-
-// nearestDependencies decodes the dependencies of an object, without the indirect ones. If the list
-// lacks one of the nearest ones, something else has changed it, and it counts as it is.
-func (d *decoder) nearestDependencies(in *instanceV4) (*states.Dependencies, error) {
-	all, err := d.dependencies(in.Dependencies)
-	if err != nil || len(in.NearestDependencies) == 0 {
-		return all, err
-	}
-	nearest, err := d.dependencies(in.NearestDependencies)
-	if err != nil {
-		return nil, err
-	}
-	pair := [2]*states.Dependencies{nearest, all}
-	subset, known := d.nearest[pair]
-	if !known {
-		subset = nearest != nil && nearest.Union(all).Len() == all.Len()
-		d.nearest[pair] = subset
-	}
-	if !subset {
-		return all, nil
-	}
-	return nearest, nil
 }
 
 // dependencies decodes a list of dependencies. It parses each distinct list only once.

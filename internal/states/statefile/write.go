@@ -88,6 +88,7 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 		writeChecks(w, nil)
 	}
 	writeDependencyInstances(w, resources)
+	e.writeNearest(w, resources)
 	if len(f.InDoubt) > 0 {
 		w.key(inDoubt)
 		w.open('[')
@@ -242,6 +243,7 @@ func (e *Encoder) writeResource(w *chunk, r *states.Resource) error {
 	if !keyed {
 		w.string("provider", r.Provider.String())
 	}
+	indirect := e.indirect[sharedDependencies(r)]
 	w.key("instances")
 	w.open('[')
 	for _, key := range r.SortedKeys() {
@@ -250,12 +252,12 @@ func (e *Encoder) writeResource(w *chunk, r *states.Resource) error {
 			provider = addrs.ProviderInstance{Config: r.Provider, Key: inst.ProviderKey}.String()
 		}
 		if inst.Current != nil {
-			if err := e.writeObject(w, key, addrs.NotDeposed, provider, inst.Current); err != nil {
+			if err := e.writeObject(w, key, addrs.NotDeposed, provider, inst.Current, indirect); err != nil {
 				return err
 			}
 		}
 		for _, deposed := range slices.Sorted(maps.Keys(inst.Deposed)) {
-			if err := e.writeObject(w, key, deposed, provider, inst.Deposed[deposed]); err != nil {
+			if err := e.writeObject(w, key, deposed, provider, inst.Deposed[deposed], indirect); err != nil {
 				return err
 			}
 		}
@@ -266,9 +268,10 @@ func (e *Encoder) writeResource(w *chunk, r *states.Resource) error {
 }
 
 // writeObject writes an object: first the fields that depend on its position in the state, then its
-// contents.
+// contents. If indirect is not nil, it replaces the object's dependencies.
 func (e *Encoder) writeObject(
 	w *chunk, key addrs.InstanceKey, deposed addrs.DeposedKey, provider string, obj *states.Object,
+	indirect *states.Dependencies,
 ) error {
 	w.item()
 	w.open('{')
@@ -284,8 +287,8 @@ func (e *Encoder) writeObject(
 	w.optional("provider", provider)
 	w.between() // the separator is not part of the kept text, because the fields before it may differ
 	start, deps := len(w.buf), obj.Dependencies
-	if all := e.indirect[deps]; all != nil {
-		deps = all
+	if deps != nil && indirect != nil {
+		deps = indirect
 	}
 	if was, ok := e.texts[obj]; ok && was.dependencies.Equal(deps) {
 		w.buf = append(w.buf, was.text...)
@@ -298,11 +301,6 @@ func (e *Encoder) writeObject(
 	w.close('}')
 	return nil
 }
-
-// nearestDependencies is the name of the member that holds the dependencies of an object if
-// "dependencies" also holds indirect ones. Other programs ignore it, and drop it when they write the
-// file.
-const nearestDependencies = "nearest_dependencies"
 
 // writeContent writes the fields of an object that do not depend on its position in the state. deps
 // holds its dependencies, with or without indirect ones.
@@ -332,10 +330,6 @@ func (e *Encoder) writeContent(w *writer, obj *states.Object, deps *states.Depen
 	if deps != nil {
 		w.key("dependencies")
 		e.writeDependencies(w, deps)
-	}
-	if deps != obj.Dependencies {
-		w.key(nearestDependencies)
-		e.writeDependencies(w, obj.Dependencies)
 	}
 	w.flag("create_before_destroy", obj.CreateBeforeDestroy)
 	w.flag("skip_destroy", obj.SkipDestroy)
