@@ -42,6 +42,9 @@ func runStateList(ctx context.Context, app *App, f *stateListFlags, args []strin
 		return err
 	}
 	defer app.Release(open)
+	if !app.view.JSON {
+		app.printOnStderr(app.Warnings.Take()) // standard output is for the list only
+	}
 	if !open.Exists() {
 		return noStateFile()
 	}
@@ -63,9 +66,6 @@ func runStateList(ctx context.Context, app *App, f *stateListFlags, args []strin
 		}
 	}
 	app.Printer.Message(list)
-	if !app.view.JSON {
-		app.printOnStderr(app.Warnings.Take()) // standard output is for the list only
-	}
 	return nil
 }
 
