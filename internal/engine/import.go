@@ -88,12 +88,10 @@ func (v resourceVisit) resolveImport(
 		out[t.Command.Addr] = &importRequest{id: t.Command.ID, target: t}
 		return nil
 	}
-	var errs tfdiags.Diagnostics
 	for _, e := range t.Exprs() {
-		errs = errs.AppendError(w.eval.refErrors(w.graph.Root, &e.Refs))
-	}
-	if len(errs) > 0 {
-		return errs.Err()
+		if err := w.eval.refErrors(w.graph.Root, &e.Refs); err != nil {
+			return err
+		}
 	}
 	root := w.modules.of(w.graph.Root)[0]
 	c := w.eval.newContext(ctx, root, repetition{})
@@ -112,6 +110,7 @@ func (v resourceVisit) resolveImport(
 	case err != nil:
 		return err
 	}
+	var errs tfdiags.Diagnostics
 	for _, elem := range elements {
 		each := w.eval.newContext(ctx, root, repetition{eachKey: elem.Key, eachValue: elem.Value})
 		errs = errs.AppendError(v.addImportRequest(out, t, each))
