@@ -98,6 +98,9 @@ func (f *initFlags) check() error {
 			return err
 		}
 	}
+	if f.LockFile != "" && !f.readOnly() {
+		return badUsage("Invalid option", "There is no mode %q for -lockfile. The only one is readonly.", f.LockFile)
+	}
 	f.Migrate = f.Migrate || f.ForceCopy
 	f.Backend = f.Backend && f.Cloud
 	return nil
