@@ -22,6 +22,9 @@ type Walker struct {
 	// visited first among the vertices that are ready. As far as possible, vertices are then
 	// visited in the order in which they were added.
 	LowestFirst bool
+	// Ready, if it is not nil, is called for each vertex that is ready to be visited. It must be set
+	// before the walk, and must not call the walker.
+	Ready func(ID)
 
 	needs      [][]ID
 	dependents [][]ID
@@ -73,6 +76,7 @@ func (w *Walker) Walk(ctx context.Context, workers int, visit func(ID) bool) []O
 	for id, needs := range w.needs {
 		if len(needs) == 0 {
 			w.ready = append(w.ready, ID(id))
+			w.tell(ID(id))
 		}
 	}
 	// With LowestFirst, ready is a heap. The IDs are in ascending order, so it already is one.
@@ -200,11 +204,18 @@ func (w *Walker) callDue() {
 
 // push makes a vertex ready. The caller must hold the lock.
 func (w *Walker) push(id ID) {
+	w.tell(id)
 	if w.LowestFirst {
 		heap.Push((*lowest)(&w.ready), id)
 		return
 	}
 	w.ready = append(w.ready, id)
+}
+
+func (w *Walker) tell(id ID) {
+	if w.Ready != nil {
+		w.Ready(id)
+	}
 }
 
 // pop returns the ready vertex to visit next. The caller must hold the lock.

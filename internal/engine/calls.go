@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"sync"
 	"time"
 
 	"tofu/internal/addrs"
@@ -9,25 +10,63 @@ import (
 
 // calls limits how many calls to providers and provisioners run at the same time.
 type calls struct {
-	slots   CallSlots
+	slots   *CallSlots
 	timings *timings.Recorder // optional
 }
 
 // CallSlots limits how many calls run at the same time. Several operations can share it, and then
 // share the limit.
-type CallSlots chan struct{}
+type CallSlots struct {
+	taken chan struct{}
+
+	mu    sync.Mutex // guards the fields below
+	busy  int        // number of slots in use
+	since time.Time  // when busy last changed
+	used  time.Duration
+}
 
 // NewCallSlots returns slots for n calls.
-func NewCallSlots(n int) CallSlots { return make(CallSlots, n) }
+func NewCallSlots(n int) *CallSlots { return &CallSlots{taken: make(chan struct{}, n)} }
 
-func newCalls(limit int, slots CallSlots, t *timings.Recorder) *calls {
+// turn records that one more or one less slot is in use. It returns for how long all slots have been
+// in use. Times in which only some of them were in use count in proportion.
+func (s *CallSlots) turn(by int) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if s.busy > 0 {
+		s.used += now.Sub(s.since) * time.Duration(s.busy) / time.Duration(cap(s.taken))
+	}
+	s.busy, s.since = s.busy+by, now
+	return s.used
+}
+
+func newCalls(limit int, slots *CallSlots, t *timings.Recorder) *calls {
 	if slots == nil {
 		slots = NewCallSlots(limit)
 	}
 	return &calls{slots: slots, timings: t}
 }
 
-func (c *calls) limit() int { return cap(c.slots) }
+// ready returns a function for work that is ready to start. Calling it when the work starts records
+// the wait. As many workers run as there are slots, so most work waits for a worker instead of
+// waiting in acquire. This counts only as far as the slots were in use: other work competes for
+// processors, and more slots would not help.
+func (c *calls) ready() (started func()) {
+	if c.timings == nil {
+		return func() {}
+	}
+	before := c.slots.turn(0)
+	return func() {
+		if wait := c.slots.turn(0) - before; wait >= time.Millisecond {
+			c.timings.Waited(forSlot, wait)
+		}
+	}
+}
+
+const forSlot = "for one of the -parallelism slots"
+
+func (c *calls) limit() int { return cap(c.slots.taken) }
 
 // callee is a provider or provisioner.
 type callee interface{ ForDisplay() string }
@@ -37,17 +76,23 @@ type callee interface{ ForDisplay() string }
 // for each other forever.
 func (c *calls) acquire() (release func()) {
 	start := time.Now()
-	c.slots <- struct{}{}
+	c.slots.taken <- struct{}{}
+	c.slots.turn(1)
 	if c.timings != nil {
-		c.timings.Waited("for one of the -parallelism slots", time.Since(start))
+		c.timings.Waited(forSlot, time.Since(start))
 	}
-	return func() { <-c.slots }
+	return c.release
+}
+
+func (c *calls) release() {
+	c.slots.turn(-1)
+	<-c.slots.taken
 }
 
 // leave releases the caller's slot, so that operations for which the caller waits can use it. The
 // returned function acquires a slot again.
 func (c *calls) leave() (back func()) {
-	<-c.slots
+	c.release()
 	return func() { c.acquire() }
 }
 

@@ -47,7 +47,7 @@ type Env struct {
 	Parallelism int
 
 	// Slots, if not nil, replaces Parallelism: it limits the calls of all operations that share it.
-	Slots CallSlots
+	Slots *CallSlots
 
 	// CheckReads makes a walk panic if an expression reads an instance before the instance is
 	// finished. Otherwise the expression waits. The order of the graph should prevent such reads;

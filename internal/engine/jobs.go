@@ -13,6 +13,7 @@ type job struct {
 	run    func() error
 	always bool          // the job runs even if a job that it waits for failed or the walk was stopped
 	part   *timings.Part // may be nil
+	queued func()        // records how long the job was ready before it began
 
 	// The fields below are guarded by the queue's lock. A job's results are final by the time a job
 	// that waits for it runs.
@@ -71,11 +72,11 @@ func (q *jobQueue) add(jobs []job, last *job, connect func()) {
 		last.waits++
 	}
 	if last.waits == 0 {
-		q.ready = append(q.ready, last)
+		q.push(last)
 	}
 	for i := len(jobs) - 1; i >= 0; i-- { // workers take jobs from the end
 		if jobs[i].waits == 0 {
-			q.ready = append(q.ready, &jobs[i])
+			q.push(&jobs[i])
 		}
 	}
 	q.start()
@@ -116,6 +117,7 @@ func (q *jobQueue) work() {
 		skipped := !j.always && (j.blocked || q.w.halt.isSet())
 		if !skipped {
 			q.mu.Unlock()
+			j.queued()
 			j.part.Begin(j.before)
 			err := q.w.guard("", j.run)
 			j.part.End()
@@ -155,8 +157,14 @@ func (q *jobQueue) let(j *job, succeeded bool, before *timings.Part) {
 	j.waits--
 	if j.waits == 0 {
 		j.before = before
-		q.ready = append(q.ready, j)
+		q.push(j)
 	}
+}
+
+// push makes a job ready. The caller holds the lock.
+func (q *jobQueue) push(j *job) {
+	j.queued = q.w.calls.ready()
+	q.ready = append(q.ready, j)
 }
 
 // waiter is something that can wait for a job: another job, or a node of the walk.

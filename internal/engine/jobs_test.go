@@ -16,7 +16,7 @@ import (
 func TestJobs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 5).Draw(t, "limit")
-		q := &jobQueue{w: &walk{}, limit: limit}
+		q := &jobQueue{w: &walk{calls: newCalls(1, nil, nil)}, limit: limit}
 		q.w.halt.cancel = func() { t.Error("a job has crashed") }
 		var all []*job
 		var want []bool // whether each job succeeds
@@ -83,7 +83,7 @@ func TestJobs(t *testing.T) {
 // done. Jobs must never wait for each other in a cycle.
 func TestJobsAwait(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		q := &jobQueue{w: &walk{}, limit: rapid.IntRange(1, 4).Draw(t, "limit")}
+		q := &jobQueue{w: &walk{calls: newCalls(1, nil, nil)}, limit: rapid.IntRange(1, 4).Draw(t, "limit")}
 		q.w.halt.cancel = func() { t.Error("a job has crashed") }
 		n := rapid.IntRange(1, 12).Draw(t, "jobs")
 		fails := rapid.SliceOfN(rapid.IntRange(0, 9), n, n).Draw(t, "fails")

@@ -33,6 +33,7 @@ type walk struct {
 	// Slices indexed by node or resource. Each node writes only its own entries.
 	failed    []bool
 	resources []resourceResult
+	queued    []func()       // records how long the node waited until its visit began; nil without timings
 	started   []*startedPlan // by the node that completes the resource; nil unless instances are planned separately
 
 	eval      *evaluator
@@ -106,6 +107,10 @@ func (w *walk) run(ctx context.Context) error {
 	// A node that waits for a provider call occupies a worker, so there are GOMAXPROCS more workers
 	// for nodes that only compute.
 	w.walker, w.jobs = dag.NewWalker(&w.graph.Edges), &jobQueue{w: w, limit: parallelism}
+	if w.times != nil {
+		w.queued = make([]func(), w.graph.Edges.Len())
+		w.walker.Ready = func(id dag.ID) { w.queued[id] = w.calls.ready() }
+	}
 	w.walker.Walk(begin, parallelism+runtime.GOMAXPROCS(0), func(id dag.ID) bool { return w.visit(ctx, id) })
 	w.jobs.wait()
 	w.eval.unfinished = nil // after the walk, expressions read whatever values exist
@@ -154,6 +159,10 @@ func (w *walk) visit(ctx context.Context, id dag.ID) bool {
 }
 
 func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
+	if w.queued != nil {
+		w.queued[id]()
+		w.queued[id] = nil
+	}
 	defer w.times.Visit(id)()
 	w.pending.visit(n)
 	w.deferrals.visit(w.graph, n)
@@ -272,9 +281,10 @@ func (w *walk) each(n int, f func(i int) error) error {
 	if n == 1 {
 		return f(0)
 	}
-	errs := make([]error, n)
+	errs, started := make([]error, n), w.calls.ready()
 	parallel.Each(n, w.calls.limit(), func(i int) {
 		if !w.halt.isSet() {
+			started()
 			errs[i] = w.guard("", func() error { return f(i) })
 		}
 	})

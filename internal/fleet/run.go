@@ -51,7 +51,7 @@ type Run struct {
 	// processes. Shared processes run in the working directory of this program.
 	ShareProviders bool
 
-	slots engine.CallSlots
+	slots *engine.CallSlots
 }
 
 // activity describes what a run is doing, for the progress display.
