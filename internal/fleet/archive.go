@@ -16,7 +16,9 @@ import (
 	"strings"
 	"sync"
 
+	"tofu/internal/dag"
 	"tofu/internal/encryption"
+	"tofu/internal/limits"
 	"tofu/internal/plans"
 	"tofu/internal/roots"
 	"tofu/internal/session"
@@ -356,12 +358,19 @@ func Open(path string) (*Saved, error) {
 		return fail("%s can't be used: %s.", path, err)
 	}
 	s := &Saved{path: path, zip: z}
-	text, err := s.read(manifestName)
+	err = s.checkFiles()
+	var text []byte
+	if err == nil {
+		text, err = s.read(manifestName)
+	}
 	if err == nil {
 		err = json.Unmarshal(text, &s.Manifest)
 	}
 	if err == nil && s.Format != formatNow {
 		err = fmt.Errorf("it has format %d, which this version of the program doesn't know", s.Format)
+	}
+	if err == nil {
+		err = s.check()
 	}
 	if err != nil {
 		z.Close()
@@ -393,11 +402,82 @@ func (s *Saved) read(name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(f)
+	limit := int64(maxText)
+	if strings.HasPrefix(name, "plans/") {
+		limit = limits.State
+	}
+	data, err := limits.ReadAll(f, limit, name)
 	if err == nil && s.seal != nil {
 		data, err = s.seal.Open(nil, nil, data, []byte(name))
 	}
 	return data, err
+}
+
+// maxText is the maximum size of the files in an archive that aren't plans. A root module takes
+// about a kilobyte in the manifest, and inputs are values that people look at.
+const maxText = 64 << 20
+
+// checkFiles returns an error if a name is there twice, since programs disagree about which of the
+// files counts.
+func (s *Saved) checkFiles() error {
+	seen := make(map[string]bool, len(s.zip.File))
+	for _, f := range s.zip.File {
+		if seen[f.Name] {
+			return fmt.Errorf("it has two files named %q", f.Name)
+		}
+		seen[f.Name] = true
+	}
+	return nil
+}
+
+// check returns an error if the manifest is not one that a run could have written.
+func (m *Manifest) check() error {
+	if m.Mode > plans.RefreshOnly {
+		return fmt.Errorf("it has the unknown mode %d", m.Mode)
+	}
+	if len(m.Roots)+len(m.Failed) == 0 {
+		return errors.New("it has no root modules")
+	}
+	graph, ids := &dag.Graph{}, make(map[string]dag.ID)
+	add := func(name string) error {
+		if _, twice := ids[name]; twice {
+			return fmt.Errorf("it has two root modules named %q", name)
+		}
+		ids[name] = graph.Add()
+		return nil
+	}
+	for _, p := range m.Roots {
+		if p == nil {
+			return errors.New("it has a root module without a name")
+		}
+		if err := add(p.Name); err != nil {
+			return err
+		}
+	}
+	for _, f := range m.Failed {
+		if f == nil {
+			return errors.New("it has a root module without a name")
+		}
+		if err := add(f.Name); err != nil {
+			return err
+		}
+	}
+	for _, p := range m.Roots {
+		for _, name := range p.Needs {
+			needed, known := ids[name]
+			if !known {
+				return fmt.Errorf("%q needs %q, which it doesn't have", p.Name, name)
+			}
+			graph.Connect(ids[p.Name], needed)
+			if needed == ids[p.Name] {
+				return fmt.Errorf("%q needs itself", name)
+			}
+		}
+	}
+	if len(graph.Cycles()) > 0 {
+		return errors.New("its root modules need each other")
+	}
+	return nil
 }
 
 // Plan reads the plan of a root module. at is the root module's session.

@@ -3,6 +3,7 @@ package fleet
 import (
 	"archive/zip"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -183,6 +184,70 @@ func TestDamagedArchive(t *testing.T) {
 	if _, err := Create(filepath.Join(t.TempDir(), "no", "x.plan"), plans.Normal); err == nil {
 		t.Error("an archive was created in a directory that doesn't exist")
 	}
+}
+
+// TestImpossibleManifest checks that only a manifest that a run could have written is accepted.
+func TestImpossibleManifest(t *testing.T) {
+	one := `{"name": "a"}, {"name": "b", "needs": ["a"]}`
+	for manifest, want := range map[string]string{
+		`{"format": 1, "mode": 1, "roots": [` + one + `]}`:                                                                      "",
+		`{"format": 1, "roots": [], "failed": [` + one + `]}`:                                                                   "",
+		`{"format": 1, "mode": 3, "roots": [` + one + `]}`:                                                                      "the unknown mode 3",
+		`{"format": 1, "roots": []}`:                                                                                            "no root modules",
+		`{"format": 1, "roots": null, "failed": []}`:                                                                            "no root modules",
+		`{"format": 1, "roots": [null]}`:                                                                                        "without a name",
+		`{"format": 1, "roots": [` + one + `], "failed": [null]}`:                                                               "without a name",
+		`{"format": 1, "roots": [` + one + `, {"name": "a"}]}`:                                                                  `two root modules named "a"`,
+		`{"format": 1, "roots": [` + one + `], "failed": [{"name": "b"}]}`:                                                      `two root modules named "b"`,
+		`{"format": 1, "roots": [{"name": "a", "needs": ["z"]}]}`:                                                               `"a" needs "z", which it doesn't have`,
+		`{"format": 1, "roots": [{"name": "a", "needs": ["a"]}]}`:                                                               "needs itself",
+		`{"format": 1, "roots": [{"name": "a", "needs": ["b"]}, {"name": "b", "needs": ["c"]}, {"name": "c", "needs": ["a"]}]}`: "need each other",
+		`{"format": 1, "x": "` + strings.Repeat("x", maxText) + `"}`:                                                            "manifest.json is larger than 64 MiB",
+	} {
+		s, err := Open(zipOf(t, signature, "", manifestName, manifest))
+		if err == nil {
+			s.Close()
+		}
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%.200s: got %v, want %s", manifest, err, want)
+		}
+	}
+	const good = `{"format": 1, "roots": [{"name": "a", "inputs": "inputs/0"}]}`
+	_, err := Open(zipOf(t, signature, "", manifestName, good, manifestName, good))
+	if err == nil || !strings.Contains(err.Error(), `two files named "manifest.json"`) {
+		t.Errorf("two manifests: %v", err)
+	}
+	at := &session.Session{Encryption: session.Encryption{Evaluated: &encryption.Config{}}}
+	for text, want := range map[string]string{"{}": "missing", "null": "missing", strings.Repeat(" ", maxText+1): "larger than 64 MiB"} {
+		s := open(t, zipOf(t, signature, "", manifestName, good, "inputs/0", text))
+		if _, err := s.inputs(t.Context(), at, s.Roots[0]); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("inputs %.10q: %v", text, err)
+		}
+	}
+}
+
+// zipOf returns the path of a zip archive with the given names and contents of files.
+func zipOf(t *testing.T, files ...string) string {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "x.plan"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	z := zip.NewWriter(f)
+	for i := 0; i < len(files) && err == nil; i += 2 {
+		method := zip.Deflate
+		if i == 0 {
+			method = zip.Store
+		}
+		var w io.Writer
+		if w, err = z.CreateHeader(&zip.FileHeader{Name: files[i], Method: method}); err == nil {
+			_, err = io.WriteString(w, files[i+1])
+		}
+	}
+	if err := errors.Join(err, z.Close(), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return f.Name()
 }
 
 // TestInputs checks that reading planned outputs restores what was written, including sensitivity

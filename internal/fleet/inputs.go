@@ -226,6 +226,9 @@ func (s *Saved) inputs(ctx context.Context, at *session.Session, p *Planned) (ma
 	if err == nil {
 		err = json.Unmarshal(text, &stored)
 	}
+	if err == nil && len(stored) == 0 {
+		err = errors.New("the planned outputs that it uses are missing")
+	}
 	out := make(map[string]*input, len(stored))
 	for root, of := range stored {
 		one, inputErr := of.input()

@@ -1,7 +1,7 @@
 package fleet
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"tofu/internal/limits"
 	"tofu/internal/tfdiags"
 )
 
@@ -78,15 +79,26 @@ func Resume(s *Saved) (*Record, error) {
 
 func openRecord(s *Saved, flag int) (*Record, error) {
 	path := RecordPath(s.path)
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, notARecord(path)
+	}
 	file, err := os.OpenFile(path, flag|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the record of the run: %w", err)
 	}
+	text, err := limits.ReadAll(file, maxRecord, path)
+	if begin := bytes.TrimSpace(text); err == nil && len(begin) > 0 && !bytes.HasPrefix(begin, []byte(firstLine)) {
+		err = notARecord(path)
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
 	rec := &Record{file: file, done: make(map[string]step)}
 	id := ""
-	for lines := bufio.NewScanner(file); lines.Scan(); {
+	for text := range bytes.Lines(text) {
 		var line recordLine
-		if json.Unmarshal(lines.Bytes(), &line) != nil {
+		if json.Unmarshal(text, &line) != nil {
 			continue // incomplete: the run that wrote it was killed
 		}
 		if line.Archive != "" {
@@ -104,6 +116,18 @@ func openRecord(s *Saved, flag int) (*Record, error) {
 		return nil, err
 	}
 	return rec, nil
+}
+
+// maxRecord is the maximum size of a record. A root module takes about 100 bytes.
+const maxRecord = 64 << 20
+
+// firstLine is how every record begins.
+const firstLine = `{"archive":`
+
+// notARecord returns the error about a file that would be overwritten.
+func notARecord(path string) error {
+	return tfdiags.Errorf("No record of a run", "%s is where runs record which root modules they have applied, but it is "+
+		"another file or a link. Nothing was changed. Move it away, or give the plan another name.", path)
 }
 
 // resumable reports whether any of the plans, which are in the order of their dependencies, may

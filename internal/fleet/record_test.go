@@ -6,6 +6,65 @@ import (
 	"testing"
 )
 
+// TestForeignRecord checks that a run doesn't write to a file that is no record, or through a link,
+// and that it reads lines of any length.
+func TestForeignRecord(t *testing.T) {
+	path := archive(t, load(t, "a"))
+	s := open(t, path)
+	at, victim := RecordPath(path), path+".victim"
+	write := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := func(what, at, text string) {
+		t.Helper()
+		if _, err := Begin(s); err == nil || !strings.Contains(err.Error(), "No record of a run") {
+			t.Errorf("%s: %v", what, err)
+		}
+		if got, err := os.ReadFile(at); err != nil || string(got) != text {
+			t.Errorf("%s: the content is %q, %v", what, got, err)
+		}
+	}
+	for _, text := range []string{"precious", "{\"a\": 1}\n", "\n# notes\n"} {
+		write(at, text)
+		refused("another file", at, text)
+	}
+	for _, text := range []string{"", "precious", "{\"archive\":\"x\"}\n"} {
+		if err := os.Remove(at); err != nil {
+			t.Fatal(err)
+		}
+		write(victim, text)
+		if err := os.Symlink(victim, at); err != nil {
+			t.Skip("no symbolic links: ", err)
+		}
+		refused("a link", victim, text)
+	}
+	if err := os.Remove(at); err != nil {
+		t.Fatal(err)
+	}
+	write(at, "{\"archive\":\"another plan\"}\n")
+	rec, err := Begin(s)
+	if err != nil {
+		t.Fatal("the record of another plan: ", err)
+	}
+	if err := rec.set(strings.Repeat("x", 200_000), stepStarted); err != nil {
+		t.Fatal(err)
+	}
+	if err := rec.set("a", stepDone); err != nil {
+		t.Fatal(err)
+	}
+	rec.Close()
+	rec, err = Resume(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	if rec.last("a") != stepDone {
+		t.Error("what follows a long line was not read")
+	}
+}
+
 // TestRecord checks that a record is readable no matter where a kill cuts it off, and that it is
 // accepted only for its own archive.
 func TestRecord(t *testing.T) {

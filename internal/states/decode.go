@@ -1,6 +1,7 @@
 package states
 
 import (
+	"fmt"
 	"math/big"
 	"strconv"
 	"strings"
@@ -19,9 +20,12 @@ import (
 
 // Unmarshal decodes JSON text as a value of type ty.
 func Unmarshal(text []byte, ty cty.Type) (cty.Value, error) {
-	d := decoder{jsonscan.Scanner{Data: text}}
+	d := decoder{Scanner: jsonscan.Scanner{Data: text}}
 	if v, ok := d.value(ty); ok && d.End() {
 		return v, nil
+	}
+	if d.twice != "" {
+		return cty.NilVal, fmt.Errorf("%q is there twice", d.twice)
 	}
 	return unmarshalUnusual(text, ty)
 }
@@ -40,7 +44,10 @@ func unmarshalUnusual(text []byte, ty cty.Type) (v cty.Value, err error) {
 
 // A decoder decodes values from the start of JSON text. Its methods return false if ctyjson has to
 // decode the text.
-type decoder struct{ jsonscan.Scanner }
+type decoder struct {
+	jsonscan.Scanner
+	twice string // a name that an object or a map has twice; programs disagree about which one counts
+}
 
 func (d *decoder) value(ty cty.Type) (cty.Value, bool) {
 	if d.Space() == 'n' {
@@ -116,8 +123,9 @@ func (d *decoder) dynamic() (cty.Value, bool) {
 			return cty.NilVal, false
 		}
 	}
-	inner := decoder{jsonscan.Scanner{Data: value}}
+	inner := decoder{Scanner: jsonscan.Scanner{Data: value}}
 	v, ok := inner.value(ty)
+	d.twice = inner.twice
 	return v, ok && inner.End()
 }
 
@@ -129,7 +137,10 @@ func (d *decoder) object(ty cty.Type) (cty.Value, bool) {
 	attrs := make(map[string]cty.Value, len(types))
 	ok := d.Members(func(name []byte) bool {
 		aty, known := types[string(name)]
-		if _, twice := attrs[string(name)]; !known || twice {
+		if _, twice := attrs[string(name)]; twice {
+			d.twice = string(name)
+		}
+		if !known || d.twice != "" {
 			return false
 		}
 		v, ok := d.value(aty)
@@ -152,6 +163,7 @@ func (d *decoder) mapping(ty cty.Type) (cty.Value, bool) {
 	ok := d.Members(func(name []byte) bool {
 		v, ok := d.value(ty.ElementType())
 		if _, twice := elems[string(name)]; twice {
+			d.twice = string(name)
 			return false
 		}
 		elems[string(name)] = v

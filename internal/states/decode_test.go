@@ -3,6 +3,7 @@ package states
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -21,11 +22,12 @@ var decodedType = cty.Object(map[string]cty.Type{
 })
 
 // agree returns an error unless Unmarshal and ctyjson return the same value for the text, or both
-// return an error.
+// return an error, or the text has a name twice.
 func agree(text string, ty cty.Type) error {
 	got, gotErr := Unmarshal([]byte(text), ty)
 	want, wantErr := unmarshalUnusual([]byte(text), ty)
 	switch {
+	case gotErr != nil && strings.Contains(gotErr.Error(), "is there twice"):
 	case (gotErr == nil) != (wantErr == nil):
 		return fmt.Errorf("got error %v, want %v", gotErr, wantErr)
 	case gotErr == nil && !got.RawEquals(want):
@@ -61,6 +63,15 @@ func TestDecodeAgreesWithCtyjson(t *testing.T) {
 	for _, text := range texts {
 		if err := agree(text, decodedType); err != nil {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestNamesTwice(t *testing.T) {
+	for _, text := range []string{`{"id":"a","id":"b"}`, `{"tags":{"a":"b","\u0061":"c"}}`,
+		`{"rules":[{"port":1,"port":1}]}`, `{"free":{"value":{"a":1,"a":2},"type":["map","number"]}}`} {
+		if v, err := Unmarshal([]byte(text), decodedType); err == nil || !strings.Contains(err.Error(), "is there twice") {
+			t.Errorf("%s: %#v, %v", text, v, err)
 		}
 	}
 }

@@ -158,6 +158,20 @@ func (r *reader) array(field string, element func() bool) bool {
 	return r.Word("null") || r.begins(field, '[') && r.Elements(element)
 }
 
+// Members is like the method of the scanner, but returns false for an object that has a name twice:
+// programs disagree about which of the two members counts.
+func (r *reader) Members(read func(name []byte) bool) bool {
+	seen := make(map[string]bool)
+	return r.Scanner.Members(func(name []byte) bool {
+		if seen[string(name)] {
+			r.err = fmt.Errorf("the state has %q twice in one object (%s)", name, place(r.Data, int64(r.Pos)+1))
+			return false
+		}
+		seen[string(name)] = true
+		return read(name)
+	})
+}
+
 // members reads an object. It reads a JSON null as an empty object.
 func (r *reader) members(field string, member func(name []byte) bool) bool {
 	return r.Word("null") || r.begins(field, '{') && r.Members(member)
