@@ -1,6 +1,8 @@
 package command
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -9,6 +11,7 @@ import (
 	"slices"
 
 	"tofu/internal/atomicfile"
+	"tofu/internal/encryption"
 	"tofu/internal/fleet"
 	"tofu/internal/plans"
 	"tofu/internal/session"
@@ -42,10 +45,28 @@ func planTarget(path string) error {
 	if path == "" {
 		return nil
 	}
-	if err := writable(path); err != nil {
+	if err := cmp.Or(writable(path), linkedVictim(path)); err != nil {
 		return notSaved(path, err)
 	}
 	return nil
+}
+
+// linkedVictim returns an error if path is a symbolic link to a file that is no saved plan. The link
+// may be part of a repository that the user has cloned.
+func linkedVictim(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return nil
+	}
+	target, err := os.Stat(path)
+	if err != nil || !target.Mode().IsRegular() || target.Size() == 0 {
+		return nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil || bytes.HasPrefix(data, []byte("PK")) || encryption.IsEncrypted(data) {
+		return nil
+	}
+	return errors.New("it is a symbolic link to a file that is no plan; remove the link, or name that file itself")
 }
 
 // writable returns an error if it is already certain that no file can be written to path.

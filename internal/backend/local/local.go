@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/backend"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/limits"
@@ -229,6 +230,11 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 	_, missing := os.Lstat(out)
 	elsewhere := in != out && errors.Is(missing, fs.ErrNotExist) // -state-out names a new file, so nothing is replaced
 	if !s.backedUp[workspace] && backup != "" && !elsewhere {
+		if s.options.Backup == "" { // the user hasn't named the file, so no link there is followed
+			if err := atomicfile.RemoveLink(backup); err != nil {
+				return fmt.Errorf("writing the backup of the state: %w", err)
+			}
+		}
 		if err := s.backUp(in, backup); err != nil {
 			return fmt.Errorf("writing the backup of the state: %w", err)
 		}
@@ -312,7 +318,18 @@ func (s *Store) Delete(_ context.Context, workspace string) error {
 	if workspace == "" || workspace == "." || workspace == ".." || strings.ContainsAny(workspace, `/\`) {
 		return fmt.Errorf("deleting the state: %q is not a valid workspace name", workspace)
 	}
-	if err := os.RemoveAll(filepath.Join(s.workspaceDir(), workspace)); err != nil {
+	dir := filepath.Join(s.workspaceDir(), workspace)
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("deleting the workspace: %w", err)
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(strings.TrimPrefix(e.Name(), "."), defaultFile) {
+			return fmt.Errorf("deleting the workspace: its directory %s has a file that is no part of the state, %q; move "+
+				"it away or delete it", dir, e.Name())
+		}
+	}
+	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("deleting the workspace: %w", err)
 	}
 	return nil

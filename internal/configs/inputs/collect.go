@@ -2,8 +2,10 @@ package inputs
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,17 +65,19 @@ func Collect(p *configs.Parser, o Options) (map[string]configs.Given, error) {
 	}
 	for _, dir := range dirs {
 		for _, name := range c.automaticFiles(dir) {
-			c.file(filepath.Join(dir, name))
+			path := filepath.Join(dir, name)
+			src, err := c.parser.FS().ReadFile(path)
+			c.file(path, src, err)
 		}
 	}
 	for _, name := range o.Files {
-		c.file(name)
+		c.named(name)
 	}
 	maps.Copy(c.given, o.Values)
 	for _, flag := range o.Flags {
 		switch {
 		case flag.File:
-			c.file(flag.Text)
+			c.named(flag.Text)
 		case !flag.Unknown:
 			c.option(flag.Text)
 		}
@@ -168,9 +172,18 @@ func (c *collection) unknown(text string) {
 	c.given[name] = given
 }
 
-// file reads a variable file. A file with errors sets no values.
-func (c *collection) file(name string) {
+// named reads a variable file that the user has named. It may be a pipe, as of <(command).
+func (c *collection) named(name string) {
 	src, err := c.parser.FS().ReadFile(name)
+	if errors.Is(err, configs.ErrNotRegular) {
+		src, err = os.ReadFile(name)
+	}
+	c.file(name, src, err)
+}
+
+// file decodes a variable file, or reports the error of reading it. A file with errors sets no
+// values.
+func (c *collection) file(name string, src []byte, err error) {
 	if err != nil {
 		c.errs.Add(tfdiags.Errorf("Failed to read variables file",
 			"The variables file can't be read: %s.", err)) // err contains the name

@@ -20,8 +20,8 @@ const (
 	minIterations = 200_000
 	maxLength     = 1 << 16
 	// maxWork is the number of rounds of the hash function that the metadata of a file may require,
-	// unless the configuration requires more. This many rounds take less than a minute.
-	maxWork = 100_000_000
+	// unless the configuration requires more. This many rounds take a few seconds.
+	maxWork = 10_000_000
 )
 
 var hashes = map[string]func() hash.Hash{"sha256": sha256.New, "sha512": sha512.New}

@@ -35,6 +35,8 @@ func TestHostileMetadata(t *testing.T) {
 	}
 	for _, meta := range []string{
 		`{"salt":"AA==","iterations":1000000000000,"hash_function":"sha256","key_length":32}`,
+		`{"salt":"AA==","iterations":100000000,"hash_function":"sha512","key_length":32}`,
+		`{"salt":"AA==","iterations":10000001,"hash_function":"sha256","key_length":32}`,
 		`{"salt":"AA==","iterations":-1,"hash_function":"sha256","key_length":32}`,
 		`{"salt":"AA==","iterations":1,"hash_function":"sha256","key_length":1000000000}`,
 		`{"salt":"AA==","iterations":1,"hash_function":"md5","key_length":32}`,

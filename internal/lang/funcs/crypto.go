@@ -62,9 +62,17 @@ func fileHashFunc(name, algorithm string, newHash func() hash.Hash,
 				return cty.NilVal, err
 			}
 			defer f.Close()
+			var from io.Reader = f
+			if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
+				from = io.LimitReader(f, maxFile+1) // a device may be endless
+			}
 			h := newHash()
-			if _, err := io.Copy(h, f); err != nil {
+			n, err := io.Copy(h, from)
+			switch {
+			case err != nil:
 				return cty.NilVal, path.failed("cannot read", err)
+			case from != f && n > maxFile:
+				return cty.NilVal, fmt.Errorf("%s is not a regular file and has more than %d MB", path, maxFile>>20)
 			}
 			return cty.StringVal(encode(h.Sum(nil))), nil
 		})
