@@ -59,7 +59,7 @@ func (p *instancePlan) evaluate(ctx context.Context) (*desired, error) {
 }
 
 // splitMarks removes the marks from a configuration value. Ephemeral values are allowed in
-// write-only attributes only.
+// write-only attributes only, and absent ones where they are not needed.
 func (p *instancePlan) splitMarks(marked cty.Value) (cty.Value, []cty.PathValueMarks, error) {
 	if !marks.Any(marked) {
 		return marked, nil, nil
@@ -74,6 +74,10 @@ func (p *instancePlan) splitMarks(marked cty.Value) (cty.Value, []cty.PathValueM
 				Detail: "This argument is stored in plans and states, so it can't be given an ephemeral " +
 					"value. Ephemeral values may be used in write-only attributes, provider configurations, " +
 					"provisioners and ephemeral resources."})
+		}
+		if v, _ := pvm.Path.Apply(bare); p.w.op.past == nil && absent(v.WithMarks(pvm.Marks)) {
+			errs = errs.Append(tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: valueGone,
+				Path: p.argument(pvm.Path), Detail: valueGoneDetail})
 		}
 		if _, ok := pvm.Marks[marks.Sensitive]; ok {
 			sensitive = append(sensitive, cty.PathValueMarks{Path: pvm.Path, Marks: cty.NewValueMarks(marks.Sensitive)})

@@ -30,7 +30,7 @@ func (p *instancePlan) planData(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if marks.Contains(marked, marks.Absent) {
+	if absent(marked) {
 		p.x.objs[p.at] = cty.UnknownVal(r.Schema.Block.ImpliedType()).Mark(marks.Absent)
 		return nil
 	}

@@ -47,6 +47,10 @@ func (n notYet) UnwrapDiagnosticExtra() any { return n.extra }
 func (c *evalContext) unknownArgument(
 	why plans.DeferReason, summary, detail string, e *lang.Expr, v cty.Value, what string,
 ) tfdiags.Diagnostic {
+	gone, err := c.eval(e, cty.DynamicPseudoType)
+	if err == nil && absent(gone) && c.e.op.past == nil && c.e.op.Mode != plans.RefreshOnly {
+		return c.argError(valueGone, valueGoneDetail, e, v)
+	}
 	chain := c.unknownChain(e)
 	d := c.argError(summary, detail+becauseOf(chain), e, v)
 	chain = append(chain, plans.DeferralStep{What: what, Where: tfdiags.Place(e.Range())})

@@ -75,7 +75,10 @@ const maxCount = 10_000_000
 
 func (c *evalContext) expandForEach(e *lang.Expr, what string) (*expandedKeys, error) {
 	out := &expandedKeys{mode: repeatForEach}
-	elements, err := c.forEach(e, lang.ForEach)
+	elements, err := c.forEach(e, func(v cty.Value) ([]lang.Element, error) {
+		out.set = v.Type().IsSetType()
+		return lang.ForEach(v)
+	})
 	switch {
 	case errors.Is(err, lang.ErrUnknownKeys) && c.e.op.Phase == graph.PhaseValidate:
 		out.mode = repeatUnknown

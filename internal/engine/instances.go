@@ -82,6 +82,7 @@ type expandedKeys struct {
 	// each holds the value of each.value for every key, with for_each only. It is nil if the values
 	// are not known yet; see graph.Resource.EachOf.
 	each []cty.Value
+	set  bool // for_each is a set, so that each.value is each.key
 }
 
 // repetition returns count and each for the i-th instance.

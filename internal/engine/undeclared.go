@@ -19,8 +19,10 @@ import (
 // A module instance that the configuration no longer declares is in the state until its objects are
 // removed. Such an instance has values too: prevent_destroy may depend on them and, if a partial run
 // doesn't remove the instance, references to the module call see its outputs. Values are evaluated
-// as in other instances, with the arguments of the call as it is now; each.value is unknown. Errors
-// make them unknown. Objects come from the state, and nothing is planned from the blocks.
+// as in other instances, with the arguments of the call as it is now. each.value is gone with its
+// key, unless for_each is a set: it and what fails are unknown and marked as absent, so that outputs
+// keep their stored values and other arguments that need them are errors. Objects come from the
+// state, and nothing is planned from the blocks.
 
 // storedCalls holds what the state says about the instances of module calls. It is computed when
 // first needed.
@@ -138,7 +140,7 @@ func (e *evaluator) addUndeclared(m *graph.Module, parent *moduleInstance, ci *c
 		if all[key] != nil {
 			continue
 		}
-		in := e.addUndeclaredInstance(m, parent, key)
+		in := e.addUndeclaredInstance(m, parent, key, ci.set)
 		if m.Repetition.Matches(key) && e.instanceStays(m, in.addr) {
 			all[key] = in
 		}
@@ -188,7 +190,7 @@ func newCallInstances(
 }
 
 func (e *evaluator) addUndeclaredInstance(
-	m *graph.Module, parent *moduleInstance, key addrs.InstanceKey,
+	m *graph.Module, parent *moduleInstance, key addrs.InstanceKey, set bool,
 ) *moduleInstance {
 	in := newModuleInstance(m, parent.addr.Child(m.Call.Name, key))
 	in.parent, in.rep, in.undeclared, in.unknown = parent, unknownRepetition(m.Repetition), true, true
@@ -197,7 +199,10 @@ func (e *evaluator) addUndeclaredInstance(
 	case m.Repetition.Count != nil:
 		in.rep.countIndex = key.Value()
 	case m.Repetition.ForEach != nil:
-		in.rep.eachKey = key.Value()
+		in.rep.eachKey, in.rep.eachValue = key.Value(), cty.DynamicVal.Mark(marks.Absent)
+		if set {
+			in.rep.eachValue = key.Value()
+		}
 	}
 	e.modules.addUndeclared(in)
 	return in
@@ -206,24 +211,24 @@ func (e *evaluator) addUndeclaredInstance(
 // expandUndeclared determines the instances of a module call in an undeclared module instance: those
 // that stay or, if the module manages nothing, those that the call would have.
 func (e *evaluator) expandUndeclared(ctx context.Context, m *graph.Module, parent *moduleInstance) {
-	all := map[addrs.InstanceKey]*moduleInstance{}
-	for _, key := range e.stored.keys[storedCall{parent.addr, m.Call.Name}] {
-		in := e.addUndeclaredInstance(m, parent, key)
-		if m.Repetition.Matches(key) && e.instanceStays(m, in.addr) {
-			all[key] = in
-		}
-	}
 	x := singleInstance
 	if m.Repetition != (graph.Repetition{}) {
 		var err error
 		x, err = e.newContext(ctx, parent, repetition{}).withoutDeprecations().expand(m.Repetition, m.Path.String())
 		if err != nil || e.stored.managed[m] {
-			x = &expandedKeys{}
+			x = &expandedKeys{set: x.set}
+		}
+	}
+	all := map[addrs.InstanceKey]*moduleInstance{}
+	for _, key := range e.stored.keys[storedCall{parent.addr, m.Call.Name}] {
+		in := e.addUndeclaredInstance(m, parent, key, x.set)
+		if m.Repetition.Matches(key) && e.instanceStays(m, in.addr) {
+			all[key] = in
 		}
 	}
 	for i, key := range x.keys {
 		if all[key] == nil {
-			all[key] = e.addUndeclaredInstance(m, parent, key)
+			all[key] = e.addUndeclaredInstance(m, parent, key, x.set)
 			all[key].rep = x.repetition(i)
 		}
 	}
@@ -246,10 +251,20 @@ func (e *evaluator) evalUndeclared(ctx context.Context, v *graph.Value, in *modu
 		val = markOutput(v.Output, val)
 	}
 	if err != nil {
-		val = cty.DynamicVal
+		val = cty.DynamicVal.Mark(marks.Absent)
 	}
 	in.values[v.Slot] = val
 }
+
+// absent reports whether a part of v is unknown and never becomes known.
+func absent(v cty.Value) bool { return marks.Contains(v, marks.Absent) && !v.IsWhollyKnown() }
+
+const (
+	valueGone       = "Value that is gone"
+	valueGoneDetail = "This depends on each.value of a module instance that stays, because the plan leaves it out, " +
+		"although for_each of the module no longer has its key. Its each.value is therefore gone. Let the " +
+		"plan remove the instance too, or leave out what depends on it (see -target and -exclude)."
+)
 
 // markOutput returns the value of an output with the marks that its block declares.
 func markOutput(o *configs.Output, val cty.Value) cty.Value {

@@ -258,7 +258,7 @@ func (e *evaluator) recordOutput(v *graph.Value, val cty.Value) {
 	e.out.mu.Lock()
 	defer e.out.mu.Unlock()
 	switch {
-	case e.op.past != nil && marks.Contains(val, marks.Absent): // the output keeps its stored value
+	case absent(val): // the output keeps its stored value
 	case e.op.Phase.Plans():
 		val = marks.Without(val, marks.Renewed)
 		e.out.changes.AddOutput(outputChange(v.Output, e.op.Prior.Output(v.Name), val))

@@ -17,8 +17,9 @@ const (
 	// state.
 	Ephemeral = flag("ephemeral")
 
-	// Absent marks unknown values of objects that neither exist nor will be created by a plan,
-	// although the configuration declares them. They never become known.
+	// Absent marks unknown values that never become known: objects that neither exist nor will be
+	// created by a plan, although the configuration declares them, and each.value of module instances
+	// that the configuration no longer declares.
 	Absent = flag("absent")
 
 	// Renewed marks attributes whose values a plan for an earlier time can't restore, such as those
