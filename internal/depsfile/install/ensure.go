@@ -168,6 +168,7 @@ func incompleteWarning(providers []string, platform depsfile.Platform) tfdiags.D
 type result struct {
 	lock       depsfile.Lock
 	incomplete bool
+	present    bool // the package was installed before
 	warnings   tfdiags.Diagnostics
 	err        error
 }
@@ -186,6 +187,8 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 	const query, install = "Failed to query available provider packages", "Failed to install provider"
 	prev, locked := in.locks.Provider(p)
 	reuse := locked && !in.Upgrade
+	version := prev.Version
+	var warnings tfdiags.Diagnostics
 	if reuse {
 		in.notify(Reusing{p})
 		if !depsfile.Acceptable(c).Has(prev.Version) {
@@ -193,14 +196,7 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 				"run \"tofu init -upgrade\" to select another version",
 				p.ForDisplay(), prev.Version, depsfile.ConstraintsString(c)))
 		}
-		if done, ok := in.atHand(ctx, p, prev); ok {
-			done.lock.Constraints = c
-			return done
-		}
-	}
-	version := prev.Version
-	var warnings []string
-	if !reuse {
+	} else {
 		in.notify(Finding{p, depsfile.ConstraintsString(c)})
 		list, err := in.versions(ctx, p)
 		if _, none := errors.AsType[*sources.NoProviderError](err); err != nil && !none {
@@ -208,47 +204,36 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 		} else if err != nil {
 			return failed(query, err)
 		}
-		warnings = list.Warnings
+		warnings = registryWarnings(p, list)
 		version, err = choose(p, c, list.List)
 		if err != nil {
 			return failed(query, err)
 		}
 	}
+	done, ok := result{}, false
 	var known []depsfile.Hash
 	if locked && prev.Version == version {
 		known = depsfile.Known(prev.Hashes)
-		if !reuse { // an upgrade that selects the locked version again
-			if done, ok := in.atHand(ctx, p, prev); ok {
-				done.lock.Constraints = c
-				return done
+		done, ok = in.atHand(ctx, p, prev)
+	}
+	if !ok {
+		var err error
+		done, err = in.install(ctx, p, version, known)
+		if err != nil {
+			err = explain(ctx, err, reuse)
+			// The text of a NoPackageError already names the provider.
+			if _, none := errors.AsType[*sources.NoPackageError](err); !none {
+				err = fmt.Errorf("installing provider %s %s: %w", p.ForDisplay(), version, err)
 			}
+			return failed(install, err)
 		}
 	}
-	done, err := in.install(ctx, p, version, known)
-	if err != nil {
-		err = explain(ctx, err, reuse)
-		// The text of a NoPackageError already names the provider.
-		if _, none := errors.AsType[*sources.NoPackageError](err); !none {
-			err = fmt.Errorf("installing provider %s %s: %w", p.ForDisplay(), version, err)
-		}
-		return failed(install, err)
+	if reuse && !done.present && done.err == nil {
+		warnings = in.ask(ctx, p, version)
 	}
 	done.lock.Constraints = c
-	for _, w := range warnings {
-		done.warnings.Add(tfdiags.Warningf("Additional provider information from registry",
-			"The registry returned a warning about %s: %s", p.ForDisplay(), w))
-	}
+	done.warnings = append(done.warnings, warnings...)
 	return done
-}
-
-// versions asks the source for the versions of a provider.
-func (in *installer) versions(ctx context.Context, p addrs.Provider) (sources.Versions, error) {
-	list, err := in.Source.Versions(ctx, p)
-	// The text of a NoProviderError already names the provider.
-	if _, none := errors.AsType[*sources.NoProviderError](err); err != nil && !none {
-		err = fmt.Errorf("could not resolve provider %s: %w", p.ForDisplay(), err)
-	}
-	return list, err
 }
 
 // explain adds advice to the error if a locked package doesn't exist. If ctx has ended, it returns
