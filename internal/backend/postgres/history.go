@@ -229,13 +229,22 @@ func (s *Store) Turnover(
 			return err
 		}
 		// If several objects have left an address since then, the first of them is the object that
-		// was there at that moment.
-		rows, err := tx.Query(ctx, `SELECT address, true FROM object
+		// was there at that moment. If it moved, the first one that left its next address after the
+		// move is the same object, and so on.
+		rows, err := tx.Query(ctx, `WITH RECURSIVE path AS (
+				(SELECT DISTINCT ON (address) address, ending, moved_to, until FROM object_history
+					WHERE workspace = $1::bigint AND deposed = '' AND until > $2::bigint AND ending IS NOT NULL
+					ORDER BY address, until)
+				UNION ALL
+				SELECT p.address, n.ending, n.moved_to, n.until FROM path p CROSS JOIN LATERAL (
+					SELECT h.ending, h.moved_to, h.until FROM object_history h
+					WHERE h.workspace = $1::bigint AND h.address = p.moved_to AND h.deposed = '' AND h.until > p.until
+						AND h.ending IS NOT NULL
+					ORDER BY h.until LIMIT 1) n)
+			SELECT address, true FROM object
 				WHERE workspace = $1::bigint AND deposed = '' AND since > $2::bigint AND created
 			UNION ALL
-			SELECT address, false FROM (SELECT DISTINCT ON (address) address, ending FROM object_history
-				WHERE workspace = $1::bigint AND deposed = '' AND until > $2::bigint AND ending IS NOT NULL
-				ORDER BY address, until) first WHERE ending = $3::text`, w.id, int64(since.Revision), destroyed)
+			SELECT address, false FROM path WHERE ending = $3::text`, w.id, int64(since.Revision), destroyed)
 		if err != nil {
 			return err
 		}

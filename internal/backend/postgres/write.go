@@ -128,41 +128,47 @@ const insertObjects = `INSERT INTO object (workspace, since, address, deposed, r
 		LEFT JOIN object_history h ON h.workspace = $1::bigint AND h.address = r.from_address
 			AND h.deposed = r.from_deposed AND h.until = $2::bigint`
 
-// How objects leave a state.
+// How objects leave an address.
 const (
 	destroyed = "destroyed"
+	moved     = "moved"   // to another address
 	removed   = "removed" // removed only from the state
 )
 
 // retire moves the present versions of objects to the history.
 func (t *transcript) retire(objects []statemgr.ObjectChange) {
-	// An object that becomes deposed is recorded as destroyed, because it is about to be destroyed.
-	replaced := map[statemgr.ObjectID]bool{}
+	next := map[statemgr.ObjectID]statemgr.ObjectID{} // where objects have moved
 	for i := range objects {
-		if o := &objects[i]; o.From != nil && o.Deposed != "" {
-			replaced[*o.From] = true
+		if o := &objects[i]; o.From != nil && *o.From != o.ObjectID {
+			next[*o.From] = o.ObjectID
 		}
 	}
 	for part := range slices.Chunk(objects, chunk) {
-		addresses, deposed, endings := make([]string, len(part)), make([]string, len(part)), make([]*string, len(part))
+		addresses, deposed := make([]string, len(part)), make([]string, len(part))
+		endings, places := make([]string, len(part)), make([]string, len(part))
 		for i := range part {
 			o := &part[i]
 			addresses[i], deposed[i] = o.Addr.String(), string(o.Deposed)
-			switch ending := removed; {
+			to, leaves := next[o.ObjectID]
+			switch {
+			case leaves && o.Deposed == addrs.NotDeposed && to.Deposed != addrs.NotDeposed:
+				endings[i] = destroyed // it became deposed, so it is about to be destroyed
+			case leaves:
+				endings[i], places[i] = moved, to.Addr.String()
 			case o.Object != nil:
-			case o.ByProvider || replaced[o.ObjectID]:
-				ending = destroyed
-				fallthrough
+			case o.ByProvider:
+				endings[i] = destroyed
 			default:
-				endings[i] = &ending
+				endings[i] = removed
 			}
 		}
 		t.exec(`WITH old AS (
-				DELETE FROM object o USING unnest($3::text[], $4::text[], $5::text[]) AS d (address, deposed, ending)
+				DELETE FROM object o
+				USING unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS d (address, deposed, ending, moved_to)
 				WHERE o.workspace = $1::bigint AND o.address = d.address AND o.deposed = d.deposed
-				RETURNING o.*, d.ending)
-			INSERT INTO object_history (`+objectColumns+`, ending, until) SELECT `+objectColumns+`, ending, $2::bigint
-			FROM old`, addresses, deposed, endings)
+				RETURNING o.*, nullif(d.ending, '') AS ending, nullif(d.moved_to, '') AS moved_to)
+			INSERT INTO object_history (`+objectColumns+`, ending, moved_to, until)
+				SELECT `+objectColumns+`, ending, moved_to, $2::bigint FROM old`, addresses, deposed, endings, places)
 	}
 }
 

@@ -40,18 +40,21 @@ func Difference(from, to *states.State) *Change {
 // objectChanges returns the changes of objects that turn one state into another.
 func objectChanges(from, to *states.State) []ObjectChange {
 	var out []ObjectChange
+	var gone []ObjectID // the addresses whose objects are elsewhere now, or nowhere
 	for id, place := range allObjects(to) {
 		old := find(from, id)
 		if !statefile.SameObject(old, place.obj) || old != nil && providerOf(from, id.Addr) != place.provider {
 			c := ObjectChange{ObjectID: id, Object: place.obj, Provider: place.provider,
 				Existed: from.Instance(id.Addr) != nil}
-			if old != nil && sameIdentity(old, providerOf(from, id.Addr), &c) {
+			switch {
+			case old != nil && sameIdentity(old, providerOf(from, id.Addr), &c):
 				c.From = &ObjectID{id.Addr, id.Deposed}
+			case old != nil:
+				gone = append(gone, id)
 			}
 			out = append(out, c)
 		}
 	}
-	var gone []ObjectID
 	for id := range allObjects(from) {
 		if find(to, id) == nil {
 			out = append(out, ObjectChange{ObjectID: id, Existed: true})
@@ -71,8 +74,8 @@ func sameIdentity(old *states.Object, provider addrs.ProviderInstance, c *Object
 	return before == now || !known || !ok
 }
 
-// findMoves sets the field From of the new objects in changes that were at another address before.
-// The parameter gone lists the addresses from which objects have disappeared. findMoves recognizes
+// findMoves sets the field From of the objects in changes that were at another address before. The
+// parameter gone lists the addresses from which objects have disappeared. findMoves recognizes
 // an object by its identity, unless several objects at these addresses have the same identity.
 func findMoves(from *states.State, gone []ObjectID, changes []ObjectChange) {
 	origins := make(map[states.ObjectIdentity]*ObjectID, len(gone))
@@ -89,7 +92,7 @@ func findMoves(from *states.State, gone []ObjectID, changes []ObjectChange) {
 	}
 	for i := range changes {
 		c := &changes[i]
-		if len(origins) == 0 || c.Object == nil || find(from, c.ObjectID) != nil {
+		if len(origins) == 0 || c.Object == nil || c.From != nil {
 			continue
 		}
 		if identity, ok := c.Object.Identify(c.Provider.Config.Provider, c.Addr.Resource.Type); ok {

@@ -51,9 +51,8 @@ type Turnover struct {
 	// Created has the instances whose present objects runs have created, by their present
 	// addresses.
 	Created map[addrs.AbsInstance]bool
-	// Destroyed has the instances whose objects runs have destroyed, by the addresses that the
-	// objects had when they were destroyed. Of several objects of an instance, only the first one
-	// that left the state counts.
+	// Destroyed has the instances whose objects runs have destroyed, there or where the objects had
+	// moved to. Of several objects of an instance, only the first one that left it counts.
 	Destroyed map[addrs.AbsInstance]bool
 }
 
