@@ -43,7 +43,7 @@ type notYet struct {
 func (n notYet) UnwrapDiagnosticExtra() any { return n.extra }
 
 // unknownArgument returns the error about the unknown argument e of a block, with the references
-// through which it became unknown.
+// through which it became unknown. Nothing can wait for the argument if it is unknown in every plan.
 func (c *evalContext) unknownArgument(
 	why plans.DeferReason, summary, detail string, e *lang.Expr, v cty.Value, what string,
 ) tfdiags.Diagnostic {
@@ -52,6 +52,9 @@ func (c *evalContext) unknownArgument(
 		return c.argError(valueGone, valueGoneDetail, e, v)
 	}
 	chain := c.unknownChain(e)
+	if name := c.varyingCall(e); name != "" {
+		return c.argError(summary, alwaysUnknown(name)+becauseOf(chain), e, v)
+	}
 	d := c.argError(summary, detail+becauseOf(chain), e, v)
 	chain = append(chain, plans.DeferralStep{What: what, Where: tfdiags.Place(e.Range())})
 	d.Extra = notYet{why: why, chain: chain, extra: d.Extra}

@@ -49,6 +49,10 @@ type evalContext struct {
 	// Until they are determined, the instances that this resource waits for have unknown values.
 	before *graph.Resource
 
+	// callee is the module instance whose argument is being followed; see nextExpr. It is nil in all
+	// other contexts.
+	callee *moduleInstance
+
 	reader
 
 	leftOut            bool   // the value is not part of a partial run, so errors in it are not reported

@@ -1,15 +1,19 @@
 package engine
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
+	"tofu/internal/lang/funcs"
 	"tofu/internal/plans"
 )
 
@@ -37,6 +41,100 @@ func (c *evalContext) unknownIn(refs *lang.Refs) []plans.DeferralStep {
 	return c.unknownChain(&lang.Expr{Refs: *refs})
 }
 
+// varyingCall returns the function because of which e is unknown in every plan: timestamp, uuid or
+// bcrypt, whose results are known only while applying. It returns "" if the next round may know
+// more about e.
+func (c *evalContext) varyingCall(e *lang.Expr) string {
+	return c.findVarying(e, map[exprIn]string{})
+}
+
+// exprIn is an expression in a module instance.
+type exprIn struct {
+	expr hcl.Expression
+	in   *moduleInstance
+}
+
+// findVarying is varyingCall with the results so far. It returns "" if an unknown reference in e
+// leads to anything but such functions, unless a part of e that decides alone leads only to them.
+func (c *evalContext) findVarying(e *lang.Expr, done map[exprIn]string) string {
+	at := exprIn{e.Expression, c.in}
+	name, seen := done[at]
+	if seen {
+		return name
+	}
+	parts, whole := c.deciding(e.Expression)
+	for _, part := range parts {
+		name = cmp.Or(name, c.findVarying(part, done))
+	}
+	if name == "" && !whole {
+		name = c.varyingRefs(e, done)
+	}
+	done[at] = name
+	return name
+}
+
+// varyingRefs is findVarying for an expression that is unknown if any of its references is.
+func (c *evalContext) varyingRefs(e *lang.Expr, done map[exprIn]string) string {
+	if len(e.Refs.Functions) > 0 {
+		return "" // the provider may be deferred
+	}
+	name := funcs.VaryingCall(e.Expression)
+	for _, ref := range e.Refs.Objects {
+		if !c.isUnknown(e, ref) {
+			continue
+		}
+		next, in := c.nextExpr(ref)
+		if next == nil {
+			return ""
+		}
+		more := in.findVarying(next, done)
+		if more == "" {
+			return ""
+		}
+		name = cmp.Or(name, more)
+	}
+	return name
+}
+
+// deciding returns unknown parts of an expression, each of which makes it unknown whatever the other
+// parts are. whole reports whether nothing else in the expression matters.
+func (c *evalContext) deciding(expr hcl.Expression) (parts []*lang.Expr, whole bool) {
+	var from []hclsyntax.Expression
+	switch x := expr.(type) {
+	case *hclsyntax.ParenthesesExpr:
+		from, whole = []hclsyntax.Expression{x.Expression}, true
+	case *hclsyntax.ConditionalExpr:
+		condition, err := c.eval(lang.Analyze(x.Condition, addrs.ModuleScope), cty.Bool)
+		condition, _ = condition.Unmark()
+		if err != nil || !condition.IsKnown() || condition.IsNull() {
+			return nil, false
+		}
+		from, whole = []hclsyntax.Expression{x.FalseResult}, true
+		if condition.True() {
+			from[0] = x.TrueResult
+		}
+	case *hclsyntax.BinaryOpExpr:
+		if x.Op.Type == cty.Number {
+			from = []hclsyntax.Expression{x.LHS, x.RHS}
+		}
+	}
+	for _, part := range from {
+		e := lang.Analyze(part, addrs.ModuleScope)
+		if v, err := c.eval(e, cty.DynamicPseudoType); err == nil && !v.IsWhollyKnown() {
+			parts = append(parts, e)
+		}
+	}
+	return parts, whole
+}
+
+// alwaysUnknown returns the detail of an error about an argument that is unknown in every plan
+// because of a function.
+func alwaysUnknown(function string) string {
+	return fmt.Sprintf("The value depends on the function %q, which has another value each time. So the value is "+
+		"unknown in every plan, and nothing that is applied first would change that. Use a value that stays the "+
+		"same, such as that of a variable or of a resource's attribute.", function)
+}
+
 // becauseOf returns a paragraph for a message that explains a chain of references.
 func becauseOf(chain []plans.DeferralStep) string {
 	if len(chain) == 0 {
@@ -52,16 +150,23 @@ func becauseOf(chain []plans.DeferralStep) string {
 // firstUnknown returns the first reference in e whose value is unknown, or nil if there is none.
 func (c *evalContext) firstUnknown(e *lang.Expr) *addrs.Reference {
 	for _, ref := range e.Refs.Objects {
-		one := &lang.Expr{Expression: &traversalExpr{ref}, Refs: e.Refs.Only(ref)}
-		if v, err := c.eval(one, cty.DynamicPseudoType); err == nil && !v.IsWhollyKnown() {
+		if c.isUnknown(e, ref) {
 			return ref
 		}
 	}
 	return nil
 }
 
-// nextExpr returns the expression of the named value that ref refers to, and the context in which
-// that expression was evaluated. It returns nil if ref refers to anything else.
+// isUnknown reports whether the value of a reference in e is not wholly known.
+func (c *evalContext) isUnknown(e *lang.Expr, ref *addrs.Reference) bool {
+	one := &lang.Expr{Expression: &traversalExpr{ref}, Refs: e.Refs.Only(ref)}
+	v, err := c.eval(one, cty.DynamicPseudoType)
+	return err == nil && !v.IsWhollyKnown()
+}
+
+// nextExpr returns the expression of the named value that ref refers to, or the part of it that ref
+// selects, and the context in which that expression was evaluated. It returns nil if ref refers to
+// anything else.
 func (c *evalContext) nextExpr(ref *addrs.Reference) (*lang.Expr, *evalContext) {
 	in, next := c.in, (*evalContext)(nil)
 	var v *graph.Value
@@ -74,6 +179,16 @@ func (c *evalContext) nextExpr(ref *addrs.Reference) (*lang.Expr, *evalContext) 
 			return nil, nil
 		}
 		next = c.e.argumentContext(c.ctx, v, in)
+		next.callee = in
+	case addrs.ForEachAttr:
+		if c.callee == nil || s.Name != "value" {
+			return nil, nil
+		}
+		_, last := c.callee.addr.Parent()
+		each := append(hcl.Traversal{hcl.TraverseIndex{Key: last.Key.Value()}}, ref.Remaining...)
+		next = c.withoutDeprecations()
+		next.callee = nil
+		return partOf(c.callee.module.Repetition.ForEach, each), next
 	case addrs.ModuleCallOutput:
 		child := in.module.Calls[s.Call.Name]
 		if child == nil || in.calls[child.CallSlot] == nil {
@@ -93,7 +208,19 @@ func (c *evalContext) nextExpr(ref *addrs.Reference) (*lang.Expr, *evalContext) 
 		next = c.e.contextOf(c.ctx, v, in)
 	}
 	next.reader = c.reader
-	return v.Expr, next.withoutDeprecations()
+	return partOf(v.Expr, ref.Remaining), next.withoutDeprecations()
+}
+
+// partOf returns the part of e that steps select, as far as it can be told from constructors of
+// objects and tuples.
+func partOf(e *lang.Expr, steps hcl.Traversal) *lang.Expr {
+	if e == nil {
+		return nil
+	}
+	if part, _ := selectPart(e.Expression, steps); part != e.Expression {
+		return lang.Analyze(part, addrs.ModuleScope)
+	}
+	return e
 }
 
 // traversalExpr is an expression that consists of one reference.

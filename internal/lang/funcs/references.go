@@ -42,6 +42,18 @@ func (w TypeWords) Without(traversals []hcl.Traversal) []hcl.Traversal {
 	return slices.DeleteFunc(slices.Clone(traversals), func(tr hcl.Traversal) bool { return w[tr.SourceRange()] })
 }
 
+// VaryingCall returns the name of the first function called in expr that returns a different result
+// for each call, or "" if there is none.
+func VaryingCall(expr hcl.Expression) (name string) {
+	VisitCalls(expr, func(call *hclsyntax.FunctionCallExpr) {
+		called := strings.TrimPrefix(call.Name, Namespace)
+		if name == "" && slices.ContainsFunc(functions, func(r row) bool { return r.impure && r.name == called }) {
+			name = called
+		}
+	})
+	return name
+}
+
 // VisitCalls calls visit for each function call in expr, or in the expression that expr wraps.
 func VisitCalls(expr hcl.Expression, visit func(*hclsyntax.FunctionCallExpr)) {
 	expr = hcl.UnwrapExpression(expr)
