@@ -151,7 +151,7 @@ func exists(path string) bool {
 
 // Get implements backend.Store.
 func (s *Store) Get(_ context.Context, workspace string) ([]byte, error) {
-	in, _, _ := s.paths(workspace)
+	in, out, _ := s.paths(workspace)
 	f, err := os.Open(in)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -166,7 +166,7 @@ func (s *Store) Get(_ context.Context, workspace string) ([]byte, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if h := s.locks[workspace]; h != nil && h.empty && len(data) == 0 {
+	if h := s.locks[workspace]; h != nil && h.empty && len(data) == 0 && in == out {
 		return nil, nil // the file exists only because of this lock
 	}
 	return data, nil

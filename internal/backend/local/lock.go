@@ -50,8 +50,7 @@ func (s *Store) Lock(_ context.Context, workspace string, info backend.LockInfo)
 		return err
 	})
 	if err == nil {
-		in, _, _ := s.paths(workspace)
-		h.state, h.empty, err = lockSnapshot(path, in == path)
+		h.state, h.empty, err = lockSnapshot(path, true)
 	}
 	if err != nil {
 		h.release(path)
@@ -108,6 +107,10 @@ func openLocked(path string) (*os.File, error) {
 func lockSnapshot(path string, create bool) (f *os.File, empty bool, err error) {
 	if !renamesLockedFiles {
 		return nil, false, nil
+	}
+	path, err = atomicfile.Resolve(path) // the target of a link can be created, too
+	if err != nil {
+		return nil, false, err
 	}
 	for {
 		info, err := os.Stat(path)
@@ -200,8 +203,8 @@ func (s *Store) Unlock(_ context.Context, workspace, id string) error {
 // release unlocks everything. The lock file is removed while it is still locked; see openLocked.
 func (h *held) release(path string) {
 	if h.empty {
-		if info, err := h.state.Stat(); err == nil && info.Size() == 0 && samePath(info, path) {
-			os.Remove(path)
+		if info, err := h.state.Stat(); err == nil && info.Size() == 0 && samePath(info, h.state.Name()) {
+			os.Remove(h.state.Name())
 		}
 	}
 	if h.own != nil {

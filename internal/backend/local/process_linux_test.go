@@ -3,6 +3,7 @@ package local_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -142,10 +143,16 @@ func TestLocksAndOpenTofuExcludeEachOther(t *testing.T) {
 // TestFirstLock checks that a lock excludes OpenTofu's while there is no snapshot, and that nothing
 // is left of it.
 func TestFirstLock(t *testing.T) {
-	for _, dir := range []string{".", "new/workspace"} {
+	for _, c := range []struct{ in, out string }{
+		{"state.tfstate", ""}, {"new/workspace/state.tfstate", ""}, {"missing.tfstate", "out.tfstate"},
+		{"link.tfstate", ""},
+	} {
 		t.Chdir(t.TempDir())
-		path := filepath.Join(dir, "state.tfstate")
-		s := local.New(&local.Config{Path: path}, nil)
+		path := cmp.Or(c.out, c.in)
+		if err := os.Symlink("target.tfstate", "link.tfstate"); err != nil {
+			t.Fatal(err)
+		}
+		s := local.New(&local.Config{Path: c.in}, &local.Options{StateOut: c.out})
 		for _, written := range []bool{false, true} {
 			id, err := s.Lock(t.Context(), ws, backend.LockInfo{ID: "first"})
 			if err != nil {
@@ -168,6 +175,9 @@ func TestFirstLock(t *testing.T) {
 			}
 			if _, err := os.Stat(path); (err == nil) != written {
 				t.Errorf("%s after unlocking: %v, written: %t", path, err, written)
+			}
+			if _, err := os.Lstat("link.tfstate"); err != nil {
+				t.Error(err)
 			}
 		}
 	}
