@@ -61,7 +61,7 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 		defer app.Release(out)
 	}
 	return f.change(ctx, app.Session,
-		func(st *states.State, _ *session.OpenedState) (*states.State, string, error) {
+		func(st *states.State, open *session.OpenedState) (*states.State, string, error) {
 			from := st.Clone()
 			to := from
 			if out != nil {
@@ -86,6 +86,11 @@ func runStateMv(ctx context.Context, app *App, f *stateMvFlags, args []string) e
 				if err := out.Store(ctx, to); err != nil {
 					return nil, "", err
 				}
+			} else {
+				open.MoveDoubts(func(st *states.State) *states.State {
+					_, _ = moves.Rename(st, st, targets[0], targets[1]) // it fails if none of them is in doubt
+					return st
+				})
 			}
 			return from, fmt.Sprintf("Successfully moved %d object(s).", len(renamed)), nil
 		})

@@ -95,7 +95,8 @@ func (c *applyCall) run(ctx context.Context) error {
 		}
 		err = tfdiags.Join(err, failed)
 	}
-	if old != nil && err != nil && w.out.current(c.addr) == nil {
+	restored := old != nil && err != nil && w.out.current(c.addr) == nil
+	if restored {
 		c.restore(old)
 	}
 	what.IDKey, what.IDValue = identify(c.value)
@@ -109,7 +110,7 @@ func (c *applyCall) run(ctx context.Context) error {
 	case doubt:
 		return withOutcome(err, "It is not known whether %s was updated. The next plan reads it.", c.addr)
 	case err != nil && c.action == plans.Create && w.op.env.InDoubt != nil:
-		if advice := w.op.env.InDoubt(c.addr); advice != "" {
+		if advice := w.op.env.InDoubt(c.addr, restored); advice != "" {
 			return withOutcome(err, "%s", advice)
 		}
 	}

@@ -55,8 +55,9 @@ type Env struct {
 	CheckReads bool
 
 	// InDoubt returns advice for the error if the creation of an instance fails that an earlier run
-	// may have created; "" for other instances. Optional.
-	InDoubt func(addr addrs.AbsInstance) string
+	// may have created; "" for other instances. replaced says that the instance still has the object
+	// that was to be replaced. Optional.
+	InDoubt func(addr addrs.AbsInstance, replaced bool) string
 
 	// Timings, if not nil, records how long each part of the operation takes.
 	Timings *timings.Recorder

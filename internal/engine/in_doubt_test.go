@@ -55,7 +55,7 @@ resource "fake_thing" "made" {
 				}
 			}
 			env.Parallelism = 1
-			env.InDoubt = func(addr addrs.AbsInstance) string {
+			env.InDoubt = func(addr addrs.AbsInstance, _ bool) string {
 				advised = append(advised, addr.String())
 				return "Import it."
 			}

@@ -8,6 +8,7 @@ import (
 	"tofu/internal/backend"
 	"tofu/internal/engine"
 	"tofu/internal/engine/graph"
+	"tofu/internal/moves"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/states/statemgr"
@@ -264,6 +265,10 @@ func (op *Operation) Apply(
 	if err != nil {
 		return nil, nil, err
 	}
+	op.State.MoveDoubts(func(st *states.State) *states.State {
+		st, _ = moves.Apply(op.Config.Config, st, tfdiags.Drop) // the plan has warned
+		return st
+	})
 	if err := op.State.Begin(ctx, &statemgr.Run{State: plan.Prior, PlanID: planID, Footprint: claimed}); err != nil {
 		return nil, nil, err
 	}

@@ -26,13 +26,15 @@ type doubts struct {
 	known    map[ObjectID]Operation
 	creating map[ObjectID]bool // creations of this run in progress
 	settled  map[ObjectID]bool // what the next save settles, whatever the states are
+	// was has the recorded IDs of the known steps whose addresses have changed since.
+	was map[ObjectID]ObjectID
 }
 
 // set replaces the known steps in doubt.
 func (d *doubts) set(ops []Operation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.known, d.settled = make(map[ObjectID]Operation, len(ops)), nil
+	d.known, d.settled, d.was = make(map[ObjectID]Operation, len(ops)), nil, nil
 	for _, op := range ops {
 		d.known[op.id()] = op
 	}
@@ -85,14 +87,66 @@ func (d *doubts) settle(id ObjectID) {
 	d.settled[id] = true
 }
 
+// move changes the addresses of creations as move does in a state.
+func (d *doubts) move(move func(*states.State) *states.State) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	next := make(map[ObjectID]Operation, len(d.known))
+	of := make(map[*states.Object]Operation)
+	st := states.New()
+	for id, op := range d.known {
+		if op.Action != plans.Create {
+			next[id] = op
+			continue
+		}
+		obj := &states.Object{}
+		of[obj] = op
+		st.SetCurrent(op.Addr, obj, op.Provider)
+	}
+	if len(of) == 0 {
+		return
+	}
+	was := make(map[ObjectID]ObjectID)
+	for r := range move(st).Resources() {
+		for key, inst := range r.Instances {
+			op := of[inst.Current]
+			id := op.id()
+			if op.Addr = r.Addr.Instance(key); op.Addr != id.Addr {
+				was[op.id()] = cmp.Or(d.was[id], id)
+			}
+			next[op.id()] = op
+		}
+	}
+	d.known, d.was = next, was
+}
+
+// moved returns the steps whose addresses have changed since they were recorded.
+func (d *doubts) moved(ops []Operation) []Operation {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(ops), func(op Operation) bool { return d.was[op.id()] == ObjectID{} })
+}
+
+// recorded returns the IDs with which steps were recorded.
+func (d *doubts) recorded(ops []Operation) []ObjectID {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var out []ObjectID
+	for i := range ops {
+		id := ops[i].id()
+		out = append(out, cmp.Or(d.was[id], id))
+	}
+	return out
+}
+
 // split returns the known steps that are still in doubt after the state before was replaced by the
 // state after, and those that are settled.
 func (d *doubts) split(before, after *states.State) (left, settled []Operation) {
 	for _, op := range d.list() {
 		d.mu.Lock()
-		done := d.settled[op.id()]
+		done, was := d.settled[op.id()], cmp.Or(d.was[op.id()], op.id())
 		d.mu.Unlock()
-		if done || op.Action != plans.Create || find(before, op.id()) == nil && find(after, op.id()) != nil {
+		if done || op.Action != plans.Create || find(before, was) == nil && find(after, op.id()) != nil {
 			settled = append(settled, op)
 		} else {
 			left = append(left, op)
@@ -103,10 +157,10 @@ func (d *doubts) split(before, after *states.State) (left, settled []Operation) 
 
 func (op *Operation) id() ObjectID { return ObjectID{op.Addr, op.Deposed} }
 
-func ids(ops []Operation) []ObjectID {
-	var out []ObjectID
+func pointers(ops []Operation) []*Operation {
+	var out []*Operation
 	for i := range ops {
-		out = append(out, ops[i].id())
+		out = append(out, &ops[i])
 	}
 	return out
 }
@@ -176,9 +230,14 @@ func (s *Snapshot) Doubts(targets []addrs.Target) []addrs.AbsInstance {
 // Gone says that the object of a creation in doubt doesn't exist. Save records that.
 func (m *Manager) Gone(addr addrs.AbsInstance) { m.doubts.settle(ObjectID{Addr: addr}) }
 
+// MoveDoubts changes the addresses of creations in doubt as move does in a state that has their
+// objects. Save records that.
+func (m *Manager) MoveDoubts(move func(*states.State) *states.State) { m.doubts.move(move) }
+
 // InDoubt returns advice for the case that an instance can't be created and an earlier creation of
-// it is in doubt. Otherwise, it returns "".
-func (m *Manager) InDoubt(addr addrs.AbsInstance) string {
+// it is in doubt. Otherwise, it returns "". replaced says that the address has the object that the
+// creation would have replaced.
+func (m *Manager) InDoubt(addr addrs.AbsInstance, replaced bool) string {
 	m.doubts.mu.Lock()
 	op, known := m.doubts.known[ObjectID{Addr: addr}]
 	m.doubts.mu.Unlock()
@@ -192,8 +251,13 @@ func (m *Manager) InDoubt(addr addrs.AbsInstance) string {
 		text += fmt.Sprintf(". It was planned with %s", marshal(values))
 		_ = json.Unmarshal(values["id"], &id)
 	}
-	return fmt.Sprintf("%s. If it exists, import it with this block:\n\n  import {\n    to = %s\n    id = %s\n  }\n\n"+
-		"If it does not, run \"tofu state rm -in-doubt '%s'\".", text, addr, tfdiags.Quote(id), addr)
+	way := "import it with this block"
+	if replaced {
+		way = fmt.Sprintf("delete it. Or run \"tofu state rm '%s'\", delete the object that is to be replaced yourself, "+
+			"and import the new one with this block", addr)
+	}
+	return fmt.Sprintf("%s. If it exists, %s:\n\n  import {\n    to = %s\n    id = %s\n  }\n\n"+
+		"If it does not, run \"tofu state rm -in-doubt '%s'\".", text, way, addr, tfdiags.Quote(id), addr)
 }
 
 // earlierSteps says why the steps that a state lists are in doubt.

@@ -190,7 +190,8 @@ func (p *parts) save(ctx context.Context, before, final *states.State) error {
 		change.Replaces, change.Serial = true, content.serial+1
 	}
 	left, settled := p.doubts.split(before, final)
-	change.Settled = ids(settled)
+	moved := p.doubts.moved(left)
+	change.InDoubt, change.Settled = pointers(moved), p.doubts.recorded(slices.Concat(settled, moved))
 	if !change.Empty() || len(change.Settled) > 0 {
 		err := p.writeFinal(ctx, change, final)
 		switch {
@@ -258,10 +259,8 @@ func (p *parts) push(ctx context.Context, f *statefile.File, force bool) error {
 	change := Difference(content.state, next.state)
 	change.Base, change.Replaces, change.Serial, change.Lineage = content.revision, true, next.serial, next.lineage
 	_, settled := p.doubts.split(content.state, next.state)
-	change.Settled = ids(settled)
-	for i := range pushed {
-		change.InDoubt = append(change.InDoubt, &pushed[i])
-	}
+	change.Settled = p.doubts.recorded(settled)
+	change.InDoubt = pointers(pushed)
 	if err := p.write(ctx, change, next.state); err != nil {
 		return writeFailed(err)
 	}
