@@ -1,13 +1,14 @@
 package command
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclwrite"
 
@@ -37,21 +38,35 @@ func generateTarget(path string, mode plans.Mode) error {
 	return nil
 }
 
-// writeGenerated writes the configuration that a plan generated.
-func writeGenerated(path string, plan *plans.Plan, warn tfdiags.Sink) error {
+// writeGenerated writes the configuration that a plan generated and returns the paths of the files.
+// Blocks of a module are written to a file with the same name in the directory of the module.
+func writeGenerated(path string, plan *plans.Plan, warn tfdiags.Sink) (written []string, err error) {
 	if len(plan.GeneratedConfig) == 0 {
-		return nil
+		return nil, nil
 	}
-	var text bytes.Buffer
-	text.WriteString("# __generated__ by OpenTofu\n# Please review these resources and move them into your " +
-		"main configuration files.\n")
-	for _, addr := range slices.Sorted(maps.Keys(plan.GeneratedConfig)) {
-		fmt.Fprintf(&text, "\n%s\n", bytes.TrimSpace([]byte(plan.GeneratedConfig[addr])))
+	dirs := slices.Sorted(maps.Keys(plan.GeneratedConfig))
+	for _, dir := range dirs {
+		file := path
+		if dir != "" {
+			file = filepath.Join(dir, filepath.Base(path))
+		}
+		if slices.Contains(written, file) {
+			return nil, tfdiags.Errorf("Invalid generate-config-out flag", "The blocks of two modules would be written "+
+				"to %s. Give a path in the root module.", file)
+		}
+		if err := generateTarget(file, plans.Normal); err != nil {
+			return nil, err
+		}
+		written = append(written, file)
 	}
-	if err := atomicfile.WriteNamed(path, hclwrite.Format(text.Bytes()), 0o644); err != nil {
-		return fmt.Errorf("writing the generated configuration: %w", err)
+	for i, dir := range dirs {
+		text := "# __generated__ by OpenTofu\n# Please review these resources and move them into your " +
+			"main configuration files.\n\n" + strings.TrimSpace(plan.GeneratedConfig[dir]) + "\n"
+		if err := atomicfile.WriteNamed(written[i], hclwrite.Format([]byte(text)), 0o644); err != nil {
+			return nil, fmt.Errorf("writing the generated configuration: %w", err)
+		}
 	}
 	warn(tfdiags.Warningf("Config generation is experimental",
 		"The generated configuration may look different in later versions. Check it before you use it."))
-	return nil
+	return written, nil
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"strings"
 
 	"tofu/internal/configs/inputs"
 	"tofu/internal/engine"
@@ -41,7 +42,8 @@ the changes that were shown.`,
 		fs.BoolVar(&f.Summary, "summary-json", false, "Print only a JSON document with the number of changes by "+
 			"action, type and module.")
 		fs.StringVar(&f.GenerateConfig, "generate-config-out", "",
-			"(Experimental) Write configuration for import blocks that have none to `path`, which must not exist.")
+			"(Experimental) Write configuration for import blocks that have none to `path`, which must not exist. Blocks "+
+				"of local modules go to files of that name in their directories.")
 	}, runPlan),
 }
 
@@ -94,8 +96,11 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 		}
 	}
 	plan, err := f.plan(ctx, op, opts)
+	var generated []string
 	if plan != nil && f.GenerateConfig != "" {
-		err = tfdiags.Join(err, writeGenerated(f.GenerateConfig, plan, app.Warnings.Add))
+		var writeErr error
+		generated, writeErr = writeGenerated(f.GenerateConfig, plan, app.Warnings.Add)
+		err = tfdiags.Join(err, writeErr)
 	}
 	if plan != nil && f.Out != "" {
 		err = tfdiags.Join(err, savePlan(terminal.UntilAbort(ctx), op, f.Out, plan))
@@ -104,7 +109,7 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 		return err
 	}
 	app.Printer.Diagnostics(app.Warnings.Take())
-	f.notes(app, plan)
+	f.notes(app, plan, generated)
 	if f.DetailedExitCode && (plan.Applyable || plan.Defers()) {
 		return exitStatus(2)
 	}
@@ -126,8 +131,8 @@ func (f *planCommandFlags) plan(
 	return plan, err
 }
 
-// notes prints what the user can do with a plan.
-func (f *planCommandFlags) notes(app *App, plan *plans.Plan) {
+// notes prints what the user can do with a plan. generated holds the files with generated configuration.
+func (f *planCommandFlags) notes(app *App, plan *plans.Plan, generated []string) {
 	if app.view.JSON || f.Summary {
 		return
 	}
@@ -141,9 +146,9 @@ func (f *planCommandFlags) notes(app *App, plan *plans.Plan) {
 		app.Say("\nNote: You didn't use the -out option to save this plan, so an apply makes a\n" +
 			"plan of its own, which may differ.")
 	}
-	if f.GenerateConfig != "" && len(plan.GeneratedConfig) > 0 {
+	if len(generated) > 0 {
 		app.Say("\nThe configuration of the imported resources was written to %s.\nReview and complete it before "+
-			"you commit it.", f.GenerateConfig)
+			"you commit it.", strings.Join(generated, ", "))
 	}
 }
 

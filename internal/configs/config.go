@@ -274,9 +274,11 @@ type Import struct {
 	To hcl.Expression
 	// ToResource is the address of the resource block that To refers to, without instance keys.
 	ToResource   addrs.ConfigResource
+	Keyed        bool           // whether To has an instance key of the resource
 	ID           hcl.Expression // exactly one of ID and Identity is set
 	Identity     hcl.Expression
 	ForEach      hcl.Expression
+	ForEachText  string // ForEach as it is written; "" in JSON syntax
 	Provider     *ProviderRef
 	ProviderAddr addrs.Provider
 	Range        hcl.Range

@@ -37,7 +37,8 @@ type file struct {
 // decoder decodes the blocks of one file and collects errors.
 type decoder struct {
 	file     *file
-	override bool // the file is an override file, so no argument is required
+	source   []byte // text of the file
+	override bool   // the file is an override file, so no argument is required
 	errs     tfdiags.Diagnostics
 	warn     tfdiags.Sink
 }
@@ -48,6 +49,7 @@ func (p *Parser) decodeFile(name string, override bool) *file {
 	d := &decoder{file: f, override: override, warn: f.warnings.Add}
 	source, err := p.ParseFile(name)
 	d.addError(err)
+	d.source = p.Source(name)
 	if source != nil {
 		content := d.content(source.Body, fileSchema)
 		for _, block := range content.Blocks {

@@ -37,6 +37,9 @@ func decodeImport(d *decoder, block *hcl.Block) {
 	}
 	if attr, ok := attrs["for_each"]; ok {
 		im.ForEach = attr.Expr
+		if _, native := attr.Expr.(hclsyntax.Expression); native {
+			im.ForEachText = string(attr.Expr.Range().SliceBytes(d.source))
+		}
 	}
 	to, ok := attrs["to"]
 	if !ok || !d.importTarget(im, to.Expr) {
@@ -84,6 +87,7 @@ func (d *decoder) importTarget(im *Import, expr hcl.Expression) bool {
 		return false
 	}
 	im.ToResource = target.Resource.In(target.Module.Module())
+	im.Keyed = target.Key != addrs.NoKey
 	if static { // with dynamic keys, duplicates are detected only during planning
 		im.static = &addrs.AbsInstance{Module: target.Module, Resource: target.Resource, Key: target.Key}
 	}

@@ -333,6 +333,17 @@ func (req *ModuleRequest) Describe() string {
 		tfdiags.Place(req.Call.Range))
 }
 
+// Local reports whether the module and all that it is called through are directories of the user,
+// not downloaded copies.
+func (c *Config) Local() bool {
+	for ; c.Parent != nil; c = c.Parent {
+		if !strings.HasPrefix(c.Source, "./") && !strings.HasPrefix(c.Source, "../") {
+			return false
+		}
+	}
+	return true
+}
+
 // AllModules iterates over c and all modules below it: callers before the modules they call,
 // siblings sorted by name.
 func (c *Config) AllModules() iter.Seq[*Config] {

@@ -2,6 +2,9 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,7 +22,7 @@ import (
 // generatedBlocks holds the blocks that are generated for imported objects without configuration.
 type generatedBlocks struct {
 	mu     sync.Mutex // guards all and bodies
-	all    map[addrs.AbsInstance]*genconfig.Block
+	all    []*genconfig.Block
 	bodies map[*graph.Resource]*lang.Body
 }
 
@@ -29,20 +32,69 @@ type generatedBody struct {
 	ignored []hcl.Traversal // attributes for which changes are ignored
 }
 
+// expandImported returns the instances of a resource whose configuration is generated: the targets of
+// its imports.
+func (v resourceVisit) expandImported(in *moduleInstance) (*expansion, error) {
+	out := expandedKeys{mode: repeatDisabled, keys: v.w.result(v.r).importKeys[in.addr]}
+	if v.r.Exprs.Repetition.Repeats() {
+		out.mode = repeatForEach
+	}
+	slices.SortFunc(out.keys, addrs.InstanceKey.Compare)
+	for i, key := range out.keys {
+		mode := repeatSingle
+		switch n, number := key.IsInt(); {
+		case number && n == i:
+			mode = repeatCount
+		case number:
+			return nil, v.notGenerated("The imports to %s have the keys %s, but those of a block with count are all numbers "+
+				"from 0.", v.r.Addr.Resource.InInstance(in.addr), joinKeys(out.keys))
+		case key != addrs.NoKey:
+			mode, out.each = repeatForEach, append(out.each, key.Value())
+		}
+		if i > 0 && mode != out.mode {
+			return nil, v.notGenerated("The imports to %s have the keys %s, which can't be those of one block.",
+				v.r.Addr.Resource.InInstance(in.addr), joinKeys(out.keys))
+		}
+		out.mode = mode
+	}
+	return newExpansion(out), nil
+}
+
+// notGenerated returns an error for a resource whose configuration can't be generated.
+func (v resourceVisit) notGenerated(format string, args ...any) error {
+	return tfdiags.Errorf("Configuration can't be generated", format+" Write the resource block yourself.", args...).
+		At(v.w.graph.Imports[v.r][0].Config.Range)
+}
+
+func joinKeys(keys []addrs.InstanceKey) string {
+	var texts []string
+	for _, key := range keys {
+		if key == addrs.NoKey {
+			texts = append(texts, "(none)")
+			continue
+		}
+		texts = append(texts, strings.Trim(key.String(), "[]"))
+	}
+	return strings.Join(texts, ", ")
+}
+
 // generate generates the configuration of an imported object that has none, and uses it as the
 // configuration of the instance.
-func (p *instancePlan) generate(ctx context.Context, prior *objectState, importing *plans.Importing) error {
-	block := &genconfig.Block{Addr: p.r.Addr.Resource, Schema: p.r.Schema.Block, Value: unmark(prior.value),
-		ID: importing.ID}
+func (p *instancePlan) generate(ctx context.Context, prior *objectState, req *importRequest) error {
+	if !prior.exists() {
+		return tfdiags.Errorf("Configuration can't be generated", "%s is in the state, but was deleted outside. Remove it "+
+			"from the state to import it again, or remove the import block.", p.addr)
+	}
+	block := &genconfig.Block{Addr: p.addr, Schema: p.r.Schema.Block, Value: unmark(prior.value), ID: req.id}
 	if p.r.Config.Provider != nil {
 		block.Provider = p.r.Config.Provider.Local().String()
 	}
 	g := &p.w.generated
 	g.mu.Lock()
-	if g.all == nil {
-		g.all, g.bodies = map[addrs.AbsInstance]*genconfig.Block{}, map[*graph.Resource]*lang.Body{}
+	if g.bodies == nil {
+		g.bodies = map[*graph.Resource]*lang.Body{}
 	}
-	g.all[p.addr] = block
+	g.all = append(g.all, block)
 	g.mu.Unlock()
 
 	for {
@@ -70,13 +122,15 @@ func (p *instancePlan) refused(ctx context.Context) (tfdiags.Diagnostics, error)
 // useGenerated makes the text of a generated block the configuration of the instance.
 func (p *instancePlan) useGenerated(block *genconfig.Block) error {
 	g := &p.w.generated
-	text, ignored := block.Text(nil)
+	text, ignored := genconfig.Text([]*genconfig.Block{block}, "")
 	file, diags := hclsyntax.ParseConfig([]byte(text), "generated.tf", hcl.InitialPos)
 	if diags.HasErrors() {
 		return tfdiags.FromHCL(diags).Err()
 	}
 	inner := file.Body.(*hclsyntax.Body).Blocks[0].Body
-	delete(inner.Attributes, "provider")
+	for _, name := range []string{"provider", "for_each", "count"} {
+		delete(inner.Attributes, name)
+	}
 	inner.Blocks = withoutLifecycle(inner.Blocks)
 	body := lang.AnalyzeBody(inner, p.r.Schema.Block, addrs.ModuleScope)
 	p.generated = &generatedBody{body: body}
@@ -103,12 +157,13 @@ func withoutLifecycle(blocks hclsyntax.Blocks) hclsyntax.Blocks {
 	return out
 }
 
-// writeGenerated adds the source text of all generated blocks to the plan. If an argument's value
-// is the ID of another imported object, the argument becomes a reference to that object.
-func (f finisher) writeGenerated(plan *plans.Plan) {
+// writeGenerated adds the source text of all generated blocks to the plan, and to the changes that
+// need it. If an argument's value is the ID of another imported object, the argument becomes a
+// reference to that object.
+func (f finisher) writeGenerated(plan *plans.Plan) error {
 	w := f.w
 	if len(w.generated.all) == 0 {
-		return
+		return nil
 	}
 	var objects []genconfig.Object
 	for _, c := range plan.Changes.Instances {
@@ -117,15 +172,111 @@ func (f finisher) writeGenerated(plan *plans.Plan) {
 				Imported: c.Importing != nil})
 		}
 	}
-	plan.GeneratedConfig = map[string]string{}
-	refs := genconfig.References(w.generated.all, objects)
-	for addr, block := range w.generated.all {
-		text, _ := block.Text(refs[addr])
-		plan.GeneratedConfig[addr.String()] = block.Header() + "\n" + text
-		if c := plan.Changes.Instance(addr, ""); c != nil {
-			c.GeneratedConfig = strings.TrimSuffix(text, "\n")
+	genconfig.SetRefs(w.generated.all, objects)
+	slices.SortFunc(w.generated.all, func(x, y *genconfig.Block) int { return x.Addr.Compare(y.Addr) })
+	texts := map[addrs.AbsResource]generatedText{}
+	for all := w.generated.all; len(all) > 0; {
+		of := all[0].Addr.Abs()
+		n := 1
+		for n < len(all) && all[n].Addr.Abs() == of {
+			n++
+		}
+		text, _ := genconfig.Text(all[:n], w.sameForEach(of, all[:n]))
+		texts[of] = generatedText{genconfig.Header(all[:n]), text}
+		for _, b := range all[:n] {
+			if c := plan.Changes.Instance(b.Addr, ""); c != nil {
+				c.GeneratedConfig = strings.TrimSuffix(text, "\n")
+			}
+		}
+		all = all[n:]
+	}
+	files, err := w.generatedFiles(texts)
+	plan.GeneratedConfig = files
+	return err
+}
+
+// generatedText is the block for a resource in one module instance, and the comment that precedes it.
+type generatedText struct{ header, block string }
+
+// sameForEach returns the for_each of the import block if it gives the keys of the generated blocks in
+// the root module, otherwise "".
+func (w *walk) sameForEach(of addrs.AbsResource, blocks []*genconfig.Block) string {
+	r := w.graph.Resource(of.Config())
+	imports := w.graph.Imports[r]
+	if !of.Module.IsRoot() || len(imports) != 1 || len(blocks) != w.result(r).importElements {
+		return ""
+	}
+	index, ok := imports[0].Config.To.(*hclsyntax.IndexExpr)
+	if !ok {
+		return ""
+	}
+	if tr, diags := hcl.AbsTraversalForExpr(index.Key); diags.HasErrors() || !isEachKey(tr) {
+		return ""
+	}
+	return imports[0].Config.ForEachText
+}
+
+// isEachKey reports whether a traversal is each.key.
+func isEachKey(tr hcl.Traversal) bool {
+	if len(tr) != 2 || tr.RootName() != "each" {
+		return false
+	}
+	attr, ok := tr[1].(hcl.TraverseAttr)
+	return ok && attr.Name == "key"
+}
+
+// generatedFiles returns the generated text by the directory of the module. A block is part of all
+// instances of all calls of the directory's module, so these must agree in it.
+func (w *walk) generatedFiles(texts map[addrs.AbsResource]generatedText) (map[string]string, error) {
+	type block struct {
+		dir string
+		of  addrs.Resource
+	}
+	modules := map[string][]*graph.Module{} // by directory
+	for _, path := range slices.Sorted(maps.Keys(w.graph.Modules)) {
+		if m := w.graph.Modules[path]; m.Config != nil {
+			modules[m.Config.Module.Dir] = append(modules[m.Config.Module.Dir], m)
 		}
 	}
+	var errs tfdiags.Diagnostics
+	done, files := map[block]bool{}, map[string]string{}
+	for _, of := range slices.SortedFunc(maps.Keys(texts), addrs.AbsResource.Compare) {
+		r := w.graph.Resource(of.Config())
+		dir := r.Module.Config.Module.Dir
+		if done[block{dir, of.Resource}] {
+			continue
+		}
+		done[block{dir, of.Resource}] = true
+		for _, m := range modules[dir] {
+			for _, in := range w.modules.of(m) {
+				if other := of.Resource.InInstance(in.addr); texts[other].block != texts[of].block {
+					errs = errs.AppendError(w.visitor(r).notGenerated("One block in %s would be used for %s and for %s, and %s.",
+						dir, of, other, difference(texts[of].block, texts[other].block)))
+				}
+			}
+		}
+		if r.Module == w.graph.Root {
+			dir = ""
+		}
+		files[dir] += texts[of].header + "\n" + texts[of].block
+	}
+	if len(errs) > 0 {
+		return nil, errs.Err()
+	}
+	return files, nil
+}
+
+// difference describes the first difference between two generated blocks.
+func difference(x, y string) string {
+	if y == "" {
+		return "nothing is imported to the second one"
+	}
+	xs, ys := strings.Split(x, "\n"), strings.Split(y, "\n")
+	i := 0
+	for i < min(len(xs), len(ys))-1 && xs[i] == ys[i] {
+		i++
+	}
+	return fmt.Sprintf("they differ: %q and %q", strings.TrimSpace(xs[i]), strings.TrimSpace(ys[i]))
 }
 
 // generatedChanges returns an error if a plan changes objects whose configuration was generated,

@@ -38,6 +38,12 @@ func (v resourceVisit) resolveImports(ctx context.Context) error {
 		for _, t := range imports {
 			errs = errs.AppendError(v.resolveImport(ctx, res.imports, t))
 		}
+		if w.graph.Generates(r) {
+			res.importKeys = map[addrs.ModuleInstance][]addrs.InstanceKey{}
+			for addr := range res.imports {
+				res.importKeys[addr.Module] = append(res.importKeys[addr.Module], addr.Key)
+			}
+		}
 		res.importsErr = errs.Err()
 	})
 	return res.importsErr
@@ -111,6 +117,7 @@ func (v resourceVisit) resolveImport(
 		return err
 	}
 	var errs tfdiags.Diagnostics
+	w.result(v.r).importElements = len(elements)
 	for _, elem := range elements {
 		each := w.eval.newContext(ctx, root, repetition{eachKey: elem.Key, eachValue: elem.Value})
 		errs = errs.AppendError(v.addImportRequest(out, t, each))

@@ -189,6 +189,10 @@ func (w *walk) plan(ctx context.Context, opts *PlanOptions) (*plans.Plan, error)
 	f.setUndecided()
 	plan := f.plan(opts, err != nil)
 	f.warnOfMissing(plan.Drift)
+	if generateErr := f.writeGenerated(plan); generateErr != nil {
+		err = tfdiags.Join(err, generateErr)
+		plan.Errored, plan.Applyable = true, false
+	}
 	if err == nil && opts.Mode == plans.Normal && !opts.preDestroy && plan.Destroys() && generatedChanges(plan) == nil {
 		// Report cycles now instead of during apply. Only deletions can cause a cycle.
 		defer env.Timings.Phase("order of the changes")()
@@ -339,7 +343,6 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 	if len(plan.Drift) > 0 {
 		plan.Read = f.attributesRead()
 	}
-	f.writeGenerated(plan)
 	return plan
 }
 

@@ -155,7 +155,13 @@ func (p *resourcePlan) end(err error) error {
 
 // expand determines the instances in one module instance, and what each of them waits for.
 func (v resourceVisit) expand(ctx context.Context, in *moduleInstance) (*expansion, error) {
-	x, err := v.eval().values(v.r).expand(ctx, in)
+	var x *expansion
+	var err error
+	if v.w.graph.Generates(v.r) {
+		x, err = v.expandImported(in)
+	} else {
+		x, err = v.eval().values(v.r).expand(ctx, in)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -417,8 +423,8 @@ func (p *instancePlan) planManaged(ctx context.Context) error {
 		})
 		return nil
 	}
-	if req := w.result(r).imports[p.addr]; importing != nil && req != nil && req.target.Generate {
-		if err := p.generate(ctx, prior, importing); err != nil {
+	if w.graph.Generates(r) {
+		if err := p.generate(ctx, prior, w.result(r).imports[p.addr]); err != nil {
 			return err
 		}
 	}

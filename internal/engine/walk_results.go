@@ -30,8 +30,11 @@ type resourceResult struct {
 	deferral     *deferral // for data sources and ephemeral resources, set when first needed
 
 	importsOnce sync.Once
-	imports     map[addrs.AbsInstance]*importRequest // evaluated import targets
+	imports     map[addrs.AbsInstance]*importRequest         // evaluated import targets
+	importKeys  map[addrs.ModuleInstance][]addrs.InstanceKey // of imports, if the configuration is generated
 	importsErr  error
+
+	importElements int // number of elements in the for_each of the last import block
 }
 
 // moduleTree holds the instances of all modules.

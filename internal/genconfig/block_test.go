@@ -1,6 +1,7 @@
 package genconfig
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -30,8 +31,8 @@ func TestGeneratedAttributes(t *testing.T) {
 		attrs[name] = cty.StringVal("x")
 	}
 	attrs["old_unset"], attrs["write"] = cty.NullVal(cty.String), cty.NullVal(cty.String)
-	w := &writer{}
-	w.body(schema, cty.ObjectVal(attrs), "")
+	w := &writer{b: &strings.Builder{}, listed: map[string]bool{}}
+	w.body(schema, []part{{&Block{}, cty.ObjectVal(attrs)}}, "")
 	const want = "old_set = \"x\"\nsecret = null # sensitive\nset = \"x\"\nwrite = null # write-only\n"
 	if got := w.b.String(); got != want {
 		t.Errorf("got:\n%swant:\n%s", got, want)

@@ -18,43 +18,43 @@ type Object struct {
 	Imported bool      // in the same run
 }
 
-// References returns, for each generated block, the expressions that replace the IDs of other
-// imported objects, by ID. A false reference would replace one object when another is renamed, so an
-// ID is not replaced if several objects have it, if it is only a name, or if the references would form
-// a cycle between blocks.
-func References(blocks map[addrs.AbsInstance]*Block, objects []Object) map[addrs.AbsInstance]map[string]string {
+// SetRefs sets the references of the blocks to other imported objects. A false reference would replace
+// one object when another is renamed, so an ID is not replaced if several objects have it, if it is
+// only a name, if its object is in another module instance, or if the references would form a cycle
+// between resources.
+func SetRefs(blocks []*Block, objects []Object) {
 	byID := objectsByID(objects)
 	var graph dag.Graph
-	nodes := map[addrs.AbsInstance]dag.ID{}
-	for addr := range blocks {
-		nodes[addr] = graph.Add()
+	nodes := map[addrs.AbsResource]dag.ID{}
+	for _, b := range blocks {
+		if _, added := nodes[b.Addr.Abs()]; !added {
+			nodes[b.Addr.Abs()] = graph.Add()
+		}
 	}
-	refs := map[addrs.AbsInstance]map[string]string{}
-	for addr, block := range blocks {
-		refs[addr] = map[string]string{}
-		eachString(block.Value, func(_ cty.Path, s string) {
+	for _, b := range blocks {
+		b.Refs = map[string]addrs.AbsInstance{}
+		eachString(b.Value, func(_ cty.Path, s string) {
 			other, ok := byID[s]
-			if !ok || other == addr {
+			if !ok || other.Abs() == b.Addr.Abs() || other.Module != b.Addr.Module {
 				return
 			}
-			refs[addr][s] = other.String() + ".id"
-			if to, generated := nodes[other]; generated {
-				graph.Connect(nodes[addr], to)
+			b.Refs[s] = other
+			if to, generated := nodes[other.Abs()]; generated {
+				graph.Connect(nodes[b.Addr.Abs()], to)
 			}
 		})
 	}
 	cyclic := graph.Cyclic()
-	for addr, list := range refs {
-		maps.DeleteFunc(list, func(id, _ string) bool {
-			to, generated := nodes[byID[id]]
-			return generated && cyclic[to] && cyclic[nodes[addr]]
+	for _, b := range blocks {
+		maps.DeleteFunc(b.Refs, func(_ string, other addrs.AbsInstance) bool {
+			to, generated := nodes[other.Abs()]
+			return generated && cyclic[to] && cyclic[nodes[b.Addr.Abs()]]
 		})
 	}
-	return refs
 }
 
-// objectsByID returns the imported objects of the root module by ID. It leaves out IDs that occur
-// more than once or are names.
+// objectsByID returns the imported objects by ID. It leaves out IDs that occur more than once or are
+// names.
 func objectsByID(objects []Object) map[string]addrs.AbsInstance {
 	byID, count := map[string]addrs.AbsInstance{}, map[string]int{}
 	for _, o := range objects {
@@ -63,7 +63,7 @@ func objectsByID(objects []Object) map[string]addrs.AbsInstance {
 			continue
 		}
 		count[id]++
-		if id != "" && o.Imported && o.Addr.Module.IsRoot() && !o.named(id) {
+		if id != "" && o.Imported && !o.named(id) {
 			byID[id] = o.Addr
 		}
 	}

@@ -64,16 +64,17 @@ func TestText(t *testing.T) {
 			if len(test.schema.BlockTypes) > 0 {
 				member = "rule"
 			}
-			b := &Block{Addr: addrs.Resource{Mode: addrs.Managed, Type: "lab_host", Name: "h"}, Provider: "lab.west",
-				Schema: test.schema, Value: cty.ObjectVal(map[string]cty.Value{member: test.value}), ID: "h-1"}
-			text, _ := b.Text(map[string]string{"i-1": "lab_net.a.id"})
+			b := &Block{Addr: instance("lab_host.h"), Provider: "lab.west", Schema: test.schema,
+				Value: cty.ObjectVal(map[string]cty.Value{member: test.value}), ID: "h-1",
+				Refs: map[string]addrs.AbsInstance{"i-1": instance("lab_net.a")}}
+			text, _ := Text([]*Block{b}, "")
 			got := strings.Join(strings.Fields(text), " ")
 			want := strings.Join(strings.Fields("resource \"lab_host\" \"h\" {\nprovider = lab.west\n"+test.want+
 				"\n}"), " ")
 			if got != want {
 				t.Errorf("got:\n%s\nwant:\n%s", got, want)
 			}
-			if h := b.Header(); h != `# __generated__ by OpenTofu from "h-1"` {
+			if h := Header([]*Block{b}); h != `# __generated__ by OpenTofu from "h-1"` {
 				t.Errorf("header %s", h)
 			}
 		})
@@ -112,12 +113,19 @@ func TestReferences(t *testing.T) {
 		"name":                  {[]string{"a=1 ours", "b=ours ours"}, ""},
 		"name in a block":       {[]string{"a=1 ours", "b=ours none ours"}, ""},
 		"ID has a name with it": {[]string{"a=1 n/ours", "b=n/ours ours"}, "a: n/ours is lab_host.b.id"},
+		"own block":             {[]string{`a["x"]=1 2`, `a["y"]=2`}, ""},
+		"same key":              {[]string{`a["x"]=1 2`, `b["x"]=2`}, `a["x"]: 2 is lab_host.b[each.key].id`},
+		"other key":             {[]string{`a["x"]=1 2`, `b["y"]=2`}, `a["x"]: 2 is lab_host.b["y"].id`},
+		"same index":            {[]string{"a[1]=1 2", "b[1]=2"}, "a[1]: 2 is lab_host.b[count.index].id"},
+		"same module":           {[]string{"module.m.lab_host.a=1 2", "module.m.lab_host.b=2"}, "a: 2 is lab_host.b.id"},
+		"other module":          {[]string{`module.m["x"].lab_host.a=1 2`, `module.m["y"].lab_host.b=2`}, ""},
+		"cycle of blocks":       {[]string{`a["x"]=1 2`, `a["y"]=4 5`, `b["x"]=2`, `b["y"]=3 4`}, ""},
 		"cycle":                 {[]string{"a=1 2", "b=2 1"}, ""},
 		"beside a cycle":        {[]string{"a=1 2", "b=2 1", "c=3 1"}, "c: 1 is lab_host.a.id"},
 		"no cycle of those":     {[]string{"a=1 2", "-b=2 1"}, "a: 2 is lab_host.b.id"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			blocks := map[addrs.AbsInstance]*Block{}
+			var blocks []*Block
 			var objects []Object
 			for _, text := range test.objects {
 				text, exists := strings.CutPrefix(text, "-")
@@ -126,23 +134,21 @@ func TestReferences(t *testing.T) {
 				if !strings.Contains(label, "lab_host") {
 					label = "lab_host." + label
 				}
-				addr, err := addrs.ParseInstanceText(label)
-				if err != nil {
-					t.Fatal(err)
-				}
+				addr := instance(label)
 				fields := append(strings.Split(values, " "), "", "")
 				v := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(fields[0]), "arn": cty.StringVal(fields[0]),
 					"other": cty.StringVal(fields[1]), "meta": cty.ListVal([]cty.Value{
 						cty.ObjectVal(map[string]cty.Value{"chosen": cty.StringVal(fields[2])})})})
 				objects = append(objects, Object{Addr: addr, Schema: schema, Value: v, Imported: !only})
 				if !exists && !only {
-					blocks[addr] = &Block{Value: v}
+					blocks = append(blocks, &Block{Addr: addr, Value: v})
 				}
 			}
 			var got []string
-			for addr, refs := range References(blocks, objects) {
-				for id, expr := range refs {
-					got = append(got, addr.Resource.Name+": "+id+" is "+expr)
+			SetRefs(blocks, objects)
+			for _, b := range blocks {
+				for id := range b.Refs {
+					got = append(got, b.Addr.Resource.Name+b.Addr.Key.String()+": "+id+" is "+b.reference(id, true))
 				}
 			}
 			if diff := cmp.Diff(test.want, strings.Join(got, "; ")); diff != "" {
@@ -196,12 +202,12 @@ func TestOmit(t *testing.T) {
 		"warning":     {warning.List(), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := &Block{Addr: addrs.Resource{Mode: addrs.Managed, Type: "lab_host", Name: "h"}, Schema: schema, Value: value}
-			before, _ := b.Text(nil)
+			b := &Block{Addr: instance("lab_host.h"), Schema: schema, Value: value}
+			before, _ := Text([]*Block{b}, "")
 			if changed := b.Omit(test.errs); changed != (test.want != "") {
 				t.Errorf("changed: %t", changed)
 			}
-			after, _ := b.Text(nil)
+			after, _ := Text([]*Block{b}, "")
 			if left := slices.Sorted(maps.Keys(b.omitted)); strings.Join(left, " ") != test.want {
 				t.Errorf("left out: %q, want %s", left, test.want)
 			}
@@ -218,4 +224,12 @@ func TestOmit(t *testing.T) {
 			}
 		})
 	}
+}
+
+func instance(text string) addrs.AbsInstance {
+	addr, err := addrs.ParseInstanceText(text)
+	if err != nil {
+		panic(err)
+	}
+	return addr
 }

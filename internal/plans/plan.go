@@ -70,7 +70,8 @@ type Plan struct {
 
 	Checks *checks.Results
 
-	// GeneratedConfig is the configuration that -generate-config-out writes, by instance address.
+	// GeneratedConfig is the configuration that -generate-config-out writes, by the directory of the
+	// module; "" is the root module.
 	GeneratedConfig map[string]string
 
 	// Past is set if the plan returns objects to an earlier time.

@@ -2,9 +2,10 @@ package graph
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
-	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
@@ -88,17 +89,14 @@ func (b *build) addImport(cfg *configs.Import) error {
 		if b.op.Phase == PhaseValidate {
 			return nil // planning may generate the configuration
 		}
-		generatable := cfg.ToResource.Module.IsRoot() && cfg.ForEach == nil && !namesInstance(cfg.To)
-		if b.op.Generate && generatable {
-			r, t.Generate = b.addGenerated(cfg), true
-		} else {
-			advice := "Write one, or generate it with -generate-config-out."
-			if !generatable {
-				advice = "Write one: it can't be generated in a module, or for an import with for_each or an instance key."
-			}
-			return tfdiags.Errorf("Configuration for import target does not exist",
-				"The configuration has no resource block for %s. %s", cfg.ToResource, advice).At(cfg.Range)
+		if !b.op.Generate {
+			return noBlock(cfg, "Write one, or generate it with -generate-config-out.")
 		}
+		var err error
+		if r, err = b.addGenerated(cfg); err != nil {
+			return err
+		}
+		t.Generate = true
 	}
 	t.Resource = r
 	if earlier := b.g.Imports[r]; len(earlier) > 0 {
@@ -118,17 +116,6 @@ func (b *build) addImport(cfg *configs.Import) error {
 // import into an empty block and write its arguments later.
 func (o *Operation) ImportsOnly(g *Graph, r *Resource) bool {
 	return len(o.CommandImports) > 0 && len(g.Imports[r]) > 0
-}
-
-// namesInstance reports whether an import's target has an instance key or isn't a constant address.
-// No configuration can be generated for such a target.
-func namesInstance(to hcl.Expression) bool {
-	tr, hclDiags := hcl.AbsTraversalForExpr(to)
-	if hclDiags.HasErrors() {
-		return true
-	}
-	target, err := addrs.ParseTarget(tr)
-	return err != nil || target.Key != addrs.NoKey
 }
 
 // forEachLast compares two imports. It sorts imports with for_each last.
@@ -164,18 +151,44 @@ func indexesOf(to *lang.Expr, target addrs.Resource) *lang.Expr {
 	return out
 }
 
-// addGenerated adds an empty block for an import target whose configuration will be generated.
-func (b *build) addGenerated(cfg *configs.Import) *Resource {
+// Generates reports whether the configuration of a resource is generated.
+func (g *Graph) Generates(r *Resource) bool {
+	imports := g.Imports[r]
+	return len(imports) > 0 && imports[0].Generate
+}
+
+// addGenerated adds an empty block for an import target whose configuration will be generated. The
+// imports decide the instances of the resource.
+func (b *build) addGenerated(cfg *configs.Import) (*Resource, error) {
+	m := b.g.Modules[cfg.ToResource.Module]
+	switch {
+	case cfg.Keyed && cfg.ForEach == nil:
+		return nil, noBlock(cfg, "Write one: it can't be generated for an instance key without for_each.")
+	case m == nil || m.Config == nil:
+		return nil, noBlock(cfg, "It has no call of that module either.")
+	case !m.Config.Local():
+		return nil, noBlock(cfg, fmt.Sprintf("Write one in %s: it can be generated only for modules in local directories, "+
+			"and the source is %s.", cfg.ToResource.Module, m.Config.SourceText))
+	}
 	res := &configs.Resource{
 		Addr: cfg.ToResource.Resource, Config: emptyBodyAt(cfg.Range), Provider: cfg.Provider,
 		ProviderAddr: cfg.ProviderAddr, Lifecycle: new(configs.Lifecycle),
 		TypeRange: cfg.Range, Range: cfg.Range,
 	}
-	r := b.g.Resource(cfg.ToResource)
-	if r == nil {
-		r = b.addResource(b.g.Root, res)
-	} else {
-		r.Config = res
+	if m != b.g.Root {
+		res.ProviderAddr = m.Config.Module.ProviderByLocalName(res.Addr.ImpliedProvider())
 	}
-	return r
+	if cfg.Keyed {
+		res.ForEach = &hclsyntax.ObjectConsExpr{SrcRange: cfg.Range, OpenRange: cfg.Range}
+	}
+	if r := b.g.Resource(cfg.ToResource); r != nil {
+		r.Config = res
+		return r, nil
+	}
+	return b.addResource(m, res), nil
+}
+
+func noBlock(cfg *configs.Import, advice string) error {
+	return tfdiags.Errorf("Configuration for import target does not exist",
+		"The configuration has no resource block for %s. %s", cfg.ToResource, advice).At(cfg.Range)
 }
