@@ -145,8 +145,8 @@ func (b *backendInit) record(
 }
 
 // keepWorkspace makes sure that the selected workspace exists in a backend to which no states are
-// copied. Otherwise the next apply would create everything again, in a new workspace. It asks which
-// workspace to select instead.
+// copied. Otherwise the next apply would create everything again, in a new workspace. It selects the
+// only workspace, or asks which one to select instead.
 func (b *backendInit) keepWorkspace(
 	ctx context.Context, root *session.Config, wanted *session.BackendSettings,
 ) error {
@@ -169,16 +169,16 @@ func (b *backendInit) keepWorkspace(
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == backend.DefaultWorkspace })
 	names = slices.Insert(names, 0, backend.DefaultWorkspace)
+	if len(names) == 1 {
+		s.Say("The workspace %q doesn't exist in this backend. Selected the only one, %q.", selected, names[0])
+		return s.SelectWorkspace(names[0])
+	}
 	missing := tfdiags.Errorf("The selected workspace doesn't exist", "The backend %q has no workspace %q, which is "+
 		"selected. It has: %s. Set TF_WORKSPACE to the name of the workspace to use, which is created if it doesn't "+
 		"exist, or run the command without -input=false to choose one.",
 		wanted.Driver.Name, selected, strings.Join(names, ", "))
 	if !s.Input {
 		return missing
-	}
-	if len(names) == 1 {
-		s.Say("The workspace %q doesn't exist in this backend. Selected the only one, %q.", selected, names[0])
-		return s.SelectWorkspace(names[0])
 	}
 	answer, err := s.Ask(ctx, terminal.Question{
 		Title: fmt.Sprintf("The selected workspace %q does not exist in this backend.", selected),

@@ -88,7 +88,7 @@ func (m *migration) copyStates(ctx context.Context, root *session.Config, from, 
 	if without, ok := m.to.Store.(backend.Undefaulted); ok {
 		return m.renamed(ctx, names, workspace, without.Only())
 	}
-	if len(names) > 1 || names[0] != backend.DefaultWorkspace {
+	if workspace != backend.DefaultWorkspace || len(names) > 1 || names[0] != backend.DefaultWorkspace {
 		if _, err := m.to.Store.List(ctx); errors.Is(err, backend.ErrNoWorkspaces) {
 			return m.onlySelected(ctx, names, workspace)
 		}
@@ -144,20 +144,36 @@ func (m *migration) renamed(ctx context.Context, names []string, selected, only 
 	return nil
 }
 
-// onlySelected copies only the state of the selected workspace, to a backend without
+// onlySelected copies only the state of the selected workspace, if it has one, to a backend without
 // workspaces.
 func (m *migration) onlySelected(ctx context.Context, names []string, selected string) error {
-	ok, err := m.agree(ctx, terminal.Question{
+	q := terminal.Question{
 		Title: fmt.Sprintf("Copy the state of the workspace %q to the new backend?", selected),
 		Text: fmt.Sprintf("The backend %q can hold only one workspace. Workspaces with a state in the\nbackend %q: %s.\n"+
 			"\"yes\" copies the state of the workspace %q and leaves any others where they\nare; \"no\" changes nothing.",
 			m.to.Settings.Driver.Name, m.from.Settings.Driver.Name, strings.Join(names, ", "), selected),
-	})
+	}
+	hasState := slices.Contains(names, selected)
+	if !hasState {
+		q.Title = "Use the new backend without a state?"
+		q.Text = fmt.Sprintf("The backend %q can hold only one workspace, and the selected workspace %q has\nno state. "+
+			"Workspaces with a state in the backend %q: %s.\n\"yes\" copies nothing and leaves them where they are; "+
+			"\"no\" changes nothing, so that you\ncan select one of them with \"tofu workspace select\".",
+			m.to.Settings.Driver.Name, selected, m.from.Settings.Driver.Name, strings.Join(names, ", "))
+	}
+	ok, err := m.agree(ctx, q)
 	if err != nil || !ok {
 		return m.refused(err)
 	}
-	if err := m.take(ctx, selected, backend.DefaultWorkspace); err != nil {
-		return err
+	if hasState {
+		if err := m.take(ctx, selected, backend.DefaultWorkspace); err != nil {
+			return err
+		}
+	}
+	left := slices.DeleteFunc(names, func(name string) bool { return name == selected })
+	if len(left) > 0 {
+		m.session.Say("The backend %q keeps the states of other workspaces: %s.", m.from.Settings.Driver.Name,
+			strings.Join(left, ", "))
 	}
 	return m.session.SelectWorkspace(backend.DefaultWorkspace)
 }
@@ -187,8 +203,7 @@ func (m *migration) setAside(name string) error {
 	return nil
 }
 
-// workspaces returns the workspaces of the old backend that have a stored state, which may have no
-// resources.
+// workspaces returns the workspaces of the old backend whose states are not empty.
 func (m *migration) workspaces(ctx context.Context) ([]string, error) {
 	names, err := m.from.Store.List(ctx)
 	if err != nil && !errors.Is(err, backend.ErrNoWorkspaces) {
@@ -198,15 +213,21 @@ func (m *migration) workspaces(ctx context.Context) ([]string, error) {
 	slices.Sort(names)
 	var filled []string
 	for _, name := range slices.Compact(names) {
-		data, err := m.from.Store.Get(ctx, name)
+		m.from.Workspace = name
+		source, err := m.session.ReadState(ctx, m.from, session.StateRequest{})
 		if err != nil {
-			return nil, fmt.Errorf("reading the state of the workspace %q in the old backend: %w", name, err)
+			return nil, err
 		}
-		if len(data) > 0 {
+		if !nothingToCopy(source) {
 			filled = append(filled, name)
 		}
 	}
 	return filled, nil
+}
+
+// nothingToCopy reports whether a state is empty, and no creation is in doubt.
+func nothingToCopy(source *session.OpenedState) bool {
+	return source.State().Empty() && len(source.Snapshot.Interrupted) == 0
 }
 
 // take copies the state of one workspace to the new backend.
@@ -228,7 +249,7 @@ func (m *migration) copy(ctx context.Context, name, destName string) (bool, erro
 		return false, err
 	}
 	defer m.session.Release(source)
-	if source.State().Empty() && len(source.Snapshot.Interrupted) == 0 {
+	if nothingToCopy(source) {
 		return false, nil
 	}
 	req.Operation = "migration destination"
