@@ -160,6 +160,28 @@ func TestWatch(t *testing.T) {
 	})
 }
 
+func TestTolerates(t *testing.T) {
+	// 2 tolerates a failure of 0 but not of 1; 3 tolerates nothing.
+	for failing, want := range map[ID][]Outcome{
+		0: {Failed, Done, Done, Skipped},
+		1: {Done, Failed, Skipped, Skipped},
+	} {
+		g := &Graph{}
+		for range 4 {
+			g.Add()
+		}
+		g.Connect(2, 0)
+		g.Connect(2, 1)
+		g.Connect(3, 0)
+		g.Connect(3, 1)
+		w := NewWalker(g)
+		w.Tolerates = func(id, dependency ID) bool { return id == 2 && dependency == 0 }
+		if got := w.Walk(t.Context(), 2, func(id ID) bool { return id != failing }); !slices.Equal(got, want) {
+			t.Errorf("%d fails: got %v, want %v", failing, got, want)
+		}
+	}
+}
+
 func TestWalkStopsWithContext(t *testing.T) {
 	g := &Graph{}
 	a, b, c := g.Add(), g.Add(), g.Add()

@@ -25,6 +25,9 @@ type Walker struct {
 	// Ready, if it is not nil, is called for each vertex that is ready to be visited. It must be set
 	// before the walk, and must not call the walker.
 	Ready func(ID)
+	// Tolerates, if it is not nil, reports whether a vertex, its first argument, is visited even if
+	// a dependency, its second argument, does not succeed. It must be set before the walk.
+	Tolerates func(id, dependency ID) bool
 
 	needs      [][]ID
 	dependents [][]ID
@@ -305,7 +308,7 @@ func (w *Walker) finish(id ID) {
 	}
 	delete(w.watches, id)
 	for _, from := range w.dependents[id] {
-		if w.outcome[id] != Done {
+		if w.outcome[id] != Done && (w.Tolerates == nil || !w.Tolerates(from, id)) {
 			w.blocked[from] = true
 		}
 		w.pending[from]--

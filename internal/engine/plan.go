@@ -293,6 +293,7 @@ func (f finisher) removeOutputs() {
 func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 	w := f.w
 	w.out.state.PruneSince(w.op.Prior)
+	f.listLeftOut()
 	if w.out.prevRun != nil {
 		w.out.prevRun.Prune()
 	}

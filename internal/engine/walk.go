@@ -107,6 +107,9 @@ func (w *walk) run(ctx context.Context) error {
 	// A node that waits for a provider call occupies a worker, so there are GOMAXPROCS more workers
 	// for nodes that only compute.
 	w.walker, w.jobs = dag.NewWalker(&w.graph.Edges), &jobQueue{w: w, limit: parallelism}
+	w.walker.Tolerates = func(id, dependency dag.ID) bool {
+		return w.graph.Nodes[id].Tolerates(w.graph.Nodes[dependency])
+	}
 	if w.times != nil {
 		w.queued = make([]func(), w.graph.Edges.Len())
 		w.walker.Ready = func(id dag.ID) { w.queued[id] = w.calls.ready() }

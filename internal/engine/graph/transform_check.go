@@ -35,5 +35,13 @@ var checkTransformer = &Transformer{
 	},
 }
 
+// Tolerates reports whether a node is visited even if another node, which it waits for, fails. The
+// data sources of check blocks are read although an object could not be deleted, because the checks
+// are about the objects that the configuration declares.
+func (n *Node) Tolerates(failed *Node) bool {
+	s, ok := failed.Object.(*Step)
+	return ok && s.Removes() && n.Name == checksStartName
+}
+
 // nested reports whether the resource is the data source of a check block.
 func (r *Resource) nested() bool { return r.Config != nil && r.Config.Check != nil }
