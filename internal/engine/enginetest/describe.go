@@ -59,6 +59,9 @@ func DescribePlan(plan *plans.Plan) string {
 		b.WriteString("drift ")
 		describeChange(&b, d)
 	}
+	for _, a := range plan.Read {
+		fmt.Fprintf(&b, "reads %s%s\n", a.Resource, tfdiags.FormatPath(a.Attr))
+	}
 	for _, d := range plan.Deferred {
 		describeDeferred(&b, d)
 	}
