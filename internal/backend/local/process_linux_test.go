@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 // posixChild takes the process-wide lock that OpenTofu takes, prints the result, and holds it until
 // its input ends.
 func posixChild(path string) {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
 	if err == nil {
 		err = unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart})
 	}
