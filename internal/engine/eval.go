@@ -17,6 +17,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
+	"tofu/internal/lang/funcs"
 	"tofu/internal/lang/marks"
 	"tofu/internal/providers"
 	"tofu/internal/suggest"
@@ -707,5 +708,5 @@ func (c *evalContext) providerFunction(
 		}
 		return v, err
 	}
-	return function.New(out)
+	return funcs.Checked(function.New(out))
 }

@@ -28,6 +28,8 @@ func TestErrorsWithSecrets(t *testing.T) {
 	for _, text := range []string{
 		`{ for x in ["a", "b"] : s => x }`, `{ for x in concat(o.list, o.list) : x => 1 }`,
 		`regex("(${s}", "x")`, `timeadd(s, "1h")`, `parseint(s, 10)`, `lookup({}, s)`, `textencodebase64("x", s)`,
+		`parseint(sensitive("hunter3"), 10)`, `can(1) ? lookup({}, "${s}x") : 1`, `[for x in ["hunter"] : parseint(sensitive(x), 10)]`,
+		`timeadd(jsondecode("[\"hunter\"]")[0] == "" ? "" : sensitive("hunter"), "1h")`, `element(o.list, parseint(upper(o.list[0]), 36))`,
 		`tonumber(s)`, `s + 1`, `{}[s]`, `cidrhost("10.0.0.0/24", n)`, `element([], n)`,
 	} {
 		expr, hclDiags := hclsyntax.ParseExpression([]byte(text), "x.tf", hcl.InitialPos)

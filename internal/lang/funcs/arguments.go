@@ -1,23 +1,34 @@
 package funcs
 
 import (
+	"errors"
+
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
 	"tofu/internal/lang/coerce"
+	"tofu/internal/lang/marks"
 )
 
-// convertCollections returns fn with collection parameters that accept any type, and converts the
-// arguments itself. HCL would convert the arguments before the call. For a tuple, this takes time
-// quadratic in the number of elements.
-func convertCollections(fn function.Function) function.Function {
+// Checked returns fn as expressions call it. All of the following is in one layer, because each
+// layer makes a call determine the type of its result once more, and for decoders that means to
+// decode the document.
+//
+//   - Errors don't show sensitive arguments.
+//   - Collection parameters accept any type, and the call converts the arguments itself. HCL would
+//     convert them before the call. For a tuple, this takes time quadratic in the number of elements.
+//   - If fn has numbers as arguments or result, numbers with too many digits are errors.
+//
+// fn itself decides whether an argument may be null, unknown or marked.
+func Checked(fn function.Function) function.Function {
 	params, variadic := fn.Params(), fn.VarParam()
-	types := make([]cty.Type, len(params))
-	found := false
+	types := make([]cty.Type, len(params), len(params)+1)
+	collections, numbers, expressions := false, returnType(fn) == cty.Number, false
 	accept := func(p *function.Parameter) cty.Type {
 		ty := p.Type
+		numbers, expressions = numbers || ty == cty.Number, expressions || ty.IsCapsuleType()
 		if ty.IsCollectionType() {
-			p.Type, found = cty.DynamicPseudoType, true
+			p.Type, collections = cty.DynamicPseudoType, true
 		}
 		p.AllowUnknown, p.AllowNull, p.AllowMarked, p.AllowDynamicType = true, true, true, true
 		return ty
@@ -28,16 +39,24 @@ func convertCollections(fn function.Function) function.Function {
 	if variadic != nil {
 		types = append(types, accept(variadic))
 	}
-	if !found {
-		return fn
+	if expressions {
+		return fn // try and can would evaluate their arguments more often, and call other functions for them
 	}
-	convert := func(args []cty.Value) ([]cty.Value, error) {
+	prepare := func(args []cty.Value) ([]cty.Value, error) {
+		if !collections && !numbers {
+			return args, nil
+		}
 		out := make([]cty.Value, len(args))
 		for i, arg := range args {
-			var err error
-			out[i], err = coerce.Convert(arg, types[min(i, len(types)-1)])
-			if err != nil {
-				return nil, function.NewArgError(i, err)
+			if numbers && arg.Type() == cty.Number && coerce.HasLongNumber(arg) {
+				return nil, function.NewArgError(i, coerce.ErrLongNumber)
+			}
+			out[i] = arg
+			if collections {
+				var err error
+				if out[i], err = coerce.Convert(arg, types[min(i, len(types)-1)]); err != nil {
+					return nil, function.NewArgError(i, err)
+				}
 			}
 		}
 		return out, nil
@@ -46,19 +65,45 @@ func convertCollections(fn function.Function) function.Function {
 		Description: fn.Description(),
 		Params:      params,
 		VarParam:    variadic,
-		Type: func(args []cty.Value) (cty.Type, error) {
-			converted, err := convert(args)
-			if err != nil {
-				return cty.NilType, err
+		Type: func(args []cty.Value) (ty cty.Type, err error) {
+			prepared, err := prepare(args)
+			if err == nil {
+				ty, err = fn.ReturnTypeForValues(prepared)
 			}
-			return fn.ReturnTypeForValues(converted)
+			return ty, hide(err, args)
 		},
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			converted, err := convert(args)
-			if err != nil {
-				return cty.NilVal, err
+		Impl: func(args []cty.Value, _ cty.Type) (v cty.Value, err error) {
+			prepared, err := prepare(args)
+			if err == nil {
+				v, err = fn.Call(prepared)
 			}
-			return fn.Call(converted)
+			if err == nil && numbers && v.Type() == cty.Number && coerce.HasLongNumber(v) {
+				err = coerce.ErrLongNumber
+			}
+			return v, hide(err, args)
 		},
 	})
+}
+
+// hide returns err without the sensitive values in args.
+func hide(err error, args []cty.Value) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	hidden := text
+	for _, arg := range args {
+		part := marks.ShortPart
+		if arg.Type() == cty.String {
+			part = 1 // a function that can't parse a text may quote a single character
+		}
+		hidden = marks.Redact(hidden, marks.Secrets(nil, arg), part)
+	}
+	if hidden == text {
+		return err
+	}
+	if arg, ok := errors.AsType[function.ArgError](err); ok {
+		return function.NewArgErrorf(arg.Index, "%s", hidden)
+	}
+	return errors.New(hidden)
 }

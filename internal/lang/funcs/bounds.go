@@ -131,47 +131,6 @@ func tooManyDigits(v cty.Value) bool {
 	return errors.Is(err, coerce.ErrLongNumber)
 }
 
-// withNumberCheck returns fn with a check of the numbers in its arguments and result. Functions
-// without numbers are returned unchanged. fn itself decides whether an argument may be null,
-// unknown or marked.
-func withNumberCheck(fn function.Function) function.Function {
-	params, variadic := fn.Params(), fn.VarParam()
-	found := returnType(fn) == cty.Number
-	accept := func(p *function.Parameter) {
-		found = found || p.Type == cty.Number
-		p.AllowUnknown, p.AllowNull, p.AllowMarked, p.AllowDynamicType = true, true, true, true
-	}
-	for i := range params {
-		accept(&params[i])
-	}
-	if variadic != nil {
-		accept(variadic)
-	}
-	if !found {
-		return fn
-	}
-	return function.New(&function.Spec{
-		Description: fn.Description(),
-		Params:      params,
-		VarParam:    variadic,
-		Type: func(args []cty.Value) (cty.Type, error) {
-			for i, arg := range args {
-				if arg.Type() == cty.Number && coerce.HasLongNumber(arg) {
-					return cty.NilType, function.NewArgError(i, coerce.ErrLongNumber)
-				}
-			}
-			return fn.ReturnTypeForValues(args)
-		},
-		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			v, err := fn.Call(args)
-			if err == nil && v.Type() == cty.Number && coerce.HasLongNumber(v) {
-				return cty.NilVal, coerce.ErrLongNumber
-			}
-			return v, err
-		},
-	})
-}
-
 func indentSize(args []cty.Value) error {
 	if _, accuracy := args[0].AsBigFloat().Int64(); accuracy != big.Exact {
 		return nil // not an integer, which the function itself reports

@@ -108,8 +108,6 @@ func lookupType(args []cty.Value) (cty.Type, error) {
 			return ty.AttributeType(key.AsString()), nil
 		case len(args) == 3:
 			return args[2].Type(), nil
-		case args[1].IsMarked():
-			return cty.NilType, function.NewArgErrorf(0, "the object does not have the key")
 		}
 		return cty.NilType, function.NewArgErrorf(0, "the object has no attribute %q", key.AsString())
 	default:
@@ -138,9 +136,6 @@ func lookup(args []cty.Value, retType cty.Type) (cty.Value, error) {
 			return cty.NilVal, function.NewArgError(2, err)
 		}
 		return def.WithMarks(collMarks, keyMarks), nil
-	}
-	if len(keyMarks) > 0 {
-		return cty.NilVal, errors.New("the map does not contain the key")
 	}
 	return cty.NilVal, fmt.Errorf("the map has no element %q", key)
 }

@@ -71,7 +71,7 @@ func Table(o Options) map[string]function.Function {
 		if r.impure && o.PureOnly {
 			fn = function.Unpredictable(fn)
 		}
-		fn = convertCollections(withNumberCheck(fn))
+		fn = Checked(fn)
 		b.funcs[r.name] = fn
 		b.funcs[Namespace+r.name] = fn
 	}
