@@ -117,10 +117,12 @@ func (t *testRun) load(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	t.cfg, err = s.Load(ctx, t.given, resolve)
+	files, _ := s.Parser.TestFiles(s.RootDir, t.flags.TestDirectory, tfdiags.Drop) // loadTests reports the error
+	t.cfg, err = s.LoadUnset(ctx, moduletest.Assigned(t.given, files), resolve)
 	if err != nil {
 		return err
 	}
+	t.cfg.Given = t.given
 	t.suite, err = loadTests(ctx, s, t.cfg, t.flags.TestDirectory, resolve)
 	return err
 }
@@ -244,7 +246,12 @@ func (t *testRun) keep(st *states.State) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	codec, err := t.session.Encryption.StateCodec(t.cfg)
+	// Variables of tests are not meant for the encryption.
+	root, err := t.session.LoadRootModuleWith(context.Background(), t.given)
+	if err != nil {
+		return "", err
+	}
+	codec, err := t.session.Encryption.StateCodec(root)
 	if err != nil {
 		return "", err
 	}

@@ -122,7 +122,7 @@ func (c *Config) staticConvert(v cty.Value, want cty.Type, expr hcl.Expression, 
 // checkKnown returns an error if a value is not wholly known because it depends on root variables
 // that are not known yet.
 func (e *staticEnv) checkKnown(v cty.Value, user string, at hcl.Range) error {
-	if !e.unknown || v.IsWhollyKnown() {
+	if !e.unknown || e.unset || v.IsWhollyKnown() {
 		return nil
 	}
 	return tfdiags.Errorf("Unknown value not allowed",

@@ -100,7 +100,20 @@ func (e *execution) load(
 	if e.subject.path != "" {
 		opts.Resolve = opts.Resolve.Within(e.subject.path)
 	}
+	opts.Resolve = orLocal(opts.Resolve, opts.Parser)
 	return configs.LoadRoot(ctx, e.subject.dir, &opts, warn)
+}
+
+// orLocal returns a resolver that also finds local modules that are not installed. Runs may have
+// other sources than those with which init was run, and each call is installed once.
+func orLocal(resolve configs.Resolver, parser *configs.Parser) configs.Resolver {
+	return func(ctx context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, error) {
+		found, err := resolve(ctx, req)
+		if err == nil || req.Source.Kind != addrs.LocalModule || !parser.IsModuleDir(req.LocalDir()) {
+			return found, err
+		}
+		return configs.ResolvedModule{Dir: req.LocalDir()}, nil
+	}
 }
 
 // env returns the environment of the engine for this run.

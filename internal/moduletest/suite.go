@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/tfdiags"
@@ -29,6 +32,26 @@ type subject struct {
 	config  *configs.Config // the module as written, without overrides of runs
 }
 
+// Assigned returns outside values of variables for loading a root module whose tests will run: those
+// that any test file sets are unknown, because each run has a value of its own.
+func Assigned(outside map[string]configs.Given, files []*configs.TestFile) map[string]configs.Given {
+	out := maps.Clone(outside)
+	unknown := func(set map[string]hcl.Expression) {
+		for name := range set {
+			out[name] = configs.Given{Val: cty.DynamicVal}
+		}
+	}
+	for _, file := range files {
+		unknown(file.Variables)
+		for _, run := range file.Runs {
+			if run.Module == nil {
+				unknown(run.Variables)
+			}
+		}
+	}
+	return out
+}
+
 // Load reads the test files of the root module, which is already loaded. It also loads the modules
 // that runs test instead of the root module. If there is an error, it also returns what could be
 // loaded.
@@ -49,7 +72,7 @@ func Load(
 				s.subjects[run] = s.root
 				continue
 			}
-			subject, err := s.load(ctx, run.Module, warn)
+			subject, err := s.load(ctx, file, run, warn)
 			errs = errs.AppendError(err)
 			s.subjects[run] = subject
 		}
@@ -59,9 +82,13 @@ func Load(
 }
 
 // load loads the module that a run tests instead of the root module. It returns nil if there is no
-// resolver, or if the resolver returns no directory.
-func (s *Suite) load(ctx context.Context, m *configs.TestModule, warn tfdiags.Sink) (*subject, error) {
-	req, err := m.Request(s.Root)
+// resolver, or if the resolver returns no directory. Sources of modules have the values of the run's
+// variables.
+func (s *Suite) load(
+	ctx context.Context, file *configs.TestFile, run *configs.TestRun, warn tfdiags.Sink,
+) (*subject, error) {
+	m, fileRun := run.Module, newFileRun(&Runner{Suite: s, Variables: s.opts.Variables}, file)
+	req, err := s.request(newVariables(fileRun, run, s.Root.Module))
 	if err != nil || s.opts.Resolve == nil {
 		return nil, err
 	}
@@ -80,8 +107,27 @@ func (s *Suite) load(ctx context.Context, m *configs.TestModule, warn tfdiags.Si
 	}
 	opts := s.opts
 	opts.Called, opts.Resolve = true, s.opts.Resolve.Within(m.Path)
+	if module, _ := opts.Parser.Module(dir, tfdiags.Drop); module != nil {
+		opts.Variables = newVariables(fileRun, run, module).static(true)
+	}
 	sub.config, err = configs.LoadRoot(ctx, dir, &opts, warn)
 	return sub, err
+}
+
+// request evaluates the source of the module that a run tests instead of the root module.
+func (s *Suite) request(v *variables) (*configs.ModuleRequest, error) {
+	opts := s.opts
+	opts.Variables = v.static(false)
+	root, err := configs.LoadRootModule(s.Root.Module.Dir, &opts, tfdiags.Drop)
+	if root == nil {
+		return nil, err
+	}
+	call, to := *v.run.Module.Call, v.binding()
+	call.SourceExpr = &boundExpr{call.SourceExpr, to}
+	if call.VersionExpr != nil {
+		call.VersionExpr = &boundExpr{call.VersionExpr, to}
+	}
+	return (&configs.TestModule{Call: &call, Path: v.run.Module.Path}).Request(root)
 }
 
 // Check returns errors that can be found without executing runs.

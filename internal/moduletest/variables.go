@@ -100,6 +100,33 @@ func (v *variables) forModule() (map[string]engine.Variable, error) {
 	return out, errs.Err()
 }
 
+// static returns the values with which the module is loaded before the run. A value that depends on
+// outputs of earlier runs is unknown. If fallback is set, the variable then has the value from
+// outside or its default, if there is one.
+func (v *variables) static(fallback bool) map[string]configs.Given {
+	out := maps.Clone(v.Variables)
+	if out == nil {
+		out = map[string]configs.Given{}
+	}
+	for _, set := range []map[string]hcl.Expression{v.file.Variables, v.run.Variables} {
+		for name := range set {
+			declared := v.module.Variables[name]
+			if declared == nil {
+				continue
+			}
+			value, err := v.value(variable{name, fromRun})
+			_, given := out[name]
+			switch {
+			case err == nil:
+				out[name] = configs.Given{Val: withoutSensitive(value)}
+			case !fallback || !given && declared.Required():
+				out[name] = configs.Given{Val: cty.DynamicVal}
+			}
+		}
+	}
+	return out
+}
+
 func withoutSensitive(v cty.Value) cty.Value { return marks.Without(v, marks.Sensitive) }
 
 // value returns the value of a variable, or NilVal if it is not set.
