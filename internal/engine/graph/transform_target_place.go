@@ -80,14 +80,17 @@ type read struct {
 // placeReads finds the places of nodes, and the places that each place reads.
 type placeReads struct {
 	*build
-	early     EarlyKeys // nil if no keys are known
-	named     namedKeys
-	instances map[*Module]*moduleInstances
-	byKey     map[*Resource][]IndexedRead
-	calls     map[*Resource][]CallRead          // see callReads
-	chained   map[*Module][]CallRead            // by module call; see chainedReads
-	apart     map[*Node]map[*Node]bool          // by block: the nodes that it reads only by key
-	ranges    map[*Resource]map[*Node]hcl.Range // by block: its first reference to each node
+	early EarlyKeys // nil if no keys are known
+	named namedKeys
+	// stored holds the module instances in the state, and undeclared those of them that are excluded
+	// and not declared. Both are empty if nothing is excluded.
+	stored, undeclared map[addrs.ModuleInstance]bool
+	instances          map[*Module]*moduleInstances
+	byKey              map[*Resource][]IndexedRead
+	calls              map[*Resource][]CallRead          // see callReads
+	chained            map[*Module][]CallRead            // by module call; see chainedReads
+	apart              map[*Node]map[*Node]bool          // by block: the nodes that it reads only by key
+	ranges             map[*Resource]map[*Node]hcl.Range // by block: its first reference to each node
 }
 
 // namedKeys holds the keys in the addresses of targets.
@@ -128,12 +131,22 @@ func newPlaceReads(b *build) *placeReads {
 		instances: map[addrs.AbsResource][]addrs.InstanceKey{},
 		open:      map[addrs.ConfigResource][]addrs.Target{},
 	}
+	s.stored, s.undeclared = map[addrs.ModuleInstance]bool{}, map[addrs.ModuleInstance]bool{}
+	if len(b.op.Excludes) > 0 {
+		for res := range b.op.Prior.Resources() {
+			for m := res.Addr.Module; !m.IsRoot() && !s.stored[m]; m, _ = m.Parent() {
+				s.stored[m] = true
+			}
+		}
+	}
 	known := map[addrs.ModuleInstance]bool{}
 	for _, t := range slices.Concat(b.op.Targets, b.op.Excludes) {
-		for m := t.Module; !m.IsRoot() && !hasOpenStep(m) && !known[m]; {
-			known[m] = true
+		for m := t.Module; !m.IsRoot() && !known[m]; {
 			parent, _ := m.Parent()
-			s.named.modules[parent] = append(s.named.modules[parent], m)
+			if !hasOpenStep(m) {
+				known[m] = true
+				s.named.modules[parent] = append(s.named.modules[parent], m)
+			}
 			m = parent
 		}
 		switch at := t.Resource.InInstance(t.Module); {
@@ -166,19 +179,57 @@ func (s *placeReads) listInstances(m *Module) []addrs.ModuleInstance {
 	}
 	if s.early != nil && m.Config != nil {
 		if list, known := s.early.ModuleInstances(m); known {
-			return list
+			return slices.Concat(list, s.excludedInstances(m, list))
 		}
 	}
-	names := m.Path.Names()
-	name := names[len(names)-1]
 	var out []addrs.ModuleInstance
 	for _, parent := range s.instancesOf(m.Parent).all {
-		for _, in := range s.named.modules[parent] {
-			if _, step := in.Parent(); step.Name == name {
+		out = append(append(out, s.namedInstances(m, parent)...), s.otherInstances(m, parent))
+	}
+	return out
+}
+
+// namedInstances returns the instances of a module that targets name, in one calling module instance.
+func (s *placeReads) namedInstances(m *Module, parent addrs.ModuleInstance) []addrs.ModuleInstance {
+	var out []addrs.ModuleInstance
+	for _, in := range s.named.modules[parent] {
+		if in.Module() == m.Path {
+			out = append(out, in)
+		}
+	}
+	return out
+}
+
+// otherInstances returns an address for the instances of a module that targets don't name.
+func (s *placeReads) otherInstances(m *Module, parent addrs.ModuleInstance) addrs.ModuleInstance {
+	names := m.Path.Names()
+	return parent.Child(names[len(names)-1], addrs.UnknownKey)
+}
+
+// excludedInstances returns the instances of a module in the state that are excluded although the
+// configuration doesn't declare them. They stay, so references to the module call read them too.
+func (s *placeReads) excludedInstances(m *Module, declared []addrs.ModuleInstance) []addrs.ModuleInstance {
+	if len(s.stored) == 0 {
+		return nil
+	}
+	has := map[addrs.ModuleInstance]bool{}
+	for _, in := range declared {
+		has[in] = true
+	}
+	var out []addrs.ModuleInstance
+	above := s.instancesOf(m.Parent)
+	for _, parent := range above.all {
+		for _, in := range s.namedInstances(m, parent) {
+			if !has[in] && s.stored[in] {
 				out = append(out, in)
 			}
 		}
-		out = append(out, parent.Child(name, addrs.UnknownKey))
+		if s.undeclared[parent] {
+			out = append(out, s.otherInstances(m, parent))
+		}
+	}
+	for _, in := range out {
+		s.undeclared[in] = true
 	}
 	return out
 }
@@ -222,7 +273,10 @@ func (s *placeReads) keys(r *Resource, in addrs.ModuleInstance) []addrs.Instance
 
 // declares reports whether a resource has an instance with a key in the configuration, or may have it.
 func (s *placeReads) declares(r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey) bool {
-	if s.early == nil || r.Config == nil {
+	switch {
+	case s.undeclared[in]:
+		return false
+	case s.early == nil || r.Config == nil:
 		return true
 	}
 	keys, known := s.early.Instances(r, in)
