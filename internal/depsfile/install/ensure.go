@@ -168,7 +168,6 @@ func incompleteWarning(providers []string, platform depsfile.Platform) tfdiags.D
 type result struct {
 	lock       depsfile.Lock
 	incomplete bool
-	present    bool // the package was installed before
 	warnings   tfdiags.Diagnostics
 	err        error
 }
@@ -227,9 +226,9 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 			}
 			return failed(install, err)
 		}
-	}
-	if reuse && !done.present && done.err == nil {
-		warnings = in.ask(ctx, p, version)
+		if reuse {
+			warnings = in.ask(ctx, p, version)
+		}
 	}
 	done.lock.Constraints = c
 	done.warnings = append(done.warnings, warnings...)

@@ -26,7 +26,6 @@ func (in *installer) atHand(ctx context.Context, p addrs.Provider, lock depsfile
 	if h, err := in.Store.ContentHash(target); err == nil && slices.Contains(known, h) {
 		if _, err := pkgstore.Executable(target, p); err == nil {
 			in.notify(AlreadyInstalled{p, lock.Version})
-			same.present = true
 			return same, true
 		}
 	}

@@ -26,15 +26,14 @@ func (in *installer) versions(ctx context.Context, p addrs.Provider) (sources.Ve
 // patience is how long an installation waits for a list of versions that it can do without.
 const patience = 10 * time.Second
 
-// ask asks the source about the locked version of a provider that was not installed before. It
-// returns the registry's warnings, and a warning if the version is no longer offered. If the source
-// can't be reached, it returns nothing, because the package is installed all the same.
+// ask asks the source of a package about its locked version. It returns the registry's warnings, and
+// a warning if the version is no longer offered. It returns nothing if the source doesn't answer,
+// because the package is installed all the same.
 func (in *installer) ask(ctx context.Context, p addrs.Provider, v depsfile.Version) tfdiags.Diagnostics {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	list, err := in.versions(ctx, p)
-	unknown, none := errors.AsType[*sources.NoProviderError](err)
-	if err != nil && !(none && len(unknown.Sources) > 0) {
+	if err != nil {
 		return nil
 	}
 	warnings := registryWarnings(p, list)
