@@ -18,7 +18,7 @@ func (m *Results) CheckKeys(cfg *configs.Config) error {
 	reported := map[*statement]bool{}
 	for _, to := range slices.SortedFunc(maps.Keys(m.by), addrs.AbsInstance.Compare) {
 		st := m.by[to]
-		why := misplaced(cfg, to)
+		why := misplaced(cfg, to, st.depth)
 		if why == "" || reported[st] {
 			continue
 		}
@@ -31,16 +31,20 @@ func (m *Results) CheckKeys(cfg *configs.Config) error {
 }
 
 // misplaced says why no block can declare an instance with the given address, although the module
-// calls and the resource exist. It returns "" if there is no such reason.
-func misplaced(cfg *configs.Config, addr addrs.AbsInstance) string {
+// calls and the resource exist. It returns "" if there is no such reason. The first depth steps of
+// the address name the module of the moved block, whose own key the block can't change.
+func misplaced(cfg *configs.Config, addr addrs.AbsInstance, depth int) string {
 	c, at := cfg, addrs.RootInstance
-	for _, step := range addr.Module.Steps() {
+	for i, step := range addr.Module.Steps() {
 		c = c.Children[step.Name]
 		if c == nil {
 			return ""
 		}
 		call := at.Child(step.Name, addrs.NoKey)
 		if why := wrongKey(c.Call.Count != nil, c.Call.ForEach != nil, step.Key, call); why != "" {
+			if i < depth {
+				return ""
+			}
 			return why
 		}
 		at = at.Child(step.Name, step.Key)
