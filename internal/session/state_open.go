@@ -322,9 +322,11 @@ func (o *OpenedState) Store(ctx context.Context, st *states.State) error {
 	return o.copyOut(ctx, st)
 }
 
-// copyOut writes the state to the file of -state-out, unless Store has already created that file.
+// copyOut writes the state to the file of -state-out, unless Store has already done so. The lock may
+// have created an empty file.
 func (o *OpenedState) copyOut(ctx context.Context, st *states.State) error {
-	if _, err := os.Lstat(o.out); !errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Stat(o.out)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() > 0 {
 		return nil
 	}
 	file := o.Snapshot.File()
