@@ -40,25 +40,6 @@ func (e *evaluator) declareChecks() {
 	}
 }
 
-// listLeftOut adds objects that the plan leaves out because of targets or exclusions to the results
-// of checks, as undecided. It takes them from the stored results if no object of the block has been
-// checked.
-func (f finisher) listLeftOut() {
-	w := f.w
-	if !w.op.Selective() || w.op.Phase.Destroys() {
-		return
-	}
-	for _, block := range w.out.checks.Sorted() {
-		prior := w.op.Prior.Checks.Block(block.Kind, block.Config)
-		if prior == nil || len(block.Objects) > 0 || block.Status != checks.Unknown {
-			continue
-		}
-		for _, o := range prior.Objects {
-			block.Set(o.Addr, checks.Unknown, nil)
-		}
-	}
-}
-
 func checkKind(v *graph.Value) checks.Kind {
 	if v.Kind == graph.Variable {
 		return checks.KindVariable

@@ -293,7 +293,6 @@ func (f finisher) removeOutputs() {
 func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 	w := f.w
 	w.out.state.PruneSince(w.op.Prior)
-	f.listLeftOut()
 	if w.out.prevRun != nil {
 		w.out.prevRun.Prune()
 	}
