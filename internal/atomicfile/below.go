@@ -59,3 +59,23 @@ func RemoveLink(path string) error {
 	}
 	return os.Remove(path)
 }
+
+// ErrNotRegular is the error of CheckRegular and Read.
+var ErrNotRegular = errors.New("not a regular file")
+
+// CheckRegular returns an error if path is a device, a pipe or a socket, or a link to one. Using it
+// as a file could wait for ever or never end.
+func CheckRegular(path string) error {
+	if isDevice(os.Stat(path)) {
+		return fmt.Errorf("%s is %w", path, ErrNotRegular)
+	}
+	return nil
+}
+
+// Read reads a whole file, which must be a regular one; see CheckRegular.
+func Read(path string) ([]byte, error) {
+	if err := CheckRegular(path); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}

@@ -88,12 +88,12 @@ func (a *App) run(args []string) int {
 		}
 	}
 	if err != nil {
-		fmt.Fprintln(a.Err, tfdiags.Sentence(err))
+		fmt.Fprintln(a.Err, termtext.OneLine(tfdiags.Sentence(err)))
 		return 1
 	}
 	a.plainIfAsked(args)
 	if err := a.setup(global.chdir); err != nil {
-		fmt.Fprintln(a.Err, tfdiags.Sentence(err))
+		fmt.Fprintln(a.Err, termtext.OneLine(tfdiags.Sentence(err)))
 		return 1
 	}
 	defer func() { _ = a.Logs.Close() }()

@@ -2,9 +2,11 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
+	"slices"
 
 	"tofu/internal/atomicfile"
 	"tofu/internal/tfdiags"
@@ -25,7 +27,7 @@ func openDocument(stdout io.Writer, path string) (*document, error) {
 	d := &document{Writer: stdout, path: path}
 	if path != "" {
 		d.Writer = &d.text
-		if err := writable(path); err != nil {
+		if err := cmp.Or(writable(path), linkedVictim(path, "document", isDocument)); err != nil {
 			return nil, documentNotWritten(path, err)
 		}
 	}
@@ -53,4 +55,13 @@ func (d *document) close(err error) error {
 func documentNotWritten(path string, err error) error {
 	return tfdiags.Errorf("Failed to write the document", "It could not be written to %s: %s. Choose another path.",
 		path, err)
+}
+
+// documentStarts are the beginnings of the documents that commands write: JSON, XML and HTML,
+// Markdown, and graphs.
+var documentStarts = []string{"{", "<", "**", "###", "digraph ", "flowchart "}
+
+// isDocument reports whether a file with this content may be an earlier document.
+func isDocument(text []byte) bool {
+	return slices.ContainsFunc(documentStarts, func(s string) bool { return bytes.HasPrefix(text, []byte(s)) })
 }

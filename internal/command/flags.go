@@ -113,6 +113,10 @@ func (f *documentFlags) open() (*os.File, error) {
 }
 
 func createInto(path string) (*os.File, error) {
+	err := linkedVictim(path, "document", isDocument)
+	if err != nil {
+		return nil, fmt.Errorf("creating the file of -json-into: %s: %w", path, err)
+	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("creating the file of -json-into: %w", err)

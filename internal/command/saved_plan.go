@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -45,15 +46,20 @@ func planTarget(path string) error {
 	if path == "" {
 		return nil
 	}
-	if err := cmp.Or(writable(path), linkedVictim(path)); err != nil {
+	if err := cmp.Or(writable(path), linkedVictim(path, "plan", isPlan)); err != nil {
 		return notSaved(path, err)
 	}
 	return nil
 }
 
-// linkedVictim returns an error if path is a symbolic link to a file that is no saved plan. The link
-// may be part of a repository that the user has cloned.
-func linkedVictim(path string) error {
+// isPlan reports whether a file with this content is a saved plan.
+func isPlan(data []byte) bool {
+	return bytes.HasPrefix(data, []byte("PK")) || encryption.IsEncrypted(data)
+}
+
+// linkedVictim returns an error if path is a symbolic link to a file that is not of the given kind:
+// ours returns false for its content. The link may be part of a repository that the user has cloned.
+func linkedVictim(path, kind string, ours func([]byte) bool) error {
 	info, err := os.Lstat(path)
 	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
 		return nil
@@ -62,11 +68,10 @@ func linkedVictim(path string) error {
 	if err != nil || !target.Mode().IsRegular() || target.Size() == 0 {
 		return nil
 	}
-	data, err := os.ReadFile(path)
-	if err != nil || bytes.HasPrefix(data, []byte("PK")) || encryption.IsEncrypted(data) {
+	if data, err := os.ReadFile(path); err != nil || ours(data) {
 		return nil
 	}
-	return errors.New("it is a symbolic link to a file that is no plan; remove the link, or name that file itself")
+	return fmt.Errorf("it is a symbolic link to a file that is no %s; remove the link, or name that file itself", kind)
 }
 
 // writable returns an error if it is already certain that no file can be written to path.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tofu/internal/backend"
+	"tofu/internal/backend/local"
 	"tofu/internal/session"
 	"tofu/internal/suggest"
 	"tofu/internal/terminal"
@@ -362,6 +363,13 @@ func runWorkspaceDelete(ctx context.Context, app *App, f *workspaceFlags, args [
 			tfdiags.Sentence(err)))
 	}
 	app.Say("Deleted workspace %q!", name)
+	if store, ok := w.Store.(*local.Store); ok {
+		if dir, files := store.Kept(name); files > 0 {
+			app.Warnings.Add(tfdiags.Warningf("The directory of the workspace was kept",
+				"%s has %s that the workspace's state does not consist of. While the directory exists, the workspace "+
+					"is listed. Move the files away and delete the directory.", dir, ui.Count(files, "file")))
+		}
+	}
 	if n > 0 {
 		app.Warnings.Add(tfdiags.Warningf("The workspace was not empty",
 			"The objects that the workspace was tracking (%s) still exist, but are no longer managed.",

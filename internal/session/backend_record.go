@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/configs/configschema"
 	"tofu/internal/tfdiags"
 )
@@ -36,7 +37,7 @@ func (d *Dirs) backendRecordPath() string { return filepath.Join(d.DataDir, "ter
 
 // ReadBackendRecord returns the record, or nil if the directory has none.
 func (d *Dirs) ReadBackendRecord() (*BackendRecord, error) {
-	src, err := os.ReadFile(d.backendRecordPath())
+	src, err := atomicfile.Read(d.backendRecordPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

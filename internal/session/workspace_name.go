@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -35,7 +34,7 @@ func (s *Session) Workspace() (string, error) {
 // selectedWorkspace returns the name of the workspace that SelectWorkspace has selected, or of the
 // default workspace if none is selected.
 func (d *Dirs) selectedWorkspace() (string, error) {
-	text, err := os.ReadFile(filepath.Join(d.DataDir, selectionFile))
+	text, err := atomicfile.Read(filepath.Join(d.DataDir, selectionFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("reading which workspace is selected: %w", err)
 	}
@@ -56,7 +55,7 @@ const selectionFile = "environment"
 // SelectWorkspace selects a workspace. Behind a symbolic link, it doesn't replace a file of another
 // kind.
 func (d *Dirs) SelectWorkspace(name string) error {
-	old, _ := os.ReadFile(filepath.Join(d.DataDir, selectionFile))
+	old, _ := atomicfile.Read(filepath.Join(d.DataDir, selectionFile))
 	if len(old) > 0 && !ValidWorkspaceName(string(old)) && atomicfile.ThroughLink(d.DataDir) {
 		return fmt.Errorf("%s is behind a symbolic link, and its file %q, which would be replaced, doesn't contain the "+
 			"name of a workspace: remove the link or move the file away", d.DataDir, selectionFile)

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -152,6 +153,11 @@ func exists(path string) bool {
 // Get implements backend.Store.
 func (s *Store) Get(_ context.Context, workspace string) ([]byte, error) {
 	in, out, _ := s.paths(workspace)
+	if s.options.State == "" {
+		if err := atomicfile.CheckRegular(in); err != nil {
+			return nil, fmt.Errorf("reading the state: %w", err)
+		}
+	}
 	f, err := os.Open(in)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -229,13 +235,17 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 	in, out, backup := s.paths(workspace)
 	_, missing := os.Lstat(out)
 	elsewhere := in != out && errors.Is(missing, fs.ErrNotExist) // -state-out names a new file, so nothing is replaced
-	if !s.backedUp[workspace] && backup != "" && !elsewhere {
-		if s.options.Backup == "" { // the user hasn't named the file, so no link there is followed
-			if err := atomicfile.RemoveLink(backup); err != nil {
-				return fmt.Errorf("writing the backup of the state: %w", err)
-			}
+	if !s.backedUp[workspace] && s.Seal != nil {
+		if err := s.sealOld(out + ".backup"); err != nil {
+			return fmt.Errorf("encrypting the last backup of the state: %w", err)
 		}
-		if err := s.backUp(in, backup); err != nil {
+	}
+	if !s.backedUp[workspace] && backup != "" && !elsewhere {
+		write := s.backUp
+		if s.options.Backup == "" {
+			write = s.backUpBeside
+		}
+		if err := write(in, backup); err != nil {
 			return fmt.Errorf("writing the backup of the state: %w", err)
 		}
 	}
@@ -286,10 +296,41 @@ func (s *Store) backUp(from, to string) error {
 	return err
 }
 
+// sealOld seals the default backup that an earlier run has written, because this run may write its
+// backup elsewhere or nowhere.
+func (s *Store) sealOld(path string) error {
+	info, err := os.Lstat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil || len(data) == 0 {
+		return err
+	}
+	sealed, err := s.Seal(data)
+	if err != nil || bytes.Equal(sealed, data) {
+		return err
+	}
+	_, err = replace(path, sealed, nil, false)
+	return err
+}
+
+// backUpBeside is backUp for a backup that the user hasn't named, so that what is there may be part
+// of a repository that the user has cloned: no link is followed, and no device or pipe is written.
+func (s *Store) backUpBeside(from, to string) error {
+	if err := atomicfile.RemoveLink(to); err != nil {
+		return err
+	}
+	if err := atomicfile.CheckRegular(to); err != nil {
+		return err
+	}
+	return s.backUp(from, to)
+}
+
 // SetAside turns the snapshot of a workspace into its backup.
 func (s *Store) SetAside(workspace string) error {
 	path := s.File(workspace)
-	if err := s.backUp(path, path+".backup"); err != nil {
+	if err := s.backUpBeside(path, path+".backup"); err != nil {
 		return err
 	}
 	return os.Remove(path)
@@ -305,8 +346,8 @@ func sameFile(a, b string) bool {
 }
 
 // Delete implements backend.Store. If the command line names the state, or the workspace is the
-// default one, it removes only the state file, and keeps the backup. Otherwise it removes the whole
-// directory of the workspace.
+// default one, it removes only the state file, and keeps the backup. Otherwise it removes the files
+// of the workspace, and its directory unless that has other files.
 func (s *Store) Delete(_ context.Context, workspace string) error {
 	if workspace == backend.DefaultWorkspace || s.options.StateOut != "" || s.options.State != "" {
 		_, out, _ := s.paths(workspace)
@@ -319,20 +360,48 @@ func (s *Store) Delete(_ context.Context, workspace string) error {
 		return fmt.Errorf("deleting the state: %q is not a valid workspace name", workspace)
 	}
 	dir := filepath.Join(s.workspaceDir(), workspace)
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("deleting the workspace: %w", err)
-	}
-	for _, e := range entries {
-		if !strings.HasPrefix(strings.TrimPrefix(e.Name(), "."), defaultFile) {
-			return fmt.Errorf("deleting the workspace: its directory %s has a file that is no part of the state, %q; move "+
-				"it away or delete it", dir, e.Name())
+	if info, err := os.Lstat(dir); err == nil && info.Mode()&fs.ModeSymlink == 0 { // a link goes, its target stays
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return fmt.Errorf("deleting the workspace: %w", err)
+		}
+		foreign := false
+		for _, e := range entries {
+			if !isOwn(e) {
+				foreign = true
+			} else if err := os.Remove(filepath.Join(dir, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("deleting the workspace: %w", err)
+			}
+		}
+		if foreign {
+			return nil
 		}
 	}
-	if err := os.RemoveAll(dir); err != nil {
+	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("deleting the workspace: %w", err)
 	}
 	return nil
+}
+
+// Kept returns the directory of a deleted workspace, and how many files of others it still has.
+func (s *Store) Kept(workspace string) (dir string, files int) {
+	dir = filepath.Join(s.workspaceDir(), workspace)
+	entries, _ := os.ReadDir(dir)
+	return dir, len(entries)
+}
+
+// isOwn reports whether a file in the directory of a workspace belongs to its state: the state, a
+// backup, a journal, a file of a lock, or a temporary file.
+func isOwn(e fs.DirEntry) bool {
+	name, suffix, _ := strings.Cut(e.Name(), defaultFile)
+	switch {
+	case e.IsDir():
+		return false
+	case name == ".":
+		return strings.HasPrefix(suffix, ".")
+	}
+	return name == "" && (suffix == "" || strings.HasPrefix(suffix, ".journal") ||
+		strings.HasPrefix(suffix, ".") && strings.HasSuffix(suffix, ".backup"))
 }
 
 // Make implements backend.Maker: a workspace without a snapshot is an empty directory.
@@ -353,7 +422,14 @@ func (s *Store) Probe(_ context.Context, workspace string) error {
 		if path == "" {
 			continue
 		}
-		if err := probe(path); err != nil {
+		var err error
+		if path == backup && s.options.Backup == "" { // probing a pipe would wait for a reader
+			err = atomicfile.CheckRegular(path)
+		}
+		if err == nil {
+			err = probe(path)
+		}
+		if err != nil {
 			return fmt.Errorf("the state can't be written: %w", err)
 		}
 	}

@@ -74,7 +74,7 @@ func (s *Store) Lock(_ context.Context, workspace string, info backend.LockInfo)
 // still refers to the locked file.
 func openLocked(path string) (*os.File, error) {
 	for {
-		if err := atomicfile.RemoveLink(path); err != nil {
+		if err := errors.Join(atomicfile.RemoveLink(path), atomicfile.CheckRegular(path)); err != nil {
 			return nil, err
 		}
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o666)
@@ -143,7 +143,7 @@ func lockSnapshot(path string, create bool) (f *os.File, empty bool, err error) 
 
 // lockedBy returns an error that names the holder of the lock.
 func lockedBy(path string, reason error) *backend.LockedError {
-	data, err := os.ReadFile(infoPath(path))
+	data, err := atomicfile.Read(infoPath(path))
 	info := &backend.LockInfo{}
 	if err != nil || json.Unmarshal(data, info) != nil {
 		// The holder hasn't written the information yet, or is another program.
@@ -172,7 +172,7 @@ func writeInfo(path string, info *backend.LockInfo) error {
 	if err != nil {
 		return err
 	}
-	if err := atomicfile.RemoveLink(infoPath(path)); err != nil {
+	if err := errors.Join(atomicfile.RemoveLink(infoPath(path)), atomicfile.CheckRegular(infoPath(path))); err != nil {
 		return err
 	}
 	return os.WriteFile(infoPath(path), data, 0o600)
@@ -230,7 +230,7 @@ func samePath(info fs.FileInfo, path string) bool {
 // clearStale removes the lock files of a process that no longer exists. It fails if the lock has
 // another ID or a process still holds it.
 func clearStale(path, id string) error {
-	data, err := os.ReadFile(infoPath(path))
+	data, err := atomicfile.Read(infoPath(path))
 	if errors.Is(err, fs.ErrNotExist) {
 		return errors.New("the state isn't locked")
 	}

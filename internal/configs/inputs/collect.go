@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/configs"
 	"tofu/internal/tfdiags"
 )
@@ -175,7 +176,7 @@ func (c *collection) unknown(text string) {
 // named reads a variable file that the user has named. It may be a pipe, as of <(command).
 func (c *collection) named(name string) {
 	src, err := c.parser.FS().ReadFile(name)
-	if errors.Is(err, configs.ErrNotRegular) {
+	if errors.Is(err, atomicfile.ErrNotRegular) {
 		src, err = os.ReadFile(name)
 	}
 	c.file(name, src, err)

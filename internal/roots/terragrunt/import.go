@@ -249,6 +249,16 @@ func (im *importer) terraform(r *root) {
 	}
 }
 
+// withoutValue returns a command line argument, without the value that -var=NAME=VALUE and similar
+// options have, because it may be a secret.
+func withoutValue(arg string) string {
+	option, pair, _ := strings.Cut(arg, "=")
+	if name, _, ok := strings.Cut(pair, "="); ok && strings.HasPrefix(arg, "-") {
+		return option + "=" + name
+	}
+	return arg
+}
+
 // varFileOption is the prefix of the command line option that names a variable file.
 const varFileOption = "-var-file="
 
@@ -267,7 +277,7 @@ func (im *importer) arguments(r *root, c *config, b *hclsyntax.Block) {
 		for _, text := range list {
 			file, isFile := strings.CutPrefix(text, varFileOption)
 			if name == "arguments" && !isFile {
-				im.leave(r.name, attr.SrcRange, "the argument %s: use options or TF_CLI_ARGS instead", text)
+				im.leave(r.name, attr.SrcRange, "the argument %s: use options or TF_CLI_ARGS instead", withoutValue(text))
 				continue
 			}
 			path := c.unit.real(c.absolute(file))
