@@ -249,12 +249,16 @@ func (im *importer) terraform(r *root) {
 	}
 }
 
-// withoutValue returns a command line argument, without the value that -var=NAME=VALUE and similar
-// options have, because it may be a secret.
+// withoutValue returns a command line argument, without the value in -var=NAME=VALUE or NAME=VALUE,
+// because it may be a secret.
 func withoutValue(arg string) string {
-	option, pair, _ := strings.Cut(arg, "=")
-	if name, _, ok := strings.Cut(pair, "="); ok && strings.HasPrefix(arg, "-") {
-		return option + "=" + name
+	option, pair := "", arg
+	if strings.HasPrefix(arg, "-") {
+		option, pair, _ = strings.Cut(arg, "=")
+		option += "="
+	}
+	if name, _, ok := strings.Cut(pair, "="); ok {
+		return option + name
 	}
 	return arg
 }
