@@ -276,7 +276,7 @@ func (f *earlyValues) validateVariablesIn(in *moduleInstance) tfdiags.Diagnostic
 		v := in.module.Variables[name]
 		given, err := f.e.givenValue(noCalls(), v, in)
 		if err != nil {
-			continue // whoever needs the value reports the error in the argument
+			continue // the evaluation that needs the value reports the error
 		}
 		if _, err := finalValue(v, in, given); err != nil {
 			errs = errs.AppendError(err)

@@ -121,7 +121,7 @@ func openRecord(s *Saved, flag int) (*Record, error) {
 // maxRecord is the maximum size of a record. A root module takes about 100 bytes.
 const maxRecord = 64 << 20
 
-// firstLine is how every record begins.
+// firstLine is the beginning of every record.
 const firstLine = `{"archive":`
 
 // notARecord returns the error about a file that would be overwritten.

@@ -71,7 +71,7 @@ func objectsByID(objects []Object) map[string]addrs.AbsInstance {
 	return byID
 }
 
-// named reports whether the ID is a name: somebody chose it, as an argument of the object. Other
+// named reports whether the ID is a name that was chosen, as an argument of the object. Other
 // objects may have the same name without any relation.
 func (o Object) named(id string) bool {
 	found := false

@@ -15,10 +15,10 @@ import (
 // WithTLS returns the connection string with sslmode=require, as OpenTofu's library has it by
 // default, unless the string itself, the variable PGSSLMODE or the service says something else.
 // Without a mode, pgx and libpq would send the password in clear text to a server that declines
-// TLS, or to whoever answers in its place. Connections to Unix sockets ignore the mode.
+// TLS, or to another server that answers in its place. Connections to Unix sockets ignore the mode.
 func WithTLS(address string) string {
 	if _, err := pgconn.ParseConfig(address); err != nil {
-		return address // whoever connects reports the error
+		return address // connecting reports the error
 	}
 	given := parameters(address)
 	if given["sslmode"] != "" || os.Getenv("PGSSLMODE") != "" || ofService(given)["sslmode"] != "" {

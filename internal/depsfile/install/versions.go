@@ -23,7 +23,7 @@ func (in *installer) versions(ctx context.Context, p addrs.Provider) (sources.Ve
 	return list, err
 }
 
-// patience is how long an installation waits for a list of versions that it can do without.
+// patience is the time that an installation waits for a list of versions that it can do without.
 const patience = 10 * time.Second
 
 // ask asks the source of a package about its locked version. It returns the registry's warnings, and

@@ -81,7 +81,7 @@ func (s *Source) ShownDrift() []*plans.InstanceChange {
 }
 
 // RealDrift returns ShownDrift without objects that differ only in null where the other object has
-// an empty value. Providers cause such differences, and nobody wants to see them.
+// an empty value. Providers cause such differences, which mean nothing to users.
 func (s *Source) RealDrift() []*plans.InstanceChange {
 	return slices.DeleteFunc(s.ShownDrift(), func(c *plans.InstanceChange) bool {
 		return c.Action == plans.Update && c.MovedFrom == nil && valuediff.Alike(c.Before, c.After)
