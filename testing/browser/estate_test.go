@@ -378,23 +378,24 @@ func TestManyRootModules(t *testing.T) {
 // on the page.
 func TestHostileRootModules(t *testing.T) {
 	needBrowser(t)
-	const attack = `</script><img src=x onerror=window.pwned=1><!--<script>\u202egnp`
+	const name = `</script><img src=x onerror=window.pwned=1><!--<script>`
+	const attack = name + `\u202egnp` // which a name can't contain
 	w := &workdir{t, t.TempDir()}
 	err := w.fill(map[string]string{
 		"roots.tofu.hcl": `
 root "a" {
-  name = "` + attack + `"
+  name = "` + name + `"
   path = "<b onclick=alert(1)>"
 }
 root "b" {
   name      = "<i>b"
   path      = "b"
-  variables = { v = root["` + attack + `"].out }
+  variables = { v = root["` + name + `"].out }
 }
 root "c" {
   name      = "<u>c"
   path      = "c"
-  variables = { v = root["` + attack + `"].out }
+  variables = { v = root["` + name + `"].out }
 }
 `,
 		"<b onclick=alert(1)>/<i>.tf": "resource \"terraform_data\" \"a\" {\n  input = \"" + attack + "\"\n}\n" +
@@ -419,9 +420,9 @@ root "c" {
 	p.says("#places", "<i>b")
 	p.click("#all-roots")
 	p.enter("<u>c")
-	p.says("#panel .problem", "<img src=x onerror=window.pwned=1>")
+	p.says("#panel .problem", `<img src=x onerror=window.pwned=1><!--<script>\u202egnp`)
 	p.click("#view-list")
-	p.says("#list", `</script><img src=x onerror=window.pwned=1><!--<script>\u202egnp`)
+	p.says("#list", name)
 	for i := range eval[int](p, `document.querySelectorAll('#list .entry').length`) {
 		p.run(fmt.Sprintf(`document.querySelectorAll('#list .entry')[%d].click()`, i))
 	}
