@@ -11,7 +11,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"tofu/internal/addrs"
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/plans/objchange"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"

@@ -11,7 +11,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/backend"
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/session"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"

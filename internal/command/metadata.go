@@ -5,7 +5,7 @@ import (
 
 	"tofu/internal/backend/all"
 	"tofu/internal/configs/blocks"
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	encryption "tofu/internal/encryption/all"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"

@@ -4,7 +4,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 )
 
 // Places returns the ranges where a body sets the attributes and blocks of the schema, by name. The

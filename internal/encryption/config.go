@@ -12,7 +12,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs/blocks"
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/tfdiags"
 )
 

@@ -9,7 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/configs"
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
 	"tofu/internal/plans"

@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 )
 
 // part is the value at one place of the object of one instance.

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2/json"
 
 	"tofu/internal/addrs"
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/tfdiags"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 
 	"tofu/internal/addrs"
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"

@@ -5,7 +5,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/engine"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"

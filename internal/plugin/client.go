@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/plugin/tfplugin"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/plugin/tfplugin"
 	"tofu/internal/providers"
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty/msgpack"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/plugin/tfplugin"
 	"tofu/internal/providers"
 	"tofu/internal/states"

@@ -13,7 +13,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/tfdiags"
 	"tofu/internal/timings"
 )

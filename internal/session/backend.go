@@ -12,7 +12,7 @@ import (
 	"tofu/internal/backend/local"
 	"tofu/internal/cliconfig"
 	"tofu/internal/configs/blocks"
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/lang/marks"
 	"tofu/internal/registry"
 	"tofu/internal/tfdiags"

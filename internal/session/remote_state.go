@@ -13,7 +13,7 @@ import (
 	"tofu/internal/backend/all"
 	"tofu/internal/builtin"
 	"tofu/internal/configs/blocks"
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/lang/marks"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"tofu/internal/addrs"
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/providers"
 )

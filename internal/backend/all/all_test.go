@@ -6,7 +6,7 @@ import (
 
 	"tofu/internal/backend/all"
 	"tofu/internal/configs/blocks"
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 )
 
 func TestDriver(t *testing.T) {

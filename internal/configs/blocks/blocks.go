@@ -32,7 +32,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 	"github.com/zclconf/go-cty/cty/gocty"
 
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/tfdiags"
 )
 

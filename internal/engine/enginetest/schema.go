@@ -3,7 +3,7 @@ package enginetest
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/providers"
 )
 

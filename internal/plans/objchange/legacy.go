@@ -3,7 +3,7 @@ package objchange
 import (
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 )
 
 // NormalizeFromLegacy replaces null collections of blocks with empty ones, because the legacy SDK

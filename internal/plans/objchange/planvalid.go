@@ -6,7 +6,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 )
 
 // AssertPlanValid returns an error for each violation of the rules for plans. A configured

@@ -5,7 +5,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 )
 
 // problem is a violation of a rule. full is the text of the error, which may show values. secret is

@@ -5,7 +5,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 )
 
 // Proposed merges the prior object and the configuration into the object that is proposed to the

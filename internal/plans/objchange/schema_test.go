@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 )
 
 // testSchema returns a schema with at least one attribute or block for every rule. The names of

@@ -20,7 +20,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/plans/planfile"

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tofu/internal/addrs"
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/plans"
 	"tofu/internal/plans/planfile"
 	"tofu/internal/providers"

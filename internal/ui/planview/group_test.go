@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"tofu/internal/addrs"
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"

@@ -9,7 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/providers"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/configs/configschema"
+	"tofu/internal/configschema"
 	"tofu/internal/diff"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
