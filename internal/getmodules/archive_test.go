@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -136,8 +137,26 @@ func TestArchives(t *testing.T) {
 		w.Header().Set("X-Terraform-Get",
 			l.url+"/circle")
 	}
+	for _, status := range []int{201, 202, 203, 204, 206, 299} {
+		path := fmt.Sprintf("/header/%d", status)
+		l.pages[path] = func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("X-Terraform-Get", l.url+"/a.zip//sub")
+			w.WriteHeader(status)
+		}
+		l.good(call("a", l.url+path))
+		l.has(".terraform/modules/a/sub/main.tf", files["sub/main.tf"])
+	}
+	l.pages["/meta/201"] = func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		fmt.Fprintf(w, `<meta name="terraform-get" content="%s/a.zip">`, l.url)
+	}
+	l.pages["/header/304"] = func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Terraform-Get", l.url+"/a.zip")
+		w.WriteHeader(http.StatusNotModified)
+	}
 	for source, file := range map[string]string{
-		"/a.zip": "main.tf", "/a.tar.gz": "main.tf", "/a.zip//sub": "sub/main.tf", "/pkg?archive=zip": "main.tf",
+		"/meta/201": "main.tf",
+		"/a.zip":    "main.tf", "/a.tar.gz": "main.tf", "/a.zip//sub": "sub/main.tf", "/pkg?archive=zip": "main.tf",
 		"/meta": "main.tf", "/meta//sub": "sub/main.tf",
 		"/header": "sub/main.tf", "/deep.tgz//*": "net-1.0/main.tf",
 		"/a.tar.xz": "sub/main.tf", "/a.txz//sub": "sub/main.tf", "/odd?archive=tar.xz": "main.tf",
@@ -165,7 +184,7 @@ func TestArchives(t *testing.T) {
 	l.has(".terraform/modules/a/other", "")
 	l.has(".terraform/modules/a/last", "")
 	for source, want := range map[string]string{
-		"/slip.zip": "outside of", "/slip.tgz": "outside of", "/text.zip": "reading the archive",
+		"/header/304": "304 Not Modified", "/slip.zip": "outside of", "/slip.tgz": "outside of", "/text.zip": "reading the archive",
 		"/text.tar.xz": "reading the archive", "/gone.zip": "404", "/text": "is not an archive",
 		"/pkg?checksum=sha256:00": "unknown type",
 		"/a.zip?archive=false":    "is not an archive", "/pkg?archive=0": "is not an archive",

@@ -367,6 +367,38 @@ func TestRegistry(t *testing.T) {
 	l.bad(call("a", source), "use_registry_credentials")
 }
 
+// TestSpelledVersions checks that versions are found as OpenTofu finds them, however a registry
+// spells them, and that the registry is asked for the normal form.
+func TestSpelledVersions(t *testing.T) {
+	l := newLab(t)
+	for i, test := range []struct{ listed, constraint, want string }{
+		{"1.0.0 v1.0.5", ">= 1.0", "1.0.5"},
+		{"v2.1.0 v2.0.9", "~> 2.0", "2.1.0"},
+		{"v1.0.5 1.0.5 0.9.0", ">= 0.1", "1.0.5"},
+		{"v3 1.9.0", ">= 0.1", "3.0.0"},
+		{"v1.0.0 v1.1.0-rc.1", ">= 0.1", "1.0.0"},
+		{"v1.0.0 v1.1.0-rc.1", "1.1.0-rc.1", "1.1.0-rc.1"},
+		{"1.0.0 v1.2.0beta1", "1.2.0-beta1", "1.2.0-beta1"},
+		{"v1.0.0-1 0.9.0", "1.0.0-1", "1.0.0-1"},
+		{"1.0.0 main V2.0.0 vv2.0.0 v-2.0.0", ">= 0.1", "1.0.0"},
+	} {
+		module := fmt.Sprintf("acme/m%d/lab", i)
+		var list []any
+		for v := range strings.FieldsSeq(test.listed) {
+			list = append(list, map[string]any{"version": v})
+		}
+		l.pages["/v1/"+module+"/versions"] = func(w http.ResponseWriter, r *http.Request) {
+			json.NewEncoder(w).Encode(map[string]any{"modules": []any{map[string]any{"versions": list}}})
+		}
+		l.pages["/v1/"+module+"/"+test.want+"/download"] = func(w http.ResponseWriter, r *http.Request) {
+			fmt.Fprint(w, `{"location": "/m.zip"}`)
+		}
+		l.pages["/m.zip"] = bytesPage(zipOf(map[string]string{"main.tf": value(test.want)}))
+		l.good(call("m", "modules.example.com/"+module, fmt.Sprintf("version = %q", test.constraint)))
+		l.has(".terraform/modules/m/main.tf", value(test.want))
+	}
+}
+
 func TestCopyRoot(t *testing.T) {
 	l := newLab(t)
 	l.commit("repo", "", map[string]string{"main.tf": call("p", "./part"), "part/main.tf": value("p"),

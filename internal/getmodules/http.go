@@ -76,7 +76,7 @@ func (f *fetcher) page(ctx context.Context, j job, u *url.URL) error {
 	query := asked.Query()
 	query.Set("terraform-get", "1")
 	asked.RawQuery = query.Encode()
-	doc, err := f.client.Get(ctx, &asked, j.host)
+	doc, err := f.client.GetAny(ctx, &asked, j.host)
 	if err != nil {
 		return err
 	}

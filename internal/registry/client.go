@@ -108,26 +108,37 @@ type Authorize func(*http.Request) error
 
 // Get fetches a document with the credentials of host, or without credentials if host is "".
 func (c *Client) Get(ctx context.Context, u *url.URL, host string) (*Document, error) {
-	return c.get(ctx, u, host, http.StatusOK)
+	return c.get(ctx, u, host, onlyOK)
 }
 
-func (c *Client) get(ctx context.Context, u *url.URL, host string, statuses ...int) (*Document, error) {
+// GetAny is like Get, but returns the response with any status that means success, even if it has
+// no content.
+func (c *Client) GetAny(ctx context.Context, u *url.URL, host string) (*Document, error) {
+	return c.get(ctx, u, host, func(code int) bool { return code/100 == 2 })
+}
+
+// accepts reports whether a status is expected.
+type accepts func(code int) bool
+
+func onlyOK(code int) bool { return code == http.StatusOK }
+
+func (c *Client) get(ctx context.Context, u *url.URL, host string, good accepts) (*Document, error) {
 	auth, err := c.bearer(ctx, host)
 	if err != nil {
 		return nil, err
 	}
-	return c.document(ctx, u, auth, statuses...)
+	return c.document(ctx, u, auth, good)
 }
 
 // GetAuthorized is like Get, but auth adds the credentials.
 func (c *Client) GetAuthorized(ctx context.Context, u *url.URL, auth Authorize) (*Document, error) {
-	return c.document(ctx, u, auth, http.StatusOK)
+	return c.document(ctx, u, auth, onlyOK)
 }
 
-func (c *Client) document(ctx context.Context, u *url.URL, auth Authorize, statuses ...int) (*Document, error) {
+func (c *Client) document(ctx context.Context, u *url.URL, auth Authorize, good accepts) (*Document, error) {
 	var doc *Document
 	err := c.repeat(ctx, c.retries, func() (wait time.Duration, err error) {
-		doc, wait, err = c.once(ctx, u, auth, statuses)
+		doc, wait, err = c.once(ctx, u, auth, good)
 		return wait, err
 	})
 	return doc, err
@@ -152,7 +163,7 @@ func (c *Client) bearer(ctx context.Context, host string) (Authorize, error) {
 // once makes one attempt to fetch a document. wait is the delay before the next attempt that the
 // server has asked for, or 0.
 func (c *Client) once(
-	ctx context.Context, u *url.URL, auth Authorize, statuses []int,
+	ctx context.Context, u *url.URL, auth Authorize, good accepts,
 ) (*Document, time.Duration, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, &timeoutError{httpclient.Redact(u), c.timeout})
 	defer cancel()
@@ -161,16 +172,14 @@ func (c *Client) once(
 		return nil, 0, err
 	}
 	defer resp.Body.Close()
-	for _, status := range statuses {
-		if resp.StatusCode == status {
-			body, err := limits.ReadAll(resp.Body, maxDocument, "the answer")
-			if err != nil {
-				return nil, 0, readError(ctx, fmt.Errorf("reading %s: %w", httpclient.Redact(u), err))
-			}
-			return &Document{resp.Request.URL, resp.Header, resp.StatusCode, body}, 0, nil
-		}
+	if !good(resp.StatusCode) {
+		return nil, retryAfter(resp), &StatusError{httpclient.Redact(u), resp.StatusCode}
 	}
-	return nil, retryAfter(resp), &StatusError{httpclient.Redact(u), resp.StatusCode}
+	body, err := limits.ReadAll(resp.Body, maxDocument, "the answer")
+	if err != nil {
+		return nil, 0, readError(ctx, fmt.Errorf("reading %s: %w", httpclient.Redact(u), err))
+	}
+	return &Document{resp.Request.URL, resp.Header, resp.StatusCode, body}, 0, nil
 }
 
 func (c *Client) send(ctx context.Context, u *url.URL, auth Authorize, header http.Header) (*http.Response, error) {

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/apparentlymart/go-versions/versions"
 
@@ -49,7 +51,7 @@ func (c *Client) ModuleVersions(ctx context.Context, host, module string) (Modul
 		return found, ErrNoModule
 	}
 	for _, item := range list.Modules[0].Versions {
-		v, err := versions.ParseVersion(item.Version)
+		v, err := parseVersion(item.Version)
 		if err != nil {
 			found.Odd = append(found.Odd, item.Version)
 			continue
@@ -57,6 +59,16 @@ func (c *Client) ModuleVersions(ctx context.Context, host, module string) (Modul
 		found.List = append(found.List, v)
 	}
 	return found, nil
+}
+
+// joined matches a version whose prerelease follows without a dash, as in "1.2.0beta1".
+var joined = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9.]*[0-9])([A-Za-z])`) })
+
+// parseVersion parses a version in a list of modules. It may begin with "v", as a repository's tags
+// do, and its prerelease may follow without a dash. OpenTofu selects such versions, so an older
+// one must not be selected instead.
+func parseVersion(text string) (versions.Version, error) {
+	return versions.ParseVersion(joined().ReplaceAllString(strings.TrimPrefix(text, "v"), "$1-$2"))
 }
 
 // ModuleLocation is the place from which a registry's module version can be downloaded.
@@ -74,7 +86,8 @@ func (c *Client) ModuleLocation(ctx context.Context, host, module, version strin
 	if err != nil {
 		return found, err
 	}
-	doc, err := c.get(ctx, base.JoinPath(module, version, "download"), host, http.StatusOK, http.StatusNoContent)
+	doc, err := c.get(ctx, base.JoinPath(module, version, "download"), host,
+		func(code int) bool { return code == http.StatusOK || code == http.StatusNoContent })
 	if NotFound(err) {
 		return found, fmt.Errorf("the registry has no version %s of this module", version)
 	}
