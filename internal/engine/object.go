@@ -75,7 +75,12 @@ func (t *instance) upgradeValue(ctx context.Context, obj *states.Object, same bo
 	ty := r.Schema.Block.ImpliedType()
 	if from := w.op.moves.Source(addr); from != nil {
 		resp := callProvider(w.calls, prov, "MoveResourceState", addr, func() providers.MoveResponse {
-			return prov.MoveResourceState(ctx, moveRequest(from.Provider, from.Addr.Resource.Type, obj, r))
+			return prov.MoveResourceState(ctx, providers.MoveRequest{
+				SourceProvider: from.Provider.Provider.String(), SourceType: from.Addr.Resource.Type,
+				SourceSchemaVersion: obj.SchemaVersion, SourceJSON: obj.Attrs, SourcePrivate: obj.Private,
+				SourceIdentity: obj.Identity, SourceIdentityVersion: obj.IdentityVersion,
+				TargetType: r.Addr.Resource.Type,
+			})
 		})
 		if err := t.report(resp.Diagnostics); err != nil {
 			return cty.NilVal, nil, err

@@ -304,7 +304,6 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 		VariableSources: map[string]string{},
 		Targets:         opts.Targets, Excludes: opts.Excludes, ForceReplace: opts.ForceReplace,
 		Changes: w.out.changes, PrevRun: w.out.prevRun, Prior: w.out.state, Checks: w.out.checks,
-		Retypes: w.retypes.found,
 	}
 	for name, v := range w.op.Config.Module.Variables {
 		given, ok := opts.Variables[name]
@@ -318,7 +317,6 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 	plan.Changes.Sort()
 	plans.SortDeferred(plan.Deferred)
 	slices.Sort(plan.DeferredModules)
-	slices.SortFunc(plan.Retypes, plans.Retype.Compare)
 	for _, c := range plan.Changes.Instances {
 		if c.Action == plans.CreateThenDelete {
 			c.ReplaceDeposed = newDeposedKey(w.out.state.Instance(c.Addr))

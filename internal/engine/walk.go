@@ -48,7 +48,6 @@ type walk struct {
 
 	out        *results
 	ephemerals ephemerals
-	retypes    retypes
 }
 
 // newWalk builds the graph of an operation and returns a walk over it that starts from state. The
@@ -64,7 +63,7 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, er
 		op: op, graph: g, out: newResults(op, state), providers: &providerPool{},
 		modules: make(moduleTree, len(g.Modules)), resources: make([]resourceResult, len(g.Resources)),
 	}
-	w.ephemerals.w, w.retypes.w = w, w
+	w.ephemerals.w = w
 	w.eval = &evaluator{op: op, graph: g, out: w.out, modules: w.modules, providers: w.providers,
 		stored: &storedCalls{}}
 	w.eval.unfinished = newUnfinished(w)
@@ -219,7 +218,6 @@ func (w *walk) execute(ctx context.Context, n *graph.Node) error {
 		return providerVisit{w, n.Object.(*graph.Provider)}.start(ctx)
 	case graph.KindProviderClose:
 		if w.op.Phase != graph.PhaseEval {
-			w.retypes.offer(ctx, n.Object.(*graph.Provider))
 			w.providers.close(n.Object.(*graph.Provider))
 		}
 	case graph.KindEphemeralEnd:

@@ -61,10 +61,6 @@ type Plan struct {
 	// nothing that only unchanged objects read. It is empty if Drift is.
 	Read []RelevantAttribute
 
-	// Retypes holds resources whose objects a provider could convert to another type, instead of
-	// destroying and creating them. The rest of the plan does not depend on them.
-	Retypes []Retype
-
 	PrevRun *states.State // the state after moves and schema upgrades, before refreshing
 	Prior   *states.State // the state after refreshing, from which changes start
 
@@ -93,16 +89,6 @@ func (p *Plan) Destroys() bool {
 		}
 	}
 	return false
-}
-
-// Retype is a conversion, by a provider, of the objects of the resource From into objects of the
-// resource To, which has another type.
-type Retype struct{ From, To addrs.ConfigResource }
-
-// Compare orders Retypes by both addresses.
-func (r Retype) Compare(other Retype) int {
-	return cmp.Or(strings.Compare(r.From.String(), other.From.String()),
-		strings.Compare(r.To.String(), other.To.String()))
 }
 
 // RelevantAttribute is an attribute of a resource instance, or of all instances if Resource.HasKey

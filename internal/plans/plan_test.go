@@ -99,25 +99,6 @@ func TestOutputs(t *testing.T) {
 	}
 }
 
-// TestRetypes checks that retypes are ordered by both of their addresses.
-func TestRetypes(t *testing.T) {
-	resource := func(typ, name string) addrs.ConfigResource {
-		return addrs.Resource{Mode: addrs.Managed, Type: typ, Name: name}.In(addrs.Module(""))
-	}
-	list := []Retype{
-		{resource("old", "b"), resource("new", "b")}, {resource("old", "a"), resource("newer", "a")},
-		{resource("old", "a"), resource("new", "a")},
-	}
-	slices.SortFunc(list, Retype.Compare)
-	var got []string
-	for _, r := range list {
-		got = append(got, r.To.String())
-	}
-	if want := []string{"new.a", "newer.a", "new.b"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
 // TestBecause checks the text that explains a deferral: its cause, and what happens to objects in
 // the state.
 func TestBecause(t *testing.T) {

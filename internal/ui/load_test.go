@@ -34,7 +34,6 @@ type planDoc struct {
 	Mode      string               `json:"mode"` // planning mode; only in tests
 	Hide      []string             `json:"hide"` // value of PlanTextView.Hide; only in tests
 	Targets   []string             `json:"targets"`
-	Retypes   [][2]string          `json:"retypes"` // only in tests
 }
 
 type relevantDoc struct {
@@ -97,11 +96,6 @@ func loadPlan(t testing.TB, text []byte, schemas Schemas) *PlanView {
 	}
 	for _, text := range doc.Targets {
 		plan.Targets = append(plan.Targets, parse(text))
-	}
-	for _, pair := range doc.Retypes {
-		from, to := parse(pair[0]), parse(pair[1])
-		plan.Retypes = append(plan.Retypes, plans.Retype{From: from.Resource.In(from.Module.Module()),
-			To: to.Resource.In(to.Module.Module())})
 	}
 	for _, r := range doc.Relevant {
 		plan.RelevantAttributes = append(plan.RelevantAttributes,

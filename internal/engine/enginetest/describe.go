@@ -70,9 +70,6 @@ func DescribePlan(plan *plans.Plan) string {
 			fmt.Fprintf(&b, "lost %s %s %s\n", lost.Addr, lost.Why, strings.Join(lost.Attributes, " "))
 		}
 	}
-	for _, r := range plan.Retypes {
-		fmt.Fprintf(&b, "could move %s to %s\n", r.From, r.To)
-	}
 	switch {
 	case plan.Errored:
 		b.WriteString("errored\n")

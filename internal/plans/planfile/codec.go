@@ -123,12 +123,6 @@ func (e *encoder) head(f *File) (*wirePlan, error) {
 			*list.to = append(*list.to, wireRelevant{Target: target, Path: path})
 		}
 	}
-	for _, r := range p.Retypes {
-		from, ferr := toTarget(resourceTarget(r.From))
-		to, terr := toTarget(resourceTarget(r.To))
-		err = errors.Join(err, ferr, terr)
-		out.Retypes = append(out.Retypes, wireRetype{from, to})
-	}
 	out.HasChecks = p.Checks != nil
 	for _, b := range p.Checks.Sorted() {
 		check := wireCheck{Kind: b.Kind, Config: b.Config, Status: b.Status}
@@ -367,13 +361,6 @@ func (d *decoder) head(in *wirePlan, f *File) error {
 			err = errors.Join(err, terr, perr)
 			*list.to = append(*list.to, plans.RelevantAttribute{Resource: target, Attr: path})
 		}
-	}
-	for _, wire := range in.Retypes {
-		from, ferr := d.target(wire.From)
-		to, terr := d.target(wire.To)
-		err = errors.Join(err, ferr, terr)
-		p.Retypes = append(p.Retypes, plans.Retype{From: from.Resource.In(from.Module.Module()),
-			To: to.Resource.In(to.Module.Module())})
 	}
 	if in.HasChecks {
 		p.Checks = &checks.Results{}

@@ -337,7 +337,6 @@ func (g generator) file() *planfile.File {
 		p.RelevantAttributes = append(p.RelevantAttributes, plans.RelevantAttribute{Resource: g.target(),
 			Attr: g.path()})
 		p.Read = append(p.Read, plans.RelevantAttribute{Resource: g.target(), Attr: g.path()})
-		p.Retypes = append(p.Retypes, plans.Retype{From: g.instance().Config(), To: g.instance().Config()})
 	}
 	p.PrevRun = p.Prior.Clone()
 	if g.yes() {

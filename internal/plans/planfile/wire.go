@@ -38,7 +38,6 @@ type (
 		GeneratedConfig              map[string]string
 
 		DeferredModules []string
-		Retypes         []wireRetype
 
 		HasChanges                        bool
 		Changes, Drift, Outputs, Deferred int
@@ -73,8 +72,6 @@ type (
 		Target wireTarget
 		Path   wirePath
 	}
-
-	wireRetype struct{ From, To wireTarget }
 
 	wireCheck struct {
 		Kind    checks.Kind

@@ -232,20 +232,17 @@ func (s *Screen) Renames(p *planview.Plan) {
 	if len(p.Renames) == 0 {
 		return
 	}
-	objects, blocks, part, parts := 0, "this block", "name", "names"
+	objects, blocks := 0, "this block"
 	for _, r := range p.Renames {
 		objects += r.Objects
-		if r.Retyped {
-			part, parts = "name or type", "names or types"
-		}
 	}
 	if len(p.Renames) > 1 {
 		blocks = "these blocks"
 	}
-	what := "1 object that is destroyed looks like one that is created. If only its " + part + " changes, keep it with "
+	what := "1 object that is destroyed looks like one that is created. If only its name changes, keep it with "
 	if objects > 1 {
-		what = strconv.Itoa(objects) + " objects that are destroyed look like others that are created. If only their " +
-			parts + " change, keep them with "
+		what = strconv.Itoa(objects) + " objects that are destroyed look like others that are created. If only their names " +
+			"change, keep them with "
 	}
 	s.write("\n")
 	s.wrapped(0, "Hint: "+what+blocks+":")
@@ -258,9 +255,6 @@ func (s *Screen) Renames(p *planview.Plan) {
 		s.write("\n")
 		if r.Module != "" {
 			s.wrapped(4, "# in "+r.Module.String())
-		}
-		if r.Retyped {
-			s.wrapped(4, "# the provider supports the new type")
 		}
 		s.write("    " + strings.ReplaceAll(r.MovedBlock(), "\n", "\n    ") + "\n")
 	}

@@ -19,7 +19,6 @@ type Rename struct {
 	Module   addrs.Module // module that the moved block belongs to
 	From, To string       // addresses relative to the module
 	Objects  int          // number of deleted objects that look like created ones
-	Retyped  bool         // whether the resource type changes, which the provider supports
 }
 
 // MovedBlock returns the block to add to the module.
@@ -41,7 +40,7 @@ type renamedPair struct{ from, to *Change }
 // renames returns hints about pairs of a deletion and a creation that seem to be a renaming, and
 // nothing for destroy and refresh-only plans. Both objects have the same type and provider, and
 // most known arguments of the new object equal those of the old one. An object that is equally
-// similar to several others is ignored. The function retyped finds pairs with different types.
+// similar to several others is ignored.
 func renames(p *Plan) []Rename {
 	type kind struct {
 		provider addrs.ProviderInstance
@@ -80,41 +79,7 @@ func renames(p *Plan) []Rename {
 			pairs = append(pairs, equals(list.gone, list.added)...)
 		}
 	}
-	return collapse(p, append(pairs, retyped(p, pairs)...))
-}
-
-// retyped returns pairs of a deletion and a creation with the same key, where the provider can move
-// the object to the other type. It ignores objects that are already in others.
-func retyped(p *Plan, others []renamedPair) []renamedPair {
-	to := make(map[addrs.ConfigResource]addrs.ConfigResource)
-	for _, r := range p.Plan.Retypes {
-		to[r.From] = r.To
-	}
-	if len(to) == 0 {
-		return nil
-	}
-	used := make(map[*Change]bool)
-	for _, pair := range others {
-		used[pair.from], used[pair.to] = true, true
-	}
-	created := make(map[addrs.AbsInstance]*Change)
-	for _, c := range p.Changes {
-		if c.Action == plans.Create && c.Importing == nil && !used[c] {
-			created[c.Addr] = c
-		}
-	}
-	var out []renamedPair
-	for _, c := range p.Changes {
-		target, ok := to[c.Addr.Config()]
-		if !ok || c.Action != plans.Delete || c.Deposed != addrs.NotDeposed || used[c] {
-			continue
-		}
-		at := target.Resource.InInstance(c.Addr.Module).Instance(c.Addr.Key)
-		if created[at] != nil {
-			out = append(out, renamedPair{c, created[at]})
-		}
-	}
-	return out
+	return collapse(p, pairs)
 }
 
 // knownArguments returns the known arguments of a new object by name, except null and empty ones.
@@ -287,8 +252,8 @@ func collapse(p *Plan, pairs []renamedPair) []Rename {
 	}
 	var out []Rename
 	index := make(map[Rename]int)
-	add := func(from, to addrs.ModuleInstance, fromText, toText string, objects int, retyped bool) {
-		r := Rename{From: fromText, To: toText, Retyped: retyped}
+	add := func(from, to addrs.ModuleInstance, fromText, toText string, objects int) {
+		r := Rename{From: fromText, To: toText}
 		if from == to {
 			r.Module = from.Module()
 		} else {
@@ -304,16 +269,15 @@ func collapse(p *Plan, pairs []renamedPair) []Rename {
 	}
 	for _, m := range order {
 		list := byMove[m]
-		retyped := m.from.Resource.Type != m.to.Resource.Type
 		whole := m.from != m.to && len(list) == deleted[m.from] &&
 			!slices.ContainsFunc(list, func(pair renamedPair) bool { return pair.from.Addr.Key != pair.to.Addr.Key })
 		if whole {
-			add(m.from.Module, m.to.Module, m.from.Resource.String(), m.to.Resource.String(), len(list), retyped)
+			add(m.from.Module, m.to.Module, m.from.Resource.String(), m.to.Resource.String(), len(list))
 			continue
 		}
 		for _, pair := range list {
 			add(m.from.Module, m.to.Module, m.from.Resource.String()+pair.from.Addr.Key.String(),
-				m.to.Resource.String()+pair.to.Addr.Key.String(), 1, retyped)
+				m.to.Resource.String()+pair.to.Addr.Key.String(), 1)
 		}
 	}
 	return modules(p, out)
