@@ -292,6 +292,9 @@ func (s *Store) backUp(from, to string) error {
 			return err
 		}
 	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
 	_, err = replace(to, data, original, false)
 	return err
 }

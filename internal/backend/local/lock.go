@@ -44,7 +44,10 @@ func (s *Store) Lock(_ context.Context, workspace string, info backend.LockInfo)
 		return "", lockedBy(path, errors.New("this process already holds the lock"))
 	}
 	h := &held{id: info.ID}
-	var err error
+	_, err := resolve(path)
+	if err != nil {
+		return "", fmt.Errorf("locking the state: %w", err)
+	}
 	h.folders, err = createIn(filepath.Dir(path), func() (err error) {
 		h.own, err = openLocked(lockPath(path))
 		return err
@@ -108,7 +111,7 @@ func lockSnapshot(path string, create bool) (f *os.File, empty bool, err error) 
 	if !renamesLockedFiles {
 		return nil, false, nil
 	}
-	path, err = atomicfile.Resolve(path) // the target of a link can be created, too
+	path, err = resolve(path) // the target of a link can be created, too
 	if err != nil {
 		return nil, false, err
 	}

@@ -22,7 +22,7 @@ const temporarySuffix = ".tmp"
 // The file keeps its mode and owner. If it is a copy of another file, original describes that file,
 // and only users who can read that file can read the copy. Otherwise original is nil.
 func replace(path string, data []byte, original fs.FileInfo, lock bool) (*os.File, error) {
-	target, err := atomicfile.Resolve(path)
+	target, err := resolve(path)
 	if err != nil {
 		return nil, err
 	}
@@ -66,6 +66,25 @@ func replace(path string, data []byte, original fs.FileInfo, lock bool) (*os.Fil
 		return nil, nil
 	}
 	return f, nil
+}
+
+// resolve follows symbolic links as atomicfile.Resolve does. It returns an error if a link leads to a
+// directory that doesn't exist, such as one on a disk that isn't mounted.
+func resolve(path string) (string, error) {
+	target, err := atomicfile.Resolve(path)
+	if err != nil {
+		return "", err
+	}
+	for dir := filepath.Dir(target); !exists(dir) && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(dir); target == path && err != nil {
+			continue // not a link, so the directory can be created
+		}
+		if missing, err := atomicfile.Resolve(dir); err == nil {
+			return "", fmt.Errorf("%s leads through a symbolic link to the directory %s, which doesn't exist: create it, "+
+				"or remove the link", path, missing)
+		}
+	}
+	return target, nil
 }
 
 // appearance holds the mode of a file, and the file to copy the owner from. If owner is nil, the
@@ -131,7 +150,7 @@ func createTemporary(target string, mode fs.FileMode) (*os.File, error) {
 
 // probe returns an error if replace wouldn't work.
 func probe(path string) error {
-	target, err := atomicfile.Resolve(path)
+	target, err := resolve(path)
 	if err != nil {
 		return err
 	}

@@ -207,6 +207,33 @@ func (w *workspace) erroredFiles() []string {
 	return paths
 }
 
+// warnUnsaved warns about states in the files of erroredPath that are newer than the stored state, or
+// that may belong to a workspace without a state. It says nothing if the journal brings the same
+// state.
+func (w *workspace) warnUnsaved(ctx context.Context, read *Snapshot, present *stored, warn tfdiags.Sink) {
+	for _, path := range w.erroredFiles() {
+		data, err := atomicfile.Read(path)
+		if err != nil {
+			warn(tfdiags.Warningf("An unsaved state can't be read", "%s.", tfdiags.Sentence(err)))
+			continue
+		}
+		f := w.source(ctx, path, data).file
+		switch {
+		case f == nil || f.State == nil || statefile.Equal(f.State, read.State):
+		case !present.exists:
+			warn(tfdiags.Warningf("There is an unsaved state", "The workspace %q has no state, but an earlier run could "+
+				"not save one and wrote it to %s (serial %d). If it belongs to this workspace, run \"tofu state push %s\" "+
+				"before anything else: its objects would be created again. Otherwise, move the file away.",
+				w.name, path, f.Serial, path))
+		case f.Lineage == present.lineage && f.Serial > present.serial:
+			warn(tfdiags.Warningf("There is an unsaved state", "An earlier run could not save its state and wrote it to %s. "+
+				"Its serial, %d, is higher than that of the present state, %d, which may lack objects of that run. Compare "+
+				"the two: to use the unsaved one, run \"tofu state push %s\"; otherwise, move the file away.",
+				path, f.Serial, present.serial, path))
+		}
+	}
+}
+
 // writeTimeout limits one attempt to write the state, including retries of the driver.
 const writeTimeout = 5 * time.Minute
 

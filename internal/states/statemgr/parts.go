@@ -61,6 +61,7 @@ func (p *parts) read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) 
 		_, _ = fmt.Sscanf(lost.Process, "process %d", &rec.header.PID) // only for the message
 		rec.report(warn)
 	}
+	p.warnUnsaved(ctx, snap, &p.content, warn)
 	reportSteps(warn, earlierSteps, mergeSteps(nil, earlier))
 	p.doubts.set(all)
 	snap.Interrupted = p.doubts.list()

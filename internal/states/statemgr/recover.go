@@ -33,6 +33,7 @@ type recovery struct {
 	// diverged reports that another run has written the state since the killed run. The journal's
 	// changes can't be replayed over that state.
 	diverged bool
+	missing  bool // the run had a state, which no longer exists; diverged is set, too
 }
 
 // recover reads the journal of a killed run. It returns nil if there is no journal, or if its run
@@ -70,6 +71,7 @@ func (s *snapshots) recover(ctx context.Context, present *stored, warn tfdiags.S
 		return nil, err
 	}
 	rec.diverged = (rec.changed > 0 || len(rec.interrupted) > 0) && !belongs(entries, present)
+	rec.missing = rec.diverged && !present.exists
 	return rec, nil
 }
 
@@ -174,7 +176,11 @@ func find(s *states.State, id ObjectID) *states.Object {
 // report describes the recovery to the user.
 func (rec *recovery) report(warn tfdiags.Sink) {
 	run := fmt.Sprintf("A run of %s (process %d) was interrupted", rec.header.Who, rec.header.PID)
-	if rec.diverged {
+	if rec.missing {
+		warn(tfdiags.Warningf("The state is missing",
+			"%s. Its journal, %s, shows that there was a state, which no longer exists: everything in the configuration "+
+				"would be created again. %s", run, rec.path, rec.wayOut()))
+	} else if rec.diverged {
 		warn(tfdiags.Warningf("An interrupted run can't be recovered",
 			"%s. Its journal, %s, has changes to %s "+
 				"that the state does not have. The journal was not applied, because another run has written "+
@@ -194,6 +200,22 @@ func (rec *recovery) report(warn tfdiags.Sink) {
 				"from the state or out of date.", run, rec.path, rec.damaged))
 	}
 	reportSteps(warn, run+" during these operations", rec.interrupted)
+}
+
+// wayOut says what to do if the state is missing.
+func (rec *recovery) wayOut() string {
+	return fmt.Sprintf("Restore the state, or replace it with a copy, such as errored.tfstate, by \"tofu state push\". "+
+		"To start without a state, move %s away.", rec.path)
+}
+
+// checkMissing returns an error if a killed run had a state, which no longer exists. A new state
+// would hide that its objects are lost.
+func (s *snapshots) checkMissing() error {
+	if rec := s.killed; rec != nil && rec.missing {
+		return tfdiags.Errorf("The state is missing", "The journal of an interrupted run, %s, shows that there was a "+
+			"state, which no longer exists. Nothing was changed. %s", rec.path, rec.wayOut())
+	}
+	return nil
 }
 
 func objects(n int) string {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/google/uuid"
@@ -100,7 +99,7 @@ func (s *snapshots) examine(ctx context.Context) (*Repair, error) {
 	r := &Repair{Cause: cause, State: states.New(), damaged: data, written: present.written}
 	sources := []*source{s.source(ctx, "the damaged state", data)}
 	for _, path := range s.otherFiles() {
-		if text, err := os.ReadFile(path); err == nil {
+		if text, err := atomicfile.Read(path); err == nil {
 			sources = append(sources, s.source(ctx, path, text))
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			r.addFinding("%s can't be read: %v", path, err)

@@ -65,6 +65,7 @@ func (s *snapshots) read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, err
 			snap.Serial, snap.Lineage = rec.serial, rec.header.Lineage
 		}
 	}
+	s.warnUnsaved(ctx, snap, present, warn)
 	s.reportEarlier(rec, present.state, snap.State, warn)
 	snap.Interrupted = s.doubts.list()
 	s.content, s.killed = *present, rec
@@ -163,6 +164,9 @@ func (s *snapshots) create(ctx context.Context) (*Snapshot, error) {
 func (s *snapshots) begin(ctx context.Context, start *states.State, run *Run) (recorder, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.checkMissing(); err != nil {
+		return nil, err
+	}
 	carried, err := s.commitKilled(ctx)
 	if err != nil {
 		return nil, err
@@ -320,6 +324,9 @@ func (s *snapshots) save(ctx context.Context, before, final *states.State) error
 	s.stopWriting() // no snapshot may follow the final one
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.checkMissing(); err != nil {
+		return err
+	}
 	doubts, _ := s.doubts.split(before, final)
 	if r := s.recorder.Load(); r != nil {
 		doubts = mergeSteps(doubts, r.end())
