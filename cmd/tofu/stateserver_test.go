@@ -13,12 +13,13 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// stateServer stores states for the http backend, one for each path. Three files in the script's
+// stateServer stores states for the http backend, one for each path. Four files in the script's
 // directory change its behavior. If the file fail exists, each response has the status that the
 // file contains. If the file moved exists, all requests except GET are redirected with the status
-// that the file contains. If the file silent exists, only GET requests get a response.
+// that the file contains. If the file silent exists, only GET requests get a response. If the file
+// unlock exists, the response to UNLOCK requests has the status that the file contains.
 type stateServer struct {
-	fail, moved, silent string
+	fail, moved, silent, unlock string
 
 	mu     sync.Mutex
 	states map[string][]byte
@@ -32,7 +33,7 @@ func cmdStateServer(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: stateserver")
 	}
 	s := &stateServer{fail: ts.MkAbs("fail"), moved: ts.MkAbs("moved"), silent: ts.MkAbs("silent"),
-		states: map[string][]byte{}, locks: map[string][]byte{}}
+		unlock: ts.MkAbs("unlock"), states: map[string][]byte{}, locks: map[string][]byte{}}
 	server := httptest.NewServer(s)
 	ts.Defer(func() {
 		server.CloseClientConnections()
@@ -46,9 +47,7 @@ func (s *stateServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	if text, err := os.ReadFile(s.fail); err == nil {
-		status, _ := strconv.Atoi(strings.TrimSpace(string(text)))
-		w.WriteHeader(status)
+	if s.answer(w, s.fail) {
 		return
 	}
 	if text, err := os.ReadFile(s.moved); err == nil && r.Method != http.MethodGet {
@@ -88,7 +87,18 @@ func (s *stateServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		delete(s.locks, r.URL.Path)
+		s.answer(w, s.unlock)
 	}
+}
+
+// answer responds with the status that a file contains. It reports false if there is no such file.
+func (s *stateServer) answer(w http.ResponseWriter, file string) bool {
+	text, err := os.ReadFile(file)
+	if err == nil {
+		status, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+		w.WriteHeader(status)
+	}
+	return err == nil
 }
 
 // lockID returns the ID in the JSON description of a lock, or "" if it has none.

@@ -185,8 +185,20 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 	return status
 }
 
-// finish prints the remaining warnings and the error of a command, and returns the exit status.
+// finish prints the remaining warnings and the errors of a command, and returns the exit status. A
+// lock that could not be released makes the command fail, whatever its result is.
 func (a *App) finish(err error, path []string) int {
+	status := a.report(err, path)
+	unreleased := a.Unreleased()
+	a.Printer.Diagnostics(tfdiags.FromError(unreleased))
+	if unreleased != nil && status != crashStatus {
+		return 1
+	}
+	return status
+}
+
+// report prints the remaining warnings and the error of a command, and returns the exit status.
+func (a *App) report(err error, path []string) int {
 	warnings := a.Warnings.Take()
 	var status exitStatus
 	var usage usageError

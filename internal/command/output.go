@@ -98,7 +98,7 @@ func (f *outputFlags) write(w io.Writer, stderr ui.Printer, st *states.State, ar
 	}
 	o := all[args[0]]
 	switch {
-	case o == nil && len(all) == 0 && !f.Document:
+	case o == nil && len(all) == 0 && !f.Document && !f.Raw:
 		stderr.Diagnostics(tfdiags.Warningf("No outputs found", "The state has no outputs, so there is none named %q.",
 			args[0]).List())
 		return nil

@@ -146,6 +146,14 @@ func runStateRm(ctx context.Context, app *App, f *stateRmFlags, args []string) e
 					"Nothing in the state has such an address.%s \"tofu state list\" shows what it has.",
 					st.Suggestion(targets[0]))
 			}
+			var nowhere strings.Builder
+			for _, t := range states.Unmatched(targets, slices.Concat(found, doubts)) {
+				fmt.Fprintf(&nowhere, "\n  - %s.%s", t, st.Suggestion(t))
+			}
+			if nowhere.Len() > 0 {
+				app.Warnings.Add(tfdiags.Warningf("Some addresses match nothing",
+					"The state has nothing at these addresses:%s", nowhere.String()))
+			}
 			if f.DryRun {
 				for _, addr := range slices.Concat(found, doubts) {
 					app.Say("Would remove %s", addr)

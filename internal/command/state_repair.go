@@ -63,7 +63,7 @@ func (f *stateRepairFlags) run(ctx context.Context, s *session.Session) error {
 		}
 		return f.settle(ctx, s)
 	}
-	defer func() { s.Printer.Diagnostics(tfdiags.FromError(m.Unlock())) }()
+	defer s.Release(m)
 	if err != nil {
 		return tfdiags.Errorf("The state can't be repaired", "%s", tfdiags.Sentence(err))
 	}

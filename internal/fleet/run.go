@@ -179,6 +179,9 @@ func (run *Run) work(ctx context.Context, r *roots.Root, do job) (*Result, []byt
 	s.Timings = times
 	start := time.Now()
 	result := do(ctx, s, r)
+	if err := s.Unreleased(); err != nil {
+		result.Err = tfdiags.Join(result.Err, err)
+	}
 	result.Elapsed = time.Since(start)
 	s.Printer.Diagnostics(s.Warnings.Take())
 	if run.Events {

@@ -48,7 +48,8 @@ type Session struct {
 	Encryption Encryption
 	Snapshot   map[string][]byte // configuration files in the saved plan; nil without a saved plan
 
-	leases []*backend.Lease // leases of the clients of opened stores
+	leases     []*backend.Lease    // leases of the clients of opened stores
+	unreleased tfdiags.Diagnostics // errors of Release
 }
 
 // remoteOutputs returns the outputs of another state as they will be after the changes that this

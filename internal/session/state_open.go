@@ -350,8 +350,14 @@ func (o *OpenedState) Overwrite(ctx context.Context, file *statefile.File) error
 // Close releases the lock.
 func (o *OpenedState) Close() error { return o.Unlock() }
 
-// Release closes a state and prints the error if its lock can't be released.
-func (s *Session) Release(o *OpenedState) { s.Printer.Diagnostics(tfdiags.FromError(o.Close())) }
+// Release releases the lock of a state. If that fails, the command fails at its end with the error,
+// which Unreleased returns.
+func (s *Session) Release(state interface{ Unlock() error }) {
+	s.unreleased = s.unreleased.AppendError(state.Unlock())
+}
+
+// Unreleased returns an error for the locks that Release could not release.
+func (s *Session) Unreleased() error { return s.unreleased.Err() }
 
 // TimedBackupName returns an unused file name for a backup of path. The name contains the time.
 func TimedBackupName(path string) string {

@@ -19,16 +19,24 @@ func (s *State) Select(targets []addrs.Target) []addrs.AbsInstance {
 	for r := range s.Resources() {
 		for _, key := range r.SortedKeys() { // so that the list is almost sorted before the sort below
 			addr := r.Addr.Instance(key)
-			covers := func(t addrs.Target) bool {
-				return t.ContainsInstance(addr) && (t.IsModule() || t.Module == addr.Module)
-			}
-			if len(targets) == 0 || slices.ContainsFunc(targets, covers) {
+			if len(targets) == 0 || slices.ContainsFunc(targets, func(t addrs.Target) bool { return covers(t, addr) }) {
 				found = append(found, addr)
 			}
 		}
 	}
 	addrs.SortByModuleTree(found, func(addr addrs.AbsInstance) addrs.AbsInstance { return addr })
 	return found
+}
+
+func covers(t addrs.Target, addr addrs.AbsInstance) bool {
+	return t.ContainsInstance(addr) && (t.IsModule() || t.Module == addr.Module)
+}
+
+// Unmatched returns the targets that cover, in the sense of [State.Select], none of the instances.
+func Unmatched(targets []addrs.Target, instances []addrs.AbsInstance) []addrs.Target {
+	return slices.DeleteFunc(slices.Clone(targets), func(t addrs.Target) bool {
+		return slices.ContainsFunc(instances, func(addr addrs.AbsInstance) bool { return covers(t, addr) })
+	})
 }
 
 // NotFound returns the error for an address at which the state has no object.
