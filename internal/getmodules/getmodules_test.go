@@ -421,17 +421,6 @@ func TestCopyRoot(t *testing.T) {
 }
 
 func TestNetrc(t *testing.T) {
-	const text = "# logins\nmachine a.example login me password s3cret\nmacdef x\nmachine b.example login no " +
-		"password no\n\nmachine\nb.example\nlogin you\npassword p\ndefault login anonymous password x\n"
-	for host, want := range map[string]string{"a.example": "me:s3cret", "b.example": "you:p",
-		"c.example": "anonymous:x"} {
-		if got := parseNetrc(text, host); got.String() != want {
-			t.Errorf("%s: %s", host, got)
-		}
-	}
-	if got := parseNetrc("machine a.example login me", "b.example"); got != nil {
-		t.Errorf("%s", got)
-	}
 	l := newLab(t)
 	l.pages["/a.zip"] = func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "me" || password != "s3cret" {

@@ -27,7 +27,7 @@ func (f *fetcher) http(ctx context.Context, j job) error {
 	u := *j.url
 	u.RawQuery = without(j.query, "archive", "checksum").Encode()
 	if u.User == nil && j.host == "" {
-		login, err := netrcLogin(u.Hostname())
+		login, err := httpclient.NetrcLogin(u.Hostname())
 		if err != nil {
 			return err
 		}

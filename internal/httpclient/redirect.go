@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 )
 
 // maxRedirects limits the number of redirects of a request.
@@ -36,7 +37,7 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 		if earlier.URL.Scheme == "https" && req.URL.Scheme != "https" {
 			return refuse("the request was redirected from https to %s, which is not encrypted", to)
 		}
-		elsewhere = elsewhere || origin(earlier.URL) != origin(req.URL)
+		elsewhere = elsewhere || !SameOrigin(earlier.URL, req.URL)
 	}
 	reading := first.Method == http.MethodGet || first.Method == http.MethodHead
 	switch {
@@ -62,11 +63,13 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 
 var defaultPorts = map[string]string{"http": "80", "https": "443"}
 
-// origin returns the scheme, host and port of a URL.
+// SameOrigin reports whether two URLs have the same scheme, host and port.
+func SameOrigin(a, b *url.URL) bool { return origin(a) == origin(b) }
+
 func origin(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
 		port = defaultPorts[u.Scheme]
 	}
-	return u.Scheme + "://" + net.JoinHostPort(u.Hostname(), port)
+	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }

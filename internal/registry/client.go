@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"tofu/internal/addrs"
 	"tofu/internal/cliconfig"
 	"tofu/internal/httpclient"
 	"tofu/internal/limits"
@@ -156,6 +157,32 @@ func (c *Client) bearer(ctx context.Context, host string) (Authorize, error) {
 	}
 	return func(req *http.Request) error {
 		req.Header.Set("Authorization", "Bearer "+token)
+		return nil
+	}, nil
+}
+
+// Credentials returns a function that adds the credentials for a server to a request: the token for
+// its host or, if there is none, the login in u or in the user's .netrc file. It returns nil if there
+// are no credentials. The caller must send them only to the origin of u.
+func (c *Client) Credentials(ctx context.Context, u *url.URL) (Authorize, error) {
+	host, err := addrs.ParseHost(u.Host)
+	if err != nil {
+		host = u.Host // no token can be configured for such a host
+	}
+	auth, err := c.bearer(ctx, host)
+	if err != nil || auth != nil {
+		return auth, err
+	}
+	login := u.User
+	if login == nil {
+		login, err = httpclient.NetrcLogin(u.Hostname())
+	}
+	if err != nil || login == nil {
+		return nil, err
+	}
+	password, _ := login.Password()
+	return func(req *http.Request) error {
+		req.SetBasicAuth(login.Username(), password)
 		return nil
 	}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,9 +13,12 @@ import (
 	"time"
 
 	"tofu/internal/addrs"
+	"tofu/internal/cliconfig"
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/sources"
+	"tofu/internal/registry"
 	"tofu/internal/registry/registrytest"
+	"tofu/internal/testenv"
 	"tofu/internal/tfdiags"
 )
 
@@ -407,6 +411,81 @@ func TestCredentials(t *testing.T) {
 	want := []string{"/v1/acme/tool/versions", "/v1/acme/tool/1.1.0/download/" + strings.ReplaceAll(here(), "_", "/")}
 	if !slices.Equal(with, want) || len(leaks) > 0 {
 		t.Errorf("the token went to %v and leaked to %v", with, leaks)
+	}
+}
+
+// TestMirrorCredentials checks that a mirror's credentials go to its own origin, for documents and
+// archives, and nowhere else. The mirror answers no request without them. Its URL may lack the last
+// slash.
+func TestMirrorCredentials(t *testing.T) {
+	s := newServer(newBench(t))
+	var asked []string
+	elsewhere := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, "other "+path.Ext(r.URL.Path)+r.Header.Get("Authorization"))
+		fault := s.Fault
+		s.Fault = nil
+		s.ServeHTTP(w, r)
+		s.Fault = fault
+	})
+	other, plain := httptest.NewTLSServer(elsewhere), httptest.NewServer(elsewhere)
+	defer other.Close()
+	defer plain.Close()
+	var archives string // the server that the mirror names for archives
+	s.Edit = func(_ string, doc map[string]any) {
+		list, _ := doc["archives"].(map[string]any)
+		for _, entry := range list {
+			a := entry.(map[string]any)
+			a["url"] = archives + a["url"].(string)
+		}
+	}
+	const basic = "Basic bWU6czNjcmV0" // me:s3cret
+	var want string
+	s.Fault = func(w http.ResponseWriter, r *http.Request) bool {
+		asked = append(asked, "mirror "+path.Ext(r.URL.Path))
+		switch {
+		case r.Header.Get("Authorization") != want:
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+		case strings.HasPrefix(r.URL.Path, "/moved/"):
+			http.Redirect(w, r, other.URL+strings.TrimPrefix(r.URL.Path, "/moved"), http.StatusFound)
+		default:
+			return false
+		}
+		return true
+	}
+	host := strings.TrimPrefix(s.URL, "https://")
+	for _, c := range []struct{ kind, token, login, netrc, want string }{
+		{"token", "s3cret", "", "", "Bearer s3cret"},
+		{"token before others", "s3cret", "you:x@", "machine 127.0.0.1 login me password x", "Bearer s3cret"},
+		{"login in the URL", "", "me:s3cret@", "machine 127.0.0.1 login you password x", basic},
+		{"netrc", "", "", "machine 127.0.0.1 login me password s3cret", basic},
+	} {
+		want = c.want
+		testenv.WriteFile(t, s.path("logins"), c.netrc)
+		t.Setenv("NETRC", s.path("logins"))
+		for archive, requests := range map[string]string{
+			"":               "mirror .json, mirror .json, mirror .zip",
+			s.URL:            "mirror .json, mirror .json, mirror .zip",
+			other.URL:        "mirror .json, mirror .json, other .zip",
+			plain.URL:        "mirror .json, mirror .json, other .zip",
+			s.URL + "/moved": "mirror .json, mirror .json, mirror .zip, other .zip",
+		} {
+			cfg := s.config()
+			if c.token != "" {
+				cfg.Credentials = map[string]cliconfig.Credentials{host: {"token": c.token}}
+			}
+			for _, slash := range []string{"", "/"} {
+				source, err := sources.NewNetworkMirror(registry.New(cfg, "test"), "https://"+c.login+host+"/mirror"+slash, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				archives, asked, s.opts.Source = archive, nil, source
+				s.forget()
+				s.ensure(s.reqs(tool, ""), nil)
+				if got := strings.Join(asked, ", "); got != requests {
+					t.Errorf("%s, archives at %q, slash %q: %s", c.kind, archive, slash, got)
+				}
+			}
+		}
 	}
 }
 

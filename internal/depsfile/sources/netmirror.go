@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/url"
 	"os"
+	"strings"
 
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
@@ -77,7 +78,12 @@ func (m *NetworkMirror) Package(
 	pkg := &Package{Provider: p, Version: v, Platform: platform, Name: ArchiveName(p, v, platform),
 		Auth: "unauthenticated",
 		Fetch: func(ctx context.Context, dst *os.File, progress func(done, total int64)) error {
-			return m.Client.Fetch(ctx, registry.Download{URL: location, Retries: m.Retries, Progress: progress}, dst)
+			auth, err := m.credentials(ctx, location)
+			if err != nil {
+				return err
+			}
+			return m.Client.Fetch(ctx, registry.Download{URL: location, Auth: auth, Retries: m.Retries,
+				Progress: progress}, dst)
 		}}
 	for name, other := range release.Archives {
 		for _, text := range other.Hashes {
@@ -104,9 +110,18 @@ func (m *NetworkMirror) Package(
 // document reads a JSON document from the mirror. It checks the content type, because some servers
 // answer every request with a web page.
 func (m *NetworkMirror) document(ctx context.Context, p addrs.Provider, name string, into any) (*url.URL, error) {
+	base := m.URL
+	if !strings.HasSuffix(base.Path, "/") {
+		base = base.JoinPath("/")
+	}
 	// Without "./", the port of the host would make it look like a URL scheme.
 	ref := &url.URL{Path: "./" + p.Host + "/" + p.Namespace + "/" + p.Type + "/" + name}
-	doc, err := m.Client.Get(ctx, m.URL.ResolveReference(ref), m.URL.Host)
+	u := base.ResolveReference(ref)
+	auth, err := m.credentials(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := m.Client.GetAuthorized(ctx, u, auth)
 	if err != nil {
 		return nil, err
 	}
@@ -114,4 +129,13 @@ func (m *NetworkMirror) document(ctx context.Context, p addrs.Provider, name str
 		return nil, fmt.Errorf("%s has the content type %q, not application/json", httpclient.Redact(doc.URL), kind)
 	}
 	return doc.URL, doc.JSON(into)
+}
+
+// credentials returns the mirror's credentials for a request. A document of the mirror can name any
+// server, so other origins get none.
+func (m *NetworkMirror) credentials(ctx context.Context, u *url.URL) (registry.Authorize, error) {
+	if !httpclient.SameOrigin(m.URL, u) {
+		return nil, nil
+	}
+	return m.Client.Credentials(ctx, m.URL)
 }

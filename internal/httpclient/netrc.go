@@ -1,4 +1,4 @@
-package getmodules
+package httpclient
 
 import (
 	"errors"
@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// netrcLogin returns the login for a host in the user's .netrc file, which curl and other programs
+// NetrcLogin returns the login for a host in the user's .netrc file, which curl and other programs
 // also read. It returns nil if there is no file or the file has none.
-func netrcLogin(host string) (*url.Userinfo, error) {
+func NetrcLogin(host string) (*url.Userinfo, error) {
 	path := os.Getenv("NETRC")
 	if path == "" {
 		home, err := os.UserHomeDir()
