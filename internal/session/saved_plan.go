@@ -3,19 +3,15 @@ package session
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
-	"tofu/internal/addrs"
 	"tofu/internal/backend/all"
 	"tofu/internal/configs"
 	"tofu/internal/configs/blocks"
@@ -67,57 +63,6 @@ func (op *Operation) planFile(plan *plans.Plan) (*planfile.File, error) {
 			State: op.Location.Paths.State, StateOut: op.Location.Paths.StateOut, Backup: op.Location.Paths.Backup,
 		},
 	}, nil
-}
-
-// snapshotIndex is the content of the first file in a packed snapshot. It describes the other
-// files. These have numbers as names, because the names in the configuration may lead out of the
-// working directory.
-type snapshotIndex struct {
-	Modules []snapshotModule `json:"modules"`
-	Files   []string         `json:"files"`
-}
-
-type snapshotModule struct {
-	Path    string `json:"path"`
-	Dir     string `json:"dir"`
-	Source  string `json:"source,omitempty"`
-	Version string `json:"version,omitempty"`
-}
-
-const snapshotIndexName = "index.json"
-
-func packSnapshot(s *configs.Snapshot) (map[string][]byte, error) {
-	out := make(map[string][]byte, len(s.Files)+1)
-	var index snapshotIndex
-	for _, m := range s.Modules {
-		index.Modules = append(index.Modules, snapshotModule{string(m.Path), m.Dir, m.Source, m.Version})
-	}
-	for i, name := range slices.Sorted(maps.Keys(s.Files)) {
-		out[strconv.Itoa(i)] = s.Files[name]
-		index.Files = append(index.Files, name)
-	}
-	text, err := json.Marshal(index)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the configuration: %w", err)
-	}
-	out[snapshotIndexName] = text
-	return out, nil
-}
-
-func unpackSnapshot(files map[string][]byte) (*configs.Snapshot, error) {
-	var index snapshotIndex
-	if err := json.Unmarshal(files[snapshotIndexName], &index); err != nil {
-		return nil, fmt.Errorf("reading the configuration in the plan: %w", err)
-	}
-	s := &configs.Snapshot{Files: make(map[string][]byte, len(index.Files))}
-	for i, name := range index.Files {
-		s.Files[name] = files[strconv.Itoa(i)]
-	}
-	for _, m := range index.Modules {
-		s.Modules = append(s.Modules, configs.SnapshotModule{Path: addrs.Module(m.Path), Dir: m.Dir,
-			Source: m.Source, Version: m.Version})
-	}
-	return s, nil
 }
 
 // SavedPlan is a plan file together with the configuration that it contains.

@@ -90,11 +90,12 @@ func (e *encoder) head(f *File) (*wirePlan, error) {
 		out.Changes, out.Outputs = len(p.Changes.Instances), len(p.Changes.Outputs)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Variables)) {
-		v, err := e.value(p.Variables[name], "", nil)
+		_, paths := p.Variables[name].UnmarkDeepWithPaths()
+		secret, err := toMarks(paths)
 		if err != nil {
 			return nil, fmt.Errorf("variable %q: %w", name, err)
 		}
-		out.Variables = append(out.Variables, wireVariable{Name: name, Value: v, Source: p.VariableSources[name]})
+		out.Variables = append(out.Variables, wireVariable{name, p.VariableSources[name], secret})
 	}
 	var err error
 	for _, list := range []struct {
@@ -246,17 +247,23 @@ type decoder struct {
 	providers []addrs.AbsProviderConfig
 	modules   map[string]addrs.ModuleInstance
 	prior     *states.State
+	variables map[string]cty.Value // without marks
 }
 
-func readPlan(r io.Reader, f *File, prior *states.State) error {
-	d := &decoder{modules: map[string]addrs.ModuleInstance{"": addrs.RootInstance}, prior: prior}
-	in := msgpack.NewDecoder(bufio.NewReaderSize(r, 64<<10))
-	if n, err := in.DecodeInt(); err != nil {
-		return err
-	} else if n != format {
-		return errFormat
-	}
+func readPlan(in *msgpack.Decoder, f *File, prior *states.State, variables map[string]cty.Value) error {
+	d := &decoder{modules: map[string]addrs.ModuleInstance{"": addrs.RootInstance}, prior: prior,
+		variables: variables}
 	return d.read(in, f)
+}
+
+// openPlan returns the decoder of a plan, after the format number.
+func openPlan(r io.Reader) (*msgpack.Decoder, error) {
+	in := msgpack.NewDecoder(bufio.NewReaderSize(r, 64<<10))
+	n, err := in.DecodeInt()
+	if err == nil && n != format {
+		err = errFormat
+	}
+	return in, err
 }
 
 func (d *decoder) read(in *msgpack.Decoder, f *File) error {
@@ -323,7 +330,11 @@ func (d *decoder) head(in *wirePlan, f *File) error {
 		return errors.New("the plan counts changes that it does not contain")
 	}
 	for _, wire := range in.Variables {
-		v, err := d.value(wire.Value, cty.NilVal, nil)
+		v, ok := d.variables[wire.Name]
+		if !ok {
+			return fmt.Errorf("variable %q has no value", wire.Name)
+		}
+		v, err := withMarks(v, wire.Marks)
 		if err != nil {
 			return fmt.Errorf("variable %q: %w", wire.Name, err)
 		}

@@ -54,16 +54,18 @@ type Backend struct {
 }
 
 const (
+	// These have OpenTofu's names and content.
+	interchangeEntry = "tfplan"
+	stateEntry       = "tfstate"
+	prevEntry        = "tfstate-prev"
+	lockEntry        = ".terraform.lock.hcl"
+	configDir        = "tfconfig/"
+
 	planEntry      = "plan"
-	stateEntry     = "state"
-	prevEntry      = "previous-state"
-	lockEntry      = "lock.hcl"
 	footprintEntry = "footprint"
 	pastEntry      = "past"
 	remoteEntry    = "remote"
 	schemaEntry    = "schemas"
-	configDir      = "config/"
-	foreignPlan    = "tfplan"
 
 	maxEntry = limits.State
 	maxSize  = 4 * maxEntry // enough for two states, the plan and the configuration
@@ -90,6 +92,13 @@ func Write(w io.Writer, f *File) error {
 }
 
 func writeEntries(z *zip.Writer, f *File) error {
+	shared, err := encodeInterchange(f.Plan)
+	if err != nil {
+		return err
+	}
+	if err := writeEntry(z, interchangeEntry, shared); err != nil {
+		return err
+	}
 	out, err := z.Create(planEntry)
 	if err != nil {
 		return err
@@ -200,9 +209,10 @@ func Parse(data []byte) (*File, error) {
 		entries[e.Name] = e
 	}
 	switch {
-	case entries[foreignPlan] != nil:
+	case entries[planEntry] != nil:
+	case entries[interchangeEntry] != nil:
 		return nil, errors.New("the plan file was written by another program; create a new plan")
-	case entries[planEntry] == nil || entries[stateEntry] == nil:
+	default:
 		return nil, errors.New("this is not a plan file: it is an archive of something else")
 	}
 	f, err := readEntries(entries)
@@ -217,6 +227,20 @@ func Parse(data []byte) (*File, error) {
 
 func readEntries(entries map[string]*zip.File) (*File, error) {
 	f := &File{}
+	plan, err := entries[planEntry].Open()
+	if err != nil {
+		return nil, err
+	}
+	defer plan.Close()
+	in, err := openPlan(plan)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{interchangeEntry, stateEntry} {
+		if entries[name] == nil {
+			return nil, fmt.Errorf("it has no entry named %q", name)
+		}
+	}
 	prior, err := readState(entries[stateEntry])
 	if err != nil {
 		return nil, err
@@ -228,15 +252,14 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 			return nil, err
 		}
 	}
-	in, err := entries[planEntry].Open()
+	variables, err := readOptional(entries[interchangeEntry], decodeInterchange)
 	if err != nil {
 		return nil, err
 	}
-	defer in.Close()
-	if err := readPlan(in, f, prior.State); err != nil {
+	if err := readPlan(in, f, prior.State, *variables); err != nil {
 		return nil, err
 	}
-	if _, err := io.Copy(io.Discard, in); err != nil { // read to the end, where the checksum is verified
+	if _, err := io.Copy(io.Discard, plan); err != nil { // read to the end, where the checksum is verified
 		return nil, err
 	}
 	f.Plan.Prior, f.Plan.PrevRun = prior.State, prev.State

@@ -449,7 +449,7 @@ func TestUnchangedObjectsAreCompact(t *testing.T) {
 	if got := size(data, "plan"); got > 80*n {
 		t.Errorf("%d unchanged objects take %d bytes of the plan", n, got)
 	}
-	if size(data, "previous-state") != 0 {
+	if size(data, "tfstate-prev") != 0 {
 		t.Error("the same state is in the file twice")
 	}
 	if got := len(data); got > 60*n {
@@ -501,7 +501,7 @@ func bomb(t *testing.T, entries int, size uint64) []byte {
 	var buf bytes.Buffer
 	z := zip.NewWriter(&buf)
 	for i := range entries {
-		_, err := z.CreateRaw(&zip.FileHeader{Name: fmt.Sprint("config/", i, ".tf"), Method: zip.Deflate,
+		_, err := z.CreateRaw(&zip.FileHeader{Name: fmt.Sprint("tfconfig/", i, ".tf"), Method: zip.Deflate,
 			UncompressedSize64: size})
 		if err != nil {
 			t.Fatal(err)
@@ -529,12 +529,17 @@ func TestParseErrors(t *testing.T) {
 		{"other archive", archive(t, "readme", "x"), "an archive of something else"},
 		{"truncated", good[:len(good)/2], "the plan file is damaged: zip: not a valid zip file"},
 		{"flipped", flipped, "the plan file is damaged: "},
-		{"other format", archive(t, "plan", "\x63", "state", state), "another version of this program"},
-		{"no plan", archive(t, "plan", "", "state", state), "the plan file is damaged: EOF"},
-		{"twice", archive(t, "plan", "", "plan", "", "state", state), `two entries named "plan"`},
-		{"bad state", archive(t, "plan", "\x01", "state", "{"),
+		{"other format", archive(t, "plan", "\x63", "other", state), "another version of this program"},
+		{"no plan", archive(t, "plan", "", "tfstate", state), "the plan file is damaged: EOF"},
+		{"twice", archive(t, "plan", "", "plan", "", "tfstate", state), `two entries named "plan"`},
+		{"no state", archive(t, "plan", "\x06", "tfplan", ""),
+			`the plan file is damaged: it has no entry named "tfstate"`},
+		{"no variables", archive(t, "plan", "\x06", "tfstate", state), `it has no entry named "tfplan"`},
+		{"bad state", archive(t, "plan", "\x06", "tfplan", "", "tfstate", "{"),
 			"the plan file is damaged: the state is not valid JSON"},
-		{"large entry", bomb(t, 1, 1<<30+1), "config/0.tf in the plan file is larger than 1024 MiB"},
+		{"bad variables", archive(t, "plan", "\x06", "tfplan", "\x12\xff", "tfstate", state),
+			"the plan file is damaged: tfplan: "},
+		{"large entry", bomb(t, 1, 1<<30+1), "tfconfig/0.tf in the plan file is larger than 1024 MiB"},
 		{"many entries", bomb(t, 5000, 1<<20), "the content of the plan file is larger than 4096 MiB"},
 		{"sizes beyond numbers", bomb(t, 3, 1<<63), "is larger than 1024 MiB"},
 	} {
@@ -551,6 +556,52 @@ func TestIs(t *testing.T) {
 	}
 }
 
+// entry returns the content of an entry of an archive.
+func entry(tb testing.TB, z *zip.Reader, name string) []byte {
+	tb.Helper()
+	in, err := z.Open(name)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	data, err := io.ReadAll(in)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
+}
+
+// TestSharedEntries checks the entries of plan files that other programs read. They find a message
+// of OpenTofu's in "tfplan": a format, values of variables and the name of a program.
+func TestSharedEntries(t *testing.T) {
+	f := wide(t, 2, plans.Update)
+	secret := cty.StringVal("once").Mark(marks.Sensitive)
+	f.Plan.Variables = map[string]cty.Value{"size": cty.NumberIntVal(3),
+		"tags": cty.MapVal(map[string]cty.Value{"a": secret}), "later": cty.UnknownVal(cty.String)}
+	f.Serial, f.LockFile = 7, []byte("# lock")
+	f.Config = map[string][]byte{"modules.json": []byte("[]"), "m-a.b/main.tf": []byte("# b")}
+	data := encode(t, f)
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const number = "\x12\x16\n\x04size\x12\x0e\n\x0c\x92\xc4\b\"number\"\x03"
+	for name, want := range map[string]string{
+		"tfplan": number, "tfstate": `"serial":7,`, ".terraform.lock.hcl": "# lock", "tfconfig/modules.json": "[]",
+		"tfconfig/m-a.b/main.tf": "# b",
+	} {
+		if got := entry(t, z, name); !bytes.Contains(got, []byte(want)) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	if shared := entry(t, z, "tfplan"); !bytes.HasPrefix(shared, []byte("\x08\x03")) ||
+		!bytes.Contains(shared, []byte("+tofu.")) {
+		t.Errorf("tfplan has another head: %q", shared)
+	}
+	if plan := entry(t, z, "plan"); bytes.Contains(plan, []byte("once")) {
+		t.Errorf("the value of a variable is there twice: %q", plan)
+	}
+}
+
 // FuzzParse checks that Parse does not panic if the plan inside an archive is changed. The archive
 // itself stays valid, because its checksums would detect any other change.
 func FuzzParse(f *testing.F) {
@@ -561,19 +612,11 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		in, err := z.Open("plan")
-		if err != nil {
-			f.Fatal(err)
-		}
-		plan, err := io.ReadAll(in)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(plan, data)
+		f.Add(entry(f, z, "plan"), entry(f, z, "tfplan"), data)
 	}
-	f.Fuzz(func(t *testing.T, plan, whole []byte) {
+	f.Fuzz(func(t *testing.T, plan, shared, whole []byte) {
 		_, _ = planfile.Parse(whole)
-		file, err := planfile.Parse(archive(t, "plan", string(plan), "state", `{"version":4}`))
+		file, err := planfile.Parse(archive(t, "plan", string(plan), "tfplan", string(shared), "tfstate", `{"version":4}`))
 		if err != nil {
 			return
 		}

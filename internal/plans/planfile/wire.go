@@ -12,7 +12,7 @@ import (
 
 // format is the version of the format of plans. It is increased with each change that older
 // versions of the program would misunderstand.
-const format = 5
+const format = 6
 
 var errFormat = errors.New("the plan file was written by another version of this program; create a new plan")
 
@@ -45,8 +45,8 @@ type (
 
 	wireVariable struct {
 		Name   string
-		Value  wireValue
 		Source string
+		Marks  []wireMark
 	}
 
 	wireKey struct {
