@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -19,7 +20,8 @@ import (
 )
 
 const (
-	// grace is the time that an interrupted command has to end on its own.
+	// grace is the time that an interrupted command has to end on its own, and that background
+	// processes have after their command has ended.
 	grace = 5 * time.Second
 	// drainTime limits how long output is read after an interrupted command has ended.
 	drainTime = 200 * time.Millisecond
@@ -68,7 +70,6 @@ func runLocalExec(ctx context.Context, r *request) error {
 	if err != nil {
 		return fmt.Errorf("making a pipe for the command's output: %w", err)
 	}
-	defer pr.Close()
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir = r.path(text(r.config, "working_dir"))
 	cmd.Env = os.Environ()
@@ -81,26 +82,22 @@ func runLocalExec(ctx context.Context, r *request) error {
 	p, err := startProcess(cmd)
 	pw.Close()
 	if err != nil {
+		pr.Close()
 		return commandError(r, command, err, "")
 	}
 	kept := &tail{max: errorOutput}
+	l := &lines{out: r.out}
+	output := &shownOutput{to: io.MultiWriter(l, kept)}
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
-		l := &lines{out: r.out}
-		io.Copy(io.MultiWriter(l, kept), pr) // ends when all writers have closed the pipe, or when pr is closed
-		l.end()
+		defer pr.Close()
+		io.Copy(output, pr) // ends when all writers have closed the pipe, or when pr is closed
 	}()
 	err = p.wait(ctx)
-	// Processes that the command has left in the background may still have the pipe open. Their
-	// output is read until they end or the run is interrupted, which also ends these processes.
-	select {
-	case <-copied:
-	case <-ctx.Done():
-		p.kill()
-		time.AfterFunc(drainTime, func() { pr.Close() })
-		<-copied
-	}
+	r.awaitBackground(ctx, p, pr, copied)
+	output.end()
+	l.end()
 	if ctx.Err() != nil && err != nil {
 		return commandError(r, command, fmt.Errorf("interrupted: %w", err), kept.String())
 	}
@@ -108,6 +105,44 @@ func runLocalExec(ctx context.Context, r *request) error {
 		return commandError(r, command, err, kept.String())
 	}
 	return nil
+}
+
+// awaitBackground waits until the output pr of a command that has ended is copied. Processes that
+// the command has left in the background may still have the pipe open. They have a grace period, and
+// an interrupt ends them. Those that stay can go on writing, because the copying doesn't end.
+func (r *request) awaitBackground(ctx context.Context, p *process, pr *os.File, copied <-chan struct{}) {
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-copied:
+	case <-timer.C:
+		r.warn("The command has ended, but it left processes in the background that still have its output open. They " +
+			"go on, but tofu neither waits for them nor shows their output from now on. If they write after tofu " +
+			"has ended, they are likely to fail: redirect their output to a file, as in \"PROGRAM >log 2>&1 &\".")
+	case <-ctx.Done():
+		p.kill()
+		time.AfterFunc(drainTime, func() { pr.Close() })
+		<-copied
+	}
+}
+
+// shownOutput is a writer that passes on its input until its end, and discards the rest.
+type shownOutput struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+// Write implements io.Writer.
+func (o *shownOutput) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.to.Write(p)
+}
+
+func (o *shownOutput) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.to = io.Discard
 }
 
 // commandError returns the error of a failed command. It omits the command and its output if they

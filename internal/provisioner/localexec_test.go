@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/tfdiags"
 )
 
 func needShell(t *testing.T) {
@@ -129,8 +131,8 @@ func TestLocalExecInterrupted(t *testing.T) {
 	}
 }
 
-// TestLocalExecBackground checks that the output of background processes is read completely, and
-// that an interrupt ends the reading.
+// TestLocalExecBackground checks that the output of background processes that end soon is shown
+// completely, and that an interrupt ends them.
 func TestLocalExecBackground(t *testing.T) {
 	t.Parallel()
 	needShell(t)
@@ -166,6 +168,54 @@ func TestLocalExecBackground(t *testing.T) {
 		check(t, err)
 	case <-time.After(time.Minute):
 		t.Fatal("what the command left behind goes on")
+	}
+}
+
+// TestLocalExecLeftBehind checks that background processes that go on are not waited for, neither by
+// a command that succeeds nor by one that fails, and that they can go on writing.
+func TestLocalExecLeftBehind(t *testing.T) {
+	t.Parallel()
+	needShell(t)
+	for name, tc := range map[string]struct {
+		after string // the end of the command
+		err   string
+	}{
+		"success": {after: "echo done"},
+		"failure": {after: "echo done; exit 3", err: "exit status 3. Output: done"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			// Two processes; the first one writes more than fits into a pipe when it is told to.
+			command := "cd " + dir + "; (until [ -e go ]; do sleep 0.1; done; head -c 1000000 /dev/zero && touch written) & " +
+				"(until [ -e written ]; do sleep 0.1; done) & " + tc.after
+			var p printed
+			config := values{"command": str(command)}
+			diags := Builtin("local-exec").Run(t.Context(), config.object(t, "local-exec"),
+				cty.NullVal(cty.EmptyObject), p.add)
+			if len(diags) == 0 || diags[0].Severity != tfdiags.Warning ||
+				!strings.Contains(diags[0].Detail, "processes in the background") {
+				t.Errorf("no warning about what the command left behind: %v", diags)
+			}
+			if tc.err != "" {
+				wantError(t, diags, tc.err)
+			} else if diags.HasErrors() {
+				t.Error(diags)
+			}
+			shown := p.all()
+			check(t, os.WriteFile(filepath.Join(dir, "go"), nil, 0o666))
+			for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+				if _, err := os.Stat(filepath.Join(dir, "written")); err == nil {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatal("the background process can't write")
+				}
+			}
+			if after := p.all(); len(after) != len(shown) {
+				t.Errorf("output was shown after the provisioner ended: %d lines, then %d", len(shown), len(after))
+			}
+		})
 	}
 }
 
