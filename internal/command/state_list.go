@@ -165,6 +165,7 @@ func runStateRm(ctx context.Context, app *App, f *stateRmFlags, args []string) e
 				open.Gone(addr)
 				fmt.Fprintf(&report, "The creation of %s is no longer in doubt.\n", addr)
 			}
+			app.Warnings.Add(open.StillInDoubt(app.Warnings.Take())...)
 			if len(found) == 0 {
 				return st, strings.TrimSuffix(report.String(), "\n"), nil
 			}

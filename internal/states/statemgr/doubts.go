@@ -122,9 +122,13 @@ func (d *doubts) move(move func(*states.State) *states.State) {
 
 // moved returns the steps whose addresses have changed since they were recorded.
 func (d *doubts) moved(ops []Operation) []Operation {
+	return slices.DeleteFunc(slices.Clone(ops), func(op Operation) bool { return !d.hasMoved(op.id()) })
+}
+
+func (d *doubts) hasMoved(id ObjectID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(ops), func(op Operation) bool { return d.was[op.id()] == ObjectID{} })
+	return d.was[id] != ObjectID{}
 }
 
 // recorded returns the IDs with which steps were recorded.
@@ -137,6 +141,34 @@ func (d *doubts) recorded(ops []Operation) []ObjectID {
 		out = append(out, cmp.Or(d.was[id], id))
 	}
 	return out
+}
+
+// open reports whether the step of an object is known and not settled.
+func (d *doubts) open(id ObjectID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, known := d.known[id]
+	return known && !d.settled[id]
+}
+
+// entries returns journal entries that turn a list of steps in doubt into the known ones: the steps
+// of a killed run are added, and those that it settled, or whose addresses have changed, are removed.
+func (d *doubts) entries(listed []Operation) []*entry {
+	var ends, starts []*entry
+	before := make(map[ObjectID]Operation, len(listed))
+	for _, op := range listed {
+		before[op.id()] = op
+	}
+	for _, op := range d.list() {
+		if old, same := before[op.id()]; !same || !old.Started.Equal(op.Started) {
+			starts = append(starts, newStartEntry(&op))
+		}
+		delete(before, op.id())
+	}
+	for id := range before {
+		ends = append(ends, newEndEntry(id))
+	}
+	return append(ends, starts...)
 }
 
 // split returns the known steps that are still in doubt after the state before was replaced by the
@@ -278,8 +310,31 @@ func reportSteps(warn tfdiags.Sink, why string, ops []Operation) {
 		b.WriteString("\n\nA creation stays in this list until one at its address succeeds, until an object is " +
 			"imported to it, or until \"tofu state rm -in-doubt ADDRESS\" says that no object exists.")
 	}
-	warn(tfdiags.Warningf("Interrupted operations", "%s. It is not known whether they succeeded: objects that were "+
-		"being created may exist without being in the state.%s", why, b.String()))
+	d := tfdiags.Warningf("Interrupted operations", "%s. It is not known whether they succeeded: objects that were "+
+		"being created may exist without being in the state.%s", why, b.String())
+	d.Extra = reportedSteps{why, ops}
+	warn(d)
+}
+
+// reportedSteps is the Extra field of a warning about steps in doubt.
+type reportedSteps struct {
+	why string
+	ops []Operation
+}
+
+// StillInDoubt returns the warnings without the steps that were settled after Read warned about them.
+func (m *Manager) StillInDoubt(warnings tfdiags.Diagnostics) tfdiags.Diagnostics {
+	var out tfdiags.Diagnostics
+	for _, d := range warnings {
+		reported, ok := d.Extra.(reportedSteps)
+		if !ok {
+			out.Add(d)
+			continue
+		}
+		reportSteps(func(list ...tfdiags.Diagnostic) { out.Add(list...) }, reported.why,
+			slices.DeleteFunc(slices.Clone(reported.ops), func(op Operation) bool { return !m.doubts.open(op.id()) }))
+	}
+	return out
 }
 
 // reportEarlier warns about the steps in doubt that the stored state lists, without those that a
@@ -290,7 +345,7 @@ func (s *snapshots) reportEarlier(rec *recovery, before, now *states.State, warn
 		return
 	}
 	if !rec.diverged {
-		for _, id := range rec.created {
+		for _, id := range rec.settled {
 			s.doubts.settle(id)
 		}
 	}

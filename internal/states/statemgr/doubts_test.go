@@ -84,15 +84,20 @@ func TestDoubts(t *testing.T) {
 		{"update", update, func(*statemgr.Manager) *states.State { return state("x") }, 0},
 		{"deletion", deletion, func(*statemgr.Manager) *states.State { return state("x") }, 0},
 	} {
-		for _, killed := range []bool{false, true} { // whether the later run is killed before it saves
+		for _, kills := range []struct{ first, later bool }{{}, {later: true}, {first: true}, {true, true}} {
+			killed := kills.later // whether the run is killed before it saves
 			if killed && unrecorded[test.name] {
 				continue
 			}
-			t.Run(fmt.Sprint(test.name, " ", killed), func(t *testing.T) {
+			t.Run(fmt.Sprint(test.name, kills), func(t *testing.T) {
 				m := setup(t, state("x"))
 				begin(t, m, nil)
 				m.Started(test.open)
-				check(t, m.Save(t.Context(), state("x")))
+				if kills.first {
+					crash(t)
+				} else {
+					check(t, m.Save(t.Context(), state("x")))
+				}
 				check(t, m.Unlock())
 				m = open(t)
 				snap, diags := read(t, m)
@@ -115,6 +120,71 @@ func TestDoubts(t *testing.T) {
 				})
 				if len(snap.Interrupted) != test.want || named != (test.want > 0) {
 					t.Errorf("in doubt: %+v, %v", snap.Interrupted, diags)
+				}
+			})
+		}
+	}
+}
+
+// TestKilledAfterMove checks that a step in doubt whose address changes is listed once if its run is
+// killed: under the new address, also after more runs.
+func TestKilledAfterMove(t *testing.T) {
+	move := func(from, to int) func(*states.State) *states.State {
+		return func(st *states.State) *states.State {
+			moved := states.New()
+			for r := range st.Resources() {
+				for key, inst := range r.Instances {
+					a := r.Addr.Instance(key)
+					if a == addr(from) {
+						a = addr(to)
+					}
+					moved.SetCurrent(a, inst.Current, provider)
+				}
+			}
+			return moved
+		}
+	}
+	for name, later := range map[string]func(m *statemgr.Manager){
+		"not started":   func(*statemgr.Manager) {},
+		"started":       func(m *statemgr.Manager) { m.Started(creating(2)) },
+		"failed":        func(m *statemgr.Manager) { m.Started(creating(2)); m.Ended(addr(2), addrs.NotDeposed) },
+		"another there": func(m *statemgr.Manager) { m.Started(creating(1)); m.Ended(addr(1), addrs.NotDeposed) },
+	} {
+		for _, first := range []bool{false, true} { // whether the first run is killed, too
+			t.Run(fmt.Sprint(name, first), func(t *testing.T) {
+				m := setup(t, state("x"))
+				begin(t, m, nil)
+				m.Started(creating(1))
+				if first {
+					crash(t)
+				} else {
+					check(t, m.Save(t.Context(), state("x")))
+				}
+				check(t, m.Unlock())
+				m = open(t)
+				read(t, m)
+				m.MoveDoubts(move(1, 2))
+				check(t, m.Begin(t.Context(), nil))
+				later(m)
+				crash(t)
+				check(t, m.Unlock())
+				for at := 2; at < 4; at++ { // the second time moves it again
+					m = open(t)
+					snap, _ := read(t, m)
+					if len(snap.Interrupted) != 1 || snap.Interrupted[0].Addr != addr(at) {
+						t.Fatalf("in doubt: %+v, not %s", snap.Interrupted, addr(at))
+					}
+					m.MoveDoubts(move(at, at+1))
+					check(t, m.Begin(t.Context(), nil))
+					crash(t)
+					check(t, m.Unlock())
+				}
+				m = open(t)
+				read(t, m)
+				m.Gone(addr(4))
+				check(t, m.Save(t.Context(), state("x")))
+				if snap, _ := read(t, open(t)); len(snap.Interrupted) != 0 {
+					t.Errorf("in doubt: %+v", snap.Interrupted)
 				}
 			})
 		}

@@ -146,6 +146,10 @@ func newStartEntry(op *Operation) *entry {
 	return e
 }
 
+func newEndEntry(id ObjectID) *entry {
+	return &entry{Kind: endEntry, Addr: id.Addr.String(), Deposed: id.Deposed}
+}
+
 // object returns the contents of a store entry. The object is nil if it was deleted.
 func (e *entry) object() (addr addrs.AbsInstance, obj *states.Object, provider addrs.ProviderInstance, err error) {
 	addr, err = e.instance()

@@ -66,7 +66,7 @@ func (r *journalRecorder) ended(id ObjectID) {
 	delete(r.steps, id)
 	r.mu.Unlock()
 	if open {
-		r.journal.append(&entry{Kind: endEntry, Addr: id.Addr.String(), Deposed: id.Deposed})
+		r.journal.append(newEndEntry(id))
 	}
 }
 

@@ -184,7 +184,8 @@ func (r *ledgerRecorder) ended(id ObjectID) {
 	step := r.steps[id]
 	delete(r.steps, id)
 	r.mu.Unlock()
-	if step.recorded {
+	// An earlier creation whose address has changed has its record in this run.
+	if step.recorded && !(r.to.doubts.open(id) && r.to.doubts.hasMoved(id)) {
 		_ = r.write(&Change{Ended: []ObjectID{id}})
 	}
 }

@@ -136,7 +136,9 @@ func (p *parts) begin(ctx context.Context, start *states.State, run *Run) (recor
 			change.Objects = append(change.Objects, o)
 		}
 	}
-	if !change.Empty() {
+	moved := p.doubts.moved(p.doubts.list())
+	change.InDoubt, change.Settled = pointers(moved), p.doubts.recorded(moved)
+	if !change.Empty() || len(moved) > 0 {
 		if err := p.write(ctx, change, p.known().state); err != nil {
 			return nil, writeFailed(err)
 		}

@@ -28,8 +28,10 @@ type recovery struct {
 	serial      uint64        // the serial for writing state
 	changed     int           // number of objects in the journal that differ from the snapshot
 	interrupted []Operation
-	created     []ObjectID // objects that the run created
-	damaged     int
+	// settled has the objects that the run created, and those whose earlier steps are no longer in
+	// doubt at their addresses.
+	settled []ObjectID
+	damaged int
 	// diverged reports that another run has written the state since the killed run. The journal's
 	// changes can't be replayed over that state.
 	diverged bool
@@ -94,7 +96,9 @@ func belongs(entries []*entry, present *stored) bool {
 func (rec *recovery) replay(entries []*entry, present *stored) error {
 	rec.state, rec.serial = present.state.Clone(), present.serial+1
 	final := make(map[ObjectID]*entry)
-	running := make(map[ObjectID]*Operation)
+	// A step is below one that started later for the same object: an earlier creation stays in doubt
+	// until one succeeds.
+	running := make(map[ObjectID][]*Operation)
 	for _, e := range entries {
 		switch e.Kind {
 		case startEntry:
@@ -102,20 +106,14 @@ func (rec *recovery) replay(entries []*entry, present *stored) error {
 			if err != nil {
 				return fmt.Errorf("reading the journal: %s: %w", e.Addr, err)
 			}
-			running[ObjectID{op.Addr, op.Deposed}] = op
+			running[op.id()] = append(running[op.id()], op)
 		case storeEntry, endEntry:
 			addr, err := e.instance()
 			if err != nil {
 				return fmt.Errorf("reading the journal: %s: %w", e.Addr, err)
 			}
 			id := ObjectID{addr, e.Deposed}
-			gone := string(e.Object) == "null"
-			if op := running[id]; op != nil && e.From == nil && (e.Kind == endEntry || gone == op.deletes()) {
-				delete(running, id)
-				if e.Kind == storeEntry && op.Action == plans.Create {
-					rec.created = append(rec.created, id)
-				}
-			}
+			rec.end(running, id, e)
 			if e.Kind == storeEntry {
 				final[id] = e
 			}
@@ -140,11 +138,34 @@ func (rec *recovery) replay(entries []*entry, present *stored) error {
 		set(rec.state, id, obj, provider)
 	}
 	rec.state.Prune()
-	for _, op := range running {
-		rec.interrupted = append(rec.interrupted, *op)
+	for _, ops := range running {
+		if len(ops) > 0 {
+			rec.interrupted = append(rec.interrupted, *ops[len(ops)-1])
+		}
 	}
 	slices.SortFunc(rec.interrupted, compareSteps)
 	return nil
+}
+
+// end removes the step of an object that an entry ends. An end entry without such a step says that an
+// earlier step of the object is no longer in doubt.
+func (rec *recovery) end(running map[ObjectID][]*Operation, id ObjectID, e *entry) {
+	ops := running[id]
+	switch {
+	case len(ops) == 0:
+		if e.Kind == endEntry {
+			rec.settled = append(rec.settled, id)
+		}
+		return
+	case e.From != nil || e.Kind == storeEntry && (string(e.Object) == "null") != ops[len(ops)-1].deletes():
+		return
+	}
+	last := len(ops) - 1
+	if e.Kind == storeEntry && ops[last].Action == plans.Create {
+		rec.settled = append(rec.settled, id)
+		last = 0
+	}
+	running[id] = ops[:last]
 }
 
 // set sets an object. Removing an object keeps the provider of the instance's other objects.

@@ -160,20 +160,20 @@ func (s *snapshots) create(ctx context.Context) (*Snapshot, error) {
 }
 
 // begin implements destination. When it returns, the store has the changes of a killed run. The new
-// journal has the run's interrupted steps, until a snapshot lists them.
+// journal says which steps are in doubt, until a snapshot lists them.
 func (s *snapshots) begin(ctx context.Context, start *states.State, run *Run) (recorder, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.checkMissing(); err != nil {
 		return nil, err
 	}
-	carried, err := s.commitKilled(ctx)
-	if err != nil {
+	if err := s.commitKilled(ctx); err != nil {
 		return nil, err
 	}
 	if s.content.lineage == "" {
 		s.content.lineage = uuid.NewString()
 	}
+	carried := s.doubts.entries(s.content.doubts)
 	first := append([]*entry{s.newBeginEntry()}, carried...)
 	if run.State != nil {
 		moves, err := moveEntries(objectChanges(start, run.State))
@@ -209,30 +209,26 @@ func (s *snapshots) newBeginEntry() *entry {
 }
 
 // commitKilled writes the changes of a killed run to the store, after which its journal may be
-// removed. It returns entries for the interrupted steps. If the state in the store is not from that
-// run, commitKilled only sets the journal aside.
-func (s *snapshots) commitKilled(ctx context.Context) (carried []*entry, err error) {
+// removed. If the state in the store is not from that run, commitKilled only sets the journal aside.
+func (s *snapshots) commitKilled(ctx context.Context) error {
 	rec := s.killed
 	if rec == nil {
-		return nil, nil
-	}
-	for i := range rec.interrupted {
-		carried = append(carried, newStartEntry(&rec.interrupted[i]))
+		return nil
 	}
 	if rec.diverged {
 		s.killed = nil
-		return carried, setAside(rec.path)
+		return setAside(rec.path)
 	}
 	if rec.changed > 0 {
 		if s.content.lineage == "" {
 			s.content.lineage = rec.header.Lineage
 		}
 		if err := s.write(ctx, rec.state, s.content.doubts); err != nil {
-			return nil, fmt.Errorf("saving the changes of an interrupted run: %w", err)
+			return fmt.Errorf("saving the changes of an interrupted run: %w", err)
 		}
 	}
 	s.killed = nil
-	return carried, nil
+	return nil
 }
 
 // moveEntries returns a journal entry for each change of an object.
