@@ -34,7 +34,8 @@ directories (default: the current one) in one run. Each package is fetched and
 hashed once, even if several modules use it. Modules that are neither local nor
 installed are fetched temporarily to find their requirements. A locked version
 that no longer satisfies the constraints is replaced with the newest one that
-does. Hidden directories and symbolic links are skipped. With -check, nothing is
+does. Hidden directories and symbolic links are skipped, except for the root modules
+that a roots.tofu.hcl in one of the directories declares. With -check, nothing is
 written, and the exit status is 1 if a file would change.`,
 	New: with(func(f *providersLockFlags, fs *options) {
 		f.addJSON(fs)

@@ -30,7 +30,8 @@ func lockRecursive(ctx context.Context, s *session.Session, f *providersLockFlag
 	}
 	shared := getmodules.NewShared(registry.New(s.CLI, version.String), progress.module)
 	defer func() { _ = shared.Close() }()
-	roots, broken, err := findRoots(ctx, dirs, shared, progress.remark)
+	roots, broken, unsure, err := findRoots(ctx, dirs, shared, progress.remark)
+	s.Warnings.Add(unsure...)
 	if ctx.Err() != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"sync/atomic"
 
@@ -18,15 +19,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// findRoots returns the root modules below some directories that require providers. A module is
-// a root module if it has a lock file, or if no other module below the directories calls it by
-// a relative path. broken holds the directories of modules that can't be loaded. remark is
-// called with the progress, from several goroutines.
+// findRoots returns the root modules below some directories that require providers: those that a
+// roots.tofu.hcl declares, and those that no other module calls by a relative path. broken holds the
+// directories of modules that can't be loaded. unsure is a warning about directories that may be
+// modules of others. remark is called with the progress, from several goroutines.
 func findRoots(
 	ctx context.Context, dirs []string, shared *getmodules.Shared, remark func(string),
-) (found []install.Root, broken []string, err error) {
-	modules, dirsErr := roots.Directories(dirs)
+) (found []install.Root, broken []string, unsure tfdiags.Diagnostics, err error) {
 	parser := configs.NewParser(nil) // parses a module that several roots share only once
+	modules, unread, dirsErr := roots.Modules(dirs, parser)
 	candidates := make([]candidate, len(modules))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -39,17 +40,16 @@ func findRoots(
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return nil, nil, tfdiags.Join(dirsErr, err)
+		return nil, nil, nil, tfdiags.Join(dirsErr, err)
 	}
-	called := make(map[string]bool)
-	for _, c := range candidates {
-		for _, dir := range c.calls {
-			called[roots.Real(dir)] = true
-		}
+	var callers roots.Callers
+	callers.AddUnread(unread)
+	for i, c := range candidates {
+		callers.Add(&modules[i], c.calls)
 	}
 	var errs []error
 	for i, c := range candidates {
-		if called[modules[i].Real] && !modules[i].Locked {
+		if !callers.IsRoot(&modules[i], c.hasOwn, c.err != nil) {
 			continue
 		}
 		switch {
@@ -59,14 +59,15 @@ func findRoots(
 			found = append(found, c.root)
 		}
 	}
-	return found, broken, tfdiags.Join(dirsErr, joinByDir(broken, errs))
+	return found, broken, callers.Unsure(), tfdiags.Join(dirsErr, joinByDir(broken, errs))
 }
 
 // candidate is a module that may be a root module.
 type candidate struct {
-	root  install.Root
-	calls []string // local directories of the modules that it calls
-	err   error
+	root   install.Root
+	calls  roots.Calls
+	hasOwn bool // see roots.HasOwn
+	err    error
 }
 
 // readCandidate loads a module and all modules that it calls. It drops warnings, because the
@@ -76,18 +77,26 @@ func readCandidate(ctx context.Context, parser *configs.Parser, shared *getmodul
 	var c candidate
 	find, err := shared.Resolver(m.Dir)
 	if err != nil {
-		c.err = err
+		c.calls, c.err = roots.CallsOf(parser, m.Dir), err
 		return c
 	}
+	var resolved []string
 	resolve := func(ctx context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, error) {
 		found, err := find(ctx, req)
 		if req.Source.Kind == addrs.LocalModule {
-			c.calls = append(c.calls, found.Dir)
+			resolved = append(resolved, found.Dir)
 		}
 		return found, err
 	}
 	cfg, err := configs.LoadRoot(ctx, m.Dir, &configs.LoadOptions{Parser: parser, Resolve: resolve,
 		WorkDir: m.Dir, Workspace: "default"}, tfdiags.Drop)
+	if err != nil {
+		c.calls = roots.CallsOf(parser, m.Dir)
+	}
+	c.calls.Dirs = append(c.calls.Dirs, resolved...)
+	if cfg != nil {
+		c.hasOwn = roots.HasOwn(cfg.Module, filepath.Join(m.Dir, ".terraform"))
+	}
 	if err != nil {
 		c.err = err
 		return c

@@ -32,7 +32,7 @@ var cmdRoots = &Command{
 Works on all root modules below a directory in one process: lists them with
 their dependencies, and plans, applies or destroys all of them in order. A root
 module is a directory with configuration that no other module calls by a
-relative path. It depends on another root module if it has a
+relative path, or one that roots.tofu.hcl declares. It depends on another root module if it has a
 terraform_remote_state data source that reads the state of the other one.
 
 The optional file roots.tofu.hcl in the top directory declares what can't be
@@ -87,12 +87,19 @@ func loadEstate(ctx context.Context, app *App, args []string) (*roots.Estate, er
 		return nil, tfdiags.Errorf("No root modules", "No directory with configuration was found in or below %s.",
 			strings.Join(args, ", "))
 	}
+	if estate == nil {
+		return nil, err
+	}
+	warnings := estate.Unsure
+	if len(estate.Unread) > 0 {
+		warnings = append(warnings, unreadFiles(estate.Unread))
+	}
 	switch {
-	case estate == nil || len(estate.Unread) == 0:
+	case len(warnings) == 0:
 	case app.view.JSON:
-		app.Printer.Diagnostics(unreadFiles(estate.Unread).List())
+		app.Printer.Diagnostics(warnings)
 	default: // standard output may hold a document
-		app.printOnStderr(unreadFiles(estate.Unread).List())
+		app.printOnStderr(warnings)
 	}
 	return estate, err
 }

@@ -166,7 +166,7 @@ func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, erro
 	var modules []string
 	var errs tfdiags.Diagnostics
 	if f.Recursive {
-		found, err := roots.Directories(dirs)
+		found, _, err := roots.Modules(dirs, configs.NewParser(nil))
 		errs = errs.AppendError(err)
 		for _, m := range found {
 			modules = append(modules, m.Dir)

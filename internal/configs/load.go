@@ -308,17 +308,19 @@ func (c *Config) requestVersion(req *ModuleRequest, name string) error {
 	return nil
 }
 
-// LocalCalls returns the directories of the modules that a module calls by relative paths, sorted.
-// It leaves out calls whose source can't be evaluated.
-func (c *Config) LocalCalls() []string {
-	var out []string
-	for _, call := range c.Module.Calls {
-		if req, _ := c.request(call); req.Source.Kind == addrs.LocalModule {
-			out = append(out, req.LocalDir())
+// LocalCalls returns the directories of the modules that a module calls by relative paths, and the
+// calls whose source can't be evaluated, both sorted by the name of the call.
+func (c *Config) LocalCalls() (dirs []string, unknown []*ModuleCall) {
+	for _, name := range slices.Sorted(maps.Keys(c.Module.Calls)) {
+		call := c.Module.Calls[name]
+		switch req, _ := c.request(call); req.Source.Kind {
+		case 0:
+			unknown = append(unknown, call)
+		case addrs.LocalModule:
+			dirs = append(dirs, req.LocalDir())
 		}
 	}
-	slices.Sort(out)
-	return out
+	return dirs, unknown
 }
 
 // LocalDir returns the directory of a local source, relative to the working directory. The source

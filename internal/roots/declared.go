@@ -27,21 +27,10 @@ import (
 // modules that others call.
 func candidates(dirs []string, found []Directory, open func(dir string) *session.Session) ([]*Root, error) {
 	var all []*Root
-	var errs tfdiags.Diagnostics
-	var files []*rootsfile.File
+	files, err := loadFiles(dirs, func(dir string) *configs.Parser { return open(dir).Parser })
+	errs := tfdiags.FromError(err)
 	declared := make(map[string]int) // number of root modules per directory, by [Real] path
-	seen := make(map[string]bool)
-	for _, dir := range dirs {
-		if seen[Real(dir)] {
-			continue
-		}
-		seen[Real(dir)] = true
-		f, err := rootsfile.Load(open(dir).Parser, dir)
-		errs = errs.AppendError(err)
-		if f == nil {
-			continue
-		}
-		files = append(files, f)
+	for _, f := range files {
 		for _, r := range f.Roots {
 			declared[Real(r.Dir)]++
 			all = append(all, &Root{Name: r.Name, Dir: r.Dir, Declared: r})
@@ -66,12 +55,28 @@ func candidates(dirs []string, found []Directory, open func(dir string) *session
 	return all, errs.Err()
 }
 
-// undeclared returns the root module in a directory that no file declares. Its name is the path
-// relative to the nearest roots.tofu.hcl above it or, if there is none, the path of the directory.
-func undeclared(d Directory, files []*rootsfile.File) (*Root, error) {
-	r := &Root{Name: filepath.ToSlash(d.Dir), Dir: d.Dir}
-	best := ""
-	var nearest *rootsfile.File
+// loadFiles reads the roots.tofu.hcl in each of the directories that has one.
+func loadFiles(dirs []string, parser func(dir string) *configs.Parser) ([]*rootsfile.File, error) {
+	var files []*rootsfile.File
+	var errs tfdiags.Diagnostics
+	seen := make(map[string]bool)
+	for _, dir := range dirs {
+		if seen[Real(dir)] || isNoDirectory(dir) {
+			continue
+		}
+		seen[Real(dir)] = true
+		f, err := rootsfile.Load(parser(dir), dir)
+		errs = errs.AppendError(err)
+		if f != nil {
+			files = append(files, f)
+		}
+	}
+	return files, errs.Err()
+}
+
+// nearest returns the nearest roots.tofu.hcl above a directory, or nil, and the path of the directory
+// relative to it.
+func nearest(d Directory, files []*rootsfile.File) (nearest *rootsfile.File, best string) {
 	for _, f := range files {
 		rel, err := filepath.Rel(Real(f.Dir), d.Real)
 		if err != nil || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
@@ -81,13 +86,18 @@ func undeclared(d Directory, files []*rootsfile.File) (*Root, error) {
 			best, nearest = rel, f
 		}
 	}
-	if nearest == nil {
-		return r, nil
+	return nearest, filepath.ToSlash(best)
+}
+
+// undeclared returns the root module in a directory that no file declares. Its name is the path
+// relative to the nearest roots.tofu.hcl above it or, without such a file, the path of the directory.
+func undeclared(d Directory, files []*rootsfile.File) (*Root, error) {
+	f, name := nearest(d, files)
+	if f == nil {
+		return &Root{Name: filepath.ToSlash(d.Dir), Dir: d.Dir}, nil
 	}
-	r.Name = filepath.ToSlash(best)
-	var err error
-	r.Declared, err = nearest.Found(r.Name, d.Dir)
-	return r, err
+	settings, err := f.Found(name, d.Dir)
+	return &Root{Name: name, Dir: d.Dir, Declared: settings, excluded: f.Excludes(name)}, err
 }
 
 // IsDeclared reports whether a roots.tofu.hcl has a block for the root module.

@@ -20,14 +20,50 @@ type Directory struct {
 	Real       string // absolute path without symbolic links, which identifies the directory
 	Locked     bool   // has a lock file
 	Configured bool   // has configuration files
+	Declared   bool   // a roots.tofu.hcl declares it as a root module; see Modules
+	Excluded   bool   // a roots.tofu.hcl excludes it; see Modules
 }
 
-// Directories searches directory trees. It skips hidden directories and doesn't follow symbolic
-// links. An unreadable directory is reported as an error, but the search continues. The result is
-// sorted by path.
-func Directories(dirs []string) ([]Directory, error) {
+// Modules searches directory trees for modules. It skips hidden directories and doesn't follow
+// symbolic links, but the result has all directories that a roots.tofu.hcl in one of dirs declares. An
+// unreadable directory is reported as an error, but the search continues; after an error in a
+// roots.tofu.hcl, nothing is found. The result is sorted by path. unread are the directories that
+// can't be read.
+func Modules(dirs []string, p *configs.Parser) (found []Directory, unread []string, err error) {
 	t := searchAll(dirs)
-	return t.found, t.errs.Err()
+	files, err := loadFiles(dirs, func(string) *configs.Parser { return p })
+	if err != nil {
+		return nil, nil, err
+	}
+	index := make(map[string]int, len(t.found))
+	for i, d := range t.found {
+		index[d.Real] = i
+		if f, name := nearest(d, files); f != nil {
+			t.found[i].Excluded = f.Excludes(name)
+		}
+	}
+	for _, f := range files {
+		for _, r := range f.Roots {
+			i, ok := index[Real(r.Dir)]
+			if !ok && !p.IsModuleDir(r.Dir) {
+				continue // the directory is missing or empty, which the commands for root modules report
+			}
+			if !ok {
+				i = len(t.found)
+				index[Real(r.Dir)] = i
+				t.found = append(t.found, Directory{Dir: r.Dir, Real: Real(r.Dir), Configured: true})
+			}
+			t.found[i].Declared = true
+		}
+	}
+	sortByPath(t.found)
+	return t.found, t.unread, t.errs.Err()
+}
+
+func sortByPath(list []Directory) {
+	slices.SortFunc(list, func(a, b Directory) int {
+		return strings.Compare(filepath.ToSlash(a.Dir), filepath.ToSlash(b.Dir))
+	})
 }
 
 func searchAll(dirs []string) *tree {
@@ -35,9 +71,7 @@ func searchAll(dirs []string) *tree {
 	for _, dir := range dirs {
 		t.search(filepath.Clean(dir))
 	}
-	slices.SortFunc(t.found, func(a, b Directory) int {
-		return strings.Compare(filepath.ToSlash(a.Dir), filepath.ToSlash(b.Dir))
-	})
+	sortByPath(t.found)
 	slices.Sort(t.files)
 	return t
 }
@@ -48,6 +82,8 @@ type tree struct {
 	files []string        // the paths of all roots.tofu.hcl files
 	seen  map[string]bool // directories found so far, by [Real] path
 	errs  tfdiags.Diagnostics
+	// unread are the directories that errs is about.
+	unread []string
 }
 
 func (t *tree) search(dir string) {
@@ -58,6 +94,9 @@ func (t *tree) search(dir string) {
 	t.seen[d.Real] = true
 	entries, err := List(dir)
 	t.errs = t.errs.AppendError(err)
+	if err != nil && !isNoDirectory(dir) {
+		t.unread = append(t.unread, dir)
+	}
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case e.IsDir() && !strings.HasPrefix(name, "."):
@@ -67,13 +106,19 @@ func (t *tree) search(dir string) {
 			d.Locked = true
 		case name == rootsfile.FileName:
 			t.files = append(t.files, filepath.Join(dir, name))
-		case configs.IsConfigFile(name):
+		case configs.IsConfigFile(name) && !strings.HasPrefix(name, "."): // editors leave hidden ones
 			d.Configured = true
 		}
 	}
 	if d.Configured || d.Locked {
 		t.found = append(t.found, d)
 	}
+}
+
+// isNoDirectory reports whether a path is not that of a directory, whose content could be unknown.
+func isNoDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir() || errors.Is(err, fs.ErrNotExist)
 }
 
 // List returns the entries of a directory. The error says that the directory can't be searched for

@@ -42,7 +42,9 @@ type Root struct {
 	last      StateID            // state of the last run (see lastID); set only if Err is set
 	sensitive []string           // names of sensitive outputs
 	modules   []string           // directories of all modules that it calls, directly or indirectly
-	calls     []string           // local directories that it calls directly as modules
+	calls     Calls              // local directories that it calls as modules
+	hasOwn    bool               // see HasOwn
+	excluded  bool               // roots.tofu.hcl excludes it
 	shared    bool               // other root modules have the same directory
 	used      map[string]Outputs // used outputs by data source; see ReadBy
 	variables []string           // names of variables; nil after Load has collected them in elsewhere
@@ -57,6 +59,8 @@ type Estate struct {
 	Graph *dag.Graph
 	// Unread lists roots.tofu.hcl files below the searched directories. These files have no effect.
 	Unread []string
+	// Unsure is a warning about directories that are not root modules because others may call them.
+	Unsure tfdiags.Diagnostics
 
 	byState stateIndex
 	byName  map[string]*Root
@@ -98,7 +102,9 @@ func Load(ctx context.Context, dirs []string, open func(dir string) *session.Ses
 		}
 	}
 	variables := make(map[string]bool)
-	for _, r := range roots(all, found) {
+	chosen, unsure := roots(all, tree.unread)
+	e.Unsure = unsure
+	for _, r := range chosen {
 		for _, name := range r.variables {
 			variables[name] = true
 		}
@@ -124,25 +130,23 @@ func Load(ctx context.Context, dirs []string, open func(dir string) *session.Ses
 }
 
 // roots selects the root modules from the candidates and sorts them by name. A module that another
-// module calls is not a root module unless it is declared or has a lock file.
-func roots(all []*Root, found []Directory) []*Root {
-	called, locked := make(map[string]bool), make(map[string]bool)
-	for _, r := range all {
-		for _, dir := range r.calls {
-			called[Real(dir)] = true
-		}
+// module calls, or may call, is not a root module unless it is declared. unread are directories that
+// can't be searched.
+func roots(all []*Root, unread []string) (out []*Root, unsure tfdiags.Diagnostics) {
+	var callers Callers
+	callers.AddUnread(unread)
+	dirs := make([]Directory, len(all))
+	for i, r := range all {
+		dirs[i] = Directory{Dir: r.Dir, Real: Real(r.Dir), Declared: r.IsDeclared(), Excluded: r.excluded}
+		callers.Add(&dirs[i], r.calls)
 	}
-	for _, d := range found {
-		locked[d.Real] = d.Locked
-	}
-	var out []*Root
-	for _, r := range all {
-		if dir := Real(r.Dir); r.IsDeclared() || !called[dir] || locked[dir] {
+	for i, r := range all {
+		if callers.IsRoot(&dirs[i], r.hasOwn, r.Err != nil) {
 			out = append(out, r)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *Root) int { return strings.Compare(a.Name, b.Name) })
-	return out
+	return out, callers.Unsure()
 }
 
 // read reads the root module. uses caches the results of [outputuse.Find] by directory.
@@ -162,9 +166,10 @@ func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[stri
 	}
 	if r.Err != nil {
 		r.last = lastID(s)
+		r.calls = CallsOf(s.Parser, r.Dir)
 		return
 	}
-	r.calls = cfg.LocalCalls()
+	r.hasOwn = HasOwn(cfg.Module, s.DataDir)
 	r.Outputs = slices.Sorted(maps.Keys(cfg.Module.Outputs))
 	r.variables = slices.Collect(maps.Keys(cfg.Module.Variables))
 	for name, o := range cfg.Module.Outputs {
@@ -173,13 +178,11 @@ func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[stri
 		}
 	}
 	if len(cfg.Module.Calls) > 0 {
+		only := cfg.Config
 		if whole, err := s.LoadUnset(ctx, given, resolver(s)); err == nil {
 			cfg = whole
-			// Where a source depends on a variable without a value, this is the installed module.
-			for _, child := range whole.Children {
-				r.calls = append(r.calls, child.Module.Dir)
-			}
 		}
+		r.calls.add(s.Parser, only, cfg.Children)
 		s.Warnings.Take() // running the root module will report them
 	}
 	for module := range cfg.AllModules() {
@@ -187,6 +190,7 @@ func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[stri
 			r.modules = append(r.modules, module.Module.Dir)
 		}
 	}
+	r.calls.Dirs = append(r.calls.Dirs, r.modules...)
 	if r.State, r.Err = ownState(s, cfg); r.Err == nil {
 		r.remoteStates(s, cfg.Config, uses)
 		slices.SortStableFunc(r.Reads, func(a, b Read) int { return compareRanges(a.Range, b.Range) })

@@ -19,8 +19,7 @@ import (
 // output is a configuration with an output.
 const output = "output \"id\" {\n  value = 1\n}\n"
 
-// TestDiscovery checks which directories are root modules. A directory with a lock file is one even
-// if another module calls it.
+// TestDiscovery checks which directories are root modules.
 func TestDiscovery(t *testing.T) {
 	const calls = "module \"m\" {\n  source = \"%s\"\n}\n"
 	for name, c := range map[string]struct {
@@ -33,7 +32,10 @@ func TestDiscovery(t *testing.T) {
 		"hidden":                {map[string]string{".a/main.tf": output, "b/.terraform/modules/c/main.tf": output, "b/main.tf": output}, "b"},
 		"called":                {map[string]string{"a/main.tf": fmt.Sprintf(calls, "../m"), "m/main.tf": output}, "a"},
 		"called by one called":  {map[string]string{"a/main.tf": fmt.Sprintf(calls, "../m"), "m/main.tf": fmt.Sprintf(calls, "./n"), "m/n/main.tf": output}, "a"},
-		"called and locked":     {map[string]string{"a/main.tf": fmt.Sprintf(calls, "../m"), "m/main.tf": output, "m/.terraform.lock.hcl": ""}, "a m"},
+		"called and locked":     {map[string]string{"a/main.tf": fmt.Sprintf(calls, "../m"), "m/main.tf": output, "m/.terraform.lock.hcl": ""}, "a"},
+		"excluded":              {map[string]string{"a/main.tf": output, "x/y/main.tf": "oops {", "x/main.tf": fmt.Sprintf(calls, "../m"), "m/main.tf": output, "roots.tofu.hcl": "exclude = [\"x/**\"]"}, "a"},
+		"all excluded but one":  {map[string]string{"a/main.tf": output, "x/main.tf": output, "roots.tofu.hcl": "exclude = [\"**\"]\nroot \"n\" {\n  path = \"a\"\n}"}, "n"},
+		"excluded by pattern":   {map[string]string{"a/main.tf": output, "a/x1/main.tf": output, "x2/main.tf": output, "roots.tofu.hcl": "locals {\n  e = \"*/x?\"\n}\nexclude = [local.e]"}, "a x2"},
 		"called and declared":   {map[string]string{"a/main.tf": fmt.Sprintf(calls, "../m"), "m/main.tf": output, "roots.tofu.hcl": "root \"m\" {}"}, "a m"},
 		"locked without files":  {map[string]string{"a/main.tf": output, "b/.terraform.lock.hcl": ""}, "a"},
 		"renamed":               {map[string]string{"a/main.tf": output, "roots.tofu.hcl": "root \"x/y\" {\n  path = \"a\"\n}"}, "x/y"},
@@ -50,14 +52,19 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
+// archive returns files in the form that load takes.
+func archive(files map[string]string) string {
+	var out strings.Builder
+	for path, text := range files {
+		fmt.Fprintf(&out, "-- %s --\n%s\n", path, text)
+	}
+	return out.String()
+}
+
 // loadFiles writes files into a new working directory and loads the estate there.
 func loadFiles(t testing.TB, files map[string]string) *roots.Estate {
 	t.Helper()
-	var archive strings.Builder
-	for path, text := range files {
-		fmt.Fprintf(&archive, "-- %s --\n%s\n", path, text)
-	}
-	e, err := load(t, archive.String())
+	e, err := load(t, archive(files))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,6 +45,12 @@ type Options struct {
 // automatic lists the files that are always read, before *.auto.tfvars.
 var automatic = []string{"terraform.tfvars", "terraform.tfvars.json"}
 
+// IsAutomatic reports whether a file of this name in the directory of a root module is always read.
+func IsAutomatic(name string) bool {
+	return slices.Contains(automatic, name) || strings.HasSuffix(name, ".auto.tfvars") ||
+		strings.HasSuffix(name, ".auto.tfvars.json")
+}
+
 // Collect collects the values from all sources. In ascending precedence these are: the environment,
 // terraform.tfvars, terraform.tfvars.json, *.auto.tfvars and *.auto.tfvars.json sorted by name, the
 // same files in the test directory, Files, Values, and the options in command line order. It parses
@@ -108,10 +114,10 @@ func (c *collection) automaticFiles(dir string) []string {
 	for _, e := range entries {
 		name := e.Name()
 		switch {
-		case e.IsDir():
+		case e.IsDir() || !IsAutomatic(name):
 		case slices.Contains(automatic, name):
 			fixed = append(fixed, name)
-		case strings.HasSuffix(name, ".auto.tfvars"), strings.HasSuffix(name, ".auto.tfvars.json"):
+		default:
 			auto = append(auto, name)
 		}
 	}

@@ -5,6 +5,8 @@
 //	  regions = toset(["eu", "us"])
 //	}
 //
+//	exclude = ["examples/**"]
+//
 //	defaults {
 //	  backend = { key = "${self.name}.tfstate" }
 //	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/bmatcuk/doublestar/v4"
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
@@ -17,6 +18,7 @@ import (
 
 	"tofu/internal/configs"
 	"tofu/internal/lang"
+	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
 )
 
@@ -27,6 +29,9 @@ const FileName = "roots.tofu.hcl"
 type File struct {
 	Dir   string  // relative to the working directory
 	Roots []*Root // sorted by name
+	// Exclude are patterns for the paths of directories that are not root modules, unless the file
+	// declares them; see [File.Excludes].
+	Exclude []string
 
 	scope    *scope
 	defaults []*hclsyntax.Block
@@ -81,9 +86,11 @@ func (f *File) decode(body *hclsyntax.Body) tfdiags.Diagnostics {
 	var errs tfdiags.Diagnostics
 	var declared []*hclsyntax.Block
 	locals := make(map[string]hcl.Expression)
-	for _, attr := range body.Attributes {
-		errs = errs.Append(tfdiags.Errorf("Unsupported argument",
-			"Arguments belong in the blocks locals, defaults and root.").At(attr.NameRange))
+	for name, attr := range body.Attributes {
+		if name != excludeName {
+			errs = errs.Append(tfdiags.Errorf("Unsupported argument", "Only the argument %q can be outside of the blocks "+
+				"locals, defaults and root.%s", excludeName, suggest.DidYouMean(name, []string{excludeName})).At(attr.NameRange))
+		}
 	}
 	for _, block := range body.Blocks {
 		switch {
@@ -104,6 +111,7 @@ func (f *File) decode(body *hclsyntax.Body) tfdiags.Diagnostics {
 	}
 	f.scope = newScope(f.Dir, locals)
 	errs = errs.AppendError(f.scope.resolveAll())
+	errs = errs.AppendError(f.decodeExclude(body.Attributes[excludeName]))
 	if errs.HasErrors() {
 		return errs
 	}
@@ -112,6 +120,45 @@ func (f *File) decode(body *hclsyntax.Body) tfdiags.Diagnostics {
 		errs = errs.AppendError(f.declare(block, seen))
 	}
 	return errs
+}
+
+// excludeName is the name of the argument for [File.Exclude].
+const excludeName = "exclude"
+
+func (f *File) decodeExclude(attr *hclsyntax.Attribute) error {
+	if attr == nil {
+		return nil
+	}
+	v, err := evaluate(attr.Expr, f.scope.context(nil, nil))
+	if err != nil {
+		return err
+	}
+	v, _ = v.UnmarkDeep()
+	v, err = convert.Convert(v, cty.List(cty.String))
+	if err == nil && v.IsWhollyKnown() && !v.IsNull() {
+		for _, pattern := range v.AsValueSlice() {
+			if pattern.IsNull() || !doublestar.ValidatePattern(path.Clean(pattern.AsString())) {
+				err = errors.New("invalid pattern")
+				break
+			}
+			f.Exclude = append(f.Exclude, path.Clean(pattern.AsString()))
+		}
+		if err == nil {
+			return nil
+		}
+	}
+	return tfdiags.Errorf("Invalid patterns", "The argument %q must be a list of patterns for paths of directories, such "+
+		"as [\"modules/**\"]. In a pattern, * stands for any characters except slashes, and ** for any characters.",
+		excludeName).At(attr.Expr.Range())
+}
+
+// Excludes reports whether a directory that the file doesn't declare is not a root module. path is
+// relative to the directory of the file, with slashes.
+func (f *File) Excludes(path string) bool {
+	return slices.ContainsFunc(f.Exclude, func(pattern string) bool {
+		ok, err := doublestar.Match(pattern, path)
+		return ok && err == nil
+	})
 }
 
 func addLocals(locals map[string]hcl.Expression, body *hclsyntax.Body) (errs tfdiags.Diagnostics) {
