@@ -243,6 +243,10 @@ func (e *evaluator) evalUndeclared(ctx context.Context, v *graph.Value, in *modu
 	val, err := cty.DynamicVal, error(nil)
 	switch v.Kind {
 	case graph.Variable:
+		if v.ReadsCall(v.Module) { // the other instances may need this one
+			val = val.Mark(marks.Absent)
+			break
+		}
 		val, err = e.variableValue(ctx, v, in)
 	case graph.Local:
 		val, err = e.contextOf(ctx, v, in).eval(v.Expr, cty.DynamicPseudoType)

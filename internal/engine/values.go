@@ -48,10 +48,7 @@ func (e *evaluator) evalValue(ctx context.Context, v *graph.Value) error {
 		case graph.Output:
 			err = e.evalOutput(ctx, v, in)
 		}
-		if err != nil && e.graph.LeavesOut(v.Node, in.addr) {
-			continue // it may read instances that don't exist in a partial run
-		}
-		errs = errs.AppendError(err)
+		errs = errs.AppendError(e.unlessLeftOut(v, in, err))
 	}
 	for _, in := range e.modules.undeclared(v.Module) {
 		e.evalUndeclared(ctx, v, in)
@@ -66,19 +63,27 @@ func (e *evaluator) evalValueIn(ctx context.Context, v *graph.Value, addr addrs.
 	if in == nil {
 		return nil // the module instance's Steps report that it is gone
 	}
+	var err error
 	switch v.Kind {
 	case graph.Variable:
-		var err error
 		in.values[v.Slot], err = e.variableValue(ctx, v, in)
-		if err != nil {
-			return err
+		if err == nil {
+			err = e.validateVariable(ctx, v, in)
 		}
-		return e.validateVariable(ctx, v, in)
+	case graph.Local:
+		in.values[v.Slot], err = e.contextOf(ctx, v, in).eval(v.Expr, cty.DynamicPseudoType)
 	case graph.Output:
-		return e.evalOutput(ctx, v, in)
+		err = e.evalOutput(ctx, v, in)
 	}
-	var err error
-	in.values[v.Slot], err = e.contextOf(ctx, v, in).eval(v.Expr, cty.DynamicPseudoType)
+	return e.unlessLeftOut(v, in, err)
+}
+
+// unlessLeftOut returns the error of a value, or nil if a partial run leaves the value out: it may
+// refer to instances that don't exist in such a run.
+func (e *evaluator) unlessLeftOut(v *graph.Value, in *moduleInstance, err error) error {
+	if err != nil && e.graph.LeavesOut(v.Node, in.addr) {
+		return nil
+	}
 	return err
 }
 

@@ -232,7 +232,7 @@ func (c *connector) setModuleEachCall(usesEach map[*Module]bool) {
 // instance.
 func (m *Module) argumentsReadOnlyEach(call *Module) bool {
 	for _, v := range m.Variables {
-		if v.ReadsEachValue() && !v.readsCall(call) {
+		if v.ReadsEachValue() && !v.ReadsCall(call) {
 			return false
 		}
 	}

@@ -167,7 +167,7 @@ func (b *build) keyedCycle(way []dag.ID) string {
 		v, isValue := n.Object.(*Value)
 		of := next.Resource
 		switch {
-		case isValue && v.readsCall(next.Module):
+		case isValue && v.ReadsCall(next.Module):
 			add("module call", next.Module.Path)
 		case of != nil && (isValue && v.readsResource(of) || n.Resource != nil && n.Resource.readsResource(of)):
 			add("block", of.Addr)
@@ -217,8 +217,8 @@ func (r *Resource) readsResource(of *Resource) bool {
 	return slices.ContainsFunc(r.ReadsByInstance(), func(read IndexedRead) bool { return read.Of == of })
 }
 
-// readsCall reports whether a value reads single instances of a module call.
-func (v *Value) readsCall(call *Module) bool {
+// ReadsCall reports whether a value reads single instances of a module call.
+func (v *Value) ReadsCall(call *Module) bool {
 	return slices.ContainsFunc(v.CallReads, func(read CallRead) bool { return read.Call == call })
 }
 
