@@ -27,13 +27,6 @@ type tracer struct {
 	alias aliasRead
 }
 
-// aliasRead is the only instance that a block reads through an alias, such as a local that is
-// a[*].id, while the alias is followed. Then of is not nil.
-type aliasRead struct {
-	of  *graph.Resource
-	key addrs.InstanceKey
-}
-
 type sourcePos struct {
 	file string
 	byte int
@@ -124,21 +117,6 @@ func (e *explainer) ofValue(v *graph.Value, in addrs.ModuleInstance) scope {
 	return s
 }
 
-// key returns the key of the single instance that a reference reads. of is the referenced
-// block. It returns false if the key is not known, or if the
-// reference doesn't select an instance by key. It returns NoKey and true if the reference reads no
-// instance.
-func (s scope) key(refs *lang.Refs, ref *addrs.Reference, of graph.Keys) (addrs.InstanceKey, bool) {
-	if s.keys == nil || !refs.SelectsInstance(ref) {
-		return addrs.NoKey, false
-	}
-	keys, known := s.keys(graph.Keyed{Refs: lang.Instances{refs.Instance(ref)}, Of: of})
-	if !known || len(keys) == 0 {
-		return addrs.NoKey, known
-	}
-	return keys[0].Key, true
-}
-
 // expr returns the sources that the references of an expression lead to.
 func (t *tracer) expr(expr *lang.Expr, in scope) []*Source {
 	t.note(expr.Expression)
@@ -150,8 +128,9 @@ func (t *tracer) expr(expr *lang.Expr, in scope) []*Source {
 }
 
 type seenValue struct {
-	v  *graph.Value
-	at addrs.ModuleInstance
+	v    *graph.Value
+	at   addrs.ModuleInstance
+	keys string // the keys that are read through the value, if it is followed as an alias
 }
 
 type seenAttribute struct {
@@ -180,9 +159,12 @@ func (t *tracer) ref(refs *lang.Refs, ref *addrs.Reference, in scope) *Source {
 	}
 	out := &Source{Reference: name, Place: placeOf(&ref.Range), Changed: Same}
 	if v := m.AliasOf(ref.Subject); v != nil && t.alias.of == nil {
-		of := graph.IndexedRead{Of: v.Alias.Of, Via: v}
-		if read := t.read(addrs.Target{Resource: of.Name()}); read.HasKey {
-			t.alias = aliasRead{of.Of, read.Key}
+		keys, known := t.aliasKeys(refs, ref, v, in)
+		if known && len(keys) == 0 {
+			return nil
+		}
+		if known {
+			t.alias = aliasRead{v.Alias.Of, keys}
 			defer func() { t.alias = aliasRead{} }()
 		}
 	}
@@ -201,34 +183,49 @@ func (t *tracer) ref(refs *lang.Refs, ref *addrs.Reference, in scope) *Source {
 		if child == nil {
 			return nil
 		}
-		key, known := in.key(refs, ref, child.CallKeys())
-		if known && key == addrs.NoKey {
+		if !refs.SelectsInstance(ref) {
+			return t.call(out, child, at.Child(s.Name, addrs.NoKey))
+		}
+		one := refs.Instance(ref)
+		keys, known := in.keysOf(one, child.CallKeys())
+		output := child.Outputs[one.Output]
+		switch {
+		case known && len(keys) == 0:
 			return nil
+		case !known || output == nil:
+			return t.call(out, child, at.Child(s.Name, addrs.NoKey))
+		case len(keys) == 1:
+			out.Reference = at.Child(s.Name, keys[0]).String() + "." + output.Name
+			return t.value(out, output, at.Child(s.Name, keys[0]))
 		}
-		of := at.Child(s.Name, key)
-		if output := child.Outputs[refs.Instance(ref).Output]; known && output != nil {
-			out.Reference = of.String() + "." + output.Name
-			return t.value(out, output, of)
+		var sources []*Source
+		for _, key := range keys {
+			of := at.Child(s.Name, key)
+			inner := &Source{Reference: of.String() + "." + output.Name, Place: out.Place, Changed: Same}
+			sources = t.append(sources, t.value(inner, output, of))
 		}
-		return t.call(out, child, of)
+		return out.with(sources)
 	case addrs.ModuleCallInstance:
 		return t.call(out, m.Calls[s.Name], at.Child(s.Name, s.Key))
 	case addrs.Resource:
-		target, of := t.read(addrs.Target{Module: at, Resource: s}), m.Resources[s]
-		if !target.HasKey && of != nil && of.Config != nil {
-			if of == t.alias.of {
-				target.Key, target.HasKey = t.alias.key, true
-			} else {
-				target.Key, target.HasKey = in.key(refs, ref, of.Keys())
-			}
-			if target.HasKey && target.Key == addrs.NoKey {
-				return nil
-			}
+		target, of := addrs.Target{Module: at, Resource: s}, m.Resources[s]
+		if of == nil || of.Config == nil {
+			return t.resource(out, of, []addrs.Target{target}, t.attribute(ref))
 		}
-		return t.resource(out, of, target, t.attribute(ref))
+		keys, known := t.alias.keys, of == t.alias.of
+		if one := refs.Instance(ref); !known && one.Index != nil {
+			keys, known = in.keysOf(one, of.Keys())
+		}
+		if !known {
+			keys, known = t.read(s)
+		}
+		if known && len(keys) == 0 {
+			return nil
+		}
+		return t.resource(out, of, withKeys(target, keys), t.attribute(ref))
 	case addrs.ResourceInstance:
 		target := addrs.Target{Module: at, Resource: s.Resource, Key: s.Key, HasKey: true}
-		return t.resource(out, m.Resources[s.Resource], target, t.attribute(ref))
+		return t.resource(out, m.Resources[s.Resource], []addrs.Target{target}, t.attribute(ref))
 	case addrs.ForEachAttr:
 		if in.each.known() {
 			return t.each(out, s, ref, in)
@@ -250,23 +247,6 @@ func (t *tracer) attribute(ref *addrs.Reference) string {
 		return t.names[sourcePos{ref.Range.Filename, ref.Range.Start.Byte}]
 	}
 	return ""
-}
-
-// read returns the instance that the block reads by a computed index of the resource in target. It
-// returns target unchanged unless the block reads exactly one instance.
-func (t *tracer) read(target addrs.Target) addrs.Target {
-	n := 0
-	out := target
-	for _, read := range t.reads {
-		if read.Resource == target.Resource {
-			n++
-			out.Key, out.HasKey = read.Key, true
-		}
-	}
-	if n != 1 {
-		return target
-	}
-	return out
 }
 
 // with sets the sources of s and returns s. If it is more certain that one of these sources changed
@@ -297,7 +277,7 @@ func (t *tracer) each(out *Source, attr addrs.ForEachAttr, ref *addrs.Reference,
 			name = addrs.FirstName(ref.Remaining)
 		}
 		inner := &Source{Reference: target.String(), Place: placeOf(&at), Changed: Same}
-		return out.with(t.append(nil, t.resource(inner, of.Of, target, name)))
+		return out.with(t.append(nil, t.resource(inner, of.Of, []addrs.Target{target}, name)))
 	}
 	var sources []*Source
 	for _, read := range in.each.out {
@@ -323,10 +303,17 @@ func (t *tracer) repetition(out *Source, expr *lang.Expr, m *graph.Module, at ad
 
 // value follows a variable, a local or an output.
 func (t *tracer) value(out *Source, v *graph.Value, at addrs.ModuleInstance) *Source {
-	if v == nil || t.seen[seenValue{v, at}] {
+	if v == nil {
 		return nil
 	}
-	t.seen[seenValue{v, at}] = true
+	key := seenValue{v, at, ""}
+	if t.alias.of != nil {
+		key.keys = fmt.Sprint(t.alias.keys)
+	}
+	if t.seen[key] {
+		return nil
+	}
+	t.seen[key] = true
 	if v.Kind == graph.Variable && (v.Module.Parent == nil || v.Expr == nil) {
 		return t.variable(out, v)
 	}
@@ -375,21 +362,28 @@ func (t *tracer) call(out *Source, child *graph.Module, at addrs.ModuleInstance)
 	return out.with(sources)
 }
 
-// resource says what happens to an attribute of a resource, and follows the attribute if it
-// changes. An empty name means the whole object.
-func (t *tracer) resource(out *Source, r *graph.Resource, target addrs.Target, name string) *Source {
+// resource says what happens to an attribute of instances of a resource, and follows the attribute if
+// it changes. An empty name means the whole object.
+func (t *tracer) resource(out *Source, r *graph.Resource, targets []addrs.Target, name string) *Source {
 	if r == nil {
 		return nil
 	}
-	key := seenAttribute{r, target.Module, target.Key, name}
-	if t.seen[key] {
+	var of []*plans.InstanceChange
+	targets = slices.DeleteFunc(targets, func(target addrs.Target) bool {
+		key := seenAttribute{r, target.Module, target.Key, name}
+		seen := t.seen[key]
+		t.seen[key] = true
+		if !seen {
+			of = append(of, t.covered(target)...)
+		}
+		return seen
+	})
+	if len(targets) == 0 {
 		return nil
 	}
-	t.seen[key] = true
-	of := t.covered(target)
 	worst := slices.IndexFunc(of, func(c *plans.InstanceChange) bool { return t.changes(c, name) })
 	if worst < 0 {
-		return t.steady(out, target, name)
+		return t.steady(out, targets, name)
 	}
 	c := of[worst]
 	out.Changed = Changed
@@ -405,7 +399,7 @@ func (t *tracer) resource(out *Source, r *graph.Resource, target addrs.Target, n
 		content, _, _ := r.Config.Config.PartialContent(schema)
 		if content != nil && content.Attributes[name] != nil {
 			if expr := t.known.Expr(content.Attributes[name].Expr); expr != nil {
-				out.Sources = t.expr(expr, t.ofBlock(r, target.Module, target.Key))
+				out.Sources = t.expr(expr, t.ofBlock(r, targets[0].Module, keyIn(targets, c.Addr.Key)))
 			}
 		}
 	}
@@ -454,14 +448,18 @@ func (t *tracer) happens(c *plans.InstanceChange, name string, others int) strin
 
 // steady describes a resource that the plan doesn't change. It may have been changed outside of
 // OpenTofu, or it may be a data source whose result has changed.
-func (t *tracer) steady(out *Source, target addrs.Target, name string) *Source {
+func (t *tracer) steady(out *Source, targets []addrs.Target, name string) *Source {
 	out.Text = "doesn't change"
-	if target.Resource.Mode == addrs.Data {
-		out.Changed, out.Text = t.readAgain(target, name)
-		return out
-	}
-	for addr := range t.driftOf(target) {
-		out.Changed, out.Text = Changed, addr.String()+" was changed outside"
+	for _, target := range targets {
+		if target.Resource.Mode == addrs.Data {
+			out.Changed, out.Text = t.readAgain(target, name)
+			if out.Changed != Same {
+				return out
+			}
+		}
+		for addr := range t.driftOf(target) {
+			out.Changed, out.Text = Changed, addr.String()+" was changed outside"
+		}
 	}
 	return out
 }
