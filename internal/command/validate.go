@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"tofu/internal/depsfile/install"
 	"tofu/internal/engine"
 	"tofu/internal/getmodules"
 	"tofu/internal/moduletest"
@@ -114,7 +115,7 @@ func (f *validateFlags) validate(ctx context.Context, s *session.Session) error 
 	// validate does not check it against the constraints.
 	running, err := s.OpenProviders(reqs.InAnyVersion())
 	if err != nil {
-		return err
+		return install.ForValidate(err)
 	}
 	defer running.Close()
 	workspace, err := s.Workspace()

@@ -37,17 +37,39 @@ func Check(
 			continue
 		}
 		lock, _ := locks.Provider(p)
-		if _, err := os.Stat(pkgstore.PackageDir(dir, p, lock.Version, depsfile.CurrentPlatform())); err != nil {
-			missing = append(missing, fmt.Sprintf("  - %s: there is no package for %s %s in %s", p, p,
+		info, err := os.Stat(pkgstore.PackageDir(dir, p, lock.Version, depsfile.CurrentPlatform()))
+		if err != nil || !info.IsDir() {
+			missing = append(missing, fmt.Sprintf("  - %s: there is no package for %s %s cached in %s", p, p,
 				lock.Version, dir))
 		}
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	return tfdiags.Errorf("Required plugins are not installed",
-		"The lock file selects providers that are not installed here:\n%s\n\nInstall them with:\n  %s",
-		strings.Join(missing, "\n"), initCommand)
+	list := strings.Join(missing, "\n")
+	out := tfdiags.Errorf("Required plugins are not installed",
+		"The lock file selects providers that are not installed here:\n%s\n\nInstall them with:\n  %s", list, initCommand)
+	out.Extra = asValidated(tfdiags.Errorf("missing or corrupted provider plugins:\n"+list,
+		"Install them with:\n  %s", initCommand).List())
+	return out
+}
+
+// asValidated is the Extra of a diagnostic of Check. It says the same in the form that OpenTofu's
+// validate uses. Programs such as pre-commit hooks look for its summaries and then run init.
+type asValidated tfdiags.Diagnostics
+
+// ForValidate returns an error of [Check] in the form for the validate command.
+func ForValidate(err error) error {
+	return tfdiags.MapError(err, func(list tfdiags.Diagnostics) (out tfdiags.Diagnostics) {
+		for _, d := range list {
+			if form, ok := d.Extra.(asValidated); ok {
+				out = append(out, form...)
+			} else {
+				out = append(out, d)
+			}
+		}
+		return out
+	})
 }
 
 // inconsistencies returns an error if a required provider is not locked, or is locked in a version
@@ -56,6 +78,7 @@ func inconsistencies(
 	reqs depsfile.Requirements, locks *depsfile.Locks, elsewhere map[addrs.Provider]bool, initCommand string,
 ) error {
 	var found []string
+	var unlocked asValidated
 	outdated := false // whether a locked version does not meet its constraints
 	for _, p := range reqs.Providers() {
 		if p.IsBuiltin() || elsewhere[p] {
@@ -64,6 +87,8 @@ func inconsistencies(
 		if lock, ok := locks.Provider(p); !ok {
 			found = append(found, fmt.Sprintf("  - provider %s: the configuration requires it, but the lock "+
 				"file has no version of it", p))
+			unlocked = append(unlocked, tfdiags.Errorf("Missing required provider", "The configuration requires the "+
+				"provider %s, but the lock file has no version of it. Select and install one with:\n  %s", p, initCommand))
 		} else if !depsfile.Acceptable(reqs[p]).Has(lock.Version) {
 			outdated = true
 			found = append(found, fmt.Sprintf("  - provider %s: the lock file selects %s, which does not meet "+
@@ -82,6 +107,10 @@ func inconsistencies(
 	case outdated:
 		advice = "Select other versions with:\n  " + initCommand + " -upgrade"
 	}
-	return tfdiags.Errorf("Inconsistent dependency lock file",
+	out := tfdiags.Errorf("Inconsistent dependency lock file",
 		"%s\n%s\n\n%s", problem, strings.Join(found, "\n"), advice)
+	if !outdated {
+		out.Extra = unlocked
+	}
+	return out
 }
