@@ -65,3 +65,13 @@ func TestOverrideWarnings(t *testing.T) {
 		t.Errorf("got %v, want a warning with %q", list, want)
 	}
 }
+
+// TestShared checks that the sessions for other root modules have the settings of the whole run.
+func TestShared(t *testing.T) {
+	s := newSession(t, nil)
+	s.CheckReads = true
+	at := s.At("net/dev", s.Terminal)
+	if !at.CheckReads || at.CLI != s.CLI || at.Parser != s.Parser || at.Interrupts != s.Interrupts {
+		t.Error("a setting is missing")
+	}
+}

@@ -83,6 +83,7 @@ func (s *Session) At(dir string, t *terminal.Terminal) *Session {
 	return &Session{
 		Terminal: t, Interrupts: s.Interrupts, Logs: s.Logs, Env: s.Env, Environ: s.Environ, CLI: s.CLI,
 		Dirs: s.Dirs.at(dir), Parser: s.Parser, Plugins: s.Plugins, Clients: s.Clients, Timings: s.Timings,
+		CheckReads: s.CheckReads,
 		Encryption: Encryption{getenv: s.Env},
 	}
 }
