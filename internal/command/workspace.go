@@ -163,7 +163,7 @@ func workspaceNames(ctx context.Context, app *App) []string {
 }
 
 func openWorkspaces(ctx context.Context, s *session.Session, vars session.Variables) (*workspaces, error) {
-	cfg, err := s.LoadRootModule(ctx, vars)
+	cfg, err := s.LoadForState(ctx, vars)
 	if err != nil {
 		return nil, err
 	}
@@ -402,7 +402,7 @@ func runForceUnlock(ctx context.Context, app *App, f *forceUnlockFlags, args []s
 	if len(args) != 1 {
 		return badUsage("Invalid number of arguments", "Expected a single argument, the ID of the lock.")
 	}
-	cfg, err := app.LoadRootModule(ctx, f.Variables)
+	cfg, err := app.LoadForState(ctx, f.Variables)
 	if err != nil {
 		return err
 	}

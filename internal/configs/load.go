@@ -29,6 +29,9 @@ type LoadOptions struct {
 	// Variables holds the values set for root module variables. Static evaluation converts the
 	// values that it needs.
 	Variables map[string]Given
+	// Incomplete is the reason why Variables may lack values or have wrong ones, or nil. Static
+	// evaluation returns it instead of the value of any root module variable.
+	Incomplete error
 	// Ask prompts for a required root module variable that static evaluation needs. If Variables is
 	// not nil, the answer is added to it, so that the user is asked only once. If Ask is nil, a
 	// missing value is an error.

@@ -26,6 +26,7 @@ type staticEnv struct {
 	parser    *Parser
 	functions func() map[string]function.Function
 	given     map[string]Given
+	missing   error // see LoadOptions.Incomplete
 	ask       func(*Variable) (Given, error)
 	workspace string
 	workDir   string
@@ -39,7 +40,7 @@ type staticEnv struct {
 
 func newStaticEnv(parser *Parser, rootDir string, opts *LoadOptions) *staticEnv {
 	env := &staticEnv{
-		parser: parser, given: opts.Variables, ask: opts.Ask, workspace: opts.Workspace, workDir: opts.WorkDir,
+		parser: parser, given: opts.Variables, missing: opts.Incomplete, ask: opts.Ask, workspace: opts.Workspace, workDir: opts.WorkDir,
 		rootDir: rootDir, base: opts.Base, unset: opts.Unset,
 		functions: sync.OnceValue(func() map[string]function.Function {
 			return funcs.Table(funcs.Options{BaseDir: opts.Base})

@@ -108,6 +108,8 @@ func (s *staticScope) argument(v *Variable) (cty.Value, error) {
 	}
 	given, ok := s.env.given[v.Name]
 	switch {
+	case s.env.missing != nil && given.Undeclared != UndeclaredError: // what the command line sets is right
+		return cty.DynamicVal, s.env.missing
 	case ok:
 		return given.Value(v)
 	case v.Default.Set:

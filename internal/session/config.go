@@ -55,10 +55,26 @@ func (s *Session) LoadRootModule(ctx context.Context, vars Variables) (*Config, 
 	return s.LoadRootModuleWith(ctx, given)
 }
 
+// LoadForState is like [Session.LoadRootModule], for commands that need only the place of the state.
+// An error in a variable file that the command line doesn't name matters only if a setting of the
+// backend or the encryption refers to a variable.
+func (s *Session) LoadForState(ctx context.Context, vars Variables) (*Config, error) {
+	var incomplete error
+	given, err := s.collect(vars, func(err error) { incomplete = err })
+	if err != nil {
+		return nil, err
+	}
+	return s.loadRootModule(ctx, given, incomplete)
+}
+
 // Collect returns the values that the user has given for root variables.
 func (s *Session) Collect(vars Variables) (map[string]configs.Given, error) {
+	return s.collect(vars, nil)
+}
+
+func (s *Session) collect(vars Variables, later func(error)) (map[string]configs.Given, error) {
 	given, err := inputs.Collect(s.Parser, inputs.Options{Environ: s.Environ, Dir: s.RootDir,
-		Files: s.Preset.VarFiles, Values: s.Preset.Variables, Flags: vars.Vars})
+		Files: s.Preset.VarFiles, Values: s.Preset.Variables, Flags: vars.Vars, Defer: later})
 	s.ignoreOthers(given)
 	return given, err
 }
@@ -106,8 +122,15 @@ func (s *Session) LoadUnset(
 // LoadRootModuleWith is like [Session.LoadRootModule], but uses values that were already
 // collected.
 func (s *Session) LoadRootModuleWith(ctx context.Context, given map[string]configs.Given) (*Config, error) {
+	return s.loadRootModule(ctx, given, nil)
+}
+
+func (s *Session) loadRootModule(
+	ctx context.Context, given map[string]configs.Given, incomplete error,
+) (*Config, error) {
 	var warnings tfdiags.Diagnostics
 	cfg, err := s.load(ctx, given, func(opts *configs.LoadOptions) (*configs.Config, error) {
+		opts.Incomplete = incomplete
 		return configs.LoadRootModule(s.RootDir, opts, warnings.Add)
 	})
 	if err != nil {

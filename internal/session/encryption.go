@@ -81,21 +81,21 @@ func (e *Encryption) Check(cfg *Config, warn tfdiags.Sink) {
 // FileEncryption returns the encryption for a file that the command line names. It uses the
 // settings of the working directory.
 func (s *Session) FileEncryption(ctx context.Context, vars Variables) (*encryption.Config, error) {
-	given, err := s.Collect(vars)
-	if err != nil {
-		return nil, err
-	}
-	return s.fileEncryptionWith(ctx, given)
+	return s.fileEncryption(func() (*Config, error) { return s.LoadForState(ctx, vars) })
 }
 
 // fileEncryptionWith is like FileEncryption, but uses values that were already collected.
 func (s *Session) fileEncryptionWith(
 	ctx context.Context, given map[string]configs.Given,
 ) (*encryption.Config, error) {
+	return s.fileEncryption(func() (*Config, error) { return s.LoadRootModuleWith(ctx, given) })
+}
+
+func (s *Session) fileEncryption(load func() (*Config, error)) (*encryption.Config, error) {
 	if !s.Parser.IsModuleDir(s.RootDir) && strings.TrimSpace(s.Env("TF_ENCRYPTION")) == "" {
 		return &encryption.Config{}, nil
 	}
-	cfg, err := s.LoadRootModuleWith(ctx, given)
+	cfg, err := load()
 	if err != nil {
 		return nil, err
 	}

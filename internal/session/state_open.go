@@ -102,7 +102,7 @@ func (s *Session) LocateState(ctx context.Context, req StateRequest) (*Location,
 		}
 		return p, nil
 	}
-	cfg, err := s.LoadRootModule(ctx, req.Vars)
+	cfg, err := s.LoadForState(ctx, req.Vars)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -40,6 +41,10 @@ type Options struct {
 
 	Files  []string                 // additional files, which are not from the command line
 	Values map[string]configs.Given // additional values, which are not from the command line
+
+	// Defer receives the error of files that the command line doesn't name, for commands that may not
+	// need any variable. If it is nil, Collect returns that error.
+	Defer func(error)
 }
 
 // automatic lists the files that are always read, before *.auto.tfvars.
@@ -80,6 +85,10 @@ func Collect(p *configs.Parser, o Options) (map[string]configs.Given, error) {
 	for _, name := range o.Files {
 		c.named(name)
 	}
+	if err := c.errs.Err(); err != nil && o.Defer != nil {
+		o.Defer(err)
+		c.errs = nil
+	}
 	maps.Copy(c.given, o.Values)
 	for _, flag := range o.Flags {
 		switch {
@@ -115,6 +124,7 @@ func (c *collection) automaticFiles(dir string) []string {
 		name := e.Name()
 		switch {
 		case e.IsDir() || !IsAutomatic(name):
+		case slices.Contains(automatic, name) && e.Type()&fs.ModeSymlink != 0 && dangling(filepath.Join(dir, name)):
 		case slices.Contains(automatic, name):
 			fixed = append(fixed, name)
 		default:
@@ -124,6 +134,13 @@ func (c *collection) automaticFiles(dir string) []string {
 	slices.Sort(fixed)
 	slices.Sort(auto)
 	return append(fixed, auto...)
+}
+
+// dangling reports whether a symbolic link leads nowhere. As in OpenTofu, such a file is only
+// ignored if its whole name is fixed: a *.auto.tfvars file is certainly wanted.
+func dangling(link string) bool {
+	_, err := os.Stat(link)
+	return err != nil && !errors.Is(err, fs.ErrPermission)
 }
 
 // option records the value of one -var option, NAME=VALUE.
