@@ -315,7 +315,7 @@ func TestTimedBackup(t *testing.T) {
 	checkState(t, backups[0], 3, 0)
 	checkState(t, backups[1], 4, 1)
 
-	req.Paths.Backup = "missing/backup"
+	req.Paths.Backup = "main.tf/backup" // main.tf is no directory
 	open, err := s.OpenState(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
