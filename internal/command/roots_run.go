@@ -244,6 +244,7 @@ without asking.`,
 		f.add(fs)
 		f.addPlan(fs)
 		f.addApply(fs)
+		fs.BoolVar(&f.Destroy, "destroy", false, "Destroy everything, as \"tofu roots destroy\" does.")
 		fs.StringVar(&f.Resume, "resume",
 			"", "Apply what is left of the plans in `FILE` after a run that failed or was interrupted.")
 	}, runRootsApply),
@@ -254,13 +255,14 @@ var cmdRootsDestroy = &Command{
 	Long: `
 Plans to destroy everything that the root modules below the directories manage,
 asks for approval, and destroys it, each root module before those whose
-outputs it reads.`,
+outputs it reads. It is the same as "tofu roots apply -destroy"; "tofu roots
+plan -destroy" shows what would be destroyed.`,
 	New: with(func(f *rootsApplyFlags, fs *options) {
 		f.add(fs)
 		f.addApply(fs)
 		f.addSelect(fs)
 		f.Refresh, f.Defer = true, true
-		f.Destroy = true
+		f.Destroy, f.command = true, true
 	}, runRootsApply),
 }
 
@@ -268,6 +270,7 @@ type rootsApplyFlags struct {
 	fleetFlags
 	AutoApprove bool
 	Resume      string
+	command     bool // whether the command is destroy
 }
 
 func (f *rootsApplyFlags) addApply(fs *options) {
@@ -277,7 +280,7 @@ func (f *rootsApplyFlags) addApply(fs *options) {
 func runRootsApply(ctx context.Context, app *App, f *rootsApplyFlags, args []string) error {
 	job := &rootsApply{app: app, flags: f}
 	file := f.Resume
-	if file == "" && len(args) == 1 && !f.Destroy {
+	if file == "" && len(args) == 1 && !f.command {
 		if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
 			file, args = args[0], nil
 		}
@@ -292,7 +295,7 @@ func runRootsApply(ctx context.Context, app *App, f *rootsApplyFlags, args []str
 				"A saved plan is applied as a whole. Select root modules with \"tofu roots plan\".")
 		}
 		return job.saved(ctx, file)
-	case app.view.JSON && !f.AutoApprove && f.Destroy:
+	case app.view.JSON && !f.AutoApprove && f.command:
 		return badUsage("Auto-approve required", "With -json, destroy can't ask for approval: specify -auto-approve.")
 	case app.view.JSON && !f.AutoApprove:
 		return badUsage("Plan file or auto-approve required",
@@ -315,6 +318,13 @@ func (a *rootsApply) saved(ctx context.Context, path string) error {
 		return err
 	}
 	defer saved.Close()
+	if f.Destroy && saved.Mode != plans.Destroy || f.RefreshOnly && saved.Mode != plans.RefreshOnly {
+		option := "destroy"
+		if f.RefreshOnly {
+			option = "refresh-only"
+		}
+		return otherPlan(path, option)
+	}
 	e, _, err := f.estate(ctx, app, saved.Directories)
 	if err != nil {
 		return err

@@ -106,12 +106,16 @@ func (f *applyFlags) agrees(plan *plans.Plan, path string) error {
 		{"exclude", len(opts.Excludes) > 0 && !sameElements(opts.Excludes, plan.Excludes)},
 	} {
 		if option.differs {
-			return badUsage("Can't change a saved plan",
-				"%s was made without this -%s option, and a saved plan is applied as it is. "+
-					"Apply the plan without the option, or make a new plan with it.", path, option.name)
+			return otherPlan(path, option.name)
 		}
 	}
 	return nil
+}
+
+// otherPlan returns the error about an option that contradicts a saved plan.
+func otherPlan(path, option string) error {
+	return badUsage("Can't change a saved plan", "%s was made without this -%s option, and a saved plan is applied as it "+
+		"is. Apply the plan without the option, or make a new plan with it.", path, option)
 }
 
 // containsAll reports whether every element of the list some is in the list all.
