@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/addrs"
 	"tofu/internal/lang"
@@ -20,7 +21,11 @@ func (d *decoder) checkRule(block *hcl.Block) (rule *CheckRule, ok bool) {
 	before := len(d.errs)
 	content := d.content(block.Body, checkRuleSchema)
 	rule = &CheckRule{Range: block.DefRange}
-	if attr, ok := content.Attributes["condition"]; ok {
+	attr, ok := content.Attributes["condition"]
+	if ok && unparsed(attr.Expr) {
+		return rule, false // the parser has reported it
+	}
+	if ok {
 		rule.Condition = attr.Expr
 		// A condition without references checks nothing. Calls of impure functions, such as
 		// timestamp, don't count as references.
@@ -34,6 +39,15 @@ func (d *decoder) checkRule(block *hcl.Block) (rule *CheckRule, ok bool) {
 		rule.ErrorMessage = attr.Expr
 	}
 	return rule, len(d.errs) == before
+}
+
+// unparsed reports whether an expression is what the parser returns after a syntax error.
+func unparsed(expr hcl.Expression) bool {
+	if literal, ok := expr.(*hclsyntax.LiteralValueExpr); ok {
+		return !literal.Val.IsKnown()
+	}
+	_, ok := expr.(*hclsyntax.ExprSyntaxError)
+	return ok
 }
 
 // checkSelfReference reports an error if a condition refers to the whole resource that it belongs to.
