@@ -73,7 +73,26 @@ type ConfigResource struct {
 	Resource Resource
 }
 
-func (r ConfigResource) String() string { return joinDot(r.Module.String(), r.Resource.String()) }
+func (r ConfigResource) String() string {
+	var text [128]byte
+	return string(r.AppendText(text[:0]))
+}
+
+// AppendText appends the text of the address.
+func (r ConfigResource) AppendText(b []byte) []byte {
+	for rest := string(r.Module); rest != ""; {
+		var name string
+		name, rest, _ = strings.Cut(rest, ".")
+		b = append(append(append(b, "module."...), name...), '.')
+	}
+	switch r.Resource.Mode {
+	case Data:
+		b = append(b, "data."...)
+	case Ephemeral:
+		b = append(b, "ephemeral."...)
+	}
+	return append(append(append(b, r.Resource.Type...), '.'), r.Resource.Name...)
+}
 
 // Compare orders addresses by the module's text, then by resource.
 func (r ConfigResource) Compare(o ConfigResource) int {

@@ -1,7 +1,7 @@
 package states
 
 import (
-	"cmp"
+	"bytes"
 	"iter"
 	"slices"
 
@@ -30,7 +30,8 @@ func compareDependencies(x, y addrs.ConfigResource) int {
 	if x.Module == y.Module && x.Resource.Mode == y.Resource.Mode {
 		return x.Resource.Compare(y.Resource)
 	}
-	return cmp.Compare(x.String(), y.String())
+	var a, b [128]byte
+	return bytes.Compare(x.AppendText(a[:0]), y.AppendText(b[:0]))
 }
 
 // All returns the resources of the set, sorted by address.
@@ -45,6 +46,19 @@ func (d *Dependencies) sorted() []addrs.ConfigResource {
 
 // Len returns the number of resources in the set.
 func (d *Dependencies) Len() int { return len(d.sorted()) }
+
+// Contains reports whether the set contains all elements of other.
+func (d *Dependencies) Contains(other *Dependencies) bool {
+	list := d.sorted()
+	for _, dep := range other.sorted() {
+		i := slices.Index(list, dep)
+		if i < 0 {
+			return false
+		}
+		list = list[i+1:]
+	}
+	return true
+}
 
 // Has reports whether the set contains a resource.
 func (d *Dependencies) Has(addr addrs.ConfigResource) bool {

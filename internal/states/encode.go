@@ -125,18 +125,27 @@ func appendMap(b []byte, v cty.Value, ty cty.Type) ([]byte, bool) {
 
 // AppendString appends s as a JSON string. Strings without special characters are copied directly.
 func AppendString(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			literal, err := json.Marshal(s)
-			if err != nil {
-				panic("unreachable: any string is valid JSON")
-			}
-			return append(b, literal...)
+	if !PlainString(s) {
+		literal, err := json.Marshal(s)
+		if err != nil {
+			panic("unreachable: any string is valid JSON")
 		}
+		return append(b, literal...)
 	}
 	b = append(b, '"')
 	b = append(b, s...)
 	return append(b, '"')
+}
+
+// PlainString reports whether s is written in JSON as it is. It returns false for some strings that
+// are.
+func PlainString[T string | []byte](s T) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+			return false
+		}
+	}
+	return true
 }
 
 // AppendNumber appends f without an exponent, as the shortest decimal that rounds to f at its

@@ -1,6 +1,11 @@
 package states
 
-import "tofu/internal/addrs"
+import (
+	"cmp"
+	"slices"
+
+	"tofu/internal/addrs"
+)
 
 // WithIndirect returns, for sets of dependencies of objects in the state, the same sets with the
 // indirect dependencies: those of the resources in the set, and so on. Programs that order
@@ -8,34 +13,28 @@ import "tofu/internal/addrs"
 // out. A chain of n resources has n²/2 indirect dependencies, so a set gets the nearest ones up to a
 // number that depends on the size of the state.
 func (s *State) WithIndirect() map[*Dependencies]*Dependencies {
-	all, objects := dependenciesOf(s), 0
-	for r := range s.Resources() {
-		objects += len(r.Instances)
+	search := newIndirectSearch(s)
+	numbers := map[*Dependencies][]int{} // nil for sets without indirect dependencies
+	for _, user := range search.users {
+		all, known := numbers[user.set]
+		if !known {
+			all = search.complete(user.set)
+			numbers[user.set] = all
+		}
+		if slices.Contains(all, user.resource) { // on a cycle, which must not become larger
+			numbers[user.set] = nil
+		}
 	}
-	if objects == 0 {
-		return nil
-	}
-	limit := maxIndirect/objects + minIndirect
-	out, known := map[*Dependencies]*Dependencies{}, map[*Dependencies]bool{nil: true}
-	for r := range s.Resources() {
-		var last *Dependencies
-		for _, inst := range r.Instances {
-			for o := range inst.Objects() {
-				set := o.Dependencies
-				if set == last {
-					continue
-				}
-				last = set
-				if !known[set] {
-					known[set] = true
-					if more := set.indirect(all, limit); len(more) > 0 {
-						out[set] = NewDependencies(append(more, set.list...))
-					}
-				}
-				if out[set].Has(r.Addr.Config()) { // on a cycle, which must not become larger
-					delete(out, set)
-				}
+	out := make(map[*Dependencies]*Dependencies)
+	ranks := search.ranks()
+	for set, all := range numbers {
+		if all != nil {
+			slices.SortFunc(all, func(a, b int) int { return cmp.Compare(ranks[a], ranks[b]) })
+			list := make([]addrs.ConfigResource, len(all))
+			for i, n := range all {
+				list[i] = search.addrs[n]
 			}
+			out[set] = &Dependencies{list}
 		}
 	}
 	return out
@@ -47,33 +46,122 @@ const (
 	minIndirect = 4
 )
 
-// indirect returns up to limit indirect dependencies that are not in the set, the nearest first. all
-// holds the dependencies of each resource. The search ends early if most of what it finds is known.
-func (d *Dependencies) indirect(all map[addrs.ConfigResource]*Dependencies, limit int) []addrs.ConfigResource {
-	found := make(map[addrs.ConfigResource]bool, d.Len())
-	for _, dep := range d.list {
-		found[dep] = true
-	}
-	var out []addrs.ConfigResource
-	steps := d.Len() + 16*limit
-	visit := func(of addrs.ConfigResource) bool {
-		for dep := range all[of].All() {
-			if steps--; steps < 0 || len(out) == limit {
-				return false
-			}
-			if !found[dep] {
-				found[dep] = true
-				out = append(out, dep)
+// An indirectSearch finds indirect dependencies. It is needed for every snapshot, so resources are
+// numbers in it, which are faster than maps of addresses.
+type indirectSearch struct {
+	users []dependencyUser
+
+	addrs   []addrs.ConfigResource       // the address of each number
+	numbers map[addrs.ConfigResource]int // the number of each address
+	direct  [][]int                      // the dependencies of each resource
+	sets    map[*Dependencies][]int      // the numbers of each set
+	limit   int // of the indirect dependencies of one set
+
+	found    []int // for each resource, the number of the last search that found it
+	searches int
+	list     []int // what the search has found
+}
+
+// A dependencyUser is a resource, by its number, and a set of dependencies that its objects have.
+type dependencyUser struct {
+	resource int
+	set      *Dependencies
+}
+
+func newIndirectSearch(s *State) *indirectSearch {
+	f := &indirectSearch{numbers: map[addrs.ConfigResource]int{}, sets: map[*Dependencies][]int{}}
+	var sets []*Dependencies // of the objects of each resource
+	objects := 0
+	for r := range s.Resources() {
+		objects += len(r.Instances)
+		n := f.number(r.Addr.Config())
+		for len(sets) <= n {
+			sets = append(sets, nil)
+		}
+		var last *Dependencies
+		for _, inst := range r.Instances {
+			for o := range inst.Objects() {
+				if o.Dependencies != last {
+					last = o.Dependencies
+					f.users = append(f.users, dependencyUser{n, last})
+					sets[n] = sets[n].Union(last)
+				}
 			}
 		}
-		return true
 	}
-	for _, dep := range d.list {
-		if !visit(dep) {
-			return out
+	for _, set := range sets {
+		f.direct = append(f.direct, f.numbersOf(set))
+	}
+	f.direct = append(f.direct, make([][]int, len(f.addrs)-len(sets))...) // resources without objects
+	f.found = make([]int, len(f.addrs))
+	f.limit = maxIndirect/max(objects, 1) + minIndirect
+	return f
+}
+
+func (f *indirectSearch) number(addr addrs.ConfigResource) int {
+	n, ok := f.numbers[addr]
+	if !ok {
+		n = len(f.addrs)
+		f.numbers[addr] = n
+		f.addrs = append(f.addrs, addr)
+	}
+	return n
+}
+
+func (f *indirectSearch) numbersOf(set *Dependencies) []int {
+	out, ok := f.sets[set]
+	if !ok {
+		out = make([]int, set.Len())
+		for i, dep := range set.sorted() {
+			out[i] = f.number(dep)
 		}
-	}
-	for i := 0; i < len(out) && visit(out[i]); i++ {
+		f.sets[set] = out
 	}
 	return out
+}
+
+// complete returns the set with up to limit indirect dependencies, the nearest first, or nil if there
+// are none.
+func (f *indirectSearch) complete(set *Dependencies) []int {
+	f.searches++
+	f.list = append(f.list[:0], f.numbersOf(set)...)
+	for _, n := range f.list {
+		f.found[n] = f.searches
+	}
+	steps := set.Len() + 16*f.limit
+	for i := 0; i < len(f.list) && f.visit(f.list[i], set.Len()+f.limit, &steps); i++ {
+	}
+	if len(f.list) == set.Len() {
+		return nil
+	}
+	return slices.Clone(f.list)
+}
+
+// visit adds the dependencies of a resource. It returns false at the end of the search: the list has
+// the given length, or most of what the search finds is known.
+func (f *indirectSearch) visit(n, length int, steps *int) bool {
+	for _, dep := range f.direct[n] {
+		if *steps--; *steps < 0 || len(f.list) == length {
+			return false
+		}
+		if f.found[dep] != f.searches {
+			f.found[dep] = f.searches
+			f.list = append(f.list, dep)
+		}
+	}
+	return true
+}
+
+// ranks returns the position of each resource in the order of sets.
+func (f *indirectSearch) ranks() []int {
+	order := make([]int, len(f.addrs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return compareDependencies(f.addrs[a], f.addrs[b]) })
+	ranks := make([]int, len(order))
+	for rank, n := range order {
+		ranks[n] = rank
+	}
+	return ranks
 }

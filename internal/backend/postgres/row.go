@@ -15,8 +15,7 @@ import (
 
 // writing turns parts of a state into rows.
 type writing struct {
-	codec   statemgr.Codec
-	encoder statefile.Encoder // encodes each set of dependencies only once
+	codec statemgr.Codec
 }
 
 // document is a part of a state in JSON, as stored in a row.

@@ -212,7 +212,7 @@ func (t *transcript) removeResources(addresses []string) {
 }
 
 func (c *columns) add(w *writing, o *statemgr.ObjectChange) error {
-	text, err := w.encoder.Object(o.Object)
+	text, err := statefile.EncodeObject(o.Object)
 	if err != nil {
 		return err
 	}

@@ -67,6 +67,20 @@ func (w *writer) label(name string) {
 
 func (w *writer) text(s string) { w.buf = states.AppendString(w.buf, s) }
 
+// addresses writes a set of dependencies.
+func (w *writer) addresses(deps *states.Dependencies) {
+	w.open('[')
+	for dep := range deps.All() {
+		w.item()
+		start := len(w.buf) + 1
+		w.buf = append(dep.AppendText(append(w.buf, '"')), '"')
+		if !states.PlainString(w.buf[start : len(w.buf)-1]) {
+			w.buf = states.AppendString(w.buf[:start-1], dep.String())
+		}
+	}
+	w.close(']')
+}
+
 func (w *writer) string(name, value string) {
 	w.key(name)
 	w.text(value)

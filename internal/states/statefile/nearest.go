@@ -1,7 +1,6 @@
 package statefile
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"tofu/internal/addrs"
@@ -17,9 +16,8 @@ const nearestDependencies = "nearest_dependencies"
 
 // nearestV4 holds the nearest dependencies of the objects of one resource.
 type nearestV4 struct {
-	Module       string          `json:"module"`
-	Resource     string          `json:"resource"`
-	Dependencies json.RawMessage `json:"dependencies"`
+	Module, Resource string
+	Dependencies     []byte
 }
 
 // sharedDependencies returns the dependencies of all objects of a resource, or nil if they differ.
@@ -40,42 +38,37 @@ func sharedDependencies(r *states.Resource) *states.Dependencies {
 	return shared
 }
 
-// writeNearest writes the nearest dependencies of resources whose objects list indirect ones. It
-// writes nothing if there are none.
-func (e *Encoder) writeNearest(w *writer, resources []*states.Resource) {
-	open := false
-	for _, r := range resources {
-		shared := sharedDependencies(r)
-		if e.indirect[shared] == nil {
-			continue
+// writeNearest writes the nearest dependencies of a resource whose objects list indirect ones.
+func writeNearest(w *writer, addr addrs.AbsResource, nearest *states.Dependencies) {
+	w.item()
+	w.open('{')
+	w.optional("module", string(addr.Module))
+	w.string("resource", addr.Resource.String())
+	w.key("dependencies")
+	w.addresses(nearest)
+	w.close('}')
+}
+
+func (r *reader) nearestOfResource() bool {
+	var in nearestV4
+	ok := r.members(nearestDependencies, func(name []byte) bool {
+		switch string(name) {
+		case "module":
+			return r.text("module", &in.Module)
+		case "resource":
+			return r.text("resource", &in.Resource)
+		case "dependencies":
+			return r.raw(&in.Dependencies)
 		}
-		if !open {
-			w.key(nearestDependencies)
-			w.open('[')
-			open = true
-		}
-		w.item()
-		w.open('{')
-		w.optional("module", string(r.Addr.Module))
-		w.string("resource", r.Addr.Resource.String())
-		w.key("dependencies")
-		w.open('[')
-		for dep := range shared.All() {
-			w.item()
-			w.text(dep.String())
-		}
-		w.close(']')
-		w.close('}')
-	}
-	if open {
-		w.close(']')
-	}
+		return r.Skip()
+	})
+	r.nearest = append(r.nearest, in)
+	return ok
 }
 
 // setNearest removes the indirect dependencies of objects. If the list of an object lacks one of the
 // nearest ones, something else has changed it, and it counts as it is.
 func (r *reader) setNearest() error {
-	subsets := map[[2]*states.Dependencies]bool{}
 	for _, in := range r.nearest {
 		module, err := r.decoder.module(in.Module)
 		if err != nil {
@@ -93,15 +86,13 @@ func (r *reader) setNearest() error {
 		if res == nil || nearest == nil {
 			continue
 		}
+		var all *states.Dependencies // the last list of an object that contains the nearest ones
 		for _, inst := range res.Instances {
 			for o := range inst.Objects() {
-				pair := [2]*states.Dependencies{nearest, o.Dependencies}
-				subset, known := subsets[pair]
-				if !known {
-					subset = nearest.Union(o.Dependencies).Len() == o.Dependencies.Len()
-					subsets[pair] = subset
+				if o.Dependencies != all && o.Dependencies.Contains(nearest) {
+					all = o.Dependencies
 				}
-				if subset {
+				if o.Dependencies == all {
 					o.Dependencies = nearest // nothing else has the object yet
 				}
 			}

@@ -9,14 +9,9 @@ import (
 
 // EncodeObject returns the JSON of one object on a single line. It has the same fields as in
 // snapshots, except its instance key, deposed key and provider.
-func EncodeObject(obj *states.Object) ([]byte, error) { return new(Encoder).Object(obj) }
-
-// Object is like EncodeObject, but encodes a list of dependencies only once even if several objects
-// share it. It is safe for concurrent use unless NewEncoder created the encoder. An encoder must
-// not be used for both Encode and Object.
-func (e *Encoder) Object(obj *states.Object) ([]byte, error) {
+func EncodeObject(obj *states.Object) ([]byte, error) {
 	w := &chunk{writer: writer{first: true}}
-	if err := e.writeObject(w, addrs.NoKey, addrs.NotDeposed, "", obj, nil); err != nil {
+	if err := new(Encoder).writeObject(w, addrs.NoKey, addrs.NotDeposed, "", obj, nil); err != nil {
 		return nil, err
 	}
 	if len(obj.DependencyInstances) > 0 {

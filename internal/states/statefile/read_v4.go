@@ -1,6 +1,7 @@
 package statefile
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -161,15 +162,42 @@ func (r *reader) array(field string, element func() bool) bool {
 // Members is like the method of the scanner, but returns false for an object that has a name twice:
 // programs disagree about which of the two members counts.
 func (r *reader) Members(read func(name []byte) bool) bool {
-	seen := make(map[string]bool)
+	var seen names
 	return r.Scanner.Members(func(name []byte) bool {
-		if seen[string(name)] {
+		if !seen.add(name) {
 			r.err = fmt.Errorf("the state has %q twice in one object (%s)", name, place(r.Data, int64(r.Pos)+1))
 			return false
 		}
-		seen[string(name)] = true
 		return read(name)
 	})
+}
+
+// names is a set of names. Most objects have only a few, which need no map.
+type names struct {
+	few  [16][]byte
+	n    int
+	more map[string]bool
+}
+
+// add adds a name. It returns false if the name is already there.
+func (s *names) add(name []byte) bool {
+	for _, old := range s.few[:s.n] {
+		if bytes.Equal(old, name) {
+			return false
+		}
+	}
+	switch {
+	case s.n < len(s.few):
+		s.few[s.n] = name
+		s.n++
+	case s.more[string(name)]:
+		return false
+	case s.more == nil:
+		s.more = map[string]bool{string(name): true}
+	default:
+		s.more[string(name)] = true
+	}
+	return true
 }
 
 // members reads an object. It reads a JSON null as an empty object.
@@ -231,7 +259,7 @@ func (r *reader) top(name []byte) bool {
 		})
 	case nearestDependencies:
 		return r.part(func() string { return "the list of nearest dependencies" }, func() bool {
-			return r.unmarshal(nearestDependencies, &r.nearest)
+			return r.array(nearestDependencies, r.nearestOfResource)
 		})
 	}
 	return r.Skip()

@@ -1,6 +1,8 @@
 package statefile
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +15,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
+	"tofu/internal/jsonscan"
 	"tofu/internal/states"
 )
 
@@ -109,7 +112,7 @@ func checkResults(list []checkV4) *checks.Results {
 type decoder struct {
 	modules   map[string]addrs.ModuleInstance
 	providers map[string]addrs.ProviderInstance
-	resources map[string]addrs.ConfigResource
+	resources map[string]addrs.ConfigResource // by their JSON text
 	paths     map[string][]cty.Path           // lists of paths by their JSON text
 	deps      map[string]*states.Dependencies // sets by their JSON text, so that instances share them
 }
@@ -254,25 +257,36 @@ func (d *decoder) dependencies(text []byte) (*states.Dependencies, error) {
 	if deps, ok := d.deps[string(text)]; ok || len(text) == 0 {
 		return deps, nil
 	}
-	var texts []string
-	if err := json.Unmarshal(text, &texts); err != nil {
-		return nil, fmt.Errorf("invalid dependencies: %w", err)
-	}
-	list := make([]addrs.ConfigResource, len(texts))
-	for i, text := range texts {
-		dep, ok := d.resources[text]
+	list := make([]addrs.ConfigResource, 0, bytes.Count(text, []byte{','})+1)
+	s, err := jsonscan.Scanner{Data: text}, error(nil)
+	ok := s.Word("null") || s.Elements(func() bool {
+		literal, _ := s.Raw()
+		dep, ok := d.resources[string(literal)]
 		if !ok {
-			dep, ok = addrs.ParseConfigResourceText(text)
-			if !ok {
-				return nil, fmt.Errorf("invalid dependency %q", text)
-			}
-			d.resources[text] = dep
+			dep, err = parseDependency(literal)
+			d.resources[string(literal)] = dep
 		}
-		list[i] = dep
+		list = append(list, dep)
+		return err == nil
+	})
+	if !ok {
+		return nil, cmp.Or(err, fmt.Errorf("the dependencies are not a list: %s", clip(text)))
 	}
 	deps := states.NewDependencies(list)
 	d.deps[string(text)] = deps
 	return deps, nil
+}
+
+func parseDependency(literal []byte) (addrs.ConfigResource, error) {
+	var text string
+	if err := json.Unmarshal(literal, &text); err != nil {
+		return addrs.ConfigResource{}, fmt.Errorf("invalid dependencies: %w", err)
+	}
+	dep, ok := addrs.ParseConfigResourceText(text)
+	if !ok {
+		return dep, fmt.Errorf("invalid dependency %q", text)
+	}
+	return dep, nil
 }
 
 func (d *decoder) module(text string) (addrs.ModuleInstance, error) {

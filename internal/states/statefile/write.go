@@ -1,6 +1,7 @@
 package statefile
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
@@ -10,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -39,8 +39,7 @@ func Encode(f *File, opts *Options) ([]byte, error) {
 // must be immutable. It is not safe for concurrent use, and all its snapshots must have the same
 // options.
 type Encoder struct {
-	texts        map[*states.Object]encoded // encoded objects; nil if they are not kept
-	dependencies sync.Map                   // encoded sets by *states.Dependencies; many objects share a set
+	texts map[*states.Object]encoded // encoded objects; nil if they are not kept
 	// indirect holds sets with the indirect dependencies in the state of the snapshot that is encoded.
 	indirect map[*states.Dependencies]*states.Dependencies
 }
@@ -77,8 +76,8 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 	w.key("resources")
 	resources := inFileOrder(f.State)
 	e.indirect = f.State.WithIndirect()
-	e.dependencies.Clear() // the sets with indirect dependencies are new ones
-	if err := e.writeResources(w, resources); err != nil {
+	nearest, err := e.writeResources(w, resources)
+	if err != nil {
 		return nil, err
 	}
 	w.key("check_results")
@@ -88,7 +87,13 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 		writeChecks(w, nil)
 	}
 	writeDependencyInstances(w, resources)
-	e.writeNearest(w, resources)
+	if len(nearest) > 0 {
+		w.key(nearestDependencies)
+		w.open('[')
+		w.first = false
+		w.buf = append(w.buf, nearest...)
+		w.close(']')
+	}
 	if len(f.InDoubt) > 0 {
 		w.key(inDoubt)
 		w.open('[')
@@ -125,8 +130,14 @@ const chunkSize = 256
 // A chunk is the JSON of consecutive resources, with the positions of their objects in it.
 type chunk struct {
 	writer
-	texts []objectText
-	err   error
+	nearest writer // the nearest dependencies of these resources
+	texts   []objectText
+	err     error
+
+	// The objects of a resource usually share their dependencies, so the last ones are copied. start
+	// and end are their position.
+	dependencies *states.Dependencies
+	start, end   int
 }
 
 type objectText struct {
@@ -135,14 +146,17 @@ type objectText struct {
 	start, end   int
 }
 
-// writeResources writes the resources in parallel.
-func (e *Encoder) writeResources(w *writer, resources []*states.Resource) error {
+// writeResources writes the resources in parallel. It returns the elements of the list of nearest
+// dependencies.
+func (e *Encoder) writeResources(w *writer, resources []*states.Resource) (nearest []byte, err error) {
 	w.open('[')
 	chunks := make([]chunk, (len(resources)+chunkSize-1)/chunkSize)
 	parallel.Each(len(chunks), runtime.GOMAXPROCS(0), func(i int) {
 		c := &chunks[i]
-		c.writer = writer{indent: w.indent, depth: w.depth, first: i == 0}
-		for _, r := range resources[i*chunkSize : min((i+1)*chunkSize, len(resources))] {
+		part := resources[i*chunkSize : min((i+1)*chunkSize, len(resources))]
+		c.writer = writer{buf: make([]byte, 0, likelySize(part)), indent: w.indent, depth: w.depth, first: i == 0}
+		c.nearest = writer{indent: w.indent, depth: w.depth}
+		for _, r := range part {
 			c.err = e.writeResource(c, r)
 			if c.err != nil {
 				c.err = fmt.Errorf("%s can't be written to the state: %w", r.Addr, c.err)
@@ -153,18 +167,34 @@ func (e *Encoder) writeResources(w *writer, resources []*states.Resource) error 
 	size := 0
 	for i := range chunks {
 		if chunks[i].err != nil {
-			return chunks[i].err
+			return nil, chunks[i].err
 		}
 		size += len(chunks[i].buf)
+		nearest = append(nearest, chunks[i].nearest.buf...)
 	}
-	w.buf = slices.Grow(w.buf, size)
+	nearest = bytes.TrimPrefix(nearest, []byte{','})
+	w.buf = slices.Grow(w.buf, size+len(nearest))
 	for i := range chunks {
 		w.buf = append(w.buf, chunks[i].buf...)
 		w.first = false
 	}
 	w.close(']')
 	e.remember(chunks)
-	return nil
+	return nearest, nil
+}
+
+// likelySize returns about the number of bytes that the resources take. A buffer of this size is
+// rarely copied to a larger one.
+func likelySize(resources []*states.Resource) int {
+	size := 0
+	for _, r := range resources {
+		for _, inst := range r.Instances {
+			for o := range inst.Objects() {
+				size += 512 + 40*o.Dependencies.Len() + len(o.Attrs)*5/4 + len(o.Private)*4/3
+			}
+		}
+	}
+	return size
 }
 
 // remember keeps the encoded objects of this snapshot and drops all others.
@@ -243,7 +273,11 @@ func (e *Encoder) writeResource(w *chunk, r *states.Resource) error {
 	if !keyed {
 		w.string("provider", r.Provider.String())
 	}
-	indirect := e.indirect[sharedDependencies(r)]
+	nearest := sharedDependencies(r)
+	indirect := e.indirect[nearest]
+	if indirect != nil {
+		writeNearest(&w.nearest, r.Addr, nearest)
+	}
 	w.key("instances")
 	w.open('[')
 	for _, key := range r.SortedKeys() {
@@ -292,7 +326,7 @@ func (e *Encoder) writeObject(
 	}
 	if was, ok := e.texts[obj]; ok && was.dependencies.Equal(deps) {
 		w.buf = append(w.buf, was.text...)
-	} else if err := e.writeContent(&w.writer, obj, deps); err != nil {
+	} else if err := w.content(obj, deps); err != nil {
 		return err
 	}
 	if e.texts != nil {
@@ -302,9 +336,9 @@ func (e *Encoder) writeObject(
 	return nil
 }
 
-// writeContent writes the fields of an object that do not depend on its position in the state. deps
-// holds its dependencies, with or without indirect ones.
-func (e *Encoder) writeContent(w *writer, obj *states.Object, deps *states.Dependencies) error {
+// content writes the fields of an object that do not depend on its position in the state. deps holds
+// its dependencies, with or without indirect ones.
+func (w *chunk) content(obj *states.Object, deps *states.Dependencies) error {
 	w.label("schema_version")
 	w.buf = strconv.AppendInt(w.buf, obj.SchemaVersion, 10)
 	if obj.Flatmap != nil && obj.Attrs == nil {
@@ -321,7 +355,7 @@ func (e *Encoder) writeContent(w *writer, obj *states.Object, deps *states.Depen
 		w.rawField("attributes", attrs)
 	}
 	w.key("sensitive_attributes")
-	if err := writePaths(w, obj.SensitivePaths); err != nil {
+	if err := writePaths(&w.writer, obj.SensitivePaths); err != nil {
 		return err
 	}
 	if len(obj.Private) > 0 {
@@ -329,7 +363,7 @@ func (e *Encoder) writeContent(w *writer, obj *states.Object, deps *states.Depen
 	}
 	if deps != nil {
 		w.key("dependencies")
-		e.writeDependencies(w, deps)
+		w.list(deps)
 	}
 	w.flag("create_before_destroy", obj.CreateBeforeDestroy)
 	w.flag("skip_destroy", obj.SkipDestroy)
@@ -340,19 +374,14 @@ func (e *Encoder) writeContent(w *writer, obj *states.Object, deps *states.Depen
 	return nil
 }
 
-func (e *Encoder) writeDependencies(w *writer, deps *states.Dependencies) {
-	if text, ok := e.dependencies.Load(deps); ok {
-		w.buf = append(w.buf, text.([]byte)...)
+func (w *chunk) list(deps *states.Dependencies) {
+	if deps == w.dependencies {
+		w.buf = append(w.buf, w.buf[w.start:w.end]...)
 		return
 	}
-	start := len(w.buf)
-	w.open('[')
-	for dep := range deps.All() {
-		w.item()
-		w.text(dep.String())
-	}
-	w.close(']')
-	e.dependencies.Store(deps, slices.Clone(w.buf[start:]))
+	w.dependencies, w.start = deps, len(w.buf)
+	w.addresses(deps)
+	w.end = len(w.buf)
 }
 
 func writePaths(w *writer, paths []cty.Path) error {

@@ -100,7 +100,7 @@ func (e *entry) encode() ([]byte, error) {
 	return append(append(text, e.Object...), '}'), nil
 }
 
-func newStoreEntry(objects *statefile.Encoder, o *ObjectChange) (*entry, error) {
+func newStoreEntry(o *ObjectChange) (*entry, error) {
 	e := &entry{Kind: storeEntry, Addr: o.Addr.String(), Deposed: o.Deposed, Object: json.RawMessage("null")}
 	if o.Provider != (addrs.ProviderInstance{}) {
 		e.Provider = o.Provider.String()
@@ -109,7 +109,7 @@ func newStoreEntry(objects *statefile.Encoder, o *ObjectChange) (*entry, error) 
 		return e, nil
 	}
 	var err error
-	e.Object, err = objects.Object(o.Object)
+	e.Object, err = statefile.EncodeObject(o.Object)
 	return e, err
 }
 

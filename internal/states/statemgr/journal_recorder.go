@@ -11,7 +11,6 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/states"
-	"tofu/internal/states/statefile"
 	"tofu/internal/tfdiags"
 )
 
@@ -21,7 +20,6 @@ type journalRecorder struct {
 	to      *snapshots
 	journal *journal
 	first   *firstChange
-	objects statefile.Encoder // encodes journal entries; safe for concurrent use
 
 	wake    chan struct{} // wakes the snapshots goroutine after a change
 	stop    func()        // ends that goroutine
@@ -72,7 +70,7 @@ func (r *journalRecorder) ended(id ObjectID) {
 
 // stored implements recorder.
 func (r *journalRecorder) stored(o ObjectChange) {
-	e, err := newStoreEntry(&r.objects, &o)
+	e, err := newStoreEntry(&o)
 	if !r.record(e, err) {
 		return
 	}
@@ -86,7 +84,7 @@ func (r *journalRecorder) stored(o ObjectChange) {
 
 // moved implements recorder.
 func (r *journalRecorder) moved(o ObjectChange, from addrs.DeposedKey) {
-	e, err := newStoreEntry(&r.objects, &o)
+	e, err := newStoreEntry(&o)
 	e.From = &from
 	if !r.record(e, err) {
 		return

@@ -234,10 +234,9 @@ func (s *snapshots) commitKilled(ctx context.Context) error {
 // moveEntries returns a journal entry for each change of an object.
 func moveEntries(changes []ObjectChange) ([]*entry, error) {
 	out := make([]*entry, len(changes))
-	objects := &statefile.Encoder{}
 	for i := range changes {
 		var err error
-		out[i], err = newStoreEntry(objects, &changes[i])
+		out[i], err = newStoreEntry(&changes[i])
 		if err != nil {
 			return nil, err
 		}
