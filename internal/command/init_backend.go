@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -180,11 +181,21 @@ func (b *backendInit) keepWorkspace(
 	if !s.Input {
 		return missing
 	}
+	text := "Which of these workspaces is to be selected instead? Enter a name or a number."
+	for i, name := range names {
+		text += fmt.Sprintf("\n%d. %s", i+1, name)
+	}
 	answer, err := s.Ask(ctx, terminal.Question{
-		Title: fmt.Sprintf("The selected workspace %q does not exist in this backend.", selected),
-		Text:  "Which of these workspaces is to be selected instead?\n" + strings.Join(names, "\n")})
-	if err != nil || !slices.Contains(names, answer) {
+		Title: fmt.Sprintf("The selected workspace %q does not exist in this backend.", selected), Text: text})
+	if err != nil {
 		return missing
+	}
+	if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= len(names) && !slices.Contains(names, answer) {
+		answer = names[n-1]
+	}
+	if !slices.Contains(names, answer) {
+		return tfdiags.Errorf("There is no such workspace", "The answer %q is neither the name nor the number of a "+
+			"workspace in the backend %q. It has: %s.", answer, wanted.Driver.Name, strings.Join(names, ", "))
 	}
 	return s.SelectWorkspace(answer)
 }

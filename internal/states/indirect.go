@@ -55,7 +55,7 @@ type indirectSearch struct {
 	numbers map[addrs.ConfigResource]int // the number of each address
 	direct  [][]int                      // the dependencies of each resource
 	sets    map[*Dependencies][]int      // the numbers of each set
-	limit   int // of the indirect dependencies of one set
+	limit   int                          // of the indirect dependencies of one set
 
 	found    []int // for each resource, the number of the last search that found it
 	searches int
