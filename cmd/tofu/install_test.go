@@ -301,6 +301,42 @@ func TestInterruptedInit(t *testing.T) {
 	}
 }
 
+// TestMirrorOfMirror checks that `providers mirror` copies from the network mirror that the CLI
+// configuration names, without the registry of the providers, and that the copy can be installed.
+func TestMirrorOfMirror(t *testing.T) {
+	m := newMirror(t, "zh", 1000)
+	dir := m.root("root")
+	m.write("root/call.tf", "module \"m\" {\n  source = \"./m\"\n}\n")
+	m.write("root/m/main.tf", "")
+	run := func(words ...string) {
+		t.Helper()
+		if out, err := m.run(t.Context(), dir, append([]string{"tofu"}, words...)).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", words, err, out)
+		}
+	}
+	run("providers", "mirror", "copy")
+	for _, name := range mirrored {
+		file := fmt.Sprintf("copy/example.com/acme/%s/terraform-provider-%[1]s_1.0.0_%s.zip", name, platform)
+		got, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil || !bytes.Equal(got, m.Archive(name, "1.0.0", platform)) {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+	m.write("tofurc", "provider_installation {\n  filesystem_mirror {\n    path = \"copy\"\n  }\n}\n")
+	m.Requests("")
+	run("init")
+	m.whole(dir, true)
+	if n := m.Requests(""); n > 0 {
+		t.Errorf("%d requests for packages in the copy", n)
+	}
+	// Without an installation method, the packages come from their registries.
+	m.write("tofurc", fmt.Sprintf("host \"example.com\" {\n  services = {\n    \"providers.v1\" = %q\n  }\n}\n", m.URL+"/v1/"))
+	run("providers", "mirror", "copy2")
+	if n := m.Requests("/v1/"); n == 0 {
+		t.Error("the registry was not asked")
+	}
+}
+
 // BenchmarkWarmInit measures init in a directory with installed providers and an unchanged lock
 // file. For comparison, it also measures the start of the program.
 func BenchmarkWarmInit(b *testing.B) {

@@ -100,7 +100,7 @@ func (r *packageReport) mirrored(e install.Event) {
 	case install.Fetching:
 		r.term.Say("  - Downloading package of %s for %s...", e.Provider.ForDisplay(), e.Platform)
 	case install.Fetched:
-		r.term.Say("  - Package of %s for %s authenticated: %s", e.Provider.ForDisplay(), e.Platform,
+		r.term.Say("  - Saved the package of %s for %s (%s)", e.Provider.ForDisplay(), e.Platform,
 			describeAuth(e.Auth, e.KeyID))
 	}
 }

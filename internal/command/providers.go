@@ -13,6 +13,7 @@ import (
 	"tofu/internal/moduletest"
 	"tofu/internal/providers"
 	"tofu/internal/session"
+	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 	"tofu/internal/ui/termtext"
 )
@@ -47,7 +48,7 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 	if err != nil {
 		return err
 	}
-	resolve, err := getmodules.Installed(app.ModulesDir(), app.Base)
+	resolve, err := getmodules.InstalledOrLocal(app.ModulesDir(), app.Base)
 	if err != nil {
 		return err
 	}
@@ -55,23 +56,45 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 	if err != nil {
 		return err
 	}
-	open, err := app.OpenState(ctx, session.StateRequest{Vars: f.Variables})
+	used, err := stateProviders(ctx, app.Session, cfg, f.Variables)
 	if err != nil {
 		return err
 	}
-	defer app.Release(open)
 	tree := requirementTree(cfg.Config)
 	tree.below = append(testTrees(suite), tree.below...)
 	var text strings.Builder
 	tree.draw(&text, "")
 	fmt.Fprintf(app.Out, "\nProviders required by configuration:\n.\n%s\n", termtext.Printable(text.String()))
-	if used := session.Requirements(nil, open.State()).Providers(); len(used) > 0 {
+	if len(used) > 0 {
 		fmt.Fprint(app.Out, "Providers required by state:\n\n")
 		for _, p := range used {
 			fmt.Fprintf(app.Out, "    provider[%s]\n\n", p)
 		}
 	}
 	return nil
+}
+
+// stateProviders returns the providers that the state requires. If the backend was never set up in
+// this directory, it returns none and adds a warning.
+func stateProviders(
+	ctx context.Context, s *session.Session, cfg *session.Config, vars session.Variables,
+) ([]addrs.Provider, error) {
+	record, err := s.ReadBackendRecord()
+	if err != nil {
+		return nil, err
+	}
+	if record == nil && (cfg.Module.Backend != nil || cfg.Module.Cloud != nil) {
+		s.Warnings.Add(tfdiags.Warningf("The state was not read",
+			"The backend is not set up in this directory, so providers that only the state requires are not listed. "+
+				"Run %q to set it up.", s.InitCommand))
+		return nil, nil
+	}
+	open, err := s.OpenState(ctx, session.StateRequest{Vars: vars})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Release(open)
+	return session.Requirements(nil, open.State()).Providers(), nil
 }
 
 // requiring is a module, test file or run that requires providers.

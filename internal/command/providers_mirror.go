@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"tofu/internal/cliconfig"
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/install"
 	"tofu/internal/depsfile/pkgstore"
@@ -18,7 +19,9 @@ var cmdProvidersMirror = &Command{
 	Long: `
 Saves the packages of all required providers and their indexes in a directory,
 which can be used as a filesystem mirror, or as a network mirror if a web server
-serves it. Existing packages in the directory are kept.`,
+serves it. Existing packages in the directory are kept. The packages come from
+the installation methods of the CLI configuration if it has a block
+provider_installation, and otherwise from the providers' own registries.`,
 	New: with(func(f *providersMirrorFlags, fs *options) {
 		f.addJSON(fs)
 		f.varFlags.add(fs)
@@ -60,11 +63,24 @@ func mirrorProviders(ctx context.Context, s *session.Session, f *providersMirror
 		return fmt.Errorf("opening the package store: %w", err)
 	}
 	defer func() { _ = store.Close() }()
-	source := sources.NewDirect(registry.New(s.CLI, version.String), s.CLI.DownloadRetries)
+	source, err := mirrorSource(s.CLI)
+	if err != nil {
+		return err
+	}
 	report := &packageReport{term: s.Terminal}
 	progress := newDownloads(s, &f.viewFlags)
 	err = install.Mirror(ctx, session.Requirements(cfg.Config, nil), prev, platforms, dir,
 		&install.Options{Source: source, Store: store, Observe: progress.providers(report.mirrored)})
 	progress.end()
 	return err
+}
+
+// mirrorSource returns the source of packages for a mirror. Directories that are searched without
+// any configuration are not a source, because they are often mirrors that this command writes.
+func mirrorSource(cli *cliconfig.Config) (sources.Source, error) {
+	client := registry.New(cli, version.String)
+	if cli.Methods == nil {
+		return sources.NewDirect(client, cli.DownloadRetries), nil
+	}
+	return sources.FromConfig(cli, client)
 }

@@ -20,8 +20,9 @@ var cmdValidate = &Command{
 	Long: `
 Validates the configuration: syntax, names, types, and the rules of providers.
 It reads neither the state nor remote objects. Variables need values only if
-the sources or versions of modules depend on them. Modules and providers must
-be installed; "tofu init -backend=false" does that without accessing the state.
+the sources or versions of modules depend on them. Providers, and modules that
+are not local, must be installed; "tofu init -backend=false" does that without
+accessing the state.
 With DIR, validates the module in that directory as the root module.`,
 	New: with(func(f *validateFlags, fs *options) {
 		f.viewFlags.add(fs)
@@ -83,10 +84,14 @@ func runValidate(ctx context.Context, app *App, f *validateFlags, args []string)
 
 // validate checks the configuration of a root module, and its tests.
 func (f *validateFlags) validate(ctx context.Context, s *session.Session) error {
+	resolve, err := getmodules.InstalledOrLocal(s.ModulesDir(), s.Base)
+	if err != nil {
+		return err
+	}
 	given, err := s.Collect(f.Variables)
 	var cfg *session.Config
 	if err == nil {
-		cfg, err = s.LoadConfig(ctx, given)
+		cfg, err = s.Load(ctx, given, resolve)
 	}
 	if err != nil {
 		if f.NoTests || !s.Parser.IsModuleDir(s.RootDir) {
@@ -97,10 +102,6 @@ func (f *validateFlags) validate(ctx context.Context, s *session.Session) error 
 	}
 	reqs, subjects := session.Requirements(cfg.Config, nil), []moduletest.Subject{{Dir: s.RootDir, Config: cfg.Config}}
 	if !f.NoTests {
-		resolve, err := getmodules.Installed(s.ModulesDir(), s.Base)
-		if err != nil {
-			return err
-		}
 		suite, err := loadTests(ctx, s, cfg, f.TestDirectory, resolve)
 		if err != nil {
 			return err

@@ -2,10 +2,13 @@ package getmodules
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/depsfile"
 	"tofu/internal/tfdiags"
@@ -45,6 +48,39 @@ func Installed(dir, base string) (configs.Resolver, error) {
 		}
 		return configs.ResolvedModule{Dir: dir, Version: r.Version}, nil
 	}, nil
+}
+
+// InstalledOrLocal is like Installed, but also resolves local modules that are not installed,
+// because their files are there. It is for commands that neither change objects nor need init.
+func InstalledOrLocal(dir, base string) (configs.Resolver, error) {
+	installed, err := Installed(dir, base)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, req *configs.ModuleRequest) (configs.ResolvedModule, error) {
+		if req.Source.Kind != addrs.LocalModule {
+			return installed(ctx, req)
+		}
+		local, err := localDir(req)
+		return configs.ResolvedModule{Dir: filepath.FromSlash(local)}, err
+	}, nil
+}
+
+// localDir returns the directory of a local module, with slashes. It returns an error if it isn't
+// there.
+func localDir(req *configs.ModuleRequest) (string, error) {
+	dir := filepath.ToSlash(filepath.Clean(req.LocalDir()))
+	info, err := os.Stat(filepath.FromSlash(dir))
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return "", tfdiags.Errorf("Unreadable module directory",
+			"The directory %s, which is the source of %s, can't be read: %s.", dir, req.Describe(), err).
+			At(req.Call.SourceRange)
+	case err != nil || !info.IsDir():
+		return "", tfdiags.Errorf("Unreadable module directory",
+			"There is no directory %s, which is the source of %s.", dir, req.Describe()).At(req.Call.SourceRange)
+	}
+	return dir, nil
 }
 
 func manifestDamaged(err error) tfdiags.Diagnostic {

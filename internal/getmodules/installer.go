@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -148,15 +147,8 @@ func (in *Installer) local(ctx context.Context, req *configs.ModuleRequest) (non
 				"sources that start with \"../\" must stay within it.",
 			req.Path, req.Source).At(req.Call.SourceRange)
 	}
-	info, err := os.Stat(filepath.FromSlash(dir))
-	switch {
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return none, tfdiags.Errorf("Unreadable module directory",
-			"The directory %s, which is the source of %s, can't be read: %s.", dir, req.Describe(), err).
-			At(req.Call.SourceRange)
-	case err != nil || !info.IsDir():
-		return none, tfdiags.Errorf("Unreadable module directory",
-			"There is no directory %s, which is the source of %s.", dir, req.Describe()).At(req.Call.SourceRange)
+	if _, err := localDir(req); err != nil {
+		return none, err
 	}
 	k := key(req)
 	old := in.manifest[k]

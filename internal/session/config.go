@@ -29,14 +29,14 @@ func (s *Session) LoadConfig(ctx context.Context, given map[string]configs.Given
 	return s.Load(ctx, given, resolve)
 }
 
-// LoadInstalled loads the root module and all installed modules, for commands that only show them.
-// If the source of a module depends on a variable without a value, the module is the installed one.
+// LoadInstalled loads the root module and all modules that are installed or local, for commands that
+// only show them. If the source of a module depends on a variable without a value, the module is the installed one.
 func (s *Session) LoadInstalled(ctx context.Context, vars Variables) (*Config, error) {
 	given, err := s.Collect(vars)
 	if err != nil {
 		return nil, err
 	}
-	resolve, err := getmodules.Installed(s.ModulesDir(), s.Base)
+	resolve, err := getmodules.InstalledOrLocal(s.ModulesDir(), s.Base)
 	if err != nil {
 		return nil, err
 	}

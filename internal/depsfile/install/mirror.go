@@ -1,9 +1,11 @@
 package install
 
 import (
+	"archive/zip"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -109,8 +111,8 @@ func (m *mirror) provider(
 	return errs.Err()
 }
 
-// archive puts one archive into the mirror, unless it is already there and correct. If the source
-// only has the package unpacked, archive returns an error.
+// archive puts one archive into the mirror, unless it is already there and correct. It packs a
+// package that the source has unpacked.
 func (m *mirror) archive(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) error {
 	pkg, err := m.in.Source.Package(ctx, p, v, platform)
 	if err != nil {
@@ -118,7 +120,7 @@ func (m *mirror) archive(ctx context.Context, p addrs.Provider, v depsfile.Versi
 	}
 	m.in.notify(Fetching{p, v, platform})
 	if pkg.Dir != "" {
-		return fmt.Errorf("the source only has it unpacked; a mirror requires the archive")
+		pkg.Fetch, pkg.Dir = packed(os.DirFS(pkg.Dir)), ""
 	}
 	target := filepath.Join(m.folder(p), sources.ArchiveName(p, v, platform))
 	if h, err := pkgstore.ArchiveHash(target); err != nil || h != pkg.ArchiveHash {
@@ -132,11 +134,24 @@ func (m *mirror) archive(ctx context.Context, p addrs.Provider, v depsfile.Versi
 			hashes = append(hashes, h)
 		}
 	}
-	m.mu.Lock()
-	m.hashes[target] = depsfile.Union(hashes)
-	m.mu.Unlock()
+	if len(hashes) > 0 { // otherwise, index computes one
+		m.mu.Lock()
+		m.hashes[target] = depsfile.Union(hashes)
+		m.mu.Unlock()
+	}
 	m.in.notify(Fetched{p, v, platform, pkg.Auth, pkg.KeyID})
 	return nil
+}
+
+// packed returns a function that writes the files of an unpacked package as an archive.
+func packed(files fs.FS) sources.Fetch {
+	return func(_ context.Context, dst *os.File, _ func(done, total int64)) error {
+		archive := zip.NewWriter(dst)
+		if err := archive.AddFS(files); err != nil {
+			return fmt.Errorf("packing the package: %w", err)
+		}
+		return archive.Close()
+	}
 }
 
 func (m *mirror) fetch(ctx context.Context, pkg *sources.Package, target string) error {
