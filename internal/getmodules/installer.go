@@ -250,7 +250,7 @@ func (in *Installer) failed(ctx context.Context, req *configs.ModuleRequest, err
 		}
 		err = errors.New("its package could not be fetched for another call")
 	}
-	return tfdiags.Errorf("Failed to download module", "Could not install %s: %s.", req.Describe(),
+	return tfdiags.Errorf("Failed to download module", "Could not download %s: %s.", req.Describe(),
 		err).At(req.Call.Range)
 }
 

@@ -2,7 +2,6 @@ package httpclient
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -42,7 +41,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
 	w := newWatch(t.silence, func() { cancel(&SilenceError{req.URL.Host, t.silence}) })
-	out := req.Clone(ctx)
+	waiting := &stage{}
+	out := req.Clone(waiting.trace(ctx, req.URL.Host))
 	if out.Header.Get("User-Agent") == "" {
 		out.Header.Set("User-Agent", t.userAgent)
 	}
@@ -55,23 +55,16 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.base.RoundTrip(out)
 	w.pause()
 	if err != nil {
-		err = silence(ctx, err)
+		err = waiting.explain(ctx, err)
 		cancel(nil)
 		log.Debug("HTTP request failed", "error", Clean(err), "took", time.Since(start))
 		return nil, err
 	}
 	log.Debug("HTTP request", "status", resp.StatusCode, "took", time.Since(start))
-	resp.Body = &responseBody{resp.Body, w, func(err error) error { return silence(ctx, err) }, func() { cancel(nil) }}
+	waiting.set(readingBody)
+	resp.Body = &responseBody{resp.Body, w, func(err error) error { return waiting.explain(ctx, err) },
+		func() { cancel(nil) }}
 	return resp, nil
-}
-
-// silence returns the SilenceError that canceled ctx, or err if ctx was not canceled for this
-// reason.
-func silence(ctx context.Context, err error) error {
-	if silent, ok := errors.AsType[*SilenceError](context.Cause(ctx)); ok {
-		return silent
-	}
-	return err
 }
 
 // requestBody is the body of a request. If the transport reads from it, the server is accepting

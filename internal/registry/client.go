@@ -69,6 +69,9 @@ type StatusError struct {
 }
 
 func (e *StatusError) Error() string {
+	if e.Code == http.StatusTooManyRequests { // in the form that Terragrunt looks for to repeat the command
+		return fmt.Sprintf("%s answered with status 429 (rate limit exceeded: 429 Too Many Requests)", e.URL)
+	}
 	return strings.TrimSpace(fmt.Sprintf("%s answered with status %d %s", e.URL, e.Code, http.StatusText(e.Code)))
 }
 
@@ -242,12 +245,19 @@ func (e *timeoutError) Error() string {
 	return fmt.Sprintf("%s did not send a complete response within %s", e.url, e.limit)
 }
 
+// Timeout reports that the error is a timeout. It implements net.Error.
+func (e *timeoutError) Timeout() bool { return true }
+
 // readError returns the cause of the cancellation if ctx was canceled, otherwise err.
 func readError(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
+	cause := context.Cause(ctx)
+	if cause == nil {
+		return err
 	}
-	return err
+	if late, ok := errors.AsType[*httpclient.TimeoutError](err); ok {
+		return late
+	}
+	return cause
 }
 
 // repeat makes attempts with increasing delays until one of them succeeds or fails permanently.

@@ -178,6 +178,10 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, h http.Handler) 
 		return
 	}
 	_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
+	if t, ok := h.(Tunnel); ok {
+		t(conn)
+		return
+	}
 	secure := tls.Server(&bufferedConn{conn, buffered.Reader}, &tls.Config{Certificates: []tls.Certificate{*cert},
 		NextProtos: []string{"h2", "http/1.1"}})
 	once := &onceListener{conn: make(chan net.Conn, 1), addr: conn.LocalAddr()}
@@ -188,6 +192,15 @@ func (p *Proxy) connect(w http.ResponseWriter, r *http.Request, h http.Handler) 
 		}
 	}}
 	_ = server.Serve(once)
+}
+
+// Tunnel is the handler of a host that fails before it serves requests. It gets the connection of a
+// client that is about to begin the TLS handshake.
+type Tunnel func(net.Conn)
+
+// ServeHTTP implements http.Handler. It refuses requests without TLS.
+func (Tunnel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	http.Error(w, r.Host+" has no HTTP server", http.StatusBadGateway)
 }
 
 // bufferedConn is a connection whose first data may already be in reader's buffer.

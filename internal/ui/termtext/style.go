@@ -34,6 +34,24 @@ func (s Style) As(c Color, text string) string {
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
+// unbroken replaces the spaces in phrases that programs look for in errors, so that no line breaks
+// in the middle of one. Otherwise it would depend on the length of a name whether Terragrunt finds
+// its phrase and repeats a command.
+var unbroken = sync.OnceValue(func() *strings.Replacer {
+	var pairs []string
+	for _, phrase := range []string{
+		"context deadline exceeded", "Client.Timeout exceeded while awaiting headers",
+		"net/http: TLS handshake timeout", "connection reset by peer", "Connection closed by remote host",
+		": 429 Too Many Requests", "The requested URL returned error: 429", "Could not download module",
+		"could not query provider registry", "could not connect to registry",
+		"failed to request discovery document", "NoSuchBucket: The specified bucket does not exist",
+		"request to update this alarm is in progress", "Error creating SSM parameter: TooManyUpdates:",
+	} {
+		pairs = append(pairs, phrase, strings.ReplaceAll(phrase, " ", "\x00"))
+	}
+	return strings.NewReplacer(pairs...)
+})
+
 // Wrap breaks text into lines of at most width columns at spaces. It doesn't break lines that
 // start with a space, because they are examples. A width of 0 keeps all lines.
 func Wrap(text string, width int) string {
@@ -55,7 +73,7 @@ func wrapLine(line string, width int) string {
 	}
 	var b strings.Builder
 	col := 0
-	for i, word := range strings.Split(line, " ") {
+	for i, word := range strings.Split(unbroken().Replace(line), " ") {
 		n := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:
@@ -66,7 +84,7 @@ func wrapLine(line string, width int) string {
 			b.WriteByte(' ')
 			col++
 		}
-		b.WriteString(word)
+		b.WriteString(strings.ReplaceAll(word, "\x00", " "))
 		col += n
 	}
 	return b.String()
