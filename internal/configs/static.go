@@ -25,6 +25,7 @@ import (
 type staticEnv struct {
 	parser    *Parser
 	functions func() map[string]function.Function
+	pure      func() map[string]function.Function
 	given     map[string]Given
 	missing   error // see LoadOptions.Incomplete
 	ask       func(*Variable) (Given, error)
@@ -39,12 +40,15 @@ type staticEnv struct {
 }
 
 func newStaticEnv(parser *Parser, rootDir string, opts *LoadOptions) *staticEnv {
+	table := func(pure bool) func() map[string]function.Function {
+		return sync.OnceValue(func() map[string]function.Function {
+			return funcs.Table(funcs.Options{BaseDir: opts.Base, PureOnly: pure})
+		})
+	}
 	env := &staticEnv{
 		parser: parser, given: opts.Variables, missing: opts.Incomplete, ask: opts.Ask, workspace: opts.Workspace, workDir: opts.WorkDir,
 		rootDir: rootDir, base: opts.Base, unset: opts.Unset,
-		functions: sync.OnceValue(func() map[string]function.Function {
-			return funcs.Table(funcs.Options{BaseDir: opts.Base})
-		}),
+		functions: table(false), pure: table(true),
 	}
 	for _, given := range opts.Variables {
 		env.unknown = env.unknown || len(given.Unknown) > 0 || given.Val != cty.NilVal && !given.Val.IsWhollyKnown()
@@ -62,6 +66,7 @@ type staticScope struct {
 	cfg  *Config
 	env  *staticEnv
 	memo map[addrs.Referenceable]*staticResult
+	pure bool // functions that return another result for each call have unknown results
 }
 
 // staticResult is the static value of a variable or local value.
@@ -182,7 +187,22 @@ func refuseMarks(v cty.Value, user string, at hcl.Range) error {
 }
 
 func (s *staticScope) scope(user string, at hcl.Range) *lang.Scope {
-	return &lang.Scope{Data: &staticData{s, s.name(user), at}, Functions: s.env.functions()}
+	functions := s.env.functions
+	if s.pure {
+		functions = s.env.pure
+	}
+	return &lang.Scope{Data: &staticData{s, s.name(user), at}, Functions: functions()}
+}
+
+// purely returns a scope in which the results of functions that return another result for each call
+// are unknown. It has the same variables.
+func (s *staticScope) purely() *staticScope {
+	out := &staticScope{cfg: s.cfg, env: s.env, memo: maps.Clone(s.memo), pure: true}
+	maps.DeleteFunc(out.memo, func(subject addrs.Referenceable, _ *staticResult) bool {
+		_, variable := subject.(addrs.InputVariable)
+		return !variable
+	})
+	return out
 }
 
 func (s *staticScope) eval(expr hcl.Expression, want cty.Type, user string,

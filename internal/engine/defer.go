@@ -52,7 +52,8 @@ func (c *evalContext) unknownArgument(
 		return c.argError(valueGone, valueGoneDetail, e, v)
 	}
 	chain := c.unknownChain(e)
-	if name := c.varyingCall(e); name != "" {
+	// Nothing has to be planned for the block when everything is destroyed or only refreshed.
+	if name := c.varyingCall(e); name != "" && c.e.op.Mode == plans.Normal && !c.e.op.PreDestroy {
 		return c.argError(summary, alwaysUnknown(name)+becauseOf(chain), e, v)
 	}
 	d := c.argError(summary, detail+becauseOf(chain), e, v)

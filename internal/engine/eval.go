@@ -53,6 +53,8 @@ type evalContext struct {
 	// callee is the module instance whose argument is being followed; see nextExpr. It is nil in all
 	// other contexts.
 	callee *moduleInstance
+	// key is the instance of a resource whose arguments are being followed; see varyingRef.
+	key addrs.InstanceKey
 
 	reader
 

@@ -323,14 +323,14 @@ func (c *evalContext) addressTraversal(expr hcl.Expression) (hcl.Traversal, erro
 		if err != nil {
 			return nil, err
 		}
-		if key.IsMarked() || !key.IsKnown() || key.IsNull() {
-			d := tfdiags.Errorf("Invalid import address expression",
-				"An instance key must be known during the plan, and must not be null, sensitive or ephemeral.").At(e.Key.Range())
-			if !key.IsMarked() && !key.IsKnown() {
-				d.Extra = notYet{why: plans.DeferredConfig,
-					chain: []plans.DeferralStep{place("the target of an import block", e.Key.Range())}}
-			}
-			return nil, d
+		const summary, detail = "Invalid import address expression",
+			"An instance key must be known during the plan, and must not be null, sensitive or ephemeral."
+		switch {
+		case !key.IsMarked() && !key.IsKnown():
+			return nil, c.unknownArgument(plans.DeferredConfig, summary, detail, lang.Analyze(e.Key, addrs.ModuleScope), key,
+				"the target of an import block")
+		case key.IsMarked() || key.IsNull():
+			return nil, tfdiags.Errorf(summary, detail).At(e.Key.Range())
 		}
 		return append(slices.Clip(head), hcl.TraverseIndex{Key: key, SrcRange: e.SrcRange}), nil
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -48,16 +49,17 @@ func (c *evalContext) varyingCall(e *lang.Expr) string {
 	return c.findVarying(e, map[exprIn]string{})
 }
 
-// exprIn is an expression in a module instance.
+// exprIn is an expression in a module instance, or in an instance of a block there.
 type exprIn struct {
 	expr hcl.Expression
 	in   *moduleInstance
+	key  addrs.InstanceKey
 }
 
 // findVarying is varyingCall with the results so far. It returns "" if an unknown reference in e
 // leads to anything but such functions, unless a part of e that decides alone leads only to them.
 func (c *evalContext) findVarying(e *lang.Expr, done map[exprIn]string) string {
-	at := exprIn{e.Expression, c.in}
+	at := exprIn{e.Expression, c.in, c.key}
 	name, seen := done[at]
 	if seen {
 		return name
@@ -83,17 +85,138 @@ func (c *evalContext) varyingRefs(e *lang.Expr, done map[exprIn]string) string {
 		if !c.isUnknown(e, ref) {
 			continue
 		}
-		next, in := c.nextExpr(ref)
-		if next == nil {
-			return ""
-		}
-		more := in.findVarying(next, done)
+		more := c.varyingRef(ref, done)
 		if more == "" {
 			return ""
 		}
 		name = cmp.Or(name, more)
 	}
 	return name
+}
+
+// varyingRef is findVarying for an unknown reference.
+func (c *evalContext) varyingRef(ref *addrs.Reference, done map[exprIn]string) string {
+	if next, in := c.nextExpr(ref); next != nil {
+		return in.findVarying(next, done)
+	}
+	r := c.in.module.ResourceOf(ref.Subject)
+	if r == nil || r.Config == nil || r.Schema == nil || r.Exprs.Body == nil {
+		return ""
+	}
+	x := c.e.expansionOf(r, c.in)
+	if x == nil {
+		return ""
+	}
+	one, single := ref.Subject.(addrs.ResourceInstance)
+	name := ""
+	for i, key := range x.keys {
+		if single && key != one.Key {
+			continue
+		}
+		in := c.e.newContext(c.ctx, c.in, x.repetition(i))
+		in.reader, in.key = c.reader, key
+		v := varyingObject{in.withoutDeprecations(), r, r.Addr.Resource.InInstance(c.in.addr).Instance(key), done}
+		found := v.find(addrs.FirstName(ref.Remaining))
+		if found == "" {
+			return ""
+		}
+		name = cmp.Or(name, found)
+	}
+	return name
+}
+
+// varyingObject finds out whether an unknown attribute of an instance is unknown in every plan,
+// because the arguments of the instance are.
+type varyingObject struct {
+	c    *evalContext
+	r    *graph.Resource
+	addr addrs.AbsInstance
+	done map[exprIn]string
+}
+
+// find returns a function because of which the attribute is unknown in every plan, or "". An argument
+// is what the configuration says. Anything else is unknown again in the next plan if only arguments
+// that are unknown in every plan change the object, as is any result of a data source.
+func (v varyingObject) find(attribute string) string {
+	content := &hcl.BodySchema{}
+	for name, attr := range v.r.Schema.Block.Attributes {
+		if !attr.WriteOnly && !v.ignored(name) {
+			content.Attributes = append(content.Attributes, hcl.AttributeSchema{Name: name})
+		}
+	}
+	args, _, _ := v.r.Config.Config.PartialContent(content)
+	if args == nil {
+		return ""
+	}
+	if arg := args.Attributes[attribute]; arg != nil {
+		return v.argument(arg.Expr)
+	}
+	if v.addr.Resource.Mode != addrs.Data && v.changesOtherwise() {
+		return ""
+	}
+	for _, ref := range v.r.Exprs.Body.Refs.Objects {
+		all := &lang.Expr{Refs: v.r.Exprs.Body.Refs}
+		if v.c.isUnknown(all, ref) && v.c.varyingRef(ref, v.done) == "" {
+			return ""
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(args.Attributes)) {
+		if found := v.argument(args.Attributes[name].Expr); found != "" {
+			return found
+		}
+	}
+	return v.inBlocks()
+}
+
+// changesOtherwise reports whether the object is changed for another reason than unknown arguments, so
+// that the next plan may not change it: because it doesn't exist, is replaced on demand, or has other
+// changed values.
+func (v varyingObject) changesOtherwise() bool {
+	change := v.c.e.out.change(v.addr)
+	if change == nil || change.Action != plans.Update && change.Reason != plans.ReplaceCannotUpdate {
+		return true
+	}
+	before, after := unmark(change.Before), unmark(change.After)
+	for name := range after.Type().AttributeTypes() {
+		if is := after.GetAttr(name); is.IsWhollyKnown() && !is.RawEquals(before.GetAttr(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+// argument returns a function because of which an argument is unknown in every plan, or "".
+func (v varyingObject) argument(expr hcl.Expression) string {
+	e := lang.Analyze(expr, addrs.ModuleScope)
+	if value, err := v.c.eval(e, cty.DynamicPseudoType); err != nil || value.IsWhollyKnown() {
+		return ""
+	}
+	return v.c.findVarying(e, v.done)
+}
+
+// inBlocks returns a function that is called in the blocks of the resource, or "".
+func (v varyingObject) inBlocks() (name string) {
+	body, native := v.r.Config.Config.(*hclsyntax.Body)
+	if !native {
+		return ""
+	}
+	for _, block := range body.Blocks {
+		blockType := block.Type
+		if blockType == "dynamic" && len(block.Labels) > 0 {
+			blockType = block.Labels[0]
+		}
+		if v.r.Schema.Block.BlockTypes[blockType] != nil && !v.ignored(blockType) {
+			name = cmp.Or(name, funcs.VaryingCallInNode(block.Body))
+		}
+	}
+	return name
+}
+
+// ignored reports whether changes of an argument or block may be ignored once the object exists.
+func (v varyingObject) ignored(name string) bool {
+	l := v.r.Config.Lifecycle
+	return l.IgnoreAll || slices.ContainsFunc(l.IgnoreChanges,
+		func(tr hcl.Traversal) bool { return len(tr) > 0 && addrs.StepName(tr[0]) == name })
 }
 
 // deciding returns unknown parts of an expression, each of which makes it unknown whatever the other

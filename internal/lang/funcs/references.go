@@ -45,13 +45,24 @@ func (w TypeWords) Without(traversals []hcl.Traversal) []hcl.Traversal {
 // VaryingCall returns the name of the first function called in expr that returns a different result
 // for each call, or "" if there is none.
 func VaryingCall(expr hcl.Expression) (name string) {
-	VisitCalls(expr, func(call *hclsyntax.FunctionCallExpr) {
-		called := strings.TrimPrefix(call.Name, Namespace)
-		if name == "" && slices.ContainsFunc(functions, func(r row) bool { return r.impure && r.name == called }) {
-			name = called
-		}
-	})
+	VisitCalls(expr, varyingInto(&name))
 	return name
+}
+
+// VaryingCallInNode is VaryingCall for all expressions in node.
+func VaryingCallInNode(node hclsyntax.Node) (name string) {
+	VisitCallsInNode(node, varyingInto(&name))
+	return name
+}
+
+// varyingInto returns a function that stores the name of the first varying function that it gets.
+func varyingInto(name *string) func(*hclsyntax.FunctionCallExpr) {
+	return func(call *hclsyntax.FunctionCallExpr) {
+		called := strings.TrimPrefix(call.Name, Namespace)
+		if *name == "" && slices.ContainsFunc(functions, func(r row) bool { return r.impure && r.name == called }) {
+			*name = called
+		}
+	}
 }
 
 // VisitCalls calls visit for each function call in expr, or in the expression that expr wraps.
