@@ -37,17 +37,16 @@ units become variables. With -fetch it copies the packages of remote modules.`,
 		fs.BoolVar(&f.Force, "force", false, "Replace an existing roots.tofu.hcl.")
 		fs.BoolVar(&f.Generate, "generate", false,
 			"Also write the files that Terragrunt generates. Existing files are never replaced.")
+		fs.BoolVar(&f.Verbose, "verbose", false, "List every place of what is left out, instead of the first ones.")
 		fs.StringVar(&f.Fetch, "fetch", "", "Copy the packages of remote modules to `directory`, relative to that of "+
-			"roots.tofu.hcl, and use them from there. If its name begins with a dot, as in .modules, it "+
-			"isn't searched "+
-			"for root modules.")
+			"roots.tofu.hcl, and use them from there.")
 	}, runRootsImport),
 }
 
 type rootsImportFlags struct {
 	viewFlags
-	Force, Generate bool
-	Fetch           string
+	Force, Generate, Verbose bool
+	Fetch                    string
 
 	fetched string // absolute path of Fetch
 }
@@ -86,6 +85,11 @@ func runRootsImport(ctx context.Context, app *App, f *rootsImportFlags, args []s
 	if err != nil {
 		return err
 	}
+	if result.Roots == 0 {
+		f.leftOut(app, result)
+		return tfdiags.Errorf("Nothing was imported", "No unit below %s can become a root module, so %s was not written. See "+
+			"above for the reasons.", dir, rootsfile.FileName)
+	}
 	if err := atomicfile.WriteNamed(path, result.Text, 0o644); err != nil {
 		return tfdiags.Errorf("Failed to write the file", "%s could not be written: %s.", path, err)
 	}
@@ -97,14 +101,26 @@ func runRootsImport(ctx context.Context, app *App, f *rootsImportFlags, args []s
 	if err := f.generate(app, result.Files); err != nil {
 		return err
 	}
-	if len(result.LeftOut) == 0 {
-		return nil
+	f.leftOut(app, result)
+	return nil
+}
+
+// leftOut lists what was not imported.
+func (f *rootsImportFlags) leftOut(app *App, result *terragrunt.Result) {
+	list := result.Summary
+	if f.Verbose {
+		list = result.LeftOut
+	}
+	if len(list) == 0 {
+		return
 	}
 	app.Say("\nThese parts have no counterpart and were left out:")
-	for _, line := range result.LeftOut {
+	for _, line := range list {
 		app.Say("  - %s", line)
 	}
-	return nil
+	if !f.Verbose && len(result.Summary) < len(result.LeftOut) {
+		app.Say("To list all %d places, use -verbose.", len(result.LeftOut))
+	}
 }
 
 // generate writes or lists the files that Terragrunt generates.

@@ -41,6 +41,21 @@ type packageCopy struct {
 // copiesFile is the name of the file that lists the packages in a Copier's directory.
 const copiesFile = "packages.json"
 
+// HasCopies reports whether a Copier has copied packages to a directory.
+func HasCopies(dir string) bool {
+	var copies map[string]packageCopy
+	text, err := os.ReadFile(filepath.Join(dir, copiesFile))
+	if err != nil || json.Unmarshal(text, &copies) != nil {
+		return false
+	}
+	for _, c := range copies {
+		if c.Source == "" {
+			return false
+		}
+	}
+	return len(copies) > 0
+}
+
 // NewCopier returns a Copier that copies to dir, which need not exist.
 func NewCopier(client *registry.Client, dir string) *Copier {
 	return &Copier{dir: dir, fetcher: newFetcher(client), locator: &locator{client: client}}

@@ -234,12 +234,8 @@ func (f *File) root(block *hclsyntax.Block, each *lang.Element) (*Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	if path.Clean(name) != name || strings.ContainsAny(name, `\*?[]{}`) || strings.HasPrefix(name, "/") ||
-		strings.HasPrefix(name, "../") || name == ".." {
-		return nil, tfdiags.Errorf("Invalid name of a root module",
-			"The name %q is not allowed. A name has one or more parts with slashes between them, such as "+
-				"\"prod/network\". No part may be empty, \".\" or \"..\", or contain one of the characters * ? [ ] { } "+
-				"and \\.", name).At(block.DefRange())
+	if err := CheckName(name); err != nil {
+		return nil, tfdiags.FromError(err)[0].At(block.DefRange())
 	}
 	dir, err := text(block, "path", name, ctx) // the default path is the name, as in Found
 	if err != nil {
@@ -247,6 +243,18 @@ func (f *File) root(block *hclsyntax.Block, each *lang.Element) (*Root, error) {
 	}
 	r := &Root{File: filepath.Join(f.Dir, FileName), Name: name, Dir: f.below(dir), Range: block.DefRange()}
 	return r, f.complete(r, block.Body, each)
+}
+
+// CheckName returns an error if a root module can't have the name.
+func CheckName(name string) error {
+	if path.Clean(name) == name && !strings.ContainsAny(name, `\*?[]{}`) && !strings.HasPrefix(name, "/") &&
+		!strings.HasPrefix(name, "../") && name != ".." {
+		return nil
+	}
+	return tfdiags.Errorf("Invalid name of a root module",
+		"The name %q is not allowed. A name has one or more parts with slashes between them, such as "+
+			"\"prod/network\". No part may be empty, \".\" or \"..\", or contain one of the characters * ? [ ] { } "+
+			"and \\.", name)
 }
 
 // text returns the value of a string argument in a block. If the argument is absent or null, text

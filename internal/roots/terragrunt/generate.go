@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +33,12 @@ type segment struct {
 	value bool
 	name  string    // suggested name for a variable that holds the value
 	typed cty.Value // value before its conversion to text
+	expr  string    // expression for roots.tofu.hcl, if the value has outputs; then text and typed are not set
+}
+
+// hasOutputs reports whether the content has outputs of other units.
+func (w *wanted) hasOutputs() bool {
+	return slices.ContainsFunc(w.segments, func(s segment) bool { return s.expr != "" })
 }
 
 func (w *wanted) text() string {
@@ -58,6 +63,14 @@ func (im *importer) wanted(r *root) {
 			continue
 		}
 		v, err := c.marked(attr.Expr)
+		if err != nil {
+			if list := asBlocks(attr); list != nil {
+				for _, b := range list {
+					found[b.Labels[0]] = im.generateBlock(r, c, b)
+				}
+				continue
+			}
+		}
 		if err == nil && v.IsMarked() {
 			err = public(v, attr.SrcRange)
 		}
@@ -78,7 +91,7 @@ func (im *importer) wanted(r *root) {
 			im.leave(r.name, w.at, "the file %s, which Terragrunt generates: %s", w.path, why)
 			continue
 		}
-		if typ, settings, ok := backendIn(w.text()); ok {
+		if typ, settings, ok := backendIn(w.text()); ok && !w.hasOutputs() {
 			if err := im.backend(r, w.at, typ, w.path, settings); err != nil {
 				im.leave(r.name, w.at, "the backend: %s", im.reason(err, w.at))
 			}
@@ -132,12 +145,42 @@ func (im *importer) generateBlock(r *root, c *config, b *hclsyntax.Block) *wante
 		return nil
 	}
 	var err error
-	if w.segments, err = c.segments(contents.Expr); err != nil {
+	if w.segments, err = im.segments(c, contents.Expr, r.needs); err != nil {
 		im.leave(r.name, contents.SrcRange, "the file %s, which Terragrunt generates: %s", w.path,
 			im.reason(err, contents.SrcRange))
 		return nil
 	}
 	return w
+}
+
+// asBlocks returns the generate blocks with the content of a generate argument, or nil if its value is
+// not written as an object of objects.
+func asBlocks(attr *hclsyntax.Attribute) (out []*hclsyntax.Block) {
+	object, ok := attr.Expr.(*hclsyntax.ObjectConsExpr)
+	if !ok {
+		return nil
+	}
+	for _, item := range object.Items {
+		label, diags := item.KeyExpr.Value(nil)
+		name, isText := stringOf(label)
+		one, isObject := item.ValueExpr.(*hclsyntax.ObjectConsExpr)
+		if diags.HasErrors() || !isText || !isObject {
+			return nil
+		}
+		b := &hclsyntax.Block{Type: "generate", Labels: []string{name}, TypeRange: item.KeyExpr.Range(),
+			OpenBraceRange: item.KeyExpr.Range(), Body: &hclsyntax.Body{Attributes: make(hclsyntax.Attributes)}}
+		for _, arg := range one.Items {
+			key, diags := arg.KeyExpr.Value(nil)
+			name, isText := stringOf(key)
+			if diags.HasErrors() || !isText {
+				return nil
+			}
+			b.Body.Attributes[name] = &hclsyntax.Attribute{Name: name, Expr: arg.ValueExpr, NameRange: arg.KeyExpr.Range(),
+				SrcRange: hcl.RangeBetween(arg.KeyExpr.Range(), arg.ValueExpr.Range())}
+		}
+		out = append(out, b)
+	}
+	return out
 }
 
 // fromValue returns the file that the value of a generate argument describes. It returns nil if the
@@ -160,8 +203,9 @@ func (im *importer) fromValue(r *root, v cty.Value, where hcl.Range) *wanted {
 	return &wanted{path: path, at: where, segments: []segment{{text: contents}}, keeps: ifExists == "skip"}
 }
 
-// segments evaluates the content of a file and splits it into segments.
-func (c *config) segments(expr hclsyntax.Expression) ([]segment, error) {
+// segments evaluates the content of a file and splits it into segments. needs are the root modules by
+// dependency block.
+func (im *importer) segments(c *config, expr hclsyntax.Expression, needs map[string]*root) ([]segment, error) {
 	template, ok := expr.(*hclsyntax.TemplateExpr)
 	if !ok {
 		v, err := c.written(expr)
@@ -177,6 +221,14 @@ func (c *config) segments(expr hclsyntax.Expression) ([]segment, error) {
 	var out []segment
 	for _, part := range template.Parts {
 		v, err := c.written(part)
+		if err != nil && usesOutputs(part) {
+			text, err := im.rewrite(c, part, needs)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, segment{value: true, name: nameOf(part), expr: text})
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -188,6 +240,11 @@ func (c *config) segments(expr hclsyntax.Expression) ([]segment, error) {
 		out = append(out, segment{text: text.AsString(), value: !isText, name: nameOf(part), typed: v})
 	}
 	return out, nil
+}
+
+// usesOutputs reports whether an expression refers to dependency blocks.
+func usesOutputs(expr hcl.Expression) bool {
+	return slices.ContainsFunc(expr.Variables(), func(tr hcl.Traversal) bool { return tr.RootName() == "dependency" })
 }
 
 // nameOf suggests a variable name for the value of an expression: the last name in a reference.
@@ -261,7 +318,11 @@ func (g *generation) file(path string) {
 		return
 	}
 	t := merge(all)
-	if t == nil {
+	switch {
+	case t == nil && slices.ContainsFunc(all, (*wanted).hasOutputs):
+		leave("it has outputs of other units where no variable can be")
+		return
+	case t == nil:
 		leave("it differs between units that share a module, in more than values that variables can have")
 		return
 	}
@@ -273,7 +334,7 @@ func (g *generation) file(path string) {
 	case !all[0].keeps && !sameContent(string(before), text):
 		leave("%s has such a file with other content", module)
 		for _, r := range g.roots {
-			maps.DeleteFunc(r.extra, func(name string, _ cty.Value) bool { return slices.Contains(names, name) })
+			maps.DeleteFunc(r.extra, func(name, _ string) bool { return slices.Contains(names, name) })
 		}
 	}
 }
@@ -287,7 +348,7 @@ func (g *generation) content(t *template, full string) (text string, names []str
 		var isNew bool
 		names[i], isNew = g.variable(v, full)
 		if isNew {
-			fmt.Fprintf(&declarations, "\nvariable %q {\n  type = %s\n}\n", names[i], v.values[0].Type().FriendlyName())
+			fmt.Fprintf(&declarations, "\nvariable %q {\n  type = %s\n}\n", names[i], v.typ)
 		}
 	}
 	return strings.TrimRight(t.insert(names), "\n") + "\n" + declarations.String(), names
@@ -312,7 +373,7 @@ func (g *generation) variable(v varying, full string) (name string, isNew bool) 
 	isNew = !g.declared[name]
 	g.declared[name] = true
 	for i, r := range g.roots {
-		r.extra[name] = v.values[i]
+		r.extra[name] = v.exprs[i]
 	}
 	return name, isNew
 }
@@ -321,136 +382,9 @@ func (g *generation) variable(v varying, full string) (name string, isNew bool) 
 // modules.
 func (g *generation) equal(name string, v varying) bool {
 	for i, r := range g.roots {
-		if !r.extra[name].RawEquals(v.values[i]) {
+		if r.extra[name] != v.exprs[i] {
 			return false
 		}
 	}
 	return true
-}
-
-// template is the content that a file has in common for several units. The text has marks in place
-// of the values that differ.
-type template struct {
-	text    string
-	varying []varying
-}
-
-// varying is a value in a file that differs between units.
-type varying struct {
-	name   string
-	values []cty.Value // one value per unit, all of the same primitive type
-}
-
-// mark returns the text that replaces the i-th differing value. It is a valid identifier.
-func mark(i int) string { return fmt.Sprintf("terragrunt_value_%d_", i) }
-
-var marks = regexp.MustCompile(`terragrunt_value_(\d+)_`)
-
-// merge returns the common content of the files of several units. It returns nil if variables can't
-// replace the differences.
-func merge(all []*wanted) *template {
-	first := all[0]
-	same := func(equal func(w *wanted) bool) bool {
-		return !slices.ContainsFunc(all, func(w *wanted) bool { return !equal(w) })
-	}
-	text := first.text()
-	sameText := same(func(w *wanted) bool { return w.text() == text })
-	if sameText {
-		return &template{text: text}
-	}
-	sameLength := same(func(w *wanted) bool { return len(w.segments) == len(first.segments) })
-	if !sameLength {
-		return nil
-	}
-	t := &template{}
-	for i, s := range first.segments {
-		isFixed := same(func(w *wanted) bool { return w.segments[i].text == s.text })
-		if isFixed {
-			t.text += s.text
-			continue
-		}
-		isValue := same(func(w *wanted) bool { return w.segments[i].value })
-		if !isValue {
-			return nil
-		}
-		v := varying{name: s.name}
-		for _, w := range all {
-			v.values = append(v.values, w.segments[i].typed)
-		}
-		sameType := same(func(w *wanted) bool { return w.segments[i].typed.Type().Equals(s.typed.Type()) })
-		if !sameType {
-			for j, w := range all {
-				v.values[j] = cty.StringVal(w.segments[i].text)
-			}
-		}
-		t.text += mark(len(t.varying))
-		t.varying = append(t.varying, v)
-	}
-	if !t.insertable() {
-		return nil
-	}
-	return t
-}
-
-// insertable reports whether a variable is allowed at every mark. Each mark must be in a quoted
-// string or a whole expression, and not in a terraform block.
-func (t *template) insertable() bool {
-	file, diags := hclsyntax.ParseConfig([]byte(t.text), "", hcl.InitialPos)
-	if diags.HasErrors() {
-		return false
-	}
-	for _, b := range file.Body.(*hclsyntax.Body).Blocks {
-		if b.Type == "terraform" && marks.Match(b.Range().SliceBytes([]byte(t.text))) {
-			return false
-		}
-	}
-	found := 0
-	for _, token := range t.tokens() {
-		text := string(token.Bytes)
-		switch n := len(marks.FindAllString(text, -1)); {
-		case n == 0:
-		case inText(token), token.Type == hclsyntax.TokenIdent && marks.FindString(text) == text:
-			found += n
-		}
-	}
-	return found == len(t.varying)
-}
-
-func (t *template) tokens() hclsyntax.Tokens {
-	tokens, _ := hclsyntax.LexConfig([]byte(t.text), "", hcl.InitialPos)
-	return tokens
-}
-
-func inText(t hclsyntax.Token) bool {
-	return t.Type == hclsyntax.TokenQuotedLit || t.Type == hclsyntax.TokenStringLit
-}
-
-// insert returns the content with variables in place of the marks.
-func (t *template) insert(names []string) string {
-	var b strings.Builder
-	end := 0
-	for _, token := range t.tokens() {
-		b.WriteString(t.text[end:token.Range.Start.Byte])
-		end = token.Range.End.Byte
-		b.WriteString(marks.ReplaceAllStringFunc(string(token.Bytes), func(found string) string {
-			i, _ := strconv.Atoi(marks.FindStringSubmatch(found)[1])
-			if inText(token) {
-				return "${var." + names[i] + "}"
-			}
-			return "var." + names[i]
-		}))
-	}
-	return b.String()
-}
-
-// sameContent reports whether a file contains the given text. It ignores formatting and the comment
-// that Terragrunt adds to files that it generates.
-func sameContent(file, text string) bool {
-	normal := func(text string) string {
-		if first, rest, _ := strings.Cut(text, "\n"); strings.Contains(first, "Generated by Terragrunt") {
-			text = rest
-		}
-		return strings.TrimSpace(string(hclwrite.Format([]byte(text))))
-	}
-	return normal(file) == normal(text)
 }

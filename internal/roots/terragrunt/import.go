@@ -17,7 +17,9 @@ import (
 
 	"tofu/internal/configs"
 	"tofu/internal/depsfile"
+	"tofu/internal/getmodules"
 	"tofu/internal/memo"
+	"tofu/internal/roots/rootsfile"
 	"tofu/internal/tfdiags"
 )
 
@@ -36,6 +38,7 @@ type Result struct {
 	Text    []byte   // content of the roots.tofu.hcl
 	Roots   int      // number of root modules in it
 	LeftOut []string // what could not be imported, as "FILE:LINE: TEXT" or "UNIT: TEXT"
+	Summary []string // like LeftOut, with one entry for all that differ only in names and places
 	// Files are the files that Terragrunt generates each time it runs, and that must become part of
 	// the modules, sorted by path. None of them exists yet.
 	Files []File
@@ -56,7 +59,7 @@ func Import(dir string, opts *Options) (*Result, error) {
 	}
 	im := &importer{top: top, opts: opts, parser: configs.NewParser(nil), result: &Result{},
 		noted: make(map[noteKey]*note), units: make(map[string]string), uses: make(map[string]int),
-		names: make(map[string]bool), generated: make(map[string]string)}
+		names: make(map[string]bool), placed: make(map[string]*root), leftUnits: make(map[string]bool), generated: make(map[string]string)}
 	units, err := im.find()
 	if err != nil {
 		return nil, err
@@ -64,9 +67,13 @@ func Import(dir string, opts *Options) (*Result, error) {
 	for _, u := range units {
 		im.read(u)
 	}
+	for _, r := range im.roots { // now it is known which units others can refer to
+		im.content(r)
+	}
 	im.generate()
 	var text strings.Builder
-	text.WriteString("# Written by \"tofu roots import-terragrunt\". Paths are relative to this file.\n")
+	text.WriteString("# Written by \"tofu roots import-terragrunt\". Paths are relative to this file.\n\n" +
+		"# Only the directories below are root modules.\nexclude = [\"**\"]\n")
 	for _, r := range im.roots {
 		im.inputs(r)
 		im.order(r)
@@ -77,7 +84,7 @@ func Import(dir string, opts *Options) (*Result, error) {
 	if n := len(im.locks); n > 0 {
 		im.leave(im.locks[0], hcl.Range{}, "lock files of units (%d): \"tofu roots init\" writes one in each module", n)
 	}
-	im.result.LeftOut = im.leftOut()
+	im.result.LeftOut, im.result.Summary = im.leftOut()
 	return im.result, nil
 }
 
@@ -112,6 +119,8 @@ type importer struct {
 	units     map[string]string // names of root modules by unit directory
 	uses      map[string]int    // number of root modules per module directory
 	names     map[string]bool   // names of root modules
+	placed    map[string]*root  // root modules by unit directory
+	leftUnits map[string]bool   // directories of units that are left out
 	generated map[string]string // source directories of generated directories, by generated directory
 	locks     []string          // lock files found in units
 	modules   memo.Map[string, *configs.Config]
@@ -122,27 +131,34 @@ type root struct {
 	name, dir string
 	unit      *unit
 	layers    []*config
-	needs     map[string]string // names of root modules by dependency block
-	ordered   []string          // root modules that must be applied first, but whose outputs aren't used
+	needs     map[string]*root // by dependency block
+	ordered   []string         // root modules that must be applied first, but whose outputs aren't used
 
 	files     []string
 	backend   map[string]string
-	wants     []*wanted            // files that Terragrunt generates
-	extra     map[string]cty.Value // values of variables that generated files declare
-	variables string               // expression for the "variables" argument; "" if there are no inputs
+	wants     []*wanted         // files that Terragrunt generates
+	extra     map[string]string // expressions for variables that generated files declare
+	variables string            // expression for the "variables" argument; "" if there are no inputs
 }
 
+// skipped are the names of directories that have no units, although they may have unit files.
+var skipped = []string{".git", ".terraform", ".terragrunt-cache", stackDir}
+
 // find returns the units: directories with a terragrunt.hcl, and directories that stacks generate.
-// It leaves out hidden directories and directories that stacks copy.
+// It leaves out directories that stacks copy, and copies of packages.
 func (im *importer) find() ([]*unit, error) {
 	var dirs, stacks []string
 	err := filepath.WalkDir(im.top, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != im.top && strings.HasPrefix(d.Name(), "."):
+		case d.IsDir() && path != im.top && (slices.Contains(skipped, d.Name()) || getmodules.HasCopies(path)):
 			return fs.SkipDir
 		case d.IsDir():
+		case d.Name() == fileName+".json":
+			dir := filepath.Dir(path)
+			im.leave(im.relative(dir), hcl.Range{}, "the whole unit: its file is %s, and only the native syntax can be read",
+				fileName+".json")
 		case d.Name() == stackName:
 			stacks = append(stacks, filepath.Dir(path))
 		case d.Name() == fileName:
@@ -192,30 +208,43 @@ func (im *importer) read(u *unit) {
 	own, err := u.read(filepath.Join(u.dir, fileName), 0)
 	if err != nil {
 		im.leave(name, hcl.Range{}, "the whole unit: %s", im.reason(err, hcl.Range{}))
-		delete(im.units, u.dir)
+		im.leftUnits[u.dir] = true
 		return
 	}
-	if im.names[name] {
-		im.leave(name, hcl.Range{}, "the whole unit in %s: another one has the same name", im.relative(u.dir))
+	why := ""
+	switch {
+	case im.names[name]:
+		why = "another one has the same name"
+	case rootsfile.CheckName(name) != nil:
+		why = "its path has characters that the name of a root module can't have"
+	}
+	if why != "" {
+		im.leave(name, hcl.Range{}, "the whole unit in %s: %s", im.relative(u.dir), why)
+		im.leftUnits[u.dir] = true
+		return
+	}
+	r := &root{name: name, dir: u.dir, unit: u, layers: own.layers(), backend: make(map[string]string),
+		extra: make(map[string]string)}
+	if !im.place(r) {
+		im.leftUnits[u.dir] = true
 		return
 	}
 	im.names[name] = true
-	r := &root{name: name, dir: u.dir, unit: u, layers: own.layers(), backend: make(map[string]string),
-		extra: make(map[string]cty.Value)}
-	if !im.place(r) {
-		delete(im.units, u.dir)
-		return
-	}
-	for _, l := range u.undefined {
-		im.leave(name, l.at, "the local value %q: %s", l.name, im.reason(l.err, l.at))
+	im.uses[r.dir]++
+	im.placed[u.dir] = r
+	im.roots = append(im.roots, r)
+}
+
+// content imports the content of a unit, apart from its inputs.
+func (im *importer) content(r *root) {
+	for _, l := range r.unit.undefined {
+		im.leave(r.name, l.at, "the local value %q: %s", l.name, im.reason(l.err, l.at))
 	}
 	im.terraform(r)
 	im.dependencies(r)
 	im.state(r)
 	im.wanted(r)
 	im.others(r)
-	im.uses[r.dir]++
-	im.roots = append(im.roots, r)
 }
 
 // layers returns the included files whose content is merged, c itself and, for the unit's own file,
@@ -311,84 +340,6 @@ func (c *config) texts(expr hcl.Expression) ([]string, error) {
 		out = append(out, e.AsString())
 	}
 	return out, nil
-}
-
-// dependencies finds the root modules that a unit depends on.
-func (im *importer) dependencies(r *root) {
-	r.needs = make(map[string]string)
-	for _, c := range r.layers {
-		for _, b := range c.blocks("dependency") {
-			if len(b.Labels) == 1 {
-				im.dependency(r, c, b)
-			}
-		}
-		for _, b := range c.blocks("dependencies") {
-			attr := b.Body.Attributes["paths"]
-			if attr == nil {
-				continue
-			}
-			paths, err := c.texts(attr.Expr)
-			if err != nil {
-				im.leave(r.name, attr.SrcRange, "the paths of dependencies: %s", im.reason(err, attr.SrcRange))
-			}
-			for _, path := range paths {
-				name := im.units[c.besideUnit(path)]
-				if name != "" && name != r.name {
-					r.ordered = append(r.ordered, name)
-				}
-				if name != "" {
-					continue
-				}
-				im.leave(r.name, attr.SrcRange, "the dependency %s, which is not a unit below the directory", path)
-			}
-		}
-	}
-}
-
-// besideUnit returns the absolute path for a path that is relative to the unit's directory.
-func (c *config) besideUnit(path string) string {
-	path = filepath.FromSlash(path)
-	if filepath.IsAbs(path) {
-		return filepath.Clean(path)
-	}
-	return filepath.Join(c.unit.dir, path)
-}
-
-// dependency imports a dependency block unless it is disabled. If several blocks have the same
-// name, the last one is used.
-func (im *importer) dependency(r *root, c *config, b *hclsyntax.Block) {
-	label := b.Labels[0]
-	if attr := b.Body.Attributes["enabled"]; attr != nil {
-		if v, err := c.value(attr.Expr); err == nil && v.RawEquals(cty.False) {
-			delete(r.needs, label)
-			return
-		}
-	}
-	if b.Body.Attributes["mock_outputs"] != nil {
-		im.result.Mocks++
-	}
-	path, err := c.text(b.Body, "config_path")
-	target := im.units[c.besideUnit(path)]
-	switch {
-	case err != nil:
-		im.leave(r.name, b.DefRange(), "the dependency %q: %s", label, im.reason(err, b.DefRange()))
-	case path == "" && b.Body.Attributes["config_path"] != nil: // the including file sets the path that is empty here
-	case target == "":
-		im.leave(r.name, b.DefRange(), "the dependency %q: %s is not a unit below the directory", label, path)
-	default:
-		r.needs[label] = target
-	}
-}
-
-// order adds the dependencies whose outputs aren't used to r.ordered, and sorts it.
-func (im *importer) order(r *root) {
-	for _, label := range slices.Sorted(maps.Keys(r.needs)) {
-		if name := r.needs[label]; !strings.Contains(r.variables, fmt.Sprintf("root[%q]", name)) {
-			r.ordered = append(r.ordered, name)
-		}
-	}
-	slices.Sort(r.ordered)
-	r.ordered = slices.Compact(r.ordered)
 }
 
 // others handles what no other method imports. It records blocks and arguments without a

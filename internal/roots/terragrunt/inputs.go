@@ -28,9 +28,9 @@ func (im *importer) inputs(r *root) {
 	if r.unit.auto != nil {
 		all = set.merge(all, set.read(r.unit.auto), false)
 	}
-	for name, v := range r.extra {
+	for name, text := range r.extra {
 		declared[name] = true
-		all.inputs[name] = input{text: literal(v)}
+		all.inputs[name] = input{text: text}
 	}
 	r.variables = set.expression(all)
 	byPlace := make(map[hcl.Range][]string)
@@ -115,7 +115,7 @@ func (s *inputSet) own(c *config) *layer {
 		return out
 	}
 	if !ok {
-		text, err := c.rewrite(attr.Expr, s.r.needs)
+		text, err := s.im.rewrite(c, attr.Expr, s.r.needs)
 		if err != nil {
 			s.im.leave(s.r.name, attr.SrcRange, "the inputs: %s", s.im.reason(err, attr.SrcRange))
 			return out
@@ -141,7 +141,7 @@ func (s *inputSet) item(c *config, name string, expr hclsyntax.Expression, place
 	if v, err := c.marked(expr); err == nil {
 		return s.known(name, v, at, place)
 	}
-	text, err := c.rewrite(expr, s.r.needs)
+	text, err := s.im.rewrite(c, expr, s.r.needs)
 	if err != nil {
 		s.im.leave(s.r.name, at, "the input %q: %s", name, s.im.reason(err, at))
 		return input{at: at, place: place}

@@ -53,16 +53,56 @@ func (im *importer) relative(path string) string {
 	return slash(rel)
 }
 
-// leftOut returns the notes as lines, sorted by file and unit.
-func (im *importer) leftOut() []string {
+// leftOut returns the notes as lines, sorted by file and unit, and a summary of them.
+func (im *importer) leftOut() (all, summary []string) {
 	slices.SortStableFunc(im.notes, func(a, b *note) int {
 		return cmp.Or(strings.Compare(a.place(), b.place()), a.line-b.line, strings.Compare(a.text, b.text))
 	})
-	var out []string
+	groups := make(map[string][]*note)
 	for _, n := range im.notes {
-		out = append(out, n.String())
+		all = append(all, n.String())
+		groups[n.kind()] = append(groups[n.kind()], n)
 	}
-	return out
+	for _, n := range im.notes {
+		same := groups[n.kind()]
+		switch {
+		case len(same) <= mostAlike:
+			summary = append(summary, n.String())
+		case same[0] == n:
+			summary = append(summary, summarize(same))
+		}
+	}
+	return all, summary
+}
+
+const (
+	mostShown = 3  // number of units or places that are shown before "and N more"
+	mostAlike = 10 // number of notes of one kind that are shown one by one
+)
+
+// specific matches the parts of a note that are about one place: quoted text, places, paths and names
+// of environment variables.
+var specific = regexp.MustCompile(`"[^"]*"| \([^\s()]+:\d+\)|\S*/[^\s:,]*|TF_VAR_\w+`)
+
+// kind returns the text of a note without what is specific to its place.
+func (n *note) kind() string { return specific.ReplaceAllString(n.text, "…") }
+
+// summarize returns the lines for notes of one kind: the kind, and the first places with what is
+// specific to them.
+func summarize(same []*note) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s (%d times):", same[0].kind(), len(same))
+	for _, n := range same[:mostShown] {
+		b.WriteString("\n      " + n.place())
+		if n.file != "" {
+			fmt.Fprintf(&b, ":%d", n.line)
+		}
+		if details := specific.FindAllString(n.text, -1); len(details) > 0 {
+			b.WriteString(": " + strings.ReplaceAll(strings.Join(details, ", "), ",  (", " ("))
+		}
+	}
+	fmt.Fprintf(&b, "\n      and %d more", len(same)-mostShown)
+	return b.String()
 }
 
 func (n *note) place() string { return cmp.Or(n.file, n.unit) }
@@ -74,12 +114,11 @@ func (n *note) String() string {
 		return n.unit + ": " + n.text
 	}
 	line := fmt.Sprintf("%s:%d: %s", n.file, n.line, n.text)
-	const most = 3
 	switch units := n.units; {
 	case len(units) == 1 && strings.HasPrefix(n.file, units[0]+"/"):
 		return line
-	case len(units) > most:
-		return fmt.Sprintf("%s (in %s and %d more)", line, strings.Join(units[:most], ", "), len(units)-most)
+	case len(units) > mostShown:
+		return fmt.Sprintf("%s (in %s and %d more)", line, strings.Join(units[:mostShown], ", "), len(units)-mostShown)
 	default:
 		return fmt.Sprintf("%s (in %s)", line, strings.Join(units, ", "))
 	}

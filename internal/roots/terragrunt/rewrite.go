@@ -22,8 +22,9 @@ type replacement struct {
 
 // rewriter rewrites an expression. Parts that don't use outputs of other units become constants.
 type rewriter struct {
+	im    *importer
 	c     *config
-	names map[string]string // names of root modules by dependency block
+	needs map[string]*root // root modules by dependency block
 	found []replacement
 	bound []string // variables of the enclosing "for" expressions
 	errs  tfdiags.Diagnostics
@@ -32,13 +33,13 @@ type rewriter struct {
 // language holds the functions that are available in roots.tofu.hcl.
 var language = funcs.Table(funcs.Options{})
 
-// rewrite returns the text of an expression for roots.tofu.hcl. names are the names of root modules
-// by dependency block.
-func (c *config) rewrite(expr hclsyntax.Expression, names map[string]string) (string, error) {
+// rewrite returns the text of an expression for roots.tofu.hcl. needs are the root modules by
+// dependency block.
+func (im *importer) rewrite(c *config, expr hclsyntax.Expression, needs map[string]*root) (string, error) {
 	if v, err := c.written(expr); err == nil {
 		return literal(v), nil
 	}
-	r := &rewriter{c: c, names: names}
+	r := &rewriter{im: im, c: c, needs: needs}
 	r.visit(expr)
 	if r.errs.HasErrors() {
 		return "", r.errs.Err()
@@ -167,14 +168,34 @@ func (r *rewriter) traversal(e *hclsyntax.ScopeTraversalExpr) {
 	if len(tr) >= 3 {
 		name, isName := tr[1].(hcl.TraverseAttr)
 		outputs, isOutputs := tr[2].(hcl.TraverseAttr)
-		if root := r.names[name.Name]; isName && isOutputs && outputs.Name == "outputs" && root != "" {
+		if root := r.needs[name.Name]; isName && isOutputs && outputs.Name == "outputs" && root != nil {
+			if len(tr) > 3 {
+				r.output(root, tr[3], e.Range())
+			}
 			at := e.Range()
 			at.End = tr[2].SourceRange().End
-			r.found = append(r.found, replacement{at, fmt.Sprintf("root[%q]", root)})
+			r.found = append(r.found, replacement{at, fmt.Sprintf("root[%q]", root.name)})
 			return
 		}
 	}
 	r.errs = r.errs.Append(tfdiags.Errorf("Unsupported reference",
 		"Only outputs of units that are imported in the same run can be used, as in "+
 			"dependency.NAME.outputs.OUTPUT.").At(e.Range()))
+}
+
+// output adds an error if a root module doesn't have the output that step selects.
+func (r *rewriter) output(root *root, step hcl.Traverser, at hcl.Range) {
+	name := ""
+	switch step := step.(type) {
+	case hcl.TraverseAttr:
+		name = step.Name
+	case hcl.TraverseIndex:
+		name, _ = stringOf(step.Key)
+	}
+	cfg := r.im.module(root.dir)
+	if cfg == nil || name == "" || cfg.Module.Outputs[name] != nil {
+		return
+	}
+	r.errs = r.errs.Append(tfdiags.Errorf("Unknown output", "The module %s has no output %q.", r.im.relative(root.dir),
+		name).At(at))
 }

@@ -2,8 +2,10 @@ package terragrunt_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -401,6 +403,114 @@ include {
   path = "circle.hcl"
 }
 `, nil, []string{"broken: the whole unit", "circle: the whole unit", "read each other in a cycle"}},
+		"units in hidden directories": {module + `
+-- .live/.eu/a/terragrunt.hcl --
+terraform {
+  source = "../../../module"
+}
+inputs = { a = 1 }
+-- .live/.terraform/b/terragrunt.hcl --
+-- .live/.terraform/b/main.tf --
+-- .terragrunt-cache/c/terragrunt.hcl --
+-- .terragrunt-cache/c/main.tf --
+-- copies/packages.json --
+{"p": {"source": "git::https://example.com/p.git"}}
+-- copies/p/terragrunt.hcl --
+-- copies/p/main.tf --
+-- u/terragrunt.hcl --
+dependency "a" {
+  config_path = "../.live/.eu/a"
+}
+terraform {
+  source = "../module"
+}
+inputs = { b = 1 }
+`, []string{`root ".live/.eu/a" {`, `root "u" {`, `after = [root[".live/.eu/a"]]`}, nil},
+		"units that are left out": {module + other + `
+-- a/terragrunt.hcl --
+dependency "z" {
+  config_path = "../z"
+}
+dependency "o" {
+  config_path = "../other"
+}
+dependencies {
+  paths = ["../z", "../other/", "../y/terragrunt.hcl"]
+}
+terraform {
+  source = "../module"
+}
+inputs = { a = dependency.z.outputs.id, b = "${dependency.z.outputs.id}-${dependency.o.outputs.ids[0]}", c = dependency.o.outputs.ids }
+-- y/terragrunt.hcl --
+terraform {
+  source = "../nowhere"
+}
+-- z/terragrunt.hcl --
+terraform {
+  source = "git::https://example.com/z.git"
+}
+`, []string{`c = root["other"].ids`}, []string{
+			`a/terragrunt.hcl:1: the dependency "z": ../z was left out`, `a/terragrunt.hcl:8: the paths of dependencies: ../z was left out`,
+			`../y/terragrunt.hcl was left out`, `a/terragrunt.hcl:13: the input "a": `, `a/terragrunt.hcl:13: the input "b": `}},
+		"the file as a path": {module + other + `
+-- u/terragrunt.hcl --
+dependency "o" {
+  config_path = "../other/terragrunt.hcl"
+}
+dependency "p" {
+  config_path = "${get_terragrunt_dir()}/../p//terragrunt.hcl"
+}
+dependencies {
+  paths = ["../q/terragrunt.hcl"]
+}
+terraform {
+  source = "../module"
+}
+inputs = { a = dependency.o.outputs.ids[0] }
+-- p/terragrunt.hcl --
+-- p/main.tf --
+-- q/terragrunt.hcl --
+-- q/main.tf --
+`, []string{`a = root["other"].ids[0]`, `after = [root["p"], root["q"]]`}, nil},
+		"outputs that don't exist": {module + other + `
+-- u/terragrunt.hcl --
+dependency "o" {
+  config_path = "../other"
+}
+terraform {
+  source = "../module"
+}
+inputs = { a = dependency.o.outputs.idz, b = { for k in ["x"] : k => dependency.o.outputs["ids"] }, c = dependency.o.outputs["none"] }
+`, []string{`b = { for k in ["x"] : k => root["other"]["ids"] }`}, []string{
+			`the input "a": The module other has no output "idz"`, `the input "c": The module other has no output "none"`}},
+		"the unit itself": {other + `
+-- u/terragrunt.hcl --
+dependency "u" {
+  config_path = "."
+}
+dependencies {
+  paths = ["../u"]
+}
+-- u/main.tf --
+variable "a" {}
+`, []string{`root "u" {`}, []string{`the dependency "u": it is the unit itself`}},
+		"names that are not allowed": {module + `
+-- {{ name }}/terragrunt.hcl --
+terraform {
+  source = "../module"
+}
+-- u/terragrunt.hcl --
+dependency "n" {
+  config_path = "../{{ name }}"
+}
+terraform {
+  source = "../module"
+}
+inputs = { a = 1 }
+-- u2/terragrunt.hcl.json --
+{}
+`, []string{`root "u" {`}, []string{"the whole unit in {{ name }}: its path has characters", "../{{ name }} was left out",
+			"u2: the whole unit: its file is terragrunt.hcl.json"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -475,6 +585,65 @@ func TestFetch(t *testing.T) {
 		Fetch: func(string, string) (string, error) { return "", errors.New("no network") }})
 	if err != nil || len(result.LeftOut) != 1 || !strings.Contains(result.LeftOut[0], "can't be fetched: No network") {
 		t.Errorf("%v %v", result, err)
+	}
+}
+
+// TestSummary checks that what is left out for one reason in many places is one entry of the summary.
+func TestSummary(t *testing.T) {
+	files := module
+	for i := range 30 {
+		files += fmt.Sprintf("-- u%02d/terragrunt.hcl --\nterraform {\n  source = \"git::https://example.com/%[1]d.git\"\n}\n", i)
+	}
+	files += "-- v/terragrunt.hcl --\nskip = true\nterraform {\n  source = \"../module\"\n}\n"
+	result, err := terragrunt.Import(unpack(t, files), &terragrunt.Options{Getenv: noEnv})
+	if err != nil || len(result.LeftOut) != 31 {
+		t.Fatal(err, result.LeftOut)
+	}
+	want := []string{`the whole unit: its source … is remote: copy it with -fetch=.modules (30 times):
+      u00/terragrunt.hcl:2: "git::https://example.com/0.git"
+      u01/terragrunt.hcl:2: "git::https://example.com/1.git"
+      u02/terragrunt.hcl:2: "git::https://example.com/2.git"
+      and 27 more`, "v/terragrunt.hcl:1: the argument skip: select root modules with -only, -skip and -tag"}
+	if !slices.Equal(result.Summary, want) {
+		t.Errorf("got\n%s", strings.Join(result.Summary, "\n"))
+	}
+}
+
+// TestGeneratedOutputs checks generated files with outputs of other units: variables have them.
+func TestGeneratedOutputs(t *testing.T) {
+	for title, c := range map[string]struct{ generate, want, variables, left string }{
+		"a block": {"generate \"p\" {\n  path = \"p.tf\"\n  if_exists = \"overwrite\"\n  contents = <<EOF\nlocals {\n  ids = \"${dependency.o.outputs.ids[0]}\"\n  dir = \"${basename(get_terragrunt_dir())}\"\n}\nEOF\n}\n",
+			"locals {\n  ids = \"${var.ids}\"\n  dir = \"u\"\n}\n\nvariable \"ids\" {\n  type = any\n}\n", `ids = root["other"].ids[0]`, ""},
+		"an argument": {"generate = {\n  p = {\n    path = \"p.tf\"\n    if_exists = \"overwrite\"\n    contents = \"locals {\\n  n = ${length(dependency.o.outputs.ids)}\\n}\"\n  }\n}\n",
+			"locals {\n  n = var.ids\n}\n\nvariable \"ids\" {\n  type = any\n}\n", `ids = length(root["other"].ids)`, ""},
+		"a name that is taken": {"generate \"p\" {\n  path = \"p.tf\"\n  contents = \"locals {\\n  n = \\\"${dependency.o.outputs.a}\\\"\\n}\"\n}\n",
+			"locals {\n  n = \"${var.generated_a}\"\n}\n\nvariable \"generated_a\" {\n  type = any\n}\n", `generated_a = root["other"].a`, ""},
+		"a setting of the backend": {"generate \"p\" {\n  path = \"p.tf\"\n  contents = \"terraform {\\n  backend \\\"local\\\" {\\n    path = \\\"${dependency.o.outputs.a}\\\"\\n  }\\n}\"\n}\n",
+			"", "", "it has outputs of other units where no variable can be"},
+		"no such output": {"generate \"p\" {\n  path = \"p.tf\"\n  contents = \"# ${dependency.o.outputs.b}\"\n}\n",
+			"", "", "The module other has no output \"b\""},
+		"no such dependency": {"generate \"p\" {\n  path = \"p.tf\"\n  contents = \"locals {\\n  n = \\\"${dependency.n.outputs.b}\\\"\\n}\"\n}\n",
+			"", "", "Only outputs of units that are imported"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			dir := unpack(t, module+other+"output \"a\" {\n  value = 1\n}\n-- u/terragrunt.hcl --\nterraform {\n  source = \"../module\"\n}\n"+
+				"dependency \"o\" {\n  config_path = \"../other\"\n}\n"+c.generate)
+			result, err := terragrunt.Import(dir, &terragrunt.Options{Getenv: noEnv})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for _, f := range result.Files {
+				got += string(f.Data)
+			}
+			left := strings.Join(result.LeftOut, "\n")
+			if got != c.want || !strings.Contains(string(result.Text), c.variables) {
+				t.Errorf("got\n%s\nand\n%s", got, result.Text)
+			}
+			if (left == "") != (c.left == "") || !strings.Contains(left, c.left) {
+				t.Errorf("left out: %s", left)
+			}
+		})
 	}
 }
 
