@@ -27,6 +27,8 @@ func TestErrorsWithSecrets(t *testing.T) {
 	}
 	for _, text := range []string{
 		`{ for x in ["a", "b"] : s => x }`, `{ for x in concat(o.list, o.list) : x => 1 }`,
+		`{ for x in ["a", "b"] : sensitive("hunter3") => x }`, `{ for x in o.list : x => 1 if length(x) > 0 }[sensitive("hunter3")]`,
+		`{ for x in ["HUNTER", "HUNTER"] : sensitive(lower(x)) => 1 }`, `{ for x in ["a", "b"] : { k = sensitive("hunter3") }["k"] => x }`,
 		`regex("(${s}", "x")`, `timeadd(s, "1h")`, `parseint(s, 10)`, `lookup({}, s)`, `textencodebase64("x", s)`,
 		`parseint(sensitive("hunter3"), 10)`, `can(1) ? lookup({}, "${s}x") : 1`, `[for x in ["hunter"] : parseint(sensitive(x), 10)]`,
 		`timeadd(jsondecode("[\"hunter\"]")[0] == "" ? "" : sensitive("hunter"), "1h")`, `element(o.list, parseint(upper(o.list[0]), 36))`,
