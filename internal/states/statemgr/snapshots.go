@@ -66,6 +66,9 @@ func (s *snapshots) read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, err
 		}
 	}
 	s.warnUnsaved(ctx, snap, present, warn)
+	if present.migrate {
+		s.warnClear(warn)
+	}
 	s.reportEarlier(rec, present.state, snap.State, warn)
 	snap.Interrupted = s.doubts.list()
 	s.content, s.killed = *present, rec
