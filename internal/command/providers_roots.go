@@ -20,9 +20,9 @@ import (
 )
 
 // findRoots returns the root modules below some directories that require providers: those that a
-// roots.tofu.hcl declares, and those that no other module calls by a relative path. broken holds the
-// directories of modules that can't be loaded. unsure is a warning about directories that may be
-// modules of others. remark is called with the progress, from several goroutines.
+// roots.tofu.hcl declares, and those that no other module calls by a relative path. broken holds
+// the directories of modules that can't be loaded. unsure is a warning about directories that may
+// be modules of others. remark is called with the progress, from several goroutines.
 func findRoots(
 	ctx context.Context, dirs []string, shared *getmodules.Shared, remark func(string),
 ) (found []install.Root, broken []string, unsure tfdiags.Diagnostics, err error) {

@@ -88,8 +88,8 @@ func mentionsSource(call *configs.ModuleCall, file []byte) bool {
 var (
 	// localText matches the beginning of a quoted text that is a relative path.
 	localText = regexp.MustCompile(`"(\.\.?/[^"\n]*)`)
-	// sourceText matches a source, with its value up to the end of the line, and the beginnings of the
-	// blocks that have arguments of this name. It is for native syntax and JSON.
+	// sourceText matches a source, with its value up to the end of the line, and the beginnings of
+	// the blocks that have arguments of this name. It is for native syntax and JSON.
 	sourceText = regexp.MustCompile(`\b(module|resource|data|provisioner)(?:[ \t]+"|"[ \t]*:)|\b(required_providers)\b|` +
 		`\bsource"?[ \t]*[=:][ \t]*([^\n]*)`)
 )
@@ -129,10 +129,14 @@ func (c *Calls) scan(dir string, text []byte) {
 // Callers decides which modules are root modules: those that no other module calls. It first needs
 // the calls of all modules. The zero value is ready for use.
 type Callers struct {
-	calls         map[string]bool     // certain, by [Real] path
-	may, mayBelow map[string][]string // directories of callers by [Real] path, at most two for each
+	calls         map[string]bool         // certain, by [Real] path
+	may, mayBelow map[string][]*Directory // callers by [Real] path
+	pairs         map[pair]bool           // the certain calls of each caller
 	unsure        []unsure
 }
+
+// pair are the [Real] paths of a module and of one that it calls.
+type pair struct{ caller, called string }
 
 // unsure is a directory that a module may call.
 type unsure struct{ dir, caller string }
@@ -140,7 +144,7 @@ type unsure struct{ dir, caller string }
 // AddUnread adds directories that can't be searched. There may be modules in them.
 func (c *Callers) AddUnread(dirs []string) {
 	for _, dir := range dirs {
-		c.Add(&Directory{Dir: dir}, Calls{MayBelow: []string{anywhere}})
+		c.Add(&Directory{Dir: dir, Real: Real(dir)}, Calls{MayBelow: []string{anywhere}})
 	}
 }
 
@@ -148,20 +152,21 @@ func (c *Callers) AddUnread(dirs []string) {
 // so that users can declare that it doesn't matter.
 func (c *Callers) Add(caller *Directory, calls Calls) {
 	if c.calls == nil {
-		c.calls, c.may, c.mayBelow = make(map[string]bool), make(map[string][]string), make(map[string][]string)
+		c.calls, c.pairs = make(map[string]bool), make(map[pair]bool)
+		c.may, c.mayBelow = make(map[string][]*Directory), make(map[string][]*Directory)
 	}
 	for _, dir := range calls.Dirs {
-		c.calls[Real(dir)] = true
+		real := Real(dir)
+		c.calls[real], c.pairs[pair{caller.Real, real}] = true, true
 	}
 	if caller.Excluded && !caller.Declared {
 		return
 	}
-	note := func(callers map[string][]string, dirs []string) {
+	note := func(callers map[string][]*Directory, dirs []string) {
 		for _, dir := range dirs {
 			real := Real(dir)
-			// One is named in messages, and another one is enough if that is the directory itself.
-			if known := callers[real]; len(known) < 2 && !slices.Contains(known, caller.Dir) {
-				callers[real] = append(known, caller.Dir)
+			if known := callers[real]; len(known) == 0 || known[len(known)-1] != caller {
+				callers[real] = append(known, caller)
 			}
 		}
 	}
@@ -169,9 +174,10 @@ func (c *Callers) Add(caller *Directory, calls Calls) {
 	note(c.mayBelow, calls.MayBelow)
 }
 
-// IsRoot reports whether the module in a directory is a root module. It is one if it is declared, or
-// if it isn't excluded and no module calls it. If a module may call it, it is one if it has what only root
-// modules have (hasOwn). If it can't be read (broken), it is one unless there is a sign of such a call.
+// IsRoot reports whether the module in a directory is a root module. It is one if it is declared,
+// or if it isn't excluded and no module calls it. If a module may call it, it is one if it has what
+// only root modules have (hasOwn). If it can't be read (broken), it is one unless there is a sign
+// of such a call.
 func (c *Callers) IsRoot(d *Directory, hasOwn, broken bool) bool {
 	switch {
 	case d.Declared:
@@ -190,12 +196,12 @@ func (c *Callers) IsRoot(d *Directory, hasOwn, broken bool) bool {
 }
 
 // caller returns the directory of a module that may call the one in d, or "". Modules that may call
-// any directory count if all is set.
+// any directory count if all is set. A module doesn't call its own callers.
 func (c *Callers) caller(d *Directory, all bool) string {
-	other := func(callers []string) string {
+	other := func(callers []*Directory) string {
 		for _, by := range callers {
-			if by != d.Dir {
-				return by
+			if by.Real != d.Real && !c.pairs[pair{d.Real, by.Real}] {
+				return by.Dir
 			}
 		}
 		return ""

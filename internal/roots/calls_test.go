@@ -8,8 +8,8 @@ import (
 )
 
 // TestUnreadableCallers checks that modules don't become root modules because their caller, the
-// root module in live/a, or a part of it can't be read. b is a root module without a sign of it, and
-// own one with a backend.
+// root module in live/a, or a part of it can't be read. b is a root module without a sign of it,
+// and own one with a backend.
 func TestUnreadableCallers(t *testing.T) {
 	const call = "module \"m\" {\n  source = %s\n}\n"
 	literal := fmt.Sprintf(call, `"../../modules/m"`)
@@ -86,6 +86,7 @@ func TestUnreadableModules(t *testing.T) {
 		want  string
 	}{
 		"a module of a broken module":     {map[string]string{"a/main.tf": calls("../m"), "m/main.tf": calls("../n") + "oops {", "n/main.tf": output}, "a"},
+		"a module without a source":       {map[string]string{"a/main.tf": calls("../m"), "m/main.tf": anything, "b/main.tf": calls("../m") + "oops {", "c/main.tf": output}, "a b"},
 		"two that may call each other":    {map[string]string{"a/main.tf": anything, "b/main.tf": anything, "c/main.tf": output}, ""},
 		"two that can't be read":          {map[string]string{"a/main.tf": anything + "oops {", "b/main.tf": anything + "oops {", "c/main.tf": output}, "a b"},
 		"declared":                        {map[string]string{"a/main.tf": anything + "oops {", "c/main.tf": output, "roots.tofu.hcl": "root \"c\" {}"}, "a c"},

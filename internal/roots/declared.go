@@ -74,8 +74,8 @@ func loadFiles(dirs []string, parser func(dir string) *configs.Parser) ([]*roots
 	return files, errs.Err()
 }
 
-// nearest returns the nearest roots.tofu.hcl above a directory, or nil, and the path of the directory
-// relative to it.
+// nearest returns the nearest roots.tofu.hcl above a directory, or nil, and the path of the
+// directory relative to it.
 func nearest(d Directory, files []*rootsfile.File) (nearest *rootsfile.File, best string) {
 	for _, f := range files {
 		rel, err := filepath.Rel(Real(f.Dir), d.Real)
@@ -90,7 +90,8 @@ func nearest(d Directory, files []*rootsfile.File) (nearest *rootsfile.File, bes
 }
 
 // undeclared returns the root module in a directory that no file declares. Its name is the path
-// relative to the nearest roots.tofu.hcl above it or, without such a file, the path of the directory.
+// relative to the nearest roots.tofu.hcl above it or, without such a file, the path of the
+// directory.
 func undeclared(d Directory, files []*rootsfile.File) (*Root, error) {
 	f, name := nearest(d, files)
 	if f == nil {
@@ -145,7 +146,8 @@ func (r *Root) ownDataDir(dataDir string) string {
 }
 
 // checkDataDir returns an error if a symbolic link leads from the data directory to the root
-// module's own one. All commands write and delete files in a data directory, so they trust its path.
+// module's own one. All commands write and delete files in a data directory, so they trust its
+// path.
 func (r *Root) checkDataDir(dataDir string) error {
 	err := atomicfile.CheckBelow(dataDir, r.ownDataDir(dataDir))
 	if err == nil {

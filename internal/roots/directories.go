@@ -25,8 +25,8 @@ type Directory struct {
 }
 
 // Modules searches directory trees for modules. It skips hidden directories and doesn't follow
-// symbolic links, but the result has all directories that a roots.tofu.hcl in one of dirs declares. An
-// unreadable directory is reported as an error, but the search continues; after an error in a
+// symbolic links, but the result has all directories that a roots.tofu.hcl in one of dirs declares.
+// An unreadable directory is reported as an error, but the search continues; after an error in a
 // roots.tofu.hcl, nothing is found. The result is sorted by path. unread are the directories that
 // can't be read.
 func Modules(dirs []string, p *configs.Parser) (found []Directory, unread []string, err error) {

@@ -130,8 +130,8 @@ func Load(ctx context.Context, dirs []string, open func(dir string) *session.Ses
 }
 
 // roots selects the root modules from the candidates and sorts them by name. A module that another
-// module calls, or may call, is not a root module unless it is declared. unread are directories that
-// can't be searched.
+// module calls, or may call, is not a root module unless it is declared. unread are directories
+// that can't be searched.
 func roots(all []*Root, unread []string) (out []*Root, unsure tfdiags.Diagnostics) {
 	var callers Callers
 	callers.AddUnread(unread)

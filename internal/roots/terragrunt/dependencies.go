@@ -51,8 +51,8 @@ func (c *config) besideUnit(path string) string {
 	return filepath.Join(c.unit.dir, path)
 }
 
-// unitAt returns the root module of a unit, or nil if it is not imported. path is its directory or the
-// file there, as the file c names it.
+// unitAt returns the root module of a unit, or nil if it is not imported. path is its directory or
+// the file there, as the file c names it.
 func (im *importer) unitAt(c *config, path string) *root {
 	dir := c.besideUnit(path)
 	if filepath.Base(dir) == fileName && im.placed[dir] == nil {

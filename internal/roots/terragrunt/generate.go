@@ -101,8 +101,9 @@ func (im *importer) wanted(r *root) {
 	}
 }
 
-// notGenerated says why a file doesn't become part of a module, or returns "". A tree of Terragrunt files
-// may come from others, and other files than configuration, such as hooks of git, would run programs.
+// notGenerated says why a file doesn't become part of a module, or returns "". A tree of Terragrunt
+// files may come from others, and other files than configuration, such as hooks of git, would run
+// programs.
 func notGenerated(path string) string {
 	path = slash(filepath.Clean(filepath.FromSlash(path)))
 	name := strings.TrimSuffix(path, ".json")
@@ -153,8 +154,8 @@ func (im *importer) generateBlock(r *root, c *config, b *hclsyntax.Block) *wante
 	return w
 }
 
-// asBlocks returns the generate blocks with the content of a generate argument, or nil if its value is
-// not written as an object of objects.
+// asBlocks returns the generate blocks with the content of a generate argument, or nil if its value
+// is not written as an object of objects.
 func asBlocks(attr *hclsyntax.Attribute) (out []*hclsyntax.Block) {
 	object, ok := attr.Expr.(*hclsyntax.ObjectConsExpr)
 	if !ok {
@@ -203,8 +204,8 @@ func (im *importer) fromValue(r *root, v cty.Value, where hcl.Range) *wanted {
 	return &wanted{path: path, at: where, segments: []segment{{text: contents}}, keeps: ifExists == "skip"}
 }
 
-// segments evaluates the content of a file and splits it into segments. needs are the root modules by
-// dependency block.
+// segments evaluates the content of a file and splits it into segments. needs are the root modules
+// by dependency block.
 func (im *importer) segments(c *config, expr hclsyntax.Expression, needs map[string]*root) ([]segment, error) {
 	template, ok := expr.(*hclsyntax.TemplateExpr)
 	if !ok {

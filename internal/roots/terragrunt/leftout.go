@@ -80,8 +80,8 @@ const (
 	mostAlike = 10 // number of notes of one kind that are shown one by one
 )
 
-// specific matches the parts of a note that are about one place: quoted text, places, paths and names
-// of environment variables.
+// specific matches the parts of a note that are about one place: quoted text, places, paths and
+// names of environment variables.
 var specific = regexp.MustCompile(`"[^"]*"| \([^\s()]+:\d+\)|\S*/[^\s:,]*|TF_VAR_\w+`)
 
 // kind returns the text of a note without what is specific to its place.
