@@ -114,7 +114,7 @@ func (v *Variable) NoValue() tfdiags.Diagnostic {
 
 // DeprecationText returns the warning for users who set the variable although it is deprecated.
 func (v *Variable) DeprecationText() string {
-	return fmt.Sprintf("The variable %q is deprecated:\n%s", v.Name, v.Deprecated)
+	return fmt.Sprintf("Variable %q is marked as deprecated with the following message:\n%s", v.Name, v.Deprecated)
 }
 
 // deprecated decodes a deprecation message. If it is empty, it adds an error at the given position.

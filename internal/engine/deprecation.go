@@ -104,7 +104,7 @@ func (c *evalContext) takeDeprecations(v cty.Value, at hcl.Range, body hcl.Body)
 			}
 			said[d.By] = true
 			warning := tfdiags.Warningf("Value derived from a deprecated source",
-				"%s comes from %s, which is deprecated%s", what, d.By, d.Advice()).At(at)
+				"%s is derived from %s, which is deprecated%s", what, d.By, d.Advice()).At(at)
 			warning.Extra = tfdiags.Deprecation{Of: d.By, Source: d.Source}
 			if body != nil {
 				warning.Path, warning.Subject = pvm.Path, nil

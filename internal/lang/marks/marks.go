@@ -43,7 +43,7 @@ func (d Deprecation) Advice() string {
 	if d.Message == "" {
 		return "."
 	}
-	return ":\n" + d.Message
+	return " with the following message:\n" + d.Message
 }
 
 // Has reports whether v itself has the mark. Marks on values inside v don't count, except that a

@@ -59,7 +59,7 @@ func TestWithout(t *testing.T) {
 }
 
 func TestAdvice(t *testing.T) {
-	for message, want := range map[string]string{"": ".", "Use v2.": ":\nUse v2."} {
+	for message, want := range map[string]string{"": ".", "Use v2.": " with the following message:\nUse v2."} {
 		if got := (Deprecation{Message: message}).Advice(); got != want {
 			t.Errorf("%q: got %q, want %q", message, got, want)
 		}
