@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build providers services backends histories quickstart estate test browser pictures check vulnerabilities unit race golden bench scale performance fuzz faults cross clean
+.PHONY: all build providers services backends histories quickstart estate test clients browser pictures check vulnerabilities unit race golden bench scale performance fuzz faults cross clean
 
 export CGO_ENABLED ?= 0
 GOBUILD := go build -trimpath -buildvcs=false
@@ -62,6 +62,7 @@ check:
 	$(STATICCHECK) ./...
 	cd testing/providers && go vet ./... && $(STATICCHECK) ./...
 	cd testing/browser && go vet ./... && $(STATICCHECK) ./...
+	cd testing/clients && go vet ./... && $(STATICCHECK) ./...
 	@$(MAKE) -s vulnerabilities
 
 # Reports known vulnerabilities in dependencies. Without network access it prints a notice and succeeds.
@@ -77,10 +78,17 @@ unit: build providers
 	go test ./...
 	cd testing/providers && TF_ACC_TERRAFORM_PATH=$(abspath $(OUT)) go test ./...
 	@$(MAKE) -s browser
+	@$(MAKE) -s clients SUITE=terraform-json
 
 # Drives the page of a plan in Chromium.
 browser:
 	cd testing/browser && go test ./...
+
+# Runs a test suite of another program, or a reader of output, with this program and with REF.
+# PROGRAM and FOLDER are made outside of the project; without SUITE, it lists the suites.
+clients: build
+	go -C testing/clients run . -bin $(CURDIR)/$(OUT) $(if $(REF),-ref $(abspath $(REF))) \
+		$(SUITE) $(if $(PROGRAM),$(abspath $(PROGRAM))) $(if $(FOLDER),$(abspath $(FOLDER)))
 
 pictures: build
 	go run ./testing/pictures -bin bin/tofu -to docs/pictures
@@ -188,7 +196,7 @@ faults: build providers
 
 # Compiles for systems on which no tests run.
 cross:
-	for os in darwin windows; do for module in . testing/providers testing/browser; do \
+	for os in darwin windows; do for module in . testing/providers testing/browser testing/clients; do \
 		echo "== $$os $$module"; cd $(CURDIR)/$$module; \
 		GOOS=$$os go build ./...; GOOS=$$os go vet ./...; \
 	done; done
