@@ -24,11 +24,14 @@ func Alike(a, b cty.Value) bool {
 }
 
 // keyOf says which values have the same key.
-type keyOf struct{ alike bool }
+type keyOf struct {
+	alike    bool // as for Alike
+	unmarked bool // ignore sensitive marks, too
+}
 
 func (k keyOf) append(b []byte, v cty.Value) []byte {
 	v, own := v.Unmark()
-	if _, secret := own[marks.Sensitive]; secret && !k.alike {
+	if _, secret := own[marks.Sensitive]; secret && !k.alike && !k.unmarked {
 		b = append(b, 's')
 	}
 	switch {

@@ -79,11 +79,12 @@ func isObject(v cty.Value) bool {
 }
 
 // elementKeys returns keys for matching elements. Unknown elements must not match, so their
-// keys contain side.
+// keys contain side. Elements that differ only in marks match: if a value becomes sensitive, the old
+// element would show it.
 func elementKeys(values []cty.Value, side string) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
-		out[i] = Key(v)
+		out[i] = string(keyOf{unmarked: true}.append(nil, v))
 		if !v.IsWhollyKnown() {
 			out[i] = side + out[i]
 		}

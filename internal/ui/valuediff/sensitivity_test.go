@@ -1,6 +1,8 @@
 package valuediff
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
@@ -50,6 +52,31 @@ func TestSensitivity(t *testing.T) {
 			}
 			if n := d.Resource(plans.NoOp, secret, secret, sch, nil); n.Changed() {
 				t.Errorf("%s with %+v: got a change of an object that stays the same", name, d)
+			}
+		}
+	}
+}
+
+// TestSensitiveElements checks that a value that is sensitive before or after is not shown, also
+// where it is an element of a list.
+func TestSensitiveElements(t *testing.T) {
+	plain := cty.StringVal("hunter2")
+	secret := plain.Mark(marks.Sensitive)
+	other := cty.StringVal("x")
+	for name, with := range map[string]func(v cty.Value) cty.Value{
+		"list":  func(v cty.Value) cty.Value { return cty.ListVal([]cty.Value{other, v}) },
+		"tuple": func(v cty.Value) cty.Value { return cty.TupleVal([]cty.Value{v, cty.True, v}) },
+		"lists": func(v cty.Value) cty.Value {
+			return cty.ListVal([]cty.Value{cty.ListVal([]cty.Value{v}), cty.ListVal([]cty.Value{other})})
+		},
+		"in a map": func(v cty.Value) cty.Value { return cty.MapVal(map[string]cty.Value{"k": cty.ListVal([]cty.Value{v})}) },
+	} {
+		for _, d := range []*Differ{{}, {Review: true}} {
+			for _, sides := range [][2]cty.Value{{with(plain), with(secret)}, {with(secret), with(plain)}} {
+				n := d.value(sides[0], sides[1], nil)
+				if text, err := json.Marshal(n); err != nil || !n.Changed() || strings.Contains(string(text), "hunter2") {
+					t.Errorf("%s with %+v: got %s (%v)", name, d, text, err)
+				}
 			}
 		}
 	}
