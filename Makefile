@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build providers services backends histories quickstart estate test clients browser pictures check vulnerabilities unit race golden bench scale performance fuzz faults cross clean
+.PHONY: all build providers services backends histories quickstart estate test quick clients browser pictures check vulnerabilities unit race golden bench scale performance fuzz faults cross clean
 
 export CGO_ENABLED ?= 0
 GOBUILD := go build -trimpath -buildvcs=false
@@ -54,6 +54,10 @@ estate: build
 # ---- tests
 
 test: check unit race
+
+# What a change needs most of the time, in under a minute: BASE=COMMIT names the state before it.
+quick: providers
+	STATICCHECK="$(STATICCHECK)" testing/quick.sh $(BASE)
 
 check:
 	@unformatted=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
