@@ -26,7 +26,13 @@ func WithTLS(address string) string {
 	}
 	switch query, isURL := queryOf(address); {
 	case !isURL:
-		return address + " sslmode=require"
+		address = keyValue.ReplaceAllStringFunc(address, func(parameter string) string {
+			if keyValue.FindStringSubmatch(parameter)[1] == "sslmode" {
+				return "" // it is empty
+			}
+			return parameter
+		})
+		return "sslmode=require " + address // the end of the string may belong to the last value
 	case query != "":
 		return address + "&sslmode=require"
 	default:
