@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build providers services backends histories quickstart estate test quick clients browser pictures check vulnerabilities unit race golden bench scale performance fuzz faults cross clean
+.PHONY: all build providers services backends histories quickstart estate test quick clients realworld browser pictures check vulnerabilities unit race golden bench scale performance fuzz faults cross clean
 
 export CGO_ENABLED ?= 0
 GOBUILD := go build -trimpath -buildvcs=false
@@ -93,6 +93,12 @@ browser:
 clients: build
 	go -C testing/clients run . -bin $(CURDIR)/$(OUT) $(if $(REF),-ref $(abspath $(REF))) \
 		$(SUITE) $(if $(PROGRAM),$(abspath $(PROGRAM))) $(if $(FOLDER),$(abspath $(FOLDER)))
+
+# Runs an estate with PostgreSQL and BIND (Debian's postgresql and bind9). MIRROR_OF_PROVIDERS is a
+# filesystem mirror with the providers cyrilgdn/postgresql and hashicorp/dns.
+realworld: build
+	REALWORLD_BIN=$(abspath $(OUT)) REALWORLD_MIRROR=$(abspath $(MIRROR_OF_PROVIDERS)) \
+		testing/services/run.sh postgres,bind go test -count=1 -v ./testing/realworld
 
 pictures: build
 	go run ./testing/pictures -bin bin/tofu -to docs/pictures

@@ -25,6 +25,7 @@ azure       light
 gcs         light
 consul      heavy
 kubernetes  heavy
+bind        heavy
 "
 
 cleanup=()
@@ -86,6 +87,31 @@ start_postgres() {
 	(cd / && "${as[@]}" "$bin/pg_ctl" -D "$data/data" -l "$data/log" -w -o "-c listen_addresses='' -c fsync=off -k $data" start) >>"$data.log" 2>&1 ||
 		{ cat "$data.log" "$data/log" >&2; return 1; }
 	export TEST_POSTGRES_URL="postgres://postgres@/postgres?host=$data"
+}
+
+# BIND with the zone realworld.test, which the key "tofu." may change. The variable has the port and
+# the secret of the key.
+start_bind() {
+	local port secret named
+	named=$(PATH=$PATH:/usr/sbin command -v named) || { missing "BIND (Debian's bind9)"; return 0; }
+	port=$(free_port)
+	secret=$(head -c 32 /dev/urandom | base64)
+	mkdir "$dir/bind"
+	printf '$TTL 300\n@ SOA ns admin 1 3600 600 86400 60\n@ NS ns\nns A 127.0.0.1\n' >"$dir/bind/realworld.test"
+	cat >"$dir/bind/named.conf" <<-EOF
+		options {
+			directory "$dir/bind"; pid-file "$dir/bind/pid"; session-keyfile "$dir/bind/session.key";
+			listen-on port $port { 127.0.0.1; }; listen-on-v6 { none; };
+			recursion no; dnssec-validation no;
+		};
+		controls { };
+		key "tofu." { algorithm hmac-sha256; secret "$secret"; };
+		zone "realworld.test" {
+			type primary; file "realworld.test"; update-policy { grant tofu. zonesub ANY; };
+		};
+	EOF
+	background bind "$port" "$named" -c "$dir/bind/named.conf" -g -n 1
+	export TEST_BIND="$port $secret"
 }
 
 # S3: the gateway versitygw, which stores objects in a directory. The URL contains the access key
