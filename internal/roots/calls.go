@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -97,7 +98,7 @@ var (
 // scan adds what the text of a file in dir may call, whatever its syntax is. The text is nil if the
 // file can't be read.
 func (c *Calls) scan(dir string, text []byte) {
-	if text == nil {
+	if text == nil || !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 {
 		c.MayBelow = append(c.MayBelow, anywhere)
 		return
 	}
@@ -132,6 +133,7 @@ type Callers struct {
 	calls         map[string]bool         // certain, by [Real] path
 	may, mayBelow map[string][]*Directory // callers by [Real] path
 	pairs         map[pair]bool           // the certain calls of each caller
+	real          map[string]string       // results of [Real]
 	unsure        []unsure
 }
 
@@ -152,11 +154,17 @@ func (c *Callers) AddUnread(dirs []string) {
 // so that users can declare that it doesn't matter.
 func (c *Callers) Add(caller *Directory, calls Calls) {
 	if c.calls == nil {
-		c.calls, c.pairs = make(map[string]bool), make(map[pair]bool)
+		c.calls, c.pairs, c.real = make(map[string]bool), make(map[pair]bool), make(map[string]string)
 		c.may, c.mayBelow = make(map[string][]*Directory), make(map[string][]*Directory)
 	}
+	realOf := func(dir string) string { // many modules call the same ones
+		if c.real[dir] == "" {
+			c.real[dir] = Real(dir)
+		}
+		return c.real[dir]
+	}
 	for _, dir := range calls.Dirs {
-		real := Real(dir)
+		real := realOf(dir)
 		c.calls[real], c.pairs[pair{caller.Real, real}] = true, true
 	}
 	if caller.Excluded && !caller.Declared {
@@ -164,7 +172,7 @@ func (c *Callers) Add(caller *Directory, calls Calls) {
 	}
 	note := func(callers map[string][]*Directory, dirs []string) {
 		for _, dir := range dirs {
-			real := Real(dir)
+			real := realOf(dir)
 			if known := callers[real]; len(known) == 0 || known[len(known)-1] != caller {
 				callers[real] = append(known, caller)
 			}

@@ -32,6 +32,7 @@ func TestUnreadableCallers(t *testing.T) {
 		"no source":                 {"x.tf", "module \"n\" {\n  sorce = \"../../modules/n\"\n}", "live/a own", "b modules/n"},
 		"a source being written":    {"x.tf", "module \"n\" {\n  source =\n}", "live/a own", "b modules/n"},
 		"other sources":             {"x.tf", "oops {\nresource \"o\" \"o\" {\n  source = \"${path.module}/o\"\n}\nterraform {\n  required_providers {\n    p = {\n      source = var.p\n    }\n  }\n}", "b live/a modules/n own", ""},
+		"another encoding":          {"x.tf", "m\x00o\x00d\x00", "live/a own", "b modules/n"},
 		"a link to no file":         {"x.tf", "-> nowhere", "live/a own", "b modules/n"},
 		"a link to no JSON":         {"x.tofu.json", "-> nowhere", "live/a own", "b modules/n"},
 		"a variable":                {"x.tf", "variable \"k\" {}\nmodule \"n\" {\n  source = \"../../modules/${var.k}\"\n}", "b live/a own", "modules/n"},

@@ -186,11 +186,14 @@ func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[stri
 		s.Warnings.Take() // running the root module will report them
 	}
 	for module := range cfg.AllModules() {
-		if !module.Path.IsRoot() {
-			r.modules = append(r.modules, module.Module.Dir)
+		if module.Path.IsRoot() {
+			continue
+		}
+		r.modules = append(r.modules, module.Module.Dir)
+		if module.Local() {
+			r.calls.Dirs = append(r.calls.Dirs, module.Module.Dir)
 		}
 	}
-	r.calls.Dirs = append(r.calls.Dirs, r.modules...)
 	if r.State, r.Err = ownState(s, cfg); r.Err == nil {
 		r.remoteStates(s, cfg.Config, uses)
 		slices.SortStableFunc(r.Reads, func(a, b Read) int { return compareRanges(a.Range, b.Range) })
