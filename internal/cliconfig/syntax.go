@@ -41,11 +41,15 @@ type object []item
 
 // parseFile parses a file in either syntax.
 func parseFile(src []byte, filename string) (object, error) {
-	if strings.HasPrefix(strings.TrimSpace(string(src)), "{") {
-		return parseJSON(src, filename)
+	check, isJSON := nesting.Check, strings.HasPrefix(strings.TrimSpace(string(nesting.TrimMark(src))), "{")
+	if isJSON {
+		check = nesting.CheckJSON
 	}
-	if d := nesting.Check(filename, src); d != nil {
+	if d := check(filename, src); d != nil {
 		return nil, tfdiags.FromHCL(hcl.Diagnostics{d}).Err()
+	}
+	if isJSON {
+		return parseJSON(src, filename)
 	}
 	tokens, diags := hclsyntax.LexConfig(src, filename, hcl.InitialPos)
 	if diags.HasErrors() {

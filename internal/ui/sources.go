@@ -38,7 +38,7 @@ func (s *sources) file(name string) *sourceFile {
 	}
 	var f *sourceFile
 	if s.read != nil {
-		if text := s.read(name); text != nil {
+		if text := s.read(name); text != nil && nesting.OtherEncoding(text) == "" {
 			f = &sourceFile{text: text, parsed: parseSource(name, text)}
 			for sc := hcl.NewRangeScanner(text, name, bufio.ScanLines); sc.Scan(); {
 				f.lines = append(f.lines, sc.Range())

@@ -17,6 +17,7 @@ import (
 
 	"tofu/internal/atomicfile"
 	"tofu/internal/configs"
+	"tofu/internal/lang/nesting"
 	"tofu/internal/tfdiags"
 )
 
@@ -239,7 +240,7 @@ func (c *collection) file(name string, src []byte, err error) {
 // parse parses a file as JSON if its name ends in .json or its text begins with "{" after white
 // space. It parses other files as native syntax.
 func (c *collection) parse(name string, src []byte) (*hcl.File, error) {
-	if !strings.HasSuffix(name, ".json") && bytes.HasPrefix(bytes.TrimSpace(src), []byte("{")) {
+	if !strings.HasSuffix(name, ".json") && bytes.HasPrefix(bytes.TrimSpace(nesting.TrimMark(src)), []byte("{")) {
 		return c.parser.ParseJSON(name, src)
 	}
 	return c.parser.ParseSource(name, src)

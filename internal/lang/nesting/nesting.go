@@ -47,9 +47,12 @@ func ParseJSON(name string, src []byte) (*hcl.File, hcl.Diagnostics) {
 	return hcljson.Parse(src, name)
 }
 
-// Check returns an error if the source of a file or expression in native syntax nests too deeply or
-// contains numbers that are too long. Otherwise it returns nil.
+// Check returns an error if the source of a file or expression in native syntax nests too deeply,
+// contains numbers that are too long or is not in UTF-8. Otherwise it returns nil.
 func Check(name string, src []byte) *hcl.Diagnostic {
+	if d := checkEncoding(name, src, false); d != nil {
+		return d
+	}
 	return check(name, src, hclsyntax.LexConfig)
 }
 
@@ -78,6 +81,9 @@ func check(name string, src []byte, lex lexer) *hcl.Diagnostic {
 
 // CheckJSON is like Check for a JSON document, whose strings are templates.
 func CheckJSON(name string, src []byte) *hcl.Diagnostic {
+	if d := checkEncoding(name, src, true); d != nil {
+		return d
+	}
 	problem, at := checkJSON(src)
 	if problem == nil {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"tofu/internal/jsonscan"
+	"tofu/internal/lang/nesting"
 	"tofu/internal/limits"
 	"tofu/internal/states"
 	"tofu/internal/version"
@@ -125,6 +126,9 @@ func formatVersion(data []byte) (int, error) {
 // syntaxError describes the syntax error in data. It uses the position that encoding/json reports.
 // If encoding/json accepts the text, it uses the offset in the parameter read.
 func syntaxError(data []byte, read int) error {
+	if problem := nesting.EncodingProblem(data, true); problem != "" {
+		return fmt.Errorf("the state can't be read: %s", problem)
+	}
 	var raw json.RawMessage
 	err := json.Unmarshal(data, &raw)
 	syntax, ok := errors.AsType[*json.SyntaxError](err)
