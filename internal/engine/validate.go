@@ -1,8 +1,8 @@
 package engine
 
 import (
+	"cmp"
 	"context"
-	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -169,7 +169,7 @@ func (p *instancePlan) validateProvisioner(prov *graph.Provisioner, self cty.Val
 		v, err := p.withSelf(self).evalBody(prov.Connection)
 		errs = errs.AppendError(err)
 		if v.IsKnown() {
-			errs = errs.AppendError(checkConnection(prov, p.r.Config, unmark(v)))
+			errs = errs.AppendError(p.checkConnection(prov, unmark(v)))
 		}
 	}
 	return errs.Err()
@@ -197,29 +197,21 @@ func (p *instancePlan) validateLifecycle() error {
 	return errs.Err()
 }
 
-// checkConnection reports missing arguments and unsupported types of a connection block.
-func checkConnection(p *graph.Provisioner, r *configs.Resource, connection cty.Value) error {
-	block := p.Config.Connection
-	if block == nil {
-		block = r.Connection
-	}
+// checkConnection reports a missing host, and what a built-in provisioner rejects in a connection
+// block.
+func (p *instancePlan) checkConnection(prov *graph.Provisioner, connection cty.Value) error {
+	r, body := p.r.Config, prov.Config.ConnectionBody(p.r.Config.Connection)
 	var errs tfdiags.Diagnostics
 	if connection.GetAttr("host").IsNull() {
-		at := block.Range
-		if r.Connection != nil { // the resource's connection block, which its provisioners share
-			at = r.Connection.Range
-		}
+		block := cmp.Or(r.Connection, prov.Config.Connection) // that of the resource is shared by its provisioners
 		errs = errs.Append(tfdiags.Errorf("Missing required argument",
-			"The argument \"host\" is required, but no definition was found.").At(at))
+			"The argument \"host\" is required, but no definition was found.").At(block.Range))
 	}
-	if typ := connection.GetAttr("type"); typ.IsKnown() && !typ.IsNull() && strings.EqualFold(typ.AsString(), "winrm") {
-		rng := block.Range
-		if attrs, _ := block.Config.JustAttributes(); attrs["type"] != nil {
-			rng = attrs["type"].Expr.Range()
-		}
-		errs = errs.Append(tfdiags.Errorf("Unsupported connection type",
-			"WinRM connections are not supported. Windows includes an SSH server: install it on the target "+
-				"and use type = \"ssh\" with target_platform = \"windows\".").At(rng))
+	checker, ok := p.w.op.env.Provisioner(prov.Config.Type).(interface {
+		CheckConnection(connection cty.Value) tfdiags.Diagnostics
+	})
+	if ok {
+		errs = append(errs, checker.CheckConnection(connection).InConfigBody(body, p.addr.String())...)
 	}
 	return errs.Err()
 }

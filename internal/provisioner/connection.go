@@ -12,6 +12,8 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
+
+	"tofu/internal/tfdiags"
 )
 
 const defaultTimeout = 5 * time.Minute
@@ -29,29 +31,20 @@ type target interface {
 	close() error
 }
 
-// connectionTypes maps each connection type to the function that opens a target.
-var connectionTypes = map[string]func(ctx context.Context, c *connection, r *request) (target, error){
-	"":      openSSH,
-	"ssh":   openSSH,
-	"winrm": openWinRM,
-}
-
 // open connects to the machine that the connection block describes.
 func open(ctx context.Context, r *request) (target, error) {
 	if r.connection.IsNull() {
 		return nil, errors.New("missing connection configuration: the provisioner or the resource needs a connection " +
 			"block with the host to connect to")
 	}
-	typ := strings.ToLower(text(r.connection, "type"))
-	opener := connectionTypes[typ]
-	if opener == nil {
-		return nil, fmt.Errorf("connection type %q is not supported; use \"ssh\"", typ)
+	if err := checkType(r.connection); err != nil {
+		return nil, err
 	}
 	c, err := decodeConnection(r)
 	if err != nil {
 		return nil, err
 	}
-	return opener(ctx, c, r)
+	return openSSH(ctx, c, r)
 }
 
 // connection is the content of a connection block.
@@ -93,7 +86,6 @@ func decodeConnection(r *request) (*connection, error) {
 			host: bareHost(text(v, "host")), user: text(v, "user"), password: text(v, "password"),
 			privateKey: text(v, "private_key"), certificate: text(v, "certificate"), hostKey: text(v, "host_key"),
 		},
-		timeout:       defaultTimeout,
 		scriptPath:    text(v, "script_path"),
 		agentIdentity: text(v, "agent_identity"),
 	}
@@ -105,20 +97,14 @@ func decodeConnection(r *request) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	if given := text(v, "timeout"); given != "" {
-		if d, err := time.ParseDuration(given); err == nil {
-			c.timeout = d
-		} else {
-			r.warn(fmt.Sprintf("The connection's timeout %q is not a duration like \"30s\" or \"5m\"; %s is used "+
-				"instead.", given, defaultTimeout))
-		}
+	c.timeout, err = timeout(v)
+	if err != nil {
+		r.warn(fmt.Sprintf("%s; %s is used instead.", tfdiags.Capitalize(err.Error()), defaultTimeout))
 	}
-	platform := text(v, "target_platform")
-	windows, ok := platforms[platform]
-	if !ok {
-		return nil, fmt.Errorf("the connection's target_platform must be \"unix\" or \"windows\", not %q", platform)
+	c.windows, err = onWindows(v)
+	if err != nil {
+		return nil, err
 	}
-	c.windows = windows
 	if c.windows {
 		if err := checkWindowsScript(c.scriptPath); err != nil {
 			return nil, err
@@ -174,12 +160,10 @@ func decodeProxy(v cty.Value) (*proxy, error) {
 	}
 	p := &proxy{scheme: or(text(v, "proxy_scheme"), "http"), host: bareHost(host), user: text(v,
 		"proxy_user_name"), password: text(v, "proxy_user_password")}
-	standard, ok := map[string]int{"http": 80, "https": 443}[p.scheme]
-	if !ok {
-		return nil, fmt.Errorf(
-			"the connection's proxy_scheme must be \"http\" or \"https\", not %q", p.scheme)
+	standard, err := proxyPort(v)
+	if err != nil {
+		return nil, err
 	}
-	var err error
 	p.port, err = port(v, "proxy_port", standard)
 	return p, err
 }

@@ -614,6 +614,40 @@ func hangUpOnce(l net.Listener, onward string) error {
 	return nil
 }
 
+// TestCheckConnection checks which arguments are rejected before there is a machine.
+func TestCheckConnection(t *testing.T) {
+	unknown := cty.UnknownVal(cty.String)
+	for _, tc := range []struct {
+		conn values
+		want string // the argument and a part of the message, or "" if the connection is valid
+	}{
+		{values{}, ""},
+		{values{"timeout": str("5 minutes")}, "timeout: is not a duration"},
+		{values{"timeout": str("30")}, "timeout: is not a duration"},
+		{values{"timeout": str("1h30m")}, ""},
+		{values{"timeout": str("")}, ""},
+		{values{"timeout": unknown, "type": unknown, "target_platform": unknown, "proxy_scheme": unknown}, ""},
+		{values{"type": str("telnet")}, "type: is not supported"},
+		{values{"type": str("SSH")}, ""},
+		{values{"port": cty.NumberIntVal(65536)}, "port: from 1 to 65535"},
+		{values{"port": cty.UnknownVal(cty.Number)}, ""},
+		{values{"bastion_port": cty.NumberIntVal(-1)}, "bastion_port: from 1 to 65535"},
+		{values{"proxy_host": str("p"), "proxy_scheme": str("socks5")}, "proxy_scheme: \"http\" or \"https\""},
+		{values{"proxy_scheme": str("socks5")}, ""}, // there is no proxy
+		{values{"target_platform": str("dos")}, "target_platform: \"unix\" or \"windows\""},
+		{values{"target_platform": str("windows"), "script_path": str("C:/a b.cmd")}, "script_path: the character"},
+	} {
+		diags := Builtin("file").CheckConnection(tc.conn.object(t, "file"))
+		argument, message, _ := strings.Cut(tc.want, ": ")
+		switch {
+		case tc.want == "" && len(diags) == 0:
+		case tc.want == "" || len(diags) != 1 || !strings.Contains(diags[0].Detail, message) ||
+			!diags[0].Path.Equals(cty.GetAttrPath(argument)):
+			t.Errorf("%v: %v, want %q", tc.conn, diags, tc.want)
+		}
+	}
+}
+
 func TestConnectionInvalid(t *testing.T) {
 	base := values{"host": str("127.0.0.1"), "port": cty.NumberIntVal(1), "timeout": str("10ms"), "agent": cty.False}
 	for _, tc := range []struct {
