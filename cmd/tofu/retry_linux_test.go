@@ -47,15 +47,15 @@ var retried = []struct{ pattern, failure, never string }{
 	{pattern: `(?s).*could not connect to registry.*connection reset by peer.*`, failure: "reset"},
 	{pattern: `(?s).*could not connect to registry.*context deadline exceeded.*`, failure: "unanswered"},
 	{pattern: `(?s).*failed to request discovery document.*context deadline exceeded.*`, failure: "unanswered"},
-	{pattern: `(?s).*Failed to query available provider packages.*timeout.*`, never: inOlderOpenTofu},
-	{pattern: `(?s).*Failed to query available provider packages.*connection reset by peer.*`, never: inOlderOpenTofu},
-	{pattern: `(?s).*Failed to query available provider packages.*context deadline exceeded.*`, never: inOlderOpenTofu},
+	{pattern: `(?s).*Failed to query available provider packages.*timeout.*`, never: notByNetwork},
+	{pattern: `(?s).*Failed to query available provider packages.*connection reset by peer.*`, never: notByNetwork},
+	{pattern: `(?s).*Failed to query available provider packages.*context deadline exceeded.*`, never: notByNetwork},
 }
 
 const (
-	inAWS           = "the AWS provider says this; errors of providers are shown as they are"
-	inOldTerraform  = "Terraform said this before version 0.13"
-	inOlderOpenTofu = `OpenTofu says "Failed to resolve provider packages" now`
+	inAWS          = "the AWS provider says this; errors of providers are shown as they are"
+	inOldTerraform = "Terraform said this before version 0.13"
+	notByNetwork   = `this is said of missing providers; after failures in the network it is "Failed to resolve provider"`
 )
 
 // failure is a root module whose installation fails, or whose plan if there is a backend.

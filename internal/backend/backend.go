@@ -37,6 +37,12 @@ type Locker interface {
 	Unlock(ctx context.Context, workspace, id string) error
 }
 
+// An UnlockChecker is a Locker that can't remove every lock of another process. CheckUnlock returns the
+// error that Unlock would return for such a process, without removing the lock.
+type UnlockChecker interface {
+	CheckUnlock(workspace, id string) error
+}
+
 // A Swapper is a Store that can refuse to overwrite concurrent changes. A version identifies either
 // the content of a snapshot or its last write; its form depends on the store.
 type Swapper interface {

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"tofu/internal/configs/inputs"
@@ -133,7 +134,7 @@ func (f *planCommandFlags) plan(
 
 // notes prints what the user can do with a plan. generated holds the files with generated configuration.
 func (f *planCommandFlags) notes(app *App, plan *plans.Plan, generated []string) {
-	if app.view.JSON || f.Summary {
+	if f.Summary {
 		return
 	}
 	switch {
@@ -143,12 +144,12 @@ func (f *planCommandFlags) notes(app *App, plan *plans.Plan, generated []string)
 		app.Printer.Message(ui.PlanSaved{Path: f.Out})
 	case plan.Applyable && !app.Automated:
 		app.Printer.Message(ui.Rule{})
-		app.Say("\nNote: You didn't use the -out option to save this plan, so an apply makes a\n" +
-			"plan of its own, which may differ.")
+		app.Printer.Message(ui.Hint{Text: "\nNote: You didn't use the -out option to save this plan, so an apply makes a\n" +
+			"plan of its own, which may differ."})
 	}
 	if len(generated) > 0 {
-		app.Say("\nThe configuration of the imported resources was written to %s.\nReview and complete it before "+
-			"you commit it.", strings.Join(generated, ", "))
+		app.Printer.Message(ui.Hint{Text: fmt.Sprintf("\nThe configuration of the imported resources was written to %s.\n"+
+			"Review and complete it before you commit it.", strings.Join(generated, ", "))})
 	}
 }
 

@@ -213,13 +213,14 @@ func runRootsPlan(ctx context.Context, app *App, f *rootsPlanFlags, dirs []strin
 			return errors.Join(failed, err)
 		}
 	}
-	if archive != nil && !app.view.JSON && !app.Automated {
+	if archive != nil && !app.Automated {
 		switch {
 		case failed == nil:
-			app.Say("\nSaved to %s. To apply exactly this, run:\n    tofu roots apply %s", f.Out, f.Out)
+			app.Printer.Message(ui.Hint{Text: fmt.Sprintf("\nSaved to %s. To apply exactly this, run:\n    "+
+				"tofu roots apply %[1]s", f.Out)})
 		case fleet.Applyable(results):
-			app.Say("\nSaved to %s without the root modules that were not planned. To apply the others, run:\n    "+
-				"tofu roots apply %s", f.Out, f.Out)
+			app.Printer.Message(ui.Hint{Text: fmt.Sprintf("\nSaved to %s without the root modules that were not planned. "+
+				"To apply the others, run:\n    tofu roots apply %[1]s", f.Out)})
 		}
 	}
 	if failed != nil {

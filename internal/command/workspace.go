@@ -410,6 +410,10 @@ func runForceUnlock(ctx context.Context, app *App, f *forceUnlockFlags, args []s
 	if err != nil {
 		return err
 	}
+	manager := p.Manager(app.Session)
+	if err := manager.CheckForceUnlock(args[0]); err != nil {
+		return cantUnlock(err)
+	}
 	if !f.Force {
 		ok, err := app.Confirm(ctx, terminal.Question{Title: "Remove the lock on the state?",
 			Text: "If the command that holds it is still running, it and the next one may both\nwrite the state, and " +
@@ -422,9 +426,13 @@ func runForceUnlock(ctx context.Context, app *App, f *forceUnlockFlags, args []s
 			return exitStatus(1)
 		}
 	}
-	if err := p.Manager(app.Session).ForceUnlock(ctx, args[0]); err != nil {
-		return tfdiags.Errorf("Failed to unlock state", "%s", tfdiags.Sentence(err))
+	if err := manager.ForceUnlock(ctx, args[0]); err != nil {
+		return cantUnlock(err)
 	}
 	app.Say("The state is unlocked. Other commands can lock it now.")
 	return nil
+}
+
+func cantUnlock(err error) error {
+	return tfdiags.Errorf("Failed to unlock state", "%s", tfdiags.Sentence(err))
 }

@@ -143,6 +143,12 @@ func splitDeprecations(all cty.ValueMarks) (cty.ValueMarks, []marks.Deprecation)
 func deprecatedArgument(v *graph.Value) tfdiags.Diagnostic {
 	d := tfdiags.Warningf("Variable marked as deprecated by the module author",
 		"%s", v.Variable.DeprecationText()).At(v.Expr.Range())
-	d.Extra = tfdiags.Deprecation{Of: v.Module.Path.String() + " var." + v.Name, Source: v.Module.Config.Source}
+	// A module that is called twice has the same advice for both calls.
+	source := v.Module.Config.Source
+	of := source
+	if strings.HasPrefix(source, ".") { // relative to the caller
+		of = v.Module.Config.Module.Dir
+	}
+	d.Extra = tfdiags.Deprecation{Of: of + " var." + v.Name, Source: source}
 	return d
 }

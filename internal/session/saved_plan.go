@@ -256,11 +256,14 @@ func notStale(op *Operation, saved *SavedPlan) error {
 	case err != nil:
 		return err
 	case applied:
-		return stale("Saved plan was applied before",
-			"A plan can be applied once. Make a new plan to see what is left to do.")
+		return stale("Saved plan is stale",
+			"Saved plan was applied before, and a plan can be applied once. Make a new plan to see what is left to do.")
 	case saved.Lineage == "" && op.State.Shared():
 		// The plan was created before the state existed, and another run has created the state
 		// since. Begin checks whether anything has changed on which the plan depends.
+	case saved.Lineage == "" && now.Lineage != "":
+		return stale("Saved plan is stale",
+			"There was no state when the plan was made, and another run has created one since. Make a new plan.")
 	case now.Lineage != saved.Lineage:
 		return stale("Saved plan does not match the given state",
 			"The plan was made from a state of another lineage than this one, so it is not about the same "+

@@ -283,6 +283,8 @@ func (h *human) Message(m Message) {
 	switch m := m.(type) {
 	case Text:
 		h.write(h.Out, h.wrapped(termtext.PrintableText(m.Text))+"\n")
+	case Hint:
+		h.write(h.Out, h.wrapped(termtext.PrintableText(m.Text))+"\n")
 	case Rule:
 		h.write(h.Out, "\n"+h.style.As(termtext.Grey, rule(columns(h.Width)))+"\n")
 	case PlanSaved:

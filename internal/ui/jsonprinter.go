@@ -309,7 +309,7 @@ func (p *jsonPrinter) State(v *StateView) error {
 func (p *jsonPrinter) Message(m Message) {
 	switch m := m.(type) {
 	case Text:
-		if text := strings.TrimSpace(plainText(m.Text)); text != "" {
+		if text := strings.TrimPrefix(strings.TrimSpace(plainText(m.Text)), "- "); text != "" {
 			p.line("info", text, "log", nil)
 		}
 	case Estate:

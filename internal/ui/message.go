@@ -18,6 +18,8 @@ type (
 	// Text is free text. The human form escapes control characters except this program's colors
 	// and, on a terminal, wraps the text. The JSON form prints it without colors.
 	Text struct{ Text string }
+	// Hint is free text that says what to do next. The JSON form omits it.
+	Hint struct{ Text string }
 	// Rule is a horizontal line. The JSON form omits it.
 	Rule struct{}
 	// PlanSaved reports that a plan was saved and how to apply it. The JSON form omits it.
@@ -41,6 +43,7 @@ type (
 func (Estate) message()     {}
 func (EstateRoot) message() {}
 func (Text) message()       {}
+func (Hint) message()       {}
 func (Rule) message()       {}
 func (PlanSaved) message()  {}
 func (Applied) message()    {}

@@ -230,38 +230,67 @@ func samePath(info fs.FileInfo, path string) bool {
 	return err == nil && os.SameFile(info, present)
 }
 
+// CheckUnlock implements backend.UnlockChecker.
+func (s *Store) CheckUnlock(workspace, id string) error {
+	stale, err := openStale(s.File(workspace), id)
+	if err == nil {
+		stale.close()
+	}
+	return err
+}
+
 // clearStale removes the lock files of a process that no longer exists. It fails if the lock has
 // another ID or a process still holds it.
 func clearStale(path, id string) error {
+	stale, err := openStale(path, id)
+	if err != nil {
+		return err
+	}
+	defer stale.release(path)
+	if err := os.Remove(infoPath(path)); err != nil {
+		return fmt.Errorf("unlocking the state: %w", err)
+	}
+	return nil
+}
+
+// openStale takes over the lock of a process that no longer exists. It fails if the lock has another
+// ID or a process still holds it.
+func openStale(path, id string) (*held, error) {
 	data, err := atomicfile.Read(infoPath(path))
 	if errors.Is(err, fs.ErrNotExist) {
-		return errors.New("the state isn't locked")
+		return nil, errors.New("the state isn't locked")
 	}
 	var info backend.LockInfo
 	if err == nil {
 		err = json.Unmarshal(data, &info)
 	}
 	if err != nil {
-		return fmt.Errorf("reading the holder of the lock: %w", err)
+		return nil, fmt.Errorf("reading the holder of the lock: %w", err)
 	}
 	if info.ID != id {
-		return fmt.Errorf("the lock has the ID %q, not %q", info.ID, id)
+		return nil, fmt.Errorf("the lock has the ID %q, not %q", info.ID, id)
 	}
-	own, err := openLocked(lockPath(path))
+	h := &held{}
+	h.own, err = openLocked(lockPath(path))
 	if err == nil {
-		var state *os.File
-		state, _, err = lockSnapshot(path, false)
-		h := held{own: own, state: state}
-		defer h.release(path)
+		h.state, _, err = lockSnapshot(path, false)
 	}
+	if err == nil {
+		return h, nil
+	}
+	h.close()
 	if errors.Is(err, filelock.ErrHeld) {
-		return fmt.Errorf("the lock is held by a running process, and is released when that process ends:\n%s", info.String())
+		return nil, fmt.Errorf("the lock is held by a running process, and is released when that process ends:\n%s",
+			strings.TrimRight(info.String(), "\n"))
 	}
-	if err != nil {
-		return fmt.Errorf("unlocking the state: %w", err)
+	return nil, fmt.Errorf("unlocking the state: %w", err)
+}
+
+// close unlocks the files, and leaves them in place.
+func (h *held) close() {
+	for _, f := range []*os.File{h.own, h.state} {
+		if f != nil {
+			f.Close()
+		}
 	}
-	if err := os.Remove(infoPath(path)); err != nil {
-		return fmt.Errorf("unlocking the state: %w", err)
-	}
-	return nil
 }

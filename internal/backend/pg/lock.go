@@ -156,6 +156,12 @@ func holder(ctx context.Context, conn *pgconn.PgConn, key int64) *backend.LockIn
 	return info
 }
 
+// CheckUnlock implements backend.UnlockChecker.
+func (s *Store) CheckUnlock(string, string) error {
+	return errors.New("this process doesn't hold the lock. The lock ends with its holder's database " +
+		"session. If the session hangs, the database administrator can end it with pg_terminate_backend")
+}
+
 // Unlock implements backend.Locker. It can't release the lock of another session, which ends with
 // that session.
 func (s *Store) Unlock(ctx context.Context, workspace, id string) error {
@@ -163,9 +169,7 @@ func (s *Store) Unlock(ctx context.Context, workspace, id string) error {
 	defer s.mu.Unlock()
 	h := s.locks[s.row(workspace)]
 	if h == nil {
-		return errors.New("this process doesn't hold the lock. The lock ends with its holder's database " +
-			"session. If the session hangs, the database " +
-			"administrator can end it with pg_terminate_backend")
+		return s.CheckUnlock(workspace, id)
 	}
 	if h.id != id {
 		return fmt.Errorf("the lock has the ID %q, not %q", h.id, id)

@@ -50,7 +50,6 @@ func Ensure(
 	var errs tfdiags.Diagnostics
 	for i, p := range providers {
 		if in.Overridden[p] && results[i].err != nil {
-			warn(tfdiags.FromError(results[i].err).AsWarnings()...)
 			if lock, ok := prev.Provider(p); ok {
 				locks[p] = lock
 			}
@@ -201,7 +200,9 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 		if _, none := errors.AsType[*sources.NoProviderError](err); err != nil && !none {
 			return failed("Failed to resolve provider packages", err)
 		} else if err != nil {
-			return failed(query, err)
+			return result{err: tfdiags.Errorf(query, "%s\n\nAll modules should specify their required_providers, so "+
+				"that they get the correct providers wherever they are called. To see which modules depend on %s, run "+
+				"the following command:\n    tofu providers", tfdiags.Sentence(err), p.ForDisplay())}
 		}
 		warnings = registryWarnings(p, list)
 		version, err = choose(p, c, list.List)

@@ -233,6 +233,7 @@ func TestEnsureRefusals(t *testing.T) {
 	b.refuse(b.reqs(tool, "0.0.0"), nil, "0.0.0")
 	b.refuse(b.reqs(tool, ""), nil, "isn't available for "+here())
 	b.refuse(b.reqs(unknown, ""), nil, "was not found in the local directory")
+	b.refuse(b.reqs(unknown, ""), nil, "modules should specify their required_providers")
 	b.refuse(b.reqs(spare, ""), nil, "no file named terraform-provider-spare")
 	b.refuse(b.reqs(legacy, ""), nil, "replace-provider")
 	b.refuse(b.reqs(otherBuiltin, ""), nil, "no built-in provider")

@@ -257,6 +257,22 @@ func (m *Manager) Unlock() error {
 	return nil
 }
 
+// CheckForceUnlock returns an error if it is already known that ForceUnlock can't remove the lock.
+func (m *Manager) CheckForceUnlock(id string) error {
+	if m.Shared() {
+		return nil
+	}
+	if _, ok := m.store.(backend.Locker); !ok {
+		return errNoLocks
+	}
+	if checker, ok := m.store.(backend.UnlockChecker); ok {
+		return checker.CheckUnlock(m.name, id)
+	}
+	return nil
+}
+
+var errNoLocks = errors.New("this backend has no locks")
+
 // ForceUnlock removes the lock of another process.
 func (m *Manager) ForceUnlock(ctx context.Context, id string) error {
 	if ledger, ok := m.store.(Ledger); ok {
@@ -264,7 +280,7 @@ func (m *Manager) ForceUnlock(ctx context.Context, id string) error {
 	}
 	locker, ok := m.store.(backend.Locker)
 	if !ok {
-		return errors.New("this backend has no locks")
+		return errNoLocks
 	}
 	return locker.Unlock(ctx, m.name, id)
 }
