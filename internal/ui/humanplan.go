@@ -155,7 +155,8 @@ func (p *planText) legend(changes []*plans.InstanceChange) {
 		return
 	}
 	p.write("\n")
-	p.para("In this plan, the symbols before the resources mean:")
+	p.para("OpenTofu used the selected providers to generate the following execution plan. Resource actions are " +
+		"indicated with the following symbols:")
 	for _, l := range legend {
 		if used[l.action] {
 			p.write(p.style.As(l.color, l.symbol) + " " + l.text + "\n")
