@@ -263,6 +263,10 @@ func (c *config) value(expr hcl.Expression) (cty.Value, error) {
 // values that the expression refers to. A value that is not wholly known is an error.
 func (c *config) marked(expr hcl.Expression) (cty.Value, error) {
 	expr = c.chosen(expr)
+	if usesOutputs(expr) { // without this, try(dependency.x.outputs.y, "z") would be "z"
+		return cty.DynamicVal, tfdiags.Errorf("Outputs are not known here",
+			"Outputs of other units are not known before planning.").At(expr.Range())
+	}
 	needed := false
 	for _, tr := range expr.Variables() {
 		if tr.RootName() != "local" || len(tr) < 2 {

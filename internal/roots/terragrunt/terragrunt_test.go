@@ -483,6 +483,22 @@ terraform {
 inputs = { a = dependency.o.outputs.idz, b = { for k in ["x"] : k => dependency.o.outputs["ids"] }, c = dependency.o.outputs["none"] }
 `, []string{`b = { for k in ["x"] : k => root["other"]["ids"] }`}, []string{
 			`the input "a": The module other has no output "idz"`, `the input "c": The module other has no output "none"`}},
+		"outputs in functions for errors": {module + other + `
+-- u/terragrunt.hcl --
+dependency "o" {
+  config_path = "../other"
+}
+terraform {
+  source = "../module"
+}
+inputs = {
+  a = try(dependency.o.outputs.ids[0], "none")
+  b = can(dependency.o.outputs.ids)
+  c = true ? try(upper("c"), "none") : dependency.o.outputs.ids
+  d = [for x in ["y"] : try(dependency.o.outputs.ids, x)]
+}
+`, []string{`a = try(root["other"].ids[0], "none")`, `b = can(root["other"].ids)`, `c = "C"`,
+			`d = [for x in ["y"] : try(root["other"].ids, x)]`}, nil},
 		"the unit itself": {other + `
 -- u/terragrunt.hcl --
 dependency "u" {
