@@ -79,3 +79,11 @@ func Read(path string) ([]byte, error) {
 	}
 	return os.ReadFile(path)
 }
+
+// Open opens a file for reading, which must be a regular one; see CheckRegular.
+func Open(path string) (*os.File, error) {
+	if err := CheckRegular(path); err != nil {
+		return nil, err
+	}
+	return os.Open(path)
+}

@@ -133,7 +133,7 @@ func (f *formatter) dir(path string) {
 }
 
 func (f *formatter) file(path string) {
-	file, err := os.Open(path)
+	file, err := atomicfile.Open(path)
 	if err != nil {
 		f.errs = f.errs.AppendError(fmt.Errorf("reading %s: %w", path, err))
 		return

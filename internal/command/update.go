@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -190,7 +189,7 @@ func configFiles(dirs []string, f *updateFlags) (map[string][]upgrade.File, erro
 			if e.IsDir() || !configs.IsConfigFile(e.Name()) || slices.ContainsFunc(f.Ignore, matches) {
 				continue
 			}
-			source, err := os.ReadFile(path)
+			source, err := atomicfile.Read(path)
 			if err != nil {
 				errs = errs.Append(tfdiags.Errorf("Unreadable file", "The file %s can't be read: %s.", path,
 					roots.WithoutPath(err)))

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/lang/nesting"
 	"tofu/internal/tfdiags"
 )
@@ -36,7 +36,7 @@ type ModuleLocks []ModuleLock
 
 // LoadModules reads the file that pins modules. pinned reports whether the file exists.
 func LoadModules(path string) (locks ModuleLocks, pinned bool, err error) {
-	src, err := os.ReadFile(path)
+	src, err := atomicfile.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, false, nil
 	}

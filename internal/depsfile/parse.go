@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -13,13 +12,14 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/atomicfile"
 	"tofu/internal/lang/nesting"
 	"tofu/internal/tfdiags"
 )
 
 // Load reads a lock file. If the file doesn't exist, the locks are empty.
 func Load(path string, warn tfdiags.Sink) (*Locks, error) {
-	src, err := os.ReadFile(path)
+	src, err := atomicfile.Read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Locks{}, nil
 	}

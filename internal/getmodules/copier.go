@@ -44,7 +44,7 @@ const copiesFile = "packages.json"
 // HasCopies reports whether a Copier has copied packages to a directory.
 func HasCopies(dir string) bool {
 	var copies map[string]packageCopy
-	text, err := os.ReadFile(filepath.Join(dir, copiesFile))
+	text, err := atomicfile.Read(filepath.Join(dir, copiesFile))
 	if err != nil || json.Unmarshal(text, &copies) != nil {
 		return false
 	}
@@ -115,7 +115,7 @@ func (c *Copier) readCopies() error {
 		return nil
 	}
 	file, copies := filepath.Join(c.dir, copiesFile), map[string]packageCopy{}
-	data, err := os.ReadFile(file)
+	data, err := atomicfile.Read(file)
 	if err == nil {
 		if err = json.Unmarshal(data, &copies); err != nil {
 			err = fmt.Errorf("%s: %w", file, err)

@@ -34,7 +34,7 @@ func manifestFile(dir string) string { return filepath.Join(dir, "modules.json")
 // directory. Directory names in the file are relative to base.
 func readManifest(dir, base string) (Manifest, error) {
 	m := make(Manifest)
-	data, err := os.ReadFile(manifestFile(dir))
+	data, err := atomicfile.Read(manifestFile(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil
 	}
@@ -72,7 +72,7 @@ func (m Manifest) Write(dir, base string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	if old, err := os.ReadFile(file); err == nil && string(old) == string(data) {
+	if old, err := atomicfile.Read(file); err == nil && string(old) == string(data) {
 		return nil
 	}
 	if err := atomicfile.Write(file, data, 0o644); err != nil {

@@ -1,7 +1,6 @@
 package roots
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -9,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/configs"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/lang/nesting"
@@ -52,7 +52,7 @@ func filesReadByDeclarations(file string) []string {
 // values of path.NAME in expressions. base is the directory of relative paths; if it is "",
 // relative paths are left out.
 func filesReadBy(file string, paths map[string]cty.Value, base string) []string {
-	src, err := os.ReadFile(file)
+	src, err := atomicfile.Read(file)
 	if err != nil || nesting.Check(file, src) != nil {
 		return nil
 	}

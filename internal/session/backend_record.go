@@ -65,7 +65,7 @@ func (d *Dirs) ReadBackendRecord() (*BackendRecord, error) {
 func (d *Dirs) WriteBackendRecord(r *BackendRecord) error {
 	path := d.backendRecordPath()
 	var present backendFile
-	if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &present) == nil && present.Version > 3 {
+	if text, err := atomicfile.Read(path); err == nil && json.Unmarshal(text, &present) == nil && present.Version > 3 {
 		return fmt.Errorf("%s is a state, which would be lost: move it away and run `%s`", path, d.InitCommand)
 	}
 	if r == nil {

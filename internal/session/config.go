@@ -2,9 +2,9 @@ package session
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/configs"
 	"tofu/internal/configs/inputs"
 	"tofu/internal/getmodules"
@@ -205,7 +205,7 @@ func (s *Session) Source(name string) []byte {
 	if src := s.Parser.Source(name); src != nil {
 		return src
 	}
-	src, err := os.ReadFile(name)
+	src, err := atomicfile.Read(name)
 	if err != nil {
 		return nil // without the content, no excerpt is shown
 	}

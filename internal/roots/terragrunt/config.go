@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/lang/nesting"
 	"tofu/internal/tfdiags"
@@ -110,7 +110,7 @@ func (u *unit) read(path string, depth int) (*config, error) {
 
 // parse reads and parses a file.
 func parse(path string) ([]byte, *hclsyntax.Body, error) {
-	src, err := os.ReadFile(path)
+	src, err := atomicfile.Read(path)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"tofu/internal/atomicfile"
 )
 
 // dynamic lists the functions whose results are not constant, with the reasons.
@@ -121,7 +123,7 @@ func (c *config) readVariables(args []string) (string, error) {
 	}
 	path := c.unit.real(c.absolute(args[0]))
 	if strings.HasSuffix(path, ".json") {
-		text, err := os.ReadFile(path)
+		text, err := atomicfile.Read(path)
 		return string(text), err
 	}
 	_, body, err := parse(path)

@@ -15,7 +15,7 @@ import (
 // Applied reports whether a run with this data directory has already made a change of the saved
 // plan planID. It knows nothing about runs with other data directories.
 func Applied(dataDir, planID string) (bool, error) {
-	f, err := os.Open(appliedPath(dataDir))
+	f, err := atomicfile.Open(appliedPath(dataDir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

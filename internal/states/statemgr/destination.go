@@ -214,7 +214,7 @@ func (w *workspace) warnUnsaved(ctx context.Context, read *Snapshot, present *st
 	for _, path := range w.erroredFiles() {
 		data, err := atomicfile.Read(path)
 		if err != nil {
-			warn(tfdiags.Warningf("An unsaved state can't be read", "%s.", tfdiags.Sentence(err)))
+			warn(tfdiags.Warningf("An unsaved state can't be read", "%s", tfdiags.Sentence(err)))
 			continue
 		}
 		f := w.source(ctx, path, data).file

@@ -271,7 +271,7 @@ func (j *journal) discard() {
 // the file system, for example in a power cut. It is an error if the first entry can't be
 // decrypted, because the codec then has the wrong key.
 func readJournal(ctx context.Context, path string, codec Codec) (entries []*entry, damaged int, err error) {
-	f, err := os.Open(path)
+	f, err := atomicfile.Open(path)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -13,6 +13,7 @@ import (
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"tofu/internal/addrs"
+	"tofu/internal/atomicfile"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/states"
@@ -42,6 +43,9 @@ type recovery struct {
 // is still in progress.
 func (s *snapshots) recover(ctx context.Context, present *stored, warn tfdiags.Sink) (*recovery, error) {
 	path := s.journalPath()
+	if err := atomicfile.CheckRegular(path); err != nil {
+		return nil, fmt.Errorf("reading the journal: %w", err)
+	}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
