@@ -233,9 +233,14 @@ func (c *Callers) Unsure() tfdiags.Diagnostics {
 	if len(c.unsure) == 0 {
 		return nil
 	}
-	lines := make([]string, len(c.unsure))
+	const most = 10
+	var lines []string
 	for i, u := range c.unsure {
-		lines[i] = fmt.Sprintf("%s, because of %s", u.dir, u.caller)
+		if i == most && len(c.unsure) > most+1 {
+			lines = append(lines, fmt.Sprintf("and %d more", len(c.unsure)-most))
+			break
+		}
+		lines = append(lines, fmt.Sprintf("%s, because of %s", u.dir, u.caller))
 	}
 	return tfdiags.Warningf("Directories that may be modules", "The modules that these directories call can't all be "+
 		"found. They may call the following ones, which are therefore not treated as root modules:\n  - %s\nCorrect the "+

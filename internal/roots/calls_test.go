@@ -111,6 +111,22 @@ func TestUnreadableModules(t *testing.T) {
 	}
 }
 
+// TestUnsure checks that a warning about many directories names the first ones.
+func TestUnsure(t *testing.T) {
+	files := map[string]string{"a/main.tf": "module \"m\" {\n  source = var.m\n}\n"}
+	for i := range 50 {
+		files[fmt.Sprintf("m/%02d/main.tf", i)] = output
+	}
+	e, err := load(t, archive(files))
+	if err != nil || len(e.Roots) != 1 || len(e.Unsure) != 1 {
+		t.Fatal(err, e.Names(), e.Unsure)
+	}
+	text := e.Unsure[0].Detail
+	if !strings.Contains(text, "- m/09, because of a\n  - and 40 more\n") || strings.Contains(text, "m/10") {
+		t.Error(text)
+	}
+}
+
 // TestUnreadableDirectories checks that nothing which a module in an unreadable directory may call
 // is a root module.
 func TestUnreadableDirectories(t *testing.T) {
