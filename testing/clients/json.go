@@ -18,12 +18,13 @@ type document struct {
 }
 
 var documents = map[string]document{
-	"plan":      {[]string{"show", "-json", "plan"}, func() json.Unmarshaler { return &tfjson.Plan{} }},
-	"state":     {[]string{"show", "-json"}, func() json.Unmarshaler { return &tfjson.State{} }},
-	"schemas":   {[]string{"providers", "schema", "-json"}, func() json.Unmarshaler { return &tfjson.ProviderSchemas{} }},
-	"validate":  {[]string{"validate", "-json"}, func() json.Unmarshaler { return &tfjson.ValidateOutput{} }},
-	"functions": {[]string{"metadata", "functions", "-json"}, func() json.Unmarshaler { return &tfjson.MetadataFunctions{} }},
-	"version":   {[]string{"version", "-json"}, func() json.Unmarshaler { return &versionOutput{} }},
+	"plan":     {[]string{"show", "-json", "plan"}, func() json.Unmarshaler { return &tfjson.Plan{} }},
+	"state":    {[]string{"show", "-json"}, func() json.Unmarshaler { return &tfjson.State{} }},
+	"schemas":  {[]string{"providers", "schema", "-json"}, func() json.Unmarshaler { return &tfjson.ProviderSchemas{} }},
+	"validate": {[]string{"validate", "-json"}, func() json.Unmarshaler { return &tfjson.ValidateOutput{} }},
+	"functions": {[]string{"metadata", "functions", "-json"},
+		func() json.Unmarshaler { return &tfjson.MetadataFunctions{} }},
+	"version": {[]string{"version", "-json"}, func() json.Unmarshaler { return &versionOutput{} }},
 }
 
 // versionOutput reads the document that terraform-json has no method for.

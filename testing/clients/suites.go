@@ -36,7 +36,7 @@ var suites = []suite{
 		goTests(acceptance)},
 	{"atlantis", "tests of server/controllers/events and their folder", goTests(onPath)},
 	{"terragrunt", "tests with the tag tf and their folder", goTests(onPath)},
-	{"terramate", "tests of e2etests/core and their folder", goTests(onPath)},
+	{"terramate", "tests of e2etests/cloud and their folder; they build Terramate and need terragrunt", goTests(onPath)},
 	{"tfcmt", "the program tfcmt", readPlans(tfcmt)},
 	{"tf-summarize", "the program tf-summarize", readPlans(tfSummarize)},
 	{"terraform-json", "nothing: reads every JSON output with the Go library", readJSON},
