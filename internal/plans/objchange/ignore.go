@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/configschema"
 )
@@ -80,15 +81,16 @@ func replaceAt(prior, config cty.Value, steps []cty.Value) cty.Value {
 	case config.IsNull() || prior.IsNull() || !prior.IsKnown():
 		return config
 	case ty.IsObjectType():
-		if key.Type() != cty.String || !ty.HasAttribute(key.AsString()) {
+		name, ok := keyText(key)
+		if !ok || !ty.HasAttribute(name) {
 			return config
 		}
-		name := key.AsString()
 		attrs := config.AsValueMap()
 		attrs[name] = replaceAt(prior.GetAttr(name), attrs[name], steps[1:])
 		return cty.ObjectVal(attrs)
 	case ty.IsListType() || ty.IsTupleType():
-		if key.Type() != cty.Number || config.HasIndex(key).False() || prior.HasIndex(key).False() {
+		key, err := convert.Convert(key, cty.Number)
+		if err != nil || config.HasIndex(key).False() || prior.HasIndex(key).False() {
 			return config
 		}
 		i, _ := key.AsBigFloat().Int64()
@@ -104,14 +106,15 @@ func replaceAt(prior, config cty.Value, steps []cty.Value) cty.Value {
 
 // replaceKey is replaceAt for maps. The key may be missing in one of the two values.
 func replaceKey(prior, config, key cty.Value, rest []cty.Value) cty.Value {
-	if key.Type() != cty.String || !prior.IsKnown() {
+	name, ok := keyText(key)
+	if !ok || !prior.IsKnown() {
 		return config
 	}
+	key = cty.StringVal(name)
 	elems := map[string]cty.Value{}
 	if !config.IsNull() {
 		maps.Copy(elems, config.AsValueMap())
 	}
-	name := key.AsString()
 	had := !prior.IsNull() && prior.HasIndex(key).True()
 	current, has := elems[name]
 	switch {
@@ -134,6 +137,15 @@ func replaceKey(prior, config, key cty.Value, rest []cty.Value) cty.Value {
 		return cty.MapValEmpty(config.Type().ElementType())
 	}
 	return cty.MapVal(elems)
+}
+
+// keyText returns the key of a map or the name of an attribute as text, also for an index such as 0.
+func keyText(key cty.Value) (string, bool) {
+	text, err := convert.Convert(key, cty.String)
+	if err != nil || text.IsNull() || !text.IsKnown() {
+		return "", false
+	}
+	return text.AsString(), true
 }
 
 // withoutComputed converts an object to a configuration: attributes that only the provider sets
