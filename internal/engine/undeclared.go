@@ -265,9 +265,10 @@ func absent(v cty.Value) bool { return marks.Contains(v, marks.Absent) && !v.IsW
 
 const (
 	valueGone       = "Value that is gone"
-	valueGoneDetail = "This depends on each.value of a module instance that stays, because the plan leaves it out, " +
-		"although for_each of the module no longer has its key. Its each.value is therefore gone. Let the " +
-		"plan remove the instance too, or leave out what depends on it (see -target and -exclude)."
+	valueGoneDetail = "This depends on something that has no value any more and gets none, because the plan leaves it " +
+		"out: on each.value or an argument of a module instance that stays although the configuration no longer has " +
+		"its key, on a value that can't be evaluated for such an instance, or on a data source that reads one of " +
+		"these. Let the plan include that instance, or leave out what depends on it (see -target and -exclude)."
 )
 
 // markOutput returns the value of an output with the marks that its block declares.
