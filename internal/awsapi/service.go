@@ -122,6 +122,7 @@ type Error struct {
 	Code, Message string
 	RequestID     string
 	Header        http.Header
+	from          string // the address, if the response isn't one of the service
 	advice        string
 }
 
@@ -142,6 +143,9 @@ func (s *Service) failure(call string, r *restapi.Response) *Error {
 	case json.Unmarshal(r.Body, &asJSON) == nil && asJSON.Type != "":
 		e.Code, e.Message = asJSON.Type[strings.LastIndexByte(asJSON.Type, '#')+1:], asJSON.Message
 	}
+	if e.Code == "" { // for example, from a proxy
+		e.from = r.From
+	}
 	e.advice = s.advice(e)
 	return e
 }
@@ -157,6 +161,9 @@ func (e *Error) Error() string {
 	}
 	if e.Message != "" {
 		text += ": " + strings.TrimSuffix(e.Message, ".")
+	}
+	if e.from != "" {
+		text += ", from " + e.from
 	}
 	if e.advice != "" {
 		text += ". " + e.advice

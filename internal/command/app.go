@@ -161,7 +161,7 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 	}
 	if parseErr != nil {
 		return a.finish(badUsage("Failed to parse command-line options", "%s%s", tfdiags.Sentence(parseErr),
-			suggestOption(parseErr, fs.FlagSet)), path)
+			suggestOption(parseErr, strings.Join(path, " "), fs.FlagSet)), path)
 	}
 
 	unwatch := a.Interrupts.Watch()
@@ -458,12 +458,15 @@ var globalNames = []string{"chdir", "help", "version", "timings", "profile"}
 
 // suggestOption returns a line that suggests the most similar option. It returns "" if err doesn't
 // report an unknown option, or if no option is similar enough.
-func suggestOption(err error, fs *flag.FlagSet) string {
+func suggestOption(err error, command string, fs *flag.FlagSet) string {
 	_, name, ok := strings.Cut(err.Error(), "flag provided but not defined: -")
 	if !ok {
 		return ""
 	}
 	name, _, _ = strings.Cut(name, "\n") // if several errors are joined, use the first
+	if name == "chdir" {
+		return "\nIt is a global option. Write it before the command:\n\n    tofu -chdir=DIR " + command
+	}
 	var names []string
 	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
 	near := suggest.Nearest(name, names)

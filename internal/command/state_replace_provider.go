@@ -14,11 +14,12 @@ import (
 )
 
 var cmdStateReplaceProvider = &Command{
-	Name: "replace-provider", Args: "FROM_PROVIDER TO_PROVIDER",
+	Name: "replace-provider", Args: "FROM_PROVIDER TO_PROVIDER [ADDRESS…]",
 	Short: "Replace the provider of resources in the state",
 	Long: `
 Replaces the provider of all resources in the state that belong to a provider,
-for example after the provider was forked or moved to another address.`,
+for example after the provider was forked or moved to another address. With
+addresses of resources or modules, replaces it only for these.`,
 	New: with(func(f *replaceProviderFlags, fs *options) {
 		f.add(fs)
 		f.timedBackup = true
@@ -32,13 +33,22 @@ type replaceProviderFlags struct {
 }
 
 func runReplaceProvider(ctx context.Context, app *App, f *replaceProviderFlags, args []string) error {
-	if len(args) != 2 {
+	if len(args) < 2 {
 		return badUsage("Exactly two arguments are required",
-			"\"tofu state replace-provider\" expects two arguments: the addresses of the old and the new provider.")
+			"\"tofu state replace-provider\" expects two arguments: the addresses of the old and the new provider. "+
+				"Further arguments name the resources or modules for which it is replaced.")
 	}
-	var errs tfdiags.Diagnostics
+	targets, err := parseTargets(args[2:])
+	errs := tfdiags.FromError(err)
+	for _, t := range targets {
+		if t.HasKey {
+			errs = errs.Append(tfdiags.Errorf("Invalid target address",
+				"%s is one instance, and all instances of a resource have the same provider. Name the resource, %s.",
+				t, addrs.Target{Module: t.Module, Resource: t.Resource}))
+		}
+	}
 	var providers [2]addrs.Provider
-	for i, text := range args {
+	for i, text := range args[:2] {
 		p, err := addrs.ParseProvider(text)
 		if err != nil {
 			errs = errs.Append(tfdiags.Errorf("Invalid provider address", "%s", tfdiags.Sentence(err)))
@@ -51,12 +61,19 @@ func runReplaceProvider(ctx context.Context, app *App, f *replaceProviderFlags, 
 	from, to := providers[0], providers[1]
 	return f.change(ctx, app.Session,
 		func(st *states.State, _ *session.OpenedState) (*states.State, string, error) {
+			instances, chosen := st.Select(targets), make(map[addrs.AbsResource]bool)
+			for _, t := range states.Unmatched(targets, instances) {
+				return nil, "", st.NotFound(t)
+			}
+			for _, addr := range instances {
+				chosen[addr.Abs()] = true
+			}
 			st, changed := session.WithProviders(st, func(p addrs.Provider) addrs.Provider {
 				if p == from {
 					return to
 				}
 				return p
-			})
+			}, func(addr addrs.AbsResource) bool { return len(targets) == 0 || chosen[addr] })
 			if len(changed) == 0 {
 				return nil, "No matching resources found.", nil
 			}

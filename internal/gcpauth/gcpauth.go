@@ -239,7 +239,7 @@ func Failure(resp *restapi.Response) error {
 	_ = json.Unmarshal(resp.Body, &body) // a body in another format has no message
 	status := fmt.Sprintf("%d %s", resp.Status, http.StatusText(resp.Status))
 	if body.Error.Message == "" {
-		return fmt.Errorf("the service responded with %s", status)
+		return fmt.Errorf("%s responded with %s", resp.From, status)
 	}
-	return fmt.Errorf("the service responded with %s: %s", status, body.Error.Message)
+	return fmt.Errorf("%s responded with %s: %s", resp.From, status, body.Error.Message)
 }

@@ -206,7 +206,7 @@ func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (s
 	err = fetch(f, ctx, j)
 	elsewhere, ok := errors.AsType[*redirectError](err)
 	if !ok {
-		return "", err
+		return "", withAddress(err, u)
 	}
 	if hops >= maxHops {
 		return "", errors.New("the address is redirected too many times")
@@ -219,6 +219,15 @@ func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (s
 	j.host = ""
 	deeper, err := f.fetch(ctx, j, next.Address, hops+1)
 	return filepath.ToSlash(filepath.Join(deeper, next.Subdir)), err
+}
+
+// withAddress adds the address to an error that doesn't mention it. The programs for repositories
+// often name only the host, or nothing.
+func withAddress(err error, u *url.URL) error {
+	if err == nil || strings.Contains(err.Error(), u.Host+u.Path) {
+		return err
+	}
+	return fmt.Errorf("fetching %s: %w", httpclient.Redact(u), err)
 }
 
 // localPath converts the path of a file URL to a local one. On Windows it drops the slash before a

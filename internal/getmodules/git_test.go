@@ -36,6 +36,7 @@ func TestGit(t *testing.T) {
 	l.bad(call("a", repo+"?ref=--upload-pack=touch%20"+l.top+"/evil"), "is not a valid ref")
 	l.bad(call("a", "git::ext::sh -c true"), "can't have the scheme")
 	l.bad(call("a", "git::file://"+l.top+"/nothing"), "nothing")
+	l.bad(call("a", "git::ssh://git@127.0.0.1:1/some/repo.git?ref=v1"), "ssh://git@127.0.0.1:1/some/repo.git")
 	if tags, err := Tags(t.Context(), repo+"?ref=v1"); err != nil || !slices.Equal(tags, []string{"v1", "v2"}) {
 		t.Errorf("%q %v", tags, err)
 	}

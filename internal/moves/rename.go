@@ -66,7 +66,25 @@ func (r *renamer) rename(source, dest addrs.Target) ([]Renamed, error) {
 	if !source.HasKey && !dest.HasKey && !single {
 		return r.resource(res, dest.Resource.InInstance(dest.Module))
 	}
+	if !source.HasKey && !single {
+		return nil, invalidRename(source, dest, fmt.Sprintf("%s is a whole resource with instances such as %s, which can't "+
+			"all be moved to one address. Move one of these instead, or move the resource to the address of a resource.",
+			source, res.Addr.Instance(res.SortedKeys()[0])))
+	}
 	return r.instance(res, source.Key, dest)
+}
+
+// severalOf returns the error for a module that has instances with keys, if the address without a
+// key has no objects.
+func (r *renamer) severalOf(source, dest addrs.Target) error {
+	for res := range r.from.Resources() {
+		rest, ok := strings.CutPrefix(string(res.Addr.Module), string(source.Module)+"[")
+		if key, _, closed := strings.Cut(rest, "]"); ok && closed {
+			return invalidRename(source, dest, fmt.Sprintf("%s has instances such as %[1]s[%s], which are moved one by one. "+
+				"Name one of these.", source, key))
+		}
+	}
+	return r.from.NotFound(source)
 }
 
 // module moves everything in a module instance, including the modules that it calls.
@@ -79,7 +97,7 @@ func (r *renamer) module(source, dest addrs.ModuleInstance) ([]Renamed, error) {
 	}
 	sourceTarget, destTarget := addrs.Target{Module: source}, addrs.Target{Module: dest}
 	if len(inside) == 0 {
-		return nil, r.from.NotFound(sourceTarget)
+		return nil, r.severalOf(sourceTarget, destTarget)
 	}
 	for res := range r.to.Resources() {
 		if dest.Contains(res.Addr.Module) {

@@ -60,6 +60,8 @@ type Response struct {
 	// Repeated reports whether the request was sent more than once. If it was, the service may have
 	// executed an earlier attempt.
 	Repeated bool
+	// From is the address that responded, without query and secrets.
+	From string
 }
 
 // Do sends a request and returns the response, even if its status is an error. Errors don't contain
@@ -142,7 +144,9 @@ func (c *Client) once(ctx context.Context, r *Request) (*Response, error) {
 	if limit == 0 {
 		limit = 1 << 20
 	}
-	out := &Response{Status: resp.StatusCode, Header: resp.Header}
+	from := *resp.Request.URL
+	from.RawQuery, from.User = "", nil
+	out := &Response{Status: resp.StatusCode, Header: resp.Header, From: from.String()}
 	out.Body, err = readAll(resp, limit)
 	if err != nil {
 		return nil, fmt.Errorf("reading the response from %s: %w", r.URL.Host, err)
@@ -163,7 +167,7 @@ func readAll(resp *http.Response, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// Failure returns an error with the status and the text of a response. It omits HTML and XML. HTML
+// Failure returns an error with the address, the status and the text of a response. It omits HTML and XML. HTML
 // usually comes from a proxy.
 func (r *Response) Failure() error {
 	const most = 500
@@ -171,7 +175,7 @@ func (r *Response) Failure() error {
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}
-	status := fmt.Sprintf("the server responded with the status %d %s", r.Status, http.StatusText(r.Status))
+	status := fmt.Sprintf("%s responded with the status %d %s", r.From, r.Status, http.StatusText(r.Status))
 	if text == "" || strings.HasPrefix(text, "<") {
 		return errors.New(status)
 	}

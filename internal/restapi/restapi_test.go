@@ -130,13 +130,13 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 func TestFailure(t *testing.T) {
 	for _, test := range []struct{ body, want string }{
-		{"", "the server responded with the status 403 Forbidden"},
-		{" no\n", "the server responded with the status 403 Forbidden: no"},
-		{"<html>", "the server responded with the status 403 Forbidden"},
-		{strings.Repeat("x", 600), "the server responded with the status 403 Forbidden: " +
+		{"", "https://x/y responded with the status 403 Forbidden"},
+		{" no\n", "https://x/y responded with the status 403 Forbidden: no"},
+		{"<html>", "https://x/y responded with the status 403 Forbidden"},
+		{strings.Repeat("x", 600), "https://x/y responded with the status 403 Forbidden: " +
 			strings.Repeat("x", 500) + "…"},
 	} {
-		if got := (&restapi.Response{Status: 403, Body: []byte(test.body)}).Failure().Error(); got != test.want {
+		if got := (&restapi.Response{Status: 403, From: "https://x/y", Body: []byte(test.body)}).Failure().Error(); got != test.want {
 			t.Errorf("%q: %s", test.body, got)
 		}
 	}

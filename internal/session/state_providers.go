@@ -62,14 +62,16 @@ func translated(
 			p.Host = addrs.DefaultHost
 		}
 		return p
-	})
+	}, func(addrs.AbsResource) bool { return true })
 	return st
 }
 
-// WithProviders returns a copy of a state in which the provider of each resource is replaced by the
-// result of change. It also returns the addresses of the changed resources. If nothing changes, it
+// WithProviders returns a copy of a state in which the provider of each chosen resource is replaced
+// by the result of change. It also returns the addresses of the changed resources. If nothing changes, it
 // returns the state itself.
-func WithProviders(st *states.State, change func(addrs.Provider) addrs.Provider) (*states.State, []string) {
+func WithProviders(
+	st *states.State, change func(addrs.Provider) addrs.Provider, chosen func(addrs.AbsResource) bool,
+) (*states.State, []string) {
 	other := make(map[addrs.Provider]addrs.Provider)
 	for _, c := range st.Providers() {
 		if p := change(c.Provider); p != c.Provider {
@@ -83,7 +85,7 @@ func WithProviders(st *states.State, change func(addrs.Provider) addrs.Provider)
 	var changed []string
 	for _, r := range st.Sorted() {
 		p, ok := other[r.Provider.Provider]
-		if !ok {
+		if !ok || !chosen(r.Addr) {
 			continue
 		}
 		r.Provider.Provider = p

@@ -52,5 +52,6 @@ func (s *State) Suggestion(addr fmt.Stringer) string {
 	for _, a := range s.Select(nil) {
 		names = append(names, a.String(), a.Abs().String())
 	}
+	names = slices.DeleteFunc(names, func(name string) bool { return name == addr.String() })
 	return suggest.DidYouMean(addr.String(), names)
 }

@@ -78,7 +78,7 @@ func (b *blobs) failure(resp *restapi.Response) error {
 	if detail != "" {
 		detail = ": " + detail
 	}
-	return fmt.Errorf("the service responded with %s%s", status, detail)
+	return fmt.Errorf("%s responded with %s%s", resp.From, status, detail)
 }
 
 // skew returns how far the clock of this machine is ahead of the service's, or 0 if the response

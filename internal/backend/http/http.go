@@ -253,6 +253,7 @@ func (s *Store) Delete(ctx context.Context, workspace string) error {
 
 // response is a response whose body has been read.
 type response struct {
+	from   string // the address, without secrets
 	status int
 	header http.Header
 	body   []byte
@@ -309,7 +310,7 @@ func (s *Store) sendOnce(ctx context.Context, method string, to *url.URL, body [
 		return nil, err
 	}
 	defer resp.Body.Close()
-	out := &response{status: resp.StatusCode, header: resp.Header}
+	out := &response{from: httpclient.Redact(to), status: resp.StatusCode, header: resp.Header}
 	if method == http.MethodGet {
 		out.body, err = limits.ReadAll(resp.Body, limits.State, "the state")
 	} else { // some servers return the state, which is ignored

@@ -46,14 +46,14 @@ func (r *response) checkSum() error {
 func (r *response) failure() error {
 	switch r.status {
 	case http.StatusUnauthorized:
-		return errors.New("the server requires authentication (401): set or correct \"username\" and \"password\", or " +
-			"a header with credentials")
+		return fmt.Errorf("%s requires authentication (401): set or correct \"username\" and \"password\", or "+
+			"a header with credentials", r.from)
 	case http.StatusForbidden:
-		return errors.New("the server doesn't permit this request (403): check the credentials")
+		return fmt.Errorf("%s doesn't permit this request (403): check the credentials", r.from)
 	case http.StatusLocked, http.StatusConflict:
 		return fmt.Errorf("the state is locked (%d)%s", r.status, r.excerpt())
 	}
-	return fmt.Errorf("the server responded with %d %s%s", r.status, http.StatusText(r.status), r.excerpt())
+	return fmt.Errorf("%s responded with %d %s%s", r.from, r.status, http.StatusText(r.status), r.excerpt())
 }
 
 // excerpt returns the beginning of the response if that is readable text, and "" otherwise.
