@@ -55,7 +55,7 @@ var retried = []struct{ pattern, failure, never string }{
 const (
 	inAWS          = "the AWS provider says this; errors of providers are shown as they are"
 	inOldTerraform = "Terraform said this before version 0.13"
-	notByNetwork   = `this is said of missing providers; after failures in the network it is "Failed to resolve provider"`
+	notByNetwork   = "it is about missing providers; errors of the network say \"Failed to resolve provider\""
 )
 
 // failure is a root module whose installation fails, or whose plan if there is a backend.
@@ -74,6 +74,8 @@ func backend(kind, settings string) string {
 	return fmt.Sprintf("terraform {\n  backend %q {\n    %s\n  }\n}\n", kind, settings)
 }
 
+const noBucket = "bucket = \"nothing\"\n    key = \"k\"\n    region = \"eu-west-1\""
+
 // failures returns the failures by name. unreachable is an address that doesn't accept connections.
 func failures(unreachable string) map[string]failure {
 	return map[string]failure{
@@ -83,7 +85,7 @@ func failures(unreachable string) map[string]failure {
 		"reset":                       {config: provider("registry.reset.test")},
 		"unreachable":                 {config: provider(strings.Replace(unreachable, "127.0.0.1", "localhost", 1))},
 		"state unreachable":           {config: backend("http", fmt.Sprintf("address = %q", "http://"+unreachable))},
-		"no bucket":                   {config: backend("s3", "bucket = \"nothing\"\n    key = \"k\"\n    region = \"eu-west-1\"")},
+		"no bucket":                   {config: backend("s3", noBucket)},
 		"git is busy":                 {config: module("git::https://busy.test/acme/m.git")},
 		"git by ssh is closed":        {config: module("git::ssh://git@busy.test/acme/m.git")},
 		"module archive, silent TLS":  {config: module("https://registry.silent.test/m.zip")},
@@ -94,9 +96,8 @@ func failures(unreachable string) map[string]failure {
 	}
 }
 
-// TestRetriedFailures checks that Terragrunt finds its expressions in the output after failures that
-// may not happen again, and none in the output after others.
-func TestRetriedFailures(t *testing.T) {
+// failingHosts returns the handlers of the hosts of the failures.
+func failingHosts() map[string]http.Handler {
 	hang := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	busy := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) })
 	document := func(rest http.HandlerFunc) http.Handler {
@@ -109,8 +110,7 @@ func TestRetriedFailures(t *testing.T) {
 			rest(w, r)
 		})
 	}
-	dir := t.TempDir()
-	proxy, err := hosts.New(dir, map[string]http.Handler{
+	return map[string]http.Handler{
 		"registry.silent.test":     hosts.Tunnel(func(c net.Conn) { _, _ = c.Read(make([]byte, 1<<16)) }),
 		"registry.unanswered.test": hang,
 		"registry.halfway.test":    document(hang),
@@ -123,9 +123,17 @@ func TestRetriedFailures(t *testing.T) {
 		"app.terraform.io": busy,
 		"*.amazonaws.com": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusNotFound)
-			fmt.Fprint(w, "<Error><Code>NoSuchBucket</Code><Message>The specified bucket does not exist</Message></Error>")
+			fmt.Fprint(w, "<Error><Code>NoSuchBucket</Code>"+
+				"<Message>The specified bucket does not exist</Message></Error>")
 		}),
-	})
+	}
+}
+
+// TestRetriedFailures checks that Terragrunt finds its expressions in the output after failures that
+// may not happen again, and none in the output after others.
+func TestRetriedFailures(t *testing.T) {
+	dir := t.TempDir()
+	proxy, err := hosts.New(dir, failingHosts())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -144,12 +144,12 @@ func (f *planCommandFlags) notes(app *App, plan *plans.Plan, generated []string)
 		app.Printer.Message(ui.PlanSaved{Path: f.Out})
 	case plan.Applyable && !app.Automated:
 		app.Printer.Message(ui.Rule{})
-		app.Printer.Message(ui.Hint{Text: "\nNote: You didn't use the -out option to save this plan, so an apply makes a\n" +
-			"plan of its own, which may differ."})
+		app.Printer.Message(ui.Hint{Text: "\nNote: You didn't use the -out option to save this plan, so " +
+			"an apply makes a\nplan of its own, which may differ."})
 	}
 	if len(generated) > 0 {
-		app.Printer.Message(ui.Hint{Text: fmt.Sprintf("\nThe configuration of the imported resources was written to %s.\n"+
-			"Review and complete it before you commit it.", strings.Join(generated, ", "))})
+		app.Printer.Message(ui.Hint{Text: fmt.Sprintf("\nThe configuration of the imported resources was written "+
+			"to %s.\nReview and complete it before you commit it.", strings.Join(generated, ", "))})
 	}
 }
 

@@ -2,7 +2,6 @@ package httpclient
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net/http/httptrace"
 	"sync/atomic"
@@ -34,7 +33,7 @@ const (
 	readingBody     = "Client.Timeout or context cancellation while reading body"
 )
 
-// stage is what a request is waiting for.
+// stage records the step at which a request waits.
 type stage struct{ text atomic.Pointer[string] }
 
 func (s *stage) set(text string) { s.text.Store(&text) }
@@ -46,7 +45,6 @@ func (s *stage) trace(ctx context.Context, host string) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		ConnectStart:      func(_, addr string) { connecting(addr) },
 		TLSHandshakeStart: func() { s.set("net/http: TLS handshake timeout; " + awaitingHeaders) },
-		TLSHandshakeDone:  func(tls.ConnectionState, error) { s.set(awaitingHeaders) },
 		GotConn:           func(httptrace.GotConnInfo) { s.set(awaitingHeaders) },
 	})
 }

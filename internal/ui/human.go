@@ -284,7 +284,7 @@ func (h *human) Message(m Message) {
 	case Text:
 		h.write(h.Out, h.wrapped(termtext.PrintableText(m.Text))+"\n")
 	case Hint:
-		h.write(h.Out, h.wrapped(termtext.PrintableText(m.Text))+"\n")
+		h.Message(Text(m))
 	case Rule:
 		h.write(h.Out, "\n"+h.style.As(termtext.Grey, rule(columns(h.Width)))+"\n")
 	case PlanSaved:

@@ -10,7 +10,7 @@ func TestWrapPhrases(t *testing.T) {
 	for _, phrase := range []string{"context deadline exceeded", "net/http: TLS handshake timeout",
 		"could not connect to registry", ": 429 Too Many Requests"} {
 		for before := range 80 {
-			text := strings.Repeat("x", before) + " " + phrase + ".example.com: more words than fit on one line of this text"
+			text := strings.Repeat("x", before) + " " + phrase + ".example.com: more words than fit on one line"
 			got := Wrap(text, 76)
 			if !strings.Contains(got, phrase) {
 				t.Errorf("the phrase is broken in\n%s", got)
