@@ -125,17 +125,22 @@ func (m *migration) renamed(ctx context.Context, names []string, selected, only 
 				source = name
 			}
 		}
-		return m.take(ctx, source, only)
+		if err := m.take(ctx, source, only); err != nil {
+			return err
+		}
+		m.sayLeft(names, source)
+		return nil
+	}
+	newName := m.session.Env("TF_WORKSPACE")
+	if newName == "" && slices.Contains(names, backend.DefaultWorkspace) {
+		return tfdiags.Errorf("The state needs the name of a workspace",
+			"The new backend has no workspace \"default\". Set TF_WORKSPACE to the name of the workspace that "+
+				"is to get this state, and run the command again.")
 	}
 	for _, name := range names {
 		dest := name
 		if name == backend.DefaultWorkspace {
-			dest = m.session.Env("TF_WORKSPACE")
-		}
-		if dest == "" {
-			return tfdiags.Errorf("The state needs the name of a workspace",
-				"The new backend has no workspace \"default\". Set TF_WORKSPACE to the name of the workspace that "+
-					"is to get this state, and run the command again.")
+			dest = newName
 		}
 		if err := m.take(ctx, name, dest); err != nil {
 			return err
@@ -170,12 +175,17 @@ func (m *migration) onlySelected(ctx context.Context, names []string, selected s
 			return err
 		}
 	}
-	left := slices.DeleteFunc(names, func(name string) bool { return name == selected })
+	m.sayLeft(names, selected)
+	return m.session.SelectWorkspace(backend.DefaultWorkspace)
+}
+
+// sayLeft names the workspaces other than taken whose states stay in the old backend.
+func (m *migration) sayLeft(names []string, taken string) {
+	left := slices.DeleteFunc(names, func(name string) bool { return name == taken })
 	if len(left) > 0 {
 		m.session.Say("The backend %q keeps the states of other workspaces: %s.", m.from.Settings.Driver.Name,
 			strings.Join(left, ", "))
 	}
-	return m.session.SelectWorkspace(backend.DefaultWorkspace)
 }
 
 // sameFile reports whether a workspace's state is the same file in both backends. If so, there

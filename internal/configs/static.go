@@ -46,8 +46,8 @@ func newStaticEnv(parser *Parser, rootDir string, opts *LoadOptions) *staticEnv 
 		})
 	}
 	env := &staticEnv{
-		parser: parser, given: opts.Variables, missing: opts.Incomplete, ask: opts.Ask, workspace: opts.Workspace, workDir: opts.WorkDir,
-		rootDir: rootDir, base: opts.Base, unset: opts.Unset,
+		parser: parser, given: opts.Variables, missing: opts.Incomplete, ask: opts.Ask, workspace: opts.Workspace,
+		workDir: opts.WorkDir, rootDir: rootDir, base: opts.Base, unset: opts.Unset,
 		functions: table(false), pure: table(true),
 	}
 	for _, given := range opts.Variables {

@@ -311,11 +311,6 @@ func (d *decoder) read(in *msgpack.Decoder, f *File) error {
 	return nil
 }
 
-// resourceTarget returns a target for all instances of a resource, in all instances of its module.
-func resourceTarget(r addrs.ConfigResource) addrs.Target {
-	return addrs.Target{Module: r.Module.UnkeyedInstance(), Resource: r.Resource}
-}
-
 func (d *decoder) head(in *wirePlan, f *File) error {
 	f.ID, f.Backend = in.ID, in.Backend
 	p := &plans.Plan{
