@@ -164,7 +164,7 @@ func (s *Store) read(ctx context.Context, workspace string) ([]byte, version, er
 		}
 	}
 	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
-		data, err = unzip(data)
+		data, err = backend.Unzip(data)
 		if err != nil {
 			return nil, v, err
 		}
@@ -222,28 +222,6 @@ func (s *Store) readChunks(ctx context.Context, m *manifest) ([]byte, error) {
 	return out, nil
 }
 
-func unzip(data []byte) ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, fmt.Errorf("decompressing: %w", err)
-	}
-	out, err := limits.ReadAll(r, limits.State, "the state")
-	if err != nil {
-		return nil, fmt.Errorf("decompressing: %w", err)
-	}
-	return out, nil
-}
-
-func zip(data []byte) ([]byte, error) {
-	var out bytes.Buffer
-	w := gzip.NewWriter(&out)
-	_, err := w.Write(data)
-	if err = errors.Join(err, w.Close()); err != nil {
-		return nil, fmt.Errorf("compressing: %w", err)
-	}
-	return out.Bytes(), nil
-}
-
 // Put implements backend.Store.
 func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 	for attempt := 0; ; attempt++ {
@@ -270,7 +248,7 @@ func (s *Store) write(ctx context.Context, workspace string, old version, data [
 	payload := data
 	if s.config.Gzip {
 		var err error
-		payload, err = zip(data)
+		payload, err = backend.Zip(data, gzip.DefaultCompression)
 		if err != nil {
 			return version{}, fmt.Errorf("writing the state: %w", err)
 		}

@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"tofu/internal/backend"
-	"tofu/internal/limits"
 	"tofu/internal/restapi"
 )
 
@@ -60,9 +59,9 @@ func (s *Store) GetVersion(ctx context.Context, workspace string) ([]byte, strin
 	if errors.Is(err, errNotFound) {
 		return nil, "", nil
 	}
-	var data []byte
-	if err == nil {
-		data, err = unzip(secret.Data[dataKey])
+	data := []byte{} // the state of a secret without data
+	if err == nil && len(secret.Data[dataKey]) > 0 {
+		data, err = backend.Unzip(secret.Data[dataKey])
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("reading the state: %w", err)
@@ -83,41 +82,18 @@ func (s *Store) secret(ctx context.Context, workspace string) (*object, error) {
 	return secret, err
 }
 
-// unzip returns the state in a secret. A secret without data has an empty state.
-func unzip(data []byte) ([]byte, error) {
-	if len(data) == 0 {
-		return []byte{}, nil
-	}
-	r, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, fmt.Errorf("decompressing: %w", err)
-	}
-	out, err := limits.ReadAll(r, limits.State, "the state")
-	if err != nil {
-		return nil, fmt.Errorf("decompressing: %w", err)
-	}
-	return out, nil
-}
-
 // zip compresses a state. It returns an error if the result doesn't fit into a secret.
 func zip(data []byte) ([]byte, error) {
-	var out bytes.Buffer
+	size := 0
 	for _, level := range []int{gzip.DefaultCompression, gzip.BestCompression} {
-		out.Reset()
-		w, err := gzip.NewWriterLevel(&out, level)
-		if err != nil {
-			return nil, err
+		out, err := backend.Zip(data, level)
+		if err != nil || len(out) <= maxData {
+			return out, err
 		}
-		_, err = w.Write(data)
-		if err = errors.Join(err, w.Close()); err != nil {
-			return nil, fmt.Errorf("compressing: %w", err)
-		}
-		if out.Len() <= maxData {
-			return out.Bytes(), nil
-		}
+		size = len(out)
 	}
 	return nil, fmt.Errorf("it has %d bytes after compression, but a secret can't have more than %d: divide the "+
-		"configuration, or move the state to a backend without this limit", out.Len(), maxData)
+		"configuration, or move the state to a backend without this limit", size, maxData)
 }
 
 // Put implements backend.Store.
