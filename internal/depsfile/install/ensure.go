@@ -186,7 +186,7 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 	prev, locked := in.locks.Provider(p)
 	reuse := locked && !in.Upgrade
 	version := prev.Version
-	var warnings tfdiags.Diagnostics
+	var said notice
 	if reuse {
 		in.notify(Reusing{p})
 		if !depsfile.Acceptable(c).Has(prev.Version) {
@@ -204,17 +204,21 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 				"that they get the correct providers wherever they are called. To see which modules depend on %s, run "+
 				"the following command:\n    tofu providers", tfdiags.Sentence(err), p.ForDisplay())}
 		}
-		warnings = registryWarnings(p, list)
 		version, err = choose(p, c, list.List)
 		if err != nil {
 			return failed(query, err)
 		}
+		said = newNotice(list, version)
+		in.record(p, version, said)
 	}
 	done, ok := result{}, false
 	var known []depsfile.Hash
 	if locked && prev.Version == version {
 		known = depsfile.Known(prev.Hashes)
 		done, ok = in.atHand(ctx, p, prev)
+		if ok && reuse {
+			said = in.remind(ctx, p, version)
+		}
 	}
 	if !ok {
 		var err error
@@ -228,11 +232,11 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 			return failed(install, err)
 		}
 		if reuse {
-			warnings = in.ask(ctx, p, version)
+			said = in.ask(ctx, p, version)
 		}
 	}
 	done.lock.Constraints = c
-	done.warnings = append(done.warnings, warnings...)
+	done.warnings = append(done.warnings, said.warnings(p, version, in.Source)...)
 	return done
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -51,8 +52,8 @@ func TestDirect(t *testing.T) {
 	}
 }
 
-// TestRegistryWarnings checks that each installation from a registry shows the registry's warnings, and
-// says if the locked release has been withdrawn.
+// TestRegistryWarnings checks that each run shows the registry's warnings, and says if the locked release
+// has been withdrawn. For an installed package, the registry is asked again after a day.
 func TestRegistryWarnings(t *testing.T) {
 	const withdrawn, other = "selects example.com/acme/tool 1.1.0", "about example.com/acme/tool: "
 	s := newServer(newBench(t))
@@ -82,9 +83,13 @@ func TestRegistryWarnings(t *testing.T) {
 		}
 	}
 	locks := ensure("a", false, nil, other+"moved to acme/new", other+"unsafe")
-	ensure("a", false, locks) // nothing is asked
+	s.Requests("")
+	ensure("a", false, locks, other+"moved to acme/new", other+"unsafe")
+	ensure("b", false, locks, other+"moved to acme/new", other+"unsafe") // from the store
+	if n := s.Requests(""); n != 0 {
+		t.Errorf("%d requests on the same day", n)
+	}
 	ensure("a", true, locks, other+"moved to acme/new", other+"unsafe")
-	ensure("b", false, locks) // from the store, without a request
 	s.forget()
 	ensure("c", false, locks, other+"moved to acme/new", other+"unsafe")
 	s.Edit = func(path string, doc map[string]any) {
@@ -95,7 +100,7 @@ func TestRegistryWarnings(t *testing.T) {
 	// The release can still be downloaded.
 	s.forget()
 	s.version(ensure("d", false, locks, withdrawn), tool, "1.1.0")
-	ensure("d", false, locks)
+	ensure("d", false, locks, withdrawn)
 	s.version(ensure("d", true, locks), tool, "1.0.0")
 	// The registry doesn't list the versions.
 	s.forget()
@@ -106,7 +111,26 @@ func TestRegistryWarnings(t *testing.T) {
 		}
 		return false
 	}
+	ensure("e", false, locks, withdrawn) // as it said last
+	ensure("e", false, locks, withdrawn)
+	s.Fault = nil
+	s.Edit = func(string, map[string]any) {} // the release is there again
+	ensure("e", false, locks, withdrawn)
+	notes, err := filepath.Glob(s.path("store/notes/*"))
+	if err != nil || len(notes) == 0 {
+		t.Fatalf("no notes: %v", err)
+	}
+	for _, note := range notes {
+		if err := os.Chtimes(note, time.Time{}, time.Now().Add(-25*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Requests("")
 	ensure("e", false, locks)
+	ensure("e", false, locks)
+	if n := s.Requests("/versions"); n != 1 {
+		t.Errorf("%d requests for versions after a day", n)
+	}
 }
 
 // TestDirectFaults installs from registries with one fault each. A failure must have the expected

@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -23,35 +24,74 @@ func (in *installer) versions(ctx context.Context, p addrs.Provider) (sources.Ve
 	return list, err
 }
 
-// patience is the time that an installation waits for a list of versions that it can do without.
-const patience = 10 * time.Second
+const (
+	// patience is the time that an installation waits for a list of versions that it can do without.
+	patience = 10 * time.Second
+	// askAgain is the age of an answer about a locked version after which its source is asked again.
+	askAgain = 24 * time.Hour
+)
 
-// ask asks the source of a package about its locked version. It returns the registry's warnings, and
-// a warning if the version is no longer offered. It returns nothing if the source doesn't answer,
-// because the package is installed all the same.
-func (in *installer) ask(ctx context.Context, p addrs.Provider, v depsfile.Version) tfdiags.Diagnostics {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	list, err := in.versions(ctx, p)
-	if err != nil {
-		return nil
-	}
-	warnings := registryWarnings(p, list)
-	if !slices.Contains(list.List, v) {
-		warnings.Add(tfdiags.Warningf("Withdrawn provider release",
-			"The lock file selects %s %s, which %s no longer offers. It may have been withdrawn because it is "+
-				"faulty or unsafe. It was installed nevertheless, since its checksum is in the lock file. "+
-				"\"tofu init -upgrade\" selects another release.", p.ForDisplay(), v, in.Source))
-	}
-	return warnings
+// notice is what the source of a package says about it.
+type notice struct {
+	Warnings  []string `json:"warnings,omitempty"`  // the registry's warnings about the provider
+	Withdrawn bool     `json:"withdrawn,omitempty"` // whether the source no longer offers the version
 }
 
-// registryWarnings returns the warnings that a registry has sent about a provider.
-func registryWarnings(p addrs.Provider, list sources.Versions) tfdiags.Diagnostics {
+func newNotice(list sources.Versions, v depsfile.Version) notice {
+	return notice{list.Warnings, !slices.Contains(list.List, v)}
+}
+
+// ask asks the source of a package about its locked version. If the source doesn't answer, the last
+// answer counts, because the package is installed all the same.
+func (in *installer) ask(ctx context.Context, p addrs.Provider, v depsfile.Version) notice {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	n, _, _ := in.lastNotice(p, v)
+	if list, err := in.versions(ctx, p); err == nil {
+		n = newNotice(list, v)
+	}
+	in.record(p, v, n)
+	return n
+}
+
+// remind returns what the source of an installed package has said about it. It asks the source at most
+// once a day, and not if it was never asked before: an installation from what is at hand needs no
+// network.
+func (in *installer) remind(ctx context.Context, p addrs.Provider, v depsfile.Version) notice {
+	n, at, asked := in.lastNotice(p, v)
+	if asked && time.Since(at) > askAgain {
+		return in.ask(ctx, p, v)
+	}
+	return n
+}
+
+func (in *installer) lastNotice(p addrs.Provider, v depsfile.Version) (n notice, at time.Time, asked bool) {
+	text, at, ok := in.Store.Note(in.noticeKey(p, v))
+	return n, at, ok && json.Unmarshal(text, &n) == nil
+}
+
+func (in *installer) record(p addrs.Provider, v depsfile.Version, n notice) {
+	if text, err := json.Marshal(n); err == nil {
+		in.Store.SetNote(in.noticeKey(p, v), text)
+	}
+}
+
+func (in *installer) noticeKey(p addrs.Provider, v depsfile.Version) string {
+	return fmt.Sprintf("notice %s %s %s", in.Source, p, v)
+}
+
+// warnings returns the warnings about an installed version. source is the source that was asked.
+func (n notice) warnings(p addrs.Provider, v depsfile.Version, source sources.Source) tfdiags.Diagnostics {
 	var out tfdiags.Diagnostics
-	for _, w := range list.Warnings {
+	for _, w := range n.Warnings {
 		out.Add(tfdiags.Warningf("Additional provider information from registry",
 			"The registry returned a warning about %s: %s", p.ForDisplay(), w))
+	}
+	if n.Withdrawn {
+		out.Add(tfdiags.Warningf("Withdrawn provider release",
+			"The lock file selects %s %s, which %s no longer offers. It may have been withdrawn because it is "+
+				"faulty or unsafe. It was installed nevertheless, since its checksum is in the lock file. "+
+				"\"tofu init -upgrade\" selects another release.", p.ForDisplay(), v, source))
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"tofu/internal/atomicfile"
 	"tofu/internal/depsfile"
@@ -50,7 +51,7 @@ func Open(dir string) (*Store, error) {
 }
 
 func (s *Store) makeFolders() error {
-	for _, name := range []string{"packages", "archives", "releases", "roots", "stat", "locks", "tmp"} {
+	for _, name := range []string{"packages", "archives", "releases", "roots", "notes", "stat", "locks", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(s.root, name), 0o755); err != nil {
 			return err
 		}
@@ -282,6 +283,20 @@ func (s *Store) installedFile(dir, key string) string {
 	}
 	return s.file("roots", dir+"\x00"+key)
 }
+
+// Note returns the text that SetNote last recorded for a key, and the time of that.
+func (s *Store) Note(key string) (text []byte, at time.Time, ok bool) {
+	path := s.file("notes", key)
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, at, false
+	}
+	text, err = os.ReadFile(path)
+	return text, info.ModTime(), err == nil
+}
+
+// SetNote records a text. The record is a hint: errors are ignored. The caller chooses the key.
+func (s *Store) SetNote(key string, text []byte) { _ = s.writeFile(s.file("notes", key), text) }
 
 // file returns the path of a record. The key may be any text.
 func (s *Store) file(folder, key string) string {
