@@ -141,7 +141,8 @@ func TestErrors(t *testing.T) {
 			good("access_token", "", "credentials", "none"), nil},
 		{"the credentials are not accepted by Google: they have expired",
 			good("access_token", "", "credentials", string(google.UserFile("hunter2"))), nil},
-		{"impersonating the service account other@x: the service responded with 403 Forbidden: Permission " +
+		{"impersonating the service account other@x: https://iamcredentials.googleapis.com/v1/projects/-/" +
+			"serviceAccounts/other@x:generateAccessToken responded with 403 Forbidden: Permission " +
 			"'iam.serviceAccounts.getAccessToken' denied", good("access_token", "", "credentials", string(account),
 			"impersonate_service_account", "other@x"), nil},
 		{"the role \"Cloud KMS CryptoKey Encrypter/Decrypter\"", good(),
