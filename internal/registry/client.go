@@ -165,8 +165,8 @@ func (c *Client) bearer(ctx context.Context, host string) (Authorize, error) {
 }
 
 // Credentials returns a function that adds the credentials for a server to a request: the token for
-// its host or, if there is none, the login in u or in the user's .netrc file. It returns nil if there
-// are no credentials. The caller must send them only to the origin of u.
+// its host, or else the login in u or in the user's .netrc file. It returns nil without credentials.
+// The caller must send them only to the origin of u.
 func (c *Client) Credentials(ctx context.Context, u *url.URL) (Authorize, error) {
 	host, err := addrs.ParseHost(u.Host)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"regexp"
 )
 
-// reader is how a program reads the plan of a step: its result is text that must be the same with
+// reader runs a program that reads the plan of a step. Its result is text that must be the same with
 // both programs.
 type reader func(program string, s *session, st step) ([]byte, error)
 

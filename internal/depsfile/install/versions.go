@@ -31,7 +31,7 @@ const (
 	askAgain = 24 * time.Hour
 )
 
-// notice is what the source of a package says about it.
+// notice is the information that the source of a package gives about one version.
 type notice struct {
 	Warnings  []string `json:"warnings,omitempty"`  // the registry's warnings about the provider
 	Withdrawn bool     `json:"withdrawn,omitempty"` // whether the source no longer offers the version

@@ -43,7 +43,7 @@ func (w TypeWords) Without(traversals []hcl.Traversal) []hcl.Traversal {
 }
 
 // VaryingCall returns the name of the first function called in expr that returns a different result
-// for each call, or "" if there is none.
+// for each call. It returns "" if expr calls no such function.
 func VaryingCall(expr hcl.Expression) (name string) {
 	VisitCalls(expr, varyingInto(&name))
 	return name
