@@ -55,7 +55,7 @@ estate: build
 
 test: check unit race
 
-# What a change needs most of the time, in under a minute: BASE=COMMIT names the state before it.
+# Checks what changed since BASE, a commit, and what imports it. Without BASE, see testing/quick.sh.
 quick: providers
 	STATICCHECK="$(STATICCHECK)" testing/quick.sh $(BASE)
 
