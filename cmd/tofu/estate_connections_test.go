@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"tofu/internal/backend/s3/s3test"
 	"tofu/internal/testenv"
 	"tofu/internal/testenv/pgtest"
+	"tofu/internal/testenv/s3test"
 )
 
 // TestSharedConnections checks that the number of connections that a run opens to a state server

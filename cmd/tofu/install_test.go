@@ -20,7 +20,7 @@ import (
 
 	"golang.org/x/mod/sumdb/dirhash"
 
-	"tofu/internal/registry/registrytest"
+	"tofu/internal/testenv/registrytest"
 )
 
 // mirror is a network mirror with some providers, together with a user's home directory.

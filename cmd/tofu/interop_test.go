@@ -19,12 +19,12 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"tofu/internal/backend/consul/consultest"
-	"tofu/internal/backend/cos/costest"
-	"tofu/internal/backend/kubernetes/kubetest"
-	"tofu/internal/backend/oss/osstest"
-	"tofu/internal/backend/remote/remotetest"
+	"tofu/internal/testenv/consultest"
+	"tofu/internal/testenv/costest"
 	"tofu/internal/testenv/hosts"
+	"tofu/internal/testenv/kubetest"
+	"tofu/internal/testenv/osstest"
+	"tofu/internal/testenv/remotetest"
 )
 
 // interop lists the backends whose test servers run in the process of the test. The scripts, in

@@ -22,9 +22,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"tofu/internal/command"
-	"tofu/internal/otlp/otlptest"
 	"tofu/internal/terminal"
 	"tofu/internal/testenv"
+	"tofu/internal/testenv/otlptest"
 )
 
 // TestMain makes the test binary also act as the program: scripts run it under the name tofu.

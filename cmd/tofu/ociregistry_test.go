@@ -8,7 +8,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"tofu/internal/registry/registrytest"
+	"tofu/internal/testenv/registrytest"
 )
 
 // cmdOCIRegistry implements `ociregistry DIR`. It starts a registry and sets OCI to its address.

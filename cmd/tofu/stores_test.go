@@ -9,7 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"tofu/internal/backend/s3/s3test"
+	"tofu/internal/testenv/s3test"
 )
 
 // A store is the part of a service in which a script stores its states, such as a bucket.

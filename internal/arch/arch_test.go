@@ -13,63 +13,6 @@ import (
 	"testing"
 )
 
-// layers maps package paths to layers. The longest prefix of a package's path determines its layer.
-// A package may import packages of its own layer and of lower ones.
-var layers = map[string]int{
-	"tfdiags": 0, "dag": 0, "version": 0, "memo": 0, "parallel": 0, "atomicfile": 0, "jsonscan": 0, "suggest": 0,
-	"testenv": 0, "diff": 0, "limits": 0, "transfer": 0,
-	"addrs":        1,
-	"checks":       1,
-	"timings":      1,
-	"configschema": 2, "configs/blocks": 2, "lang": 2, "providers": 2,
-	"configs": 3, "hclfmt": 3, "states": 3, "plans": 3, "depsfile": 3, "upgrade": 3,
-	"engine": 4, "moves": 4, "genconfig": 4, "moduletest": 4, "builtin": 4, "graphview": 4,
-	"footprint": 4, "outputuse": 4,
-	"filelock": 4, "httpclient": 4, "otlp": 4, "cliconfig": 4, "plugin": 4, "provisioner": 4,
-	"registry": 4, "restapi": 4, "azureauth": 4, "awsapi": 4, "gcpauth": 4, "kubeauth": 4,
-	"testenv/azuretest": 4, "testenv/gcptest": 4, "testenv/hosts": 4,
-	"depsfile/install": 4, "depsfile/sources": 4, "depsfile/pkgstore": 4,
-	"getmodules": 4, "backend": 4, "states/statemgr": 4, "encryption": 4,
-	"ui": 5, "explain": 5, "terminal": 5,
-	"fleet": 6, "session": 6, "roots": 6, "command": 7,
-	"arch": 8,
-}
-
-// forbidden lists imports that a package and its subpackages must not have, in addition to the
-// layers.
-var forbidden = map[string][]string{
-	"dag":        {"tofu/", "github.com/"},
-	"memo":       {"tofu/", "github.com/"},
-	"jsonscan":   {"tofu/", "github.com/"},
-	"suggest":    {"tofu/", "github.com/"},
-	"atomicfile": {"tofu/", "github.com/"},
-	"engine": {"os", "net", "net/http", "os/exec", "tofu/internal/plugin", "tofu/internal/backend",
-		"tofu/internal/ui", "tofu/internal/depsfile"},
-	"lang":            {"os/exec", "net/http"},
-	"providers":       {"os", "os/exec", "net"},
-	"configs":         {"net", "net/http", "os/exec"},
-	"states":          {"net", "net/http"},
-	"plugin":          {"tofu/internal/engine"},
-	"provisioner":     {"tofu/internal/engine"},
-	"backend":         {"tofu/internal/engine"},
-	"states/statemgr": {"tofu/internal/engine"},
-	"depsfile":        {"tofu/internal/engine"},
-	"getmodules":      {"tofu/internal/engine"},
-	"registry":        {"tofu/internal/engine"},
-	"cliconfig":       {"tofu/internal/engine"},
-	"otlp":            {"tofu/internal/engine"},
-	"encryption":      {"tofu/internal/engine"},
-	"moduletest": {"os", "net", "net/http", "os/exec", "tofu/internal/plugin", "tofu/internal/backend",
-		"tofu/internal/depsfile"},
-	"builtin": {"os", "net", "net/http", "os/exec", "tofu/internal/plugin", "tofu/internal/backend",
-		"tofu/internal/depsfile"},
-	"plans": {"net", "net/http", "os/exec"},
-	"ui":    {"tofu/internal/command", "tofu/internal/plugin", "tofu/internal/backend"},
-}
-
-// exempt lists test tools that may import what their parent package may not.
-var exempt = map[string]bool{"engine/enginetest": true}
-
 // vague lists package names that don't describe a package.
 var vague = []string{"util", "utils", "common", "helper", "helpers", "types", "impl", "misc", "base"}
 
@@ -80,29 +23,6 @@ const methodLimit = 7
 type pkg struct {
 	path  string // path relative to the directory internal
 	files map[string]*ast.File
-}
-
-func TestLayers(t *testing.T) {
-	for _, p := range load(t) {
-		own, ok := layerOf(p.path)
-		if !ok {
-			t.Errorf("internal/%s is missing in the table of layers", p.path)
-			continue
-		}
-		for name, file := range p.files {
-			for _, imp := range file.Imports {
-				path, _ := strconv.Unquote(imp.Path.Value)
-				if rest, inside := strings.CutPrefix(path, "tofu/internal/"); inside {
-					if other, ok := layerOf(rest); ok && other > own {
-						t.Errorf("%s imports %s, which is in a higher layer", name, path)
-					}
-				}
-				if rule := forbiddenFor(p.path, path); rule != "" && !exempt[p.path] {
-					t.Errorf("%s imports %s, which is forbidden for %s", name, path, rule)
-				}
-			}
-		}
-	}
 }
 
 // httpShortcuts lists the parts of net/http that only package httpclient may use. Requests that
@@ -140,42 +60,6 @@ func TestHTTPClients(t *testing.T) {
 func imports(file *ast.File, path string) bool {
 	return slices.ContainsFunc(file.Imports,
 		func(imp *ast.ImportSpec) bool { return imp.Path.Value == strconv.Quote(path) })
-}
-
-func layerOf(path string) (int, bool) {
-	for {
-		if n, ok := layers[path]; ok {
-			return n, true
-		}
-		i := strings.LastIndexByte(path, '/')
-		if i < 0 {
-			return 0, false
-		}
-		path = path[:i]
-	}
-}
-
-// forbiddenFor returns the package for which the import is forbidden: path or one of its parents.
-// It returns "" if the import is allowed.
-func forbiddenFor(path, imported string) string {
-	for {
-		for _, bad := range forbidden[path] {
-			if imported == bad || strings.HasSuffix(bad, "/") && strings.HasPrefix(imported, bad) ||
-				strings.HasPrefix(imported, bad+"/") && strings.HasPrefix(bad, "tofu/") {
-				if imported != "tofu/internal/depsfile" || path != "depsfile" {
-					return path
-				}
-			}
-		}
-		if _, own := layers[path]; own {
-			return ""
-		}
-		i := strings.LastIndexByte(path, '/')
-		if i < 0 {
-			return ""
-		}
-		path = path[:i]
-	}
 }
 
 func TestPackages(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tofu/internal/addrs"
+	"tofu/internal/testenv/diagtest"
 	"tofu/internal/tfdiags"
-	"tofu/internal/tfdiags/diagtest"
 )
 
 // TestDiagnostics loads each configuration in testdata/*.txtar. Comments in the files are the

@@ -14,8 +14,8 @@ import (
 	"tofu/internal/engine"
 	"tofu/internal/engine/enginetest"
 	"tofu/internal/states"
+	"tofu/internal/testenv/diagtest"
 	"tofu/internal/tfdiags"
-	"tofu/internal/tfdiags/diagtest"
 )
 
 // TestDiagnostics validates each configuration in testdata/diagnostics and, if it has no errors,

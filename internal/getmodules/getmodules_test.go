@@ -20,8 +20,8 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/depsfile"
 	"tofu/internal/registry"
-	"tofu/internal/registry/registrytest"
 	"tofu/internal/testenv"
+	"tofu/internal/testenv/registrytest"
 	"tofu/internal/tfdiags"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"tofu/internal/cliconfig"
 	"tofu/internal/registry"
-	"tofu/internal/registry/registrytest"
+	"tofu/internal/testenv/registrytest"
 )
 
 // TestOCIAddresses checks that invalid addresses are reported without a request to a registry.

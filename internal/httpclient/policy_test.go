@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"tofu/internal/httpclient"
-	"tofu/internal/registry/registrytest"
+	"tofu/internal/testenv/registrytest"
 )
 
 func TestMain(m *testing.M) { os.Exit(registrytest.RunTests(m)) }

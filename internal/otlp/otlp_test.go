@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tofu/internal/otlp"
-	"tofu/internal/otlp/otlptest"
+	"tofu/internal/testenv/otlptest"
 	"tofu/internal/timings"
 )
 

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"tofu/internal/cliconfig"
-	"tofu/internal/registry/registrytest"
+	"tofu/internal/testenv/registrytest"
 )
 
 func TestMain(m *testing.M) { os.Exit(registrytest.RunTests(m)) }

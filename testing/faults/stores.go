@@ -20,7 +20,7 @@ import (
 	"sync"
 	"time"
 
-	"tofu/internal/backend/s3/s3test"
+	"tofu/internal/testenv/s3test"
 )
 
 // storeKind is a backend whose service is reached through a proxy. The proxy can make requests

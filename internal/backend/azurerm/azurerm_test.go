@@ -22,11 +22,11 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/backend/azurerm"
-	"tofu/internal/backend/storetest"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/testenv"
 	"tofu/internal/testenv/azuretest"
 	"tofu/internal/testenv/hosts"
+	"tofu/internal/testenv/storetest"
 	"tofu/internal/tfdiags"
 )
 

@@ -19,9 +19,9 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/backend/consul"
-	"tofu/internal/backend/consul/consultest"
-	"tofu/internal/backend/storetest"
 	"tofu/internal/httpclient"
+	"tofu/internal/testenv/consultest"
+	"tofu/internal/testenv/storetest"
 )
 
 const ws = backend.DefaultWorkspace

@@ -11,10 +11,10 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/backend/cos"
-	"tofu/internal/backend/cos/costest"
-	"tofu/internal/backend/storetest"
 	"tofu/internal/httpclient"
+	"tofu/internal/testenv/costest"
 	"tofu/internal/testenv/hosts"
+	"tofu/internal/testenv/storetest"
 )
 
 const ws = backend.DefaultWorkspace

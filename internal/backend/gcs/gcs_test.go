@@ -20,11 +20,11 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/backend/gcs"
-	"tofu/internal/backend/storetest"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/testenv"
 	"tofu/internal/testenv/gcptest"
 	"tofu/internal/testenv/hosts"
+	"tofu/internal/testenv/storetest"
 	"tofu/internal/tfdiags"
 )
 

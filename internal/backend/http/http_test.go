@@ -19,8 +19,8 @@ import (
 
 	"tofu/internal/backend"
 	driver "tofu/internal/backend/http"
-	"tofu/internal/backend/storetest"
 	"tofu/internal/configs/blocks"
+	"tofu/internal/testenv/storetest"
 	"tofu/internal/tfdiags"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/backend/inmem"
-	"tofu/internal/backend/storetest"
+	"tofu/internal/testenv/storetest"
 )
 
 func TestStore(t *testing.T) {

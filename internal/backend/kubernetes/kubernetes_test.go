@@ -15,8 +15,8 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/backend/kubernetes"
-	"tofu/internal/backend/kubernetes/kubetest"
-	"tofu/internal/backend/storetest"
+	"tofu/internal/testenv/kubetest"
+	"tofu/internal/testenv/storetest"
 )
 
 const ws = backend.DefaultWorkspace

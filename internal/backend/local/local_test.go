@@ -13,8 +13,8 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/backend/local"
-	"tofu/internal/backend/storetest"
 	"tofu/internal/testenv"
+	"tofu/internal/testenv/storetest"
 )
 
 const ws = backend.DefaultWorkspace

@@ -13,7 +13,7 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/backend/objects"
-	"tofu/internal/backend/storetest"
+	"tofu/internal/testenv/storetest"
 )
 
 const ws = backend.DefaultWorkspace

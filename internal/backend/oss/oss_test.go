@@ -15,10 +15,10 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/backend/oss"
-	"tofu/internal/backend/oss/osstest"
-	"tofu/internal/backend/storetest"
 	"tofu/internal/httpclient"
 	"tofu/internal/testenv/hosts"
+	"tofu/internal/testenv/osstest"
+	"tofu/internal/testenv/storetest"
 )
 
 const ws = backend.DefaultWorkspace

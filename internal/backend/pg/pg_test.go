@@ -17,10 +17,10 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/backend/pg"
-	"tofu/internal/backend/storetest"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/testenv"
 	"tofu/internal/testenv/pgtest"
+	"tofu/internal/testenv/storetest"
 	"tofu/internal/tfdiags"
 )
 

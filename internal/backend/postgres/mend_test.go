@@ -9,10 +9,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/backend/postgres"
-	"tofu/internal/encryption/encryptiontest"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
+	"tofu/internal/testenv/encryptiontest"
 	"tofu/internal/tfdiags"
 )
 

@@ -10,10 +10,10 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/backend/postgres"
-	"tofu/internal/encryption/encryptiontest"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
+	"tofu/internal/testenv/encryptiontest"
 )
 
 // encoded returns a state as a state file with a fixed serial, without results of checks.

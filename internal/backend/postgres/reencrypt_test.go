@@ -12,11 +12,11 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/backend/postgres"
-	"tofu/internal/encryption/encryptiontest"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
+	"tofu/internal/testenv/encryptiontest"
 	"tofu/internal/tfdiags"
 )
 

@@ -10,10 +10,10 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/backend/postgres"
-	"tofu/internal/encryption/encryptiontest"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/states/statemgr"
+	"tofu/internal/testenv/encryptiontest"
 )
 
 // TestTurnover checks which objects are recorded as created or destroyed after updates, moves, a

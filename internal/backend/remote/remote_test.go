@@ -14,9 +14,9 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/backend/remote"
-	"tofu/internal/backend/remote/remotetest"
-	"tofu/internal/backend/storetest"
 	"tofu/internal/registry"
+	"tofu/internal/testenv/remotetest"
+	"tofu/internal/testenv/storetest"
 )
 
 const ws = backend.DefaultWorkspace

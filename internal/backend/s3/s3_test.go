@@ -21,10 +21,10 @@ import (
 
 	"tofu/internal/backend"
 	"tofu/internal/backend/s3"
-	"tofu/internal/backend/s3/s3test"
-	"tofu/internal/backend/storetest"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/testenv"
+	"tofu/internal/testenv/s3test"
+	"tofu/internal/testenv/storetest"
 	"tofu/internal/tfdiags"
 )
 

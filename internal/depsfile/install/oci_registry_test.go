@@ -28,8 +28,8 @@ import (
 	"tofu/internal/depsfile/sources"
 	"tofu/internal/registry"
 	"tofu/internal/registry/oci"
-	"tofu/internal/registry/registrytest"
 	"tofu/internal/testenv"
+	"tofu/internal/testenv/registrytest"
 )
 
 // startRegistry starts the reference registry server with TLS and a password. It returns the

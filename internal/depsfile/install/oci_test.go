@@ -11,7 +11,7 @@ import (
 	"tofu/internal/depsfile/sources"
 	"tofu/internal/registry"
 	"tofu/internal/registry/oci"
-	"tofu/internal/registry/registrytest"
+	"tofu/internal/testenv/registrytest"
 )
 
 func TestOCIMirror(t *testing.T) {

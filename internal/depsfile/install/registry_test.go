@@ -18,8 +18,8 @@ import (
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/sources"
 	"tofu/internal/registry"
-	"tofu/internal/registry/registrytest"
 	"tofu/internal/testenv"
+	"tofu/internal/testenv/registrytest"
 	"tofu/internal/tfdiags"
 )
 

@@ -10,7 +10,7 @@ import (
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/sources"
 	"tofu/internal/registry"
-	"tofu/internal/registry/registrytest"
+	"tofu/internal/testenv/registrytest"
 )
 
 func TestMain(m *testing.M) { os.Exit(registrytest.RunTests(m)) }

@@ -12,8 +12,8 @@ import (
 	"tofu/internal/awsapi"
 	"tofu/internal/encryption"
 	"tofu/internal/encryption/awskms"
-	"tofu/internal/encryption/keytest"
 	"tofu/internal/testenv"
+	"tofu/internal/testenv/keytest"
 )
 
 // TestMain hides the AWS configuration of the machine.

@@ -12,9 +12,9 @@ import (
 
 	"tofu/internal/encryption"
 	"tofu/internal/encryption/azurevault"
-	"tofu/internal/encryption/keytest"
 	"tofu/internal/testenv/azuretest"
 	"tofu/internal/testenv/hosts"
+	"tofu/internal/testenv/keytest"
 )
 
 const (

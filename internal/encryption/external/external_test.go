@@ -8,7 +8,7 @@ import (
 
 	"tofu/internal/encryption"
 	"tofu/internal/encryption/external"
-	"tofu/internal/encryption/keytest"
+	"tofu/internal/testenv/keytest"
 )
 
 // TestMain lets the test binary act as a key provider.

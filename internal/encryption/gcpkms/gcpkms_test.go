@@ -14,9 +14,9 @@ import (
 
 	"tofu/internal/encryption"
 	"tofu/internal/encryption/gcpkms"
-	"tofu/internal/encryption/keytest"
 	"tofu/internal/testenv/gcptest"
 	"tofu/internal/testenv/hosts"
+	"tofu/internal/testenv/keytest"
 )
 
 var google *gcptest.Server

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"tofu/internal/encryption"
-	"tofu/internal/encryption/keytest"
 	"tofu/internal/encryption/openbao"
+	"tofu/internal/testenv/keytest"
 )
 
 // transit is a server with the API of a transit engine. It wraps keys by inverting their bits and

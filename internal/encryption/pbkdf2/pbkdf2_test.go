@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"tofu/internal/encryption"
-	"tofu/internal/encryption/keytest"
 	"tofu/internal/encryption/pbkdf2"
+	"tofu/internal/testenv/keytest"
 )
 
 func config() *pbkdf2.Config {

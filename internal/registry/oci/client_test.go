@@ -20,7 +20,7 @@ import (
 
 	"tofu/internal/cliconfig"
 	"tofu/internal/httpclient"
-	"tofu/internal/registry/registrytest"
+	"tofu/internal/testenv/registrytest"
 )
 
 // start starts a registry. It returns the registry and a client with the registry's credentials.

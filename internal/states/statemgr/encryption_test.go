@@ -8,8 +8,8 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/backend/local"
 	"tofu/internal/encryption"
-	"tofu/internal/encryption/encryptiontest"
 	"tofu/internal/states/statemgr"
+	"tofu/internal/testenv/encryptiontest"
 	"tofu/internal/tfdiags"
 )
 

@@ -18,9 +18,9 @@ import (
 	"tofu/internal/backend"
 	"tofu/internal/backend/inmem"
 	"tofu/internal/backend/local"
-	"tofu/internal/encryption/encryptiontest"
 	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
+	"tofu/internal/testenv/encryptiontest"
 	"tofu/internal/tfdiags"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"tofu/internal/graphview"
 	"tofu/internal/plans"
-	"tofu/internal/ui/plantest"
+	"tofu/internal/testenv/plantest"
 )
 
 // estate returns root modules with the same plan. Each of them reads outputs of the previous one.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"tofu/internal/ui/plantest"
+	"tofu/internal/testenv/plantest"
 )
 
 // scriptLimit is the size in bytes that the script must not exceed.

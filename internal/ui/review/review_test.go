@@ -15,8 +15,8 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
+	"tofu/internal/testenv/plantest"
 	"tofu/internal/ui"
-	"tofu/internal/ui/plantest"
 )
 
 // TestLimit checks reviews with all limits: none is longer than its limit, all blocks and fences

@@ -21,8 +21,8 @@ import (
 	"sync"
 	"time"
 
-	"tofu/internal/backend/objects/buckettest"
 	"tofu/internal/restapi"
+	"tofu/internal/testenv/buckettest"
 )
 
 // Server is a test server with one bucket.

@@ -22,8 +22,8 @@ import (
 	"sync"
 	"time"
 
-	"tofu/internal/backend/objects/buckettest"
 	"tofu/internal/restapi"
+	"tofu/internal/testenv/buckettest"
 )
 
 // Server is a test server with one bucket and one table.
