@@ -9,6 +9,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/tfdiags"
 )
 
 // inputs imports the inputs of a unit and of the files that it includes. Inputs for which the root
@@ -120,7 +122,18 @@ func (s *inputSet) own(c *config) *layer {
 			s.im.leave(s.r.name, attr.SrcRange, "the inputs: %s", s.im.reason(err, attr.SrcRange))
 			return out
 		}
-		out.parts, out.at = []string{text}, attr.SrcRange
+		if names, err := s.names(text); err != nil {
+			s.im.leave(s.r.name, attr.SrcRange, "the inputs: %s", s.im.reason(err, attr.SrcRange))
+		} else if names == nil {
+			out.parts, out.at = []string{text}, attr.SrcRange
+		} else {
+			if _, ok := attr.Expr.(*hclsyntax.ConditionalExpr); ok {
+				text = "(" + text + ")"
+			}
+			for _, name := range names {
+				out.inputs[name] = input{text: fmt.Sprintf("%s[%q]", text, name), at: attr.SrcRange, place: attr.SrcRange}
+			}
+		}
 		return out
 	}
 	for _, item := range object.Items {
@@ -133,6 +146,38 @@ func (s *inputSet) own(c *config) *layer {
 		out.inputs[key.AsString()] = s.item(c, key.AsString(), item.ValueExpr, attr.SrcRange)
 	}
 	return out
+}
+
+// names returns the names of the inputs in an object with outputs of other units if they depend on
+// which outputs there are, as in merge(root["a"], root["b"]), in any order. Otherwise it
+// returns nil.
+func (s *inputSet) names(text string) ([]string, error) {
+	expr, diags := hclsyntax.ParseExpression([]byte(text), "", hcl.InitialPos)
+	if diags.HasErrors() {
+		return nil, tfdiags.FromHCL(diags).Err()
+	}
+	unknown, declared := make(map[string]cty.Value), make(map[string]cty.Value)
+	for _, need := range s.r.needs {
+		unknown[need.name] = cty.DynamicVal
+		outputs := make(map[string]cty.Value)
+		if cfg := s.im.module(need.dir); cfg != nil {
+			for name := range cfg.Module.Outputs {
+				outputs[name] = cty.DynamicVal
+			}
+		}
+		declared[need.name] = cty.ObjectVal(outputs)
+	}
+	ctx := &hcl.EvalContext{Functions: language, Variables: map[string]cty.Value{"root": cty.ObjectVal(unknown)}}
+	if v, diags := expr.Value(ctx); diags.HasErrors() || v.IsKnown() {
+		return nil, tfdiags.FromHCL(diags).Err()
+	}
+	ctx.Variables["root"] = cty.ObjectVal(declared)
+	v, diags := expr.Value(ctx)
+	if diags.HasErrors() || !v.IsKnown() || !isObject(v) {
+		return nil, tfdiags.FromHCL(diags).AppendError(tfdiags.Errorf("Unknown names",
+			"The names depend on the values of outputs of other units.")).Err()
+	}
+	return slices.AppendSeq([]string{}, maps.Keys(v.AsValueMap())), nil
 }
 
 // item returns the input that an expression sets. place is the range of the file's "inputs" argument.

@@ -6,10 +6,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing/fstest"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/hclwrite"
+
+	"tofu/internal/configs"
+	"tofu/internal/tfdiags"
 )
 
 // template is the content that a file has in common for several units. The text has marks in place
@@ -61,7 +65,7 @@ func merge(all []*wanted) *template {
 		t.text += mark(len(t.varying))
 		t.varying = append(t.varying, vary(all, i))
 	}
-	if !t.insertable() {
+	if !configs.IsConfigFile(first.path) || !t.insertable() { // files of variables are constant
 		return nil
 	}
 	return t
@@ -96,27 +100,48 @@ func vary(all []*wanted, i int) varying {
 }
 
 // insertable reports whether a variable is allowed at every mark. Each mark must be in a quoted
-// string or a whole expression, and not in a terraform block.
+// string or a whole expression, and not in a terraform block. Labels and names in references are
+// neither.
 func (t *template) insertable() bool {
 	file, diags := hclsyntax.ParseConfig([]byte(t.text), "", hcl.InitialPos)
 	if diags.HasErrors() {
 		return false
 	}
-	for _, b := range file.Body.(*hclsyntax.Body).Blocks {
+	body := file.Body.(*hclsyntax.Body)
+	for _, b := range body.Blocks {
 		if b.Type == "terraform" && marks.Match(b.Range().SliceBytes([]byte(t.text))) {
 			return false
 		}
 	}
 	found := 0
-	for _, token := range t.tokens() {
-		text := string(token.Bytes)
-		switch n := len(marks.FindAllString(text, -1)); {
-		case n == 0:
-		case inText(token), token.Type == hclsyntax.TokenIdent && marks.FindString(text) == text:
-			found += n
+	_ = hclsyntax.VisitAll(body, func(node hclsyntax.Node) hcl.Diagnostics {
+		switch expr := node.(type) {
+		case *hclsyntax.TemplateExpr:
+			for _, part := range expr.Parts {
+				if _, ok := part.(*hclsyntax.LiteralValueExpr); ok {
+					found += len(marks.FindAll(part.Range().SliceBytes([]byte(t.text)), -1))
+				}
+			}
+		case *hclsyntax.ScopeTraversalExpr:
+			if name := expr.Traversal.RootName(); len(expr.Traversal) == 1 && marks.FindString(name) == name {
+				found++
+			}
 		}
+		return nil
+	})
+	return found == len(t.varying) && t.isModule()
+}
+
+// isModule reports whether the content is valid with variables in place of the marks. Some arguments
+// must be constant, such as the default of a variable.
+func (t *template) isModule() bool {
+	names := make([]string, len(t.varying))
+	for i, v := range t.varying {
+		names[i] = v.name
 	}
-	return found == len(t.varying)
+	files := fstest.MapFS{"main.tf": {Data: []byte(t.insert(names))}}
+	_, err := configs.NewParser(files).Module(".", tfdiags.Drop)
+	return err == nil
 }
 
 func (t *template) tokens() hclsyntax.Tokens {

@@ -636,6 +636,8 @@ func TestGeneratedOutputs(t *testing.T) {
 			"locals {\n  n = \"${var.generated_a}\"\n}\n\nvariable \"generated_a\" {\n  type = any\n}\n", `generated_a = root["other"].a`, ""},
 		"a setting of the backend": {"generate \"p\" {\n  path = \"p.tf\"\n  contents = \"terraform {\\n  backend \\\"local\\\" {\\n    path = \\\"${dependency.o.outputs.a}\\\"\\n  }\\n}\"\n}\n",
 			"", "", "it has outputs of other units where no variable can be"},
+		"values of variables": {"generate \"p\" {\n  path = \"p.auto.tfvars\"\n  contents = \"a = \\\"${dependency.o.outputs.a}\\\"\"\n}\n",
+			"", "", "it has outputs of other units where no variable can be"},
 		"no such output": {"generate \"p\" {\n  path = \"p.tf\"\n  contents = \"# ${dependency.o.outputs.b}\"\n}\n",
 			"", "", "The module other has no output \"b\""},
 		"no such dependency": {"generate \"p\" {\n  path = \"p.tf\"\n  contents = \"locals {\\n  n = \\\"${dependency.n.outputs.b}\\\"\\n}\"\n}\n",
@@ -677,6 +679,12 @@ func TestGenerate(t *testing.T) {
 		"in a terraform block":  {`"terraform {\n  required_version = \"${local.name}\"\n}"`, "", "it differs between units"},
 		"part of a name":        {`"locals {\n  a_${local.name} = 1\n}"`, "", "it differs between units"},
 		"a function of the two": {`upper(local.name)`, "", "it differs between units"},
+		"a label":               {`"resource \"terraform_data\" \"${local.name}\" {}"`, "", "it differs between units"},
+		"a name in a reference": {`"locals {\n  a = terraform_data.${local.name}.id\n}"`, "", "it differs between units"},
+		"a key without quotes":  {`"locals {\n  a = { ${local.name} = 1 }\n}"`, "", "it differs between units"},
+		"a default":             {`"variable \"v\" {\n  default = \"${local.name}\"\n}"`, "", "it differs between units"},
+		"an alias":              {`"provider \"aws\" {\n  alias = \"${local.name}\"\n}"`, "", "it differs between units"},
+		"an ignored attribute":  {`"resource \"a\" \"b\" {\n  lifecycle {\n    ignore_changes = [\"${local.name}\"]\n  }\n}"`, "", "it differs between units"},
 		"not constant":          {`run_cmd("x")`, "", "not constant"},
 	} {
 		t.Run(title, func(t *testing.T) {
@@ -718,6 +726,35 @@ terraform {
 			left := strings.Join(result.LeftOut, "\n")
 			if got != c.want || (left == "") != (c.left == "") || !strings.Contains(left, c.left) {
 				t.Errorf("got\n%s\nand %s", got, left)
+			}
+		})
+	}
+}
+
+// TestInputsOfOutputs checks inputs whose names are those of another unit's outputs.
+func TestInputsOfOutputs(t *testing.T) {
+	for inputs, c := range map[string]struct{ want, left string }{
+		`dependency.o.outputs`:                                   {"a = root[\"other\"][\"a\"]", "no variable: ids"},
+		`merge({ a = 2 }, dependency.o.outputs)`:                 {"root[\"other\"])[\"a\"]", "no variable: ids"},
+		`false ? {} : dependency.o.outputs`:                      {"a = (false ? {} : root[\"other\"])[\"a\"]", "no variable: ids"},
+		`{ for k, v in dependency.o.outputs : k => v if false }`: {"", ""},
+		`{ for k in ["a"] : k => dependency.o.outputs.a }`:       {"for name, value in merge({ for k in [\"a\"]", ""},
+		`{ for k in dependency.o.outputs.ids : k => 1 }`:         {"", "The names depend on the values of outputs of other units"},
+	} {
+		t.Run(inputs, func(t *testing.T) {
+			dir := unpack(t, module+other+"output \"a\" {\n  value = 1\n}\n-- u/terragrunt.hcl --\nterraform {\n  source = \"../module\"\n}\n"+
+				"dependency \"o\" {\n  config_path = \"../other\"\n}\ninputs = "+inputs+"\n")
+			result, err := terragrunt.Import(dir, &terragrunt.Options{Getenv: noEnv})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := string(result.Text)
+			if !strings.Contains(text, c.want) || strings.Contains(text, "variables") != (c.want != "") {
+				t.Errorf("got\n%s", text)
+			}
+			left := strings.Join(result.LeftOut, "\n")
+			if (left == "") != (c.left == "") || !strings.Contains(left, c.left) {
+				t.Errorf("left out: %s", left)
 			}
 		})
 	}
