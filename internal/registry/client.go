@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -64,15 +65,16 @@ func (c *Client) UserAgent() string { return c.userAgent }
 
 // StatusError reports a response with an unexpected status.
 type StatusError struct {
-	URL  string // URL without secrets
+	URL  string // URL without secrets; "" if the error around this one names it
 	Code int
 }
 
 func (e *StatusError) Error() string {
+	from := cmp.Or(e.URL, "the server")
 	if e.Code == http.StatusTooManyRequests { // in the form that Terragrunt looks for to repeat the command
-		return fmt.Sprintf("%s answered with status 429 (rate limit exceeded: 429 Too Many Requests)", e.URL)
+		return from + " answered with status 429 (rate limit exceeded: 429 Too Many Requests)"
 	}
-	return strings.TrimSpace(fmt.Sprintf("%s answered with status %d %s", e.URL, e.Code, http.StatusText(e.Code)))
+	return strings.TrimSpace(fmt.Sprintf("%s answered with status %d %s", from, e.Code, http.StatusText(e.Code)))
 }
 
 // NotFound reports whether err is a response with the status 404 or another one that means that the
@@ -141,7 +143,7 @@ func (c *Client) GetAuthorized(ctx context.Context, u *url.URL, auth Authorize) 
 
 func (c *Client) document(ctx context.Context, u *url.URL, auth Authorize, good accepts) (*Document, error) {
 	var doc *Document
-	err := c.repeat(ctx, c.retries, func() (wait time.Duration, err error) {
+	err := c.repeat(ctx, u, c.retries, func() (wait time.Duration, err error) {
 		doc, wait, err = c.once(ctx, u, auth, good)
 		return wait, err
 	})
@@ -260,16 +262,22 @@ func readError(ctx context.Context, err error) error {
 	return cause
 }
 
-// repeat makes attempts with increasing delays until one of them succeeds or fails permanently.
-func (c *Client) repeat(ctx context.Context, retries int, attempt func() (wait time.Duration, err error)) error {
+// repeat makes attempts to fetch u with increasing delays until one of them succeeds or fails
+// permanently. If the last one fails, too, it returns a *httpclient.GaveUpError.
+func (c *Client) repeat(
+	ctx context.Context, u *url.URL, retries int, attempt func() (wait time.Duration, err error),
+) error {
 	pause := 250 * time.Millisecond
 	for n := 0; ; n++ {
 		wait, err := attempt()
-		if err == nil || n >= retries || ctx.Err() != nil || !temporary(err) {
-			if err != nil && n > 0 {
-				err = fmt.Errorf("%w (after %d attempts)", err, n+1)
-			}
+		if err == nil || ctx.Err() != nil || !temporary(err) {
 			return err
+		}
+		if n >= retries {
+			if status, ok := err.(*StatusError); ok {
+				err = &StatusError{Code: status.Code}
+			}
+			return &httpclient.GaveUpError{Method: http.MethodGet, URL: u, Attempts: n + 1, Err: err}
 		}
 		if wait == 0 {
 			wait = pause + rand.N(pause)

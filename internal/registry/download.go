@@ -51,10 +51,11 @@ func (c *Client) Fetch(ctx context.Context, d Download, dst *os.File) error {
 	t := &download{client: c, url: d.URL, auth: d.Auth}
 	t.file = transfer.File{Open: t.open, Dst: dst, Limit: d.Limit, Progress: d.Progress}
 	attempt := func() (time.Duration, error) { return t.attempt(ctx) }
-	if err := c.repeat(ctx, d.Retries, attempt); err != nil {
-		return fmt.Errorf("fetching %s: %w", httpclient.Redact(d.URL), err)
+	err := c.repeat(ctx, d.URL, d.Retries, attempt)
+	if _, named := errors.AsType[*httpclient.GaveUpError](err); err == nil || named {
+		return err
 	}
-	return nil
+	return fmt.Errorf("fetching %s: %w", httpclient.Redact(d.URL), err)
 }
 
 // download is the state of a download across several attempts.

@@ -78,6 +78,7 @@ func TestStall(t *testing.T) {
 	resume = false
 	asked.Store(0)
 	if _, err := fetch(t, c, Download{URL: u, Retries: 1}); err == nil ||
+		!strings.Contains(err.Error(), " giving up after 2 attempt(s): the transfer was") ||
 		!strings.Contains(err.Error(), "no data for") || asked.Load() != 2 {
 		t.Errorf("after %d requests: %v", asked.Load(), err)
 	}

@@ -253,10 +253,11 @@ func (s *Store) Delete(ctx context.Context, workspace string) error {
 
 // response is a response whose body has been read.
 type response struct {
-	from   string // the address, without secrets
-	status int
-	header http.Header
-	body   []byte
+	request  *http.Request
+	attempts int // number of attempts if this is the response to the last permitted one, otherwise 0
+	status   int
+	header   http.Header
+	body     []byte
 }
 
 // send sends a request and repeats it if necessary. If the server refuses the request, send returns
@@ -266,8 +267,14 @@ func (s *Store) send(ctx context.Context, method string, to *url.URL, body []byt
 	for attempt := 0; ; attempt++ {
 		resp, err := s.sendOnce(ctx, method, to, body)
 		again := err != nil && !permanent(err) || err == nil && temporary(resp.status)
-		if !again || attempt >= s.config.RetryMax || ctx.Err() != nil {
+		switch {
+		case !again || ctx.Err() != nil:
 			return resp, err
+		case attempt >= s.config.RetryMax && err == nil:
+			resp.attempts = attempt + 1
+			return resp, nil
+		case attempt >= s.config.RetryMax:
+			return nil, &httpclient.GaveUpError{Method: method, URL: to, Attempts: attempt + 1, Err: err}
 		}
 		longest := time.Duration(s.config.RetryWaitMax) * time.Second
 		now := wait
@@ -310,7 +317,7 @@ func (s *Store) sendOnce(ctx context.Context, method string, to *url.URL, body [
 		return nil, err
 	}
 	defer resp.Body.Close()
-	out := &response{from: httpclient.Redact(to), status: resp.StatusCode, header: resp.Header}
+	out := &response{request: req, status: resp.StatusCode, header: resp.Header}
 	if method == http.MethodGet {
 		out.body, err = limits.ReadAll(resp.Body, limits.State, "the state")
 	} else { // some servers return the state, which is ignored

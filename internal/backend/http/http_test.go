@@ -164,7 +164,8 @@ func TestRetries(t *testing.T) {
 	}
 	srv.fail = []int{500, 502, 503}
 	if err := s.Put(t.Context(), ws, []byte("[]")); err == nil ||
-		!strings.Contains(err.Error(), "503 Service Unavailable: no luck") {
+		!strings.Contains(err.Error(), "/state?x=1 giving up after 3 attempt(s): the server responded with 503 "+
+			"Service Unavailable: no luck") {
 		t.Errorf("after three failures: %v", err)
 	}
 	srv.methods = nil

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"tofu/internal/httpclient"
 )
 
 func newRequest(ctx context.Context, method string, to *url.URL, body []byte) (*http.Request, error) {
@@ -44,16 +46,22 @@ func (r *response) checkSum() error {
 
 // failure returns an error that explains the response.
 func (r *response) failure() error {
+	from := httpclient.Redact(r.request.URL)
 	switch r.status {
 	case http.StatusUnauthorized:
 		return fmt.Errorf("%s requires authentication (401): set or correct \"username\" and \"password\", or "+
-			"a header with credentials", r.from)
+			"a header with credentials", from)
 	case http.StatusForbidden:
-		return fmt.Errorf("%s doesn't permit this request (403): check the credentials", r.from)
+		return fmt.Errorf("%s doesn't permit this request (403): check the credentials", from)
 	case http.StatusLocked, http.StatusConflict:
 		return fmt.Errorf("the state is locked (%d)%s", r.status, r.excerpt())
 	}
-	return fmt.Errorf("%s responded with %d %s%s", r.from, r.status, http.StatusText(r.status), r.excerpt())
+	answer := fmt.Sprintf("responded with %d %s%s", r.status, http.StatusText(r.status), r.excerpt())
+	if r.attempts == 0 {
+		return errors.New(from + " " + answer)
+	}
+	return &httpclient.GaveUpError{Method: r.request.Method, URL: r.request.URL, Attempts: r.attempts,
+		Err: errors.New("the server " + answer)}
 }
 
 // excerpt returns the beginning of the response if that is readable text, and "" otherwise.

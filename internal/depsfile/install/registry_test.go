@@ -160,11 +160,11 @@ func TestDirectFaults(t *testing.T) {
 	}{
 		"500 once":           {fault: status("/versions", 500, 1)},
 		"429 once":           {fault: status("/download/", 429, 1)},
-		"500 twice":          {fault: status("/versions", 500, 2), want: "status 500"},
+		"500 twice":          {fault: status("/versions", 500, 2), want: "versions giving up after 2 attempt(s): the server"},
 		"404":                {fault: status("/versions", 404, 1), want: "was not found in the registry"},
 		"no package":         {fault: status("/download/", 404, 1), want: "isn't available for"},
 		"archive 500 twice":  {fault: status(".zip", 500, 2)},
-		"archive 500 thrice": {fault: status(".zip", 500, 3), want: "status 500"},
+		"archive 502 thrice": {fault: status(".zip", 502, 3), want: ".zip giving up after 3 attempt(s): the server"},
 		"archive 404":        {fault: status(".zip", 404, 1), want: "status 404"},
 		"archive 204":        {fault: status(".zip", 204, 3), want: "status 204"},
 		"no sums":            {fault: status("SUMS", 404, 1), want: "list of checksums"},

@@ -231,7 +231,10 @@ func (c *Client) Fetch(
 			return wrap(verify(dst, desc), repository+"@"+desc.Digest.String())
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case !errors.Is(err, transfer.ErrInterrupted) && !errors.As(err, &silent), attempt >= fetchRetries && !farther:
+		case !errors.Is(err, transfer.ErrInterrupted) && !errors.As(err, &silent):
+			return wrap(err, repository+"@"+desc.Digest.String())
+		case attempt >= fetchRetries && !farther:
+			err = fmt.Errorf("giving up after %d attempt(s): %w", attempt+1, err)
 			return wrap(err, repository+"@"+desc.Digest.String())
 		}
 	}

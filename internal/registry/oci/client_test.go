@@ -163,7 +163,7 @@ func TestFetch(t *testing.T) {
 		"whole":      {ranges: []string{""}},
 		"cut once":   {cut: 4000, ranges: []string{"bytes=4000-9999"}},
 		"damaged":    {damage: true, err: "doesn't have the digest", ranges: []string{""}},
-		"always cut": {cut: -1, err: "interrupted"},
+		"always cut": {cut: -1, err: "giving up after 3 attempt(s): the transfer was interrupted"},
 		"cut early":  {cut: 10, ranges: []string{"bytes=10-9999"}},
 	} {
 		t.Run(name, func(t *testing.T) {
