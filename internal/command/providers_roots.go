@@ -94,6 +94,9 @@ func readCandidate(ctx context.Context, parser *configs.Parser, shared *getmodul
 		c.calls = roots.CallsOf(parser, m.Dir)
 	}
 	c.calls.Dirs = append(c.calls.Dirs, resolved...)
+	if err == nil {
+		c.calls.AddTests(parser, cfg)
+	}
 	if cfg != nil {
 		c.hasOwn = roots.HasOwn(cfg.Module, filepath.Join(m.Dir, ".terraform"))
 	}

@@ -83,10 +83,6 @@ func loadEstate(ctx context.Context, app *App, args []string) (*roots.Estate, er
 		s.Timings = nil // several root modules are read at a time, so their phases would overlap
 		return s
 	})
-	if err == nil && len(estate.Roots) == 0 {
-		return nil, tfdiags.Errorf("No root modules", "No directory with configuration was found in or below %s.",
-			strings.Join(args, ", "))
-	}
 	if estate == nil {
 		return nil, err
 	}
@@ -101,7 +97,20 @@ func loadEstate(ctx context.Context, app *App, args []string) (*roots.Estate, er
 	default: // standard output may hold a document
 		app.printOnStderr(warnings)
 	}
+	if err == nil && len(estate.Roots) == 0 {
+		return nil, noRoots(estate, args)
+	}
 	return estate, err
+}
+
+// noRoots returns the error about directories without root modules.
+func noRoots(estate *roots.Estate, dirs []string) error {
+	if len(estate.Unsure) > 0 {
+		return tfdiags.Errorf("No root modules", "All directories with configuration in or below %s may be modules of "+
+			"others; see the warning.", strings.Join(dirs, ", "))
+	}
+	return tfdiags.Errorf("No root modules", "No directory with configuration was found in or below %s.",
+		strings.Join(dirs, ", "))
 }
 
 // notADirectory returns the error about a file where a command takes directories.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/configs/inputs"
 	"tofu/internal/tfdiags"
@@ -24,6 +25,7 @@ type Calls struct {
 	May  []string // possible
 	// MayBelow are directories: the module may call each directory in or below them.
 	MayBelow []string
+	Tests    []string // called by run blocks in the module's test files
 }
 
 // anywhere is the entry of Calls.MayBelow for a module that may call any directory.
@@ -47,6 +49,7 @@ func CallsOf(p *configs.Parser, dir string) Calls {
 	cfg, _ := configs.LoadRootModule(dir, opts, tfdiags.Drop)
 	var out Calls
 	out.add(p, cfg, nil)
+	out.AddTests(p, cfg)
 	if err == nil {
 		return out
 	}
@@ -72,6 +75,22 @@ func (c *Calls) add(p *configs.Parser, cfg *configs.Config, installed map[string
 			c.MayBelow = append(c.MayBelow, anywhere)
 		default:
 			c.scan(cfg.Module.Dir, append([]byte("module \"\" {\nsource = "), at.SliceBytes(p.Source(at.Filename))...))
+		}
+	}
+}
+
+// AddTests adds the calls in the test files of a module.
+func (c *Calls) AddTests(p *configs.Parser, cfg *configs.Config) {
+	apart := configs.NewParser(p.FS()) // p would keep the text of the files
+	files, _ := apart.TestFiles(cfg.Module.Dir, configs.DefaultTestDirectory, tfdiags.Drop)
+	for _, f := range files {
+		for _, run := range f.Runs {
+			if run.Module == nil {
+				continue
+			}
+			if req, _ := run.Module.Request(cfg); req != nil && req.Source.Kind == addrs.LocalModule {
+				c.Tests = append(c.Tests, req.LocalDir())
+			}
 		}
 	}
 }
@@ -130,15 +149,16 @@ func (c *Calls) scan(dir string, text []byte) {
 // Callers decides which modules are root modules: those that no other module calls. It first needs
 // the calls of all modules. The zero value is ready for use.
 type Callers struct {
-	calls         map[string]bool         // certain, by [Real] path
+	calls         set                     // certain, by [Real] path
 	may, mayBelow map[string][]*Directory // callers by [Real] path
-	pairs         map[pair]bool           // the certain calls of each caller
+	tests         set                     // called by tests, by [Real] path
+	by            map[string][]string     // [Real] paths of the certain callers of each module
+	above         map[string]set          // all modules above one that may call any others: its callers, theirs and so on
 	real          map[string]string       // results of [Real]
 	unsure        []unsure
 }
 
-// pair are the [Real] paths of a module and of one that it calls.
-type pair struct{ caller, called string }
+type set = map[string]bool
 
 // unsure is a directory that a module may call.
 type unsure struct{ dir, caller string }
@@ -154,7 +174,8 @@ func (c *Callers) AddUnread(dirs []string) {
 // so that users can declare that it doesn't matter.
 func (c *Callers) Add(caller *Directory, calls Calls) {
 	if c.calls == nil {
-		c.calls, c.pairs, c.real = make(map[string]bool), make(map[pair]bool), make(map[string]string)
+		c.calls, c.tests, c.real = make(set), make(set), make(map[string]string)
+		c.by, c.above = make(map[string][]string), make(map[string]set)
 		c.may, c.mayBelow = make(map[string][]*Directory), make(map[string][]*Directory)
 	}
 	realOf := func(dir string) string { // many modules call the same ones
@@ -165,7 +186,13 @@ func (c *Callers) Add(caller *Directory, calls Calls) {
 	}
 	for _, dir := range calls.Dirs {
 		real := realOf(dir)
-		c.calls[real], c.pairs[pair{caller.Real, real}] = true, true
+		c.calls[real] = true
+		c.by[real] = append(c.by[real], caller.Real)
+	}
+	for _, dir := range calls.Tests {
+		if real := realOf(dir); real != caller.Real {
+			c.tests[real] = true
+		}
 	}
 	if caller.Excluded && !caller.Declared {
 		return
@@ -183,9 +210,9 @@ func (c *Callers) Add(caller *Directory, calls Calls) {
 }
 
 // IsRoot reports whether the module in a directory is a root module. It is one if it is declared,
-// or if it isn't excluded and no module calls it. If a module may call it, it is one if it has what
-// only root modules have (hasOwn). If it can't be read (broken), it is one unless there is a sign
-// of such a call.
+// or if it isn't excluded and no module calls it. If a test calls it or a module may call it, it is
+// one if it has what only root modules have (hasOwn). If it can't be read (broken), it is one unless
+// there is a sign of such a call.
 func (c *Callers) IsRoot(d *Directory, hasOwn, broken bool) bool {
 	switch {
 	case d.Declared:
@@ -194,6 +221,8 @@ func (c *Callers) IsRoot(d *Directory, hasOwn, broken bool) bool {
 		return false
 	case hasOwn:
 		return true
+	case c.tests[d.Real]:
+		return false
 	}
 	caller := c.caller(d, !broken)
 	if caller == "" {
@@ -204,11 +233,11 @@ func (c *Callers) IsRoot(d *Directory, hasOwn, broken bool) bool {
 }
 
 // caller returns the directory of a module that may call the one in d, or "". Modules that may call
-// any directory count if all is set. A module doesn't call its own callers.
+// any directory count if all is set. A module doesn't call the modules that it is called through.
 func (c *Callers) caller(d *Directory, all bool) string {
 	other := func(callers []*Directory) string {
 		for _, by := range callers {
-			if by.Real != d.Real && !c.pairs[pair{d.Real, by.Real}] {
+			if by.Real != d.Real && !c.allAbove(by.Real)[d.Real] {
 				return by.Dir
 			}
 		}
@@ -225,6 +254,26 @@ func (c *Callers) caller(d *Directory, all bool) string {
 		}
 	}
 	return by
+}
+
+// allAbove returns the [Real] paths of the modules that call the one with the given path, directly or
+// through others.
+func (c *Callers) allAbove(real string) set {
+	found, ok := c.above[real]
+	if ok {
+		return found
+	}
+	found = make(set)
+	for next := c.by[real]; len(next) > 0; {
+		at := next[len(next)-1]
+		next = next[:len(next)-1]
+		if !found[at] {
+			found[at] = true
+			next = append(next, c.by[at]...)
+		}
+	}
+	c.above[real] = found
+	return found
 }
 
 // Unsure returns a warning about the directories for which it is not certain that a module calls

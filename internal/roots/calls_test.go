@@ -81,6 +81,7 @@ func TestUnreadableCallers(t *testing.T) {
 // modules, and what shows that a directory is a root module although others may call it.
 func TestUnreadableModules(t *testing.T) {
 	calls := func(dir string) string { return "module \"m\" {\n  source = \"" + dir + "\"\n}\n" }
+	testOf := func(dir string) string { return "run \"r\" {\n  module {\n    source = \"" + dir + "\"\n  }\n}\n" }
 	const anything = "module \"m\" {\n  source = var.m\n}\n"
 	for name, c := range map[string]struct {
 		files map[string]string
@@ -100,6 +101,13 @@ func TestUnreadableModules(t *testing.T) {
 		"a cloud block":                   {map[string]string{"a/main.tf": anything + "oops {", "c/main.tf": "terraform {\n  cloud {}\n}"}, "a c"},
 		"only a lock file":                {map[string]string{"a/main.tf": anything + "oops {", "c/main.tf": output, "c/.terraform.lock.hcl": ""}, "a"},
 		"through a directory not visited": {map[string]string{"a/main.tf": calls("./.m"), "a/.m/main.tf": calls("../../n"), "n/main.tf": output}, "a"},
+		"a module of a test":              {map[string]string{"m/main.tf": output, "m/tests/setup/main.tf": output, "m/tests/a.tftest.hcl": testOf("./tests/setup")}, "m"},
+		"a module of a test beside it":    {map[string]string{"m/main.tf": output, "m/setup/main.tf": output, "m/a.tofutest.hcl": testOf("./setup")}, "m"},
+		"a module of a test in JSON":      {map[string]string{"m/main.tf": output, "s/main.tf": output, "m/tests/a.tftest.json": "{\"run\": {\"r\": {\"module\": {\"source\": \"../s\"}}}}"}, "m"},
+		"a module of a broken test":       {map[string]string{"m/main.tf": output + "oops {", "s/main.tf": output, "m/tests/a.tftest.hcl": testOf("../s") + "oops {"}, "m"},
+		"a module that tests itself":      {map[string]string{"m/main.tf": output, "m/tests/a.tftest.hcl": testOf("./")}, "m"},
+		"a root module in a test":         {map[string]string{"m/main.tf": output, "s/main.tf": output, "s/x.auto.tfvars": "", "m/tests/a.tftest.hcl": testOf("../s")}, "m s"},
+		"callers of callers":              {map[string]string{"a/main.tf": calls("../m"), "m/main.tf": calls("../n"), "n/main.tf": anything}, "a"},
 		"an editor's lock":                {map[string]string{"a/main.tf": output, "a/.#x.tf": "oops", "d/.x.tf": output}, "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -145,5 +153,12 @@ func TestUnreadableDirectories(t *testing.T) {
 	e, err := again(t)
 	if got := strings.Join(e.Names(), " "); got != "b" || err == nil {
 		t.Errorf("found %s, want b: %v", got, err)
+	}
+	if err := os.WriteFile("roots.tofu.hcl", []byte("exclude = [\"live\"]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e, err = again(t)
+	if got := strings.Join(e.Names(), " "); got != "b m" || err != nil {
+		t.Errorf("found %s without live, want b m: %v", got, err)
 	}
 }

@@ -25,9 +25,10 @@ import (
 // candidates returns the root modules that the roots.tofu.hcl files declare, and one root module
 // for each other directory with configuration files. Some of these directories may turn out to be
 // modules that others call.
-func candidates(dirs []string, found []Directory, open func(dir string) *session.Session) ([]*Root, error) {
+func candidates(dirs []string, t *tree, open func(dir string) *session.Session) ([]*Root, error) {
 	var all []*Root
 	files, err := loadFiles(dirs, func(dir string) *configs.Parser { return open(dir).Parser })
+	t.exclude(files)
 	errs := tfdiags.FromError(err)
 	declared := make(map[string]int) // number of root modules per directory, by [Real] path
 	for _, f := range files {
@@ -44,7 +45,7 @@ func candidates(dirs []string, found []Directory, open func(dir string) *session
 		}
 	}
 	errs = errs.AppendError(linked)
-	for _, d := range found {
+	for _, d := range t.found {
 		if declared[d.Real] > 0 || !d.Configured {
 			continue
 		}

@@ -35,6 +35,7 @@ func Modules(dirs []string, p *configs.Parser) (found []Directory, unread []stri
 	if err != nil {
 		return nil, nil, err
 	}
+	t.exclude(files)
 	index := make(map[string]int, len(t.found))
 	for i, d := range t.found {
 		index[d.Real] = i
@@ -57,7 +58,7 @@ func Modules(dirs []string, p *configs.Parser) (found []Directory, unread []stri
 		}
 	}
 	sortByPath(t.found)
-	return t.found, t.unread, t.errs.Err()
+	return t.found, t.unread(), t.errs().Err()
 }
 
 func sortByPath(list []Directory) {
@@ -78,12 +79,42 @@ func searchAll(dirs []string) *tree {
 
 // tree collects the directories and files that a search finds.
 type tree struct {
-	found []Directory
-	files []string        // the paths of all roots.tofu.hcl files
-	seen  map[string]bool // directories found so far, by [Real] path
-	errs  tfdiags.Diagnostics
-	// unread are the directories that errs is about.
-	unread []string
+	found  []Directory
+	files  []string        // the paths of all roots.tofu.hcl files
+	seen   map[string]bool // directories found so far, by [Real] path
+	failed []failed
+}
+
+// failed is a directory that can't be searched.
+type failed struct {
+	Directory
+	err error
+}
+
+// exclude forgets the directories that can't be searched and that files exclude.
+func (t *tree) exclude(files []*rootsfile.File) {
+	t.failed = slices.DeleteFunc(t.failed, func(d failed) bool {
+		f, name := nearest(d.Directory, files)
+		return f != nil && f.Excludes(name)
+	})
+}
+
+// unread returns the paths of the directories that can't be searched.
+func (t *tree) unread() (dirs []string) {
+	for _, d := range t.failed {
+		if !isNoDirectory(d.Dir) {
+			dirs = append(dirs, d.Dir)
+		}
+	}
+	return dirs
+}
+
+// errs returns the errors about the directories that can't be searched.
+func (t *tree) errs() (errs tfdiags.Diagnostics) {
+	for _, d := range t.failed {
+		errs = errs.AppendError(d.err)
+	}
+	return errs
 }
 
 func (t *tree) search(dir string) {
@@ -93,9 +124,8 @@ func (t *tree) search(dir string) {
 	}
 	t.seen[d.Real] = true
 	entries, err := List(dir)
-	t.errs = t.errs.AppendError(err)
-	if err != nil && !isNoDirectory(dir) {
-		t.unread = append(t.unread, dir)
+	if err != nil {
+		t.failed = append(t.failed, failed{d, err})
 	}
 	for _, e := range entries {
 		switch name := e.Name(); {

@@ -74,8 +74,7 @@ type Estate struct {
 // estate, unless a roots.tofu.hcl has errors or ctx ends first.
 func Load(ctx context.Context, dirs []string, open func(dir string) *session.Session) (*Estate, error) {
 	tree := searchAll(dirs)
-	found := tree.found
-	all, err := candidates(dirs, found, open)
+	all, err := candidates(dirs, tree, open)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +90,7 @@ func Load(ctx context.Context, dirs []string, open func(dir string) *session.Ses
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	errs := tree.errs
+	errs := tree.errs()
 	e := &Estate{Graph: &dag.Graph{}, byState: make(stateIndex), byName: make(map[string]*Root)}
 	for _, path := range tree.files {
 		isNamed := slices.ContainsFunc(dirs, func(dir string) bool {
@@ -102,7 +101,7 @@ func Load(ctx context.Context, dirs []string, open func(dir string) *session.Ses
 		}
 	}
 	variables := make(map[string]bool)
-	chosen, unsure := roots(all, tree.unread)
+	chosen, unsure := roots(all, tree.unread())
 	e.Unsure = unsure
 	for _, r := range chosen {
 		for _, name := range r.variables {
@@ -177,6 +176,7 @@ func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[stri
 			r.sensitive = append(r.sensitive, name)
 		}
 	}
+	r.calls.AddTests(s.Parser, cfg.Config)
 	if len(cfg.Module.Calls) > 0 {
 		only := cfg.Config
 		if whole, err := s.LoadUnset(ctx, given, resolver(s)); err == nil {
