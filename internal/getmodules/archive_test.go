@@ -162,8 +162,8 @@ func TestArchives(t *testing.T) {
 		"/a.tar.xz": "sub/main.tf", "/a.txz//sub": "sub/main.tf", "/odd?archive=tar.xz": "main.tf",
 		"/a.tar.bz2": "main.tf",
 		"/plain/zip": "main.tf", "/plain/zip//sub": "sub/main.tf", "/plain/gz": "main.tf", "/plain/xz": "main.tf",
-		"/plain/bz2": "main.tf",
-		"/plain/tar": "main.tf", "/plain/zip?archive=true": "main.tf", "/wrong.zip": "main.tf",
+		"/plain/bz2":         "main.tf",
+		"/a.zip?time=10::20": "main.tf", "/plain/tar": "main.tf", "/plain/zip?archive=true": "main.tf", "/wrong.zip": "main.tf",
 	} {
 		l.good(call("a", l.url+source))
 		if _, err := os.Stat(filepath.Join(".terraform/modules/a", file)); err != nil {
@@ -183,6 +183,13 @@ func TestArchives(t *testing.T) {
 	l.has(".terraform/modules/a/here/main.tf", value("1"))
 	l.has(".terraform/modules/a/other", "")
 	l.has(".terraform/modules/a/last", "")
+	l.pages["/path"] = func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Terraform-Get", r.URL.Query().Get("to")+l.top)
+	}
+	l.good(call("a", l.url+"/path?to=file:%2F%2F"))
+	for _, to := range []string{"", "file::", "git::"} { // a server must not name a path of this machine
+		l.bad(call("a", l.url+"/path?to="+to), "is not a valid package address")
+	}
 	for source, want := range map[string]string{
 		"/header/304": "304 Not Modified", "/slip.zip": "outside of", "/slip.tgz": "outside of", "/text.zip": "reading the archive",
 		"/text.tar.xz": "reading the archive", "/gone.zip": "404", "/text": "is not an archive",

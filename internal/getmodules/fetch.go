@@ -185,10 +185,7 @@ const maxHops = 8
 // fetch runs a job for an address. hops is the number of redirects that led to the address. fetch
 // returns the subdirectory in the addresses of further redirects, or "".
 func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (subdir string, err error) {
-	name, rest := "", address
-	if before, after, ok := strings.Cut(address, "::"); ok {
-		name, rest = before, after
-	}
+	name, rest := splitMethod(address)
 	u, err := url.Parse(rest)
 	if err != nil {
 		// Don't show the address, which may contain a password.
@@ -212,13 +209,30 @@ func (f *fetcher) fetch(ctx context.Context, j job, address string, hops int) (s
 		return "", errors.New("the address is redirected too many times")
 	}
 	next, err := addrs.ParseModuleSource(elsewhere.address, false)
-	if err != nil || next.Kind != addrs.RemoteModule {
+	if err != nil || next.Kind != addrs.RemoteModule || isPath(elsewhere.address) {
 		return "", fmt.Errorf("%s redirects to %q, which is not a valid package address", httpclient.Redact(u),
 			elsewhere.address)
 	}
 	j.host = ""
 	deeper, err := f.fetch(ctx, j, next.Address, hops+1)
 	return filepath.ToSlash(filepath.Join(deeper, next.Subdir)), err
+}
+
+// splitMethod splits an address such as git::https://example.com/a into the name of the method, or "",
+// and the rest. URLs have "::" in IPv6 addresses and queries.
+func splitMethod(address string) (method, rest string) {
+	method, rest, ok := strings.Cut(address, "::")
+	if !ok || strings.ContainsAny(method, ":/?") {
+		return "", address
+	}
+	return method, rest
+}
+
+// isPath reports whether an address is an absolute path on this machine, which a server must not
+// name.
+func isPath(address string) bool {
+	_, address = splitMethod(address)
+	return strings.HasPrefix(address, "/") || filepath.IsAbs(filepath.FromSlash(address))
 }
 
 // withAddress adds the address to an error that doesn't mention it. The programs for repositories

@@ -104,10 +104,8 @@ func isLink(path string) bool {
 // withoutSecrets returns an address without secrets, for pins and messages. Pins must not contain
 // secrets, because files with pins are meant to be shared.
 func withoutSecrets(address string) string {
-	method, rest := "", address
-	if before, after, ok := strings.Cut(address, "::"); ok {
-		method, rest = before+"::", after
-	}
+	_, rest := splitMethod(address)
+	method := strings.TrimSuffix(address, rest)
 	u, err := url.Parse(rest)
 	if err != nil {
 		return address
@@ -134,10 +132,8 @@ func withoutSecrets(address string) string {
 // addition, the values of query parameters that look like secrets.
 func showable(address string) string {
 	address = withoutSecrets(address)
-	method, rest := "", address
-	if before, after, ok := strings.Cut(address, "::"); ok {
-		method, rest = before+"::", after
-	}
+	_, rest := splitMethod(address)
+	method := strings.TrimSuffix(address, rest)
 	if u, err := url.Parse(rest); err == nil && u.RawQuery != "" {
 		return method + httpclient.Redact(u)
 	}

@@ -180,6 +180,9 @@ func TestPinName(t *testing.T) {
 		"git::https://t0ken@example.com/a.git":                                      "git::https://example.com/a.git",
 		"https://me:s3cret@example.com/a.zip?x=1":                                   "https://example.com/a.zip?x=1",
 		"s3::https://s3.amazonaws.com/b/a.zip?aws_access_key_id=a&region=x":         "s3::https://s3.amazonaws.com/b/a.zip?region=x",
+		"https://me:s3cret@example.com/a.zip?x=1::2":                                "https://example.com/a.zip?x=1::2",
+		"https://me:s3cret@[::1]:8080/a.zip":                                        "https://[::1]:8080/a.zip",
+		"git::https://t0ken@[fe80::1]/a.git":                                        "git::https://[fe80::1]/a.git",
 		"registry.opentofu.org/acme/net/lab":                                        "registry.opentofu.org/acme/net/lab",
 		"s3::https://s3.amazonaws.com/b/a.zip?aws_access_key_secret=b&region=x&z=1": "s3::https://s3.amazonaws.com/b/a.zip?region=x&z=1",
 	} {
