@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build providers services backends histories quickstart estate test quick clients realworld browser pictures check vulnerabilities unit race golden bench scale performance fuzz faults cross clean
+.PHONY: all build install providers services backends histories quickstart estate test quick clients realworld browser pictures check vulnerabilities unit race golden bench scale performance fuzz faults cross clean
 
 export CGO_ENABLED ?= 0
 GOBUILD := go build -trimpath -buildvcs=false
@@ -18,8 +18,16 @@ all: build
 # The tag omits gRPC's trace pages for browsers. Their templates would keep the linker from removing
 # unused methods, which are a sixth of the program.
 OUT ?= bin/tofu
+COMMIT ?= $(shell git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null)
 build:
-	$(GOBUILD) -tags grpcnotrace -ldflags '$(GOLINK)' -o $(OUT) ./cmd/tofu
+	$(GOBUILD) -tags grpcnotrace -ldflags '-X tofu/internal/version.commit=$(COMMIT) $(GOLINK)' -o $(OUT) ./cmd/tofu
+
+# Installs the program as PREFIX/bin/NAME. With a NAME of its own it can live beside OpenTofu.
+PREFIX ?= /usr/local
+NAME ?= tofu
+install: build
+	install -d '$(DESTDIR)$(PREFIX)/bin'
+	install -m 755 $(OUT) '$(DESTDIR)$(PREFIX)/bin/$(NAME)$(EXE)'
 
 # The test providers, as an unpacked filesystem mirror. Each entry is TYPE@VERSION. A digit at the end
 # of a type is the protocol version of that variant. With two versions of one provider, tests can

@@ -361,7 +361,7 @@ func (a *App) setup(chdir string) error {
 		fmt.Fprintf(a.Err, "\nWithout these settings of the CLI configuration, tofu may not do "+
 			"what you expect.\n\n")
 	}
-	a.Logs.Core.Info("OpenTofu version: "+version.String, "own_version", version.Own)
+	a.Logs.Core.Info("OpenTofu version: "+version.String, "engine", version.Build())
 	a.Logs.Core.Info("Go runtime version: " + runtime.Version())
 	if chdir == "" {
 		return nil

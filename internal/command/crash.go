@@ -17,7 +17,7 @@ This is a bug in tofu, not in your configuration%s.
 All changes so far are recorded, and the next command continues from there.
 Please report the bug with the text below, after removing what is confidential.
 
-version %s
+%s, compatible with OpenTofu %s
 %s
 `
 
@@ -29,7 +29,7 @@ func ReportCrash(to io.Writer, crash tfdiags.Crash) (status int) {
 // reportCrash writes the report. problem is appended to the first sentence of the report; it is
 // empty if a diagnostic has already described the problem.
 func reportCrash(to io.Writer, problem string, crash tfdiags.Crash) (status int) {
-	fmt.Fprintf(to, crashText, problem, version.Own, crash.Stack)
+	fmt.Fprintf(to, crashText, problem, version.Build(), version.String, crash.Stack)
 	return crashStatus
 }
 

@@ -13,7 +13,6 @@ import (
 	"tofu/internal/session"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
-	"tofu/internal/version"
 )
 
 const pinModulesHelp = "Pin modules that are not local. The pins are in the file .terraform.modules.lock.hcl, which " +
@@ -41,7 +40,7 @@ so you rarely need this command.`,
 		}
 		want := &installOptions{Get: true, Always: true, Upgrade: f.Update, TestDirectory: f.TestDirectory,
 			Pin: f.PinModules}
-		modules := &moduleInstaller{session: app.Session, client: registry.New(app.CLI, version.String),
+		modules := &moduleInstaller{session: app.Session, client: registry.New(app.CLI),
 			report: &packageReport{term: app.Terminal}, view: &app.view}
 		_, err = modules.install(ctx, given, want)
 		return err

@@ -166,7 +166,7 @@ func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) (err 
 	switch {
 	case f.Format == formatHTML:
 		return page.Write(out, &page.Content{
-			Title: subject.name, Graph: view, View: subject.planView(), Version: version.String})
+			Title: subject.name, Graph: view, View: subject.planView(), Program: version.Build()})
 	case f.Modules:
 		view = view.Resources().Modules()
 	case f.Format != "json":

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tofu/internal/terminal"
+	"tofu/internal/version"
 )
 
 const usageLine = "Usage: tofu [global options] "
@@ -24,7 +25,8 @@ Global options, before the command:
 
 // printHelp prints the list of all commands.
 func printHelp(w io.Writer, table []*Command) {
-	fmt.Fprint(w, usageLine+"COMMAND [options] [arguments]\n\nMain commands:\n")
+	fmt.Fprintf(w, "%sCOMMAND [options] [arguments]\n\n%s %s is an infrastructure engine of its own, compatible with "+
+		"OpenTofu %s.\n\nMain commands:\n", usageLine, version.Name, version.Own, version.String)
 	listCommands(w, "  ", table, func(c *Command) bool { return c.Main })
 	fmt.Fprint(w, "\nAll other commands:\n")
 	listCommands(w, "  ", table, func(c *Command) bool { return !c.Main })

@@ -13,7 +13,6 @@ import (
 	"tofu/internal/roots/rootsfile"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
-	"tofu/internal/version"
 )
 
 var cmdInit = &Command{
@@ -121,7 +120,7 @@ func (r *initRun) run(ctx context.Context) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	client := registry.New(app.CLI, version.String)
+	client := registry.New(app.CLI)
 	report := &packageReport{term: app.Terminal, note: r.note}
 	modules := &moduleInstaller{session: app.Session, client: client, report: report, view: &app.view}
 	if f.FromModule != "" {

@@ -20,7 +20,6 @@ import (
 	"tofu/internal/registry"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
-	"tofu/internal/version"
 )
 
 var cmdLogin = &Command{
@@ -68,7 +67,7 @@ func runLogin(ctx context.Context, app *App, _ *viewFlags, args []string) error 
 	if err != nil {
 		return err
 	}
-	client := registry.New(app.CLI, version.String)
+	client := registry.New(app.CLI)
 	service, err := client.Login(ctx, host)
 	if registry.IsNoService(err) {
 		return tfdiags.Errorf("Host does not support login",

@@ -42,7 +42,7 @@ func measure(s *session.Session, f measureFlags, command string) (end func(error
 	if err != nil {
 		return nil, err
 	}
-	exporter, err := otlp.New(s.Env, version.Own, s.Logs.Core)
+	exporter, err := otlp.New(s.Env, version.Engine(), s.Logs.Core)
 	if err != nil {
 		endProfile()
 		return nil, tfdiags.Errorf("Tracing can't be set up",

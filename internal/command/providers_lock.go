@@ -16,7 +16,6 @@ import (
 	"tofu/internal/registry/oci"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
-	"tofu/internal/version"
 )
 
 var cmdProvidersLock = &Command{
@@ -157,7 +156,7 @@ func openLockJob(s *session.Session, f *providersLockFlags) (*lockJob, error) {
 // lockSource returns the package source that the options select. The default is the providers'
 // registries.
 func lockSource(cli *cliconfig.Config, f *providersLockFlags) (sources.Source, error) {
-	client := registry.New(cli, version.String)
+	client := registry.New(cli)
 	given := slices.DeleteFunc([]string{f.FSMirror, f.NetMirror, f.OCIMirror}, func(s string) bool { return s == "" })
 	if len(given) > 1 {
 		return nil, badUsage("Invalid installation method options",

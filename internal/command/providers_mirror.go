@@ -11,7 +11,6 @@ import (
 	"tofu/internal/depsfile/sources"
 	"tofu/internal/registry"
 	"tofu/internal/session"
-	"tofu/internal/version"
 )
 
 var cmdProvidersMirror = &Command{
@@ -78,7 +77,7 @@ func mirrorProviders(ctx context.Context, s *session.Session, f *providersMirror
 // mirrorSource returns the source of packages for a mirror. Directories that are searched without
 // any configuration are not a source, because they are often mirrors that this command writes.
 func mirrorSource(cli *cliconfig.Config) (sources.Source, error) {
-	client := registry.New(cli, version.String)
+	client := registry.New(cli)
 	if cli.Methods == nil {
 		return sources.NewDirect(client, cli.DownloadRetries), nil
 	}

@@ -14,7 +14,6 @@ import (
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
-	"tofu/internal/version"
 )
 
 // lockRecursive runs `providers lock -recursive`.
@@ -28,7 +27,7 @@ func lockRecursive(ctx context.Context, s *session.Session, f *providersLockFlag
 	if len(dirs) == 0 {
 		dirs = []string{"."}
 	}
-	shared := getmodules.NewShared(registry.New(s.CLI, version.String), progress.module)
+	shared := getmodules.NewShared(registry.New(s.CLI), progress.module)
 	defer func() { _ = shared.Close() }()
 	roots, broken, unsure, err := findRoots(ctx, dirs, shared, progress.remark)
 	s.Warnings.Add(unsure...)

@@ -99,7 +99,7 @@ type rootsPage struct {
 
 func (p *rootsPage) write(ctx context.Context, out io.Writer, selected []*roots.Root) error {
 	defer p.app.Session.SharePlugins(&plugin.Shared{})()
-	about := &page.Estate{Version: version.String, Roots: make([]*page.Root, len(selected))}
+	about := &page.Estate{Program: version.Build(), Roots: make([]*page.Root, len(selected))}
 	at := make(map[*roots.Root]int, len(selected))
 	for i, r := range selected {
 		at[r] = i

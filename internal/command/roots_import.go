@@ -17,7 +17,6 @@ import (
 	"tofu/internal/roots/terragrunt"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
-	"tofu/internal/version"
 )
 
 var cmdRootsImport = &Command{
@@ -78,7 +77,7 @@ func runRootsImport(ctx context.Context, app *App, f *rootsImportFlags, args []s
 				return tfdiags.Errorf("Invalid directory for modules", "The directory of -fetch can't be used: %s.", err)
 			}
 		}
-		copier := getmodules.NewCopier(registry.New(app.CLI, version.String), f.fetched)
+		copier := getmodules.NewCopier(registry.New(app.CLI), f.fetched)
 		opts.Fetch = func(source, version string) (string, error) { return copier.Copy(ctx, source, version) }
 	}
 	result, err := terragrunt.Import(dir, opts)

@@ -310,8 +310,16 @@ func showMarkdown(ctx context.Context, s *showRun, saved *session.SavedPlan, out
 		return err
 	}
 	view := &ui.PlanView{Plan: saved.Plan, Config: saved.Configuration.Config, Schemas: schemas}
-	return review.Write(out, view, s.flags.Limit)
+	by := writtenBy()
+	if err := review.Write(out, view, s.flags.Limit-len(by)); err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, by)
+	return err
 }
+
+// writtenBy is the last line of a plan in Markdown.
+func writtenBy() string { return fmt.Sprintf("\n<sub>Written by %s.</sub>\n", version.Build()) }
 
 func showSummary(_ context.Context, _ *showRun, saved *session.SavedPlan, out io.Writer) error {
 	return ui.WriteSummary(out, saved.Plan)
@@ -323,7 +331,7 @@ func showPage(ctx context.Context, s *showRun, saved *session.SavedPlan, out io.
 		return err
 	}
 	return withPageContent(ctx, s.app.Session, saved, func(c *page.Content) error {
-		c.Title, c.Run, c.Version = saved.Name, run, version.String
+		c.Title, c.Run, c.Program = saved.Name, run, version.Build()
 		return page.Write(out, c)
 	})
 }

@@ -177,8 +177,12 @@ func (e *estateShow) json(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "{\"format_version\":%q,\"tofu_version\":%q,\"errored\":%t,\"summary\":%s,\"roots\":[", estateFormat,
-		version.String, e.saved.Errored, summary)
+	engine, err := json.Marshal(version.Engine())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "{\"format_version\":%q,\"tofu_version\":%q,\"engine\":%s,\"errored\":%t,\"summary\":%s,\"roots\":[", estateFormat,
+		version.String, engine, e.saved.Errored, summary)
 	for i, p := range e.saved.Roots {
 		if i > 0 {
 			fmt.Fprint(w, ",")
@@ -289,7 +293,7 @@ func (e *estateShow) summary(ctx context.Context, w io.Writer) error {
 // markdown writes the plans of root modules with changes. Together they have the size limit of
 // a single plan. A line at the end says how many plans don't fit.
 func (e *estateShow) markdown(ctx context.Context, w io.Writer) error {
-	text := &countedWriter{to: w}
+	text, by := &countedWriter{to: w}, writtenBy()
 	fmt.Fprintf(text, "# %s\n", e.saved.Summary().Text())
 	if err := e.markdownFailed(ctx, text); err != nil {
 		return err
@@ -305,7 +309,7 @@ func (e *estateShow) markdown(ctx context.Context, w io.Writer) error {
 		if !p.Changes && p.Deferred == 0 {
 			continue
 		}
-		room := (e.flags.Limit - text.n) / changing
+		room := (e.flags.Limit - len(by) - text.n) / changing
 		changing--
 		if room < review.LeastLimit {
 			left = append(left, p.Name)
@@ -332,6 +336,7 @@ func (e *estateShow) markdown(ctx context.Context, w io.Writer) error {
 		fmt.Fprintf(text, "\nPlus changes to %s; `tofu show -root=NAME FILE` shows the plan for one.\n",
 			ui.Count(len(left), "other root module"))
 	}
+	fmt.Fprint(text, by)
 	return text.err
 }
 

@@ -16,7 +16,7 @@ import (
 // page writes a page with the plans of all root modules.
 func (e *estateShow) page(ctx context.Context, name string, w io.Writer) error {
 	about := &page.Estate{Title: filepath.Base(name), Summary: e.saved.Summary().Text(), Mode: e.saved.Mode, Plan: true,
-		Version: version.String}
+		Program: version.Build()}
 	at := make(map[string]int)
 	for _, p := range e.saved.Roots {
 		at[p.Name] = len(at)

@@ -14,7 +14,6 @@ import (
 	"tofu/internal/memo"
 	"tofu/internal/registry"
 	"tofu/internal/upgrade"
-	"tofu/internal/version"
 )
 
 // upgradeRequest is an option that selects the versions to raise.
@@ -156,7 +155,7 @@ type releases struct {
 
 func (r *releases) newest(ctx context.Context, p upgrade.Place) (depsfile.Version, error) {
 	if r.client == nil {
-		r.client = registry.New(r.cli, version.String)
+		r.client = registry.New(r.cli)
 		source, err := sources.FromConfig(r.cli, r.client)
 		if err != nil {
 			return depsfile.Version{}, err

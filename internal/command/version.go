@@ -14,7 +14,8 @@ var cmdVersion = &Command{
 	Name: "version", Short: "Show the versions of the program and the providers",
 	Long: `
 Shows the version of OpenTofu that this program is compatible with, its own
-version, and the versions of the providers that the lock file selects.`,
+name, version and commit, and the versions of the providers that the lock file
+selects.`,
 	New: with(func(f *versionFlags, fs *options) {
 		f.viewFlags.add(fs)
 		fs.BoolVar(&f.Document, "json", false, "Print the versions as a JSON document.")
@@ -34,15 +35,17 @@ func runVersion(_ context.Context, app *App, f *versionFlags, _ []string) error 
 		locks = &depsfile.Locks{}
 	}
 	if f.Document {
-		info := ui.VersionInfo{Version: version.String, Platform: platform, Providers: map[string]string{}}
+		info := ui.VersionInfo{Version: version.String, Engine: version.Engine(), Platform: platform,
+			Providers: map[string]string{}}
 		for _, p := range locks.Providers() {
 			lock, _ := locks.Provider(p)
 			info.Providers[p.String()] = lock.Version.String()
 		}
 		return ui.WriteVersion(app.Out, info)
 	}
+	// Programs parse the first line.
 	fmt.Fprintf(app.Out, "OpenTofu v%s\non %s\n", version.String, platform)
-	fmt.Fprintf(app.Out, "by the engine tofu %s\n", version.Own)
+	fmt.Fprintf(app.Out, "by %s, which is not OpenTofu but compatible with it\n", version.Build())
 	for _, p := range locks.Providers() {
 		lock, _ := locks.Provider(p)
 		fmt.Fprintf(app.Out, "+ provider %s v%s\n", p, lock.Version)

@@ -38,12 +38,13 @@ const (
 
 // Manifest describes the plans in an archive.
 type Manifest struct {
-	Format  int        `json:"format"`
-	ID      string     `json:"id"` // ID of the archive
-	Tofu    string     `json:"tofu_version"`
-	Mode    plans.Mode `json:"mode"`
-	Errored bool       `json:"errored"` // planning failed in some root modules
-	Roots   []*Planned `json:"roots"`   // planned root modules, in the order of the run
+	Format  int          `json:"format"`
+	ID      string       `json:"id"` // ID of the archive
+	Tofu    string       `json:"tofu_version"`
+	Engine  version.Info `json:"engine"`
+	Mode    plans.Mode   `json:"mode"`
+	Errored bool         `json:"errored"` // planning failed in some root modules
+	Roots   []*Planned   `json:"roots"`   // planned root modules, in the order of the run
 	// Failed lists the root modules that were not planned, in the order of the run.
 	Failed []*Unplanned `json:"failed,omitempty"`
 	// Directories are the directories below which the estate was found; empty for the working
@@ -259,7 +260,7 @@ func (a *Archive) put(name string, data []byte) error {
 
 // Close completes the archive with the results of planning.
 func (a *Archive) Close(run *Run, results []*Result) error {
-	m := &Manifest{Format: formatNow, ID: rand.Text(), Tofu: version.String, Mode: a.mode, Directories: run.Directories}
+	m := &Manifest{Format: formatNow, ID: rand.Text(), Tofu: version.String, Engine: version.Engine(), Mode: a.mode, Directories: run.Directories}
 	in := make(map[*roots.Root]bool, len(results))
 	for _, result := range results {
 		in[result.Root] = true

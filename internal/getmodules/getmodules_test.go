@@ -75,7 +75,7 @@ func newLab(t *testing.T) *lab {
 	l.url = server.URL
 	l.client = registry.New(&cliconfig.Config{RegistryTimeout: 5 * time.Second,
 		Hosts: map[string]cliconfig.Host{
-			"modules.example.com": {Services: map[string]any{"modules.v1": server.URL + "/v1/"}}}}, "test")
+			"modules.example.com": {Services: map[string]any{"modules.v1": server.URL + "/v1/"}}}})
 	work := filepath.Join(l.top, "work")
 	if err := os.Mkdir(work, 0o755); err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 
 // TestOCIAddresses checks that invalid addresses are reported without a request to a registry.
 func TestOCIAddresses(t *testing.T) {
-	f := newFetcher(registry.New(&cliconfig.Config{}, "test"))
+	f := newFetcher(registry.New(&cliconfig.Config{}))
 	for address, want := range map[string]string{
 		"oci://registry.invalid/acme/net?tag=":                   `"tag" of the oci: address is empty`,
 		"oci://registry.invalid/acme/net?digest=":                `"digest" of the oci: address is empty`,
@@ -48,7 +48,7 @@ func TestOCITokens(t *testing.T) {
 		}
 	}
 	login := cliconfig.OCICredentials{Registry: reg.Host, Username: "me", Password: "s3cret"}
-	f := newFetcher(registry.New(&cliconfig.Config{OCICredentials: []cliconfig.OCICredentials{login}}, "test"))
+	f := newFetcher(registry.New(&cliconfig.Config{OCICredentials: []cliconfig.OCICredentials{login}}))
 	for _, name := range []string{"acme/net", "acme/dns"} {
 		for _, tag := range []string{"v1", "v2"} {
 			dir := filepath.Join(t.TempDir(), "m")

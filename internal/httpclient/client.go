@@ -71,7 +71,7 @@ func New(o Options) *Client {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.MaxIdleConnsPerHost = 16
 	o.Apply(base)
-	t := &transport{base: base, silence: o.Silence, userAgent: UserAgent(version.String)}
+	t := &transport{base: base, silence: o.Silence, userAgent: UserAgent()}
 	if t.silence == 0 {
 		t.silence = DefaultSilence
 	}
@@ -111,9 +111,11 @@ func ReadCertificates(path string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// UserAgent returns the User-Agent header of this program with the given version.
-func UserAgent(version string) string {
-	return strings.TrimSpace("tofu/" + version + " " + strings.TrimSpace(os.Getenv("TF_APPEND_USER_AGENT")))
+// UserAgent returns the User-Agent header of this program.
+func UserAgent() string {
+	own := fmt.Sprintf("%s/%s (commit %s; compatible with OpenTofu/%s)", version.Name, version.Own, version.Commit(),
+		version.String)
+	return strings.TrimSpace(own + " " + strings.TrimSpace(os.Getenv("TF_APPEND_USER_AGENT")))
 }
 
 // Do sends a request and returns the response, even if its status is an error. Errors don't contain

@@ -30,6 +30,7 @@ import (
 	"tofu/internal/registry/oci"
 	"tofu/internal/tfdiags"
 	"tofu/internal/timings"
+	"tofu/internal/version"
 )
 
 // secret is part of all credentials in these tests.
@@ -109,7 +110,7 @@ func readS3(t *testing.T, at *url.URL) error {
 
 func client(at *url.URL) *registry.Client {
 	return registry.New(&cliconfig.Config{RegistryRetries: 1, RegistryTimeout: 5 * time.Second, DownloadRetries: 1,
-		Credentials: map[string]cliconfig.Credentials{at.Host: {"token": secret}}}, "test")
+		Credentials: map[string]cliconfig.Credentials{at.Host: {"token": secret}}})
 }
 
 func document(t *testing.T, at *url.URL) error {
@@ -146,7 +147,7 @@ func mirror(t *testing.T, at *url.URL) error {
 func manifest(t *testing.T, at *url.URL) error {
 	cfg := &cliconfig.Config{RegistryTimeout: time.Second,
 		OCICredentials: []cliconfig.OCICredentials{{Registry: at.Host, Username: "me", Password: secret}}}
-	_, err := oci.New(registry.New(cfg, "test")).Index(t.Context(), at.Host+"/x/y", "1.0.0")
+	_, err := oci.New(registry.New(cfg)).Index(t.Context(), at.Host+"/x/y", "1.0.0")
 	return err
 }
 
@@ -193,7 +194,7 @@ func dataKey(t *testing.T, at *url.URL) error {
 func trace(t *testing.T, at *url.URL) error {
 	variables := map[string]string{"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": at.String(),
 		"OTEL_EXPORTER_OTLP_HEADERS": "x-key=" + secret}
-	e, err := otlp.New(func(name string) string { return variables[name] }, "test", slog.New(slog.DiscardHandler))
+	e, err := otlp.New(func(name string) string { return variables[name] }, version.Info{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"tofu/internal/httpclient"
 	"tofu/internal/timings"
+	"tofu/internal/version"
 )
 
 const (
@@ -45,13 +46,13 @@ type sender interface {
 }
 
 // New returns the exporter that the environment configures. It returns nil if no trace is to be
-// sent. version is the version of this program. The exporter logs what it does.
-func New(getenv func(string) string, version string, log *slog.Logger) (*Exporter, error) {
-	s, err := readSettings(getenv, version)
+// sent. build identifies this program. The exporter logs what it does.
+func New(getenv func(string) string, build version.Info, log *slog.Logger) (*Exporter, error) {
+	s, err := readSettings(getenv, build)
 	if s == nil {
 		return nil, err
 	}
-	e := &Exporter{settings: s, version: version, log: log, trace: s.parent.trace,
+	e := &Exporter{settings: s, version: build.Version, log: log, trace: s.parent.trace,
 		waiting: make(chan timings.Span, queue), closing: make(chan struct{}), closed: make(chan struct{})}
 	if e.trace == (timings.TraceID{}) {
 		_, _ = rand.Read(e.trace[:]) // never returns an error

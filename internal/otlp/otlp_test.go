@@ -12,6 +12,7 @@ import (
 	"tofu/internal/otlp"
 	"tofu/internal/testenv/otlptest"
 	"tofu/internal/timings"
+	"tofu/internal/version"
 )
 
 // environment returns a getenv function for a test.
@@ -26,7 +27,7 @@ func environment(pairs ...string) func(string) string {
 // session sends the trace of a small run and returns the error from Close.
 func session(t *testing.T, getenv func(string) string) error {
 	t.Helper()
-	e, err := otlp.New(getenv, "9.9", slog.New(slog.DiscardHandler))
+	e, err := otlp.New(getenv, version.Info{Version: "9.9", Commit: "abc"}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,8 @@ func check(t *testing.T, spans []otlptest.Span) {
 	}
 	if plan.Attributes["opentofu.resource_instance.address"] != "a.b" ||
 		read.Attributes["opentofu.provider.source"] != "x/y" ||
-		whole.Resource["service.name"] != "OpenTofu CLI" || whole.Resource["service.version"] != "9.9" {
+		whole.Resource["service.name"] != "OpenTofu CLI" || whole.Resource["service.version"] != "9.9" ||
+		whole.Resource["vcs.ref.head.revision"] != "abc" {
 		t.Errorf("attributes are missing: %+v", spans)
 	}
 }
@@ -145,7 +147,7 @@ func TestNothingWanted(t *testing.T) {
 		func(string) string { return "" }, environment("OTEL_TRACES_EXPORTER", "none"),
 		environment("OTEL_SDK_DISABLED", "true"),
 	} {
-		if e, err := otlp.New(getenv, "", nil); e != nil || err != nil {
+		if e, err := otlp.New(getenv, version.Info{}, nil); e != nil || err != nil {
 			t.Errorf("%v, %v", e, err)
 		}
 	}
@@ -161,7 +163,7 @@ func TestMistakes(t *testing.T) {
 		{"OTEL_EXPORTER_OTLP_HEADERS", "hunter2", "NAME=VALUE"},
 		{"OTEL_RESOURCE_ATTRIBUTES", "a=%zz", "NAME=VALUE"},
 	} {
-		if _, err := otlp.New(environment(c[0], c[1]), "", slog.New(slog.DiscardHandler)); err == nil ||
+		if _, err := otlp.New(environment(c[0], c[1]), version.Info{}, slog.New(slog.DiscardHandler)); err == nil ||
 			!strings.Contains(err.Error(), c[2]) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s=%s: %v", c[0], c[1], err)
 		}
@@ -169,13 +171,13 @@ func TestMistakes(t *testing.T) {
 	for _, parent := range []string{"", "00-1-2-01", "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 		"00-00000000000000000000000000000000-b7ad6b7169203331-01",
 		"00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01"} {
-		e, err := otlp.New(environment("TRACEPARENT", parent), "", slog.New(slog.DiscardHandler))
+		e, err := otlp.New(environment("TRACEPARENT", parent), version.Info{}, slog.New(slog.DiscardHandler))
 		if err != nil || e.Parent() != (timings.ID{}) || e.Close(t.Context()) != nil {
 			t.Errorf("%q: %v", parent, err)
 		}
 	}
 	lonely := environment("OTEL_EXPORTER_OTLP_ENDPOINT", "https://localhost", "OTEL_EXPORTER_OTLP_CLIENT_KEY", "k")
-	if _, err := otlp.New(lonely, "", slog.New(slog.DiscardHandler)); err == nil ||
+	if _, err := otlp.New(lonely, version.Info{}, slog.New(slog.DiscardHandler)); err == nil ||
 		!strings.Contains(err.Error(), "only one of them is set") {
 		t.Errorf("a client key without a certificate: %v", err)
 	}
@@ -234,7 +236,7 @@ func TestSilence(t *testing.T) {
 		<-released
 		return true
 	}
-	e, err := otlp.New(environment("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL), "", slog.New(slog.DiscardHandler))
+	e, err := otlp.New(environment("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL), version.Info{}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

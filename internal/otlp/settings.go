@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tofu/internal/timings"
+	"tofu/internal/version"
 )
 
 // settings are the settings read from the environment.
@@ -40,7 +41,7 @@ type traceContext struct {
 const defaultTimeout = 10 * time.Second
 
 // readSettings reads the settings from the environment. It returns nil if no trace is to be sent.
-func readSettings(getenv func(string) string, version string) (*settings, error) {
+func readSettings(getenv func(string) string, build version.Info) (*settings, error) {
 	if getenv("OTEL_TRACES_EXPORTER") != "otlp" || strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") {
 		return nil, nil // don't check the other variables, which may be for other programs
 	}
@@ -90,7 +91,7 @@ func readSettings(getenv func(string) string, version string) (*settings, error)
 			return nil, err
 		}
 	}
-	s.resource, err = resource(getenv, version)
+	s.resource, err = resource(getenv, build)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +169,7 @@ func tlsConfig(authorities, certificate, key string) (*tls.Config, error) {
 }
 
 // resource returns the attributes that describe this program.
-func resource(getenv func(string) string, version string) ([]timings.Attribute, error) {
+func resource(getenv func(string) string, build version.Info) ([]timings.Attribute, error) {
 	given, err := list(getenv("OTEL_RESOURCE_ATTRIBUTES"))
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
@@ -176,7 +177,8 @@ func resource(getenv func(string) string, version string) ([]timings.Attribute, 
 	if service := getenv("OTEL_SERVICE_NAME"); service != "" {
 		given = append(given, pair{"service.name", service})
 	}
-	out := []timings.Attribute{{Key: "service.name", Value: "OpenTofu CLI"}, {Key: "service.version", Value: version}}
+	out := []timings.Attribute{{Key: "service.name", Value: "OpenTofu CLI"}, {Key: "service.version", Value: build.Version},
+		{Key: "vcs.ref.head.revision", Value: build.Commit}}
 	for _, p := range given {
 		out = set(out, timings.Attribute{Key: p.name, Value: p.value})
 	}

@@ -41,14 +41,14 @@ type Client struct {
 const maxDocument = 64 << 20
 
 // New returns a client for a CLI configuration. version is the version of this program.
-func New(cfg *cliconfig.Config, version string) *Client {
+func New(cfg *cliconfig.Config) *Client {
 	return &Client{
 		cfg:       cfg,
 		http:      httpclient.New(httpclient.Options{}),
 		tokens:    cliconfig.NewTokens(cfg),
 		retries:   cfg.RegistryRetries,
 		timeout:   cfg.RegistryTimeout,
-		userAgent: httpclient.UserAgent(version),
+		userAgent: httpclient.UserAgent(),
 	}
 }
 

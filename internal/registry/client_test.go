@@ -28,7 +28,7 @@ func serve(t *testing.T, h http.HandlerFunc) (*url.URL, *Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return u, New(&cliconfig.Config{RegistryRetries: 1, RegistryTimeout: time.Minute}, "test")
+	return u, New(&cliconfig.Config{RegistryRetries: 1, RegistryTimeout: time.Minute})
 }
 
 func TestService(t *testing.T) {
@@ -189,7 +189,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add(`{"modules.v1": "https://me:secret@example.com/"}`, `{"modules": {}}`, `[]`, "\x1b[2J")
 	f.Fuzz(func(t *testing.T, a, b, c, d string) {
 		offers, versions, location, header = a, b, c, d
-		client := New(&cliconfig.Config{RegistryTimeout: time.Second}, "test")
+		client := New(&cliconfig.Config{RegistryTimeout: time.Second})
 		base, err := client.Service(t.Context(), u.Host, "modules.v1")
 		if err != nil {
 			return

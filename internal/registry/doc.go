@@ -5,7 +5,7 @@
 // discovered only once per run, and all requests follow the same rules for credentials, retries and
 // redirects.
 //
-//	client := registry.New(cliConfig, version.String)
+//	client := registry.New(cliConfig)
 //	base, err := client.Service(ctx, "example.com", "providers.v1")
 //	…
 //	doc, err := client.Get(ctx, base.JoinPath("acme/lab/versions"), "example.com")

@@ -187,7 +187,7 @@ func TestProxy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		doc, err := New(&cliconfig.Config{RegistryTimeout: 5 * time.Second}, "test").Get(t.Context(), u, "")
+		doc, err := New(&cliconfig.Config{RegistryTimeout: 5 * time.Second}).Get(t.Context(), u, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,6 @@ import (
 	"tofu/internal/lang/marks"
 	"tofu/internal/registry"
 	"tofu/internal/tfdiags"
-	"tofu/internal/version"
 )
 
 // BackendSettings holds a backend driver and the settings of the backend.
@@ -90,7 +89,7 @@ func (o *stores) open(
 		return nil, err
 	}
 	if user, ok := config.(backend.ServiceUser); ok {
-		user.UseServices(registry.New(o.cli, version.String))
+		user.UseServices(registry.New(o.cli))
 	}
 	if user, ok := config.(backend.ClientUser); ok {
 		user.UseClients(l)

@@ -24,6 +24,7 @@ import (
 	"tofu/internal/states"
 	"tofu/internal/testenv"
 	"tofu/internal/tfdiags"
+	"tofu/internal/version"
 )
 
 // TestConfig compares JSON documents of configurations with golden files. Each archive contains
@@ -157,10 +158,17 @@ func TestFunctions(t *testing.T) {
 func TestVersion(t *testing.T) {
 	var b bytes.Buffer
 	if err := WriteVersion(&b, VersionInfo{Version: "1.12.6", Platform: "linux_amd64",
+		Engine:    version.Info{Name: "tofu", Version: "9.9", Commit: "abc"},
 		Providers: map[string]string{cloud.String(): "1.0.0"}}); err != nil {
 		t.Fatal(err)
 	}
-	want := `{"platform":"linux_amd64","provider_selections":{"registry.opentofu.org/example/cloud":"1.0.0"},"terraform_version":"1.12.6"}`
+	want := `{
+  "engine": {"commit":"abc","name":"tofu","version":"9.9"},
+  "format_version": "1.0",
+  "platform": "linux_amd64",
+  "provider_selections": {"registry.opentofu.org/example/cloud":"1.0.0"},
+  "terraform_version": "1.12.6"
+}`
 	if got := strings.TrimSpace(indented(t, b.Bytes())); got != want {
 		t.Errorf("got %s", got)
 	}

@@ -14,6 +14,7 @@ import (
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui/planview"
 	"tofu/internal/ui/termtext"
+	"tofu/internal/version"
 )
 
 // uiVersion is the version of the format of JSON lines.
@@ -27,7 +28,7 @@ func NewJSON(o Options) Printer {
 	if p.Root != "" { // the printer of the command has already printed the version
 		return p
 	}
-	p.line("info", "OpenTofu "+p.Version, "version", entry{"tofu": p.Version, "ui": uiVersion})
+	p.line("info", "OpenTofu "+p.Version, "version", entry{"tofu": p.Version, "ui": uiVersion, "engine": version.Engine()})
 	return p
 }
 

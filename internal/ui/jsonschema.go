@@ -10,6 +10,7 @@ import (
 	"tofu/internal/configschema"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/providers"
+	"tofu/internal/version"
 )
 
 type providerSchema struct {
@@ -265,9 +266,14 @@ func signatureJSON(p funcs.Param) signatureParam {
 	return signatureParam{p.Name, p.Description, p.Nullable, typeJSON(p.Type)}
 }
 
+// versionFormat is the version of the document of `version -json`.
+const versionFormat = "1.0"
+
 // VersionInfo is the information that `version` prints.
 type VersionInfo struct {
+	Format    string            `json:"format_version"`
 	Version   string            `json:"terraform_version"`
+	Engine    version.Info      `json:"engine"`
 	Platform  string            `json:"platform"`
 	FIPS      bool              `json:"fips140,omitempty"`
 	Providers map[string]string `json:"provider_selections"` // selected versions by provider address
@@ -275,6 +281,7 @@ type VersionInfo struct {
 
 // WriteVersion writes the document of `version -json`.
 func WriteVersion(w io.Writer, v VersionInfo) error {
+	v.Format = versionFormat
 	if v.Providers == nil {
 		v.Providers = map[string]string{}
 	}

@@ -1,6 +1,11 @@
-// Package version holds the version of this program and the OpenTofu version with which it is
-// compatible.
+// Package version says which program this is, and with which version of OpenTofu it is compatible.
 package version
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+)
 
 const (
 	// String is the OpenTofu version with which this program is compatible: its language, file
@@ -8,6 +13,66 @@ const (
 	// information name String as the version of their writer.
 	String = "1.13.0"
 
+	// Name is the name of the program. It stays the same if the binary is installed under another
+	// name.
+	Name = "tofu"
+
 	// Own is the version of the program itself.
-	Own = "0.1.0-dev"
+	Own = "0.1.0"
 )
+
+// commit is the commit from which the program was built. The linker sets it with
+// -X tofu/internal/version.commit=COMMIT. It ends in "-dirty" if files differed from the commit.
+var commit string
+
+// unknown stands for the commit of a program that was built without git.
+const unknown = "unknown"
+
+// Info identifies a build of the program. States, plans and JSON documents contain it.
+type Info struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Commit  string `json:"commit"` // "unknown" if the program was built without git
+}
+
+// Engine identifies this build.
+func Engine() Info { return Info{Name: Name, Version: Own, Commit: Commit()} }
+
+// Commit returns the commit from which the program was built, or "unknown".
+func Commit() string {
+	if commit != "" {
+		return commit
+	}
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return unknown
+	}
+	return commitOf(build.Settings)
+}
+
+// commitOf returns the commit that "go build" and "go install" record.
+func commitOf(settings []debug.BuildSetting) string {
+	revision, dirty := unknown, ""
+	for _, s := range settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = "-dirty"
+		}
+	}
+	if revision == unknown {
+		return unknown
+	}
+	return revision + dirty
+}
+
+// Build names this build in a few words, for people. It has the first digits of the commit.
+func Build() string {
+	digits, dirty := strings.CutSuffix(Commit(), "-dirty")
+	digits = digits[:min(len(digits), 12)]
+	if dirty {
+		digits += "-dirty"
+	}
+	return fmt.Sprintf("%s %s (commit %s)", Name, Own, digits)
+}

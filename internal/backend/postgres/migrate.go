@@ -117,7 +117,7 @@ func (s *Store) upgrade(ctx context.Context, tx pgx.Tx) error {
 			return fmt.Errorf("upgrading the schema to version %d: %w", v, err)
 		}
 		if _, err := tx.Exec(ctx, "INSERT INTO schema_version (version, program) VALUES ($1::int, $2::text)",
-			v, version.Own); err != nil {
+			v, version.Build()); err != nil {
 			return err
 		}
 	}

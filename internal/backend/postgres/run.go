@@ -108,7 +108,7 @@ func (r *Run) register(b *pgx.Batch, workspace int64) {
 		SELECT $2::text, $1::bigint, $3::text, $4::text, $5::text, $6::text, fence,
 			clock_timestamp() + $7::text::interval FROM next
 		ON CONFLICT (id) DO UPDATE SET ended = NULL, outcome = NULL, fence = excluded.fence, lease = excluded.lease`,
-		workspace, r.info.ID, r.info.Operation, r.info.Who, r.info.Info, version.Own, lease(), r.fence.Load())
+		workspace, r.info.ID, r.info.Operation, r.info.Who, r.info.Info, version.Build(), lease(), r.fence.Load())
 	b.Queue("SELECT fence, ended IS NULL FROM run WHERE id = $1::text FOR NO KEY UPDATE", r.info.ID).
 		QueryRow(func(row pgx.Row) error {
 			var fence int64

@@ -162,7 +162,7 @@ func TestOCIRegistry(t *testing.T) {
 	with := func(password string) *sources.OCIMirror {
 		cfg := &cliconfig.Config{RegistryTimeout: 5 * time.Second,
 			OCICredentials: []cliconfig.OCICredentials{{Registry: host, Username: "me", Password: password}}}
-		mirror, err := sources.NewOCIMirror(oci.New(registry.New(cfg, "test")), host+"/providers/${namespace}/${type}",
+		mirror, err := sources.NewOCIMirror(oci.New(registry.New(cfg)), host+"/providers/${namespace}/${type}",
 			mustPatterns(t, "example.com/*/*"))
 		if err != nil {
 			t.Fatal(err)

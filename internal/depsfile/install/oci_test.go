@@ -29,7 +29,7 @@ func TestOCIMirror(t *testing.T) {
 	}
 	with := func(c cliconfig.OCICredentials) *sources.OCIMirror {
 		cfg := &cliconfig.Config{RegistryTimeout: time.Second, OCICredentials: []cliconfig.OCICredentials{c}}
-		mirror, err := sources.NewOCIMirror(oci.New(registry.New(cfg, "test")), host+"/providers/${namespace}/${type}",
+		mirror, err := sources.NewOCIMirror(oci.New(registry.New(cfg)), host+"/providers/${namespace}/${type}",
 			mustPatterns(t, "example.com/*/*"))
 		if err != nil {
 			t.Fatal(err)
@@ -66,7 +66,7 @@ func TestOCIMirror(t *testing.T) {
 	}
 	cfg := &cliconfig.Config{RegistryTimeout: time.Second,
 		OCIDefault: cliconfig.OCIDefault{Discover: true, Files: []string{file}}}
-	mirror, err := sources.NewOCIMirror(oci.New(registry.New(cfg, "test")), host+"/providers/acme/${type}",
+	mirror, err := sources.NewOCIMirror(oci.New(registry.New(cfg)), host+"/providers/acme/${type}",
 		mustPatterns(t, "example.com/acme/*"))
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestOCITokens(t *testing.T) {
 	}
 	login := cliconfig.OCICredentials{Registry: reg.Host, Username: "me", Password: "s3cret"}
 	cfg := &cliconfig.Config{RegistryTimeout: time.Second, OCICredentials: []cliconfig.OCICredentials{login}}
-	mirror, err := sources.NewOCIMirrorURI(oci.New(registry.New(cfg, "test")), reg.Host+"/providers{/namespace,type}")
+	mirror, err := sources.NewOCIMirrorURI(oci.New(registry.New(cfg)), reg.Host+"/providers{/namespace,type}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func mustPatterns(t *testing.T, texts ...string) sources.Patterns {
 }
 
 func TestOCITemplates(t *testing.T) {
-	client := oci.New(registry.New(&cliconfig.Config{}, "test"))
+	client := oci.New(registry.New(&cliconfig.Config{}))
 	for template, ok := range map[string]bool{
 		"x.example/${hostname}/${namespace}/${type}": true,
 		// With these templates, several providers would have the same repository or no repository.

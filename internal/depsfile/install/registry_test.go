@@ -498,7 +498,7 @@ func TestMirrorCredentials(t *testing.T) {
 				cfg.Credentials = map[string]cliconfig.Credentials{host: {"token": c.token}}
 			}
 			for _, slash := range []string{"", "/"} {
-				source, err := sources.NewNetworkMirror(registry.New(cfg, "test"), "https://"+c.login+host+"/mirror"+slash, 0)
+				source, err := sources.NewNetworkMirror(registry.New(cfg), "https://"+c.login+host+"/mirror"+slash, 0)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -40,7 +40,7 @@ func (s *server) config() *cliconfig.Config {
 		RegistryTimeout: 5 * time.Second, RegistryRetries: 1, DownloadRetries: 2}
 }
 
-func (s *server) client() *registry.Client { return registry.New(s.config(), "test") }
+func (s *server) client() *registry.Client { return registry.New(s.config()) }
 
 func (s *server) direct() *sources.Direct {
 	d := sources.NewDirect(s.client(), 2)

@@ -55,7 +55,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b, c string) {
 		versions, release, sums = a, b, c
 		client := registry.New(&cliconfig.Config{RegistryTimeout: time.Second, Hosts: map[string]cliconfig.Host{
-			tool.Host: {Services: map[string]any{"providers.v1": u.String()}}}}, "test")
+			tool.Host: {Services: map[string]any{"providers.v1": u.String()}}}})
 		for _, source := range []Source{
 			&Direct{Client: client, Now: time.Now},
 			&NetworkMirror{Client: client, URL: u, TrustAllHashes: true},

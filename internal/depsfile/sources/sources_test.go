@@ -158,7 +158,7 @@ func TestMultiAndImplied(t *testing.T) {
 
 func TestFromConfig(t *testing.T) {
 	dir := t.TempDir()
-	client := registry.New(&cliconfig.Config{}, "test")
+	client := registry.New(&cliconfig.Config{})
 	source, err := FromConfig(&cliconfig.Config{ImpliedDirs: []string{dir, filepath.Join(dir, "none")}}, client)
 	if implied, ok := source.(Implied); err != nil || !ok || len(implied.Folders) != 1 {
 		t.Errorf("%v %v", source, err)

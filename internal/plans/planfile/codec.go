@@ -78,7 +78,7 @@ func writePlan(w io.Writer, f *File) error {
 func (e *encoder) head(f *File) (*wirePlan, error) {
 	p := f.Plan
 	out := &wirePlan{
-		Program: version.Own, ID: f.ID, Backend: f.Backend,
+		Program: version.Build(), ID: f.ID, Backend: f.Backend,
 		Mode: p.Mode, Errored: p.Errored, Applyable: p.Applyable, Complete: p.Complete, Timestamp: p.Timestamp,
 		EphemeralVariables: p.EphemeralVariables, GeneratedConfig: p.GeneratedConfig,
 		HasChanges: p.Changes != nil, Drift: len(p.Drift), Deferred: len(p.Deferred),

@@ -37,7 +37,7 @@ func TestFind(t *testing.T) {
 			Password: "p"}, {Registry: "c.example", AccessToken: "at", RefreshToken: "rt"}},
 		OCIDefault: cliconfig.OCIDefault{Discover: true, Files: []string{first, second}},
 	}
-	c := New(registry.New(cfg, "test")).credentials
+	c := New(registry.New(cfg)).credentials
 	for where, want := range map[[2]string]auth.Credential{
 		{"a.example", "x"}:              {Username: "first", Password: "p"},
 		{"a.example", "deeper"}:         {Username: "first", Password: "p"},
@@ -61,16 +61,16 @@ func TestFind(t *testing.T) {
 	}
 	plain := write("plain.json", `{"auths": {"p.example": {"auth": "name:password"}}}`)
 	cfg.OCIDefault.Files = []string{plain}
-	_, err := New(registry.New(cfg, "test")).credentials.find(context.Background(), "p.example", "x")
+	_, err := New(registry.New(cfg)).credentials.find(context.Background(), "p.example", "x")
 	if err == nil || !strings.Contains(err.Error(), plain) || !strings.Contains(err.Error(), `"p.example"`) {
 		t.Errorf("the error for an entry that isn't in Base64 is %v", err)
 	}
 	cfg.OCIDefault.Files = []string{filepath.Join(dir, "none.json")}
-	if _, err := New(registry.New(cfg, "test")).credentials.find(context.Background(), "b.example", "x"); err == nil {
+	if _, err := New(registry.New(cfg)).credentials.find(context.Background(), "b.example", "x"); err == nil {
 		t.Error("a file that is named and isn't there is ignored")
 	}
 	cfg.OCIDefault.Discover = false
-	if got, err := New(registry.New(cfg, "test")).credentials.find(context.Background(), "b.example", "x"); err !=
+	if got, err := New(registry.New(cfg)).credentials.find(context.Background(), "b.example", "x"); err !=
 		nil || got != auth.EmptyCredential {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -19,7 +19,8 @@ func Example() {
 	}
 	f.Serial++
 	text, err := statefile.Encode(f, &statefile.Options{Indent: true})
-	fmt.Print(strings.ReplaceAll(string(text), version.String, "VERSION"), err)
+	fmt.Print(strings.NewReplacer(version.String, "VERSION", version.Own, "OWN", version.Commit(), "COMMIT").Replace(
+		string(text)), err)
 	// Output:
 	// {
 	//   "version": 4,
@@ -33,7 +34,12 @@ func Example() {
 	//     }
 	//   },
 	//   "resources": [],
-	//   "check_results": null
+	//   "check_results": null,
+	//   "engine": {
+	//     "name": "tofu",
+	//     "version": "OWN",
+	//     "commit": "COMMIT"
+	//   }
 	// }
 	// <nil>
 }

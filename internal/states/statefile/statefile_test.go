@@ -53,9 +53,18 @@ func TestGoldenFilesRoundTrip(t *testing.T) {
 	}
 }
 
-// writtenByUs returns a state that OpenTofu 1.12.6 wrote, with this program's version instead.
+// writtenByUs returns a state that OpenTofu 1.12.6 wrote as this program would have written it.
 func writtenByUs(state []byte) []byte {
-	return bytes.Replace(state, []byte(`"1.12.6"`), []byte(strconv.Quote(version.String)), 1)
+	engine, _ := json.Marshal(version.Engine())
+	member := append([]byte(`,"engine":`), engine...)
+	if bytes.HasPrefix(state, []byte("{\n")) {
+		engine, _ = json.MarshalIndent(version.Engine(), "  ", "  ")
+		member = append([]byte(",\n  \"engine\": "), engine...)
+		member = append(member, '\n')
+	}
+	state = bytes.Replace(state, []byte(`"1.12.6"`), []byte(strconv.Quote(version.String)), 1)
+	before := bytes.TrimRight(bytes.TrimSuffix(bytes.TrimSpace(state), []byte("}")), "\n")
+	return append(append(before, member...), "}\n"...)
 }
 
 func TestEncoderKeepsTexts(t *testing.T) {

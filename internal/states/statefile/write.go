@@ -61,6 +61,9 @@ const unsavedRun = "unsaved_run"
 // inDoubt is the name of the member that holds File.InDoubt. Other programs ignore it.
 const inDoubt = "in_doubt"
 
+// engine is the name of the member that says which program wrote a state. Other programs ignore it.
+const engine = "engine"
+
 // Encode returns a snapshot in version 4.
 func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 	w := &writer{indent: opts != nil && opts.Indent}
@@ -119,9 +122,20 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 		}
 		w.close('}')
 	}
+	writeEngine(w)
 	w.close('}')
 	w.buf = append(w.buf, '\n')
 	return w.buf, nil
+}
+
+func writeEngine(w *writer) {
+	w.key(engine)
+	w.open('{')
+	by := version.Engine()
+	w.string("name", by.Name)
+	w.string("version", by.Version)
+	w.string("commit", by.Commit)
+	w.close('}')
 }
 
 // chunkSize is the number of resources in a chunk.

@@ -201,7 +201,7 @@ func (s *snapshots) begin(ctx context.Context, start *states.State, run *Run) (r
 func (s *snapshots) newBeginEntry() *entry {
 	return &entry{Kind: beginEntry, Serial: s.content.serial, Header: &header{
 		Journal:   journalVersion,
-		Program:   version.Own,
+		Program:   version.Build(),
 		Who:       userAtHost(),
 		PID:       os.Getpid(),
 		Process:   processInfo(os.Getpid()),

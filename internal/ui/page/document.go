@@ -20,7 +20,7 @@ type overview struct {
 	Title string `json:"title"`
 	// Mode of the plan: normal, destroy or refresh-only; "" for a configuration.
 	Mode    string       `json:"mode"`
-	Version string       `json:"version"`
+	Program string       `json:"program"`
 	Summary string       `json:"summary,omitempty"` // only set for a run of many root modules
 	Many    bool         `json:"many,omitempty"`    // whether the page is about many root modules
 	Chunk   int          `json:"chunk"`

@@ -20,7 +20,7 @@ type Estate struct {
 	Mode    plans.Mode
 	Plan    bool // whether the root modules are planned
 	Roots   []*Root
-	Version string // version of this program
+	Program string // this program, with its version
 }
 
 // Root is one of many root modules on a page.
@@ -66,7 +66,7 @@ type Read struct {
 
 // WriteEstate writes a page about many root modules.
 func WriteEstate(w io.Writer, e *Estate) error {
-	about := &overview{Title: e.Title, Summary: e.Summary, Version: e.Version, Many: true}
+	about := &overview{Title: e.Title, Summary: e.Summary, Program: e.Program, Many: true}
 	return write(w, about, func(d *document) error {
 		d.tree(e.Roots)
 		in := make([]*ends, len(e.Roots))

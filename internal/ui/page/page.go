@@ -33,12 +33,12 @@ type Content struct {
 	Run *graphview.Run
 	// Unknown lists values that were unknown when the root module was planned.
 	Unknown []string
-	Version string // version of this program
+	Program string // this program, with its version
 }
 
 // Write writes a page about one root module.
 func Write(w io.Writer, c *Content) error {
-	return write(w, &overview{Title: c.Title, Version: c.Version}, func(d *document) error {
+	return write(w, &overview{Title: c.Title, Program: c.Program}, func(d *document) error {
 		d.out.Modules = []moduleJSON{{Parent: -1}}
 		d.out.Roots = []rootJSON{{Module: rootOfTree, Node: -1}}
 		return d.add(0, c)

@@ -738,7 +738,7 @@ function welcome() {
     el('p', { class: 'note' }, resourceCount(nodes.filter((n) => OBJECTS.has(n.k))) + ' in ' +
       plural(modules.length, 'module') + '. Select a node to see what happens to it and why.'),
     ...aboutRoot(0),
-    el('p', { class: 'note' }, 'An arrow leads from what is needed to what needs it. Written by tofu ' + data.version + '.'));
+    el('p', { class: 'note' }, 'An arrow leads from what is needed to what needs it. Written by ' + data.program + '.'));
 }
 
 // showEstate shows a summary of all root modules in the panel.
@@ -751,7 +751,7 @@ function showEstate() {
     ...(lost.length ? [el('h3', {}, 'Destroyed or replaced'), entries(lost)] : []),
     ...section('Changes', by('changes')), ...section('Root modules', by(undefined)),
     el('p', { class: 'note' }, 'An arrow leads from a root module to one that reads its outputs. Select a root module to see which, ' +
-      'and select it again to open it. Written by tofu ' + data.version + '.'));
+      'and select it again to open it. Written by ' + data.program + '.'));
 }
 
 // showRoot shows one of many root modules in the panel.

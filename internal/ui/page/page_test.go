@@ -31,7 +31,7 @@ func TestNothingEndsAnElement(t *testing.T) {
 	elements := func(text string) int {
 		view, graph := plantest.Plan(t, 20, text)
 		var out strings.Builder
-		err := Write(&out, &Content{Title: text, Graph: graph, View: view, Version: text})
+		err := Write(&out, &Content{Title: text, Graph: graph, View: view, Program: text})
 		if err != nil {
 			t.Fatal(err)
 		}
