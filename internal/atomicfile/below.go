@@ -72,6 +72,13 @@ func CheckRegular(path string) error {
 	return nil
 }
 
+// IsNull reports whether path is the null device, or a link to it.
+func IsNull(path string) bool {
+	info, err := os.Stat(path)
+	null, nullErr := os.Stat(os.DevNull)
+	return err == nil && nullErr == nil && os.SameFile(info, null)
+}
+
 // Read reads a whole file, which must be a regular one; see CheckRegular.
 func Read(path string) ([]byte, error) {
 	if err := CheckRegular(path); err != nil {

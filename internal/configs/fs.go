@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 
@@ -21,5 +22,12 @@ type OS struct{}
 // ReadDir lists a directory, sorted by name.
 func (OS) ReadDir(dir string) ([]fs.DirEntry, error) { return os.ReadDir(dir) }
 
-// ReadFile reads a whole file, which must be a regular one.
-func (OS) ReadFile(name string) ([]byte, error) { return atomicfile.Read(name) }
+// ReadFile reads a whole file, which must be a regular one or the null device: links to that hide
+// files.
+func (OS) ReadFile(name string) ([]byte, error) {
+	src, err := atomicfile.Read(name)
+	if errors.Is(err, atomicfile.ErrNotRegular) && atomicfile.IsNull(name) {
+		return nil, nil
+	}
+	return src, err
+}

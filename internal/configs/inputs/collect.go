@@ -124,7 +124,7 @@ func (c *collection) automaticFiles(dir string) []string {
 	for _, e := range entries {
 		name := e.Name()
 		switch {
-		case e.IsDir() || !IsAutomatic(name):
+		case !IsAutomatic(name): // a directory of such a name is an error, as in OpenTofu
 		case slices.Contains(automatic, name) && e.Type()&fs.ModeSymlink != 0 && dangling(filepath.Join(dir, name)):
 		case slices.Contains(automatic, name):
 			fixed = append(fixed, name)
