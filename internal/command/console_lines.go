@@ -6,6 +6,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"tofu/internal/limits"
 )
 
 // entry collects the lines of an expression. It tracks the constructs that are open at the end
@@ -17,9 +19,6 @@ type entry struct {
 	// same constructs open as scanning all lines.
 	open []string
 }
-
-// maxOpen is the maximum number of open constructs. The language does not nest that deeply.
-const maxOpen = 5_000
 
 // add adds a line and reports whether the expression continues on the next one.
 func (e *entry) add(line string) bool {
@@ -55,7 +54,7 @@ func (e *entry) add(line string) bool {
 			}
 		}
 	}
-	return brackets > 0 && len(e.open) < maxOpen
+	return brackets > 0 && len(e.open) < limits.Depth
 }
 
 // inTemplate reports whether a template is open. A lone expression in a template is invalid

@@ -5,6 +5,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/limits"
 	"tofu/internal/tfdiags"
 )
 
@@ -13,19 +14,16 @@ import (
 // use the previous one twice would double the diagnostics at each step.
 const maxRepeated = 20
 
-// maxChain limits the depth of nested evaluations, because each needs stack space.
-const maxChain = 10_000
-
 // symbol returns the static value of a declared variable or local value. If it can't be computed,
 // the error also names the setting that needs the symbol.
 func (d *staticData) symbol(subject addrs.Referenceable) (cty.Value, error) {
 	s := d.scope
 	result, known := s.memo[subject]
 	switch {
-	case !known && s.env.depth >= maxChain:
+	case !known && s.env.depth >= limits.Depth:
 		return cty.DynamicVal, tfdiags.Errorf("Chain of references too long",
 			"%s is reached through a chain of more than %d references.", s.name(subject.String()),
-			maxChain).At(s.declared(subject))
+			limits.Depth).At(s.declared(subject))
 	case !known:
 		s.env.depth++
 		defer func() { s.env.depth-- }()

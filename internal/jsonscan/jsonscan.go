@@ -16,10 +16,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"unicode/utf8"
-)
 
-// maxDepth is the maximum nesting depth of arrays and objects, as in encoding/json.
-const maxDepth = 10000
+	"tofu/internal/limits"
+)
 
 // Scanner is a text and a position in it. If only Data is set, the position is the start of the
 // text.
@@ -241,9 +240,9 @@ func (s *Scanner) Skip() bool { return s.skip(0) }
 func (s *Scanner) skip(depth int) (ok bool) {
 	switch s.Space() {
 	case '{':
-		return depth < maxDepth && s.Members(func([]byte) bool { return s.skip(depth + 1) })
+		return depth < limits.Depth && s.Members(func([]byte) bool { return s.skip(depth + 1) })
 	case '[':
-		return depth < maxDepth && s.Elements(func() bool { return s.skip(depth + 1) })
+		return depth < limits.Depth && s.Elements(func() bool { return s.skip(depth + 1) })
 	case '"':
 		_, _, ok = s.literal()
 	case 't':

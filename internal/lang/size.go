@@ -5,26 +5,23 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/limits"
 	"tofu/internal/tfdiags"
 )
 
-// Values share their elements. If each of thirty local values contains the previous one twice, the
-// values take a few hundred bytes, but iterating over the last one visits a billion elements. The
-// size of each result is therefore checked as soon as it is computed.
-const (
-	maxSize     = 1 << 28 // maximum size of a value when formatted, in bytes, approximately
-	elementSize = 32      // bytes that are counted for each value, in addition to the bytes of a string
-)
+const elementSize = 32 // bytes that count for each value, in addition to the bytes of a string
 
 func tooLarge(at hcl.Range) tfdiags.Diagnostic {
 	return tfdiags.Errorf("Value too large",
 		"Written out, this value would have more than %d MB. Check for values that repeatedly contain other "+
-			"values.", maxSize>>20).At(at)
+			"values.", limits.Size>>20).At(at)
 }
 
-// checkSize reports whether v is small enough. The cost is proportional to the number of values in
-// v.
-func checkSize(v cty.Value) bool { return subtractSize(v, maxSize) >= 0 }
+// checkSize reports whether v is small enough. Values share their elements. If each of thirty local
+// values contains the previous one twice, the values take a few hundred bytes, but iterating over the
+// last one visits a billion elements. The size of each result is therefore checked as soon as it is
+// computed. The cost is proportional to the number of values in v.
+func checkSize(v cty.Value) bool { return subtractSize(v, limits.Size) >= 0 }
 
 // isChecked reports whether an expression is only a reference to a variable or local value, whose
 // size was checked when it was evaluated.

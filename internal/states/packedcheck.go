@@ -6,9 +6,9 @@ import (
 	"fmt"
 
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
-)
 
-const maxNesting = 10_000 // the same as in encoding/json
+	"tofu/internal/limits"
+)
 
 var errCutOff = errors.New("the value is truncated")
 
@@ -39,7 +39,7 @@ func checkPacked(data []byte) error {
 		if h.values > 0 {
 			open = append(open, h.values)
 		}
-		if len(open) > maxNesting {
+		if len(open) > limits.Depth {
 			return errors.New("the value is nested too deeply")
 		}
 	}

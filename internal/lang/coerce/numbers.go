@@ -5,12 +5,14 @@ import (
 	"math/big"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/limits"
 )
 
 // ErrLongNumber is the error for a number that would take too long to format.
 var ErrLongNumber = errors.New("the number has too many digits")
 
-const maxExponent = 1 << 19 // in bits: about 150,000 digits
+const maxExponent = 4 * limits.Digits // in bits, of which a digit takes fewer than four
 
 // LongNumber reports whether a number has too many digits before or after the decimal point to be
 // formatted. Such a number may be short in exponential notation, but the cost of formatting it is

@@ -15,18 +15,16 @@ import (
 
 	"tofu/internal/lang/coerce"
 	"tofu/internal/lang/nesting"
+	"tofu/internal/limits"
 )
 
 // Limits for functions that can return large results for small arguments. The size is computed
 // before the call, so that a typo is an error and doesn't exhaust the memory. The limits are far
 // above useful values.
 const (
-	maxText     = 1 << 26 // bytes of padding and indentation
-	maxFile     = 1 << 28 // bytes of a file that is read into a value
-	maxElements = 1 << 21 // elements of a product or YAML document, or matches of a search
-	maxDepth    = 10_000  // nesting of a JSON document
-	maxDigits   = 100_000 // digits of a number
-	maxCost     = 18      // cost of bcrypt: about ten seconds
+	maxText     = limits.Size / 4   // characters of a result
+	maxElements = limits.Size / 128 // elements of a product or YAML document, or matches of a search
+	maxCost     = 18                // cost of bcrypt: about ten seconds
 
 	maxAlternatives = 10_000 // alternatives in a file name pattern
 )
@@ -163,11 +161,11 @@ func elements(v cty.Value) int {
 }
 
 func jsonSize(args []cty.Value) error {
-	if nesting.JSONDepth(args[0].AsString()) > maxDepth {
-		return function.NewArgErrorf(0, "the document is nested more than %d levels deep", maxDepth)
+	if nesting.JSONDepth(args[0].AsString()) > limits.Depth {
+		return function.NewArgErrorf(0, "the document is nested more than %d levels deep", limits.Depth)
 	}
 	if nesting.LongNumber(args[0].AsString()) {
-		return function.NewArgErrorf(0, "one of the numbers has more than %d digits", maxDigits)
+		return function.NewArgErrorf(0, "one of the numbers has more than %d digits", limits.Digits)
 	}
 	return nil
 }
@@ -190,8 +188,8 @@ func anyElement(v cty.Value, f func(cty.Value) bool) bool {
 
 func digitsSize(args []cty.Value) error {
 	// parseint first converts a number to a string, so check the length of that string.
-	if digits, err := convert.Convert(args[0], cty.String); err == nil && len(digits.AsString()) > maxDigits {
-		return function.NewArgErrorf(0, "the number has more than %d digits", maxDigits)
+	if digits, err := convert.Convert(args[0], cty.String); err == nil && len(digits.AsString()) > limits.Digits {
+		return function.NewArgErrorf(0, "the number has more than %d digits", limits.Digits)
 	}
 	return nil
 }

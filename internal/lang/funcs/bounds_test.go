@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/limits"
 )
 
 // TestBounds evaluates short expressions that would exhaust the memory, the stack or the CPU, and
@@ -24,7 +26,7 @@ func TestBounds(t *testing.T) {
 	if err := os.WriteFile(sparse, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(sparse, maxFile+1); err != nil {
+	if err := os.Truncate(sparse, limits.Size+1); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {

@@ -8,13 +8,14 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"tofu/internal/lang/nesting"
+	"tofu/internal/limits"
 )
 
 // For each token, the YAML parser visits all open brackets. Deeply nested documents therefore take
 // long to parse.
 const (
-	maxBrackets = 1_000
-	maxIndent   = 20_000 // maximum indentation of a line, in bytes
+	maxBrackets = limits.Depth / 10
+	maxIndent   = limits.Depth * 2 // maximum indentation of a line, in bytes
 )
 
 // yamlSize returns an error for documents that take too long to parse or whose aliases expand to
@@ -26,7 +27,7 @@ func yamlSize(args []cty.Value) error {
 			"line indented by more than %d bytes", maxBrackets, maxIndent)
 	}
 	if nesting.LongNumber(src) {
-		return function.NewArgErrorf(0, "one of the numbers has more than %d digits", maxDigits)
+		return function.NewArgErrorf(0, "one of the numbers has more than %d digits", limits.Digits)
 	}
 	if !strings.Contains(src, "&") || !strings.Contains(src, "*") {
 		return nil // documents without aliases can't expand

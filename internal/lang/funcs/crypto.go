@@ -20,6 +20,8 @@ import (
 	"github.com/zclconf/go-cty/cty/gocty"
 	"golang.org/x/crypto/bcrypt"
 	"golang.org/x/crypto/ssh"
+
+	"tofu/internal/limits"
 )
 
 var (
@@ -64,15 +66,15 @@ func fileHashFunc(name, algorithm string, newHash func() hash.Hash,
 			defer f.Close()
 			var from io.Reader = f
 			if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
-				from = io.LimitReader(f, maxFile+1) // a device may be endless
+				from = io.LimitReader(f, limits.Size+1) // a device may be endless
 			}
 			h := newHash()
 			n, err := io.Copy(h, from)
 			switch {
 			case err != nil:
 				return cty.NilVal, path.failed("cannot read", err)
-			case from != f && n > maxFile:
-				return cty.NilVal, fmt.Errorf("%s is not a regular file and has more than %d MB", path, maxFile>>20)
+			case from != f && n > limits.Size:
+				return cty.NilVal, fmt.Errorf("%s is not a regular file and has more than %d MB", path, limits.Size>>20)
 			}
 			return cty.StringVal(encode(h.Sum(nil))), nil
 		})

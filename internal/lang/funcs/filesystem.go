@@ -17,6 +17,7 @@ import (
 	"github.com/zclconf/go-cty/cty/function"
 
 	"tofu/internal/lang/marks"
+	"tofu/internal/limits"
 )
 
 // A shownPath is a path in the configuration that may be sensitive.
@@ -140,23 +141,23 @@ func (b *binding) open(path shownPath) (*os.File, error) {
 	return f, nil
 }
 
-// read returns the content of a file, or an error if the file is larger than maxFile.
+// read returns the content of a file, or an error if the file is larger than limits.Size.
 func (b *binding) read(path shownPath) ([]byte, error) {
 	f, err := b.open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	tooLarge := fmt.Errorf("%s has more than %d MB", path, maxFile>>20)
-	if info, err := f.Stat(); err == nil && info.Size() > maxFile {
+	tooLarge := fmt.Errorf("%s has more than %d MB", path, limits.Size>>20)
+	if info, err := f.Stat(); err == nil && info.Size() > limits.Size {
 		return nil, tooLarge
 	}
 	// Don't rely on the file's size: devices report no size, and may be endless.
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, limits.Size+1))
 	switch {
 	case err != nil:
 		return nil, path.failed("cannot read", err)
-	case len(data) > maxFile:
+	case len(data) > limits.Size:
 		return nil, tooLarge
 	}
 	return data, nil

@@ -15,17 +15,16 @@ import (
 
 	"tofu/internal/lang/marks"
 	"tofu/internal/lang/nesting"
+	"tofu/internal/limits"
 )
 
 // Templates may render other templates, or themselves. The maximum depth is the value of depthEnv,
-// or defaultDepth if the variable is not set. A template can call the functions of the table,
+// or defaultDepth if the variable is not set, and never above limits.Depth. A template can call the functions of the table,
 // except that templatefile and templatestring are replaced with a pair that belongs to the
 // template's own rendering and knows its depth.
 const (
 	depthEnv     = "TF_TEMPLATE_RECURSION_DEPTH"
 	defaultDepth = 1024
-	// Upper limit for depthEnv: deeper nesting would overflow the stack, which ends the program.
-	maxRendered = 20000
 )
 
 // A rendering is one evaluation of a template, which may be nested in another rendering.
@@ -123,7 +122,7 @@ func (r *rendering) nest(name string) (*rendering, error) {
 				"the environment variable %s is %q, but must be a whole number that is not negative; the default is %d",
 				depthEnv, s, defaultDepth)
 		}
-		limit = min(n, maxRendered)
+		limit = min(n, limits.Depth)
 	}
 	nested := &rendering{b: r.b, parent: r, depth: r.depth + 1, name: name}
 	if r.depth > limit {
@@ -141,7 +140,7 @@ type depthError struct {
 
 func (e *depthError) Error() string {
 	advice := ""
-	if e.limit < maxRendered {
+	if e.limit < limits.Depth {
 		advice = fmt.Sprintf("; set the environment variable %s to raise the limit", depthEnv)
 	}
 	return fmt.Sprintf("templates are nested more than %d levels deep%s: %s …",

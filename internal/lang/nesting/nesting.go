@@ -10,24 +10,21 @@ package nesting
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	hcljson "github.com/hashicorp/hcl/v2/json"
+
+	"tofu/internal/limits"
 )
 
 const (
-	// maxNesting limits the nesting of brackets, blocks and templates. The number of successive
-	// operators is limited to ten times as many. The parser and the evaluator recurse for each, and
-	// the Go runtime ends the program when the stack is exhausted.
-	maxNesting  = 1_000
-	maxWeight   = 10 * maxNesting
-	levelWeight = 10 // number of operators that a nesting level is equivalent to
+	levelWeight = 10 // what a bracket, block or template counts, where an operator counts one
+	maxLevels   = limits.Depth / levelWeight
 
 	maxExponentDigits = 5
-	maxDigits         = 100_000
-	// harmless is the size in bytes up to which no file can exhaust the stack. Parsing and
-	// evaluating a nesting level takes up to 25 kB of the 1 GB stack.
+	// harmless is the size in bytes up to which no file can exhaust the stack.
 	harmless = 1 << 13
 )
 
@@ -113,15 +110,14 @@ func JSONDepth(src string) int {
 	return deepest
 }
 
-// LongNumber reports whether src contains a number with more than maxDigits digits. The cost of
-// parsing and formatting a number is quadratic in its length.
+// LongNumber reports whether src contains a number with more than [limits.Digits] digits.
 func LongNumber[T string | []byte](src T) bool {
 	digit := func(i int) bool { return i < len(src) && '0' <= src[i] && src[i] <= '9' }
 	digits := 0
 	for i := range len(src) {
 		if digit(i) {
 			digits++
-			if digits > maxDigits {
+			if digits > limits.Digits {
 				return true
 			}
 			continue
@@ -163,8 +159,9 @@ func tooDeep(at hcl.Range) *hcl.Diagnostic {
 	return &hcl.Diagnostic{
 		Severity: hcl.DiagError,
 		Summary:  "Configuration nested too deeply",
-		Detail: "Brackets, blocks or templates are nested more than 1000 levels deep, or there is a " +
-			"sequence of more than 10000 operators. Split the expression into several local values.",
+		Detail: fmt.Sprintf("Brackets, blocks or templates are nested more than %d levels deep, or there is a "+
+			"sequence of more than %d operators. Split the expression into several local values.",
+			maxLevels, limits.Depth),
 		Subject: &at,
 	}
 }
@@ -186,7 +183,7 @@ func checkJSON(src []byte) (problem func(hcl.Range) *hcl.Diagnostic, at int) {
 			i, number = end-1, end
 		case '{', '[':
 			depth++
-			if depth > maxNesting {
+			if depth > maxLevels {
 				return tooDeep, i
 			}
 		case '}', ']':
@@ -257,11 +254,11 @@ func mayBeDeep(src []byte) bool {
 			continue
 		}
 		last = c
-		if depth+operators > maxWeight {
+		if depth+operators > limits.Depth {
 			return true
 		}
 	}
-	return bytes.Count(src, []byte("%{")) > maxNesting
+	return bytes.Count(src, []byte("%{")) > maxLevels
 }
 
 // opening, closing and operator hold the tokens for which the parser and the evaluator recurse.
@@ -320,7 +317,7 @@ func deepTokens(tokens hclsyntax.Tokens) *hcl.Diagnostic {
 			total -= top.operators
 			top.operators = 0
 		}
-		if total > maxWeight {
+		if total > limits.Depth {
 			return tooDeep(t.Range)
 		}
 	}
