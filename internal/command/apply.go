@@ -168,6 +168,6 @@ func (f *applyFlags) report(op *session.Operation, result ui.Applied, st *states
 	op.Session.Printer.Diagnostics(op.Session.Warnings.Take())
 	op.Session.Printer.Message(result)
 	if !f.command {
-		op.Session.Printer.Message(ui.Outputs{Values: session.Outputs(st)})
+		op.Session.Printer.Message(ui.Outputs{Values: st.Outputs()})
 	}
 }

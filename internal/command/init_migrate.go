@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -193,15 +192,7 @@ func (m *migration) sayLeft(names []string, taken string) {
 func (m *migration) sameFile(name string) bool {
 	from, isFile := m.from.Store.(backend.Filer)
 	to, toFile := m.to.Store.(backend.Filer)
-	if !isFile || !toFile {
-		return false
-	}
-	old, err := os.Stat(from.File(name))
-	if err != nil {
-		return false
-	}
-	present, err := os.Stat(to.File(name))
-	return err == nil && os.SameFile(old, present)
+	return isFile && toFile && local.SameFile(from.File(name), to.File(name))
 }
 
 // setAside makes a local state that was copied to the new backend a backup, so that it isn't used by

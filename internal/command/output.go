@@ -83,7 +83,7 @@ func runOutput(ctx context.Context, app *App, f *outputFlags, args []string) (er
 // write writes the outputs of a state to w, or only the output that args names. It prints warnings
 // to stderr.
 func (f *outputFlags) write(w io.Writer, stderr ui.Printer, st *states.State, args []string) error {
-	all := session.Outputs(st)
+	all := st.Outputs()
 	if len(args) == 0 {
 		switch {
 		case f.Document:

@@ -208,7 +208,7 @@ func runRefresh(ctx context.Context, app *App, f *refreshFlags, args []string) e
 		return err
 	}
 	app.Printer.Diagnostics(app.Warnings.Take())
-	app.Printer.Message(ui.Outputs{Values: session.Outputs(st)})
+	app.Printer.Message(ui.Outputs{Values: st.Outputs()})
 	return nil
 }
 

@@ -306,7 +306,7 @@ func runRootsOutput(ctx context.Context, app *App, f *rootsOutputFlags, args []s
 			err = tfdiags.Join(err, readErr)
 			continue
 		}
-		outputs := session.Outputs(st)
+		outputs := st.Outputs()
 		if f.Document {
 			var text strings.Builder
 			err = tfdiags.Join(err, ui.WriteOutputs(&text, outputs))

@@ -191,26 +191,14 @@ func (l *loader) method(expr hcl.Expression) *method {
 }
 
 func (l *loader) newMethod(name string, at hcl.Range) *method {
-	b := l.doc.methods[name]
-	if b == nil {
-		l.errorf(at, "Undeclared encryption method", "There is no block %s in the encryption block.",
-			quoted("method", name))
-		return nil
-	}
-	typ, _, _ := strings.Cut(name, ".")
-	driver := l.src.Registry.Methods[typ]
-	if driver == nil {
-		l.errorf(b.rng, "Unknown encryption method", "There is no encryption method %q. Use one of: %s.", typ,
-			strings.Join(slices.Sorted(maps.Keys(l.src.Registry.Methods)), ", "))
+	b, driver, ok := declared(l, "method", name, at, l.doc.methods, l.src.Registry.Methods)
+	if !ok {
 		return nil
 	}
 	m := &method{addr: "method." + name}
-	attrs := maps.Clone(b.attrs)
-	if keys := attrs["keys"]; keys != nil && driver.Keys != NoKeys {
-		delete(attrs, "keys")
-		var ok bool
-		m.provider, m.fixed, ok = l.keys(keys.Expr)
-		if !ok {
+	if keys := b.attrs["keys"]; keys != nil && driver.Keys != NoKeys {
+		b = b.without("keys")
+		if m.provider, m.fixed, ok = l.keys(keys.Expr); !ok {
 			return nil
 		}
 	} else if driver.Keys == RequiredKeys {
@@ -218,21 +206,48 @@ func (l *loader) newMethod(name string, at hcl.Range) *method {
 		return nil
 	}
 	config := driver.Config()
-	if !l.decode(attrs, b.nested, b.rng, config) {
-		return nil
-	}
-	var err error
-	m.cipher, err = driver.Open(config)
-	if err != nil {
-		l.errorf(b.rng, "Invalid encryption method", "%s: %s.", m.addr, err)
+	if !l.open(b, config, "Invalid encryption method", m.addr, func() (err error) {
+		m.cipher, err = driver.Open(config)
+		return err
+	}) {
 		return nil
 	}
 	return m
 }
 
-func quoted(kind, name string) string {
+// subjects are what errors call the two kinds of blocks.
+var subjects = map[string]string{"method": "encryption method", "key_provider": "key provider"}
+
+// declared returns the block of a kind with the given name, and its driver. It returns false if one
+// doesn't exist, and adds the error to l.errs.
+func declared[D any](
+	l *loader, kind, name string, at hcl.Range, all map[string]*block, drivers map[string]*D,
+) (*block, *D, bool) {
 	typ, label, _ := strings.Cut(name, ".")
-	return fmt.Sprintf("%s %q %q", kind, typ, label)
+	b := all[name]
+	if b == nil {
+		l.errorf(at, "Undeclared "+subjects[kind], "There is no block %s %q %q in the encryption block.", kind, typ, label)
+		return nil, nil, false
+	}
+	driver := drivers[typ]
+	if driver == nil {
+		l.errorf(b.rng, "Unknown "+subjects[kind], "There is no %s %q. Use one of: %s.", subjects[kind], typ,
+			strings.Join(slices.Sorted(maps.Keys(drivers)), ", "))
+	}
+	return b, driver, driver != nil
+}
+
+// open decodes a block to a driver's configuration and calls open. It returns false after an error,
+// which it adds to l.errs.
+func (l *loader) open(b *block, config any, summary, addr string, open func() error) bool {
+	if !l.decode(b, config) {
+		return false
+	}
+	err := open()
+	if err != nil {
+		l.errorf(b.rng, summary, "%s: %s.", addr, err)
+	}
+	return err == nil
 }
 
 // keys reads a "keys" or "chain" argument: a reference to a key provider, or an object with the
@@ -303,23 +318,13 @@ func (l *loader) provider(name string, at hcl.Range) *provider {
 }
 
 func (l *loader) newProvider(name string, at hcl.Range) *provider {
-	b := l.doc.keyProviders[name]
-	if b == nil {
-		l.errorf(at, "Undeclared key provider", "There is no block %s in the encryption block.",
-			quoted("key_provider", name))
-		return nil
-	}
-	typ, _, _ := strings.Cut(name, ".")
-	driver := l.src.Registry.KeyProviders[typ]
-	if driver == nil {
-		l.errorf(b.rng, "Unknown key provider", "There is no key provider %q. Use one of: %s.", typ,
-			strings.Join(slices.Sorted(maps.Keys(l.src.Registry.KeyProviders)), ", "))
+	b, driver, ok := declared(l, "key_provider", name, at, l.doc.keyProviders, l.src.Registry.KeyProviders)
+	if !ok {
 		return nil
 	}
 	p := &provider{addr: "key_provider." + name, meta: "key_provider." + name}
-	attrs := maps.Clone(b.attrs)
-	if alias := attrs["encrypted_metadata_alias"]; alias != nil {
-		delete(attrs, "encrypted_metadata_alias")
+	if alias := b.attrs["encrypted_metadata_alias"]; alias != nil {
+		b = b.without("encrypted_metadata_alias")
 		v, err := l.src.Eval(alias.Expr, cty.String)
 		l.errs = l.errs.AppendError(err)
 		v, _ = v.Unmark()
@@ -329,11 +334,9 @@ func (l *loader) newProvider(name string, at hcl.Range) *provider {
 		}
 		p.meta = v.AsString()
 	}
-	if chain := attrs["chain"]; chain != nil && driver.Chains {
-		delete(attrs, "chain")
-		var ok bool
-		p.chain, _, ok = l.keys(chain.Expr)
-		if !ok {
+	if chain := b.attrs["chain"]; chain != nil && driver.Chains {
+		b = b.without("chain")
+		if p.chain, _, ok = l.keys(chain.Expr); !ok {
 			return nil
 		}
 		if p.chain == nil {
@@ -343,25 +346,22 @@ func (l *loader) newProvider(name string, at hcl.Range) *provider {
 		}
 	}
 	config := driver.Config()
-	if !l.decode(attrs, b.nested, b.rng, config) {
-		return nil
-	}
-	var err error
-	p.keys, err = driver.Open(config, p.chain != nil)
-	if err != nil {
-		l.errorf(b.rng, "Invalid key provider", "%s: %s.", p.addr, err)
+	if !l.open(b, config, "Invalid key provider", p.addr, func() (err error) {
+		p.keys, err = driver.Open(config, p.chain != nil)
+		return err
+	}) {
 		return nil
 	}
 	return p
 }
 
-// decode evaluates arguments and nested blocks and decodes them to a driver's configuration. It
-// returns false after an error, which it adds to l.errs.
-func (l *loader) decode(attrs map[string]*hcl.Attribute, nested hcl.Blocks, at hcl.Range, config any) bool {
+// decode evaluates the arguments and nested blocks of a block and decodes them to a driver's
+// configuration. It returns false after an error, which it adds to l.errs.
+func (l *loader) decode(of *block, config any) bool {
 	schema := blocks.Schema(config)
 	before := len(l.errs)
-	values := l.evaluate(attrs, schema)
-	for _, b := range nested {
+	values := l.evaluate(of.attrs, schema)
+	for _, b := range of.nested {
 		inner := schema.BlockTypes[b.Type]
 		if inner == nil {
 			l.errorf(b.DefRange, "Unsupported block type", "Blocks of type %q are not expected here.", b.Type)
@@ -379,9 +379,9 @@ func (l *loader) decode(attrs map[string]*hcl.Attribute, nested hcl.Blocks, at h
 		return false
 	}
 	for _, d := range tfdiags.FromError(blocks.Decode(cty.ObjectVal(values), config, l.src.Getenv, tfdiags.Drop)) {
-		rng := at
-		if step, ok := d.Path[0].(cty.GetAttrStep); ok && attrs[step.Name] != nil {
-			rng = attrs[step.Name].Range
+		rng := of.rng
+		if step, ok := d.Path[0].(cty.GetAttrStep); ok && of.attrs[step.Name] != nil {
+			rng = of.attrs[step.Name].Range
 		}
 		l.errs = l.errs.Append(d.At(rng))
 	}

@@ -20,6 +20,13 @@ type block struct {
 	nested hcl.Blocks
 }
 
+// without returns a copy of b that lacks an argument.
+func (b *block) without(name string) *block {
+	attrs := maps.Clone(b.attrs)
+	delete(attrs, name)
+	return &block{b.rng, attrs, b.nested}
+}
+
 // targetBlock is a state, plan, fallback or remote state block.
 type targetBlock struct {
 	block

@@ -10,11 +10,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/engine"
-	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/roots"
 	"tofu/internal/session"
-	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
@@ -156,7 +154,7 @@ func (a *applying) change(
 	if err != nil {
 		return err
 	}
-	a.keep(result.Root.Name, stateOutputs(st))
+	a.keep(result.Root.Name, st.OutputValues())
 	op.Session.Printer.Diagnostics(op.Session.Warnings.Take())
 	if result.Applied != nil {
 		op.Session.Printer.Message(*result.Applied)
@@ -169,18 +167,6 @@ func (a *applying) keep(root string, outputs map[string]cty.Value) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.outputs[root] = outputs
-}
-
-func stateOutputs(st *states.State) map[string]cty.Value {
-	out := make(map[string]cty.Value)
-	for _, name := range st.OutputNames() {
-		o := st.Output(name)
-		out[name] = o.Value
-		if o.Sensitive {
-			out[name] = o.Value.Mark(marks.Sensitive)
-		}
-	}
-	return out
 }
 
 // checkInputs returns an error if the present outputs of other root modules contradict those from
@@ -232,7 +218,7 @@ func (a *applying) actual(
 		return nil, err
 	}
 	defer open.Close()
-	out = stateOutputs(open.State())
+	out = open.State().OutputValues()
 	a.keep(root, out)
 	return out, nil
 }

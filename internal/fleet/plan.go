@@ -198,7 +198,7 @@ func summarize(op *session.Operation, plan *plans.Plan) *PlanSummary {
 // plannedOutputs returns the root outputs that the state will have after the plan is applied. about
 // is the summary of the plan.
 func plannedOutputs(plan *plans.Plan, about *PlanSummary) *outputs {
-	out := &outputs{values: stateOutputs(plan.Prior)}
+	out := &outputs{values: plan.Prior.OutputValues()}
 	for _, o := range plan.Changes.Outputs {
 		switch {
 		case o.Action == plans.NoOp:

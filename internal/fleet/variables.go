@@ -80,5 +80,5 @@ func (run *Run) storedOutputs(ctx context.Context, r *roots.Root) (*outputs, err
 	if open.State().Empty() {
 		return nil, nil
 	}
-	return &outputs{values: stateOutputs(open.State()), enforced: s.Encryption.Evaluated.Enforced()}, nil
+	return &outputs{values: open.State().OutputValues(), enforced: s.Encryption.Evaluated.Enforced()}, nil
 }

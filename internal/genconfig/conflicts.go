@@ -5,6 +5,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/lang/coerce"
 	"tofu/internal/tfdiags"
 )
 
@@ -33,7 +34,7 @@ func (b *Block) Omit(errs tfdiags.Diagnostics) bool {
 	changed := false
 	b.Value, _ = cty.Transform(b.Value, func(path cty.Path, v cty.Value) (cty.Value, error) {
 		attr := b.Schema.AttributeByPath(path)
-		if attr == nil || !attr.Optional || !empty(v) {
+		if attr == nil || !attr.Optional || !coerce.IsZero(v) {
 			return v, nil
 		}
 		last, ok := path[len(path)-1].(cty.GetAttrStep)
@@ -47,21 +48,4 @@ func (b *Block) Omit(errs tfdiags.Diagnostics) bool {
 		return cty.NullVal(v.Type()), nil
 	})
 	return changed
-}
-
-// empty reports whether a value is what providers return for an argument that isn't set.
-func empty(v cty.Value) bool {
-	switch ty := v.Type(); {
-	case v.IsNull() || !v.IsKnown():
-		return false
-	case ty == cty.String:
-		return v.AsString() == ""
-	case ty == cty.Number:
-		return v.RawEquals(cty.Zero)
-	case ty == cty.Bool:
-		return v.False()
-	case ty.IsCollectionType() || ty.IsTupleType():
-		return v.LengthInt() == 0
-	}
-	return false
 }

@@ -17,3 +17,8 @@ func RetryAfter(header http.Header) time.Duration {
 	seconds, _ := strconv.ParseUint(value, 10, 31)
 	return time.Duration(seconds) * time.Second
 }
+
+// Temporary reports whether a request that failed with this status is worth repeating.
+func Temporary(status int) bool {
+	return status >= 500 && status != http.StatusNotImplemented || status == http.StatusTooManyRequests
+}

@@ -233,6 +233,19 @@ func (s *Scanner) Raw() ([]byte, bool) {
 	return s.Data[start:s.Pos:s.Pos], ok
 }
 
+// StringEnd returns the offset after the string that starts at start in a text.
+func StringEnd(src []byte, start int) int {
+	for i := start + 1; i < len(src); i++ {
+		switch src[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return len(src)
+}
+
 // Skip consumes a value of any kind.
 func (s *Scanner) Skip() bool { return s.skip(0) }
 

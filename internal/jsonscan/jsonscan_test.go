@@ -101,3 +101,11 @@ func BenchmarkRaw(b *testing.B) {
 		}
 	}
 }
+
+func TestStringEnd(t *testing.T) {
+	for src, want := range map[string]int{`"a" b`: 3, `"\"x"`: 5, `"\\"`: 4, `""`: 2, `"open`: 5, `"\`: 2} {
+		if got := jsonscan.StringEnd([]byte(src), 0); got != want {
+			t.Errorf("%s: %d, want %d", src, got, want)
+		}
+	}
+}

@@ -112,7 +112,7 @@ func (d partData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, 
 			return cty.EmptyObjectVal, nil
 		}
 	case addrs.OutputValue:
-		if stored, ok := outputsOf(d.state)[s.Name]; ok {
+		if stored, ok := d.state.OutputValues()[s.Name]; ok {
 			return stored, nil
 		}
 		return cty.NullVal(cty.DynamicPseudoType).WithSameMarks(v), nil

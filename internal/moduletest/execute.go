@@ -203,7 +203,7 @@ func (e *execution) apply(
 	env := e.env(warn)
 	st, err := engine.Apply(ctx, e.config, plan, env, opts)
 	module.take(e, attempt, st)
-	e.outputs[e.run.Name] = outputsOf(st)
+	e.outputs[e.run.Name] = st.OutputValues()
 	delete(e.planned, e.run.Name)
 	if !targeted || err != nil || plan.Defers() {
 		return st, err

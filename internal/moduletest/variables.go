@@ -14,7 +14,6 @@ import (
 	"tofu/internal/engine"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/lang/marks"
-	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
@@ -28,18 +27,6 @@ func newFunctionTable() functionTable {
 
 // outputs are the outputs of a run by name.
 type outputs map[string]cty.Value
-
-func outputsOf(st *states.State) outputs {
-	out := outputs{}
-	for _, name := range st.OutputNames() {
-		o := st.Output(name)
-		out[name] = o.Value
-		if o.Sensitive {
-			out[name] = o.Value.Mark(marks.Sensitive)
-		}
-	}
-	return out
-}
 
 func (o outputs) object() cty.Value { return cty.ObjectVal(o) }
 

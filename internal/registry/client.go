@@ -294,8 +294,7 @@ func (c *Client) repeat(
 // temporary reports whether another attempt may succeed after err.
 func temporary(err error) bool {
 	if status, ok := errors.AsType[*StatusError](err); ok {
-		return status.Code == http.StatusTooManyRequests || status.Code >= 500 &&
-			status.Code != http.StatusNotImplemented
+		return httpclient.Temporary(status.Code)
 	}
 	_, silent := errors.AsType[*httpclient.SilenceError](err)
 	_, late := errors.AsType[*timeoutError](err)

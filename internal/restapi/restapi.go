@@ -100,8 +100,8 @@ func (c *Client) again(resp *Response, err error) bool {
 	if err != nil {
 		return !errors.As(err, new(*final))
 	}
-	return resp.Status == http.StatusTooManyRequests || resp.Status == http.StatusRequestTimeout ||
-		resp.Status >= 500 && resp.Status != http.StatusNotImplemented || c.Again != nil && c.Again(resp)
+	return httpclient.Temporary(resp.Status) || resp.Status == http.StatusRequestTimeout ||
+		c.Again != nil && c.Again(resp)
 }
 
 // final is an error that another attempt would return, too.

@@ -336,12 +336,3 @@ func journal(m *statemgr.Manager, e engine.Event) {
 		}
 	}
 }
-
-// Outputs returns the root outputs of a state by name.
-func Outputs(st *states.State) map[string]*states.Output {
-	out := make(map[string]*states.Output)
-	for _, name := range st.OutputNames() {
-		out[name] = st.Output(name)
-	}
-	return out
-}

@@ -14,8 +14,6 @@ import (
 	"tofu/internal/builtin"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/configschema"
-	"tofu/internal/lang/marks"
-	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
 )
@@ -124,7 +122,7 @@ func (r *remoteReader) read(ctx context.Context, of *RemoteState) (map[string]ct
 	if err != nil {
 		return nil, false, err
 	}
-	return outputValues(file.State), true, nil
+	return file.State.OutputValues(), true, nil
 }
 
 // rows reads the outputs of a state in a ledger, which keeps outputs separately, and records them
@@ -142,19 +140,7 @@ func (r *remoteReader) rows(
 	if err != nil || !in.Exists {
 		return nil, false, err
 	}
-	read.revision, read.outputs = in.Revision, outputValues(in.State)
+	read.revision, read.outputs = in.Revision, in.State.OutputValues()
 	r.reads.add(read)
 	return read.outputs, true, nil
-}
-
-func outputValues(st *states.State) map[string]cty.Value {
-	values := make(map[string]cty.Value)
-	for _, n := range st.OutputNames() {
-		o := st.Output(n)
-		values[n] = o.Value
-		if o.Sensitive {
-			values[n] = o.Value.Mark(marks.Sensitive)
-		}
-	}
-	return values
 }

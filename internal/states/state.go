@@ -10,6 +10,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
+	"tofu/internal/lang/marks"
 )
 
 // State is a snapshot of a state. The zero value is an empty state.
@@ -278,6 +279,27 @@ func (s *State) OutputNames() []string {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(s.outputs))
+}
+
+// Outputs returns the root module's output values by name.
+func (s *State) Outputs() map[string]*Output {
+	if s == nil {
+		return nil
+	}
+	return maps.Clone(s.outputs)
+}
+
+// OutputValues returns the values of the root module's outputs by name. Those of sensitive outputs
+// are marked.
+func (s *State) OutputValues() map[string]cty.Value {
+	out := make(map[string]cty.Value)
+	for name, o := range s.Outputs() {
+		out[name] = o.Value
+		if o.Sensitive {
+			out[name] = o.Value.Mark(marks.Sensitive)
+		}
+	}
+	return out
 }
 
 // SetOutput sets a root module output value. A nil output removes it.

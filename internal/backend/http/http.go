@@ -266,7 +266,7 @@ func (s *Store) send(ctx context.Context, method string, to *url.URL, body []byt
 	wait := time.Duration(s.config.RetryWaitMin) * time.Second
 	for attempt := 0; ; attempt++ {
 		resp, err := s.sendOnce(ctx, method, to, body)
-		again := err != nil && !permanent(err) || err == nil && temporary(resp.status)
+		again := err != nil && !permanent(err) || err == nil && httpclient.Temporary(resp.status)
 		switch {
 		case !again || ctx.Err() != nil:
 			return resp, err
@@ -288,11 +288,6 @@ func (s *Store) send(ctx context.Context, method string, to *url.URL, body []byt
 		}
 		wait = min(2*wait, longest)
 	}
-}
-
-// temporary reports whether a request that failed with this status is worth repeating.
-func temporary(status int) bool {
-	return status >= 500 && status != http.StatusNotImplemented || status == http.StatusTooManyRequests
 }
 
 // permanent reports whether repeating a request after this error is pointless.

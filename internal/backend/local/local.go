@@ -284,7 +284,7 @@ func (s *Store) backUp(from, to string) error {
 	if err != nil {
 		return err
 	}
-	if sameFile(from, to) {
+	if SameFile(from, to) {
 		return fmt.Errorf("%s is the state file itself; choose another file with -backup", to)
 	}
 	if s.Seal != nil {
@@ -339,7 +339,8 @@ func (s *Store) SetAside(workspace string) error {
 	return os.Remove(path)
 }
 
-func sameFile(a, b string) bool {
+// SameFile reports whether two paths lead to the same existing file.
+func SameFile(a, b string) bool {
 	x, err := os.Stat(a)
 	if err != nil {
 		return false

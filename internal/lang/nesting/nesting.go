@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	hcljson "github.com/hashicorp/hcl/v2/json"
 
+	"tofu/internal/jsonscan"
 	"tofu/internal/limits"
 )
 
@@ -176,7 +177,7 @@ func checkJSON(src []byte) (problem func(hcl.Range) *hcl.Diagnostic, at int) {
 			if LongNumber(src[number:i]) {
 				return tooLong, i
 			}
-			end := stringEnd(src, i)
+			end := jsonscan.StringEnd(src, i)
 			if problem := checkString(src[i:end]); problem != nil {
 				return problem, i
 			}
@@ -194,19 +195,6 @@ func checkJSON(src []byte) (problem func(hcl.Range) *hcl.Diagnostic, at int) {
 		return tooLong, number
 	}
 	return nil, 0
-}
-
-// stringEnd returns the offset after the JSON string that starts at start.
-func stringEnd(src []byte, start int) int {
-	for i := start + 1; i < len(src); i++ {
-		switch src[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(src)
 }
 
 // checkString checks the template in a JSON string.

@@ -4,6 +4,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/configschema"
+	"tofu/internal/lang/coerce"
 	"tofu/internal/lang/marks"
 )
 
@@ -54,7 +55,7 @@ func restoredAttr(a *configschema.Attribute, config, past, present cty.Value, cr
 		return config
 	case a.Computed && config.IsNull() && (created || same):
 		return config
-	case config.IsNull() && same && isZero(bare(past)): // a legacy provider stores null as a zero value
+	case config.IsNull() && same && coerce.IsZero(bare(past)): // a legacy provider stores null as a zero value
 		return config
 	case bare(config).RawEquals(bare(past)):
 		return config
@@ -109,21 +110,6 @@ func likeConfig(past, config cty.Value) cty.Value {
 		return past.Mark(marks.Sensitive)
 	}
 	return past
-}
-
-// isZero reports whether a value is an empty string, an empty collection, zero or false.
-func isZero(v cty.Value) bool {
-	switch ty := v.Type(); {
-	case v.IsNull() || !v.IsKnown():
-		return false
-	case ty == cty.String:
-		return v.AsString() == ""
-	case ty == cty.Number:
-		return v.RawEquals(cty.Zero)
-	case ty == cty.Bool:
-		return v.False()
-	}
-	return v.CanIterateElements() && v.LengthInt() == 0
 }
 
 // restoredAll is Restored for all objects of a block type or nested attribute. Objects are paired

@@ -3,6 +3,7 @@ package statefile
 import (
 	"strconv"
 
+	"tofu/internal/jsonscan"
 	"tofu/internal/states"
 )
 
@@ -155,7 +156,7 @@ func appendJSON(dst, src []byte, depth int, indent bool) []byte {
 				dst = append(dst, ' ')
 			}
 		case '"':
-			end := stringEnd(src, i)
+			end := jsonscan.StringEnd(src, i)
 			dst = appendEscaped(dst, src[i:end])
 			i = end - 1
 		default:
@@ -163,19 +164,6 @@ func appendJSON(dst, src []byte, depth int, indent bool) []byte {
 		}
 	}
 	return dst
-}
-
-// stringEnd returns the index after the string literal that starts at i.
-func stringEnd(src []byte, i int) int {
-	for i++; i < len(src); i++ {
-		switch src[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(src)
 }
 
 // appendEscaped appends a string literal and escapes its HTML special characters.
