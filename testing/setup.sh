@@ -18,6 +18,9 @@ wanted=(
 	"node nodejs"
 	"npm npm"
 	"tmux tmux"
+	"zsh zsh"
+	"fish fish"
+	"mandoc mandoc"
 )
 
 PATH=$PATH:/usr/sbin

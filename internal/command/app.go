@@ -76,8 +76,8 @@ func (a *App) Run(args []string) int {
 
 func (a *App) run(args []string) int {
 	table := commands()
-	if line := a.Env("COMP_LINE"); line != "" {
-		complete(a, table, line)
+	if a.Env("COMP_LINE") != "" {
+		complete(a, table, args)
 		return 0
 	}
 	global, args, err := parseGlobal(args)

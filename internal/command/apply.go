@@ -16,7 +16,7 @@ import (
 )
 
 var cmdApply = &Command{
-	Name: "apply", Main: true, Args: "[PLAN]", Short: "Carry out a plan: create, change and destroy objects",
+	Name: "apply", Main: true, Args: "[PLAN]", Complete: planFiles, Short: "Carry out a plan: create, change and destroy objects",
 	Long: `
 Creates, changes and destroys objects according to the configuration: makes a
 plan, shows it, asks for approval and applies it. With a plan file that

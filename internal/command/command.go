@@ -24,9 +24,10 @@ type Command struct {
 	// them; see the function with. New is nil for a group of commands.
 	New func(*options) runFunc
 	Sub []*Command
-	// Complete returns the possible values of the argument for shell completion. If it is nil,
-	// shells complete file names.
-	Complete func(ctx context.Context, app *App) []string
+	// Complete returns the possible values of the first argument for shell completion, or of all
+	// arguments if CompleteAll is set. If it is nil, shells complete file names.
+	Complete    completer
+	CompleteAll bool
 }
 
 // options is the set of a command's options. Groups of options that App itself needs set a field
@@ -69,7 +70,8 @@ func with[F any](
 func commands() []*Command {
 	return []*Command{
 		cmdInit, cmdValidate, cmdPlan, cmdApply, cmdDestroy,
-		cmdConsole, cmdEnv, cmdExplain, cmdFmt, cmdForceUnlock, cmdGet, cmdGraph, cmdImport, cmdLogin, cmdLogout,
+		cmdCompletion, cmdConsole, cmdEnv, cmdExplain, cmdFmt, cmdForceUnlock, cmdGet, cmdGraph, cmdImport, cmdLogin,
+		cmdLogout,
 		cmdMetadata, cmdOutput, cmdProviders, cmdRefresh, cmdRoots, cmdShow, cmdState, cmdTaint, cmdTest, cmdUntaint,
 		cmdUpdate, cmdVersion,
 		cmdWorkspace,

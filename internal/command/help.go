@@ -10,27 +10,28 @@ import (
 	"tofu/internal/version"
 )
 
-const usageLine = "Usage: tofu [global options] "
+const programWord = "tofu [global options] "
 
-const globalOptions = `
-Global options, before the command:
-  -chdir=DIR    Run as if in the directory DIR.
-  -help         Show this page, or the help of a command.
-  -profile=FILE Write a CPU profile for "go tool pprof". The environment
-                variable TOFU_CPU_PROFILE does the same.
-  -timings      Show at the end where the time went: phases, provider calls,
-                waits, the slowest instances and the critical path.
-  -version      Do the same as the command "version".
-`
+// globalOptions are the options before the command.
+var globalOptions = []option{
+	{"-chdir=DIR", "Run as if in the directory DIR."},
+	{"-help", "Show this page, or the help of a command."},
+	{"-profile=FILE", `Write a CPU profile for "go tool pprof". The environment variable TOFU_CPU_PROFILE does ` +
+		"the same."},
+	{"-timings", "Show at the end where the time went: phases, provider calls, waits, the slowest instances and " +
+		"the critical path."},
+	{"-version", `Do the same as the command "version".`},
+}
 
 // printHelp prints the list of all commands.
 func printHelp(w io.Writer, table []*Command) {
-	fmt.Fprintf(w, "%sCOMMAND [options] [arguments]\n\n%s %s is an infrastructure engine of its own, compatible with "+
-		"OpenTofu %s.\n\nMain commands:\n", usageLine, version.Name, version.Own, version.String)
+	fmt.Fprintf(w, "Usage: %sCOMMAND [options] [arguments]\n\n%s %s is an infrastructure engine of its own, compatible with "+
+		"OpenTofu %s.\n\nMain commands:\n", programWord, version.Name, version.Own, version.String)
 	listCommands(w, "  ", table, func(c *Command) bool { return c.Main })
 	fmt.Fprint(w, "\nAll other commands:\n")
 	listCommands(w, "  ", table, func(c *Command) bool { return !c.Main })
-	fmt.Fprint(w, globalOptions)
+	fmt.Fprint(w, "\nGlobal options, before the command:\n")
+	listOptions(w, globalOptions)
 }
 
 func listCommands(w io.Writer, indent string, table []*Command, want func(*Command) bool) {
@@ -50,7 +51,20 @@ func listCommands(w io.Writer, indent string, table []*Command, want func(*Comma
 // printCommandHelp prints the help of one command. The options come from its flag set, so they are
 // always up to date.
 func printCommandHelp(w io.Writer, cmd *Command, path []string) {
-	line := usageLine + strings.Join(path, " ")
+	fmt.Fprintf(w, "Usage: %s\n\n%s\n", usage(cmd, path), terminal.Indent(cmd.Long, "  "))
+	if cmd.New != nil {
+		fmt.Fprint(w, "\nOptions:\n\n")
+		listOptions(w, optionsOf(cmd))
+	}
+	if len(cmd.Sub) > 0 {
+		fmt.Fprint(w, "\nCommands:\n")
+		listCommands(w, "    ", cmd.Sub, func(*Command) bool { return true })
+	}
+}
+
+// usage returns how a command is called.
+func usage(cmd *Command, path []string) string {
+	line := programWord + strings.Join(path, " ")
 	if cmd.New == nil {
 		line += " COMMAND [options] [arguments]"
 	} else {
@@ -59,25 +73,18 @@ func printCommandHelp(w io.Writer, cmd *Command, path []string) {
 	if cmd.Args != "" {
 		line += " " + cmd.Args
 	}
-	fmt.Fprintf(w, "%s\n\n%s\n", line, terminal.Indent(cmd.Long, "  "))
-	if cmd.New != nil {
-		fs := newOptions(cmd.Name)
-		cmd.New(fs)
-		fmt.Fprint(w, "\nOptions:\n\n")
-		printOptions(w, fs.FlagSet)
-	}
-	if len(cmd.Sub) > 0 {
-		fmt.Fprint(w, "\nCommands:\n")
-		listCommands(w, "    ", cmd.Sub, func(*Command) bool { return true })
-	}
+	return line
 }
 
-// printOptions prints the options in two columns. A usage text may contain the name of the option's
-// value in backquotes.
-func printOptions(w io.Writer, fs *flag.FlagSet) {
-	type option struct{ left, usage string }
+// option is an option as help shows it: with the name of its value, and what it does.
+type option struct{ left, usage string }
+
+// optionsOf returns the documented options of a command. A usage text may contain the name of the
+// option's value in backquotes.
+func optionsOf(cmd *Command) []option {
+	fs := newOptions(cmd.Name)
+	cmd.New(fs)
 	var all []option
-	width := 0
 	fs.VisitAll(func(f *flag.Flag) {
 		value, usage := flag.UnquoteUsage(f)
 		if usage == "" {
@@ -90,9 +97,17 @@ func printOptions(w io.Writer, fs *flag.FlagSet) {
 		case !isBoolFlag(f):
 			left += "=" + value
 		}
-		width = max(width, len(left))
 		all = append(all, option{left, usage})
 	})
+	return all
+}
+
+// listOptions prints options in two columns.
+func listOptions(w io.Writer, all []option) {
+	width := 0
+	for _, o := range all {
+		width = max(width, len(o.left))
+	}
 	for _, o := range all {
 		for i, line := range wrap(o.usage, 78-width-4) {
 			left := ""

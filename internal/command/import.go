@@ -17,7 +17,7 @@ import (
 )
 
 var cmdImport = &Command{
-	Name: "import", Args: "ADDRESS ID", Short: "Add an existing object to the state",
+	Name: "import", Args: "ADDRESS ID", Complete: addressNames, Short: "Add an existing object to the state",
 	Long: `
 Imports an existing object into the state as the resource instance at ADDRESS,
 whose block must be in the configuration. ID identifies the object for the

@@ -18,7 +18,7 @@ import (
 )
 
 var cmdOutput = &Command{
-	Name: "output", Args: "[NAME]", Short: "Show the outputs",
+	Name: "output", Args: "[NAME]", Complete: outputsOfState, Short: "Show the outputs",
 	Long: `
 Shows the output values of the root module in the state: all of them, or the
 one called NAME. Sensitive values are shown only with -json, -raw,

@@ -19,7 +19,7 @@ import (
 )
 
 var cmdProvidersLock = &Command{
-	Name: "lock", Args: "[PROVIDER…] or, with -recursive, [DIR…]",
+	Name: "lock", Args: "[PROVIDER…] or, with -recursive, [DIR…]", Complete: providerNames, CompleteAll: true,
 	Short: "Write provider checksums for more platforms to the lock file",
 	Long: `
 Records the checksums of the required providers for one or more platforms in

@@ -233,7 +233,7 @@ func runRootsPlan(ctx context.Context, app *App, f *rootsPlanFlags, dirs []strin
 }
 
 var cmdRootsApply = &Command{
-	Name: "apply", Args: "[DIR... | FILE]", Short: "Apply the plans of many root modules",
+	Name: "apply", Args: "[DIR... | FILE]", Complete: planFiles, Short: "Apply the plans of many root modules",
 	Long: `
 Plans all root modules below the directories, shows the plans, asks for approval
 of all of them and applies them, each root module after those whose outputs it

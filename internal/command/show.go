@@ -26,7 +26,7 @@ import (
 )
 
 var cmdShow = &Command{
-	Name: "show", Args: "[FILE]", Short: "Show the state or a saved plan",
+	Name: "show", Args: "[FILE]", Complete: planFiles, Short: "Show the state or a saved plan",
 	Long: `
 Shows the current state, or the contents of a file: a saved plan or a state.`,
 	New: with(func(f *showFlags, fs *options) {

@@ -20,7 +20,7 @@ const atUsage = "Use the state as it was at `RUN|TIME`: the end of a run, whose 
 	"such as 2026-01-31T12:00:00Z. Needs the backend \"postgres\"."
 
 var cmdStateHistory = &Command{
-	Name: "history", Args: "[ADDRESS]", Short: "List who changed the state, and when",
+	Name: "history", Args: "[ADDRESS]", Complete: stateAddresses, Short: "List who changed the state, and when",
 	Long: `
 Without an address, lists the runs that changed the state of the current
 workspace, newest first, with the numbers of objects and outputs that they

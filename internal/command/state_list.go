@@ -16,7 +16,7 @@ import (
 )
 
 var cmdStateList = &Command{
-	Name: "list", Aliases: []string{"ls"}, Args: "[address...]",
+	Name: "list", Aliases: []string{"ls"}, Args: "[address...]", Complete: stateAddresses, CompleteAll: true,
 	Short: "List the resource instances",
 	Long: `
 Lists the resource instances in the state. Addresses of modules, resources or
@@ -96,7 +96,7 @@ func objectID(o *states.Object) string {
 }
 
 var cmdStateRm = &Command{
-	Name: "rm", Aliases: []string{"remove"}, Args: "ADDRESS...",
+	Name: "rm", Aliases: []string{"remove"}, Args: "ADDRESS...", Complete: stateAddresses, CompleteAll: true,
 	Short: "Forget resource instances",
 	Long: `
 Removes resource instances from the state without destroying the objects. The

@@ -11,7 +11,7 @@ import (
 )
 
 var cmdStateMv = &Command{
-	Name: "mv", Aliases: []string{"move"}, Args: "SOURCE DESTINATION",
+	Name: "mv", Aliases: []string{"move"}, Args: "SOURCE DESTINATION", Complete: addressNames, CompleteAll: true,
 	Short: "Change the addresses of resources and modules",
 	Long: `
 Changes the address of a resource, a resource instance or a module in the

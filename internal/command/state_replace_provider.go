@@ -14,7 +14,7 @@ import (
 )
 
 var cmdStateReplaceProvider = &Command{
-	Name: "replace-provider", Args: "FROM_PROVIDER TO_PROVIDER [ADDRESS…]",
+	Name: "replace-provider", Args: "FROM_PROVIDER TO_PROVIDER [ADDRESS…]", Complete: providerNames, CompleteAll: true,
 	Short: "Replace the provider of resources in the state",
 	Long: `
 Replaces the provider of all resources in the state that belong to a provider,

@@ -15,7 +15,7 @@ import (
 )
 
 var cmdStateShow = &Command{
-	Name: "show", Args: "ADDRESS",
+	Name: "show", Args: "ADDRESS", Complete: stateAddresses,
 	Short: "Show the attributes of an instance",
 	Long:  "Shows the attributes of one resource instance in the state.",
 	New: with(func(f *stateShowFlags, fs *options) {

@@ -30,7 +30,7 @@ type markFlags struct {
 // markCommand returns a command that sets the status of one object.
 func markCommand(name, short, long string, status states.Status) *Command {
 	return &Command{
-		Name: name, Args: "ADDRESS", Short: short, Long: long,
+		Name: name, Args: "ADDRESS", Complete: stateAddresses, Short: short, Long: long,
 		New: with(func(f *markFlags, fs *options) {
 			f.add(fs)
 			fs.BoolVar(&f.AllowMissing, "allow-missing", false, "Succeed even if there is no such resource instance.")

@@ -154,7 +154,7 @@ type workspaces struct {
 
 // workspaceNames returns the names of all workspaces. It returns nil if they can't be listed, for
 // example because the backend isn't initialized.
-func workspaceNames(ctx context.Context, app *App) []string {
+func workspaceNames(ctx context.Context, app *App, _ string) []string {
 	w, err := openWorkspaces(ctx, app.Session, session.Variables{})
 	if err != nil {
 		return nil
