@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build install providers services backends histories quickstart estate test quick clients realworld browser pictures check vulnerabilities unit race golden bench scale performance fuzz faults cross clean
+.PHONY: all build install release providers services backends histories quickstart estate test quick clients realworld browser pictures check vulnerabilities unit race golden bench scale performance fuzz faults cross clean
 
 export CGO_ENABLED ?= 0
 GOBUILD := go build -trimpath -buildvcs=false
@@ -28,6 +28,12 @@ NAME ?= tofu
 install: build
 	install -d '$(DESTDIR)$(PREFIX)/bin'
 	install -m 755 $(OUT) '$(DESTDIR)$(PREFIX)/bin/$(NAME)$(EXE)'
+
+# Builds what a release consists of into dist: archives, packages, checksums, an SBOM and a statement
+# about the build. release/sign.go says which variables give keys for signatures.
+PLATFORMS ?=
+release:
+	go -C release run . -source $(CURDIR) -out $(CURDIR)/dist $(if $(PLATFORMS),-platforms '$(PLATFORMS)')
 
 # The test providers, as an unpacked filesystem mirror. Each entry is TYPE@VERSION. A digit at the end
 # of a type is the protocol version of that variant. With two versions of one provider, tests can
@@ -75,6 +81,7 @@ check:
 	cd testing/providers && go vet ./... && $(STATICCHECK) ./...
 	cd testing/browser && go vet ./... && $(STATICCHECK) ./...
 	cd testing/clients && go vet ./... && $(STATICCHECK) ./...
+	cd release && go vet ./... && $(STATICCHECK) ./...
 	@$(MAKE) -s vulnerabilities
 
 # Reports known vulnerabilities in dependencies. Without network access it prints a notice and succeeds.
@@ -89,6 +96,7 @@ vulnerabilities:
 unit: build providers
 	go test ./...
 	cd testing/providers && TF_ACC_TERRAFORM_PATH=$(abspath $(OUT)) go test ./...
+	cd release && go test ./...
 	@$(MAKE) -s browser
 	@$(MAKE) -s clients SUITE=terraform-json
 
@@ -214,7 +222,7 @@ faults: build providers
 
 # Compiles for systems on which no tests run.
 cross:
-	for os in darwin windows; do for module in . testing/providers testing/browser testing/clients; do \
+	for os in darwin windows; do for module in . testing/providers testing/browser testing/clients release; do \
 		echo "== $$os $$module"; cd $(CURDIR)/$$module; \
 		GOOS=$$os go build ./...; GOOS=$$os go vet ./...; \
 	done; done
