@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 
 	tfjson "github.com/hashicorp/terraform-json"
 )
@@ -40,7 +39,7 @@ func readJSON(t *target, bin string) (outcomes, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(s.dir)
+	defer s.close()
 	results, log := outcomes{}, []byte(nil)
 	record := func(name string, err error) {
 		results[name] = "PASS"

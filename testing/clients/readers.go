@@ -1,19 +1,22 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 )
 
-// reader runs a program that reads the plan of a step. Its result is text that must be the same with
-// both programs.
-type reader func(program string, s *session, st step) ([]byte, error)
+// recorder takes a result of a client: text that must be the same with both programs.
+type recorder func(name string, text []byte, err error)
 
-// readPlans runs the session and lets a program read each plan. A step passes if the program
-// succeeds and its result is the expected one: the result with the first program that was run.
-func readPlans(read reader) func(*target, string) (outcomes, error) {
+// client runs a program that calls tofu, and records its results.
+type client func(t *target, s *session, record recorder) error
+
+// sameResults runs a client. A result passes if there is no error and the text is the expected one:
+// that of the first program that was run.
+func sameResults(run client) func(*target, string) (outcomes, error) {
 	first := map[string]string{}
 	return func(t *target, bin string) (outcomes, error) {
 		if t.program == "" {
@@ -23,33 +26,37 @@ func readPlans(read reader) func(*target, string) (outcomes, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer os.RemoveAll(s.dir)
-		for _, name := range []string{"tofu", "terraform"} {
-			if err := os.Symlink(bin, filepath.Join(s.dir, name)); err != nil {
-				return nil, err
-			}
-		}
+		defer s.close()
 		results, log := outcomes{}, []byte(nil)
-		err = s.each(func(st step) error {
-			text, err := read(t.program, s, st)
+		err = run(t, s, func(name string, text []byte, err error) {
 			text = generated.ReplaceAll(text, []byte("ID"))
-			log = fmt.Appendf(log, "==> %s\n%s\n", st.name, text)
-			want, known := first[st.name]
+			log = fmt.Appendf(log, "==> %s\n%s\n", name, text)
+			want, known := first[name]
 			if !known {
-				first[st.name] = string(text)
+				first[name] = string(text)
 			}
-			results[st.name] = "PASS"
+			results[name] = "PASS"
 			if err != nil || known && want != string(text) {
-				results[st.name] = "FAIL"
-				log = fmt.Appendf(log, "%v\n", err)
+				results[name] = "FAIL"
+				log = fmt.Appendf(log, "failed: %v\n", err)
 			}
+		})
+		return results, errors.Join(err, t.keep("log", log))
+	}
+}
+
+// reader runs a program that reads the plan of a step.
+type reader func(program string, s *session, st step) ([]byte, error)
+
+// readPlans runs the session and lets a program read each plan.
+func readPlans(read reader) func(*target, string) (outcomes, error) {
+	return sameResults(func(t *target, s *session, record recorder) error {
+		return s.each(func(st step) error {
+			text, err := read(t.program, s, st)
+			record(st.name, text, err)
 			return nil
 		})
-		if err != nil {
-			return nil, err
-		}
-		return results, t.keep("log", log)
-	}
+	})
 }
 
 // generated matches the IDs of objects.

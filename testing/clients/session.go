@@ -79,37 +79,38 @@ removed {
 const child = `resource "terraform_data" "in" { input = "in module" }`
 
 // session is a directory in which one program runs.
-type session struct{ bin, dir string }
+type session struct {
+	bin, dir string
+	env      []string // more variables of the environment
+}
 
-// newSession initializes a directory. The caller removes it.
+// newSession makes a directory in which the program has all the names by which clients look for it.
+// The caller removes it.
 func newSession(bin string) (*session, error) {
 	dir, err := os.MkdirTemp("", "clients")
 	if err != nil {
 		return nil, err
 	}
-	s := &session{bin, dir}
-	err = errors.Join(os.Mkdir(filepath.Join(dir, "m"), 0o777), s.write("m/main.tf", child),
-		s.write("main.tf", steps[0].config))
-	if err == nil {
-		_, err = s.run(bin, "init", "-input=false")
+	for _, name := range []string{"tofu", "terraform", "tofu-bin"} {
+		err = errors.Join(err, os.Symlink(bin, filepath.Join(dir, name)))
 	}
-	if err != nil {
-		os.RemoveAll(dir)
-	}
-	return s, err
+	return &session{bin: bin, dir: dir}, err
 }
 
+// close removes the directory.
+func (s *session) close() { os.RemoveAll(s.dir) }
+
+// write writes a file and the directories that it needs.
 func (s *session) write(name, text string) error {
-	return os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o666)
+	path := filepath.Join(s.dir, name)
+	return errors.Join(os.MkdirAll(filepath.Dir(path), 0o777), os.WriteFile(path, []byte(text), 0o666))
 }
 
 // run runs a command and returns its standard output, even if it fails.
 func (s *session) run(name string, args ...string) ([]byte, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = s.dir
-	// Both programs are found as tofu and terraform, and neither takes settings from elsewhere.
-	cmd.Env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+os.DevNull, "TF_IN_AUTOMATION=1",
-		"PATH="+s.dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	cmd.Env = s.environment()
 	var out, problem bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &problem
 	if err := cmd.Run(); err != nil {
@@ -118,9 +119,23 @@ func (s *session) run(name string, args ...string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// each calls visit for each step after its configuration was written, and then applies the plan
+// environment returns variables with which clients find the program under test, and with which it
+// takes no settings from elsewhere.
+func (s *session) environment() []string {
+	return append(append(os.Environ(), "TF_CLI_CONFIG_FILE="+os.DevNull, "TF_IN_AUTOMATION=1",
+		"CHECKPOINT_DISABLE=1", "PATH="+s.dir+string(filepath.ListSeparator)+os.Getenv("PATH")), s.env...)
+}
+
+// each initializes the directory, calls visit for each step after its configuration was written, and then applies the plan
 // that visit has saved in the file "plan".
 func (s *session) each(visit func(step) error) error {
+	err := errors.Join(s.write("m/main.tf", child), s.write("main.tf", steps[0].config))
+	if err == nil {
+		_, err = s.run(s.bin, "init", "-input=false")
+	}
+	if err != nil {
+		return err
+	}
 	for _, st := range steps {
 		if st.config != "" {
 			if err := s.write("main.tf", st.config); err != nil {

@@ -34,11 +34,19 @@ var suites = []suite{
 		goTests(variable("TFEXEC_E2ETEST_TERRAFORM_PATH"))},
 	{"acceptance", "acceptance tests of a provider or of terraform-plugin-testing (TF_ACC) and their folder",
 		goTests(acceptance)},
+	{"provider-opentofu", "tests of internal/opentofu (tag invoke_tofu) and their folder; random 3.7.2 and null " +
+		"3.2.4 in ~/.terraform.d/plugins", goTests(variable("TOFU_BINARY"))},
 	{"atlantis", "tests of server/controllers/events and their folder", goTests(onPath)},
 	{"terragrunt", "tests with the tag tf and their folder", goTests(onPath)},
 	{"terramate", "tests of e2etests/cloud and their folder; they build Terramate and need terragrunt", goTests(onPath)},
 	{"tfcmt", "the program tfcmt", readPlans(tfcmt)},
 	{"tf-summarize", "the program tf-summarize", readPlans(tfSummarize)},
+	{"tfplugindocs", "the program tfplugindocs; reads the schema of a test plugin (make providers)",
+		sameResults(tfplugindocs)},
+	{"terraform-ls", "the program terraform-ls; an editor's session with a test plugin (make providers)",
+		sameResults(languageServer)},
+	{"setup-opentofu", "dist/index1.js of setup-opentofu, which runs with node", readPlans(setupWrapper)},
+	{"cdktn-cli", "bundle/bin/cdktn of cdktn-cli, and a folder with cdktn in node_modules", sameResults(cdktn)},
 	{"terraform-json", "nothing: reads every JSON output with the Go library", readJSON},
 }
 

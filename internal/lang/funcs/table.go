@@ -2,6 +2,8 @@ package funcs
 
 import (
 	"errors"
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -65,18 +67,40 @@ type binding struct {
 // are safe for concurrent use. Callers should keep the table, because building it takes a few
 // hundred map writes, and must not change it.
 func Table(o Options) map[string]function.Function {
-	b := &binding{Options: o, funcs: make(map[string]function.Function, 2*len(functions))}
+	b := &binding{Options: o, funcs: maps.Clone(fixed())}
 	for _, r := range functions {
+		if r.fixed() {
+			continue
+		}
 		fn := r.function(b)
 		if r.impure && o.PureOnly {
 			fn = function.Unpredictable(fn)
 		}
-		fn = Checked(fn)
-		b.funcs[r.name] = fn
-		b.funcs[Namespace+r.name] = fn
+		b.add(&r, fn)
 	}
 	return b.funcs
 }
+
+func (b *binding) add(r *row, fn function.Function) {
+	fn = Checked(fn)
+	b.funcs[r.name] = fn
+	b.funcs[Namespace+r.name] = fn
+}
+
+// fixed reports whether the function is the same in all tables.
+func (r *row) fixed() bool { return r.bind == nil && !r.impure }
+
+// fixed returns the part that all tables share. Most of the time for a table goes into checking the
+// types of its functions.
+var fixed = sync.OnceValue(func() map[string]function.Function {
+	b := &binding{funcs: make(map[string]function.Function, 2*len(functions))}
+	for _, r := range functions {
+		if r.fixed() {
+			b.add(&r, r.fn)
+		}
+	}
+	return b.funcs
+})
 
 func (r *row) function(b *binding) function.Function {
 	if r.bind != nil {

@@ -2,7 +2,6 @@ package terragrunt
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -12,9 +11,6 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/atomicfile"
-	"tofu/internal/lang/funcs"
-	"tofu/internal/lang/nesting"
 	"tofu/internal/tfdiags"
 )
 
@@ -54,8 +50,10 @@ type unit struct {
 	own    *config
 	auto   *config // configuration that the stack adds to the unit's file; nil if it adds none
 	getenv func(string) string
+	files  *files
 
-	undefined []undefined // local values without a value, from all files that the unit reads
+	reads     map[string]*reading // files that have been read for the unit, by absolute path
+	undefined []undefined         // local values without a value, from all files that the unit reads
 }
 
 // undefined is a local value whose evaluation failed.
@@ -82,56 +80,12 @@ func (u *unit) real(path string) string {
 	return filepath.Join(u.source, rel)
 }
 
-// maxDepth limits how deeply files may include or read each other, so that cycles end with an
-// error.
-const maxDepth = 20
-
-// read reads a file for a unit, with everything that the file includes. depth is the number of
-// includes and reads between the unit's own file and this file.
-func (u *unit) read(path string, depth int) (*config, error) {
-	if depth > maxDepth {
-		return nil, fmt.Errorf("%s is read through more than %d other files, so some of them probably read each other "+
-			"in a cycle", path, maxDepth)
-	}
-	src, body, err := parse(u.real(path))
-	if err != nil {
-		return nil, err
-	}
-	c := u.config(path, src, body, depth)
-	if u.own == nil {
-		u.own = c
-	}
-	if err := c.readIncludes(depth); err != nil {
-		return nil, err
-	}
-	c.evaluateLocals()
-	return c, nil
-}
-
-// parse reads and parses a file.
-func parse(path string) ([]byte, *hclsyntax.Body, error) {
-	src, err := atomicfile.Read(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	if d := nesting.Check(path, src); d != nil {
-		return nil, nil, tfdiags.FromHCL(hcl.Diagnostics{d}).Err()
-	}
-	file, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
-	if diags.HasErrors() {
-		return nil, nil, tfdiags.FromHCL(diags).Err()
-	}
-	return src, file.Body.(*hclsyntax.Body), nil
-}
-
 // config returns a config for a parsed file. Its includes and local values are not evaluated yet.
-func (u *unit) config(path string, src []byte, body *hclsyntax.Body, depth int) *config {
-	c := &config{path: path, src: src, body: body, unit: u, locals: make(map[string]cty.Value),
+func (u *unit) config(path string, f *file) *config {
+	c := &config{path: path, src: f.src, body: f.body, unit: u, locals: make(map[string]cty.Value),
 		open: make(map[string]bool)}
-	functions := maps.Clone(funcs.Table(funcs.Options{BaseDir: filepath.Dir(u.real(path))}))
-	markContents(functions)
-	maps.Copy(functions, c.functions(depth))
-	c.ctx = &hcl.EvalContext{Functions: functions, Variables: map[string]cty.Value{"local": cty.EmptyObjectVal}}
+	c.ctx = u.files.language(filepath.Dir(u.real(path))).NewChild()
+	c.ctx.Functions, c.ctx.Variables = c.functions(), map[string]cty.Value{"local": cty.EmptyObjectVal}
 	if u.values != cty.NilVal {
 		c.ctx.Variables["values"] = u.values
 	}
@@ -158,16 +112,16 @@ func (c *config) features() map[string]cty.Value {
 // there is no such file.
 func (u *unit) defaultValues() (cty.Value, error) {
 	path := filepath.Join(u.source, valuesName)
-	src, body, err := parse(path)
+	f, err := u.files.parse(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return cty.EmptyObjectVal, nil
 	}
 	if err != nil {
 		return cty.NilVal, err
 	}
-	c := u.config(path, src, body, 0)
+	c := u.config(path, f)
 	values := make(map[string]cty.Value)
-	for name, attr := range body.Attributes {
+	for name, attr := range f.body.Attributes {
 		if values[name], err = c.marked(attr.Expr); err != nil {
 			return cty.NilVal, err
 		}
@@ -187,7 +141,7 @@ func (c *config) blocks(typ string) (out []*hclsyntax.Block) {
 
 // readIncludes reads the included files. The paths of includes may use local values, but not other
 // included files.
-func (c *config) readIncludes(depth int) error {
+func (c *config) readIncludes() error {
 	exposed := make(map[string]cty.Value)
 	for _, b := range c.blocks("include") {
 		in := &include{merge: true}
@@ -207,7 +161,7 @@ func (c *config) readIncludes(depth int) error {
 			v, err := c.value(attr.Expr)
 			in.expose = err == nil && v.RawEquals(cty.True)
 		}
-		if in.config, err = c.unit.read(c.absolute(path), depth+1); err != nil {
+		if in.config, err = c.unit.read(c.absolute(path)); err != nil {
 			return err
 		}
 		c.includes = append(c.includes, in)

@@ -29,10 +29,9 @@ var dynamic = map[string]string{
 	"get_terragrunt_source_cli_flag":  "it depends on the command",
 }
 
-// functions returns Terragrunt's functions for expressions in the file c. depth is the number of
-// includes and reads between the unit's own file and c.
-func (c *config) functions(depth int) map[string]function.Function {
-	out := c.constant(depth)
+// functions returns Terragrunt's functions for expressions in the file c.
+func (c *config) functions() map[string]function.Function {
+	out := c.constant()
 	for name, why := range dynamic {
 		out[name] = function.New(&function.Spec{
 			VarParam: &function.Parameter{Name: "args", Type: cty.DynamicPseudoType,
@@ -47,7 +46,7 @@ func (c *config) functions(depth int) map[string]function.Function {
 }
 
 // constant returns the functions whose results depend only on files and the environment.
-func (c *config) constant(depth int) map[string]function.Function {
+func (c *config) constant() map[string]function.Function {
 	return map[string]function.Function{
 		"find_in_parent_folders": texts(func(args []string) (string, error) { return findAbove(c.unit.dir, args) }),
 		"path_relative_to_include": texts(func(args []string) (string, error) {
@@ -86,11 +85,8 @@ func (c *config) constant(depth int) map[string]function.Function {
 		"read_terragrunt_config": function.New(&function.Spec{
 			Params:   []function.Parameter{{Name: "path", Type: cty.String}},
 			VarParam: &function.Parameter{Name: "default", Type: cty.DynamicPseudoType},
-			Type: func(args []cty.Value) (cty.Type, error) {
-				v, err := c.readConfig(args, depth)
-				return v.Type(), err
-			},
-			Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return c.readConfig(args, depth) },
+			Type:     function.StaticReturnType(cty.DynamicPseudoType),
+			Impl:     func(args []cty.Value, _ cty.Type) (cty.Value, error) { return c.readConfig(args) },
 		}),
 	}
 }
@@ -126,12 +122,12 @@ func (c *config) readVariables(args []string) (string, error) {
 		text, err := atomicfile.Read(path)
 		return string(text), err
 	}
-	_, body, err := parse(path)
+	f, err := c.unit.files.parse(path)
 	if err != nil {
 		return "", err
 	}
 	all := make(map[string]cty.Value)
-	for name, attr := range body.Attributes {
+	for name, attr := range f.body.Attributes {
 		v, diags := attr.Expr.Value(nil)
 		if diags.HasErrors() {
 			return "", diags
@@ -160,13 +156,13 @@ func texts(f func(args []string) (string, error)) function.Function {
 
 // readConfig implements read_terragrunt_config. In the file that it reads, functions refer to the
 // current unit. The second argument is the result if the file doesn't exist.
-func (c *config) readConfig(args []cty.Value, depth int) (cty.Value, error) {
+func (c *config) readConfig(args []cty.Value) (cty.Value, error) {
 	path := c.absolute(args[0].AsString())
 	_, err := os.Stat(c.unit.real(path))
 	if err != nil && len(args) > 1 {
 		return args[1], nil
 	}
-	other, err := c.unit.read(path, depth+1)
+	other, err := c.unit.read(path)
 	if err != nil {
 		return cty.DynamicVal, err
 	}

@@ -123,6 +123,7 @@ type importer struct {
 	leftUnits map[string]bool   // directories of units that are left out
 	generated map[string]string // source directories of generated directories, by generated directory
 	locks     []string          // lock files found in units
+	files     files
 	modules   memo.Map[string, *configs.Config]
 }
 
@@ -177,17 +178,22 @@ func (im *importer) find() ([]*unit, error) {
 	var units []*unit
 	for _, dir := range stacks {
 		if !copied[dir] {
-			units = append(units, im.stack(&unit{dir: dir, source: dir, getenv: im.opts.Getenv}, 0)...)
+			units = append(units, im.stack(im.unit(dir, dir), 0)...)
 		}
 	}
 	for _, dir := range dirs {
 		if !copied[dir] && im.units[dir] == "" {
 			im.units[dir] = im.name(dir)
-			units = append(units, &unit{dir: dir, source: dir, getenv: im.opts.Getenv})
+			units = append(units, im.unit(dir, dir))
 		}
 	}
 	slices.SortStableFunc(units, func(a, b *unit) int { return strings.Compare(im.units[a.dir], im.units[b.dir]) })
 	return units, nil
+}
+
+// unit returns a unit that has not been read yet.
+func (im *importer) unit(dir, source string) *unit {
+	return &unit{dir: dir, source: source, getenv: im.opts.Getenv, files: &im.files}
 }
 
 // name returns the name of a unit's root module. It is the unit's path without the names of the
@@ -205,7 +211,7 @@ var kept = []string{"include", "locals", "dependency", "dependencies", "inputs",
 // read reads a unit and adds its root module.
 func (im *importer) read(u *unit) {
 	name := im.units[u.dir]
-	own, err := u.read(filepath.Join(u.dir, fileName), 0)
+	own, err := u.read(filepath.Join(u.dir, fileName))
 	if err != nil {
 		im.leave(name, hcl.Range{}, "the whole unit: %s", im.reason(err, hcl.Range{}))
 		im.leftUnits[u.dir] = true

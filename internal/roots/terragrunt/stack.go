@@ -23,8 +23,8 @@ const (
 func (im *importer) copiedByStacks(stacks []string) map[string]bool {
 	out := make(map[string]bool)
 	for _, dir := range stacks {
-		u := &unit{dir: dir, source: dir, getenv: im.opts.Getenv}
-		c, err := u.read(filepath.Join(dir, stackName), 0)
+		u := im.unit(dir, dir)
+		c, err := u.read(filepath.Join(dir, stackName))
 		if err != nil {
 			continue // importing the stack will report the error
 		}
@@ -49,6 +49,9 @@ type component struct {
 	values cty.Value
 }
 
+// maxDepth limits how deeply stacks may be nested, so that a stack that contains itself is an error.
+const maxDepth = 20
+
 // stack returns the units that a stack and its nested stacks generate. u is a unit that represents
 // the stack's directory.
 func (im *importer) stack(u *unit, depth int) []*unit {
@@ -57,7 +60,7 @@ func (im *importer) stack(u *unit, depth int) []*unit {
 		im.leave(name, hcl.Range{}, "the stack: it contains itself")
 		return nil
 	}
-	c, err := u.read(filepath.Join(u.dir, stackName), 0)
+	c, err := u.read(filepath.Join(u.dir, stackName))
 	if err != nil {
 		im.leave(name, hcl.Range{}, "the stack: %s", im.reason(err, hcl.Range{}))
 		return nil
@@ -68,7 +71,8 @@ func (im *importer) stack(u *unit, depth int) []*unit {
 		if !im.complete(u, c, comp) {
 			continue
 		}
-		to := &unit{dir: comp.dir, source: comp.source, values: comp.values, getenv: im.opts.Getenv}
+		to := im.unit(comp.dir, comp.source)
+		to.values = comp.values
 		im.generated[comp.dir] = comp.source
 		if comp.values == cty.NilVal {
 			if to.values, err = to.defaultValues(); err != nil {

@@ -403,6 +403,19 @@ include {
   path = "circle.hcl"
 }
 `, nil, []string{"broken: the whole unit", "circle: the whole unit", "read each other in a cycle"}},
+		"files that read files twice": {module + readTwice(25) + `
+-- u/terragrunt.hcl --
+include {
+  path = "../0.hcl"
+}
+locals {
+  all = read_terragrunt_config("../0.hcl")
+}
+terraform {
+  source = "../module"
+}
+inputs = { a = local.all.locals.value }
+`, []string{`a = "deep"`}, nil},
 		"units in hidden directories": {module + `
 -- .live/.eu/a/terragrunt.hcl --
 terraform {
@@ -572,6 +585,18 @@ func unpack(t *testing.T, files string) string {
 }
 
 func noEnv(string) string { return "" }
+
+// readTwice returns files of which each reads the next one twice. Reading each of them again would
+// take 2^n reads of the last one.
+func readTwice(n int) string {
+	var files strings.Builder
+	for i := range n {
+		read := fmt.Sprintf("read_terragrunt_config(\"%d.hcl\").locals.value", i+1)
+		fmt.Fprintf(&files, "-- %d.hcl --\nlocals {\n  a     = %s\n  value = %[2]s\n}\n", i, read)
+	}
+	fmt.Fprintf(&files, "-- %d.hcl --\nlocals {\n  value = \"deep\"\n}\n", n)
+	return files.String()
+}
 
 // TestFetch checks which sources are fetched, and that the import uses the directories that Fetch
 // returns.
