@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// patience limits how long a language server may take to answer, to read schemas or to validate.
+// patience limits how long a language server may take to answer or to read schemas.
 const patience = time.Minute
 
 // edited is the file that is open in the editor. Its format is not the canonical one.
@@ -47,8 +47,9 @@ type editor struct {
 	next     int
 }
 
-// languageServer opens a configuration in an editor, initializes and validates it through the
-// server, and asks for what depends on the schemas that the program prints.
+// languageServer opens a configuration in an editor, initializes and formats it through the server,
+// and asks for what depends on the schemas that the program prints. The server's own command
+// terraform.validate runs nothing at present.
 func languageServer(t *target, s *session, record recorder) error {
 	if err := errors.Join(s.useMirror(), s.write("main.tf", edited), s.write("m/main.tf", child)); err != nil {
 		return err
@@ -115,52 +116,9 @@ func (e *editor) work(s *session, record recorder) error {
 		answer, err = command(name)
 		record(name, answer, err)
 	}
-	answer, err = e.validate(s, command)
-	record("validate", answer, err)
 	_, err = e.ask("shutdown", nil)
 	record("shutdown", nil, err)
 	return e.send(message{Method: "exit"})
-}
-
-// validate lets the server validate a configuration with an error that only the program finds, and
-// returns the places and severities of what the server shows.
-func (e *editor) validate(s *session, command func(string) (json.RawMessage, error)) ([]byte, error) {
-	if err := s.write("later.tf", "resource \"terraform_data\" \"c\" {\n  count = \"many\"\n}\n"); err != nil {
-		return nil, err
-	}
-	if _, err := command("terraform.validate"); err != nil {
-		return nil, err
-	}
-	type diagnostic struct {
-		Range    any
-		Severity int
-	}
-	for end := time.After(patience); ; {
-		select {
-		case m, ok := <-e.messages:
-			if !ok {
-				return nil, errors.New("the language server ended")
-			}
-			if m.Method != "textDocument/publishDiagnostics" {
-				if err := e.reply(m); err != nil {
-					return nil, err
-				}
-				continue
-			}
-			var shown struct {
-				URI         string
-				Diagnostics []diagnostic
-			}
-			if err := json.Unmarshal(m.Params.(json.RawMessage), &shown); err != nil {
-				return nil, err
-			}
-			if strings.HasSuffix(shown.URI, "/later.tf") && len(shown.Diagnostics) > 0 {
-				return json.Marshal(shown.Diagnostics)
-			}
-		case <-end:
-			return nil, errors.New("no diagnostics of the program were shown")
-		}
-	}
 }
 
 // await asks until there is an answer, because the server reads schemas in the background.
