@@ -165,17 +165,19 @@ func splitSubdir(text string) (address, subdir string, err error) {
 type shorthand struct {
 	match func() *regexp.Regexp
 	full  string // replacement for the text that match finds
+	sorts bool   // whether the parameters of the query are sorted and escaped, as OpenTofu records them
 }
 
 // shorthands lists the rules in the order in which they are tried.
 var shorthands = []shorthand{
-	{pattern(`^github\.com/([^/?]+)/([^/?]+?)(?:\.git)?(/[^?]*)?(\?.*)?$`), "git::https://github.com/$1/$2.git$3$4"},
-	{pattern(`^bitbucket\.org/([^/?]+)/([^/?]+?)(?:\.git)?(\?.*)?$`), "git::https://bitbucket.org/$1/$2.git$3"},
-	{pattern(`^(?:git::)?([A-Za-z0-9._-]+)@([A-Za-z0-9._-]+):([^/].*)$`), "git::ssh://$1@$2/$3"},
-	{pattern(`^([^/]+)\.s3(?:[.-]([a-z0-9-]+))?\.amazonaws\.com/(.*)$`), "s3::https://$0"},
-	{pattern(`^s3(?:[.-][a-z0-9-]+)?\.amazonaws\.com/(.*)$`), "s3::https://$0"},
-	{pattern(`^www\.googleapis\.com/storage/(.*)$`), "gcs::https://$0"},
-	{pattern(`^/.*$`), "file://$0"},
+	{pattern(`^github\.com/([^/?]+)/([^/?]+?)(?:\.git)?(/[^?]*)?(\?.*)?$`), "git::https://github.com/$1/$2.git$3$4", false},
+	{pattern(`^bitbucket\.org/([^/?]+)/([^/?]+?)(?:\.git)?(\?.*)?$`), "git::https://bitbucket.org/$1/$2.git$3", false},
+	{pattern(`^(?:git::)?([A-Za-z0-9._-]+)@([A-Za-z0-9._-]+):/?([^/].*)$`), "git::ssh://$1@$2/$3", true},
+	{pattern(`^git::(/.*)$`), "git::file://$1", false},
+	{pattern(`^([^/]+)\.s3(?:[.-]([a-z0-9-]+))?\.amazonaws\.com/(.*)$`), "s3::https://$0", false},
+	{pattern(`^s3(?:[.-][a-z0-9-]+)?\.amazonaws\.com/(.*)$`), "s3::https://$0", false},
+	{pattern(`^www\.googleapis\.com/storage/(.*)$`), "gcs::https://$0", false},
+	{pattern(`^/.*$`), "file://$0", false},
 }
 
 // method matches the name of the download method before a URL.
@@ -190,6 +192,10 @@ func parseRemoteSource(text string) (ModuleSource, error) {
 	for _, s := range shorthands {
 		if match := s.match(); match.MatchString(address) {
 			address = match.ReplaceAllString(address, s.full)
+			if u, err := url.Parse(strings.TrimPrefix(address, "git::")); err == nil && s.sorts {
+				u.RawQuery, u.ForceQuery = u.Query().Encode(), false
+				address = "git::" + u.String()
+			}
 			break
 		}
 	}

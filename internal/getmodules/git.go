@@ -27,7 +27,7 @@ var gitSchemes = map[string]bool{"https": true, "http": true, "ssh": true, "git"
 const notInHosts = "!$&'()*+,;=<>\"`\\ "
 
 // git clones a repository and checks out a ref. It fetches as few commits as possible: one, unless
-// the address sets another depth. If that fails, and the ref may be the name of a commit, it
+// the address sets another depth. If that fails, and the server may not have the ref by this name, it
 // fetches the whole repository. For example, this is needed to find a commit by an abbreviated
 // name.
 func (f *fetcher) git(ctx context.Context, j job) error {
@@ -63,7 +63,7 @@ func (f *fetcher) git(ctx context.Context, j job) error {
 	want := cmp.Or(j.want, ref, "HEAD")
 	err = fetch(append(in, "fetch", "--progress", "--depth="+strconv.Itoa(depth), "--no-tags", "--", "origin", want)...)
 	checkout := "FETCH_HEAD"
-	if err != nil && commitName().MatchString(want) {
+	if err != nil && notOnServer().MatchString(want) {
 		err = fetch(append(in, "fetch", "--progress", "--tags", "--", "origin",
 			"+refs/heads/*:refs/remotes/origin/*")...)
 		checkout = want
@@ -87,10 +87,10 @@ func (f *fetcher) git(ctx context.Context, j job) error {
 	return os.RemoveAll(filepath.Join(j.dir, ".git"))
 }
 
-// commitName matches text that may be a commit name. Not every server lets clients fetch commits by
-// name.
-var commitName = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[0-9a-fA-F]{4,64}$`)
+// notOnServer matches refs that a server may not have, although a clone of the repository does:
+// names of commits, and branches with the name that they have in a clone.
+var notOnServer = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[0-9a-fA-F]{4,64}$|^(refs/remotes/)?origin/`)
 })
 
 // gitRemote returns the URL to pass to git, without the parameters that are meant for this program.
@@ -98,9 +98,6 @@ var commitName = sync.OnceValue(func() *regexp.Regexp {
 // returns nil.
 func gitRemote(j job) (string, *gitLogin, error) {
 	u := *j.url
-	if u.Scheme == "" && strings.HasPrefix(u.Path, "/") {
-		u.Scheme = "file"
-	}
 	if !gitSchemes[u.Scheme] {
 		return "", nil, fmt.Errorf("git addresses can't have the scheme %q: use https, http, ssh, git or file", u.Scheme)
 	}

@@ -25,7 +25,7 @@ func TestGit(t *testing.T) {
 	l.good(call("a", repo))
 	l.has(".terraform/modules/a/main.tf", value("2"))
 	for query, want := range map[string]string{"?ref=v1": "1", "?ref=next": "2", "?ref=" + first: "1",
-		"?ref=" + first[:8]: "1", "?ref=&depth=3": "2", "?depth=all": "2"} {
+		"?ref=" + first[:8]: "1", "?ref=&depth=3": "2", "?ref=origin/next": "2", "?depth=all": "2"} {
 		l.good(call("a", repo+query))
 		l.has(".terraform/modules/a/main.tf", value(want))
 	}
