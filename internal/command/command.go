@@ -72,7 +72,7 @@ func commands() []*Command {
 		cmdInit, cmdValidate, cmdPlan, cmdApply, cmdDestroy,
 		cmdCompletion, cmdConsole, cmdEnv, cmdExplain, cmdFmt, cmdForceUnlock, cmdGet, cmdGraph, cmdImport, cmdLogin,
 		cmdLogout,
-		cmdMetadata, cmdOutput, cmdProviders, cmdRefresh, cmdRoots, cmdShow, cmdState, cmdTaint, cmdTest, cmdUntaint,
+		cmdMetadata, cmdOutput, cmdProviders, cmdRefresh, cmdRoots, cmdSBOM, cmdShow, cmdState, cmdTaint, cmdTest, cmdUntaint,
 		cmdUpdate, cmdVersion,
 		cmdWorkspace,
 	}

@@ -135,7 +135,7 @@ func (f *fetcher) into(ctx context.Context, req request, dir string) (found, err
 // compare computes the hash of a package that was fetched into dir. If required is not "", it
 // returns an error if the hash differs.
 func (p *found) compare(dir string, required depsfile.Hash) (err error) {
-	p.hash, err = hashTree(dir)
+	p.hash, err = HashTree(dir)
 	if err == nil && required != "" && p.hash != required {
 		err = &changedError{p.hash, required}
 	}

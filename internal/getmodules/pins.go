@@ -92,7 +92,7 @@ func (p *pins) matches(pin *depsfile.ModuleLock, home string) bool {
 	if pin == nil || p.intact[home] || isLink(home) {
 		return true
 	}
-	h, err := hashTree(home)
+	h, err := HashTree(home)
 	return err == nil && pin.Hash == h
 }
 
@@ -140,10 +140,10 @@ func showable(address string) string {
 	return address
 }
 
-// hashTree returns the hash of all files of a package, computed like the "h1:" hash of a provider
+// HashTree returns the hash of all files of a package, computed like the "h1:" hash of a provider
 // package. A symbolic link is hashed as a file that contains the link's target. The hash is "" if
 // dir is a link to a local directory.
-func hashTree(dir string) (depsfile.Hash, error) {
+func HashTree(dir string) (depsfile.Hash, error) {
 	if isLink(dir) {
 		return "", nil
 	}

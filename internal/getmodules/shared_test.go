@@ -53,7 +53,7 @@ func TestShared(t *testing.T) {
 	if err := unpack("probe.zip", "zip", "probe"); err != nil {
 		t.Fatal(err)
 	}
-	h, err := hashTree("probe")
+	h, err := HashTree("probe")
 	if err != nil {
 		t.Fatal(err)
 	}
