@@ -12,7 +12,6 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
-	"tofu/internal/depsfile/pkgstore"
 )
 
 // Filesystem is a directory of packages. They may be packed
@@ -101,7 +100,7 @@ func (f Filesystem) Archives(p addrs.Provider) []LocalArchive {
 
 // Unpacked reports whether the directory has the package in unpacked form.
 func (f Filesystem) Unpacked(p addrs.Provider, v depsfile.Version, platform depsfile.Platform) bool {
-	info, err := os.Stat(pkgstore.PackageDir(f.Dir, p, v, platform))
+	info, err := os.Stat(packageDir(f.providerDir(p), v, platform))
 	return err == nil && info.IsDir()
 }
 
@@ -110,8 +109,33 @@ func ArchiveName(p addrs.Provider, v depsfile.Version, platform depsfile.Platfor
 	return fmt.Sprintf("terraform-provider-%s_%s_%s.zip", p.Type, v, platform)
 }
 
+// providerDir returns the directory with the packages of a provider. As addresses of providers are
+// the same in lower and upper case, so are the names of directories.
+func (f Filesystem) providerDir(p addrs.Provider) string {
+	at := f.Dir
+	for _, part := range []string{p.DisplayHost(), p.Namespace, p.Type} {
+		exact := filepath.Join(at, part)
+		if _, err := os.Stat(exact); errors.Is(err, fs.ErrNotExist) {
+			entries, _ := os.ReadDir(at)
+			for _, e := range entries {
+				if strings.EqualFold(e.Name(), part) {
+					exact = filepath.Join(at, e.Name())
+					break
+				}
+			}
+		}
+		at = exact
+	}
+	return at
+}
+
+// packageDir returns the directory of an unpacked package below that of its provider.
+func packageDir(base string, v depsfile.Version, platform depsfile.Platform) string {
+	return filepath.Join(base, v.String(), platform.String())
+}
+
 func (f Filesystem) packages(p addrs.Provider) ([]localPackage, error) {
-	base := filepath.Join(f.Dir, p.DisplayHost(), p.Namespace, p.Type)
+	base := f.providerDir(p)
 	entries, err := os.ReadDir(base)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) {
 		_, err = os.Stat(f.Dir) // the provider may be missing, but a missing mirror directory is a mistake
@@ -145,7 +169,7 @@ func (f Filesystem) list(base string, p addrs.Provider, entries []fs.DirEntry) [
 		}
 		for _, e := range platforms {
 			platform, err := depsfile.ParsePlatform(e.Name())
-			dir := pkgstore.PackageDir(f.Dir, p, v, platform)
+			dir := packageDir(base, v, platform)
 			if err != nil {
 				continue
 			}
@@ -161,7 +185,7 @@ var archiveName = regexp.MustCompile(`^terraform-provider-(.+)_([^_]+)_([a-z0-9]
 
 func parseArchiveName(name string, p addrs.Provider) (v depsfile.Version, platform depsfile.Platform, ok bool) {
 	m := archiveName.FindStringSubmatch(name)
-	if m == nil || m[1] != p.Type {
+	if m == nil || !strings.EqualFold(m[1], p.Type) {
 		return v, platform, false
 	}
 	v, err := depsfile.ParseVersion(strings.TrimPrefix(m[2], "v"))

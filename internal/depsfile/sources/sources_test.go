@@ -66,6 +66,33 @@ func versionTexts(v Versions) []string {
 
 var linux = depsfile.Platform{OS: "linux", Arch: "amd64"}
 
+// TestCapitals checks that a directory is found whose name has capital letters, as in the sources of
+// some providers.
+func TestCapitals(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{"1.0.0/linux_amd64", "1.1.0/linux_amd64"} {
+		if err := os.MkdirAll(filepath.Join(dir, "Example.com/ACME/Tool", path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	archive := filepath.Join(dir, "Example.com/ACME/Tool/terraform-provider-Tool_1.2.0_linux_amd64.zip")
+	if err := os.WriteFile(archive, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := Filesystem{dir}
+	got, err := f.Versions(t.Context(), tool)
+	if want := []string{"1.0.0", "1.1.0", "1.2.0"}; err != nil || !slices.Equal(versionTexts(got), want) {
+		t.Fatal(versionTexts(got), err)
+	}
+	pkg, err := f.Package(t.Context(), tool, got.List[0], linux)
+	if err != nil || !f.Unpacked(tool, pkg.Version, linux) {
+		t.Errorf("%+v, %v", pkg, err)
+	}
+	if _, err := os.Stat(pkg.Dir); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestFilesystem(t *testing.T) {
 	f := mirror(t, "terraform-provider-tool_1.0.0_linux_amd64.zip", "terraform-provider-tool_1.0.0-rc1_linux_amd64.zip",
 		"1.1.0/linux_amd64/x", "1.0.0/linux_amd64/x",
