@@ -117,8 +117,11 @@ func programConstraint(attr *hcl.Attribute) (text string, set versions.Set, err 
 		return "", set, tfdiags.FromHCL(diags).Err()
 	}
 	spec, err := constraints.ParseRubyStyleMulti(text)
-	if err != nil || strings.TrimSpace(text) == "" {
-		return "", set, tfdiags.Errorf("Invalid version constraint", badConstraint, text).At(attr.Expr.Range())
+	if strings.TrimSpace(text) == "" {
+		err = errEmptyConstraint
+	}
+	if err != nil {
+		return "", set, tfdiags.Errorf("Invalid version constraint", badConstraint, text, err).At(attr.Expr.Range())
 	}
 	isPrerelease := func(s constraints.SelectionSpec) bool { return s.Boundary.Prerelease != "" }
 	if slices.ContainsFunc(spec, isPrerelease) {

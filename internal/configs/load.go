@@ -305,7 +305,7 @@ func (c *Config) requestVersion(req *ModuleRequest, name string) error {
 	}
 	spec, err := ParseConstraints(versionPrefix.ReplaceAllString(v.AsString(), "$1"))
 	if err != nil {
-		return tfdiags.Errorf("Invalid version constraint", badConstraint, v.AsString()).At(req.VersionRange)
+		return tfdiags.Errorf("Invalid version constraint", badConstraint, v.AsString(), err).At(req.VersionRange)
 	}
 	req.Version, req.Constraints = v.AsString(), spec
 	return nil

@@ -88,7 +88,7 @@ func (d *decoder) providerVersion(p *Provider, attr *hcl.Attribute) {
 	p.VersionText = *text
 	spec, err := ParseConstraints(p.VersionText)
 	if err != nil {
-		d.errorf(attr.Expr.Range(), "Invalid version constraint", badConstraint, p.VersionText)
+		d.errorf(attr.Expr.Range(), "Invalid version constraint", badConstraint, p.VersionText, err)
 	}
 	p.constraints, p.versionRange = spec, attr.Expr.Range()
 }

@@ -123,8 +123,8 @@ func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyVa
 	return true
 }
 
-// badConstraint is the message for an invalid version constraint.
-const badConstraint = "%q is not a valid version constraint. Write it as in \">= 1.2, < 2.0\"."
+// badConstraint is the message for an invalid version constraint and the reason.
+const badConstraint = "%q is not a valid version constraint: %s. Write it as in \">= 1.2, < 2.0\"."
 
 // looseConstraint matches version constraints and similar text: versions with a "v" prefix or with
 // any number of parts.
@@ -139,7 +139,7 @@ func (d *decoder) providerConstraint(req *RequiredProvider, val cty.Value, at hc
 		if looseConstraint.MatchString(val.AsString()) {
 			at = req.Range
 		}
-		d.errorf(at, "Invalid version constraint", badConstraint, val.AsString())
+		d.errorf(at, "Invalid version constraint", badConstraint, val.AsString(), err)
 		return
 	}
 	req.Constraints, req.VersionText, req.VersionRange = spec, val.AsString(), at
@@ -168,10 +168,12 @@ func (d *decoder) configurationAliases(req *RequiredProvider, expr hcl.Expressio
 	}
 }
 
+var errEmptyConstraint = errors.New("the constraint is empty")
+
 // ParseConstraints parses version constraints, such as ">= 1.2, < 2.0".
 func ParseConstraints(text string) (depsfile.Constraints, error) {
 	if strings.TrimSpace(text) == "" {
-		return nil, errors.New("the constraint is empty")
+		return nil, errEmptyConstraint
 	}
 	return depsfile.ParseConstraints(text)
 }

@@ -312,7 +312,7 @@ func (in *Installer) choose(ctx context.Context, req *configs.ModuleRequest) (st
 	version, odd, err := in.locator.choose(ctx, req.Source, req.Constraints)
 	for _, text := range odd {
 		in.opts.Warn(tfdiags.Warningf("Failed to parse version",
-			"The registry lists %q as a version of %s. It is not a valid version and is ignored.",
+			"The registry lists %q as a version of %s. It is not of the form 1.2.3 and is ignored.",
 			text, req.Source.Address).At(req.Call.Range))
 	}
 	switch {
