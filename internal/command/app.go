@@ -28,11 +28,20 @@ type App struct {
 	Automated bool // whether to print no hints on what to run next
 	view      viewFlags
 	planView  ui.PlanTextView
+	found     tfdiags.Diagnostics // problems of the CLI configuration
+	nowhere   error               // why the working directory is not known
 }
 
-// NewApp returns the App of this process.
+// NewApp reads the CLI configuration, opens the logs and returns the App of this process.
 func NewApp(streams *terminal.Streams, environ []string) *App {
-	a := &App{Session: session.New(terminal.New(streams), environ)}
+	a := &App{}
+	cli, err := cliconfig.Load(a.found.Add)
+	a.found = a.found.AppendError(err)
+	workDir, err := os.Getwd()
+	if err != nil {
+		a.nowhere = fmt.Errorf("determining the working directory: %w", err)
+	}
+	a.Session = session.New(session.NewProcess(environ, cli, streams.Err), workDir, terminal.New(streams))
 	a.Automated = a.Env("TF_IN_AUTOMATION") != ""
 	a.setView(viewFlags{ConsolidateWarnings: true})
 	return a
@@ -343,19 +352,14 @@ func unknownCommand(table []*Command, path []string, word string) string {
 		whole("-help"))
 }
 
-// setup opens the logs, loads the CLI configuration and changes to the -chdir directory.
+// setup reports problems of the CLI configuration and changes to the -chdir directory.
 func (a *App) setup(chdir string) error {
-	a.Logs = terminal.OpenLogs(a.Env, a.Err)
 	slog.SetDefault(a.Logs.Core) // packages that are not passed a logger use this one
-	var err error
-	a.WorkDir, err = os.Getwd()
-	if err != nil {
-		return fmt.Errorf("determining the working directory: %w", err)
+	if a.nowhere != nil {
+		return a.nowhere
 	}
-	a.CLI, err = cliconfig.Load(a.Warnings.Add)
-	// Print to standard error, because standard output may hold a document.
-	a.printOnStderr(a.Warnings.Take().AppendError(err))
-	if err != nil {
+	a.printOnStderr(a.found) // standard output may hold a document
+	if a.found.HasErrors() {
 		// Continue: the other settings are valid, and most commands don't need the CLI
 		// configuration.
 		fmt.Fprintf(a.Err, "\nWithout these settings of the CLI configuration, tofu may not do "+

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"tofu/internal/configs"
 	"tofu/internal/getmodules"
 	"tofu/internal/registry"
 	"tofu/internal/roots"
@@ -236,7 +235,7 @@ func (m *moduleInstaller) copyRoot(ctx context.Context, source string) error {
 			"The module %q could not be copied into the working directory, which was not changed. %s",
 			source, tfdiags.Sentence(err))
 	}
-	m.session.Parser = configs.NewParser(nil) // the old parser has cached the empty directory
+	m.session.Parser.Forget(m.session.RootDir) // it was empty
 	return nil
 }
 

@@ -22,6 +22,7 @@ import (
 	"tofu/internal/states"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
+	"tofu/internal/timings"
 	"tofu/internal/ui"
 	"tofu/internal/ui/termtext"
 )
@@ -74,14 +75,12 @@ func loadEstate(ctx context.Context, app *App, args []string) (*roots.Estate, er
 			return nil, notADirectory(arg)
 		}
 	}
-	app.InitCommand = "tofu roots init"
 	app.Live.Phase("Reading the root modules", 0)
 	defer app.Live.Phase("", 0)
 	defer app.Timings.Phase("reading the root modules")()
-	estate, err := roots.Load(ctx, args, func(dir string) *session.Session {
-		s := app.Session.At(dir, app.quiet(io.Discard))
-		s.Timings = nil // several root modules are read at a time, so their phases would overlap
-		return s
+	estate, err := roots.Load(ctx, args, func(m session.RootModule) *session.Session {
+		// Without Timings: several root modules are read at a time, so their phases would overlap.
+		return app.Session.At(m, app.quiet(io.Discard))
 	})
 	if estate == nil {
 		return nil, err
@@ -153,9 +152,10 @@ func (a *App) quiet(out io.Writer) *terminal.Terminal {
 }
 
 // at returns an App that runs commands in a root module and prints to out.
-func (a *App) at(r *roots.Root, out io.Writer) *App {
-	s := a.Session.At(r.Dir, a.quiet(out))
-	r.Configure(s)
+func (a *App) at(r *roots.Root, out io.Writer, times *timings.Recorder) *App {
+	m := r.Module()
+	m.Timings = times
+	s := a.Session.At(m, a.quiet(out))
 	return &App{Session: s, Automated: true, view: a.view, planView: a.planView}
 }
 
@@ -301,7 +301,7 @@ func runRootsOutput(ctx context.Context, app *App, f *rootsOutputFlags, args []s
 		if r.Err != nil {
 			continue // err already contains r.Err
 		}
-		st, readErr := rootState(ctx, app.at(r, io.Discard).Session)
+		st, readErr := rootState(ctx, app.at(r, io.Discard, app.Timings).Session)
 		if readErr != nil {
 			err = tfdiags.Join(err, readErr)
 			continue
@@ -410,11 +410,10 @@ func (j *rootsJob) one(r *roots.Root) (out rootOutput) {
 	if r.Err != nil {
 		return rootOutput{err: r.Err}
 	}
-	sub := j.app.at(r, &out.text)
-	defer sub.Close()
 	times, end := j.app.Timings.Root(r.Name)
 	defer end()
-	sub.Timings = times
+	sub := j.app.at(r, &out.text, times)
+	defer sub.Close()
 	out.err = j.run(sub)
 	sub.Printer.Diagnostics(sub.Warnings.Take())
 	return out

@@ -95,7 +95,7 @@ func (f *rootsValidateFlags) check(ctx context.Context, app *App, r *roots.Root)
 	if r.Err != nil {
 		return tfdiags.FromError(r.Err)
 	}
-	sub := app.at(r, io.Discard)
+	sub := app.at(r, io.Discard, app.Timings)
 	defer sub.Close()
 	err := f.validate(ctx, sub.Session)
 	return sub.Warnings.Take().AppendError(err)

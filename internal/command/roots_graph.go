@@ -131,7 +131,7 @@ func (p *rootsPage) write(ctx context.Context, out io.Writer, selected []*roots.
 
 // graph returns the graph of the configuration of a root module, which must be initialized.
 func (p *rootsPage) graph(ctx context.Context, r *roots.Root) (*graphview.Graph, error) {
-	sub := p.app.at(r, io.Discard)
+	sub := p.app.at(r, io.Discard, p.app.Timings)
 	defer sub.Close()
 	cfg, err := sub.LoadInstalled(ctx, p.vars)
 	if err != nil {

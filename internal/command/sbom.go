@@ -57,7 +57,7 @@ it say which root module uses what.`,
 		b := newBOM(filepath.Base(app.WorkDir))
 		for _, r := range selected {
 			if r.Err == nil { // err already contains r.Err
-				err = tfdiags.Join(err, b.root(ctx, app.at(r, io.Discard).Session, r.Name, session.Variables{}))
+				err = tfdiags.Join(err, b.root(ctx, app.at(r, io.Discard, app.Timings).Session, r.Name, session.Variables{}))
 			}
 		}
 		return f.write(app, b, err)

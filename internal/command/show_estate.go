@@ -93,7 +93,7 @@ func (e *estateShow) plan(
 		return nil
 	}
 	app := *e.app
-	app.Session = e.app.At(p.Dir, e.app.Terminal)
+	app.Session = e.app.At(session.RootModule{Dir: p.Dir, Timings: e.app.Timings}, e.app.Terminal)
 	plan, err := e.saved.Plan(ctx, app.Session, p, e.flags.Variables)
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func (e *estateShow) whyNot(ctx context.Context, f *fleet.Unplanned) ([]string, 
 
 // errors returns the errors of a root module that was not planned.
 func (e *estateShow) errors(ctx context.Context, f *fleet.Unplanned) ([]fleet.ReportedError, error) {
-	return e.saved.Errors(ctx, e.app.At(f.Dir, e.app.Terminal), f)
+	return e.saved.Errors(ctx, e.app.At(session.RootModule{Dir: f.Dir, Timings: e.app.Timings}, e.app.Terminal), f)
 }
 
 // json writes one document that contains the documents of all plans.

@@ -211,7 +211,7 @@ func (a *applying) actual(
 			"The plan depends on outputs of the root module %s, which was not found. Restore its directory, or make "+
 				"a new plan.", root)
 	}
-	own := a.run.open(r, io.Discard)
+	own := a.run.open(r, io.Discard, a.run.Session.Timings)
 	defer own.Close()
 	open, err := own.OpenState(ctx, session.StateRequest{Vars: a.run.Options.Variables})
 	if err != nil {

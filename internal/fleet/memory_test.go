@@ -51,9 +51,8 @@ func newEstate(t testing.TB, n, objects int) *estate {
 		}
 	}
 	t.Chdir(top)
-	s := session.New(quiet(io.Discard), []string{"TF_IN_AUTOMATION=1"})
-	s.Logs = terminal.OpenLogs(s.Env, io.Discard)
-	s.CLI = &cliconfig.Config{}
+	process := session.NewProcess([]string{"TF_IN_AUTOMATION=1"}, &cliconfig.Config{}, io.Discard)
+	s := session.New(process, "", quiet(io.Discard))
 	return &estate{t, s}
 }
 
@@ -64,8 +63,8 @@ func quiet(out io.Writer) *terminal.Terminal {
 }
 
 func (e *estate) load() *roots.Estate {
-	found, err := roots.Load(e.Context(), []string{"."}, func(dir string) *session.Session {
-		return e.session.At(dir, quiet(io.Discard))
+	found, err := roots.Load(e.Context(), []string{"."}, func(m session.RootModule) *session.Session {
+		return e.session.At(m, quiet(io.Discard))
 	})
 	if err != nil {
 		e.Fatal(err)

@@ -19,6 +19,7 @@ import (
 	"tofu/internal/session"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
+	"tofu/internal/timings"
 	"tofu/internal/ui"
 	"tofu/internal/ui/planview"
 )
@@ -172,11 +173,10 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 // work runs a job for a root module and returns what it printed.
 func (run *Run) work(ctx context.Context, r *roots.Root, do job) (*Result, []byte) {
 	var text bytes.Buffer
-	s := run.open(r, &text)
-	defer s.Close()
-	times, end := s.Timings.Root(r.Name)
+	times, end := run.Session.Timings.Root(r.Name)
 	defer end()
-	s.Timings = times
+	s := run.open(r, &text, times)
+	defer s.Close()
 	start := time.Now()
 	result := do(ctx, s, r)
 	if err := s.Unreleased(); err != nil {
@@ -226,7 +226,7 @@ func (run *Run) blocked(ctx context.Context, q *queue, id dag.ID, results []*Res
 
 // hasState reports whether a root module has a state that others can read, or may have one.
 func (run *Run) hasState(ctx context.Context, r *roots.Root) bool {
-	s := run.open(r, io.Discard)
+	s := run.open(r, io.Discard, run.Session.Timings)
 	defer s.Close()
 	of, err := roots.LastState(s)
 	if err != nil {
@@ -272,13 +272,13 @@ func interrupted(err error) bool {
 }
 
 // open returns a new session for a root module.
-func (run *Run) open(r *roots.Root, out io.Writer) *session.Session {
+func (run *Run) open(r *roots.Root, out io.Writer, times *timings.Recorder) *session.Session {
 	t := terminal.New(&terminal.Streams{Out: out, Err: out, Width: run.Session.Width})
 	t.Color, t.Scripted = run.Session.Color, run.Session.Scripted
-	s := run.Session.At(r.Dir, t)
-	s.Printer = run.Printer(r, out)
-	r.Configure(s)
-	return s
+	t.Printer = run.Printer(r, out)
+	m := r.Module()
+	m.Timings = times
+	return run.Session.At(m, t)
 }
 
 // Result is the result of a root module in a run.

@@ -45,9 +45,9 @@ func load(t *testing.T, names ...string) *roots.Estate {
 	if err := os.WriteFile("roots.tofu.hcl", []byte(file.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := session.New(terminal.New(&terminal.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}), nil)
-	s.Logs, s.CLI = terminal.OpenLogs(s.Env, io.Discard), &cliconfig.Config{}
-	e, err := roots.Load(t.Context(), []string{"."}, func(dir string) *session.Session { return s.At(dir, s.Terminal) })
+	s := session.New(session.NewProcess(nil, &cliconfig.Config{}, io.Discard), "",
+		terminal.New(&terminal.Streams{Out: io.Discard, Err: io.Discard}))
+	e, err := roots.Load(t.Context(), []string{"."}, func(m session.RootModule) *session.Session { return s.At(m, s.Terminal) })
 	if err != nil {
 		t.Fatal(err)
 	}

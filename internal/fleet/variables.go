@@ -15,8 +15,8 @@ import (
 // setVariables sets the variables that roots.tofu.hcl assigns to a root module, before it is
 // planned. If the values use outputs of a root module that is planned in the same run, these are
 // the planned outputs. Otherwise, and for destruction, they are the outputs in its state.
-func (p *planning) setVariables(ctx context.Context, s *session.Session, r *roots.Root, in *inputs) error {
-	return r.SetInputs(s, func(of *roots.Root) (map[string]cty.Value, error) {
+func (p *planning) setVariables(ctx context.Context, s *session.Session, r *roots.Root, in *inputs) (err error) {
+	s.Preset.Variables, err = r.Inputs(func(of *roots.Root) (map[string]cty.Value, error) {
 		if p.opts.Mode == plans.Destroy {
 			stored, err := p.stored.Do(of, func() (*outputs, error) { return p.run.storedOutputs(ctx, of) })
 			if err != nil || stored == nil {
@@ -39,6 +39,7 @@ func (p *planning) setVariables(ctx context.Context, s *session.Session, r *root
 		in.add(of.Name, r.ReadByVariables(of), stored)
 		return stored.values, nil
 	})
+	return err
 }
 
 // neverApplied returns the error for a root module that reads outputs of another root module, which
@@ -51,8 +52,8 @@ func neverApplied(r, of *roots.Root) error {
 
 // setVariables sets the variables of a root module before its plan is applied. Their values use the
 // outputs that the states have at that time.
-func (a *applying) setVariables(ctx context.Context, s *session.Session, r *roots.Root) error {
-	return r.SetInputs(s, func(of *roots.Root) (map[string]cty.Value, error) {
+func (a *applying) setVariables(ctx context.Context, s *session.Session, r *roots.Root) (err error) {
+	s.Preset.Variables, err = r.Inputs(func(of *roots.Root) (map[string]cty.Value, error) {
 		a.mu.Lock()
 		outputs, ok := a.outputs[of.Name]
 		a.mu.Unlock()
@@ -65,12 +66,13 @@ func (a *applying) setVariables(ctx context.Context, s *session.Session, r *root
 		}
 		return stored.values, nil
 	})
+	return err
 }
 
 // storedOutputs reads the outputs in the state of a root module. It returns nil if there is no
 // state.
 func (run *Run) storedOutputs(ctx context.Context, r *roots.Root) (*outputs, error) {
-	s := run.open(r, io.Discard)
+	s := run.open(r, io.Discard, run.Session.Timings)
 	defer s.Close()
 	open, err := s.OpenState(ctx, session.StateRequest{Vars: run.Options.Variables})
 	if err != nil {

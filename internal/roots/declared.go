@@ -25,9 +25,9 @@ import (
 // candidates returns the root modules that the roots.tofu.hcl files declare, and one root module
 // for each other directory with configuration files. Some of these directories may turn out to be
 // modules that others call.
-func candidates(dirs []string, t *tree, open func(dir string) *session.Session) ([]*Root, error) {
+func candidates(dirs []string, t *tree, open func(session.RootModule) *session.Session) ([]*Root, error) {
 	var all []*Root
-	files, err := loadFiles(dirs, func(dir string) *configs.Parser { return open(dir).Parser })
+	files, err := loadFiles(dirs, func(dir string) *configs.Parser { return open(session.RootModule{Dir: dir}).Parser })
 	t.exclude(files)
 	errs := tfdiags.FromError(err)
 	declared := make(map[string]int) // number of root modules per directory, by [Real] path
@@ -41,7 +41,7 @@ func candidates(dirs []string, t *tree, open func(dir string) *session.Session) 
 	for _, r := range all {
 		r.shared = declared[Real(r.Dir)] > 1
 		if r.shared && linked == nil { // one error is enough: most often the link is above all of them
-			linked = r.checkDataDir(open(r.Dir).DataDir)
+			linked = r.checkDataDir(open(session.RootModule{Dir: r.Dir}).DataDir)
 		}
 	}
 	errs = errs.AppendError(linked)
@@ -113,44 +113,42 @@ func (r *Root) Tags() []string {
 	return r.Declared.Tags
 }
 
-// Configure applies the settings in roots.tofu.hcl to a session of the root module, before the
-// session is used. Variables that use outputs of other root modules are unknown; see
-// [Root.SetInputs].
+// Module returns the root module with its settings in roots.tofu.hcl. Variables that use outputs of
+// other root modules are unknown; see [Root.Inputs].
 //
 // Root modules that share a directory get separate directories for working files.
-func (r *Root) Configure(s *session.Session) {
+func (r *Root) Module() session.RootModule {
+	m := session.RootModule{Dir: r.Dir, Preset: session.Preset{Elsewhere: r.elsewhere}}
 	if r.shared {
-		s.DataDir = r.ownDataDir(s.DataDir)
+		m.Own = r.ownDataDir()
 	}
 	d := r.Declared
 	if d == nil {
-		s.Preset = session.Preset{Elsewhere: r.elsewhere}
-		return
+		return m
 	}
-	s.Preset = session.Preset{Workspace: d.Workspace, Backend: d.Backend, From: rootsfile.FileName,
-		Elsewhere: r.elsewhere}
+	m.Preset.Workspace, m.Preset.Backend, m.Preset.From = d.Workspace, d.Backend, rootsfile.FileName
 	if r.IsDeclared() {
-		s.Preset.From = tfdiags.Place(d.Range)
+		m.Preset.From = tfdiags.Place(d.Range)
 	}
 	for _, name := range d.VarFiles {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(r.Dir, name)
 		}
-		s.Preset.VarFiles = append(s.Preset.VarFiles, name)
+		m.Preset.VarFiles = append(m.Preset.VarFiles, name)
 	}
-	_ = r.SetInputs(s, func(*Root) (map[string]cty.Value, error) { return nil, nil }) // Load reports errors
+	m.Preset.Variables, _ = r.Inputs(unknown) // Load reports errors
+	return m
 }
 
 // ownDataDir returns the data directory of a root module that shares its directory with others.
-func (r *Root) ownDataDir(dataDir string) string {
-	return filepath.Join(dataDir, "roots", url.PathEscape(r.Name))
-}
+// It is relative to the usual one.
+func (r *Root) ownDataDir() string { return filepath.Join("roots", url.PathEscape(r.Name)) }
 
 // checkDataDir returns an error if a symbolic link leads from the data directory to the root
 // module's own one. All commands write and delete files in a data directory, so they trust its
 // path.
 func (r *Root) checkDataDir(dataDir string) error {
-	err := atomicfile.CheckBelow(dataDir, r.ownDataDir(dataDir))
+	err := atomicfile.CheckBelow(dataDir, filepath.Join(dataDir, r.ownDataDir()))
 	if err == nil {
 		return nil
 	}
@@ -159,11 +157,14 @@ func (r *Root) checkDataDir(dataDir string) error {
 		r.Name).At(r.Declared.Range)
 }
 
-// SetInputs sets the variables that roots.tofu.hcl assigns, in a session of the root module.
-// outputs returns the outputs of another root module, or nil if they are not known yet.
-func (r *Root) SetInputs(s *session.Session, outputs func(*Root) (map[string]cty.Value, error)) error {
+// unknown is an argument of [Root.Inputs].
+func unknown(*Root) (map[string]cty.Value, error) { return nil, nil }
+
+// Inputs returns the variables that roots.tofu.hcl assigns. outputs returns the outputs of another
+// root module, or nil if they are not known yet.
+func (r *Root) Inputs(outputs func(*Root) (map[string]cty.Value, error)) (map[string]configs.Given, error) {
 	if r.Declared == nil {
-		return nil
+		return nil, nil
 	}
 	byName := make(map[string]*Root)
 	for _, read := range r.Reads {
@@ -171,7 +172,7 @@ func (r *Root) SetInputs(s *session.Session, outputs func(*Root) (map[string]cty
 			byName[read.Root.Name] = read.Root
 		}
 	}
-	s.Preset.Variables = make(map[string]configs.Given)
+	all := make(map[string]configs.Given)
 	var errs tfdiags.Diagnostics
 	for _, v := range r.Declared.Variables {
 		value, err := v.Value(func(name string) (cty.Value, error) {
@@ -187,9 +188,9 @@ func (r *Root) SetInputs(s *session.Session, outputs func(*Root) (map[string]cty
 		if v.Own {
 			given.Undeclared = configs.UndeclaredError
 		}
-		s.Preset.Variables[v.Name] = given
+		all[v.Name] = given
 	}
-	return errs.Err()
+	return all, errs.Err()
 }
 
 // outputsValue returns the outputs of the root module as an object. Outputs missing from values are

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
@@ -67,12 +66,12 @@ type Estate struct {
 }
 
 // Load finds the root modules below some directories, and those that a roots.tofu.hcl in one of the
-// directories declares. open returns a session for the root module in a directory.
+// directories declares. open returns a session for a root module.
 //
 // The error covers directories that can't be searched, single root modules (see [Root.Err]), root
 // modules that have the same state or name, and cycles between root modules. Load also returns the
 // estate, unless a roots.tofu.hcl has errors or ctx ends first.
-func Load(ctx context.Context, dirs []string, open func(dir string) *session.Session) (*Estate, error) {
+func Load(ctx context.Context, dirs []string, open func(session.RootModule) *session.Session) (*Estate, error) {
 	tree := searchAll(dirs)
 	all, err := candidates(dirs, tree, open)
 	if err != nil {
@@ -82,7 +81,7 @@ func Load(ctx context.Context, dirs []string, open func(dir string) *session.Ses
 	var kept keeper
 	parallel.Each(len(all), runtime.GOMAXPROCS(0), func(i int) {
 		if ctx.Err() == nil {
-			s := open(all[i].Dir)
+			s := open(all[i].Module())
 			all[i].read(ctx, s, &uses)
 			kept.add(s.Parser, all[i])
 		}
@@ -150,8 +149,8 @@ func roots(all []*Root, unread []string) (out []*Root, unsure tfdiags.Diagnostic
 
 // read reads the root module. uses caches the results of [outputuse.Find] by directory.
 func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[string, map[string]Outputs]) {
-	r.Configure(s)
-	r.Err = tfdiags.Join(r.check(), r.SetInputs(s, func(*Root) (map[string]cty.Value, error) { return nil, nil }))
+	_, err := r.Inputs(unknown)
+	r.Err = tfdiags.Join(r.check(), err)
 	var given map[string]configs.Given
 	if r.Err == nil {
 		given, r.Err = s.Collect(session.Variables{})

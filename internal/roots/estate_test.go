@@ -150,9 +150,8 @@ func TestLargeEstate(t *testing.T) {
 	t.Chdir(dir)
 	term := terminal.New(&terminal.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard})
 	term.Printer = ui.NewHuman(ui.Options{Out: io.Discard, Err: io.Discard})
-	s := session.New(term, nil)
-	s.Logs = terminal.OpenLogs(s.Env, io.Discard)
-	e, err := roots.Load(t.Context(), []string{"."}, func(dir string) *session.Session { return s.At(dir, term) })
+	s := session.New(session.NewProcess(nil, nil, io.Discard), "", term)
+	e, err := roots.Load(t.Context(), []string{"."}, func(m session.RootModule) *session.Session { return s.At(m, term) })
 	if e == nil || err == nil {
 		t.Fatal("no error for a broken root module", err)
 	}

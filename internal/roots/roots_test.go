@@ -34,9 +34,8 @@ func again(t testing.TB) (*roots.Estate, error) {
 		term.Printer = ui.NewHuman(ui.Options{Out: io.Discard, Err: io.Discard})
 		return term
 	}
-	s := session.New(quiet(), nil)
-	s.Logs = terminal.OpenLogs(s.Env, io.Discard)
-	return roots.Load(t.Context(), []string{"."}, func(dir string) *session.Session { return s.At(dir, quiet()) })
+	s := session.New(session.NewProcess(nil, nil, io.Discard), "", quiet())
+	return roots.Load(t.Context(), []string{"."}, func(m session.RootModule) *session.Session { return s.At(m, quiet()) })
 }
 
 const grid = `

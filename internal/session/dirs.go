@@ -24,10 +24,10 @@ type Dirs struct {
 	InitCommand string
 }
 
-// at returns the directories of the root module in dir. dir is relative to the working directory.
-func (d *Dirs) at(dir string) Dirs {
-	out := Dirs{WorkDir: filepath.Join(d.WorkDir, dir), RootDir: dir, Base: dir, InitCommand: d.InitCommand}
-	out.DataDir = out.path(d.DataDir)
+// at returns the directories of one of several root modules.
+func (d *Dirs) at(m RootModule) Dirs {
+	out := Dirs{WorkDir: filepath.Join(d.WorkDir, m.Dir), RootDir: m.Dir, Base: m.Dir, InitCommand: "tofu roots init"}
+	out.DataDir = filepath.Join(out.path(d.DataDir), m.Own)
 	return out
 }
 

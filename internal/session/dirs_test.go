@@ -7,6 +7,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/session"
+	"tofu/internal/timings"
 )
 
 // TestDirs checks in which directories a session for another root module keeps its files.
@@ -17,7 +18,7 @@ func TestDirs(t *testing.T) {
 		{"TF_DATA_DIR=/data", "/data"},
 	} {
 		s := newSession(t, nil, test.environ)
-		at := s.At("net/dev", s.Terminal)
+		at := s.At(session.RootModule{Dir: "net/dev"}, s.Terminal)
 		for _, file := range []struct{ what, got, want string }{
 			{"data directory", at.DataDir, test.data},
 			{"lock file", at.LockFile(), "net/dev/.terraform.lock.hcl"},
@@ -38,7 +39,7 @@ func TestDirs(t *testing.T) {
 // TestSelectWorkspace checks that each root module has its own selected workspace.
 func TestSelectWorkspace(t *testing.T) {
 	s := newSession(t, nil)
-	at := s.At("dev", s.Terminal)
+	at := s.At(session.RootModule{Dir: "dev"}, s.Terminal)
 	if err := at.SelectWorkspace("blue"); err != nil {
 		t.Fatal(err)
 	}
@@ -66,12 +67,26 @@ func TestOverrideWarnings(t *testing.T) {
 	}
 }
 
-// TestShared checks that the sessions for other root modules have the settings of the whole run.
-func TestShared(t *testing.T) {
-	s := newSession(t, nil)
-	s.CheckReads = true
-	at := s.At("net/dev", s.Terminal)
-	if !at.CheckReads || at.CLI != s.CLI || at.Parser != s.Parser || at.Interrupts != s.Interrupts {
-		t.Error("a setting is missing")
+// TestAt checks what the session for another root module shares with the first one.
+func TestAt(t *testing.T) {
+	s := newSession(t, nil, "TF_DATA_DIR=work", "TF_WORKSPACE=blue")
+	defer s.ShareClients()()
+	times := timings.New()
+	m := session.RootModule{Dir: "net/dev", Own: "roots/dev", Timings: times,
+		Preset: session.Preset{Workspace: "green", From: "roots.tofu.hcl"}}
+	at := s.At(m, s.Terminal)
+	if at.Process != s.Process || at.Clients != s.Clients || at.Timings != times {
+		t.Error("a part of the process is missing")
+	}
+	if at.DataDir != "net/dev/work/roots/dev" || at.WorkDir != s.WorkDir+"/net/dev" || at.InitCommand != "tofu roots init" {
+		t.Errorf("the directories are %+v", at.Dirs)
+	}
+	for of, want := range map[*session.Session]string{s: "blue", at: "green"} {
+		if got, err := of.Workspace(); got != want || err != nil {
+			t.Errorf("the workspace is %q, %v; want %q", got, err, want)
+		}
+	}
+	if again := at.At(session.RootModule{Dir: "x"}, s.Terminal); again.Preset.Workspace != "" || again.Timings != nil {
+		t.Errorf("another root module has the settings %+v", again.Preset)
 	}
 }

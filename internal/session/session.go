@@ -1,7 +1,9 @@
 package session
 
 import (
+	"cmp"
 	"context"
+	"io"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -16,31 +18,44 @@ import (
 	"tofu/internal/timings"
 )
 
-// Session is one run of a command in a working directory.
-type Session struct {
-	*terminal.Terminal
+// Process is what all sessions of a process share. Only the parser changes: it keeps what it parsed.
+type Process struct {
+	Env        func(name string) string // returns an environment variable
+	Environ    []string                 // the whole environment, as "NAME=value"
+	CLI        *cliconfig.Config
 	Interrupts *terminal.Interrupts
 	Logs       *terminal.Logs
-
-	Env     func(name string) string // returns an environment variable
-	Environ []string                 // the whole environment, as "NAME=value"
-	CLI     *cliconfig.Config
-
-	Dirs
-	Input bool // whether the user may be asked for values
-
+	Parser     *configs.Parser
 	CheckReads bool // whether the engine checks that instances are ready before they are read; set by tests
+}
+
+// NewProcess opens the logs of a process. environ is its environment.
+func NewProcess(environ []string, cli *cliconfig.Config, stderr io.Writer) *Process {
+	values := make(map[string]string, len(environ))
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		values[name] = value
+	}
+	env := func(name string) string { return values[name] }
+	return &Process{Env: env, Environ: environ, CLI: cli, Interrupts: terminal.NewInterrupts(),
+		Logs: terminal.OpenLogs(env, stderr), Parser: configs.NewParser(nil)}
+}
+
+// Session is one run of a command in a working directory.
+type Session struct {
+	*Process
+	*terminal.Terminal
+	Dirs
+	Preset Preset // settings for this root module in roots.tofu.hcl
+	Input  bool   // whether the user may be asked for values
 
 	remote remoteReads // reads of the plan that is being created
-
-	Preset Preset // settings for this root module in roots.tofu.hcl
 
 	Remote remoteOutputs // nil unless the run plans several root modules
 
 	// Warnings holds the reported warnings that are not printed yet.
 	Warnings Warnings
 
-	Parser  *configs.Parser
 	Plugins *plugin.Shared    // nil if there is only one root module; see SharePlugins
 	Clients *backend.Clients  // clients of backends that several sessions share; see ShareClients
 	Timings *timings.Recorder // nil without -timings
@@ -57,34 +72,29 @@ type Session struct {
 type remoteOutputs func(ctx context.Context, of *RemoteState, read RemoteReader) (
 	outputs map[string]cty.Value, found bool, err error)
 
-// New returns the session of a process. environ is its environment.
-func New(t *terminal.Terminal, environ []string) *Session {
-	values := make(map[string]string, len(environ))
-	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
-		values[name] = value
+// New returns the session for the root module in the working directory, workDir.
+func New(p *Process, workDir string, t *terminal.Terminal) *Session {
+	return &Session{
+		Process: p, Terminal: t, Encryption: Encryption{getenv: p.Env},
+		Dirs: Dirs{WorkDir: workDir, RootDir: ".", DataDir: cmp.Or(p.Env("TF_DATA_DIR"), ".terraform"),
+			InitCommand: "tofu init"},
 	}
-	s := &Session{
-		Terminal: t, Environ: environ, Env: func(name string) string { return values[name] },
-		Interrupts: terminal.NewInterrupts(), Parser: configs.NewParser(nil),
-		Dirs: Dirs{RootDir: ".", DataDir: ".terraform", InitCommand: "tofu init"},
-	}
-	s.Encryption.getenv = s.Env
-	if dir := s.Env("TF_DATA_DIR"); dir != "" {
-		s.DataDir = dir
-	}
-	return s
 }
 
-// At returns a session for the root module in another directory, whose terminal is t. dir is
-// relative to the working directory. The new session shares the user settings and the parsed
-// modules with s.
-func (s *Session) At(dir string, t *terminal.Terminal) *Session {
+// RootModule is one of several root modules in which a command runs.
+type RootModule struct {
+	Dir     string // relative to the working directory
+	Own     string // the directory below the data directory that has its working files; "" for the data directory itself
+	Preset  Preset
+	Timings *timings.Recorder // nil without -timings
+}
+
+// At returns a session for another root module, whose terminal is t. The new session shares the
+// process, running plugins and the clients of backends with s.
+func (s *Session) At(m RootModule, t *terminal.Terminal) *Session {
 	return &Session{
-		Terminal: t, Interrupts: s.Interrupts, Logs: s.Logs, Env: s.Env, Environ: s.Environ, CLI: s.CLI,
-		Dirs: s.Dirs.at(dir), Parser: s.Parser, Plugins: s.Plugins, Clients: s.Clients, Timings: s.Timings,
-		CheckReads: s.CheckReads,
-		Encryption: Encryption{getenv: s.Env},
+		Process: s.Process, Terminal: t, Dirs: s.Dirs.at(m), Preset: m.Preset, Timings: m.Timings,
+		Plugins: s.Plugins, Clients: s.Clients, Encryption: Encryption{getenv: s.Env},
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/cliconfig"
 	"tofu/internal/configschema"
 	"tofu/internal/session"
 	"tofu/internal/states"
@@ -37,8 +38,7 @@ func newSession(t *testing.T, files map[string]string, environ ...string) *sessi
 // again returns a new session in the current working directory.
 func again(environ ...string) *session.Session {
 	streams := &terminal.Streams{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard}
-	s := session.New(terminal.New(streams), environ)
-	s.Logs = terminal.OpenLogs(s.Env, io.Discard)
+	s := session.New(session.NewProcess(environ, &cliconfig.Config{}, io.Discard), "/somewhere", terminal.New(streams))
 	s.Printer = ui.NewHuman(ui.Options{Out: io.Discard, Err: io.Discard})
 	return s
 }
