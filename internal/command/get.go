@@ -61,6 +61,7 @@ type installOptions struct {
 	Upgrade       bool
 	TestDirectory string // directory of the tests whose modules are installed too
 	Pin           bool   // whether to create the module lock file, which pins modules that are not local
+	Offline       bool   // whether modules that aren't on this machine are errors
 	ReadOnly      bool   // whether changes of pins are errors
 }
 
@@ -95,7 +96,7 @@ func (m *moduleInstaller) install(
 	defer progress.end()
 	in, err := getmodules.NewInstaller(&getmodules.Options{
 		Dir: s.ModulesDir(), Base: s.Base, Client: m.client, Upgrade: want.Upgrade, Pin: pinned || want.Pin, Pins: locks,
-		Always: want.Always,
+		Always: want.Always, Offline: want.Offline,
 		Observe: progress.modules(func(e getmodules.Event) {
 			if !announced {
 				announced = true

@@ -46,7 +46,7 @@ type initFlags struct {
 	ForceCopy, Reconfigure, Migrate bool
 	FromModule, LockFile            string
 	PluginDirs                      []string
-	Upgrade, PinModules             bool
+	Upgrade, PinModules, Offline    bool
 	TestDirectory                   string
 	given                           func(option string) bool
 }
@@ -73,6 +73,8 @@ func (f *initFlags) declare(fs *options) {
 	fs.BoolVar(&f.Migrate, "migrate-state", false, "Reconfigure the backend and migrate existing state to it.")
 	fs.BoolVar(&f.Upgrade, "upgrade", false, "Take the newest acceptable versions of modules and providers, "+
 		"whatever the lock file says.")
+	fs.BoolVar(&f.Offline, "offline", false, "Take modules and providers only from this machine, and say what is "+
+		"missing: use what is installed, the store of packages and local directories. The backend is used as always.")
 	fs.StringVar(&f.LockFile, "lockfile", "", "How to treat the lock file. The only `mode` is readonly: check "+
 		"it and do not write it.")
 	fs.BoolVar(&f.PinModules, "pin-modules", false, pinModulesHelp)
@@ -89,6 +91,8 @@ func (f *initFlags) check() error {
 	}
 	for _, err := range []error{
 		clash(f.Migrate && f.Reconfigure, "-migrate-state", "-reconfigure"),
+		clash(f.Offline && f.Upgrade, "-offline", "-upgrade"),
+		clash(f.Offline && f.FromModule != "", "-offline", "-from-module"),
 		clash(f.Upgrade && f.readOnly(), "-upgrade", "-lockfile=readonly"),
 		clash(f.given("backend") && f.given("cloud"), "-backend", "-cloud"),
 	} {
@@ -154,7 +158,7 @@ func (r *initRun) run(ctx context.Context) error {
 	}
 	app.Live.Phase("Installing modules", 0)
 	cfg, err := modules.install(ctx, given, &installOptions{Get: f.Get, Upgrade: f.Upgrade,
-		TestDirectory: f.TestDirectory, Pin: f.PinModules, ReadOnly: f.readOnly()})
+		TestDirectory: f.TestDirectory, Pin: f.PinModules, ReadOnly: f.readOnly(), Offline: f.Offline})
 	if err != nil {
 		return err
 	}

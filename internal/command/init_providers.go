@@ -109,6 +109,9 @@ func (p *providerInstaller) packageSource() (sources.Source, error) {
 		if err != nil {
 			p.stderr.Diagnostics(tfdiags.FromError(err))
 		}
+		if p.flags.Offline {
+			source = sources.Offline(source)
+		}
 		return source, nil
 	}
 	dirs := slices.DeleteFunc(slices.Clone(p.flags.PluginDirs), func(dir string) bool { return dir == "" })

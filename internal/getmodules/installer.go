@@ -31,6 +31,8 @@ type Options struct {
 	// Installer.Pins.
 	Pin  bool
 	Pins depsfile.ModuleLocks
+	// Offline makes it an error if a package is not installed and not on this machine.
+	Offline bool
 	// Always writes the manifest even if there are no module calls.
 	Always bool
 	// Observe receives events, one call at a time. It may be nil.
@@ -201,7 +203,26 @@ func (in *Installer) remote(ctx context.Context, req *configs.ModuleRequest) (co
 	if r, ok := in.kept(req); ok {
 		return configs.ResolvedModule{Dir: filepath.FromSlash(r.Dir)}, nil
 	}
+	if err := in.reachable(req); err != nil {
+		return configs.ResolvedModule{}, err
+	}
 	return in.install(ctx, req, location{address: req.Source.Address, subdir: req.Source.Subdir}, "")
+}
+
+// reachable returns an error if the package of a call must come from the network and Offline is set.
+func (in *Installer) reachable(req *configs.ModuleRequest) error {
+	_, address := splitMethod(req.Source.Address)
+	if !in.opts.Offline || req.Source.Kind == addrs.RemoteModule &&
+		(isPath(address) || strings.HasPrefix(address, "file://")) {
+		return nil
+	}
+	version := ""
+	if req.Version != "" {
+		version = fmt.Sprintf(" (%s)", req.Version)
+	}
+	return tfdiags.Errorf("Module is not installed", "The package of %s, %s%s, is not installed, and -offline excludes the "+
+		"network. Run the command without -offline, or copy the directory %s from a machine where it is installed.",
+		req.Describe(), showable(req.Source.Address), version, in.opts.Dir).At(req.Call.Range)
 }
 
 // install fetches the package of a call and records the call in the manifest.
@@ -291,6 +312,9 @@ func (in *Installer) fromRegistry(
 ) (none configs.ResolvedModule, err error) {
 	if r, ok := in.kept(req); ok {
 		return configs.ResolvedModule{Dir: filepath.FromSlash(r.Dir), Version: r.Version}, nil
+	}
+	if err := in.reachable(req); err != nil {
+		return none, err
 	}
 	version, err := in.choose(ctx, req)
 	if version == "" {
