@@ -69,7 +69,7 @@ func runRootsImport(ctx context.Context, app *App, f *rootsImportFlags, args []s
 	if err == nil && !f.Force {
 		return tfdiags.Errorf("The file exists", "%s already exists. Use -force to replace it.", path)
 	}
-	opts := &terragrunt.Options{Getenv: app.Env}
+	opts := &terragrunt.Options{Getenv: app.Env, Generate: f.Generate}
 	if f.Fetch != "" {
 		f.fetched = roots.Absolute(filepath.Join(dir, f.Fetch))
 		if filepath.IsLocal(f.Fetch) {
@@ -130,7 +130,8 @@ func (f *rootsImportFlags) generate(app *App, files []terragrunt.File) error {
 	case f.Generate:
 		app.Say("\nThese files, which Terragrunt generates, were written:")
 	default:
-		app.Say("\nThese files, which Terragrunt generates, are missing. Write them, or use -generate -force:")
+		app.Say("\nThese files, which Terragrunt generates, are missing. -generate -force writes them and sets their " +
+			"variables:")
 	}
 	var refused []string
 	for _, file := range files {

@@ -328,31 +328,40 @@ func (g *generation) file(path string) {
 		return
 	}
 	full := filepath.Join(g.dir, filepath.FromSlash(path))
-	text, names := g.content(t, full)
-	switch before, err := os.ReadFile(full); {
-	case err != nil:
+	text, declared := g.content(t, full)
+	before, err := os.ReadFile(full)
+	missing := err != nil
+	if missing {
 		g.im.result.Files = append(g.im.result.Files, File{Path: full, Data: hclwrite.Format([]byte(text))})
-	case !all[0].keeps && !sameContent(string(before), text):
+	}
+	differs := !missing && !sameContent(string(before), text)
+	if differs && !all[0].keeps {
 		leave("%s has such a file with other content", module)
-		for _, r := range g.roots {
-			maps.DeleteFunc(r.extra, func(name, _ string) bool { return slices.Contains(names, name) })
+	}
+	if differs || missing && !g.im.opts.Generate {
+		for _, name := range declared {
+			delete(g.declared, name)
+			for _, r := range g.roots {
+				delete(r.extra, name)
+			}
 		}
 	}
 }
 
-// content returns the content of a file in which variables replace the differing values, and the
-// names of these variables. At its end, the content declares those that no other file declares.
-func (g *generation) content(t *template, full string) (text string, names []string) {
+// content returns the content of a file in which variables replace the differing values. At its end,
+// the content declares the variables that no other file declares. declared are their names.
+func (g *generation) content(t *template, full string) (text string, declared []string) {
 	var declarations strings.Builder
-	names = make([]string, len(t.varying))
+	names := make([]string, len(t.varying))
 	for i, v := range t.varying {
 		var isNew bool
 		names[i], isNew = g.variable(v, full)
 		if isNew {
+			declared = append(declared, names[i])
 			fmt.Fprintf(&declarations, "\nvariable %q {\n  type = %s\n}\n", names[i], v.typ)
 		}
 	}
-	return strings.TrimRight(t.insert(names), "\n") + "\n" + declarations.String(), names
+	return strings.TrimRight(t.insert(names), "\n") + "\n" + declarations.String(), declared
 }
 
 // variable returns the name of the variable for a differing value, and sets the variable in all

@@ -31,6 +31,9 @@ type Options struct {
 	// directory in it. version is used for sources in registries. If Fetch is nil, units with
 	// remote sources are left out.
 	Fetch func(source, version string) (dir string, err error)
+	// Generate says that the caller writes the files of the result. Without it, the variables that
+	// these files declare are not set, because they would be errors.
+	Generate bool
 }
 
 // Result is the outcome of an import.

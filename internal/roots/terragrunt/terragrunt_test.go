@@ -671,7 +671,7 @@ func TestGeneratedOutputs(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			dir := unpack(t, module+other+"output \"a\" {\n  value = 1\n}\n-- u/terragrunt.hcl --\nterraform {\n  source = \"../module\"\n}\n"+
 				"dependency \"o\" {\n  config_path = \"../other\"\n}\n"+c.generate)
-			result, err := terragrunt.Import(dir, &terragrunt.Options{Getenv: noEnv})
+			result, err := terragrunt.Import(dir, &terragrunt.Options{Getenv: noEnv, Generate: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -740,7 +740,7 @@ terraform {
   source = "../module"
 }
 `)
-			result, err := terragrunt.Import(dir, &terragrunt.Options{Getenv: noEnv})
+			result, err := terragrunt.Import(dir, &terragrunt.Options{Getenv: noEnv, Generate: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -753,6 +753,51 @@ terraform {
 				t.Errorf("got\n%s\nand %s", got, left)
 			}
 		})
+	}
+}
+
+// TestUnwritten checks that variables of generated files are only set if the files are written or
+// already exist. Both files use the variable that the first one declares.
+func TestUnwritten(t *testing.T) {
+	const generate = `
+generate "a" {
+  path     = "a.tf"
+  contents = "locals {\n  x = \"${basename(get_terragrunt_dir())}\"\n}"
+}
+generate "b" {
+  path     = "b.tf"
+  contents = "locals {\n  y = \"${basename(get_terragrunt_dir())}\"\n}"
+}
+terraform {
+  source = "../module"
+}
+`
+	dir := unpack(t, module+"-- u/terragrunt.hcl --"+generate+"-- v/terragrunt.hcl --"+generate)
+	for _, c := range []struct{ generate, set bool }{{false, false}, {true, true}, {false, true}} {
+		result, err := terragrunt.Import(dir, &terragrunt.Options{Getenv: noEnv, Generate: c.generate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if set := strings.Contains(string(result.Text), `generated = "u"`); set != c.set {
+			t.Errorf("generate %v: got\n%s", c.generate, result.Text)
+		}
+		for _, f := range result.Files {
+			if c.generate {
+				err = errors.Join(err, os.WriteFile(f.Path, f.Data, 0o600))
+			}
+		}
+		if err != nil || c.generate && len(result.Files) != 2 {
+			t.Fatal(err, result.Files)
+		}
+	}
+	// The user has changed a.tf, which declares the variable: b.tf must not need it.
+	err := os.WriteFile(filepath.Join(dir, "module/a.tf"), []byte("locals {}\n"), 0o600)
+	if err := errors.Join(err, os.Remove(filepath.Join(dir, "module/b.tf"))); err != nil {
+		t.Fatal(err)
+	}
+	result, err := terragrunt.Import(dir, &terragrunt.Options{Getenv: noEnv, Generate: true})
+	if err != nil || len(result.Files) != 1 || !strings.Contains(string(result.Files[0].Data), `variable "generated"`) {
+		t.Error(err, result.Files)
 	}
 }
 
