@@ -181,8 +181,15 @@ func explain(err error) error {
 	if !ok {
 		return fmt.Errorf("requesting a token from Google: %w", httpclient.Clean(err))
 	}
-	text := strings.TrimSpace(refused.ErrorCode + " " + refused.ErrorDescription)
-	if refused.ErrorCode == "invalid_grant" {
+	answer := struct {
+		Error       string
+		Description string `json:"error_description"`
+	}{refused.ErrorCode, refused.ErrorDescription}
+	if answer.Error == "" { // the library doesn't read the answers to service accounts
+		_ = json.Unmarshal(refused.Body, &answer) // an answer in another format has no reason
+	}
+	text := strings.TrimSpace(answer.Error + " " + answer.Description)
+	if answer.Error == "invalid_grant" {
 		return fmt.Errorf("the credentials are not accepted by Google: they have expired or were revoked, or the "+
 			"clock of this machine is wrong (%s). User credentials are renewed by \"gcloud auth application-default "+
 			"login\"", text)
