@@ -505,7 +505,10 @@ func (r *Run) Close(ctx context.Context) error {
 	if err := r.store.pipeline(ctx, readWrite, r.done, nil); err != nil {
 		return explained(err)
 	}
-	return explained(r.store.vacuumDue(ctx, r.workspace))
+	// The run has ended, so this failure doesn't matter to others: the next run tries again, and
+	// "tofu state vacuum" reports it.
+	_ = r.store.vacuumDue(ctx, r.workspace)
+	return nil
 }
 
 // EndRun implements statemgr.Ledger.

@@ -425,6 +425,33 @@ func TestForceUnlock(t *testing.T) {
 	_ = m.Unlock()
 }
 
+// TestFailedEnd checks that Unlock reports a run that it can't end, once.
+func TestFailedEnd(t *testing.T) {
+	c := config(t)
+	fill(t, manager(t, open(t, c)), 1)
+	m := manager(t, open(t, c))
+	if err := m.Lock(t.Context(), "OperationTypeApply", 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	snap := read(t, m)
+	if err := m.Begin(t.Context(), &statemgr.Run{State: snap.State, Footprint: footprintOf(snap, addr("a", 0))}); err != nil {
+		t.Fatal(err)
+	}
+	id := m.LockID()
+	execute(t, "ALTER TABLE "+table(c, "run")+" ADD CONSTRAINT endless CHECK (ended IS NULL) NOT VALID")
+	if err := m.Unlock(); err == nil || !strings.Contains(err.Error(), "endless") ||
+		!strings.Contains(err.Error(), "tofu force-unlock "+id) {
+		t.Errorf("the run can't be ended: %v", err)
+	}
+	if err := m.Unlock(); err != nil {
+		t.Errorf("the second time: %v", err)
+	}
+	execute(t, "ALTER TABLE "+table(c, "run")+" DROP CONSTRAINT endless")
+	if err := manager(t, open(t, c)).ForceUnlock(t.Context(), id); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestRestart checks that a run survives a server that crashes and comes back.
 func TestRestart(t *testing.T) {
 	if server == nil {

@@ -42,8 +42,9 @@ type destination interface {
 	save(ctx context.Context, before, final *states.State) error
 	// push replaces the state; see Manager.Push.
 	push(ctx context.Context, f *statefile.File, force bool) error
-	// abandon ends the recording, if there is one, without saving. The records are kept.
-	abandon()
+	// abandon ends the recording, if there is one, without saving. The records are kept. The error
+	// says that a run of a ledger could not be ended.
+	abandon() error
 }
 
 // A recorder records the steps of an operation. Once a method has returned, its record survives a

@@ -242,8 +242,13 @@ func (m *Manager) LockID() string {
 // Unlock stops recording without saving and releases the lock, if there is one. It takes no
 // context: a canceled operation must be able to unlock.
 func (m *Manager) Unlock() error {
-	m.stopRecording()
+	failed := m.stopRecording()
 	id, held := m.lock.release()
+	if failed != nil {
+		return tfdiags.Errorf("Error releasing the state lock", "%s\n\n"+
+			"The run may still be in progress for other runs. They can't change the objects that it claims until its "+
+			"lease has expired, or until you run \"tofu force-unlock %s\".", tfdiags.Sentence(failed), id)
+	}
 	if !held {
 		return nil
 	}

@@ -289,11 +289,11 @@ func (m *Manager) Push(ctx context.Context, f *statefile.File, force bool) error
 }
 
 // stopRecording ends the recording of an operation, if one is in progress, without saving.
-func (m *Manager) stopRecording() {
+func (m *Manager) stopRecording() error {
 	m.mu.Lock()
 	m.recorder = nil
 	m.mu.Unlock()
-	m.dest.abandon()
+	return m.dest.abandon()
 }
 
 // Encode encodes a state for a local copy. The result is encrypted if the stored state is.

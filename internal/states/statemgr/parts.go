@@ -239,7 +239,9 @@ func (p *parts) saveElsewhere(final *states.State, change *Change, cause error) 
 		Serial: content.serial + 1, Lineage: content.lineage, State: final,
 		Unsaved: &statefile.UnsavedRun{ID: p.lock.run().ID, Revision: content.revision, Provided: provided},
 	}, nil, cause)
-	p.abandon()
+	if ending := p.abandon(); ending != nil { // the failure of the ledger that the caller reports
+		p.log.Warn("could not end the run; its claims end with its lease", "error", ending)
+	}
 	return err
 }
 
@@ -334,15 +336,13 @@ func (p *parts) pushUnsaved(ctx context.Context, f *statefile.File) error {
 }
 
 // abandon implements destination. It ends the run in the ledger, which ends its claims.
-func (p *parts) abandon() {
+func (p *parts) abandon() error {
 	p.mu.Lock()
 	run := p.run
 	p.recorder = nil
 	p.mu.Unlock()
 	if run == nil {
-		return
+		return nil
 	}
-	if err := run.Close(context.Background()); err != nil {
-		p.log.Warn("could not end the run; its claims end with its lease", "error", err)
-	}
+	return run.Close(context.Background())
 }

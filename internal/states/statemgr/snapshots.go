@@ -408,11 +408,12 @@ func (s *snapshots) committed() {
 }
 
 // abandon implements destination.
-func (s *snapshots) abandon() {
+func (s *snapshots) abandon() error {
 	s.stopWriting()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.endRecording()
+	return nil
 }
 
 // stopWriting stops the snapshots of the operation in progress, if there is one, and waits for a
