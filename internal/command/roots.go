@@ -201,6 +201,11 @@ func runRootsList(ctx context.Context, app *App, f *rootsListFlags, args []strin
 		}
 		app.Say("%s", line)
 	}
+	if len(estate.Called) > 0 {
+		app.printOnStderr(tfdiags.Warningf("Lock files of called modules", "These directories have a lock file, but "+
+			"other modules call them, so they are not root modules: %s. If one is a root module, too, declare it in %s.",
+			someOf(estate.Called), rootsfile.FileName).List())
+	}
 	return err
 }
 

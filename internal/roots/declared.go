@@ -96,10 +96,10 @@ func nearest(d Directory, files []*rootsfile.File) (nearest *rootsfile.File, bes
 func undeclared(d Directory, files []*rootsfile.File) (*Root, error) {
 	f, name := nearest(d, files)
 	if f == nil {
-		return &Root{Name: filepath.ToSlash(d.Dir), Dir: d.Dir}, nil
+		return &Root{Name: filepath.ToSlash(d.Dir), Dir: d.Dir, locked: d.Locked}, nil
 	}
 	settings, err := f.Found(name, d.Dir)
-	return &Root{Name: name, Dir: d.Dir, Declared: settings, excluded: f.Excludes(name)}, err
+	return &Root{Name: name, Dir: d.Dir, Declared: settings, excluded: f.Excludes(name), locked: d.Locked}, err
 }
 
 // IsDeclared reports whether a roots.tofu.hcl has a block for the root module.

@@ -44,6 +44,7 @@ type Root struct {
 	calls     Calls              // local directories that it calls as modules
 	hasOwn    bool               // see HasOwn
 	excluded  bool               // roots.tofu.hcl excludes it
+	locked    bool               // its directory has a lock file
 	shared    bool               // other root modules have the same directory
 	used      map[string]Outputs // used outputs by data source; see ReadBy
 	variables []string           // names of variables; nil after Load has collected them in elsewhere
@@ -60,6 +61,9 @@ type Estate struct {
 	Unread []string
 	// Unsure is a warning about directories that are not root modules because others may call them.
 	Unsure tfdiags.Diagnostics
+	// Called are the names of directories with a lock file that are not root modules because other
+	// modules call them.
+	Called []string
 
 	byState stateIndex
 	byName  map[string]*Root
@@ -100,9 +104,7 @@ func Load(ctx context.Context, dirs []string, open func(session.RootModule) *ses
 		}
 	}
 	variables := make(map[string]bool)
-	chosen, unsure := roots(all, tree.unread())
-	e.Unsure = unsure
-	for _, r := range chosen {
+	for _, r := range e.choose(all, tree.unread()) {
 		for _, name := range r.variables {
 			variables[name] = true
 		}
@@ -127,10 +129,10 @@ func Load(ctx context.Context, dirs []string, open func(session.RootModule) *ses
 	return e, errs.AppendError(e.cycles()).Err()
 }
 
-// roots selects the root modules from the candidates and sorts them by name. A module that another
+// choose selects the root modules from the candidates and sorts them by name. A module that another
 // module calls, or may call, is not a root module unless it is declared. unread are directories
 // that can't be searched.
-func roots(all []*Root, unread []string) (out []*Root, unsure tfdiags.Diagnostics) {
+func (e *Estate) choose(all []*Root, unread []string) (out []*Root) {
 	var callers Callers
 	callers.AddUnread(unread)
 	dirs := make([]Directory, len(all))
@@ -139,12 +141,17 @@ func roots(all []*Root, unread []string) (out []*Root, unsure tfdiags.Diagnostic
 		callers.Add(&dirs[i], r.calls)
 	}
 	for i, r := range all {
-		if callers.IsRoot(&dirs[i], r.hasOwn, r.Err != nil) {
+		switch {
+		case callers.IsRoot(&dirs[i], r.hasOwn, r.Err != nil):
 			out = append(out, r)
+		case r.locked && !r.excluded && callers.calls[dirs[i].Real]:
+			e.Called = append(e.Called, r.Name)
 		}
 	}
+	slices.Sort(e.Called)
 	slices.SortStableFunc(out, func(a, b *Root) int { return strings.Compare(a.Name, b.Name) })
-	return out, callers.Unsure()
+	e.Unsure = callers.Unsure()
+	return out
 }
 
 // read reads the root module. uses caches the results of [outputuse.Find] by directory.
