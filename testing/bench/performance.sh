@@ -60,7 +60,7 @@ large() {
 hundred() { measure -bin bin/tofu -shapes count -sizes 50000 -phases plan,"$life"; }
 
 growth() {
-	measure -bin bin/tofu -shapes wide,layers,chain,count,foreach,modules,variables,moduledeps,nested,splat,outputs -sizes 1000,32000 -phases "$life" -count 2
+	measure -bin bin/tofu -shapes wide,layers -sizes 1000,32000 -phases "$life" -count 2
 	measure -bin bin/tofu -mirror "$MIRROR" -shapes data -sizes 1000,5000 -phases "$life" -count 2
 }
 

@@ -1,0 +1,4 @@
+resource "terraform_data" "in" {}
+output "id" {
+  value = terraform_data.in.id
+}
