@@ -2,6 +2,7 @@ package terragrunt
 
 import (
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"maps"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"tofu/internal/getmodules"
 	"tofu/internal/memo"
 	"tofu/internal/roots/rootsfile"
+	"tofu/internal/session"
 	"tofu/internal/tfdiags"
 )
 
@@ -62,7 +64,8 @@ func Import(dir string, opts *Options) (*Result, error) {
 	}
 	im := &importer{top: top, opts: opts, parser: configs.NewParser(nil), result: &Result{},
 		noted: make(map[noteKey]*note), units: make(map[string]string), uses: make(map[string]int),
-		names: make(map[string]bool), placed: make(map[string]*root), leftUnits: make(map[string]bool), generated: make(map[string]string)}
+		names: make(map[string]bool), placed: make(map[string]*root), leftUnits: make(map[string]bool), generated: make(map[string]string),
+		workspaces: make(map[placed]int)}
 	units, err := im.find()
 	if err != nil {
 		return nil, err
@@ -71,6 +74,7 @@ func Import(dir string, opts *Options) (*Result, error) {
 		im.read(u)
 	}
 	for _, r := range im.roots { // now it is known which units others can refer to
+		im.workspaces[placed{r.dir, workspaceName(r.name)}]++
 		im.content(r)
 	}
 	im.generate()
@@ -112,22 +116,23 @@ func (im *importer) withoutAbsolute(text string) string {
 
 // importer is the state of one import.
 type importer struct {
-	top       string
-	opts      *Options
-	parser    *configs.Parser
-	result    *Result
-	notes     []*note
-	noted     map[noteKey]*note
-	roots     []*root
-	units     map[string]string // names of root modules by unit directory
-	uses      map[string]int    // number of root modules per module directory
-	names     map[string]bool   // names of root modules
-	placed    map[string]*root  // root modules by unit directory
-	leftUnits map[string]bool   // directories of units that are left out
-	generated map[string]string // source directories of generated directories, by generated directory
-	locks     []string          // lock files found in units
-	files     files
-	modules   memo.Map[string, *configs.Config]
+	top        string
+	opts       *Options
+	parser     *configs.Parser
+	result     *Result
+	notes      []*note
+	noted      map[noteKey]*note
+	roots      []*root
+	units      map[string]string // names of root modules by unit directory
+	uses       map[string]int    // number of root modules per module directory
+	names      map[string]bool   // names of root modules
+	workspaces map[placed]int    // number of root modules that would have a workspace
+	placed     map[string]*root  // root modules by unit directory
+	leftUnits  map[string]bool   // directories of units that are left out
+	generated  map[string]string // source directories of generated directories, by generated directory
+	locks      []string          // lock files found in units
+	files      files
+	modules    memo.Map[string, *configs.Config]
 }
 
 // root is a root module that the roots.tofu.hcl will declare.
@@ -429,7 +434,7 @@ func (im *importer) block(r *root) string {
 		fmt.Fprintf(&b, "path = %s\n", quoted(rel))
 	}
 	if len(r.backend) == 0 && im.uses[r.dir] > 1 { // root modules that share a directory need separate states
-		fmt.Fprintf(&b, "workspace = %s\n", quoted(strings.ReplaceAll(r.name, "/", "_")))
+		fmt.Fprintf(&b, "workspace = %s\n", quoted(im.workspace(r)))
 	}
 	if len(r.files) > 0 {
 		list := make([]string, len(r.files))
@@ -461,6 +466,29 @@ func (im *importer) block(r *root) string {
 	}
 	b.WriteString("}\n")
 	return b.String()
+}
+
+// workspace returns the name of the workspace for a root module. If several in one directory would
+// have the same, as a/b and a_b would, each name ends with a checksum.
+func (im *importer) workspace(r *root) string {
+	found := workspaceName(r.name)
+	if im.workspaces[placed{r.dir, found}] > 1 {
+		return fmt.Sprintf("%s_%08x", found, crc32.ChecksumIEEE([]byte(r.name)))
+	}
+	return found
+}
+
+// placed is a workspace of the module in a directory.
+type placed struct{ dir, workspace string }
+
+// workspaceName replaces what a workspace must not have in its name.
+func workspaceName(name string) string {
+	return strings.Map(func(c rune) rune {
+		if session.ValidWorkspaceName(string(c)) {
+			return c
+		}
+		return '_'
+	}, name)
 }
 
 func quoted(text string) string { return literal(cty.StringVal(text)) }

@@ -1,6 +1,7 @@
 package terragrunt
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,6 +60,22 @@ func (im *importer) rewrite(c *config, expr hclsyntax.Expression, needs map[stri
 
 func literal(v cty.Value) string { return string(hclwrite.TokensForValue(v).Bytes()) }
 
+// inPlace returns the text of a value that replaces an expression. In a template, the text of a
+// directive such as %{ if … } includes its marks, and so does its replacement.
+func inPlace(v cty.Value, expr []byte) string {
+	if !bytes.HasPrefix(expr, []byte("%{")) {
+		return literal(v)
+	}
+	start, end := "${", "}"
+	if bytes.HasPrefix(expr, []byte("%{~")) {
+		start = "${~ "
+	}
+	if bytes.HasSuffix(expr, []byte("~}")) {
+		end = " ~}"
+	}
+	return start + literal(v) + end
+}
+
 // visit adds replacements for an expression as a whole or for parts of it.
 func (r *rewriter) visit(expr hclsyntax.Expression) {
 	if tr, ok := expr.(*hclsyntax.ScopeTraversalExpr); ok {
@@ -74,7 +91,7 @@ func (r *rewriter) visit(expr hclsyntax.Expression) {
 			r.errs = r.errs.AppendError(err)
 			return
 		}
-		r.found = append(r.found, replacement{expr.Range(), literal(v)})
+		r.found = append(r.found, replacement{expr.Range(), inPlace(v, expr.Range().SliceBytes(r.c.src))})
 		return
 	}
 	switch e := expr.(type) {

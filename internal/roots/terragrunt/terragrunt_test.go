@@ -52,6 +52,33 @@ terraform {
 }
 inputs = { a = { x = 3 } }
 `, []string{`path = "module"`, "a = {\n      x = 3\n    }", `b = "root"`}, nil},
+		"directives beside outputs": {module + other + `
+-- u/terragrunt.hcl --
+terraform {
+  source = "../module"
+}
+dependency "o" {
+  config_path = "../other"
+}
+inputs = {
+  a = "x%{ if true }y%{ endif }${dependency.o.outputs.ids[0]}"
+  b = "x %{~ if false } y%{ else } z %{ endif ~} ${dependency.o.outputs.ids[0]}"
+}
+`, []string{`a = "x${"y"}${root["other"].ids[0]}"`, `b = "x ${~" z "~} ${root["other"].ids[0]}"`}, nil},
+		"names of workspaces": {module + `
+-- a b/terragrunt.hcl --
+terraform {
+  source = "../module"
+}
+-- a/c/terragrunt.hcl --
+terraform {
+  source = "../../module"
+}
+-- a_c/terragrunt.hcl --
+terraform {
+  source = "../module"
+}
+`, []string{`workspace = "a_b"`, `workspace = "a_c_70f3708a"`, `workspace = "a_c_5fcc097c"`}, nil},
 		"deep merge": {module + `
 -- root.hcl --
 inputs = { a = { x = 1, y = [2] } }
