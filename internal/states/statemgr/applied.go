@@ -54,7 +54,8 @@ func (f *firstChange) record() {
 	})
 }
 
-// recordApplied adds a plan to the list of applied plans.
+// recordApplied adds a plan to the list of applied plans. The list has no secrets, and others who
+// work in the same directory need it.
 func recordApplied(dataDir, planID string) error {
 	if err := os.MkdirAll(dataDir, 0o755); err != nil {
 		return err
@@ -62,7 +63,7 @@ func recordApplied(dataDir, planID string) error {
 	if err := atomicfile.RemoveLink(appliedPath(dataDir)); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(appliedPath(dataDir), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(appliedPath(dataDir), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
 	if err != nil {
 		return err
 	}

@@ -266,6 +266,15 @@ func TestAppliedPlans(t *testing.T) {
 			t.Errorf("%s: %v, %v", id, done, err)
 		}
 	}
+	// Others who work in the directory read the list and add to it, as far as the umask allows.
+	check(t, os.WriteFile("usual", nil, 0o666))
+	usual, err := os.Stat("usual")
+	check(t, err)
+	list, err := os.Stat(".terraform/applied-plans")
+	check(t, err)
+	if list.Mode() != usual.Mode() {
+		t.Errorf("the list has the mode %v, other files %v", list.Mode(), usual.Mode())
+	}
 	check(t, m.Save(t.Context(), state("x", "x")))
 	check(t, m.Unlock())
 }
