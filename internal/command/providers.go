@@ -28,7 +28,7 @@ the providers that the objects in the state require.`,
 		f.varFlags.add(fs)
 		fs.StringVar(&f.TestDirectory, "test-directory", "tests", "Look for test files in this `path` too.")
 	}, runProviders),
-	Sub: []*Command{cmdProvidersLock, cmdProvidersMirror, cmdProvidersSchema},
+	Sub: []*Command{cmdProvidersLock, cmdProvidersMirror, cmdProvidersSchema, cmdProvidersVerify},
 }
 
 type providersFlags struct {

@@ -102,7 +102,8 @@ func WriteManual(dir string) error {
 
 func programPage(all []*documented) string {
 	var b strings.Builder
-	manualHead(&b, version.Name, "infrastructure engine compatible with OpenTofu", programWord+"COMMAND [options] [arguments]")
+	manualHead(&b, version.Name, "infrastructure engine compatible with OpenTofu",
+		programWord+"COMMAND [options] [arguments]")
 	b.WriteString(".SH COMMANDS\n")
 	for _, e := range all {
 		fmt.Fprintf(&b, ".TP\n.BR %s (1)\n%s\n", roff(e.page()), roff(e.Short))
