@@ -95,7 +95,6 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 		return err
 	}
 	defer op.Close()
-	op.Env.Parallelism = f.Parallelism
 	opts.NotSaved = true
 	return f.applyRounds(ctx, op, opts)
 }

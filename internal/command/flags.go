@@ -198,7 +198,8 @@ type operationFlags struct {
 }
 
 func (f *operationFlags) operation() session.OperationOptions {
-	return session.OperationOptions{Variables: f.Variables, Paths: f.StatePaths, Lock: f.LockOptions}
+	return session.OperationOptions{Variables: f.Variables, Paths: f.StatePaths, Lock: f.LockOptions,
+		Parallelism: f.Parallelism}
 }
 
 func (f *operationFlags) add(fs *options) {

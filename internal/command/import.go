@@ -63,7 +63,6 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 		return err
 	}
 	defer op.Close()
-	op.Env.Parallelism = f.Parallelism
 	if err := canImport(op, addr); err != nil {
 		return err
 	}

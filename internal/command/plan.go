@@ -89,7 +89,6 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 		return err
 	}
 	defer op.Close()
-	op.Env.Parallelism = f.Parallelism
 	if f.Against != "" {
 		opts.Past, err = op.Past(ctx, f.Against)
 		if err != nil {
@@ -195,7 +194,6 @@ func runRefresh(ctx context.Context, app *App, f *refreshFlags, args []string) e
 		app.Warnings.Add(tfdiags.Warningf("Empty or non-existent state",
 			"The state has no objects, so there is nothing to refresh."))
 	}
-	op.Env.Parallelism = f.Parallelism
 	// A normal plan begins with a refresh. Its prior state therefore has all changes made outside
 	// of OpenTofu, and is the result of this command.
 	opts.NotSaved = true

@@ -88,8 +88,7 @@ func (f *fleetFlags) run(app *App, e *roots.Estate, selected []*roots.Root, dirs
 	lines := &wholeWrites{out: app.Out}
 	return &fleet.Run{
 		Session: app.Session, Estate: e, Selected: selected, Directories: dirs, Roots: f.Workers,
-		Parallelism: f.Parallelism,
-		Options:     f.operation(), Events: app.view.JSON, ShareProviders: f.Share,
+		Options: f.operation(), Events: app.view.JSON, ShareProviders: f.Share,
 		Printer: func(r *roots.Root, out io.Writer) ui.Printer {
 			opts := app.viewOptions(out)
 			opts.Err, opts.Live, opts.Terminal = out, nil, app.OutTerminal

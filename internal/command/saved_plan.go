@@ -159,7 +159,6 @@ func applySaved(ctx context.Context, app *App, f *applyFlags, path string) error
 		return err
 	}
 	defer op.Close()
-	op.Env.Parallelism = f.Parallelism
 	op.ShowPlan(ctx, &ui.PlanView{Plan: saved.Plan, Saved: true})
 	result := ui.Applied{Destroy: f.command}
 	st, err := f.applyPlan(ctx, op, saved.Plan, saved.ID, &result)

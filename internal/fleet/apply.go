@@ -101,7 +101,6 @@ func (a *applying) again(ctx context.Context, s *session.Session, saved *session
 		return err
 	}
 	defer op.Close()
-	op.Env.Slots = a.run.slots
 	opts := &engine.PlanOptions{Mode: saved.Plan.Mode, Defer: true, NotSaved: true, RestOf: saved.Plan}
 	plan, err := op.PlanUnseen(ctx, opts)
 	if err != nil {
@@ -144,7 +143,6 @@ func (a *applying) carryOut(
 func (a *applying) change(
 	ctx context.Context, op *session.Operation, plan *plans.Plan, planID string, result *Result,
 ) error {
-	op.Env.Slots = a.run.slots
 	opts := a.opts
 	opts.Variables = op.Variables
 	st, tally, err := op.Apply(ctx, plan, planID, &opts)

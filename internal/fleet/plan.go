@@ -110,7 +110,6 @@ func (p *planning) root(ctx context.Context, s *session.Session, r *roots.Root) 
 		return result
 	}
 	defer op.Close()
-	op.Env.Slots = p.run.slots
 	if !p.run.Events {
 		op.Env.Observe = nil
 	}

@@ -37,9 +37,8 @@ type Run struct {
 	// directory.
 	Directories []string
 
-	Roots       int // maximum number of root modules processed at once; 0 means DefaultRoots
-	Parallelism int // maximum number of concurrent provider calls, in all root modules together; 0 means 10
-	Options     session.OperationOptions
+	Roots   int // maximum number of root modules processed at once; 0 means DefaultRoots
+	Options session.OperationOptions
 
 	// Printer returns the printer for a root module. A human-readable printer writes to out, whose
 	// content is shown when the root module is finished.
@@ -51,8 +50,6 @@ type Run struct {
 	// ShareProviders makes root modules with equal provider configurations share provider
 	// processes. Shared processes run in the working directory of this program.
 	ShareProviders bool
-
-	slots *engine.CallSlots
 }
 
 // activity describes what a run is doing, for the progress display.
@@ -125,11 +122,7 @@ func (run *Run) order(reverse bool) *queue {
 func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) []*Result {
 	q := run.order(reverse)
 	list := q.list
-	limit := run.Parallelism
-	if limit <= 0 {
-		limit = engine.DefaultParallelism
-	}
-	run.slots = engine.NewCallSlots(limit)
+	run.Options.Slots = engine.NewCallSlots(cmp.Or(run.Options.Parallelism, engine.DefaultParallelism))
 	defer run.Session.SharePlugins(&plugin.Shared{Configured: run.ShareProviders})()
 	workers := cmp.Or(run.Roots, DefaultRoots)
 	results := make([]*Result, len(list))

@@ -35,6 +35,8 @@ type Operation struct {
 	Providers *Providers
 	Env       *engine.Env
 	Variables map[string]engine.Variable
+
+	options OperationOptions
 }
 
 // OperationOptions holds the options that all operations share.
@@ -42,6 +44,10 @@ type OperationOptions struct {
 	Variables Variables
 	Paths     StatePaths
 	Lock      LockOptions
+	// Parallelism is the maximum number of concurrent calls of providers; 0 means the default. Slots,
+	// if not nil, replaces it: several operations share the limit.
+	Parallelism int
+	Slots       *engine.CallSlots
 }
 
 // StartOperation prepares an operation: it loads the configuration, reads the values of variables,
@@ -72,7 +78,7 @@ func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, nam
 	if name != OperationApply {
 		s.Encryption.Check(root, s.Warnings.Add)
 	}
-	op := &Operation{Name: name, Session: s, Location: p}
+	op := &Operation{Name: name, Session: s, Location: p, options: opts}
 	op.Config, err = s.LoadConfig(ctx, root.Given)
 	if err != nil {
 		// Report missing providers together with missing modules.
@@ -112,7 +118,7 @@ func (op *Operation) Open(ctx context.Context, req StateRequest) (err error) {
 		return tfdiags.Join(err, op.State.Close())
 	}
 	op.Env = op.Session.Environment(op.Providers, op.Location.Workspace)
-	op.Env.Known = &graph.Known{}
+	op.Env.Known, op.Env.Parallelism, op.Env.Slots = &graph.Known{}, op.options.Parallelism, op.options.Slots
 	return nil
 }
 

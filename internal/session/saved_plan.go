@@ -176,7 +176,7 @@ func (p *SavedPlan) Open(ctx context.Context, s *Session, opts OperationOptions)
 	if err != nil {
 		return nil, err
 	}
-	op := &Operation{Name: OperationApply, Session: s,
+	op := &Operation{Name: OperationApply, Session: s, options: opts,
 		Config: &Config{Config: p.Configuration.Config, Given: given}}
 	op.Variables, err = op.Config.PlanVariables(ctx, s, p.Plan)
 	if err != nil {
