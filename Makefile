@@ -59,8 +59,9 @@ $(foreach p,$(PROVIDERS),$(eval $(call provider_rule,$(p))))
 
 providers: $(foreach p,$(PROVIDERS),$(call binary,$(p)))
 
-quickstart: build providers
-	examples/quickstart/run.sh
+quickstart:
+	@$(MAKE) -s build providers
+	@examples/quickstart/run.sh
 
 estate: build
 	examples/estate/run.sh

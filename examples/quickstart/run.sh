@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Runs the quickstart in a temporary copy: init, plan, apply, a change, graph, destroy.
-# Stops with an error at the first unexpected result.
+# Runs the quickstart in a temporary copy: init, plan, apply, a change and its reasons, a page about
+# it, a change made outside, destroy. Prints what a person would look at, and stops with the whole
+# output of a command at the first unexpected result. The page is kept.
 #
 #   TOFU=BIN     the program to run (default: bin/tofu of this repository)
 #   MIRROR=DIR   the provider plugins (default: build/mirror; `make providers` builds them)
+#   PAGE=FILE    where to write the page (default: build/quickstart.html)
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -24,9 +26,26 @@ printf 'provider_installation {\n  filesystem_mirror {\n    path = "%s"\n  }\n}\
 for name in $(compgen -e | grep -E '^(TF_|TOFU_|FILES_|NOTES_)' || true); do unset "$name"; done
 export TF_CLI_CONFIG_FILE="$work/tofurc" TF_IN_AUTOMATION=1 HOME="$work"
 
+# say COMMAND…: prints a command as one would type it.
+say() { printf '\e[1m$ %s\e[0m\n' "$*"; }
+
+# quiet ARGUMENT…: runs tofu and keeps the output in a file. Prints it if the command fails.
+quiet() {
+	"$tofu" "$@" >"$work/output" 2>&1 || { say tofu "$@"; cat "$work/output"; exit 1; }
+}
+
+# run ARGUMENT…: runs tofu and prints the output, without empty lines.
 run() {
-	printf '\n\e[1m$ tofu %s\e[0m\n' "$*"
-	"$tofu" "$@"
+	say tofu "$@"
+	quiet "$@"
+	grep . "$work/output" || true
+}
+
+# last ARGUMENT…: runs tofu and prints the line with the result.
+last() {
+	say tofu "$@"
+	quiet "$@"
+	grep -E 'successfully|complete!|Plan:' "$work/output" | tail -n 1
 }
 
 # expect WHAT COMMAND…: the command must succeed.
@@ -36,33 +55,35 @@ expect() {
 	"$@" || { echo "unexpected result; failed check: $what" >&2; exit 1; }
 }
 
-run init -input=false
-run validate
-run plan -input=false -out=first.tfplan
-run apply -input=false first.tfplan
+export TF_CLI_ARGS='-concise'
+page=$(realpath -m "${PAGE:-$top/build/quickstart.html}")
+started=$SECONDS
+
+last init -input=false
+last plan -view=brief -out=first.tfplan
+last apply first.tfplan
 expect "the index links to the page about beans" grep -q 'href="beans.html"' site/index.html
 expect "drafts are left out" test ! -e site/winter.html
 expect "the style sheet has the first colour" grep -q seagreen site/style.css
 
-printf '\n\e[1m$ echo '\''accent = "tomato"'\'' > terraform.tfvars\e[0m\n'
+say "echo 'accent = \"tomato\"' > terraform.tfvars   # a change, what it does and why"
 echo 'accent = "tomato"' >terraform.tfvars
-status=0
-run plan -input=false -detailed-exitcode || status=$?
-expect "the plan has changes" test "$status" = 2
-run apply -input=false -auto-approve
+run plan -view=brief -out=change.tfplan
+run explain files_file.style change.tfplan
+quiet show -format=html -out="$page" change.tfplan
+say "tofu show -format=html -out=$page change.tfplan   # open it in a browser"
+expect "the page is there" test -s "$page"
+last apply change.tfplan
 expect "the style sheet has the second colour" grep -q tomato site/style.css
-status=0
-run plan -input=false -detailed-exitcode || status=$?
-expect "the plan has no changes" test "$status" = 0
 
-run graph | tee graph.dot
-expect "the output is a graph" grep -q '^digraph' graph.dot
-run output
+say "echo '<p>by hand</p>' >> site/index.html   # a change made outside"
+echo '<p>by hand</p>' >>site/index.html
+run plan -view=brief
+last apply -input=false -auto-approve
+quiet plan -detailed-exitcode
+expect "the change made outside is undone" test "$(grep -c 'by hand' site/index.html)" = 0
 
-printf '\n\e[1m$ cat site/index.html\e[0m\n'
-cat site/index.html
-
-run destroy -input=false -auto-approve
+last destroy -input=false -auto-approve
 expect "the site is deleted" test ! -e site
 expect "the notes are deleted" test ! -e notes
-printf '\nThe quickstart is complete. examples/quickstart/README.md has suggestions for more.\n'
+printf 'Complete in %d seconds. examples/quickstart/README.md has suggestions for more.\n' $((SECONDS - started))
