@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"syscall"
 	"time"
 
 	"tofu/internal/filelock"
@@ -12,9 +14,16 @@ import (
 
 // LockFile locks a file, creating it if necessary, and returns the function that unlocks it. If
 // another process holds the lock, LockFile waits. It calls the function waiting, unless that is
-// nil, once after a few seconds. On file systems without locks, LockFile succeeds without waiting.
+// nil, once after a few seconds. On file systems without locks, LockFile succeeds without waiting; so
+// it does for a file that the user may not write, because then nothing but reading is possible.
 func LockFile(ctx context.Context, path string, waiting func()) (func(), error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if isReadOnly(err) {
+		f, err = os.Open(path)
+		if err != nil {
+			return func() {}, nil
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("opening a lock file: %w", err)
 	}
@@ -36,4 +45,10 @@ func LockFile(ctx context.Context, path string, waiting func()) (func(), error) 
 		case <-time.After(wait):
 		}
 	}
+}
+
+// isReadOnly reports whether a file can't be written because of its permissions or because its file
+// system is only for reading.
+func isReadOnly(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }

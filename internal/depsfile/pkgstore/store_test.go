@@ -384,6 +384,30 @@ func TestManyAtOnce(t *testing.T) {
 	group.Wait()
 }
 
+// TestReadOnlyLock checks that the lock of a file in a directory that the user may not write is no
+// error, whether the file is there or not.
+func TestReadOnlyLock(t *testing.T) {
+	if os.Getuid() <= 0 {
+		t.Skip("root can write all directories")
+	}
+	dir := t.TempDir()
+	there := filepath.Join(dir, "there.lock")
+	if err := errors.Join(os.WriteFile(there, nil, 0o444), os.Chmod(dir, 0o555)); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Chmod(dir, 0o755)
+	for _, path := range []string{there, filepath.Join(dir, "missing.lock")} {
+		unlock, err := LockFile(t.Context(), path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlock()
+	}
+	if _, err := LockFile(t.Context(), filepath.Join(dir, "none", "x.lock"), nil); err == nil {
+		t.Error("a missing directory is no error")
+	}
+}
+
 func TestLockFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.lock")
 	unlock, err := LockFile(t.Context(), path, nil)
