@@ -3,6 +3,7 @@
 # as a minute lasts, the tests of the packages that import them, the quickest to build first. It says
 # which ones it left out. Without an argument, what has changed is what isn't committed yet or, if
 # everything is, the last commit. Of the sessions in cmd/tofu it runs the changed ones.
+# Tests that take several seconds are left out, too (`go test -short`).
 # `make quick` sets STATICCHECK, the command of that linter. QUICK_SECONDS sets another limit.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -337,6 +337,9 @@ func TestChangedParametersAreTakenOver(t *testing.T) {
 // TestReusedKeys checks that data is encrypted with the most frequent key of the data that was
 // read, if this key may be used again.
 func TestReusedKeys(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes several seconds")
+	}
 	t.Setenv("ENCRYPTION_TEST_PROGRAM", "keys")
 	const use = "state {\nmethod = method.aes_gcm.main\n}"
 	chained := func(source, first string) string {

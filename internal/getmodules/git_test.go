@@ -84,6 +84,9 @@ func TestOneClone(t *testing.T) {
 }
 
 func TestMercurial(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes several seconds")
+	}
 	if _, err := exec.LookPath("hg"); err != nil {
 		testenv.Missing(t, "there is no hg", "install Mercurial")
 	}

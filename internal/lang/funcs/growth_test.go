@@ -55,6 +55,9 @@ func collections(n int) map[string]cty.Value {
 
 // TestManyElements would take minutes if the cost were quadratic.
 func TestManyElements(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes several seconds")
+	}
 	ctx := &hcl.EvalContext{Functions: Table(Options{}), Variables: collections(30_000)}
 	for _, text := range manyElements {
 		expr, diags := hclsyntax.ParseExpression([]byte(text), "x", hcl.InitialPos)
