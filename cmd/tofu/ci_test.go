@@ -22,7 +22,8 @@ func TestCI(t *testing.T) {
 		cmd := exec.Command(words[0], words[1:]...)
 		cmd.Dir = filepath.Join(top, dir)
 		cmd.Env = append(os.Environ(), "HOME="+top, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=t",
-			"GIT_AUTHOR_EMAIL=t@example.com", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@example.com", "TF_CLI_CONFIG_FILE="+os.DevNull)
+			"GIT_AUTHOR_EMAIL=t@example.com", "GIT_COMMITTER_NAME=t", "GIT_COMMITTER_EMAIL=t@example.com",
+			"TF_CLI_CONFIG_FILE="+os.DevNull)
 		out, _ := cmd.CombinedOutput()
 		if status := cmd.ProcessState.ExitCode(); status != want {
 			t.Fatalf("%s ended with %d:\n%s", strings.Join(words, " "), status, out)
