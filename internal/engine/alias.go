@@ -46,7 +46,7 @@ func (c *evalContext) elements(v *graph.Value, in *moduleInstance) (cty.Value, b
 		at = in.parent
 	}
 	inner := c.e.newContext(c.ctx, at, repetition{})
-	inner.reader, inner.blockAddr, inner.hasSlot = c.reader, c.blockAddr, c.hasSlot
+	inner.reader, inner.blockAddr = c.reader, c.blockAddr
 	inner.partial, inner.ignoreDeprecations = true, true // visiting the value's own node reports deprecations
 	for _, one := range read {
 		one.Resource = v.Alias.ReadName()
@@ -120,7 +120,7 @@ func (c *evalContext) throughLocal(v *graph.Value) (_ cty.Value, ok bool, _ erro
 // onlyElements evaluates a local that is a module call with only the instances that references read.
 func (c *evalContext) onlyElements(v *graph.Value, refs lang.Instances) (cty.Value, error) {
 	inner := c.e.newContext(c.ctx, c.in, repetition{})
-	inner.reader, inner.blockAddr, inner.hasSlot, inner.ignoreDeprecations = c.reader, c.blockAddr, c.hasSlot, true
+	inner.reader, inner.blockAddr, inner.ignoreDeprecations = c.reader, c.blockAddr, true
 	inner.only = &localElements{v.CallAlias(), refs, c}
 	return inner.eval(v.Expr, cty.DynamicPseudoType)
 }
@@ -250,12 +250,13 @@ func (c *evalContext) callElements(
 	if err := c.e.unfinished.waitOutputs(c, m, rest, c.in.addr); err != nil {
 		return cty.NilVal, false, err
 	}
-	return instances.build(m, outputs, func(v *graph.Value, in *moduleInstance) cty.Value {
+	val, err := instances.build(m, outputs, func(v *graph.Value, in *moduleInstance) (cty.Value, error) {
 		if val, ok := found[v]; ok {
-			return val
+			return val, nil
 		}
-		return c.e.valueIn(v, in)
-	}), true, nil
+		return c.valueOf(v, in)
+	})
+	return val, err == nil, err
 }
 
 // explainElement adds the existing instance keys to an error about an index that an alias doesn't

@@ -15,74 +15,6 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// expandForSteps determines the instances of a resource before its Steps run.
-func (v resourceVisit) expandForSteps(ctx context.Context, n *graph.Node) error {
-	w, r := v.w, v.r
-	switch {
-	case v.opensAll():
-		return v.plan(ctx)
-	case w.op.Phase.Destroys():
-		return w.eval.values(r).fromState()
-	}
-	var errs tfdiags.Diagnostics
-	for _, in := range v.modules() {
-		x, err := w.eval.visiting(n).values(r).expand(ctx, in)
-		if err != nil {
-			errs = errs.AppendError(err)
-			continue
-		}
-		in.resources[r.Slot] = x
-		if len(x.keys) == 0 && x.mode != repeatUnknown && r.Addr.Resource.Mode != addrs.Ephemeral {
-			// Without instances, no step declares the resource.
-			w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)
-		}
-		errs = errs.AppendError(w.eval.values(r).fillBarriers(in, x))
-	}
-	return errs.Err()
-}
-
-// opensAll reports whether the visit is to an ephemeral resource whose objects are opened together,
-// because it has no Steps.
-func (v resourceVisit) opensAll() bool {
-	return v.r.Addr.Resource.Mode == addrs.Ephemeral && !v.r.Opened
-}
-
-// complete sets the value of a resource once all of its Steps have run.
-func (v resourceVisit) complete() error {
-	w, r := v.w, v.r
-	if r.Config == nil || w.op.Phase.Destroys() || v.opensAll() {
-		return nil
-	}
-	var errs tfdiags.Diagnostics
-	for _, in := range v.all() {
-		errs = errs.AppendError(v.completeIn(in))
-	}
-	if v.part == nil {
-		errs = errs.AppendError(w.eval.values(r).completeUndeclared())
-	}
-	return errs.Err()
-}
-
-// completeIn sets the value of a resource in one module instance, unless it is already set.
-func (v resourceVisit) completeIn(in *moduleInstance) error {
-	w, r := v.w, v.r
-	if in == nil {
-		return nil
-	}
-	res := w.result(r)
-	res.completing.Lock()
-	defer res.completing.Unlock()
-	x := in.resources[r.Slot]
-	if x == nil || x.value != cty.NilVal {
-		return nil
-	}
-	unread := w.eval.values(r).fillFromState(in, x)
-	remaining, err := w.eval.values(r).resulting(in, x)
-	x.value = w.eval.values(r).whole(remaining)
-	w.eval.unfinished.completed(r.Addr.Resource.InInstance(in.addr))
-	return tfdiags.Join(unread, err)
-}
-
 // stepVisit is a walk's visit to a Step of the graph.
 type stepVisit struct {
 	w *walk
@@ -106,7 +38,12 @@ func (v stepVisit) run(ctx context.Context) (err error) {
 		v.forget()
 		return nil
 	}
-	defer func() { w.eval.unfinished.finish(s.Change.Addr, err) }()
+	defer func() {
+		w.eval.unfinished.finish(s.Change.Addr, err)
+		if err != nil && reported(err) == nil { // as if the step had waited for what has failed
+			w.out.undeclare(s.Change.Addr.Abs())
+		}
+	}()
 	a, err := v.change(ctx)
 	if err != nil {
 		return err
@@ -132,10 +69,15 @@ type applyStep struct {
 func (v stepVisit) change(ctx context.Context) (*applyStep, error) {
 	w, s := v.w, v.s
 	r, addr := s.Resource, s.Change.Addr
-	in := w.modules.at(r.Module, addr.Module)
+	in, err := w.eval.moduleIn(r.Module, addr.Module)
+	if err != nil {
+		return nil, err
+	}
 	var x *expansion
 	if in != nil {
-		x = in.resources[r.Slot]
+		if x, err = w.eval.expansionIn(r, in); err != nil {
+			return nil, err
+		}
 	}
 	at, ok := x.has(addr.Key)
 	if !ok {
@@ -150,7 +92,7 @@ func (v stepVisit) change(ctx context.Context) (*applyStep, error) {
 	c := w.eval.newContext(ctx, in, x.repetition(at))
 	c.reader = by
 	c.setEachValue(r.EachOf, r.EachCall, addr.Key)
-	c, err := c.withReads(r, s.Change)
+	c, err = c.withReads(r, s.Change)
 	if err != nil {
 		return nil, err
 	}

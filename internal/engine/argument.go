@@ -76,7 +76,7 @@ func importArgument(name string, want cty.Type) *metaArgument {
 // argument evaluates a meta-argument and returns its value without marks. The value may be unknown.
 func (c *evalContext) argument(e *lang.Expr, arg *metaArgument) (cty.Value, error) {
 	v, err := c.eval(e, cty.DynamicPseudoType)
-	if err != nil && arg.failed != "" {
+	if err != nil && arg.failed != "" && reported(err) != nil {
 		err = tfdiags.Join(err, tfdiags.Errorf(arg.summary, "%s", arg.failed).At(e.Range()))
 	}
 	if err != nil {

@@ -362,10 +362,11 @@ func (e *evaluator) providerMeta(ctx context.Context, r *graph.Resource, c *eval
 			r.Provider.Addr.Provider.ForDisplay()).At(meta.Range)
 	}
 	if c == nil {
-		if len(e.modules.of(r.Module)) == 0 {
+		modules, _ := e.modulesOf(r.Module)
+		if len(modules) == 0 {
 			return cty.NilVal, nil
 		}
-		c = e.newContext(ctx, e.modules.of(r.Module)[0], repetition{})
+		c = e.newContext(ctx, modules[0], repetition{})
 	}
 	body := lang.AnalyzeBody(meta.Config, schema.ProviderMeta, 0)
 	if err := body.Refs.Problems.Err(); err != nil {

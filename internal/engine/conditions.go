@@ -202,10 +202,11 @@ func (e *evaluator) checkPreconditions(ctx context.Context, in *moduleInstance, 
 // warnings.
 func (e *evaluator) evalCheck(ctx context.Context, k *graph.Check) error {
 	var errs tfdiags.Diagnostics
-	if len(e.modules.of(k.Module)) == 0 {
+	modules, _ := e.modulesOf(k.Module)
+	if len(modules) == 0 {
 		e.out.recordNoObjects(checks.KindCheck, k.Node.Name)
 	}
-	for _, in := range e.modules.of(k.Module) {
+	for _, in := range modules {
 		set := conditionSet{kind: checks.KindCheck, config: k.Node.Name, object: inInstance(in.addr,
 			"check."+k.Config.Name),
 			failed: "Check block assertion failed", warnOnly: e.op.Phase != graph.PhaseValidate}

@@ -61,7 +61,6 @@ type evalContext struct {
 	leftOut            bool   // the value is not part of a partial run, so errors in it are not reported
 	blockAddr          string // address of the object that warnings name; may be empty
 	ignoreDeprecations bool   // suppresses warnings about deprecated values
-	hasSlot            bool   // the evaluation is part of an operation that already has a call slot
 }
 
 // reader identifies the visit or job that evaluates an expression. If the expression reads an
@@ -69,24 +68,26 @@ type evalContext struct {
 type reader struct {
 	visited *graph.Node // the node whose visit evaluates the expression; nil outside of a walk
 	job     *job        // the job that evaluates the expression; nil if the visit itself does
+	passive bool        // the expression is evaluated on first use, so it must not wait; see lazy.go
 }
 
 func (e *evaluator) newContext(ctx context.Context, in *moduleInstance, rep repetition) *evalContext {
-	return &evalContext{ctx: ctx, e: e, in: in, rep: rep, reader: reader{visited: e.visited}}
+	return &evalContext{ctx: ctx, e: e, in: in, rep: rep, reader: e.reader}
 }
 
 // inParent returns the context in which the call arguments of a module instance are evaluated.
 func (c *evalContext) inParent(in *moduleInstance) *evalContext {
 	out := c.e.newContext(c.ctx, in.parent, in.rep)
-	out.reader, out.hasSlot = c.reader, c.hasSlot
+	out.reader = c.reader
 	return out
 }
 
 // withSlot returns a copy of the context for an operation that already has a call slot. Calls of
 // provider functions then don't acquire another one.
 func (c *evalContext) withSlot() *evalContext {
-	out := *c
-	out.hasSlot = true
+	out, e := *c, *c.e
+	e.hasSlot = true
+	out.e = &e
 	return &out
 }
 
@@ -304,13 +305,13 @@ func withAll(ctx *hcl.EvalContext, name string, all cty.Value) (*hcl.EvalContext
 // instances are nil until they are determined. It returns nil for all other references.
 func (c *evalContext) instancesOf(subject addrs.Referenceable) (fmt.Stringer, *expandedKeys) {
 	if r := c.in.module.ResourceOf(subject); r != nil {
-		if x := c.in.resources[r.Slot]; x != nil {
+		if x := c.e.expansionOf(r, c.in); x != nil {
 			return r.Addr.Resource, &x.expandedKeys
 		}
 		return r.Addr.Resource, nil
 	}
 	if call, _, ok := lang.ModuleSubject(subject); ok && c.in.module.Calls[call.Name] != nil {
-		if x := c.in.calls[c.in.module.Calls[call.Name].CallSlot]; x != nil {
+		if x := c.e.callsOf(c.in.module.Calls[call.Name], c.in); x != nil {
 			return addrs.ModuleCall{Name: call.Name}, &x.expandedKeys
 		}
 	}
@@ -389,10 +390,14 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 		if err := c.e.unfinished.waitWhole(c, s.InInstance(c.in.addr)); err != nil {
 			return cty.DynamicVal, tfdiags.FromError(err)[0].At(rng)
 		}
-		if x := c.in.resources[r.Slot]; x != nil && x.value != cty.NilVal {
+		x, err := c.e.expansionIn(r, c.in)
+		if err == nil && c.in.lazy != nil {
+			err = c.e.complete(r, c.in)
+		}
+		if err == nil && x != nil && x.value != cty.NilVal {
 			return x.value, nil
 		}
-		return cty.DynamicVal, nil
+		return cty.DynamicVal, err
 	case addrs.CountAttr:
 		return c.local(c.rep.countIndex, subject, rng)
 	case addrs.ForEachAttr:
@@ -455,18 +460,10 @@ func (c *evalContext) namedValue(v *graph.Value, subject addrs.Referenceable, rn
 			return c.inForm(found), err
 		}
 	}
-	if found := c.e.valueIn(v, c.in); found != cty.NilVal {
-		return found, nil
+	if found, err := c.valueOf(v, c.in); err != nil || found != cty.NilVal {
+		return found, err
 	}
 	return cty.DynamicVal, nil
-}
-
-// valueIn returns the result of a value in one module instance, or NilVal if it has none.
-func (e *evaluator) valueIn(v *graph.Value, in *moduleInstance) cty.Value {
-	if in.values[v.Slot] == cty.NilVal && e.early != nil {
-		e.early.evaluate(v, in)
-	}
-	return in.values[v.Slot]
 }
 
 // path returns an attribute of the path object, or "" if there is no such attribute.
@@ -501,12 +498,9 @@ func (c *evalContext) Module(call string, use lang.CallUse) (cty.Value, error) {
 	if c.before.AwaitsCall(child) {
 		return cty.DynamicVal, nil
 	}
-	if c.in.calls[child.CallSlot] == nil && c.e.early != nil {
-		c.e.early.expandCall(child, c.in)
-	}
-	instances := c.in.calls[child.CallSlot]
-	if instances == nil || instances.mode == repeatUnknown {
-		return cty.DynamicVal, nil
+	instances, err := c.e.callsIn(child, c.in)
+	if err != nil || instances == nil || instances.mode == repeatUnknown {
+		return cty.DynamicVal, err
 	}
 	if instances.resulting != nil {
 		instances = instances.resulting
@@ -527,10 +521,7 @@ func (c *evalContext) Module(call string, use lang.CallUse) (cty.Value, error) {
 	if err := c.e.unfinished.waitOutputs(c, child, use.Outputs, c.in.addr); err != nil {
 		return cty.DynamicVal, tfdiags.FromError(err)[0].At(use.Range)
 	}
-	if c.e.early != nil {
-		return instances.build(child, outputsOf(child, use.Outputs), c.e.valueIn), nil
-	}
-	return instances.value(child, use.Outputs), nil
+	return c.wholeCall(child, instances, use.Outputs)
 }
 
 // unknownValue returns the value of a module call before its outputs are evaluated. The outputs are
@@ -559,25 +550,30 @@ func unknownValue(m *graph.Module, outputs []string) cty.Value {
 	}
 }
 
-// value returns the value of the module call with the given outputs, or with all outputs if the
-// list is nil. It builds the value once for each set of outputs.
-func (ci *callInstances) value(child *graph.Module, outputs []string) cty.Value {
+// wholeCall returns the value of the module call with the given outputs, or with all outputs if the
+// list is nil. It builds the value once for each set of outputs, except before a walk.
+func (c *evalContext) wholeCall(m *graph.Module, ci *callInstances, outputs []string) (cty.Value, error) {
 	key := "*"
 	if outputs != nil {
 		key = strings.Join(outputs, ",")
 	}
-	outputs = outputsOf(child, outputs)
+	ci.mu.Lock()
+	v, known := ci.built[key]
+	ci.mu.Unlock()
+	if known {
+		return v, nil
+	}
+	v, err := ci.build(m, outputsOf(m, outputs), c.valueOf)
+	if err != nil || c.e.early != nil {
+		return v, err
+	}
 	ci.mu.Lock()
 	defer ci.mu.Unlock()
-	if v, ok := ci.built[key]; ok {
-		return v
-	}
-	v := ci.build(child, outputs, func(v *graph.Value, in *moduleInstance) cty.Value { return in.values[v.Slot] })
 	if ci.built == nil {
 		ci.built = map[string]cty.Value{}
 	}
 	ci.built[key] = v
-	return v
+	return v, nil
 }
 
 // outputsOf returns names. If names is nil, it returns the sorted names of all outputs of the
@@ -590,19 +586,23 @@ func outputsOf(m *graph.Module, names []string) []string {
 }
 
 // valueFunc returns the result of a value in one module instance, or NilVal if it has none.
-type valueFunc func(*graph.Value, *moduleInstance) cty.Value
+type valueFunc func(*graph.Value, *moduleInstance) (cty.Value, error)
 
-func (ci *callInstances) build(child *graph.Module, outputs []string, valueIn valueFunc) cty.Value {
+func (ci *callInstances) build(child *graph.Module, outputs []string, valueOf valueFunc) (cty.Value, error) {
 	objs := make([]cty.Value, len(ci.of))
 	for i, inst := range ci.of {
-		objs[i] = inst.outputs(child, outputs, valueIn)
+		var err error
+		objs[i], err = inst.outputs(child, outputs, valueOf)
+		if err != nil {
+			return cty.DynamicVal, err
+		}
 	}
-	return ci.whole(objs, cty.NullVal(cty.DynamicPseudoType))
+	return ci.whole(objs, cty.NullVal(cty.DynamicPseudoType)), nil
 }
 
 // outputs returns an object with the named outputs of a module instance. An output without a value
 // is unknown.
-func (in *moduleInstance) outputs(m *graph.Module, names []string, valueIn valueFunc) cty.Value {
+func (in *moduleInstance) outputs(m *graph.Module, names []string, valueOf valueFunc) (cty.Value, error) {
 	attrs := make(map[string]cty.Value, len(names))
 	for _, name := range names {
 		v := m.Outputs[name]
@@ -610,11 +610,15 @@ func (in *moduleInstance) outputs(m *graph.Module, names []string, valueIn value
 			continue
 		}
 		attrs[name] = cty.DynamicVal
-		if found := valueIn(v, in); found != cty.NilVal {
+		found, err := valueOf(v, in)
+		if err != nil {
+			return cty.DynamicVal, err
+		}
+		if found != cty.NilVal {
 			attrs[name] = found
 		}
 	}
-	return cty.ObjectVal(attrs)
+	return cty.ObjectVal(attrs), nil
 }
 
 // functionProvider returns the provider of a function, or nil if the module has no such provider.
@@ -693,7 +697,7 @@ func (c *evalContext) providerFunction(
 		out.VarParam = &v
 	}
 	e, call := c.e, callProvider[cty.Value]
-	if c.hasSlot {
+	if c.e.hasSlot {
 		call = callWithSlot[cty.Value]
 	}
 	out.Impl = func(args []cty.Value, ret cty.Type) (cty.Value, error) {

@@ -28,9 +28,15 @@ type evaluator struct {
 	// nil during a walk.
 	early *earlyValues
 
+	// lazyCtx is set in an apply, which evaluates values and decides instances when they are first
+	// read; see lazy.go. It is the context of the walk.
+	lazyCtx context.Context
+	over    bool // the walk is over: what was not needed during the walk stays unknown
+
 	stored     *storedCalls // what the state says about module calls; nil outside of a walk
 	unfinished *unfinished  // the instances that must not be read yet; nil without a walk and after it
-	visited    *graph.Node  // the node whose visit evaluates the expressions of new contexts; see reader
+	reader                  // who evaluates the expressions of new contexts
+	hasSlot    bool         // whether the evaluation is part of an operation that already has a call slot
 
 	builtins   map[string]function.Function // the functions of the language
 	deprecates bool                         // whether there are deprecated outputs or attributes
@@ -38,43 +44,46 @@ type evaluator struct {
 
 // moduleAt returns a module instance, or nil if it doesn't exist or isn't determined yet.
 func (e *evaluator) moduleAt(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {
-	if e.early != nil {
+	switch {
+	case e.early != nil:
 		return e.early.moduleAt(m, addr)
+	case e.lazyCtx != nil && !e.over:
+		in, _ := e.moduleIn(m, addr)
+		return in
 	}
 	return e.modules.at(m, addr)
 }
 
 // modulesOf returns the instances of a module, or false if they are not known before the walk.
 func (e *evaluator) modulesOf(m *graph.Module) ([]*moduleInstance, bool) {
-	if e.early != nil {
+	switch {
+	case e.early != nil:
 		return e.early.allInstances(m)
+	case e.lazyCtx != nil && !e.over:
+		return e.allIn(m), true
 	}
 	return e.modules.of(m), true
 }
 
 // callsOf returns the instances of a module call, or nil if they aren't determined yet.
 func (e *evaluator) callsOf(m *graph.Module, parent *moduleInstance) *callInstances {
-	if e.early != nil && parent.calls[m.CallSlot] == nil {
-		e.early.expandCall(m, parent)
-	}
-	return parent.calls[m.CallSlot]
+	out, _ := e.callsIn(m, parent)
+	return out
 }
 
 // expansionOf returns the instances of a resource in a module instance, or nil if they aren't
 // determined yet.
 func (e *evaluator) expansionOf(r *graph.Resource, in *moduleInstance) *expansion {
-	switch {
-	case in == nil:
+	if in == nil {
 		return nil
-	case e.early != nil:
-		return e.early.expansion(r, in)
 	}
-	return in.resources[r.Slot]
+	x, _ := e.expansionIn(r, in)
+	return x
 }
 
 // visiting returns a copy of the evaluator for the visit of a node; see visited.
 func (e *evaluator) visiting(n *graph.Node) *evaluator {
 	out := *e
-	out.visited = n
+	out.reader = reader{visited: n}
 	return &out
 }

@@ -106,7 +106,7 @@ func (c *evalContext) forEach(
 ) ([]lang.Element, error) {
 	v, err := c.eval(e, cty.DynamicPseudoType)
 	if err != nil {
-		if c.e.op.Phase != graph.PhaseValidate {
+		if c.e.op.Phase != graph.PhaseValidate && reported(err) != nil {
 			err = tfdiags.Join(err, tfdiags.Errorf(invalidForEach, "%s", undecidedDetail("for_each")).At(e.Range()))
 		}
 		return nil, err

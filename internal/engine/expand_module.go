@@ -73,7 +73,7 @@ func (e *evaluator) expandCall(ctx context.Context, m *graph.Module, parent *mod
 		return nil
 	}
 	if m.EachCall != nil {
-		of := parent.calls[m.EachCall.Call.CallSlot]
+		of := e.callsOf(m.EachCall.Call, parent)
 		if of == nil || of.mode != repeatForEach {
 			e.expandUnknown(m, parent)
 			return nil
@@ -116,6 +116,7 @@ func (e *evaluator) addInstance(
 	inst := newModuleInstance(m, parent.addr.Child(m.Call.Name, key))
 	inst.parent, inst.rep = parent, rep
 	inst.unknown = parent.unknown || key == addrs.UnknownKey && e.op.Phase != graph.PhaseValidate
+	e.addLazy(inst)
 	e.modules.add(inst)
 	ci.of = append(ci.of, inst)
 }

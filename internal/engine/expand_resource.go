@@ -27,7 +27,7 @@ func (rv resourceValues) expand(ctx context.Context, in *moduleInstance) (*expan
 		return newExpansion(expandedKeys{mode: repeatForEach, keys: rv.e.instancesRead(in, *of).keys}), nil
 	}
 	if call := rv.r.EachCall; call != nil && !rv.e.op.isDeferred(rv.r, in) {
-		if x := in.calls[call.Call.CallSlot]; x != nil && x.mode == repeatForEach {
+		if x := rv.e.callsOf(call.Call, in); x != nil && x.mode == repeatForEach {
 			return newExpansion(expandedKeys{mode: repeatForEach, keys: x.keys}), nil
 		}
 	}

@@ -168,15 +168,8 @@ func (o *blockOrder) connect(prevRun *states.State) bool {
 			}
 		case n.Kind == graph.KindStep && n.Resource.Config != nil:
 			for refs := range n.Resource.Exprs.References() {
-				o.awaitAll(n, n.Resource.Module, refs)
+				o.awaitAll(n, n.Resource.Module, refs, map[*graph.Value]bool{})
 			}
-		case n.Kind == graph.KindValueIn:
-			v := n.Object.(*graph.Value)
-			m := v.Module
-			if v.Kind == graph.Variable {
-				m = m.Parent
-			}
-			o.awaitAll(n, m, &v.Expr.Refs)
 		}
 	}
 	return o.Edges.Acyclic()
@@ -190,22 +183,39 @@ func deletes(n *graph.Node) bool {
 	return ok && s.Removes()
 }
 
-// awaitAll makes n wait for everything that the references name. m is the module that contains the
-// references.
-func (o *blockOrder) awaitAll(n *graph.Node, m *graph.Module, refs *lang.Refs) {
+// awaitAll makes n wait for everything that the references name, directly or through values. m is the
+// module that contains the references.
+func (o *blockOrder) awaitAll(n *graph.Node, m *graph.Module, refs *lang.Refs, seen map[*graph.Value]bool) {
+	follow := func(v *graph.Value) {
+		if v == nil || v.Expr == nil || seen[v] {
+			return
+		}
+		seen[v] = true
+		in := v.Module
+		if v.Kind == graph.Variable {
+			in = in.Parent
+		}
+		o.awaitAll(n, in, &v.Expr.Refs, seen)
+	}
 	for _, ref := range refs.Objects {
 		if of := m.ResourceOf(ref.Subject); of != nil {
-			if of.Node.Split { // the instances of a module call depend on one another
+			if of.Module.ReadsSiblings() { // the instances of a module call depend on one another
 				continue
 			}
-			o.await(n, of.Node)
-			// of.Node doesn't wait for the writers if the original graph has no reader of it.
 			for _, s := range o.writers[of] {
 				o.await(n, s)
 			}
 		}
-		if value := m.NodeOf(ref.Subject); value != nil {
-			o.await(n, value)
+		switch s := ref.Subject.(type) {
+		case addrs.InputVariable:
+			follow(m.Variables[s.Name])
+		case addrs.LocalValue:
+			follow(m.Locals[s.Name])
+		}
+		if call, _, ok := lang.ModuleSubject(ref.Subject); ok && m.Calls[call.Name] != nil {
+			for _, v := range m.Calls[call.Name].Outputs {
+				follow(v)
+			}
 		}
 	}
 }

@@ -43,17 +43,17 @@ func (h *halt) context(ctx context.Context) (context.Context, context.CancelFunc
 	return ctx, func() { stop(); cancel() }
 }
 
-// haltedCall is the Extra field of errHalted.
-type haltedCall struct{}
+// leftOutCall is the Extra field of errHalted and errUpstream.
+type leftOutCall struct{}
 
 // errHalted is the error of work that was left out or canceled because the walk was halted. It is
 // not reported: the walk itself reports the interruption.
-var errHalted = tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Operation interrupted", Extra: haltedCall{}}.Err()
+var errHalted = tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Operation interrupted", Extra: leftOutCall{}}.Err()
 
-// reported returns an error without the parts that are errHalted.
+// reported returns an error without the parts that are errHalted or errUpstream.
 func reported(err error) error {
 	return tfdiags.MapError(err, func(list tfdiags.Diagnostics) tfdiags.Diagnostics {
-		return list.Filter(func(d tfdiags.Diagnostic) bool { return d.Extra != haltedCall{} })
+		return list.Filter(func(d tfdiags.Diagnostic) bool { return d.Extra != leftOutCall{} })
 	})
 }
 

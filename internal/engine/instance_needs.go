@@ -123,7 +123,10 @@ type needPlace struct {
 
 func newInstanceNeeds(e *evaluator) *instanceNeeds {
 	own := *e
-	own.unfinished = nil
+	own.hasSlot = true // the evaluation may be part of an operation
+	if e.lazyCtx == nil {
+		own.unfinished = nil
+	}
 	return &instanceNeeds{e: &own, known: map[needPlace][]need{}, stored: map[needPlace][]addrs.AbsInstance{},
 		lost: sync.OnceValue(func() bool { return !namesInstances(e.op.Prior) })}
 }
@@ -150,7 +153,7 @@ type needSearch struct {
 func (f *instanceNeeds) ofBlock(t *instance, change *plans.InstanceChange) []need {
 	s := &needSearch{instanceNeeds: f}
 	c := *t.c
-	c.e, c.hasSlot = f.e, true
+	c.e = f.e
 	at := usedFrom{in: t.in, from: t.in, reads: change.Reads, context: func() *evalContext { return &c }}
 	return compact(s.withCalls(c.ctx, s.uses(c.ctx, t.r.Uses, at), t.in))
 }
@@ -162,14 +165,6 @@ type usedFrom struct {
 	from    *moduleInstance     // the module instance in which its expressions are evaluated
 	reads   instanceReads       // the instances that it reads, as far as they are known
 	context func() *evalContext // the context of its expressions
-}
-
-// newContext returns a context in which keys are evaluated. The evaluation may be part of an
-// operation that has a call slot.
-func (s *needSearch) newContext(ctx context.Context, in *moduleInstance, rep repetition) *evalContext {
-	c := s.e.newContext(ctx, in, rep)
-	c.hasSlot = true
-	return c
 }
 
 // find returns what a place needs. It calls search unless the result is known.
@@ -210,13 +205,11 @@ func (s *needSearch) value(ctx context.Context, v *graph.Value, in *moduleInstan
 		return nil
 	}
 	return s.find(needPlace{of: v, in: in}, v.Uses, func() []need {
-		at := usedFrom{in: in, from: in, context: func() *evalContext { return s.newContext(ctx, in, repetition{}) }}
+		at := usedFrom{in: in, from: in, context: func() *evalContext { return s.e.newContext(ctx, in, repetition{}) }}
 		if v.Kind == graph.Variable && in.parent != nil {
 			at.from = in.parent
 			at.context = func() *evalContext {
-				c := s.e.argumentContext(ctx, v, in)
-				c.hasSlot = true
-				return c
+				return s.e.argumentContext(ctx, v, in)
 			}
 		}
 		return s.uses(ctx, v.Uses, at)
@@ -264,7 +257,7 @@ func (s *needSearch) call(ctx context.Context, in *moduleInstance) []need {
 	}
 	return s.find(needPlace{of: m, in: in}, m.Uses, func() []need {
 		return s.uses(ctx, m.Uses, usedFrom{in: in.parent, from: in.parent,
-			context: func() *evalContext { return s.newContext(ctx, in.parent, in.rep) }})
+			context: func() *evalContext { return s.e.newContext(ctx, in.parent, in.rep) }})
 	})
 }
 
@@ -391,7 +384,7 @@ func (s *needSearch) instanceOfData(
 	ctx context.Context, r *graph.Resource, in *moduleInstance, x *expansion, i int,
 ) []need {
 	at := usedFrom{in: in, from: in, context: func() *evalContext {
-		c := s.newContext(ctx, in, x.repetition(i))
+		c := s.e.newContext(ctx, in, x.repetition(i))
 		if r.EachOf != nil && x.mode == repeatForEach && x.each == nil {
 			c.rep.eachValue = c.eachValue(r.EachOf, x.keys[i])
 		}

@@ -11,7 +11,6 @@ import (
 	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/states"
-	"tofu/internal/tfdiags"
 )
 
 // repetitionMode is how a block is repeated.
@@ -153,6 +152,7 @@ type moduleInstance struct {
 	values    []cty.Value      // indexed by Value.Slot; each is written by its Value's node
 	resources []*expansion     // indexed by Resource.Slot; each is written by its Resource's node
 	calls     []*callInstances // indexed by Module.CallSlot; each is written by its Module's node
+	lazy      *lazy            // set in an apply, which writes the slices above when they are first needed
 }
 
 // callInstances are the instances of a module call within one instance of the calling module.
@@ -163,8 +163,9 @@ type callInstances struct {
 	// resulting holds the instances that references see, if a partial run keeps undeclared ones.
 	resulting *callInstances
 
-	mu    sync.Mutex // guards built
-	built map[string]cty.Value
+	mu        sync.Mutex // guards the fields below
+	built     map[string]cty.Value
+	arguments map[*graph.Value]*argument // see evaluator.argumentValue
 }
 
 // expansion holds the instances of a resource in one module instance and their values.
@@ -183,29 +184,6 @@ type expansion struct {
 
 func newExpansion(of expandedKeys) *expansion {
 	return &expansion{expandedKeys: of, objs: make([]cty.Value, len(of.keys))}
-}
-
-// fillBarriers sets the values of instances to their stored objects if they may be read before the
-// resource is complete: instances that are read by constant keys and have no step in this module
-// instance or, if the resource is read by computed indexes, all instances. The steps replace the
-// values later.
-func (rv resourceValues) fillBarriers(in *moduleInstance, x *expansion) error {
-	e, r := rv.e, rv.r
-	var errs tfdiags.Diagnostics
-	for key, s := range r.Barriers {
-		i, ok := x.has(key)
-		if !ok || s.Steps[in.addr] != nil {
-			continue
-		}
-		addr := r.Addr.Resource.InInstance(in.addr).Instance(key)
-		if obj := e.out.current(addr); obj != nil {
-			errs = errs.AppendError(x.fill(i, r, addr, obj))
-		}
-	}
-	if r.ReadByIndex() {
-		errs = errs.AppendError(rv.fillFromState(in, x))
-	}
-	return errs.Err()
 }
 
 // keyName returns an instance key as an attribute name. Numbers work too, because HCL converts an

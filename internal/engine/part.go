@@ -15,13 +15,13 @@ func (w *walk) executePart(ctx context.Context, n *graph.Node) error {
 	case graph.KindValue:
 		v := whole.Object.(*graph.Value)
 		for _, in := range w.modules.within(v.Module, n.In) {
-			errs = errs.AppendError(w.eval.visiting(n).evalValueIn(ctx, v, in.addr))
+			errs = errs.AppendError(w.eval.visiting(n).evalValueIn(ctx, v, in))
 		}
 	case graph.KindModule:
 		m := whole.Object.(*graph.Module)
 		return w.expandCalls(ctx, n, m, w.modules.within(m.Parent, n.In))
 	case graph.KindExpand:
-		return w.expandResource(ctx, n, resourceVisit{w, n.Resource, n})
+		return resourceVisit{w, n.Resource, n}.startPlan(ctx)
 	case graph.KindResource:
 		return w.visitResource(ctx, resourceVisit{w, n.Resource, n})
 	}
@@ -48,7 +48,8 @@ func (v resourceVisit) all() []*moduleInstance {
 	if v.part != nil {
 		return v.w.modules.within(v.r.Module, v.part.In)
 	}
-	return v.w.modules.of(v.r.Module)
+	all, _ := v.w.eval.modulesOf(v.r.Module)
+	return all
 }
 
 // modules returns the module instances that the visit covers, without those that a Part has already

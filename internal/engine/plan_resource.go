@@ -188,7 +188,7 @@ func (v resourceVisit) expand(ctx context.Context, in *moduleInstance) (*expansi
 func (v resourceVisit) instanceAt(
 	ctx context.Context, in *moduleInstance, x *expansion, i int, j *job,
 ) *instancePlan {
-	by := reader{v.inputs(), j}
+	by := reader{visited: v.inputs(), job: j}
 	c := v.w.eval.newContext(ctx, in, x.repetition(i))
 	c.reader = by
 	if x.mode == repeatForEach && x.each == nil {
@@ -283,7 +283,7 @@ func (v resourceVisit) orphanJobs(ctx context.Context, prior *states.Resource) [
 	var jobs []func(*job) error
 	add := func(o *orphanPlan) {
 		jobs = append(jobs, func(j *job) error {
-			o.by = reader{v.inputs(), j}
+			o.by = reader{visited: v.inputs(), job: j}
 			return o.planOrDefer(ctx)
 		})
 	}

@@ -109,7 +109,7 @@ func (w *walk) startProvider(ctx context.Context, p *graph.Provider, config cty.
 // sensitive values.
 func (v providerVisit) config(ctx context.Context, key addrs.InstanceKey) (cty.Value, error) {
 	w, p := v.w, v.p
-	in := w.modules.of(p.Module)
+	in, _ := w.eval.modulesOf(p.Module)
 	if len(in) == 0 {
 		// The module has no instances, so there are no values to evaluate the configuration with.
 		return cty.NullVal(p.Body.Schema.ImpliedType()), nil

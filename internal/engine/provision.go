@@ -96,7 +96,7 @@ func (t *instance) runDestroyProvisioners(ctx context.Context, self cty.Value) e
 	if len(list) == 0 {
 		return nil
 	}
-	in := w.modules.at(r.Module, addr.Module)
+	in := w.eval.moduleAt(r.Module, addr.Module)
 	if in == nil {
 		in = newModuleInstance(m, addr.Module)
 	}

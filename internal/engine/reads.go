@@ -281,13 +281,20 @@ func (c *evalContext) Instances(subject addrs.Referenceable, of lang.Instances) 
 		return c.listed(subject, of)
 	}
 	r := c.in.module.Resources[addr]
-	if r == nil || c.in.resources[r.Slot] == nil || c.before != nil {
+	if r == nil || c.before != nil {
+		return cty.NilVal, false
+	}
+	x := c.e.expansionOf(r, c.in)
+	if x == nil {
 		return cty.NilVal, false
 	}
 	read := c.reads.of(addr)
+	if read == nil && c.in.lazy != nil && r.Exprs.Repetition.Repeats() {
+		read = c.selected(graph.IndexedRead{Of: r, Refs: of})
+	}
 	if _, list := of.FromList(); list && read != nil {
 		return c.elementList(of, r.Keys(), func(key addrs.InstanceKey) (cty.Value, bool) {
-			if _, exists := c.in.resources[r.Slot].has(key); !exists {
+			if _, exists := x.has(key); !exists {
 				return cty.NilVal, false
 			}
 			if !c.e.unfinished.wait(c, addr.InInstance(c.in.addr).Instance(key)) {
@@ -297,12 +304,7 @@ func (c *evalContext) Instances(subject addrs.Referenceable, of lang.Instances) 
 		})
 	}
 	if read == nil {
-		for _, one := range of {
-			if one.Index != nil || r.Barriers[one.Key] == nil {
-				return cty.NilVal, false // the reader has waited for the whole resource
-			}
-			read = append(read, plans.InstanceRead{Resource: addr, Key: one.Key})
-		}
+		return cty.NilVal, false // the reader has waited for the whole resource
 	}
 	byKey := make(map[string]cty.Value, len(read))
 	for _, one := range read {
@@ -317,6 +319,20 @@ func (c *evalContext) Instances(subject addrs.Referenceable, of lang.Instances) 
 		}
 	}
 	return c.inForm(cty.ObjectVal(byKey)), true
+}
+
+// selected returns the instances that references select, or nil if a key is not known. In an apply,
+// the reader has waited for these instances, or for the whole resource.
+func (c *evalContext) selected(read graph.IndexedRead) instanceReads {
+	keys, err := c.keysRead(read)
+	if err != nil {
+		return nil
+	}
+	out := instanceReads{{Resource: read.Name(), Key: addrs.NoKey}}
+	for _, key := range keys {
+		out = append(out, plans.InstanceRead{Resource: read.Name(), Key: key})
+	}
+	return out
 }
 
 // setEachValue sets each.value in a block whose for_each is a resource, an alias or a module call,
@@ -350,7 +366,11 @@ func (c *evalContext) outputsIn(each *graph.EachCall, key addrs.InstanceKey) cty
 		}
 		return elementAt(all, key)
 	}
-	return instances.of[i].outputs(call, outputs, c.e.valueIn)
+	v, err := instances.of[i].outputs(call, outputs, c.valueOf)
+	if err != nil {
+		return cty.NilVal
+	}
+	return v
 }
 
 // eachValue returns each.value for a block whose for_each is a resource or an alias. It is the
@@ -380,16 +400,18 @@ func (c *evalContext) moduleInstances(
 		if !exists {
 			return cty.NilVal, false
 		}
-		failed = c.e.unfinished.waitOutputs(c, m, outputs, instances.of[i].addr)
-		if failed != nil {
+		if err := c.e.unfinished.waitOutputs(c, m, outputs, instances.of[i].addr); err != nil {
+			failed = tfdiags.FromError(err)[0].At(use.Range)
 			return cty.NilVal, true
 		}
-		return instances.of[i].outputs(m, outputs, c.e.valueIn), true
+		var v cty.Value
+		v, failed = instances.of[i].outputs(m, outputs, c.valueOf)
+		return v, true
 	}
 	if _, list := use.Of.FromList(); list {
 		v, ok := c.elementList(use.Of, m.CallKeys(), value)
 		if failed != nil {
-			return cty.NilVal, false, tfdiags.FromError(failed)[0].At(use.Range)
+			return cty.NilVal, false, failed
 		}
 		return v, ok, nil
 	}
@@ -407,7 +429,7 @@ func (c *evalContext) moduleInstances(
 				byKey[name] = v
 			}
 			if failed != nil {
-				return cty.NilVal, false, tfdiags.FromError(failed)[0].At(ref.Range)
+				return cty.NilVal, false, failed
 			}
 		}
 	}
@@ -416,8 +438,15 @@ func (c *evalContext) moduleInstances(
 
 // instanceValue returns the value of an instance for references, or cty.NilVal if it has none.
 func (c *evalContext) instanceValue(r *graph.Resource, key addrs.InstanceKey) cty.Value {
-	x, values := c.in.resources[r.Slot], c.e.values(r)
+	x, values := c.e.expansionOf(r, c.in), c.e.values(r)
 	i, ok := x.has(key)
+	if c.in.lazy != nil && ok {
+		obj := values.object(c.in, x, i)
+		if obj == cty.NilVal {
+			return cty.UnknownVal(r.Schema.Block.ImpliedType())
+		}
+		return values.visible([]cty.Value{obj})[0]
+	}
 	switch {
 	case !ok && !c.e.op.Partial():
 		return cty.NilVal // if such an object is in the state, it will be removed

@@ -35,6 +35,20 @@ func (rv resourceValues) fillFromState(in *moduleInstance, x *expansion) error {
 	return errs.Err()
 }
 
+// object returns the value of the i-th instance in an apply: the result of its Step or, if it has
+// none, its object in the state. It is NilVal if there is no such object.
+func (rv resourceValues) object(in *moduleInstance, x *expansion, i int) cty.Value {
+	in.lazy.mu.Lock()
+	defer in.lazy.mu.Unlock()
+	if x.objs[i] == cty.NilVal {
+		addr := rv.r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i])
+		if obj := rv.e.out.current(addr); obj != nil {
+			_ = x.fill(i, rv.r, addr, obj) // a reader of the whole resource reports the error
+		}
+	}
+	return x.objs[i]
+}
+
 // fill sets the value of the i-th instance to a stored object.
 func (x *expansion) fill(i int, r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) error {
 	v, err := decode(r, addr, obj)
@@ -64,11 +78,19 @@ func (rv resourceValues) fromState() error {
 		return nil
 	}
 	for _, in := range e.modules.of(r.Module) {
-		stored := e.op.Prior.Resource(r.Addr.Resource.InInstance(in.addr))
-		x := newExpansion(expandedKeys{mode: modeOf(r.Exprs.Repetition), keys: storedKeys(r.Exprs.Repetition, stored)})
-		errs = errs.AppendError(rv.fillFromState(in, x))
-		x.value = rv.whole(x)
+		x, err := rv.storedIn(in)
+		errs = errs.AppendError(err)
 		in.resources[r.Slot] = x
 	}
 	return errs.AppendError(rv.completeUndeclared()).Err()
+}
+
+// storedIn returns the instances and values of a resource in one module instance from the state.
+func (rv resourceValues) storedIn(in *moduleInstance) (*expansion, error) {
+	r := rv.r
+	stored := rv.e.op.Prior.Resource(r.Addr.Resource.InInstance(in.addr))
+	x := newExpansion(expandedKeys{mode: modeOf(r.Exprs.Repetition), keys: storedKeys(r.Exprs.Repetition, stored)})
+	err := rv.fillFromState(in, x)
+	x.value = rv.whole(x)
+	return x, err
 }

@@ -204,6 +204,7 @@ func (e *evaluator) addUndeclaredInstance(
 			in.rep.eachValue = key.Value()
 		}
 	}
+	e.addLazy(in)
 	e.modules.addUndeclared(in)
 	return in
 }
@@ -291,22 +292,31 @@ func (rv resourceValues) completeUndeclared() error {
 		return nil
 	}
 	for _, in := range e.modules.undeclared(r.Module) {
-		rep, abs := r.Exprs.Repetition, r.Addr.Resource.InInstance(in.addr)
-		x := newExpansion(expandedKeys{mode: modeOf(rep), keys: storedKeys(rep, e.op.Prior.Resource(abs))})
-		for i, key := range x.keys {
-			addr := abs.Instance(key)
-			obj := e.out.current(addr)
-			if e.op.Phase.Destroys() || r.Addr.Resource.Mode == addrs.Data { // may already be gone
-				obj = currentObject(e.op.Prior, addr)
-			}
-			if obj != nil && e.stays(addr) {
-				errs = errs.AppendError(x.fill(i, r, addr, obj))
-			}
-		}
-		x, err := rv.resulting(in, x)
+		x, err := rv.undeclaredIn(in)
 		errs = errs.AppendError(err)
-		x.value = rv.whole(x)
 		in.resources[r.Slot] = x
 	}
 	return errs.Err()
+}
+
+// undeclaredIn returns the instances and values of a resource in one undeclared module instance.
+func (rv resourceValues) undeclaredIn(in *moduleInstance) (*expansion, error) {
+	e, r := rv.e, rv.r
+	var errs tfdiags.Diagnostics
+	rep, abs := r.Exprs.Repetition, r.Addr.Resource.InInstance(in.addr)
+	x := newExpansion(expandedKeys{mode: modeOf(rep), keys: storedKeys(rep, e.op.Prior.Resource(abs))})
+	for i, key := range x.keys {
+		addr := abs.Instance(key)
+		obj := e.out.current(addr)
+		if e.op.Phase.Destroys() || r.Addr.Resource.Mode == addrs.Data { // may already be gone
+			obj = currentObject(e.op.Prior, addr)
+		}
+		if obj != nil && e.stays(addr) {
+			errs = errs.AppendError(x.fill(i, r, addr, obj))
+		}
+	}
+	x, err := rv.resulting(in, x)
+	errs = errs.AppendError(err)
+	x.value = rv.whole(x)
+	return x, errs.Err()
 }

@@ -197,7 +197,7 @@ func (u *unfinished) waitWhole(c *evalContext, read addrs.AbsResource) error {
 	switch {
 	case !early:
 		return nil
-	case u.strict:
+	case u.strict && len(on) > 0:
 		panic(c.readsTooEarly(read))
 	}
 	for _, one := range on {
@@ -205,10 +205,7 @@ func (u *unfinished) waitWhole(c *evalContext, read addrs.AbsResource) error {
 			return c.tooEarly(read, problem)
 		}
 	}
-	if of.steps == nil {
-		return nil
-	}
-	return u.w.visitor(c.in.module.Resources[read.Resource]).completeIn(c.in)
+	return nil
 }
 
 // waitOutputs waits for the outputs of a module call that an expression reads in a plan. in is the
@@ -245,12 +242,12 @@ func (u *unfinished) await(c *evalContext, read fmt.Stringer, on maker) (problem
 	if u.strict {
 		panic(c.readsTooEarly(read))
 	}
-	if c.hasSlot {
+	if c.e.hasSlot {
 		defer u.w.calls.leave()()
 	}
 	var succeeded, waited bool
 	switch {
-	case c.visited == nil || on == maker{}:
+	case c.visited == nil || c.passive || on == maker{}:
 		return "their order isn't known" // waiting could take forever
 	case on.job != nil:
 		succeeded, waited = u.w.jobs.await(waiter{c.job, c.visited.ID}, waiter{job: on.job})

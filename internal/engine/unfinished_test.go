@@ -71,7 +71,7 @@ func loadFor(t *testing.T, config string) (*enginetest.Session, *configs.Config)
 func TestReadTooEarly(t *testing.T) {
 	for _, c := range []struct{ reader, early, late, read string }{
 		{"fake_thing.a[count.index].id", "fake_thing.b[1]", "fake_thing.a[1]", "fake_thing.a[1]"},
-		{"tolist(fake_thing.a[*].id)[1]", "fake_thing.b (expand)", "fake_thing.a", "fake_thing.a"},
+		{"tolist(fake_thing.a[*].id)[1]", "fake_thing.b (needs)", "fake_thing.a (read)", "fake_thing.a"},
 	} {
 		s, err := (&readsEarly{reader: c.reader, early: c.early, late: c.late, reversed: true, n: 2}).apply(t, true)
 		if err == nil || !strings.Contains(err.Error(), "reads "+c.read+" before it is finished") {
@@ -88,8 +88,8 @@ func TestReadTooEarly(t *testing.T) {
 func TestReaderWaits(t *testing.T) {
 	for _, c := range []readsEarly{
 		{reader: "fake_thing.a[count.index].id", early: "fake_thing.b[1]", late: "fake_thing.a[1]", n: 2},
-		{reader: "tolist(fake_thing.a[*].id)[1]", early: "fake_thing.b (expand)", late: "fake_thing.a", n: 2},
-		{reader: "tolist(fake_thing.a[*].id)[1]", early: "fake_thing.b (expand)", late: "fake_thing.a", n: 40, workers: 1},
+		{reader: "tolist(fake_thing.a[*].id)[1]", early: "fake_thing.b (needs)", late: "fake_thing.a (read)", n: 2},
+		{reader: "tolist(fake_thing.a[*].id)[1]", early: "fake_thing.b (needs)", late: "fake_thing.a (read)", n: 40, workers: 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s, err := c.apply(t, false)
@@ -295,34 +295,39 @@ func TestEphemeralInChainedCall(t *testing.T) {
 		}
 	}
 	_, err = engine.Apply(t.Context(), cfg, plan, env, nil)
-	want := []string{"open", "made", "open", "made", "close", "close"}
+	want := []string{"open", "made", "close", "open", "made", "close"}
 	if err != nil || !slices.Equal(order, want) {
 		t.Errorf("got %q, want %q: %v", order, want, err)
 	}
 }
 
-// TestPartCannotWait checks a reader in the module that the configuration chained calls. The
-// instances of this module are visited separately. The reader must not wait for something that
-// itself waits for the reader.
-func TestPartCannotWait(t *testing.T) {
+// TestValueCannotWait checks a value that reads an instance too early when it is first needed. It
+// must not wait, because others may wait for the value.
+func TestValueCannotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := enginetest.NewSession(t.TempDir())
-		cfg, err := s.Load(chained, nil, tfdiags.Drop)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s, cfg := loadFor(t, `
+resource "fake_thing" "a" {
+  count = 1
+  name  = "a"
+}
+locals {
+  id = fake_thing.a[0].id
+}
+resource "fake_thing" "b" {
+  name = "b"
+  v    = local.id
+}
+`)
 		env := s.Env()
 		env.CheckReads = false
 		plan, err := engine.Plan(t.Context(), cfg, s.State, env, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.State, err = engine.ApplyTooEarly(t.Context(), cfg, plan, env, []engine.Order{{
-			Node: `module.m["a"].local.joined`, For: "module.m.fake_thing.read[0]",
-		}}, []engine.Order{{
-			Node: `module.m["a"].fake_thing.read[0]`, For: `module.m["a"].local.joined`,
-		}})
-		if err == nil || !strings.Contains(detailed(err).Error(), "its value depends on the reader") {
+		a, b := "fake_thing.a[0]", "fake_thing.b (apply)"
+		_, err = engine.ApplyTooEarly(t.Context(), cfg, plan, env, []engine.Order{{Node: b, For: a}},
+			[]engine.Order{{Node: a, For: b}})
+		if err == nil || !strings.Contains(detailed(err).Error(), "their order isn't known") {
 			t.Error(detailed(err))
 		}
 	})

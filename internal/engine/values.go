@@ -22,10 +22,16 @@ func (e *evaluator) evalValue(ctx context.Context, v *graph.Value) error {
 	var errs tfdiags.Diagnostics
 	var shared cty.Value // the variable's value, if it is the same for all instances of a call
 	var sharedIn *moduleInstance
-	if len(v.Conditions) > 0 && len(e.modules.of(v.Module)) == 0 {
+	modules, _ := e.modulesOf(v.Module)
+	if len(v.Conditions) > 0 && len(modules) == 0 {
 		e.out.recordNoObjects(checkKind(v), v.Node.Name)
 	}
-	for _, in := range e.modules.of(v.Module) {
+	for _, in := range modules {
+		if in.lazy != nil {
+			_, err := e.newContext(ctx, in, repetition{}).valueOf(v, in)
+			errs = errs.AppendError(err)
+			continue
+		}
 		if in.values[v.Slot] != cty.NilVal {
 			continue // already set by evalValueIn
 		}
@@ -51,22 +57,20 @@ func (e *evaluator) evalValue(ctx context.Context, v *graph.Value) error {
 		errs = errs.AppendError(e.unlessLeftOut(v, in, err))
 	}
 	for _, in := range e.modules.undeclared(v.Module) {
-		e.evalUndeclared(ctx, v, in)
+		if in.lazy == nil {
+			e.evalUndeclared(ctx, v, in)
+		}
 	}
 	return errs.Err()
 }
 
-// evalValueIn evaluates a value in one instance of its module. It is used if the value can be
-// evaluated there earlier than in the other instances.
-func (e *evaluator) evalValueIn(ctx context.Context, v *graph.Value, addr addrs.ModuleInstance) error {
-	in := e.modules.at(v.Module, addr)
-	if in == nil {
-		return nil // the module instance's Steps report that it is gone
-	}
+// evalValueIn evaluates a value in one instance of its module, where it can be evaluated earlier than in
+// the other instances.
+func (e *evaluator) evalValueIn(ctx context.Context, v *graph.Value, in *moduleInstance) error {
 	var err error
 	switch v.Kind {
 	case graph.Variable:
-		in.values[v.Slot], err = e.variableValue(ctx, v, in)
+		in.values[v.Slot], err = e.argumentValue(ctx, v, in)
 		if err == nil {
 			err = e.validateVariable(ctx, v, in)
 		}
@@ -76,6 +80,40 @@ func (e *evaluator) evalValueIn(ctx context.Context, v *graph.Value, addr addrs.
 		err = e.evalOutput(ctx, v, in)
 	}
 	return e.unlessLeftOut(v, in, err)
+}
+
+// argumentValue is like variableValue. If the value is the same for all instances of a module call, it
+// is evaluated once.
+func (e *evaluator) argumentValue(ctx context.Context, v *graph.Value, in *moduleInstance) (val cty.Value, err error) {
+	if in.lazy == nil || in.parent == nil || v.PerInstance || in.undeclared {
+		return e.variableValue(ctx, v, in)
+	}
+	shared := in.parent.calls[v.Module.CallSlot].argument(v)
+	err = shared.do(e.out, func() error {
+		var err error
+		shared.value, err = e.variableValue(ctx, v, in)
+		return err
+	})
+	return shared.value, err
+}
+
+// argument is the value of an argument that is the same for all instances of a module call.
+type argument struct {
+	firstUse
+	value cty.Value
+}
+
+// argument returns the argument for a variable.
+func (ci *callInstances) argument(v *graph.Value) *argument {
+	ci.mu.Lock()
+	defer ci.mu.Unlock()
+	if ci.arguments == nil {
+		ci.arguments = map[*graph.Value]*argument{}
+	}
+	if ci.arguments[v] == nil {
+		ci.arguments[v] = &argument{}
+	}
+	return ci.arguments[v]
 }
 
 // unlessLeftOut returns the error of a value, or nil if a partial run leaves the value out: it may
@@ -90,9 +128,22 @@ func (e *evaluator) unlessLeftOut(v *graph.Value, in *moduleInstance, err error)
 // contextOf returns the context in which a local or output is evaluated in one module instance.
 func (e *evaluator) contextOf(ctx context.Context, v *graph.Value, in *moduleInstance) *evalContext {
 	c := e.newContext(ctx, in, repetition{})
-	c.reads, c.leftOut = v.ReadsIn(in.addr), e.graph.LeavesOut(v.Node, in.addr)
-	c.ignoreDeprecations = in.undeclared
+	c.leftOut, c.ignoreDeprecations = e.graph.LeavesOut(v.Node, in.addr), in.undeclared
+	c.reads = c.readsOf(v, in)
 	return c
+}
+
+// readsOf returns the instances that a value in a module instance reads before their resources are
+// complete. c is the context of its expression.
+func (c *evalContext) readsOf(v *graph.Value, in *moduleInstance) instanceReads {
+	if in.lazy == nil {
+		return v.Reads[in.addr]
+	}
+	var out instanceReads
+	for _, read := range v.AliasReads() {
+		out = append(out, c.selected(read)...)
+	}
+	return out
 }
 
 // variableValue returns an input variable's final value in one module instance.
@@ -143,8 +194,8 @@ func (e *evaluator) givenValue(ctx context.Context, v *graph.Value, in *moduleIn
 // argumentContext returns the context in which the argument for a variable is evaluated.
 func (e *evaluator) argumentContext(ctx context.Context, v *graph.Value, in *moduleInstance) *evalContext {
 	c := e.newContext(ctx, in.parent, in.rep)
-	c.reads, c.leftOut = v.ReadsIn(in.addr), e.graph.LeavesOut(v.Node, in.addr)
-	c.ignoreDeprecations = in.undeclared
+	c.leftOut, c.ignoreDeprecations = e.graph.LeavesOut(v.Node, in.addr), in.undeclared
+	c.reads = c.readsOf(v, in)
 	if m := v.Module; (m.EachOf != nil || m.EachCall != nil) && v.ReadsEachValue() {
 		key, err := addrs.KeyFromValue(in.rep.eachKey)
 		if err == nil {

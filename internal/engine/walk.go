@@ -68,7 +68,12 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, er
 		stored: &storedCalls{}}
 	w.eval.unfinished = newUnfinished(w)
 	w.eval.declareChecks()
-	w.modules.add(newModuleInstance(g.Root, addrs.RootInstance))
+	root := newModuleInstance(g.Root, addrs.RootInstance)
+	if op.Phase.Applies() {
+		w.eval.lazyCtx = ctx
+	}
+	w.eval.addLazy(root)
+	w.modules.add(root)
 	return w, nil
 }
 
@@ -115,7 +120,7 @@ func (w *walk) run(ctx context.Context) error {
 	}
 	w.walker.Walk(begin, parallelism+runtime.GOMAXPROCS(0), func(id dag.ID) bool { return w.visit(ctx, id) })
 	w.jobs.wait()
-	w.eval.unfinished = nil // after the walk, expressions read whatever values exist
+	w.eval.unfinished, w.eval.over = nil, true // after the walk, expressions read whatever values exist
 	w.times.End(&w.graph.Edges, func(id dag.ID) string { return w.graph.Nodes[id].Name })
 	w.inspectLate(ctx)
 	if w.op.Phase != graph.PhaseEval { // providers of PhaseEval stay open for later expressions; see Eval
@@ -196,8 +201,6 @@ func (w *walk) execute(ctx context.Context, n *graph.Node) error {
 	switch n.Kind {
 	case graph.KindValue:
 		return w.eval.visiting(n).evalValue(ctx, n.Object.(*graph.Value))
-	case graph.KindValueIn:
-		return w.eval.visiting(n).evalValueIn(ctx, n.Object.(*graph.Value), n.In)
 	case graph.KindCheck:
 		return w.eval.visiting(n).evalCheck(ctx, n.Object.(*graph.Check))
 	case graph.KindInspection:
@@ -207,11 +210,9 @@ func (w *walk) execute(ctx context.Context, n *graph.Node) error {
 	case graph.KindPart:
 		return w.executePart(ctx, n)
 	case graph.KindExpand:
-		return w.expandResource(ctx, n, w.visitor(n.Resource))
+		return w.visitor(n.Resource).startPlan(ctx)
 	case graph.KindResource:
 		return w.visitResource(ctx, w.visitor(n.Resource))
-	case graph.KindResourceIn:
-		return w.visitor(n.Resource).completeIn(w.modules.at(n.Resource.Module, n.In))
 	case graph.KindStep:
 		return stepVisit{w, n.Object.(*graph.Step)}.run(ctx)
 	case graph.KindProvider:
@@ -224,15 +225,6 @@ func (w *walk) execute(ctx context.Context, n *graph.Node) error {
 		return w.ephemerals.closeAfter(ctx, n.Object.(*graph.Node))
 	}
 	return nil
-}
-
-// expandResource determines the instances of a resource before they are planned or changed. n is the
-// visited node.
-func (w *walk) expandResource(ctx context.Context, n *graph.Node, v resourceVisit) error {
-	if w.op.Phase == graph.PhasePlan {
-		return v.startPlan(ctx)
-	}
-	return v.expandForSteps(ctx, n)
 }
 
 // visitResource visits a resource, or a Part of it, as the phase requires.
@@ -250,7 +242,7 @@ func (w *walk) visitResource(ctx context.Context, v resourceVisit) error {
 	case graph.PhaseEval:
 		return v.evaluate(ctx)
 	}
-	return v.complete()
+	return v.plan(ctx) // opens the objects of an ephemeral resource
 }
 
 // guard calls f. If f panics, guard returns an error and halts the walk so that nothing new starts.

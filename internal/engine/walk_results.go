@@ -23,8 +23,7 @@ type moduleResult struct {
 // resourceResult holds the results of a walk for one resource. The resource's instances are in
 // moduleInstance.resources instead.
 type resourceResult struct {
-	pending    pendingChanges
-	completing sync.Mutex // held while the value of the resource is set
+	pending pendingChanges
 
 	deferralOnce sync.Once
 	deferral     *deferral // for data sources and ephemeral resources, set when first needed

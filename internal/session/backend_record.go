@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,12 +54,8 @@ func (d *Dirs) ReadBackendRecord() (*BackendRecord, error) {
 			"another program or version wrote it; move it away and run `%s`", d.backendRecordPath(), file.Version,
 			d.InitCommand)
 	}
-	if file.Backend == nil || file.Backend.Type == "" {
+	if file.Backend != nil && file.Backend.Type == "" {
 		return nil, nil
-	}
-	var config bytes.Buffer // as in a new record, so that the two can be compared
-	if json.Compact(&config, file.Backend.Config) == nil {
-		file.Backend.Config = config.Bytes()
 	}
 	return file.Backend, nil
 }

@@ -9,7 +9,6 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/lang"
-	"tofu/internal/plans"
 )
 
 // Values that are whole resources
@@ -323,9 +322,9 @@ func addRead(list []IndexedRead, read IndexedRead) []IndexedRead {
 	return list
 }
 
-// aliasReads returns the aliases that a value reads only by key, or nil if aliases are not read by key
+// AliasReads returns the aliases that a value reads only by key, or nil if aliases are not read by key
 // in this run. It finds them on the first call. Callers must not change the result.
-func (v *Value) aliasReads() []IndexedRead {
+func (v *Value) AliasReads() []IndexedRead {
 	m := v.evaluatedBy()
 	if m == nil || len(m.aliases) == 0 || v.Expr == nil {
 		return nil
@@ -343,43 +342,4 @@ func (v *Value) evaluatedBy() *Module {
 		return v.Module.Parent
 	}
 	return v.Module
-}
-
-// connectConstant makes n wait, in an apply, only for the elements of an alias that n reads. of is
-// the alias. connectConstant returns false, and does nothing, if n isn't the node of a value, if
-// the value has depends_on or reads elements by computed keys, or if the run knows no instance of the
-// aliased resource.
-func (c *connector) connectConstant(n *Node, of *Value) bool {
-	v, ok := n.Object.(*Value)
-	if !ok || of.Alias == nil || c.op.Phase != PhaseApply || !c.ordered(of.Alias.Of) || v.DependsOn != nil {
-		return false
-	}
-	list := v.aliasReads()
-	at := slices.IndexFunc(list, func(read IndexedRead) bool { return read.Via == of })
-	if at < 0 {
-		return false
-	}
-	read := list[at]
-	differs := func(ref lang.InstanceRef) bool { return ref.Index != nil || !read.Of.Exprs.Repetition.Matches(ref.Key) }
-	if slices.ContainsFunc(read.Refs, differs) {
-		return false
-	}
-	if slices.ContainsFunc(v.everywhere, func(one plans.InstanceRead) bool { return one.Resource == read.Name() }) {
-		return true // connected for another reference
-	}
-	c.after(n, read.expansions()...)
-	for _, ref := range read.Refs {
-		c.after(n, c.instances.barrier(read.Of, ref.Key))
-		one := plans.InstanceRead{Resource: read.Name(), Key: ref.Key}
-		if !slices.Contains(v.everywhere, one) {
-			v.everywhere = append(v.everywhere, one)
-		}
-	}
-	return true
-}
-
-// ReadsIn returns the instances that a value, in one instance of its module, reads before their
-// resources are complete.
-func (v *Value) ReadsIn(in addrs.ModuleInstance) []plans.InstanceRead {
-	return slices.Concat(v.Reads[in], v.everywhere)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"tofu/internal/addrs"
+	"tofu/internal/dag"
 )
 
 // Transformer adds one kind of node or edge to a graph under construction. Its cost is linear in
@@ -33,14 +34,17 @@ type build struct {
 	known *Known
 
 	providers *providerSet
-	instances *instanceOrder
+	early     EarlyKeys  // nil until the first call of earlyKeys
+	blocks    *dag.Graph // see refs; nil if the walk visits all blocks and values
 
 	steps        map[*Resource][]*Step
 	imports      []*Import
 	functionsOf  map[*Resource][]*Provider // providers whose functions the block calls
 	wholeCalls   []wholeCall               // references to module calls as a whole; see awaitWholeCalls
-	later        map[*Node][]laterEdge     // edges that connectCalls or connectSteps will add, by the node that waits
+	idle         map[*Resource]bool        // whether some instances exist and don't change
 	siblingReads map[*Module][]siblingRead // by module call: arguments that read outputs of sibling instances
+
+	siblings siblingNeeds // set by findNearest
 
 	refRanges *refRanges // set only while cycles are reported
 }
@@ -61,12 +65,20 @@ func newBuild(op *Operation) *build {
 	}
 	b := &build{
 		op: op, known: known, g: g,
-		steps: map[*Resource][]*Step{}, functionsOf: map[*Resource][]*Provider{}, later: map[*Node][]laterEdge{},
+		steps: map[*Resource][]*Step{}, functionsOf: map[*Resource][]*Provider{}, idle: map[*Resource]bool{},
 		siblingReads: map[*Module][]siblingRead{},
+		siblings:     siblingNeeds{map[*Node][]*Value{}, map[*Value][]*Resource{}},
 	}
 	b.providers = &providerSet{build: b}
-	b.instances = newInstanceOrder(b)
 	return b
+}
+
+// earlyKeys returns the source of the keys that are known before the walk.
+func (b *build) earlyKeys() EarlyKeys {
+	if b.early == nil {
+		b.early = b.op.Early(b.g)
+	}
+	return b.early
 }
 
 // Build builds the graph of an operation.

@@ -201,13 +201,6 @@ func (b *build) addReadsVia(v *Value) {
 	}
 }
 
-// readsVia reports whether n doesn't wait for a local that is a module call, because its block or value
-// waits for single instances of the call.
-func (b *build) readsVia(n *Node, v *Value) bool {
-	return v.Kind == Local &&
-		slices.ContainsFunc(n.callReads(), func(read CallRead) bool { return read.Via == v && b.readsKeyed(n, read.Call) })
-}
-
 // callReads returns the single instances of module calls that the block, value or module call of a node
 // reads.
 func (n *Node) callReads() []CallRead {

@@ -8,19 +8,6 @@ import (
 	"tofu/internal/lang"
 )
 
-// How an apply waits for instances of modules
-//
-// A reference such as module.m[each.key].out needs the output of only one instance of the call. It
-// is evaluated even if another instance fails. The keys are evaluated before the walk (EarlyKeys).
-// If they are known at that time, a Step, an argument or another value waits for the node of the
-// output in that module instance (value_instances.go), and so for the resource instances that the
-// output depends on. In all other cases, it waits for all instances.
-//
-// A block also has a node that waits for everything that the block refers to (Resource.Inputs). If
-// the instances wait for single instances of a call, that node doesn't wait for the call. Its edge
-// to the call is in build.later instead of the graph. The search for the dependencies that the state
-// records follows both kinds of edges, so the recorded dependencies are the same in either case.
-
 // CallRead describes which outputs an expression or a block reads from single instances of a module
 // call.
 type CallRead struct {
@@ -63,13 +50,6 @@ func (r CallRead) Outputs() []*Value {
 		out[i] = r.Call.Outputs[name]
 	}
 	return out
-}
-
-// laterEdge is an edge that is left out of the graph because only Steps or values in single
-// instances wait for its target, or because its value waits only for single instances of the target.
-type laterEdge struct {
-	call *Module // the call whose reference makes the edge; nil for a reference to a resource or an alias
-	to   *Node
 }
 
 // addCallReads appends to list the reads of module calls that an expression in the module reads
@@ -158,16 +138,12 @@ func (b *build) setCallReads(r *Resource) {
 		except(r.Exprs.DependsOn)
 	}
 	r.CallReads = slices.DeleteFunc(list, func(read CallRead) bool { return whole[read.Call] })
-	b.noteKeyed(r.CallReads)
 }
 
 // setValueReads sets the module calls that an argument or another value reads only by instance.
 func (b *build) setValueReads(v *Value) {
 	b.addChainedCall(v)
 	b.addReadsVia(v)
-	if v.differs() {
-		b.instances.keyed[v.Module] = true // even if only one instance has Steps
-	}
 	if v.Expr == nil || !v.Expr.Refs.ReadsCalls() && v.CallReads == nil || v.Output != nil && v.Output.DependsOn != nil {
 		return
 	}
@@ -186,153 +162,4 @@ func (b *build) setValueReads(v *Value) {
 			}
 		}
 	}
-	b.noteKeyed(v.CallReads)
-	computed := func(read CallRead) bool { return read.Refs.Computed() }
-	if v.evaluatedPerInstance() && slices.ContainsFunc(v.CallReads, computed) {
-		b.instances.keyed[v.Module] = true
-	}
-}
-
-// evaluatedPerInstance reports whether the result of a value may differ between the instances of its
-// module.
-func (v *Value) evaluatedPerInstance() bool {
-	if v.Kind == Variable {
-		return v.PerInstance
-	}
-	return v.Module.repeated() != nil
-}
-
-// differs reports whether a value reads single instances of a resource by keys that may differ between
-// the instances of its module.
-func (v *Value) differs() bool {
-	switch {
-	case !v.evaluatedPerInstance():
-		return false
-	case v.Kind == Variable && v.ReadsEachValue() && v.Module.ChainedTo() != nil:
-		return true
-	case !v.Expr.Refs.ReadsComputed():
-		return false
-	}
-	m := v.evaluatedBy()
-	for _, ref := range v.Expr.Refs.Objects {
-		if of := m.ResourceOf(ref.Subject); of != nil {
-			if refs, only := v.Expr.Refs.ByInstance(of.Addr.Resource); only && refs.Computed() {
-				return true
-			}
-		}
-	}
-	return slices.ContainsFunc(v.aliasReads(), func(read IndexedRead) bool { return read.Refs.Computed() })
-}
-
-// noteKeyed records the calls in list as calls whose single instances are read.
-func (b *build) noteKeyed(list []CallRead) {
-	for _, read := range list {
-		b.instances.keyed[read.Call] = true
-	}
-}
-
-// readsKeyed reports whether n doesn't wait for a call as a whole, because single instances of the
-// call are awaited instead. This can be true only in an apply, and only for nodes of values and
-// module calls and for the Inputs node of a block.
-func (b *build) readsKeyed(n *Node, call *Module) bool {
-	if b.op.Phase != PhaseApply || b.op.Early == nil || !b.instances.hasInstances(call) {
-		return false
-	}
-	reads := func(list []CallRead) bool {
-		return slices.ContainsFunc(list, func(read CallRead) bool { return read.Call == call })
-	}
-	switch of := n.Object.(type) {
-	case *Value:
-		return reads(of.CallReads)
-	case *Module:
-		return of.EachCall != nil && of.EachCall.Call == call
-	}
-	r := n.Resource
-	return r != nil && n == r.Inputs && b.ordered(r) && reads(r.CallReads)
-}
-
-// connectCalls makes the nodes of values wait for the outputs of module calls that they read. A
-// value that is evaluated in one module instance waits for the instances that it reads. Any other
-// value waits for all instances.
-func (o *instanceOrder) connectCalls() {
-	for _, v := range o.g.Values {
-		if !o.readsCallsByKey(v) {
-			continue
-		}
-		if in, single := v.Module.singleInstance(); single {
-			o.connectValueReads(v.Node, v, in)
-			continue
-		}
-		nodes := []*Node{v.Node}
-		if r := o.g.splitCalls[v.Node]; r != nil && r.knowsPlace(v) {
-			for i, part := range r.parts[v.Node] {
-				o.connectValueReads(part, v, r.place(v, i))
-			}
-		} else if r != nil {
-			nodes = append(nodes, r.parts[v.Node]...)
-		}
-		for _, edge := range o.later[v.Node] {
-			for _, n := range nodes {
-				if edge.call != nil {
-					o.after(n, edge.to)
-				}
-			}
-		}
-	}
-}
-
-// connectValueReads makes the node of a value in a module instance wait for the instances of module
-// calls that the value reads. It skips siblings of that instance, because Parts already wait for
-// them.
-func (o *instanceOrder) connectValueReads(n *Node, v *Value, in addrs.ModuleInstance) {
-	list := v.CallReads
-	if v.Node.Split {
-		list = slices.DeleteFunc(slices.Clone(list), func(read CallRead) bool { return read.Call == v.Module })
-	}
-	o.connectCallReads(n, v.Node, v.evaluatedIn(in), list, func(read CallRead) ([]KeyRead, bool) {
-		return o.earlyKeys().ReadValue(v, in, read.keyed())
-	})
-}
-
-// connectCallReads makes a node in a module instance wait for the instances of module calls that it
-// reads. If keys returns false for a read, the node waits for the whole call. needs is the node
-// that has the later edges. keys evaluates the keys of a read.
-func (o *instanceOrder) connectCallReads(
-	n, needs *Node, in addrs.ModuleInstance, list []CallRead, keys func(CallRead) ([]KeyRead, bool),
-) {
-	if len(o.later[needs]) == 0 {
-		return
-	}
-	whole := map[*Module]bool{}
-	for _, read := range list {
-		if whole[read.Call] || !o.hasInstances(read.Call) {
-			continue
-		}
-		found, known := keys(read)
-		if !known {
-			whole[read.Call] = true
-			continue
-		}
-		for _, k := range found {
-			for _, v := range read.Outputs() {
-				o.after(n, o.valueNode(v, in.Child(read.Call.Call.Name, k.Key)))
-			}
-		}
-	}
-	for _, edge := range o.later[needs] {
-		if whole[edge.call] {
-			o.after(n, edge.to)
-		}
-	}
-}
-
-// singleInstance returns the address of the only instance of a module. It returns false if the
-// module's call, or a call around it, is repeated.
-func (m *Module) singleInstance() (addrs.ModuleInstance, bool) {
-	for at := m; at.Parent != nil; at = at.Parent {
-		if at.Repetition != (Repetition{}) {
-			return "", false
-		}
-	}
-	return m.Path.UnkeyedInstance(), true
 }

@@ -198,34 +198,9 @@ func (b *build) addChainedCall(v *Value) {
 	}
 }
 
-// setEachCall sets EachCall of a block if an apply decides the block's instances before the outputs
-// of the call in its for_each are final.
-func (c *connector) setEachCall(r *Resource) {
-	if call := r.ChainedCall(); call != nil && r.readsByEach(call) && c.readsKeyed(r.Inputs, call) {
-		r.EachCall = r.eachCall()
-	}
-}
-
 // readsByEach reports whether a block reads single instances of the call in its for_each.
 func (r *Resource) readsByEach(call *Module) bool {
 	return slices.ContainsFunc(r.CallReads, func(read CallRead) bool { return read.Call == call && read.ByEach() })
-}
-
-// setModuleEachCall is like setEachCall, but for module calls. It skips the calls in usesEach,
-// whose provider keys use each.
-func (c *connector) setModuleEachCall(usesEach map[*Module]bool) {
-	for _, m := range c.g.Modules {
-		if m.Parent == nil || usesEach[m] {
-			continue
-		}
-		call := m.ChainedCall()
-		if call == nil || !c.instances.hasInstances(call) {
-			continue
-		}
-		if m.argumentsReadOnlyEach(call) {
-			m.EachCall = m.eachCall()
-		}
-	}
 }
 
 // argumentsReadOnlyEach reports whether all arguments that use each.value read the call only by
@@ -237,17 +212,6 @@ func (m *Module) argumentsReadOnlyEach(call *Module) bool {
 		}
 	}
 	return true
-}
-
-// awaitEachCall makes the node of the instance of m with the given key wait for outputs of the call
-// in m's for_each. These are the outputs of the instance with the same key.
-func (o *instanceOrder) awaitEachCall(n *Node, m *Module, parent addrs.ModuleInstance, key addrs.InstanceKey) {
-	in := parent.Child(m.EachCall.Call.Call.Name, key)
-	for _, read := range m.EachCall.reads {
-		for _, output := range read.Outputs() {
-			o.after(n, o.valueNode(output, in))
-		}
-	}
 }
 
 // decideEarlyByCall lets a call whose for_each is another call decide its instances, in a plan, before

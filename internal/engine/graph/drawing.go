@@ -57,7 +57,11 @@ func Draw(ctx context.Context, op *Operation) (*Drawing, error) {
 
 func buildDrawing(ctx context.Context, op *Operation) (*build, error) {
 	b := newBuild(op)
-	if err := b.run(ctx, transformers); err != nil {
+	passes := transformers
+	if op.Phase.Applies() {
+		passes = slices.Insert(slices.Clone(transformers), slices.Index(transformers, pruneTransformer), blocksTransformer)
+	}
+	if err := b.run(ctx, passes); err != nil {
 		return nil, err
 	}
 	if op.Phase == PhasePlanDestroy {
@@ -154,7 +158,7 @@ func (d *drawer) addNode(n *Node) (top, end dag.ID) {
 		return d.chain(n.Name+" (expand, reference)", n.Name+" (expand, input)")
 	case n.Kind.IsValue():
 		return d.chain(n.Name + " (expand)")
-	case n.Kind == KindPart && n.completesBySteps():
+	case n.Kind == KindPlace:
 		return d.chain("")
 	case n.Kind == KindModule, n.Kind == KindPart:
 		return d.chain(n.Name)
@@ -172,13 +176,6 @@ func (d *drawer) addNode(n *Node) (top, end dag.ID) {
 	return d.addResource(n)
 }
 
-// completesBySteps reports whether a Part only completes a resource in one module instance, after the
-// Steps, which are drawn instead.
-func (n *Node) completesBySteps() bool {
-	whole := n.Object.(*Node)
-	return whole.completes() && whole != whole.Resource.Inputs
-}
-
 // awaits reports whether a node waits for at least one node that is drawn.
 func (d *drawer) awaits(n *Node) bool {
 	return slices.ContainsFunc(d.build.g.Edges.Needs(n.ID), func(id dag.ID) bool { return d.tops[id] != notDrawn })
@@ -189,7 +186,7 @@ func (d *drawer) passes(from dag.ID, to *Node) bool {
 	switch to.Kind {
 	case KindProvider:
 		return d.forgets(from)
-	case KindExpand, KindResource, KindResourceIn:
+	case KindExpand, KindResource:
 		return d.op.Phase == PhasePlanDestroy && d.g.Nodes[from].closesModule()
 	}
 	return false
@@ -241,7 +238,7 @@ func (d *drawer) addResource(n *Node) (top, end dag.ID) {
 		return d.chain(r.Addr.String() + " (expand)")
 	case r.Config == nil && !d.op.Phase.Applies():
 		return d.addInstances(r, " (orphan)")
-	case r.Config != nil && n == r.expand:
+	case r.Config != nil && n == r.Inputs:
 		e := d.add(r.Addr.String()+" (expand)", r.Addr.String(), KindResource)
 		return e, e
 	}

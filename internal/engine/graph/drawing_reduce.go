@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"context"
 	"slices"
 
 	"tofu/internal/dag"
@@ -41,7 +42,7 @@ func dropIdle(b *build) {
 			busy = append(busy, dag.ID(id))
 		case n.Kind.IsValue() && n.kept && !b.op.Phase.Destroys():
 			for _, need := range b.g.Edges.Needs(dag.ID(id)) {
-				if !b.g.Nodes[need].Kind.IsResource() {
+				if to := b.g.Nodes[need]; to.Resource == nil && to.Kind != KindPlace {
 					busy = append(busy, need)
 				}
 			}
@@ -54,4 +55,37 @@ func dropIdle(b *build) {
 		}
 	}
 	b.drop(keep)
+}
+
+// blocksTransformer prepares the graph of an apply for a drawing. A walk evaluates values, and decides
+// the instances of blocks, when they are first read. A drawing shows them as nodes.
+var blocksTransformer = &Transformer{
+	Name:  "Blocks",
+	Doc:   "adds the references between blocks and values to the graph of an apply",
+	After: []*Transformer{instancesTransformer, closeTransformer, targetTransformer},
+	Run: func(_ context.Context, b *build) error {
+		for _, r := range b.g.Resources {
+			if r.Config == nil {
+				continue
+			}
+			r.Inputs = b.node(KindExpand, r.Module, r.Addr.String()+" (expand)", r.Node.Range)
+			r.Inputs.Resource = r
+			b.after(r.Node, r.Inputs)
+			for _, s := range b.steps[r] {
+				if s.Part == stepApply {
+					b.after(s.node, r.Inputs)
+					b.after(r.Node, s.node)
+				}
+			}
+		}
+		for id, n := range b.g.Nodes[:b.blocks.Len()] {
+			if r := n.Resource; r != nil && n == r.Node {
+				n = r.Inputs
+			}
+			for _, need := range b.blocks.Needs(dag.ID(id)) {
+				b.after(n, b.g.Nodes[need])
+			}
+		}
+		return nil
+	},
 }

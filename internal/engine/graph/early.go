@@ -28,6 +28,10 @@ type EarlyKeys interface {
 	ReadValue(v *Value, in addrs.ModuleInstance, read Keyed) ([]KeyRead, bool)
 }
 
+// manyInstances is the number of instances from which all instances of a resource count as the whole
+// resource, even if they are selected one by one.
+const manyInstances = 64
+
 // KeyRead is the key of an instance, and the reference that selects it.
 type KeyRead struct {
 	Key addrs.InstanceKey
@@ -62,7 +66,7 @@ func (r *Resource) ReadsByInstance() []IndexedRead {
 	if own := r.Exprs.ownInstances(r.Addr.Resource); len(own) > 0 {
 		out = append(out, IndexedRead{Of: r, Refs: own})
 	}
-	order, refs := r.Exprs.instancesRead()
+	order, refs := r.Exprs.instancesRead(false)
 	chain, chained := r.Exprs.Repetition.chainedTo()
 	for _, addr := range order {
 		of := r.Module.Resources[addr]

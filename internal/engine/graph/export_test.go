@@ -13,7 +13,12 @@ func Transformers() []*Transformer { return transformers }
 // the nodes that it waits for. It leaves out edges that longer paths imply, and the root, which
 // waits for everything.
 func Text(ctx context.Context, op *Operation) (string, error) {
-	b, err := buildDrawing(ctx, op)
+	b, err := newBuild(op), error(nil)
+	if op.Phase.Applies() {
+		err = b.run(ctx, transformers)
+	} else {
+		b, err = buildDrawing(ctx, op)
+	}
 	if err != nil {
 		return "", err
 	}

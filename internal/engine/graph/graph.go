@@ -120,14 +120,12 @@ type Value struct {
 	callAlias   *CallAlias  // nil unless the value is a local that is a module call; see call_alias.go
 	Uses        *Uses       // what the value depends on
 
-	// Reads holds, by module instance, the resource instances that the value reads before their
-	// resources are complete; see KindValueIn. An entry with NoKey means that the value reads no
-	// instance of that resource.
+	// Reads holds, by module instance, the resource instances that the value reads in a plan before
+	// their resources are complete. An entry with NoKey means that the value reads no instance of that
+	// resource.
 	Reads map[addrs.ModuleInstance][]plans.InstanceRead
 
-	// everywhere is like Reads, but the same in all instances of the module.
-	everywhere []plans.InstanceRead
-	elements   []IndexedRead // the result of aliasReads; nil until its first call
+	elements []IndexedRead // the result of AliasReads; nil until its first call
 }
 
 // Check is a check block with its analyzed assertions.
@@ -172,11 +170,9 @@ type Resource struct {
 type instanceReads struct {
 	Indexed   []IndexedRead // resources read by a computed index or by an alias; may include the block's own resource
 	CallReads []CallRead    // single instances of module calls that the block reads
-	// Constant holds resources of the same module. The block reads instances of these only by
-	// constant keys.
-	Constant []IndexedRead
-	EachOf   *IndexedRead // the resource or alias in for_each, if it is also in Indexed; see setEachOf
-	EachCall *EachCall    // the call that has the keys of the block, if its instances are read by key
+	Constant  []IndexedRead // resources of the same module that the block reads only by constant keys
+	EachOf    *IndexedRead  // the resource or alias in for_each, if it is also in Indexed; see setEach
+	EachCall  *EachCall     // the call that has the keys of the block, if its instances are read by key
 	// Awaited holds the resources and aliases whose single instances the instances of this resource
 	// wait for in a plan; see separateInstances.
 	Awaited []IndexedRead
@@ -194,20 +190,9 @@ type instanceReads struct {
 type resourceNodes struct {
 	Node *Node // completes the resource; its value is final after this node
 	// Inputs precedes the instances. It waits for everything that the block refers to, except
-	// objects for which the instances wait one by one. It is the same as Node if there are no Steps
-	// and the plan doesn't separate the instances; see separate.
+	// objects for which the instances wait one by one. It is the same as Node unless a plan separates
+	// the instances; see separate.
 	Inputs *Node
-	expand *Node // decides the instances; see separateExpansion
-	// Barriers holds, by constant key, the Barriers between the instance with that key and the
-	// references to it.
-	Barriers  map[addrs.InstanceKey]*InstanceBarrier
-	readEarly bool  // whether a value reads single instances of the resource
-	indexed   *Node // awaited by blocks that read the resource by a computed index; see indexedNode
-}
-
-// ReadByIndex reports whether Steps may read instances of the resource before it is complete.
-func (r *Resource) ReadByIndex() bool {
-	return r.indexed != nil || r.readEarly || r.OwnInstances() != nil
 }
 
 // IndexedRead is a resource whose instances a block or value reads only one by one, directly or
@@ -344,3 +329,6 @@ func (g *Graph) CallsFunctions(p *Provider) bool {
 	}
 	return false
 }
+
+// Expand returns the node that decides the instances of a module call.
+func (m *Module) Expand() *Node { return m.expand }

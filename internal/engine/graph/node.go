@@ -5,7 +5,6 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
-	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
 
@@ -14,15 +13,14 @@ type Kind uint8
 
 const (
 	KindValue      Kind = iota + 1 // variable, local or output: evaluated once per module instance
-	KindValueIn                    // like KindValue, but only in one module instance
 	KindCheck                      // check block
 	KindInspection                 // evaluates the references of Operation.Inspected
 	KindModule                     // module call: decides the module's instances
 	KindPart                       // the work of another node in one instance of a module call; see splitCall
+	KindPlace                      // does no work; waits until a place is final; see stepOrder
 
-	KindExpand        // decides a resource's instances before their Steps run, or before they are planned
+	KindExpand        // decides a resource's instances before they are planned
 	KindResource      // completes a resource: its value is final afterwards
-	KindResourceIn    // completes a resource within one instance of its module
 	KindStep          // one change to one object
 	KindProvider      // starts and configures the instances of a provider configuration
 	KindBarrier       // does no work; only orders other nodes
@@ -35,7 +33,7 @@ func (k Kind) IsValue() bool { return k <= KindInspection }
 
 // IsResource reports whether the node decides the instances of a resource or completes the
 // resource.
-func (k Kind) IsResource() bool { return k >= KindExpand && k <= KindResourceIn }
+func (k Kind) IsResource() bool { return k == KindExpand || k == KindResource }
 
 // isBarrier reports whether the node is a Barrier. Some Barriers also close something that the
 // nodes before them used, such as a provider.
@@ -50,14 +48,11 @@ type Node struct {
 
 	Module   *Module   // module of the node; may be nil
 	Resource *Resource // set for Steps, and for nodes and Barriers of resources
-	// Object is a *Value, *Check, *Module, *Step, *Provider or *InstanceBarrier, depending on Kind.
-	// For a Part, it is the *Node whose work the Part does, and for a KindEphemeralEnd, the *Node
-	// that has opened the objects. For the Barrier of an instance that does not change, it is the
-	// *plans.InstanceChange.
+	// Object is a *Value, *Check, *Module, *Step or *Provider, depending on Kind. For a Part, it is the
+	// *Node whose work the Part does, and for a KindEphemeralEnd, the *Node that has opened the objects.
 	Object any
 
-	// In is the module instance of a KindResourceIn, KindValueIn or KindPart node.
-	In addrs.ModuleInstance
+	In addrs.ModuleInstance // the module instance of a Part
 
 	// Problems holds the errors and warnings from analyzing the node's expressions. A node with
 	// errors is not executed.
@@ -68,27 +63,8 @@ type Node struct {
 	kept    bool // for values, checks and inspections: evaluated even if no other node reads them
 }
 
-// completes reports whether the node makes the objects of a resource, or of one of its instances,
-// final.
-func (n *Node) completes() bool {
-	_, one := n.Object.(*InstanceBarrier)
-	return n.Kind == KindResource || n.Kind == KindResourceIn || one
-}
-
-// completesOne reports whether the node makes one object of a managed resource final: whether it is
-// the Step that creates or updates the object, or the Barrier of an instance that does not change.
-func (n *Node) completesOne() bool {
-	if n.Resource == nil || n.Resource.Addr.Resource.Mode != addrs.Managed {
-		return false
-	}
-	switch n.Object.(type) {
-	case *Step:
-		return !n.deletes()
-	case *plans.InstanceChange:
-		return true
-	}
-	return false
-}
+// completes reports whether the node makes the objects of a resource final.
+func (n *Node) completes() bool { return n.Kind == KindResource }
 
 // isLocal reports whether the node evaluates a local in all instances of its module.
 func (n *Node) isLocal() bool {

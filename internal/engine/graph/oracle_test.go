@@ -84,8 +84,10 @@ func (b *build) checkReads(before map[string]map[string]bool) error {
 			for _, read := range s.Change.Reads {
 				of := r.Module.Resources[read.Resource]
 				addr := read.Resource.InInstance(s.Change.Addr.Module).Instance(read.Key)
-				if t := b.instances.applyStep(of, addr); t != nil && !before[s.node.Name][t.node.Name] {
-					return fmt.Errorf("%s reads %s, but doesn't come after it", s.node.Name, t.node.Name)
+				for _, t := range b.steps[of] {
+					if t.Part == stepApply && t.Change.Addr == addr && !before[s.node.Name][t.node.Name] {
+						return fmt.Errorf("%s reads %s, but doesn't come after it", s.node.Name, t.node.Name)
+					}
 				}
 			}
 		}

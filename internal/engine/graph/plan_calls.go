@@ -79,12 +79,7 @@ func (b *build) separateCalls() {
 // chainedCalls returns the module calls that may wait for single instances of the object in their
 // for_each: a resource, an alias of one, or another module call.
 func (p *planCalls) chainedCalls() []*Module {
-	usesEach := map[*Module]bool{} // calls whose each.key or each.value selects a provider
-	for _, r := range p.g.Resources {
-		if key := r.ProviderKey; key != nil && key.Call != "" {
-			usesEach[key.Module.Calls[key.Call]] = true
-		}
-	}
+	usesEach := p.providersUseEach()
 	var out []*Module
 	for _, path := range sortedModules(p.g.Modules) {
 		m := p.g.Modules[path]
@@ -166,7 +161,7 @@ func (p *planCalls) decideEarly(m *Module) {
 	p.separate(read.Of)
 	m.EachOf = read
 	p.g.Edges.Remove(m.expand.ID, func(id dag.ID) bool { return id == read.whole().ID })
-	p.after(m.expand, read.Of.expand)
+	p.after(m.expand, read.Of.Inputs)
 	p.after(m.expand, read.expansions()...)
 	for _, v := range m.Variables {
 		if v.ReadsEachValue() {
@@ -179,7 +174,7 @@ func (p *planCalls) decideEarly(m *Module) {
 func (p *planCalls) callOf(m *Module) *splitCall {
 	r, found := p.splits[m]
 	if !found {
-		if list, known := p.instances.earlyKeys().ModuleInstances(m); known {
+		if list, known := p.earlyKeys().ModuleInstances(m); known {
 			r = newSplitCall(m, list)
 		}
 		p.splits[m] = r
@@ -421,7 +416,7 @@ func (p *planCalls) connectReads(v *Value, n *Node, in addrs.ModuleInstance) {
 		}
 		return awaited[need]
 	})
-	from, early := v.evaluatedIn(in), p.instances.earlyKeys()
+	from, early := v.evaluatedIn(in), p.earlyKeys()
 	for _, read := range p.reads[v] {
 		keys, known := early.ReadValue(v, in, read.keyed())
 		if !known {
@@ -429,7 +424,7 @@ func (p *planCalls) connectReads(v *Value, n *Node, in addrs.ModuleInstance) {
 			continue
 		}
 		at := read.In(v.evaluatedBy(), from)
-		p.after(n, p.g.Part(read.Of.expand, at))
+		p.after(n, p.g.Part(read.Of.Inputs, at))
 		p.after(n, read.expansions()...)
 		v.awaitKeys(n, in, read, at, keys)
 	}

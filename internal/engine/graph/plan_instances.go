@@ -80,7 +80,7 @@ func (b *build) separate(r *Resource) {
 	b.after(n, b.needs(r.Node)...)
 	b.g.Edges.Disconnect(r.Node.ID)
 	b.after(r.Node, n)
-	r.Inputs, r.expand = n, n
+	r.Inputs = n
 }
 
 // needs returns the nodes that n waits for.

@@ -99,13 +99,13 @@ func (c *connector) connectRef(n *Node, m *Module, ref *addrs.Reference, scope B
 	switch s := ref.Subject.(type) {
 	case addrs.InputVariable:
 		if v := m.Variables[s.Name]; v != nil {
-			c.connectValueRef(n, v)
+			c.after(n, v.Node)
 			return nil
 		}
 		return m.Undeclared(s)
 	case addrs.LocalValue:
 		if v := m.Locals[s.Name]; v != nil {
-			c.connectValueRef(n, v)
+			c.after(n, v.Node)
 			return nil
 		}
 		return m.Undeclared(s)
@@ -154,15 +154,7 @@ func (c *connector) connectResourceRef(
 		return tfdiags.Errorf("Reference to scoped resource",
 			"%s is nested in check %q and can be referred to only from there.", addr, r.Config.Check.Name)
 	}
-	switch {
-	// This includes constant keys, because the reference may be in a branch that is not evaluated.
-	case c.readsByIndex(n, r):
-		c.after(n, c.instances.indexedNode(r))
-	case key != addrs.NoKey && c.op.Phase.Applies():
-		c.after(n, c.instances.barrier(r, key))
-	default:
-		c.after(n, r.Node)
-	}
+	c.after(n, r.Node)
 	return r.checkAccess(key, ref.Remaining)
 }
 
@@ -196,14 +188,7 @@ func (c *connector) connectCallRef(
 		c.wholeCalls = append(c.wholeCalls, wholeCall{n, child, &ref.Range})
 		return nil
 	}
-	if c.readsByKey(n, v) {
-		c.afterElements(n, v)
-		return nil
-	}
-	if c.connectConstant(n, v) {
-		return nil
-	}
-	c.afterCall(n, child, v.Node)
+	c.after(n, v.Node)
 	return nil
 }
 
@@ -288,6 +273,7 @@ func (c *connector) connectFunction(ctx context.Context, n *Node, m *Module, f l
 	}
 	c.after(n, p.Node)
 	c.after(p.close, n)
+	p.called = true
 	if r := n.Resource; r != nil && !slices.Contains(c.functionsOf[r], p) {
 		c.functionsOf[r] = append(c.functionsOf[r], p)
 	}

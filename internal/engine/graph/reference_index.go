@@ -60,19 +60,30 @@ func (e *ResourceExprs) References() iter.Seq[*lang.Refs] {
 
 // instancesRead returns the references with which the block reads instances of other resources, and
 // the resources in the order of their first reference. It omits resources that some expression
-// reads as a whole.
-func (e *ResourceExprs) instancesRead() (order []addrs.Resource, refs map[addrs.Resource]lang.Instances) {
+// reads as a whole. If single is false, a key in depends_on means the whole resource.
+func (e *ResourceExprs) instancesRead(single bool) (order []addrs.Resource, refs map[addrs.Resource]lang.Instances) {
 	whole := map[addrs.Resource]bool{}
+	refs = map[addrs.Resource]lang.Instances{}
 	if e.DependsOn != nil {
 		for _, ref := range e.DependsOn.Objects {
-			if r, ok := ref.Whole().(addrs.Resource); ok {
+			r, ok := ref.Whole().(addrs.Resource)
+			one, keyed := ref.Subject.(addrs.ResourceInstance)
+			switch {
+			case keyed && single:
+				if refs[r] == nil {
+					order = append(order, r)
+				}
+				refs[r] = append(refs[r], lang.InstanceRef{Key: one.Key, Range: ref.Range})
+			case ok:
 				whole[r] = true
 			}
 		}
 	}
-	refs = map[addrs.Resource]lang.Instances{}
 	if r, chained := e.Repetition.chainedTo(); chained {
-		order, refs[r] = append(order, r), lang.Instances{{Index: eachKey}}
+		if refs[r] == nil {
+			order = append(order, r)
+		}
+		refs[r] = append(refs[r], lang.InstanceRef{Index: eachKey})
 	}
 	for unit := range e.units() {
 		seen := map[addrs.Resource]bool{}
@@ -110,13 +121,12 @@ func (r *Resource) setOwn() {
 	}
 }
 
-// setIndexed records the resources and aliases that the block reads only by instance: in Indexed
-// or, if all keys are constant, in Constant. It also sets Awaited. In a partial run, it ignores a
-// for_each over a resource, because the block's instances are then those that exist at the end of
-// the run.
+// setIndexed records the resources and aliases that the block reads only by instance: in Indexed or,
+// if all keys are constant, in Constant. It also sets Awaited. In a partial run, it ignores a for_each over a
+// resource, because the block's instances are then those that exist at the end of the run.
 func (b *build) setIndexed(r *Resource) {
 	r.setOwn()
-	order, refs := r.Exprs.instancesRead()
+	order, refs := r.Exprs.instancesRead(b.op.Phase.Applies())
 	chain, chained := r.Exprs.Repetition.chainedTo()
 	for _, addr := range order {
 		of := r.Module.Resources[addr]
@@ -130,13 +140,12 @@ func (b *build) setIndexed(r *Resource) {
 		}
 		read := IndexedRead{Of: of, Refs: refs[addr]}
 		switch {
-		case !read.Refs.Computed(): // the graph of an apply has Barriers for constant keys
+		case !read.Refs.Computed(): // an apply evaluates the keys again
 			r.Constant = append(r.Constant, read)
 		case r.Exprs.repeatsWith(addr):
 			continue // the instances are decided before any Step could wait for what decides them
 		default:
 			r.Indexed = append(r.Indexed, read)
-			b.instances.keyedResources[of] = true
 		}
 		if b.op.ByInstance && !b.op.Partial() && b.awaits(r, read) {
 			r.Awaited = append(r.Awaited, read)
@@ -144,7 +153,6 @@ func (b *build) setIndexed(r *Resource) {
 	}
 	for _, read := range b.aliasReads(r) {
 		r.Indexed = append(r.Indexed, read)
-		b.instances.keyedResources[read.Of] = true
 		if b.op.ByInstance && b.awaits(r, read) {
 			r.Awaited = append(r.Awaited, read)
 		}
@@ -160,84 +168,9 @@ func (e *ResourceExprs) repeatsWith(of addrs.Resource) bool {
 	return slices.ContainsFunc(e.Repetition.Refs(), func(refs *lang.Refs) bool { return refs.Name(of) })
 }
 
-// setEachOf sets EachOf of a block if an apply decides the block's instances before the resource in
-// its for_each is complete.
-func (c *connector) setEachOf(r *Resource) {
-	read := r.ChainedTo()
-	switch {
-	case read == nil:
-	case read.Via == nil && c.readsByIndex(r.expand, read.Of), read.Via != nil && c.readsByKey(r.expand, read.Via):
-		r.EachOf = read
-	}
-}
-
-// setModuleEachOf finds the module calls whose instances an apply decides before the resource in their
-// for_each is complete. Arguments that use each.value then wait for the instance with the same key.
-func (c *connector) setModuleEachOf() {
-	if c.op.Phase != PhaseApply || c.op.Partial() || c.op.Early == nil {
-		return
-	}
-	usesEach := map[*Module]bool{} // modules whose provider keys use each
-	for _, r := range c.g.Resources {
-		if key := r.ProviderKey; key != nil && key.Call != "" {
-			usesEach[key.Module.Calls[key.Call]] = true
-		}
-	}
-	for _, m := range c.g.Modules {
-		read := m.ChainedTo()
-		if read == nil || usesEach[m] {
-			continue
-		}
-		of := read.Of
-		if of.Config.Check != nil || of.Addr.Resource.Mode == addrs.Ephemeral || !c.ordered(of) {
-			continue
-		}
-		m.EachOf, c.instances.keyedResources[of] = read, true
-	}
-	c.setModuleEachCall(usesEach)
-}
-
 // ReadsEachValue reports whether an argument of a module call uses each.value.
 func (v *Value) ReadsEachValue() bool {
 	return v.Expr != nil && slices.ContainsFunc(v.Expr.Refs.Objects, func(ref *addrs.Reference) bool {
 		return ref.Subject == addrs.ForEachAttr{Name: "value"}
 	})
-}
-
-// readsByIndex reports whether n belongs to a block whose instances wait for single instances of a
-// resource by computed index. n itself, which only precedes them, then needn't wait for the whole
-// resource.
-func (c *connector) readsByIndex(n *Node, of *Resource) bool {
-	r := n.Resource
-	return r != nil && of != r && (n == r.Inputs || n == r.expand) && c.ordered(r) &&
-		slices.ContainsFunc(r.Indexed, func(read IndexedRead) bool { return read.Of == of && read.Via == nil })
-}
-
-// readsByKey reports whether n belongs to a block whose instances wait for single elements of the
-// alias v. n itself, which only precedes them, then needn't wait for the whole alias.
-func (c *connector) readsByKey(n *Node, v *Value) bool {
-	r := n.Resource
-	return v.Alias != nil && r != nil && (n == r.Inputs || n == r.expand) && c.ordered(r) &&
-		slices.ContainsFunc(r.Indexed, func(read IndexedRead) bool { return read.Via == v })
-}
-
-// afterElements makes n wait until it is decided which elements the alias v has. n doesn't wait for the
-// values of the elements.
-func (c *connector) afterElements(n *Node, v *Value) {
-	c.after(n, c.instances.indexedNode(v.Alias.Of))
-	c.after(n, IndexedRead{Via: v}.expansions()...)
-}
-
-// connectValueRef makes n wait for what a reference to a value reads.
-func (c *connector) connectValueRef(n *Node, v *Value) {
-	switch {
-	case c.readsByKey(n, v):
-		c.afterElements(n, v)
-	case c.readsVia(n, v):
-		call := v.CallAlias().Call
-		c.after(n, call.expand)
-		c.later[n] = append(c.later[n], laterEdge{call, v.Node})
-	case !c.connectConstant(n, v):
-		c.after(n, v.Node)
-	}
 }

@@ -74,14 +74,14 @@ var changesTransformer = &Transformer{
 					part = StepDeposed
 				}
 				if change.Action == plans.NoOp && !r.HasConditions() {
-					b.instances.addIdle(r, change)
+					b.idle[r] = true
 					continue
 				}
 				b.addStep(&Step{Resource: r, Change: change, Part: part})
 			}
 		}
 		for _, r := range b.g.Resources {
-			b.instances.noteIdleData(r)
+			b.idle[r] = b.idle[r] || b.idleData(r)
 		}
 		b.addOpenings()
 		return errs.Err()
@@ -189,8 +189,5 @@ func (b *build) addStep(s *Step) {
 	s.node.Resource, s.node.Object = r, s
 	s.node.Problems = r.Node.Problems
 	b.after(s.node, r.Provider.Node)
-	if s.Part == stepApply {
-		b.instances.noteInstances(r.Module, s.Change.Addr.Module)
-	}
 	b.steps[r] = append(b.steps[r], s)
 }

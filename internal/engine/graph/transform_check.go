@@ -22,14 +22,18 @@ var checkTransformer = &Transformer{
 				start = b.node(KindBarrier, nil, checksStartName, nil)
 				for _, other := range b.g.Resources {
 					if !other.nested() && (len(b.steps[other]) > 0 || other.HasConditions()) {
-						b.after(start, other.Node)
 						for _, s := range b.steps[other] {
 							b.after(start, s.node)
 						}
 					}
 				}
 			}
-			b.after(r.Inputs, start)
+			if r.Inputs != r.Node { // in a drawing
+				b.after(r.Inputs, start)
+			}
+			for _, s := range b.steps[r] {
+				b.after(s.node, start)
+			}
 		}
 		return nil
 	},

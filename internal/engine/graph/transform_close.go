@@ -26,12 +26,33 @@ var closeTransformer = &Transformer{
 				b.after(p.close, n) // an apply evaluates the block again, which calls functions
 			}
 		}
+		b.closeCalled()
 		root := b.node(KindBarrier, nil, rootName, nil)
 		for _, n := range b.g.Nodes {
 			b.after(root, n)
 		}
 		return nil
 	},
+}
+
+// closeCalled makes the providers whose functions are called stay open, in an apply, until everything
+// is evaluated. The node that first reads a value evaluates it, so any of them may call a function.
+func (b *build) closeCalled() {
+	var evaluated *Node
+	for _, p := range b.g.Providers {
+		if !p.called || !b.op.Phase.Applies() {
+			continue
+		}
+		if evaluated == nil {
+			evaluated = b.node(KindBarrier, nil, "(everything is evaluated)", nil)
+			for _, n := range b.g.Nodes {
+				if n.Kind == KindStep || n.Kind == KindProvider || n.kept {
+					b.after(evaluated, n)
+				}
+			}
+		}
+		b.after(p.close, evaluated)
+	}
 }
 
 // closeEphemerals adds a Barrier for each ephemeral resource. The Barrier waits for every node that

@@ -79,17 +79,10 @@ func (b *build) addCheck(m *Module, c *configs.Check) {
 	m.Checks = append(m.Checks, check)
 }
 
-// addResource adds a resource block. If the graph has Steps, it also adds a KindExpand node, which
-// decides the instances before the Steps run.
+// addResource adds a resource block.
 func (b *build) addResource(m *Module, cfg *configs.Resource) *Resource {
 	r := &Resource{Addr: cfg.Addr.In(m.Path), Module: m, Config: cfg}
 	b.addResourceNode(r, &cfg.Range)
-	if b.op.Phase.Applies() {
-		r.Inputs = b.node(KindExpand, m, r.Addr.String()+" (expand)", &cfg.Range)
-		r.Inputs.Resource = r
-		b.after(r.Node, r.Inputs)
-		r.expand = r.Inputs
-	}
 	return r
 }
 
@@ -99,7 +92,7 @@ func (b *build) addResourceNode(r *Resource, rng *hcl.Range) {
 	m.ResourceSlots++
 	r.Node = b.node(KindResource, m, r.Addr.String(), rng)
 	r.Node.Resource = r
-	r.Inputs, r.expand = r.Node, r.Node
+	r.Inputs = r.Node
 	m.Resources[r.Addr.Resource] = r
 	r.Index = len(b.g.Resources)
 	b.g.Resources = append(b.g.Resources, r)

@@ -2,435 +2,452 @@ package graph
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/plans"
+	"tofu/internal/tfdiags"
 )
 
 // How Steps wait for instances
 //
-// If an instance fails, only the instances that need it should be skipped. For two kinds of
-// references, it is known before anything is evaluated which instances they need:
+// The references of the configuration form a graph of blocks and values, which is the same for a
+// plan and its apply (build.blocks). An apply does not walk that graph. It walks one in which each
+// Step waits for the places that its instance reads; see placeReads. A place that is an instance is
+// its Step. Any other place, such as a value in one module instance or all instances of a resource,
+// gets a node that waits for what is read there, if that is more than one node. So if an instance
+// fails, only the instances that read it, directly or through values, are skipped.
 //
-//   - A reference between blocks of one module stays within one instance of the module:
-//     module.m[0].b needs module.m[0].a, and is applied even if module.m[1].a fails. This applies to
-//     direct references and depends_on. For references through values (variables, locals and
-//     outputs), see value_instances.go.
-//   - A reference with a constant key, such as a[0] or a["x"], needs one instance. Its block is
-//     applied even if a[1] fails. This applies to references through values, too.
+// The walk evaluates values, and decides the instances of resources and module calls, when a Step
+// first reads them. By then, everything that they read is final. Nodes of values and checks take
+// part only if they have to be evaluated even if no Step reads them.
 //
-// A third kind is a reference with a computed index, such as a[count.index] or
-// a[each.value.parent], directly in a resource block. The plan records with each change which
-// instances its block reads in this way (plans.InstanceChange.Reads). So b[1] begins as soon as a[1]
-// is done.
+// An instance without a change has no Step, and its value comes from the state. Its node passes on
+// the order: it waits for what the instance itself would wait for if it had a Step.
 //
-// The instance that is read may have no Step, because it doesn't change. Its reader then waits for
-// what that instance needs; see unchanged_instances.go.
-//
-// The Steps of an ephemeral resource open its objects. They wait like the Steps that change
-// objects, but the plan has no changes for them; see addOpenings.
-//
-// All other references wait for the resource as a whole. So do references with a constant key if no
-// instance has this key, and references with an index that was unknown to the plan.
-//
-// There are no edges between all pairs of instances. The Steps of a resource in one instance of its
-// module all wait for one Barrier, which waits for the nodes that the block's references need in
-// that module instance. Additional edges exist only for the reads that the plan recorded.
+// The keys of references come from the plan, which records with each change which instances its
+// block reads (plans.InstanceChange.Reads), and from what is known before the walk (EarlyKeys). A
+// Step waits for a whole resource or module call if a key is not known.
 
 var instancesTransformer = &Transformer{
 	Name:  "Instances",
-	Doc:   "makes Steps wait for the instances that they need, and Resources for their Steps",
+	Doc:   "makes Steps wait for the instances that they need",
 	After: []*Transformer{changesTransformer, referenceTransformer, moduleTransformer, siblingsTransformer},
 	Run: func(_ context.Context, b *build) error {
-		for _, v := range b.g.Values {
-			b.instances.awaitReads(v)
+		if !b.op.Phase.Applies() {
+			return nil
 		}
-		b.instances.connectCalls()
-		for _, r := range b.g.Resources {
-			if b.instances.ordered(r) {
-				b.instances.connectSteps(r)
-			}
-			b.instances.connectBarriers(r)
-		}
-		return nil
+		b.setEach()
+		return newStepOrder(b).connectAll()
 	},
 }
 
-// instanceOrder makes Steps wait for the instances that they need. It is part of build because the
-// transformers Changes and Reference fill in its fields.
-type instanceOrder struct {
+// refs returns the graph of the references between blocks and values.
+func (b *build) refs() *dag.Graph {
+	if b.blocks != nil {
+		return b.blocks
+	}
+	return &b.g.Edges
+}
+
+// stepOrder builds the graph that an apply walks.
+type stepOrder struct {
 	*build
-	writers        map[*Resource]map[addrs.InstanceKey][]*Step             // see writersOf
-	idleByKey      map[*Resource]map[addrs.InstanceKey][]addrs.AbsInstance // see idleOf
-	stepsAt        map[*Resource]map[addrs.AbsInstance]*Step               // see applyStep
-	unchanged      map[addrs.AbsInstance]*Node                             // see lastNode
-	moduleSteps    map[*Resource]*stepsByModule                            // see separateExpansion
-	spread         map[*Module]moduleSpread
-	keyed          map[*Module]bool                      // module calls whose single instances are read
-	keyedResources map[*Resource]bool                    // resources that another block reads by a computed index
-	idle           map[*Resource][]*plans.InstanceChange // see addIdle
-
-	// These fields are for values; see value_instances.go.
-	early    EarlyKeys // nil until the first call of earlyKeys
-	carrying map[*Value]bool
-	values   map[valueIn]*Node
+	reads *placeReads
+	nodes map[place]*Node // by place, its node; nil if nothing in the place has to be awaited
+	// applied holds, for resources with many instances, the Steps that create, update or read an object.
+	applied map[*Resource]map[objectIn]*Step
+	// within holds the nodes of these Steps for resources in repeated modules, by each module instance
+	// that contains the object.
+	within  map[*Resource]map[addrs.ModuleInstance][]*Node
+	change  *plans.InstanceChange       // the change of the instance whose reads are searched for
+	byKey   map[*Resource][]IndexedRead // see readsByKey
+	todo    []openPlace
+	cycles  tfdiags.Diagnostics
+	visited map[*Node]bool                          // see visit
+	planned map[addrs.Module][]addrs.ModuleInstance // see modulesOf
 }
 
-func newInstanceOrder(b *build) *instanceOrder {
-	return &instanceOrder{
-		build:          b,
-		writers:        map[*Resource]map[addrs.InstanceKey][]*Step{},
-		idleByKey:      map[*Resource]map[addrs.InstanceKey][]addrs.AbsInstance{},
-		stepsAt:        map[*Resource]map[addrs.AbsInstance]*Step{},
-		unchanged:      map[addrs.AbsInstance]*Node{},
-		moduleSteps:    map[*Resource]*stepsByModule{},
-		spread:         map[*Module]moduleSpread{},
-		keyed:          map[*Module]bool{},
-		keyedResources: map[*Resource]bool{},
-		idle:           map[*Resource][]*plans.InstanceChange{},
-		carrying:       map[*Value]bool{},
-		values:         map[valueIn]*Node{},
-	}
+// openPlace is a node that does not wait for the places in reads yet.
+type openPlace struct {
+	n     *Node
+	reads []read
 }
 
-// moduleSpread describes in which instances of a module single instances of resources can be awaited: in the
-// module itself or in modules that it calls. If several is true, the module instances need nodes of
-// their own, because there are several of them or something reads single ones.
-type moduleSpread struct {
-	last    addrs.ModuleInstance // one of the module instances
-	several bool
+// objectIn identifies an object of a resource.
+type objectIn struct {
+	in  addrs.ModuleInstance
+	key addrs.InstanceKey
 }
 
-// noteInstances records that resources have instances that create, update or don't change in a
-// module instance, and so in each module instance that contains it. in is an instance of m.
-func (o *instanceOrder) noteInstances(m *Module, in addrs.ModuleInstance) {
-	for ; m != nil; m = m.Parent {
-		known, ok := o.spread[m]
-		if ok && known.last == in {
-			return
-		}
-		o.spread[m] = moduleSpread{last: in, several: known.several || ok || o.keyedAround(m)}
-		in, _ = in.Parent()
-	}
-}
-
-// hasInstances reports whether resources in a module, or in one that it calls, have instances that
-// create, update or don't change.
-func (o *instanceOrder) hasInstances(m *Module) bool {
-	_, ok := o.spread[m]
-	return ok
-}
-
-// keyedAround reports whether something reads single instances of a module or of a module that
-// contains it.
-func (o *instanceOrder) keyedAround(m *Module) bool {
-	for ; m != nil; m = m.Parent {
-		if o.keyed[m] {
-			return true
+func newStepOrder(b *build) *stepOrder {
+	o := &stepOrder{build: b, nodes: map[place]*Node{}, applied: map[*Resource]map[objectIn]*Step{},
+		within: map[*Resource]map[addrs.ModuleInstance][]*Node{}, visited: map[*Node]bool{},
+		byKey: map[*Resource][]IndexedRead{}}
+	blocks := b.g.Edges
+	b.blocks, b.g.Edges = &blocks, dag.Graph{}
+	for _, n := range b.g.Nodes {
+		b.g.Edges.Add()
+		if n.Kind == KindStep || n.Kind == KindProviderClose {
+			for _, id := range blocks.Needs(n.ID) { // providers
+				b.g.Edges.Connect(n.ID, id)
+			}
 		}
 	}
-	return false
+	o.reads = newPlaceReads(b, o)
+	return o
 }
 
-// stepsByModule holds the Steps of a resource by module instance, and what they wait for.
-type stepsByModule struct {
-	in     map[addrs.ModuleInstance]*moduleSteps
-	local  []*Node // see localNeeds
-	others *Node   // see localNeeds
-	known  bool    // whether local and others are set
-}
-
-// moduleSteps holds the Steps of a resource within one module instance.
-type moduleSteps struct {
-	steps []*Step
-	open  *Node // Barrier that the instances wait for; nil until first used
-	node  *Node // completes the resource in the module instance; nil until first used
-}
-
-// separateExpansion adds a node that decides the instances of a resource without waiting for
-// everything that its block refers to. It does so if the instances of the module have nodes of their
-// own, or if other blocks read single instances.
-func (o *instanceOrder) separateExpansion(r *Resource) {
-	several := o.spread[r.Module].several
-	if r.Config.Check != nil || !several && !o.keyedResources[r] || !o.ordered(r) {
-		return
+// stepOf returns the Step that creates, updates or reads an object, or nil.
+func (o *stepOrder) stepOf(r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey) *Step {
+	const few = 4
+	steps := o.steps[r]
+	if len(steps) <= few {
+		for _, s := range steps {
+			if s.Part == stepApply && s.Change.Addr.Module == in && s.Change.Addr.Key == key {
+				return s
+			}
+		}
+		return nil
 	}
-	r.expand = o.node(KindExpand, r.Module, r.Inputs.Name, r.Inputs.Range)
-	r.expand.Resource = r
-	r.Inputs.Kind, r.Inputs.Name = KindBarrier, r.Addr.String()+" (needs)"
-	if !several {
-		return
-	}
-	o.moduleSteps[r] = &stepsByModule{in: map[addrs.ModuleInstance]*moduleSteps{}}
-	for _, s := range o.steps[r] {
-		if s.Part == stepApply {
-			p := o.stepsIn(r, s.Change.Addr.Module)
-			p.steps = append(p.steps, s)
+	byObject := o.applied[r]
+	if byObject == nil {
+		byObject = make(map[objectIn]*Step, len(steps))
+		o.applied[r] = byObject
+		for _, s := range steps {
+			if s.Part == stepApply {
+				byObject[objectIn{s.Change.Addr.Module, s.Change.Addr.Key}] = s
+			}
 		}
 	}
+	return byObject[objectIn{in, key}]
 }
 
-// stepsIn returns the Steps of a resource in one module instance. The resource must have an entry
-// in moduleSteps.
-func (o *instanceOrder) stepsIn(r *Resource, in addrs.ModuleInstance) *moduleSteps {
-	byModule := o.moduleSteps[r].in
-	if byModule[in] == nil {
-		byModule[in] = &moduleSteps{}
+// stepsWithin returns the nodes of the Steps that create, update or read objects of a resource in, or
+// within, a module instance.
+func (o *stepOrder) stepsWithin(r *Resource, in addrs.ModuleInstance) []*Node {
+	var all []*Node
+	if !r.Module.Repeated() {
+		for _, s := range o.steps[r] {
+			if s.Part == stepApply {
+				all = append(all, s.node)
+			}
+		}
+		return all
+	}
+	byModule := o.within[r]
+	if byModule == nil {
+		byModule = map[addrs.ModuleInstance][]*Node{}
+		o.within[r] = byModule
+		for _, s := range o.steps[r] {
+			for m := s.Change.Addr.Module; s.Part == stepApply; m, _ = m.Parent() {
+				byModule[m] = append(byModule[m], s.node)
+				if m.IsRoot() {
+					break
+				}
+			}
+		}
 	}
 	return byModule[in]
 }
 
-// connectSteps makes the Steps that create or update wait for the references of the block, and the
-// resource wait for these Steps.
-func (o *instanceOrder) connectSteps(r *Resource) {
-	o.passOrder(r)
-	completed := map[*Node]bool{}
-	for _, s := range o.steps[r] {
-		if s.Part != stepApply {
-			continue
+// connectAll makes all nodes that the walk has to visit wait for what they read. It returns an error
+// for values that depend on themselves, because a file or an environment variable has changed since
+// the plan. All other cycles are found at the end.
+func (o *stepOrder) connectAll() error {
+	for _, n := range slices.Clone(o.g.Nodes) { // the loop adds nodes
+		switch {
+		case n.Kind == KindStep && !n.Object.(*Step).Removes():
+			s := n.Object.(*Step)
+			o.awaitInstance(n, s.Resource, s.Change)
+		case n.Kind == KindProvider, n.kept && n.Kind.IsValue() && !o.op.Phase.Destroys():
+			o.await(n, o.reads.of(place{n: n}))
 		}
-		o.after(r.Node, s.node)
-		o.awaitNeeds(s.node, r, s.Change)
-		in := s.Change.Addr.Module
-		if part := o.g.Part(r.Node, in); part != r.Node {
-			if r.Inputs.Split && !completed[part] { // the Steps wait for the inputs, so a path through them is enough
-				completed[part] = true
-				o.g.Edges.Remove(part.ID, func(id dag.ID) bool { return id == o.g.Part(r.Inputs, in).ID })
-			}
-			o.after(part, s.node)
-		}
+	}
+	for len(o.todo) > 0 {
+		last := o.todo[len(o.todo)-1]
+		o.todo = o.todo[:len(o.todo)-1]
+		o.await(last.n, last.reads)
+	}
+	return o.cycles.Err()
+}
+
+// await makes a node wait for places.
+func (o *stepOrder) await(n *Node, reads []read) {
+	for _, read := range reads {
+		o.after(n, o.node(read.of))
 	}
 }
 
-// awaitNeeds makes the node of an instance wait for everything that the instance needs.
-func (o *instanceOrder) awaitNeeds(n *Node, r *Resource, change *plans.InstanceChange) {
-	in := change.Addr.Module
-	o.connectReads(n, r, change)
-	o.awaitEach(n, r.Module, in)
-	o.after(n, o.needsIn(r, in))
+// awaitInstance makes the node of an instance wait for what the instance reads.
+func (o *stepOrder) awaitInstance(n *Node, r *Resource, change *plans.InstanceChange) {
+	if r.Config != nil && r.Exprs.Repetition.Repeats() && len(o.readsByKey(r))+len(r.CallReads) == 0 {
+		o.after(n, o.node(place{n: r.Node, in: change.Addr.Module, part: baseParts})) // like most instances
+		return
+	}
+	o.await(n, o.ofInstance(r, change))
 }
 
-// needsIn returns the node that all instances of a resource in one module instance wait for. It
-// waits for what the block refers to, except for what the instances wait for one by one.
-func (o *instanceOrder) needsIn(r *Resource, in addrs.ModuleInstance) *Node {
-	local, others := o.localNeeds(r)
-	if local == nil || r.Inputs.Split {
-		return o.g.Part(r.Inputs, in)
+// ofInstance returns what an instance of a resource reads. change is its planned change.
+func (o *stepOrder) ofInstance(r *Resource, change *plans.InstanceChange) []read {
+	p := instancePlace(r, change.Addr.Module, change.Addr.Key)
+	if r.Config == nil {
+		return nil
 	}
-	p := o.stepsIn(r, in)
-	if p.open == nil {
-		p.open = o.node(KindBarrier, nil, r.Addr.Resource.InInstance(in).String()+" (needs)", nil)
-		p.open.Resource = r
-		o.after(p.open, others)
-		for _, n := range local {
-			o.after(p.open, o.localNodes(n, r.Module, in)...)
-		}
+	o.change = change
+	out := o.reads.of(p)
+	if !r.Exprs.Repetition.Repeats() { // no other instance could share the node of the common part
+		out = append(out[1:], o.reads.of(out[0].of)...)
 	}
-	return p.open
+	return out
 }
 
-// awaitEach makes a Step in a module instance wait for instances of the resources and calls in the
-// for_each of the module's call and of the calls around it.
-func (o *instanceOrder) awaitEach(n *Node, m *Module, in addrs.ModuleInstance) {
-	for ; m != nil && m.chainedAround(); m = m.Parent {
-		parent, step := in.Parent()
-		if m.EachOf != nil {
-			o.after(n, o.instanceNode(m.EachOf.Of, m.EachOf.In(m.Parent, parent), step.Key, nil))
-		}
-		if m.EachCall != nil {
-			o.awaitEachCall(n, m, parent, step.Key)
-		}
-		in = parent
-	}
-}
-
-// chainedAround reports whether a module or a module that contains it has an EachOf or EachCall.
-func (m *Module) chainedAround() bool {
-	for ; m != nil; m = m.Parent {
-		if m.EachOf != nil || m.EachCall != nil {
-			return true
-		}
-	}
-	return false
-}
-
-// localNeeds returns the nodes that a resource with moduleSteps needs only within the same module
-// instance, and a Barrier that waits for its other needs. Both results are nil if all instances of
-// the resource have the same needs.
-func (o *instanceOrder) localNeeds(r *Resource) (local []*Node, others *Node) {
-	all := o.moduleSteps[r]
+// node returns the node after which everything in a place is final, or nil if nothing there has to
+// be awaited.
+func (o *stepOrder) node(p place) *Node {
+	r := p.n.Resource
 	switch {
-	case all == nil:
-		return nil, nil
-	case all.known:
-		return all.local, all.others
-	}
-	all.known = true
-	var rest []*Node
-	for _, id := range o.g.Edges.Needs(r.Inputs.ID) {
-		if n := o.g.Nodes[id]; n.completes() || o.local(n, r.Module, false) {
-			all.local = append(all.local, n)
-		} else {
-			rest = append(rest, n)
+	case r != nil && p.part == onePart:
+		if s := o.stepOf(r, p.in, p.key); s != nil {
+			return s.node
 		}
+	case p.n.Kind == KindProvider:
+		return p.n
+	case p.part != onePart && p.n.Module != nil && !p.n.Module.Repeated():
+		p.in = p.n.Module.Path.UnkeyedInstance()
 	}
-	if all.local != nil {
-		all.others = o.node(KindBarrier, nil, r.Addr.String()+" (values)", nil)
-		all.others.Resource = r
-		o.after(all.others, rest...)
-	}
-	return all.local, all.others
-}
-
-// nodesIn returns the nodes that complete a resource, an instance of a resource, or a value within
-// one module instance. n is the node that completes it in all module instances.
-func (o *instanceOrder) nodesIn(n *Node, in addrs.ModuleInstance) []*Node {
-	if part := o.g.Part(n, in); part != n {
-		return []*Node{part}
-	}
-	if v, ok := n.Object.(*Value); ok {
-		return []*Node{o.valueNode(v, in)}
-	}
-	r := n.Resource
-	if o.moduleSteps[r] == nil {
-		return []*Node{n}
-	}
-	if one, ok := n.Object.(*InstanceBarrier); ok {
-		out := []*Node{o.g.Part(r.expand, in)}
-		if one.key != addrs.NoKey {
-			out = append(out, o.lastNode(r, r.Addr.Resource.InInstance(in).Instance(one.key)))
-		}
-		return out
-	}
-	p := o.stepsIn(r, in)
-	if p.node == nil {
-		p.node = o.node(KindResourceIn, nil, r.Addr.Resource.InInstance(in).String(), r.Node.Range)
-		p.node.Resource, p.node.In = r, in
-		o.after(p.node, o.g.Part(r.expand, in))
-		for _, s := range p.steps {
-			o.after(p.node, s.node)
-		}
-		o.passOrderIn(p.node, r, in)
-		o.after(r.Node, p.node)
-	}
-	return []*Node{p.node}
-}
-
-// InstanceBarrier waits for the instances of a resource that have the same key, in all instances of
-// its module. References with a constant key wait for it.
-type InstanceBarrier struct {
-	node  *Node
-	key   addrs.InstanceKey // NoKey if the Barrier waits for other instances
-	Steps map[addrs.ModuleInstance]*Step
-}
-
-// barrier returns the node that a reference with a constant key waits for: an InstanceBarrier, or
-// the node of the resource if the run knows no instance with that key. connectBarriers makes it wait
-// for instances that don't change.
-func (o *instanceOrder) barrier(r *Resource, key addrs.InstanceKey) *Node {
-	if s := r.Barriers[key]; s != nil {
-		return s.node
-	}
-	steps := o.writersOf(r)[key]
-	if len(steps) == 0 && len(o.idleOf(r)[key]) == 0 {
-		return r.Node
-	}
-	s := &InstanceBarrier{
-		node:  o.node(KindBarrier, nil, r.Addr.String()+key.String(), nil),
-		key:   key,
-		Steps: map[addrs.ModuleInstance]*Step{},
-	}
-	s.node.Resource, s.node.Object = r, s
-	o.after(s.node, r.expand)
-	for _, st := range steps {
-		s.Steps[st.Change.Addr.Module] = st
-		o.after(s.node, st.node)
-	}
-	if r.Barriers == nil {
-		r.Barriers = map[addrs.InstanceKey]*InstanceBarrier{}
-	}
-	r.Barriers[key] = s
-	return s.node
-}
-
-// indexedNode returns the node that a block waits for instead of r if it only reads instances of r
-// by computed indexes. The Steps of the block wait for these instances themselves.
-func (o *instanceOrder) indexedNode(r *Resource) *Node {
-	if r.indexed == nil {
-		r.indexed = o.node(KindBarrier, nil, r.Addr.String()+"[…]", nil)
-		r.indexed.Resource, r.indexed.Object = r, &InstanceBarrier{node: r.indexed}
-		o.after(r.indexed, r.expand)
-	}
-	return r.indexed
-}
-
-// connectReads makes a node wait for the instances that the block of r reads by computed indexes.
-// The plan recorded these reads in change. The node also waits for the instances of module calls
-// that the block reads.
-func (o *instanceOrder) connectReads(n *Node, r *Resource, change *plans.InstanceChange) {
-	for _, indexed := range r.Indexed {
-		recorded := false
-		for _, read := range change.Reads {
-			if read.Resource != indexed.Name() {
-				continue
-			}
-			recorded = true
-			if read.Key != addrs.NoKey {
-				o.after(n, o.instanceNode(indexed.Of, indexed.In(r.Module, change.Addr.Module), read.Key, r))
-			}
-		}
-		if !recorded && indexed.Of != r {
-			o.after(n, o.localNodes(indexed.whole(), r.Module, change.Addr.Module)...)
-		}
-	}
-	o.connectCallReads(n, r.Inputs, change.Addr.Module, r.CallReads, func(read CallRead) ([]KeyRead, bool) {
-		return o.earlyKeys().Read(r, change.Addr.Module, change.Addr.Key, read.keyed())
-	})
-}
-
-// instanceNode returns the node after which an instance has its final value for a reader. If the run
-// knows no such instance, this is the node that completes the resource. In that case, other
-// instances of the same resource wait only until the instances are decided. reader may be nil.
-func (o *instanceOrder) instanceNode(
-	r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey, reader *Resource,
-) *Node {
-	if n := o.lastNode(r, r.Addr.Resource.InInstance(in).Instance(key)); n != nil {
+	n, known := o.nodes[p]
+	switch {
+	case n == searching:
+		o.cycles = o.cycles.Append(tfdiags.Errorf("Cycle: "+p.name(), "%s depends on itself. It didn't when the plan "+
+			"was made: probably a file or an environment variable has changed. Create a new plan.", p.name()))
+		return nil
+	case known:
 		return n
 	}
-	if reader == r {
-		return o.g.Part(r.Inputs, in)
+	o.nodes[p] = searching
+	switch {
+	case r != nil && r.Addr.Resource.Mode == addrs.Ephemeral && !r.Opened && r.Config != nil:
+		n = o.visit(r.Node) // opens all objects
+	case r != nil && p.part == onePart:
+		n = o.unchanged(r, p)
+	case r != nil && p.part == allParts:
+		n = o.join(p, o.wholeOf(r, p))
+	case p.n.closesModule():
+		n = o.join(p, o.contentOf(p))
+	default:
+		n = o.join(p, o.nodesOf(o.reads.of(p)))
 	}
-	return o.g.Part(r.Node, in)
+	o.nodes[p] = n
+	return n
 }
 
-// applyStep returns the Step that creates or updates an instance, or nil if none exists.
-func (o *instanceOrder) applyStep(r *Resource, addr addrs.AbsInstance) *Step {
-	byAddr := o.stepsAt[r]
-	if byAddr == nil {
-		byAddr = make(map[addrs.AbsInstance]*Step, len(o.steps[r]))
-		o.stepsAt[r] = byAddr
-		for _, s := range o.steps[r] {
-			if s.Part == stepApply {
-				byAddr[s.Change.Addr] = s
-			}
-		}
+// searching stands for the node of a place while the nodes of what it reads are searched for.
+var searching = &Node{}
+
+// visit makes the walk visit the node of a block or value, after everything that it refers to, and
+// returns the node.
+func (o *stepOrder) visit(n *Node) *Node {
+	if !o.visited[n] && !n.kept {
+		o.visited[n] = true
+		o.todo = append(o.todo, openPlace{n, o.reads.along(place{n: n}, nil)})
 	}
-	return byAddr[addr]
+	return n
 }
 
-// writersOf returns the Steps that create or update a resource's instances, by instance key.
-func (o *instanceOrder) writersOf(r *Resource) map[addrs.InstanceKey][]*Step {
-	byKey := o.writers[r]
-	if byKey == nil {
-		byKey = map[addrs.InstanceKey][]*Step{}
-		o.writers[r] = byKey
-		for _, s := range o.steps[r] {
-			key := s.Change.Addr.Key
-			if s.Part == stepApply {
-				byKey[key] = append(byKey[key], s)
-			}
+// wholeOf returns the nodes that a reader of all instances of a resource waits for. If some of them
+// don't change, or if there are none, it also waits for everything that the block refers to.
+func (o *stepOrder) wholeOf(r *Resource, p place) []*Node {
+	steps := o.stepsWithin(r, p.in)
+	if len(steps) > 0 && !o.idle[r] {
+		return steps
+	}
+	if r.Config != nil && !r.Exprs.Repetition.Repeats() && !r.Module.Repeated() {
+		if one := o.node(instancePlace(r, p.in, addrs.NoKey)); one != nil {
+			return []*Node{one}
 		}
 	}
-	return byKey
+	rest := o.build.node(KindBarrier, nil, p.name()+" (unchanged)", nil)
+	rest.Resource = r
+	o.todo = append(o.todo, openPlace{rest, o.reads.along(p, nil)})
+	return append(slices.Clip(steps), rest)
+}
+
+// contentOf returns the nodes that a reader of everything in a module waits for. It includes the nodes
+// of values whose conditions may fail.
+func (o *stepOrder) contentOf(p place) []*Node {
+	var out []*Node
+	for _, read := range o.reads.along(p, nil) {
+		v, isValue := read.of.n.Object.(*Value)
+		if isValue && len(v.Conditions) > 0 && !v.Module.ReadsSiblings() {
+			out = append(out, o.visit(v.Node))
+		}
+		out = append(out, o.node(read.of))
+	}
+	return out
+}
+
+// unchanged returns the node of an instance that doesn't change, or nil if the run doesn't know the
+// instance. For data sources, the plan lists only the instances that the apply reads; all others are
+// in the state.
+func (o *stepOrder) unchanged(r *Resource, p place) *Node {
+	addr := p.instance()
+	change := o.op.Plan.Changes.Instance(addr, addrs.NotDeposed)
+	data := r.Addr.Resource.Mode == addrs.Data && o.op.Prior.Instance(addr) != nil
+	if change != nil && change.Action != plans.NoOp || change == nil && !data {
+		return nil
+	}
+	if change == nil {
+		change = &plans.InstanceChange{Addr: addr, Action: plans.NoOp}
+	}
+	n := o.build.node(KindBarrier, nil, addr.String()+" (unchanged)", nil)
+	n.Resource = r
+	o.todo = append(o.todo, openPlace{n, o.ofInstance(r, change)})
+	return n
+}
+
+// nodesOf returns the nodes of places.
+func (o *stepOrder) nodesOf(reads []read) []*Node {
+	out := make([]*Node, 0, len(reads))
+	for _, read := range reads {
+		if n := o.node(read.of); n != nil {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// join returns a node that waits for other nodes. If there is only one, it returns that node, and nil
+// if there are none.
+func (o *stepOrder) join(p place, list []*Node) *Node {
+	list = slices.DeleteFunc(list, func(n *Node) bool { return n == nil })
+	if len(list) > 0 && !slices.ContainsFunc(list, func(n *Node) bool { return n != list[0] }) {
+		return list[0]
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	n := o.build.node(KindPlace, nil, p.name(), p.n.Range)
+	o.after(n, list...)
+	return n
+}
+
+// name returns a readable name for the node of a place.
+func (p place) name() string {
+	name := p.n.Name
+	if p.n.Module != nil && p.in.Module() == p.n.Module.Path {
+		name = p.in.String() + strings.TrimPrefix(name, p.n.Module.Path.String())
+	}
+	if p.part == baseParts {
+		return name + " (needs)"
+	}
+	return name + " (read)"
+}
+
+// idleData reports whether a resource is a data source with results that are not read again.
+func (b *build) idleData(r *Resource) bool {
+	return r.Addr.Resource.Mode == addrs.Data && len(r.Prior) > 0 && r.Config != nil && r.Config.Check == nil &&
+		b.op.Phase == PhaseApply
+}
+
+// readsByKey returns the resources that a block reads only by key, and the aliases. A block reads the
+// object in its for_each as a whole unless EachOf is set.
+func (o *stepOrder) readsByKey(r *Resource) []IndexedRead {
+	if len(r.Indexed)+len(r.Constant) == 0 {
+		return nil
+	}
+	out, known := o.byKey[r]
+	if !known {
+		chain := r.ChainedTo()
+		out = slices.DeleteFunc(slices.Concat(r.Indexed, r.Constant), func(read IndexedRead) bool {
+			whole := chain != nil && chain.same(read) && r.EachOf == nil
+			return whole || read.Of != r && o.readsAtOnce(r, read)
+		})
+		o.byKey[r] = out
+	}
+	return out
+}
+
+// recorded returns the keys with which the instance of o.change reads a resource or an alias, as far as
+// the plan knows them.
+func (o *stepOrder) recorded(of IndexedRead) (keys []KeyRead, known bool) {
+	for _, read := range o.change.Reads {
+		if read.Resource != of.Name() {
+			continue
+		}
+		known = true
+		if read.Key != addrs.NoKey {
+			keys = append(keys, KeyRead{Key: read.Key})
+		}
+	}
+	return keys, known
+}
+
+// modulesOf returns the instances of a module that have planned objects.
+func (o *stepOrder) modulesOf(m *Module) []addrs.ModuleInstance {
+	if o.planned == nil {
+		o.planned = map[addrs.Module][]addrs.ModuleInstance{}
+		seen := map[addrs.ModuleInstance]bool{}
+		add := func(in addrs.ModuleInstance) {
+			for ; !in.IsRoot() && !seen[in]; in, _ = in.Parent() {
+				seen[in] = true
+				o.planned[in.Module()] = append(o.planned[in.Module()], in)
+			}
+		}
+		for _, change := range o.op.Plan.Changes.Instances {
+			add(change.Addr.Module)
+		}
+		for r := range o.op.Prior.Resources() {
+			add(r.Addr.Module)
+		}
+	}
+	return o.planned[m.Path]
+}
+
+// setEach sets what decides the instances of blocks and module calls before everything that their
+// for_each refers to is final.
+func (b *build) setEach() {
+	if b.op.Phase != PhaseApply {
+		return
+	}
+	for _, r := range b.g.Resources {
+		if r.Config == nil || r.Config.Check != nil {
+			continue
+		}
+		if chain := r.ChainedTo(); chain != nil && slices.ContainsFunc(r.Indexed, chain.same) && !b.op.Partial() {
+			r.EachOf = chain
+		}
+		if call := r.ChainedCall(); call != nil && r.readsByEach(call) {
+			r.EachCall = r.eachCall()
+		}
+	}
+	if b.op.Partial() || b.op.Early == nil {
+		return
+	}
+	usesEach := b.providersUseEach()
+	for _, m := range b.g.Modules {
+		if m.Parent == nil || usesEach[m] {
+			continue
+		}
+		if read := m.ChainedTo(); read != nil && read.Of.Config.Check == nil &&
+			read.Of.Addr.Resource.Mode != addrs.Ephemeral {
+			m.EachOf = read
+		}
+		if call := m.ChainedCall(); call != nil && m.argumentsReadOnlyEach(call) {
+			m.EachCall = m.eachCall()
+		}
+	}
+}
+
+// providersUseEach returns the module calls whose each.key or each.value selects a provider.
+func (b *build) providersUseEach() map[*Module]bool {
+	out := map[*Module]bool{}
+	for _, r := range b.g.Resources {
+		if key := r.ProviderKey; key != nil && key.Call != "" {
+			out[key.Module.Calls[key.Call]] = true
+		}
+	}
+	return out
 }

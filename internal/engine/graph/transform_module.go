@@ -37,30 +37,18 @@ func (b *build) awaitWholeCalls() {
 	for _, ref := range b.wholeCalls {
 		b.refRanges.startRef(ref.rng)
 		if !cyclic[ref.from.ID] || !cyclic[ref.call.end.ID] {
-			b.afterCall(ref.from, ref.call, ref.call.end)
+			b.after(ref.from, ref.call.end)
 			continue
 		}
 		for _, v := range ref.call.Outputs {
-			b.afterCall(ref.from, ref.call, v.Node)
+			b.after(ref.from, v.Node)
 		}
 	}
 	b.refRanges.startRef(nil)
 }
 
-// afterCall makes n wait for a part of the module call that n refers to. to is the node of this
-// part. If n reads single instances of the call, the edge is only recorded; connectCalls or
-// connectSteps adds it later.
-func (b *build) afterCall(n *Node, call *Module, to *Node) {
-	if b.readsKeyed(n, call) {
-		b.later[n] = append(b.later[n], laterEdge{call, to})
-		return
-	}
-	b.after(n, to)
-}
-
 // endsModule reports whether nodes that depend on the module wait for the node. They do not wait
-// for checks, because a check may fail. They do not wait for deletions, because a deletion may have
-// to wait for them.
+// for checks, because a check may fail. Steps are ordered later.
 func (n *Node) endsModule() bool {
 	switch n.Kind {
 	case KindProvider, KindCheck, KindBarrier, KindProviderClose, KindEphemeralEnd:
@@ -68,6 +56,5 @@ func (n *Node) endsModule() bool {
 	case KindValue, KindInspection:
 		return true
 	}
-	inCheck := n.Resource != nil && n.Resource.nested()
-	return !inCheck && !(n.Kind == KindStep && n.deletes())
+	return n.Kind != KindStep && !(n.Resource != nil && n.Resource.nested())
 }

@@ -123,9 +123,6 @@ type nearest struct {
 	own     []*resourceSet
 	modules map[dag.ID]*Module // modules by the ID of their expand node
 	without map[setInModule]*resourceSet
-	// arguments holds, by node, the arguments that read siblings and that the node depends on
-	// without a managed resource in between; see transform_siblings.go.
-	arguments map[dag.ID][]*Value
 }
 
 // setInModule is the key of a remembered result of withoutImplied.
@@ -138,20 +135,11 @@ type setInModule struct {
 // reached from it without passing through another managed resource, and the data sources and
 // ephemeral resources on these paths. order is a topological order of the graph.
 func (b *build) findNearest(order []dag.ID) {
-	edges := &b.g.Edges
-	if passed := b.passedByIndex(); len(b.later)+len(passed) > 0 {
-		edges = b.allEdges(passed)
-		var ok bool
-		order, ok = edges.Order()
-		if !ok {
-			return // the additional edges to whole calls and resources form a cycle
-		}
-	}
 	f := &nearest{
-		b: b, edges: edges, index: make(map[*Resource]int32, len(b.g.Resources)),
-		reached: make([]*resourceSet, b.g.Edges.Len()),
+		b: b, edges: b.refs(), index: make(map[*Resource]int32, len(b.g.Resources)),
+		reached: make([]*resourceSet, b.refs().Len()),
 		deps:    make([]*resourceSet, len(b.g.Resources)), own: make([]*resourceSet, len(b.g.Resources)),
-		modules: map[dag.ID]*Module{}, without: map[setInModule]*resourceSet{}, arguments: map[dag.ID][]*Value{},
+		modules: map[dag.ID]*Module{}, without: map[setInModule]*resourceSet{},
 	}
 	for i, r := range b.g.Resources {
 		f.index[r] = int32(i)
@@ -170,53 +158,15 @@ func (b *build) findNearest(order []dag.ID) {
 	f.setSiblingNeeds()
 }
 
-// passedByIndex returns the Barriers by which other blocks read single instances of data sources and
-// ephemeral resources. The readers also depend on everything that these resources depend on. The
-// graph has no edges for that, because the readers wait for the Steps of the instances.
-func (b *build) passedByIndex() []*Node {
-	var out []*Node
-	for _, r := range b.g.Resources {
-		if r.Addr.Resource.Mode == addrs.Managed {
-			continue
-		}
-		if r.indexed != nil {
-			out = append(out, r.indexed)
-		}
-		for _, one := range r.Barriers {
-			out = append(out, one.node)
-		}
-	}
-	return out
-}
-
-// allEdges returns the edges of the graph, and adds those that are left out because Steps and
-// values wait by instance: the later edges, and the edges from the given Barriers of resources to
-// what the resources need.
-func (b *build) allEdges(passed []*Node) *dag.Graph {
-	out := b.g.Edges.Clone()
-	for n, edges := range b.later {
-		for _, edge := range edges {
-			out.Connect(n.ID, edge.to.ID)
-		}
-	}
-	for _, n := range passed {
-		out.Connect(n.ID, n.Resource.Inputs.ID)
-	}
-	return out
-}
-
-// repeats reports whether a search for dependencies that starts at reader can leave out its edge to n,
-// because other edges lead to everything that n waits for. They do if n does a part of the work of
-// reader, or of a value that reader depends on as a whole.
-func (n *Node) repeats(reader *Node) bool {
-	return n.Kind == KindPart || n.Kind == KindValueIn && reader.Kind == KindValue
-}
+// repeats reports whether a search for dependencies can leave out edges to n, because other edges lead
+// to everything that n waits for: n does a part of the work of the node that waits for it.
+func (n *Node) repeats() bool { return n.Kind == KindPart }
 
 func (f *nearest) visit(n *Node) {
 	needs := f.edges.Needs(n.ID)
 	sets := make([]*resourceSet, 0, len(needs))
 	for _, to := range needs {
-		if f.reached[to] == nil || f.b.g.Nodes[to].repeats(n) {
+		if f.reached[to] == nil || f.b.g.Nodes[to].repeats() {
 			continue
 		}
 		sets = append(sets, f.reached[to])
@@ -239,7 +189,7 @@ func (f *nearest) visit(n *Node) {
 		f.setUses(n, set)
 	}
 	f.passSiblingReads(n)
-	if r != nil && (n.completes() || n.completesOne()) {
+	if r != nil && n.completes() {
 		own := f.own[f.index[r]]
 		if r.Addr.Resource.Mode != addrs.Managed {
 			own = newResourceSet(merge(own.all(), set.all()))

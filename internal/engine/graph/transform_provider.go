@@ -31,6 +31,7 @@ type Provider struct {
 	Assumed       bool // the caller would pass the configuration, but a module is validated without its caller
 
 	Node, close *Node
+	called      bool // whether the configuration calls its functions
 }
 
 var providerTransformer = &Transformer{

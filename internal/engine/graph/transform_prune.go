@@ -97,7 +97,7 @@ func (n *Node) passesValues() bool {
 		return n.Object.(*Node).passesValues()
 	}
 	ephemeral := n.Resource != nil && n.Resource.Addr.Resource.Mode == addrs.Ephemeral
-	return n.Kind.IsValue() || ephemeral || n.Kind.isBarrier() && n.Resource == nil
+	return n.Kind.IsValue() || n.Kind == KindPlace || ephemeral || n.Kind.isBarrier() && n.Resource == nil
 }
 
 // fillModules makes resources wait for the instances of their module if values are evaluated in the
@@ -117,7 +117,7 @@ func (p *pruning) required(n *Node) bool {
 		return !n.Object.(*Step).Opens()
 	case KindValue, KindCheck, KindInspection:
 		return n.kept && !p.op.Phase.Destroys()
-	case KindExpand, KindResource, KindResourceIn:
+	case KindExpand, KindResource:
 		return p.op.Phase == PhasePlanDestroy && len(n.Resource.Prior) > 0
 	}
 	return false

@@ -31,12 +31,6 @@ type connector struct {
 
 func (c *connector) connectAll(ctx context.Context) {
 	c.g.RefErrors = map[EvalUnit]tfdiags.Diagnostics{}
-	c.setModuleEachOf()
-	for _, r := range c.g.Resources {
-		if r.Config != nil {
-			c.instances.separateExpansion(r)
-		}
-	}
 	for _, path := range sortedModules(c.g.Modules) {
 		c.connectModule(ctx, c.g.Modules[path])
 	}
@@ -82,12 +76,7 @@ func inRepetition(rep Repetition) BlockScope {
 func (c *connector) connectModule(ctx context.Context, m *Module) {
 	if m.expand != nil {
 		c.after(m.expand, m.Parent.expand)
-		if m.EachOf != nil {
-			c.after(m.expand, c.instances.indexedNode(m.EachOf.Of))
-			c.after(m.expand, m.EachOf.expansions()...)
-		} else {
-			c.connectRepetition(ctx, m.expand, m.Parent, m.Repetition)
-		}
+		c.connectRepetition(ctx, m.expand, m.Parent, m.Repetition)
 		m.DependsOn = lang.DependsOn(m.Call.DependsOn)
 		c.connectDependsOn(m.expand, m.Parent, m.DependsOn, m.checkSelfReference)
 		for _, refs := range m.Repetition.Refs() {
@@ -114,16 +103,6 @@ func (c *connector) connectValue(ctx context.Context, v *Value) {
 	case Variable:
 		if v.Expr != nil {
 			c.connectRefs(ctx, v.Node, m.Parent, &v.Expr.Refs, inRepetition(m.Repetition))
-			if m.EachOf != nil && v.ReadsEachValue() {
-				c.after(v.Node, m.EachOf.whole())
-			}
-			if m.EachCall != nil && v.ReadsEachValue() {
-				for _, read := range v.EachCall.reads {
-					for _, output := range read.Outputs() {
-						c.afterCall(v.Node, read.Call, output.Node)
-					}
-				}
-			}
 		}
 		scope.except = addrs.InputVariable{Name: v.Name}
 	case Output:
@@ -192,25 +171,8 @@ func (c *connector) connectResource(ctx context.Context, r *Resource) {
 	if c.ignoresBlock(r) {
 		return
 	}
-	c.after(n, m.expand, r.expand)
-	c.after(r.expand, m.expand)
-	opensAll := r.Addr.Resource.Mode == addrs.Ephemeral && len(c.steps[r]) == 0
-	for at := m; opensAll && at != nil; at = at.Parent {
-		if at.EachOf != nil { // the objects are opened together, so no Steps wait for single instances
-			c.after(n, at.EachOf.whole())
-		}
-		if at.EachCall != nil {
-			c.after(n, at.EachCall.Call.end)
-		}
-	}
-	c.setEachOf(r)
-	c.setEachCall(r)
-	if r.EachCall != nil {
-		c.after(r.expand, r.EachCall.Call.expand)
-		c.connectRepetition(ctx, n, m, e.Repetition)
-	} else {
-		c.connectRepetition(ctx, r.expand, m, e.Repetition)
-	}
+	c.after(n, m.expand)
+	c.connectRepetition(ctx, n, m, e.Repetition)
 	if e.Body != nil {
 		c.connectBody(ctx, r, r.inOwnBlock(scope))
 	}

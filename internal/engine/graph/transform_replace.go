@@ -14,7 +14,7 @@ var replaceTransformer = &Transformer{
 	Doc:   "finds the nearest dependencies of resources, and applies create_before_destroy to dependencies",
 	After: []*Transformer{referenceTransformer, instancesTransformer, moduleTransformer, changesTransformer},
 	Run: func(_ context.Context, b *build) error {
-		order, ok := b.g.Edges.Order()
+		order, ok := b.refs().Order()
 		if !ok {
 			return nil // the cycle is reported at the end
 		}
@@ -23,7 +23,7 @@ var replaceTransformer = &Transformer{
 			r.CreateBeforeDestroy = r.createsFirst()
 		}
 		b.forceFirst(order, func(r *Resource) *bool { return &r.CreateBeforeDestroy })
-		b.forceSteps(order)
+		b.forceSteps()
 		return nil
 	},
 }
@@ -41,7 +41,7 @@ func (b *build) forceFirst(order []dag.ID, flag func(*Resource) *bool) {
 			for dep := range r.Recorded.Dependencies.All() {
 				*flag(b.g.Resource(dep)) = true
 			}
-			for _, of := range b.g.siblingNeedsOf(r) { // order does not include these dependencies
+			for _, of := range b.siblings.of(r) { // order does not include these dependencies
 				again = again || !*flag(of)
 				*flag(of) = true
 			}
@@ -52,8 +52,9 @@ func (b *build) forceFirst(order []dag.ID, flag func(*Resource) *bool) {
 // forceSteps sets Forced for the Steps that a resource with create_before_destroy depends on. It
 // also sets Forced for Steps with the same key in other instances of their module, because other
 // programs make a reader in one module instance depend on all module instances.
-func (b *build) forceSteps(order []dag.ID) {
-	if len(b.steps) == 0 {
+func (b *build) forceSteps() {
+	order, ok := b.g.Edges.Order()
+	if len(b.steps) == 0 || !ok {
 		return
 	}
 	forced := make([]bool, len(b.g.Nodes))
@@ -98,7 +99,7 @@ var flagTransformer = &Transformer{
 		for _, r := range b.g.Resources {
 			r.Recorded.CreateBeforeDestroy = r.createsFirst()
 		}
-		order, _ := b.g.Edges.Order()
+		order, _ := b.refs().Order()
 		b.forceFirst(order, func(r *Resource) *bool { return &r.Recorded.CreateBeforeDestroy })
 		return nil
 	},

@@ -55,23 +55,6 @@ var siblingsTransformer = &Transformer{
 	},
 }
 
-// awaitInputs makes the Barriers for single instances of resources, in a module and in the modules
-// that it calls, wait for the references of the blocks. Otherwise they wait for these only through
-// Steps, which are connected later.
-func (b *build) awaitInputs(m *Module) {
-	for _, r := range m.Resources {
-		for _, one := range r.Barriers {
-			b.after(one.node, r.Inputs)
-		}
-		if r.indexed != nil {
-			b.after(r.indexed, r.Inputs)
-		}
-	}
-	for _, called := range m.Calls {
-		b.awaitInputs(called)
-	}
-}
-
 // siblingRead is an argument of a module call that reads outputs of sibling instances.
 type siblingRead struct {
 	to   *Value
@@ -118,7 +101,7 @@ func (b *build) checkSameInstance(m *Module) (found bool) {
 // checkSiblingKeys returns an error if the keys with which instances of a call refer to each other
 // form a cycle. It ignores references with a key or a condition that is not known.
 func (b *build) checkSiblingKeys(m *Module) error {
-	early := b.instances.earlyKeys()
+	early := b.earlyKeys()
 	list, known := early.ModuleInstances(m)
 	if !known {
 		return nil
@@ -151,13 +134,6 @@ type splitCall struct {
 	depth int                          // number of steps in the addresses of the instances
 	parts map[*Node][]*Node            // by node, its Parts by position
 
-	// These fields hold results of the search for the nearest resources; see nearest.
-	outputsFor map[*Value][]*Value    // by argument, the outputs of siblings that it reads
-	behind     map[*Value][]*Resource // by output in outputsFor, the resources that it depends on
-	// arguments holds, by node, the arguments that it depends on directly, or through nodes other
-	// than managed resources.
-	arguments map[*Node][]*Value
-
 	sources [][]source // by position, the sibling outputs that the arguments of the instance read
 }
 
@@ -185,7 +161,6 @@ func (b *build) addSiblingRead(n *Node, call *Module) bool {
 
 // split splits the nodes of a call whose instances read each other into Parts.
 func (b *build) split(m *Module) {
-	b.awaitInputs(m)
 	nodes := b.betweenSiblingReads(m)
 	if len(nodes) == 0 { // the outputs don't depend on the arguments, so there is no cycle
 		for _, f := range b.siblingReads[m] {
@@ -195,7 +170,10 @@ func (b *build) split(m *Module) {
 		}
 		return
 	}
-	if _, known := b.instances.earlyKeys().ModuleInstances(m); !known && !b.readsResources(m.expand) {
+	if b.op.Phase.Applies() {
+		return // Steps wait for the instances that they read
+	}
+	if _, known := b.earlyKeys().ModuleInstances(m); !known && !b.readsResources(m.expand) {
 		return // the call itself has an error
 	}
 	r, err := b.instancesOf(m)
@@ -216,11 +194,6 @@ func (b *build) split(m *Module) {
 	}
 	for _, n := range nodes {
 		b.connectParts(r, n)
-		if v, ok := n.Object.(*Value); ok && r.knowsPlace(v) {
-			for i, part := range r.parts[n] {
-				b.awaitRead(part, v, r.place(v, i))
-			}
-		}
 	}
 	for i := range r.list {
 		for _, s := range r.sources[i] {
@@ -311,20 +284,12 @@ func partName(n *Node, m *Module, in addrs.ModuleInstance) string {
 // each has its own edges, because it may read single instances.
 func (b *build) connectParts(r *splitCall, n *Node) {
 	var others *Node
-	needs := b.needs(n)
-	if n.Kind != KindValue { // connectCalls connects the values
-		for _, edge := range b.later[n] {
-			needs = append(needs, edge.to)
-		}
-	}
-	for _, need := range needs {
+	for _, need := range b.needs(n) {
 		switch of := b.g.splitCalls[need]; {
 		case n.Kind == KindValue, of != nil && of.Call.Path.Contains(r.Call.Path):
 			for i, part := range r.parts[n] {
 				b.after(part, b.g.Part(need, r.list[i]))
 			}
-			continue
-		case need.Kind == KindStep: // connectSteps and the loop over Steps below connect these
 			continue
 		case others == nil:
 			others = b.node(KindBarrier, nil, n.Name+" (needs)", nil)
@@ -335,37 +300,6 @@ func (b *build) connectParts(r *splitCall, n *Node) {
 	for _, part := range r.parts[n] {
 		b.after(part, others)
 		b.after(n, part)
-	}
-	if one, ok := n.Object.(*InstanceBarrier); ok {
-		for in, s := range one.Steps {
-			b.after(b.g.Part(n, in), s.node)
-		}
-	}
-}
-
-// awaitRead makes the Part of a value wait, in an apply, for the instances that the value reads,
-// instead of waiting for whole resources and aliases.
-func (b *build) awaitRead(part *Node, v *Value, in addrs.ModuleInstance) {
-	reads := b.instances.readsByKey(v)
-	if len(reads) == 0 {
-		return
-	}
-	wholeOf := func(n *Node) *Node {
-		if n.completes() {
-			return n.Resource.Node
-		}
-		return n
-	}
-	elements := v.elementBarriers()
-	whole := slices.DeleteFunc(b.needs(part), func(n *Node) bool {
-		return elements[n] || !slices.ContainsFunc(reads, func(read IndexedRead) bool { return read.whole() == wholeOf(n) })
-	})
-	b.g.Edges.Remove(part.ID, func(id dag.ID) bool { return slices.Contains(whole, b.g.Nodes[id]) })
-	read := b.instances.connectReadsIn(part, v, in)
-	for _, n := range whole {
-		if !read[wholeOf(n)] {
-			b.after(part, n)
-		}
 	}
 }
 
@@ -405,7 +339,7 @@ type source struct {
 // that its arguments read. It returns an error if some of the instances or keys are not known, or
 // if the reads form a cycle.
 func (b *build) instancesOf(m *Module) (*splitCall, error) {
-	early := b.instances.earlyKeys()
+	early := b.earlyKeys()
 	list, known := early.ModuleInstances(m)
 	if !known {
 		return nil, tfdiags.Errorf("Unknown instances of a module call", "An argument of %s refers to other "+

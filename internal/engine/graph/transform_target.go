@@ -9,7 +9,6 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/states"
-	"tofu/internal/tfdiags"
 )
 
 var targetTransformer = &Transformer{
@@ -20,7 +19,7 @@ var targetTransformer = &Transformer{
 		if !b.op.Selective() {
 			return nil
 		}
-		t := &targeting{build: b, reads: newPlaceReads(b), stored: newStoredReads(b)}
+		t := &targeting{build: b, reads: newPlaceReads(b, nil), stored: newStoredReads(b)}
 		switch {
 		case b.op.Phase.Applies(): // planning has selected the resources
 			t.skipUnplanned()
@@ -239,7 +238,7 @@ func (t *targeting) keepTargets() {
 			if by := x.by.n; by == nil || by.Resource.Config == nil {
 				continue
 			}
-			r.Selected.because(x, fmt.Sprintf("needed by %s at %s", x.by, tfdiags.Place(x.at)))
+			r.Selected.because(x, fmt.Sprintf("needed by %s at %s", x.by, placeOf(x.at)))
 		}
 	}
 	t.g.LeftOut = t.readersLeftOut()

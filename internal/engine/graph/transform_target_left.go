@@ -19,11 +19,19 @@ type LeftOut struct {
 	Why  string // "refers to ADDRESS at FILE:LINE" or "is needed by ADDRESS"
 }
 
-func refersTo(of fmt.Stringer, at hcl.Range) string {
-	return fmt.Sprintf("refers to %s at %s", of, tfdiags.Place(at))
+func refersTo(of fmt.Stringer, at *hcl.Range) string {
+	return fmt.Sprintf("refers to %s at %s", of, placeOf(at))
 }
 
-func isNeededBy(of fmt.Stringer, _ hcl.Range) string { return fmt.Sprintf("is needed by %s", of) }
+// placeOf returns the place of a reference, for messages.
+func placeOf(at *hcl.Range) string {
+	if at == nil {
+		at = &hcl.Range{}
+	}
+	return tfdiags.Place(*at)
+}
+
+func isNeededBy(of fmt.Stringer, _ *hcl.Range) string { return fmt.Sprintf("is needed by %s", of) }
 
 // leftOutBy returns what is left out because it refers to something excluded.
 func (t *targeting) leftOutBy(lost map[*Resource][]reached) []LeftOut {
@@ -73,7 +81,7 @@ func (r *Resource) takesPart() bool {
 // Two or more entries are combined into one if they are for all instances of r, or for all
 // instances of r in one module instance.
 func (t *targeting) leftOutOf(
-	r *Resource, list []reached, listed func(addrs.AbsInstance) bool, why func(fmt.Stringer, hcl.Range) string,
+	r *Resource, list []reached, listed func(addrs.AbsInstance) bool, why func(fmt.Stringer, *hcl.Range) string,
 ) []LeftOut {
 	var places []addrs.ModuleInstance
 	in := map[addrs.ModuleInstance][]reached{}

@@ -74,23 +74,24 @@ func hasUnknownStep(m addrs.ModuleInstance) bool {
 // read is a place that another place reads. The range of the reference may be empty.
 type read struct {
 	of place
-	at hcl.Range
+	at *hcl.Range // may be nil
 }
 
 // placeReads finds the places of nodes, and the places that each place reads.
 type placeReads struct {
 	*build
-	early EarlyKeys // nil if no keys are known
+	early EarlyKeys  // nil if no keys are known
+	steps *stepOrder // set if the reads order Steps; nil if they select targets
 	named namedKeys
 	// stored holds the module instances in the state, and undeclared those of them that are excluded
 	// and not declared. Both are empty if nothing is excluded.
 	stored, undeclared map[addrs.ModuleInstance]bool
 	instances          map[*Module]*moduleInstances
 	byKey              map[*Resource][]IndexedRead
-	calls              map[*Resource][]CallRead          // see callReads
-	chained            map[*Module][]CallRead            // by module call; see chainedReads
-	apart              map[*Node]map[*Node]bool          // by block: the nodes that it reads only by key
-	ranges             map[*Resource]map[*Node]hcl.Range // by block: its first reference to each node
+	calls              map[*Resource][]CallRead           // see callReads
+	chained            map[*Module][]CallRead             // by module call; see chainedReads
+	apart              map[*Node]map[*Node]bool           // by block: the nodes that it reads only by key
+	ranges             map[*Resource]map[*Node]*hcl.Range // by block: its first reference to each node
 }
 
 // namedKeys holds the keys in the addresses of targets.
@@ -116,15 +117,16 @@ func (k namedKeys) of(r addrs.AbsResource) []addrs.InstanceKey {
 type moduleInstances struct {
 	all   []addrs.ModuleInstance
 	has   map[addrs.ModuleInstance]bool
+	more  bool                                            // there may be others
 	under map[addrs.ModuleInstance][]addrs.ModuleInstance // by containing module instance; see within
 }
 
-func newPlaceReads(b *build) *placeReads {
-	s := &placeReads{build: b, instances: map[*Module]*moduleInstances{}, byKey: map[*Resource][]IndexedRead{},
+func newPlaceReads(b *build, steps *stepOrder) *placeReads {
+	s := &placeReads{build: b, steps: steps, instances: map[*Module]*moduleInstances{}, byKey: map[*Resource][]IndexedRead{},
 		calls: map[*Resource][]CallRead{}, chained: map[*Module][]CallRead{},
-		apart: map[*Node]map[*Node]bool{}, ranges: map[*Resource]map[*Node]hcl.Range{}}
+		apart: map[*Node]map[*Node]bool{}, ranges: map[*Resource]map[*Node]*hcl.Range{}}
 	if b.op.Early != nil {
-		s.early = b.instances.earlyKeys()
+		s.early = b.earlyKeys()
 	}
 	s.named = namedKeys{
 		modules:   map[addrs.ModuleInstance][]addrs.ModuleInstance{},
@@ -165,7 +167,7 @@ func (s *placeReads) instancesOf(m *Module) *moduleInstances {
 		return found
 	}
 	out := &moduleInstances{has: map[addrs.ModuleInstance]bool{}}
-	out.all = s.listInstances(m)
+	out.all, out.more = s.listInstances(m)
 	for _, in := range out.all {
 		out.has[in] = true
 	}
@@ -173,20 +175,31 @@ func (s *placeReads) instancesOf(m *Module) *moduleInstances {
 	return out
 }
 
-func (s *placeReads) listInstances(m *Module) []addrs.ModuleInstance {
+// listInstances returns the instances of a module, and whether there may be others.
+func (s *placeReads) listInstances(m *Module) (list []addrs.ModuleInstance, more bool) {
 	if m.Parent == nil {
-		return []addrs.ModuleInstance{addrs.RootInstance}
+		return []addrs.ModuleInstance{addrs.RootInstance}, false
 	}
 	if s.early != nil && m.Config != nil {
 		if list, known := s.early.ModuleInstances(m); known {
-			return slices.Concat(list, s.excludedInstances(m, list))
+			return slices.Concat(list, s.excludedInstances(m, list)), false
 		}
 	}
 	var out []addrs.ModuleInstance
+	if s.steps != nil {
+		out = slices.Clip(s.steps.modulesOf(m))
+	}
 	for _, parent := range s.instancesOf(m.Parent).all {
 		out = append(append(out, s.namedInstances(m, parent)...), s.otherInstances(m, parent))
 	}
-	return out
+	return out, true
+}
+
+// isInstance reports whether at is, or may be, an instance of a module. If targets are followed, the
+// instances that no target names are represented by one address.
+func (s *placeReads) isInstance(m *Module, at addrs.ModuleInstance) bool {
+	found := s.instancesOf(m)
+	return found.has[at] || s.steps != nil && found.more && at.Module() == m.Path
 }
 
 // namedInstances returns the instances of a module that targets name, in one calling module instance.
@@ -237,7 +250,7 @@ func (s *placeReads) excludedInstances(m *Module, declared []addrs.ModuleInstanc
 // within returns the instances of a module that are in, or within, a module instance.
 func (s *placeReads) within(m *Module, at addrs.ModuleInstance) []addrs.ModuleInstance {
 	found := s.instancesOf(m)
-	if found.has[at] {
+	if s.isInstance(m, at) {
 		return []addrs.ModuleInstance{at}
 	}
 	if found.under == nil {

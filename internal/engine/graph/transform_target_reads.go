@@ -53,7 +53,7 @@ func (s *placeReads) ofInstance(p place) []read {
 	r := p.n.Resource
 	out := []read{{of: place{n: p.n, in: p.in, part: baseParts}}}
 	for _, of := range s.indexed(r) {
-		keys, known := s.early.Read(r, p.in, p.key, of.keyed())
+		keys, known := s.readInstances(r, p, of)
 		out = s.addInstances(out, of, r.Module, p.in, keys, known, s.refersAt(r, of.whole()))
 	}
 	if s.early == nil {
@@ -66,25 +66,59 @@ func (s *placeReads) ofInstance(p place) []read {
 	return out
 }
 
+// readInstances returns the keys with which an instance reads a resource or an alias. It returns
+// false if they are not known.
+func (s *placeReads) readInstances(r *Resource, p place, of IndexedRead) ([]KeyRead, bool) {
+	if s.steps != nil {
+		if keys, known := s.steps.recorded(of); known || of.Via != nil {
+			return keys, known
+		}
+	}
+	return s.early.Read(r, p.in, p.key, of.keyed())
+}
+
 // addInstances adds the instances of a resource with the given keys to list, or all instances if
 // the keys are not known. The reader is in the module m; in is its module instance. at is the range
 // of the reference if the keys are not known.
 func (s *placeReads) addInstances(
-	list []read, of IndexedRead, m *Module, in addrs.ModuleInstance, keys []KeyRead, known bool, at hcl.Range,
+	list []read, of IndexedRead, m *Module, in addrs.ModuleInstance, keys []KeyRead, known bool, at *hcl.Range,
 ) []read {
 	if !known {
 		return append(list, read{place{n: of.whole(), in: outermost(in, sharedDepth(m, of.whole().Module))}, at})
 	}
-	for _, k := range keys {
-		list = append(list, read{instancePlace(of.Of, of.In(m, in), k.Key), k.At})
+	list = append(list, aliasBase(of, in)...)
+	if at := of.In(m, in); s.steps != nil && s.isAll(of.Of, at, len(keys)) {
+		return append(list, read{of: place{n: of.Of.Node, in: at}})
 	}
-	return append(list, aliasBase(of, in)...)
+	for _, k := range keys {
+		list = append(list, read{instancePlace(of.Of, of.In(m, in), k.Key), s.rangeOf(k)})
+	}
+	return list
+}
+
+// rangeOf returns the range of the reference that selects a key. It is needed only for messages about
+// targets.
+func (s *placeReads) rangeOf(k KeyRead) *hcl.Range {
+	if s.steps != nil {
+		return nil
+	}
+	return &k.At
+}
+
+// isAll reports whether n instances are all of the many instances of a resource in a module instance.
+// N readers that each wait for all of N instances one by one would cost N².
+func (s *placeReads) isAll(r *Resource, in addrs.ModuleInstance, n int) bool {
+	if n < manyInstances {
+		return false
+	}
+	all, known := s.early.Instances(r, in)
+	return known && len(all) == n
 }
 
 // addOutputs adds the outputs of the module instances with the given keys to list, or those of all
 // instances if the keys are not known.
 func (s *placeReads) addOutputs(
-	list []read, of CallRead, in addrs.ModuleInstance, keys []KeyRead, known bool, at hcl.Range,
+	list []read, of CallRead, in addrs.ModuleInstance, keys []KeyRead, known bool, at *hcl.Range,
 ) []read {
 	if !known && of.Via != nil {
 		return append(list, read{place{n: of.Via.Node, in: in}, at})
@@ -98,12 +132,12 @@ func (s *placeReads) addOutputs(
 	}
 	for _, k := range keys {
 		child := in.Child(of.Call.Call.Name, k.Key)
-		if !s.instancesOf(of.Call).has[child] {
+		if !s.isInstance(of.Call, child) {
 			continue
 		}
-		list = append(list, read{place{n: of.Call.expand, in: child, part: onePart}, k.At})
+		list = append(list, read{place{n: of.Call.expand, in: child, part: onePart}, s.rangeOf(k)})
 		for _, v := range of.Outputs() {
-			list = append(list, read{place{n: v.Node, in: child}, k.At})
+			list = append(list, read{place{n: v.Node, in: child}, s.rangeOf(k)})
 		}
 	}
 	return list
@@ -113,16 +147,16 @@ func (s *placeReads) addOutputs(
 func (s *placeReads) ofCall(p place) []read {
 	m := p.n.Object.(*Module)
 	parent, step := p.in.Parent()
-	of, reads := m.ChainedTo(), s.chainedReads(m)
+	of, reads := s.chainedTo(m), s.chainedReads(m)
 	base := []read{{of: place{n: p.n, in: parent, part: baseParts}}}
 	key := func() []KeyRead { return []KeyRead{{step.Key, m.Repetition.ForEach.Range()}} }
 	switch {
 	case step.Key == addrs.UnknownKey:
 	case of != nil && (m.DependsOn == nil || !m.DependsOn.Name(of.Of.Addr.Resource)):
-		return s.addInstances(base, *of, m.Parent, parent, key(), true, hcl.Range{})
+		return s.addInstances(base, *of, m.Parent, parent, key(), true, nil)
 	case len(reads) > 0 && (m.DependsOn == nil || !m.DependsOn.NameCall(reads[0].Call.Call.Name)):
 		for _, read := range reads {
-			base = s.addOutputs(base, read, parent, key(), true, hcl.Range{})
+			base = s.addOutputs(base, read, parent, key(), true, nil)
 		}
 		return base
 	}
@@ -133,7 +167,7 @@ func (s *placeReads) ofCall(p place) []read {
 // a resource, an alias or another call.
 func (s *placeReads) baseOfCall(p place) []read {
 	m := p.n.Object.(*Module)
-	if of := m.ChainedTo(); of != nil {
+	if of := s.chainedTo(m); of != nil {
 		return s.along(p, map[*Node]bool{of.whole(): true})
 	}
 	apart := map[*Node]bool{}
@@ -146,10 +180,23 @@ func (s *placeReads) baseOfCall(p place) []read {
 	return s.along(p, apart)
 }
 
+// chainedTo returns the resource or alias in the for_each of a module call that decides the call's
+// instances, or nil.
+func (s *placeReads) chainedTo(m *Module) *IndexedRead {
+	if s.steps != nil {
+		return m.EachOf
+	}
+	return m.ChainedTo()
+}
+
 // chainedReads returns what the arguments of a module call read with each.value; see eachReads.
 func (s *placeReads) chainedReads(m *Module) []CallRead {
 	out, known := s.chained[m]
-	if !known {
+	switch {
+	case known:
+	case s.steps != nil && m.EachCall == nil:
+		return nil
+	default:
 		out = m.Parent.eachReads(m.Repetition, m.eachUnits())
 		s.chained[m] = out
 	}
@@ -179,25 +226,38 @@ func aliasBase(of IndexedRead, from addrs.ModuleInstance) []read {
 // several module instances, it returns the places of the value in each of them.
 func (s *placeReads) ofValue(p place, v *Value) []read {
 	var out []read
-	if !s.instancesOf(v.Module).has[p.in] {
+	if !s.isInstance(v.Module, p.in) {
 		for _, in := range s.within(v.Module, p.in) {
 			out = append(out, read{of: place{n: p.n, in: in}})
 		}
 		return out
 	}
-	from, apart := v.evaluatedIn(p.in), map[*Node]bool{}
+	from := v.evaluatedIn(p.in)
+	var apart map[*Node]bool
+	var at *hcl.Range
+	if v.Expr != nil {
+		rng := v.Expr.Range()
+		at = &rng
+	}
 	var chained *IndexedRead
 	if v.Kind == Variable {
-		chained = v.Module.ChainedTo()
+		chained = s.chainedTo(v.Module)
 	}
-	for _, of := range v.instancesRead(chained, usableByKey) {
+	byKey, calls := v.instancesRead(chained, s.usableByKey), v.CallReads
+	if s.steps == nil { // an apply evaluates the references through locals one by one
+		calls = append(directReads(calls), v.callAliasReads()...)
+	}
+	if len(byKey)+len(calls) > 0 {
+		apart = map[*Node]bool{}
+	}
+	for _, of := range byKey {
 		keys, known := s.readValue(v, p.in, of.keyed())
-		out = s.addInstances(out, of, v.evaluatedBy(), from, keys, known, v.Expr.Range())
+		out = s.addInstances(out, of, v.evaluatedBy(), from, keys, known, at)
 		apart[of.whole()] = true
 	}
-	for _, of := range slices.Concat(directReads(v.CallReads), v.callAliasReads()) {
+	for _, of := range calls {
 		keys, known := s.readValue(v, p.in, of.keyed())
-		out = s.addOutputs(out, of, from, keys, known, v.Expr.Range())
+		out = s.addOutputs(out, of, from, keys, known, at)
 		addCallNodes(apart, of)
 	}
 	if v.Kind == Variable {
@@ -220,16 +280,17 @@ func (s *placeReads) along(p place, except map[*Node]bool) []read {
 	if r != nil {
 		from = r.Inputs
 	}
-	var out []read
-	for _, id := range s.g.Edges.Needs(from.ID) {
+	needs := s.refs().Needs(from.ID)
+	out := make([]read, 0, len(needs))
+	for _, id := range needs {
 		n := s.g.Nodes[id]
 		if n.Resource != nil {
 			n = n.Resource.Node
 		}
-		if n == p.n || except[n] || n.Kind == KindPart || n.Kind == KindValueIn {
+		if n == p.n || except[n] || n.Kind == KindPart {
 			continue
 		}
-		at := hcl.Range{}
+		var at *hcl.Range
 		if r != nil {
 			at = s.refersAt(r, n)
 		}
@@ -255,7 +316,7 @@ func insideCall(p place, n *Node) (addrs.ModuleInstance, bool) {
 
 // readByKey returns the nodes that a block reads only by key.
 func (s *placeReads) readByKey(r *Resource) map[*Node]bool {
-	if found := s.apart[r.Node]; found != nil {
+	if found := s.apart[r.Node]; found != nil || len(s.indexed(r))+len(s.callReads(r)) == 0 {
 		return found
 	}
 	out := map[*Node]bool{}
@@ -299,7 +360,12 @@ func addOutputNodes(set map[*Node]bool, call *Module) {
 // expressions of imports and of a provider's key may refer to the resources too, so a block that has
 // such expressions reads whole resources.
 func (s *placeReads) indexed(r *Resource) []IndexedRead {
-	if s.early == nil || r.Config == nil || r.ProviderKey != nil || len(s.g.Imports[r]) > 0 {
+	switch {
+	case s.early == nil || r.Config == nil:
+		return nil
+	case s.steps != nil:
+		return s.steps.readsByKey(r)
+	case r.ProviderKey != nil || len(s.g.Imports[r]) > 0:
 		return nil
 	}
 	out, known := s.byKey[r]
@@ -312,7 +378,7 @@ func (s *placeReads) indexed(r *Resource) []IndexedRead {
 
 // callReads returns the single instances of module calls that a block reads, directly or through locals.
 func (s *placeReads) callReads(r *Resource) []CallRead {
-	if r.Config == nil || r.ProviderKey != nil || len(s.g.Imports[r]) > 0 {
+	if r.Config == nil || r.ProviderKey != nil || len(s.g.Imports[r]) > 0 || s.steps != nil {
 		return r.CallReads
 	}
 	out, known := s.calls[r]
@@ -337,17 +403,20 @@ func (r CallRead) whole() *Node {
 }
 
 // usableByKey reports whether a value may read single instances of a resource or alias.
-func usableByKey(read IndexedRead) bool {
+func (s *placeReads) usableByKey(read IndexedRead) bool {
 	of := read.Of
+	if s.steps != nil && read.Via != nil && s.op.Partial() {
+		return false
+	}
 	return of.Config != nil && of.Config.Check == nil && of.Exprs.Repetition.Repeats()
 }
 
 // refersAt returns the range of the first reference from the block of r to n, the node of a resource,
 // a value or a module call. It returns the range of the block if there is no such reference, and an
 // empty range if r has no block.
-func (s *placeReads) refersAt(r *Resource, n *Node) hcl.Range {
-	if r.Config == nil {
-		return hcl.Range{}
+func (s *placeReads) refersAt(r *Resource, n *Node) *hcl.Range {
+	if r.Config == nil || s.steps != nil {
+		return nil
 	}
 	if s.ranges[r] == nil {
 		s.ranges[r] = r.references()
@@ -355,13 +424,13 @@ func (s *placeReads) refersAt(r *Resource, n *Node) hcl.Range {
 	if at, ok := s.ranges[r][n]; ok {
 		return at
 	}
-	return r.Config.Range
+	return &r.Config.Range
 }
 
 // references returns the first reference of a block to each node.
-func (r *Resource) references() map[*Node]hcl.Range {
-	out := map[*Node]hcl.Range{}
-	add := func(n *Node, at hcl.Range) {
+func (r *Resource) references() map[*Node]*hcl.Range {
+	out := map[*Node]*hcl.Range{}
+	add := func(n *Node, at *hcl.Range) {
 		if _, known := out[n]; !known {
 			out[n] = at
 		}
@@ -369,13 +438,13 @@ func (r *Resource) references() map[*Node]hcl.Range {
 	for refs := range r.Exprs.References() {
 		for _, ref := range refs.Objects {
 			if of := r.Module.ResourceOf(ref.Subject); of != nil {
-				add(of.Node, ref.Range)
+				add(of.Node, &ref.Range)
 			}
-			add(r.Module.NodeOf(ref.Subject), ref.Range)
+			add(r.Module.NodeOf(ref.Subject), &ref.Range)
 			if call, _, ok := lang.ModuleSubject(ref.Subject); ok && r.Module.Calls[call.Name] != nil {
 				called := r.Module.Calls[call.Name]
-				add(called.expand, ref.Range)
-				add(called.end, ref.Range)
+				add(called.expand, &ref.Range)
+				add(called.end, &ref.Range)
 			}
 		}
 	}

@@ -19,8 +19,8 @@ type reached struct {
 	// at is the range of the reference between by and the next place. In a search against the
 	// direction of references, it is the range of the reference from this place.
 	by place
-	at hcl.Range
-	of place // the most specific place of this place's own node on the way
+	at *hcl.Range // may be nil
+	of place      // the most specific place of this place's own node on the way
 }
 
 // search is a search from place to place. It visits each place once.
@@ -76,7 +76,7 @@ func (x reached) leaves(p place) bool {
 
 // next returns p as a place that is reached from x. If the step is a reference and x belongs to a
 // resource, the result records name as the last place of that resource and at as the range.
-func (x reached) next(p, name place, at hcl.Range) reached {
+func (x reached) next(p, name place, at *hcl.Range) reached {
 	out := reached{place: p, by: x.by, at: x.at, of: p}
 	switch {
 	case !x.leaves(p) && p.part != onePart:
@@ -137,7 +137,7 @@ func (r readers) search(from []place, stop func(reached) bool) *search {
 // dependents returns the given nodes and all nodes of blocks, values and modules that depend on
 // them. It continues only from the given nodes and from nodes for which pass returns true.
 func (s *placeReads) dependents(of []*Node, pass func(*Node) bool) []*Node {
-	users := s.g.Edges.Dependents()
+	users := s.refs().Dependents()
 	siblings := map[dag.ID][]dag.ID{}
 	for m, reads := range s.siblingReads {
 		for _, read := range reads {

@@ -74,7 +74,7 @@ func (f *nearest) setUses(n *Node, set *resourceSet) {
 		if v.Kind == Variable {
 			s.from = v.Module.Parent
 		}
-		s.reads, s.aliases = v.instancesOf, v.addEach(slices.Clone(v.aliasReads()), v.Module.EachOf)
+		s.reads, s.aliases = v.instancesOf, v.addEach(slices.Clone(v.AliasReads()), v.Module.EachOf)
 		s.aliases = slices.DeleteFunc(s.aliases, func(read IndexedRead) bool { return read.Via == nil })
 		v.Uses = s.find(set, n)
 	case f.modules[n.ID] != nil:
@@ -102,7 +102,7 @@ func (f *nearest) setUses(n *Node, set *resourceSet) {
 			}
 			return byInstance[at].Refs
 		}
-		r.Uses = s.find(set, n, r.expand)
+		r.Uses = s.find(set, n)
 		if own := r.OwnInstances(); own != nil { // the graph has no edges for these
 			if r.Uses == nil {
 				r.Uses = &Uses{}
@@ -123,7 +123,7 @@ func (s *usesSearch) find(set *resourceSet, nodes ...*Node) *Uses {
 		}
 		for _, id := range s.edges.Needs(n.ID) {
 			to := s.b.g.Nodes[id]
-			if to.repeats(s.n) || to == n || slices.Contains(nodes, to) || s.reached[id] == nil && !s.leads(to) {
+			if to.repeats() || to == n || slices.Contains(nodes, to) || s.reached[id] == nil && !s.leads(to) {
 				continue
 			}
 			needs = append(needs, to)

@@ -100,3 +100,12 @@ func (m *Module) aliasesRead(list []IndexedRead, units iter.Seq[*lang.Refs]) []I
 	}
 	return slices.DeleteFunc(list, func(read IndexedRead) bool { return whole[read.Via] })
 }
+
+// evaluatedIn returns the module instance in which a value in one instance of its module is
+// evaluated. For a variable, this is the calling module instance.
+func (v *Value) evaluatedIn(in addrs.ModuleInstance) addrs.ModuleInstance {
+	if v.Kind == Variable {
+		in, _ = in.Parent()
+	}
+	return in
+}

@@ -1,0 +1,211 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
+	"tofu/internal/tfdiags"
+)
+
+// In an apply, the walk has no nodes that evaluate the values of modules or decide instances. Each
+// value is evaluated, and the instances of each resource and module call are decided, when an
+// expression first reads them. A Step begins only after everything is final that its block may read,
+// directly or through values. So all readers get the same result.
+
+// lazy holds, for one module instance, what has been evaluated and decided so far.
+type lazy struct {
+	values    []firstUse // indexed by Value.Slot
+	resources []firstUse // indexed by Resource.Slot; their instances
+	whole     []firstUse // indexed by Resource.Slot; their values
+	calls     []firstUse // indexed by Module.CallSlot
+
+	mu sync.Mutex // guards the values of instances that have no Steps
+}
+
+// firstUse does something once, when it is first needed.
+type firstUse struct {
+	once   sync.Once
+	failed bool
+}
+
+// do calls f on the first call, and reports its error. Later calls wait for the first one. If f failed,
+// all calls return errUpstream.
+func (u *firstUse) do(out *results, f func() error) error {
+	u.once.Do(func() {
+		u.failed = true // also if f panics
+		err := f()
+		u.failed = err != nil
+		out.fail(err)
+		out.report(err)
+	})
+	if u.failed {
+		return errUpstream
+	}
+	return nil
+}
+
+// errUpstream is the error of work that needs something that has failed. It is not reported, because
+// the failure is.
+var errUpstream = tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Not evaluated", Extra: leftOutCall{}}.Err()
+
+// addLazy prepares a module instance for an evaluator that decides everything on first use.
+func (e *evaluator) addLazy(in *moduleInstance) {
+	if e.lazyCtx != nil {
+		in.lazy = &lazy{
+			values: make([]firstUse, len(in.values)), resources: make([]firstUse, len(in.resources)),
+			whole: make([]firstUse, len(in.resources)), calls: make([]firstUse, len(in.calls)),
+		}
+	}
+}
+
+// valueOf returns the result of a value in one module instance. It is NilVal if there is none.
+func (c *evalContext) valueOf(v *graph.Value, in *moduleInstance) (cty.Value, error) {
+	switch {
+	case c.e.early != nil:
+		if in.values[v.Slot] == cty.NilVal {
+			c.e.early.evaluate(v, in)
+		}
+	case c.passive && c.visited == v.Node && c.in == in: // a validation of the variable that is evaluated
+	case in.lazy != nil && !c.e.over:
+		err := in.lazy.values[v.Slot].do(c.e.out, func() error {
+			e := c.e.lazily(v.Node)
+			if in.undeclared {
+				e.evalUndeclared(c.ctx, v, in)
+				return nil
+			}
+			return e.evalValueIn(c.ctx, v, in)
+		})
+		if err != nil {
+			return cty.DynamicVal, err
+		}
+	}
+	return in.values[v.Slot], nil
+}
+
+// lazily returns a copy of the evaluator for evaluations on first use. n is the node of what is
+// evaluated.
+func (e *evaluator) lazily(n *graph.Node) *evaluator {
+	out := e.visiting(n)
+	out.passive = true
+	return out
+}
+
+// expansionIn returns the instances of a resource in a module instance. In a plan, they are nil until
+// they are determined.
+func (e *evaluator) expansionIn(r *graph.Resource, in *moduleInstance) (*expansion, error) {
+	switch {
+	case e.early != nil:
+		return e.early.expansion(r, in), nil
+	case in.lazy != nil && !e.over && r.Config != nil && !(r.Addr.Resource.Mode == addrs.Ephemeral && !r.Opened):
+		err := in.lazy.resources[r.Slot].do(e.out, func() error {
+			x, err := e.lazily(r.Node).values(r).decide(e.lazyCtx, in)
+			in.resources[r.Slot] = x
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return in.resources[r.Slot], nil
+}
+
+// decide determines the instances of a resource in an apply.
+func (rv resourceValues) decide(ctx context.Context, in *moduleInstance) (*expansion, error) {
+	e, r := rv.e, rv.r
+	switch {
+	case in.undeclared:
+		return rv.undeclaredIn(in)
+	case e.op.Phase.Destroys():
+		return rv.storedIn(in)
+	}
+	x, err := rv.expand(ctx, in)
+	if err == nil && len(x.keys) == 0 && x.mode != repeatUnknown {
+		// Without instances, no step declares the resource.
+		e.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)
+	}
+	return x, err
+}
+
+// callsIn returns the instances of a module call. In a plan, they are nil until they are determined.
+func (e *evaluator) callsIn(m *graph.Module, parent *moduleInstance) (*callInstances, error) {
+	switch {
+	case e.early != nil:
+		if parent.calls[m.CallSlot] == nil {
+			e.early.expandCall(m, parent)
+		}
+	case parent.lazy != nil && !e.over:
+		err := parent.lazy.calls[m.CallSlot].do(e.out, func() error {
+			own := e.lazily(m.Expand())
+			if parent.undeclared {
+				own.expandUndeclared(e.lazyCtx, m, parent)
+				return nil
+			}
+			err := own.expandCall(e.lazyCtx, m, parent)
+			if err != nil && e.graph.LeavesOut(m.Expand(), parent.addr) {
+				own.expandUnknown(m, parent)
+				return nil
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return parent.calls[m.CallSlot], nil
+}
+
+// complete sets the value of a resource in one module instance. All of its Steps there have ended.
+func (e *evaluator) complete(r *graph.Resource, in *moduleInstance) error {
+	x := in.resources[r.Slot]
+	if x == nil || e.over {
+		return nil
+	}
+	return in.lazy.whole[r.Slot].do(e.out, func() error { return e.completeWhole(r, in, x) })
+}
+
+func (e *evaluator) completeWhole(r *graph.Resource, in *moduleInstance, x *expansion) error {
+	if x.value != cty.NilVal {
+		return nil
+	}
+	rv := e.values(r)
+	in.lazy.mu.Lock()
+	unread := rv.fillFromState(in, x)
+	in.lazy.mu.Unlock()
+	remaining, err := rv.resulting(in, x)
+	x.value = rv.whole(remaining)
+	e.unfinished.completed(r.Addr.Resource.InInstance(in.addr))
+	return tfdiags.Join(unread, err)
+}
+
+// moduleIn returns a module instance, or nil if the configuration doesn't declare it.
+func (e *evaluator) moduleIn(m *graph.Module, addr addrs.ModuleInstance) (*moduleInstance, error) {
+	if m.Parent != nil && m.Config != nil {
+		above, _ := addr.Parent()
+		parent, err := e.moduleIn(m.Parent, above)
+		if err != nil || parent == nil {
+			return nil, err
+		}
+		if _, err := e.callsIn(m, parent); err != nil {
+			return nil, err
+		}
+	}
+	return e.modules.at(m, addr), nil
+}
+
+// allIn returns all instances of a module.
+func (e *evaluator) allIn(m *graph.Module) []*moduleInstance {
+	if m.Parent == nil || m.Config == nil {
+		return e.modules.of(m)
+	}
+	var out []*moduleInstance
+	for _, parent := range e.allIn(m.Parent) {
+		if calls := e.callsOf(m, parent); calls != nil {
+			out = append(out, calls.of...)
+		}
+	}
+	return out
+}
