@@ -10,8 +10,19 @@ import (
 	"testing"
 )
 
-// documents lists the documents whose names of files, tests and make targets are checked.
-var documents = []string{"README.md", "docs/ARCHITECTURE.md", "docs/DESIGN.md", "docs/HACKING.md"}
+// documents returns the documents whose names of files, tests and make targets are checked.
+func documents(t *testing.T) []string {
+	t.Helper()
+	names := []string{"README.md", "docs/ARCHITECTURE.md", "docs/DESIGN.md", "docs/HACKING.md"}
+	design, err := os.ReadDir(filepath.Join(top, "docs/design"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range design {
+		names = append(names, "docs/design/"+file.Name())
+	}
+	return names
+}
 
 const top = "../.." // the root of the repository
 
@@ -43,7 +54,7 @@ func TestNamesInDocuments(t *testing.T) {
 	file := regexp.MustCompile(`^[a-z][\w./-]*\.(go|md|sh|txtar)$`)
 	test := regexp.MustCompile(`^(Test|Fuzz)[A-Z]\w+$`)
 	checked := 0
-	for _, doc := range documents {
+	for _, doc := range documents(t) {
 		for _, match := range code.FindAllStringSubmatch(read(t, doc), -1) {
 			name := match[1]
 			target, isTarget := strings.CutPrefix(name, "make ")
@@ -142,28 +153,35 @@ func testNames(t *testing.T) map[string]bool {
 	return found
 }
 
-// TestRequirementsAreJustified checks that DESIGN.md states the purpose of each direct requirement
+// TestDesignIsListed checks that DESIGN.md lists every file below docs/design.
+func TestDesignIsListed(t *testing.T) {
+	contents := read(t, "docs/DESIGN.md")
+	for _, doc := range documents(t) {
+		if name, ok := strings.CutPrefix(doc, "docs/"); ok && filepath.Dir(name) == "design" &&
+			!strings.Contains(contents, "("+name+")") {
+			t.Errorf("docs/DESIGN.md does not list %s", name)
+		}
+	}
+}
+
+// TestRequirementsAreJustified checks that design/requirements.md states the purpose of each direct requirement
 // in go.mod, and names no others.
 func TestRequirementsAreJustified(t *testing.T) {
-	_, entry, found := strings.Cut(read(t, "docs/DESIGN.md"), "### Requirements and their purpose (2026-11-22)\n")
-	if !found {
-		t.Fatal("docs/DESIGN.md has no section on requirements")
-	}
-	entry, _, _ = strings.Cut(entry, "\n##")
+	const doc = "docs/design/requirements.md"
 	named := make(map[string]bool)
-	for _, match := range regexp.MustCompile("`([\\w-]+\\.[\\w./-]+/[^`]+)`").FindAllStringSubmatch(entry, -1) {
+	for _, match := range regexp.MustCompile("`([\\w-]+\\.[\\w./-]+/[^`]+)`").FindAllStringSubmatch(read(t, doc), -1) {
 		named[match[1]] = true
 	}
 	required := make(map[string]bool)
 	for _, match := range regexp.MustCompile(`(?m)^\t(\S+) v\S+$`).FindAllStringSubmatch(read(t, "go.mod"), -1) {
 		required[match[1]] = true
 		if !named[match[1]] {
-			t.Errorf("docs/DESIGN.md does not list the requirement %s", match[1])
+			t.Errorf("%s does not list the requirement %s", doc, match[1])
 		}
 	}
 	for path := range named {
 		if !required[path] {
-			t.Errorf("docs/DESIGN.md lists %s, which is not a requirement", path)
+			t.Errorf("%s lists %s, which is not a requirement", doc, path)
 		}
 	}
 }
