@@ -196,10 +196,9 @@ scale: build providers
 	go run ./testing/bench -bin bin/tofu $(if $(REF),-ref $(REF)) -mirror $(MIRROR) -shapes $(SHAPES) -sizes $(SIZES) -gate $(GATE)
 
 # Measures the figures of docs/PERFORMANCE.md and writes them into that file, in half an hour. REF is
-# the program to compare with, BEFORE a commit to compare with. PARTS="side growth" measures only some.
-BEFORE ?= fd38e05
+# the program to compare with. PARTS="side growth" measures only some.
 performance: build providers
-	REF='$(REF)' BEFORE='$(BEFORE)' PARTS='$(PARTS)' MIRROR=$(MIRROR) testing/bench/performance.sh
+	REF='$(REF)' PARTS='$(PARTS)' MIRROR=$(MIRROR) testing/bench/performance.sh
 
 # Runs every fuzz target for T. Targets with servers or files never have quite the same coverage
 # twice, so that making inputs smaller would take nearly all of the time.

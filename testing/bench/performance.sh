@@ -3,10 +3,9 @@
 # commands, as soon as it is complete. An interrupted run therefore loses only the current part.
 # `make performance` sets these variables:
 #
-#   PARTS   parts to measure, in order; default: machine side large hundred growth waits providers estates postgres before
+#   PARTS   parts to measure, in order; default: machine side large hundred growth waits providers estates postgres
 #   MIRROR  the test providers, as built by `make providers`
 #   REF     a program to compare with, at sizes that it can handle; may be empty
-#   BEFORE  a commit to compare with; may be empty
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -29,7 +28,6 @@ declare -A titles=(
 	[providers]='Providers'
 	[estates]='Many root modules'
 	[postgres]='State in PostgreSQL'
-	[before]='Before and after'
 )
 
 # measure ARGUMENT…: prints the command of a benchmark run, then its results.
@@ -61,7 +59,7 @@ hundred() { measure -bin bin/tofu -shapes count -sizes 50000 -phases plan,"$life
 
 growth() {
 	measure -bin bin/tofu -shapes wide,layers -sizes 1000,32000 -phases "$life" -count 2
-	measure -bin bin/tofu -mirror "$MIRROR" -shapes data -sizes 1000,5000 -phases "$life" -count 2
+	measure -bin bin/tofu -mirror "$MIRROR" -shapes data -sizes 1000,5000 -phases planout,apply,noop,destroy -count 2
 }
 
 waits() {
@@ -80,19 +78,11 @@ postgres() {
 	measure -bin bin/tofu -ref "$REF" -mirror "$MIRROR" -postgres -sizes 1000,10000,100000 -timeout 10m
 }
 
-before() {
-	git worktree add --quiet --force --detach build/bench/before "$BEFORE"
-	trap 'git worktree remove --force build/bench/before' EXIT
-	(cd build/bench/before && CGO_ENABLED=0 go build -trimpath -o bin/tofu ./cmd/tofu)
-	measure -bin bin/tofu -ref build/bench/before/bin/tofu -shapes wide,layers,count,moduledeps -sizes 1000 -phases "$life" -timeout 30s
-}
-
-# possible PART: succeeds unless the part needs a program or commit to compare with that is not set.
+# possible PART: succeeds unless the part needs a program to compare with that is not set.
 # If it fails, the section of the part stays as it is.
 possible() {
 	case $1 in
 	side | large | waits | postgres) [ -n "${REF:-}" ] ;;
-	before) [ -n "${BEFORE:-}" ] && git rev-parse --quiet --verify "$BEFORE^{commit}" >/dev/null ;;
 	esac
 }
 
@@ -107,7 +97,7 @@ put() {
 	mv build/bench/document.md "$doc"
 }
 
-for part in ${PARTS:-machine side large hundred growth waits providers estates postgres before}; do
+for part in ${PARTS:-machine side large hundred growth waits providers estates postgres}; do
 	title=${titles[$part]:?no such part}
 	start=$SECONDS
 	if ! possible "$part"; then
