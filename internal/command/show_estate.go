@@ -13,7 +13,6 @@ import (
 	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
-	"tofu/internal/ui/review"
 	"tofu/internal/ui/termtext"
 	"tofu/internal/version"
 )
@@ -288,101 +287,4 @@ func (e *estateShow) summary(ctx context.Context, w io.Writer) error {
 	}
 	_, err = fmt.Fprintf(w, "%s\n", text)
 	return err
-}
-
-// markdown writes the plans of root modules with changes. Together they have the size limit of
-// a single plan. A line at the end says how many plans don't fit.
-func (e *estateShow) markdown(ctx context.Context, w io.Writer) error {
-	text, by := &countedWriter{to: w}, writtenBy()
-	fmt.Fprintf(text, "# %s\n", e.saved.Summary().Text())
-	if err := e.markdownFailed(ctx, text); err != nil {
-		return err
-	}
-	var left []string
-	changing := 0
-	for _, p := range e.saved.Roots {
-		if p.Changes || p.Deferred > 0 {
-			changing++
-		}
-	}
-	for _, p := range e.saved.Roots {
-		if !p.Changes && p.Deferred == 0 {
-			continue
-		}
-		room := (e.flags.Limit - len(by) - text.n) / changing
-		changing--
-		if room < review.LeastLimit {
-			left = append(left, p.Name)
-			continue
-		}
-		fmt.Fprintf(text, "\n## %s\n\n", review.Code(termtext.Printable(p.Name)))
-		if why := p.WaitsFor(); why != "" {
-			fmt.Fprintf(text, "This will be applied later: %s.\n\n", review.Escape(termtext.Printable(why)))
-		}
-		err := e.plan(ctx, p, func(at *showRun, plan *session.SavedPlan) error {
-			schemas, end, err := planSchemas(ctx, at.app.Session, plan)
-			defer end()
-			if err != nil {
-				return err
-			}
-			return review.Write(text,
-				&ui.PlanView{Plan: plan.Plan, Config: plan.Configuration.Config, Schemas: schemas}, room)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if len(left) > 0 {
-		fmt.Fprintf(text, "\nPlus changes to %s; `tofu show -root=NAME FILE` shows the plan for one.\n",
-			ui.Count(len(left), "other root module"))
-	}
-	fmt.Fprint(text, by)
-	return text.err
-}
-
-// maxFailed is the maximum number of root modules without a plan that Markdown lists. maxWhy is the
-// maximum number of characters of each reason.
-const (
-	maxFailed = 20
-	maxWhy    = 200
-)
-
-// markdownFailed writes the root modules that were not planned.
-func (e *estateShow) markdownFailed(ctx context.Context, w io.Writer) error {
-	for i, f := range e.saved.Failed {
-		if i == 0 {
-			fmt.Fprint(w, "\n")
-		}
-		if i == maxFailed {
-			fmt.Fprintf(w, "- and %d more\n", len(e.saved.Failed)-i)
-			break
-		}
-		lines, err := e.whyNot(ctx, f)
-		if err != nil {
-			return err
-		}
-		why := []rune(termtext.Printable(strings.Join(lines, " ")))
-		if len(why) > maxWhy {
-			why = append(why[:maxWhy], '…')
-		}
-		fmt.Fprintf(w, "- %s: %s\n", review.Code(termtext.Printable(f.Name)), review.Escape(string(why)))
-	}
-	return nil
-}
-
-// countedWriter counts the bytes that are written to another writer.
-type countedWriter struct {
-	to  io.Writer
-	n   int
-	err error
-}
-
-// Write implements io.Writer.
-func (w *countedWriter) Write(p []byte) (int, error) {
-	n, err := w.to.Write(p)
-	w.n += n
-	if w.err == nil {
-		w.err = err
-	}
-	return n, err
 }

@@ -37,7 +37,7 @@ var titles = map[planview.Kind]struct{ title, word, sign string }{
 
 const kinds = planview.Moved + 1
 
-// lastDangerous is the least dangerous kind whose addresses take precedence over all
+// lastDangerous is the least dangerous kind whose addresses always take precedence over all
 // differences.
 const lastDangerous = planview.Forgotten
 
@@ -48,11 +48,24 @@ type writer struct {
 	counts [kinds]int // number of objects by kind
 	out    strings.Builder
 	left   int // number of characters that may still be written
-	due    int // characters reserved for addresses of dangerous changes not written yet
+	due    int // characters reserved for titles and addresses that are not written yet
+	// reserved is the first kind without such a reserve. Dangerous kinds have one, and the next ones
+	// if that takes at most half of the room.
+	reserved planview.Kind
 }
 
 // Write writes a plan as Markdown of at most limit characters.
 func Write(out io.Writer, view *ui.PlanView, limit int) error {
+	text, _ := Text(view, limit)
+	if _, err := io.WriteString(out, text); err != nil {
+		return fmt.Errorf("writing the text: %w", err)
+	}
+	return nil
+}
+
+// Text returns a plan as Markdown of at most limit characters. least is the limit from which on the
+// text has the addresses of all dangerous changes.
+func Text(view *ui.PlanView, limit int) (text string, least int) {
 	w := &writer{left: limit, plan: planview.New(view.Source(), planview.Options{Spread: longValue})}
 	for _, g := range w.plan.Groups() {
 		w.groups[g.Kind] = append(w.groups[g.Kind], g)
@@ -60,11 +73,19 @@ func Write(out io.Writer, view *ui.PlanView, limit int) error {
 	}
 	w.head()
 	w.table()
-	w.body()
-	if _, err := io.WriteString(out, w.out.String()); err != nil {
-		return fmt.Errorf("writing the text: %w", err)
+	for ; w.reserved < kinds; w.reserved++ {
+		need := w.lines(w.reserved)
+		if w.reserved == lastDangerous+1 {
+			// A lower limit would make the text above shorter, never longer.
+			least = limit - w.left + w.due + reserve
+		}
+		if w.reserved > lastDangerous && w.due+need > (w.left-reserve)/2 {
+			break
+		}
+		w.due += need
 	}
-	return nil
+	w.body()
+	return w.out.String(), least
 }
 
 // longValue is the number of columns above which a value is shown on several lines.
@@ -207,24 +228,21 @@ const least = 120
 // body writes as many changes as there is room for.
 func (w *writer) body() {
 	w.left -= reserve
-	for _, groups := range w.groups[:lastDangerous+1] {
-		for _, g := range groups {
-			w.due += length(line(g))
-		}
-	}
 	hidden := 0
 	for k, groups := range w.groups {
 		if len(groups) == 0 {
 			continue
 		}
-		about := titles[planview.Kind(k)]
-		title := fmt.Sprintf("#### %s %s (%d)\n\n", about.sign, about.title, w.counts[k])
+		title, reserved := w.title(planview.Kind(k)), planview.Kind(k) < w.reserved
+		if reserved {
+			w.due -= length(title) + len("\n")
+		}
 		if length(title) > w.left {
 			hidden += w.counts[k]
 			continue
 		}
 		w.add(title)
-		hidden += w.section(groups, planview.Kind(k) <= lastDangerous)
+		hidden += w.section(groups, reserved)
 	}
 	hidden += w.deferred()
 	w.outputs()
@@ -238,6 +256,23 @@ func (w *writer) body() {
 		w.add(fmt.Sprintf("> The length of this text is limited: %d changes are not shown. "+
 			"`tofu show` shows the whole plan.\n", hidden))
 	}
+}
+
+// lines returns the number of characters of a section that only has addresses.
+func (w *writer) lines(k planview.Kind) int {
+	if len(w.groups[k]) == 0 {
+		return 0
+	}
+	n := length(w.title(k)) + len("\n")
+	for _, g := range w.groups[k] {
+		n += length(line(g))
+	}
+	return n
+}
+
+// title returns the title of the section about the changes of a kind.
+func (w *writer) title(k planview.Kind) string {
+	return fmt.Sprintf("#### %s %s (%d)\n\n", titles[k].sign, titles[k].title, w.counts[k])
 }
 
 // deferred writes the deferred changes, and returns the number of those that it omits.
@@ -297,9 +332,9 @@ func (w *writer) renames() {
 }
 
 // section writes the changes of one kind, and returns the number of those that it omits. If the
-// differences of a change need room that is reserved for the addresses of dangerous changes, only
-// its address is written.
-func (w *writer) section(groups []*planview.Group, dangerous bool) (hidden int) {
+// differences of a change need room that is reserved for addresses, only its address is written.
+// reserved says that there is such a reserve for these groups.
+func (w *writer) section(groups []*planview.Group, reserved bool) (hidden int) {
 	inList := false
 	var texts []string // rendered differences of the next groups
 	for i, g := range groups {
@@ -307,7 +342,7 @@ func (w *writer) section(groups []*planview.Group, dangerous bool) (hidden int) 
 			texts = w.texts(groups[i:min(i+batch, len(groups))])
 		}
 		short := line(g)
-		if dangerous {
+		if reserved {
 			w.due -= length(short)
 		}
 		if text := texts[i%batch]; text != "" {
@@ -321,7 +356,7 @@ func (w *writer) section(groups []*planview.Group, dangerous bool) (hidden int) 
 			}
 		}
 		if length(short) > w.left {
-			hidden = w.leaveOut(groups[i:], dangerous)
+			hidden = w.leaveOut(groups[i:], reserved)
 			break
 		}
 		w.add(short)
@@ -346,11 +381,11 @@ func (w *writer) texts(groups []*planview.Group) []string {
 
 // leaveOut writes and returns the number of objects in groups, which are omitted. The caller has
 // already subtracted the address of the first group from w.due.
-func (w *writer) leaveOut(groups []*planview.Group, dangerous bool) int {
+func (w *writer) leaveOut(groups []*planview.Group, reserved bool) int {
 	n := 0
 	for i, g := range groups {
 		n += len(g.Changes)
-		if dangerous && i > 0 {
+		if reserved && i > 0 {
 			w.due -= length(line(g))
 		}
 	}

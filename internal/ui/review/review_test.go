@@ -72,6 +72,22 @@ func checkOrder(t *rapid.T, text string, n int) {
 	}
 }
 
+// TestAllNamed checks that all addresses are named if that takes little of the room, though not all
+// differences have room.
+func TestAllNamed(t *testing.T) {
+	view, _ := plantest.Plan(t, 40, strings.Repeat("long ", 100))
+	var out strings.Builder
+	if err := Write(&out, view, 9000); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range view.Plan.Changes.Instances {
+		if name := c.Addr.String(); !strings.Contains(out.String(), Code(name)) &&
+			!strings.Contains(out.String(), "<code>"+Escape(name)+"</code>") {
+			t.Errorf("%s is not named:\n%s", name, &out)
+		}
+	}
+}
+
 func between(text, from, to string) string {
 	_, text, _ = strings.Cut(text, from)
 	text, _, _ = strings.Cut(text, to)

@@ -1,0 +1,88 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"tofu/internal/fleet"
+	"tofu/internal/session"
+	"tofu/internal/ui"
+	"tofu/internal/ui/review"
+	"tofu/internal/ui/termtext"
+)
+
+// markdown writes the plans of root modules with changes. Together they have the size limit of
+// a single plan.
+func (e *estateShow) markdown(ctx context.Context, w io.Writer) error {
+	failed, err := e.markdownFailed(ctx)
+	if err != nil {
+		return err
+	}
+	head, by := fmt.Sprintf("# %s\n", e.saved.Summary().Text())+failed, writtenBy()
+	all := make([]*review.Root, len(e.saved.Roots))
+	for i, p := range e.saved.Roots {
+		all[i] = e.markdownRoot(ctx, p)
+	}
+	if err := review.WriteEstate(w, head, all, e.flags.Limit-utf8.RuneCountInString(by)); err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, by)
+	return err
+}
+
+// markdownRoot returns the part of the text about a root module.
+func (e *estateShow) markdownRoot(ctx context.Context, p *fleet.Planned) *review.Root {
+	r := &review.Root{Name: p.Name, Counts: p.Counts, Waits: p.WaitsFor()}
+	r.Counts.Deferred = p.Deferred
+	if !p.Changes && p.Deferred == 0 {
+		return r
+	}
+	r.Text = func(limit int) (text string, least int, err error) {
+		err = e.plan(ctx, p, func(at *showRun, plan *session.SavedPlan) error {
+			schemas, end, err := planSchemas(ctx, at.app.Session, plan)
+			defer end()
+			if err != nil {
+				return err
+			}
+			text, least = review.Text(
+				&ui.PlanView{Plan: plan.Plan, Config: plan.Configuration.Config, Schemas: schemas}, limit)
+			return nil
+		})
+		return text, least, err
+	}
+	return r
+}
+
+// maxFailed is the maximum number of root modules without a plan that Markdown lists. maxWhy is the
+// maximum number of characters of each reason.
+const (
+	maxFailed = 20
+	maxWhy    = 200
+)
+
+// markdownFailed returns the root modules that were not planned.
+func (e *estateShow) markdownFailed(ctx context.Context) (string, error) {
+	w := &strings.Builder{}
+	for i, f := range e.saved.Failed {
+		if i == 0 {
+			fmt.Fprint(w, "\n")
+		}
+		if i == maxFailed {
+			fmt.Fprintf(w, "- and %d more\n", len(e.saved.Failed)-i)
+			break
+		}
+		lines, err := e.whyNot(ctx, f)
+		if err != nil {
+			return "", err
+		}
+		why := []rune(termtext.Printable(strings.Join(lines, " ")))
+		if len(why) > maxWhy {
+			why = append(why[:maxWhy], '…')
+		}
+		fmt.Fprintf(w, "- %s: %s\n", review.Code(termtext.Printable(f.Name)), review.Escape(string(why)))
+	}
+	return w.String(), nil
+}

@@ -1,0 +1,233 @@
+package review
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"tofu/internal/ui"
+	"tofu/internal/ui/planview"
+	"tofu/internal/ui/termtext"
+)
+
+// Root is the plan of one root module in a text about many.
+type Root struct {
+	Name   string
+	Waits  string // why the plan will be applied later, or ""
+	Counts planview.Counts
+	// Text returns the plan as Text does. It is nil if there are no changes.
+	Text func(limit int) (text string, least int, err error)
+}
+
+// danger is the tier of a root module: those that lose objects come first, then those with other
+// changes, then those that only get new objects.
+func (r *Root) danger() int {
+	switch {
+	case r.Counts.Remove+r.Counts.Forget > 0:
+		return 0
+	case r.Counts.Change > 0:
+		return 1
+	}
+	return 2
+}
+
+// part is the text of one root module with changes.
+type part struct {
+	*Root
+	text  string // with as many characters as the whole limit allows
+	least int    // number of characters that must not be taken by other root modules
+	room  int    // number of characters that the text may have
+}
+
+// WriteEstate writes the plans of many root modules as Markdown of at most limit characters: head,
+// a table of all root modules, and then their plans, the most dangerous first. Each root module
+// gets enough room for the addresses of its dangerous changes before any gets room for more.
+func WriteEstate(out io.Writer, head string, roots []*Root, limit int) error {
+	roots = slices.Clone(roots)
+	slices.SortStableFunc(roots, func(a, b *Root) int {
+		return cmp.Or(a.danger()-b.danger(), b.Counts.Remove-a.Counts.Remove, b.Counts.Forget-a.Counts.Forget,
+			b.Counts.Change-a.Counts.Change, b.Counts.Add-a.Counts.Add)
+	})
+	var unchanged, omitted []*Root
+	var changing []*Root
+	for _, r := range roots {
+		if r.Text == nil {
+			unchanged = append(unchanged, r)
+		} else {
+			changing = append(changing, r)
+		}
+	}
+	text := head + rootTable(changing, limit/4) + names("No changes", unchanged, limit/20)
+	left := limit - length(text) - limit/20 // the last part is for the names of omitted root modules
+	parts, err := render(changing, left)
+	if err != nil {
+		return err
+	}
+	spare := 0 // room that parts before the next one didn't use
+	if share(parts, left) {
+		spare = limit / 20
+	}
+	for _, p := range parts {
+		room := p.room + spare
+		if p.room == 0 {
+			omitted = append(omitted, p.Root)
+			continue
+		}
+		if length(p.text) > room {
+			frame := length(p.heading())
+			cut, _, err := p.Text(room - frame)
+			if err != nil {
+				return err
+			}
+			p.text = p.heading() + cut
+		}
+		text += p.text
+		spare = room - length(p.text)
+	}
+	text += names("The length of this text is limited. `tofu show -root=NAME FILE` shows the plans of", omitted, limit/20)
+	if _, err := io.WriteString(out, text); err != nil {
+		return fmt.Errorf("writing the text: %w", err)
+	}
+	return nil
+}
+
+// render returns the parts about root modules with changes.
+func render(roots []*Root, limit int) ([]*part, error) {
+	out := make([]*part, len(roots))
+	for i, r := range roots {
+		text, least, err := r.Text(limit)
+		if err != nil {
+			return nil, err
+		}
+		p := &part{Root: r, text: r.heading() + text}
+		p.least = min(length(r.heading())+least, length(p.text))
+		out[i] = p
+	}
+	return out, nil
+}
+
+// share distributes the room: first what each part needs at least, the most dangerous first, then,
+// tier by tier, equal shares of the rest to all parts that can use them. A part without room is
+// omitted. share reports whether all have room.
+func share(parts []*part, left int) (all bool) {
+	all = true
+	for i, p := range parts {
+		if need := min(p.least, max(left/(len(parts)-i), LeastLimit)); need <= left {
+			p.room = need
+			left -= need
+		} else {
+			all = false
+		}
+	}
+	for tier := range 3 {
+		var wanting []*part
+		for _, p := range parts {
+			if p.room > 0 && p.danger() == tier {
+				wanting = append(wanting, p)
+			}
+		}
+		// Parts that need the fewest more characters come first: what they don't use is for the others.
+		more := func(p *part) int { return length(p.text) - p.room }
+		slices.SortStableFunc(wanting, func(a, b *part) int { return more(a) - more(b) })
+		for i, p := range wanting {
+			add := min(more(p), left/(len(wanting)-i))
+			p.room += add
+			left -= add
+		}
+	}
+	return all
+}
+
+// heading returns what is above the plan of a root module.
+func (r *Root) heading() string {
+	text := "\n## " + Code(termtext.Printable(r.Name)) + "\n\n"
+	if r.Waits != "" {
+		text += "This will be applied later: " + Escape(termtext.Printable(r.Waits)) + ".\n\n"
+	}
+	return text
+}
+
+// columns are the columns of the table of root modules. Columns without numbers are left out.
+var columns = []struct {
+	title string
+	count func(planview.Counts) int
+}{
+	{"− destroy", func(c planview.Counts) int { return c.Remove }},
+	{". forget", func(c planview.Counts) int { return c.Forget }},
+	{"~ change", func(c planview.Counts) int { return c.Change }},
+	{"+ add", func(c planview.Counts) int { return c.Add }},
+	{"⇣ import", func(c planview.Counts) int { return c.Import }},
+	{"… deferred", func(c planview.Counts) int { return c.Deferred }},
+}
+
+// rootTable returns the table of root modules with changes. If it would be longer than limit, its
+// last row has the sums of the others.
+func rootTable(roots []*Root, limit int) string {
+	if len(roots) == 0 {
+		return ""
+	}
+	var sum planview.Counts
+	for _, r := range roots {
+		sum = sum.Plus(r.Counts)
+	}
+	row := func(name string, c planview.Counts) string {
+		text := "| " + name + " |"
+		for _, column := range columns {
+			switch n := column.count(c); {
+			case column.count(sum) == 0:
+			case n == 0:
+				text += "  |"
+			default:
+				text += fmt.Sprintf(" %d |", n)
+			}
+		}
+		return text + "\n"
+	}
+	head, rule := "\n| Root module |", "|---|"
+	for _, column := range columns {
+		if column.count(sum) > 0 {
+			head += " " + column.title + " |"
+			rule += "---:|"
+		}
+	}
+	var b strings.Builder
+	b.WriteString(head + "\n" + rule + "\n")
+	limit -= length(head+rule) + len(row("and 100000 more", sum))
+	for i, r := range roots {
+		text := row(Code(termtext.Printable(r.Name)), r.Counts)
+		limit -= length(text)
+		if limit < 0 && i < len(roots)-1 {
+			var rest planview.Counts
+			for _, r := range roots[i:] {
+				rest = rest.Plus(r.Counts)
+			}
+			b.WriteString(row(fmt.Sprintf("and %d more", len(roots)-i), rest))
+			break
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+// names returns a paragraph with a title and the names of root modules, of at most limit characters.
+func names(title string, roots []*Root, limit int) string {
+	if len(roots) == 0 {
+		return ""
+	}
+	text := "\n" + title + ":"
+	limit -= length(text) + len(", and 100000 more root modules.\n")
+	for i, r := range roots {
+		name := " " + Code(termtext.Printable(r.Name))
+		if i > 0 {
+			name = "," + name
+		}
+		limit -= length(name)
+		if limit < 0 {
+			return fmt.Sprintf("%s%s %s.\n", text, map[bool]string{true: " and"}[i > 0], ui.Count(len(roots)-i, "more root module"))
+		}
+		text += name
+	}
+	return text + ".\n"
+}
