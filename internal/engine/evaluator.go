@@ -10,7 +10,8 @@ import (
 )
 
 // evaluator evaluates the expressions of a configuration during a walk. Each value is written by
-// its own node and read only by nodes that wait for that node, so no lock is needed.
+// its own node and read only by nodes that wait for that node, so no lock is needed. In an apply, it is
+// written by its first reader; see lazy.go.
 type evaluator struct {
 	op        *operation
 	graph     *graph.Graph

@@ -149,10 +149,12 @@ type moduleInstance struct {
 	// undeclared says that only the state has the instance; see storedCalls.
 	undeclared bool
 
-	values    []cty.Value      // indexed by Value.Slot; each is written by its Value's node
-	resources []*expansion     // indexed by Resource.Slot; each is written by its Resource's node
-	calls     []*callInstances // indexed by Module.CallSlot; each is written by its Module's node
-	lazy      *lazy            // set in an apply, which writes the slices above when they are first needed
+	// Each element of these slices is written by the node of its Value, Resource or Module or, if lazy is
+	// set, by its first reader.
+	values    []cty.Value      // indexed by Value.Slot
+	resources []*expansion     // indexed by Resource.Slot
+	calls     []*callInstances // indexed by Module.CallSlot
+	lazy      *lazy            // set in an apply
 }
 
 // callInstances are the instances of a module call within one instance of the calling module.

@@ -18,8 +18,8 @@ import (
 )
 
 // walk is one run over a finished graph. A value or module instance is written by its own node and
-// read only by nodes that wait for that node, so no lock is needed. Data that several nodes write
-// has its own lock.
+// read only by nodes that wait for that node, so no lock is needed; in an apply, it is written by its
+// first reader (lazy.go). Data that several nodes write has its own lock.
 type walk struct {
 	op    *operation
 	graph *graph.Graph

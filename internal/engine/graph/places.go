@@ -8,17 +8,19 @@ import (
 	"tofu/internal/addrs"
 )
 
-// How targets are followed
+// What reads what
 //
-// A search by targets goes from place to place. A place is an instance of a resource, or a value or
-// module call in one instance of its module. placeReads finds the places that a place reads. These
-// are instances whose keys are known before the walk (EarlyKeys), values in the same, the calling
-// or a called module instance, and otherwise whole resources. A search visits each place once and
-// follows each read once, so its cost is linear in the number of instances and of references
-// between them.
+// A place is an instance of a resource, or a value or module call in one instance of its module.
+// placeReads finds the places that a place reads: instances whose keys are known, values in the same,
+// the calling or a called module instance, and otherwise whole resources. Two things follow these
+// reads from place to place: targets and exclusions (place_search.go), and the order of an apply
+// (transform_instances.go). They visit each place once and follow each read once, so their cost is
+// linear in the number of instances and of references between them.
 //
-// If the keys of a resource or module call are not known before the walk, its places are the
-// instances that targets name, and one with the key UnknownKey that represents all others.
+// The keys are those that are known before the walk (EarlyKeys) and, in an apply, those that the plan
+// has recorded. If targets are followed and the keys of a resource or module call are not known, its
+// places are the instances that targets name, and one with the key UnknownKey that represents all
+// others.
 
 // place is a part of the configuration. It takes part in a run either as a whole or not at all.
 type place struct {
