@@ -68,7 +68,7 @@ waits() {
 }
 
 providers() {
-	measure -bin bin/tofu -mirror "$MIRROR" -type synth_t0 -shapes wide,count -sizes 5000 -phases plan,apply,noop,destroy
+	measure -bin bin/tofu -mirror "$MIRROR" -type synth_t0 -shapes wide -sizes 5000 -phases plan,apply,noop,destroy
 	measure -bin bin/tofu -mirror "$MIRROR" -shapes one,aliases -sizes 1 -phases validate,plan,apply,noop,destroy -count 3
 }
 
