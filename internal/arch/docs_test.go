@@ -14,12 +14,15 @@ import (
 func documents(t *testing.T) []string {
 	t.Helper()
 	names := []string{"README.md", "docs/ARCHITECTURE.md", "docs/DESIGN.md", "docs/HACKING.md"}
-	design, err := os.ReadDir(filepath.Join(top, "docs/design"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range design {
-		names = append(names, "docs/design/"+file.Name())
+	return append(names, designs(t)...)
+}
+
+// designs returns the names of the documents below docs/design.
+func designs(t *testing.T) []string {
+	t.Helper()
+	names := slices.DeleteFunc(markdown(t), func(name string) bool { return filepath.Dir(name) != "docs/design" })
+	if len(names) == 0 {
+		t.Fatal("no documents below docs/design")
 	}
 	return names
 }
@@ -156,12 +159,64 @@ func testNames(t *testing.T) map[string]bool {
 // TestDesignIsListed checks that DESIGN.md lists every file below docs/design.
 func TestDesignIsListed(t *testing.T) {
 	contents := read(t, "docs/DESIGN.md")
-	for _, doc := range documents(t) {
-		if name, ok := strings.CutPrefix(doc, "docs/"); ok && filepath.Dir(name) == "design" &&
-			!strings.Contains(contents, "("+name+")") {
+	for _, doc := range designs(t) {
+		if name := strings.TrimPrefix(doc, "docs/"); !strings.Contains(contents, "("+name+")") {
 			t.Errorf("docs/DESIGN.md does not list %s", name)
 		}
 	}
+}
+
+// TestLinksInDocuments checks that the files and headings to which documents link exist.
+func TestLinksInDocuments(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([\w./-]*)(?:#([\w-]+))?\)`)
+	checked := 0
+	for _, doc := range markdown(t) {
+		for _, match := range link.FindAllStringSubmatch(read(t, doc), -1) {
+			target, heading := doc, match[2]
+			if match[1] != "" {
+				target = filepath.Join(filepath.Dir(doc), match[1])
+			}
+			checked++
+			if _, err := os.Stat(filepath.Join(top, target)); err != nil {
+				t.Errorf("%s links to %s, which does not exist", doc, target)
+			} else if heading != "" && !slices.Contains(anchors(read(t, target)), heading) {
+				t.Errorf("%s links to a heading %q, which %s does not have", doc, heading, target)
+			}
+		}
+	}
+	if checked < 60 {
+		t.Errorf("found only %d links", checked)
+	}
+}
+
+// markdown returns the names of all documents, those of the folders docs and examples included.
+func markdown(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "examples/*/*.md"} {
+		paths, err := filepath.Glob(filepath.Join(top, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			name, err := filepath.Rel(top, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			names = append(names, filepath.ToSlash(name))
+		}
+	}
+	return names
+}
+
+// anchors returns the names by which links refer to the headings of a document.
+func anchors(text string) []string {
+	var names []string
+	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
+		name := regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(match[1]), "")
+		names = append(names, strings.ReplaceAll(name, " ", "-"))
+	}
+	return names
 }
 
 // TestRequirementsAreJustified checks that design/requirements.md states the purpose of each direct requirement
