@@ -281,7 +281,7 @@ func (s *showRun) plan(ctx context.Context, path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	view := &ui.PlanView{Plan: saved.Plan, Config: saved.Configuration.Config, Schemas: schemas}
+	view := &ui.PlanView{Plan: saved.Plan, Config: saved.Configuration.Config, Schemas: schemas, Later: true}
 	if !s.flags.Document {
 		s.app.Printer.Plan(view)
 	}

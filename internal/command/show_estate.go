@@ -123,7 +123,8 @@ func (e *estateShow) text(ctx context.Context, shown []*fleet.Planned) error {
 			if err != nil {
 				return err
 			}
-			e.app.Printer.Plan(&ui.PlanView{Plan: plan.Plan, Config: plan.Configuration.Config, Schemas: schemas})
+			e.app.Printer.Plan(&ui.PlanView{Plan: plan.Plan, Config: plan.Configuration.Config, Schemas: schemas,
+				Later: true})
 			return nil
 		})
 		if err != nil {

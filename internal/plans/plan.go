@@ -65,6 +65,8 @@ type Plan struct {
 	Prior   *states.State // the state after refreshing, from which changes start
 
 	Checks *checks.Results
+	// Warnings holds the warnings of the run that made a saved plan.
+	Warnings []Warning
 
 	// GeneratedConfig is the configuration that -generate-config-out writes, by the directory of the
 	// module; "" is the root module.

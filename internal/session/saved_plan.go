@@ -55,6 +55,7 @@ func (op *Operation) planFile(plan *plans.Plan) (*planfile.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	plan.Warnings = op.Session.Warnings.planned()
 	return &planfile.File{
 		Plan: plan, Serial: op.State.Snapshot.Serial, Lineage: op.State.Snapshot.Lineage, Config: snapshot,
 		LockFile: op.Providers.Locks.Bytes(),

@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"tofu/internal/cliconfig"
 	"tofu/internal/configs"
 	"tofu/internal/configs/inputs"
+	"tofu/internal/plans"
 	"tofu/internal/plugin"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
@@ -136,6 +138,22 @@ type Warnings struct{ list tfdiags.Diagnostics }
 
 // Add adds warnings. It is a [tfdiags.Sink].
 func (w *Warnings) Add(warnings ...tfdiags.Diagnostic) { w.list.Add(warnings...) }
+
+// planned returns the warnings in the form in which plans are saved.
+func (w *Warnings) planned() []plans.Warning {
+	var out []plans.Warning
+	for _, d := range w.list {
+		one := plans.Warning{Summary: d.Summary, Detail: d.Detail}
+		if d.Subject != nil {
+			one.Place = fmt.Sprintf("%s:%d", d.Subject.Filename, d.Subject.Start.Line)
+		}
+		if rule, ok := d.Extra.(tfdiags.CheckRule); ok {
+			one.Check = rule.Address
+		}
+		out = append(out, one)
+	}
+	return out
+}
 
 // Take returns the warnings and empties the list.
 func (w *Warnings) Take() tfdiags.Diagnostics {

@@ -260,7 +260,8 @@ func (h *human) Plan(v *PlanView) {
 	h.stream(func(out *bufio.Writer) {
 		p := &planText{PlanView: v, style: h.style, width: columns(h.Width), out: out,
 			differ: &valuediff.Differ{ShowSensitive: h.ShowSensitive, Review: h.Terminal}}
-		if h.View.Name == "" || !p.hasView(h.View.Name) {
+		p.full = h.View.Name == "" || !p.hasView(h.View.Name)
+		if p.full {
 			p.render()
 			if h.Terminal {
 				p.hints()
@@ -269,6 +270,9 @@ func (h *human) Plan(v *PlanView) {
 			p.view(h.View)
 		}
 		p.screen("").Past(v.Plan.Past)
+		if v.Later {
+			p.later()
+		}
 	})
 }
 

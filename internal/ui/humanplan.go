@@ -57,6 +57,7 @@ type planText struct {
 	differ *valuediff.Differ
 	width  int
 	out    *bufio.Writer
+	full   bool // whether the view is the full one
 }
 
 // write writes text. It ignores errors, because out.Flush returns them.
@@ -124,6 +125,20 @@ func (p *planText) view(v PlanTextView) {
 	}
 	plan := planview.New(p.Source(), planview.Options{ShowSensitive: p.differ.ShowSensitive, Hide: v.Hide})
 	plantext.Views[v.Name](p.screen(v.Sort), plan)
+}
+
+// later writes what the run that made the plan has printed beside it.
+func (p *planText) later() {
+	plan := planview.New(p.Source(), planview.Options{})
+	if p.full && !p.differ.Review {
+		shown := make(map[*plans.InstanceChange]bool)
+		for _, c := range p.Source().RelevantDrift() {
+			shown[c] = true
+		}
+		p.screen("").Outside(slices.DeleteFunc(plan.Drift, func(c *planview.Change) bool { return shown[c.InstanceChange] }))
+	}
+	p.screen("").Problems(planview.FailedTitle(plan.Failed), plan.Failed)
+	p.screen("").Problems(planview.WarningsTitle(plan.Warnings), plan.Warnings)
 }
 
 func (p *planText) screen(sort string) *plantext.Screen {

@@ -38,6 +38,9 @@ type PlanView struct {
 	// Saved reports whether the plan was already shown when it was saved, and is now about to
 	// be applied.
 	Saved bool
+	// Later reports whether the plan is shown later than by the run that made it. Then the text has
+	// what was changed outside, the failed checks and the warnings in every view.
+	Later bool
 
 	once   sync.Once
 	source *planview.Source

@@ -3,6 +3,7 @@ package planfile
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -65,6 +66,7 @@ const (
 	footprintEntry = "footprint"
 	pastEntry      = "past"
 	remoteEntry    = "remote"
+	warningsEntry  = "warnings"
 	schemaEntry    = "schemas"
 
 	maxEntry = limits.State
@@ -138,6 +140,15 @@ func writeEntries(z *zip.Writer, f *File) error {
 			return err
 		}
 		if err := writeEntry(z, remoteEntry, data); err != nil {
+			return err
+		}
+	}
+	if f.Plan.Warnings != nil {
+		data, err := json.Marshal(f.Plan.Warnings)
+		if err != nil {
+			return err
+		}
+		if err := writeEntry(z, warningsEntry, data); err != nil {
 			return err
 		}
 	}
@@ -275,6 +286,13 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 	if remote != nil {
 		f.Plan.Remote = *remote
 	}
+	warnings, err := readOptional(entries[warningsEntry], decodeWarnings)
+	if err != nil {
+		return nil, err
+	}
+	if warnings != nil {
+		f.Plan.Warnings = *warnings
+	}
 	f.Plan.Past, err = readOptional(entries[pastEntry], decodePast)
 	if err != nil {
 		return nil, err
@@ -306,6 +324,11 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 		}
 	}
 	return f, nil
+}
+
+func decodeWarnings(data []byte) (*[]plans.Warning, error) {
+	var out []plans.Warning
+	return &out, json.Unmarshal(data, &out)
 }
 
 // readOptional decodes a file in the archive. It returns nil if the file doesn't exist.

@@ -64,6 +64,11 @@ type rootJSON struct {
 	First   int          `json:"f,omitempty"` // position of its first output in the list of all outputs
 	Renames []renameJSON `json:"h,omitempty"`
 	Past    *pastJSON    `json:"p,omitempty"`
+	// Failed and Warnings are the failed checks and the warnings of the plan. Outside has what was
+	// changed outside of OpenTofu.
+	Failed   []Problem `json:"x,omitempty"`
+	Warnings []Problem `json:"y,omitempty"`
+	Outside  []Problem `json:"z,omitempty"`
 }
 
 type nodeJSON struct {

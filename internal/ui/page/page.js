@@ -773,13 +773,16 @@ function showRoot(i) {
     ...reads('Reads', needs[r.k], to), ...reads('Read by', users[r.k], from));
 }
 
+const problemEntry = (e) => el('div', { class: 'problem' }, el('p', {}, el('strong', {}, e.s)), e.p ? el('p', { class: 'place' }, e.p) : null,
+  e.d ? el('p', { class: 'text' }, e.d) : null);
+
 // aboutRoot returns elements about a root module as a whole.
 function aboutRoot(i) {
-  const r = roots[i], out = [];
-  for (const e of r.e || []) {
-    out.push(el('div', { class: 'problem' }, el('p', {}, el('strong', {}, e.s)), e.p ? el('p', { class: 'place' }, e.p) : null,
-      e.d ? el('p', { class: 'text' }, e.d) : null));
-  }
+  const r = roots[i], out = (r.e || []).map(problemEntry);
+  const problems = (title, list) => { if (list) out.push(el('h3', {}, title), paged(list, problemEntry)); };
+  problems('Checks: ' + (r.x || []).length + ' failed', r.x);
+  problems('Changed outside', r.z);
+  problems('Warnings: ' + (r.y || []).length, r.y);
   if (r.u) out.push(el('h3', {}, 'Not known when it was planned'), paged(r.u, (text) => text));
   if (r.p) {
     out.push(el('h3', {}, 'Goes back'), el('p', { class: 'note' }, 'The plan goes back to how the objects were ' + r.p.w + '.'));

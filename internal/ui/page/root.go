@@ -63,6 +63,11 @@ func (d *document) add(root int, c *Content) error {
 	}
 	a.renames()
 	a.past(changes)
+	a.root.Failed, a.root.Warnings = problemsOf(a.plan.Failed), problemsOf(a.plan.Warnings)
+	for _, g := range planview.Groups(a.plan.Drift) {
+		a.root.Outside = append(a.root.Outside, Problem{Summary: termtext.Printable(g.Title()),
+			Detail: termtext.Printable(g.Outside())})
+	}
 	if err := a.outputs(); err != nil {
 		return err
 	}
@@ -203,6 +208,15 @@ func (a *addition) renames() {
 			From: termtext.Printable(r.From), To: termtext.Printable(r.To), Count: r.Objects,
 			Block: termtext.Printable(r.MovedBlock())})
 	}
+}
+
+// problemsOf returns failed checks or warnings for the page.
+func problemsOf(list []planview.Problem) (out []Problem) {
+	for _, p := range list {
+		out = append(out, Problem{Summary: termtext.Printable(p.Name), Detail: termtext.Printable(p.Text),
+			At: termtext.Printable(p.Place)})
+	}
+	return out
 }
 
 // pastJSON holds the time that a plan goes back to, and what the plan can't restore.

@@ -259,3 +259,30 @@ func (s *Screen) Renames(p *planview.Plan) {
 		s.write("    " + strings.ReplaceAll(r.MovedBlock(), "\n", "\n    ") + "\n")
 	}
 }
+
+// Problems writes failed checks or warnings, with a title such as "Checks: 1 failed".
+func (s *Screen) Problems(title string, list []planview.Problem) {
+	if len(list) == 0 {
+		return
+	}
+	s.write("\n" + s.Style.As(termtext.Bold, title) + "\n")
+	for _, one := range list {
+		for i, line := range strings.Split(one.String(), "\n") {
+			if line = strings.TrimSpace(termtext.Printable(line)); line != "" {
+				s.wrapped(2+2*min(i, 1), line)
+			}
+		}
+	}
+}
+
+// Outside writes changes made outside of OpenTofu, a line for each group of equal ones.
+func (s *Screen) Outside(changes []*planview.Change) {
+	if len(changes) == 0 {
+		return
+	}
+	s.write("\n" + s.Style.As(termtext.Bold, fmt.Sprintf("Changed outside %d:", len(changes))) + "\n")
+	for _, g := range planview.Groups(changes) {
+		symbol := strings.TrimSpace(planview.Symbol(g.Action))
+		s.wrapped(2, symbol+" "+termtext.Printable(g.Title())+": "+termtext.Printable(g.Outside()))
+	}
+}

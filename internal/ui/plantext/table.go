@@ -43,6 +43,7 @@ func Table(s *Screen, p *planview.Plan) {
 	}
 	sortRows(shown, s.Sort)
 	s.table(shown)
+	s.Outside(p.Drift)
 	s.end(p, hidden)
 }
 

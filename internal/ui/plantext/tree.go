@@ -34,6 +34,7 @@ func Tree(s *Screen, p *planview.Plan) {
 	root.finish()
 	s.write("\n")
 	s.branch("", root)
+	s.Outside(p.Drift)
 	s.end(p, hidden)
 }
 

@@ -37,6 +37,9 @@ type Plan struct {
 	Drift   []*Change // changes made outside of OpenTofu that may matter to the plan
 	Outputs []*Output // root outputs that change
 	Renames []Rename  // hints about objects that seem to have been renamed
+	Failed  []Problem // checks that have failed
+	// Warnings holds the other warnings of the run that made a saved plan.
+	Warnings []Problem
 
 	modules map[addrs.ModuleInstance]*configs.Config // cache of the method change
 	differ  *valuediff.Differ
@@ -84,6 +87,7 @@ func New(s *Source, o Options) *Plan {
 		p.Outputs = append(p.Outputs, p.output(o))
 	}
 	p.Renames = renames(p)
+	p.Failed, p.Warnings = s.problems()
 	return p
 }
 

@@ -124,9 +124,9 @@ func (w *writer) head() {
 		w.add(strings.Join(parts, ", ") + "\n\n")
 	}
 	w.past()
-	if n := len(w.plan.Drift); n > 0 {
-		w.add(ui.Count(n, "object") + " changed outside since the last apply.\n\n")
-	}
+	w.problems(planview.FailedTitle(w.plan.Failed), w.plan.Failed)
+	w.outside()
+	w.problems(planview.WarningsTitle(w.plan.Warnings), w.plan.Warnings)
 	if n := len(w.plan.Outputs); n > 0 {
 		w.add(ui.Count(n, "output") + " will change.\n\n")
 	}
@@ -139,21 +139,52 @@ func (w *writer) past() {
 		return
 	}
 	w.add("The plan goes back to how the objects were " + Escape(past.When()) + ".\n\n")
+	list := make([]string, len(past.Lost))
 	for i, lost := range past.Lost {
-		name, what := Code(termtext.Printable(lost.Addr.String())), Escape(termtext.Printable(lost.Text()))
-		text := fmt.Sprintf("- %s %s\n", name, what)
-		if i == 0 {
-			text = "Not everything can be undone:\n\n" + text
+		list[i] = Code(termtext.Printable(lost.Addr.String())) + " " + Escape(termtext.Printable(lost.Text()))
+	}
+	w.list("Not everything can be undone:", list)
+}
+
+// problems writes failed checks or warnings.
+func (w *writer) problems(title string, problems []planview.Problem) {
+	list := make([]string, len(problems))
+	for i, p := range problems {
+		list[i] = Code(termtext.Printable(p.Name))
+		if p.Place != "" {
+			list[i] += " (" + Code(termtext.Printable(p.Place)) + ")"
 		}
-		if length(text) > w.left/4 { // keep most of the room for changes
-			w.add(fmt.Sprintf("- and %d more\n", len(past.Lost)-i))
+		if p.Text != "" {
+			list[i] += ": " + Escape(termtext.Printable(strings.Join(strings.Fields(p.Text), " ")))
+		}
+	}
+	w.list("#### "+title, list)
+}
+
+// outside writes what was changed outside of OpenTofu and matters to the plan.
+func (w *writer) outside() {
+	var list []string
+	for _, g := range planview.Groups(w.plan.Drift) {
+		list = append(list, Code(termtext.Printable(g.Title()))+": "+Escape(termtext.Printable(g.Outside())))
+	}
+	w.list(fmt.Sprintf("#### Changed outside (%d)", len(w.plan.Drift)), list)
+}
+
+// list writes a title and a list, or nothing if the list is empty. Most of the room is kept for
+// changes.
+func (w *writer) list(title string, list []string) {
+	if len(list) == 0 {
+		return
+	}
+	w.add(title + "\n\n")
+	for i, text := range list {
+		if length(text) > w.left/4 {
+			w.add(fmt.Sprintf("- and %d more\n", len(list)-i))
 			break
 		}
-		w.add(text)
+		w.add("- " + text + "\n")
 	}
-	if len(past.Lost) > 0 {
-		w.add("\n")
-	}
+	w.add("\n")
 }
 
 // maxRows is the maximum number of rows in the table. Those with the most dangerous changes are
