@@ -118,21 +118,10 @@ func (b *build) setCallReads(r *Resource) {
 	if list == nil {
 		return
 	}
-	for _, refs := range r.Exprs.Repetition.Refs() {
+	for refs := range b.readOnce(r) {
 		if refs != eachOf {
 			except(refs)
 		}
-	}
-	for _, t := range b.g.Imports[r] {
-		for _, e := range t.Exprs() {
-			except(&e.Refs)
-		}
-	}
-	if r.Exprs.PreventDestroy != nil {
-		except(&r.Exprs.PreventDestroy.Refs)
-	}
-	if r.ProviderKey != nil && r.ProviderKey.Module == r.Module {
-		except(&r.ProviderKey.Expr.Refs)
 	}
 	if r.Exprs.DependsOn != nil {
 		except(r.Exprs.DependsOn)

@@ -115,17 +115,9 @@ func (b *build) readsAtOnce(r *Resource, read IndexedRead) bool {
 	names := func(refs *lang.Refs) bool { return read.namedBy(r.Module, refs) }
 	chain := r.ChainedTo()
 	chained := chain != nil && chain.same(read)
-	switch e := r.Exprs; {
-	case !chained && slices.ContainsFunc(e.Repetition.Refs(), names),
-		e.PreventDestroy != nil && names(&e.PreventDestroy.Refs),
-		r.ProviderKey != nil && r.ProviderKey.Module == r.Module && names(&r.ProviderKey.Expr.Refs):
-		return true
-	}
-	for _, t := range b.g.Imports[r] {
-		for _, e := range t.Exprs() {
-			if names(&e.Refs) {
-				return true
-			}
+	for refs := range b.readOnce(r) {
+		if names(refs) && !(chained && refs == &r.Exprs.Repetition.ForEach.Refs) {
+			return true
 		}
 	}
 	for _, own := range r.Exprs.ownInstances(r.Addr.Resource) {

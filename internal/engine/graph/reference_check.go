@@ -18,9 +18,9 @@ import (
 // checkPreventDestroy returns an error for each reference in prevent_destroy whose value differs
 // between instances. This is not allowed because prevent_destroy also applies to instances that the
 // configuration no longer declares.
-func checkPreventDestroy(refs lang.Refs) error {
+func (c *connector) checkPreventDestroy(_ *Module, e *lang.Expr) error {
 	var errs tfdiags.Diagnostics
-	for _, ref := range refs.Objects {
+	for _, ref := range e.Refs.Objects {
 		switch ref.Subject.(type) {
 		case addrs.CountAttr, addrs.ForEachAttr:
 			errs = errs.Append(tfdiags.Errorf("Invalid reference in prevent_destroy",

@@ -22,11 +22,8 @@ func (e *ResourceExprs) units() iter.Seq[*lang.Refs] {
 		for _, rule := range slices.Concat(e.Preconditions, e.Postconditions) {
 			all = append(all, &rule.Condition.Refs, &rule.Message.Refs)
 		}
-		for _, t := range e.Triggers {
-			all = append(all, &t.Refs)
-		}
-		if e.PreventDestroy != nil {
-			all = append(all, &e.PreventDestroy.Refs)
+		for _, meta := range e.metaArguments() {
+			all = append(all, &meta.Refs)
 		}
 		for _, p := range e.Provisioners {
 			for _, body := range p.bodies() {
@@ -39,6 +36,46 @@ func (e *ResourceExprs) units() iter.Seq[*lang.Refs] {
 			}
 		}
 	}
+}
+
+// metaArgument is an expression of a block that the engine evaluates itself, other than those that
+// decide the block's instances and its conditions.
+type metaArgument struct {
+	*lang.Expr
+	once  bool // evaluated once for all instances, also when their destruction is planned
+	check func(c *connector, m *Module, e *lang.Expr) error
+}
+
+// metaArguments returns the meta-arguments of the block.
+func (e *ResourceExprs) metaArguments() []metaArgument {
+	var out []metaArgument
+	for _, t := range e.Triggers {
+		out = append(out, metaArgument{Expr: t, check: (*connector).checkTrigger})
+	}
+	if e.PreventDestroy != nil {
+		out = append(out, metaArgument{Expr: e.PreventDestroy, once: true, check: (*connector).checkPreventDestroy})
+	}
+	return out
+}
+
+// readOnce returns the references of each expression that is evaluated once for all instances of a block:
+// those that decide its instances and imports and the key of its provider, and meta-arguments.
+func (b *build) readOnce(r *Resource) iter.Seq[*lang.Refs] {
+	all := r.Exprs.Repetition.Refs()
+	for _, t := range b.g.Imports[r] {
+		for _, e := range t.Exprs() {
+			all = append(all, &e.Refs)
+		}
+	}
+	for _, meta := range r.Exprs.metaArguments() {
+		if meta.once {
+			all = append(all, &meta.Refs)
+		}
+	}
+	if r.ProviderKey != nil && r.ProviderKey.Module == r.Module {
+		all = append(all, &r.ProviderKey.Expr.Refs)
+	}
+	return slices.Values(all)
 }
 
 // References returns the references of each expression and body of the block, including depends_on.

@@ -163,10 +163,8 @@ func (c *connector) connectResource(ctx context.Context, r *Resource) {
 	n, m, e := r.Inputs, r.Module, r.Exprs
 	scope := inRepetition(e.Repetition)
 	c.connectProviderKey(ctx, r, scope)
-	if e.PreventDestroy != nil && (len(r.Prior) > 0 || !c.ignoresBlock(r)) {
-		c.after(n, m.expand)
-		c.connectRefs(ctx, n, m, &e.PreventDestroy.Refs, BlockScope{count: true, each: true})
-		c.addRefErrors(n, EvalUnit{m, &e.PreventDestroy.Refs}, checkPreventDestroy(e.PreventDestroy.Refs))
+	if len(r.Prior) > 0 || !c.ignoresBlock(r) {
+		c.connectMeta(ctx, r, true, BlockScope{count: true, each: true})
 	}
 	if c.ignoresBlock(r) {
 		return
@@ -180,10 +178,7 @@ func (c *connector) connectResource(ctx context.Context, r *Resource) {
 	postScope := r.inOwnBlock(scope)
 	postScope.self = r
 	c.connectConditions(ctx, n, m, e.Postconditions, postScope)
-	for _, t := range e.Triggers {
-		c.connectRefs(ctx, n, m, &t.Refs, scope)
-		c.addRefErrors(n, EvalUnit{m, &t.Refs}, c.checkTrigger(m, t))
-	}
+	c.connectMeta(ctx, r, false, scope)
 	c.connectDependsOn(n, m, e.DependsOn, func(ref *addrs.Reference) bool { return m.ResourceOf(ref.Subject) == r })
 	selfScope := r.inOwnBlock(scope)
 	selfScope.self = r
@@ -194,6 +189,18 @@ func (c *connector) connectResource(ctx context.Context, r *Resource) {
 		for _, body := range p.bodies() {
 			c.connectRefs(ctx, n, m, &body.Refs, selfScope)
 		}
+	}
+}
+
+// connectMeta connects the meta-arguments that are evaluated once for all instances, or the others.
+func (c *connector) connectMeta(ctx context.Context, r *Resource, once bool, scope BlockScope) {
+	for _, meta := range r.Exprs.metaArguments() {
+		if meta.once != once {
+			continue
+		}
+		c.after(r.Inputs, r.Module.expand)
+		c.connectRefs(ctx, r.Inputs, r.Module, &meta.Refs, scope)
+		c.addRefErrors(r.Inputs, EvalUnit{r.Module, &meta.Refs}, meta.check(c, r.Module, meta.Expr))
 	}
 }
 
