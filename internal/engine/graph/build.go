@@ -36,6 +36,8 @@ type build struct {
 	providers *providerSet
 	early     EarlyKeys  // nil until the first call of earlyKeys
 	blocks    *dag.Graph // see refs; nil if the walk visits all blocks and values
+	order     *stepOrder // set for an apply
+	draws     bool       // the graph is built for a drawing
 
 	steps        map[*Resource][]*Step
 	imports      []*Import

@@ -57,6 +57,7 @@ func Draw(ctx context.Context, op *Operation) (*Drawing, error) {
 
 func buildDrawing(ctx context.Context, op *Operation) (*build, error) {
 	b := newBuild(op)
+	b.draws = true
 	passes := transformers
 	if op.Phase.Applies() {
 		passes = slices.Insert(slices.Clone(transformers), slices.Index(transformers, pruneTransformer), blocksTransformer)
@@ -158,7 +159,7 @@ func (d *drawer) addNode(n *Node) (top, end dag.ID) {
 		return d.chain(n.Name+" (expand, reference)", n.Name+" (expand, input)")
 	case n.Kind.IsValue():
 		return d.chain(n.Name + " (expand)")
-	case n.Kind == KindPlace:
+	case n.Kind == KindPlace, n.Kind == KindPart && n.Resource != nil && d.op.Phase.Applies():
 		return d.chain("")
 	case n.Kind == KindModule, n.Kind == KindPart:
 		return d.chain(n.Name)
@@ -241,6 +242,8 @@ func (d *drawer) addResource(n *Node) (top, end dag.ID) {
 	case r.Config != nil && n == r.Inputs:
 		e := d.add(r.Addr.String()+" (expand)", r.Addr.String(), KindResource)
 		return e, e
+	case n.Kind == KindExpand: // in one instance of a module call
+		return d.chain(n.Name)
 	}
 	return d.chain("")
 }

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -65,27 +66,52 @@ var blocksTransformer = &Transformer{
 	After: []*Transformer{instancesTransformer, closeTransformer, targetTransformer},
 	Run: func(_ context.Context, b *build) error {
 		for _, r := range b.g.Resources {
-			if r.Config == nil {
-				continue
+			if r.Config != nil {
+				r.Inputs = b.drawnInputs(r, r.Node)
 			}
-			r.Inputs = b.node(KindExpand, r.Module, r.Addr.String()+" (expand)", r.Node.Range)
-			r.Inputs.Resource = r
-			b.after(r.Node, r.Inputs)
-			for _, s := range b.steps[r] {
-				if s.Part == stepApply {
-					b.after(s.node, r.Inputs)
-					b.after(r.Node, s.node)
+		}
+		inputs := map[*Node]*Node{} // of the Parts of resources
+		for id, n := range b.g.Nodes[:b.blocks.Len()] {
+			r := n.Resource
+			waits, apart := n, map[*Node]bool(nil)
+			switch {
+			case r == nil || r.Config == nil:
+			case n == r.Node:
+				waits, apart = r.Inputs, b.order.reads.readByKey(r)
+			case n.Kind == KindPart:
+				waits = b.drawnInputs(r, n)
+				inputs[n] = waits
+			}
+			for _, id := range b.blocks.Needs(dag.ID(id)) {
+				switch need := b.g.Nodes[id]; {
+				case need.Kind == KindPart && n.Split:
+					b.after(n, need)
+				case !apart[need]:
+					b.after(waits, need)
+				case need.Resource != nil: // the Steps wait for single instances
+					b.after(waits, need.Resource.Inputs)
 				}
 			}
 		}
-		for id, n := range b.g.Nodes[:b.blocks.Len()] {
-			if r := n.Resource; r != nil && n == r.Node {
-				n = r.Inputs
-			}
-			for _, need := range b.blocks.Needs(dag.ID(id)) {
-				b.after(n, b.g.Nodes[need])
+		for r, steps := range b.steps {
+			for _, s := range steps {
+				part := b.g.Part(r.Node, s.Change.Addr.Module)
+				if s.Part == stepApply && r.Config != nil {
+					b.after(s.node, cmp.Or(inputs[part], r.Inputs))
+					b.after(part, s.node)
+				}
 			}
 		}
 		return nil
 	},
+}
+
+// drawnInputs adds the node that decides the instances of a resource before their Steps, which a
+// drawing shows. n is the node that completes the resource.
+func (b *build) drawnInputs(r *Resource, n *Node) *Node {
+	out := b.node(KindExpand, r.Module, n.Name+" (expand)", n.Range)
+	out.Resource = r
+	b.after(n, out)
+	b.after(r.Provider.close, out)
+	return out
 }

@@ -40,7 +40,8 @@ var instancesTransformer = &Transformer{
 			return nil
 		}
 		b.setEach()
-		return newStepOrder(b).connectAll()
+		b.order = newStepOrder(b)
+		return b.order.connectAll()
 	},
 }
 

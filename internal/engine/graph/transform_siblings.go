@@ -170,7 +170,7 @@ func (b *build) split(m *Module) {
 		}
 		return
 	}
-	if b.op.Phase.Applies() {
+	if b.op.Phase.Applies() && !b.draws {
 		return // Steps wait for the instances that they read
 	}
 	if _, known := b.earlyKeys().ModuleInstances(m); !known && !b.readsResources(m.expand) {
