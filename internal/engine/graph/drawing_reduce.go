@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tofu/internal/dag"
+	"tofu/internal/lang"
 )
 
 // drawDestruction replaces the edges between resources with the order in which they would be
@@ -90,6 +91,7 @@ var blocksTransformer = &Transformer{
 					b.after(waits, need)
 				case need.Resource != nil: // the Steps wait for single instances
 					b.after(waits, need.Resource.Inputs)
+					b.afterConstant(waits, r, need.Resource)
 				}
 			}
 		}
@@ -114,4 +116,17 @@ func (b *build) drawnInputs(r *Resource, n *Node) *Node {
 	b.after(n, out)
 	b.after(r.Provider.close, out)
 	return out
+}
+
+// afterConstant makes n, which decides the instances of r, wait for the instances of another resource
+// that r reads only by constant keys.
+func (b *build) afterConstant(n *Node, r, of *Resource) {
+	for _, read := range r.Constant {
+		for _, s := range b.steps[of] {
+			one := func(ref lang.InstanceRef) bool { return ref.Key == s.Change.Addr.Key }
+			if read.Of == of && s.Part == stepApply && slices.ContainsFunc(read.Refs, one) {
+				b.after(n, s.node)
+			}
+		}
+	}
 }
