@@ -172,6 +172,9 @@ func runGraph(ctx context.Context, app *App, f *graphFlags, args []string) (err 
 	case f.Format != "json":
 		view = view.Resources()
 	}
+	if f.Format == "mermaid" && subject.plan != nil && f.Focus == "" {
+		view = view.Changing()
+	}
 	return graphFormats[f.Format](view, out)
 }
 

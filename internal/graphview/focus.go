@@ -152,6 +152,18 @@ func moduleName(m addrs.Module) string {
 	return m.String()
 }
 
+// Changing returns the graph without nodes that don't change, or the whole graph if none changes.
+func (g *Graph) Changing() *Graph {
+	keep := make([]bool, len(g.Nodes))
+	for i := range g.Nodes {
+		keep[i] = g.Nodes[i].class() != ""
+	}
+	if !slices.Contains(keep, true) {
+		return g
+	}
+	return g.subgraph(keep)
+}
+
 // few is a limit for the values that Resources leaves out. It keeps a value if both the number of
 // incoming edges and the number of outgoing edges exceed the limit.
 const few = 8

@@ -99,7 +99,10 @@ func (m *mermaid) module(path addrs.Module, indent string) {
 	for _, i := range m.nodes[path] {
 		n := &m.Nodes[i]
 		label := escapesMermaid.Replace(n.label())
-		if counts := n.counts(""); counts != "" {
+		changing := *n
+		changing.Changes = slices.DeleteFunc(slices.Clone(n.Changes),
+			func(c *plans.InstanceChange) bool { return c.Action == plans.NoOp })
+		if counts := changing.counts(""); counts != "" {
 			label += "<br/>" + counts
 		}
 		fmt.Fprintf(m.out, "%sn%d[\"%s\"]", indent, i, label)
