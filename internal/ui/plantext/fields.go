@@ -139,7 +139,7 @@ func fieldNote(f planview.Field) string {
 	if f.Note != "" {
 		parts = append(parts, f.Note)
 	}
-	if len(f.Causes) > 0 && f.Before != "" {
+	if len(f.Causes) > 0 && (f.Before != "" || !f.Unknown) {
 		parts = append(parts, "because "+strings.Join(f.Causes, " and "))
 	}
 	if len(parts) == 0 {

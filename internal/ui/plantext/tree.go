@@ -151,7 +151,11 @@ func (s *Screen) branch(prefix string, b *branch) {
 		if len(child.keys) == 1 {
 			name += child.keys[0].String()
 		} else {
-			note = count(len(child.keys), "instance") + " " + note
+			keys := make([]string, len(child.keys))
+			for i, key := range child.keys {
+				keys[i] = key.String()
+			}
+			note = count(len(child.keys), "instance") + " " + note + ": " + fit(keys, 0, leafColumns)
 		}
 		s.treeLine(prefix+mark, "", "", name, note)
 		s.branch(prefix+below, child)

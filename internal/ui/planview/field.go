@@ -112,7 +112,7 @@ func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
 	if n.Action == plans.Update {
 		if f.parts(path, n, forces) {
 			if n.Note != "" {
-				f.add(field)
+				f.add(field, false)
 			}
 			return
 		}
@@ -141,7 +141,22 @@ func (f *flattener) node(path string, n *valuediff.Node, forces bool) {
 		field.After = text
 		field.Unknown = text == valuediff.UnknownText
 	}
-	f.add(field)
+	f.add(field, field.Unknown || field.After != "" && hasUnknown(n))
+}
+
+// hasUnknown reports whether a part of a value is known only after apply.
+func hasUnknown(n *valuediff.Node) bool {
+	unknown := n.Text == valuediff.UnknownText || slices.ContainsFunc(n.Elements, hasUnknown) ||
+		n.To != nil && hasUnknown(n.To)
+	for _, m := range n.Members {
+		unknown = unknown || hasUnknown(m.Node)
+	}
+	for _, b := range n.Blocks {
+		for _, item := range b.Items {
+			unknown = unknown || hasUnknown(item.Node)
+		}
+	}
+	return unknown
 }
 
 func changedLine(l valuediff.Line) bool { return l.Action != plans.NoOp }
@@ -177,7 +192,7 @@ func (f *flattener) spread(field *Field, n *valuediff.Node, forces bool) bool {
 		f.node(field.Path, n.Elements[0], forces)
 	case valuediff.TextForm:
 		field.Lines = n.Lines
-		f.add(*field)
+		f.add(*field, false)
 	default:
 		return f.parts(field.Path, n, forces)
 	}
@@ -209,11 +224,11 @@ func (f *flattener) elements(path string, n *valuediff.Node, forces bool) {
 	}
 }
 
-// add adds a field. It sets the position and the causes if the field is unknown or forces a
-// replacement.
-func (f *flattener) add(field Field) {
-	if f.change != nil && f.change.Block != nil && (field.Unknown || field.Forces) {
-		field.At, field.Causes = f.plan.origins.attribute(f.change, field.Name(), field.Unknown)
+// add adds a field. It sets the position and the causes if the field is unknown, also in part, or
+// forces a replacement.
+func (f *flattener) add(field Field, unknown bool) {
+	if f.change != nil && f.change.Block != nil && (unknown || field.Forces) {
+		field.At, field.Causes = f.plan.origins.attribute(f.change, field.Name(), unknown)
 	}
 	f.out = append(f.out, field)
 }

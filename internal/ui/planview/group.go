@@ -93,11 +93,14 @@ func Groups(changes []*Change) []*Group {
 		}
 	}
 	alike := make(map[string]*Group)
+	byShape := make(patterns)
 	var out []*Group
 	for _, f := range all {
 		first := alike[f.alike]
 		switch {
 		case len(f.Changes) > 1: // equal changes: their fields don't contain the keys
+		case byShape.join(f):
+			continue
 		case first != nil:
 			if len(first.Changes) == 1 {
 				first.Fields = withoutKey(first.Fields, first.Addr.Key)
@@ -109,6 +112,11 @@ func Groups(changes []*Change) []*Group {
 		}
 		out = append(out, f.Group)
 	}
+	for _, list := range byShape {
+		for _, p := range list {
+			p.finish()
+		}
+	}
 	slices.SortStableFunc(out, func(a, b *Group) int { return int(a.Kind) - int(b.Kind) })
 	return out
 }
@@ -118,8 +126,7 @@ func Groups(changes []*Change) []*Group {
 type folded struct {
 	*Group
 	equal string // hash that ignores the instance key in the address
-	// Hash that also ignores the key in values, where ${each.key} or ${count.index} replaces
-	// it.
+	// Hash that also ignores the key in values, where ${each.key} replaces it.
 	alike string
 }
 
@@ -175,29 +182,23 @@ func (g *Group) hash(fields []Field) string {
 	return string(hash.Sum(nil))
 }
 
-// withoutKey replaces an instance key in fields with the expression for it. It doesn't replace
-// strings without letters, which may occur in unrelated values.
+// withoutKey replaces an instance key in fields with the expression for it. It doesn't replace keys
+// without letters, which may occur in unrelated values; patterns are for those that are numbers.
 func withoutKey(fields []Field, key addrs.InstanceKey) []Field {
-	text, stands, alone := "", "", besideWords
-	if _, ok := key.IsInt(); ok {
-		text, stands, alone = strings.Trim(key.String(), "[]"), countText, besideDashes
-	} else if s, ok := key.IsString(); ok && strings.ContainsFunc(s, unicode.IsLetter) {
-		text, stands = s, eachText
-	}
-	if text == "" {
+	text, ok := key.IsString()
+	if !ok || !strings.ContainsFunc(text, unicode.IsLetter) {
 		return fields
 	}
 	out := slices.Clone(fields)
 	for i := range out {
 		f := &out[i]
-		f.Before, f.After = replaceKey(f.Before, text, stands, alone), replaceKey(f.After, text, stands, alone)
+		f.Before, f.After = replaceKey(f.Before, text), replaceKey(f.After, text)
 	}
 	return out
 }
 
-// replaceKey replaces key in text with the string stands wherever alone returns true for the
-// characters before and after key.
-func replaceKey(text, key, stands string, alone func(before, after rune) bool) string {
+// replaceKey replaces key in text with the expression for it, wherever it is a separate word.
+func replaceKey(text, key string) string {
 	if !strings.Contains(text, key) {
 		return text
 	}
@@ -211,8 +212,8 @@ func replaceKey(text, key, stands string, alone func(before, after rune) bool) s
 		before, _ := utf8.DecodeLastRuneInString(text[:len(text)-len(rest)+i])
 		after, _ := utf8.DecodeRuneInString(rest[i+len(key):])
 		b.WriteString(rest[:i])
-		if alone(before, after) {
-			b.WriteString(stands)
+		if besideWords(before, after) {
+			b.WriteString(eachText)
 		} else {
 			b.WriteString(key)
 		}
@@ -224,13 +225,6 @@ func replaceKey(text, key, stands string, alone func(before, after rune) bool) s
 func besideWords(before, after rune) bool {
 	part := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 	return !part(before) && !part(after)
-}
-
-// besideDashes reports whether a number between two characters is part of a name such as
-// "web-1". Elsewhere, it may be a number that is unrelated to the key.
-func besideDashes(before, after rune) bool {
-	dash := func(r rune) bool { return r == '-' || r == '_' }
-	return dash(before) && (dash(after) || after == '"') || before == '"' && dash(after)
 }
 
 // Title returns the address of the object or, if the group has several, of their resource. The
@@ -283,9 +277,9 @@ func (c *Change) member(within bool) string {
 	switch key := c.Addr.Key.String(); {
 	case within && key != "":
 		return key
-	case within:
+	case within, key != "":
 		return c.Name()
 	default:
-		return c.Addr.Module.String() + key
+		return c.Addr.Module.String()
 	}
 }

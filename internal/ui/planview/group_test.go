@@ -20,11 +20,7 @@ func TestWithoutKey(t *testing.T) {
 		key        addrs.InstanceKey
 		text, want string
 	}{
-		{addrs.IntKey(1), `"web-1"`, `"web-${count.index}"`},
-		{addrs.IntKey(1), `"web-1-db"`, `"web-${count.index}-db"`},
-		{addrs.IntKey(1), `"web-11"`, `"web-11"`},
-		{addrs.IntKey(10), `"10.0.0.0/16"`, `"10.0.0.0/16"`},
-		{addrs.IntKey(80), `80`, `80`},
+		{addrs.IntKey(1), `"web-1"`, `"web-1"`},
 		{addrs.StringKey("a"), `"a"`, `"${each.key}"`},
 		{addrs.StringKey("prod"), `"web.prod.example.com"`, `"web.${each.key}.example.com"`},
 		{addrs.StringKey("prod"), `"production"`, `"production"`},
@@ -49,7 +45,15 @@ func TestGroups(t *testing.T) {
 		"a key by chance":      {[]member{{"mail", "web:1"}, {"web", "web:1"}}, `mail web: "web:1"`},
 		"different by the key": {[]member{{"a", "x-a"}, {"b", "x-b"}}, `a b: "x-${each.key}"`},
 		"different":            {[]member{{"a", "x"}, {"b", "y"}}, `a: "x"; b: "y"`},
-		"both":                 {[]member{{"a", "x-a"}, {"b", "x-a"}, {"c", "x-c"}}, `a b: "x-a"; c: "x-c"`},
+		"an address": {[]member{{"0", "10.0.0.0/16"}, {"1", "10.0.1.0/16"}, {"10", "10.0.10.0/16"}},
+			`0 1 10: "10.0.${each.key}.0/16"`},
+		"numbers alone":     {[]member{{"8", "8"}, {"9", "9"}}, `8 9: "${each.key}"`},
+		"numbers in a word": {[]member{{"1", "x1y"}, {"2", "x2y"}}, `1 2: "x${each.key}y"`},
+		"other numbers":     {[]member{{"1", "x-2"}, {"2", "x-3"}}, `1: "x-2"; 2: "x-3"`},
+		"a longer number":   {[]member{{"1", "x-11"}, {"2", "x-22"}}, `1: "x-11"; 2: "x-22"`},
+		"one number by chance": {[]member{{"1", "1.0"}, {"2", "1.0"}, {"3", "1.3"}, {"4", "1.4"}},
+			`1 2: "1.0"; 3 4: "1.${each.key}"`},
+		"both": {[]member{{"a", "x-a"}, {"b", "x-a"}, {"c", "x-c"}}, `a b: "x-a"; c: "x-c"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sch := &providers.ResourceSchema{Block: &configschema.Block{Attributes: map[string]*configschema.Attribute{
