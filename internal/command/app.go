@@ -223,6 +223,9 @@ func (a *App) report(err error, path []string) int {
 		return 1
 	default:
 		a.Printer.Diagnostics(warnings.AppendError(err))
+		if a.Incomplete != nil {
+			a.Printer.Message(*a.Incomplete)
+		}
 	}
 	if crash, ok := crashOf(err); ok {
 		return reportCrash(a.Err, "", crash)

@@ -299,6 +299,13 @@ func (op *Operation) Apply(
 		err = tfdiags.Errorf("Execution halted",
 			"The operation was interrupted. The state has the changes so far; plan again to see the remaining ones.")
 	}
+	op.Session.Incomplete = nil
+	if err != nil {
+		view := &ui.PlanView{Plan: plan, Config: op.Config.Config,
+			Schemas: op.Providers.Schemas(terminal.UntilAbort(ctx), tfdiags.Drop)}
+		done := tally.Incomplete(view, tfdiags.FromError(err))
+		op.Session.Incomplete = &done
+	}
 	if st == plan.Prior && err != nil {
 		// Nothing has changed, so there is nothing to save. Unlocking removes the journal.
 		return st, tally, err

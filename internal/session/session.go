@@ -18,6 +18,7 @@ import (
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/timings"
+	"tofu/internal/ui"
 )
 
 // Process is what all sessions of a process share. Only the parser changes: it keeps what it parsed.
@@ -55,6 +56,8 @@ type Session struct {
 
 	Remote remoteOutputs // nil unless the run plans several root modules
 
+	// Incomplete, if not nil, is printed after the errors: what an apply that failed has done.
+	Incomplete *ui.Incomplete
 	// Warnings holds the reported warnings that are not printed yet.
 	Warnings Warnings
 

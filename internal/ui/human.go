@@ -299,6 +299,8 @@ func (h *human) Message(m Message) {
 		h.write(h.Out, h.style.As(termtext.Bold, termtext.OneLine(m.text()))+"\n")
 	case Applied:
 		h.write(h.Out, "\n"+h.style.As(termtext.Bold, h.style.As(termtext.Green, h.wrapped(m.done())))+"\n")
+	case Incomplete:
+		h.write(h.Out, "\n"+h.style.As(termtext.Bold, h.wrapped(m.text()))+"\n")
 	case Outputs:
 		if len(m.Values) > 0 {
 			h.write(h.Out, "\n"+h.style.As(termtext.Bold, h.style.As(termtext.Green, "Outputs:"))+"\n\n"+

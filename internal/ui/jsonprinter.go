@@ -323,6 +323,8 @@ func (p *jsonPrinter) Message(m Message) {
 			operation = "destroy"
 		}
 		p.summary(m.done(), m.Counts, operation)
+	case Incomplete:
+		p.line("info", m.text(), "log", nil)
 	case Outputs:
 		outputs := outputsJSON(m.Values)
 		for name, o := range outputs {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"tofu/internal/addrs"
 	"tofu/internal/engine"
 	"tofu/internal/plans"
 	"tofu/internal/states"
@@ -74,8 +75,16 @@ func (m Applied) done() string {
 // Tally counts the changes of an apply. The zero value is ready to use. Observe may be called
 // concurrently.
 type Tally struct {
-	mu     sync.Mutex
-	counts planview.Counts
+	mu      sync.Mutex
+	counts  planview.Counts
+	started map[objectKey]bool
+	failed  map[objectKey]bool
+}
+
+// objectKey identifies an object of a plan.
+type objectKey struct {
+	addr    addrs.AbsInstance
+	deposed addrs.DeposedKey
 }
 
 // Expect counts the changes that need no provider calls: imports and forgotten objects.
@@ -94,12 +103,21 @@ func (t *Tally) Expect(p *plans.Plan) {
 
 // Observe counts a completed step.
 func (t *Tally) Observe(e engine.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if begun, ok := e.(engine.ApplyStart); ok {
+		if t.started == nil {
+			t.started, t.failed = make(map[objectKey]bool), make(map[objectKey]bool)
+		}
+		t.started[objectKey{begun.Addr, begun.Deposed}] = true
+	}
 	done, ok := e.(engine.ApplyDone)
+	if ok && done.Failed && t.failed != nil {
+		t.failed[objectKey{done.Addr, done.Deposed}] = true
+	}
 	if !ok || done.Failed {
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	switch done.Action {
 	case plans.Create:
 		t.counts.Add++

@@ -44,6 +44,9 @@ func Heading(c *plans.InstanceChange, drift bool) (heading string, notes []strin
 	return heading, append(notes, importNotes(c)...)
 }
 
+// Name returns the address of the object of a change, and its key if it is deposed.
+func Name(c *plans.InstanceChange) string { return objectName(c) }
+
 // objectName returns the address of an object, and its key if it is deposed.
 func objectName(c *plans.InstanceChange) string {
 	if c.Deposed == addrs.NotDeposed {
