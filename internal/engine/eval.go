@@ -86,7 +86,7 @@ func (c *evalContext) inParent(in *moduleInstance) *evalContext {
 // provider functions then don't acquire another one.
 func (c *evalContext) withSlot() *evalContext {
 	out, e := *c, *c.e
-	e.hasSlot = true
+	e.hasSlot, e.holdsSlot = true, true
 	out.e = &e
 	return &out
 }

@@ -37,7 +37,8 @@ type evaluator struct {
 	stored     *storedCalls // what the state says about module calls; nil outside of a walk
 	unfinished *unfinished  // the instances that must not be read yet; nil without a walk and after it
 	reader                  // who evaluates the expressions of new contexts
-	hasSlot    bool         // whether the evaluation is part of an operation that already has a call slot
+	hasSlot    bool         // the evaluation may be part of an operation that already has a call slot
+	holdsSlot  bool         // the evaluation is part of an operation that has a call slot
 
 	builtins   map[string]function.Function // the functions of the language
 	deprecates bool                         // whether there are deprecated outputs or attributes

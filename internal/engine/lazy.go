@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -29,18 +30,26 @@ type lazy struct {
 // firstUse does something once, when it is first needed.
 type firstUse struct {
 	once   sync.Once
+	done   atomic.Bool
 	failed bool
 }
 
 // do calls f on the first call, and reports its error. Later calls wait for the first one. If f failed,
 // all calls return errUpstream.
-func (u *firstUse) do(out *results, f func() error) error {
+func (u *firstUse) do(e *evaluator, f func(e *evaluator) error) error {
+	if !u.done.Load() && e.holdsSlot { // what is waited for may need the slot for a function of a provider
+		defer e.calls.leave()()
+		own := *e
+		own.hasSlot, own.holdsSlot = false, false
+		e = &own
+	}
 	u.once.Do(func() {
 		u.failed = true // also if f panics
-		err := f()
+		defer u.done.Store(true)
+		err := f(e)
 		u.failed = err != nil
-		out.fail(err)
-		out.report(err)
+		e.out.fail(err)
+		e.out.report(err)
 	})
 	if u.failed {
 		return errUpstream
@@ -71,8 +80,8 @@ func (c *evalContext) valueOf(v *graph.Value, in *moduleInstance) (cty.Value, er
 		}
 	case c.passive && c.visited == v.Node && c.in == in: // a validation of the variable that is evaluated
 	case in.lazy != nil && !c.e.over:
-		err := in.lazy.values[v.Slot].do(c.e.out, func() error {
-			e := c.e.lazily(v.Node)
+		err := in.lazy.values[v.Slot].do(c.e, func(e *evaluator) error {
+			e = e.lazily(v.Node)
 			if in.undeclared {
 				e.evalUndeclared(c.ctx, v, in)
 				return nil
@@ -101,7 +110,7 @@ func (e *evaluator) expansionIn(r *graph.Resource, in *moduleInstance) (*expansi
 	case e.early != nil:
 		return e.early.expansion(r, in), nil
 	case in.lazy != nil && !e.over && r.Config != nil && !(r.Addr.Resource.Mode == addrs.Ephemeral && !r.Opened):
-		err := in.lazy.resources[r.Slot].do(e.out, func() error {
+		err := in.lazy.resources[r.Slot].do(e, func(e *evaluator) error {
 			x, err := e.lazily(r.Node).values(r).decide(e.lazyCtx, in)
 			in.resources[r.Slot] = x
 			return err
@@ -138,7 +147,7 @@ func (e *evaluator) callsIn(m *graph.Module, parent *moduleInstance) (*callInsta
 			e.early.expandCall(m, parent)
 		}
 	case parent.lazy != nil && !e.over:
-		err := parent.lazy.calls[m.CallSlot].do(e.out, func() error {
+		err := parent.lazy.calls[m.CallSlot].do(e, func(e *evaluator) error {
 			own := e.lazily(m.Expand())
 			if parent.undeclared {
 				own.expandUndeclared(e.lazyCtx, m, parent)
@@ -164,7 +173,7 @@ func (e *evaluator) complete(r *graph.Resource, in *moduleInstance) error {
 	if x == nil || e.over {
 		return nil
 	}
-	return in.lazy.whole[r.Slot].do(e.out, func() error { return e.completeWhole(r, in, x) })
+	return in.lazy.whole[r.Slot].do(e, func(e *evaluator) error { return e.completeWhole(r, in, x) })
 }
 
 func (e *evaluator) completeWhole(r *graph.Resource, in *moduleInstance, x *expansion) error {

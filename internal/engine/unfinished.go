@@ -242,13 +242,14 @@ func (u *unfinished) await(c *evalContext, read fmt.Stringer, on maker) (problem
 	if u.strict {
 		panic(c.readsTooEarly(read))
 	}
-	if c.e.hasSlot {
+	if c.visited == nil || c.passive || (on == maker{}) {
+		return "their order isn't known" // waiting could take forever
+	}
+	if c.e.holdsSlot {
 		defer u.w.calls.leave()()
 	}
 	var succeeded, waited bool
 	switch {
-	case c.visited == nil || c.passive || on == maker{}:
-		return "their order isn't known" // waiting could take forever
 	case on.job != nil:
 		succeeded, waited = u.w.jobs.await(waiter{c.job, c.visited.ID}, waiter{job: on.job})
 	default:

@@ -89,7 +89,7 @@ func (e *evaluator) argumentValue(ctx context.Context, v *graph.Value, in *modul
 		return e.variableValue(ctx, v, in)
 	}
 	shared := in.parent.calls[v.Module.CallSlot].argument(v)
-	err = shared.do(e.out, func() error {
+	err = shared.do(e, func(e *evaluator) error {
 		var err error
 		shared.value, err = e.variableValue(ctx, v, in)
 		return err
