@@ -170,6 +170,8 @@ type Other struct {
 	Address string `json:"address"`
 	Count   int    `json:"count"`
 	Action  string `json:"action"`
+	// Indirect says that another object in the same list comes between.
+	Indirect bool `json:"indirect,omitempty"`
 	// Part is the part of the explained object's replacement that waits for the other object, or
 	// that the other object waits for, such as create or delete. It is empty if the explained
 	// object isn't replaced, or if both parts are meant.

@@ -97,7 +97,8 @@ type explainer struct {
 	drift    map[addrs.AbsInstance]*plans.InstanceChange
 	known    graph.Known // analyzed expressions of single attributes
 
-	// These indexes are built when they are first needed.
+	// These are built when they are first needed.
+	review      *planview.Plan
 	steps       stepIndex
 	storedUsers map[addrs.ConfigResource][]addrs.ConfigResource // users of each resource, according to the state
 }

@@ -8,6 +8,7 @@ import (
 	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
+	"tofu/internal/ui/planview"
 )
 
 // stepIndex finds the Steps of a change, and the nodes that wait for a node.
@@ -49,6 +50,8 @@ func (e *explainer) nearest(c *plans.InstanceChange, next func(dag.ID) []dag.ID)
 	}
 	own := e.indexSteps().of[c]
 	ofPart := map[part]string{}
+	var firsts []dag.ID // the first Steps
+	at := map[dag.ID]part{}
 	for _, from := range own {
 		name := ""
 		if len(own) > 1 {
@@ -65,6 +68,10 @@ func (e *explainer) nearest(c *plans.InstanceChange, next func(dag.ID) []dag.ID)
 				continue
 			}
 			p := part{change: s.Change, action: partName(s)}
+			if _, known := at[other]; !known {
+				firsts = append(firsts, other)
+				at[other] = p
+			}
 			if before, found := ofPart[p]; found && before != name {
 				ofPart[p] = ""
 			} else {
@@ -72,12 +79,43 @@ func (e *explainer) nearest(c *plans.InstanceChange, next func(dag.ID) []dag.ID)
 			}
 		}
 	}
+	// What comes after the first Steps. If it has one of them, another one leads there, too.
+	var further []dag.ID
+	for _, id := range firsts {
+		if len(firsts) > 1 { // otherwise, nothing comes between
+			further = append(further, next(id)...)
+		}
+	}
+	behind := map[dag.ID]bool{}
+	for id := range dag.Reachable(further, next) {
+		behind[id] = true
+	}
+	direct := map[part]bool{}
+	refers := e.origins(c)
+	for id, p := range at {
+		if !behind[id] || refers[p.change.Addr.Config()] {
+			direct[p] = true
+		}
+	}
 	var found []part
 	for p, name := range ofPart {
-		p.own = name
+		indirect := !direct[p]
+		p.own, p.indirect = name, indirect
 		found = append(found, p)
 	}
 	return grouped(found)
+}
+
+// origins returns the resources to which the block of a change refers, see planview.Plan.Origins.
+func (e *explainer) origins(c *plans.InstanceChange) map[addrs.ConfigResource]bool {
+	if e.review == nil {
+		e.review = planview.New(e.View, planview.Options{})
+	}
+	out := make(map[addrs.ConfigResource]bool)
+	for _, addr := range e.review.Origins(c) {
+		out[addr] = true
+	}
+	return out
 }
 
 // part is a part of a change. A replacement has two parts.
@@ -85,6 +123,8 @@ type part struct {
 	change *plans.InstanceChange
 	action string
 	own    string // see Other.Part
+	// indirect says that another part comes between.
+	indirect bool
 }
 
 // partNames holds the names of the parts that remove an object.
@@ -101,11 +141,12 @@ func partName(s *graph.Step) string {
 }
 
 // grouped counts parts of changes by resource and action. If there is only one object, its own
-// address is used.
+// address is used. Those that come indirectly are last.
 func grouped(parts []part) []*Other {
 	type group struct {
 		addr        addrs.AbsResource
 		action, own string
+		indirect    bool
 	}
 	seen := map[part]bool{}
 	groups := map[group]*Other{}
@@ -116,9 +157,9 @@ func grouped(parts []part) []*Other {
 		}
 		seen[p] = true
 		c := p.change
-		g := group{c.Addr.Abs(), p.action, p.own}
+		g := group{c.Addr.Abs(), p.action, p.own, p.indirect}
 		if groups[g] == nil {
-			groups[g] = &Other{Address: c.Addr.String(), Action: p.action, Part: p.own}
+			groups[g] = &Other{Address: c.Addr.String(), Action: p.action, Part: p.own, Indirect: p.indirect}
 			out = append(out, groups[g])
 		}
 		groups[g].Count++
@@ -127,6 +168,12 @@ func grouped(parts []part) []*Other {
 		}
 	}
 	slices.SortFunc(out, func(x, y *Other) int {
+		if x.Indirect != y.Indirect {
+			if x.Indirect {
+				return 1
+			}
+			return -1
+		}
 		return strings.Compare(x.Address+" "+x.Action+" "+x.Part, y.Address+" "+y.Action+" "+y.Part)
 	})
 	return out

@@ -414,7 +414,19 @@ var (
 )
 
 // others writes other objects. parts holds the text for each part of a replacement; see Other.Part.
+// maxIndirect is the maximum number of lines about objects that come indirectly. More are counted.
+const maxIndirect = 3
+
 func (t *text) others(title string, list []*Other, parts map[string]string) {
+	first := slices.IndexFunc(list, func(o *Other) bool { return o.Indirect })
+	if first >= 0 && len(list)-first > maxIndirect {
+		rest := 0
+		for _, o := range list[first:] {
+			rest += o.Count
+		}
+		list = list[:first]
+		defer func() { t.line(2, "and %s, through these", ui.Count(rest, "more object")) }()
+	}
 	writeList(t, title, list, func(o *Other) {
 		count := ""
 		if o.Count > 1 {

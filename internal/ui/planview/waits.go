@@ -49,11 +49,21 @@ func (u *Unfinished) WaitsFor(c *plans.InstanceChange) *plans.InstanceChange {
 	if c.Action == plans.Delete {
 		return nearest(c, u.users[of])
 	}
-	view := u.plan.View(c)
+	var found []*plans.InstanceChange
+	for _, addr := range u.plan.Origins(c) {
+		found = append(found, u.at[addr]...)
+	}
+	return nearest(c, found)
+}
+
+// Origins returns the changed resources to which the block of a change refers, directly or through
+// named values, but at most eight of them. Calls must not be concurrent.
+func (p *Plan) Origins(c *plans.InstanceChange) []addrs.ConfigResource {
+	view := p.View(c)
 	if view.Block == nil || view.Schema == nil {
 		return nil
 	}
-	o := u.plan.origins
+	o := p.origins
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	refs := slices.Clone(view.Block.DependsOn)
@@ -61,12 +71,8 @@ func (u *Unfinished) WaitsFor(c *plans.InstanceChange) *plans.InstanceChange {
 		refs = append(refs, argument.exprs...)
 	}
 	from := &resources{seen: make(map[addrs.ConfigResource]bool)}
-	o.follow(u.plan.Config.Descendant(of.Module), refs, from)
-	var found []*plans.InstanceChange
-	for _, addr := range from.list {
-		found = append(found, u.at[addr]...)
-	}
-	return nearest(c, found)
+	o.follow(p.Config.Descendant(c.Addr.Module.Module()), refs, from)
+	return from.list
 }
 
 // nearest returns the change with the instance key of c, or else the first one, or nil.
