@@ -261,6 +261,31 @@ output "secret" {
 
 // TestPast checks that the page of a plan that returns to an earlier time says what can't be
 // undone. The test needs PostgreSQL, because the backend postgres keeps the history.
+// TestFailedChecks checks that the page shows failed checks with message and place.
+func TestFailedChecks(t *testing.T) {
+	needBrowser(t)
+	w := newWorkdir(t, map[string]string{"main.tf": `
+variable "size" {
+  default = 1
+}
+resource "terraform_data" "a" {}
+check "size" {
+  assert {
+    condition     = var.size > 2
+    error_message = "Too small: <b>1</b>."
+  }
+}
+`})
+	w.run("init")
+	w.run("plan", "-out=p.tfplan")
+	w.run("show", "-format=html", "-out=p.html", "p.tfplan")
+	p := w.open("p.html")
+	p.says("#panel", "CHECKS: 1 FAILED") // the style of headings
+	p.says(".problem", "check.size")
+	p.says(".problem", "main.tf:8")
+	p.says(".problem", "Too small: <b>1</b>.")
+}
+
 func TestPast(t *testing.T) {
 	needBrowser(t)
 	url := os.Getenv("TEST_POSTGRES_URL")
