@@ -70,7 +70,7 @@ func outputsOfState(ctx context.Context, app *App, _ string) []string {
 	return open.State().OutputNames()
 }
 
-// stateOf returns the state of the current workspace, or nil if there is none.
+// stateOf returns the state of the current workspace, or nil if it has no state.
 func stateOf(ctx context.Context, app *App) *session.OpenedState {
 	open, err := app.OpenState(ctx, session.StateRequest{})
 	if err != nil {

@@ -18,7 +18,7 @@ type documented struct {
 	path []string
 }
 
-// name is how the command is called, without options.
+// name is the name of the command, without options.
 func (e *documented) name() string {
 	return strings.Join(append([]string{version.Name}, e.path...), " ")
 }

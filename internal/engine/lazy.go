@@ -71,7 +71,7 @@ func (e *evaluator) addLazy(in *moduleInstance) {
 	}
 }
 
-// valueOf returns the result of a value in one module instance. It is NilVal if there is none.
+// valueOf returns the result of a value in one module instance. It is NilVal if v has no value there.
 func (c *evalContext) valueOf(v *graph.Value, in *moduleInstance) (cty.Value, error) {
 	switch {
 	case c.e.early != nil:

@@ -21,7 +21,7 @@ import (
 	"tofu/internal/ui"
 )
 
-// Process is what all sessions of a process share. Only the parser changes: it keeps what it parsed.
+// Process holds what all sessions of a process share. Only the parser changes: it keeps what it parsed.
 type Process struct {
 	Env        func(name string) string // returns an environment variable
 	Environ    []string                 // the whole environment, as "NAME=value"

@@ -11,7 +11,7 @@ import (
 	"tofu/internal/ui/termtext"
 )
 
-// Incomplete is what an apply that failed has done, and what it has not.
+// Incomplete says what a failed apply has done and what it has not begun.
 type Incomplete struct {
 	Destroy    bool // whether everything was to be destroyed
 	Counts     planview.Counts
