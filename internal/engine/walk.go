@@ -170,7 +170,9 @@ func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 		w.queued[id]()
 		w.queued[id] = nil
 	}
-	defer w.times.Visit(id)()
+	if !n.Dropped { // the others would end some critical paths, since they may be visited late
+		defer w.times.Visit(id)()
+	}
 	w.pending.visit(n)
 	w.deferrals.visit(w.graph, n)
 	if w.op.defers {
