@@ -277,14 +277,19 @@ func (e *evaluator) evalOutput(ctx context.Context, v *graph.Value, in *moduleIn
 }
 
 // outputValue evaluates the expression of an output. For a root output whose value the plan already
-// knows, it returns that value instead.
+// knows, it returns that value. The evaluation may still find that something has failed.
 func (e *evaluator) outputValue(ctx context.Context, v *graph.Value, in *moduleInstance, root bool) (cty.Value, error) {
+	c, known := e.contextOf(ctx, v, in), cty.NilVal
 	if root && e.op.Phase.Applies() {
 		if change := e.op.Plan.Changes.Output(v.Name); change != nil && change.After.IsWhollyKnown() {
-			return change.After, nil
+			c, known = c.withoutDeprecations(), change.After // the plan has warned of them
 		}
 	}
-	return e.contextOf(ctx, v, in).eval(v.Expr, cty.DynamicPseudoType)
+	val, err := c.eval(v.Expr, cty.DynamicPseudoType)
+	if err == nil && known != cty.NilVal {
+		return known, nil
+	}
+	return val, err
 }
 
 func (e *evaluator) checkOutputMarks(v *graph.Value, val cty.Value, root bool) error {

@@ -244,7 +244,15 @@ func (w *walk) visitResource(ctx context.Context, v resourceVisit) error {
 	case graph.PhaseEval:
 		return v.evaluate(ctx)
 	}
-	return v.plan(ctx) // opens the objects of an ephemeral resource
+	if v.r.Addr.Resource.Mode == addrs.Ephemeral {
+		return v.plan(ctx) // opens its objects
+	}
+	var errs tfdiags.Diagnostics
+	for _, in := range v.modules() {
+		_, err := w.eval.expansionIn(v.r, in)
+		errs = errs.AppendError(err)
+	}
+	return errs.Err()
 }
 
 // guard calls f. If f panics, guard returns an error and halts the walk so that nothing new starts.

@@ -270,6 +270,9 @@ func (o *stepOrder) wholeOf(r *Resource, p place) []*Node {
 			return []*Node{one}
 		}
 	}
+	if len(steps) == 0 && !o.idle[r] && r.Config != nil && !r.Module.Repeated() {
+		return []*Node{o.visit(r.Node)} // decides that there are no instances
+	}
 	rest := o.build.node(KindBarrier, nil, p.name()+" (unchanged)", nil)
 	rest.Resource = r
 	o.todo = append(o.todo, openPlace{rest, o.reads.along(p, nil)})
