@@ -277,7 +277,7 @@ func (e *evaluator) evalOutput(ctx context.Context, v *graph.Value, in *moduleIn
 }
 
 // outputValue evaluates the expression of an output. For a root output whose value the plan already
-// knows, it returns that value. The evaluation may still find that something has failed.
+// knows, it returns that value, unless something that the expression reads has failed.
 func (e *evaluator) outputValue(ctx context.Context, v *graph.Value, in *moduleInstance, root bool) (cty.Value, error) {
 	c, known := e.contextOf(ctx, v, in), cty.NilVal
 	if root && e.op.Phase.Applies() {
@@ -286,8 +286,8 @@ func (e *evaluator) outputValue(ctx context.Context, v *graph.Value, in *moduleI
 		}
 	}
 	val, err := c.eval(v.Expr, cty.DynamicPseudoType)
-	if err == nil && known != cty.NilVal {
-		return known, nil
+	if known != cty.NilVal && (err == nil || reported(err) != nil) {
+		return known, nil // also if only this expression can't be evaluated now
 	}
 	return val, err
 }
