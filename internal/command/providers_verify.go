@@ -42,7 +42,7 @@ type providersVerifyFlags struct {
 type verified struct {
 	Provider string `json:"provider"`
 	Version  string `json:"version"`
-	// Installed is the checksum of the installed package, or "" if there is none.
+	// Installed is the checksum of the installed package, or "" if it is not installed.
 	Installed      string   `json:"installed,omitempty"`
 	Authentication string   `json:"authentication,omitempty"` // such as "signed"; "" if the source was not asked
 	KeyID          string   `json:"key_id,omitempty"`
