@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -267,7 +268,8 @@ output "out" {
 `}
 
 // TestEphemeralInChainedCall checks that the ephemeral resource in chained is opened in an apply,
-// and closed after the last change that uses it.
+// and closed after the last change that uses it, in each instance of the module. What the first
+// instance closes and what the second one opens have no order.
 func TestEphemeralInChainedCall(t *testing.T) {
 	s := enginetest.NewSession(t.TempDir())
 	cfg, err := s.Load(chained, nil, tfdiags.Drop)
@@ -280,24 +282,35 @@ func TestEphemeralInChainedCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var mu sync.Mutex // guards order
-	var order []string
+	var mu sync.Mutex              // guards order
+	order := map[string][]string{} // by module instance
+	var opened []string            // module instances, in the order in which their resource was opened
 	env.Observe = func(e engine.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch e := e.(type) {
 		case engine.ApplyDone:
-			if e.Addr.Resource.Name == "made" {
-				order = append(order, "made")
+			if m := e.Addr.Module.String(); e.Addr.Resource.Name == "made" {
+				order[m] = append(order[m], "made")
 			}
 		case engine.EphemeralStart:
-			order = append(order, e.Verb)
+			m := e.Addr.Module.String()
+			order[m] = append(order[m], e.Verb)
+			if e.Verb == "open" {
+				opened = append(opened, m)
+			}
 		}
 	}
 	_, err = engine.Apply(t.Context(), cfg, plan, env, nil)
-	want := []string{"open", "made", "close", "open", "made", "close"}
-	if err != nil || !slices.Equal(order, want) {
+	want := map[string][]string{
+		`module.m["a"]`: {"open", "made", "close"},
+		`module.m["b"]`: {"open", "made", "close"},
+	}
+	if err != nil || !maps.EqualFunc(order, want, slices.Equal) {
 		t.Errorf("got %q, want %q: %v", order, want, err)
+	}
+	if want := []string{`module.m["a"]`, `module.m["b"]`}; !slices.Equal(opened, want) {
+		t.Errorf("opened in %q, want %q", opened, want)
 	}
 }
 
