@@ -318,17 +318,18 @@ func (c *evalContext) instancesOf(subject addrs.Referenceable) (fmt.Stringer, *e
 	return nil, nil
 }
 
+const maxDescribed = 10
+
 // describeKeys returns a sentence that names the instances of a resource or a module call, or the
-// elements of an alias of one. It names at most ten.
+// elements of an alias of one. It names at most maxDescribed.
 func (x *expandedKeys) describeKeys(of fmt.Stringer) string {
-	const most = 10
 	noun := "element"
 	switch of.(type) {
-	case addrs.Resource, addrs.ModuleCall:
+	case addrs.Resource, addrs.ModuleCall, addrs.AbsResource, addrs.ModuleInstance:
 		noun = "instance"
 	}
-	names := make([]string, 0, most)
-	for _, key := range x.keys[:min(len(x.keys), most)] {
+	names := make([]string, 0, maxDescribed)
+	for _, key := range x.keys[:min(len(x.keys), maxDescribed)] {
 		names = append(names, key.String())
 	}
 	switch more := len(x.keys) - len(names); {

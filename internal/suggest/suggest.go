@@ -39,27 +39,34 @@ func DidYouMean(given string, names []string) string {
 	}
 }
 
-// Distance returns the Levenshtein distance between two words, counted in code points. If the
-// distance is limit or more, it returns limit.
+// Distance returns the number of letters to insert, delete, replace or swap with a neighbor to turn one
+// word into the other, counted in code points. If the distance is limit or more, it returns limit.
 func Distance(from, to string, limit int) int {
 	a, b := []rune(from), []rune(to)
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit
 	}
-	row := make([]int, len(b)+1) // distances from the current prefix of a to every prefix of b
-	for j := range row {
-		row[j] = j
+	// rows[i%3][j] is the distance between the first i letters of a and the first j letters of b.
+	var rows [3][]int
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
 	}
-	for i := range a {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range b {
-			d := diagonal
-			if a[i] != b[j] {
-				d = 1 + min(diagonal, row[j], row[j+1])
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row, above := rows[i%3], rows[(i-1)%3]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			d := above[j-1]
+			if a[i-1] != b[j-1] {
+				d = 1 + min(d, above[j], row[j-1])
 			}
-			diagonal, row[j+1] = row[j+1], d
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d = min(d, 1+rows[(i-2)%3][j-2])
+			}
+			row[j] = d
 		}
 	}
-	return min(row[len(b)], limit)
+	return min(rows[len(a)%3][len(b)], limit)
 }

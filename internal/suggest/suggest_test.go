@@ -6,7 +6,7 @@ func TestNearest(t *testing.T) {
 	names := []string{"apply", "destroy", "größe", "plan", "plans"}
 	for given, want := range map[string]string{
 		"aply": "apply", "aplpy": "apply", "Destroy": "destroy", "grösse": "größe", "plan": "plan", "planx": "plan",
-		"": "", "validate": "",
+		"": "", "validate": "", "palns": "plans",
 	} {
 		if got := Nearest(given, names); got != want {
 			t.Errorf("%q: %q, want %q", given, got, want)
@@ -18,6 +18,9 @@ func TestNearest(t *testing.T) {
 	if got := DidYouMean("validate", names); got != "" {
 		t.Errorf("validate: %q", got)
 	}
+	if got := Nearest("a.wbe", []string{"a.bed", "a.web"}); got != "a.web" {
+		t.Errorf("swapped letters are one mistake: %q", got)
+	}
 	if got := Nearest("", []string{"ab"}); got != "ab" {
 		t.Errorf("nothing is two letters from ab: %q", got)
 	}
@@ -28,7 +31,7 @@ func TestDistance(t *testing.T) {
 		a, b        string
 		limit, want int
 	}{
-		{"", "", 3, 0}, {"", "abc", 9, 3}, {"kitten", "sitting", 9, 3}, {"kitten", "sitting", 2, 2}, {"ab", "ba", 9, 2},
+		{"", "", 3, 0}, {"", "abc", 9, 3}, {"kitten", "sitting", 9, 3}, {"kitten", "sitting", 2, 2}, {"ab", "ba", 9, 1}, {"ca", "abc", 9, 3}, {"abcd", "badc", 9, 2},
 		{"ä", "a", 9, 1},
 		{"abcdef", "a", 3, 3},
 	} {
