@@ -362,3 +362,40 @@ func BenchmarkWarmInit(b *testing.B) {
 		}
 	})
 }
+
+// TestMinimumReleaseAge checks that init names the versions that are too young.
+func TestMinimumReleaseAge(t *testing.T) {
+	m := newMirror(t, "zh", 100)
+	m.Uploaded = map[string]time.Time{"1.0.0": time.Now().Add(-72 * time.Hour), "1.3.0": time.Now().Add(-5 * time.Hour)}
+	m.Add("beta", "1.3.0", platform, map[string]string{"terraform-provider-beta_v1.3.0": "x"})
+	m.write("tofurc", fmt.Sprintf("minimum_release_age = \"2d\"\nprovider_installation {\n  network_mirror {\n    url = %q\n  }\n}\n",
+		m.URL+"/mirror/"))
+	dir := m.root("root")
+	out, err := m.init(t.Context(), dir).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	m.whole(dir, true)
+	if text := string(out); !strings.Contains(text, "- Passing over example.com/acme/beta: version 1.3.0 was published on ") ||
+		strings.Count(text, "Passing over") != 1 {
+		t.Errorf("%s", text)
+	}
+	// An exact version that is too young is an error.
+	m.write("root/more.tf", `terraform {
+  required_version = ">= 1.0"
+  required_providers {
+    delta = {
+      source  = "example.com/acme/delta"
+      version = "2.0.0"
+    }
+  }
+}
+`)
+	m.Uploaded["2.0.0"] = time.Now()
+	m.Add("delta", "2.0.0", platform, map[string]string{"terraform-provider-delta_v2.0.0": "x"})
+	m.write("root/main.tf", "")
+	out, err = m.init(t.Context(), dir).CombinedOutput()
+	if err == nil || !strings.Contains(strings.Join(strings.Fields(string(out)), " "), "minimum_release_age is 2d. Wait, or set") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

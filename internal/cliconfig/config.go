@@ -31,6 +31,11 @@ type Config struct {
 	// DevOverrides maps providers to directories with development builds.
 	DevOverrides map[addrs.Provider]string
 
+	// MinAge is the age that a release of a provider or module must have to be selected, or 0. HostAges
+	// has the ages for registries at single hosts, and Method.MinAge those for installation methods.
+	MinAge   time.Duration
+	HostAges map[string]time.Duration
+
 	// RegistryRetries is the maximum number of retries of a failed request for metadata.
 	RegistryRetries int
 	// RegistryTimeout is the timeout of a request for metadata.
@@ -90,6 +95,16 @@ type Method struct {
 	Retries int
 	// TrustAllHashes accepts and records all hashes that a network mirror reports.
 	TrustAllHashes bool
+	// MinAge is the age that releases must have; -1 if not specified.
+	MinAge time.Duration
+}
+
+// RegistryAge returns the age that releases in the registry at a host must have.
+func (c *Config) RegistryAge(host string) time.Duration {
+	if age, ok := c.HostAges[host]; ok {
+		return age
+	}
+	return c.MinAge
 }
 
 // OCICredentials apply to all repositories of an OCI registry, or only to those below a path.

@@ -57,14 +57,17 @@ credentials "other.example" {
   token = "a\"b"
   more  = { x = [1, 2,] }
 }
+minimum_release_age = "1w"
+host "slow.example" { minimum_release_age = "36h" }
 host "example.com" { services = { "modules.v1" = "https://x/" } }
 provider_installation { dev_overrides { "hashicorp/null" = "/dev/null" } filesystem_mirror { path = "/m" include = ["a.example/*/*"] }
   network_mirror {
     url              = "https://mirror.example/x"
     exclude          = ["b/c"]
     trust_all_hashes = true
+    minimum_release_age = "2d"
   }
-  direct {}
+  direct { minimum_release_age = 0 }
 }
 registry_protocols {
   retry_count             = 3
@@ -85,10 +88,11 @@ oci_default_credentials { discover_ambient_credentials = false }
 		Credentials: map[string]Credentials{"example.com": {"token": "s3cret"},
 			"other.example": {"token": "a\"b", "more": map[string]any{"x": []any{1.0, 2.0}}}},
 		Hosts: map[string]Host{"example.com": {map[string]any{"modules.v1": "https://x/"}}},
-		Methods: []Method{{Kind: FilesystemMirror, Location: "/m", Include: []string{"a.example/*/*"}, Retries: -1},
+		Methods: []Method{{Kind: FilesystemMirror, Location: "/m", Include: []string{"a.example/*/*"}, Retries: -1, MinAge: -1},
 			{Kind: NetworkMirror, Location: "https://mirror.example/x", Exclude: []string{"b/c"}, Retries: -1,
-				TrustAllHashes: true},
+				TrustAllHashes: true, MinAge: 48 * time.Hour},
 			{Kind: Direct, Retries: -1}},
+		MinAge: 7 * 24 * time.Hour, HostAges: map[string]time.Duration{"slow.example": 36 * time.Hour},
 		DevOverrides: map[addrs.Provider]string{{Host: addrs.DefaultHost, Namespace: "hashicorp",
 			Type: "null"}: "/dev/null"},
 		RegistryRetries: 3, RegistryTimeout: 7 * time.Second, DownloadRetries: 2,
@@ -96,6 +100,24 @@ oci_default_credentials { discover_ambient_credentials = false }
 	}
 	if !reflect.DeepEqual(cfg, want) {
 		t.Errorf("got  %+v\nwant %+v", cfg, want)
+	}
+}
+
+func TestMinimumReleaseAge(t *testing.T) {
+	for _, text := range []string{`minimum_release_age = "soon"`, `minimum_release_age = "-1d"`, `minimum_release_age = 7`,
+		`minimum_release_age = true`, `host "a.example" { minimum_release_age = "1y" }`,
+		`provider_installation { direct { minimum_release_age = "1d12h" } }`} {
+		cfg, diags := load(t, text)
+		if len(diags) != 1 || !strings.Contains(diags[0].Detail, "minimum_release_age") || cfg.MinAge != 0 {
+			t.Errorf("%s: %v", text, diags)
+		}
+	}
+	_, diags := load(t, `provider_installation { filesystem_mirror {
+  path = "/m"
+  minimum_release_age = "1d"
+} }`)
+	if len(diags) != 1 || !strings.Contains(diags[0].Detail, "has no setting") {
+		t.Errorf("a directory with an age: %v", diags)
 	}
 }
 
@@ -118,7 +140,7 @@ func TestLoadLiberties(t *testing.T) {
 	if len(diags) > 0 {
 		t.Fatal(diags)
 	}
-	want := []Method{{Exclude: []string{"a/b"}, Retries: -1}, {Retries: 0}}
+	want := []Method{{Exclude: []string{"a/b"}, Retries: -1, MinAge: -1}, {Retries: 0, MinAge: -1}}
 	if !reflect.DeepEqual(cfg.Methods, want) || cfg.RegistryRetries != 0 || cfg.RegistryTimeout != 10*time.Second {
 		t.Errorf("%+v", cfg)
 	}

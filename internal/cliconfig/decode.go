@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"tofu/internal/addrs"
 	"tofu/internal/tfdiags"
@@ -29,6 +30,7 @@ var settings = map[string]func(*decoder, item) error{
 	"plugin_cache_may_break_dependency_lock_file": func(d *decoder, it item) error {
 		return assign(&d.cfg.PluginCacheMayBreakLock, it.flag)
 	},
+	"minimum_release_age":     func(d *decoder, it item) error { return assign(&d.cfg.MinAge, it.age) },
 	"view":                    (*decoder).view,
 	"credentials":             (*decoder).credentials,
 	"credentials_helper":      (*decoder).helper,
@@ -216,9 +218,20 @@ func (d *decoder) host(it item) error {
 			continue
 		}
 		var services object
-		if err := d.block(in, field{"services", to(&services, item.object)}); err != nil {
+		age := time.Duration(-1)
+		err = d.block(in, field{"services", to(&services, item.object)}, field{"minimum_release_age", to(&age, item.age)})
+		if err != nil {
 			errs = append(errs, err)
 			continue
+		}
+		if age >= 0 {
+			if d.cfg.HostAges == nil {
+				d.cfg.HostAges = make(map[string]time.Duration)
+			}
+			d.cfg.HostAges[name] = age
+			if services == nil {
+				continue // the block doesn't replace service discovery
+			}
 		}
 		if d.cfg.Hosts == nil {
 			d.cfg.Hosts = make(map[string]Host)

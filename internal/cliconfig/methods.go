@@ -82,10 +82,13 @@ func (d *decoder) method(it item) error {
 		return fmt.Errorf("there is no provider installation method %q; the methods are direct, "+
 			"filesystem_mirror, network_mirror and oci_mirror", it.key)
 	}
-	m := Method{Kind: kind.kind, Retries: -1}
+	m := Method{Kind: kind.kind, Retries: -1, MinAge: -1}
 	fields := []field{{"include", to(&m.Include, item.texts)}, {"exclude", to(&m.Exclude, item.texts)}}
 	if kind.location != "" {
 		fields = append(fields, field{kind.location, to(&m.Location, item.text)})
+	}
+	if m.Kind != FilesystemMirror { // who fills a directory decides what is in it
+		fields = append(fields, field{"minimum_release_age", to(&m.MinAge, item.age)})
 	}
 	switch m.Kind {
 	case Direct:

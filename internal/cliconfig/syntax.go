@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"tofu/internal/ages"
 	"tofu/internal/lang/nesting"
 	"tofu/internal/tfdiags"
 )
@@ -293,6 +295,19 @@ func (it item) number() (int, error) {
 		return max(n, 0), nil
 	}
 	return 0, fmt.Errorf("%q must be a whole number", it.key)
+}
+
+// age returns an item's value as an age. "0" means none.
+func (it item) age() (time.Duration, error) {
+	text, err := it.text()
+	if err != nil || text == "0" {
+		return 0, err
+	}
+	age, err := ages.Parse(text)
+	if err != nil {
+		err = fmt.Errorf("%q: %w; \"0\" means no age", it.key, err)
+	}
+	return age, err
 }
 
 func (it item) texts() ([]string, error) {

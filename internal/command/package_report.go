@@ -28,6 +28,8 @@ func (r *packageReport) module(e getmodules.Event) {
 	switch e := e.(type) {
 	case getmodules.InPlace:
 		r.term.Say("- %s in %s", e.Key, e.Dir)
+	case getmodules.PassedOver:
+		r.term.Say("- Passing over %s: %s", e.Source, e.PassedOver)
 	case getmodules.Changed:
 		r.term.Say("The files in %s are not those that %s pins for %s; they are fetched again.", e.Dir,
 			depsfile.ModulesFileName, e.Key)
@@ -54,6 +56,8 @@ func (r *packageReport) provider(e install.Event) {
 		} else {
 			r.term.Say("- Finding %s versions matching %q...", e.Provider.ForDisplay(), e.Constraints)
 		}
+	case install.PassedOver:
+		r.term.Say("- Passing over %s: %s", e.Provider.ForDisplay(), e.PassedOver)
 	case install.AlreadyInstalled:
 		r.term.Say("- Using %s v%s, which is installed", e.Provider.ForDisplay(), e.Version)
 	case install.FromCache:
@@ -88,6 +92,8 @@ func (r *packageReport) mirrored(e install.Event) {
 	switch e := e.(type) {
 	case install.Builtin:
 		r.term.Say("- Skipping %s, which is part of tofu", e.Provider.ForDisplay())
+	case install.PassedOver:
+		r.provider(e)
 	case install.Mirroring:
 		reason := "with no constraints"
 		switch {

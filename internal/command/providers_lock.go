@@ -176,6 +176,7 @@ func lockSource(cli *cliconfig.Config, f *providersLockFlags) (sources.Source, e
 		if err != nil {
 			return nil, badUsage("Invalid OCI mirror template", "%s", tfdiags.Sentence(err))
 		}
+		mirror.MinAge = cli.MinAge
 		return mirror, nil
 	}
 	return sources.NewDirect(client, cli.DownloadRetries), nil

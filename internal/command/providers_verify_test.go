@@ -20,6 +20,10 @@ type onePackage struct {
 
 func (s onePackage) String() string { return "the registry" }
 
+func (s onePackage) Age(context.Context, addrs.Provider, depsfile.Version) (sources.Age, error) {
+	return sources.Age{}, nil
+}
+
 func (s onePackage) Versions(context.Context, addrs.Provider) (sources.Versions, error) {
 	return sources.Versions{}, s.err
 }

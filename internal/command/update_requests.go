@@ -176,6 +176,7 @@ func (r *releases) newest(ctx context.Context, p upgrade.Place) (depsfile.Versio
 
 func (r *releases) find(ctx context.Context, p upgrade.Place, prefix string) (depsfile.Version, error) {
 	var all []depsfile.Version
+	age := func(depsfile.Version) (sources.Age, error) { return sources.Age{}, nil }
 	switch p.Kind {
 	case upgrade.Provider:
 		found, err := r.source.Versions(ctx, p.Provider)
@@ -183,6 +184,7 @@ func (r *releases) find(ctx context.Context, p upgrade.Place, prefix string) (de
 			return depsfile.Version{}, err
 		}
 		all = found.List
+		age = func(v depsfile.Version) (sources.Age, error) { return r.source.Age(ctx, p.Provider, v) }
 	case upgrade.Module:
 		host, module, _ := strings.Cut(p.Source.Address, "/")
 		found, err := r.client.ModuleVersions(ctx, host, module)
@@ -190,6 +192,9 @@ func (r *releases) find(ctx context.Context, p upgrade.Place, prefix string) (de
 			return depsfile.Version{}, err
 		}
 		all = found.List
+		age = func(v depsfile.Version) (sources.Age, error) {
+			return getmodules.Age(ctx, r.client, p.Source, v.String())
+		}
 	case upgrade.ModuleRef:
 		tags, err := getmodules.Tags(ctx, p.Source.Address)
 		if err != nil {
@@ -203,10 +208,12 @@ func (r *releases) find(ctx context.Context, p upgrade.Place, prefix string) (de
 	default:
 		panic("unreachable: required_version is given with a version")
 	}
-	v, ok := sources.Newest(all, depsfile.Acceptable(nil).Has)
+	v, young, ok, err := sources.OldEnough(all, depsfile.Acceptable(nil).Has, age)
 	switch {
-	case ok:
-		return v, nil
+	case err != nil || ok:
+		return v, err
+	case len(young) > 0:
+		return v, fmt.Errorf("no release is old enough: %s", sources.NoneOldEnough(young))
 	case p.Kind == upgrade.ModuleRef:
 		return v, fmt.Errorf("the repository has no tag like %q", prefix+"1.2.0")
 	}

@@ -78,10 +78,11 @@ func (c *Copier) Copy(ctx context.Context, source, version string) (module strin
 		if err != nil {
 			return "", err
 		}
-		chosen, _, err = c.locator.choose(ctx, src, allowed)
+		found, err := c.locator.choose(ctx, src, allowed)
 		if err != nil {
 			return "", err
 		}
+		chosen = found.version
 		place, err = c.locator.locate(ctx, src, chosen)
 		if err != nil {
 			return "", err

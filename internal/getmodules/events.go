@@ -1,5 +1,7 @@
 package getmodules
 
+import "tofu/internal/depsfile/sources"
+
 // Event reports progress to an observer. It is one of the types in this file.
 type Event interface{ event() }
 
@@ -8,6 +10,12 @@ type Downloading struct {
 	Key     string // the path of the module call, such as "net.subnets"
 	Source  string // address without secrets
 	Version string // "" unless the package comes from a registry
+}
+
+// PassedOver is sent for a version that is not selected because it is too young.
+type PassedOver struct {
+	Source string
+	sources.PassedOver
 }
 
 // Progress reports how much of a package has been fetched.
@@ -26,6 +34,7 @@ type InPlace struct{ Key, Version, Dir string }
 type Changed struct{ Key, Dir string }
 
 func (Changed) event()     {}
+func (PassedOver) event()  {}
 func (Downloading) event() {}
 func (Progress) event()    {}
 func (InPlace) event()     {}

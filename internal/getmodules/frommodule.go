@@ -105,11 +105,14 @@ func (in *Installer) rootPackage(ctx context.Context, src addrs.ModuleSource, di
 		}
 		return from, err
 	case addrs.RegistryModule:
-		version, _, err := in.locator.choose(ctx, src, nil)
+		found, err := in.locator.choose(ctx, src, nil)
 		if err != nil {
 			return "", err
 		}
-		place, err = in.locator.locate(ctx, src, version)
+		for _, y := range found.young {
+			in.notify(PassedOver{src.Address, y})
+		}
+		place, err = in.locator.locate(ctx, src, found.version)
 		if err != nil {
 			return "", err
 		}

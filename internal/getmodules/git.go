@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 
 	"tofu/internal/httpclient"
@@ -118,23 +119,11 @@ func Tags(ctx context.Context, address string) ([]string, error) {
 		// Don't show the address, which may contain a password.
 		return nil, errors.New("its address is not a valid URL")
 	}
-	j := job{url: u, query: u.Query()}
-	remote, login, err := gitRemote(j)
-	if err != nil {
-		return nil, err
-	}
-	dir, err := os.MkdirTemp("", "tofu-git-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	env, cleanup, err := gitEnv(j.query.Get("sshkey"), filepath.Join(dir, "ssh"))
-	if err != nil {
-		return nil, err
-	}
-	defer cleanup()
-	args := append(login.options(), "ls-remote", "--tags", "--refs", "--", remote)
-	out, err := output(ctx, append(env, login.env()...), "git", args...)
+	var out string
+	err = asking(ctx, u, func(git func(args ...string) (string, error), _, remote string) (err error) {
+		out, err = git("ls-remote", "--tags", "--refs", "--", remote)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -145,6 +134,57 @@ func Tags(ctx context.Context, address string) ([]string, error) {
 		}
 	}
 	return tags, nil
+}
+
+// commitDate returns the date of the commit at an address. It fetches the commit without files, if the
+// server can do that.
+func commitDate(ctx context.Context, u *url.URL) (at time.Time, err error) {
+	ref := cmp.Or(u.Query().Get("ref"), "HEAD")
+	if strings.HasPrefix(ref, "-") {
+		return at, fmt.Errorf("%q is not a valid ref of a git repository", ref)
+	}
+	err = asking(ctx, u, func(git func(args ...string) (string, error), dir, remote string) error {
+		if _, err := git("init", "-q", "--bare", dir); err != nil {
+			return err
+		}
+		_, err := git("-C", dir, "fetch", "-q", "--depth=1", "--filter=tree:0", "--no-tags", "--", remote, ref)
+		if err != nil {
+			return err
+		}
+		text, err := git("-C", dir, "show", "-s", "--format=%cI", "FETCH_HEAD")
+		if err == nil {
+			at, err = time.Parse(time.RFC3339, strings.TrimSpace(text))
+		}
+		return err
+	})
+	return at, err
+}
+
+// asking calls ask with a function that runs git for the repository at a URL, an empty directory and
+// the URL for git.
+func asking(
+	ctx context.Context, u *url.URL, ask func(git func(args ...string) (string, error), dir, remote string) error,
+) error {
+	j := job{url: u, query: u.Query()}
+	remote, login, err := gitRemote(j)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "tofu-git-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	env, cleanup, err := gitEnv(j.query.Get("sshkey"), filepath.Join(dir, "ssh"))
+	if err != nil {
+		return err
+	}
+	defer cleanup()
+	env = append(env, login.env()...)
+	git := func(args ...string) (string, error) {
+		return output(ctx, env, "git", append(login.options(), args...)...)
+	}
+	return ask(git, filepath.Join(dir, "repository"), remote)
 }
 
 func without(query url.Values, names ...string) url.Values {

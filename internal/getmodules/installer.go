@@ -333,8 +333,11 @@ func (in *Installer) choose(ctx context.Context, req *configs.ModuleRequest) (st
 	if v, ok := in.pins.version(req.Source.Address, req.Constraints); ok {
 		return v.String(), nil
 	}
-	version, odd, err := in.locator.choose(ctx, req.Source, req.Constraints)
-	for _, text := range odd {
+	found, err := in.locator.choose(ctx, req.Source, req.Constraints)
+	for _, y := range found.young {
+		in.notify(PassedOver{req.Source.Address, y})
+	}
+	for _, text := range found.odd {
 		in.opts.Warn(tfdiags.Warningf("Failed to parse version",
 			"The registry lists %q as a version of %s. It is not of the form 1.2.3 and is ignored.",
 			text, req.Source.Address).At(req.Call.Range))
@@ -350,5 +353,5 @@ func (in *Installer) choose(ctx context.Context, req *configs.ModuleRequest) (st
 	case err != nil:
 		return "", in.failed(ctx, req, err)
 	}
-	return version, nil
+	return found.version, nil
 }

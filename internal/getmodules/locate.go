@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"path"
 	"strings"
+	"time"
 
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
@@ -31,14 +33,20 @@ type location struct {
 // errUnresolvable reports that no version of a module meets its constraints.
 var errUnresolvable = errors.New("no version meets the constraints")
 
-// choose returns the newest version that meets the constraints. odd lists the entries in the
-// registry's list of versions that are not valid versions.
+// choice is a selected version of a module.
+type choice struct {
+	version string
+	young   []sources.PassedOver // newer versions that are too young
+	odd     []string             // entries in the registry's list that are not valid versions
+}
+
+// choose returns the newest version that meets the constraints and is old enough.
 func (l *locator) choose(
 	ctx context.Context, source addrs.ModuleSource, c depsfile.Constraints,
-) (version string, odd []string, err error) {
+) (found choice, err error) {
 	host, module, _ := strings.Cut(source.Address, "/")
 	if !strings.Contains(host, ".") {
-		return "", nil, fmt.Errorf("%q is not a module registry: host names contain a dot", host)
+		return found, fmt.Errorf("%q is not a module registry: host names contain a dot", host)
 	}
 	list, err := l.versions.Do(source.Address,
 		func() (registry.ModuleVersions, error) { return l.client.ModuleVersions(ctx, host, module) })
@@ -46,13 +54,73 @@ func (l *locator) choose(
 		err = fmt.Errorf("there is no module %s in the registry at %s", module, host)
 	}
 	if err != nil {
-		return "", nil, err
+		return found, err
 	}
-	v, ok := sources.Newest(list.List, depsfile.Acceptable(c).Has)
-	if !ok {
-		return "", list.Odd, fmt.Errorf("module %s at %s: %w", module, host, errUnresolvable)
+	found.odd = list.Odd
+	v, young, ok, err := sources.OldEnough(list.List, depsfile.Acceptable(c).Has,
+		func(v depsfile.Version) (sources.Age, error) { return l.age(ctx, source, v.String()) })
+	found.young = young
+	switch {
+	case err != nil:
+		return found, fmt.Errorf("selecting a version of module %s at %s: %w", module, host, err)
+	case !ok && len(young) > 0:
+		return found, fmt.Errorf("no version of module %s at %s that meets the constraints is old enough: %s. Wait, or "+
+			"set a shorter minimum_release_age for host %q in the CLI configuration", module, host,
+			sources.NoneOldEnough(young), host)
+	case !ok:
+		return found, fmt.Errorf("module %s at %s: %w", module, host, errUnresolvable)
 	}
-	return v.String(), list.Odd, nil
+	found.version = v.String()
+	return found, nil
+}
+
+// Age says when a version of a module in a registry was published, and which age it must have.
+func Age(ctx context.Context, client *registry.Client, source addrs.ModuleSource, version string) (sources.Age, error) {
+	return (&locator{client: client}).age(ctx, source, version)
+}
+
+// age says when a version was published. If the registry doesn't say, the date of the archive or of
+// the commit counts.
+func (l *locator) age(ctx context.Context, source addrs.ModuleSource, version string) (sources.Age, error) {
+	host, module, _ := strings.Cut(source.Address, "/")
+	a := sources.Age{Minimum: l.client.Config().RegistryAge(host)}
+	if a.Minimum == 0 {
+		return a, nil
+	}
+	at, err := l.client.Published(ctx, "modules.v1", host, module, version)
+	if err == nil && at.IsZero() {
+		var place location
+		if place, err = l.locate(ctx, source, version); err == nil {
+			at, err = l.published(ctx, place)
+		}
+	}
+	a.Published = at
+	return a, err
+}
+
+// published returns the date of the package at a place, or zero if it has none.
+func (l *locator) published(ctx context.Context, place location) (time.Time, error) {
+	method, rest := splitMethod(place.address)
+	u, err := url.Parse(rest)
+	if err != nil {
+		return time.Time{}, errors.New("its address is not a valid URL")
+	}
+	switch {
+	case method == "git" || method == "" && u.Scheme == "git":
+		return commitDate(ctx, u)
+	case u.Scheme != "https" && u.Scheme != "http":
+		return time.Time{}, nil
+	}
+	var auth registry.Authorize
+	if place.host != "" {
+		auth, err = l.client.Credentials(ctx, &url.URL{Scheme: "https", Host: place.host})
+		if err != nil {
+			return time.Time{}, err
+		}
+	}
+	query := u.Query()
+	u.RawQuery = without(query, "archive", "checksum").Encode()
+	return l.client.Modified(ctx, u, auth)
 }
 
 // locate returns the location of a version of a module.

@@ -140,14 +140,14 @@ func (s *Shared) choose(ctx context.Context, pins *pins, req *configs.ModuleRequ
 	if v, ok := pins.version(req.Source.Address, req.Constraints); ok {
 		return v.String(), nil
 	}
-	version, _, err := s.locator.choose(ctx, req.Source, req.Constraints)
+	found, err := s.locator.choose(ctx, req.Source, req.Constraints)
 	switch {
 	case errors.Is(err, errUnresolvable) && req.Version == "":
 		err = fmt.Errorf("the registry lists no release of module %s", req.Source.Address)
 	case errors.Is(err, errUnresolvable):
 		err = fmt.Errorf("no version of module %s meets the constraints %q", req.Source.Address, req.Version)
 	}
-	return version, err
+	return found.version, err
 }
 
 // fetch fetches a package into a new directory.

@@ -199,7 +199,7 @@ func (c *Client) once(
 ) (*Document, time.Duration, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, &timeoutError{httpclient.Redact(u), c.timeout})
 	defer cancel()
-	resp, err := c.send(ctx, u, auth, nil)
+	resp, err := c.send(ctx, http.MethodGet, u, auth, nil)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -214,12 +214,14 @@ func (c *Client) once(
 	return &Document{resp.Request.URL, resp.Header, resp.StatusCode, body}, 0, nil
 }
 
-func (c *Client) send(ctx context.Context, u *url.URL, auth Authorize, header http.Header) (*http.Response, error) {
+func (c *Client) send(
+	ctx context.Context, method string, u *url.URL, auth Authorize, header http.Header,
+) (*http.Response, error) {
 	if u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
 		return nil, fmt.Errorf("%q can't be fetched; only http and https URLs with a host are supported",
 			httpclient.Redact(u))
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	req, err := http.NewRequestWithContext(ctx, method, u.String(), nil)
 	if err != nil {
 		return nil, err
 	}

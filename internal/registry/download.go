@@ -85,7 +85,7 @@ func (d *download) open(ctx context.Context, from int64) (*transfer.Part, error)
 		header.Set("Range", fmt.Sprintf("bytes=%d-", from))
 		header.Set("If-Range", d.version)
 	}
-	resp, err := d.client.send(ctx, d.url, d.auth, header)
+	resp, err := d.client.send(ctx, http.MethodGet, d.url, d.auth, header)
 	if err != nil {
 		return nil, err
 	}

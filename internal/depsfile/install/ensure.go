@@ -204,7 +204,7 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 				"that they get the correct providers wherever they are called. To see which modules depend on %s, run "+
 				"the following command:\n    tofu providers", tfdiags.Sentence(err), p.ForDisplay())}
 		}
-		version, err = choose(p, c, list.List)
+		version, err = in.choose(ctx, p, c, list.List, prev.Version)
 		if err != nil {
 			return failed(query, err)
 		}
@@ -253,17 +253,34 @@ func explain(ctx context.Context, err error, locked bool) error {
 		"-upgrade\" to select another one", err)
 }
 
-// choose returns the newest acceptable version.
-func choose(p addrs.Provider, c depsfile.Constraints, list []depsfile.Version) (depsfile.Version, error) {
+// choose returns the newest acceptable version that is old enough. The locked version is: it has been
+// accepted before.
+func (in *installer) choose(
+	ctx context.Context, p addrs.Provider, c depsfile.Constraints, list []depsfile.Version, locked depsfile.Version,
+) (depsfile.Version, error) {
 	acceptable := depsfile.Acceptable(c)
 	if acceptable.Exactly(depsfile.Version{}) {
 		return depsfile.Version{}, fmt.Errorf(
 			"provider %s is required in version 0.0.0, which denotes an unreleased development build", p.ForDisplay())
 	}
-	v, ok := sources.Newest(list, acceptable.Has)
+	v, young, ok, err := sources.OldEnough(list, acceptable.Has, func(v depsfile.Version) (sources.Age, error) {
+		if v == locked {
+			return sources.Age{}, nil
+		}
+		return in.Source.Age(ctx, p, v)
+	})
 	switch {
+	case err != nil:
+		return v, fmt.Errorf("selecting a version of provider %s: %w", p.ForDisplay(), err)
 	case ok:
+		for _, y := range young {
+			in.notify(PassedOver{p, y})
+		}
 		return v, nil
+	case len(young) > 0:
+		return v, fmt.Errorf("no release of provider %s that meets the version constraints %q is old enough: %s. Wait, "+
+			"or set a shorter minimum_release_age for its source in the CLI configuration", p.ForDisplay(),
+			depsfile.ConstraintsString(c), sources.NoneOldEnough(young))
 	case len(c) == 0:
 		return v, fmt.Errorf("provider %s has no releases, only prereleases, which must be required by their "+
 			"exact version", p.ForDisplay())

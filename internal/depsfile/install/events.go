@@ -3,6 +3,7 @@ package install
 import (
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
+	"tofu/internal/depsfile/sources"
 )
 
 // Event reports progress with one provider to an observer. It is one of the types in this file.
@@ -19,6 +20,12 @@ type Reusing struct{ Provider addrs.Provider }
 type Finding struct {
 	Provider    addrs.Provider
 	Constraints string
+}
+
+// PassedOver is sent for a version that is not selected because it is too young.
+type PassedOver struct {
+	Provider addrs.Provider
+	sources.PassedOver
 }
 
 // AlreadyInstalled is sent if the package was in the installation directory before, with one of the
@@ -90,6 +97,7 @@ type Fetched struct {
 func (Builtin) event()          {}
 func (Reusing) event()          {}
 func (Finding) event()          {}
+func (PassedOver) event()       {}
 func (AlreadyInstalled) event() {}
 func (FromCache) event()        {}
 func (Installing) event()       {}

@@ -188,7 +188,8 @@ func (l *Locker) choose(
 	if err != nil {
 		return depsfile.Version{}, err
 	}
-	return choose(p, c, list.List)
+	lock, _ := prev.Provider(p)
+	return l.in.choose(ctx, p, c, list.List, lock.Version)
 }
 
 // checksums returns the hashes of one package and all hashes that its source has authenticated.

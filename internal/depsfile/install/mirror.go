@@ -91,7 +91,7 @@ func (m *mirror) provider(
 	default:
 		list, err := m.in.versions(ctx, p)
 		if err == nil {
-			version, err = choose(p, c, list.List)
+			version, err = m.in.choose(ctx, p, c, list.List, lock.Version)
 		}
 		if err != nil {
 			return fail(err)

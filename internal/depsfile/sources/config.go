@@ -48,7 +48,7 @@ func FromConfig(cfg *cliconfig.Config, client *registry.Client) (Source, error) 
 // NewDirect returns the source that uses the registries. The signature policy comes from the
 // environment.
 func NewDirect(client *registry.Client, retries int) *Direct {
-	return &Direct{Client: client, Retries: retries, Policy: policyFrom(os.Getenv), Now: time.Now}
+	return &Direct{Client: client, Retries: retries, MinAge: -1, Policy: policyFrom(os.Getenv), Now: time.Now}
 }
 
 // NewNetworkMirror returns the mirror at a URL from the configuration or the command line.
@@ -57,7 +57,7 @@ func NewNetworkMirror(client *registry.Client, text string, retries int) (*Netwo
 	if err != nil || u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("the URL %q of a network mirror must start with https:// and a host", text)
 	}
-	return &NetworkMirror{Client: client, URL: u, Retries: retries}, nil
+	return &NetworkMirror{Client: client, URL: u, Retries: retries, MinAge: client.Config().MinAge}, nil
 }
 
 func fromMethod(m cliconfig.Method, cfg *cliconfig.Config, client *registry.Client) (Method, error) {
@@ -76,7 +76,9 @@ func fromMethod(m cliconfig.Method, cfg *cliconfig.Config, client *registry.Clie
 	out := Method{Include: include, Exclude: exclude}
 	switch m.Kind {
 	case cliconfig.Direct:
-		out.Source = NewDirect(client, retries)
+		direct := NewDirect(client, retries)
+		direct.MinAge = m.MinAge
+		out.Source = direct
 	case cliconfig.FilesystemMirror:
 		out.Source = Filesystem{m.Location}
 	case cliconfig.NetworkMirror:
@@ -85,11 +87,17 @@ func fromMethod(m cliconfig.Method, cfg *cliconfig.Config, client *registry.Clie
 			return Method{}, err
 		}
 		mirror.TrustAllHashes = m.TrustAllHashes
+		if m.MinAge >= 0 {
+			mirror.MinAge = m.MinAge
+		}
 		out.Source = mirror
 	case cliconfig.OCIMirror:
 		mirror, err := NewOCIMirror(oci.New(client), m.Location, include)
 		if err != nil {
 			return Method{}, err
+		}
+		if mirror.MinAge = cfg.MinAge; m.MinAge >= 0 {
+			mirror.MinAge = m.MinAge
 		}
 		out.Source = mirror
 	default:

@@ -27,6 +27,8 @@ type Direct struct {
 	Retries int
 	// Policy selects which signatures are required.
 	Policy SignaturePolicy
+	// MinAge is the age that versions must have; -1 means what the CLI configuration says for the host.
+	MinAge time.Duration
 	// Now returns the time at which keys must be valid.
 	Now func() time.Time
 
@@ -113,26 +115,14 @@ type downloadDocument struct {
 func (d *Direct) Package(
 	ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform,
 ) (*Package, error) {
-	base, err := d.base(ctx, p)
+	doc, base, err := d.describe(ctx, p, v, platform)
 	if err != nil {
-		return nil, err
-	}
-	answer, err := d.Client.Get(ctx, base.JoinPath(p.Namespace, p.Type, v.String(), "download", platform.OS,
-		platform.Arch), p.Host)
-	if registry.NotFound(err) {
-		return nil, &NoPackageError{p, v, platform}
-	}
-	if err != nil {
-		return nil, err
-	}
-	var doc downloadDocument
-	if err := answer.JSON(&doc); err != nil {
 		return nil, err
 	}
 	if err := checkProtocols(doc.Protocols); err != nil {
 		return nil, err
 	}
-	location, err := answer.URL.Parse(doc.DownloadURL)
+	location, err := base.Parse(doc.DownloadURL)
 	sum, sumErr := hex.DecodeString(doc.Sum)
 	switch {
 	case doc.OS != platform.OS || doc.Arch != platform.Arch:
@@ -147,10 +137,10 @@ func (d *Direct) Package(
 	}
 	pkg := &Package{Provider: p, Version: v, Platform: platform, Name: doc.Filename,
 		ArchiveHash: depsfile.Hash(depsfile.SchemeArchive + ":" + hex.EncodeToString(sum))}
-	if err := d.authenticate(ctx, pkg, &doc, answer.URL); err != nil {
+	if err := d.authenticate(ctx, pkg, doc, base); err != nil {
 		return nil, err
 	}
-	if err := d.reported(pkg, &doc); err != nil {
+	if err := d.reported(pkg, doc); err != nil {
 		return nil, err
 	}
 	pkg.Fetch = func(ctx context.Context, dst *os.File, progress func(done, total int64)) error {
@@ -158,6 +148,26 @@ func (d *Direct) Package(
 			Progress: progress}, dst)
 	}
 	return pkg, nil
+}
+
+// describe asks the registry for its description of a package. URLs in it are relative to base.
+func (d *Direct) describe(
+	ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform,
+) (doc *downloadDocument, base *url.URL, err error) {
+	service, err := d.base(ctx, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	answer, err := d.Client.Get(ctx, service.JoinPath(p.Namespace, p.Type, v.String(), "download", platform.OS,
+		platform.Arch), p.Host)
+	if registry.NotFound(err) {
+		return nil, nil, &NoPackageError{p, v, platform}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	doc = &downloadDocument{}
+	return doc, answer.URL, answer.JSON(doc)
 }
 
 // checkProtocols returns an error unless the list contains plugin protocol 5 or 6, in any minor

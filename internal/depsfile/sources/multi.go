@@ -71,11 +71,19 @@ func (m Multi) Versions(ctx context.Context, p addrs.Provider) (Versions, error)
 func (m Multi) Package(
 	ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform,
 ) (*Package, error) {
+	return first(m, p, v, platform,
+		func(s Source) (*Package, error) { return s.Package(ctx, p, v, platform) })
+}
+
+// first returns what the first applicable method that has a version says about it.
+func first[T any](
+	m Multi, p addrs.Provider, v depsfile.Version, platform depsfile.Platform, ask func(Source) (T, error),
+) (none T, err error) {
 	for _, method := range m {
 		if !method.applies(p) {
 			continue
 		}
-		got, err := method.Source.Package(ctx, p, v, platform)
+		got, err := ask(method.Source)
 		_, noProvider := errors.AsType[*NoProviderError](err)
 		_, noPackage := errors.AsType[*NoPackageError](err)
 		if noProvider || noPackage {
@@ -83,7 +91,7 @@ func (m Multi) Package(
 		}
 		return got, err
 	}
-	return nil, &NoPackageError{p, v, platform}
+	return none, &NoPackageError{p, v, platform}
 }
 
 // Unpacked reports whether an applicable method has an unpacked package in a local directory.

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
@@ -19,6 +20,7 @@ type NetworkMirror struct {
 	Client  *registry.Client
 	URL     *url.URL
 	Retries int // maximum number of retries of a failed download
+	MinAge  time.Duration
 	// TrustAllHashes trusts the hashes that the mirror reports, for all platforms.
 	TrustAllHashes bool
 }
@@ -54,26 +56,9 @@ func (m *NetworkMirror) Versions(ctx context.Context, p addrs.Provider) (Version
 func (m *NetworkMirror) Package(
 	ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform,
 ) (*Package, error) {
-	var release struct {
-		Archives map[string]struct {
-			URL    string
-			Hashes []string
-		}
-	}
-	base, err := m.document(ctx, p, v.String()+".json", &release)
-	if registry.NotFound(err) {
-		return nil, &NoPackageError{p, v, platform}
-	}
+	location, archives, err := m.archive(ctx, p, v, platform)
 	if err != nil {
 		return nil, err
-	}
-	archive, ok := release.Archives[platform.String()]
-	if !ok {
-		return nil, &NoPackageError{p, v, platform}
-	}
-	location, err := base.Parse(archive.URL)
-	if err != nil || archive.URL == "" {
-		return nil, fmt.Errorf("%s has no usable URL for the package: %q", m, archive.URL)
 	}
 	pkg := &Package{Provider: p, Version: v, Platform: platform, Name: ArchiveName(p, v, platform),
 		Auth: "unauthenticated",
@@ -85,7 +70,7 @@ func (m *NetworkMirror) Package(
 			return m.Client.Fetch(ctx, registry.Download{URL: location, Auth: auth, Retries: m.Retries,
 				Progress: progress}, dst)
 		}}
-	for name, other := range release.Archives {
+	for name, other := range archives {
 		for _, text := range other.Hashes {
 			h, err := depsfile.ParseHash(text)
 			ours := name == platform.String()
@@ -105,6 +90,35 @@ func (m *NetworkMirror) Package(
 	}
 	pkg.Trusted = depsfile.Union(depsfile.Known(pkg.Trusted))
 	return pkg, nil
+}
+
+// mirroredArchive is an archive in the document about a version.
+type mirroredArchive struct {
+	URL    string
+	Hashes []string
+}
+
+// archive returns where the archive for a platform is, and the archives for all platforms.
+func (m *NetworkMirror) archive(
+	ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform,
+) (*url.URL, map[string]mirroredArchive, error) {
+	var release struct{ Archives map[string]mirroredArchive }
+	base, err := m.document(ctx, p, v.String()+".json", &release)
+	if registry.NotFound(err) {
+		return nil, nil, &NoPackageError{p, v, platform}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	archive, ok := release.Archives[platform.String()]
+	if !ok {
+		return nil, nil, &NoPackageError{p, v, platform}
+	}
+	location, err := base.Parse(archive.URL)
+	if err != nil || archive.URL == "" {
+		return nil, nil, fmt.Errorf("%s has no usable URL for the package: %q", m, archive.URL)
+	}
+	return location, release.Archives, nil
 }
 
 // document reads a JSON document from the mirror. It checks the content type, because some servers

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -24,6 +25,7 @@ import (
 // OCIMirror is a set of repositories in OCI registries, one for each provider.
 type OCIMirror struct {
 	Client     *oci.Client
+	MinAge     time.Duration
 	text       string // text of the template
 	repository func(addrs.Provider) (string, error)
 }
@@ -172,15 +174,22 @@ const (
 	packageArtifact = "application/vnd.opentofu.provider-target"
 )
 
+// release returns the repository of a provider and the index that has the version's tag.
+func (m *OCIMirror) release(
+	ctx context.Context, p addrs.Provider, v depsfile.Version,
+) (repository string, index *ocispec.Index, err error) {
+	repository, err = m.repository(p)
+	if err == nil {
+		index, err = m.Client.Index(ctx, repository, strings.ReplaceAll(v.String(), "+", "_"))
+	}
+	return repository, index, err
+}
+
 // Package finds the platform in the index that has the version's tag.
 func (m *OCIMirror) Package(
 	ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform,
 ) (*Package, error) {
-	repository, err := m.repository(p)
-	if err != nil {
-		return nil, err
-	}
-	index, err := m.Client.Index(ctx, repository, strings.ReplaceAll(v.String(), "+", "_"))
+	repository, index, err := m.release(ctx, p, v)
 	if errors.Is(err, oci.ErrNotFound) {
 		return nil, &NoPackageError{p, v, platform}
 	}

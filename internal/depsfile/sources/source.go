@@ -20,6 +20,9 @@ type Source interface {
 	// Package describes a package. The error is a *NoPackageError if none exists for the
 	// platform.
 	Package(ctx context.Context, p addrs.Provider, v depsfile.Version, platform depsfile.Platform) (*Package, error)
+	// Age says when a version was published and which age it must have. The error is a
+	// *NoPackageError if the source doesn't have the version.
+	Age(ctx context.Context, p addrs.Provider, v depsfile.Version) (Age, error)
 	// String describes the source in messages: "the local directory /srv/providers".
 	String() string
 }

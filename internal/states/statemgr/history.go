@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"tofu/internal/addrs"
+	"tofu/internal/ages"
 )
 
 // A Historian is a ledger that keeps earlier versions of what it stores.
@@ -113,19 +112,10 @@ type Vacuumed struct {
 	Since    time.Time // start of the remaining history; zero if the history is complete
 }
 
-// keepUnits are the units of ParseKeep.
-var keepUnits = map[byte]time.Duration{'h': time.Hour, 'd': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
-
 // ParseKeep parses how long earlier versions are kept, such as "90d". An empty string means 0.
 func ParseKeep(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
-	last := len(text) - 1
-	unit := keepUnits[text[last]]
-	n, err := strconv.ParseUint(text[:last], 10, 16)
-	if err != nil || unit == 0 || n == 0 {
-		return 0, fmt.Errorf("%q is not a number of hours, days or weeks from 1 to 65535, such as 12h, 90d or 52w", text)
-	}
-	return time.Duration(n) * unit, nil
+	return ages.Parse(text)
 }

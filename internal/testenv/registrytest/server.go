@@ -40,6 +40,9 @@ type Server struct {
 	// Fault may respond to a request instead of the server, and reports whether it has. It may be
 	// nil.
 	Fault func(w http.ResponseWriter, r *http.Request) bool
+	// Uploaded holds the time at which the files of versions were uploaded. Files of other versions
+	// have no date. If it is nil, all files are old.
+	Uploaded map[string]time.Time
 	// Edit modifies a document before it is sent. It may be nil.
 	Edit func(path string, doc map[string]any)
 
@@ -225,6 +228,13 @@ func (s *Server) hash(data []byte) string {
 }
 
 func (s *Server) file(w http.ResponseWriter, r *http.Request, of release, file string) {
+	at := time.Unix(1e9, 0)
+	if s.Uploaded != nil {
+		at = s.Uploaded[of.version]
+	}
+	if !at.IsZero() {
+		w.Header().Set("Last-Modified", at.UTC().Format(http.TimeFormat))
+	}
 	switch file {
 	case "SHA256SUMS":
 		w.Write(s.Sums(of.provider, of.version))
@@ -235,7 +245,7 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request, of release, file s
 	}
 	for platform, data := range s.archives[of] {
 		if file == name(of.provider, of.version, platform) {
-			http.ServeContent(w, r, file, time.Unix(1e9, 0), bytes.NewReader(data))
+			http.ServeContent(w, r, file, at, bytes.NewReader(data))
 			return
 		}
 	}
