@@ -169,7 +169,13 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 		parseErr = errors.Join(parseErr, err)
 	}
 	if parseErr != nil {
-		return a.finish(badUsage("Failed to parse command-line options", "%s%s", tfdiags.Sentence(parseErr),
+		text := tfdiags.Sentence(parseErr)
+		kind := "write a whole number"
+		if strings.Contains(text, "boolean value") {
+			kind = "write true or false"
+		}
+		text = strings.Replace(text, ": parse error", ": "+kind, 1)
+		return a.finish(badUsage("Failed to parse command-line options", "%s%s", text,
 			suggestOption(parseErr, strings.Join(path, " "), fs.FlagSet)), path)
 	}
 

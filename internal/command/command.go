@@ -70,8 +70,8 @@ func with[F any](
 func commands() []*Command {
 	return []*Command{
 		cmdInit, cmdValidate, cmdPlan, cmdApply, cmdDestroy,
-		cmdCompletion, cmdConsole, cmdEnv, cmdExplain, cmdFmt, cmdForceUnlock, cmdGet, cmdGraph, cmdImport, cmdLogin,
-		cmdLogout,
+		cmdCompletion, cmdConsole, cmdEnv, cmdExplain, cmdFmt, cmdForceUnlock, cmdGet, cmdGraph, helpCommand(),
+		cmdImport, cmdLogin, cmdLogout,
 		cmdMetadata, cmdOutput, cmdProviders, cmdRefresh, cmdRoots, cmdSBOM, cmdShow, cmdState, cmdTaint, cmdTest, cmdUntaint,
 		cmdUpdate, cmdVersion,
 		cmdWorkspace,

@@ -1,15 +1,18 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"tofu/internal/configs/inputs"
 	"tofu/internal/session"
+	"tofu/internal/tfdiags"
 )
 
 // The structs below are groups of options that several commands share. Each has an add method that
@@ -144,13 +147,35 @@ func (f *varFlags) add(fs *options) {
 		})
 }
 
+// duration is an option whose value is a time with a unit.
+type duration time.Duration
+
+func (d *duration) String() string { return time.Duration(*d).String() }
+
+// Set implements flag.Value.
+func (d *duration) Set(text string) error {
+	value, err := time.ParseDuration(text)
+	if err == nil {
+		*d = duration(value)
+		return nil
+	}
+	problem := "a duration is a number with a unit, such as 30s or 10m"
+	number := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
+	unit := strings.ToLower(strings.TrimSpace(strings.TrimPrefix(text, number)))
+	meant := number + cmp.Or(unit, "s")[:1]
+	if _, err := time.ParseDuration(meant); err == nil {
+		problem = "did you mean " + strconv.Quote(meant) + "? " + tfdiags.Capitalize(problem)
+	}
+	return errors.New(problem)
+}
+
 // lockFlags control the state lock.
 type lockFlags struct{ session.LockOptions }
 
 func (f *lockFlags) add(fs *options) {
 	fs.BoolVar(&f.Lock, "lock", true, "Do not lock the state. Dangerous when others may run commands in the "+
 		"same workspace.")
-	fs.DurationVar(&f.Timeout, "lock-timeout", 0,
+	fs.Var((*duration)(&f.Timeout), "lock-timeout",
 		"Wait up to this `duration` for a state lock that another process holds, such as 30s.")
 }
 

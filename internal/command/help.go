@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -21,6 +22,37 @@ var globalOptions = []option{
 	{"-timings", "Show at the end where the time went: phases, provider calls, waits, the slowest instances and " +
 		"the critical path."},
 	{"-version", `Do the same as the command "version".`},
+}
+
+// helpCommand returns the command "help". It is no variable, because its function needs the table of
+// commands, which contains it.
+func helpCommand() *Command {
+	return &Command{
+		Name: "help", Args: "[COMMAND]", Short: "Show the commands, or the help of a command",
+		Long: `
+Lists the commands or, with the words of a command such as "state mv", shows
+what the command does and its options. COMMAND -help does the same.`,
+		New:      with(func(f *viewFlags, fs *options) { f.add(fs) }, runHelp),
+		Complete: func(context.Context, *App, string) []string { return commandNames(commands()) },
+	}
+}
+
+func runHelp(_ context.Context, app *App, _ *viewFlags, args []string) error {
+	table := commands()
+	if len(args) == 0 {
+		printHelp(app.Out, table)
+		return nil
+	}
+	cmd, path, rest := find(table, args)
+	if len(rest) > 0 {
+		if cmd != nil {
+			table = cmd.Sub
+		}
+		fmt.Fprintln(app.Err, unknownCommand(table, path, rest[0]))
+		return exitStatus(1)
+	}
+	printCommandHelp(app.Out, cmd, path)
+	return nil
 }
 
 // printHelp prints the list of all commands.
@@ -52,13 +84,13 @@ func listCommands(w io.Writer, indent string, table []*Command, want func(*Comma
 // always up to date.
 func printCommandHelp(w io.Writer, cmd *Command, path []string) {
 	fmt.Fprintf(w, "Usage: %s\n\n%s\n", usage(cmd, path), terminal.Indent(cmd.Long, "  "))
-	if cmd.New != nil {
-		fmt.Fprint(w, "\nOptions:\n\n")
-		listOptions(w, optionsOf(cmd))
-	}
 	if len(cmd.Sub) > 0 {
 		fmt.Fprint(w, "\nCommands:\n")
 		listCommands(w, "    ", cmd.Sub, func(*Command) bool { return true })
+	}
+	if cmd.New != nil {
+		fmt.Fprint(w, "\nOptions:\n\n")
+		listOptions(w, optionsOf(cmd))
 	}
 }
 

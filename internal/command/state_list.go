@@ -137,7 +137,7 @@ func runStateRm(ctx context.Context, app *App, f *stateRmFlags, args []string) e
 			doubts := open.Snapshot.Doubts(targets)
 			switch {
 			case len(found) == 0 && len(doubts) == 0 && f.DryRun:
-				return nil, "Would have removed nothing.", nil
+				return nil, "Would have removed nothing." + st.Suggestion(targets[0]), nil
 			case len(found) == 0 && len(doubts) == 0 && f.InDoubt:
 				return nil, "", tfdiags.Errorf("Invalid target address",
 					"No creation of an object with such an address is in doubt.")

@@ -8,6 +8,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"tofu/internal/dag"
+	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
 )
 
@@ -118,12 +119,22 @@ func (e *Estate) checkSelection(s *Selection) error {
 		for word := range strings.SplitSeq(words, ",") {
 			isKnown := slices.ContainsFunc(e.Roots, func(r *Root) bool { return slices.Contains(r.Tags(), word) })
 			if !isKnown {
-				errs.Add(tfdiags.Errorf("No such tag", "No root module has the tag %q. To list the tags, run: "+
-					"tofu roots list -json", word))
+				errs.Add(tfdiags.Errorf("No such tag", "No root module has the tag %q.%s To list the tags, run: "+
+					"tofu roots list -json", word, suggest.DidYouMean(word, e.tags())))
 			}
 		}
 	}
 	return errs.Err()
+}
+
+// tags returns all tags of root modules, sorted. A tag may be there several times.
+func (e *Estate) tags() []string {
+	var out []string
+	for _, r := range e.Roots {
+		out = append(out, r.Tags()...)
+	}
+	slices.Sort(out)
+	return out
 }
 
 func matchesAny(patterns []string, name string) bool {
