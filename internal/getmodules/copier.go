@@ -139,7 +139,7 @@ func (c *Copier) fetch(ctx context.Context, source, version string, place locati
 		return err
 	}
 	dir := filepath.Join(c.dir, name)
-	got, err := c.fetcher.into(ctx, request{address: place.address, host: place.host}, dir)
+	got, err := c.fetcher.into(ctx, request{location: place}, dir)
 	if err != nil {
 		return err
 	}

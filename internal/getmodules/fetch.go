@@ -23,6 +23,7 @@ import (
 // fetcher fetches packages, each address only once.
 type fetcher struct {
 	client   *registry.Client
+	store    *packageStore
 	images   *oci.Client
 	done     map[string]found // results by address and pinned revision
 	progress func(Progress)   // may be nil
@@ -34,7 +35,7 @@ type fetcher struct {
 }
 
 func newFetcher(client *registry.Client) *fetcher {
-	f := &fetcher{client: client, images: oci.New(client), done: make(map[string]found),
+	f := &fetcher{client: client, store: openStore(client.Config().CacheDir), images: oci.New(client), done: make(map[string]found),
 		profiles: make(map[string]func(context.Context) (aws.Credentials, error))}
 	server, emulated := gcsEndpoint()
 	f.gcsServer = server
@@ -61,8 +62,7 @@ type job struct {
 
 // request describes the package that [fetcher.into] fetches.
 type request struct {
-	address string
-	host    string // host whose credentials are sent with HTTP requests; may be ""
+	location
 	// pin is the package's pin, or nil if packages are not pinned. If the pin has a revision or a
 	// hash, the package must have the same.
 	pin *depsfile.ModuleLock
@@ -105,7 +105,7 @@ func (f *fetcher) into(ctx context.Context, req request, dir string) (found, err
 	if req.pin != nil {
 		want = req.pin.Revision
 	}
-	key := req.address + " " + want
+	key := req.key() + " " + want
 	out, known := f.done[key]
 	switch {
 	case known && out.err != nil:
@@ -113,11 +113,8 @@ func (f *fetcher) into(ctx context.Context, req request, dir string) (found, err
 	case known && out.dir != dir:
 		err = atomicfile.CopyOptions{KeepLinks: true}.CopyTree(out.dir, fresh)
 	default:
-		out = found{dir: dir}
-		out.subdir, err = f.watch(ctx, job{host: req.host, dir: fresh, want: want, got: &out.revision}, req.address)
-		if err == nil && req.pin != nil {
-			err = out.compare(fresh, req.pin.Hash)
-		}
+		out, err = f.get(ctx, req, job{host: req.host, dir: fresh, want: want})
+		out.dir = dir
 		if err != nil {
 			f.done[key] = found{err: err}
 		}
@@ -130,6 +127,40 @@ func (f *fetcher) into(ctx context.Context, req request, dir string) (found, err
 	}
 	f.done[key] = out
 	return out, nil
+}
+
+// get copies the package from the store, or fetches it with a job and stores it.
+func (f *fetcher) get(ctx context.Context, req request, j job) (out found, err error) {
+	required := depsfile.Hash("")
+	if req.pin != nil {
+		required = req.pin.Hash
+	}
+	p := req.found
+	if p == nil {
+		p = f.store.find(req)
+	}
+	if p != nil {
+		out = found{subdir: p.Subdir, revision: p.Revision}
+		err = atomicfile.CopyOptions{KeepLinks: true}.CopyTree(p.dir, j.dir)
+		if err == nil {
+			err = out.compare(j.dir, required)
+		}
+		if err == nil || req.address == "" {
+			return out, err
+		}
+		if err := os.RemoveAll(j.dir); err != nil { // another process has replaced it meanwhile
+			return out, err
+		}
+	}
+	j.got = &out.revision
+	out.subdir, err = f.watch(ctx, j, req.address)
+	if err == nil && (req.pin != nil || f.store.dir != "") {
+		err = out.compare(j.dir, required)
+	}
+	if err == nil {
+		f.store.add(req, j.dir, &stored{Hash: out.hash, Revision: out.revision, Subdir: out.subdir, Place: req.place})
+	}
+	return out, err
 }
 
 // compare computes the hash of a package that was fetched into dir. If required is not "", it

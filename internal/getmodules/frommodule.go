@@ -119,7 +119,7 @@ func (in *Installer) rootPackage(ctx context.Context, src addrs.ModuleSource, di
 	}
 	// Use a separate fetcher, because the installer's own would treat this temporary copy as an
 	// installed package.
-	got, err := newFetcher(in.opts.Client).into(ctx, request{address: place.address, host: place.host}, dir)
+	got, err := newFetcher(in.opts.Client).into(ctx, request{location: place}, dir)
 	if err != nil {
 		return "", err
 	}

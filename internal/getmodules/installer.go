@@ -14,6 +14,7 @@ import (
 	"tofu/internal/atomicfile"
 	"tofu/internal/configs"
 	"tofu/internal/depsfile"
+	"tofu/internal/depsfile/sources"
 	"tofu/internal/registry"
 	"tofu/internal/tfdiags"
 )
@@ -70,6 +71,7 @@ func NewInstaller(opts *Options) (*Installer, error) {
 	in := &Installer{opts: *opts, manifest: manifest, packages: make(map[string]string),
 		fetcher: newFetcher(opts.Client),
 		locator: &locator{client: opts.Client}}
+	in.fetcher.store.fresh, in.fetcher.store.offline = opts.Upgrade, opts.Offline
 	if opts.Observe != nil {
 		in.fetcher.progress = func(p Progress) { opts.Observe(p) }
 	}
@@ -203,10 +205,14 @@ func (in *Installer) remote(ctx context.Context, req *configs.ModuleRequest) (co
 	if r, ok := in.kept(req); ok {
 		return configs.ResolvedModule{Dir: filepath.FromSlash(r.Dir)}, nil
 	}
+	place := location{address: req.Source.Address, subdir: req.Source.Subdir}
 	if err := in.reachable(req); err != nil {
-		return configs.ResolvedModule{}, err
+		place.found = in.fetcher.store.find(request{place, in.pins.pinFor(place.address, "")})
+		if place.found == nil {
+			return configs.ResolvedModule{}, err
+		}
 	}
-	return in.install(ctx, req, location{address: req.Source.Address, subdir: req.Source.Subdir}, "")
+	return in.install(ctx, req, place, "")
 }
 
 // reachable returns an error if the package of a call must come from the network and Offline is set.
@@ -220,8 +226,9 @@ func (in *Installer) reachable(req *configs.ModuleRequest) error {
 	if req.Version != "" {
 		version = fmt.Sprintf(" (%s)", req.Version)
 	}
-	return tfdiags.Errorf("Module is not installed", "The package of %s, %s%s, is not installed, and -offline excludes the "+
-		"network. Run the command without -offline, or copy the directory %s from a machine where it is installed.",
+	return tfdiags.Errorf("Module is not installed", "The package of %s, %s%s, is not installed and not stored on this machine, and "+
+		"-offline excludes the network. Run the command without -offline, or copy the directory %s from a machine where "+
+		"it is installed.",
 		req.Describe(), showable(req.Source.Address), version, in.opts.Dir).At(req.Call.Range)
 }
 
@@ -234,7 +241,7 @@ func (in *Installer) install(
 	in.notify(Downloading{k, shown, version})
 	home := in.installDir(k)
 	pin := in.pins.pinFor(req.Source.Address, version)
-	got, err := in.fetcher.into(ctx, request{place.address, place.host, pin}, home)
+	got, err := in.fetcher.into(ctx, request{place, pin}, home)
 	if err != nil {
 		return none, in.failed(ctx, req, err)
 	}
@@ -313,14 +320,17 @@ func (in *Installer) fromRegistry(
 	if r, ok := in.kept(req); ok {
 		return configs.ResolvedModule{Dir: filepath.FromSlash(r.Dir), Version: r.Version}, nil
 	}
-	if err := in.reachable(req); err != nil {
-		return none, err
-	}
 	version, err := in.choose(ctx, req)
 	if version == "" {
 		return none, err
 	}
-	place, err := in.locator.locate(ctx, req.Source, version)
+	place, stored := in.fetcher.store.release(req.Source, version, in.pins.pinFor(req.Source.Address, version))
+	if !stored {
+		if err := in.reachable(req); err != nil {
+			return none, err
+		}
+		place, err = in.locator.locate(ctx, req.Source, version)
+	}
 	if err != nil {
 		return none, tfdiags.Errorf("Failed to download module",
 			"Could not determine the location of version %s of %s: %s.", version, req.Describe(), err).
@@ -332,6 +342,13 @@ func (in *Installer) fromRegistry(
 func (in *Installer) choose(ctx context.Context, req *configs.ModuleRequest) (string, error) {
 	if v, ok := in.pins.version(req.Source.Address, req.Constraints); ok {
 		return v.String(), nil
+	}
+	if in.opts.Offline {
+		list := in.fetcher.store.versions(req.Source.Address)
+		if v, ok := sources.Newest(list, depsfile.Acceptable(req.Constraints).Has); ok {
+			return v.String(), nil
+		}
+		return "", in.reachable(req)
 	}
 	found, err := in.locator.choose(ctx, req.Source, req.Constraints)
 	for _, y := range found.young {

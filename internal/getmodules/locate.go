@@ -27,7 +27,20 @@ type locator struct {
 // location says where a package can be fetched.
 type location struct {
 	address, subdir string
-	host            string // host whose credentials are sent with the request; may be ""
+	host            string // host whose credentials are sent with HTTP requests; may be ""
+
+	// The rest is set only for a version of a module in a registry.
+	source, version string
+	place           string  // the subdirectory that the registry has named
+	found           *stored // the package in the store; the address is then unknown
+}
+
+// key identifies the package.
+func (l location) key() string {
+	if l.source != "" {
+		return releaseKey(l.source, l.version)
+	}
+	return l.address
 }
 
 // errUnresolvable reports that no version of a module meets its constraints.
@@ -136,8 +149,9 @@ func (l *locator) locate(ctx context.Context, source addrs.ModuleSource, version
 			err = fmt.Errorf("the registry returned the location %q, which is not a valid package address",
 				place.Address)
 		}
-		return location{parsed.Address, parsed.Subdir, place.Host}, err
+		return location{address: parsed.Address, host: place.Host, source: source.Address, version: version,
+			place: parsed.Subdir}, err
 	})
-	found.subdir = path.Join(found.subdir, source.Subdir)
+	found.subdir = path.Join(found.place, source.Subdir)
 	return found, err
 }

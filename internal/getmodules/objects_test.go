@@ -253,7 +253,7 @@ func TestGCS(t *testing.T) {
 		l.write(map[string]string{"work/main.tf": call("a", source)})
 		f := newFetcher(l.client)
 		f.gcsServer = u
-		_, err = f.into(t.Context(), request{address: source}, "got")
+		_, err = f.into(t.Context(), request{location: location{address: source}}, "got")
 		switch {
 		case want == "" && err != nil:
 			t.Errorf("%s: %v", source, err)
@@ -303,7 +303,7 @@ func TestGCS(t *testing.T) {
 	// No credentials may be sent to an emulator.
 	t.Setenv("STORAGE_EMULATOR_HOST", server.URL)
 	s.asked = nil
-	if _, err := newFetcher(l.client).into(t.Context(), request{address: base + "/public/a.tar.gz"}, "got"); err !=
+	if _, err := newFetcher(l.client).into(t.Context(), request{location: location{address: base + "/public/a.tar.gz"}}, "got"); err !=
 		nil || len(s.asked) != 1 {
 		t.Errorf("%v %v", s.asked, err)
 	}

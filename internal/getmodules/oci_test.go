@@ -25,7 +25,7 @@ func TestOCIAddresses(t *testing.T) {
 		"oci::https://registry.invalid/acme/net":                 "oci://HOST/REPOSITORY",
 		"oci://registry.invalid/Acme/net":                        "not a valid address of an OCI repository",
 	} {
-		_, err := f.into(t.Context(), request{address: address}, filepath.Join(t.TempDir(), "m"))
+		_, err := f.into(t.Context(), request{location: location{address: address}}, filepath.Join(t.TempDir(), "m"))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", address, err)
 		}
@@ -52,7 +52,7 @@ func TestOCITokens(t *testing.T) {
 	for _, name := range []string{"acme/net", "acme/dns"} {
 		for _, tag := range []string{"v1", "v2"} {
 			dir := filepath.Join(t.TempDir(), "m")
-			asked := request{address: fmt.Sprintf("oci://%s/%s?tag=%s", reg.Host, name, tag)}
+			asked := request{location: location{address: fmt.Sprintf("oci://%s/%s?tag=%s", reg.Host, name, tag)}}
 			if _, err := f.into(t.Context(), asked, dir); err != nil {
 				t.Fatal(err)
 			}

@@ -24,6 +24,7 @@ type Shared struct {
 	client   *registry.Client
 	progress func(Progress)
 	locator  *locator
+	store    *packageStore
 	packages memo.Map[string, sharedPackage]
 
 	mu  sync.Mutex
@@ -35,7 +36,8 @@ type sharedPackage struct{ dir, subdir string }
 // NewShared returns a Shared. progress receives the progress of downloads and is called
 // concurrently. It may be nil.
 func NewShared(client *registry.Client, progress func(Progress)) *Shared {
-	return &Shared{client: client, progress: progress, locator: &locator{client: client}}
+	return &Shared{client: client, progress: progress, locator: &locator{client: client},
+		store: openStore(client.Config().CacheDir)}
 }
 
 // Close removes the fetched packages. A Shared must not be used afterwards.
@@ -107,26 +109,32 @@ func (e *packageError) Unwrap() error { return e.err }
 // find returns the package of a call and its version. It fetches the version that init would
 // select.
 func (s *Shared) find(ctx context.Context, pins *pins, req *configs.ModuleRequest) (dir, version string, err error) {
-	place := location{address: req.Source.Address, subdir: req.Source.Subdir}
-	if req.Source.Kind == addrs.RegistryModule {
+	registered := req.Source.Kind == addrs.RegistryModule
+	if registered {
 		version, err = s.choose(ctx, pins, req)
-		if err != nil {
-			return "", "", err
-		}
-		place, err = s.locator.locate(ctx, req.Source, version)
 		if err != nil {
 			return "", "", err
 		}
 	}
 	pin := pins.pinFor(req.Source.Address, version)
-	name := place.address
+	place := location{address: req.Source.Address, subdir: req.Source.Subdir}
+	if registered {
+		var stored bool
+		if place, stored = s.store.release(req.Source, version, pin); !stored {
+			place, err = s.locator.locate(ctx, req.Source, version)
+		}
+		if err != nil {
+			return "", "", err
+		}
+	}
+	name := place.key()
 	if pin != nil {
 		name += " " + pin.Revision + " " + string(pin.Hash)
 	}
 	pkg, err := s.packages.Do(name,
-		func() (sharedPackage, error) { return s.fetch(ctx, request{place.address, place.host, pin}) })
+		func() (sharedPackage, error) { return s.fetch(ctx, request{place, pin}) })
 	if err != nil {
-		return "", "", &packageError{showable(place.address), err}
+		return "", "", &packageError{showable(req.Source.Address), err}
 	}
 	subdir := path.Join(pkg.subdir, place.subdir)
 	if subdir == "" {
