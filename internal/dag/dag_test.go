@@ -75,86 +75,101 @@ func TestWalkRespectsEveryEdge(t *testing.T) {
 	})
 }
 
-// TestHold checks that held vertices are visited after their release, and that everything else is
-// visited as usual while other goroutines release vertices.
-func TestHold(t *testing.T) {
+// TestExtend checks that added vertices are visited like those of the graph, each after what it
+// waits for, and that the last vertex of each extension is visited whatever happens to the others.
+func TestExtend(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := randomDAG(t)
-		holds := rapid.SliceOfN(rapid.IntRange(0, 3), g.Len(), g.Len()).Draw(t, "holds") // dependents held by a visit
-		fails := rapid.SliceOfN(rapid.IntRange(0, 9), g.Len(), g.Len()).Draw(t, "fails")
-		dependents := g.Dependents()
+		n := g.Len()
+		adds := rapid.SliceOfN(rapid.IntRange(-3, 4), n, n).Draw(t, "adds") // vertices that each visit adds; none below 1
+		seed := rapid.SliceOfN(rapid.IntRange(0, 1000), 64, 64).Draw(t, "seed")
+		random := func(id ID, i, below int) int { return seed[(int(id)*7+i)%64] * 31 % below }
 		w := NewWalker(g)
-		var others sync.WaitGroup
-		var mu sync.Mutex
-		held, refused := make([]int, g.Len()), make([]bool, g.Len())
-		visits := make([]int, g.Len())
-		outcome := w.Walk(context.Background(), rapid.IntRange(1, 8).Draw(t, "workers"), func(id ID) bool {
+		var mu sync.Mutex // guards the variables below
+		succeeds, always := map[ID]bool{}, map[ID]bool{}
+		visits := map[ID]int{}
+		needs := map[ID][]ID{}
+		for id := range ID(n) {
+			needs[id] = slices.Clone(g.Needs(id))
+			succeeds[id] = random(id, 1, 10) > 0
+		}
+		over := map[ID]bool{}
+		visit := func(id ID) bool {
 			mu.Lock()
 			defer mu.Unlock()
-			if held[id] > 0 {
-				t.Errorf("%d started while it was held", id)
-			}
 			visits[id]++
-			for i := range min(holds[id], len(dependents[id])) {
-				to := dependents[id][i]
-				held[to]++
-				release := w.Hold(to)
-				ok := fails[to] != 1
-				others.Go(func() {
-					mu.Lock()
-					held[to]--
-					refused[to] = refused[to] || !ok
-					mu.Unlock()
-					release(ok)
-				})
-			}
-			return fails[id] != 0
-		})
-		others.Wait()
-		for id := range ID(g.Len()) {
-			if (visits[id] == 1) != (outcome[id] != Skipped) || outcome[id] == Done && fails[id] == 0 ||
-				refused[id] && outcome[id] != Skipped {
-				t.Errorf("vertex %d: %d visits, outcome %d", id, visits[id], outcome[id])
-			}
-			for _, need := range g.Needs(id) {
-				if outcome[need] != Done && outcome[id] != Skipped {
-					t.Errorf("vertex %d was visited although %d failed", id, need)
+			for _, need := range needs[id] {
+				if !over[need] && !always[id] {
+					t.Errorf("%d started before %d ended", id, need)
 				}
 			}
+			over[id] = true
+			return succeeds[id]
 		}
-	})
-}
-
-// TestWatch checks that each function passed to Watch is called once with the outcome of the
-// vertex, unless Watch itself returns the outcome. This must also hold if the walk is stopped.
-func TestWatch(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		g := randomDAG(t)
-		watches := rapid.SliceOfN(rapid.IntRange(0, g.Len()-1), g.Len(), g.Len()).Draw(t, "watches") // by visited ID
-		fails := rapid.SliceOfN(rapid.IntRange(0, 9), g.Len(), g.Len()).Draw(t, "fails")
-		stop := rapid.IntRange(-g.Len(), g.Len()-1).Draw(t, "stop")
-		ctx, cancel := context.WithCancel(context.Background())
-		defer cancel()
-		w := NewWalker(g)
-		var mu sync.Mutex
-		got := make([][]Outcome, g.Len())
-		outcome := w.Walk(ctx, rapid.IntRange(1, 4).Draw(t, "workers"), func(id ID) bool {
-			report := func(o Outcome) {
+		extend := func(by ID, k int) {
+			var first ID
+			var list []func() bool
+			for i := range k {
+				list = append(list, func() bool { return visit(first + ID(i)) })
+			}
+			end := func(ok bool) bool {
+				for i := range k {
+					if o, finished := w.Outcome(first + ID(i)); !finished || ok && o != Done {
+						t.Errorf("the last vertex was visited too early, or wasn't told of a failure")
+					}
+				}
+				return visit(first + ID(k))
+			}
+			w.Extend(list, end, func(id ID, wait func(id, on ID)) {
+				first = id
 				mu.Lock()
 				defer mu.Unlock()
-				got[id] = append(got[id], o)
+				for i := range k + 1 {
+					new := id + ID(i)
+					succeeds[new] = i == k || random(new, 2, 6) > 0
+					for range random(new, 3, 3) {
+						on := ID(random(new, 4, int(new)))
+						if int(on) < n && w.pending[on] != ended { // it could wait for the new one
+							continue
+						}
+						wait(new, on)
+						needs[new] = append(needs[new], on)
+					}
+				}
+				always[id+ID(k)] = true
+				for i := range k {
+					needs[id+ID(k)] = append(needs[id+ID(k)], id+ID(i))
+				}
+				for from, list := range g.needs { // one dependent of the visited vertex waits for a new vertex
+					if slices.Contains(list, by) {
+						wait(ID(from), id)
+						needs[ID(from)] = append(needs[ID(from)], id)
+						break
+					}
+				}
+			})
+		}
+		outcome := w.Walk(context.Background(), rapid.IntRange(1, 8).Draw(t, "workers"), func(id ID) bool {
+			if adds[id] >= 0 {
+				extend(id, adds[id])
 			}
-			if o, finished := w.Watch(ID(watches[id]), report); finished {
-				report(o)
-			}
-			if int(id) == stop {
-				cancel()
-			}
-			return fails[id] != 0
+			return visit(id)
 		})
-		for id, list := range got {
-			if on := watches[id]; outcome[id] != Skipped && (len(list) != 1 || list[0] != outcome[on]) {
-				t.Errorf("vertex %d got %v for %d, whose outcome is %d", id, list, on, outcome[on])
+		if w.Graph().Len() != len(outcome) {
+			t.Fatalf("the graph has %d vertices, and %d have outcomes", w.Graph().Len(), len(outcome))
+		}
+		for i, got := range outcome {
+			id, want := ID(i), Done
+			for _, need := range w.Graph().Needs(id) {
+				if outcome[need] != Done && !always[id] {
+					want = Skipped
+				}
+			}
+			if want == Done && !succeeds[id] {
+				want = Failed
+			}
+			if got != want || (visits[id] == 1) != (want != Skipped) {
+				t.Errorf("vertex %d: outcome %d, want %d, %d visits", id, got, want, visits[id])
 			}
 		}
 	})

@@ -22,31 +22,34 @@ type Walker struct {
 	// visited first among the vertices that are ready. As far as possible, vertices are then
 	// visited in the order in which they were added.
 	LowestFirst bool
-	// Ready, if it is not nil, is called for each vertex that is ready to be visited. It must be set
-	// before the walk, and must not call the walker.
-	Ready func(ID)
+	// Queued, if it is not nil, is called when a vertex is ready to be visited. The function that it
+	// returns is called when the visit begins. Queued must be set before the walk, and must not call the
+	// walker.
+	Queued func() (started func())
 	// Tolerates, if it is not nil, reports whether a vertex, its first argument, is visited even if
 	// a dependency, its second argument, does not succeed. It must be set before the walk.
 	Tolerates func(id, dependency ID) bool
 
-	needs      [][]ID
-	dependents [][]ID
-	visit      func(ID) bool
-	stopped    func() bool // reports whether the walk ends without visiting further vertices
-	workers    sync.WaitGroup
+	visit   func(ID) bool
+	stopped func() bool // reports whether the walk ends without visiting further vertices
+	workers sync.WaitGroup
+	given   int // number of vertices of the graph; the IDs of added vertices follow theirs
 
-	mu      sync.Mutex // guards everything below
-	wake    sync.Cond
-	ready   []ID    // a heap if LowestFirst is true, otherwise a stack
-	pending []int32 // number of dependencies and holds that a vertex still waits for; ended once its outcome is decided
-	blocked []bool  // whether a dependency did not succeed, by ID
-	outcome []Outcome
-	running int
-	held    int                    // number of calls to Hold that are not released yet
-	watches map[ID][]func(Outcome) // functions to call when the vertex is finished; see Watch
-	due     []func()               // functions from watches that must be called now
-	awaits  map[ID][]ID            // vertices that running visits are waiting for, or have waited for; see Await
-	surplus int                    // number of workers that must end
+	mu         sync.Mutex // guards everything below
+	wake       sync.Cond
+	needs      [][]ID // those of the graph, until vertices are added
+	dependents [][]ID
+	added      []func(ok bool) bool // visit the added vertices; nil after the visit
+	always     map[ID]bool          // the added vertices that are visited even if they are blocked
+	ready      []ID                 // a heap if LowestFirst is true, otherwise a stack
+	pending    []int32              // number of dependencies that a vertex still waits for; ended once its outcome is decided
+	blocked    []bool               // whether a dependency did not succeed, by ID
+	outcome    []Outcome
+	started    []func() // by ID, the result of Queued; nil if Queued is nil
+	running    int
+	spare      int         // number of workers that may still be started, if vertices are added
+	awaits     map[ID][]ID // vertices that running visits are waiting for, or have waited for; see Await
+	surplus    int         // number of workers that must end
 }
 
 const ended = -1 // value in Walker.pending of a vertex whose outcome is decided
@@ -54,7 +57,7 @@ const ended = -1 // value in Walker.pending of a vertex whose outcome is decided
 // NewWalker returns a walk over a graph, which must not change afterwards.
 func NewWalker(g *Graph) *Walker {
 	w := &Walker{
-		needs: g.needs, dependents: g.Dependents(),
+		given: g.Len(), needs: g.needs, dependents: g.Dependents(),
 		pending: make([]int32, g.Len()), outcome: make([]Outcome, g.Len()), blocked: make([]bool, g.Len()),
 	}
 	w.wake.L = &w.mu
@@ -76,10 +79,13 @@ func NewWalker(g *Graph) *Walker {
 // Vertices on a cycle, and their dependents, are skipped.
 func (w *Walker) Walk(ctx context.Context, workers int, visit func(ID) bool) []Outcome {
 	w.visit, w.stopped = visit, func() bool { return ctx.Err() != nil }
+	if w.Queued != nil {
+		w.started = make([]func(), w.given)
+	}
 	for id, needs := range w.needs {
 		if len(needs) == 0 {
 			w.ready = append(w.ready, ID(id))
-			w.tell(ID(id))
+			w.queue(ID(id))
 		}
 	}
 	// With LowestFirst, ready is a heap. The IDs are in ascending order, so it already is one.
@@ -93,17 +99,82 @@ func (w *Walker) Walk(ctx context.Context, workers int, visit func(ID) bool) []O
 	})
 	defer stop()
 
-	for range max(1, min(workers, len(w.needs))) {
+	first := max(1, min(workers, w.given))
+	w.spare = workers - first
+	for range first {
 		w.workers.Go(w.work)
 	}
 	w.workers.Wait()
-	for id, left := range w.watches {
-		for _, f := range left {
-			f(w.outcome[id])
-		}
-	}
 	return w.outcome
 }
+
+// Extend adds vertices during a visit. The elements of visits are called to visit them, and report
+// whether they succeeded. One more vertex waits for all of these, and is visited by last. It is visited
+// even if a dependency did not succeed; the argument of last says whether all did.
+//
+// Extend calls connect with the ID of the first new vertex; the others follow it, last included. No new
+// vertex is visited before connect returns. connect must not call methods of the walker. It calls its
+// argument wait to make a vertex, the first argument of wait, wait for another one. The first one must
+// be new, or wait for the vertex that is being visited.
+func (w *Walker) Extend(visits []func() bool, last func(ok bool) bool, connect func(first ID, wait func(id, on ID))) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	first, n := len(w.pending), len(visits)+1
+	if first == w.given { // these are the graph's own
+		w.needs = slices.Clone(w.needs)
+	}
+	for _, visit := range visits {
+		w.added = append(w.added, func(bool) bool { return visit() })
+	}
+	w.added = append(w.added, last)
+	w.needs, w.dependents = append(w.needs, make([][]ID, n)...), append(w.dependents, make([][]ID, n)...)
+	w.pending, w.blocked = append(w.pending, make([]int32, n)...), append(w.blocked, make([]bool, n)...)
+	w.outcome = append(w.outcome, make([]Outcome, n)...)
+	if w.started != nil {
+		w.started = append(w.started, make([]func(), n)...)
+	}
+	if w.always == nil {
+		w.always = map[ID]bool{}
+	}
+	end := ID(first + len(visits))
+	w.always[end] = true
+	for id := first; id < int(end); id++ {
+		w.connect(end, ID(id))
+	}
+	connect(ID(first), w.connect)
+	for id := int(end); id >= first; id-- { // vertices are popped from the end
+		if w.pending[id] == 0 {
+			w.push(ID(id))
+		}
+	}
+	for ; n > 0 && w.spare > 0; n, w.spare = n-1, w.spare-1 {
+		w.workers.Go(w.work)
+	}
+	w.wake.Broadcast()
+}
+
+// connect makes a vertex, which has not been visited, wait for another one. The caller must hold the
+// lock.
+func (w *Walker) connect(id, on ID) {
+	w.needs[id] = append(w.needs[id], on)
+	if w.pending[on] == ended {
+		w.block(id, on)
+		return
+	}
+	w.dependents[on] = append(w.dependents[on], id)
+	w.pending[id]++
+}
+
+// block blocks a vertex if a dependency of it, on, did not succeed. The caller must hold the lock.
+func (w *Walker) block(id, on ID) {
+	if w.outcome[on] != Done && (w.Tolerates == nil || !w.Tolerates(id, on)) {
+		w.blocked[id] = true
+	}
+}
+
+// Graph returns the graph with the vertices and edges that were added during the walk. It must be
+// called after the walk.
+func (w *Walker) Graph() *Graph { return &Graph{needs: w.needs} }
 
 // Await is called during the visit of a vertex, its first argument. It waits until another vertex,
 // its second argument, is finished, and returns the outcome. Another worker runs in the meantime.
@@ -144,70 +215,16 @@ func (w *Walker) waitsFor(id, other ID) bool {
 	return false
 }
 
-// Hold makes a vertex wait until release is called, in addition to waiting for its dependencies. If
-// release is called with ok = false, the vertex is skipped. Hold must be called while a dependency
-// of the vertex is visited. The function release must be called exactly once.
-func (w *Walker) Hold(id ID) (release func(ok bool)) {
+// Outcome returns the outcome of a vertex. It returns false if the vertex is not finished.
+func (w *Walker) Outcome(id ID) (_ Outcome, finished bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.held++
-	w.pending[id]++
-	return func(ok bool) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.held--
-		w.pending[id]--
-		w.blocked[id] = w.blocked[id] || !ok
-		if w.pending[id] == 0 {
-			w.push(id)
-		}
-		w.wake.Broadcast()
-	}
-}
-
-// Watch calls f with the outcome of a vertex once it is finished, or at the end of the walk. If the
-// vertex is finished already, Watch returns its outcome and true instead of calling f. Watch must be
-// called while a vertex is visited or held.
-func (w *Walker) Watch(id ID, f func(Outcome)) (_ Outcome, finished bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.pending[id] == ended {
-		return w.outcome[id], true
-	}
-	if w.watches == nil {
-		w.watches = map[ID][]func(Outcome){}
-	}
-	w.watches[id] = append(w.watches[id], f)
-	return Skipped, false
-}
-
-// Finished reports whether a vertex was visited or skipped.
-func (w *Walker) Finished(id ID) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.pending[id] == ended
-}
-
-// Dependents returns the vertices that depend directly on a vertex.
-func (w *Walker) Dependents(id ID) []ID { return w.dependents[id] }
-
-// callDue calls the functions in due. The caller must hold the lock, which is released during the
-// calls.
-func (w *Walker) callDue() {
-	for len(w.due) > 0 {
-		due := w.due
-		w.due = nil
-		w.mu.Unlock()
-		for _, f := range due {
-			f()
-		}
-		w.mu.Lock()
-	}
+	return w.outcome[id], w.pending[id] == ended
 }
 
 // push makes a vertex ready. The caller must hold the lock.
 func (w *Walker) push(id ID) {
-	w.tell(id)
+	w.queue(id)
 	if w.LowestFirst {
 		heap.Push((*lowest)(&w.ready), id)
 		return
@@ -215,9 +232,10 @@ func (w *Walker) push(id ID) {
 	w.ready = append(w.ready, id)
 }
 
-func (w *Walker) tell(id ID) {
-	if w.Ready != nil {
-		w.Ready(id)
+// queue tells Queued that a vertex is ready.
+func (w *Walker) queue(id ID) {
+	if w.Queued != nil {
+		w.started[id] = w.Queued()
 	}
 }
 
@@ -252,65 +270,87 @@ func (h *lowest) Pop() any {
 // work visits vertices until none is left. A panic in visit is not recovered.
 func (w *Walker) work() {
 	for {
-		id, ok := w.next()
+		v, ok := w.next()
 		if !ok {
 			return
 		}
 		outcome := Failed
-		if w.visit(id) {
+		if v.run(w.visit) {
 			outcome = Done
 		}
 		w.mu.Lock()
 		w.running--
-		w.outcome[id] = outcome
-		w.finish(id)
-		w.callDue()
+		w.outcome[v.id] = outcome
+		w.finish(v.id)
 		w.mu.Unlock()
 	}
 }
 
+// vertex is a vertex that is about to be visited.
+type vertex struct {
+	id      ID
+	started func()             // the result of Queued; may be nil
+	added   func(ok bool) bool // visits the vertex; nil for a vertex of the graph
+	ok      bool               // whether all dependencies succeeded
+}
+
+// run visits the vertex. visit visits a vertex of the graph.
+func (v vertex) run(visit func(ID) bool) bool {
+	if v.started != nil {
+		v.started()
+	}
+	if v.added != nil {
+		return v.added(v.ok)
+	}
+	return visit(v.id)
+}
+
 // next waits until a vertex can be visited and returns it. It returns false at the end of the walk,
 // or if there is one worker too many. It skips blocked vertices.
-func (w *Walker) next() (ID, bool) {
+func (w *Walker) next() (vertex, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for {
-		for len(w.ready) == 0 && w.running+w.held > 0 && w.surplus == 0 && !w.stopped() {
+		for len(w.ready) == 0 && w.running > 0 && w.surplus == 0 && !w.stopped() {
 			w.wake.Wait()
 		}
 		if w.surplus > 0 {
 			w.surplus--
 			w.wake.Broadcast() // the worker ends, so another one must continue
-			return 0, false
+			return vertex{}, false
 		}
 		if len(w.ready) == 0 || w.stopped() {
 			w.wake.Broadcast()
-			return 0, false
+			return vertex{}, false
 		}
 		id := w.pop()
-		if !w.blocked[id] {
+		if !w.blocked[id] || w.always[id] {
 			w.running++
-			return id, true
+			return w.take(id), true
 		}
 		w.finish(id)
-		w.callDue()
 	}
 }
 
+// take returns a vertex for its visit. The caller must hold the lock.
+func (w *Walker) take(id ID) vertex {
+	v := vertex{id: id, ok: !w.blocked[id]}
+	if w.started != nil {
+		v.started, w.started[id] = w.started[id], nil
+	}
+	if at := int(id) - w.given; at >= 0 {
+		v.added, w.added[at] = w.added[at], nil
+	}
+	return v
+}
+
 // finish records that the vertex id is finished. It makes the dependents ready that wait for
-// nothing else, blocks all dependents if the vertex did not succeed, and makes the functions that
-// wait for the outcome due. The caller must hold the lock.
+// nothing else, and blocks all dependents if the vertex did not succeed. The caller must hold the lock.
 func (w *Walker) finish(id ID) {
 	woken := 0
 	w.pending[id] = ended
-	for _, f := range w.watches[id] {
-		w.due = append(w.due, func() { f(w.outcome[id]) })
-	}
-	delete(w.watches, id)
 	for _, from := range w.dependents[id] {
-		if w.outcome[id] != Done && (w.Tolerates == nil || !w.Tolerates(from, id)) {
-			w.blocked[from] = true
-		}
+		w.block(from, id)
 		w.pending[from]--
 		if w.pending[from] == 0 {
 			w.push(from)

@@ -88,7 +88,7 @@ func (v stepVisit) change(ctx context.Context) (*applyStep, error) {
 	if !s.Opens() {
 		w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)
 	}
-	by := reader{visited: s.Node()}
+	by := readerAt(s.Node())
 	c := w.eval.newContext(ctx, in, x.repetition(at))
 	c.reader = by
 	c.setEachValue(r.EachOf, r.EachCall, addr.Key)

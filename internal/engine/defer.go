@@ -192,7 +192,7 @@ func (v resourceVisit) deferAll(ctx context.Context, d *deferredNode) error {
 		}
 		in.resources[r.Slot] = x
 		errs = errs.AppendError(w.each(len(x.keys), func(i int) error {
-			return v.instanceAt(ctx, in, x, i, nil).deferChange(d)
+			return v.instanceAt(ctx, in, x, i, v.inputs().ID).deferChange(d)
 		}))
 		x.value = w.eval.values(r).whole(x)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
 	"tofu/internal/lang/funcs"
@@ -63,13 +64,16 @@ type evalContext struct {
 	ignoreDeprecations bool   // suppresses warnings about deprecated values
 }
 
-// reader identifies the visit or job that evaluates an expression. If the expression reads an
-// instance that is not finished, the reader waits.
+// reader identifies the visit that evaluates an expression. If the expression reads an instance that
+// is not finished, the reader waits.
 type reader struct {
-	visited *graph.Node // the node whose visit evaluates the expression; nil outside of a walk
-	job     *job        // the job that evaluates the expression; nil if the visit itself does
+	visited *graph.Node // the node whose work the evaluation is part of; nil outside of a walk
+	vertex  dag.ID      // the visited vertex: that of the node, or one that plans a single instance
 	passive bool        // the expression is evaluated on first use, so it must not wait; see lazy.go
 }
+
+// readerAt returns the reader for the visit of a node.
+func readerAt(n *graph.Node) reader { return reader{visited: n, vertex: n.ID} }
 
 func (e *evaluator) newContext(ctx context.Context, in *moduleInstance, rep repetition) *evalContext {
 	return &evalContext{ctx: ctx, e: e, in: in, rep: rep, reader: e.reader}

@@ -86,6 +86,6 @@ func (e *evaluator) expansionOf(r *graph.Resource, in *moduleInstance) *expansio
 // visiting returns a copy of the evaluator for the visit of a node; see visited.
 func (e *evaluator) visiting(n *graph.Node) *evaluator {
 	out := *e
-	out.reader = reader{visited: n}
+	out.reader = readerAt(n)
 	return &out
 }

@@ -19,7 +19,7 @@ type instance struct {
 	addr addrs.AbsInstance
 	in   *moduleInstance // nil if the configuration no longer declares the module instance
 	c    *evalContext    // nil if the configuration does not declare the instance
-	by   reader          // the visit or job that works on the instance
+	by   reader          // the visit that works on the instance
 	prov *providerInstance
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/states"
@@ -177,11 +178,12 @@ type expansion struct {
 	value cty.Value   // value of the whole resource, built once
 
 	// The fields below are set for resources whose instances are planned in order; see
-	// resourcePlan.start. They are parallel to keys.
+	// resourcePlan.start. The slices are parallel to keys.
 	reads    [][]plans.InstanceRead // the single instances that each instance waits for; may be nil
 	outputs  [][]*graph.Node        // the outputs of module instances that each instance waits for; may be nil
 	deferred []*deferredNode        // why readers of each instance are deferred; may be nil
-	jobs     []job
+	vertex   dag.ID                 // plans the first instance; the vertices of the others follow it
+	order    []dag.ID               // positions of the instances, in an order in which they can be planned
 }
 
 func newExpansion(of expandedKeys) *expansion {

@@ -214,7 +214,7 @@ func (v resourceVisit) planDestroy(ctx context.Context) error {
 				continue
 			}
 			o := orphanPlan{instance: instance{w: w, r: r, addr: addr,
-				in: w.modules.at(r.Module, prior.Addr.Module), by: reader{visited: v.node()}}, stored: inst}
+				in: w.modules.at(r.Module, prior.Addr.Module), by: readerAt(v.node())}, stored: inst}
 			if inst.Current != nil {
 				current := o
 				jobs = append(jobs, func() error { return current.planDestroy(ctx, inst.Current) })

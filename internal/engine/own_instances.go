@@ -98,7 +98,8 @@ func (v resourceVisit) orderInstances(ctx context.Context, in *moduleInstance, x
 	if len(errs) > 0 {
 		return errs.Err()
 	}
-	if _, ok := order.Order(); ok {
+	var ok bool
+	if x.order, ok = order.Order(); ok {
 		return nil
 	}
 	for _, cycle := range order.Cycles() {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"tofu/internal/addrs"
+	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
@@ -13,19 +14,18 @@ import (
 // Planning by instance
 //
 // Most resources are planned as a whole: all instances at once, after everything that they refer
-// to. If a block refers to single instances of its own or another resource, each of its instances
-// is planned by a job. The job waits for the jobs of the instances that it reads. The keys in these
-// references are evaluated when the instances of the block are determined. If a key isn't known
-// then, the instance waits for the whole resource. In the same way, an instance that reads outputs of
-// single module instances waits for the nodes that evaluate them. A value that reads single instances
-// waits for their jobs: the walk holds its node back (Resource.ReadBy).
+// to. If a block refers to single instances of its own or another resource, a vertex for each of its
+// instances is added to the walk. It waits for the vertices of the instances that it reads. The keys
+// in these references are evaluated when the instances of the block are determined. If a key isn't
+// known then, the instance waits for the whole resource. In the same way, an instance that reads
+// outputs of single module instances waits for the nodes that evaluate them, and the node of a value
+// waits for the single instances that the value reads (Resource.ReadBy).
 //
-// The resource's own node is visited after its last job; nodes that read the whole resource depend
-// on it. The last job sets the values of the resource and reports all errors. Errors of a resource
-// are reported before errors of its readers.
+// One more vertex comes after all instances. It sets the values of the resource and reports all
+// errors, so these come before errors of its readers. The resource's own node comes next; nodes that
+// read the whole resource depend on it.
 
-// inOrder reports whether the instances of the resource are planned by jobs, in the order of
-// references.
+// inOrder reports whether the instances of the resource are planned in the order of references.
 func (v resourceVisit) inOrder() bool { return v.r.Inputs != v.r.Node || v.r.OwnInstances() != nil }
 
 // findAwaited finds the instances of other resources that each instance waits for. It leaves out
@@ -147,57 +147,77 @@ func (w *walk) deferredByReads(n *graph.Node) *deferredNode {
 }
 
 // startedPlan is a resource, or a resource in one instance of a module call, whose instances are
-// planned by jobs.
+// planned by vertices of their own.
 type startedPlan struct {
-	last       *job            // ends the planning; nil if it is deferred
-	failed     bool            // not everything could be planned; set when last has ended
-	deferredBy *deferredNode   // why the resource, or an instance of it, is deferred
-	holds      []func(ok bool) // release the readers of single instances; called only if the planning is deferred
+	vertex     dag.ID        // the vertex that ends the planning; 0 if it is deferred
+	report     func()        // reports the errors of the plans, when all of them have ended; nil afterwards
+	failed     bool          // not everything could be planned; set when the planning has ended
+	deferredBy *deferredNode // why the resource, or an instance of it, is deferred
 }
 
-// start begins to plan the objects of a resource in the order of their references. After the last
-// object, it calls end with all errors.
-func (p *resourcePlan) start(s *startedPlan, end func(error)) {
+// start begins to plan the objects of a resource in the order of their references.
+func (p *resourcePlan) start(s *startedPlan) {
 	w, r := p.w, p.r
-	jobs := make([]job, len(p.run))
+	errs := make([]error, len(p.run))
+	visits := make([]func() bool, len(p.run))
+	var first dag.ID
 	for i := range p.run {
-		jobs[i].run = func() error { return p.runOne(i, &jobs[i]) }
-	}
-	s.last = &job{always: true}
-	s.last.run = func() error {
-		var errs tfdiags.Diagnostics
-		for i := range jobs {
-			errs = errs.AppendError(jobs[i].err)
+		visits[i] = func() bool {
+			id := first + dag.ID(i)
+			defer w.times.Visit(id)()
+			errs[i] = w.guard("", func() error { return p.runOne(i, id) })
+			return errs[i] == nil
 		}
-		end(errs.Err())
-		return nil
 	}
-	w.jobs.add(jobs, s.last, func() {
-		rest := jobs
+	s.report = func() {
+		s.report = nil
+		err := p.end(tfdiags.Join(errs...))
+		w.out.report(err)
+		s.failed = s.failed || err != nil
+		s.deferredBy = w.deferrals.at(p.node())
+	}
+	end := func(ok bool) bool {
+		defer w.times.Visit(s.vertex)()
+		s.failed = !ok
+		s.report()
+		return true
+	}
+	w.walker.Extend(visits, end, func(id dag.ID, wait func(id, on dag.ID)) {
+		first, s.vertex = id, id+dag.ID(len(p.run))
+		wait(p.node().ID, s.vertex)
+		for i := range p.run {
+			wait(first+dag.ID(i), p.inputs().ID)
+		}
 		for _, in := range p.planned {
 			x := in.resources[r.Slot]
 			if x == nil {
 				continue
 			}
-			x.jobs, rest = rest[:len(x.keys)], rest[len(x.keys):]
-			w.eval.unfinished.start(r.Addr.Resource.InInstance(in.addr), x.jobs, s.last)
-			p.connect(in, x)
-			p.time(in, x)
+			x.vertex = id
+			w.eval.unfinished.start(r.Addr.Resource.InInstance(in.addr), id, s.vertex)
+			p.connect(in, x, wait)
 			for key, readers := range r.ReadBy[in.addr] {
 				if at, exists := x.has(key); exists {
 					for _, n := range readers {
-						x.jobs[at].holds = append(x.jobs[at].holds, hold{n.ID, w.walker.Hold(n.ID)})
+						wait(n.ID, id+dag.ID(at))
 					}
 				}
 			}
+			p.time(in, x)
+			id += dag.ID(len(x.keys))
+		}
+		for ; id <= s.vertex; id++ { // objects that are no longer declared, and the end
+			w.times.Add(nil)
 		}
 		// These waits put the errors of a resource before the errors of its readers.
 		for _, read := range r.Awaited {
-			s.last.waitFor(p.started(read.Of).last)
+			if of := p.started(read.Of).vertex; of > 0 {
+				wait(s.vertex, of)
+			}
 		}
 		for _, read := range r.AwaitedCalls {
 			for _, output := range read.Outputs() {
-				w.jobs.waitForNode(s.last, p.partOf(output.Node).ID)
+				wait(s.vertex, p.partOf(output.Node).ID)
 			}
 		}
 	})
@@ -218,35 +238,33 @@ func (v resourceVisit) started(of *graph.Resource) *startedPlan {
 
 // time records how long it takes to plan each instance in one module instance.
 func (p *resourcePlan) time(in *moduleInstance, x *expansion) {
-	if p.w.times == nil {
-		return
-	}
-	for i, key := range x.keys {
-		x.jobs[i].part = p.w.times.Part(p.node().ID, p.inputs().ID, func() string {
-			return p.r.Addr.Resource.InInstance(in.addr).Instance(key).String()
-		})
+	for _, key := range x.keys {
+		p.w.times.Add(func() string { return p.r.Addr.Resource.InInstance(in.addr).Instance(key).String() })
 	}
 }
 
-// connect makes the job of each instance in one module instance wait for the jobs and nodes of the
-// objects that the instance reads.
-func (p *resourcePlan) connect(in *moduleInstance, x *expansion) {
-	for i := range x.jobs {
+// connect makes the vertex of each instance in one module instance wait for the objects that the
+// instance reads.
+func (p *resourcePlan) connect(in *moduleInstance, x *expansion, wait func(id, on dag.ID)) {
+	for i := range x.keys {
+		id := x.vertex + dag.ID(i)
 		for _, read := range x.reads[i] {
 			of := p.w.eval.expansionRead(in, read.Resource)
-			if at, exists := of.has(read.Key); exists {
-				x.jobs[i].waitFor(&of.jobs[at])
+			if at, exists := of.has(read.Key); exists && of.vertex > 0 {
+				wait(id, of.vertex+dag.ID(at))
 			}
 		}
 		for _, read := range p.awaitedWhole(x.reads[i]) {
-			x.jobs[i].waitFor(p.started(read.Of).last)
+			if of := p.started(read.Of).vertex; of > 0 {
+				wait(id, of)
+			}
 			if read.Via != nil {
-				p.w.jobs.waitForNode(&x.jobs[i], p.partOf(read.Via.Node).ID)
+				wait(id, p.partOf(read.Via.Node).ID)
 			}
 		}
 		if x.outputs != nil {
 			for _, n := range x.outputs[i] {
-				p.w.jobs.waitForNode(&x.jobs[i], n.ID)
+				wait(id, n.ID)
 			}
 		}
 	}
@@ -315,42 +333,32 @@ func (v resourceVisit) startPlan(ctx context.Context) error {
 		// A later visit defers the changes, once the values that the block reads are complete.
 		s.deferredBy = deferred
 		w.deferrals.set(v.inputs(), deferred.behind(r.Addr.String()))
-		for _, in := range v.all() {
-			for _, readers := range r.ReadBy[in.addr] {
-				for _, n := range readers {
-					s.holds = append(s.holds, w.walker.Hold(n.ID))
+		w.walker.Extend(nil, func(bool) bool { return true }, func(_ dag.ID, wait func(id, on dag.ID)) {
+			w.times.Add(nil)
+			for _, in := range v.all() {
+				for _, readers := range r.ReadBy[in.addr] {
+					for _, n := range readers {
+						wait(n.ID, node.ID)
+					}
 				}
 			}
-		}
+		})
 		return nil
 	case p == nil:
 		return err
 	}
-	incomplete := len(p.errs) > 0
-	w.times.Begin(node.ID)
-	release := w.walker.Hold(node.ID)
-	p.start(s, func(err error) {
-		defer release(true)
-		err = p.end(err)
-		w.out.report(err)
-		s.failed = err != nil || s.last.blocked
-		s.deferredBy = w.deferrals.at(node)
-	})
-	if incomplete {
+	p.start(s)
+	if len(p.errs) > 0 {
 		return errReported // this keeps readers of single instances from starting
 	}
 	return nil
 }
 
-// planned finishes the planning of a resource after its jobs have ended.
+// planned finishes the planning of a resource after its instances have been planned.
 func (v resourceVisit) planned(ctx context.Context) error {
 	switch s := v.w.started[v.node().ID]; {
-	case s.last == nil && s.deferredBy != nil:
-		err := v.deferAll(ctx, s.deferredBy)
-		for _, release := range s.holds {
-			release(err == nil)
-		}
-		return err
+	case s.vertex == 0 && s.deferredBy != nil:
+		return v.deferAll(ctx, s.deferredBy)
 	case s.failed:
 		return errReported
 	}

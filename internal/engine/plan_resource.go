@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
+	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/states"
@@ -39,9 +40,9 @@ func (v resourceVisit) plan(ctx context.Context) error {
 // resourcePlan plans all objects of a resource.
 type resourcePlan struct {
 	resourceVisit
-	planned []*moduleInstance   // the module instances whose declared instances are in run
-	run     []func(*job) error  // functions that each plan one object, declared instances first; see runOne
-	errs    tfdiags.Diagnostics // errors found before planning the objects
+	planned []*moduleInstance    // the module instances whose declared instances are in run
+	run     []func(dag.ID) error // functions that each plan one object, declared instances first; see runOne
+	errs    tfdiags.Diagnostics  // errors found before planning the objects
 }
 
 // begin determines the instances of a resource and prepares their plans. It returns nil if the
@@ -88,7 +89,7 @@ func (v resourceVisit) begin(ctx context.Context) (*resourcePlan, *deferredNode,
 	}
 	for _, prior := range r.Prior {
 		if !broken[prior.Addr.Module] {
-			p.run = append(p.run, v.orphanJobs(ctx, prior)...)
+			p.run = append(p.run, v.orphans(ctx, prior)...)
 		}
 	}
 	w.out.fail(p.errs.Err())
@@ -100,18 +101,39 @@ func (p *resourcePlan) planAll() error {
 	switch {
 	case len(p.run) == 0:
 		return nil
-	case p.r.OwnInstances() == nil:
-		return p.w.each(len(p.run), func(i int) error { return p.runOne(i, nil) })
+	case p.r.OwnInstances() != nil:
+		return p.planOwn()
 	}
-	result := make(chan error, 1)
-	p.start(&startedPlan{}, func(err error) { result <- err })
-	return <-result
+	return p.w.each(len(p.run), func(i int) error { return p.runOne(i, p.inputs().ID) })
 }
 
-// runOne plans one object. It runs in the job j or, if j is nil, in the visit of the resource. It
-// reports a failure at once, because planning the other objects can be slow.
-func (p *resourcePlan) runOne(i int, j *job) error {
-	err := p.run[i](j)
+// planOwn plans the instances of a resource one after another, in the order in which they read each
+// other.
+func (p *resourcePlan) planOwn() error {
+	errs := make([]error, len(p.run))
+	var first int
+	for _, in := range p.planned {
+		x := in.resources[p.r.Slot]
+		failed := make([]bool, len(x.keys))
+		for _, id := range x.order {
+			failed[id] = p.w.halt.isSet() || slices.ContainsFunc(x.reads[id], func(read plans.InstanceRead) bool {
+				at, exists := x.has(read.Key)
+				return exists && failed[at]
+			})
+			if !failed[id] {
+				errs[first+int(id)] = p.runOne(first+int(id), p.inputs().ID)
+				failed[id] = errs[first+int(id)] != nil
+			}
+		}
+		first += len(x.keys)
+	}
+	return tfdiags.Join(errs...)
+}
+
+// runOne plans one object during the visit of the given vertex. It reports a failure at once, because
+// planning the other objects can be slow.
+func (p *resourcePlan) runOne(i int, vertex dag.ID) error {
+	err := p.run[i](vertex)
 	p.w.out.fail(err)
 	return err
 }
@@ -120,8 +142,8 @@ func (p *resourcePlan) runOne(i int, j *job) error {
 func (p *resourcePlan) addInstances(ctx context.Context, in *moduleInstance, x *expansion) {
 	p.planned = append(p.planned, in)
 	for i, key := range x.keys {
-		p.run = append(p.run, func(j *job) error {
-			err := p.planInstance(ctx, in, x, i, j)
+		p.run = append(p.run, func(vertex dag.ID) error {
+			err := p.planInstance(ctx, in, x, i, vertex)
 			p.w.eval.unfinished.finish(p.r.Addr.Resource.InInstance(in.addr).Instance(key), err)
 			return err
 		})
@@ -183,12 +205,12 @@ func (v resourceVisit) expand(ctx context.Context, in *moduleInstance) (*expansi
 	return x, nil
 }
 
-// instanceAt returns the plan of the i-th declared instance. It is planned in the job j or, if j is
-// nil, in the visit of the resource.
+// instanceAt returns the plan of the i-th declared instance. It is planned during the visit of the
+// given vertex.
 func (v resourceVisit) instanceAt(
-	ctx context.Context, in *moduleInstance, x *expansion, i int, j *job,
+	ctx context.Context, in *moduleInstance, x *expansion, i int, vertex dag.ID,
 ) *instancePlan {
-	by := reader{visited: v.inputs(), job: j}
+	by := reader{visited: v.inputs(), vertex: vertex}
 	c := v.w.eval.newContext(ctx, in, x.repetition(i))
 	c.reader = by
 	if x.mode == repeatForEach && x.each == nil {
@@ -203,9 +225,9 @@ func (v resourceVisit) instanceAt(
 
 // planInstance plans one declared instance, or defers its change.
 func (v resourceVisit) planInstance(
-	ctx context.Context, in *moduleInstance, x *expansion, i int, j *job,
+	ctx context.Context, in *moduleInstance, x *expansion, i int, vertex dag.ID,
 ) error {
-	p := v.instanceAt(ctx, in, x, i, j)
+	p := v.instanceAt(ctx, in, x, i, vertex)
 	d := v.deferredByRead(in, x, i)
 	if d == nil {
 		err := p.planDeclared(ctx)
@@ -273,17 +295,17 @@ func (p *instancePlan) selfReferences() (named bool, err error) {
 	return named, errs.Err()
 }
 
-// orphanJobs returns functions that each plan one undeclared object of the resource: an instance
+// orphans returns functions that each plan one undeclared object of the resource: an instance
 // that is no longer declared, or a deposed object.
-func (v resourceVisit) orphanJobs(ctx context.Context, prior *states.Resource) []func(*job) error {
+func (v resourceVisit) orphans(ctx context.Context, prior *states.Resource) []func(dag.ID) error {
 	w, r := v.w, v.r
 	if w.op.past != nil {
 		return nil
 	}
-	var jobs []func(*job) error
+	var run []func(dag.ID) error
 	add := func(o *orphanPlan) {
-		jobs = append(jobs, func(j *job) error {
-			o.by = reader{visited: v.inputs(), job: j}
+		run = append(run, func(vertex dag.ID) error {
+			o.by = reader{visited: v.inputs(), vertex: vertex}
 			return o.planOrDefer(ctx)
 		})
 	}
@@ -305,7 +327,7 @@ func (v resourceVisit) orphanJobs(ctx context.Context, prior *states.Resource) [
 			add(&orphanPlan{instance: instance{w: w, r: r, addr: addr, in: in}, stored: inst, deposed: deposed})
 		}
 	}
-	return jobs
+	return run
 }
 
 // has returns the position of an instance, and reports whether it exists. A nil expansion has no

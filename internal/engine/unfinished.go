@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"tofu/internal/addrs"
+	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
 	"tofu/internal/tfdiags"
 )
@@ -30,12 +31,11 @@ type unfinishedInstances struct {
 	finished []bool              // parallel to keys
 
 	completed bool // the value of the resource is final
-	// steps and jobs are parallel to keys. They finish the instances: Steps in an apply, and jobs
-	// in a plan. jobs is nil until the jobs start. last is a job that waits for all of them; after
-	// it ends, the resource's value is final.
-	steps []*graph.Step
-	jobs  []job
-	last  *job
+	// steps are parallel to keys. They finish the instances in an apply. In a plan, the vertex first and
+	// those that follow it do. They are 0 until the planning starts. After the vertex last, the resource's
+	// value is final.
+	steps       []*graph.Step
+	first, last dag.ID
 }
 
 // newUnfinished returns the instances that Steps in the graph of a walk create, update or read.
@@ -90,16 +90,16 @@ func (u *unfinished) drop(addr addrs.AbsResource) {
 	delete(u.resources, addr)
 }
 
-// start records the jobs that plan the instances of a resource, and the job that waits for all of
-// them.
-func (u *unfinished) start(addr addrs.AbsResource, jobs []job, last *job) {
+// start records the vertices that plan the instances of a resource: the first one, and the one that
+// waits for all of them.
+func (u *unfinished) start(addr addrs.AbsResource, first, last dag.ID) {
 	if u == nil {
 		return
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	of := u.of(addr)
-	of.jobs, of.last = jobs, last
+	of.first, of.last = first, last
 }
 
 // find returns the position of an instance, and reports whether it has no final value yet.
@@ -137,23 +137,19 @@ func (u *unfinished) completed(addr addrs.AbsResource) {
 	}
 }
 
-// maker returns the node or job that finishes the instance at the given position. The result is
-// zero if neither is known.
-func (i *unfinishedInstances) maker(at int) maker {
+// maker returns the vertex that finishes the instance at the given position. It returns noVertex if
+// that is not known.
+func (i *unfinishedInstances) maker(at int) dag.ID {
 	switch {
 	case i.steps != nil:
-		return maker{node: i.steps[at].Node()}
-	case i.jobs != nil:
-		return maker{job: &i.jobs[at]}
+		return i.steps[at].Node().ID
+	case i.last > 0:
+		return i.first + dag.ID(at)
 	}
-	return maker{}
+	return noVertex
 }
 
-// maker identifies the visit of a node or, in a plan, the job that finishes an instance.
-type maker struct {
-	node *graph.Node
-	job  *job
-}
+const noVertex dag.ID = -1
 
 // wait waits for an instance that an expression reads, and reports whether the instance has its
 // final value.
@@ -164,7 +160,7 @@ func (u *unfinished) wait(c *evalContext, read addrs.AbsInstance) bool {
 	u.mu.Lock()
 	of := u.resources[read.Abs()]
 	at, early := of.find(read.Key)
-	var on maker
+	on := noVertex
 	if early {
 		on = of.maker(at)
 	}
@@ -181,11 +177,11 @@ func (u *unfinished) waitWhole(c *evalContext, read addrs.AbsResource) error {
 	u.mu.Lock()
 	of := u.resources[read]
 	early := of != nil && !of.completed
-	var on []maker
+	var on []dag.ID
 	switch {
 	case !early:
-	case of.last != nil:
-		on = []maker{{job: of.last}}
+	case of.last > 0:
+		on = []dag.ID{of.last}
 	default:
 		for at, finished := range of.finished {
 			if !finished {
@@ -220,10 +216,10 @@ func (u *unfinished) waitOutputs(c *evalContext, m *graph.Module, outputs []stri
 			continue
 		}
 		n := u.w.graph.Part(v.Node, in)
-		if u.w.walker.Finished(n.ID) {
+		if _, finished := u.w.walker.Outcome(n.ID); finished {
 			continue
 		}
-		if problem := u.await(c, nodeName{n}, maker{node: n}); problem != "" {
+		if problem := u.await(c, nodeName{n}, n.ID); problem != "" {
 			return c.tooEarly(nodeName{n}, problem)
 		}
 	}
@@ -238,24 +234,18 @@ func (n nodeName) String() string { return n.Name }
 // await makes the reader of an expression wait until the value that it reads is final. If u.strict
 // is set, await panics instead. It returns "" if the value is final, and otherwise a clause that
 // says why not.
-func (u *unfinished) await(c *evalContext, read fmt.Stringer, on maker) (problem string) {
+func (u *unfinished) await(c *evalContext, read fmt.Stringer, on dag.ID) (problem string) {
 	if u.strict {
 		panic(c.readsTooEarly(read))
 	}
-	if c.visited == nil || c.passive || (on == maker{}) {
+	if c.visited == nil || c.passive || on == noVertex {
 		return "their order isn't known" // waiting could take forever
 	}
 	if c.e.holdsSlot {
 		defer u.w.calls.leave()()
 	}
-	var succeeded, waited bool
-	switch {
-	case on.job != nil:
-		succeeded, waited = u.w.jobs.await(waiter{c.job, c.visited.ID}, waiter{job: on.job})
-	default:
-		succeeded, waited = u.w.jobs.await(waiter{c.job, c.visited.ID}, waiter{node: on.node.ID})
-	}
-	switch {
+	outcome, waited := u.w.walker.Await(c.vertex, on)
+	switch succeeded := outcome == dag.Done; {
 	case !waited:
 		return "its value depends on the reader"
 	case !succeeded && u.w.halt.isSet():

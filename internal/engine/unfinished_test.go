@@ -226,6 +226,9 @@ resource "fake_thing" "b" {
 				if described[0] != described[1] {
 					t.Errorf("got\n%s\nwant\n%s", described[1], described[0])
 				}
+				if workers == 1 {
+					continue // one worker may finish the instances of a before it plans b
+				}
 				env.CheckReads = true
 				_, err := engine.PlanTooEarly(context.Background(), cfg, s.State, env, "fake_thing.b")
 				if err == nil || !strings.Contains(err.Error(), "before it is finished") {

@@ -28,12 +28,10 @@ type walk struct {
 	calls  *calls
 	times  *timings.Walk
 	walker *dag.Walker
-	jobs   *jobQueue
 
 	// Slices indexed by node or resource. Each node writes only its own entries.
 	failed    []bool
 	resources []resourceResult
-	queued    []func()       // records how long the node waited until its visit began; nil without timings
 	started   []*startedPlan // by the node that completes the resource; nil unless instances are planned separately
 
 	eval      *evaluator
@@ -96,7 +94,7 @@ func (w *walk) run(ctx context.Context) error {
 	w.pending = pending{graph: w.graph, modules: w.modules, resources: w.resources,
 		upstream: make([]bool, w.graph.Edges.Len())}
 	w.failed = make([]bool, w.graph.Edges.Len())
-	if w.op.ByInstance {
+	if w.op.Phase == graph.PhasePlan {
 		w.started = make([]*startedPlan, w.graph.Edges.Len())
 	}
 	if w.op.defers {
@@ -110,18 +108,19 @@ func (w *walk) run(ctx context.Context) error {
 
 	// A node that waits for a provider call occupies a worker, so there are GOMAXPROCS more workers
 	// for nodes that only compute.
-	w.walker, w.jobs = dag.NewWalker(&w.graph.Edges), &jobQueue{w: w, limit: parallelism}
-	w.walker.Tolerates = func(id, dependency dag.ID) bool {
-		return w.graph.Nodes[id].Tolerates(w.graph.Nodes[dependency])
-	}
+	w.walker = dag.NewWalker(&w.graph.Edges)
+	w.walker.Tolerates = w.tolerates
 	if w.times != nil {
-		w.queued = make([]func(), w.graph.Edges.Len())
-		w.walker.Ready = func(id dag.ID) { w.queued[id] = w.calls.ready() }
+		w.walker.Queued = w.calls.ready
 	}
 	w.walker.Walk(begin, parallelism+runtime.GOMAXPROCS(0), func(id dag.ID) bool { return w.visit(ctx, id) })
-	w.jobs.wait()
+	for _, s := range w.started {
+		if s != nil && s.report != nil { // the walk was halted
+			s.report()
+		}
+	}
 	w.eval.unfinished, w.eval.over = nil, true // after the walk, expressions read whatever values exist
-	w.times.End(&w.graph.Edges, func(id dag.ID) string { return w.graph.Nodes[id].Name })
+	w.times.End(w.walker.Graph(), func(id dag.ID) string { return w.graph.Nodes[id].Name })
 	w.inspectLate(ctx)
 	if w.op.Phase != graph.PhaseEval { // providers of PhaseEval stay open for later expressions; see Eval
 		w.closeAll(ctx)
@@ -133,6 +132,18 @@ func (w *walk) run(ctx context.Context) error {
 		w.out.report(interrupted)
 	}
 	return w.out.errs.Err()
+}
+
+// tolerates reports whether a vertex is visited even if a dependency did not succeed.
+func (w *walk) tolerates(id, dependency dag.ID) bool {
+	nodes := w.graph.Nodes
+	switch {
+	case int(dependency) >= len(nodes):
+		return false
+	case int(id) >= len(nodes): // instances that are known are planned even if others are not
+		return nodes[dependency].Expands()
+	}
+	return nodes[id].Tolerates(nodes[dependency])
 }
 
 // watchStop halts the walk, and tells running providers to stop, when the environment's Stop is
@@ -166,10 +177,6 @@ func (w *walk) visit(ctx context.Context, id dag.ID) bool {
 }
 
 func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
-	if w.queued != nil {
-		w.queued[id]()
-		w.queued[id] = nil
-	}
 	if !n.Dropped { // the others would end some critical paths, since they may be visited late
 		defer w.times.Visit(id)()
 	}

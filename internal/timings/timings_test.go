@@ -124,29 +124,29 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// TestPathOfParts checks that the path includes the parts of nodes, both of different nodes and of
-// one node.
-func TestPathOfParts(t *testing.T) {
+// TestPathOfAdded checks that the path includes vertices that were added during the walk, except those
+// without a name.
+func TestPathOfAdded(t *testing.T) {
 	var g dag.Graph
-	begins, plain, end := g.Add(), g.Add(), g.Add()
-	g.Connect(end, begins)
-	g.Connect(end, plain)
+	begins, end := g.Add(), g.Add()
 	r := New()
 	w := r.Walk("plan", g.Len())
-	part := func(name string, start, end time.Duration, before *Part) *Part {
-		p := w.Part(2, begins, func() string { return name })
-		p.Begin(before)
-		p.End()
-		p.span = span{start * time.Second, end * time.Second}
-		return p
+	add := func(name func() string, start, end time.Duration, needs ...dag.ID) dag.ID {
+		id := g.Add()
+		for _, need := range needs {
+			g.Connect(id, need)
+		}
+		w.Add(name)
+		*w.of(id) = span{start * time.Second, end * time.Second}
+		return id
 	}
+	named := func(name string) func() string { return func() string { return name } }
 	w.nodes[begins] = span{0, time.Second}
-	// This node ends later than the node whose visit starts the parts.
-	w.nodes[plain] = span{0, 3 * time.Second}
-	first := part("a[0]", 2, 4, nil)
-	part("a[2]", 1, 2, nil)
-	part("a[1]", 4, 9, first)
-	w.nodes[end] = span{1 * time.Second, 10 * time.Second}
+	first := add(named("a[0]"), 2, 4, begins)
+	other := add(named("a[2]"), 1, 2, begins)
+	second := add(named("a[1]"), 4, 9, first)
+	g.Connect(end, add(nil, 9, 9, first, second, other))
+	w.nodes[end] = span{9 * time.Second, 10 * time.Second}
 	w.End(&g, func(n dag.ID) string { return fmt.Sprint("node ", n) })
 	var b strings.Builder
 	r.Report(&b)
@@ -154,7 +154,7 @@ func TestPathOfParts(t *testing.T) {
      1.000 s  node 0
      2.000 s  a[0], after waiting for 1.000 s
      5.000 s  a[1]
-     1.000 s  node 2
+     1.000 s  node 1
 `
 	if !strings.HasSuffix(b.String(), want) {
 		t.Errorf("got %s", b.String())

@@ -66,6 +66,12 @@ type Node struct {
 // completes reports whether the node makes the objects of a resource final.
 func (n *Node) completes() bool { return n.Kind == KindResource }
 
+// Expands reports whether the node, or the node whose Part it is, decides the instances of a resource.
+func (n *Node) Expands() bool {
+	of, isPart := n.Object.(*Node)
+	return n.Kind == KindExpand || n.Kind == KindPart && isPart && of.Kind == KindExpand
+}
+
 // isLocal reports whether the node evaluates a local in all instances of its module.
 func (n *Node) isLocal() bool {
 	v, ok := n.Object.(*Value)

@@ -45,6 +45,9 @@ func (b *build) separateInstances() {
 				return r.Node.Split || read.Of.Node.Split || read.whole().Split
 			})
 		}
+		if b.op.Phase == PhasePlan && r.OwnInstances() != nil {
+			b.separate(r)
+		}
 		if len(r.Awaited) == 0 {
 			continue
 		}
@@ -76,7 +79,7 @@ func (b *build) separate(r *Resource) {
 		return
 	}
 	n := b.node(KindExpand, r.Node.Module, r.Addr.String()+" (expand)", r.Node.Range)
-	n.Resource, n.Problems = r, r.Node.Problems
+	n.Resource, n.Problems, n.Dropped = r, r.Node.Problems, r.Node.Dropped
 	b.after(n, b.needs(r.Node)...)
 	b.g.Edges.Disconnect(r.Node.ID)
 	b.after(r.Node, n)
