@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"tofu/internal/version"
 )
 
 // DefaultWorkspace is the workspace that always exists, except in a store that is an Undefaulted.
@@ -139,6 +141,8 @@ type LockInfo struct {
 	Version   string
 	Created   time.Time
 	Path      string
+	// Engine is the program that holds the lock; zero for other programs than this one.
+	Engine version.Info `json:"engine,omitzero"`
 }
 
 // String returns the fields, one per line, for error messages.
@@ -149,6 +153,9 @@ func (i *LockInfo) String() string {
 		{"Created", i.Created.String()}, {"Info", i.Info},
 	} {
 		fmt.Fprintf(&b, "  %-10s %s\n", line[0]+":", line[1])
+	}
+	if i.Engine.Name != "" {
+		fmt.Fprintf(&b, "  %-10s %s\n", "Engine:", i.Engine)
 	}
 	return b.String()
 }

@@ -286,7 +286,7 @@ func (s *showRun) plan(ctx context.Context, path string, data []byte) error {
 		s.app.Printer.Plan(view)
 	}
 	s.app.printOnStderr(s.app.Warnings.Take())
-	return s.write(func(w io.Writer) error { return ui.WritePlan(w, view, version.String) })
+	return s.write(func(w io.Writer) error { return ui.WritePlan(w, view, version.String, version.Engine()) })
 }
 
 // formatted writes a plan in the format of -format to the document of -out.

@@ -242,7 +242,7 @@ func (s *showRun) json(ctx context.Context, plan *session.SavedPlan, w io.Writer
 		return err
 	}
 	return ui.WritePlan(w, &ui.PlanView{Plan: plan.Plan, Config: plan.Configuration.Config, Schemas: schemas},
-		version.String)
+		version.String, version.Engine())
 }
 
 // formatted writes the plans in the format of -format.

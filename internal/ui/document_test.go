@@ -200,7 +200,7 @@ func TestSecretsOfReplacements(t *testing.T) {
 		attrs["password"] = c.password
 		change.After = cty.ObjectVal(attrs)
 		var out bytes.Buffer
-		if err := WritePlan(&out, view, "1"); err != nil {
+		if err := WritePlan(&out, view, "1", version.Info{Name: "tofu", Version: "1"}); err != nil {
 			t.Fatal(err)
 		}
 		planned, changes, _ := strings.Cut(out.String(), `"resource_changes"`)
@@ -217,7 +217,7 @@ func TestWritersReportErrors(t *testing.T) {
 	full := &limited{left: 10}
 	view := bigPlan(t, 2000)
 	for name, write := range map[string]func(io.Writer) error{
-		"plan": func(w io.Writer) error { return WritePlan(w, view, "1") },
+		"plan": func(w io.Writer) error { return WritePlan(w, view, "1", version.Info{Name: "tofu", Version: "1"}) },
 		"state": func(w io.Writer) error {
 			return WriteState(w, &StateView{State: testState(), Schemas: view.Schemas}, "1")
 		},
@@ -279,7 +279,7 @@ func BenchmarkPlanDocument(b *testing.B) {
 			view := bigPlan(b, n)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := WritePlan(io.Discard, view, "1"); err != nil {
+				if err := WritePlan(io.Discard, view, "1", version.Info{Name: "tofu", Version: "1"}); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -13,6 +13,7 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/ui/planview"
+	"tofu/internal/version"
 )
 
 const (
@@ -87,13 +88,13 @@ type planWriter struct {
 	*PlanView
 }
 
-// WritePlan writes the document of `show -json` for a plan. version is the version of this
-// program.
-func WritePlan(w io.Writer, view *PlanView, version string) error {
+// WritePlan writes the document of `show -json` for a plan. compatible is the compatible version of
+// OpenTofu, and engine is this program.
+func WritePlan(w io.Writer, view *PlanView, compatible string, engine version.Info) error {
 	p := &planWriter{stream: newStream(w), PlanView: view}
 	p.object(func() {
 		p.field("format_version", planFormat)
-		p.field("terraform_version", version)
+		p.field("terraform_version", compatible)
 		p.variables()
 		p.name("planned_values")
 		p.plannedValues()
@@ -107,7 +108,7 @@ func WritePlan(w io.Writer, view *PlanView, version string) error {
 		p.outputChanges()
 		if prior := p.priorState(); !prior.Empty() {
 			p.name("prior_state")
-			writeState(p.stream, &StateView{State: prior, Schemas: p.Schemas}, version)
+			writeState(p.stream, &StateView{State: prior, Schemas: p.Schemas}, compatible)
 		}
 		p.name("configuration")
 		writeConfig(p.stream, p.Config, p.Schemas)
@@ -118,6 +119,7 @@ func WritePlan(w io.Writer, view *PlanView, version string) error {
 		}
 		p.field("timestamp", p.Plan.Timestamp.UTC().Format(time.RFC3339))
 		p.field("errored", p.Plan.Errored)
+		p.field("engine", engine)
 	})
 	return p.finish()
 }

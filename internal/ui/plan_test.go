@@ -11,6 +11,7 @@ import (
 
 	"tofu/internal/states"
 	"tofu/internal/testenv"
+	"tofu/internal/version"
 )
 
 // golden runs a subtest for each archive in a directory. run gets the sections of the archive
@@ -48,7 +49,7 @@ func TestPlan(t *testing.T) {
 		view := loadPlan(t, []byte(files["plan.json"]), schemas)
 		var human, document bytes.Buffer
 		NewHuman(Options{Out: &human}).Plan(view)
-		if err := WritePlan(&document, view, "1.12.6"); err != nil {
+		if err := WritePlan(&document, view, "1.12.6", version.Info{Name: "tofu", Version: "1"}); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(human.String(), "hush") {

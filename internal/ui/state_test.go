@@ -16,6 +16,7 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/ui/termtext"
+	"tofu/internal/version"
 )
 
 var cloud = addrs.Provider{Host: addrs.DefaultHost, Namespace: "example", Type: "cloud"}
@@ -249,7 +250,7 @@ func TestSecretsAreNeverShown(t *testing.T) {
 		if strings.Contains(lines.String(), "hush") {
 			t.Fatalf("a secret is in the events:\n%s", lines.String())
 		}
-		if err := WritePlan(&doc, view, "1"); err != nil {
+		if err := WritePlan(&doc, view, "1", version.Info{Name: "tofu", Version: "1"}); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui/termtext"
+	"tofu/internal/version"
 )
 
 // TestStatus is the result of a test file or a run.
@@ -239,7 +240,7 @@ func (p *jsonPrinter) testRun(m TestRun) {
 	switch {
 	case m.Plan != nil:
 		p.testDocument("plan", about, &m.Diagnostics,
-			func(w io.Writer) error { return WritePlan(w, m.Plan, p.Version) })
+			func(w io.Writer) error { return WritePlan(w, m.Plan, p.Version, version.Engine()) })
 	case m.State != nil:
 		p.testDocument("state", about, &m.Diagnostics,
 			func(w io.Writer) error { return WriteState(w, m.State, p.Version) })

@@ -67,12 +67,15 @@ func commitOf(settings []debug.BuildSetting) string {
 	return revision + dirty
 }
 
-// Build names this build in a few words, for people. It has the first digits of the commit.
-func Build() string {
-	digits, dirty := strings.CutSuffix(Commit(), "-dirty")
+// Build names this build in a few words, for people.
+func Build() string { return Engine().String() }
+
+// String names a build in a few words, with the first digits of the commit.
+func (i Info) String() string {
+	digits, dirty := strings.CutSuffix(i.Commit, "-dirty")
 	digits = digits[:min(len(digits), 12)]
 	if dirty {
 		digits += "-dirty"
 	}
-	return fmt.Sprintf("%s %s (commit %s)", Name, Own, digits)
+	return fmt.Sprintf("%s %s (commit %s)", i.Name, i.Version, digits)
 }

@@ -68,7 +68,7 @@ func (m *Manager) Lock(
 func NewLockInfo(operation string) backend.LockInfo {
 	return backend.LockInfo{
 		ID: uuid.NewString(), Operation: operation, Info: processInfo(os.Getpid()), Who: userAtHost(),
-		Version: version.String, Created: time.Now().UTC(),
+		Version: version.String, Created: time.Now().UTC(), Engine: version.Engine(),
 	}
 }
 
