@@ -52,8 +52,11 @@ func (p *instancePlan) evaluate(ctx context.Context) (*desired, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = p.report(callProvider(w.calls, p.prov, "ValidateResourceConfig", p.addr, func() tfdiags.Diagnostics {
-		return p.prov.ValidateResource(ctx, r.Addr.Resource.Type, out.config)
+	const validate = "ValidateResourceConfig"
+	err = p.report(recall(&p.instance, validate, struct{ Config cty.Value }{out.config}, func() tfdiags.Diagnostics {
+		return callProvider(w.calls, p.prov, validate, p.addr, func() tfdiags.Diagnostics {
+			return p.prov.ValidateResource(ctx, r.Addr.Resource.Type, out.config)
+		})
 	}))
 	return out, err
 }

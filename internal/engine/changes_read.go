@@ -18,6 +18,10 @@ import (
 // change: what they read has no effect on others. Like relevantAttributes, it visits each named
 // value once for each module instance, and each block once for each instance that changes.
 func (f finisher) attributesRead() []plans.RelevantAttribute {
+	return sortedAttributes(f.traceReads().found)
+}
+
+func (f finisher) traceReads() *readTracer {
 	t := &readTracer{w: f.w, seen: map[tracedValue]bool{}, blocks: map[tracedBlock]bool{},
 		calls: map[tracedCall]bool{}, found: map[string]plans.RelevantAttribute{}}
 	for _, change := range f.w.out.changes.Instances {
@@ -30,7 +34,7 @@ func (f finisher) attributesRead() []plans.RelevantAttribute {
 			t.value(v, addrs.RootInstance)
 		}
 	}
-	return sortedAttributes(t.found)
+	return t
 }
 
 func sortedAttributes(found map[string]plans.RelevantAttribute) []plans.RelevantAttribute {

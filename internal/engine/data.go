@@ -132,15 +132,18 @@ func (p *instancePlan) callData(
 	ctx context.Context, config, meta cty.Value,
 ) (cty.Value, []cty.Path, error) {
 	w, r := p.w, p.r
-	resp := callWithSlot(w.calls, p.prov, "ReadDataSource", p.addr, func() providers.ReadDataResponse {
+	req := providers.ReadDataRequest{Type: r.Addr.Resource.Type, Config: config, Meta: meta, Addr: p.addr}
+	call := func() providers.ReadDataResponse {
 		diags := p.prov.ValidateDataSource(ctx, r.Addr.Resource.Type, config)
 		if diags.HasErrors() {
 			return providers.ReadDataResponse{Diagnostics: diags}
 		}
-		resp := p.prov.ReadDataSource(ctx, providers.ReadDataRequest{Type: r.Addr.Resource.Type,
-			Config: config, Meta: meta, Addr: p.addr})
+		resp := p.prov.ReadDataSource(ctx, req)
 		resp.Diagnostics = diags.Append(resp.Diagnostics...)
 		return resp
+	}
+	resp := recall(&p.instance, "ReadDataSource", req, func() providers.ReadDataResponse {
+		return callWithSlot(w.calls, p.prov, "ReadDataSource", p.addr, call)
 	})
 	if err := p.report(resp.Diagnostics); err != nil {
 		return cty.NilVal, nil, err

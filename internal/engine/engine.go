@@ -96,6 +96,11 @@ type Variable struct {
 type PlanOptions struct {
 	Mode        plans.Mode
 	SkipRefresh bool
+	// Refresh decides which stored objects are read, unless SkipRefresh is set. It must be safe for
+	// concurrent use. If it is nil, all objects are read; otherwise Plan.Cone is set. Answers, if not
+	// nil, is shared by several plans of one configuration and state.
+	Refresh func(RefreshCandidate) bool
+	Answers *Answers
 	// Defer says that changes that can't be planned yet are deferred instead of causing errors.
 	Defer        bool
 	Variables    map[string]Variable
@@ -122,6 +127,13 @@ type PlanOptions struct {
 	RestOf *plans.Plan
 
 	preDestroy bool // see graph.Operation.PreDestroy
+}
+
+// RefreshCandidate is a stored object that a plan may read.
+type RefreshCandidate struct {
+	Addr     addrs.AbsInstance // the present address, after moves
+	Deposed  addrs.DeposedKey
+	Provider addrs.Provider
 }
 
 // Past is an earlier state to restore.

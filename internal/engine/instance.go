@@ -99,8 +99,10 @@ func (p *providerInstance) ForDisplay() string { return p.addr.Config.Provider.F
 func (t *instance) planChange(ctx context.Context, req providers.PlanRequest) providers.PlanResponse {
 	var resp providers.PlanResponse
 	err := t.w.callReader(ctx, func(ctx context.Context) error {
-		resp = callWithSlot(t.w.calls, t.prov, "PlanResourceChange", t.addr, func() providers.PlanResponse {
-			return t.prov.PlanResourceChange(ctx, req)
+		resp = recall(t, "PlanResourceChange", req, func() providers.PlanResponse {
+			return callWithSlot(t.w.calls, t.prov, "PlanResourceChange", t.addr, func() providers.PlanResponse {
+				return t.prov.PlanResourceChange(ctx, req)
+			})
 		})
 		return resp.Diagnostics.Err()
 	})

@@ -97,9 +97,12 @@ func (t *instance) upgradeValue(ctx context.Context, obj *states.Object, same bo
 	if same {
 		raw, _ = states.StripUnknownAttrs(raw, ty)
 	}
-	resp := callProvider(w.calls, prov, "UpgradeResourceState", addr, func() providers.UpgradeResponse {
-		return prov.UpgradeResourceState(ctx, providers.UpgradeRequest{Type: r.Addr.Resource.Type,
-			Version: obj.SchemaVersion, JSON: raw, Flatmap: obj.Flatmap})
+	const upgrade = "UpgradeResourceState"
+	req := providers.UpgradeRequest{Type: r.Addr.Resource.Type, Version: obj.SchemaVersion, JSON: raw, Flatmap: obj.Flatmap}
+	resp := recall(t, upgrade, req, func() providers.UpgradeResponse {
+		return callProvider(w.calls, prov, upgrade, addr, func() providers.UpgradeResponse {
+			return prov.UpgradeResourceState(ctx, req)
+		})
 	})
 	if err := t.report(resp.Diagnostics); err != nil {
 		return cty.NilVal, nil, err
@@ -243,9 +246,12 @@ func (t *instance) refreshWithSlot(
 func (t *instance) read(ctx context.Context, l *objectState, meta cty.Value) (*objectState, error) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
 	prior := unmark(l.value)
-	resp := callWithSlot(w.calls, prov, "ReadResource", addr, func() providers.ReadResponse {
-		return prov.ReadResource(ctx, providers.ReadRequest{Type: r.Addr.Resource.Type, Prior: prior,
-			Private: l.obj.Private, Meta: meta, Identity: l.identity})
+	req := providers.ReadRequest{Type: r.Addr.Resource.Type, Prior: prior, Private: l.obj.Private, Meta: meta,
+		Identity: l.identity}
+	resp := recall(t, "ReadResource", req, func() providers.ReadResponse {
+		return callWithSlot(w.calls, prov, "ReadResource", addr, func() providers.ReadResponse {
+			return prov.ReadResource(ctx, req)
+		})
 	})
 	if err := t.report(resp.Diagnostics); err != nil {
 		return nil, err

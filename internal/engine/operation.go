@@ -18,7 +18,9 @@ type operation struct {
 	env *Env
 
 	skipRefresh   bool
-	defers        bool // whether changes that can't be planned yet are deferred instead of causing errors; see defer.go
+	refresh       func(RefreshCandidate) bool // nil means all; see PlanOptions
+	answers       *Answers                    // may be nil
+	defers        bool                        // whether changes that can't be planned yet are deferred instead of causing errors; see defer.go
 	variables     map[string]Variable
 	forceReplace  map[addrs.AbsInstance]bool
 	forceWhole    map[addrs.ConfigResource][]addrs.AbsInstance // -replace addresses without keys, by resource
@@ -61,6 +63,11 @@ func newOperation(phase graph.Phase, cfg *configs.Config, prior *states.State, e
 // refreshesPart reports whether the plan only refreshes the objects that a second plan will destroy,
 // and not all of them. It follows only some of the references by instance.
 func (o *operation) refreshesPart() bool { return o.PreDestroy && o.Selective() }
+
+// reads reports whether a plan reads a stored object.
+func (o *operation) reads(addr addrs.AbsInstance, deposed addrs.DeposedKey, by *providerInstance) bool {
+	return !o.skipRefresh && (o.refresh == nil || o.refresh(RefreshCandidate{addr, deposed, by.addr.Config.Provider}))
+}
 
 // inspect makes the operation run an inspection, and adds the references of the inspection.
 func (o *operation) inspect(i *Inspection) {

@@ -43,7 +43,7 @@ func (o *orphanPlan) plan(ctx context.Context) (err error) {
 		return err
 	}
 	w.out.setPrevious(o.addr, o.deposed, l.obj, o.prov.addr)
-	if !w.op.skipRefresh {
+	if w.op.reads(o.addr, o.deposed, o.prov) {
 		l, err = o.refresh(ctx, o.deposed, l)
 		if err != nil {
 			return err

@@ -104,6 +104,7 @@ func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *E
 	op.Mode, op.Targets, op.Excludes, op.CommandImports, op.Generate = o.Mode, o.Targets, o.Excludes, o.Imports,
 		o.GenerateConfig
 	op.defers = o.Defer && o.Mode != plans.Destroy
+	op.refresh, op.answers = o.Refresh, o.Answers
 	op.skipRefresh, op.variables, op.timestamp = o.SkipRefresh, o.Variables, env.now().UTC().Truncate(time.Second)
 	if o.RestOf != nil {
 		op.setDeferred(o.RestOf)
@@ -341,6 +342,9 @@ func (f finisher) plan(opts *PlanOptions, errored bool) *plans.Plan {
 	}
 	if len(plan.Drift) > 0 {
 		plan.Read = f.attributesRead()
+	}
+	if opts.Refresh != nil {
+		plan.Cone = f.cone()
 	}
 	return plan
 }

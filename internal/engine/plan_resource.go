@@ -512,7 +512,7 @@ func (p *instancePlan) prior(ctx context.Context) (*objectState, *plans.Importin
 	w.out.setPrevious(p.addr, "", l.obj, p.prov.addr)
 	l.obj = withFlags(p.r, l.obj)
 	deps := l.obj.Dependencies
-	if !w.op.skipRefresh {
+	if w.op.reads(p.addr, addrs.NotDeposed, p.prov) {
 		deps = p.r.Recorded.Dependencies.Union(deps)
 		if l, err = p.refresh(ctx, addrs.NotDeposed, l); err != nil {
 			return nil, nil, err

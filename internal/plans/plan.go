@@ -61,6 +61,11 @@ type Plan struct {
 	// nothing that only unchanged objects read. It is empty if Drift is.
 	Read []RelevantAttribute
 
+	// Cone holds the objects whose values decide what the plan changes: the changing objects, and the
+	// objects that these read. It is set only if the plan was made without reading some objects, and
+	// is not stored.
+	Cone []addrs.Target
+
 	PrevRun *states.State // the state after moves and schema upgrades, before refreshing
 	Prior   *states.State // the state after refreshing, from which changes start
 
@@ -78,6 +83,10 @@ type Plan struct {
 	// Remote holds the outputs that were read from other states, if the stores of these states
 	// record when outputs change.
 	Remote []RemoteRead
+
+	// Looked says how much of the state the plan has read; nil if it has read everything, or was made
+	// with -refresh=false.
+	Looked *Looked
 
 	// Footprint is set if the store lets several runs change the state at the same time.
 	Footprint *Footprint

@@ -65,6 +65,7 @@ const (
 	planEntry      = "plan"
 	footprintEntry = "footprint"
 	pastEntry      = "past"
+	lookedEntry    = "looked-at"
 	remoteEntry    = "remote"
 	warningsEntry  = "warnings"
 	schemaEntry    = "schemas"
@@ -158,6 +159,15 @@ func writeEntries(z *zip.Writer, f *File) error {
 			return err
 		}
 		if err := writeEntry(z, pastEntry, data); err != nil {
+			return err
+		}
+	}
+	if f.Plan.Looked != nil {
+		data, err := json.Marshal(f.Plan.Looked)
+		if err != nil {
+			return err
+		}
+		if err := writeEntry(z, lookedEntry, data); err != nil {
 			return err
 		}
 	}
@@ -294,6 +304,13 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 		f.Plan.Warnings = *warnings
 	}
 	f.Plan.Past, err = readOptional(entries[pastEntry], decodePast)
+	if err != nil {
+		return nil, err
+	}
+	f.Plan.Looked, err = readOptional(entries[lookedEntry], func(data []byte) (*plans.Looked, error) {
+		out := &plans.Looked{}
+		return out, json.Unmarshal(data, out)
+	})
 	if err != nil {
 		return nil, err
 	}
