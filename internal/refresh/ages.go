@@ -1,0 +1,159 @@
+package refresh
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"tofu/internal/engine"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+)
+
+// Ages holds when the objects of a state were last read or written. It is safe for concurrent use. A
+// nil Ages knows nothing.
+type Ages struct {
+	mu      sync.Mutex
+	at      map[string]time.Time // by the name of the object
+	changed bool                 // whether Observe has recorded anything
+}
+
+// Changed reports whether objects were read or written.
+func (a *Ages) Changed() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.changed
+}
+
+// At returns when an object was last read, if that is known.
+func (a *Ages) At(name string) (time.Time, bool) {
+	if a == nil {
+		return time.Time{}, false
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	at, known := a.at[name]
+	return at, known
+}
+
+// Set records that an object was read.
+func (a *Ages) Set(name string, at time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.at == nil {
+		a.at = map[string]time.Time{}
+	}
+	if at.After(a.at[name]) {
+		a.at[name] = at
+	}
+}
+
+// read is a group of objects that were read at the same time. A file has few of them.
+type read struct {
+	At      time.Time `json:"at"`
+	Objects []string  `json:"objects"`
+}
+
+// file is the content of a file of ages.
+type file struct {
+	Version    int                  `json:"version"`
+	Workspaces map[string]workspace `json:"workspaces"`
+}
+
+// workspace holds the ages of the objects in a workspace.
+type workspace struct {
+	// Lineage is that of the state; "" if it was not known, because the state was new.
+	Lineage string `json:"lineage,omitempty"`
+	Reads   []read `json:"reads"`
+}
+
+const fileVersion = 1
+
+// Load adds the ages of a file that are about the given state. It adds nothing if the state of the
+// workspace was another one then.
+func (a *Ages) Load(text []byte, name, lineage string) error {
+	content, err := decode(text)
+	if err != nil {
+		return err
+	}
+	of := content.Workspaces[name]
+	if of.Lineage != "" && of.Lineage != lineage {
+		return nil
+	}
+	for _, group := range of.Reads {
+		for _, object := range group.Objects {
+			a.Set(object, group.At)
+		}
+	}
+	return nil
+}
+
+func decode(text []byte) (*file, error) {
+	content := &file{}
+	if err := json.Unmarshal(text, content); err != nil {
+		return nil, fmt.Errorf("it is damaged: %w", err)
+	}
+	if content.Version != fileVersion {
+		return nil, fmt.Errorf("it has version %d, and this program knows version %d", content.Version, fileVersion)
+	}
+	return content, nil
+}
+
+// Encode returns the content of a file with the ages of the objects in a workspace for which keep
+// returns true. It takes those of other workspaces from the previous content.
+func (a *Ages) Encode(previous []byte, name, lineage string, keep func(object string) bool) ([]byte, error) {
+	content, err := decode(previous)
+	if err != nil || content.Workspaces == nil {
+		content = &file{Workspaces: map[string]workspace{}}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	groups := map[time.Time][]string{}
+	for object, at := range a.at {
+		if at = at.UTC().Truncate(time.Second); keep(object) {
+			groups[at] = append(groups[at], object)
+		}
+	}
+	of := workspace{Lineage: lineage}
+	for _, at := range slices.SortedFunc(maps.Keys(groups), time.Time.Compare) {
+		slices.Sort(groups[at])
+		of.Reads = append(of.Reads, read{at, groups[at]})
+	}
+	content.Version, content.Workspaces[name] = fileVersion, of
+	return json.Marshal(content)
+}
+
+// Names returns the names of the objects of a state.
+func Names(st *states.State) map[string]bool {
+	out := map[string]bool{}
+	for o := range stored(st) {
+		out[o.String()] = true
+	}
+	return out
+}
+
+// Observe records the objects that an operation has read or written.
+func (a *Ages) Observe(e engine.Event, now time.Time) {
+	var o object
+	switch e := e.(type) {
+	case engine.RefreshDone:
+		if e.Failed {
+			return
+		}
+		o = object{e.Addr, e.Deposed}
+	case engine.ApplyDone:
+		if e.Failed || e.Action == plans.Read {
+			return
+		}
+		o = object{e.Addr, e.Deposed}
+	default:
+		return
+	}
+	a.Set(o.String(), now)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.changed = true
+}

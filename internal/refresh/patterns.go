@@ -1,0 +1,65 @@
+package refresh
+
+import (
+	"errors"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"tofu/internal/addrs"
+	"tofu/internal/engine"
+)
+
+// Patterns select resource types and providers: a type ("aws_instance"), a provider ("aws",
+// "hashicorp/aws" or its whole address), or either with the wildcards of [path.Match].
+type Patterns []string
+
+var patternForm = regexp.MustCompile(`^[a-zA-Z0-9*?_./\[\]^-]+$`)
+
+// Add adds the patterns in a text, which are separated by commas.
+func (p *Patterns) Add(text string) error {
+	for pattern := range strings.SplitSeq(text, ",") {
+		pattern = strings.TrimSpace(pattern)
+		if _, err := path.Match(pattern, ""); err != nil || !patternForm.MatchString(pattern) {
+			return errors.New("must be types or providers such as aws_instance, aws_iam_* or hashicorp/aws, " +
+				"separated by commas")
+		}
+		*p = append(*p, pattern)
+	}
+	return nil
+}
+
+func (p Patterns) match(c engine.RefreshCandidate) bool {
+	for _, pattern := range p {
+		if matches(pattern, c.Addr.Resource.Type, c.Provider) {
+			return true
+		}
+	}
+	return false
+}
+
+func matches(pattern, typ string, provider addrs.Provider) bool {
+	for _, name := range []string{typ, provider.Type, provider.ForDisplay(), provider.String()} {
+		if ok, _ := path.Match(pattern, name); ok { // Add has checked the form
+			return true
+		}
+	}
+	return false
+}
+
+// ParseAge parses a duration in hours, minutes and seconds as [time.ParseDuration] does, or in days
+// ("7d").
+func ParseAge(text string) (time.Duration, error) {
+	age, err := time.ParseDuration(text)
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n float64
+		n, err = strconv.ParseFloat(days, 64)
+		age = time.Duration(n * float64(24*time.Hour))
+	}
+	if err != nil || age <= 0 {
+		return 0, errors.New("must be a time longer than 0, such as 90m, 24h or 7d")
+	}
+	return age, nil
+}

@@ -1,0 +1,178 @@
+// Package refresh plans without reading every object.
+//
+// A plan that reads only what it must is made in rounds. The first round plans everything from the
+// stored objects. The objects that would change, and the objects whose values these changes read,
+// are the cone of the plan (plans.Plan.Cone). The next round reads the objects in the cone and plans
+// again. If an object in the cone was changed outside, more objects may change, so the cone may
+// grow. The rounds end when a round has read its whole cone. Its plan is then the one that a full
+// refresh would have made, unless an object outside of the cone was changed outside.
+//
+// Each round costs as much as planning without reading, but calls no provider with a question that
+// an earlier round has asked. Usually there are two rounds. After maxRounds rounds, the last one
+// reads everything.
+package refresh
+
+import (
+	"context"
+	"time"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/engine"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// maxRounds is the number of rounds after which a plan reads everything. Only a chain of objects that
+// were all changed outside, each because of the one before, needs more.
+const maxRounds = 10
+
+// Options say which objects a plan reads. The zero value means all.
+type Options struct {
+	// Minimal says that the plan reads its cone, and other objects only if the other options select
+	// them.
+	Minimal bool
+	// OlderThan selects objects that were last read longer ago; 0 selects all.
+	OlderThan time.Duration
+	// Types selects objects of matching types or providers; empty means all. NotTypes leaves out
+	// objects.
+	Types, NotTypes Patterns
+}
+
+// Limited reports whether a plan with these options may leave out objects.
+func (o *Options) Limited() bool {
+	return o.Minimal || o.OlderThan > 0 || len(o.Types)+len(o.NotTypes) > 0
+}
+
+// selects reports whether the options select an object without regard to the cone.
+func (o *Options) selects(c engine.RefreshCandidate, age func() (time.Duration, bool)) bool {
+	if o.Minimal && o.OlderThan == 0 && len(o.Types) == 0 {
+		return false
+	}
+	if len(o.Types) > 0 && !o.Types.match(c) || o.NotTypes.match(c) {
+		return false
+	}
+	if o.OlderThan == 0 {
+		return true
+	}
+	since, known := age()
+	return !known || since > o.OlderThan
+}
+
+// A Run is what a plan with options needs besides what every plan needs.
+type Run struct {
+	Options
+	Ages *Ages     // when objects were last read
+	Now  time.Time // the time of the plan
+}
+
+// Plan is like [engine.Plan], but reads only the objects that the options select.
+func (r *Run) Plan(
+	ctx context.Context, cfg *configs.Config, prior *states.State, env *engine.Env, opts *engine.PlanOptions,
+) (*plans.Plan, error) {
+	if !r.Limited() || opts.SkipRefresh || opts.Mode == plans.Destroy && r.Minimal {
+		return engine.Plan(ctx, cfg, prior, env, opts) // a destruction changes everything
+	}
+	rounds := &rounds{run: r, env: *env, sent: map[sentEvent]bool{}, cone: newObjects()}
+	for {
+		plan, err := rounds.next(ctx, cfg, prior, opts)
+		if plan == nil || rounds.last || stopped(env) || !rounds.grow(plan.Cone) {
+			rounds.finish(env)
+			if plan != nil {
+				plan.Looked = rounds.looked(plan)
+			}
+			return plan, err
+		}
+	}
+}
+
+func stopped(env *engine.Env) bool {
+	select {
+	case <-env.Stop: // blocks if it is nil
+		return true
+	default:
+		return false
+	}
+}
+
+// rounds are the rounds of one plan.
+type rounds struct {
+	run     *Run
+	env     engine.Env
+	answers engine.Answers
+	count   int
+	last    bool // whether the current round reads everything that the cone may lead to
+	cone    *objects
+
+	seen     candidates          // objects that the current round has asked about
+	warnings tfdiags.Diagnostics // of the current round
+	failures []engine.Event      // of the current round
+	sent     map[sentEvent]bool
+}
+
+// next plans a round.
+func (r *rounds) next(
+	ctx context.Context, cfg *configs.Config, prior *states.State, opts *engine.PlanOptions,
+) (*plans.Plan, error) {
+	r.count++
+	r.last = !r.run.Minimal || r.count > maxRounds
+	r.seen = candidates{read: map[object]bool{}}
+	r.warnings, r.failures = nil, nil
+	env, round := r.env, *opts
+	env.Warn = r.warnings.Add
+	env.Observe = r.observer()
+	round.Refresh, round.Answers = r.reads, &r.answers
+	return engine.Plan(ctx, cfg, prior, &env, &round)
+}
+
+// reads decides whether the current round reads an object.
+func (r *rounds) reads(c engine.RefreshCandidate) bool {
+	o := object{c.Addr, c.Deposed}
+	reads := r.run.Minimal && (r.count > maxRounds || r.cone.has(o)) || r.run.selects(c, func() (time.Duration, bool) {
+		at, known := r.run.Ages.At(o.String())
+		return r.run.Now.Sub(at), known
+	})
+	r.seen.add(o, reads)
+	return reads
+}
+
+// grow adds targets to the cone. It reports whether this adds an object that the current round could
+// have read and has not.
+func (r *rounds) grow(targets []addrs.Target) bool {
+	r.cone.add(targets)
+	return r.seen.missed(r.cone)
+}
+
+// finish passes on the warnings and failures of the last round.
+func (r *rounds) finish(env *engine.Env) {
+	if env.Warn != nil {
+		env.Warn(r.warnings...)
+	}
+	for _, e := range r.failures {
+		env.Observe(e)
+	}
+}
+
+// looked says how many objects the plan has read. It returns nil if that is all of them.
+func (r *rounds) looked(plan *plans.Plan) *plans.Looked {
+	out := &plans.Looked{}
+	for o := range stored(plan.PrevRun) {
+		out.Objects++
+		if r.seen.read[o] {
+			out.Read++
+			continue
+		}
+		at, known := r.run.Ages.At(o.String())
+		switch {
+		case !known:
+			out.Unknown++
+		case out.Oldest.IsZero() || at.Before(out.Oldest):
+			out.Oldest = at
+		}
+	}
+	if out.Read == out.Objects {
+		return nil
+	}
+	return out
+}
