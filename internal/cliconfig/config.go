@@ -51,6 +51,8 @@ type Config struct {
 	// View is the name of the view in which plans are shown on a terminal, one of Views; "" is the
 	// default.
 	View string
+	// MinimalRefresh makes plans read only what they must, unless an option says otherwise.
+	MinimalRefresh bool
 
 	// Dir is the user's configuration directory.
 	Dir string

@@ -31,6 +31,7 @@ var settings = map[string]func(*decoder, item) error{
 		return assign(&d.cfg.PluginCacheMayBreakLock, it.flag)
 	},
 	"minimum_release_age":     func(d *decoder, it item) error { return assign(&d.cfg.MinAge, it.age) },
+	"minimal_refresh":         func(d *decoder, it item) error { return assign(&d.cfg.MinimalRefresh, it.flag) },
 	"view":                    (*decoder).view,
 	"credentials":             (*decoder).credentials,
 	"credentials_helper":      (*decoder).helper,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"tofu/internal/backend"
 	"tofu/internal/engine"
@@ -114,6 +115,9 @@ func approve(ctx context.Context, op *session.Operation, plan *plans.Plan) error
 			q = terminal.Question{Title: "Record these changes in the state" + where + "?",
 				Text: "The objects themselves stay as they are."}
 		}
+	}
+	if l := plan.Looked; l != nil {
+		q.Text = strings.TrimSpace(l.Text(plan.Timestamp) + ".\n" + q.Text)
 	}
 	ok, err := op.Session.Confirm(ctx, q)
 	if errors.Is(err, terminal.ErrInputEnded) {

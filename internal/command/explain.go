@@ -41,6 +41,7 @@ states of other backends have no history.`,
 		fs.BoolVar(&f.Destroy, "destroy", false, "Explain a plan to destroy everything.")
 		fs.BoolVar(&f.RefreshOnly, "refresh-only", false, "Explain a plan that only records changes made outside of OpenTofu.")
 		fs.BoolVar(&f.Refresh, "refresh", true, "Do not check whether objects changed outside of OpenTofu.")
+		f.Look.add(fs)
 		fs.Var((*list)(&f.Replace), "replace", "Replace the resource instance at this `address`. May be repeated.")
 		fs.BoolVar(&f.Document, "json", false, "Print a JSON document.")
 		fs.BoolVar(&f.WhyNot, "why-not", false, "Only explain why the address is not in the plan, or say that it is.")

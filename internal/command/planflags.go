@@ -20,6 +20,7 @@ type planFlags struct {
 	Destroy              bool
 	RefreshOnly          bool
 	Refresh              bool
+	Look                 lookFlags
 	Defer                bool
 	Replace              []string
 	SuppressForgetErrors bool
@@ -34,6 +35,7 @@ func (f *planFlags) add(fs *options) {
 	fs.BoolVar(&f.RefreshOnly, "refresh-only", false,
 		"Only check whether objects changed outside of OpenTofu, and plan to record their changes in the state.")
 	fs.BoolVar(&f.Refresh, "refresh", true, "Do not check whether objects changed outside of OpenTofu.")
+	f.Look.add(fs)
 	fs.BoolVar(&f.Defer, "defer", true, "Fail if anything can't be planned yet, instead of deferring it.")
 	fs.Var((*list)(&f.Replace), "replace", "Replace the resource instance at this `address`. May be repeated.")
 }
@@ -59,6 +61,7 @@ func (f *planFlags) options() (*engine.PlanOptions, error) {
 	clash(f.RefreshOnly && !f.Refresh, "-refresh-only", "-refresh=false")
 	clash(f.RefreshOnly && len(f.Replace) > 0, "-refresh-only", "-replace")
 	clash(f.Destroy && len(f.Replace) > 0, "-destroy", "-replace")
+	f.clashes(clash)
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}

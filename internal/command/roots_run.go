@@ -51,6 +51,7 @@ func (f *fleetFlags) addPlan(fs *options) {
 	fs.BoolVar(&f.RefreshOnly, "refresh-only", false,
 		"Only check whether objects changed outside of OpenTofu, and plan to record their changes in the states.")
 	fs.BoolVar(&f.Refresh, "refresh", true, "Do not check whether objects changed outside of OpenTofu.")
+	f.Look.add(fs)
 	f.addSelect(fs)
 	f.Defer = true
 }

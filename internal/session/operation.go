@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"tofu/internal/addrs"
 	"tofu/internal/backend"
@@ -10,6 +11,7 @@ import (
 	"tofu/internal/engine/graph"
 	"tofu/internal/moves"
 	"tofu/internal/plans"
+	"tofu/internal/refresh"
 	"tofu/internal/states"
 	"tofu/internal/states/statemgr"
 	"tofu/internal/terminal"
@@ -37,6 +39,8 @@ type Operation struct {
 	Variables map[string]engine.Variable
 
 	options OperationOptions
+	started time.Time
+	ages    *refresh.Ages // nil until the state is read
 }
 
 // OperationOptions holds the options that all operations share.
@@ -48,6 +52,10 @@ type OperationOptions struct {
 	// if not nil, replaces it: several operations share the limit.
 	Parallelism int
 	Slots       *engine.CallSlots
+	// Refresh selects the objects that plans read. UsualRefresh says that the CLI configuration decides
+	// whether plans read only what they must.
+	Refresh      refresh.Options
+	UsualRefresh bool
 }
 
 // StartOperation prepares an operation: it loads the configuration, reads the values of variables,
@@ -118,6 +126,8 @@ func (op *Operation) Open(ctx context.Context, req StateRequest) (err error) {
 		return tfdiags.Join(err, op.State.Close())
 	}
 	op.Env = op.Session.Environment(op.Providers, op.Location.Workspace)
+	op.started = time.Now()
+	op.loadAges()
 	op.Env.Known, op.Env.Parallelism, op.Env.Slots = &graph.Known{}, op.options.Parallelism, op.options.Slots
 	return nil
 }
@@ -138,6 +148,7 @@ func (op *Operation) Close() {
 		op.Providers.Close()
 	}
 	if op.State != nil {
+		op.saveAges()
 		op.Session.Release(op.State)
 	}
 }
@@ -193,14 +204,16 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	op.Session.remote.take() // drop the reads of an earlier plan
 	opts.Variables = op.Variables
 	opts.Defer = opts.Defer && Defers(op.Session.Env)
-	env := *op.Env
+	env := op.observed(op.Env)
 	env.Warn = planned.Add
 	phase := progress.Planning
 	if opts.Mode == plans.RefreshOnly {
 		phase = progress.Refreshing
 	}
 	live.Phase(phase, managedInstances(op.State.State()))
-	plan, err := engine.Plan(terminal.UntilAbort(ctx), op.Config.Config, op.State.State(), &env, opts)
+	run := &refresh.Run{Options: op.options.Refresh, Ages: op.ages, Now: op.started}
+	run.Minimal = run.Minimal || op.options.UsualRefresh && op.Session.CLI != nil && op.Session.CLI.MinimalRefresh
+	plan, err := run.Plan(terminal.UntilAbort(ctx), op.Config.Config, op.State.State(), env, opts)
 	// Remove addresses before comparing: validation names resources, and planning names instances.
 	reported := validated.Map(func(d *tfdiags.Diagnostic) { d.Address = "" })
 	warn(planned.Dedup(reported)...)
@@ -283,6 +296,7 @@ func (op *Operation) Apply(
 	env := *op.Env
 	env.InDoubt = op.State.InDoubt
 	env.Observe = func(e engine.Event) {
+		op.ages.Observe(e, op.started)
 		journal(op.State.Manager, e)
 		tally.Observe(e)
 		op.Session.Printer.Event(e)

@@ -269,6 +269,9 @@ func (h *human) Plan(v *PlanView) {
 		} else {
 			p.view(h.View)
 		}
+		if l := v.Plan.Looked; l != nil {
+			p.write("\n" + l.Text(v.Plan.Timestamp) + ".\n")
+		}
 		p.screen("").Past(v.Plan.Past)
 		if v.Later {
 			p.later()

@@ -105,6 +105,9 @@ func WritePlan(w io.Writer, view *PlanView, compatible string, engine version.In
 		if p.Plan.Past != nil {
 			p.field("against", pastJSON(p.Plan.Past))
 		}
+		if p.Plan.Looked != nil {
+			p.field("looked_at", p.Plan.Looked)
+		}
 		p.outputChanges()
 		if prior := p.priorState(); !prior.Empty() {
 			p.name("prior_state")

@@ -269,6 +269,9 @@ func (p *jsonPrinter) Plan(v *PlanView) {
 			p.line("info", text, "not_undone", entry{"lost": lost})
 		}
 	}
+	if l := v.Plan.Looked; l != nil {
+		p.line("info", l.Text(v.Plan.Timestamp), "looked_at", entry{"looked_at": l})
+	}
 	if v.Saved {
 		return
 	}

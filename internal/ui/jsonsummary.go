@@ -25,9 +25,10 @@ type planSummary struct {
 	Imported int                     `json:"imported"`
 	Moved    int                     `json:"moved"`
 	// Number of objects changed outside of OpenTofu since the last apply.
-	ChangedOutside int          `json:"changed_outside"`
-	Deferred       int          `json:"deferred"` // number of changes that can't be planned yet
-	Outputs        actionCounts `json:"outputs"`
+	ChangedOutside int           `json:"changed_outside"`
+	Deferred       int           `json:"deferred"` // number of changes that can't be planned yet
+	Outputs        actionCounts  `json:"outputs"`
+	LookedAt       *plans.Looked `json:"looked_at,omitempty"` // nil if the plan has read all objects
 }
 
 const summaryFormat = "1.0"
@@ -59,7 +60,7 @@ func WriteSummary(w io.Writer, plan *plans.Plan) error {
 	for _, o := range source.ChangedOutputs() {
 		out.Outputs[o.Action.String()]++
 	}
-	out.Deferred = len(plan.Deferred)
+	out.Deferred, out.LookedAt = len(plan.Deferred), plan.Looked
 	out.ChangedOutside = len(source.RealDrift())
 	return writeIndented(w, out)
 }

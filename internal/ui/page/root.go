@@ -64,6 +64,9 @@ func (d *document) add(root int, c *Content) error {
 	a.renames()
 	a.past(changes)
 	a.root.Failed, a.root.Warnings = problemsOf(a.plan.Failed), problemsOf(a.plan.Warnings)
+	if l := a.View.Plan.Looked; l != nil {
+		a.root.Warnings = append(a.root.Warnings, Problem{Summary: l.Text(a.View.Plan.Timestamp)})
+	}
 	for _, g := range planview.Groups(a.plan.Drift) {
 		a.root.Outside = append(a.root.Outside, Problem{Summary: termtext.Printable(g.Title()),
 			Detail: termtext.Printable(g.Outside())})

@@ -123,6 +123,9 @@ func (w *writer) head() {
 	if len(parts) > 0 {
 		w.add(strings.Join(parts, ", ") + "\n\n")
 	}
+	if l := w.plan.Source.Plan.Looked; l != nil {
+		w.add(l.Text(w.plan.Source.Plan.Timestamp) + ".\n\n")
+	}
 	w.past()
 	w.problems(planview.FailedTitle(w.plan.Failed), w.plan.Failed)
 	w.outside()

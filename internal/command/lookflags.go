@@ -1,0 +1,55 @@
+package command
+
+import (
+	"slices"
+
+	"tofu/internal/refresh"
+	"tofu/internal/session"
+)
+
+// lookFlags say which objects a plan reads.
+type lookFlags struct {
+	refresh.Options
+	given func(option string) bool // whether an option is on the command line; nil without these options
+}
+
+// add declares the options.
+func (f *lookFlags) add(fs *options) {
+	f.given = fs.given
+	fs.BoolVar(&f.Minimal, "minimal-refresh", false, "Read only the objects that would change, and those whose values "+
+		"these changes read. The setting minimal_refresh of the CLI configuration makes this the default.")
+	fs.Func("refresh-older-than", "Do not read objects that were last read within this `duration`, such as 90m, 24h "+
+		"or 7d. With -minimal-refresh, also read the others that are older.", func(text string) (err error) {
+		f.OlderThan, err = refresh.ParseAge(text)
+		return err
+	})
+	fs.Func("refresh-types", "Read only objects of these `types` or providers, such as aws_instance, aws_iam_* or "+
+		"hashicorp/aws, separated by commas. May be repeated. With -minimal-refresh, also read these.", f.Types.Add)
+	fs.Func("no-refresh-types", "Do not read objects of these `types` or providers, unless -minimal-refresh requires "+
+		"it. May be repeated.", f.NotTypes.Add)
+}
+
+// clashes calls clash for each pair of options that contradict each other.
+func (f *planFlags) clashes(clash func(when bool, first, second string)) {
+	for _, o := range []struct {
+		name string
+		set  bool
+	}{
+		{"-minimal-refresh", f.Look.Minimal}, {"-refresh-older-than", f.Look.OlderThan > 0},
+		{"-refresh-types", len(f.Look.Types) > 0}, {"-no-refresh-types", len(f.Look.NotTypes) > 0},
+	} {
+		clash(o.set && !f.Refresh, "-refresh=false", o.name)
+	}
+	clash(f.RefreshOnly && f.Look.Minimal, "-refresh-only", "-minimal-refresh")
+	for _, pattern := range f.Look.Types {
+		clash(slices.Contains(f.Look.NotTypes, pattern), "-refresh-types="+pattern, "-no-refresh-types="+pattern)
+	}
+}
+
+// operation returns the options of an operation that plans.
+func (f *planFlags) operation() session.OperationOptions {
+	out := f.operationFlags.operation()
+	out.Refresh = f.Look.Options
+	out.UsualRefresh = f.Look.given != nil && !f.Look.given("minimal-refresh") && f.Refresh && !f.RefreshOnly
+	return out
+}
