@@ -12,6 +12,7 @@ import (
 
 	"tofu/internal/checks"
 	"tofu/internal/configs"
+	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
@@ -55,7 +56,8 @@ func Apply(
 func (w *walk) apply(ctx context.Context, plan *plans.Plan, opts *ApplyOptions) (*states.State, error) {
 	w.out.changes = plan.Changes
 	w.observeImports()
-	w.out.observe(Ordered{(&waiters{graph: w.graph}).of})
+	w.waiters = &waiters{graph: w.graph, lost: make(map[dag.ID]bool)}
+	w.out.observe(Ordered{w.waiters.of, w.waiters.lostSteps})
 	walkErr := w.run(ctx)
 	err := tfdiags.Join(walkErr, w.guard("", func() error {
 		finisher{w}.finishState(plan)

@@ -101,7 +101,7 @@ func (c *applyCall) run(ctx context.Context) error {
 	}
 	what.IDKey, what.IDValue = identify(c.value)
 	doubt := c.inDoubt()
-	w.out.observe(ApplyDone{Object: what, Action: c.action, Failed: err != nil,
+	w.out.observe(ApplyDone{Object: what, Action: c.action, Failed: err != nil, Err: err,
 		Elapsed: w.op.env.now().Sub(start), InDoubt: doubt})
 	switch {
 	case doubt && c.action == plans.Create:

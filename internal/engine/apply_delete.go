@@ -114,7 +114,7 @@ func (d *deletion) run(ctx context.Context, l *objectState) error {
 	if err == nil {
 		err = d.call(ctx, l, null, meta)
 	}
-	w.out.observe(ApplyDone{Object: what, Action: plans.Delete, Failed: err != nil,
+	w.out.observe(ApplyDone{Object: what, Action: plans.Delete, Failed: err != nil, Err: err,
 		Elapsed: w.op.env.now().Sub(start), InDoubt: d.inDoubt})
 	return err
 }

@@ -120,7 +120,7 @@ func (p *instancePlan) readData(
 			}
 			what.IDKey, what.IDValue = identify(markStored(r.Schema.Block, v, nil))
 		}
-		w.out.observe(ApplyDone{Object: what, Action: plans.Read, Failed: err != nil,
+		w.out.observe(ApplyDone{Object: what, Action: plans.Read, Failed: err != nil, Err: err,
 			Elapsed: w.op.env.now().Sub(start)})
 		return err
 	})

@@ -128,7 +128,7 @@ func (p *instancePlan) callOpen(ctx context.Context, config cty.Value) (provider
 	default:
 		err = p.checkType("Provider produced invalid object", resp.Result, r.Schema.Block.ImpliedType())
 	}
-	w.out.observe(EphemeralDone{what, "open", err != nil})
+	w.out.observe(EphemeralDone{what, "open", err != nil, err})
 	return resp, err
 }
 
@@ -153,7 +153,7 @@ func (e *ephemerals) renew(ctx context.Context, o *openEphemeral, at time.Time) 
 		w.out.observe(EphemeralStart{what, "renew"})
 		resp := o.prov.RenewEphemeral(ctx, o.r.Addr.Resource.Type, o.private)
 		o.err = resp.Diagnostics.WithAddress(o.addr.String()).Report(w.out.warn)
-		w.out.observe(EphemeralDone{what, "renew", o.err != nil})
+		w.out.observe(EphemeralDone{what, "renew", o.err != nil, o.err})
 		if o.err != nil {
 			return
 		}
@@ -205,7 +205,7 @@ func (e *ephemerals) closeOne(ctx context.Context, o *openEphemeral) error {
 	defer cancel()
 	diags := o.prov.CloseEphemeral(ctx, o.r.Addr.Resource.Type, o.private).WithAddress(o.addr.String())
 	err := tfdiags.Join(o.err, diags.Report(w.out.warn))
-	w.out.observe(EphemeralDone{what, "close", err != nil})
+	w.out.observe(EphemeralDone{what, "close", err != nil, err})
 	return err
 }
 

@@ -25,10 +25,12 @@ type Object struct {
 type (
 	// RefreshStart is sent before an object that is in the state is read.
 	RefreshStart struct{ Object }
-	// RefreshDone is sent after the object was read.
+	// RefreshDone is sent after the object was read. Err, here and below, says why an operation
+	// failed.
 	RefreshDone struct {
 		Object
 		Failed bool
+		Err    error
 	}
 
 	// ImportStart is sent before an object is imported during a plan.
@@ -41,6 +43,7 @@ type (
 		Object
 		ID     string
 		Failed bool
+		Err    error
 	}
 
 	// Planned is sent when a change has been planned. Change is final.
@@ -51,10 +54,12 @@ type (
 	Failure struct{ Err error }
 
 	// Ordered is sent before the first change of an apply. Waiters returns the instances whose
-	// changes wait directly for an action on an object. Waiters may be called during the apply, and
-	// is safe for concurrent use.
+	// changes wait directly for an action on an object. It leaves out changes that don't begin because
+	// another one has failed; Lost returns the number of their steps so far. Both may be called
+	// during the apply, and are safe for concurrent use.
 	Ordered struct {
 		Waiters func(Object, plans.Action) []addrs.AbsInstance
+		Lost    func() int
 	}
 
 	// ApplyStart is sent before a change is made or a data source is read. Action is the action of
@@ -75,6 +80,7 @@ type (
 		Object
 		Action  plans.Action
 		Failed  bool
+		Err     error
 		Elapsed time.Duration
 		// InDoubt says that the provider call had no usable answer, so its outcome is unknown.
 		InDoubt bool
@@ -130,6 +136,7 @@ type (
 		Object
 		Verb   string
 		Failed bool
+		Err    error
 	}
 )
 

@@ -349,7 +349,7 @@ func (p *instancePlan) importObject(ctx context.Context, req *importRequest) (*o
 	err = w.callReader(ctx, func(ctx context.Context) (err error) {
 		w.out.observe(ImportStart{what, req.id})
 		l, err = p.importWithSlot(ctx, req, meta)
-		w.out.observe(ImportDone{what, req.id, err != nil})
+		w.out.observe(ImportDone{what, req.id, err != nil, err})
 		return err
 	})
 	return l, err

@@ -233,13 +233,13 @@ func (t *instance) refreshWithSlot(
 	w.out.observe(RefreshStart{what})
 	out, err := t.read(ctx, l, meta)
 	if err != nil {
-		w.out.observe(RefreshDone{what, true})
+		w.out.observe(RefreshDone{what, true, err})
 		return nil, t.explained(err)
 	}
 	if !out.exists() {
 		what.IDKey, what.IDValue = "", "" // the object is gone, so it has no ID
 	}
-	w.out.observe(RefreshDone{what, false})
+	w.out.observe(RefreshDone{Object: what})
 	return out, nil
 }
 

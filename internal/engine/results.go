@@ -78,9 +78,14 @@ func (s *results) start(e *ApplyStart) error {
 		if !s.stopped() {
 			return nil
 		}
-		s.observe(ApplyDone{Object: e.Object, Action: e.Action, Failed: true})
+		s.observe(ApplyDone{Object: e.Object, Action: e.Action, Failed: true, Err: interrupted(e.Addr)})
 	}
-	d := tfdiags.Errorf("Operation interrupted", "The change to %s was not started.", e.Addr)
+	return interrupted(e.Addr)
+}
+
+// interrupted returns the error for a change that was not started.
+func interrupted(addr addrs.AbsInstance) error {
+	d := tfdiags.Errorf("Operation interrupted", "The change to %s was not started.", addr)
 	d.Extra = tfdiags.Interrupted{}
 	return d
 }

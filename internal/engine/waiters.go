@@ -17,6 +17,10 @@ type waiters struct {
 	index      sync.Once
 	steps      map[startedStep][]dag.ID
 	dependents [][]dag.ID
+
+	mu    sync.Mutex
+	lost  map[dag.ID]bool // failed nodes, and those that are not visited because of them
+	count int             // how many of them are steps that change or read an object
 }
 
 // startedStep identifies a step by the data in an ApplyStart event.
@@ -29,16 +33,9 @@ type startedStep struct {
 // the graph. If the waiting Step changes nothing, the result has the instances that wait for that
 // Step instead.
 func (w *waiters) of(o Object, action plans.Action) []addrs.AbsInstance {
-	w.index.Do(func() {
-		w.dependents = w.graph.Edges.Dependents()
-		w.steps = make(map[startedStep][]dag.ID)
-		for _, n := range w.graph.Nodes {
-			if s, ok := n.Object.(*graph.Step); ok {
-				key := startedStep{s.Change.Addr, s.Removes()}
-				w.steps[key] = append(w.steps[key], n.ID)
-			}
-		}
-	})
+	w.index.Do(w.build)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	other := func(id dag.ID) *graph.Step {
 		s, ok := w.graph.Nodes[id].Object.(*graph.Step)
 		if !ok || s.Change.Action == plans.NoOp || s.Change.Addr == o.Addr {
@@ -55,10 +52,50 @@ func (w *waiters) of(o Object, action plans.Action) []addrs.AbsInstance {
 		}
 		return w.dependents[id]
 	}) {
-		if s := other(id); s != nil && !seen[s.Change.Addr] {
+		if s := other(id); s != nil && !seen[s.Change.Addr] && !w.lost[id] {
 			seen[s.Change.Addr] = true
 			out = append(out, s.Change.Addr)
 		}
 	}
 	return out
+}
+
+func (w *waiters) build() {
+	w.dependents = w.graph.Edges.Dependents()
+	w.steps = make(map[startedStep][]dag.ID)
+	for _, n := range w.graph.Nodes {
+		if s, ok := n.Object.(*graph.Step); ok {
+			key := startedStep{s.Change.Addr, s.Removes()}
+			w.steps[key] = append(w.steps[key], n.ID)
+		}
+	}
+}
+
+// lose records that a node has failed, so that its dependents are not visited. All calls together
+// cost as much as one pass over the graph.
+func (w *waiters) lose(failed dag.ID) {
+	w.index.Do(w.build)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lost[failed] = true
+	for todo := []dag.ID{failed}; len(todo) > 0; {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, next := range w.dependents[id] {
+			if w.lost[next] || w.graph.Nodes[next].Tolerates(w.graph.Nodes[id]) {
+				continue
+			}
+			w.lost[next] = true
+			if s, ok := w.graph.Nodes[next].Object.(*graph.Step); ok && s.CallsProvider() {
+				w.count++
+			}
+			todo = append(todo, next)
+		}
+	}
+}
+
+func (w *waiters) lostSteps() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.count
 }

@@ -36,6 +36,7 @@ type walk struct {
 
 	eval      *evaluator
 	needs     *instanceNeeds
+	waiters   *waiters // set in an apply
 	modules   moduleTree
 	pending   pending
 	deferrals deferrals
@@ -192,6 +193,9 @@ func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 		err = w.execute(ctx, n)
 	}
 	w.pending.visited(n)
+	if err != nil && w.waiters != nil {
+		w.waiters.lose(id)
+	}
 	if err != errReported {
 		// While planning, resourcePlan.runOne has already reported the failure.
 		if n.Kind != graph.KindResource || w.op.Phase != graph.PhasePlan {

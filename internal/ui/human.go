@@ -103,16 +103,60 @@ func (h *human) Event(e engine.Event) {
 		}
 	case engine.ApplyDone:
 		h.heartbeats.stop(e.Object)
-		if !h.Concise && !e.Failed {
+		switch {
+		case e.Failed:
+			h.failed(e.Object, verbs[e.Action].failed+" after "+seconds(e.Elapsed), e.Err)
+		case !h.Concise:
 			h.line(doneText(e))
 		}
 	case engine.ProvisionOutput:
 		h.provisionOutput(e)
+	case engine.RefreshDone:
+		if e.Failed {
+			h.failed(e.Object, refreshFailed, e.Err)
+		}
+	case engine.ImportDone:
+		if e.Failed {
+			h.failed(e.Object, "Import errored", e.Err)
+		}
+	case engine.EphemeralDone:
+		if e.Failed {
+			h.failed(e.Object, ephemeralVerbs[e.Verb].failed, e.Err)
+		} else if !h.Concise {
+			h.line(e.Addr.String() + ": " + ephemeralVerbs[e.Verb].done)
+		}
 	default:
 		if text := eventText(e); text != "" && !h.Concise {
 			h.line(text)
 		}
 	}
+}
+
+const refreshFailed = "Refresh errored"
+
+// failed prints one line about an operation that failed. The complete error follows at the end of the
+// command.
+func (h *human) failed(o engine.Object, outcome string, err error) {
+	text := objectName(o) + ": " + outcome
+	if why := reasonOf(err); why != "" {
+		text += ": " + why
+	}
+	h.write(h.Out, h.style.As(termtext.Red, termtext.OneLine(text))+"\n")
+}
+
+// reasonOf returns the first line of the first error, or "" without an error.
+func reasonOf(err error) string {
+	for _, d := range tfdiags.FromError(err) {
+		if d.Severity == tfdiags.Error {
+			return firstLine(d)
+		}
+	}
+	return ""
+}
+
+func firstLine(d tfdiags.Diagnostic) string {
+	text, _, _ := strings.Cut(strings.TrimSpace(d.Summary), "\n")
+	return text
 }
 
 // finished prints lines above a live display: completed changes and the output of provisioners.
@@ -149,7 +193,7 @@ func (h *human) finished(e engine.Event) {
 // failure prints the reason for a failure. The complete error follows at the end of the
 // operation.
 func (h *human) failure(d tfdiags.Diagnostic) {
-	text, _, _ := strings.Cut(strings.TrimSpace(d.Summary), "\n")
+	text := firstLine(d)
 	var where []string
 	if d.Address != "" {
 		where = append(where, "with "+d.Address)
@@ -221,10 +265,6 @@ func eventText(e engine.Event) string {
 		return fmt.Sprintf("%s: Provisioning with '%s'...", e.Addr, e.Type)
 	case engine.EphemeralStart:
 		return fmt.Sprintf("%s: %s", e.Addr, ephemeralVerbs[e.Verb].start)
-	case engine.EphemeralDone:
-		if !e.Failed {
-			return fmt.Sprintf("%s: %s", e.Addr, ephemeralVerbs[e.Verb].done)
-		}
 	}
 	return ""
 }
@@ -290,8 +330,13 @@ func (h *human) Message(m Message) {
 	switch m := m.(type) {
 	case Text:
 		h.write(h.Out, h.wrapped(termtext.PrintableText(m.Text))+"\n")
-	case Hint:
+	case Note:
+		if h.Terminal {
+			m.Text = termtext.Join(m.Text)
+		}
 		h.Message(Text(m))
+	case Hint:
+		h.Message(Note(m))
 	case Rule:
 		h.write(h.Out, "\n"+h.style.As(termtext.Grey, rule(columns(h.Width)))+"\n")
 	case PlanSaved:

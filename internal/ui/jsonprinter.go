@@ -102,6 +102,7 @@ type hook struct {
 	Output      *string      `json:"output,omitempty"`
 	Elapsed     *float64     `json:"elapsed_seconds,omitempty"`
 	Msg         string       `json:"Msg,omitempty"`
+	Error       string       `json:"error,omitempty"` // why it failed, in a line
 }
 
 func (p *jsonPrinter) hook(typ string, o engine.Object, text string, h hook) {
@@ -116,7 +117,9 @@ func (p *jsonPrinter) Event(e engine.Event) {
 		p.hook("refresh_start", e.Object, "Refreshing state..."+identified(e.Object),
 			hook{IDKey: e.IDKey, IDValue: e.IDValue})
 	case engine.RefreshDone:
-		if !e.Failed {
+		if e.Failed {
+			p.hook("refresh_errored", e.Object, refreshFailed, hook{Error: reasonOf(e.Err)})
+		} else {
 			p.hook("refresh_complete", e.Object, "Refresh complete"+identified(e.Object),
 				hook{IDKey: e.IDKey, IDValue: e.IDValue})
 		}
@@ -148,7 +151,7 @@ func (p *jsonPrinter) Event(e engine.Event) {
 		if e.Failed {
 			text = ephemeralVerbs[e.Verb].failed
 		}
-		p.hook("ephemeral_action_complete", e.Object, text, hook{Msg: text})
+		p.hook("ephemeral_action_complete", e.Object, text, hook{Msg: text, Error: reasonOf(e.Err)})
 	}
 }
 
@@ -173,10 +176,8 @@ func (p *jsonPrinter) applyDone(e engine.ApplyDone) {
 	took := e.Elapsed.Truncate(time.Second).Seconds()
 	h := hook{Action: e.Action.String(), Elapsed: &took}
 	verb := lineVerbs(e.Action)
-	if e.Failed && (e.Action == plans.Read || e.Deposed != "") { // the diagnostic reports the failure
-		return
-	}
 	if e.Failed {
+		h.Error = reasonOf(e.Err)
 		p.hook("apply_errored", e.Object, verb.failed+" after "+seconds(e.Elapsed), h)
 		return
 	}
@@ -316,6 +317,8 @@ func (p *jsonPrinter) Message(m Message) {
 		if text := strings.TrimPrefix(strings.TrimSpace(plainText(m.Text)), "- "); text != "" {
 			p.line("info", text, "log", nil)
 		}
+	case Note:
+		p.Message(Text(m))
 	case Estate:
 		p.line("info", strings.TrimSpace(m.Text()), "estate_summary", entry{"estate": m})
 	case EstateRoot:

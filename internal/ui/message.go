@@ -19,7 +19,10 @@ type (
 	// Text is free text. The human form escapes control characters except this program's colors
 	// and, on a terminal, wraps the text. The JSON form prints it without colors.
 	Text struct{ Text string }
-	// Hint is free text that says what to do next. The JSON form omits it.
+	// Note is like Text, but its line breaks are for pipes and files: a terminal shows paragraphs that
+	// fill its width. A line that begins with a space keeps its place.
+	Note struct{ Text string }
+	// Hint is a Note that says what to do next. The JSON form omits it.
 	Hint struct{ Text string }
 	// Rule is a horizontal line. The JSON form omits it.
 	Rule struct{}
@@ -44,6 +47,7 @@ type (
 func (Estate) message()     {}
 func (EstateRoot) message() {}
 func (Text) message()       {}
+func (Note) message()       {}
 func (Hint) message()       {}
 func (Rule) message()       {}
 func (PlanSaved) message()  {}

@@ -26,6 +26,12 @@ func (s *Step) Node() *Node { return s.node }
 // Removes reports whether the step deletes or forgets an object.
 func (s *Step) Removes() bool { return s.Part != stepApply }
 
+// CallsProvider reports whether the step changes or reads an object.
+func (s *Step) CallsProvider() bool {
+	deletesData := s.Change.Action == plans.Delete && s.Change.Addr.Resource.Mode == addrs.Data
+	return s.Change.Action != plans.NoOp && s.Part != StepForget && !deletesData
+}
+
 // Opens reports whether the step opens an ephemeral object.
 func (s *Step) Opens() bool { return s.Resource.Addr.Resource.Mode == addrs.Ephemeral }
 

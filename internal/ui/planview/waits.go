@@ -46,6 +46,11 @@ func (p *Plan) Unfinished(failed, notStarted func(*plans.InstanceChange) bool) *
 // WaitsFor returns an unfinished change that c waits for, or nil if none is known.
 func (u *Unfinished) WaitsFor(c *plans.InstanceChange) *plans.InstanceChange {
 	of := c.Addr.Config()
+	for _, other := range u.at[of] {
+		if c.Deposed != addrs.NotDeposed && other.Addr == c.Addr && other.Deposed == addrs.NotDeposed {
+			return other // a deposed object is deleted after the one that replaces it
+		}
+	}
 	if c.Action == plans.Delete {
 		return nearest(c, u.users[of])
 	}

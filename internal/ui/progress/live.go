@@ -11,6 +11,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/engine"
 	"tofu/internal/plans"
+	"tofu/internal/tfdiags"
 	"tofu/internal/ui/termtext"
 )
 
@@ -33,6 +34,8 @@ type Live struct {
 	slowest  []Took // slowest operations, the longest first
 
 	waiters func(engine.Object, plans.Action) []addrs.AbsInstance // see engine.Ordered; nil if unknown
+	lost    func() int                                            // see engine.Ordered; nil if unknown
+	failed  map[addrs.AbsInstance]bool                            // objects with a failed step
 	waiting func(name string) []string                            // see Order; nil if unknown
 }
 
@@ -49,6 +52,7 @@ type operation struct {
 	since  time.Time
 	action plans.Action // set if the operation is a change
 	asked  bool         // whether next and direct are set
+	failed int          // number of objects with a failed step when they were set
 	next   string       // name of the first operation that waits for this one
 	direct int          // number of operations that wait for this one
 }
@@ -111,7 +115,8 @@ func (l *Live) Phase(name string, total int) {
 	}
 	l.mu.Lock()
 	l.phase, l.total, l.done, l.since, l.note = name, total, 0, l.now(), ""
-	l.waiters, l.waiting = nil, nil
+	l.waiters, l.lost, l.waiting = nil, nil, nil
+	l.failed = make(map[addrs.AbsInstance]bool)
 	clear(l.running)
 	region := l.region
 	l.mu.Unlock()
@@ -210,13 +215,18 @@ func (l *Live) Event(e engine.Event) {
 		l.step()
 	case engine.Ordered:
 		l.mu.Lock()
-		l.waiters = e.Waiters
+		l.waiters, l.lost = e.Waiters, e.Lost
 		l.mu.Unlock()
 	case engine.ApplyStart:
 		l.start(taskOf(e.Object), &operation{what: doing[e.Action], action: e.Action})
 	case engine.ApplyDone:
 		l.end(taskOf(e.Object))
 		l.applied()
+		if e.Failed {
+			l.fail(e.Addr)
+		}
+	case engine.Failure:
+		l.unbegun(e.Err)
 	case engine.ProvisionStart:
 		l.becomes(taskOf(e.Object), "provisioning with "+e.Type)
 	case engine.EphemeralStart:
@@ -235,6 +245,27 @@ func (l *Live) applied() {
 	defer l.mu.Unlock()
 	if l.applies() {
 		l.done++
+	}
+}
+
+// fail records that a step of an object has failed, and reports whether it is the first one.
+func (l *Live) fail(addr addrs.AbsInstance) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first := l.failed != nil && !l.failed[addr]
+	if first {
+		l.failed[addr] = true
+	}
+	return first
+}
+
+// unbegun counts the steps that failed before their operation began.
+func (l *Live) unbegun(err error) {
+	for _, d := range tfdiags.FromError(err) {
+		addr, err := addrs.ParseInstanceText(d.Address)
+		if d.Severity == tfdiags.Error && err == nil && l.fail(addr) {
+			l.applied()
+		}
 	}
 }
 
@@ -428,7 +459,7 @@ func (l *Live) left() string {
 	if l.note != "" {
 		return termtext.Printable(l.note)
 	}
-	waiting := l.total - l.done - len(l.running)
+	waiting := l.total - l.done - len(l.running) - l.lostSteps()
 	ordered := l.applies() || l.waiting != nil
 	if !ordered || waiting <= 0 || len(l.running) == 0 {
 		return ""
@@ -440,6 +471,14 @@ func (l *Live) left() string {
 		return fmt.Sprintf("%s; at most %d run at once", moreWait(waiting), l.parallel)
 	}
 	return moreWait(waiting) + " for these"
+}
+
+// lostSteps returns how many steps don't begin because others have failed.
+func (l *Live) lostSteps() int {
+	if l.lost == nil {
+		return 0
+	}
+	return l.lost()
 }
 
 func moreWait(n int) string {
@@ -474,7 +513,7 @@ func (l *Live) dependency(waiting int) string {
 // ask sets the operations that wait for a running one, if they are not set yet.
 func (l *Live) ask(it item) {
 	switch {
-	case it.asked:
+	case it.asked && it.failed == len(l.failed):
 	case it.name != "" && l.waiting != nil:
 		names := l.waiting(it.name)
 		it.asked, it.direct = true, len(names)
@@ -483,7 +522,7 @@ func (l *Live) ask(it item) {
 		}
 	case it.name == "" && l.waiters != nil:
 		waits := l.waiters(engine.Object{Addr: it.addr, Deposed: it.deposed}, it.action)
-		it.asked, it.direct = true, len(waits)
+		it.asked, it.direct, it.failed = true, len(waits), len(l.failed)
 		if len(waits) > 0 {
 			it.next = waits[0].String()
 		}

@@ -2,6 +2,7 @@ package termtext
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -62,6 +63,18 @@ func Wrap(text string, width int) string {
 	for i, line := range lines {
 		if !strings.HasPrefix(line, " ") {
 			lines[i] = wrapLine(line, width)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Join makes one line of each paragraph. Lines that start with a space keep their place.
+func Join(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := len(lines) - 1; i > 0; i-- {
+		if lines[i] != "" && lines[i-1] != "" && lines[i][0] != ' ' && lines[i-1][0] != ' ' {
+			lines[i-1] += " " + lines[i]
+			lines = slices.Delete(lines, i, i+1)
 		}
 	}
 	return strings.Join(lines, "\n")

@@ -21,3 +21,17 @@ func TestWrapPhrases(t *testing.T) {
 		}
 	}
 }
+
+func TestJoin(t *testing.T) {
+	for text, want := range map[string]string{
+		"one\ntwo":                       "one two",
+		"\none\ntwo\n":                   "\none two\n",
+		"one\ntwo\n\nthree\nfour\nfive":  "one two\n\nthree four five",
+		"run:\n    tofu plan\nthen\nsee": "run:\n    tofu plan\nthen see",
+		"":                               "",
+	} {
+		if got := Join(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
