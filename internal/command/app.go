@@ -330,9 +330,11 @@ func (a *App) onStderr() { a.Printer = withDeprecation(a.stderr(), a.view.Deprec
 func (a *App) printOnStderr(diags tfdiags.Diagnostics) { a.stderr().Diagnostics(diags) }
 
 func (a *App) printInterrupt(count int) {
-	text := "\nInterrupt received. Running operations are being finished and recorded; please wait.\n" +
-		"Another interrupt ends tofu at once.\n"
+	text := "\nInterrupt received. Nothing new is started.\nAnother interrupt ends tofu at once.\n"
 	switch {
+	case count == 1 && a.Interrupts.Running.Load() > 0:
+		text = "\nInterrupt received. Running operations are being finished and recorded; please wait.\n" +
+			"Another interrupt ends tofu at once.\n"
 	case count > 1 && a.Interrupts.Recording.Load() > 0:
 		text = "\nSecond interrupt received: tofu ends now. It saves the known results,\nbut doesn't wait " +
 			"for operations that still run.\n"
@@ -346,7 +348,7 @@ func (a *App) printInterrupt(count int) {
 func (a *App) printFailure(err error) {
 	text := "Results can no longer be recorded in the state: " + tfdiags.Sentence(err) +
 		" Running operations are being finished, and no new ones start; please wait."
-	a.Printer.Message(ui.Text{Text: "\n" + termtext.Wrap(text, 78) + "\n"})
+	a.Printer.Message(ui.Note{Text: "\n" + termtext.Wrap(text, 78) + "\n"})
 }
 
 // unknownCommand returns the message for a word that is not in a table of commands. path holds the

@@ -152,10 +152,10 @@ func (u *pinUpdate) save(term *terminal.Terminal) error {
 	}
 	switch {
 	case u.first && len(u.locks) == 0:
-		term.Say("\nAll modules are local so far. Other modules will be pinned in the new file\n%s. Commit it.",
+		term.Note("\nAll modules are local so far. Other modules will be pinned in the new file\n%s. Commit it.",
 			depsfile.ModulesFileName)
 	case u.first:
-		term.Say("\nAll modules that are not local are pinned in the new file\n%s. Commit it.",
+		term.Note("\nAll modules that are not local are pinned in the new file\n%s. Commit it.",
 			depsfile.ModulesFileName)
 	default:
 		term.Say("\nThe pins in %s changed:%s\nReview and commit them.", depsfile.ModulesFileName, u.changes())

@@ -86,7 +86,7 @@ func runImport(ctx context.Context, app *App, f *importFlags, args []string) err
 	}
 	app.Warnings.Add(op.State.StillInDoubt(app.Warnings.Take())...)
 	app.Success("\nImport successful!")
-	app.Say("\nThe resource that was imported is shown above. It is now in the state and\nmanaged.")
+	app.Note("\nThe resource that was imported is shown above. It is now in the state and\nmanaged.")
 	return nil
 }
 

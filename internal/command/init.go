@@ -132,7 +132,7 @@ func (r *initRun) run(ctx context.Context) error {
 		}
 	}
 	if !app.Parser.IsModuleDir(app.RootDir) {
-		app.Say("%s\n\nThere is nothing else to initialize, because the directory has no configuration\nfiles.",
+		app.Note("%s\n\nThere is nothing else to initialize, because the directory has no configuration\nfiles.",
 			app.Emphasis("OpenTofu initialized in an empty directory!"))
 		return nil
 	}
@@ -175,7 +175,7 @@ func (r *initRun) run(ctx context.Context) error {
 	app.Printer.Diagnostics(app.Warnings.Take())
 	app.Success("\nOpenTofu has been successfully initialized!")
 	if !app.Automated {
-		app.Say("\nRun \"tofu plan\" to see what would change. Run \"tofu init\" again when modules,\n" +
+		app.Note("\nRun \"tofu plan\" to see what would change. Run \"tofu init\" again when modules,\n" +
 			"providers or the backend change; other commands say when that is necessary.")
 	}
 	return nil

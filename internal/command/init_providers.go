@@ -157,10 +157,10 @@ func (p *providerInstaller) saveLocks(prev, locks *depsfile.Locks) error {
 		return fmt.Errorf("writing the lock file: %w", err)
 	}
 	if prev.Empty() {
-		p.session.Say("\nThe selected providers are recorded in the new file %s.\nCommit it, so that \"tofu "+
+		p.session.Note("\nThe selected providers are recorded in the new file %s.\nCommit it, so that \"tofu "+
 			"init\" selects the same ones everywhere.", depsfile.FileName)
 	} else {
-		p.session.Say("\nThe selections in %s changed. Review and commit\nthem.", depsfile.FileName)
+		p.session.Note("\nThe selections in %s changed. Review and commit\nthem.", depsfile.FileName)
 	}
 	return nil
 }

@@ -298,6 +298,7 @@ func (op *Operation) Apply(
 	env.Observe = func(e engine.Event) {
 		op.ages.Observe(e, op.started)
 		journal(op.State.Manager, e)
+		op.Session.Interrupts.Running.Add(runs(e))
 		tally.Observe(e)
 		op.Session.Printer.Event(e)
 	}
@@ -325,6 +326,21 @@ func (op *Operation) Apply(
 		return st, tally, err
 	}
 	return st, tally, tfdiags.Join(err, op.Save(ctx, st))
+}
+
+// runs returns by how much an event changes the number of operations that run.
+func runs(e engine.Event) int32 {
+	switch e := e.(type) {
+	case engine.ApplyStart:
+		if e.Action != plans.Read {
+			return 1
+		}
+	case engine.ApplyDone:
+		if e.Action != plans.Read {
+			return -1
+		}
+	}
+	return 0
 }
 
 // Save saves the final state. If the state can't be stored anywhere, Save prints it as a last

@@ -11,13 +11,14 @@ import (
 )
 
 // Interrupts counts the user's requests to stop. The first one closes Stop, and the second one
-// closes Kill. Signals that arrive within a second are one request. A third one from the keyboard ends the program at once, because nothing else can
-// end the evaluation of an expression that never finishes. The program does not end while
-// changes are being recorded.
+// closes Kill. Signals that arrive within a second are one request. A third one from the keyboard
+// ends the program at once, because nothing else can end the evaluation of an expression that never
+// finishes. The program does not end while changes are being recorded.
 type Interrupts struct {
 	Stop, Kill chan struct{}
 
 	Recording atomic.Int32 // number of state changes in progress
+	Running   atomic.Int32 // number of operations that change objects now
 
 	mu      sync.Mutex
 	count   int

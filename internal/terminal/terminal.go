@@ -265,13 +265,22 @@ func green(text string) string {
 
 // Say prints a formatted line.
 func (t *Terminal) Say(format string, args ...any) {
+	t.Printer.Message(ui.Text{Text: t.format(format, args)})
+}
+
+// Note is like Say, for sentences that have line breaks; see ui.Note.
+func (t *Terminal) Note(format string, args ...any) {
+	t.Printer.Message(ui.Note{Text: t.format(format, args)})
+}
+
+func (t *Terminal) format(format string, args []any) string {
 	args = slices.Clone(args)
 	for i, arg := range args {
 		if text, ok := arg.(string); ok && !t.Scripted { // JSON can hold every character
 			args[i] = termtext.Printable(text)
 		}
 	}
-	t.Printer.Message(ui.Text{Text: fmt.Sprintf(format, args...)})
+	return fmt.Sprintf(format, args...)
 }
 
 // onlyYes is the last line of every question that Confirm asks.
