@@ -230,6 +230,9 @@ func (s *placeReads) ofValue(p place, v *Value) []read {
 		for _, in := range s.within(v.Module, p.in) {
 			out = append(out, read{of: place{n: p.n, in: in}})
 		}
+		if len(out) == 0 && s.steps != nil { // objects that depend on the module record these dependencies
+			return s.along(p, nil)
+		}
 		return out
 	}
 	from := v.evaluatedIn(p.in)
