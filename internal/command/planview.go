@@ -98,6 +98,7 @@ func (f *viewFlags) planTextView(env, usual string) (ui.PlanTextView, error) {
 	default:
 		out.Name = usual
 	}
+	out.Chosen = out.Name != ""
 	if out.Name == "full" {
 		out.Name = ""
 	}

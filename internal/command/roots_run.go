@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +26,7 @@ type fleetFlags struct {
 	Report string
 	Share  bool
 	form   func(*fleet.Report, io.Writer) error
+	shown  *rootsView
 }
 
 func (f *fleetFlags) add(fs *options) {
@@ -83,23 +83,22 @@ func onlyRootErrors(e *roots.Estate, err error) bool {
 }
 
 // run returns a run of a command in the selected root modules of an estate, which was loaded
-// from dirs. JSON output includes progress events. Text output shows a root module only when it
-// is finished.
+// from dirs. JSON output includes progress events.
 func (f *fleetFlags) run(app *App, e *roots.Estate, selected []*roots.Root, dirs []string) *fleet.Run {
 	lines := &wholeWrites{out: app.Out}
+	f.shown = newRootsView(app, len(selected))
 	return &fleet.Run{
 		Session: app.Session, Estate: e, Selected: selected, Directories: dirs, Roots: f.Workers,
 		Options: f.operation(), Events: app.view.JSON, ShareProviders: f.Share,
 		Printer: func(r *roots.Root, out io.Writer) ui.Printer {
-			opts := app.viewOptions(out)
-			opts.Err, opts.Live, opts.Terminal = out, nil, app.OutTerminal
 			if app.view.JSON {
-				opts.Out, opts.Root = lines, r.Name
+				opts := app.viewOptions(lines)
+				opts.Err, opts.Live, opts.Root = out, nil, r.Name
 				return ui.NewJSON(opts)
 			}
-			return withDeprecation(ui.NewHuman(opts), app.view.Deprecation)
+			return f.shown.printer(r.Name, out)
 		},
-		Show: func(r *roots.Root, result *fleet.Result, text []byte) { showRoot(app, r, result, text) },
+		Show: f.shown.show,
 	}
 }
 
@@ -117,39 +116,11 @@ func (w *wholeWrites) Write(p []byte) (int, error) {
 	return w.out.Write(p)
 }
 
-// showRoot shows the result for a root module.
-func showRoot(app *App, r *roots.Root, result *fleet.Result, text []byte) {
-	m := ui.EstateRoot{Name: r.Name, Status: result.Status(), Why: result.Why}
-	if result.Plan != nil {
-		m.Counts = result.Plan.Counts
-	}
-	if app.view.JSON {
-		app.Printer.Message(m)
-		return
-	}
-	text = bytes.TrimSpace(text)
-	if len(text) == 0 && result.Err == nil && result.Why == "" {
-		return // keep the output short: in a large estate, most root modules have no changes
-	}
-	app.Say("%s", rootHeading(app.Terminal, r.Name))
-	switch {
-	case result.Skipped:
-		app.Say("Not started: %s.", result.Why)
-	case result.Status() == ui.RootPostponed:
-		app.Say("Not applied yet: %s.", result.Why)
-	case result.Why != "":
-		app.Say("This will be applied later: %s.", result.Why)
-	}
-	if len(text) > 0 {
-		fmt.Fprintf(app.Out, "%s\n", text)
-	}
-	app.Printer.Diagnostics(tfdiags.FromError(result.Err))
-}
-
 // summarize shows the summary of a run and writes its report. It returns an error if any root
 // modules failed.
 func (f *fleetFlags) summarize(a *App, operation string, results []*fleet.Result) error {
 	sums := fleet.Summarize(operation, results)
+	f.shown.finish(operation, results)
 	a.Printer.Message(sums)
 	failed := fleet.Failures(results)
 	if f.Report == "" {
@@ -363,6 +334,9 @@ func (a *rootsApply) saved(ctx context.Context, path string) error {
 func (a *rootsApply) apply(
 	ctx context.Context, run *fleet.Run, saved *fleet.Saved, rec *fleet.Record,
 ) ([]*fleet.Result, error) {
+	if a.flags.shown.table {
+		a.app.Say("") // lines without headings follow
+	}
 	results := run.Apply(ctx, engine.ApplyOptions{ShowSensitive: a.flags.ShowSensitive}, saved, rec)
 	operation := "apply"
 	if saved.Mode == plans.Destroy {

@@ -104,37 +104,39 @@ func (e *estateShow) plan(
 	return err
 }
 
-// text shows the plans for humans.
+// text shows the plans for humans, as "roots plan" shows them.
 func (e *estateShow) text(ctx context.Context, shown []*fleet.Planned) error {
+	table, losses := false, false
+	if e.flags.Root == "" {
+		shown = slices.DeleteFunc(slices.Clone(shown), func(p *fleet.Planned) bool { return !p.Shown() })
+		table = newRootsView(e.app, len(e.saved.Roots)+len(e.saved.Failed)).table
+		losses = table && len(shown) > fewRoots
+	}
+	if table {
+		e.app.Printer.Message(ui.EstateTable{Roots: e.saved.Rows()})
+	}
+	printer := e.app.Printer
+	if losses {
+		opts := e.app.viewOptions(e.app.Out)
+		opts.View.Losses = true
+		printer = ui.NewHuman(opts)
+		shown = slices.DeleteFunc(shown, func(p *fleet.Planned) bool { return p.Counts.Remove+p.Counts.Forget+p.Counts.Checks == 0 })
+	}
 	for _, p := range shown {
-		if !p.Changes && p.Deferred == 0 && e.flags.Root == "" {
-			continue // keep the output short: in a large estate, most root modules have no changes
-		}
-		e.app.Say("%s", rootHeading(e.app.Terminal, p.Name))
-		if p.Plan == "" {
-			e.app.Say("No changes.")
-		}
-		if why := p.WaitsFor(); why != "" {
-			e.app.Say("This will be applied later: %s.", why)
-		}
-		err := e.plan(ctx, p, func(at *showRun, plan *session.SavedPlan) error {
-			schemas, end, err := planSchemas(ctx, at.app.Session, plan)
-			defer end()
-			if err != nil {
-				return err
-			}
-			e.app.Printer.Plan(&ui.PlanView{Plan: plan.Plan, Config: plan.Configuration.Config, Schemas: schemas,
-				Later: true})
-			return nil
-		})
-		if err != nil {
+		if err := e.rootText(ctx, p, printer); err != nil {
 			return err
 		}
 	}
 	if e.flags.Root != "" {
 		return nil
 	}
+	if losses {
+		e.app.Printer.Message(ui.Hint{Text: moreChanges})
+	}
 	for _, f := range e.saved.Failed {
+		if table && f.Skipped() {
+			continue
+		}
 		lines, err := e.whyNot(ctx, f)
 		if err != nil {
 			return err
@@ -144,8 +146,31 @@ func (e *estateShow) text(ctx context.Context, shown []*fleet.Planned) error {
 			e.app.Say("%s", line)
 		}
 	}
+	if text := e.saved.NotPlanned(); table && text != "" {
+		e.app.Say("\n%s", text)
+	}
 	e.app.Printer.Message(e.saved.Summary())
 	return nil
+}
+
+// rootText shows the plan of a root module below its name.
+func (e *estateShow) rootText(ctx context.Context, p *fleet.Planned, printer ui.Printer) error {
+	e.app.Say("%s", rootHeading(e.app.Terminal, p.Name))
+	if p.Plan == "" {
+		e.app.Say("No changes.")
+	}
+	if why := p.WaitsFor(); why != "" {
+		e.app.Say("This will be applied later: %s.", why)
+	}
+	return e.plan(ctx, p, func(at *showRun, plan *session.SavedPlan) error {
+		schemas, end, err := planSchemas(ctx, at.app.Session, plan)
+		defer end()
+		if err != nil {
+			return err
+		}
+		printer.Plan(&ui.PlanView{Plan: plan.Plan, Config: plan.Configuration.Config, Schemas: schemas, Later: true})
+		return nil
+	})
 }
 
 // whyNot returns the reasons why a root module was not planned.

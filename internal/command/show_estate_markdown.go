@@ -35,9 +35,8 @@ func (e *estateShow) markdown(ctx context.Context, w io.Writer) error {
 
 // markdownRoot returns the part of the text about a root module.
 func (e *estateShow) markdownRoot(ctx context.Context, p *fleet.Planned) *review.Root {
-	r := &review.Root{Name: p.Name, Counts: p.Counts, Waits: p.WaitsFor()}
-	r.Counts.Deferred = p.Deferred
-	if !p.Changes && p.Deferred == 0 {
+	r := &review.Root{Root: p.Row()}
+	if !p.Shown() {
 		return r
 	}
 	r.Text = func(limit int) (text string, least int, err error) {

@@ -68,6 +68,7 @@ type Planned struct {
 	Workspace string          `json:"workspace"`
 	Changes   bool            `json:"changes"`
 	Records   bool            `json:"records,omitempty"` // applying only updates data source results
+	Warns     bool            `json:"warns,omitempty"`   // the plan has warnings
 	Counts    planview.Counts `json:"counts"`
 	Deferred  int             `json:"deferred,omitempty"`
 	// Waits lists the root modules whose deferred changes decide outputs that this root module
@@ -83,6 +84,8 @@ type Unplanned struct {
 	Dir    string        `json:"dir"`
 	Status ui.RootStatus `json:"status"`        // RootFailed, RootInterrupted or RootSkipped
 	Why    string        `json:"why,omitempty"` // why it was skipped
+	// Because is the root module whose failure is the reason, or "".
+	Because string `json:"because,omitempty"`
 	// Errors is the name of the file with the errors, or "" without errors. The file is encrypted
 	// like a plan, since errors may contain values.
 	Errors string `json:"errors,omitempty"`
@@ -184,7 +187,7 @@ func notSaved(path string, err error) error {
 func (a *Archive) add(r *roots.Root, plan []byte, about *PlanSummary, in []byte) error {
 	p := &Planned{Name: r.Name, Dir: filepath.ToSlash(r.Dir), State: r.State,
 		Serial: about.Serial, Lineage: about.Lineage, Workspace: about.Workspace, Changes: about.Changes,
-		Records: about.Records, Counts: about.Counts, Deferred: about.Deferred, Unknown: about.Unknown,
+		Records: about.Records, Warns: about.Warns, Counts: about.Counts, Deferred: about.Deferred, Unknown: about.Unknown,
 		Waits: about.Waits}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -270,7 +273,7 @@ func (a *Archive) Close(run *Run, results []*Result) error {
 		if p == nil || result.Failed() {
 			m.Errored = true
 			m.Failed = append(m.Failed, &Unplanned{Name: result.Root.Name, Dir: filepath.ToSlash(result.Root.Dir),
-				Status: result.Status(), Why: result.Why, Errors: a.errors[result.Root],
+				Status: result.Status(), Why: result.Why, Because: result.Because, Errors: a.errors[result.Root],
 				Reads: readsOf(result.Root, in)})
 			continue
 		}
@@ -571,6 +574,25 @@ func (s *Saved) Summary() ui.Estate {
 	return out
 }
 
+// NotPlanned says in one line how many root modules the run didn't try to plan, and why. It returns "" if it
+// tried all.
+func (s *Saved) NotPlanned() string {
+	var results []*Result
+	for _, f := range s.Failed {
+		results = append(results, &Result{Skipped: f.Skipped(), Why: f.Why, Because: f.Because})
+	}
+	return NotStarted(results)
+}
+
+// Rows returns the planned root modules as tables show them.
+func (s *Saved) Rows() []planview.Root {
+	out := make([]planview.Root, len(s.Roots))
+	for i, p := range s.Roots {
+		out[i] = p.Row()
+	}
+	return out
+}
+
 // Errors reads the errors of a root module that can't be planned. at is the root module's session.
 func (s *Saved) Errors(ctx context.Context, at *session.Session, f *Unplanned) ([]ReportedError, error) {
 	if f.Errors == "" {
@@ -595,9 +617,15 @@ func (s *Saved) Errors(ctx context.Context, at *session.Session, f *Unplanned) (
 }
 
 func (p *Planned) summary() *PlanSummary {
-	return &PlanSummary{Counts: p.Counts, Changes: p.Changes, Records: p.Records, Deferred: p.Deferred,
+	return &PlanSummary{Counts: p.Counts, Changes: p.Changes, Records: p.Records, Warns: p.Warns, Deferred: p.Deferred,
 		Waits: p.Waits}
 }
+
+// Shown reports whether views show the plan: whether it has changes, failed checks or warnings.
+func (p *Planned) Shown() bool { return p.summary().Shown() }
+
+// Row returns the root module as tables show it.
+func (p *Planned) Row() planview.Root { return p.summary().row(p.Name) }
 
 // WaitsFor describes what the plan waits for. It returns "" if the plan doesn't wait.
 func (p *Planned) WaitsFor() string { return p.summary().waitsFor() }

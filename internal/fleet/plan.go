@@ -24,6 +24,7 @@ type PlanSummary struct {
 	Counts    planview.Counts
 	Changes   bool     // applying the plan would change something
 	Records   bool     // no changes, but applying updates data source results in the state
+	Warns     bool     // the plan has warnings
 	Deferred  int      // number of changes that can't be planned yet
 	Unknown   []string // names of unknown variables
 	Waits     []string // see Planned.Waits
@@ -34,6 +35,19 @@ type PlanSummary struct {
 
 // left reports whether there are changes that can be planned only after the plan is applied.
 func (s *PlanSummary) left() bool { return s.Deferred > 0 || len(s.Waits) > 0 }
+
+// Shown reports whether views show the plan: whether it has changes, failed checks or warnings.
+func (s *PlanSummary) Shown() bool {
+	return s.Changes || s.Deferred > 0 || s.Counts.Checks > 0 || s.Warns
+}
+
+// row returns the root module of the given name as tables show it.
+func (s *PlanSummary) row(name string) planview.Root {
+	out := planview.Root{Name: name, Counts: s.Counts, Note: s.waitsFor()}
+	out.Counts.Deferred = s.Deferred
+	out.Unchanged = !s.Changes && out.Counts == planview.Counts{}
+	return out
+}
 
 func (s *PlanSummary) waitsFor() string {
 	if len(s.Waits) == 0 {
@@ -111,7 +125,7 @@ func (p *planning) root(ctx context.Context, s *session.Session, r *roots.Root) 
 	}
 	defer op.Close()
 	if !p.run.Events {
-		op.Env.Observe = nil
+		op.Env.Observe = p.run.observer(r)
 	}
 	opts := p.opts
 	plan, err := op.PlanUnseen(ctx, &opts)
@@ -120,7 +134,7 @@ func (p *planning) root(ctx context.Context, s *session.Session, r *roots.Root) 
 		return result
 	}
 	result.Plan = summarize(op, plan)
-	if result.Plan.Changes || result.Plan.Deferred > 0 {
+	if result.Plan.Changes || result.Plan.Deferred > 0 || result.Plan.Counts.Checks > 0 && !p.run.Events {
 		op.ShowPlan(ctx, &ui.PlanView{Plan: plan})
 	}
 	if result.Plan.Changes || result.Plan.Deferred > 0 {
@@ -144,13 +158,15 @@ func (p *planning) save(
 	ctx context.Context, op *session.Operation, r *roots.Root, plan *plans.Plan, about *PlanSummary, in *inputs,
 ) error {
 	var data []byte
-	if about.Changes || about.Records {
+	open := p.into.seal == nil && !planTarget(op.Session).Encrypts()
+	onlyShown := !about.Changes && !about.Records // there is nothing to apply
+	if !onlyShown || about.Shown() && (!open || len(in.guarded) == 0) {
 		var err error
 		if data, err = op.EncodePlan(terminal.UntilAbort(ctx), plan); err != nil {
 			return err
 		}
 	}
-	switch open := p.into.seal == nil && !planTarget(op.Session).Encrypts(); {
+	switch {
 	case open && len(in.guarded) > 0 && data != nil:
 		return in.inClearText(r.Name)
 	case open:
@@ -190,6 +206,7 @@ func summarize(op *session.Operation, plan *plans.Plan) *PlanSummary {
 	return &PlanSummary{Counts: planview.Count(plan), Changes: plan.Applyable && !reads,
 		Records: reads || !plan.Applyable && plan.Mode == plans.Normal &&
 			!statefile.Equal(plan.Prior, op.State.State()),
+		Warns:    op.Session.Warnings.Any(),
 		Deferred: len(plan.Deferred) + len(plan.DeferredModules), Unknown: plan.UnknownVariables(),
 		Serial: op.State.Snapshot.Serial, Lineage: op.State.Snapshot.Lineage, Workspace: op.Location.Workspace}
 }

@@ -160,23 +160,7 @@ func counts(c planview.Counts) string {
 func (r *Report) Markdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "**%s**\n", r.Summary.Text())
-	const heading = "\n| Root module | | Add | Change | Destroy |\n|---|---|---:|---:|---:|\n"
-	rows := 0
-	for _, root := range r.Roots {
-		if root.Status == ui.RootUnchanged {
-			continue
-		}
-		if rows == 0 {
-			b.WriteString(heading)
-		}
-		rows++
-		status := string(root.Status)
-		if root.Why != "" {
-			status += ": " + root.Why
-		}
-		c := root.Changes
-		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d |\n", code(root.Name), cell(status), c.Add, c.Change, c.Remove)
-	}
+	r.table(&b)
 	for _, root := range r.Roots {
 		if len(root.Errors) > 0 {
 			fmt.Fprintf(&b, "\n%s:\n\n```\n%s```\n", code(root.Name),
@@ -185,6 +169,37 @@ func (r *Report) Markdown(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// table writes a table of all root modules except the unchanged ones.
+func (r *Report) table(b *strings.Builder) {
+	var rows []planview.Root
+	for _, root := range r.Roots {
+		if root.Status == ui.RootUnchanged && root.Changes == (planview.Counts{}) {
+			continue
+		}
+		row := planview.Root{Name: root.Name, Counts: root.Changes, Note: string(root.Status)}
+		if root.Why != "" {
+			row.Note += ": " + root.Why
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) == 0 {
+		return
+	}
+	columns, _ := planview.Columns(rows, "destroy", "replace", "change", "add")
+	b.WriteString("\n| Root module | |")
+	for _, c := range columns {
+		b.WriteString(" " + c.Sign + " " + c.Title + " |")
+	}
+	b.WriteString("\n|---|---|" + strings.Repeat("---:|", len(columns)) + "\n")
+	for _, row := range rows {
+		fmt.Fprintf(b, "| %s | %s |", code(row.Name), cell(row.Note))
+		for _, c := range columns {
+			fmt.Fprintf(b, " %d |", c.Of(row.Counts))
+		}
+		b.WriteString("\n")
+	}
 }
 
 // code formats a name as code in a table cell.

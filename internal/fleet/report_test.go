@@ -78,14 +78,14 @@ func TestJUnitReport(t *testing.T) {
 }
 
 func TestMarkdownReport(t *testing.T) {
-	const want = "**1 of 6 root modules changed: 5 added, 1 changed, 0 destroyed. 1 failed. 1 interrupted. " +
+	const want = "**1 of 6 root modules changed: 5 added, 1 changed, 3 destroyed. 1 failed. 1 interrupted. " +
 		"1 not started. 1 postponed.**\n\n" +
-		"| Root module | | Add | Change | Destroy |\n|---|---|---:|---:|---:|\n" +
-		"| `applied` | applied | 5 | 1 | 0 |\n" +
-		"| `a\\|b'c` | failed | 0 | 0 | 0 |\n" +
-		"| `skipped` | skipped: it needs failed, which failed | 0 | 0 | 0 |\n" +
-		"| `postponed` | postponed: it waits for deferred changes of a | 0 | 0 | 0 |\n" +
-		"| `stopped` | interrupted | 0 | 0 | 0 |\n\n" +
+		"| Root module | | − destroy | ± replace | ~ change | + add |\n|---|---|---:|---:|---:|---:|\n" +
+		"| `applied` | applied | 1 | 2 | 1 | 3 |\n" +
+		"| `a\\|b'c` | failed | 0 | 0 | 0 | 0 |\n" +
+		"| `skipped` | skipped: it needs failed, which failed | 0 | 0 | 0 | 0 |\n" +
+		"| `postponed` | postponed: it waits for deferred changes of a | 0 | 0 | 0 | 0 |\n" +
+		"| `stopped` | interrupted | 0 | 0 | 0 | 0 |\n\n" +
 		"`a\\|b'c`:\n\n```\nBroken <it> (main.tf:3)\n'''\nIt is broken & gone.\n```\n" +
 		"\n`stopped`:\n\n```\nOperation interrupted\nNothing new was started.\n```\n"
 	if got := text(t, ".md"); got != want {

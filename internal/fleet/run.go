@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -21,7 +20,6 @@ import (
 	"tofu/internal/tfdiags"
 	"tofu/internal/timings"
 	"tofu/internal/ui"
-	"tofu/internal/ui/planview"
 )
 
 // DefaultRoots is the number of root modules that are processed at the same time unless an option
@@ -58,6 +56,7 @@ type activity struct{ phase, what string }
 var (
 	planningRoots = activity{"Planning root modules", "Planning"}
 	applyingRoots = activity{"Applying root modules", "Applying"}
+	planningLeft  = activity{"Planning what is left", "Planning"}
 )
 
 // job is the work on one root module.
@@ -179,8 +178,22 @@ func (run *Run) work(ctx context.Context, r *roots.Root, do job) (*Result, []byt
 	s.Printer.Diagnostics(s.Warnings.Take())
 	if run.Events {
 		s.Printer.Diagnostics(tfdiags.FromError(result.Err))
+		if s.Incomplete != nil && result.Err != nil {
+			s.Printer.Message(*s.Incomplete)
+		}
 	}
+	result.Incomplete = s.Incomplete
 	return result, text.Bytes()
+}
+
+// observer returns a function that passes the events of a root module to the live display, or nil if
+// there is none.
+func (run *Run) observer(r *roots.Root) func(engine.Event) {
+	live := run.Session.Live
+	if live == nil {
+		return nil
+	}
+	return func(e engine.Event) { live.RootEvent(r.Name, e) }
 }
 
 // waiting returns a function that takes the name of a root module, and returns the names of the
@@ -272,183 +285,4 @@ func (run *Run) open(r *roots.Root, out io.Writer, times *timings.Recorder) *ses
 	m := r.Module()
 	m.Timings = times
 	return run.Session.At(m, t)
-}
-
-// Result is the result of a root module in a run.
-type Result struct {
-	Root *roots.Root
-	Err  error
-	// Skipped is true if nothing was done. Why is the reason. Because is the name of the failed
-	// root module that caused it, or "".
-	Skipped      bool
-	Why, Because string
-	Unplanned    bool // there is no plan that could be applied
-
-	// Elapsed is the time from the start of the work on the root module to its end.
-	Elapsed  time.Duration
-	Done     bool         // an earlier run finished the root module
-	applying bool         // whether the run is an apply
-	Plan     *PlanSummary // summary of the root module's plan; nil without a plan
-	Applied  *ui.Applied  // what was changed; nil if nothing was applied
-}
-
-// Failed reports whether the root module failed or was skipped.
-func (r *Result) Failed() bool { return r.Err != nil || r.Skipped }
-
-// Failures returns one error about all root modules that failed or were skipped, or nil if there
-// are none.
-func Failures(results []*Result) error {
-	names := make(map[ui.RootStatus][]string)
-	for _, r := range results {
-		names[r.Status()] = append(names[r.Status()], r.Root.Name)
-	}
-	var parts []string
-	for _, of := range []struct {
-		status ui.RootStatus
-		text   string
-	}{{ui.RootFailed, "failed"}, {ui.RootInterrupted, "interrupted"}, {ui.RootSkipped, "not started"}} {
-		if n := len(names[of.status]); n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s (%s)", n, of.text, FirstNames(names[of.status])))
-		}
-	}
-	if len(parts) == 0 {
-		return nil
-	}
-	return tfdiags.Errorf("Not all root modules succeeded", "Of %s: %s.", ui.Count(len(results), "root module"),
-		strings.Join(parts, ", "))
-}
-
-// FirstNames lists names, at most ten of them.
-func FirstNames(names []string) string {
-	const most = 10
-	if more := len(names) - most; more > 0 {
-		names = append(slices.Clone(names[:most]), fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(names, ", ")
-}
-
-// Status returns the status of the root module.
-func (r *Result) Status() ui.RootStatus {
-	switch {
-	case r.Skipped:
-		return ui.RootSkipped
-	case r.Err != nil && interrupted(r.Err):
-		return ui.RootInterrupted
-	case r.Err != nil:
-		return ui.RootFailed
-	case r.Done:
-		return ui.RootDone
-	case r.Applied == nil && r.applying && len(r.Plan.Waits) > 0:
-		return ui.RootPostponed
-	case r.Applied != nil:
-		return ui.RootApplied
-	case r.Plan != nil && (r.Plan.Changes || r.Plan.Deferred > 0):
-		return ui.RootChanges
-	}
-	return ui.RootUnchanged
-}
-
-// Counts returns the numbers of applied changes or, if the run was a plan, of planned changes.
-func (r *Result) Counts() planview.Counts {
-	switch {
-	case r.Applied != nil:
-		return r.Applied.Counts
-	case r.Plan != nil && !r.applying:
-		return r.Plan.Counts
-	}
-	return planview.Counts{}
-}
-
-// Changes reports whether any plan has changes, including deferred ones.
-func Changes(results []*Result) bool {
-	for _, r := range results {
-		if r.Plan != nil && (r.Plan.Changes || r.Plan.Deferred > 0) {
-			return true
-		}
-	}
-	return false
-}
-
-// Records reports whether applying the plans updates a state even without changes.
-func Records(results []*Result) bool {
-	return slices.ContainsFunc(results, func(r *Result) bool { return r.Plan != nil && r.Plan.Records })
-}
-
-// Applied reports whether the plan of at least one root module was applied.
-func Applied(results []*Result) bool {
-	return slices.ContainsFunc(results, func(r *Result) bool { return r.Applied != nil })
-}
-
-// Resumable reports whether another run may finish root modules that this apply did not finish.
-func Resumable(results []*Result) bool {
-	return slices.ContainsFunc(results, func(r *Result) bool {
-		if r.Skipped { // if another root module failed, the result of that root module decides
-			return !r.Unplanned && r.Because == ""
-		}
-		return r.Err != nil && !isStale(r.Err)
-	})
-}
-
-// Left reports whether changes remain to be planned after all plans are applied.
-func Left(results []*Result) bool {
-	for _, r := range results {
-		if r.Plan != nil && r.Plan.left() {
-			return true
-		}
-	}
-	return false
-}
-
-// Applyable reports whether applying the plans would change anything.
-func Applyable(results []*Result) bool {
-	for _, r := range results {
-		if r.Plan != nil && r.Plan.Changes && len(r.Plan.Waits) == 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// Summarize returns the summary of a run.
-func Summarize(operation string, results []*Result) ui.Estate {
-	m := ui.Estate{Operation: operation, Roots: len(results)}
-	for _, r := range results {
-		switch r.Status() {
-		case ui.RootSkipped:
-			m.Skipped++
-		case ui.RootFailed:
-			m.Failed++
-		case ui.RootInterrupted:
-			m.Interrupted++
-		case ui.RootPostponed:
-			m.Postponed++
-		}
-		switch {
-		case operation != "plan":
-			if r.Applied != nil {
-				m.Changed++
-				m.Counts = m.Counts.Plus(r.Applied.Counts)
-			}
-		case r.Plan != nil:
-			if r.Plan.Changes {
-				m.Changed++
-			}
-			m.Counts = m.Counts.Plus(r.Plan.Counts)
-			m.Deferred += r.Plan.Deferred
-		}
-	}
-	return m
-}
-
-// Stuck returns an error that names the root modules whose deferred changes can't be planned.
-func Stuck(results []*Result) error {
-	var lines []string
-	for _, r := range results {
-		if r.Plan != nil && r.Plan.Deferred > 0 {
-			lines = append(lines, fmt.Sprintf("\n  - %s: %d deferred", r.Root.Name, r.Plan.Deferred))
-		}
-	}
-	return tfdiags.Errorf("Deferred changes can't be planned",
-		"The values that these changes depend on would still be unknown after applying everything else:%s",
-		strings.Join(lines, ""))
 }

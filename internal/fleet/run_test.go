@@ -176,7 +176,7 @@ var (
 	postponed = &Result{Root: &roots.Root{Name: "postponed"}, applying: true, Why: "it waits for deferred changes of a",
 		Plan: &PlanSummary{Changes: true, Waits: []string{"a"}, Counts: planview.Counts{Add: 9}}}
 	applied = &Result{Root: &roots.Root{Name: "applied"}, applying: true,
-		Plan: &PlanSummary{Changes: true, Counts: planview.Counts{Add: 7}}, Applied: &ui.Applied{Counts: planview.Counts{Add: 5, Change: 1}}}
+		Plan: &PlanSummary{Changes: true, Counts: planview.Counts{Add: 7}}, Applied: &ui.Applied{Counts: planview.Counts{Add: 5, Change: 1, Remove: 3, Replace: 2}}}
 	planned  = &Result{Root: &roots.Root{Name: "planned"}, Plan: &PlanSummary{Changes: true, Counts: planview.Counts{Add: 2, Remove: 1}}}
 	deferred = &Result{Root: &roots.Root{Name: "deferred"}, Plan: &PlanSummary{Deferred: 3, Counts: planview.Counts{Deferred: 3}}}
 	records  = &Result{Root: &roots.Root{Name: "records"}, Plan: &PlanSummary{Records: true}}
@@ -190,7 +190,7 @@ func TestStatus(t *testing.T) {
 		counts planview.Counts
 	}{
 		{failed, "failed", planview.Counts{}}, {skipped, "skipped", planview.Counts{}}, {done, "done", planview.Counts{}},
-		{postponed, "postponed", planview.Counts{}}, {applied, "applied", planview.Counts{Add: 5, Change: 1}},
+		{postponed, "postponed", planview.Counts{}}, {applied, "applied", planview.Counts{Add: 5, Change: 1, Remove: 3, Replace: 2}},
 		{planned, "changes", planview.Counts{Add: 2, Remove: 1}}, {deferred, "changes", planview.Counts{Deferred: 3}},
 		{stopped, "interrupted", planview.Counts{}}, {records, "unchanged", planview.Counts{}}, {same, "unchanged", planview.Counts{}},
 	} {
@@ -259,7 +259,7 @@ func TestSummarize(t *testing.T) {
 		{"plan", "2 of 4 root modules change: 4 to add, 0 to change, 2 to destroy; 3 deferred.", []*Result{planned, planned, deferred, same}},
 		{"plan", "1 of 3 root modules changes: 2 to add, 0 to change, 1 to destroy. 1 failed. 1 not started.",
 			[]*Result{planned, failed, skipped}},
-		{"apply", "1 of 4 root modules changed: 5 added, 1 changed, 0 destroyed. 1 failed. 1 postponed.",
+		{"apply", "1 of 4 root modules changed: 5 added, 1 changed, 3 destroyed. 1 failed. 1 postponed.",
 			[]*Result{applied, failed, postponed, done}},
 		{"apply", "None of 2 root modules changed. 1 interrupted. 1 not started.", []*Result{stopped, skipped}},
 		{"plan", "None of 1 root module changes.", []*Result{same}},

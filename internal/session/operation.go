@@ -271,6 +271,7 @@ func (op *Operation) ShowPlan(ctx context.Context, view *ui.PlanView) {
 	view.Config = op.Config.Config
 	// Drop warnings: every planned resource has a schema.
 	view.Schemas = op.Providers.Schemas(terminal.UntilAbort(ctx), tfdiags.Drop)
+	view.Plan.Warnings = op.Session.Warnings.planned() // they have the places of failed checks
 	op.Session.Printer.Plan(view)
 }
 

@@ -142,6 +142,9 @@ type Warnings struct{ list tfdiags.Diagnostics }
 // Add adds warnings. It is a [tfdiags.Sink].
 func (w *Warnings) Add(warnings ...tfdiags.Diagnostic) { w.list.Add(warnings...) }
 
+// Any reports whether there are warnings.
+func (w *Warnings) Any() bool { return len(w.list) > 0 }
+
 // planned returns the warnings in the form in which plans are saved.
 func (w *Warnings) planned() []plans.Warning {
 	var out []plans.Warning

@@ -30,12 +30,15 @@ func (m Estate) Text() string {
 	counts := strings.TrimSuffix(strings.TrimPrefix(c.String(), "Plan: "), ".")
 	if m.Operation != "plan" {
 		verb = "changed"
-		counts = fmt.Sprintf("%d added, %d changed, %d destroyed", c.Add, c.Change, c.Remove)
+		counts = doneCounts(c)
 	}
 	all := Count(m.Roots, "root module")
 	text := fmt.Sprintf("%d of %s %s: %s.", m.Changed, all, verb, counts)
 	if m.Changed == 0 {
 		text = fmt.Sprintf("None of %s %s.", all, verb)
+	}
+	if c.Checks > 0 {
+		text += " " + Count(c.Checks, "check") + " failed."
 	}
 	for _, part := range []struct {
 		n    int
@@ -49,6 +52,19 @@ func (m Estate) Text() string {
 	}
 	return text
 }
+
+// doneCounts returns the numbers of objects that were changed.
+func doneCounts(c planview.Counts) string {
+	tainted := ""
+	if c.Tainted > 0 {
+		tainted = fmt.Sprintf(" (%d tainted)", c.Tainted)
+	}
+	return fmt.Sprintf("%d added%s, %d changed, %d destroyed", c.Add, tainted, c.Change, c.Remove)
+}
+
+// EstateTable lists the root modules of a plan, each with its numbers of changes. The JSON form omits it,
+// because it has a line with the result of each root module.
+type EstateTable struct{ Roots []planview.Root }
 
 // RootStatus is the status of a root module after a run. JSON documents contain it as a string.
 type RootStatus string
@@ -78,6 +94,14 @@ func (m EstateRoot) text() string {
 		text += ": " + m.Why
 	}
 	return text
+}
+
+// line returns the result in one line, with the numbers of an apply.
+func (m EstateRoot) line() string {
+	if m.Status == RootApplied {
+		return m.text() + ": " + doneCounts(m.Counts)
+	}
+	return m.text()
 }
 
 // estateStatus maps the status of a root module to text for humans.

@@ -14,6 +14,8 @@ import (
 	"tofu/internal/engine"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui/plantext"
+	"tofu/internal/ui/planview"
 	"tofu/internal/ui/termtext"
 	"tofu/internal/ui/valuediff"
 )
@@ -45,9 +47,25 @@ func (h *human) write(w io.Writer, text string) {
 	if h.CI {
 		text = termtext.WithoutCommands(text)
 	}
+	if h.Root != "" { // each line says from which root module it is
+		lines := strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")
+		text = h.prefix() + strings.Join(lines, h.prefix()) + "\n"
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_, _ = io.WriteString(w, text)
+}
+
+// prefix returns the beginning of the lines about one of many root modules.
+func (h *human) prefix() string { return termtext.OneLine(h.Root) + ": " }
+
+// liveColumns returns the number of columns for a line above the live display, or 0 if there is none.
+func (h *human) liveColumns() int {
+	n := h.Live.Columns()
+	if h.Root != "" && n > 0 {
+		n = max(n-termtext.Width(h.prefix()), 1)
+	}
+	return n
 }
 
 // stream calls f with a writer to the output. It is for output that is too long to be kept in
@@ -90,7 +108,9 @@ func (h *human) Diagnostics(diags tfdiags.Diagnostics) {
 
 // Event implements Printer.
 func (h *human) Event(e engine.Event) {
-	h.Live.Event(e)
+	if h.Root == "" {
+		h.Live.Event(e)
+	}
 	if h.Live.Visible() {
 		h.finished(e)
 		return
@@ -166,13 +186,13 @@ func (h *human) finished(e engine.Event) {
 	case engine.ApplyDone:
 		change := e.Action == plans.Create || e.Action == plans.Update || e.Action == plans.Delete
 		name, outcome, id := doneParts(e)
-		if short := shortVerbs[e.Action]; h.Live.Columns() < shortOutcomes && change {
+		if short := shortVerbs[e.Action]; h.liveColumns() < shortOutcomes && change {
 			outcome = fmt.Sprintf(": %s in %s", short, seconds(e.Elapsed))
 		}
 		switch {
 		case e.Failed:
 			outcome = fmt.Sprintf(": %s after %s", verbs[e.Action].failed, seconds(e.Elapsed))
-			if h.Live.Columns() < shortOutcomes {
+			if h.liveColumns() < shortOutcomes {
 				outcome = fmt.Sprintf(": failed after %s", seconds(e.Elapsed))
 			}
 			h.write(h.Out, h.style.As(termtext.Red, h.fitting(objectName(e.Object), outcome, ""))+"\n")
@@ -205,7 +225,7 @@ func (h *human) failure(d tfdiags.Diagnostic) {
 		text += " (" + strings.Join(where, ", ") + ")"
 	}
 	const title, indent = "Error: ", "  "
-	lines := termtext.WrapWords(title+termtext.OneLine(text), max(h.Live.Columns()-len(indent), 1))
+	lines := termtext.WrapWords(title+termtext.OneLine(text), max(h.liveColumns()-len(indent), 1))
 	lines[0] = strings.TrimPrefix(lines[0], title)
 	h.write(h.Out, h.style.As(termtext.Red, title)+strings.Join(lines, "\n"+indent)+"\n")
 }
@@ -213,7 +233,7 @@ func (h *human) failure(d tfdiags.Diagnostic) {
 // fitting returns a line about an object that fits the width of the terminal. If necessary, the
 // name is shortened to make room for the outcome, and the text in more is cut or omitted.
 func (h *human) fitting(name, outcome, more string) string {
-	columns := h.Live.Columns()
+	columns := h.liveColumns()
 	if columns <= 0 {
 		return name + outcome + more
 	}
@@ -300,6 +320,10 @@ func (h *human) Plan(v *PlanView) {
 	h.stream(func(out *bufio.Writer) {
 		p := &planText{PlanView: v, style: h.style, width: columns(h.Width), out: out,
 			differ: &valuediff.Differ{ShowSensitive: h.ShowSensitive, Review: h.Terminal}}
+		if h.View.Losses {
+			plantext.Losses(p.screen(""), planview.New(v.Source(), planview.Options{ShowSensitive: h.ShowSensitive}))
+			return
+		}
 		p.full = h.View.Name == "" || !p.hasView(h.View.Name)
 		if p.full {
 			p.render()
@@ -344,7 +368,11 @@ func (h *human) Message(m Message) {
 	case Estate:
 		h.write(h.Out, "\n"+h.style.As(termtext.Bold, m.Text())+"\n")
 	case EstateRoot:
-		h.write(h.Out, h.style.As(termtext.Bold, termtext.OneLine(m.text()))+"\n")
+		h.write(h.Out, h.style.As(termtext.Bold, termtext.OneLine(m.line()))+"\n")
+	case EstateTable:
+		h.stream(func(out *bufio.Writer) {
+			plantext.Roots(&plantext.Screen{Out: out, Style: h.style, Width: columns(h.Width), Terminal: h.Terminal}, m.Roots)
+		})
 	case Applied:
 		h.write(h.Out, "\n"+h.style.As(termtext.Bold, h.style.As(termtext.Green, h.wrapped(m.done())))+"\n")
 	case Incomplete:

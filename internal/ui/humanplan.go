@@ -99,7 +99,7 @@ func (p *planText) render() {
 		p.screen("").Summary(counts)
 	}
 	p.outputSection(outputs)
-	if counts == (planview.Counts{Import: counts.Import}) && len(outputs) > 0 && !p.Plan.Errored {
+	if !counts.Changes() && len(outputs) > 0 && !p.Plan.Errored {
 		p.write("\n")
 		p.para(onlyOutputs)
 	}

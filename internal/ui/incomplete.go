@@ -62,7 +62,7 @@ func (m Incomplete) text() string {
 		n    int
 		what string
 	}{
-		{m.Counts.Import, "imported"}, {m.Counts.Add, "created"}, {m.Counts.Change, "changed"},
+		{m.Counts.Import, "imported"}, {m.Counts.Add - m.Counts.Tainted, "created"}, {m.Counts.Change, "changed"},
 		{m.Counts.Remove, "destroyed"}, {m.Counts.Forget, "forgotten"}, {m.Failed, "failed"},
 	} {
 		if part.n > 0 {

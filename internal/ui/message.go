@@ -44,17 +44,18 @@ type (
 	}
 )
 
-func (Estate) message()     {}
-func (EstateRoot) message() {}
-func (Text) message()       {}
-func (Note) message()       {}
-func (Hint) message()       {}
-func (Rule) message()       {}
-func (PlanSaved) message()  {}
-func (Applied) message()    {}
-func (Outputs) message()    {}
-func (Addresses) message()  {}
-func (Workspaces) message() {}
+func (Estate) message()      {}
+func (EstateRoot) message()  {}
+func (EstateTable) message() {}
+func (Text) message()        {}
+func (Note) message()        {}
+func (Hint) message()        {}
+func (Rule) message()        {}
+func (PlanSaved) message()   {}
+func (Applied) message()     {}
+func (Outputs) message()     {}
+func (Addresses) message()   {}
+func (Workspaces) message()  {}
 
 // done returns the summary of an apply as text.
 func (m Applied) done() string {
@@ -83,6 +84,9 @@ type Tally struct {
 	counts  planview.Counts
 	started map[objectKey]bool
 	failed  map[objectKey]bool
+	// replaced holds the objects that the plan replaces, with the first of their two steps that is done.
+	replaced map[addrs.AbsInstance]plans.Action
+	partial  map[addrs.AbsInstance]bool // objects in the state whose creation has not ended
 }
 
 // objectKey identifies an object of a plan.
@@ -99,8 +103,14 @@ func (t *Tally) Expect(p *plans.Plan) {
 		if c.Importing != nil {
 			t.counts.Import++
 		}
-		if c.Action == plans.Forget {
+		switch c.Action {
+		case plans.Forget:
 			t.counts.Forget++
+		case plans.DeleteThenCreate, plans.CreateThenDelete:
+			if t.replaced == nil {
+				t.replaced = make(map[addrs.AbsInstance]plans.Action)
+			}
+			t.replaced[c.Addr] = plans.NoOp
 		}
 	}
 }
@@ -109,26 +119,49 @@ func (t *Tally) Expect(p *plans.Plan) {
 func (t *Tally) Observe(e engine.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if begun, ok := e.(engine.ApplyStart); ok {
+	switch e := e.(type) {
+	case engine.ApplyStart:
 		if t.started == nil {
 			t.started, t.failed = make(map[objectKey]bool), make(map[objectKey]bool)
+			t.partial = make(map[addrs.AbsInstance]bool)
 		}
-		t.started[objectKey{begun.Addr, begun.Deposed}] = true
+		t.started[objectKey{e.Addr, e.Deposed}] = true
+	case engine.ObjectStored:
+		if e.Deposed == addrs.NotDeposed && t.started[objectKey{e.Addr, e.Deposed}] {
+			t.partial[e.Addr] = e.New != nil
+		}
+	case engine.ApplyDone:
+		if e.Failed && t.failed != nil {
+			t.failed[objectKey{e.Addr, e.Deposed}] = true
+		}
+		t.done(e)
 	}
-	done, ok := e.(engine.ApplyDone)
-	if ok && done.Failed && t.failed != nil {
-		t.failed[objectKey{done.Addr, done.Deposed}] = true
-	}
-	if !ok || done.Failed {
+}
+
+// done counts a step that has ended. An object that exists although its creation failed counts as added.
+func (t *Tally) done(e engine.ApplyDone) {
+	exists := e.Action == plans.Create && t.partial[e.Addr]
+	delete(t.partial, e.Addr)
+	if e.Failed && !exists {
 		return
 	}
-	switch done.Action {
+	switch e.Action {
 	case plans.Create:
 		t.counts.Add++
+		if e.Failed {
+			t.counts.Tainted++
+		}
 	case plans.Update:
 		t.counts.Change++
 	case plans.Delete:
 		t.counts.Remove++
+	}
+	if half, ok := t.replaced[e.Addr]; ok && half != e.Action && e.Action != plans.Update {
+		t.replaced[e.Addr] = e.Action
+		if half != plans.NoOp {
+			t.counts.Replace++
+			delete(t.replaced, e.Addr)
+		}
 	}
 }
 

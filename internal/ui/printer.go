@@ -39,8 +39,8 @@ type Options struct {
 	View     PlanTextView // view of plans in the human form
 	// Version is the program's version.
 	Version string
-	// Root is the name of the root module in the lines of the JSON form. It is "" if there is only
-	// one root module.
+	// Root is the name of the root module, for the lines of the JSON form and, in the human form, of a
+	// printer of events. It is "" if there is only one root module.
 	Root string
 	// Sources returns the content of a configuration file, or nil if it isn't available. If Sources
 	// is nil, diagnostics have no excerpts.
@@ -68,6 +68,10 @@ type PlanTextView struct {
 	Name string   // one of plantext.Views, or "" for the full view
 	Hide []string // attributes whose differences are left out
 	Sort string   // order of a table, one of plantext.Orders
+	// Chosen is set if the user has chosen the view, even if it is the full one.
+	Chosen bool
+	// Losses limits the view to what is destroyed, replaced or forgotten, and to failed checks.
+	Losses bool
 }
 
 func (o Options) withDefaults() Options {

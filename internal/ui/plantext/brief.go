@@ -30,12 +30,22 @@ var kinds = [...]struct {
 // Brief writes what a reviewer must see. Deletions and replacements come first, with the
 // attributes that force the replacements. Equal changes of several instances are shown once.
 func Brief(s *Screen, p *planview.Plan) {
+	b := newBrief(s, p)
+	b.sections(slices.DeleteFunc(p.Groups(), b.hidden.add))
+	b.outside()
+	s.end(p, b.hidden)
+}
+
+func newBrief(s *Screen, p *planview.Plan) *brief {
 	b := &brief{Screen: s, plan: p, drift: make(map[addrs.AbsInstance]*planview.Change)}
 	for _, c := range p.Drift {
 		b.drift[c.Addr] = c
 	}
-	groups := p.Groups()
-	groups = slices.DeleteFunc(groups, b.hidden.add)
+	return b
+}
+
+// sections writes groups that are sorted by kind.
+func (b *brief) sections(groups []*planview.Group) {
 	for len(groups) > 0 {
 		end := slices.IndexFunc(groups, func(g *planview.Group) bool { return g.Kind != groups[0].Kind })
 		if end < 0 {
@@ -44,11 +54,9 @@ func Brief(s *Screen, p *planview.Plan) {
 		b.section(groups[:end])
 		groups = groups[end:]
 	}
-	b.outside()
-	s.end(p, b.hidden)
 }
 
-// brief holds the data of one call of Brief.
+// brief holds the data of one call of Brief or Losses.
 type brief struct {
 	*Screen
 	plan   *planview.Plan

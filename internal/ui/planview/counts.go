@@ -7,26 +7,29 @@ import (
 	"tofu/internal/plans"
 )
 
-// Counts holds numbers of objects by what happens to them. Deferred is the number of deferred
-// changes.
+// Counts holds numbers of objects by what happens to them.
 type Counts struct {
 	Import   int `json:"import"`
 	Add      int `json:"add"`
 	Change   int `json:"change"`
 	Remove   int `json:"remove"`
 	Forget   int `json:"forget"`
-	Deferred int `json:"deferred"`
+	Deferred int `json:"deferred"`      // deferred changes
+	Replace  int `json:"replace"`       // replacements, which Add and Remove count, too
+	Tainted  int `json:"tainted"`       // of the added objects, those whose creation then failed
+	Checks   int `json:"failed_checks"` // messages of checks that have failed
 }
 
 // Plus returns the sum of two Counts.
 func (c Counts) Plus(other Counts) Counts {
 	return Counts{c.Import + other.Import, c.Add + other.Add, c.Change + other.Change, c.Remove + other.Remove,
-		c.Forget + other.Forget, c.Deferred + other.Deferred}
+		c.Forget + other.Forget, c.Deferred + other.Deferred, c.Replace + other.Replace, c.Tainted + other.Tainted,
+		c.Checks + other.Checks}
 }
 
 // Count counts the changes of a plan. It counts a replacement as an addition and a removal.
 func Count(p *plans.Plan) Counts {
-	c := Counts{Deferred: len(p.Deferred)}
+	c := Counts{Deferred: len(p.Deferred), Checks: len(failures(p))}
 	for _, change := range counted(p) {
 		if change.Importing != nil {
 			c.Import++
@@ -37,6 +40,7 @@ func Count(p *plans.Plan) Counts {
 		case plans.Update:
 			c.Change++
 		case plans.DeleteThenCreate, plans.CreateThenDelete:
+			c.Replace++
 			c.Add++
 			c.Remove++
 		case plans.Delete:
@@ -68,3 +72,6 @@ func (c Counts) String() string {
 	b.WriteByte('.')
 	return b.String()
 }
+
+// Changes reports whether objects change, now or after a deferral, in more than that they are imported.
+func (c Counts) Changes() bool { return c.Add+c.Change+c.Remove+c.Forget+c.Deferred > 0 }

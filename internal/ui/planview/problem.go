@@ -48,7 +48,25 @@ func (s *Source) problems() (failed, warnings []Problem) {
 		}
 		warnings = append(warnings, Problem{Name: w.Summary, Text: w.Detail, Place: w.Place})
 	}
-	for _, block := range s.Plan.Checks.Sorted() {
+	for _, f := range failures(s.Plan) {
+		place, known := places[about{f.addr, f.message}]
+		if !known {
+			place = s.placeOf(f.block)
+		}
+		failed = append(failed, Problem{Name: f.addr, Text: f.message, Place: place})
+	}
+	return failed, warnings
+}
+
+// failure is a message of a check that has failed.
+type failure struct {
+	block         *checks.Block
+	addr, message string
+}
+
+// failures returns the messages of the failed checks of a plan.
+func failures(p *plans.Plan) (out []failure) {
+	for _, block := range p.Checks.Sorted() {
 		for _, o := range block.SortedObjects() {
 			if o.Status != checks.Fail && o.Status != checks.Error {
 				continue
@@ -58,15 +76,11 @@ func (s *Source) problems() (failed, warnings []Problem) {
 				messages = []string{withoutMessage[o.Status]}
 			}
 			for _, message := range messages {
-				place, known := places[about{o.Addr, message}]
-				if !known {
-					place = s.placeOf(block)
-				}
-				failed = append(failed, Problem{Name: o.Addr, Text: message, Place: place})
+				out = append(out, failure{block, o.Addr, message})
 			}
 		}
 	}
-	return failed, warnings
+	return out
 }
 
 // withoutMessage has the texts about conditions whose message is not known.

@@ -44,6 +44,9 @@ type task struct {
 	addr    addrs.AbsInstance
 	deposed addrs.DeposedKey
 	name    string // set if the operation has no address
+	// root is the name of the operation to which this one belongs: that of a root module, if the phase
+	// works on many. It is "" for the steps of the phase.
+	root string
 }
 
 // operation is a running operation.
@@ -199,42 +202,56 @@ func (l *Live) Event(e engine.Event) {
 	if l == nil {
 		return
 	}
+	l.RootEvent("", e)
 	switch e := e.(type) {
-	case engine.RefreshStart:
-		l.begin(taskOf(e.Object), "refreshing")
 	case engine.RefreshDone:
-		l.end(taskOf(e.Object))
 		if e.Deposed == addrs.NotDeposed {
 			l.refreshed()
 		}
-	case engine.ImportStart:
-		l.begin(taskOf(e.Object), "importing")
-	case engine.ImportDone:
-		l.end(taskOf(e.Object))
 	case engine.Planned:
 		l.step()
 	case engine.Ordered:
 		l.mu.Lock()
 		l.waiters, l.lost = e.Waiters, e.Lost
 		l.mu.Unlock()
-	case engine.ApplyStart:
-		l.start(taskOf(e.Object), &operation{what: doing[e.Action], action: e.Action})
 	case engine.ApplyDone:
-		l.end(taskOf(e.Object))
 		l.applied()
 		if e.Failed {
 			l.fail(e.Addr)
 		}
 	case engine.Failure:
 		l.unbegun(e.Err)
+	}
+}
+
+// RootEvent records an event of the engine in one of many root modules, whose name is that of a running
+// operation. The steps of the phase are then root modules, so the event is none.
+func (l *Live) RootEvent(root string, e engine.Event) {
+	if l == nil {
+		return
+	}
+	of := func(o engine.Object) task { return task{addr: o.Addr, deposed: o.Deposed, root: root} }
+	switch e := e.(type) {
+	case engine.RefreshStart:
+		l.begin(of(e.Object), "refreshing")
+	case engine.RefreshDone:
+		l.end(of(e.Object))
+	case engine.ImportStart:
+		l.begin(of(e.Object), "importing")
+	case engine.ImportDone:
+		l.end(of(e.Object))
+	case engine.ApplyStart:
+		l.start(of(e.Object), &operation{what: doing[e.Action], action: e.Action})
+	case engine.ApplyDone:
+		l.end(of(e.Object))
 	case engine.ProvisionStart:
-		l.becomes(taskOf(e.Object), "provisioning with "+e.Type)
+		l.becomes(of(e.Object), "provisioning with "+e.Type)
 	case engine.EphemeralStart:
 		if what := touching[e.Verb]; what != "" {
-			l.begin(taskOf(e.Object), what)
+			l.begin(of(e.Object), what)
 		}
 	case engine.EphemeralDone:
-		l.end(taskOf(e.Object))
+		l.end(of(e.Object))
 	}
 }
 
@@ -278,10 +295,12 @@ func (l *Live) refreshed() {
 	}
 }
 
-func taskOf(o engine.Object) task { return task{addr: o.Addr, deposed: o.Deposed} }
-
 func (t task) String() string {
 	switch {
+	case t.root != "":
+		within := t
+		within.root = ""
+		return t.root + ": " + within.String()
 	case t.name != "":
 		return t.name
 	case t.deposed != addrs.NotDeposed:
@@ -418,22 +437,34 @@ type item struct {
 	*operation
 }
 
-// longest returns the running operations, the longest first.
-func (l *Live) longest() []item {
-	var items []item
+// longest returns the running steps of the phase, the longest first, and what runs within them.
+func (l *Live) longest() (steps []item, within map[string][]item) {
+	within = make(map[string][]item)
 	for t, op := range l.running {
-		items = append(items, item{t, op})
+		if t.root == "" {
+			steps = append(steps, item{t, op})
+		} else {
+			within[t.root] = append(within[t.root], item{t, op})
+		}
 	}
-	slices.SortFunc(items, func(a, b item) int {
+	longer := func(a, b item) int {
 		return cmp.Or(a.since.Compare(b.since), strings.Compare(a.task.String(), b.task.String()))
-	})
-	return items
+	}
+	slices.SortFunc(steps, longer)
+	for _, items := range within {
+		slices.SortFunc(items, longer)
+	}
+	return steps, within
 }
 
 // operations returns lines about the running operations, the longest first, in at most the
-// given number of rows.
+// given number of rows. What runs in a root module is below its line.
 func (l *Live) operations(columns, rows int) []string {
-	items := l.longest()
+	steps, within := l.longest()
+	var items []item
+	for _, step := range steps {
+		items = append(append(items, step), within[step.name]...)
+	}
 	more := 0
 	if len(items) > rows {
 		more = len(items) - max(rows-1, 0)
@@ -442,6 +473,9 @@ func (l *Live) operations(columns, rows int) []string {
 	var out []string
 	for _, it := range items {
 		start := fmt.Sprintf("%7s  ", Duration(l.now().Sub(it.since)))
+		if it.root != "" {
+			start, it.root = "    "+start, ""
+		}
 		note := ": " + it.what
 		room := columns - len(start)
 		name := termtext.CutMiddle(termtext.Printable(it.task.String()), max(room-termtext.Width(note), 2*room/3, 2))
@@ -459,15 +493,16 @@ func (l *Live) left() string {
 	if l.note != "" {
 		return termtext.Printable(l.note)
 	}
-	waiting := l.total - l.done - len(l.running) - l.lostSteps()
+	steps, _ := l.longest()
+	waiting := l.total - l.done - len(steps) - l.lostSteps()
 	ordered := l.applies() || l.waiting != nil
-	if !ordered || waiting <= 0 || len(l.running) == 0 {
+	if !ordered || waiting <= 0 || len(steps) == 0 {
 		return ""
 	}
-	if text := l.dependency(waiting); text != "" {
+	if text := l.dependency(steps, waiting); text != "" {
 		return text
 	}
-	if l.parallel > 1 && len(l.running) >= l.parallel {
+	if l.parallel > 1 && len(steps) >= l.parallel {
 		return fmt.Sprintf("%s; at most %d run at once", moreWait(waiting), l.parallel)
 	}
 	return moreWait(waiting) + " for these"
@@ -490,8 +525,8 @@ func moreWait(n int) string {
 
 // dependency returns a text that names a running operation and the first operation that waits for
 // it, and says how many others wait. It returns "" if nothing waits for a running operation.
-func (l *Live) dependency(waiting int) string {
-	for _, it := range l.longest() {
+func (l *Live) dependency(steps []item, waiting int) string {
+	for _, it := range steps {
 		l.ask(it)
 		direct := min(it.direct, waiting)
 		if direct == 0 {

@@ -1,7 +1,6 @@
 package review
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -14,23 +13,9 @@ import (
 
 // Root is the plan of one root module in a text about many.
 type Root struct {
-	Name   string
-	Waits  string // why the plan will be applied later, or ""
-	Counts planview.Counts
-	// Text returns the plan as Text does. It is nil if there are no changes.
+	planview.Root // its note says why the plan will be applied later
+	// Text returns the plan as Text does. It is nil if there is nothing to show.
 	Text func(limit int) (text string, least int, err error)
-}
-
-// danger is the tier of a root module: those that lose objects come first, then those with other
-// changes, then those that only get new objects.
-func (r *Root) danger() int {
-	switch {
-	case r.Counts.Remove+r.Counts.Forget > 0:
-		return 0
-	case r.Counts.Change > 0:
-		return 1
-	}
-	return 2
 }
 
 // part is the text of one root module with changes.
@@ -46,22 +31,22 @@ type part struct {
 // gets enough room for the addresses of its dangerous changes before any gets room for more.
 func WriteEstate(out io.Writer, head string, roots []*Root, limit int) error {
 	roots = slices.Clone(roots)
-	slices.SortStableFunc(roots, func(a, b *Root) int {
-		return cmp.Or(a.danger()-b.danger(), b.Counts.Remove-a.Counts.Remove, b.Counts.Forget-a.Counts.Forget,
-			b.Counts.Change-a.Counts.Change, b.Counts.Add-a.Counts.Add)
-	})
-	var unchanged, omitted []*Root
-	var changing []*Root
+	slices.SortStableFunc(roots, func(a, b *Root) int { return planview.CompareDanger(a.Counts, b.Counts) })
+	var rows []planview.Root
+	var shown, unchanged, omitted []*Root
 	for _, r := range roots {
-		if r.Text == nil {
+		if r.Unchanged {
 			unchanged = append(unchanged, r)
 		} else {
-			changing = append(changing, r)
+			rows = append(rows, r.Root)
+		}
+		if r.Text != nil {
+			shown = append(shown, r)
 		}
 	}
-	text := head + rootTable(changing, limit/4) + names("No changes", unchanged, limit/20)
+	text := head + rootTable(rows, limit/4) + names("No changes", unchanged, limit/20)
 	left := limit - length(text) - limit/20 // the last part is for the names of omitted root modules
-	parts, err := render(changing, left)
+	parts, err := render(shown, left)
 	if err != nil {
 		return err
 	}
@@ -124,7 +109,7 @@ func share(parts []*part, left int) (all bool) {
 	for tier := range 3 {
 		var wanting []*part
 		for _, p := range parts {
-			if p.room > 0 && p.danger() == tier {
+			if p.room > 0 && p.Counts.Danger() == tier {
 				wanting = append(wanting, p)
 			}
 		}
@@ -143,54 +128,34 @@ func share(parts []*part, left int) (all bool) {
 // heading returns what is above the plan of a root module.
 func (r *Root) heading() string {
 	text := "\n## " + Code(termtext.Printable(r.Name)) + "\n\n"
-	if r.Waits != "" {
-		text += "This will be applied later: " + Escape(termtext.Printable(r.Waits)) + ".\n\n"
+	if r.Note != "" {
+		text += "This will be applied later: " + Escape(termtext.Printable(r.Note)) + ".\n\n"
 	}
 	return text
 }
 
-// columns are the columns of the table of root modules. Columns without numbers are left out.
-var columns = []struct {
-	title string
-	count func(planview.Counts) int
-}{
-	{"− destroy", func(c planview.Counts) int { return c.Remove }},
-	{". forget", func(c planview.Counts) int { return c.Forget }},
-	{"~ change", func(c planview.Counts) int { return c.Change }},
-	{"+ add", func(c planview.Counts) int { return c.Add }},
-	{"⇣ import", func(c planview.Counts) int { return c.Import }},
-	{"… deferred", func(c planview.Counts) int { return c.Deferred }},
-}
-
 // rootTable returns the table of root modules with changes. If it would be longer than limit, its
 // last row has the sums of the others.
-func rootTable(roots []*Root, limit int) string {
+func rootTable(roots []planview.Root, limit int) string {
 	if len(roots) == 0 {
 		return ""
 	}
-	var sum planview.Counts
-	for _, r := range roots {
-		sum = sum.Plus(r.Counts)
-	}
+	columns, sum := planview.Columns(roots)
 	row := func(name string, c planview.Counts) string {
 		text := "| " + name + " |"
 		for _, column := range columns {
-			switch n := column.count(c); {
-			case column.count(sum) == 0:
-			case n == 0:
-				text += "  |"
-			default:
+			if n := column.Of(c); n != 0 {
 				text += fmt.Sprintf(" %d |", n)
+			} else {
+				text += "  |"
 			}
 		}
 		return text + "\n"
 	}
 	head, rule := "\n| Root module |", "|---|"
 	for _, column := range columns {
-		if column.count(sum) > 0 {
-			head += " " + column.title + " |"
-			rule += "---:|"
-		}
+		head += " " + column.Sign + " " + column.Title + " |"
+		rule += "---:|"
 	}
 	var b strings.Builder
 	b.WriteString(head + "\n" + rule + "\n")

@@ -19,7 +19,7 @@ import (
 func estateOf(t *testing.T, n []int, lose map[int]bool, text string) []*Root {
 	var out []*Root
 	for i, changes := range n {
-		r := &Root{Name: fmt.Sprintf("live/r%03d", i)}
+		r := &Root{Root: planview.Root{Name: fmt.Sprintf("live/r%03d", i), Unchanged: changes == 0}}
 		if changes > 0 {
 			view, _ := plantest.Plan(t, changes, text)
 			if !lose[i] {
