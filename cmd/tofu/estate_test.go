@@ -174,7 +174,7 @@ func (e *testEstate) applyWhole(top string) {
 			if status == 0 {
 				break
 			}
-			out, status = e.run(top, "roots", "apply", "-no-color", "-resume=all.plan")
+			out, status = e.run(top, "roots", "apply", "-no-color", "-auto-approve", "-resume=all.plan")
 		}
 		if status != 0 {
 			e.Fatalf("roots apply -resume never succeeds: %s", out)

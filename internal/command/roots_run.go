@@ -318,7 +318,12 @@ func (a *rootsApply) saved(ctx context.Context, path string) error {
 	if w := saved.Incomplete(); w != nil {
 		app.Printer.Diagnostics(w)
 	}
-	results, err := a.apply(ctx, f.run(app, e, selected, saved.Directories), saved, rec)
+	run := f.run(app, e, selected, saved.Directories)
+	agreed, err := a.agree(ctx, run, saved, rec)
+	if err != nil {
+		return err
+	}
+	results, err := a.apply(ctx, run, saved, rec, agreed)
 	switch {
 	case err != nil && rec.Unfinished() && fleet.Resumable(results):
 		app.Say("\nTo continue with what is left of this plan, run:\n    tofu roots apply -resume=%s", path)
@@ -330,14 +335,34 @@ func (a *rootsApply) saved(ctx context.Context, path string) error {
 	return err
 }
 
+// agree shows what is destroyed to finish what an earlier run began, and asks for approval of that.
+func (a *rootsApply) agree(
+	ctx context.Context, run *fleet.Run, saved *fleet.Saved, rec *fleet.Record,
+) ([]fleet.Loss, error) {
+	lost := run.Losses(ctx, saved, rec)
+	if len(lost) == 0 {
+		return nil, nil
+	}
+	a.app.Say("\n%s", fleet.LossTitle(lost))
+	for _, l := range lost {
+		a.app.Say("  - %s.", l)
+	}
+	if a.app.view.JSON && !a.flags.AutoApprove {
+		return nil, badUsage("Auto-approve required",
+			"With -json, -resume can't ask whether to destroy these objects: specify -auto-approve.")
+	}
+	return lost, a.approve(ctx, terminal.Question{Title: "Destroy " + ui.Count(len(lost), "object") +
+		" of the earlier run, and apply what is left of the plan?", Text: "This can't be undone."})
+}
+
 // apply applies saved plans and shows the results.
 func (a *rootsApply) apply(
-	ctx context.Context, run *fleet.Run, saved *fleet.Saved, rec *fleet.Record,
+	ctx context.Context, run *fleet.Run, saved *fleet.Saved, rec *fleet.Record, agreed []fleet.Loss,
 ) ([]*fleet.Result, error) {
 	if a.flags.shown.table {
 		a.app.Say("") // lines without headings follow
 	}
-	results := run.Apply(ctx, engine.ApplyOptions{ShowSensitive: a.flags.ShowSensitive}, saved, rec)
+	results := run.Apply(ctx, engine.ApplyOptions{ShowSensitive: a.flags.ShowSensitive}, saved, rec, agreed)
 	operation := "apply"
 	if saved.Mode == plans.Destroy {
 		operation = "destroy"
@@ -394,7 +419,11 @@ func (a *rootsApply) round(
 	case !fleet.Applyable(planned):
 		return false, tfdiags.Join(unplanned, fleet.Stuck(planned))
 	default:
-		if err := a.approve(ctx); err != nil {
+		q := terminal.Question{Title: "Do you want to perform these actions in all of these root modules?"}
+		if a.flags.Destroy {
+			q = terminal.Question{Title: "Destroy all of this in all of these root modules?", Text: "This can't be undone."}
+		}
+		if err := a.approve(ctx, q); err != nil {
 			return false, err
 		}
 	}
@@ -410,21 +439,17 @@ func (a *rootsApply) round(
 	}
 	some := *run
 	some.Selected = selected
-	results, err := a.apply(ctx, &some, saved, fleet.NoRecord())
+	results, err := a.apply(ctx, &some, saved, fleet.NoRecord(), nil)
 	if err := tfdiags.Join(unplanned, err); err != nil {
 		return false, err
 	}
 	return fleet.Left(planned) && fleet.Applied(results), nil
 }
 
-// approve asks the user whether to apply the plans of all root modules.
-func (a *rootsApply) approve(ctx context.Context) error {
+// approve asks the user for approval.
+func (a *rootsApply) approve(ctx context.Context, q terminal.Question) error {
 	if a.flags.AutoApprove {
 		return nil
-	}
-	q := terminal.Question{Title: "Do you want to perform these actions in all of these root modules?"}
-	if a.flags.Destroy {
-		q = terminal.Question{Title: "Destroy all of this in all of these root modules?", Text: "This can't be undone."}
 	}
 	ok, err := a.app.Confirm(ctx, q)
 	if errors.Is(err, terminal.ErrInputEnded) {

@@ -18,14 +18,14 @@ import (
 )
 
 // Apply applies the plans of an archive. The selected root modules must be the ones in the archive.
-// Apply skips root modules whose plans are already applied according to rec. The results include
-// root modules that have no plan in the archive because they could not be planned.
-func (run *Run) Apply(ctx context.Context, opts engine.ApplyOptions, from *Saved, rec *Record) []*Result {
-	a := &applying{run: run, opts: opts, from: from, rec: rec, planned: make(map[string]*Planned, len(from.Roots)),
-		outputs: make(map[string]map[string]cty.Value)}
-	for _, p := range from.Roots {
-		a.planned[p.Name] = p
-	}
+// Apply skips root modules whose plans are already applied according to rec. Where an earlier run has begun,
+// only the objects in agreed are destroyed beyond the plan; see Losses. The results include root modules
+// that have no plan in the archive because they could not be planned.
+func (run *Run) Apply(
+	ctx context.Context, opts engine.ApplyOptions, from *Saved, rec *Record, agreed []Loss,
+) []*Result {
+	a := newApplying(run, opts, from, rec)
+	a.agreed = agreed
 	results := run.each(ctx, applyingRoots, from.Mode == plans.Destroy, a.root)
 	for _, f := range from.Failed {
 		result := &Result{Root: &roots.Root{Name: f.Name, Dir: f.Dir}, Skipped: true, Unplanned: true, Why: f.why()}
@@ -41,10 +41,20 @@ type applying struct {
 	opts    engine.ApplyOptions
 	from    *Saved
 	rec     *Record
+	agreed  []Loss
 	planned map[string]*Planned
 
 	mu      sync.Mutex
 	outputs map[string]map[string]cty.Value // outputs of finished root modules, by root module name
+}
+
+func newApplying(run *Run, opts engine.ApplyOptions, from *Saved, rec *Record) *applying {
+	a := &applying{run: run, opts: opts, from: from, rec: rec, planned: make(map[string]*Planned, len(from.Roots)),
+		outputs: make(map[string]map[string]cty.Value)}
+	for _, p := range from.Roots {
+		a.planned[p.Name] = p
+	}
+	return a
 }
 
 // root applies the plan of one root module, unless the plan waits or rec says that it is done.
@@ -63,10 +73,7 @@ func (a *applying) root(ctx context.Context, s *session.Session, r *roots.Root) 
 		result.Err = a.rec.set(r.Name, stepDone)
 		return result
 	}
-	if result.Err = a.setVariables(ctx, s, r); result.Err != nil {
-		return result
-	}
-	saved, err := a.from.Plan(ctx, s, p, a.run.Options.Variables)
+	saved, err := a.open(ctx, s, r)
 	if err == nil {
 		err = a.checkInputs(ctx, s, p)
 	}
@@ -74,12 +81,20 @@ func (a *applying) root(ctx context.Context, s *session.Session, r *roots.Root) 
 		result.Err = a.refused(r.Name, before, err)
 		return result
 	}
-	if before == "" || before == stepStale {
-		result.Err = a.apply(ctx, s, saved, result)
-	} else {
+	if a.rec.begun(r.Name) {
 		result.Err = a.again(ctx, s, saved, result)
+	} else {
+		result.Err = a.apply(ctx, s, saved, result)
 	}
 	return result
+}
+
+// open reads the plan of a root module. s is its session.
+func (a *applying) open(ctx context.Context, s *session.Session, r *roots.Root) (*session.SavedPlan, error) {
+	if err := a.setVariables(ctx, s, r); err != nil {
+		return nil, err
+	}
+	return a.from.Plan(ctx, s, a.planned[r.Name], a.run.Options.Variables)
 }
 
 // apply applies the plan exactly as it was approved.
@@ -93,20 +108,14 @@ func (a *applying) apply(ctx context.Context, s *session.Session, saved *session
 }
 
 // again creates and applies a new plan for a root module that an earlier run started but did not
-// finish. The new plan may only contain changes that the approved plan contains.
+// finish.
 func (a *applying) again(ctx context.Context, s *session.Session, saved *session.SavedPlan, result *Result) error {
-	s.Snapshot = nil
-	op, err := s.StartOperation(ctx, a.run.Options, session.OperationApply)
+	op, plan, lost, err := a.left(ctx, s, result.Root, saved)
 	if err != nil {
 		return err
 	}
 	defer op.Close()
-	opts := &engine.PlanOptions{Mode: saved.Plan.Mode, Defer: true, NotSaved: true, RestOf: saved.Plan}
-	plan, err := op.PlanUnseen(ctx, opts)
-	if err != nil {
-		return err
-	}
-	if err := within(saved.Plan, plan); err != nil {
+	if err := notAgreed(lost, a.agreed); err != nil {
 		return err
 	}
 	// A plan without changes is carried out, too: it writes what is only in the journal so far.

@@ -99,7 +99,7 @@ func (e *estate) run(after func(what string)) {
 		e.Fatal(err)
 	}
 	defer saved.Close()
-	applied := run.Apply(e.Context(), engine.ApplyOptions{}, saved, fleet.NoRecord())
+	applied := run.Apply(e.Context(), engine.ApplyOptions{}, saved, fleet.NoRecord(), nil)
 	after("apply")
 	runtime.KeepAlive(planned)
 	runtime.KeepAlive(applied)

@@ -169,6 +169,12 @@ func (r *Record) last(root string) step {
 	return r.done[root]
 }
 
+// begun reports whether a run has begun to change a root module, and has not finished it.
+func (r *Record) begun(root string) bool {
+	last := r.last(root)
+	return last == stepStarted || last == stepFailed
+}
+
 // set records a step of a root module. The step is in the file when set returns.
 func (r *Record) set(root string, s step) error {
 	r.mu.Lock()
