@@ -16,19 +16,16 @@ import (
 	"tofu/internal/ui/progress"
 )
 
-// fewRoots is the maximum number of root modules that are shown one after the other. For more of them, there
-// is a table, and only dangerous changes are shown unless at most so many root modules have changes.
-const fewRoots = 5
-
 // rootsView shows a run over many root modules: below the name of each root module what it printed or, for
-// more than fewRoots, tables, and lines that begin with the name of a root module.
+// more than fleet.Few, tables, and lines that begin with the name of a root module. Of the plans in a table,
+// only dangerous changes are shown, unless few have changes.
 type rootsView struct {
 	app   *App
 	table bool
 
 	mu       sync.Mutex
 	plans    int                      // number of plans that were shown
-	whole    map[string]*bytes.Buffer // whole plans by root module, while there are at most fewRoots
+	whole    map[string]*bytes.Buffer // whole plans by root module, while there are few
 	shown    []rootText               // what finished root modules printed, in the order of the run
 	warnings tfdiags.Diagnostics
 }
@@ -40,7 +37,7 @@ type rootText struct {
 }
 
 func newRootsView(app *App, selected int) *rootsView {
-	return &rootsView{app: app, table: selected > fewRoots && !app.planView.Chosen,
+	return &rootsView{app: app, table: selected > fleet.Few && !app.planView.Chosen,
 		whole: make(map[string]*bytes.Buffer)}
 }
 
@@ -96,7 +93,7 @@ func (p *rootPrinter) Plan(plan *ui.PlanView) {
 func (v *rootsView) keep(root string, plan *ui.PlanView) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.plans++; v.plans > fewRoots {
+	if v.plans++; v.plans > fleet.Few {
 		v.whole = nil
 		return
 	}
@@ -206,5 +203,5 @@ func (v *rootsView) overview(rows []planview.Root) {
 }
 
 // moreChanges says how to see what the view of many root modules leaves out.
-const moreChanges = "\nOnly what is destroyed, replaced or forgotten is shown. To see all changes, use -view=full, " +
-	"brief, tree or table."
+const moreChanges = "\nOnly what is destroyed, replaced or forgotten is shown in detail. To see all changes, use " +
+	"-view=full, brief, tree or table."

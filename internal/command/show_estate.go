@@ -110,7 +110,7 @@ func (e *estateShow) text(ctx context.Context, shown []*fleet.Planned) error {
 	if e.flags.Root == "" {
 		shown = slices.DeleteFunc(slices.Clone(shown), func(p *fleet.Planned) bool { return !p.Shown() })
 		table = newRootsView(e.app, len(e.saved.Roots)+len(e.saved.Failed)).table
-		losses = table && len(shown) > fewRoots
+		losses = table && len(shown) > fleet.Few
 	}
 	if table {
 		e.app.Printer.Message(ui.EstateTable{Roots: e.saved.Rows()})

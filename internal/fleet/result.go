@@ -58,6 +58,9 @@ func Failures(results []*Result) error {
 		strings.Join(parts, ", "), causes(results))
 }
 
+// Few is the maximum number of root modules whose results are shown one after the other.
+const Few = 5
+
 // Limits of the list of causes: of its lines, and of the characters of a message.
 const (
 	maxCauses = 20
@@ -65,14 +68,15 @@ const (
 )
 
 // causes returns a line for each cause of a failure: in which root modules it occurred, the object and the
-// message. Equal causes in several root modules are one line.
+// message. Equal causes in several root modules are one line. For few root modules, whose errors are just
+// above, only causes with an object are repeated.
 func causes(results []*Result) string {
 	var list []string
 	in := make(map[string][]string)
 	for _, r := range results {
 		for _, d := range tfdiags.FromError(r.Err) {
 			_, ended := d.Extra.(tfdiags.Interrupted)
-			if d.Severity != tfdiags.Error || ended && d.Address == "" {
+			if d.Severity != tfdiags.Error || d.Address == "" && (ended || len(results) <= Few) {
 				continue
 			}
 			text := cause(d)
