@@ -211,14 +211,16 @@ of all of them and applies them, each root module after those whose outputs it
 reads. Deferred changes are then planned and applied in the same way.
 
 With a file that "tofu roots plan -out=FILE" saved, applies exactly those plans
-without asking.`,
+without asking. With -resume=FILE, applies what is left of them, and asks before
+it destroys objects that a failed run has created only in part.`,
 	New: with(func(f *rootsApplyFlags, fs *options) {
 		f.add(fs)
 		f.addPlan(fs)
 		f.addApply(fs)
 		fs.BoolVar(&f.Destroy, "destroy", false, "Destroy everything, as \"tofu roots destroy\" does.")
 		fs.StringVar(&f.Resume, "resume",
-			"", "Apply what is left of the plans in `FILE` after a run that failed or was interrupted.")
+			"", "Apply what is left of the plans in `FILE` after a run that failed or was interrupted. Asks if that "+
+				"destroys objects that the run has left tainted.")
 	}, runRootsApply),
 }
 

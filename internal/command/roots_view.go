@@ -71,9 +71,7 @@ func (v *rootsView) later(out io.Writer, losses bool) ui.Printer {
 // Event implements ui.Printer. A failure is always printed at once.
 func (p *rootPrinter) Event(e engine.Event) {
 	p.live.RootEvent(p.root, e)
-	_, failure := e.(engine.Failure)
-	done, ended := e.(engine.ApplyDone)
-	if p.view.table || failure || ended && done.Failed {
+	if p.view.table || ui.IsFailure(e) {
 		p.now.Event(e)
 	}
 	if !p.view.table {

@@ -125,7 +125,7 @@ func (p *planning) root(ctx context.Context, s *session.Session, r *roots.Root) 
 	}
 	defer op.Close()
 	if !p.run.Events {
-		op.Env.Observe = p.run.observer(r)
+		op.Env.Observe = p.run.observer(r, s.Printer)
 	}
 	opts := p.opts
 	plan, err := op.PlanUnseen(ctx, &opts)

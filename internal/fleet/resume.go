@@ -78,7 +78,7 @@ func (a *applying) left(
 		return nil, nil, nil, err
 	}
 	if !a.run.Events {
-		op.Env.Observe = a.run.observer(r)
+		op.Env.Observe = a.run.observer(r, s.Printer)
 	}
 	opts := &engine.PlanOptions{Mode: saved.Plan.Mode, Defer: true, NotSaved: true, RestOf: saved.Plan}
 	if plan, err = op.PlanUnseen(ctx, opts); err == nil {

@@ -186,14 +186,15 @@ func (run *Run) work(ctx context.Context, r *roots.Root, do job) (*Result, []byt
 	return result, text.Bytes()
 }
 
-// observer returns a function that passes the events of a root module to the live display, or nil if
-// there is none.
-func (run *Run) observer(r *roots.Root) func(engine.Event) {
-	live := run.Session.Live
-	if live == nil {
-		return nil
+// observer returns a function that passes the events of planning a root module to the live display, and
+// failures to the printer, too.
+func (run *Run) observer(r *roots.Root, printer ui.Printer) func(engine.Event) {
+	return func(e engine.Event) {
+		run.Session.Live.RootEvent(r.Name, e)
+		if ui.IsFailure(e) {
+			printer.Event(e)
+		}
 	}
-	return func(e engine.Event) { live.RootEvent(r.Name, e) }
 }
 
 // waiting returns a function that takes the name of a root module, and returns the names of the

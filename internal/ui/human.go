@@ -152,6 +152,23 @@ func (h *human) Event(e engine.Event) {
 	}
 }
 
+// IsFailure reports whether an event says that an operation has failed.
+func IsFailure(e engine.Event) bool {
+	switch e := e.(type) {
+	case engine.ApplyDone:
+		return e.Failed
+	case engine.RefreshDone:
+		return e.Failed
+	case engine.ImportDone:
+		return e.Failed
+	case engine.EphemeralDone:
+		return e.Failed
+	case engine.Failure:
+		return true
+	}
+	return false
+}
+
 const refreshFailed = "Refresh errored"
 
 // failed prints one line about an operation that failed. The complete error follows at the end of the
