@@ -73,8 +73,8 @@ type workspace struct {
 const fileVersion = 1
 
 // Load adds the ages of a file that are about the given state. It adds nothing if the state of the
-// workspace was another one then.
-func (a *Ages) Load(text []byte, name, lineage string) error {
+// workspace was another one then, and nothing from the future, which comes from a wrong clock.
+func (a *Ages) Load(text []byte, name, lineage string, now time.Time) error {
 	content, err := decode(text)
 	if err != nil {
 		return err
@@ -84,6 +84,9 @@ func (a *Ages) Load(text []byte, name, lineage string) error {
 		return nil
 	}
 	for _, group := range of.Reads {
+		if group.At.After(now) {
+			continue
+		}
 		for _, object := range group.Objects {
 			a.Set(object, group.At)
 		}

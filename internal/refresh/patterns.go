@@ -4,11 +4,11 @@ import (
 	"errors"
 	"path"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	"tofu/internal/addrs"
+	"tofu/internal/ages"
 	"tofu/internal/engine"
 )
 
@@ -49,17 +49,14 @@ func matches(pattern, typ string, provider addrs.Provider) bool {
 	return false
 }
 
-// ParseAge parses a duration in hours, minutes and seconds as [time.ParseDuration] does, or in days
-// ("7d").
+// ParseAge parses an age as [ages.Parse] does, or with minutes and seconds as [time.ParseDuration] does.
 func ParseAge(text string) (time.Duration, error) {
-	age, err := time.ParseDuration(text)
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		var n float64
-		n, err = strconv.ParseFloat(days, 64)
-		age = time.Duration(n * float64(24*time.Hour))
+	if age, err := ages.Parse(text); err == nil {
+		return age, nil
 	}
+	age, err := time.ParseDuration(text)
 	if err != nil || age <= 0 {
-		return 0, errors.New("must be a time longer than 0, such as 90m, 24h or 7d")
+		return 0, errors.New("must be a time longer than 0, such as 90m, 24h, 7d or 2w")
 	}
 	return age, nil
 }

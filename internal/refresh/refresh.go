@@ -74,7 +74,7 @@ func (r *Run) Plan(
 	if !r.Limited() || opts.SkipRefresh || opts.Mode == plans.Destroy && r.Minimal {
 		return engine.Plan(ctx, cfg, prior, env, opts) // a destruction changes everything
 	}
-	rounds := &rounds{run: r, env: *env, sent: map[sentEvent]bool{}, cone: newObjects()}
+	rounds := &rounds{run: r, env: *env, sent: map[sentEvent]bool{}, cone: newObjects(), seen: &candidates{}}
 	for {
 		plan, err := rounds.next(ctx, cfg, prior, opts)
 		if plan == nil || rounds.last || stopped(env) || !rounds.grow(plan.Cone) {
@@ -105,10 +105,10 @@ type rounds struct {
 	last    bool // whether the current round reads everything that the cone may lead to
 	cone    *objects
 
-	seen     candidates          // objects that the current round has asked about
-	warnings tfdiags.Diagnostics // of the current round
-	failures []engine.Event      // of the current round
-	sent     map[sentEvent]bool
+	before, seen *candidates         // objects that the previous and the current round have asked about
+	warnings     tfdiags.Diagnostics // of the current round
+	failures     []engine.Event      // of the current round
+	sent         map[sentEvent]bool
 }
 
 // next plans a round.
@@ -117,7 +117,7 @@ func (r *rounds) next(
 ) (*plans.Plan, error) {
 	r.count++
 	r.last = !r.run.Minimal || r.count > maxRounds
-	r.seen = candidates{read: map[object]bool{}}
+	r.before, r.seen = r.seen, &candidates{read: map[object]bool{}}
 	r.warnings, r.failures = nil, nil
 	env, round := r.env, *opts
 	env.Warn = r.warnings.Add
@@ -129,10 +129,11 @@ func (r *rounds) next(
 // reads decides whether the current round reads an object.
 func (r *rounds) reads(c engine.RefreshCandidate) bool {
 	o := object{c.Addr, c.Deposed}
-	reads := r.run.Minimal && (r.count > maxRounds || r.cone.has(o)) || r.run.selects(c, func() (time.Duration, bool) {
-		at, known := r.run.Ages.At(o.String())
-		return r.run.Now.Sub(at), known
-	})
+	reads := r.before.read[o] || r.run.Minimal && (r.count > maxRounds || r.cone.has(o)) ||
+		r.run.selects(c, func() (time.Duration, bool) {
+			at, known := r.run.Ages.At(o.String())
+			return r.run.Now.Sub(at), known
+		})
 	r.seen.add(o, reads)
 	return reads
 }

@@ -24,7 +24,7 @@ func (op *Operation) loadAges() {
 		return
 	}
 	if err == nil {
-		err = op.ages.Load(text, op.Location.Workspace, op.State.Snapshot.Lineage)
+		err = op.ages.Load(text, op.Location.Workspace, op.State.Snapshot.Lineage, op.started)
 	}
 	if err != nil {
 		op.Session.Warnings.Add(tfdiags.Warningf("It is not known when objects were last read",
