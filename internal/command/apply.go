@@ -66,6 +66,7 @@ func (f *applyFlags) declare(fs *options) {
 	f.stateFlags.add(fs)
 	f.given = fs.given
 	fs.BoolVar(&f.AutoApprove, "auto-approve", false, "Do not ask for approval.")
+	f.Look.addVanished(fs, &f.AutoApprove)
 	fs.BoolVar(&f.DetailedExitCode, "detailed-exitcode", false,
 		"Exit with status 2 if the saved plan deferred changes that are still to be planned.")
 	fs.BoolVar(&f.SuppressForgetErrors, "suppress-forget-errors", false,
@@ -118,6 +119,9 @@ func approve(ctx context.Context, op *session.Operation, plan *plans.Plan) error
 	}
 	if l := plan.Looked; l != nil {
 		q.Text = strings.TrimSpace(l.Text(plan.Timestamp) + ".\n" + q.Text)
+	}
+	if len(plan.Vanished) > 0 {
+		q.Text = strings.TrimSpace("Many objects are gone: " + strings.Join(plan.Vanished, " ") + "\n" + q.Text)
 	}
 	ok, err := op.Session.Confirm(ctx, q)
 	if errors.Is(err, terminal.ErrInputEnded) {

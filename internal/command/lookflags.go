@@ -11,6 +11,23 @@ import (
 type lookFlags struct {
 	refresh.Options
 	given func(option string) bool // whether an option is on the command line; nil without these options
+
+	allowVanished bool
+	unattended    *bool // whether nobody approves the plan; nil if it isn't applied
+}
+
+// addVanished declares the option for objects that are gone. unattended is the value of the option to
+// apply without approval; nil for commands that apply nothing.
+func (f *lookFlags) addVanished(fs *options, unattended *bool) {
+	f.unattended = unattended
+	fs.BoolFunc("allow-vanished", "Apply without approval even if many objects of a provider are gone: more than 5, and "+
+		"more than 10% of those that the plan has read. -allow-vanished=50% changes that share for warnings, too.",
+		func(text string) (err error) {
+			if f.allowVanished = text == "true"; !f.allowVanished && text != "false" {
+				f.Vanished.Share, err = refresh.ParseShare(text)
+			}
+			return err
+		})
 }
 
 // add declares the options.
@@ -50,6 +67,7 @@ func (f *planFlags) clashes(clash func(when bool, first, second string)) {
 func (f *planFlags) operation() session.OperationOptions {
 	out := f.operationFlags.operation()
 	out.Refresh = f.Look.Options
+	out.Refresh.Vanished.Stop = f.Look.unattended != nil && *f.Look.unattended && !f.Look.allowVanished
 	out.UsualRefresh = f.Look.given != nil && !f.Look.given("minimal-refresh") && f.Refresh && !f.RefreshOnly
 	return out
 }

@@ -37,6 +37,7 @@ the changes that were shown.`,
 		fs.StringVar(&f.Against, "against", "", "Plan to restore the objects as they were at `RUN|TIME`: at the end "+
 			"of a run, whose ID may be abbreviated, or at a time such as 2026-01-31T12:00:00Z. What can't be undone "+
 			"is listed. Needs the backend \"postgres\".")
+		f.Look.addVanished(fs, nil)
 		fs.StringVar(&f.Out, "out", "", "Save the plan to `path`, for the apply command.")
 		fs.BoolVar(&f.DetailedExitCode, "detailed-exitcode", false,
 			"Exit with status 0 without changes, 1 after an error, and 2 with changes.")
@@ -163,6 +164,8 @@ without -auto-approve, that command shows the changes first.`,
 		f.targetFlags.add(fs)
 		f.stateFlags.add(fs)
 		f.addSensitive(fs)
+		unattended := true
+		f.Look.addVanished(fs, &unattended)
 		// These options are accepted for compatibility. They have no effect.
 		for _, name := range []string{"destroy", "refresh", "refresh-only"} {
 			fs.Bool(name, true, "")
@@ -174,18 +177,20 @@ without -auto-approve, that command shows the changes first.`,
 type refreshFlags struct {
 	operationFlags
 	targetFlags
+	Look lookFlags
 }
 
 func runRefresh(ctx context.Context, app *App, f *refreshFlags, args []string) error {
 	if err := noArguments(args); err != nil {
 		return err
 	}
-	whole := &planFlags{operationFlags: f.operationFlags, targetFlags: f.targetFlags, Refresh: true, Defer: true}
+	whole := &planFlags{operationFlags: f.operationFlags, targetFlags: f.targetFlags, Look: f.Look, Refresh: true,
+		Defer: true}
 	opts, err := whole.options()
 	if err != nil {
 		return err
 	}
-	op, err := app.StartOperation(ctx, f.operation(), session.OperationRefresh)
+	op, err := app.StartOperation(ctx, whole.operation(), session.OperationRefresh)
 	if err != nil {
 		return err
 	}

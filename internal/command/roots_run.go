@@ -142,6 +142,7 @@ of its last apply. With -out, all plans are saved to one file.`,
 	New: with(func(f *rootsPlanFlags, fs *options) {
 		f.add(fs)
 		f.addPlan(fs)
+		f.Look.addVanished(fs, nil)
 		fs.BoolVar(&f.Destroy, "destroy", false, "Plan to destroy everything.")
 		fs.StringVar(&f.Out, "out", "", "Save all plans to one file at `path`, for \"roots apply\".")
 		fs.BoolVar(&f.DetailedExitCode, "detailed-exitcode", false,
@@ -249,6 +250,7 @@ type rootsApplyFlags struct {
 
 func (f *rootsApplyFlags) addApply(fs *options) {
 	fs.BoolVar(&f.AutoApprove, "auto-approve", false, "Do not ask for approval.")
+	f.Look.addVanished(fs, &f.AutoApprove)
 }
 
 func runRootsApply(ctx context.Context, app *App, f *rootsApplyFlags, args []string) error {

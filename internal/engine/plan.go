@@ -190,7 +190,6 @@ func (w *walk) plan(ctx context.Context, opts *PlanOptions) (*plans.Plan, error)
 	f.checkImportedOnce()
 	f.setUndecided()
 	plan := f.plan(opts, err != nil)
-	f.warnOfMissing(plan.Drift)
 	if generateErr := f.writeGenerated(plan); generateErr != nil {
 		err = tfdiags.Join(err, generateErr)
 		plan.Errored, plan.Applyable = true, false

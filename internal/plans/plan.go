@@ -88,6 +88,10 @@ type Plan struct {
 	// with -refresh=false.
 	Looked *Looked
 
+	// Vanished has a sentence for each provider that can't find many of its objects. It is not stored:
+	// the warnings are.
+	Vanished []string
+
 	// Footprint is set if the store lets several runs change the state at the same time.
 	Footprint *Footprint
 }

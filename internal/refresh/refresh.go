@@ -38,6 +38,8 @@ type Options struct {
 	// Types selects objects of matching types or providers; empty means all. NotTypes leaves out
 	// objects.
 	Types, NotTypes Patterns
+	// Vanished says when too many objects are gone.
+	Vanished Vanished
 }
 
 // Limited reports whether a plan with these options may leave out objects.
@@ -72,7 +74,11 @@ func (r *Run) Plan(
 	ctx context.Context, cfg *configs.Config, prior *states.State, env *engine.Env, opts *engine.PlanOptions,
 ) (*plans.Plan, error) {
 	if !r.Limited() || opts.SkipRefresh || opts.Mode == plans.Destroy && r.Minimal {
-		return engine.Plan(ctx, cfg, prior, env, opts) // a destruction changes everything
+		plan, err := engine.Plan(ctx, cfg, prior, env, opts) // a destruction changes everything
+		if plan != nil && err == nil {
+			err = r.Vanished.check(plan, func(object) bool { return true }, env.Warn)
+		}
+		return plan, err
 	}
 	rounds := &rounds{run: r, env: *env, sent: map[sentEvent]bool{}, cone: newObjects(), seen: &candidates{}}
 	for {
@@ -81,6 +87,9 @@ func (r *Run) Plan(
 			rounds.finish(env)
 			if plan != nil {
 				plan.Looked = rounds.looked(plan)
+			}
+			if plan != nil && err == nil {
+				err = r.Vanished.check(plan, func(o object) bool { return rounds.seen.read[o] }, env.Warn)
 			}
 			return plan, err
 		}
