@@ -127,35 +127,29 @@ func (t *readTracer) value(v *graph.Value, at addrs.ModuleInstance) {
 
 func (t *readTracer) refs(refs *lang.Refs, in readFrom) {
 	for _, ref := range refs.Objects {
-		switch s := ref.Subject.(type) {
-		case addrs.Resource:
-			t.resource(refs, ref, s, in)
-		case addrs.ResourceInstance:
-			t.add(addrs.Target{Module: in.at, Resource: s.Resource, Key: s.Key, HasKey: true}, pathOf(ref.Remaining))
-			t.data(in.m.Resources[s.Resource], in)
-		case addrs.LocalValue:
-			t.value(in.m.Locals[s.Name], in.at)
-		case addrs.InputVariable:
-			t.value(in.m.Variables[s.Name], in.at)
-		case addrs.ModuleCall:
-			t.call(in.m.Calls[s.Name], addrs.NoKey, refs.Instance(ref).Output, in)
-		case addrs.ModuleCallInstance:
-			t.call(in.m.Calls[s.Name], s.Key, "", in)
-		case addrs.ModuleCallOutput:
-			t.call(in.m.Calls[s.Call.Name], s.Call.Key, s.Output, in)
-		case addrs.ForEachAttr:
-			t.each(s, ref, in)
-		case addrs.CountAttr:
-			if in.rep.Count != nil {
-				t.refs(&in.rep.Count.Refs, readFrom{m: in.m, at: in.at})
-			}
+		switch of := in.m.Named(ref.Subject); {
+		case of.Resource != nil && of.Key != addrs.NoKey:
+			target := addrs.Target{Module: in.at, Resource: of.Resource.Addr.Resource, Key: of.Key, HasKey: true}
+			t.add(target, pathOf(ref.Remaining))
+			t.data(of.Resource, in)
+		case of.Resource != nil:
+			t.resource(refs, ref, of.Resource, in)
+		case of.IsWholeCall():
+			t.call(of.Call, of.Key, refs.Instance(ref).Output, in)
+		case of.Call != nil:
+			t.call(of.Call, of.Key, of.Output, in)
+		case of.Value != nil:
+			t.value(of.Value, in.at)
+		default:
+			t.repetition(ref, in)
 		}
 	}
 }
 
 // resource adds the instances of a resource that a reference selects, or else all of them.
-func (t *readTracer) resource(refs *lang.Refs, ref *addrs.Reference, s addrs.Resource, in readFrom) {
-	t.data(in.m.Resources[s], in)
+func (t *readTracer) resource(refs *lang.Refs, ref *addrs.Reference, of *graph.Resource, in readFrom) {
+	t.data(of, in)
+	s := of.Addr.Resource
 	target, path := addrs.Target{Module: in.at, Resource: s}, pathOf(ref.Remaining)
 	var keys instanceReads
 	if refs.SelectsInstance(ref) {
@@ -175,11 +169,13 @@ func (t *readTracer) resource(refs *lang.Refs, ref *addrs.Reference, s addrs.Res
 	}
 }
 
-// each follows each.value: to a single instance if for_each is a resource.
-func (t *readTracer) each(s addrs.ForEachAttr, ref *addrs.Reference, in readFrom) {
+// repetition follows a reference to count or each. It follows each.value to a single instance if
+// for_each is a resource.
+func (t *readTracer) repetition(ref *addrs.Reference, in readFrom) {
+	decides := in.rep.Deciding(ref.Subject)
 	switch {
-	case in.rep.ForEach == nil:
-	case in.chain != nil && s.Name == "value":
+	case decides == nil:
+	case in.chain != nil && ref.Subject == addrs.ForEachAttr{Name: "value"}:
 		target := addrs.Target{Module: in.chain.In(in.m, in.at), Resource: in.chain.Of.Addr.Resource, Key: in.key,
 			HasKey: true}
 		var path cty.Path
@@ -189,7 +185,7 @@ func (t *readTracer) each(s addrs.ForEachAttr, ref *addrs.Reference, in readFrom
 		t.add(target, path)
 		t.data(in.chain.Of, in)
 	default:
-		t.refs(&in.rep.ForEach.Refs, readFrom{m: in.m, at: in.at})
+		t.refs(&decides.Refs, readFrom{m: in.m, at: in.at})
 	}
 }
 

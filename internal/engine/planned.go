@@ -52,16 +52,7 @@ func (p *PlannedValues) Value(in addrs.ModuleInstance, subject addrs.Referenceab
 	if module == nil {
 		return cty.NilVal
 	}
-	inst := p.w.modules.at(module, in)
-	var v *graph.Value
-	switch s := subject.(type) {
-	case addrs.InputVariable:
-		v = module.Variables[s.Name]
-	case addrs.LocalValue:
-		v = module.Locals[s.Name]
-	case addrs.OutputValue:
-		v = module.Outputs[s.Name]
-	}
+	inst, v := p.w.modules.at(module, in), module.Named(subject).Value
 	if inst == nil || v == nil {
 		return cty.NilVal
 	}

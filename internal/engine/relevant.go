@@ -119,30 +119,20 @@ func (t *tracer) value(v *graph.Value, at addrs.ModuleInstance) {
 // refs follows references in a module instance. rep resolves count and each.
 func (t *tracer) refs(refs lang.Refs, m *graph.Module, at addrs.ModuleInstance, rep graph.Repetition) {
 	for _, ref := range refs.Objects {
-		switch s := ref.Subject.(type) {
-		case addrs.Resource:
-			t.add(addrs.Target{Module: at, Resource: s}, ref.Remaining)
-			t.attribute(m.Resources[s], at, ref.Remaining)
-		case addrs.ResourceInstance:
-			t.add(addrs.Target{Module: at, Resource: s.Resource, Key: s.Key, HasKey: true}, ref.Remaining)
-			t.attribute(m.Resources[s.Resource], at, ref.Remaining)
-		case addrs.LocalValue:
-			t.value(m.Locals[s.Name], at)
-		case addrs.InputVariable:
-			t.value(m.Variables[s.Name], at)
-		case addrs.ModuleCall:
-			t.call(m.Calls[s.Name], at.Child(s.Name, addrs.NoKey), "")
-		case addrs.ModuleCallInstance:
-			t.call(m.Calls[s.Name], at.Child(s.Name, s.Key), "")
-		case addrs.ModuleCallOutput:
-			t.call(m.Calls[s.Call.Name], at.Child(s.Call.Name, s.Call.Key), s.Output)
-		case addrs.ForEachAttr:
-			if rep.ForEach != nil {
-				t.refs(rep.ForEach.Refs, m, at, graph.Repetition{})
+		switch of := m.Named(ref.Subject); {
+		case of.Resource != nil:
+			target := addrs.Target{Module: at, Resource: of.Resource.Addr.Resource, Key: of.Key, HasKey: of.Key != addrs.NoKey}
+			t.add(target, ref.Remaining)
+			t.attribute(of.Resource, at, ref.Remaining)
+		case of.Call != nil:
+			for _, output := range of.Outputs() {
+				t.value(output, at.Child(of.Call.Call.Name, of.Key))
 			}
-		case addrs.CountAttr:
-			if rep.Count != nil {
-				t.refs(rep.Count.Refs, m, at, graph.Repetition{})
+		case of.Value != nil:
+			t.value(of.Value, at)
+		default:
+			if decides := rep.Deciding(ref.Subject); decides != nil {
+				t.refs(decides.Refs, m, at, graph.Repetition{})
 			}
 		}
 	}
@@ -170,19 +160,6 @@ func (t *tracer) attribute(r *graph.Resource, at addrs.ModuleInstance, rest hcl.
 	}
 	if e := t.exprs.Expr(content.Attributes[step.Name].Expr); e != nil {
 		t.refs(e.Refs, r.Module, at, r.Exprs.Repetition)
-	}
-}
-
-// call follows one output of a module call, or all of them if output is empty.
-func (t *tracer) call(child *graph.Module, at addrs.ModuleInstance, output string) {
-	switch {
-	case child == nil:
-	case output != "":
-		t.value(child.Outputs[output], at)
-	default:
-		for _, v := range child.Outputs {
-			t.value(v, at)
-		}
 	}
 }
 

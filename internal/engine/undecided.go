@@ -112,31 +112,21 @@ func (d *deferralFinder) expr(e *lang.Expr, at exprScope, steps hcl.Traversal) b
 // reference is like value, for the object of a reference.
 func (d *deferralFinder) reference(ref *addrs.Reference, at exprScope, more hcl.Traversal) bool {
 	steps := slices.Concat(ref.Remaining, more)
-	m := at.in.module
-	switch s := ref.Subject.(type) {
-	case addrs.LocalValue:
-		return d.value(m.Locals[s.Name], at.in, steps)
-	case addrs.InputVariable:
-		return d.value(m.Variables[s.Name], at.in, steps)
-	case addrs.Resource:
-		return d.resource(s, at.in, steps)
-	case addrs.ResourceInstance:
-		return d.instance(s, at.in, steps)
-	case addrs.ModuleCallOutput:
-		return d.output(s.Call.Name, s.Call.Key, s.Output, at.in, steps)
-	case addrs.ModuleCallInstance:
-		return d.output(s.Name, s.Key, "", at.in, nil)
-	case addrs.ModuleCall:
-		return d.output(s.Name, addrs.NoKey, "", at.in, nil)
-	case addrs.ForEachAttr:
-		if at.call == nil || s.Name != "value" {
-			return false
-		}
-		_, last := at.call.addr.Parent()
-		each := hcl.Traversal{hcl.TraverseIndex{Key: last.Key.Value()}}
-		return d.expr(at.call.module.Repetition.ForEach, exprScope{in: at.in}, append(each, steps...))
+	switch of := at.in.module.Named(ref.Subject); {
+	case of.Resource != nil && of.Key != addrs.NoKey:
+		return d.instance(addrs.ResourceInstance{Resource: of.Resource.Addr.Resource, Key: of.Key}, at.in, steps)
+	case of.Resource != nil:
+		return d.resource(of.Resource.Addr.Resource, at.in, steps)
+	case of.Call != nil:
+		return d.outputs(of, at.in, steps)
+	case of.Value != nil:
+		return d.value(of.Value, at.in, steps)
+	case at.call == nil || ref.Subject != addrs.ForEachAttr{Name: "value"}:
+		return false
 	}
-	return false
+	_, last := at.call.addr.Parent()
+	each := hcl.Traversal{hcl.TraverseIndex{Key: last.Key.Value()}}
+	return d.expr(at.call.module.Repetition.ForEach, exprScope{in: at.in}, append(each, steps...))
 }
 
 // resource is like value, for a resource with any number of instances.
@@ -174,31 +164,24 @@ func (d *deferralFinder) instance(i addrs.ResourceInstance, in *moduleInstance, 
 	return !exists || !isKnownAt(x.objs[at], steps)
 }
 
-// output is like value, for an output of a module call, or for all outputs if name is "". If key is
-// NoKey, it considers all instances of the call.
-func (d *deferralFinder) output(
-	call string, key addrs.InstanceKey, name string, in *moduleInstance, steps hcl.Traversal,
-) bool {
-	m := in.module.Calls[call]
-	if m == nil || in.calls[m.CallSlot] == nil {
+// outputs is like value, for the outputs of a module call that a reference reads. Without a key, it
+// considers all instances of the call.
+func (d *deferralFinder) outputs(of graph.Named, in *moduleInstance, steps hcl.Traversal) bool {
+	instances := in.calls[of.Call.CallSlot]
+	switch {
+	case instances == nil:
 		return false
-	}
-	instances := in.calls[m.CallSlot]
-	if instances.mode == repeatUnknown {
+	case instances.mode == repeatUnknown:
 		return true
+	case of.Value == nil:
+		steps = nil
 	}
 	for i, child := range instances.of {
-		if key != addrs.NoKey && instances.keys[i] != key {
+		if of.Key != addrs.NoKey && instances.keys[i] != of.Key {
 			continue
 		}
-		if name != "" {
-			if d.value(m.Outputs[name], child, steps) {
-				return true
-			}
-			continue
-		}
-		for _, v := range m.Outputs {
-			if d.value(v, child, nil) {
+		for _, v := range of.Outputs() {
+			if d.value(v, child, steps) {
 				return true
 			}
 		}

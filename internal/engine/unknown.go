@@ -107,10 +107,10 @@ func (c *evalContext) varyingRef(ref *addrs.Reference, done map[exprIn]string) s
 	if x == nil {
 		return ""
 	}
-	one, single := ref.Subject.(addrs.ResourceInstance)
+	only := c.in.module.Named(ref.Subject).Key
 	name := ""
 	for i, key := range x.keys {
-		if single && key != one.Key {
+		if only != addrs.NoKey && key != only {
 			continue
 		}
 		in := c.e.newContext(c.ctx, c.in, x.repetition(i))
@@ -291,47 +291,36 @@ func (c *evalContext) isUnknown(e *lang.Expr, ref *addrs.Reference) bool {
 // selects, and the context in which that expression was evaluated. It returns nil if ref refers to
 // anything else.
 func (c *evalContext) nextExpr(ref *addrs.Reference) (*lang.Expr, *evalContext) {
-	in, next := c.in, (*evalContext)(nil)
-	var v *graph.Value
-	switch s := ref.Subject.(type) {
-	case addrs.LocalValue:
-		v = in.module.Locals[s.Name]
-	case addrs.InputVariable:
-		v = in.module.Variables[s.Name]
-		if v == nil || in.parent == nil {
-			return nil, nil
-		}
-		next = c.e.argumentContext(c.ctx, v, in)
-		next.callee = in
-	case addrs.ForEachAttr:
-		if c.callee == nil || s.Name != "value" {
-			return nil, nil
-		}
+	in := c.in
+	of := in.module.Named(ref.Subject)
+	var next *evalContext
+	switch v := of.Value; {
+	case v == nil && c.callee != nil && ref.Subject == addrs.ForEachAttr{Name: "value"}:
 		_, last := c.callee.addr.Parent()
 		each := append(hcl.Traversal{hcl.TraverseIndex{Key: last.Key.Value()}}, ref.Remaining...)
 		next = c.withoutDeprecations()
 		next.callee = nil
 		return partOf(c.callee.module.Repetition.ForEach, each), next
-	case addrs.ModuleCallOutput:
-		child := in.module.Calls[s.Call.Name]
-		if child == nil || in.calls[child.CallSlot] == nil {
-			return nil, nil
-		}
-		calls := in.calls[child.CallSlot]
-		at, exists := calls.find(s.Call.Key)
-		if !exists || calls.mode == repeatUnknown {
-			return nil, nil
-		}
-		v, in = child.Outputs[s.Output], calls.of[at]
-	}
-	if v == nil {
+	case v == nil, v.Kind == graph.Variable && in.parent == nil:
 		return nil, nil
-	}
-	if next == nil {
+	case v.Kind == graph.Variable:
+		next = c.e.argumentContext(c.ctx, v, in)
+		next.callee = in
+	case of.Call != nil:
+		calls := in.calls[of.Call.CallSlot]
+		if calls == nil || calls.mode == repeatUnknown {
+			return nil, nil
+		}
+		at, exists := calls.find(of.Key)
+		if !exists {
+			return nil, nil
+		}
+		next = c.e.contextOf(c.ctx, v, calls.of[at])
+	default:
 		next = c.e.contextOf(c.ctx, v, in)
 	}
 	next.reader = c.reader
-	return partOf(v.Expr, ref.Remaining), next.withoutDeprecations()
+	return partOf(of.Value.Expr, ref.Remaining), next.withoutDeprecations()
 }
 
 // partOf returns the part of e that steps select, as far as it can be told from constructors of

@@ -144,42 +144,16 @@ func (r *reach) refs(refs *lang.Refs, m *graph.Module, rep graph.Repetition) boo
 }
 
 func (r *reach) ref(ref *addrs.Reference, m *graph.Module, rep graph.Repetition) bool {
-	switch s := ref.Subject.(type) {
-	case addrs.InputVariable:
-		return r.value(m.Variables[s.Name])
-	case addrs.LocalValue:
-		return r.value(m.Locals[s.Name])
-	case addrs.ModuleCallOutput:
-		if child := m.Calls[s.Call.Name]; child != nil && child.Outputs[s.Output] != nil {
-			return r.value(child.Outputs[s.Output]) || r.call(child)
-		}
-		return r.outputs(m.Calls[s.Call.Name])
-	case addrs.ModuleCall:
-		return r.outputs(m.Calls[s.Name])
-	case addrs.ModuleCallInstance:
-		return r.outputs(m.Calls[s.Name])
-	case addrs.ResourceInstance:
-		return r.names(s.Key) && r.resource(m.ResourceOf(s), r.t.attribute(ref))
-	case addrs.Resource:
-		return r.resource(m.ResourceOf(s), r.t.attribute(ref))
-	case addrs.ForEachAttr:
-		return rep.ForEach != nil && r.refs(&rep.ForEach.Refs, m, graph.Repetition{})
+	switch of := m.Named(ref.Subject); {
+	case of.Resource != nil:
+		return (of.Key == addrs.NoKey || r.names(of.Key)) && r.resource(of.Resource, r.t.attribute(ref))
+	case of.Call != nil: // also if the value decides the instances of the module
+		return slices.ContainsFunc(of.Outputs(), r.value) || r.call(of.Call)
+	case of.Value != nil:
+		return r.value(of.Value)
 	}
-	return false
-}
-
-// outputs reports whether the value is used by an output of a module, or by the arguments that
-// decide the instances of the module.
-func (r *reach) outputs(m *graph.Module) bool {
-	if m == nil {
-		return false
-	}
-	for _, v := range m.Outputs {
-		if r.value(v) {
-			return true
-		}
-	}
-	return r.call(m)
+	_, each := ref.Subject.(addrs.ForEachAttr)
+	return each && rep.ForEach != nil && r.refs(&rep.ForEach.Refs, m, graph.Repetition{})
 }
 
 func (r *reach) value(v *graph.Value) bool {

@@ -168,73 +168,75 @@ func (t *tracer) ref(refs *lang.Refs, ref *addrs.Reference, in scope) *Source {
 			defer func() { t.alias = aliasRead{} }()
 		}
 	}
-	switch s := ref.Subject.(type) {
-	case addrs.InputVariable:
-		return t.value(out, m.Variables[s.Name], at)
-	case addrs.LocalValue:
-		return t.value(out, m.Locals[s.Name], at)
-	case addrs.ModuleCallOutput:
-		if child := m.Calls[s.Call.Name]; child != nil && child.Outputs[s.Output] != nil {
-			return t.value(out, child.Outputs[s.Output], at.Child(s.Call.Name, s.Call.Key))
-		}
-		return t.call(out, m.Calls[s.Call.Name], at.Child(s.Call.Name, s.Call.Key))
-	case addrs.ModuleCall:
-		child := m.Calls[s.Name]
-		if child == nil {
-			return nil
-		}
-		if !refs.SelectsInstance(ref) {
-			return t.call(out, child, at.Child(s.Name, addrs.NoKey))
-		}
-		one := refs.Instance(ref)
-		keys, known := in.keysOf(one, child.CallKeys())
-		output := child.Outputs[one.Output]
-		switch {
-		case known && len(keys) == 0:
-			return nil
-		case !known || output == nil:
-			return t.call(out, child, at.Child(s.Name, addrs.NoKey))
-		case len(keys) == 1:
-			out.Reference = at.Child(s.Name, keys[0]).String() + "." + output.Name
-			return t.value(out, output, at.Child(s.Name, keys[0]))
-		}
-		var sources []*Source
-		for _, key := range keys {
-			of := at.Child(s.Name, key)
-			inner := &Source{Reference: of.String() + "." + output.Name, Place: out.Place, Changed: Same}
-			sources = t.append(sources, t.value(inner, output, of))
-		}
-		return out.with(sources)
-	case addrs.ModuleCallInstance:
-		return t.call(out, m.Calls[s.Name], at.Child(s.Name, s.Key))
-	case addrs.Resource:
-		target, of := addrs.Target{Module: at, Resource: s}, m.Resources[s]
-		if of == nil || of.Config == nil {
-			return t.resource(out, of, []addrs.Target{target}, t.attribute(ref))
-		}
-		keys, known := t.alias.keys, of == t.alias.of
-		if one := refs.Instance(ref); !known && one.Index != nil {
-			keys, known = in.keysOf(one, of.Keys())
-		}
-		if !known {
-			keys, known = t.read(s)
-		}
-		if known && len(keys) == 0 {
-			return nil
-		}
-		return t.resource(out, of, withKeys(target, keys), t.attribute(ref))
-	case addrs.ResourceInstance:
-		target := addrs.Target{Module: at, Resource: s.Resource, Key: s.Key, HasKey: true}
-		return t.resource(out, m.Resources[s.Resource], []addrs.Target{target}, t.attribute(ref))
-	case addrs.ForEachAttr:
-		if in.each.known() {
-			return t.each(out, s, ref, in)
-		}
-		return t.repetition(out, in.rep.ForEach, m, at)
-	case addrs.CountAttr:
-		return nil // the index of an instance never changes
+	each, isEach := ref.Subject.(addrs.ForEachAttr)
+	switch of := m.Named(ref.Subject); {
+	case of.IsWholeCall():
+		return t.wholeCall(out, refs, ref, of.Call, in)
+	case of.Call != nil && of.Value != nil:
+		return t.value(out, of.Value, at.Child(of.Call.Call.Name, of.Key))
+	case of.Call != nil:
+		return t.call(out, of.Call, at.Child(of.Call.Call.Name, of.Key))
+	case of.Value != nil:
+		return t.value(out, of.Value, at)
+	case of.Resource != nil && of.Key != addrs.NoKey:
+		target := addrs.Target{Module: at, Resource: of.Resource.Addr.Resource, Key: of.Key, HasKey: true}
+		return t.resource(out, of.Resource, []addrs.Target{target}, t.attribute(ref))
+	case of.Resource != nil:
+		return t.wholeResource(out, refs, ref, of.Resource, in)
+	case !isEach: // count.index, for example, which never changes
+		return nil
+	case in.each.known():
+		return t.each(out, each, ref, in)
 	}
-	return nil
+	return t.repetition(out, in.rep.ForEach, m, at)
+}
+
+// wholeCall returns the source for a reference to a module call that may select single instances.
+func (t *tracer) wholeCall(out *Source, refs *lang.Refs, ref *addrs.Reference, child *graph.Module, in scope) *Source {
+	name, at := child.Call.Name, in.at
+	if !refs.SelectsInstance(ref) {
+		return t.call(out, child, at.Child(name, addrs.NoKey))
+	}
+	one := refs.Instance(ref)
+	keys, known := in.keysOf(one, child.CallKeys())
+	output := child.Outputs[one.Output]
+	switch {
+	case known && len(keys) == 0:
+		return nil
+	case !known || output == nil:
+		return t.call(out, child, at.Child(name, addrs.NoKey))
+	case len(keys) == 1:
+		out.Reference = at.Child(name, keys[0]).String() + "." + output.Name
+		return t.value(out, output, at.Child(name, keys[0]))
+	}
+	var sources []*Source
+	for _, key := range keys {
+		of := at.Child(name, key)
+		inner := &Source{Reference: of.String() + "." + output.Name, Place: out.Place, Changed: Same}
+		sources = t.append(sources, t.value(inner, output, of))
+	}
+	return out.with(sources)
+}
+
+// wholeResource returns the source for a reference to a resource that may select single instances.
+func (t *tracer) wholeResource(
+	out *Source, refs *lang.Refs, ref *addrs.Reference, of *graph.Resource, in scope,
+) *Source {
+	target := addrs.Target{Module: in.at, Resource: of.Addr.Resource}
+	if of.Config == nil {
+		return t.resource(out, of, []addrs.Target{target}, t.attribute(ref))
+	}
+	keys, known := t.alias.keys, of == t.alias.of
+	if one := refs.Instance(ref); !known && one.Index != nil {
+		keys, known = in.keysOf(one, of.Keys())
+	}
+	if !known {
+		keys, known = t.read(of.Addr.Resource)
+	}
+	if known && len(keys) == 0 {
+		return nil
+	}
+	return t.resource(out, of, withKeys(target, keys), t.attribute(ref))
 }
 
 // attribute returns the name of the attribute that a reference to a resource reads, or "" for the

@@ -352,23 +352,11 @@ func (b *builder) refs(from int, m *graph.Module, refs *lang.Refs) {
 
 // target returns the node that a reference in a module names, or false if there is no such node.
 func (b *builder) target(m *graph.Module, subject addrs.Referenceable) (int, bool) {
-	switch s := subject.(type) {
-	case addrs.InputVariable:
-		return b.all(block{value: m.Variables[s.Name]})
-	case addrs.LocalValue:
-		return b.all(block{value: m.Locals[s.Name]})
-	case addrs.ModuleCall:
-		return b.whole(m.Calls[s.Name])
-	case addrs.ModuleCallInstance:
-		return b.whole(m.Calls[s.Name])
-	case addrs.ModuleCallOutput:
-		child := m.Calls[s.Call.Name]
-		if child == nil || child.Outputs[s.Output] == nil {
-			return b.whole(child)
-		}
-		return b.all(block{value: child.Outputs[s.Output]})
+	of := m.Named(subject)
+	if of.Call != nil && of.Value == nil {
+		return b.whole(of.Call)
 	}
-	return b.all(block{resource: m.ResourceOf(subject)})
+	return b.all(block{value: of.Value, resource: of.Resource})
 }
 
 // whole returns the node that represents everything in a module. The node is added when something

@@ -292,22 +292,11 @@ func eachOf(b block) *graph.Resource {
 
 // target returns the block or call that a reference in a module refers to.
 func target(m *graph.Module, refs *lang.Refs, one *addrs.Reference) (ref, bool) {
-	out := ref{Reference: one, refs: refs}
-	switch s := one.Subject.(type) {
-	case addrs.InputVariable:
-		out.to.value = m.Variables[s.Name]
-	case addrs.LocalValue:
-		out.to.value = m.Locals[s.Name]
-	case addrs.ModuleCallOutput, addrs.ModuleCall, addrs.ModuleCallInstance:
-		call, output, _ := lang.ModuleSubject(s)
-		if selected := refs.Instance(one).Output; output == "" && refs.SelectsInstance(one) {
-			output = selected
-		}
-		if out.call = m.Calls[call.Name]; out.call != nil {
-			out.to.value = out.call.Outputs[output]
-		}
-	default:
-		out.to.resource = m.ResourceOf(s)
+	of := m.Named(one.Subject)
+	out := ref{Reference: one, refs: refs, call: of.Call}
+	out.to.value, out.to.resource = of.Value, of.Resource
+	if of.Call != nil && of.Output == "" && refs.SelectsInstance(one) {
+		out.to.value = of.Call.Outputs[refs.Instance(one).Output]
 	}
 	return out, out.to != block{}
 }

@@ -186,15 +186,8 @@ func (r *Resource) repeatsPlainly() bool {
 // valueOf returns the local, variable or output of a call without a key that a reference names, or
 // nil.
 func (m *Module) valueOf(subject addrs.Referenceable) *Value {
-	switch s := subject.(type) {
-	case addrs.LocalValue:
-		return m.Locals[s.Name]
-	case addrs.InputVariable:
-		return m.Variables[s.Name]
-	case addrs.ModuleCallOutput:
-		if child := m.Calls[s.Call.Name]; child != nil && s.Call.Key == addrs.NoKey {
-			return child.Outputs[s.Output]
-		}
+	if n := m.Named(subject); n.Key == addrs.NoKey {
+		return n.Value
 	}
 	return nil
 }

@@ -48,13 +48,11 @@ func (v *Value) findCallAlias(most int) *CallAlias {
 		return nil
 	}
 	var out *CallAlias
-	switch s := ref.Subject.(type) {
-	case addrs.ModuleCall:
-		if call := v.Module.Calls[s.Name]; call != nil && call.Repetition.Repeats() {
-			out = &CallAlias{Call: call}
-		}
-	case addrs.LocalValue:
-		out = v.Module.Locals[s.Name].findCallAlias(most - 1)
+	switch of := v.Module.Named(ref.Subject); {
+	case of.IsWholeCall() && of.Call.Repetition.Repeats():
+		out = &CallAlias{Call: of.Call}
+	case of.Call == nil:
+		out = of.Value.findCallAlias(most - 1)
 	}
 	each, loop := v.Expr.Expression.(*hclsyntax.ForExpr)
 	switch {

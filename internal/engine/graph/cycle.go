@@ -115,16 +115,13 @@ func (v *Value) wholeBlock(most int) string {
 	if ref == nil || most == 0 {
 		return ""
 	}
-	m := v.Module
-	if next, local := ref.Subject.(addrs.LocalValue); local && m.Locals[next.Name] != nil {
-		return m.Locals[next.Name].wholeBlock(most - 1)
-	}
-	if of := m.ResourceOf(ref.Subject); of != nil && of.Config != nil && of.Exprs.Repetition.Repeats() {
-		return of.Addr.String()
-	}
-	subject, _ := ref.Subject.(addrs.ModuleCall)
-	if call := m.Calls[subject.Name]; call != nil && call.Repetition.Repeats() {
-		return call.Path.String()
+	switch of := v.Module.Named(ref.Subject); {
+	case of.Value != nil && of.Value.Kind == Local:
+		return of.Value.wholeBlock(most - 1)
+	case of.Resource != nil && of.Resource.Config != nil && of.Resource.Exprs.Repetition.Repeats():
+		return of.Resource.Addr.String()
+	case of.IsWholeCall() && of.Call.Repetition.Repeats():
+		return of.Call.Path.String()
 	}
 	return ""
 }

@@ -275,41 +275,6 @@ func (g *Graph) DeletionProvisioners(r *Resource) (*Module, []*Provisioner) {
 // emptyBodyAt returns an empty body. Errors about it are reported at rng.
 func emptyBodyAt(rng hcl.Range) hcl.Body { return &hclsyntax.Body{SrcRange: rng, EndRange: rng} }
 
-// ResourceOf returns the resource that a reference names. It returns nil for references to anything
-// else.
-func (m *Module) ResourceOf(subject addrs.Referenceable) *Resource {
-	switch s := subject.(type) {
-	case addrs.Resource:
-		return m.Resources[s]
-	case addrs.ResourceInstance:
-		return m.Resources[s.Resource]
-	}
-	return nil
-}
-
-// NodeOf returns the node of the value or module call that a reference names. It returns nil for
-// references to anything else.
-func (m *Module) NodeOf(subject addrs.Referenceable) *Node {
-	switch s := subject.(type) {
-	case addrs.InputVariable:
-		if v := m.Variables[s.Name]; v != nil {
-			return v.Node
-		}
-	case addrs.LocalValue:
-		if v := m.Locals[s.Name]; v != nil {
-			return v.Node
-		}
-	case addrs.ModuleCallOutput:
-		if child := m.Calls[s.Call.Name]; child != nil && child.Outputs[s.Output] != nil {
-			return child.Outputs[s.Output].Node
-		}
-	}
-	if call, ok := moduleCallOf(subject); ok && m.Calls[call] != nil {
-		return m.Calls[call].end
-	}
-	return nil
-}
-
 // Resource returns the resource at the given address, or nil.
 func (g *Graph) Resource(addr addrs.ConfigResource) *Resource {
 	m := g.Modules[addr.Module]

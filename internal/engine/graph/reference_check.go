@@ -21,8 +21,7 @@ import (
 func (c *connector) checkPreventDestroy(_ *Module, e *lang.Expr) error {
 	var errs tfdiags.Diagnostics
 	for _, ref := range e.Refs.Objects {
-		switch ref.Subject.(type) {
-		case addrs.CountAttr, addrs.ForEachAttr:
+		if differs(ref.Subject) {
 			errs = errs.Append(tfdiags.Errorf("Invalid reference in prevent_destroy",
 				"prevent_destroy applies to all instances of a resource, including those that the "+
 					"configuration no longer declares, "+

@@ -132,11 +132,8 @@ func (c *connector) connectRef(n *Node, m *Module, ref *addrs.Reference, scope B
 
 // checkOwn checks a reference of a block to its own object.
 func (m *Module) checkOwn(ref *addrs.Reference) error {
-	switch s := ref.Subject.(type) {
-	case addrs.Resource:
-		return m.Resources[s].checkAccess(addrs.NoKey, ref.Remaining)
-	case addrs.ResourceInstance:
-		return m.Resources[s.Resource].checkAccess(s.Key, ref.Remaining)
+	if of := m.Named(ref.Subject); of.Resource != nil {
+		return of.Resource.checkAccess(of.Key, ref.Remaining)
 	}
 	return nil
 }
@@ -213,11 +210,9 @@ func (c *connector) connectDependsOn(n *Node, m *Module, refs *lang.Refs, except
 			continue
 		}
 		c.refRanges.startRef(&ref.Range)
-		if call, ok := moduleCallOf(ref.Subject); ok {
-			if child := m.Calls[call]; child != nil {
-				c.after(n, child.end)
-				continue
-			}
+		if of := m.Named(ref.Subject); of.Call != nil && of.Output == "" {
+			c.after(n, of.Call.end)
+			continue
 		}
 		err := c.connectRef(n, m, ref, BlockScope{})
 		if len(problems) > 0 {
@@ -229,16 +224,6 @@ func (c *connector) connectDependsOn(n *Node, m *Module, refs *lang.Refs, except
 	}
 	c.refRanges.startRef(nil)
 	c.addRefErrors(n, EvalUnit{m, refs}, problems.Err())
-}
-
-func moduleCallOf(subject addrs.Referenceable) (string, bool) {
-	switch s := subject.(type) {
-	case addrs.ModuleCall:
-		return s.Name, true
-	case addrs.ModuleCallInstance:
-		return s.Name, true
-	}
-	return "", false
 }
 
 // connectFunction makes n wait for the provider of a function that it calls.

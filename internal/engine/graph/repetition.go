@@ -25,6 +25,25 @@ func (r Repetition) Refs() []*lang.Refs {
 	return out
 }
 
+// Deciding returns the argument that decides the value of count or each. It returns nil for references
+// to anything else, and if there is no such argument.
+func (r Repetition) Deciding(subject addrs.Referenceable) *lang.Expr {
+	switch subject.(type) {
+	case addrs.CountAttr:
+		return r.Count
+	case addrs.ForEachAttr:
+		return r.ForEach
+	}
+	return nil
+}
+
+// differs reports whether a reference is to count or each, whose values differ between the instances
+// of a block.
+func differs(subject addrs.Referenceable) bool {
+	any := &lang.Expr{}
+	return Repetition{Count: any, ForEach: any}.Deciding(subject) != nil
+}
+
 // chainedTo returns the resource if the argument has the form for_each = TYPE.NAME. The instances
 // of that resource then decide the instances of the block. It returns false for all other
 // arguments.

@@ -118,13 +118,7 @@ func (k *Known) callArg(call *configs.ModuleCall, name string) *lang.Expr {
 }
 
 func usesRepetition(refs lang.Refs) bool {
-	return slices.ContainsFunc(refs.Objects, func(r *addrs.Reference) bool {
-		switch r.Subject.(type) {
-		case addrs.CountAttr, addrs.ForEachAttr:
-			return true
-		}
-		return false
-	})
+	return slices.ContainsFunc(refs.Objects, func(r *addrs.Reference) bool { return differs(r.Subject) })
 }
 
 // bodyKey identifies the body of a resource block under one schema. The schema is nil if it is

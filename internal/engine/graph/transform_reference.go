@@ -133,8 +133,7 @@ func (c *connector) connectRepetition(ctx context.Context, n *Node, m *Module, r
 // call as a whole. If so, it records an error. The graph cannot represent this cycle, so the search
 // for cycles does not find it.
 func (m *Module) checkSelfReference(ref *addrs.Reference) bool {
-	call, ok := moduleCallOf(ref.Subject)
-	if !ok || m.Parent.Calls[call] != m {
+	if of := m.Parent.Named(ref.Subject); of.Call != m || of.Output != "" {
 		return false
 	}
 	m.expand.Problems = m.expand.Problems.Append(tfdiags.Errorf("Cycle: "+m.expand.Name,
