@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"tofu/internal/lang/nesting"
 	"tofu/internal/parallel"
 )
 
@@ -28,7 +29,7 @@ func parseNative(name string, src []byte) (*hcl.File, hcl.Diagnostics) {
 			return &hcl.File{Body: body, Bytes: src}, nil
 		}
 	}
-	return hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+	return nesting.ParseChecked(name, src)
 }
 
 // piece is a part of a file. It starts at the beginning of a line.

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
@@ -134,7 +135,7 @@ func (d *decoder) deprecated(attr *hcl.Attribute, at hcl.Range, summary, what st
 // type.
 func (d *decoder) variableDefault(v *Variable, attr *hcl.Attribute) {
 	val, diags := attr.Expr.Value(nil)
-	d.addHCL(diags)
+	d.addHCL(v.adviseLocal(diags, attr.Expr))
 	v.defaultExpr = attr.Expr
 	if diags.HasErrors() {
 		val = cty.DynamicVal
@@ -147,6 +148,26 @@ func (d *decoder) variableDefault(v *Variable, attr *hcl.Attribute) {
 	}
 	UnusedAttributes(attr.Expr, v.Type.Type, d.warn)
 	d.addError(v.convertDefault(attr.Expr.Range()))
+}
+
+// adviseLocal adds to errors about a default that isn't constant how to derive the value.
+func (v *Variable) adviseLocal(diags hcl.Diagnostics, expr hcl.Expression) hcl.Diagnostics {
+	derived := "EXPRESSION"
+	if tr, err := hcl.AbsTraversalForExpr(expr); !err.HasErrors() {
+		if steps, ok := addrs.StepsText(tr[1:]); ok {
+			derived = tr.RootName() + steps
+		}
+	}
+	out := slices.Clone(diags)
+	for i, d := range diags {
+		if d.Summary == "Variables not allowed" || d.Summary == "Function calls not allowed" {
+			advised := *d
+			advised.Detail += fmt.Sprintf(" A default is constant. Set it to null, and use a local value instead of the "+
+				"variable:\n\n  locals {\n    %[1]s = var.%[1]s == null ? %s : var.%[1]s\n  }", v.Name, derived)
+			out[i] = &advised
+		}
+	}
+	return out
 }
 
 // convertDefault converts the default to the declared type.

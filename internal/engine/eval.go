@@ -207,6 +207,7 @@ func (c *evalContext) offerInstances(refs *lang.Refs, err error) error {
 func (c *evalContext) explainMissing(
 	d *tfdiags.Diagnostic, ref lang.InstanceRef, what fmt.Stringer, x *expandedKeys,
 ) {
+	d.Detail = lang.NoElement // without the keys of a value that may have only some of the instances
 	if x.mode == repeatSingle {
 		d.Detail = fmt.Sprintf("%s has no count or for_each, so it has no instances to select from. The index "+
 			"can only select an attribute, and there is no attribute of that name.", what)

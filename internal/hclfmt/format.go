@@ -19,7 +19,7 @@ func Format(src []byte, name string) ([]byte, error) {
 		return nil, tfdiags.FromHCL(hcl.Diagnostics{d}).Err()
 	}
 	// hclwrite does not report all errors, such as duplicate arguments.
-	if _, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos); diags.HasErrors() {
+	if _, diags := nesting.ParseChecked(name, src); diags.HasErrors() {
 		return nil, tfdiags.FromHCL(diags).Err()
 	}
 	file, diags := hclwrite.ParseConfig(src, name, hcl.InitialPos)

@@ -34,7 +34,7 @@ func Parse(name string, src []byte) (*hcl.File, hcl.Diagnostics) {
 	if d := Check(name, src); d != nil {
 		return &hcl.File{Body: &hclsyntax.Body{}, Bytes: src}, hcl.Diagnostics{d}
 	}
-	return hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+	return ParseChecked(name, src)
 }
 
 // ParseJSON checks and parses a file in JSON syntax.

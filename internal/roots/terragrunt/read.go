@@ -78,7 +78,7 @@ func (f *files) parse(path string) (*file, error) {
 		if d := nesting.Check(path, src); d != nil {
 			return nil, tfdiags.FromHCL(hcl.Diagnostics{d}).Err()
 		}
-		parsed, diags := hclsyntax.ParseConfig(src, path, hcl.InitialPos)
+		parsed, diags := nesting.ParseChecked(path, src)
 		if diags.HasErrors() {
 			return nil, tfdiags.FromHCL(diags).Err()
 		}
