@@ -349,6 +349,89 @@ func TestSearch(t *testing.T) {
 	p.says("#results", "0 results")
 }
 
+// TestSearchOpens checks that Enter in the search opens the object with the whole address, or else the
+// first result.
+func TestSearchOpens(t *testing.T) {
+	p := openShop(t)
+	enter := func(words string) {
+		p.set("#search", "")
+		p.do(chromedp.SendKeys(chromedp.CSS("#search"), words+kb.Enter))
+	}
+	enter("api server[1]")
+	p.says("#panel h2", `module.app["api"].terraform_data.server[1]`)
+	if !slices.Contains(p.boxes(), "module.app.terraform_data.server") {
+		t.Errorf("the object is not drawn, but only %q", p.boxes())
+	}
+	if at := eval[string](p, `document.activeElement.id`); at != "panel" {
+		t.Errorf("the focus is at %q, want the panel", at)
+	}
+	enter("module.net.var.name") // without changes, and a part of no other address
+	p.says("#panel h2", "module.net.var.name")
+	enter("terraform_data.dns")
+	p.says("#panel h2", "terraform_data.dns")
+	enter("nothing like it")
+	p.says("#results", "0 results")
+
+	p.click("#view-list")
+	enter("old[0]")
+	p.says("#panel h2", "terraform_data.old[0]")
+}
+
+// TestBreaks checks that long addresses break after dots outside of keys, where they are headings and in
+// lists, and that the breaks are no part of the text.
+func TestBreaks(t *testing.T) {
+	needBrowser(t)
+	w := newWorkdir(t, map[string]string{"main.tf": `
+module "a_quite_long_module_name" {
+  source   = "./m"
+  for_each = toset(["10.0.0.0/16"])
+}
+`, "m/main.tf": `resource "terraform_data" "the_resource_with_a_long_name" {}`})
+	w.run("plan", "-out=p.tfplan")
+	w.run("show", "-format=html", "-out=p.html", "p.tfplan")
+	p := w.open("p.html")
+	const address = `module.a_quite_long_module_name["10.0.0.0/16"].terraform_data.the_resource_with_a_long_name`
+	p.do(chromedp.SendKeys(chromedp.CSS("#search"), "the_resource"))
+	p.says("#results", "1 result")
+	want := []string{"module.", `a_quite_long_module_name["10.0.0.0/16"].`, "terraform_data.", "the_resource_with_a_long_name"}
+	parts := func(selector string) []string {
+		return eval[[]string](p, `[...document.querySelector(`+quote(selector)+`).childNodes].filter((n) => n.nodeType === Node.TEXT_NODE).map((n) => n.data)`)
+	}
+	if got := parts("#panel .entry .address"); !slices.Equal(got, want) {
+		t.Errorf("the entry has the parts %q", got)
+	}
+	p.click("#panel .entry")
+	p.says("#panel h2", address)
+	if got := parts("#panel h2"); !slices.Equal(got, want) {
+		t.Errorf("the heading has the parts %q", got)
+	}
+}
+
+// TestNarrow checks that at 500 pixels nothing is beside the screen, and that what is selected is visible.
+func TestNarrow(t *testing.T) {
+	for name, open := range map[string]func(*testing.T) *tab{"a plan": openShop, "many root modules": openTown} {
+		t.Run(name, func(t *testing.T) {
+			p := open(t)
+			p.do(chromedp.EmulateViewport(500, 800))
+			for _, view := range []string{"#view-list", "#view-graph"} {
+				p.click(view)
+				outside := eval[[]string](p, `[document.documentElement, ...document.querySelectorAll('header *, #graph, .bar *, main, #list *, #panel *')].filter(
+					(e) => { const r = e.getBoundingClientRect(); return !e.closest('.diff, .moved, .unseen, option') && r.width > 0 && (r.left < 0 || r.right > 501); }).map(
+					(e) => e.tagName + ' ' + e.id + ' ' + e.className)`)
+				if len(outside) > 0 {
+					t.Errorf("%s: beside the screen are %q", view, outside)
+				}
+			}
+			if width := eval[float64](p, `document.querySelector('#search').getBoundingClientRect().width`); width < 300 {
+				t.Errorf("the search is %v pixels wide", width)
+			}
+			p.run(`document.querySelector('.item').dispatchEvent(new MouseEvent('click', { bubbles: true }))`)
+			p.waitFor("the details on the screen", `(() => { const r = document.querySelector('#panel h2').getBoundingClientRect();
+				return r.top >= 0 && r.bottom <= innerHeight; })()`)
+		})
+	}
+}
+
 func TestNeighborhood(t *testing.T) {
 	p := openShop(t)
 	p.enter("module.net")

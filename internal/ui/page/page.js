@@ -105,6 +105,8 @@ function fill(element, attributes, children) {
 }
 const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
 const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+// broken returns an address in parts between which a line may end: after dots, unless they are in a key.
+const broken = (address) => address.split(/(?<=\.)(?![^[]*\])/).flatMap((part, i) => (i ? [el('wbr'), part] : [part]));
 const say = (text) => { $('status').textContent = shown(text); };
 const plural = (n, word) => n.toLocaleString('en') + ' ' + word + (n === 1 ? '' : 's');
 // resourceCount counts the resources that nodes belong to. A resource may have several nodes,
@@ -717,6 +719,8 @@ function panel(...children) {
 
 function showPanel() {
   const s = state.selected;
+  // On a narrow screen, the panel is below the graph.
+  if (s && window.matchMedia('(max-width: 860px)').matches) $('panel').scrollIntoView({ block: 'nearest' });
   if (!s) welcome();
   else if (s.module !== undefined) showModule(s.module);
   else if (s.root !== undefined) showRoot(s.root);
@@ -808,7 +812,7 @@ const renameEntry = (h) => el('div', { class: 'rename' }, el('p', { class: 'note
 // showOutput shows an output that changes in the panel.
 function showOutput(id) {
   const o = outputs[id];
-  panel(el('h2', {}, 'output.' + o.a), many ? rootLink(o.root) : null, diff(null, difference('outputs', o.at).l || []));
+  panel(el('h2', {}, ...broken('output.' + o.a)), many ? rootLink(o.root) : null, diff(null, difference('outputs', o.at).l || []));
 }
 
 const rootLink = (i) => el('p', { class: 'note' }, 'in ', el('button', { type: 'button', class: 'link', onclick: () => showRootAt(i) }, roots[i].n));
@@ -817,7 +821,7 @@ function showModule(m) {
   const members = [];
   nodes.forEach((n, id) => { if (inside(n.m, m) && passes(n)) members.push(id); });
   const all = members.flatMap((id) => nodes[id].changes.filter((c) => !state.off.has(classOf(changes[c]))));
-  panel(el('h2', {}, moduleName(m)),
+  panel(el('h2', {}, ...broken(moduleName(m))),
     el('p', { class: 'note' }, resourceCount(members.map((id) => nodes[id])) + ' shown'),
     el('div', { class: 'buttons' },
       el('button', { type: 'button', onclick: () => (state.expanded.has(m) ? collapse(m) : expand(m)) },
@@ -832,7 +836,7 @@ function showNode(id, change) {
   const about = change === undefined ? null : difference('details', change);
   const several = n.changes.length > 1;
   panel(
-    el('h2', {}, change === undefined ? n.a : changes[change].a),
+    el('h2', {}, ...broken(change === undefined ? n.a : changes[change].a)),
     many ? rootLink(n.root) : null,
     el('p', { class: 'place' }, nodePlace(n) || (OBJECTS.has(n.k) ? 'only in the state' : '')),
     about ? el('p', { id: 'heading' }, about.h) : el('p', { class: 'note' }, n.k + (n.t ? ' of type ' + n.t : '')),
@@ -902,7 +906,7 @@ function changeEntry(id, bare) {
   return el('button', { type: 'button', class: 'entry x-' + action, 'data-change': id,
     'aria-current': state.selected && state.selected.change === id ? 'true' : null, onclick: () => go({ change: id }) },
   el('span', { class: 'sign', 'aria-hidden': 'true' }, ACTIONS[action][0]), el('span', { class: 'unseen' }, ACTIONS[action][1] + ' '),
-  el('span', { class: 'address' }, many && !bare && state.root !== nodes[c.node].root ? el('span', { class: 'in' }, roots[nodes[c.node].root].n + ' ') : null, c.a),
+  el('span', { class: 'address' }, many && !bare && state.root !== nodes[c.node].root ? el('span', { class: 'in' }, roots[nodes[c.node].root].n + ' ') : null, ...broken(c.a)),
   el('span', { class: 'place' }, nodePlace(nodes[c.node])),
   c.d ? el('span', { class: 'took' }, seconds(c.d)) : null);
 }
@@ -912,7 +916,7 @@ function nodeEntry(id, where) {
   const action = counts.length ? counts[0][0] : 'none';
   return el('button', { type: 'button', class: 'entry x-' + action, 'data-node': id, onclick: () => go({ node: id }) },
     el('span', { class: 'sign', 'aria-hidden': 'true' }, OBJECTS.has(n.k) ? ACTIONS[action][0] : ' '),
-    el('span', { class: 'address' }, many && n.k !== 'root' && n.root !== state.root ? el('span', { class: 'in' }, roots[n.root].n + ' ') : null, n.a),
+    el('span', { class: 'address' }, many && n.k !== 'root' && n.root !== state.root ? el('span', { class: 'in' }, roots[n.root].n + ' ') : null, ...broken(n.a)),
     el('span', { class: 'place' }, where));
 }
 
@@ -936,7 +940,7 @@ function outputEntry(id) {
   const o = outputs[id];
   return el('button', { type: 'button', class: 'entry x-' + o.x, 'data-output': id, onclick: () => { select({ output: id }); if (state.list) $('panel').focus(); } },
     el('span', { class: 'sign', 'aria-hidden': 'true' }, ACTIONS[o.x] ? ACTIONS[o.x][0] : ' '),
-    el('span', { class: 'address' }, many && state.root < 0 ? el('span', { class: 'in' }, roots[o.root].n + ' ') : null, 'output.' + o.a));
+    el('span', { class: 'address' }, many && state.root < 0 ? el('span', { class: 'in' }, roots[o.root].n + ' ') : null, ...broken('output.' + o.a)));
 }
 
 // go selects something and shows it in the drawing.
@@ -1049,7 +1053,7 @@ function why(event) {
   state.selected = null;
   setView(false);
   draw();
-  panel(el('h2', {}, text), destroyed ? el('p', { class: 'note' }, 'Both are destroyed, so the order is reversed: ' +
+  panel(el('h2', {}, ...broken(text)), destroyed ? el('p', { class: 'note' }, 'Both are destroyed, so the order is reversed: ' +
     full(nodes[late]) + ' is destroyed first.') : null,
   el('ol', { class: 'steps', id: 'answer' }, ...steps.map((e) => el('li', {},
     nodeEntry(from(e), place(data.edges[e * EDGE + 2], data.edges[e * EDGE + 3])), el('span', { class: 'note' },
@@ -1114,17 +1118,34 @@ function drawList() {
   $('list').replaceChildren(...(sections.length ? sections : [el('p', { class: 'note' }, 'Nothing matches.')]));
 }
 
-// found shows the results of a search next to the graph.
-function found() {
-  const all = words();
-  if (state.list) { drawList(); return; }
-  light();
-  if (!all.length) { showPanel(); return; }
-  const list = [], named = [];
+// results returns the changes, and the nodes without changes, that the search finds.
+function results() {
+  const all = words(), list = [], named = [];
   changes.forEach((c, id) => { if (matches(fullChange(c), all)) list.push(id); });
   nodes.forEach((n, id) => { if (!n.changes.length && matches(full(n), all)) named.push(id); });
+  return { list, named };
+}
+
+// found shows the results of a search next to the graph.
+function found() {
+  if (state.list) { drawList(); return; }
+  light();
+  if (!words().length) { showPanel(); return; }
+  const { list, named } = results();
   say(plural(list.length + named.length, 'result'));
   panel(el('h2', { id: 'results' }, plural(list.length + named.length, 'result')), entries(list), nodeEntries(named));
+}
+
+// openFound opens what the search finds: the object whose whole address it is, or else the first one.
+function openFound() {
+  if (!words().length) return;
+  const { list, named } = results(), whole = state.query.trim();
+  const all = [...list.map((change) => ({ change, names: [changes[change].a, fullChange(changes[change])] })),
+    ...named.map((node) => ({ node, names: [nodes[node].a, full(nodes[node])] }))];
+  const { change, node } = all.find((one) => one.names.includes(whole)) || all[0] || {};
+  if (change === undefined && node === undefined) return;
+  go(change === undefined ? { node } : { change });
+  $('panel').focus();
 }
 
 // ---- controls
@@ -1183,6 +1204,14 @@ function begin() {
   $('search').addEventListener('input', () => {
     clearTimeout(timer);
     timer = setTimeout(() => { state.query = $('search').value; found(); }, 120);
+  });
+  $('search').addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || event.isComposing) return;
+    event.preventDefault();
+    clearTimeout(timer);
+    state.query = $('search').value;
+    found();
+    openFound();
   });
   $('type').addEventListener('change', () => { state.type = $('type').value; refresh(); });
   $('module').addEventListener('change', () => {
