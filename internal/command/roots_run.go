@@ -455,6 +455,7 @@ func (a *rootsApply) approve(ctx context.Context, q terminal.Question) error {
 	if a.flags.AutoApprove {
 		return nil
 	}
+	a.app.Say("")
 	ok, err := a.app.Confirm(ctx, q)
 	if errors.Is(err, terminal.ErrInputEnded) {
 		return fmt.Errorf("%w. To proceed without being asked, use -auto-approve", err)

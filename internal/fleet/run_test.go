@@ -251,6 +251,59 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// TestCauses checks the list of causes: with objects, equal ones once, those of interrupts only with an
+// object, and those without an object only for many root modules.
+func TestCauses(t *testing.T) {
+	result := func(name, address, summary, detail string, extra any) *Result {
+		d := tfdiags.Errorf(summary, "%s", detail)
+		d.Address, d.Extra = address, extra
+		return &Result{Root: &roots.Root{Name: name}, Err: d}
+	}
+	list := []*Result{
+		result("a", "x.y[0]", "Quota\nexceeded", "Ask for\nmore.\n\nThe request was 7.", nil),
+		result("b", "", "No host", "", nil),
+		result("c", "", "No host", "", nil),
+		result("d", "x.z", "Ended", "It was interrupted.", tfdiags.Interrupted{}),
+		result("e", "", "Operation interrupted", "Nothing new was started.", tfdiags.Interrupted{}),
+		{Root: &roots.Root{Name: "f"}, Err: tfdiags.Diagnostics{tfdiags.Warningf("Beware", "Of it."),
+			tfdiags.Errorf("Long", "%s", strings.Repeat("é", 300))}.Err()},
+	}
+	const few = "\n  - a: x.y[0]: Quota exceeded: Ask for more.\n  - d: x.z: Ended: It was interrupted."
+	if got := causes(list[:5]); got != few {
+		t.Errorf("got %s\nwant %s", got, few)
+	}
+	many := "\n  - a: x.y[0]: Quota exceeded: Ask for more.\n  - b, c: No host\n  - d: x.z: Ended: It was interrupted." +
+		"\n  - f: Long: " + strings.Repeat("é", 194) + "…"
+	if got := causes(list); got != many {
+		t.Errorf("got %s\nwant %s", got, many)
+	}
+	var different []*Result
+	for i := range 23 {
+		different = append(different, result("r", fmt.Sprintf("x.y[%d]", i), "Broken", "", nil))
+	}
+	if got := causes(different); strings.Count(got, "\n") != 21 || !strings.HasSuffix(got, "\n  - and 3 more causes") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestNotStarted(t *testing.T) {
+	needs := func(name string) *Result {
+		return &Result{Skipped: true, Because: name, Why: "it needs " + name + ", which failed"}
+	}
+	for want, results := range map[string][]*Result{
+		"": {applied, failed},
+		"Not started: 1 root module (1 needs failed).":                                          {skipped, failed},
+		"Not started: 4 root modules (2 need b, 1 needs a, 1 because the run was interrupted).": {needs("a"), needs("b"), waiting, needs("b")},
+		"Not started: 1 root module (1 because planning it failed).":                            {unplanned},
+		"Not started: 7 root modules (1 needs a, 1 needs b, 1 needs c, 1 needs d, 1 needs e, and 2 more reasons).": {
+			needs("a"), needs("b"), needs("c"), needs("d"), needs("e"), needs("f"), needs("g")},
+	} {
+		if got := NotStarted(results); got != want {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
+	}
+}
+
 func TestSummarize(t *testing.T) {
 	for _, c := range []struct {
 		operation, want string

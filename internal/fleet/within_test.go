@@ -9,6 +9,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
+	"tofu/internal/states"
 )
 
 func TestContinues(t *testing.T) {
@@ -44,8 +45,9 @@ func changed(t *testing.T, lines ...string) *plans.Plan {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &plans.InstanceChange{Addr: addr, Deposed: addrs.DeposedKey(deposed), After: cty.NullVal(cty.DynamicPseudoType)}
-		for _, a := range []plans.Action{plans.NoOp, plans.Create, plans.Update, plans.Delete, plans.DeleteThenCreate} {
+		c := &plans.InstanceChange{Addr: addr, Deposed: addrs.DeposedKey(deposed), Before: cty.EmptyObjectVal,
+			After: cty.NullVal(cty.DynamicPseudoType)}
+		for _, a := range []plans.Action{plans.NoOp, plans.Create, plans.Update, plans.Delete, plans.DeleteThenCreate, plans.Forget} {
 			if a.String() == words[1] {
 				c.Action = a
 			}
@@ -132,4 +134,64 @@ func TestContradictions(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "hush") || strings.Contains(err.Error(), `"other"`) {
 		t.Errorf("a sensitive output is shown or not compared: %v", err)
 	}
+}
+
+// TestLosses checks which objects a plan for the rest of an approved plan destroys beyond it.
+func TestLosses(t *testing.T) {
+	create, update, remove, replace, forget := plans.Create.String(), plans.Update.String(), plans.Delete.String(),
+		plans.DeleteThenCreate.String(), plans.Forget.String()
+	for _, c := range []struct {
+		name           string
+		approved, left []string
+		before, after  []string // tainted objects in the state before the approved plan, and in the present one
+		want           string
+	}{
+		{"half created", []string{"a.x " + create}, []string{"a.x " + replace}, nil, []string{"a.x"}, "a.x its creation failed"},
+		{"created, and must be replaced", []string{"a.x " + create}, []string{"a.x " + replace}, nil, nil, "a.x it was created"},
+		{"not begun", []string{"a.x " + replace, "a.y " + remove}, []string{"a.x " + replace, "a.y " + remove}, nil, nil, ""},
+		{"half replaced", []string{"a.x " + replace}, []string{"a.x " + replace}, nil, []string{"a.x"}, "a.x its creation failed"},
+		{"a tainted object, not begun", []string{"a.x " + replace}, []string{"a.x " + replace}, []string{"a.x"}, []string{"a.x"}, ""},
+		{"the old object of a replacement", []string{"a.x " + replace}, []string{"a.x#0000 " + remove}, nil, nil, ""},
+		{"a new object that was deposed", []string{"a.x " + replace}, []string{"a.x#0000 " + remove}, nil, []string{"a.x#0000"},
+			"a.x (deposed object 0000) its creation failed"},
+		{"nothing destroyed", []string{"a.x " + update, "a.y " + create}, []string{"a.x " + update, "a.z " + forget}, nil, nil, ""},
+		{"in a module", []string{`module.m["k"].a.x[1] ` + create}, []string{`module.m["k"].a.x[1] ` + replace}, nil,
+			[]string{`module.m["k"].a.x[1]`}, `module.m["k"].a.x[1] its creation failed`},
+	} {
+		approved, left := changed(t, c.approved...), changed(t, c.left...)
+		approved.Prior, left.Prior = taint(t, c.before), taint(t, c.after)
+		var got []string
+		for _, l := range losses("r", approved, left) {
+			got = append(got, l.Object+" "+l.Why)
+		}
+		if text := strings.Join(got, "; "); (text == "") != (c.want == "") || !strings.HasPrefix(text, c.want) {
+			t.Errorf("%s: got %q, want %q", c.name, text, c.want)
+		}
+	}
+	if err := notAgreed([]Loss{{"r", "a.x", "w"}}, []Loss{{"r", "a.x", "w"}, {"r", "a.y", "w"}}); err != nil {
+		t.Error(err)
+	}
+	if err := notAgreed([]Loss{{"r", "a.x", "w"}}, []Loss{{"s", "a.x", "w"}}); err == nil || !strings.Contains(err.Error(), "r: a.x") {
+		t.Errorf("a loss in another root module was not agreed to: %v", err)
+	}
+}
+
+// taint returns a state with tainted objects.
+func taint(t *testing.T, objects []string) *states.State {
+	t.Helper()
+	st := states.New()
+	for _, text := range objects {
+		name, deposed, _ := strings.Cut(text, "#")
+		addr, err := addrs.ParseInstanceText(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		object := &states.Object{Status: states.Tainted}
+		if deposed == "" {
+			st.SetCurrent(addr, object, addrs.ProviderInstance{})
+		} else {
+			st.SetDeposed(addr, addrs.DeposedKey(deposed), object, addrs.ProviderInstance{})
+		}
+	}
+	return st
 }

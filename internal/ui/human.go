@@ -383,7 +383,7 @@ func (h *human) Message(m Message) {
 	case PlanSaved:
 		h.write(h.Out, m.text(columns(h.Width)))
 	case Estate:
-		h.write(h.Out, "\n"+h.style.As(termtext.Bold, m.Text())+"\n")
+		h.write(h.Out, "\n"+h.style.As(termtext.Bold, h.wrapped(m.Text()))+"\n")
 	case EstateRoot:
 		h.write(h.Out, h.style.As(termtext.Bold, termtext.OneLine(m.line()))+"\n")
 	case EstateTable:

@@ -143,6 +143,37 @@ func TestTally(t *testing.T) {
 	}
 }
 
+// TestTallyOfParts checks that replacements are counted when both of their steps are done, and objects that
+// exist although their creation failed.
+func TestTallyOfParts(t *testing.T) {
+	changes := &plans.Changes{}
+	for _, name := range []string{"a.first", "a.last", "a.half"} {
+		changes.Instances = append(changes.Instances, &plans.InstanceChange{Addr: instance(name), Action: plans.DeleteThenCreate})
+	}
+	var tally Tally
+	tally.Expect(&plans.Plan{Changes: changes})
+	step := func(name string, action plans.Action, stored, failed bool) {
+		o := engine.Object{Addr: instance(name)}
+		tally.Observe(engine.ApplyStart{Object: o, Action: action})
+		if stored {
+			tally.Observe(engine.ObjectStored{Addr: o.Addr, New: &states.Object{}})
+		}
+		tally.Observe(engine.ApplyDone{Object: o, Action: action, Failed: failed})
+	}
+	step("a.first", plans.Delete, false, false)
+	step("a.first", plans.Create, true, false)
+	step("a.last", plans.Create, true, false)
+	step("a.last", plans.Delete, false, false)
+	step("a.half", plans.Delete, false, false)
+	step("a.half", plans.Create, false, true) // nothing was created
+	step("a.new", plans.Create, true, true)
+	step("a.none", plans.Create, false, true)
+	step("a.changed", plans.Update, true, true) // an update that failed doesn't count
+	if got, want := tally.Counts(), (planview.Counts{Add: 3, Remove: 3, Replace: 2, Tainted: 1}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
 func TestStillGoingOn(t *testing.T) {
 	var b bytes.Buffer
 	h := NewHuman(Options{Out: &b}).(*human)

@@ -458,13 +458,18 @@ func (l *Live) longest() (steps []item, within map[string][]item) {
 }
 
 // operations returns lines about the running operations, the longest first, in at most the
-// given number of rows. What runs in a root module is below its line.
+// given number of rows. What runs in a root module is below its line or, if there is too little room, the
+// longest of it is in this line.
 func (l *Live) operations(columns, rows int) []string {
 	steps, within := l.longest()
 	var items []item
 	for _, step := range steps {
 		items = append(append(items, step), within[step.name]...)
 	}
+	if len(items) > rows {
+		items = steps
+	}
+	compact := len(items) < len(l.running)
 	more := 0
 	if len(items) > rows {
 		more = len(items) - max(rows-1, 0)
@@ -477,6 +482,14 @@ func (l *Live) operations(columns, rows int) []string {
 			start, it.root = "    "+start, ""
 		}
 		note := ": " + it.what
+		if inner := within[it.name]; compact && it.root == "" && len(inner) > 0 {
+			first := inner[0]
+			first.root = ""
+			note = ": " + first.what + " " + termtext.Printable(first.task.String())
+			if len(inner) > 1 {
+				note += fmt.Sprintf(" and %d more", len(inner)-1)
+			}
+		}
 		room := columns - len(start)
 		name := termtext.CutMiddle(termtext.Printable(it.task.String()), max(room-termtext.Width(note), 2*room/3, 2))
 		out = append(out, start+termtext.Cut(name+note, room))

@@ -45,7 +45,10 @@ func TestRoots(t *testing.T) {
 	if got := strings.Join(live.Lines(80, 24), "\n"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	const few = "     3s  net: Planning\n         and 3 more at the same time"
+	// With less room, each root module has one line.
+	live.RootEvent("net", engine.RefreshStart{Object: object("cloud_disk.a")})
+	const few = "\n     3s  net: refreshing module.a[\"x\"].cloud_network.main and 1 more\n" +
+		"     1s  dns: importing cloud_record.www\n"
 	if got := strings.Join(live.Lines(80, 4), "\n"); !strings.Contains(got, few) {
 		t.Errorf("got\n%s", got)
 	}
