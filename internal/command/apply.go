@@ -120,6 +120,10 @@ func approve(ctx context.Context, op *session.Operation, plan *plans.Plan) error
 	if l := plan.Looked; l != nil {
 		q.Text = strings.TrimSpace(l.Text(plan.Timestamp) + ".\n" + q.Text)
 	}
+	if n := len(plan.Unread); n > 0 {
+		q.Text = strings.TrimSpace(fmt.Sprintf("%s could not be read, such as %s.\n%s", ui.Count(n, "object"),
+			plan.Unread[0], q.Text))
+	}
 	if len(plan.Vanished) > 0 {
 		q.Text = strings.TrimSpace("Many objects are gone: " + strings.Join(plan.Vanished, " ") + "\n" + q.Text)
 	}

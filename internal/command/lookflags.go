@@ -42,6 +42,11 @@ func (f *lookFlags) add(fs *options) {
 	})
 	fs.Func("refresh-types", "Read only objects of these `types` or providers, such as aws_instance, aws_iam_* or "+
 		"hashicorp/aws, separated by commas. May be repeated. With -minimal-refresh, also read these.", f.Types.Add)
+	fs.Func("refresh-errors", "What a plan does if an object can't be read: `stop` (the default), or continue with the "+
+		"stored values. The plan names such objects.", func(text string) error {
+		f.Continue = text == "continue"
+		return oneOf(text, []string{"stop", "continue"})
+	})
 	fs.Func("no-refresh-types", "Do not read objects of these `types` or providers, unless -minimal-refresh requires "+
 		"it. May be repeated.", f.NotTypes.Add)
 }
@@ -54,6 +59,7 @@ func (f *planFlags) clashes(clash func(when bool, first, second string)) {
 	}{
 		{"-minimal-refresh", f.Look.Minimal}, {"-refresh-older-than", f.Look.OlderThan > 0},
 		{"-refresh-types", len(f.Look.Types) > 0}, {"-no-refresh-types", len(f.Look.NotTypes) > 0},
+		{"-refresh-errors=continue", f.Look.Continue},
 	} {
 		clash(o.set && !f.Refresh, "-refresh=false", o.name)
 	}

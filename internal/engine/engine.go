@@ -101,6 +101,9 @@ type PlanOptions struct {
 	// nil, is shared by several plans of one configuration and state.
 	Refresh func(RefreshCandidate) bool
 	Answers *Answers
+	// ReadDone, if not nil, is told of each stored object that was read: that it is gone, or the error.
+	// It decides what follows from the error. It must be safe for concurrent use.
+	ReadDone func(c RefreshCandidate, gone bool, err error) AfterError
 	// Defer says that changes that can't be planned yet are deferred instead of causing errors.
 	Defer        bool
 	Variables    map[string]Variable
@@ -135,6 +138,15 @@ type RefreshCandidate struct {
 	Deposed  addrs.DeposedKey
 	Provider addrs.Provider
 }
+
+// AfterError says how a plan continues after an object could not be read.
+type AfterError uint8
+
+const (
+	ReportError AfterError = iota
+	UseStored              // with the stored object
+	TakeAsGone             // as if the object did not exist
+)
 
 // Past is an earlier state to restore.
 type Past struct {

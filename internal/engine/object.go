@@ -221,6 +221,17 @@ func (t *instance) refresh(ctx context.Context, deposed addrs.DeposedKey, l *obj
 		out, err = t.refreshWithSlot(ctx, deposed, l, meta)
 		return err
 	})
+	done := t.w.op.readDone
+	if done == nil || err != nil && (reported(err) == nil || t.w.eval.deferredBy(err) != nil) {
+		return out, err
+	}
+	c := RefreshCandidate{t.addr, deposed, t.prov.addr.Config.Provider}
+	switch then := done(c, err == nil && !out.exists(), err); {
+	case err != nil && then == UseStored:
+		return l, nil
+	case err != nil && then == TakeAsGone:
+		return &objectState{value: cty.NullVal(t.r.Schema.Block.ImpliedType())}, nil
+	}
 	return out, err
 }
 

@@ -18,9 +18,10 @@ type operation struct {
 	env *Env
 
 	skipRefresh   bool
-	refresh       func(RefreshCandidate) bool // nil means all; see PlanOptions
-	answers       *Answers                    // may be nil
-	defers        bool                        // whether changes that can't be planned yet are deferred instead of causing errors; see defer.go
+	refresh       func(RefreshCandidate) bool                               // nil means all; see PlanOptions
+	answers       *Answers                                                  // may be nil
+	readDone      func(c RefreshCandidate, gone bool, err error) AfterError // may be nil
+	defers        bool                                                      // whether changes that can't be planned yet are deferred instead of causing errors; see defer.go
 	variables     map[string]Variable
 	forceReplace  map[addrs.AbsInstance]bool
 	forceWhole    map[addrs.ConfigResource][]addrs.AbsInstance // -replace addresses without keys, by resource

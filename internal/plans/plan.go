@@ -92,6 +92,10 @@ type Plan struct {
 	// the warnings are.
 	Vanished []string
 
+	// Unread holds the objects that could not be read, and for which the plan uses the stored values.
+	// Like Vanished, it is not stored.
+	Unread []string
+
 	// Footprint is set if the store lets several runs change the state at the same time.
 	Footprint *Footprint
 }

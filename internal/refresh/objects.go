@@ -116,10 +116,11 @@ func (r *rounds) observer() func(engine.Event) {
 		send := true
 		switch e := e.(type) {
 		case engine.Failure:
-			mu.Lock()
-			r.failures = append(r.failures, e)
-			mu.Unlock()
-			send = false
+			if send = !r.limited; !send {
+				mu.Lock()
+				r.failures = append(r.failures, e)
+				mu.Unlock()
+			}
 		case engine.Planned:
 			send = first // it only counts
 		case engine.RefreshStart:

@@ -40,6 +40,8 @@ type Options struct {
 	Types, NotTypes Patterns
 	// Vanished says when too many objects are gone.
 	Vanished Vanished
+	// Continue says that a plan uses the stored values of objects that can't be read.
+	Continue bool
 }
 
 // Limited reports whether a plan with these options may leave out objects.
@@ -73,26 +75,24 @@ type Run struct {
 func (r *Run) Plan(
 	ctx context.Context, cfg *configs.Config, prior *states.State, env *engine.Env, opts *engine.PlanOptions,
 ) (*plans.Plan, error) {
-	if !r.Limited() || opts.SkipRefresh || opts.Mode == plans.Destroy && r.Minimal {
-		plan, err := engine.Plan(ctx, cfg, prior, env, opts) // a destruction changes everything
-		if plan != nil && err == nil {
-			err = r.Vanished.check(plan, func(object) bool { return true }, env.Warn)
-		}
-		return plan, err
-	}
-	rounds := &rounds{run: r, env: *env, sent: map[sentEvent]bool{}, cone: newObjects(), seen: &candidates{}}
+	// A destruction changes everything, so its cone is everything.
+	limited := r.Limited() && !opts.SkipRefresh && !(opts.Mode == plans.Destroy && r.Minimal)
+	rounds := &rounds{run: r, limited: limited, env: *env, sent: map[sentEvent]bool{}, cone: newObjects(),
+		seen: &candidates{}, reads: newReads(r.Continue)}
 	for {
 		plan, err := rounds.next(ctx, cfg, prior, opts)
-		if plan == nil || rounds.last || stopped(env) || !rounds.grow(plan.Cone) {
-			rounds.finish(env)
-			if plan != nil {
-				plan.Looked = rounds.looked(plan)
-			}
-			if plan != nil && err == nil {
-				err = r.Vanished.check(plan, func(o object) bool { return rounds.seen.read[o] }, env.Warn)
-			}
-			return plan, err
+		again := plan != nil && !rounds.last && rounds.grow(plan.Cone)
+		again = rounds.reads.follow(plan, prior) || again
+		if again && !stopped(env) && ctx.Err() == nil {
+			continue
 		}
+		rounds.finish(env)
+		if plan == nil || err != nil {
+			return plan, rounds.reads.advise(opts.Mode, err)
+		}
+		plan.Looked = rounds.looked(plan)
+		plan.Unread = rounds.reads.report(env.Warn)
+		return plan, r.Vanished.check(plan, rounds.hasRead, env.Warn)
 	}
 }
 
@@ -108,6 +108,8 @@ func stopped(env *engine.Env) bool {
 // rounds are the rounds of one plan.
 type rounds struct {
 	run     *Run
+	limited bool
+	reads   *reads
 	env     engine.Env
 	answers engine.Answers
 	count   int
@@ -125,18 +127,27 @@ func (r *rounds) next(
 	ctx context.Context, cfg *configs.Config, prior *states.State, opts *engine.PlanOptions,
 ) (*plans.Plan, error) {
 	r.count++
-	r.last = !r.run.Minimal || r.count > maxRounds
+	r.last = !r.limited || !r.run.Minimal || r.count > maxRounds
 	r.before, r.seen = r.seen, &candidates{read: map[object]bool{}}
 	r.warnings, r.failures = nil, nil
 	env, round := r.env, *opts
 	env.Warn = r.warnings.Add
 	env.Observe = r.observer()
-	round.Refresh, round.Answers = r.reads, &r.answers
+	if r.limited {
+		round.Refresh, round.Answers = r.selects, &r.answers
+	}
+	round.ReadDone = r.reads.done
+	r.reads.begin()
 	return engine.Plan(ctx, cfg, prior, &env, &round)
 }
 
-// reads decides whether the current round reads an object.
-func (r *rounds) reads(c engine.RefreshCandidate) bool {
+// hasRead reports whether the last round has read an object.
+func (r *rounds) hasRead(o object) bool {
+	return (!r.limited || r.seen.read[o]) && !r.reads.unread(o)
+}
+
+// selects decides whether the current round reads an object.
+func (r *rounds) selects(c engine.RefreshCandidate) bool {
 	o := object{c.Addr, c.Deposed}
 	reads := r.before.read[o] || r.run.Minimal && (r.count > maxRounds || r.cone.has(o)) ||
 		r.run.selects(c, func() (time.Duration, bool) {
@@ -169,7 +180,7 @@ func (r *rounds) looked(plan *plans.Plan) *plans.Looked {
 	out := &plans.Looked{}
 	for o := range stored(plan.PrevRun) {
 		out.Objects++
-		if r.seen.read[o] {
+		if r.hasRead(o) {
 			out.Read++
 			continue
 		}
