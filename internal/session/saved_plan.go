@@ -265,6 +265,9 @@ func notStale(op *Operation, saved *SavedPlan) error {
 	case saved.Lineage == "" && now.Lineage != "":
 		return stale("Saved plan is stale",
 			"There was no state when the plan was made, and another run has created one since. Make a new plan.")
+	case now.Lineage == "" && saved.Lineage != "":
+		return stale("Saved plan does not match the given state",
+			"The plan was made from a state that is gone: there is none now. Make a new plan.")
 	case now.Lineage != saved.Lineage:
 		return stale("Saved plan does not match the given state",
 			"The plan was made from a state of another lineage than this one, so it is not about the same "+

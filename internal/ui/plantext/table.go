@@ -73,7 +73,7 @@ func newRow(c *planview.Change) row {
 // the same line.
 var shortReasons = map[plans.Reason]string{
 	plans.DeleteNoResourceConfig: "not in the configuration",
-	plans.DeleteNoModule:         "no such module",
+	plans.DeleteNoModule:         "no such module instance",
 	plans.DeleteCountIndex:       "its index exceeds count",
 	plans.DeleteEachKey:          "its key isn't in for_each",
 	plans.DeleteEnabledFalse:     "enabled is false",

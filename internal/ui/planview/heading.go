@@ -116,7 +116,7 @@ func reasonText(c *plans.InstanceChange) string {
 	case plans.DeleteNoResourceConfig:
 		return fmt.Sprintf("because the configuration has no %s", c.Addr.Abs())
 	case plans.DeleteNoModule:
-		return fmt.Sprintf("because the configuration has no %s", c.Addr.Module)
+		return noInstance(c.Addr.Module)
 	case plans.DeleteNoMoveTarget:
 		return fmt.Sprintf("because %s was moved to %s, which the configuration does not have", c.MovedFrom, c.Addr)
 	case plans.DeleteCountIndex:
@@ -133,6 +133,19 @@ func reasonText(c *plans.InstanceChange) string {
 		return "because the resource now has count or for_each"
 	}
 	return reasonTexts[c.Reason]
+}
+
+// noInstance says that a module call, which the configuration has, lacks an instance. Only the engine
+// knows which of several nested calls is the reason.
+func noInstance(m addrs.ModuleInstance) string {
+	parent, step := m.Parent()
+	switch {
+	case step.Key != addrs.NoKey:
+		return fmt.Sprintf("because %s has no instance %s", parent.Child(step.Name, addrs.NoKey), step.Key)
+	case parent.IsRoot():
+		return fmt.Sprintf("because %s is disabled, or now has count or for_each", m)
+	}
+	return fmt.Sprintf("because there is no instance %s any more", m)
 }
 
 // SharedReason returns the reason why several instances of a block change. It omits details in
