@@ -318,7 +318,7 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 	callAlias := kind != "whole" && kind != "one" && of.module && u.odds("call alias", 40)
 	if callAlias {
 		address, attr = u.drawCallAlias(of)
-		if slices.Contains([]string{"listed", "element", "position"}, kind) {
+		if kind == "listed" {
 			u.readAll(u.loose, of)
 		}
 		u.callAliases = append(u.callAliases, of)
@@ -333,9 +333,6 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 		}
 		if kind == "constant" {
 			if of.mode == "count" && u.odds("position", 30) {
-				if callAlias {
-					u.readAll(u.loose, of)
-				}
 				return address + ".*" + attr + of.index(key)
 			}
 			return address + of.index(key) + attr

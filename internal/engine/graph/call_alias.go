@@ -19,7 +19,7 @@ import (
 // follow local.mods["x"].out and for_each = local.mods to these outputs. In the order of a run,
 // blocks and values that read local.outs["x"] wait for these outputs of that module instance, and
 // evaluate the local for themselves, with only that instance. A for_each that is such a local is one
-// that is the call; see chain_calls.go. Readers of a list of elements wait for the whole local.
+// that is the call; see chain_calls.go.
 
 // CallAlias describes a local that is a module call.
 type CallAlias struct {
@@ -160,17 +160,20 @@ func (b *build) awaitsVia() bool {
 }
 
 // evaluated returns the reads through locals with everything that the evaluation of the locals needs:
-// all outputs that an element may use. It leaves out locals of which an expression needs a list.
+// all outputs that an element may use. It leaves out locals that can't be evaluated with only some of
+// their elements: those of which some expressions need a list and others don't, and new maps of which
+// an expression needs a list.
 func evaluated(reads []CallRead) []CallRead {
 	if len(reads) == 0 {
 		return nil
 	}
 	var out []CallRead
-	lists := map[*Value]bool{} // locals of which an expression needs a list
+	first, whole := map[*Value]lang.Selection{}, map[*Value]bool{}
 	for _, read := range reads {
-		if _, list := read.Refs.FromList(); list {
-			lists[read.Via] = true
-		}
+		how, list := read.Refs.FromList()
+		before, again := first[read.Via]
+		whole[read.Via] = whole[read.Via] || again && how != before || list && read.Via.CallAlias().Outputs != nil
+		first[read.Via] = how
 		if read.Via.CallAlias().Outputs == nil {
 			read.Output = nil
 		}
@@ -178,7 +181,7 @@ func evaluated(reads []CallRead) []CallRead {
 			out = append(out, read)
 		}
 	}
-	return slices.DeleteFunc(out, func(read CallRead) bool { return lists[read.Via] })
+	return slices.DeleteFunc(out, func(read CallRead) bool { return whole[read.Via] })
 }
 
 // addReadsVia adds to the CallReads of a value what it reads only by key through locals that are
