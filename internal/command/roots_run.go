@@ -98,7 +98,7 @@ func (f *fleetFlags) run(app *App, e *roots.Estate, selected []*roots.Root, dirs
 			}
 			return f.shown.printer(r.Name, out)
 		},
-		Show: f.shown.show,
+		Show: f.shown.show, Still: f.shown.still(),
 	}
 }
 

@@ -125,6 +125,13 @@ func (p *rootPrinter) Message(m ui.Message) {
 func (v *rootsView) show(r *roots.Root, result *fleet.Result, text []byte) {
 	app, text := v.app, bytes.TrimSpace(text)
 	m := ui.EstateRoot{Name: r.Name, Status: result.Status(), Why: result.Why, Counts: result.Counts()}
+	errs := tfdiags.FromError(result.Err)
+	if v.table {
+		errs = errs.Filter(func(d tfdiags.Diagnostic) bool { // the status says that the root module was interrupted
+			_, interrupted := d.Extra.(tfdiags.Interrupted)
+			return !interrupted || d.Address != ""
+		})
+	}
 	switch {
 	case app.view.JSON:
 		if result.Plan != nil {
@@ -139,6 +146,9 @@ func (v *rootsView) show(r *roots.Root, result *fleet.Result, text []byte) {
 		case ui.RootApplied, ui.RootPostponed:
 			app.Printer.Message(m)
 		}
+		return
+	case v.table && len(errs) == 0 && result.Incomplete == nil:
+		app.Printer.Message(m)
 		return
 	case len(text) == 0 && result.Err == nil && result.Why == "":
 		return // keep the output short: in a large estate, most root modules have no changes
@@ -155,10 +165,18 @@ func (v *rootsView) show(r *roots.Root, result *fleet.Result, text []byte) {
 	if len(text) > 0 {
 		_, _ = app.Out.Write(append(text, '\n'))
 	}
-	app.Printer.Diagnostics(tfdiags.FromError(result.Err))
+	app.Printer.Diagnostics(errs)
 	if result.Incomplete != nil && result.Err != nil {
 		app.Printer.Message(*result.Incomplete)
 	}
+}
+
+// still returns a function that prints how far a run is, where nothing else shows that.
+func (v *rootsView) still() func(line string) {
+	if !v.table || v.app.view.JSON || v.app.view.Concise || v.app.Live.Visible() {
+		return nil
+	}
+	return func(line string) { v.app.Say("%s", line) }
 }
 
 // finish shows what concerns all root modules of a run: after a plan of many, the table and the changes, and

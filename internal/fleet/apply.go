@@ -115,6 +115,10 @@ func (a *applying) again(ctx context.Context, s *session.Session, saved *session
 		return err
 	}
 	defer op.Close()
+	s.Warnings.Add(s.Warnings.Take().Filter(func(d tfdiags.Diagnostic) bool { // the apply evaluates conditions again
+		_, condition := d.Extra.(tfdiags.CheckRule)
+		return !condition
+	})...)
 	if err := notAgreed(lost, a.agreed); err != nil {
 		return err
 	}

@@ -45,6 +45,8 @@ type Run struct {
 	// Show shows the output of a finished root module and, unless events are printed, its error.
 	// Calls don't overlap and are in the order of the run.
 	Show func(r *roots.Root, result *Result, text []byte)
+	// Still, if not nil, is called at intervals while root modules are planned, with a line about that.
+	Still func(line string)
 	// ShareProviders makes root modules with equal provider configurations share provider
 	// processes. Shared processes run in the working directory of this program.
 	ShareProviders bool
@@ -136,6 +138,10 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 	live.Parallel(workers)
 	live.Order(q.waiting())
 	defer live.Phase("", 0)
+	pulse := &pulse{what: doing.phase, total: len(list)}
+	if doing != applyingRoots { // an apply prints the objects that it changes
+		defer pulse.start(run.Still)()
+	}
 	w := dag.NewWalker(q.graph)
 	w.LowestFirst = true // results are shown in this order, and results that wait for others take memory
 	times := run.Session.Timings.Walk(strings.ToLower(doing.phase), len(list))
@@ -144,7 +150,9 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 		var text []byte
 		if results[id] = run.blocked(ctx, q, id, results); results[id] == nil {
 			live.Begin(list[id].Name, doing.what)
+			end := pulse.visit(list[id].Name)
 			results[id], text = run.work(ctx, list[id], do)
+			end()
 			live.End(list[id].Name)
 		}
 		shown.Add(int(id), text)
