@@ -106,7 +106,8 @@ func (c *applyCall) run(ctx context.Context) error {
 	switch {
 	case doubt && c.action == plans.Create:
 		return withOutcome(err, "It is not known whether %s was created: the object may exist without being in the "+
-			"state. Look for it before you apply again.", c.addr)
+			"state. Look for it before you apply again. If it exists, import it (tofu import '%[1]s' ID) or delete it.",
+			c.addr)
 	case doubt:
 		return withOutcome(err, "It is not known whether %s was updated. The next plan reads it.", c.addr)
 	case err != nil && c.action == plans.Create && w.op.env.InDoubt != nil:

@@ -135,7 +135,8 @@ func (d *deletion) store(l *objectState, resp providers.ApplyResponse) error {
 	w, r := d.w, d.r
 	failure := resp.Diagnostics.WithAddress(d.addr.String()).Report(w.out.warn)
 	if d.inDoubt = resp.Unanswered; d.inDoubt {
-		return withOutcome(failure, "It is not known whether %s was deleted. The state keeps it.", d.addr)
+		return withOutcome(failure, "It is not known whether %s was deleted. The state keeps it, and the next plan "+
+			"finds out.", d.addr)
 	}
 	switch {
 	case failure == nil && (resp.New == cty.NilVal || resp.New.IsNull()):

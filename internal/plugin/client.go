@@ -67,12 +67,15 @@ func (c *client) callError(m method, err error) tfdiags.Diagnostic {
 			d.Detail += ": " + status.Convert(err).Message() + "."
 			return d
 		}
-		d.Detail += ", because its process ended."
+		status, last := c.process.lastWords()
+		d.Detail += ", because its process ended" + status + "."
 		if words := c.process.tail.panicText(); words != "" {
 			d.Detail += " " + providers.BugNotice
 			if c.panicReported.CompareAndSwap(false, true) {
 				d.Detail += "\n\nStack trace of the provider:\n\n" + words
 			}
+		} else if last != "" {
+			d.Detail += last
 		} else {
 			d.Detail += " The provider's log (TF_LOG_PROVIDER=DEBUG) may say why."
 		}

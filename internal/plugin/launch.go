@@ -74,7 +74,7 @@ func Start(ctx context.Context, l Launch) (providers.Interface, error) {
 	case err != nil && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case err != nil:
-		return nil, startError(l, err, tail)
+		return nil, startError(l, err, p)
 	}
 	return newClient(l, p, conn, p.client.NegotiatedVersion()), nil
 }
@@ -105,7 +105,7 @@ func clientConfig(log *logger, versions ...int) (*goplugin.ClientConfig, *stderr
 }
 
 // run starts the process of a plugin and connects to it. If it returns an error, the process has
-// ended. ctx limits the start, not the lifetime of the process.
+// ended, and is returned too if there was one. ctx limits the start, not the lifetime of the process.
 func run(
 	ctx context.Context, config *goplugin.ClientConfig, tail *stderrTail, l Launch,
 ) (*process, *grpc.ClientConn, error) {
@@ -118,17 +118,20 @@ func run(
 		config.TLSConfig, env = identity, append(env, certEnv+"="+certificate)
 	}
 	life, kill := context.WithCancel(context.Background())
+	p := &process{kill: kill, tail: tail}
 	config.RunnerFunc = func(_ hclog.Logger, of *exec.Cmd, tmp string) (pluginrunner.Runner, error) {
 		path := l.Exec
-		if abs, err := filepath.Abs(path); l.WorkDir != "" && err == nil {
+		abs, err := filepath.Abs(path)
+		if l.WorkDir != "" && err == nil {
 			path = abs // a relative path would be relative to WorkDir
 		}
 		cmd := exec.CommandContext(life, path, l.Args...)
 		cmd.Dir = l.WorkDir
 		cmd.Env, cmd.Stdin = append(env, of.Env...), of.Stdin
-		return newRunner(cmd, tmp)
+		p.runner, err = newRunner(cmd, tmp)
+		return p.runner, err
 	}
-	p := &process{client: goplugin.NewClient(config), kill: kill, tail: tail}
+	p.client = goplugin.NewClient(config)
 
 	cancelStart := context.AfterFunc(ctx, kill)
 	rpc, err := p.client.Client()
@@ -137,18 +140,24 @@ func run(
 	}
 	if err != nil {
 		p.close()
-		return nil, nil, err
+		return p, nil, err
 	}
 	return p, rpc.(*goplugin.GRPCClient).Conn, nil
 }
 
-func startError(l Launch, err error, tail *stderrTail) error {
+func startError(l Launch, err error, p *process) error {
 	text := strings.TrimSpace(err.Error())
+	status, words := p.lastWords()
+	if strings.HasPrefix(text, "Unrecognized remote plugin message") && status+words != "" {
+		text = strings.ReplaceAll(text, p.runner.Diagnose(context.Background()), "")
+		err = fmt.Errorf("%s: the process ended%s before it was ready.%s", strings.Join(strings.Fields(text), " "),
+			status, words)
+	}
 	if strings.Contains(text, "incompatible API version") {
 		err = fmt.Errorf("the plugin supports neither protocol version 5 nor 6; use a version of the "+
 			"provider that does (%s)", text)
 	}
-	if words := tail.panicText(); words != "" {
+	if words := p.panicText(); words != "" {
 		err = fmt.Errorf("%w\n\n%s", err, words)
 	}
 	return fmt.Errorf("%s: %w", l.Exec, err)
@@ -191,6 +200,7 @@ var pluginLogs = []string{"TF_LOG_SDK", "TF_LOG_SDK_FRAMEWORK", "TF_LOG_SDK_HELP
 // process is the process of a plugin. close ends it.
 type process struct {
 	client *goplugin.Client
+	runner *runner            // nil if attached to a running process
 	kill   context.CancelFunc // kills the process; nil if attached to a running process
 	tail   *stderrTail
 }
@@ -216,6 +226,33 @@ func (p *process) close() error {
 		}
 	}
 	return errors.New("the process did not end after it was killed")
+}
+
+// lastWords returns how the process ended, such as " with exit status 3", and a paragraph with the last
+// lines that it wrote to standard error. Each is "" if it isn't known. A panic is not included.
+func (p *process) lastWords() (status, words string) {
+	if p == nil || p.runner == nil {
+		return "", ""
+	}
+	select {
+	case <-p.runner.ended:
+		if exit, ok := errors.AsType[*exec.ExitError](p.runner.status); ok && exit.Exited() {
+			status = " with " + exit.Error()
+		}
+	default:
+	}
+	if lines := p.tail.last(); len(lines) > 0 && p.tail.panicText() == "" {
+		words = " Its last lines on standard error:\n\n    " + strings.Join(lines, "\n    ")
+	}
+	return status, words
+}
+
+// panicText returns the start of the stack trace that the plugin has printed, or "".
+func (p *process) panicText() string {
+	if p == nil {
+		return ""
+	}
+	return p.tail.panicText()
 }
 
 // exited reports whether the process has ended. It waits a moment, because the connection breaks

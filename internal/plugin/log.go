@@ -6,6 +6,7 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 
@@ -144,6 +145,21 @@ func (t *stderrTail) Write(p []byte) (int, error) {
 		t.text = append(t.text[:0], t.text[len(t.text)-tailSize:]...)
 	}
 	return len(p), nil
+}
+
+// lastLines is the largest number of lines that errors quote.
+const lastLines = 10
+
+// last returns the last lines without log messages, except those about errors.
+func (t *stderrTail) last() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := strings.FieldsFunc(string(t.text), func(c rune) bool { return c == '\n' || c == '\r' })
+	plain := slices.DeleteFunc(all, func(line string) bool {
+		logged := strings.HasPrefix(line, `{"@`) && !strings.Contains(line, `"@level":"error"`)
+		return logged || strings.TrimSpace(line) == ""
+	})
+	return plain[max(len(plain)-lastLines, 0):]
 }
 
 // panicText returns the start of the stack trace that the plugin has printed, or "" if there is

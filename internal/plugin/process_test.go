@@ -125,7 +125,11 @@ func TestStartErrors(t *testing.T) {
 		{"missing", filepath.Join(dir, "nothing"), []string{"no such file"}},
 		{"not executable", script("plain", "#!/bin/sh\n", 0o644), []string{"permission denied"}},
 		{"not a plugin", script("noise", "#!/bin/sh\necho hello\nsleep 5\n", 0o755), []string{"hello"}},
-		{"exits", script("exits", "#!/bin/sh\nexit 1\n", 0o755), []string{"Failed to read any lines"}},
+		{"exits", script("exits", "#!/bin/sh\nexit 1\n", 0o755), []string{"Failed to read any lines",
+			"the process ended with exit status 1 before it was ready."}},
+		{"says why", script("licence", "#!/bin/sh\necho 'no licence' >&2\necho '{\"@level\":\"debug\"}' >&2\n"+
+			"echo 'giving up' >&2\nexit 3\n", 0o755), []string{"exit status 3", "Its last lines on standard error:\n\n" +
+			"    no licence\n    giving up"}},
 		{"panics", script("panics", "#!/bin/sh\necho 'panic: bad build' >&2\nexit 2\n", 0o755),
 			[]string{"panic: bad build"}},
 		{"old protocol", script("old", "#!/bin/sh\necho '1|4|tcp|127.0.0.1:1|grpc'\nsleep 5\n", 0o755),

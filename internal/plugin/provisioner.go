@@ -123,7 +123,7 @@ func (p *Provisioner) start() error {
 	defer cancel()
 	process, conn, err := run(ctx, config, tail, Launch{Exec: p.path})
 	if err != nil {
-		return p.failed("starting "+p.path, err)
+		return p.failed("starting", startError(Launch{Exec: p.path}, err, process))
 	}
 	p.process, p.conn = process, conn
 	return nil

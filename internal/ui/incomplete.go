@@ -41,7 +41,8 @@ func (t *Tally) Incomplete(view *PlanView, errs tfdiags.Diagnostics) Incomplete 
 				c.ReplaceDeposed != addrs.NotDeposed && t.failed[objectKey{c.Addr, c.ReplaceDeposed}]
 		},
 		func(c *plans.InstanceChange) bool {
-			return c.Action != plans.NoOp && c.Action != plans.Forget && c.Action != plans.Read &&
+			deletesData := c.Action == plans.Delete && c.Addr.Resource.Mode == addrs.Data
+			return !deletesData && c.Action != plans.NoOp && c.Action != plans.Forget && c.Action != plans.Read &&
 				!t.started[objectKey{c.Addr, c.Deposed}]
 		})
 	out.Failed, out.NotStarted = len(u.Failed), len(u.NotStarted)
