@@ -1,6 +1,7 @@
 package refresh
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"tofu/internal/addrs"
 	"tofu/internal/engine"
 	"tofu/internal/plans"
 	"tofu/internal/states"
@@ -136,6 +138,55 @@ func Names(st *states.State) map[string]bool {
 		out[o.String()] = true
 	}
 	return out
+}
+
+// Forget forgets when some objects were read. Their stored values are not those that were read.
+func (a *Ages) Forget(names []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, name := range names {
+		delete(a.at, name)
+		a.changed = true
+	}
+}
+
+// Renewed records that the state now has the values that were read of some objects.
+func (a *Ages) Renewed(names []string, now time.Time) {
+	for _, name := range names {
+		a.Set(name, now)
+	}
+}
+
+// Differing returns the names of the objects whose values in a plan are not those in the state. An
+// object that was changed outside has no age until an apply has stored its values, so that each plan
+// reads it again.
+func Differing(plan *plans.Plan) []string {
+	var out []string
+	for o := range stored(plan.PrevRun) {
+		was, is := objectOf(plan.PrevRun, o), objectOf(plan.Prior, o)
+		if was != is && (is == nil || !sameJSON(was.Attrs, is.Attrs) || !bytes.Equal(was.Private, is.Private) ||
+			!sameJSON(was.Identity, is.Identity)) {
+			out = append(out, o.String())
+		}
+	}
+	return out
+}
+
+// sameJSON reports whether two JSON documents differ only in white space.
+func sameJSON(a, b []byte) bool {
+	var x, y bytes.Buffer
+	return bytes.Equal(a, b) || json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+}
+
+func objectOf(st *states.State, o object) *states.Object {
+	inst := st.Instance(o.addr)
+	switch {
+	case inst == nil:
+		return nil
+	case o.deposed != addrs.NotDeposed:
+		return inst.Deposed[o.deposed]
+	}
+	return inst.Current
 }
 
 // Observe records the objects that an operation has read or written.

@@ -25,6 +25,8 @@ const (
 	OperationPlan    = "OperationTypePlan"
 	OperationApply   = "OperationTypeApply"
 	OperationRefresh = "OperationTypeRefresh"
+	// OperationRead is for operations that change nothing: they take no lock.
+	OperationRead = ""
 )
 
 // Operation is a run of the engine with a configuration, an initial state, and providers.
@@ -40,6 +42,7 @@ type Operation struct {
 
 	options OperationOptions
 	started time.Time
+	drifted []string      // objects whose values in the last plan are not those in the state
 	ages    *refresh.Ages // nil until the state is read
 }
 
@@ -78,7 +81,7 @@ func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, nam
 			return nil, tfdiags.Errorf("The operation can't run here", "%s", tfdiags.Sentence(err))
 		}
 	}
-	if maker, ok := p.Store.(backend.Maker); ok && opts.Paths.State == "" {
+	if maker, ok := p.Store.(backend.Maker); ok && opts.Paths.State == "" && name != OperationRead {
 		if err := maker.Make(ctx, p.Workspace); err != nil {
 			return nil, err
 		}
@@ -101,6 +104,9 @@ func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, nam
 	}
 	if err := op.Open(ctx, req); err != nil {
 		return nil, err
+	}
+	if name == OperationRead {
+		return op, nil
 	}
 	if err := op.State.CreateIfMissing(ctx, s.Warnings.Add); err != nil {
 		op.Close()
@@ -214,6 +220,10 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	run := &refresh.Run{Options: op.options.Refresh, Ages: op.ages, Now: op.started}
 	run.Minimal = run.Minimal || op.options.UsualRefresh && op.Session.CLI != nil && op.Session.CLI.MinimalRefresh
 	plan, err := run.Plan(terminal.UntilAbort(ctx), op.Config.Config, op.State.State(), env, opts)
+	if plan != nil && plan.PrevRun != nil {
+		op.drifted = refresh.Differing(plan)
+		op.ages.Forget(op.drifted)
+	}
 	// Remove addresses before comparing: validation names resources, and planning names instances.
 	reported := validated.Map(func(d *tfdiags.Diagnostic) { d.Address = "" })
 	warn(planned.Dedup(reported)...)
@@ -352,6 +362,7 @@ func (op *Operation) Save(ctx context.Context, st *states.State) error {
 	err := op.State.Store(ctx, st)
 	end()
 	if err == nil {
+		op.ages.Renewed(op.drifted, op.started)
 		op.State.Replace(st) // the next plan of the operation starts from st
 	}
 	for _, d := range tfdiags.FromError(err) {

@@ -123,6 +123,9 @@ func (p *Plan) NotHidden() (missing, names []string) {
 // be concurrent.
 func (p *Plan) View(c *plans.InstanceChange) *Change { return p.change(c, false) }
 
+// ViewDrift is like View, for a change that was made outside of OpenTofu.
+func (p *Plan) ViewDrift(c *plans.InstanceChange) *Change { return p.change(c, true) }
+
 // change prepares a change. Calls must not be concurrent.
 func (p *Plan) change(c *plans.InstanceChange, drift bool) *Change {
 	module, known := p.modules[c.Addr.Module]

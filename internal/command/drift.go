@@ -1,0 +1,146 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+
+	"tofu/internal/engine"
+	"tofu/internal/plans"
+	"tofu/internal/refresh"
+	"tofu/internal/session"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+	"tofu/internal/ui/driftview"
+	"tofu/internal/ui/termtext"
+)
+
+var cmdDrift = &Command{
+	Name: "drift", Short: "Show what was changed outside",
+	Long: `
+Reads the objects in the state and shows what was changed outside of this
+program: objects that are gone, attributes that changed, and what a provider
+only writes in another way. It takes no lock and changes neither objects nor the
+state; it records only when objects were last read. With -max-age, objects that
+were read since are not read again, so that an interrupted run can continue.
+
+The exit status is 0 without drift, 2 with drift, and 1 after an error or if an
+object could not be read.`,
+	New: with(func(f *driftFlags, fs *options) {
+		f.planFlags.viewFlags.add(fs)
+		f.addSensitive(fs)
+		f.varFlags.add(fs)
+		f.stateFlags.addIn(fs)
+		f.targetFlags.add(fs)
+		f.Input.add(fs)
+		f.addDrift(fs)
+		fs.BoolVar(&f.Document, "json", false, "Print a JSON document.")
+		fs.Func("format", "Print in this `format`: text (the default) or markdown.", func(text string) error {
+			f.Markdown = text == "markdown"
+			return oneOf(text, []string{"text", "markdown"})
+		})
+		fs.Func("report", "Also write the result to `path`: as JSON if it ends in .json, or as Markdown if in .md.",
+			func(path string) error {
+				f.Report, f.form = path, driftForms[filepath.Ext(path)]
+				if f.form == nil {
+					return errors.New("must end in .json or .md")
+				}
+				return writable(path)
+			})
+	}, runDrift),
+}
+
+var driftForms = map[string]func(*driftview.Report, io.Writer) error{
+	".json": (*driftview.Report).JSON, ".md": (*driftview.Report).Markdown,
+}
+
+type driftFlags struct {
+	planFlags
+	Document, Markdown bool
+	Report             string
+	form               func(*driftview.Report, io.Writer) error
+}
+
+// addDrift declares the options for which objects are read.
+func (f *planFlags) addDrift(fs *options) {
+	fs.Func("max-age", "Do not read objects that were last read within this `duration`, such as 30m, 24h or 7d.",
+		func(text string) (err error) {
+			f.Look.OlderThan, err = refresh.ParseAge(text)
+			return err
+		})
+	fs.Func("types", "Read only objects of these `types` or providers, such as aws_instance, aws_iam_* or "+
+		"hashicorp/aws, separated by commas. May be repeated.", f.Look.Types.Add)
+	fs.Func("no-types", "Do not read objects of these `types` or providers. May be repeated.", f.Look.NotTypes.Add)
+	f.Look.addVanished(fs, nil)
+	f.Refresh, f.RefreshOnly, f.Look.Continue, f.Defer = true, true, true, true
+}
+
+func runDrift(ctx context.Context, app *App, f *driftFlags, args []string) error {
+	if err := noArguments(args); err != nil {
+		return err
+	}
+	if f.Document && f.Markdown {
+		return badUsage("Incompatible options", "-json and -format=markdown can't be used together.")
+	}
+	opts, err := f.options()
+	if err != nil {
+		return err
+	}
+	if f.Document || f.Markdown {
+		app.onStderr()
+	}
+	op, err := app.StartOperation(ctx, f.operation(), session.OperationRead)
+	if err != nil {
+		return err
+	}
+	defer op.Close()
+	report, err := driftOf(ctx, op, opts, f.ShowSensitive)
+	if report == nil {
+		return err
+	}
+	app.printOnStderr(app.Warnings.Take())
+	switch {
+	case f.Document:
+		err = tfdiags.Join(err, report.JSON(app.Out))
+	case f.Markdown:
+		err = tfdiags.Join(err, report.Markdown(app.Out))
+	default:
+		err = tfdiags.Join(err, report.Text(app.textOut(), termtext.Style{On: app.Color}))
+	}
+	if f.Report != "" {
+		out, openErr := openDocument(app.Out, f.Report)
+		if openErr == nil {
+			openErr = out.close(f.form(report, out))
+		}
+		err = tfdiags.Join(err, openErr)
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(report.Unread) > 0:
+		return exitStatus(1)
+	case report.Drifted:
+		return exitStatus(2)
+	}
+	return nil
+}
+
+// driftOf returns what was changed outside. It returns both a report and an error if only a part of it
+// could be found out.
+func driftOf(
+	ctx context.Context, op *session.Operation, opts *engine.PlanOptions, showSensitive bool,
+) (*driftview.Report, error) {
+	opts.Mode, opts.NotSaved = plans.RefreshOnly, true
+	op.Env.Observe = nil
+	plan, err := op.PlanUnseen(ctx, opts)
+	if plan == nil {
+		return nil, err
+	}
+	report := driftview.New(&ui.PlanView{Plan: plan, Config: op.Config.Config,
+		Schemas: op.Providers.Schemas(ctx, tfdiags.Drop)}, showSensitive)
+	for _, d := range tfdiags.FromError(err) {
+		report.Fail(d.Summary + ": " + d.Detail)
+	}
+	return report, err
+}
