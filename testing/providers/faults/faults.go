@@ -26,6 +26,11 @@ const ExitStatus = 3
 // Plan holds the rules of a process. The zero Plan injects no faults.
 type Plan struct {
 	fail, crash, hang, stuck, delay, run []rule
+	throttle, flaky                      []rule
+
+	refused sync.Mutex // guards the next two fields
+	seconds map[*rule]*second
+	failed  map[string]int // how often a FLAKY rule has made an operation on an object fail
 
 	command string // shell command of RUN rules
 	logFile string
@@ -36,6 +41,13 @@ type Plan struct {
 type rule struct {
 	op, name string
 	wait     time.Duration // duration in delay rules; unused in other rules
+	number   int           // number in THROTTLE and FLAKY rules
+}
+
+// second counts the operations that a THROTTLE rule has let pass in a second.
+type second struct {
+	began  time.Time
+	passed int
 }
 
 // slowOps lists the operations that DELAY_MS delays if it is a single number.
@@ -56,6 +68,8 @@ func FromEnv(prefix string) (*Plan, error) {
 		{"_STUCK", &p.stuck, parseRule},
 		{"_DELAY_MS", &p.delay, parseDelay},
 		{"_RUN", &p.run, parseRule},
+		{"_THROTTLE", &p.throttle, parseNumber},
+		{"_FLAKY", &p.flaky, parseNumber},
 	} {
 		for text := range strings.SplitSeq(os.Getenv(prefix+v.suffix), ",") {
 			text = strings.TrimSpace(text)
@@ -114,10 +128,43 @@ func (p *Plan) at(ctx context.Context, op, name string) error {
 		<-ctx.Done()
 		return ErrStopped
 	}
+	if r := match(p.throttle, op, name); r != nil && p.tooMany(r) {
+		return fmt.Errorf("%s %s: api error ThrottlingException: Rate exceeded", op, name)
+	}
+	if r := match(p.flaky, op, name); r != nil && p.fails(r, op+" "+name) {
+		return fmt.Errorf("%s %s: read tcp 192.0.2.1:443: connection reset by peer", op, name)
+	}
 	if match(p.fail, op, name) != nil {
 		return fmt.Errorf("%s %s: %w", op, name, ErrInjected)
 	}
 	return nil
+}
+
+// tooMany reports whether there are more operations in this second than a THROTTLE rule lets pass.
+func (p *Plan) tooMany(r *rule) bool {
+	p.refused.Lock()
+	defer p.refused.Unlock()
+	s := p.seconds[r]
+	if now := time.Now(); s == nil || now.Sub(s.began) >= time.Second {
+		if p.seconds == nil {
+			p.seconds = make(map[*rule]*second)
+		}
+		s = &second{began: now}
+		p.seconds[r] = s
+	}
+	s.passed++
+	return s.passed > r.number
+}
+
+// fails reports whether a FLAKY rule makes an operation on an object fail once more.
+func (p *Plan) fails(r *rule, what string) bool {
+	p.refused.Lock()
+	defer p.refused.Unlock()
+	if p.failed == nil {
+		p.failed = make(map[string]int)
+	}
+	p.failed[what]++
+	return p.failed[what] <= r.number
 }
 
 // runCommand runs the command for a RUN rule. If the command fails, the process exits, because the
@@ -167,6 +214,21 @@ func parseRule(text string) ([]rule, error) {
 		return nil, fmt.Errorf("%q: %w", text, err)
 	}
 	return []rule{{op: op, name: name}}, nil
+}
+
+// parseNumber parses OPERATION:NAME=NUMBER.
+func parseNumber(text string) ([]rule, error) {
+	i := strings.LastIndex(text, "=")
+	n, err := strconv.Atoi(text[i+1:])
+	if i < 0 || err != nil || n < 0 {
+		return nil, fmt.Errorf("%q is not of the form OPERATION:NAME=NUMBER", text)
+	}
+	rules, err := parseRule(text[:i])
+	if err != nil {
+		return nil, err
+	}
+	rules[0].number = n
+	return rules, nil
 }
 
 func parseDelay(text string) ([]rule, error) {

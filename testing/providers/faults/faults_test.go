@@ -130,3 +130,25 @@ func TestRun(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
+
+// TestRefusals checks the rules with numbers.
+func TestRefusals(t *testing.T) {
+	p := fromEnv(t, map[string]string{"THROTTLE": "read:a*=3,data:*=0", "FLAKY": "read:b=2"})
+	for _, c := range []struct {
+		op, name string
+		passes   string
+	}{{"read", "a1", "yyyn"}, {"create", "a1", "yyyyy"}, {"data", "x", "n"}, {"read", "b", "nnyy"}, {"read", "c", "yyy"}} {
+		for i, want := range c.passes {
+			err := p.Around(t.Context(), c.op, c.name, func() error { return nil })
+			if (err == nil) != (want == 'y') {
+				t.Errorf("%s %s %d: %v", c.op, c.name, i, err)
+			}
+		}
+	}
+	for _, text := range []string{"read:*", "read=3", "read:*=x", "read:*=-1", "=3"} {
+		t.Setenv("U_FLAKY", text)
+		if _, err := FromEnv("U"); err == nil {
+			t.Errorf("%q is accepted", text)
+		}
+	}
+}
