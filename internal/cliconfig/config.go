@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tofu/internal/addrs"
+	"tofu/internal/pace"
 )
 
 // Config is the CLI configuration.
@@ -53,6 +54,9 @@ type Config struct {
 	View string
 	// MinimalRefresh makes plans read only what they must, unless an option says otherwise.
 	MinimalRefresh bool
+
+	// Limits limit the calls of providers.
+	Limits pace.Limits
 
 	// Dir is the user's configuration directory.
 	Dir string

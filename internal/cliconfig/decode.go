@@ -32,6 +32,8 @@ var settings = map[string]func(*decoder, item) error{
 	},
 	"minimum_release_age":     func(d *decoder, it item) error { return assign(&d.cfg.MinAge, it.age) },
 	"minimal_refresh":         func(d *decoder, it item) error { return assign(&d.cfg.MinimalRefresh, it.flag) },
+	"parallelism":             func(d *decoder, it item) error { return limits(it, d.cfg.Limits.ParseCalls) },
+	"provider_rate":           func(d *decoder, it item) error { return limits(it, d.cfg.Limits.ParseRates) },
 	"view":                    (*decoder).view,
 	"credentials":             (*decoder).credentials,
 	"credentials_helper":      (*decoder).helper,
@@ -55,6 +57,18 @@ func (d *decoder) view(it item) error {
 	}
 	if err == nil {
 		d.cfg.View = text
+	}
+	return err
+}
+
+// limits decodes a setting with limits of providers, which has the form of the option of that name.
+func limits(it item, parse func(string) error) error {
+	text, err := it.text()
+	if err == nil {
+		err = parse(text)
+	}
+	if err != nil {
+		err = fmt.Errorf("%q: %w", it.key, err)
 	}
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tofu/internal/configs/inputs"
+	"tofu/internal/pace"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
 )
@@ -218,13 +219,13 @@ type operationFlags struct {
 	varFlags
 	lockFlags
 	stateFlags
-	Input       inputFlag
-	Parallelism int
+	Input  inputFlag
+	Limits pace.Limits
 }
 
 func (f *operationFlags) operation() session.OperationOptions {
 	return session.OperationOptions{Variables: f.Variables, Paths: f.StatePaths, Lock: f.LockOptions,
-		Parallelism: f.Parallelism}
+		Limits: f.Limits}
 }
 
 func (f *operationFlags) add(fs *options) {
@@ -233,14 +234,14 @@ func (f *operationFlags) add(fs *options) {
 	f.varFlags.add(fs)
 	f.lockFlags.add(fs)
 	f.Input.add(fs)
-	fs.Func("parallelism", "Run at most `n` operations at the same time (default 10).", func(text string) error {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 0 {
-			return errors.New("must be a positive whole number, or 0 for the default")
-		}
-		f.Parallelism = n
-		return nil
-	})
+	addLimits(fs, &f.Limits)
+}
+
+// addLimits declares the options that limit the calls of providers.
+func addLimits(fs *options, l *pace.Limits) {
+	fs.Func("parallelism", "Run at most `n` operations at the same time (by default 10 changes, and more reads). "+
+		"\"aws=20,cloudflare=4,10\" gives providers numbers of their own.", l.ParseCalls)
+	fs.Func("provider-rate", "Call a provider at most so many times per second, as in `aws=50,cloudflare=4`.", l.ParseRates)
 }
 
 // targetFlags limit an operation to parts of the configuration.

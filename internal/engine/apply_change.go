@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/lang/marks"
+	"tofu/internal/pace"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
 	"tofu/internal/providers"
@@ -26,7 +27,7 @@ func (a *applyStep) storeMarks(prior *objectState, after cty.Value) error {
 	obj.Dependencies, obj.DependencyInstances = a.r.Recorded.Dependencies, a.dependencyInstances(a.planned)
 	what := Object{Addr: a.addr}
 	what.IDKey, what.IDValue = identify(after)
-	defer a.w.calls.acquire()()
+	defer a.w.calls.acquire(a.prov, pace.Local)()
 	a.w.out.observe(ApplyStart{Object: what, Action: plans.Update, Provider: a.prov.addr, Builtin: true})
 	a.record(obj)
 	a.w.out.observe(ApplyDone{Object: what, Action: plans.Update})
@@ -71,7 +72,7 @@ func (c *applyCall) run(ctx context.Context) error {
 	w, provider := c.w, c.prov.addr
 	what := Object{Addr: c.addr}
 	what.IDKey, what.IDValue = identify(c.prior.value)
-	defer w.calls.acquire()()
+	defer w.calls.acquire(c.prov, pace.Write)()
 	if w.halt.isSet() {
 		return errHalted
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/pace"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"
@@ -97,7 +98,7 @@ func (d *deletion) run(ctx context.Context, l *objectState) error {
 	if err != nil {
 		return err
 	}
-	defer w.calls.acquire()()
+	defer w.calls.acquire(d.prov, pace.Write)()
 	if w.halt.isSet() {
 		return errHalted
 	}

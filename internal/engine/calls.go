@@ -1,51 +1,29 @@
 package engine
 
 import (
-	"sync"
+	"cmp"
+	"sync/atomic"
 	"time"
 
 	"tofu/internal/addrs"
+	"tofu/internal/pace"
 	"tofu/internal/timings"
 )
 
 // calls limits how many calls to providers and provisioners run at the same time.
 type calls struct {
-	slots   *CallSlots
+	slots   *pace.Slots
 	timings *timings.Recorder // optional
+	stop    <-chan struct{}   // closed when nothing waits for a slot any more; nil for never
+	helpers atomic.Int64      // goroutines that share work, each of which waits for a slot
 }
 
-// CallSlots limits how many calls run at the same time. Several operations can share it, and then
-// share the limit.
-type CallSlots struct {
-	taken chan struct{}
-
-	mu    sync.Mutex // guards the fields below
-	busy  int        // number of slots in use
-	since time.Time  // when busy last changed
-	used  time.Duration
-}
-
-// NewCallSlots returns slots for n calls.
-func NewCallSlots(n int) *CallSlots { return &CallSlots{taken: make(chan struct{}, n)} }
-
-// turn records that one more or one less slot is in use. It returns for how long all slots have been
-// in use. Times in which only some of them were in use count in proportion.
-func (s *CallSlots) turn(by int) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	if s.busy > 0 {
-		s.used += now.Sub(s.since) * time.Duration(s.busy) / time.Duration(cap(s.taken))
-	}
-	s.busy, s.since = s.busy+by, now
-	return s.used
-}
-
-func newCalls(limit int, slots *CallSlots, t *timings.Recorder) *calls {
+func newCalls(env *Env, stop <-chan struct{}) *calls {
+	slots := env.Slots
 	if slots == nil {
-		slots = NewCallSlots(limit)
+		slots = pace.New(pace.Limits{Calls: cmp.Or(max(env.Parallelism, 0), pace.DefaultCalls)})
 	}
-	return &calls{slots: slots, timings: t}
+	return &calls{slots: slots, timings: env.Timings, stop: stop}
 }
 
 // ready returns a function for work that is ready to start. Calling it when the work starts records
@@ -56,9 +34,9 @@ func (c *calls) ready() (started func()) {
 	if c.timings == nil {
 		return func() {}
 	}
-	before := c.slots.turn(0)
+	before := c.slots.Used()
 	return func() {
-		if wait := c.slots.turn(0) - before; wait >= time.Millisecond {
+		if wait := c.slots.Used() - before; wait >= time.Millisecond {
 			c.timings.Waited(forSlot, wait)
 		}
 	}
@@ -66,41 +44,46 @@ func (c *calls) ready() (started func()) {
 
 const forSlot = "for one of the -parallelism slots"
 
-func (c *calls) limit() int { return cap(c.slots.taken) }
+func (c *calls) limit() int { return c.slots.Width() }
+
+// share returns how many goroutines may share n pieces of work, all of which need slots: as many as there
+// are slots, unless others have enough to use them all. done must be called when the work is done.
+func (c *calls) share(n int) (helpers int, done func()) {
+	limit := c.limit()
+	helpers = min(n, limit)
+	if c.helpers.Add(int64(helpers)) > int64(20*limit) { // they cost memory
+		c.helpers.Add(int64(1 - helpers))
+		helpers = 1
+	}
+	return helpers, func() { c.helpers.Add(int64(-helpers)) }
+}
 
 // callee is a provider or provisioner.
 type callee interface{ ForDisplay() string }
 
-// acquire waits for a free slot, takes it, and returns the function that releases it. A caller that
-// has a slot must not acquire another one. If all slots belonged to such callers, they would wait
-// for each other forever.
-func (c *calls) acquire() (release func()) {
+// acquire waits for a free slot for a call of a provider, takes it, and returns the function that
+// releases it. A caller that has a slot must not acquire another one. If all slots belonged to such
+// callers, they would wait for each other forever. When the walk is halted, acquire doesn't wait.
+func (c *calls) acquire(on callee, kind pace.Kind) (release func()) {
 	start := time.Now()
-	c.slots.taken <- struct{}{}
-	c.slots.turn(1)
+	slot := c.slots.Acquire(on.ForDisplay(), kind, c.stop)
 	if c.timings != nil {
 		c.timings.Waited(forSlot, time.Since(start))
 	}
-	return c.release
+	return slot.Release
 }
 
-func (c *calls) release() {
-	c.slots.turn(-1)
-	<-c.slots.taken
-}
-
-// leave releases the caller's slot, so that operations for which the caller waits can use it. The
-// returned function acquires a slot again.
-func (c *calls) leave() (back func()) {
-	c.release()
-	return func() { c.acquire() }
+// leave releases the caller's slot for a change, so that operations for which the caller waits can use
+// it. The returned function acquires a slot again.
+func (c *calls) leave(on callee) (back func()) {
+	return c.slots.Leave(on.ForDisplay(), pace.Write)
 }
 
 // callProvider waits for a free slot and calls a provider. addr is the resource instance of the
 // call, or zero. The slot is released when call returns. Therefore call itself must record
 // everything that has to be recorded before the next call starts.
 func callProvider[T any](c *calls, on callee, method string, addr addrs.AbsInstance, call func() T) T {
-	defer c.acquire()()
+	defer c.acquire(on, pace.Local)()
 	return callWithSlot(c, on, method, addr, call)
 }
 

@@ -8,6 +8,7 @@ import (
 	"tofu/internal/checks"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang/marks"
+	"tofu/internal/pace"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
 	"tofu/internal/providers"
@@ -109,7 +110,7 @@ func (p *instancePlan) readData(
 	if err != nil {
 		return cty.NilVal, nil, err
 	}
-	err = w.callReader(ctx, func(ctx context.Context) error {
+	err = w.callReader(ctx, p.prov, pace.Read, func(ctx context.Context) error {
 		start := w.op.env.now()
 		w.out.observe(ApplyStart{Object: what, Action: plans.Read, Provider: p.prov.addr,
 			Builtin: p.prov.addr.Config.Provider.IsBuiltin()})

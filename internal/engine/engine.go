@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/pace"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"
@@ -47,7 +48,7 @@ type Env struct {
 	Parallelism int
 
 	// Slots, if not nil, replaces Parallelism: it limits the calls of all operations that share it.
-	Slots *CallSlots
+	Slots *pace.Slots
 
 	// CheckReads makes a walk panic if an expression reads an instance before the instance is
 	// finished. Otherwise the expression waits. The order of the graph should prevent such reads;

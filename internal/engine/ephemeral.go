@@ -12,6 +12,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang/marks"
+	"tofu/internal/pace"
 	"tofu/internal/parallel"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
@@ -106,7 +107,7 @@ func (p *instancePlan) openEphemeral(ctx context.Context, config cty.Value) (cty
 // callOpen asks the provider to open the object.
 func (p *instancePlan) callOpen(ctx context.Context, config cty.Value) (providers.OpenResponse, error) {
 	w, r, what := p.w, p.r, Object{Addr: p.addr}
-	defer w.calls.acquire()()
+	defer w.calls.acquire(p.prov, pace.Read)()
 	if w.halt.isSet() {
 		return providers.OpenResponse{}, errHalted
 	}
@@ -199,7 +200,7 @@ func (e *ephemerals) closeOne(ctx context.Context, o *openEphemeral) error {
 	close(o.stop)
 	<-o.done
 	what := Object{Addr: o.addr}
-	defer w.calls.acquire()()
+	defer w.calls.acquire(o.prov, pace.Local)()
 	w.out.observe(EphemeralStart{what, "close"})
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeLimit)
 	defer cancel()

@@ -86,11 +86,11 @@ func (c *evalContext) inParent(in *moduleInstance) *evalContext {
 	return out
 }
 
-// withSlot returns a copy of the context for an operation that already has a call slot. Calls of
-// provider functions then don't acquire another one.
-func (c *evalContext) withSlot() *evalContext {
+// withSlot returns a copy of the context for an operation that already has a slot for a change by a
+// provider. Calls of provider functions then don't acquire another one.
+func (c *evalContext) withSlot(of callee) *evalContext {
 	out, e := *c, *c.e
-	e.hasSlot, e.holdsSlot = true, true
+	e.hasSlot, e.slotOf = true, of
 	out.e = &e
 	return &out
 }

@@ -38,7 +38,7 @@ type evaluator struct {
 	unfinished *unfinished  // the instances that must not be read yet; nil without a walk and after it
 	reader                  // who evaluates the expressions of new contexts
 	hasSlot    bool         // the evaluation may be part of an operation that already has a call slot
-	holdsSlot  bool         // the evaluation is part of an operation that has a call slot
+	slotOf     callee       // the provider for which the operation of the evaluation has a call slot; nil for none
 
 	builtins   map[string]function.Function // the functions of the language
 	deprecates bool                         // whether there are deprecated outputs or attributes

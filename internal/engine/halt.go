@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"tofu/internal/pace"
 	"tofu/internal/tfdiags"
 )
 
@@ -59,8 +60,10 @@ func reported(err error) error {
 
 // callReader takes a call slot and calls read, which changes nothing: its context ends when the walk
 // is halted. If the walk was halted meanwhile, it returns errHalted.
-func (w *walk) callReader(ctx context.Context, read func(ctx context.Context) error) error {
-	defer w.calls.acquire()()
+func (w *walk) callReader(
+	ctx context.Context, on callee, kind pace.Kind, read func(ctx context.Context) error,
+) error {
+	defer w.calls.acquire(on, kind)()
 	if w.halt.isSet() {
 		return errHalted
 	}

@@ -17,6 +17,7 @@ import (
 	"tofu/internal/engine/graph"
 	"tofu/internal/genconfig"
 	"tofu/internal/lang"
+	"tofu/internal/pace"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"
@@ -346,7 +347,7 @@ func (p *instancePlan) importObject(ctx context.Context, req *importRequest) (*o
 		return nil, p.explained(err)
 	}
 	var l *objectState
-	err = w.callReader(ctx, func(ctx context.Context) (err error) {
+	err = w.callReader(ctx, p.prov, pace.Read, func(ctx context.Context) (err error) {
 		w.out.observe(ImportStart{what, req.id})
 		l, err = p.importWithSlot(ctx, req, meta)
 		w.out.observe(ImportDone{what, req.id, err != nil, err})

@@ -7,6 +7,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/pace"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
 )
@@ -98,7 +99,7 @@ func (p *providerInstance) ForDisplay() string { return p.addr.Config.Provider.F
 // planChange asks the provider to plan a change.
 func (t *instance) planChange(ctx context.Context, req providers.PlanRequest) providers.PlanResponse {
 	var resp providers.PlanResponse
-	err := t.w.callReader(ctx, func(ctx context.Context) error {
+	err := t.w.callReader(ctx, t.prov, pace.Local, func(ctx context.Context) error {
 		resp = recall(t, "PlanResourceChange", req, func() providers.PlanResponse {
 			return callWithSlot(t.w.calls, t.prov, "PlanResourceChange", t.addr, func() providers.PlanResponse {
 				return t.prov.PlanResourceChange(ctx, req)

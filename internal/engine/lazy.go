@@ -37,10 +37,10 @@ type firstUse struct {
 // do calls f on the first call, and reports its error. Later calls wait for the first one. If f failed,
 // all calls return errUpstream.
 func (u *firstUse) do(e *evaluator, f func(e *evaluator) error) error {
-	if !u.done.Load() && e.holdsSlot { // what is waited for may need the slot for a function of a provider
-		defer e.calls.leave()()
+	if !u.done.Load() && e.slotOf != nil { // what is waited for may need the slot for a function of a provider
+		defer e.calls.leave(e.slotOf)()
 		own := *e
-		own.hasSlot, own.holdsSlot = false, false
+		own.hasSlot, own.slotOf = false, nil
 		e = &own
 	}
 	u.once.Do(func() {

@@ -12,6 +12,7 @@ import (
 	"tofu/internal/configschema"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang/marks"
+	"tofu/internal/pace"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
 	"tofu/internal/providers"
@@ -217,7 +218,7 @@ func (t *instance) refresh(ctx context.Context, deposed addrs.DeposedKey, l *obj
 		return nil, t.explained(err)
 	}
 	var out *objectState
-	err = t.w.callReader(ctx, func(ctx context.Context) (err error) {
+	err = t.w.callReader(ctx, t.prov, pace.Read, func(ctx context.Context) (err error) {
 		out, err = t.refreshWithSlot(ctx, deposed, l, meta)
 		return err
 	})

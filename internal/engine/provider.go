@@ -11,6 +11,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/pace"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
@@ -49,7 +50,7 @@ func (v providerVisit) startInstance(ctx context.Context, key addrs.InstanceKey)
 		}
 	}
 	var impl providers.Interface
-	err := w.callReader(ctx, func(ctx context.Context) (err error) {
+	err := w.callReader(ctx, &p.Addr.Provider, pace.Local, func(ctx context.Context) (err error) {
 		impl = callWithSlot(w.calls, &p.Addr.Provider, "Start", addrs.AbsInstance{}, func() (impl providers.Interface) {
 			impl, err = w.startProvider(ctx, p, config)
 			return impl
@@ -84,7 +85,7 @@ func (v providerVisit) startInstance(ctx context.Context, key addrs.InstanceKey)
 		})
 		return diags.Err()
 	}
-	if err := w.callReader(ctx, configure); err == errHalted {
+	if err := w.callReader(ctx, &p.Addr.Provider, pace.Local, configure); err == errHalted {
 		return err
 	}
 	if v.deferProvider(ctx, config, diags.Err()) {

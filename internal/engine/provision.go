@@ -12,7 +12,7 @@ import (
 
 // provision runs the resource's creation-time provisioners for a new object.
 func (p *instancePlan) provision(ctx context.Context, self cty.Value) error {
-	return p.runProvisioners(ctx, p.r.Exprs.Provisioners, p.withSelf(self).withSlot(), false)
+	return p.runProvisioners(ctx, p.r.Exprs.Provisioners, p.withSelf(self).withSlot(p.prov), false)
 }
 
 // runProvisioners runs the creation-time or destroy-time provisioners in order, until one fails.
@@ -107,5 +107,5 @@ func (t *instance) runDestroyProvisioners(ctx context.Context, self cty.Value) e
 	if s, ok := addr.Key.IsString(); ok {
 		rep.eachKey, rep.eachValue = cty.StringVal(s), cty.DynamicVal
 	}
-	return t.runProvisioners(ctx, list, t.newContext(ctx, in, rep).withSelf(self).withSlot(), true)
+	return t.runProvisioners(ctx, list, t.newContext(ctx, in, rep).withSelf(self).withSlot(t.prov), true)
 }

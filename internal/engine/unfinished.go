@@ -241,8 +241,8 @@ func (u *unfinished) await(c *evalContext, read fmt.Stringer, on dag.ID) (proble
 	if c.visited == nil || c.passive || on == noVertex {
 		return "their order isn't known" // waiting could take forever
 	}
-	if c.e.holdsSlot {
-		defer u.w.calls.leave()()
+	if c.e.slotOf != nil {
+		defer u.w.calls.leave(c.e.slotOf)()
 	}
 	outcome, waited := u.w.walker.Await(c.vertex, on)
 	switch succeeded := outcome == dag.Done; {

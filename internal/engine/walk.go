@@ -76,16 +76,10 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, er
 	return w, nil
 }
 
-// DefaultParallelism is the maximum number of concurrent calls if Env.Parallelism is 0.
-const DefaultParallelism = 10
-
 // run walks the graph and returns all errors.
 func (w *walk) run(ctx context.Context) error {
-	parallelism := w.op.env.Parallelism
-	if parallelism <= 0 {
-		parallelism = DefaultParallelism
-	}
-	w.calls = newCalls(parallelism, w.op.env.Slots, w.op.env.Timings)
+	w.calls = newCalls(w.op.env, nil)
+	parallelism := w.calls.limit()
 	w.eval.calls = w.calls
 	evaluates := w.op.Phase.Applies() || w.op.Phase == graph.PhaseEval && w.op.planned == nil
 	w.eval.builtins = funcs.Table(funcs.Options{BaseDir: cmp.Or(w.op.env.Base, "."), PureOnly: !evaluates,
@@ -102,6 +96,7 @@ func (w *walk) run(ctx context.Context) error {
 		w.deferrals.nodes = make([]*deferredNode, w.graph.Edges.Len())
 	}
 	begin, disable := w.halt.enable(ctx)
+	w.calls.stop = begin.Done()
 	defer disable()
 	defer w.watchStop(ctx)()
 	defer w.op.env.Timings.Phase("walk")()
@@ -296,7 +291,9 @@ func (w *walk) each(n int, f func(i int) error) error {
 		return f(0)
 	}
 	errs, started := make([]error, n), w.calls.ready()
-	parallel.Each(n, w.calls.limit(), func(i int) {
+	helpers, done := w.calls.share(n)
+	defer done()
+	parallel.Each(n, helpers, func(i int) {
 		if !w.halt.isSet() {
 			started()
 			errs[i] = w.guard("", func() error { return f(i) })

@@ -12,6 +12,7 @@ import (
 
 	"tofu/internal/dag"
 	"tofu/internal/engine"
+	"tofu/internal/pace"
 	"tofu/internal/parallel"
 	"tofu/internal/plugin"
 	"tofu/internal/roots"
@@ -123,7 +124,8 @@ func (run *Run) order(reverse bool) *queue {
 func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) []*Result {
 	q := run.order(reverse)
 	list := q.list
-	run.Options.Slots = engine.NewCallSlots(cmp.Or(run.Options.Parallelism, engine.DefaultParallelism))
+	run.Options.Slots = pace.New(run.Options.Limits.Over(run.Estate.Limits).Over(run.Session.CLI.Limits))
+	run.Session.Timings.Limited(run.Options.Slots.Report)
 	defer run.Session.SharePlugins(&plugin.Shared{Configured: run.ShareProviders})()
 	workers := cmp.Or(run.Roots, DefaultRoots)
 	results := make([]*Result, len(list))

@@ -10,6 +10,7 @@ import (
 
 	"tofu/internal/configs"
 	"tofu/internal/depsfile"
+	"tofu/internal/pace"
 	"tofu/internal/roots/rootsfile"
 	"tofu/internal/tfdiags"
 )
@@ -83,6 +84,7 @@ type tree struct {
 	files  []string        // the paths of all roots.tofu.hcl files
 	seen   map[string]bool // directories found so far, by [Real] path
 	failed []failed
+	limits pace.Limits // from the roots.tofu.hcl files
 }
 
 // failed is a directory that can't be searched.

@@ -16,6 +16,7 @@ import (
 	"tofu/internal/dag"
 	"tofu/internal/getmodules"
 	"tofu/internal/memo"
+	"tofu/internal/pace"
 	"tofu/internal/parallel"
 	"tofu/internal/roots/rootsfile"
 	"tofu/internal/session"
@@ -64,6 +65,8 @@ type Estate struct {
 	// Called are the names of directories with a lock file that are not root modules because other
 	// modules call them.
 	Called []string
+	// Limits limit the calls of providers, as the roots.tofu.hcl files say.
+	Limits pace.Limits
 
 	byState stateIndex
 	byName  map[string]*Root
@@ -94,7 +97,7 @@ func Load(ctx context.Context, dirs []string, open func(session.RootModule) *ses
 		return nil, err
 	}
 	errs := tree.errs()
-	e := &Estate{Graph: &dag.Graph{}, byState: make(stateIndex), byName: make(map[string]*Root)}
+	e := &Estate{Graph: &dag.Graph{}, Limits: tree.limits, byState: make(stateIndex), byName: make(map[string]*Root)}
 	for _, path := range tree.files {
 		isNamed := slices.ContainsFunc(dirs, func(dir string) bool {
 			return Real(dir) == Real(filepath.Dir(path))

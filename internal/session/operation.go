@@ -1,19 +1,26 @@
 package session
 
 import (
-	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/backend"
 	"tofu/internal/engine"
 	"tofu/internal/engine/graph"
 	"tofu/internal/moves"
+	"tofu/internal/pace"
 	"tofu/internal/plans"
+	"tofu/internal/providers"
 	"tofu/internal/refresh"
+	"tofu/internal/repeat"
 	"tofu/internal/states"
 	"tofu/internal/states/statemgr"
+	"tofu/internal/suggest"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
@@ -51,10 +58,10 @@ type OperationOptions struct {
 	Variables Variables
 	Paths     StatePaths
 	Lock      LockOptions
-	// Parallelism is the maximum number of concurrent calls of providers; 0 means the default. Slots,
-	// if not nil, replaces it: several operations share the limit.
-	Parallelism int
-	Slots       *engine.CallSlots
+	// Limits limit the calls of providers. Slots, if not nil, has the limits already: several operations
+	// share them.
+	Limits pace.Limits
+	Slots  *pace.Slots
 	// Refresh selects the objects that plans read. UsualRefresh says that the CLI configuration decides
 	// whether plans read only what they must.
 	Refresh      refresh.Options
@@ -125,6 +132,9 @@ func (op *Operation) Open(ctx context.Context, req StateRequest) (err error) {
 	}
 	op.Session.Live.Phase("Checking the providers", 0)
 	op.State.Replace(Adopt(op.State.State(), op.Config.Config, op.Session.Env))
+	if err := op.checkLimits(); err != nil {
+		return tfdiags.Join(err, op.State.Close())
+	}
 	// Providers that only the state needs are checked after planning. The error can then say which
 	// objects need them.
 	op.Providers, err = op.Session.OpenProviders(Requirements(op.Config.Config, nil))
@@ -134,8 +144,59 @@ func (op *Operation) Open(ctx context.Context, req StateRequest) (err error) {
 	op.Env = op.Session.Environment(op.Providers, op.Location.Workspace)
 	op.started = time.Now()
 	op.loadAges()
-	op.Env.Known, op.Env.Parallelism, op.Env.Slots = &graph.Known{}, op.options.Parallelism, op.options.Slots
+	op.Env.Known = &graph.Known{}
+	op.limitCalls()
 	return nil
+}
+
+// checkLimits returns an error for the first provider in the options for limits that is not used.
+func (op *Operation) checkLimits() error {
+	if op.options.Slots != nil {
+		return nil // the limits are those of many root modules
+	}
+	var used []string
+	for p := range Requirements(op.Config.Config, op.State.State()) {
+		used = append(used, p.String())
+	}
+	for _, name := range op.options.Limits.Names() {
+		if !slices.ContainsFunc(used, func(p string) bool { return pace.Matches(name, p) }) {
+			return tfdiags.Errorf("Unknown provider in an option", "-parallelism or -provider-rate names the provider %q, "+
+				"which neither the configuration nor the state uses.%s", name, suggest.DidYouMean(name, types(used)))
+		}
+	}
+	return nil
+}
+
+// types returns the types in addresses of providers.
+func types(providers []string) []string {
+	out := make([]string, len(providers))
+	for i, p := range providers {
+		out[i] = p[strings.LastIndex(p, "/")+1:]
+	}
+	return out
+}
+
+// limitCalls sets the slots for calls, and makes providers repeat calls that are safe to repeat.
+func (op *Operation) limitCalls() {
+	env := op.Env
+	if env.Slots = op.options.Slots; env.Slots == nil {
+		env.Slots = pace.New(op.options.Limits.Over(op.Session.CLI.Limits))
+		op.Session.Timings.Limited(env.Slots.Report)
+	}
+	slots, start, reuse := env.Slots, env.Provider, env.Reuse
+	repeats := func(addr addrs.Provider, impl providers.Interface) providers.Interface {
+		if impl == nil || addr.IsBuiltin() {
+			return impl
+		}
+		return repeat.Provider(impl, addr.ForDisplay(), slots, op.Session.Timings)
+	}
+	env.Provider = func(ctx context.Context, addr addrs.Provider) (providers.Interface, error) {
+		impl, err := start(ctx, addr)
+		return repeats(addr, impl), err
+	}
+	env.Reuse = func(addr addrs.Provider, config cty.Value) providers.Interface {
+		return repeats(addr, reuse(addr, config))
+	}
 }
 
 // Environment returns the environment of the engine for a workspace.
@@ -318,7 +379,7 @@ func (op *Operation) Apply(
 		phase = progress.Destroying
 	}
 	op.Session.Live.Phase(phase, applySteps(plan))
-	op.Session.Live.Parallel(cmp.Or(op.Env.Parallelism, engine.DefaultParallelism))
+	op.Session.Live.Parallel(op.Env.Slots.Changes())
 	defer op.Session.Live.Phase("", 0)
 	st, err := engine.Apply(terminal.UntilAbort(ctx), op.Config.Config, plan, &env, opts)
 	if op.Session.Interrupts.Stopped() && err == nil {

@@ -24,6 +24,7 @@ type Recorder struct {
 	paths     []path
 	// Sums of what other recorders have recorded for root modules; see Root.
 	rootPhases map[string]tally
+	limits     []func() []string
 	inRoots    map[string][]path // paths by root module, until the walk over root modules ends
 
 	trace   TraceID
@@ -106,6 +107,16 @@ func (r *Recorder) Waited(what string, took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waits[what] = r.waits[what].with(took)
+}
+
+// Limited makes the report list what limits of providers have done. lines returns that at the end.
+func (r *Recorder) Limited(lines func() []string) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.limits = append(r.limits, lines)
 }
 
 // worked records the work on an instance if it is among the slowest. The caller has locked r.mu.

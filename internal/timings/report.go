@@ -23,6 +23,7 @@ func (r *Recorder) Report(out io.Writer) {
 	r.reportPhases(&b)
 	r.reportRootPhases(&b)
 	r.reportCalls(&b)
+	r.reportLimits(&b)
 	r.reportWaits(&b)
 	r.reportInstances(&b)
 	for _, p := range r.paths {
@@ -55,6 +56,16 @@ func (r *Recorder) reportCalls(b *strings.Builder) {
 		t := r.calls[k]
 		fmt.Fprintf(b, "  %s  %7d  %s  %s  %s %s\n", seconds(t.total), t.count,
 			seconds(t.total/time.Duration(t.count)), seconds(t.longest), k.Provider, k.Method)
+	}
+}
+
+func (r *Recorder) reportLimits(b *strings.Builder) {
+	var lines []string
+	for _, of := range r.limits {
+		lines = append(lines, of()...)
+	}
+	if len(lines) > 0 {
+		fmt.Fprintf(b, "\nLimits of providers:\n  %s\n", strings.Join(lines, "\n  "))
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"tofu/internal/configs"
 	"tofu/internal/lang"
+	"tofu/internal/pace"
 	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
 )
@@ -32,6 +33,8 @@ type File struct {
 	// Exclude are patterns for the paths of directories that are not root modules, unless the file
 	// declares them; see [File.Excludes].
 	Exclude []string
+	// Limits limit the calls of providers in a run over the estate.
+	Limits pace.Limits
 
 	scope    *scope
 	defaults []*hclsyntax.Block
@@ -87,9 +90,10 @@ func (f *File) decode(body *hclsyntax.Body) tfdiags.Diagnostics {
 	var declared []*hclsyntax.Block
 	locals := make(map[string]hcl.Expression)
 	for name, attr := range body.Attributes {
-		if name != excludeName {
-			errs = errs.Append(tfdiags.Errorf("Unsupported argument", "Only the argument %q can be outside of the blocks "+
-				"locals, defaults and root.%s", excludeName, suggest.DidYouMean(name, []string{excludeName})).At(attr.NameRange))
+		if !slices.Contains(topArguments, name) {
+			errs = errs.Append(tfdiags.Errorf("Unsupported argument", "Only the arguments %s can be outside of the blocks "+
+				"locals, defaults and root.%s", strings.Join(topArguments, ", "), suggest.DidYouMean(name, topArguments)).
+				At(attr.NameRange))
 		}
 	}
 	for _, block := range body.Blocks {
@@ -112,6 +116,8 @@ func (f *File) decode(body *hclsyntax.Body) tfdiags.Diagnostics {
 	f.scope = newScope(f.Dir, locals)
 	errs = errs.AppendError(f.scope.resolveAll())
 	errs = errs.AppendError(f.decodeExclude(body.Attributes[excludeName]))
+	errs = errs.AppendError(f.decodeLimits(body.Attributes[callsName], f.Limits.ParseCalls))
+	errs = errs.AppendError(f.decodeLimits(body.Attributes[ratesName], f.Limits.ParseRates))
 	if errs.HasErrors() {
 		return errs
 	}
@@ -122,8 +128,36 @@ func (f *File) decode(body *hclsyntax.Body) tfdiags.Diagnostics {
 	return errs
 }
 
-// excludeName is the name of the argument for [File.Exclude].
-const excludeName = "exclude"
+// The names of the arguments for [File.Exclude] and [File.Limits].
+const (
+	excludeName = "exclude"
+	callsName   = "parallelism"
+	ratesName   = "provider_rate"
+)
+
+var topArguments = []string{excludeName, callsName, ratesName}
+
+// decodeLimits decodes an argument for File.Limits, which has the form of the option of that name.
+func (f *File) decodeLimits(attr *hclsyntax.Attribute, parse func(string) error) error {
+	if attr == nil {
+		return nil
+	}
+	v, err := evaluate(attr.Expr, f.scope.context(nil, nil))
+	if err != nil {
+		return err
+	}
+	v, _ = v.UnmarkDeep()
+	v, err = convert.Convert(v, cty.String)
+	if err == nil && v.IsKnown() && !v.IsNull() {
+		err = parse(v.AsString())
+	} else {
+		err = errors.New("it must be a text such as \"aws=20\"")
+	}
+	if err != nil {
+		return tfdiags.Errorf("Invalid limits", "The argument %q is not valid: %s.", attr.Name, err).At(attr.Expr.Range())
+	}
+	return nil
+}
 
 func (f *File) decodeExclude(attr *hclsyntax.Attribute) error {
 	if attr == nil {

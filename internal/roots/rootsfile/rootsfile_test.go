@@ -130,6 +130,20 @@ tools in TOP/tools workspace "" files [] tags [all] key "states/acme/tools.tfsta
 	}
 }
 
+// TestLimits checks that limits may be computed, and a plain number too.
+func TestLimits(t *testing.T) {
+	f, _, err := load(t, "locals {\n  n = 4\n}\nparallelism = \"aws=${local.n * 5},${local.n}\"\nprovider_rate = \"x/dns=2.5\"\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Limits.Calls != 4 || f.Limits.Of["aws"] != 20 || f.Limits.Rates["x/dns"] != 2.5 {
+		t.Errorf("%+v", f.Limits)
+	}
+	if f, _, err = load(t, "parallelism = 7"); err != nil || f.Limits.Calls != 7 {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
 func TestValues(t *testing.T) {
 	f, _, err := load(t, estate)
 	if err != nil {
@@ -180,6 +194,11 @@ func TestNoFile(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"x = 1", `1: Unsupported argument`},
+		{"paralelism = 4", `1: Unsupported argument: Only the arguments exclude, parallelism, provider_rate can be outside ` +
+			`of the blocks locals, defaults and root. Did you mean "parallelism"?`},
+		{"parallelism = \"aws=0\"", `1: Invalid limits: The argument "parallelism" is not valid: "0" must be a whole number`},
+		{"parallelism = []", `1: Invalid limits: The argument "parallelism" is not valid: it must be a text`},
+		{"\nprovider_rate = 50", `2: Invalid limits: The argument "provider_rate" is not valid: "50" must name a provider`},
 		{"rooot \"a\" {\n}", `1: Unsupported block`},
 		{"root \"a\" \"b\" {\n}", `1: Unsupported block`},
 		{"root \"a\" {\n  pth = \"x\"\n}", `2: Unsupported argument: There is no argument "pth" here. Did you mean "path"?`},

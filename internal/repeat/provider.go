@@ -1,0 +1,147 @@
+package repeat
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/pace"
+	"tofu/internal/providers"
+	"tofu/internal/tfdiags"
+	"tofu/internal/timings"
+)
+
+// Provider returns a provider that repeats calls and tells slots how they went. name is the provider's
+// name as it is displayed. recorder may be nil.
+func Provider(impl providers.Interface, name string, slots *pace.Slots, recorder *timings.Recorder) providers.Interface {
+	return &provider{Interface: impl, name: name, slots: slots, timings: recorder}
+}
+
+type provider struct {
+	providers.Interface
+	name    string
+	slots   *pace.Slots
+	timings *timings.Recorder
+}
+
+// policy says how often calls with errors of a class are repeated.
+type policy struct {
+	tries        int           // maximum number of repeats
+	first, limit time.Duration // pauses, which double; a random part of up to a half is left out
+}
+
+var policies = map[class]policy{
+	temporary: {3, 500 * time.Millisecond, 4 * time.Second},
+	throttled: {8, time.Second, 20 * time.Second},
+}
+
+// call makes a call that is safe to repeat, until it succeeds, fails for good or was repeated often
+// enough. diags are the diagnostics that do sets. typ is the resource type if the call reads something.
+func (p *provider) call(ctx context.Context, typ string, diags *tfdiags.Diagnostics, do func()) {
+	for repeats := 0; ; repeats++ {
+		found := p.once(typ, diags, do)
+		try := policies[found]
+		hopeless := found == throttled && p.slots.Hopeless(p.name)
+		if found != final && !hopeless && repeats < try.tries && p.pause(ctx, try, repeats) {
+			continue
+		}
+		if found == throttled && repeats >= try.tries {
+			p.slots.GiveUp(p.name)
+		}
+		if repeats > 0 {
+			noteRepeats(diags, repeats)
+		}
+		return
+	}
+}
+
+// once makes a call and tells the limits how it went.
+func (p *provider) once(typ string, diags *tfdiags.Diagnostics, do func()) class {
+	began := time.Now()
+	do()
+	found := classify(*diags)
+	p.slots.Done(p.name, pace.Result{Type: typ, Began: began, Took: time.Since(began), Throttled: found == throttled,
+		Failed: diags.HasErrors()})
+	return found
+}
+
+// pause waits before another try. It reports false if the context has ended.
+func (p *provider) pause(ctx context.Context, try policy, repeats int) bool {
+	began := time.Now()
+	wait := min(try.first<<repeats, try.limit)
+	wait -= rand.N(wait/2 + 1)
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(wait):
+	}
+	err := p.slots.Wait(ctx, p.name)
+	p.timings.Waited(fmt.Sprintf("to repeat a call of %s", p.name), time.Since(began))
+	return err == nil
+}
+
+// noteRepeats adds to the errors of the last answer how often the provider was asked.
+func noteRepeats(diags *tfdiags.Diagnostics, repeats int) {
+	out := make(tfdiags.Diagnostics, len(*diags))
+	for i, d := range *diags {
+		if d.Severity == tfdiags.Error {
+			d.Detail = fmt.Sprintf("%s\n\nThe call was repeated %d times.", d.Detail, repeats)
+		}
+		out[i] = d
+	}
+	*diags = out
+}
+
+// ValidateResource implements providers.Interface.
+func (p *provider) ValidateResource(ctx context.Context, typ string, config cty.Value) (diags tfdiags.Diagnostics) {
+	p.call(ctx, "", &diags, func() { diags = p.Interface.ValidateResource(ctx, typ, config) })
+	return diags
+}
+
+// ValidateDataSource implements providers.Interface.
+func (p *provider) ValidateDataSource(ctx context.Context, typ string, config cty.Value) (diags tfdiags.Diagnostics) {
+	p.call(ctx, "", &diags, func() { diags = p.Interface.ValidateDataSource(ctx, typ, config) })
+	return diags
+}
+
+// ReadResource implements providers.Interface.
+func (p *provider) ReadResource(ctx context.Context, req providers.ReadRequest) (resp providers.ReadResponse) {
+	p.call(ctx, req.Type, &resp.Diagnostics, func() { resp = p.Interface.ReadResource(ctx, req) })
+	return resp
+}
+
+// ReadDataSource implements providers.Interface.
+func (p *provider) ReadDataSource(
+	ctx context.Context, req providers.ReadDataRequest,
+) (resp providers.ReadDataResponse) {
+	p.call(ctx, "data."+req.Type, &resp.Diagnostics, func() { resp = p.Interface.ReadDataSource(ctx, req) })
+	return resp
+}
+
+// PlanResourceChange implements providers.Interface.
+func (p *provider) PlanResourceChange(
+	ctx context.Context, req providers.PlanRequest,
+) (resp providers.PlanResponse) {
+	p.call(ctx, "", &resp.Diagnostics, func() { resp = p.Interface.PlanResourceChange(ctx, req) })
+	return resp
+}
+
+// ApplyResourceChange implements providers.Interface. It is never repeated.
+func (p *provider) ApplyResourceChange(
+	ctx context.Context, req providers.ApplyRequest,
+) (resp providers.ApplyResponse) {
+	p.once("", &resp.Diagnostics, func() { resp = p.Interface.ApplyResourceChange(ctx, req) })
+	return resp
+}
+
+// ImportResourceState implements providers.Interface. It isn't repeated: some providers change
+// something.
+func (p *provider) ImportResourceState(
+	ctx context.Context, req providers.ImportRequest,
+) (resp providers.ImportResponse) {
+	p.once("", &resp.Diagnostics, func() { resp = p.Interface.ImportResourceState(ctx, req) })
+	return resp
+}
