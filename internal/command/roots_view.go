@@ -134,9 +134,6 @@ func (v *rootsView) show(r *roots.Root, result *fleet.Result, text []byte) {
 	}
 	switch {
 	case app.view.JSON:
-		if result.Plan != nil {
-			m.Counts = result.Plan.Counts
-		}
 		app.Printer.Message(m)
 		return
 	case v.table && result.Err == nil:

@@ -206,6 +206,37 @@ func TestRootModules(t *testing.T) {
 	}
 }
 
+// TestChecksOfRootModules checks that a root module without changes shows its failed checks: in the graph, also
+// if unchanged root modules are hidden, at the start and in its details.
+func TestChecksOfRootModules(t *testing.T) {
+	needBrowser(t)
+	w := newWorkdir(t, map[string]string{"calm/main.tf": `
+check "size" {
+  assert {
+    condition     = length(path.cwd) < 1
+    error_message = "It is too long."
+  }
+}
+`, "quiet/main.tf": "", "new/main.tf": `resource "terraform_data" "x" {}`})
+	w.run("roots", "init")
+	w.run("roots", "plan", "-out=all.plan")
+	w.run("show", "-format=html", "-out=p.html", "all.plan")
+	p := w.open("p.html")
+	p.says("#summary", "1 of 3 root modules changes: 1 to add, 0 to change, 0 to destroy. 1 check failed.")
+	p.says("#panel", "FAILED CHECKS")
+	p.says(`#panel .entry[data-root="0"]`, "calm")
+	p.says(`#panel .entry[data-root="0"]`, "1 failed check")
+	p.click(`[data-action="unchanged"]`)
+	sameBoxes(t, p, "calm", "new")
+	if text := eval[string](p, `document.querySelector('.item[data-address="calm"]').textContent`); !strings.Contains(text, "1 failed check") {
+		t.Errorf("the box says %q", text)
+	}
+	p.enter("calm")
+	p.says("#panel", "CHECKS: 1 FAILED")
+	p.says(".problem", "calm/main.tf:4")
+	p.says(".problem", "It is too long.")
+}
+
 func TestFiltersOfRootModules(t *testing.T) {
 	p := openTown(t)
 	p.click(`[data-action="unchanged"]`)

@@ -212,7 +212,7 @@ function rootShown(i, members) {
   const r = roots[i];
   if (members.length && (!hasPlan || members.some((id) => nodes[id].changes.length))) return true;
   if (state.type || state.module) return members.length > 0;
-  if (r.s === 'unchanged') return state.unchanged;
+  if (r.s === 'unchanged') return state.unchanged || !!r.x;
   return r.s !== 'changes' || !r.counts.length; // the changes may be only changes of outputs
 }
 
@@ -522,6 +522,7 @@ function rootNote(root, counts) {
   const r = roots[root];
   if (r.s === 'failed' || r.s === 'skipped') return [svg('tspan', { class: 'x-delete' }, STATUSES[r.s])];
   if (r.s === 'waits') return [svg('tspan', { dx: counts.length ? 8 : 0 }, STATUSES.waits)];
+  if (r.x) return [svg('tspan', { class: 'x-delete', dx: counts.length ? 8 : 0 }, failedChecks(r))];
   if (counts.length) return [];
   if (r.outputs.length) return [plural(r.outputs.length, 'output')];
   return [hasPlan ? STATUSES.unchanged : resourceCount(r.nodes.map((id) => nodes[id]).filter((n) => OBJECTS.has(n.k)))];
@@ -750,13 +751,17 @@ function showEstate() {
   const by = (status) => roots.map((r, i) => i).filter((i) => roots[i].s === status);
   const section = (title, list) => (list.length ? [el('h3', {}, title), rootEntries(list)] : []);
   const lost = dangerous(nodes.keys());
+  const checked = roots.map((r, i) => i).filter((i) => roots[i].x);
   panel(el('h2', {}, data.title || 'Root modules'), el('p', { class: 'note', id: 'about' }, data.summary || plural(roots.length, 'root module')),
     ...section(HEADINGS.failed, by('failed')), ...section('Not planned', by('skipped')), ...section('Waits for deferred changes', by('waits')),
     ...(lost.length ? [el('h3', {}, 'Destroyed or replaced'), entries(lost)] : []),
+    ...(checked.length ? [el('h3', {}, 'Failed checks'), paged(checked, (i) => rootEntry(i, '', failedChecks(roots[i])))] : []),
     ...section('Changes', by('changes')), ...section('Root modules', by(undefined)),
     el('p', { class: 'note' }, 'An arrow leads from a root module to one that reads its outputs. Select a root module to see which, ' +
       'and select it again to open it. Written by ' + data.program + '.'));
 }
+
+const failedChecks = (r) => plural(r.x.length, 'failed check');
 
 // showRoot shows one of many root modules in the panel.
 function showRoot(i) {
