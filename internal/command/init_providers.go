@@ -9,7 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/install"
 	"tofu/internal/depsfile/pkgstore"
@@ -62,14 +65,30 @@ func (p *providerInstaller) install(ctx context.Context, cfg *session.Config) er
 		Dir: s.ProvidersDir(), Source: source, Store: store, Cache: s.CLI.PluginCacheDir,
 		CacheMayBreakLock: s.CLI.PluginCacheMayBreakLock,
 		Upgrade:           f.Upgrade, Unmanaged: session.Unmanaged(attached),
-		Overridden: session.Overridden(s.CLI.DevOverrides),
-		Observe:    progress.providers(p.report.provider),
+		Overridden: session.Overridden(s.CLI.DevOverrides), Where: constraintPlaces(cfg.Config),
+		Observe: progress.providers(p.report.provider),
 	}, s.Warnings.Add)
 	progress.end()
 	if err != nil {
 		return err
 	}
 	return p.saveLocks(prev, locks)
+}
+
+// constraintPlaces returns a function that says where the configuration has the constraints of a
+// provider.
+func constraintPlaces(cfg *configs.Config) func(addrs.Provider) string {
+	reqs := cfg.ProviderRequirements()
+	return func(p addrs.Provider) string {
+		var places []string
+		for _, r := range reqs[p] {
+			if len(r.Constraints) > 0 {
+				places = append(places, tfdiags.Place(r.Range))
+			}
+		}
+		slices.Sort(places)
+		return strings.Join(slices.Compact(places), ", ")
+	}
 }
 
 // stateIfAny returns the state of the current workspace, whose objects require providers too. It

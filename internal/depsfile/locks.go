@@ -1,8 +1,10 @@
 package depsfile
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/apparentlymart/go-versions/versions"
 
@@ -112,3 +114,26 @@ func (l *Locks) Equal(o *Locks) bool {
 
 // SameProviders reports whether l and o lock the same set of providers.
 func (l *Locks) SameProviders(o *Locks) bool { return slices.Equal(l.Providers(), o.Providers()) }
+
+// maxVersions is the largest number of versions that an error lists.
+const maxVersions = 5
+
+// ThereAre returns a clause that lists the newest versions, for an error about one that doesn't exist.
+func ThereAre(list []Version) string {
+	if len(list) == 0 {
+		return "there are none"
+	}
+	newest := slices.SortedFunc(slices.Values(list), func(a, b Version) int { return CompareVersions(b, a) })
+	var names []string
+	for _, v := range newest[:min(len(newest), maxVersions)] {
+		names = append(names, v.String())
+	}
+	text := strings.Join(names, ", ")
+	if more := len(newest) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	if len(newest) == 1 {
+		return "there is only " + text
+	}
+	return "there are " + text
+}

@@ -248,3 +248,25 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestThereAre(t *testing.T) {
+	for want, texts := range map[string][]string{
+		"there are none":                              nil,
+		"there is only 1.0.0":                         {"1.0.0"},
+		"there are 2.0.0, 2.0.0-beta1, 1.10.0, 1.9.0": {"1.9.0", "2.0.0-beta1", "1.10.0", "2.0.0"},
+		"there are 7.0.0, 6.0.0, 5.0.0, 4.0.0, 3.0.0 and 2 more": {"1.0.0", "2.0.0", "3.0.0", "4.0.0", "5.0.0", "6.0.0",
+			"7.0.0"},
+	} {
+		var list []Version
+		for _, text := range texts {
+			v, err := ParseVersion(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, v)
+		}
+		if got := ThereAre(list); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

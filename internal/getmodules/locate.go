@@ -50,6 +50,7 @@ var errUnresolvable = errors.New("no version meets the constraints")
 type choice struct {
 	version string
 	young   []sources.PassedOver // newer versions that are too young
+	list    []depsfile.Version   // all versions, if none is acceptable
 	odd     []string             // entries in the registry's list that are not valid versions
 }
 
@@ -81,6 +82,7 @@ func (l *locator) choose(
 			"set a shorter minimum_release_age for host %q in the CLI configuration", module, host,
 			sources.NoneOldEnough(young), host)
 	case !ok:
+		found.list = list.List
 		return found, fmt.Errorf("module %s at %s: %w", module, host, errUnresolvable)
 	}
 	found.version = v.String()

@@ -153,7 +153,8 @@ func (s *Shared) choose(ctx context.Context, pins *pins, req *configs.ModuleRequ
 	case errors.Is(err, errUnresolvable) && req.Version == "":
 		err = fmt.Errorf("the registry lists no release of module %s", req.Source.Address)
 	case errors.Is(err, errUnresolvable):
-		err = fmt.Errorf("no version of module %s meets the constraints %q", req.Source.Address, req.Version)
+		err = fmt.Errorf("no version of module %s meets the constraints %q: %s", req.Source.Address, req.Version,
+			depsfile.ThereAre(found.list))
 	}
 	return found.version, err
 }

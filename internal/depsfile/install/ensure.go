@@ -190,9 +190,9 @@ func (in *installer) ensure(ctx context.Context, p addrs.Provider, c depsfile.Co
 	if reuse {
 		in.notify(Reusing{p})
 		if !depsfile.Acceptable(c).Has(prev.Version) {
-			return failed(query, fmt.Errorf("locked provider %s %s doesn't meet the version constraints %q; "+
+			return failed(query, fmt.Errorf("locked provider %s %s doesn't meet the version constraints %q%s; "+
 				"run \"tofu init -upgrade\" to select another version",
-				p.ForDisplay(), prev.Version, depsfile.ConstraintsString(c)))
+				p.ForDisplay(), prev.Version, depsfile.ConstraintsString(c), in.at(p)))
 		}
 	} else {
 		in.notify(Finding{p, depsfile.ConstraintsString(c)})
@@ -285,6 +285,17 @@ func (in *installer) choose(
 		return v, fmt.Errorf("provider %s has no releases, only prereleases, which must be required by their "+
 			"exact version", p.ForDisplay())
 	}
-	return v, fmt.Errorf("no release of provider %s meets the version constraints %q", p.ForDisplay(),
-		depsfile.ConstraintsString(c))
+	return v, fmt.Errorf("no release of provider %s meets the version constraints %q%s: %s", p.ForDisplay(),
+		depsfile.ConstraintsString(c), in.at(p), depsfile.ThereAre(list))
+}
+
+// at returns where the constraints of a provider are, after a space and in parentheses.
+func (in *installer) at(p addrs.Provider) string {
+	if in.Where == nil {
+		return ""
+	}
+	if places := in.Where(p); places != "" {
+		return " (" + places + ")"
+	}
+	return ""
 }

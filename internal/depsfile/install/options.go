@@ -28,6 +28,9 @@ type Options struct {
 	// Replace selects another version if the locked one no longer meets the constraints, instead of
 	// failing. Only Locker uses it.
 	Replace bool
+	// Where says where the configuration has the constraints of a provider, such as "main.tf:4". It may
+	// be nil.
+	Where func(addrs.Provider) string
 	// Unmanaged are providers that are already running. They are not installed, and their locks
 	// don't change.
 	Unmanaged map[addrs.Provider]bool
