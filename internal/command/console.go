@@ -144,6 +144,11 @@ func (c *console) run(ctx context.Context) error {
 		}
 		line, err := c.line(ctx, prompt)
 		switch {
+		case err == errAbandoned && e.text.Len() > 0: // the lines before this one
+			e.reset()
+			continue
+		case err == errAbandoned:
+			return nil
 		case err == io.EOF:
 			text := e.text.String()
 			switch {

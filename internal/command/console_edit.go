@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,6 +23,50 @@ type lineEditor struct {
 	in       *os.File
 	terminal *term.Terminal
 	words    []string // sorted names for completion
+	keys     []byte   // read, but not passed on yet
+	typed    bool     // whether something was typed since the line was last empty
+	left     bool     // whether the line ended because of a Ctrl-C
+}
+
+// errAbandoned reports that Ctrl-C was pressed on an empty line.
+var errAbandoned = errors.New("the input was interrupted")
+
+// Keys that the editor of lines knows.
+const (
+	ctrlC = 3
+	toEnd = 5  // Ctrl-E moves to the end of the line
+	erase = 21 // Ctrl-U erases everything before the cursor
+)
+
+// Read implements io.Reader. It passes on what is typed, but Ctrl-C on a typed line erases the line, and on
+// an empty one ends it. The terminal never sees a Ctrl-C, which would end all further lines too.
+func (e *lineEditor) Read(p []byte) (int, error) {
+	if len(e.keys) == 0 {
+		keys := make([]byte, max(len(p)/2, 1)) // a key may become two
+		n, err := e.in.Read(keys)
+		if n == 0 {
+			return 0, err
+		}
+		e.keys = keys[:n]
+	}
+	var out []byte
+	for len(e.keys) > 0 {
+		switch key := e.keys[0]; {
+		case key == ctrlC && e.typed:
+			e.typed = false
+			out = append(out, toEnd, erase)
+		case key == ctrlC && len(out) > 0:
+			return copy(p, out), nil // so that only the line that begins now is abandoned
+		case key == ctrlC:
+			e.left, e.keys = true, e.keys[1:]
+			return copy(p, "\r"), nil
+		default:
+			e.typed = key >= ' ' || e.typed && key != '\r'
+			out = append(out, key)
+		}
+		e.keys = e.keys[1:]
+	}
+	return copy(p, out), nil
 }
 
 func newLineEditor(in *os.File, out io.Writer, words []string) *lineEditor {
@@ -29,7 +74,7 @@ func newLineEditor(in *os.File, out io.Writer, words []string) *lineEditor {
 	e.terminal = term.NewTerminal(struct {
 		io.Reader
 		io.Writer
-	}{in, out}, "")
+	}{e, out}, "")
 	e.terminal.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) {
 		if key != '\t' {
 			return "", 0, false
@@ -57,7 +102,12 @@ func (e *lineEditor) next(ctx context.Context, prompt string) (string, error) {
 			return "", fmt.Errorf("preparing the terminal: %w", err)
 		}
 		defer func() { _ = term.Restore(fd, before) }()
-		return e.terminal.ReadLine()
+		e.left = false
+		line, err := e.terminal.ReadLine()
+		if e.left {
+			err = errAbandoned
+		}
+		return line, err
 	})
 }
 
