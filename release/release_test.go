@@ -203,6 +203,29 @@ func TestDebianPackage(t *testing.T) {
 	}
 }
 
+// TestRPM installs the package into a directory, verifies and uses what it contains, and removes it.
+func TestRPM(t *testing.T) {
+	if _, err := exec.LookPath("rpm"); err != nil || os.Getuid() != 0 {
+		t.Skip("rpm isn't there, or can't install, because this isn't root")
+	}
+	root := t.TempDir()
+	rpm := func(args ...string) {
+		t.Helper()
+		if err := command(nil, "rpm", append([]string{"--root=" + root}, args...)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rpm("--initdb")
+	rpm("--install", name(t, "amd64.rpm"))
+	rpm("--verify", packageName)
+	checkVersion(t, filepath.Join(root, "usr/bin/tofu"))
+	use(t, filepath.Join(root, "usr/bin/tofu"))
+	rpm("--erase", packageName)
+	if _, err := os.Stat(filepath.Join(root, "usr/bin/tofu")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the program is still there: %v", err)
+	}
+}
+
 // use creates and destroys an object.
 func use(t *testing.T, program string) {
 	t.Helper()
