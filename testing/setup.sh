@@ -21,6 +21,7 @@ wanted=(
 	"zsh zsh"
 	"fish fish"
 	"mandoc mandoc"
+	"rpm rpm"
 )
 
 PATH=$PATH:/usr/sbin
