@@ -6,12 +6,10 @@ import (
 	"io"
 	"path/filepath"
 
-	"tofu/internal/engine"
-	"tofu/internal/plans"
+	"tofu/internal/fleet"
 	"tofu/internal/refresh"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
-	"tofu/internal/ui"
 	"tofu/internal/ui/driftview"
 	"tofu/internal/ui/termtext"
 )
@@ -34,6 +32,7 @@ object could not be read.`,
 		f.stateFlags.addIn(fs)
 		f.targetFlags.add(fs)
 		f.Input.add(fs)
+		addLimits(fs, &f.Limits)
 		f.addDrift(fs)
 		fs.BoolVar(&f.Document, "json", false, "Print a JSON document.")
 		fs.Func("format", "Print in this `format`: text (the default) or markdown.", func(text string) error {
@@ -95,7 +94,7 @@ func runDrift(ctx context.Context, app *App, f *driftFlags, args []string) error
 		return err
 	}
 	defer op.Close()
-	report, err := driftOf(ctx, op, opts, f.ShowSensitive)
+	report, err := fleet.DriftOf(ctx, op, *opts, f.ShowSensitive)
 	if report == nil {
 		return err
 	}
@@ -124,23 +123,4 @@ func runDrift(ctx context.Context, app *App, f *driftFlags, args []string) error
 		return exitStatus(2)
 	}
 	return nil
-}
-
-// driftOf returns what was changed outside. It returns both a report and an error if only a part of it
-// could be found out.
-func driftOf(
-	ctx context.Context, op *session.Operation, opts *engine.PlanOptions, showSensitive bool,
-) (*driftview.Report, error) {
-	opts.Mode, opts.NotSaved = plans.RefreshOnly, true
-	op.Env.Observe = nil
-	plan, err := op.PlanUnseen(ctx, opts)
-	if plan == nil {
-		return nil, err
-	}
-	report := driftview.New(&ui.PlanView{Plan: plan, Config: op.Config.Config,
-		Schemas: op.Providers.Schemas(ctx, tfdiags.Drop)}, showSensitive)
-	for _, d := range tfdiags.FromError(err) {
-		report.Fail(d.Summary + ": " + d.Detail)
-	}
-	return report, err
 }

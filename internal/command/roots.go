@@ -40,7 +40,7 @@ The optional file roots.tofu.hcl in the top directory declares what can't be
 inferred: names, workspaces, variables, backend settings and tags of root
 modules, several root modules that share a directory, and variables that get
 outputs of another root module.`,
-	Sub: []*Command{cmdRootsApply, cmdRootsDestroy, cmdRootsGraph, cmdRootsImport, cmdRootsInit, cmdRootsList,
+	Sub: []*Command{cmdRootsApply, cmdRootsDestroy, cmdRootsDrift, cmdRootsGraph, cmdRootsImport, cmdRootsInit, cmdRootsList,
 		cmdRootsOutput, cmdRootsPlan, cmdRootsSBOM, cmdRootsTest, cmdRootsValidate},
 }
 
