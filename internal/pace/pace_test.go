@@ -103,6 +103,19 @@ func perSecond(n float64) func(time.Time) bool {
 	}
 }
 
+// perWindow returns a function that lets n calls pass in each second since the first one.
+func perWindow(n float64) func(time.Time) bool {
+	var began time.Time
+	passed := 0.0
+	return func(now time.Time) bool {
+		if now.Sub(began) >= time.Second {
+			began, passed = now, 0
+		}
+		passed++
+		return passed > n
+	}
+}
+
 // TestReadsGrow checks that a slow service gets more reads at a time, and that changes stay at ten.
 func TestReadsGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -220,10 +233,13 @@ func TestRate(t *testing.T) {
 // however long its calls take.
 func TestRefusals(t *testing.T) {
 	for _, takes := range []time.Duration{5 * time.Millisecond, 200 * time.Millisecond} {
-		for _, most := range []float64{20, 50} {
+		for i, most := range []float64{20, 50, 20, 50} {
 			synctest.Test(t, func(t *testing.T) {
 				const calls = 3000
 				v := &service{takes: constant(takes), refuses: perSecond(most)}
+				if i > 1 {
+					v.refuses = perWindow(most)
+				}
 				s := New(Limits{})
 				var wg sync.WaitGroup
 				v.run(&wg, s, "acme/a", Read, calls)
