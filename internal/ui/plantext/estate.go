@@ -33,22 +33,27 @@ const minName = 24
 
 // roots writes the rows of a table of root modules. names is the width of the widest name.
 func (s *Screen) roots(rows []planview.Root, names int) {
-	columns, _ := planview.Columns(rows)
-	title, others := func(c planview.Column) string { return c.Title }, 0
-	for _, c := range columns {
-		others += 2 + termtext.Width(c.Title)
+	columns, sum := planview.Columns(rows)
+	gap, widths, others := "  ", make([]int, len(columns)), 0
+	title := func(c planview.Column) string { return c.Title }
+	layout := func() {
+		others = 0
+		for i, c := range columns {
+			widths[i] = max(termtext.Width(title(c)), len(strconv.Itoa(c.Of(sum))))
+			others += len(gap) + widths[i]
+		}
 	}
+	layout()
 	if s.Terminal && s.Width-others < min(names, minName) {
-		title, others = func(c planview.Column) string { return c.Sign }, 6*len(columns)
+		title, gap = func(c planview.Column) string { return c.Sign }, " "
+		layout()
 	}
 	if s.Terminal {
 		names = min(names, max(s.Width-others, 10))
 	}
-	head := termtext.Pad("root module", names)
-	widths := make([]int, len(columns))
+	head := termtext.Pad(termtext.Cut("root module", names), names)
 	for i, c := range columns {
-		widths[i] = max(termtext.Width(title(c)), 4)
-		head += "  " + right(title(c), widths[i])
+		head += gap + right(title(c), widths[i])
 	}
 	s.write("\n" + s.Style.As(termtext.Bold, strings.TrimRight(head, " ")) + "\n")
 	for _, r := range rows {
@@ -63,7 +68,7 @@ func (s *Screen) roots(rows []planview.Root, names int) {
 					cell = s.Style.As(kinds[c.Kind].color, cell)
 				}
 			}
-			line += "  " + cell
+			line += gap + cell
 		}
 		s.write(strings.TrimRight(line, " ") + "\n")
 		if r.Note != "" {
