@@ -292,7 +292,7 @@ func (a *App) setView(view viewFlags) {
 	a.view = view
 	// Human-readable output keeps its colors in pipes too, because scripts and CI logs expect
 	// them.
-	a.Color = !view.NoColor && !view.JSON && a.Env("NO_COLOR") == ""
+	a.Color = !view.NoColor && !view.JSON && a.colorful()
 	a.Scripted = view.JSON
 	if view.JSON {
 		a.Printer = ui.NewJSON(a.viewOptions(a.Out))
@@ -300,6 +300,9 @@ func (a *App) setView(view viewFlags) {
 	}
 	a.Printer = withDeprecation(ui.NewHuman(a.viewOptions(a.Out)), view.Deprecation)
 }
+
+// colorful reports whether the environment allows colors.
+func (a *App) colorful() bool { return a.Env("NO_COLOR") == "" && a.Env("TERM") != "dumb" }
 
 func (a *App) viewOptions(out io.Writer) ui.Options {
 	return ui.Options{

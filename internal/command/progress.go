@@ -45,7 +45,7 @@ func (a *App) startProgress(view *viewFlags) (end func(), err error) {
 	if !terminalOut || view.Concise {
 		return end, nil
 	}
-	style := termtext.Style{On: !view.NoColor && a.Env("NO_COLOR") == ""}
+	style := termtext.Style{On: !view.NoColor && a.colorful()}
 	a.Live = progress.New(style, time.Now)
 	if view.Progress == "plain" || view.Progress == "auto" && !a.liveFits() {
 		return end, nil // without the display, a.Live still reports slow operations

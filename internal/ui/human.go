@@ -342,6 +342,9 @@ func (h *human) Plan(v *PlanView) {
 			return
 		}
 		p.full = h.View.Name == "" || !p.hasView(h.View.Name)
+		if !p.full && !h.Terminal {
+			p.style.On = false // programs know only the full view
+		}
 		if p.full {
 			p.render()
 			if h.Terminal {

@@ -135,11 +135,12 @@ func grouped(diags tfdiags.Diagnostics, wanted func(tfdiags.Severity) bool) []gr
 	index := make(map[string]int)
 	for _, d := range diags {
 		_, check := d.Extra.(tfdiags.CheckRule)
-		if check || !wanted(d.Severity) {
+		host := unreachable(d)
+		if check || !wanted(d.Severity) && host == "" {
 			out = append(out, group{first: d})
 			continue
 		}
-		key := d.Severity.String() + " " + d.Summary
+		key := d.Severity.String() + " " + d.Summary + " " + host
 		if by, ok := d.Extra.(tfdiags.Deprecation); ok {
 			key += " " + by.Of // advice differs for each deprecated object
 		}
@@ -151,6 +152,17 @@ func grouped(diags tfdiags.Diagnostics, wanted func(tfdiags.Severity) bool) []gr
 		out = append(out, group{first: d})
 	}
 	return out
+}
+
+// unreachable returns the host to which no connection could be made, or "". Several errors about one host
+// have one cause, so they are one error with a number.
+func unreachable(d tfdiags.Diagnostic) string {
+	_, rest, found := strings.Cut(d.Detail, "could not connect to ")
+	host, _, ended := strings.Cut(rest, ": ")
+	if d.Severity != tfdiags.Error || !found || !ended || strings.ContainsAny(host, " \n") {
+		return ""
+	}
+	return host
 }
 
 // similar says how many other diagnostics the group has.
