@@ -115,22 +115,15 @@ func (d *decoder) dynamic() (cty.Value, bool) {
 	if !ok || value == nil || typ == nil {
 		return cty.NilVal, false
 	}
-	ty, known := dynamicTypes[string(typ)]
-	if !known {
-		var err error
-		ty, err = UnmarshalType(typ)
-		if err != nil {
-			return cty.NilVal, false
-		}
+	ty, err := UnmarshalType(typ)
+	if err != nil {
+		return cty.NilVal, false
 	}
 	inner := decoder{Scanner: jsonscan.Scanner{Data: value}}
 	v, ok := inner.value(ty)
 	d.twice = inner.twice
 	return v, ok && inner.End()
 }
-
-// dynamicTypes holds the most common types of dynamically typed values by their JSON text.
-var dynamicTypes = map[string]cty.Type{`"string"`: cty.String, `"number"`: cty.Number, `"bool"`: cty.Bool}
 
 func (d *decoder) object(ty cty.Type) (cty.Value, bool) {
 	types := ty.AttributeTypes()
