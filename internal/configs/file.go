@@ -44,20 +44,27 @@ type decoder struct {
 }
 
 // decodeFile parses and decodes one file. After syntax errors it returns what could be decoded.
-func (p *Parser) decodeFile(name string, override bool) *file {
+func (p *Parser) decodeFile(name string, override bool, part Part) *file {
 	f := &file{name: name}
 	d := &decoder{file: f, override: override, warn: f.warnings.Add}
-	source, err := p.ParseFile(name)
+	source, err := p.parseFile(name, part)
 	d.addError(err)
 	d.source = p.Source(name)
 	if source != nil {
 		content := d.content(source.Body, fileSchema)
 		for _, block := range content.Blocks {
-			blockDecoders[block.Type](d, block)
+			if part != Settings || !declaresObjects(block.Type) {
+				blockDecoders[block.Type](d, block)
+			}
 		}
 	}
 	f.errs = d.errs
 	return f
+}
+
+// declaresObjects reports whether blocks of a type declare resources or data sources.
+func declaresObjects(blockType string) bool {
+	return blockType == "resource" || blockType == "data" || blockType == "ephemeral"
 }
 
 func (d *decoder) addError(err error) { d.errs = d.errs.AppendError(err) }

@@ -24,6 +24,8 @@ import (
 // installed modules.
 type LoadOptions struct {
 	Parser *Parser // nil means a new parser that reads the operating system's files
+	// Part is what LoadRootModule reads of the root module. LoadRoot reads everything.
+	Part Part
 	// Resolve finds the directory of a module call; nil means that no module is installed.
 	Resolve Resolver
 	// Variables holds the values set for root module variables. Static evaluation converts the
@@ -135,7 +137,7 @@ func LoadRootModule(dir string, opts *LoadOptions, warn tfdiags.Sink) (*Config, 
 	if parser == nil {
 		parser = NewParser(nil)
 	}
-	module, err := parser.Module(dir, warn)
+	module, err := parser.module(moduleKey{dir, opts.Part}, warn)
 	if module == nil {
 		return nil, err
 	}

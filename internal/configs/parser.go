@@ -24,8 +24,22 @@ type Parser struct {
 
 	mu      sync.Mutex
 	sources map[string]map[string][]byte // source text by directory and file name
-	modules map[string]*moduleEntry
+	modules map[moduleKey]*moduleEntry
 }
+
+// moduleKey identifies a decoded directory.
+type moduleKey struct {
+	dir  string
+	part Part
+}
+
+// Part is a part of a module's files.
+type Part uint8
+
+const (
+	Whole    Part = iota // everything
+	Settings             // everything but the blocks of resources and data sources
+)
 
 type moduleEntry struct {
 	once     sync.Once
@@ -43,7 +57,7 @@ func NewParser(fsys FS) *Parser {
 	return &Parser{
 		fs:      fsys,
 		sources: map[string]map[string][]byte{},
-		modules: map[string]*moduleEntry{},
+		modules: map[moduleKey]*moduleEntry{},
 	}
 }
 
@@ -60,17 +74,21 @@ func (p *Parser) FS() FS { return p.fs }
 // Module returns the module in a directory, which it decodes on the first call only. Every call
 // reports the warnings and the error. The module is nil only if the directory can't be read.
 func (p *Parser) Module(dir string, warn tfdiags.Sink) (*Module, error) {
-	dir = filepath.Clean(dir)
+	return p.module(moduleKey{dir, Whole}, warn)
+}
+
+func (p *Parser) module(key moduleKey, warn tfdiags.Sink) (*Module, error) {
+	key.dir = filepath.Clean(key.dir)
 	p.mu.Lock()
-	entry := p.modules[dir]
+	entry := p.modules[key]
 	if entry == nil {
 		entry = &moduleEntry{}
-		p.modules[dir] = entry
+		p.modules[key] = entry
 	}
 	p.mu.Unlock()
 	entry.once.Do(func() {
-		if !p.takeFromPeer(dir, entry) {
-			entry.module, entry.err = p.decodeDir(dir, entry.warnings.Add)
+		if key.part != Whole || !p.takeFromPeer(key.dir, entry) {
+			entry.module, entry.err = p.decodeDir(key, entry.warnings.Add)
 		}
 	})
 	for _, w := range entry.warnings {
@@ -114,7 +132,7 @@ func (p *Parser) takeFromPeer(dir string, entry *moduleEntry) bool {
 func (p *Parser) has(dir string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.modules[dir] != nil
+	return p.modules[moduleKey{dir, Whole}] != nil
 }
 
 // Size returns the size of the source text that the parser keeps for the files in a directory, in
@@ -135,44 +153,48 @@ func (p *Parser) Forget(dir string) {
 	dir = filepath.Clean(dir)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.modules, dir)
+	delete(p.modules, moduleKey{dir, Whole})
+	delete(p.modules, moduleKey{dir, Settings})
 	delete(p.sources, dir)
 }
 
-func (p *Parser) decodeDir(dir string, warn tfdiags.Sink) (*Module, error) {
-	names, err := listFiles(p.fs, dir)
+func (p *Parser) decodeDir(key moduleKey, warn tfdiags.Sink) (*Module, error) {
+	names, err := listFiles(p.fs, key.dir)
 	if err != nil {
-		return nil, unreadable(dir, err)
+		return nil, unreadable(key.dir, err)
 	}
 	primary := make([]*file, len(names.primary))
 	overrides := make([]*file, len(names.overrides))
 	workers := runtime.GOMAXPROCS(0)
-	parallel.Each(len(primary), workers, func(i int) { primary[i] = p.decodeFile(names.primary[i], false) })
-	parallel.Each(len(overrides), workers, func(i int) { overrides[i] = p.decodeFile(names.overrides[i], true) })
-	return newModule(dir, primary, overrides, warn)
+	parallel.Each(len(primary), workers, func(i int) { primary[i] = p.decodeFile(names.primary[i], false, key.part) })
+	parallel.Each(len(overrides), workers, func(i int) { overrides[i] = p.decodeFile(names.overrides[i], true, key.part) })
+	return newModule(key.dir, primary, overrides, warn)
 }
 
 // ParseFile parses one file, in JSON or native syntax depending on its name, and keeps its source.
 // The file is nil only if it can't be read; after other errors it contains what could be parsed.
-func (p *Parser) ParseFile(name string) (*hcl.File, error) {
+func (p *Parser) ParseFile(name string) (*hcl.File, error) { return p.parseFile(name, Whole) }
+
+// parseFile is like ParseFile, but may leave out blocks that don't belong to the part.
+func (p *Parser) parseFile(name string, part Part) (*hcl.File, error) {
 	src, err := p.fs.ReadFile(name)
 	if err != nil {
 		return nil, tfdiags.Errorf("Failed to read file", "The file can't be read: %s.", err) // err contains the name
 	}
-	return p.ParseSource(name, src)
+	return p.parse(name, src, strings.HasSuffix(name, ".json"), part)
 }
 
 // ParseSource is like ParseFile for source text in memory.
 func (p *Parser) ParseSource(name string, src []byte) (*hcl.File, error) {
-	return p.parse(name, src, strings.HasSuffix(name, ".json"))
+	return p.parse(name, src, strings.HasSuffix(name, ".json"), Whole)
 }
 
 // ParseJSON is like ParseSource for JSON syntax, regardless of the file's name.
 func (p *Parser) ParseJSON(name string, src []byte) (*hcl.File, error) {
-	return p.parse(name, src, true)
+	return p.parse(name, src, true, Whole)
 }
 
-func (p *Parser) parse(name string, src []byte, isJSON bool) (*hcl.File, error) {
+func (p *Parser) parse(name string, src []byte, isJSON bool, part Part) (*hcl.File, error) {
 	var parsed *hcl.File
 	var diags hcl.Diagnostics
 	if isJSON {
@@ -180,7 +202,7 @@ func (p *Parser) parse(name string, src []byte, isJSON bool) (*hcl.File, error) 
 	} else if d := nesting.Check(name, src); d != nil {
 		diags = hcl.Diagnostics{d}
 	} else {
-		parsed, diags = parseNative(name, src)
+		parsed, diags = parseNative(name, src, part)
 	}
 	if parsed == nil || parsed.Body == nil {
 		parsed = &hcl.File{Body: hcl.EmptyBody(), Bytes: src}

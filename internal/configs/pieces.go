@@ -3,6 +3,7 @@ package configs
 import (
 	"bytes"
 	"runtime"
+	"slices"
 	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
@@ -22,9 +23,18 @@ const (
 
 // parseNative parses native syntax. It cuts a large file between blocks and parses the pieces in
 // parallel. If a heredoc contains code, a cut may be inside of it. A piece then fails to parse, and
-// the whole file is parsed instead, as for any file with errors.
-func parseNative(name string, src []byte) (*hcl.File, hcl.Diagnostics) {
-	if len(src) > wholeSize {
+// the whole file is parsed instead, as for any file with errors. If only the settings are needed, it
+// leaves out most blocks of resources and data sources, and doesn't report errors in them.
+func parseNative(name string, src []byte, part Part) (*hcl.File, hcl.Diagnostics) {
+	if part == Settings {
+		pieces := cut(src, 1)
+		if settings := slices.DeleteFunc(pieces, piece.isObject); len(settings) < len(pieces) {
+			settings = append(settings, piece{}, piece{}) // at least two
+			if body := parsePieces(name, settings); body != nil {
+				return &hcl.File{Body: body, Bytes: src}, nil
+			}
+		}
+	} else if len(src) > wholeSize {
 		if body := parsePieces(name, cut(src, pieceSize)); body != nil {
 			return &hcl.File{Body: body, Bytes: src}, nil
 		}
@@ -36,6 +46,27 @@ func parseNative(name string, src []byte) (*hcl.File, hcl.Diagnostics) {
 type piece struct {
 	src   []byte
 	start hcl.Pos
+}
+
+// isObject reports whether the piece is one block of a resource or data source. It returns false for
+// some of them, for example for a block in one line, or with a heredoc, which may contain code.
+func (p piece) isObject() bool {
+	header, rest, _ := bytes.Cut(p.src, []byte("\n"))
+	words := bytes.Fields(header) // keyword, type, name and brace
+	if len(words) != 4 || !declaresObjects(string(words[0])) || string(words[3]) != "{" ||
+		bytes.Contains(p.src, []byte("<<")) {
+		return false
+	}
+	_, after, closed := bytes.Cut(rest, []byte("\n}\n"))
+	if !closed {
+		return false
+	}
+	for line := range bytes.Lines(after) { // blank lines and comments may follow the block
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && !bytes.HasPrefix(line, []byte("//")) {
+			return false
+		}
+	}
+	return true
 }
 
 // cut splits src into pieces of at least size bytes, except for the last. A cut is between a line

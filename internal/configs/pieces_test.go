@@ -78,3 +78,30 @@ func FuzzPieces(f *testing.F) {
 		}
 	})
 }
+
+// FuzzSettings checks that files without errors have the same settings with and without the blocks of
+// resources and data sources.
+func FuzzSettings(f *testing.F) {
+	f.Add("resource \"a\" \"b\" {\n  c = 1\n}\nterraform {\n}\n")
+	f.Add("resource \"a\" \"b\" {\n  c = <<E\nx {\n}\nterraform {\n}\nE\n}\n")
+	f.Add("data \"a\" \"b\" {\n  x {\n}\ndata \"c\" \"d\" {\n}\n}\nlocals {\n}\n")
+	f.Add("resource \"a\" \"b\" {}\nvariable \"x\" {\n}\n# resource\nephemeral \"a\" \"b\" {\n}\n// }\n")
+	settings := func(body any) (out hclsyntax.Blocks) {
+		for _, block := range body.(*hclsyntax.Body).Blocks {
+			if !declaresObjects(block.Type) {
+				out = append(out, block)
+			}
+		}
+		return out
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		want, diags := hclsyntax.ParseConfig([]byte(text), "main.tf", hcl.InitialPos)
+		if diags.HasErrors() {
+			return
+		}
+		got, diags := parseNative("main.tf", []byte(text), Settings)
+		if diags.HasErrors() || !reflect.DeepEqual(settings(got.Body), settings(want.Body)) {
+			t.Errorf("the settings of %q differ from the whole file: %v", text, diags)
+		}
+	})
+}

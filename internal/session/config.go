@@ -56,6 +56,7 @@ func (s *Session) LoadRootModule(ctx context.Context, vars Variables) (*Config, 
 }
 
 // LoadForState is like [Session.LoadRootModule], for commands that need only the place of the state.
+// It reads no blocks of resources and data sources, which can be most of a configuration.
 // An error in a variable file that the command line doesn't name matters only if a setting of the
 // backend or the encryption refers to a variable.
 func (s *Session) LoadForState(ctx context.Context, vars Variables) (*Config, error) {
@@ -64,7 +65,7 @@ func (s *Session) LoadForState(ctx context.Context, vars Variables) (*Config, er
 	if err != nil {
 		return nil, err
 	}
-	return s.loadRootModule(ctx, given, incomplete)
+	return s.loadRootModule(ctx, given, configs.Settings, incomplete)
 }
 
 // Collect returns the values that the user has given for root variables.
@@ -122,15 +123,15 @@ func (s *Session) LoadUnset(
 // LoadRootModuleWith is like [Session.LoadRootModule], but uses values that were already
 // collected.
 func (s *Session) LoadRootModuleWith(ctx context.Context, given map[string]configs.Given) (*Config, error) {
-	return s.loadRootModule(ctx, given, nil)
+	return s.loadRootModule(ctx, given, configs.Whole, nil)
 }
 
 func (s *Session) loadRootModule(
-	ctx context.Context, given map[string]configs.Given, incomplete error,
+	ctx context.Context, given map[string]configs.Given, part configs.Part, incomplete error,
 ) (*Config, error) {
 	var warnings tfdiags.Diagnostics
 	cfg, err := s.load(ctx, given, func(opts *configs.LoadOptions) (*configs.Config, error) {
-		opts.Incomplete = incomplete
+		opts.Part, opts.Incomplete = part, incomplete
 		return configs.LoadRootModule(s.RootDir, opts, warnings.Add)
 	})
 	if err != nil {
