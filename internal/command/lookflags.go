@@ -13,7 +13,7 @@ type lookFlags struct {
 	given func(option string) bool // whether an option is on the command line; nil without these options
 
 	allowVanished bool
-	unattended    *bool // whether nobody approves the plan; nil if it isn't applied
+	unattended    *bool // whether the plan is applied without approval; nil if it is not applied
 }
 
 // addVanished declares the option for objects that are gone. unattended is the value of the option to

@@ -98,7 +98,7 @@ func (r *Run) Plan(
 
 func stopped(env *engine.Env) bool {
 	select {
-	case <-env.Stop: // blocks if it is nil
+	case <-env.Stop:
 		return true
 	default:
 		return false
