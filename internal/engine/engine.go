@@ -111,6 +111,7 @@ type PlanOptions struct {
 	Targets      []addrs.Target
 	Excludes     []addrs.Target
 	ForceReplace []addrs.AbsInstance
+	AnyReplace   bool // addresses in ForceReplace may match nothing, as in tests
 	// Past, if not nil, makes a normal plan restore objects to an earlier state. See past.go.
 	Past *Past
 

@@ -46,6 +46,9 @@ func (f finisher) checkAddresses(o *PlanOptions) error {
 			HasKey: addr.Key != addrs.NoKey}
 	}
 	u.exact = true
+	if o.AnyReplace {
+		return nil
+	}
 	if d, found := u.check(replaced, "These addresses can't be replaced:"); found {
 		d.Severity = tfdiags.Error
 		return tfdiags.Diagnostics{d}.Err()

@@ -35,9 +35,9 @@ type location struct {
 	found           *stored // the package in the store; the address is then unknown
 }
 
-// key identifies the package.
+// key identifies the package. Several releases may have one address.
 func (l location) key() string {
-	if l.source != "" {
+	if l.address == "" {
 		return releaseKey(l.source, l.version)
 	}
 	return l.address

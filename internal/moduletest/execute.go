@@ -221,7 +221,7 @@ func (e *execution) apply(
 // planOptions returns the options of the engine for the run's plan_options block.
 func (e *execution) planOptions() (*engine.PlanOptions, error) {
 	opts := &engine.PlanOptions{SkipRefresh: e.run.Options.SkipRefresh, Variables: e.values,
-		Defer: e.Defer}
+		Defer: e.Defer, AnyReplace: true}
 	if e.run.Options.RefreshOnly {
 		opts.Mode = plans.RefreshOnly
 	}

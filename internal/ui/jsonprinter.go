@@ -176,6 +176,10 @@ func (p *jsonPrinter) applyDone(e engine.ApplyDone) {
 	took := e.Elapsed.Truncate(time.Second).Seconds()
 	h := hook{Action: e.Action.String(), Elapsed: &took}
 	verb := lineVerbs(e.Action)
+	if e.Failed && e.Action == plans.Read { // programs don't expect an apply in a plan
+		p.hook("refresh_errored", e.Object, refreshFailed, hook{Error: reasonOf(e.Err)})
+		return
+	}
 	if e.Failed {
 		h.Error = reasonOf(e.Err)
 		p.hook("apply_errored", e.Object, verb.failed+" after "+seconds(e.Elapsed), h)
