@@ -69,6 +69,10 @@ func (b *backendInit) run(ctx context.Context, root *session.Config) error {
 		err = inBackendBlock(m.run(ctx, root, session.LocalSettings(), wanted), root)
 	case hasBlock && b.same(record, current, wanted):
 		wanted.Config = current.Config
+	case !f.Migrate && hasBlock && current.Driver.Name == wanted.Driver.Name:
+		changes := wanted.ChangesFrom(current.Config, root.Module.BackendOrCloud())
+		return tfdiags.Errorf("Backend configuration changed", "The backend was set up with other settings than it has "+
+			"in the configuration%s. %s", changes, changes.Advice("tofu init"))
 	case !f.Migrate:
 		return tfdiags.Errorf("Backend configuration changed",
 			"The directory was initialized for another backend, or with other settings for this one. "+

@@ -157,7 +157,9 @@ func (d *Dirs) CurrentBackend(cfg *Config, preset Preset) (*BackendSettings, err
 		changed = !stored.RawEquals(settings.Config)
 	}
 	if changed {
-		return nil, d.needInit("The backend was set up with other settings than it has in the configuration")
+		changes := settings.ChangesFrom(stored, cfg.Module.BackendOrCloud())
+		return nil, tfdiags.Errorf(d.initRequired(), "The backend was set up with other settings than it has in the "+
+			"configuration%s. %s", changes, changes.Advice(d.InitCommand))
 	}
 	settings.Config = stored
 	return settings, nil
@@ -170,11 +172,8 @@ func (d *Dirs) initRequired() string {
 
 // needInit returns the error of a command that needs another backend than init has set up.
 func (d *Dirs) needInit(reason string, args ...any) error {
-	return tfdiags.Errorf(d.initRequired(),
-		"%s. Run \"%s -migrate-state\" to copy the existing state to the backend that is configured now, or \"%[2]s "+
-			"-reconfigure\" to use that backend without copying the state. If the change is not intended, undo it in "+
-			"the configuration.",
-		fmt.Sprintf(reason, args...), d.InitCommand)
+	return tfdiags.Errorf(d.initRequired(), "%s. %s", fmt.Sprintf(reason, args...),
+		BackendChanges{}.Advice(d.InitCommand))
 }
 
 // OptionalSchema returns a copy of schema in which all arguments are optional, because
