@@ -30,7 +30,7 @@ type rootsView struct {
 	warnings tfdiags.Diagnostics
 }
 
-// rootText is what a root module printed.
+// rootText is the output of a root module.
 type rootText struct {
 	name string
 	text []byte

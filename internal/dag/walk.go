@@ -232,7 +232,7 @@ func (w *Walker) push(id ID) {
 	w.ready = append(w.ready, id)
 }
 
-// queue tells Queued that a vertex is ready.
+// queue calls Queued for a vertex that is ready.
 func (w *Walker) queue(id ID) {
 	if w.Queued != nil {
 		w.started[id] = w.Queued()

@@ -13,7 +13,7 @@ import (
 	"tofu/internal/suggest"
 )
 
-// NoElement is what HCL says about a key that a collection doesn't have.
+// NoElement is HCL's message about a key that a collection doesn't have.
 const NoElement = "The given key does not identify an element in this collection value."
 
 // maxKeys is the largest number of keys that an error lists.

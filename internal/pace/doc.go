@@ -12,6 +12,6 @@
 // because there are too many of them, gets half as many, and recovers step by step. Providers that
 // refuse by calls per second are given a rate below the one that they have shown to accept.
 //
-// Invariants: a provider never has more calls than its limit; whoever waits for one provider holds no
-// slot that another could use; those who wait for a provider are served in order.
+// Invariants: a provider never has more calls than its limit; a caller that waits for one provider
+// holds no slot that another could use; those who wait for a provider are served in order.
 package pace

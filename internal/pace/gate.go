@@ -49,7 +49,7 @@ func (g *gate) waits() bool {
 	return len(g.waiting[Local])+len(g.waiting[Read])+len(g.waiting[Write]) > 0
 }
 
-// Result is how a call went.
+// Result is the outcome of a call.
 type Result struct {
 	Type      string // what was read; calls of one type take about the same time
 	Took      time.Duration

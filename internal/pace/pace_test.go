@@ -286,7 +286,7 @@ func TestHalves(t *testing.T) {
 	}
 }
 
-// TestStop checks that nobody waits when the walk is halted, and that slots are not lost by it.
+// TestStop checks that no call waits when the walk is halted, and that slots are not lost by it.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Limits{Calls: 2, Rates: map[string]float64{"slow": 0.01}})

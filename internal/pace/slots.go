@@ -94,7 +94,7 @@ func (s *Slots) Acquire(provider string, kind Kind, stop <-chan struct{}) *Slot 
 	return slot // it was granted meanwhile
 }
 
-// Leave gives back the caller's slot of a kind, so that others can use it. The returned function waits
+// Leave releases the caller's slot of a kind, so that others can use it. The returned function waits
 // for one again.
 func (s *Slots) Leave(provider string, kind Kind) (back func()) {
 	s.mu.Lock()
@@ -104,7 +104,7 @@ func (s *Slots) Leave(provider string, kind Kind) (back func()) {
 	return func() { s.Acquire(provider, kind, nil) }
 }
 
-// Release gives the slot back.
+// Release returns the slot.
 func (s *Slot) Release() {
 	all := s.slots
 	if all == nil {

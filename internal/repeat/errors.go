@@ -7,7 +7,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// class is what an error says about another try.
+// class says whether a call that has failed may be tried again.
 type class int
 
 const (

@@ -59,7 +59,7 @@ func (h *human) write(w io.Writer, text string) {
 // prefix returns the beginning of the lines about one of many root modules.
 func (h *human) prefix() string { return termtext.OneLine(h.Root) + ": " }
 
-// liveColumns returns the number of columns for a line above the live display, or 0 if there is none.
+// liveColumns returns the number of columns for a line above the live display, or 0 without a display.
 func (h *human) liveColumns() int {
 	n := h.Live.Columns()
 	if h.Root != "" && n > 0 {

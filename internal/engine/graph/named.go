@@ -5,7 +5,7 @@ import (
 	"tofu/internal/lang"
 )
 
-// Named is what a reference in a module names. For an object that the configuration doesn't declare,
+// Named is the object that a reference in a module names. For an object that the configuration doesn't declare,
 // the field that it would be in is nil. All fields are empty for count, each, self, path and terraform.
 type Named struct {
 	Resource *Resource
