@@ -28,6 +28,7 @@ type App struct {
 	Automated bool // whether to print no hints on what to run next
 	view      viewFlags
 	planView  ui.PlanTextView
+	ours      bool                // OpenTofu doesn't have the command
 	found     tfdiags.Diagnostics // problems of the CLI configuration
 	nowhere   error               // why the working directory is not known
 }
@@ -153,6 +154,7 @@ func (a *App) plainIfAsked(args []string) {
 
 // runCommand parses the options, runs the command and reports its error.
 func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlags) (status int) {
+	a.ours = path[0] == "roots" || path[0] == "drift"
 	a.plainIfAsked(args) // the environment may have added an option that disables colors
 	fs := newOptions(cmd.Name)
 	run := cmd.New(fs)
@@ -290,9 +292,9 @@ func (a *App) useOptions(o *options) (closeView func() error, err error) {
 
 func (a *App) setView(view viewFlags) {
 	a.view = view
-	// Human-readable output keeps its colors in pipes too, because scripts and CI logs expect
-	// them.
-	a.Color = !view.NoColor && !view.JSON && a.colorful()
+	// Human-readable output of OpenTofu's commands keeps its colors in pipes too, because scripts and
+	// CI logs expect them.
+	a.Color = !view.NoColor && !view.JSON && a.colorful() && (a.OutTerminal || !a.ours)
 	a.Scripted = view.JSON
 	if view.JSON {
 		a.Printer = ui.NewJSON(a.viewOptions(a.Out))
