@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -12,6 +13,7 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/session"
+	"tofu/internal/suggest"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 )
@@ -133,8 +135,12 @@ func canImport(op *session.Operation, addr addrs.AbsInstance) error {
 			"The state already has an object for %s. To import another one, remove it with \"tofu state rm\".", addr)
 	}
 	var block *configs.Resource
+	var declared []string
 	if module := op.Config.Descendant(addr.Module.Module()); module != nil {
 		block = module.Module.Resources[addr.Resource]
+		for of := range module.Module.Resources {
+			declared = append(declared, of.InInstance(addr.Module).String())
+		}
 	}
 	if block == nil {
 		where := ""
@@ -142,8 +148,9 @@ func canImport(op *session.Operation, addr addrs.AbsInstance) error {
 			where = " in " + module.String()
 		}
 		return tfdiags.Errorf("Resource not in the configuration",
-			"The configuration has no block for %s. Before importing, write one%s:\n\n"+
-				"resource %q %q {\n  # (resource arguments)\n}", addr, where, addr.Resource.Type,
+			"The configuration has no block for %s.%s Before importing, write one%s:\n\n"+
+				"resource %q %q {\n  # (resource arguments)\n}", addr,
+			suggest.DidYouMean(addr.Abs().String(), slices.Sorted(slices.Values(declared))), where, addr.Resource.Type,
 			addr.Resource.Name)
 	}
 	if (block.Count != nil || block.ForEach != nil) && addr.Key == addrs.NoKey {

@@ -19,6 +19,7 @@ import (
 	"tofu/internal/session"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
+	"tofu/internal/suggest"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
@@ -160,17 +161,21 @@ func filterTests(suite *moduletest.Suite, names []string, warn tfdiags.Sink) {
 	if len(names) == 0 {
 		return
 	}
+	all := make([]string, len(suite.Files))
+	for i, f := range suite.Files {
+		all[i] = f.Name
+	}
 	unknown := suite.Only(names)
 	if len(suite.Files) == 0 {
 		warn(tfdiags.Warningf("No tests were found",
 			"The option -filter names no test file. Specify the paths of files as test results show them, "+
-				"relative to the current directory."))
+				"relative to the current directory.%s", suggest.DidYouMean(unknown[0], all)))
 		return
 	}
 	for _, name := range unknown {
 		warn(tfdiags.Warningf("No such test file",
 			"The option -filter=%s names no test file. Specify the file's path as test results show it, relative "+
-				"to the current directory.", name))
+				"to the current directory.%s", name, suggest.DidYouMean(name, all)))
 	}
 }
 
