@@ -171,7 +171,7 @@ func (p *resourcePlan) start(s *startedPlan) {
 	}
 	s.report = func() {
 		s.report = nil
-		err := p.end(tfdiags.Join(errs...))
+		err := w.guard("", func() error { return p.end(tfdiags.Join(errs...)) })
 		w.out.report(err)
 		s.failed = s.failed || err != nil
 		s.deferredBy = w.deferrals.at(p.node())

@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/addrs"
 	"tofu/internal/configs"
 )
 
@@ -64,12 +65,10 @@ func settingText(v cty.Value) string {
 func variablesIn(expr hcl.Expression) []string {
 	var out []string
 	for _, tr := range expr.Variables() {
-		attr, ok := hcl.TraverseAttr{}, false
-		if len(tr) > 1 {
-			attr, ok = tr[1].(hcl.TraverseAttr)
+		if root := tr.RootName(); len(tr) < 2 || root != "var" && root != "local" {
+			continue
 		}
-		if name := tr.RootName() + "." + attr.Name; ok && (tr.RootName() == "var" || tr.RootName() == "local") &&
-			!slices.Contains(out, name) {
+		if name := tr.RootName() + "." + addrs.StepName(tr[1]); !slices.Contains(out, name) {
 			out = append(out, name)
 		}
 	}

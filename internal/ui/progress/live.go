@@ -225,7 +225,7 @@ func (l *Live) Event(e engine.Event) {
 }
 
 // RootEvent records an event of the engine in one of many root modules, whose name is that of a running
-// operation. The steps of the phase are then root modules, so the event is none.
+// operation. The event doesn't count as a step, because the steps of the phase are root modules.
 func (l *Live) RootEvent(root string, e engine.Event) {
 	if l == nil {
 		return
