@@ -26,7 +26,10 @@ var phases = map[string][]string{
 	"statelist": {"state", "list"},
 	"show":      {"show", "-json"},
 	"output":    {"output", "-json"},
-	"destroy":   {"destroy", "-auto-approve", "-input=false"},
+	// replace works for shapes with a block r0. Blocks that refer to its ID are updated.
+	"replace":     {"apply", "-replace=terraform_data.r0", "-auto-approve", "-input=false"},
+	"plandestroy": {"plan", "-destroy", "-input=false"},
+	"destroy":     {"destroy", "-auto-approve", "-input=false"},
 }
 
 func phaseList() []string { return slices.Sorted(maps.Keys(phases)) }

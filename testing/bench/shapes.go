@@ -49,6 +49,8 @@ var shapes = []shape{
 	{name: "nested", about: "N/20 module instances (for_each) with a for_each over 20 keys", write: nested},
 	{name: "splat", about: "a block with N instances, and 100 blocks that refer to all of them with a splat",
 		write: splat},
+	{name: "realistic", about: "N blocks of 330 bytes with a nested object and a reference, and 4.5 kB of state each",
+		write: realistic},
 	{name: "outputs", about: "a block with N instances, and 10 outputs that list all of them", write: outputs},
 	{name: "deferred", about: "N blocks that are deferred, because they refer to a block whose count is unknown",
 		write: deferred},
@@ -249,6 +251,30 @@ func outputs(m *module, n int) {
 	m.block("a", `"value-${count.index}"`, fmt.Sprintf("count = %d", n))
 	for i := range 10 {
 		m.printf("output \"o%d\" {\n  value = %s\n}\n", i, m.ref("a[*]"))
+	}
+}
+
+// realistic writes blocks that are about as long as those that people write. Its objects take as much
+// of the state as those of common providers. Each block refers to one in the layer of 500 before it.
+func realistic(m *module, n int) {
+	m.printf("variable \"suffix\" {\n  default = \"\"\n}\nlocals {\n  text = \"%s${var.suffix}\"\n}\n",
+		strings.Repeat("lorem ipsum dolor sit amet ", 33))
+	for i := range n {
+		previous, text := "null", "%s"
+		if i >= 500 {
+			previous = m.res.typ + fmt.Sprintf(".r%d.id", i-500)
+		}
+		if m.res.needsMirror {
+			text = "jsonencode(%s)" // the attribute is a string
+		}
+		m.block(fmt.Sprintf("r%d", i), fmt.Sprintf(text, fmt.Sprintf(`{
+    name  = "service-%d.region-%d.example.internal"
+    size  = %d
+    owner = "team-%d@example.internal"
+    tags  = { env = "prod", tier = "t%d", cost = "cc-%d", note = "generated object number %d of the estate" }
+    text  = local.text
+    prev  = %s
+  }`, i, i%17, i%97, i%211, i%5, i%1009, i, previous)))
 	}
 }
 
