@@ -25,6 +25,9 @@ import (
 // Objects of the built-in provider need no call if their schema version is current.
 func (t *instance) upgrade(ctx context.Context, obj *states.Object) (*objectState, error) {
 	r, prov, addr, w := t.r, t.prov, t.addr, t.w
+	if l, ok := w.op.refreshed[obj]; ok {
+		return &l, nil
+	}
 	schema := r.Schema
 	if obj.SchemaVersion > schema.Version && !w.op.moves.Retyped(addr) {
 		return nil, tfdiags.Errorf("Resource instance managed by newer provider version",

@@ -30,6 +30,8 @@ type operation struct {
 	moves         *moves.Results
 	past          *pastObjects // the earlier objects to restore; usually nil
 	timestamp     time.Time
+	// refreshed holds the values of objects in Prior that the refresh before a destruction has decoded.
+	refreshed map[*states.Object]objectState
 	// planned holds objects that PhaseEval uses instead of those in the state. It may be nil.
 	planned *plans.Changes
 

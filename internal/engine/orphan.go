@@ -226,11 +226,12 @@ func (v resourceVisit) planDestroy(ctx context.Context) error {
 			}
 		}
 	}
-	err := w.eval.values(r).fromState()
-	if len(jobs) == 0 {
-		return err
+	w.eval.values(r).expandStored()
+	var err error
+	if len(jobs) > 0 {
+		err = w.each(len(jobs), func(i int) error { return jobs[i]() })
 	}
-	return tfdiags.Join(err, w.each(len(jobs), func(i int) error { return jobs[i]() }))
+	return tfdiags.Join(w.eval.values(r).fromState(), err)
 }
 
 // planDestroy plans to destroy one object, whether or not it is declared.
@@ -253,6 +254,12 @@ func (o *orphanPlan) planDestroy(ctx context.Context, obj *states.Object) error 
 	}
 	w.out.setPrevious(o.addr, o.deposed, l.obj, o.prov.addr)
 	w.out.setObject(o.addr, o.deposed, l.obj, o.prov.addr)
+	if o.deposed == "" && o.in != nil {
+		x := o.in.resources[r.Slot]
+		if at, ok := x.has(o.addr.Key); ok {
+			x.objs[at] = l.value
+		}
+	}
 	if forget, reason := forgets(r, l.obj); forget {
 		w.addChange(r, o.change(l, plans.Forget, reason))
 		return nil

@@ -417,6 +417,7 @@ func destroyWalk(
 ) (w *walk, prevRun *states.State, err error) {
 	start, prevRun := prior, prior
 	var results *moves.Results
+	var refreshed map[*states.Object]objectState
 	if opts.SkipRefresh || prior.Empty() {
 		start, results = moves.Apply(cfg, prior, env.Warn)
 		if results.Cycle != nil {
@@ -435,18 +436,38 @@ func destroyWalk(
 			return nil, nil, err // without the refresh, it is unknown which objects still exist
 		}
 		env.Warn(withoutForgetting(warnings)...)
-		start, prevRun = plan.Prior, plan.PrevRun
+		start, prevRun, refreshed = plan.Prior, plan.PrevRun, refreshedObjects(plan)
 	}
 	if opts.SkipRefresh || len(opts.Targets)+len(opts.Excludes) > 0 {
 		start = opts.withLostInstances(ctx, cfg, start, env)
 	}
 	op := opts.operation(cfg, start, env)
-	op.Phase, op.moves = graph.PhasePlanDestroy, results
+	op.Phase, op.moves, op.refreshed = graph.PhasePlanDestroy, results, refreshed
 	w, err = newWalk(ctx, op, start)
 	if err == nil && !start.Empty() {
 		err = newEarlyValues(op, w.graph).validateVariables()
 	}
 	return w, prevRun, err
+}
+
+// refreshedObjects returns the values of managed objects that a plan has read and that it keeps or
+// changes.
+func refreshedObjects(plan *plans.Plan) map[*states.Object]objectState {
+	out := make(map[*states.Object]objectState, len(plan.Changes.Instances))
+	for _, c := range plan.Changes.Instances {
+		inst := plan.Prior.Instance(c.Addr)
+		if inst == nil || c.Addr.Resource.Mode != addrs.Managed {
+			continue
+		}
+		obj := inst.Current
+		if c.Deposed != addrs.NotDeposed {
+			obj = inst.Deposed[c.Deposed]
+		}
+		if obj != nil {
+			out[obj] = objectState{value: c.Before, identity: c.BeforeIdentity, obj: obj}
+		}
+	}
+	return out
 }
 
 // Summaries of warnings that withoutForgetting drops.

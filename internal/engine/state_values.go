@@ -77,19 +77,37 @@ func (rv resourceValues) fromState() error {
 	if r.Config == nil {
 		return nil
 	}
+	rv.expandStored()
 	for _, in := range e.modules.of(r.Module) {
-		x, err := rv.storedIn(in)
-		errs = errs.AppendError(err)
-		in.resources[r.Slot] = x
+		x := in.resources[r.Slot]
+		errs = errs.AppendError(rv.fillFromState(in, x))
+		x.value = rv.whole(x)
 	}
 	return errs.AppendError(rv.completeUndeclared()).Err()
 }
 
+// expandStored sets the instances of a resource to those in the state, without values, unless that
+// has been done.
+func (rv resourceValues) expandStored() {
+	if rv.r.Config == nil {
+		return
+	}
+	for _, in := range rv.e.modules.of(rv.r.Module) {
+		if in.resources[rv.r.Slot] == nil {
+			in.resources[rv.r.Slot] = rv.expandStoredIn(in)
+		}
+	}
+}
+
+func (rv resourceValues) expandStoredIn(in *moduleInstance) *expansion {
+	rep := rv.r.Exprs.Repetition
+	stored := rv.e.op.Prior.Resource(rv.r.Addr.Resource.InInstance(in.addr))
+	return newExpansion(expandedKeys{mode: modeOf(rep), keys: storedKeys(rep, stored)})
+}
+
 // storedIn returns the instances and values of a resource in one module instance from the state.
 func (rv resourceValues) storedIn(in *moduleInstance) (*expansion, error) {
-	r := rv.r
-	stored := rv.e.op.Prior.Resource(r.Addr.Resource.InInstance(in.addr))
-	x := newExpansion(expandedKeys{mode: modeOf(r.Exprs.Repetition), keys: storedKeys(r.Exprs.Repetition, stored)})
+	x := rv.expandStoredIn(in)
 	err := rv.fillFromState(in, x)
 	x.value = rv.whole(x)
 	return x, err
