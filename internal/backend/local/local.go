@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -153,20 +154,14 @@ func exists(path string) bool {
 // Get implements backend.Store.
 func (s *Store) Get(_ context.Context, workspace string) ([]byte, error) {
 	in, out, _ := s.paths(workspace)
-	if s.options.State == "" {
-		if err := atomicfile.CheckRegular(in); err != nil {
-			return nil, fmt.Errorf("reading the state: %w", err)
-		}
-	}
-	f, err := os.Open(in)
+	var data []byte
+	err := s.read(workspace, func(f *os.File) (err error) {
+		data, err = limits.ReadAll(f, limits.State, "the state")
+		return err
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading the state: %w", err)
-	}
-	defer s.closeRead(workspace, f)
-	data, err := limits.ReadAll(f, limits.State, "the state")
 	if err != nil {
 		return nil, fmt.Errorf("reading the state: %w", err)
 	}
@@ -176,6 +171,22 @@ func (s *Store) Get(_ context.Context, workspace string) ([]byte, error) {
 		return nil, nil // the file exists only because of this lock
 	}
 	return data, nil
+}
+
+// read opens the file of a workspace and calls a function that reads it.
+func (s *Store) read(workspace string, read func(*os.File) error) error {
+	in, _, _ := s.paths(workspace)
+	if s.options.State == "" {
+		if err := atomicfile.CheckRegular(in); err != nil {
+			return err
+		}
+	}
+	f, err := os.Open(in)
+	if err != nil {
+		return err
+	}
+	defer s.closeRead(workspace, f)
+	return read(f)
 }
 
 // closeRead closes a file after reading. On systems where closing a file releases all locks that
@@ -204,11 +215,11 @@ func (s *Store) Swap(ctx context.Context, workspace, version string, data []byte
 	in, out, _ := s.paths(workspace)
 	info, err := os.Stat(out)
 	if in == out && (errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular()) {
-		present, err := s.Get(ctx, workspace)
+		present, err := s.present(workspace)
 		if err != nil {
-			return "", err
+			return "", fmt.Errorf("reading the state: %w", err)
 		}
-		if versionOf(present) != version {
+		if present != version {
 			return "", fmt.Errorf("%s: %w", out, backend.ErrChanged)
 		}
 	}
@@ -222,8 +233,28 @@ func versionOf(data []byte) string {
 	if len(data) == 0 {
 		return ""
 	}
-	return strconv.FormatUint(maphash.Bytes(seed, data), 16)
+	return formatVersion(maphash.Bytes(seed, data))
 }
+
+// present returns the version of the snapshot, without holding all of it in memory.
+func (s *Store) present(workspace string) (version string, err error) {
+	var hash maphash.Hash
+	hash.SetSeed(seed)
+	var size int64
+	err = s.read(workspace, func(f *os.File) (err error) {
+		size, err = io.Copy(&hash, f)
+		return err
+	})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil || size == 0:
+		return "", err
+	}
+	return formatVersion(hash.Sum64()), nil
+}
+
+func formatVersion(hash uint64) string { return strconv.FormatUint(hash, 16) }
 
 // Put implements backend.Store.
 func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
@@ -257,7 +288,7 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 	if elsewhere {
 		original, _ = os.Stat(in) // the new file gets the owner and mode of the file that was read
 	}
-	file, err := replace(out, data, original, s.locks[workspace] != nil)
+	file, err := replace(out, bytes.NewReader(data), original, s.locks[workspace] != nil)
 	if err != nil {
 		return fmt.Errorf("writing the state: %w", err)
 	}
@@ -273,29 +304,40 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 // backUp copies the snapshot that is about to be replaced. If there is no snapshot or it is empty,
 // the last backup is kept.
 func (s *Store) backUp(from, to string) error {
-	data, err := os.ReadFile(from)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
+	f, err := os.Open(from)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	original, err := os.Stat(from)
+	defer f.Close()
+	original, err := f.Stat()
 	if err != nil {
 		return err
+	}
+	var content io.ReadSeeker = f // on some file systems, a copy of a file shares its blocks
+	if s.Seal != nil || !original.Mode().IsRegular() {
+		data, err := io.ReadAll(f)
+		if err != nil || len(data) == 0 {
+			return err
+		}
+		if s.Seal != nil {
+			if data, err = s.Seal(data); err != nil {
+				return err
+			}
+		}
+		content = bytes.NewReader(data)
+	} else if original.Size() == 0 {
+		return nil
 	}
 	if SameFile(from, to) {
 		return fmt.Errorf("%s is the state file itself; choose another file with -backup", to)
 	}
-	if s.Seal != nil {
-		if data, err = s.Seal(data); err != nil {
-			return err
-		}
-	}
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
-	_, err = replace(to, data, original, false)
+	_, err = replace(to, content, original, false)
 	return err
 }
 
@@ -314,7 +356,7 @@ func (s *Store) sealOld(path string) error {
 	if err != nil || bytes.Equal(sealed, data) {
 		return err
 	}
-	_, err = replace(path, sealed, nil, false)
+	_, err = replace(path, bytes.NewReader(sealed), nil, false)
 	return err
 }
 

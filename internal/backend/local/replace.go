@@ -3,6 +3,7 @@ package local
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,7 +13,7 @@ import (
 
 const temporarySuffix = ".tmp"
 
-// replace writes data to the file at path. It writes a temporary file and renames it, so that the
+// replace writes content to the file at path. It writes a temporary file and renames it, so that the
 // file is replaced completely or not at all. If lock is set and the system can keep locks on a
 // renamed file, it returns the new file open and locked. If the file can't be replaced (its
 // directory isn't writable, or it is a mount point, a device or a pipe), replace overwrites it in
@@ -21,7 +22,7 @@ const temporarySuffix = ".tmp"
 //
 // The file keeps its mode and owner. If it is a copy of another file, original describes that file,
 // and only users who can read that file can read the copy. Otherwise original is nil.
-func replace(path string, data []byte, original fs.FileInfo, lock bool) (*os.File, error) {
+func replace(path string, content io.ReadSeeker, original fs.FileInfo, lock bool) (*os.File, error) {
 	target, err := resolve(path)
 	if err != nil {
 		return nil, err
@@ -33,18 +34,18 @@ func replace(path string, data []byte, original fs.FileInfo, lock bool) (*os.Fil
 	case err == nil && before.IsDir():
 		return nil, fmt.Errorf("%s is a directory", path)
 	case err == nil && !before.Mode().IsRegular():
-		return nil, atomicfile.Overwrite(target, data) // a rename would replace a device or pipe with a regular file
+		return nil, overwrite(target, content) // a rename would replace a device or pipe with a regular file
 	}
 	look := looks(before, original)
 	f, err := createTemporary(target, look.initial())
 	if errors.Is(err, fs.ErrPermission) && before != nil {
-		return nil, atomicfile.Overwrite(target, data)
+		return nil, overwrite(target, content)
 	}
 	if err != nil {
 		return nil, err
 	}
 	keep := lock && renamesLockedFiles
-	err = fill(f, data, look, keep)
+	err = fill(f, content, look, keep)
 	if err == nil && !keep {
 		err = f.Close()
 	}
@@ -53,7 +54,7 @@ func replace(path string, data []byte, original fs.FileInfo, lock bool) (*os.Fil
 		if err != nil && before != nil && atomicfile.IsMountPoint(err) {
 			f.Close()
 			os.Remove(f.Name())
-			return nil, atomicfile.Overwrite(target, data)
+			return nil, overwrite(target, content)
 		}
 	}
 	if err != nil {
@@ -66,6 +67,18 @@ func replace(path string, data []byte, original fs.FileInfo, lock bool) (*os.Fil
 		return nil, nil
 	}
 	return f, nil
+}
+
+// overwrite writes content to a file in place.
+func overwrite(path string, content io.ReadSeeker) error {
+	if _, err := content.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	data, err := io.ReadAll(content)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Overwrite(path, data)
 }
 
 // resolve follows symbolic links as atomicfile.Resolve does. It returns an error if a link leads to a
@@ -117,7 +130,7 @@ func (a appearance) initial() fs.FileMode {
 }
 
 // fill writes and syncs the temporary file, sets its mode and owner, and locks it.
-func fill(f *os.File, data []byte, look appearance, lock bool) error {
+func fill(f *os.File, content io.Reader, look appearance, lock bool) error {
 	if lock {
 		if err := lockState(f); err != nil {
 			return err
@@ -129,7 +142,7 @@ func fill(f *os.File, data []byte, look appearance, lock bool) error {
 		}
 		atomicfile.KeepOwner(f, look.owner)
 	}
-	if _, err := f.Write(data); err != nil {
+	if _, err := io.Copy(f, content); err != nil {
 		return err
 	}
 	return f.Sync()

@@ -166,6 +166,98 @@ func appendJSON(dst, src []byte, depth int, indent bool) []byte {
 	return dst
 }
 
+// laidOut reports whether appendJSON would append valid JSON text as it is. It follows the rules of
+// appendJSON and returns false at the first byte that would change.
+func laidOut(src []byte, depth int, indent bool) bool {
+	// newline consumes the line break at i with the indentation of the given depth.
+	newline := func(i, depth int) (int, bool) {
+		end := i + 1 + 2*depth
+		return end, depth >= 0 && end <= len(src) && src[i] == '\n' && onlySpaces(src[i+1:end])
+	}
+	ok := true
+	for i := 0; i < len(src) && ok; {
+		c := src[i]
+		i++
+		switch c {
+		case ' ', '\t', '\r':
+			return false
+		case '\n': // the only line breaks that no other token consumes are those before closing brackets
+			i, ok = newline(i-1, depth-1)
+			if !ok || !indent || i == len(src) || src[i] != '}' && src[i] != ']' {
+				return false
+			}
+			depth--
+			i++
+		case '}', ']':
+			if indent {
+				return false
+			}
+			depth--
+		case '{', '[':
+			depth++
+			switch {
+			case i == len(src):
+			case src[i] == '}' || src[i] == ']':
+				depth--
+				i++
+			case indent:
+				i, ok = newline(i, depth)
+				ok = ok && i < len(src) && src[i] != '\n'
+			}
+		case ',':
+			if indent {
+				i, ok = newline(i, depth)
+			}
+		case ':':
+			if indent {
+				ok = i < len(src) && src[i] == ' '
+				i++
+			}
+		case '"':
+			i, ok = escapedEnd(src, i)
+		}
+	}
+	return ok
+}
+
+func onlySpaces(text []byte) bool {
+	for ; len(text) > len(spaces); text = text[len(spaces):] {
+		if string(text[:len(spaces)]) != spaces {
+			return false
+		}
+	}
+	return string(text) == spaces[:len(text)]
+}
+
+// escapedEnd returns the offset after a string whose content starts at i. It returns false if the
+// string has a character that appendEscaped would escape.
+func escapedEnd(src []byte, i int) (int, bool) {
+	for ; i < len(src); i++ {
+		for i < len(src) && !special[src[i]] {
+			i++
+		}
+		if i == len(src) {
+			break
+		}
+		switch src[i] {
+		case '"':
+			return i + 1, true
+		case '\\':
+			i++
+		case 0xe2:
+			if i+2 < len(src) && src[i+1] == 0x80 && src[i+2]&^1 == 0xa8 {
+				return i, false
+			}
+		default:
+			return i, false
+		}
+	}
+	return len(src), true
+}
+
+// special holds the bytes that end a run of characters that a string has as they are.
+var special = [256]bool{'"': true, '\\': true, '<': true, '>': true, '&': true, 0xe2: true}
+
 // appendEscaped appends a string literal and escapes its HTML special characters.
 func appendEscaped(dst, literal []byte) []byte {
 	start := 0

@@ -20,7 +20,7 @@ func EncodeObject(obj *states.Object) ([]byte, error) {
 		writeInstanceList(&w.writer, dependencyInstances, obj.DependencyInstances)
 		w.close('}')
 	}
-	return w.buf, nil
+	return w.appendTo(nil), nil
 }
 
 // ParseObject decodes the result of EncodeObject. The object shares the memory of data, so data

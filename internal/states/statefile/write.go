@@ -1,13 +1,11 @@
 package statefile
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +15,6 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
-	"tofu/internal/parallel"
 	"tofu/internal/states"
 	"tofu/internal/version"
 )
@@ -34,9 +31,10 @@ func Encode(f *File, opts *Options) ([]byte, error) {
 	return new(Encoder).Encode(f, opts)
 }
 
-// An Encoder encodes successive snapshots of one state. It keeps each encoded object, so encoding a
-// later snapshot costs little more than copying it. It finds encoded objects by pointer, so objects
-// must be immutable. It is not safe for concurrent use, and all its snapshots must have the same
+// An Encoder encodes successive snapshots of one state. It copies the attributes of objects whose text
+// has the layout of the snapshot already, as those from a file that this program wrote. It keeps the
+// text of all others, so encoding a later snapshot costs little more than copying it. It finds encoded
+// objects by pointer, so objects must be immutable. It is not safe for concurrent use, and all its snapshots must have the same
 // options.
 type Encoder struct {
 	texts map[*states.Object]encoded // encoded objects; nil if they are not kept
@@ -77,12 +75,23 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 		return nil, err
 	}
 	w.key("resources")
+	w.open('[')
 	resources := inFileOrder(f.State)
 	e.indirect = f.State.WithIndirect()
-	nearest, err := e.writeResources(w, resources)
+	chunks, err := e.chunks(w, resources)
 	if err != nil {
 		return nil, err
 	}
+	end := &writer{indent: w.indent, depth: w.depth, first: len(resources) == 0}
+	writeEnd(end, f, resources, chunks)
+	out := join(w.buf, chunks, end.buf)
+	e.remember(chunks)
+	return out, nil
+}
+
+// writeEnd writes the rest of a snapshot, beginning with the end of the list of resources.
+func writeEnd(w *writer, f *File, resources []*states.Resource, chunks []chunk) {
+	w.close(']')
 	w.key("check_results")
 	if f.State != nil {
 		writeChecks(w, f.State.Checks)
@@ -90,13 +99,7 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 		writeChecks(w, nil)
 	}
 	writeDependencyInstances(w, resources)
-	if len(nearest) > 0 {
-		w.key(nearestDependencies)
-		w.open('[')
-		w.first = false
-		w.buf = append(w.buf, nearest...)
-		w.close(']')
-	}
+	writeNearestLists(w, chunks)
 	if len(f.InDoubt) > 0 {
 		w.key(inDoubt)
 		w.open('[')
@@ -125,7 +128,6 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 	writeEngine(w)
 	w.close('}')
 	w.buf = append(w.buf, '\n')
-	return w.buf, nil
 }
 
 func writeEngine(w *writer) {
@@ -136,92 +138,6 @@ func writeEngine(w *writer) {
 	w.string("version", by.Version)
 	w.string("commit", by.Commit)
 	w.close('}')
-}
-
-// chunkSize is the number of resources in a chunk.
-const chunkSize = 256
-
-// A chunk is the JSON of consecutive resources, with the positions of their objects in it.
-type chunk struct {
-	writer
-	nearest writer // the nearest dependencies of these resources
-	texts   []objectText
-	err     error
-
-	// The objects of a resource usually share their dependencies, so the last ones are copied. start
-	// and end are their position.
-	dependencies *states.Dependencies
-	start, end   int
-}
-
-type objectText struct {
-	obj          *states.Object
-	dependencies *states.Dependencies
-	start, end   int
-}
-
-// writeResources writes the resources in parallel. It returns the elements of the list of nearest
-// dependencies.
-func (e *Encoder) writeResources(w *writer, resources []*states.Resource) (nearest []byte, err error) {
-	w.open('[')
-	chunks := make([]chunk, (len(resources)+chunkSize-1)/chunkSize)
-	parallel.Each(len(chunks), runtime.GOMAXPROCS(0), func(i int) {
-		c := &chunks[i]
-		part := resources[i*chunkSize : min((i+1)*chunkSize, len(resources))]
-		c.writer = writer{buf: make([]byte, 0, likelySize(part)), indent: w.indent, depth: w.depth, first: i == 0}
-		c.nearest = writer{indent: w.indent, depth: w.depth}
-		for _, r := range part {
-			c.err = e.writeResource(c, r)
-			if c.err != nil {
-				c.err = fmt.Errorf("%s can't be written to the state: %w", r.Addr, c.err)
-				return
-			}
-		}
-	})
-	size := 0
-	for i := range chunks {
-		if chunks[i].err != nil {
-			return nil, chunks[i].err
-		}
-		size += len(chunks[i].buf)
-		nearest = append(nearest, chunks[i].nearest.buf...)
-	}
-	nearest = bytes.TrimPrefix(nearest, []byte{','})
-	w.buf = slices.Grow(w.buf, size+len(nearest))
-	for i := range chunks {
-		w.buf = append(w.buf, chunks[i].buf...)
-		w.first = false
-	}
-	w.close(']')
-	e.remember(chunks)
-	return nearest, nil
-}
-
-// likelySize returns about the number of bytes that the resources take. A buffer of this size is
-// rarely copied to a larger one.
-func likelySize(resources []*states.Resource) int {
-	size := 0
-	for _, r := range resources {
-		for _, inst := range r.Instances {
-			for o := range inst.Objects() {
-				size += 512 + 40*o.Dependencies.Len() + len(o.Attrs)*5/4 + len(o.Private)*4/3
-			}
-		}
-	}
-	return size
-}
-
-// remember keeps the encoded objects of this snapshot and drops all others.
-func (e *Encoder) remember(chunks []chunk) {
-	if e.texts == nil {
-		return
-	}
-	clear(e.texts)
-	for i := range chunks {
-		for _, p := range chunks[i].texts {
-			e.texts[p.obj] = encoded{chunks[i].buf[p.start:p.end:p.end], p.dependencies}
-		}
-	}
 }
 
 // inFileOrder returns the resources sorted by their module, mode, type and name, as strings. The
@@ -334,7 +250,7 @@ func (e *Encoder) writeObject(
 	w.optional("deposed", string(deposed))
 	w.optional("provider", provider)
 	w.between() // the separator is not part of the kept text, because the fields before it may differ
-	start, deps := len(w.buf), obj.Dependencies
+	start, copies, deps := len(w.buf), len(w.copies), obj.Dependencies
 	if deps != nil && indirect != nil {
 		deps = indirect
 	}
@@ -343,7 +259,7 @@ func (e *Encoder) writeObject(
 	} else if err := w.content(obj, deps); err != nil {
 		return err
 	}
-	if e.texts != nil {
+	if e.texts != nil && len(w.copies) == copies {
 		w.texts = append(w.texts, objectText{obj, deps, start, len(w.buf)})
 	}
 	w.close('}')
@@ -355,18 +271,18 @@ func (e *Encoder) writeObject(
 func (w *chunk) content(obj *states.Object, deps *states.Dependencies) error {
 	w.label("schema_version")
 	w.buf = strconv.AppendInt(w.buf, obj.SchemaVersion, 10)
-	if obj.Flatmap != nil && obj.Attrs == nil {
+	switch {
+	case obj.Flatmap != nil && obj.Attrs == nil:
 		flat, err := json.Marshal(obj.Flatmap)
 		if err != nil {
 			return err
 		}
 		w.rawField("attributes_flat", flat)
-	} else {
-		attrs := obj.Attrs
-		if attrs == nil {
-			attrs = []byte("null")
-		}
-		w.rawField("attributes", attrs)
+	case obj.Attrs == nil:
+		w.rawField("attributes", []byte("null"))
+	default:
+		w.key("attributes")
+		w.copied(obj.Attrs)
 	}
 	w.key("sensitive_attributes")
 	if err := writePaths(&w.writer, obj.SensitivePaths); err != nil {
