@@ -114,6 +114,9 @@ func (o *orphanPlan) change(l *objectState, action plans.Action, reason plans.Re
 	if action == plans.Delete {
 		c.AfterIdentity = l.identity
 	}
+	if reason == plans.DeleteNoModule {
+		c.NoModule = o.w.modules.missing(o.w.graph.Root, o.addr.Module)
+	}
 	return c
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/plans"
 )
 
 // moduleResult holds the results of a walk for one module. The node of the module writes it before
@@ -47,6 +48,19 @@ func (t moduleTree) at(m *graph.Module, addr addrs.ModuleInstance) *moduleInstan
 	t[m.Index].mu.RLock()
 	defer t[m.Index].mu.RUnlock()
 	return t[m.Index].byAddr[addr]
+}
+
+// missing returns the outermost module instance on the way from the root module to addr that does not
+// exist. The configuration has all of the calls.
+func (t moduleTree) missing(root *graph.Module, addr addrs.ModuleInstance) plans.MissingModule {
+	m, at := root, addrs.RootInstance
+	for _, step := range addr.Steps() {
+		m, at = m.Calls[step.Name], at.Child(step.Name, step.Key)
+		if t.at(m, at) == nil {
+			return plans.MissingModule{At: at, Call: m.Repetition.Argument()}
+		}
+	}
+	return plans.MissingModule{}
 }
 
 // sort sorts the instances of a module by address.

@@ -134,6 +134,8 @@ type InstanceChange struct {
 
 	Action Action
 	Reason Reason
+	// NoModule says which module instance is missing. It is set with the reason DeleteNoModule.
+	NoModule MissingModule
 
 	Before, After cty.Value // marked; null if the object doesn't exist
 	// BeforeIdentity and AfterIdentity are the identities of the objects. They are cty.NilVal if
@@ -163,6 +165,12 @@ type InstanceChange struct {
 	// the configuration reads none of its instances, the resource has one entry with the key NoKey.
 	// Reads leaves out another resource that has many instances if all of them are read.
 	Reads []InstanceRead
+}
+
+// MissingModule is a module instance that the configuration has no more, although it has the call.
+type MissingModule struct {
+	At   addrs.ModuleInstance // the calling module has this address without its last step
+	Call string               // what the call has now: "count", "for_each", "enabled", or "" for none
 }
 
 // InstanceRead is an instance of a resource that a configuration reads. The key is NoKey if no

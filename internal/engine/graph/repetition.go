@@ -108,6 +108,19 @@ func (r Repetition) checkSelfReference(itself addrs.Resource) error {
 // Repeats reports whether the instances of the block have keys.
 func (r Repetition) Repeats() bool { return r.Count != nil || r.ForEach != nil }
 
+// Argument returns the name of the argument that decides the instances, or "" without one.
+func (r Repetition) Argument() string {
+	switch {
+	case r.Count != nil:
+		return "count"
+	case r.ForEach != nil:
+		return "for_each"
+	case r.Enabled != nil:
+		return "enabled"
+	}
+	return ""
+}
+
 // Matches reports whether a key is of the kind that instances of the block have.
 func (r Repetition) Matches(key addrs.InstanceKey) bool {
 	_, isInt := key.IsInt()

@@ -68,6 +68,7 @@ const (
 	lookedEntry    = "looked-at"
 	remoteEntry    = "remote"
 	warningsEntry  = "warnings"
+	missingEntry   = "missing-modules"
 	schemaEntry    = "schemas"
 
 	maxEntry = limits.State
@@ -150,6 +151,15 @@ func writeEntries(z *zip.Writer, f *File) error {
 			return err
 		}
 		if err := writeEntry(z, warningsEntry, data); err != nil {
+			return err
+		}
+	}
+	if missing := missingModules(f.Plan.Changes); len(missing) > 0 {
+		data, err := json.Marshal(missing)
+		if err != nil {
+			return err
+		}
+		if err := writeEntry(z, missingEntry, data); err != nil {
 			return err
 		}
 	}
@@ -302,6 +312,13 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 	}
 	if warnings != nil {
 		f.Plan.Warnings = *warnings
+	}
+	missing, err := readOptional(entries[missingEntry], decodeMissing)
+	if err != nil {
+		return nil, err
+	}
+	if missing != nil {
+		setMissing(f.Plan.Changes, *missing)
 	}
 	f.Plan.Past, err = readOptional(entries[pastEntry], decodePast)
 	if err != nil {

@@ -312,6 +312,10 @@ func (g generator) file() *planfile.File {
 	seen := map[string]bool{}
 	for range g.n("changes", 4) {
 		c := g.change(p.Prior)
+		if steps := c.Addr.Module.Steps(); len(steps) > 0 && g.yes() {
+			c.Reason = plans.DeleteNoModule
+			c.NoModule = plans.MissingModule{At: addrs.RootInstance.Child(steps[0].Name, steps[0].Key), Call: "count"}
+		}
 		if id := c.Addr.String() + string(c.Deposed); !seen[id] {
 			seen[id] = true
 			p.Changes.Instances = append(p.Changes.Instances, c)

@@ -133,19 +133,13 @@ const maxMembers = 50
 // notes returns the reason for a change, the former address of the object, and the ID of an
 // import.
 func notes(g *planview.Group) []string {
+	if len(g.Changes) > 1 {
+		return g.Notes()
+	}
 	_, list := planview.Heading(g.InstanceChange, false)
 	out := make([]string, 0, len(list)+1)
 	if text := planview.ReplaceReason(g.InstanceChange); text != "" {
 		out = append(out, text)
-	}
-	if len(g.Changes) > 1 {
-		if g.MovedFrom != nil {
-			out = append(out, "(moved from "+g.MovedFrom.Config().String()+")")
-		}
-		if why := planview.SharedReason(g.InstanceChange); why != "" {
-			out = append(out, "("+why+")")
-		}
-		return out
 	}
 	for _, note := range list {
 		out = append(out, strings.Join(strings.Fields(note), " "))

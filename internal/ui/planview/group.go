@@ -165,6 +165,9 @@ func (g *Group) hash(fields []Field) string {
 	c, hash := g.Change, sha256.New()
 	fmt.Fprintln(hash, c.Addr.Module.Module(), c.Addr.Resource, c.Deposed)
 	fmt.Fprintln(hash, c.Action, g.Kind, c.Reason, c.Importing != nil)
+	if g.Kind == Destroyed || g.Kind == Forgotten {
+		fmt.Fprintln(hash, SharedReason(c.InstanceChange))
+	}
 	if c.MovedFrom != nil {
 		fmt.Fprintln(hash, c.MovedFrom.Config())
 	}

@@ -3,6 +3,7 @@ package planview
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
@@ -116,7 +117,11 @@ func reasonText(c *plans.InstanceChange) string {
 	case plans.DeleteNoResourceConfig:
 		return fmt.Sprintf("because the configuration has no %s", c.Addr.Abs())
 	case plans.DeleteNoModule:
-		return noInstance(c.Addr.Module)
+		if c.NoModule.At == addrs.RootInstance { // in plans of version 0.1.0
+			return fmt.Sprintf("because %s no longer exists", c.Addr.Module)
+		}
+		parent, step := c.NoModule.At.Parent()
+		return noModule(c.NoModule, parent.Child(step.Name, addrs.NoKey), "instance "+step.Key.String())
 	case plans.DeleteNoMoveTarget:
 		return fmt.Sprintf("because %s was moved to %s, which the configuration does not have", c.MovedFrom, c.Addr)
 	case plans.DeleteCountIndex:
@@ -135,17 +140,23 @@ func reasonText(c *plans.InstanceChange) string {
 	return reasonTexts[c.Reason]
 }
 
-// noInstance says that a module call, which the configuration has, lacks an instance. Only the engine
-// knows which of several nested calls is the reason.
-func noInstance(m addrs.ModuleInstance) string {
-	parent, step := m.Parent()
+// noModule says what a module call lacks, which the configuration has. call is the address of the call,
+// and instances are the missing ones.
+func noModule(m plans.MissingModule, call fmt.Stringer, instances string) string {
+	_, step := m.At.Parent()
+	_, counted := step.Key.IsInt()
+	keyed := !counted && step.Key != addrs.NoKey
 	switch {
-	case step.Key != addrs.NoKey:
-		return fmt.Sprintf("because %s has no instance %s", parent.Child(step.Name, addrs.NoKey), step.Key)
-	case parent.IsRoot():
-		return fmt.Sprintf("because %s is disabled, or now has count or for_each", m)
+	case counted && m.Call != "count":
+		return fmt.Sprintf("because %s no longer has count", call)
+	case keyed && m.Call != "for_each":
+		return fmt.Sprintf("because %s no longer has for_each", call)
+	case counted, keyed:
+		return fmt.Sprintf("because %s has no %s", call, instances)
+	case m.Call == "enabled":
+		return fmt.Sprintf("because %s is disabled", call)
 	}
-	return fmt.Sprintf("because there is no instance %s any more", m)
+	return fmt.Sprintf("because %s now has %s", call, m.Call)
 }
 
 // SharedReason returns the reason why several instances of a block change. It omits details in
@@ -153,6 +164,12 @@ func noInstance(m addrs.ModuleInstance) string {
 func SharedReason(c *plans.InstanceChange) string {
 	if c.Deposed == addrs.NotDeposed {
 		switch c.Reason {
+		case plans.DeleteNoResourceConfig:
+			return fmt.Sprintf("because the configuration has no %s", c.Addr.Config())
+		case plans.DeleteNoModule:
+			if c.NoModule.At != addrs.RootInstance {
+				return noModule(c.NoModule, c.NoModule.At.Module(), "such instances")
+			}
 		case plans.DeleteCountIndex:
 			return "because the indexes are out of range for count"
 		case plans.DeleteEachKey:
@@ -162,6 +179,25 @@ func SharedReason(c *plans.InstanceChange) string {
 		}
 	}
 	return reasonText(c)
+}
+
+// Notes returns the notes of Heading that are true of all objects of several, and why they are replaced.
+func (g *Group) Notes() []string {
+	var out []string
+	if why := ReplaceReason(g.InstanceChange); why != "" {
+		out = append(out, why)
+	}
+	if g.MovedFrom != nil {
+		out = append(out, "(moved from "+g.MovedFrom.Config().String()+")")
+	}
+	why := g.Change.Why()
+	if slices.ContainsFunc(g.Changes, func(c *Change) bool { return c.Why() != why }) {
+		why = SharedReason(g.InstanceChange)
+	}
+	if why != "" {
+		out = append(out, "("+why+")")
+	}
+	return out
 }
 
 // ReplaceReason returns why an object is replaced, and whether the old object is kept. It returns ""

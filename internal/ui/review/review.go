@@ -516,13 +516,17 @@ func content(g *planview.Group, fields []planview.Field) []string {
 	heading, notes := planview.Heading(g.InstanceChange, false)
 	lines := []string{"# " + termtext.Printable(heading)}
 	if len(g.Changes) > 1 {
-		lines = nil
+		lines, notes = nil, g.Notes()
 		for i, c := range g.Changes {
 			if i == maxKeys {
 				lines = append(lines, fmt.Sprintf("# and %d more", len(g.Changes)-i))
 				break
 			}
-			lines = append(lines, "# "+termtext.Printable(c.Name()))
+			line := c.Name()
+			if c.Importing != nil && c.Importing.ID != "" {
+				line += fmt.Sprintf(" (imported from %q)", c.Importing.ID)
+			}
+			lines = append(lines, "# "+termtext.Printable(line))
 		}
 	}
 	for _, note := range notes {
