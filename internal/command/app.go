@@ -101,6 +101,9 @@ func (a *App) run(args []string) int {
 		fmt.Fprintln(a.Err, termtext.OneLine(tfdiags.Sentence(err)))
 		return 1
 	}
+	cmd, path, rest := find(table, args)
+	a.ours = own(table, path)
+	a.setView(a.view)
 	a.plainIfAsked(args)
 	if err := a.setup(global.chdir); err != nil {
 		fmt.Fprintln(a.Err, termtext.OneLine(tfdiags.Sentence(err)))
@@ -108,7 +111,6 @@ func (a *App) run(args []string) int {
 	}
 	defer func() { _ = a.Logs.Close() }()
 
-	cmd, path, rest := find(table, args)
 	switch {
 	case global.version:
 		cmd, path = cmdVersion, []string{"version"}
@@ -154,7 +156,6 @@ func (a *App) plainIfAsked(args []string) {
 
 // runCommand parses the options, runs the command and reports its error.
 func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlags) (status int) {
-	a.ours = path[0] == "roots" || path[0] == "drift"
 	a.plainIfAsked(args) // the environment may have added an option that disables colors
 	fs := newOptions(cmd.Name)
 	run := cmd.New(fs)

@@ -19,6 +19,7 @@ type Command struct {
 	Long    string // text of the help page, already wrapped
 	Hidden  bool   // whether help omits the command
 	Main    bool   // whether help lists it among the main commands
+	Own     bool   // whether OpenTofu lacks it and its Sub, so that no program needs colors of it in pipes
 
 	// New declares the options of the command and returns the function that runs the command with
 	// them; see the function with. New is nil for a group of commands.
@@ -91,6 +92,16 @@ func find(table []*Command, args []string) (cmd *Command, path, rest []string) {
 		path, args, table = append(path, cmd.Name), args[1:], cmd.Sub
 	}
 	return cmd, path, args
+}
+
+// own reports whether a command or a group that it is in is one that OpenTofu lacks.
+func own(table []*Command, path []string) bool {
+	for i := range path {
+		if cmd, _, _ := find(table, path[:i+1]); cmd.Own {
+			return true
+		}
+	}
+	return false
 }
 
 // nearestCommand returns the name in the table that is most similar to word, or "" if none is

@@ -13,7 +13,7 @@ import (
 )
 
 var cmdCompletion = &Command{
-	Name: "completion", Args: "SHELL", Short: "Print the completion script of a shell",
+	Name: "completion", Own: true, Args: "SHELL", Short: "Print the completion script of a shell",
 	Long: `
 Prints a script that completes commands, options, addresses, workspaces, root
 modules, plan files, outputs and providers in SHELL: bash, zsh, fish or

@@ -15,7 +15,7 @@ import (
 )
 
 var cmdDrift = &Command{
-	Name: "drift", Short: "Show what was changed outside",
+	Name: "drift", Own: true, Short: "Show what was changed outside",
 	Long: `
 Reads the objects in the state and shows what was changed outside of this
 program: objects that are gone, attributes that changed, and what a provider

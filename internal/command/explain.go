@@ -16,7 +16,7 @@ import (
 )
 
 var cmdExplain = &Command{
-	Name: "explain", Args: "ADDRESS [PLAN]", Complete: addressNames, Short: "Explain why something is in a plan, or why not",
+	Name: "explain", Own: true, Args: "ADDRESS [PLAN]", Complete: addressNames, Short: "Explain why something is in a plan, or why not",
 	Long: `
 Explains why a module, a resource, an instance or an output (output.NAME) is in
 the saved plan in the file PLAN, or in a new plan: the action, the attributes

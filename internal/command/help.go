@@ -28,7 +28,7 @@ var globalOptions = []option{
 // commands, which contains it.
 func helpCommand() *Command {
 	return &Command{
-		Name: "help", Args: "[COMMAND]", Short: "Show the commands, or the help of a command",
+		Name: "help", Own: true, Args: "[COMMAND]", Short: "Show the commands, or the help of a command",
 		Long: `
 Lists the commands or, with the words of a command such as "state mv", shows
 what the command does and its options. COMMAND -help does the same.`,

@@ -17,7 +17,7 @@ import (
 )
 
 var cmdProvidersVerify = &Command{
-	Name: "verify", Short: "Check the installed providers against the lock file and their signatures",
+	Name: "verify", Own: true, Short: "Check the installed providers against the lock file and their signatures",
 	Long: `
 Computes the checksum of each installed provider package again and compares it
 with the lock file. Then asks the source from which the provider would be

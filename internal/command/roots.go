@@ -28,7 +28,7 @@ import (
 )
 
 var cmdRoots = &Command{
-	Name: "roots", Short: "Plan and apply many root modules together",
+	Name: "roots", Own: true, Short: "Plan and apply many root modules together",
 	Long: `
 Works on all root modules below a directory in one process: lists them with
 their dependencies, and plans, applies or destroys all of them in order. A root

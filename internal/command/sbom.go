@@ -19,7 +19,7 @@ import (
 )
 
 var cmdSBOM = &Command{
-	Name: "sbom", Short: "List the installed providers and modules as a CycloneDX document",
+	Name: "sbom", Own: true, Short: "List the installed providers and modules as a CycloneDX document",
 	Long: `
 Prints which providers and modules the configuration uses, with versions and
 hashes, as a document in CycloneDX's JSON format. Providers are those of the

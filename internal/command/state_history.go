@@ -20,7 +20,7 @@ const atUsage = "Use the state as it was at `RUN|TIME`: the end of a run, whose 
 	"such as 2026-01-31T12:00:00Z. Needs the backend \"postgres\"."
 
 var cmdStateHistory = &Command{
-	Name: "history", Args: "[ADDRESS]", Complete: stateAddresses, Short: "List who changed the state, and when",
+	Name: "history", Own: true, Args: "[ADDRESS]", Complete: stateAddresses, Short: "List who changed the state, and when",
 	Long: `
 Without an address, lists the runs that changed the state of the current
 workspace, newest first, with the numbers of objects and outputs that they
@@ -154,7 +154,7 @@ func changeTable(changes []statemgr.PartChange) [][]string {
 }
 
 var cmdStateVacuum = &Command{
-	Name: "vacuum", Short: "Remove old versions from the history",
+	Name: "vacuum", Own: true, Short: "Remove old versions from the history",
 	Long: `
 Removes old versions of objects and outputs of the current workspace: those that
 were replaced longer ago than the time to keep, which the option -keep or the

@@ -18,7 +18,7 @@ import (
 )
 
 var cmdStateQuery = &Command{
-	Name: "query", Args: "SQL", Short: "Query the states in a database with SQL",
+	Name: "query", Own: true, Args: "SQL", Short: "Query the states in a database with SQL",
 	Long: `
 Runs a query on the database of the backend "postgres" and prints the result as
 a table. The query can't change anything. It sees the states of all workspaces,

@@ -8,7 +8,7 @@ import (
 )
 
 var cmdStateReencrypt = &Command{
-	Name: "reencrypt", Short: "Encrypt everything with the current key",
+	Name: "reencrypt", Own: true, Short: "Encrypt everything with the current key",
 	Long: `
 Re-encrypts the parts of the current workspace's state whose encryption is
 outdated, and their earlier versions. Use it after changing the method or the

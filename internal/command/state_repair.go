@@ -10,7 +10,7 @@ import (
 )
 
 var cmdStateRepair = &Command{
-	Name: "repair", Short: "Repair a state that can't be read",
+	Name: "repair", Own: true, Short: "Repair a state that can't be read",
 	Long: `
 Finds out why the state can't be read, shows which objects can be recovered, and
 asks for approval to replace the state. Objects that a damaged file has lost are

@@ -21,7 +21,7 @@ import (
 )
 
 var cmdUpdate = &Command{
-	Name: "update", Args: "[DIR…]", Short: "Raise version constraints in configuration files",
+	Name: "update", Own: true, Args: "[DIR…]", Short: "Raise version constraints in configuration files",
 	Long: `
 Raises the version constraints of the providers and modules that the options
 name, and of tofu itself, in the configuration files of the given directories
