@@ -39,18 +39,18 @@ func (e *estateShow) markdownRoot(ctx context.Context, p *fleet.Planned) *review
 	if !p.Shown() {
 		return r
 	}
-	r.Text = func(limit int) (text string, least int, err error) {
+	r.Render = func(limit int) (made review.Rendered, err error) {
 		err = e.plan(ctx, p, func(at *showRun, plan *session.SavedPlan) error {
 			schemas, end, err := planSchemas(ctx, at.app.Session, plan)
 			defer end()
 			if err != nil {
 				return err
 			}
-			text, least = review.Text(
+			made = review.Render(
 				&ui.PlanView{Plan: plan.Plan, Config: plan.Configuration.Config, Schemas: schemas}, limit)
 			return nil
 		})
-		return text, least, err
+		return made, err
 	}
 	return r
 }

@@ -14,8 +14,8 @@ import (
 // Root is the plan of one root module in a text about many.
 type Root struct {
 	planview.Root // its note says why the plan will be applied later
-	// Text returns the plan as Text does. It is nil if there is nothing to show.
-	Text func(limit int) (text string, least int, err error)
+	// Render returns the plan as the function Render does. It is nil if there is nothing to show.
+	Render func(limit int) (Rendered, error)
 }
 
 // part is the text of one root module with changes.
@@ -23,24 +23,28 @@ type part struct {
 	*Root
 	text  string // with as many characters as the whole limit allows
 	least int    // number of characters that must not be taken by other root modules
-	room  int    // number of characters that the text may have
+	line  string // names the dangerous changes, if there is no room for the text
+	room  int    // number of characters that the text or, unless whole is set, the line may have
+	whole bool
 }
 
 // WriteEstate writes the plans of many root modules as Markdown of at most limit characters: head,
 // a table of all root modules, and then their plans, the most dangerous first. Each root module
-// gets enough room for the addresses of its dangerous changes before any gets room for more.
+// gets enough room for a line with its dangerous changes before any gets room for more, and then for
+// its plan with the addresses of these changes before any gets room for the rest.
 func WriteEstate(out io.Writer, head string, roots []*Root, limit int) error {
 	roots = slices.Clone(roots)
 	slices.SortStableFunc(roots, func(a, b *Root) int { return planview.CompareDanger(a.Counts, b.Counts) })
 	var rows []planview.Root
 	var shown, unchanged, omitted []*Root
+	lines := ""
 	for _, r := range roots {
 		if r.Unchanged {
 			unchanged = append(unchanged, r)
 		} else {
 			rows = append(rows, r.Root)
 		}
-		if r.Text != nil {
+		if r.Render != nil {
 			shown = append(shown, r)
 		}
 	}
@@ -56,22 +60,32 @@ func WriteEstate(out io.Writer, head string, roots []*Root, limit int) error {
 	}
 	for _, p := range parts {
 		room := p.room + spare
-		if p.room == 0 {
+		switch {
+		case p.room == 0:
 			omitted = append(omitted, p.Root)
+			continue
+		case !p.whole:
+			lines += p.line
 			continue
 		}
 		if length(p.text) > room {
 			frame := length(p.heading())
-			cut, _, err := p.Text(room - frame)
+			cut, err := p.Render(room - frame)
 			if err != nil {
 				return err
 			}
-			p.text = p.heading() + cut
+			p.text = p.heading() + cut.Text
 		}
 		text += p.text
 		spare = room - length(p.text)
 	}
-	text += names("The length of this text is limited. `tofu show -root=NAME FILE` shows the plans of", omitted, limit/20)
+	title := "The length of this text is limited. `tofu show -root=NAME FILE` shows the plans of"
+	if lines != "" {
+		text += "\n" + title + ":\n\n" + lines
+		limit -= 20 * length(title)
+		title = "Others"
+	}
+	text += names(title, omitted, limit/20)
 	if _, err := io.WriteString(out, text); err != nil {
 		return fmt.Errorf("writing the text: %w", err)
 	}
@@ -82,26 +96,36 @@ func WriteEstate(out io.Writer, head string, roots []*Root, limit int) error {
 func render(roots []*Root, limit int) ([]*part, error) {
 	out := make([]*part, len(roots))
 	for i, r := range roots {
-		text, least, err := r.Text(limit)
+		made, err := r.Render(limit)
 		if err != nil {
 			return nil, err
 		}
-		p := &part{Root: r, text: r.heading() + text}
-		p.least = min(length(r.heading())+least, length(p.text))
+		p := &part{Root: r, text: r.heading() + made.Text}
+		p.least = min(length(r.heading())+made.Least, length(p.text))
+		if made.Lost != "" {
+			p.line = "- " + Code(termtext.Printable(r.Name)) + ": " + made.Lost + "\n"
+		}
 		out[i] = p
 	}
 	return out, nil
 }
 
-// share distributes the room: first what each part needs at least, the most dangerous first, then,
-// tier by tier, equal shares of the rest to all parts that can use them. A part without room is
-// omitted. share reports whether all have room.
+// share distributes the room: first what the line of each part needs, the most dangerous first, then
+// what its text needs at least, and then, tier by tier, equal shares of the rest to all parts that can
+// use them. A part without room is omitted. share reports whether all have room for their texts.
 func share(parts []*part, left int) (all bool) {
 	all = true
-	for i, p := range parts {
-		if need := min(p.least, max(left/(len(parts)-i), LeastLimit)); need <= left {
+	for _, p := range parts {
+		if need := length(p.line); need <= left {
 			p.room = need
 			left -= need
+		}
+	}
+	for i, p := range parts {
+		free := left + p.room
+		if need := min(p.least, max(free/(len(parts)-i), LeastLimit)); need <= free {
+			p.room, p.whole = max(need, p.room), true
+			left = free - p.room
 		} else {
 			all = false
 		}
@@ -109,7 +133,7 @@ func share(parts []*part, left int) (all bool) {
 	for tier := range 3 {
 		var wanting []*part
 		for _, p := range parts {
-			if p.room > 0 && p.Counts.Danger() == tier {
+			if p.whole && p.Counts.Danger() == tier {
 				wanting = append(wanting, p)
 			}
 		}

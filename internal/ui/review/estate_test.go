@@ -26,9 +26,8 @@ func estateOf(t *testing.T, n []int, lose map[int]bool, text string) []*Root {
 				view.Plan.Changes.Instances = safe(view.Plan.Changes.Instances)
 			}
 			r.Counts = planview.Count(view.Plan)
-			r.Text = func(limit int) (string, int, error) {
-				text, least := Text(&ui.PlanView{Plan: view.Plan, Config: view.Config, Schemas: view.Schemas}, limit)
-				return text, least, nil
+			r.Render = func(limit int) (Rendered, error) {
+				return Render(&ui.PlanView{Plan: view.Plan, Config: view.Config, Schemas: view.Schemas}, limit), nil
 			}
 		}
 		out = append(out, r)
@@ -117,5 +116,26 @@ func TestDangerousFirst(t *testing.T) {
 	}
 	if !strings.Contains(out.String(), "| `live/r000` |") {
 		t.Errorf("the table lacks a root module:\n%s", &out)
+	}
+}
+
+// TestLinesOfLost checks that what many root modules lose is named before the other changes of any.
+func TestLinesOfLost(t *testing.T) {
+	n, lose := make([]int, 100), map[int]bool{}
+	for i := range n {
+		n[i], lose[i] = 6, true
+	}
+	roots := estateOf(t, n, lose, "text")
+	var out strings.Builder
+	if err := WriteEstate(&out, "# Head\n", roots, 40_000); err != nil {
+		t.Fatal(err)
+	}
+	if length := utf8.RuneCountInString(out.String()); length > 40_000 {
+		t.Errorf("the text has %d characters", length)
+	}
+	whole := len(order(out.String()))
+	lines := strings.Count(out.String(), "`: − `")
+	if whole == 0 || lines == 0 || whole+lines != len(n) {
+		t.Errorf("%d root modules are shown and %d named with what they lose, of %d:\n%s", whole, lines, len(n), &out)
 	}
 }

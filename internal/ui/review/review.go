@@ -56,16 +56,22 @@ type writer struct {
 
 // Write writes a plan as Markdown of at most limit characters.
 func Write(out io.Writer, view *ui.PlanView, limit int) error {
-	text, _ := Text(view, limit)
-	if _, err := io.WriteString(out, text); err != nil {
+	if _, err := io.WriteString(out, Render(view, limit).Text); err != nil {
 		return fmt.Errorf("writing the text: %w", err)
 	}
 	return nil
 }
 
-// Text returns a plan as Markdown of at most limit characters. least is the limit from which on the
-// text has the addresses of all dangerous changes.
-func Text(view *ui.PlanView, limit int) (text string, least int) {
+// Rendered is a plan as Markdown.
+type Rendered struct {
+	Text  string
+	Least int    // the limit from which on the text has the addresses of all dangerous changes
+	Lost  string // the dangerous changes in one line, or ""
+}
+
+// Render returns a plan as Markdown of at most limit characters.
+func Render(view *ui.PlanView, limit int) Rendered {
+	var least int
 	w := &writer{left: limit, plan: planview.New(view.Source(), planview.Options{Spread: longValue})}
 	for _, g := range w.plan.Groups() {
 		w.groups[g.Kind] = append(w.groups[g.Kind], g)
@@ -85,7 +91,25 @@ func Text(view *ui.PlanView, limit int) (text string, least int) {
 		w.due += need
 	}
 	w.body()
-	return w.out.String(), least
+	return Rendered{w.out.String(), least, w.lost()}
+}
+
+// maxLost is the maximum number of dangerous changes of a kind that one line names.
+const maxLost = 10
+
+// lost returns the dangerous changes in one line.
+func (w *writer) lost() string {
+	var out []string
+	for k, groups := range w.groups[:lastDangerous+1] {
+		for i, g := range groups {
+			if i == maxLost {
+				out = append(out, fmt.Sprintf("and %d more", len(groups)-i))
+				break
+			}
+			out = append(out, titles[planview.Kind(k)].sign+" "+strings.TrimSuffix(strings.TrimPrefix(line(g), "- "), "\n"))
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 // longValue is the number of columns above which a value is shown on several lines.
