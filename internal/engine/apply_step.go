@@ -182,6 +182,7 @@ func (a *applyStep) run(ctx context.Context) error {
 	switch {
 	case final.Action == plans.NoOp:
 		a.x.objs[a.at] = prior.value
+		a.w.out.observe(ApplyUnneeded{Object{Addr: a.addr}})
 	case final.Action == plans.Update && unmark(final.After).RawEquals(unmark(prior.value)):
 		if err := a.storeMarks(prior, final.After); err != nil {
 			return err

@@ -86,6 +86,10 @@ type (
 		InDoubt bool
 	}
 
+	// ApplyUnneeded is sent instead of ApplyStart and ApplyDone if a planned update changes nothing,
+	// because values that were not known are the old ones.
+	ApplyUnneeded struct{ Object }
+
 	// ObjectStored is sent when the stored state of an object changed. New is nil if the object was
 	// removed from the state. The observer must record the event durably before it returns.
 	ObjectStored struct {
@@ -149,6 +153,7 @@ func (Failure) event()         {}
 func (Ordered) event()         {}
 func (ApplyStart) event()      {}
 func (ApplyDone) event()       {}
+func (ApplyUnneeded) event()   {}
 func (ObjectStored) event()    {}
 func (ObjectMoved) event()     {}
 func (ProvisionStart) event()  {}

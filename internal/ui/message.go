@@ -121,11 +121,9 @@ func (t *Tally) Observe(e engine.Event) {
 	defer t.mu.Unlock()
 	switch e := e.(type) {
 	case engine.ApplyStart:
-		if t.started == nil {
-			t.started, t.failed = make(map[objectKey]bool), make(map[objectKey]bool)
-			t.partial = make(map[addrs.AbsInstance]bool)
-		}
-		t.started[objectKey{e.Addr, e.Deposed}] = true
+		t.begun(e.Object)
+	case engine.ApplyUnneeded:
+		t.begun(e.Object)
 	case engine.ObjectStored:
 		if e.Deposed == addrs.NotDeposed && t.started[objectKey{e.Addr, e.Deposed}] {
 			t.partial[e.Addr] = e.New != nil
@@ -136,6 +134,14 @@ func (t *Tally) Observe(e engine.Event) {
 		}
 		t.done(e)
 	}
+}
+
+func (t *Tally) begun(o engine.Object) {
+	if t.started == nil {
+		t.started, t.failed = make(map[objectKey]bool), make(map[objectKey]bool)
+		t.partial = make(map[addrs.AbsInstance]bool)
+	}
+	t.started[objectKey{o.Addr, o.Deposed}] = true
 }
 
 // done counts a step that has ended. An object that exists although its creation failed counts as added.

@@ -219,6 +219,8 @@ func (l *Live) Event(e engine.Event) {
 		if e.Failed {
 			l.fail(e.Addr)
 		}
+	case engine.ApplyUnneeded:
+		l.applied()
 	case engine.Failure:
 		l.unbegun(e.Err)
 	}
