@@ -67,6 +67,7 @@ func (f *applyFlags) declare(fs *options) {
 	f.given = fs.given
 	fs.BoolVar(&f.AutoApprove, "auto-approve", false, "Do not ask for approval.")
 	f.Look.addVanished(fs, &f.AutoApprove)
+	addRetry(fs, &f.Retries)
 	fs.BoolVar(&f.DetailedExitCode, "detailed-exitcode", false,
 		"Exit with status 2 if the saved plan deferred changes that are still to be planned.")
 	fs.BoolVar(&f.SuppressForgetErrors, "suppress-forget-errors", false,

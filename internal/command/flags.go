@@ -12,6 +12,7 @@ import (
 
 	"tofu/internal/configs/inputs"
 	"tofu/internal/pace"
+	"tofu/internal/repeat"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
 )
@@ -235,6 +236,19 @@ func (f *operationFlags) add(fs *options) {
 	f.lockFlags.add(fs)
 	f.Input.add(fs)
 	addLimits(fs, &f.Limits)
+}
+
+// addRetry declares the option to try failed steps of an apply again.
+func addRetry(fs *options, times *int) {
+	fs.Func("retry", fmt.Sprintf("Try failed steps again up to `n` times, if that is safe: reads, plans, and creations of "+
+		"which the provider says that nothing was made. 0 (the default) to %d.", repeat.MaxRetries), func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 || n > repeat.MaxRetries {
+			return fmt.Errorf("must be a number from 0 to %d", repeat.MaxRetries)
+		}
+		*times = n
+		return nil
+	})
 }
 
 // addLimits declares the options that limit the calls of providers.

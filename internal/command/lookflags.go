@@ -72,7 +72,7 @@ func (f *planFlags) clashes(clash func(when bool, first, second string)) {
 // operation returns the options of an operation that plans.
 func (f *planFlags) operation() session.OperationOptions {
 	out := f.operationFlags.operation()
-	out.Refresh = f.Look.Options
+	out.Refresh, out.Retries = f.Look.Options, f.Retries
 	out.Refresh.Vanished.Stop = f.Look.unattended != nil && *f.Look.unattended && !f.Look.allowVanished
 	out.UsualRefresh = f.Look.given != nil && !f.Look.given("minimal-refresh") && f.Refresh && !f.RefreshOnly
 	return out

@@ -24,6 +24,7 @@ type planFlags struct {
 	Defer                bool
 	Replace              []string
 	SuppressForgetErrors bool
+	Retries              int
 }
 
 func (f *planFlags) add(fs *options) {

@@ -251,6 +251,7 @@ type rootsApplyFlags struct {
 func (f *rootsApplyFlags) addApply(fs *options) {
 	fs.BoolVar(&f.AutoApprove, "auto-approve", false, "Do not ask for approval.")
 	f.Look.addVanished(fs, &f.AutoApprove)
+	addRetry(fs, &f.Retries)
 }
 
 func runRootsApply(ctx context.Context, app *App, f *rootsApplyFlags, args []string) error {

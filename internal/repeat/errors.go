@@ -54,7 +54,7 @@ func classify(diags tfdiags.Diagnostics) class {
 			continue
 		}
 		c := classOf(d.Summary + "\n" + d.Detail)
-		if d.Summary == "Plugin did not respond" || d.Summary == "Request cancelled" { // the process is the problem
+		if unanswered(d) {
 			c = final
 		}
 		if c == final {
@@ -63,6 +63,11 @@ func classify(diags tfdiags.Diagnostics) class {
 		found = max(found, c)
 	}
 	return found
+}
+
+// unanswered reports whether an error is about the process of the provider, which no repeat changes.
+func unanswered(d tfdiags.Diagnostic) bool {
+	return d.Summary == "Plugin did not respond" || d.Summary == "Request cancelled"
 }
 
 func classOf(text string) class {

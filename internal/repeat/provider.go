@@ -15,9 +15,11 @@ import (
 )
 
 // Provider returns a provider that repeats calls and tells slots how they went. name is the provider's
-// name as it is displayed. recorder may be nil.
-func Provider(impl providers.Interface, name string, slots *pace.Slots, recorder *timings.Recorder) providers.Interface {
-	return &provider{Interface: impl, name: name, slots: slots, timings: recorder}
+// name as it is displayed. recorder and retry may be nil.
+func Provider(
+	impl providers.Interface, name string, slots *pace.Slots, recorder *timings.Recorder, retry *Retry,
+) providers.Interface {
+	return &provider{Interface: impl, name: name, slots: slots, timings: recorder, retry: retry}
 }
 
 type provider struct {
@@ -25,6 +27,7 @@ type provider struct {
 	name    string
 	slots   *pace.Slots
 	timings *timings.Recorder
+	retry   *Retry
 }
 
 // policy says how often calls with errors of a class are repeated.
@@ -41,6 +44,16 @@ var policies = map[class]policy{
 // call makes a call that is safe to repeat, until it succeeds, fails for good or was repeated often
 // enough. diags are the diagnostics that do sets. typ is the resource type if the call reads something.
 func (p *provider) call(ctx context.Context, typ string, diags *tfdiags.Diagnostics, do func()) {
+	for tries := 0; ; tries++ {
+		p.repeated(ctx, typ, diags, do)
+		if !p.again(ctx, "A call", tries, *diags) {
+			return
+		}
+	}
+}
+
+// repeated makes a call until it succeeds, or repeats don't help.
+func (p *provider) repeated(ctx context.Context, typ string, diags *tfdiags.Diagnostics, do func()) {
 	for repeats := 0; ; repeats++ {
 		found := p.once(typ, diags, do)
 		try := policies[found]
@@ -71,7 +84,7 @@ func (p *provider) once(typ string, diags *tfdiags.Diagnostics, do func()) class
 // pause waits before another try. It reports false if the context has ended.
 func (p *provider) pause(ctx context.Context, try policy, repeats int) bool {
 	began := time.Now()
-	wait := min(try.first<<repeats, try.limit)
+	wait := min(try.first<<min(repeats, 16), try.limit)
 	wait -= rand.N(wait/2 + 1)
 	select {
 	case <-ctx.Done():
@@ -129,12 +142,16 @@ func (p *provider) PlanResourceChange(
 	return resp
 }
 
-// ApplyResourceChange implements providers.Interface. It is never repeated.
+// ApplyResourceChange repeats only creations that made nothing, and only if the user wants it.
 func (p *provider) ApplyResourceChange(
 	ctx context.Context, req providers.ApplyRequest,
 ) (resp providers.ApplyResponse) {
-	p.once("", &resp.Diagnostics, func() { resp = p.Interface.ApplyResourceChange(ctx, req) })
-	return resp
+	for tries := 0; ; tries++ {
+		p.once("", &resp.Diagnostics, func() { resp = p.Interface.ApplyResourceChange(ctx, req) })
+		if !madeNothing(&req, &resp) || !p.again(ctx, "The creation of an object of type "+req.Type, tries, resp.Diagnostics) {
+			return resp
+		}
+	}
 }
 
 // ImportResourceState implements providers.Interface. It isn't repeated: some providers change

@@ -123,7 +123,7 @@ func TestRepeats(t *testing.T) {
 		} {
 			synctest.Test(t, func(t *testing.T) {
 				f := &faulty{errs: c.errs}
-				p := Provider(f, "acme/x", pace.New(pace.Limits{}), nil)
+				p := Provider(f, "acme/x", pace.New(pace.Limits{}), nil, nil)
 				diags := call(t.Context(), p)
 				calls, fails := c.calls, c.fails
 				if !safe[method] {
@@ -142,7 +142,7 @@ func TestRepeats(t *testing.T) {
 func TestForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, slots := &faulty{always: tooMany}, pace.New(pace.Limits{})
-		p := Provider(f, "acme/x", slots, nil)
+		p := Provider(f, "acme/x", slots, nil, nil)
 		began := time.Now()
 		diags := methods["read"](t.Context(), p)
 		if took := time.Since(began); took > 3*time.Minute || f.calls != 9 {
@@ -173,7 +173,7 @@ func TestForever(t *testing.T) {
 func TestEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &faulty{always: tooMany}
-		p := Provider(f, "acme/x", pace.New(pace.Limits{}), nil)
+		p := Provider(f, "acme/x", pace.New(pace.Limits{}), nil, nil)
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("halted"))
 		defer cancel()
 		began := time.Now()
@@ -190,7 +190,7 @@ func TestJitter(t *testing.T) {
 		for range 20 {
 			f := &faulty{errs: []string{broken, broken}}
 			began := time.Now()
-			methods["read"](t.Context(), Provider(f, "acme/x", pace.New(pace.Limits{}), nil))
+			methods["read"](t.Context(), Provider(f, "acme/x", pace.New(pace.Limits{}), nil, nil))
 			took := time.Since(began)
 			if took < 750*time.Millisecond || took > 1500*time.Millisecond {
 				t.Errorf("two pauses took %s", took)
@@ -208,7 +208,7 @@ func TestTimings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		recorder := timings.New()
 		f := &faulty{errs: []string{tooMany, tooMany}}
-		methods["read"](t.Context(), Provider(f, "acme/x", pace.New(pace.Limits{}), recorder))
+		methods["read"](t.Context(), Provider(f, "acme/x", pace.New(pace.Limits{}), recorder, nil))
 		var out bytes.Buffer
 		recorder.Report(&out)
 		if !strings.Contains(out.String(), "        2  ") || !strings.Contains(out.String(), "to repeat a call of acme/x") {

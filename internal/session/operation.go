@@ -51,6 +51,7 @@ type Operation struct {
 	started time.Time
 	drifted []string      // objects whose values in the last plan are not those in the state
 	ages    *refresh.Ages // nil until the state is read
+	retry   *repeat.Retry
 }
 
 // OperationOptions holds the options that all operations share.
@@ -66,6 +67,8 @@ type OperationOptions struct {
 	// whether plans read only what they must.
 	Refresh      refresh.Options
 	UsualRefresh bool
+	// Retries says how often failed steps of an apply are tried again, if that is safe.
+	Retries int
 }
 
 // StartOperation prepares an operation: it loads the configuration, reads the values of variables,
@@ -184,11 +187,12 @@ func (op *Operation) limitCalls() {
 		op.Session.Timings.Limited(env.Slots.Report)
 	}
 	slots, start, reuse := env.Slots, env.Provider, env.Reuse
+	op.retry = &repeat.Retry{Times: op.options.Retries, Stop: env.Stop, Tell: func(text string) { op.Session.Say("%s", text) }}
 	repeats := func(addr addrs.Provider, impl providers.Interface) providers.Interface {
 		if impl == nil || addr.IsBuiltin() {
 			return impl
 		}
-		return repeat.Provider(impl, addr.ForDisplay(), slots, op.Session.Timings)
+		return repeat.Provider(impl, addr.ForDisplay(), slots, op.Session.Timings, op.retry)
 	}
 	env.Provider = func(ctx context.Context, addr addrs.Provider) (providers.Interface, error) {
 		impl, err := start(ctx, addr)
@@ -381,6 +385,8 @@ func (op *Operation) Apply(
 	op.Session.Live.Phase(phase, applySteps(plan))
 	op.Session.Live.Parallel(op.Env.Slots.Changes())
 	defer op.Session.Live.Phase("", 0)
+	op.retry.Begin()
+	defer op.retry.End()
 	st, err := engine.Apply(terminal.UntilAbort(ctx), op.Config.Config, plan, &env, opts)
 	if op.Session.Interrupts.Stopped() && err == nil {
 		err = tfdiags.Errorf("Execution halted",
