@@ -23,6 +23,12 @@ only writes in another way. It takes no lock and changes neither objects nor the
 state; it records only when objects were last read. With -max-age, objects that
 were read since are not read again, so that an interrupted run can continue.
 
+Three options read only the objects at an address of a module, a resource or an
+instance. -accept takes what changed there into the state, which it locks and
+writes. -revert plans to undo it, whatever the configuration says now; "tofu
+apply" applies a plan that was saved with -out. -why says what in the
+configuration would react to it.
+
 The exit status is 0 without drift, 2 with drift, and 1 after an error or if an
 object could not be read.`,
 	New: with(func(f *driftFlags, fs *options) {
@@ -34,6 +40,7 @@ object could not be read.`,
 		f.Input.add(fs)
 		addLimits(fs, &f.Limits)
 		f.addDrift(fs)
+		f.addActions(fs)
 		fs.BoolVar(&f.Document, "json", false, "Print a JSON document.")
 		fs.Func("format", "Print in this `format`: text (the default) or markdown.", func(text string) error {
 			f.Markdown = text == "markdown"
@@ -58,7 +65,8 @@ type driftFlags struct {
 	planFlags
 	Document, Markdown bool
 	Report             string
-	form               func(*driftview.Report, io.Writer) error
+	driftActions
+	form func(*driftview.Report, io.Writer) error
 }
 
 // addDrift declares the options for which objects are read.
@@ -84,6 +92,9 @@ func runDrift(ctx context.Context, app *App, f *driftFlags, args []string) error
 	}
 	opts, err := f.options()
 	if err != nil {
+		return err
+	}
+	if acts, err := f.act(ctx, app, opts); acts || err != nil {
 		return err
 	}
 	if f.Document || f.Markdown {

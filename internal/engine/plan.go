@@ -96,7 +96,7 @@ func (o *PlanOptions) warnOfTargets(left []graph.LeftOut, warn tfdiags.Sink) {
 			text += fmt.Sprintf("\n  - and %d more", more)
 		}
 	}
-	warn(tfdiags.Warningf(onlyTargets, "%s", text))
+	warn(tfdiags.Warningf(TargetsWarning, "%s", text))
 }
 
 func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *Env) *operation {
@@ -470,17 +470,17 @@ func refreshedObjects(plan *plans.Plan) map[*states.Object]objectState {
 	return out
 }
 
-// Summaries of warnings that withoutForgetting drops.
-const (
-	willForget  = "Resource will be removed from the state"
-	onlyTargets = "Resource targeting is in effect"
-)
+// willForget is the summary of a warning that withoutForgetting drops.
+const willForget = "Resource will be removed from the state"
+
+// TargetsWarning is the summary of the warning about targets and exclusions.
+const TargetsWarning = "Resource targeting is in effect"
 
 // withoutForgetting returns diags without warnings that don't matter to a destroy plan: warnings
 // about forgotten objects, targets and conditions.
 func withoutForgetting(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	return diags.Filter(func(d tfdiags.Diagnostic) bool {
 		_, condition := d.Extra.(tfdiags.CheckRule)
-		return !condition && d.Summary != willForget && d.Summary != onlyTargets
+		return !condition && d.Summary != willForget && d.Summary != TargetsWarning
 	})
 }

@@ -84,6 +84,19 @@ func Explain(ctx context.Context, s *Subject, target addrs.Target) (answer *Answ
 	return answer, err
 }
 
+// Changes explains some changes of the plan: which attributes cause them, and where the new values
+// come from. It says nothing about their order.
+func Changes(s *Subject, of []*plans.InstanceChange) *Answer {
+	e := newExplainer(s)
+	answer := &Answer{FormatVersion: formatVersion, InPlan: len(of) > 0, Omitted: max(0, len(of)-maxObjects)}
+	for _, c := range of[:min(len(of), maxObjects)] {
+		o := e.object(c)
+		o.WaitsFor, o.WaitedForBy, o.TakesAlong = nil, nil, nil
+		answer.Objects = append(answer.Objects, o)
+	}
+	return answer
+}
+
 // acts reports whether an apply has anything to do for a change.
 func acts(c *plans.InstanceChange) bool {
 	return c.Action != plans.NoOp || c.MovedFrom != nil || c.Importing != nil

@@ -12,7 +12,7 @@ import (
 
 // Past describes a plan that returns objects to an earlier time, with the current configuration.
 type Past struct {
-	At   time.Time // time of the earlier state
+	At   time.Time // time of the earlier state; zero if the plan undoes what was changed outside
 	Run  string    // ID of the run that ended with the earlier state; "" if the user named a time
 	Lost []Lost    // what the plan can't bring back, sorted by address
 }
@@ -84,8 +84,12 @@ func (l *Lost) Text() string {
 	return "may differ in these attributes: " + strings.Join(l.Attributes, ", ")
 }
 
-// When describes the time to which the plan returns: "at the end of the run ID (TIME)" or "at TIME".
+// When describes the time to which the plan returns: "at the end of the run ID (TIME)", "at TIME" or
+// "before they were changed outside".
 func (p *Past) When() string {
+	if p.At.IsZero() {
+		return "before they were changed outside"
+	}
 	at := p.At.UTC().Format(time.RFC3339)
 	if p.Run != "" {
 		return "at the end of the run " + p.Run + " (" + at + ")"

@@ -14,6 +14,7 @@ package refresh
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"tofu/internal/addrs"
@@ -38,6 +39,8 @@ type Options struct {
 	// Types selects objects of matching types or providers; empty means all. NotTypes leaves out
 	// objects.
 	Types, NotTypes Patterns
+	// Only, if it is not empty, selects the objects at these addresses, and no others.
+	Only []addrs.Target
 	// Vanished says when too many objects are gone.
 	Vanished Vanished
 	// Continue says that a plan uses the stored values of objects that can't be read.
@@ -46,13 +49,16 @@ type Options struct {
 
 // Limited reports whether a plan with these options may leave out objects.
 func (o *Options) Limited() bool {
-	return o.Minimal || o.OlderThan > 0 || len(o.Types)+len(o.NotTypes) > 0
+	return o.Minimal || o.OlderThan > 0 || len(o.Types)+len(o.NotTypes)+len(o.Only) > 0
 }
 
 // selects reports whether the options select an object without regard to the cone.
 func (o *Options) selects(c engine.RefreshCandidate, age func() (time.Duration, bool)) bool {
 	if o.Minimal && o.OlderThan == 0 && len(o.Types) == 0 {
 		return false
+	}
+	if len(o.Only) > 0 {
+		return slices.ContainsFunc(o.Only, func(t addrs.Target) bool { return t.ContainsInstance(c.Addr) })
 	}
 	if len(o.Types) > 0 && !o.Types.match(c) || o.NotTypes.match(c) {
 		return false

@@ -302,7 +302,7 @@ func (p *planWriter) deferredChanges() {
 // against describes the earlier state that a plan goes back to, and what the plan can't
 // restore.
 type against struct {
-	At   string       `json:"at"`
+	At   string       `json:"at,omitempty"` // "" if the plan undoes what was changed outside
 	Run  string       `json:"run,omitempty"`
 	Lost []lostObject `json:"lost"`
 }
@@ -316,7 +316,10 @@ type lostObject struct {
 }
 
 func pastJSON(past *plans.Past) against {
-	out := against{At: past.At.UTC().Format(time.RFC3339Nano), Run: past.Run, Lost: []lostObject{}}
+	out := against{Run: past.Run, Lost: []lostObject{}}
+	if !past.At.IsZero() {
+		out.At = past.At.UTC().Format(time.RFC3339Nano)
+	}
 	for _, lost := range past.Lost {
 		entry := lostObject{Address: lost.Addr.String(), Reason: lost.Why,
 			Attributes: lost.Attributes, Text: lost.Text()}

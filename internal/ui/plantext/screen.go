@@ -197,9 +197,12 @@ func (s *Screen) Past(past *plans.Past) {
 	if past == nil {
 		return
 	}
-	s.write("\n" + termtext.Wrap("The plan goes back to how the objects were "+past.When()+". The configuration does "+
-		"not go back: unless you change it too, the next plan without -against proposes the current values again.",
-		s.Width-1) + "\n")
+	text := "The plan goes back to how the objects were " + past.When() + "."
+	if !past.At.IsZero() {
+		text += " The configuration does not go back: unless you change it too, the next plan without -against proposes " +
+			"the current values again."
+	}
+	s.write("\n" + termtext.Wrap(text, s.Width-1) + "\n")
 	if len(past.Lost) == 0 {
 		return
 	}
