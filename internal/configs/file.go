@@ -188,5 +188,6 @@ func (d *decoder) escape(rest hcl.Body, o *once, block *hcl.Block, parent string
 // reserved adds an error for a block type that is reserved for future use.
 func (d *decoder) reserved(block *hcl.Block, parent string) {
 	d.errorf(block.TypeRange, fmt.Sprintf("Reserved block type name in %s block", parent),
-		"The block type name %q is reserved for a future version of the language.", block.Type)
+		"The block type name %q is reserved for a future version of the language. If the block "+
+			"is not meant to be inside of this one, a closing brace is missing above it.", block.Type)
 }

@@ -45,12 +45,17 @@ func (s *State) NotFound(addr fmt.Stringer) tfdiags.Diagnostic {
 		"The state does not contain %s.%s `tofu state list` shows what it contains.", addr, s.Suggestion(addr))
 }
 
-// Suggestion returns a sentence that names the resource or instance with the most similar address,
-// or "" if none is similar.
+// Suggestion returns a sentence that names the module, resource or instance with the most similar
+// address, or "" if none is similar.
 func (s *State) Suggestion(addr fmt.Stringer) string {
 	var names []string
+	seen := make(map[addrs.ModuleInstance]bool)
 	for _, a := range s.Select(nil) {
 		names = append(names, a.String(), a.Abs().String())
+		for at := a.Module; !at.IsRoot() && !seen[at]; at, _ = at.Parent() {
+			parent, step := at.Parent()
+			names, seen[at] = append(names, at.String(), parent.Child(step.Name, addrs.NoKey).String()), true
+		}
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name == addr.String() })
 	return suggest.DidYouMean(addr.String(), names)

@@ -20,7 +20,7 @@ func ParseChecked(name string, src []byte) (*hcl.File, hcl.Diagnostics) {
 	open := unclosed(src, tokens)
 	if open != nil && (diags[0].Subject == nil || diags[0].Subject.Start.Line != open.Range.Start.Line) {
 		first := *diags[0]
-		first.Detail = fmt.Sprintf("%s The %q on line %d is not closed.", first.Detail, open.Bytes,
+		first.Detail = fmt.Sprintf("%s The %q on line %d is not closed.", first.Detail, bytes.TrimSpace(open.Bytes),
 			open.Range.Start.Line)
 		diags = append(hcl.Diagnostics{&first}, diags[1:]...)
 	}
@@ -31,7 +31,7 @@ func ParseChecked(name string, src []byte) (*hcl.File, hcl.Diagnostics) {
 var closers = map[hclsyntax.TokenType]hclsyntax.TokenType{
 	hclsyntax.TokenOParen: hclsyntax.TokenCParen, hclsyntax.TokenOBrace: hclsyntax.TokenCBrace,
 	hclsyntax.TokenOBrack: hclsyntax.TokenCBrack, hclsyntax.TokenTemplateInterp: hclsyntax.TokenTemplateSeqEnd,
-	hclsyntax.TokenTemplateControl: hclsyntax.TokenTemplateSeqEnd,
+	hclsyntax.TokenTemplateControl: hclsyntax.TokenTemplateSeqEnd, hclsyntax.TokenOHeredoc: hclsyntax.TokenCHeredoc,
 }
 
 // unclosed returns the bracket that was probably left open, or nil if all are closed. That is the first one
@@ -47,7 +47,7 @@ func unclosed(src []byte, tokens hclsyntax.Tokens) *hclsyntax.Token {
 			stack = append(stack, t)
 			continue
 		}
-		if !closing[t.Type] || t.Type == hclsyntax.TokenCQuote || t.Type == hclsyntax.TokenCHeredoc {
+		if !closing[t.Type] || t.Type == hclsyntax.TokenCQuote {
 			continue
 		}
 		if len(stack) == 0 {
@@ -59,7 +59,7 @@ func unclosed(src []byte, tokens hclsyntax.Tokens) *hclsyntax.Token {
 		}
 		stack = stack[:len(stack)-1]
 		begins := len(bytes.TrimSpace(lineBefore(src, t.Range.Start.Byte))) == 0
-		if suspect == nil && begins && top.Range.Start.Line != t.Range.Start.Line &&
+		if suspect == nil && begins && t.Type != hclsyntax.TokenCHeredoc && top.Range.Start.Line != t.Range.Start.Line &&
 			!bytes.Equal(indentAt(src, top.Range.Start.Byte), indentAt(src, t.Range.Start.Byte)) {
 			suspect = top
 		}

@@ -11,9 +11,11 @@ func TestUnclosed(t *testing.T) {
 		"a {\n  b = {\n    c = 1\n\nd {\n}\n":                 `"{" on line 2`,
 		"a {\n  b {\n    c {\n    }\n  d {\n  }\n}\ne {\n}\n": `"{" on line 2`,
 		"a {\n  b = max(1, 2\n}\n":                            `"(" on line 2`,
-		"a {\n}\n}\n":                                         "",
-		"a {\n":                                               "", // the parser says so
-		"a {\n  = 1\n}":                                       "",
+		"a {\n  b = <<-EOT\n    c\n  }\n}\n":                  `"<<-EOT" on line 2`,
+		"a {\n  b = <<E\nc }\nE\n  d = {\n\ne = {\n}\n":       `"{" on line 5`,
+		"a {\n}\n}\n":   "",
+		"a {\n":         "", // the parser says so
+		"a {\n  = 1\n}": "",
 	} {
 		_, diags := ParseChecked("x.tf", []byte(src))
 		if !diags.HasErrors() {
