@@ -70,7 +70,7 @@ func (b *backendInit) run(ctx context.Context, root *session.Config) error {
 	case hasBlock && b.same(record, current, wanted):
 		wanted.Config = current.Config
 	case !f.Migrate && hasBlock && current.Driver.Name == wanted.Driver.Name:
-		changes := wanted.ChangesFrom(current.Config, root.Module.BackendOrCloud())
+		changes := wanted.ChangesFrom(current.Config, root.Module)
 		return tfdiags.Errorf("Backend configuration changed", "The backend was set up with other settings than it has "+
 			"in the configuration%s. %s", changes, changes.Advice("tofu init"))
 	case !f.Migrate:

@@ -236,7 +236,9 @@ func (p *process) lastWords() (status, words string) {
 	}
 	select {
 	case <-p.runner.ended:
-		if exit, ok := errors.AsType[*exec.ExitError](p.runner.status); ok && exit.Exited() {
+		exit, failed := errors.AsType[*exec.ExitError](p.runner.status)
+		ours := p.runner.killed.Load() && exit.Error() == "signal: killed"
+		if failed && !ours { // the text is an exit status or a signal
 			status = " with " + exit.Error()
 		}
 	default:

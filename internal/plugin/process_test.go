@@ -127,6 +127,8 @@ func TestStartErrors(t *testing.T) {
 		{"not a plugin", script("noise", "#!/bin/sh\necho hello\nsleep 5\n", 0o755), []string{"hello"}},
 		{"exits", script("exits", "#!/bin/sh\nexit 1\n", 0o755), []string{"Failed to read any lines",
 			"the process ended with exit status 1 before it was ready."}},
+		{"crashes", script("crashes", "#!/bin/sh\nkill -SEGV $$\n", 0o755),
+			[]string{"the process ended with signal: segmentation fault"}},
 		{"says why", script("licence", "#!/bin/sh\necho 'no licence' >&2\necho '{\"@level\":\"debug\"}' >&2\n"+
 			"echo 'giving up' >&2\nexit 3\n", 0o755), []string{"exit status 3", "Its last lines on standard error:\n\n" +
 			"    no licence\n    giving up"}},

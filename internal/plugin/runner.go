@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,6 +28,7 @@ type runner struct {
 	started bool
 	ended   chan struct{} // closed when the process has ended
 	status  error         // exit status
+	killed  atomic.Bool   // by this program
 }
 
 // newRunner returns a runner for a command that has not been started. tmp is the directory that
@@ -110,7 +112,11 @@ func (r *runner) wait() {
 // kill kills the process and its group.
 func (r *runner) kill() error {
 	killGroup(r.cmd)
-	return r.cmd.Process.Kill()
+	err := r.cmd.Process.Kill()
+	if err == nil {
+		r.killed.Store(true)
+	}
+	return err
 }
 
 // Kill implements runner.Runner.

@@ -157,7 +157,7 @@ func (d *Dirs) CurrentBackend(cfg *Config, preset Preset) (*BackendSettings, err
 		changed = !stored.RawEquals(settings.Config)
 	}
 	if changed {
-		changes := settings.ChangesFrom(stored, cfg.Module.BackendOrCloud())
+		changes := settings.ChangesFrom(stored, cfg.Module)
 		return nil, tfdiags.Errorf(d.initRequired(), "The backend was set up with other settings than it has in the "+
 			"configuration%s. %s", changes, changes.Advice(d.InitCommand))
 	}

@@ -18,18 +18,17 @@ import (
 // backend was set up.
 type BackendChanges struct {
 	texts     []string
-	variables []string // names of the variables and locals that these arguments refer to, such as var.x
+	variables []string // what decides these arguments outside of the configuration, such as var.x
 }
 
-// ChangesFrom compares the settings with those with which the same backend was set up. block is the
-// backend's block in the configuration, or nil.
-func (b *BackendSettings) ChangesFrom(stored cty.Value, block *configs.Backend) BackendChanges {
+// ChangesFrom compares the settings with those with which the same backend was set up. root is the root
+// module.
+func (b *BackendSettings) ChangesFrom(stored cty.Value, root *configs.Module) BackendChanges {
 	var out BackendChanges
 	var attrs hcl.Attributes
-	if block != nil {
+	if block := root.BackendOrCloud(); block != nil {
 		attrs, _ = block.Config.JustAttributes() // of nested blocks, only the values are compared
 	}
-	used := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(b.Schema.Attributes)) {
 		was, is := stored.GetAttr(name), b.Block.GetAttr(name)
 		if is.IsNull() || was.RawEquals(is) { // what the block doesn't set may come from -backend-config
@@ -40,16 +39,23 @@ func (b *BackendSettings) ChangesFrom(stored cty.Value, block *configs.Backend) 
 			text = fmt.Sprintf("%s was %s and is %s", name, settingText(was), settingText(is))
 		}
 		if attr := attrs[name]; attr != nil {
-			if from := variablesIn(attr.Expr); len(from) > 0 {
-				text += ", which comes from " + strings.Join(from, " and ")
-				for _, v := range from {
-					used[v] = true
+			var from []string
+			for _, name := range symbolsIn(attr.Expr) {
+				variables := variablesBehind(name, root, map[string]bool{})
+				out.variables = append(out.variables, variables...)
+				if strings.HasPrefix(name, "local.") && len(variables) > 0 {
+					name += " (" + strings.Join(variables, ", ") + ")"
 				}
+				from = append(from, name)
+			}
+			if len(from) > 0 {
+				text += ", which comes from " + strings.Join(from, " and ")
 			}
 		}
 		out.texts = append(out.texts, text)
 	}
-	out.variables = slices.Sorted(maps.Keys(used))
+	slices.Sort(out.variables)
+	out.variables = slices.Compact(out.variables)
 	return out
 }
 
@@ -61,18 +67,45 @@ func settingText(v cty.Value) string {
 	return string(hclwrite.TokensForValue(v).Bytes())
 }
 
-// variablesIn returns the variables and locals that an expression refers to, each once.
-func variablesIn(expr hcl.Expression) []string {
+// symbolsIn returns the variables and locals that an expression refers to, and terraform.workspace, each
+// once.
+func symbolsIn(expr hcl.Expression) []string {
 	var out []string
 	for _, tr := range expr.Variables() {
-		if root := tr.RootName(); len(tr) < 2 || root != "var" && root != "local" {
+		if len(tr) < 2 {
 			continue
 		}
-		if name := tr.RootName() + "." + addrs.StepName(tr[1]); !slices.Contains(out, name) {
+		name := tr.RootName() + "." + addrs.StepName(tr[1])
+		switch {
+		case slices.Contains(out, name):
+		case tr.RootName() == "var", tr.RootName() == "local", name == workspaceName:
 			out = append(out, name)
 		}
 	}
 	return out
+}
+
+const workspaceName = "terraform.workspace"
+
+// variablesBehind returns the variables that decide the value of a symbol, and terraform.workspace.
+func variablesBehind(symbol string, root *configs.Module, seen map[string]bool) []string {
+	name, isLocal := strings.CutPrefix(symbol, "local.")
+	switch local := root.Locals[name]; {
+	case seen[symbol]:
+		return nil
+	case !isLocal:
+		seen[symbol] = true
+		return []string{symbol}
+	case local == nil:
+		return nil
+	default:
+		seen[symbol] = true
+		var out []string
+		for _, next := range symbolsIn(local.Expr) {
+			out = append(out, variablesBehind(next, root, seen)...)
+		}
+		return out
+	}
 }
 
 // String returns a list of the changes that continues a sentence, or "".
@@ -92,7 +125,15 @@ func (c BackendChanges) Advice(initCommand string) string {
 			"\"%[1]s -reconfigure\" to use that backend without copying the state. If the change is not intended, undo it "+
 			"in the configuration.", initCommand)
 	}
-	return fmt.Sprintf("If %s should have the value of that time, set the variable again, with -var, -var-file or the "+
-		"environment. Otherwise run \"%s -migrate-state\" to copy the existing state to the place that is configured now.",
-		c.variables[len(c.variables)-1], initCommand) // variables come after locals
+	value, them := "value", "it"
+	if len(c.variables) > 1 {
+		value, them = "values", "them"
+	}
+	how := "with -var, -var-file or the environment"
+	if slices.Contains(c.variables, workspaceName) {
+		how += ", and the workspace with TF_WORKSPACE"
+	}
+	return fmt.Sprintf("If %s should have the %s of that time, set %s again, %s. Otherwise run \"%s -migrate-state\" to "+
+		"copy the existing state to the place that is configured now.", strings.Join(c.variables, " and "), value, them,
+		how, initCommand)
 }
