@@ -28,10 +28,10 @@ type question struct {
 
 type givenAnswer struct{ request, answer any }
 
-// configured forgets what a provider has answered if its configuration is not the one that it had
-// then. Ephemeral values, such as tokens, differ in each plan and are not compared.
-func (a *Answers) configured(p addrs.ProviderInstance, config cty.Value) {
-	if a == nil {
+// configured tells the memories of an operation how a provider is configured. Ephemeral values, such as
+// tokens, differ in each plan and are left out.
+func (o *operation) configured(p addrs.ProviderInstance, config cty.Value) {
+	if o.answers == nil && o.data == nil {
 		return
 	}
 	steady, err := cty.Transform(config, func(_ cty.Path, v cty.Value) (cty.Value, error) {
@@ -40,10 +40,25 @@ func (a *Answers) configured(p addrs.ProviderInstance, config cty.Value) {
 		}
 		return v, nil
 	})
+	if err != nil { // unreachable, because the function returns no errors
+		steady = cty.DynamicVal
+	}
 	steady = unmark(steady)
+	if o.data != nil {
+		o.data.Configured(p, steady)
+	}
+	o.answers.configured(p, steady)
+}
+
+// configured forgets what a provider has answered if its configuration is not the one that it had
+// then.
+func (a *Answers) configured(p addrs.ProviderInstance, steady cty.Value) {
+	if a == nil {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if before, ok := a.configs[p]; err == nil && ok && before.RawEquals(steady) {
+	if before, ok := a.configs[p]; ok && before.RawEquals(steady) {
 		return
 	}
 	if a.configs == nil {

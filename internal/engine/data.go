@@ -110,11 +110,20 @@ func (p *instancePlan) readData(
 	if err != nil {
 		return cty.NilVal, nil, err
 	}
+	q := &DataRead{p.addr, p.prov.addr, providers.ReadDataRequest{Type: r.Addr.Resource.Type, Config: config, Meta: meta,
+		Addr: p.addr}, r.Recorded.Dependencies}
+	if known, ok := p.remembered(q); ok {
+		v = objchange.NormalizeFromLegacy(r.Schema.Block, known)
+		if len(pvms) > 0 {
+			v = v.MarkWithPaths(pvms)
+		}
+		return v, nil, nil
+	}
 	err = w.callReader(ctx, p.prov, pace.Read, func(ctx context.Context) error {
 		start := w.op.env.now()
 		w.out.observe(ApplyStart{Object: what, Action: plans.Read, Provider: p.prov.addr,
 			Builtin: p.prov.addr.Config.Provider.IsBuiltin()})
-		v, hidden, err = p.callData(ctx, config, meta)
+		v, hidden, err = p.callData(ctx, q)
 		if err == nil {
 			if len(pvms) > 0 {
 				v = v.MarkWithPaths(pvms)
@@ -129,13 +138,10 @@ func (p *instancePlan) readData(
 }
 
 // callData makes the provider call for readData. The caller has a call slot.
-func (p *instancePlan) callData(
-	ctx context.Context, config, meta cty.Value,
-) (cty.Value, []cty.Path, error) {
-	w, r := p.w, p.r
-	req := providers.ReadDataRequest{Type: r.Addr.Resource.Type, Config: config, Meta: meta, Addr: p.addr}
+func (p *instancePlan) callData(ctx context.Context, q *DataRead) (cty.Value, []cty.Path, error) {
+	w, r, req := p.w, p.r, q.Request
 	call := func() providers.ReadDataResponse {
-		diags := p.prov.ValidateDataSource(ctx, r.Addr.Resource.Type, config)
+		diags := p.prov.ValidateDataSource(ctx, req.Type, req.Config)
 		if diags.HasErrors() {
 			return providers.ReadDataResponse{Diagnostics: diags}
 		}
@@ -146,6 +152,9 @@ func (p *instancePlan) callData(
 	resp := recall(&p.instance, "ReadDataSource", req, func() providers.ReadDataResponse {
 		return callWithSlot(w.calls, p.prov, "ReadDataSource", p.addr, call)
 	})
+	if w.op.data != nil {
+		w.op.data.Remember(q, resp)
+	}
 	if err := p.report(resp.Diagnostics); err != nil {
 		return cty.NilVal, nil, err
 	}

@@ -102,6 +102,8 @@ type PlanOptions struct {
 	// nil, is shared by several plans of one configuration and state.
 	Refresh func(RefreshCandidate) bool
 	Answers *Answers
+	// Data, if not nil, may know what data sources outside of check blocks return.
+	Data DataMemory
 	// ReadDone, if not nil, is told of each stored object that was read: that it is gone, or the error.
 	// It decides what follows from the error. It must be safe for concurrent use.
 	ReadDone func(c RefreshCandidate, gone bool, err error) AfterError

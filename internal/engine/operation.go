@@ -20,6 +20,7 @@ type operation struct {
 	skipRefresh   bool
 	refresh       func(RefreshCandidate) bool                               // nil means all; see PlanOptions
 	answers       *Answers                                                  // may be nil
+	data          DataMemory                                                // may be nil
 	readDone      func(c RefreshCandidate, gone bool, err error) AfterError // may be nil
 	defers        bool                                                      // whether changes that can't be planned yet are deferred instead of causing errors; see defer.go
 	variables     map[string]Variable

@@ -104,7 +104,7 @@ func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *E
 	op.Mode, op.Targets, op.Excludes, op.CommandImports, op.Generate = o.Mode, o.Targets, o.Excludes, o.Imports,
 		o.GenerateConfig
 	op.defers = o.Defer && o.Mode != plans.Destroy
-	op.refresh, op.answers, op.readDone = o.Refresh, o.Answers, o.ReadDone
+	op.refresh, op.answers, op.data, op.readDone = o.Refresh, o.Answers, o.Data, o.ReadDone
 	op.skipRefresh, op.variables, op.timestamp = o.SkipRefresh, o.Variables, env.now().UTC().Truncate(time.Second)
 	if o.RestOf != nil {
 		op.setDeferred(o.RestOf)

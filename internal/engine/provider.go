@@ -125,7 +125,7 @@ func (v providerVisit) config(ctx context.Context, key addrs.InstanceKey) (cty.V
 			"The provider %s requires configuration. Add a provider block with the arguments named below "+
 				"to the root module.", p.Addr.Provider.ForDisplay()), err)
 	}
-	w.op.answers.configured(addrs.ProviderInstance{Config: p.Addr, Key: key}, out)
+	w.op.configured(addrs.ProviderInstance{Config: p.Addr, Key: key}, out)
 	return unmark(out), err
 }
 

@@ -74,6 +74,7 @@ func (o *Options) selects(c engine.RefreshCandidate, age func() (time.Duration, 
 type Run struct {
 	Options
 	Ages *Ages     // when objects were last read
+	Data *Data     // what data sources returned; nil if that is not remembered
 	Now  time.Time // the time of the plan
 }
 
@@ -85,6 +86,9 @@ func (r *Run) Plan(
 	limited := r.Limited() && !opts.SkipRefresh && !(opts.Mode == plans.Destroy && r.Minimal)
 	rounds := &rounds{run: r, limited: limited, env: *env, sent: map[sentEvent]bool{}, cone: newObjects(),
 		seen: &candidates{}, reads: newReads(r.Continue)}
+	if r.Data != nil {
+		rounds.data = newDataReads(rounds, r.Data, prior)
+	}
 	for {
 		plan, err := rounds.next(ctx, cfg, prior, opts)
 		again := plan != nil && !rounds.last && rounds.grow(plan.Cone)
@@ -93,6 +97,9 @@ func (r *Run) Plan(
 			continue
 		}
 		rounds.finish(env)
+		if rounds.data != nil && err == nil {
+			r.Data.keep(rounds.data.asked)
+		}
 		if plan == nil || err != nil {
 			return plan, rounds.reads.advise(opts.Mode, err)
 		}
@@ -116,6 +123,7 @@ type rounds struct {
 	run     *Run
 	limited bool
 	reads   *reads
+	data    *dataReads // nil if data sources are not remembered
 	env     engine.Env
 	answers engine.Answers
 	count   int
@@ -143,6 +151,9 @@ func (r *rounds) next(
 		round.Refresh, round.Answers = r.selects, &r.answers
 	}
 	round.ReadDone = r.reads.done
+	if r.data != nil {
+		round.Data = r.data
+	}
 	r.reads.begin()
 	return engine.Plan(ctx, cfg, prior, &env, &round)
 }
@@ -154,12 +165,17 @@ func (r *rounds) hasRead(o object) bool {
 
 // selects decides whether the current round reads an object.
 func (r *rounds) selects(c engine.RefreshCandidate) bool {
+	return r.decide(c, false, func() (time.Duration, bool) {
+		at, known := r.run.Ages.At(object{c.Addr, c.Deposed}.String())
+		return r.run.Now.Sub(at), known
+	})
+}
+
+// decide decides whether the current round reads an object or a data source. age returns how long ago
+// it was last read, if that is known.
+func (r *rounds) decide(c engine.RefreshCandidate, must bool, age func() (time.Duration, bool)) bool {
 	o := object{c.Addr, c.Deposed}
-	reads := r.before.read[o] || r.run.Minimal && (r.count > maxRounds || r.cone.has(o)) ||
-		r.run.selects(c, func() (time.Duration, bool) {
-			at, known := r.run.Ages.At(o.String())
-			return r.run.Now.Sub(at), known
-		})
+	reads := must || r.before.read[o] || r.run.Minimal && (r.count > maxRounds || r.cone.has(o)) || r.run.selects(c, age)
 	r.seen.add(o, reads)
 	return reads
 }

@@ -148,7 +148,7 @@ func (c *comparison) last(chapter *enginetest.Chapter) {
 	if opts.Mode == plans.RefreshOnly {
 		opts.Mode = plans.Normal
 	}
-	full, reads := c.full(cfg, opts), c.minimal(cfg, opts)
+	full, reads := c.full(cfg, opts), c.minimal(cfg, opts, nil)
 	c.inState = map[string]bool{}
 	for _, id := range full.objects {
 		c.inState[id] = true
@@ -160,8 +160,13 @@ func (c *comparison) last(chapter *enginetest.Chapter) {
 		c.failf("data sources read: %q, but with a full refresh %q", got, want)
 	}
 	c.readEnough(chapter, reads)
+	memory := &refresh.Data{}
+	c.plan(cfg, opts, refresh.Options{}, memory)
+	if remembered := c.minimal(cfg, opts, memory); remembered.text != full.text || !containsAll(full.data, remembered.data) {
+		c.failf("full:\n%s\nminimal with remembered data:\n%s\n%q", full.text, remembered.text, remembered.data)
+	}
 	drifted := c.drift(reads.objects)
-	full, reads = c.full(cfg, opts), c.minimal(cfg, opts)
+	full, reads = c.full(cfg, opts), c.minimal(cfg, opts, nil)
 	for id := range drifted {
 		if slices.Contains(full.objects, id) && !slices.Contains(reads.objects, id) {
 			return
@@ -171,12 +176,23 @@ func (c *comparison) last(chapter *enginetest.Chapter) {
 		c.failf("after changes of %v: full:\n%s\nminimal, which read %v:\n%s",
 			slices.Sorted(maps.Keys(drifted)), full.text, reads.objects, reads.text)
 	}
+	remembered := c.minimal(cfg, opts, memory)
+	for id := range drifted {
+		if slices.Contains(full.objects, id) && !slices.Contains(remembered.objects, id) {
+			return
+		}
+	}
+	if containsAll(remembered.data, full.data) && remembered.text != full.text {
+		c.failf("after changes of %v: full:\n%s\nminimal with remembered data:\n%s",
+			slices.Sorted(maps.Keys(drifted)), full.text, remembered.text)
+	}
 }
 
 // readEnough checks that a plan has read the objects that it changes, and those whose IDs are in the
 // new values of these objects.
 func (c *comparison) readEnough(chapter *enginetest.Chapter, p planned) {
-	if p.plan == nil || p.plan.Errored {
+	// A destruction of targets reads as much as a full refresh does: not what is destroyed with them.
+	if p.plan == nil || p.plan.Errored || p.plan.Mode == plans.Destroy && len(p.plan.Targets) > 0 {
 		return
 	}
 	indirect := false // data sources and whole objects have IDs of others
@@ -230,11 +246,22 @@ func (c *comparison) full(cfg *configs.Config, opts engine.PlanOptions) planned 
 	return c.planned(plan, err)
 }
 
-func (c *comparison) minimal(cfg *configs.Config, opts engine.PlanOptions) planned {
+// containsAll reports whether every element of the list some is in the list all.
+func containsAll(all, some []string) bool {
+	return !slices.ContainsFunc(some, func(e string) bool { return !slices.Contains(all, e) })
+}
+
+func (c *comparison) plan(
+	cfg *configs.Config, opts engine.PlanOptions, how refresh.Options, memory *refresh.Data,
+) planned {
 	c.s.Cloud.Calls()
-	run := &refresh.Run{Options: refresh.Options{Minimal: true}, Now: time.Now()}
+	run := &refresh.Run{Options: how, Data: memory, Now: time.Now()}
 	plan, err := run.Plan(context.Background(), cfg, c.s.State, c.s.Env(), &opts)
-	out := c.planned(plan, err)
+	return c.planned(plan, err)
+}
+
+func (c *comparison) minimal(cfg *configs.Config, opts engine.PlanOptions, memory *refresh.Data) planned {
+	out := c.plan(cfg, opts, refresh.Options{Minimal: true}, memory)
 	for i, id := range out.objects[:max(0, len(out.objects)-1)] {
 		if id == out.objects[i+1] && opts.Mode != plans.Destroy {
 			c.failf("%s was read twice", id)

@@ -51,6 +51,7 @@ type Operation struct {
 	started time.Time
 	drifted []string      // objects whose values in the last plan are not those in the state
 	ages    *refresh.Ages // nil until the state is read
+	data    *refresh.Data // nil if data sources are not remembered
 	retry   *repeat.Retry
 }
 
@@ -147,6 +148,7 @@ func (op *Operation) Open(ctx context.Context, req StateRequest) (err error) {
 	op.Env = op.Session.Environment(op.Providers, op.Location.Workspace)
 	op.started = time.Now()
 	op.loadAges()
+	op.loadData(ctx)
 	op.Env.Known = &graph.Known{}
 	op.limitCalls()
 	return nil
@@ -220,6 +222,7 @@ func (op *Operation) Close() {
 	}
 	if op.State != nil {
 		op.saveAges()
+		op.saveData()
 		op.Session.Release(op.State)
 	}
 }
@@ -282,7 +285,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 		phase = progress.Refreshing
 	}
 	live.Phase(phase, managedInstances(op.State.State()))
-	run := &refresh.Run{Options: op.options.Refresh, Ages: op.ages, Now: op.started}
+	run := &refresh.Run{Options: op.options.Refresh, Ages: op.ages, Data: op.data, Now: op.started}
 	run.Minimal = run.Minimal || op.options.UsualRefresh && op.Session.CLI != nil && op.Session.CLI.MinimalRefresh
 	plan, err := run.Plan(terminal.UntilAbort(ctx), op.Config.Config, op.State.State(), env, opts)
 	if plan != nil && plan.PrevRun != nil {

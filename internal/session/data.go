@@ -1,0 +1,97 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"tofu/internal/atomicfile"
+	"tofu/internal/refresh"
+	"tofu/internal/tfdiags"
+)
+
+// dataFile is the name of the file in the data directory that has what data sources returned. The part
+// of a workspace is encrypted as its state is.
+const dataFile = "last-data.json"
+
+// dataFileContent is the content of that file.
+type dataFileContent struct {
+	Version    int                        `json:"version"`
+	Workspaces map[string]json.RawMessage `json:"workspaces"`
+}
+
+const dataFileVersion = 1
+
+func (op *Operation) readDataFile() (*dataFileContent, error) {
+	content := &dataFileContent{}
+	text, err := atomicfile.Read(filepath.Join(op.Session.DataDir, dataFile))
+	if err == nil {
+		err = json.Unmarshal(text, content)
+	}
+	if err == nil && content.Version != dataFileVersion {
+		err = fmt.Errorf("it has version %d, and this program knows version %d", content.Version, dataFileVersion)
+	}
+	return content, err
+}
+
+// loadData reads what data sources returned. It does nothing unless plans may leave out reads, or have
+// done so before: the file would otherwise have secrets for nothing.
+func (op *Operation) loadData(ctx context.Context) {
+	content, err := op.readDataFile()
+	stored := content.Workspaces[op.Location.Workspace]
+	if !op.limited() && stored == nil {
+		return
+	}
+	op.data = &refresh.Data{}
+	if errors.Is(err, fs.ErrNotExist) || err == nil && stored == nil {
+		return
+	}
+	text := []byte(stored)
+	if err == nil && op.Location.codec != nil {
+		text, _, err = op.Location.codec.Decrypt(ctx, text)
+	}
+	if err == nil {
+		err = op.data.Load(text, op.State.Snapshot.Lineage)
+	}
+	if err != nil {
+		op.Session.Warnings.Add(tfdiags.Warningf("It is not known what data sources returned",
+			"%s can't be used: %s. All data sources are read, and the file is written again.",
+			filepath.Join(op.Session.DataDir, dataFile), err))
+	}
+}
+
+// limited reports whether plans may leave out reads.
+func (op *Operation) limited() bool {
+	return op.options.Refresh.Limited() && len(op.options.Refresh.Only) == 0 ||
+		op.options.UsualRefresh && op.Session.CLI != nil && op.Session.CLI.MinimalRefresh
+}
+
+// saveData records what data sources returned. It does nothing without a data directory, and ignores
+// errors, as saveAges does.
+func (op *Operation) saveData() {
+	if _, err := os.Stat(op.Session.DataDir); err != nil || op.data == nil || !op.data.Changed() {
+		return
+	}
+	text, err := op.data.Encode(op.State.Snapshot.Lineage)
+	if err == nil && op.Location.codec != nil {
+		text, err = op.Location.codec.Encrypt(text)
+	}
+	content, readErr := op.readDataFile()
+	if readErr != nil || content.Workspaces == nil {
+		content = &dataFileContent{Version: dataFileVersion, Workspaces: map[string]json.RawMessage{}}
+	}
+	if err == nil {
+		content.Workspaces[op.Location.Workspace] = text
+		text, err = json.Marshal(content)
+	}
+	if err == nil {
+		err = op.Session.WriteDataFile(dataFile, text, 0o600)
+	}
+	if err != nil {
+		op.Session.Logs.Core.Warn("recording what data sources returned", "error", err)
+	}
+}
