@@ -40,6 +40,7 @@ func New(opts Options) providers.Interface {
 }
 
 type provider struct {
+	providers.Basic
 	opts      Options
 	schema    *providers.Schema
 	functions map[string]function

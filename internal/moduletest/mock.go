@@ -18,6 +18,7 @@ import (
 // configured values, and generated values for everything that a real provider would compute.
 // mockObject implements providers.Interface.
 type mockObject struct {
+	providers.Basic
 	addr   addrs.AbsInstance
 	schema *providers.ResourceSchema
 	values cty.Value           // values that are used instead of generated ones

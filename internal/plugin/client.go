@@ -34,7 +34,8 @@ type client struct {
 	schema    *providers.Schema // set when the provider is ready for calls
 	functions map[string]*providers.Function
 
-	defers bool // whether the provider may defer objects
+	defers bool         // whether the provider may defer objects
+	chunk  atomic.Int64 // size in bytes of the chunks of states; 0 until a state store is configured
 
 	panicReported atomic.Bool // whether the stack trace has been reported
 }
@@ -149,11 +150,16 @@ func (x *exchange) invoke(ctx context.Context, in, out proto.Message) bool {
 		return false
 	}
 	if err := x.client.invoke(ctx, x.method, in, out); err != nil {
-		x.unsupported = status.Code(err) == codes.Unimplemented
-		x.diags = x.diags.Append(x.client.callError(x.method, err))
+		x.refused(err)
 		return false
 	}
 	return true
+}
+
+// refused adds the error for a call that got no response.
+func (x *exchange) refused(err error) {
+	x.unsupported = status.Code(err) == codes.Unimplemented
+	x.diags = x.diags.Append(x.client.callError(x.method, err))
 }
 
 // block returns b, or an empty block if b is nil.

@@ -19,12 +19,29 @@ const (
 	applyChange       method = "ApplyResourceChange"
 	importState       method = "ImportResourceState"
 	moveState         method = "MoveResourceState"
+	generateConfig    method = "GenerateResourceConfig"
 	readData          method = "ReadDataSource"
 	openEphemeral     method = "OpenEphemeralResource"
 	renewEphemeral    method = "RenewEphemeralResource"
 	closeEphemeral    method = "CloseEphemeralResource"
 	getFunctions      method = "GetFunctions"
 	callFunction      method = "CallFunction"
+
+	validateList method = "ValidateListResourceConfig"
+	listResource method = "ListResource"
+
+	validateAction method = "ValidateActionConfig"
+	planAction     method = "PlanAction"
+	invokeAction   method = "InvokeAction"
+
+	validateStore  method = "ValidateStateStoreConfig"
+	configureStore method = "ConfigureStateStore"
+	readState      method = "ReadStateBytes"
+	writeState     method = "WriteStateBytes"
+	lockState      method = "LockState"
+	unlockState    method = "UnlockState"
+	getStates      method = "GetStates"
+	deleteState    method = "DeleteState"
 )
 
 // version5 maps calls to their names in version 5, where these are different.

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"tofu/internal/plugin/tfplugin"
@@ -54,6 +55,14 @@ func (c *client) fetchSchema(ctx context.Context) (*providers.Schema, tfdiags.Di
 	}
 	x := &exchange{client: c, method: getSchema}
 	x.addDiagnostics(out.Diagnostics)
+	for name, raw := range out.ActionSchemas {
+		action := &tfplugin.ActionSchema{}
+		if err := proto.Unmarshal(raw, action); err != nil {
+			x.fail("Invalid provider schema", "The provider %s returned an invalid schema for the action %q: %s.",
+				c.launch.Provider.ForDisplay(), name, err)
+		}
+		out.ActionSchemas[name] = action.Schema
+	}
 
 	ids := &tfplugin.GetResourceIdentitySchemasResponse{}
 	err := c.invoke(ctx, getIdentities, &tfplugin.GetResourceIdentitySchemasRequest{}, ids)

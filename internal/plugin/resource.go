@@ -212,3 +212,18 @@ func (c *client) MoveResourceState(ctx context.Context, req providers.MoveReques
 	resp.Diagnostics = x.diags
 	return resp
 }
+
+// GenerateConfig implements providers.Interface.
+func (c *client) GenerateConfig(ctx context.Context, typ string, state cty.Value) (cty.Value, tfdiags.Diagnostics) {
+	x, rs := c.resource(ctx, generateConfig, typ)
+	if x.failed() {
+		return cty.NilVal, x.diags
+	}
+	ty, config := rs.Block.ImpliedType(), cty.NilVal
+	out := &tfplugin.GenerateResourceConfigResponse{}
+	if x.invoke(ctx, &tfplugin.GenerateResourceConfigRequest{TypeName: typ, State: x.encode(state, ty)}, out) {
+		x.addDiagnostics(out.Diagnostics)
+		config = x.decode(out.Config, ty)
+	}
+	return config, x.diags
+}

@@ -268,9 +268,13 @@ func convertSchemas(
 		Resources:      newSchemaTable(version, in.ResourceSchemas, identities, cached),
 		DataSources:    newSchemaTable(version, in.DataSourceSchemas, nil, cached),
 		Ephemerals:     newSchemaTable(version, in.EphemeralResourceSchemas, nil, cached),
+		Lists:          newSchemaTable(version, in.ListResourceSchemas, nil, cached),
+		Actions:        newSchemaTable(version, in.ActionSchemas, nil, cached),
+		StateStores:    newSchemaTable(version, in.StateStoreSchemas, nil, cached),
 		PlanDestroy:    in.GetServerCapabilities().GetPlanDestroy(),
 		SchemaOptional: in.GetServerCapabilities().GetGetProviderSchemaOptional(),
 		MoveResource:   in.GetServerCapabilities().GetMoveResourceState(),
+		GenerateConfig: in.GetServerCapabilities().GetGenerateResourceConfig(),
 	}
 	var err error
 	if out.Provider, err = schemaBlock(in.Provider, version); err != nil {

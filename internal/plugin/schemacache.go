@@ -38,7 +38,7 @@ import (
 // it (SchemaOptional). An invalid file is treated as missing. If there is an error, it is logged,
 // and the schema is fetched from the provider.
 const (
-	cacheFormat   = "tofu provider schema 2, protocol "
+	cacheFormat   = "tofu provider schema 3, protocol "
 	cacheLifetime = 90 * 24 * time.Hour // files are removed when they have not been used for this long
 )
 
@@ -142,6 +142,8 @@ func encodeCache(
 		ServerCapabilities: schemas.ServerCapabilities, Functions: schemas.Functions,
 		ResourceSchemas: places(schemas.ResourceSchemas), DataSourceSchemas: places(schemas.DataSourceSchemas),
 		EphemeralResourceSchemas: places(schemas.EphemeralResourceSchemas),
+		ListResourceSchemas:      places(schemas.ListResourceSchemas),
+		ActionSchemas:            places(schemas.ActionSchemas), StateStoreSchemas: places(schemas.StateStoreSchemas),
 	})
 	if err != nil {
 		return nil, err

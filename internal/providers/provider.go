@@ -34,6 +34,12 @@ type Interface interface {
 	ImportResourceState(ctx context.Context, req ImportRequest) ImportResponse
 	MoveResourceState(ctx context.Context, req MoveRequest) MoveResponse
 
+	// The calls that newer providers have. A provider without them embeds Basic.
+	Generator
+	Lister
+	Actor
+	StateStore
+
 	ReadDataSource(ctx context.Context, req ReadDataRequest) ReadDataResponse
 
 	OpenEphemeral(ctx context.Context, typ string, config cty.Value) OpenResponse
@@ -64,6 +70,10 @@ type Schema struct {
 	DataSources  TypeTable
 	Ephemerals   TypeTable
 	Functions    map[string]*Function
+	// Lists holds the schemas of the config blocks of list blocks.
+	Lists       TypeTable
+	Actions     TypeTable
+	StateStores TypeTable
 
 	// PlanDestroy reports that the provider also wants to plan the destruction of objects.
 	PlanDestroy bool
@@ -73,6 +83,8 @@ type Schema struct {
 	// MoveResource reports that the provider can convert objects of other resource types to its
 	// own.
 	MoveResource bool
+	// GenerateConfig reports that the provider can make the configuration of an existing object.
+	GenerateConfig bool
 }
 
 // Table returns the schemas for a mode, or nil if there are none.
@@ -100,7 +112,8 @@ type TypeTable interface {
 // Types is a TypeTable of decoded schemas.
 type Types map[string]*ResourceSchema
 
-// ResourceSchema is the schema of one resource type, data source or ephemeral resource type.
+// ResourceSchema is the schema of one type of resources, data sources, ephemeral resources, list
+// blocks, actions or state stores.
 type ResourceSchema struct {
 	Version         int64
 	Block           *configschema.Block

@@ -20,11 +20,19 @@ type providerSchema struct {
 	Ephemerals  map[string]*schemaJSON     `json:"ephemeral_resource_schemas,omitempty"`
 	Functions   map[string]*functionJSON   `json:"functions,omitempty"`
 	Identities  map[string]*identitySchema `json:"resource_identity_schemas,omitempty"`
+	Lists       map[string]*schemaJSON     `json:"list_resource_schemas,omitempty"`
+	Actions     map[string]*actionSchema   `json:"action_schemas,omitempty"`
+	StateStores map[string]*schemaJSON     `json:"state_store_schemas,omitempty"`
 }
 
 type schemaJSON struct {
 	Version int64      `json:"version"`
 	Block   *blockJSON `json:"block,omitempty"`
+}
+
+// actionSchema has no version, because no value of an action is stored.
+type actionSchema struct {
+	Block *blockJSON `json:"block,omitempty"`
 }
 
 type blockJSON struct {
@@ -113,7 +121,10 @@ func WriteSchemas(w io.Writer, schemas map[addrs.Provider]*providers.Schema) err
 func schemaOfProvider(addr addrs.Provider, sch *providers.Schema) *providerSchema {
 	out := &providerSchema{
 		Resources: typesJSON(sch.Resources), DataSources: typesJSON(sch.DataSources),
-		Ephemerals: typesJSON(sch.Ephemerals),
+		Ephemerals: typesJSON(sch.Ephemerals), Lists: typesJSON(sch.Lists), StateStores: typesJSON(sch.StateStores),
+	}
+	for name, action := range typesJSON(sch.Actions) {
+		put(&out.Actions, name, &actionSchema{action.Block})
 	}
 	if sch.Provider != nil {
 		out.Provider = &schemaJSON{}

@@ -51,6 +51,7 @@ var Address = addrs.DefaultProvider("fake")
 // system; "unknown" an unknown result; "type" a result of the wrong type; "nothing" a response
 // without a result; "null" a null result; and "deferred" a deferred response.
 type Provider struct {
+	providers.Basic
 	Cloud *Cloud
 	Type  string // type of the provider: "fake", or another name
 

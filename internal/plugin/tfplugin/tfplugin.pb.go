@@ -950,6 +950,9 @@ type GetProviderSchemaResponse struct {
 	ServerCapabilities       *ServerCapabilities    `protobuf:"bytes,6,opt,name=server_capabilities,json=serverCapabilities,proto3" json:"server_capabilities,omitempty"`
 	Functions                map[string]*Function   `protobuf:"bytes,7,rep,name=functions,proto3" json:"functions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	EphemeralResourceSchemas map[string][]byte      `protobuf:"bytes,8,rep,name=ephemeral_resource_schemas,json=ephemeralResourceSchemas,proto3" json:"ephemeral_resource_schemas,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	ListResourceSchemas      map[string][]byte      `protobuf:"bytes,9,rep,name=list_resource_schemas,json=listResourceSchemas,proto3" json:"list_resource_schemas,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	StateStoreSchemas        map[string][]byte      `protobuf:"bytes,10,rep,name=state_store_schemas,json=stateStoreSchemas,proto3" json:"state_store_schemas,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"` // version 5 has none
+	ActionSchemas            map[string][]byte      `protobuf:"bytes,11,rep,name=action_schemas,json=actionSchemas,proto3" json:"action_schemas,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`               // of ActionSchema, until the client unwraps them
 	unknownFields            protoimpl.UnknownFields
 	sizeCache                protoimpl.SizeCache
 }
@@ -1040,6 +1043,71 @@ func (x *GetProviderSchemaResponse) GetEphemeralResourceSchemas() map[string][]b
 	return nil
 }
 
+func (x *GetProviderSchemaResponse) GetListResourceSchemas() map[string][]byte {
+	if x != nil {
+		return x.ListResourceSchemas
+	}
+	return nil
+}
+
+func (x *GetProviderSchemaResponse) GetStateStoreSchemas() map[string][]byte {
+	if x != nil {
+		return x.StateStoreSchemas
+	}
+	return nil
+}
+
+func (x *GetProviderSchemaResponse) GetActionSchemas() map[string][]byte {
+	if x != nil {
+		return x.ActionSchemas
+	}
+	return nil
+}
+
+type ActionSchema struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Schema        []byte                 `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ActionSchema) Reset() {
+	*x = ActionSchema{}
+	mi := &file_tfplugin_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ActionSchema) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ActionSchema) ProtoMessage() {}
+
+func (x *ActionSchema) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ActionSchema.ProtoReflect.Descriptor instead.
+func (*ActionSchema) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ActionSchema) GetSchema() []byte {
+	if x != nil {
+		return x.Schema
+	}
+	return nil
+}
+
 type GetResourceIdentitySchemasRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1048,7 +1116,7 @@ type GetResourceIdentitySchemasRequest struct {
 
 func (x *GetResourceIdentitySchemasRequest) Reset() {
 	*x = GetResourceIdentitySchemasRequest{}
-	mi := &file_tfplugin_proto_msgTypes[14]
+	mi := &file_tfplugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1060,7 +1128,7 @@ func (x *GetResourceIdentitySchemasRequest) String() string {
 func (*GetResourceIdentitySchemasRequest) ProtoMessage() {}
 
 func (x *GetResourceIdentitySchemasRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[14]
+	mi := &file_tfplugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1073,7 +1141,7 @@ func (x *GetResourceIdentitySchemasRequest) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use GetResourceIdentitySchemasRequest.ProtoReflect.Descriptor instead.
 func (*GetResourceIdentitySchemasRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{14}
+	return file_tfplugin_proto_rawDescGZIP(), []int{15}
 }
 
 // The map is one of ResourceIdentitySchema.
@@ -1087,7 +1155,7 @@ type GetResourceIdentitySchemasResponse struct {
 
 func (x *GetResourceIdentitySchemasResponse) Reset() {
 	*x = GetResourceIdentitySchemasResponse{}
-	mi := &file_tfplugin_proto_msgTypes[15]
+	mi := &file_tfplugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1099,7 +1167,7 @@ func (x *GetResourceIdentitySchemasResponse) String() string {
 func (*GetResourceIdentitySchemasResponse) ProtoMessage() {}
 
 func (x *GetResourceIdentitySchemasResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[15]
+	mi := &file_tfplugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1112,7 +1180,7 @@ func (x *GetResourceIdentitySchemasResponse) ProtoReflect() protoreflect.Message
 
 // Deprecated: Use GetResourceIdentitySchemasResponse.ProtoReflect.Descriptor instead.
 func (*GetResourceIdentitySchemasResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{15}
+	return file_tfplugin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetResourceIdentitySchemasResponse) GetIdentitySchemas() map[string][]byte {
@@ -1137,7 +1205,7 @@ type GetFunctionsRequest struct {
 
 func (x *GetFunctionsRequest) Reset() {
 	*x = GetFunctionsRequest{}
-	mi := &file_tfplugin_proto_msgTypes[16]
+	mi := &file_tfplugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1149,7 +1217,7 @@ func (x *GetFunctionsRequest) String() string {
 func (*GetFunctionsRequest) ProtoMessage() {}
 
 func (x *GetFunctionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[16]
+	mi := &file_tfplugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1162,7 +1230,7 @@ func (x *GetFunctionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFunctionsRequest.ProtoReflect.Descriptor instead.
 func (*GetFunctionsRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{16}
+	return file_tfplugin_proto_rawDescGZIP(), []int{17}
 }
 
 type GetFunctionsResponse struct {
@@ -1175,7 +1243,7 @@ type GetFunctionsResponse struct {
 
 func (x *GetFunctionsResponse) Reset() {
 	*x = GetFunctionsResponse{}
-	mi := &file_tfplugin_proto_msgTypes[17]
+	mi := &file_tfplugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1187,7 +1255,7 @@ func (x *GetFunctionsResponse) String() string {
 func (*GetFunctionsResponse) ProtoMessage() {}
 
 func (x *GetFunctionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[17]
+	mi := &file_tfplugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1200,7 +1268,7 @@ func (x *GetFunctionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFunctionsResponse.ProtoReflect.Descriptor instead.
 func (*GetFunctionsResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{17}
+	return file_tfplugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetFunctionsResponse) GetFunctions() map[string]*Function {
@@ -1226,7 +1294,7 @@ type ValidateProviderConfigRequest struct {
 
 func (x *ValidateProviderConfigRequest) Reset() {
 	*x = ValidateProviderConfigRequest{}
-	mi := &file_tfplugin_proto_msgTypes[18]
+	mi := &file_tfplugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1238,7 +1306,7 @@ func (x *ValidateProviderConfigRequest) String() string {
 func (*ValidateProviderConfigRequest) ProtoMessage() {}
 
 func (x *ValidateProviderConfigRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[18]
+	mi := &file_tfplugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1251,7 +1319,7 @@ func (x *ValidateProviderConfigRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateProviderConfigRequest.ProtoReflect.Descriptor instead.
 func (*ValidateProviderConfigRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{18}
+	return file_tfplugin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ValidateProviderConfigRequest) GetConfig() *DynamicValue {
@@ -1270,7 +1338,7 @@ type ValidateProviderConfigResponse struct {
 
 func (x *ValidateProviderConfigResponse) Reset() {
 	*x = ValidateProviderConfigResponse{}
-	mi := &file_tfplugin_proto_msgTypes[19]
+	mi := &file_tfplugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1282,7 +1350,7 @@ func (x *ValidateProviderConfigResponse) String() string {
 func (*ValidateProviderConfigResponse) ProtoMessage() {}
 
 func (x *ValidateProviderConfigResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[19]
+	mi := &file_tfplugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1295,7 +1363,7 @@ func (x *ValidateProviderConfigResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateProviderConfigResponse.ProtoReflect.Descriptor instead.
 func (*ValidateProviderConfigResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{19}
+	return file_tfplugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ValidateProviderConfigResponse) GetDiagnostics() []*Diagnostic {
@@ -1316,7 +1384,7 @@ type ConfigureProviderRequest struct {
 
 func (x *ConfigureProviderRequest) Reset() {
 	*x = ConfigureProviderRequest{}
-	mi := &file_tfplugin_proto_msgTypes[20]
+	mi := &file_tfplugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1328,7 +1396,7 @@ func (x *ConfigureProviderRequest) String() string {
 func (*ConfigureProviderRequest) ProtoMessage() {}
 
 func (x *ConfigureProviderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[20]
+	mi := &file_tfplugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1341,7 +1409,7 @@ func (x *ConfigureProviderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureProviderRequest.ProtoReflect.Descriptor instead.
 func (*ConfigureProviderRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{20}
+	return file_tfplugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ConfigureProviderRequest) GetTerraformVersion() string {
@@ -1374,7 +1442,7 @@ type ConfigureProviderResponse struct {
 
 func (x *ConfigureProviderResponse) Reset() {
 	*x = ConfigureProviderResponse{}
-	mi := &file_tfplugin_proto_msgTypes[21]
+	mi := &file_tfplugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1386,7 +1454,7 @@ func (x *ConfigureProviderResponse) String() string {
 func (*ConfigureProviderResponse) ProtoMessage() {}
 
 func (x *ConfigureProviderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[21]
+	mi := &file_tfplugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1399,7 +1467,7 @@ func (x *ConfigureProviderResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureProviderResponse.ProtoReflect.Descriptor instead.
 func (*ConfigureProviderResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{21}
+	return file_tfplugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ConfigureProviderResponse) GetDiagnostics() []*Diagnostic {
@@ -1417,7 +1485,7 @@ type StopProviderRequest struct {
 
 func (x *StopProviderRequest) Reset() {
 	*x = StopProviderRequest{}
-	mi := &file_tfplugin_proto_msgTypes[22]
+	mi := &file_tfplugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1429,7 +1497,7 @@ func (x *StopProviderRequest) String() string {
 func (*StopProviderRequest) ProtoMessage() {}
 
 func (x *StopProviderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[22]
+	mi := &file_tfplugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1442,7 +1510,7 @@ func (x *StopProviderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopProviderRequest.ProtoReflect.Descriptor instead.
 func (*StopProviderRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{22}
+	return file_tfplugin_proto_rawDescGZIP(), []int{23}
 }
 
 type StopProviderResponse struct {
@@ -1454,7 +1522,7 @@ type StopProviderResponse struct {
 
 func (x *StopProviderResponse) Reset() {
 	*x = StopProviderResponse{}
-	mi := &file_tfplugin_proto_msgTypes[23]
+	mi := &file_tfplugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1466,7 +1534,7 @@ func (x *StopProviderResponse) String() string {
 func (*StopProviderResponse) ProtoMessage() {}
 
 func (x *StopProviderResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[23]
+	mi := &file_tfplugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1479,7 +1547,7 @@ func (x *StopProviderResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopProviderResponse.ProtoReflect.Descriptor instead.
 func (*StopProviderResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{23}
+	return file_tfplugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StopProviderResponse) GetError() string {
@@ -1500,7 +1568,7 @@ type ValidateConfigRequest struct {
 
 func (x *ValidateConfigRequest) Reset() {
 	*x = ValidateConfigRequest{}
-	mi := &file_tfplugin_proto_msgTypes[24]
+	mi := &file_tfplugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1512,7 +1580,7 @@ func (x *ValidateConfigRequest) String() string {
 func (*ValidateConfigRequest) ProtoMessage() {}
 
 func (x *ValidateConfigRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[24]
+	mi := &file_tfplugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1525,7 +1593,7 @@ func (x *ValidateConfigRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateConfigRequest.ProtoReflect.Descriptor instead.
 func (*ValidateConfigRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{24}
+	return file_tfplugin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ValidateConfigRequest) GetTypeName() string {
@@ -1558,7 +1626,7 @@ type ValidateConfigResponse struct {
 
 func (x *ValidateConfigResponse) Reset() {
 	*x = ValidateConfigResponse{}
-	mi := &file_tfplugin_proto_msgTypes[25]
+	mi := &file_tfplugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1570,7 +1638,7 @@ func (x *ValidateConfigResponse) String() string {
 func (*ValidateConfigResponse) ProtoMessage() {}
 
 func (x *ValidateConfigResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[25]
+	mi := &file_tfplugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1583,7 +1651,7 @@ func (x *ValidateConfigResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateConfigResponse.ProtoReflect.Descriptor instead.
 func (*ValidateConfigResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{25}
+	return file_tfplugin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ValidateConfigResponse) GetDiagnostics() []*Diagnostic {
@@ -1604,7 +1672,7 @@ type UpgradeResourceStateRequest struct {
 
 func (x *UpgradeResourceStateRequest) Reset() {
 	*x = UpgradeResourceStateRequest{}
-	mi := &file_tfplugin_proto_msgTypes[26]
+	mi := &file_tfplugin_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1616,7 +1684,7 @@ func (x *UpgradeResourceStateRequest) String() string {
 func (*UpgradeResourceStateRequest) ProtoMessage() {}
 
 func (x *UpgradeResourceStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[26]
+	mi := &file_tfplugin_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1629,7 +1697,7 @@ func (x *UpgradeResourceStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeResourceStateRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeResourceStateRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{26}
+	return file_tfplugin_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *UpgradeResourceStateRequest) GetTypeName() string {
@@ -1663,7 +1731,7 @@ type UpgradeResourceStateResponse struct {
 
 func (x *UpgradeResourceStateResponse) Reset() {
 	*x = UpgradeResourceStateResponse{}
-	mi := &file_tfplugin_proto_msgTypes[27]
+	mi := &file_tfplugin_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1675,7 +1743,7 @@ func (x *UpgradeResourceStateResponse) String() string {
 func (*UpgradeResourceStateResponse) ProtoMessage() {}
 
 func (x *UpgradeResourceStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[27]
+	mi := &file_tfplugin_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1688,7 +1756,7 @@ func (x *UpgradeResourceStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeResourceStateResponse.ProtoReflect.Descriptor instead.
 func (*UpgradeResourceStateResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{27}
+	return file_tfplugin_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *UpgradeResourceStateResponse) GetUpgradedState() *DynamicValue {
@@ -1716,7 +1784,7 @@ type UpgradeResourceIdentityRequest struct {
 
 func (x *UpgradeResourceIdentityRequest) Reset() {
 	*x = UpgradeResourceIdentityRequest{}
-	mi := &file_tfplugin_proto_msgTypes[28]
+	mi := &file_tfplugin_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +1796,7 @@ func (x *UpgradeResourceIdentityRequest) String() string {
 func (*UpgradeResourceIdentityRequest) ProtoMessage() {}
 
 func (x *UpgradeResourceIdentityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[28]
+	mi := &file_tfplugin_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +1809,7 @@ func (x *UpgradeResourceIdentityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeResourceIdentityRequest.ProtoReflect.Descriptor instead.
 func (*UpgradeResourceIdentityRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{28}
+	return file_tfplugin_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *UpgradeResourceIdentityRequest) GetTypeName() string {
@@ -1775,7 +1843,7 @@ type UpgradeResourceIdentityResponse struct {
 
 func (x *UpgradeResourceIdentityResponse) Reset() {
 	*x = UpgradeResourceIdentityResponse{}
-	mi := &file_tfplugin_proto_msgTypes[29]
+	mi := &file_tfplugin_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1787,7 +1855,7 @@ func (x *UpgradeResourceIdentityResponse) String() string {
 func (*UpgradeResourceIdentityResponse) ProtoMessage() {}
 
 func (x *UpgradeResourceIdentityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[29]
+	mi := &file_tfplugin_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1800,7 +1868,7 @@ func (x *UpgradeResourceIdentityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpgradeResourceIdentityResponse.ProtoReflect.Descriptor instead.
 func (*UpgradeResourceIdentityResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{29}
+	return file_tfplugin_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *UpgradeResourceIdentityResponse) GetUpgradedIdentity() *ResourceIdentityData {
@@ -1831,7 +1899,7 @@ type ReadResourceRequest struct {
 
 func (x *ReadResourceRequest) Reset() {
 	*x = ReadResourceRequest{}
-	mi := &file_tfplugin_proto_msgTypes[30]
+	mi := &file_tfplugin_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1843,7 +1911,7 @@ func (x *ReadResourceRequest) String() string {
 func (*ReadResourceRequest) ProtoMessage() {}
 
 func (x *ReadResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[30]
+	mi := &file_tfplugin_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1856,7 +1924,7 @@ func (x *ReadResourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadResourceRequest.ProtoReflect.Descriptor instead.
 func (*ReadResourceRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{30}
+	return file_tfplugin_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ReadResourceRequest) GetTypeName() string {
@@ -1914,7 +1982,7 @@ type ReadResourceResponse struct {
 
 func (x *ReadResourceResponse) Reset() {
 	*x = ReadResourceResponse{}
-	mi := &file_tfplugin_proto_msgTypes[31]
+	mi := &file_tfplugin_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1926,7 +1994,7 @@ func (x *ReadResourceResponse) String() string {
 func (*ReadResourceResponse) ProtoMessage() {}
 
 func (x *ReadResourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[31]
+	mi := &file_tfplugin_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1939,7 +2007,7 @@ func (x *ReadResourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadResourceResponse.ProtoReflect.Descriptor instead.
 func (*ReadResourceResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{31}
+	return file_tfplugin_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ReadResourceResponse) GetNewState() *DynamicValue {
@@ -1993,7 +2061,7 @@ type PlanResourceChangeRequest struct {
 
 func (x *PlanResourceChangeRequest) Reset() {
 	*x = PlanResourceChangeRequest{}
-	mi := &file_tfplugin_proto_msgTypes[32]
+	mi := &file_tfplugin_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2005,7 +2073,7 @@ func (x *PlanResourceChangeRequest) String() string {
 func (*PlanResourceChangeRequest) ProtoMessage() {}
 
 func (x *PlanResourceChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[32]
+	mi := &file_tfplugin_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2018,7 +2086,7 @@ func (x *PlanResourceChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanResourceChangeRequest.ProtoReflect.Descriptor instead.
 func (*PlanResourceChangeRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{32}
+	return file_tfplugin_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PlanResourceChangeRequest) GetTypeName() string {
@@ -2092,7 +2160,7 @@ type PlanResourceChangeResponse struct {
 
 func (x *PlanResourceChangeResponse) Reset() {
 	*x = PlanResourceChangeResponse{}
-	mi := &file_tfplugin_proto_msgTypes[33]
+	mi := &file_tfplugin_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2104,7 +2172,7 @@ func (x *PlanResourceChangeResponse) String() string {
 func (*PlanResourceChangeResponse) ProtoMessage() {}
 
 func (x *PlanResourceChangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[33]
+	mi := &file_tfplugin_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2117,7 +2185,7 @@ func (x *PlanResourceChangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanResourceChangeResponse.ProtoReflect.Descriptor instead.
 func (*PlanResourceChangeResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{33}
+	return file_tfplugin_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PlanResourceChangeResponse) GetPlannedState() *DynamicValue {
@@ -2184,7 +2252,7 @@ type ApplyResourceChangeRequest struct {
 
 func (x *ApplyResourceChangeRequest) Reset() {
 	*x = ApplyResourceChangeRequest{}
-	mi := &file_tfplugin_proto_msgTypes[34]
+	mi := &file_tfplugin_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2196,7 +2264,7 @@ func (x *ApplyResourceChangeRequest) String() string {
 func (*ApplyResourceChangeRequest) ProtoMessage() {}
 
 func (x *ApplyResourceChangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[34]
+	mi := &file_tfplugin_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2209,7 +2277,7 @@ func (x *ApplyResourceChangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyResourceChangeRequest.ProtoReflect.Descriptor instead.
 func (*ApplyResourceChangeRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{34}
+	return file_tfplugin_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ApplyResourceChangeRequest) GetTypeName() string {
@@ -2274,7 +2342,7 @@ type ApplyResourceChangeResponse struct {
 
 func (x *ApplyResourceChangeResponse) Reset() {
 	*x = ApplyResourceChangeResponse{}
-	mi := &file_tfplugin_proto_msgTypes[35]
+	mi := &file_tfplugin_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2286,7 +2354,7 @@ func (x *ApplyResourceChangeResponse) String() string {
 func (*ApplyResourceChangeResponse) ProtoMessage() {}
 
 func (x *ApplyResourceChangeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[35]
+	mi := &file_tfplugin_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2299,7 +2367,7 @@ func (x *ApplyResourceChangeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyResourceChangeResponse.ProtoReflect.Descriptor instead.
 func (*ApplyResourceChangeResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{35}
+	return file_tfplugin_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ApplyResourceChangeResponse) GetNewState() *DynamicValue {
@@ -2349,7 +2417,7 @@ type ImportResourceStateRequest struct {
 
 func (x *ImportResourceStateRequest) Reset() {
 	*x = ImportResourceStateRequest{}
-	mi := &file_tfplugin_proto_msgTypes[36]
+	mi := &file_tfplugin_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2361,7 +2429,7 @@ func (x *ImportResourceStateRequest) String() string {
 func (*ImportResourceStateRequest) ProtoMessage() {}
 
 func (x *ImportResourceStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[36]
+	mi := &file_tfplugin_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2374,7 +2442,7 @@ func (x *ImportResourceStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportResourceStateRequest.ProtoReflect.Descriptor instead.
 func (*ImportResourceStateRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{36}
+	return file_tfplugin_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ImportResourceStateRequest) GetTypeName() string {
@@ -2416,7 +2484,7 @@ type ImportResourceStateResponse struct {
 
 func (x *ImportResourceStateResponse) Reset() {
 	*x = ImportResourceStateResponse{}
-	mi := &file_tfplugin_proto_msgTypes[37]
+	mi := &file_tfplugin_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2428,7 +2496,7 @@ func (x *ImportResourceStateResponse) String() string {
 func (*ImportResourceStateResponse) ProtoMessage() {}
 
 func (x *ImportResourceStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[37]
+	mi := &file_tfplugin_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2441,7 +2509,7 @@ func (x *ImportResourceStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportResourceStateResponse.ProtoReflect.Descriptor instead.
 func (*ImportResourceStateResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{37}
+	return file_tfplugin_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ImportResourceStateResponse) GetImportedResources() []*ImportResourceStateResponse_ImportedResource {
@@ -2481,7 +2549,7 @@ type MoveResourceStateRequest struct {
 
 func (x *MoveResourceStateRequest) Reset() {
 	*x = MoveResourceStateRequest{}
-	mi := &file_tfplugin_proto_msgTypes[38]
+	mi := &file_tfplugin_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2493,7 +2561,7 @@ func (x *MoveResourceStateRequest) String() string {
 func (*MoveResourceStateRequest) ProtoMessage() {}
 
 func (x *MoveResourceStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[38]
+	mi := &file_tfplugin_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2506,7 +2574,7 @@ func (x *MoveResourceStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveResourceStateRequest.ProtoReflect.Descriptor instead.
 func (*MoveResourceStateRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{38}
+	return file_tfplugin_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *MoveResourceStateRequest) GetSourceProviderAddress() string {
@@ -2577,7 +2645,7 @@ type MoveResourceStateResponse struct {
 
 func (x *MoveResourceStateResponse) Reset() {
 	*x = MoveResourceStateResponse{}
-	mi := &file_tfplugin_proto_msgTypes[39]
+	mi := &file_tfplugin_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2589,7 +2657,7 @@ func (x *MoveResourceStateResponse) String() string {
 func (*MoveResourceStateResponse) ProtoMessage() {}
 
 func (x *MoveResourceStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[39]
+	mi := &file_tfplugin_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2602,7 +2670,7 @@ func (x *MoveResourceStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveResourceStateResponse.ProtoReflect.Descriptor instead.
 func (*MoveResourceStateResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{39}
+	return file_tfplugin_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *MoveResourceStateResponse) GetTargetState() *DynamicValue {
@@ -2633,6 +2701,315 @@ func (x *MoveResourceStateResponse) GetTargetIdentity() *ResourceIdentityData {
 	return nil
 }
 
+type GenerateResourceConfigRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TypeName      string                 `protobuf:"bytes,1,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
+	State         *DynamicValue          `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GenerateResourceConfigRequest) Reset() {
+	*x = GenerateResourceConfigRequest{}
+	mi := &file_tfplugin_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GenerateResourceConfigRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GenerateResourceConfigRequest) ProtoMessage() {}
+
+func (x *GenerateResourceConfigRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GenerateResourceConfigRequest.ProtoReflect.Descriptor instead.
+func (*GenerateResourceConfigRequest) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *GenerateResourceConfigRequest) GetTypeName() string {
+	if x != nil {
+		return x.TypeName
+	}
+	return ""
+}
+
+func (x *GenerateResourceConfigRequest) GetState() *DynamicValue {
+	if x != nil {
+		return x.State
+	}
+	return nil
+}
+
+type GenerateResourceConfigResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Config        *DynamicValue          `protobuf:"bytes,1,opt,name=config,proto3" json:"config,omitempty"`
+	Diagnostics   []*Diagnostic          `protobuf:"bytes,2,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GenerateResourceConfigResponse) Reset() {
+	*x = GenerateResourceConfigResponse{}
+	mi := &file_tfplugin_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GenerateResourceConfigResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GenerateResourceConfigResponse) ProtoMessage() {}
+
+func (x *GenerateResourceConfigResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GenerateResourceConfigResponse.ProtoReflect.Descriptor instead.
+func (*GenerateResourceConfigResponse) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *GenerateResourceConfigResponse) GetConfig() *DynamicValue {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
+func (x *GenerateResourceConfigResponse) GetDiagnostics() []*Diagnostic {
+	if x != nil {
+		return x.Diagnostics
+	}
+	return nil
+}
+
+type ValidateListResourceConfigRequest struct {
+	state                 protoimpl.MessageState `protogen:"open.v1"`
+	TypeName              string                 `protobuf:"bytes,1,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
+	Config                *DynamicValue          `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	IncludeResourceObject *DynamicValue          `protobuf:"bytes,3,opt,name=include_resource_object,json=includeResourceObject,proto3" json:"include_resource_object,omitempty"`
+	Limit                 *DynamicValue          `protobuf:"bytes,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
+}
+
+func (x *ValidateListResourceConfigRequest) Reset() {
+	*x = ValidateListResourceConfigRequest{}
+	mi := &file_tfplugin_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ValidateListResourceConfigRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ValidateListResourceConfigRequest) ProtoMessage() {}
+
+func (x *ValidateListResourceConfigRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ValidateListResourceConfigRequest.ProtoReflect.Descriptor instead.
+func (*ValidateListResourceConfigRequest) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *ValidateListResourceConfigRequest) GetTypeName() string {
+	if x != nil {
+		return x.TypeName
+	}
+	return ""
+}
+
+func (x *ValidateListResourceConfigRequest) GetConfig() *DynamicValue {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
+func (x *ValidateListResourceConfigRequest) GetIncludeResourceObject() *DynamicValue {
+	if x != nil {
+		return x.IncludeResourceObject
+	}
+	return nil
+}
+
+func (x *ValidateListResourceConfigRequest) GetLimit() *DynamicValue {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+type ListResourceRequest struct {
+	state                 protoimpl.MessageState `protogen:"open.v1"`
+	TypeName              string                 `protobuf:"bytes,1,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
+	Config                *DynamicValue          `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	IncludeResourceObject bool                   `protobuf:"varint,3,opt,name=include_resource_object,json=includeResourceObject,proto3" json:"include_resource_object,omitempty"`
+	Limit                 int64                  `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	unknownFields         protoimpl.UnknownFields
+	sizeCache             protoimpl.SizeCache
+}
+
+func (x *ListResourceRequest) Reset() {
+	*x = ListResourceRequest{}
+	mi := &file_tfplugin_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListResourceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListResourceRequest) ProtoMessage() {}
+
+func (x *ListResourceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListResourceRequest.ProtoReflect.Descriptor instead.
+func (*ListResourceRequest) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *ListResourceRequest) GetTypeName() string {
+	if x != nil {
+		return x.TypeName
+	}
+	return ""
+}
+
+func (x *ListResourceRequest) GetConfig() *DynamicValue {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
+func (x *ListResourceRequest) GetIncludeResourceObject() bool {
+	if x != nil {
+		return x.IncludeResourceObject
+	}
+	return false
+}
+
+func (x *ListResourceRequest) GetLimit() int64 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+// Any number of these comes in answer to one request.
+type ListResourceEvent struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Identity       *ResourceIdentityData  `protobuf:"bytes,1,opt,name=identity,proto3" json:"identity,omitempty"`
+	DisplayName    string                 `protobuf:"bytes,2,opt,name=display_name,json=displayName,proto3" json:"display_name,omitempty"`
+	ResourceObject *DynamicValue          `protobuf:"bytes,3,opt,name=resource_object,json=resourceObject,proto3,oneof" json:"resource_object,omitempty"`
+	Diagnostic     []*Diagnostic          `protobuf:"bytes,4,rep,name=diagnostic,proto3" json:"diagnostic,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *ListResourceEvent) Reset() {
+	*x = ListResourceEvent{}
+	mi := &file_tfplugin_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListResourceEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListResourceEvent) ProtoMessage() {}
+
+func (x *ListResourceEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListResourceEvent.ProtoReflect.Descriptor instead.
+func (*ListResourceEvent) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *ListResourceEvent) GetIdentity() *ResourceIdentityData {
+	if x != nil {
+		return x.Identity
+	}
+	return nil
+}
+
+func (x *ListResourceEvent) GetDisplayName() string {
+	if x != nil {
+		return x.DisplayName
+	}
+	return ""
+}
+
+func (x *ListResourceEvent) GetResourceObject() *DynamicValue {
+	if x != nil {
+		return x.ResourceObject
+	}
+	return nil
+}
+
+func (x *ListResourceEvent) GetDiagnostic() []*Diagnostic {
+	if x != nil {
+		return x.Diagnostic
+	}
+	return nil
+}
+
 type ReadDataSourceRequest struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
 	TypeName           string                 `protobuf:"bytes,1,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
@@ -2645,7 +3022,7 @@ type ReadDataSourceRequest struct {
 
 func (x *ReadDataSourceRequest) Reset() {
 	*x = ReadDataSourceRequest{}
-	mi := &file_tfplugin_proto_msgTypes[40]
+	mi := &file_tfplugin_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2657,7 +3034,7 @@ func (x *ReadDataSourceRequest) String() string {
 func (*ReadDataSourceRequest) ProtoMessage() {}
 
 func (x *ReadDataSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[40]
+	mi := &file_tfplugin_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2670,7 +3047,7 @@ func (x *ReadDataSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDataSourceRequest.ProtoReflect.Descriptor instead.
 func (*ReadDataSourceRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{40}
+	return file_tfplugin_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ReadDataSourceRequest) GetTypeName() string {
@@ -2712,7 +3089,7 @@ type ReadDataSourceResponse struct {
 
 func (x *ReadDataSourceResponse) Reset() {
 	*x = ReadDataSourceResponse{}
-	mi := &file_tfplugin_proto_msgTypes[41]
+	mi := &file_tfplugin_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2724,7 +3101,7 @@ func (x *ReadDataSourceResponse) String() string {
 func (*ReadDataSourceResponse) ProtoMessage() {}
 
 func (x *ReadDataSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[41]
+	mi := &file_tfplugin_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2737,7 +3114,7 @@ func (x *ReadDataSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadDataSourceResponse.ProtoReflect.Descriptor instead.
 func (*ReadDataSourceResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{41}
+	return file_tfplugin_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReadDataSourceResponse) GetState() *DynamicValue {
@@ -2772,7 +3149,7 @@ type OpenEphemeralResourceRequest struct {
 
 func (x *OpenEphemeralResourceRequest) Reset() {
 	*x = OpenEphemeralResourceRequest{}
-	mi := &file_tfplugin_proto_msgTypes[42]
+	mi := &file_tfplugin_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2784,7 +3161,7 @@ func (x *OpenEphemeralResourceRequest) String() string {
 func (*OpenEphemeralResourceRequest) ProtoMessage() {}
 
 func (x *OpenEphemeralResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[42]
+	mi := &file_tfplugin_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2797,7 +3174,7 @@ func (x *OpenEphemeralResourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenEphemeralResourceRequest.ProtoReflect.Descriptor instead.
 func (*OpenEphemeralResourceRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{42}
+	return file_tfplugin_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *OpenEphemeralResourceRequest) GetTypeName() string {
@@ -2834,7 +3211,7 @@ type OpenEphemeralResourceResponse struct {
 
 func (x *OpenEphemeralResourceResponse) Reset() {
 	*x = OpenEphemeralResourceResponse{}
-	mi := &file_tfplugin_proto_msgTypes[43]
+	mi := &file_tfplugin_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2846,7 +3223,7 @@ func (x *OpenEphemeralResourceResponse) String() string {
 func (*OpenEphemeralResourceResponse) ProtoMessage() {}
 
 func (x *OpenEphemeralResourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[43]
+	mi := &file_tfplugin_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2859,7 +3236,7 @@ func (x *OpenEphemeralResourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OpenEphemeralResourceResponse.ProtoReflect.Descriptor instead.
 func (*OpenEphemeralResourceResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{43}
+	return file_tfplugin_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *OpenEphemeralResourceResponse) GetDiagnostics() []*Diagnostic {
@@ -2907,7 +3284,7 @@ type RenewEphemeralResourceRequest struct {
 
 func (x *RenewEphemeralResourceRequest) Reset() {
 	*x = RenewEphemeralResourceRequest{}
-	mi := &file_tfplugin_proto_msgTypes[44]
+	mi := &file_tfplugin_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2919,7 +3296,7 @@ func (x *RenewEphemeralResourceRequest) String() string {
 func (*RenewEphemeralResourceRequest) ProtoMessage() {}
 
 func (x *RenewEphemeralResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[44]
+	mi := &file_tfplugin_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2932,7 +3309,7 @@ func (x *RenewEphemeralResourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewEphemeralResourceRequest.ProtoReflect.Descriptor instead.
 func (*RenewEphemeralResourceRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{44}
+	return file_tfplugin_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *RenewEphemeralResourceRequest) GetTypeName() string {
@@ -2960,7 +3337,7 @@ type RenewEphemeralResourceResponse struct {
 
 func (x *RenewEphemeralResourceResponse) Reset() {
 	*x = RenewEphemeralResourceResponse{}
-	mi := &file_tfplugin_proto_msgTypes[45]
+	mi := &file_tfplugin_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2972,7 +3349,7 @@ func (x *RenewEphemeralResourceResponse) String() string {
 func (*RenewEphemeralResourceResponse) ProtoMessage() {}
 
 func (x *RenewEphemeralResourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[45]
+	mi := &file_tfplugin_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2985,7 +3362,7 @@ func (x *RenewEphemeralResourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewEphemeralResourceResponse.ProtoReflect.Descriptor instead.
 func (*RenewEphemeralResourceResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{45}
+	return file_tfplugin_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *RenewEphemeralResourceResponse) GetDiagnostics() []*Diagnostic {
@@ -3019,7 +3396,7 @@ type CloseEphemeralResourceRequest struct {
 
 func (x *CloseEphemeralResourceRequest) Reset() {
 	*x = CloseEphemeralResourceRequest{}
-	mi := &file_tfplugin_proto_msgTypes[46]
+	mi := &file_tfplugin_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3031,7 +3408,7 @@ func (x *CloseEphemeralResourceRequest) String() string {
 func (*CloseEphemeralResourceRequest) ProtoMessage() {}
 
 func (x *CloseEphemeralResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[46]
+	mi := &file_tfplugin_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3044,7 +3421,7 @@ func (x *CloseEphemeralResourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseEphemeralResourceRequest.ProtoReflect.Descriptor instead.
 func (*CloseEphemeralResourceRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{46}
+	return file_tfplugin_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CloseEphemeralResourceRequest) GetTypeName() string {
@@ -3070,7 +3447,7 @@ type CloseEphemeralResourceResponse struct {
 
 func (x *CloseEphemeralResourceResponse) Reset() {
 	*x = CloseEphemeralResourceResponse{}
-	mi := &file_tfplugin_proto_msgTypes[47]
+	mi := &file_tfplugin_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3082,7 +3459,7 @@ func (x *CloseEphemeralResourceResponse) String() string {
 func (*CloseEphemeralResourceResponse) ProtoMessage() {}
 
 func (x *CloseEphemeralResourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[47]
+	mi := &file_tfplugin_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3095,10 +3472,978 @@ func (x *CloseEphemeralResourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CloseEphemeralResourceResponse.ProtoReflect.Descriptor instead.
 func (*CloseEphemeralResourceResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{47}
+	return file_tfplugin_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *CloseEphemeralResourceResponse) GetDiagnostics() []*Diagnostic {
+	if x != nil {
+		return x.Diagnostics
+	}
+	return nil
+}
+
+type PlanActionRequest struct {
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	ActionType         string                 `protobuf:"bytes,1,opt,name=action_type,json=actionType,proto3" json:"action_type,omitempty"`
+	Config             *DynamicValue          `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	ClientCapabilities *ClientCapabilities    `protobuf:"bytes,3,opt,name=client_capabilities,json=clientCapabilities,proto3" json:"client_capabilities,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *PlanActionRequest) Reset() {
+	*x = PlanActionRequest{}
+	mi := &file_tfplugin_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanActionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanActionRequest) ProtoMessage() {}
+
+func (x *PlanActionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanActionRequest.ProtoReflect.Descriptor instead.
+func (*PlanActionRequest) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *PlanActionRequest) GetActionType() string {
+	if x != nil {
+		return x.ActionType
+	}
+	return ""
+}
+
+func (x *PlanActionRequest) GetConfig() *DynamicValue {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
+func (x *PlanActionRequest) GetClientCapabilities() *ClientCapabilities {
+	if x != nil {
+		return x.ClientCapabilities
+	}
+	return nil
+}
+
+type PlanActionResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Diagnostics   []*Diagnostic          `protobuf:"bytes,1,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`
+	Deferred      *Deferred              `protobuf:"bytes,2,opt,name=deferred,proto3" json:"deferred,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanActionResponse) Reset() {
+	*x = PlanActionResponse{}
+	mi := &file_tfplugin_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanActionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanActionResponse) ProtoMessage() {}
+
+func (x *PlanActionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanActionResponse.ProtoReflect.Descriptor instead.
+func (*PlanActionResponse) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *PlanActionResponse) GetDiagnostics() []*Diagnostic {
+	if x != nil {
+		return x.Diagnostics
+	}
+	return nil
+}
+
+func (x *PlanActionResponse) GetDeferred() *Deferred {
+	if x != nil {
+		return x.Deferred
+	}
+	return nil
+}
+
+type InvokeActionRequest struct {
+	state              protoimpl.MessageState `protogen:"open.v1"`
+	ActionType         string                 `protobuf:"bytes,1,opt,name=action_type,json=actionType,proto3" json:"action_type,omitempty"`
+	Config             *DynamicValue          `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	ClientCapabilities *ClientCapabilities    `protobuf:"bytes,3,opt,name=client_capabilities,json=clientCapabilities,proto3" json:"client_capabilities,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *InvokeActionRequest) Reset() {
+	*x = InvokeActionRequest{}
+	mi := &file_tfplugin_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InvokeActionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InvokeActionRequest) ProtoMessage() {}
+
+func (x *InvokeActionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InvokeActionRequest.ProtoReflect.Descriptor instead.
+func (*InvokeActionRequest) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *InvokeActionRequest) GetActionType() string {
+	if x != nil {
+		return x.ActionType
+	}
+	return ""
+}
+
+func (x *InvokeActionRequest) GetConfig() *DynamicValue {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
+func (x *InvokeActionRequest) GetClientCapabilities() *ClientCapabilities {
+	if x != nil {
+		return x.ClientCapabilities
+	}
+	return nil
+}
+
+// Any number of these comes in answer to one request. The last is completed.
+type InvokeActionEvent struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Type:
+	//
+	//	*InvokeActionEvent_Progress_
+	//	*InvokeActionEvent_Completed_
+	Type          isInvokeActionEvent_Type `protobuf_oneof:"type"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InvokeActionEvent) Reset() {
+	*x = InvokeActionEvent{}
+	mi := &file_tfplugin_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InvokeActionEvent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InvokeActionEvent) ProtoMessage() {}
+
+func (x *InvokeActionEvent) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InvokeActionEvent.ProtoReflect.Descriptor instead.
+func (*InvokeActionEvent) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *InvokeActionEvent) GetType() isInvokeActionEvent_Type {
+	if x != nil {
+		return x.Type
+	}
+	return nil
+}
+
+func (x *InvokeActionEvent) GetProgress() *InvokeActionEvent_Progress {
+	if x != nil {
+		if x, ok := x.Type.(*InvokeActionEvent_Progress_); ok {
+			return x.Progress
+		}
+	}
+	return nil
+}
+
+func (x *InvokeActionEvent) GetCompleted() *InvokeActionEvent_Completed {
+	if x != nil {
+		if x, ok := x.Type.(*InvokeActionEvent_Completed_); ok {
+			return x.Completed
+		}
+	}
+	return nil
+}
+
+type isInvokeActionEvent_Type interface {
+	isInvokeActionEvent_Type()
+}
+
+type InvokeActionEvent_Progress_ struct {
+	Progress *InvokeActionEvent_Progress `protobuf:"bytes,1,opt,name=progress,proto3,oneof"`
+}
+
+type InvokeActionEvent_Completed_ struct {
+	Completed *InvokeActionEvent_Completed `protobuf:"bytes,2,opt,name=completed,proto3,oneof"`
+}
+
+func (*InvokeActionEvent_Progress_) isInvokeActionEvent_Type() {}
+
+func (*InvokeActionEvent_Completed_) isInvokeActionEvent_Type() {}
+
+// The capabilities of both sides: the engine suggests a size of chunks, and the provider chooses one.
+type StateStoreCapabilities struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ChunkSize     int64                  `protobuf:"varint,1,opt,name=chunk_size,json=chunkSize,proto3" json:"chunk_size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StateStoreCapabilities) Reset() {
+	*x = StateStoreCapabilities{}
+	mi := &file_tfplugin_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StateStoreCapabilities) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StateStoreCapabilities) ProtoMessage() {}
+
+func (x *StateStoreCapabilities) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StateStoreCapabilities.ProtoReflect.Descriptor instead.
+func (*StateStoreCapabilities) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *StateStoreCapabilities) GetChunkSize() int64 {
+	if x != nil {
+		return x.ChunkSize
+	}
+	return 0
+}
+
+type ConfigureStateStoreRequest struct {
+	state         protoimpl.MessageState  `protogen:"open.v1"`
+	TypeName      string                  `protobuf:"bytes,1,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
+	Config        *DynamicValue           `protobuf:"bytes,2,opt,name=config,proto3" json:"config,omitempty"`
+	Capabilities  *StateStoreCapabilities `protobuf:"bytes,3,opt,name=capabilities,proto3" json:"capabilities,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfigureStateStoreRequest) Reset() {
+	*x = ConfigureStateStoreRequest{}
+	mi := &file_tfplugin_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfigureStateStoreRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfigureStateStoreRequest) ProtoMessage() {}
+
+func (x *ConfigureStateStoreRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfigureStateStoreRequest.ProtoReflect.Descriptor instead.
+func (*ConfigureStateStoreRequest) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *ConfigureStateStoreRequest) GetTypeName() string {
+	if x != nil {
+		return x.TypeName
+	}
+	return ""
+}
+
+func (x *ConfigureStateStoreRequest) GetConfig() *DynamicValue {
+	if x != nil {
+		return x.Config
+	}
+	return nil
+}
+
+func (x *ConfigureStateStoreRequest) GetCapabilities() *StateStoreCapabilities {
+	if x != nil {
+		return x.Capabilities
+	}
+	return nil
+}
+
+type ConfigureStateStoreResponse struct {
+	state         protoimpl.MessageState  `protogen:"open.v1"`
+	Diagnostics   []*Diagnostic           `protobuf:"bytes,1,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`
+	Capabilities  *StateStoreCapabilities `protobuf:"bytes,2,opt,name=capabilities,proto3" json:"capabilities,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfigureStateStoreResponse) Reset() {
+	*x = ConfigureStateStoreResponse{}
+	mi := &file_tfplugin_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfigureStateStoreResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfigureStateStoreResponse) ProtoMessage() {}
+
+func (x *ConfigureStateStoreResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfigureStateStoreResponse.ProtoReflect.Descriptor instead.
+func (*ConfigureStateStoreResponse) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *ConfigureStateStoreResponse) GetDiagnostics() []*Diagnostic {
+	if x != nil {
+		return x.Diagnostics
+	}
+	return nil
+}
+
+func (x *ConfigureStateStoreResponse) GetCapabilities() *StateStoreCapabilities {
+	if x != nil {
+		return x.Capabilities
+	}
+	return nil
+}
+
+// The first and the last byte of a chunk, counted from 0.
+type StateByteRange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Start         int64                  `protobuf:"varint,1,opt,name=start,proto3" json:"start,omitempty"`
+	End           int64                  `protobuf:"varint,2,opt,name=end,proto3" json:"end,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StateByteRange) Reset() {
+	*x = StateByteRange{}
+	mi := &file_tfplugin_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StateByteRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StateByteRange) ProtoMessage() {}
+
+func (x *StateByteRange) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StateByteRange.ProtoReflect.Descriptor instead.
+func (*StateByteRange) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{61}
+}
+
+func (x *StateByteRange) GetStart() int64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *StateByteRange) GetEnd() int64 {
+	if x != nil {
+		return x.End
+	}
+	return 0
+}
+
+// A request about one state of a store.
+type StateRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TypeName      string                 `protobuf:"bytes,1,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
+	StateId       string                 `protobuf:"bytes,2,opt,name=state_id,json=stateId,proto3" json:"state_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StateRequest) Reset() {
+	*x = StateRequest{}
+	mi := &file_tfplugin_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StateRequest) ProtoMessage() {}
+
+func (x *StateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StateRequest.ProtoReflect.Descriptor instead.
+func (*StateRequest) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{62}
+}
+
+func (x *StateRequest) GetTypeName() string {
+	if x != nil {
+		return x.TypeName
+	}
+	return ""
+}
+
+func (x *StateRequest) GetStateId() string {
+	if x != nil {
+		return x.StateId
+	}
+	return ""
+}
+
+type DiagnosticsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Diagnostics   []*Diagnostic          `protobuf:"bytes,1,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DiagnosticsResponse) Reset() {
+	*x = DiagnosticsResponse{}
+	mi := &file_tfplugin_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DiagnosticsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DiagnosticsResponse) ProtoMessage() {}
+
+func (x *DiagnosticsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DiagnosticsResponse.ProtoReflect.Descriptor instead.
+func (*DiagnosticsResponse) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *DiagnosticsResponse) GetDiagnostics() []*Diagnostic {
+	if x != nil {
+		return x.Diagnostics
+	}
+	return nil
+}
+
+// Any number of these comes in answer to one request.
+type ReadStateBytesChunk struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bytes         []byte                 `protobuf:"bytes,1,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	TotalLength   int64                  `protobuf:"varint,2,opt,name=total_length,json=totalLength,proto3" json:"total_length,omitempty"`
+	Range         *StateByteRange        `protobuf:"bytes,3,opt,name=range,proto3" json:"range,omitempty"`
+	Diagnostics   []*Diagnostic          `protobuf:"bytes,4,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadStateBytesChunk) Reset() {
+	*x = ReadStateBytesChunk{}
+	mi := &file_tfplugin_proto_msgTypes[64]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadStateBytesChunk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadStateBytesChunk) ProtoMessage() {}
+
+func (x *ReadStateBytesChunk) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[64]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadStateBytesChunk.ProtoReflect.Descriptor instead.
+func (*ReadStateBytesChunk) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{64}
+}
+
+func (x *ReadStateBytesChunk) GetBytes() []byte {
+	if x != nil {
+		return x.Bytes
+	}
+	return nil
+}
+
+func (x *ReadStateBytesChunk) GetTotalLength() int64 {
+	if x != nil {
+		return x.TotalLength
+	}
+	return 0
+}
+
+func (x *ReadStateBytesChunk) GetRange() *StateByteRange {
+	if x != nil {
+		return x.Range
+	}
+	return nil
+}
+
+func (x *ReadStateBytesChunk) GetDiagnostics() []*Diagnostic {
+	if x != nil {
+		return x.Diagnostics
+	}
+	return nil
+}
+
+// Any number of these is one request. The first has the field meta.
+type WriteStateBytesChunk struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Meta          *StateRequest          `protobuf:"bytes,1,opt,name=meta,proto3,oneof" json:"meta,omitempty"`
+	Bytes         []byte                 `protobuf:"bytes,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	TotalLength   int64                  `protobuf:"varint,3,opt,name=total_length,json=totalLength,proto3" json:"total_length,omitempty"`
+	Range         *StateByteRange        `protobuf:"bytes,4,opt,name=range,proto3" json:"range,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WriteStateBytesChunk) Reset() {
+	*x = WriteStateBytesChunk{}
+	mi := &file_tfplugin_proto_msgTypes[65]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WriteStateBytesChunk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WriteStateBytesChunk) ProtoMessage() {}
+
+func (x *WriteStateBytesChunk) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[65]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WriteStateBytesChunk.ProtoReflect.Descriptor instead.
+func (*WriteStateBytesChunk) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{65}
+}
+
+func (x *WriteStateBytesChunk) GetMeta() *StateRequest {
+	if x != nil {
+		return x.Meta
+	}
+	return nil
+}
+
+func (x *WriteStateBytesChunk) GetBytes() []byte {
+	if x != nil {
+		return x.Bytes
+	}
+	return nil
+}
+
+func (x *WriteStateBytesChunk) GetTotalLength() int64 {
+	if x != nil {
+		return x.TotalLength
+	}
+	return 0
+}
+
+func (x *WriteStateBytesChunk) GetRange() *StateByteRange {
+	if x != nil {
+		return x.Range
+	}
+	return nil
+}
+
+type LockStateRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TypeName      string                 `protobuf:"bytes,1,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
+	StateId       string                 `protobuf:"bytes,2,opt,name=state_id,json=stateId,proto3" json:"state_id,omitempty"`
+	Operation     string                 `protobuf:"bytes,3,opt,name=operation,proto3" json:"operation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockStateRequest) Reset() {
+	*x = LockStateRequest{}
+	mi := &file_tfplugin_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockStateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockStateRequest) ProtoMessage() {}
+
+func (x *LockStateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockStateRequest.ProtoReflect.Descriptor instead.
+func (*LockStateRequest) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{66}
+}
+
+func (x *LockStateRequest) GetTypeName() string {
+	if x != nil {
+		return x.TypeName
+	}
+	return ""
+}
+
+func (x *LockStateRequest) GetStateId() string {
+	if x != nil {
+		return x.StateId
+	}
+	return ""
+}
+
+func (x *LockStateRequest) GetOperation() string {
+	if x != nil {
+		return x.Operation
+	}
+	return ""
+}
+
+type LockStateResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	LockId        string                 `protobuf:"bytes,1,opt,name=lock_id,json=lockId,proto3" json:"lock_id,omitempty"`
+	Diagnostics   []*Diagnostic          `protobuf:"bytes,2,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockStateResponse) Reset() {
+	*x = LockStateResponse{}
+	mi := &file_tfplugin_proto_msgTypes[67]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockStateResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockStateResponse) ProtoMessage() {}
+
+func (x *LockStateResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[67]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockStateResponse.ProtoReflect.Descriptor instead.
+func (*LockStateResponse) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{67}
+}
+
+func (x *LockStateResponse) GetLockId() string {
+	if x != nil {
+		return x.LockId
+	}
+	return ""
+}
+
+func (x *LockStateResponse) GetDiagnostics() []*Diagnostic {
+	if x != nil {
+		return x.Diagnostics
+	}
+	return nil
+}
+
+type UnlockStateRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TypeName      string                 `protobuf:"bytes,1,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
+	StateId       string                 `protobuf:"bytes,2,opt,name=state_id,json=stateId,proto3" json:"state_id,omitempty"`
+	LockId        string                 `protobuf:"bytes,3,opt,name=lock_id,json=lockId,proto3" json:"lock_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnlockStateRequest) Reset() {
+	*x = UnlockStateRequest{}
+	mi := &file_tfplugin_proto_msgTypes[68]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnlockStateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnlockStateRequest) ProtoMessage() {}
+
+func (x *UnlockStateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[68]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnlockStateRequest.ProtoReflect.Descriptor instead.
+func (*UnlockStateRequest) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{68}
+}
+
+func (x *UnlockStateRequest) GetTypeName() string {
+	if x != nil {
+		return x.TypeName
+	}
+	return ""
+}
+
+func (x *UnlockStateRequest) GetStateId() string {
+	if x != nil {
+		return x.StateId
+	}
+	return ""
+}
+
+func (x *UnlockStateRequest) GetLockId() string {
+	if x != nil {
+		return x.LockId
+	}
+	return ""
+}
+
+type GetStatesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TypeName      string                 `protobuf:"bytes,1,opt,name=type_name,json=typeName,proto3" json:"type_name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetStatesRequest) Reset() {
+	*x = GetStatesRequest{}
+	mi := &file_tfplugin_proto_msgTypes[69]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetStatesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetStatesRequest) ProtoMessage() {}
+
+func (x *GetStatesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[69]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetStatesRequest.ProtoReflect.Descriptor instead.
+func (*GetStatesRequest) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{69}
+}
+
+func (x *GetStatesRequest) GetTypeName() string {
+	if x != nil {
+		return x.TypeName
+	}
+	return ""
+}
+
+type GetStatesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	StateIds      []string               `protobuf:"bytes,1,rep,name=state_ids,json=stateIds,proto3" json:"state_ids,omitempty"`
+	Diagnostics   []*Diagnostic          `protobuf:"bytes,2,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetStatesResponse) Reset() {
+	*x = GetStatesResponse{}
+	mi := &file_tfplugin_proto_msgTypes[70]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetStatesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetStatesResponse) ProtoMessage() {}
+
+func (x *GetStatesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[70]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetStatesResponse.ProtoReflect.Descriptor instead.
+func (*GetStatesResponse) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{70}
+}
+
+func (x *GetStatesResponse) GetStateIds() []string {
+	if x != nil {
+		return x.StateIds
+	}
+	return nil
+}
+
+func (x *GetStatesResponse) GetDiagnostics() []*Diagnostic {
 	if x != nil {
 		return x.Diagnostics
 	}
@@ -3115,7 +4460,7 @@ type CallFunctionRequest struct {
 
 func (x *CallFunctionRequest) Reset() {
 	*x = CallFunctionRequest{}
-	mi := &file_tfplugin_proto_msgTypes[48]
+	mi := &file_tfplugin_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3127,7 +4472,7 @@ func (x *CallFunctionRequest) String() string {
 func (*CallFunctionRequest) ProtoMessage() {}
 
 func (x *CallFunctionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[48]
+	mi := &file_tfplugin_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3140,7 +4485,7 @@ func (x *CallFunctionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallFunctionRequest.ProtoReflect.Descriptor instead.
 func (*CallFunctionRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{48}
+	return file_tfplugin_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *CallFunctionRequest) GetName() string {
@@ -3167,7 +4512,7 @@ type CallFunctionResponse struct {
 
 func (x *CallFunctionResponse) Reset() {
 	*x = CallFunctionResponse{}
-	mi := &file_tfplugin_proto_msgTypes[49]
+	mi := &file_tfplugin_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3179,7 +4524,7 @@ func (x *CallFunctionResponse) String() string {
 func (*CallFunctionResponse) ProtoMessage() {}
 
 func (x *CallFunctionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[49]
+	mi := &file_tfplugin_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3192,7 +4537,7 @@ func (x *CallFunctionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallFunctionResponse.ProtoReflect.Descriptor instead.
 func (*CallFunctionResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{49}
+	return file_tfplugin_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *CallFunctionResponse) GetResult() *DynamicValue {
@@ -3217,7 +4562,7 @@ type GetProvisionerSchemaRequest struct {
 
 func (x *GetProvisionerSchemaRequest) Reset() {
 	*x = GetProvisionerSchemaRequest{}
-	mi := &file_tfplugin_proto_msgTypes[50]
+	mi := &file_tfplugin_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3229,7 +4574,7 @@ func (x *GetProvisionerSchemaRequest) String() string {
 func (*GetProvisionerSchemaRequest) ProtoMessage() {}
 
 func (x *GetProvisionerSchemaRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[50]
+	mi := &file_tfplugin_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3242,7 +4587,7 @@ func (x *GetProvisionerSchemaRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetProvisionerSchemaRequest.ProtoReflect.Descriptor instead.
 func (*GetProvisionerSchemaRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{50}
+	return file_tfplugin_proto_rawDescGZIP(), []int{73}
 }
 
 type GetProvisionerSchemaResponse struct {
@@ -3255,7 +4600,7 @@ type GetProvisionerSchemaResponse struct {
 
 func (x *GetProvisionerSchemaResponse) Reset() {
 	*x = GetProvisionerSchemaResponse{}
-	mi := &file_tfplugin_proto_msgTypes[51]
+	mi := &file_tfplugin_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3267,7 +4612,7 @@ func (x *GetProvisionerSchemaResponse) String() string {
 func (*GetProvisionerSchemaResponse) ProtoMessage() {}
 
 func (x *GetProvisionerSchemaResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[51]
+	mi := &file_tfplugin_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3280,7 +4625,7 @@ func (x *GetProvisionerSchemaResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetProvisionerSchemaResponse.ProtoReflect.Descriptor instead.
 func (*GetProvisionerSchemaResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{51}
+	return file_tfplugin_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *GetProvisionerSchemaResponse) GetProvisioner() *Schema {
@@ -3306,7 +4651,7 @@ type ValidateProvisionerConfigRequest struct {
 
 func (x *ValidateProvisionerConfigRequest) Reset() {
 	*x = ValidateProvisionerConfigRequest{}
-	mi := &file_tfplugin_proto_msgTypes[52]
+	mi := &file_tfplugin_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3318,7 +4663,7 @@ func (x *ValidateProvisionerConfigRequest) String() string {
 func (*ValidateProvisionerConfigRequest) ProtoMessage() {}
 
 func (x *ValidateProvisionerConfigRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[52]
+	mi := &file_tfplugin_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3331,7 +4676,7 @@ func (x *ValidateProvisionerConfigRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ValidateProvisionerConfigRequest.ProtoReflect.Descriptor instead.
 func (*ValidateProvisionerConfigRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{52}
+	return file_tfplugin_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ValidateProvisionerConfigRequest) GetConfig() *DynamicValue {
@@ -3350,7 +4695,7 @@ type ValidateProvisionerConfigResponse struct {
 
 func (x *ValidateProvisionerConfigResponse) Reset() {
 	*x = ValidateProvisionerConfigResponse{}
-	mi := &file_tfplugin_proto_msgTypes[53]
+	mi := &file_tfplugin_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3362,7 +4707,7 @@ func (x *ValidateProvisionerConfigResponse) String() string {
 func (*ValidateProvisionerConfigResponse) ProtoMessage() {}
 
 func (x *ValidateProvisionerConfigResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[53]
+	mi := &file_tfplugin_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3375,7 +4720,7 @@ func (x *ValidateProvisionerConfigResponse) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use ValidateProvisionerConfigResponse.ProtoReflect.Descriptor instead.
 func (*ValidateProvisionerConfigResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{53}
+	return file_tfplugin_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ValidateProvisionerConfigResponse) GetDiagnostics() []*Diagnostic {
@@ -3395,7 +4740,7 @@ type ProvisionResourceRequest struct {
 
 func (x *ProvisionResourceRequest) Reset() {
 	*x = ProvisionResourceRequest{}
-	mi := &file_tfplugin_proto_msgTypes[54]
+	mi := &file_tfplugin_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3407,7 +4752,7 @@ func (x *ProvisionResourceRequest) String() string {
 func (*ProvisionResourceRequest) ProtoMessage() {}
 
 func (x *ProvisionResourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[54]
+	mi := &file_tfplugin_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3420,7 +4765,7 @@ func (x *ProvisionResourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProvisionResourceRequest.ProtoReflect.Descriptor instead.
 func (*ProvisionResourceRequest) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{54}
+	return file_tfplugin_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ProvisionResourceRequest) GetConfig() *DynamicValue {
@@ -3448,7 +4793,7 @@ type ProvisionResourceResponse struct {
 
 func (x *ProvisionResourceResponse) Reset() {
 	*x = ProvisionResourceResponse{}
-	mi := &file_tfplugin_proto_msgTypes[55]
+	mi := &file_tfplugin_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3460,7 +4805,7 @@ func (x *ProvisionResourceResponse) String() string {
 func (*ProvisionResourceResponse) ProtoMessage() {}
 
 func (x *ProvisionResourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[55]
+	mi := &file_tfplugin_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3473,7 +4818,7 @@ func (x *ProvisionResourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProvisionResourceResponse.ProtoReflect.Descriptor instead.
 func (*ProvisionResourceResponse) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{55}
+	return file_tfplugin_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ProvisionResourceResponse) GetOutput() string {
@@ -3504,7 +4849,7 @@ type AttributePath_Step struct {
 
 func (x *AttributePath_Step) Reset() {
 	*x = AttributePath_Step{}
-	mi := &file_tfplugin_proto_msgTypes[57]
+	mi := &file_tfplugin_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3516,7 +4861,7 @@ func (x *AttributePath_Step) String() string {
 func (*AttributePath_Step) ProtoMessage() {}
 
 func (x *AttributePath_Step) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[57]
+	mi := &file_tfplugin_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3603,7 +4948,7 @@ type Schema_Block struct {
 
 func (x *Schema_Block) Reset() {
 	*x = Schema_Block{}
-	mi := &file_tfplugin_proto_msgTypes[58]
+	mi := &file_tfplugin_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3615,7 +4960,7 @@ func (x *Schema_Block) String() string {
 func (*Schema_Block) ProtoMessage() {}
 
 func (x *Schema_Block) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[58]
+	mi := &file_tfplugin_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3701,7 +5046,7 @@ type Schema_Attribute struct {
 
 func (x *Schema_Attribute) Reset() {
 	*x = Schema_Attribute{}
-	mi := &file_tfplugin_proto_msgTypes[59]
+	mi := &file_tfplugin_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3713,7 +5058,7 @@ func (x *Schema_Attribute) String() string {
 func (*Schema_Attribute) ProtoMessage() {}
 
 func (x *Schema_Attribute) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[59]
+	mi := &file_tfplugin_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3826,7 +5171,7 @@ type Schema_NestedBlock struct {
 
 func (x *Schema_NestedBlock) Reset() {
 	*x = Schema_NestedBlock{}
-	mi := &file_tfplugin_proto_msgTypes[60]
+	mi := &file_tfplugin_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3838,7 +5183,7 @@ func (x *Schema_NestedBlock) String() string {
 func (*Schema_NestedBlock) ProtoMessage() {}
 
 func (x *Schema_NestedBlock) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[60]
+	mi := &file_tfplugin_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3899,7 +5244,7 @@ type Schema_Object struct {
 
 func (x *Schema_Object) Reset() {
 	*x = Schema_Object{}
-	mi := &file_tfplugin_proto_msgTypes[61]
+	mi := &file_tfplugin_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3911,7 +5256,7 @@ func (x *Schema_Object) String() string {
 func (*Schema_Object) ProtoMessage() {}
 
 func (x *Schema_Object) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[61]
+	mi := &file_tfplugin_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3954,7 +5299,7 @@ type ResourceIdentitySchema_IdentityAttribute struct {
 
 func (x *ResourceIdentitySchema_IdentityAttribute) Reset() {
 	*x = ResourceIdentitySchema_IdentityAttribute{}
-	mi := &file_tfplugin_proto_msgTypes[62]
+	mi := &file_tfplugin_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3966,7 +5311,7 @@ func (x *ResourceIdentitySchema_IdentityAttribute) String() string {
 func (*ResourceIdentitySchema_IdentityAttribute) ProtoMessage() {}
 
 func (x *ResourceIdentitySchema_IdentityAttribute) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[62]
+	mi := &file_tfplugin_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4031,7 +5376,7 @@ type Function_Parameter struct {
 
 func (x *Function_Parameter) Reset() {
 	*x = Function_Parameter{}
-	mi := &file_tfplugin_proto_msgTypes[63]
+	mi := &file_tfplugin_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4043,7 +5388,7 @@ func (x *Function_Parameter) String() string {
 func (*Function_Parameter) ProtoMessage() {}
 
 func (x *Function_Parameter) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[63]
+	mi := &file_tfplugin_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4110,7 +5455,7 @@ type Function_Return struct {
 
 func (x *Function_Return) Reset() {
 	*x = Function_Return{}
-	mi := &file_tfplugin_proto_msgTypes[64]
+	mi := &file_tfplugin_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4122,7 +5467,7 @@ func (x *Function_Return) String() string {
 func (*Function_Return) ProtoMessage() {}
 
 func (x *Function_Return) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[64]
+	mi := &file_tfplugin_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4157,7 +5502,7 @@ type ImportResourceStateResponse_ImportedResource struct {
 
 func (x *ImportResourceStateResponse_ImportedResource) Reset() {
 	*x = ImportResourceStateResponse_ImportedResource{}
-	mi := &file_tfplugin_proto_msgTypes[71]
+	mi := &file_tfplugin_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4169,7 +5514,7 @@ func (x *ImportResourceStateResponse_ImportedResource) String() string {
 func (*ImportResourceStateResponse_ImportedResource) ProtoMessage() {}
 
 func (x *ImportResourceStateResponse_ImportedResource) ProtoReflect() protoreflect.Message {
-	mi := &file_tfplugin_proto_msgTypes[71]
+	mi := &file_tfplugin_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4182,7 +5527,7 @@ func (x *ImportResourceStateResponse_ImportedResource) ProtoReflect() protorefle
 
 // Deprecated: Use ImportResourceStateResponse_ImportedResource.ProtoReflect.Descriptor instead.
 func (*ImportResourceStateResponse_ImportedResource) Descriptor() ([]byte, []int) {
-	return file_tfplugin_proto_rawDescGZIP(), []int{37, 0}
+	return file_tfplugin_proto_rawDescGZIP(), []int{38, 0}
 }
 
 func (x *ImportResourceStateResponse_ImportedResource) GetTypeName() string {
@@ -4209,6 +5554,94 @@ func (x *ImportResourceStateResponse_ImportedResource) GetPrivate() []byte {
 func (x *ImportResourceStateResponse_ImportedResource) GetIdentity() *ResourceIdentityData {
 	if x != nil {
 		return x.Identity
+	}
+	return nil
+}
+
+type InvokeActionEvent_Progress struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Message       string                 `protobuf:"bytes,1,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InvokeActionEvent_Progress) Reset() {
+	*x = InvokeActionEvent_Progress{}
+	mi := &file_tfplugin_proto_msgTypes[98]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InvokeActionEvent_Progress) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InvokeActionEvent_Progress) ProtoMessage() {}
+
+func (x *InvokeActionEvent_Progress) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[98]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InvokeActionEvent_Progress.ProtoReflect.Descriptor instead.
+func (*InvokeActionEvent_Progress) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{57, 0}
+}
+
+func (x *InvokeActionEvent_Progress) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+type InvokeActionEvent_Completed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Diagnostics   []*Diagnostic          `protobuf:"bytes,1,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InvokeActionEvent_Completed) Reset() {
+	*x = InvokeActionEvent_Completed{}
+	mi := &file_tfplugin_proto_msgTypes[99]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InvokeActionEvent_Completed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InvokeActionEvent_Completed) ProtoMessage() {}
+
+func (x *InvokeActionEvent_Completed) ProtoReflect() protoreflect.Message {
+	mi := &file_tfplugin_proto_msgTypes[99]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InvokeActionEvent_Completed.ProtoReflect.Descriptor instead.
+func (*InvokeActionEvent_Completed) Descriptor() ([]byte, []int) {
+	return file_tfplugin_proto_rawDescGZIP(), []int{57, 1}
+}
+
+func (x *InvokeActionEvent_Completed) GetDiagnostics() []*Diagnostic {
+	if x != nil {
+		return x.Diagnostics
 	}
 	return nil
 }
@@ -4348,7 +5781,7 @@ const file_tfplugin_proto_rawDesc = "" +
 	"\x10description_kind\x18\x06 \x01(\x0e2\x17.tofu.plugin.StringKindR\x0fdescriptionKind\x1a\x1c\n" +
 	"\x06Return\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\fR\x04type\"\x1a\n" +
-	"\x18GetProviderSchemaRequest\"\xf0\a\n" +
+	"\x18GetProviderSchemaRequest\"\x86\f\n" +
 	"\x19GetProviderSchemaResponse\x12/\n" +
 	"\bprovider\x18\x01 \x01(\v2\x13.tofu.plugin.SchemaR\bprovider\x12f\n" +
 	"\x10resource_schemas\x18\x02 \x03(\v2;.tofu.plugin.GetProviderSchemaResponse.ResourceSchemasEntryR\x0fresourceSchemas\x12m\n" +
@@ -4357,7 +5790,11 @@ const file_tfplugin_proto_rawDesc = "" +
 	"\rprovider_meta\x18\x05 \x01(\v2\x13.tofu.plugin.SchemaR\fproviderMeta\x12P\n" +
 	"\x13server_capabilities\x18\x06 \x01(\v2\x1f.tofu.plugin.ServerCapabilitiesR\x12serverCapabilities\x12S\n" +
 	"\tfunctions\x18\a \x03(\v25.tofu.plugin.GetProviderSchemaResponse.FunctionsEntryR\tfunctions\x12\x82\x01\n" +
-	"\x1aephemeral_resource_schemas\x18\b \x03(\v2D.tofu.plugin.GetProviderSchemaResponse.EphemeralResourceSchemasEntryR\x18ephemeralResourceSchemas\x1aB\n" +
+	"\x1aephemeral_resource_schemas\x18\b \x03(\v2D.tofu.plugin.GetProviderSchemaResponse.EphemeralResourceSchemasEntryR\x18ephemeralResourceSchemas\x12s\n" +
+	"\x15list_resource_schemas\x18\t \x03(\v2?.tofu.plugin.GetProviderSchemaResponse.ListResourceSchemasEntryR\x13listResourceSchemas\x12m\n" +
+	"\x13state_store_schemas\x18\n" +
+	" \x03(\v2=.tofu.plugin.GetProviderSchemaResponse.StateStoreSchemasEntryR\x11stateStoreSchemas\x12`\n" +
+	"\x0eaction_schemas\x18\v \x03(\v29.tofu.plugin.GetProviderSchemaResponse.ActionSchemasEntryR\ractionSchemas\x1aB\n" +
 	"\x14ResourceSchemasEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\x1aD\n" +
@@ -4369,7 +5806,18 @@ const file_tfplugin_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x15.tofu.plugin.FunctionR\x05value:\x028\x01\x1aK\n" +
 	"\x1dEphemeralResourceSchemasEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"#\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\x1aF\n" +
+	"\x18ListResourceSchemasEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\x1aD\n" +
+	"\x16StateStoreSchemasEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\x1a@\n" +
+	"\x12ActionSchemasEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\"&\n" +
+	"\fActionSchema\x12\x16\n" +
+	"\x06schema\x18\x01 \x01(\fR\x06schema\"#\n" +
 	"!GetResourceIdentitySchemasRequest\"\x94\x02\n" +
 	"\"GetResourceIdentitySchemasResponse\x12o\n" +
 	"\x10identity_schemas\x18\x01 \x03(\v2D.tofu.plugin.GetResourceIdentitySchemasResponse.IdentitySchemasEntryR\x0fidentitySchemas\x129\n" +
@@ -4490,7 +5938,31 @@ const file_tfplugin_proto_rawDesc = "" +
 	"\ftarget_state\x18\x01 \x01(\v2\x19.tofu.plugin.DynamicValueR\vtargetState\x129\n" +
 	"\vdiagnostics\x18\x02 \x03(\v2\x17.tofu.plugin.DiagnosticR\vdiagnostics\x12%\n" +
 	"\x0etarget_private\x18\x03 \x01(\fR\rtargetPrivate\x12J\n" +
-	"\x0ftarget_identity\x18\x04 \x01(\v2!.tofu.plugin.ResourceIdentityDataR\x0etargetIdentity\"\xf9\x01\n" +
+	"\x0ftarget_identity\x18\x04 \x01(\v2!.tofu.plugin.ResourceIdentityDataR\x0etargetIdentity\"m\n" +
+	"\x1dGenerateResourceConfigRequest\x12\x1b\n" +
+	"\ttype_name\x18\x01 \x01(\tR\btypeName\x12/\n" +
+	"\x05state\x18\x02 \x01(\v2\x19.tofu.plugin.DynamicValueR\x05state\"\x8e\x01\n" +
+	"\x1eGenerateResourceConfigResponse\x121\n" +
+	"\x06config\x18\x01 \x01(\v2\x19.tofu.plugin.DynamicValueR\x06config\x129\n" +
+	"\vdiagnostics\x18\x02 \x03(\v2\x17.tofu.plugin.DiagnosticR\vdiagnostics\"\xf7\x01\n" +
+	"!ValidateListResourceConfigRequest\x12\x1b\n" +
+	"\ttype_name\x18\x01 \x01(\tR\btypeName\x121\n" +
+	"\x06config\x18\x02 \x01(\v2\x19.tofu.plugin.DynamicValueR\x06config\x12Q\n" +
+	"\x17include_resource_object\x18\x03 \x01(\v2\x19.tofu.plugin.DynamicValueR\x15includeResourceObject\x12/\n" +
+	"\x05limit\x18\x04 \x01(\v2\x19.tofu.plugin.DynamicValueR\x05limit\"\xb3\x01\n" +
+	"\x13ListResourceRequest\x12\x1b\n" +
+	"\ttype_name\x18\x01 \x01(\tR\btypeName\x121\n" +
+	"\x06config\x18\x02 \x01(\v2\x19.tofu.plugin.DynamicValueR\x06config\x126\n" +
+	"\x17include_resource_object\x18\x03 \x01(\bR\x15includeResourceObject\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\x03R\x05limit\"\x8b\x02\n" +
+	"\x11ListResourceEvent\x12=\n" +
+	"\bidentity\x18\x01 \x01(\v2!.tofu.plugin.ResourceIdentityDataR\bidentity\x12!\n" +
+	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12G\n" +
+	"\x0fresource_object\x18\x03 \x01(\v2\x19.tofu.plugin.DynamicValueH\x00R\x0eresourceObject\x88\x01\x01\x127\n" +
+	"\n" +
+	"diagnostic\x18\x04 \x03(\v2\x17.tofu.plugin.DiagnosticR\n" +
+	"diagnosticB\x12\n" +
+	"\x10_resource_object\"\xf9\x01\n" +
 	"\x15ReadDataSourceRequest\x12\x1b\n" +
 	"\ttype_name\x18\x01 \x01(\tR\btypeName\x121\n" +
 	"\x06config\x18\x02 \x01(\v2\x19.tofu.plugin.DynamicValueR\x06config\x12>\n" +
@@ -4529,7 +6001,73 @@ const file_tfplugin_proto_rawDesc = "" +
 	"\n" +
 	"\b_private\"[\n" +
 	"\x1eCloseEphemeralResourceResponse\x129\n" +
-	"\vdiagnostics\x18\x01 \x03(\v2\x17.tofu.plugin.DiagnosticR\vdiagnostics\"b\n" +
+	"\vdiagnostics\x18\x01 \x03(\v2\x17.tofu.plugin.DiagnosticR\vdiagnostics\"\xb9\x01\n" +
+	"\x11PlanActionRequest\x12\x1f\n" +
+	"\vaction_type\x18\x01 \x01(\tR\n" +
+	"actionType\x121\n" +
+	"\x06config\x18\x02 \x01(\v2\x19.tofu.plugin.DynamicValueR\x06config\x12P\n" +
+	"\x13client_capabilities\x18\x03 \x01(\v2\x1f.tofu.plugin.ClientCapabilitiesR\x12clientCapabilities\"\x82\x01\n" +
+	"\x12PlanActionResponse\x129\n" +
+	"\vdiagnostics\x18\x01 \x03(\v2\x17.tofu.plugin.DiagnosticR\vdiagnostics\x121\n" +
+	"\bdeferred\x18\x02 \x01(\v2\x15.tofu.plugin.DeferredR\bdeferred\"\xbb\x01\n" +
+	"\x13InvokeActionRequest\x12\x1f\n" +
+	"\vaction_type\x18\x01 \x01(\tR\n" +
+	"actionType\x121\n" +
+	"\x06config\x18\x02 \x01(\v2\x19.tofu.plugin.DynamicValueR\x06config\x12P\n" +
+	"\x13client_capabilities\x18\x03 \x01(\v2\x1f.tofu.plugin.ClientCapabilitiesR\x12clientCapabilities\"\x9a\x02\n" +
+	"\x11InvokeActionEvent\x12E\n" +
+	"\bprogress\x18\x01 \x01(\v2'.tofu.plugin.InvokeActionEvent.ProgressH\x00R\bprogress\x12H\n" +
+	"\tcompleted\x18\x02 \x01(\v2(.tofu.plugin.InvokeActionEvent.CompletedH\x00R\tcompleted\x1a$\n" +
+	"\bProgress\x12\x18\n" +
+	"\amessage\x18\x01 \x01(\tR\amessage\x1aF\n" +
+	"\tCompleted\x129\n" +
+	"\vdiagnostics\x18\x01 \x03(\v2\x17.tofu.plugin.DiagnosticR\vdiagnosticsB\x06\n" +
+	"\x04type\"7\n" +
+	"\x16StateStoreCapabilities\x12\x1d\n" +
+	"\n" +
+	"chunk_size\x18\x01 \x01(\x03R\tchunkSize\"\xb5\x01\n" +
+	"\x1aConfigureStateStoreRequest\x12\x1b\n" +
+	"\ttype_name\x18\x01 \x01(\tR\btypeName\x121\n" +
+	"\x06config\x18\x02 \x01(\v2\x19.tofu.plugin.DynamicValueR\x06config\x12G\n" +
+	"\fcapabilities\x18\x03 \x01(\v2#.tofu.plugin.StateStoreCapabilitiesR\fcapabilities\"\xa1\x01\n" +
+	"\x1bConfigureStateStoreResponse\x129\n" +
+	"\vdiagnostics\x18\x01 \x03(\v2\x17.tofu.plugin.DiagnosticR\vdiagnostics\x12G\n" +
+	"\fcapabilities\x18\x02 \x01(\v2#.tofu.plugin.StateStoreCapabilitiesR\fcapabilities\"8\n" +
+	"\x0eStateByteRange\x12\x14\n" +
+	"\x05start\x18\x01 \x01(\x03R\x05start\x12\x10\n" +
+	"\x03end\x18\x02 \x01(\x03R\x03end\"F\n" +
+	"\fStateRequest\x12\x1b\n" +
+	"\ttype_name\x18\x01 \x01(\tR\btypeName\x12\x19\n" +
+	"\bstate_id\x18\x02 \x01(\tR\astateId\"P\n" +
+	"\x13DiagnosticsResponse\x129\n" +
+	"\vdiagnostics\x18\x01 \x03(\v2\x17.tofu.plugin.DiagnosticR\vdiagnostics\"\xbc\x01\n" +
+	"\x13ReadStateBytesChunk\x12\x14\n" +
+	"\x05bytes\x18\x01 \x01(\fR\x05bytes\x12!\n" +
+	"\ftotal_length\x18\x02 \x01(\x03R\vtotalLength\x121\n" +
+	"\x05range\x18\x03 \x01(\v2\x1b.tofu.plugin.StateByteRangeR\x05range\x129\n" +
+	"\vdiagnostics\x18\x04 \x03(\v2\x17.tofu.plugin.DiagnosticR\vdiagnostics\"\xbf\x01\n" +
+	"\x14WriteStateBytesChunk\x122\n" +
+	"\x04meta\x18\x01 \x01(\v2\x19.tofu.plugin.StateRequestH\x00R\x04meta\x88\x01\x01\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\fR\x05bytes\x12!\n" +
+	"\ftotal_length\x18\x03 \x01(\x03R\vtotalLength\x121\n" +
+	"\x05range\x18\x04 \x01(\v2\x1b.tofu.plugin.StateByteRangeR\x05rangeB\a\n" +
+	"\x05_meta\"h\n" +
+	"\x10LockStateRequest\x12\x1b\n" +
+	"\ttype_name\x18\x01 \x01(\tR\btypeName\x12\x19\n" +
+	"\bstate_id\x18\x02 \x01(\tR\astateId\x12\x1c\n" +
+	"\toperation\x18\x03 \x01(\tR\toperation\"g\n" +
+	"\x11LockStateResponse\x12\x17\n" +
+	"\alock_id\x18\x01 \x01(\tR\x06lockId\x129\n" +
+	"\vdiagnostics\x18\x02 \x03(\v2\x17.tofu.plugin.DiagnosticR\vdiagnostics\"e\n" +
+	"\x12UnlockStateRequest\x12\x1b\n" +
+	"\ttype_name\x18\x01 \x01(\tR\btypeName\x12\x19\n" +
+	"\bstate_id\x18\x02 \x01(\tR\astateId\x12\x17\n" +
+	"\alock_id\x18\x03 \x01(\tR\x06lockId\"/\n" +
+	"\x10GetStatesRequest\x12\x1b\n" +
+	"\ttype_name\x18\x01 \x01(\tR\btypeName\"k\n" +
+	"\x11GetStatesResponse\x12\x1b\n" +
+	"\tstate_ids\x18\x01 \x03(\tR\bstateIds\x129\n" +
+	"\vdiagnostics\x18\x02 \x03(\v2\x17.tofu.plugin.DiagnosticR\vdiagnostics\"b\n" +
 	"\x13CallFunctionRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x127\n" +
 	"\targuments\x18\x02 \x03(\v2\x19.tofu.plugin.DynamicValueR\targuments\"{\n" +
@@ -4570,7 +6108,7 @@ func file_tfplugin_proto_rawDescGZIP() []byte {
 }
 
 var file_tfplugin_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_tfplugin_proto_msgTypes = make([]protoimpl.MessageInfo, 72)
+var file_tfplugin_proto_msgTypes = make([]protoimpl.MessageInfo, 100)
 var file_tfplugin_proto_goTypes = []any{
 	(StringKind)(0),                                      // 0: tofu.plugin.StringKind
 	(Diagnostic_Severity)(0),                             // 1: tofu.plugin.Diagnostic.Severity
@@ -4590,186 +6128,247 @@ var file_tfplugin_proto_goTypes = []any{
 	(*Function)(nil),                                     // 15: tofu.plugin.Function
 	(*GetProviderSchemaRequest)(nil),                     // 16: tofu.plugin.GetProviderSchemaRequest
 	(*GetProviderSchemaResponse)(nil),                    // 17: tofu.plugin.GetProviderSchemaResponse
-	(*GetResourceIdentitySchemasRequest)(nil),            // 18: tofu.plugin.GetResourceIdentitySchemasRequest
-	(*GetResourceIdentitySchemasResponse)(nil),           // 19: tofu.plugin.GetResourceIdentitySchemasResponse
-	(*GetFunctionsRequest)(nil),                          // 20: tofu.plugin.GetFunctionsRequest
-	(*GetFunctionsResponse)(nil),                         // 21: tofu.plugin.GetFunctionsResponse
-	(*ValidateProviderConfigRequest)(nil),                // 22: tofu.plugin.ValidateProviderConfigRequest
-	(*ValidateProviderConfigResponse)(nil),               // 23: tofu.plugin.ValidateProviderConfigResponse
-	(*ConfigureProviderRequest)(nil),                     // 24: tofu.plugin.ConfigureProviderRequest
-	(*ConfigureProviderResponse)(nil),                    // 25: tofu.plugin.ConfigureProviderResponse
-	(*StopProviderRequest)(nil),                          // 26: tofu.plugin.StopProviderRequest
-	(*StopProviderResponse)(nil),                         // 27: tofu.plugin.StopProviderResponse
-	(*ValidateConfigRequest)(nil),                        // 28: tofu.plugin.ValidateConfigRequest
-	(*ValidateConfigResponse)(nil),                       // 29: tofu.plugin.ValidateConfigResponse
-	(*UpgradeResourceStateRequest)(nil),                  // 30: tofu.plugin.UpgradeResourceStateRequest
-	(*UpgradeResourceStateResponse)(nil),                 // 31: tofu.plugin.UpgradeResourceStateResponse
-	(*UpgradeResourceIdentityRequest)(nil),               // 32: tofu.plugin.UpgradeResourceIdentityRequest
-	(*UpgradeResourceIdentityResponse)(nil),              // 33: tofu.plugin.UpgradeResourceIdentityResponse
-	(*ReadResourceRequest)(nil),                          // 34: tofu.plugin.ReadResourceRequest
-	(*ReadResourceResponse)(nil),                         // 35: tofu.plugin.ReadResourceResponse
-	(*PlanResourceChangeRequest)(nil),                    // 36: tofu.plugin.PlanResourceChangeRequest
-	(*PlanResourceChangeResponse)(nil),                   // 37: tofu.plugin.PlanResourceChangeResponse
-	(*ApplyResourceChangeRequest)(nil),                   // 38: tofu.plugin.ApplyResourceChangeRequest
-	(*ApplyResourceChangeResponse)(nil),                  // 39: tofu.plugin.ApplyResourceChangeResponse
-	(*ImportResourceStateRequest)(nil),                   // 40: tofu.plugin.ImportResourceStateRequest
-	(*ImportResourceStateResponse)(nil),                  // 41: tofu.plugin.ImportResourceStateResponse
-	(*MoveResourceStateRequest)(nil),                     // 42: tofu.plugin.MoveResourceStateRequest
-	(*MoveResourceStateResponse)(nil),                    // 43: tofu.plugin.MoveResourceStateResponse
-	(*ReadDataSourceRequest)(nil),                        // 44: tofu.plugin.ReadDataSourceRequest
-	(*ReadDataSourceResponse)(nil),                       // 45: tofu.plugin.ReadDataSourceResponse
-	(*OpenEphemeralResourceRequest)(nil),                 // 46: tofu.plugin.OpenEphemeralResourceRequest
-	(*OpenEphemeralResourceResponse)(nil),                // 47: tofu.plugin.OpenEphemeralResourceResponse
-	(*RenewEphemeralResourceRequest)(nil),                // 48: tofu.plugin.RenewEphemeralResourceRequest
-	(*RenewEphemeralResourceResponse)(nil),               // 49: tofu.plugin.RenewEphemeralResourceResponse
-	(*CloseEphemeralResourceRequest)(nil),                // 50: tofu.plugin.CloseEphemeralResourceRequest
-	(*CloseEphemeralResourceResponse)(nil),               // 51: tofu.plugin.CloseEphemeralResourceResponse
-	(*CallFunctionRequest)(nil),                          // 52: tofu.plugin.CallFunctionRequest
-	(*CallFunctionResponse)(nil),                         // 53: tofu.plugin.CallFunctionResponse
-	(*GetProvisionerSchemaRequest)(nil),                  // 54: tofu.plugin.GetProvisionerSchemaRequest
-	(*GetProvisionerSchemaResponse)(nil),                 // 55: tofu.plugin.GetProvisionerSchemaResponse
-	(*ValidateProvisionerConfigRequest)(nil),             // 56: tofu.plugin.ValidateProvisionerConfigRequest
-	(*ValidateProvisionerConfigResponse)(nil),            // 57: tofu.plugin.ValidateProvisionerConfigResponse
-	(*ProvisionResourceRequest)(nil),                     // 58: tofu.plugin.ProvisionResourceRequest
-	(*ProvisionResourceResponse)(nil),                    // 59: tofu.plugin.ProvisionResourceResponse
-	nil,                                                  // 60: tofu.plugin.RawState.FlatmapEntry
-	(*AttributePath_Step)(nil),                           // 61: tofu.plugin.AttributePath.Step
-	(*Schema_Block)(nil),                                 // 62: tofu.plugin.Schema.Block
-	(*Schema_Attribute)(nil),                             // 63: tofu.plugin.Schema.Attribute
-	(*Schema_NestedBlock)(nil),                           // 64: tofu.plugin.Schema.NestedBlock
-	(*Schema_Object)(nil),                                // 65: tofu.plugin.Schema.Object
-	(*ResourceIdentitySchema_IdentityAttribute)(nil),     // 66: tofu.plugin.ResourceIdentitySchema.IdentityAttribute
-	(*Function_Parameter)(nil),                           // 67: tofu.plugin.Function.Parameter
-	(*Function_Return)(nil),                              // 68: tofu.plugin.Function.Return
-	nil,                                                  // 69: tofu.plugin.GetProviderSchemaResponse.ResourceSchemasEntry
-	nil,                                                  // 70: tofu.plugin.GetProviderSchemaResponse.DataSourceSchemasEntry
-	nil,                                                  // 71: tofu.plugin.GetProviderSchemaResponse.FunctionsEntry
-	nil,                                                  // 72: tofu.plugin.GetProviderSchemaResponse.EphemeralResourceSchemasEntry
-	nil,                                                  // 73: tofu.plugin.GetResourceIdentitySchemasResponse.IdentitySchemasEntry
-	nil,                                                  // 74: tofu.plugin.GetFunctionsResponse.FunctionsEntry
-	(*ImportResourceStateResponse_ImportedResource)(nil), // 75: tofu.plugin.ImportResourceStateResponse.ImportedResource
-	(*timestamppb.Timestamp)(nil),                        // 76: google.protobuf.Timestamp
+	(*ActionSchema)(nil),                                 // 18: tofu.plugin.ActionSchema
+	(*GetResourceIdentitySchemasRequest)(nil),            // 19: tofu.plugin.GetResourceIdentitySchemasRequest
+	(*GetResourceIdentitySchemasResponse)(nil),           // 20: tofu.plugin.GetResourceIdentitySchemasResponse
+	(*GetFunctionsRequest)(nil),                          // 21: tofu.plugin.GetFunctionsRequest
+	(*GetFunctionsResponse)(nil),                         // 22: tofu.plugin.GetFunctionsResponse
+	(*ValidateProviderConfigRequest)(nil),                // 23: tofu.plugin.ValidateProviderConfigRequest
+	(*ValidateProviderConfigResponse)(nil),               // 24: tofu.plugin.ValidateProviderConfigResponse
+	(*ConfigureProviderRequest)(nil),                     // 25: tofu.plugin.ConfigureProviderRequest
+	(*ConfigureProviderResponse)(nil),                    // 26: tofu.plugin.ConfigureProviderResponse
+	(*StopProviderRequest)(nil),                          // 27: tofu.plugin.StopProviderRequest
+	(*StopProviderResponse)(nil),                         // 28: tofu.plugin.StopProviderResponse
+	(*ValidateConfigRequest)(nil),                        // 29: tofu.plugin.ValidateConfigRequest
+	(*ValidateConfigResponse)(nil),                       // 30: tofu.plugin.ValidateConfigResponse
+	(*UpgradeResourceStateRequest)(nil),                  // 31: tofu.plugin.UpgradeResourceStateRequest
+	(*UpgradeResourceStateResponse)(nil),                 // 32: tofu.plugin.UpgradeResourceStateResponse
+	(*UpgradeResourceIdentityRequest)(nil),               // 33: tofu.plugin.UpgradeResourceIdentityRequest
+	(*UpgradeResourceIdentityResponse)(nil),              // 34: tofu.plugin.UpgradeResourceIdentityResponse
+	(*ReadResourceRequest)(nil),                          // 35: tofu.plugin.ReadResourceRequest
+	(*ReadResourceResponse)(nil),                         // 36: tofu.plugin.ReadResourceResponse
+	(*PlanResourceChangeRequest)(nil),                    // 37: tofu.plugin.PlanResourceChangeRequest
+	(*PlanResourceChangeResponse)(nil),                   // 38: tofu.plugin.PlanResourceChangeResponse
+	(*ApplyResourceChangeRequest)(nil),                   // 39: tofu.plugin.ApplyResourceChangeRequest
+	(*ApplyResourceChangeResponse)(nil),                  // 40: tofu.plugin.ApplyResourceChangeResponse
+	(*ImportResourceStateRequest)(nil),                   // 41: tofu.plugin.ImportResourceStateRequest
+	(*ImportResourceStateResponse)(nil),                  // 42: tofu.plugin.ImportResourceStateResponse
+	(*MoveResourceStateRequest)(nil),                     // 43: tofu.plugin.MoveResourceStateRequest
+	(*MoveResourceStateResponse)(nil),                    // 44: tofu.plugin.MoveResourceStateResponse
+	(*GenerateResourceConfigRequest)(nil),                // 45: tofu.plugin.GenerateResourceConfigRequest
+	(*GenerateResourceConfigResponse)(nil),               // 46: tofu.plugin.GenerateResourceConfigResponse
+	(*ValidateListResourceConfigRequest)(nil),            // 47: tofu.plugin.ValidateListResourceConfigRequest
+	(*ListResourceRequest)(nil),                          // 48: tofu.plugin.ListResourceRequest
+	(*ListResourceEvent)(nil),                            // 49: tofu.plugin.ListResourceEvent
+	(*ReadDataSourceRequest)(nil),                        // 50: tofu.plugin.ReadDataSourceRequest
+	(*ReadDataSourceResponse)(nil),                       // 51: tofu.plugin.ReadDataSourceResponse
+	(*OpenEphemeralResourceRequest)(nil),                 // 52: tofu.plugin.OpenEphemeralResourceRequest
+	(*OpenEphemeralResourceResponse)(nil),                // 53: tofu.plugin.OpenEphemeralResourceResponse
+	(*RenewEphemeralResourceRequest)(nil),                // 54: tofu.plugin.RenewEphemeralResourceRequest
+	(*RenewEphemeralResourceResponse)(nil),               // 55: tofu.plugin.RenewEphemeralResourceResponse
+	(*CloseEphemeralResourceRequest)(nil),                // 56: tofu.plugin.CloseEphemeralResourceRequest
+	(*CloseEphemeralResourceResponse)(nil),               // 57: tofu.plugin.CloseEphemeralResourceResponse
+	(*PlanActionRequest)(nil),                            // 58: tofu.plugin.PlanActionRequest
+	(*PlanActionResponse)(nil),                           // 59: tofu.plugin.PlanActionResponse
+	(*InvokeActionRequest)(nil),                          // 60: tofu.plugin.InvokeActionRequest
+	(*InvokeActionEvent)(nil),                            // 61: tofu.plugin.InvokeActionEvent
+	(*StateStoreCapabilities)(nil),                       // 62: tofu.plugin.StateStoreCapabilities
+	(*ConfigureStateStoreRequest)(nil),                   // 63: tofu.plugin.ConfigureStateStoreRequest
+	(*ConfigureStateStoreResponse)(nil),                  // 64: tofu.plugin.ConfigureStateStoreResponse
+	(*StateByteRange)(nil),                               // 65: tofu.plugin.StateByteRange
+	(*StateRequest)(nil),                                 // 66: tofu.plugin.StateRequest
+	(*DiagnosticsResponse)(nil),                          // 67: tofu.plugin.DiagnosticsResponse
+	(*ReadStateBytesChunk)(nil),                          // 68: tofu.plugin.ReadStateBytesChunk
+	(*WriteStateBytesChunk)(nil),                         // 69: tofu.plugin.WriteStateBytesChunk
+	(*LockStateRequest)(nil),                             // 70: tofu.plugin.LockStateRequest
+	(*LockStateResponse)(nil),                            // 71: tofu.plugin.LockStateResponse
+	(*UnlockStateRequest)(nil),                           // 72: tofu.plugin.UnlockStateRequest
+	(*GetStatesRequest)(nil),                             // 73: tofu.plugin.GetStatesRequest
+	(*GetStatesResponse)(nil),                            // 74: tofu.plugin.GetStatesResponse
+	(*CallFunctionRequest)(nil),                          // 75: tofu.plugin.CallFunctionRequest
+	(*CallFunctionResponse)(nil),                         // 76: tofu.plugin.CallFunctionResponse
+	(*GetProvisionerSchemaRequest)(nil),                  // 77: tofu.plugin.GetProvisionerSchemaRequest
+	(*GetProvisionerSchemaResponse)(nil),                 // 78: tofu.plugin.GetProvisionerSchemaResponse
+	(*ValidateProvisionerConfigRequest)(nil),             // 79: tofu.plugin.ValidateProvisionerConfigRequest
+	(*ValidateProvisionerConfigResponse)(nil),            // 80: tofu.plugin.ValidateProvisionerConfigResponse
+	(*ProvisionResourceRequest)(nil),                     // 81: tofu.plugin.ProvisionResourceRequest
+	(*ProvisionResourceResponse)(nil),                    // 82: tofu.plugin.ProvisionResourceResponse
+	nil,                                                  // 83: tofu.plugin.RawState.FlatmapEntry
+	(*AttributePath_Step)(nil),                           // 84: tofu.plugin.AttributePath.Step
+	(*Schema_Block)(nil),                                 // 85: tofu.plugin.Schema.Block
+	(*Schema_Attribute)(nil),                             // 86: tofu.plugin.Schema.Attribute
+	(*Schema_NestedBlock)(nil),                           // 87: tofu.plugin.Schema.NestedBlock
+	(*Schema_Object)(nil),                                // 88: tofu.plugin.Schema.Object
+	(*ResourceIdentitySchema_IdentityAttribute)(nil),     // 89: tofu.plugin.ResourceIdentitySchema.IdentityAttribute
+	(*Function_Parameter)(nil),                           // 90: tofu.plugin.Function.Parameter
+	(*Function_Return)(nil),                              // 91: tofu.plugin.Function.Return
+	nil,                                                  // 92: tofu.plugin.GetProviderSchemaResponse.ResourceSchemasEntry
+	nil,                                                  // 93: tofu.plugin.GetProviderSchemaResponse.DataSourceSchemasEntry
+	nil,                                                  // 94: tofu.plugin.GetProviderSchemaResponse.FunctionsEntry
+	nil,                                                  // 95: tofu.plugin.GetProviderSchemaResponse.EphemeralResourceSchemasEntry
+	nil,                                                  // 96: tofu.plugin.GetProviderSchemaResponse.ListResourceSchemasEntry
+	nil,                                                  // 97: tofu.plugin.GetProviderSchemaResponse.StateStoreSchemasEntry
+	nil,                                                  // 98: tofu.plugin.GetProviderSchemaResponse.ActionSchemasEntry
+	nil,                                                  // 99: tofu.plugin.GetResourceIdentitySchemasResponse.IdentitySchemasEntry
+	nil,                                                  // 100: tofu.plugin.GetFunctionsResponse.FunctionsEntry
+	(*ImportResourceStateResponse_ImportedResource)(nil), // 101: tofu.plugin.ImportResourceStateResponse.ImportedResource
+	(*InvokeActionEvent_Progress)(nil),                   // 102: tofu.plugin.InvokeActionEvent.Progress
+	(*InvokeActionEvent_Completed)(nil),                  // 103: tofu.plugin.InvokeActionEvent.Completed
+	(*timestamppb.Timestamp)(nil),                        // 104: google.protobuf.Timestamp
 }
 var file_tfplugin_proto_depIdxs = []int32{
-	60,  // 0: tofu.plugin.RawState.flatmap:type_name -> tofu.plugin.RawState.FlatmapEntry
+	83,  // 0: tofu.plugin.RawState.flatmap:type_name -> tofu.plugin.RawState.FlatmapEntry
 	4,   // 1: tofu.plugin.ResourceIdentityData.identity_data:type_name -> tofu.plugin.DynamicValue
-	61,  // 2: tofu.plugin.AttributePath.steps:type_name -> tofu.plugin.AttributePath.Step
+	84,  // 2: tofu.plugin.AttributePath.steps:type_name -> tofu.plugin.AttributePath.Step
 	1,   // 3: tofu.plugin.Diagnostic.severity:type_name -> tofu.plugin.Diagnostic.Severity
 	7,   // 4: tofu.plugin.Diagnostic.attribute:type_name -> tofu.plugin.AttributePath
 	2,   // 5: tofu.plugin.Deferred.reason:type_name -> tofu.plugin.Deferred.Reason
-	62,  // 6: tofu.plugin.Schema.block:type_name -> tofu.plugin.Schema.Block
-	66,  // 7: tofu.plugin.ResourceIdentitySchema.identity_attributes:type_name -> tofu.plugin.ResourceIdentitySchema.IdentityAttribute
-	67,  // 8: tofu.plugin.Function.parameters:type_name -> tofu.plugin.Function.Parameter
-	67,  // 9: tofu.plugin.Function.variadic_parameter:type_name -> tofu.plugin.Function.Parameter
-	68,  // 10: tofu.plugin.Function.return:type_name -> tofu.plugin.Function.Return
+	85,  // 6: tofu.plugin.Schema.block:type_name -> tofu.plugin.Schema.Block
+	89,  // 7: tofu.plugin.ResourceIdentitySchema.identity_attributes:type_name -> tofu.plugin.ResourceIdentitySchema.IdentityAttribute
+	90,  // 8: tofu.plugin.Function.parameters:type_name -> tofu.plugin.Function.Parameter
+	90,  // 9: tofu.plugin.Function.variadic_parameter:type_name -> tofu.plugin.Function.Parameter
+	91,  // 10: tofu.plugin.Function.return:type_name -> tofu.plugin.Function.Return
 	0,   // 11: tofu.plugin.Function.description_kind:type_name -> tofu.plugin.StringKind
 	13,  // 12: tofu.plugin.GetProviderSchemaResponse.provider:type_name -> tofu.plugin.Schema
-	69,  // 13: tofu.plugin.GetProviderSchemaResponse.resource_schemas:type_name -> tofu.plugin.GetProviderSchemaResponse.ResourceSchemasEntry
-	70,  // 14: tofu.plugin.GetProviderSchemaResponse.data_source_schemas:type_name -> tofu.plugin.GetProviderSchemaResponse.DataSourceSchemasEntry
+	92,  // 13: tofu.plugin.GetProviderSchemaResponse.resource_schemas:type_name -> tofu.plugin.GetProviderSchemaResponse.ResourceSchemasEntry
+	93,  // 14: tofu.plugin.GetProviderSchemaResponse.data_source_schemas:type_name -> tofu.plugin.GetProviderSchemaResponse.DataSourceSchemasEntry
 	8,   // 15: tofu.plugin.GetProviderSchemaResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
 	13,  // 16: tofu.plugin.GetProviderSchemaResponse.provider_meta:type_name -> tofu.plugin.Schema
 	12,  // 17: tofu.plugin.GetProviderSchemaResponse.server_capabilities:type_name -> tofu.plugin.ServerCapabilities
-	71,  // 18: tofu.plugin.GetProviderSchemaResponse.functions:type_name -> tofu.plugin.GetProviderSchemaResponse.FunctionsEntry
-	72,  // 19: tofu.plugin.GetProviderSchemaResponse.ephemeral_resource_schemas:type_name -> tofu.plugin.GetProviderSchemaResponse.EphemeralResourceSchemasEntry
-	73,  // 20: tofu.plugin.GetResourceIdentitySchemasResponse.identity_schemas:type_name -> tofu.plugin.GetResourceIdentitySchemasResponse.IdentitySchemasEntry
-	8,   // 21: tofu.plugin.GetResourceIdentitySchemasResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	74,  // 22: tofu.plugin.GetFunctionsResponse.functions:type_name -> tofu.plugin.GetFunctionsResponse.FunctionsEntry
-	8,   // 23: tofu.plugin.GetFunctionsResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	4,   // 24: tofu.plugin.ValidateProviderConfigRequest.config:type_name -> tofu.plugin.DynamicValue
-	8,   // 25: tofu.plugin.ValidateProviderConfigResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	4,   // 26: tofu.plugin.ConfigureProviderRequest.config:type_name -> tofu.plugin.DynamicValue
-	11,  // 27: tofu.plugin.ConfigureProviderRequest.client_capabilities:type_name -> tofu.plugin.ClientCapabilities
-	8,   // 28: tofu.plugin.ConfigureProviderResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	4,   // 29: tofu.plugin.ValidateConfigRequest.config:type_name -> tofu.plugin.DynamicValue
-	11,  // 30: tofu.plugin.ValidateConfigRequest.client_capabilities:type_name -> tofu.plugin.ClientCapabilities
-	8,   // 31: tofu.plugin.ValidateConfigResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	5,   // 32: tofu.plugin.UpgradeResourceStateRequest.raw_state:type_name -> tofu.plugin.RawState
-	4,   // 33: tofu.plugin.UpgradeResourceStateResponse.upgraded_state:type_name -> tofu.plugin.DynamicValue
-	8,   // 34: tofu.plugin.UpgradeResourceStateResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	5,   // 35: tofu.plugin.UpgradeResourceIdentityRequest.raw_identity:type_name -> tofu.plugin.RawState
-	6,   // 36: tofu.plugin.UpgradeResourceIdentityResponse.upgraded_identity:type_name -> tofu.plugin.ResourceIdentityData
-	8,   // 37: tofu.plugin.UpgradeResourceIdentityResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	4,   // 38: tofu.plugin.ReadResourceRequest.current_state:type_name -> tofu.plugin.DynamicValue
-	4,   // 39: tofu.plugin.ReadResourceRequest.provider_meta:type_name -> tofu.plugin.DynamicValue
-	11,  // 40: tofu.plugin.ReadResourceRequest.client_capabilities:type_name -> tofu.plugin.ClientCapabilities
-	6,   // 41: tofu.plugin.ReadResourceRequest.current_identity:type_name -> tofu.plugin.ResourceIdentityData
-	4,   // 42: tofu.plugin.ReadResourceResponse.new_state:type_name -> tofu.plugin.DynamicValue
-	8,   // 43: tofu.plugin.ReadResourceResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	10,  // 44: tofu.plugin.ReadResourceResponse.deferred:type_name -> tofu.plugin.Deferred
-	6,   // 45: tofu.plugin.ReadResourceResponse.new_identity:type_name -> tofu.plugin.ResourceIdentityData
-	4,   // 46: tofu.plugin.PlanResourceChangeRequest.prior_state:type_name -> tofu.plugin.DynamicValue
-	4,   // 47: tofu.plugin.PlanResourceChangeRequest.proposed_new_state:type_name -> tofu.plugin.DynamicValue
-	4,   // 48: tofu.plugin.PlanResourceChangeRequest.config:type_name -> tofu.plugin.DynamicValue
-	4,   // 49: tofu.plugin.PlanResourceChangeRequest.provider_meta:type_name -> tofu.plugin.DynamicValue
-	11,  // 50: tofu.plugin.PlanResourceChangeRequest.client_capabilities:type_name -> tofu.plugin.ClientCapabilities
-	6,   // 51: tofu.plugin.PlanResourceChangeRequest.prior_identity:type_name -> tofu.plugin.ResourceIdentityData
-	4,   // 52: tofu.plugin.PlanResourceChangeResponse.planned_state:type_name -> tofu.plugin.DynamicValue
-	7,   // 53: tofu.plugin.PlanResourceChangeResponse.requires_replace:type_name -> tofu.plugin.AttributePath
-	8,   // 54: tofu.plugin.PlanResourceChangeResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	10,  // 55: tofu.plugin.PlanResourceChangeResponse.deferred:type_name -> tofu.plugin.Deferred
-	6,   // 56: tofu.plugin.PlanResourceChangeResponse.planned_identity:type_name -> tofu.plugin.ResourceIdentityData
-	4,   // 57: tofu.plugin.ApplyResourceChangeRequest.prior_state:type_name -> tofu.plugin.DynamicValue
-	4,   // 58: tofu.plugin.ApplyResourceChangeRequest.planned_state:type_name -> tofu.plugin.DynamicValue
-	4,   // 59: tofu.plugin.ApplyResourceChangeRequest.config:type_name -> tofu.plugin.DynamicValue
-	4,   // 60: tofu.plugin.ApplyResourceChangeRequest.provider_meta:type_name -> tofu.plugin.DynamicValue
-	6,   // 61: tofu.plugin.ApplyResourceChangeRequest.planned_identity:type_name -> tofu.plugin.ResourceIdentityData
-	4,   // 62: tofu.plugin.ApplyResourceChangeResponse.new_state:type_name -> tofu.plugin.DynamicValue
-	8,   // 63: tofu.plugin.ApplyResourceChangeResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	6,   // 64: tofu.plugin.ApplyResourceChangeResponse.new_identity:type_name -> tofu.plugin.ResourceIdentityData
-	11,  // 65: tofu.plugin.ImportResourceStateRequest.client_capabilities:type_name -> tofu.plugin.ClientCapabilities
-	6,   // 66: tofu.plugin.ImportResourceStateRequest.identity:type_name -> tofu.plugin.ResourceIdentityData
-	75,  // 67: tofu.plugin.ImportResourceStateResponse.imported_resources:type_name -> tofu.plugin.ImportResourceStateResponse.ImportedResource
-	8,   // 68: tofu.plugin.ImportResourceStateResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	10,  // 69: tofu.plugin.ImportResourceStateResponse.deferred:type_name -> tofu.plugin.Deferred
-	5,   // 70: tofu.plugin.MoveResourceStateRequest.source_state:type_name -> tofu.plugin.RawState
-	5,   // 71: tofu.plugin.MoveResourceStateRequest.source_identity:type_name -> tofu.plugin.RawState
-	4,   // 72: tofu.plugin.MoveResourceStateResponse.target_state:type_name -> tofu.plugin.DynamicValue
-	8,   // 73: tofu.plugin.MoveResourceStateResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	6,   // 74: tofu.plugin.MoveResourceStateResponse.target_identity:type_name -> tofu.plugin.ResourceIdentityData
-	4,   // 75: tofu.plugin.ReadDataSourceRequest.config:type_name -> tofu.plugin.DynamicValue
-	4,   // 76: tofu.plugin.ReadDataSourceRequest.provider_meta:type_name -> tofu.plugin.DynamicValue
-	11,  // 77: tofu.plugin.ReadDataSourceRequest.client_capabilities:type_name -> tofu.plugin.ClientCapabilities
-	4,   // 78: tofu.plugin.ReadDataSourceResponse.state:type_name -> tofu.plugin.DynamicValue
-	8,   // 79: tofu.plugin.ReadDataSourceResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	10,  // 80: tofu.plugin.ReadDataSourceResponse.deferred:type_name -> tofu.plugin.Deferred
-	4,   // 81: tofu.plugin.OpenEphemeralResourceRequest.config:type_name -> tofu.plugin.DynamicValue
-	11,  // 82: tofu.plugin.OpenEphemeralResourceRequest.client_capabilities:type_name -> tofu.plugin.ClientCapabilities
-	8,   // 83: tofu.plugin.OpenEphemeralResourceResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	76,  // 84: tofu.plugin.OpenEphemeralResourceResponse.renew_at:type_name -> google.protobuf.Timestamp
-	4,   // 85: tofu.plugin.OpenEphemeralResourceResponse.result:type_name -> tofu.plugin.DynamicValue
-	10,  // 86: tofu.plugin.OpenEphemeralResourceResponse.deferred:type_name -> tofu.plugin.Deferred
-	8,   // 87: tofu.plugin.RenewEphemeralResourceResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	76,  // 88: tofu.plugin.RenewEphemeralResourceResponse.renew_at:type_name -> google.protobuf.Timestamp
-	8,   // 89: tofu.plugin.CloseEphemeralResourceResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	4,   // 90: tofu.plugin.CallFunctionRequest.arguments:type_name -> tofu.plugin.DynamicValue
-	4,   // 91: tofu.plugin.CallFunctionResponse.result:type_name -> tofu.plugin.DynamicValue
-	9,   // 92: tofu.plugin.CallFunctionResponse.error:type_name -> tofu.plugin.FunctionError
-	13,  // 93: tofu.plugin.GetProvisionerSchemaResponse.provisioner:type_name -> tofu.plugin.Schema
-	8,   // 94: tofu.plugin.GetProvisionerSchemaResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	4,   // 95: tofu.plugin.ValidateProvisionerConfigRequest.config:type_name -> tofu.plugin.DynamicValue
-	8,   // 96: tofu.plugin.ValidateProvisionerConfigResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	4,   // 97: tofu.plugin.ProvisionResourceRequest.config:type_name -> tofu.plugin.DynamicValue
-	4,   // 98: tofu.plugin.ProvisionResourceRequest.connection:type_name -> tofu.plugin.DynamicValue
-	8,   // 99: tofu.plugin.ProvisionResourceResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
-	63,  // 100: tofu.plugin.Schema.Block.attributes:type_name -> tofu.plugin.Schema.Attribute
-	64,  // 101: tofu.plugin.Schema.Block.block_types:type_name -> tofu.plugin.Schema.NestedBlock
-	0,   // 102: tofu.plugin.Schema.Block.description_kind:type_name -> tofu.plugin.StringKind
-	0,   // 103: tofu.plugin.Schema.Attribute.description_kind:type_name -> tofu.plugin.StringKind
-	65,  // 104: tofu.plugin.Schema.Attribute.nested_type:type_name -> tofu.plugin.Schema.Object
-	62,  // 105: tofu.plugin.Schema.NestedBlock.block:type_name -> tofu.plugin.Schema.Block
-	3,   // 106: tofu.plugin.Schema.NestedBlock.nesting:type_name -> tofu.plugin.Schema.NestingMode
-	63,  // 107: tofu.plugin.Schema.Object.attributes:type_name -> tofu.plugin.Schema.Attribute
-	3,   // 108: tofu.plugin.Schema.Object.nesting:type_name -> tofu.plugin.Schema.NestingMode
-	0,   // 109: tofu.plugin.Function.Parameter.description_kind:type_name -> tofu.plugin.StringKind
-	15,  // 110: tofu.plugin.GetProviderSchemaResponse.FunctionsEntry.value:type_name -> tofu.plugin.Function
-	15,  // 111: tofu.plugin.GetFunctionsResponse.FunctionsEntry.value:type_name -> tofu.plugin.Function
-	4,   // 112: tofu.plugin.ImportResourceStateResponse.ImportedResource.state:type_name -> tofu.plugin.DynamicValue
-	6,   // 113: tofu.plugin.ImportResourceStateResponse.ImportedResource.identity:type_name -> tofu.plugin.ResourceIdentityData
-	114, // [114:114] is the sub-list for method output_type
-	114, // [114:114] is the sub-list for method input_type
-	114, // [114:114] is the sub-list for extension type_name
-	114, // [114:114] is the sub-list for extension extendee
-	0,   // [0:114] is the sub-list for field type_name
+	94,  // 18: tofu.plugin.GetProviderSchemaResponse.functions:type_name -> tofu.plugin.GetProviderSchemaResponse.FunctionsEntry
+	95,  // 19: tofu.plugin.GetProviderSchemaResponse.ephemeral_resource_schemas:type_name -> tofu.plugin.GetProviderSchemaResponse.EphemeralResourceSchemasEntry
+	96,  // 20: tofu.plugin.GetProviderSchemaResponse.list_resource_schemas:type_name -> tofu.plugin.GetProviderSchemaResponse.ListResourceSchemasEntry
+	97,  // 21: tofu.plugin.GetProviderSchemaResponse.state_store_schemas:type_name -> tofu.plugin.GetProviderSchemaResponse.StateStoreSchemasEntry
+	98,  // 22: tofu.plugin.GetProviderSchemaResponse.action_schemas:type_name -> tofu.plugin.GetProviderSchemaResponse.ActionSchemasEntry
+	99,  // 23: tofu.plugin.GetResourceIdentitySchemasResponse.identity_schemas:type_name -> tofu.plugin.GetResourceIdentitySchemasResponse.IdentitySchemasEntry
+	8,   // 24: tofu.plugin.GetResourceIdentitySchemasResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	100, // 25: tofu.plugin.GetFunctionsResponse.functions:type_name -> tofu.plugin.GetFunctionsResponse.FunctionsEntry
+	8,   // 26: tofu.plugin.GetFunctionsResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	4,   // 27: tofu.plugin.ValidateProviderConfigRequest.config:type_name -> tofu.plugin.DynamicValue
+	8,   // 28: tofu.plugin.ValidateProviderConfigResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	4,   // 29: tofu.plugin.ConfigureProviderRequest.config:type_name -> tofu.plugin.DynamicValue
+	11,  // 30: tofu.plugin.ConfigureProviderRequest.client_capabilities:type_name -> tofu.plugin.ClientCapabilities
+	8,   // 31: tofu.plugin.ConfigureProviderResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	4,   // 32: tofu.plugin.ValidateConfigRequest.config:type_name -> tofu.plugin.DynamicValue
+	11,  // 33: tofu.plugin.ValidateConfigRequest.client_capabilities:type_name -> tofu.plugin.ClientCapabilities
+	8,   // 34: tofu.plugin.ValidateConfigResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	5,   // 35: tofu.plugin.UpgradeResourceStateRequest.raw_state:type_name -> tofu.plugin.RawState
+	4,   // 36: tofu.plugin.UpgradeResourceStateResponse.upgraded_state:type_name -> tofu.plugin.DynamicValue
+	8,   // 37: tofu.plugin.UpgradeResourceStateResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	5,   // 38: tofu.plugin.UpgradeResourceIdentityRequest.raw_identity:type_name -> tofu.plugin.RawState
+	6,   // 39: tofu.plugin.UpgradeResourceIdentityResponse.upgraded_identity:type_name -> tofu.plugin.ResourceIdentityData
+	8,   // 40: tofu.plugin.UpgradeResourceIdentityResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	4,   // 41: tofu.plugin.ReadResourceRequest.current_state:type_name -> tofu.plugin.DynamicValue
+	4,   // 42: tofu.plugin.ReadResourceRequest.provider_meta:type_name -> tofu.plugin.DynamicValue
+	11,  // 43: tofu.plugin.ReadResourceRequest.client_capabilities:type_name -> tofu.plugin.ClientCapabilities
+	6,   // 44: tofu.plugin.ReadResourceRequest.current_identity:type_name -> tofu.plugin.ResourceIdentityData
+	4,   // 45: tofu.plugin.ReadResourceResponse.new_state:type_name -> tofu.plugin.DynamicValue
+	8,   // 46: tofu.plugin.ReadResourceResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	10,  // 47: tofu.plugin.ReadResourceResponse.deferred:type_name -> tofu.plugin.Deferred
+	6,   // 48: tofu.plugin.ReadResourceResponse.new_identity:type_name -> tofu.plugin.ResourceIdentityData
+	4,   // 49: tofu.plugin.PlanResourceChangeRequest.prior_state:type_name -> tofu.plugin.DynamicValue
+	4,   // 50: tofu.plugin.PlanResourceChangeRequest.proposed_new_state:type_name -> tofu.plugin.DynamicValue
+	4,   // 51: tofu.plugin.PlanResourceChangeRequest.config:type_name -> tofu.plugin.DynamicValue
+	4,   // 52: tofu.plugin.PlanResourceChangeRequest.provider_meta:type_name -> tofu.plugin.DynamicValue
+	11,  // 53: tofu.plugin.PlanResourceChangeRequest.client_capabilities:type_name -> tofu.plugin.ClientCapabilities
+	6,   // 54: tofu.plugin.PlanResourceChangeRequest.prior_identity:type_name -> tofu.plugin.ResourceIdentityData
+	4,   // 55: tofu.plugin.PlanResourceChangeResponse.planned_state:type_name -> tofu.plugin.DynamicValue
+	7,   // 56: tofu.plugin.PlanResourceChangeResponse.requires_replace:type_name -> tofu.plugin.AttributePath
+	8,   // 57: tofu.plugin.PlanResourceChangeResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	10,  // 58: tofu.plugin.PlanResourceChangeResponse.deferred:type_name -> tofu.plugin.Deferred
+	6,   // 59: tofu.plugin.PlanResourceChangeResponse.planned_identity:type_name -> tofu.plugin.ResourceIdentityData
+	4,   // 60: tofu.plugin.ApplyResourceChangeRequest.prior_state:type_name -> tofu.plugin.DynamicValue
+	4,   // 61: tofu.plugin.ApplyResourceChangeRequest.planned_state:type_name -> tofu.plugin.DynamicValue
+	4,   // 62: tofu.plugin.ApplyResourceChangeRequest.config:type_name -> tofu.plugin.DynamicValue
+	4,   // 63: tofu.plugin.ApplyResourceChangeRequest.provider_meta:type_name -> tofu.plugin.DynamicValue
+	6,   // 64: tofu.plugin.ApplyResourceChangeRequest.planned_identity:type_name -> tofu.plugin.ResourceIdentityData
+	4,   // 65: tofu.plugin.ApplyResourceChangeResponse.new_state:type_name -> tofu.plugin.DynamicValue
+	8,   // 66: tofu.plugin.ApplyResourceChangeResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	6,   // 67: tofu.plugin.ApplyResourceChangeResponse.new_identity:type_name -> tofu.plugin.ResourceIdentityData
+	11,  // 68: tofu.plugin.ImportResourceStateRequest.client_capabilities:type_name -> tofu.plugin.ClientCapabilities
+	6,   // 69: tofu.plugin.ImportResourceStateRequest.identity:type_name -> tofu.plugin.ResourceIdentityData
+	101, // 70: tofu.plugin.ImportResourceStateResponse.imported_resources:type_name -> tofu.plugin.ImportResourceStateResponse.ImportedResource
+	8,   // 71: tofu.plugin.ImportResourceStateResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	10,  // 72: tofu.plugin.ImportResourceStateResponse.deferred:type_name -> tofu.plugin.Deferred
+	5,   // 73: tofu.plugin.MoveResourceStateRequest.source_state:type_name -> tofu.plugin.RawState
+	5,   // 74: tofu.plugin.MoveResourceStateRequest.source_identity:type_name -> tofu.plugin.RawState
+	4,   // 75: tofu.plugin.MoveResourceStateResponse.target_state:type_name -> tofu.plugin.DynamicValue
+	8,   // 76: tofu.plugin.MoveResourceStateResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	6,   // 77: tofu.plugin.MoveResourceStateResponse.target_identity:type_name -> tofu.plugin.ResourceIdentityData
+	4,   // 78: tofu.plugin.GenerateResourceConfigRequest.state:type_name -> tofu.plugin.DynamicValue
+	4,   // 79: tofu.plugin.GenerateResourceConfigResponse.config:type_name -> tofu.plugin.DynamicValue
+	8,   // 80: tofu.plugin.GenerateResourceConfigResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	4,   // 81: tofu.plugin.ValidateListResourceConfigRequest.config:type_name -> tofu.plugin.DynamicValue
+	4,   // 82: tofu.plugin.ValidateListResourceConfigRequest.include_resource_object:type_name -> tofu.plugin.DynamicValue
+	4,   // 83: tofu.plugin.ValidateListResourceConfigRequest.limit:type_name -> tofu.plugin.DynamicValue
+	4,   // 84: tofu.plugin.ListResourceRequest.config:type_name -> tofu.plugin.DynamicValue
+	6,   // 85: tofu.plugin.ListResourceEvent.identity:type_name -> tofu.plugin.ResourceIdentityData
+	4,   // 86: tofu.plugin.ListResourceEvent.resource_object:type_name -> tofu.plugin.DynamicValue
+	8,   // 87: tofu.plugin.ListResourceEvent.diagnostic:type_name -> tofu.plugin.Diagnostic
+	4,   // 88: tofu.plugin.ReadDataSourceRequest.config:type_name -> tofu.plugin.DynamicValue
+	4,   // 89: tofu.plugin.ReadDataSourceRequest.provider_meta:type_name -> tofu.plugin.DynamicValue
+	11,  // 90: tofu.plugin.ReadDataSourceRequest.client_capabilities:type_name -> tofu.plugin.ClientCapabilities
+	4,   // 91: tofu.plugin.ReadDataSourceResponse.state:type_name -> tofu.plugin.DynamicValue
+	8,   // 92: tofu.plugin.ReadDataSourceResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	10,  // 93: tofu.plugin.ReadDataSourceResponse.deferred:type_name -> tofu.plugin.Deferred
+	4,   // 94: tofu.plugin.OpenEphemeralResourceRequest.config:type_name -> tofu.plugin.DynamicValue
+	11,  // 95: tofu.plugin.OpenEphemeralResourceRequest.client_capabilities:type_name -> tofu.plugin.ClientCapabilities
+	8,   // 96: tofu.plugin.OpenEphemeralResourceResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	104, // 97: tofu.plugin.OpenEphemeralResourceResponse.renew_at:type_name -> google.protobuf.Timestamp
+	4,   // 98: tofu.plugin.OpenEphemeralResourceResponse.result:type_name -> tofu.plugin.DynamicValue
+	10,  // 99: tofu.plugin.OpenEphemeralResourceResponse.deferred:type_name -> tofu.plugin.Deferred
+	8,   // 100: tofu.plugin.RenewEphemeralResourceResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	104, // 101: tofu.plugin.RenewEphemeralResourceResponse.renew_at:type_name -> google.protobuf.Timestamp
+	8,   // 102: tofu.plugin.CloseEphemeralResourceResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	4,   // 103: tofu.plugin.PlanActionRequest.config:type_name -> tofu.plugin.DynamicValue
+	11,  // 104: tofu.plugin.PlanActionRequest.client_capabilities:type_name -> tofu.plugin.ClientCapabilities
+	8,   // 105: tofu.plugin.PlanActionResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	10,  // 106: tofu.plugin.PlanActionResponse.deferred:type_name -> tofu.plugin.Deferred
+	4,   // 107: tofu.plugin.InvokeActionRequest.config:type_name -> tofu.plugin.DynamicValue
+	11,  // 108: tofu.plugin.InvokeActionRequest.client_capabilities:type_name -> tofu.plugin.ClientCapabilities
+	102, // 109: tofu.plugin.InvokeActionEvent.progress:type_name -> tofu.plugin.InvokeActionEvent.Progress
+	103, // 110: tofu.plugin.InvokeActionEvent.completed:type_name -> tofu.plugin.InvokeActionEvent.Completed
+	4,   // 111: tofu.plugin.ConfigureStateStoreRequest.config:type_name -> tofu.plugin.DynamicValue
+	62,  // 112: tofu.plugin.ConfigureStateStoreRequest.capabilities:type_name -> tofu.plugin.StateStoreCapabilities
+	8,   // 113: tofu.plugin.ConfigureStateStoreResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	62,  // 114: tofu.plugin.ConfigureStateStoreResponse.capabilities:type_name -> tofu.plugin.StateStoreCapabilities
+	8,   // 115: tofu.plugin.DiagnosticsResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	65,  // 116: tofu.plugin.ReadStateBytesChunk.range:type_name -> tofu.plugin.StateByteRange
+	8,   // 117: tofu.plugin.ReadStateBytesChunk.diagnostics:type_name -> tofu.plugin.Diagnostic
+	66,  // 118: tofu.plugin.WriteStateBytesChunk.meta:type_name -> tofu.plugin.StateRequest
+	65,  // 119: tofu.plugin.WriteStateBytesChunk.range:type_name -> tofu.plugin.StateByteRange
+	8,   // 120: tofu.plugin.LockStateResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	8,   // 121: tofu.plugin.GetStatesResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	4,   // 122: tofu.plugin.CallFunctionRequest.arguments:type_name -> tofu.plugin.DynamicValue
+	4,   // 123: tofu.plugin.CallFunctionResponse.result:type_name -> tofu.plugin.DynamicValue
+	9,   // 124: tofu.plugin.CallFunctionResponse.error:type_name -> tofu.plugin.FunctionError
+	13,  // 125: tofu.plugin.GetProvisionerSchemaResponse.provisioner:type_name -> tofu.plugin.Schema
+	8,   // 126: tofu.plugin.GetProvisionerSchemaResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	4,   // 127: tofu.plugin.ValidateProvisionerConfigRequest.config:type_name -> tofu.plugin.DynamicValue
+	8,   // 128: tofu.plugin.ValidateProvisionerConfigResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	4,   // 129: tofu.plugin.ProvisionResourceRequest.config:type_name -> tofu.plugin.DynamicValue
+	4,   // 130: tofu.plugin.ProvisionResourceRequest.connection:type_name -> tofu.plugin.DynamicValue
+	8,   // 131: tofu.plugin.ProvisionResourceResponse.diagnostics:type_name -> tofu.plugin.Diagnostic
+	86,  // 132: tofu.plugin.Schema.Block.attributes:type_name -> tofu.plugin.Schema.Attribute
+	87,  // 133: tofu.plugin.Schema.Block.block_types:type_name -> tofu.plugin.Schema.NestedBlock
+	0,   // 134: tofu.plugin.Schema.Block.description_kind:type_name -> tofu.plugin.StringKind
+	0,   // 135: tofu.plugin.Schema.Attribute.description_kind:type_name -> tofu.plugin.StringKind
+	88,  // 136: tofu.plugin.Schema.Attribute.nested_type:type_name -> tofu.plugin.Schema.Object
+	85,  // 137: tofu.plugin.Schema.NestedBlock.block:type_name -> tofu.plugin.Schema.Block
+	3,   // 138: tofu.plugin.Schema.NestedBlock.nesting:type_name -> tofu.plugin.Schema.NestingMode
+	86,  // 139: tofu.plugin.Schema.Object.attributes:type_name -> tofu.plugin.Schema.Attribute
+	3,   // 140: tofu.plugin.Schema.Object.nesting:type_name -> tofu.plugin.Schema.NestingMode
+	0,   // 141: tofu.plugin.Function.Parameter.description_kind:type_name -> tofu.plugin.StringKind
+	15,  // 142: tofu.plugin.GetProviderSchemaResponse.FunctionsEntry.value:type_name -> tofu.plugin.Function
+	15,  // 143: tofu.plugin.GetFunctionsResponse.FunctionsEntry.value:type_name -> tofu.plugin.Function
+	4,   // 144: tofu.plugin.ImportResourceStateResponse.ImportedResource.state:type_name -> tofu.plugin.DynamicValue
+	6,   // 145: tofu.plugin.ImportResourceStateResponse.ImportedResource.identity:type_name -> tofu.plugin.ResourceIdentityData
+	8,   // 146: tofu.plugin.InvokeActionEvent.Completed.diagnostics:type_name -> tofu.plugin.Diagnostic
+	147, // [147:147] is the sub-list for method output_type
+	147, // [147:147] is the sub-list for method input_type
+	147, // [147:147] is the sub-list for extension type_name
+	147, // [147:147] is the sub-list for extension extendee
+	0,   // [0:147] is the sub-list for field type_name
 }
 
 func init() { file_tfplugin_proto_init() }
@@ -4778,11 +6377,17 @@ func file_tfplugin_proto_init() {
 		return
 	}
 	file_tfplugin_proto_msgTypes[5].OneofWrappers = []any{}
-	file_tfplugin_proto_msgTypes[43].OneofWrappers = []any{}
-	file_tfplugin_proto_msgTypes[44].OneofWrappers = []any{}
 	file_tfplugin_proto_msgTypes[45].OneofWrappers = []any{}
-	file_tfplugin_proto_msgTypes[46].OneofWrappers = []any{}
+	file_tfplugin_proto_msgTypes[49].OneofWrappers = []any{}
+	file_tfplugin_proto_msgTypes[50].OneofWrappers = []any{}
+	file_tfplugin_proto_msgTypes[51].OneofWrappers = []any{}
+	file_tfplugin_proto_msgTypes[52].OneofWrappers = []any{}
 	file_tfplugin_proto_msgTypes[57].OneofWrappers = []any{
+		(*InvokeActionEvent_Progress_)(nil),
+		(*InvokeActionEvent_Completed_)(nil),
+	}
+	file_tfplugin_proto_msgTypes[65].OneofWrappers = []any{}
+	file_tfplugin_proto_msgTypes[80].OneofWrappers = []any{
 		(*AttributePath_Step_AttributeName)(nil),
 		(*AttributePath_Step_ElementKeyString)(nil),
 		(*AttributePath_Step_ElementKeyInt)(nil),
@@ -4793,7 +6398,7 @@ func file_tfplugin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_tfplugin_proto_rawDesc), len(file_tfplugin_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   72,
+			NumMessages:   100,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

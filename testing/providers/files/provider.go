@@ -5,14 +5,17 @@ import (
 	"errors"
 	"os"
 
+	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/statestore"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"tofu/testing/providers/faults"
@@ -22,8 +25,8 @@ import (
 type Options struct {
 	Version string
 
-	// Protocol5 omits what protocol 5 does not support: nested attributes, and the resource type
-	// files_tree, which has nested attributes.
+	// Protocol5 omits what protocol 5 does not support: state stores, nested attributes, and the
+	// resource type files_tree, which has nested attributes.
 	Protocol5 bool
 }
 
@@ -153,4 +156,19 @@ func (p *filesProvider) Functions(context.Context) []func() function.Function {
 		func() function.Function { return joinPath{} },
 		func() function.Function { return frontMatter{} },
 	}
+}
+
+func (p *filesProvider) ListResources(context.Context) []func() list.ListResource {
+	return []func() list.ListResource{func() list.ListResource { return &fileList{env: p.env} }}
+}
+
+func (p *filesProvider) Actions(context.Context) []func() action.Action {
+	return []func() action.Action{func() action.Action { return &appendAction{env: p.env} }}
+}
+
+func (p *filesProvider) StateStores(context.Context) []func() statestore.StateStore {
+	if p.options.Protocol5 {
+		return nil
+	}
+	return []func() statestore.StateStore{func() statestore.StateStore { return &folderStore{env: p.env} }}
 }
