@@ -70,11 +70,15 @@ type StateStore interface {
 	// ReadState returns a state. It returns an empty slice if the store has no state with this ID.
 	ReadState(ctx context.Context, typ, id string) ([]byte, tfdiags.Diagnostics)
 	WriteState(ctx context.Context, typ, id string, state []byte) tfdiags.Diagnostics
+	ListStates(ctx context.Context, typ string) ([]string, tfdiags.Diagnostics)
+	DeleteState(ctx context.Context, typ, id string) tfdiags.Diagnostics
+}
+
+// StateLocker locks the states of a StateStore.
+type StateLocker interface {
 	// LockState returns the ID of the lock. It returns an empty ID if the store has no locks.
 	LockState(ctx context.Context, typ, id, operation string) (string, tfdiags.Diagnostics)
 	UnlockState(ctx context.Context, typ, id, lock string) tfdiags.Diagnostics
-	ListStates(ctx context.Context, typ string) ([]string, tfdiags.Diagnostics)
-	DeleteState(ctx context.Context, typ, id string) tfdiags.Diagnostics
 }
 
 // Basic refuses the calls that only newer providers have. Providers without them embed it.
@@ -134,12 +138,12 @@ func (Basic) WriteState(context.Context, string, string, []byte) tfdiags.Diagnos
 	return unsupported("state stores")
 }
 
-// LockState implements StateStore.
+// LockState implements StateLocker.
 func (Basic) LockState(context.Context, string, string, string) (string, tfdiags.Diagnostics) {
 	return "", unsupported("state stores")
 }
 
-// UnlockState implements StateStore.
+// UnlockState implements StateLocker.
 func (Basic) UnlockState(context.Context, string, string, string) tfdiags.Diagnostics {
 	return unsupported("state stores")
 }

@@ -39,6 +39,7 @@ type Interface interface {
 	Lister
 	Actor
 	StateStore
+	StateLocker
 
 	ReadDataSource(ctx context.Context, req ReadDataRequest) ReadDataResponse
 
