@@ -50,7 +50,8 @@ type fmtFlags struct {
 	List, Write, Diff, Check, Recursive bool
 }
 
-var fmtSuffixes = []string{".tf", ".tofu", ".tfvars", ".tftest.hcl", ".tofutest.hcl", rootsfile.FileName}
+var fmtSuffixes = []string{".tf", ".tofu", ".tfvars", ".tftest.hcl", ".tofutest.hcl", ".tfquery.hcl",
+	rootsfile.FileName}
 
 // formatter holds the options and the results of one run of fmt.
 type formatter struct {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"tofu/internal/configs"
 	"tofu/internal/getmodules"
 	"tofu/internal/registry"
 	"tofu/internal/roots"
@@ -138,6 +139,9 @@ func (r *initRun) run(ctx context.Context) error {
 	}
 	if app.Base == "" {
 		warnOfEstate(app.Warnings.Add)
+	}
+	if len(app.Parser.QueryFiles(app.RootDir)) > 0 {
+		app.Part = configs.Queries // they may need more providers
 	}
 	given, err := app.Collect(f.Variables)
 	if err != nil {

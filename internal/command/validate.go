@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"tofu/internal/configs"
 	"tofu/internal/depsfile/install"
 	"tofu/internal/engine"
 	"tofu/internal/getmodules"
 	"tofu/internal/moduletest"
+	"tofu/internal/query"
 	"tofu/internal/session"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
@@ -29,6 +31,7 @@ With DIR, validates the module in that directory as the root module.`,
 		f.varFlags.add(fs)
 		f.documentFlags.add(fs)
 		fs.BoolVar(&f.NoTests, "no-tests", false, "Leave out test files.")
+		fs.BoolVar(&f.Query, "query", false, "Validate query files (*.tfquery.hcl) too.")
 		fs.StringVar(&f.TestDirectory, "test-directory", "tests", "Look for test files in this `path` too.")
 	}, runValidate),
 }
@@ -38,6 +41,7 @@ type validateFlags struct {
 	varFlags
 	documentFlags
 	NoTests       bool
+	Query         bool
 	TestDirectory string
 }
 
@@ -88,6 +92,9 @@ func (f *validateFlags) validate(ctx context.Context, s *session.Session) error 
 	if err != nil {
 		return err
 	}
+	if f.Query {
+		s.Part = configs.Queries
+	}
 	given, err := s.Collect(f.Variables)
 	var cfg *session.Config
 	if err == nil {
@@ -128,7 +135,11 @@ func (f *validateFlags) validate(ctx context.Context, s *session.Session) error 
 	var errs tfdiags.Diagnostics
 	for _, subject := range subjects {
 		env.RootModule = subject.Dir
-		errs = errs.AppendError(engine.Validate(terminal.UntilAbort(ctx), subject.Config, env))
+		validate := engine.Validate
+		if f.Query && subject.Config == cfg.Config {
+			validate = query.Validate
+		}
+		errs = errs.AppendError(validate(terminal.UntilAbort(ctx), subject.Config, env))
 	}
 	return errs.Err()
 }

@@ -24,7 +24,7 @@ import (
 // installed modules.
 type LoadOptions struct {
 	Parser *Parser // nil means a new parser that reads the operating system's files
-	// Part selects what LoadRootModule reads of the root module. LoadRoot reads everything.
+	// Part selects what is read of the root module. LoadRoot needs at least all of it.
 	Part Part
 	// Resolve finds the directory of a module call; nil means that no module is installed.
 	Resolve Resolver

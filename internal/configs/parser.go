@@ -39,6 +39,7 @@ type Part uint8
 const (
 	Whole    Part = iota // everything
 	Settings             // everything but the blocks of resources and data sources
+	Queries              // everything, and the query files beside it
 )
 
 type moduleEntry struct {
@@ -153,8 +154,9 @@ func (p *Parser) Forget(dir string) {
 	dir = filepath.Clean(dir)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.modules, moduleKey{dir, Whole})
-	delete(p.modules, moduleKey{dir, Settings})
+	for _, part := range []Part{Whole, Settings, Queries} {
+		delete(p.modules, moduleKey{dir, part})
+	}
 	delete(p.sources, dir)
 }
 
@@ -168,6 +170,11 @@ func (p *Parser) decodeDir(key moduleKey, warn tfdiags.Sink) (*Module, error) {
 	workers := runtime.GOMAXPROCS(0)
 	parallel.Each(len(primary), workers, func(i int) { primary[i] = p.decodeFile(names.primary[i], false, key.part) })
 	parallel.Each(len(overrides), workers, func(i int) { overrides[i] = p.decodeFile(names.overrides[i], true, key.part) })
+	if key.part == Queries {
+		for _, name := range p.QueryFiles(key.dir) {
+			primary = append(primary, p.decodeQuery(name))
+		}
+	}
 	return newModule(key.dir, primary, overrides, warn)
 }
 

@@ -10,6 +10,7 @@ import (
 	"tofu/internal/getmodules"
 	"tofu/internal/moduletest"
 	"tofu/internal/plans"
+	"tofu/internal/query"
 	"tofu/internal/tfdiags"
 )
 
@@ -131,7 +132,9 @@ func (s *Session) loadRootModule(
 ) (*Config, error) {
 	var warnings tfdiags.Diagnostics
 	cfg, err := s.load(ctx, given, func(opts *configs.LoadOptions) (*configs.Config, error) {
-		opts.Part, opts.Incomplete = part, incomplete
+		if opts.Incomplete = incomplete; part != configs.Whole {
+			opts.Part = part
+		}
 		return configs.LoadRootModule(s.RootDir, opts, warnings.Add)
 	})
 	if err != nil {
@@ -150,7 +153,7 @@ func (s *Session) load(ctx context.Context, given map[string]configs.Given,
 		return nil, err
 	}
 	cfg, err := from(&configs.LoadOptions{
-		Parser: s.Parser, Variables: given, Workspace: workspace, WorkDir: s.WorkDir, Base: s.Base,
+		Parser: s.Parser, Part: s.Part, Variables: given, Workspace: workspace, WorkDir: s.WorkDir, Base: s.Base,
 		InitCommand: s.InitCommand,
 		Ask: func(v *configs.Variable) (configs.Given, error) {
 			g, err := asker{s.Terminal, s.Input}.ask(ctx, v)
@@ -161,7 +164,7 @@ func (s *Session) load(ctx context.Context, given map[string]configs.Given,
 		},
 	})
 	if err != nil {
-		return nil, err
+		return nil, query.Translate(err)
 	}
 	return &Config{Config: cfg, Given: given}, nil
 }

@@ -49,8 +49,9 @@ type Session struct {
 	*Process
 	*terminal.Terminal
 	Dirs
-	Preset Preset // settings for this root module in roots.tofu.hcl
-	Input  bool   // whether the user may be asked for values
+	Preset Preset       // settings for this root module in roots.tofu.hcl
+	Part   configs.Part // what commands load of the root module: Whole, or Queries too
+	Input  bool         // whether the user may be asked for values
 
 	remote remoteReads // reads of the plan that is being created
 

@@ -417,7 +417,7 @@ func (h *human) Message(m Message) {
 		}
 		h.write(h.Out, b.String()+"\n")
 	default:
-		h.testMessage(m)
+		h.queryMessage(m)
 	}
 }
 

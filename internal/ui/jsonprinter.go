@@ -352,7 +352,7 @@ func (p *jsonPrinter) Message(m Message) {
 		p.line("info", "list of workspaces", "workspace_list", entry{"current_workspace": m.Current,
 			"workspaces": m.Names})
 	default:
-		p.testMessage(m)
+		p.queryMessage(m)
 	}
 }
 

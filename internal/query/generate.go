@@ -1,0 +1,66 @@
+package query
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/genconfig"
+	"tofu/internal/tfdiags"
+)
+
+// generate sets the blocks that import an object. The provider makes the configuration if it can.
+func (c *collector) generate(ctx context.Context, o *Object, value cty.Value) tfdiags.Diagnostics {
+	if c.schema.GenerateConfig {
+		made, diags := c.provider.GenerateConfig(ctx, o.List.Type, value)
+		if diags.HasErrors() {
+			return diags.WithAddress(o.List.Addr)
+		}
+		value = made
+	}
+	block := &genconfig.Block{
+		Addr: addrs.Resource{Mode: addrs.Managed, Type: o.List.Type, Name: resourceName(o.List.Addr, c.total)}.
+			InInstance("").Instance(addrs.NoKey),
+		Schema: c.schema.Resources.Type(o.List.Type).Block, Value: value,
+	}
+	if c.reference != block.Addr.Resource.ImpliedProvider() {
+		block.Provider = c.reference
+	}
+	o.Resource, _ = genconfig.Text([]*genconfig.Block{block}, "")
+	o.Import = importBlock(block.Addr, block.Provider, o.Identity)
+	return nil
+}
+
+var notName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// resourceName returns the name of a generated resource: that of the list block, the key of its
+// instance, and the number of the object.
+func resourceName(list string, number int) string {
+	name := strings.Join(strings.SplitN(list, ".", 3)[2:], "")
+	name = strings.Trim(notName.ReplaceAllString(name, "_"), "_")
+	return fmt.Sprintf("%s_%d", name, number)
+}
+
+func importBlock(to addrs.AbsInstance, provider string, identity cty.Value) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "import {\nto = %s\n", to)
+	if provider != "" {
+		fmt.Fprintf(&b, "provider = %s\n", provider)
+	}
+	b.WriteString("identity = {\n")
+	values := identity.AsValueMap()
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if v := values[name]; !v.IsNull() {
+			fmt.Fprintf(&b, "%s = %s\n", name, hclwrite.TokensForValue(v).Bytes())
+		}
+	}
+	b.WriteString("}\n}\n")
+	return string(hclwrite.Format([]byte(b.String())))
+}
