@@ -18,8 +18,11 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/querycheck"
+	"github.com/hashicorp/terraform-plugin-testing/querycheck/queryfilter"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+	"github.com/hashicorp/terraform-plugin-testing/tfversion"
 
 	"tofu/testing/providers/files"
 	"tofu/testing/providers/notes"
@@ -302,6 +305,38 @@ resource "notes_note" "a" {
 				plancheck.ExpectUnknownValue("files_file.a", tfjsonpath.New("content")),
 			}},
 			Check: resource.TestCheckResourceAttrPair("files_file.a", "content", "notes_note.a", "id"),
+		}},
+	})
+}
+
+// TestQuery lists objects and checks their identities and values. The library does this only with
+// programs that call themselves Terraform 1.14 or newer.
+func TestQuery(t *testing.T) {
+	t.Setenv("TOFU_ANSWER_VERSION", "terraform 1.14.0")
+	root := t.TempDir()
+	resource.Test(t, resource.TestCase{
+		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_14_0)},
+		ProtoV6ProviderFactories: v6,
+		Steps: []resource.TestStep{{
+			Config: file(root, `content = "one"`),
+		}, {
+			Query: true,
+			Config: `
+list "files_file" "all" {
+  provider         = files
+  include_resource = true
+  config {
+    pattern = "*.txt"
+  }
+}
+`,
+			QueryResultChecks: []querycheck.QueryResultCheck{
+				querycheck.ExpectLength("files_file.all", 1),
+				querycheck.ExpectIdentity("files_file.all", map[string]knownvalue.Check{"path": knownvalue.StringExact("a.txt")}),
+				querycheck.ExpectResourceKnownValues("files_file.all",
+					queryfilter.ByDisplayName(knownvalue.StringExact("a.txt")),
+					[]querycheck.KnownValueCheck{{Path: tfjsonpath.New("content"), KnownValue: knownvalue.StringExact("one")}}),
+			},
 		}},
 	})
 }
