@@ -3,8 +3,6 @@ package plantext
 import (
 	"crypto/sha256"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"tofu/internal/addrs"
@@ -113,17 +111,14 @@ func (b *branch) finish() {
 			b.counts[action] += n
 		}
 		key := same{child.step.Name, child.digest}
+		fmt.Fprintf(hash, "%s %s %x\n", child.step.Name, child.step.Key, child.digest)
 		if first := index[key]; first != nil {
 			first.keys = append(first.keys, child.step.Key)
-			for _, action := range slices.Collect(maps.Keys(child.counts)) {
-				first.counts[action] += child.counts[action]
-			}
 			continue
 		}
 		child.keys = []addrs.InstanceKey{child.step.Key}
 		index[key] = child
 		folded = append(folded, child)
-		fmt.Fprintf(hash, "%s %x\n", child.step.Name, child.digest)
 	}
 	b.children = folded
 	b.digest = [sha256.Size]byte(hash.Sum(nil))
@@ -155,7 +150,7 @@ func (s *Screen) branch(prefix string, b *branch) {
 			for i, key := range child.keys {
 				keys[i] = key.String()
 			}
-			note = count(len(child.keys), "instance") + " " + note + ": " + fit(keys, 0, leafColumns)
+			note = count(len(child.keys), "instance") + ", each " + note + ": " + fit(keys, 0, leafColumns)
 		}
 		s.treeLine(prefix+mark, "", "", name, note)
 		s.branch(prefix+below, child)
