@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -27,6 +28,7 @@ type rootsView struct {
 	plans    int                      // number of plans that were shown
 	whole    map[string]*bytes.Buffer // whole plans by root module, while there are few
 	shown    []rootText               // what finished root modules printed, in the order of the run
+	failed   map[string]string        // the first root module with some errors, by their texts
 	warnings tfdiags.Diagnostics
 }
 
@@ -38,7 +40,7 @@ type rootText struct {
 
 func newRootsView(app *App, selected int) *rootsView {
 	return &rootsView{app: app, table: selected > fleet.Few && !app.planView.Chosen,
-		whole: make(map[string]*bytes.Buffer)}
+		whole: make(map[string]*bytes.Buffer), failed: make(map[string]string)}
 }
 
 // rootPrinter prints what happens in one root module. Its parts print events at once, and the rest when the
@@ -81,10 +83,11 @@ func (p *rootPrinter) Event(e engine.Event) {
 
 // Plan implements ui.Printer.
 func (p *rootPrinter) Plan(plan *ui.PlanView) {
-	p.Printer.Plan(plan)
 	if p.view.table {
+		plan = onlyChecks(plan)
 		p.view.keep(p.root, plan)
 	}
+	p.Printer.Plan(plan)
 }
 
 // keep keeps the text of a whole plan, unless there are too many.
@@ -96,11 +99,16 @@ func (v *rootsView) keep(root string, plan *ui.PlanView) {
 		return
 	}
 	var text bytes.Buffer
-	only := *plan.Plan // with the warnings about checks, because finish shows the others
-	only.Warnings = slices.DeleteFunc(slices.Clone(only.Warnings), func(w plans.Warning) bool { return w.Check == "" })
-	whole := &ui.PlanView{Plan: &only, Config: plan.Config, Schemas: plan.Schemas, Later: true}
-	v.later(&text, false).Plan(whole)
+	v.later(&text, false).Plan(plan)
 	v.whole[root] = &text
+}
+
+// onlyChecks returns a plan with the warnings about checks. The view shows the others once for all root
+// modules.
+func onlyChecks(plan *ui.PlanView) *ui.PlanView {
+	only := *plan.Plan
+	only.Warnings = slices.DeleteFunc(slices.Clone(only.Warnings), func(w plans.Warning) bool { return w.Check == "" })
+	return &ui.PlanView{Plan: &only, Config: plan.Config, Schemas: plan.Schemas, Later: true}
 }
 
 // Diagnostics implements ui.Printer. Warnings of many root modules are shown together.
@@ -147,6 +155,9 @@ func (v *rootsView) show(r *roots.Root, result *fleet.Result, text []byte) {
 	case v.table && len(errs) == 0 && result.Incomplete == nil:
 		app.Printer.Message(m)
 		return
+	case v.table && len(text) == 0 && result.Incomplete == nil && v.repeats(r.Name, errs, &m.Why):
+		app.Printer.Message(m)
+		return
 	case len(text) == 0 && result.Err == nil && result.Why == "":
 		return // keep the output short: in a large estate, most root modules have no changes
 	}
@@ -166,6 +177,28 @@ func (v *rootsView) show(r *roots.Root, result *fleet.Result, text []byte) {
 	if result.Incomplete != nil && result.Err != nil {
 		app.Printer.Message(*result.Incomplete)
 	}
+}
+
+// repeats reports whether an earlier root module ended with the same errors, which don't concern single
+// objects or places. It then sets why, which names that root module.
+func (v *rootsView) repeats(name string, errs tfdiags.Diagnostics, why *string) bool {
+	key := ""
+	for _, d := range errs {
+		if d.Subject != nil || d.Address != "" {
+			return false
+		}
+		key += d.Summary + "\n" + d.Detail + "\n"
+	}
+	first, found := v.failed[key]
+	switch {
+	case key == "":
+		return false
+	case !found:
+		v.failed[key] = name
+		return false
+	}
+	*why = fmt.Sprintf("%s, as in %s", errs[0].Summary, first)
+	return true
 }
 
 // still returns a function that prints how far a run is, where nothing else shows that.

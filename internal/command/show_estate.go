@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -115,15 +116,8 @@ func (e *estateShow) text(ctx context.Context, shown []*fleet.Planned) error {
 	if table {
 		e.app.Printer.Message(ui.EstateTable{Roots: e.saved.Rows()})
 	}
-	printer := e.app.Printer
-	if losses {
-		opts := e.app.viewOptions(e.app.Out)
-		opts.View.Losses = true
-		printer = ui.NewHuman(opts)
-		shown = slices.DeleteFunc(shown, func(p *fleet.Planned) bool { return p.Counts.Remove+p.Counts.Forget+p.Counts.Checks == 0 })
-	}
 	for _, p := range shown {
-		if err := e.rootText(ctx, p, printer); err != nil {
+		if err := e.rootText(ctx, p, losses); err != nil {
 			return err
 		}
 	}
@@ -153,16 +147,28 @@ func (e *estateShow) text(ctx context.Context, shown []*fleet.Planned) error {
 	return nil
 }
 
-// rootText shows the plan of a root module below its name.
-func (e *estateShow) rootText(ctx context.Context, p *fleet.Planned, printer ui.Printer) error {
-	e.app.Say("%s", rootHeading(e.app.Terminal, p.Name))
-	if p.Plan == "" {
-		e.app.Say("No changes.")
+// rootText shows the plan of a root module below its name. losses limits it to what must be seen; if that is
+// nothing, the name is not shown either.
+func (e *estateShow) rootText(ctx context.Context, p *fleet.Planned, losses bool) error {
+	heading := func() {
+		e.app.Say("%s", rootHeading(e.app.Terminal, p.Name))
+		if p.Plan == "" {
+			e.app.Say("No changes.")
+		}
+		if why := p.WaitsFor(); why != "" {
+			e.app.Say("This will be applied later: %s.", why)
+		}
 	}
-	if why := p.WaitsFor(); why != "" {
-		e.app.Say("This will be applied later: %s.", why)
+	var text bytes.Buffer
+	printer := e.app.Printer
+	if losses {
+		opts := e.app.viewOptions(&text)
+		opts.View.Losses, opts.Terminal = true, e.app.OutTerminal
+		printer = ui.NewHuman(opts)
+	} else {
+		heading()
 	}
-	return e.plan(ctx, p, func(at *showRun, plan *session.SavedPlan) error {
+	err := e.plan(ctx, p, func(at *showRun, plan *session.SavedPlan) error {
 		schemas, end, err := planSchemas(ctx, at.app.Session, plan)
 		defer end()
 		if err != nil {
@@ -171,6 +177,12 @@ func (e *estateShow) rootText(ctx context.Context, p *fleet.Planned, printer ui.
 		printer.Plan(&ui.PlanView{Plan: plan.Plan, Config: plan.Configuration.Config, Schemas: schemas, Later: true})
 		return nil
 	})
+	if text.Len() == 0 {
+		return err
+	}
+	heading()
+	_, writeErr := e.app.Out.Write(append(bytes.TrimSpace(text.Bytes()), '\n'))
+	return tfdiags.Join(err, writeErr)
 }
 
 // whyNot returns the reasons why a root module was not planned.

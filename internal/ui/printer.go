@@ -70,7 +70,8 @@ type PlanTextView struct {
 	Sort string   // order of a table, one of plantext.Orders
 	// Chosen is set if the user has chosen the view, even if it is the full one.
 	Chosen bool
-	// Losses limits the view to what is destroyed, replaced or forgotten, and to failed checks.
+	// Losses limits the view to what is destroyed, replaced or forgotten and to what is beside the
+	// changes: failed checks, warnings and changes made outside.
 	Losses bool
 }
 

@@ -178,10 +178,15 @@ func (b *brief) outsideChange(indent int, c *planview.Change) {
 	b.fields(indent+2, fields, true)
 }
 
+// unexplained returns the changes made outside of OpenTofu that no change of the plan has explained.
+func (b *brief) unexplained() []*planview.Change {
+	return slices.DeleteFunc(slices.Clone(b.plan.Drift), func(c *planview.Change) bool { return b.drift[c.Addr] == nil })
+}
+
 // outside writes the remaining changes made outside of OpenTofu that may matter to the plan, and the
 // number of the others.
 func (b *brief) outside() {
-	left := slices.DeleteFunc(slices.Clone(b.plan.Drift), func(c *planview.Change) bool { return b.drift[c.Addr] == nil })
+	left := b.unexplained()
 	refreshOnly := b.plan.Source.Plan.Mode == plans.RefreshOnly
 	if len(left) > 0 {
 		b.write("\n" + b.Style.As(termtext.Bold, fmt.Sprintf("Changed outside %d:", len(left))) + "\n")

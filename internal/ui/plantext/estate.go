@@ -82,7 +82,8 @@ func right(text string, columns int) string {
 	return strings.Repeat(" ", max(columns-termtext.Width(text), 0)) + text
 }
 
-// Losses writes only what is destroyed, replaced or forgotten, as Brief does, and the failed checks.
+// Losses writes only what is destroyed, replaced or forgotten, as Brief does, and what is beside the
+// changes of a plan.
 func Losses(s *Screen, p *planview.Plan) {
 	b := newBrief(s, p)
 	var lost []*planview.Group
@@ -92,5 +93,7 @@ func Losses(s *Screen, p *planview.Plan) {
 		}
 	}
 	b.sections(lost)
+	s.Outside(b.unexplained())
 	s.Problems(planview.FailedTitle(p.Failed), p.Failed)
+	s.Problems(planview.WarningsTitle(p.Warnings), p.Warnings)
 }
