@@ -15,11 +15,13 @@ import (
 	"tofu/internal/states"
 )
 
-// Ages holds when the objects of a state were last read or written. It is safe for concurrent use. A
-// nil Ages knows nothing.
+// Ages holds when the objects of a state were last read or written, and what the last apply has changed.
+// It is safe for concurrent use. A nil Ages knows nothing.
 type Ages struct {
 	mu      sync.Mutex
 	at      map[string]time.Time // by the name of the object
+	applied map[string]*applied  // by the name of the object
+	done    map[string]bool      // whether the operation on an object has succeeded, in the current apply
 	changed bool                 // whether Observe has recorded anything
 }
 
@@ -70,6 +72,8 @@ type workspace struct {
 	// Lineage is that of the state; "" if it was not known, because the state was new.
 	Lineage string `json:"lineage,omitempty"`
 	Reads   []read `json:"reads"`
+
+	Applied map[string]*applied `json:"applied,omitempty"`
 }
 
 const fileVersion = 1
@@ -85,6 +89,7 @@ func (a *Ages) Load(text []byte, name, lineage string, now time.Time) error {
 	if of.Lineage != "" && of.Lineage != lineage {
 		return nil
 	}
+	a.applied = of.Applied
 	for _, group := range of.Reads {
 		if group.At.After(now) {
 			continue
@@ -107,37 +112,33 @@ func decode(text []byte) (*file, error) {
 	return content, nil
 }
 
-// Encode returns the content of a file with the ages of the objects in a workspace for which keep
-// returns true. It takes those of other workspaces from the previous content.
-func (a *Ages) Encode(previous []byte, name, lineage string, keep func(object string) bool) ([]byte, error) {
+// Encode returns the content of a file with the ages of the objects in a state, which is that of a
+// workspace. It takes those of other workspaces from the previous content.
+func (a *Ages) Encode(previous []byte, name, lineage string, st *states.State) ([]byte, error) {
 	content, err := decode(previous)
 	if err != nil || content.Workspaces == nil {
 		content = &file{Workspaces: map[string]workspace{}}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	groups := map[time.Time][]string{}
-	for object, at := range a.at {
-		if at = at.UTC().Truncate(time.Second); keep(object) {
+	groups, of := map[time.Time][]string{}, workspace{Lineage: lineage, Applied: map[string]*applied{}}
+	for o := range stored(st) {
+		object := o.String()
+		if at, ok := a.at[object]; ok {
+			at = at.UTC().Truncate(time.Second)
 			groups[at] = append(groups[at], object)
 		}
+		// That only reading back has failed matters as long as the object is tainted.
+		if last := a.applied[object]; last != nil && (!last.Unsure || objectOf(st, o).Status == states.Tainted) {
+			of.Applied[object] = last
+		}
 	}
-	of := workspace{Lineage: lineage}
 	for _, at := range slices.SortedFunc(maps.Keys(groups), time.Time.Compare) {
 		slices.Sort(groups[at])
 		of.Reads = append(of.Reads, read{at, groups[at]})
 	}
 	content.Version, content.Workspaces[name] = fileVersion, of
 	return json.Marshal(content)
-}
-
-// Names returns the names of the objects of a state.
-func Names(st *states.State) map[string]bool {
-	out := map[string]bool{}
-	for o := range stored(st) {
-		out[o.String()] = true
-	}
-	return out
 }
 
 // Forget forgets when some objects were read. Their stored values are not those that were read.
@@ -199,7 +200,11 @@ func (a *Ages) Observe(e engine.Event, now time.Time) {
 		}
 		o = object{e.Addr, e.Deposed}
 	case engine.ApplyDone:
-		if e.Failed || e.Action == plans.Read {
+		if e.Action == plans.Read {
+			return
+		}
+		a.observe(e)
+		if e.Failed {
 			return
 		}
 		o = object{e.Addr, e.Deposed}

@@ -82,6 +82,7 @@ type Run struct {
 func (r *Run) Plan(
 	ctx context.Context, cfg *configs.Config, prior *states.State, env *engine.Env, opts *engine.PlanOptions,
 ) (*plans.Plan, error) {
+	prior = r.settle(ctx, cfg, prior, env, opts)
 	// A destruction changes everything, so its cone is everything.
 	limited := r.Limited() && !opts.SkipRefresh && !(opts.Mode == plans.Destroy && r.Minimal)
 	rounds := &rounds{run: r, limited: limited, env: *env, sent: map[sentEvent]bool{}, cone: newObjects(),
@@ -105,6 +106,7 @@ func (r *Run) Plan(
 		}
 		plan.Looked = rounds.looked(plan)
 		plan.Unread = rounds.reads.report(env.Warn)
+		r.Ages.warnOfReturns(cfg, plan, env.Warn)
 		return plan, r.Vanished.check(plan, rounds.hasRead, env.Warn)
 	}
 }

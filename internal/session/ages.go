@@ -53,9 +53,7 @@ func (op *Operation) saveAges() {
 		return
 	}
 	previous, _ := atomicfile.Read(path)
-	known := refresh.Names(op.State.Current())
-	text, err := op.ages.Encode(previous, op.Location.Workspace, op.State.Snapshot.Lineage,
-		func(name string) bool { return known[name] })
+	text, err := op.ages.Encode(previous, op.Location.Workspace, op.State.Snapshot.Lineage, op.State.Current())
 	if err == nil {
 		err = op.Session.WriteDataFile(agesFile, text, 0o600)
 	}

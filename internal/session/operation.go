@@ -391,6 +391,7 @@ func (op *Operation) Apply(
 	op.retry.Begin()
 	defer op.retry.End()
 	st, err := engine.Apply(terminal.UntilAbort(ctx), op.Config.Config, plan, &env, opts)
+	op.ages.Applied(plan)
 	if op.Session.Interrupts.Stopped() && err == nil {
 		err = tfdiags.Errorf("Execution halted",
 			"The operation was interrupted. The state has the changes so far; plan again to see the remaining ones.")

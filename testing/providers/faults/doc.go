@@ -3,6 +3,7 @@
 //
 //	PREFIX_FAIL=create:a.txt          the operation returns an error without any effect
 //	PREFIX_FAIL=create-done:a.txt     the operation takes effect and returns an error
+//	PREFIX_FAIL=create-read:a.txt     the same, with an error about reading the object back
 //	PREFIX_CRASH=update:*             the process exits without a response (exit status 3)
 //	PREFIX_HANG=delete:b/*            the operation blocks until the engine stops the provider
 //	PREFIX_STUCK=delete:b/*           the operation blocks until the process is killed

@@ -106,10 +106,17 @@ func (p *Plan) Around(ctx context.Context, op, name string, do func() error) (er
 	if err := do(); err != nil {
 		return err
 	}
-	return p.at(ctx, op+"-done", name)
+	if err := p.at(ctx, op+"-done", name); err != nil {
+		return err
+	}
+	if err := p.at(ctx, op+"-read", name); err != nil {
+		return fmt.Errorf("reading %s back: %w", name, err)
+	}
+	return nil
 }
 
-// at applies the rules for one point of an operation: before it or, if op ends in -done, after it.
+// at applies the rules for one point of an operation: before it or, if op ends in -done or -read, after
+// it.
 func (p *Plan) at(ctx context.Context, op, name string) error {
 	if r := match(p.delay, op, name); r != nil {
 		time.Sleep(r.wait) // a stop does not end the delay, unlike HANG
@@ -194,7 +201,7 @@ func (p *Plan) log(event, op, name string) {
 
 func match(rules []rule, op, name string) *rule {
 	for i, r := range rules {
-		if r.op != op && (r.op != "*" || strings.HasSuffix(op, "-done")) {
+		if r.op != op && (r.op != "*" || strings.HasSuffix(op, "-done") || strings.HasSuffix(op, "-read")) {
 			continue
 		}
 		// There can't be an error, because parseRule has checked the pattern.

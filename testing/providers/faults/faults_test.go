@@ -33,6 +33,7 @@ func TestFail(t *testing.T) {
 		{"create:a.txt", "create", "b.txt", false, true},
 		{"create:a.txt", "update", "a.txt", false, true},
 		{"create-done:a.txt", "create", "a.txt", true, true},
+		{"create-read:a.txt", "create", "a.txt", true, true},
 		{"*:a.txt", "delete", "a.txt", true, false},
 		{"create:*", "create", "a/b.txt", true, false},
 		{"create:*.txt", "create", "a/b.txt", false, true},
