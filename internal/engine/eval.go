@@ -223,6 +223,10 @@ func (c *evalContext) explainMissing(
 	}
 	full, partial := withAll(d.EvalContext, what.String(), x.whole(all, cty.DynamicVal))
 	if !partial {
+		if _, declared := x.find(ref.Key); ref.Index == nil && declared && c.e.op.Partial() {
+			d.Detail = noObject(what, ref.Key.String())
+			return
+		}
 		d.Detail += " " + x.describeKeys(what)
 		return
 	}
@@ -243,8 +247,7 @@ func (c *evalContext) explainMissing(
 		key = keyText(v)
 	}
 	if _, declared := x.find(selected); declared && c.e.op.Partial() {
-		d.Detail = fmt.Sprintf("%s%s has no object, and this run doesn't create it. Plan and apply without -refresh-only, "+
-			"-target and -exclude first.", what, key)
+		d.Detail = noObject(what, key)
 		return
 	}
 	d.Detail = fmt.Sprintf("%s%s doesn't exist. %s", what, key, x.describeKeys(what))
@@ -321,6 +324,12 @@ func (c *evalContext) instancesOf(subject addrs.Referenceable) (fmt.Stringer, *e
 		}
 	}
 	return nil, nil
+}
+
+// noObject says why an instance that the configuration declares has no value.
+func noObject(what fmt.Stringer, key string) string {
+	return fmt.Sprintf("%s%s has no object, and this run doesn't create it. Plan and apply without -refresh-only, "+
+		"-target and -exclude first.", what, key)
 }
 
 const maxDescribed = 10
