@@ -73,6 +73,11 @@ func (f *planFlags) clashes(clash func(when bool, first, second string)) {
 func (f *planFlags) operation() session.OperationOptions {
 	out := f.operationFlags.operation()
 	out.Refresh, out.Retries = f.Look.Options, f.Retries
+	if f.Lint != nil {
+		of := *f.Lint
+		of.Destruction = f.Destroy
+		out.Lint = &of
+	}
 	out.Refresh.Vanished.Stop = f.Look.unattended != nil && *f.Look.unattended && !f.Look.allowVanished
 	out.UsualRefresh = f.Look.given != nil && !f.Look.given("minimal-refresh") && f.Refresh && !f.RefreshOnly
 	return out

@@ -8,6 +8,7 @@ import (
 	"tofu/internal/configs/inputs"
 	"tofu/internal/engine"
 	"tofu/internal/lang/marks"
+	"tofu/internal/lint"
 	"tofu/internal/plans"
 	"tofu/internal/session"
 	"tofu/internal/states"
@@ -164,6 +165,7 @@ without -auto-approve, that command shows the changes first.`,
 		f.targetFlags.add(fs)
 		f.stateFlags.add(fs)
 		f.addSensitive(fs)
+		addLint(fs, &f.Lint)
 		unattended := true
 		f.Look.addVanished(fs, &unattended)
 		// These options are accepted for compatibility. They have no effect.
@@ -178,6 +180,7 @@ type refreshFlags struct {
 	operationFlags
 	targetFlags
 	Look lookFlags
+	Lint *lint.Selection
 }
 
 func runRefresh(ctx context.Context, app *App, f *refreshFlags, args []string) error {
@@ -185,7 +188,7 @@ func runRefresh(ctx context.Context, app *App, f *refreshFlags, args []string) e
 		return err
 	}
 	whole := &planFlags{operationFlags: f.operationFlags, targetFlags: f.targetFlags, Look: f.Look, Refresh: true,
-		Defer: true}
+		Defer: true, Lint: f.Lint}
 	opts, err := whole.options()
 	if err != nil {
 		return err

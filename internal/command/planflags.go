@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine"
+	"tofu/internal/lint"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
@@ -25,6 +26,7 @@ type planFlags struct {
 	Replace              []string
 	SuppressForgetErrors bool
 	Retries              int
+	Lint                 *lint.Selection
 }
 
 func (f *planFlags) add(fs *options) {
@@ -38,7 +40,17 @@ func (f *planFlags) add(fs *options) {
 	fs.BoolVar(&f.Refresh, "refresh", true, "Do not check whether objects changed outside of OpenTofu.")
 	f.Look.add(fs)
 	fs.BoolVar(&f.Defer, "defer", true, "Fail if anything can't be planned yet, instead of deferring it.")
+	addLint(fs, &f.Lint)
 	fs.Var((*list)(&f.Replace), "replace", "Replace the resource instance at this `address`. May be repeated.")
+}
+
+// addLint declares the option that selects rules for a configuration. If it is repeated, all values count.
+func addLint(fs *options, into **lint.Selection) {
+	fs.Func("lint", "Warn about what breaks one of these `rules` in the root module, such as all, core:confusing or "+
+		"all,!core:unused-local.", func(text string) (err error) {
+		*into, err = lint.Parse(*into, text)
+		return err
+	})
 }
 
 // options validates the combination of flags and returns the options of the engine, without

@@ -9,6 +9,7 @@ import (
 	"tofu/internal/depsfile/install"
 	"tofu/internal/engine"
 	"tofu/internal/getmodules"
+	"tofu/internal/lint"
 	"tofu/internal/moduletest"
 	"tofu/internal/query"
 	"tofu/internal/session"
@@ -31,6 +32,7 @@ With DIR, validates the module in that directory as the root module.`,
 		f.varFlags.add(fs)
 		f.documentFlags.add(fs)
 		fs.BoolVar(&f.NoTests, "no-tests", false, "Leave out test files.")
+		addLint(fs, &f.Lint)
 		fs.BoolVar(&f.Query, "query", false, "Validate query files (*.tfquery.hcl) too.")
 		fs.StringVar(&f.TestDirectory, "test-directory", "tests", "Look for test files in this `path` too.")
 	}, runValidate),
@@ -41,6 +43,7 @@ type validateFlags struct {
 	varFlags
 	documentFlags
 	NoTests       bool
+	Lint          *lint.Selection
 	Query         bool
 	TestDirectory string
 }
@@ -107,6 +110,7 @@ func (f *validateFlags) validate(ctx context.Context, s *session.Session) error 
 		_, testErr := s.Parser.TestFiles(s.RootDir, f.TestDirectory, s.Warnings.Add)
 		return tfdiags.Join(err, testErr)
 	}
+	s.Warnings.Add(lint.Check(cfg.Config, s.Parser, f.Lint)...)
 	reqs, subjects := session.Requirements(cfg.Config, nil), []moduletest.Subject{{Dir: s.RootDir, Config: cfg.Config}}
 	if !f.NoTests {
 		suite, err := loadTests(ctx, s, cfg, f.TestDirectory, resolve)

@@ -12,6 +12,7 @@ import (
 	"tofu/internal/backend"
 	"tofu/internal/engine"
 	"tofu/internal/engine/graph"
+	"tofu/internal/lint"
 	"tofu/internal/moves"
 	"tofu/internal/pace"
 	"tofu/internal/plans"
@@ -70,6 +71,8 @@ type OperationOptions struct {
 	UsualRefresh bool
 	// Retries says how often failed steps of an apply are tried again, if that is safe.
 	Retries int
+	// Lint selects rules whose findings are warnings. It may be nil.
+	Lint *lint.Selection
 }
 
 // StartOperation prepares an operation: it loads the configuration, reads the values of variables,
@@ -109,6 +112,7 @@ func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, nam
 		}
 		return nil, err
 	}
+	s.Warnings.Add(lint.Check(op.Config.Config, s.Parser, opts.Lint)...)
 	op.Variables, err = op.Config.Variables(ctx, s, NeedValues)
 	if err != nil {
 		return nil, err
