@@ -25,8 +25,8 @@ var cmdFmt = &Command{
 	Short: "Format configuration files",
 	Long: `
 Rewrites configuration files (.tf, .tofu, roots.tofu.hcl), variable files
-(.tfvars) and test files (.tftest.hcl, .tofutest.hcl) in the standard style. JSON
-files are left alone.
+(.tfvars), test files (.tftest.hcl, .tofutest.hcl) and query files (.tfquery.hcl)
+in the standard style. JSON files are left alone.
 
 Without a target, the files of the working directory are rewritten. A target
 is a directory, a single file, or a single dash ("-") for standard input,

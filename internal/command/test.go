@@ -16,6 +16,7 @@ import (
 	"tofu/internal/depsfile"
 	"tofu/internal/getmodules"
 	"tofu/internal/moduletest"
+	"tofu/internal/pace"
 	"tofu/internal/session"
 	"tofu/internal/states"
 	"tofu/internal/states/statefile"
@@ -41,6 +42,8 @@ is neither read nor written.`,
 		fs.Var((*list)(&f.Filter), "filter", "Run only this test `file`. May be repeated.")
 		fs.StringVar(&f.TestDirectory, "test-directory", configs.DefaultTestDirectory,
 			"Look for test files in this `path` too.")
+		fs.StringVar(&f.JUnit, "junit-xml", "", "Also write the results to `path`, in the JUnit format.")
+		addLimits(fs, &f.Limits)
 		fs.BoolVar(&f.Verbose, "verbose", false, "Print the plan or the state of each run.")
 	}, func(ctx context.Context, app *App, f *testFlags, args []string) error {
 		return runTest(ctx, app, f) // arguments are ignored, because some scripts pass them
@@ -53,6 +56,8 @@ type testFlags struct {
 	Filter        []string
 	TestDirectory string
 	Verbose       bool
+	JUnit         string
+	Limits        pace.Limits
 }
 
 func runTest(ctx context.Context, app *App, f *testFlags) error {
@@ -67,8 +72,9 @@ type testRun struct {
 	given   map[string]configs.Given
 	cfg     *session.Config
 	suite   *moduletest.Suite
-	schemas ui.Schemas // for the plans and states that -verbose prints
-	kept    int        // number of states saved by keep
+	schemas ui.Schemas  // for the plans and states that -verbose prints
+	kept    int         // number of states saved by keep
+	report  *testReport // nil without -junit-xml
 }
 
 func (t *testRun) run(ctx context.Context) error {
@@ -98,9 +104,21 @@ func (t *testRun) run(ctx context.Context) error {
 	t.schemas = running.Schemas(terminal.UntilAbort(ctx), tfdiags.Drop)
 	runner := &moduletest.Runner{
 		Suite: t.suite, Env: *s.Environment(running, workspace), Variables: t.given, Defer: session.Defers(s.Env),
-		Observe: t.report, Keep: t.keep,
+		Observe: t.show, Keep: t.keep,
 	}
-	if !runner.Run(terminal.UntilAbort(ctx)) {
+	runner.Env.Slots = pace.New(t.flags.Limits.Over(s.CLI.Limits))
+	runner.Workers = runner.Env.Slots.Changes()
+	if t.flags.JUnit != "" {
+		if err := writable(t.flags.JUnit); err != nil {
+			return fmt.Errorf("-junit-xml: %w", err)
+		}
+		t.report = newTestReport(t.flags.JUnit, s.Source)
+	}
+	passed := runner.Run(terminal.UntilAbort(ctx))
+	if err := t.report.write(); err != nil {
+		return err
+	}
+	if !passed {
 		return exitStatus(1)
 	}
 	return nil
@@ -179,8 +197,9 @@ func filterTests(suite *moduletest.Suite, names []string, warn tfdiags.Sink) {
 	}
 }
 
-// report prints a test event.
-func (t *testRun) report(e moduletest.Event) {
+// show prints a test event, and adds it to the report.
+func (t *testRun) show(e moduletest.Event) {
+	t.report.observe(e)
 	var m ui.Message
 	switch e := e.(type) {
 	case moduletest.Started:

@@ -145,6 +145,8 @@ type Output struct {
 	Deprecated    string
 	Preconditions []*CheckRule
 	Range         hcl.Range
+
+	typeExpr hcl.Expression // nil if absent
 }
 
 // ModuleCall is a module block. Expressions of absent arguments are nil.

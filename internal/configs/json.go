@@ -40,3 +40,22 @@ func (d *decoder) nativeExpr(expr hcl.Expression) hcl.Expression {
 	}
 	return inner
 }
+
+// nativeTemplate returns a native expression for a JSON value: a template for a string, or the value
+// itself if it refers to nothing. Other values are an error.
+func (d *decoder) nativeTemplate(expr hcl.Expression, argument string) hcl.Expression {
+	if text, start, ok := jsonText(expr); ok {
+		inner, diags := hclsyntax.ParseTemplate([]byte(text), expr.Range().Filename, start)
+		d.addHCL(diags)
+		if diags.HasErrors() {
+			return expr
+		}
+		return inner
+	}
+	if v, diags := expr.Value(nil); len(expr.Variables()) == 0 && !diags.HasErrors() {
+		return &hclsyntax.LiteralValueExpr{Val: v, SrcRange: expr.Range()}
+	}
+	d.errorf(expr.Range(), "Unsupported JSON value", "In JSON syntax, write %s as one string that is a template, such as "+
+		"\"${[var.a, var.b]}\", because it is converted to a type.", argument)
+	return expr
+}

@@ -340,6 +340,14 @@ func (req *ModuleRequest) Describe() string {
 		tfdiags.Place(req.Call.Range))
 }
 
+// VersionText returns the version constraints of a module call as written, or "".
+func (c *Config) VersionText(call string) string {
+	if req := c.requests[call]; req != nil {
+		return req.Version
+	}
+	return ""
+}
+
 // Local reports whether the module and all that it is called through are directories of the user,
 // not downloaded copies.
 func (c *Config) Local() bool {

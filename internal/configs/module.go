@@ -65,6 +65,9 @@ func newModule(dir string, primary, overrides []*file, warn tfdiags.Sink) (*Modu
 		mb.errorf(mb.Backend.Range, "Both a backend and a cloud configuration are present",
 			"Only one of the two is allowed. The cloud block is at %s.", tfdiags.Place(mb.Cloud.Range))
 	}
+	for name, o := range mb.Outputs {
+		mb.Outputs[name] = o.typed()
+	}
 	mb.sorted = slices.SortedFunc(maps.Keys(mb.Resources), addrs.Resource.Compare)
 	mb.resolveProviders()
 	// Skip this check after errors: a required_providers entry with errors is missing from

@@ -1,13 +1,19 @@
 package configs
 
-import "github.com/hashicorp/hcl/v2"
+import (
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
+
+	"tofu/internal/lang/funcs"
+)
 
 var outputBlocks = []hcl.BlockHeaderSchema{{Type: "precondition"}, {Type: "postcondition"}}
 
 func outputSchema(valueRequired bool) *hcl.BodySchema {
 	return &hcl.BodySchema{
 		Attributes: []hcl.AttributeSchema{
-			{Name: "value", Required: valueRequired}, {Name: "description"}, {Name: "depends_on"}, {Name: "sensitive"},
+			{Name: "value", Required: valueRequired}, {Name: "type"}, {Name: "description"}, {Name: "depends_on"}, {Name: "sensitive"},
 			{Name: "deprecated"}, {Name: "ephemeral"},
 		},
 		Blocks: outputBlocks,
@@ -24,6 +30,13 @@ func decodeOutput(d *decoder, block *hcl.Block) {
 	attrs := content.Attributes
 	if attr, ok := attrs["value"]; ok {
 		o.Expr = attr.Expr
+		if json.IsJSONExpression(o.Expr) && attrs["type"] != nil {
+			o.Expr = d.nativeTemplate(o.Expr, "the value")
+		}
+	}
+	if attr, ok := attrs["type"]; ok {
+		d.typeConstraint(attr.Expr)
+		o.typeExpr = d.nativeExpr(attr.Expr)
 	}
 	if attr, ok := attrs["description"]; ok {
 		decodeOpt(d, attr, &o.Description)
@@ -55,4 +68,19 @@ func decodeOutput(d *decoder, block *hcl.Block) {
 		}
 	}
 	d.file.outputs = append(d.file.outputs, o)
+}
+
+// typed returns an output whose value is converted to its type: an expression that calls convert with
+// the value. An output without a type is returned as it is.
+func (o *Output) typed() *Output {
+	value, native := o.Expr.(hclsyntax.Expression)
+	typ, _ := o.typeExpr.(hclsyntax.Expression)
+	if !native || typ == nil {
+		return o
+	}
+	out := *o
+	at := value.Range()
+	out.Expr = &hclsyntax.FunctionCallExpr{Name: funcs.Namespace + "convert", Args: []hclsyntax.Expression{value, typ},
+		NameRange: at, OpenParenRange: at, CloseParenRange: at}
+	return &out
 }

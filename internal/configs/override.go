@@ -143,6 +143,7 @@ func (mb *moduleBuilder) overrideOutput(base, over *Output) {
 	overrideOpt(&base.Sensitive, over.Sensitive)
 	overrideOpt(&base.Ephemeral, over.Ephemeral)
 	override(&base.Expr, over.Expr)
+	override(&base.typeExpr, over.typeExpr)
 	override(&base.Deprecated, over.Deprecated)
 	mb.noDependsOn(over.DependsOn)
 }

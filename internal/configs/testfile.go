@@ -19,6 +19,8 @@ type TestFile struct {
 	Mocks     map[addrs.LocalProviderConfig]*MockProvider
 	Overrides []*Override
 	Runs      []*TestRun // run blocks in source order; names may repeat
+
+	parallel bool // whether runs without the argument parallel have the value true
 }
 
 // TestRun is a run block: one plan or apply, and assertions on the result.
@@ -33,7 +35,13 @@ type TestRun struct {
 	Asserts        []*CheckRule
 	ExpectFailures []hcl.Traversal // objects whose conditions are expected to fail
 	Overrides      []*Override
-	Range          hcl.Range
+	// StateKey names the state of the run; runs with the same key share one. Without it, the runs of a
+	// module share one.
+	StateKey string
+	// Parallel says that the run may be executed at the same time as its neighbors that are parallel,
+	// too.
+	Parallel bool
+	Range    hcl.Range
 }
 
 // TestOptions holds the plan_options of a run. Addresses are resolved when the run starts.
@@ -52,12 +60,13 @@ type TestModule struct {
 type OverrideKind uint8
 
 const (
-	OverrideResource OverrideKind = iota // instances of a managed resource
-	OverrideData                         // results of a data source
-	OverrideModule                       // outputs of a module
+	OverrideResource  OverrideKind = iota // instances of a managed resource
+	OverrideData                          // results of a data source
+	OverrideModule                        // outputs of a module
+	OverrideEphemeral                     // results of an ephemeral resource
 )
 
-// Override is an override_resource, override_data or override_module block.
+// Override is an override_resource, override_data, override_ephemeral or override_module block.
 type Override struct {
 	Kind        OverrideKind
 	Target      addrs.Target // address without module instance keys
@@ -71,6 +80,7 @@ type MockProvider struct {
 	*Provider
 	Resources map[string]cty.Value // default attribute values by resource type
 	Data      map[string]cty.Value
+	Ephemeral map[string]cty.Value
 	Overrides []*Override
 
 	byTarget OverrideTable
@@ -81,13 +91,15 @@ var (
 		{Type: "run", LabelNames: []string{"name"}}, {Type: "variables"},
 		{Type: "provider", LabelNames: []string{"name"}},
 		{Type: "mock_provider", LabelNames: []string{"name"}}, {Type: "override_resource"}, {Type: "override_data"},
-		{Type: "override_module"},
+		{Type: "override_ephemeral"}, {Type: "override_module"}, {Type: "test"},
 	}}
-	testRunSchema = &hcl.BodySchema{
-		Attributes: []hcl.AttributeSchema{{Name: "command"}, {Name: "providers"}, {Name: "expect_failures"}},
+	testBlockSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "parallel"}}}
+	testRunSchema   = &hcl.BodySchema{
+		Attributes: []hcl.AttributeSchema{{Name: "command"}, {Name: "providers"}, {Name: "expect_failures"},
+			{Name: "state_key"}, {Name: "parallel"}},
 		Blocks: []hcl.BlockHeaderSchema{
 			{Type: "plan_options"}, {Type: "assert"}, {Type: "variables"}, {Type: "module"},
-			{Type: "override_resource"}, {Type: "override_data"}, {Type: "override_module"},
+			{Type: "override_resource"}, {Type: "override_data"}, {Type: "override_ephemeral"}, {Type: "override_module"},
 		},
 	}
 	testOptionsSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "mode"}, {Name: "refresh"},
@@ -98,17 +110,26 @@ var (
 
 // overrideKinds maps block types to kinds.
 var overrideKinds = map[string]OverrideKind{"override_resource": OverrideResource, "override_data": OverrideData,
-	"override_module": OverrideModule}
+	"override_ephemeral": OverrideEphemeral, "override_module": OverrideModule}
 
 // testFile decodes the body of a test file.
 func (d *decoder) testFile(name string, body hcl.Body) *TestFile {
 	f := &TestFile{Name: name, Providers: map[addrs.LocalProviderConfig]*Provider{},
 		Mocks: map[addrs.LocalProviderConfig]*MockProvider{}}
-	var variables once
-	for _, block := range d.content(body, testFileSchema).Blocks {
+	var variables, settings once
+	content := d.content(body, testFileSchema)
+	for _, block := range content.Blocks.OfType("test") {
+		if settings.accept(d, block, "Multiple \"test\" blocks", "This test file") {
+			if attr, ok := d.content(block.Body, testBlockSchema).Attributes["parallel"]; ok {
+				d.constant(attr, &f.parallel)
+			}
+		}
+	}
+	for _, block := range content.Blocks {
 		switch block.Type {
+		case "test": // decoded above, because runs depend on it
 		case "run":
-			if run := d.testRun(name, block); run != nil {
+			if run := d.testRun(f, block); run != nil {
 				f.Runs = append(f.Runs, run)
 			}
 		case "variables":
@@ -136,8 +157,8 @@ func (d *decoder) testVariables(block *hcl.Block) map[string]hcl.Expression {
 	return out
 }
 
-func (d *decoder) testRun(file string, block *hcl.Block) *TestRun {
-	run := &TestRun{Name: block.Labels[0], Range: block.DefRange}
+func (d *decoder) testRun(file *TestFile, block *hcl.Block) *TestRun {
+	run := &TestRun{Name: block.Labels[0], Range: block.DefRange, Parallel: file.parallel}
 	if !d.identifier(run.Name, block.LabelRanges[0], "run block name") {
 		return nil
 	}
@@ -151,6 +172,13 @@ func (d *decoder) testRun(file string, block *hcl.Block) *TestRun {
 			d.errorf(attr.Expr.Range(), "Invalid \"command\" keyword",
 				"The \"command\" argument must be one of the keywords apply and plan, without quotes.")
 		}
+	}
+	if attr, ok := content.Attributes["parallel"]; ok {
+		d.constant(attr, &run.Parallel)
+	}
+	if attr, ok := content.Attributes["state_key"]; ok && d.constant(attr, &run.StateKey) && run.StateKey == "" {
+		d.errorf(attr.Expr.Range(), "Invalid \"state_key\"", "The key of a state must not be empty. Leave the argument "+
+			"out to use the state of the module.")
 	}
 	if attr, ok := content.Attributes["providers"]; ok {
 		run.Providers = Opt[[]PassedProvider]{Value: d.passedProviders(attr), Set: true}
@@ -175,7 +203,7 @@ func (d *decoder) testRun(file string, block *hcl.Block) *TestRun {
 			}
 		case "module":
 			if module.accept(d, inner, "Multiple \"module\" blocks", "This run") {
-				run.Module = d.testModule(file, run.Name, inner)
+				run.Module = d.testModule(file.Name, run.Name, inner)
 			}
 		default:
 			run.Overrides = d.testOverride(run.Overrides, inner)

@@ -14,7 +14,8 @@ var (
 		Attributes: []hcl.AttributeSchema{{Name: "alias"}, {Name: "for_each"}},
 		Blocks: []hcl.BlockHeaderSchema{
 			{Type: "mock_resource", LabelNames: []string{"type"}}, {Type: "mock_data", LabelNames: []string{"type"}},
-			{Type: "override_resource"}, {Type: "override_data"},
+			{Type: "mock_ephemeral", LabelNames: []string{"type"}},
+			{Type: "override_resource"}, {Type: "override_data"}, {Type: "override_ephemeral"},
 		},
 	}
 	mockDefaultsSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "defaults"}}}
@@ -25,7 +26,8 @@ var (
 )
 
 func (d *decoder) mockProvider(f *TestFile, block *hcl.Block) {
-	m := &MockProvider{Resources: map[string]cty.Value{}, Data: map[string]cty.Value{}}
+	m := &MockProvider{Resources: map[string]cty.Value{}, Data: map[string]cty.Value{},
+		Ephemeral: map[string]cty.Value{}}
 	m.Provider = &Provider{Name: block.Labels[0], Config: hcl.EmptyBody(), NameRange: block.LabelRanges[0],
 		Range: block.DefRange, Mock: true}
 	if !d.providerName(m.Name, block.LabelRanges[0]) {
@@ -53,6 +55,8 @@ func (d *decoder) mockProvider(f *TestFile, block *hcl.Block) {
 			d.mockDefaults(m, m.Resources, inner)
 		case "mock_data":
 			d.mockDefaults(m, m.Data, inner)
+		case "mock_ephemeral":
+			d.mockDefaults(m, m.Ephemeral, inner)
 		default:
 			m.Overrides = d.testOverride(m.Overrides, inner)
 		}
@@ -133,7 +137,7 @@ func (d *decoder) overrideTarget(o *Override, attr *hcl.Attribute) bool {
 			"An override applies to all instances of a module. Remove the module's instance key.")
 	case target.IsModule() != (o.Kind == OverrideModule):
 		what := map[OverrideKind]string{OverrideResource: "resource", OverrideData: "data source",
-			OverrideModule: "module call"}[o.Kind]
+			OverrideEphemeral: "ephemeral resource", OverrideModule: "module call"}[o.Kind]
 		d.errorf(o.TargetRange, "Invalid override target",
 			"The target must be the address of a %s; this is %s.", what, target)
 	default:
@@ -199,10 +203,8 @@ func (m *MockProvider) Defaults(r addrs.Resource) cty.Value {
 	if m == nil {
 		return cty.EmptyObjectVal
 	}
-	table := m.Resources
-	if r.Mode == addrs.Data {
-		table = m.Data
-	}
+	table := map[addrs.ResourceMode]map[string]cty.Value{addrs.Managed: m.Resources, addrs.Data: m.Data,
+		addrs.Ephemeral: m.Ephemeral}[r.Mode]
 	if v, ok := table[r.Type]; ok {
 		return v
 	}

@@ -29,13 +29,25 @@ type realObject struct {
 
 // module returns the moduleState of the module under test.
 func (e *execution) module() *moduleState {
-	m := e.modules[e.subject.key]
+	key := e.stateKey()
+	m := e.modules[key]
 	if m == nil {
 		m = &moduleState{state: states.New(), mocked: map[addrs.AbsInstance]bool{},
 			aside: map[addrs.AbsInstance]realObject{}}
-		e.modules[e.subject.key] = m
+		e.modules[key] = m
 	}
 	return m
+}
+
+// stateKey is the key of the state that a run uses.
+type stateKey struct{ module, named string }
+
+// stateKey returns the key of the run's state: its state_key or, without one, the module.
+func (e *execution) stateKey() stateKey {
+	if e.run.StateKey != "" {
+		return stateKey{named: e.run.StateKey}
+	}
+	return stateKey{module: e.subject.key}
 }
 
 // attempt holds the initial state of a run. If the run applies, mocked and aside become the new

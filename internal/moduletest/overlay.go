@@ -177,8 +177,11 @@ func unsuitable(o *configs.Override, cfg *configs.Config) string {
 		return ""
 	}
 	wanted, block := addrs.Managed, "override_resource"
-	if o.Kind == configs.OverrideData {
+	switch o.Kind {
+	case configs.OverrideData:
 		wanted, block = addrs.Data, "override_data"
+	case configs.OverrideEphemeral:
+		wanted, block = addrs.Ephemeral, "override_ephemeral"
 	}
 	r := module.Module.Resources[o.Target.Resource]
 	switch {

@@ -19,7 +19,9 @@ type Runner struct {
 	// Variables are values from the command line and other sources outside of test files. Files and
 	// runs override them.
 	Variables map[string]configs.Given
-	// Observe receives events.
+	// Workers is the number of parallel runs that are executed at the same time; 0 means 10.
+	Workers int
+	// Observe receives events. Runs that are executed at the same time call it concurrently.
 	Observe func(Event)
 	// Keep stores the state of objects that could not be destroyed and returns the name of its
 	// file. It is called once for each such state.
@@ -61,8 +63,8 @@ func stopped(c <-chan struct{}) bool {
 type fileRun struct {
 	*Runner
 	file    *configs.TestFile
-	modules map[string]*moduleState // by subject key
-	order   int                     // number of runs that changed a state
+	modules map[stateKey]*moduleState
+	order   int // number of runs that changed a state
 	// outputs holds the outputs of applied runs, by run name. planned holds the names of runs that
 	// only planned.
 	outputs   map[string]outputs
@@ -73,7 +75,7 @@ type fileRun struct {
 
 func newFileRun(r *Runner, file *configs.TestFile) *fileRun {
 	return &fileRun{
-		Runner: r, file: file, modules: map[string]*moduleState{}, outputs: map[string]outputs{},
+		Runner: r, file: file, modules: map[stateKey]*moduleState{}, outputs: map[string]outputs{},
 		planned:   map[string]bool{},
 		validated: map[*subject]bool{}, functions: newFunctionTable(),
 	}
@@ -86,17 +88,16 @@ func (f *fileRun) execute(ctx context.Context, ended *Ended) {
 		status = Pass
 	}
 	var results []RunDone
-	for _, run := range f.file.Runs {
-		done := RunDone{Path: f.file.Name, Run: run.Name, Status: Skip}
-		if status != Error && !stopped(f.Env.Stop) {
-			e := &execution{fileRun: f, run: run, subject: f.Suite.subjects[run]}
-			f.Observe(Started{f.file.Name, run.Name})
-			done = e.execute(ctx)
-			f.Observe(Finished{f.file.Name, run.Name})
-			status = max(status, done.Status)
+	for rest := f.file.Runs; len(rest) > 0; {
+		batch := f.next(rest)
+		rest = rest[len(batch):]
+		for _, done := range f.executeAll(ctx, batch, status != Error && !stopped(f.Env.Stop)) {
+			if done.Status != Skip {
+				status = max(status, done.Status)
+			}
+			ended.count(done.Status)
+			results = append(results, done)
 		}
-		ended.count(done.Status)
-		results = append(results, done)
 	}
 	f.Observe(FileDone{Path: f.file.Name, Status: status})
 	for _, done := range results {
