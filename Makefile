@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build install release providers services backends histories quickstart estate test quick clients realworld browser pictures check vulnerabilities unit race golden bench scale performance fuzz faults cross clean
+.PHONY: all build install release providers services backends histories quickstart estate test quick clients realworld browser pictures check vulnerabilities unit race golden bench scale refreshing performance fuzz faults cross clean
 
 export CGO_ENABLED ?= 0
 GOBUILD := go build -trimpath -buildvcs=false
@@ -194,6 +194,12 @@ SHAPES ?= all
 SIZES ?= 1000,8000
 scale: build providers
 	go run ./testing/bench -bin bin/tofu $(if $(REF),-ref $(REF)) -mirror $(MIRROR) -shapes $(SHAPES) -sizes $(SIZES) -gate $(GATE)
+
+# Measures reading: plans of one change behind a slow provider, a full refresh behind one that refuses
+# calls, and drift of many root modules, in a quarter of an hour.
+OBJECTS ?= 10000
+refreshing: build providers
+	go run ./testing/bench -bin bin/tofu $(if $(REF),-ref $(REF)) -mirror $(MIRROR) -refresh -sizes $(OBJECTS) -timeout 20m
 
 # Measures the figures of docs/PERFORMANCE.md and writes them into that file, in half an hour. REF is
 # the program to compare with. PARTS="side growth" measures only some.

@@ -25,6 +25,7 @@ type options struct {
 	waits            bool
 	estates          bool
 	postgres         bool
+	refresh          bool
 }
 
 func main() {
@@ -63,6 +64,8 @@ func parse(args []string) (*options, error) {
 		"measure commands for many root modules; -sizes are numbers of root modules")
 	f.BoolVar(&o.postgres, "postgres", false, "measure states in a private PostgreSQL server, and nothing else; "+
 		"-ref is OpenTofu, with its backend pg")
+	f.BoolVar(&o.refresh, "refresh", false, "measure plans behind a slow provider, a full refresh behind one that refuses "+
+		"calls, and drift of many root modules; the last of -sizes is the number of objects; requires -mirror")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
