@@ -105,7 +105,7 @@ func runDrift(ctx context.Context, app *App, f *driftFlags, args []string) error
 		return err
 	}
 	defer op.Close()
-	report, err := fleet.DriftOf(ctx, op, *opts, f.ShowSensitive)
+	report, err := fleet.DriftOf(ctx, op, *opts, f.ShowSensitive, app.Live.Event)
 	if report == nil {
 		return err
 	}

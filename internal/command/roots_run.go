@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"tofu/internal/engine"
@@ -428,7 +429,7 @@ func (a *rootsApply) round(
 		if a.flags.Destroy {
 			q = terminal.Question{Title: "Destroy all of this in all of these root modules?", Text: "This can't be undone."}
 		}
-		if err := a.approve(ctx, q); err != nil {
+		if err := a.approve(ctx, noted(q, planned)); err != nil {
 			return false, err
 		}
 	}
@@ -449,6 +450,21 @@ func (a *rootsApply) round(
 		return false, err
 	}
 	return fleet.Left(planned) && fleet.Applied(results), nil
+}
+
+// noted adds to a question what the plans have not read, and which objects are gone.
+func noted(q terminal.Question, planned []*fleet.Result) terminal.Question {
+	var lines []string
+	for _, r := range planned {
+		if r.Plan != nil && len(r.Plan.Vanished) > 0 {
+			lines = append(lines, "Many objects of "+r.Root.Name+" are gone: "+strings.Join(r.Plan.Vanished, " "))
+		}
+	}
+	if sums := fleet.Summarize("plan", planned); sums.LookedAt != nil {
+		lines = append(lines, sums.LookedAt.Text(sums.At)+".")
+	}
+	q.Text = strings.TrimSpace(strings.Join(append(lines, q.Text), "\n"))
+	return q
 }
 
 // approve asks the user for approval.

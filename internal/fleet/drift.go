@@ -18,12 +18,12 @@ import (
 )
 
 // DriftOf returns what was changed outside in one root module. It returns both a report and an error
-// if only a part of it could be found out.
+// if only a part of it could be found out. progress is told of the reads.
 func DriftOf(
-	ctx context.Context, op *session.Operation, opts engine.PlanOptions, showSensitive bool,
+	ctx context.Context, op *session.Operation, opts engine.PlanOptions, showSensitive bool, progress func(engine.Event),
 ) (*driftview.Report, error) {
 	opts.Mode, opts.NotSaved = plans.RefreshOnly, true
-	op.Env.Observe = nil
+	op.Env.Observe = progress
 	plan, err := op.PlanUnseen(ctx, &opts)
 	if plan == nil {
 		return nil, err
@@ -71,7 +71,8 @@ func (run *Run) Drift(ctx context.Context, opts engine.PlanOptions, showSensitiv
 			return result
 		}
 		defer op.Close()
-		report, err := DriftOf(ctx, op, opts, showSensitive)
+		report, err := DriftOf(ctx, op, opts, showSensitive,
+			func(e engine.Event) { run.Session.Live.RootEvent(r.Name, e) })
 		p.mu.Lock()
 		reports[r] = report
 		p.mu.Unlock()

@@ -4,9 +4,11 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/addrs"
 	"tofu/internal/engine"
 	"tofu/internal/memo"
 	"tofu/internal/plans"
@@ -31,6 +33,11 @@ type PlanSummary struct {
 	Serial    uint64
 	Lineage   string
 	Workspace string
+	// Looked says how much of the state the plan has read. Limited says that it is not all.
+	Looked   plans.Looked
+	Limited  bool
+	Vanished []string // see plans.Plan
+	At       time.Time
 }
 
 // left reports whether there are changes that can be planned only after the plan is applied.
@@ -201,9 +208,26 @@ func onlyReads(plan *plans.Plan) bool {
 	return reads > 0 && plan.Applyable && plan.Mode == plans.Normal
 }
 
+// looked returns how much of the state a plan has read, and whether that is not all.
+func looked(plan *plans.Plan) (l plans.Looked, limited bool) {
+	if plan.Looked != nil {
+		return *plan.Looked, true
+	}
+	if plan.PrevRun != nil {
+		for r := range plan.PrevRun.Resources() {
+			if r.Addr.Resource.Mode == addrs.Managed {
+				l.Objects += len(r.Instances)
+			}
+		}
+	}
+	l.Read = l.Objects
+	return l, false
+}
+
 func summarize(op *session.Operation, plan *plans.Plan) *PlanSummary {
 	reads := onlyReads(plan)
-	return &PlanSummary{Counts: planview.Count(plan), Changes: plan.Applyable && !reads,
+	read, limited := looked(plan)
+	return &PlanSummary{Looked: read, Limited: limited, Vanished: plan.Vanished, At: plan.Timestamp, Counts: planview.Count(plan), Changes: plan.Applyable && !reads,
 		Records: reads || !plan.Applyable && plan.Mode == plans.Normal &&
 			!statefile.Equal(plan.Prior, op.State.State()),
 		Warns:    op.Session.Warnings.Any(),

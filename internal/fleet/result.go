@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"tofu/internal/plans"
 	"tofu/internal/roots"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
@@ -257,6 +258,9 @@ func Applyable(results []*Result) bool {
 // Summarize returns the summary of a run.
 func Summarize(operation string, results []*Result) ui.Estate {
 	m := ui.Estate{Operation: operation, Roots: len(results)}
+	var looked plans.Looked
+	var limited bool
+	var at time.Time
 	for _, r := range results {
 		switch r.Status() {
 		case ui.RootSkipped:
@@ -282,7 +286,11 @@ func Summarize(operation string, results []*Result) ui.Estate {
 			}
 			m.Counts = m.Counts.Plus(r.Plan.Counts)
 			m.Deferred += r.Plan.Deferred
+			looked, limited, at = looked.Plus(r.Plan.Looked), limited || r.Plan.Limited, r.Plan.At
 		}
+	}
+	if limited {
+		m.LookedAt, m.At = &looked, at
 	}
 	return m
 }

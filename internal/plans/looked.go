@@ -16,6 +16,15 @@ type Looked struct {
 	Unknown int       `json:"unknown,omitempty"`
 }
 
+// Plus adds what another plan has read, of its own objects.
+func (l Looked) Plus(other Looked) Looked {
+	l.Objects, l.Read, l.Unknown = l.Objects+other.Objects, l.Read+other.Read, l.Unknown+other.Unknown
+	if l.Oldest.IsZero() || !other.Oldest.IsZero() && other.Oldest.Before(l.Oldest) {
+		l.Oldest = other.Oldest
+	}
+	return l
+}
+
 // Text returns a sentence about what the plan has not read, without a period. at is the time of the
 // plan.
 func (l *Looked) Text(at time.Time) string {

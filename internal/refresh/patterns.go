@@ -4,12 +4,14 @@ import (
 	"errors"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"tofu/internal/addrs"
 	"tofu/internal/ages"
 	"tofu/internal/engine"
+	"tofu/internal/states"
 )
 
 // Patterns select resource types and providers: a type ("aws_instance"), a provider ("aws",
@@ -38,6 +40,23 @@ func (p Patterns) match(c engine.RefreshCandidate) bool {
 		}
 	}
 	return false
+}
+
+// Unmatched returns the patterns that no resource in a state matches.
+func (o *Options) Unmatched(st *states.State) []string {
+	var out []string
+	for _, pattern := range slices.Concat(o.Types, o.NotTypes) {
+		found := false
+		for r := range st.Resources() {
+			if found = matches(pattern, r.Addr.Resource.Type, r.Provider.Provider); found {
+				break
+			}
+		}
+		if !found {
+			out = append(out, pattern)
+		}
+	}
+	return out
 }
 
 func matches(pattern, typ string, provider addrs.Provider) bool {

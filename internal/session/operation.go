@@ -176,6 +176,21 @@ func (op *Operation) checkLimits() error {
 	return nil
 }
 
+// checkTypes warns of options for types that match nothing in the state.
+func (op *Operation) checkTypes(st *states.State) {
+	if op.options.Slots != nil || st.Empty() {
+		return // the options are those of many root modules
+	}
+	var used []string
+	for r := range st.Resources() {
+		used = append(used, r.Addr.Resource.Type)
+	}
+	for _, pattern := range op.options.Refresh.Unmatched(st) {
+		op.Session.Warnings.Add(tfdiags.Warningf("No such type", "An option for the types that are read names %q, which is "+
+			"neither a type nor a provider of any resource in the state.%s", pattern, suggest.DidYouMean(pattern, used)))
+	}
+}
+
 // types returns the types in addresses of providers.
 func types(providers []string) []string {
 	out := make([]string, len(providers))
@@ -293,6 +308,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	run.Minimal = run.Minimal || op.options.UsualRefresh && op.Session.CLI != nil && op.Session.CLI.MinimalRefresh
 	plan, err := run.Plan(terminal.UntilAbort(ctx), op.Config.Config, op.State.State(), env, opts)
 	if plan != nil && plan.PrevRun != nil {
+		op.checkTypes(plan.PrevRun)
 		op.drifted = refresh.Differing(plan)
 		op.ages.Forget(op.drifted)
 	}

@@ -3,7 +3,9 @@ package ui
 import (
 	"fmt"
 	"strings"
+	"time"
 
+	"tofu/internal/plans"
 	"tofu/internal/ui/planview"
 )
 
@@ -18,6 +20,8 @@ type Estate struct {
 	Postponed   int             `json:"postponed"`   // not applied yet, because of deferred changes in other root modules
 	Deferred    int             `json:"deferred"`
 	Counts      planview.Counts `json:"changes"`
+	LookedAt    *plans.Looked   `json:"looked_at,omitempty"` // nil if the plans have read all objects
+	At          time.Time       `json:"-"`                   // the time of the plans
 }
 
 // Text returns the summary in one line.
@@ -49,6 +53,9 @@ func (m Estate) Text() string {
 		if part.n > 0 {
 			text += fmt.Sprintf(" %d %s.", part.n, part.what)
 		}
+	}
+	if m.LookedAt != nil {
+		text += "\n" + m.LookedAt.Text(m.At) + "."
 	}
 	return text
 }
