@@ -24,7 +24,6 @@ var estates = []struct {
 	{"grid", "regions of a network, a cluster and eight services, and one root module that reads all clusters",
 		gridEstate},
 	{"chain", "each root module reads the one before", chainEstate},
-	{"apart", "root modules that read nothing", apartEstate},
 }
 
 func gridEstate(n int) map[string][]string {
@@ -56,14 +55,6 @@ func chainEstate(n int) map[string][]string {
 	out := map[string][]string{"r0000": nil}
 	for i := 1; i < n; i++ {
 		out[fmt.Sprintf("r%04d", i)] = []string{fmt.Sprintf("r%04d", i-1)}
-	}
-	return out
-}
-
-func apartEstate(n int) map[string][]string {
-	out := make(map[string][]string, n)
-	for i := range n {
-		out[fmt.Sprintf("r%04d", i)] = nil
 	}
 	return out
 }

@@ -21,6 +21,7 @@ type options struct {
 	count, refCount  int
 	gate             float64
 	keep             string
+	last             bool
 	traffic          bool
 	waits            bool
 	estates          bool
@@ -52,6 +53,7 @@ func parse(args []string) (*options, error) {
 		"commands to run, in `order`: "+strings.Join(phaseList(), " "))
 	f.StringVar(&resourceName, "type", "terraform_data",
 		"terraform_data, or synth_t0 for a real plugin (needs -mirror)")
+	f.BoolVar(&o.last, "last", false, "print only the figures of the largest size, with the growth up to it")
 	f.DurationVar(&o.timeout, "timeout", 10*time.Minute, "time limit for one command")
 	f.IntVar(&o.count, "count", 1, "number of runs, of which the fastest counts")
 	f.IntVar(&o.refCount, "refcount", 0, "number of runs of the second program; 0 means the same as -count")

@@ -14,7 +14,7 @@ bench=build/bench/bench
 mkdir -p build/bench
 go build -o "$bench" ./testing/bench
 
-life=validate,graph,planout,showjson,apply,noop,show,statelist,output,destroy
+life=planout,showjson,apply,noop,statelist,output,destroy
 
 # Each part has a title, which is the heading of its section in the document, and a function that
 # prints the section's content.
@@ -30,10 +30,12 @@ declare -A titles=(
 	[postgres]='State in PostgreSQL'
 )
 
-# measure ARGUMENT…: prints the command of a benchmark run, then its results.
+# measure ARGUMENT…: prints the command of a benchmark run, then its results. The time of version, which is
+# subtracted for growth, is shown side by side only.
 measure() {
-	printf '\n    go run ./testing/bench %s\n\n' "$*"
-	"$bench" "$@" || printf '\n**Some measurements failed.**\n'
+	printf '\n    go run ./testing/bench %s\n' "$*"
+	{ "$bench" "$@" || printf '\n**Some measurements failed.**\n'; } |
+		if [ "${start:-}" = yes ]; then printf '\n' && cat; else grep -v '^\(other \)\?version: '; fi
 }
 
 machine() {
@@ -47,6 +49,7 @@ machine() {
 }
 
 side() {
+	local start=yes
 	measure -bin bin/tofu -ref "$REF" -shapes wide,layers -sizes 1000 -phases validate,graph,plan,apply,noop,destroy -count 3
 	measure -bin bin/tofu -ref "$REF" -shapes count -sizes 1000 -phases plan,apply,noop,destroy
 }
@@ -58,13 +61,13 @@ large() {
 hundred() { measure -bin bin/tofu -shapes count -sizes 50000 -phases plan,"$life"; }
 
 growth() {
-	measure -bin bin/tofu -shapes wide,layers -sizes 1000,32000 -phases "$life" -count 2
-	measure -bin bin/tofu -mirror "$MIRROR" -shapes data -sizes 1000,5000 -phases planout,apply,noop,destroy -count 2
+	measure -bin bin/tofu -shapes wide,layers -sizes 1000,32000 -last -phases "$life" -count 2
+	measure -bin bin/tofu -mirror "$MIRROR" -shapes data -sizes 1000,5000 -last -phases planout,apply,noop,destroy -count 2
 }
 
 waits() {
 	measure -bin bin/tofu -ref "$REF" -waits
-	measure -bin bin/tofu -shapes sequence -sizes 1000,8000 -phases planout,apply,noop,destroy -count 2
+	measure -bin bin/tofu -shapes sequence -sizes 1000,8000 -last -phases planout,apply,noop,destroy -count 2
 }
 
 providers() {

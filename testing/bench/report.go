@@ -176,6 +176,9 @@ func printTable(out io.Writer, o *options, s shape, results []result, starts []c
 	}
 	for _, r := range results {
 		for i, n := range o.sizes {
+			if o.last && i < len(o.sizes)-1 {
+				continue
+			}
 			row := t.row(r.phase, fmt.Sprint(n))
 			for column, start := range starts {
 				t.cost(row, r, column, o.sizes, i, start.cpu, plugins)
