@@ -157,6 +157,10 @@ type rootsPlanFlags struct {
 	DetailedExitCode bool
 }
 
+// manyProcesses is the number of provider processes that could be saved from which a plan mentions it:
+// starting, configuring and ending ten takes about a third of a second of CPU time.
+const manyProcesses = 10
+
 func runRootsPlan(ctx context.Context, app *App, f *rootsPlanFlags, dirs []string) error {
 	opts, err := f.options()
 	if err != nil {
@@ -195,6 +199,11 @@ func runRootsPlan(ctx context.Context, app *App, f *rootsPlanFlags, dirs []strin
 			app.Printer.Message(ui.Hint{Text: fmt.Sprintf("\nSaved to %s without the root modules that were not planned. "+
 				"To apply the others, run:\n    tofu roots apply %[1]s", f.Out)})
 		}
+	}
+	if run.Repeated >= manyProcesses && !app.Automated {
+		app.Printer.Message(ui.Hint{Text: fmt.Sprintf("\n%d provider processes had the configuration of another one. "+
+			"With -share-providers, or\nshare_providers = true in roots.tofu.hcl, root modules share such processes. "+
+			"Relative paths\nin these configurations then start in this directory.", run.Repeated)})
 	}
 	if failed != nil {
 		return failed

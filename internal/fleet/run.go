@@ -51,6 +51,9 @@ type Run struct {
 	// ShareProviders makes root modules with equal provider configurations share provider
 	// processes. Shared processes run in the working directory of this program.
 	ShareProviders bool
+	// Repeated is the number of provider processes that ShareProviders would have saved. It is set by
+	// the methods that run.
+	Repeated int
 }
 
 // activity describes what a run is doing, for the progress display.
@@ -126,7 +129,8 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 	list := q.list
 	run.Options.Slots = pace.New(run.Options.Limits.Over(run.Estate.Limits).Over(run.Session.CLI.Limits))
 	run.Session.Timings.Limited(run.Options.Slots.Report)
-	defer run.Session.SharePlugins(&plugin.Shared{Configured: run.ShareProviders})()
+	shared := &plugin.Shared{Configured: run.ShareProviders || run.Estate.ShareProviders}
+	defer run.Session.SharePlugins(shared)()
 	workers := cmp.Or(run.Roots, DefaultRoots)
 	results := make([]*Result, len(list))
 	parsed := run.Estate.Parsed(run.Session.Parser, list)
@@ -160,6 +164,7 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 		shown.Add(int(id), text)
 		return true // even after a failure, because blocked decides what must not start
 	})
+	run.Repeated += shared.Repeated()
 	times.End(q.graph, func(id dag.ID) string { return list[id].Name })
 	for i, r := range list {
 		if results[i] == nil {

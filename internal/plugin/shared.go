@@ -2,10 +2,12 @@ package plugin
 
 import (
 	"context"
+	"crypto/sha256"
 	"slices"
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/msgpack"
 
 	"tofu/internal/addrs"
 	"tofu/internal/providers"
@@ -24,6 +26,7 @@ type Shared struct {
 	mu         sync.Mutex
 	members    map[sharedKey]*member
 	configured map[*member][]*configuredProcess
+	separate   map[separateKey]int // the number of users with a configuration, unless Configured is set
 	pool       Pool // starts the processes
 }
 
@@ -31,6 +34,38 @@ type Shared struct {
 type sharedKey struct {
 	addr addrs.Provider
 	hash string
+}
+
+// separateKey identifies a configuration of a package by its hash.
+type separateKey struct {
+	of     *member
+	config [sha256.Size]byte
+}
+
+// Repeated returns the number of processes that were started for a configuration that another user
+// has, too. It is 0 if Configured is set.
+func (s *Shared) Repeated() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for _, users := range s.separate {
+		n += users - 1
+	}
+	return n
+}
+
+// count counts a user of a configuration that doesn't share its process.
+func (s *Shared) count(m *member, config cty.Value) {
+	text, err := msgpack.Marshal(config, config.Type())
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.separate == nil {
+		s.separate = make(map[separateKey]int)
+	}
+	s.separate[separateKey{m, sha256.Sum256(text)}]++
 }
 
 // configuredProcess is a process together with its configuration.
@@ -113,8 +148,11 @@ func (s *Shared) start(ctx context.Context, m *member, launch Launch, workDir st
 // user's working directory. If Configured is set and the configuration is wholly known, the user
 // instead switches to a process with the same configuration.
 func (u *sharedUser) Configure(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
-	if u.shared.Configured && config.IsWhollyKnown() {
+	switch known := config.IsWhollyKnown(); {
+	case known && u.shared.Configured:
 		return u.join(ctx, config)
+	case known:
+		u.shared.count(u.member, config)
 	}
 	if err := u.settle(ctx); err != nil {
 		return startFailed(u.member.launch.Provider, err)

@@ -144,6 +144,9 @@ func TestSharedUnconfigured(t *testing.T) {
 		}
 	}
 	s.wantStarts(6, "one after the other")
+	if n := s.shared.Repeated(); n != 5 {
+		t.Errorf("5 processes could have been saved, not %d", n)
+	}
 }
 
 // TestSharedConfigured checks that users with equal configurations share a process, and that users
@@ -174,6 +177,9 @@ func TestSharedConfigured(t *testing.T) {
 		if same := ids[i] == ids[0]; same != (i%2 == 0) {
 			t.Errorf("user %d has process %s, and user 0 has %s", i, ids[i], ids[0])
 		}
+	}
+	if n := s.shared.Repeated(); n != 0 {
+		t.Errorf("%d processes could have been saved", n)
 	}
 	// There is one process for each configuration, and possibly an unconfigured one. There is no
 	// unconfigured one if it had only one user and this user configured it.

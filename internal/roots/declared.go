@@ -32,7 +32,7 @@ func candidates(dirs []string, t *tree, open func(session.RootModule) *session.S
 	errs := tfdiags.FromError(err)
 	declared := make(map[string]int) // number of root modules per directory, by [Real] path
 	for _, f := range files {
-		t.limits = t.limits.Over(f.Limits)
+		t.limits, t.share = t.limits.Over(f.Limits), t.share || f.ShareProviders
 		for _, r := range f.Roots {
 			declared[Real(r.Dir)]++
 			all = append(all, &Root{Name: r.Name, Dir: r.Dir, Declared: r})

@@ -85,6 +85,7 @@ type tree struct {
 	seen   map[string]bool // directories found so far, by [Real] path
 	failed []failed
 	limits pace.Limits // from the roots.tofu.hcl files
+	share  bool        // whether one of the roots.tofu.hcl files says so
 }
 
 // failed is a directory that can't be searched.

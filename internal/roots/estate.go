@@ -67,6 +67,8 @@ type Estate struct {
 	Called []string
 	// Limits limit the calls of providers, as the roots.tofu.hcl files say.
 	Limits pace.Limits
+	// ShareProviders says that root modules with equal provider configurations share processes.
+	ShareProviders bool
 
 	byState stateIndex
 	byName  map[string]*Root
@@ -97,7 +99,8 @@ func Load(ctx context.Context, dirs []string, open func(session.RootModule) *ses
 		return nil, err
 	}
 	errs := tree.errs()
-	e := &Estate{Graph: &dag.Graph{}, Limits: tree.limits, byState: make(stateIndex), byName: make(map[string]*Root)}
+	e := &Estate{Graph: &dag.Graph{}, Limits: tree.limits, ShareProviders: tree.share,
+		byState: make(stateIndex), byName: make(map[string]*Root)}
 	for _, path := range tree.files {
 		isNamed := slices.ContainsFunc(dirs, func(dir string) bool {
 			return Real(dir) == Real(filepath.Dir(path))

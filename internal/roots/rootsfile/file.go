@@ -35,6 +35,8 @@ type File struct {
 	Exclude []string
 	// Limits limit the calls of providers in a run over the estate.
 	Limits pace.Limits
+	// ShareProviders makes root modules with equal provider configurations share provider processes.
+	ShareProviders bool
 
 	scope    *scope
 	defaults []*hclsyntax.Block
@@ -118,6 +120,7 @@ func (f *File) decode(body *hclsyntax.Body) tfdiags.Diagnostics {
 	errs = errs.AppendError(f.decodeExclude(body.Attributes[excludeName]))
 	errs = errs.AppendError(f.decodeLimits(body.Attributes[callsName], f.Limits.ParseCalls))
 	errs = errs.AppendError(f.decodeLimits(body.Attributes[ratesName], f.Limits.ParseRates))
+	errs = errs.AppendError(f.decodeShare(body.Attributes[shareName]))
 	if errs.HasErrors() {
 		return errs
 	}
@@ -128,14 +131,15 @@ func (f *File) decode(body *hclsyntax.Body) tfdiags.Diagnostics {
 	return errs
 }
 
-// The names of the arguments for [File.Exclude] and [File.Limits].
+// The names of the arguments for [File.Exclude], [File.Limits] and [File.ShareProviders].
 const (
 	excludeName = "exclude"
 	callsName   = "parallelism"
 	ratesName   = "provider_rate"
+	shareName   = "share_providers"
 )
 
-var topArguments = []string{excludeName, callsName, ratesName}
+var topArguments = []string{excludeName, callsName, ratesName, shareName}
 
 // decodeLimits decodes an argument for File.Limits, which has the form of the option of that name.
 func (f *File) decodeLimits(attr *hclsyntax.Attribute, parse func(string) error) error {
@@ -156,6 +160,23 @@ func (f *File) decodeLimits(attr *hclsyntax.Attribute, parse func(string) error)
 	if err != nil {
 		return tfdiags.Errorf("Invalid limits", "The argument %q is not valid: %s.", attr.Name, err).At(attr.Expr.Range())
 	}
+	return nil
+}
+
+func (f *File) decodeShare(attr *hclsyntax.Attribute) error {
+	if attr == nil {
+		return nil
+	}
+	v, err := evaluate(attr.Expr, f.scope.context(nil, nil))
+	if err != nil {
+		return err
+	}
+	v, _ = v.UnmarkDeep()
+	v, err = convert.Convert(v, cty.Bool)
+	if err != nil || !v.IsKnown() || v.IsNull() {
+		return tfdiags.Errorf("Invalid value", "The argument %q must be true or false.", attr.Name).At(attr.Expr.Range())
+	}
+	f.ShareProviders = v.True()
 	return nil
 }
 

@@ -139,6 +139,12 @@ func TestLimits(t *testing.T) {
 	if f.Limits.Calls != 4 || f.Limits.Of["aws"] != 20 || f.Limits.Rates["x/dns"] != 2.5 {
 		t.Errorf("%+v", f.Limits)
 	}
+	if f.ShareProviders {
+		t.Error("processes are shared, although the file doesn't say so")
+	}
+	if f, _, err = load(t, "locals {\n  yes = true\n}\nshare_providers = local.yes"); err != nil || !f.ShareProviders {
+		t.Errorf("%+v, %v", f, err)
+	}
 	if f, _, err = load(t, "parallelism = 7"); err != nil || f.Limits.Calls != 7 {
 		t.Errorf("%+v, %v", f, err)
 	}
@@ -194,8 +200,9 @@ func TestNoFile(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"x = 1", `1: Unsupported argument`},
-		{"paralelism = 4", `1: Unsupported argument: Only the arguments exclude, parallelism, provider_rate can be outside ` +
+		{"paralelism = 4", `1: Unsupported argument: Only the arguments exclude, parallelism, provider_rate, share_providers can be outside ` +
 			`of the blocks locals, defaults and root. Did you mean "parallelism"?`},
+		{"share_providers = \"maybe\"", `1: Invalid value: The argument "share_providers" must be true or false.`},
 		{"parallelism = \"aws=0\"", `1: Invalid limits: The argument "parallelism" is not valid: "0" must be a whole number`},
 		{"parallelism = []", `1: Invalid limits: The argument "parallelism" is not valid: it must be a text`},
 		{"\nprovider_rate = 50", `2: Invalid limits: The argument "provider_rate" is not valid: "50" must name a provider`},
