@@ -96,7 +96,8 @@ func (v stepVisit) change(ctx context.Context) (*applyStep, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &instancePlan{instance: instance{w: w, r: r, addr: addr, in: in, c: c, by: by}, x: x, at: at}
+	p := &instancePlan{instance: instance{w: w, r: r, addr: addr, in: in, c: c, by: by}, x: x, at: at,
+		validated: s.Change.Validated}
 	p.prov, err = p.declaredProvider()
 	if err != nil {
 		return nil, err

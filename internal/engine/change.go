@@ -2,9 +2,11 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
 	"slices"
 
 	"github.com/zclconf/go-cty/cty"
+	ctymsgpack "github.com/zclconf/go-cty/cty/msgpack"
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
@@ -25,7 +27,8 @@ type desired struct {
 	marks  []cty.PathValueMarks // sensitive parts of config
 }
 
-// evaluate evaluates the instance's configuration and asks the provider to validate it.
+// evaluate evaluates the instance's configuration and asks the provider to validate it, unless it has
+// validated the same configuration while this program made the plan.
 func (p *instancePlan) evaluate(ctx context.Context) (*desired, error) {
 	w, r := p.w, p.r
 	marked, err := p.evalBody()
@@ -52,6 +55,9 @@ func (p *instancePlan) evaluate(ctx context.Context) (*desired, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.validated != ([sha256.Size]byte{}) && p.validated == p.identify(out.config) {
+		return out, nil
+	}
 	const validate = "ValidateResourceConfig"
 	err = p.report(recall(&p.instance, validate, struct{ Config cty.Value }{out.config}, func() tfdiags.Diagnostics {
 		return callProvider(w.calls, p.prov, validate, p.addr, func() tfdiags.Diagnostics {
@@ -59,6 +65,19 @@ func (p *instancePlan) evaluate(ctx context.Context) (*desired, error) {
 		})
 	}))
 	return out, err
+}
+
+// identify returns a hash of the configuration of the instance. It is zero if a value is unknown, or if
+// validating the configuration takes no call of a plugin.
+func (p *instancePlan) identify(config cty.Value) (sum [sha256.Size]byte) {
+	if p.prov.addr.Config.Provider.IsBuiltin() || !config.IsWhollyKnown() {
+		return sum
+	}
+	text, err := ctymsgpack.Marshal(config, p.r.Schema.Block.ImpliedType())
+	if err != nil {
+		return sum
+	}
+	return sha256.Sum256(text)
 }
 
 // splitMarks removes the marks from a configuration value. Ephemeral values are allowed in
@@ -134,6 +153,9 @@ func (p *instancePlan) change(
 		return nil, err
 	}
 	change.Importing, change.Reads = importing, p.instanceReads()
+	if change.Action != plans.NoOp {
+		change.Validated = p.identify(prop.config)
+	}
 	if p.restore != nil && change.Action != plans.NoOp {
 		change.Restored = objchange.WithoutWriteOnly(p.r.Schema.Block, prop.config)
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
 	"maps"
 	"slices"
 
@@ -375,8 +376,9 @@ type instancePlan struct {
 	x  *expansion
 	at int // position in x
 
-	generated *generatedBody // nil if the configuration has a block for the instance
-	restore   *restoration   // nil unless an earlier object is brought back
+	generated *generatedBody    // nil if the configuration has a block for the instance
+	restore   *restoration      // nil unless an earlier object is brought back
+	validated [sha256.Size]byte // see plans.InstanceChange
 }
 
 // withSelf returns a context of the instance in which "self" has the given value.

@@ -2,6 +2,7 @@ package plans
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"slices"
 	"strings"
 	"time"
@@ -146,6 +147,9 @@ type InstanceChange struct {
 	Restored        cty.Value
 	RequiredReplace []cty.Path
 	Private         []byte // private data that the provider returned for the planned object
+	// Validated identifies the configuration that the provider has validated, if all of it was known.
+	// Otherwise, and in saved plans, it is zero.
+	Validated [sha256.Size]byte
 
 	// ReplaceDeposed is the deposed key of the old object while a CreateThenDelete change is
 	// applied.
