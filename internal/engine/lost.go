@@ -62,9 +62,8 @@ func (o *PlanOptions) withLostInstances(
 			if out == st {
 				out = st.Clone()
 			}
-			out.Resource(res.Addr).Instances[key].Current = changed(inst.Current, func(obj *states.Object) {
-				obj.DependencyInstances = list
-			})
+			found := changed(inst.Current, func(obj *states.Object) { obj.DependencyInstances = list })
+			out.SetCurrent(res.Addr.Instance(key), found, addrs.ProviderInstance{Config: res.Provider, Key: inst.ProviderKey})
 		}
 	}
 	return out

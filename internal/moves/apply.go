@@ -114,11 +114,11 @@ func (m *mover) move(st *statement, r *states.Resource, from, to addrs.AbsInstan
 		m.results.by[to] = by
 	}
 	m.state.Forget(from)
-	if len(r.Instances) == 0 {
+	if len(m.state.Resource(from.Abs()).Instances) == 0 {
 		m.state.RemoveResource(from.Abs())
 		m.root.remove(from.Abs())
 	}
-	m.state.EnsureResource(to.Abs(), target).Instances[to.Key] = inst
+	m.state.SetInstance(to, inst, target)
 	m.root.insert(to.Abs())
 	if first != to {
 		m.results.From[to] = first

@@ -123,7 +123,7 @@ func (r *renamer) resource(res *states.Resource, dest addrs.AbsResource) ([]Rena
 
 // relocate moves a resource with all of its instances.
 func (r *renamer) relocate(res *states.Resource, dest addrs.AbsResource) {
-	moved := &states.Resource{Addr: dest, Provider: res.Provider, Instances: maps.Clone(res.Instances)}
+	moved := &states.Resource{Addr: dest, Provider: res.Provider, Instances: res.Instances}
 	for key := range res.Instances {
 		r.was[dest.Instance(key)] = res.Addr.Instance(key)
 	}
@@ -145,10 +145,10 @@ func (r *renamer) instance(
 		return nil, invalidRename(source, target, "There is already a resource instance at the destination.")
 	}
 	r.from.Forget(source)
-	if len(res.Instances) == 0 {
+	if len(r.from.Resource(res.Addr).Instances) == 0 {
 		r.from.RemoveResource(res.Addr)
 	}
-	r.to.EnsureResource(target.Abs(), res.Provider).Instances[target.Key] = inst
+	r.to.SetInstance(target, inst, res.Provider)
 	r.was[target] = source
 	return []Renamed{{source.String(), target.String()}}, nil
 }

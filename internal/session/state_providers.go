@@ -88,7 +88,9 @@ func WithProviders(
 		if !ok || !chosen(r.Addr) {
 			continue
 		}
-		r.Provider.Provider = p
+		now := r.Provider
+		now.Provider = p
+		st.EnsureResource(r.Addr, now)
 		changed = append(changed, r.Addr.String())
 	}
 	return st, changed

@@ -132,7 +132,7 @@ func (s *State) renameInstances(from map[addrs.AbsInstance]addrs.AbsInstance) {
 	}
 	renamed := func(o *Object) *Object {
 		moved := func(addr addrs.AbsInstance) bool { _, ok := now[addr]; return ok }
-		if o == nil || !slices.ContainsFunc(o.DependencyInstances, moved) {
+		if !slices.ContainsFunc(o.DependencyInstances, moved) {
 			return o
 		}
 		out := *o
@@ -144,14 +144,7 @@ func (s *State) renameInstances(from map[addrs.AbsInstance]addrs.AbsInstance) {
 		}
 		return &out
 	}
-	for r := range s.Resources() {
-		for _, inst := range r.Instances {
-			inst.Current = renamed(inst.Current)
-			for key, o := range inst.Deposed {
-				inst.Deposed[key] = renamed(o)
-			}
-		}
-	}
+	s.replaceObjects(func(_ addrs.AbsInstance, _ addrs.DeposedKey, o *Object) *Object { return renamed(o) })
 }
 
 // appendUnique appends addr to list unless it is already there.
@@ -216,19 +209,14 @@ func (o *Object) withDependencies(deps *Dependencies) *Object {
 // changeDependencies replaces the dependencies of each object with the result of change. For nil
 // dependencies, change must return nil.
 func (s *State) changeDependencies(change func(addr addrs.AbsInstance, current bool, o *Object) *Dependencies) {
-	for r := range s.Resources() {
-		for key, inst := range r.Instances {
-			addr := r.Addr.Instance(key)
-			if o := inst.Current; o != nil && o.Dependencies != nil {
-				if deps := change(addr, true, o); !deps.Equal(o.Dependencies) {
-					inst.Current = o.withDependencies(deps)
-				}
-			}
-			for deposed, o := range inst.Deposed {
-				if deps := change(addr, false, o); !deps.Equal(o.Dependencies) {
-					inst.Deposed[deposed] = o.withDependencies(deps)
-				}
-			}
+	s.replaceObjects(func(addr addrs.AbsInstance, deposed addrs.DeposedKey, o *Object) *Object {
+		current := deposed == addrs.NotDeposed
+		if current && o.Dependencies == nil {
+			return o
 		}
-	}
+		if deps := change(addr, current, o); !deps.Equal(o.Dependencies) {
+			return o.withDependencies(deps)
+		}
+		return o
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -16,14 +17,21 @@ import (
 // State is a snapshot of a state. The zero value is an empty state.
 type State struct {
 	resources map[addrs.AbsResource]*Resource
+	// owner is the owner of the resources that no other state shares; see Clone.
+	owner     atomic.Pointer[owner]
 	outputs   map[string]*Output
 	// Checks holds the results of the last run's checks and conditions, or nil if none were
 	// recorded.
 	Checks *checks.Results
 }
 
-// Resource is a resource within one module instance.
+// An owner identifies a state between two calls of Clone.
+type owner struct{ _ byte }
+
+// Resource is a resource within one module instance. States may share it, so it is changed only
+// through the methods of a state.
 type Resource struct {
+	owner     *owner
 	Addr      addrs.AbsResource
 	Provider  addrs.AbsProviderConfig
 	Instances map[addrs.InstanceKey]*Instance
@@ -91,30 +99,42 @@ func (s *State) Empty() bool {
 	return s == nil || len(s.resources) == 0 && len(s.outputs) == 0
 }
 
-// Clone returns an independent copy of the state. The copy shares its objects with the original.
+// Clone returns an independent copy of the state. The copy shares its objects with the original, and
+// each resource until one of the states changes it: most operations change few of them.
 func (s *State) Clone() *State {
 	if s == nil {
 		return New()
 	}
-	out := &State{
-		resources: make(map[addrs.AbsResource]*Resource, len(s.resources)),
-		outputs:   maps.Clone(s.outputs),
-		Checks:    s.Checks,
+	out := &State{resources: maps.Clone(s.resources), outputs: maps.Clone(s.outputs), Checks: s.Checks}
+	s.owner.Store(new(owner))
+	out.owner.Store(new(owner))
+	return out
+}
+
+// own returns the resource at addr for changes, or nil if none exists. It is a copy if other states may
+// share the resource.
+func (s *State) own(addr addrs.AbsResource) *Resource {
+	r := s.resources[addr]
+	if r != nil && r.owner != s.owner.Load() {
+		r = r.clone(s.owner.Load())
+		s.resources[addr] = r
 	}
-	for addr, r := range s.resources {
-		c := &Resource{
-			Addr:      r.Addr,
-			Provider:  r.Provider,
-			Instances: make(map[addrs.InstanceKey]*Instance, len(r.Instances)),
-		}
-		for key, inst := range r.Instances {
-			copied := *inst
-			copied.Deposed = maps.Clone(inst.Deposed)
-			c.Instances[key] = &copied
-		}
-		out.resources[addr] = c
+	return r
+}
+
+func (r *Resource) clone(by *owner) *Resource {
+	out := &Resource{owner: by, Addr: r.Addr, Provider: r.Provider,
+		Instances: make(map[addrs.InstanceKey]*Instance, len(r.Instances))}
+	for key, inst := range r.Instances {
+		out.Instances[key] = inst.clone()
 	}
 	return out
+}
+
+func (i *Instance) clone() *Instance {
+	out := *i
+	out.Deposed = maps.Clone(i.Deposed)
+	return &out
 }
 
 // Objects iterates over the instance's objects, the current one first.
@@ -180,15 +200,15 @@ func (r *Resource) SortedKeys() []addrs.InstanceKey {
 	return slices.SortedFunc(maps.Keys(r.Instances), addrs.InstanceKey.Compare)
 }
 
-// EnsureResource returns the resource at addr and sets its provider configuration. It creates the
-// resource if necessary.
+// EnsureResource returns the resource at addr for changes, and sets its provider configuration. It
+// creates the resource if necessary.
 func (s *State) EnsureResource(addr addrs.AbsResource, provider addrs.AbsProviderConfig) *Resource {
-	r := s.resources[addr]
+	r := s.own(addr)
 	if r == nil {
 		if s.resources == nil {
 			s.resources = make(map[addrs.AbsResource]*Resource)
 		}
-		r = &Resource{Addr: addr, Instances: make(map[addrs.InstanceKey]*Instance)}
+		r = &Resource{owner: s.owner.Load(), Addr: addr, Instances: make(map[addrs.InstanceKey]*Instance)}
 		s.resources[addr] = r
 	}
 	r.Provider = provider
@@ -197,12 +217,12 @@ func (s *State) EnsureResource(addr addrs.AbsResource, provider addrs.AbsProvide
 
 // SetCurrent sets the current object of an instance. A nil object removes it.
 func (s *State) SetCurrent(addr addrs.AbsInstance, obj *Object, provider addrs.ProviderInstance) {
-	s.set(addr, provider, obj != nil, func(i *Instance) { i.Current = obj })
+	s.set(addr, provider, obj, func(i *Instance) *Object { return i.Current }, func(i *Instance) { i.Current = obj })
 }
 
 // SetDeposed sets a deposed object of an instance. A nil object removes it.
 func (s *State) SetDeposed(addr addrs.AbsInstance, key addrs.DeposedKey, obj *Object, provider addrs.ProviderInstance) {
-	s.set(addr, provider, obj != nil, func(i *Instance) {
+	s.set(addr, provider, obj, func(i *Instance) *Object { return i.Deposed[key] }, func(i *Instance) {
 		if obj == nil {
 			delete(i.Deposed, key)
 			return
@@ -215,40 +235,71 @@ func (s *State) SetDeposed(addr addrs.AbsInstance, key addrs.DeposedKey, obj *Ob
 }
 
 // set changes an instance, and removes it if it has no objects left. If the instance doesn't exist,
-// set adds it if create is true, and does nothing otherwise.
-func (s *State) set(addr addrs.AbsInstance, provider addrs.ProviderInstance, create bool, change func(*Instance)) {
+// set adds it unless obj is nil. It changes nothing if the instance already has the object.
+func (s *State) set(
+	addr addrs.AbsInstance, provider addrs.ProviderInstance, obj *Object,
+	get func(*Instance) *Object, change func(*Instance),
+) {
+	r := s.Resource(addr.Abs())
+	if inst := s.Instance(addr); inst == nil && obj == nil || inst != nil && get(inst) == obj &&
+		(inst.Current != nil || len(inst.Deposed) > 0) && inst.ProviderKey == provider.Key && r.Provider == provider.Config {
+		return
+	}
+	r = s.own(addr.Abs())
 	inst := s.Instance(addr)
 	if inst == nil {
-		if !create {
-			return
-		}
 		inst = &Instance{}
 	}
 	change(inst)
 	if inst.Current == nil && len(inst.Deposed) == 0 {
-		delete(s.resources[addr.Abs()].Instances, addr.Key)
+		delete(r.Instances, addr.Key)
 		return
 	}
 	inst.ProviderKey = provider.Key
 	s.EnsureResource(addr.Abs(), provider.Config).Instances[addr.Key] = inst
 }
 
+// replaceObjects replaces each object with the result of change, which may be the same object. deposed
+// is addrs.NotDeposed for a current object.
+func (s *State) replaceObjects(change func(addr addrs.AbsInstance, deposed addrs.DeposedKey, o *Object) *Object) {
+	for r := range s.Resources() {
+		for key, inst := range r.Instances {
+			addr := r.Addr.Instance(key)
+			if o := inst.Current; o != nil {
+				if now := change(addr, addrs.NotDeposed, o); now != o {
+					s.own(r.Addr).Instances[key].Current = now
+				}
+			}
+			for deposed, o := range inst.Deposed {
+				if now := change(addr, deposed, o); now != o {
+					s.own(r.Addr).Instances[key].Deposed[deposed] = now
+				}
+			}
+		}
+	}
+}
+
+// SetInstance sets an instance to a copy of inst, which may be of another state or address.
+func (s *State) SetInstance(addr addrs.AbsInstance, inst *Instance, provider addrs.AbsProviderConfig) {
+	s.EnsureResource(addr.Abs(), provider).Instances[addr.Key] = inst.clone()
+}
+
 // Forget removes an instance and all its objects.
 func (s *State) Forget(addr addrs.AbsInstance) {
-	if r := s.Resource(addr.Abs()); r != nil {
-		delete(r.Instances, addr.Key)
+	if s.Instance(addr) != nil {
+		delete(s.own(addr.Abs()).Instances, addr.Key)
 	}
 }
 
 // RemoveResource removes a resource and all its instances, if it exists.
 func (s *State) RemoveResource(addr addrs.AbsResource) { delete(s.resources, addr) }
 
-// AddResource adds a resource. It replaces a resource that has the same address.
+// AddResource adds a copy of a resource. It replaces a resource that has the same address.
 func (s *State) AddResource(r *Resource) {
 	if s.resources == nil {
 		s.resources = make(map[addrs.AbsResource]*Resource)
 	}
-	s.resources[r.Addr] = r
+	s.resources[r.Addr] = r.clone(s.owner.Load())
 }
 
 // Prune removes all resources that have no instances.

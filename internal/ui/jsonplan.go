@@ -404,13 +404,8 @@ func (p *planWriter) outputChanges() {
 // planned values of root outputs, as far as they are known. It has no check results, because
 // they belong to the plan.
 func (p *planWriter) priorState() *states.State {
-	prior := states.New()
-	for r := range p.Plan.Prior.Resources() {
-		prior.AddResource(r)
-	}
-	for _, name := range p.Plan.Prior.OutputNames() {
-		prior.SetOutput(name, p.Plan.Prior.Output(name))
-	}
+	prior := p.Plan.Prior.Clone()
+	prior.Checks = nil
 	for _, o := range p.Plan.Changes.Outputs {
 		switch {
 		case o.Action == plans.Delete || !o.After.IsWhollyKnown():

@@ -224,11 +224,12 @@ func (s *Session) Do(step *Step) (*Result, error) {
 func (s *Session) DropDependencyInstances() {
 	s.State = s.State.Clone()
 	for r := range s.State.Resources() {
-		for _, inst := range r.Instances {
+		for key, inst := range r.Instances {
 			if inst.Current != nil {
 				object := *inst.Current
 				object.DependencyInstances = nil
-				inst.Current = &object
+				provider := addrs.ProviderInstance{Config: r.Provider, Key: inst.ProviderKey}
+				s.State.SetCurrent(r.Addr.Instance(key), &object, provider)
 			}
 		}
 	}

@@ -28,6 +28,9 @@ func Equal(a, b *states.State) bool {
 	for x := range a.Resources() {
 		count++
 		y := b.Resource(x.Addr)
+		if x == y {
+			continue
+		}
 		if y == nil || x.Provider != y.Provider || !maps.EqualFunc(x.Instances, y.Instances, c.instances) {
 			return false
 		}
