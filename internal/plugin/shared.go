@@ -27,7 +27,7 @@ type Shared struct {
 	members    map[sharedKey]*member
 	configured map[*member][]*configuredProcess
 	separate   map[separateKey]int // the number of users with a configuration, unless Configured is set
-	pool       Pool // starts the processes
+	pool       Pool                // starts the processes
 }
 
 // sharedKey identifies a package by its provider and hash.

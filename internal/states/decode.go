@@ -2,15 +2,13 @@ package states
 
 import (
 	"fmt"
-	"math/big"
-	"strconv"
-	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"tofu/internal/jsonscan"
 	"tofu/internal/lang/coerce"
+	"tofu/internal/lang/jsonvalue"
 )
 
 // Every plan decodes every object of the state, so this decoder scans the text only once. Decoding
@@ -78,23 +76,12 @@ func (d *decoder) value(ty cty.Type) (cty.Value, bool) {
 	return cty.NilVal, false
 }
 
-// precision is the precision in bits of the numbers that cty parses.
-const precision = 512
-
-// number decodes a number. Short integers, the most common case, skip the general parser.
 func (d *decoder) number() (cty.Value, bool) {
 	raw, ok := d.Number()
 	if !ok {
 		return cty.NilVal, false
 	}
-	text := string(raw)
-	if len(text) <= 18 && !strings.ContainsAny(text, ".eE") {
-		if n, err := strconv.ParseInt(text, 10, 64); err == nil && (n != 0 || text == "0") {
-			return cty.NumberVal(new(big.Float).SetPrec(precision).SetInt64(n)), true
-		}
-	}
-	v, err := cty.ParseNumberVal(text)
-	return v, err == nil && !coerce.HasLongNumber(v)
+	return jsonvalue.Number(raw)
 }
 
 // dynamic decodes a value that is stored together with its type.

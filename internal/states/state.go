@@ -18,8 +18,8 @@ import (
 type State struct {
 	resources map[addrs.AbsResource]*Resource
 	// owner is the owner of the resources that no other state shares; see Clone.
-	owner     atomic.Pointer[owner]
-	outputs   map[string]*Output
+	owner   atomic.Pointer[owner]
+	outputs map[string]*Output
 	// Checks holds the results of the last run's checks and conditions, or nil if none were
 	// recorded.
 	Checks *checks.Results

@@ -2,6 +2,7 @@ package funcs
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
@@ -13,6 +14,8 @@ import (
 // Checked returns fn as expressions call it. All of the following is in one layer, because each
 // layer makes a call determine the type of its result once more, and for decoders that means to
 // decode the document.
+//
+// The type of a call with known arguments is that of its result; see typeOf.
 //
 //   - Errors don't show sensitive arguments.
 //   - Collection parameters accept any type, and the call converts the arguments itself. HCL would
@@ -65,12 +68,14 @@ func Checked(fn function.Function) function.Function {
 		Description: fn.Description(),
 		Params:      params,
 		VarParam:    variadic,
-		Type: func(args []cty.Value) (ty cty.Type, err error) {
-			prepared, err := prepare(args)
-			if err == nil {
-				ty, err = fn.ReturnTypeForValues(prepared)
-			}
-			return ty, hide(err, args)
+		Type: func(args []cty.Value) (cty.Type, error) {
+			return typeOf(args, func(args []cty.Value) (ty cty.Type, err error) {
+				prepared, err := prepare(args)
+				if err == nil {
+					ty, err = fn.ReturnTypeForValues(prepared)
+				}
+				return ty, hide(err, args)
+			})
 		},
 		Impl: func(args []cty.Value, _ cty.Type) (v cty.Value, err error) {
 			prepared, err := prepare(args)
@@ -83,6 +88,16 @@ func Checked(fn function.Function) function.Function {
 			return v, hide(err, args)
 		},
 	})
+}
+
+// typeOf returns the type of a call of a function that only calls another one. of returns the type
+// that the inner function declares. If the arguments are known, the result decides the type: the inner
+// function determines it anyway, and doing so in each layer would take as long as the call.
+func typeOf(args []cty.Value, of func([]cty.Value) (cty.Type, error)) (cty.Type, error) {
+	if len(args) > 0 && !slices.ContainsFunc(args, func(v cty.Value) bool { return !v.IsKnown() }) {
+		return cty.DynamicPseudoType, nil
+	}
+	return of(args)
 }
 
 // hide returns err without the sensitive values in args.

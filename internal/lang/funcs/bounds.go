@@ -51,12 +51,12 @@ func withSizeCheck(fn function.Function, size func(args []cty.Value) error, refi
 		Params:      fn.Params(),
 		VarParam:    fn.VarParam(),
 		Type: func(args []cty.Value) (cty.Type, error) {
-			// The type function of a decoder decodes the document as well, so the size must be
-			// checked before it too.
+			// The call of fn determines its type, for which a decoder decodes the document, so the
+			// size must be checked before.
 			if err := check(args); err != nil {
 				return cty.NilType, err
 			}
-			return fn.ReturnTypeForValues(args)
+			return typeOf(args, fn.ReturnTypeForValues)
 		},
 		RefineResult: refine,
 		Impl:         func(args []cty.Value, _ cty.Type) (cty.Value, error) { return fn.Call(args) },

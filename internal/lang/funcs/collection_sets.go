@@ -61,7 +61,9 @@ func distinctTypes(args []cty.Value) []cty.Value {
 var setProduct = function.New(&function.Spec{
 	VarParam: stdlib.SetProductFunc.VarParam(),
 	Type: func(args []cty.Value) (cty.Type, error) {
-		return stdlib.SetProductFunc.ReturnTypeForValues(tuplesToLists(args))
+		return typeOf(args, func(args []cty.Value) (cty.Type, error) {
+			return stdlib.SetProductFunc.ReturnTypeForValues(tuplesToLists(args))
+		})
 	},
 	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 		return stdlib.SetProductFunc.Call(tuplesToLists(args))

@@ -16,6 +16,8 @@ import (
 	"github.com/zclconf/go-cty/cty/function/stdlib"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/ianaindex"
+
+	"tofu/internal/lang/jsonvalue"
 )
 
 var (
@@ -23,7 +25,7 @@ var (
 		"`csvdecode` parses comma-separated values and returns a list of objects. The first line contains the "+
 			"attribute names.",
 		"The CSV text.")
-	jsondecodeFunc = withDescriptions(withSizeCheck(stdlib.JSONDecodeFunc, jsonSize, nil),
+	jsondecodeFunc = withDescriptions(withSizeCheck(jsonDecode, jsonSize, nil),
 		"`jsondecode` parses a string as JSON and returns the value.",
 		"The JSON text.")
 	jsonencodeFunc = withDescriptions(stdlib.JSONEncodeFunc,
@@ -36,6 +38,15 @@ var (
 		"`yamlencode` encodes a value as YAML 1.2 in block style.",
 		"The value.")
 )
+
+// jsonDecode is like stdlib.JSONDecodeFunc, but reads the document once.
+var jsonDecode = function.New(&function.Spec{
+	Params: stdlib.JSONDecodeFunc.Params(),
+	Type: func(args []cty.Value) (cty.Type, error) {
+		return typeOf(args, stdlib.JSONDecodeFunc.ReturnTypeForValues)
+	},
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) { return jsonvalue.Decode(args[0].AsString()) },
+})
 
 // stringFunc returns a function that maps a string to a string.
 func stringFunc(desc, param, paramDesc string, impl func(string) (string, error)) function.Function {

@@ -184,7 +184,7 @@ func withoutPanic(fn function.Function, message string) function.Function {
 	return function.New(&function.Spec{
 		Description:  fn.Description(),
 		Params:       fn.Params(),
-		Type:         fn.ReturnTypeForValues,
+		Type:         func(args []cty.Value) (cty.Type, error) { return typeOf(args, fn.ReturnTypeForValues) },
 		RefineResult: notNull,
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
 			v, err := fn.Call(args)

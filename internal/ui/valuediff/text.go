@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"tofu/internal/lang/jsonvalue"
 	"tofu/internal/lang/nesting"
 	"tofu/internal/plans"
 )
@@ -167,14 +167,10 @@ func parseJSON(v cty.Value) (cty.Value, bool) {
 		return v, false
 	}
 	text := v.AsString()
-	if len(text) < 2 || text[0] != '{' && text[0] != '[' || !json.Valid([]byte(text)) ||
-		nesting.LongNumber(text) {
+	if len(text) < 2 || text[0] != '{' && text[0] != '[' || nesting.LongNumber(text) ||
+		!json.Valid([]byte(text)) {
 		return cty.NilVal, false
 	}
-	ty, err := ctyjson.ImpliedType([]byte(text))
-	if err != nil {
-		return cty.NilVal, false
-	}
-	out, err := ctyjson.Unmarshal([]byte(text), ty)
+	out, err := jsonvalue.Decode(text)
 	return out, err == nil
 }
