@@ -169,7 +169,7 @@ func (r *rendering) render(source string, vars cty.Value) (cty.Value, error) {
 	if d := nesting.CheckTemplate(r.name, []byte(source)); d != nil {
 		return cty.DynamicVal, hcl.Diagnostics{d}
 	}
-	expr, diags := hclsyntax.ParseTemplate([]byte(source), r.name, hcl.InitialPos)
+	expr, diags := parseTemplate([]byte(source), r.name, pieceSize)
 	if diags.HasErrors() {
 		return cty.DynamicVal, diags
 	}
