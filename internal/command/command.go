@@ -73,7 +73,7 @@ func commands() []*Command {
 		cmdInit, cmdValidate, cmdPlan, cmdApply, cmdDestroy,
 		cmdCompletion, cmdConsole, cmdDrift, cmdEnv, cmdExplain, cmdFmt, cmdForceUnlock, cmdGet, cmdGraph, helpCommand(),
 		cmdImport, cmdLogin, cmdLogout,
-		cmdMetadata, cmdModules, cmdOutput, cmdProviders, cmdQuery, cmdRefresh, cmdRoots, cmdSBOM, cmdShow, cmdState, cmdTaint, cmdTest, cmdUntaint,
+		cmdMetadata, cmdMigrate, cmdModules, cmdOutput, cmdProviders, cmdQuery, cmdRefresh, cmdRoots, cmdSBOM, cmdShow, cmdState, cmdTaint, cmdTest, cmdUntaint,
 		cmdUpdate, cmdVersion,
 		cmdWorkspace,
 	}

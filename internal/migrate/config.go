@@ -1,0 +1,215 @@
+package migrate
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/backend/all"
+	"tofu/internal/configs"
+	"tofu/internal/tfdiags"
+)
+
+// construct is a block or an argument that needs a change or behaves differently. The path consists of
+// the types of the blocks around it and its own name; labels are compared if they are given.
+type construct struct {
+	path            string // such as "resource/lifecycle/action_trigger"
+	label           string // first label of the outermost block; "" for any
+	kind            Kind
+	summary, detail string
+}
+
+// constructs lists what is looked for in native syntax.
+var constructs = []construct{
+	{"action", "", Change, "Actions are not supported",
+		"Terraform 1.14 has action blocks. Until they are supported here, do the same with a terraform_data resource and a " +
+			"provisioner, or with a resource of the provider, and remove the block."},
+	{"resource/lifecycle/action_trigger", "", Change, "Actions are not supported",
+		"Remove the action_trigger block; a terraform_data resource with replace_triggered_by and a provisioner can run " +
+			"something after changes of this resource."},
+	{"terraform/state_store", "", Change, "State stores of providers are not supported",
+		"Use one of the backends instead: \"tofu metadata backends -json\" lists them. Before that, move the state out of " +
+			"the store with the other program: \"terraform state pull\", then \"tofu state push\"."},
+	{"resource/store", "terraform_data", Change, "terraform_data has no store block",
+		"Use input for values that may be stored, and a write-only argument of another resource for those that may not."},
+	{"policy", "", Change, "Policies are not evaluated here",
+		"Check the output of \"tofu show -json PLAN\" with a policy program, for example OPA or Conftest."},
+	{"terraform/experiments", "", Differs, "Experiments have no effect", "The argument is ignored. Remove it."},
+	{"terraform/required_version", "", Differs, "required_version is not compared with this program's version",
+		"The constraint is for the versions of the other program. To constrain this program, use a .tofu file or " +
+			"language { compatible_with { opentofu = \">= 1.13\" } }."},
+	{"terraform/cloud", "", Differs, "Operations run here, not in the cloud service",
+		"The state is kept in the service; plans and applies run on this machine, with the variables of this machine."},
+}
+
+// configuration checks the configuration: first the files of the root module and of local modules, and
+// then, if these have no errors, the whole.
+func (c *checker) configuration(ctx context.Context) {
+	c.module(c.Dir, "", configs.Queries)
+	_, err := c.Parser.TestFiles(c.Dir, configs.DefaultTestDirectory, tfdiags.Drop)
+	c.errors(err)
+	if (&Report{Findings: c.findings}).Must() {
+		return
+	}
+	root, err := configs.LoadRoot(ctx, c.Dir, &configs.LoadOptions{Parser: c.Parser, Part: configs.Queries,
+		Resolve: c.Resolve, Unset: true}, tfdiags.Drop)
+	missing := 0
+	for _, d := range tfdiags.FromError(err) {
+		if d.Summary == "Module not installed" {
+			missing++
+			continue
+		}
+		c.fromDiagnostic(d)
+	}
+	if missing > 0 {
+		c.add(Differs, hcl.Range{}, fmt.Sprintf("%s could not be checked", count(missing, "module")),
+			"They are not installed. Run \"tofu init -backend=false\" (or init of the other program), and check again.")
+	}
+	if root != nil && err == nil {
+		c.valid(root)
+	}
+}
+
+// errors adds the errors in a configuration, which have to be changed.
+func (c *checker) errors(err error) {
+	for _, d := range tfdiags.FromError(err) {
+		c.fromDiagnostic(d)
+	}
+}
+
+// count writes a number and a noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// valid says what works in a configuration without errors.
+func (c *checker) valid(root *configs.Config) {
+	modules, resources := 0, 0
+	for m := range root.AllModules() {
+		modules++
+		resources += len(m.Module.Resources)
+	}
+	c.add(Works, hcl.Range{Filename: c.Dir}, "The configuration can be read",
+		"It has %s with %s. Whether arguments fit the providers, \"tofu validate\" says after \"tofu init\".",
+		count(modules, "module"), count(resources, "resource block"))
+	if b := root.Module.Backend; b != nil {
+		if _, err := all.Driver(b.Type); err != nil {
+			for _, d := range tfdiags.FromError(err) {
+				c.fromDiagnostic(d.At(b.TypeRange))
+			}
+		} else {
+			c.add(Works, b.Range, fmt.Sprintf("The backend %q", b.Type), "State and locks stay where they are, and both "+
+				"programs respect each other's locks.")
+		}
+	}
+	defaults := 0
+	var example string
+	for p := range root.ProviderRequirements() {
+		if p.Host == addrs.DefaultHost && !p.IsBuiltin() {
+			defaults, example = defaults+1, p.String()
+		}
+	}
+	if defaults > 0 {
+		c.add(Differs, hcl.Range{}, "Providers come from OpenTofu's registry",
+			"%s, such as %s, and the sources name no host. The registry has the same packages; \"tofu init\" adds them to the lock "+
+				"file, and states that name registry.terraform.io are understood.", count(defaults, "provider"), example)
+	}
+}
+
+// module looks for constructs in the files of a module and of the local modules that it calls. call is the
+// address of the module, or "" for the root module.
+func (c *checker) module(dir, call string, part configs.Part) {
+	if c.seen[dir] {
+		return
+	}
+	c.seen[dir] = true
+	cfg, err := configs.LoadRootModule(dir, &configs.LoadOptions{Parser: c.Parser, Part: part, Called: call != ""},
+		tfdiags.Drop)
+	if cfg == nil {
+		c.errors(err)
+		return
+	}
+	for _, name := range cfg.Module.Files {
+		if strings.HasSuffix(name, ".json") {
+			continue
+		}
+		file, _ := c.Parser.ParseSource(name, c.Parser.Source(name)) // err has the error
+		body, ok := file.Body.(*hclsyntax.Body)
+		if !ok {
+			continue
+		}
+		for _, block := range body.Blocks {
+			c.topBlock(block, dir, call)
+		}
+	}
+	c.errors(err)
+}
+
+func (c *checker) topBlock(block *hclsyntax.Block, dir, call string) {
+	label := ""
+	if len(block.Labels) > 0 {
+		label = block.Labels[0]
+	}
+	c.block(block, block.Type, label)
+	if call != "" && block.Type == "import" {
+		c.add(Change, block.DefRange(), "An import block in a module",
+			"Move it to the root module, and write the module's address before that of the resource: to = %s.TYPE.NAME.", call)
+	}
+	if block.Type == "resource" || block.Type == "data" || block.Type == "module" {
+		c.unknownKeys(block)
+	}
+	if source := block.Body.Attributes["source"]; block.Type == "module" && source != nil {
+		v, diags := source.Expr.Value(nil)
+		if !diags.HasErrors() && v.Type() == cty.String && !v.IsNull() && strings.HasPrefix(v.AsString(), ".") {
+			c.module(filepath.Join(dir, filepath.FromSlash(v.AsString())), strings.TrimPrefix(call+".module."+label, "."),
+				configs.Whole)
+		}
+	}
+}
+
+func (c *checker) block(block *hclsyntax.Block, path, label string) {
+	c.find(path, label, block.DefRange())
+	for name, attr := range block.Body.Attributes {
+		c.find(path+"/"+name, label, attr.NameRange)
+	}
+	for _, inner := range block.Body.Blocks {
+		c.block(inner, path+"/"+inner.Type, label)
+	}
+}
+
+func (c *checker) find(path, label string, at hcl.Range) {
+	for _, one := range constructs {
+		if one.path == path && (one.label == "" || one.label == label) {
+			c.add(one.kind, at, one.summary, "%s", one.detail)
+		}
+	}
+}
+
+// unknownKeys says that an apply defers instances whose keys refer to resources, which may be unknown.
+func (c *checker) unknownKeys(block *hclsyntax.Block) {
+	for _, name := range []string{"count", "for_each"} {
+		attr := block.Body.Attributes[name]
+		if attr == nil {
+			continue
+		}
+		for _, tr := range attr.Expr.Variables() {
+			switch tr.RootName() {
+			case "var", "local", "each", "count", "path", "terraform", "self":
+				continue
+			}
+			c.add(Differs, attr.NameRange, "An unknown "+name+" is deferred",
+				"If the value is known only after an apply, the apply plans these instances in a second round instead of "+
+					"failing. -defer=false fails as before.")
+			return
+		}
+	}
+}
