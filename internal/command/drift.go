@@ -41,6 +41,7 @@ object could not be read.`,
 		addLimits(fs, &f.Limits)
 		f.addDrift(fs)
 		f.addActions(fs)
+		f.addProgress(fs)
 		fs.BoolVar(&f.Document, "json", false, "Print a JSON document.")
 		fs.Func("format", "Print in this `format`: text (the default) or markdown.", func(text string) error {
 			f.Markdown = text == "markdown"

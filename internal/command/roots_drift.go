@@ -31,6 +31,7 @@ object could not be read.`,
 		f.addWorkers(fs)
 		f.addSelect(fs)
 		f.addDrift(fs)
+		f.addProgress(fs)
 		fs.BoolVar(&f.Document, "json", false, "Print a JSON document.")
 		fs.Func("report", "Also write the result to `path`: as JSON if it ends in .json, or as Markdown if in .md.",
 			func(path string) error {
