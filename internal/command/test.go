@@ -44,6 +44,8 @@ is neither read nor written.`,
 			"Look for test files in this `path` too.")
 		fs.StringVar(&f.JUnit, "junit-xml", "", "Also write the results to `path`, in the JUnit format.")
 		addLimits(fs, &f.Limits)
+		fs.BoolVar(&f.Minimal, "minimal-refresh", false, "Let each run read only the objects that it would change, and those "+
+			"whose values these changes read.")
 		fs.BoolVar(&f.Verbose, "verbose", false, "Print the plan or the state of each run.")
 	}, func(ctx context.Context, app *App, f *testFlags, args []string) error {
 		return runTest(ctx, app, f) // arguments are ignored, because some scripts pass them
@@ -58,6 +60,7 @@ type testFlags struct {
 	Verbose       bool
 	JUnit         string
 	Limits        pace.Limits
+	Minimal       bool
 }
 
 func runTest(ctx context.Context, app *App, f *testFlags) error {
@@ -105,6 +108,7 @@ func (t *testRun) run(ctx context.Context) error {
 	runner := &moduletest.Runner{
 		Suite: t.suite, Env: *s.Environment(running, workspace), Variables: t.given, Defer: session.Defers(s.Env),
 		Observe: t.show, Keep: t.keep,
+		Minimal: t.flags.Minimal,
 	}
 	runner.Env.Slots = pace.New(t.flags.Limits.Over(s.CLI.Limits))
 	runner.Workers = runner.Env.Slots.Changes()

@@ -2,6 +2,7 @@ package moduletest
 
 import (
 	"context"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -10,6 +11,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/engine"
 	"tofu/internal/plans"
+	"tofu/internal/refresh"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
@@ -141,7 +143,7 @@ func (e *execution) operate(ctx context.Context, done *RunDone, expected []*expe
 	} else {
 		opts.Inspect = e.inspection(nil)
 	}
-	plan, err := engine.Plan(ctx, e.config, attempt.prior, e.env(found.Add), opts)
+	plan, err := e.plan(ctx, attempt.prior, e.env(found.Add), opts)
 	if stopped(e.Env.Stop) && err == nil {
 		err = tfdiags.Errorf("Test interrupted", "The run was interrupted. The objects that the test file has created will be destroyed.")
 	}
@@ -184,11 +186,22 @@ func (e *execution) applyRounds(
 			return st, err
 		}
 		attempt, opts = module.prepare(e), rounds.Next(opts, plan)
-		plan, err = engine.Plan(ctx, e.config, attempt.prior, e.env(warn), opts)
+		plan, err = e.plan(ctx, attempt.prior, e.env(warn), opts)
 		if err != nil {
 			return st, err
 		}
 	}
+}
+
+// plan plans the module under test.
+func (e *execution) plan(
+	ctx context.Context, prior *states.State, env *engine.Env, opts *engine.PlanOptions,
+) (*plans.Plan, error) {
+	if !e.Minimal || opts.Mode != plans.Normal {
+		return engine.Plan(ctx, e.config, prior, env, opts)
+	}
+	run := &refresh.Run{Options: refresh.Options{Minimal: true}, Now: time.Now()}
+	return run.Plan(ctx, e.config, prior, env, opts)
 }
 
 // apply applies the plan and keeps the resulting state, even after errors.

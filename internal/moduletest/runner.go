@@ -16,6 +16,9 @@ type Runner struct {
 	// Defer lets runs defer changes that can't be planned yet. Runs that apply then plan and apply
 	// again until nothing is deferred.
 	Defer bool
+	// Minimal makes runs read only the objects that they would change, and those whose values these
+	// changes read.
+	Minimal bool
 	// Variables are values from the command line and other sources outside of test files. Files and
 	// runs override them.
 	Variables map[string]configs.Given
