@@ -168,15 +168,15 @@ func (f *driftFlags) revert(ctx context.Context, a *driftAction) error {
 	a.opts.Mode, a.opts.Targets, a.opts.Defer, a.opts.NotSaved = plans.Normal, a.targets, false, f.Out == ""
 	a.opts.Past = &engine.Past{State: a.op.State.State()}
 	plan, err := a.op.PlanUnseen(ctx, &a.opts)
+	a.app.Warnings.Add(a.app.Warnings.Take().Filter(func(d tfdiags.Diagnostic) bool {
+		return d.Summary != engine.TargetsWarning // the addresses are of this option
+	})...)
 	if err == nil {
 		err = a.check(plan)
 	}
 	if err != nil || !a.drifts(plan) {
 		return err
 	}
-	a.app.Warnings.Add(a.app.Warnings.Take().Filter(func(d tfdiags.Diagnostic) bool {
-		return d.Summary != engine.TargetsWarning // the addresses are of this option
-	})...)
 	a.op.ShowPlan(ctx, &ui.PlanView{Plan: plan})
 	if f.Out != "" && plan.Applyable {
 		if err := savePlan(terminal.UntilAbort(ctx), a.op, f.Out, plan); err != nil {

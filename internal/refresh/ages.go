@@ -90,6 +90,7 @@ func (a *Ages) Load(text []byte, name, lineage string, now time.Time) error {
 		return nil
 	}
 	a.applied = of.Applied
+	maps.DeleteFunc(a.applied, func(_ string, of *applied) bool { return of == nil })
 	for _, group := range of.Reads {
 		if group.At.After(now) {
 			continue
