@@ -163,6 +163,11 @@ func (r *initRun) run(ctx context.Context) error {
 	app.Live.Phase("Installing modules", 0)
 	cfg, err := modules.install(ctx, given, &installOptions{Get: f.Get, Upgrade: f.Upgrade,
 		TestDirectory: f.TestDirectory, Pin: f.PinModules, ReadOnly: f.readOnly(), Offline: f.Offline})
+	providers := &providerInstaller{session: app.Session, flags: f, client: client, report: report, stderr: app.stderr()}
+	if err != nil && f.Offline { // name the missing providers, too, as far as the root module says which it needs
+		_, _, missing := providers.ensure(ctx, root)
+		err = tfdiags.Join(err, missing)
+	}
 	if err != nil {
 		return err
 	}
@@ -171,7 +176,6 @@ func (r *initRun) run(ctx context.Context) error {
 	}
 	app.Say("\n%s", app.Emphasis("Initializing provider plugins..."))
 	app.Live.Phase("Installing providers", 0)
-	providers := &providerInstaller{session: app.Session, flags: f, client: client, report: report, stderr: app.stderr()}
 	if err := providers.install(ctx, cfg); err != nil {
 		return err
 	}

@@ -37,31 +37,42 @@ type providerInstaller struct {
 // install installs the providers that the configuration and the state require, and writes the lock
 // file.
 func (p *providerInstaller) install(ctx context.Context, cfg *session.Config) error {
+	prev, locks, err := p.ensure(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	return p.saveLocks(prev, locks)
+}
+
+// ensure installs the providers. It returns the content of the lock file, and what it should be.
+func (p *providerInstaller) ensure(ctx context.Context, cfg *session.Config) (prev, locks *depsfile.Locks, err error) {
 	s, f := p.session, p.flags
 	defer s.Timings.Phase("providers")()
 	prev, prevErr := depsfile.Load(s.LockFile(), s.Warnings.Add)
 	attached, err := plugin.ParseReattach(s.Env(plugin.ReattachEnv))
 	if err := tfdiags.Join(prevErr, err); err != nil {
-		return err
+		return nil, nil, err
 	}
 	source, err := p.packageSource()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	st, err := stateIfAny(ctx, s, cfg, session.StateRequest{LazyKeys: !f.Backend})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	store, err := pkgstore.Open(s.CLI.CacheDir)
 	if err != nil {
-		return fmt.Errorf("opening the package store: %w", err)
+		return nil, nil, fmt.Errorf("opening the package store: %w", err)
 	}
 	defer func() { _ = store.Close() }()
 	reqs := session.Requirements(cfg.Config, st)
-	session.AddTestRequirements(reqs, cfg.Tests)
+	if cfg.Tests != nil { // the root module alone has none
+		session.AddTestRequirements(reqs, cfg.Tests)
+	}
 	s.Warnings.Add(session.OverrideWarnings(s.CLI.DevOverrides)...)
 	progress := newDownloads(s, &f.viewFlags)
-	locks, err := install.Ensure(ctx, reqs, prev, &install.Options{
+	locks, err = install.Ensure(ctx, reqs, prev, &install.Options{
 		Dir: s.ProvidersDir(), Source: source, Store: store, Cache: s.CLI.PluginCacheDir,
 		CacheMayBreakLock: s.CLI.PluginCacheMayBreakLock,
 		Upgrade:           f.Upgrade, Unmanaged: session.Unmanaged(attached),
@@ -69,10 +80,7 @@ func (p *providerInstaller) install(ctx context.Context, cfg *session.Config) er
 		Observe: progress.providers(p.report.provider),
 	}, s.Warnings.Add)
 	progress.end()
-	if err != nil {
-		return err
-	}
-	return p.saveLocks(prev, locks)
+	return prev, locks, err
 }
 
 // constraintPlaces returns a function that says where the configuration has the constraints of a
