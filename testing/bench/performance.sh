@@ -3,7 +3,7 @@
 # commands, as soon as it is complete. An interrupted run therefore loses only the current part.
 # `make performance` sets these variables:
 #
-#   PARTS   parts to measure, in order; default: machine side large hundred growth waits providers estates postgres
+#   PARTS   parts to measure, in order; default: machine side large realistic hundred growth waits providers estates postgres
 #   MIRROR  the test providers, as built by `make providers`
 #   REF     a program to compare with, at sizes that it can handle; may be empty
 set -euo pipefail
@@ -22,6 +22,7 @@ declare -A titles=(
 	[machine]='The machine'
 	[side]='Side by side'
 	[large]='Side by side: 5,000 in layers'
+	[realistic]='Blocks as people write them'
 	[hundred]='100,000 instances'
 	[growth]='Growth'
 	[waits]='What waits for what'
@@ -58,6 +59,11 @@ large() {
 	measure -bin bin/tofu -ref "$REF" -shapes layers -sizes 5000 -phases validate,plan,apply,noop -timeout 10m -count 5 -refcount 1
 }
 
+realistic() {
+	measure -bin bin/tofu -ref "$REF" -shapes realistic -sizes 10000 -timeout 10m \
+		-phases validate,plan,apply,noop,replace,show,statelist,output,plandestroy
+}
+
 hundred() { measure -bin bin/tofu -shapes count -sizes 50000 -phases plan,"$life"; }
 
 growth() {
@@ -85,7 +91,7 @@ postgres() {
 # If it fails, the section of the part stays as it is.
 possible() {
 	case $1 in
-	side | large | waits | postgres) [ -n "${REF:-}" ] ;;
+	side | large | realistic | waits | postgres) [ -n "${REF:-}" ] ;;
 	esac
 }
 
@@ -100,7 +106,7 @@ put() {
 	mv build/bench/document.md "$doc"
 }
 
-for part in ${PARTS:-machine side large hundred growth waits providers estates postgres}; do
+for part in ${PARTS:-machine side large realistic hundred growth waits providers estates postgres}; do
 	title=${titles[$part]:?no such part}
 	start=$SECONDS
 	if ! possible "$part"; then
