@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
@@ -11,6 +10,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configschema"
 	"tofu/internal/engine/graph"
+	"tofu/internal/jsonscan"
 	"tofu/internal/lang/marks"
 	"tofu/internal/pace"
 	"tofu/internal/plans"
@@ -61,14 +61,28 @@ func (t *instance) upgrade(ctx context.Context, obj *states.Object) (*objectStat
 	return t.withIdentity(ctx, &objectState{value: v, obj: out})
 }
 
-// sameJSON reports whether two JSON documents are equal. a must be compact. The documents usually
-// have equal bytes, so this is checked first.
+// sameJSON reports whether two JSON documents are equal. a must be compact, and b valid. In a file of
+// several lines, b is indented.
 func sameJSON(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
-	var compact bytes.Buffer
-	return json.Compact(&compact, b) == nil && bytes.Equal(a, compact.Bytes())
+	i := 0
+	for j := 0; j < len(b); {
+		end := j + 1
+		switch b[j] {
+		case ' ', '\t', '\r', '\n':
+			j++
+			continue
+		case '"':
+			end = jsonscan.StringEnd(b, j)
+		}
+		if !bytes.HasPrefix(a[i:], b[j:end]) {
+			return false
+		}
+		i, j = i+end-j, end
+	}
+	return i == len(a)
 }
 
 // upgradeValue asks the provider to convert an object to the current schema, or to the resource

@@ -1,15 +1,37 @@
 package engine_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
+	"tofu/internal/engine"
 	"tofu/internal/engine/enginetest"
 	"tofu/internal/states/statefile"
 )
+
+func TestSameJSON(t *testing.T) {
+	for _, a := range []string{`{}`, `[]`, `null`, `{"a":[1,{"b c":" \" x "}],"d":-1.5e3}`, `""`, `"a b"`} {
+		var indented bytes.Buffer
+		if err := json.Indent(&indented, []byte(a), "", "\t"); err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range []string{a, indented.String(), " " + a + "\r\n"} {
+			if !engine.SameJSON([]byte(a), []byte(b)) {
+				t.Errorf("%s and %q differ", a, b)
+			}
+		}
+		for _, b := range []string{a + "1", a[:len(a)-1], a[:len(a)-1] + " ", `{"a":[1,{"b c":" \" x"}],"d":-1.5e3}`, `"ab"`} {
+			if engine.SameJSON([]byte(a), []byte(b)) {
+				t.Errorf("%s and %q are equal", a, b)
+			}
+		}
+	}
+}
 
 // TestStatesOfTheSameRunAreTheSame checks that the text of a state does not depend on the order of
 // events. Resources, dependencies, sensitive paths and check results are sorted.
