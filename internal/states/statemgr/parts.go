@@ -143,11 +143,15 @@ func (p *parts) begin(ctx context.Context, start *states.State, run *Run) (recor
 			return nil, writeFailed(err)
 		}
 	}
+	base := end.Clone()
+	for _, name := range footprint.Outputs { // a refresh has already set them in end; they are written at the end
+		base.SetOutput(name, start.Output(name))
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.content.revision = footprint.Revision
 	p.recorder = &ledgerRecorder{to: p, run: own, revision: footprint.Revision, first: newFirstChange(p.workspace, run),
-		base: end.Clone(), steps: map[ObjectID]recordedStep{}, provided: map[ObjectID]bool{}}
+		base: base, steps: map[ObjectID]recordedStep{}, provided: map[ObjectID]bool{}}
 	return p.recorder, nil
 }
 
