@@ -210,7 +210,8 @@ func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*
 	}
 	cfg.Module = l.opts.Overlay.module(cfg.Path, module)
 	cfg.static = newStaticScope(cfg, parent.static.env)
-	return cfg, tfdiags.Join(err, cfg.checkCalledModule(l.warn), cfg.EvaluateStatics())
+	cfg.checkCalledModule(l.warn)
+	return cfg, tfdiags.Join(err, cfg.EvaluateStatics())
 }
 
 // recursion returns the number of modules above c whose directory is dir.
@@ -238,8 +239,8 @@ func notInstalled(req *ModuleRequest, dir string) tfdiags.Diagnostic {
 		"This module is not yet installed. %s", req.RunInit()).At(req.Call.Range)
 }
 
-// checkCalledModule reports settings that have no effect or are not allowed in a called module.
-func (c *Config) checkCalledModule(warn tfdiags.Sink) error {
+// checkCalledModule warns about settings that have no effect in a called module.
+func (c *Config) checkCalledModule(warn tfdiags.Sink) {
 	if b := c.Module.Backend; b != nil {
 		warn(tfdiags.Warningf("Backend configuration ignored",
 			"Only the backend of the root module is used, so the backend block in %s has no effect.",
@@ -249,12 +250,6 @@ func (c *Config) checkCalledModule(warn tfdiags.Sink) error {
 		warn(tfdiags.Warningf("Cloud configuration ignored",
 			"Only the cloud block of the root module is used, so the one in %s has no effect.", c.Path).At(b.Range))
 	}
-	if len(c.Module.Imports) > 0 {
-		return tfdiags.Errorf("Invalid import configuration",
-			"The import block in %s must be moved to the root module. Prefix the resource address with the "+
-				"module's path.", c.Path).At(c.Module.Imports[0].Range)
-	}
-	return nil
 }
 
 // request evaluates the source and version of a module call.

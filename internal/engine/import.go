@@ -96,12 +96,23 @@ func (v resourceVisit) resolveImport(
 		return nil
 	}
 	for _, e := range t.Exprs() {
-		if err := w.eval.refErrors(w.graph.Root, &e.Refs); err != nil {
+		if err := w.eval.refErrors(t.Module, &e.Refs); err != nil {
 			return err
 		}
 	}
-	root := w.modules.of(w.graph.Root)[0]
-	c := w.eval.newContext(ctx, root, repetition{})
+	var errs tfdiags.Diagnostics
+	for _, in := range w.modules.of(t.Module) {
+		errs = errs.AppendError(v.resolveImportIn(ctx, out, t, in))
+	}
+	return errs.Err()
+}
+
+// resolveImportIn is resolveImport for one instance of the module of the block.
+func (v resourceVisit) resolveImportIn(
+	ctx context.Context, out map[addrs.AbsInstance]*importRequest, t *graph.Import, in *moduleInstance,
+) error {
+	w := v.w
+	c := w.eval.newContext(ctx, in, repetition{})
 	if t.ForEach == nil {
 		return v.addImportRequest(out, t, c)
 	}
@@ -109,7 +120,7 @@ func (v resourceVisit) resolveImport(
 	switch {
 	case errors.Is(err, lang.ErrUnknownKeys) && w.op.Phase == graph.PhaseValidate:
 		return v.addImportRequest(out, t,
-			w.eval.newContext(ctx, root, unknownRepetition(graph.Repetition{ForEach: t.ForEach})))
+			w.eval.newContext(ctx, in, unknownRepetition(graph.Repetition{ForEach: t.ForEach})))
 	case errors.Is(err, lang.ErrUnknownKeys):
 		return c.unknownArgument(plans.DeferredConfig, invalidForEach, "The \"for_each\" value is known only after "+
 			"apply. Import targets must be known during the plan.",
@@ -120,7 +131,7 @@ func (v resourceVisit) resolveImport(
 	var errs tfdiags.Diagnostics
 	w.result(v.r).importElements = len(elements)
 	for _, elem := range elements {
-		each := w.eval.newContext(ctx, root, repetition{eachKey: elem.Key, eachValue: elem.Value})
+		each := w.eval.newContext(ctx, in, repetition{eachKey: elem.Key, eachValue: elem.Value})
 		errs = errs.AppendError(v.addImportRequest(out, t, each))
 	}
 	return errs.Err()
@@ -303,7 +314,11 @@ func (c *evalContext) importAddress(t *graph.Import) (addrs.AbsInstance, error) 
 	if err != nil || target.IsModule() {
 		return addrs.AbsInstance{}, err
 	}
-	return addrs.AbsInstance{Module: target.Module, Resource: target.Resource, Key: target.Key}, nil
+	module := c.in.addr
+	for _, step := range target.Module.Steps() {
+		module = module.Child(step.Name, step.Key)
+	}
+	return addrs.AbsInstance{Module: module, Resource: target.Resource, Key: target.Key}, nil
 }
 
 // addressTraversal returns an address with index expressions as a traversal with constant keys.

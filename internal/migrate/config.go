@@ -51,7 +51,7 @@ var constructs = []construct{
 // configuration checks the configuration: first the files of the root module and of local modules, and
 // then, if these have no errors, the whole.
 func (c *checker) configuration(ctx context.Context) {
-	c.module(c.Dir, "", configs.Queries)
+	c.module(c.Dir, configs.Queries)
 	_, err := c.Parser.TestFiles(c.Dir, configs.DefaultTestDirectory, tfdiags.Drop)
 	c.errors(err)
 	if (&Report{Findings: c.findings}).Must() {
@@ -125,14 +125,14 @@ func (c *checker) valid(root *configs.Config) {
 	}
 }
 
-// module looks for constructs in the files of a module and of the local modules that it calls. call is the
-// address of the module, or "" for the root module.
-func (c *checker) module(dir, call string, part configs.Part) {
+// module looks for constructs in the files of a module and of the local modules that it calls.
+func (c *checker) module(dir string, part configs.Part) {
 	if c.seen[dir] {
 		return
 	}
 	c.seen[dir] = true
-	cfg, err := configs.LoadRootModule(dir, &configs.LoadOptions{Parser: c.Parser, Part: part, Called: call != ""},
+	cfg, err := configs.LoadRootModule(dir, &configs.LoadOptions{Parser: c.Parser, Part: part,
+		Called: part == configs.Whole},
 		tfdiags.Drop)
 	if cfg == nil {
 		c.errors(err)
@@ -148,30 +148,25 @@ func (c *checker) module(dir, call string, part configs.Part) {
 			continue
 		}
 		for _, block := range body.Blocks {
-			c.topBlock(block, dir, call)
+			c.topBlock(block, dir)
 		}
 	}
 	c.errors(err)
 }
 
-func (c *checker) topBlock(block *hclsyntax.Block, dir, call string) {
+func (c *checker) topBlock(block *hclsyntax.Block, dir string) {
 	label := ""
 	if len(block.Labels) > 0 {
 		label = block.Labels[0]
 	}
 	c.block(block, block.Type, label)
-	if call != "" && block.Type == "import" {
-		c.add(Change, block.DefRange(), "An import block in a module",
-			"Move it to the root module, and write the module's address before that of the resource: to = %s.TYPE.NAME.", call)
-	}
 	if block.Type == "resource" || block.Type == "data" || block.Type == "module" {
 		c.unknownKeys(block)
 	}
 	if source := block.Body.Attributes["source"]; block.Type == "module" && source != nil {
 		v, diags := source.Expr.Value(nil)
 		if !diags.HasErrors() && v.Type() == cty.String && !v.IsNull() && strings.HasPrefix(v.AsString(), ".") {
-			c.module(filepath.Join(dir, filepath.FromSlash(v.AsString())), strings.TrimPrefix(call+".module."+label, "."),
-				configs.Whole)
+			c.module(filepath.Join(dir, filepath.FromSlash(v.AsString())), configs.Whole)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 // Import is an import block, or an import that is requested on the command line.
 type Import struct {
 	Config   *configs.Import // nil for an import from the command line
+	Module   *Module         // the module of the block
 	Resource *Resource
 	to       *lang.Expr // only its index expressions are evaluated
 	ID       *lang.Expr
@@ -39,10 +40,10 @@ func (t *Import) Exprs() []*lang.Expr {
 
 // selfReferences returns an error for each reference of one of the import's expressions to the
 // resource that it imports. It would wait for itself: there is no object before it is imported.
-func (t *Import) selfReferences(root *Module, e *lang.Expr) error {
+func (t *Import) selfReferences(e *lang.Expr) error {
 	var errs tfdiags.Diagnostics
 	for _, ref := range e.Refs.Objects {
-		if root.ResourceOf(ref.Subject) == t.Resource {
+		if t.Module.ResourceOf(ref.Subject) == t.Resource {
 			errs = errs.Append(tfdiags.Errorf("Self-referential import block",
 				"The import to %s can't refer to that resource, because it decides which objects the resource "+
 					"has. Write the value itself, or refer to something else that has it.", t.Resource.Addr).At(ref.Range))
@@ -60,11 +61,13 @@ var importTransformer = &Transformer{
 			return nil
 		}
 		var errs tfdiags.Diagnostics
-		for _, cfg := range b.op.Config.Module.Imports {
+		for in := range b.op.Config.AllModules() {
 			if len(b.op.CommandImports) > 0 {
 				break // only the imports from the command line are carried out
 			}
-			errs = errs.AppendError(b.addImport(cfg))
+			for _, cfg := range in.Module.Imports {
+				errs = errs.AppendError(b.addImport(b.g.Modules[in.Path], cfg))
+			}
 		}
 		for _, cli := range b.op.CommandImports {
 			r := b.g.Resource(cli.Addr.Config())
@@ -73,7 +76,7 @@ var importTransformer = &Transformer{
 					"%s has no configuration to import into. Write a resource block for it first.", cli.Addr))
 				continue
 			}
-			b.attach(r, &Import{Resource: r, Command: cli})
+			b.attach(r, &Import{Module: b.g.Root, Resource: r, Command: cli})
 		}
 		for _, imports := range b.g.Imports {
 			slices.SortStableFunc(imports, forEachLast)
@@ -82,18 +85,19 @@ var importTransformer = &Transformer{
 	},
 }
 
-func (b *build) addImport(cfg *configs.Import) error {
-	t := &Import{Config: cfg}
-	r := b.g.Resource(cfg.ToResource)
+func (b *build) addImport(m *Module, cfg *configs.Import) error {
+	t := &Import{Config: cfg, Module: m}
+	target := t.target()
+	r := b.g.Resource(target)
 	if r == nil || r.Config == nil {
 		if b.op.Phase == PhaseValidate {
 			return nil // planning may generate the configuration
 		}
 		if !b.op.Generate {
-			return noBlock(cfg, "Write one, or generate it with -generate-config-out.")
+			return t.noBlock("Write one, or generate it with -generate-config-out.")
 		}
 		var err error
-		if r, err = b.addGenerated(cfg); err != nil {
+		if r, err = b.addGenerated(t); err != nil {
 			return err
 		}
 		t.Generate = true
@@ -105,10 +109,19 @@ func (b *build) addImport(cfg *configs.Import) error {
 	t.to, t.ID = b.known.Expr(cfg.To), b.known.Expr(cfg.ID)
 	t.Identity, t.ForEach = b.known.Expr(cfg.Identity), b.known.Expr(cfg.ForEach)
 	if t.to != nil {
-		t.to = indexesOf(t.to, cfg.ToResource.Resource)
+		t.to = indexesOf(t.to, target.Resource)
 	}
 	b.attach(r, t)
 	return nil
+}
+
+// target returns the address of the resource of an import block. The block names it as its module does.
+func (t *Import) target() addrs.ConfigResource {
+	path := t.Module.Path
+	for _, name := range t.Config.ToResource.Module.Names() {
+		path = path.Child(name)
+	}
+	return t.Config.ToResource.Resource.In(path)
 }
 
 // ImportsOnly reports whether the operation only imports objects into the resource. In this case,
@@ -159,19 +172,20 @@ func (g *Graph) Generates(r *Resource) bool {
 
 // addGenerated adds an empty block for an import target whose configuration will be generated. The
 // imports decide the instances of the resource.
-func (b *build) addGenerated(cfg *configs.Import) (*Resource, error) {
-	m := b.g.Modules[cfg.ToResource.Module]
+func (b *build) addGenerated(t *Import) (*Resource, error) {
+	cfg, target := t.Config, t.target()
+	m := b.g.Modules[target.Module]
 	switch {
 	case cfg.Keyed && cfg.ForEach == nil:
-		return nil, noBlock(cfg, "Write one: it can't be generated for an instance key without for_each.")
+		return nil, t.noBlock("Write one: it can't be generated for an instance key without for_each.")
 	case m == nil || m.Config == nil:
-		return nil, noBlock(cfg, "It has no call of that module either.")
+		return nil, t.noBlock("It has no call of that module either.")
 	case !m.Config.Local():
-		return nil, noBlock(cfg, fmt.Sprintf("Write one in %s: it can be generated only for modules in local directories, "+
-			"and the source is %s.", cfg.ToResource.Module, m.Config.SourceText))
+		return nil, t.noBlock(fmt.Sprintf("Write one in %s: it can be generated only for modules in local directories, "+
+			"and the source is %s.", target.Module, m.Config.SourceText))
 	}
 	res := &configs.Resource{
-		Addr: cfg.ToResource.Resource, Config: emptyBodyAt(cfg.Range), Provider: cfg.Provider,
+		Addr: target.Resource, Config: emptyBodyAt(cfg.Range), Provider: cfg.Provider,
 		ProviderAddr: cfg.ProviderAddr, Lifecycle: new(configs.Lifecycle),
 		TypeRange: cfg.Range, Range: cfg.Range,
 	}
@@ -181,14 +195,14 @@ func (b *build) addGenerated(cfg *configs.Import) (*Resource, error) {
 	if cfg.Keyed {
 		res.ForEach = &hclsyntax.ObjectConsExpr{SrcRange: cfg.Range, OpenRange: cfg.Range}
 	}
-	if r := b.g.Resource(cfg.ToResource); r != nil {
+	if r := b.g.Resource(target); r != nil {
 		r.Config = res
 		return r, nil
 	}
 	return b.addResource(m, res), nil
 }
 
-func noBlock(cfg *configs.Import, advice string) error {
+func (t *Import) noBlock(advice string) error {
 	return tfdiags.Errorf("Configuration for import target does not exist",
-		"The configuration has no resource block for %s. %s", cfg.ToResource, advice).At(cfg.Range)
+		"The configuration has no resource block for %s. %s", t.target(), advice).At(t.Config.Range)
 }

@@ -145,8 +145,8 @@ func (m *Module) checkSelfReference(ref *addrs.Reference) bool {
 // connectImport connects the expressions of an import block.
 func (c *connector) connectImport(ctx context.Context, t *Import) {
 	for _, e := range t.Exprs() {
-		c.connectRefs(ctx, t.Resource.Inputs, c.g.Root, &e.Refs, inEach(t.ForEach != nil))
-		c.addRefErrors(t.Resource.Inputs, EvalUnit{c.g.Root, &e.Refs}, t.selfReferences(c.g.Root, e))
+		c.connectRefs(ctx, t.Resource.Inputs, t.Module, &e.Refs, inEach(t.ForEach != nil))
+		c.addRefErrors(t.Resource.Inputs, EvalUnit{t.Module, &e.Refs}, t.selfReferences(e))
 	}
 }
 
