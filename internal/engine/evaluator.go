@@ -9,9 +9,9 @@ import (
 	"tofu/internal/engine/graph"
 )
 
-// evaluator evaluates the expressions of a configuration during a walk. Each value is written by
-// its own node and read only by nodes that wait for that node, so no lock is needed. In an apply, it is
-// written by its first reader; see lazy.go.
+// evaluator evaluates the expressions of a configuration during a walk. In each module
+// instance, a value is written by its first reader (lazy.go) or, while validating, by its own node. The
+// other readers wait for it, so no lock is needed.
 type evaluator struct {
 	op        *operation
 	graph     *graph.Graph
@@ -29,8 +29,8 @@ type evaluator struct {
 	// nil during a walk.
 	early *earlyValues
 
-	// lazyCtx is set in an apply, which evaluates values and decides instances when they are first
-	// read; see lazy.go. It is the context of the walk.
+	// lazyCtx is the context of a walk that evaluates values when they are first read; see lazy.go. It is
+	// nil while validating.
 	lazyCtx context.Context
 	over    bool // the walk is over: what was not needed during the walk stays unknown
 
@@ -44,12 +44,15 @@ type evaluator struct {
 	deprecates bool                         // whether there are deprecated outputs or attributes
 }
 
+// applies reports whether instances are decided on first use, as in an apply.
+func (e *evaluator) applies() bool { return e.lazyCtx != nil && e.op.Phase.Applies() }
+
 // moduleAt returns a module instance, or nil if it doesn't exist or isn't determined yet.
 func (e *evaluator) moduleAt(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {
 	switch {
 	case e.early != nil:
 		return e.early.moduleAt(m, addr)
-	case e.lazyCtx != nil && !e.over:
+	case e.applies() && !e.over:
 		in, _ := e.moduleIn(m, addr)
 		return in
 	}
@@ -61,7 +64,7 @@ func (e *evaluator) modulesOf(m *graph.Module) ([]*moduleInstance, bool) {
 	switch {
 	case e.early != nil:
 		return e.early.allInstances(m)
-	case e.lazyCtx != nil && !e.over:
+	case e.applies() && !e.over:
 		return e.allIn(m), true
 	}
 	return e.modules.of(m), true

@@ -124,7 +124,7 @@ type needPlace struct {
 func newInstanceNeeds(e *evaluator) *instanceNeeds {
 	own := *e
 	own.hasSlot = true // the evaluation may be part of an operation
-	if e.lazyCtx == nil {
+	if !e.applies() {
 		own.unfinished = nil
 	}
 	return &instanceNeeds{e: &own, known: map[needPlace][]need{}, stored: map[needPlace][]addrs.AbsInstance{},

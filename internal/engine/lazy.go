@@ -12,14 +12,14 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// In an apply, the walk has no nodes that evaluate the values of modules or decide instances. Each
-// value is evaluated, and the instances of each resource and module call are decided, when an
-// expression first reads them. A Step begins only after everything is final that its block may read,
-// directly or through values. So all readers get the same result.
+// A value is evaluated in a module instance when an expression first reads it there. The reader is
+// visited only after everything is final that the value may read. So all readers get the same result.
+//
+// In an apply, the walk also has no nodes that decide instances. The instances of each resource and
+// module call are decided when an expression first reads them.
 
-// lazy holds, for one module instance, what has been evaluated and decided so far.
-type lazy struct {
-	values    []firstUse // indexed by Value.Slot
+// applied holds, for one module instance in an apply, what has been decided so far.
+type applied struct {
 	resources []firstUse // indexed by Resource.Slot; their instances
 	whole     []firstUse // indexed by Resource.Slot; their values
 	calls     []firstUse // indexed by Module.CallSlot
@@ -61,13 +61,15 @@ func (u *firstUse) do(e *evaluator, f func(e *evaluator) error) error {
 // the failure is.
 var errUpstream = tfdiags.Diagnostic{Severity: tfdiags.Error, Summary: "Not evaluated", Extra: leftOutCall{}}.Err()
 
-// addLazy prepares a module instance for an evaluator that decides everything on first use.
+// addLazy prepares a module instance for an evaluator that evaluates values on first use.
 func (e *evaluator) addLazy(in *moduleInstance) {
-	if e.lazyCtx != nil {
-		in.lazy = &lazy{
-			values: make([]firstUse, len(in.values)), resources: make([]firstUse, len(in.resources)),
-			whole: make([]firstUse, len(in.resources)), calls: make([]firstUse, len(in.calls)),
-		}
+	if e.lazyCtx == nil {
+		return
+	}
+	in.lazy = make([]firstUse, len(in.values))
+	if e.applies() {
+		in.applied = &applied{resources: make([]firstUse, len(in.resources)),
+			whole: make([]firstUse, len(in.resources)), calls: make([]firstUse, len(in.calls))}
 	}
 }
 
@@ -79,8 +81,8 @@ func (c *evalContext) valueOf(v *graph.Value, in *moduleInstance) (cty.Value, er
 			c.e.early.evaluate(v, in)
 		}
 	case c.passive && c.visited == v.Node && c.in == in: // a validation of the variable that is evaluated
-	case in.lazy != nil && !c.e.over:
-		err := in.lazy.values[v.Slot].do(c.e, func(e *evaluator) error {
+	case in.lazy != nil && !c.e.over && (!v.Node.Dropped || in.applied != nil):
+		err := in.lazy[v.Slot].do(c.e, func(e *evaluator) error {
 			e = e.lazily(v.Node)
 			if in.undeclared {
 				e.evalUndeclared(c.ctx, v, in)
@@ -109,8 +111,8 @@ func (e *evaluator) expansionIn(r *graph.Resource, in *moduleInstance) (*expansi
 	switch {
 	case e.early != nil:
 		return e.early.expansion(r, in), nil
-	case in.lazy != nil && !e.over && r.Config != nil && !(r.Addr.Resource.Mode == addrs.Ephemeral && !r.Opened):
-		err := in.lazy.resources[r.Slot].do(e, func(e *evaluator) error {
+	case in.applied != nil && !e.over && r.Config != nil && !(r.Addr.Resource.Mode == addrs.Ephemeral && !r.Opened):
+		err := in.applied.resources[r.Slot].do(e, func(e *evaluator) error {
 			x, err := e.lazily(r.Node).values(r).decide(e.lazyCtx, in)
 			in.resources[r.Slot] = x
 			return err
@@ -146,8 +148,8 @@ func (e *evaluator) callsIn(m *graph.Module, parent *moduleInstance) (*callInsta
 		if parent.calls[m.CallSlot] == nil {
 			e.early.expandCall(m, parent)
 		}
-	case parent.lazy != nil && !e.over:
-		err := parent.lazy.calls[m.CallSlot].do(e, func(e *evaluator) error {
+	case parent.applied != nil && !e.over:
+		err := parent.applied.calls[m.CallSlot].do(e, func(e *evaluator) error {
 			own := e.lazily(m.Expand())
 			if parent.undeclared {
 				own.expandUndeclared(e.lazyCtx, m, parent)
@@ -173,7 +175,7 @@ func (e *evaluator) complete(r *graph.Resource, in *moduleInstance) error {
 	if x == nil || e.over {
 		return nil
 	}
-	return in.lazy.whole[r.Slot].do(e, func(e *evaluator) error { return e.completeWhole(r, in, x) })
+	return in.applied.whole[r.Slot].do(e, func(e *evaluator) error { return e.completeWhole(r, in, x) })
 }
 
 func (e *evaluator) completeWhole(r *graph.Resource, in *moduleInstance, x *expansion) error {
@@ -181,9 +183,9 @@ func (e *evaluator) completeWhole(r *graph.Resource, in *moduleInstance, x *expa
 		return nil
 	}
 	rv := e.values(r)
-	in.lazy.mu.Lock()
+	in.applied.mu.Lock()
 	unread := rv.fillFromState(in, x)
-	in.lazy.mu.Unlock()
+	in.applied.mu.Unlock()
 	remaining, err := rv.resulting(in, x)
 	x.value = rv.whole(remaining)
 	e.unfinished.completed(r.Addr.Resource.InInstance(in.addr))

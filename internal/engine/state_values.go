@@ -38,8 +38,8 @@ func (rv resourceValues) fillFromState(in *moduleInstance, x *expansion) error {
 // object returns the value of the i-th instance in an apply: the result of its Step or, if it has
 // none, its object in the state. It is NilVal if there is no such object.
 func (rv resourceValues) object(in *moduleInstance, x *expansion, i int) cty.Value {
-	in.lazy.mu.Lock()
-	defer in.lazy.mu.Unlock()
+	in.applied.mu.Lock()
+	defer in.applied.mu.Unlock()
 	if x.objs[i] == cty.NilVal {
 		addr := rv.r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i])
 		if obj := rv.e.out.current(addr); obj != nil {

@@ -20,52 +20,28 @@ import (
 // instances even if one fails, so that all errors are reported.
 func (e *evaluator) evalValue(ctx context.Context, v *graph.Value) error {
 	var errs tfdiags.Diagnostics
-	var shared cty.Value // the variable's value, if it is the same for all instances of a call
-	var sharedIn *moduleInstance
 	modules, _ := e.modulesOf(v.Module)
 	if len(v.Conditions) > 0 && len(modules) == 0 {
 		e.out.recordNoObjects(checkKind(v), v.Node.Name)
 	}
 	for _, in := range modules {
-		if in.lazy != nil {
-			_, err := e.newContext(ctx, in, repetition{}).valueOf(v, in)
-			errs = errs.AppendError(err)
-			continue
-		}
-		if in.values[v.Slot] != cty.NilVal {
-			continue // already set by evalValueIn
-		}
-		var err error
-		switch v.Kind {
-		case graph.Variable:
-			if sharedIn == nil || sharedIn != in.parent || v.PerInstance {
-				shared, err = e.variableValue(ctx, v, in)
-				sharedIn = in.parent
-			}
-			in.values[v.Slot] = shared
-			if err == nil {
-				err = e.validateVariable(ctx, v, in)
-			}
-			if e.op.Phase == graph.PhaseValidate {
+		if in.lazy == nil {
+			errs = errs.AppendError(e.evalValueIn(ctx, v, in))
+			if v.Kind == graph.Variable {
 				in.values[v.Slot] = unknownVariable(v.Variable) // validation must hold for all possible values
 			}
-		case graph.Local:
-			in.values[v.Slot], err = e.contextOf(ctx, v, in).eval(v.Expr, cty.DynamicPseudoType)
-		case graph.Output:
-			err = e.evalOutput(ctx, v, in)
+			continue
 		}
-		errs = errs.AppendError(e.unlessLeftOut(v, in, err))
+		_, err := e.newContext(ctx, in, repetition{}).valueOf(v, in)
+		errs = errs.AppendError(err)
 	}
 	for _, in := range e.modules.undeclared(v.Module) {
-		if in.lazy == nil {
-			e.evalUndeclared(ctx, v, in)
-		}
+		_, _ = e.newContext(ctx, in, repetition{}).valueOf(v, in) // it never fails
 	}
 	return errs.Err()
 }
 
-// evalValueIn evaluates a value in one instance of its module, where it can be evaluated earlier than in
-// the other instances.
+// evalValueIn evaluates a value in one instance of its module.
 func (e *evaluator) evalValueIn(ctx context.Context, v *graph.Value, in *moduleInstance) error {
 	var err error
 	switch v.Kind {
@@ -136,7 +112,7 @@ func (e *evaluator) contextOf(ctx context.Context, v *graph.Value, in *moduleIns
 // readsOf returns the instances that a value in a module instance reads before their resources are
 // complete. c is the context of its expression.
 func (c *evalContext) readsOf(v *graph.Value, in *moduleInstance) instanceReads {
-	if in.lazy == nil {
+	if in.applied == nil {
 		return v.Reads[in.addr]
 	}
 	var out instanceReads

@@ -17,9 +17,9 @@ import (
 	"tofu/internal/timings"
 )
 
-// walk is one run over a finished graph. A value or module instance is written by its own node and
-// read only by nodes that wait for that node, so no lock is needed; in an apply, it is written by its
-// first reader (lazy.go). Data that several nodes write has its own lock.
+// walk is one run over a finished graph. A module instance is written by its own node and read only by
+// nodes that wait for that node, so no lock is needed; in an apply, it is written by its first reader.
+// So are values (lazy.go). Data that several nodes write has its own lock.
 type walk struct {
 	op    *operation
 	graph *graph.Graph
@@ -68,7 +68,7 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, er
 	w.eval.unfinished = newUnfinished(w)
 	w.eval.declareChecks()
 	root := newModuleInstance(g.Root, addrs.RootInstance)
-	if op.Phase.Applies() {
+	if op.Phase != graph.PhaseValidate {
 		w.eval.lazyCtx = ctx
 	}
 	w.eval.addLazy(root)
