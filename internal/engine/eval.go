@@ -406,7 +406,7 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 			return cty.DynamicVal, tfdiags.FromError(err)[0].At(rng)
 		}
 		x, err := c.e.expansionIn(r, c.in)
-		if err == nil && c.in.applied != nil {
+		if err == nil && c.in.decided != nil {
 			err = c.e.complete(r, c.in)
 		}
 		if err == nil && x != nil && x.value != cty.NilVal {

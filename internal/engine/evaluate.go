@@ -12,7 +12,6 @@ import (
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/states"
-	"tofu/internal/tfdiags"
 )
 
 // Eval returns a scope for evaluating expressions of the root module with the values in a state. It
@@ -99,32 +98,24 @@ func (w *walk) startForFunction(ctx context.Context, use graph.FunctionUse) (*gr
 	return p, providerVisit{w, p}.start(ctx)
 }
 
-// evaluate sets the value of a resource from the state.
-func (v resourceVisit) evaluate(ctx context.Context) error {
-	w, r := v.w, v.r
-	if r.Config == nil {
-		return nil
+// evaluatedIn returns the instances of a resource in one module instance, with values from the state.
+func (rv resourceValues) evaluatedIn(ctx context.Context, in *moduleInstance) (*expansion, error) {
+	r := rv.r
+	x, err := rv.expand(ctx, in)
+	if err != nil {
+		return nil, err
 	}
-	var errs tfdiags.Diagnostics
-	for _, in := range v.modules() {
-		x, err := w.eval.values(r).expand(ctx, in)
-		if err != nil {
-			errs = errs.AppendError(err)
-			continue
+	if r.Addr.Resource.Mode == addrs.Ephemeral {
+		for i := range x.objs {
+			x.objs[i] = cty.UnknownVal(r.Schema.Block.ImpliedType()).Mark(marks.Ephemeral)
 		}
-		in.resources[r.Slot] = x
-		if r.Addr.Resource.Mode == addrs.Ephemeral {
-			for i := range x.objs {
-				x.objs[i] = cty.UnknownVal(r.Schema.Block.ImpliedType()).Mark(marks.Ephemeral)
-			}
-		}
-		w.eval.values(r).fillFromPlan(in, x)
-		errs = errs.AppendError(w.eval.values(r).fillFromState(in, x))
-		exists := func(v cty.Value) bool { return v != cty.NilVal }
-		if x.mode != repeatSingle && len(x.objs) > 0 && !slices.ContainsFunc(x.objs, exists) {
-			x.mode = repeatUnknown // no instance exists yet, so the value is unknown
-		}
-		x.value = w.eval.values(r).whole(x)
 	}
-	return errs.Err()
+	rv.fillFromPlan(in, x)
+	err = rv.fillFromState(in, x)
+	exists := func(v cty.Value) bool { return v != cty.NilVal }
+	if x.mode != repeatSingle && len(x.objs) > 0 && !slices.ContainsFunc(x.objs, exists) {
+		x.mode = repeatUnknown // no instance exists yet, so the value is unknown
+	}
+	x.value = rv.whole(x)
+	return x, err
 }

@@ -44,15 +44,18 @@ type evaluator struct {
 	deprecates bool                         // whether there are deprecated outputs or attributes
 }
 
-// applies reports whether instances are decided on first use, as in an apply.
+// applies reports whether the evaluator belongs to the walk of an apply.
 func (e *evaluator) applies() bool { return e.lazyCtx != nil && e.op.Phase.Applies() }
+
+// onDemand reports whether instances are decided on first use.
+func (e *evaluator) onDemand() bool { return e.lazyCtx != nil && e.op.Phase != graph.PhasePlan }
 
 // moduleAt returns a module instance, or nil if it doesn't exist or isn't determined yet.
 func (e *evaluator) moduleAt(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {
 	switch {
 	case e.early != nil:
 		return e.early.moduleAt(m, addr)
-	case e.applies() && !e.over:
+	case e.onDemand() && !e.over:
 		in, _ := e.moduleIn(m, addr)
 		return in
 	}
@@ -64,7 +67,7 @@ func (e *evaluator) modulesOf(m *graph.Module) ([]*moduleInstance, bool) {
 	switch {
 	case e.early != nil:
 		return e.early.allInstances(m)
-	case e.applies() && !e.over:
+	case e.onDemand() && !e.over:
 		return e.allIn(m), true
 	}
 	return e.modules.of(m), true

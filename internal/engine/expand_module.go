@@ -17,7 +17,11 @@ func (w *walk) expandModule(ctx context.Context, n *graph.Node) error {
 	errs := tfdiags.FromError(w.eval.refErrors(m.Parent, m.DependsOn))
 	errs = errs.AppendError(w.expandCalls(ctx, n, m, w.modules.of(m.Parent)))
 	for _, parent := range w.modules.undeclared(m.Parent) {
-		w.eval.visiting(n).expandUndeclared(ctx, m, parent)
+		if parent.decided == nil {
+			w.eval.visiting(n).expandUndeclared(ctx, m, parent)
+			continue
+		}
+		_, _ = w.eval.callsIn(m, parent) // it never fails
 	}
 	if n.Split { // the Parts added the instances in the order of their visits
 		w.modules.sort(m)
@@ -33,6 +37,11 @@ func (w *walk) expandCalls(ctx context.Context, n *graph.Node, m *graph.Module, 
 	for _, parent := range in {
 		if parent.calls[m.CallSlot] != nil {
 			continue // a Part has already determined these
+		}
+		if parent.decided != nil {
+			_, err := e.callsIn(m, parent)
+			errs = errs.AppendError(err)
+			continue
 		}
 		err := e.expandCall(ctx, m, parent)
 		if err != nil && e.graph.LeavesOut(n, parent.addr) {

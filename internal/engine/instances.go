@@ -150,13 +150,13 @@ type moduleInstance struct {
 	// undeclared says that only the state has the instance; see storedCalls.
 	undeclared bool
 
-	// Each element of these slices is written by its first reader if lazy, or applied, is set, and
+	// Each element of these slices is written by its first reader if lazy, or decided, is set, and
 	// otherwise by the node of its Value, Resource or Module.
 	values    []cty.Value      // indexed by Value.Slot
 	resources []*expansion     // indexed by Resource.Slot
 	calls     []*callInstances // indexed by Module.CallSlot
 	lazy      []firstUse       // indexed by Value.Slot; nil while validating
-	applied   *applied         // set in an apply
+	decided   *decided         // set where instances are decided on first use
 }
 
 // callInstances are the instances of a module call within one instance of the calling module.

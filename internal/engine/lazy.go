@@ -15,11 +15,11 @@ import (
 // A value is evaluated in a module instance when an expression first reads it there. The reader is
 // visited only after everything is final that the value may read. So all readers get the same result.
 //
-// In an apply, the walk also has no nodes that decide instances. The instances of each resource and
-// module call are decided when an expression first reads them.
+// Except in a plan, the instances of each resource and module call are also decided when an expression
+// first reads them. In an apply, the walk has no nodes for them.
 
-// applied holds, for one module instance in an apply, what has been decided so far.
-type applied struct {
+// decided holds, for one module instance, what has been decided on first use.
+type decided struct {
 	resources []firstUse // indexed by Resource.Slot; their instances
 	whole     []firstUse // indexed by Resource.Slot; their values
 	calls     []firstUse // indexed by Module.CallSlot
@@ -67,8 +67,8 @@ func (e *evaluator) addLazy(in *moduleInstance) {
 		return
 	}
 	in.lazy = make([]firstUse, len(in.values))
-	if e.applies() {
-		in.applied = &applied{resources: make([]firstUse, len(in.resources)),
+	if e.onDemand() {
+		in.decided = &decided{resources: make([]firstUse, len(in.resources)),
 			whole: make([]firstUse, len(in.resources)), calls: make([]firstUse, len(in.calls))}
 	}
 }
@@ -81,7 +81,7 @@ func (c *evalContext) valueOf(v *graph.Value, in *moduleInstance) (cty.Value, er
 			c.e.early.evaluate(v, in)
 		}
 	case c.passive && c.visited == v.Node && c.in == in: // a validation of the variable that is evaluated
-	case in.lazy != nil && !c.e.over && (!v.Node.Dropped || in.applied != nil):
+	case in.lazy != nil && c.e.visits(v.Node):
 		err := in.lazy[v.Slot].do(c.e, func(e *evaluator) error {
 			e = e.lazily(v.Node)
 			if in.undeclared {
@@ -95,6 +95,12 @@ func (c *evalContext) valueOf(v *graph.Value, in *moduleInstance) (cty.Value, er
 		}
 	}
 	return in.values[v.Slot], nil
+}
+
+// visits reports whether the walk does the work of a node, in its visit or on first use. An apply
+// evaluates whatever is read.
+func (e *evaluator) visits(n *graph.Node) bool {
+	return !e.over && (!n.Dropped || e.op.Phase.Applies())
 }
 
 // lazily returns a copy of the evaluator for evaluations on first use. n is the node of what is
@@ -111,8 +117,8 @@ func (e *evaluator) expansionIn(r *graph.Resource, in *moduleInstance) (*expansi
 	switch {
 	case e.early != nil:
 		return e.early.expansion(r, in), nil
-	case in.applied != nil && !e.over && r.Config != nil && !(r.Addr.Resource.Mode == addrs.Ephemeral && !r.Opened):
-		err := in.applied.resources[r.Slot].do(e, func(e *evaluator) error {
+	case in.decided != nil && e.visits(r.Node) && r.Config != nil && !e.opensAtNode(r):
+		err := in.decided.resources[r.Slot].do(e, func(e *evaluator) error {
 			x, err := e.lazily(r.Node).values(r).decide(e.lazyCtx, in)
 			in.resources[r.Slot] = x
 			return err
@@ -124,7 +130,12 @@ func (e *evaluator) expansionIn(r *graph.Resource, in *moduleInstance) (*expansi
 	return in.resources[r.Slot], nil
 }
 
-// decide determines the instances of a resource in an apply.
+// opensAtNode reports whether the node of an ephemeral resource decides its instances and opens them.
+func (e *evaluator) opensAtNode(r *graph.Resource) bool {
+	return r.Addr.Resource.Mode == addrs.Ephemeral && !r.Opened && e.op.Phase != graph.PhaseEval
+}
+
+// decide determines the instances of a resource, other than in a plan.
 func (rv resourceValues) decide(ctx context.Context, in *moduleInstance) (*expansion, error) {
 	e, r := rv.e, rv.r
 	switch {
@@ -132,6 +143,8 @@ func (rv resourceValues) decide(ctx context.Context, in *moduleInstance) (*expan
 		return rv.undeclaredIn(in)
 	case e.op.Phase.Destroys():
 		return rv.storedIn(in)
+	case e.op.Phase == graph.PhaseEval:
+		return rv.evaluatedIn(ctx, in)
 	}
 	x, err := rv.expand(ctx, in)
 	if err == nil && len(x.keys) == 0 && x.mode != repeatUnknown {
@@ -148,8 +161,8 @@ func (e *evaluator) callsIn(m *graph.Module, parent *moduleInstance) (*callInsta
 		if parent.calls[m.CallSlot] == nil {
 			e.early.expandCall(m, parent)
 		}
-	case parent.applied != nil && !e.over:
-		err := parent.applied.calls[m.CallSlot].do(e, func(e *evaluator) error {
+	case parent.decided != nil && e.visits(m.Expand()):
+		err := parent.decided.calls[m.CallSlot].do(e, func(e *evaluator) error {
 			own := e.lazily(m.Expand())
 			if parent.undeclared {
 				own.expandUndeclared(e.lazyCtx, m, parent)
@@ -175,7 +188,7 @@ func (e *evaluator) complete(r *graph.Resource, in *moduleInstance) error {
 	if x == nil || e.over {
 		return nil
 	}
-	return in.applied.whole[r.Slot].do(e, func(e *evaluator) error { return e.completeWhole(r, in, x) })
+	return in.decided.whole[r.Slot].do(e, func(e *evaluator) error { return e.completeWhole(r, in, x) })
 }
 
 func (e *evaluator) completeWhole(r *graph.Resource, in *moduleInstance, x *expansion) error {
@@ -183,9 +196,9 @@ func (e *evaluator) completeWhole(r *graph.Resource, in *moduleInstance, x *expa
 		return nil
 	}
 	rv := e.values(r)
-	in.applied.mu.Lock()
+	in.decided.mu.Lock()
 	unread := rv.fillFromState(in, x)
-	in.applied.mu.Unlock()
+	in.decided.mu.Unlock()
 	remaining, err := rv.resulting(in, x)
 	x.value = rv.whole(remaining)
 	e.unfinished.completed(r.Addr.Resource.InInstance(in.addr))

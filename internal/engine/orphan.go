@@ -21,6 +21,7 @@ type orphanPlan struct {
 	instance
 	stored  *states.Instance
 	deposed addrs.DeposedKey
+	x       *expansion // gets the object's value in a plan of a destruction; nil if nothing needs it
 }
 
 func (o *orphanPlan) plan(ctx context.Context) (err error) {
@@ -203,21 +204,24 @@ func (t *instance) planDeletion(ctx context.Context, l *objectState) (private []
 // value, since providers may be configured with it.
 func (v resourceVisit) planDestroy(ctx context.Context) error {
 	w, r := v.w, v.r
-	switch {
-	case r.Addr.Resource.Mode == addrs.Ephemeral:
+	if r.Addr.Resource.Mode == addrs.Ephemeral {
 		return v.plan(ctx)
-	case v.part != nil:
-		return nil
 	}
 	var jobs []func() error
+	modules, stored := w.modules.of(r.Module), map[*moduleInstance]*expansion{}
+	if r.Config != nil {
+		for _, in := range modules {
+			stored[in] = w.eval.values(r).expandStored(in)
+		}
+	}
 	for _, prior := range r.Prior {
+		in := w.modules.at(r.Module, prior.Addr.Module)
 		for _, key := range prior.SortedKeys() {
 			inst, addr := prior.Instances[key], prior.Addr.Instance(key)
 			if !r.Selected.Has(addr) {
 				continue
 			}
-			o := orphanPlan{instance: instance{w: w, r: r, addr: addr,
-				in: w.modules.at(r.Module, prior.Addr.Module), by: readerAt(v.node())}, stored: inst}
+			o := orphanPlan{instance: instance{w: w, r: r, addr: addr, in: in, by: readerAt(v.node())}, stored: inst, x: stored[in]}
 			if inst.Current != nil {
 				current := o
 				jobs = append(jobs, func() error { return current.planDestroy(ctx, inst.Current) })
@@ -229,12 +233,17 @@ func (v resourceVisit) planDestroy(ctx context.Context) error {
 			}
 		}
 	}
-	w.eval.values(r).expandStored()
 	var err error
 	if len(jobs) > 0 {
 		err = w.each(len(jobs), func(i int) error { return jobs[i]() })
 	}
-	return tfdiags.Join(w.eval.values(r).fromState(), err)
+	var read tfdiags.Diagnostics
+	for _, in := range modules {
+		if x := stored[in]; x != nil {
+			read = read.AppendError(w.eval.values(r).setStored(in, x))
+		}
+	}
+	return read.AppendError(w.eval.values(r).completeUndeclared()).AppendError(err).Err()
 }
 
 // planDestroy plans to destroy one object, whether or not it is declared.
@@ -257,11 +266,8 @@ func (o *orphanPlan) planDestroy(ctx context.Context, obj *states.Object) error 
 	}
 	w.out.setPrevious(o.addr, o.deposed, l.obj, o.prov.addr)
 	w.out.setObject(o.addr, o.deposed, l.obj, o.prov.addr)
-	if o.deposed == "" && o.in != nil {
-		x := o.in.resources[r.Slot]
-		if at, ok := x.has(o.addr.Key); ok {
-			x.objs[at] = l.value
-		}
+	if at, ok := o.x.has(o.addr.Key); ok && o.deposed == "" {
+		o.x.objs[at] = l.value
 	}
 	if forget, reason := forgets(r, l.obj); forget {
 		w.addChange(r, o.change(l, plans.Forget, reason))

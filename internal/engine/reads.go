@@ -289,7 +289,7 @@ func (c *evalContext) Instances(subject addrs.Referenceable, of lang.Instances) 
 		return cty.NilVal, false
 	}
 	read := c.reads.of(addr)
-	if read == nil && c.in.applied != nil && r.Exprs.Repetition.Repeats() {
+	if read == nil && c.e.applies() && r.Exprs.Repetition.Repeats() {
 		read = c.selected(graph.IndexedRead{Of: r, Refs: of})
 	}
 	if _, list := of.FromList(); list && read != nil {
@@ -440,7 +440,7 @@ func (c *evalContext) moduleInstances(
 func (c *evalContext) instanceValue(r *graph.Resource, key addrs.InstanceKey) cty.Value {
 	x, values := c.e.expansionOf(r, c.in), c.e.values(r)
 	i, ok := x.has(key)
-	if c.in.applied != nil && ok {
+	if c.e.applies() && ok {
 		obj := values.object(c.in, x, i)
 		if obj == cty.NilVal {
 			return cty.UnknownVal(r.Schema.Block.ImpliedType())

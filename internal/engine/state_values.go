@@ -38,8 +38,8 @@ func (rv resourceValues) fillFromState(in *moduleInstance, x *expansion) error {
 // object returns the value of the i-th instance in an apply: the result of its Step or, if it has
 // none, its object in the state. It is NilVal if there is no such object.
 func (rv resourceValues) object(in *moduleInstance, x *expansion, i int) cty.Value {
-	in.applied.mu.Lock()
-	defer in.applied.mu.Unlock()
+	in.decided.mu.Lock()
+	defer in.decided.mu.Unlock()
 	if x.objs[i] == cty.NilVal {
 		addr := rv.r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i])
 		if obj := rv.e.out.current(addr); obj != nil {
@@ -77,37 +77,35 @@ func (rv resourceValues) fromState() error {
 	if r.Config == nil {
 		return nil
 	}
-	rv.expandStored()
 	for _, in := range e.modules.of(r.Module) {
-		x := in.resources[r.Slot]
-		errs = errs.AppendError(rv.fillFromState(in, x))
-		x.value = rv.whole(x)
+		x, err := rv.storedIn(in)
+		errs = errs.AppendError(err)
+		in.resources[r.Slot] = x
 	}
 	return errs.AppendError(rv.completeUndeclared()).Err()
 }
 
-// expandStored sets the instances of a resource to those in the state, without values, unless that
-// has been done.
-func (rv resourceValues) expandStored() {
-	if rv.r.Config == nil {
-		return
-	}
-	for _, in := range rv.e.modules.of(rv.r.Module) {
-		if in.resources[rv.r.Slot] == nil {
-			in.resources[rv.r.Slot] = rv.expandStoredIn(in)
-		}
-	}
-}
-
-func (rv resourceValues) expandStoredIn(in *moduleInstance) *expansion {
+// expandStored returns the instances of a resource in one module instance from the state, without values.
+func (rv resourceValues) expandStored(in *moduleInstance) *expansion {
 	rep := rv.r.Exprs.Repetition
 	stored := rv.e.op.Prior.Resource(rv.r.Addr.Resource.InInstance(in.addr))
 	return newExpansion(expandedKeys{mode: modeOf(rep), keys: storedKeys(rep, stored)})
 }
 
+// setStored completes the instances of a resource in one module instance with values from the state, and
+// sets them unless they were read before.
+func (rv resourceValues) setStored(in *moduleInstance, x *expansion) error {
+	return in.decided.resources[rv.r.Slot].do(rv.e, func(*evaluator) error {
+		err := rv.fillFromState(in, x)
+		x.value = rv.whole(x)
+		in.resources[rv.r.Slot] = x
+		return err
+	})
+}
+
 // storedIn returns the instances and values of a resource in one module instance from the state.
 func (rv resourceValues) storedIn(in *moduleInstance) (*expansion, error) {
-	x := rv.expandStoredIn(in)
+	x := rv.expandStored(in)
 	err := rv.fillFromState(in, x)
 	x.value = rv.whole(x)
 	return x, err

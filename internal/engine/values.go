@@ -112,7 +112,7 @@ func (e *evaluator) contextOf(ctx context.Context, v *graph.Value, in *moduleIns
 // readsOf returns the instances that a value in a module instance reads before their resources are
 // complete. c is the context of its expression.
 func (c *evalContext) readsOf(v *graph.Value, in *moduleInstance) instanceReads {
-	if in.applied == nil {
+	if !c.e.applies() {
 		return v.Reads[in.addr]
 	}
 	var out instanceReads

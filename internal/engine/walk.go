@@ -247,15 +247,18 @@ func (w *walk) visitResource(ctx context.Context, v resourceVisit) error {
 		return v.plan(ctx)
 	case graph.PhasePlanDestroy:
 		return v.planDestroy(ctx)
-	case graph.PhaseEval:
-		return v.evaluate(ctx)
 	}
-	if v.r.Addr.Resource.Mode == addrs.Ephemeral {
-		return v.plan(ctx) // opens its objects
+	if w.eval.opensAtNode(v.r) {
+		return v.plan(ctx)
 	}
+	return v.decideAll()
+}
+
+// decideAll determines the instances of a resource in all instances of its module.
+func (v resourceVisit) decideAll() error {
 	var errs tfdiags.Diagnostics
 	for _, in := range v.modules() {
-		_, err := w.eval.expansionIn(v.r, in)
+		_, err := v.w.eval.expansionIn(v.r, in)
 		errs = errs.AppendError(err)
 	}
 	return errs.Err()

@@ -170,8 +170,8 @@ func (b *build) split(m *Module) {
 		}
 		return
 	}
-	if b.op.Phase.Applies() && !b.draws {
-		return // Steps wait for the instances that they read
+	if b.op.Phase != PhasePlan && !(b.op.Phase.Applies() && b.draws) {
+		return // Steps wait for the instances that they read; other walks evaluate what is read first
 	}
 	if _, known := b.earlyKeys().ModuleInstances(m); !known && !b.readsResources(m.expand) {
 		return // the call itself has an error
