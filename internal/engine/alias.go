@@ -230,7 +230,7 @@ func (c *evalContext) callElements(
 		return cty.NilVal, false, nil
 	}
 	outputs := outputsOf(m, use.Outputs)
-	found, rest := map[*graph.Value]cty.Value{}, []string{}
+	found := map[*graph.Value]cty.Value{}
 	for _, name := range outputs {
 		if v := m.Outputs[name]; v != nil && v.Alias != nil {
 			val, ok, err := c.elementsOf(v, instances.of[0], use.Lists[name])
@@ -242,13 +242,9 @@ func (c *evalContext) callElements(
 				continue
 			}
 		}
-		rest = append(rest, name)
 	}
 	if len(found) == 0 {
 		return cty.NilVal, false, nil
-	}
-	if err := c.e.unfinished.waitOutputs(c, m, rest, c.in.addr); err != nil {
-		return cty.NilVal, false, err
 	}
 	val, err := instances.build(m, outputs, func(v *graph.Value, in *moduleInstance) (cty.Value, error) {
 		if val, ok := found[v]; ok {

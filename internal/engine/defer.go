@@ -112,7 +112,7 @@ type deferrals struct {
 // visit defers a node if it waits for a deferred node. It skips a resource whose instances are
 // planned separately; resourceVisit.deferredByRead then decides for each instance.
 func (d *deferrals) visit(g *graph.Graph, n *graph.Node) {
-	if d.nodes == nil || n.Resource != nil && n.Resource.Inputs != n.Resource.Node && completes(n) {
+	if d.nodes == nil || n.Resource != nil && n.Resource.Inputs != n.Resource.Node && n.Kind == graph.KindResource {
 		return
 	}
 	d.mu.Lock()
@@ -150,7 +150,9 @@ func (d *deferrals) addModule(n *graph.Node, why *deferredNode) {
 	d.add(n, why)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.modules = append(d.modules, n.Object.(*graph.Module).Path)
+	if path := n.Object.(*graph.Module).Path; !slices.Contains(d.modules, path) {
+		d.modules = append(d.modules, path)
+	}
 }
 
 // at returns why the dependents of a node are deferred, or nil if they aren't deferred (yet).
@@ -161,11 +163,6 @@ func (d *deferrals) at(n *graph.Node) *deferredNode {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.nodes[n.ID]
-}
-
-// completes reports whether a node is the node of a resource, or a Part of it.
-func completes(n *graph.Node) bool {
-	return n == n.Resource.Node || n.Kind == graph.KindPart && n.Object == any(n.Resource.Node)
 }
 
 // deferAll defers all changes of a resource.
@@ -198,7 +195,7 @@ func (v resourceVisit) deferAll(ctx context.Context, d *deferredNode) error {
 	}
 	for _, prior := range r.Prior {
 		in := w.modules.at(r.Module, prior.Addr.Module)
-		if v.part != nil || in == nil || in.resources[r.Slot] == nil || in.resources[r.Slot].mode == repeatUnknown {
+		if v.inOne() || in == nil || in.resources[r.Slot] == nil || in.resources[r.Slot].mode == repeatUnknown {
 			continue // the declared instances are unknown
 		}
 		v.deferOrphans(prior, in.resources[r.Slot], d)
@@ -275,7 +272,7 @@ func (o *orphanPlan) planOrDefer(ctx context.Context) error {
 	if o.deposed != addrs.NotDeposed {
 		obj = o.stored.Deposed[o.deposed]
 	}
-	v := resourceVisit{w: o.w, r: o.r}
+	v := resourceVisit{o.w, o.r, o.r.Node}
 	o.w.deferrals.add(o.r.Node, d.behind(o.r.Addr.String()))
 	v.deferDeletion(o.addr, o.deposed, obj, d.only())
 	return nil
@@ -284,7 +281,7 @@ func (o *orphanPlan) planOrDefer(ctx context.Context) error {
 // deferChange defers the change of one declared instance.
 func (p *instancePlan) deferChange(d *deferredNode) error {
 	w, r := p.w, p.r
-	v := resourceVisit{w: w, r: r}
+	v := resourceVisit{w, r, r.Node}
 	if r.HasConditions() && !p.in.unknown {
 		w.out.recordCheck(p.conditionSet(""), checks.Unknown, nil)
 	}

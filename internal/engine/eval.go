@@ -59,6 +59,7 @@ type evalContext struct {
 
 	reader
 
+	ofValue            bool   // the expression is that of a value, whose readers have waited for the instances in it
 	leftOut            bool   // the value is not part of a partial run, so errors in it are not reported
 	blockAddr          string // address of the object that warnings name; may be empty
 	ignoreDeprecations bool   // suppresses warnings about deprecated values
@@ -532,9 +533,6 @@ func (c *evalContext) Module(call string, use lang.CallUse) (cty.Value, error) {
 	}
 	if v, ok, err := c.callElements(child, instances, use); ok || err != nil {
 		return v, err
-	}
-	if err := c.e.unfinished.waitOutputs(c, child, use.Outputs, c.in.addr); err != nil {
-		return cty.DynamicVal, tfdiags.FromError(err)[0].At(use.Range)
 	}
 	return c.wholeCall(child, instances, use.Outputs)
 }

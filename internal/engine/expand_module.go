@@ -10,12 +10,15 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// expandModule determines the instances of a module call in every instance of the calling module. A
-// call whose instances are unknown has one instance with an unknown key.
+// expandModule determines the instances of a module call in every instance of the calling module, or in
+// those that the node covers. A call whose instances are unknown has one instance with an unknown key.
 func (w *walk) expandModule(ctx context.Context, n *graph.Node) error {
 	m := n.Object.(*graph.Module)
+	if !n.In.IsRoot() {
+		return w.expandCalls(ctx, n, w.modules.within(m.Parent, n.In))
+	}
 	errs := tfdiags.FromError(w.eval.refErrors(m.Parent, m.DependsOn))
-	errs = errs.AppendError(w.expandCalls(ctx, n, m, w.modules.of(m.Parent)))
+	errs = errs.AppendError(w.expandCalls(ctx, n, w.modules.of(m.Parent)))
 	for _, parent := range w.modules.undeclared(m.Parent) {
 		if parent.decided == nil {
 			w.eval.visiting(n).expandUndeclared(ctx, m, parent)
@@ -23,20 +26,21 @@ func (w *walk) expandModule(ctx context.Context, n *graph.Node) error {
 		}
 		_, _ = w.eval.callsIn(m, parent) // it never fails
 	}
-	if n.Split { // the Parts added the instances in the order of their visits
+	if w.graph.Apart(n) != nil { // the instances were added in the order of visits
 		w.modules.sort(m)
 	}
 	return errs.Err()
 }
 
 // expandCalls determines the instances of a module call in some instances of the calling module.
-func (w *walk) expandCalls(ctx context.Context, n *graph.Node, m *graph.Module, in []*moduleInstance) error {
+func (w *walk) expandCalls(ctx context.Context, n *graph.Node, in []*moduleInstance) error {
+	m := n.Object.(*graph.Module)
 	var errs tfdiags.Diagnostics
 	e := w.eval.visiting(n)
 	var deferred *deferredNode
 	for _, parent := range in {
 		if parent.calls[m.CallSlot] != nil {
-			continue // a Part has already determined these
+			continue // the node of that module instance has determined these
 		}
 		if parent.decided != nil {
 			_, err := e.callsIn(m, parent)
@@ -44,7 +48,7 @@ func (w *walk) expandCalls(ctx context.Context, n *graph.Node, m *graph.Module, 
 			continue
 		}
 		err := e.expandCall(ctx, m, parent)
-		if err != nil && e.graph.LeavesOut(n, parent.addr) {
+		if err != nil && e.graph.LeavesOut(m.Expand(), parent.addr) {
 			e.expandUnknown(m, parent)
 			continue
 		}

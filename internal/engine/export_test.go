@@ -222,7 +222,7 @@ func (o *blockOrder) awaitAll(n *graph.Node, m *graph.Module, refs *lang.Refs, s
 
 // await makes n wait for other, unless both belong to the same resource.
 func (o *blockOrder) await(n, other *graph.Node) {
-	if n != other && !other.Split && (n.Resource == nil || n.Resource != other.Resource) {
+	if n != other && o.Apart(other) == nil && (n.Resource == nil || n.Resource != other.Resource) {
 		o.Edges.Connect(n.ID, other.ID)
 	}
 }

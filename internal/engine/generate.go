@@ -250,7 +250,7 @@ func (w *walk) generatedFiles(texts map[addrs.AbsResource]generatedText) (map[st
 		for _, m := range modules[dir] {
 			for _, in := range w.modules.of(m) {
 				if other := of.Resource.InInstance(in.addr); texts[other].block != texts[of].block {
-					errs = errs.AppendError(w.visitor(r).notGenerated("One block in %s would be used for %s and for %s, and %s.",
+					errs = errs.AppendError(resourceVisit{w, r, r.Node}.notGenerated("One block in %s would be used for %s and for %s, and %s.",
 						dir, of, other, difference(texts[of].block, texts[other].block)))
 				}
 			}

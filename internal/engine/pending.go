@@ -36,15 +36,14 @@ func (p *pending) visited(n *graph.Node) {
 // of returns the pending changes of a resource.
 func (p *pending) of(r *graph.Resource) *pendingChanges { return &p.resources[r.Index].pending }
 
-// at reports whether the resource of a node has pending changes. For a Part, it considers only
-// changes in the module instance that the Part covers. An apply has none, and its Parts may be visited
-// before the instances of inner modules are known.
+// at reports whether the resource of a node has pending changes in the module instances that the node
+// covers.
 func (p *pending) at(n *graph.Node) bool {
 	changes := p.of(n.Resource)
 	switch {
 	case !changes.exist():
 		return false
-	case n.Kind != graph.KindPart:
+	case n.In.IsRoot():
 		return true
 	}
 	return slices.ContainsFunc(p.modules.within(n.Resource.Module, n.In), func(in *moduleInstance) bool {
@@ -61,7 +60,7 @@ func (p *pending) before(n *graph.Node) bool {
 // considers the resources in r's deferral. For a resource in the same module as r, only changes in
 // the same module instance count.
 func (p *pending) dependency(r *graph.Resource, in *moduleInstance) bool {
-	if !p.before(p.graph.Part(r.Inputs, in.addr)) {
+	if !p.before(p.graph.NodeIn(r.Inputs, in.addr)) {
 		return false
 	}
 	changes := func(other *graph.Resource) bool {
@@ -77,16 +76,16 @@ func (p *pending) dependency(r *graph.Resource, in *moduleInstance) bool {
 	if slices.ContainsFunc(deferral.direct, changes) {
 		return true
 	}
-	from := slices.Clone(deferral.from)
-	for i, id := range from {
-		from[i] = p.graph.Part(p.graph.Nodes[id], in.addr).ID
+	from := deferral.from
+	if one := p.graph.NodeIn(r.Inputs, in.addr); one != r.Inputs && len(from) > 0 {
+		from = []dag.ID{one.ID} // what the others wait for isn't known yet
 	}
 	return p.anyReached(from, changes)
 }
 
 // anyReached reports whether match is true for any resource that one of the nodes in from depends
-// on, directly or indirectly. For a Part, it checks instead whether there is a pending change in
-// the module instance of the Part. It follows only nodes that have a pending change upstream, so it
+// on, directly or indirectly. For the node of one module instance, it checks instead whether there is a
+// pending change there. It follows only nodes that have a pending change upstream, so it
 // usually finds a match quickly.
 func (p *pending) anyReached(from []dag.ID, match func(*graph.Resource) bool) bool {
 	needs := func(id dag.ID) []dag.ID {
@@ -98,7 +97,7 @@ func (p *pending) anyReached(from []dag.ID, match func(*graph.Resource) bool) bo
 	for id := range dag.Reachable(from, needs) {
 		switch n := p.graph.Nodes[id]; {
 		case !p.upstream[id] || n.Resource == nil:
-		case n.Kind == graph.KindPart && p.at(n), n.Kind.IsResource() && match(n.Resource):
+		case !n.In.IsRoot() && p.at(n), n.Kind.IsResource() && match(n.Resource):
 			return true
 		}
 	}

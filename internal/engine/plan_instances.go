@@ -18,8 +18,8 @@ import (
 // instances is added to the walk. It waits for the vertices of the instances that it reads. The keys
 // in these references are evaluated when the instances of the block are determined. If a key isn't
 // known then, the instance waits for the whole resource. In the same way, an instance that reads
-// outputs of single module instances waits for the nodes that evaluate them, and the node of a value
-// waits for the single instances that the value reads (Resource.ReadBy).
+// outputs of single module instances waits for what these read, and what stands for an instance in the
+// graph waits for its vertex (graph.Graph.Instances).
 //
 // One more vertex comes after all instances. It sets the values of the resource and reports all
 // errors, so these come before errors of its readers. The resource's own node comes next; nodes that
@@ -120,28 +120,17 @@ func (v resourceVisit) deferredByRead(in *moduleInstance, x *expansion, i int) *
 	return nil
 }
 
-// deferredByReads returns why a node is deferred because of single instances that it reads, or nil
-// if it isn't.
-func (w *walk) deferredByReads(n *graph.Node) *deferredNode {
-	of := n
-	if n.Kind == graph.KindPart {
-		of = n.Object.(*graph.Node)
-	}
-	v, ok := of.Object.(*graph.Value)
-	if !ok || v.Reads == nil {
+// deferredInstance returns, for a node that stands for an instance of a resource, why the instance is
+// deferred. It returns nil if it isn't, and for all other nodes.
+func (w *walk) deferredInstance(n *graph.Node) *deferredNode {
+	addr, ok := n.Object.(addrs.AbsInstance)
+	if !ok {
 		return nil
 	}
-	for _, in := range w.modules.within(v.Module, n.In) {
-		at := in
-		if v.Kind == graph.Variable {
-			at = in.parent
-		}
-		for _, read := range v.Reads[in.addr] {
-			x := w.eval.expansionRead(at, read.Resource)
-			if i, exists := x.has(read.Key); exists && x.deferred != nil && x.deferred[i] != nil {
-				return x.deferred[i]
-			}
-		}
+	r := w.graph.Resource(addr.Config())
+	x := w.eval.expansionOf(r, w.modules.at(r.Module, addr.Module))
+	if i, exists := x.has(addr.Key); exists && x.deferred != nil {
+		return x.deferred[i]
 	}
 	return nil
 }
@@ -196,11 +185,9 @@ func (p *resourcePlan) start(s *startedPlan) {
 			x.vertex = id
 			w.eval.unfinished.start(r.Addr.Resource.InInstance(in.addr), id, s.vertex)
 			p.connect(in, x, wait)
-			for key, readers := range r.ReadBy[in.addr] {
+			for key, n := range w.graph.Instances(r, in.addr) {
 				if at, exists := x.has(key); exists {
-					for _, n := range readers {
-						wait(n.ID, id+dag.ID(at))
-					}
+					wait(n.ID, id+dag.ID(at))
 				}
 			}
 			p.time(in, x)
@@ -217,23 +204,24 @@ func (p *resourcePlan) start(s *startedPlan) {
 		}
 		for _, read := range r.AwaitedCalls {
 			for _, output := range read.Outputs() {
-				wait(s.vertex, p.partOf(output.Node).ID)
+				for _, in := range p.planned {
+					if n := w.graph.Final(output, in.addr); n != nil {
+						wait(s.vertex, n.ID)
+					}
+				}
+			}
+		}
+		if !p.inOne() {
+			for _, n := range w.graph.Apart(r.Node) {
+				wait(s.vertex, n.ID)
 			}
 		}
 	})
 }
 
-// partOf returns the Part of n in the module instance of the visit, or n itself if there is none.
-func (v resourceVisit) partOf(n *graph.Node) *graph.Node {
-	if v.part == nil {
-		return n
-	}
-	return v.w.graph.Part(n, v.part.In)
-}
-
 // started returns the plan of another resource that has been started before the visit.
 func (v resourceVisit) started(of *graph.Resource) *startedPlan {
-	return v.w.started[v.partOf(of.Node).ID]
+	return v.w.started[v.w.graph.NodeIn(of.Node, v.n.In).ID]
 }
 
 // time records how long it takes to plan each instance in one module instance.
@@ -259,7 +247,9 @@ func (p *resourcePlan) connect(in *moduleInstance, x *expansion, wait func(id, o
 				wait(id, of)
 			}
 			if read.Via != nil {
-				wait(id, p.partOf(read.Via.Node).ID)
+				if n := p.w.graph.Final(read.Via, in.addr); n != nil {
+					wait(id, n.ID)
+				}
 			}
 		}
 		if x.outputs != nil {
@@ -293,7 +283,9 @@ func (c *evalContext) addOutputs(list []*graph.Node, read graph.CallRead) []*gra
 	outputs, call := read.Outputs(), c.in.calls[read.Call.CallSlot]
 	add := func(in addrs.ModuleInstance) {
 		for _, output := range outputs {
-			list = append(list, c.e.graph.Part(output.Node, in))
+			if n := c.e.graph.Final(output, in); n != nil {
+				list = append(list, n)
+			}
 		}
 	}
 	first := len(list)
@@ -336,10 +328,8 @@ func (v resourceVisit) startPlan(ctx context.Context) error {
 		w.walker.Extend(nil, func(bool) bool { return true }, func(_ dag.ID, wait func(id, on dag.ID)) {
 			w.times.Add(nil)
 			for _, in := range v.all() {
-				for _, readers := range r.ReadBy[in.addr] {
-					for _, n := range readers {
-						wait(n.ID, node.ID)
-					}
+				for _, n := range w.graph.Instances(r, in.addr) {
+					wait(n.ID, node.ID)
 				}
 			}
 		})

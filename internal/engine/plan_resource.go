@@ -19,12 +19,69 @@ import (
 
 // resourceVisit is a walk's visit to a resource.
 type resourceVisit struct {
-	w    *walk
-	r    *graph.Resource
-	part *graph.Node // the visited Part; nil if the whole resource is visited
+	w *walk
+	r *graph.Resource
+	n *graph.Node // the visited node, of all module instances or of one
 }
 
-func (w *walk) visitor(r *graph.Resource) resourceVisit { return resourceVisit{w: w, r: r} }
+// inOne reports whether the visit covers only one instance of a module call.
+func (v resourceVisit) inOne() bool { return !v.n.In.IsRoot() }
+
+// inputs returns the node that waits for everything that the block refers to.
+func (v resourceVisit) inputs() *graph.Node {
+	if v.inOne() {
+		return v.n
+	}
+	return v.r.Inputs
+}
+
+// eval returns an evaluator for the visit.
+func (v resourceVisit) eval() *evaluator { return v.w.eval.visiting(v.inputs()) }
+
+// node returns the node that completes the visited instances.
+func (v resourceVisit) node() *graph.Node { return v.w.graph.NodeIn(v.r.Node, v.n.In) }
+
+// all returns the module instances that the visit covers.
+func (v resourceVisit) all() []*moduleInstance {
+	if v.inOne() {
+		return v.w.modules.within(v.r.Module, v.n.In)
+	}
+	all, _ := v.w.eval.modulesOf(v.r.Module)
+	return all
+}
+
+// modules returns the module instances that the visit covers, without those for which other nodes have
+// done the work.
+func (v resourceVisit) modules() []*moduleInstance {
+	all := v.all()
+	if v.inOne() || v.w.graph.Apart(v.r.Node) == nil {
+		return all
+	}
+	var rest []*moduleInstance
+	for _, in := range all {
+		if in.resources[v.r.Slot] == nil {
+			rest = append(rest, in)
+		}
+	}
+	return rest
+}
+
+// declaresAny reports whether the resource has a declared instance.
+func (v resourceVisit) declaresAny() bool {
+	for _, in := range v.w.modules.of(v.r.Module) {
+		if x := in.resources[v.r.Slot]; x != nil && len(x.keys) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// findDeferral finds the changes that can defer a data source or an ephemeral resource, on the
+// first call for the resource.
+func (v resourceVisit) findDeferral() {
+	res := v.w.result(v.r)
+	res.deferralOnce.Do(func() { res.deferral = findDeferral(v.r) })
+}
 
 // plan plans all instances of a resource: declared instances, orphans and deposed objects.
 func (v resourceVisit) plan(ctx context.Context) error {
@@ -78,7 +135,7 @@ func (v resourceVisit) begin(ctx context.Context) (*resourcePlan, *deferredNode,
 			p.addInstances(ctx, in, x)
 		}
 	}
-	if v.part != nil {
+	if v.inOne() {
 		return p, nil, nil
 	}
 	if len(broken) == 0 && r.HasConditions() && !v.declaresAny() {
@@ -151,8 +208,8 @@ func (p *resourcePlan) addInstances(ctx context.Context, in *moduleInstance, x *
 	}
 }
 
-// end sets the values of the resource in the module instances whose objects have been planned. The
-// module instances of other Parts may not be complete yet. err holds the errors of the plans. end
+// end sets the values of the resource in the module instances whose objects have been planned. Others
+// may not be complete yet. err holds the errors of the plans. end
 // returns it together with all other errors.
 func (p *resourcePlan) end(err error) error {
 	w, r := p.w, p.r
@@ -170,7 +227,7 @@ func (p *resourcePlan) end(err error) error {
 		x.value = w.eval.values(r).whole(remaining)
 		w.eval.unfinished.completed(r.Addr.Resource.InInstance(in.addr))
 	}
-	if p.part == nil {
+	if !p.inOne() {
 		errs = errs.AppendError(w.eval.values(r).completeUndeclared())
 	}
 	return errs.Err()

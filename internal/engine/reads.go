@@ -289,7 +289,7 @@ func (c *evalContext) Instances(subject addrs.Referenceable, of lang.Instances) 
 		return cty.NilVal, false
 	}
 	read := c.reads.of(addr)
-	if read == nil && c.e.applies() && r.Exprs.Repetition.Repeats() {
+	if read == nil && (c.e.applies() || c.ofValue && c.e.lazyCtx != nil) && r.Exprs.Repetition.Repeats() {
 		read = c.selected(graph.IndexedRead{Of: r, Refs: of})
 	}
 	if _, list := of.FromList(); list && read != nil {
@@ -321,8 +321,8 @@ func (c *evalContext) Instances(subject addrs.Referenceable, of lang.Instances) 
 	return c.inForm(cty.ObjectVal(byKey)), true
 }
 
-// selected returns the instances that references select, or nil if a key is not known. In an apply,
-// the reader has waited for these instances, or for the whole resource.
+// selected returns the instances that references select, or nil if a key is not known. In an apply, and
+// where a value is evaluated, the reader has waited for these instances, or for the whole resource.
 func (c *evalContext) selected(read graph.IndexedRead) instanceReads {
 	keys, err := c.keysRead(read)
 	if err != nil {
@@ -356,7 +356,7 @@ func (c *evalContext) outputsIn(each *graph.EachCall, key addrs.InstanceKey) cty
 		return cty.NilVal
 	}
 	i, exists := instances.find(key)
-	if !exists || c.e.unfinished.waitOutputs(c, call, outputs, instances.of[i].addr) != nil {
+	if !exists {
 		return cty.NilVal
 	}
 	if each.Local != nil {
@@ -399,10 +399,6 @@ func (c *evalContext) moduleInstances(
 		i, exists := instances.find(key)
 		if !exists {
 			return cty.NilVal, false
-		}
-		if err := c.e.unfinished.waitOutputs(c, m, outputs, instances.of[i].addr); err != nil {
-			failed = tfdiags.FromError(err)[0].At(use.Range)
-			return cty.NilVal, true
 		}
 		var v cty.Value
 		v, failed = instances.of[i].outputs(m, outputs, c.valueOf)

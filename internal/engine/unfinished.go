@@ -191,6 +191,8 @@ func (u *unfinished) waitWhole(c *evalContext, read addrs.AbsResource) error {
 	}
 	u.mu.Unlock()
 	switch {
+	case !early && u.undecided(c, read):
+		panic(c.readsTooEarly(read))
 	case !early:
 		return nil
 	case u.strict && len(on) > 0:
@@ -204,32 +206,20 @@ func (u *unfinished) waitWhole(c *evalContext, read addrs.AbsResource) error {
 	return nil
 }
 
-// waitOutputs waits for the outputs of a module call that an expression reads in a plan. in is the
-// address of the module instance, or of the calling module instance if the whole call is read.
-func (u *unfinished) waitOutputs(c *evalContext, m *graph.Module, outputs []string, in addrs.ModuleInstance) error {
-	if u == nil || u.w.op.Phase != graph.PhasePlan {
-		return nil
+// undecided reports, in tests, whether the graph lets a plan read a resource before its instances are
+// decided.
+func (u *unfinished) undecided(c *evalContext, read addrs.AbsResource) bool {
+	if !u.strict || u.w.op.Phase != graph.PhasePlan || c.visited == nil {
+		return false
 	}
-	for _, name := range outputsOf(m, outputs) {
-		v := m.Outputs[name]
-		if v == nil || !v.Node.Split {
-			continue
-		}
-		n := u.w.graph.Part(v.Node, in)
-		if _, finished := u.w.walker.Outcome(n.ID); finished {
-			continue
-		}
-		if problem := u.await(c, nodeName{n}, n.ID); problem != "" {
-			return c.tooEarly(nodeName{n}, problem)
-		}
+	r := u.w.graph.Resource(read.Config())
+	if r.Config == nil || r.Node.Dropped || c.in.resources[r.Slot] != nil {
+		return false
 	}
-	return nil
+	n := u.w.graph.NodeIn(r.Node, c.in.addr)
+	_, finished := u.w.walker.Outcome(n.ID)
+	return !finished && c.visited != n && c.visited != u.w.graph.NodeIn(r.Inputs, c.in.addr)
 }
-
-// nodeName names a node in messages.
-type nodeName struct{ *graph.Node }
-
-func (n nodeName) String() string { return n.Name }
 
 // await makes the reader of an expression wait until the value that it reads is final. If u.strict
 // is set, await panics instead. It returns "" if the value is final, and otherwise a clause that

@@ -104,22 +104,19 @@ func (e *evaluator) unlessLeftOut(v *graph.Value, in *moduleInstance, err error)
 // contextOf returns the context in which a local or output is evaluated in one module instance.
 func (e *evaluator) contextOf(ctx context.Context, v *graph.Value, in *moduleInstance) *evalContext {
 	c := e.newContext(ctx, in, repetition{})
-	c.leftOut, c.ignoreDeprecations = e.graph.LeavesOut(v.Node, in.addr), in.undeclared
-	c.reads = c.readsOf(v, in)
+	c.setValue(v, in)
 	return c
 }
 
-// readsOf returns the instances that a value in a module instance reads before their resources are
-// complete. c is the context of its expression.
-func (c *evalContext) readsOf(v *graph.Value, in *moduleInstance) instanceReads {
-	if !c.e.applies() {
-		return v.Reads[in.addr]
+// setValue prepares a context for the expression of a value in one instance of its module.
+func (c *evalContext) setValue(v *graph.Value, in *moduleInstance) {
+	c.ofValue, c.leftOut, c.ignoreDeprecations = true, c.e.graph.LeavesOut(v.Node, in.addr), in.undeclared
+	if c.e.lazyCtx == nil {
+		return
 	}
-	var out instanceReads
 	for _, read := range v.AliasReads() {
-		out = append(out, c.selected(read)...)
+		c.reads = append(c.reads, c.selected(read)...)
 	}
-	return out
 }
 
 // variableValue returns an input variable's final value in one module instance.
@@ -170,8 +167,7 @@ func (e *evaluator) givenValue(ctx context.Context, v *graph.Value, in *moduleIn
 // argumentContext returns the context in which the argument for a variable is evaluated.
 func (e *evaluator) argumentContext(ctx context.Context, v *graph.Value, in *moduleInstance) *evalContext {
 	c := e.newContext(ctx, in.parent, in.rep)
-	c.leftOut, c.ignoreDeprecations = e.graph.LeavesOut(v.Node, in.addr), in.undeclared
-	c.reads = c.readsOf(v, in)
+	c.setValue(v, in)
 	if m := v.Module; (m.EachOf != nil || m.EachCall != nil) && v.ReadsEachValue() {
 		key, err := addrs.KeyFromValue(in.rep.eachKey)
 		if err == nil {

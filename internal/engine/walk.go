@@ -137,7 +137,7 @@ func (w *walk) tolerates(id, dependency dag.ID) bool {
 	case int(dependency) >= len(nodes):
 		return false
 	case int(id) >= len(nodes): // instances that are known are planned even if others are not
-		return nodes[dependency].Expands()
+		return nodes[dependency].Kind == graph.KindExpand
 	}
 	return nodes[id].Tolerates(nodes[dependency])
 }
@@ -179,7 +179,7 @@ func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 	w.pending.visit(n)
 	w.deferrals.visit(w.graph, n)
 	if w.op.defers {
-		if why := w.deferredByReads(n); why != nil {
+		if why := w.deferredInstance(n); why != nil {
 			w.deferrals.add(n, why)
 		}
 	}
@@ -215,12 +215,10 @@ func (w *walk) execute(ctx context.Context, n *graph.Node) error {
 		w.inspect(ctx, w.eval.visiting(n))
 	case graph.KindModule:
 		return w.expandModule(ctx, n)
-	case graph.KindPart:
-		return w.executePart(ctx, n)
 	case graph.KindExpand:
-		return w.visitor(n.Resource).startPlan(ctx)
+		return resourceVisit{w, n.Resource, n}.startPlan(ctx)
 	case graph.KindResource:
-		return w.visitResource(ctx, w.visitor(n.Resource))
+		return w.visitResource(ctx, resourceVisit{w, n.Resource, n})
 	case graph.KindStep:
 		return stepVisit{w, n.Object.(*graph.Step)}.run(ctx)
 	case graph.KindProvider:
@@ -235,7 +233,7 @@ func (w *walk) execute(ctx context.Context, n *graph.Node) error {
 	return nil
 }
 
-// visitResource visits a resource, or a Part of it, as the phase requires.
+// visitResource visits a resource as the phase requires.
 func (w *walk) visitResource(ctx context.Context, v resourceVisit) error {
 	switch w.op.Phase {
 	case graph.PhaseValidate:

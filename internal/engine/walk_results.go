@@ -13,7 +13,7 @@ import (
 // moduleResult holds the results of a walk for one module. The node of the module writes it before
 // any node in the module is visited.
 type moduleResult struct {
-	mu        sync.RWMutex // guards instances and byAddr, in modules whose calls have Parts
+	mu        sync.RWMutex // guards instances and byAddr, in calls that several nodes expand
 	instances []*moduleInstance
 	byAddr    map[addrs.ModuleInstance]*moduleInstance
 

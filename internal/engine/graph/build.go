@@ -37,7 +37,6 @@ type build struct {
 	early     EarlyKeys  // nil until the first call of earlyKeys
 	blocks    *dag.Graph // see refs; nil if the walk visits all blocks and values
 	order     *stepOrder // set for an apply
-	draws     bool       // the graph is built for a drawing
 
 	steps        map[*Resource][]*Step
 	imports      []*Import
@@ -45,6 +44,7 @@ type build struct {
 	wholeCalls   []wholeCall               // references to module calls as a whole; see awaitWholeCalls
 	idle         map[*Resource]bool        // whether some instances exist and don't change
 	siblingReads map[*Module][]siblingRead // by module call: arguments that read outputs of sibling instances
+	between      map[*Module][]*Node       // by such a call in a plan: the nodes between these outputs and arguments
 
 	siblings siblingNeeds // set by findNearest
 
@@ -57,19 +57,21 @@ func newBuild(op *Operation) *build {
 		known = &Known{}
 	}
 	g := &Graph{
-		Modules:    map[addrs.Module]*Module{},
-		Providers:  map[addrs.AbsProviderConfig]*Provider{},
-		Functions:  map[FunctionUse]ProviderUse{},
-		Imports:    map[*Resource][]*Import{},
-		Removals:   map[*Resource]*Removal{},
-		Unused:     map[*Node]bool{},
-		splitCalls: map[*Node]*splitCall{},
+		Modules:   map[addrs.Module]*Module{},
+		Providers: map[addrs.AbsProviderConfig]*Provider{},
+		Functions: map[FunctionUse]ProviderUse{},
+		Imports:   map[*Resource][]*Import{},
+		Removals:  map[*Resource]*Removal{},
+		Unused:    map[*Node]bool{},
+		apart:     map[*Node]*apartNodes{},
+		finals:    map[place]*Node{},
+		instances: map[*Resource]map[addrs.ModuleInstance]map[addrs.InstanceKey]*Node{},
 	}
 	b := &build{
 		op: op, known: known, g: g,
 		steps: map[*Resource][]*Step{}, functionsOf: map[*Resource][]*Provider{}, idle: map[*Resource]bool{},
-		siblingReads: map[*Module][]siblingRead{},
-		siblings:     siblingNeeds{map[*Node][]*Value{}, map[*Value][]*Resource{}},
+		siblingReads: map[*Module][]siblingRead{}, between: map[*Module][]*Node{},
+		siblings: siblingNeeds{map[*Node][]*Value{}, map[*Value][]*Resource{}},
 	}
 	b.providers = &providerSet{build: b}
 	return b

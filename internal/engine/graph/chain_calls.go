@@ -216,9 +216,9 @@ func (m *Module) argumentsReadOnlyEach(call *Module) bool {
 
 // decideEarlyByCall lets a call whose for_each is another call decide its instances, in a plan, before
 // the outputs of that call are evaluated. The arguments that use each.value wait for the outputs.
-func (p *planCalls) decideEarlyByCall(m *Module) {
+func (o *planOrder) decideEarlyByCall(m *Module) {
 	call := m.ChainedCall()
-	if p.whole[m.expand.ID] || p.callOf(m) == nil || p.callOf(call) == nil {
+	if o.whole[m.expand.ID] || !o.known(m) || !o.known(call) {
 		return
 	}
 	m.EachCall = m.eachCall()
@@ -228,16 +228,16 @@ func (p *planCalls) decideEarlyByCall(m *Module) {
 	}
 	if _, via := m.Parent.chainedCall(m.Repetition); via != nil {
 		outputs[via.Node.ID] = true
-		p.after(m.expand, call.expand)
+		o.after(m.expand, call.expand)
 	}
-	p.g.Edges.Remove(m.expand.ID, func(id dag.ID) bool { return outputs[id] })
+	o.g.Edges.Remove(m.expand.ID, func(id dag.ID) bool { return outputs[id] })
 	for _, v := range m.Variables {
 		if !v.ReadsEachValue() {
 			continue
 		}
 		for _, read := range v.EachCall.reads {
 			for _, output := range read.Outputs() {
-				p.after(v.Node, output.Node)
+				o.after(v.Node, output.Node)
 			}
 		}
 	}

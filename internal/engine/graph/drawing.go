@@ -57,7 +57,6 @@ func Draw(ctx context.Context, op *Operation) (*Drawing, error) {
 
 func buildDrawing(ctx context.Context, op *Operation) (*build, error) {
 	b := newBuild(op)
-	b.draws = true
 	passes := transformers
 	if op.Phase.Applies() {
 		passes = slices.Insert(slices.Clone(transformers), slices.Index(transformers, pruneTransformer), blocksTransformer)
@@ -159,9 +158,9 @@ func (d *drawer) addNode(n *Node) (top, end dag.ID) {
 		return d.chain(n.Name+" (expand, reference)", n.Name+" (expand, input)")
 	case n.Kind.IsValue():
 		return d.chain(n.Name + " (expand)")
-	case n.Kind == KindPlace, n.Kind == KindPart && n.Resource != nil && d.op.Phase.Applies():
+	case n.Kind == KindPlace:
 		return d.chain("")
-	case n.Kind == KindModule, n.Kind == KindPart:
+	case n.Kind == KindModule:
 		return d.chain(n.Name)
 	case n.Kind == KindProvider:
 		p := d.add(n.Name, n.Name, KindProvider)

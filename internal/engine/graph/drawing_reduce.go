@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -68,25 +67,17 @@ var blocksTransformer = &Transformer{
 	Run: func(_ context.Context, b *build) error {
 		for _, r := range b.g.Resources {
 			if r.Config != nil {
-				r.Inputs = b.drawnInputs(r, r.Node)
+				r.Inputs = b.drawnInputs(r)
 			}
 		}
-		inputs := map[*Node]*Node{} // of the Parts of resources
 		for id, n := range b.g.Nodes[:b.blocks.Len()] {
 			r := n.Resource
 			waits, apart := n, map[*Node]bool(nil)
-			switch {
-			case r == nil || r.Config == nil:
-			case n == r.Node:
+			if r != nil && r.Config != nil && n == r.Node {
 				waits, apart = r.Inputs, b.order.reads.readByKey(r)
-			case n.Kind == KindPart:
-				waits = b.drawnInputs(r, n)
-				inputs[n] = waits
 			}
 			for _, id := range b.blocks.Needs(dag.ID(id)) {
 				switch need := b.g.Nodes[id]; {
-				case need.Kind == KindPart && n.Split:
-					b.after(n, need)
 				case !apart[need]:
 					b.after(waits, need)
 				case need.Resource != nil: // the Steps wait for single instances
@@ -97,10 +88,9 @@ var blocksTransformer = &Transformer{
 		}
 		for r, steps := range b.steps {
 			for _, s := range steps {
-				part := b.g.Part(r.Node, s.Change.Addr.Module)
 				if s.Part == stepApply && r.Config != nil {
-					b.after(s.node, cmp.Or(inputs[part], r.Inputs))
-					b.after(part, s.node)
+					b.after(s.node, r.Inputs)
+					b.after(r.Node, s.node)
 				}
 			}
 		}
@@ -109,11 +99,11 @@ var blocksTransformer = &Transformer{
 }
 
 // drawnInputs adds the node that decides the instances of a resource before their Steps, which a
-// drawing shows. n is the node that completes the resource.
-func (b *build) drawnInputs(r *Resource, n *Node) *Node {
-	out := b.node(KindExpand, r.Module, n.Name+" (expand)", n.Range)
+// drawing shows.
+func (b *build) drawnInputs(r *Resource) *Node {
+	out := b.node(KindExpand, r.Module, r.Node.Name+" (expand)", r.Node.Range)
 	out.Resource = r
-	b.after(n, out)
+	b.after(r.Node, out)
 	b.after(r.Provider.close, out)
 	return out
 }

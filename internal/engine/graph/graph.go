@@ -8,7 +8,6 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/dag"
 	"tofu/internal/lang"
-	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
@@ -44,7 +43,9 @@ type Graph struct {
 	Removals map[*Resource]*Removal
 	Unused   map[*Node]bool // nodes that would open ephemeral objects whose values no other node uses
 
-	splitCalls map[*Node]*splitCall // by node with Parts: the call whose instances the Parts belong to
+	apart     map[*Node]*apartNodes                                              // by node that is split between the instances of a module call
+	finals    map[place]*Node                                                    // see Final
+	instances map[*Resource]map[addrs.ModuleInstance]map[addrs.InstanceKey]*Node // see Instances
 }
 
 // Removal holds the settings of a removed block for a resource that it covers.
@@ -120,11 +121,6 @@ type Value struct {
 	callAlias   *CallAlias  // nil unless the value is a local that is a module call; see call_alias.go
 	Uses        *Uses       // what the value depends on
 
-	// Reads holds, by module instance, the resource instances that the value reads in a plan before
-	// their resources are complete. An entry with NoKey means that the value reads no instance of that
-	// resource.
-	Reads map[addrs.ModuleInstance][]plans.InstanceRead
-
 	elements []IndexedRead // the result of AliasReads; nil until its first call
 }
 
@@ -178,9 +174,6 @@ type instanceReads struct {
 	Awaited []IndexedRead
 	// AwaitedCalls is like Awaited, but holds module calls.
 	AwaitedCalls []CallRead
-	// ReadBy holds the nodes of values that wait in a plan for single instances of this resource.
-	// The keys are the module instance and the key of the awaited instance.
-	ReadBy map[addrs.ModuleInstance]map[addrs.InstanceKey][]*Node
 	// DeferredRefErrors holds the errors of references in the content of dynamic blocks. They are
 	// reported only if the dynamic block generates any blocks.
 	DeferredRefErrors map[*addrs.Reference]tfdiags.Diagnostics

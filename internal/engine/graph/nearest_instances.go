@@ -17,7 +17,7 @@ type siblingNeeds struct {
 
 // passSiblingReads sets the arguments of n.
 func (f *nearest) passSiblingReads(n *Node) {
-	if len(f.b.siblingReads) == 0 || n.Kind == KindPart {
+	if len(f.b.siblingReads) == 0 {
 		return
 	}
 	var out []*Value
@@ -30,7 +30,7 @@ func (f *nearest) passSiblingReads(n *Node) {
 	for _, to := range f.edges.Needs(n.ID) {
 		other := f.b.g.Nodes[to]
 		managed := other.completes() && other.Resource.Addr.Resource.Mode == addrs.Managed
-		if other.Kind == KindPart || managed {
+		if managed {
 			continue
 		}
 		for _, v := range f.b.siblings.arguments[other] {

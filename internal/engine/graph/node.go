@@ -16,8 +16,7 @@ const (
 	KindCheck                      // check block
 	KindInspection                 // evaluates the references of Operation.Inspected
 	KindModule                     // module call: decides the module's instances
-	KindPart                       // the work of another node in one instance of a module call; see splitCall
-	KindPlace                      // does no work; waits until a place is final; see stepOrder
+	KindPlace                      // does no work; waits until a place is final; see stepOrder and planOrder
 
 	KindExpand        // decides a resource's instances before they are planned
 	KindResource      // completes a resource: its value is final afterwards
@@ -48,35 +47,22 @@ type Node struct {
 
 	Module   *Module   // module of the node; may be nil
 	Resource *Resource // set for Steps, and for nodes and Barriers of resources
-	// Object is a *Value, *Check, *Module, *Step or *Provider, depending on Kind. For a Part, it is the
-	// *Node whose work the Part does, and for a KindEphemeralEnd, the *Node that has opened the objects.
+	// Object is a *Value, *Check, *Module, *Step or *Provider, depending on Kind. For a KindEphemeralEnd, it
+	// is the *Node that has opened the objects, and for a place that is an instance, its address.
 	Object any
 
-	In addrs.ModuleInstance // the module instance of a Part
+	In addrs.ModuleInstance // where the node does the work of another one; see planOrder. The root for all others
 
 	// Problems holds the errors and warnings from analyzing the node's expressions. A node with
 	// errors is not executed.
 	Problems tfdiags.Diagnostics
 
-	Split   bool // the node has Parts, each of which does its work for one instance of a module call
 	Dropped bool // the node does nothing when it is visited
 	kept    bool // for values, checks and inspections: evaluated even if no other node reads them
 }
 
 // completes reports whether the node makes the objects of a resource final.
 func (n *Node) completes() bool { return n.Kind == KindResource }
-
-// Expands reports whether the node, or the node whose Part it is, decides the instances of a resource.
-func (n *Node) Expands() bool {
-	of, isPart := n.Object.(*Node)
-	return n.Kind == KindExpand || n.Kind == KindPart && isPart && of.Kind == KindExpand
-}
-
-// isLocal reports whether the node evaluates a local in all instances of its module.
-func (n *Node) isLocal() bool {
-	v, ok := n.Object.(*Value)
-	return ok && n.Kind == KindValue && v.Kind == Local
-}
 
 // deletes reports whether the node is a Step that removes an object.
 func (n *Node) deletes() bool {

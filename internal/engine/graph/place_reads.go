@@ -87,7 +87,7 @@ func (s *placeReads) addInstances(
 		return append(list, read{place{n: of.whole(), in: outermost(in, sharedDepth(m, of.whole().Module))}, at})
 	}
 	list = append(list, aliasBase(of, in)...)
-	if at := of.In(m, in); s.steps != nil && s.isAll(of.Of, at, len(keys)) {
+	if at := of.In(m, in); s.orders && s.isAll(of.Of, at, len(keys)) {
 		return append(list, read{of: place{n: of.Of.Node, in: at}})
 	}
 	for _, k := range keys {
@@ -99,7 +99,7 @@ func (s *placeReads) addInstances(
 // rangeOf returns the range of the reference that selects a key. It is needed only for messages about
 // targets.
 func (s *placeReads) rangeOf(k KeyRead) *hcl.Range {
-	if s.steps != nil {
+	if s.orders {
 		return nil
 	}
 	return &k.At
@@ -183,7 +183,7 @@ func (s *placeReads) baseOfCall(p place) []read {
 // chainedTo returns the resource or alias in the for_each of a module call that decides the call's
 // instances, or nil.
 func (s *placeReads) chainedTo(m *Module) *IndexedRead {
-	if s.steps != nil {
+	if s.orders {
 		return m.EachOf
 	}
 	return m.ChainedTo()
@@ -194,7 +194,7 @@ func (s *placeReads) chainedReads(m *Module) []CallRead {
 	out, known := s.chained[m]
 	switch {
 	case known:
-	case s.steps != nil && m.EachCall == nil:
+	case s.orders && m.EachCall == nil:
 		return nil
 	default:
 		out = m.Parent.eachReads(m.Repetition, m.eachUnits())
@@ -230,7 +230,7 @@ func (s *placeReads) ofValue(p place, v *Value) []read {
 		for _, in := range s.within(v.Module, p.in) {
 			out = append(out, read{of: place{n: p.n, in: in}})
 		}
-		if len(out) == 0 && s.steps != nil { // objects that depend on the module record these dependencies
+		if len(out) == 0 && s.orders { // objects that depend on the module record these dependencies
 			return s.along(p, nil)
 		}
 		return out
@@ -247,7 +247,7 @@ func (s *placeReads) ofValue(p place, v *Value) []read {
 		chained = s.chainedTo(v.Module)
 	}
 	byKey, calls := v.instancesRead(chained, s.usableByKey), v.CallReads
-	if s.steps == nil { // an apply evaluates the references through locals one by one
+	if !s.orders { // a walk evaluates the references through locals one by one
 		calls = append(directReads(calls), v.callAliasReads()...)
 	}
 	if len(byKey)+len(calls) > 0 {
@@ -290,7 +290,7 @@ func (s *placeReads) along(p place, except map[*Node]bool) []read {
 		if n.Resource != nil {
 			n = n.Resource.Node
 		}
-		if n == p.n || except[n] || n.Kind == KindPart {
+		if n == p.n || except[n] {
 			continue
 		}
 		var at *hcl.Range
@@ -408,7 +408,9 @@ func (r CallRead) whole() *Node {
 // usableByKey reports whether a value may read single instances of a resource or alias.
 func (s *placeReads) usableByKey(read IndexedRead) bool {
 	of := read.Of
-	if s.steps != nil && read.Via != nil && s.op.Partial() {
+	switch {
+	case s.orders && s.steps == nil && (!s.singly || of.Schema == nil || of.Node.Dropped || len(of.Node.Problems) > 0),
+		s.steps != nil && read.Via != nil && s.op.Partial():
 		return false
 	}
 	return of.Config != nil && of.Config.Check == nil && of.Exprs.Repetition.Repeats()
@@ -418,7 +420,7 @@ func (s *placeReads) usableByKey(read IndexedRead) bool {
 // a value or a module call. It returns the range of the block if there is no such reference, and an
 // empty range if r has no block.
 func (s *placeReads) refersAt(r *Resource, n *Node) *hcl.Range {
-	if r.Config == nil || s.steps != nil {
+	if r.Config == nil || s.orders {
 		return nil
 	}
 	if s.ranges[r] == nil {

@@ -161,7 +161,7 @@ func (s *placeReads) dependents(of []*Node, pass func(*Node) bool) []*Node {
 			if n.Resource != nil {
 				n = n.Resource.Node
 			}
-			if n.Kind != KindPart && (!n.Kind.isBarrier() || n.closesModule()) {
+			if !n.Kind.isBarrier() || n.closesModule() {
 				out = append(out, n.ID)
 			}
 		}

@@ -83,8 +83,11 @@ type read struct {
 type placeReads struct {
 	*build
 	early EarlyKeys  // nil if no keys are known
-	steps *stepOrder // set if the reads order Steps; nil if they select targets
-	named namedKeys
+	steps *stepOrder // set if the reads order Steps
+	// orders reports whether the reads order a walk, instead of selecting targets. In a plan, singly says
+	// whether values may read single instances of resources.
+	orders, singly bool
+	named          namedKeys
 	// stored holds the module instances in the state, and undeclared those of them that are excluded
 	// and not declared. Both are empty if nothing is excluded.
 	stored, undeclared map[addrs.ModuleInstance]bool
@@ -124,7 +127,7 @@ type moduleInstances struct {
 }
 
 func newPlaceReads(b *build, steps *stepOrder) *placeReads {
-	s := &placeReads{build: b, steps: steps, instances: map[*Module]*moduleInstances{}, byKey: map[*Resource][]IndexedRead{},
+	s := &placeReads{build: b, steps: steps, orders: steps != nil, instances: map[*Module]*moduleInstances{}, byKey: map[*Resource][]IndexedRead{},
 		calls: map[*Resource][]CallRead{}, chained: map[*Module][]CallRead{},
 		apart: map[*Node]map[*Node]bool{}, ranges: map[*Resource]map[*Node]*hcl.Range{}}
 	if b.op.Early != nil {

@@ -40,11 +40,6 @@ func (r *Resource) AwaitsElements(v *Value) bool {
 // over the edges of the resources.
 func (b *build) separateInstances() {
 	for _, r := range b.g.Resources {
-		if len(b.g.splitCalls) > 0 {
-			r.Awaited = slices.DeleteFunc(r.Awaited, func(read IndexedRead) bool {
-				return r.Node.Split || read.Of.Node.Split || read.whole().Split
-			})
-		}
 		if b.op.Phase == PhasePlan && r.OwnInstances() != nil {
 			b.separate(r)
 		}
@@ -67,8 +62,8 @@ func (b *build) separateInstances() {
 		}
 		b.g.Edges.Remove(r.Inputs.ID, func(id dag.ID) bool { return whole[id] })
 	}
-	if b.op.ByInstance && !b.op.Partial() && b.op.Early != nil {
-		b.separateCalls()
+	if b.op.Phase == PhasePlan {
+		b.orderPlan()
 	}
 }
 

@@ -134,29 +134,43 @@ func (u *ephemeralUsers) endOf(n *Node) *Node {
 		u.after(end, n)
 		u.after(n.Resource.Provider.close, end)
 	}
-	dependents := slices.Clip(u.dependents[n.ID])
-	if n.Split { // users in an instance of a split module call wait for the Part of that instance instead
-		for _, part := range u.g.partsOf(n) {
-			dependents = append(dependents, u.dependents[part.ID]...)
-		}
-	}
-	for _, id := range dependents {
+	for _, id := range u.dependents[n.ID] {
 		user := u.g.Nodes[id]
 		if !user.mayUseValues() || u.ephemeral(user) && user == user.Resource.Node && !u.isRead(user) {
 			continue
 		}
 		u.after(end, user)
-		whole := user
-		if user.Kind == KindPart {
-			whole = user.Object.(*Node)
+		if v, ok := user.Object.(*Value); ok {
+			u.after(end, u.behindSiblings(v)...)
 		}
 		switch {
 		case user.Kind == KindProvider:
 			u.after(end, u.ofProvider[user]...) // any call of the provider may need the value
-		case (user.Kind == KindStep || whole.completes()) && !u.ephemeral(user):
+		case (user.Kind == KindStep || user.completes()) && !u.ephemeral(user):
 		default:
 			u.after(end, u.endOf(user))
 		}
 	}
 	return end
+}
+
+// behindSiblings returns the nodes that may use an output through arguments of other instances of its
+// module's call. In a plan, no edges lead from these arguments to the output.
+func (u *ephemeralUsers) behindSiblings(output *Value) []*Node {
+	var from []dag.ID
+	for _, f := range u.siblingReads[output.Module] {
+		if u.op.Phase == PhasePlan && slices.Contains(f.read.Outputs(), output) {
+			from = append(from, f.to.Node.ID)
+		}
+	}
+	var out []*Node
+	for id := range dag.Reachable(from, func(id dag.ID) []dag.ID { return u.dependents[id] }) {
+		switch n := u.g.Nodes[id]; {
+		case n.Kind == KindProvider:
+			out = append(append(out, n), u.ofProvider[n]...)
+		case n.completes():
+			out = append(out, n)
+		}
+	}
+	return out
 }

@@ -325,7 +325,7 @@ func (o *stepOrder) nodesOf(reads []read) []*Node {
 
 // join returns a node that waits for other nodes. If there is only one, it returns that node, and nil
 // if there are none.
-func (o *stepOrder) join(p place, list []*Node) *Node {
+func (b *build) join(p place, list []*Node) *Node {
 	list = slices.DeleteFunc(list, func(n *Node) bool { return n == nil })
 	if len(list) > 0 && !slices.ContainsFunc(list, func(n *Node) bool { return n != list[0] }) {
 		return list[0]
@@ -333,8 +333,8 @@ func (o *stepOrder) join(p place, list []*Node) *Node {
 	if len(list) == 0 {
 		return nil
 	}
-	n := o.build.node(KindPlace, nil, p.name(), p.n.Range)
-	o.after(n, list...)
+	n := b.node(KindPlace, nil, p.name(), p.n.Range)
+	b.after(n, list...)
 	return n
 }
 

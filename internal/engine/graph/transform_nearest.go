@@ -158,15 +158,11 @@ func (b *build) findNearest(order []dag.ID) {
 	f.setSiblingNeeds()
 }
 
-// repeats reports whether a search for dependencies can leave out edges to n, because other edges lead
-// to everything that n waits for: n does a part of the work of the node that waits for it.
-func (n *Node) repeats() bool { return n.Kind == KindPart }
-
 func (f *nearest) visit(n *Node) {
 	needs := f.edges.Needs(n.ID)
 	sets := make([]*resourceSet, 0, len(needs))
 	for _, to := range needs {
-		if f.reached[to] == nil || f.b.g.Nodes[to].repeats() {
+		if f.reached[to] == nil {
 			continue
 		}
 		sets = append(sets, f.reached[to])

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"slices"
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
@@ -57,14 +56,11 @@ func (p *pruning) skipUnusedEphemerals() {
 		}
 	}
 	used := p.g.Edges.ReachThrough(func(id dag.ID) bool { return p.g.Nodes[id].passesValues() }, users...)
-	isUsed := func(n *Node) bool {
-		return used[n.ID] || n.Split && slices.ContainsFunc(p.g.partsOf(n), func(n *Node) bool { return used[n.ID] })
-	}
 	for _, r := range p.g.Resources {
 		if r.Addr.Resource.Mode != addrs.Ephemeral || r.HasConditions() {
 			continue
 		}
-		if !isUsed(r.Node) {
+		if !used[r.Node.ID] {
 			p.g.Unused[r.Node] = true
 		}
 		for _, s := range p.steps[r] {
@@ -93,9 +89,6 @@ func (p *pruning) usesValues(n *Node) bool {
 // passesValues reports whether nodes that wait for the node may receive, through it, the values
 // that the node itself waits for.
 func (n *Node) passesValues() bool {
-	if n.Kind == KindPart {
-		return n.Object.(*Node).passesValues()
-	}
 	ephemeral := n.Resource != nil && n.Resource.Addr.Resource.Mode == addrs.Ephemeral
 	return n.Kind.IsValue() || n.Kind == KindPlace || ephemeral || n.Kind.isBarrier() && n.Resource == nil
 }

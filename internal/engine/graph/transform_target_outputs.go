@@ -108,11 +108,8 @@ type participants struct {
 // of its module. Objects that the node reads there may be left out, too.
 func (g *Graph) LeavesOut(n *Node, in addrs.ModuleInstance) bool {
 	p := g.participants
-	switch {
-	case p == nil:
+	if p == nil {
 		return false
-	case n.Kind == KindPart:
-		n = n.Object.(*Node)
 	}
 	if m := p.reads.instances[n.Module]; m != nil && !m.has[in] {
 		return false // the module's instances were not known before the walk

@@ -123,7 +123,7 @@ func (s *usesSearch) find(set *resourceSet, nodes ...*Node) *Uses {
 		}
 		for _, id := range s.edges.Needs(n.ID) {
 			to := s.b.g.Nodes[id]
-			if to.repeats() || to == n || slices.Contains(nodes, to) || s.reached[id] == nil && !s.leads(to) {
+			if to == n || slices.Contains(nodes, to) || s.reached[id] == nil && !s.leads(to) {
 				continue
 			}
 			needs = append(needs, to)
