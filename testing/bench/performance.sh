@@ -3,7 +3,7 @@
 # commands, as soon as it is complete. An interrupted run therefore loses only the current part.
 # `make performance` sets these variables:
 #
-#   PARTS   parts to measure, in order; default: machine side large realistic hundred growth waits providers estates postgres
+#   PARTS   parts to measure, in order; default: machine side realistic hundred growth waits providers estates postgres
 #   MIRROR  the test providers, as built by `make providers`
 #   REF     a program to compare with, at sizes that it can handle; may be empty
 set -euo pipefail
@@ -21,7 +21,6 @@ life=planout,showjson,apply,noop,statelist,output,destroy
 declare -A titles=(
 	[machine]='The machine'
 	[side]='Side by side'
-	[large]='Side by side: 5,000 in layers'
 	[realistic]='Blocks as people write them'
 	[hundred]='100,000 instances'
 	[growth]='Growth'
@@ -55,10 +54,6 @@ side() {
 	measure -bin bin/tofu -ref "$REF" -shapes count -sizes 1000 -phases plan,apply,noop,destroy
 }
 
-large() {
-	measure -bin bin/tofu -ref "$REF" -shapes layers -sizes 5000 -phases validate,plan,apply,noop -timeout 10m -count 5 -refcount 1
-}
-
 realistic() {
 	measure -bin bin/tofu -ref "$REF" -shapes realistic -sizes 10000 -timeout 10m \
 		-phases validate,plan,apply,noop,replace,show,statelist,output,plandestroy
@@ -66,15 +61,9 @@ realistic() {
 
 hundred() { measure -bin bin/tofu -shapes count -sizes 50000 -phases plan,"$life"; }
 
-growth() {
-	measure -bin bin/tofu -shapes wide,layers -sizes 1000,32000 -last -phases "$life" -count 2
-	measure -bin bin/tofu -mirror "$MIRROR" -shapes data -sizes 1000,5000 -last -phases planout,apply,noop,destroy -count 2
-}
+growth() { measure -bin bin/tofu -shapes wide,layers -sizes 1000,32000 -last -phases "$life" -count 2; }
 
-waits() {
-	measure -bin bin/tofu -ref "$REF" -waits
-	measure -bin bin/tofu -shapes sequence -sizes 1000,8000 -last -phases planout,apply,noop,destroy -count 2
-}
+waits() { measure -bin bin/tofu -ref "$REF" -waits; }
 
 providers() {
 	measure -bin bin/tofu -mirror "$MIRROR" -type synth_t0 -shapes wide -sizes 5000 -phases plan,apply,noop,destroy
@@ -91,7 +80,7 @@ postgres() {
 # If it fails, the section of the part stays as it is.
 possible() {
 	case $1 in
-	side | large | realistic | waits | postgres) [ -n "${REF:-}" ] ;;
+	side | realistic | waits | postgres) [ -n "${REF:-}" ] ;;
 	esac
 }
 
@@ -106,7 +95,7 @@ put() {
 	mv build/bench/document.md "$doc"
 }
 
-for part in ${PARTS:-machine side large realistic hundred growth waits providers estates postgres}; do
+for part in ${PARTS:-machine side realistic hundred growth waits providers estates postgres}; do
 	title=${titles[$part]:?no such part}
 	start=$SECONDS
 	if ! possible "$part"; then
