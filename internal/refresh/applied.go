@@ -249,10 +249,10 @@ func withReady(st *states.State, of []addrs.AbsInstance) *states.State {
 	}
 	out := st.Clone()
 	for _, addr := range of {
-		inst := out.Instance(addr)
+		inst, r := st.Instance(addr), st.Resource(addr.Abs())
 		ready := *inst.Current
 		ready.Status = states.Ready
-		inst.Current = &ready
+		out.SetCurrent(addr, &ready, addrs.ProviderInstance{Config: r.Provider, Key: inst.ProviderKey})
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"tofu/internal/addrs"
 	"tofu/internal/engine"
 	"tofu/internal/engine/enginetest"
 	"tofu/internal/refresh"
@@ -65,12 +66,13 @@ func TestData(t *testing.T) {
 		{name: "other type", options: refresh.Options{Types: refresh.Patterns{"fake_thing"}}},
 		{name: "no type", options: refresh.Options{NotTypes: refresh.Patterns{"fake_find"}}},
 		{name: "what it depends on", options: minimal, edit: func(s *enginetest.Session) {
-			for r := range s.State.Resources() {
-				for _, inst := range r.Instances {
+			for _, r := range s.State.Sorted() {
+				for key, inst := range r.Instances {
 					if r.Addr.Resource.Name == "other" {
 						changed := *inst.Current
 						changed.Attrs = []byte(strings.Replace(string(changed.Attrs), `"c":"1"`, `"c":"2"`, 1))
-						inst.Current = &changed
+						s.State.SetCurrent(r.Addr.Instance(key), &changed,
+							addrs.ProviderInstance{Config: r.Provider, Key: inst.ProviderKey})
 					}
 				}
 			}
