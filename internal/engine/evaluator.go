@@ -47,6 +47,11 @@ type evaluator struct {
 // applies reports whether the evaluator belongs to the walk of an apply.
 func (e *evaluator) applies() bool { return e.lazyCtx != nil && e.op.Phase.Applies() }
 
+// valuesReadSingly reports whether values may read single instances of resources that aren't complete.
+func (e *evaluator) valuesReadSingly() bool {
+	return e.applies() || e.lazyCtx != nil && e.op.Phase == graph.PhasePlan && !e.op.Partial()
+}
+
 // onDemand reports whether instances are decided on first use.
 func (e *evaluator) onDemand() bool { return e.lazyCtx != nil && e.op.Phase != graph.PhasePlan }
 

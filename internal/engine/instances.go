@@ -169,7 +169,7 @@ type callInstances struct {
 
 	mu        sync.Mutex // guards the fields below
 	built     map[string]cty.Value
-	arguments map[*graph.Value]*argument // see evaluator.argumentValue
+	arguments map[argumentOf]*argument // see evaluator.argumentValue
 }
 
 // expansion holds the instances of a resource in one module instance and their values.

@@ -289,7 +289,7 @@ func (c *evalContext) Instances(subject addrs.Referenceable, of lang.Instances) 
 		return cty.NilVal, false
 	}
 	read := c.reads.of(addr)
-	if read == nil && (c.e.applies() || c.ofValue && c.e.lazyCtx != nil) && r.Exprs.Repetition.Repeats() {
+	if read == nil && (c.e.applies() || c.ofValue && c.e.valuesReadSingly()) && r.Exprs.Repetition.Repeats() {
 		read = c.selected(graph.IndexedRead{Of: r, Refs: of})
 	}
 	if _, list := of.FromList(); list && read != nil {

@@ -64,13 +64,20 @@ func (e *evaluator) argumentValue(ctx context.Context, v *graph.Value, in *modul
 	if in.lazy == nil || in.parent == nil || v.PerInstance || in.undeclared {
 		return e.variableValue(ctx, v, in)
 	}
-	shared := in.parent.calls[v.Module.CallSlot].argument(v)
+	shared := in.parent.calls[v.Module.CallSlot].argument(argumentOf{v, e.graph.LeavesOut(v.Node, in.addr)})
 	err = shared.do(e, func(e *evaluator) error {
 		var err error
 		shared.value, err = e.variableValue(ctx, v, in)
-		return err
+		return e.unlessLeftOut(v, in, err)
 	})
 	return shared.value, err
+}
+
+// argumentOf identifies an argument of a module call, and whether it is evaluated for instances that a
+// partial run leaves out.
+type argumentOf struct {
+	v       *graph.Value
+	leftOut bool
 }
 
 // argument is the value of an argument that is the same for all instances of a module call.
@@ -79,17 +86,17 @@ type argument struct {
 	value cty.Value
 }
 
-// argument returns the argument for a variable.
-func (ci *callInstances) argument(v *graph.Value) *argument {
+// argument returns the shared value of an argument.
+func (ci *callInstances) argument(of argumentOf) *argument {
 	ci.mu.Lock()
 	defer ci.mu.Unlock()
 	if ci.arguments == nil {
-		ci.arguments = map[*graph.Value]*argument{}
+		ci.arguments = map[argumentOf]*argument{}
 	}
-	if ci.arguments[v] == nil {
-		ci.arguments[v] = &argument{}
+	if ci.arguments[of] == nil {
+		ci.arguments[of] = &argument{}
 	}
-	return ci.arguments[v]
+	return ci.arguments[of]
 }
 
 // unlessLeftOut returns the error of a value, or nil if a partial run leaves the value out: it may
@@ -111,7 +118,7 @@ func (e *evaluator) contextOf(ctx context.Context, v *graph.Value, in *moduleIns
 // setValue prepares a context for the expression of a value in one instance of its module.
 func (c *evalContext) setValue(v *graph.Value, in *moduleInstance) {
 	c.ofValue, c.leftOut, c.ignoreDeprecations = true, c.e.graph.LeavesOut(v.Node, in.addr), in.undeclared
-	if c.e.lazyCtx == nil {
+	if !c.e.valuesReadSingly() {
 		return
 	}
 	for _, read := range v.AliasReads() {
