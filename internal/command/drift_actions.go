@@ -90,7 +90,7 @@ func (f *driftFlags) act(ctx context.Context, app *App, opts *engine.PlanOptions
 	return true, do(ctx, &driftAction{app, op, targets, *opts})
 }
 
-// driftAction is what an action about the drift of some objects works with.
+// driftAction is an action about the drift of some objects.
 type driftAction struct {
 	app     *App
 	op      *session.Operation

@@ -28,8 +28,8 @@ type question struct {
 
 type givenAnswer struct{ request, answer any }
 
-// configured tells the memories of an operation how a provider is configured. Ephemeral values, such as
-// tokens, differ in each plan and are left out.
+// configured passes the configuration of a provider to the memories of an operation. Ephemeral values,
+// such as tokens, differ in each plan and are left out.
 func (o *operation) configured(p addrs.ProviderInstance, config cty.Value) {
 	if o.answers == nil && o.data == nil {
 		return

@@ -11,7 +11,7 @@ import (
 // A DataMemory knows what data sources returned when they were last read. It must be safe for
 // concurrent use.
 type DataMemory interface {
-	// Configured tells it the configuration of a provider, without ephemeral values.
+	// Configured is called with the configuration of a provider, without ephemeral values.
 	Configured(p addrs.ProviderInstance, config cty.Value)
 	// Recall returns what an earlier read has returned. It reports false if the data source must be
 	// read; Remember is then told what the read returns.

@@ -20,7 +20,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// applied is what is known of the last apply of an object.
+// applied holds what the last apply of an object did.
 type applied struct {
 	// Changes has a hash of the old and the new value of each attribute that an update has changed.
 	Changes map[string]string `json:"changes,omitempty"`

@@ -27,7 +27,7 @@ type Data struct {
 	changed bool
 }
 
-// knownData is what a data source returned. It is in this form in a file.
+// knownData holds what a data source returned, in the form of the file.
 type knownData struct {
 	// Question is a hash of what the provider was asked, by which provider configuration, and of the
 	// stored objects on which the data source depends.

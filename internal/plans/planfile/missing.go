@@ -37,7 +37,7 @@ func decodeMissing(data []byte) (*map[addrs.ModuleInstance]string, error) {
 	return &out, nil
 }
 
-// setMissing gives each change with the reason DeleteNoModule its missing module instance, which
+// setMissing sets, in each change with the reason DeleteNoModule, the missing module instance that
 // contains the object.
 func setMissing(changes *plans.Changes, missing map[addrs.ModuleInstance]string) {
 	if changes == nil {
