@@ -218,7 +218,7 @@ func (m *Module) argumentsReadOnlyEach(call *Module) bool {
 // the outputs of that call are evaluated. The arguments that use each.value wait for the outputs.
 func (o *planOrder) decideEarlyByCall(m *Module) {
 	call := m.ChainedCall()
-	if o.whole[m.expand.ID] || !o.known(m) || !o.known(call) {
+	if o.whole[m.expand.ID] || !o.instancesOf(m).known || !o.instancesOf(call).known {
 		return
 	}
 	m.EachCall = m.eachCall()

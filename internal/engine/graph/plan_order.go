@@ -40,13 +40,25 @@ type planOrder struct {
 	nodes map[place]*Node                    // by place, its node; nil if nothing in the place has to be awaited
 	whole []bool                             // by ID, whether a node must wait for everything it refers to; see readWhole
 	apart map[*Module][]addrs.ModuleInstance // the calls that are apart, with their instances
+	lists map[*Module]moduleList             // see instancesOf
+	split map[*Node]bool                     // nodes between module instances that read each other
+}
+
+// moduleList holds the instances of a module call, if they are known before the walk.
+type moduleList struct {
+	all   []addrs.ModuleInstance
+	known bool
 }
 
 // orderPlan makes readers in a plan wait for single places.
 func (b *build) orderPlan() {
-	o := &planOrder{build: b, nodes: map[place]*Node{}, apart: map[*Module][]addrs.ModuleInstance{}}
-	for m := range b.between {
-		o.apart[m], _ = b.earlyKeys().ModuleInstances(m)
+	o := &planOrder{build: b, nodes: map[place]*Node{}, apart: map[*Module][]addrs.ModuleInstance{},
+		lists: map[*Module]moduleList{}, split: map[*Node]bool{}}
+	for m, nodes := range b.between {
+		o.apart[m] = o.instancesOf(m).all
+		for _, n := range nodes {
+			o.split[n] = true
+		}
 	}
 	var values []*Value
 	var resources []*Resource
@@ -100,7 +112,7 @@ func (o *planOrder) findReaders() (values []*Value, resources []*Resource) {
 // connectAll makes nodes wait for places: those of the calls that are apart, of values that read single
 // instances, and of arguments that read other instances of their call.
 func (o *planOrder) connectAll(values []*Value, resources []*Resource) {
-	o.split()
+	o.splitAll()
 	needs := map[*Node][]*Node{}
 	for _, v := range values {
 		if v.Module.repeated() == nil {
@@ -127,9 +139,7 @@ func (o *planOrder) connectAll(values []*Value, resources []*Resource) {
 			}
 		}
 	}
-	for _, r := range resources {
-		o.setOutputs(r)
-	}
+	o.setOutputs(resources)
 }
 
 // chainedCalls returns the module calls that may wait for single instances of the object in their
@@ -213,7 +223,7 @@ func (o *planOrder) decideEarly(m *Module) {
 		return
 	}
 	read := m.ChainedTo()
-	if o.whole[m.expand.ID] || !o.known(m) {
+	if o.whole[m.expand.ID] || !o.instancesOf(m).known {
 		return
 	}
 	o.separate(read.Of)
@@ -228,10 +238,14 @@ func (o *planOrder) decideEarly(m *Module) {
 	}
 }
 
-// known reports whether the instances of a module call are known before the walk.
-func (o *planOrder) known(m *Module) bool {
-	_, known := o.earlyKeys().ModuleInstances(m)
-	return known
+// instancesOf returns the instances of a module call, if they are known before the walk.
+func (o *planOrder) instancesOf(m *Module) moduleList {
+	out, found := o.lists[m]
+	if !found {
+		out.all, out.known = o.earlyKeys().ModuleInstances(m)
+		o.lists[m] = out
+	}
+	return out
 }
 
 // repeated returns the innermost call with count, for_each or enabled that contains a module or calls
@@ -245,8 +259,8 @@ func (m *Module) repeated() *Module {
 	return nil
 }
 
-// setApart makes a value's reads of single instances possible: it separates the resources, and sets
-// the calls that are apart.
+// setApart separates the resources of which a value reads single instances, and makes the calls apart
+// that it reads or feeds singly.
 func (o *planOrder) setApart(v *Value) {
 	reads := o.resourcesRead(v)
 	for _, read := range reads {
@@ -264,13 +278,10 @@ func (o *planOrder) setApart(v *Value) {
 	}
 }
 
-// addApart sets the innermost call around or at m that is repeated apart, if its instances are known.
+// addApart makes the innermost repeated call that is m, or contains it, apart if its instances are known.
 func (o *planOrder) addApart(m *Module) {
-	if m = m.repeated(); m == nil || o.apart[m] != nil {
-		return
-	}
-	if list, known := o.earlyKeys().ModuleInstances(m); known {
-		o.apart[m] = list
+	if m = m.repeated(); m != nil && o.instancesOf(m).known {
+		o.apart[m] = o.instancesOf(m).all
 	}
 }
 
@@ -317,7 +328,7 @@ func (r *Resource) AwaitsCall(call *Module) bool {
 func (o *planOrder) awaitCalls(r *Resource) {
 	outputs := map[dag.ID]bool{}
 	for _, read := range r.CallReads {
-		if !o.known(read.Call) {
+		if !o.instancesOf(read.Call).known {
 			continue
 		}
 		o.addApart(read.Call)
@@ -361,23 +372,23 @@ func (o *planOrder) callOf(m *Module) *Module {
 	return out
 }
 
-// split adds the nodes of the blocks in calls that are apart.
-func (o *planOrder) split() {
+// splitAll adds the nodes of the blocks in calls that are apart.
+func (o *planOrder) splitAll() {
 	for _, n := range slices.Clone(o.g.Nodes) {
 		if !n.Kind.IsResource() && n.Kind != KindModule {
 			continue
 		}
-		if call := o.callOf(n.Module); call != nil && o.splits(n, call) {
+		if call := o.callOf(n.Module); call != nil && o.splits(n) {
 			o.addApartNodes(n, call)
 		}
 	}
 }
 
-// splits reports whether a node has a node for each instance of a call.
-func (o *planOrder) splits(n *Node, call *Module) bool {
+// splits reports whether a node in a call that is apart is split.
+func (o *planOrder) splits(n *Node) bool {
 	r := n.Resource
 	switch {
-	case slices.Contains(o.between[call], n) || r != nil && slices.Contains(o.between[call], r.Node):
+	case o.split[n] || r != nil && o.split[r.Node]:
 		return true
 	case r == nil:
 		return !n.Dropped && len(n.Problems) == 0
@@ -406,13 +417,13 @@ func (o *planOrder) addApartNodes(n *Node, call *Module) {
 
 // connectApart makes the nodes that do the work of n wait for what n needs, each in its module instance.
 func (o *planOrder) connectApart(n *Node, of *apartNodes) {
-	needs := o.needs(n)
-	for _, one := range of.all {
-		for _, need := range needs {
-			o.after(one, o.node(place{n: need, in: outermost(one.In, sharedDepth(n.Module, need.Module))}))
+	for _, need := range o.needs(n) {
+		depth := sharedDepth(n.Module, need.Module)
+		for _, one := range of.all {
+			o.after(one, o.node(place{n: need, in: outermost(one.In, depth)}))
 		}
-		o.after(n, one)
 	}
+	o.after(n, of.all...)
 	if r := n.Resource; r != nil && n == r.Inputs {
 		for _, read := range r.Awaited {
 			for _, one := range of.all {
@@ -435,19 +446,21 @@ func (o *planOrder) node(p place) *Node {
 		return o.g.NodeIn(p.n, p.in)
 	case p.n.Kind != KindValue && !p.n.closesModule():
 		return o.g.NodeIn(p.n, p.in)
-	case p.part == allParts && !o.selects(p):
-		return p.n
 	}
 	n, known := o.nodes[p]
-	if known || p.n.Dropped {
+	if known {
 		return n
 	}
 	o.nodes[p] = nil
-	if list := o.ofValue(p); len(p.n.Problems) == 0 {
-		n = o.join(p, list)
-	} else {
+	switch {
+	case p.part == allParts && !o.selects(p):
+		n = p.n
+	case p.n.Dropped:
+	case len(p.n.Problems) > 0:
 		n = o.build.node(KindPlace, nil, p.name(), p.n.Range)
 		n.Problems = p.n.Problems
+	default:
+		n = o.join(p, o.ofValue(p))
 	}
 	o.nodes[p] = n
 	return n
@@ -510,25 +523,28 @@ func (o *planOrder) instance(r *Resource, in addrs.ModuleInstance, key addrs.Ins
 	return n
 }
 
-// setFinal sets the nodes after which a value is final in module instances; see Graph.Final.
-func (o *planOrder) setFinal(v *Value, list ...addrs.ModuleInstance) {
-	for _, in := range list {
-		if p := (place{n: v.Node, in: in}); o.g.finals[p] == nil {
-			o.g.finals[p] = o.node(p)
-		}
-	}
+// setFinal sets the node after which a value is final in a module instance; see Graph.Final.
+func (o *planOrder) setFinal(v *Value, in addrs.ModuleInstance) {
+	p := place{n: v.Node, in: in}
+	o.g.finals[p] = o.node(p)
 }
 
-// setOutputs sets the nodes of the outputs that the instances of a block read from single module
-// instances, and of the outputs of all instances of a call.
-func (o *planOrder) setOutputs(r *Resource) {
-	for _, read := range r.AwaitedCalls {
-		list, _ := o.earlyKeys().ModuleInstances(read.Call)
-		for _, output := range read.Outputs() {
-			o.setFinal(output, list...)
-			for _, in := range list {
-				caller, _ := in.Parent()
-				o.setFinal(output, caller)
+// setOutputs sets the nodes of the outputs that the instances of blocks read from single module
+// instances, and of these outputs in all instances of a call.
+func (o *planOrder) setOutputs(readers []*Resource) {
+	done := map[*Value]bool{}
+	for _, r := range readers {
+		for _, read := range r.AwaitedCalls {
+			for _, output := range read.Outputs() {
+				if done[output] {
+					continue
+				}
+				done[output] = true
+				for _, in := range o.instancesOf(read.Call).all {
+					caller, _ := in.Parent()
+					o.setFinal(output, in)
+					o.setFinal(output, caller)
+				}
 			}
 		}
 	}
