@@ -491,11 +491,25 @@ func (o *planOrder) ofValue(p place) []*Node {
 		}
 	}
 	for _, read := range v.CallReads {
-		if read.Call != v.Module {
-			out = append(out, o.g.NodeIn(read.Call.expand, from))
+		if read.Call == v.Module {
+			continue
+		}
+		out = append(out, o.g.NodeIn(read.Call.expand, from))
+		if o.selectsNone(v, p.in, read) { // a local that is the call is then evaluated as a whole
+			for _, output := range read.Outputs() {
+				out = append(out, o.node(place{n: output.Node, in: from}))
+			}
 		}
 	}
 	return out
+}
+
+// selectsNone reports whether a value in a module instance reads an instance of a call that doesn't exist.
+func (o *planOrder) selectsNone(v *Value, in addrs.ModuleInstance, read CallRead) bool {
+	keys, _ := o.reads.readValue(v, in, read.keyed())
+	return slices.ContainsFunc(keys, func(k KeyRead) bool {
+		return !o.reads.isInstance(read.Call, v.evaluatedIn(in).Child(read.Call.Call.Name, k.Key))
+	})
 }
 
 // instance returns the node that stands for an instance of a resource. It returns the node of all
