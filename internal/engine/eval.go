@@ -38,7 +38,7 @@ type evalContext struct {
 	self cty.Value // NilVal if there is no self
 
 	// reads holds the instances that can be read before their resources are complete; see withReads
-	// and resourceVisit.findAwaited.
+	// and resourceVisit.findReads.
 	reads instanceReads
 	// partial is true if resources and aliases have only the instances in reads, however they are
 	// referred to; see elements.
@@ -395,7 +395,7 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 		if r == nil {
 			return cty.DynamicVal, c.missing(subject, rng)
 		}
-		if c.before.AwaitsInstances(r) {
+		if c.before.WaitsFor(r, nil) {
 			return cty.DynamicVal, nil
 		}
 		if c.partial {
@@ -459,7 +459,7 @@ func (c *evalContext) namedValue(v *graph.Value, subject addrs.Referenceable, rn
 	if v == nil {
 		return cty.DynamicVal, c.missing(subject, rng)
 	}
-	if c.before.AwaitsVia(v) {
+	if c.before.WaitsForLocal(v) {
 		return cty.DynamicVal, nil
 	}
 	if c.only != nil {
@@ -469,7 +469,7 @@ func (c *evalContext) namedValue(v *graph.Value, subject addrs.Referenceable, rn
 		return found, err
 	}
 	if v.Alias != nil {
-		if c.before.AwaitsElements(v) {
+		if c.before.WaitsFor(v.Alias.Of, v) {
 			return cty.DynamicVal, nil
 		}
 		if found, ok, err := c.elements(v, c.in); ok || err != nil {
@@ -511,7 +511,7 @@ func (c *evalContext) Module(call string, use lang.CallUse) (cty.Value, error) {
 	case c.e.op.Phase == graph.PhaseValidate:
 		return unknownValue(child, use.Outputs), nil
 	}
-	if c.before.AwaitsCall(child) {
+	if c.before.WaitsForCall(child) {
 		return cty.DynamicVal, nil
 	}
 	instances, err := c.e.callsIn(child, c.in)

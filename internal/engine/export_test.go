@@ -63,7 +63,9 @@ func PlanTooEarly(
 	}
 	for _, r := range w.graph.Resources {
 		if r.Addr.String() == reader {
-			r.Awaited = nil
+			for i := range r.ByKey {
+				r.ByKey[i].Whole = true
+			}
 		}
 	}
 	return w.plan(ctx, &PlanOptions{})

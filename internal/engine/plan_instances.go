@@ -28,26 +28,23 @@ import (
 // inOrder reports whether the instances of the resource are planned in the order of references.
 func (v resourceVisit) inOrder() bool { return v.r.Inputs != v.r.Node || v.r.OwnInstances() != nil }
 
-// findAwaited finds the instances of other resources that each instance waits for. It leaves out
+// findReads finds the instances of other resources that each instance waits for. It leaves out
 // resources that an instance waits for as a whole.
-func (v resourceVisit) findAwaited(ctx context.Context, in *moduleInstance, x *expansion) {
-	if len(v.r.Awaited) == 0 {
-		return
-	}
+func (v resourceVisit) findReads(ctx context.Context, in *moduleInstance, x *expansion) {
 	c := v.eval().newContext(ctx, in, repetition{})
 	c.before = v.r
-	for i := range x.keys {
-		c.rep = x.repetition(i)
-		for _, read := range v.r.Awaited {
-			x.reads[i] = c.addAwaited(x.reads[i], read)
+	for read := range v.r.Singly() {
+		for i := range x.keys {
+			c.rep = x.repetition(i)
+			x.reads[i] = c.addReads(x.reads[i], read)
 		}
 	}
 }
 
-// addAwaited adds the instances that references select to a list. It adds none if a key is not
+// addReads adds the instances that references select to a list. It adds none if a key is not
 // known, if no instance has that key, or if all of many instances are selected. The instance must
 // then wait for the whole resource.
-func (c *evalContext) addAwaited(list []plans.InstanceRead, read graph.IndexedRead) []plans.InstanceRead {
+func (c *evalContext) addReads(list []plans.InstanceRead, read graph.IndexedRead) []plans.InstanceRead {
 	first := len(list)
 	of, name := read.Of, read.Name()
 	x := c.e.instancesRead(c.in, read)
@@ -77,13 +74,13 @@ func (c *evalContext) addAwaited(list []plans.InstanceRead, read graph.IndexedRe
 	return list
 }
 
-// awaitedWhole returns the elements of Awaited that an instance waits for as a whole, because reads
-// has no entries for them. reads begins with the instances of the resource itself, followed by
-// others in the order of Awaited.
-func (v resourceVisit) awaitedWhole(reads instanceReads) []graph.IndexedRead {
+// readWhole returns what the block reads singly, but an instance waits for as a whole, because reads
+// has no entries for it. reads begins with the instances of the resource itself, followed by others in
+// the order of Singly.
+func (v resourceVisit) readWhole(reads instanceReads) []graph.IndexedRead {
 	_, reads = reads.cut(v.r.Addr.Resource)
 	var out []graph.IndexedRead
-	for _, read := range v.r.Awaited {
+	for read := range v.r.Singly() {
 		var single instanceReads
 		single, reads = reads.cut(read.Name())
 		if single == nil {
@@ -105,7 +102,7 @@ func (v resourceVisit) deferredByRead(in *moduleInstance, x *expansion, i int) *
 			return of.deferred[at]
 		}
 	}
-	for _, read := range v.awaitedWhole(x.reads[i]) {
+	for _, read := range v.readWhole(x.reads[i]) {
 		if d := v.started(read.Of).deferredBy; d != nil {
 			return d
 		}
@@ -197,12 +194,12 @@ func (p *resourcePlan) start(s *startedPlan) {
 			w.times.Add(nil)
 		}
 		// These waits put the errors of a resource before the errors of its readers.
-		for _, read := range r.Awaited {
+		for read := range r.Singly() {
 			if of := p.started(read.Of).vertex; of > 0 {
 				wait(s.vertex, of)
 			}
 		}
-		for _, read := range r.AwaitedCalls {
+		for read := range r.CallsSingly() {
 			for _, output := range read.Outputs() {
 				for _, in := range p.planned {
 					if n := w.graph.Final(output, in.addr); n != nil {
@@ -242,7 +239,7 @@ func (p *resourcePlan) connect(in *moduleInstance, x *expansion, wait func(id, o
 				wait(id, of.vertex+dag.ID(at))
 			}
 		}
-		for _, read := range p.awaitedWhole(x.reads[i]) {
+		for _, read := range p.readWhole(x.reads[i]) {
 			if of := p.started(read.Of).vertex; of > 0 {
 				wait(id, of)
 			}
@@ -263,15 +260,14 @@ func (p *resourcePlan) connect(in *moduleInstance, x *expansion, wait func(id, o
 // findOutputs finds the nodes of the outputs of single module instances that each instance waits
 // for. If a key is not known or doesn't exist, the instance waits for the outputs of the whole call.
 func (v resourceVisit) findOutputs(ctx context.Context, in *moduleInstance, x *expansion) {
-	if len(v.r.AwaitedCalls) == 0 {
-		return
-	}
-	x.outputs = make([][]*graph.Node, len(x.keys))
 	c := v.eval().newContext(ctx, in, repetition{})
 	c.before = v.r
-	for i := range x.keys {
-		c.rep = x.repetition(i)
-		for _, read := range v.r.AwaitedCalls {
+	for read := range v.r.CallsSingly() {
+		if x.outputs == nil {
+			x.outputs = make([][]*graph.Node, len(x.keys))
+		}
+		for i := range x.keys {
+			c.rep = x.repetition(i)
 			x.outputs[i] = c.addOutputs(x.outputs[i], read)
 		}
 	}

@@ -257,7 +257,7 @@ func (v resourceVisit) expand(ctx context.Context, in *moduleInstance) (*expansi
 		in.resources[v.r.Slot] = nil
 		return nil, err
 	}
-	v.findAwaited(ctx, in, x)
+	v.findReads(ctx, in, x)
 	v.findOutputs(ctx, in, x)
 	v.w.eval.unfinished.add(v.r.Addr.Resource.InInstance(in.addr), x.keys)
 	return x, nil

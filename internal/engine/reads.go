@@ -80,7 +80,10 @@ func (s *keySet) has(key addrs.InstanceKey) bool {
 // resource are selected.
 func (t *instance) instanceReads() []plans.InstanceRead {
 	var out []plans.InstanceRead
-	for _, indexed := range t.r.Indexed {
+	for _, indexed := range t.r.ByKey {
+		if !indexed.Recorded(t.r) {
+			continue
+		}
 		if awaited := t.awaited(indexed); awaited != nil {
 			out = append(out, awaited...)
 			continue
@@ -108,7 +111,7 @@ func selectsAll(n int, x *expansion) bool { return n >= 64 && x != nil && n == l
 // planned. It returns nil if the instance waited for the whole resource, or may have waited for
 // instances that it doesn't read.
 func (t *instance) awaited(read graph.IndexedRead) instanceReads {
-	if !t.r.Awaits(read) || read.Refs.Guarded() {
+	if !t.r.WaitsFor(read.Of, read.Via) || read.Refs.Guarded() {
 		return nil
 	}
 	return t.c.reads.of(read.Name())
@@ -241,12 +244,12 @@ func (p *keyProblem) Error() string { return p.reason }
 // the plan recorded as read can be read before their resources are complete. It returns an error if
 // the block now reads other instances.
 func (c *evalContext) withReads(r *graph.Resource, change *plans.InstanceChange) (*evalContext, error) {
-	if len(r.Indexed) == 0 {
+	if len(r.ByKey) == 0 {
 		return c, nil
 	}
 	out := *c
 	out.reads = change.Reads
-	for _, indexed := range r.Indexed {
+	for _, indexed := range r.ByKey {
 		addr := indexed.Name()
 		planned := out.reads.of(addr)
 		if planned == nil {

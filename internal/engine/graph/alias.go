@@ -290,18 +290,6 @@ func (r IndexedRead) namedBy(m *Module, refs *lang.Refs) bool {
 		slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool { return m.valueOf(ref.Subject) == r.Via })
 }
 
-// aliasReads returns the aliases that a block reads only by key. It leaves out aliases of the
-// block's own resource and those that are evaluated once for all instances of the block. It returns
-// nil if this run reads no aliases by key.
-func (b *build) aliasReads(r *Resource) []IndexedRead {
-	if len(r.Module.aliases) == 0 || r.Config.Check != nil {
-		return nil
-	}
-	return slices.DeleteFunc(r.aliasesRead(), func(read IndexedRead) bool {
-		return read.Of == r || b.readsAtOnce(r, read)
-	})
-}
-
 // same reports whether both are reads of the same resource by the same alias, or both without one.
 func (r IndexedRead) same(other IndexedRead) bool { return r.Of == other.Of && r.Via == other.Via }
 

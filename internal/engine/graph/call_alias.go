@@ -246,12 +246,6 @@ func (r CallRead) sameRefs(other CallRead) bool {
 	return len(other.Refs) > 0 && &r.Refs[0] == &other.Refs[0]
 }
 
-// AwaitsVia reports whether the instances of a block wait for single instances of a module call, which the
-// block reads through a local, in a plan. It returns false if r is nil.
-func (r *Resource) AwaitsVia(v *Value) bool {
-	return r != nil && slices.ContainsFunc(r.AwaitedCalls, func(read CallRead) bool { return read.Via == v })
-}
-
 // callAliasReads returns what a block reads only by key through locals that are module calls.
 func (r *Resource) callAliasReads() []CallRead {
 	forEach := r.Exprs.Repetition.ForEach

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"tofu/internal/addrs"
 	"tofu/internal/lang"
 )
 
@@ -15,6 +14,7 @@ type CallRead struct {
 	Output *Value // nil for all outputs
 	Via    *Value // the local by which the call is read, or nil; see call_alias.go
 	Refs   lang.Instances
+	Whole  bool // whether the instances of the block wait for the outputs of all instances in a plan
 }
 
 // Keyed holds the references to single instances of one resource or module call.
@@ -70,63 +70,6 @@ func (m *Module) addCallReads(list []CallRead, refs *lang.Refs) []CallRead {
 		}
 	}
 	return list
-}
-
-// setCallReads sets the module calls that a block reads only by instance. It leaves out calls that are
-// also read outside of the block's instances, for example by for_each or an import block.
-func (b *build) setCallReads(r *Resource) {
-	chained, via := r.Module.chainedCall(r.Exprs.Repetition)
-	if via != nil && (!b.awaitsVia() || r.Exprs.ownInstances(r.Addr.Resource) != nil) {
-		chained = nil
-	}
-	list := b.readsByCallAlias(r)
-	if !r.Exprs.readsCalls && chained == nil && list == nil || r.Config.Check != nil {
-		return
-	}
-	whole := map[*Module]bool{}
-	except := func(refs *lang.Refs) {
-		for _, ref := range refs.Objects {
-			if call, _, ok := lang.ModuleSubject(ref.Subject); ok {
-				whole[r.Module.Calls[call.Name]] = true
-			}
-			if v := r.Module.valueOf(ref.Subject); v != nil {
-				whole[chained] = whole[chained] || v == via
-				list = slices.DeleteFunc(list, func(read CallRead) bool { return read.Via == v })
-			}
-		}
-	}
-	var eachOf *lang.Refs // set if for_each is only a module call, or a local that is one
-	if chained != nil {
-		list, eachOf = append(list, r.eachCall().reads...), &r.Exprs.Repetition.ForEach.Refs
-	}
-	for unit := range r.Exprs.units() {
-		if unit == eachOf {
-			continue
-		}
-		list = r.Module.addCallReads(list, unit)
-		for _, ref := range unit.Objects {
-			if call, _, ok := lang.ModuleSubject(ref.Subject); ok {
-				if _, only := unit.CallInstances(call.Name); !only {
-					whole[r.Module.Calls[call.Name]] = true
-				}
-			}
-			if via != nil && ref.Subject == (addrs.LocalValue{Name: via.Name}) {
-				whole[chained] = true
-			}
-		}
-	}
-	if list == nil {
-		return
-	}
-	for refs := range b.readOnce(r) {
-		if refs != eachOf {
-			except(refs)
-		}
-	}
-	if r.Exprs.DependsOn != nil {
-		except(r.Exprs.DependsOn)
-	}
-	r.CallReads = slices.DeleteFunc(list, func(read CallRead) bool { return whole[read.Call] })
 }
 
 // setValueReads sets the module calls that an argument or another value reads only by instance.

@@ -198,11 +198,6 @@ func (b *build) addChainedCall(v *Value) {
 	}
 }
 
-// readsByEach reports whether a block reads single instances of the call in its for_each.
-func (r *Resource) readsByEach(call *Module) bool {
-	return slices.ContainsFunc(r.CallReads, func(read CallRead) bool { return read.Call == call && read.ByEach() })
-}
-
 // argumentsReadOnlyEach reports whether all arguments that use each.value read the call only by
 // instance.
 func (m *Module) argumentsReadOnlyEach(call *Module) bool {

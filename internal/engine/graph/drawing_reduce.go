@@ -111,10 +111,10 @@ func (b *build) drawnInputs(r *Resource) *Node {
 // afterConstant makes n, which decides the instances of r, wait for the instances of another resource
 // that r reads only by constant keys.
 func (b *build) afterConstant(n *Node, r, of *Resource) {
-	for _, read := range r.Constant {
+	for _, read := range r.ByKey {
 		for _, s := range b.steps[of] {
 			one := func(ref lang.InstanceRef) bool { return ref.Key == s.Change.Addr.Key }
-			if read.Of == of && s.Part == stepApply && slices.ContainsFunc(read.Refs, one) {
+			if read.Of == of && !read.Recorded(r) && s.Part == stepApply && slices.ContainsFunc(read.Refs, one) {
 				b.after(n, s.node)
 			}
 		}

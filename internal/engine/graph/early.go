@@ -54,28 +54,3 @@ func (r *Resource) ChainedTo() *IndexedRead {
 // ChainedTo returns the resource or alias in for_each = OBJECT, or nil if the call is not repeated this
 // way.
 func (m *Module) ChainedTo() *IndexedRead { return m.Parent.chain(m.Repetition) }
-
-// ReadsByInstance returns the resources of the module that a block reads only by instance, each
-// with the references that select the instances. If the block reads other instances of its own
-// resource, that resource comes first.
-func (r *Resource) ReadsByInstance() []IndexedRead {
-	if r.Config == nil {
-		return nil
-	}
-	var out []IndexedRead
-	if own := r.Exprs.ownInstances(r.Addr.Resource); len(own) > 0 {
-		out = append(out, IndexedRead{Of: r, Refs: own})
-	}
-	order, refs := r.Exprs.instancesRead(false)
-	chain, chained := r.Exprs.Repetition.chainedTo()
-	for _, addr := range order {
-		of := r.Module.Resources[addr]
-		switch {
-		case of == nil, of == r, of.Config == nil, of.Config.Check != nil, !of.Exprs.Repetition.Repeats():
-		case chained && chain == addr && of.Exprs.Repetition.ForEach == nil:
-		default:
-			out = append(out, IndexedRead{Of: of, Refs: refs[addr]})
-		}
-	}
-	return out
-}

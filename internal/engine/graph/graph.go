@@ -162,18 +162,12 @@ type Resource struct {
 	Opened   bool       // for ephemeral resources: Steps open the objects
 }
 
-// instanceReads holds the references of a block that may read single instances.
+// instanceReads holds what the instances of a block read only by key; see setReadsByKey.
 type instanceReads struct {
-	Indexed   []IndexedRead // resources read by a computed index or by an alias; may include the block's own resource
-	CallReads []CallRead    // single instances of module calls that the block reads
-	Constant  []IndexedRead // resources of the same module that the block reads only by constant keys
-	EachOf    *IndexedRead  // the resource or alias in for_each, if it is also in Indexed; see setEach
+	ByKey     []IndexedRead // resources and aliases; the block's own resource comes first
+	CallReads []CallRead    // module calls
+	EachOf    *IndexedRead  // the resource or alias in for_each, if the instances wait for single instances of it
 	EachCall  *EachCall     // the call that has the keys of the block, if its instances are read by key
-	// Awaited holds the resources and aliases whose single instances the instances of this resource
-	// wait for in a plan; see separateInstances.
-	Awaited []IndexedRead
-	// AwaitedCalls is like Awaited, but holds module calls.
-	AwaitedCalls []CallRead
 	// DeferredRefErrors holds the errors of references in the content of dynamic blocks. They are
 	// reported only if the dynamic block generates any blocks.
 	DeferredRefErrors map[*addrs.Reference]tfdiags.Diagnostics
@@ -191,17 +185,16 @@ type resourceNodes struct {
 // IndexedRead is a resource whose instances a block or value reads only one by one, directly or
 // through an alias, with the references that select them.
 type IndexedRead struct {
-	Of   *Resource
-	Via  *Value // the alias by which the block reads the resource; nil if it reads the resource itself
-	Refs lang.Instances
+	Of    *Resource
+	Via   *Value // the alias by which the block reads the resource; nil if it reads the resource itself
+	Refs  lang.Instances
+	Whole bool // whether the instances of the block wait for the whole resource or alias in a plan
 }
 
 // OwnInstances returns the references of a block to instances of its own resource, or nil.
 func (r *Resource) OwnInstances() lang.Instances {
-	for _, read := range r.Indexed {
-		if read.Of == r && read.Via == nil {
-			return read.Refs
-		}
+	if len(r.ByKey) > 0 && r.ByKey[0].Of == r {
+		return r.ByKey[0].Refs
 	}
 	return nil
 }

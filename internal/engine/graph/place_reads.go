@@ -367,7 +367,7 @@ func (s *placeReads) indexed(r *Resource) []IndexedRead {
 	case s.early == nil || r.Config == nil:
 		return nil
 	case s.steps != nil:
-		return s.steps.readsByKey(r)
+		return r.ByKey
 	case r.ProviderKey != nil || len(s.g.Imports[r]) > 0:
 		return nil
 	}

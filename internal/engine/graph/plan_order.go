@@ -317,22 +317,16 @@ func (r *Resource) mayAwaitCalls() bool {
 	return true
 }
 
-// AwaitsCall reports whether the instances of a block wait for single instances of a module call in a
-// plan. It returns false if r is nil.
-func (r *Resource) AwaitsCall(call *Module) bool {
-	return r != nil && slices.ContainsFunc(r.AwaitedCalls, func(read CallRead) bool { return read.Call == call })
-}
-
 // awaitCalls makes the instances of a block wait for the module instances that they read. The block
 // itself waits for the whole calls when it completes.
 func (o *planOrder) awaitCalls(r *Resource) {
 	outputs := map[dag.ID]bool{}
-	for _, read := range r.CallReads {
+	for i, read := range r.CallReads {
 		if !o.instancesOf(read.Call).known {
 			continue
 		}
 		o.addApart(read.Call)
-		r.AwaitedCalls = append(r.AwaitedCalls, read)
+		r.CallReads[i].Whole = false
 		if r.EachCall == nil && read.ByEach() && read.Call == r.ChainedCall() {
 			r.EachCall = r.eachCall()
 			for _, output := range read.Call.Outputs {
@@ -348,7 +342,7 @@ func (o *planOrder) awaitCalls(r *Resource) {
 			o.after(r.Inputs, read.Call.expand)
 		}
 	}
-	if len(r.AwaitedCalls) == 0 {
+	if len(outputs) == 0 {
 		return
 	}
 	o.separate(r)
@@ -425,7 +419,7 @@ func (o *planOrder) connectApart(n *Node, of *apartNodes) {
 	}
 	o.after(n, of.all...)
 	if r := n.Resource; r != nil && n == r.Inputs {
-		for _, read := range r.Awaited {
+		for read := range r.Singly() {
 			for _, one := range of.all {
 				if read.Via != nil {
 					o.setFinal(read.Via, one.In)
@@ -548,7 +542,7 @@ func (o *planOrder) setFinal(v *Value, in addrs.ModuleInstance) {
 func (o *planOrder) setOutputs(readers []*Resource) {
 	done := map[*Value]bool{}
 	for _, r := range readers {
-		for _, read := range r.AwaitedCalls {
+		for read := range r.CallsSingly() {
 			for _, output := range read.Outputs() {
 				if done[output] {
 					continue

@@ -151,60 +151,6 @@ func (e *ResourceExprs) ownInstances(itself addrs.Resource) lang.Instances {
 	return out
 }
 
-// setOwn records the references of a block to instances of its own resource.
-func (r *Resource) setOwn() {
-	if own := r.Exprs.ownInstances(r.Addr.Resource); len(own) > 0 && r.Exprs.Repetition.Repeats() {
-		r.Indexed = append(r.Indexed, IndexedRead{Of: r, Refs: own})
-	}
-}
-
-// setIndexed records the resources and aliases that the block reads only by instance: in Indexed or,
-// if all keys are constant, in Constant. It also sets Awaited. In a partial run, it ignores a for_each over a
-// resource, because the block's instances are then those that exist at the end of the run.
-func (b *build) setIndexed(r *Resource) {
-	r.setOwn()
-	order, refs := r.Exprs.instancesRead(b.op.Phase.Applies())
-	chain, chained := r.Exprs.Repetition.chainedTo()
-	for _, addr := range order {
-		of := r.Module.Resources[addr]
-		switch {
-		case of == nil, of == r, of.Config == nil, of.Config.Check != nil:
-			continue
-		case !of.Exprs.Repetition.Repeats():
-			continue
-		case chained && chain == addr && (of.Exprs.Repetition.ForEach == nil || b.op.Partial()):
-			continue
-		}
-		read := IndexedRead{Of: of, Refs: refs[addr]}
-		switch {
-		case !read.Refs.Computed(): // an apply evaluates the keys again
-			r.Constant = append(r.Constant, read)
-		case r.Exprs.repeatsWith(addr):
-			continue // the instances are decided before any Step could wait for what decides them
-		default:
-			r.Indexed = append(r.Indexed, read)
-		}
-		if b.op.ByInstance && !b.op.Partial() && b.awaits(r, read) {
-			r.Awaited = append(r.Awaited, read)
-		}
-	}
-	for _, read := range b.aliasReads(r) {
-		r.Indexed = append(r.Indexed, read)
-		if b.op.ByInstance && b.awaits(r, read) {
-			r.Awaited = append(r.Awaited, read)
-		}
-	}
-}
-
-// repeatsWith reports whether the count, for_each or enabled of a block refers to a resource, other
-// than in for_each = TYPE.NAME.
-func (e *ResourceExprs) repeatsWith(of addrs.Resource) bool {
-	if chain, chained := e.Repetition.chainedTo(); chained && chain == of {
-		return false
-	}
-	return slices.ContainsFunc(e.Repetition.Refs(), func(refs *lang.Refs) bool { return refs.Name(of) })
-}
-
 // ReadsEachValue reports whether an argument of a module call uses each.value.
 func (v *Value) ReadsEachValue() bool {
 	return v.Expr != nil && slices.ContainsFunc(v.Expr.Refs.Objects, func(ref *addrs.Reference) bool {

@@ -51,8 +51,7 @@ var analysisTransformer = &Transformer{
 			case b.op.Phase == PhaseValidate:
 				r.setOwn()
 			case b.op.Phase == PhasePlan, b.op.Phase.Applies():
-				b.setIndexed(r)
-				b.setCallReads(r)
+				b.setReadsByKey(r)
 			}
 		}
 		for _, v := range b.g.Values {

@@ -142,9 +142,9 @@ func (r *Resource) openings(early EarlyKeys) ([]*plans.InstanceChange, bool) {
 // as they are known before the walk. A plan records them in this form for a change.
 func (r *Resource) earlyReads(early EarlyKeys, addr addrs.AbsInstance) []plans.InstanceRead {
 	var out []plans.InstanceRead
-	for _, indexed := range r.Indexed {
+	for _, indexed := range r.ByKey {
 		keys, known := early.Read(r, addr.Module, addr.Key, indexed.keyed())
-		if !known {
+		if !known || !indexed.Recorded(r) {
 			continue
 		}
 		if len(keys) == 0 {

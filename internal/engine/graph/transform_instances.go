@@ -63,8 +63,7 @@ type stepOrder struct {
 	// within holds the nodes of these Steps for resources in repeated modules, by each module instance
 	// that contains the object.
 	within  map[*Resource]map[addrs.ModuleInstance][]*Node
-	change  *plans.InstanceChange       // the change of the instance whose reads are searched for
-	byKey   map[*Resource][]IndexedRead // see readsByKey
+	change  *plans.InstanceChange // the change of the instance whose reads are searched for
 	todo    []openPlace
 	cycles  tfdiags.Diagnostics
 	visited map[*Node]bool                          // see visit
@@ -85,8 +84,7 @@ type objectIn struct {
 
 func newStepOrder(b *build) *stepOrder {
 	o := &stepOrder{build: b, nodes: map[place]*Node{}, applied: map[*Resource]map[objectIn]*Step{},
-		within: map[*Resource]map[addrs.ModuleInstance][]*Node{}, visited: map[*Node]bool{},
-		byKey: map[*Resource][]IndexedRead{}}
+		within: map[*Resource]map[addrs.ModuleInstance][]*Node{}, visited: map[*Node]bool{}}
 	blocks := b.g.Edges
 	b.blocks, b.g.Edges = &blocks, dag.Graph{}
 	for _, n := range b.g.Nodes {
@@ -184,7 +182,7 @@ func (o *stepOrder) await(n *Node, reads []read) {
 
 // awaitInstance makes the node of an instance wait for what the instance reads.
 func (o *stepOrder) awaitInstance(n *Node, r *Resource, change *plans.InstanceChange) {
-	if r.Config != nil && r.Exprs.Repetition.Repeats() && len(o.readsByKey(r))+len(r.CallReads) == 0 {
+	if r.Config != nil && r.Exprs.Repetition.Repeats() && len(r.ByKey)+len(r.CallReads) == 0 {
 		o.after(n, o.node(place{n: r.Node, in: change.Addr.Module, part: baseParts})) // like most instances
 		return
 	}
@@ -356,24 +354,6 @@ func (b *build) idleData(r *Resource) bool {
 		b.op.Phase == PhaseApply
 }
 
-// readsByKey returns the resources that a block reads only by key, and the aliases. A block reads the
-// object in its for_each as a whole unless EachOf is set.
-func (o *stepOrder) readsByKey(r *Resource) []IndexedRead {
-	if len(r.Indexed)+len(r.Constant) == 0 {
-		return nil
-	}
-	out, known := o.byKey[r]
-	if !known {
-		chain := r.ChainedTo()
-		out = slices.DeleteFunc(slices.Concat(r.Indexed, r.Constant), func(read IndexedRead) bool {
-			whole := chain != nil && chain.same(read) && r.EachOf == nil
-			return whole || read.Of != r && o.readsAtOnce(r, read)
-		})
-		o.byKey[r] = out
-	}
-	return out
-}
-
 // recorded returns the keys with which the instance of o.change reads a resource or an alias, as far as
 // the plan knows them.
 func (o *stepOrder) recorded(of IndexedRead) (keys []KeyRead, known bool) {
@@ -410,22 +390,11 @@ func (o *stepOrder) modulesOf(m *Module) []addrs.ModuleInstance {
 	return o.planned[m.Path]
 }
 
-// setEach sets what decides the instances of blocks and module calls before everything that their
-// for_each refers to is final.
+// setEach sets what decides the instances of module calls before everything that their for_each refers
+// to is final.
 func (b *build) setEach() {
 	if b.op.Phase != PhaseApply {
 		return
-	}
-	for _, r := range b.g.Resources {
-		if r.Config == nil || r.Config.Check != nil {
-			continue
-		}
-		if chain := r.ChainedTo(); chain != nil && slices.ContainsFunc(r.Indexed, chain.same) && !b.op.Partial() {
-			r.EachOf = chain
-		}
-		if call := r.ChainedCall(); call != nil && r.readsByEach(call) {
-			r.EachCall = r.eachCall()
-		}
 	}
 	if b.op.Partial() || b.op.Early == nil {
 		return

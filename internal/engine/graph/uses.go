@@ -90,7 +90,7 @@ func (f *nearest) setUses(n *Node, set *resourceSet) {
 	case n.Resource != nil && n == n.Resource.Inputs && n.Resource.Config != nil:
 		r := n.Resource
 		s.from, s.within, s.calls = r.Module, r.Module, r.CallReads
-		s.aliases = slices.DeleteFunc(slices.Clone(r.Indexed), func(read IndexedRead) bool { return read.Via == nil })
+		s.aliases = slices.DeleteFunc(slices.Clone(r.ByKey), func(read IndexedRead) bool { return read.Via == nil })
 		var byInstance []IndexedRead
 		s.reads = func(of *Resource) lang.Instances {
 			if byInstance == nil {

@@ -95,7 +95,7 @@ func (m *Module) aliasesRead(list []IndexedRead, units iter.Seq[*lang.Refs]) []I
 			seen[v] = true
 			refs, only := unit.ValueInstances(ref.Subject)
 			whole[v] = whole[v] || !only
-			list = addRead(list, IndexedRead{v.Alias.Of, v, refs})
+			list = addRead(list, IndexedRead{Of: v.Alias.Of, Via: v, Refs: refs})
 		}
 	}
 	return slices.DeleteFunc(list, func(read IndexedRead) bool { return whole[read.Via] })

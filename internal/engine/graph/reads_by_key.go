@@ -1,0 +1,222 @@
+package graph
+
+import (
+	"iter"
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/lang"
+)
+
+// What a block reads only by key
+//
+// The instances of a block may read single instances of a resource or module call, as in a[each.key].
+// If the block reads the object in no other way, each of its instances waits for those that it reads,
+// not for the whole object. Expressions such as count are evaluated once for all instances, by the node
+// of the block, which waits for whole objects. So what they read is not read only by key.
+
+// setReadsByKey finds what the instances of a block read only by key. It sets Whole in the reads for which
+// they wait for the whole object in this run anyway.
+func (b *build) setReadsByKey(r *Resource) {
+	r.setOwn()
+	own := r.Exprs.ownInstances(r.Addr.Resource)
+	chain := r.ChainedTo()
+	for _, read := range append(r.resourcesRead(b.op.Phase.Applies()), b.aliasesByKey(r)...) {
+		chained := chain != nil && chain.same(read)
+		names := func(refs *lang.Refs) bool { return read.namedBy(r.Module, refs) }
+		orders := func(own lang.InstanceRef) bool { return chained || own.DependsOn(names) }
+		if b.readsOnce(r, chained, names) || slices.ContainsFunc(own, orders) ||
+			chained && !b.waitsForEach(r) {
+			continue
+		}
+		read.Whole = b.readsWhole(r, read, chained)
+		if chained && !read.Whole {
+			r.EachOf = chain
+		}
+		r.ByKey = append(r.ByKey, read)
+	}
+	each := r.ChainedCall()
+	for _, read := range b.callsByKey(r) {
+		names := func(refs *lang.Refs) bool { return read.namedBy(r.Module, refs) }
+		if b.readsOnce(r, read.Call == each, names) || r.Exprs.DependsOn != nil && names(r.Exprs.DependsOn) {
+			continue
+		}
+		read.Whole = b.op.Phase == PhasePlan // until awaitCalls finds the instances
+		if b.op.Phase == PhaseApply && read.Call == each && read.ByEach() {
+			r.EachCall = r.eachCall()
+		}
+		r.CallReads = append(r.CallReads, read)
+	}
+}
+
+// waitsForEach reports whether the instances of a block with for_each = OBJECT may wait for the instances of
+// the object in this run. In a partial run, the block's instances are those that exist at the end of the
+// run.
+func (b *build) waitsForEach(r *Resource) bool {
+	return !b.op.Partial() && (b.op.Phase == PhasePlan || b.op.Phase == PhaseApply && r.Config.Check == nil)
+}
+
+// setOwn records the references of a block to instances of its own resource.
+func (r *Resource) setOwn() {
+	if own := r.Exprs.ownInstances(r.Addr.Resource); len(own) > 0 && r.Exprs.Repetition.Repeats() {
+		r.ByKey = append(r.ByKey, IndexedRead{Of: r, Refs: own})
+	}
+}
+
+// readsOnce reports whether an expression that is evaluated once for all instances of a block refers to an
+// object. names reports whether references name the object. The for_each doesn't count if it is only
+// the object.
+func (b *build) readsOnce(r *Resource, isForEach bool, names func(*lang.Refs) bool) bool {
+	for refs := range b.readOnce(r) {
+		if names(refs) && !(isForEach && refs == &r.Exprs.Repetition.ForEach.Refs) {
+			return true
+		}
+	}
+	return false
+}
+
+// readsWhole reports whether the instances of a block wait for all of a resource or alias in a plan,
+// although they read it only by key. chained reports whether it is the block's for_each.
+func (b *build) readsWhole(r *Resource, read IndexedRead, chained bool) bool {
+	if b.op.Phase != PhasePlan {
+		return false
+	}
+	managed := r.Addr.Resource.Mode == addrs.Managed
+	switch {
+	case !b.op.ByInstance, b.op.Partial(), r.Config.Check != nil:
+		return true
+	case !managed && read.Of.Addr.Resource.Mode == addrs.Managed: // it also depends on whether any instance changes
+		return true
+	}
+	return chained && read.Via == nil && read.Of.Schema.Block.ContainsDeprecated() // a warning about the whole for_each
+}
+
+// ReadsByInstance returns the resources of the module that a block reads only by instance, each
+// with the references that select the instances. If the block reads other instances of its own
+// resource, that resource comes first.
+func (r *Resource) ReadsByInstance() []IndexedRead {
+	if r.Config == nil {
+		return nil
+	}
+	var out []IndexedRead
+	if own := r.Exprs.ownInstances(r.Addr.Resource); len(own) > 0 {
+		out = append(out, IndexedRead{Of: r, Refs: own})
+	}
+	return append(out, r.resourcesRead(false)...)
+}
+
+// resourcesRead returns the other resources of the module that a block reads only by instance. If single
+// is false, a key in depends_on means the whole resource.
+func (r *Resource) resourcesRead(single bool) []IndexedRead {
+	var out []IndexedRead
+	order, refs := r.Exprs.instancesRead(single)
+	chain, chained := r.Exprs.Repetition.chainedTo()
+	for _, addr := range order {
+		of := r.Module.Resources[addr]
+		switch {
+		case of == nil, of == r, of.Config == nil, of.Config.Check != nil, !of.Exprs.Repetition.Repeats():
+		case chained && chain == addr && of.Exprs.Repetition.ForEach == nil:
+		default:
+			out = append(out, IndexedRead{Of: of, Refs: refs[addr]})
+		}
+	}
+	return out
+}
+
+// aliasesByKey returns the aliases that a block reads only by key, other than those of its own
+// resource. It returns nil if this run reads no aliases by key.
+func (b *build) aliasesByKey(r *Resource) []IndexedRead {
+	if len(r.Module.aliases) == 0 || r.Config.Check != nil {
+		return nil
+	}
+	return slices.DeleteFunc(r.aliasesRead(), func(read IndexedRead) bool { return read.Of == r })
+}
+
+// callsByKey returns the module calls that a block reads only by key, with the outputs that it reads.
+func (b *build) callsByKey(r *Resource) []CallRead {
+	chained, via := r.Module.chainedCall(r.Exprs.Repetition)
+	if via != nil && (!b.awaitsVia() || r.Exprs.ownInstances(r.Addr.Resource) != nil) {
+		chained = nil
+	}
+	list := b.readsByCallAlias(r)
+	if !r.Exprs.readsCalls && chained == nil && list == nil || r.Config.Check != nil {
+		return nil
+	}
+	whole := map[*Module]bool{}
+	var eachOf *lang.Refs // set if for_each is only a module call, or a local that is one
+	if chained != nil {
+		list, eachOf = append(list, r.eachCall().reads...), &r.Exprs.Repetition.ForEach.Refs
+	}
+	for unit := range r.Exprs.units() {
+		if unit == eachOf {
+			continue
+		}
+		list = r.Module.addCallReads(list, unit)
+		for _, ref := range unit.Objects {
+			if call, _, ok := lang.ModuleSubject(ref.Subject); ok {
+				if _, only := unit.CallInstances(call.Name); !only {
+					whole[r.Module.Calls[call.Name]] = true
+				}
+			}
+			if via != nil && ref.Subject == (addrs.LocalValue{Name: via.Name}) {
+				whole[chained] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(list, func(read CallRead) bool { return whole[read.Call] })
+}
+
+// namedBy reports whether refs, which are references in the module m, include the module call or the
+// local by which it is read.
+func (r CallRead) namedBy(m *Module, refs *lang.Refs) bool {
+	return refs.NameCall(r.Call.Call.Name) ||
+		r.Via != nil && slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool { return m.valueOf(ref.Subject) == r.Via })
+}
+
+// Recorded reports whether a plan records which instances the block r reads. An apply evaluates constant
+// keys again.
+func (r IndexedRead) Recorded(by *Resource) bool {
+	return r.Via != nil || r.Of == by || r.Refs.Computed()
+}
+
+// Singly returns what the instances of a block read only by key, other than instances of the same
+// resource, if they don't wait for the whole object.
+func (r *Resource) Singly() iter.Seq[IndexedRead] {
+	return func(yield func(IndexedRead) bool) {
+		for _, read := range r.ByKey {
+			if !read.Whole && read.Of != r && !yield(read) {
+				return
+			}
+		}
+	}
+}
+
+// CallsSingly is like Singly, for module calls.
+func (r *Resource) CallsSingly() iter.Seq[CallRead] {
+	return func(yield func(CallRead) bool) {
+		for _, read := range r.CallReads {
+			if !read.Whole && !yield(read) {
+				return
+			}
+		}
+	}
+}
+
+// WaitsFor reports whether the instances of a block wait for single instances of another resource, which
+// the block reads directly or through the alias via. It returns false if r is nil.
+func (r *Resource) WaitsFor(of *Resource, via *Value) bool {
+	return r != nil && of != r && slices.ContainsFunc(r.ByKey, func(read IndexedRead) bool {
+		return read.Of == of && read.Via == via && !read.Whole
+	})
+}
+
+// WaitsForCall reports whether the instances of a block wait for single instances of a module call. It
+// returns false if r is nil.
+func (r *Resource) WaitsForCall(call *Module) bool {
+	return r != nil && slices.ContainsFunc(r.CallReads, func(read CallRead) bool { return read.Call == call && !read.Whole })
+}
+
+// WaitsForLocal is like WaitsForCall, for a call that the block reads through a local.
+func (r *Resource) WaitsForLocal(v *Value) bool {
+	return r != nil && slices.ContainsFunc(r.CallReads, func(read CallRead) bool { return read.Via == v && !read.Whole })
+}
