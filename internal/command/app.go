@@ -193,6 +193,7 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 	defer func() { endMeasure(problem) }()
 	ctx, cancel := a.Interrupts.Context(context.Background())
 	defer cancel()
+	defer a.Session.Close()
 	err = run(ctx, a, fs.Args())
 	a.Live.Phase("", 0)
 	status = a.finish(err, path)

@@ -155,7 +155,8 @@ func (r *initRun) run(ctx context.Context) error {
 	if err := root.EvaluateStatics(); err != nil {
 		return err
 	}
-	if f.Backend {
+	inStore := root.Module.Backend != nil && root.Module.Backend.Store != nil
+	if f.Backend && !inStore {
 		if err := r.backend(ctx, root); err != nil {
 			return err
 		}
@@ -178,6 +179,15 @@ func (r *initRun) run(ctx context.Context) error {
 	app.Live.Phase("Installing providers", 0)
 	if err := providers.install(ctx, cfg); err != nil {
 		return err
+	}
+	if f.Backend && inStore { // its provider had to come first, and the state may need more providers
+		app.Session.Close() // processes of versions that are no longer installed
+		if err := r.backend(ctx, root); err != nil {
+			return err
+		}
+		if err := providers.install(ctx, cfg); err != nil {
+			return err
+		}
 	}
 	app.Live.Phase("", 0)
 	app.Printer.Diagnostics(app.Warnings.Take())

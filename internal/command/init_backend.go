@@ -30,7 +30,7 @@ type backendInit struct {
 func (b *backendInit) run(ctx context.Context, root *session.Config) error {
 	s, f := b.session, b.flags
 	defer s.Timings.Phase("backend")()
-	wanted, hasBlock, err := session.DecodeBackend(root)
+	wanted, hasBlock, err := s.DecodeBackend(ctx, root)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (b *backendInit) run(ctx context.Context, root *session.Config) error {
 	}
 	var current *session.BackendSettings // nil if nothing was initialized before
 	if record != nil && !f.Reconfigure {
-		current, err = recordedSettings(record)
+		current, err = s.RecordedBackend(ctx, record)
 		if err != nil {
 			return err
 		}
@@ -245,7 +245,7 @@ func selectExisting(ctx context.Context, s *session.Session, p *session.Location
 // preset has settings, the recorded settings of the command line still apply.
 func (b *backendInit) same(record *session.BackendRecord, current, wanted *session.BackendSettings) bool {
 	given := len(b.flags.BackendConfig)+len(b.session.Preset.Backend) > 0
-	if current.Driver != wanted.Driver {
+	if current.Driver.Name != wanted.Driver.Name {
 		return false
 	}
 	if !given && record.Hash == session.BackendHash(record.Type, wanted.Block) {

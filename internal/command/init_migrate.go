@@ -8,29 +8,13 @@ import (
 	"strings"
 
 	"tofu/internal/backend"
-	"tofu/internal/backend/all"
 	"tofu/internal/backend/local"
-	"tofu/internal/configs/blocks"
 	"tofu/internal/session"
 	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 )
-
-// recordedSettings returns the settings of the recorded backend.
-func recordedSettings(record *session.BackendRecord) (*session.BackendSettings, error) {
-	driver, err := all.Driver(record.Type)
-	if err != nil {
-		return nil, err
-	}
-	schema := blocks.Schema(driver.Config())
-	config, err := record.Value(schema)
-	if err != nil {
-		return nil, err
-	}
-	return &session.BackendSettings{Driver: driver, Schema: schema, Block: config, Config: config}, nil
-}
 
 // migration copies states from one backend to another.
 type migration struct {

@@ -70,6 +70,11 @@ func (p *providerInstaller) ensure(ctx context.Context, cfg *session.Config) (pr
 	if cfg.Tests != nil { // the root module alone has none
 		session.AddTestRequirements(reqs, cfg.Tests)
 	}
+	if record, err := s.ReadBackendRecord(); err == nil && record != nil { // a migration reads from its store
+		if provider, ok := record.Provider(); ok {
+			reqs[provider] = slices.Clone(reqs[provider])
+		}
+	}
 	s.Warnings.Add(session.OverrideWarnings(s.CLI.DevOverrides)...)
 	progress := newDownloads(s, &f.viewFlags)
 	locks, err = install.Ensure(ctx, reqs, prev, &install.Options{
@@ -105,7 +110,7 @@ func constraintPlaces(cfg *configs.Config) func(addrs.Provider) string {
 func stateIfAny(
 	ctx context.Context, s *session.Session, cfg *session.Config, req session.StateRequest,
 ) (*states.State, error) {
-	if _, err := s.CurrentBackend(cfg, s.Preset); err != nil {
+	if _, err := s.CurrentBackend(ctx, cfg); err != nil {
 		s.Logs.Core.Debug("no state is read", "reason", err)
 		return nil, nil
 	}

@@ -45,7 +45,7 @@ type Module struct {
 
 	RequiredProviders map[string]*RequiredProvider
 	ProviderMetas     map[string]*ProviderMeta // keyed by the provider's local name
-	Backend           *Backend                 // nil if absent
+	Backend           *Backend                 // a backend or state_store block; nil if absent
 	Cloud             *Backend                 // a cloud block, with Type "cloud"; nil if absent
 	Encryption        []*hcl.Block             // terraform { encryption {} } blocks; blocks in override files come last
 
@@ -88,11 +88,22 @@ type ProviderMeta struct {
 	Range     hcl.Range
 }
 
-// Backend is a backend or cloud block. Config is not decoded, because its schema depends on Type.
+// Backend is a backend, cloud or state_store block. Config is not decoded, because its schema depends
+// on Type.
 type Backend struct {
 	Type      string
 	Config    hcl.Body
+	Store     *Store // nil unless a provider has the store
 	TypeRange hcl.Range
+	Range     hcl.Range
+}
+
+// Store has the content of a state_store block.
+type Store struct {
+	Arguments hcl.Body // what is outside of the provider block
+	Name      string   // local name of the provider
+	Provider  addrs.Provider
+	Config    hcl.Body // body of the provider block
 	Range     hcl.Range
 }
 

@@ -65,6 +65,7 @@ func newModule(dir string, primary, overrides []*file, warn tfdiags.Sink) (*Modu
 		mb.errorf(mb.Backend.Range, "Both a backend and a cloud configuration are present",
 			"Only one of the two is allowed. The cloud block is at %s.", tfdiags.Place(mb.Cloud.Range))
 	}
+	mb.resolveStore()
 	for name, o := range mb.Outputs {
 		mb.Outputs[name] = o.typed()
 	}
@@ -78,6 +79,23 @@ func newModule(dir string, primary, overrides []*file, warn tfdiags.Sink) (*Modu
 	mb.checkImports()
 	mb.reqs, mb.arguments = mb.requirements(), mb.argumentSchema()
 	return mb.Module, mb.errs.Err()
+}
+
+// resolveStore finds the provider of a state store, which must be in required_providers: commands that
+// read no resources start it, too.
+func (mb *moduleBuilder) resolveStore() {
+	if mb.Backend == nil || mb.Backend.Store == nil {
+		return
+	}
+	store := mb.Backend.Store
+	if req := mb.RequiredProviders[store.Name]; req != nil {
+		store.Provider = req.Provider
+		return
+	}
+	if len(mb.errs) == 0 {
+		mb.errorf(store.Range, "The provider of the state store is not declared", "required_providers has no entry %q. "+
+			"Add one with the source of the provider.", store.Name)
+	}
 }
 
 func (mb *moduleBuilder) errorf(at hcl.Range, summary, detail string, args ...any) {

@@ -10,6 +10,7 @@ var terraformSchema = &hcl.BodySchema{
 	Blocks: []hcl.BlockHeaderSchema{
 		{Type: "backend", LabelNames: []string{"type"}},
 		{Type: "cloud"},
+		{Type: "state_store", LabelNames: []string{"type"}},
 		{Type: "required_providers"},
 		{Type: "provider_meta", LabelNames: []string{"provider"}},
 		{Type: "encryption"},
@@ -32,6 +33,10 @@ func decodeTerraform(d *decoder, block *hcl.Block) {
 		case "cloud":
 			d.file.clouds = append(d.file.clouds, &Backend{Type: "cloud", Config: inner.Body,
 				TypeRange: inner.TypeRange, Range: inner.DefRange})
+		case "state_store":
+			if b := decodeStateStore(d, inner); b != nil {
+				d.file.backends = append(d.file.backends, b)
+			}
 		case "required_providers":
 			d.file.requiredProviders = append(d.file.requiredProviders, decodeRequiredProviders(d, inner))
 		case "provider_meta":
@@ -43,6 +48,27 @@ func decodeTerraform(d *decoder, block *hcl.Block) {
 			d.encryption(inner)
 		}
 	}
+}
+
+var storeProviderSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "provider",
+	LabelNames: []string{"name"}}}}
+
+// decodeStateStore decodes a state_store block. It returns nil if the block doesn't name a provider.
+func decodeStateStore(d *decoder, block *hcl.Block) *Backend {
+	content, rest := d.partial(block.Body, storeProviderSchema)
+	var first once
+	b := &Backend{Type: block.Labels[0], Config: block.Body, TypeRange: block.LabelRanges[0], Range: block.DefRange}
+	for _, inner := range content.Blocks {
+		if first.accept(d, inner, "Duplicate provider block", "The state_store block") {
+			b.Store = &Store{Name: inner.Labels[0], Config: inner.Body, Arguments: rest, Range: inner.DefRange}
+		}
+	}
+	if b.Store == nil {
+		d.errorf(block.DefRange, "Missing provider of a state store", "The block needs a block such as `provider \"NAME\" {}`, "+
+			"with the local name and the configuration of the provider that has the store %q.", b.Type)
+		return nil
+	}
+	return b
 }
 
 // constantArguments checks that a body has only arguments without references.

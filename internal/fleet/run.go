@@ -250,7 +250,7 @@ func (run *Run) blocked(ctx context.Context, q *queue, id dag.ID, results []*Res
 func (run *Run) hasState(ctx context.Context, r *roots.Root) bool {
 	s := run.open(r, io.Discard, run.Session.Timings)
 	defer s.Close()
-	of, err := roots.LastState(s)
+	of, err := roots.LastState(ctx, s)
 	if err != nil {
 		return true
 	}

@@ -33,9 +33,6 @@ var constructs = []construct{
 	{"resource/lifecycle/action_trigger", "", Change, "Actions are not supported",
 		"Remove the action_trigger block; a terraform_data resource with replace_triggered_by and a provisioner can run " +
 			"something after changes of this resource."},
-	{"terraform/state_store", "", Change, "State stores of providers are not supported",
-		"Use one of the backends instead: \"tofu metadata backends -json\" lists them. Before that, move the state out of " +
-			"the store with the other program: \"terraform state pull\", then \"tofu state push\"."},
 	{"resource/store", "terraform_data", Change, "terraform_data has no store block",
 		"Use input for values that may be stored, and a write-only argument of another resource for those that may not."},
 	{"policy", "", Change, "Policies are not evaluated here",
@@ -101,7 +98,10 @@ func (c *checker) valid(root *configs.Config) {
 	c.add(Works, hcl.Range{Filename: c.Dir}, "The configuration can be read",
 		"It has %s with %s. Whether arguments fit the providers, \"tofu validate\" says after \"tofu init\".",
 		count(modules, "module"), count(resources, "resource block"))
-	if b := root.Module.Backend; b != nil {
+	if b := root.Module.Backend; b != nil && b.Store != nil {
+		c.add(Works, b.Range, fmt.Sprintf("The state store %q", b.Type), "States and locks stay where they are. \"tofu init\" "+
+			"installs the provider first, and records the store.")
+	} else if b != nil {
 		if _, err := all.Driver(b.Type); err != nil {
 			for _, d := range tfdiags.FromError(err) {
 				c.fromDiagnostic(d.At(b.TypeRange))

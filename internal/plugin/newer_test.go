@@ -11,7 +11,11 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/backend"
+	"tofu/internal/backend/provided"
 	"tofu/internal/providers"
+	"tofu/internal/testenv/storetest"
+	"tofu/internal/tfdiags"
 )
 
 // TestList lists files with both protocol versions.
@@ -181,4 +185,20 @@ func TestGenerateConfig(t *testing.T) {
 	if got := config.GetAttr("id"); !got.IsNull() {
 		t.Errorf("id = %#v, want null", got)
 	}
+}
+
+// TestProvidedStore runs the suite of backends with two processes of a provider.
+func TestProvidedStore(t *testing.T) {
+	const typ = "files_store"
+	storetest.Run(t, func(t *testing.T) (a, b backend.Store) {
+		root := t.TempDir()
+		open := func() backend.Store {
+			p, _ := configured(t, "files", "FILES_ROOT="+root)
+			schema, _ := p.Schema(t.Context())
+			noErrors(t, p.ConfigureStore(t.Context(), typ, object(t, schema.StateStores.Type(typ).Block,
+				map[string]cty.Value{"folder": cty.StringVal("states")})))
+			return provided.New(p, typ, tfdiags.Drop)
+		}
+		return open(), open()
+	})
 }

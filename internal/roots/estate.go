@@ -176,7 +176,7 @@ func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[stri
 		r.Err = tfdiags.Join(r.checkVariables(cfg.Module.Variables), r.checkBackend(cfg.Module))
 	}
 	if r.Err != nil {
-		r.last = lastID(s)
+		r.last = lastID(ctx, s)
 		r.calls = CallsOf(s.Parser, r.Dir)
 		return
 	}
@@ -206,7 +206,7 @@ func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[stri
 			r.calls.Dirs = append(r.calls.Dirs, module.Module.Dir)
 		}
 	}
-	if r.State, r.Err = ownState(s, cfg); r.Err == nil {
+	if r.State, r.Err = ownState(ctx, s, cfg); r.Err == nil {
 		r.remoteStates(s, cfg.Config, uses)
 		slices.SortStableFunc(r.Reads, func(a, b Read) int { return compareRanges(a.Range, b.Range) })
 	}
@@ -239,11 +239,14 @@ func compareRanges(a, b hcl.Range) int {
 }
 
 // ownState returns the identity of a root module's state. The backend doesn't need to be
-// initialized.
-func ownState(s *session.Session, cfg *session.Config) (StateID, error) {
-	settings, err := s.CurrentBackend(cfg, s.Preset)
-	if err != nil {
-		settings, _, err = session.WantedBackend(cfg, s.Preset)
+// initialized. The identity is "" if the state is in the store of a provider that is not set up.
+func ownState(ctx context.Context, s *session.Session, cfg *session.Config) (StateID, error) {
+	settings, err := s.CurrentBackend(ctx, cfg)
+	switch b := cfg.Module.Backend; {
+	case err != nil && b != nil && b.Store != nil:
+		return "", nil
+	case err != nil:
+		settings, _, err = s.WantedBackend(ctx, cfg)
 	}
 	if err != nil {
 		return "", err

@@ -1,14 +1,12 @@
 package roots
 
 import (
+	"context"
 	"encoding/json"
 	"path/filepath"
 	"strings"
 
-	"tofu/internal/backend/all"
-	"tofu/internal/configs/blocks"
 	"tofu/internal/session"
-	"tofu/internal/tfdiags"
 )
 
 // StateID identifies a state. It is a JSON list of the kind of store and the location of the state
@@ -17,11 +15,7 @@ type StateID string
 
 // Identify returns the identity of a state. s is the session of the root module that uses it.
 func Identify(s *session.Session, settings *session.BackendSettings, workspace string) (StateID, error) {
-	config := settings.Driver.Config()
-	if err := blocks.Decode(settings.Config, config, s.Env, tfdiags.Drop); err != nil {
-		return "", err
-	}
-	parts, err := config.Identity(workspace, s.Base)
+	parts, err := settings.Identity(s, workspace)
 	if err != nil {
 		return "", err
 	}
@@ -32,14 +26,11 @@ func Identify(s *session.Session, settings *session.BackendSettings, workspace s
 // LastState returns the state that a root module has according to its working files, which show it
 // even if the configuration can't be read. If they name no backend, the state is a local file. s is
 // the session of the root module.
-func LastState(s *session.Session) (*session.RemoteState, error) {
+func LastState(ctx context.Context, s *session.Session) (*session.RemoteState, error) {
 	out := &session.RemoteState{Settings: session.LocalSettings()}
 	record, err := s.ReadBackendRecord()
 	if err == nil && record != nil {
-		out.Settings = &session.BackendSettings{}
-		if out.Settings.Driver, err = all.Driver(record.Type); err == nil {
-			out.Settings.Config, err = record.Value(blocks.Schema(out.Settings.Driver.Config()))
-		}
+		out.Settings, err = s.RecordedBackend(ctx, record)
 	}
 	if err != nil {
 		return nil, err
@@ -49,8 +40,8 @@ func LastState(s *session.Session) (*session.RemoteState, error) {
 }
 
 // lastID returns the identity of [LastState], or "" if it is not known.
-func lastID(s *session.Session) StateID {
-	last, err := LastState(s)
+func lastID(ctx context.Context, s *session.Session) StateID {
+	last, err := LastState(ctx, s)
 	if err != nil {
 		return ""
 	}

@@ -21,9 +21,11 @@ import (
 // BackendSettings holds a backend driver and the settings of the backend.
 type BackendSettings struct {
 	Driver *backend.Driver
-	Schema *configschema.Block
-	Block  cty.Value // settings in the backend block; all attributes are null if there is no block
-	Config cty.Value // settings in the backend block, overridden by those on the command line
+	Schema *configschema.Block // for a state store, including the block "provider"
+	Block  cty.Value           // settings in the backend block; all attributes are null if there is no block
+	Config cty.Value           // settings in the backend block, overridden by those on the command line
+
+	store *stateStore // nil unless a provider has the store
 }
 
 // LocalSettings returns the settings of the local backend for a root module without a backend
@@ -37,7 +39,7 @@ func LocalSettings() *BackendSettings {
 // DecodeBackend returns the settings in the configuration's backend or cloud block. It ignores the
 // command line. If there is no block, hasBlock is false, and the settings are those of the local
 // backend.
-func DecodeBackend(cfg *Config) (settings *BackendSettings, hasBlock bool, err error) {
+func (s *Session) DecodeBackend(ctx context.Context, cfg *Config) (settings *BackendSettings, hasBlock bool, err error) {
 	block := cfg.Module.Backend
 	switch {
 	case cfg.Module.Cloud != nil:
@@ -49,14 +51,22 @@ func DecodeBackend(cfg *Config) (settings *BackendSettings, hasBlock bool, err e
 			"The settings of a cloud service belong in a \"cloud\" block, not in a \"backend\" "+
 				"block.").At(block.TypeRange)
 	}
-	driver, err := all.Driver(block.Type)
+	name := block.Type
+	if block.Store != nil {
+		name = storeName(block.Store.Provider, block.Type)
+	}
+	settings, err = s.Backend(ctx, name)
 	if err != nil {
 		return nil, true, tfdiags.MapError(err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 			return diags.Map(func(d *tfdiags.Diagnostic) { d.Subject = &block.TypeRange })
 		})
 	}
-	schema := blocks.Schema(driver.Config())
-	value, err := cfg.StaticBody(block.Config, OptionalSchema(schema), "backend."+block.Type)
+	var value cty.Value
+	if block.Store != nil {
+		value, err = settings.store.decode(cfg, block)
+	} else {
+		value, err = cfg.StaticBody(block.Config, OptionalSchema(settings.Schema), "backend."+block.Type)
+	}
 	if err != nil {
 		return nil, true, err
 	}
@@ -67,7 +77,32 @@ func DecodeBackend(cfg *Config) (settings *BackendSettings, hasBlock bool, err e
 				"-backend-config are stored, too.").At(block.Range)
 	}
 	value, _ = value.UnmarkDeep()
-	return &BackendSettings{Driver: driver, Schema: schema, Block: value, Config: value}, true, nil
+	settings.Block, settings.Config = value, value
+	return settings, true, nil
+}
+
+// Backend returns a backend without settings. The name is that of a driver or of a state store, whose
+// provider must be installed.
+func (s *Session) Backend(ctx context.Context, name string) (*BackendSettings, error) {
+	if provider, typ, ok := parseStoreName(name); ok {
+		return s.stateStore(ctx, provider, typ)
+	}
+	driver, err := all.Driver(name)
+	if err != nil {
+		return nil, err
+	}
+	return &BackendSettings{Driver: driver, Schema: blocks.Schema(driver.Config())}, nil
+}
+
+// RecordedBackend returns the backend with recorded settings.
+func (s *Session) RecordedBackend(ctx context.Context, record *BackendRecord) (*BackendSettings, error) {
+	settings, err := s.Backend(ctx, record.Type)
+	if err != nil {
+		return nil, err
+	}
+	settings.Block, err = record.Value(settings.Schema)
+	settings.Config = settings.Block
+	return settings, err
 }
 
 // stores opens the stores of backends.
@@ -84,6 +119,9 @@ func newStores(s *Session) *stores { return &stores{base: s.Base, getenv: s.Env,
 func (o *stores) open(
 	ctx context.Context, b *BackendSettings, paths StatePaths, l *backend.Lease,
 ) (backend.Store, error) {
+	if b.store != nil {
+		return b.store.open(ctx, b)
+	}
 	config := b.Driver.Config()
 	if err := blocks.Decode(b.Config, config, o.getenv, tfdiags.Drop); err != nil {
 		return nil, err
@@ -119,16 +157,20 @@ func (o *stores) open(
 // Warnings returns warnings about the settings, with attribute paths.
 func (s *BackendSettings) Warnings(getenv func(string) string) tfdiags.Diagnostics {
 	var warnings tfdiags.Diagnostics
+	if s.store != nil {
+		return nil // the provider has them when the store is opened
+	}
 	// Ignore errors, because opening the store will return them.
 	_ = blocks.Decode(s.Config, s.Driver.Config(), getenv, warnings.Add)
 	return warnings
 }
 
 // CurrentBackend returns the settings of the backend for which the directories are initialized,
-// including those of a preset. It returns an error if the configuration's backend block differs
+// including those of the preset. It returns an error if the configuration's backend block differs
 // from the recorded one.
-func (d *Dirs) CurrentBackend(cfg *Config, preset Preset) (*BackendSettings, error) {
-	settings, hasBlock, err := WantedBackend(cfg, preset)
+func (s *Session) CurrentBackend(ctx context.Context, cfg *Config) (*BackendSettings, error) {
+	d := &s.Dirs
+	settings, hasBlock, err := s.WantedBackend(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +195,7 @@ func (d *Dirs) CurrentBackend(cfg *Config, preset Preset) (*BackendSettings, err
 		return nil, fmt.Errorf("%w; run \"%s -reconfigure\" to replace these settings", err, d.InitCommand)
 	}
 	changed := record.Hash != BackendHash(record.Type, settings.Block) && !stored.RawEquals(settings.Block)
-	if len(preset.Backend) > 0 {
+	if len(s.Preset.Backend) > 0 {
 		changed = !stored.RawEquals(settings.Config)
 	}
 	if changed {

@@ -139,7 +139,8 @@ func TestPreset(t *testing.T) {
 		{map[string]string{"endpoints": `{s3=`}, "", "", `The value that roots.tofu.hcl:3 sets for "endpoints"`},
 		{map[string]string{"colour": "red"}, "", "", `no argument "colour", which roots.tofu.hcl:3 sets`},
 	} {
-		settings, has, err := session.WantedBackend(cfg, session.Preset{Backend: test.preset, From: "roots.tofu.hcl:3"})
+		s.Preset = session.Preset{Backend: test.preset, From: "roots.tofu.hcl:3"}
+		settings, has, err := s.WantedBackend(t.Context(), cfg)
 		checkError(t, err, test.err)
 		if test.err != "" || err != nil {
 			continue
@@ -153,8 +154,8 @@ func TestPreset(t *testing.T) {
 			t.Errorf("%v: %#v, %v; want %s", test.preset, got, err, test.want)
 		}
 	}
-	if _, has, err := session.WantedBackend(load(t, s.At(session.RootModule{Dir: "none"}, s.Terminal)),
-		session.Preset{Backend: map[string]string{"key": "x"}}); has || err != nil {
+	none := s.At(session.RootModule{Dir: "none", Preset: session.Preset{Backend: map[string]string{"key": "x"}}}, s.Terminal)
+	if _, has, err := none.WantedBackend(t.Context(), load(t, none)); has || err != nil {
 		t.Errorf("without a backend block: %t, %v", has, err)
 	}
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"path/filepath"
@@ -88,13 +89,14 @@ func (b *BackendSettings) Preset(p Preset) error {
 	return errs.Err()
 }
 
-// WantedBackend returns the backend settings from the configuration and a preset, even if the
+// WantedBackend returns the backend settings from the configuration and the preset, even if the
 // directory is not initialized for them. If the configuration has no backend block, hasBlock is
 // false and the preset has no effect.
-func WantedBackend(cfg *Config, preset Preset) (settings *BackendSettings, hasBlock bool, err error) {
-	settings, hasBlock, err = DecodeBackend(cfg)
+func (s *Session) WantedBackend(ctx context.Context, cfg *Config) (
+	settings *BackendSettings, hasBlock bool, err error) {
+	settings, hasBlock, err = s.DecodeBackend(ctx, cfg)
 	if err == nil && hasBlock {
-		err = settings.Preset(preset)
+		err = settings.Preset(s.Preset)
 	}
 	return settings, hasBlock, err
 }

@@ -91,6 +91,11 @@ func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, error) 
 	if err := locked.check(reqs); err != nil {
 		return nil, err
 	}
+	return s.startProviders(locked)
+}
+
+// startProviders returns a pool of the locked providers.
+func (s *Session) startProviders(locked *packages) (*Providers, error) {
 	store, err := pkgstore.Open(s.CLI.CacheDir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the package store: %w", err)

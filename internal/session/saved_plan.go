@@ -12,9 +12,7 @@ import (
 
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
-	"tofu/internal/backend/all"
 	"tofu/internal/configs"
-	"tofu/internal/configs/blocks"
 	"tofu/internal/depsfile"
 	"tofu/internal/encryption"
 	"tofu/internal/plans"
@@ -203,10 +201,6 @@ func (p *SavedPlan) Open(ctx context.Context, s *Session, opts OperationOptions)
 
 // location opens the backend with which the plan was created.
 func (p *SavedPlan) location(ctx context.Context, s *Session, req StateRequest) (*Location, error) {
-	driver, err := all.Driver(p.Backend.Type)
-	if err != nil {
-		return nil, err
-	}
 	workspace, err := s.Workspace()
 	if err != nil {
 		return nil, err
@@ -216,15 +210,13 @@ func (p *SavedPlan) location(ctx context.Context, s *Session, req StateRequest) 
 			"The plan was made for the workspace %q, and the workspace %q is "+
 				"selected now. Select the plan's workspace to apply it.", p.Backend.Workspace, workspace)
 	}
-	schema := blocks.Schema(driver.Config())
-	config, err := (&BackendRecord{Type: p.Backend.Type, Config: p.Backend.Config}).Value(schema)
+	settings, err := s.RecordedBackend(ctx, &BackendRecord{Type: p.Backend.Type, Config: p.Backend.Config})
 	if err != nil {
 		return nil, err
 	}
 	if req.Paths == (StatePaths{}) {
 		req.Paths = StatePaths{State: p.Backend.State, StateOut: p.Backend.StateOut, Backup: p.Backend.Backup}
 	}
-	settings := &BackendSettings{Driver: driver, Schema: schema, Block: config, Config: config}
 	return s.OpenSettings(ctx, p.Configuration, settings, workspace, req)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/addrs"
 	"tofu/internal/backend"
 	"tofu/internal/cliconfig"
 	"tofu/internal/configs"
@@ -69,8 +70,10 @@ type Session struct {
 	Encryption Encryption
 	Snapshot   map[string][]byte // configuration files in the saved plan; nil without a saved plan
 
-	leases     []*backend.Lease    // leases of the clients of opened stores
-	unreleased tfdiags.Diagnostics // errors of Release
+	leases []*backend.Lease // leases of the clients of opened stores
+	// storeProviders holds the providers whose state stores are used. They run until Close.
+	storeProviders map[addrs.Provider]*Providers
+	unreleased     tfdiags.Diagnostics // errors of Release
 }
 
 // remoteOutputs returns the outputs of another state as they will be after the changes that this
@@ -127,13 +130,17 @@ func (s *Session) ShareClients() (end func()) {
 	}
 }
 
-// Close releases the clients that the session shares with the sessions of other root modules. After
-// that, stores that the session has opened can't be used.
+// Close releases the clients that the session shares with the sessions of other root modules, and ends
+// the providers of state stores. After that, stores that the session has opened can't be used.
 func (s *Session) Close() {
 	for _, l := range s.leases {
 		l.Release()
 	}
 	s.leases = nil
+	for _, running := range s.storeProviders {
+		running.Close()
+	}
+	s.storeProviders = nil
 }
 
 // Warnings collects warnings until they are printed. The zero value is an empty list. It is not

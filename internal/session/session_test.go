@@ -173,7 +173,7 @@ func TestCurrentBackend(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSession(t, map[string]string{"main.tf": test.before})
-			settings, hasBlock, err := session.DecodeBackend(load(t, s))
+			settings, hasBlock, err := s.DecodeBackend(t.Context(), load(t, s))
 			if err != nil || hasBlock != (test.before != none) {
 				t.Fatalf("block %v, %v", hasBlock, err)
 			}
@@ -188,7 +188,7 @@ func TestCurrentBackend(t *testing.T) {
 			}
 			testenv.WriteFile(t, "main.tf", test.now)
 			s = again()
-			got, err := s.CurrentBackend(load(t, s), s.Preset)
+			got, err := s.CurrentBackend(t.Context(), load(t, s))
 			checkError(t, err, test.err)
 			if err == nil && !got.Config.RawEquals(settings.Config) {
 				t.Errorf("got the settings %#v", got.Config)

@@ -129,7 +129,7 @@ type Location struct {
 
 // Locate opens the backend for which the working directory is initialized.
 func (s *Session) Locate(ctx context.Context, cfg *Config, req StateRequest) (*Location, error) {
-	settings, err := s.CurrentBackend(cfg, s.Preset)
+	settings, err := s.CurrentBackend(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -105,21 +105,26 @@ func (s *folderStore) Lock(ctx context.Context, req statestore.LockRequest, resp
 		if err != nil {
 			return err
 		}
+		resp.LockID = info.ID
+		// The lock appears with its content.
 		file := d.path(s.file(req.StateID, lockSuffix))
-		f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if errors.Is(err, fs.ErrExist) {
+		own := file + "." + info.ID
+		if err := os.WriteFile(own, text, 0o600); err != nil {
+			return err
+		}
+		defer func() { _ = os.Remove(own) }()
+		for {
+			if err = os.Link(own, file); !errors.Is(err, fs.ErrExist) {
+				return err
+			}
 			held, err := readLock(file)
 			if err == nil {
 				resp.Diagnostics.Append(statestore.WorkspaceAlreadyLockedDiagnostic(req, held))
 			}
-			return err
+			if !errors.Is(err, fs.ErrNotExist) { // it was released in between
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-		resp.LockID = info.ID
-		_, err = f.Write(text)
-		return errors.Join(err, f.Close())
 	})
 }
 
