@@ -10,7 +10,6 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
-	"tofu/internal/tfdiags"
 )
 
 // instancesRead returns the instances of a resource that is read directly or through an alias. in
@@ -129,7 +128,7 @@ func (c *evalContext) onlyElements(v *graph.Value, refs lang.Instances) (cty.Val
 // for the whole call in a plan, and an error shows all instances.
 func (o *localElements) exist(instances *callInstances) bool {
 	for _, ref := range o.refs {
-		keys, err := o.reader.keysOf(ref, o.call.Call.CallKeys())
+		keys, err := o.reader.keys().keysOf(ref, o.call.Call.CallKeys())
 		if err != nil {
 			return false
 		}
@@ -163,7 +162,7 @@ func (c *evalContext) elementsOf(
 	}
 	found, marks := found.Unmark()
 	byKey := found.AsValueMap()
-	list, complete := c.elementList(of, v.Alias.Of.Keys(), func(key addrs.InstanceKey) (cty.Value, bool) {
+	list, complete := c.keys().elementList(of, v.Alias.Of.Keys(), func(key addrs.InstanceKey) (cty.Value, bool) {
 		element, exists := byKey[keyName(key)]
 		return element, exists
 	})
@@ -253,43 +252,4 @@ func (c *evalContext) callElements(
 		return c.valueOf(v, in)
 	})
 	return val, err == nil, err
-}
-
-// explainElement adds the existing instance keys to an error about an index that an alias doesn't
-// have. It returns false if the error is not about ref, or if ref doesn't refer to an alias whose
-// instances are determined.
-func (c *evalContext) explainElement(d *tfdiags.Diagnostic, refs *lang.Refs, ref *addrs.Reference) bool {
-	x := c.aliasKeys(ref.Subject)
-	if x == nil {
-		return false
-	}
-	one, indexed := refs.Element(ref)
-	if at := d.Subject; !indexed || one.How.NeedsList() ||
-		!at.Overlaps(one.Range) && !at.Overlaps(ref.Remaining.SourceRange()) {
-		return false
-	}
-	c.explainMissing(d, one, ref.Subject, x)
-	return true
-}
-
-// aliasKeys returns the keys of the elements of an alias of a resource or module call. It returns nil
-// if subject isn't an alias, or if its instances are not determined.
-func (c *evalContext) aliasKeys(subject addrs.Referenceable) *expandedKeys {
-	if v := c.in.module.AliasOf(subject); v != nil {
-		x := c.e.instancesRead(c.in, graph.IndexedRead{Of: v.Alias.Of, Via: v})
-		if x == nil {
-			return nil
-		}
-		return &x.expandedKeys
-	}
-	local, ok := subject.(addrs.LocalValue)
-	if !ok {
-		return nil
-	}
-	alias := c.in.module.Locals[local.Name].CallAlias()
-	if alias == nil {
-		return nil
-	}
-	_, keys := c.instancesOf(addrs.ModuleCall{Name: alias.Call.Call.Name})
-	return keys
 }

@@ -128,24 +128,24 @@ func (a *applyStep) conditions() error {
 
 // read reads a data source that could not be read while planning.
 func (a *applyStep) read(ctx context.Context) error {
-	w, r := a.w, a.r
+	w, r, d := a.w, a.r, dataPlan{a.instancePlan}
 	if err := a.preconditions(); err != nil {
 		return err
 	}
-	config, pvms, err := a.dataConfig()
+	config, pvms, err := d.dataConfig()
 	if err != nil {
 		return err
 	}
-	v, _, err := a.readData(ctx, config, pvms)
+	v, _, err := d.readData(ctx, config, pvms)
 	if r.Config.Check != nil {
-		v, err = a.checkData(v, err, config)
+		v, err = d.checkData(v, err, config)
 	}
 	if err != nil {
 		return err
 	}
 	a.x.objs[a.at] = markStored(r.Schema.Block, v, nil)
 	if v.IsWhollyKnown() {
-		if err := a.storeData(v); err != nil {
+		if err := d.storeData(v); err != nil {
 			return err
 		}
 		w.out.observe(ObjectStored{Addr: a.addr, New: w.out.current(a.addr), Provider: a.prov.addr})

@@ -58,10 +58,11 @@ type conditionSet struct {
 	origin   string     // sentence about the source of a variable's value
 }
 
-// evalConditions evaluates all conditions of an object and records the results. Failures are
+// eval evaluates all conditions of an object and records the results. Failures are
 // errors, or warnings if set.warnOnly is set or the kind of operation doesn't require the
 // conditions to hold.
-func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set conditionSet) error {
+func (set conditionSet) eval(c *evalContext, rules []graph.Condition) error {
+	e := c.e
 	if len(rules) == 0 || e.op.Phase == graph.PhaseEval ||
 		e.op.Phase == graph.PhasePlanDestroy && set.kind != checks.KindVariable {
 		return nil
@@ -75,7 +76,7 @@ func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set 
 	warnOnly := set.warnOnly || set.kind != checks.KindVariable &&
 		(e.op.PreDestroy || e.op.Mode == plans.RefreshOnly && !e.op.Phase.Applies())
 	for _, r := range rules {
-		s, message, err := e.evalCondition(c, r, set)
+		s, message, err := set.evalOne(c, r)
 		if s == checks.Error && status == checks.Fail && set.kind == checks.KindVariable {
 			break // report only that the value is invalid
 		}
@@ -98,9 +99,10 @@ func (e *evaluator) evalConditions(c *evalContext, rules []graph.Condition, set 
 	return errs.Err()
 }
 
-// evalCondition evaluates one condition. If the condition fails, it also returns the message to
+// evalOne evaluates one condition. If the condition fails, it also returns the message to
 // record.
-func (e *evaluator) evalCondition(c *evalContext, r graph.Condition, set conditionSet) (checks.Status, string, error) {
+func (set conditionSet) evalOne(c *evalContext, r graph.Condition) (checks.Status, string, error) {
+	e := c.e
 	verdict, err := r.Eval(c.scope(), c.eval)
 	if err != nil {
 		return checks.Error, "", err
@@ -162,10 +164,10 @@ func (e *evaluator) validateVariable(ctx context.Context, v *graph.Value, in *mo
 	} else if val, ok := e.op.variables[v.Name]; ok && in.parent == nil && val.Range != nil {
 		given = " The value is given at " + tfdiags.Place(*val.Range) + "."
 	}
-	err := e.evalConditions(e.newContext(ctx, in, repetition{}), v.Conditions, conditionSet{
+	err := conditionSet{
 		kind: checks.KindVariable, config: v.Node.Name, object: inInstance(in.addr, "var."+v.Name),
 		failed: "Invalid value for variable", at: &at, origin: given,
-	})
+	}.eval(e.newContext(ctx, in, repetition{}), v.Conditions)
 	return tfdiags.MapError(err, joinFailures)
 }
 
@@ -192,10 +194,10 @@ func (e *evaluator) checkPreconditions(ctx context.Context, in *moduleInstance, 
 	if e.op.Phase.Destroys() {
 		return nil
 	}
-	return e.evalConditions(e.newContext(ctx, in, repetition{}), v.Conditions, conditionSet{
+	return conditionSet{
 		kind: checks.KindOutput, config: v.Node.Name, object: inInstance(in.addr, "output."+v.Name),
 		failed: "Module output value precondition failed",
-	})
+	}.eval(e.newContext(ctx, in, repetition{}), v.Conditions)
 }
 
 // evalCheck evaluates the assertions of a check block in every instance of its module. Failures are
@@ -211,17 +213,18 @@ func (e *evaluator) evalCheck(ctx context.Context, k *graph.Check) error {
 			"check."+k.Config.Name),
 			failed: "Check block assertion failed", warnOnly: e.op.Phase != graph.PhaseValidate}
 		c := e.newContext(ctx, in, repetition{})
-		if k.Config.Data != nil && (e.out.checkFailed(set) || e.unreadInPlan(c, k, set)) {
+		if k.Config.Data != nil && (e.out.checkFailed(set) || set.unreadInPlan(c, k)) {
 			continue
 		}
-		errs = errs.AppendError(e.evalConditions(c, k.Asserts, set))
+		errs = errs.AppendError(set.eval(c, k.Asserts))
 	}
 	return errs.Err()
 }
 
 // unreadInPlan reports whether the check's own data source could not be read during the plan and the
 // apply doesn't read it again. If so, it records and reports the planned result again.
-func (e *evaluator) unreadInPlan(c *evalContext, k *graph.Check, set conditionSet) bool {
+func (set conditionSet) unreadInPlan(c *evalContext, k *graph.Check) bool {
+	e := c.e
 	if e.op.Plan == nil ||
 		e.op.Plan.Changes.Instance(k.Config.Data.Addr.InInstance(c.in.addr).Instance(addrs.NoKey), "") != nil {
 		return false
@@ -232,7 +235,7 @@ func (e *evaluator) unreadInPlan(c *evalContext, k *graph.Check, set conditionSe
 	}
 	var messages []string
 	for _, r := range k.Asserts {
-		if s, message, _ := e.evalCondition(c, r, set); s == checks.Fail && message != "" {
+		if s, message, _ := set.evalOne(c, r); s == checks.Fail && message != "" {
 			messages = append(messages, message)
 		}
 	}

@@ -16,8 +16,11 @@ import (
 	"tofu/internal/tfdiags"
 )
 
+// dataPlan plans an instance of a data source, or reads it in an apply.
+type dataPlan struct{ *instancePlan }
+
 // planData reads a data source, or defers reading it to the apply.
-func (p *instancePlan) planData(ctx context.Context) error {
+func (p dataPlan) planData(ctx context.Context) error {
 	w, r := p.w, p.r
 	var err error
 	p.prov, err = p.declaredProvider()
@@ -72,7 +75,7 @@ func (p *instancePlan) planData(ctx context.Context) error {
 }
 
 // dataConfig evaluates a data source's configuration.
-func (p *instancePlan) dataConfig() (cty.Value, []cty.PathValueMarks, error) {
+func (p dataPlan) dataConfig() (cty.Value, []cty.PathValueMarks, error) {
 	marked, err := p.evalBody()
 	if err != nil {
 		return cty.NilVal, nil, err
@@ -81,7 +84,7 @@ func (p *instancePlan) dataConfig() (cty.Value, []cty.PathValueMarks, error) {
 }
 
 // deferData defers reading the data source to apply and returns v, the known part of the result.
-func (p *instancePlan) deferData(v cty.Value, pvms []cty.PathValueMarks, reason plans.Reason) cty.Value {
+func (p dataPlan) deferData(v cty.Value, pvms []cty.PathValueMarks, reason plans.Reason) cty.Value {
 	schema := p.r.Schema.Block
 	if len(pvms) > 0 {
 		v = v.MarkWithPaths(pvms)
@@ -101,7 +104,7 @@ func (p *instancePlan) deferData(v cty.Value, pvms []cty.PathValueMarks, reason 
 // readData asks the provider to read the data source. The object has only the marks of the
 // configuration, because a state stores no other marks for a data source. hidden holds the paths of
 // values that a plan must not show.
-func (p *instancePlan) readData(
+func (p dataPlan) readData(
 	ctx context.Context, config cty.Value, pvms []cty.PathValueMarks,
 ) (v cty.Value, hidden []cty.Path, err error) {
 	w, r := p.w, p.r
@@ -138,7 +141,7 @@ func (p *instancePlan) readData(
 }
 
 // callData makes the provider call for readData. The caller has a call slot.
-func (p *instancePlan) callData(ctx context.Context, q *DataRead) (cty.Value, []cty.Path, error) {
+func (p dataPlan) callData(ctx context.Context, q *DataRead) (cty.Value, []cty.Path, error) {
 	w, r, req := p.w, p.r, q.Request
 	call := func() providers.ReadDataResponse {
 		diags := p.prov.ValidateDataSource(ctx, req.Type, req.Config)
@@ -175,7 +178,7 @@ func (p *instancePlan) callData(ctx context.Context, q *DataRead) (cty.Value, []
 }
 
 // storeData stores the result of a data source in the state.
-func (p *instancePlan) storeData(v cty.Value) error {
+func (p dataPlan) storeData(v cty.Value) error {
 	obj, err := encodeObject(p.r, v, states.Object{})
 	if err != nil {
 		return err
@@ -195,7 +198,7 @@ func samePaths(a, b []cty.Path) bool {
 // checkData handles the outcome of reading a data source that is nested in a check block. The
 // outcome is v or an error, which becomes a failure of the check. checkData returns the value of
 // the data source for references to it.
-func (p *instancePlan) checkData(v cty.Value, failure error, config cty.Value) (cty.Value, error) {
+func (p dataPlan) checkData(v cty.Value, failure error, config cty.Value) (cty.Value, error) {
 	w := p.w
 	if failure != nil && reported(failure) == nil {
 		return v, failure

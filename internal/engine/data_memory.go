@@ -30,7 +30,7 @@ type DataRead struct {
 
 // remembered returns what a data source returned earlier. The data sources of check blocks are always
 // read, and so are those of the built-in provider, which reads other states.
-func (p *instancePlan) remembered(q *DataRead) (cty.Value, bool) {
+func (p dataPlan) remembered(q *DataRead) (cty.Value, bool) {
 	memory := p.w.op.data
 	if memory == nil || p.r.Config.Check != nil || q.Provider.Config.Provider.IsBuiltin() {
 		return cty.NilVal, false

@@ -51,9 +51,10 @@ func (c *evalContext) unknownArgument(
 	if err == nil && absent(gone) && c.e.op.past == nil && c.e.op.Mode != plans.RefreshOnly {
 		return c.argError(valueGone, valueGoneDetail, e, v)
 	}
-	chain := c.unknownChain(e)
+	trace := unknownTrace{evalContext: c}
+	chain := trace.unknownChain(e)
 	// Nothing has to be planned for the block when everything is destroyed or only refreshed.
-	if name := c.varyingCall(e); name != "" && c.e.op.Mode == plans.Normal && !c.e.op.PreDestroy {
+	if name := trace.varyingCall(e); name != "" && c.e.op.Mode == plans.Normal && !c.e.op.PreDestroy {
 		return c.argError(summary, alwaysUnknown(name)+becauseOf(chain), e, v)
 	}
 	d := c.argError(summary, detail+becauseOf(chain), e, v)
@@ -367,7 +368,7 @@ func (v providerVisit) deferProvider(ctx context.Context, config cty.Value, fail
 	}
 	var chain []plans.DeferralStep
 	if in := w.modules.of(p.Module); len(in) > 0 {
-		chain = w.eval.visiting(p.Node).newContext(ctx, in[0], repetition{}).unknownIn(&p.Body.Refs)
+		chain = unknownTrace{evalContext: w.eval.visiting(p.Node).newContext(ctx, in[0], repetition{})}.unknownIn(&p.Body.Refs)
 	}
 	w.deferrals.add(p.Node, &deferredNode{why: plans.DeferredProvider, chain: append(chain, step)})
 	return true

@@ -241,11 +241,11 @@ func (f *earlyValues) ReadValue(
 func (f *earlyValues) keysOf(c *evalContext, read graph.Keyed, block hcl.Range) ([]graph.KeyRead, bool) {
 	var out []graph.KeyRead
 	var keys keySet
-	if f.e.op.Phase == graph.PhaseValidate && len(c.certain(read.Refs, read.Of)) < len(read.Refs) {
+	if f.e.op.Phase == graph.PhaseValidate && len(c.keys().certain(read.Refs, read.Of)) < len(read.Refs) {
 		return nil, false
 	}
 	for _, ref := range read.Refs {
-		found, err := c.keysOf(ref, read.Of)
+		found, err := c.keys().keysOf(ref, read.Of)
 		if err != nil {
 			return nil, false
 		}

@@ -20,18 +20,25 @@ func (c *evalContext) expand(rep graph.Repetition, what string) (*expandedKeys, 
 	if c.e.op.Phase == graph.PhaseValidate {
 		c = c.withoutDeprecations()
 	}
+	x := expander{c, what}
 	switch {
 	case rep.Count != nil:
-		return c.expandCount(rep.Count, what)
+		return x.expandCount(rep.Count)
 	case rep.ForEach != nil:
-		return c.expandForEach(rep.ForEach, what)
+		return x.expandForEach(rep.ForEach)
 	case rep.Enabled != nil:
-		return c.expandEnabled(rep.Enabled, what)
+		return x.expandEnabled(rep.Enabled)
 	}
 	return singleInstance, nil
 }
 
-func (c *evalContext) expandCount(e *lang.Expr, what string) (*expandedKeys, error) {
+// expander determines the instances of one block.
+type expander struct {
+	*evalContext
+	what string // names the block in messages
+}
+
+func (c expander) expandCount(e *lang.Expr) (*expandedKeys, error) {
 	out := &expandedKeys{mode: repeatCount}
 	v, err := c.argument(e, countArgument)
 	fail := func(format string, args ...any) (*expandedKeys, error) {
@@ -47,7 +54,7 @@ func (c *evalContext) expandCount(e *lang.Expr, what string) (*expandedKeys, err
 		return out, c.unknownArgument(plans.DeferredCount, countArgument.summary, fmt.Sprintf(
 			"The \"count\" value depends on values that are known only after apply, so the number of "+
 				"instances can't be planned. Apply what the count depends on first (with -target), or exclude "+
-				"this for now: -exclude=%s.", what), e, v, "count of "+what)
+				"this for now: -exclude=%s.", c.what), e, v, "count of "+c.what)
 	}
 	f := v.AsBigFloat()
 	i, acc := f.Int64()
@@ -73,7 +80,7 @@ func (c *evalContext) expandCount(e *lang.Expr, what string) (*expandedKeys, err
 
 const maxCount = 10_000_000
 
-func (c *evalContext) expandForEach(e *lang.Expr, what string) (*expandedKeys, error) {
+func (c expander) expandForEach(e *lang.Expr) (*expandedKeys, error) {
 	out := &expandedKeys{mode: repeatForEach}
 	elements, err := c.forEach(e, func(v cty.Value) ([]lang.Element, error) {
 		out.set = v.Type().IsSetType()
@@ -87,7 +94,7 @@ func (c *evalContext) expandForEach(e *lang.Expr, what string) (*expandedKeys, e
 		return out, c.unknownArgument(plans.DeferredCount, invalidForEach, fmt.Sprintf(
 			"The \"for_each\" value has keys or elements that are known only after apply, so the instances "+
 				"can't be planned. Use keys that are known, apply what they depend on first (with -target), or "+
-				"exclude this for now: -exclude=%s.", what), e, cty.DynamicVal, "for_each of "+what)
+				"exclude this for now: -exclude=%s.", c.what), e, cty.DynamicVal, "for_each of "+c.what)
 	case err != nil:
 		return out, err
 	}
@@ -118,7 +125,7 @@ func (c *evalContext) forEach(
 	return elements, err
 }
 
-func (c *evalContext) expandEnabled(e *lang.Expr, what string) (*expandedKeys, error) {
+func (c expander) expandEnabled(e *lang.Expr) (*expandedKeys, error) {
 	if c.e.op.Phase == graph.PhaseValidate {
 		return &expandedKeys{mode: repeatUnknown}, nil // planning reports the error
 	}
@@ -129,7 +136,7 @@ func (c *evalContext) expandEnabled(e *lang.Expr, what string) (*expandedKeys, e
 	case !v.IsKnown():
 		return singleInstance, c.unknownArgument(plans.DeferredCount, enabledArgument.summary, fmt.Sprintf(
 			"The \"enabled\" value depends on values that are known only after apply, so whether the object "+
-				"will exist can't be planned. Exclude it for now: -exclude=%s.", what), e, v, "enabled of "+what)
+				"will exist can't be planned. Exclude it for now: -exclude=%s.", c.what), e, v, "enabled of "+c.what)
 	case v.True():
 		return singleInstance, nil
 	}

@@ -21,7 +21,7 @@ func (w *walk) expandModule(ctx context.Context, n *graph.Node) error {
 	errs = errs.AppendError(w.expandCalls(ctx, n, w.modules.of(m.Parent)))
 	for _, parent := range w.modules.undeclared(m.Parent) {
 		if parent.decided == nil {
-			w.eval.visiting(n).expandUndeclared(ctx, m, parent)
+			undeclared{w.eval.visiting(n)}.expandUndeclared(ctx, m, parent)
 			continue
 		}
 		_, _ = w.eval.callsIn(m, parent) // it never fails
@@ -112,7 +112,7 @@ func (e *evaluator) addInstances(m *graph.Module, parent *moduleInstance, x *exp
 	for i, key := range x.keys {
 		e.addInstance(m, parent, ci, key, x.repetition(i))
 	}
-	e.addUndeclared(m, parent, ci)
+	undeclared{e}.addUndeclared(m, parent, ci)
 	parent.calls[m.CallSlot] = ci
 }
 

@@ -140,14 +140,14 @@ func (v resourceVisit) resolveImportIn(
 func (v resourceVisit) addImportRequest(
 	out map[addrs.AbsInstance]*importRequest, t *graph.Import, c *evalContext,
 ) error {
-	req := &importRequest{target: t}
-	if err := c.importedAs(req); err != nil {
+	req, at := &importRequest{target: t}, importEval{c, t}
+	if err := at.importedAs(req); err != nil {
 		return err
 	}
 	if !req.decided() || v.w.op.Phase == graph.PhaseValidate {
 		return nil
 	}
-	addr, err := c.importAddress(t)
+	addr, err := at.importAddress()
 	if err != nil {
 		return err
 	}
@@ -160,11 +160,17 @@ func (v resourceVisit) addImportRequest(
 	return nil
 }
 
+// importEval evaluates the arguments of an import block.
+type importEval struct {
+	*evalContext
+	t *graph.Import
+}
+
 // importedAs evaluates the id or identity of an import block and stores it in req. An empty id
 // means that nothing is imported, so an import block can be conditional. During validation, unknown
 // values are accepted.
-func (c *evalContext) importedAs(req *importRequest) error {
-	t := req.target
+func (c importEval) importedAs(req *importRequest) error {
+	t := c.t
 	e, arg := t.ID, importIDArgument
 	if e == nil {
 		e, arg = t.Identity, importIdentityArgument
@@ -183,7 +189,7 @@ func (c *evalContext) importedAs(req *importRequest) error {
 		req.id = v.AsString()
 		return nil
 	}
-	req.identity, err = c.importIdentity(t, v)
+	req.identity, err = c.importIdentity(v)
 	return err
 }
 
@@ -192,7 +198,8 @@ func (r *importRequest) decided() bool { return r.id != "" || r.identity != cty.
 
 // importIdentity converts the identity of an import block to the identity schema of the resource
 // type.
-func (c *evalContext) importIdentity(t *graph.Import, v cty.Value) (cty.Value, error) {
+func (c importEval) importIdentity(v cty.Value) (cty.Value, error) {
+	t := c.t
 	schema := t.Resource.Schema.Identity
 	if schema == nil {
 		return cty.NilVal, c.argError("Import by identity not supported",
@@ -305,8 +312,8 @@ func storedID(r *graph.Resource, obj *states.Object) (string, bool) {
 }
 
 // importAddress evaluates the target address of an import block, whose keys may be expressions.
-func (c *evalContext) importAddress(t *graph.Import) (addrs.AbsInstance, error) {
-	tr, err := c.addressTraversal(t.Config.To)
+func (c importEval) importAddress() (addrs.AbsInstance, error) {
+	tr, err := c.addressTraversal(c.t.Config.To)
 	if err != nil {
 		return addrs.AbsInstance{}, err
 	}
@@ -322,7 +329,7 @@ func (c *evalContext) importAddress(t *graph.Import) (addrs.AbsInstance, error) 
 }
 
 // addressTraversal returns an address with index expressions as a traversal with constant keys.
-func (c *evalContext) addressTraversal(expr hcl.Expression) (hcl.Traversal, error) {
+func (c importEval) addressTraversal(expr hcl.Expression) (hcl.Traversal, error) {
 	if tr, diags := hcl.AbsTraversalForExpr(expr); !diags.HasErrors() {
 		return tr, nil
 	}

@@ -365,7 +365,7 @@ func (s *needSearch) keys(read graph.IndexedRead, x *expansion, at usedFrom) ([]
 	if c.in != at.from {
 		return nil, false
 	}
-	keys, err := c.keysRead(read)
+	keys, err := c.keys().keysRead(read)
 	return keys, err == nil && !selectsAll(len(keys), x)
 }
 
@@ -386,7 +386,7 @@ func (s *needSearch) instanceOfData(
 	at := usedFrom{in: in, from: in, context: func() *evalContext {
 		c := s.e.newContext(ctx, in, x.repetition(i))
 		if r.EachOf != nil && x.mode == repeatForEach && x.each == nil {
-			c.rep.eachValue = c.eachValue(r.EachOf, x.keys[i])
+			c.rep.eachValue = chainedEach{c}.eachValue(r.EachOf, x.keys[i])
 		}
 		return c
 	}}
@@ -403,7 +403,7 @@ func (s *needSearch) outputs(ctx context.Context, read graph.CallRead, at usedFr
 	if known {
 		c := at.context()
 		for _, ref := range read.Refs {
-			found, err := c.keysOf(ref, read.Call.CallKeys())
+			found, err := c.keys().keysOf(ref, read.Call.CallKeys())
 			known = known && err == nil
 			keys = append(keys, found...)
 		}

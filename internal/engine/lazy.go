@@ -85,7 +85,7 @@ func (c *evalContext) valueOf(v *graph.Value, in *moduleInstance) (cty.Value, er
 		err := in.lazy[v.Slot].do(c.e, func(e *evaluator) error {
 			e = e.lazily(v.Node)
 			if in.undeclared {
-				e.evalUndeclared(c.ctx, v, in)
+				undeclared{e}.evalUndeclared(c.ctx, v, in)
 				return nil
 			}
 			return e.evalValueIn(c.ctx, v, in)
@@ -165,7 +165,7 @@ func (e *evaluator) callsIn(m *graph.Module, parent *moduleInstance) (*callInsta
 		err := parent.decided.calls[m.CallSlot].do(e, func(e *evaluator) error {
 			own := e.lazily(m.Expand())
 			if parent.undeclared {
-				own.expandUndeclared(e.lazyCtx, m, parent)
+				undeclared{own}.expandUndeclared(e.lazyCtx, m, parent)
 				return nil
 			}
 			err := own.expandCall(e.lazyCtx, m, parent)

@@ -139,7 +139,7 @@ func (t *instance) lostReads(ctx context.Context) []addrs.AbsInstance {
 	c := t.newContext(ctx, t.in, rep)
 	var out []addrs.AbsInstance
 	for _, ref := range own {
-		keys, err := c.keysOf(ref, t.r.Keys())
+		keys, err := c.keys().keysOf(ref, t.r.Keys())
 		if err != nil {
 			return nil
 		}

@@ -70,9 +70,9 @@ func (v resourceVisit) orderInstances(ctx context.Context, in *moduleInstance, x
 		c := e.newContext(ctx, in, x.repetition(i))
 		refs := own
 		if v.w.op.Phase == graph.PhaseValidate {
-			refs = slices.DeleteFunc(c.certain(own, v.r.Keys()), constantKey)
+			refs = slices.DeleteFunc(c.keys().certain(own, v.r.Keys()), constantKey)
 		}
-		keys, err := c.keysRead(graph.IndexedRead{Of: v.r, Refs: refs})
+		keys, err := c.keys().keysRead(graph.IndexedRead{Of: v.r, Refs: refs})
 		if err != nil {
 			for _, d := range tfdiags.FromError(v.keyError(in, x.keys[i], err)) {
 				report(d)
@@ -133,7 +133,7 @@ func (v resourceVisit) ownCycle(
 		from, to := x.keys[id], x.keys[cycle[(n+1)%len(cycle)]]
 		c := v.eval().newContext(ctx, in, x.repetition(int(id)))
 		for _, ref := range v.r.OwnInstances() {
-			if keys, err := c.keysOf(ref, v.r.Keys()); err == nil && slices.Contains(keys, to) {
+			if keys, err := c.keys().keysOf(ref, v.r.Keys()); err == nil && slices.Contains(keys, to) {
 				at = ref.Range
 				break
 			}

@@ -97,11 +97,14 @@ func (s *restoration) config(p *instancePlan, marked cty.Value) cty.Value {
 	return objchange.Completed(schema, s.planned.Restored, bare).MarkWithPaths(pvms)
 }
 
+// pastPlan plans an instance as it was at an earlier time.
+type pastPlan struct{ *instancePlan }
+
 // planPast prepares the plan of an instance. If the instance existed at the earlier time, planPast
 // sets p.restore and returns the object to change; if the state no longer has that object, planPast
 // imports it. Otherwise it leaves p.restore nil and plans the removal of the object. It also leaves
 // p.restore nil if the instance is a different object now, which stays as it is.
-func (p *instancePlan) planPast(ctx context.Context, prior *objectState) (*objectState, *plans.Importing, error) {
+func (p pastPlan) planPast(ctx context.Context, prior *objectState) (*objectState, *plans.Importing, error) {
 	past := p.w.op.past
 	stored := past.object(p.addr)
 	if stored == nil {
@@ -132,7 +135,7 @@ func (p *instancePlan) planPast(ctx context.Context, prior *objectState) (*objec
 }
 
 // isOther reports whether two objects of the instance have identities that are known to differ.
-func (p *instancePlan) isOther(x, y *states.Object) bool {
+func (p pastPlan) isOther(x, y *states.Object) bool {
 	provider, typ := p.r.Provider.Addr.Provider, p.r.Addr.Resource.Type
 	one, known := x.Identify(provider, typ)
 	other, ok := y.Identify(provider, typ)
@@ -141,7 +144,7 @@ func (p *instancePlan) isOther(x, y *states.Object) bool {
 
 // importPast imports an earlier object that is no longer in the state. If the provider doesn't find
 // it, the exists method of the result returns false.
-func (p *instancePlan) importPast(ctx context.Context, l *objectState) (*objectState, *plans.Importing, error) {
+func (p pastPlan) importPast(ctx context.Context, l *objectState) (*objectState, *plans.Importing, error) {
 	found, err := p.refresh(ctx, addrs.NotDeposed, l)
 	if err != nil || !found.exists() {
 		return found, nil, err
@@ -159,7 +162,7 @@ func (p *instancePlan) importPast(ctx context.Context, l *objectState) (*objectS
 // planNewer plans the removal of an object that did not exist at the earlier time. References to
 // the object return its present value until it is removed. If the object doesn't exist now either,
 // its value is unknown and marked as absent.
-func (p *instancePlan) planNewer(ctx context.Context, prior *objectState) error {
+func (p pastPlan) planNewer(ctx context.Context, prior *objectState) error {
 	if !prior.exists() {
 		p.x.objs[p.at] = cty.UnknownVal(p.r.Schema.Block.ImpliedType()).Mark(marks.Absent)
 		return nil
@@ -176,7 +179,7 @@ func (p *instancePlan) planNewer(ctx context.Context, prior *objectState) error 
 
 // lose records the attributes that a planned change can't restore, and returns the planned value
 // with the mark Renewed on those attributes.
-func (p *instancePlan) lose(change *plans.InstanceChange, past, planned cty.Value) cty.Value {
+func (p pastPlan) lose(change *plans.InstanceChange, past, planned cty.Value) cty.Value {
 	lost := plans.Lost{Addr: p.addr, Why: plans.LostAttributes}
 	if change.Action == plans.Create || change.Action.IsReplace() {
 		lost.Why = plans.LostIdentity

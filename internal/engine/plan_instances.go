@@ -50,7 +50,7 @@ func (c *evalContext) addReads(list []plans.InstanceRead, read graph.IndexedRead
 	x := c.e.instancesRead(c.in, read)
 	var found keySet
 	for _, ref := range read.Refs {
-		keys, err := c.keysOf(ref, of.Keys())
+		keys, err := c.keys().keysOf(ref, of.Keys())
 		if err != nil {
 			return list[:first]
 		}
@@ -287,7 +287,7 @@ func (c *evalContext) addOutputs(list []*graph.Node, read graph.CallRead) []*gra
 	first := len(list)
 	var found keySet
 	for _, ref := range read.Refs {
-		keys, err := c.keysOf(ref, read.Call.CallKeys())
+		keys, err := c.keys().keysOf(ref, read.Call.CallKeys())
 		known := err == nil && call != nil
 		for _, key := range keys {
 			if !known {

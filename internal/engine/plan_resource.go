@@ -317,7 +317,7 @@ func (p *instancePlan) planDeclared(ctx context.Context) (err error) {
 	}
 	switch r.Addr.Resource.Mode {
 	case addrs.Data:
-		return p.planData(ctx)
+		return dataPlan{p}.planData(ctx)
 	case addrs.Ephemeral:
 		return p.planEphemeral(ctx, r.Node)
 	}
@@ -445,13 +445,12 @@ func (p *instancePlan) withSelf(v cty.Value) *evalContext {
 
 // preconditions evaluates the preconditions of the instance.
 func (p *instancePlan) preconditions() error {
-	return p.w.eval.evalConditions(p.c, p.r.Exprs.Preconditions, p.conditionSet("Resource precondition failed"))
+	return p.conditionSet("Resource precondition failed").eval(p.c, p.r.Exprs.Preconditions)
 }
 
 // postconditions evaluates the postconditions for the instance's object.
 func (p *instancePlan) postconditions(self cty.Value) error {
-	return p.w.eval.evalConditions(p.withSelf(self), p.r.Exprs.Postconditions,
-		p.conditionSet("Resource postcondition failed"))
+	return p.conditionSet("Resource postcondition failed").eval(p.withSelf(self), p.r.Exprs.Postconditions)
 }
 
 // keepStored keeps the stored object of an instance that is not part of this run.
@@ -492,7 +491,7 @@ func (p *instancePlan) planManaged(ctx context.Context) error {
 		return p.refreshOnly(prior)
 	}
 	if w.op.past != nil {
-		if prior, importing, err = p.planPast(ctx, prior); p.restore == nil {
+		if prior, importing, err = (pastPlan{p}).planPast(ctx, prior); p.restore == nil {
 			return err
 		}
 	}
@@ -520,7 +519,7 @@ func (p *instancePlan) planManaged(ctx context.Context) error {
 		p.x.objs[p.at] = markStored(r.Schema.Block, change.After, nil)
 	}
 	if p.restore != nil {
-		p.x.objs[p.at] = p.lose(change, p.restore.past, p.x.objs[p.at])
+		p.x.objs[p.at] = pastPlan{p}.lose(change, p.restore.past, p.x.objs[p.at])
 	}
 	if prior.exists() {
 		p.storeDependencies(prior.obj, change)

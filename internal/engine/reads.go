@@ -3,14 +3,11 @@ package engine
 import (
 	"slices"
 
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
-	"tofu/internal/lang/coerce"
-	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
@@ -88,7 +85,7 @@ func (t *instance) instanceReads() []plans.InstanceRead {
 			out = append(out, awaited...)
 			continue
 		}
-		keys, err := t.c.keysRead(indexed)
+		keys, err := t.c.keys().keysRead(indexed)
 		if err != nil || indexed.Of != t.r && selectsAll(len(keys), t.c.e.instancesRead(t.c.in, indexed)) {
 			continue
 		}
@@ -117,129 +114,6 @@ func (t *instance) awaited(read graph.IndexedRead) instanceReads {
 	return t.c.reads.of(read.Name())
 }
 
-// keysRead returns the keys of the instances that references select. Except in a partial run, it
-// leaves out keys of instances that don't exist; such references fail later, if they are evaluated
-// at all. It returns an error if a key is unknown or invalid. The block then waits for the whole
-// resource.
-func (c *evalContext) keysRead(indexed graph.IndexedRead) ([]addrs.InstanceKey, error) {
-	own := indexed.Of.Keys()
-	x := c.e.instancesRead(c.in, indexed)
-	keys := make([]addrs.InstanceKey, 0, len(indexed.Refs))
-	var found keySet
-	for _, ref := range indexed.Refs {
-		selected, err := c.keysOf(ref, own)
-		if err != nil {
-			return nil, err
-		}
-		for _, key := range selected {
-			if key == addrs.NoKey {
-				continue
-			}
-			if _, exists := x.has(key); (exists || c.e.op.Partial()) && found.add(key) {
-				keys = append(keys, key)
-			}
-		}
-	}
-	return keys, nil
-}
-
-// keysOf returns the keys that a reference to an instance selects, one for each time that it is
-// used. A key is NoKey if the index can't select an instance, because it is null or a number such
-// as -1. It returns an error if a key is unknown or invalid.
-func (c *evalContext) keysOf(ref lang.InstanceRef, of graph.Keys) ([]addrs.InstanceKey, error) {
-	indexes, err := c.indexes(ref)
-	if err != nil {
-		return nil, err
-	}
-	keys := make([]addrs.InstanceKey, len(indexes))
-	for i, v := range indexes {
-		keys[i], err = c.keyOf(v, ref, of)
-		if err != nil {
-			return nil, err
-		}
-	}
-	return keys, nil
-}
-
-// indexes evaluates the index of a reference for each time that it is used. Most indexes are
-// count.index or each.key, which can be evaluated without a scope.
-func (c *evalContext) indexes(ref lang.InstanceRef) ([]cty.Value, error) {
-	if ref.Index == nil || !ref.Certain() {
-		return c.scope().Indexes(ref)
-	}
-	if _, plain := ref.Index.Expression.(*hclsyntax.ScopeTraversalExpr); plain && len(ref.Index.Refs.Objects) == 1 {
-		switch used := ref.Index.Refs.Objects[0]; used.Subject.(type) {
-		case addrs.CountAttr, addrs.ForEachAttr:
-			if len(used.Remaining) == 0 {
-				v, err := c.Value(used.Subject, used.Range)
-				return []cty.Value{v}, err
-			}
-		}
-	}
-	return c.scope().Indexes(ref)
-}
-
-// certain returns the references whose conditions and keys are known. of decides the keys of the
-// instances.
-func (c *evalContext) certain(refs lang.Instances, of graph.Keys) lang.Instances {
-	return slices.DeleteFunc(slices.Clone(refs), func(ref lang.InstanceRef) bool {
-		for _, guard := range ref.Guards {
-			if v, err := c.scope().Eval(guard.Condition, cty.Bool); err != nil || !v.IsKnown() {
-				return true
-			}
-		}
-		_, err := c.keysOf(ref, of)
-		return err != nil
-	})
-}
-
-// keyOf returns the key that a reference selects if its index has the value v. It returns NoKey if
-// no instance can have such a key, and a keyProblem if the value can't be used. of decides the keys
-// of the instances.
-func (c *evalContext) keyOf(v cty.Value, ref lang.InstanceRef, of graph.Keys) (addrs.InstanceKey, error) {
-	if ref.Index == nil && (of.Matches(ref.Key) || !of.Repeats()) {
-		return ref.Key, nil
-	}
-	want := cty.String
-	if of.Count != nil {
-		want = cty.Number
-	}
-	if marks.Has(v, marks.Sensitive) || marks.Has(v, marks.Ephemeral) {
-		return addrs.NoKey, &keyProblem{ref, "its key is sensitive or ephemeral"}
-	}
-	v, _ = v.Unmark()
-	v, err := coerce.Convert(v, want)
-	if err != nil {
-		return addrs.NoKey, &keyProblem{ref, "its key has the wrong type: " + tfdiags.FormatError(err)}
-	}
-	switch {
-	case !v.IsKnown():
-		return addrs.NoKey, &keyProblem{ref, "its key is known only after apply"}
-	case ref.How == lang.ByLookup && of.ForEach == nil,
-		(ref.How == lang.ByElement || ref.How == lang.ByPosition) && of.Count == nil:
-		return addrs.NoKey, &keyProblem{ref, "the expression can't select an instance of it"}
-	case ref.How == lang.ByPosition && c.e.op.Partial():
-		return addrs.NoKey, &keyProblem{ref, "the number of instances isn't known"}
-	case v.IsNull():
-		return addrs.NoKey, nil
-	case ref.How == lang.ByElement:
-		return c.elementKey(v, ref, of)
-	}
-	key, err := addrs.KeyFromValue(v)
-	if err != nil {
-		return addrs.NoKey, nil // no instance has such a key
-	}
-	return key, nil
-}
-
-// keyProblem says why the key of a reference can't be used.
-type keyProblem struct {
-	ref    lang.InstanceRef
-	reason string
-}
-
-func (p *keyProblem) Error() string { return p.reason }
-
 // withReads returns the context for applying a planned change. In this context, the instances that
 // the plan recorded as read can be read before their resources are complete. It returns an error if
 // the block now reads other instances.
@@ -255,7 +129,7 @@ func (c *evalContext) withReads(r *graph.Resource, change *plans.InstanceChange)
 		if planned == nil {
 			continue
 		}
-		keys, err := out.keysRead(indexed)
+		keys, err := out.keys().keysRead(indexed)
 		if err != nil {
 			continue // the evaluation of the block reports the error
 		}
@@ -296,7 +170,7 @@ func (c *evalContext) Instances(subject addrs.Referenceable, of lang.Instances) 
 		read = c.selected(graph.IndexedRead{Of: r, Refs: of})
 	}
 	if _, list := of.FromList(); list && read != nil {
-		return c.elementList(of, r.Keys(), func(key addrs.InstanceKey) (cty.Value, bool) {
+		return c.keys().elementList(of, r.Keys(), func(key addrs.InstanceKey) (cty.Value, bool) {
 			if _, exists := x.has(key); !exists {
 				return cty.NilVal, false
 			}
@@ -327,7 +201,7 @@ func (c *evalContext) Instances(subject addrs.Referenceable, of lang.Instances) 
 // selected returns the instances that references select, or nil if a key is not known. In an apply, and
 // where a value is evaluated, the reader has waited for these instances, or for the whole resource.
 func (c *evalContext) selected(read graph.IndexedRead) instanceReads {
-	keys, err := c.keysRead(read)
+	keys, err := c.keys().keysRead(read)
 	if err != nil {
 		return nil
 	}
@@ -336,58 +210,6 @@ func (c *evalContext) selected(read graph.IndexedRead) instanceReads {
 		out = append(out, plans.InstanceRead{Resource: read.Name(), Key: key})
 	}
 	return out
-}
-
-// setEachValue sets each.value in a block whose for_each is a resource, an alias or a module call,
-// for the instance with the given key. It does nothing for other blocks.
-func (c *evalContext) setEachValue(of *graph.IndexedRead, call *graph.EachCall, key addrs.InstanceKey) {
-	switch {
-	case of != nil:
-		c.rep.eachValue = c.eachValue(of, key)
-	case call != nil:
-		c.rep.eachValue = c.outputsIn(call, key)
-	}
-}
-
-// outputsIn returns each.value for a block whose for_each is a module call: an object with the outputs
-// of the instance with the given key, or the element of a local. It returns cty.NilVal if there is no
-// such instance or its outputs aren't final.
-func (c *evalContext) outputsIn(each *graph.EachCall, key addrs.InstanceKey) cty.Value {
-	call := each.Call
-	instances, outputs := c.e.callsOf(call, c.in), outputsOf(call, each.Outputs)
-	if instances == nil {
-		return cty.NilVal
-	}
-	i, exists := instances.find(key)
-	if !exists {
-		return cty.NilVal
-	}
-	if each.Local != nil {
-		all, err := c.onlyElements(each.Local, lang.Instances{{Key: key}})
-		if err != nil {
-			return cty.NilVal
-		}
-		return elementAt(all, key)
-	}
-	v, err := instances.of[i].outputs(call, outputs, c.valueOf)
-	if err != nil {
-		return cty.NilVal
-	}
-	return v
-}
-
-// eachValue returns each.value for a block whose for_each is a resource or an alias. It is the
-// value of the instance or element with the same key, or cty.NilVal if that doesn't exist or isn't
-// finished.
-func (c *evalContext) eachValue(read *graph.IndexedRead, key addrs.InstanceKey) cty.Value {
-	if read.Via != nil {
-		return c.element(*read, key)
-	}
-	of := read.Of
-	if !c.e.unfinished.wait(c, of.Addr.Resource.InInstance(c.in.addr).Instance(key)) {
-		return cty.NilVal
-	}
-	return c.instanceValue(of, key)
 }
 
 // moduleInstances returns the value of a module call with only the instances that an expression
@@ -408,14 +230,14 @@ func (c *evalContext) moduleInstances(
 		return v, true
 	}
 	if _, list := use.Of.FromList(); list {
-		v, ok := c.elementList(use.Of, m.CallKeys(), value)
+		v, ok := c.keys().elementList(use.Of, m.CallKeys(), value)
 		if failed != nil {
 			return cty.NilVal, false, failed
 		}
 		return v, ok, nil
 	}
 	for _, ref := range use.Of {
-		keys, err := c.keysOf(ref, m.CallKeys())
+		keys, err := c.keys().keysOf(ref, m.CallKeys())
 		if err != nil {
 			return cty.NilVal, false, nil
 		}

@@ -24,6 +24,9 @@ import (
 // keep their stored values and other arguments that need them are errors. Objects come from the
 // state, and nothing is planned from the blocks.
 
+// undeclared decides which undeclared module instances exist, and evaluates their values.
+type undeclared struct{ *evaluator }
+
 // storedCalls holds what the state says about the instances of module calls. It is computed when
 // first needed.
 type storedCalls struct {
@@ -61,7 +64,7 @@ func (s *storedCalls) find(e *evaluator) {
 	}
 	seen := map[addrs.ModuleInstance]bool{}
 	for res := range e.op.Prior.Resources() {
-		stays := res.Addr.Resource.Mode == addrs.Managed && e.anyStays(res)
+		stays := res.Addr.Resource.Mode == addrs.Managed && undeclared{e}.anyStays(res)
 		for at := res.Addr.Module; !at.IsRoot() && (!seen[at] || stays && !s.stay[at]); {
 			parent, step := at.Parent()
 			if call := (storedCall{parent, step.Name}); !seen[at] {
@@ -74,7 +77,7 @@ func (s *storedCalls) find(e *evaluator) {
 
 // anyStays reports whether the run leaves some stored instance of a resource as it is, if the
 // configuration doesn't declare it.
-func (e *evaluator) anyStays(res *states.Resource) bool {
+func (e undeclared) anyStays(res *states.Resource) bool {
 	for key := range res.Instances {
 		if e.stays(res.Addr.Instance(key)) {
 			return true
@@ -85,7 +88,7 @@ func (e *evaluator) anyStays(res *states.Resource) bool {
 
 // stays reports whether an undeclared instance of a resource has an object that the run leaves as it
 // is. In a destruction, every object has its value until the end.
-func (e *evaluator) stays(addr addrs.AbsInstance) bool {
+func (e undeclared) stays(addr addrs.AbsInstance) bool {
 	r := e.graph.Resource(addr.Config())
 	switch {
 	case currentObject(e.op.Prior, addr) == nil || r == nil:
@@ -102,12 +105,12 @@ func (e *evaluator) stays(addr addrs.AbsInstance) bool {
 
 // instanceStays reports whether an undeclared module instance stays: it has objects, and none of
 // those that its values always read is missing or removed.
-func (e *evaluator) instanceStays(m *graph.Module, at addrs.ModuleInstance) bool {
+func (e undeclared) instanceStays(m *graph.Module, at addrs.ModuleInstance) bool {
 	return e.stored.stay[at] && e.hasSingleObjects(m, at)
 }
 
 // hasSingleObjects reports whether the objects without keys in a module instance stay.
-func (e *evaluator) hasSingleObjects(m *graph.Module, at addrs.ModuleInstance) bool {
+func (e undeclared) hasSingleObjects(m *graph.Module, at addrs.ModuleInstance) bool {
 	for addr, r := range m.Resources {
 		if r.Config != nil && addr.Mode == addrs.Managed && r.Exprs.Repetition == (graph.Repetition{}) &&
 			!e.stays(addr.InInstance(at).Instance(addrs.NoKey)) {
@@ -124,11 +127,11 @@ func (e *evaluator) hasSingleObjects(m *graph.Module, at addrs.ModuleInstance) b
 
 // addUndeclared adds the undeclared instances of a module call, if their values may be needed. ci
 // holds the declared instances.
-func (e *evaluator) addUndeclared(m *graph.Module, parent *moduleInstance, ci *callInstances) {
+func (e undeclared) addUndeclared(m *graph.Module, parent *moduleInstance, ci *callInstances) {
 	if e.stored == nil || ci.mode == repeatUnknown || !e.op.Partial() && !e.op.Phase.Plans() {
 		return
 	}
-	e.stored.once.Do(func() { e.stored.find(e) })
+	e.stored.once.Do(func() { e.stored.find(e.evaluator) })
 	if !e.op.Partial() && !e.stored.protects[m] {
 		return
 	}
@@ -189,7 +192,7 @@ func newCallInstances(
 	return out
 }
 
-func (e *evaluator) addUndeclaredInstance(
+func (e undeclared) addUndeclaredInstance(
 	m *graph.Module, parent *moduleInstance, key addrs.InstanceKey, set bool,
 ) *moduleInstance {
 	in := newModuleInstance(m, parent.addr.Child(m.Call.Name, key))
@@ -211,7 +214,7 @@ func (e *evaluator) addUndeclaredInstance(
 
 // expandUndeclared determines the instances of a module call in an undeclared module instance: those
 // that stay or, if the module manages nothing, those that the call would have.
-func (e *evaluator) expandUndeclared(ctx context.Context, m *graph.Module, parent *moduleInstance) {
+func (e undeclared) expandUndeclared(ctx context.Context, m *graph.Module, parent *moduleInstance) {
 	x := singleInstance
 	if m.Repetition != (graph.Repetition{}) {
 		var err error
@@ -240,7 +243,7 @@ func (e *evaluator) expandUndeclared(ctx context.Context, m *graph.Module, paren
 }
 
 // evalUndeclared evaluates a variable, local or output in an undeclared module instance.
-func (e *evaluator) evalUndeclared(ctx context.Context, v *graph.Value, in *moduleInstance) {
+func (e undeclared) evalUndeclared(ctx context.Context, v *graph.Value, in *moduleInstance) {
 	val, err := cty.DynamicVal, error(nil)
 	switch v.Kind {
 	case graph.Variable:
@@ -311,7 +314,7 @@ func (rv resourceValues) undeclaredIn(in *moduleInstance) (*expansion, error) {
 		if e.op.Phase.Destroys() || r.Addr.Resource.Mode == addrs.Data { // may already be gone
 			obj = currentObject(e.op.Prior, addr)
 		}
-		if obj != nil && e.stays(addr) {
+		if obj != nil && (undeclared{e}).stays(addr) {
 			errs = errs.AppendError(x.fill(i, r, addr, obj))
 		}
 	}

@@ -192,24 +192,25 @@ func (u *unfinished) waitWhole(c *evalContext, read addrs.AbsResource) error {
 	u.mu.Unlock()
 	switch {
 	case !early && u.undecided(c, read):
-		panic(c.readsTooEarly(read))
+		d := u.tooEarly(c, read, "its instances aren't decided")
+		if u.strict {
+			panic(d.Detail)
+		}
+		return d
 	case !early:
 		return nil
-	case u.strict && len(on) > 0:
-		panic(c.readsTooEarly(read))
 	}
 	for _, one := range on {
 		if problem := u.await(c, read, one); problem != "" {
-			return c.tooEarly(read, problem)
+			return u.tooEarly(c, read, problem)
 		}
 	}
 	return nil
 }
 
-// undecided reports, in tests, whether the graph lets a plan read a resource before its instances are
-// decided.
+// undecided reports whether the graph lets a plan read a resource before its instances are decided.
 func (u *unfinished) undecided(c *evalContext, read addrs.AbsResource) bool {
-	if !u.strict || u.w.op.Phase != graph.PhasePlan || c.visited == nil {
+	if u.w.op.Phase != graph.PhasePlan || c.visited == nil {
 		return false
 	}
 	r := u.w.graph.Resource(read.Config())
@@ -226,7 +227,7 @@ func (u *unfinished) undecided(c *evalContext, read addrs.AbsResource) bool {
 // says why not.
 func (u *unfinished) await(c *evalContext, read fmt.Stringer, on dag.ID) (problem string) {
 	if u.strict {
-		panic(c.readsTooEarly(read))
+		panic(u.tooEarly(c, read, "no edge of the graph makes it wait").Detail)
 	}
 	if c.visited == nil || c.passive || on == noVertex {
 		return "their order isn't known" // waiting could take forever
@@ -246,18 +247,14 @@ func (u *unfinished) await(c *evalContext, read fmt.Stringer, on dag.ID) (proble
 	return ""
 }
 
-// tooEarly returns the error for a read of an unfinished value that can't wait for it.
-func (c *evalContext) tooEarly(read fmt.Stringer, problem string) tfdiags.Diagnostic {
-	return tfdiags.Errorf("Instance read too early", "%s, and can't wait for it, because %s. The unfinished value "+
-		"was not used. This is a bug in this program: please report it, and include the block in the report.",
-		c.readsTooEarly(read), problem)
-}
-
-// readsTooEarly describes a read of an unfinished value, which the graph should prevent.
-func (c *evalContext) readsTooEarly(read fmt.Stringer) string {
-	reader := c.blockAddr
-	if reader == "" && c.visited != nil {
+// tooEarly returns the error for a read of an unfinished value that can't wait for it. The graph should
+// prevent such reads.
+func (u *unfinished) tooEarly(c *evalContext, read fmt.Stringer, problem string) tfdiags.Diagnostic {
+	reader := cmp.Or(c.blockAddr, graph.ModuleName(c.in.module.Path))
+	if c.blockAddr == "" && c.visited != nil {
 		reader = c.visited.Name
 	}
-	return fmt.Sprintf("%s reads %s before it is finished", cmp.Or(reader, graph.ModuleName(c.in.module.Path)), read)
+	return tfdiags.Errorf("Instance read too early", "%s reads %s before it is finished, and can't wait for it, because "+
+		"%s. The unfinished value was not used. This is a bug in this program: please report it, and include the "+
+		"block in the report.", reader, read, problem)
 }

@@ -18,11 +18,20 @@ import (
 	"tofu/internal/plans"
 )
 
+// unknownTrace finds out why values are unknown, by following references from one expression to the next.
+type unknownTrace struct {
+	*evalContext
+	// callee is the module instance whose argument is being followed, or nil; see nextExpr.
+	callee *moduleInstance
+	// key is the instance of a resource whose arguments are being followed; see varyingRef.
+	key addrs.InstanceKey
+}
+
 // unknownChain returns the references through which the value of e became unknown. The first refers
 // to the object that is itself unknown, and the last is the reference in e.
-func (c *evalContext) unknownChain(e *lang.Expr) []plans.DeferralStep {
+func (c unknownTrace) unknownChain(e *lang.Expr) []plans.DeferralStep {
 	var chain []plans.DeferralStep
-	at := c.withoutDeprecations()
+	at := unknownTrace{evalContext: c.withoutDeprecations()}
 	for seen := map[*lang.Expr]bool{}; e != nil && !seen[e]; {
 		seen[e] = true
 		ref := at.firstUnknown(e)
@@ -38,14 +47,14 @@ func (c *evalContext) unknownChain(e *lang.Expr) []plans.DeferralStep {
 }
 
 // unknownIn returns the chain that explains the first reference whose value is unknown.
-func (c *evalContext) unknownIn(refs *lang.Refs) []plans.DeferralStep {
+func (c unknownTrace) unknownIn(refs *lang.Refs) []plans.DeferralStep {
 	return c.unknownChain(&lang.Expr{Refs: *refs})
 }
 
 // varyingCall returns the function because of which e is unknown in every plan: timestamp, uuid or
 // bcrypt, whose results are known only while applying. It returns "" if the next round may know
 // more about e.
-func (c *evalContext) varyingCall(e *lang.Expr) string {
+func (c unknownTrace) varyingCall(e *lang.Expr) string {
 	return c.findVarying(e, map[exprIn]string{})
 }
 
@@ -58,7 +67,7 @@ type exprIn struct {
 
 // findVarying is varyingCall with the results so far. It returns "" if an unknown reference in e
 // leads to anything but such functions, unless a part of e that decides alone leads only to them.
-func (c *evalContext) findVarying(e *lang.Expr, done map[exprIn]string) string {
+func (c unknownTrace) findVarying(e *lang.Expr, done map[exprIn]string) string {
 	at := exprIn{e.Expression, c.in, c.key}
 	name, seen := done[at]
 	if seen {
@@ -76,7 +85,7 @@ func (c *evalContext) findVarying(e *lang.Expr, done map[exprIn]string) string {
 }
 
 // varyingRefs is findVarying for an expression that is unknown if any of its references is.
-func (c *evalContext) varyingRefs(e *lang.Expr, done map[exprIn]string) string {
+func (c unknownTrace) varyingRefs(e *lang.Expr, done map[exprIn]string) string {
 	if len(e.Refs.Functions) > 0 {
 		return "" // the provider may be deferred
 	}
@@ -95,7 +104,7 @@ func (c *evalContext) varyingRefs(e *lang.Expr, done map[exprIn]string) string {
 }
 
 // varyingRef is findVarying for an unknown reference.
-func (c *evalContext) varyingRef(ref *addrs.Reference, done map[exprIn]string) string {
+func (c unknownTrace) varyingRef(ref *addrs.Reference, done map[exprIn]string) string {
 	if next, in := c.nextExpr(ref); next != nil {
 		return in.findVarying(next, done)
 	}
@@ -114,8 +123,8 @@ func (c *evalContext) varyingRef(ref *addrs.Reference, done map[exprIn]string) s
 			continue
 		}
 		in := c.e.newContext(c.ctx, c.in, x.repetition(i))
-		in.reader, in.key = c.reader, key
-		v := varyingObject{in.withoutDeprecations(), r, r.Addr.Resource.InInstance(c.in.addr).Instance(key), done}
+		in.reader = c.reader
+		v := varyingObject{unknownTrace{evalContext: in.withoutDeprecations(), key: key}, r, r.Addr.Resource.InInstance(c.in.addr).Instance(key), done}
 		found := v.find(addrs.FirstName(ref.Remaining))
 		if found == "" {
 			return ""
@@ -128,7 +137,7 @@ func (c *evalContext) varyingRef(ref *addrs.Reference, done map[exprIn]string) s
 // varyingObject finds out whether an unknown attribute of an instance is unknown in every plan,
 // because the arguments of the instance are.
 type varyingObject struct {
-	c    *evalContext
+	c    unknownTrace
 	r    *graph.Resource
 	addr addrs.AbsInstance
 	done map[exprIn]string
@@ -221,7 +230,7 @@ func (v varyingObject) ignored(name string) bool {
 
 // deciding returns unknown parts of an expression, each of which makes it unknown whatever the other
 // parts are. whole reports whether nothing else in the expression matters.
-func (c *evalContext) deciding(expr hcl.Expression) (parts []*lang.Expr, whole bool) {
+func (c unknownTrace) deciding(expr hcl.Expression) (parts []*lang.Expr, whole bool) {
 	var from []hclsyntax.Expression
 	switch x := expr.(type) {
 	case *hclsyntax.ParenthesesExpr:
@@ -271,7 +280,7 @@ func becauseOf(chain []plans.DeferralStep) string {
 }
 
 // firstUnknown returns the first reference in e whose value is unknown, or nil if there is none.
-func (c *evalContext) firstUnknown(e *lang.Expr) *addrs.Reference {
+func (c unknownTrace) firstUnknown(e *lang.Expr) *addrs.Reference {
 	for _, ref := range e.Refs.Objects {
 		if c.isUnknown(e, ref) {
 			return ref
@@ -281,7 +290,7 @@ func (c *evalContext) firstUnknown(e *lang.Expr) *addrs.Reference {
 }
 
 // isUnknown reports whether the value of a reference in e is not wholly known.
-func (c *evalContext) isUnknown(e *lang.Expr, ref *addrs.Reference) bool {
+func (c unknownTrace) isUnknown(e *lang.Expr, ref *addrs.Reference) bool {
 	one := &lang.Expr{Expression: &traversalExpr{ref}, Refs: e.Refs.Only(ref)}
 	v, err := c.eval(one, cty.DynamicPseudoType)
 	return err == nil && !v.IsWhollyKnown()
@@ -290,37 +299,36 @@ func (c *evalContext) isUnknown(e *lang.Expr, ref *addrs.Reference) bool {
 // nextExpr returns the expression of the named value that ref refers to, or the part of it that ref
 // selects, and the context in which that expression was evaluated. It returns nil if ref refers to
 // anything else.
-func (c *evalContext) nextExpr(ref *addrs.Reference) (*lang.Expr, *evalContext) {
+func (c unknownTrace) nextExpr(ref *addrs.Reference) (*lang.Expr, unknownTrace) {
 	in := c.in
 	of := in.module.Named(ref.Subject)
 	var next *evalContext
+	var callee *moduleInstance
 	switch v := of.Value; {
 	case v == nil && c.callee != nil && ref.Subject == addrs.ForEachAttr{Name: "value"}:
 		_, last := c.callee.addr.Parent()
 		each := append(hcl.Traversal{hcl.TraverseIndex{Key: last.Key.Value()}}, ref.Remaining...)
-		next = c.withoutDeprecations()
-		next.callee = nil
-		return partOf(c.callee.module.Repetition.ForEach, each), next
+		return partOf(c.callee.module.Repetition.ForEach, each), unknownTrace{evalContext: c.withoutDeprecations()}
 	case v == nil, v.Kind == graph.Variable && in.parent == nil:
-		return nil, nil
+		return nil, unknownTrace{}
 	case v.Kind == graph.Variable:
 		next = c.e.argumentContext(c.ctx, v, in)
-		next.callee = in
+		callee = in
 	case of.Call != nil:
 		calls := in.calls[of.Call.CallSlot]
 		if calls == nil || calls.mode == repeatUnknown {
-			return nil, nil
+			return nil, unknownTrace{}
 		}
 		at, exists := calls.find(of.Key)
 		if !exists {
-			return nil, nil
+			return nil, unknownTrace{}
 		}
 		next = c.e.contextOf(c.ctx, v, calls.of[at])
 	default:
 		next = c.e.contextOf(c.ctx, v, in)
 	}
 	next.reader = c.reader
-	return partOf(of.Value.Expr, ref.Remaining), next.withoutDeprecations()
+	return partOf(of.Value.Expr, ref.Remaining), unknownTrace{evalContext: next.withoutDeprecations(), callee: callee}
 }
 
 // partOf returns the part of e that steps select, as far as it can be told from constructors of

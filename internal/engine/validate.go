@@ -37,10 +37,10 @@ func (v resourceVisit) validate(ctx context.Context) error {
 		in.resources[r.Slot] = x
 		errs = errs.AppendError(v.validateRepetition(ctx, in))
 		errs = errs.AppendError(w.eval.refErrors(r.Module, r.Exprs.DependsOn))
-		p := &instancePlan{x: x, instance: instance{
+		p := validation{&instancePlan{x: x, instance: instance{
 			w: w, r: r, addr: r.Addr.Resource.InInstance(in.addr).Instance(addrs.NoKey), in: in,
 			c: w.eval.newContext(ctx, in, unknownRepetition(r.Exprs.Repetition)),
-		}}
+		}}}
 		self, err := p.validate(ctx)
 		errs = errs.AppendError(err)
 		x.objs[0] = self
@@ -88,9 +88,12 @@ func (e *evaluator) refErrors(m *graph.Module, refs *lang.Refs) error {
 	return e.graph.RefErrors[graph.EvalUnit{Module: m, Refs: refs}].Err()
 }
 
+// validation checks a resource block by the plan of one instance whose key is unknown.
+type validation struct{ *instancePlan }
+
 // validate evaluates and validates the block. It returns the value of the resource instance for
 // references to it.
-func (p *instancePlan) validate(ctx context.Context) (cty.Value, error) {
+func (p validation) validate(ctx context.Context) (cty.Value, error) {
 	r, schema := p.r, p.r.Schema.Block
 	unknown := markStored(schema, schema.UnknownValue(), nil)
 	marked, err := p.c.resourceBody(r)
@@ -131,7 +134,7 @@ func (p *instancePlan) validate(ctx context.Context) (cty.Value, error) {
 
 // anyKey returns the key of any instance of the provider configuration. The block is validated with
 // that instance.
-func (p *instancePlan) anyKey() addrs.InstanceKey {
+func (p validation) anyKey() addrs.InstanceKey {
 	for k := range p.r.Provider.Instances {
 		return k
 	}
@@ -139,14 +142,14 @@ func (p *instancePlan) anyKey() addrs.InstanceKey {
 }
 
 // validateConditions checks preconditions and postconditions.
-func (p *instancePlan) validateConditions(self cty.Value) error {
+func (p validation) validateConditions(self cty.Value) error {
 	return tfdiags.Join(p.preconditions(), p.postconditions(self))
 }
 
 // validateProvisioners validates provisioners and their connections. It stops at the first error,
 // because later provisioners usually have the same error. If failed is set, the block already has
 // an error, and only the first provisioner is validated.
-func (p *instancePlan) validateProvisioners(self cty.Value, failed bool) error {
+func (p validation) validateProvisioners(self cty.Value, failed bool) error {
 	for _, prov := range p.r.Exprs.Provisioners {
 		if err := p.validateProvisioner(prov, self); err != nil || failed {
 			return err
@@ -155,7 +158,7 @@ func (p *instancePlan) validateProvisioners(self cty.Value, failed bool) error {
 	return nil
 }
 
-func (p *instancePlan) validateProvisioner(prov *graph.Provisioner, self cty.Value) error {
+func (p validation) validateProvisioner(prov *graph.Provisioner, self cty.Value) error {
 	var errs tfdiags.Diagnostics
 	if prov.Body != nil {
 		v, err := p.withSelf(self).evalBody(prov.Body)
@@ -176,7 +179,7 @@ func (p *instancePlan) validateProvisioner(prov *graph.Provisioner, self cty.Val
 }
 
 // validateLifecycle checks ignore_changes against the schema.
-func (p *instancePlan) validateLifecycle() error {
+func (p validation) validateLifecycle() error {
 	var errs tfdiags.Diagnostics
 	schema := p.r.Schema.Block
 	for _, tr := range p.r.Config.Lifecycle.IgnoreChanges {
@@ -199,7 +202,7 @@ func (p *instancePlan) validateLifecycle() error {
 
 // checkConnection reports a missing host, and what a built-in provisioner rejects in a connection
 // block.
-func (p *instancePlan) checkConnection(prov *graph.Provisioner, connection cty.Value) error {
+func (p validation) checkConnection(prov *graph.Provisioner, connection cty.Value) error {
 	r, body := p.r.Config, prov.Config.ConnectionBody(p.r.Config.Connection)
 	var errs tfdiags.Diagnostics
 	if connection.GetAttr("host").IsNull() {

@@ -53,7 +53,7 @@ func (e *evaluator) evalValueIn(ctx context.Context, v *graph.Value, in *moduleI
 	case graph.Local:
 		in.values[v.Slot], err = e.contextOf(ctx, v, in).eval(v.Expr, cty.DynamicPseudoType)
 	case graph.Output:
-		err = e.evalOutput(ctx, v, in)
+		err = outputEval{e}.evalOutput(ctx, v, in)
 	}
 	return e.unlessLeftOut(v, in, err)
 }
@@ -223,8 +223,11 @@ func unknownVariable(v *configs.Variable) cty.Value {
 	return val
 }
 
+// outputEval evaluates outputs, and records those of the root module.
+type outputEval struct{ *evaluator }
+
 // evalOutput evaluates an output value and its preconditions.
-func (e *evaluator) evalOutput(ctx context.Context, v *graph.Value, in *moduleInstance) error {
+func (e outputEval) evalOutput(ctx context.Context, v *graph.Value, in *moduleInstance) error {
 	root := in.parent == nil
 	if err := e.checkPreconditions(ctx, in, v); err != nil {
 		in.values[v.Slot] = cty.DynamicVal
@@ -257,7 +260,7 @@ func (e *evaluator) evalOutput(ctx context.Context, v *graph.Value, in *moduleIn
 
 // outputValue evaluates the expression of an output. For a root output whose value the plan already
 // knows, it returns that value, unless something that the expression reads has failed.
-func (e *evaluator) outputValue(ctx context.Context, v *graph.Value, in *moduleInstance, root bool) (cty.Value, error) {
+func (e outputEval) outputValue(ctx context.Context, v *graph.Value, in *moduleInstance, root bool) (cty.Value, error) {
 	c, known := e.contextOf(ctx, v, in), cty.NilVal
 	if root && e.op.Phase.Applies() {
 		if change := e.op.Plan.Changes.Output(v.Name); change != nil && change.After.IsWhollyKnown() {
@@ -271,7 +274,7 @@ func (e *evaluator) outputValue(ctx context.Context, v *graph.Value, in *moduleI
 	return val, err
 }
 
-func (e *evaluator) checkOutputMarks(v *graph.Value, val cty.Value, root bool) error {
+func (e outputEval) checkOutputMarks(v *graph.Value, val cty.Value, root bool) error {
 	var errs tfdiags.Diagnostics
 	o := v.Output
 	if root && !o.Sensitive.Value && marks.Contains(val, marks.Sensitive) {
@@ -294,7 +297,7 @@ func (e *evaluator) checkOutputMarks(v *graph.Value, val cty.Value, root bool) e
 }
 
 // recordOutput records the value of a root output: as a planned change, or in the state.
-func (e *evaluator) recordOutput(v *graph.Value, val cty.Value) {
+func (e outputEval) recordOutput(v *graph.Value, val cty.Value) {
 	e.out.mu.Lock()
 	defer e.out.mu.Unlock()
 	switch {
@@ -316,7 +319,7 @@ func (e *evaluator) recordOutput(v *graph.Value, val cty.Value) {
 
 // keepsUnknown reports whether an apply keeps the stored value of a root output whose new value is
 // unknown. Such a value may depend on something that is deferred or not part of the apply.
-func (e *evaluator) keepsUnknown(output string) bool {
+func (e outputEval) keepsUnknown(output string) bool {
 	return len(e.op.deferredResources)+len(e.op.deferredModules) > 0 || e.op.Plan.Past != nil ||
 		e.op.Partial() && e.out.state.Output(output) != nil
 }
