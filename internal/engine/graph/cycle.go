@@ -65,9 +65,9 @@ func (b *build) cycles(ctx context.Context) error {
 				fmt.Fprintf(&text, "\n  - %s%s needs %s", n.Name, declaredAt(n), next.Name)
 			}
 		}
-		hint := b.aliasCycle(way)
+		hint := b.g.aliasCycle(way)
 		if hint == "" {
-			hint = b.keyedCycle(way)
+			hint = b.g.keyedCycle(way)
 		}
 		if hint != "" {
 			text.WriteString("\n\n" + hint)
@@ -85,16 +85,16 @@ func (b *build) cycles(ctx context.Context) error {
 
 // aliasCycle returns advice for a cycle in which a block or module call refers to its own instances through
 // a local value that is the whole block. It returns "" for all other cycles.
-func (b *build) aliasCycle(way []dag.ID) string {
+func (g *Graph) aliasCycle(way []dag.ID) string {
 	for i, id := range way {
-		v, isValue := b.g.Nodes[id].Object.(*Value)
-		reader := b.g.Nodes[way[(i+len(way)-1)%len(way)]]
+		v, isValue := g.Nodes[id].Object.(*Value)
+		reader := g.Nodes[way[(i+len(way)-1)%len(way)]]
 		if !isValue || v.Kind != Local || !reader.readsOnlyByKey(addrs.LocalValue{Name: v.Name}) {
 			continue
 		}
 		name := v.wholeBlock(len(way))
 		inside := func(id dag.ID) bool { // or one of the locals that lead to the block
-			n := b.g.Nodes[id]
+			n := g.Nodes[id]
 			local, isValue := n.Object.(*Value)
 			return isValue && local.Kind == Local && local.Module == v.Module && local.wholeBlock(len(way)) == name ||
 				n.Name == name || strings.HasPrefix(n.Name, name+".") || strings.HasPrefix(n.Name, name+" ")
@@ -150,7 +150,7 @@ func (n *Node) readsOnlyByKey(subject addrs.Referenceable) bool {
 
 // keyedCycle returns advice for a cycle in which all references to some blocks select single instances.
 // It returns "" for all other cycles.
-func (b *build) keyedCycle(way []dag.ID) string {
+func (g *Graph) keyedCycle(way []dag.ID) string {
 	var read []string // resources and module calls that are read only by instance
 	kinds := map[string]bool{}
 	add := func(kind string, name fmt.Stringer) {
@@ -160,7 +160,7 @@ func (b *build) keyedCycle(way []dag.ID) string {
 	}
 	through, others := "", 0 // through: local value that refers to an object in read; others: number of other nodes
 	for i, id := range way {
-		n, next := b.g.Nodes[id], b.g.Nodes[way[(i+1)%len(way)]]
+		n, next := g.Nodes[id], g.Nodes[way[(i+1)%len(way)]]
 		v, isValue := n.Object.(*Value)
 		of := next.Resource
 		switch {
@@ -178,7 +178,7 @@ func (b *build) keyedCycle(way []dag.ID) string {
 		}
 	}
 	for _, id := range way {
-		n := b.g.Nodes[id]
+		n := g.Nodes[id]
 		inside := len(read) > 0 && (n.Name == read[0] || strings.HasPrefix(n.Name, read[0]+"."))
 		if !inside && n.Name != through && !(n.Kind.isBarrier() && n.Range == nil) {
 			others++

@@ -15,30 +15,37 @@ import (
 // not for the whole object. Expressions such as count are evaluated once for all instances, by the node
 // of the block, which waits for whole objects. So what they read is not read only by key.
 
+// keyedReads finds what one block reads only by key.
+type keyedReads struct {
+	*build
+	r *Resource
+}
+
 // setReadsByKey finds what the instances of a block read only by key. It sets Whole in the reads for which
 // they wait for the whole object in this run anyway.
 func (b *build) setReadsByKey(r *Resource) {
+	s := keyedReads{b, r}
 	r.setOwn()
 	own := r.Exprs.ownInstances(r.Addr.Resource)
 	chain := r.ChainedTo()
-	for _, read := range append(r.resourcesRead(b.op.Phase.Applies()), b.aliasesByKey(r)...) {
+	for _, read := range append(r.resourcesRead(b.op.Phase.Applies()), s.aliasesByKey()...) {
 		chained := chain != nil && chain.same(read)
 		names := func(refs *lang.Refs) bool { return read.namedBy(r.Module, refs) }
 		orders := func(own lang.InstanceRef) bool { return chained || own.DependsOn(names) }
-		if b.readsOnce(r, chained, names) || slices.ContainsFunc(own, orders) ||
-			chained && !b.waitsForEach(r) {
+		if s.readsOnce(chained, names) || slices.ContainsFunc(own, orders) ||
+			chained && !s.waitsForEach() {
 			continue
 		}
-		read.Whole = b.readsWhole(r, read, chained)
+		read.Whole = s.readsWhole(read, chained)
 		if chained && !read.Whole {
 			r.EachOf = chain
 		}
 		r.ByKey = append(r.ByKey, read)
 	}
 	each := r.ChainedCall()
-	for _, read := range b.callsByKey(r) {
+	for _, read := range s.callsByKey() {
 		names := func(refs *lang.Refs) bool { return read.namedBy(r.Module, refs) }
-		if b.readsOnce(r, read.Call == each, names) || r.Exprs.DependsOn != nil && names(r.Exprs.DependsOn) {
+		if s.readsOnce(read.Call == each, names) || r.Exprs.DependsOn != nil && names(r.Exprs.DependsOn) {
 			continue
 		}
 		read.Whole = b.op.Phase == PhasePlan // until awaitCalls finds the instances
@@ -52,8 +59,8 @@ func (b *build) setReadsByKey(r *Resource) {
 // waitsForEach reports whether the instances of a block with for_each = OBJECT may wait for the instances of
 // the object in this run. In a partial run, the block's instances are those that exist at the end of the
 // run.
-func (b *build) waitsForEach(r *Resource) bool {
-	return !b.op.Partial() && (b.op.Phase == PhasePlan || b.op.Phase == PhaseApply && r.Config.Check == nil)
+func (s keyedReads) waitsForEach() bool {
+	return !s.op.Partial() && (s.op.Phase == PhasePlan || s.op.Phase == PhaseApply && s.r.Config.Check == nil)
 }
 
 // setOwn records the references of a block to instances of its own resource.
@@ -66,9 +73,9 @@ func (r *Resource) setOwn() {
 // readsOnce reports whether an expression that is evaluated once for all instances of a block refers to an
 // object. names reports whether references name the object. The for_each doesn't count if it is only
 // the object.
-func (b *build) readsOnce(r *Resource, isForEach bool, names func(*lang.Refs) bool) bool {
-	for refs := range b.readOnce(r) {
-		if names(refs) && !(isForEach && refs == &r.Exprs.Repetition.ForEach.Refs) {
+func (s keyedReads) readsOnce(isForEach bool, names func(*lang.Refs) bool) bool {
+	for refs := range s.readOnce(s.r) {
+		if names(refs) && !(isForEach && refs == &s.r.Exprs.Repetition.ForEach.Refs) {
 			return true
 		}
 	}
@@ -77,13 +84,13 @@ func (b *build) readsOnce(r *Resource, isForEach bool, names func(*lang.Refs) bo
 
 // readsWhole reports whether the instances of a block wait for all of a resource or alias in a plan,
 // although they read it only by key. chained reports whether it is the block's for_each.
-func (b *build) readsWhole(r *Resource, read IndexedRead, chained bool) bool {
-	if b.op.Phase != PhasePlan {
+func (s keyedReads) readsWhole(read IndexedRead, chained bool) bool {
+	if s.op.Phase != PhasePlan {
 		return false
 	}
-	managed := r.Addr.Resource.Mode == addrs.Managed
+	managed := s.r.Addr.Resource.Mode == addrs.Managed
 	switch {
-	case !b.op.ByInstance, b.op.Partial(), r.Config.Check != nil:
+	case !s.op.ByInstance, s.op.Partial(), s.r.Config.Check != nil:
 		return true
 	case !managed && read.Of.Addr.Resource.Mode == addrs.Managed: // it also depends on whether any instance changes
 		return true
@@ -125,37 +132,37 @@ func (r *Resource) resourcesRead(single bool) []IndexedRead {
 
 // aliasesByKey returns the aliases that a block reads only by key, other than those of its own
 // resource. It returns nil if this run reads no aliases by key.
-func (b *build) aliasesByKey(r *Resource) []IndexedRead {
-	if len(r.Module.aliases) == 0 || r.Config.Check != nil {
+func (s keyedReads) aliasesByKey() []IndexedRead {
+	if len(s.r.Module.aliases) == 0 || s.r.Config.Check != nil {
 		return nil
 	}
-	return slices.DeleteFunc(r.aliasesRead(), func(read IndexedRead) bool { return read.Of == r })
+	return slices.DeleteFunc(s.r.aliasesRead(), func(read IndexedRead) bool { return read.Of == s.r })
 }
 
 // callsByKey returns the module calls that a block reads only by key, with the outputs that it reads.
-func (b *build) callsByKey(r *Resource) []CallRead {
-	chained, via := r.Module.chainedCall(r.Exprs.Repetition)
-	if via != nil && (!b.awaitsVia() || r.Exprs.ownInstances(r.Addr.Resource) != nil) {
+func (s keyedReads) callsByKey() []CallRead {
+	chained, via := s.r.Module.chainedCall(s.r.Exprs.Repetition)
+	if via != nil && (!s.awaitsVia() || s.r.Exprs.ownInstances(s.r.Addr.Resource) != nil) {
 		chained = nil
 	}
-	list := b.readsByCallAlias(r)
-	if !r.Exprs.readsCalls && chained == nil && list == nil || r.Config.Check != nil {
+	list := s.readsByCallAlias(s.r)
+	if !s.r.Exprs.readsCalls && chained == nil && list == nil || s.r.Config.Check != nil {
 		return nil
 	}
 	whole := map[*Module]bool{}
 	var eachOf *lang.Refs // set if for_each is only a module call, or a local that is one
 	if chained != nil {
-		list, eachOf = append(list, r.eachCall().reads...), &r.Exprs.Repetition.ForEach.Refs
+		list, eachOf = append(list, s.r.eachCall().reads...), &s.r.Exprs.Repetition.ForEach.Refs
 	}
-	for unit := range r.Exprs.units() {
+	for unit := range s.r.Exprs.units() {
 		if unit == eachOf {
 			continue
 		}
-		list = r.Module.addCallReads(list, unit)
+		list = s.r.Module.addCallReads(list, unit)
 		for _, ref := range unit.Objects {
 			if call, _, ok := lang.ModuleSubject(ref.Subject); ok {
 				if _, only := unit.CallInstances(call.Name); !only {
-					whole[r.Module.Calls[call.Name]] = true
+					whole[s.r.Module.Calls[call.Name]] = true
 				}
 			}
 			if via != nil && ref.Subject == (addrs.LocalValue{Name: via.Name}) {

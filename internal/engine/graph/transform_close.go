@@ -16,7 +16,7 @@ var closeTransformer = &Transformer{
 	Doc:   "closes ephemeral objects and providers after their last user, and adds the root",
 	After: []*Transformer{referenceTransformer, siblingsTransformer, changesTransformer, destroySplitTransformer},
 	Run: func(_ context.Context, b *build) error {
-		b.closeEphemerals()
+		closer{b}.closeEphemerals()
 		for _, n := range slices.Clone(b.g.Nodes) {
 			if n.Resource == nil || n.Resource.Provider == nil {
 				continue
@@ -26,7 +26,7 @@ var closeTransformer = &Transformer{
 				b.after(p.close, n) // an apply evaluates the block again, which calls functions
 			}
 		}
-		b.closeCalled()
+		closer{b}.closeCalled()
 		root := b.node(KindBarrier, nil, rootName, nil)
 		for _, n := range b.g.Nodes {
 			b.after(root, n)
@@ -35,9 +35,12 @@ var closeTransformer = &Transformer{
 	},
 }
 
+// closer keeps ephemeral objects and providers open as long as needed.
+type closer struct{ *build }
+
 // closeCalled makes the providers whose functions are called stay open, in an apply, until everything
 // is evaluated. The node that first reads a value evaluates it, so any of them may call a function.
-func (b *build) closeCalled() {
+func (b closer) closeCalled() {
 	var evaluated *Node
 	for _, p := range b.g.Providers {
 		if !p.called || !b.op.Phase.Applies() {
@@ -57,7 +60,7 @@ func (b *build) closeCalled() {
 
 // closeEphemerals adds a Barrier for each ephemeral resource. The Barrier waits for every node that
 // may use the resource's values, and then closes its objects.
-func (b *build) closeEphemerals() {
+func (b closer) closeEphemerals() {
 	var u *ephemeralUsers
 	for _, r := range b.g.Resources {
 		if r.Addr.Resource.Mode != addrs.Ephemeral || r.Config == nil || b.op.Phase == PhaseValidate {
@@ -68,7 +71,7 @@ func (b *build) closeEphemerals() {
 				return // the cycle is reported at the end
 			}
 			u = &ephemeralUsers{
-				build:      b,
+				build:      b.build,
 				dependents: b.g.Edges.Dependents(),
 				done:       map[*Node]*Node{},
 				ofProvider: b.providerUsers(),
@@ -82,7 +85,7 @@ func (b *build) closeEphemerals() {
 }
 
 // providerUsers returns the nodes of the resources of each provider, by the node of the provider.
-func (b *build) providerUsers() map[*Node][]*Node {
+func (b closer) providerUsers() map[*Node][]*Node {
 	users := map[*Node][]*Node{}
 	for _, n := range b.g.Nodes {
 		if n.Resource != nil && n.Resource.Provider != nil {

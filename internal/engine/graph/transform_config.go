@@ -16,13 +16,16 @@ var configTransformer = &Transformer{
 	Name: "Config",
 	Doc:  "adds Value, Module and Resource nodes for everything in the module tree",
 	Run: func(_ context.Context, b *build) error {
-		b.g.Root = b.addModule(b.op.Config, nil)
+		b.g.Root = configNodes{b}.addModule(b.op.Config, nil)
 		return nil
 	},
 }
 
+// configNodes adds the nodes of the configuration, and of what only the state has.
+type configNodes struct{ *build }
+
 // addModule adds a module with its content and the modules that it calls.
-func (b *build) addModule(cfg *configs.Config, parent *Module) *Module {
+func (b configNodes) addModule(cfg *configs.Config, parent *Module) *Module {
 	m := &Module{
 		Path: cfg.Path, Config: cfg, Parent: parent, Call: cfg.Call,
 		Variables: map[string]*Value{}, Locals: map[string]*Value{}, Outputs: map[string]*Value{},
@@ -62,7 +65,7 @@ func (b *build) addModule(cfg *configs.Config, parent *Module) *Module {
 	return m
 }
 
-func (b *build) addValue(m *Module, table map[string]*Value, v *Value, name string, rng hcl.Range) *Value {
+func (b configNodes) addValue(m *Module, table map[string]*Value, v *Value, name string, rng hcl.Range) *Value {
 	v.Module, v.Slot = m, m.ValueSlots
 	m.ValueSlots++
 	v.Node = b.node(KindValue, m, InModule(m.Path, name), &rng)
@@ -72,7 +75,7 @@ func (b *build) addValue(m *Module, table map[string]*Value, v *Value, name stri
 	return v
 }
 
-func (b *build) addCheck(m *Module, c *configs.Check) {
+func (b configNodes) addCheck(m *Module, c *configs.Check) {
 	check := &Check{Config: c, Module: m}
 	check.Node = b.node(KindCheck, m, InModule(m.Path, "check."+c.Name), &c.Range)
 	check.Node.kept, check.Node.Object = true, check
@@ -80,13 +83,13 @@ func (b *build) addCheck(m *Module, c *configs.Check) {
 }
 
 // addResource adds a resource block.
-func (b *build) addResource(m *Module, cfg *configs.Resource) *Resource {
+func (b configNodes) addResource(m *Module, cfg *configs.Resource) *Resource {
 	r := &Resource{Addr: cfg.Addr.In(m.Path), Module: m, Config: cfg}
 	b.addResourceNode(r, &cfg.Range)
 	return r
 }
 
-func (b *build) addResourceNode(r *Resource, rng *hcl.Range) {
+func (b configNodes) addResourceNode(r *Resource, rng *hcl.Range) {
 	m := r.Module
 	r.Slot = m.ResourceSlots
 	m.ResourceSlots++
@@ -116,8 +119,8 @@ var stateTransformer = &Transformer{
 			slices.SortFunc(found, func(x, y *states.Resource) int { return x.Addr.Compare(y.Addr) })
 			r := b.g.Resource(addr)
 			if r == nil {
-				r = &Resource{Addr: addr, Module: b.stateModule(addr.Module)}
-				b.addResourceNode(r, nil)
+				r = &Resource{Addr: addr, Module: configNodes{b}.stateModule(addr.Module)}
+				configNodes{b}.addResourceNode(r, nil)
 			}
 			r.Prior = found
 		}
@@ -128,7 +131,7 @@ var stateTransformer = &Transformer{
 
 // stateModule returns the module at the given path. A module that is only in the state is first
 // added to the graph.
-func (b *build) stateModule(path addrs.Module) *Module {
+func (b configNodes) stateModule(path addrs.Module) *Module {
 	if m := b.g.Modules[path]; m != nil {
 		return m
 	}

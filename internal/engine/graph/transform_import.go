@@ -199,7 +199,7 @@ func (b *build) addGenerated(t *Import) (*Resource, error) {
 		r.Config = res
 		return r, nil
 	}
-	return b.addResource(m, res), nil
+	return configNodes{b}.addResource(m, res), nil
 }
 
 func (t *Import) noBlock(advice string) error {

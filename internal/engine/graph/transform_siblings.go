@@ -46,10 +46,11 @@ var siblingsTransformer = &Transformer{
 			if len(b.siblingReads[m]) == 0 {
 				continue
 			}
-			nodes := b.betweenSiblingReads(m)
-			check := b.orderSiblings
+			siblings := siblingCheck{b}
+			nodes := siblings.betweenSiblingReads(m)
+			check := siblings.orderSiblings
 			if b.op.Phase == PhaseValidate {
-				check = b.validateSiblings
+				check = siblings.validateSiblings
 			}
 			err := unsplittable(m, nodes, by)
 			if err == nil {
@@ -70,10 +71,13 @@ type siblingRead struct {
 	read CallRead
 }
 
+// siblingCheck checks the reads between instances of module calls.
+type siblingCheck struct{ *build }
+
 // validateSiblings checks arguments of a module call that refer to instances of their own call. It finds
 // only errors that don't depend on variables or resources: arguments that refer to their own instance,
 // such as module.step[each.key].out, and cycles of keys.
-func (b *build) validateSiblings(m *Module, nodes []*Node) error {
+func (b siblingCheck) validateSiblings(m *Module, nodes []*Node) error {
 	if b.checkSameInstance(m) || len(nodes) == 0 || b.op.Early == nil {
 		return nil
 	}
@@ -82,7 +86,7 @@ func (b *build) validateSiblings(m *Module, nodes []*Node) error {
 
 // checkSameInstance records an error for each argument of a module call that refers to its own
 // instance by count.index or each.key. It reports whether there are any.
-func (b *build) checkSameInstance(m *Module) (found bool) {
+func (b siblingCheck) checkSameInstance(m *Module) (found bool) {
 	for _, f := range b.siblingReads[m] {
 		for _, ref := range f.read.Refs {
 			if ref.Index != nil && ref.Certain() && isOwnKey(ref.Index) {
@@ -96,7 +100,7 @@ func (b *build) checkSameInstance(m *Module) (found bool) {
 
 // checkSiblingKeys returns an error if the keys with which instances of a call refer to each other
 // form a cycle. It ignores references with a key or a condition that is not known.
-func (b *build) checkSiblingKeys(m *Module) error {
+func (b siblingCheck) checkSiblingKeys(m *Module) error {
 	early := b.earlyKeys()
 	list, known := early.ModuleInstances(m)
 	if !known {
@@ -154,7 +158,7 @@ func (b *build) addSiblingRead(n *Node, call *Module) bool {
 
 // orderSiblings checks that the instances of a call can be ordered by their reads of each other. In a
 // plan, it records the nodes between them; see planOrder.
-func (b *build) orderSiblings(m *Module, nodes []*Node) error {
+func (b siblingCheck) orderSiblings(m *Module, nodes []*Node) error {
 	if len(nodes) == 0 { // the outputs don't depend on the arguments, so there is no cycle
 		for _, f := range b.siblingReads[m] {
 			for _, output := range f.read.Outputs() {
@@ -187,7 +191,7 @@ func newSiblings(m *Module, list []addrs.ModuleInstance) *siblings {
 
 // betweenSiblingReads returns the nodes on all paths from an output of m that a sibling reads to an
 // argument that reads it.
-func (b *build) betweenSiblingReads(m *Module) []*Node {
+func (b siblingCheck) betweenSiblingReads(m *Module) []*Node {
 	var outputs, arguments []dag.ID
 	for _, f := range b.siblingReads[m] {
 		arguments = append(arguments, f.to.Node.ID)
@@ -206,7 +210,7 @@ func (b *build) betweenSiblingReads(m *Module) []*Node {
 }
 
 // readsResources reports whether a node depends on a resource.
-func (b *build) readsResources(n *Node) bool {
+func (b siblingCheck) readsResources(n *Node) bool {
 	for id, reached := range b.g.Edges.Reach(n.ID) {
 		if reached && b.g.Nodes[id].Kind.IsResource() {
 			return true
@@ -242,7 +246,7 @@ type source struct {
 
 // orderInstances returns an error if some of the instances of a call, or of the keys with which they read
 // each other, are not known, or if the reads form a cycle.
-func (b *build) orderInstances(m *Module) error {
+func (b siblingCheck) orderInstances(m *Module) error {
 	early := b.earlyKeys()
 	list, known := early.ModuleInstances(m)
 	if !known {
