@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"tofu/internal/atomicfile"
+	"tofu/internal/backend"
 	"tofu/internal/configs"
 	"tofu/internal/configs/inputs"
 	"tofu/internal/depsfile"
@@ -108,6 +109,7 @@ func (t *testRun) run(ctx context.Context) error {
 	runner := &moduletest.Runner{
 		Suite: t.suite, Env: *s.Environment(running, workspace), Variables: t.given, Defer: session.Defers(s.Env),
 		Observe: t.show, Keep: t.keep,
+		Open:    t.open,
 		Minimal: t.flags.Minimal,
 	}
 	runner.Env.Slots = pace.New(t.flags.Limits.Over(s.CLI.Limits))
@@ -234,6 +236,8 @@ func (t *testRun) show(e moduletest.Event) {
 	case moduletest.Cleaned:
 		m = ui.TestCleanup{Path: e.Path, Run: e.Run, Diagnostics: e.Diagnostics, Left: left(e.Left),
 			StateFile: e.StateFile}
+	case moduletest.Skipped:
+		m = ui.TestKept{Path: e.Path, Run: e.Run, Left: left(e.Left), StateFile: e.StateFile, Diagnostics: e.Diagnostics}
 	case moduletest.Abandoned:
 		m = ui.TestInterrupt{Path: e.Path, Run: e.Run, Left: left(e.Left)}
 	case moduletest.Ended:
@@ -253,7 +257,33 @@ func left(list []moduletest.Object) []ui.TestLeft {
 	return out
 }
 
-// keep saves the state of objects that tests could not destroy, and returns the name of the file.
+// open opens the state of a run with a backend block. Settings of the block may refer to variables of the
+// root module; variables of tests are not meant for them.
+func (t *testRun) open(ctx context.Context, block *configs.Backend) (moduletest.Stored, error) {
+	s := t.session
+	root, err := s.LoadRootModuleWith(ctx, t.given)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := s.DecodeBlock(ctx, root, block)
+	if err != nil {
+		return nil, err
+	}
+	req := session.StateRequest{Operation: "OperationTypeTest", Lock: session.LockOptions{Lock: true}}
+	p, err := s.OpenSettings(ctx, root, settings, backend.DefaultWorkspace, req)
+	if err != nil {
+		return nil, tfdiags.MapError(err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+			return diags.InConfigBody(block.Config, "")
+		})
+	}
+	open, err := s.ReadState(ctx, p, req)
+	if err != nil {
+		return nil, err
+	}
+	return open, nil
+}
+
+// keep saves the state of objects that tests did not destroy, and returns the name of the file.
 // The first state is saved to errored_test.tfstate, and the others to files beside it. A file left
 // by an earlier command is renamed.
 func (t *testRun) keep(st *states.State) (string, error) {

@@ -27,9 +27,7 @@ func decodeTerraform(d *decoder, block *hcl.Block) {
 	for _, inner := range content.Blocks {
 		switch inner.Type {
 		case "backend":
-			d.file.backends = append(d.file.backends, &Backend{
-				Type: inner.Labels[0], Config: inner.Body, TypeRange: inner.LabelRanges[0], Range: inner.DefRange,
-			})
+			d.file.backends = append(d.file.backends, newBackend(inner))
 		case "cloud":
 			d.file.clouds = append(d.file.clouds, &Backend{Type: "cloud", Config: inner.Body,
 				TypeRange: inner.TypeRange, Range: inner.DefRange})
@@ -50,6 +48,10 @@ func decodeTerraform(d *decoder, block *hcl.Block) {
 	}
 }
 
+func newBackend(block *hcl.Block) *Backend {
+	return &Backend{Type: block.Labels[0], Config: block.Body, TypeRange: block.LabelRanges[0], Range: block.DefRange}
+}
+
 var storeProviderSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "provider",
 	LabelNames: []string{"name"}}}}
 
@@ -57,7 +59,7 @@ var storeProviderSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type:
 func decodeStateStore(d *decoder, block *hcl.Block) *Backend {
 	content, rest := d.partial(block.Body, storeProviderSchema)
 	var first once
-	b := &Backend{Type: block.Labels[0], Config: block.Body, TypeRange: block.LabelRanges[0], Range: block.DefRange}
+	b := newBackend(block)
 	for _, inner := range content.Blocks {
 		if first.accept(d, inner, "Duplicate provider block", "The state_store block") {
 			b.Store = &Store{Name: inner.Labels[0], Config: inner.Body, Arguments: rest, Range: inner.DefRange}

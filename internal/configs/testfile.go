@@ -20,7 +20,8 @@ type TestFile struct {
 	Overrides []*Override
 	Runs      []*TestRun // run blocks in source order; names may repeat
 
-	parallel bool // whether runs without the argument parallel have the value true
+	// parallel and skipCleanup are the values of runs without these arguments.
+	parallel, skipCleanup bool
 }
 
 // TestRun is a run block: one plan or apply, and assertions on the result.
@@ -41,7 +42,10 @@ type TestRun struct {
 	// Parallel says that the run may be executed at the same time as its neighbors that are parallel,
 	// too.
 	Parallel bool
-	Range    hcl.Range
+	// SkipCleanup says that the objects of the run's state are kept if the run was the last to change it.
+	SkipCleanup bool
+	Backend     *Backend // where the state of the run is kept; nil for a state that begins empty
+	Range       hcl.Range
 }
 
 // TestOptions holds the plan_options of a run. Addresses are resolved when the run starts.
@@ -93,12 +97,14 @@ var (
 		{Type: "mock_provider", LabelNames: []string{"name"}}, {Type: "override_resource"}, {Type: "override_data"},
 		{Type: "override_ephemeral"}, {Type: "override_module"}, {Type: "test"},
 	}}
-	testBlockSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "parallel"}}}
-	testRunSchema   = &hcl.BodySchema{
+	testBlockSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "parallel"},
+		{Name: "skip_cleanup"}}}
+	testRunSchema = &hcl.BodySchema{
 		Attributes: []hcl.AttributeSchema{{Name: "command"}, {Name: "providers"}, {Name: "expect_failures"},
-			{Name: "state_key"}, {Name: "parallel"}},
+			{Name: "state_key"}, {Name: "parallel"}, {Name: "skip_cleanup"}},
 		Blocks: []hcl.BlockHeaderSchema{
 			{Type: "plan_options"}, {Type: "assert"}, {Type: "variables"}, {Type: "module"},
+			{Type: "backend", LabelNames: []string{"type"}},
 			{Type: "override_resource"}, {Type: "override_data"}, {Type: "override_ephemeral"}, {Type: "override_module"},
 		},
 	}
@@ -120,8 +126,12 @@ func (d *decoder) testFile(name string, body hcl.Body) *TestFile {
 	content := d.content(body, testFileSchema)
 	for _, block := range content.Blocks.OfType("test") {
 		if settings.accept(d, block, "Multiple \"test\" blocks", "This test file") {
-			if attr, ok := d.content(block.Body, testBlockSchema).Attributes["parallel"]; ok {
+			attrs := d.content(block.Body, testBlockSchema).Attributes
+			if attr, ok := attrs["parallel"]; ok {
 				d.constant(attr, &f.parallel)
+			}
+			if attr, ok := attrs["skip_cleanup"]; ok {
+				d.constant(attr, &f.skipCleanup)
 			}
 		}
 	}
@@ -158,7 +168,8 @@ func (d *decoder) testVariables(block *hcl.Block) map[string]hcl.Expression {
 }
 
 func (d *decoder) testRun(file *TestFile, block *hcl.Block) *TestRun {
-	run := &TestRun{Name: block.Labels[0], Range: block.DefRange, Parallel: file.parallel}
+	run := &TestRun{Name: block.Labels[0], Range: block.DefRange, Parallel: file.parallel,
+		SkipCleanup: file.skipCleanup}
 	if !d.identifier(run.Name, block.LabelRanges[0], "run block name") {
 		return nil
 	}
@@ -176,6 +187,9 @@ func (d *decoder) testRun(file *TestFile, block *hcl.Block) *TestRun {
 	if attr, ok := content.Attributes["parallel"]; ok {
 		d.constant(attr, &run.Parallel)
 	}
+	if attr, ok := content.Attributes["skip_cleanup"]; ok {
+		d.constant(attr, &run.SkipCleanup)
+	}
 	if attr, ok := content.Attributes["state_key"]; ok && d.constant(attr, &run.StateKey) && run.StateKey == "" {
 		d.errorf(attr.Expr.Range(), "Invalid \"state_key\"", "The key of a state must not be empty. Leave the argument "+
 			"out to use the state of the module.")
@@ -186,12 +200,16 @@ func (d *decoder) testRun(file *TestFile, block *hcl.Block) *TestRun {
 	if attr, ok := content.Attributes["expect_failures"]; ok {
 		run.ExpectFailures = d.traversals(attr)
 	}
-	var options, variables, module once
+	var options, variables, module, store once
 	for _, inner := range content.Blocks {
 		switch inner.Type {
 		case "plan_options":
 			if options.accept(d, inner, "Multiple \"plan_options\" blocks", "This run") {
 				run.Options = d.testOptions(inner)
+			}
+		case "backend":
+			if store.accept(d, inner, "Duplicate backend blocks", "This run") {
+				run.Backend = newBackend(inner)
 			}
 		case "assert":
 			if rule, ok := d.checkRule(inner); ok {

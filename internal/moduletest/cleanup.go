@@ -18,13 +18,47 @@ import (
 // a second one also stops cleanUp.
 func (f *fileRun) cleanUp(ctx context.Context) bool {
 	clean := true
+	defer f.closeStates()
 	list := slices.DeleteFunc(slices.Collect(maps.Values(f.modules)),
 		func(m *moduleState) bool { return m.last == nil })
 	slices.SortFunc(list, func(a, b *moduleState) int { return cmp.Compare(b.order, a.order) })
 	for _, m := range list {
+		if m.last.run.SkipCleanup {
+			clean = f.skip(m) && clean
+			continue
+		}
 		clean = f.destroy(ctx, m) && clean
 	}
 	return clean
+}
+
+// closeStates releases the locks of stored states, and reports errors.
+func (f *fileRun) closeStates() {
+	for _, m := range f.modules {
+		if m.stored == nil {
+			continue
+		}
+		if err := m.stored.Close(); err != nil {
+			f.Observe(Cleaned{Path: f.file.Name, Diagnostics: tfdiags.FromError(err)})
+		}
+	}
+}
+
+// skip leaves the objects of a state, as its last run wants it. It reports whether their state is
+// stored.
+func (f *fileRun) skip(m *moduleState) bool {
+	kept := m.kept()
+	out := Skipped{Path: f.file.Name, Run: m.last.run.Name, Left: objects(kept)}
+	if len(out.Left) == 0 {
+		return true
+	}
+	var err error
+	if m.stored == nil {
+		out.StateFile, err = f.Keep(kept)
+	}
+	out.Diagnostics = tfdiags.FromError(err)
+	f.Observe(out)
+	return err == nil
 }
 
 // destroy destroys the objects that the runs of one module created. For the objects in the module's
@@ -54,6 +88,10 @@ func (f *fileRun) destroy(ctx context.Context, m *moduleState) bool {
 			}
 		}
 	}
+	if m.stored != nil {
+		err := m.stored.Store(ctx, left)
+		found = found.AppendError(err)
+	}
 	return f.report(ctx, m, left, found)
 }
 
@@ -70,7 +108,11 @@ func (f *fileRun) report(ctx context.Context, m *moduleState, left *states.State
 	if ctx.Err() != nil {
 		f.Observe(Abandoned{Path: f.file.Name, Run: m.last.run.Name, Left: rest})
 	}
-	where, err := f.Keep(left)
+	var where string
+	var err error
+	if m.stored == nil {
+		where, err = f.Keep(left)
+	}
 	f.Observe(Cleaned{Path: f.file.Name, Run: m.last.run.Name, Diagnostics: found.AppendError(err), Left: rest,
 		StateFile: where})
 	return false

@@ -6,7 +6,8 @@
 // after another. Runs in one file that test the same module share a state, which is empty at first.
 // At the end of the file all objects are destroyed, starting with the state of the last run.
 //
-// Invariants: tests have their own states and never access the states of workspaces; real objects
+// Invariants: tests have their own states and never access the states of workspaces, except those that
+// a backend block in a run names; real objects
 // are always destroyed, even if a later run mocks them; objects that could not be destroyed are
 // passed to the caller, which saves them; the package itself only reads configuration and test
 // files.

@@ -134,7 +134,10 @@ func (e *execution) operate(ctx context.Context, done *RunDone, expected []*expe
 		return tfdiags.FromError(err)
 	}
 	var found tfdiags.Diagnostics
-	module := e.module()
+	module, err := e.module(ctx)
+	if err != nil {
+		return tfdiags.FromError(err)
+	}
 	attempt := module.prepare(e)
 	if e.run.Plan {
 		e.planned[e.run.Name] = true
@@ -215,7 +218,7 @@ func (e *execution) apply(
 	}
 	env := e.env(warn)
 	st, err := engine.Apply(ctx, e.config, plan, env, opts)
-	module.take(e, attempt, st)
+	err = tfdiags.Join(err, module.take(ctx, e, attempt, st))
 	e.outputs[e.run.Name] = st.OutputValues()
 	delete(e.planned, e.run.Name)
 	if !targeted || err != nil || plan.Defers() {

@@ -1,11 +1,13 @@
 package moduletest
 
 import (
+	"context"
 	"maps"
 	"slices"
 
 	"tofu/internal/addrs"
 	"tofu/internal/states"
+	"tofu/internal/tfdiags"
 )
 
 // moduleState is the state that the runs of one module in a file share. It separates mocked objects
@@ -18,6 +20,7 @@ type moduleState struct {
 	aside  map[addrs.AbsInstance]realObject // real objects that are not in the state
 	last   *execution                       // last run that applied changes to the state, or nil
 	order  int                              // position of last among all runs
+	stored Stored                           // where real objects are stored after each run; may be nil
 }
 
 // realObject is a real instance that was set aside, and the last run that used it.
@@ -27,16 +30,28 @@ type realObject struct {
 	last     *execution
 }
 
-// module returns the moduleState of the module under test.
-func (e *execution) module() *moduleState {
-	key := e.stateKey()
+// module returns the moduleState of the module under test. The first run that uses it may say where it
+// is stored.
+func (e *execution) module(ctx context.Context) (*moduleState, error) {
+	key, block := e.stateKey(), e.run.Backend
 	m := e.modules[key]
-	if m == nil {
+	switch {
+	case m == nil:
 		m = &moduleState{state: states.New(), mocked: map[addrs.AbsInstance]bool{},
 			aside: map[addrs.AbsInstance]realObject{}}
+		if block != nil {
+			stored, err := e.Open(ctx, block)
+			if err != nil {
+				return nil, err
+			}
+			m.stored, m.state = stored, stored.State().Clone()
+		}
 		e.modules[key] = m
+	case block != nil:
+		return nil, tfdiags.Errorf("Late backend block", "An earlier run has used the state of this run. Put the backend "+
+			"block into the first run that uses it, or set state_key to use another state.").At(block.Range)
 	}
-	return m
+	return m, nil
 }
 
 // stateKey is the key of the state that a run uses.
@@ -97,7 +112,7 @@ func putBack(st *states.State, addr addrs.AbsInstance, obj realObject) {
 }
 
 // take stores the state that a run's apply returned.
-func (m *moduleState) take(e *execution, a *attempt, st *states.State) {
+func (m *moduleState) take(ctx context.Context, e *execution, a *attempt, st *states.State) error {
 	m.state, m.mocked, m.aside, m.last = st, a.mocked, a.aside, e
 	e.fileRun.order++
 	m.order = e.fileRun.order
@@ -115,6 +130,24 @@ func (m *moduleState) take(e *execution, a *attempt, st *states.State) {
 		}
 	}
 	maps.DeleteFunc(m.mocked, func(addr addrs.AbsInstance, _ bool) bool { return !present[addr] })
+	return m.store(ctx)
+}
+
+// store stores the real objects, including those that were set aside, if the state has a place.
+func (m *moduleState) store(ctx context.Context) error {
+	if m.stored == nil {
+		return nil
+	}
+	return m.stored.Store(ctx, m.kept())
+}
+
+// kept returns all real objects.
+func (m *moduleState) kept() *states.State {
+	st := m.real()
+	for addr, obj := range m.aside {
+		putBack(st, addr, obj)
+	}
+	return st
 }
 
 // real returns a copy of the state that contains only real managed objects.

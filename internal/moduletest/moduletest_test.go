@@ -124,6 +124,9 @@ func writeEvent(out *strings.Builder, e Event) {
 	case Cleaned:
 		fmt.Fprintf(out, "  cleaned after %s: left %v in %q\n", e.Run, e.Left, e.StateFile)
 		writeDiags(out, "    ", e.Diagnostics)
+	case Skipped:
+		fmt.Fprintf(out, "  kept after %s: %v in %q\n", e.Run, e.Left, e.StateFile)
+		writeDiags(out, "    ", e.Diagnostics)
 	case Abandoned:
 		fmt.Fprintf(out, "  abandoned after %s: left %v\n", e.Run, e.Left)
 	case Ended:

@@ -29,6 +29,15 @@ type Runner struct {
 	// Keep stores the state of objects that could not be destroyed and returns the name of its
 	// file. It is called once for each such state.
 	Keep func(*states.State) (string, error)
+	// Open opens the state of a run with a backend block. It locks and reads the state.
+	Open func(context.Context, *configs.Backend) (Stored, error)
+}
+
+// Stored is a state that is kept between executions of a file.
+type Stored interface {
+	State() *states.State // the state that was read; it must not be changed
+	Store(context.Context, *states.State) error
+	Close() error // releases the lock
 }
 
 // Run executes all files. It reports whether all runs passed and all objects were destroyed.

@@ -59,6 +59,13 @@ type (
 		// written. Diagnostics then contains the reason.
 		StateFile string
 	}
+	// Skipped is sent if the objects of a state are kept, because its last run has skip_cleanup.
+	Skipped struct {
+		Path, Run   string
+		Left        []Object
+		StateFile   string // file with the objects; "" if a backend has them, or after an error
+		Diagnostics tfdiags.Diagnostics
+	}
 	// Abandoned is sent if an interrupt stopped the destruction. It lists the remaining objects.
 	Abandoned struct {
 		Path, Run string
@@ -76,6 +83,7 @@ func (FileDone) event()  {}
 func (RunDone) event()   {}
 func (Cleaned) event()   {}
 func (Abandoned) event() {}
+func (Skipped) event()   {}
 func (Started) event()   {}
 func (Finished) event()  {}
 func (Ended) event()     {}

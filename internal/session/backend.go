@@ -11,6 +11,7 @@ import (
 	"tofu/internal/backend/all"
 	"tofu/internal/backend/local"
 	"tofu/internal/cliconfig"
+	"tofu/internal/configs"
 	"tofu/internal/configs/blocks"
 	"tofu/internal/configschema"
 	"tofu/internal/lang/marks"
@@ -51,13 +52,19 @@ func (s *Session) DecodeBackend(ctx context.Context, cfg *Config) (settings *Bac
 			"The settings of a cloud service belong in a \"cloud\" block, not in a \"backend\" "+
 				"block.").At(block.TypeRange)
 	}
+	settings, err = s.DecodeBlock(ctx, cfg, block)
+	return settings, true, err
+}
+
+// DecodeBlock returns the settings in a backend, cloud or state_store block of a configuration.
+func (s *Session) DecodeBlock(ctx context.Context, cfg *Config, block *configs.Backend) (*BackendSettings, error) {
 	name := block.Type
 	if block.Store != nil {
 		name = storeName(block.Store.Provider, block.Type)
 	}
-	settings, err = s.Backend(ctx, name)
+	settings, err := s.Backend(ctx, name)
 	if err != nil {
-		return nil, true, tfdiags.MapError(err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+		return nil, tfdiags.MapError(err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 			return diags.Map(func(d *tfdiags.Diagnostic) { d.Subject = &block.TypeRange })
 		})
 	}
@@ -68,17 +75,17 @@ func (s *Session) DecodeBackend(ctx context.Context, cfg *Config) (settings *Bac
 		value, err = cfg.StaticBody(block.Config, OptionalSchema(settings.Schema), "backend."+block.Type)
 	}
 	if err != nil {
-		return nil, true, err
+		return nil, err
 	}
 	if marks.Contains(value, marks.Sensitive) || marks.Contains(value, marks.Ephemeral) {
-		return nil, true, tfdiags.Errorf("Backend settings may not be secret",
+		return nil, tfdiags.Errorf("Backend settings may not be secret",
 			"The settings of a backend are stored in the data directory, so they must not contain sensitive or "+
 				"ephemeral values. Set secrets in environment variables that the backend reads. Values of "+
 				"-backend-config are stored, too.").At(block.Range)
 	}
 	value, _ = value.UnmarkDeep()
 	settings.Block, settings.Config = value, value
-	return settings, true, nil
+	return settings, nil
 }
 
 // Backend returns a backend without settings. The name is that of a driver or of a state store, whose

@@ -48,6 +48,13 @@ type (
 		Left        []TestLeft
 		StateFile   string // file with the state of these objects
 	}
+	// TestKept reports objects that a test leaves on purpose.
+	TestKept struct {
+		Path, Run   string
+		Left        []TestLeft
+		StateFile   string // "" if a backend has their state
+		Diagnostics tfdiags.Diagnostics
+	}
 	// TestInterrupt reports the objects that still exist after an interrupted test.
 	TestInterrupt struct {
 		Path, Run string
@@ -69,6 +76,7 @@ func (TestAbstract) message()  {}
 func (TestFile) message()      {}
 func (TestRun) message()       {}
 func (TestCleanup) message()   {}
+func (TestKept) message()      {}
 func (TestInterrupt) message() {}
 func (TestSummary) message()   {}
 
@@ -123,6 +131,17 @@ func (m TestCleanup) text() string {
 	return fmt.Sprintf("Objects of %s still exist and must be destroyed manually%s.", where(m.Path, m.Run), recorded)
 }
 
+func (m TestKept) text() string {
+	where := where(m.Path, m.Run)
+	switch {
+	case m.StateFile != "":
+		return fmt.Sprintf("Objects of %s are kept (skip_cleanup); %s has their state.", where, m.StateFile)
+	case m.Diagnostics.HasErrors():
+		return fmt.Sprintf("Objects of %s are kept (skip_cleanup), but their state could not be stored.", where)
+	}
+	return fmt.Sprintf("Objects of %s are kept (skip_cleanup), with their state in the run's backend.", where)
+}
+
 // testMessage prints a message about a test for humans.
 func (h *human) testMessage(m Message) {
 	st := h.style
@@ -142,6 +161,9 @@ func (h *human) testMessage(m Message) {
 		h.Diagnostics(m.Diagnostics)
 	case TestCleanup:
 		h.testCleanup(m)
+	case TestKept:
+		h.write(h.Out, "\n"+termtext.Wrap(strings.TrimSuffix(m.text(), ".")+":", columns(h.ErrWidth)-1)+"\n"+leftText(m.Left))
+		h.Diagnostics(m.Diagnostics)
 	case TestInterrupt:
 		h.write(h.Err, interruptText(m, columns(h.ErrWidth)))
 	case TestSummary:
@@ -216,6 +238,11 @@ func (p *jsonPrinter) testMessage(m Message) {
 			p.line("error", m.text(), "test_cleanup",
 				about.with(entry{"test_cleanup": map[string]any{"failed_resources": m.Left}}))
 		}
+		p.diagnostics(m.Diagnostics, about)
+	case TestKept:
+		about := entry{"@testfile": m.Path, "@testrun": m.Run}
+		p.line("info", m.text(), "test_cleanup",
+			about.with(entry{"test_cleanup": map[string]any{"skipped_resources": m.Left}}))
 		p.diagnostics(m.Diagnostics, about)
 	case TestInterrupt:
 		p.line("error", fmt.Sprintf("The test was interrupted in %s.", where(m.Path, m.Run)), "test_interrupt", entry{
