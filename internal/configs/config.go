@@ -65,8 +65,9 @@ type Module struct {
 
 	Files []string // source files, in the order they were read
 
-	reqs      []Requirement   // provider requirements, with Module unset
-	arguments *hcl.BodySchema // schema of the arguments in calls of the module
+	reqs      []Requirement    // provider requirements, with Module unset
+	dynamic   []hcl.Expression // arguments in required_providers that refer to variables or local values
+	arguments *hcl.BodySchema  // schema of the arguments in calls of the module
 	sorted    []addrs.Resource
 }
 
@@ -79,6 +80,8 @@ type RequiredProvider struct {
 	VersionRange hcl.Range
 	Aliases      []addrs.LocalProviderConfig // names listed in configuration_aliases
 	Range        hcl.Range
+
+	dynamicSource bool // whether the source refers to variables or local values
 }
 
 // ProviderMeta is a provider_meta block, which holds data of the module for a provider.

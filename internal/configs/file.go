@@ -21,6 +21,7 @@ type file struct {
 	backends, clouds  []*Backend
 	encryption        []*hcl.Block
 	requiredProviders []*requiredProviders
+	dynamic           []hcl.Expression // see Module
 	providerMetas     []*ProviderMeta
 	providers         []*Provider
 	variables         []*Variable
@@ -39,14 +40,15 @@ type decoder struct {
 	file     *file
 	source   []byte // text of the file
 	override bool   // the file is an override file, so no argument is required
+	known    requirementValues
 	errs     tfdiags.Diagnostics
 	warn     tfdiags.Sink
 }
 
 // decodeFile parses and decodes one file. After syntax errors it returns what could be decoded.
-func (p *Parser) decodeFile(name string, override bool, part Part) *file {
+func (p *Parser) decodeFile(name string, override bool, part Part, known requirementValues) *file {
 	f := &file{name: name}
-	d := &decoder{file: f, override: override, warn: f.warnings.Add}
+	d := &decoder{file: f, override: override, known: known, warn: f.warnings.Add}
 	source, err := p.parseFile(name, part)
 	d.addError(err)
 	d.source = p.Source(name)

@@ -117,6 +117,12 @@ func LoadRoot(ctx context.Context, dir string, opts *LoadOptions, warn tfdiags.S
 	if opts == nil {
 		opts = &LoadOptions{}
 	}
+	if len(root.Module.dynamic) > 0 {
+		resolved, err := root.withRequirements(root.Module, opts.Part)
+		if root.Module = opts.Overlay.root(resolved); err != nil {
+			return root, err
+		}
+	}
 	l := &loader{opts: opts, parser: root.static.env.parser, warn: warn}
 	// The providers of an incomplete tree are not checked, because that would cause follow-up errors.
 	// The rules for the providers of root modules don't apply to called modules.
@@ -137,7 +143,7 @@ func LoadRootModule(dir string, opts *LoadOptions, warn tfdiags.Sink) (*Config, 
 	if parser == nil {
 		parser = NewParser(nil)
 	}
-	module, err := parser.module(moduleKey{dir, opts.Part}, warn)
+	module, err := parser.module(moduleKey{dir: dir, part: opts.Part}, warn)
 	if module == nil {
 		return nil, err
 	}
@@ -210,6 +216,10 @@ func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*
 	}
 	cfg.Module = l.opts.Overlay.module(cfg.Path, module)
 	cfg.static = newStaticScope(cfg, parent.static.env)
+	if len(module.dynamic) > 0 {
+		resolved, more := cfg.withRequirements(module, Whole)
+		cfg.Module, err = l.opts.Overlay.module(cfg.Path, resolved), tfdiags.Join(err, more)
+	}
 	cfg.checkCalledModule(l.warn)
 	return cfg, tfdiags.Join(err, cfg.EvaluateStatics())
 }

@@ -54,6 +54,7 @@ func newModule(dir string, primary, overrides []*file, warn tfdiags.Sink) (*Modu
 			warn(w)
 		}
 		mb.errs.Add(f.errs...)
+		mb.dynamic = append(mb.dynamic, f.dynamic...)
 	}
 	for _, f := range primary {
 		mb.addFile(f)
@@ -89,6 +90,10 @@ func (mb *moduleBuilder) resolveStore() {
 	}
 	store := mb.Backend.Store
 	if req := mb.RequiredProviders[store.Name]; req != nil {
+		if req.dynamicSource {
+			mb.errorf(req.Range, "The provider of the state store must be constant", "Commands that read no configuration "+
+				"start it, too. Write the source of the provider %q without references.", store.Name)
+		}
 		store.Provider = req.Provider
 		return
 	}

@@ -2,6 +2,7 @@ package configs
 
 import (
 	"bytes"
+	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -29,8 +30,9 @@ type Parser struct {
 
 // moduleKey identifies a decoded directory.
 type moduleKey struct {
-	dir  string
-	part Part
+	dir   string
+	part  Part
+	known string // encoded requirementValues; "" if the arguments are not evaluated
 }
 
 // Part is a part of a module's files.
@@ -75,7 +77,7 @@ func (p *Parser) FS() FS { return p.fs }
 // Module returns the module in a directory, which it decodes on the first call only. Every call
 // reports the warnings and the error. The module is nil only if the directory can't be read.
 func (p *Parser) Module(dir string, warn tfdiags.Sink) (*Module, error) {
-	return p.module(moduleKey{dir, Whole}, warn)
+	return p.module(moduleKey{dir: dir}, warn)
 }
 
 func (p *Parser) module(key moduleKey, warn tfdiags.Sink) (*Module, error) {
@@ -88,7 +90,7 @@ func (p *Parser) module(key moduleKey, warn tfdiags.Sink) (*Module, error) {
 	}
 	p.mu.Unlock()
 	entry.once.Do(func() {
-		if key.part != Whole || !p.takeFromPeer(key.dir, entry) {
+		if key.part != Whole || key.known != "" || !p.takeFromPeer(key.dir, entry) {
 			entry.module, entry.err = p.decodeDir(key, entry.warnings.Add)
 		}
 	})
@@ -133,7 +135,7 @@ func (p *Parser) takeFromPeer(dir string, entry *moduleEntry) bool {
 func (p *Parser) has(dir string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.modules[moduleKey{dir, Whole}] != nil
+	return p.modules[moduleKey{dir: dir}] != nil
 }
 
 // Size returns the size of the source text that the parser keeps for the files in a directory, in
@@ -154,9 +156,7 @@ func (p *Parser) Forget(dir string) {
 	dir = filepath.Clean(dir)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, part := range []Part{Whole, Settings, Queries} {
-		delete(p.modules, moduleKey{dir, part})
-	}
+	maps.DeleteFunc(p.modules, func(key moduleKey, _ *moduleEntry) bool { return key.dir == dir })
 	delete(p.sources, dir)
 }
 
@@ -167,9 +167,15 @@ func (p *Parser) decodeDir(key moduleKey, warn tfdiags.Sink) (*Module, error) {
 	}
 	primary := make([]*file, len(names.primary))
 	overrides := make([]*file, len(names.overrides))
+	known, err := decodeRequirementValues(key.known)
+	if err != nil {
+		return nil, err
+	}
 	workers := runtime.GOMAXPROCS(0)
-	parallel.Each(len(primary), workers, func(i int) { primary[i] = p.decodeFile(names.primary[i], false, key.part) })
-	parallel.Each(len(overrides), workers, func(i int) { overrides[i] = p.decodeFile(names.overrides[i], true, key.part) })
+	parallel.Each(len(primary), workers,
+		func(i int) { primary[i] = p.decodeFile(names.primary[i], false, key.part, known) })
+	parallel.Each(len(overrides), workers,
+		func(i int) { overrides[i] = p.decodeFile(names.overrides[i], true, key.part, known) })
 	if key.part == Queries {
 		for _, name := range p.QueryFiles(key.dir) {
 			primary = append(primary, p.decodeQuery(name))

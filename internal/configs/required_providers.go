@@ -67,6 +67,11 @@ func (d *decoder) requiredProvider(attr *hcl.Attribute) *RequiredProvider {
 }
 
 func (d *decoder) requiredVersionOnly(attr *hcl.Attribute, req *RequiredProvider) {
+	if d.dynamic(attr.Expr, func(text string) {
+		d.providerConstraint(req, cty.StringVal(text), attr.Expr.Range())
+	}) {
+		return
+	}
 	val, diags := attr.Expr.Value(nil)
 	if !diags.HasErrors() && !val.IsNull() && val.Type() == cty.Number {
 		val, _ = convert.Convert(val, cty.String)
@@ -94,6 +99,9 @@ func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyVa
 	}
 	switch word {
 	case "version":
+		if d.dynamic(pair.Value, func(text string) { d.providerConstraint(req, cty.StringVal(text), at) }) {
+			return true
+		}
 		val, diags := pair.Value.Value(nil)
 		if diags.HasErrors() || val.Type() != cty.String || val.IsNull() {
 			d.errorf(at, "Invalid version constraint", "The version must be a string without references to other values.")
@@ -101,17 +109,16 @@ func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyVa
 		}
 		d.providerConstraint(req, val, at)
 	case "source":
+		if d.dynamic(pair.Value, func(text string) { d.providerSource(req, text, at) }) {
+			req.dynamicSource = true
+			return true
+		}
 		val, diags := pair.Value.Value(nil)
 		if diags.HasErrors() || val.Type() != cty.String || val.IsNull() {
 			d.errorf(at, "Invalid source", "The source must be a string without references to other values.")
 			return true
 		}
-		provider, err := addrs.ParseProvider(val.AsString())
-		if err != nil {
-			d.errorf(at, "Invalid provider source", "%s", tfdiags.Sentence(err))
-			return true
-		}
-		req.Provider = provider
+		d.providerSource(req, val.AsString(), at)
 	case "configuration_aliases":
 		d.configurationAliases(req, pair.Value)
 	default:
@@ -121,6 +128,15 @@ func (d *decoder) requiredProviderArgument(req *RequiredProvider, pair hcl.KeyVa
 		return false
 	}
 	return true
+}
+
+func (d *decoder) providerSource(req *RequiredProvider, text string, at hcl.Range) {
+	provider, err := addrs.ParseProvider(text)
+	if err != nil {
+		d.errorf(at, "Invalid provider source", "%s", tfdiags.Sentence(err))
+		return
+	}
+	req.Provider = provider
 }
 
 // badConstraint is the message for an invalid version constraint and the reason.
