@@ -22,14 +22,18 @@ type Ages struct {
 	at      map[string]time.Time // by the name of the object
 	applied map[string]*applied  // by the name of the object
 	done    map[string]bool      // whether the operation on an object has succeeded, in the current apply
-	changed bool                 // whether Observe has recorded anything
+
+	// What has changed since Load, by the name of the object. Encode changes nothing else, because
+	// other runs may have written in the meantime.
+	aged, reapplied map[string]bool
+	loaded          map[string]bool
 }
 
 // Changed reports whether objects were read or written.
 func (a *Ages) Changed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.changed
+	return len(a.aged)+len(a.reapplied) > 0
 }
 
 // At returns when an object was last read, if that is known.
@@ -47,12 +51,17 @@ func (a *Ages) At(name string) (time.Time, bool) {
 func (a *Ages) Set(name string, at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.at == nil {
-		a.at = map[string]time.Time{}
-	}
 	if at.After(a.at[name]) {
-		a.at[name] = at
+		put(&a.at, name, at)
+		put(&a.aged, name, true)
 	}
+}
+
+func put[V any](m *map[string]V, name string, v V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[name] = v
 }
 
 // read is a group of objects that were read at the same time. A file has few of them.
@@ -86,20 +95,45 @@ func (a *Ages) Load(text []byte, name, lineage string, now time.Time) error {
 		return err
 	}
 	of := content.Workspaces[name]
-	if of.Lineage != "" && of.Lineage != lineage {
-		return nil
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for object, at := range of.times(lineage, now) {
+		put(&a.loaded, object, true)
+		if at.After(a.at[object]) {
+			put(&a.at, object, at)
+		}
 	}
-	a.applied = of.Applied
-	maps.DeleteFunc(a.applied, func(_ string, of *applied) bool { return of == nil })
-	for _, group := range of.Reads {
-		if group.At.After(now) {
-			continue
-		}
-		for _, object := range group.Objects {
-			a.Set(object, group.At)
-		}
+	for object, last := range of.applications(lineage) {
+		put(&a.loaded, object, true)
+		put(&a.applied, object, last)
 	}
 	return nil
+}
+
+// times returns when objects of a state were last read, without times in the future.
+func (w workspace) times(lineage string, now time.Time) map[string]time.Time {
+	out := map[string]time.Time{}
+	if w.Lineage != "" && w.Lineage != lineage {
+		return out
+	}
+	for _, group := range w.Reads {
+		for _, object := range group.Objects {
+			if group.At.After(out[object]) && !group.At.After(now) {
+				out[object] = group.At
+			}
+		}
+	}
+	return out
+}
+
+// applications returns what the last applies of a state have changed.
+func (w workspace) applications(lineage string) map[string]*applied {
+	out := map[string]*applied{}
+	if w.Lineage == "" || w.Lineage == lineage {
+		maps.Copy(out, w.Applied)
+		maps.DeleteFunc(out, func(_ string, of *applied) bool { return of == nil })
+	}
+	return out
 }
 
 func decode(text []byte) (*file, error) {
@@ -113,26 +147,43 @@ func decode(text []byte) (*file, error) {
 	return content, nil
 }
 
-// Encode returns the content of a file with the ages of the objects in a state, which is that of a
-// workspace. It takes those of other workspaces from the previous content.
-func (a *Ages) Encode(previous []byte, name, lineage string, st *states.State) ([]byte, error) {
+// Encode returns the content of a file with what has changed since Load, for the objects in a state,
+// which is that of a workspace. Everything else is as in the previous content, except that it leaves
+// out what Load has found about objects that the state no longer has.
+func (a *Ages) Encode(previous []byte, name, lineage string, st *states.State, now time.Time) ([]byte, error) {
 	content, err := decode(previous)
 	if err != nil || content.Workspaces == nil {
 		content = &file{Workspaces: map[string]workspace{}}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	groups, of := map[time.Time][]string{}, workspace{Lineage: lineage, Applied: map[string]*applied{}}
+	was := content.Workspaces[name]
+	at, last := was.times(lineage, now), was.applications(lineage)
+	gone := maps.Clone(a.loaded)
 	for o := range stored(st) {
 		object := o.String()
-		if at, ok := a.at[object]; ok {
-			at = at.UTC().Truncate(time.Second)
-			groups[at] = append(groups[at], object)
+		delete(gone, object)
+		if now, known := a.at[object]; a.aged[object] && !known {
+			delete(at, object)
+		} else if a.aged[object] && now.After(at[object]) {
+			at[object] = now
+		}
+		if a.reapplied[object] {
+			last[object] = a.applied[object]
 		}
 		// That only reading back has failed matters as long as the object is tainted.
-		if last := a.applied[object]; last != nil && (!last.Unsure || objectOf(st, o).Status == states.Tainted) {
-			of.Applied[object] = last
+		if last[object] == nil || last[object].Unsure && objectOf(st, o).Status != states.Tainted {
+			delete(last, object)
 		}
+	}
+	for object := range gone {
+		delete(at, object)
+		delete(last, object)
+	}
+	groups, of := map[time.Time][]string{}, workspace{Lineage: lineage, Applied: last}
+	for object, at := range at {
+		at = at.UTC().Truncate(time.Second)
+		groups[at] = append(groups[at], object)
 	}
 	for _, at := range slices.SortedFunc(maps.Keys(groups), time.Time.Compare) {
 		slices.Sort(groups[at])
@@ -148,7 +199,7 @@ func (a *Ages) Forget(names []string) {
 	defer a.mu.Unlock()
 	for _, name := range names {
 		delete(a.at, name)
-		a.changed = true
+		put(&a.aged, name, true)
 	}
 }
 
@@ -213,7 +264,4 @@ func (a *Ages) Observe(e engine.Event, now time.Time) {
 		return
 	}
 	a.Set(o.String(), now)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.changed = true
 }

@@ -33,16 +33,11 @@ func (a *Ages) observe(e engine.ApplyDone) {
 	name := object{e.Addr, e.Deposed}.String()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.done == nil {
-		a.done = map[string]bool{}
-	}
-	a.done[name], a.changed = !e.Failed, true
-	if a.applied == nil {
-		a.applied = map[string]*applied{}
-	}
+	put(&a.done, name, !e.Failed)
+	put(&a.reapplied, name, true)
 	delete(a.applied, name)
 	if e.Failed && !e.InDoubt && e.Action != plans.Delete && onlyUnread(e.Err) {
-		a.applied[name] = &applied{Unsure: true}
+		put(&a.applied, name, &applied{Unsure: true})
 	}
 }
 
@@ -56,7 +51,7 @@ func (a *Ages) Applied(plan *plans.Plan) {
 			continue
 		}
 		if changes := changesOf(c); len(changes) > 0 {
-			a.applied[name] = &applied{Changes: changes}
+			put(&a.applied, name, &applied{Changes: changes})
 		}
 	}
 	a.done = nil

@@ -42,7 +42,7 @@ func TestStrangeAges(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 		ages.Applied(plan)
-		if _, err := ages.Encode([]byte(text), "w", "l", s.State); err != nil {
+		if _, err := ages.Encode([]byte(text), "w", "l", s.State, time.Now()); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

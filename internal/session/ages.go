@@ -1,26 +1,43 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"tofu/internal/atomicfile"
+	"tofu/internal/depsfile/pkgstore"
 	"tofu/internal/engine"
 	"tofu/internal/refresh"
+	"tofu/internal/states/statemgr"
 	"tofu/internal/tfdiags"
 )
 
-// agesFile is the name of the file in the data directory that says when objects were last read.
+// agesFile is the name of the file in the data directory that says when objects were last read. It is
+// used for states whose backend can't hold that, or doesn't let the user write it.
 const agesFile = "last-read.json"
 
-// loadAges reads when the objects of the state were last read. Without the file, that is unknown.
-func (op *Operation) loadAges() {
+// agesPatience limits how long the end of an operation waits to record when objects were last read.
+const agesPatience = 10 * time.Second
+
+// loadAges reads when the objects of the state were last read. Where nothing is recorded, that is
+// unknown.
+func (op *Operation) loadAges(ctx context.Context) {
 	op.ages = &refresh.Ages{}
 	path := filepath.Join(op.Session.DataDir, agesFile)
 	text, err := atomicfile.Read(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	op.addAges(path, text, err)
+	if keeper, ok := op.Location.Store.(statemgr.AgeKeeper); ok {
+		text, err := keeper.Ages(ctx, op.Location.Workspace)
+		op.addAges("What the backend has recorded", text, err)
+	}
+}
+
+func (op *Operation) addAges(from string, text []byte, err error) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && text == nil {
 		return
 	}
 	if err == nil {
@@ -28,7 +45,7 @@ func (op *Operation) loadAges() {
 	}
 	if err != nil {
 		op.Session.Warnings.Add(tfdiags.Warningf("It is not known when objects were last read",
-			"%s can't be used: %s. All objects count as not read for a long time. The file is written again.", path, err))
+			"%s can't be used: %s. All objects count as not read for a long time. It is written again.", from, err))
 	}
 }
 
@@ -45,19 +62,47 @@ func (op *Operation) observed(env *engine.Env) *engine.Env {
 	return &out
 }
 
-// saveAges records when objects were last read. It does nothing without a data directory, and ignores
-// errors: what it records only saves time, and the directory may be read-only.
+// saveAges records when objects were last read. It ignores errors: what it records only saves time,
+// and the user may have no rights to write it.
 func (op *Operation) saveAges() {
-	path := filepath.Join(op.Session.DataDir, agesFile)
-	if _, err := os.Stat(op.Session.DataDir); err != nil || op.ages == nil || !op.ages.Changed() {
+	if op.ages == nil || !op.ages.Changed() {
 		return
 	}
-	previous, _ := atomicfile.Read(path)
-	text, err := op.ages.Encode(previous, op.Location.Workspace, op.State.Snapshot.Lineage, op.State.Current())
-	if err == nil {
-		err = op.Session.WriteDataFile(agesFile, text, 0o600)
+	ctx, cancel := context.WithTimeout(context.Background(), agesPatience)
+	defer cancel()
+	encode := func(previous []byte) ([]byte, error) {
+		return op.ages.Encode(previous, op.Location.Workspace, op.State.Snapshot.Lineage, op.State.Current(), time.Now())
+	}
+	var err error = errors.ErrUnsupported
+	if keeper, ok := op.Location.Store.(statemgr.AgeKeeper); ok {
+		if err = keeper.UpdateAges(ctx, op.Location.Workspace, encode); err == nil {
+			_ = os.Remove(filepath.Join(op.Session.DataDir, agesFile)) // usually there is none
+		}
+	}
+	if err != nil {
+		err = op.updateAgesFile(ctx, encode)
 	}
 	if err != nil {
 		op.Session.Logs.Core.Warn("recording when objects were last read", "error", err)
 	}
+}
+
+// updateAgesFile changes the file of ages while no other process does. It does nothing without a data
+// directory.
+func (op *Operation) updateAgesFile(ctx context.Context, update func(previous []byte) ([]byte, error)) error {
+	if _, err := os.Stat(op.Session.DataDir); err != nil {
+		return nil
+	}
+	path := filepath.Join(op.Session.DataDir, agesFile)
+	unlock, err := pkgstore.LockFile(ctx, path+".lock", nil)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	previous, _ := atomicfile.Read(path)
+	text, err := update(previous)
+	if err != nil {
+		return err
+	}
+	return op.Session.WriteDataFile(agesFile, text, 0o600)
 }

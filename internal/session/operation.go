@@ -151,7 +151,7 @@ func (op *Operation) Open(ctx context.Context, req StateRequest) (err error) {
 	}
 	op.Env = op.Session.Environment(op.Providers, op.Location.Workspace)
 	op.started = time.Now()
-	op.loadAges()
+	op.loadAges(ctx)
 	op.loadData(ctx)
 	op.Env.Known = &graph.Known{}
 	op.limitCalls()

@@ -55,6 +55,9 @@ func (t *transcript) next(c *statemgr.Change) {
 	t.exec(`UPDATE workspace SET revision = $2::bigint, program = $3::text, serial = $4::bigint,
 			lineage = CASE WHEN $6::text <> '' AND ($5::boolean OR lineage = '') THEN $6::text ELSE lineage END
 		WHERE id = $1::bigint`, version.String, t.serial, c.Replaces, c.Lineage)
+	if c.Replaces {
+		t.execNoRevision("DELETE FROM last_read WHERE workspace = $1::bigint")
+	}
 }
 
 // write adds the statements that write the rows of a change.

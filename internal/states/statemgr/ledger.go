@@ -45,6 +45,15 @@ type OutputLedger interface {
 	CheckOutputs(ctx context.Context, read *plans.OutputsRead) error
 }
 
+// An AgeKeeper is a store that keeps beside a state when its objects were last read, as a document.
+type AgeKeeper interface {
+	// Ages returns the document of a workspace, or nil if there is none.
+	Ages(ctx context.Context, workspace string) ([]byte, error)
+	// UpdateAges replaces the document by the result of the function update, which gets the previous
+	// one. No other process changes it in the meantime. It does nothing if the workspace doesn't exist.
+	UpdateAges(ctx context.Context, workspace string, update func(previous []byte) ([]byte, error)) error
+}
+
 // A Mender is a ledger in which damaged parts can be replaced.
 type Mender interface {
 	// Damage returns the parts of a workspace that can't be read.
