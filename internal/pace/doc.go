@@ -5,7 +5,7 @@
 //	slot := slots.Acquire("hashicorp/aws", pace.Read)
 //	err := read()
 //	slot.Release()
-//	slots.Done("hashicorp/aws", pace.Result{Took: took, Throttled: isThrottled(err)})
+//	slots.Done("hashicorp/aws", pace.Result{Kind: pace.Read, Took: took, Throttled: isThrottled(err)})
 //
 // Without limits of the user, ten changes run at a time, and reads have slots of their own: ten for each
 // provider at first, and more as long as its calls don't get slower. A provider that refuses calls,

@@ -51,6 +51,7 @@ func (g *gate) waits() bool {
 
 // Result is the outcome of a call.
 type Result struct {
+	Kind      Kind
 	Type      string // what was read; calls of one type take about the same time
 	Took      time.Duration
 	Began     time.Time
@@ -72,7 +73,7 @@ func (s *Slots) Done(provider string, r Result) {
 	switch {
 	case r.Throttled:
 		g.refuse(r, now)
-	case !r.Failed:
+	case !r.Failed && r.Kind != Local: // that a local call succeeds says nothing about the service
 		g.accept(r, now)
 		s.serve(g)
 	}
@@ -166,13 +167,15 @@ type rate struct {
 	now  float64
 	next time.Time // when the next call may start
 	at   time.Time // when the rate last changed
+	held bool      // whether a call has waited since then
 }
 
 // wait returns how long the next call must wait.
 func (r *rate) wait(now time.Time) time.Duration {
-	if r.now == 0 {
+	if r.now == 0 || !r.next.After(now) {
 		return 0
 	}
+	r.held = true
 	return r.next.Sub(now)
 }
 
@@ -193,15 +196,16 @@ func (r *rate) lower(accepted float64) {
 	if r.most > 0 {
 		r.now = min(r.now, r.most)
 	}
-	r.at = time.Now()
+	r.at, r.held = time.Now(), false
 }
 
-// raise raises a lowered rate by one percent after each half second without a refusal.
+// raise raises a lowered rate by one percent after each half second without a refusal in which calls
+// have waited for it.
 func (r *rate) raise(now time.Time) {
-	if r.now == r.most || now.Sub(r.at) < time.Second/2 {
+	if r.now == r.most || !r.held || now.Sub(r.at) < time.Second/2 {
 		return
 	}
-	r.now, r.at = 1.01*r.now, now
+	r.now, r.at, r.held = 1.01*r.now, now, false
 	if r.most > 0 {
 		r.now = min(r.now, r.most)
 	}

@@ -43,9 +43,9 @@ var policies = map[class]policy{
 
 // call makes a call that is safe to repeat, until it succeeds, fails for good or was repeated often
 // enough. diags are the diagnostics that do sets. typ is the resource type if the call reads something.
-func (p *provider) call(ctx context.Context, typ string, diags *tfdiags.Diagnostics, do func()) {
+func (p *provider) call(ctx context.Context, kind pace.Kind, typ string, diags *tfdiags.Diagnostics, do func()) {
 	for tries := 0; ; tries++ {
-		p.repeated(ctx, typ, diags, do)
+		p.repeated(ctx, kind, typ, diags, do)
 		if !p.again(ctx, "A call", tries, *diags) {
 			return
 		}
@@ -53,9 +53,9 @@ func (p *provider) call(ctx context.Context, typ string, diags *tfdiags.Diagnost
 }
 
 // repeated makes a call until it succeeds, or repeats don't help.
-func (p *provider) repeated(ctx context.Context, typ string, diags *tfdiags.Diagnostics, do func()) {
+func (p *provider) repeated(ctx context.Context, kind pace.Kind, typ string, diags *tfdiags.Diagnostics, do func()) {
 	for repeats := 0; ; repeats++ {
-		found := p.once(typ, diags, do)
+		found := p.once(kind, typ, diags, do)
 		try := policies[found]
 		hopeless := found == throttled && p.slots.Hopeless(p.name)
 		if found != final && !hopeless && repeats < try.tries && p.pause(ctx, try, repeats) {
@@ -72,12 +72,12 @@ func (p *provider) repeated(ctx context.Context, typ string, diags *tfdiags.Diag
 }
 
 // once makes a call and tells the limits how it went.
-func (p *provider) once(typ string, diags *tfdiags.Diagnostics, do func()) class {
+func (p *provider) once(kind pace.Kind, typ string, diags *tfdiags.Diagnostics, do func()) class {
 	began := time.Now()
 	do()
 	found := classify(*diags)
-	p.slots.Done(p.name, pace.Result{Type: typ, Began: began, Took: time.Since(began), Throttled: found == throttled,
-		Failed: diags.HasErrors()})
+	p.slots.Done(p.name, pace.Result{Kind: kind, Type: typ, Began: began, Took: time.Since(began),
+		Throttled: found == throttled, Failed: diags.HasErrors()})
 	return found
 }
 
@@ -110,19 +110,19 @@ func noteRepeats(diags *tfdiags.Diagnostics, repeats int) {
 
 // ValidateResource implements providers.Interface.
 func (p *provider) ValidateResource(ctx context.Context, typ string, config cty.Value) (diags tfdiags.Diagnostics) {
-	p.call(ctx, "", &diags, func() { diags = p.Interface.ValidateResource(ctx, typ, config) })
+	p.call(ctx, pace.Local, "", &diags, func() { diags = p.Interface.ValidateResource(ctx, typ, config) })
 	return diags
 }
 
 // ValidateDataSource implements providers.Interface.
 func (p *provider) ValidateDataSource(ctx context.Context, typ string, config cty.Value) (diags tfdiags.Diagnostics) {
-	p.call(ctx, "", &diags, func() { diags = p.Interface.ValidateDataSource(ctx, typ, config) })
+	p.call(ctx, pace.Local, "", &diags, func() { diags = p.Interface.ValidateDataSource(ctx, typ, config) })
 	return diags
 }
 
 // ReadResource implements providers.Interface.
 func (p *provider) ReadResource(ctx context.Context, req providers.ReadRequest) (resp providers.ReadResponse) {
-	p.call(ctx, req.Type, &resp.Diagnostics, func() { resp = p.Interface.ReadResource(ctx, req) })
+	p.call(ctx, pace.Read, req.Type, &resp.Diagnostics, func() { resp = p.Interface.ReadResource(ctx, req) })
 	return resp
 }
 
@@ -130,7 +130,7 @@ func (p *provider) ReadResource(ctx context.Context, req providers.ReadRequest) 
 func (p *provider) ReadDataSource(
 	ctx context.Context, req providers.ReadDataRequest,
 ) (resp providers.ReadDataResponse) {
-	p.call(ctx, "data."+req.Type, &resp.Diagnostics, func() { resp = p.Interface.ReadDataSource(ctx, req) })
+	p.call(ctx, pace.Read, "data."+req.Type, &resp.Diagnostics, func() { resp = p.Interface.ReadDataSource(ctx, req) })
 	return resp
 }
 
@@ -138,7 +138,7 @@ func (p *provider) ReadDataSource(
 func (p *provider) PlanResourceChange(
 	ctx context.Context, req providers.PlanRequest,
 ) (resp providers.PlanResponse) {
-	p.call(ctx, "", &resp.Diagnostics, func() { resp = p.Interface.PlanResourceChange(ctx, req) })
+	p.call(ctx, pace.Local, "", &resp.Diagnostics, func() { resp = p.Interface.PlanResourceChange(ctx, req) })
 	return resp
 }
 
@@ -147,7 +147,7 @@ func (p *provider) ApplyResourceChange(
 	ctx context.Context, req providers.ApplyRequest,
 ) (resp providers.ApplyResponse) {
 	for tries := 0; ; tries++ {
-		p.once("", &resp.Diagnostics, func() { resp = p.Interface.ApplyResourceChange(ctx, req) })
+		p.once(pace.Write, "", &resp.Diagnostics, func() { resp = p.Interface.ApplyResourceChange(ctx, req) })
 		if !madeNothing(&req, &resp) || !p.again(ctx, "The creation of an object of type "+req.Type, tries, resp.Diagnostics) {
 			return resp
 		}
@@ -159,6 +159,6 @@ func (p *provider) ApplyResourceChange(
 func (p *provider) ImportResourceState(
 	ctx context.Context, req providers.ImportRequest,
 ) (resp providers.ImportResponse) {
-	p.once("", &resp.Diagnostics, func() { resp = p.Interface.ImportResourceState(ctx, req) })
+	p.once(pace.Read, "", &resp.Diagnostics, func() { resp = p.Interface.ImportResourceState(ctx, req) })
 	return resp
 }
