@@ -177,6 +177,9 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 		if strings.Contains(text, "boolean value") {
 			kind = "write true or false"
 		}
+		if !strings.Contains(text, ": parse error") { // an option that can also be given without a value
+			text = strings.Replace(text, "Invalid boolean value", "Invalid value", 1)
+		}
 		text = strings.Replace(text, ": parse error", ": "+kind, 1)
 		return a.finish(badUsage("Failed to parse command-line options", "%s%s", text,
 			suggestOption(parseErr, strings.Join(path, " "), fs.FlagSet)), path)

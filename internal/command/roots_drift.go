@@ -71,7 +71,8 @@ func runRootsDrift(ctx context.Context, app *App, f *rootsDriftFlags, dirs []str
 	}
 	defer app.ShareClients()()
 	run := &fleet.Run{
-		Session: app.Session, Estate: e, Selected: selected, Directories: dirs, Roots: f.Workers, Options: f.operation(),
+		ShareProviders: e.ShareProviders,
+		Session:        app.Session, Estate: e, Selected: selected, Directories: dirs, Roots: f.Workers, Options: f.operation(),
 		Printer: func(_ *roots.Root, out io.Writer) ui.Printer {
 			opts := app.viewOptions(out)
 			opts.Err, opts.Live = out, nil

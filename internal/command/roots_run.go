@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -25,7 +26,7 @@ type fleetFlags struct {
 	workerFlags
 	selectFlags
 	Report string
-	Share  bool
+	Share  *bool // nil if the file of the estate decides
 	form   func(*fleet.Report, io.Writer) error
 	shown  *rootsView
 }
@@ -35,8 +36,15 @@ func (f *fleetFlags) add(fs *options) {
 	f.addSensitive(fs)
 	f.addPlanView(fs)
 	f.addWorkers(fs)
-	fs.BoolVar(&f.Share, "share-providers", false, "Start one process for all root modules that have the same "+
-		"configuration of a provider. Relative paths in that configuration then start in the working directory.")
+	fs.BoolFunc("share-providers", "Start one process for all root modules that have the same configuration of a "+
+		"provider. Relative paths in that configuration then start in the working directory.", func(text string) error {
+		share, err := strconv.ParseBool(text)
+		if err != nil {
+			return errors.New("write true or false")
+		}
+		f.Share = &share
+		return nil
+	})
 	fs.Func("report", "Write the result of each root module to `path`: as JSON if it ends in .json, as JUnit XML if "+
 		"in .xml, or as Markdown if in .md.", func(path string) error {
 		f.Report, f.form = path, fleet.Forms[filepath.Ext(path)]
@@ -88,9 +96,13 @@ func onlyRootErrors(e *roots.Estate, err error) bool {
 func (f *fleetFlags) run(app *App, e *roots.Estate, selected []*roots.Root, dirs []string) *fleet.Run {
 	lines := &wholeWrites{out: app.Out}
 	f.shown = newRootsView(app, len(selected))
+	share := e.ShareProviders
+	if f.Share != nil {
+		share = *f.Share
+	}
 	return &fleet.Run{
 		Session: app.Session, Estate: e, Selected: selected, Directories: dirs, Roots: f.Workers,
-		Options: f.operation(), Events: app.view.JSON, ShareProviders: f.Share,
+		Options: f.operation(), Events: app.view.JSON, ShareProviders: share,
 		Printer: func(r *roots.Root, out io.Writer) ui.Printer {
 			if app.view.JSON {
 				opts := app.viewOptions(lines)

@@ -129,7 +129,7 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 	list := q.list
 	run.Options.Slots = pace.New(run.Options.Limits.Over(run.Estate.Limits).Over(run.Session.CLI.Limits))
 	run.Session.Timings.Limited(run.Options.Slots.Report)
-	shared := &plugin.Shared{Configured: run.ShareProviders || run.Estate.ShareProviders}
+	shared := &plugin.Shared{Configured: run.ShareProviders}
 	defer run.Session.SharePlugins(shared)()
 	workers := cmp.Or(run.Roots, DefaultRoots)
 	results := make([]*Result, len(list))
