@@ -34,6 +34,9 @@ type Pool struct {
 	mu      sync.Mutex
 	members map[addrs.Provider]*member
 	running map[*pooled]bool
+
+	early  sync.WaitGroup // the processes that Prepare starts
+	giveUp context.CancelFunc
 }
 
 // member is one provider of the pool. Its mutex is held while a process is being started to fetch
@@ -48,6 +51,8 @@ type member struct {
 	// even by several users.
 	idle []*pooled
 	kept []*keptProcess
+	// failed is the error of a process that Prepare could not start. The next user gets it.
+	failed error
 }
 
 // A pooled is a provider process of a pool. Close returns the process to the pool if it can be
@@ -64,6 +69,37 @@ type pooled struct {
 	// is configured. Both are set only for a process of a shared member, whose mutex guards them.
 	workDir string
 	users   int
+}
+
+// Prepare begins to start a process of each provider and returns at once. The first user of a provider
+// waits for its process. Prepare does nothing for packages that several pools share. It is called at
+// most once, before the other methods.
+func (p *Pool) Prepare(ctx context.Context, list []addrs.Provider) {
+	ctx, p.giveUp = context.WithCancel(ctx)
+	for _, addr := range list {
+		if p.Builtin[addr] != nil {
+			continue
+		}
+		m := p.member(addr)
+		m.mu.Lock()
+		p.early.Go(func() {
+			defer m.mu.Unlock()
+			if p.find(ctx, m, addr) != nil || m.shared != nil || m.launch.Reattach != nil {
+				return
+			}
+			m.schema = m.launch.cachedSchema()
+			m.launch.Schema = m.schema
+			proc, err := p.start(ctx, m, *m.launch)
+			if err != nil {
+				m.failed = err
+				return
+			}
+			m.idle = append(m.idle, proc)
+			if m.schema == nil {
+				p.fetch(ctx, m, addr) // if this fails, Schema will say why
+			}
+		})
+	}
 }
 
 // Schema returns the schema of a provider. It starts a process only if the schema is neither known
@@ -134,8 +170,12 @@ func (p *Pool) Provider(ctx context.Context, addr addrs.Provider) (providers.Int
 		m.mu.Unlock()
 		return p.Shared.take(ctx, m.shared, m.launch.WorkDir)
 	}
-	if proc := m.takeIdle(); proc != nil {
+	proc, err := m.takeIdle()
+	if proc != nil || err != nil {
 		m.mu.Unlock()
+		if err != nil {
+			return nil, err
+		}
 		return proc, nil
 	}
 	launch := *m.launch
@@ -200,6 +240,10 @@ func (p *Pool) Reuse(addr addrs.Provider, config cty.Value) providers.Interface 
 
 // Close ends all processes, including those in use.
 func (p *Pool) Close() error {
+	if p.giveUp != nil {
+		p.giveUp()
+		p.early.Wait()
+	}
 	p.mu.Lock()
 	procs := p.running
 	p.running = nil
@@ -251,21 +295,26 @@ func (p *Pool) find(ctx context.Context, m *member, addr addrs.Provider) error {
 
 // take returns an idle process or a new one. The caller has locked m.
 func (p *Pool) take(ctx context.Context, m *member) (*pooled, error) {
-	if proc := m.takeIdle(); proc != nil {
-		return proc, nil
+	if proc, err := m.takeIdle(); proc != nil || err != nil {
+		return proc, err
 	}
 	return p.start(ctx, m, *m.launch)
 }
 
-// takeIdle returns an idle process, or nil. The caller has locked m.
-func (m *member) takeIdle() *pooled {
+// takeIdle returns an idle process, or nil if there is none, or the error with which Prepare could not
+// start one. The caller has locked m.
+func (m *member) takeIdle() (*pooled, error) {
+	if err := m.failed; err != nil {
+		m.failed = nil
+		return nil, err
+	}
 	n := len(m.idle)
 	if n == 0 {
-		return nil
+		return nil, nil
 	}
 	proc := m.idle[n-1]
 	m.idle = m.idle[:n-1]
-	return proc
+	return proc, nil
 }
 
 func (p *Pool) start(ctx context.Context, m *member, launch Launch) (*pooled, error) {

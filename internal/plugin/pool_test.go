@@ -81,6 +81,46 @@ func TestPoolReusesProcesses(t *testing.T) {
 
 // TestPoolKeepsAllProcesses checks that all unconfigured processes are used again after their users
 // have closed them.
+// TestPrepare checks that the first user of a provider gets the process that was started early, or the
+// error, and that a process that starts while the pool is closed does not stay.
+func TestPrepare(t *testing.T) {
+	starts := 0
+	pool := newPool(t, func(p addrs.Provider) (Launch, error) {
+		starts++
+		switch p.Type {
+		case "missing":
+			return Launch{}, errors.New("not installed")
+		case "broken":
+			return Launch{Exec: filepath.Join(t.TempDir(), "nothing")}, nil
+		}
+		return launch(t, "files", "FILES_ROOT="+t.TempDir()), nil
+	})
+	pool.Prepare(t.Context(), []addrs.Provider{address("files"), address("missing"), address("broken")})
+	p, err := pool.Provider(t.Context(), address("files"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, diags := pool.Schema(t.Context(), address("files"))
+	noErrors(t, diags)
+	if own, _ := p.Schema(t.Context()); own != schema || len(pool.running) != 1 {
+		t.Errorf("%d processes; one schema: %t", len(pool.running), own == schema)
+	}
+	for _, name := range []string{"missing", "broken"} {
+		if _, err := pool.Provider(t.Context(), address(name)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if starts != 4 { // an installation that fails is looked for again
+		t.Errorf("%d times it was found out how to start a provider", starts)
+	}
+
+	closed := newPool(t, func(addrs.Provider) (Launch, error) { return launch(t, "files"), nil })
+	closed.Prepare(t.Context(), []addrs.Provider{address("files")})
+	if err := closed.Close(); err != nil || len(closed.running) != 0 {
+		t.Errorf("after closing: %v, %d processes", err, len(closed.running))
+	}
+}
+
 func TestPoolKeepsAllProcesses(t *testing.T) {
 	pool := newPool(t,
 		func(addrs.Provider) (Launch, error) { return launch(t, "files", "FILES_ROOT="+t.TempDir()), nil })

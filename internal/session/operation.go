@@ -78,13 +78,19 @@ type OperationOptions struct {
 // StartOperation prepares an operation: it loads the configuration, reads the values of variables,
 // opens the backend, locks and reads the state, and checks the providers. If there is no error, the
 // caller must close the operation, which releases the lock.
-func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, name string) (*Operation, error) {
+func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, name string) (_ *Operation, err error) {
 	s.Live.Phase("Loading the configuration", 0)
 	defer s.Live.Phase("", 0)
 	root, err := s.LoadRootModule(ctx, opts.Variables)
 	if err != nil {
 		return nil, err
 	}
+	op := &Operation{Name: name, Session: s, Providers: s.prepareProviders(ctx), options: opts}
+	defer func() {
+		if err != nil && op.Providers != nil {
+			op.Providers.Close()
+		}
+	}()
 	req := StateRequest{Paths: opts.Paths, Lock: opts.Lock, Operation: name}
 	p, err := s.Locate(ctx, root, req)
 	if err != nil {
@@ -103,7 +109,7 @@ func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, nam
 	if name != OperationApply {
 		s.Encryption.Check(root, s.Warnings.Add)
 	}
-	op := &Operation{Name: name, Session: s, Location: p, options: opts}
+	op.Location = p
 	op.Config, err = s.LoadConfig(ctx, root.Given)
 	if err != nil {
 		// Report missing providers together with missing modules.
@@ -125,6 +131,7 @@ func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, nam
 	}
 	if err := op.State.CreateIfMissing(ctx, s.Warnings.Add); err != nil {
 		op.Close()
+		op.Providers = nil // closed
 		return nil, err
 	}
 	return op, nil
@@ -145,7 +152,12 @@ func (op *Operation) Open(ctx context.Context, req StateRequest) (err error) {
 	}
 	// Providers that only the state needs are checked after planning. The error can then say which
 	// objects need them.
-	op.Providers, err = op.Session.OpenProviders(Requirements(op.Config.Config, nil))
+	needs := Requirements(op.Config.Config, nil)
+	if op.Providers == nil {
+		op.Providers, err = op.Session.OpenProviders(needs)
+	} else {
+		err = op.Session.useProviders(op.Providers, needs)
+	}
 	if err != nil {
 		return tfdiags.Join(err, op.State.Close())
 	}

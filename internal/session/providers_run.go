@@ -21,6 +21,7 @@ import (
 	"tofu/internal/plugin"
 	"tofu/internal/providers"
 	"tofu/internal/states"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
@@ -49,6 +50,8 @@ type packages struct {
 	// development overrides. Providers in these two maps need no package.
 	attached  map[addrs.Provider]*plugin.Reattach
 	overrides map[addrs.Provider]string
+
+	found tfdiags.Diagnostics // warnings about the lock file, not yet shown
 }
 
 // readPackages reads the lock file of the root module. It also finds out which providers need no
@@ -82,15 +85,48 @@ func (p *packages) missing() error {
 // OpenProviders checks that the required providers are locked and installed. The returned pool
 // starts providers when they are needed.
 func (s *Session) OpenProviders(reqs depsfile.Requirements) (*Providers, error) {
-	defer s.Timings.Phase("lock file and packages")()
-	locked, err := readPackages(s, s.Warnings.Add)
+	r, err := s.newProviders()
 	if err != nil {
 		return nil, err
 	}
-	s.Warnings.Add(OverrideWarnings(s.CLI.DevOverrides)...)
-	if err := locked.check(reqs); err != nil {
+	if err := s.useProviders(r, reqs); err != nil {
+		r.Close()
 		return nil, err
 	}
+	return r, nil
+}
+
+// useProviders checks that the required providers are locked and installed.
+func (s *Session) useProviders(r *Providers, reqs depsfile.Requirements) error {
+	defer s.Timings.Phase("lock file and packages")()
+	s.Warnings.Add(r.packages.found...)
+	s.Warnings.Add(OverrideWarnings(s.CLI.DevOverrides)...)
+	return r.packages.check(reqs)
+}
+
+// prepareProviders begins to start the providers in the lock file, because nearly all of them will be
+// needed. It returns nil if that is not possible; then OpenProviders will say why. Root modules of an
+// estate share processes, and start them when they need them.
+func (s *Session) prepareProviders(ctx context.Context) *Providers {
+	if s.Plugins != nil {
+		return nil
+	}
+	r, err := s.newProviders()
+	if err != nil {
+		return nil
+	}
+	r.Prepare(terminal.UntilAbort(ctx), r.Locks.Providers())
+	return r
+}
+
+// newProviders reads the lock file. Nothing is started yet.
+func (s *Session) newProviders() (*Providers, error) {
+	var found tfdiags.Diagnostics
+	locked, err := readPackages(s, found.Add)
+	if err != nil {
+		return nil, err
+	}
+	locked.found = found
 	return s.startProviders(locked)
 }
 
