@@ -3,6 +3,7 @@ package builtin
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/zclconf/go-cty/cty"
@@ -16,13 +17,17 @@ import (
 
 const dataType = "terraform_data"
 
-func dataSchema() *configschema.Block {
-	return &configschema.Block{Attributes: map[string]*configschema.Attribute{
+func dataSchema(store bool) *configschema.Block {
+	block := &configschema.Block{Attributes: map[string]*configschema.Attribute{
 		"input":            {Type: cty.DynamicPseudoType, Optional: true},
 		"output":           {Type: cty.DynamicPseudoType, Computed: true},
 		"triggers_replace": {Type: cty.DynamicPseudoType, Optional: true},
 		"id":               {Type: cty.String, Computed: true},
 	}}
+	if store {
+		block.BlockTypes = map[string]*configschema.NestedBlock{storeBlock: storeSchema()}
+	}
+	return block
 }
 
 func randomID() (string, error) {
@@ -31,15 +36,23 @@ func randomID() (string, error) {
 }
 
 func validateData(config cty.Value) tfdiags.Diagnostics {
-	var diags tfdiags.Diagnostics
 	if config.IsNull() {
 		return nil
 	}
-	for _, name := range []string{"id", "output"} {
-		if !config.GetAttr(name).IsNull() {
+	diags := readOnly(config, nil, "id", "output")
+	if store := storeOf(config); !store.IsNull() && store.IsKnown() {
+		diags = diags.Append(readOnly(store, cty.GetAttrPath(storeBlock), storeOutputs...)...)
+	}
+	return diags
+}
+
+// readOnly returns an error for each of the named attributes that is set in an object.
+func readOnly(object cty.Value, path cty.Path, names ...string) (diags tfdiags.Diagnostics) {
+	for _, name := range names {
+		if !object.GetAttr(name).IsNull() {
 			diags = diags.Append(tfdiags.Diagnostic{
 				Severity: tfdiags.Error, Summary: fmt.Sprintf("%q attribute is read-only", name),
-				Path: cty.GetAttrPath(name), Placeless: true,
+				Path: slices.Concat(path, cty.GetAttrPath(name)), Placeless: true,
 				Detail: "It is decided when the change is applied; remove it from the configuration.",
 			})
 		}
@@ -55,6 +68,10 @@ func planData(req providers.PlanRequest) providers.PlanResponse {
 		return resp
 	}
 	vals := req.Proposed.AsValueMap()
+	if _, ok := vals[storeBlock]; ok {
+		vals[storeBlock], resp.RequiresReplace = planStore(storeOf(req.Prior), storeOf(req.Proposed), storeOf(req.Config))
+		resp.Planned = cty.ObjectVal(vals)
+	}
 	input := vals["input"]
 	if req.Prior.IsNull() {
 		vals["id"] = cty.UnknownVal(cty.String).RefineNotNull()
@@ -66,7 +83,7 @@ func planData(req providers.PlanRequest) providers.PlanResponse {
 		return resp
 	}
 	if !req.Prior.GetAttr("triggers_replace").RawEquals(vals["triggers_replace"]) {
-		resp.RequiresReplace = []cty.Path{cty.GetAttrPath("triggers_replace")}
+		resp.RequiresReplace = append(resp.RequiresReplace, cty.GetAttrPath("triggers_replace"))
 	}
 	if !req.Prior.GetAttr("input").RawEquals(input) {
 		vals["output"] = cty.UnknownVal(input.Type())
@@ -83,6 +100,9 @@ func (p *provider) applyData(req providers.ApplyRequest) providers.ApplyResponse
 	vals := req.Planned.AsValueMap()
 	if !vals["output"].IsKnown() {
 		vals["output"] = vals["input"]
+	}
+	if store, ok := vals[storeBlock]; ok {
+		vals[storeBlock] = applyStore(store, storeOf(req.Config))
 	}
 	if !vals["id"].IsKnown() {
 		id, err := p.opts.NewID()
@@ -135,6 +155,17 @@ func (p *provider) upgradeData(req providers.UpgradeRequest) (resp providers.Upg
 			return providers.UpgradeResponse{Diagnostics: badState(fmt.Errorf("%s: %w", name, err))}
 		}
 		vals[name] = v
+	}
+	for name, nested := range block.BlockTypes {
+		ty := nested.Block.ImpliedType()
+		vals[name] = cty.NullVal(ty)
+		if raw, ok := stored[name]; ok && string(raw) != "[]" {
+			v, err := states.Unmarshal(raw, ty)
+			if err != nil {
+				return providers.UpgradeResponse{Diagnostics: badState(fmt.Errorf("%s: %w", name, err))}
+			}
+			vals[name] = v
+		}
 	}
 	resp.Value = cty.ObjectVal(vals)
 	return resp

@@ -15,6 +15,9 @@ type Options struct {
 	RemoteState RemoteState
 	// NewID returns the ID of a new object. If it is nil, IDs are random.
 	NewID func() (string, error)
+	// Store adds to terraform_data the block store. Without it, states and plans are those of programs
+	// that don't know the block.
+	Store bool
 }
 
 // New returns the provider.
@@ -29,7 +32,7 @@ func New(opts Options) providers.Interface {
 	}
 	p.schema = &providers.Schema{
 		Provider:       configschema.Empty(),
-		Resources:      providers.Types{dataType: {Block: dataSchema()}},
+		Resources:      providers.Types{dataType: {Block: dataSchema(opts.Store)}},
 		DataSources:    providers.Types{remoteStateType: {Block: remoteStateSchema()}},
 		Ephemerals:     providers.Types{},
 		Functions:      descriptions,

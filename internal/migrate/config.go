@@ -17,31 +17,28 @@ import (
 )
 
 // construct is a block or an argument that needs a change or behaves differently. The path consists of
-// the types of the blocks around it and its own name; labels are compared if they are given.
+// the types of the blocks around it and its own name.
 type construct struct {
 	path            string // such as "resource/lifecycle/action_trigger"
-	label           string // first label of the outermost block; "" for any
 	kind            Kind
 	summary, detail string
 }
 
 // constructs lists what is looked for in native syntax.
 var constructs = []construct{
-	{"action", "", Change, "Actions are not supported",
+	{"action", Change, "Actions are not supported",
 		"Terraform 1.14 has action blocks. Until they are supported here, do the same with a terraform_data resource and a " +
 			"provisioner, or with a resource of the provider, and remove the block."},
-	{"resource/lifecycle/action_trigger", "", Change, "Actions are not supported",
+	{"resource/lifecycle/action_trigger", Change, "Actions are not supported",
 		"Remove the action_trigger block; a terraform_data resource with replace_triggered_by and a provisioner can run " +
 			"something after changes of this resource."},
-	{"resource/store", "terraform_data", Change, "terraform_data has no store block",
-		"Use input for values that may be stored, and a write-only argument of another resource for those that may not."},
-	{"policy", "", Change, "Policies are not evaluated here",
+	{"policy", Change, "Policies are not evaluated here",
 		"Check the output of \"tofu show -json PLAN\" with a policy program, for example OPA or Conftest."},
-	{"terraform/experiments", "", Differs, "Experiments have no effect", "The argument is ignored. Remove it."},
-	{"terraform/required_version", "", Differs, "required_version is not compared with this program's version",
+	{"terraform/experiments", Differs, "Experiments have no effect", "The argument is ignored. Remove it."},
+	{"terraform/required_version", Differs, "required_version is not compared with this program's version",
 		"The constraint is for the versions of the other program. To constrain this program, use a .tofu file or " +
 			"language { compatible_with { opentofu = \">= 1.13\" } }."},
-	{"terraform/cloud", "", Differs, "Operations run here, not in the cloud service",
+	{"terraform/cloud", Differs, "Operations run here, not in the cloud service",
 		"The state is kept in the service; plans and applies run on this machine, with the variables of this machine."},
 }
 
@@ -155,11 +152,7 @@ func (c *checker) module(dir string, part configs.Part) {
 }
 
 func (c *checker) topBlock(block *hclsyntax.Block, dir string) {
-	label := ""
-	if len(block.Labels) > 0 {
-		label = block.Labels[0]
-	}
-	c.block(block, block.Type, label)
+	c.block(block, block.Type)
 	if block.Type == "resource" || block.Type == "data" || block.Type == "module" {
 		c.unknownKeys(block)
 	}
@@ -171,19 +164,19 @@ func (c *checker) topBlock(block *hclsyntax.Block, dir string) {
 	}
 }
 
-func (c *checker) block(block *hclsyntax.Block, path, label string) {
-	c.find(path, label, block.DefRange())
+func (c *checker) block(block *hclsyntax.Block, path string) {
+	c.find(path, block.DefRange())
 	for name, attr := range block.Body.Attributes {
-		c.find(path+"/"+name, label, attr.NameRange)
+		c.find(path+"/"+name, attr.NameRange)
 	}
 	for _, inner := range block.Body.Blocks {
-		c.block(inner, path+"/"+inner.Type, label)
+		c.block(inner, path+"/"+inner.Type)
 	}
 }
 
-func (c *checker) find(path, label string, at hcl.Range) {
+func (c *checker) find(path string, at hcl.Range) {
 	for _, one := range constructs {
-		if one.path == path && (one.label == "" || one.label == label) {
+		if one.path == path {
 			c.add(one.kind, at, one.summary, "%s", one.detail)
 		}
 	}

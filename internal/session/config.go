@@ -166,6 +166,7 @@ func (s *Session) load(ctx context.Context, given map[string]configs.Given,
 	if err != nil {
 		return nil, query.Translate(err)
 	}
+	s.stores = s.stores || storesData(cfg)
 	return &Config{Config: cfg, Given: given}, nil
 }
 

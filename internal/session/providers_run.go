@@ -155,7 +155,7 @@ func (s *Session) startProviders(locked *packages) (*Providers, error) {
 		}
 		return launch, err
 	}
-	terraform := builtin.New(builtin.Options{RemoteState: newRemoteReader(s).builtin()})
+	terraform := builtin.New(builtin.Options{RemoteState: newRemoteReader(s).builtin(), Store: s.stores})
 	builtins := map[addrs.Provider]func() providers.Interface{
 		addrs.BuiltinTerraform: func() providers.Interface { return terraform },
 	}

@@ -74,6 +74,8 @@ type Session struct {
 	// storeProviders holds the providers whose state stores are used. They run until Close.
 	storeProviders map[addrs.Provider]*Providers
 	unreleased     tfdiags.Diagnostics // errors of Release
+	// stores says that the configuration or the state has a terraform_data with the block store.
+	stores bool
 }
 
 // remoteOutputs returns the outputs of another state as they will be after the changes that this

@@ -239,6 +239,7 @@ func (s *Session) ReadState(ctx context.Context, p *Location, req StateRequest) 
 		return nil, tfdiags.Join(err, open.Close())
 	}
 	open.Snapshot = snapshot
+	s.stores = s.stores || hasStoredData(snapshot.State)
 	if _, isLocal := p.Store.(*local.Store); req.TimedBackup && !isLocal && req.Paths.Backup != "-" {
 		open.backup = req.Paths.Backup
 		if open.backup == "" {
