@@ -1,6 +1,7 @@
 package roots
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -111,7 +112,7 @@ func (e *Estate) checkSelection(s *Selection) error {
 					option.name, p))
 			case !slices.ContainsFunc(e.Roots, fits):
 				errs.Add(tfdiags.Errorf("No such root module", "-%s=%s matches no root module.%s", option.name, p,
-					e.didYouMean(p)))
+					cmp.Or(e.patternMeant(p), e.didYouMean(p))))
 			}
 		}
 	}
@@ -125,6 +126,28 @@ func (e *Estate) checkSelection(s *Selection) error {
 		}
 	}
 	return errs.Err()
+}
+
+// patternMeant suggests a pattern that differs in one path element and matches a root module. It
+// returns "" if there is none.
+func (e *Estate) patternMeant(pattern string) string {
+	parts := strings.Split(pattern, "/")
+	for i, part := range parts {
+		var there []string // in that place
+		for _, name := range e.Names() {
+			if elements := strings.Split(name, "/"); i < len(elements) {
+				there = append(there, elements[i])
+			}
+		}
+		meant := slices.Clone(parts)
+		if meant[i] = suggest.Nearest(part, there); meant[i] == "" {
+			continue
+		}
+		if text := strings.Join(meant, "/"); slices.ContainsFunc(e.Roots, func(r *Root) bool { return matchesAny([]string{text}, r.Name) }) {
+			return fmt.Sprintf(" Did you mean %q?", text)
+		}
+	}
+	return ""
 }
 
 // tags returns all tags of root modules, sorted. A tag may be there several times.

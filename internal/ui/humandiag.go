@@ -32,7 +32,11 @@ func (w *diagWriter) one(d tfdiags.Diagnostic, more string) string {
 	b.WriteString(w.style.As(termtext.Bold, termtext.Printable(desc.Summary)) + "\n\n")
 	w.place(&b, desc)
 	if desc.Detail != "" {
-		b.WriteString(termtext.Wrap(termtext.Printable(desc.Detail), width) + "\n")
+		wrap := termtext.Wrap
+		if w.style.On {
+			wrap = termtext.WrapItems // programs that read lists have no colors
+		}
+		b.WriteString(wrap(termtext.Printable(desc.Detail), width) + "\n")
 	}
 	if more != "" {
 		b.WriteString("\n" + more + "\n")

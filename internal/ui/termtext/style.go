@@ -68,6 +68,22 @@ func Wrap(text string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
+// WrapItems is like Wrap, but also breaks the items of lists: lines that start with a dash, perhaps
+// after spaces.
+func WrapItems(text string, width int) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		item, ok := strings.CutPrefix(strings.TrimLeft(line, " "), "- ")
+		if !ok || width <= 0 {
+			lines[i] = Wrap(line, width)
+			continue
+		}
+		indent := len(line) - len(item)
+		lines[i] = line[:indent] + strings.ReplaceAll(wrapLine(item, width-indent), "\n", "\n"+strings.Repeat(" ", indent))
+	}
+	return strings.Join(lines, "\n")
+}
+
 // Join makes one line of each paragraph. Lines that start with a space keep their place.
 func Join(text string) string {
 	lines := strings.Split(text, "\n")

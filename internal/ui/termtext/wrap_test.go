@@ -35,3 +35,16 @@ func TestJoin(t *testing.T) {
 		}
 	}
 }
+
+func TestWrapItems(t *testing.T) {
+	const text = "Words before the list of two items:\n  - an item that is longer than a line\n    example of a long line as it is\n" +
+		"- 1234567890123456789012345 is no space\n  - short"
+	const want = "Words before the\nlist of two items:\n  - an item that is\n    longer than a\n    line\n" +
+		"    example of a long line as it is\n- 1234567890123456789012345\n  is no space\n  - short"
+	if got := WrapItems(text, 20); got != want {
+		t.Errorf("\n%s\nwant\n%s", got, want)
+	}
+	if got := WrapItems(text, 0); got != text {
+		t.Errorf("without a width:\n%s", got)
+	}
+}
