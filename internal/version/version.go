@@ -17,8 +17,8 @@ const (
 	// name.
 	Name = "tofu"
 
-	// Own is the version of the program itself.
-	Own = "0.1.0"
+	// Own is the version of the program itself. Between releases it is that of the next one, with "-pre".
+	Own = "0.2.0-pre"
 )
 
 // commit is the commit from which the program was built. The linker sets it with
