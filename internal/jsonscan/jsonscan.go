@@ -16,6 +16,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"unicode/utf8"
+	"unsafe"
 
 	"tofu/internal/limits"
 )
@@ -110,6 +111,13 @@ func (s *Scanner) Elements(read func() bool) bool {
 func (s *Scanner) Text() (string, bool) {
 	text, ok := s.bytes()
 	return string(text), ok
+}
+
+// SharedText is like Text, but the result shares the memory of the text if possible. It is for long
+// values of a text that stays in memory anyway.
+func (s *Scanner) SharedText() (string, bool) {
+	text, ok := s.bytes()
+	return unsafe.String(unsafe.SliceData(text), len(text)), ok
 }
 
 // bytes consumes a string and returns its value. It copies the value only if the string has escapes

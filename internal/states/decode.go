@@ -18,14 +18,18 @@ import (
 
 // Unmarshal decodes JSON text as a value of type ty.
 func Unmarshal(text []byte, ty cty.Type) (cty.Value, error) {
-	d := decoder{Scanner: jsonscan.Scanner{Data: text}}
+	return (&decoder{Scanner: jsonscan.Scanner{Data: text}}).decode(ty)
+}
+
+// decode decodes the whole text.
+func (d *decoder) decode(ty cty.Type) (cty.Value, error) {
 	if v, ok := d.value(ty); ok && d.End() {
 		return v, nil
 	}
 	if d.twice != "" {
 		return cty.NilVal, fmt.Errorf("%q is there twice", d.twice)
 	}
-	return unmarshalUnusual(text, ty)
+	return unmarshalUnusual(d.Data, ty)
 }
 
 // unmarshalUnusual decodes text with ctyjson. It returns an error for numbers that are too long,
@@ -44,7 +48,8 @@ func unmarshalUnusual(text []byte, ty cty.Type) (v cty.Value, err error) {
 // decode the text.
 type decoder struct {
 	jsonscan.Scanner
-	twice string // a name that an object or a map has twice; programs disagree about which one counts
+	shares bool   // whether strings share the memory of the text, which is never changed
+	twice  string // a name that an object or a map has twice; programs disagree about which one counts
 }
 
 func (d *decoder) value(ty cty.Type) (cty.Value, bool) {
@@ -53,7 +58,11 @@ func (d *decoder) value(ty cty.Type) (cty.Value, bool) {
 	}
 	switch {
 	case ty == cty.String:
-		s, ok := d.Text()
+		text := d.Text
+		if d.shares {
+			text = d.SharedText
+		}
+		s, ok := text()
 		return cty.StringVal(s), ok
 	case ty == cty.Number:
 		return d.number()
@@ -106,7 +115,7 @@ func (d *decoder) dynamic() (cty.Value, bool) {
 	if err != nil {
 		return cty.NilVal, false
 	}
-	inner := decoder{Scanner: jsonscan.Scanner{Data: value}}
+	inner := decoder{Scanner: jsonscan.Scanner{Data: value}, shares: d.shares}
 	v, ok := inner.value(ty)
 	d.twice = inner.twice
 	return v, ok && inner.End()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/jsonscan"
 	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"
 )
@@ -21,7 +22,7 @@ func (o *Object) Decode(ty cty.Type) (cty.Value, error) {
 		v, err := expandFlatmap(o.Flatmap, ty)
 		return MarkSensitive(v, o.SensitivePaths), err
 	}
-	v, err := Unmarshal(o.Attrs, ty)
+	v, err := (&decoder{Scanner: jsonscan.Scanner{Data: o.Attrs}, shares: true}).decode(ty)
 	if err != nil {
 		if at, ok := errors.AsType[cty.PathError](err); ok && len(at.Path) > 0 {
 			return cty.NilVal, fmt.Errorf("%s: %w", tfdiags.FormatPath(at.Path), err)
