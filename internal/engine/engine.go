@@ -33,6 +33,9 @@ type Env struct {
 	// Known is shared between successive operations on one configuration. Optional.
 	Known *graph.Known
 
+	// Unchanged knows blocks that need no validation or plan of their own. Optional.
+	Unchanged Unchanged
+
 	// Mocks replace providers. Optional.
 	Mocks Mocks
 

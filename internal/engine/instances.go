@@ -175,8 +175,9 @@ type callInstances struct {
 // expansion holds the instances of a resource in one module instance and their values.
 type expansion struct {
 	expandedKeys
-	objs  []cty.Value // parallel to keys; NilVal if the instance has no object
-	value cty.Value   // value of the whole resource, built once
+	objs  []cty.Value  // parallel to keys; NilVal if the instance has no object
+	value cty.Value    // value of the whole resource, built once
+	kept  *keptObjects // set if the plan leaves out the block; objs and value are set when they are read
 
 	// The fields below are set for resources whose instances are planned in order; see
 	// resourcePlan.start. The slices are parallel to keys.

@@ -127,7 +127,11 @@ func (e *evaluator) expansionIn(r *graph.Resource, in *moduleInstance) (*expansi
 			return nil, err
 		}
 	}
-	return in.resources[r.Slot], nil
+	x := in.resources[r.Slot]
+	if x != nil && x.kept != nil {
+		return x, e.values(r).decodeKept(in, x)
+	}
+	return x, nil
 }
 
 // opensAtNode reports whether the node of an ephemeral resource decides its instances and opens them.

@@ -18,6 +18,7 @@ type operation struct {
 	env *Env
 
 	skipRefresh   bool
+	omits         bool                                                      // whether the plan leaves out unchanged blocks
 	refresh       func(RefreshCandidate) bool                               // nil means all; see PlanOptions
 	answers       *Answers                                                  // may be nil
 	data          DataMemory                                                // may be nil

@@ -105,6 +105,7 @@ func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *E
 		o.GenerateConfig
 	op.defers = o.Defer && o.Mode != plans.Destroy
 	op.refresh, op.answers, op.data, op.readDone = o.Refresh, o.Answers, o.Data, o.ReadDone
+	op.omits = o.SkipRefresh && o.NotSaved
 	op.skipRefresh, op.variables, op.timestamp = o.SkipRefresh, o.Variables, env.now().UTC().Truncate(time.Second)
 	if o.RestOf != nil {
 		op.setDeferred(o.RestOf)
@@ -200,6 +201,9 @@ func (w *walk) plan(ctx context.Context, opts *PlanOptions) (*plans.Plan, error)
 		_, err = graph.Build(ctx, &applyOperation(op.Config, plan, env, nil).Operation)
 		plan.Errored = err != nil
 		plan.Applyable = plan.Applyable && !plan.Errored
+	}
+	if err == nil {
+		w.recordUnchanged(plan)
 	}
 	return plan, err
 }

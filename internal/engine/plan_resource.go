@@ -85,6 +85,9 @@ func (v resourceVisit) findDeferral() {
 
 // plan plans all instances of a resource: declared instances, orphans and deposed objects.
 func (v resourceVisit) plan(ctx context.Context) error {
+	if v.w.leavesOut(v.r) {
+		return v.keep(ctx)
+	}
 	p, deferred, err := v.begin(ctx)
 	switch {
 	case deferred != nil:

@@ -23,7 +23,11 @@ func Validate(ctx context.Context, cfg *configs.Config, env *Env) error {
 	if err != nil {
 		return err
 	}
-	return w.run(ctx)
+	err = w.run(ctx)
+	if err == nil && w.op.comparesBlocks() {
+		env.Unchanged.Record(func(*graph.Resource) bool { return true })
+	}
+	return err
 }
 
 // validate checks a resource block once for each module instance, with unknown values of count and
@@ -35,6 +39,11 @@ func (v resourceVisit) validate(ctx context.Context) error {
 	for _, in := range w.modules.of(r.Module) {
 		x := newExpansion(*singleInstance)
 		in.resources[r.Slot] = x
+		if w.leavesOut(r) {
+			x.objs[0] = markStored(r.Schema.Block, r.Schema.Block.UnknownValue(), nil)
+			v.setValidated(x)
+			continue
+		}
 		errs = errs.AppendError(v.validateRepetition(ctx, in))
 		errs = errs.AppendError(w.eval.refErrors(r.Module, r.Exprs.DependsOn))
 		p := validation{&instancePlan{x: x, instance: instance{
@@ -44,10 +53,7 @@ func (v resourceVisit) validate(ctx context.Context) error {
 		self, err := p.validate(ctx)
 		errs = errs.AppendError(err)
 		x.objs[0] = self
-		if r.Exprs.Repetition.Repeats() || r.Exprs.Repetition.Enabled != nil {
-			x.mode = repeatUnknown
-		}
-		x.value = w.eval.values(r).whole(x)
+		v.setValidated(x)
 		errs = errs.AppendError(p.validateConditions(self)) // check the conditions even if the body is invalid
 		errs = errs.AppendError(p.validateProvisioners(self, len(errs) > 0))
 		if r.Exprs.PreventDestroy != nil && len(errs) == 0 {
@@ -58,6 +64,14 @@ func (v resourceVisit) validate(ctx context.Context) error {
 		}
 	}
 	return errs.Err()
+}
+
+// setValidated sets the value of a resource from that of its instance.
+func (v resourceVisit) setValidated(x *expansion) {
+	if rep := v.r.Exprs.Repetition; rep.Repeats() || rep.Enabled != nil {
+		x.mode = repeatUnknown
+	}
+	x.value = v.w.eval.values(v.r).whole(x)
 }
 
 // validateRepetition checks count, for_each and enabled. It doesn't report a for_each that can't be

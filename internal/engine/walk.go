@@ -42,6 +42,8 @@ type walk struct {
 	deferrals deferrals
 	providers *providerPool
 
+	unchanged []bool // by resource, whether its block is left out; may be nil
+
 	inspected bool // whether the inspection has run at its node
 	generated generatedBlocks
 
@@ -73,6 +75,7 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, er
 	}
 	w.eval.addLazy(root)
 	w.modules.add(root)
+	w.findUnchanged(state)
 	return w, nil
 }
 

@@ -301,6 +301,10 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	var validated, planned tfdiags.Diagnostics
 	quiet := op.QuietEnv()
 	quiet.Warn = validated.Add
+	same := op.findsUnchanged(ctx)
+	if same != nil {
+		quiet.Unchanged = same
+	}
 	err := engine.Validate(terminal.UntilAbort(ctx), op.Config.Config, quiet)
 	warn(validated...)
 	if err != nil {
@@ -310,7 +314,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	opts.Variables = op.Variables
 	opts.Defer = opts.Defer && Defers(op.Session.Env)
 	env := op.observed(op.Env)
-	env.Warn = planned.Add
+	env.Warn, env.Unchanged = planned.Add, quiet.Unchanged
 	phase := progress.Planning
 	if opts.Mode == plans.RefreshOnly {
 		phase = progress.Refreshing
@@ -329,6 +333,9 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	warn(planned.Dedup(reported)...)
 	if err != nil {
 		return plan, err
+	}
+	if same != nil && len(validated)+len(planned) == 0 {
+		op.saveUnchanged(same)
 	}
 	if err := op.Providers.packages.check(Requirements(nil, op.State.State())); err != nil {
 		return nil, err

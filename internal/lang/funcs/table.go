@@ -87,6 +87,13 @@ func (b *binding) add(r *row, fn function.Function) {
 	b.funcs[Namespace+r.name] = fn
 }
 
+// Steady reports whether the function of the given name has the same result for the same arguments in
+// every run. It returns false if no such function exists.
+func Steady(name string) bool {
+	_, ok := fixed()[name]
+	return ok && name != "pathexpand"
+}
+
 // fixed reports whether the function is the same in all tables.
 func (r *row) fixed() bool { return r.bind == nil && !r.impure }
 

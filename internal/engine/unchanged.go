@@ -1,0 +1,110 @@
+package engine
+
+import (
+	"context"
+	"sync"
+
+	"tofu/internal/addrs"
+	"tofu/internal/engine/graph"
+	"tofu/internal/plans"
+	"tofu/internal/states"
+)
+
+// Unchanged knows which resource blocks an operation may leave out, because an earlier one has had the
+// same inputs, and has found nothing to do and nothing to warn of.
+type Unchanged interface {
+	// Find returns, by Resource.Index, which blocks of a graph are known. stored is nil while validating.
+	Find(g *graph.Graph, stored *states.State) []bool
+	// Record is called when the operation on the last graph has succeeded. same reports whether a block
+	// was valid, or whether its plan changes nothing, not even in the state.
+	Record(same func(*graph.Resource) bool)
+}
+
+// findUnchanged finds the blocks that the walk leaves out. A plan leaves out blocks only if it reads no
+// objects and is not saved, because a saved plan lists every object.
+func (w *walk) findUnchanged(stored *states.State) {
+	if !w.op.comparesBlocks() {
+		return
+	}
+	found := w.op.env.Unchanged.Find(w.graph, stored)
+	if w.op.omits || w.op.Phase == graph.PhaseValidate {
+		w.unchanged = found
+	}
+}
+
+// comparesBlocks reports whether the result for each block depends on nothing but its inputs.
+func (o *operation) comparesBlocks() bool {
+	switch {
+	case o.env.Unchanged == nil, o.inspection != nil:
+		return false
+	case o.Phase == graph.PhaseValidate:
+		return true
+	}
+	return o.Phase == graph.PhasePlan && o.Mode == plans.Normal && !o.PreDestroy && !o.Selective() && o.past == nil &&
+		len(o.forceReplace)+len(o.forceWhole)+len(o.CommandImports) == 0 && !o.Generate && len(o.moves.All()) == 0 &&
+		len(o.deferredResources)+len(o.deferredModules) == 0
+}
+
+// recordUnchanged records the blocks of a plan that has succeeded.
+func (w *walk) recordUnchanged(plan *plans.Plan) {
+	if !w.op.comparesBlocks() || plan.Defers() {
+		return
+	}
+	changed := map[addrs.ConfigResource]bool{}
+	for _, c := range plan.Changes.Instances {
+		if c.Action != plans.NoOp || c.MovedFrom != nil || c.Importing != nil {
+			changed[c.Addr.Config()] = true
+		}
+	}
+	w.op.env.Unchanged.Record(func(r *graph.Resource) bool {
+		for _, prior := range r.Prior {
+			if plan.Prior.Resource(prior.Addr) != prior {
+				return false
+			}
+		}
+		return !changed[r.Addr]
+	})
+}
+
+// leavesOut reports whether the walk leaves out a block.
+func (w *walk) leavesOut(r *graph.Resource) bool { return w.unchanged != nil && w.unchanged[r.Index] }
+
+// keep completes a resource whose block the plan leaves out. Its instances keep their objects.
+func (v resourceVisit) keep(ctx context.Context) error {
+	p, deferred, err := v.begin(ctx)
+	switch {
+	case deferred != nil:
+		return v.deferAll(ctx, deferred)
+	case p == nil:
+		return err
+	case len(p.errs) > 0:
+		return p.end(p.planAll())
+	}
+	for _, in := range p.planned {
+		x := in.resources[v.r.Slot]
+		x.kept = &keptObjects{}
+		for _, key := range x.keys {
+			addr := v.r.Addr.Resource.InInstance(in.addr).Instance(key)
+			v.w.eval.unfinished.finish(addr, nil)
+			v.w.out.observe(Planned{&plans.InstanceChange{Addr: addr, Action: plans.NoOp}})
+		}
+		v.w.eval.unfinished.completed(v.r.Addr.Resource.InInstance(in.addr))
+	}
+	return nil
+}
+
+// keptObjects are the objects of a resource that a plan leaves out. They are decoded when an
+// expression first reads them.
+type keptObjects struct {
+	once sync.Once
+	err  error
+}
+
+// decodeKept sets the values of kept objects, on the first call.
+func (rv resourceValues) decodeKept(in *moduleInstance, x *expansion) error {
+	x.kept.once.Do(func() {
+		x.kept.err = rv.fillFromState(in, x)
+		x.value = rv.whole(x)
+	})
+	return x.kept.err
+}

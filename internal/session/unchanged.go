@@ -1,0 +1,93 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/atomicfile"
+	"tofu/internal/states"
+	"tofu/internal/unchanged"
+	"tofu/internal/version"
+)
+
+// unchangedFrom is the number of managed instances from which plans remember unchanged blocks.
+const unchangedFrom = 1000
+
+// unchangedFile returns the name of the file in the data directory that has the sums of unchanged
+// blocks in the workspace. It is encrypted as the state is.
+func (op *Operation) unchangedFile() string {
+	return "unchanged-" + url.PathEscape(op.Location.Workspace)
+}
+
+// findsUnchanged prepares the environment for a validation and a plan that may leave out unchanged
+// blocks. It returns nil if the data directory doesn't exist or there are few objects.
+func (op *Operation) findsUnchanged(ctx context.Context) *unchanged.Blocks {
+	s := op.Session
+	if _, err := os.Stat(s.DataDir); err != nil || managedInstances(op.State.State()) < unchangedFrom {
+		return nil
+	}
+	circumstances, err := op.circumstances()
+	if err != nil {
+		return nil
+	}
+	out := &unchanged.Blocks{Circumstances: circumstances, Source: s.Parser.Source}
+	path := filepath.Join(s.DataDir, op.unchangedFile())
+	text, err := atomicfile.Read(path)
+	if err == nil && op.Location.codec != nil {
+		text, _, err = op.Location.codec.Decrypt(ctx, text)
+	}
+	if err == nil {
+		err = out.Load(text)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.Logs.Core.Warn("reading which blocks are unchanged", "file", path, "error", err)
+	}
+	return out
+}
+
+// circumstances returns what the result of planning any block may depend on, besides the text of the
+// configuration and the state.
+func (op *Operation) circumstances() ([]byte, error) {
+	variables := map[string]json.RawMessage{}
+	for _, name := range slices.Sorted(maps.Keys(op.Variables)) {
+		v := op.Variables[name].Value
+		if v == cty.NilVal {
+			continue
+		}
+		bare, _ := v.UnmarkDeep()
+		text, err := states.Marshal(bare, cty.DynamicPseudoType)
+		if err != nil {
+			return nil, fmt.Errorf("encoding the variable %s: %w", name, err)
+		}
+		variables[name] = text
+	}
+	return json.Marshal([]any{version.Engine(), op.Env.Workspace, op.Env.WorkDir, op.Env.RootModule, op.Env.Base,
+		Defers(op.Session.Env), variables, op.Providers.Locks.Bytes()})
+}
+
+// saveUnchanged records the unchanged blocks of a plan. It ignores errors, as saveAges does.
+func (op *Operation) saveUnchanged(b *unchanged.Blocks) {
+	if !b.Changed() {
+		return
+	}
+	text, err := b.Encode(), error(nil)
+	if op.Location.codec != nil {
+		text, err = op.Location.codec.Encrypt(text)
+	}
+	if err == nil {
+		err = op.Session.WriteDataFile(op.unchangedFile(), text, 0o600)
+	}
+	if err != nil {
+		op.Session.Logs.Core.Warn("recording which blocks are unchanged", "error", err)
+	}
+}
