@@ -67,6 +67,7 @@ type Module struct {
 
 	reqs      []Requirement    // provider requirements, with Module unset
 	dynamic   []hcl.Expression // arguments in required_providers that refer to variables or local values
+	late      bool             // whether blocks have late arguments; see late.go
 	arguments *hcl.BodySchema  // schema of the arguments in calls of the module
 	sorted    []addrs.Resource
 }
@@ -160,7 +161,8 @@ type Output struct {
 	Preconditions []*CheckRule
 	Range         hcl.Range
 
-	typeExpr hcl.Expression // nil if absent
+	typeExpr      hcl.Expression   // nil if absent
+	lateDependsOn []hcl.Expression // see late.go
 }
 
 // ModuleCall is a module block. Expressions of absent arguments are nil.
@@ -178,6 +180,8 @@ type ModuleCall struct {
 	Providers   Opt[[]PassedProvider]
 	SourceRange hcl.Range
 	Range       hcl.Range
+
+	lateDependsOn []hcl.Expression // see late.go
 }
 
 // PassedProvider is one entry of a call's providers argument.
@@ -209,6 +213,8 @@ type Resource struct {
 
 	TypeRange hcl.Range
 	Range     hcl.Range // range of the block's header
+
+	lateDependsOn []hcl.Expression // see late.go
 }
 
 // Lifecycle is a resource's lifecycle block, except for the enabled argument. Resources without the
@@ -225,6 +231,8 @@ type Lifecycle struct {
 	CreateBeforeDestroy Opt[bool]
 	Destroy             Opt[bool]
 	DestroyProblem      error // errors in the destroy argument, reported only when planning
+
+	late map[string]hcl.Expression // arguments that are not constant, by name; see late.go
 }
 
 var noLifecycle Lifecycle

@@ -54,14 +54,14 @@ func (d *decoder) lifecycle(kind *resourceKind, r *Resource, block *hcl.Block) (
 }
 
 func (d *decoder) managedLifecycle(r *Resource, attrs hcl.Attributes) {
-	if attr, ok := attrs["create_before_destroy"]; ok {
+	if attr, ok := attrs["create_before_destroy"]; ok && !d.late(r, attr) {
 		decodeOpt(d, attr, &r.Lifecycle.CreateBeforeDestroy)
 	}
 	// The engine evaluates the expression, because it may contain references.
 	if attr, ok := attrs["prevent_destroy"]; ok {
 		r.Lifecycle.PreventDestroy = attr.Expr
 	}
-	if attr, ok := attrs["destroy"]; ok {
+	if attr, ok := attrs["destroy"]; ok && !d.late(r, attr) {
 		// Errors are kept and not reported here, because only planning needs the value. Null has
 		// the same meaning as not setting the argument.
 		inner := &decoder{}
@@ -71,7 +71,7 @@ func (d *decoder) managedLifecycle(r *Resource, attrs hcl.Attributes) {
 		}
 		r.Lifecycle.DestroyProblem = inner.errs.Err()
 	}
-	if attr, ok := attrs["ignore_changes"]; ok {
+	if attr, ok := attrs["ignore_changes"]; ok && !d.lateIgnoreChanges(r, attr) {
 		d.ignoreChanges(r, attr)
 	}
 	if attr, ok := attrs["replace_triggered_by"]; ok {

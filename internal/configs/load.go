@@ -111,17 +111,16 @@ func LoadRoot(ctx context.Context, dir string, opts *LoadOptions, warn tfdiags.S
 	if root == nil {
 		return nil, err
 	}
-	if err := tfdiags.Join(err, root.EvaluateStatics()); err != nil {
-		return root, err
-	}
 	if opts == nil {
 		opts = &LoadOptions{}
 	}
-	if len(root.Module.dynamic) > 0 {
-		resolved, err := root.withRequirements(root.Module, opts.Part)
-		if root.Module = opts.Overlay.root(resolved); err != nil {
-			return root, err
-		}
+	if err == nil && len(root.Module.dynamic) > 0 {
+		var resolved *Module
+		resolved, err = root.withRequirements(root.Module, opts.Part)
+		root.Module = opts.Overlay.root(resolved)
+	}
+	if err := tfdiags.Join(err, root.evaluateLate(), root.EvaluateStatics()); err != nil {
+		return root, err
 	}
 	l := &loader{opts: opts, parser: root.static.env.parser, warn: warn}
 	// The providers of an incomplete tree are not checked, because that would cause follow-up errors.
@@ -220,6 +219,7 @@ func (l *loader) child(ctx context.Context, parent *Config, call *ModuleCall) (*
 		resolved, more := cfg.withRequirements(module, Whole)
 		cfg.Module, err = l.opts.Overlay.module(cfg.Path, resolved), tfdiags.Join(err, more)
 	}
+	err = tfdiags.Join(err, cfg.evaluateLate())
 	cfg.checkCalledModule(l.warn)
 	return cfg, tfdiags.Join(err, cfg.EvaluateStatics())
 }

@@ -67,6 +67,7 @@ func newModule(dir string, primary, overrides []*file, warn tfdiags.Sink) (*Modu
 			"Only one of the two is allowed. The cloud block is at %s.", tfdiags.Place(mb.Cloud.Range))
 	}
 	mb.resolveStore()
+	mb.late = mb.hasLate()
 	for name, o := range mb.Outputs {
 		mb.Outputs[name] = o.typed()
 	}

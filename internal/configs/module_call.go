@@ -49,7 +49,7 @@ func decodeModuleCall(d *decoder, block *hcl.Block) {
 		repetition = append(repetition, attr)
 	}
 	if attr, ok := attrs["depends_on"]; ok {
-		c.DependsOn = d.traversals(attr)
+		c.DependsOn, c.lateDependsOn = d.dependsOn(attr)
 	}
 	if attr, ok := attrs["providers"]; ok {
 		c.Providers = Opt[[]PassedProvider]{Value: d.passedProviders(attr), Set: true}

@@ -51,7 +51,7 @@ func decodeOutput(d *decoder, block *hcl.Block) {
 		o.Deprecated = d.deprecated(attr, attr.Expr.Range(), "Invalid `deprecated` attribute", "output value")
 	}
 	if attr, ok := attrs["depends_on"]; ok {
-		o.DependsOn = d.traversals(attr)
+		o.DependsOn, o.lateDependsOn = d.dependsOn(attr)
 	}
 	for _, inner := range content.Blocks {
 		switch {

@@ -1,6 +1,8 @@
 package configs
 
 import (
+	"maps"
+
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/tfdiags"
@@ -145,7 +147,7 @@ func (mb *moduleBuilder) overrideOutput(base, over *Output) {
 	override(&base.Expr, over.Expr)
 	override(&base.typeExpr, over.typeExpr)
 	override(&base.Deprecated, over.Deprecated)
-	mb.noDependsOn(over.DependsOn)
+	mb.noDependsOn(over.DependsOn, over.lateDependsOn)
 }
 
 func (mb *moduleBuilder) overrideCall(base, over *ModuleCall) {
@@ -157,7 +159,7 @@ func (mb *moduleBuilder) overrideCall(base, over *ModuleCall) {
 	override(&base.ForEach, over.ForEach)
 	overrideOpt(&base.Providers, over.Providers)
 	base.Config = overrideBody(base.Config, over.Config)
-	mb.noDependsOn(over.DependsOn)
+	mb.noDependsOn(over.DependsOn, over.lateDependsOn)
 }
 
 func (mb *moduleBuilder) overrideResource(base, over *Resource) {
@@ -170,7 +172,7 @@ func (mb *moduleBuilder) overrideResource(base, over *Resource) {
 		base.Provisioners = over.Provisioners
 	}
 	base.Config = overrideBody(base.Config, over.Config)
-	mb.noDependsOn(over.DependsOn)
+	mb.noDependsOn(over.DependsOn, over.lateDependsOn)
 }
 
 // overrideLifecycle returns base with the arguments that over sets. Like OpenTofu, it ignores
@@ -183,6 +185,21 @@ func overrideLifecycle(base Lifecycle, over *Lifecycle) *Lifecycle {
 	}
 	if len(over.IgnoreChanges) > 0 || over.IgnoreAll {
 		base.IgnoreChanges, base.IgnoreAll = over.IgnoreChanges, over.IgnoreAll
+	}
+	base.late = maps.Clone(base.late)
+	for name, set := range map[string]bool{
+		"create_before_destroy": over.CreateBeforeDestroy.Set, "destroy": over.Destroy.Set || over.DestroyProblem != nil,
+		"ignore_changes": len(over.IgnoreChanges) > 0 || over.IgnoreAll,
+	} {
+		if set {
+			delete(base.late, name)
+		}
+	}
+	for name, expr := range over.late {
+		if base.late == nil {
+			base.late = map[string]hcl.Expression{}
+		}
+		base.late[name] = expr
 	}
 	return &base
 }
@@ -203,8 +220,15 @@ func override[T comparable](base *T, over T) {
 	}
 }
 
-func (mb *moduleBuilder) noDependsOn(traversals []hcl.Traversal) {
-	if len(traversals) > 0 {
-		mb.errorf(traversals[0].SourceRange(), "Unsupported override", "The depends_on argument can't be overridden.")
+func (mb *moduleBuilder) noDependsOn(traversals []hcl.Traversal, late []hcl.Expression) {
+	var at hcl.Range
+	switch {
+	case len(traversals) > 0:
+		at = traversals[0].SourceRange()
+	case len(late) > 0:
+		at = late[0].Range()
+	default:
+		return
 	}
+	mb.errorf(at, "Unsupported override", "The depends_on argument can't be overridden.")
 }

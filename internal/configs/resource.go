@@ -126,7 +126,7 @@ func (d *decoder) resourceArguments(r *Resource, content *hcl.BodyContent) (repe
 		r.Provider = d.providerRef(attr.Expr, "provider")
 	}
 	if attr, ok := attrs["depends_on"]; ok {
-		r.DependsOn = d.traversals(attr)
+		r.DependsOn, r.lateDependsOn = d.dependsOn(attr)
 	}
 	return repetition
 }
