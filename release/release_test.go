@@ -325,3 +325,40 @@ func TestSignature(t *testing.T) {
 		t.Errorf("signing with a key that is none: %v", err)
 	}
 }
+
+// TestCosign does the same with cosign.
+func TestCosign(t *testing.T) {
+	if _, err := exec.LookPath("cosign"); err != nil {
+		t.Skip("cosign isn't installed")
+	}
+	dir := t.TempDir()
+	key, path := filepath.Join(dir, "k"), filepath.Join(dir, "SHA256SUMS")
+	t.Setenv("COSIGN_PASSWORD", "for the test")
+	if err := command(nil, "cosign", "generate-key-pair", "--output-key-prefix", key); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("RELEASE_COSIGN_KEY", key+".key")
+	verify := func(text string) error {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return command(nil, "cosign", "verify-blob", "--key", key+".pub", "--new-bundle-format=false", "--insecure-ignore-tlog",
+			"--signature", path+".sig", path)
+	}
+	if err := os.WriteFile(path, []byte("sums\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := sign(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := verify("sums\n"); err != nil {
+		t.Error(err)
+	}
+	if verify("other sums\n") == nil {
+		t.Error("the signature is valid for another text")
+	}
+	t.Setenv("RELEASE_COSIGN_KEY", filepath.Join(dir, "missing.key"))
+	if err := sign(path); err == nil || !strings.Contains(err.Error(), "RELEASE_COSIGN_KEY") {
+		t.Errorf("signing with a missing key: %v", err)
+	}
+}

@@ -4,6 +4,7 @@ package ages
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -15,12 +16,12 @@ var units = []struct {
 	length time.Duration
 }{{"w", 7 * 24 * time.Hour}, {"d", 24 * time.Hour}, {"h", time.Hour}}
 
-// Parse parses an age from 1h to 65535w.
+// Parse parses an age. Ages of more than 292 years, which a [time.Duration] can't hold, become that.
 func Parse(text string) (time.Duration, error) {
 	for _, u := range units {
 		number, ok := strings.CutSuffix(text, u.letter)
 		if n, err := strconv.ParseUint(number, 10, 16); ok && err == nil && n > 0 {
-			return time.Duration(n) * u.length, nil
+			return min(time.Duration(n), math.MaxInt64/u.length) * u.length, nil
 		}
 	}
 	return 0, fmt.Errorf("%q is not a number of hours, days or weeks from 1 to 65535, such as 12h, 90d or 52w", text)

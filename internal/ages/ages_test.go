@@ -23,6 +23,9 @@ func TestParse(t *testing.T) {
 			t.Errorf("%s: %s is %s, %v", text, Format(got), again, err)
 		}
 	}
+	if got, err := Parse("65535w"); err != nil || got < 290*365*24*time.Hour {
+		t.Errorf("more than a duration can hold: %s, %v", got, err)
+	}
 	for _, text := range []string{"", "d", "7", "3m", "0d", "-1d", "+1d", "1.5d", "7 d", "1y", "7D", "65536d", "1d12h"} {
 		if got, err := Parse(text); err == nil {
 			t.Errorf("%q: %s", text, got)
