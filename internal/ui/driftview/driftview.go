@@ -205,6 +205,9 @@ func (r *Report) Markdown(w io.Writer) error {
 		fmt.Fprintf(&b, "%s\n\n", review.Escape(termtext.Printable(note)))
 	}
 	r.each(func(title string, n int) {
+		if !strings.HasSuffix(b.String(), "\n\n") {
+			b.WriteString("\n")
+		}
 		fmt.Fprintf(&b, "#### %s (%d)\n\n", title, n)
 	}, func(g *planview.Group) {
 		fmt.Fprintf(&b, "- %s", review.Code(termtext.Printable(g.Title())))
