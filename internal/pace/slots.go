@@ -22,7 +22,7 @@ const (
 	DefaultCalls = 10
 	// mostReads is the maximum number of reads at a time of all providers together. More would cost
 	// memory and help few services.
-	mostReads = 100
+	mostReads = 200
 )
 
 // Slots are the slots of a run for calls. They are safe for concurrent use.
