@@ -71,7 +71,7 @@ func with[F any](
 func commands() []*Command {
 	return []*Command{
 		cmdInit, cmdValidate, cmdPlan, cmdApply, cmdDestroy,
-		cmdCompletion, cmdConsole, cmdDrift, cmdEnv, cmdExplain, cmdFmt, cmdForceUnlock, cmdGet, cmdGraph, helpCommand(),
+		cmdAdopt, cmdCompletion, cmdConsole, cmdDrift, cmdEnv, cmdExplain, cmdFmt, cmdForceUnlock, cmdGet, cmdGraph, helpCommand(),
 		cmdImport, cmdLogin, cmdLogout,
 		cmdMetadata, cmdMigrate, cmdModules, cmdOutput, cmdProviders, cmdQuery, cmdRefresh, cmdRoots, cmdSBOM, cmdShow, cmdState, cmdTaint, cmdTest, cmdUntaint,
 		cmdUpdate, cmdVersion,

@@ -85,7 +85,15 @@ func (p *instancePlan) generate(ctx context.Context, prior *objectState, req *im
 		return tfdiags.Errorf("Configuration can't be generated", "%s is in the state, but was deleted outside. Remove it "+
 			"from the state to import it again, or remove the import block.", p.addr)
 	}
-	block := &genconfig.Block{Addr: p.addr, Schema: p.r.Schema.Block, Value: unmark(prior.value), ID: req.id}
+	value := unmark(prior.value)
+	if schema, diags := p.prov.Schema(ctx); !diags.HasErrors() && schema.GenerateConfig {
+		made, diags := p.prov.GenerateConfig(ctx, p.r.Addr.Resource.Type, value)
+		if err := diags.WithAddress(p.addr.String()).Report(p.w.out.warn); err != nil {
+			return err
+		}
+		value = made
+	}
+	block := &genconfig.Block{Addr: p.addr, Schema: p.r.Schema.Block, Value: value, ID: req.id}
 	if p.r.Config.Provider != nil {
 		block.Provider = p.r.Config.Provider.Local().String()
 	}
@@ -169,7 +177,7 @@ func (f finisher) writeGenerated(plan *plans.Plan) error {
 	for _, c := range plan.Changes.Instances {
 		if r := w.graph.Resource(c.Addr.Config()); r != nil && r.Schema != nil {
 			objects = append(objects, genconfig.Object{Addr: c.Addr, Schema: r.Schema.Block, Value: unmark(c.After),
-				Imported: c.Importing != nil})
+				Stays: c.Importing != nil || r.Config != nil && (c.Action == plans.NoOp || c.Action == plans.Update)})
 		}
 	}
 	genconfig.SetRefs(w.generated.all, objects)
@@ -211,6 +219,9 @@ func (w *walk) sameForEach(of addrs.AbsResource, blocks []*genconfig.Block) stri
 		return ""
 	}
 	if tr, diags := hcl.AbsTraversalForExpr(index.Key); diags.HasErrors() || !isEachKey(tr) {
+		return ""
+	}
+	if _, table := imports[0].Config.ForEach.(*hclsyntax.ObjectConsExpr); table { // of IDs, which the block doesn't need
 		return ""
 	}
 	return imports[0].Config.ForEachText

@@ -375,8 +375,17 @@ func (p *instancePlan) importObject(ctx context.Context, req *importRequest) (*o
 		w.out.observe(ImportDone{what, req.id, err != nil, err})
 		return err
 	})
-	return l, err
+	return l, tfdiags.MapError(err, func(errs tfdiags.Diagnostics) tfdiags.Diagnostics {
+		return errs.Map(func(d *tfdiags.Diagnostic) {
+			if d.Extra == nil {
+				d.Extra = ImportFailure{p.addr}
+			}
+		})
+	})
 }
+
+// ImportFailure is the Extra of an error because of which an object can't be imported.
+type ImportFailure struct{ Addr addrs.AbsInstance }
 
 // importWithSlot imports and reads the object for importObject. The caller has a call slot and
 // sends the events.

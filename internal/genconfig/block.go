@@ -24,8 +24,8 @@ type Block struct {
 	Schema   *configschema.Block
 	Value    cty.Value // unmarked
 	ID       string    // import ID; "" if the object was imported by identity
-	// Refs maps IDs of other objects to their addresses. References to them replace the IDs.
-	Refs    map[string]addrs.AbsInstance
+	// Refs maps values to attributes of other objects. References to these replace the values.
+	Refs    map[string]Ref
 	omitted map[string]bool
 }
 

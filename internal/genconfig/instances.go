@@ -157,15 +157,15 @@ func has(parts []part) string {
 func (b *Block) reference(s string, relative bool) string {
 	key := b.Addr.Key
 	if other, ok := b.Refs[s]; ok {
-		index := ""
+		index, of := "", other.Addr.Key
 		switch {
-		case other.Key == addrs.NoKey:
-		case relative && other.Key == key:
+		case of == addrs.NoKey:
+		case relative && of == key:
 			index = "[" + keyOf(key) + "]"
 		default:
-			index = "[" + keyLiteral(other.Key) + "]"
+			index = "[" + keyLiteral(of) + "]"
 		}
-		return other.Resource.String() + index + ".id"
+		return other.Addr.Resource.String() + index + "." + other.Attr
 	}
 	if text, ok := key.IsString(); relative && ok && text == s {
 		return keyOf(key)

@@ -80,10 +80,10 @@ func TestInstances(t *testing.T) {
 			}
 			var all []*Block
 			for i, k := range strings.Fields(test.keys) {
-				b := &Block{Addr: instance("lab_host.h"), Schema: test.schema, Refs: map[string]addrs.AbsInstance{},
+				b := &Block{Addr: instance("lab_host.h"), Schema: test.schema, Refs: map[string]Ref{},
 					Value: cty.ObjectVal(map[string]cty.Value{"x": test.values[i]})}
 				b.Addr.Key = addrs.StringKey(k)
-				b.Refs["net-"+k] = addrs.AbsInstance{Resource: instance("lab_net.n").Resource, Key: b.Addr.Key}
+				b.Refs["net-"+k] = Ref{addrs.AbsInstance{Resource: instance("lab_net.n").Resource, Key: b.Addr.Key}, "id"}
 				all = append(all, b)
 			}
 			text, _ := Text(all, "local.all")

@@ -2,6 +2,7 @@ package genconfig
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -12,18 +13,28 @@ import (
 
 // Object is an object of the plan, to which arguments of imported objects may refer.
 type Object struct {
-	Addr     addrs.AbsInstance
-	Schema   *configschema.Block
-	Value    cty.Value // unmarked
-	Imported bool      // in the same run
+	Addr   addrs.AbsInstance
+	Schema *configschema.Block
+	Value  cty.Value // unmarked
+	// Stays says that the object is imported in the same run, or is in the state and stays.
+	Stays bool
 }
 
-// SetRefs sets the references of the blocks to other imported objects. A false reference would replace
-// one object when another is renamed, so an ID is not replaced if several objects have it, if it is
-// only a name, if its object is in another module instance, or if the references would form a cycle
-// between resources.
+// Ref is an attribute of an object.
+type Ref struct {
+	Addr addrs.AbsInstance
+	Attr string
+}
+
+// references are the attributes that identify objects for others.
+var references = []string{"id", "arn", "self_link"}
+
+// SetRefs sets the references of the blocks to other objects that are imported or stay. A false reference
+// would replace one object when another is renamed, so a value is not replaced if several objects have
+// it, if it is only a name, if its object is in another module instance, or if the references would form
+// a cycle between resources.
 func SetRefs(blocks []*Block, objects []Object) {
-	byID := objectsByID(objects)
+	byValue := objectsByValue(objects)
 	var graph dag.Graph
 	nodes := map[addrs.AbsResource]dag.ID{}
 	for _, b := range blocks {
@@ -32,43 +43,50 @@ func SetRefs(blocks []*Block, objects []Object) {
 		}
 	}
 	for _, b := range blocks {
-		b.Refs = map[string]addrs.AbsInstance{}
+		b.Refs = map[string]Ref{}
 		eachString(b.Value, func(_ cty.Path, s string) {
-			other, ok := byID[s]
-			if !ok || other.Abs() == b.Addr.Abs() || other.Module != b.Addr.Module {
+			other, ok := byValue[s]
+			if !ok || other.Addr.Abs() == b.Addr.Abs() || other.Addr.Module != b.Addr.Module {
 				return
 			}
 			b.Refs[s] = other
-			if to, generated := nodes[other.Abs()]; generated {
+			if to, generated := nodes[other.Addr.Abs()]; generated {
 				graph.Connect(nodes[b.Addr.Abs()], to)
 			}
 		})
 	}
 	cyclic := graph.Cyclic()
 	for _, b := range blocks {
-		maps.DeleteFunc(b.Refs, func(_ string, other addrs.AbsInstance) bool {
-			to, generated := nodes[other.Abs()]
+		maps.DeleteFunc(b.Refs, func(_ string, other Ref) bool {
+			to, generated := nodes[other.Addr.Abs()]
 			return generated && cyclic[to] && cyclic[nodes[b.Addr.Abs()]]
 		})
 	}
 }
 
-// objectsByID returns the imported objects by ID. It leaves out IDs that occur more than once or are
-// names.
-func objectsByID(objects []Object) map[string]addrs.AbsInstance {
-	byID, count := map[string]addrs.AbsInstance{}, map[string]int{}
+// objectsByValue returns the attributes that identify objects which stay, by value. It leaves out values
+// that several objects have or that are names.
+func objectsByValue(objects []Object) map[string]Ref {
+	byValue, owners := map[string]Ref{}, map[string]addrs.AbsInstance{}
 	for _, o := range objects {
-		id, ok := ID(o.Value)
-		if !ok {
-			continue
-		}
-		count[id]++
-		if id != "" && o.Imported && !o.named(id) {
-			byID[id] = o.Addr
+		for _, attr := range references {
+			s, ok := text(o.Value, attr)
+			if !ok || s == "" {
+				continue
+			}
+			owner, known := owners[s]
+			switch {
+			case known && owner != o.Addr:
+				delete(byValue, s)
+			case !known:
+				owners[s] = o.Addr
+				if o.Stays && !o.named(s) {
+					byValue[s] = Ref{o.Addr, attr}
+				}
+			}
 		}
 	}
-	maps.DeleteFunc(byID, func(id string, _ addrs.AbsInstance) bool { return count[id] > 1 })
-	return byID
+	return byValue
 }
 
 // named reports whether the ID is a name that was chosen, as an argument of the object. Other
@@ -76,7 +94,7 @@ func objectsByID(objects []Object) map[string]addrs.AbsInstance {
 func (o Object) named(id string) bool {
 	found := false
 	eachString(o.Value, func(path cty.Path, s string) {
-		if s == id && !path.Equals(cty.GetAttrPath("id")) {
+		if s == id && !slices.ContainsFunc(references, func(name string) bool { return path.Equals(cty.GetAttrPath(name)) }) {
 			attr := o.Schema.AttributeByPath(path)
 			found = found || attr != nil && (attr.Required || attr.Optional)
 		}
@@ -86,15 +104,19 @@ func (o Object) named(id string) bool {
 
 // ID returns the id attribute of an unmarked object. It returns false if the object has no known
 // ID.
-func ID(v cty.Value) (string, bool) {
-	if v.IsNull() || !v.IsKnown() || !v.Type().HasAttribute("id") {
+func ID(v cty.Value) (string, bool) { return text(v, "id") }
+
+// text returns a string attribute of an object. It returns false if the object has no such attribute or
+// its value is not known.
+func text(v cty.Value, attr string) (string, bool) {
+	if v.IsNull() || !v.IsKnown() || !v.Type().IsObjectType() || !v.Type().HasAttribute(attr) {
 		return "", false
 	}
-	id := v.GetAttr("id")
-	if id.Type() != cty.String || id.IsNull() || !id.IsKnown() {
+	s := v.GetAttr(attr)
+	if s.Type() != cty.String || s.IsNull() || !s.IsKnown() {
 		return "", false
 	}
-	return id.AsString(), true
+	return s.AsString(), true
 }
 
 // eachString calls visit for each string in a value.

@@ -66,7 +66,7 @@ func TestText(t *testing.T) {
 			}
 			b := &Block{Addr: instance("lab_host.h"), Provider: "lab.west", Schema: test.schema,
 				Value: cty.ObjectVal(map[string]cty.Value{member: test.value}), ID: "h-1",
-				Refs: map[string]addrs.AbsInstance{"i-1": instance("lab_net.a")}}
+				Refs: map[string]Ref{"i-1": {instance("lab_net.a"), "id"}}}
 			text, _ := Text([]*Block{b}, "")
 			got := strings.Join(strings.Fields(text), " ")
 			want := strings.Join(strings.Fields("resource \"lab_host\" \"h\" {\nprovider = lab.west\n"+test.want+
@@ -139,7 +139,7 @@ func TestReferences(t *testing.T) {
 				v := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal(fields[0]), "arn": cty.StringVal(fields[0]),
 					"other": cty.StringVal(fields[1]), "meta": cty.ListVal([]cty.Value{
 						cty.ObjectVal(map[string]cty.Value{"chosen": cty.StringVal(fields[2])})})})
-				objects = append(objects, Object{Addr: addr, Schema: schema, Value: v, Imported: !only})
+				objects = append(objects, Object{Addr: addr, Schema: schema, Value: v, Stays: !only})
 				if !exists && !only {
 					blocks = append(blocks, &Block{Addr: addr, Value: v})
 				}

@@ -119,7 +119,7 @@ func (l *lister) request(
 	if req.IncludeObject.IsNull() {
 		req.IncludeObject = cty.False
 	}
-	if l.run.Generate {
+	if l.run.Generate || l.run.Objects {
 		req.IncludeObject = cty.True
 	}
 	if req.Limit.IsNull() {
@@ -190,7 +190,7 @@ func (c *collector) add(ctx context.Context, o providers.ListedObject) bool {
 		return true
 	}
 	typ := c.schema.Resources.Type(c.list.Type)
-	found := &Object{List: c.list, DisplayName: o.DisplayName, Identity: o.Identity, IdentityVersion: typ.IdentityVersion,
+	found := &Object{List: c.list, Provider: c.reference, DisplayName: o.DisplayName, Identity: o.Identity, IdentityVersion: typ.IdentityVersion,
 		Object: shown(typ, o.Object)}
 	if c.run.Generate && !o.Object.IsNull() {
 		c.diags = c.diags.Append(c.generate(ctx, found, o.Object)...)

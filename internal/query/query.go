@@ -27,6 +27,8 @@ type Run struct {
 	Env    *engine.Env
 	// Generate makes the result of each object include the configuration that imports it.
 	Generate bool
+	// Objects makes the result of each object include its values.
+	Objects bool
 
 	Started  func(List)
 	Found    func(*Object)
@@ -44,6 +46,7 @@ type List struct {
 // Object is an object that a list block has found.
 type Object struct {
 	List            List
+	Provider        string // reference to the provider configuration of the list block
 	DisplayName     string
 	Identity        cty.Value
 	IdentityVersion int64
