@@ -172,7 +172,7 @@ func moduleSteps(tr hcl.Traversal) (ModuleInstance, hcl.Traversal, error) {
 	return module, tr, nil
 }
 
-// resourceSteps parses [data.|ephemeral.|resource.]TYPE.NAME and returns the steps after it.
+// resourceSteps parses [data.|ephemeral.|action.|resource.]TYPE.NAME and returns the steps after it.
 func resourceSteps(tr hcl.Traversal) (Resource, hcl.Traversal, error) {
 	r := Resource{Mode: Managed}
 	first := tr[0]
@@ -181,6 +181,8 @@ func resourceSteps(tr hcl.Traversal) (Resource, hcl.Traversal, error) {
 		r.Mode, tr = Data, tr[1:]
 	case "ephemeral":
 		r.Mode, tr = Ephemeral, tr[1:]
+	case "action":
+		r.Mode, tr = Action, tr[1:]
 	case "resource":
 		tr = tr[1:]
 	}

@@ -48,6 +48,10 @@ var roots = map[string]refParser{
 	"ephemeral": func(tr hcl.Traversal) (*Reference, error) {
 		return parseResourceRef(tr, Ephemeral, 1)
 	},
+	"action": func(tr hcl.Traversal) (*Reference, error) {
+		return parseResourceRef(tr, Action, 1)
+	},
+	"caller": func(tr hcl.Traversal) (*Reference, error) { return reference(Caller{}, tr, 1), nil },
 	"resource": func(tr hcl.Traversal) (*Reference, error) {
 		return parseResourceRef(tr, Managed, 1)
 	},
@@ -90,7 +94,7 @@ func reserved(tr hcl.Traversal) (*Reference, error) {
 // instance key after it. skip is the number of steps before TYPE: 1 with such a word, else 0.
 func parseResourceRef(tr hcl.Traversal, mode ResourceMode, skip int) (*Reference, error) {
 	what := map[ResourceMode]string{
-		Managed: "a resource", Data: "a data source", Ephemeral: "an ephemeral resource"}[mode]
+		Managed: "a resource", Data: "a data source", Ephemeral: "an ephemeral resource", Action: "an action"}[mode]
 	if len(tr) < skip+2 {
 		if skip == 1 {
 			return nil, refError(tr.SourceRange(),

@@ -64,6 +64,8 @@ type (
 	TerraformAttr struct{ Name, Alias string }
 	// Self is self.
 	Self struct{}
+	// Caller is caller, the object whose change triggers an action.
+	Caller struct{}
 	// Check is check.Name.
 	Check struct{ Name string }
 	// Run is run.Name, used only in tests.
@@ -86,6 +88,7 @@ func (a ForEachAttr) String() string      { return "each." + a.Name }
 func (a PathAttr) String() string         { return "path." + a.Name }
 func (a TerraformAttr) String() string    { return a.Alias + "." + a.Name }
 func (Self) String() string               { return "self" }
+func (Caller) String() string             { return "caller" }
 func (a Check) String() string            { return "check." + a.Name }
 func (a Run) String() string              { return "run." + a.Name }
 func (a ProviderFunction) String() string {
@@ -109,6 +112,7 @@ func (ForEachAttr) referenceable()        {}
 func (PathAttr) referenceable()           {}
 func (TerraformAttr) referenceable()      {}
 func (Self) referenceable()               {}
+func (Caller) referenceable()             {}
 func (Check) referenceable()              {}
 func (Run) referenceable()                {}
 func (ProviderFunction) referenceable()   {}

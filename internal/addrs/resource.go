@@ -9,6 +9,8 @@ const (
 	Managed ResourceMode = iota + 1
 	Data
 	Ephemeral
+	// Action is the mode of action blocks, which have instances but no objects.
+	Action
 )
 
 // String returns the name of the mode in state files.
@@ -20,6 +22,8 @@ func (m ResourceMode) String() string {
 		return "data"
 	case Ephemeral:
 		return "ephemeral"
+	case Action:
+		return "action"
 	}
 	return "invalid"
 }
@@ -31,13 +35,16 @@ type Resource struct {
 	Name string
 }
 
-// String returns the form in references: "type.name", "data.type.name" or "ephemeral.type.name".
+// String returns the form in references: "type.name", "data.type.name", "ephemeral.type.name" or
+// "action.type.name".
 func (r Resource) String() string {
 	switch r.Mode {
 	case Data:
 		return "data." + r.Type + "." + r.Name
 	case Ephemeral:
 		return "ephemeral." + r.Type + "." + r.Name
+	case Action:
+		return "action." + r.Type + "." + r.Name
 	}
 	return r.Type + "." + r.Name
 }
@@ -90,6 +97,8 @@ func (r ConfigResource) AppendText(b []byte) []byte {
 		b = append(b, "data."...)
 	case Ephemeral:
 		b = append(b, "ephemeral."...)
+	case Action:
+		b = append(b, "action."...)
 	}
 	return append(append(append(b, r.Resource.Type...), '.'), r.Resource.Name...)
 }

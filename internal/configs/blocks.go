@@ -26,6 +26,7 @@ var blocks = []blockKind{
 	{"resource", []string{"type", "name"}, decodeManaged},
 	{"data", []string{"type", "name"}, decodeData},
 	{"ephemeral", []string{"type", "name"}, decodeEphemeral},
+	{"action", []string{"type", "name"}, decodeAction},
 	{"check", []string{"name"}, decodeCheck},
 	{"moved", nil, decodeMoved},
 	{"import", nil, decodeImport},

@@ -55,6 +55,7 @@ type Module struct {
 	Outputs   map[string]*Output
 	Calls     map[string]*ModuleCall
 	Resources map[addrs.Resource]*Resource // managed, data and ephemeral
+	Actions   map[addrs.Resource]*Resource
 	Checks    map[string]*Check
 	Moved     []*Moved
 	Imports   []*Import
@@ -190,10 +191,10 @@ type PassedProvider struct {
 	InParent *ProviderRef
 }
 
-// Resource is a resource, data or ephemeral block.
+// Resource is a resource, data, ephemeral or action block.
 type Resource struct {
 	Addr     addrs.Resource
-	Config   hcl.Body // body without meta-arguments
+	Config   hcl.Body // body without meta-arguments; for an action, that of its config block
 	Count    hcl.Expression
 	ForEach  hcl.Expression
 	Enabled  hcl.Expression
@@ -228,6 +229,7 @@ type Lifecycle struct {
 	PreventDestroy      hcl.Expression // nil if not set
 	IgnoreChanges       []hcl.Traversal
 	IgnoreAll           bool
+	ActionTriggers      []*ActionTrigger
 	CreateBeforeDestroy Opt[bool]
 	Destroy             Opt[bool]
 	DestroyProblem      error // errors in the destroy argument, reported only when planning

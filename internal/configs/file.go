@@ -29,6 +29,7 @@ type file struct {
 	outputs           []*Output
 	calls             []*ModuleCall
 	resources         []*Resource // including those in check blocks
+	actions           []*Resource
 	checks            []*Check
 	moved             []*Moved
 	imports           []*Import

@@ -16,7 +16,7 @@ var lifecycleSchema = &hcl.BodySchema{
 		{Name: "ignore_changes"},
 		{Name: "replace_triggered_by"},
 	},
-	Blocks: []hcl.BlockHeaderSchema{{Type: "precondition"}, {Type: "postcondition"}},
+	Blocks: []hcl.BlockHeaderSchema{{Type: "precondition"}, {Type: "postcondition"}, {Type: "action_trigger"}},
 }
 
 // lifecycle decodes a resource's lifecycle block. It returns the enabled argument if present.
@@ -34,6 +34,12 @@ func (d *decoder) lifecycle(kind *resourceKind, r *Resource, block *hcl.Block) (
 		d.refuseLifecycle(kind, block, attrs)
 	}
 	for _, inner := range content.Blocks {
+		if inner.Type == "action_trigger" {
+			if t := d.actionTrigger(kind, inner); t != nil {
+				r.Lifecycle.ActionTriggers = append(r.Lifecycle.ActionTriggers, t)
+			}
+			continue
+		}
 		if d.override {
 			d.errorf(inner.DefRange, fmt.Sprintf("Can't override %s blocks", inner.Type),
 				"Override files cannot override %q blocks.", inner.Type)

@@ -38,6 +38,8 @@ func (r *Resource) Meta() *hcl.BodySchema {
 		return dataMeta
 	case addrs.Ephemeral:
 		return ephemeralMeta
+	case addrs.Action:
+		return nil
 	}
 	return managedMeta
 }

@@ -35,6 +35,7 @@ func newModule(dir string, primary, overrides []*file, warn tfdiags.Sink) (*Modu
 		Outputs:           map[string]*Output{},
 		Calls:             map[string]*ModuleCall{},
 		Resources:         map[addrs.Resource]*Resource{},
+		Actions:           map[addrs.Resource]*Resource{},
 		Checks:            map[string]*Check{},
 		LocalNames:        map[addrs.Provider]string{},
 	}}
@@ -72,6 +73,7 @@ func newModule(dir string, primary, overrides []*file, warn tfdiags.Sink) (*Modu
 		mb.Outputs[name] = o.typed()
 	}
 	mb.sorted = slices.SortedFunc(maps.Keys(mb.Resources), addrs.Resource.Compare)
+	mb.checkActions()
 	mb.resolveProviders()
 	// Skip this check after errors: a required_providers entry with errors is missing from
 	// RequiredProviders, so providers that use it would look undeclared.
@@ -148,6 +150,10 @@ func (mb *moduleBuilder) addFile(f *file) {
 		declare(mb, mb.Resources, r.Addr, r, (*Resource).at,
 			fmt.Sprintf("Duplicate %s %q configuration", kind.block, r.Addr.Type),
 			fmt.Sprintf("a %s %s named %q", r.Addr.Type, kind.noun, r.Addr.Name))
+	}
+	for _, a := range f.actions {
+		declare(mb, mb.Actions, a.Addr, a, (*Resource).at, fmt.Sprintf("Duplicate action %q configuration", a.Addr.Type),
+			fmt.Sprintf("a %s action named %q", a.Addr.Type, a.Addr.Name))
 	}
 	for _, c := range f.checks {
 		declare(mb, mb.Checks, c.Name, c, (*Check).at, fmt.Sprintf("Duplicate check %q configuration", c.Name),
@@ -275,6 +281,8 @@ func kindOf(mode addrs.ResourceMode) *resourceKind {
 		return dataKind
 	case addrs.Ephemeral:
 		return ephemeralKind
+	case addrs.Action:
+		return actionKind
 	}
 	return managedKind
 }

@@ -40,8 +40,8 @@ func (mb *moduleBuilder) resolveProviders() {
 	for _, im := range mb.Imports {
 		im.ProviderAddr = mb.providerOf(im.ToResource.Resource, im.Provider)
 	}
-	for addr, r := range mb.Resources {
-		r.ProviderAddr = mb.providerOf(addr, r.Provider)
+	for _, r := range mb.Blocks() {
+		r.ProviderAddr = mb.providerOf(r.Addr, r.Provider)
 	}
 	// Provider functions and messages use a provider's local name even if it is not declared.
 	for provider, name := range mb.impliedLocalNames() {
@@ -63,8 +63,8 @@ func (mb *moduleBuilder) checkLocalNames() {
 		provider := mb.RequiredProviders[name].Provider
 		byProvider[provider] = append(byProvider[provider], name)
 	}
-	for _, addr := range mb.SortedResources() {
-		r := mb.Resources[addr]
+	for _, r := range mb.Blocks() {
+		addr := r.Addr
 		if r.Provider != nil || mb.RequiredProviders[addr.ImpliedProvider()] != nil {
 			continue
 		}
@@ -84,7 +84,7 @@ func (mb *moduleBuilder) impliedLocalNames() map[addrs.Provider]string {
 	for local := range mb.Providers {
 		out[mb.ProviderByLocalName(local.LocalName)] = local.LocalName
 	}
-	for _, r := range mb.Resources {
+	for _, r := range mb.Blocks() {
 		out[r.ProviderAddr] = r.ProviderConfig().LocalName
 	}
 	return out
@@ -92,3 +92,15 @@ func (mb *moduleBuilder) impliedLocalNames() map[addrs.Provider]string {
 
 // SortedResources returns the module's resources, sorted by address.
 func (m *Module) SortedResources() []addrs.Resource { return m.sorted }
+
+// Blocks returns the module's resources and actions, which use providers, sorted by address.
+func (m *Module) Blocks() []*Resource {
+	out := make([]*Resource, 0, len(m.Resources)+len(m.Actions))
+	for _, addr := range m.sorted {
+		out = append(out, m.Resources[addr])
+	}
+	for _, addr := range slices.SortedFunc(maps.Keys(m.Actions), addrs.Resource.Compare) {
+		out = append(out, m.Actions[addr])
+	}
+	return out
+}

@@ -1,7 +1,9 @@
 package configs
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -47,8 +49,8 @@ func (mb *moduleBuilder) overrideFile(f *file) {
 			mb.missingBase(c.Range, "Missing module call to override", "module call named "+quoted(c.Name))
 		}
 	}
-	for _, r := range f.resources {
-		if base := mb.Resources[r.Addr]; base != nil {
+	for _, r := range slices.Concat(f.resources, f.actions) {
+		if base := cmp.Or(mb.Resources[r.Addr], mb.Actions[r.Addr]); base != nil {
 			mb.overrideResource(base, r)
 		} else {
 			noun := kindOf(r.Addr.Mode).noun
@@ -182,6 +184,9 @@ func overrideLifecycle(base Lifecycle, over *Lifecycle) *Lifecycle {
 	override(&base.PreventDestroy, over.PreventDestroy)
 	if over.Destroy.Set || over.DestroyProblem != nil {
 		base.Destroy, base.DestroyProblem = over.Destroy, over.DestroyProblem
+	}
+	if len(over.ActionTriggers) > 0 { // replace all of them, because they have no names to match
+		base.ActionTriggers = over.ActionTriggers
 	}
 	if len(over.IgnoreChanges) > 0 || over.IgnoreAll {
 		base.IgnoreChanges, base.IgnoreAll = over.IgnoreChanges, over.IgnoreAll

@@ -53,13 +53,12 @@ func (ck *providerCheck) module(cfg *Config, repeated *hcl.Range) {
 		ck.missing(child)
 		ck.module(child, cmp.Or(call.repetition(), repeated))
 	}
-	for _, addr := range cfg.Module.SortedResources() {
-		r := cfg.Module.Resources[addr]
+	for _, r := range cfg.Module.Blocks() {
 		if r.Provider == nil {
 			continue
 		}
 		ck.key(cfg, r.Provider, "resource")
-		if addr.Mode == addrs.Managed {
+		if r.Addr.Mode == addrs.Managed {
 			ck.sameForEach(cfg, r.ForEach, "resource", r.Provider)
 		}
 	}

@@ -162,8 +162,8 @@ func (m *Module) requirements() []Requirement {
 			out = append(out, Requirement{Provider: p.Provider, Constraints: p.constraints, Range: p.versionRange})
 		}
 	}
-	for _, addr := range m.SortedResources() {
-		implied(m.Resources[addr].ProviderAddr, m.Resources[addr].Range)
+	for _, r := range m.Blocks() {
+		implied(r.ProviderAddr, r.Range)
 	}
 	for _, im := range m.Imports {
 		if im.ToResource.Module.IsRoot() {

@@ -51,21 +51,10 @@ func decodeEphemeral(d *decoder, block *hcl.Block) { d.resource(ephemeralKind, b
 func (d *decoder) resource(kind *resourceKind, block *hcl.Block, check *Check) *Resource {
 	before := len(d.errs)
 	content, rest := d.partial(block.Body, kind.schema)
-	r := &Resource{
-		Addr: addrs.Resource{Mode: kind.mode, Type: block.Labels[0], Name: block.Labels[1]}, Config: rest, Check: check,
-		Lifecycle: &noLifecycle,
-		TypeRange: block.LabelRanges[0], Range: block.DefRange,
-	}
-	d.identifier(r.Addr.Type, block.LabelRanges[0], kind.noun+" type name")
-	d.identifier(r.Addr.Name, block.LabelRanges[1], kind.noun+" name")
+	r := d.resourceHead(kind, block)
+	r.Config, r.Check = rest, check
 	// At most one of these arguments may be set. enabled is in the lifecycle block.
 	repetition := d.resourceArguments(r, content)
-	if name := r.Addr.ImpliedProvider(); r.Provider == nil && hclsyntax.ValidIdentifier(r.Addr.Type) {
-		if _, err := addrs.ParseProviderPart(name); err != nil {
-			d.errorf(block.DefRange, "Invalid provider local name",
-				"The type %q implies the provider local name %q, which is invalid: %s.", r.Addr.Type, name, err)
-		}
-	}
 	var escaped, lifecycle, connection once
 	for _, inner := range content.Blocks {
 		switch inner.Type {
@@ -103,6 +92,17 @@ func (d *decoder) resource(kind *resourceKind, block *hcl.Block, check *Check) *
 	return r
 }
 
+// resourceHead returns a resource with what the header of its block says.
+func (d *decoder) resourceHead(kind *resourceKind, block *hcl.Block) *Resource {
+	r := &Resource{
+		Addr:      addrs.Resource{Mode: kind.mode, Type: block.Labels[0], Name: block.Labels[1]},
+		Lifecycle: &noLifecycle, TypeRange: block.LabelRanges[0], Range: block.DefRange,
+	}
+	d.identifier(r.Addr.Type, block.LabelRanges[0], kind.noun+" type name")
+	d.identifier(r.Addr.Name, block.LabelRanges[1], kind.noun+" name")
+	return r
+}
+
 // resourceArguments decodes the meta-arguments and returns those that set the number of instances.
 func (d *decoder) resourceArguments(r *Resource, content *hcl.BodyContent) (repetition []*hcl.Attribute) {
 	attrs := content.Attributes
@@ -124,6 +124,11 @@ func (d *decoder) resourceArguments(r *Resource, content *hcl.BodyContent) (repe
 	}
 	if attr, ok := attrs["provider"]; ok {
 		r.Provider = d.providerRef(attr.Expr, "provider")
+	} else if name := r.Addr.ImpliedProvider(); hclsyntax.ValidIdentifier(r.Addr.Type) {
+		if _, err := addrs.ParseProviderPart(name); err != nil {
+			d.errorf(r.Range, "Invalid provider local name",
+				"The type %q implies the provider local name %q, which is invalid: %s.", r.Addr.Type, name, err)
+		}
 	}
 	if attr, ok := attrs["depends_on"]; ok {
 		r.DependsOn, r.lateDependsOn = d.dependsOn(attr)
