@@ -22,7 +22,10 @@ var cmdApply = &Command{
 Creates, changes and destroys objects according to the configuration: makes a
 plan, shows it, asks for approval and applies it. With a plan file that
 "tofu plan -out=PLAN" saved, applies exactly that plan without asking.`,
-	New: with((*applyFlags).declare, func(ctx context.Context, app *App, f *applyFlags, args []string) error {
+	New: with(func(f *applyFlags, fs *options) {
+		f.declare(fs)
+		f.addInvoke(fs)
+	}, func(ctx context.Context, app *App, f *applyFlags, args []string) error {
 		return runApply(ctx, app, f, args)
 	}),
 }

@@ -21,7 +21,7 @@ type completer func(ctx context.Context, app *App, word string) []string
 
 // optionValues holds the completers of options, by name.
 var optionValues = map[string]completer{
-	"target": addressNames, "exclude": addressNames, "replace": addressNames,
+	"target": addressNames, "exclude": addressNames, "replace": addressNames, "invoke": actionNames,
 	"only": rootNames, "skip": rootNames, "root": rootNames,
 	"provider": providerNames,
 }
@@ -44,6 +44,22 @@ func addressNames(ctx context.Context, app *App, word string) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// actionNames returns the addresses of the actions of the configuration.
+func actionNames(ctx context.Context, app *App, _ string) []string {
+	cfg, err := app.LoadInstalled(ctx, session.Variables{})
+	if cfg == nil || cfg.Config == nil || err != nil {
+		return nil
+	}
+	var out []string
+	for c := range cfg.AllModules() {
+		for a := range c.Module.Actions {
+			out = append(out, a.In(c.Path).String())
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // stateAddresses returns the addresses of the resource instances in the state.

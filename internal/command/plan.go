@@ -27,6 +27,7 @@ configuration. It changes nothing.
 the changes that were shown.`,
 	New: with(func(f *planCommandFlags, fs *options) {
 		f.add(fs)
+		f.addInvoke(fs)
 		f.stateFlags.addIn(fs)
 		f.stateFlags.addUnused(fs)
 		fs.Func("var-unknown", "Plan as if the value of the variable `name` were not known yet; name.attribute is a "+

@@ -23,7 +23,7 @@ type planFlags struct {
 	Refresh              bool
 	Look                 lookFlags
 	Defer                bool
-	Replace              []string
+	Replace, Invoke      []string
 	SuppressForgetErrors bool
 	Retries              int
 	Lint                 *lint.Selection
@@ -42,6 +42,11 @@ func (f *planFlags) add(fs *options) {
 	fs.BoolVar(&f.Defer, "defer", true, "Fail if anything can't be planned yet, instead of deferring it.")
 	addLint(fs, &f.Lint)
 	fs.Var((*list)(&f.Replace), "replace", "Replace the resource instance at this `address`. May be repeated.")
+}
+
+// addInvoke declares the option of the commands that can invoke actions without changing anything.
+func (f *planFlags) addInvoke(fs *options) {
+	fs.Var((*list)(&f.Invoke), "invoke", "Change nothing, and only invoke the action at this `address`. May be repeated.")
 }
 
 // addLint declares the option that selects rules for a configuration. If it is repeated, all values count.
@@ -87,7 +92,14 @@ func (f *planFlags) options() (*engine.PlanOptions, error) {
 		}
 		opts.ForceReplace = append(opts.ForceReplace, addr)
 	}
-	var err error
+	invoke, err := parseTargets(f.Invoke)
+	errs, opts.Invoke = errs.AppendError(err), invoke
+	for _, t := range invoke {
+		if t.Resource.Mode != addrs.Action {
+			errs = errs.Append(tfdiags.Errorf("Invalid action address", "-invoke=%s is not the address of an action, such as "+
+				"action.TYPE.NAME.", t))
+		}
+	}
 	opts.Targets, opts.Excludes, err = f.targets()
 	return opts, errs.AppendError(err).Err()
 }

@@ -101,6 +101,7 @@ func (f *applyFlags) agrees(plan *plans.Plan, path string) error {
 	}{
 		{"destroy", f.Destroy && plan.Mode != plans.Destroy},
 		{"refresh-only", f.RefreshOnly && plan.Mode != plans.RefreshOnly},
+		{"invoke", len(opts.Invoke) > 0 && len(plan.Changes.Invoked) == 0},
 		{"replace", !containsAll(plan.ForceReplace, opts.ForceReplace)},
 		{"target", len(opts.Targets) > 0 && !sameElements(opts.Targets, plan.Targets)},
 		{"exclude", len(opts.Excludes) > 0 && !sameElements(opts.Excludes, plan.Excludes)},

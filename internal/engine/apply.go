@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
+	"tofu/internal/addrs"
 	"tofu/internal/checks"
 	"tofu/internal/configs"
 	"tofu/internal/dag"
@@ -80,6 +81,10 @@ func (w *walk) apply(ctx context.Context, plan *plans.Plan, opts *ApplyOptions) 
 func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *ApplyOptions) *operation {
 	op := newOperation(graph.PhaseApply, cfg, plan.Prior, env)
 	op.Plan, op.Mode, op.Targets, op.Excludes = plan, plan.Mode, plan.Targets, plan.Excludes
+	for _, inv := range plan.Changes.Invoked {
+		op.Invoke = append(op.Invoke, addrs.Target{Module: inv.Addr.Module, Resource: inv.Addr.Resource, Key: inv.Addr.Key,
+			HasKey: inv.Addr.Key != addrs.NoKey})
+	}
 	op.setDeferred(plan)
 	op.timestamp, op.variables = plan.Timestamp, map[string]Variable{}
 	if plan.Mode == plans.Destroy {

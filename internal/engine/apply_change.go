@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/configs"
 	"tofu/internal/lang/marks"
 	"tofu/internal/pace"
 	"tofu/internal/plans"
@@ -46,6 +47,29 @@ func (a *applyStep) applyChange(
 	err := c.run(ctx)
 	if obj := a.w.out.current(a.addr); obj != nil && c.value != cty.NilVal && !c.value.IsNull() {
 		err = tfdiags.Join(err, a.postconditions(a.x.objs[a.at]))
+	}
+	return err
+}
+
+// withActions calls f, which creates or updates the object, and invokes the actions that are triggered before
+// and afterwards.
+func (a *applyStep) withActions(
+	ctx context.Context, prior *objectState, final *plans.InstanceChange, f func() error,
+) error {
+	before, after := configs.BeforeCreate, configs.AfterCreate
+	if final.Action == plans.Update {
+		before, after = configs.BeforeUpdate, configs.AfterUpdate
+	}
+	if _, err := a.invokeActions(ctx, a.planned, before, callerAt(before, prior.value, final.After)); err != nil {
+		return err
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	failed, err := a.invokeActions(ctx, a.planned, after, a.x.objs[a.at])
+	obj := a.w.out.current(a.addr)
+	if obj != nil && a.planned.Taints() && (failed == nil || failed.OnFailure != string(configs.Taint)) {
+		a.record(changed(obj, func(o *states.Object) { o.Status = states.Ready }))
 	}
 	return err
 }
@@ -91,7 +115,7 @@ func (c *applyCall) run(ctx context.Context) error {
 	err = callWithSlot(w.calls, c.prov, "ApplyResourceChange", c.addr, func() error { return c.call(ctx) })
 	if c.unfinished != nil {
 		failed := c.provision(ctx, c.x.objs[c.at])
-		if failed == nil {
+		if failed == nil && !c.planned.Taints() {
 			c.record(c.unfinished)
 		}
 		err = tfdiags.Join(err, failed)
@@ -286,11 +310,11 @@ func (c *applyCall) store(failed bool) error {
 		return fmt.Errorf("storing %s: %w", c.addr, err)
 	}
 	c.x.objs[c.at], c.stored = marked, true
-	if c.action != plans.Create || failed || len(r.Exprs.Provisioners) == 0 {
+	if c.action != plans.Create || failed || len(r.Exprs.Provisioners) == 0 && !c.planned.Taints() {
 		c.record(obj)
 		return nil
 	}
-	// Store it as tainted until its provisioners finish, in case the program is killed.
+	// Store it as tainted until its provisioners and actions finish, in case the program is killed.
 	c.record(changed(obj, func(o *states.Object) { o.Status = states.Tainted }))
 	c.unfinished = obj
 	return nil

@@ -6,6 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/configs"
 	"tofu/internal/pace"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
@@ -70,7 +71,17 @@ func (v stepVisit) delete(ctx context.Context, deposed addrs.DeposedKey) error {
 	if s.Change.Action.IsReplace() {
 		d.private = l.obj.Private
 	}
-	return d.run(ctx, l)
+	if s.Change.Deposed != "" {
+		return d.run(ctx, l)
+	}
+	if _, err := d.invokeActions(ctx, s.Change, configs.BeforeDestroy, l.value); err != nil {
+		return err
+	}
+	if err := d.run(ctx, l); err != nil {
+		return err
+	}
+	_, err = d.invokeActions(ctx, s.Change, configs.AfterDestroy, l.value)
+	return err
 }
 
 // deletion deletes one object.

@@ -189,7 +189,7 @@ func (a *applyStep) run(ctx context.Context) error {
 			return err
 		}
 	default:
-		return a.applyChange(ctx, prior, prop, final)
+		return a.withActions(ctx, prior, final, func() error { return a.applyChange(ctx, prior, prop, final) })
 	}
 	return a.postconditions(a.x.objs[a.at])
 }

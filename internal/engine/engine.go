@@ -111,10 +111,13 @@ type PlanOptions struct {
 	// It decides what follows from the error. It must be safe for concurrent use.
 	ReadDone func(c RefreshCandidate, gone bool, err error) AfterError
 	// Defer says that changes that can't be planned yet are deferred instead of causing errors.
-	Defer        bool
-	Variables    map[string]Variable
-	Targets      []addrs.Target
-	Excludes     []addrs.Target
+	Defer     bool
+	Variables map[string]Variable
+	Targets   []addrs.Target
+	Excludes  []addrs.Target
+	// Invoke holds the actions that the plan invokes instead of changing anything. It reads the objects
+	// that these depend on.
+	Invoke       []addrs.Target
 	ForceReplace []addrs.AbsInstance
 	AnyReplace   bool // addresses in ForceReplace may match nothing, as in tests
 	// Past, if not nil, makes a normal plan restore objects to an earlier state. See past.go.

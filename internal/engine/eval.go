@@ -35,6 +35,9 @@ type evalContext struct {
 	in   *moduleInstance
 	rep  repetition
 	self cty.Value // NilVal if there is no self
+	// caller and own are set while an action is evaluated.
+	caller cty.Value
+	own    *ownObject
 
 	// reads holds the instances that can be read before their resources are complete; see withReads
 	// and resourceVisit.findReads.
@@ -180,6 +183,13 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 		if c.before.WaitsFor(r, nil) {
 			return cty.DynamicVal, nil
 		}
+		if c.own != nil && c.own.r == r {
+			v, err := c.ownValue(nil)
+			for _, d := range tfdiags.FromError(err) {
+				err = d.At(rng)
+			}
+			return v, err
+		}
 		if c.partial {
 			if v, ok := c.Instances(s, nil); ok {
 				return v, nil
@@ -205,6 +215,8 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 		return c.local(c.rep.eachValue, subject, rng)
 	case addrs.Self:
 		return c.local(c.self, subject, rng)
+	case addrs.Caller:
+		return c.local(c.caller, subject, rng)
 	case addrs.PathAttr:
 		if path := c.path(s.Name); path != "" {
 			return cty.StringVal(path), nil

@@ -20,6 +20,9 @@ type Object struct {
 	// IDKey and IDValue identify the object as its provider does ("id", "i-123"). They are empty if
 	// the object is not identified yet.
 	IDKey, IDValue string
+	// From says what triggers an action, such as "after_create of aws_instance.web". It is "" for an
+	// action that is requested by its address, and for all other objects.
+	From string
 }
 
 type (
@@ -62,8 +65,8 @@ type (
 		Lost    func() int
 	}
 
-	// ApplyStart is sent before a change is made or a data source is read. Action is the action of
-	// this step: Create, Update, Delete or Read, but never a replacement. Before the observer
+	// ApplyStart is sent before a change is made, a data source is read or an action is invoked. Action
+	// is the action of this step: Create, Update, Delete, Read or Invoke, but never a replacement. Before the observer
 	// returns, it must either record the event durably or close Env.Stop. If Stop is closed, the
 	// change is not made.
 	ApplyStart struct {
@@ -108,6 +111,12 @@ type (
 		From, To addrs.DeposedKey
 		Object   *states.Object
 		Provider addrs.ProviderInstance
+	}
+
+	// ActionProgress is a message of a provider about an action that it carries out.
+	ActionProgress struct {
+		Object
+		Text string
 	}
 
 	// ProvisionStart is sent before a provisioner runs.
@@ -156,6 +165,7 @@ func (ApplyDone) event()       {}
 func (ApplyUnneeded) event()   {}
 func (ObjectStored) event()    {}
 func (ObjectMoved) event()     {}
+func (ActionProgress) event()  {}
 func (ProvisionStart) event()  {}
 func (ProvisionOutput) event() {}
 func (ProvisionDone) event()   {}

@@ -99,6 +99,9 @@ func (o *orphanPlan) planRemoval(ctx context.Context, l *objectState) error {
 	if err != nil {
 		return err
 	}
+	if err := o.planInvocations(ctx, change); err != nil {
+		return err
+	}
 	w.addChange(r, change)
 	if o.deposed == "" {
 		return o.checkPreventDestroy(ctx, true)
@@ -276,6 +279,9 @@ func (o *orphanPlan) planDestroy(ctx context.Context, obj *states.Object) error 
 	change := o.change(l, plans.Delete, plans.NoReason)
 	change.Private, err = o.planDeletion(ctx, l)
 	if err != nil {
+		return err
+	}
+	if err := o.planInvocations(ctx, change); err != nil {
 		return err
 	}
 	w.addChange(r, change)

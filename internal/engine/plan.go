@@ -44,6 +44,13 @@ func Plan(
 	if err := opts.check(); err != nil {
 		return nil, err
 	}
+	if err := opts.checkInvoke(cfg); err != nil {
+		return nil, err
+	}
+	if len(opts.Invoke) > 0 {
+		invoking := *opts
+		invoking.Mode, opts = plans.RefreshOnly, &invoking
+	}
 	if opts.Mode == plans.Destroy {
 		return planDestroy(ctx, cfg, prior, &own, opts)
 	}
@@ -103,6 +110,7 @@ func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *E
 	op := newOperation(graph.PhasePlan, cfg, prior, env)
 	op.Mode, op.Targets, op.Excludes, op.CommandImports, op.Generate = o.Mode, o.Targets, o.Excludes, o.Imports,
 		o.GenerateConfig
+	op.Invoke = o.Invoke
 	op.defers = o.Defer && o.Mode != plans.Destroy
 	op.refresh, op.answers, op.data, op.readDone = o.Refresh, o.Answers, o.Data, o.ReadDone
 	op.omits = o.SkipRefresh && o.NotSaved
@@ -362,7 +370,7 @@ func (f finisher) changesAnything() bool {
 			return true
 		}
 	}
-	return slices.ContainsFunc(w.out.changes.Outputs,
+	return len(w.out.changes.Invoked) > 0 || slices.ContainsFunc(w.out.changes.Outputs,
 		func(o *plans.OutputChange) bool { return o.Action != plans.NoOp })
 }
 

@@ -515,6 +515,9 @@ func (p *instancePlan) planManaged(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := p.planInvocations(ctx, change); err != nil {
+		return err
+	}
 	w.addChange(r, change)
 	err = p.preventDestroy(ctx, change)
 	p.x.objs[p.at] = change.After

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"
@@ -100,12 +101,18 @@ func (t *instance) runDestroyProvisioners(ctx context.Context, self cty.Value) e
 	if in == nil {
 		in = newModuleInstance(m, addr.Module)
 	}
+	c := t.newContext(ctx, in, undeclaredRepetition(addr.Key))
+	return t.runProvisioners(ctx, list, c.withSelf(self).withSlot(t.prov), true)
+}
+
+// undeclaredRepetition returns the repetition for an instance that the configuration may no longer declare.
+func undeclaredRepetition(key addrs.InstanceKey) repetition {
 	rep := repetition{}
-	if n, ok := addr.Key.IsInt(); ok {
+	if n, ok := key.IsInt(); ok {
 		rep.countIndex = cty.NumberIntVal(int64(n))
 	}
-	if s, ok := addr.Key.IsString(); ok {
+	if s, ok := key.IsString(); ok {
 		rep.eachKey, rep.eachValue = cty.StringVal(s), cty.DynamicVal
 	}
-	return t.runProvisioners(ctx, list, t.newContext(ctx, in, rep).withSelf(self).withSlot(t.prov), true)
+	return rep
 }

@@ -161,6 +161,10 @@ func (c *evalContext) Instances(subject addrs.Referenceable, of lang.Instances) 
 	if r == nil || c.before != nil {
 		return cty.NilVal, false
 	}
+	if c.own != nil && c.own.r == r {
+		v, err := c.ownValue(of)
+		return v, err == nil
+	}
 	x := c.e.expansionOf(r, c.in)
 	if x == nil {
 		return cty.NilVal, false

@@ -33,7 +33,7 @@ type storedCalls struct {
 	once     sync.Once
 	keys     map[storedCall][]addrs.InstanceKey
 	stay     map[addrs.ModuleInstance]bool // module instances with objects that the run doesn't remove
-	protects map[*graph.Module]bool        // modules with a prevent_destroy that depends on something
+	protects map[*graph.Module]bool        // modules with a prevent_destroy that depends on something, or with actions of destructions
 	managed  map[*graph.Module]bool        // modules with managed resources
 }
 
@@ -52,7 +52,8 @@ func (s *storedCalls) find(e *evaluator) {
 		}
 	}
 	for _, r := range e.graph.Resources {
-		if r.Exprs != nil && r.Exprs.PreventDestroy != nil && len(r.Exprs.PreventDestroy.Refs.Objects) > 0 {
+		if r.Exprs != nil && r.Exprs.PreventDestroy != nil && len(r.Exprs.PreventDestroy.Refs.Objects) > 0 ||
+			r.DestroysActions() {
 			add(s.protects, r.Module)
 		}
 		if r.Config != nil && r.Addr.Resource.Mode == addrs.Managed {

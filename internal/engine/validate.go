@@ -56,6 +56,7 @@ func (v resourceVisit) validate(ctx context.Context) error {
 		v.setValidated(x)
 		errs = errs.AppendError(p.validateConditions(self)) // check the conditions even if the body is invalid
 		errs = errs.AppendError(p.validateProvisioners(self, len(errs) > 0))
+		errs = errs.AppendError(p.validateTriggers(ctx, self))
 		if r.Exprs.PreventDestroy != nil && len(errs) == 0 {
 			errs = errs.AppendError(p.checkPreventDestroy(ctx, false))
 		}

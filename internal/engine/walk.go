@@ -49,6 +49,7 @@ type walk struct {
 
 	out        *results
 	ephemerals ephemerals
+	actions    actionInstances
 }
 
 // newWalk builds the graph of an operation and returns a walk over it that starts from state. The
@@ -216,6 +217,8 @@ func (w *walk) execute(ctx context.Context, n *graph.Node) error {
 		return w.eval.visiting(n).evalCheck(ctx, n.Object.(*graph.Check))
 	case graph.KindInspection:
 		w.inspect(ctx, w.eval.visiting(n))
+	case graph.KindAction:
+		return w.visitAction(ctx, n)
 	case graph.KindModule:
 		return w.expandModule(ctx, n)
 	case graph.KindExpand:

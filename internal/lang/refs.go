@@ -105,6 +105,18 @@ func (r *Refs) Only(ref *addrs.Reference) Refs {
 	return out
 }
 
+// Whole returns the references in r, other than those to a resource, as references to whole objects, whatever
+// instances they select. It also leaves out caller.
+func (r *Refs) Whole(without addrs.Resource) *Refs {
+	out := &Refs{Functions: r.Functions, longForm: r.longForm}
+	for _, ref := range r.Objects {
+		if ref.Whole() != addrs.Referenceable(without) && ref.Subject != (addrs.Caller{}) {
+			out.Objects = append(out.Objects, ref)
+		}
+	}
+	return out
+}
+
 // Name reports whether a reference is to the given resource or to an instance of it.
 func (r *Refs) Name(of addrs.Resource) bool {
 	return slices.ContainsFunc(r.Objects, func(ref *addrs.Reference) bool {

@@ -212,6 +212,8 @@ func (ns *namespaces) place(subject addrs.Referenceable) (members map[string]cty
 	switch s := subject.(type) {
 	case addrs.Self:
 		return ns.roots, "self"
+	case addrs.Caller:
+		return ns.roots, "caller"
 	case addrs.Resource:
 		switch s.Mode {
 		case addrs.Data:

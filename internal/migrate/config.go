@@ -19,19 +19,13 @@ import (
 // construct is a block or an argument that needs a change or behaves differently. The path consists of
 // the types of the blocks around it and its own name.
 type construct struct {
-	path            string // such as "resource/lifecycle/action_trigger"
+	path            string // such as "terraform/cloud"
 	kind            Kind
 	summary, detail string
 }
 
 // constructs lists what is looked for in native syntax.
 var constructs = []construct{
-	{"action", Change, "Actions are not supported",
-		"Terraform 1.14 has action blocks. Until they are supported here, do the same with a terraform_data resource and a " +
-			"provisioner, or with a resource of the provider, and remove the block."},
-	{"resource/lifecycle/action_trigger", Change, "Actions are not supported",
-		"Remove the action_trigger block; a terraform_data resource with replace_triggered_by and a provisioner can run " +
-			"something after changes of this resource."},
 	{"policy", Change, "Policies are not evaluated here",
 		"Check the output of \"tofu show -json PLAN\" with a policy program, for example OPA or Conftest."},
 	{"terraform/experiments", Differs, "Experiments have no effect", "The argument is ignored. Remove it."},

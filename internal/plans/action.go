@@ -13,6 +13,7 @@ const (
 	Delete
 	Forget
 	ForgetThenCreate
+	Invoke // of an action; no InstanceChange has it
 )
 
 // Valid reports whether a is one of the constants above.
@@ -36,6 +37,7 @@ var actionNames = [...][]string{
 	Delete:           {"delete"},
 	Forget:           {"forget"},
 	ForgetThenCreate: {"forget", "create"},
+	Invoke:           {"invoke"},
 }
 
 func (a Action) String() string {

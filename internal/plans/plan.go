@@ -122,6 +122,7 @@ type RelevantAttribute struct {
 type Changes struct {
 	Instances []*InstanceChange // sorted in a finished plan; see Sort
 	Outputs   []*OutputChange
+	Invoked   []*Invocation // actions that no change triggers, sorted by address
 
 	byOutput map[string]*OutputChange
 }
@@ -154,6 +155,9 @@ type InstanceChange struct {
 	// ReplaceDeposed is the deposed key of the old object while a CreateThenDelete change is
 	// applied.
 	ReplaceDeposed addrs.DeposedKey
+
+	// Invocations holds the actions that the change triggers, in the order in which they are invoked.
+	Invocations []*Invocation
 
 	Importing       *Importing
 	GeneratedConfig string
@@ -211,6 +215,7 @@ type OutputChange struct {
 // the changes of outputs by name. The engine sorts the changes before it returns a plan.
 func (c *Changes) Sort() {
 	slices.SortFunc(c.Instances, func(x, y *InstanceChange) int { return x.compare(y.Addr, y.Deposed) })
+	slices.SortFunc(c.Invoked, func(x, y *Invocation) int { return x.Addr.Compare(y.Addr) })
 	slices.SortFunc(c.Outputs, func(x, y *OutputChange) int { return strings.Compare(x.Name, y.Name) })
 }
 

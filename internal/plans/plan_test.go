@@ -30,7 +30,7 @@ func TestActions(t *testing.T) {
 		NoOp: {names: "no-op"}, Create: {names: "create"}, Read: {names: "read"}, Update: {names: "update"},
 		DeleteThenCreate: {"delete create", true, true}, CreateThenDelete: {"create delete", true, true},
 		Delete: {names: "delete", destroys: true}, Forget: {names: "forget"},
-		ForgetThenCreate: {names: "forget create", replaces: true},
+		ForgetThenCreate: {names: "forget create", replaces: true}, Invoke: {names: "invoke"},
 	} {
 		if got := strings.Join(action.Names(), " "); got != want.names {
 			t.Errorf("the names of %s are %q, want %q", action, got, want.names)
@@ -38,7 +38,7 @@ func TestActions(t *testing.T) {
 		if got := action.String(); got != strings.ReplaceAll(want.names, " ", "-") {
 			t.Errorf("%q is written as %q", want.names, got)
 		}
-		if next := action + 1; !action.Valid() || next.Valid() != (action != ForgetThenCreate) {
+		if next := action + 1; !action.Valid() || next.Valid() != (action != Invoke) {
 			t.Errorf("%s: Valid is %t, and %t for the next action", action, action.Valid(), next.Valid())
 		}
 		if action.IsReplace() != want.replaces {

@@ -97,6 +97,8 @@ func (s *Schema) Table(mode addrs.ResourceMode) TypeTable {
 		return s.DataSources
 	case addrs.Ephemeral:
 		return s.Ephemerals
+	case addrs.Action:
+		return s.Actions
 	}
 	return nil
 }

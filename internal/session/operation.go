@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
 	"time"
@@ -355,9 +357,12 @@ func managedInstances(st *states.State) int {
 }
 
 // applySteps returns the number of steps that the progress display counts in an apply of the plan: two
-// for a replacement, none for an action without a provider call, and one for any other.
+// for a replacement, none for a change without a provider call, and one for any other and for each action.
 func applySteps(plan *plans.Plan) int {
 	n := 0
+	for range plan.Changes.Invocations() {
+		n++
+	}
 	for _, c := range plan.Changes.Instances {
 		switch {
 		case c.Action == plans.DeleteThenCreate, c.Action == plans.CreateThenDelete:
@@ -371,15 +376,15 @@ func applySteps(plan *plans.Plan) int {
 	return n
 }
 
-// HasChanges reports whether the plan has an action for any instance, even one that leaves the
-// object unchanged.
+// HasChanges reports whether the plan has a change of any instance, even one that leaves the object as
+// it is, or invokes an action.
 func HasChanges(plan *plans.Plan) bool {
 	for _, c := range plan.Changes.Instances {
 		if c.Action != plans.NoOp {
 			return true
 		}
 	}
-	return false
+	return len(plan.Changes.Invoked) > 0
 }
 
 // ShowPlan prints a plan. It sets the configuration and the schemas of view.
@@ -488,7 +493,7 @@ func journal(m *statemgr.Manager, e engine.Event) {
 	switch e := e.(type) {
 	case engine.ApplyStart:
 		m.Started(statemgr.Operation{
-			Addr: e.Addr, Deposed: e.Deposed, Action: e.Action, Provider: e.Provider,
+			Addr: e.Addr, Deposed: stepKey(e.Object), Action: e.Action, Provider: e.Provider, From: e.From,
 			Planned: states.MarkSensitive(e.Planned, e.Sensitive), Builtin: e.Builtin,
 		})
 	case engine.ObjectStored:
@@ -497,7 +502,17 @@ func journal(m *statemgr.Manager, e engine.Event) {
 		m.Moved(e.Addr, e.From, e.To, e.Object, e.Provider)
 	case engine.ApplyDone:
 		if !e.InDoubt { // otherwise the next commands report the step
-			m.Ended(e.Addr, e.Deposed)
+			m.Ended(e.Addr, stepKey(e.Object))
 		}
 	}
+}
+
+// stepKey returns the key that distinguishes steps of one address: invocations of an action by different
+// objects run at the same time.
+func stepKey(o engine.Object) addrs.DeposedKey {
+	if o.From == "" {
+		return o.Deposed
+	}
+	sum := sha256.Sum256([]byte(o.From))
+	return addrs.DeposedKey(hex.EncodeToString(sum[:4]))
 }

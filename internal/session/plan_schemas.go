@@ -28,6 +28,9 @@ func shownSchemas(cfg *configs.Config, plan *plans.Plan, all ui.Schemas) map[add
 			some.add(c.Provider.Config.Provider, c.Addr.Resource, all)
 		}
 	}
+	for inv := range plan.Changes.Invocations() {
+		some.add(inv.Provider.Config.Provider, inv.Addr.Resource, all)
+	}
 	return some
 }
 
@@ -43,7 +46,7 @@ func (some schemaSubset) provider(p addrs.Provider, all ui.Schemas) *providers.S
 	}
 	if schema := all(p); schema != nil {
 		out = &providers.Schema{Provider: schema.Provider, Resources: providers.Types{},
-			DataSources: providers.Types{}, Ephemerals: providers.Types{}}
+			DataSources: providers.Types{}, Ephemerals: providers.Types{}, Actions: providers.Types{}}
 		some[p] = out
 	}
 	return out

@@ -16,6 +16,7 @@ var verbs = map[plans.Action]struct{ start, still, done, failed string }{
 	plans.Update: {"Modifying...", "Still modifying...", "Modifications complete", "Modifications errored"},
 	plans.Delete: {"Destroying...", "Still destroying...", "Destruction complete", "Destruction errored"},
 	plans.Read:   {"Reading...", "Still reading...", "Read complete", "Read errored"},
+	plans.Invoke: {"Invoking...", "Still invoking...", "Invocation complete", "Invocation errored"},
 }
 
 // stillInterval is the time between two messages about a long-running step.
@@ -32,6 +33,7 @@ type heartbeats struct {
 type stepID struct {
 	addr    addrs.AbsInstance
 	deposed addrs.DeposedKey
+	from    string // see engine.Object
 }
 
 func newHeartbeats(report func(engine.ApplyStart, time.Duration)) *heartbeats {
@@ -40,7 +42,7 @@ func newHeartbeats(report func(engine.ApplyStart, time.Duration)) *heartbeats {
 
 func (p *heartbeats) start(e engine.ApplyStart) {
 	begin := time.Now()
-	id := stepID{e.Addr, e.Deposed}
+	id := stepID{e.Addr, e.Deposed, e.From}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var timer *time.Timer
@@ -59,7 +61,7 @@ func (p *heartbeats) start(e engine.ApplyStart) {
 }
 
 func (p *heartbeats) stop(o engine.Object) {
-	id := stepID{o.Addr, o.Deposed}
+	id := stepID{o.Addr, o.Deposed, o.From}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if timer := p.running[id]; timer != nil {
@@ -90,8 +92,11 @@ func identified(o engine.Object) string {
 	return " [" + o.IDKey + "=" + termtext.Printable(shortID(o.IDValue)) + "]"
 }
 
-// objectName returns the address of an object, and its deposed key if it has one.
+// objectName returns the address of an object, and its deposed key or what triggers it, if it has one.
 func objectName(o engine.Object) string {
+	if o.From != "" {
+		return o.Addr.String() + " (" + o.From + ")"
+	}
 	if o.Deposed == addrs.NotDeposed {
 		return o.Addr.String()
 	}

@@ -201,7 +201,7 @@ func firstLine(d tfdiags.Diagnostic) string {
 func (h *human) finished(e engine.Event) {
 	switch e := e.(type) {
 	case engine.ApplyDone:
-		change := e.Action == plans.Create || e.Action == plans.Update || e.Action == plans.Delete
+		change := e.Action != plans.Read
 		name, outcome, id := doneParts(e)
 		if short := shortVerbs[e.Action]; h.liveColumns() < shortOutcomes && change {
 			outcome = fmt.Sprintf(": %s in %s", short, seconds(e.Elapsed))
@@ -224,6 +224,8 @@ func (h *human) finished(e engine.Event) {
 		}
 	case engine.ProvisionOutput:
 		h.provisionOutput(e)
+	case engine.ActionProgress:
+		h.line(eventText(e))
 	}
 }
 
@@ -266,7 +268,8 @@ func (h *human) fitting(name, outcome, more string) string {
 const shortOutcomes = 60
 
 // shortVerbs are the short names of outcomes.
-var shortVerbs = map[plans.Action]string{plans.Create: "created", plans.Update: "modified", plans.Delete: "destroyed"}
+var shortVerbs = map[plans.Action]string{plans.Create: "created", plans.Update: "modified", plans.Delete: "destroyed",
+	plans.Invoke: "invoked"}
 
 // minMore is the minimum number of columns for the beginning of an ID. A shorter beginning would be
 // useless.
@@ -298,6 +301,8 @@ func eventText(e engine.Event) string {
 			text += " [id=" + termtext.Printable(shortID(e.ID)) + "]"
 		}
 		return text
+	case engine.ActionProgress:
+		return objectName(e.Object) + ": " + termtext.OneLine(termtext.Printable(e.Text))
 	case engine.ProvisionStart:
 		return fmt.Sprintf("%s: Provisioning with '%s'...", e.Addr, e.Type)
 	case engine.EphemeralStart:

@@ -71,6 +71,11 @@ func (p *planText) render() {
 	counts := planview.Count(p.Plan)
 	changes := p.shownChanges()
 	outputs := p.Source().ChangedOutputs()
+	if len(p.Plan.Changes.Invoked) > 0 {
+		p.screen("").Invoked(p.Source())
+		p.screen("").Summary(counts)
+		return
+	}
 	if len(changes) == 0 && len(outputs) == 0 && (len(p.Plan.Deferred) == 0 || p.Plan.Errored) {
 		p.noChanges(drift)
 		return
@@ -111,6 +116,9 @@ const problemText = "OpenTofu planned the following actions, but then encountere
 // hasView reports whether a view other than the full one has anything to show. Of refresh-only plans,
 // only the brief view shows the changes.
 func (p *planText) hasView(name string) bool {
+	if len(p.Plan.Changes.Invoked) > 0 {
+		return true
+	}
 	if p.Plan.Mode == plans.RefreshOnly {
 		return name == "brief" && len(p.Source().RealDrift()) > 0
 	}

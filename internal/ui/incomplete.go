@@ -13,11 +13,13 @@ import (
 
 // Incomplete says what a failed apply has done and what it has not begun.
 type Incomplete struct {
-	Destroy    bool // whether everything was to be destroyed
-	Counts     planview.Counts
-	Failed     int
-	NotStarted int
-	Waits      []string // such as "a.b waits for c.d", for the first ones that were not started
+	Destroy bool // whether everything was to be destroyed
+	Counts  planview.Counts
+	Failed  int
+	// FailedActions is the number of actions that have failed.
+	FailedActions int
+	NotStarted    int
+	Waits         []string // such as "a.b waits for c.d", for the first ones that were not started
 }
 
 func (Incomplete) message() {}
@@ -46,6 +48,11 @@ func (t *Tally) Incomplete(view *PlanView, errs tfdiags.Diagnostics) Incomplete 
 				!t.started[objectKey{c.Addr, c.Deposed}]
 		})
 	out.Failed, out.NotStarted = len(u.Failed), len(u.NotStarted)
+	for key := range t.failed {
+		if key.addr.Resource.Mode == addrs.Action {
+			out.FailedActions++
+		}
+	}
 	for _, c := range u.NotStarted[:min(len(u.NotStarted), maxWaits)] {
 		text := planview.Name(c)
 		if other := u.WaitsFor(c); other != nil {
@@ -65,6 +72,7 @@ func (m Incomplete) text() string {
 	}{
 		{m.Counts.Import, "imported"}, {m.Counts.Add - m.Counts.Tainted, "created"}, {m.Counts.Change, "changed"},
 		{m.Counts.Remove, "destroyed"}, {m.Counts.Forget, "forgotten"}, {m.Failed, "failed"},
+		{m.Counts.Invoke, "invoked"}, {m.FailedActions, "failed to be invoked"},
 	} {
 		if part.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))

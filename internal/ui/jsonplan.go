@@ -100,6 +100,7 @@ func WritePlan(w io.Writer, view *PlanView, compatible string, engine version.In
 		p.plannedValues()
 		p.changes("resource_drift", p.Source().ShownDrift(), false)
 		p.changes("resource_changes", p.Source().Listed(), true)
+		p.invocations()
 		p.takenAlong()
 		p.deferredChanges()
 		if p.Plan.Past != nil {
@@ -250,6 +251,67 @@ func (p *planWriter) changes(name string, list []*plans.InstanceChange, planned 
 			p.item(out)
 		}
 	})
+}
+
+// actionInvocation is an action that the plan invokes.
+type actionInvocation struct {
+	Address         string            `json:"address"`
+	Type            string            `json:"type"`
+	Name            string            `json:"name"`
+	ConfigValues    json.RawMessage   `json:"config_values,omitempty"`
+	ConfigSensitive json.RawMessage   `json:"config_sensitive,omitempty"`
+	ConfigUnknown   json.RawMessage   `json:"config_unknown,omitempty"`
+	ProviderName    string            `json:"provider_name"`
+	Lifecycle       *lifecycleTrigger `json:"lifecycle_action_trigger,omitempty"`
+	Requested       *struct{}         `json:"invoke_action_trigger,omitempty"`
+}
+
+// lifecycleTrigger says which change triggers an action, and by which action_trigger block.
+type lifecycleTrigger struct {
+	Resource  string `json:"triggering_resource_address"`
+	Event     string `json:"action_trigger_event"`
+	Block     int    `json:"action_trigger_block_index"`
+	Index     int    `json:"actions_list_index"`
+	OnFailure string `json:"on_failure,omitempty"` // "" for halt
+	Undecided bool   `json:"condition_unknown,omitempty"`
+}
+
+func invocationJSON(inv *plans.Invocation) actionInvocation {
+	out := actionInvocation{Address: inv.Addr.String(), Type: inv.Addr.Resource.Type, Name: inv.Addr.Resource.Name,
+		ProviderName: inv.Provider.Config.Provider.String(), ConfigValues: valueJSON(inv.Config),
+		ConfigSensitive: objectSensitive(inv.Config)}
+	if !inv.Config.IsWhollyKnown() {
+		out.ConfigUnknown = unknownJSON(inv.Config)
+	}
+	on := inv.Trigger
+	if on == nil {
+		out.Requested = &struct{}{}
+		return out
+	}
+	out.Lifecycle = &lifecycleTrigger{Resource: on.Caller.String(), Event: on.Event, Block: on.Block, Index: on.Index,
+		Undecided: on.Undecided}
+	if on.OnFailure != "halt" {
+		out.Lifecycle.OnFailure = on.OnFailure
+	}
+	return out
+}
+
+// invocations writes the actions that the plan invokes. It writes nothing if there are none.
+func (p *planWriter) invocations() {
+	begun := false
+	write := func() {
+		for inv := range p.Plan.Changes.Invocations() {
+			p.item(invocationJSON(inv))
+		}
+	}
+	for range p.Plan.Changes.Invocations() {
+		begun = true
+		break
+	}
+	if begun {
+		p.name("action_invocations")
+		p.list(write)
+	}
 }
 
 // takenAlong is a change that no target names, with the reason why the plan contains it.

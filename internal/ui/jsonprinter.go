@@ -125,11 +125,17 @@ func (p *jsonPrinter) Event(e engine.Event) {
 		}
 	case engine.ApplyStart:
 		p.heartbeats.start(e)
+		if e.Action == plans.Invoke {
+			p.action("action_start", e.Object, verbs[e.Action].start, actionHook{})
+			return
+		}
 		p.hook("apply_start", e.Object, lineVerbs(e.Action).start+identified(e.Object),
 			hook{Action: e.Action.String(), IDKey: e.IDKey, IDValue: e.IDValue})
 	case engine.ApplyDone:
 		p.heartbeats.stop(e.Object)
 		p.applyDone(e)
+	case engine.ActionProgress:
+		p.action("action_progress", e.Object, e.Text, actionHook{Message: e.Text})
 	case engine.ProvisionStart:
 		p.hook("provision_start", e.Object, "Provisioning with '"+e.Type+"'...", hook{Provisioner: e.Type})
 	case engine.ProvisionOutput:
@@ -172,8 +178,30 @@ func lineVerbs(a plans.Action) struct{ start, still, done, failed string } {
 	return verbs[a]
 }
 
+// actionHook is what a line says about an action that is invoked.
+type actionHook struct {
+	Action  lineResource `json:"action"`
+	Caller  string       `json:"triggered_by,omitempty"` // the event and the object
+	Message string       `json:"message,omitempty"`
+	Elapsed *float64     `json:"elapsed_seconds,omitempty"`
+	Error   string       `json:"error,omitempty"`
+}
+
+func (p *jsonPrinter) action(typ string, o engine.Object, text string, h actionHook) {
+	h.Action, h.Caller = lineAddress(o.Addr), o.From
+	p.line("info", objectName(o)+": "+text, typ, entry{"hook": h})
+}
+
 func (p *jsonPrinter) applyDone(e engine.ApplyDone) {
 	took := e.Elapsed.Truncate(time.Second).Seconds()
+	if e.Action == plans.Invoke {
+		typ, text := "action_complete", verbs[e.Action].done
+		if e.Failed {
+			typ, text = "action_errored", verbs[e.Action].failed
+		}
+		p.action(typ, e.Object, text+" after "+seconds(e.Elapsed), actionHook{Elapsed: &took, Error: reasonOf(e.Err)})
+		return
+	}
 	h := hook{Action: e.Action.String(), Elapsed: &took}
 	verb := lineVerbs(e.Action)
 	if e.Failed && e.Action == plans.Read { // programs don't expect an apply in a plan
@@ -194,6 +222,10 @@ func (p *jsonPrinter) applyDone(e engine.ApplyDone) {
 
 func (p *jsonPrinter) still(e engine.ApplyStart, elapsed time.Duration) {
 	took := elapsed.Seconds()
+	if e.Action == plans.Invoke {
+		p.action("action_progress", e.Object, verbs[e.Action].still, actionHook{Elapsed: &took})
+		return
+	}
 	p.hook("apply_progress", e.Object, fmt.Sprintf("%s [%s elapsed]", lineVerbs(e.Action).still,
 		seconds(elapsed)), hook{Action: e.Action.String(), Elapsed: &took})
 }
@@ -262,6 +294,10 @@ func (p *jsonPrinter) Plan(v *PlanView) {
 		l := changeLine(c)
 		p.line("info", fmt.Sprintf("%s: Plan to %s", c.Addr, l.Action), "planned_change", entry{"change": l})
 	}
+	for inv := range v.Plan.Changes.Invocations() {
+		p.line("info", "Planned action invocation: "+planview.InvocationText(inv), "planned_action_invocation",
+			entry{"invocation": invocationJSON(inv)})
+	}
 	for _, d := range v.Source().Deferred() {
 		l := changeLine(&d.InstanceChange)
 		l.Reason = string(d.Why)
@@ -299,8 +335,9 @@ func (p *jsonPrinter) summary(text string, c planview.Counts, operation string) 
 		Remove    int    `json:"remove"`
 		Forget    int    `json:"forget"`
 		Deferred  int    `json:"deferred,omitempty"`
+		Invoke    int    `json:"action_invocation,omitempty"`
 		Operation string `json:"operation"`
-	}{c.Add, c.Change, c.Import, c.Remove, c.Forget, c.Deferred, operation}})
+	}{c.Add, c.Change, c.Import, c.Remove, c.Forget, c.Deferred, c.Invoke, operation}})
 }
 
 func (p *jsonPrinter) outputs(outputs map[string]outputJSON) {

@@ -57,6 +57,9 @@ func WriteSummary(w io.Writer, plan *plans.Plan) error {
 			count(out.Modules, moduleName(c.Addr.Module.Module()), action)
 		}
 	}
+	for range plan.Changes.Invocations() {
+		out.Actions[plans.Invoke.String()]++
+	}
 	for _, o := range source.ChangedOutputs() {
 		out.Outputs[o.Action.String()]++
 	}

@@ -74,6 +74,9 @@ func (m Applied) done() string {
 		fmt.Fprintf(&b, ", %d forgotten", c.Forget)
 	}
 	b.WriteByte('.')
+	if c.Invoke > 0 {
+		fmt.Fprintf(&b, " Actions: %d invoked.", c.Invoke)
+	}
 	return b.String()
 }
 
@@ -161,6 +164,8 @@ func (t *Tally) done(e engine.ApplyDone) {
 		t.counts.Change++
 	case plans.Delete:
 		t.counts.Remove++
+	case plans.Invoke:
+		t.counts.Invoke++
 	}
 	if half, ok := t.replaced[e.Addr]; ok && half != e.Action && e.Action != plans.Update {
 		t.replaced[e.Addr] = e.Action

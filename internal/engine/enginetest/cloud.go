@@ -101,7 +101,7 @@ func (c *Cloud) Calls() []Call {
 }
 
 // Log returns the calls since the last use of Calls or Log as text. Calls that started at the same
-// time are on one line. It lists creations, updates, deletions, failed calls, notes, and provider
+// time are on one line. It lists creations, updates, deletions, invocations, failed calls, notes, and provider
 // configurations that set a label or a host. It also lists calls of the given kinds.
 func (c *Cloud) Log(kinds ...string) string {
 	var b strings.Builder
@@ -114,7 +114,7 @@ func (c *Cloud) Log(kinds ...string) string {
 		}
 		line = nil
 	}
-	kinds = append(kinds, "create", "update", "delete", "fail", "note", "configure")
+	kinds = append(kinds, "create", "update", "delete", "fail", "note", "configure", "invoke")
 	for _, call := range c.Calls() {
 		kind, _, _ := strings.Cut(call.What, " ")
 		if !slices.Contains(kinds, kind) || call.What == "configure " {

@@ -46,6 +46,25 @@ func DescribePlan(plan *plans.Plan) string {
 		}
 		describeChange(&b, c)
 	}
+	for inv, change := range plan.Changes.Invocations() {
+		fmt.Fprintf(&b, "invoke %s", inv.Addr)
+		if change != nil {
+			fmt.Fprintf(&b, " %s %s", inv.Trigger.Event, inv.Trigger.Caller)
+			if inv.Trigger.OnFailure != "halt" {
+				b.WriteString(" on failure " + inv.Trigger.OnFailure)
+			}
+			if inv.Trigger.Undecided {
+				b.WriteString(" maybe")
+			}
+		}
+		config, _ := inv.Config.UnmarkDeep()
+		for _, name := range []string{"name", "text"} {
+			if v := config.GetAttr(name); !v.IsNull() {
+				fmt.Fprintf(&b, " %s=%s", name, describeValue(v))
+			}
+		}
+		b.WriteByte('\n')
+	}
 	for _, o := range plan.Changes.Outputs {
 		if o.Action != plans.NoOp {
 			undecided := ""

@@ -39,7 +39,7 @@ var Address = addrs.DefaultProvider("fake")
 // and units of other providers, can be moved to it; the identity of moved units is set when they
 // are read. The data source fake_read reads the newest object with a given name, and returns the
 // object's s as secret. The data source fake_find is like fake_read, but returns an empty string if
-// there is no such object. The ephemeral resource fake_token has a value that contains its name. If
+// there is no such object. The action fake_act logs its name and text. The ephemeral resource fake_token has a value that contains its name. If
 // renew is set, the engine must renew it once, immediately, and the renewal takes four times as
 // long as other calls. The function echo returns its argument, count returns the number of elements
 // of a list (0 for null), and merge merges maps; none of them accepts unknown values. The provider
@@ -456,6 +456,53 @@ func (p *Provider) CloseEphemeral(ctx context.Context, _ string, private []byte)
 	p.Cloud.turnToken(string(private), -1)
 	_ = p.Cloud.call(ctx, what, p.Cloud.Delay, func(string, bool) string { return what })
 	return nil
+}
+
+// ValidateAction implements providers.Interface. An action can't have an empty name.
+func (p *Provider) ValidateAction(_ context.Context, _ string, config cty.Value) tfdiags.Diagnostics {
+	if name := config.GetAttr("name"); name.IsKnown() && name.AsString() == "" {
+		d := tfdiags.Errorf("Invalid name", "The name is empty.")
+		d.Path = cty.GetAttrPath("name")
+		return d.List()
+	}
+	return nil
+}
+
+// PlanAction implements providers.Interface.
+func (p *Provider) PlanAction(ctx context.Context, _ string, config cty.Value) providers.PlanActionResponse {
+	var out providers.PlanActionResponse
+	key := "plan action " + textOf(config, "name")
+	p.work(key)
+	_ = p.Cloud.call(ctx, key, 0, func(fail string, asked bool) string {
+		switch {
+		case asked && fail == "deferred":
+			out.Deferred = providers.DeferredAbsent
+		case asked:
+			out.Diagnostics = failure("plan", config)
+		}
+		return key
+	})
+	return out
+}
+
+// InvokeAction implements providers.Interface. With the failure "nothing", it doesn't say how the action ended.
+func (p *Provider) InvokeAction(
+	ctx context.Context, _ string, config cty.Value, progress func(string),
+) providers.InvokeResponse {
+	var out providers.InvokeResponse
+	key := "invoke " + textOf(config, "name")
+	p.work(key)
+	p.Cloud.needToken(textOf(config, "text"), key)
+	_ = p.Cloud.call(ctx, key, p.Cloud.Delay, func(fail string, asked bool) string {
+		text := strings.TrimSpace(key + " " + textOf(config, "text"))
+		if asked {
+			out.Diagnostics, out.Unanswered = failure("invocation", config), fail == "nothing"
+			return "fail " + text
+		}
+		progress("halfway")
+		return text
+	})
+	return out
 }
 
 // Functions implements providers.Interface.

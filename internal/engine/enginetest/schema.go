@@ -52,6 +52,10 @@ var token = &configschema.Block{Ephemeral: true, Attributes: map[string]*configs
 	"name": required, "value": computed, "renew": text(nil),
 }}
 
+var acting = &configschema.Block{Attributes: map[string]*configschema.Attribute{
+	"name": required, "text": text(nil), "s": text(func(a *configschema.Attribute) { a.Sensitive = true }),
+}}
+
 var config = &configschema.Block{Attributes: map[string]*configschema.Attribute{
 	"label": text(nil), "host": text(nil),
 }}
@@ -76,6 +80,7 @@ func schemas(typ string, version int64) *providers.Schema {
 		},
 		DataSources: providers.Types{typ + "_read": {Block: reading}, typ + "_find": {Block: finding}},
 		Ephemerals:  providers.Types{typ + "_token": {Block: token}},
+		Actions:     providers.Types{typ + "_act": {Block: acting}},
 		Functions:   functions, MoveResource: true,
 	}
 }

@@ -279,6 +279,9 @@ func (o option) set(step *Step) error {
 	case "-exclude":
 		target, err = addrs.ParseTargetText(o.value)
 		opts.Excludes = append(opts.Excludes, target)
+	case "-invoke":
+		target, err = addrs.ParseTargetText(o.value)
+		opts.Invoke = append(opts.Invoke, target)
 	case "-replace":
 		var addr addrs.AbsInstance
 		addr, err = addrs.ParseInstanceText(o.value)

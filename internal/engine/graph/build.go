@@ -40,7 +40,8 @@ type build struct {
 
 	steps        map[*Resource][]*Step
 	imports      []*Import
-	functionsOf  map[*Resource][]*Provider // providers whose functions the block calls
+	functionsOf  map[*Resource][]*Provider // other providers that the block uses: it calls functions, or triggers actions
+	actions      []*Resource               // the actions that are validated, invoked or triggered
 	wholeCalls   []wholeCall               // references to module calls as a whole; see awaitWholeCalls
 	idle         map[*Resource]bool        // whether some instances exist and don't change
 	siblingReads map[*Module][]siblingRead // by module call: arguments that read outputs of sibling instances

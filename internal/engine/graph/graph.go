@@ -87,6 +87,7 @@ type Module struct {
 	Variables, Locals, Outputs map[string]*Value
 	Calls                      map[string]*Module
 	Resources                  map[addrs.Resource]*Resource
+	Actions                    map[addrs.Resource]*Resource // the action blocks; see actions.go
 	Checks                     []*Check
 	aliases                    map[addrs.Resource]*Value // values that are whole resources, by name; see alias.go
 	ValueSlots, ResourceSlots  int
@@ -217,7 +218,9 @@ type ResourceExprs struct {
 	PreventDestroy                *lang.Expr
 	DependsOn                     *lang.Refs // may be nil
 	Provisioners                  []*Provisioner
-	readsCalls                    bool // whether an expression reads single instances of a module call
+	ActionTriggers                []ActionTrigger
+	actionRefs                    []*lang.Refs // what carrying out the actions reads, other than the resource itself
+	readsCalls                    bool         // whether an expression reads single instances of a module call
 	problems                      tfdiags.Diagnostics
 	SelfReferences                tfdiags.Diagnostics // errors for count or for_each that refer to the resource itself
 }

@@ -15,6 +15,7 @@ const (
 	KindValue      Kind = iota + 1 // variable, local or output: evaluated once per module instance
 	KindCheck                      // check block
 	KindInspection                 // evaluates the references of Operation.Inspected
+	KindAction                     // validates or invokes an action that no object triggers
 	KindModule                     // module call: decides the module's instances
 	KindPlace                      // does no work; waits until a place is final; see stepOrder and planOrder
 
@@ -28,7 +29,7 @@ const (
 )
 
 // IsValue reports whether the node evaluates expressions and does nothing else.
-func (k Kind) IsValue() bool { return k <= KindInspection }
+func (k Kind) IsValue() bool { return k <= KindAction }
 
 // IsResource reports whether the node decides the instances of a resource or completes the
 // resource.
@@ -47,8 +48,8 @@ type Node struct {
 
 	Module   *Module   // module of the node; may be nil
 	Resource *Resource // set for Steps, and for nodes and Barriers of resources
-	// Object is a *Value, *Check, *Module, *Step or *Provider, depending on Kind. For a KindEphemeralEnd, it
-	// is the *Node that has opened the objects, and for a place that is an instance, its address.
+	// Object is a *Value, *Check, *Module, *Step or *Provider, depending on Kind. For a KindAction, it is the
+	// *Resource of the action, for a KindEphemeralEnd the *Node that has opened the objects, and for a place that is an instance, its address.
 	Object any
 
 	In addrs.ModuleInstance // where the node does the work of another one; see planOrder. The root for all others

@@ -25,6 +25,7 @@ type Operation struct {
 	PreDestroy     bool // the plan only refreshes the objects that a second plan will destroy
 	Targets        []addrs.Target
 	Excludes       []addrs.Target
+	Invoke         []addrs.Target // actions that are invoked instead of changing anything
 	CommandImports []CommandImport
 	Generate       bool       // generate configuration for import targets without a resource block
 	Inspected      *lang.Refs // references outside of the configuration that are evaluated too; may be nil
@@ -54,8 +55,8 @@ type CommandImport struct {
 	ID   string
 }
 
-// Selective reports whether there are targets or excludes.
-func (o *Operation) Selective() bool { return len(o.Targets)+len(o.Excludes) > 0 }
+// Selective reports whether there are targets, excludes or actions to invoke.
+func (o *Operation) Selective() bool { return len(o.Targets)+len(o.Excludes)+len(o.Invoke) > 0 }
 
 // Partial reports whether the operation may leave out changes that the configuration requires. The
 // instances of a resource may then differ from those that it declares.

@@ -13,7 +13,7 @@ import (
 // reached is a place that a search has reached, with the last step of the way to it.
 type reached struct {
 	place
-	// by is the last place on the way that belongs to another resource, or to another instance of
+	// by is the last place on the way that belongs to another resource or action, or to another instance of
 	// the same resource. Its node is nil where no place depends on it, for example at the start of the
 	// search.
 	// at is the range of the reference between by and the next place. In a search against the
@@ -81,7 +81,7 @@ func (x reached) next(p, name place, at *hcl.Range) reached {
 	switch {
 	case !x.leaves(p) && p.part != onePart:
 		out.of = x.of
-	case x.leaves(p) && x.n.Resource != nil:
+	case x.leaves(p) && (x.n.Resource != nil || x.n.Kind == KindAction):
 		out.by, out.at = name, at
 	}
 	return out

@@ -69,6 +69,11 @@ func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) error {
 		d = tfdiags.Errorf("Invalid \"self\" reference",
 			"The \"self\" object is available only in provisioner, connection and postcondition blocks. "+
 				"Elsewhere, refer to the resource by its name.")
+	case addrs.Caller:
+		if !scope.caller {
+			d = tfdiags.Errorf("Invalid \"caller\" reference", "The \"caller\" object, whose change triggers an action, is "+
+				"available only in config blocks of actions and in the condition of action_trigger blocks.")
+		}
 	case addrs.PathAttr:
 		if !slices.Contains([]string{"module", "root", "cwd"}, s.Name) {
 			d = tfdiags.Errorf("Invalid \"path\" attribute",
@@ -167,6 +172,10 @@ func (r *Resource) checkAttribute(rest hcl.Traversal) error {
 }
 
 func (m *Module) undeclaredResource(addr addrs.Resource) error {
+	if addr.Mode == addrs.Action {
+		return tfdiags.Errorf("Invalid reference to action", "An action has no value: %s can be named only in the list "+
+			"\"actions\" of an action_trigger block.", addr)
+	}
 	what := map[addrs.ResourceMode]string{addrs.Managed: "A resource", addrs.Data: "A data source",
 		addrs.Ephemeral: "An ephemeral resource"}[addr.Mode]
 	detail := fmt.Sprintf("%s %q %q has not been declared in %s.", what, addr.Type, addr.Name, ModuleName(m.Path))

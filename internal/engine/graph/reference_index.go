@@ -30,6 +30,7 @@ func (e *ResourceExprs) units() iter.Seq[*lang.Refs] {
 				all = append(all, &body.Refs)
 			}
 		}
+		all = append(all, e.actionRefs...)
 		for _, refs := range all {
 			if refs != nil && !yield(refs) {
 				return

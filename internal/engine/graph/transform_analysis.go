@@ -142,13 +142,14 @@ func (b *build) analyzeBodies() {
 		b.known.resources = map[bodyKey]*ResourceExprs{}
 	}
 	var todo []bodyKey
-	for _, r := range b.g.Resources {
+	var of []*Resource // parallel to todo
+	for _, r := range slices.Concat(b.g.Resources, b.actions) {
 		if r.Config == nil {
 			continue
 		}
 		if key := r.bodyKey(); b.known.resources[key] == nil {
 			b.known.resources[key] = &ResourceExprs{}
-			todo = append(todo, key)
+			todo, of = append(todo, key), append(of, r)
 		}
 	}
 	parallel.Each(len(todo), runtime.GOMAXPROCS(0), func(i int) {
@@ -159,8 +160,14 @@ func (b *build) analyzeBodies() {
 		}
 	})
 	for _, key := range todo {
+		b.analyzeMeta(key.cfg, b.known.resources[key])
+	}
+	for _, a := range b.actions {
+		a.Exprs = b.known.resources[a.bodyKey()]
+	}
+	for i, key := range todo {
 		e := b.known.resources[key]
-		b.analyzeMeta(key.cfg, e)
+		e.setActions(b.known, of[i])
 		for unit := range e.units() {
 			e.readsCalls = e.readsCalls || unit.ReadsCalls()
 		}

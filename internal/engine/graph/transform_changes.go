@@ -195,5 +195,10 @@ func (b *build) addStep(s *Step) {
 	s.node.Resource, s.node.Object = r, s
 	s.node.Problems = r.Node.Problems
 	b.after(s.node, r.Provider.Node)
+	for _, p := range b.functionsOf[r] { // those of actions; the functions are found later
+		if len(s.Change.Invocations) > 0 {
+			b.after(s.node, p.Node)
+		}
+	}
 	b.steps[r] = append(b.steps[r], s)
 }

@@ -18,6 +18,9 @@ var closeTransformer = &Transformer{
 	Run: func(_ context.Context, b *build) error {
 		closer{b}.closeEphemerals()
 		for _, n := range slices.Clone(b.g.Nodes) {
+			if a, isAction := n.Object.(*Resource); isAction && a.Provider != nil {
+				b.after(a.Provider.close, n)
+			}
 			if n.Resource == nil || n.Resource.Provider == nil {
 				continue
 			}

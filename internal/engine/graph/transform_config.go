@@ -56,6 +56,7 @@ func (b configNodes) addModule(cfg *configs.Config, parent *Module) *Module {
 	for _, addr := range mod.SortedResources() {
 		b.addResource(m, mod.Resources[addr])
 	}
+	b.addActions(m)
 	for _, name := range slices.Sorted(maps.Keys(mod.Checks)) {
 		b.addCheck(m, mod.Checks[name])
 	}

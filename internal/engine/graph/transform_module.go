@@ -51,7 +51,7 @@ func (b *build) awaitWholeCalls() {
 // for checks, because a check may fail. Steps are ordered later.
 func (n *Node) endsModule() bool {
 	switch n.Kind {
-	case KindProvider, KindCheck, KindBarrier, KindProviderClose, KindEphemeralEnd:
+	case KindProvider, KindCheck, KindAction, KindBarrier, KindProviderClose, KindEphemeralEnd:
 		return false
 	case KindValue, KindInspection:
 		return true

@@ -43,7 +43,7 @@ var providerTransformer = &Transformer{
 		for _, r := range b.g.Resources {
 			errs = errs.AppendError(b.providers.connect(r))
 		}
-		return errs.Err()
+		return errs.AppendError(b.providers.connectActions()).Err()
 	},
 }
 
@@ -180,7 +180,7 @@ var schemaTransformer = &Transformer{
 			p.Schema = b.providers.schemas[p.Addr.Provider]
 		}
 		var errs tfdiags.Diagnostics
-		for _, r := range b.g.Resources {
+		for _, r := range slices.Concat(b.g.Resources, b.actions) {
 			errs = errs.AppendError(b.providers.attachSchema(r))
 		}
 		return errs.Err()
@@ -220,15 +220,14 @@ func (s *providerSet) schema(ctx context.Context, addr addrs.Provider) (*provide
 // error is added to the node's Problems, so the other blocks are checked too.
 func (s *providerSet) attachSchema(r *Resource) error {
 	schema := s.schemas[r.Provider.Addr.Provider]
-	var table providers.TypeTable
-	kind := "resource type"
+	table, kind := schema.Table(r.Addr.Resource.Mode), "resource type"
 	switch r.Addr.Resource.Mode {
 	case addrs.Data:
-		table, kind = schema.DataSources, "data source"
+		kind = "data source"
 	case addrs.Ephemeral:
-		table, kind = schema.Ephemerals, "ephemeral resource type"
-	default:
-		table = schema.Resources
+		kind = "ephemeral resource type"
+	case addrs.Action:
+		kind = "action type"
 	}
 	if table != nil {
 		r.Schema = table.Type(r.Addr.Resource.Type)
@@ -258,10 +257,12 @@ func (s *providerSet) attachSchema(r *Resource) error {
 	if table != nil {
 		names = table.Names()
 	}
+	hint := suggest.DidYouMean(r.Addr.Resource.Type, names)
+	if r.Addr.Resource.Mode == addrs.Action && len(names) == 0 {
+		hint = " The installed version has no actions at all; a newer one may have them."
+	}
 	d := tfdiags.Errorf("Invalid "+kind, "The provider %s does not support the %s %q.%s",
-		r.Provider.Addr.Provider.ForDisplay(), kind,
-		r.Addr.Resource.Type, suggest.DidYouMean(r.Addr.Resource.Type, names)).
-		At(r.Config.TypeRange)
+		r.Provider.Addr.Provider.ForDisplay(), kind, r.Addr.Resource.Type, hint).At(r.Config.TypeRange)
 	r.Inputs.Problems = r.Inputs.Problems.Append(d)
 	return nil
 }

@@ -108,7 +108,7 @@ func (p *pruning) required(n *Node) bool {
 	switch n.Kind {
 	case KindStep:
 		return !n.Object.(*Step).Opens()
-	case KindValue, KindCheck, KindInspection:
+	case KindValue, KindCheck, KindInspection, KindAction:
 		return n.kept && !p.op.Phase.Destroys()
 	case KindExpand, KindResource:
 		return p.op.Phase == PhasePlanDestroy && len(n.Resource.Prior) > 0

@@ -17,7 +17,7 @@ var referenceTransformer = &Transformer{
 	Doc:   "adds an edge for every reference, depends_on and provider function, and from modules to their calls",
 	After: []*Transformer{analysisTransformer, providerTransformer},
 	Run: func(ctx context.Context, b *build) error {
-		c := &connector{build: b}
+		c := &connector{build: b, ctx: ctx}
 		c.connectAll(ctx)
 		return c.unknownFunctions.Err()
 	},
@@ -26,6 +26,7 @@ var referenceTransformer = &Transformer{
 // connector connects nodes to the objects that their expressions refer to.
 type connector struct {
 	*build
+	ctx              context.Context
 	unknownFunctions tfdiags.Diagnostics // calls to functions of providers that are not required
 }
 
@@ -42,6 +43,11 @@ func (c *connector) connectAll(ctx context.Context) {
 			c.connectResource(ctx, r)
 		}
 		c.connectDeletionProvisioners(ctx, r)
+	}
+	for _, a := range c.actions {
+		if a.Node.Kind == KindAction {
+			c.connectAction(a)
+		}
 	}
 	for _, p := range c.g.sortedProviders() {
 		if p.Body != nil {
@@ -62,6 +68,7 @@ func sortedModules(modules map[addrs.Module]*Module) []addrs.Module {
 // BlockScope says which block-local names a reference may use.
 type BlockScope struct {
 	count, each bool
+	caller      bool                // whether "caller" is allowed
 	self        *Resource           // the resource that "self" refers to
 	except      addrs.Referenceable // the object that the block declares; references to it add no edges
 }
@@ -164,6 +171,7 @@ func (c *connector) connectResource(ctx context.Context, r *Resource) {
 	c.connectProviderKey(ctx, r, scope)
 	if len(r.Prior) > 0 || !c.ignoresBlock(r) {
 		c.connectMeta(ctx, r, true, BlockScope{count: true, each: true})
+		c.connectTriggers(r, c.ignoresBlock(r))
 	}
 	if c.ignoresBlock(r) {
 		return

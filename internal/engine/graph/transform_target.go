@@ -30,7 +30,7 @@ var targetTransformer = &Transformer{
 			t.destroyTargets()
 		case b.op.Phase.Destroys():
 			t.keepExcluded()
-		case len(b.op.Targets) > 0:
+		case len(b.op.Targets)+len(b.op.Invoke) > 0:
 			t.keepTargets()
 		default:
 			t.dropExcluded()
@@ -226,6 +226,11 @@ func (t *targeting) keepTargets() {
 		roots = append(roots, r.Node.ID)
 		from = append(from, t.placesOf(r)...)
 	}
+	for _, a := range t.actions {
+		if a.Node.Kind == KindAction {
+			roots, from = append(roots, a.Node.ID), append(from, place{n: a.Node})
+		}
+	}
 	found := placesRead(from, t.reads.of)
 	needed := found.byResource()
 	for _, r := range t.g.Resources {
@@ -235,7 +240,7 @@ func (t *targeting) keepTargets() {
 		}
 		r.Selected = t.selectReached(r, needed[r]).withOrphans(named)
 		for _, x := range needed[r] {
-			if by := x.by.n; by == nil || by.Resource.Config == nil {
+			if by := x.by.n; by == nil || by.Resource == nil || by.Resource.Config == nil {
 				continue
 			}
 			r.Selected.because(x, fmt.Sprintf("needed by %s at %s", x.by, placeOf(x.at)))

@@ -124,6 +124,10 @@ func (e *encoder) head(f *File) (*wirePlan, error) {
 			*list.to = append(*list.to, wireRelevant{Target: target, Path: path})
 		}
 	}
+	if p.Changes != nil {
+		invoked, ierr := e.invocations(p.Changes.Invoked)
+		out.Invoked, err = invoked, errors.Join(err, ierr)
+	}
 	out.HasChecks = p.Checks != nil
 	for _, b := range p.Checks.Sorted() {
 		check := wireCheck{Kind: b.Kind, Config: b.Config, Status: b.Status}
@@ -214,6 +218,28 @@ func (e *encoder) change(c *plans.InstanceChange) (*wireChange, error) {
 			return nil, err
 		}
 		out.Reads = append(out.Reads, wireRead{read.Resource.Mode, read.Resource.Type, read.Resource.Name, key})
+	}
+	out.Invocations, err = e.invocations(c.Invocations)
+	return out, err
+}
+
+func (e *encoder) invocations(list []*plans.Invocation) ([]wireInvocation, error) {
+	var out []wireInvocation
+	for _, inv := range list {
+		addr, err := toInstance(inv.Addr)
+		provider, perr := e.provider(inv.Provider)
+		config, verr := e.value(inv.Config, inv.Addr.Resource.String(), nil)
+		wire := wireInvocation{Addr: addr, Provider: provider, Config: config}
+		if on := inv.Trigger; on != nil {
+			caller, cerr := toInstance(on.Caller)
+			err = errors.Join(err, cerr)
+			wire.Caller, wire.Event, wire.Block, wire.Index = &caller, on.Event, on.Block, on.Index
+			wire.OnFailure, wire.Undecided = on.OnFailure, on.Undecided
+		}
+		if err = errors.Join(err, perr, verr); err != nil {
+			return nil, fmt.Errorf("%s: %w", inv.Addr, err)
+		}
+		out = append(out, wire)
 	}
 	return out, nil
 }
@@ -321,7 +347,7 @@ func (d *decoder) head(in *wirePlan, f *File) error {
 	f.Plan = p
 	if in.HasChanges {
 		p.Changes = &plans.Changes{}
-	} else if in.Changes+in.Outputs > 0 {
+	} else if in.Changes+in.Outputs+len(in.Invoked) > 0 {
 		return errors.New("the plan counts changes that it does not contain")
 	}
 	for _, wire := range in.Variables {
@@ -367,6 +393,10 @@ func (d *decoder) head(in *wirePlan, f *File) error {
 			err = errors.Join(err, terr, perr)
 			*list.to = append(*list.to, plans.RelevantAttribute{Resource: target, Attr: path})
 		}
+	}
+	if in.HasChanges {
+		invoked, ierr := d.invocations(in.Invoked)
+		p.Changes.Invoked, err = invoked, errors.Join(err, ierr)
 	}
 	if in.HasChecks {
 		p.Checks = &checks.Results{}
@@ -462,6 +492,31 @@ func (d *decoder) change(in *wireChange) (*plans.InstanceChange, error) {
 		out.Reads = append(out.Reads, plans.InstanceRead{
 			Resource: addrs.Resource{Mode: wire.Mode, Type: wire.Type, Name: wire.Name}, Key: key,
 		})
+	}
+	out.Invocations, err = d.invocations(in.Invocations)
+	return out, err
+}
+
+func (d *decoder) invocations(list []wireInvocation) ([]*plans.Invocation, error) {
+	var out []*plans.Invocation
+	for _, in := range list {
+		addr, err := d.instance(in.Addr)
+		provider, perr := d.provider(in.Provider)
+		config, verr := d.value(in.Config, cty.NilVal, nil)
+		inv := &plans.Invocation{Addr: addr, Provider: provider, Config: config}
+		if in.Caller != nil {
+			caller, cerr := d.instance(*in.Caller)
+			err = errors.Join(err, cerr)
+			inv.Trigger = &plans.Trigger{Caller: caller, Event: in.Event, Block: in.Block, Index: in.Index,
+				OnFailure: in.OnFailure, Undecided: in.Undecided}
+		}
+		if config == cty.NilVal && verr == nil {
+			verr = errors.New("an action has no configuration")
+		}
+		if err = errors.Join(err, perr, verr); err != nil {
+			return nil, err
+		}
+		out = append(out, inv)
 	}
 	return out, nil
 }

@@ -277,6 +277,11 @@ func (g generator) change(s *states.State) *plans.InstanceChange {
 	if c.Action == plans.NoOp && g.yes() {
 		c.After = c.Before
 	}
+	for range g.n("invocations", 2) {
+		c.Invocations = append(c.Invocations, g.invocation())
+		c.Invocations[0].Trigger = &plans.Trigger{Caller: c.Addr, Event: g.word(), Block: g.n("block", 3),
+			Index: g.n("index", 3), OnFailure: g.word(), Undecided: g.yes()}
+	}
 	for range g.n("reads", 2) {
 		i := g.instance()
 		c.Reads = append(c.Reads, plans.InstanceRead{Resource: i.Resource, Key: i.Key})
@@ -301,6 +306,12 @@ func (g generator) change(s *states.State) *plans.InstanceChange {
 	return c
 }
 
+func (g generator) invocation() *plans.Invocation {
+	at := g.instance()
+	at.Resource.Mode = addrs.Action
+	return &plans.Invocation{Addr: at, Provider: g.provider(), Config: g.value(g.object(1), false)}
+}
+
 func (g generator) file() *planfile.File {
 	p := &plans.Plan{
 		Mode: plans.Mode(g.n("mode", 2)), Errored: g.yes(), Applyable: g.yes(), Complete: g.yes(),
@@ -320,6 +331,9 @@ func (g generator) file() *planfile.File {
 			seen[id] = true
 			p.Changes.Instances = append(p.Changes.Instances, c)
 		}
+	}
+	for range g.n("invoked", 2) {
+		p.Changes.Invoked = append(p.Changes.Invoked, g.invocation())
 	}
 	for range g.n("drift", 2) {
 		p.Drift = append(p.Drift, g.change(states.New()))
@@ -536,12 +550,12 @@ func TestParseErrors(t *testing.T) {
 		{"other format", archive(t, "plan", "\x63", "other", state), "another version of this program"},
 		{"no plan", archive(t, "plan", "", "tfstate", state), "the plan file is damaged: EOF"},
 		{"twice", archive(t, "plan", "", "plan", "", "tfstate", state), `two entries named "plan"`},
-		{"no state", archive(t, "plan", "\x06", "tfplan", ""),
+		{"no state", archive(t, "plan", "\x07", "tfplan", ""),
 			`the plan file is damaged: it has no entry named "tfstate"`},
-		{"no variables", archive(t, "plan", "\x06", "tfstate", state), `it has no entry named "tfplan"`},
-		{"bad state", archive(t, "plan", "\x06", "tfplan", "", "tfstate", "{"),
+		{"no variables", archive(t, "plan", "\x07", "tfstate", state), `it has no entry named "tfplan"`},
+		{"bad state", archive(t, "plan", "\x07", "tfplan", "", "tfstate", "{"),
 			"the plan file is damaged: the state is not valid JSON"},
-		{"bad variables", archive(t, "plan", "\x06", "tfplan", "\x12\xff", "tfstate", state),
+		{"bad variables", archive(t, "plan", "\x07", "tfplan", "\x12\xff", "tfstate", state),
 			"the plan file is damaged: tfplan: "},
 		{"large entry", bomb(t, 1, 1<<30+1), "tfconfig/0.tf in the plan file is larger than 1024 MiB"},
 		{"many entries", bomb(t, 5000, 1<<20), "the content of the plan file is larger than 4096 MiB"},

@@ -113,7 +113,7 @@ func (s *schemaWriter) provider(addr addrs.Provider, schema *providers.Schema) {
 }
 
 // schemaModes are the modes of resource types in the order in which they are written.
-var schemaModes = []addrs.ResourceMode{addrs.Managed, addrs.Data, addrs.Ephemeral}
+var schemaModes = []addrs.ResourceMode{addrs.Managed, addrs.Data, addrs.Ephemeral, addrs.Action}
 
 func (s *schemaWriter) resource(mode addrs.ResourceMode, name string, t *providers.ResourceSchema) {
 	wire := wireType{Mode: mode, Name: name, Version: t.Version, IdentityVersion: t.IdentityVersion}
@@ -198,7 +198,7 @@ func (s *schemaReader) provider(into map[addrs.Provider]*providers.Schema) {
 		return
 	}
 	out := &providers.Schema{Provider: &configschema.Block{}, Resources: providers.Types{},
-		DataSources: providers.Types{}, Ephemerals: providers.Types{}}
+		DataSources: providers.Types{}, Ephemerals: providers.Types{}, Actions: providers.Types{}}
 	s.block(out.Provider, 0)
 	for i := 0; i < wire.Types && s.err == nil; i++ {
 		s.resource(out)

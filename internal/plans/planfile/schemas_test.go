@@ -24,7 +24,7 @@ func (g generator) schemas() map[addrs.Provider]*providers.Schema {
 	out := make(map[addrs.Provider]*providers.Schema)
 	for range g.n("providers", 2) {
 		out[addrs.DefaultProvider(g.word())] = &providers.Schema{Provider: g.block(1), Resources: g.types(),
-			DataSources: g.types(), Ephemerals: g.types()}
+			DataSources: g.types(), Ephemerals: g.types(), Actions: g.types()}
 	}
 	return out
 }
@@ -88,7 +88,7 @@ func TestSchemasAreCompact(t *testing.T) {
 		if with {
 			f.Schemas = map[addrs.Provider]*providers.Schema{addrs.DefaultProvider("lab"): {Provider: block,
 				Resources: providers.Types{"lab_object": {Block: block}}, DataSources: providers.Types{},
-				Ephemerals: providers.Types{}}}
+				Ephemerals: providers.Types{}, Actions: providers.Types{}}}
 		}
 		return len(encode(t, f))
 	}

@@ -12,7 +12,7 @@ import (
 
 // format is the version of the format of plans. It is increased with each change that older
 // versions of the program would misunderstand.
-const format = 6
+const format = 7
 
 var errFormat = errors.New("the plan file was written by another version of this program; create a new plan")
 
@@ -38,6 +38,7 @@ type (
 		GeneratedConfig              map[string]string
 
 		DeferredModules []string
+		Invoked         []wireInvocation
 
 		HasChanges                        bool
 		Changes, Drift, Outputs, Deferred int
@@ -107,6 +108,19 @@ type (
 		Generated      string
 		Reads          []wireRead
 		NeededBy       string
+		Invocations    []wireInvocation
+	}
+
+	// wireInvocation is an invocation of an action. Caller is nil if no change triggers it.
+	wireInvocation struct {
+		Addr         wireInstance
+		Provider     wireProvider
+		Config       wireValue
+		Caller       *wireInstance
+		Event        string
+		Block, Index int
+		OnFailure    string
+		Undecided    bool
 	}
 
 	wireRead struct {
@@ -211,7 +225,7 @@ func (d *decoder) instance(in wireInstance) (addrs.AbsInstance, error) {
 		d.modules[in.Module] = module
 	}
 	key, err := in.Key.key()
-	if in.Mode > addrs.Ephemeral {
+	if in.Mode > addrs.Action {
 		err = errors.Join(err, fmt.Errorf("unknown resource mode %d", in.Mode))
 	}
 	return addrs.AbsInstance{Module: module, Resource: addrs.Resource{Mode: in.Mode, Type: in.Type,

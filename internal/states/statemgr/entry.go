@@ -23,6 +23,9 @@ type Operation struct {
 	Provider addrs.ProviderInstance
 	// Planned is the planned value with sensitive marks; null for a deletion.
 	Planned cty.Value
+	// From says what triggers an action. An invocation has an ID of its own for each trigger: Deposed is
+	// then derived from From.
+	From string
 	// Builtin marks a provider that is part of this program and has no remote objects. Its steps
 	// are not recorded.
 	Builtin bool
@@ -65,8 +68,9 @@ type entry struct {
 	From *addrs.DeposedKey `json:"from,omitempty"`
 
 	Action  string     `json:"action,omitempty"`
-	Planned []byte     `json:"planned,omitempty"` // MessagePack with type, as the value may be partly unknown
-	Secret  []byte     `json:"secret,omitempty"`  // the sensitive paths, encoded in an object without other fields
+	Caller  string     `json:"triggered_by,omitempty"` // of an action; see Operation.From
+	Planned []byte     `json:"planned,omitempty"`      // MessagePack with type, as the value may be partly unknown
+	Secret  []byte     `json:"secret,omitempty"`       // the sensitive paths, encoded in an object without other fields
 	Time    *time.Time `json:"time,omitempty"`
 }
 
@@ -124,6 +128,7 @@ func newStartEntry(op *Operation) *entry {
 		Deposed:  op.Deposed,
 		Provider: op.Provider.String(),
 		Action:   op.Action.String(),
+		Caller:   op.From,
 		Time:     &now,
 	}
 	if op.Planned == cty.NilVal || op.Planned.IsNull() {
@@ -179,7 +184,7 @@ func (e *entry) operation() (*Operation, error) {
 	if err != nil {
 		return nil, err
 	}
-	op := &Operation{Addr: addr, Deposed: e.Deposed, Planned: cty.NullVal(cty.DynamicPseudoType)}
+	op := &Operation{Addr: addr, Deposed: e.Deposed, From: e.Caller, Planned: cty.NullVal(cty.DynamicPseudoType)}
 	op.Provider, err = addrs.ParseProviderInstanceText(e.Provider)
 	if err != nil {
 		return nil, err

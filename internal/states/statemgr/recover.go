@@ -254,7 +254,10 @@ func objects(n int) string {
 // values are hidden.
 func (op *Operation) describe() string {
 	text := op.Addr.String()
-	if op.Deposed != addrs.NotDeposed {
+	switch {
+	case op.From != "":
+		text += " (" + op.From + ")"
+	case op.Deposed != addrs.NotDeposed:
 		text += " (deposed object " + string(op.Deposed) + ")"
 	}
 	text += ": " + op.Action.String()

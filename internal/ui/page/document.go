@@ -69,6 +69,7 @@ type rootJSON struct {
 	Failed   []Problem `json:"x,omitempty"`
 	Warnings []Problem `json:"y,omitempty"`
 	Outside  []Problem `json:"z,omitempty"`
+	Actions  []Problem `json:"v,omitempty"` // the actions that are invoked
 }
 
 type nodeJSON struct {

@@ -791,6 +791,7 @@ function aboutRoot(i) {
   const problems = (title, list) => { if (list) out.push(el('h3', {}, title), paged(list, problemEntry)); };
   problems('Checks: ' + (r.x || []).length + ' failed', r.x);
   problems('Changed outside', r.z);
+  problems('Actions', r.v);
   problems('Warnings: ' + (r.y || []).length, r.y);
   if (r.u) out.push(el('h3', {}, 'Not known when it was planned'), paged(r.u, (text) => text));
   if (r.p) {

@@ -71,6 +71,14 @@ func (d *document) add(root int, c *Content) error {
 		a.root.Outside = append(a.root.Outside, Problem{Summary: termtext.Printable(g.Title()),
 			Detail: termtext.Printable(g.Outside())})
 	}
+	for inv := range a.View.Plan.Changes.Invocations() {
+		text := planview.InvocationText(inv)
+		if inv.Trigger != nil {
+			text = inv.Trigger.Caller.String() + ": " + text
+		}
+		one := Problem{Summary: termtext.Printable(inv.Addr.String()), Detail: termtext.Printable(text)}
+		a.root.Actions = append(a.root.Actions, one)
+	}
 	if err := a.outputs(); err != nil {
 		return err
 	}

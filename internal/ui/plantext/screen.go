@@ -98,6 +98,7 @@ func place(at hcl.Range) string {
 
 // end writes the parts at the end that all views share.
 func (s *Screen) end(p *planview.Plan, hidden hiddenCounts) {
+	s.Invoked(p.Source)
 	s.Deferred(p.Source)
 	s.Outputs(p)
 	s.Renames(p)
@@ -189,6 +190,18 @@ func (s *Screen) Deferred(source *planview.Source) {
 			s.write("    " + line)
 		}
 		s.write("\n")
+	}
+}
+
+// Invoked writes the actions that the plan invokes instead of changing anything.
+func (s *Screen) Invoked(source *planview.Source) {
+	for i, inv := range source.Plan.Changes.Invoked {
+		if i == 0 {
+			s.write("\n" + termtext.Wrap("OpenTofu will change no objects, and invoke the following actions:", s.Width-1) + "\n\n")
+		}
+		s.write("  " + s.Style.As(termtext.Cyan, planview.Symbol(plans.Invoke)) + " ")
+		text := termtext.OneLine(termtext.Printable(planview.InvocationText(inv)))
+		s.write(strings.ReplaceAll(termtext.Wrap(text, s.Width-5), "\n", "\n     ") + "\n")
 	}
 }
 

@@ -66,6 +66,7 @@ func newRow(c *planview.Change) row {
 			r.what = "imported from " + c.Importing.ID
 		}
 	}
+	r.what = strings.TrimSpace(r.what + " " + c.Invokes())
 	return r
 }
 

@@ -181,7 +181,7 @@ func (s *Screen) treeLine(prefix, symbol string, color termtext.Color, name, not
 func leafNote(l *leaf) string {
 	first := l.changes[0]
 	if len(l.changes) == 1 {
-		note := first.Addr.Key.String()
+		note := first.Addr.Key.String() + " " + first.Invokes()
 		if first.Deposed != addrs.NotDeposed {
 			note += " deposed object " + string(first.Deposed)
 		}
@@ -192,7 +192,13 @@ func leafNote(l *leaf) string {
 	}
 	g := &planview.Group{Change: first, Changes: l.changes}
 	names, left := g.Members(maxMembers)
-	return count(len(l.changes), "instance") + ": " + fit(names, left, leafColumns)
+	text := count(len(l.changes), "instance") + ": " + fit(names, left, leafColumns)
+	for _, c := range l.changes {
+		if len(c.Invocations) > 0 {
+			return text + "; some invoke actions"
+		}
+	}
+	return text
 }
 
 // leafColumns is the number of columns for the names of instances in a line.

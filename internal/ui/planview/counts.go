@@ -18,18 +18,22 @@ type Counts struct {
 	Replace  int `json:"replace"`       // replacements, which Add and Remove count, too
 	Tainted  int `json:"tainted"`       // of the added objects, those whose creation then failed
 	Checks   int `json:"failed_checks"` // messages of checks that have failed
+	Invoke   int `json:"action_invocation"`
 }
 
 // Plus returns the sum of two Counts.
 func (c Counts) Plus(other Counts) Counts {
 	return Counts{c.Import + other.Import, c.Add + other.Add, c.Change + other.Change, c.Remove + other.Remove,
 		c.Forget + other.Forget, c.Deferred + other.Deferred, c.Replace + other.Replace, c.Tainted + other.Tainted,
-		c.Checks + other.Checks}
+		c.Checks + other.Checks, c.Invoke + other.Invoke}
 }
 
 // Count counts the changes of a plan. It counts a replacement as an addition and a removal.
 func Count(p *plans.Plan) Counts {
 	c := Counts{Deferred: len(p.Deferred), Checks: len(failures(p))}
+	for range p.Changes.Invocations() {
+		c.Invoke++
+	}
 	for _, change := range counted(p) {
 		if change.Importing != nil {
 			c.Import++
@@ -70,6 +74,9 @@ func (c Counts) String() string {
 		fmt.Fprintf(&b, "; %d deferred", c.Deferred)
 	}
 	b.WriteByte('.')
+	if c.Invoke > 0 {
+		fmt.Fprintf(&b, " Actions: %d to invoke.", c.Invoke)
+	}
 	return b.String()
 }
 

@@ -171,6 +171,7 @@ func (g *Group) hash(fields []Field) string {
 	if c.MovedFrom != nil {
 		fmt.Fprintln(hash, c.MovedFrom.Config())
 	}
+	fmt.Fprintln(hash, sharedInvocations(c.InstanceChange))
 	for _, f := range fields {
 		before := f.Before
 		if f.Unknown { // old values may differ, such as the IDs of replaced objects

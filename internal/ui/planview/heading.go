@@ -42,7 +42,11 @@ func Heading(c *plans.InstanceChange, drift bool) (heading string, notes []strin
 	if c.NeededBy != "" && !drift {
 		notes = append(notes, "("+c.NeededBy+")")
 	}
-	return heading, append(notes, importNotes(c)...)
+	notes = append(notes, importNotes(c)...)
+	if !drift {
+		notes = append(notes, invocationNotes(c)...)
+	}
+	return heading, notes
 }
 
 // Name returns the address of the object of a change, and its key if it is deposed.
@@ -197,7 +201,7 @@ func (g *Group) Notes() []string {
 	if why != "" {
 		out = append(out, "("+why+")")
 	}
-	return out
+	return append(out, sharedInvocations(g.InstanceChange)...)
 }
 
 // ReplaceReason returns why an object is replaced, and whether the old object is kept. It returns ""

@@ -100,7 +100,7 @@ func inlineText(b *strings.Builder, n *valuediff.Node) {
 // symbols maps actions to the symbols in the legend of the full view.
 var symbols = map[plans.Action]string{
 	plans.NoOp: " ", plans.Create: "+", plans.Update: "~", plans.Delete: "-", plans.DeleteThenCreate: "-/+",
-	plans.CreateThenDelete: "+/-", plans.Read: "<=", plans.Forget: ".", plans.ForgetThenCreate: "./+",
+	plans.CreateThenDelete: "+/-", plans.Read: "<=", plans.Forget: ".", plans.ForgetThenCreate: "./+", plans.Invoke: "=>",
 }
 
 // Symbol returns the symbol of an action: "+", "~", "-/+" and so on.

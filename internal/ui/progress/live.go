@@ -43,6 +43,7 @@ type Live struct {
 type task struct {
 	addr    addrs.AbsInstance
 	deposed addrs.DeposedKey
+	from    string // what triggers an action
 	name    string // set if the operation has no address
 	// root is the name of the operation to which this one belongs: that of a root module, if the phase
 	// works on many. It is "" for the steps of the phase.
@@ -191,7 +192,7 @@ func (l *Live) Close() {
 
 // doing maps actions to verbs for running operations.
 var doing = map[plans.Action]string{plans.Create: "creating", plans.Update: "modifying", plans.Delete: "destroying",
-	plans.Read: "reading"}
+	plans.Read: "reading", plans.Invoke: "invoking"}
 
 // touching maps operations on ephemeral objects to verbs. Renewals are not shown, because they
 // don't count toward -parallelism.
@@ -232,7 +233,7 @@ func (l *Live) RootEvent(root string, e engine.Event) {
 	if l == nil {
 		return
 	}
-	of := func(o engine.Object) task { return task{addr: o.Addr, deposed: o.Deposed, root: root} }
+	of := func(o engine.Object) task { return task{addr: o.Addr, deposed: o.Deposed, from: o.From, root: root} }
 	switch e := e.(type) {
 	case engine.RefreshStart:
 		l.begin(of(e.Object), "refreshing")
@@ -307,6 +308,8 @@ func (t task) String() string {
 		return t.name
 	case t.deposed != addrs.NotDeposed:
 		return t.addr.String() + " (deposed object " + string(t.deposed) + ")"
+	case t.from != "":
+		return t.addr.String() + " (" + t.from + ")"
 	}
 	return t.addr.String()
 }

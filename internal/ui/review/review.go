@@ -133,6 +133,9 @@ func (w *writer) head() {
 	if n := len(w.plan.Source.Plan.Deferred); n > 0 {
 		parts = append(parts, fmt.Sprintf("**%d deferred**", n))
 	}
+	if n := w.plan.Counts.Invoke; n > 0 {
+		parts = append(parts, fmt.Sprintf("**%d to invoke**", n))
+	}
 	switch {
 	case w.plan.Source.Plan.Errored:
 		w.add("### Planning failed\n\nThe plan is incomplete and can't be applied.\n\n")
@@ -302,7 +305,7 @@ func (w *writer) body() {
 		w.add(title)
 		hidden += w.section(groups, reserved)
 	}
-	hidden += w.deferred()
+	hidden += w.deferred() + w.invocations()
 	w.outputs()
 	w.renames()
 	w.left += reserve
@@ -335,15 +338,35 @@ func (w *writer) title(k planview.Kind) string {
 
 // deferred writes the deferred changes, and returns the number of those that it omits.
 func (w *writer) deferred() (hidden int) {
-	list := w.plan.Source.Deferred()
-	for i, d := range list {
+	var lines []string
+	for _, d := range w.plan.Source.Deferred() {
 		name, why := Code(termtext.Printable(d.Addr.String())), Escape(termtext.Printable(d.Because()))
-		text := fmt.Sprintf("- %s: %s\n", name, why)
+		lines = append(lines, fmt.Sprintf("- %s: %s\n", name, why))
+	}
+	return w.titledList("… Deferred until after an apply", lines)
+}
+
+// invocations writes the actions that are invoked, and returns the number of those that it omits.
+func (w *writer) invocations() (hidden int) {
+	var lines []string
+	for inv := range w.plan.Source.Plan.Changes.Invocations() {
+		text := Code(termtext.OneLine(termtext.Printable(planview.InvocationText(inv))))
+		if inv.Trigger != nil {
+			text = Code(termtext.Printable(inv.Trigger.Caller.String())) + ": " + text
+		}
+		lines = append(lines, "- "+text+"\n")
+	}
+	return w.titledList("=> Invoke", lines)
+}
+
+// titledList writes lines with a title, and returns the number of those for which there is no room.
+func (w *writer) titledList(title string, lines []string) (hidden int) {
+	for i, text := range lines {
 		if i == 0 {
-			text = fmt.Sprintf("#### … Deferred until after an apply (%d)\n\n", len(list)) + text
+			text = fmt.Sprintf("#### %s (%d)\n\n", title, len(lines)) + text
 		}
 		if length(text) > w.left {
-			return len(list) - i
+			return len(lines) - i
 		}
 		w.add(text)
 	}

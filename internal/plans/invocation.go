@@ -1,0 +1,55 @@
+package plans
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+)
+
+// Invocation is a planned invocation of an action.
+type Invocation struct {
+	Addr     addrs.AbsInstance // of an action
+	Provider addrs.ProviderInstance
+	// Config is the configuration, marked. What is known only during the apply, and ephemeral values,
+	// are unknown.
+	Config  cty.Value
+	Trigger *Trigger // nil if the action was requested by its address
+}
+
+// Trigger says what triggers an action: an action_trigger block of a resource, at an event.
+type Trigger struct {
+	Caller addrs.AbsInstance // the object whose change is the event
+	Event  string            // such as "after_create"
+	// Block is the position of the block in the resource, Index that of the action in the block's list.
+	Block, Index int
+	OnFailure    string // "halt", "continue" or "taint"
+	Undecided    bool   // the condition is known only during the apply
+}
+
+// Taints reports whether the object that the change creates is tainted if an action fails.
+func (c *InstanceChange) Taints() bool {
+	return slices.ContainsFunc(c.Invocations, func(inv *Invocation) bool {
+		return inv.Trigger.OnFailure == "taint" && inv.Trigger.Event == "after_create"
+	})
+}
+
+// Invocations returns all planned invocations, each with the change that triggers it, or nil.
+func (c *Changes) Invocations() iter.Seq2[*Invocation, *InstanceChange] {
+	return func(yield func(*Invocation, *InstanceChange) bool) {
+		for _, change := range c.Instances {
+			for _, inv := range change.Invocations {
+				if !yield(inv, change) {
+					return
+				}
+			}
+		}
+		for _, inv := range c.Invoked {
+			if !yield(inv, nil) {
+				return
+			}
+		}
+	}
+}
