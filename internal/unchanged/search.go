@@ -1,6 +1,7 @@
 package unchanged
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -211,7 +212,7 @@ func (s *search) resource(r *graph.Resource) result {
 	if s.stored == nil {
 		in = s.inputs("validation")
 	}
-	in.clear = text != nil && pure(r.Config.Config)
+	in.clear = text != nil && (bytes.IndexByte(text, '(') < 0 || pure(r.Config.Config)) // most blocks call nothing
 	in.Write(s.circumstances[:])
 	in.text(r.Addr.String())
 	in.bytes(text)
