@@ -121,6 +121,10 @@ func collect(v cty.Value, want cty.Type) (cty.Value, bool) {
 	if !want.IsCollectionType() || v == cty.NilVal {
 		return v, false
 	}
+	if v.Type().IsSetType() && want.IsSetType() && want.ElementType() == cty.DynamicPseudoType &&
+		!v.Type().HasDynamicTypes() && v.IsKnown() && !v.IsNull() {
+		return v, true // convert.Convert would sort the elements and build the set again
+	}
 	v, marks := v.Unmark()
 	if v.IsNull() || !v.IsKnown() || v.Type().Equals(want) {
 		return v, false

@@ -46,13 +46,13 @@ var (
 	reverseFunc = withDescriptions(stdlib.ReverseListFunc,
 		"`reverse` returns the elements of a list in reverse order.",
 		"The list.")
-	setintersectionFunc = withDescriptions(stdlib.SetIntersectionFunc,
+	setintersectionFunc = withDescriptions(setIntersection,
 		"`setintersection` returns the elements that all sets have in common.",
 		"The first set.", "The other sets.")
 	setproductFunc = withDescriptions(withSizeCheck(setProduct, productSize, notNull),
 		"`setproduct` returns all combinations of an element of each of the given lists or sets.",
 		"The lists or sets.")
-	setsubtractFunc = withDescriptions(stdlib.SetSubtractFunc,
+	setsubtractFunc = withDescriptions(setSubtract,
 		"`setsubtract` returns the elements of the first set that are not in the second.",
 		"The set to take elements from.", "The set of elements to exclude.")
 	setunionFunc = withDescriptions(setUnion,
