@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 	if err == nil {
 		built.dir = filepath.Join(dir, "dist")
 		built.source = filepath.Join(dir, "source")
-		if err = build(built.source, built.dir); err == nil {
+		if err = build("..", built.source, built.dir); err == nil {
 			status = m.Run()
 		}
 	}
@@ -34,9 +34,9 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// build builds a release of the last commit from a clone in the directory source.
-func build(source, out string) error {
-	if err := command(nil, "git", "clone", "--quiet", "..", source); err != nil {
+// build builds a release of the last commit in a work tree, from a clone of it in the directory source.
+func build(tree, source, out string) error {
+	if err := command(nil, "git", "clone", "--quiet", tree, source); err != nil {
 		return err
 	}
 	return run(source, out, []string{"linux/amd64"})
@@ -55,7 +55,7 @@ func name(t *testing.T, suffix string) string {
 func TestReproducible(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "other", "dist")
-	if err := build(filepath.Join(dir, "a directory of another name"), out); err != nil {
+	if err := build(built.source, filepath.Join(dir, "a directory of another name"), out); err != nil {
 		t.Fatal(err)
 	}
 	compared := 0
