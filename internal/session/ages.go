@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"tofu/internal/atomicfile"
-	"tofu/internal/depsfile/pkgstore"
 	"tofu/internal/engine"
 	"tofu/internal/refresh"
 	"tofu/internal/states/statemgr"
@@ -80,29 +79,9 @@ func (op *Operation) saveAges() {
 		}
 	}
 	if err != nil {
-		err = op.updateAgesFile(ctx, encode)
+		err = op.Session.UpdateDataFile(ctx, agesFile, encode)
 	}
 	if err != nil {
 		op.Session.Logs.Core.Warn("recording when objects were last read", "error", err)
 	}
-}
-
-// updateAgesFile changes the file of ages while no other process does. It does nothing without a data
-// directory.
-func (op *Operation) updateAgesFile(ctx context.Context, update func(previous []byte) ([]byte, error)) error {
-	if _, err := os.Stat(op.Session.DataDir); err != nil {
-		return nil
-	}
-	path := filepath.Join(op.Session.DataDir, agesFile)
-	unlock, err := pkgstore.LockFile(ctx, path+".lock", nil)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	previous, _ := atomicfile.Read(path)
-	text, err := update(previous)
-	if err != nil {
-		return err
-	}
-	return op.Session.WriteDataFile(agesFile, text, 0o600)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"tofu/internal/atomicfile"
@@ -26,12 +25,9 @@ type dataFileContent struct {
 
 const dataFileVersion = 1
 
-func (op *Operation) readDataFile() (*dataFileContent, error) {
+func decodeData(text []byte) (*dataFileContent, error) {
 	content := &dataFileContent{}
-	text, err := atomicfile.Read(filepath.Join(op.Session.DataDir, dataFile))
-	if err == nil {
-		err = json.Unmarshal(text, content)
-	}
+	err := json.Unmarshal(text, content)
 	if err == nil && content.Version != dataFileVersion {
 		err = fmt.Errorf("it has version %d, and this program knows version %d", content.Version, dataFileVersion)
 	}
@@ -41,7 +37,11 @@ func (op *Operation) readDataFile() (*dataFileContent, error) {
 // loadData reads what data sources returned. It does nothing unless plans may leave out reads, or have
 // done so before: the file would otherwise have secrets for nothing.
 func (op *Operation) loadData(ctx context.Context) {
-	content, err := op.readDataFile()
+	text, err := atomicfile.Read(filepath.Join(op.Session.DataDir, dataFile))
+	content := &dataFileContent{}
+	if err == nil {
+		content, err = decodeData(text)
+	}
 	stored := content.Workspaces[op.Location.Workspace]
 	if !op.limited() && stored == nil {
 		return
@@ -50,7 +50,7 @@ func (op *Operation) loadData(ctx context.Context) {
 	if errors.Is(err, fs.ErrNotExist) || err == nil && stored == nil {
 		return
 	}
-	text := []byte(stored)
+	text = stored
 	if err == nil && op.Location.codec != nil {
 		text, _, err = op.Location.codec.Decrypt(ctx, text)
 	}
@@ -73,24 +73,26 @@ func (op *Operation) limited() bool {
 // saveData records what data sources returned. It does nothing without a data directory, and ignores
 // errors, as saveAges does.
 func (op *Operation) saveData() {
-	if _, err := os.Stat(op.Session.DataDir); err != nil || op.data == nil || !op.data.Changed() {
+	if op.data == nil || !op.data.Changed() {
 		return
 	}
-	text, err := op.data.Encode(op.State.Snapshot.Lineage)
-	if err == nil && op.Location.codec != nil {
-		text, err = op.Location.codec.Encrypt(text)
-	}
-	content, readErr := op.readDataFile()
-	if readErr != nil || content.Workspaces == nil {
-		content = &dataFileContent{Version: dataFileVersion, Workspaces: map[string]json.RawMessage{}}
-	}
-	if err == nil {
+	ctx, cancel := context.WithTimeout(context.Background(), agesPatience)
+	defer cancel()
+	err := op.Session.UpdateDataFile(ctx, dataFile, func(previous []byte) ([]byte, error) {
+		text, err := op.data.Encode(op.State.Snapshot.Lineage)
+		if err == nil && op.Location.codec != nil {
+			text, err = op.Location.codec.Encrypt(text)
+		}
+		if err != nil {
+			return nil, err
+		}
+		content, err := decodeData(previous)
+		if err != nil || content.Workspaces == nil {
+			content = &dataFileContent{Version: dataFileVersion, Workspaces: map[string]json.RawMessage{}}
+		}
 		content.Workspaces[op.Location.Workspace] = text
-		text, err = json.Marshal(content)
-	}
-	if err == nil {
-		err = op.Session.WriteDataFile(dataFile, text, 0o600)
-	}
+		return json.Marshal(content)
+	})
 	if err != nil {
 		op.Session.Logs.Core.Warn("recording what data sources returned", "error", err)
 	}

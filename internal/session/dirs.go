@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -8,6 +9,7 @@ import (
 
 	"tofu/internal/atomicfile"
 	"tofu/internal/depsfile"
+	"tofu/internal/depsfile/pkgstore"
 )
 
 // Dirs holds the directories of a root module. Its methods find, read and write the files that the
@@ -61,4 +63,25 @@ func (d *Dirs) WriteDataFile(name string, content []byte, perm fs.FileMode) erro
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	return nil
+}
+
+// UpdateDataFile replaces the content of a file in the data directory by the result of the function
+// update, while no other process does. previous is nil if there is no such file. It does nothing without
+// a data directory.
+func (d *Dirs) UpdateDataFile(ctx context.Context, name string, update func(previous []byte) ([]byte, error)) error {
+	if _, err := os.Stat(d.DataDir); err != nil {
+		return nil
+	}
+	path := filepath.Join(d.DataDir, name)
+	unlock, err := pkgstore.LockFile(ctx, path+".lock", nil)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	previous, _ := atomicfile.Read(path)
+	text, err := update(previous)
+	if err != nil {
+		return err
+	}
+	return d.WriteDataFile(name, text, 0o600)
 }

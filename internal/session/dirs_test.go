@@ -1,8 +1,12 @@
 package session_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"tofu/internal/addrs"
@@ -88,5 +92,33 @@ func TestAt(t *testing.T) {
 	}
 	if again := at.At(session.RootModule{Dir: "x"}, s.Terminal); again.Preset.Workspace != "" || again.Timings != nil {
 		t.Errorf("another root module has the settings %+v", again.Preset)
+	}
+}
+
+// TestUpdateDataFile checks that no update is lost if several runs update a file at once.
+func TestUpdateDataFile(t *testing.T) {
+	dirs := &session.Dirs{DataDir: t.TempDir()}
+	var wg sync.WaitGroup
+	for i := range 30 {
+		wg.Go(func() {
+			err := dirs.UpdateDataFile(t.Context(), "f", func(previous []byte) ([]byte, error) {
+				return fmt.Appendf(previous, "<%d>", i), nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	text, err := os.ReadFile(filepath.Join(dirs.DataDir, "f"))
+	for i := range 30 {
+		if !strings.Contains(string(text), fmt.Sprintf("<%d>", i)) {
+			t.Errorf("update %d is lost: %q, %v", i, text, err)
+		}
+	}
+	missing := &session.Dirs{DataDir: filepath.Join(dirs.DataDir, "missing")}
+	err = missing.UpdateDataFile(t.Context(), "f", func([]byte) ([]byte, error) { return nil, errors.New("called") })
+	if _, statErr := os.Stat(missing.DataDir); err != nil || statErr == nil {
+		t.Errorf("without a data directory: %v, %v", err, statErr)
 	}
 }
