@@ -25,7 +25,7 @@ var cmdFmt = &Command{
 	Short: "Format configuration files",
 	Long: `
 Rewrites configuration files (.tf, .tofu, roots.tofu.hcl), variable files
-(.tfvars), test files (.tftest.hcl, .tofutest.hcl) and query files (.tfquery.hcl)
+(.tfvars), tests (.tftest.hcl, .tofutest.hcl), queries (.tfquery.hcl), symbols (.sym.hcl)
 in the standard style. JSON files are left alone.
 
 Without a target, the files of the working directory are rewritten. A target
@@ -50,7 +50,7 @@ type fmtFlags struct {
 	List, Write, Diff, Check, Recursive bool
 }
 
-var fmtSuffixes = []string{".tf", ".tofu", ".tfvars", ".tftest.hcl", ".tofutest.hcl", ".tfquery.hcl",
+var fmtSuffixes = []string{".tf", ".tofu", ".tfvars", ".tftest.hcl", ".tofutest.hcl", ".tfquery.hcl", ".sym.hcl",
 	rootsfile.FileName}
 
 // formatter holds the options and the results of one run of fmt.

@@ -28,6 +28,7 @@ var blocks = []blockKind{
 	{"ephemeral", []string{"type", "name"}, decodeEphemeral},
 	{"action", []string{"type", "name"}, decodeAction},
 	{"check", []string{"name"}, decodeCheck},
+	{"symbols", []string{"name"}, decodeSymbols},
 	{"moved", nil, decodeMoved},
 	{"import", nil, decodeImport},
 	{"removed", nil, decodeRemoved},

@@ -69,6 +69,7 @@ type Module struct {
 	reqs      []Requirement    // provider requirements, with Module unset
 	dynamic   []hcl.Expression // arguments in required_providers that refer to variables or local values
 	late      bool             // whether blocks have late arguments; see late.go
+	symbols   []string         // files of the symbol libraries that the module imports
 	arguments *hcl.BodySchema  // schema of the arguments in calls of the module
 	sorted    []addrs.Resource
 }

@@ -22,6 +22,8 @@ type file struct {
 	encryption        []*hcl.Block
 	requiredProviders []*requiredProviders
 	dynamic           []hcl.Expression // see Module
+	symbols           []*hcl.Block     // symbols blocks
+	symbolLibraries   bool             // whether the experiment is enabled
 	providerMetas     []*ProviderMeta
 	providers         []*Provider
 	variables         []*Variable
@@ -47,13 +49,16 @@ type decoder struct {
 }
 
 // decodeFile parses and decodes one file. After syntax errors it returns what could be decoded.
-func (p *Parser) decodeFile(name string, override bool, part Part, known requirementValues) *file {
+func (p *Parser) decodeFile(name string, override bool, part Part, values fileValues) *file {
 	f := &file{name: name}
-	d := &decoder{file: f, override: override, known: known, warn: f.warnings.Add}
+	d := &decoder{file: f, override: override, known: values.known, warn: f.warnings.Add}
 	source, err := p.parseFile(name, part)
 	d.addError(err)
 	d.source = p.Source(name)
 	if source != nil {
+		if body, ok := source.Body.(*hclsyntax.Body); ok && values.symbols != nil {
+			d.addHCL(values.symbols.Rewrite(body))
+		}
 		content := d.content(source.Body, fileSchema)
 		for _, block := range content.Blocks {
 			if part != Settings || !declaresObjects(block.Type) {

@@ -48,6 +48,10 @@ func decodeLanguage(d *decoder, block *hcl.Block) {
 		exprs, diags := hcl.ExprList(attr.Expr)
 		d.addHCL(diags)
 		for _, expr := range exprs {
+			if hcl.ExprAsKeyword(expr) == symbolLibraries {
+				d.file.symbolLibraries = true
+				continue
+			}
 			d.errorf(expr.Range(), "Unknown experiment keyword", "There is no experiment with this name.")
 		}
 	}

@@ -67,6 +67,7 @@ func newModule(dir string, primary, overrides []*file, warn tfdiags.Sink) (*Modu
 		mb.errorf(mb.Backend.Range, "Both a backend and a cloud configuration are present",
 			"Only one of the two is allowed. The cloud block is at %s.", tfdiags.Place(mb.Cloud.Range))
 	}
+	mb.checkExperiments(all)
 	mb.resolveStore()
 	mb.late = mb.hasLate()
 	for name, o := range mb.Outputs {
@@ -83,6 +84,15 @@ func newModule(dir string, primary, overrides []*file, warn tfdiags.Sink) (*Modu
 	mb.checkImports()
 	mb.reqs, mb.arguments = mb.requirements(), mb.argumentSchema()
 	return mb.Module, mb.errs.Err()
+}
+
+// checkExperiments adds an error for symbols blocks if no file enables the experiment.
+func (mb *moduleBuilder) checkExperiments(files []*file) {
+	blocks := symbolsBlocks(files)
+	if len(blocks) > 0 && !slices.ContainsFunc(files, func(f *file) bool { return f.symbolLibraries }) {
+		mb.errorf(blocks[0].DefRange, "Symbol libraries are an experiment", "To use them, add to the module:\n"+
+			"language { experiments = [symbol_libraries] }")
+	}
 }
 
 // resolveStore finds the provider of a state store, which must be in required_providers: commands that

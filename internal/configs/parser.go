@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
+	"tofu/internal/configs/symlib"
 	"tofu/internal/lang/nesting"
 	"tofu/internal/parallel"
 	"tofu/internal/tfdiags"
@@ -26,6 +27,9 @@ type Parser struct {
 	mu      sync.Mutex
 	sources map[string]map[string][]byte // source text by directory and file name
 	modules map[moduleKey]*moduleEntry
+
+	symbolsMu sync.Mutex // held while symbol libraries are loaded
+	symbols   *symlib.Loader
 }
 
 // moduleKey identifies a decoded directory.
@@ -171,17 +175,33 @@ func (p *Parser) decodeDir(key moduleKey, warn tfdiags.Sink) (*Module, error) {
 	if err != nil {
 		return nil, err
 	}
+	values := fileValues{known: known}
 	workers := runtime.GOMAXPROCS(0)
-	parallel.Each(len(primary), workers,
-		func(i int) { primary[i] = p.decodeFile(names.primary[i], false, key.part, known) })
-	parallel.Each(len(overrides), workers,
-		func(i int) { overrides[i] = p.decodeFile(names.overrides[i], true, key.part, known) })
+	decode := func() {
+		parallel.Each(len(primary), workers,
+			func(i int) { primary[i] = p.decodeFile(names.primary[i], false, key.part, values) })
+		parallel.Each(len(overrides), workers,
+			func(i int) { overrides[i] = p.decodeFile(names.overrides[i], true, key.part, values) })
+	}
+	decode()
+	var libraries []string
+	if blocks := symbolsBlocks(primary); len(blocks) > 0 {
+		// The files are decoded again, because types and other constants may be symbols.
+		if values.symbols, libraries, err = p.importSymbols(key.dir, blocks); err != nil {
+			return &Module{Dir: key.dir, Files: slices.Concat(names.primary, names.overrides)}, err
+		}
+		decode()
+	}
 	if key.part == Queries {
 		for _, name := range p.QueryFiles(key.dir) {
 			primary = append(primary, p.decodeQuery(name))
 		}
 	}
-	return newModule(key.dir, primary, overrides, warn)
+	module, err := newModule(key.dir, primary, overrides, warn)
+	if module != nil {
+		module.symbols = libraries
+	}
+	return module, err
 }
 
 // ParseFile parses one file, in JSON or native syntax depending on its name, and keeps its source.

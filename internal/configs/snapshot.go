@@ -41,9 +41,25 @@ func (c *Config) Snapshot() *Snapshot {
 				out.Files[name] = text
 			}
 		}
+		out.addLibraries(parser, cfg.Module.symbols)
 	}
 	slices.SortFunc(out.Modules, func(a, b SnapshotModule) int { return cmp.Compare(a.Path, b.Path) })
 	return out
+}
+
+// addLibraries adds the files of symbol libraries. Their directories are entries of their own.
+func (s *Snapshot) addLibraries(parser *Parser, files []string) {
+	for _, name := range files {
+		if _, ok := s.Files[name]; ok {
+			continue
+		}
+		s.Files[name] = parser.Source(name)
+		dir := filepath.Dir(name)
+		if !slices.ContainsFunc(s.Modules, func(m SnapshotModule) bool { return filepath.Clean(m.Dir) == dir }) {
+			path := addrs.Module(fmt.Sprintf("symbols-%d", len(s.Modules)))
+			s.Modules = append(s.Modules, SnapshotModule{Path: path, Dir: dir})
+		}
+	}
 }
 
 // LoadSnapshot loads the module tree of a snapshot. opts.Parser may be nil. If opts.Parser has
