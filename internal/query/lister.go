@@ -3,7 +3,6 @@ package query
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/zclconf/go-cty/cty"
@@ -204,9 +203,9 @@ func (c *collector) add(ctx context.Context, o providers.ListedObject) bool {
 
 // shown returns an object without its sensitive values, which are null instead.
 func shown(typ *providers.ResourceSchema, object cty.Value) cty.Value {
-	secret := typ.Block.SensitivePaths(object)
+	secret := cty.NewPathSet(typ.Block.SensitivePaths(object)...)
 	out, err := cty.Transform(object, func(path cty.Path, v cty.Value) (cty.Value, error) {
-		if slices.ContainsFunc(secret, path.Equals) {
+		if secret.Has(path) {
 			return cty.NullVal(v.Type()), nil
 		}
 		return v, nil

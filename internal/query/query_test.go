@@ -1,0 +1,138 @@
+package query
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configschema"
+	"tofu/internal/providers"
+	"tofu/internal/tfdiags"
+)
+
+func TestIdentityText(t *testing.T) {
+	s := cty.StringVal
+	for want, values := range map[string]map[string]cty.Value{
+		"":              {},
+		"a=x":           {"a": s("x"), "none": cty.NullVal(cty.String)},
+		"a=1,b=true":    {"b": cty.True, "a": cty.NumberIntVal(1)},
+		`a=["x","y"]`:   {"a": cty.ListVal([]cty.Value{s("x"), s("y")})},
+		"a=with = sign": {"a": s("with = sign")},
+	} {
+		if got := IdentityText(cty.ObjectVal(values)); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestResourceName(t *testing.T) {
+	for _, test := range []struct{ list, want string }{
+		{"list.a_b.all", "all_3"},
+		{"list.a_b.all[0]", "all_0_3"},
+		{`list.a_b.all["x y.z"]`, "all_x_y_z_3"},
+		{`list.a_b.all["é"]`, "all_3"},
+	} {
+		if got := resourceName(test.list, 3); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.list, got, test.want)
+		}
+	}
+}
+
+func TestImportBlock(t *testing.T) {
+	to := addrs.Resource{Mode: addrs.Managed, Type: "a_b", Name: "c"}.InInstance("").Instance(addrs.NoKey)
+	identity := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("${x}"), "zone": cty.NumberIntVal(1),
+		"none": cty.NullVal(cty.String)})
+	want := "import {\n  to       = a_b.c\n  provider = a.west\n  identity = {\n    id   = \"$${x}\"\n    zone = 1\n  }\n}\n"
+	if got := importBlock(to, "a.west", identity); got != want {
+		t.Errorf("got:\n%swant:\n%s", got, want)
+	}
+	if got := importBlock(to, "", identity); strings.Contains(got, "provider") {
+		t.Errorf("with a provider:\n%s", got)
+	}
+}
+
+// TestShown checks that sensitive values are null in what is shown, wherever they are.
+func TestShown(t *testing.T) {
+	s, null := cty.StringVal, cty.NullVal(cty.String)
+	attrs := map[string]*configschema.Attribute{"open": {Type: cty.String, Optional: true},
+		"secret": {Type: cty.String, Optional: true, Sensitive: true}}
+	typ := &providers.ResourceSchema{Block: &configschema.Block{Attributes: attrs,
+		BlockTypes: map[string]*configschema.NestedBlock{
+			"list": {Nesting: configschema.NestingList, Block: configschema.Block{Attributes: attrs}},
+			"map":  {Nesting: configschema.NestingMap, Block: configschema.Block{Attributes: attrs}},
+			"set":  {Nesting: configschema.NestingSet, Block: configschema.Block{Attributes: attrs}},
+		}}}
+	set := func(inner, secret cty.Value) cty.Value {
+		if secret.IsNull() {
+			return cty.NullVal(cty.Set(inner.Type()))
+		}
+		return cty.SetVal([]cty.Value{inner})
+	}
+	// A set with a secret is wholly secret, because its elements have no places.
+	object := func(secret cty.Value) cty.Value {
+		inner := cty.ObjectVal(map[string]cty.Value{"open": s("o"), "secret": secret})
+		return cty.ObjectVal(map[string]cty.Value{"open": s("o"), "secret": secret, "list": cty.ListVal([]cty.Value{inner, inner}),
+			"map": cty.MapVal(map[string]cty.Value{"k": inner}), "set": set(inner, secret)})
+	}
+	if got := shown(typ, object(s("s"))); !got.RawEquals(object(null)) {
+		t.Errorf("got %#v", got)
+	}
+	whole := cty.NullVal(object(null).Type())
+	if got := shown(typ, whole); !got.RawEquals(whole) {
+		t.Errorf("of nothing: %#v", got)
+	}
+}
+
+// TestTranslate checks that messages of the engine name list blocks.
+func TestTranslate(t *testing.T) {
+	for in, want := range map[string]string{
+		`data.list-a_b.c`:                        `list.a_b.c`,
+		`in data "list-a_b" "c"`:                 `in list "a_b" "c"`,
+		`the data source "list-a_b"`:             `the list block "a_b"`,
+		`The list-a_b data source is not there.`: `The a_b list block is not there.`,
+		`data.other.c, a list of data`:           `data.other.c, a list of data`,
+	} {
+		d := tfdiags.Errorf(in, "%s", in)
+		d.Address = in
+		got := translate(d.List())[0]
+		if got.Summary != want || got.Detail != want || got.Address != want {
+			t.Errorf("got %q, %q, %q; want %q", got.Summary, got.Detail, got.Address, want)
+		}
+	}
+	if Translate(nil) != nil {
+		t.Error("an error without one")
+	}
+}
+
+// TestListTable checks the data sources that stand for list blocks.
+func TestListTable(t *testing.T) {
+	block := func(required bool) *providers.ResourceSchema {
+		return &providers.ResourceSchema{Block: &configschema.Block{Attributes: map[string]*configschema.Attribute{
+			"a": {Type: cty.String, Required: required, Optional: !required}}}}
+	}
+	schema := withLists(&providers.Schema{Lists: providers.Types{"a_must": block(true), "a_may": block(false)},
+		DataSources: providers.Types{"a_data": block(true)}})
+	for name, least := range map[string]int{"list-a_must": 1, "list-a_may": 0} {
+		typ := schema.DataSources.Type(name)
+		if typ == nil || typ.Block.BlockTypes["config"].MinItems != least {
+			t.Errorf("%s: %+v", name, typ)
+		}
+	}
+	if schema.DataSources.Type("a_data") == nil {
+		t.Error("no other data sources")
+	}
+	for _, name := range []string{"list-a_data", "a_must", "list-other"} {
+		if schema.DataSources.Type(name) != nil {
+			t.Errorf("there is %s", name)
+		}
+	}
+	if withLists(nil) != nil {
+		t.Error("a schema of nothing")
+	}
+	none := withLists(&providers.Schema{})
+	if none.DataSources.Type("list-a") != nil || none.DataSources.Type("a") != nil {
+		t.Error("types of a provider without any")
+	}
+}
