@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/goreleaser/nfpm/v2"
 	_ "github.com/goreleaser/nfpm/v2/apk" // each format registers itself
@@ -38,6 +39,10 @@ func (r *release) packages(arch, program string) error {
 				"states and runs provider plugins.",
 			Overridables: nfpm.Overridables{Conflicts: []string{"tofu"}, Contents: clone(contents),
 				RPM: nfpm.RPM{BuildHost: "localhost", Group: "admin", Summary: "Infrastructure engine compatible with OpenTofu"}}})
+		if format == "apk" { // which has conflicts as dependencies, and one line for a description
+			info.Depends, info.Conflicts = []string{"!tofu"}, nil
+			info.Description, _, _ = strings.Cut(info.Description, "\n")
+		}
 		if err := nfpm.PrepareForPackager(info, format); err != nil {
 			return err
 		}

@@ -2,9 +2,13 @@ package main
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
+	"crypto/sha1"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -223,6 +227,64 @@ func TestRPM(t *testing.T) {
 	rpm("--erase", packageName)
 	if _, err := os.Stat(filepath.Join(root, "usr/bin/tofu")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the program is still there: %v", err)
+	}
+}
+
+// TestAPK checks the format of the package of Alpine: a stream with .PKGINFO, and one with the files,
+// of which the first one has the hash. There is no program for it elsewhere.
+func TestAPK(t *testing.T) {
+	text, err := os.ReadFile(name(t, "amd64.apk"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := bytes.NewReader(text)
+	begin := func() *tar.Reader {
+		packed, err := gzip.NewReader(rest) // reads no further than its stream, because rest is an io.ByteReader
+		if err != nil {
+			t.Fatal(err)
+		}
+		packed.Multistream(false)
+		all, err := io.ReadAll(packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tar.NewReader(bytes.NewReader(all))
+	}
+	control := begin()
+	header, err := control.Next()
+	if err != nil || header.Name != ".PKGINFO" {
+		t.Fatal(header, err)
+	}
+	info, _ := io.ReadAll(control)
+	data := text[len(text)-rest.Len():]
+	for _, line := range []string{"pkgname = tofu-engine\n", "arch = x86_64\n", "depend = !tofu\n",
+		fmt.Sprintf("datahash = %x\n", sha256.Sum256(data))} {
+		if !strings.Contains(string(info), line) {
+			t.Errorf("no line %q in\n%s", line, info)
+		}
+	}
+	for line := range strings.Lines(string(info)) {
+		if !strings.Contains(line, " = ") && line != "\n" && line[0] != '#' {
+			t.Errorf("a line without a key: %q", line)
+		}
+	}
+	files, program := begin(), false
+	for {
+		header, err := files.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, _ := io.ReadAll(files)
+		if sum := header.PAXRecords["APK-TOOLS.checksum.SHA1"]; header.Typeflag == tar.TypeReg && sum != fmt.Sprintf("%x", sha1.Sum(content)) {
+			t.Errorf("%s has the checksum %q", header.Name, sum)
+		}
+		program = program || header.Name == "usr/bin/tofu" && header.Mode&0o111 == 0o111
+	}
+	if !program || rest.Len() != 0 {
+		t.Errorf("the program is there: %t; %d bytes are left", program, rest.Len())
 	}
 }
 
