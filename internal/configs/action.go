@@ -8,6 +8,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/suggest"
+	"tofu/internal/tfdiags"
 )
 
 // ActionTrigger is an action_trigger block in the lifecycle block of a resource.
@@ -200,4 +201,20 @@ func (mb *moduleBuilder) checkActionRef(ref ActionRef) {
 		mb.errorf(ref.Range, "Unexpected action instance key", "%s has neither \"count\" nor \"for_each\". Refer to it "+
 			"without an index.", ref.Action)
 	}
+}
+
+// FindAction returns an error if a target is not an action of the configuration. It ignores instance keys.
+func (c *Config) FindAction(t addrs.Target) error {
+	if m := c.Descendant(t.Module.Module()); m != nil && m.Module.Actions[t.Resource] != nil {
+		return nil
+	}
+	var all []string
+	for m := range c.AllModules() {
+		for addr := range m.Module.Actions {
+			all = append(all, addr.In(m.Path).String())
+		}
+	}
+	slices.Sort(all)
+	return tfdiags.Errorf("Action doesn't exist", "The configuration has no action %s.%s", t,
+		suggest.DidYouMean(t.Resource.In(t.Module.Module()).String(), all))
 }

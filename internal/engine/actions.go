@@ -17,7 +17,6 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
 	"tofu/internal/providers"
-	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
 )
 
@@ -39,27 +38,6 @@ type ownObject struct {
 	value cty.Value
 }
 
-// changeEvents lists the events of each change, in their order.
-var changeEvents = map[plans.Action][]configs.ActionEvent{
-	plans.Create: {configs.BeforeCreate, configs.AfterCreate},
-	plans.Update: {configs.BeforeUpdate, configs.AfterUpdate},
-	plans.Delete: {configs.BeforeDestroy, configs.AfterDestroy},
-	plans.DeleteThenCreate: {configs.BeforeDestroy, configs.AfterDestroy, configs.BeforeCreate,
-		configs.AfterCreate},
-	plans.CreateThenDelete: {configs.BeforeCreate, configs.AfterCreate, configs.BeforeDestroy,
-		configs.AfterDestroy},
-	plans.ForgetThenCreate: {configs.BeforeCreate, configs.AfterCreate},
-}
-
-// callerAt returns the object that an action sees as its caller: the old one until an update or a
-// destruction is over, and otherwise the new one.
-func callerAt(event configs.ActionEvent, before, after cty.Value) cty.Value {
-	if event.Destroys() || event == configs.BeforeUpdate {
-		return before
-	}
-	return after
-}
-
 // planInvocations plans the actions that a change triggers, and adds them to the change. It must be called
 // before the change is added to the plan: if an action can't be planned yet, the change is deferred.
 func (t *instance) planInvocations(ctx context.Context, change *plans.InstanceChange) error {
@@ -67,8 +45,8 @@ func (t *instance) planInvocations(ctx context.Context, change *plans.InstanceCh
 	if t.r.Exprs == nil || len(t.r.Exprs.ActionTriggers) == 0 || t.w.op.PreDestroy || change.Deposed != "" || onlyMarks {
 		return nil
 	}
-	for _, event := range changeEvents[change.Action] {
-		c := t.callerContext(ctx, callerAt(event, change.Before, change.After))
+	for _, event := range change.Action.Events() {
+		c := t.callerContext(ctx, plans.CallerAt(event, change.Before, change.After))
 		for i := range t.r.Exprs.ActionTriggers {
 			trigger := &t.r.Exprs.ActionTriggers[i]
 			if !trigger.Config.Has(event) {
@@ -102,18 +80,16 @@ func (t *instance) planInvocations(ctx context.Context, change *plans.InstanceCh
 // callerContext returns the context in which the block of the instance refers to actions. value is the
 // object of the instance.
 func (t *instance) callerContext(ctx context.Context, value cty.Value) *evalContext {
-	if t.c != nil {
-		out := *t.c
-		out.caller, out.own = value, &ownObject{t.r, t.addr.Key, value}
-		return &out
-	}
-	in := t.in
+	c, in := t.c, t.in
 	if in == nil {
 		in = t.w.modules.undeclaredAt(t.r.Module, t.addr.Module)
 	}
-	out := t.newContext(ctx, in, undeclaredRepetition(t.addr.Key))
+	if c == nil {
+		c = t.newContext(ctx, in, undeclaredRepetition(t.addr.Key))
+	}
+	out := *c
 	out.caller, out.own = value, &ownObject{t.r, t.addr.Key, value}
-	return out
+	return &out
 }
 
 var conditionArgument = &metaArgument{summary: "Invalid condition of action_trigger", want: cty.Bool,
@@ -240,7 +216,7 @@ func (a *actionCall) plan(ctx context.Context, final bool) (*plans.Invocation, e
 	case resp.Deferred != "":
 		return nil, deferred(a.prov, a.addr, plans.DeferReason(resp.Deferred))
 	}
-	return &plans.Invocation{Addr: a.addr, Provider: a.prov.addr, Config: withoutEphemeral(a.config)}, nil
+	return &plans.Invocation{Addr: a.addr, Provider: a.prov.addr, Config: marks.AsUnknown(a.config, marks.Ephemeral)}, nil
 }
 
 // checkFinal returns an error if the configuration can't be used in the apply as it is.
@@ -259,33 +235,6 @@ func (a *actionCall) checkFinal() error {
 		return d
 	}
 	return nil
-}
-
-// withoutEphemeral returns v with unknown values in place of ephemeral ones.
-func withoutEphemeral(v cty.Value) cty.Value {
-	if !marks.Contains(v, marks.Ephemeral) {
-		return v
-	}
-	bare, pvms := v.UnmarkDeepWithPaths()
-	ephemeral := cty.NewPathSet()
-	var others []cty.PathValueMarks
-	for _, pvm := range pvms {
-		if _, is := pvm.Marks[marks.Ephemeral]; is {
-			ephemeral.Add(pvm.Path)
-		} else {
-			others = append(others, pvm)
-		}
-	}
-	bare, _ = cty.Transform(bare, func(path cty.Path, v cty.Value) (cty.Value, error) {
-		if ephemeral.Has(path) {
-			return cty.UnknownVal(v.Type()), nil
-		}
-		return v, nil
-	})
-	return bare.MarkWithPaths(slices.DeleteFunc(others, func(pvm cty.PathValueMarks) bool {
-		_, err := pvm.Path.Apply(bare)
-		return err != nil
-	}))
 }
 
 // invokeActions invokes the actions that a planned change triggers at an event, until one fails and is not to
@@ -364,7 +313,7 @@ func (a *actionCall) invoke(ctx context.Context) error {
 		return errHalted
 	}
 	start := w.op.env.now()
-	shown := withoutEphemeral(a.config)
+	shown := marks.AsUnknown(a.config, marks.Ephemeral)
 	err := w.out.start(&ApplyStart{Object: what, Action: plans.Invoke, Provider: a.prov.addr, Planned: unmark(shown),
 		Sensitive: sensitivePaths(shown), Builtin: a.prov.addr.Config.Provider.IsBuiltin()})
 	if err != nil {
@@ -473,13 +422,15 @@ func (w *walk) invokeRequested(ctx context.Context, c *evalContext, a *graph.Res
 		if w.op.Phase.Applies() {
 			return call.invoke(ctx)
 		}
-		if !unmark(withoutEphemeral(call.config)).IsWhollyKnown() && !marks.Contains(call.config, marks.Ephemeral) {
+		if !unmark(marks.AsUnknown(call.config, marks.Ephemeral)).IsWhollyKnown() && !marks.Contains(call.config, marks.Ephemeral) {
 			return tfdiags.Errorf("Configuration of action unknown", "The configuration of %s has values that are known only "+
 				"after an apply. Apply first, and then invoke the action.", addr).At(a.Config.Range)
 		}
 		inv, err := call.plan(ctx, false)
 		if err == nil {
-			w.out.addInvocation(inv)
+			w.out.mu.Lock()
+			w.out.changes.Invoked = append(w.out.changes.Invoked, inv)
+			w.out.mu.Unlock()
 		}
 		return err
 	})
@@ -496,28 +447,9 @@ func (o *PlanOptions) checkInvoke(root *configs.Config) error {
 	}
 	var errs tfdiags.Diagnostics
 	for _, t := range o.Invoke {
-		module := root.Descendant(t.Module.Module())
-		if module != nil && module.Module.Actions[t.Resource] != nil {
-			continue
-		}
-		var all []string
-		for m := range root.AllModules() {
-			for addr := range m.Module.Actions {
-				all = append(all, addr.In(m.Path).String())
-			}
-		}
-		slices.Sort(all)
-		errs = errs.Append(tfdiags.Errorf("Action doesn't exist", "The configuration has no action %s, which -invoke names.%s",
-			t, suggest.DidYouMean(t.Resource.In(t.Module.Module()).String(), all)))
+		errs = errs.AppendError(root.FindAction(t))
 	}
 	return errs.Err()
-}
-
-// addInvocation adds a planned invocation that no change triggers.
-func (s *results) addInvocation(inv *plans.Invocation) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.changes.Invoked = append(s.changes.Invoked, inv)
 }
 
 // ownValue returns the value of the resource whose change triggers the action that is evaluated. An

@@ -60,7 +60,7 @@ func (a *applyStep) withActions(
 	if final.Action == plans.Update {
 		before, after = configs.BeforeUpdate, configs.AfterUpdate
 	}
-	if _, err := a.invokeActions(ctx, a.planned, before, callerAt(before, prior.value, final.After)); err != nil {
+	if _, err := a.invokeActions(ctx, a.planned, before, plans.CallerAt(before, prior.value, final.After)); err != nil {
 		return err
 	}
 	if err := f(); err != nil {

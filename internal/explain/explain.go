@@ -2,6 +2,7 @@ package explain
 
 import (
 	"context"
+	"slices"
 
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
@@ -38,6 +39,15 @@ type Subject struct {
 func Explain(ctx context.Context, s *Subject, target addrs.Target) (answer *Answer, err error) {
 	e := newExplainer(s)
 	of := e.covered(target)
+	if target.Resource.Mode == addrs.Action {
+		if err := e.Graph.Root.Config.FindAction(target); err != nil {
+			return nil, err
+		}
+		if of = e.invoking(target); len(of) == 0 {
+			return nil, tfdiags.Errorf("Action not invoked", "No change in this plan invokes %s. An action_trigger block names "+
+				"it together with events; -invoke='%[1]s' invokes it without a change.", target)
+		}
+	}
 	if len(of) == 0 {
 		of = e.movedFrom(target)
 	}
@@ -82,6 +92,17 @@ func Explain(ctx context.Context, s *Subject, target addrs.Target) (answer *Answ
 		answer.Value = e.data(ctx, target, r)
 	}
 	return answer, err
+}
+
+// invoking returns the changes that invoke an action, or an instance of one.
+func (e *explainer) invoking(target addrs.Target) []*plans.InstanceChange {
+	var out []*plans.InstanceChange
+	for _, c := range e.plan.Changes.Instances {
+		if slices.ContainsFunc(c.Invocations, func(inv *plans.Invocation) bool { return target.ContainsInstance(inv.Addr) }) {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // Changes explains some changes of the plan: which attributes cause them, and where the new values

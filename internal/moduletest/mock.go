@@ -165,6 +165,21 @@ func (m *mockObject) RenewEphemeral(context.Context, string, []byte) providers.R
 // CloseEphemeral implements providers.Interface.
 func (m *mockObject) CloseEphemeral(context.Context, string, []byte) tfdiags.Diagnostics { return nil }
 
+// ValidateAction implements providers.Interface.
+func (m *mockObject) ValidateAction(context.Context, string, cty.Value) tfdiags.Diagnostics {
+	return m.diags
+}
+
+// PlanAction implements providers.Interface.
+func (m *mockObject) PlanAction(context.Context, string, cty.Value) providers.PlanActionResponse {
+	return providers.PlanActionResponse{Diagnostics: m.diags}
+}
+
+// InvokeAction implements providers.Interface. Nothing happens.
+func (m *mockObject) InvokeAction(context.Context, string, cty.Value, func(string)) providers.InvokeResponse {
+	return providers.InvokeResponse{Diagnostics: m.diags}
+}
+
 // Functions implements providers.Interface.
 func (m *mockObject) Functions(context.Context) (map[string]*providers.Function, tfdiags.Diagnostics) {
 	return nil, nil

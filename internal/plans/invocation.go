@@ -7,6 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/configs"
 )
 
 // Invocation is a planned invocation of an action.
@@ -27,6 +28,28 @@ type Trigger struct {
 	Block, Index int
 	OnFailure    string // "halt", "continue" or "taint"
 	Undecided    bool   // the condition is known only during the apply
+}
+
+// changeEvents lists the events of each change, in their order.
+var changeEvents = map[Action][]configs.ActionEvent{
+	Create:           {configs.BeforeCreate, configs.AfterCreate},
+	Update:           {configs.BeforeUpdate, configs.AfterUpdate},
+	Delete:           {configs.BeforeDestroy, configs.AfterDestroy},
+	DeleteThenCreate: {configs.BeforeDestroy, configs.AfterDestroy, configs.BeforeCreate, configs.AfterCreate},
+	CreateThenDelete: {configs.BeforeCreate, configs.AfterCreate, configs.BeforeDestroy, configs.AfterDestroy},
+	ForgetThenCreate: {configs.BeforeCreate, configs.AfterCreate},
+}
+
+// Events returns the events at which a change with this action triggers others, in their order.
+func (a Action) Events() []configs.ActionEvent { return changeEvents[a] }
+
+// CallerAt returns the object that an action sees as its caller: the old one until an update or a
+// destruction is over, and otherwise the new one.
+func CallerAt(event configs.ActionEvent, before, after cty.Value) cty.Value {
+	if event.Destroys() || event == configs.BeforeUpdate {
+		return before
+	}
+	return after
 }
 
 // Taints reports whether the object that the change creates is tainted if an action fails.

@@ -75,6 +75,33 @@ func Without(v cty.Value, mark any) cty.Value {
 	return ret
 }
 
+// AsUnknown returns v with an unknown value in place of each part that has the mark. Other marks are kept.
+func AsUnknown(v cty.Value, mark any) cty.Value {
+	if !Contains(v, mark) {
+		return v
+	}
+	bare, all := v.UnmarkDeepWithPaths()
+	marked := cty.NewPathSet()
+	var others []cty.PathValueMarks
+	for _, pvm := range all {
+		if _, has := pvm.Marks[mark]; has {
+			marked.Add(pvm.Path)
+		} else {
+			others = append(others, pvm)
+		}
+	}
+	bare, err := cty.Transform(bare, func(path cty.Path, v cty.Value) (cty.Value, error) {
+		if marked.Has(path) {
+			return cty.UnknownVal(v.Type()), nil
+		}
+		return v, nil
+	})
+	if err != nil {
+		panic("unreachable: the callback returns no error: " + err.Error())
+	}
+	return bare.MarkWithPaths(others)
+}
+
 // Any reports whether v or any value inside it has a mark. Because it is called frequently, it
 // visits as few values as possible; for example, a set has the marks of its elements.
 func Any(v cty.Value) bool {

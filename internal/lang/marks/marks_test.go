@@ -65,3 +65,20 @@ func TestAdvice(t *testing.T) {
 		}
 	}
 }
+
+func TestAsUnknown(t *testing.T) {
+	v := cty.ObjectVal(map[string]cty.Value{
+		"a": cty.StringVal("x").Mark(Ephemeral), "b": cty.StringVal("y").Mark(Sensitive), "c": cty.True,
+		"d": cty.ListVal([]cty.Value{cty.True, cty.False.Mark(Ephemeral).Mark(Sensitive)}),
+	})
+	want := cty.ObjectVal(map[string]cty.Value{
+		"a": cty.UnknownVal(cty.String), "b": cty.StringVal("y").Mark(Sensitive), "c": cty.True,
+		"d": cty.ListVal([]cty.Value{cty.True, cty.UnknownVal(cty.Bool)}),
+	})
+	if got := AsUnknown(v, Ephemeral); !got.RawEquals(want) {
+		t.Errorf("got %#v, want %#v", got, want)
+	}
+	if got := AsUnknown(cty.True, Ephemeral); !got.RawEquals(cty.True) {
+		t.Errorf("got %#v", got)
+	}
+}
