@@ -59,6 +59,7 @@ destroyed.`,
 type applyFlags struct {
 	planFlags
 	AutoApprove      bool
+	Undo             string
 	DetailedExitCode bool
 	command          bool // whether the command is destroy
 	given            func(option string) bool
@@ -71,6 +72,7 @@ func (f *applyFlags) declare(fs *options) {
 	fs.BoolVar(&f.AutoApprove, "auto-approve", false, "Do not ask for approval.")
 	f.Look.addVanished(fs, &f.AutoApprove)
 	addRetry(fs, &f.Retries)
+	addUndo(fs, &f.Undo)
 	fs.BoolVar(&f.DetailedExitCode, "detailed-exitcode", false,
 		"Exit with status 2 if the saved plan deferred changes that are still to be planned.")
 	fs.BoolVar(&f.SuppressForgetErrors, "suppress-forget-errors", false,
@@ -81,6 +83,8 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 	switch {
 	case len(args) > 1:
 		return badUsage("Too many command line arguments", "Expected at most one argument, the path of a saved plan.")
+	case len(args) == 1 && f.Undo != "":
+		return badUsage("Incompatible arguments", "-undo makes a plan of its own, so it can't be used with a saved plan.")
 	case len(args) == 1:
 		return applySaved(ctx, app, f, args[0])
 	case app.view.JSON && !f.AutoApprove && f.command:
@@ -93,6 +97,11 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 	if err != nil {
 		return err
 	}
+	if f.Undo != "" {
+		if err := undoes(opts, false); err != nil {
+			return err
+		}
+	}
 	if err := session.RequireConfigFor(opts.Mode, app.Parser, app.RootDir); err != nil {
 		return err
 	}
@@ -101,6 +110,12 @@ func runApply(ctx context.Context, app *App, f *applyFlags, args []string) error
 		return err
 	}
 	defer op.Close()
+	if f.Undo != "" {
+		opts.Past, err = op.Undo(ctx, f.Undo)
+		if err != nil {
+			return err
+		}
+	}
 	opts.NotSaved = true
 	return f.applyRounds(ctx, op, opts)
 }

@@ -39,6 +39,7 @@ the changes that were shown.`,
 		fs.StringVar(&f.Against, "against", "", "Plan to restore the objects as they were at `RUN|TIME`: at the end "+
 			"of a run, whose ID may be abbreviated, or at a time such as 2026-01-31T12:00:00Z. What can't be undone "+
 			"is listed. Needs the backend \"postgres\".")
+		addUndo(fs, &f.Undo)
 		f.Look.addVanished(fs, nil)
 		fs.StringVar(&f.Out, "out", "", "Save the plan to `path`, for the apply command.")
 		fs.BoolVar(&f.DetailedExitCode, "detailed-exitcode", false,
@@ -51,10 +52,28 @@ the changes that were shown.`,
 	}, runPlan),
 }
 
+// addUndo declares the option to take back a run.
+func addUndo(fs *options, into *string) {
+	fs.StringVar(into, "undo", "", "Take back what `RUN` did, whose ID may be abbreviated: destroy what it created, "+
+		"set back what it updated, and create again what it destroyed. Other objects and changes of the configuration "+
+		"are left alone. What can't be undone is listed. Needs the backend \"postgres\".")
+}
+
+// undoes checks the options of a plan that takes back a run, and sets those that it needs. other reports
+// whether there is another option that says what to plan.
+func undoes(opts *engine.PlanOptions, other bool) error {
+	if opts.Mode != plans.Normal || other {
+		return badUsage("Incompatible options",
+			"-undo can't be used together with -destroy, -refresh-only, -against or -generate-config-out.")
+	}
+	opts.Defer = false // a later round would apply the configuration
+	return nil
+}
+
 type planCommandFlags struct {
 	planFlags
 	Out, GenerateConfig string
-	Against             string
+	Against, Undo       string
 	DetailedExitCode    bool
 	Summary             bool
 }
@@ -74,6 +93,11 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 		app.onStderr()
 	}
 	opts.GenerateConfig, opts.NotSaved = f.GenerateConfig != "", f.Out == ""
+	if f.Undo != "" {
+		if err := undoes(opts, f.GenerateConfig != "" || f.Against != ""); err != nil {
+			return err
+		}
+	}
 	if f.Against != "" {
 		if opts.Mode != plans.Normal || f.GenerateConfig != "" {
 			return badUsage("Incompatible options",
@@ -94,6 +118,12 @@ func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) 
 	defer op.Close()
 	if f.Against != "" {
 		opts.Past, err = op.Past(ctx, f.Against)
+		if err != nil {
+			return err
+		}
+	}
+	if f.Undo != "" {
+		opts.Past, err = op.Undo(ctx, f.Undo)
 		if err != nil {
 			return err
 		}

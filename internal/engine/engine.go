@@ -162,6 +162,7 @@ const (
 type Past struct {
 	State *states.State
 	At    time.Time
+	Undo  string // ID of the only run whose changes are taken back, or ""
 	Run   string // ID of the run that ended with this state; "" if the state was selected by time
 	// Created holds the present addresses of objects that a run has created since the earlier time.
 	// Objects that did not exist at the earlier time and are not in Created are removed from the

@@ -216,7 +216,7 @@ func (f finisher) past(opts *PlanOptions) *plans.Past {
 	if opts.Past == nil {
 		return nil
 	}
-	out := &plans.Past{At: opts.Past.At, Run: opts.Past.Run, Lost: w.out.lost}
+	out := &plans.Past{At: opts.Past.At, Run: opts.Past.Run, Undo: opts.Past.Undo, Lost: w.out.lost}
 	for _, addr := range w.op.past.Displaced {
 		out.Lost = append(out.Lost, plans.Lost{Addr: addr, Why: plans.LostPlace})
 	}

@@ -13,6 +13,7 @@ import (
 // Past describes a plan that returns objects to an earlier time, with the current configuration.
 type Past struct {
 	At   time.Time // time of the earlier state; zero if the plan undoes what was changed outside
+	Undo string    // ID of the only run whose changes are taken back, or ""
 	Run  string    // ID of the run that ended with the earlier state; "" if the user named a time
 	Lost []Lost    // what the plan can't bring back, sorted by address
 }
@@ -85,8 +86,11 @@ func (l *Lost) Text() string {
 }
 
 // When describes the time to which the plan returns: "at the end of the run ID (TIME)", "at TIME" or
-// "before they were changed outside".
+// "before they were changed outside"; and "before the run ID" if it takes back only that run.
 func (p *Past) When() string {
+	if p.Undo != "" {
+		return "before the run " + p.Undo
+	}
 	if p.At.IsZero() {
 		return "before they were changed outside"
 	}

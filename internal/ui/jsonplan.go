@@ -366,6 +366,7 @@ func (p *planWriter) deferredChanges() {
 type against struct {
 	At   string       `json:"at,omitempty"` // "" if the plan undoes what was changed outside
 	Run  string       `json:"run,omitempty"`
+	Undo string       `json:"undo,omitempty"`
 	Lost []lostObject `json:"lost"`
 }
 
@@ -378,7 +379,7 @@ type lostObject struct {
 }
 
 func pastJSON(past *plans.Past) against {
-	out := against{Run: past.Run, Lost: []lostObject{}}
+	out := against{Run: past.Run, Undo: past.Undo, Lost: []lostObject{}}
 	if !past.At.IsZero() {
 		out.At = past.At.UTC().Format(time.RFC3339Nano)
 	}

@@ -16,7 +16,10 @@ import (
 	"tofu/internal/states/statemgr"
 )
 
-var _ statemgr.Historian = (*Store)(nil)
+var (
+	_ statemgr.Historian    = (*Store)(nil)
+	_ statemgr.RunHistorian = (*Store)(nil)
+)
 
 // vacuumEvery is the shortest time between automatic vacuums of a workspace, so that runs rarely
 // spend time on them.
@@ -258,6 +261,66 @@ func (s *Store) Turnover(
 				out.Destroyed[addr] = true
 			}
 			return err
+		})
+		return err
+	})
+	return out, explained(err)
+}
+
+// RunParts implements statemgr.RunHistorian.
+func (s *Store) RunParts(ctx context.Context, workspace, run string) (out *statemgr.RunParts, err error) {
+	err = s.transaction(ctx, readOnly, func(ctx context.Context, tx pgx.Tx) error {
+		out = new(statemgr.RunParts)
+		w, err := find(ctx, tx, workspace)
+		if err != nil {
+			return err
+		}
+		if w == nil {
+			return fmt.Errorf("the workspace %q has no state", workspace)
+		}
+		if out.Run, _, err = runEnd(ctx, tx, w.id, run); err != nil {
+			return err
+		}
+		var first, last, before *int64
+		if err := tx.QueryRow(ctx, `SELECT min(id), max(id), (SELECT max(v.id) FROM revision v
+				WHERE v.workspace = $1::bigint AND v.id < (SELECT min(id) FROM revision WHERE run = $2::text))
+			FROM revision WHERE run = $2::text`, w.id, out.Run).Scan(&first, &last, &before); err != nil {
+			return err
+		}
+		if first == nil {
+			return fmt.Errorf("the run %s changed nothing", out.Run)
+		}
+		if _, err := moment(ctx, tx, w.id, first); err != nil {
+			return err
+		}
+		if before != nil {
+			if out.Before, err = moment(ctx, tx, w.id, before); err != nil {
+				return err
+			}
+		}
+		rows, err := tx.Query(ctx, `SELECT DISTINCT address FROM changes
+			WHERE workspace = $1::text AND kind = 'instance' AND deposed = '' AND run = $2::text`, workspace, out.Run)
+		if err != nil {
+			return err
+		}
+		var address string
+		if _, err := pgx.ForEachRow(rows, []any{&address}, func() error {
+			addr, err := addrs.ParseInstanceText(address)
+			out.Changed = append(out.Changed, addr)
+			return err
+		}); err != nil {
+			return err
+		}
+		rows, err = tx.Query(ctx, `SELECT at, run, operation, who, address, action FROM changes
+			WHERE workspace = $1::text AND kind = 'instance' AND deposed = '' AND revision > $3::bigint AND run <> $2::text
+				AND address IN (SELECT address FROM changes WHERE workspace = $1::text AND kind = 'instance'
+					AND deposed = '' AND run = $2::text)
+			ORDER BY revision, address`, workspace, out.Run, *last)
+		if err != nil {
+			return err
+		}
+		out.Later, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (c statemgr.PartChange, err error) {
+			return c, row.Scan(&c.At, &c.Run, &c.Operation, &c.Who, &c.Address, &c.Action)
 		})
 		return err
 	})

@@ -12,6 +12,7 @@ import (
 type pastV1 struct {
 	At   time.Time `json:"at"`
 	Run  string    `json:"run,omitempty"`
+	Undo string    `json:"undo,omitempty"`
 	Lost []lostV1  `json:"lost"`
 }
 
@@ -23,7 +24,7 @@ type lostV1 struct {
 }
 
 func encodePast(p *plans.Past) ([]byte, error) {
-	out := pastV1{At: p.At, Run: p.Run}
+	out := pastV1{At: p.At, Run: p.Run, Undo: p.Undo}
 	for _, lost := range p.Lost {
 		entry := lostV1{Addr: lost.Addr.String(), Why: lost.Why, Attributes: lost.Attributes}
 		if lost.MovedTo != nil {
@@ -39,7 +40,7 @@ func decodePast(data []byte) (*plans.Past, error) {
 	if err := json.Unmarshal(data, &in); err != nil {
 		return nil, err
 	}
-	out := &plans.Past{At: in.At, Run: in.Run}
+	out := &plans.Past{At: in.At, Run: in.Run, Undo: in.Undo}
 	for _, lost := range in.Lost {
 		addr, err := addrs.ParseInstanceText(lost.Addr)
 		if err != nil {

@@ -72,6 +72,23 @@ type RunChange struct {
 	Deleted int    `json:"deleted"`
 }
 
+// A RunHistorian knows which objects single runs have changed.
+type RunHistorian interface {
+	// RunParts returns the objects that a run changed, and how they were before it. run is the beginning
+	// of its ID.
+	RunParts(ctx context.Context, workspace, run string) (*RunParts, error)
+}
+
+// RunParts says which objects a run changed.
+type RunParts struct {
+	Run    string  // its ID
+	Before *Moment // the last revision before the run; nil if the state was empty
+	// Changed has the instances whose current objects the run changed.
+	Changed []addrs.AbsInstance
+	// Later has changes of these instances by other runs since then, the first ones first.
+	Later []PartChange
+}
+
 // Part names an output, or objects by the address of a module, a resource or an instance.
 type Part struct {
 	Output  string // "" for objects
