@@ -16,9 +16,10 @@ const (
 	// headroom is the minimum growth of the heap between two collections.
 	headroom = 32 << 20
 	// largeHeap is the size up to which the heap may double between two collections. Above it, the
-	// allowed growth is a constant at first, and then a quarter of the heap. Runs with a million
-	// instances are limited by memory rather than time.
-	largeHeap = 1 << 29
+	// allowed growth is steadyGrowth, and then a quarter of the heap. Runs with a million instances are
+	// limited by memory rather than time.
+	largeHeap    = 1 << 30
+	steadyGrowth = 1 << 29
 )
 
 // shortCommand is the run time after which huge pages are requested. The request takes two
@@ -37,7 +38,7 @@ func growthOf(size uint64) uint64 {
 	case size < largeHeap:
 		return size
 	default:
-		return max(largeHeap, size/4)
+		return max(steadyGrowth, size/4)
 	}
 }
 
