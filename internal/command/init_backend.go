@@ -12,6 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/backend"
+	"tofu/internal/backend/provided"
 	"tofu/internal/configschema"
 	"tofu/internal/session"
 	"tofu/internal/terminal"
@@ -136,6 +137,9 @@ func (b *backendInit) record(
 	if err := selectExisting(ctx, s, p); err != nil {
 		return err
 	}
+	if err := b.createDefault(ctx, p); err != nil {
+		return err
+	}
 	record, err := session.NewBackendRecord(wanted.Driver.Name, wanted.Block, wanted.Config)
 	if err == nil {
 		err = s.WriteBackendRecord(record)
@@ -147,6 +151,33 @@ func (b *backendInit) record(
 		s.Success(fmt.Sprintf("\nThe backend %q is set up and will be used from now on.", record.Type))
 	}
 	return nil
+}
+
+// createDefault creates the default workspace in the state store of a provider, as Terraform does, so
+// that the store lists it and its first write is tried.
+func (b *backendInit) createDefault(ctx context.Context, p *session.Location) error {
+	if _, ok := p.Store.(*provided.Store); !ok {
+		return nil
+	}
+	names, err := p.Store.List(ctx)
+	if err != nil || slices.Contains(names, p.Workspace) {
+		return err
+	}
+	open, err := b.session.ReadState(ctx, p, session.StateRequest{Lock: b.flags.LockOptions, Operation: "init"})
+	if err != nil {
+		return err
+	}
+	defer b.session.Release(open)
+	if !open.Exists() {
+		if _, err := open.Create(ctx, b.session.Warnings.Add); err != nil {
+			return err
+		}
+	}
+	if exists, err := p.Exists(ctx); err != nil || exists {
+		return err
+	}
+	return tfdiags.Errorf("The state store doesn't keep states", "The store %q has accepted the state of the workspace %q, and "+
+		"doesn't have it now. This is a fault of the provider; use another store.", p.Settings.Driver.Name, p.Workspace)
 }
 
 // keepWorkspace makes sure that the selected workspace exists in a backend to which no states are

@@ -21,6 +21,7 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/addrs"
 	"tofu/internal/providers"
 )
 
@@ -184,6 +185,37 @@ func TestReattach(t *testing.T) {
 		resourceType(t, p, "files_file")
 		if err := p.Close(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// TestReattachHosts checks that a provider of Terraform's registry is found under the default host, too,
+// unless another one is attached there.
+func TestReattachHosts(t *testing.T) {
+	entry := func(host, port string) string {
+		return `"` + host + `acme/a":{"Protocol":"grpc","ProtocolVersion":6,"Addr":{"Network":"tcp","String":"127.0.0.1:` +
+			port + `"}}`
+	}
+	for _, test := range []struct{ text, host, want string }{
+		{entry("registry.terraform.io/", "1"), "registry.opentofu.org", "127.0.0.1:1"},
+		{entry("registry.terraform.io/", "1"), "registry.terraform.io", "127.0.0.1:1"},
+		{entry("registry.terraform.io/", "1") + "," + entry("", "2"), "registry.opentofu.org", "127.0.0.1:2"},
+		{entry("x.example/", "1"), "registry.opentofu.org", ""},
+	} {
+		found, err := ParseReattach("{" + test.text + "}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		provider, err := addrs.ParseProvider(test.host + "/acme/a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := found[provider]; r != nil {
+			got = r.Addr.String()
+		}
+		if got != test.want {
+			t.Errorf("%s in %s: %q, want %q", test.host, test.text, got, test.want)
 		}
 	}
 }

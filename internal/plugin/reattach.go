@@ -3,6 +3,7 @@ package plugin
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"strings"
 
@@ -24,7 +25,8 @@ type Reattach struct {
 }
 
 // ParseReattach parses the value of TF_REATTACH_PROVIDERS. It is a JSON object with provider
-// addresses as keys, as printed by providers that are started for debugging.
+// addresses as keys, as printed by providers that are started for debugging. A provider of Terraform's
+// registry is also that of the default registry.
 func ParseReattach(text string) (map[addrs.Provider]*Reattach, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
@@ -60,6 +62,15 @@ func ParseReattach(text string) (map[addrs.Provider]*Reattach, error) {
 			return nil, fmt.Errorf("%s: provider %s: %w", ReattachEnv, source, err)
 		}
 		out[provider] = &Reattach{ProtocolVersion: e.ProtocolVersion, Pid: e.Pid, Addr: addr}
+	}
+	// Tests of providers for Terraform name its registry, which configurations without a source don't mean.
+	for provider, running := range maps.Clone(out) {
+		if provider.Host == addrs.LegacyDefaultHost {
+			provider.Host = addrs.DefaultHost
+			if out[provider] == nil {
+				out[provider] = running
+			}
+		}
 	}
 	return out, nil
 }

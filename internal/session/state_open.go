@@ -181,6 +181,12 @@ func (p *Location) Encrypted(ctx context.Context) (bool, error) {
 	return encryption.IsEncrypted(data), err
 }
 
+// Exists reports whether the store has a state of the workspace.
+func (p *Location) Exists(ctx context.Context) (bool, error) {
+	data, err := p.Store.Get(ctx, p.Workspace)
+	return data != nil, err
+}
+
 // Manager returns the state manager of the workspace at the location.
 func (p *Location) Manager(s *Session) *statemgr.Manager {
 	interval, _ := persistInterval(s.Env) // ReadState returns the error
