@@ -80,6 +80,16 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestNoGeneratedConfig checks that a configuration that the provider leaves out sets no argument.
+func TestNoGeneratedConfig(t *testing.T) {
+	p := oddProvider(t, nil)
+	config, diags := p.GenerateConfig(t.Context(), "odd_thing", cty.ObjectVal(map[string]cty.Value{"name": cty.StringVal("a")}))
+	noErrors(t, diags)
+	if want := cty.ObjectVal(map[string]cty.Value{"name": cty.NullVal(cty.String)}); !config.RawEquals(want) {
+		t.Errorf("got %#v", config)
+	}
+}
+
 // oddProvider attaches to a provider that answers ApplyResourceChange with a function.
 func oddProvider(t *testing.T, apply func(*grpc.Server) (proto.Message, error)) providers.Interface {
 	t.Helper()
@@ -99,6 +109,8 @@ func oddProvider(t *testing.T, apply func(*grpc.Server) (proto.Message, error)) 
 			out = &tfplugin.GetProviderSchemaResponse{ResourceSchemas: map[string][]byte{"odd_thing": schema}}
 		case "ApplyResourceChange":
 			out, err = apply(server)
+		case "GenerateResourceConfig":
+			out = &tfplugin.GenerateResourceConfigResponse{}
 		default:
 			err = status.Error(codes.Unimplemented, called)
 		}

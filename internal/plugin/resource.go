@@ -223,7 +223,9 @@ func (c *client) GenerateConfig(ctx context.Context, typ string, state cty.Value
 	out := &tfplugin.GenerateResourceConfigResponse{}
 	if x.invoke(ctx, &tfplugin.GenerateResourceConfigRequest{TypeName: typ, State: x.encode(state, ty)}, out) {
 		x.addDiagnostics(out.Diagnostics)
-		config = x.decode(out.Config, ty)
+		if config = x.decode(out.Config, ty); !x.failed() && config.IsNull() { // no argument is set
+			config = rs.Block.EmptyValue()
+		}
 	}
 	return config, x.diags
 }
