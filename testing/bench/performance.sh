@@ -67,7 +67,7 @@ waits() { measure -bin bin/tofu -ref "$REF" -waits; }
 
 providers() {
 	measure -bin bin/tofu -mirror "$MIRROR" -type synth_t0 -shapes wide -sizes 5000 -phases plan,apply,noop,destroy
-	measure -bin bin/tofu -mirror "$MIRROR" -shapes one,aliases -sizes 1 -phases validate,plan,apply,noop,destroy -count 3
+	measure -bin bin/tofu -mirror "$MIRROR" -shapes one -sizes 1 -phases validate,plan,apply,noop,destroy -count 3
 }
 
 estates() { measure -bin bin/tofu -mirror "$MIRROR" -estates -sizes 10,100,500,2000; }
