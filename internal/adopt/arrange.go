@@ -14,7 +14,7 @@ import (
 	"tofu/internal/configschema"
 )
 
-// Arrange gives the objects addresses in the root module. Objects that are equal except for one name
+// Arrange chooses addresses for the objects in the root module. Objects that are equal except for one name
 // become instances of one resource, with this name as the key. schema returns the schema of a type, and
 // taken says which addresses the configuration has already.
 func Arrange(objects []*Object, schema func(typ string) *configschema.Block, taken func(addrs.Resource) bool) {
@@ -42,7 +42,7 @@ func Arrange(objects []*Object, schema func(typ string) *configschema.Block, tak
 	}
 }
 
-// arranger gives resources names that are not used yet.
+// arranger finds names of resources that are not used yet.
 type arranger struct {
 	taken func(addrs.Resource) bool
 	used  map[addrs.Resource]bool

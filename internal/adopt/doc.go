@@ -1,6 +1,6 @@
 // Package adopt prepares the import of existing objects that no state has yet, as `tofu adopt` does.
 //
-// [Managed] knows which objects the states have, [Arrange] gives the others addresses, and [Imports]
+// [Managed] knows which objects the states have, [Arrange] finds addresses for the others, and [Imports]
 // writes the import blocks. The resource blocks themselves come from a plan of these imports (see
 // package genconfig), and [Files] groups them. The package performs no I/O.
 package adopt
