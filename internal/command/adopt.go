@@ -23,7 +23,6 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/plugin"
 	"tofu/internal/session"
-	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 )
 
@@ -352,6 +351,3 @@ func changedNames(c *plans.InstanceChange) []string {
 	slices.Sort(out)
 	return out
 }
-
-// abort returns the context for calls that an interrupt ends.
-func (a *adoption) abort(ctx context.Context) context.Context { return terminal.UntilAbort(ctx) }

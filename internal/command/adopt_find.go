@@ -26,6 +26,7 @@ import (
 	"tofu/internal/roots/rootsfile"
 	"tofu/internal/session"
 	"tofu/internal/suggest"
+	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 )
 
@@ -222,7 +223,7 @@ func (a *adoption) list(ctx context.Context, name, text string) error {
 	}
 	a.app.Live.Phase("Listing objects", 0)
 	defer a.app.Live.Phase("", 0)
-	if err := run.Do(a.abort(ctx), op.State.State(), op.Variables); err != nil {
+	if err := run.Do(terminal.UntilAbort(ctx), op.State.State(), op.Variables); err != nil {
 		return err
 	}
 	for _, o := range a.objects {
