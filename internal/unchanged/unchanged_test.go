@@ -373,6 +373,21 @@ resource "fake_thing" "e" {
   name = "e"
   v    = join("", fake_thing.c[*].id)
 }
+resource "fake_thing" "g" {
+  name = "g"
+  lifecycle {
+    replace_triggered_by = [fake_thing.a]
+  }
+}
+resource "fake_thing" "h" {
+  name = "h"
+  lifecycle {
+    precondition {
+      condition     = local.file != ""
+      error_message = "No text."
+    }
+  }
+}
 module "m" {
   source = "./m"
   in     = fake_thing.b.v
@@ -381,25 +396,25 @@ module "m" {
 
 // TestPlanned checks which blocks are planned after which edits.
 func TestPlanned(t *testing.T) {
-	all := "a b c0 c1 d e in"
+	all := "a b c0 c1 d e g h in"
 	tests := []struct {
 		name, old, new string
 		change         func(*world, *scene)
 		want           string
 	}{
-		{name: "nothing", want: "d"}, // it reads a file
+		{name: "nothing", want: "d g h"}, // a file, a trigger, a condition
 		{name: "a comment between blocks", old: "locals {", new: "# text\nlocals {", want: all},
-		{name: "a block without readers", old: `"e"` + "\n", new: `"e2"` + "\n", want: "d e2"},
-		{name: "a block with readers", old: `name = "b"`, new: "name = \"b\"\n  f = \"x\"", want: "b d in"},
-		{name: "a block read through a local", old: `name = "a"`, new: "name = \"a\"\n  tags = {}", want: "a b d in"},
+		{name: "a block without readers", old: `"e"` + "\n", new: `"e2"` + "\n", want: "d e2 g h"},
+		{name: "a block with readers", old: `name = "b"`, new: "name = \"b\"\n  f = \"x\"", want: "b d g h in"},
+		{name: "a block read through a local", old: `name = "a"`, new: "name = \"a\"\n  tags = {}", want: "a b d g h in"},
 		{name: "a block in a called module", change: func(_ *world, s *scene) {
 			s.files["m/m.tf"] = strings.Replace(s.files["m/m.tf"], `"in"`+"\n", `"in2"`+"\n", 1)
-		}, want: "d in2"},
+		}, want: "d g h in2"},
 		{name: "a local", old: `"l"`, new: `"k"`, want: all},
 		{name: "a variable", change: func(_ *world, s *scene) { s.variable = "y" }, want: all},
 		{name: "a workspace", change: func(_ *world, s *scene) { s.workspace = "y" }, want: all},
 		{name: "a schema", change: func(w *world, _ *scene) { w.Cloud.SchemaVersion++ }, want: all},
-		{name: "an object", change: func(w *world, _ *scene) { w.taint("c") }, want: "c0 c1 d e"},
+		{name: "an object", change: func(w *world, _ *scene) { w.taint("c") }, want: "c0 c1 d e g h"},
 		{name: "a plan that reads objects", change: func(_ *world, s *scene) { s.refresh = true }, want: all},
 		{name: "a saved plan", change: func(_ *world, s *scene) { s.saved = true }, want: all},
 	}
