@@ -237,7 +237,9 @@ func (s *search) eligible(r *graph.Resource) bool {
 	switch {
 	case r.Addr.Resource.Mode != addrs.Managed, c == nil, e == nil, r.Schema == nil, r.Provider == nil:
 		return false
-	case e.Body == nil, len(e.Preconditions)+len(e.Postconditions)+len(e.Triggers)+len(e.Provisioners) > 0:
+	case e.Body == nil, len(e.Preconditions)+len(e.Postconditions)+len(e.Provisioners) > 0:
+		return false
+	case len(e.Triggers)+len(e.ActionTriggers) > 0:
 		return false
 	case c.Connection != nil, c.Lifecycle.DestroyProblem != nil, r.ProviderKey != nil, r.Selected != nil:
 		return false
