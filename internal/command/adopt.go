@@ -94,6 +94,9 @@ func runAdopt(ctx context.Context, app *App, f *adoptFlags, types []string) erro
 	switch {
 	case f.IDs != "" && len(types) > 0:
 		return badUsage("Incompatible arguments", "-ids can't be used together with types: the file names them.")
+	case filepath.Base(f.Out) != f.Out:
+		return badUsage("Invalid prefix", "-out=%s is not the beginning of a file name. The files are written to the "+
+			"directory of the root module.", f.Out)
 	case f.Alone && f.Estate != "":
 		return badUsage("Incompatible options", "-alone and -estate can't be used together.")
 	}
@@ -161,7 +164,8 @@ func (a *adoption) start(ctx context.Context, operation, name, text string) (*se
 	return a.app.StartOperation(ctx, a.f.operation(), operation)
 }
 
-// withFile is a file system with one more file, which must be in an existing directory.
+// withFile is a file system with one more file, which must be in an existing directory. If it is a query
+// file, it is the only one.
 type withFile struct {
 	configs.FS
 	path, text string
@@ -171,6 +175,10 @@ type withFile struct {
 func (w *withFile) ReadDir(dir string) ([]fs.DirEntry, error) {
 	entries, err := w.FS.ReadDir(dir)
 	if filepath.Clean(dir) == filepath.Dir(w.path) {
+		const query = ".tfquery.hcl"
+		entries = slices.DeleteFunc(slices.Clone(entries), func(e fs.DirEntry) bool {
+			return strings.HasSuffix(e.Name(), query) && strings.HasSuffix(w.path, query)
+		})
 		entries = append(slices.Clip(entries), fileEntry(filepath.Base(w.path)))
 		slices.SortFunc(entries, func(x, y fs.DirEntry) int { return strings.Compare(x.Name(), y.Name()) })
 	}

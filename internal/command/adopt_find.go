@@ -108,7 +108,7 @@ func (a *adoption) source(reference string) addrs.Provider {
 func (a *adoption) lists(ctx context.Context, op *session.Operation, patterns []string) (string, error) {
 	references := a.f.Providers
 	if len(references) == 0 {
-		references = slices.Sorted(maps.Keys(a.config.Module.RequiredProviders))
+		references = slices.Sorted(maps.Values(a.config.Module.LocalNames))
 	}
 	filters, err := a.filters()
 	if err != nil {
