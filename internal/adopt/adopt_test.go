@@ -11,6 +11,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configschema"
+	"tofu/internal/lang/marks"
 	"tofu/internal/states"
 )
 
@@ -170,6 +171,44 @@ func TestFiles(t *testing.T) {
 		if _, err := ParseGrouping(bad); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}
+	}
+}
+
+func TestSettle(t *testing.T) {
+	addr := func(key int) addrs.AbsInstance {
+		return addrs.Resource{Mode: addrs.Managed, Type: "lab_host", Name: "h"}.InInstance("").Instance(addrs.IntKey(key))
+	}
+	planned := func(name string, size int64) cty.Value {
+		return cty.ObjectVal(map[string]cty.Value{"id": cty.UnknownVal(cty.String), "name": cty.StringVal(name),
+			"size": cty.NumberIntVal(size), "token": cty.StringVal("hush").Mark(marks.Sensitive)})
+	}
+	pending := []Pending{
+		{Addr: addr(0), Planned: planned("web", 4)},
+		{Addr: addr(1), Planned: planned("gone", 4)},
+		{Addr: addr(2), Planned: planned("twice", 4)},
+		{Addr: addr(3), Planned: cty.NullVal(cty.DynamicPseudoType)},
+		{Addr: addr(4), Problem: "no list"},
+	}
+	objects := []*Object{lab("i-1 web 4"), lab("i-2 web 5"), lab("i-3 twice 4"), lab("i-4 twice 4"), lab("i-5")}
+	found, unsettled := Settle(pending, objects)
+	var got []string
+	for _, o := range found {
+		got = append(got, o.ID+"="+o.Addr.String())
+	}
+	for _, p := range pending {
+		if why := unsettled[p.Addr]; why != "" {
+			got = append(got, p.Addr.String()+": "+why)
+		}
+	}
+	want := []string{
+		"i-1=lab_host.h[0]",
+		"lab_host.h[1]: no object has the planned values. If it doesn't exist, run \"tofu state rm -in-doubt 'lab_host.h[1]'\"",
+		"lab_host.h[2]: several objects have the planned values: lab_host i-3, lab_host i-4",
+		"lab_host.h[3]: no object has the planned values. If it doesn't exist, run \"tofu state rm -in-doubt 'lab_host.h[3]'\"",
+		"lab_host.h[4]: no list",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

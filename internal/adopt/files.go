@@ -13,7 +13,8 @@ import (
 	"tofu/internal/addrs"
 )
 
-// Imports returns the import blocks for some objects: one for each resource.
+// Imports returns the import blocks for some objects: one for each resource, or for each object if a
+// for_each can't have the keys.
 func Imports(objects []*Object) string {
 	byResource := make(map[addrs.AbsResource][]*Object)
 	for _, o := range objects {
@@ -23,7 +24,13 @@ func Imports(objects []*Object) string {
 	for _, r := range slices.SortedFunc(maps.Keys(byResource), addrs.AbsResource.Compare) {
 		list := byResource[r]
 		slices.SortFunc(list, func(x, y *Object) int { return x.Addr.Compare(y.Addr) })
-		texts = append(texts, importBlock(list))
+		if _, named := list[0].Addr.Key.IsString(); named && len(list) > 1 {
+			texts = append(texts, importBlock(list))
+			continue
+		}
+		for _, o := range list {
+			texts = append(texts, importBlock([]*Object{o}))
+		}
 	}
 	return strings.Join(texts, "\n")
 }
@@ -32,10 +39,11 @@ func Imports(objects []*Object) string {
 func importBlock(objects []*Object) string {
 	var b strings.Builder
 	first := objects[0]
-	keyed := first.Addr.Key != addrs.NoKey
+	keyed := len(objects) > 1
 	b.WriteString("import {\n")
-	to := first.Addr.Abs().String()
+	to := first.Addr.String()
 	if keyed {
+		to = first.Addr.Abs().String()
 		b.WriteString("for_each = {\n")
 		for _, o := range objects {
 			fmt.Fprintf(&b, "%s = %s\n", hclwrite.TokensForValue(o.Addr.Key.Value()).Bytes(), hclwrite.TokensForValue(o.target()).Bytes())

@@ -22,6 +22,7 @@ const (
 	Differs   Status = "change"    // an apply imports it, and would also change it
 	IsManaged Status = "managed"   // a state has it
 	Failed    Status = "no-import" // it can't be imported
+	InDoubt   Status = "in-doubt"  // it isn't known which object, if any, a creation has made
 )
 
 // Report is the result of adopting objects. Its JSON form is the document of `tofu adopt -json`.
@@ -37,7 +38,7 @@ type Report struct {
 type Row struct {
 	Object  *Object
 	Status  Status
-	Why     string   // for Failed the error, for IsManaged the places that have it
+	Why     string   // for Failed and InDoubt the reason, for IsManaged the places that have it
 	Changes []string // names of arguments that an apply would change
 }
 
@@ -48,12 +49,12 @@ func (r *Report) Add(o *Object, status Status, why string, changes []string) {
 
 // Clean reports whether an apply would import all objects that no state has, and change none of them.
 func (r *Report) Clean() bool {
-	return !slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Status == Differs || row.Status == Failed })
+	return !slices.ContainsFunc(r.Rows, func(row Row) bool { return row.Status != New && row.Status != IsManaged })
 }
 
 // sort sorts the rows by status and address, or by the object's own name.
 func (r *Report) sort() {
-	order := []Status{IsManaged, Failed, Differs, New}
+	order := []Status{IsManaged, InDoubt, Failed, Differs, New}
 	slices.SortStableFunc(r.Rows, func(x, y Row) int {
 		if x.Status != y.Status {
 			return slices.Index(order, x.Status) - slices.Index(order, y.Status)
@@ -77,6 +78,8 @@ func (r *Report) Text(w io.Writer, all bool) error {
 		switch {
 		case row.Status == Failed:
 			fmt.Fprintf(&b, "  %s can't be imported: %s\n", o, termtext.OneLine(row.Why))
+		case row.Status == InDoubt:
+			fmt.Fprintf(&b, "  %s stays in doubt: %s\n", o.Addr, termtext.OneLine(row.Why))
 		case row.Status == Differs:
 			fmt.Fprintf(&b, "  %s would change: %s\n", o.Addr, strings.Join(row.Changes, ", "))
 		case all && row.Status == IsManaged:
@@ -91,6 +94,9 @@ func (r *Report) Text(w io.Writer, all bool) error {
 	fmt.Fprintf(&b, "Found %s", ui.Count(len(r.Rows), "object"))
 	if len(r.Rows) > 0 {
 		fmt.Fprintf(&b, ": %d managed already, %d new", count[IsManaged], count[New]+count[Differs])
+	}
+	if count[InDoubt] > 0 {
+		fmt.Fprintf(&b, ", %d in doubt", count[InDoubt])
 	}
 	if count[Failed] > 0 {
 		fmt.Fprintf(&b, ", %d that can't be imported", count[Failed])
@@ -133,7 +139,7 @@ func (r *Report) JSON(w io.Writer) error {
 		o := row.Object
 		out := object{Type: o.Type, DisplayName: o.Name, ID: o.ID, Provider: o.Source.String(), Status: row.Status,
 			Why: row.Why, Changes: row.Changes}
-		if row.Status == New || row.Status == Differs {
+		if row.Status == New || row.Status == Differs || row.Status == InDoubt {
 			out.Address = o.Addr.String()
 		}
 		if o.Identity != cty.NilVal {

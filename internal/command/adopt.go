@@ -57,6 +57,8 @@ or if some can't be imported, and 1 after an error.`,
 		fs.BoolVar(&f.Preview, "preview", false, "Only list the objects, with their addresses. Nothing is written.")
 		fs.StringVar(&f.IDs, "ids", "", "Import the objects in the file at `path`. Each line has a resource type and an "+
 			"import ID.")
+		fs.BoolVar(&f.Pending, "pending", false, "Look for the objects of interrupted creations, which are in doubt, and write "+
+			"the blocks that import them.")
 		fs.Var((*list)(&f.Providers), "provider", "List objects with the provider configuration `name`, such as aws.west. "+
 			"May be repeated. The default is the configuration without an alias of each provider.")
 		fs.Var((*list)(&f.Filters), "filter", "Set an argument of the lists that have it, as `name=value`, such as "+
@@ -83,15 +85,17 @@ or if some can't be imported, and 1 after an error.`,
 
 type adoptFlags struct {
 	planFlags
-	Document, Preview, Alone bool
-	IDs, Out, Estate         string
-	Providers, Filters       []string
-	Limit                    int
-	Group                    adopt.Grouping
+	Document, Preview, Alone, Pending bool
+	IDs, Out, Estate                  string
+	Providers, Filters                []string
+	Limit                             int
+	Group                             adopt.Grouping
 }
 
 func runAdopt(ctx context.Context, app *App, f *adoptFlags, types []string) error {
 	switch {
+	case f.Pending && (f.IDs != "" || len(types) > 0):
+		return badUsage("Incompatible arguments", "-pending can't be used together with types or -ids: the state names them.")
 	case f.IDs != "" && len(types) > 0:
 		return badUsage("Incompatible arguments", "-ids can't be used together with types: the file names them.")
 	case filepath.Base(f.Out) != f.Out:
@@ -115,7 +119,11 @@ func runAdopt(ctx context.Context, app *App, f *adoptFlags, types []string) erro
 	if err := a.leaveOut(ctx); err != nil {
 		return err
 	}
-	adopt.Arrange(a.objects, a.schema, a.taken)
+	if f.Pending {
+		a.settle()
+	} else {
+		adopt.Arrange(a.objects, a.schema, a.taken)
+	}
 	if !f.Preview && len(a.objects) > 0 {
 		if err := a.write(ctx); err != nil {
 			return err
@@ -146,6 +154,7 @@ type adoption struct {
 	config  *configs.Config
 	schemas map[string]*configschema.Block // by type
 	managed adopt.Managed
+	pending []adopt.Pending
 	objects []*adopt.Object // those that are not in out yet
 	out     *adopt.Report
 }
@@ -153,6 +162,17 @@ type adoption struct {
 func (a *adoption) schema(typ string) *configschema.Block { return a.schemas[typ] }
 
 func (a *adoption) taken(r addrs.Resource) bool { return a.config.Module.Resources[r] != nil }
+
+// settle leaves the objects of interrupted creations, and makes the other creations part of the result.
+func (a *adoption) settle() {
+	found, unsettled := adopt.Settle(a.pending, a.objects)
+	a.objects = found
+	for _, p := range a.pending {
+		if why, open := unsettled[p.Addr]; open {
+			a.out.Add(&adopt.Object{Type: p.Addr.Resource.Type, Addr: p.Addr}, adopt.InDoubt, why, nil)
+		}
+	}
+}
 
 // start starts an operation with a file that exists only in memory, in the directory of the root module.
 // If name is "", there is no such file.
@@ -277,7 +297,7 @@ func (a *adoption) planAll(ctx context.Context, prefix string) (*plans.Plan, err
 		switch {
 		case err != nil && !a.drop(err):
 			return nil, err
-		case err == nil && found: // objects whose values are known now may become one block
+		case err == nil && found && !a.f.Pending: // objects whose values are known now may become one block
 			found = false
 			adopt.Arrange(a.objects, a.schema, a.taken)
 		case err == nil:

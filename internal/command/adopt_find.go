@@ -20,6 +20,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/configschema"
 	"tofu/internal/lang/funcs"
+	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/query"
 	"tofu/internal/roots"
@@ -45,6 +46,12 @@ func (a *adoption) find(ctx context.Context, types []string) error {
 	if a.f.IDs != "" {
 		return a.readIDs(ctx, op)
 	}
+	if a.f.Pending {
+		types, err = a.findPending(ctx, op)
+		if err != nil || len(types) == 0 {
+			return err
+		}
+	}
 	name, text := "", ""
 	if len(types) > 0 {
 		if text, err = a.lists(ctx, op, types); err != nil {
@@ -56,6 +63,45 @@ func (a *adoption) find(ctx context.Context, types []string) error {
 			"Or write a query file (*.tfquery.hcl), or a file for the option -ids.")
 	}
 	return a.list(ctx, name, text)
+}
+
+// findPending finds the creations that never ended. It returns their types that providers can list.
+func (a *adoption) findPending(ctx context.Context, op *session.Operation) (types []string, err error) {
+	var references []string
+	for _, step := range op.State.Snapshot.Interrupted {
+		if step.Action != plans.Create || step.Deposed != addrs.NotDeposed || step.Addr.Resource.Mode != addrs.Managed {
+			continue
+		}
+		p, config := adopt.Pending{Addr: step.Addr, Planned: step.Planned}, step.Provider.Config
+		schema, diags := op.Env.Schema(ctx, config.Provider)
+		if diags.HasErrors() {
+			return nil, diags.Err()
+		}
+		reference := a.config.Module.LocalNames[config.Provider]
+		switch {
+		case schema.Lists == nil || schema.Lists.Type(step.Addr.Resource.Type) == nil:
+			p.Problem = "the provider can't list objects of this type. Import the object by its ID, if it exists"
+		case reference == "":
+			p.Problem = "the root module doesn't require the provider. Add it to required_providers"
+		}
+		a.pending = append(a.pending, p)
+		if p.Problem != "" {
+			continue
+		}
+		if config.Module.IsRoot() && config.Alias != "" {
+			reference += "." + config.Alias
+		}
+		if !slices.Contains(references, reference) {
+			references = append(references, reference)
+		}
+		if typ := step.Addr.Resource.Type; !slices.Contains(types, typ) {
+			types = append(types, typ)
+		}
+	}
+	if len(a.f.Providers) == 0 {
+		a.f.Providers = references
+	}
+	return types, nil
 }
 
 // readIDs reads the file of -ids.
