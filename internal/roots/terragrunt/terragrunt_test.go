@@ -736,8 +736,9 @@ func TestGenerate(t *testing.T) {
 		"a key without quotes":  {`"locals {\n  a = { ${local.name} = 1 }\n}"`, "", "it differs between units"},
 		"a default":             {`"variable \"v\" {\n  default = \"${local.name}\"\n}"`, "", "it differs between units"},
 		"an alias":              {`"provider \"aws\" {\n  alias = \"${local.name}\"\n}"`, "", "it differs between units"},
-		"an ignored attribute":  {`"resource \"a\" \"b\" {\n  lifecycle {\n    ignore_changes = [\"${local.name}\"]\n  }\n}"`, "", "it differs between units"},
-		"not constant":          {`run_cmd("x")`, "", "not constant"},
+		"an ignored attribute": {`"resource \"a\" \"b\" {\n  lifecycle {\n    ignore_changes = [\"${local.name}\"]\n  }\n}"`,
+			"resource \"a\" \"b\" {\n  lifecycle {\n    ignore_changes = [\"${var.name}\"]\n  }\n}\n" + name, ""},
+		"not constant": {`run_cmd("x")`, "", "not constant"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			dir := unpack(t, module+`
