@@ -26,7 +26,7 @@ func storeSchema() *configschema.NestedBlock {
 	}
 }
 
-// storeOf returns the store block of an object, or a null value if there is none.
+// storeOf returns the store block of an object, or a null value if it has no such block.
 func storeOf(object cty.Value) cty.Value {
 	if object.IsNull() || !object.Type().HasAttribute(storeBlock) {
 		return cty.NullVal(cty.DynamicPseudoType)

@@ -301,7 +301,7 @@ func (p *Pool) take(ctx context.Context, m *member) (*pooled, error) {
 	return p.start(ctx, m, *m.launch)
 }
 
-// takeIdle returns an idle process, or nil if there is none, or the error with which Prepare could not
+// takeIdle returns an idle process, or nil if all are busy, or the error with which Prepare could not
 // start one. The caller has locked m.
 func (m *member) takeIdle() (*pooled, error) {
 	if err := m.failed; err != nil {

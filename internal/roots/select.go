@@ -129,7 +129,7 @@ func (e *Estate) checkSelection(s *Selection) error {
 }
 
 // patternMeant suggests a pattern that differs in one path element and matches a root module. It
-// returns "" if there is none.
+// returns "" if no root module matches.
 func (e *Estate) patternMeant(pattern string) string {
 	parts := strings.Split(pattern, "/")
 	for i, part := range parts {

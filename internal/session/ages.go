@@ -75,7 +75,7 @@ func (op *Operation) saveAges() {
 	var err error = errors.ErrUnsupported
 	if keeper, ok := op.Location.Store.(statemgr.AgeKeeper); ok {
 		if err = keeper.UpdateAges(ctx, op.Location.Workspace, encode); err == nil {
-			_ = os.Remove(filepath.Join(op.Session.DataDir, agesFile)) // usually there is none
+			_ = os.Remove(filepath.Join(op.Session.DataDir, agesFile)) // usually it does not exist
 		}
 	}
 	if err != nil {

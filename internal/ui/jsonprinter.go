@@ -178,7 +178,7 @@ func lineVerbs(a plans.Action) struct{ start, still, done, failed string } {
 	return verbs[a]
 }
 
-// actionHook is what a line says about an action that is invoked.
+// actionHook describes an action that is invoked, in a line of output.
 type actionHook struct {
 	Action  lineResource `json:"action"`
 	Caller  string       `json:"triggered_by,omitempty"` // the event and the object

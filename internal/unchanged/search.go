@@ -29,7 +29,7 @@ type search struct {
 	providers map[*graph.Provider]result
 }
 
-// result is what is known of a block, a value, a module call or a provider configuration.
+// result says what the search has found out about a block, a value, a module call or a provider configuration.
 type result struct {
 	begun bool
 	clear bool // whether there is a sum

@@ -87,7 +87,7 @@ func (s *Store) Swap(ctx context.Context, workspace, old string, data []byte) (s
 	return version(data), s.Put(ctx, workspace, data)
 }
 
-// version returns the version of a snapshot: its hash, or "" if there is none.
+// version returns the version of a snapshot: its hash, or "" without a snapshot.
 func version(data []byte) string {
 	if data == nil {
 		return ""

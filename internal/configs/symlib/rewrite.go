@@ -102,7 +102,7 @@ func (r *rewriter) errorf(at hcl.Range, summary, detail string) {
 }
 
 // library returns the library of a name: an imported one or, for "", the library itself. It adds an
-// error if there is none.
+// error if no library has the name.
 func (r *rewriter) library(name string, at hcl.Range) *Library {
 	lib := r.imports[name]
 	if name == "" {

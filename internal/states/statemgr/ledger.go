@@ -47,7 +47,7 @@ type OutputLedger interface {
 
 // An AgeKeeper is a store that keeps beside a state when its objects were last read, as a document.
 type AgeKeeper interface {
-	// Ages returns the document of a workspace, or nil if there is none.
+	// Ages returns the document of a workspace, or nil if it has no document.
 	Ages(ctx context.Context, workspace string) ([]byte, error)
 	// UpdateAges replaces the document by the result of the function update, which gets the previous
 	// one. No other process changes it in the meantime. It does nothing if the workspace doesn't exist.
