@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,14 +80,12 @@ func TestPoolReusesProcesses(t *testing.T) {
 	}
 }
 
-// TestPoolKeepsAllProcesses checks that all unconfigured processes are used again after their users
-// have closed them.
 // TestPrepare checks that the first user of a provider gets the process that was started early, or the
 // error, and that a process that starts while the pool is closed does not stay.
 func TestPrepare(t *testing.T) {
-	starts := 0
+	var starts atomic.Int32
 	pool := newPool(t, func(p addrs.Provider) (Launch, error) {
-		starts++
+		starts.Add(1)
 		switch p.Type {
 		case "missing":
 			return Launch{}, errors.New("not installed")
@@ -110,8 +109,8 @@ func TestPrepare(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if starts != 4 { // an installation that fails is looked for again
-		t.Errorf("%d times it was found out how to start a provider", starts)
+	if n := starts.Load(); n != 4 { // an installation that fails is looked for again
+		t.Errorf("%d times it was found out how to start a provider", n)
 	}
 
 	closed := newPool(t, func(addrs.Provider) (Launch, error) { return launch(t, "files"), nil })
@@ -121,6 +120,8 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
+// TestPoolKeepsAllProcesses checks that all unconfigured processes are used again after their users
+// have closed them.
 func TestPoolKeepsAllProcesses(t *testing.T) {
 	pool := newPool(t,
 		func(addrs.Provider) (Launch, error) { return launch(t, "files", "FILES_ROOT="+t.TempDir()), nil })
