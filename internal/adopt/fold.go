@@ -3,7 +3,6 @@ package adopt
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -98,7 +97,6 @@ func foldBy(objects []*Object, schema *configschema.Block, name func(*Object) st
 // signature returns a text that is equal for objects whose arguments are equal, if a name in them is
 // replaced.
 func signature(v cty.Value, schema *configschema.Block, name string) string {
-	var b strings.Builder
 	arguments, _ := cty.Transform(v, func(path cty.Path, v cty.Value) (cty.Value, error) {
 		attr := schema.AttributeByPath(path)
 		switch {
@@ -110,6 +108,5 @@ func signature(v cty.Value, schema *configschema.Block, name string) string {
 		}
 		return v, nil
 	})
-	b.WriteString(arguments.GoString())
-	return b.String()
+	return arguments.GoString()
 }

@@ -24,6 +24,10 @@ type Pending struct {
 func Settle(pending []Pending, objects []*Object) (found []*Object, unsettled map[addrs.AbsInstance]string) {
 	unsettled = make(map[addrs.AbsInstance]string)
 	claimed := make(map[*Object]bool)
+	byType := make(map[string][]*Object)
+	for _, o := range objects {
+		byType[o.Type] = append(byType[o.Type], o)
+	}
 	for _, p := range pending {
 		if p.Problem != "" {
 			unsettled[p.Addr] = p.Problem
@@ -31,8 +35,8 @@ func Settle(pending []Pending, objects []*Object) (found []*Object, unsettled ma
 		}
 		var matching []*Object
 		var names []string
-		for _, o := range objects {
-			if o.Type == p.Addr.Resource.Type && !claimed[o] && p.made(o) {
+		for _, o := range byType[p.Addr.Resource.Type] {
+			if !claimed[o] && p.made(o) {
 				matching, names = append(matching, o), append(names, o.String())
 			}
 		}

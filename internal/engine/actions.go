@@ -452,10 +452,9 @@ func (o *PlanOptions) checkInvoke(root *configs.Config) error {
 	return errs.Err()
 }
 
-// ownValue returns the value of the resource whose change triggers the action that is evaluated. An
-// expression can read only the instance that changes: of is nil unless all its references select instances.
-func (c *evalContext) ownValue(of lang.Instances) (cty.Value, error) {
-	own := c.own
+// read returns the value of the resource whose change triggers the action that is evaluated. An expression
+// can read only the instance that changes: of is nil unless all its references select instances.
+func (own *ownObject) read(c *evalContext, of lang.Instances) (cty.Value, error) {
 	if !own.r.Exprs.Repetition.Repeats() {
 		return own.value, nil
 	}

@@ -184,7 +184,7 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 			return cty.DynamicVal, nil
 		}
 		if c.own != nil && c.own.r == r {
-			v, err := c.ownValue(nil)
+			v, err := c.own.read(c, nil)
 			for _, d := range tfdiags.FromError(err) {
 				err = d.At(rng)
 			}

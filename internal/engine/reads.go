@@ -162,7 +162,7 @@ func (c *evalContext) Instances(subject addrs.Referenceable, of lang.Instances) 
 		return cty.NilVal, false
 	}
 	if c.own != nil && c.own.r == r {
-		v, err := c.ownValue(of)
+		v, err := c.own.read(c, of)
 		return v, err == nil
 	}
 	x := c.e.expansionOf(r, c.in)
