@@ -37,7 +37,7 @@ func (v resourceVisit) resolveImports(ctx context.Context) error {
 		var errs tfdiags.Diagnostics
 		res.imports = map[addrs.AbsInstance]*importRequest{}
 		for _, t := range imports {
-			errs = errs.AppendError(v.resolveImport(ctx, res.imports, t))
+			errs = errs.AppendError(importVisit{v}.resolveImport(ctx, res.imports, t))
 		}
 		if w.graph.Generates(r) {
 			res.importKeys = map[addrs.ModuleInstance][]addrs.InstanceKey{}
@@ -86,8 +86,11 @@ func explainImport(t *graph.Import, diags tfdiags.Diagnostics) tfdiags.Diagnosti
 	})
 }
 
+// importVisit evaluates the imports to a resource.
+type importVisit struct{ resourceVisit }
+
 // resolveImport adds the import requests of one import block to out.
-func (v resourceVisit) resolveImport(
+func (v importVisit) resolveImport(
 	ctx context.Context, out map[addrs.AbsInstance]*importRequest, t *graph.Import,
 ) error {
 	w := v.w
@@ -108,7 +111,7 @@ func (v resourceVisit) resolveImport(
 }
 
 // resolveImportIn is resolveImport for one instance of the module of the block.
-func (v resourceVisit) resolveImportIn(
+func (v importVisit) resolveImportIn(
 	ctx context.Context, out map[addrs.AbsInstance]*importRequest, t *graph.Import, in *moduleInstance,
 ) error {
 	w := v.w
@@ -137,7 +140,7 @@ func (v resourceVisit) resolveImportIn(
 	return errs.Err()
 }
 
-func (v resourceVisit) addImportRequest(
+func (v importVisit) addImportRequest(
 	out map[addrs.AbsInstance]*importRequest, t *graph.Import, c *evalContext,
 ) error {
 	req, at := &importRequest{target: t}, importEval{c, t}
