@@ -280,8 +280,11 @@ func TestAppliedPlans(t *testing.T) {
 }
 
 func TestConcurrentSteps(t *testing.T) {
-	t.Chdir(t.TempDir())
-	m := statemgr.Open(local.New(nil, nil), ws, &statemgr.Options{Interval: time.Millisecond})
+	dir := t.TempDir()
+	t.Chdir(dir)
+	// The manager saves snapshots at any time, also when crash has changed the working directory.
+	store := local.New(nil, &local.Options{Dir: dir})
+	m := statemgr.Open(store, ws, &statemgr.Options{Interval: time.Millisecond})
 	begin(t, m, nil)
 	want := states.New()
 	var mu sync.Mutex
