@@ -211,9 +211,8 @@ func (f *driftFlags) why(ctx context.Context, a *driftAction) error {
 	if err := a.check(plan); err != nil || !a.drifts(plan) {
 		return err
 	}
-	subject := &graphSubject{cfg: a.op.Config.Config, plan: plan, prior: plan.Prior, env: a.op.QuietEnv(),
-		kind: engine.GraphApply, schemas: a.op.Providers.Schemas(terminal.UntilAbort(ctx), tfdiags.Drop)}
-	of, err := subject.explain(ctx, a.op.Providers.Locks)
+	of, err := a.op.Explained(ctx, &ui.PlanView{Plan: plan, Config: a.op.Config.Config,
+		Schemas: a.op.Providers.Schemas(terminal.UntilAbort(ctx), tfdiags.Drop)})
 	if err != nil {
 		return err
 	}

@@ -7,12 +7,12 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
 	"tofu/internal/engine"
-	"tofu/internal/engine/graph"
 	"tofu/internal/explain"
 	"tofu/internal/session"
 	"tofu/internal/states/statemgr"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
 )
 
 var cmdExplain = &Command{
@@ -142,7 +142,7 @@ func explainSaved(
 	if err != nil {
 		return nil, end, err
 	}
-	of, err := subject.explain(ctx, locks)
+	of, err := session.Explained(ctx, subject.planView(), subject.env, locks)
 	if err != nil {
 		return nil, end, err
 	}
@@ -165,19 +165,9 @@ func explainNew(ctx context.Context, op *session.Operation, opts *engine.PlanOpt
 	if plan == nil || err != nil {
 		return nil, err
 	}
-	schemas := op.Providers.Schemas(terminal.UntilAbort(ctx), tfdiags.Drop)
-	quiet := op.QuietEnv()
-	quiet.Warn = nil // planning has already reported these warnings
-	subject := &graphSubject{cfg: op.Config.Config, plan: plan, prior: plan.Prior, env: quiet, kind: engine.GraphApply,
-		schemas: schemas}
-	of, err := subject.explain(ctx, op.Providers.Locks)
-	if err != nil {
-		return nil, err
-	}
-	if h, ok := op.Location.Store.(statemgr.Historian); ok {
-		of.History = &explain.History{Historian: h, Workspace: op.Location.Workspace}
-	}
-	return of, nil
+	view := &ui.PlanView{Plan: plan, Config: op.Config.Config,
+		Schemas: op.Providers.Schemas(terminal.UntilAbort(ctx), tfdiags.Drop)}
+	return op.Explained(ctx, view)
 }
 
 // historyWait is the maximum time to look for the state history of a saved plan. The machine on
@@ -190,26 +180,4 @@ func planHistory(ctx context.Context, s *session.Session, saved *session.SavedPl
 	ctx, cancel := context.WithTimeout(ctx, historyWait)
 	defer cancel()
 	return saved.History(ctx, s)
-}
-
-// explain returns the plan in the form that package explain needs.
-func (s *graphSubject) explain(ctx context.Context, locks *depsfile.Locks) (*explain.Subject, error) {
-	op := s.operation()
-	built, err := graph.Build(terminal.UntilAbort(ctx), op)
-	if err != nil {
-		return nil, err
-	}
-	versions := map[addrs.Provider]string{}
-	for _, addr := range locks.Providers() {
-		if lock, ok := locks.Provider(addr); ok {
-			versions[addr] = lock.Version.String()
-		}
-	}
-	values := func(ctx context.Context) (*engine.PlannedValues, error) {
-		env := *s.env
-		env.Warn = nil // planning has already reported these warnings
-		return engine.EvalPlanned(terminal.UntilAbort(ctx), s.cfg, s.plan, &env)
-	}
-	return &explain.Subject{View: s.planView().Source(), Graph: built, Keys: op.Early(built), Versions: versions,
-		Values: values}, nil
 }

@@ -52,7 +52,7 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 	if err != nil {
 		return err
 	}
-	suite, err := loadTests(ctx, app.Session, cfg, f.TestDirectory, resolve)
+	suite, err := app.LoadTests(ctx, cfg, f.TestDirectory, resolve)
 	if err != nil {
 		return err
 	}

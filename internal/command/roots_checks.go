@@ -45,7 +45,7 @@ func runRootsValidate(ctx context.Context, app *App, f *rootsValidateFlags, args
 	}
 	var valid atomic.Int32
 	job := &rootsJob{app: app, workers: f.Workers, doing: "Validating", run: func(sub *App) error {
-		err := f.validate(ctx, sub.Session)
+		err := sub.Validate(ctx, f.options())
 		if err == nil {
 			valid.Add(1)
 		}
@@ -97,7 +97,7 @@ func (f *rootsValidateFlags) check(ctx context.Context, app *App, r *roots.Root)
 	}
 	sub := app.at(r, io.Discard, app.Timings)
 	defer sub.Close()
-	err := f.validate(ctx, sub.Session)
+	err := sub.Validate(ctx, f.options())
 	return sub.Warnings.Take().AppendError(err)
 }
 

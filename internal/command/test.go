@@ -142,27 +142,14 @@ func (t *testRun) load(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	files, _ := s.Parser.TestFiles(s.RootDir, t.flags.TestDirectory, tfdiags.Drop) // loadTests reports the error
+	files, _ := s.Parser.TestFiles(s.RootDir, t.flags.TestDirectory, tfdiags.Drop) // LoadTests reports the error
 	t.cfg, err = s.LoadUnset(ctx, moduletest.Assigned(t.given, files), resolve)
 	if err != nil {
 		return err
 	}
 	t.cfg.Given = t.given
-	t.suite, err = loadTests(ctx, s, t.cfg, t.flags.TestDirectory, resolve)
+	t.suite, err = s.LoadTests(ctx, t.cfg, t.flags.TestDirectory, resolve)
 	return err
-}
-
-// loadTests loads the test files of a configuration and the modules of their runs.
-func loadTests(
-	ctx context.Context, s *session.Session, cfg *session.Config, dir string, resolve configs.Resolver,
-) (*moduletest.Suite, error) {
-	workspace, err := s.Workspace()
-	if err != nil {
-		return nil, err
-	}
-	return moduletest.Load(ctx, cfg.Config, dir, &configs.LoadOptions{
-		Parser: s.Parser, Variables: cfg.Given, Workspace: workspace, WorkDir: s.WorkDir, Resolve: resolve,
-	}, s.Warnings.Add)
 }
 
 // loadWithTests loads a configuration and the modules of its tests.
@@ -173,7 +160,7 @@ func loadWithTests(
 	if err != nil {
 		return nil, err
 	}
-	cfg.Tests, err = loadTests(ctx, s, cfg, dir, resolve)
+	cfg.Tests, err = s.LoadTests(ctx, cfg, dir, resolve)
 	if err != nil {
 		return nil, err
 	}

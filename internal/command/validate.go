@@ -5,16 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"tofu/internal/configs"
-	"tofu/internal/depsfile/install"
-	"tofu/internal/engine"
-	"tofu/internal/getmodules"
 	"tofu/internal/lint"
-	"tofu/internal/moduletest"
-	"tofu/internal/query"
 	"tofu/internal/session"
-	"tofu/internal/terminal"
-	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
 
@@ -61,7 +53,7 @@ func runValidate(ctx context.Context, app *App, f *validateFlags, args []string)
 		return err
 	}
 	app.Input = false
-	err = f.validate(ctx, app.Session)
+	err = app.Validate(ctx, f.options())
 	diags := app.Warnings.Take().AppendError(err)
 	if into != nil {
 		if intoErr := errors.Join(ui.WriteValidation(into, diags, app.Source), into.Close()); intoErr != nil {
@@ -89,61 +81,7 @@ func runValidate(ctx context.Context, app *App, f *validateFlags, args []string)
 	return nil
 }
 
-// validate checks the configuration of a root module, and its tests.
-func (f *validateFlags) validate(ctx context.Context, s *session.Session) error {
-	resolve, err := getmodules.InstalledOrLocal(s.ModulesDir(), s.Base)
-	if err != nil {
-		return err
-	}
-	if f.Query {
-		s.Part = configs.Queries
-	}
-	given, err := s.Collect(f.Variables)
-	var cfg *session.Config
-	if err == nil {
-		cfg, err = s.Load(ctx, given, resolve)
-	}
-	if err != nil {
-		if f.NoTests || !s.Parser.IsModuleDir(s.RootDir) {
-			return err
-		}
-		_, testErr := s.Parser.TestFiles(s.RootDir, f.TestDirectory, s.Warnings.Add)
-		return tfdiags.Join(err, testErr)
-	}
-	s.Warnings.Add(lint.Check(cfg.Config, s.Parser, f.Lint)...)
-	reqs, subjects := session.Requirements(cfg.Config, nil), []moduletest.Subject{{Dir: s.RootDir, Config: cfg.Config}}
-	if !f.NoTests {
-		suite, err := loadTests(ctx, s, cfg, f.TestDirectory, resolve)
-		if err != nil {
-			return err
-		}
-		if err := suite.Check(); err != nil {
-			return err
-		}
-		session.AddTestRequirements(reqs, suite)
-		subjects = suite.Subjects()
-	}
-	// Any locked version is accepted: the lock file is not part of the configuration, so
-	// validate does not check it against the constraints.
-	running, err := s.OpenProviders(reqs.InAnyVersion())
-	if err != nil {
-		return install.ForValidate(err)
-	}
-	defer running.Close()
-	workspace, err := s.Workspace()
-	if err != nil {
-		return err
-	}
-	env := s.Environment(running, workspace)
-	env.Observe = nil
-	var errs tfdiags.Diagnostics
-	for _, subject := range subjects {
-		env.RootModule = subject.Dir
-		validate := engine.Validate
-		if f.Query && subject.Config == cfg.Config {
-			validate = query.Validate
-		}
-		errs = errs.AppendError(validate(terminal.UntilAbort(ctx), subject.Config, env))
-	}
-	return errs.Err()
+func (f *validateFlags) options() session.ValidateOptions {
+	return session.ValidateOptions{Variables: f.Variables, Lint: f.Lint, NoTests: f.NoTests, Query: f.Query,
+		Tests: f.TestDirectory}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -50,6 +51,7 @@ const (
 
 type moduleEntry struct {
 	once     sync.Once
+	done     atomic.Bool // whether the fields below are set
 	module   *Module
 	warnings tfdiags.Diagnostics
 	err      error
@@ -97,6 +99,7 @@ func (p *Parser) module(key moduleKey, warn tfdiags.Sink) (*Module, error) {
 		if key.part != Whole || key.known != "" || !p.takeFromPeer(key.dir, entry) {
 			entry.module, entry.err = p.decodeDir(key, entry.warnings.Add)
 		}
+		entry.done.Store(true)
 	})
 	for _, w := range entry.warnings {
 		warn(w)
@@ -162,6 +165,27 @@ func (p *Parser) Forget(dir string) {
 	defer p.mu.Unlock()
 	maps.DeleteFunc(p.modules, func(key moduleKey, _ *moduleEntry) bool { return key.dir == dir })
 	delete(p.sources, dir)
+}
+
+// Without returns a parser that reads from fsys, and that has what p has decoded except the stale
+// directories. A directory that imports symbol libraries counts as stale if anything is. p stays as
+// it is.
+func (p *Parser) Without(fsys FS, stale map[string]bool) *Parser {
+	out := NewParser(fsys)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, entry := range p.modules {
+		imports := entry.done.Load() && entry.module != nil && len(entry.module.symbols) > 0
+		if !stale[key.dir] && !(imports && len(stale) > 0) {
+			out.modules[key] = entry
+		}
+	}
+	for dir, texts := range p.sources {
+		if !stale[dir] {
+			out.sources[dir] = maps.Clone(texts)
+		}
+	}
+	return out
 }
 
 func (p *Parser) decodeDir(key moduleKey, warn tfdiags.Sink) (*Module, error) {

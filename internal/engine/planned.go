@@ -8,6 +8,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/lang"
 	"tofu/internal/plans"
 )
 
@@ -43,6 +44,16 @@ func (p *PlannedValues) Modules(m addrs.Module) []addrs.ModuleInstance {
 		out = append(out, in.addr)
 	}
 	return out
+}
+
+// Scope returns a scope for evaluating expressions in a module instance, or nil if there is no such
+// instance. Only one expression may be evaluated at a time.
+func (p *PlannedValues) Scope(ctx context.Context, in addrs.ModuleInstance) *lang.Scope {
+	module := p.w.graph.Modules[in.Module()]
+	if module == nil || p.w.modules.at(module, in) == nil {
+		return nil
+	}
+	return p.w.eval.newContext(ctx, p.w.modules.at(module, in), repetition{}).scope()
 }
 
 // Value returns the value of a variable, local or output in an instance of its module. It returns

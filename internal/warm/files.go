@@ -1,0 +1,159 @@
+package warm
+
+import (
+	"bytes"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tofu/internal/configs"
+)
+
+// files remembers which files a parser has read, so that it can be found out which have changed. It is
+// safe for concurrent use.
+type files struct {
+	workDir string // names are relative to it
+
+	mu     sync.Mutex
+	read   map[string]seenFile // by name
+	listed map[string][]string // the names of configuration files in a directory
+}
+
+// seenFile is a file as it was read.
+type seenFile struct {
+	text  []byte
+	given bool // whether the text was given, instead of read from disk
+	size  int64
+	mod   time.Time
+	at    time.Time // when it was read
+}
+
+// unsure is the time in which a file may have changed twice without another time of modification.
+const unsure = 2 * time.Second
+
+// view is the file system of one parser: the files on disk with the given texts instead of some of
+// them. The texts don't change.
+type view struct {
+	*files
+	texts map[string][]byte // by absolute name
+}
+
+func (f *files) abs(name string) string {
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(f.workDir, name)
+}
+
+// watched reports whether a file belongs to what a parser keeps.
+func watched(name string) bool { return configs.IsConfigFile(name) || strings.HasSuffix(name, ".hcl") }
+
+// ReadFile implements configs.FS.
+func (v *view) ReadFile(name string) ([]byte, error) {
+	seen, err := v.load(name)
+	if err == nil && watched(name) {
+		v.mu.Lock()
+		v.read[name] = seen
+		v.mu.Unlock()
+	}
+	return seen.text, err
+}
+
+func (v *view) load(name string) (seenFile, error) {
+	if text, ok := v.texts[v.abs(name)]; ok {
+		return seenFile{text: text, given: true}, nil
+	}
+	seen := seenFile{at: time.Now()}
+	if info, err := os.Stat(name); err == nil {
+		seen.size, seen.mod = info.Size(), info.ModTime()
+	}
+	var err error
+	seen.text, err = configs.OS{}.ReadFile(name)
+	return seen, err
+}
+
+// ReadDir implements configs.FS. Given texts of files that don't exist are entries, too.
+func (v *view) ReadDir(dir string) ([]fs.DirEntry, error) {
+	entries, err := configs.OS{}.ReadDir(dir)
+	at := v.abs(dir)
+	for name := range v.texts {
+		exists := func(e fs.DirEntry) bool { return e.Name() == filepath.Base(name) }
+		if filepath.Dir(name) == at && !slices.ContainsFunc(entries, exists) {
+			entries, err = append(entries, givenEntry(filepath.Base(name))), nil
+		}
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.listed[filepath.Clean(dir)] = watchedNames(entries)
+	return entries, err
+}
+
+func watchedNames(entries []fs.DirEntry) (out []string) {
+	for _, e := range entries {
+		if watched(e.Name()) {
+			out = append(out, e.Name())
+		}
+	}
+	return out
+}
+
+// givenEntry is the directory entry of a text without a file.
+type givenEntry string
+
+func (e givenEntry) Name() string               { return string(e) }
+func (e givenEntry) IsDir() bool                { return false }
+func (e givenEntry) Type() fs.FileMode          { return 0 }
+func (e givenEntry) Info() (fs.FileInfo, error) { return nil, fs.ErrNotExist }
+
+// stale returns the directories whose files are no longer as they were read, and forgets that they
+// were read.
+func (v *view) stale() map[string]bool {
+	v.mu.Lock()
+	read, listed := maps.Clone(v.read), maps.Clone(v.listed)
+	v.mu.Unlock()
+	out := map[string]bool{}
+	for dir, names := range listed {
+		entries, _ := v.ReadDir(dir)
+		if !slices.Equal(names, watchedNames(entries)) {
+			out[dir] = true
+		}
+	}
+	for name, seen := range read {
+		if dir := filepath.Dir(name); !out[dir] && v.changed(name, seen) {
+			out[dir] = true
+		}
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	maps.DeleteFunc(v.listed, func(dir string, _ []string) bool { return out[dir] })
+	maps.DeleteFunc(v.read, func(name string, _ seenFile) bool { return out[filepath.Dir(name)] })
+	return out
+}
+
+// changed reports whether the content of a file differs from what was read.
+func (v *view) changed(name string, seen seenFile) bool {
+	if _, given := v.texts[v.abs(name)]; !given && !seen.given {
+		info, err := os.Stat(name)
+		if err != nil {
+			return true
+		}
+		if info.Size() == seen.size && info.ModTime().Equal(seen.mod) && seen.at.Sub(seen.mod) > unsure {
+			return false
+		}
+	}
+	now, err := v.load(name)
+	if err != nil || !bytes.Equal(now.text, seen.text) {
+		return true
+	}
+	now.text = seen.text // the parser has this one
+	v.mu.Lock()
+	v.read[name] = now
+	v.mu.Unlock()
+	return false
+}

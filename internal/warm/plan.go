@@ -1,0 +1,203 @@
+package warm
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/engine"
+	"tofu/internal/engine/graph"
+	"tofu/internal/explain"
+	"tofu/internal/graphview"
+	"tofu/internal/lang"
+	"tofu/internal/lang/nesting"
+	"tofu/internal/plans"
+	"tofu/internal/providers"
+	"tofu/internal/session"
+	"tofu/internal/terminal"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+	"tofu/internal/version"
+)
+
+// PlanOptions select the kind of plan, as the options of `tofu plan` do. They are comparable by their
+// content.
+type PlanOptions struct {
+	Mode             plans.Mode
+	SkipRefresh      bool
+	Targets, Exclude []addrs.Target
+	Replace          []addrs.AbsInstance
+	// Observe, if not nil, is told of the progress. It must be safe for concurrent use.
+	Observe func(engine.Event)
+}
+
+// Plan is a plan, or why there is none.
+type Plan struct {
+	Answer
+	// View is the plan with its configuration and schemas; nil if nothing could be planned. A plan with
+	// errors has what could be planned.
+	View *ui.PlanView
+
+	subject *explain.Subject // nil if View is
+	env     *engine.Env
+}
+
+// Plan plans the root module. It takes no lock, writes no state and saves nothing. After errors in the
+// configuration the plan has only diagnostics. The error is that of ctx.
+func (m *Module) Plan(ctx context.Context, opts PlanOptions) (*Plan, error) {
+	out := &Plan{}
+	answer, err := m.ask(ctx, opts.Observe, func(ctx context.Context, q *question) error {
+		op, err := q.operation(ctx)
+		if err != nil {
+			return err
+		}
+		defer op.Close()
+		plan, err := op.PlanUnseen(ctx, opts.engine())
+		if plan == nil {
+			return err
+		}
+		return tfdiags.Join(err, out.complete(ctx, op, plan, err == nil))
+	})
+	out.Answer = answer
+	if err == nil {
+		m.mu.Lock()
+		m.last = out
+		m.mu.Unlock()
+	}
+	return out, err
+}
+
+// Last returns the last plan that was made, however old, or nil.
+func (m *Module) Last() *Plan {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.last
+}
+
+// engine returns the options for the engine. The plan counts as saved, so it lists every object.
+func (o *PlanOptions) engine() *engine.PlanOptions {
+	return &engine.PlanOptions{Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, Excludes: o.Exclude,
+		ForceReplace: o.Replace, Defer: true}
+}
+
+// complete adds a plan and what is needed to show and to explain it.
+func (p *Plan) complete(ctx context.Context, op *session.Operation, plan *plans.Plan, whole bool) error {
+	ctx = terminal.UntilAbort(ctx)
+	schemas := map[addrs.Provider]*providers.Schema{}
+	for addr := range session.Requirements(op.Config.Config, op.State.State()) {
+		schemas[addr], _ = op.Providers.Schema(ctx, addr)
+	}
+	p.View = &ui.PlanView{Plan: plan, Config: op.Config.Config,
+		Schemas: func(p addrs.Provider) *providers.Schema { return schemas[p] }}
+	p.env = op.QuietEnv()
+	p.env.Warn = nil
+	if !whole {
+		return nil
+	}
+	var err error
+	p.subject, err = op.Explained(ctx, p.View)
+	return err
+}
+
+// Schemas returns the schemas of all providers that the configuration or the state uses; nil without a
+// plan.
+func (p *Plan) Schemas() ui.Schemas {
+	if p.View == nil {
+		return nil
+	}
+	return p.View.Schemas
+}
+
+// WriteJSON writes the plan as `tofu show -json` writes a saved one.
+func (p *Plan) WriteJSON(w io.Writer) error {
+	if p.View == nil {
+		return p.missing()
+	}
+	return ui.WritePlan(w, p.View, version.String, version.Engine())
+}
+
+// missing returns the error of a question about a plan that failed.
+func (p *Plan) missing() error {
+	if err := p.Diagnostics.Err(); err != nil {
+		return err
+	}
+	return tfdiags.Errorf("No plan", "The configuration could not be planned.")
+}
+
+// Explain explains why something is in the plan, or why not, as `tofu explain` does.
+func (p *Plan) Explain(ctx context.Context, address string) (*explain.Answer, error) {
+	if p.subject == nil {
+		return nil, p.missing()
+	}
+	value, isValue, err := addrs.ParseValueText(address)
+	switch output, isOutput := value.Value.(addrs.OutputValue); {
+	case err != nil:
+		return nil, err
+	case isOutput && value.Module.IsRoot():
+		return explain.Output(p.subject, output.Name)
+	case isValue:
+		return explain.Value(ctx, p.subject, value)
+	}
+	target, err := addrs.ParseTargetText(address)
+	if err != nil {
+		return nil, err
+	}
+	return explain.Explain(ctx, p.subject, target)
+}
+
+// Graph returns the graph of the plan that `tofu graph -format=json` shows.
+func (p *Plan) Graph(ctx context.Context) (*graphview.Graph, error) {
+	if p.View == nil {
+		return nil, p.missing()
+	}
+	op := engine.GraphOperation(p.View.Config, p.View.Plan.Prior, p.env, engine.GraphApply, p.View.Plan)
+	built, err := graph.Build(ctx, op)
+	if err != nil {
+		return nil, err
+	}
+	return graphview.Build(built, p.View.Plan, op.Early(built)), nil
+}
+
+// Values returns the values in the configuration after the plan. What is decided during the apply is
+// unknown. After errors it returns the values that don't depend on them.
+func (p *Plan) Values(ctx context.Context) (*engine.PlannedValues, error) {
+	if p.View == nil {
+		return nil, p.missing()
+	}
+	return engine.EvalPlanned(ctx, p.View.Config, p.View.Plan, p.env)
+}
+
+// Evaluate returns the value of an expression in a module instance, with the values after the plan.
+func (p *Plan) Evaluate(ctx context.Context, in addrs.ModuleInstance, text string) (cty.Value, error) {
+	values, err := p.Values(ctx)
+	if values == nil {
+		return cty.NilVal, err
+	}
+	scope := values.Scope(ctx, in)
+	if scope == nil {
+		return cty.NilVal, tfdiags.Errorf("No such module", "The plan has no module instance %s.", in)
+	}
+	return Expression(scope, text)
+}
+
+// Expression evaluates the text of an expression in a scope.
+func Expression(scope *lang.Scope, text string) (cty.Value, error) {
+	const name = "<expression>"
+	if d := nesting.Check(name, []byte(text)); d != nil {
+		return cty.NilVal, tfdiags.FromHCL(hcl.Diagnostics{d}).Err()
+	}
+	parsed, diags := hclsyntax.ParseExpression([]byte(text), name, hcl.InitialPos)
+	if diags.HasErrors() {
+		return cty.NilVal, tfdiags.FromHCL(diags).Err()
+	}
+	v, err := scope.EvalExpr(parsed, cty.DynamicPseudoType)
+	if err != nil {
+		return cty.NilVal, fmt.Errorf("evaluating the expression: %w", err)
+	}
+	return v, nil
+}

@@ -1,0 +1,116 @@
+package warm
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tofu/internal/cliconfig"
+	"tofu/internal/session"
+)
+
+// open returns a core in a new directory with the given files.
+func open(t *testing.T, files map[string]string) (*Core, string) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		write(t, filepath.Join(dir, name), text)
+	}
+	t.Chdir(dir)
+	c := New(session.NewProcess(os.Environ(), &cliconfig.Config{}, os.Stderr), dir)
+	t.Cleanup(c.Close)
+	return c, dir
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestQuestions(t *testing.T) {
+	c, dir := open(t, map[string]string{
+		"app/main.tf": `
+variable "n" { default = 2 }
+resource "terraform_data" "a" {
+  count = var.n
+  input = "x${count.index}"
+}
+module "m" {
+  source = "../m"
+  value  = terraform_data.a[0].input
+}
+output "o" { value = module.m.out }
+`,
+		"m/main.tf": `
+variable "value" {}
+locals { twice = "${var.value}${var.value}" }
+output "out" { value = local.twice }
+`,
+		"app/.terraform/modules/modules.json": `{"Modules":[{"Key":"","Source":"","Dir":"."},{"Key":"m","Source":"../m","Dir":"../m"}]}`,
+	})
+	m, err := c.Open("app", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := m.Diagnose(t.Context())
+	if err != nil || len(answer.Diagnostics) > 0 {
+		t.Fatal(err, answer.Diagnostics)
+	}
+	plan, err := m.Plan(t.Context(), PlanOptions{})
+	if err != nil || len(plan.Diagnostics) > 0 {
+		t.Fatal(err, plan.Diagnostics)
+	}
+	if n := len(plan.View.Plan.Changes.Instances); n != 2 {
+		t.Errorf("%d changes", n)
+	}
+	v, err := plan.Evaluate(t.Context(), "", "terraform_data.a[1].input")
+	if err != nil || v.AsString() != "x1" {
+		t.Error(v, err)
+	}
+	v, err = plan.Evaluate(t.Context(), "module.m", "upper(local.twice)")
+	if err != nil || v.AsString() != "X0X0" {
+		t.Error(v, err)
+	}
+	why, err := plan.Explain(t.Context(), "terraform_data.a[1]")
+	if err != nil || !why.InPlan {
+		t.Error(why, err)
+	}
+	if _, err := plan.Graph(t.Context()); err != nil {
+		t.Error(err)
+	}
+	var doc bytes.Buffer
+	if err := plan.WriteJSON(&doc); err != nil || !strings.Contains(doc.String(), `"terraform_data.a[1]"`) {
+		t.Error(doc.String(), err)
+	}
+
+	c.SetText("m/main.tf", []byte("variable \"value\" {}\noutput \"out\" { value = nothing.at }\n"))
+	answer, _ = m.Diagnose(t.Context())
+	if len(answer.Diagnostics) != 1 || !strings.Contains(answer.Diagnostics[0].Subject.Filename, "m/main.tf") {
+		t.Error(answer.Diagnostics)
+	}
+	c.DropText(filepath.Join(dir, "m/main.tf"))
+	answer, _ = m.Diagnose(t.Context())
+	if len(answer.Diagnostics) > 0 {
+		t.Error(answer.Diagnostics)
+	}
+	write(t, "app/more.tf", `output "more" { value = 1 }`)
+	plan, _ = m.Plan(t.Context(), PlanOptions{})
+	if plan.View == nil || plan.View.Plan.Changes.Output("more") == nil {
+		t.Error(plan.Diagnostics)
+	}
+	state, err := m.State(t.Context())
+	if err != nil || state.View == nil || !state.View.State.Empty() {
+		t.Error(state.Diagnostics, err)
+	}
+	drift, err := m.Drift(t.Context(), nil)
+	if err != nil || drift.Report == nil {
+		t.Error(drift.Diagnostics, err)
+	}
+}
