@@ -55,6 +55,10 @@ type Config struct {
 	// MinimalRefresh makes plans read only what they must, unless an option says otherwise.
 	MinimalRefresh bool
 
+	// Steady names the providers whose answers depend only on what they are asked: the same
+	// configuration and objects have the same plan at any time. The names are as in Limits.
+	Steady []string
+
 	// Limits limit the calls of providers.
 	Limits pace.Limits
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tofu/internal/addrs"
+	"tofu/internal/pace"
 	"tofu/internal/tfdiags"
 )
 
@@ -32,6 +33,7 @@ var settings = map[string]func(*decoder, item) error{
 	},
 	"minimum_release_age":     func(d *decoder, it item) error { return assign(&d.cfg.MinAge, it.age) },
 	"minimal_refresh":         func(d *decoder, it item) error { return assign(&d.cfg.MinimalRefresh, it.flag) },
+	"steady_providers":        (*decoder).steady,
 	"parallelism":             func(d *decoder, it item) error { return limits(it, d.cfg.Limits.ParseCalls) },
 	"provider_rate":           func(d *decoder, it item) error { return limits(it, d.cfg.Limits.ParseRates) },
 	"view":                    (*decoder).view,
@@ -59,6 +61,21 @@ func (d *decoder) view(it item) error {
 		d.cfg.View = text
 	}
 	return err
+}
+
+// steady decodes the names of providers whose blocks need no new plan while nothing changes.
+func (d *decoder) steady(it item) error {
+	names, err := it.texts()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if !pace.ValidName(name) {
+			return fmt.Errorf("%q: %q is not the name of a provider, such as aws or hashicorp/aws", it.key, name)
+		}
+	}
+	d.cfg.Steady = append(d.cfg.Steady, names...)
+	return nil
 }
 
 // limits decodes a setting with limits of providers, which has the form of the option of that name.

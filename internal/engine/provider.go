@@ -23,9 +23,12 @@ type providerVisit struct {
 	p *graph.Provider
 }
 
-// start starts and configures all instances of a provider configuration.
+// start starts and configures all instances of a provider configuration, unless nothing needs them.
 func (v providerVisit) start(ctx context.Context) error {
 	w, p := v.w, v.p
+	if w.idle[p] {
+		return nil
+	}
 	keys := []addrs.InstanceKey{addrs.NoKey}
 	if p.Instances != nil {
 		keys = slices.SortedFunc(maps.Keys(p.Instances), addrs.InstanceKey.Compare)

@@ -13,23 +13,68 @@ import (
 // Unchanged knows which resource blocks an operation may leave out, because an earlier one has had the
 // same inputs, and has found nothing to do and nothing to warn of.
 type Unchanged interface {
-	// Find returns, by Resource.Index, which blocks of a graph are known. stored is nil while validating.
-	Find(g *graph.Graph, stored *states.State) []bool
+	// Find returns what is known of a graph. stored is nil while validating. Blocks for which free returns
+	// false are not known, and neither are those that refer to them.
+	Find(g *graph.Graph, stored *states.State, free func(*graph.Resource) bool) Known
 	// Record is called when the operation on the last graph has succeeded. same reports whether a block
 	// was valid, or whether its plan changes nothing, not even in the state.
 	Record(same func(*graph.Resource) bool)
 }
 
-// findUnchanged finds the blocks that the walk leaves out. A plan leaves out blocks only if it reads no
-// objects and is not saved, because a saved plan lists every object.
+// Known says which parts of a graph are known from an earlier operation.
+type Known struct {
+	Blocks    []bool                   // by Resource.Index, the blocks that have the same result
+	Providers map[*graph.Provider]bool // the provider configurations that are valid
+}
+
+// findUnchanged finds the blocks that the walk leaves out, and the providers that it doesn't start because
+// of that.
 func (w *walk) findUnchanged(stored *states.State) {
 	if !w.op.comparesBlocks() {
 		return
 	}
-	found := w.op.env.Unchanged.Find(w.graph, stored)
+	known := w.op.env.Unchanged.Find(w.graph, stored, w.op.readsNothingOf)
 	if w.op.omits || w.op.Phase == graph.PhaseValidate {
-		w.unchanged = found
+		w.unchanged, w.idle = known.Blocks, known.Providers
+		w.findIdle()
 	}
+}
+
+// findIdle removes those that are needed from the providers that the walk doesn't start.
+func (w *walk) findIdle() {
+	for _, r := range w.graph.Resources {
+		if !w.unchanged[r.Index] {
+			delete(w.idle, r.Provider)
+		}
+	}
+	for _, m := range w.graph.Modules {
+		for _, a := range m.Actions {
+			delete(w.idle, a.Provider)
+		}
+	}
+	for p := range w.idle {
+		if p.FunctionsOnly || w.graph.CallsFunctions(p) {
+			delete(w.idle, p)
+		}
+	}
+}
+
+// readsNothingOf reports whether a plan uses the stored objects of a block without reading them. A plan
+// that reads everything leaves out nothing, so the answer doesn't matter for it.
+func (o *operation) readsNothingOf(r *graph.Resource) bool {
+	if o.skipRefresh || o.refresh == nil {
+		return true
+	}
+	free := true
+	for _, prior := range r.Prior {
+		for key, inst := range prior.Instances {
+			candidate := RefreshCandidate{Addr: prior.Addr.Instance(key), Provider: prior.Provider.Provider}
+			if inst.Current != nil && o.refresh(candidate) { // asks about each object, as a plan of the block does
+				free = false
+			}
+		}
+	}
+	return free
 }
 
 // comparesBlocks reports whether the result for each block depends on nothing but its inputs.
@@ -66,7 +111,8 @@ func (w *walk) recordUnchanged(plan *plans.Plan) {
 	})
 }
 
-// leavesOut reports whether the walk leaves out a block.
+// leavesOut reports whether the walk leaves out a block. A plan that is saved or reads everything leaves
+// out nothing, because a saved plan lists every object.
 func (w *walk) leavesOut(r *graph.Resource) bool { return w.unchanged != nil && w.unchanged[r.Index] }
 
 // keep completes a resource whose block the plan leaves out. Its instances keep their objects.

@@ -42,7 +42,8 @@ type walk struct {
 	deferrals deferrals
 	providers *providerPool
 
-	unchanged []bool // by resource, whether its block is left out; may be nil
+	unchanged []bool                   // by resource, whether its block is left out; may be nil
+	idle      map[*graph.Provider]bool // the provider configurations that only such blocks use
 
 	inspected bool // whether the inspection has run at its node
 	generated generatedBlocks

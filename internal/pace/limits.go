@@ -72,7 +72,7 @@ func each(text string, add func(provider, number string) error) error {
 		if !named {
 			provider, number = "", part
 		}
-		if named && !validName(provider) {
+		if named && !ValidName(provider) {
 			return fmt.Errorf("%q is not the name of a provider, such as aws or hashicorp/aws", provider)
 		}
 		if p, err := addrs.ParseProvider(provider); err == nil && strings.Count(provider, "/") == 2 {
@@ -89,7 +89,8 @@ func each(text string, add func(provider, number string) error) error {
 	return nil
 }
 
-func validName(provider string) bool {
+// ValidName reports whether a text can be the name of a provider in the limits.
+func ValidName(provider string) bool {
 	parts := strings.Split(provider, "/")
 	return len(parts) <= 3 && !slices.Contains(parts, "") && !strings.ContainsAny(provider, " \t*?[]\"'")
 }

@@ -17,6 +17,7 @@ import (
 	"tofu/internal/depsfile/install"
 	"tofu/internal/depsfile/pkgstore"
 	"tofu/internal/moduletest"
+	"tofu/internal/pace"
 	"tofu/internal/parallel"
 	"tofu/internal/plugin"
 	"tofu/internal/providers"
@@ -48,8 +49,9 @@ type packages struct {
 	dirs  *Dirs
 	// attached holds the providers that are already running. overrides holds the directories of
 	// development overrides. Providers in these two maps need no package.
-	attached  map[addrs.Provider]*plugin.Reattach
-	overrides map[addrs.Provider]string
+	attached    map[addrs.Provider]*plugin.Reattach
+	overrides   map[addrs.Provider]string
+	steadyNames []string // the steady providers of the CLI configuration
 
 	found tfdiags.Diagnostics // warnings about the lock file, not yet shown
 }
@@ -62,7 +64,8 @@ func readPackages(s *Session, warn tfdiags.Sink) (*packages, error) {
 	if err := tfdiags.Join(locksErr, err); err != nil {
 		return nil, err
 	}
-	return &packages{locks: locks, dirs: &s.Dirs, attached: attached, overrides: s.CLI.DevOverrides}, nil
+	return &packages{locks: locks, dirs: &s.Dirs, attached: attached, overrides: s.CLI.DevOverrides,
+		steadyNames: s.CLI.Steady}, nil
 }
 
 // check returns an error if required providers are not locked or not installed.
@@ -105,7 +108,7 @@ func (s *Session) useProviders(r *Providers, reqs depsfile.Requirements) error {
 }
 
 // prepareProviders begins to start the providers in the lock file, because nearly all of them will be
-// needed. It returns nil if that is not possible; then OpenProviders will say why. Root modules of an
+// needed, except for steady ones. It returns nil if that is not possible; then OpenProviders will say why. Root modules of an
 // estate share processes, and start them when they need them.
 func (s *Session) prepareProviders(ctx context.Context) *Providers {
 	if s.Plugins != nil {
@@ -115,8 +118,19 @@ func (s *Session) prepareProviders(ctx context.Context) *Providers {
 	if err != nil {
 		return nil
 	}
-	r.Prepare(terminal.UntilAbort(ctx), r.Locks.Providers())
+	r.Prepare(terminal.UntilAbort(ctx), slices.DeleteFunc(r.Locks.Providers(), r.steady))
 	return r
+}
+
+// steady reports whether the user has said that the answers of a provider depend only on what it is
+// asked. That holds for a release, but not for a program that can be built anew.
+func (r *Providers) steady(p addrs.Provider) bool {
+	if r.packages.attached[p] != nil || r.packages.overrides[p] != "" {
+		return false
+	}
+	return slices.ContainsFunc(r.packages.steadyNames, func(name string) bool {
+		return pace.Matches(name, p.ForDisplay()) || pace.Matches(name, p.String())
+	})
 }
 
 // newProviders reads the lock file. Nothing is started yet.

@@ -40,7 +40,7 @@ func (op *Operation) findsUnchanged(ctx context.Context) *unchanged.Blocks {
 	if err != nil {
 		return nil
 	}
-	out := &unchanged.Blocks{Circumstances: circumstances, Source: s.Parser.Source}
+	out := &unchanged.Blocks{Circumstances: circumstances, Source: s.Parser.Source, Steady: op.Providers.steady}
 	path := filepath.Join(s.DataDir, op.unchangedFile())
 	text, err := atomicfile.Read(path)
 	if err == nil && op.Location.codec != nil {

@@ -21,6 +21,7 @@ type search struct {
 	*Blocks
 	g             *graph.Graph
 	stored        *states.State
+	free          func(*graph.Resource) bool // whether the stored objects of a block are used as they are
 	circumstances sum
 
 	blocks    []result // by Resource.Index
@@ -187,7 +188,7 @@ func (s *search) provider(p *graph.Provider) result {
 	in := s.inputs("provider " + p.Addr.String())
 	switch {
 	case p.Addr.Provider.IsBuiltin():
-	case !s.Plugins || p.Instances != nil || p.Body == nil || p.Module == nil:
+	case s.Steady == nil || !s.Steady(p.Addr.Provider), p.Instances != nil, p.Assumed, p.Body == nil, p.Module == nil:
 		in.clear = false
 	default:
 		in.clear = p.Config == nil || pure(p.Config.Config)
@@ -196,6 +197,16 @@ func (s *search) provider(p *graph.Provider) result {
 	}
 	s.providers[p] = in.end()
 	return s.providers[p]
+}
+
+// configuration returns the result of validating a provider configuration by itself.
+func (s *search) configuration(p *graph.Provider) result {
+	in := s.inputs("configuration")
+	in.Write(s.circumstances[:])
+	in.add(s.provider(p))
+	out := in.end()
+	out.kept = out.kept && s.known[out.sum]
+	return out
 }
 
 // resource returns the sum of a block.
@@ -226,7 +237,7 @@ func (s *search) resource(r *graph.Resource) result {
 		in.objects(r)
 	}
 	out := in.end()
-	out.kept = out.kept && s.known[out.sum]
+	out.kept = out.kept && s.known[out.sum] && s.free(r)
 	s.blocks[r.Index] = out
 	return out
 }

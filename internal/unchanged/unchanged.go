@@ -6,7 +6,9 @@
 // block's sum. If a plan finds nothing to do for a block and reports no warning, its sum is remembered.
 // A later plan leaves out the blocks with remembered sums, provided that it also leaves out all
 // resources that they refer to. Values of these blocks are then their stored objects. In the same way,
-// a validation leaves out the blocks that were valid before; their sums don't include objects.
+// a validation leaves out the blocks that were valid before; their sums don't include objects. A provider
+// configuration has a sum, too; its provider is not started if it was valid before and nothing else needs
+// it.
 //
 // Whatever is not proven is planned as usual. A block has no sum if it reads data sources, ephemeral
 // values or files, calls functions of providers or functions whose results differ between calls, has
@@ -29,6 +31,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/engine"
 	"tofu/internal/engine/graph"
 	"tofu/internal/states"
 )
@@ -41,9 +44,9 @@ type Blocks struct {
 	// Circumstances are the inputs of all blocks other than the configuration's text: for example the
 	// values of variables, the workspace, and the packages of providers.
 	Circumstances []byte
-	// Plugins says that the answers of plugins depend only on their requests and the circumstances.
-	// Otherwise only blocks of built-in providers are left out.
-	Plugins bool
+	// Steady reports whether the plans and validations of a plugin depend only on their requests and the
+	// circumstances. Blocks of other plugins are not left out. It may be nil.
+	Steady func(addrs.Provider) bool
 	// Source returns the text of a file of the configuration.
 	Source func(name string) []byte
 
@@ -81,17 +84,21 @@ func (b *Blocks) Encode() []byte {
 	return out
 }
 
-// Find returns, for each resource of a graph, whether its block may be left out. The state is nil
-// while validating.
-func (b *Blocks) Find(g *graph.Graph, stored *states.State) []bool {
-	s := &search{Blocks: b, g: g, stored: stored, blocks: make([]result, len(g.Resources)),
+// Find implements engine.Unchanged.
+func (b *Blocks) Find(g *graph.Graph, stored *states.State, free func(*graph.Resource) bool) engine.Known {
+	s := &search{Blocks: b, g: g, stored: stored, free: free, blocks: make([]result, len(g.Resources)),
 		values: map[*graph.Value]result{}, modules: map[*graph.Module]result{},
 		providers: map[*graph.Provider]result{}}
 	s.circumstances = s.hashCircumstances()
 	b.last = s
-	out := make([]bool, len(g.Resources))
+	out := engine.Known{Blocks: make([]bool, len(g.Resources)), Providers: map[*graph.Provider]bool{}}
 	for i, r := range g.Resources {
-		out[i] = s.resource(r).kept
+		out.Blocks[i] = s.resource(r).kept
+	}
+	for p := range s.providers {
+		if at := s.configuration(p); at.kept {
+			out.Providers[p] = true
+		}
 	}
 	return out
 }
@@ -103,6 +110,11 @@ func (b *Blocks) Record(same func(*graph.Resource) bool) {
 	}
 	for i, r := range b.last.g.Resources {
 		if at := b.last.blocks[i]; at.clear && (at.kept || same(r)) {
+			b.found[at.sum] = true
+		}
+	}
+	for p := range b.last.providers {
+		if at := b.last.configuration(p); at.clear {
 			b.found[at.sum] = true
 		}
 	}

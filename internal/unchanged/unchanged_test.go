@@ -16,6 +16,7 @@ import (
 	"tofu/internal/engine"
 	"tofu/internal/engine/enginetest"
 	"tofu/internal/plans"
+	"tofu/internal/refresh"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 	"tofu/internal/unchanged"
@@ -48,6 +49,7 @@ type scene struct {
 	workspace string
 	apply     bool
 	refresh   bool
+	minimal   bool // a minimal refresh instead of none
 	saved     bool
 }
 
@@ -64,7 +66,7 @@ func (w *world) play(s *scene) (*run, error) {
 	env := w.Env()
 	env.Workspace = s.workspace
 	env.Warn = problems.Add
-	blocks := &unchanged.Blocks{Plugins: true, Source: func(name string) []byte {
+	blocks := &unchanged.Blocks{Steady: func(addrs.Provider) bool { return true }, Source: func(name string) []byte {
 		text, _ := os.ReadFile(name)
 		return text
 	}, Circumstances: fmt.Appendf(nil, "%q %q %d", s.variable, s.workspace, w.Cloud.SchemaVersion)}
@@ -79,8 +81,9 @@ func (w *world) play(s *scene) (*run, error) {
 	err = engine.Validate(ctx, cfg, env)
 	var plan *plans.Plan
 	if err == nil {
-		plan, err = engine.Plan(ctx, cfg, w.State, env, &engine.PlanOptions{Variables: vars, SkipRefresh: !s.refresh,
-			NotSaved: !s.saved, Defer: true})
+		looks := &refresh.Run{Options: refresh.Options{Minimal: s.minimal}}
+		plan, err = looks.Plan(ctx, cfg, w.State, env, &engine.PlanOptions{Variables: vars,
+			SkipRefresh: !s.refresh && !s.minimal, NotSaved: !s.saved, Defer: true})
 	}
 	if err == nil && len(problems) == 0 && w.remembers {
 		w.sums = blocks.Encode()
@@ -135,6 +138,9 @@ func TestUnchanged(t *testing.T) {
 			told = append(told, fmt.Sprintf("== %+v\n%s", *s, d))
 			for _, w := range []*world{full, fast} {
 				w.Cloud.SchemaVersion = d.schema
+				if d.drift >= 0 {
+					w.drift(fmt.Sprintf("b%d", d.drift))
+				}
 				if d.taint >= 0 {
 					w.taint(fmt.Sprintf("b%d", d.taint))
 				}
@@ -169,6 +175,16 @@ func (w *world) taint(block string) {
 	w.State.SetCurrent(r.Addr.Instance(key), &obj, addrs.ProviderInstance{Config: r.Provider})
 }
 
+// drift changes the first object of a block outside.
+func (w *world) drift(block string) {
+	for _, id := range w.Cloud.Objects() {
+		if strings.HasPrefix(id, block+"-") {
+			w.Cloud.Edit(id, "v", "drift")
+			return
+		}
+	}
+}
+
 // director draws configurations.
 type director struct {
 	*rapid.T
@@ -176,7 +192,7 @@ type director struct {
 	file, variable, workspace, local, inner, feed string
 	output                                        string
 	schema                                        int64
-	taint                                         int // the block whose object is tainted before the next scene, or -1
+	taint, drift                                  int // blocks whose object is tainted or changed outside before the next scene, or -1
 }
 
 type block struct {
@@ -195,7 +211,7 @@ func (d *director) draw() {
 		d.blocks = append(d.blocks, b)
 		d.rewrite(b)
 	}
-	d.feed, d.output, d.taint = d.expr(2), d.expr(len(d.blocks)), -1
+	d.feed, d.output, d.taint, d.drift = d.expr(2), d.expr(len(d.blocks)), -1, -1
 }
 
 // rewrite draws the text of a block.
@@ -244,11 +260,11 @@ func (d *director) ref(i int, attr string) string {
 
 // edit changes something.
 func (d *director) edit() {
-	d.taint = -1
+	d.taint, d.drift = -1, -1
 	next := func(s string) string { return s + "+" }
 	one := d.blocks[rapid.IntRange(0, len(d.blocks)-1).Draw(d.T, "edited")]
 	switch rapid.SampledFrom([]string{"nothing", "block", "text", "lifecycle", "literal", "literal", "local", "file", "variable", "workspace",
-		"inner", "feed", "output", "schema", "taint", "add", "comment"}).Draw(d.T, "edit") {
+		"inner", "feed", "output", "schema", "taint", "drift", "drift", "add", "comment"}).Draw(d.T, "edit") {
 	case "block":
 		d.rewrite(one)
 	case "text":
@@ -275,6 +291,8 @@ func (d *director) edit() {
 		d.schema++
 	case "taint":
 		d.taint = one.n
+	case "drift":
+		d.drift = one.n
 	case "add":
 		b := &block{n: len(d.blocks)}
 		d.blocks = append(d.blocks, b)
@@ -298,7 +316,7 @@ output "given" {
   value = var.in
 }
 `, d.inner), "two": "x"}, variable: d.variable, workspace: d.workspace,
-		apply: d.odds("apply", 70), refresh: d.odds("refresh", 10), saved: d.odds("saved", 5)}
+		apply: d.odds("apply", 70), refresh: d.odds("refresh", 10), minimal: d.odds("minimal", 40), saved: d.odds("saved", 5)}
 }
 
 func (d *director) String() string {
@@ -416,6 +434,9 @@ func TestPlanned(t *testing.T) {
 		{name: "a schema", change: func(w *world, _ *scene) { w.Cloud.SchemaVersion++ }, want: all},
 		{name: "an object", change: func(w *world, _ *scene) { w.taint("c") }, want: "c0 c1 d e g h"},
 		{name: "a plan that reads objects", change: func(_ *world, s *scene) { s.refresh = true }, want: all},
+		{name: "a minimal refresh", change: func(_ *world, s *scene) { s.minimal = true }, want: "d g h"},
+		{name: "a minimal refresh that reads a block", old: `name = "b"`, new: "name = \"b\"\n  f = \"x\"",
+			change: func(_ *world, s *scene) { s.minimal = true }, want: "a b d g h in"},
 		{name: "a saved plan", change: func(_ *world, s *scene) { s.saved = true }, want: all},
 	}
 	for _, test := range tests {
