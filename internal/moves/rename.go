@@ -77,7 +77,7 @@ func (r *renamer) rename(source, dest addrs.Target) ([]Renamed, error) {
 // severalOf returns the error for a module that has instances with keys, if the address without a
 // key has no objects.
 func (r *renamer) severalOf(source, dest addrs.Target) error {
-	for res := range r.from.Resources() {
+	for _, res := range r.from.Sorted() {
 		rest, ok := strings.CutPrefix(string(res.Addr.Module), string(source.Module)+"[")
 		if key, _, closed := strings.Cut(rest, "]"); ok && closed {
 			return invalidRename(source, dest, fmt.Sprintf("%s has instances such as %[1]s[%s], which are moved one by one. "+
