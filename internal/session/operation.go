@@ -148,6 +148,9 @@ func (op *Operation) Open(ctx context.Context, req StateRequest) (err error) {
 		return err
 	}
 	op.Session.Live.Phase("Checking the providers", 0)
+	if e := op.Session.Estate; e != nil && e.Prior != nil {
+		op.State.Replace(e.Prior)
+	}
 	op.State.Replace(Adopt(op.State.State(), op.Config.Config, op.Session.Env))
 	if err := op.checkLimits(); err != nil {
 		return tfdiags.Join(err, op.State.Close())
@@ -309,7 +312,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	}
 	err := engine.Validate(terminal.UntilAbort(ctx), op.Config.Config, quiet)
 	warn(validated...)
-	if err != nil {
+	if err = tfdiags.Join(err, op.checkMoves()); err != nil {
 		return nil, err
 	}
 	op.Session.remote.take() // drop the reads of an earlier plan

@@ -30,7 +30,8 @@ type Process struct {
 	Interrupts *terminal.Interrupts
 	Logs       *terminal.Logs
 	Parser     *configs.Parser
-	CheckReads bool // whether the engine checks that instances are ready before they are read; set by tests
+	Moves      *MoveFinisher // nil if nothing finishes interrupted moves
+	CheckReads bool          // whether the engine checks that instances are ready before they are read; set by tests
 }
 
 // NewProcess opens the logs of a process. environ is its environment.
@@ -57,6 +58,7 @@ type Session struct {
 	remote remoteReads // reads of the plan that is being created
 
 	Remote remoteOutputs // nil unless the run plans several root modules
+	Estate *EstateMoves  // nil unless the run is one over an estate
 
 	// Incomplete, if not nil, is printed after the errors: what an apply that failed has done.
 	Incomplete *ui.Incomplete

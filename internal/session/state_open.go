@@ -38,6 +38,8 @@ type StateRequest struct {
 	// LazyKeys evaluates the encryption settings only if there is something to decrypt. The state
 	// must then only be read.
 	LazyKeys bool
+	// Moves says that the caller moves objects between states, and deals with records of moves.
+	Moves bool
 }
 
 // OpenedState is the state of a workspace. It was read and, if it will be changed, locked.
@@ -225,8 +227,16 @@ func persistInterval(getenv func(string) string) (time.Duration, error) {
 	return max(time.Duration(seconds)*time.Second, shortest), nil
 }
 
-// ReadState reads the state at a location. If the state will be changed, it is locked first.
+// ReadState reads the state at a location. If the state will be changed, it is locked first, and
+// interrupted moves between it and the states of other root modules are finished.
 func (s *Session) ReadState(ctx context.Context, p *Location, req StateRequest) (*OpenedState, error) {
+	if req.Moves || s.Moves == nil {
+		return s.read(ctx, p, req)
+	}
+	return s.readSettled(ctx, p, req)
+}
+
+func (s *Session) read(ctx context.Context, p *Location, req StateRequest) (*OpenedState, error) {
 	if _, err := persistInterval(s.Env); err != nil {
 		return nil, err
 	}

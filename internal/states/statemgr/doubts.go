@@ -16,7 +16,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// doubts are the steps whose outcome is unknown: their run was interrupted, or their provider gave
+// doubts are the steps whose outcome is unknown, and the records of moves between states, which stay
+// until replaceMoving removes them. The run of such a step was interrupted, or its provider gave
 // no usable answer. A creation in doubt may have made an object that no state has, so it stays in
 // doubt until it is settled: until a later creation succeeds, until an object is imported or moved
 // to its address, or until the user says that there is no object. An update or deletion in doubt is
@@ -178,7 +179,8 @@ func (d *doubts) split(before, after *states.State) (left, settled []Operation) 
 		d.mu.Lock()
 		done, was := d.settled[op.id()], cmp.Or(d.was[op.id()], op.id())
 		d.mu.Unlock()
-		if done || op.Action != plans.Create || find(before, was) == nil && find(after, op.id()) != nil {
+		step := op.Moving == nil
+		if done || step && (op.Action != plans.Create || find(before, was) == nil && find(after, op.id()) != nil) {
 			settled = append(settled, op)
 		} else {
 			left = append(left, op)
@@ -297,7 +299,7 @@ const earlierSteps = "Earlier runs were interrupted during these operations, or 
 
 // reportSteps warns about steps in doubt. The text why begins the message.
 func reportSteps(warn tfdiags.Sink, why string, ops []Operation) {
-	if len(ops) == 0 {
+	if ops = withoutMoves(ops); len(ops) == 0 {
 		return
 	}
 	var b strings.Builder

@@ -30,6 +30,9 @@ type Operation struct {
 	// are not recorded.
 	Builtin bool
 	Started time.Time // set when the step is recorded
+	// Moving marks the record of an object that moves between two states. No other field but the address,
+	// the provider and the time is then set.
+	Moving *Moving
 }
 
 // deletes reports whether the step deletes the object. Such a step ends when the object is stored
@@ -72,6 +75,7 @@ type entry struct {
 	Planned []byte     `json:"planned,omitempty"`      // MessagePack with type, as the value may be partly unknown
 	Secret  []byte     `json:"secret,omitempty"`       // the sensitive paths, encoded in an object without other fields
 	Time    *time.Time `json:"time,omitempty"`
+	Moving  *Moving    `json:"moving,omitempty"`
 }
 
 // header is the content of the begin entry.
@@ -130,6 +134,7 @@ func newStartEntry(op *Operation) *entry {
 		Action:   op.Action.String(),
 		Caller:   op.From,
 		Time:     &now,
+		Moving:   op.Moving,
 	}
 	if op.Planned == cty.NilVal || op.Planned.IsNull() {
 		return e
@@ -184,7 +189,8 @@ func (e *entry) operation() (*Operation, error) {
 	if err != nil {
 		return nil, err
 	}
-	op := &Operation{Addr: addr, Deposed: e.Deposed, From: e.Caller, Planned: cty.NullVal(cty.DynamicPseudoType)}
+	op := &Operation{Addr: addr, Deposed: e.Deposed, From: e.Caller, Planned: cty.NullVal(cty.DynamicPseudoType),
+		Moving: e.Moving}
 	op.Provider, err = addrs.ParseProviderInstanceText(e.Provider)
 	if err != nil {
 		return nil, err
