@@ -36,6 +36,46 @@ func ParseTargetText(text string) (Target, error) {
 	})
 }
 
+// ParseRootTargetText is like ParseTargetText, for an address that may begin with root["NAME"], the name of
+// a root module. root is "" if it doesn't.
+func ParseRootTargetText(text string) (root string, t Target, err error) {
+	tr, err := ParseTraversalText(text, "address")
+	if err != nil {
+		return "", Target{}, err
+	}
+	root, t, err = ParseRootTarget(tr)
+	return root, t, tfdiags.MapError(err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+		return diags.Map(func(d *tfdiags.Diagnostic) {
+			d.Subject, d.Detail = nil, fmt.Sprintf("The address %q can't be used. %s", text, d.Detail)
+		})
+	})
+}
+
+// ParseRootTarget is like ParseTarget, for an address that may begin with root["NAME"].
+func ParseRootTarget(tr hcl.Traversal) (root string, t Target, err error) {
+	if len(tr) >= 2 && tr.RootName() == "root" {
+		if index, ok := tr[1].(hcl.TraverseIndex); ok {
+			key, err := KeyFromValue(index.Key)
+			name, isName := key.IsString()
+			if err != nil || !isName || name == "" {
+				return "", Target{}, invalid(index, "The name of a root module must be a string that is not empty.")
+			}
+			if len(tr) == 2 {
+				return "", Target{}, invalid(index, "The address of a resource or module must follow the name of the root module.")
+			}
+			attr, ok := tr[2].(hcl.TraverseAttr)
+			if !ok {
+				return "", Target{}, invalid(tr[2], "A dot and the address of a resource or module must follow the name of the "+
+					"root module.")
+			}
+			root = name
+			tr = append(hcl.Traversal{hcl.TraverseRoot{Name: attr.Name, SrcRange: attr.SrcRange}}, tr[3:]...)
+		}
+	}
+	t, err = ParseTarget(tr)
+	return root, t, err
+}
+
 // ParseTarget parses the address of a module, module instance, resource or resource instance.
 func ParseTarget(tr hcl.Traversal) (Target, error) {
 	module, rest, err := moduleSteps(tr)

@@ -58,6 +58,7 @@ type Module struct {
 	Actions   map[addrs.Resource]*Resource
 	Checks    map[string]*Check
 	Moved     []*Moved
+	RootMoves []*RootMove // only in a root module
 	Imports   []*Import
 	Removed   []*Removed
 
@@ -285,6 +286,15 @@ type Moved struct {
 	From, To           addrs.Target
 	FromRange, ToRange hcl.Range
 	Range              hcl.Range
+}
+
+// RootMove is a moved block of which one end is in another root module, written as root["NAME"] before the
+// address.
+type RootMove struct {
+	Root     string // name of the other root module
+	Leaves   bool   // the objects move from this root module to the other one, not the other way
+	From, To addrs.Target
+	Range    hcl.Range
 }
 
 // Removed is a removed block. From has no instance keys.

@@ -34,6 +34,7 @@ type file struct {
 	actions           []*Resource
 	checks            []*Check
 	moved             []*Moved
+	rootMoves         []*RootMove
 	imports           []*Import
 	removed           []*Removed
 }

@@ -170,6 +170,7 @@ func (mb *moduleBuilder) addFile(f *file) {
 			fmt.Sprintf("a check block named %q", c.Name))
 	}
 	mb.Moved = append(mb.Moved, f.moved...)
+	mb.RootMoves = append(mb.RootMoves, f.rootMoves...)
 	mb.Imports = append(mb.Imports, f.imports...)
 	mb.Removed = append(mb.Removed, f.removed...)
 }

@@ -1,6 +1,8 @@
 package configs
 
 import (
+	"cmp"
+
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/addrs"
@@ -15,15 +17,17 @@ func decodeMoved(d *decoder, block *hcl.Block) {
 	before := len(d.errs)
 	content := d.content(block.Body, movedSchema)
 	m := &Moved{Range: block.DefRange}
+	var fromRoot, toRoot string
 	for _, end := range []struct {
 		name string
 		addr *addrs.Target
+		root *string
 		rng  *hcl.Range
-	}{{"from", &m.From, &m.FromRange}, {"to", &m.To, &m.ToRange}} {
+	}{{"from", &m.From, &fromRoot, &m.FromRange}, {"to", &m.To, &toRoot, &m.ToRange}} {
 		attr, ok := content.Attributes[end.name]
 		if ok {
 			*end.rng = attr.Expr.Range()
-			ok = d.target(attr.Expr, end.addr)
+			*end.root, ok = d.rootTarget(attr.Expr, end.addr)
 		}
 		if !ok || end.addr.Resource.Mode == addrs.Ephemeral {
 			d.errorf(block.DefRange, "Invalid \"moved\" address",
@@ -41,18 +45,28 @@ func decodeMoved(d *decoder, block *hcl.Block) {
 				"\"to\" must be of the same kind.")
 		return
 	}
-	d.file.moved = append(d.file.moved, m)
+	switch {
+	case fromRoot != "" && toRoot != "":
+		d.errorf(block.DefRange, "Invalid \"moved\" addresses", "Only one of \"from\" and \"to\" can be in another root "+
+			"module. Write the block in one of the two, without root[…] before the address there.")
+	case fromRoot != "" || toRoot != "":
+		d.file.rootMoves = append(d.file.rootMoves, &RootMove{Root: cmp.Or(fromRoot, toRoot), Leaves: toRoot != "",
+			From: m.From, To: m.To, Range: m.Range})
+	default:
+		d.file.moved = append(d.file.moved, m)
+	}
 }
 
-// target decodes the address of a module, resource or instance, written as a static reference.
-func (d *decoder) target(expr hcl.Expression, into *addrs.Target) bool {
+// rootTarget decodes the address of a module, resource or instance, written as a static reference that may
+// begin with the name of another root module.
+func (d *decoder) rootTarget(expr hcl.Expression, into *addrs.Target) (root string, ok bool) {
 	traversal, diags := hcl.AbsTraversalForExpr(expr)
 	d.addHCL(diags)
 	if diags.HasErrors() {
-		return false
+		return "", false
 	}
-	target, err := addrs.ParseTarget(traversal)
+	root, target, err := addrs.ParseRootTarget(traversal)
 	d.addError(err)
 	*into = target
-	return err == nil
+	return root, err == nil
 }

@@ -9,6 +9,12 @@ import (
 // Validate checks the moved blocks against each other and against the configuration.
 func Validate(cfg *configs.Config) error {
 	var errs tfdiags.Diagnostics
+	for c := range cfg.AllModules() {
+		if len(c.Module.RootMoves) > 0 && !c.Path.IsRoot() {
+			errs.Add(tfdiags.Errorf("Move between root modules in a module", "Only a root module can have a moved block with "+
+				"an address in another root module. Write the block there.").At(c.Module.RootMoves[0].Range))
+		}
+	}
 	froms, tos := map[endName]*statement{}, map[endName]*statement{}
 	for _, st := range collect(cfg) {
 		from, to := st.from.String(), st.to.String()
