@@ -43,6 +43,7 @@ func NewApp(streams *terminal.Streams, environ []string) *App {
 		a.nowhere = fmt.Errorf("determining the working directory: %w", err)
 	}
 	a.Session = session.New(session.NewProcess(environ, cli, streams.Err), workDir, terminal.New(streams))
+	a.Moves = &session.MoveFinisher{Finish: a.finishMoves}
 	a.Automated = a.Env("TF_IN_AUTOMATION") != ""
 	a.setView(viewFlags{ConsolidateWarnings: true})
 	return a

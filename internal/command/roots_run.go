@@ -187,6 +187,15 @@ func runRootsPlan(ctx context.Context, app *App, f *rootsPlanFlags, dirs []strin
 	}
 	defer app.ShareClients()()
 	run := f.run(app, e, selected, dirs)
+	moved, err := f.moves(app, e, selected, dirs).preview(ctx)
+	switch {
+	case err != nil:
+		return err
+	case moved.Objects > 0 && f.Out != "":
+		return tfdiags.Errorf("Moves can't be saved", "Objects are to move between root modules, as moved blocks say. Run "+
+			"\"tofu roots move\" first, which only moves them, and then save a plan.")
+	}
+	run.Moved = moved.States
 	opts.NotSaved = f.Out == ""
 	var archive *fleet.Archive
 	if f.Out != "" {
@@ -416,6 +425,11 @@ func (a *rootsApply) rounds(ctx context.Context, dirs []string) error {
 	defer os.RemoveAll(dir)
 	defer app.ShareClients()()
 	run := f.run(app, e, selected, dirs)
+	moves := f.moves(app, e, selected, dirs)
+	moves.approve = a.approve
+	if err := moves.carry(ctx); err != nil {
+		return err
+	}
 	for {
 		again, err := a.round(ctx, run, *opts, filepath.Join(dir, "plan"))
 		if err != nil || !again {

@@ -17,6 +17,7 @@ import (
 	"tofu/internal/plugin"
 	"tofu/internal/roots"
 	"tofu/internal/session"
+	"tofu/internal/states"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/timings"
@@ -51,6 +52,8 @@ type Run struct {
 	// ShareProviders makes root modules with equal provider configurations share provider
 	// processes. Shared processes run in the working directory of this program.
 	ShareProviders bool
+	// Moved has the states of root modules after moves between them that are shown, but not carried out.
+	Moved map[*roots.Root]*states.State
 	// Repeated is the number of provider processes that ShareProviders would have saved. It is set by
 	// the methods that run.
 	Repeated int
@@ -300,5 +303,7 @@ func (run *Run) open(r *roots.Root, out io.Writer, times *timings.Recorder) *ses
 	t.Printer = run.Printer(r, out)
 	m := r.Module()
 	m.Timings = times
-	return run.Session.At(m, t)
+	s := run.Session.At(m, t)
+	s.Estate = &session.EstateMoves{Prior: run.Moved[r]}
+	return s
 }

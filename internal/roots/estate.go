@@ -31,8 +31,9 @@ type Root struct {
 	Name    string
 	Dir     string // relative to the working directory
 	State   StateID
-	Reads   []Read   // references to other root modules, by position
-	Outputs []string // names of outputs, sorted
+	Reads   []Read              // references to other root modules, by position
+	Outputs []string            // names of outputs, sorted
+	Moves   []*configs.RootMove // moves between this root module and others
 	// Declared is what roots.tofu.hcl says about the root module; nil if there is no such file.
 	Declared *rootsfile.Root
 	// Err says why the root module can't be read. If it is set, State and Reads are empty.
@@ -182,6 +183,7 @@ func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[stri
 	}
 	r.hasOwn = HasOwn(cfg.Module, s.DataDir)
 	r.Outputs = slices.Sorted(maps.Keys(cfg.Module.Outputs))
+	r.Moves = cfg.Module.RootMoves
 	r.variables = slices.Collect(maps.Keys(cfg.Module.Variables))
 	for name, o := range cfg.Module.Outputs {
 		if o.Sensitive.Value {

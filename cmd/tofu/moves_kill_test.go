@@ -1,0 +1,193 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestKilledMoves kills moves of objects between two root modules at random times. After each kill, every
+// object is in exactly one state, or both states record it as moving. After the next command in either root
+// module, every object is in exactly one state, and the move can be repeated.
+//
+// MOVE_KILLS=N sets the number of kills.
+func TestKilledMoves(t *testing.T) {
+	kills := 4
+	if text := os.Getenv("MOVE_KILLS"); text != "" {
+		var err error
+		if kills, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	random := rand.New(rand.NewPCG(48, 0))
+	e := &testEstate{T: t}
+	m := &killedMoves{testEstate: e, dir: t.TempDir()}
+	m.write("left", "right")
+	e.tofu(filepath.Join(m.dir, "left"), 0, "apply", "-auto-approve")
+	all := m.states()["left"].objects
+	if len(all) != movedObjects {
+		t.Fatalf("%d objects at first, want %d", len(all), movedObjects)
+	}
+	from, to := "left", "right"
+	whole, moving := time.Duration(0), 0
+	for n := 0; n < kills; {
+		m.write(to, from) // the configuration of after the move
+		if whole == 0 {
+			start := time.Now()
+			e.tofu(m.dir, 0, "roots", "move")
+			whole = time.Since(start)
+			from, to = to, from
+			continue
+		}
+		watch := ""
+		if n%4 != 0 { // most kills are between the first write and the last one
+			watch = filepath.Join(m.dir, to, "terraform.tfstate")
+		}
+		if m.kill(watch, time.Duration(random.Int64N(int64(whole/3)))) {
+			n++
+		}
+		moving += m.check(all, true)
+		// Any command that locks one of the states finishes the move, or undoes it.
+		side := []string{from, to}[random.IntN(2)]
+		e.tofu(filepath.Join(m.dir, side), 0, "state", "mv", "-dry-run", `terraform_data.own`, `terraform_data.other`)
+		m.check(all, false)
+		e.tofu(m.dir, 0, "roots", "move")
+		if got := m.states()[to].objects; !slices.Equal(got, all) {
+			t.Fatalf("after the move, %s has %d objects, want all %d", to, len(got), len(all))
+		}
+		e.tofu(m.dir, 0, "roots", "plan", "-detailed-exitcode")
+		from, to = to, from
+	}
+	t.Logf("%d kills, after %d of which both states recorded the objects as moving", kills, moving)
+}
+
+// movedObjects is the number of objects that move.
+const movedObjects = 150
+
+type killedMoves struct {
+	*testEstate
+	dir string
+}
+
+// write writes the configurations of two root modules. The first one has the moving objects.
+func (m *killedMoves) write(with, without string) {
+	own := "resource \"terraform_data\" \"own\" {}\n"
+	block := fmt.Sprintf(own+"resource \"terraform_data\" \"all\" {\n  count = %d\n}\n", movedObjects)
+	move := fmt.Sprintf("moved {\n  from = root[%q].terraform_data.all\n  to   = terraform_data.all\n}\n", without)
+	for name, text := range map[string]string{with: block + move, without: own} {
+		dir := filepath.Join(m.dir, name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			m.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "terraform.tfstate")); err != nil {
+			text = strings.TrimSuffix(text, move) // the first time, there is nothing to move
+		}
+		if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(text), 0o644); err != nil {
+			m.Fatal(err)
+		}
+		if text == own {
+			m.once(dir)
+		}
+	}
+}
+
+// once creates the object that each root module keeps.
+func (m *killedMoves) once(dir string) {
+	if _, err := os.Stat(filepath.Join(dir, "terraform.tfstate")); err != nil {
+		m.tofu(dir, 0, "apply", "-auto-approve")
+	}
+}
+
+// kill runs a move and kills it some time after it has begun to write a file, or after its start if the
+// path is "". It returns false if the move ended before.
+func (m *killedMoves) kill(path string, after time.Duration) bool {
+	before, _ := os.Stat(path)
+	cmd := exec.Command("tofu", "roots", "move")
+	cmd.Dir = m.dir
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "TF_") }),
+		"TF_CLI_CONFIG_FILE="+os.DevNull, "TF_IN_AUTOMATION=1")
+	if err := cmd.Start(); err != nil {
+		m.Fatal(err)
+	}
+	for start := time.Now(); path != "" && time.Since(start) < 10*time.Second; {
+		if now, err := os.Stat(path); err == nil && !os.SameFile(before, now) {
+			break
+		}
+	}
+	time.Sleep(after)
+	if err := cmd.Process.Kill(); err != nil {
+		return false
+	}
+	return cmd.Wait() != nil
+}
+
+// movingState is what a state has of the moving objects.
+type movingState struct {
+	objects  []string // their IDs, sorted
+	recorded []string // the IDs in records of objects that leave or arrive, sorted
+}
+
+func (m *killedMoves) states() map[string]movingState {
+	out := make(map[string]movingState)
+	for _, name := range []string{"left", "right"} {
+		data, err := os.ReadFile(filepath.Join(m.dir, name, "terraform.tfstate"))
+		if err != nil {
+			m.Fatal(err)
+		}
+		type object struct{ Attributes struct{ ID string } }
+		var file struct {
+			Resources []struct {
+				Name      string
+				Instances []object
+			}
+			InDoubt []struct{ Moving struct{ Object object } } `json:"in_doubt"`
+		}
+		if err := json.Unmarshal(data, &file); err != nil {
+			m.Fatal(err)
+		}
+		var st movingState
+		for _, r := range file.Resources {
+			for _, o := range r.Instances {
+				if r.Name == "all" {
+					st.objects = append(st.objects, o.Attributes.ID)
+				}
+			}
+		}
+		for _, step := range file.InDoubt {
+			if id := step.Moving.Object.Attributes.ID; id != "" {
+				st.recorded = append(st.recorded, id)
+			}
+		}
+		slices.Sort(st.objects)
+		slices.Sort(st.recorded)
+		out[name] = st
+	}
+	return out
+}
+
+// check fails the test unless each object is in exactly one state or, if that is allowed, in records of both. It
+// returns 1 if they are in records.
+func (m *killedMoves) check(all []string, moving bool) int {
+	m.Helper()
+	states := m.states()
+	left, right := states["left"], states["right"]
+	held := slices.Concat(left.objects, right.objects)
+	slices.Sort(held)
+	switch {
+	case slices.Equal(held, all):
+		return 0
+	case len(held) == 0 && moving && slices.Equal(left.recorded, all) && slices.Equal(right.recorded, all):
+		return 1
+	}
+	m.Fatalf("objects are lost or doubled: left has %d and records %d, right has %d and records %d, of %d",
+		len(left.objects), len(left.recorded), len(right.objects), len(right.recorded), len(all))
+	return 0
+}

@@ -1,0 +1,82 @@
+package rootmoves
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"tofu/internal/configs"
+	"tofu/internal/moves"
+	"tofu/internal/roots"
+	"tofu/internal/tfdiags"
+)
+
+// Move is a move of objects from one root module to another.
+type Move struct {
+	From, To *roots.Root
+	moves.Pair
+	Range hcl.Range // the moved block; zero if there is none
+}
+
+// String names both ends, as the blocks do.
+func (m *Move) String() string {
+	return fmt.Sprintf("root[%s].%s to root[%s].%s", tfdiags.Quote(m.From.Name), m.Pair.From,
+		tfdiags.Quote(m.To.Name), m.Pair.To)
+}
+
+// Declared returns the moves that the moved blocks of the root modules declare, each once, sorted by their
+// root modules.
+func Declared(e *roots.Estate) ([]Move, error) {
+	var out []Move
+	var errs tfdiags.Diagnostics
+	type end struct{ root, addr string }
+	from, to := make(map[end]*Move), make(map[end]*Move)
+	for _, r := range e.Roots {
+		for _, block := range r.Moves {
+			m, err := declared(e, r, block)
+			if err != nil {
+				errs = errs.AppendError(err)
+				continue
+			}
+			here, there := end{m.From.Name, m.Pair.From.String()}, end{m.To.Name, m.Pair.To.String()}
+			first, second := from[here], to[there]
+			switch {
+			case first != nil && first == second: // both root modules have the block
+				continue
+			case first != nil || second != nil:
+				other := first
+				if other == nil {
+					other = second
+				}
+				errs.Add(tfdiags.Errorf("Ambiguous move statements", "This block moves %s, but the one at %s moves %s. Remove one "+
+					"of them.", m, tfdiags.Place(other.Range), other).At(m.Range))
+				continue
+			}
+			from[here], to[there] = m, m
+			out = append(out, *m)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Move) int {
+		return slices.Compare([]string{a.From.Name, a.To.Name}, []string{b.From.Name, b.To.Name})
+	})
+	return out, errs.Err()
+}
+
+func declared(e *roots.Estate, r *roots.Root, block *configs.RootMove) (*Move, error) {
+	other := e.ByName(block.Root)
+	switch {
+	case other == nil:
+		return nil, tfdiags.Errorf("No such root module", "The block names the root module %q, which the estate doesn't have. "+
+			"It has %s.", block.Root, strings.Join(e.Names(), ", ")).At(block.Range)
+	case other == r:
+		return nil, tfdiags.Errorf("Move within a root module", "%s is this root module. Write the address without root[…].",
+			block.Root).At(block.Range)
+	}
+	m := &Move{From: other, To: r, Pair: moves.Pair{From: block.From, To: block.To}, Range: block.Range}
+	if block.Leaves {
+		m.From, m.To = r, other
+	}
+	return m, nil
+}
