@@ -1,6 +1,7 @@
 package cliconfig
 
 import (
+	"crypto/ed25519"
 	"time"
 
 	"tofu/internal/addrs"
@@ -58,6 +59,10 @@ type Config struct {
 	// Steady names the providers whose answers depend only on what they are asked: the same
 	// configuration and objects have the same plan at any time. The names are as in Limits.
 	Steady []string
+
+	// ApprovalKeys are the keys that may approve what a server proposes. Without any, a person at a
+	// terminal may.
+	ApprovalKeys []ed25519.PublicKey
 
 	// Limits limit the calls of providers.
 	Limits pace.Limits

@@ -1,6 +1,9 @@
 package cliconfig
 
 import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,6 +40,7 @@ var settings = map[string]func(*decoder, item) error{
 	"parallelism":             func(d *decoder, it item) error { return limits(it, d.cfg.Limits.ParseCalls) },
 	"provider_rate":           func(d *decoder, it item) error { return limits(it, d.cfg.Limits.ParseRates) },
 	"view":                    (*decoder).view,
+	"approval_keys":           (*decoder).approvalKeys,
 	"credentials":             (*decoder).credentials,
 	"credentials_helper":      (*decoder).helper,
 	"host":                    (*decoder).host,
@@ -75,6 +79,28 @@ func (d *decoder) steady(it item) error {
 		}
 	}
 	d.cfg.Steady = append(d.cfg.Steady, names...)
+	return nil
+}
+
+// approvalKeys decodes the setting of that name: public keys for Ed25519 in base64.
+func (d *decoder) approvalKeys(it item) error {
+	texts, err := it.texts()
+	if err != nil {
+		return err
+	}
+	for _, text := range texts {
+		der, err := base64.StdEncoding.DecodeString(text)
+		var key any
+		if err == nil {
+			key, err = x509.ParsePKIXPublicKey(der)
+		}
+		public, ok := key.(ed25519.PublicKey)
+		if err != nil || !ok {
+			return fmt.Errorf("%q must be a list of public keys, each as \"openssl pkey -in FILE -pubout -outform DER | "+
+				"base64\" prints that of an Ed25519 key, and %q is not one", it.key, text)
+		}
+		d.cfg.ApprovalKeys = append(d.cfg.ApprovalKeys, public)
+	}
 	return nil
 }
 

@@ -71,9 +71,9 @@ func with[F any](
 func commands() []*Command {
 	return []*Command{
 		cmdInit, cmdValidate, cmdPlan, cmdApply, cmdDestroy,
-		cmdAdopt, cmdCompletion, cmdConsole, cmdDrift, cmdEnv, cmdExplain, cmdFmt, cmdForceUnlock, cmdGet, cmdGraph, helpCommand(),
+		cmdAdopt, cmdApprove, cmdCompletion, cmdConsole, cmdDrift, cmdEnv, cmdExplain, cmdFmt, cmdForceUnlock, cmdGet, cmdGraph, helpCommand(),
 		cmdImport, cmdLogin, cmdLogout,
-		cmdMetadata, cmdMigrate, cmdModules, cmdOutput, cmdProviders, cmdQuery, cmdRefresh, cmdRoots, cmdSBOM, cmdShow, cmdState, cmdTaint, cmdTest, cmdUntaint,
+		cmdMetadata, cmdMigrate, cmdModules, cmdOutput, cmdProviders, cmdQuery, cmdRefresh, cmdRoots, cmdSBOM, cmdServe, cmdShow, cmdState, cmdTaint, cmdTest, cmdUntaint,
 		cmdUpdate, cmdVersion,
 		cmdWorkspace,
 	}

@@ -2,21 +2,27 @@ package engine
 
 import (
 	"reflect"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/lang/marks"
+	"tofu/internal/providers"
+	"tofu/internal/tfdiags"
 )
 
-// Answers remembers what providers answered while a plan was made. If another plan of the same
-// configuration and state has the same question about the same instance, the answer is used again.
-// The zero value is empty and ready for use.
+// Answers remembers what providers answered while a plan was made. If another plan has the same
+// question about the same instance, the answer is used again. Whether an object has changed outside
+// since it was read is up to the caller: see Again. The zero value is empty and ready for use.
 type Answers struct {
 	mu      sync.Mutex
+	plan    int                                  // the number of calls of Again
+	oldest  time.Time                            // when the oldest read was made whose answer the current plan has used
 	configs map[addrs.ProviderInstance]cty.Value // the configuration that gave the answers
-	given   map[addrs.ProviderInstance]map[question][]givenAnswer
+	given   map[addrs.ProviderInstance]map[question][]*givenAnswer
 }
 
 // question is a call for an instance. The requests of an instance differ, for example because it has
@@ -26,7 +32,60 @@ type question struct {
 	addr   addrs.AbsInstance
 }
 
-type givenAnswer struct{ request, answer any }
+type givenAnswer struct {
+	request, answer any
+	at              time.Time
+	used            int // the last plan that has used the answer
+}
+
+// keptPlans is the number of plans for which an answer is kept that they don't use.
+const keptPlans = 8
+
+// failed reports whether an answer has errors.
+func failed(answer any) bool {
+	switch of := answer.(type) {
+	case tfdiags.Diagnostics:
+		return of.HasErrors()
+	case providers.ReadResponse:
+		return of.Diagnostics.HasErrors()
+	case providers.ReadDataResponse:
+		return of.Diagnostics.HasErrors()
+	case providers.PlanResponse:
+		return of.Diagnostics.HasErrors()
+	case providers.UpgradeResponse:
+		return of.Diagnostics.HasErrors()
+	}
+	return true // an answer of an unknown type is not kept
+}
+
+// isRead reports whether the answer to a call may be another one although the request is the same.
+func (q question) isRead() bool { return q.method == "ReadResource" || q.method == "ReadDataSource" }
+
+// Again begins another plan. It forgets errors, the answers that no plan has used for some time, and
+// reads that were made before since.
+func (a *Answers) Again(since time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.plan, a.oldest = a.plan+1, time.Time{}
+	for _, of := range a.given {
+		for q, list := range of {
+			list = slices.DeleteFunc(slices.Clone(list), func(g *givenAnswer) bool {
+				return g.used < a.plan-keptPlans || failed(g.answer) || q.isRead() && g.at.Before(since)
+			})
+			if of[q] = list; len(list) == 0 {
+				delete(of, q)
+			}
+		}
+	}
+}
+
+// Oldest returns when the oldest read was made that the current plan has used again; zero if it has
+// used none.
+func (a *Answers) Oldest() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.oldest
+}
 
 // configured passes the configuration of a provider to the memories of an operation. Ephemeral values,
 // such as tokens, differ in each plan and are left out.
@@ -63,9 +122,9 @@ func (a *Answers) configured(p addrs.ProviderInstance, steady cty.Value) {
 	}
 	if a.configs == nil {
 		a.configs = map[addrs.ProviderInstance]cty.Value{}
-		a.given = map[addrs.ProviderInstance]map[question][]givenAnswer{}
+		a.given = map[addrs.ProviderInstance]map[question][]*givenAnswer{}
 	}
-	a.configs[p], a.given[p] = steady, map[question][]givenAnswer{}
+	a.configs[p], a.given[p] = steady, map[question][]*givenAnswer{}
 }
 
 // recall returns the answer of t's provider to a request. It calls the provider unless the plan
@@ -80,16 +139,28 @@ func recall[Q, A any](t *instance, method string, request Q, call func() A) A {
 	a.mu.Unlock()
 	for _, g := range given {
 		if sameRequest(g.request, request) {
+			a.use(q, g)
 			return g.answer.(A)
 		}
 	}
+	at := t.w.op.env.now()
 	answer := call()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if of := a.given[t.prov.addr]; of != nil { // nil if the provider is mocked
-		of[q] = append(of[q], givenAnswer{request, answer})
+		of[q] = append(slices.Clip(of[q]), &givenAnswer{request, answer, at, a.plan})
 	}
 	return answer
+}
+
+// use notes that the current plan uses an answer.
+func (a *Answers) use(q question, g *givenAnswer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g.used = a.plan
+	if q.isRead() && (a.oldest.IsZero() || g.at.Before(a.oldest)) {
+		a.oldest = g.at
+	}
 }
 
 // sameRequest compares the fields of two requests of one type.

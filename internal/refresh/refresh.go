@@ -76,6 +76,8 @@ type Run struct {
 	Ages *Ages     // when objects were last read
 	Data *Data     // what data sources returned; nil if that is not remembered
 	Now  time.Time // the time of the plan
+	// Answers is what providers have answered to earlier plans; nil if that is not remembered.
+	Answers *engine.Answers
 }
 
 // Plan is like [engine.Plan], but reads only the objects that the options select.
@@ -86,7 +88,10 @@ func (r *Run) Plan(
 	// A destruction changes everything, so its cone is everything.
 	limited := r.Limited() && !opts.SkipRefresh && !(opts.Mode == plans.Destroy && r.Minimal)
 	rounds := &rounds{run: r, limited: limited, env: *env, sent: map[sentEvent]bool{}, cone: newObjects(),
-		seen: &candidates{}, reads: newReads(r.Continue)}
+		seen: &candidates{}, reads: newReads(r.Continue), answers: r.Answers}
+	if rounds.answers == nil {
+		rounds.answers = &engine.Answers{}
+	}
 	if r.Data != nil {
 		rounds.data = newDataReads(rounds, r.Data, prior)
 	}
@@ -127,7 +132,7 @@ type rounds struct {
 	reads   *reads
 	data    *dataReads // nil if data sources are not remembered
 	env     engine.Env
-	answers engine.Answers
+	answers *engine.Answers
 	count   int
 	last    bool // whether the current round reads everything that the cone may lead to
 	cone    *objects
@@ -150,7 +155,10 @@ func (r *rounds) next(
 	env.Warn = r.warnings.Add
 	env.Observe = r.observer()
 	if r.limited {
-		round.Refresh, round.Answers = r.selects, &r.answers
+		round.Refresh = r.selects
+	}
+	if r.limited || r.run.Answers != nil {
+		round.Answers = r.answers
 	}
 	round.ReadDone = r.reads.done
 	if r.data != nil {

@@ -73,6 +73,9 @@ type OperationOptions struct {
 	UsualRefresh bool
 	// Retries says how often failed steps of an apply are tried again, if that is safe.
 	Retries int
+	// Answers is what providers have answered to earlier plans, if that may be used again; may be nil.
+	// When objects were last read is then not recorded.
+	Answers *engine.Answers
 	// Lint selects rules whose findings are warnings. It may be nil.
 	Lint *lint.Selection
 }
@@ -319,13 +322,18 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	opts.Variables = op.Variables
 	opts.Defer = opts.Defer && Defers(op.Session.Env)
 	env := op.observed(op.Env)
+	if op.options.Answers != nil {
+		env = op.QuietEnv()
+		env.Observe = op.Env.Observe
+	}
 	env.Warn, env.Unchanged = planned.Add, quiet.Unchanged
 	phase := progress.Planning
 	if opts.Mode == plans.RefreshOnly {
 		phase = progress.Refreshing
 	}
 	live.Phase(phase, managedInstances(op.State.State()))
-	run := &refresh.Run{Options: op.options.Refresh, Ages: op.ages, Data: op.data, Now: op.started}
+	run := &refresh.Run{Options: op.options.Refresh, Ages: op.ages, Data: op.data, Now: op.started,
+		Answers: op.options.Answers}
 	run.Minimal = run.Minimal || op.options.UsualRefresh && op.Session.CLI != nil && op.Session.CLI.MinimalRefresh
 	plan, err := run.Plan(terminal.UntilAbort(ctx), op.Config.Config, op.State.State(), env, opts)
 	if plan != nil && plan.PrevRun != nil {

@@ -22,6 +22,19 @@ var (
 	jsonEmpty = json.RawMessage("{}")
 )
 
+// ValueDocument describes a value without what is sensitive or ephemeral, which is null.
+type ValueDocument struct {
+	Type      json.RawMessage `json:"type"`
+	Value     json.RawMessage `json:"value"`
+	Unknown   json.RawMessage `json:"unknown"`   // the map of the parts that are known only after the apply
+	Sensitive json.RawMessage `json:"sensitive"` // the map of the sensitive parts
+}
+
+// DescribeValue describes a value.
+func DescribeValue(v cty.Value) ValueDocument {
+	return ValueDocument{typeJSON(v.Type()), valueJSON(withoutSecrets(v)), unknownJSON(v), sensitiveJSON(v)}
+}
+
 // valueJSON returns the JSON form of a value. Objects and maps omit unknown values, which are
 // null everywhere else. Ephemeral values become null, and other marks are ignored.
 func valueJSON(v cty.Value) json.RawMessage { return appendValue(nil, v) }

@@ -10,6 +10,7 @@ import (
 	"tofu/internal/backend"
 	"tofu/internal/configs"
 	"tofu/internal/plugin"
+	"tofu/internal/roots"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
 )
@@ -103,34 +104,80 @@ func (c *Core) Text(name string) ([]byte, error) {
 // Open returns the root module in a directory. It is the same one for the same directory; the options
 // of the last call count.
 func (c *Core) Open(dir string, opts Options) (*Module, error) {
-	rel := dir
-	if filepath.IsAbs(dir) {
-		var err error
-		if rel, err = filepath.Rel(c.workDir, dir); err != nil {
-			return nil, tfdiags.Errorf("Can't open the directory", "%s can't be reached from the working directory %s.", dir,
-				c.workDir)
-		}
+	rel, err := c.relative(dir)
+	if err != nil {
+		return nil, err
 	}
-	rel = filepath.Clean(rel)
-	c.mu.Lock()
-	parser, known := c.parser, c.modules[rel]
-	c.mu.Unlock()
-	if known == nil && !parser.IsModuleDir(rel) {
+	parser, _ := c.current()
+	if known := c.Module(dir); known == nil {
 		if err := session.RequireConfig(parser, rel); err != nil {
 			return nil, err
 		}
 	}
+	return c.open(rel, session.RootModule{Dir: rel}, opts), nil
+}
+
+// open returns the root module with a name.
+func (c *Core) open(name string, root session.RootModule, opts Options) *Module {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m := c.modules[rel]
+	m := c.modules[name]
 	if m == nil {
-		m = &Module{core: c, dir: rel}
-		c.modules[rel] = m
+		m = &Module{core: c, name: name, root: root}
+		c.modules[name] = m
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.opts, m.last = opts, nil
-	return m, nil
+	return m
+}
+
+// OpenEstate opens all root modules below a directory, as `tofu roots` finds them. It returns those that
+// can be read even if there is an error.
+func (c *Core) OpenEstate(ctx context.Context, dir string, opts Options) ([]*Module, error) {
+	rel, err := c.relative(dir)
+	if err != nil {
+		return nil, err
+	}
+	process := *c.process
+	process.Parser, _ = c.current()
+	estate, err := roots.Load(ctx, []string{rel}, func(m session.RootModule) *session.Session {
+		return c.session(&process, m, nil)
+	})
+	if estate == nil {
+		return nil, err
+	}
+	var out []*Module
+	for _, r := range estate.Roots {
+		if r.Err == nil {
+			out = append(out, c.open(r.Name, r.Module(), opts))
+		}
+	}
+	return out, err
+}
+
+// Module returns the opened root module with a name, which is its directory unless it belongs to an
+// estate, or nil.
+func (c *Core) Module(name string) *Module {
+	rel, err := c.relative(name)
+	if err != nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.modules[rel]
+}
+
+func (c *Core) relative(dir string) (string, error) {
+	if filepath.IsAbs(dir) {
+		rel, err := filepath.Rel(c.workDir, dir)
+		if err != nil {
+			return "", tfdiags.Errorf("Can't open the directory", "%s can't be reached from the working directory %s.", dir,
+				c.workDir)
+		}
+		return rel, nil
+	}
+	return filepath.Clean(dir), nil
 }
 
 // patience is how long a canceled question may take to end in an orderly way.

@@ -23,15 +23,22 @@ type Options struct {
 // Module is a root module. It is safe for concurrent use.
 type Module struct {
 	core *Core
-	dir  string
+	name string
+	root session.RootModule
+	// answers is what providers have answered to plans. It knows what it needs for each question: the
+	// request, which has the stored object and the configuration.
+	answers engine.Answers
 
 	mu   sync.Mutex
 	opts Options
 	last *Plan
 }
 
+// Name returns the name of the root module in its estate, or its directory.
+func (m *Module) Name() string { return m.name }
+
 // Dir returns the directory, relative to the working directory of the core.
-func (m *Module) Dir() string { return m.dir }
+func (m *Module) Dir() string { return m.root.Dir }
 
 // Answer is what all answers have.
 type Answer struct {
@@ -84,7 +91,7 @@ func (m *Module) run(ctx context.Context, observe func(engine.Event), abandons b
 	m.mu.Lock()
 	q := &question{opts: m.opts}
 	m.mu.Unlock()
-	q.Session = m.core.session(&process, m.dir, observe)
+	q.Session = m.core.session(&process, m.root, observe)
 	defer q.Session.Close()
 	q.Revision, q.Answer.Source = revision, q.Session.Source
 	defer func() {
@@ -101,12 +108,12 @@ func (m *Module) run(ctx context.Context, observe func(engine.Event), abandons b
 }
 
 // session returns the session of one question.
-func (c *Core) session(process *session.Process, dir string, observe func(engine.Event)) *session.Session {
+func (c *Core) session(process *session.Process, m session.RootModule, observe func(engine.Event)) *session.Session {
 	term := terminal.New(&terminal.Streams{In: eof{}, Out: io.Discard, Err: io.Discard})
 	term.Printer, term.Scripted = silent{observe}, true
 	base := session.New(process, c.workDir, term)
 	base.Plugins, base.Clients = c.plugins, c.clients
-	s := base.At(session.RootModule{Dir: dir}, term)
+	s := base.At(m, term)
 	s.InitCommand = "tofu init"
 	return s
 }
@@ -115,11 +122,6 @@ func (c *Core) session(process *session.Process, dir string, observe func(engine
 type eof struct{}
 
 func (eof) Read([]byte) (int, error) { return 0, io.EOF }
-
-// operation starts an operation that takes no lock and changes nothing.
-func (q *question) operation(ctx context.Context) (*session.Operation, error) {
-	return q.StartOperation(ctx, session.OperationOptions{Variables: q.opts.Variables, Lint: q.opts.Lint}, session.OperationRead)
-}
 
 // Diagnose checks the configuration and its tests as `tofu validate` does. It needs neither the state
 // nor values of variables.

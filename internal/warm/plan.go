@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -25,15 +26,29 @@ import (
 	"tofu/internal/version"
 )
 
-// PlanOptions select the kind of plan, as the options of `tofu plan` do. They are comparable by their
-// content.
+// Refresh says which objects and data sources a plan reads.
+type Refresh uint8
+
+const (
+	// Keep reads what no plan of this process has read: what was read is taken from memory.
+	Keep Refresh = iota
+	All          // everything again, as `tofu plan` does
+	None         // no objects, as with -refresh=false, and data sources as Keep
+)
+
+// Refreshes are the names of the values of Refresh.
+var Refreshes = map[string]Refresh{"": Keep, "keep": Keep, "all": All, "none": None}
+
+// PlanOptions select the kind of plan, as the options of `tofu plan` do.
 type PlanOptions struct {
 	Mode             plans.Mode
-	SkipRefresh      bool
+	Refresh          Refresh
 	Targets, Exclude []addrs.Target
 	Replace          []addrs.AbsInstance
 	// Observe, if not nil, is told of the progress. It must be safe for concurrent use.
 	Observe func(engine.Event)
+
+	save func(context.Context, *session.Operation, *Plan) error // stores a plan without errors; may be nil
 }
 
 // Plan is a plan, or why there is none.
@@ -42,6 +57,9 @@ type Plan struct {
 	// View is the plan with its configuration and schemas; nil if nothing could be planned. A plan with
 	// errors has what could be planned.
 	View *ui.PlanView
+	// Read is when the oldest object was read that the plan takes from memory; zero if it has read
+	// everything itself.
+	Read time.Time
 
 	subject *explain.Subject // nil if View is
 	env     *engine.Env
@@ -52,16 +70,27 @@ type Plan struct {
 func (m *Module) Plan(ctx context.Context, opts PlanOptions) (*Plan, error) {
 	out := &Plan{}
 	answer, err := m.ask(ctx, opts.Observe, func(ctx context.Context, q *question) error {
-		op, err := q.operation(ctx)
+		since := time.Time{}
+		if opts.Refresh == All {
+			since = time.Now()
+		}
+		m.answers.Again(since)
+		op, err := q.StartOperation(ctx, session.OperationOptions{Variables: q.opts.Variables, Lint: q.opts.Lint,
+			Answers: &m.answers}, session.OperationRead)
 		if err != nil {
 			return err
 		}
 		defer op.Close()
+		defer func() { out.Read = m.answers.Oldest() }()
 		plan, err := op.PlanUnseen(ctx, opts.engine())
 		if plan == nil {
 			return err
 		}
-		return tfdiags.Join(err, out.complete(ctx, op, plan, err == nil))
+		err = tfdiags.Join(err, out.complete(ctx, op, plan, err == nil))
+		if err == nil && opts.save != nil {
+			err = opts.save(terminal.UntilAbort(ctx), op, out)
+		}
+		return err
 	})
 	out.Answer = answer
 	if err == nil {
@@ -72,6 +101,9 @@ func (m *Module) Plan(ctx context.Context, opts PlanOptions) (*Plan, error) {
 	return out, err
 }
 
+// Present returns a plan of the present files that reads only what is not known.
+func (m *Module) Present(ctx context.Context) (*Plan, error) { return m.Plan(ctx, PlanOptions{}) }
+
 // Last returns the last plan that was made, however old, or nil.
 func (m *Module) Last() *Plan {
 	m.mu.Lock()
@@ -81,7 +113,7 @@ func (m *Module) Last() *Plan {
 
 // engine returns the options for the engine. The plan counts as saved, so it lists every object.
 func (o *PlanOptions) engine() *engine.PlanOptions {
-	return &engine.PlanOptions{Mode: o.Mode, SkipRefresh: o.SkipRefresh, Targets: o.Targets, Excludes: o.Exclude,
+	return &engine.PlanOptions{Mode: o.Mode, SkipRefresh: o.Refresh == None, Targets: o.Targets, Excludes: o.Exclude,
 		ForceReplace: o.Replace, Defer: true}
 }
 
