@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -40,7 +38,12 @@ func (op *Operation) findsUnchanged(ctx context.Context) *unchanged.Blocks {
 	if err != nil {
 		return nil
 	}
-	out := &unchanged.Blocks{Circumstances: circumstances, Source: s.Parser.Source, Steady: op.Providers.steady}
+	variables, err := op.encodedVariables()
+	if err != nil {
+		return nil
+	}
+	out := &unchanged.Blocks{Circumstances: circumstances, Variables: variables, Source: s.Parser.Source,
+		Steady: op.Providers.steady}
 	path := filepath.Join(s.DataDir, op.unchangedFile())
 	text, err := atomicfile.Read(path)
 	if err == nil && op.Location.codec != nil {
@@ -58,9 +61,15 @@ func (op *Operation) findsUnchanged(ctx context.Context) *unchanged.Blocks {
 // circumstances returns what the result of planning any block may depend on, besides the text of the
 // configuration and the state.
 func (op *Operation) circumstances() ([]byte, error) {
-	variables := map[string]json.RawMessage{}
-	for _, name := range slices.Sorted(maps.Keys(op.Variables)) {
-		v := op.Variables[name].Value
+	return json.Marshal([]any{version.Engine(), op.Env.Workspace, op.Env.WorkDir, op.Env.RootModule, op.Env.Base,
+		Defers(op.Session.Env), op.Providers.Locks.Bytes()})
+}
+
+// encodedVariables returns the values of the variables that are set.
+func (op *Operation) encodedVariables() (map[string][]byte, error) {
+	out := map[string][]byte{}
+	for name, given := range op.Variables {
+		v := given.Value
 		if v == cty.NilVal {
 			continue
 		}
@@ -69,10 +78,9 @@ func (op *Operation) circumstances() ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("encoding the variable %s: %w", name, err)
 		}
-		variables[name] = text
+		out[name] = text
 	}
-	return json.Marshal([]any{version.Engine(), op.Env.Workspace, op.Env.WorkDir, op.Env.RootModule, op.Env.Base,
-		Defers(op.Session.Env), variables, op.Providers.Locks.Bytes()})
+	return out, nil
 }
 
 // saveUnchanged records the unchanged blocks of a plan. It ignores errors, as saveAges does.

@@ -2,6 +2,7 @@ package unchanged
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/addrs"
+	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/lang"
 	"tofu/internal/lang/funcs"
@@ -133,7 +135,8 @@ func (in *inputs) value(v *graph.Value) {
 	in.add(in.s.value(v))
 }
 
-// value returns the sum of a variable, local or output. Its own text belongs to the circumstances.
+// value returns the sum of a variable, local or output. Except for its expression, its text belongs to
+// the circumstances.
 func (s *search) value(v *graph.Value) result {
 	if known := s.values[v]; known.begun {
 		return known
@@ -145,11 +148,17 @@ func (s *search) value(v *graph.Value) result {
 	case graph.Variable:
 		from = v.Module.Parent
 		in.clear = !v.Variable.Ephemeral.Value
+		if v.Module.Parent == nil {
+			in.bytes(s.Variables[v.Name])
+		}
 	case graph.Output:
 		in.clear = !v.Output.Ephemeral.Value && len(v.Conditions) == 0
 		in.refs(from, v.DependsOn)
 	}
 	in.clear = in.clear && v.EachCall == nil && len(v.CallReads) == 0 && len(v.Node.Problems) == 0
+	if at, ok := s.rangeOfValue(v); ok {
+		in.bytes(s.textAt(at))
+	}
 	in.expr(from, v.Expr)
 	in.add(s.module(v.Module))
 	s.values[v] = in.end()
@@ -218,7 +227,10 @@ func (s *search) resource(r *graph.Resource) result {
 	if !s.eligible(r) {
 		return s.blocks[r.Index]
 	}
-	text, _ := s.textOf(r.Config)
+	var text []byte
+	if at, ok := s.rangeOf(r.Config); ok {
+		text = s.textAt(at)
+	}
 	in := s.inputs("plan")
 	if s.stored == nil {
 		in = s.inputs("validation")
@@ -230,6 +242,7 @@ func (s *search) resource(r *graph.Resource) result {
 	in.refs(r.Module, &r.Exprs.Body.Refs)
 	in.repetition(r.Module, r.Exprs.Repetition)
 	in.expr(r.Module, r.Exprs.PreventDestroy)
+	in.lifecycle(r.Config.Lifecycle)
 	in.refs(r.Module, r.Exprs.DependsOn)
 	in.add(s.module(r.Module))
 	in.add(s.provider(r.Provider))
@@ -240,6 +253,25 @@ func (s *search) resource(r *graph.Resource) result {
 	out.kept = out.kept && s.known[out.sum] && s.free(r)
 	s.blocks[r.Index] = out
 	return out
+}
+
+// lifecycle adds the arguments that may have been evaluated while the configuration was loaded.
+func (in *inputs) lifecycle(l *configs.Lifecycle) {
+	in.flags(l.CreateBeforeDestroy.Set, l.CreateBeforeDestroy.Value, l.Destroy.Set, l.Destroy.Value, l.IgnoreAll)
+	in.number(int64(len(l.IgnoreChanges)))
+	for _, path := range l.IgnoreChanges {
+		in.number(int64(len(path)))
+		for _, step := range path {
+			switch step := step.(type) {
+			case hcl.TraverseAttr:
+				in.text(step.Name)
+			case hcl.TraverseIndex:
+				in.text(fmt.Sprintf("%#v", step.Key))
+			default:
+				in.clear = false
+			}
+		}
+	}
 }
 
 // eligible reports whether nothing but the inputs that resource adds decides what becomes of a block.

@@ -1,9 +1,9 @@
 // Package unchanged finds resource blocks that need neither validation nor a plan of their own.
 //
 // The result of planning a block is a function of its inputs: its text, what it refers to, directly or
-// through values, its objects in the state, and the circumstances: everything in the configuration
-// except the text of resource blocks, the variables, the providers. The hash of these inputs is the
-// block's sum. If a plan finds nothing to do for a block and reports no warning, its sum is remembered.
+// through values, its objects in the state, and the circumstances: the providers, and everything in the
+// configuration except the text of resource blocks and of the expressions of variables, locals and
+// outputs. The hash of these inputs is the block's sum. If a plan finds nothing to do for a block and reports no warning, its sum is remembered.
 // A later plan leaves out the blocks with remembered sums, provided that it also leaves out all
 // resources that they refer to. Values of these blocks are then their stored objects. In the same way,
 // a validation leaves out the blocks that were valid before; their sums don't include objects. A provider
@@ -26,7 +26,9 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/addrs"
@@ -42,8 +44,10 @@ type sum [16]byte
 // Blocks knows the sums of earlier runs. It implements engine.Unchanged.
 type Blocks struct {
 	// Circumstances are the inputs of all blocks other than the configuration's text: for example the
-	// values of variables, the workspace, and the packages of providers.
+	// workspace, and the packages of providers.
 	Circumstances []byte
+	// Variables are the values of the root module's variables that are set, encoded in any form.
+	Variables map[string][]byte
 	// Steady reports whether the plans and validations of a plugin depend only on their requests and the
 	// circumstances. Blocks of other plugins are not left out. It may be nil.
 	Steady func(addrs.Provider) bool
@@ -51,7 +55,7 @@ type Blocks struct {
 	Source func(name string) []byte
 
 	known, found map[sum]bool
-	files        map[string][]byte // sums of files without the text of resource blocks
+	files        map[string][]byte // sums of files without the texts that belong to other sums
 	last         *search
 }
 
@@ -123,7 +127,7 @@ func (b *Blocks) Record(same func(*graph.Resource) bool) {
 // hashCircumstances hashes what all sums depend on.
 func (s *search) hashCircumstances() sum {
 	h := newHash(string(s.Circumstances))
-	blocks := map[string][]*configs.Resource{}
+	var holes map[string][]hole
 	if s.files == nil {
 		s.files = map[string][]byte{}
 	}
@@ -133,10 +137,10 @@ func (s *search) hashCircumstances() sum {
 		h.text(c.Path.String())
 		for _, name := range c.Module.Files {
 			if s.files[name] == nil {
-				if len(blocks) == 0 {
-					s.blocksByFile(blocks)
+				if holes == nil {
+					holes = s.holes()
 				}
-				s.files[name] = s.hashFile(name, blocks[name])
+				s.files[name] = s.hashFile(name, holes[name])
 			}
 			relative, err := filepath.Rel(root, name)
 			if err != nil {
@@ -153,52 +157,96 @@ func (s *search) hashCircumstances() sum {
 	return h.sum()
 }
 
-// blocksByFile collects the blocks of managed resources whose text belongs only to their own sums.
-func (s *search) blocksByFile(out map[string][]*configs.Resource) {
-	seen := map[*configs.Resource]bool{}
+// hole is a part of a file that belongs to the sum of a block or a value.
+type hole struct {
+	start, end int
+	filler     string // what the rest of the file has instead
+}
+
+// holes finds the blocks of managed resources, and the expressions of values, in all files.
+func (s *search) holes() map[string][]hole {
+	out := map[string][]hole{}
 	for _, r := range s.g.Resources {
-		if c := r.Config; c != nil && !seen[c] && r.Addr.Resource.Mode == addrs.Managed {
-			seen[c] = true
-			if _, ok := c.Config.(*hclsyntax.Body); ok {
-				out[c.Range.Filename] = append(out[c.Range.Filename], c)
+		if c := r.Config; c != nil && r.Addr.Resource.Mode == addrs.Managed {
+			if at, ok := s.rangeOf(c); ok {
+				out[at.Filename] = append(out[at.Filename], hole{at.Start.Byte, at.End.Byte, "\n"})
 			}
 		}
 	}
-	for _, of := range out {
-		slices.SortFunc(of, func(x, y *configs.Resource) int { return cmp.Compare(x.Range.Start.Byte, y.Range.Start.Byte) })
+	for _, v := range s.g.Values {
+		if at, ok := s.rangeOfValue(v); ok {
+			filler := "0"
+			if v.Kind == graph.Local {
+				filler = "\n"
+			}
+			out[at.Filename] = append(out[at.Filename], hole{at.Start.Byte, at.End.Byte, filler})
+		}
 	}
+	for _, of := range out {
+		slices.SortFunc(of, func(x, y hole) int { return cmp.Compare(x.start, y.start) })
+	}
+	return out
 }
 
-// hashFile hashes the text of a file without the given blocks.
-func (s *search) hashFile(name string, without []*configs.Resource) []byte {
-	h, src, at := sha256.New(), s.Source(name), 0
-	for _, c := range without {
-		text, start := s.textOf(c)
-		if text == nil || start < at {
-			continue
+// hashFile hashes a file without the given parts. Comments and empty lines don't count.
+func (s *search) hashFile(name string, without []hole) []byte {
+	src := s.Source(name)
+	rest, at := make([]byte, 0, 1024), 0
+	for _, part := range without {
+		if part.start >= at { // a file that several calls share has the same parts several times
+			rest = append(append(rest, src[at:part.start]...), part.filler...)
+			at = part.end
 		}
-		h.Write(src[at:start])
-		h.Write([]byte{0}) // where a block was; no file contains this byte
-		at = start + len(text)
 	}
-	h.Write(src[at:])
+	rest = append(rest, src[at:]...)
+	h := newHash("file")
+	if strings.HasSuffix(name, ".json") {
+		h.bytes(rest)
+		return h.Sum(nil)
+	}
+	tokens, _ := hclsyntax.LexConfig(rest, name, hcl.InitialPos) // what can't be read is a token, too
+	for _, token := range tokens {
+		if token.Type != hclsyntax.TokenComment && token.Type != hclsyntax.TokenNewline {
+			h.number(int64(token.Type))
+			h.bytes(token.Bytes)
+		}
+	}
 	return h.Sum(nil)
 }
 
-// textOf returns the text of a block, and where it starts in its file. It returns nil if the text is
-// unknown.
-func (s *search) textOf(c *configs.Resource) (text []byte, start int) {
+// rangeOf returns where a resource block is. ok is false if its text is unknown, or not in the native
+// syntax.
+func (s *search) rangeOf(c *configs.Resource) (at hcl.Range, ok bool) {
 	body, ok := c.Config.(*hclsyntax.Body)
-	src := s.Source(c.Range.Filename)
-	if !ok || body.EndRange.Filename != c.Range.Filename {
-		return nil, 0
+	if !ok {
+		return at, false
 	}
-	start, end := c.Range.Start.Byte, body.EndRange.End.Byte
-	if start < 0 || end <= start || end > len(src) {
-		return nil, 0
-	}
-	return src[start:end], start
+	return s.valid(hcl.RangeBetween(c.Range, body.EndRange), c.Range.Filename == body.EndRange.Filename)
 }
+
+// rangeOfValue returns where a local is, or the expression of a variable or output.
+func (s *search) rangeOfValue(v *graph.Value) (at hcl.Range, ok bool) {
+	if v.Expr == nil {
+		return at, false
+	}
+	if v.Kind == graph.Local {
+		local := v.Module.Config.Module.Locals[v.Name]
+		_, ok := local.Expr.(hclsyntax.Expression)
+		return s.valid(local.Range, ok)
+	}
+	expr, ok := v.Expr.Expression.(hclsyntax.Expression)
+	if !ok {
+		return at, false
+	}
+	return s.valid(expr.Range(), true)
+}
+
+func (s *search) valid(at hcl.Range, ok bool) (hcl.Range, bool) {
+	return at, ok && at.Start.Byte >= 0 && at.Start.Byte < at.End.Byte && at.End.Byte <= len(s.Source(at.Filename))
+}
+
+// textAt returns the text at a valid range.
+func (s *search) textAt(at hcl.Range) []byte { return s.Source(at.Filename)[at.Start.Byte:at.End.Byte] }
 
 // hasher hashes texts so that different sequences have different sums.
 type hasher struct{ hash.Hash }

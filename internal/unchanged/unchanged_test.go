@@ -69,7 +69,8 @@ func (w *world) play(s *scene) (*run, error) {
 	blocks := &unchanged.Blocks{Steady: func(addrs.Provider) bool { return true }, Source: func(name string) []byte {
 		text, _ := os.ReadFile(name)
 		return text
-	}, Circumstances: fmt.Appendf(nil, "%q %q %d", s.variable, s.workspace, w.Cloud.SchemaVersion)}
+	}, Circumstances: fmt.Appendf(nil, "%q %d", s.workspace, w.Cloud.SchemaVersion),
+		Variables: map[string][]byte{"v": []byte(s.variable)}}
 	if w.remembers {
 		env.Unchanged = blocks
 		if w.sums != nil {
@@ -190,7 +191,7 @@ type director struct {
 	*rapid.T
 	blocks                                        []*block
 	file, variable, workspace, local, inner, feed string
-	output                                        string
+	output, between                               string // between is text between blocks
 	schema                                        int64
 	taint, drift                                  int // blocks whose object is tainted or changed outside before the next scene, or -1
 }
@@ -230,7 +231,7 @@ func (d *director) rewrite(b *block) {
 
 // live draws the lifecycle of a block.
 func (d *director) live(b *block) {
-	b.life = rapid.SampledFrom([]string{"", "", "", "", "create_before_destroy = true", "ignore_changes = [v]",
+	b.life = rapid.SampledFrom([]string{"", "", "", "", "create_before_destroy = true", "ignore_changes = [v]", `ignore_changes = var.v == "x" ? ["v"] : []`, `create_before_destroy = local.text == "text"`,
 		"precondition {\n      condition     = length(local.file) > 0\n      error_message = \"No text.\"\n    }",
 		"replace_triggered_by = [fake_thing.b0]"}).Draw(d.T, "lifecycle")
 	if b.n == 0 && strings.HasPrefix(b.life, "replace") {
@@ -264,7 +265,7 @@ func (d *director) edit() {
 	next := func(s string) string { return s + "+" }
 	one := d.blocks[rapid.IntRange(0, len(d.blocks)-1).Draw(d.T, "edited")]
 	switch rapid.SampledFrom([]string{"nothing", "block", "text", "lifecycle", "literal", "literal", "local", "file", "variable", "workspace",
-		"inner", "feed", "output", "schema", "taint", "drift", "drift", "add", "comment"}).Draw(d.T, "edit") {
+		"inner", "feed", "output", "schema", "taint", "drift", "drift", "add", "comment", "between"}).Draw(d.T, "edit") {
 	case "block":
 		d.rewrite(one)
 	case "text":
@@ -299,6 +300,8 @@ func (d *director) edit() {
 		d.rewrite(b)
 	case "comment":
 		one.repeat += "  # a comment\n"
+	case "between":
+		d.between = rapid.SampledFrom([]string{"", "# text\n", "\n\n", "locals {\n  more = 1\n}\n"}).Draw(d.T, "between")
 	}
 }
 
@@ -344,6 +347,7 @@ output "o" {
   value = %s
 }
 `, d.local, d.ref(0, "id"), d.feed, d.output)
+	b.WriteString(d.between)
 	for _, one := range d.blocks {
 		key := map[string]string{"": "", "count": "-${count.index}", "each": "-${each.key}"}[one.kind]
 		fmt.Fprintf(&b, "resource \"fake_thing\" \"b%d\" {\n%s  name = \"b%d%s\"\n  v = %s\n  f = %s\n", one.n, one.repeat,
@@ -421,15 +425,18 @@ func TestPlanned(t *testing.T) {
 		want           string
 	}{
 		{name: "nothing", want: "d g h"}, // a file, a trigger, a condition
-		{name: "a comment between blocks", old: "locals {", new: "# text\nlocals {", want: all},
+		{name: "a comment between blocks", old: "locals {", new: "# text\n\nlocals {", want: "d g h"},
+		{name: "a new block", old: "locals {", new: "resource \"fake_thing\" \"n\" {\n  name = \"n\"\n}\nlocals {", want: "d g h n"},
+		{name: "a new local", old: "locals {", new: "locals {\n  n = 1", want: "d g h"},
 		{name: "a block without readers", old: `"e"` + "\n", new: `"e2"` + "\n", want: "d e2 g h"},
 		{name: "a block with readers", old: `name = "b"`, new: "name = \"b\"\n  f = \"x\"", want: "b d g h in"},
 		{name: "a block read through a local", old: `name = "a"`, new: "name = \"a\"\n  tags = {}", want: "a b d g h in"},
 		{name: "a block in a called module", change: func(_ *world, s *scene) {
 			s.files["m/m.tf"] = strings.Replace(s.files["m/m.tf"], `"in"`+"\n", `"in2"`+"\n", 1)
 		}, want: "d g h in2"},
-		{name: "a local", old: `"l"`, new: `"k"`, want: all},
-		{name: "a variable", change: func(_ *world, s *scene) { s.variable = "y" }, want: all},
+		{name: "a local", old: `"l"`, new: `"k"`, want: "c0 c1 d e g h"},
+		{name: "an argument of a call", old: `fake_thing.b.v`, new: `"x"`, want: "d g h in"},
+		{name: "a variable", change: func(_ *world, s *scene) { s.variable = "y" }, want: "d g h"},
 		{name: "a workspace", change: func(_ *world, s *scene) { s.workspace = "y" }, want: all},
 		{name: "a schema", change: func(w *world, _ *scene) { w.Cloud.SchemaVersion++ }, want: all},
 		{name: "an object", change: func(w *world, _ *scene) { w.taint("c") }, want: "c0 c1 d e g h"},
