@@ -3,12 +3,12 @@
 // The result of planning a block is a function of its inputs: its text, what it refers to, directly or
 // through values, its objects in the state, and the circumstances: the providers, and everything in the
 // configuration except the text of resource blocks and of the expressions of variables, locals and
-// outputs. The hash of these inputs is the block's sum. If a plan finds nothing to do for a block and reports no warning, its sum is remembered.
-// A later plan leaves out the blocks with remembered sums, provided that it also leaves out all
-// resources that they refer to. Values of these blocks are then their stored objects. In the same way,
-// a validation leaves out the blocks that were valid before; their sums don't include objects. A provider
-// configuration has a sum, too; its provider is not started if it was valid before and nothing else needs
-// it.
+// outputs. The hash of these inputs is the block's sum. If a plan finds nothing to do for a block and
+// reports no warning, its sum is remembered. A later plan leaves out the blocks with remembered sums,
+// provided that it also leaves out all resources that they refer to. Values of these blocks are then
+// their stored objects. In the same way, a validation leaves out the blocks that were valid before; their
+// sums don't include objects. A provider configuration has a sum, too; its provider is not started if it
+// was valid before and nothing else needs it.
 //
 // Whatever is not proven is planned as usual. A block has no sum if it reads data sources, ephemeral
 // values or files, calls functions of providers or functions whose results differ between calls, has
