@@ -50,7 +50,7 @@ machine() {
 
 side() {
 	local start=yes
-	measure -bin bin/tofu -ref "$REF" -shapes wide,layers -sizes 1000 -phases validate,graph,plan,apply,noop,destroy -count 3
+	measure -bin bin/tofu -ref "$REF" -shapes layers -sizes 1000 -phases validate,graph,plan,apply,noop,destroy -count 3
 	measure -bin bin/tofu -ref "$REF" -shapes count -sizes 1000 -phases plan,apply,noop,destroy
 }
 
@@ -61,7 +61,7 @@ realistic() {
 
 hundred() { measure -bin bin/tofu -shapes count -sizes 50000 -phases plan,"$life"; }
 
-growth() { measure -bin bin/tofu -shapes wide,layers -sizes 1000,32000 -last -phases "$life" -count 2; }
+growth() { measure -bin bin/tofu -shapes layers -sizes 1000,32000 -last -phases "$life" -count 2; }
 
 waits() { measure -bin bin/tofu -ref "$REF" -waits; }
 
