@@ -30,6 +30,8 @@ type Mover struct {
 	Open func(*roots.Root) *session.Session
 	Vars session.Variables
 	Lock session.LockOptions
+	// Planned says that the blocks of what moves are still to be moved: they are not checked.
+	Planned bool
 }
 
 // end is the state of a root module at one end of moves.
@@ -111,7 +113,7 @@ func (m *Mover) with(ctx context.Context, list []Move, operation string, do func
 		}
 		e.now = e.State()
 	}
-	out, err = outcome(ctx, list, ends)
+	out, err = m.outcome(ctx, list, ends)
 	if err != nil || len(out.Moves) == 0 {
 		return out, err
 	}
@@ -148,7 +150,7 @@ func sorted(ends map[*roots.Root]*end) []*end {
 
 // outcome computes what the moves change, and checks them: a move needs objects at its beginning, which no
 // block there declares, and none at its end, where a block declares them.
-func outcome(ctx context.Context, list []Move, ends map[*roots.Root]*end) (*Outcome, error) {
+func (m *Mover) outcome(ctx context.Context, list []Move, ends map[*roots.Root]*end) (*Outcome, error) {
 	out := &Outcome{States: make(map[*roots.Root]*states.State)}
 	targets := make(map[*end]map[*end][]moves.Pair) // by source
 	var errs tfdiags.Diagnostics
@@ -163,7 +165,9 @@ func outcome(ctx context.Context, list []Move, ends map[*roots.Root]*end) (*Outc
 				"addresses. Move one of them away with \"tofu state mv\", or remove the moved block.", &mv), &mv))
 			continue
 		}
-		errs = errs.AppendError(checkBlocks(ctx, &mv, from, to))
+		if !m.Planned {
+			errs = errs.AppendError(checkBlocks(ctx, &mv, from, to))
+		}
 		if targets[from] == nil {
 			targets[from] = make(map[*end][]moves.Pair)
 		}

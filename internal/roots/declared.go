@@ -106,6 +106,9 @@ func undeclared(d Directory, files []*rootsfile.File) (*Root, error) {
 // IsDeclared reports whether a roots.tofu.hcl has a block for the root module.
 func (r *Root) IsDeclared() bool { return r.Declared != nil && r.Declared.Range.Filename != "" }
 
+// Shared reports whether other root modules have the same directory.
+func (r *Root) Shared() bool { return r.shared }
+
 // Tags returns the tags of the root module, sorted.
 func (r *Root) Tags() []string {
 	if r.Declared == nil {

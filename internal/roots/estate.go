@@ -338,6 +338,9 @@ func (e *Estate) Needs(r *Root) []*Root {
 	return out
 }
 
+// Reaches reports whether a root module is another one, or needs it directly or indirectly.
+func (e *Estate) Reaches(r, other *Root) bool { return e.Graph.Reach(r.id)[other.id] }
+
 // Index returns the index of a root module in Roots.
 func (e *Estate) Index(r *Root) int { return int(r.id) }
 
