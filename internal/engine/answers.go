@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"sync"
@@ -19,8 +20,9 @@ import (
 // since it was read is up to the caller: see Again. The zero value is empty and ready for use.
 type Answers struct {
 	mu      sync.Mutex
+	pruned  int                                  // the plan before which Again has looked at all answers
+	errors  bool                                 // whether there are answers with errors
 	plan    int                                  // the number of calls of Again
-	oldest  time.Time                            // when the oldest read was made whose answer the current plan has used
 	configs map[addrs.ProviderInstance]cty.Value // the configuration that gave the answers
 	given   map[addrs.ProviderInstance]map[question][]*givenAnswer
 }
@@ -38,7 +40,8 @@ type givenAnswer struct {
 	used            int // the last plan that has used the answer
 }
 
-// keptPlans is the number of plans for which an answer is kept that they don't use.
+// keptPlans is the number of plans for which an answer is kept that they don't use, although the
+// question has a newer one or is about an instance that is gone.
 const keptPlans = 8
 
 // failed reports whether an answer has errors.
@@ -61,30 +64,28 @@ func failed(answer any) bool {
 // isRead reports whether the answer to a call may be another one although the request is the same.
 func (q question) isRead() bool { return q.method == "ReadResource" || q.method == "ReadDataSource" }
 
-// Again begins another plan. It forgets errors, the answers that no plan has used for some time, and
-// reads that were made before since.
-func (a *Answers) Again(since time.Time) {
+// Again begins another plan. It forgets errors, reads that were made before since, and what is no longer
+// needed. exists reports whether there is an instance with an address.
+func (a *Answers) Again(since time.Time, exists func(addrs.AbsInstance) bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.plan, a.oldest = a.plan+1, time.Time{}
+	a.plan++
+	if !a.errors && since.IsZero() && a.plan < a.pruned+keptPlans {
+		return
+	}
+	a.errors, a.pruned = false, a.plan
 	for _, of := range a.given {
 		for q, list := range of {
+			last := slices.MaxFunc(list, func(x, y *givenAnswer) int { return cmp.Compare(x.used, y.used) })
 			list = slices.DeleteFunc(slices.Clone(list), func(g *givenAnswer) bool {
-				return g.used < a.plan-keptPlans || failed(g.answer) || q.isRead() && g.at.Before(since)
+				return failed(g.answer) || q.isRead() && g.at.Before(since) ||
+					g.used < a.plan-keptPlans && (g != last || !exists(q.addr))
 			})
 			if of[q] = list; len(list) == 0 {
 				delete(of, q)
 			}
 		}
 	}
-}
-
-// Oldest returns when the oldest read was made that the current plan has used again; zero if it has
-// used none.
-func (a *Answers) Oldest() time.Time {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.oldest
 }
 
 // configured passes the configuration of a provider to the memories of an operation. Ephemeral values,
@@ -139,7 +140,9 @@ func recall[Q, A any](t *instance, method string, request Q, call func() A) A {
 	a.mu.Unlock()
 	for _, g := range given {
 		if sameRequest(g.request, request) {
-			a.use(q, g)
+			a.mu.Lock()
+			g.used = a.plan
+			a.mu.Unlock()
 			return g.answer.(A)
 		}
 	}
@@ -147,20 +150,11 @@ func recall[Q, A any](t *instance, method string, request Q, call func() A) A {
 	answer := call()
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.errors = a.errors || failed(answer)
 	if of := a.given[t.prov.addr]; of != nil { // nil if the provider is mocked
 		of[q] = append(slices.Clip(of[q]), &givenAnswer{request, answer, at, a.plan})
 	}
 	return answer
-}
-
-// use notes that the current plan uses an answer.
-func (a *Answers) use(q question, g *givenAnswer) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	g.used = a.plan
-	if q.isRead() && (a.oldest.IsZero() || g.at.Before(a.oldest)) {
-		a.oldest = g.at
-	}
 }
 
 // sameRequest compares the fields of two requests of one type.

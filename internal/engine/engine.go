@@ -132,6 +132,9 @@ type PlanOptions struct {
 	// attributes of such a plan are needed only to explain drift. If there is no drift, they aren't
 	// computed, because that takes as long as building the graph.
 	NotSaved bool
+	// LeaveOut says that the plan leaves out the blocks that Env.Unchanged knows, even if it reads objects
+	// or is saved: it knows their objects, too, and the changes to list.
+	LeaveOut bool
 	// Inspect receives the planned values. Optional.
 	Inspect *Inspection
 

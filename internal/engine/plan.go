@@ -113,7 +113,7 @@ func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *E
 	op.Invoke = o.Invoke
 	op.defers = o.Defer && o.Mode != plans.Destroy
 	op.refresh, op.answers, op.data, op.readDone = o.Refresh, o.Answers, o.Data, o.ReadDone
-	op.omits = (o.SkipRefresh || o.Refresh != nil) && o.NotSaved
+	op.omits = (o.SkipRefresh || o.Refresh != nil) && o.NotSaved || o.LeaveOut
 	op.skipRefresh, op.variables, op.timestamp = o.SkipRefresh, o.Variables, env.now().UTC().Truncate(time.Second)
 	if o.RestOf != nil {
 		op.setDeferred(o.RestOf)

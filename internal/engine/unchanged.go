@@ -19,6 +19,9 @@ type Unchanged interface {
 	// Record is called when the operation on the last graph has succeeded. same reports whether a block
 	// was valid, or whether its plan changes nothing, not even in the state.
 	Record(same func(*graph.Resource) bool)
+	// Change returns what the earlier operation has planned for an instance of a known block. It is nil
+	// if the plan should not list the instance.
+	Change(addrs.AbsInstance) *plans.InstanceChange
 }
 
 // Known says which parts of a graph are known from an earlier operation.
@@ -132,6 +135,11 @@ func (v resourceVisit) keep(ctx context.Context) error {
 		for _, key := range x.keys {
 			addr := v.r.Addr.Resource.InInstance(in.addr).Instance(key)
 			v.w.eval.unfinished.finish(addr, nil)
+			if change := v.w.op.env.Unchanged.Change(addr); change != nil {
+				again := *change // the earlier plan stays as it is
+				v.w.addChange(v.r, &again)
+				continue
+			}
 			v.w.out.observe(Planned{&plans.InstanceChange{Addr: addr, Action: plans.NoOp}})
 		}
 		v.w.eval.unfinished.completed(v.r.Addr.Resource.InInstance(in.addr))

@@ -73,9 +73,9 @@ type OperationOptions struct {
 	UsualRefresh bool
 	// Retries says how often failed steps of an apply are tried again, if that is safe.
 	Retries int
-	// Answers is what providers have answered to earlier plans, if that may be used again; may be nil.
-	// When objects were last read is then not recorded.
-	Answers *engine.Answers
+	// Memory, if not nil, has what earlier plans of the root module have found out. When objects were last
+	// read is then not recorded.
+	Memory *Memory
 	// Lint selects rules whose findings are warnings. It may be nil.
 	Lint *lint.Selection
 }
@@ -309,7 +309,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	var validated, planned tfdiags.Diagnostics
 	quiet := op.QuietEnv()
 	quiet.Warn = validated.Add
-	same := op.findsUnchanged(ctx)
+	same := op.findsUnchanged(ctx, opts)
 	if same != nil {
 		quiet.Unchanged = same
 	}
@@ -322,9 +322,9 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	opts.Variables = op.Variables
 	opts.Defer = opts.Defer && Defers(op.Session.Env)
 	env := op.observed(op.Env)
-	if op.options.Answers != nil {
-		env = op.QuietEnv()
-		env.Observe = op.Env.Observe
+	if op.options.Memory != nil {
+		again := *op.Env // without recording when objects were read
+		env, opts.LeaveOut = &again, true
 	}
 	env.Warn, env.Unchanged = planned.Add, quiet.Unchanged
 	phase := progress.Planning
@@ -333,7 +333,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	}
 	live.Phase(phase, managedInstances(op.State.State()))
 	run := &refresh.Run{Options: op.options.Refresh, Ages: op.ages, Data: op.data, Now: op.started,
-		Answers: op.options.Answers}
+		Answers: op.options.Memory.answered()}
 	run.Minimal = run.Minimal || op.options.UsualRefresh && op.Session.CLI != nil && op.Session.CLI.MinimalRefresh
 	plan, err := run.Plan(terminal.UntilAbort(ctx), op.Config.Config, op.State.State(), env, opts)
 	if plan != nil && plan.PrevRun != nil {
@@ -348,7 +348,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 		return plan, err
 	}
 	if same != nil && len(validated)+len(planned) == 0 {
-		op.saveUnchanged(same)
+		op.saveUnchanged(same, plan)
 	}
 	if err := op.Providers.packages.check(Requirements(nil, op.State.State())); err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"tofu/internal/configs/inputs"
 	"tofu/internal/plans"
 	"tofu/internal/plugin"
+	"tofu/internal/states/statefile"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/timings"
@@ -68,6 +69,9 @@ type Session struct {
 	Plugins *plugin.Shared    // nil if there is only one root module; see SharePlugins
 	Clients *backend.Clients  // clients of backends that several sessions share; see ShareClients
 	Timings *timings.Recorder // nil without -timings
+	// LastState remembers the state that was read last, for processes that read it again and again; may be
+	// nil.
+	LastState *statefile.Last
 
 	Encryption Encryption
 	Snapshot   map[string][]byte // configuration files in the saved plan; nil without a saved plan

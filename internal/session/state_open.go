@@ -194,7 +194,7 @@ func (p *Location) Manager(s *Session) *statemgr.Manager {
 	interval, _ := persistInterval(s.Env) // ReadState returns the error
 	opts := &statemgr.Options{DataDir: s.DataDir, WorkDir: s.Base, Log: s.Logs.Core, Interval: interval,
 		Fail:  s.Interrupts.Fail,
-		Abort: s.Interrupts.Kill}
+		Abort: s.Interrupts.Kill, Last: s.LastState}
 	if p.Settings != nil {
 		opts.StoreID = fmt.Sprintf("%s %x", p.Settings.Driver.Name, BackendHash(p.Settings.Driver.Name,
 			p.Settings.Config))

@@ -13,6 +13,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/atomicfile"
+	"tofu/internal/engine"
+	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/unchanged"
 	"tofu/internal/version"
@@ -29,21 +31,18 @@ func (op *Operation) unchangedFile() string {
 
 // findsUnchanged prepares the environment for a validation and a plan that may leave out unchanged
 // blocks. It returns nil if the data directory doesn't exist or there are few objects.
-func (op *Operation) findsUnchanged(ctx context.Context) *unchanged.Blocks {
+func (op *Operation) findsUnchanged(ctx context.Context, opts *engine.PlanOptions) *unchanged.Blocks {
+	if op.options.Memory != nil {
+		return op.options.Memory.unchanged(op, opts)
+	}
 	s := op.Session
 	if _, err := os.Stat(s.DataDir); err != nil || managedInstances(op.State.State()) < unchangedFrom {
 		return nil
 	}
-	circumstances, err := op.circumstances()
-	if err != nil {
+	out := op.blocks()
+	if out == nil {
 		return nil
 	}
-	variables, err := op.encodedVariables()
-	if err != nil {
-		return nil
-	}
-	out := &unchanged.Blocks{Circumstances: circumstances, Variables: variables, Source: s.Parser.Source,
-		Steady: op.Providers.steady}
 	path := filepath.Join(s.DataDir, op.unchangedFile())
 	text, err := atomicfile.Read(path)
 	if err == nil && op.Location.codec != nil {
@@ -56,6 +55,20 @@ func (op *Operation) findsUnchanged(ctx context.Context) *unchanged.Blocks {
 		s.Logs.Core.Warn("reading which blocks are unchanged", "file", path, "error", err)
 	}
 	return out
+}
+
+// blocks returns what knows no blocks yet, or nil if the variables have no encoded form.
+func (op *Operation) blocks() *unchanged.Blocks {
+	circumstances, err := op.circumstances()
+	if err != nil {
+		return nil
+	}
+	variables, err := op.encodedVariables()
+	if err != nil {
+		return nil
+	}
+	return &unchanged.Blocks{Circumstances: circumstances, Variables: variables, Source: op.Session.Parser.Source,
+		Steady: op.Providers.steady}
 }
 
 // circumstances returns what the result of planning any block may depend on, besides the text of the
@@ -84,7 +97,11 @@ func (op *Operation) encodedVariables() (map[string][]byte, error) {
 }
 
 // saveUnchanged records the unchanged blocks of a plan. It ignores errors, as saveAges does.
-func (op *Operation) saveUnchanged(b *unchanged.Blocks) {
+func (op *Operation) saveUnchanged(b *unchanged.Blocks, plan *plans.Plan) {
+	if op.options.Memory != nil {
+		op.options.Memory.keep(b, plan)
+		return
+	}
 	if !b.Changed() {
 		return
 	}

@@ -35,6 +35,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/engine"
 	"tofu/internal/engine/graph"
+	"tofu/internal/plans"
 	"tofu/internal/states"
 )
 
@@ -53,6 +54,9 @@ type Blocks struct {
 	Steady func(addrs.Provider) bool
 	// Source returns the text of a file of the configuration.
 	Source func(name string) []byte
+	// Planned returns the change of an instance in the plan that has recorded the known blocks. It may be
+	// nil; then plans don't list these instances.
+	Planned func(addrs.AbsInstance) *plans.InstanceChange
 
 	known, found map[sum]bool
 	files        map[string][]byte // sums of files without the texts that belong to other sums
@@ -86,6 +90,14 @@ func (b *Blocks) Encode() []byte {
 		out = append(out, s[:]...)
 	}
 	return out
+}
+
+// Change implements engine.Unchanged.
+func (b *Blocks) Change(addr addrs.AbsInstance) *plans.InstanceChange {
+	if b.Planned == nil {
+		return nil
+	}
+	return b.Planned(addr)
 }
 
 // Find implements engine.Unchanged.

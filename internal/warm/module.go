@@ -9,6 +9,7 @@ import (
 	"tofu/internal/engine"
 	"tofu/internal/lint"
 	"tofu/internal/session"
+	"tofu/internal/states/statefile"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
@@ -22,12 +23,11 @@ type Options struct {
 
 // Module is a root module. It is safe for concurrent use.
 type Module struct {
-	core *Core
-	name string
-	root session.RootModule
-	// answers is what providers have answered to plans. It knows what it needs for each question: the
-	// request, which has the stored object and the configuration.
-	answers engine.Answers
+	core   *Core
+	name   string
+	root   session.RootModule
+	memory session.Memory
+	state  statefile.Last
 
 	mu   sync.Mutex
 	opts Options
@@ -92,6 +92,7 @@ func (m *Module) run(ctx context.Context, observe func(engine.Event), abandons b
 	q := &question{opts: m.opts}
 	m.mu.Unlock()
 	q.Session = m.core.session(&process, m.root, observe)
+	q.LastState = &m.state
 	defer q.Session.Close()
 	q.Revision, q.Answer.Source = revision, q.Session.Source
 	defer func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -57,12 +58,12 @@ type Plan struct {
 	// View is the plan with its configuration and schemas; nil if nothing could be planned. A plan with
 	// errors has what could be planned.
 	View *ui.PlanView
-	// Read is when the oldest object was read that the plan takes from memory; zero if it has read
-	// everything itself.
+	// Read is since when objects may have changed outside without being noticed by the plan.
 	Read time.Time
 
-	subject *explain.Subject // nil if View is
-	env     *engine.Env
+	env       *engine.Env
+	explained func(context.Context) (*explain.Subject, error) // nil unless the plan has no errors
+	subject   atomic.Pointer[explain.Subject]                 // set by the first explanation
 }
 
 // Plan plans the root module. It takes no lock, writes no state and saves nothing. After errors in the
@@ -70,23 +71,18 @@ type Plan struct {
 func (m *Module) Plan(ctx context.Context, opts PlanOptions) (*Plan, error) {
 	out := &Plan{}
 	answer, err := m.ask(ctx, opts.Observe, func(ctx context.Context, q *question) error {
-		since := time.Time{}
-		if opts.Refresh == All {
-			since = time.Now()
-		}
-		m.answers.Again(since)
+		out.Read = m.memory.Again(opts.Refresh == All)
 		op, err := q.StartOperation(ctx, session.OperationOptions{Variables: q.opts.Variables, Lint: q.opts.Lint,
-			Answers: &m.answers}, session.OperationRead)
+			Memory: &m.memory}, session.OperationRead)
 		if err != nil {
 			return err
 		}
 		defer op.Close()
-		defer func() { out.Read = m.answers.Oldest() }()
 		plan, err := op.PlanUnseen(ctx, opts.engine())
 		if plan == nil {
 			return err
 		}
-		err = tfdiags.Join(err, out.complete(ctx, op, plan, err == nil))
+		out.complete(ctx, op, plan, err == nil)
 		if err == nil && opts.save != nil {
 			err = opts.save(terminal.UntilAbort(ctx), op, out)
 		}
@@ -118,7 +114,7 @@ func (o *PlanOptions) engine() *engine.PlanOptions {
 }
 
 // complete adds a plan and what is needed to show and to explain it.
-func (p *Plan) complete(ctx context.Context, op *session.Operation, plan *plans.Plan, whole bool) error {
+func (p *Plan) complete(ctx context.Context, op *session.Operation, plan *plans.Plan, whole bool) {
 	ctx = terminal.UntilAbort(ctx)
 	schemas := map[addrs.Provider]*providers.Schema{}
 	for addr := range session.Requirements(op.Config.Config, op.State.State()) {
@@ -129,11 +125,9 @@ func (p *Plan) complete(ctx context.Context, op *session.Operation, plan *plans.
 	p.env = op.QuietEnv()
 	p.env.Warn = nil
 	if !whole {
-		return nil
+		return
 	}
-	var err error
-	p.subject, err = op.Explained(ctx, p.View)
-	return err
+	p.explained = func(ctx context.Context) (*explain.Subject, error) { return op.Explained(ctx, p.View) }
 }
 
 // Schemas returns the schemas of all providers that the configuration or the state uses; nil without a
@@ -163,23 +157,31 @@ func (p *Plan) missing() error {
 
 // Explain explains why something is in the plan, or why not, as `tofu explain` does.
 func (p *Plan) Explain(ctx context.Context, address string) (*explain.Answer, error) {
-	if p.subject == nil {
+	if p.explained == nil {
 		return nil, p.missing()
+	}
+	subject := p.subject.Load()
+	if subject == nil {
+		var err error
+		if subject, err = p.explained(ctx); err != nil {
+			return nil, err
+		}
+		p.subject.Store(subject)
 	}
 	value, isValue, err := addrs.ParseValueText(address)
 	switch output, isOutput := value.Value.(addrs.OutputValue); {
 	case err != nil:
 		return nil, err
 	case isOutput && value.Module.IsRoot():
-		return explain.Output(p.subject, output.Name)
+		return explain.Output(subject, output.Name)
 	case isValue:
-		return explain.Value(ctx, p.subject, value)
+		return explain.Value(ctx, subject, value)
 	}
 	target, err := addrs.ParseTargetText(address)
 	if err != nil {
 		return nil, err
 	}
-	return explain.Explain(ctx, p.subject, target)
+	return explain.Explain(ctx, subject, target)
 }
 
 // Graph returns the graph of the plan that `tofu graph -format=json` shows.

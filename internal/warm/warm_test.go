@@ -12,7 +12,7 @@ import (
 )
 
 // open returns a core in a new directory with the given files.
-func open(t *testing.T, files map[string]string) (*Core, string) {
+func open(t testing.TB, files map[string]string) (*Core, string) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
@@ -24,7 +24,7 @@ func open(t *testing.T, files map[string]string) (*Core, string) {
 	return c, dir
 }
 
-func write(t *testing.T, name, text string) {
+func write(t testing.TB, name, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		t.Fatal(err)

@@ -29,6 +29,8 @@ type Options struct {
 	// state is then saved to a local file. It may be nil.
 	Abort <-chan struct{}
 	Log   *slog.Logger // nil for the default one
+	// Last, if not nil, remembers the snapshot that was read last.
+	Last *statefile.Last
 }
 
 // A Codec encrypts the state and the journal. It turns JSON into JSON.

@@ -95,7 +95,7 @@ func (s *snapshots) load(ctx context.Context) (*stored, error) {
 			return nil, err // the error names what can't be decrypted
 		}
 	}
-	f, err := statefile.Parse(data)
+	f, err := s.opts.Last.Parse(data)
 	if err != nil {
 		if file, ok := s.file(); ok {
 			return nil, fmt.Errorf("%s: %w", file, err)

@@ -1,0 +1,74 @@
+package session
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"tofu/internal/addrs"
+	"tofu/internal/engine"
+	"tofu/internal/plans"
+	"tofu/internal/unchanged"
+)
+
+// Memory holds what the plans of one root module have found out, for later plans in the same process:
+// what providers have answered, and which blocks need no plan. All providers count as steady: the same
+// request has the same answer. So an object is read once, until it must be read again (see Again). The
+// zero value is empty. A Memory is safe for concurrent use.
+type Memory struct {
+	answers engine.Answers
+
+	mu      sync.Mutex
+	sums    []byte      // of the unchanged blocks of planned
+	planned *plans.Plan // the last plan without errors and warnings
+	read    time.Time   // when the plan began that has read everything
+}
+
+// Again begins another plan. If anew is set, it reads everything again. It returns the time since when
+// objects may have changed without being noticed.
+func (m *Memory) Again(anew bool) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	since := time.Time{}
+	if now := time.Now(); anew || m.read.IsZero() {
+		since, m.read, m.sums = now, now, nil
+	}
+	planned := m.planned
+	m.answers.Again(since, func(addr addrs.AbsInstance) bool {
+		return planned != nil && planned.Changes.Instance(addr, addrs.NotDeposed) != nil
+	})
+	return m.read
+}
+
+func (m *Memory) answered() *engine.Answers {
+	if m == nil {
+		return nil
+	}
+	return &m.answers
+}
+
+// unchanged returns the blocks that plans with some options leave out.
+func (m *Memory) unchanged(op *Operation, opts *engine.PlanOptions) *unchanged.Blocks {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := op.blocks()
+	if out == nil {
+		return nil
+	}
+	out.Circumstances = fmt.Appendf(out.Circumstances, " %t", opts.SkipRefresh)
+	out.Steady = func(addrs.Provider) bool { return true }
+	if m.sums != nil && out.Load(m.sums) == nil {
+		planned := m.planned
+		out.Planned = func(addr addrs.AbsInstance) *plans.InstanceChange {
+			return planned.Changes.Instance(addr, addrs.NotDeposed)
+		}
+	}
+	return out
+}
+
+// keep records the unchanged blocks of a plan.
+func (m *Memory) keep(b *unchanged.Blocks, plan *plans.Plan) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sums, m.planned = b.Encode(), plan
+}

@@ -1,0 +1,65 @@
+package warm
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// manyBlocks returns a configuration with n instances, a tenth of them in blocks of their own.
+func manyBlocks(n int) map[string]string {
+	files := map[string]string{}
+	for f := range 10 {
+		var b strings.Builder
+		for i := range n / 200 {
+			fmt.Fprintf(&b, "resource \"terraform_data\" \"one_%d_%d\" {\n  input = \"v%d\"\n}\n", f, i, i)
+			fmt.Fprintf(&b, "resource \"terraform_data\" \"many_%d_%d\" {\n  count = 19\n  input = \"${terraform_data.one_%d_%d.input}-${count.index}\"\n}\n", f, i, f, i)
+		}
+		files[fmt.Sprintf("f%d.tf", f)] = b.String()
+	}
+	files["edit.tf"] = "resource \"terraform_data\" \"edited\" {\n  input = \"first\"\n}\noutput \"edited\" { value = terraform_data.edited.input }\n"
+	return files
+}
+
+func BenchmarkEdit(b *testing.B) {
+	c, _ := open(b, manyBlocks(10_000))
+	m, err := c.Open(".", Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	start := time.Now()
+	p, err := m.Propose(b.Context(), PlanOptions{})
+	if err != nil || p.Digest == "" {
+		b.Fatal(err, p.Diagnostics)
+	}
+	b.Logf("opening: %s, %d changes", time.Since(start), len(p.View.Plan.Changes.Instances))
+	start = time.Now()
+	proposals := &Proposals{Dir: ".terraform"}
+	if err := proposals.Approve(&Approval{Digest: p.Digest, Expires: time.Now().Add(time.Hour)}); err != nil {
+		b.Fatal(err)
+	}
+	if applied, err := m.Apply(b.Context(), p.Digest, nil, nil); err != nil || applied.Diagnostics.HasErrors() {
+		b.Fatal(err, applied.Diagnostics)
+	}
+	b.Logf("applying: %s", time.Since(start))
+	start = time.Now()
+	if _, err := m.Plan(b.Context(), PlanOptions{}); err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("first plan: %s", time.Since(start))
+	b.ResetTimer()
+	for i := 0; b.Loop(); i++ {
+		c.SetText("edit.tf", fmt.Appendf(nil, "resource \"terraform_data\" \"edited\" {\n  input = \"edit %d\"\n}\noutput \"edited\" { value = terraform_data.edited.input }\n", i))
+		p, err := m.Plan(b.Context(), PlanOptions{})
+		if err != nil || p.View == nil {
+			b.Fatal(err)
+		}
+	}
+	b.StopTimer()
+	runtime.GC()
+	var mem runtime.MemStats
+	runtime.ReadMemStats(&mem)
+	b.ReportMetric(float64(mem.HeapAlloc)/1e6, "MB")
+}
