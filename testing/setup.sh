@@ -15,6 +15,7 @@ wanted=(
 	"gcc gcc"
 	"pgbouncer pgbouncer"
 	"chromium chromium"
+	"nvim neovim"
 	"node nodejs"
 	"npm npm"
 	"tmux tmux"

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"tofu/internal/lint"
+	"tofu/internal/lsp"
 	"tofu/internal/serve"
 	"tofu/internal/warm"
 )
@@ -19,6 +20,9 @@ plans, explanations, values, drift. Requests and answers are JSON-RPC 2.0, one
 message a line, on standard input and output or, with -socket, on a Unix socket
 with the rights of the user only. docs/SERVE.md describes the methods.
 
+With -lsp it is a language server for editors instead, by the Language Server
+Protocol on standard input and output.
+
 Answers equal those of the other commands; only what changed is read, parsed and
 planned again. Files need not be saved: a client can give their texts. Nothing
 is changed without an approval: a client proposes a plan, "tofu approve" approves
@@ -26,6 +30,7 @@ it, and only that plan is applied.`,
 	New: with(func(f *serveFlags, fs *options) {
 		f.varFlags.add(fs)
 		addLint(fs, &f.Lint)
+		fs.BoolVar(&f.LSP, "lsp", false, "Be a language server for an editor.")
 		fs.StringVar(&f.Socket, "socket", "", "Listen on a Unix socket at `path` until an interrupt.")
 	}, runServe),
 }
@@ -34,18 +39,27 @@ type serveFlags struct {
 	varFlags
 	Lint   *lint.Selection
 	Socket string
+	LSP    bool
 }
 
 func runServe(ctx context.Context, app *App, f *serveFlags, args []string) error {
 	if err := noArguments(args); err != nil {
 		return err
 	}
+	if f.LSP && f.Socket != "" {
+		return badUsage("Incompatible options", "A language server talks to one editor on standard input and output, so -lsp "+
+			"can't be used with -socket.")
+	}
 	core, dir, err := warmCore(app)
 	if err != nil {
 		return err
 	}
 	defer core.Close()
-	server := serve.New(core, dir, warm.Options{Variables: f.Variables, Lint: f.Lint})
+	options := warm.Options{Variables: f.Variables, Lint: f.Lint}
+	if f.LSP {
+		return lsp.Serve(ctx, core, dir, options, app.In, app.Terminal.Out)
+	}
+	server := serve.New(core, dir, options)
 	if f.Socket != "" {
 		return server.Listen(ctx, f.Socket)
 	}

@@ -1,0 +1,213 @@
+package lsp
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"tofu/internal/lsp/protocol"
+	"tofu/internal/ui/planview"
+	"tofu/internal/warm"
+)
+
+// pause is how long the worker waits for further changes before it looks at them.
+const pause = 150 * time.Millisecond
+
+// work looks at root modules that have changed, until ctx ends. It first shows what validation finds,
+// which takes less time, and then what the plan says.
+func (s *server) work(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.changed:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		run, cancel := context.WithCancel(ctx)
+		s.mu.Lock()
+		s.cancel = cancel
+		dirs := slices.Sorted(maps.Keys(s.pending))
+		clear(s.pending)
+		s.mu.Unlock()
+		done := guard(func() error { s.look(run, dirs); return nil })
+		interrupted := run.Err() != nil
+		s.mu.Lock()
+		s.cancel = nil
+		if interrupted {
+			for _, dir := range dirs {
+				s.pending[dir] = true // together with what has changed in the meantime
+			}
+		}
+		s.mu.Unlock()
+		cancel()
+		if done != nil {
+			s.say(protocol.MessageTypeError, done.Error())
+		}
+		if interrupted && ctx.Err() == nil {
+			select {
+			case s.changed <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// look checks and plans the root modules that use some directories.
+func (s *server) look(ctx context.Context, dirs []string) {
+	s.mu.Lock()
+	e, folders := s.estate, slices.Clone(s.folders)
+	s.mu.Unlock()
+	if e == nil {
+		e = newEstate(folders, nil)
+		s.mu.Lock()
+		s.estate = e
+		s.mu.Unlock()
+	}
+	done := map[string]bool{}
+	for _, dir := range dirs {
+		for _, root := range e.of(dir) {
+			if !done[root] && ctx.Err() == nil {
+				done[root] = true
+				s.lookAt(ctx, root)
+			}
+		}
+	}
+}
+
+// lookAt checks and plans a root module, and publishes what was found.
+func (s *server) lookAt(ctx context.Context, root string) {
+	m, err := s.core.Open(root, s.options)
+	s.mu.Lock()
+	next := &view{root: root, base: s.workDir, evaluating: &sync.Mutex{}}
+	if v := s.views[root]; v != nil {
+		*next = *v
+		next.outdated = true
+	}
+	s.mu.Unlock()
+	if err != nil { // the directory has disappeared, or has no configuration any more
+		s.mu.Lock()
+		delete(s.views, root)
+		s.mu.Unlock()
+		s.publish()
+		return
+	}
+	if next.config == nil {
+		if loaded, err := m.Load(ctx); err == nil && loaded.Config != nil {
+			next.config, next.schemas = loaded.Config, loaded.Schemas
+			s.put(next)
+		}
+	}
+	answer, err := m.Diagnose(ctx)
+	if err != nil {
+		return
+	}
+	checked := *next
+	checked.diagnostics = answer.Diagnostics
+	s.put(&checked)
+	s.publish()
+	plan, err := m.Plan(ctx, warm.PlanOptions{})
+	if err != nil {
+		return
+	}
+	planned := checked
+	s.addPlan(ctx, &planned, m, plan)
+	if ctx.Err() != nil {
+		return
+	}
+	s.put(&planned)
+	s.publish()
+	s.redraw()
+}
+
+// addPlan adds a plan to a view. If nothing could be planned, the view keeps the older plan, but gets
+// the present configuration as far as it can be loaded.
+func (s *server) addPlan(ctx context.Context, v *view, m *warm.Module, plan *warm.Plan) {
+	if plan.View == nil {
+		if loaded, err := m.Load(ctx); err == nil && loaded.Config != nil && loaded.Config.Module != nil {
+			v.config = loaded.Config
+			if loaded.Schemas != nil {
+				v.schemas = loaded.Schemas
+			}
+		}
+		for _, d := range plan.Diagnostics.Dedup(v.diagnostics) {
+			v.diagnostics = v.diagnostics.Append(d)
+		}
+		return
+	}
+	v.plan, v.outdated = plan, false
+	v.config, v.schemas = plan.View.Config, plan.View.Schemas
+	v.shown = planview.New(plan.View.Source(), planview.Options{})
+	v.values, _ = plan.Values(ctx)
+	v.evaluating = &sync.Mutex{}
+}
+
+func (s *server) put(v *view) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.views[v.root] = v
+}
+
+// publish sends the diagnostics of all open root modules.
+func (s *server) publish() {
+	s.mu.Lock()
+	views := slices.Collect(maps.Values(s.views))
+	s.mu.Unlock()
+	byFile := map[string][]protocol.Diagnostic{}
+	for _, v := range views {
+		for path, list := range v.findings(s.read) {
+			for _, d := range list {
+				same := func(other protocol.Diagnostic) bool { return other.Range == d.Range && other.Message == d.Message }
+				if !slices.ContainsFunc(byFile[path], same) {
+					byFile[path] = append(byFile[path], d)
+				}
+			}
+		}
+	}
+	s.mu.Lock()
+	for path := range s.shown {
+		if byFile[path] == nil {
+			byFile[path] = []protocol.Diagnostic{}
+		}
+	}
+	versions := maps.Clone(s.texts)
+	s.shown = map[string]bool{}
+	for path, list := range byFile {
+		if len(list) > 0 {
+			s.shown[path] = true
+		}
+	}
+	s.mu.Unlock()
+	for _, path := range slices.Sorted(maps.Keys(byFile)) {
+		s.notify("textDocument/publishDiagnostics", &protocol.PublishDiagnosticsParams{Uri: uriOf(path),
+			Version: versions[path], Diagnostics: byFile[path]})
+	}
+}
+
+// notify sends a notification. It fails only if the client has gone, which ends the server.
+func (s *server) notify(method string, params any) {
+	_ = s.conn.Notify(context.Background(), method, params)
+}
+
+func (s *server) say(typ protocol.MessageType, text string) {
+	s.notify("window/showMessage", &protocol.ShowMessageParams{Type: typ, Message: text})
+}
+
+// redraw asks the editor for lenses and hints again.
+func (s *server) redraw() {
+	w := s.client.Workspace
+	if w == nil {
+		return
+	}
+	if w.CodeLens != nil && w.CodeLens.RefreshSupport {
+		s.conn.Call(context.Background(), "workspace/codeLens/refresh", nil)
+	}
+	if w.InlayHint != nil && w.InlayHint.RefreshSupport {
+		s.conn.Call(context.Background(), "workspace/inlayHint/refresh", nil)
+	}
+}
