@@ -105,12 +105,14 @@ func scriptParams(mirror, dir string) testscript.Params {
 			"overlap":     cmdOverlap,
 			"ociregistry": cmdOCIRegistry,
 			"phrases":     cmdPhrases,
+			"queue":       cmdQueue,
 			"replace":     cmdReplace,
 			"schema":      cmdSchema,
 			"screen":      cmdScreen,
 			"stateserver": cmdStateServer,
 			"store":       cmdStore,
 			"wait4":       cmdWait,
+			"wait4run":    cmdWaitRun,
 		},
 	}
 }

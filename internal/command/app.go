@@ -161,7 +161,8 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 	fs := newOptions(cmd.Name)
 	run := cmd.New(fs)
 	measured.add(fs)
-	parseErr := fs.Parse(displayFirst(args))
+	fs.line = displayFirst(args)
+	parseErr := fs.Parse(fs.line)
 	closeView, err := a.useOptions(fs)
 	defer func() {
 		if err := closeView(); err != nil {

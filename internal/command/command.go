@@ -37,6 +37,7 @@ type options struct {
 	*flag.FlagSet
 	view  *viewFlags // nil if the command has no output options
 	input *inputFlag // nil if the command never asks the user
+	line  []string   // what is parsed, for commands that pass it on to other processes
 }
 
 func newOptions(name string) *options {
@@ -73,9 +74,9 @@ func commands() []*Command {
 		cmdInit, cmdValidate, cmdPlan, cmdApply, cmdDestroy,
 		cmdAdopt, cmdApprove, cmdCompletion, cmdConsole, cmdDrift, cmdEnv, cmdExplain, cmdFmt, cmdForceUnlock, cmdGet, cmdGraph, helpCommand(),
 		cmdImport, cmdLogin, cmdLogout,
-		cmdMetadata, cmdMigrate, cmdModules, cmdOutput, cmdProviders, cmdQuery, cmdRefresh, cmdRoots, cmdSBOM, cmdServe, cmdShow, cmdState, cmdTaint, cmdTest, cmdUntaint,
+		cmdMetadata, cmdMigrate, cmdModules, cmdOutput, cmdProviders, cmdQuery, cmdRefresh, cmdRoots, cmdRuns, cmdSBOM, cmdServe, cmdShow, cmdState, cmdTaint, cmdTest, cmdUntaint,
 		cmdUpdate, cmdVersion,
-		cmdWorkspace,
+		cmdWorker, cmdWorkspace,
 	}
 }
 

@@ -25,6 +25,7 @@ type fleetFlags struct {
 	planFlags
 	workerFlags
 	selectFlags
+	queueFlags
 	Report string
 	Share  *bool // nil if the file of the estate decides
 	form   func(*fleet.Report, io.Writer) error
@@ -36,6 +37,7 @@ func (f *fleetFlags) add(fs *options) {
 	f.addSensitive(fs)
 	f.addPlanView(fs)
 	f.addWorkers(fs)
+	f.addQueue(fs)
 	fs.BoolFunc("share-providers", "Start one process for all root modules that have the same configuration of a "+
 		"provider. Relative paths in that configuration then start in the working directory.", func(text string) error {
 		share, err := strconv.ParseBool(text)
@@ -152,21 +154,23 @@ var cmdRootsPlan = &Command{
 Plans all root modules below the directories in one run. A root module that
 reads outputs of another one is planned with its planned outputs, not with those
 of its last apply. With -out, all plans are saved to one file.`,
-	New: with(func(f *rootsPlanFlags, fs *options) {
-		f.add(fs)
-		f.addPlan(fs)
-		f.Look.addVanished(fs, nil)
-		fs.BoolVar(&f.Destroy, "destroy", false, "Plan to destroy everything.")
-		fs.StringVar(&f.Out, "out", "", "Save all plans to one file at `path`, for \"roots apply\".")
-		fs.BoolVar(&f.DetailedExitCode, "detailed-exitcode", false,
-			"Exit with status 0 without changes, 1 after an error, and 2 with changes.")
-	}, runRootsPlan),
+	New: with((*rootsPlanFlags).declare, runRootsPlan),
 }
 
 type rootsPlanFlags struct {
 	fleetFlags
 	Out              string
 	DetailedExitCode bool
+}
+
+func (f *rootsPlanFlags) declare(fs *options) {
+	f.add(fs)
+	f.addPlan(fs)
+	f.Look.addVanished(fs, nil)
+	fs.BoolVar(&f.Destroy, "destroy", false, "Plan to destroy everything.")
+	fs.StringVar(&f.Out, "out", "", "Save all plans to one file at `path`, for \"roots apply\".")
+	fs.BoolVar(&f.DetailedExitCode, "detailed-exitcode", false,
+		"Exit with status 0 without changes, 1 after an error, and 2 with changes.")
 }
 
 // manyProcesses is the number of provider processes that could be saved from which a plan mentions it:
@@ -184,6 +188,10 @@ func runRootsPlan(ctx context.Context, app *App, f *rootsPlanFlags, dirs []strin
 	e, selected, err := f.estate(ctx, app, dirs)
 	if err != nil {
 		return err
+	}
+	if f.address(app) != "" {
+		q := &queued{app: app, flags: &f.fleetFlags, out: f.Out, detailed: f.DetailedExitCode, mode: opts.Mode}
+		return q.start(ctx, "plan", e, selected, dirs, false)
 	}
 	defer app.ShareClients()()
 	run := f.run(app, e, selected, dirs)
@@ -245,15 +253,7 @@ reads. Deferred changes are then planned and applied in the same way.
 With a file that "tofu roots plan -out=FILE" saved, applies exactly those plans
 without asking. With -resume=FILE, applies what is left of them, and asks before
 it destroys objects that a failed run has created only in part.`,
-	New: with(func(f *rootsApplyFlags, fs *options) {
-		f.add(fs)
-		f.addPlan(fs)
-		f.addApply(fs)
-		fs.BoolVar(&f.Destroy, "destroy", false, "Destroy everything, as \"tofu roots destroy\" does.")
-		fs.StringVar(&f.Resume, "resume",
-			"", "Apply what is left of the plans in `FILE` after a run that failed or was interrupted. Asks if that "+
-				"destroys objects that the run has left tainted.")
-	}, runRootsApply),
+	New: with((*rootsApplyFlags).declare, runRootsApply),
 }
 
 var cmdRootsDestroy = &Command{
@@ -263,13 +263,7 @@ Plans to destroy everything that the root modules below the directories manage,
 asks for approval, and destroys it, each root module before those whose
 outputs it reads. It is the same as "tofu roots apply -destroy"; "tofu roots
 plan -destroy" shows what would be destroyed.`,
-	New: with(func(f *rootsApplyFlags, fs *options) {
-		f.add(fs)
-		f.addApply(fs)
-		f.addSelect(fs)
-		f.Refresh, f.Defer = true, true
-		f.Destroy, f.command = true, true
-	}, runRootsApply),
+	New: with((*rootsApplyFlags).declareDestroy, runRootsApply),
 }
 
 type rootsApplyFlags struct {
@@ -277,6 +271,24 @@ type rootsApplyFlags struct {
 	AutoApprove bool
 	Resume      string
 	command     bool // whether the command is destroy
+}
+
+func (f *rootsApplyFlags) declare(fs *options) {
+	f.add(fs)
+	f.addPlan(fs)
+	f.addApply(fs)
+	fs.BoolVar(&f.Destroy, "destroy", false, "Destroy everything, as \"tofu roots destroy\" does.")
+	fs.StringVar(&f.Resume, "resume",
+		"", "Apply what is left of the plans in `FILE` after a run that failed or was interrupted. Asks if that "+
+			"destroys objects that the run has left tainted.")
+}
+
+func (f *rootsApplyFlags) declareDestroy(fs *options) {
+	f.add(fs)
+	f.addApply(fs)
+	f.addSelect(fs)
+	f.Refresh, f.Defer = true, true
+	f.Destroy, f.command = true, true
 }
 
 func (f *rootsApplyFlags) addApply(fs *options) {
@@ -309,7 +321,28 @@ func runRootsApply(ctx context.Context, app *App, f *rootsApplyFlags, args []str
 		return badUsage("Plan file or auto-approve required",
 			"With -json, apply can't ask for approval: specify a saved plan or -auto-approve.")
 	}
+	if f.address(app) != "" {
+		return job.queued(ctx, args)
+	}
 	return job.rounds(ctx, args)
+}
+
+// queued plans and applies on workers.
+func (a *rootsApply) queued(ctx context.Context, dirs []string) error {
+	opts, err := a.flags.options()
+	if err != nil {
+		return err
+	}
+	e, selected, err := a.flags.estate(ctx, a.app, dirs)
+	if err != nil {
+		return err
+	}
+	operation := "apply"
+	if a.flags.Destroy {
+		operation = "destroy"
+	}
+	q := &queued{app: a.app, flags: &a.flags.fleetFlags, apply: a, mode: opts.Mode}
+	return q.start(ctx, operation, e, selected, dirs, a.flags.AutoApprove)
 }
 
 // rootsApply is one run of the apply or destroy command.
@@ -340,6 +373,13 @@ func (a *rootsApply) saved(ctx context.Context, path string) error {
 	selected, err := saved.Select(e)
 	if err != nil {
 		return err
+	}
+	if f.address(app) != "" {
+		if f.Resume != "" {
+			return badUsage("Incompatible options", "What is left of a plan is applied in one process. Leave out -queue.")
+		}
+		q := &queued{app: app, flags: &f.fleetFlags, apply: a, mode: saved.Mode, saved: saved}
+		return q.start(ctx, "apply", e, selected, saved.Directories, true)
 	}
 	begin := fleet.Begin
 	if f.Resume != "" {
@@ -460,11 +500,7 @@ func (a *rootsApply) round(
 	case !fleet.Applyable(planned):
 		return false, tfdiags.Join(unplanned, fleet.Stuck(planned))
 	default:
-		q := terminal.Question{Title: "Do you want to perform these actions in all of these root modules?"}
-		if a.flags.Destroy {
-			q = terminal.Question{Title: "Destroy all of this in all of these root modules?", Text: "This can't be undone."}
-		}
-		if err := a.approve(ctx, noted(q, planned)); err != nil {
+		if err := a.approvePlans(ctx, planned); err != nil {
 			return false, err
 		}
 	}
@@ -485,6 +521,15 @@ func (a *rootsApply) round(
 		return false, err
 	}
 	return fleet.Left(planned) && fleet.Applied(results), nil
+}
+
+// approvePlans asks the user for approval of plans.
+func (a *rootsApply) approvePlans(ctx context.Context, planned []*fleet.Result) error {
+	q := terminal.Question{Title: "Do you want to perform these actions in all of these root modules?"}
+	if a.flags.Destroy {
+		q = terminal.Question{Title: "Destroy all of this in all of these root modules?", Text: "This can't be undone."}
+	}
+	return a.approve(ctx, noted(q, planned))
 }
 
 // noted adds to a question what the plans have not read, and which objects are gone.

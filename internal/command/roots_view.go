@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -101,6 +102,41 @@ func (v *rootsView) keep(root string, plan *ui.PlanView) {
 	var text bytes.Buffer
 	v.later(&text, false).Plan(plan)
 	v.whole[root] = &text
+}
+
+// shownRoot is what the process of a worker has printed about a root module, for the view of the caller.
+type shownRoot struct {
+	Text     []byte          `json:"text,omitempty"`
+	Whole    []byte          `json:"whole,omitempty"`    // see rootsView.whole
+	Warnings json.RawMessage `json:"warnings,omitempty"` // see rootsView.warnings
+	Result   json.RawMessage `json:"result,omitempty"`
+}
+
+// give returns what was printed about the only root module of this view.
+func (v *rootsView) give(root string, text []byte) (out shownRoot, err error) {
+	out.Text = text
+	if whole := v.whole[root]; whole != nil {
+		out.Whole = whole.Bytes()
+	}
+	out.Warnings, err = fleet.EncodeDiagnostics(v.warnings)
+	return out, err
+}
+
+// take adds what another process has printed about a root module.
+func (v *rootsView) take(root string, from shownRoot) error {
+	warnings, err := fleet.DecodeDiagnostics(from.Warnings)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.warnings = append(v.warnings, warnings...)
+	if from.Whole == nil {
+		return err
+	}
+	if v.plans++; v.plans > fleet.Few {
+		v.whole = nil
+	} else {
+		v.whole[root] = bytes.NewBuffer(from.Whole)
+	}
+	return err
 }
 
 // onlyChecks returns a plan with the warnings about checks. The view shows the others once for all root

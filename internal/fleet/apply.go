@@ -26,13 +26,18 @@ func (run *Run) Apply(
 ) []*Result {
 	a := newApplying(run, opts, from, rec)
 	a.agreed = agreed
-	results := run.each(ctx, applyingRoots, from.Mode == plans.Destroy, a.root)
+	results := a.all(ctx)
 	for _, f := range from.Failed {
 		result := &Result{Root: &roots.Root{Name: f.Name, Dir: f.Dir}, Skipped: true, Unplanned: true, Why: f.why()}
 		run.Show(result.Root, result, nil)
 		results = append(results, result)
 	}
 	return results
+}
+
+// all applies the plans of the selected root modules.
+func (a *applying) all(ctx context.Context) []*Result {
+	return a.run.each(ctx, applyingRoots, a.from.Mode == plans.Destroy, a.root)
 }
 
 // applying is one run of Apply.

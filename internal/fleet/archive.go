@@ -285,6 +285,11 @@ func (a *Archive) Close(run *Run, results []*Result) error {
 		p.Reads = readsOf(result.Root, in)
 		m.Roots = append(m.Roots, p)
 	}
+	return a.finish(m)
+}
+
+// finish completes the archive with its manifest.
+func (a *Archive) finish(m *Manifest) error {
 	text, err := json.Marshal(m)
 	if err == nil {
 		err = a.put(manifestName, text)
@@ -336,7 +341,8 @@ func IsFile(path string) bool {
 type Saved struct {
 	Manifest
 	path string
-	zip  *zip.ReadCloser
+	zip  *zip.Reader
+	file io.Closer   // nil for an archive in memory
 	seal cipher.AEAD // see Archive
 }
 
@@ -361,8 +367,17 @@ func Open(path string) (*Saved, error) {
 	if err != nil {
 		return fail("%s can't be used: %s.", path, err)
 	}
-	s := &Saved{path: path, zip: z}
-	err = s.checkFiles()
+	s := &Saved{path: path, zip: &z.Reader, file: z}
+	if err := s.load(); err != nil {
+		z.Close()
+		return fail("%s can't be used: %s.", path, err)
+	}
+	return s, nil
+}
+
+// load reads and checks the manifest.
+func (s *Saved) load() error {
+	err := s.checkFiles()
 	var text []byte
 	if err == nil {
 		text, err = s.read(manifestName)
@@ -376,11 +391,7 @@ func Open(path string) (*Saved, error) {
 	if err == nil {
 		err = s.check()
 	}
-	if err != nil {
-		z.Close()
-		return fail("%s can't be used: %s.", path, err)
-	}
-	return s, nil
+	return err
 }
 
 func readHead(path string) ([]byte, error) {
@@ -398,7 +409,12 @@ func readHead(path string) ([]byte, error) {
 }
 
 // Close closes the archive.
-func (s *Saved) Close() error { return s.zip.Close() }
+func (s *Saved) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
 
 func (s *Saved) read(name string) ([]byte, error) {
 	f, err := s.zip.Open(name)

@@ -55,7 +55,7 @@ type RootDrift struct {
 // Drift finds out what was changed outside in all root modules of the run. It takes no locks. Root
 // modules are read with the outputs that the states of others have now.
 func (run *Run) Drift(ctx context.Context, opts engine.PlanOptions, showSensitive bool) ([]*Result, *DriftReport) {
-	p := &planning{run: run, opts: opts, outputs: make(map[*roots.Root]*outputs), selected: make(map[*roots.Root]bool)}
+	p := run.planning(opts, nil)
 	reports := make(map[*roots.Root]*driftview.Report, len(run.Selected))
 	results := run.each(ctx, readingRoots, false, func(ctx context.Context, s *session.Session, r *roots.Root) *Result {
 		result := &Result{Root: r, Err: r.Err}

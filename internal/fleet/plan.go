@@ -65,17 +65,26 @@ func (s *PlanSummary) waitsFor() string {
 
 // Plan plans all root modules of the run and adds the plans to an archive.
 func (run *Run) Plan(ctx context.Context, opts engine.PlanOptions, into *Archive) []*Result {
-	p := &planning{run: run, opts: opts, into: into, outputs: make(map[*roots.Root]*outputs),
-		selected: make(map[*roots.Root]bool)}
+	p := run.planning(opts, into)
 	for _, r := range run.Selected {
 		p.selected[r] = true
 	}
-	return run.each(ctx, planningRoots, opts.Mode == plans.Destroy, func(
+	return p.all(ctx)
+}
+
+func (run *Run) planning(opts engine.PlanOptions, into *Archive) *planning {
+	return &planning{run: run, opts: opts, into: into, outputs: make(map[*roots.Root]*outputs),
+		selected: make(map[*roots.Root]bool)}
+}
+
+// all plans the selected root modules of the run.
+func (p *planning) all(ctx context.Context) []*Result {
+	return p.run.each(ctx, planningRoots, p.opts.Mode == plans.Destroy, func(
 		ctx context.Context, s *session.Session, r *roots.Root,
 	) *Result {
 		result := p.root(ctx, s, r)
-		if result.Err != nil && into != nil {
-			if err := into.fail(ctx, s, r, run.Options.Variables, result.Err); err != nil {
+		if result.Err != nil && p.into != nil {
+			if err := p.into.fail(ctx, s, r, p.run.Options.Variables, result.Err); err != nil {
 				result.Err = tfdiags.Join(result.Err, err)
 			}
 		}

@@ -21,6 +21,8 @@ type Record struct {
 	mu   sync.Mutex
 	file *os.File
 	done map[string]step // latest step of each root module
+	// begins is called before a root module is changed; nil if the file is enough.
+	begins func() error
 }
 
 // step is a step in applying a root module.
@@ -179,6 +181,11 @@ func (r *Record) begun(root string) bool {
 func (r *Record) set(root string, s step) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if s == stepStarted && r.begins != nil {
+		if err := r.begins(); err != nil {
+			return err
+		}
+	}
 	r.done[root] = s
 	return r.append(recordLine{Root: root, Step: s})
 }

@@ -33,6 +33,7 @@ func candidates(dirs []string, t *tree, open func(session.RootModule) *session.S
 	declared := make(map[string]int) // number of root modules per directory, by [Real] path
 	for _, f := range files {
 		t.limits, t.share = t.limits.Over(f.Limits), t.share || f.ShareProviders
+		maps.Copy(t.labels, f.LabelLimits)
 		for _, r := range f.Roots {
 			declared[Real(r.Dir)]++
 			all = append(all, &Root{Name: r.Name, Dir: r.Dir, Declared: r})
@@ -115,6 +116,17 @@ func (r *Root) Tags() []string {
 		return nil
 	}
 	return r.Declared.Tags
+}
+
+// Labels returns the labels that a worker must have to process the root module, such as "zone=eu", sorted.
+func (r *Root) Labels() (out []string) {
+	if r.Declared != nil {
+		for name, value := range r.Declared.Labels {
+			out = append(out, name+"="+value)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Module returns the root module with its settings in roots.tofu.hcl. Variables that use outputs of

@@ -69,7 +69,7 @@ func sortByPath(list []Directory) {
 }
 
 func searchAll(dirs []string) *tree {
-	t := &tree{seen: make(map[string]bool)}
+	t := &tree{seen: make(map[string]bool), labels: make(map[string]int)}
 	for _, dir := range dirs {
 		t.search(filepath.Clean(dir))
 	}
@@ -84,8 +84,9 @@ type tree struct {
 	files  []string        // the paths of all roots.tofu.hcl files
 	seen   map[string]bool // directories found so far, by [Real] path
 	failed []failed
-	limits pace.Limits // from the roots.tofu.hcl files
-	share  bool        // whether one of the roots.tofu.hcl files says so
+	limits pace.Limits    // from the roots.tofu.hcl files
+	share  bool           // whether one of the roots.tofu.hcl files says so
+	labels map[string]int // see rootsfile.File.LabelLimits
 }
 
 // failed is a directory that can't be searched.

@@ -70,6 +70,8 @@ type Estate struct {
 	Limits pace.Limits
 	// ShareProviders says that root modules with equal provider configurations share processes.
 	ShareProviders bool
+	// LabelLimits are how many root modules with a label workers process at once, as the roots.tofu.hcl files say.
+	LabelLimits map[string]int
 
 	byState stateIndex
 	byName  map[string]*Root
@@ -82,10 +84,20 @@ type Estate struct {
 // modules that have the same state or name, and cycles between root modules. Load also returns the
 // estate, unless a roots.tofu.hcl has errors or ctx ends first.
 func Load(ctx context.Context, dirs []string, open func(session.RootModule) *session.Session) (*Estate, error) {
+	return load(ctx, dirs, nil, open)
+}
+
+// load is Load or, if part is not nil, LoadPart.
+func load(
+	ctx context.Context, dirs []string, part *Part, open func(session.RootModule) *session.Session,
+) (*Estate, error) {
 	tree := searchAll(dirs)
 	all, err := candidates(dirs, tree, open)
 	if err != nil {
 		return nil, err
+	}
+	if part != nil {
+		all = slices.DeleteFunc(all, func(r *Root) bool { return !slices.Contains(part.Read, r.Name) })
 	}
 	var uses memo.Map[string, map[string]Outputs]
 	var kept keeper
@@ -100,7 +112,7 @@ func Load(ctx context.Context, dirs []string, open func(session.RootModule) *ses
 		return nil, err
 	}
 	errs := tree.errs()
-	e := &Estate{Graph: &dag.Graph{}, Limits: tree.limits, ShareProviders: tree.share,
+	e := &Estate{Graph: &dag.Graph{}, Limits: tree.limits, ShareProviders: tree.share, LabelLimits: tree.labels,
 		byState: make(stateIndex), byName: make(map[string]*Root)}
 	for _, path := range tree.files {
 		isNamed := slices.ContainsFunc(dirs, func(dir string) bool {
@@ -111,7 +123,11 @@ func Load(ctx context.Context, dirs []string, open func(session.RootModule) *ses
 		}
 	}
 	variables := make(map[string]bool)
-	for _, r := range e.choose(all, tree.unread()) {
+	chosen := part.add(all)
+	if part == nil {
+		chosen = e.choose(all, tree.unread())
+	}
+	for _, r := range chosen {
 		for _, name := range r.variables {
 			variables[name] = true
 		}

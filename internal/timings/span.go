@@ -1,6 +1,7 @@
 package timings
 
 import (
+	"context"
 	"crypto/rand"
 	"fmt"
 	"time"
@@ -126,3 +127,6 @@ func (r *Recorder) Call(c Call, about fmt.Stringer) (end func()) {
 		r.called(c, time.Since(began))
 	}
 }
+
+// Parent returns the current span for the variable TRACEPARENT of another process, or "" without a trace.
+func (r *Recorder) Parent() string { return TraceParent(r.Context(context.Background(), nil)) }

@@ -22,6 +22,7 @@ type arguments struct {
 	VarFiles  []string          `cfg:"var_files"`
 	Tags      []string          `cfg:"tags"`
 	Backend   map[string]string `cfg:"backend"`
+	Labels    map[string]string `cfg:"labels"`
 
 	variables []*Variable
 	after     []Ref
@@ -36,12 +37,13 @@ func (*arguments) Docs() blocks.Docs {
 		"var_files": "Files with values of variables.",
 		"tags":      "Words that select the root module.",
 		"backend":   "Settings of the backend.",
+		"labels":    "Labels that a worker must have.",
 	}
 }
 
 // Names of the arguments that each kind of block allows.
 var (
-	defaultArguments = []string{"after", "backend", "tags", "variables", "var_files"}
+	defaultArguments = []string{"after", "backend", "labels", "tags", "variables", "var_files"}
 	rootArguments    = append([]string{"for_each", "name", "path", "workspace"}, defaultArguments...)
 )
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"math/big"
 	"os"
 	"path"
 	"path/filepath"
@@ -37,6 +38,8 @@ type File struct {
 	Limits pace.Limits
 	// ShareProviders makes root modules with equal provider configurations share provider processes.
 	ShareProviders bool
+	// LabelLimits are how many root modules with a label, such as "account=prod", workers process at once.
+	LabelLimits map[string]int
 
 	scope    *scope
 	defaults []*hclsyntax.Block
@@ -51,6 +54,7 @@ type Root struct {
 	VarFiles  []string          // relative to Dir, or absolute; later ones take precedence
 	Tags      []string          // sorted
 	Backend   map[string]string // settings that override the backend block, like -backend-config
+	Labels    map[string]string // labels that a worker must have
 	Variables []*Variable       // sorted by name
 	After     []Ref             // root modules to plan and apply first; Output is empty
 	Range     hcl.Range         // range of the block's header; empty if the file doesn't declare the root module
@@ -121,6 +125,7 @@ func (f *File) decode(body *hclsyntax.Body) tfdiags.Diagnostics {
 	errs = errs.AppendError(f.decodeLimits(body.Attributes[callsName], f.Limits.ParseCalls))
 	errs = errs.AppendError(f.decodeLimits(body.Attributes[ratesName], f.Limits.ParseRates))
 	errs = errs.AppendError(f.decodeShare(body.Attributes[shareName]))
+	errs = errs.AppendError(f.decodeLabelLimits(body.Attributes[labelLimitsName]))
 	if errs.HasErrors() {
 		return errs
 	}
@@ -131,15 +136,17 @@ func (f *File) decode(body *hclsyntax.Body) tfdiags.Diagnostics {
 	return errs
 }
 
-// The names of the arguments for [File.Exclude], [File.Limits] and [File.ShareProviders].
+// The names of the arguments for [File.Exclude], [File.Limits], [File.ShareProviders] and
+// [File.LabelLimits].
 const (
-	excludeName = "exclude"
-	callsName   = "parallelism"
-	ratesName   = "provider_rate"
-	shareName   = "share_providers"
+	excludeName     = "exclude"
+	callsName       = "parallelism"
+	ratesName       = "provider_rate"
+	shareName       = "share_providers"
+	labelLimitsName = "label_limits"
 )
 
-var topArguments = []string{excludeName, callsName, ratesName, shareName}
+var topArguments = []string{excludeName, labelLimitsName, callsName, ratesName, shareName}
 
 // decodeLimits decodes an argument for File.Limits, which has the form of the option of that name.
 func (f *File) decodeLimits(attr *hclsyntax.Attribute, parse func(string) error) error {
@@ -177,6 +184,37 @@ func (f *File) decodeShare(attr *hclsyntax.Attribute) error {
 		return tfdiags.Errorf("Invalid value", "The argument %q must be true or false.", attr.Name).At(attr.Expr.Range())
 	}
 	f.ShareProviders = v.True()
+	return nil
+}
+
+func (f *File) decodeLabelLimits(attr *hclsyntax.Attribute) error {
+	if attr == nil {
+		return nil
+	}
+	v, err := evaluate(attr.Expr, f.scope.context(nil, nil))
+	if err != nil {
+		return err
+	}
+	v, _ = v.UnmarkDeep()
+	v, err = convert.Convert(v, cty.Map(cty.Number))
+	valid := err == nil && v.IsWhollyKnown() && !v.IsNull()
+	f.LabelLimits = make(map[string]int)
+	if valid {
+		for label, most := range v.AsValueMap() {
+			n, exact := 0, false
+			if !most.IsNull() {
+				whole, accuracy := most.AsBigFloat().Int64()
+				n, exact = int(whole), accuracy == big.Exact
+			}
+			name, value, two := strings.Cut(label, "=")
+			valid = valid && exact && n > 0 && two && name != "" && value != ""
+			f.LabelLimits[label] = n
+		}
+	}
+	if !valid {
+		return tfdiags.Errorf("Invalid limits", "The argument %q must map labels to positive whole numbers, such as "+
+			"{ \"account=prod\" = 3 }.", labelLimitsName).At(attr.Expr.Range())
+	}
 	return nil
 }
 
@@ -366,10 +404,11 @@ func (f *File) complete(r *Root, body *hclsyntax.Body, each *lang.Element) error
 		}
 	}
 	variables := make(map[string]*Variable)
-	r.Backend = make(map[string]string)
+	r.Backend, r.Labels = make(map[string]string), make(map[string]string)
 	add := func(a *arguments) {
 		r.VarFiles = append(r.VarFiles, a.VarFiles...)
 		maps.Copy(r.Backend, a.Backend)
+		maps.Copy(r.Labels, a.Labels)
 		r.Tags = append(r.Tags, a.Tags...)
 		for _, v := range a.variables {
 			variables[v.Name] = v

@@ -200,7 +200,7 @@ func TestNoFile(t *testing.T) {
 func TestErrors(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"x = 1", `1: Unsupported argument`},
-		{"paralelism = 4", `1: Unsupported argument: Only the arguments exclude, parallelism, provider_rate, share_providers can be outside ` +
+		{"paralelism = 4", `1: Unsupported argument: Only the arguments exclude, label_limits, parallelism, provider_rate, share_providers can be outside ` +
 			`of the blocks locals, defaults and root. Did you mean "parallelism"?`},
 		{"share_providers = \"maybe\"", `1: Invalid value: The argument "share_providers" must be true or false.`},
 		{"parallelism = \"aws=0\"", `1: Invalid limits: The argument "parallelism" is not valid: "0" must be a whole number`},

@@ -1,0 +1,605 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tofu/internal/encryption"
+	"tofu/internal/fleet"
+	"tofu/internal/parallel"
+	"tofu/internal/plans"
+	"tofu/internal/roots"
+	"tofu/internal/session"
+	"tofu/internal/terminal"
+	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
+	"tofu/internal/workers"
+)
+
+// queueEnv is the environment variable with the address of the queue. The option -queue takes
+// precedence.
+const queueEnv = "TOFU_QUEUE"
+
+// queueFlags are the options of commands that can work on root modules through a queue.
+type queueFlags struct {
+	addressFlags
+	Detach   bool
+	Priority int
+	line     *options
+}
+
+// addressFlags have the address of a queue.
+type addressFlags struct{ Queue string }
+
+func (f *addressFlags) addAddress(fs *options, usage string) {
+	fs.StringVar(&f.Queue, "queue", "", usage)
+}
+
+// address returns the address of the queue, or "" for none.
+func (f *addressFlags) address(app *App) string { return cmp.Or(f.Queue, app.Env(queueEnv)) }
+
+// open connects to the queue.
+func (f *addressFlags) open(ctx context.Context, app *App) (*workers.Queue, error) {
+	address := f.address(app)
+	if address == "" {
+		return nil, badUsage("No queue", "The option -queue or the variable %s must have the address of the queue, such as "+
+			"postgres://USER@HOST/DATABASE.", queueEnv)
+	}
+	return workers.Open(ctx, address)
+}
+
+const defaultPriority = 2
+
+func (f *queueFlags) addQueue(fs *options) {
+	f.line, f.Priority = fs, defaultPriority
+	f.addAddress(fs, "Let workers process the root modules, through the queue in the PostgreSQL database with this "+
+		"`address`.")
+	fs.BoolVar(&f.Detach, "detach", false, "With -queue, end when the run is in the queue. See \"roots watch\".")
+	fs.Func("priority", fmt.Sprintf("With -queue, the priority of the run: `n` from 1, which is first, to 4 (default %d).",
+		f.Priority), func(text string) error {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > 4 {
+			return errors.New("must be a number from 1 to 4")
+		}
+		f.Priority = n
+		return nil
+	})
+}
+
+// callersOnly are options that concern only the process of the caller; the value says whether the
+// next argument is their value.
+var callersOnly = map[string]bool{"queue": true, "detach": false, "priority": true, "report": true, "out": true,
+	"json-into": true, "detailed-exitcode": false, "auto-approve": false, "resume": true, "only": true, "skip": true,
+	"tag": true, "with": true, "changed": true, "roots": true, "progress": true, "profile": true, "timings": false}
+
+// passedOn returns the options of the command line that the processes of workers need.
+func (f *queueFlags) passedOn() (out []string) {
+	line := f.line.line[:len(f.line.line)-f.line.NArg()]
+	for i := 0; i < len(line); i++ {
+		name, _, hasValue := strings.Cut(strings.TrimLeft(line[i], "-"), "=")
+		takes, own := callersOnly[name]
+		switch {
+		case !own:
+			out = append(out, line[i])
+		case takes && !hasValue:
+			i++
+		}
+	}
+	return out
+}
+
+// queued is a run over workers, as its caller or one who watches it sees it.
+type queued struct {
+	app      *App
+	flags    *fleetFlags
+	mode     plans.Mode
+	out      string       // path for the plans; "" for none
+	detailed bool         // whether changes have an exit status
+	apply    *rootsApply  // asks for approval; nil for a plan
+	saved    *fleet.Saved // plans to apply; nil to plan first
+
+	queue   *workers.Queue
+	run     *workers.Run
+	unread  map[string]error // why root modules can't be read, by name
+	targets map[string]*target
+}
+
+// target is the encryption of the plans of a root module.
+type target struct {
+	*encryption.Target
+	err error
+}
+
+// taskInput is the input of a task.
+type taskInput struct {
+	Read   []string        `json:"read"` // names of the root modules in the archive
+	Others []roots.Summary `json:"others,omitempty"`
+}
+
+// start enqueues a run and follows it.
+func (q *queued) start(
+	ctx context.Context, operation string, e *roots.Estate, selected []*roots.Root, dirs []string, auto bool,
+) (err error) {
+	if q.saved == nil {
+		switch moved, err := q.flags.moves(q.app, e, selected, dirs).preview(ctx); {
+		case err != nil:
+			return err
+		case moved.Objects > 0:
+			return tfdiags.Errorf("Workers don't move objects", "Objects are to move between root modules, as moved blocks "+
+				"say. Run \"tofu roots move\" first, which only moves them.")
+		}
+	}
+	if q.queue, err = q.flags.open(ctx, q.app); err != nil {
+		return err
+	}
+	defer q.queue.Close()
+	q.app.Live.Phase("Enqueuing the root modules", 0)
+	q.run = &workers.Run{ID: workers.NewID(), Operation: operation, Phase: 1, Auto: auto, Priority: q.flags.Priority,
+		Who: who(), Trace: q.app.Timings.Parent(), Limits: e.LabelLimits}
+	if q.saved != nil {
+		q.run.Phase = 2
+	}
+	if err := q.enqueue(ctx, e, selected, dirs); err != nil {
+		return err
+	}
+	q.app.Live.Phase("", 0)
+	q.app.Note("Run %s has %s in the queue. To come back to it: tofu roots watch %[1]s", q.run.ID,
+		ui.Count(len(q.run.Tasks), "root module"))
+	if q.flags.Detach {
+		if q.app.view.JSON {
+			return json.NewEncoder(q.app.Out).Encode(map[string]string{"type": "run", "run": q.run.ID})
+		}
+		return nil
+	}
+	return q.follow(ctx, true)
+}
+
+// who returns the user and the host, as locks have them.
+func who() string {
+	name := "?"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	host, _ := os.Hostname()
+	return name + "@" + host
+}
+
+// enqueue stores the configuration and the run.
+func (q *queued) enqueue(ctx context.Context, e *roots.Estate, selected []*roots.Root, dirs []string) error {
+	list, needs, uses := (&fleet.Run{Estate: e, Selected: selected}).Order(q.mode == plans.Destroy)
+	archives, files, top, err := q.archives(ctx, e, list)
+	if err != nil {
+		return err
+	}
+	dir, err := filepath.Rel(top, roots.Absolute("."))
+	if err != nil {
+		return err
+	}
+	if len(dirs) == 0 {
+		dirs = []string{"."}
+	}
+	q.run.About = workers.About{Args: q.flags.passedOn(), Env: variablesOf(q.app.Environ), Dirs: dirs,
+		Dir: filepath.ToSlash(dir), Width: q.app.Width, Color: q.app.Color}
+	q.unread = make(map[string]error)
+	planned := make(map[string]*fleet.Planned)
+	if q.saved != nil {
+		for _, p := range q.saved.Roots {
+			planned[p.Name] = p
+		}
+	}
+	for i, r := range list {
+		q.unread[r.Name] = r.Err
+		q.run.About.Roots = append(q.run.About.Roots, r.Name)
+		q.run.About.RootDirs = append(q.run.About.RootDirs, filepath.ToSlash(r.Dir))
+		in := taskInput{Read: []string{r.Name}}
+		for _, other := range files[i] {
+			in.Read = append(in.Read, other.Name)
+		}
+		for _, other := range e.Needs(r) {
+			in.Others = append(in.Others, other.Summary())
+		}
+		t := &workers.Task{N: i, Root: r.Name, Labels: r.Labels(), Needs: needs[i], Uses: uses[i], Archive: archives[i]}
+		if t.Input, err = json.Marshal(in); err != nil {
+			return err
+		}
+		if p := planned[r.Name]; p != nil {
+			if t.Plan, err = q.saved.Extract(p); err != nil {
+				return err
+			}
+		}
+		q.run.Tasks = append(q.run.Tasks, t)
+	}
+	return q.queue.Enqueue(ctx, q.run)
+}
+
+// archives stores the files of root modules. It returns the hash of each archive, the other root modules that
+// it contains, and the directory above all files.
+func (q *queued) archives(ctx context.Context, e *roots.Estate, list []*roots.Root) (
+	hashes []string, others [][]*roots.Root, top string, err error) {
+	inRun := make(map[*roots.Root]bool)
+	for _, r := range list {
+		inRun[r] = q.mode != plans.Destroy
+	}
+	files := e.Files(ctx)
+	top = roots.Absolute(".")
+	paths := make([][]string, len(list))
+	for i, r := range list {
+		others = append(others, e.NeedsFiles(r, func(o *roots.Root) bool { return inRun[o] }))
+		for _, o := range append([]*roots.Root{r}, others[i]...) {
+			paths[i] = append(paths[i], files.Of(o)...)
+		}
+		for _, name := range q.flags.files() {
+			paths[i] = append(paths[i], files.At(name)...)
+		}
+		slices.Sort(paths[i])
+		paths[i] = slices.Compact(paths[i])
+		for _, path := range paths[i] {
+			for !strings.HasPrefix(path, strings.TrimSuffix(top, string(filepath.Separator))+string(filepath.Separator)) {
+				top = filepath.Dir(top)
+			}
+		}
+	}
+	all := workers.NewArchives(top)
+	for i := range list {
+		hash, err := all.Add(paths[i])
+		if err != nil {
+			return nil, nil, "", err
+		}
+		hashes = append(hashes, hash)
+	}
+	return hashes, others, top, q.queue.Upload(ctx, all)
+}
+
+// files returns the paths of files that options name.
+func (f *fleetFlags) files() (out []string) {
+	for _, v := range f.Variables.Vars {
+		if v.File {
+			out = append(out, v.Text)
+		}
+	}
+	out = append(out, f.TargetFiles...)
+	return append(out, f.ExcludeFiles...)
+}
+
+// variablesOf returns the variables of root modules in an environment.
+func variablesOf(environ []string) map[string]string {
+	out := make(map[string]string)
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, "TF_VAR_") || name == "TF_WORKSPACE" || name == "TOFU_DEFER" {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// follow shows the run from its present phase to its end. own says that interrupts concern the run itself.
+func (q *queued) follow(ctx context.Context, own bool) error {
+	steady := context.WithoutCancel(ctx)
+	watching, cancel := context.WithCancel(steady)
+	defer cancel()
+	if own {
+		go q.passOn(watching)
+	} else {
+		steady = ctx
+	}
+	f := q.queue.Follow(watching, q.run.ID)
+	var unplanned error
+	for phase := q.run.Phase; ; phase++ {
+		results, err := q.phase(steady, f, phase)
+		if err != nil {
+			return q.lost(err)
+		}
+		operation := "plan"
+		if phase%2 == 0 {
+			operation = map[bool]string{true: "destroy", false: "apply"}[q.mode == plans.Destroy]
+		}
+		failed := q.flags.summarize(q.app, operation, results)
+		if q.run, err = q.queue.Run(steady, q.run.ID); err != nil {
+			return q.lost(err)
+		}
+		if phase%2 == 1 {
+			unplanned = failed
+		}
+		if q.run.Status == workers.RunWaits {
+			if err := q.ask(ctx, results); err != nil {
+				return tfdiags.Join(unplanned, err)
+			}
+			continue
+		}
+		if q.run.Over() || q.run.Phase == phase {
+			if phase%2 == 1 {
+				return q.planEnd(steady, results, failed)
+			}
+			return tfdiags.Join(unplanned, failed)
+		}
+		if phase%2 == 0 {
+			q.app.Say("\nThese changes have been applied. Planning the changes that were deferred.")
+		}
+	}
+}
+
+// lost returns the error for a run that can't be followed any more.
+func (q *queued) lost(err error) error {
+	if errors.Is(err, context.Canceled) {
+		q.app.Say("\nThe run goes on. To come back to it: tofu roots watch %s", q.run.ID)
+		return exitStatus(1)
+	}
+	return tfdiags.Errorf("The run can't be followed", "%s. Workers go on with it. To come back to it: tofu roots watch %s",
+		strings.TrimSuffix(err.Error(), "."), q.run.ID)
+}
+
+// passOn passes the interrupts of this process on to the run.
+func (q *queued) passOn(ctx context.Context) {
+	for level, signal := range []<-chan struct{}{q.app.Interrupts.Stop, q.app.Interrupts.Kill} {
+		select {
+		case <-signal:
+			if err := q.queue.Stop(ctx, q.run.ID, level+1); err != nil && ctx.Err() == nil {
+				q.app.printOnStderr(tfdiags.Warningf("The interrupt did not reach the run", "%s.", err).List())
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// ask asks for approval of plans.
+func (q *queued) ask(ctx context.Context, planned []*fleet.Result) error {
+	steady := context.WithoutCancel(ctx)
+	if q.app.view.JSON {
+		return badUsage("Auto-approve required", "With -json, nobody can be asked. Approve the run with: tofu roots watch %s",
+			q.run.ID)
+	}
+	if err := q.apply.approvePlans(ctx, planned); err != nil {
+		if !errors.Is(err, terminal.ErrInputEnded) { // where nobody can be asked, the run waits for someone else
+			err = tfdiags.Join(err, q.queue.Stop(steady, q.run.ID, 1))
+		}
+		return err
+	}
+	approved, err := q.queue.Approve(steady, q.run.ID, q.run.Phase)
+	if err == nil && !approved {
+		q.app.Say("\nAnother process has decided about this run already.")
+	}
+	return err
+}
+
+// planEnd ends a run after its plan, where nothing is applied.
+func (q *queued) planEnd(ctx context.Context, results []*fleet.Result, failed error) error {
+	switch {
+	case q.apply != nil && failed == nil && fleet.Changes(results) && !fleet.Applyable(results):
+		return fleet.Stuck(results)
+	case q.out != "":
+		if err := q.save(ctx, results); err != nil {
+			return tfdiags.Join(failed, err)
+		}
+	}
+	if failed == nil && q.detailed && fleet.Changes(results) {
+		return exitStatus(2)
+	}
+	return failed
+}
+
+// save writes the plans to a file.
+func (q *queued) save(ctx context.Context, results []*fleet.Result) error {
+	tasks, err := q.queue.Tasks(ctx, q.run.ID, 1)
+	if err != nil {
+		return err
+	}
+	var parts []fleet.PartPlan
+	for i, t := range tasks {
+		p := fleet.PartPlan{Result: results[i]}
+		if p.Data, _, err = q.queue.Stored(ctx, t); err != nil {
+			return err
+		}
+		for _, n := range t.Needs {
+			p.Needs = append(p.Needs, tasks[n].Root)
+		}
+		parts = append(parts, p)
+	}
+	if err := fleet.Merge(q.out, q.mode, q.run.About.Dirs, parts); err != nil {
+		return err
+	}
+	if !q.app.Automated {
+		q.app.Printer.Message(ui.Hint{Text: fmt.Sprintf("\nSaved to %s. To apply exactly this, run:\n    "+
+			"tofu roots apply %[1]s", q.out)})
+	}
+	return nil
+}
+
+// taskEvent is an event that the process of a task emits.
+type taskEvent struct {
+	Begins string          `json:"begins,omitempty"` // what the task does
+	Out    []byte          `json:"out,omitempty"`
+	Live   json.RawMessage `json:"live,omitempty"`
+}
+
+// phase shows one phase of the run and returns the results of its root modules.
+func (q *queued) phase(ctx context.Context, f *workers.Follower, phase int) ([]*fleet.Result, error) {
+	tasks, err := f.Begin(ctx, phase)
+	if err != nil {
+		return nil, err
+	}
+	q.flags.shown = newRootsView(q.app, len(q.run.About.Roots)) // as in the processes of the workers
+	view, live := q.flags.shown, q.app.Live
+	live.Phase(phaseNames[phase%2], len(tasks))
+	defer live.Phase("", 0)
+	results := make([]*fleet.Result, len(tasks))
+	texts := make([][]byte, len(tasks))
+	shown := parallel.InOrder(func(i int, _ struct{}) { view.show(results[i].Root, results[i], texts[i]) })
+	for done := len(tasks) == 0; !done; {
+		var events []workers.Event
+		var ended []*workers.Task
+		if events, ended, done, err = f.Next(ctx); err != nil {
+			return nil, err
+		}
+		for _, e := range events {
+			q.event(ctx, tasks[e.Task].Root, e.Data)
+		}
+		for _, t := range ended {
+			live.End(t.Root)
+			results[t.N], texts[t.N] = q.result(ctx, view, t)
+			shown.Add(t.N, struct{}{})
+		}
+		missing, err := f.Missing(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if missing != "" {
+			q.app.printOnStderr(tfdiags.Warningf("Root modules wait for a worker", "%s", missing).List())
+		}
+	}
+	return results, nil
+}
+
+// phaseNames are the names of planning and applying phases, by the remainder of their number.
+var phaseNames = []string{"Applying root modules", "Planning root modules"}
+
+// event shows an event of a task at once.
+func (q *queued) event(ctx context.Context, root string, data []byte) {
+	list, err := q.events(ctx, root, data)
+	if err != nil {
+		return // the result of the root module reports it
+	}
+	for _, e := range list {
+		if e.Begins != "" {
+			q.app.Live.Begin(root, e.Begins)
+		}
+		if len(e.Live) > 0 {
+			q.app.Live.Stored(root, e.Live)
+		}
+		_, _ = q.app.Out.Write(e.Out)
+	}
+}
+
+// events decrypts events.
+func (q *queued) events(ctx context.Context, root string, data []byte) (list []taskEvent, err error) {
+	text, err := q.decrypt(ctx, root, data)
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	return list, err
+}
+
+// result returns the result of a task that has ended, and what it has printed.
+func (q *queued) result(ctx context.Context, view *rootsView, t *workers.Task) (*fleet.Result, []byte) {
+	r := &roots.Root{Name: t.Root, Dir: q.dir(t.Root)}
+	var o workers.Outcome
+	if err := json.Unmarshal(t.Outcome, &o); err != nil {
+		return &fleet.Result{Root: r, Err: err}, nil
+	}
+	switch {
+	case o.Skipped:
+		return &fleet.Result{Root: r, Skipped: true, Why: o.Why, Because: o.Because}, nil
+	case o.Error != "":
+		lines := ""
+		for i, why := range t.Reasons {
+			lines += fmt.Sprintf("\n  %d. %s", i+1, why)
+		}
+		return &fleet.Result{Root: r, Err: tfdiags.Errorf("No worker could finish the root module", "It was tried %d times:%s",
+			len(t.Reasons), lines)}, nil
+	case q.unread[t.Root] != nil:
+		return &fleet.Result{Root: r, Err: q.unread[t.Root]}, nil
+	}
+	var from shownRoot
+	var result *fleet.Result
+	text, err := q.decrypt(ctx, t.Root, t.Shown)
+	if err == nil {
+		err = json.Unmarshal(text, &from)
+	}
+	if err == nil {
+		result, err = fleet.DecodeResult(r, from.Result)
+	}
+	if err == nil {
+		err = view.take(t.Root, from)
+	}
+	if err != nil {
+		return &fleet.Result{Root: r, Err: tfdiags.Errorf("The result of a root module can't be read", "%s.",
+			strings.TrimSuffix(err.Error(), "."))}, nil
+	}
+	for _, d := range tfdiags.FromError(result.Err) {
+		if d.Subject != nil {
+			_, _ = q.app.Parser.Module(filepath.Dir(d.Subject.Filename), tfdiags.Drop) // its text is shown
+		}
+	}
+	return result, from.Text
+}
+
+// dir returns the directory of a root module.
+func (q *queued) dir(root string) string {
+	about := &q.run.About
+	return filepath.FromSlash(about.RootDirs[slices.Index(about.Roots, root)])
+}
+
+// decrypt decrypts what the process of a task has stored, with the settings of the root module in this directory.
+func (q *queued) decrypt(ctx context.Context, root string, data []byte) ([]byte, error) {
+	if !encryption.IsEncrypted(data) {
+		return data, nil
+	}
+	t := q.targets[root]
+	if t == nil {
+		s := q.app.Session.At(session.RootModule{Dir: q.dir(root)}, q.app.quiet(io.Discard))
+		t = &target{}
+		var config *encryption.Config
+		if config, t.err = s.FileEncryption(ctx, q.flags.Variables); t.err == nil {
+			t.Target = config.Plan()
+		}
+		if q.targets == nil {
+			q.targets = make(map[string]*target)
+		}
+		q.targets[root] = t
+	}
+	if t.err != nil || t.Target == nil {
+		return nil, errors.Join(fmt.Errorf("what the worker has stored is encrypted, and the settings for that are not here"), t.err)
+	}
+	plain, _, err := t.Decrypt(ctx, data)
+	return plain, err
+}
+
+var cmdRootsWatch = &Command{
+	Name: "watch", Args: "RUN", Short: "Show a run over workers, and approve it",
+	Long: `
+Shows a run that "tofu roots" has enqueued with -queue, from its present phase to
+its end, and asks for approval if the run waits for that. An interrupt ends only
+this command; "tofu runs cancel" interrupts the run.`,
+	New: with(func(f *watchFlags, fs *options) {
+		f.fleetFlags.viewFlags.addJSON(fs)
+		f.addProgress(fs)
+		f.addSensitive(fs)
+		f.addPlanView(fs)
+		f.addAddress(fs, "The `address` of the queue.")
+	}, runRootsWatch),
+}
+
+type watchFlags struct{ rootsApplyFlags }
+
+func runRootsWatch(ctx context.Context, app *App, f *watchFlags, args []string) error {
+	if len(args) != 1 {
+		return badUsage("One run required", "The command takes the ID of a run. To list the runs, use: tofu runs list")
+	}
+	q := &queued{app: app, flags: &f.fleetFlags, apply: &rootsApply{app: app, flags: &f.rootsApplyFlags}}
+	var err error
+	if q.queue, err = f.open(ctx, app); err != nil {
+		return err
+	}
+	defer q.queue.Close()
+	if q.run, err = q.queue.Run(ctx, args[0]); err != nil {
+		return err
+	}
+	if err := q.queue.CheckProtocol(ctx, q.run.ID); err != nil {
+		return err
+	}
+	if f.Destroy = q.run.Operation == "destroy" || slices.Contains(q.run.About.Args, "-destroy"); f.Destroy {
+		q.mode = plans.Destroy
+	}
+	return q.follow(ctx, false)
+}

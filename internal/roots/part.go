@@ -1,0 +1,187 @@
+package roots
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tofu/internal/configs"
+	"tofu/internal/depsfile"
+	"tofu/internal/roots/rootsfile"
+	"tofu/internal/session"
+)
+
+// Part is a part of an estate, for work on single root modules where the others are not there.
+type Part struct {
+	Read   []string  // names of the root modules that are there
+	Others []Summary // root modules that they need
+}
+
+// Summary is what a root module that needs another one must know about it.
+type Summary struct {
+	Name      string   `json:"name"`
+	Dir       string   `json:"dir"`
+	State     StateID  `json:"state"`
+	Outputs   []string `json:"outputs,omitempty"`
+	Sensitive []string `json:"sensitive,omitempty"` // names of sensitive outputs
+}
+
+// Summary returns the summary of a root module.
+func (r *Root) Summary() Summary {
+	return Summary{r.Name, filepath.ToSlash(r.Dir), r.State, r.Outputs, r.sensitive}
+}
+
+// LoadPart is like Load for a part of an estate. Only the directories of the root modules that are read, and
+// the roots.tofu.hcl files, must be there.
+func LoadPart(
+	ctx context.Context, dirs []string, part *Part, open func(session.RootModule) *session.Session,
+) (*Estate, error) {
+	return load(ctx, dirs, part, open)
+}
+
+// add returns the root modules that were read and the others, sorted by name.
+func (p *Part) add(read []*Root) []*Root {
+	if p == nil {
+		return nil
+	}
+	all := slices.Clone(read)
+	for _, s := range p.Others {
+		if !slices.Contains(p.Read, s.Name) {
+			all = append(all, &Root{Name: s.Name, Dir: filepath.FromSlash(s.Dir), State: s.State, Outputs: s.Outputs,
+				sensitive: s.Sensitive})
+		}
+	}
+	slices.SortFunc(all, func(a, b *Root) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// NeedsFiles returns the root modules whose files the work on r needs too: it reads the outputs in their
+// states with their backends. selected are those whose outputs the run itself knows.
+func (e *Estate) NeedsFiles(r *Root, selected func(*Root) bool) (out []*Root) {
+	for _, read := range r.Reads {
+		if read.Kind == Variable && read.Root != r && !selected(read.Root) && !slices.Contains(out, read.Root) {
+			out = append(out, read.Root)
+		}
+	}
+	return out
+}
+
+// Files lists the files that root modules read.
+type Files struct {
+	estate *Estate
+	kept   map[string]bool     // absolute paths of the files that git doesn't ignore; nil outside of git
+	top    string              // the top directory of the repository
+	below  map[string][]string // files by directory
+	dirs   map[string]bool     // directories of root modules
+}
+
+// Files returns a Files for an estate.
+func (e *Estate) Files(ctx context.Context) *Files {
+	f := &Files{estate: e, below: make(map[string][]string), dirs: make(map[string]bool)}
+	for _, r := range e.Roots {
+		f.dirs[Absolute(r.Dir)] = true
+	}
+	up, err := exec.CommandContext(ctx, "git", "rev-parse", "--show-cdup").Output()
+	if err != nil {
+		return f
+	}
+	dir := filepath.Join(Absolute("."), strings.TrimSpace(string(up)))
+	list, err := exec.CommandContext(ctx, "git", "-C", dir, "ls-files", "-z", "--cached", "--others",
+		"--exclude-standard").Output()
+	if err != nil {
+		return f
+	}
+	f.top, f.kept = dir, make(map[string]bool)
+	for name := range strings.SplitSeq(string(list), "\x00") {
+		f.kept[filepath.Join(dir, filepath.FromSlash(name))] = true
+	}
+	return f
+}
+
+// Of returns the absolute paths of the files that a root module reads, sorted: those in its directory and in its
+// local modules, files of variables, files that expressions read by a constant path, and the
+// roots.tofu.hcl that applies to it. Files that git ignores, states and working files are left out.
+func (f *Files) Of(r *Root) []string {
+	var out []string
+	for i, dir := range r.directories() {
+		if slices.Contains(strings.Split(filepath.ToSlash(dir), "/"), ".terraform") {
+			continue // workers install it again
+		}
+		out = append(out, f.in(Absolute(dir))...)
+		for _, name := range filesRead(dir, i == 0 && dir == r.Dir) {
+			out = append(out, f.at(Absolute(name))...)
+		}
+	}
+	for _, name := range r.files() {
+		if name != "" {
+			out = append(out, f.at(Absolute(name))...)
+		}
+	}
+	if r.Declared != nil && r.Declared.File != "" {
+		for _, name := range filesReadByDeclarations(r.Declared.File) {
+			out = append(out, f.at(Absolute(name))...)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// At returns the files in or below a path, which may be that of a file.
+func (f *Files) At(path string) []string { return f.at(Absolute(path)) }
+
+func (f *Files) at(path string) []string {
+	if isNoDirectory(path) {
+		if f.keeps(path) {
+			return []string{path}
+		}
+		return nil
+	}
+	return f.in(path)
+}
+
+// in returns the files in a directory and below it, without hidden directories and those of root modules.
+func (f *Files) in(dir string) []string {
+	if found, ok := f.below[dir]; ok {
+		return found
+	}
+	entries, err := List(dir)
+	if err != nil {
+		return nil // reading the root module reports it
+	}
+	var out []string
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case e.IsDir() && (strings.HasPrefix(e.Name(), ".") || f.dirs[path]):
+		case e.IsDir():
+			out = append(out, f.in(path)...)
+		case f.keeps(path):
+			out = append(out, path)
+		}
+	}
+	f.below[dir] = out
+	return out
+}
+
+// keeps reports whether a file is sent to workers.
+func (f *Files) keeps(path string) bool {
+	if isWorkingFile(path) || !isRegular(path) {
+		return false
+	}
+	name := filepath.Base(path)
+	if f.kept == nil || !strings.HasPrefix(path, f.top+string(filepath.Separator)) {
+		return !strings.HasPrefix(name, ".") || name == depsfile.FileName || name == depsfile.ModulesFileName ||
+			configs.IsConfigFile(name) || name == rootsfile.FileName
+	}
+	return f.kept[path]
+}
+
+// isRegular reports whether a path is that of a file with content, or of a link to one.
+func isRegular(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}

@@ -1,0 +1,234 @@
+package workers
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"tofu/internal/tfdiags"
+)
+
+// listen passes on notifications of a channel until ctx ends. Without a connection, it tries again.
+func (q *Queue) listen(ctx context.Context, channel string, to chan<- string) {
+	for ctx.Err() == nil {
+		config := q.pool.Config().ConnConfig.Copy()
+		conn, err := pgx.ConnectConfig(ctx, config)
+		if err == nil {
+			_, err = conn.Exec(ctx, "LISTEN "+channel)
+		}
+		for err == nil {
+			n, waitErr := conn.WaitForNotification(ctx)
+			if err = waitErr; err == nil {
+				select {
+				case to <- n.Payload:
+				default: // the receiver has enough reasons already
+				}
+			}
+		}
+		if conn != nil {
+			_ = conn.Close(context.WithoutCancel(ctx))
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// An Event is something that the process of a task has emitted.
+type Event struct {
+	Task int
+	At   time.Time
+	Data []byte
+}
+
+// Follower follows the phases of a run.
+type Follower struct {
+	queue   *Queue
+	run     string
+	notes   chan string
+	xid     string // events of older transactions were seen
+	seen    map[int64]bool
+	phase   int
+	tasks   []*Task
+	pending []int     // tasks that have not ended
+	since   time.Time // begin of the wait for a worker
+	told    string    // what was said about missing workers
+}
+
+// Follow returns a Follower of a run, until ctx ends.
+func (q *Queue) Follow(ctx context.Context, run string) *Follower {
+	f := &Follower{queue: q, run: run, notes: make(chan string, 16), seen: make(map[int64]bool), xid: "0"}
+	go q.listen(ctx, Schema, f.notes)
+	return f
+}
+
+// Begin returns the tasks of a phase. After that, Next reports about this phase.
+func (f *Follower) Begin(ctx context.Context, phase int) ([]*Task, error) {
+	tasks, err := f.queue.Tasks(ctx, f.run, phase)
+	f.phase, f.tasks, f.pending, f.since = phase, tasks, nil, time.Now()
+	for _, t := range tasks {
+		f.pending = append(f.pending, t.N)
+	}
+	return tasks, err
+}
+
+// Next waits until something happens, at most a second, and returns new events of the phase, the tasks that
+// have ended since the last call and, if none are left, done.
+func (f *Follower) Next(ctx context.Context) (events []Event, ended []*Task, done bool, err error) {
+	select {
+	case <-f.notes:
+		drain(f.notes)
+	case <-time.After(time.Second):
+		if err := f.queue.sweep(ctx); err != nil {
+			return nil, nil, false, err
+		}
+	case <-ctx.Done():
+		return nil, nil, false, ctx.Err()
+	}
+	// The tasks first: all events of a task that has ended are there.
+	rows, _ := f.queue.pool.Query(ctx, "SELECT "+taskColumns+` FROM tasks WHERE run = $1 AND phase = $2 AND ended IS NOT NULL
+		AND n = ANY($3) ORDER BY n`, f.run, f.phase, f.pending)
+	if ended, err = pgx.CollectRows(rows, scanTask); err != nil {
+		return nil, nil, false, err
+	}
+	if events, err = f.events(ctx); err != nil {
+		return nil, nil, false, err
+	}
+	gone := make(map[int]bool, len(ended))
+	for _, t := range ended {
+		gone[t.N] = true
+	}
+	f.pending = slices.DeleteFunc(f.pending, func(n int) bool { return gone[n] })
+	return events, ended, len(f.pending) == 0, nil
+}
+
+// events returns the events that were not returned before. Transactions commit in another order than their
+// events are numbered, so those that began after the oldest unfinished one are read again.
+func (f *Follower) events(ctx context.Context) (out []Event, err error) {
+	rows, err := f.queue.pool.Query(ctx, `SELECT id, n, at, data, xid::text, pg_snapshot_xmin(pg_current_snapshot())::text
+		FROM events WHERE run = $1 AND phase = $2 AND xid >= $3::xid8 ORDER BY id`, f.run, f.phase, f.xid)
+	if err != nil {
+		return nil, err
+	}
+	var id int64
+	var e Event
+	var xid, oldest string
+	again := make(map[int64]bool)
+	_, err = pgx.ForEachRow(rows, []any{&id, &e.Task, &e.At, &e.Data, &xid, &oldest}, func() error {
+		if !f.seen[id] {
+			out = append(out, Event{e.Task, e.At, slices.Clone(e.Data)})
+		}
+		if older := len(xid) < len(oldest) || len(xid) == len(oldest) && xid < oldest; !older {
+			again[id] = true
+		}
+		return nil
+	})
+	if err == nil && oldest != "" {
+		f.xid, f.seen = oldest, again
+	}
+	return out, err
+}
+
+// missingAfter is the time after which tasks that no worker can take are reported.
+const missingAfter = 10 * time.Second
+
+// Missing describes the labels for which tasks wait and no worker is there; "" if it was said before.
+func (f *Follower) Missing(ctx context.Context) (string, error) {
+	if time.Since(f.since) < missingAfter {
+		return "", nil
+	}
+	f.since = time.Now()
+	workers, err := f.queue.Workers(ctx)
+	if err != nil {
+		return "", err
+	}
+	rows, _ := f.queue.pool.Query(ctx, `SELECT DISTINCT labels FROM tasks WHERE run = $1 AND phase = $2 AND status = 'queued'`,
+		f.run, f.phase)
+	needed, err := pgx.CollectRows(rows, pgx.RowTo[[]string])
+	if err != nil {
+		return "", err
+	}
+	var missing []string
+	for _, labels := range needed {
+		if !slices.ContainsFunc(workers, func(w Info) bool { return w.takes(labels) }) {
+			missing = append(missing, describe(labels))
+		}
+	}
+	text := ""
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		text = "No worker takes the root modules with " + strings.Join(missing, " or ") + ". " + describeWorkers(workers)
+	}
+	if text == f.told {
+		return "", nil
+	}
+	f.told = text
+	return text, nil
+}
+
+func describe(labels []string) string {
+	if len(labels) == 0 {
+		return "no labels"
+	}
+	return "the labels " + strings.Join(labels, ",")
+}
+
+func describeWorkers(workers []Info) string {
+	if len(workers) == 0 {
+		return "There are no workers. Start one with: tofu worker -queue=…"
+	}
+	var lines []string
+	for _, w := range workers {
+		line := w.ID + " with " + describe(w.Labels)
+		if w.Protocol != Protocol {
+			line += ", but it is of another version (" + w.Program + ")"
+		}
+		lines = append(lines, line)
+	}
+	return "These workers are there: " + strings.Join(lines, "; ") + "."
+}
+
+// Info describes a worker that is there.
+type Info struct {
+	ID       string    `json:"id"`
+	Host     string    `json:"host"`
+	Program  string    `json:"program"`
+	Protocol int       `json:"protocol"`
+	Labels   []string  `json:"labels"`
+	Jobs     int       `json:"jobs"`
+	Running  int       `json:"running"`
+	Seen     time.Time `json:"seen"`
+}
+
+// takes reports whether the worker takes tasks that need the labels.
+func (w Info) takes(labels []string) bool {
+	return w.Protocol == Protocol && !slices.ContainsFunc(labels, func(l string) bool { return !slices.Contains(w.Labels, l) })
+}
+
+// Workers returns the workers that are there.
+func (q *Queue) Workers(ctx context.Context) ([]Info, error) {
+	rows, _ := q.pool.Query(ctx, `SELECT id, host, program, protocol, labels, jobs, running, seen FROM workers
+		WHERE seen > clock_timestamp() - $1::interval ORDER BY id`, alive.String())
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Info])
+}
+
+// Logs returns the events of a phase of a run, those of each task together.
+func (q *Queue) Logs(ctx context.Context, run string, phase int) ([]Event, error) {
+	rows, _ := q.pool.Query(ctx, "SELECT n, at, data FROM events WHERE run = $1 AND phase = $2 ORDER BY n, id", run, phase)
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Event])
+}
+
+// CheckProtocol returns an error if a run is of another protocol.
+func (q *Queue) CheckProtocol(ctx context.Context, run string) error {
+	var protocol int
+	err := q.pool.QueryRow(ctx, "SELECT protocol FROM runs WHERE id = $1", run).Scan(&protocol)
+	if err == nil && protocol != Protocol {
+		err = tfdiags.Errorf("The run is of another version", "It was enqueued by a version of the program with protocol %d, and "+
+			"this one has %d.", protocol, Protocol)
+	}
+	return err
+}

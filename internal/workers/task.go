@@ -1,0 +1,442 @@
+package workers
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+)
+
+// ticket is the job of River for a try of a task.
+type ticket struct {
+	Run   string `json:"run"`
+	Phase int    `json:"phase"`
+	N     int    `json:"n"`
+	Fence int64  `json:"fence"`
+}
+
+// Kind implements river.JobArgs.
+func (ticket) Kind() string { return "tofu_root" }
+
+// lease is how long a worker may work on a task without renewing its claim.
+const lease = 30 * time.Second
+
+// maxTries is the number of tries after which a task fails whose workers die.
+const maxTries = 3
+
+// errLost is the error of a write with a fencing number that is no longer the task's.
+var errLost = errors.New("the worker no longer has the lease of this root module, so it may not write")
+
+// scheduling is the key of the lock that orders decisions about limits of labels.
+const scheduling = 0x746f6675_73636865
+
+// promote makes jobs of ready tasks. Each queue of River holds little more than its workers can take soon, so
+// that the choice between runs is made late.
+func (q *Queue) promote(ctx context.Context, tx pgx.Tx) error {
+	s := &scheduler{}
+	if err := s.readLimits(ctx, tx); err != nil {
+		return err
+	}
+	if len(s.limits) > 0 { // count again, now that no other process decides
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(scheduling)); err != nil {
+			return err
+		}
+		if err := s.readLimits(ctx, tx); err != nil {
+			return err
+		}
+	}
+	if err := s.readTasks(ctx, tx); err != nil {
+		return err
+	}
+	var jobs []river.InsertManyParams
+	var runs []string
+	var phases, numbers []int
+	for _, t := range s.choose() {
+		runs, phases, numbers = append(runs, t.run), append(phases, t.phase), append(numbers, t.n)
+		jobs = append(jobs, river.InsertManyParams{Args: ticket{t.run, t.phase, t.n, t.fence},
+			InsertOpts: &river.InsertOpts{Queue: t.queue, Priority: t.priority}})
+	}
+	if len(jobs) == 0 {
+		return nil
+	}
+	b := &pgx.Batch{}
+	b.Queue(`UPDATE tasks t SET status = 'queued', queued = clock_timestamp()
+		FROM unnest($1::text[], $2::int[], $3::int[]) AS u (run, phase, n)
+		WHERE t.run = u.run AND t.phase = u.phase AND t.n = u.n`, runs, phases, numbers)
+	for run, virtual := range s.virtual {
+		b.Queue("UPDATE runs SET virtual = $2 WHERE id = $1", run, virtual)
+	}
+	if err := tx.SendBatch(ctx, b).Close(); err != nil {
+		return err
+	}
+	_, err := q.river.InsertManyFastTx(ctx, tx, jobs)
+	return err
+}
+
+// scheduler decides which ready tasks become jobs.
+type scheduler struct {
+	ready   []*readyTask
+	limits  map[string]int   // by label
+	busy    map[string]int   // number of queued and running tasks by label
+	room    map[string]int   // number of jobs that a queue of River still takes
+	virtual map[string]int64 // number of jobs of each run, counted from those of the others when it began
+}
+
+type readyTask struct {
+	run, queue string
+	phase, n   int
+	fence      int64
+	labels     []string
+	priority   int
+	at         int64 // the value of virtual for the run after the task
+}
+
+// full returns the labels whose limits are reached.
+func (s *scheduler) full() []string {
+	out := []string{}
+	for label, most := range s.limits {
+		if s.busy[label] >= most {
+			out = append(out, label)
+		}
+	}
+	return out
+}
+
+// readLimits reads the limits of labels, and how many tasks have them.
+func (s *scheduler) readLimits(ctx context.Context, tx pgx.Tx) error {
+	s.limits, s.busy = make(map[string]int), make(map[string]int)
+	rows, err := tx.Query(ctx, `SELECT l.label, l.most, (SELECT count(*) FROM tasks t
+		WHERE t.status IN ('queued', 'running') AND t.labels @> ARRAY[l.label]) FROM label_limits l`)
+	if err != nil {
+		return err
+	}
+	var label string
+	var most, busy int
+	_, err = pgx.ForEachRow(rows, []any{&label, &most, &busy}, func() error {
+		s.limits[label], s.busy[label] = most, busy
+		return nil
+	})
+	return err
+}
+
+// fewest is the number of jobs that a queue of River takes even without workers.
+const fewest = 4
+
+// readTasks reads ready tasks, from each run as many as its queues could take. It leaves out runs that others
+// change just now, because these promote the tasks themselves.
+func (s *scheduler) readTasks(ctx context.Context, tx pgx.Tx) error {
+	s.room, s.virtual = make(map[string]int), make(map[string]int64)
+	rows, err := tx.Query(ctx, `WITH rooms AS (
+			SELECT q.name, greatest($3, 2 * (SELECT coalesce(sum(w.jobs), 0) FROM workers w WHERE w.labels @> q.labels
+					AND w.protocol = $1 AND w.seen > clock_timestamp() - $2::interval))
+				- (SELECT count(*) FROM tasks t WHERE t.status = 'queued' AND t.queue = q.name) AS room
+			FROM queues q WHERE q.protocol = $1),
+		active AS (SELECT id, priority, virtual, created FROM runs WHERE status = 'active' AND stop = 0
+			ORDER BY created FOR UPDATE SKIP LOCKED)
+		SELECT t.run, t.queue, t.phase, t.n, t.fence, t.labels, r.priority, r.virtual, m.room
+		FROM rooms m CROSS JOIN active r CROSS JOIN LATERAL (
+			SELECT * FROM tasks t WHERE t.run = r.id AND t.queue = m.name AND t.status = 'ready' AND NOT t.labels && $4::text[]
+			ORDER BY t.n LIMIT greatest(m.room, 0)) t
+		ORDER BY r.priority, r.created, t.n`, Protocol, alive.String(), fewest, s.full())
+	if err != nil {
+		return err
+	}
+	var t readyTask
+	var virtual int64
+	var room int
+	_, err = pgx.ForEachRow(rows, []any{&t.run, &t.queue, &t.phase, &t.n, &t.fence, &t.labels, &t.priority, &virtual, &room},
+		func() error {
+			one := t
+			one.labels = slices.Clone(t.labels)
+			s.virtual[t.run], s.room[t.queue] = virtual, room
+			s.ready = append(s.ready, &one)
+			return nil
+		})
+	return err
+}
+
+// choose returns the tasks that become jobs: those of runs with fewer jobs first.
+func (s *scheduler) choose() (out []*readyTask) {
+	for _, t := range s.ready {
+		s.virtual[t.run]++
+		t.at = s.virtual[t.run]
+	}
+	slices.SortStableFunc(s.ready, func(a, b *readyTask) int {
+		return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.at, b.at))
+	})
+	clear(s.virtual)
+	for _, t := range s.ready {
+		full := slices.ContainsFunc(t.labels, func(label string) bool {
+			most, limited := s.limits[label]
+			return limited && s.busy[label] >= most
+		})
+		if full || s.room[t.queue] <= 0 {
+			continue
+		}
+		s.room[t.queue]--
+		for _, label := range t.labels {
+			s.busy[label]++
+		}
+		s.virtual[t.run] = max(s.virtual[t.run], t.at)
+		out = append(out, t)
+	}
+	return out
+}
+
+// claim takes the task of a ticket for a worker. It returns nil if the ticket is no longer valid.
+func (q *Queue) claim(ctx context.Context, k ticket, worker string) (*Task, error) {
+	rows, _ := q.pool.Query(ctx, `UPDATE tasks SET status = 'running', worker = $5, started = clock_timestamp(),
+			lease = clock_timestamp() + $6::interval
+		WHERE run = $1 AND phase = $2 AND n = $3 AND fence = $4 AND status = 'queued'
+			AND (SELECT stop FROM runs WHERE id = $1) = 0
+		RETURNING `+taskColumns, k.Run, k.Phase, k.N, k.Fence, worker, lease.String())
+	t, err := pgx.CollectExactlyOneRow(rows, scanTask)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	return t, err
+}
+
+// given returns what a task needs beyond its row: its input, its plan and the outputs of the tasks before it.
+func (q *Queue) given(ctx context.Context, t *Task) (outputs map[string][]byte, err error) {
+	b := &pgx.Batch{}
+	b.Queue("SELECT input, plan FROM tasks WHERE run = $1 AND phase = $2 AND n = $3", t.Run, t.Phase, t.N).
+		QueryRow(func(row pgx.Row) error { return row.Scan((*[]byte)(&t.Input), &t.Plan) })
+	outputs = make(map[string][]byte)
+	b.Queue("SELECT root, outputs FROM tasks WHERE run = $1 AND phase = $2 AND n = ANY($3) AND outputs IS NOT NULL", t.Run,
+		t.Phase, t.Needs).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var root string
+			var data []byte
+			if err := rows.Scan(&root, &data); err != nil {
+				return err
+			}
+			outputs[root] = data
+		}
+		return rows.Err()
+	})
+	return outputs, q.pool.SendBatch(ctx, b).Close()
+}
+
+// owned is the condition that a worker still has the lease of a task.
+const owned = " WHERE run = $1 AND phase = $2 AND n = $3 AND fence = $4 AND status = 'running' AND lease > clock_timestamp()"
+
+// may returns errLost unless the worker still has the lease. begins also records that it begins to
+// change objects.
+func (q *Queue) may(ctx context.Context, t *Task, begins bool) error {
+	tag, err := q.pool.Exec(ctx, "UPDATE tasks SET begun = begun OR $5"+owned, t.Run, t.Phase, t.N, t.Fence, begins)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = errLost
+	}
+	return err
+}
+
+// emit stores an event of a task.
+func (q *Queue) emit(ctx context.Context, t *Task, data []byte) error {
+	return q.tx(ctx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, `INSERT INTO events (run, phase, n, data) SELECT run, phase, n, $5 FROM tasks`+owned, t.Run,
+			t.Phase, t.N, t.Fence, data)
+		if err == nil && tag.RowsAffected() == 0 {
+			err = errLost
+		}
+		if err != nil {
+			return err
+		}
+		return notify(ctx, tx, t.Run)
+	})
+}
+
+// end is what the process of a task leaves behind.
+type end struct {
+	Outcome       json.RawMessage
+	Shown         []byte
+	Plan, Outputs []byte
+}
+
+// finish stores the end of a task, and makes jobs of the tasks that waited for it.
+func (q *Queue) finish(ctx context.Context, t *Task, e end) error {
+	var o Outcome
+	if err := json.Unmarshal(e.Outcome, &o); err != nil {
+		return fmt.Errorf("the outcome of %s: %w", t.Root, err)
+	}
+	status := TaskDone
+	switch {
+	case o.Skipped:
+		status = TaskSkipped
+	case o.Failed:
+		status = TaskFailed
+	}
+	return q.tx(ctx, func(tx pgx.Tx) error {
+		r, err := lockRun(ctx, tx, t.Run)
+		if err != nil {
+			return err
+		}
+		tag, err := tx.Exec(ctx, `UPDATE tasks SET status = $5, outcome = $6, shown = $7, plan = coalesce($8, plan), outputs = $9,
+			ended = clock_timestamp(), lease = NULL`+owned, t.Run, t.Phase, t.N, t.Fence, status, string(e.Outcome), e.Shown,
+			e.Plan, e.Outputs)
+		if err == nil && tag.RowsAffected() == 0 {
+			err = errLost
+		}
+		if err != nil {
+			return err
+		}
+		return q.after(ctx, tx, r, t.Phase, t.N)
+	})
+}
+
+// after does what the end of a task makes possible. The run must be locked.
+func (q *Queue) after(ctx context.Context, tx pgx.Tx, r *Run, phase, n int) error {
+	for ended := []int{n}; len(ended) > 0; {
+		var dependents []int
+		rows, _ := tx.Query(ctx, `SELECT unnest(dependents) FROM tasks WHERE run = $1 AND phase = $2 AND n = ANY($3)`, r.ID,
+			phase, ended)
+		dependents, err := pgx.CollectRows(rows, pgx.RowTo[int])
+		if err != nil {
+			return err
+		}
+		ended = nil
+		if len(dependents) == 0 {
+			break
+		}
+		// A task is counted once for each task that it needs, and several of these may end at once.
+		rows, _ = tx.Query(ctx, `UPDATE tasks t SET unmet = unmet - d.times FROM
+				(SELECT n, count(*) AS times FROM unnest($3::int[]) AS n GROUP BY n) d
+			WHERE t.run = $1 AND t.phase = $2 AND t.n = d.n AND t.status = 'waiting' RETURNING t.n, t.unmet, t.uses`, r.ID, phase,
+			dependents)
+		type met struct {
+			n, unmet int
+			uses     []int
+		}
+		all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (m met, err error) {
+			return m, row.Scan(&m.n, &m.unmet, &m.uses)
+		})
+		if err != nil {
+			return err
+		}
+		for _, m := range all {
+			if m.unmet > 0 {
+				continue
+			}
+			skipped, err := q.decide(ctx, tx, r.ID, phase, m.n, m.uses)
+			if err != nil {
+				return err
+			}
+			if skipped {
+				ended = append(ended, m.n)
+			}
+		}
+	}
+	if err := q.promote(ctx, tx); err != nil {
+		return err
+	}
+	return errors.Join(q.advance(ctx, tx, r), notify(ctx, tx, r.ID))
+}
+
+// decide makes a task ready that waits for nothing more or, if one that it uses did not succeed, skips it.
+func (q *Queue) decide(ctx context.Context, tx pgx.Tx, run string, phase, n int, uses []int) (skipped bool, err error) {
+	rows, _ := tx.Query(ctx, `SELECT root, status, outcome FROM tasks WHERE run = $1 AND phase = $2 AND n = ANY($3)
+		AND status <> 'done' ORDER BY n LIMIT 1`, run, phase, uses)
+	why, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Outcome, error) {
+		var root, status string
+		var text []byte
+		var o Outcome
+		if err := row.Scan(&root, &status, &text); err != nil {
+			return o, err
+		}
+		_ = json.Unmarshal(text, &o)
+		because := cmp.Or(o.Because, root)
+		if status == TaskSkipped && o.Because == "" {
+			return Outcome{Why: Interrupted}, nil
+		}
+		return Outcome{Because: because, Why: "it needs " + because + ", which failed"}, nil
+	})
+	if err != nil {
+		return false, err
+	}
+	if len(why) == 0 {
+		_, err = tx.Exec(ctx, "UPDATE tasks SET status = 'ready' WHERE run = $1 AND phase = $2 AND n = $3", run, phase, n)
+		return false, err
+	}
+	_, err = tx.Exec(ctx, `UPDATE tasks SET status = 'skipped', ended = clock_timestamp(), outcome = $4
+		WHERE run = $1 AND phase = $2 AND n = $3`, run, phase, n, skippedOutcome(why[0].Why, why[0].Because))
+	return true, err
+}
+
+// release ends a try of a task without an outcome: by its worker, which says why, or by another
+// process after the end of the lease. The task is tried again, unless it was tried too often.
+func (q *Queue) release(ctx context.Context, t *Task, why string, expired bool) error {
+	return q.tx(ctx, func(tx pgx.Tx) error {
+		r, err := lockRun(ctx, tx, t.Run)
+		if err != nil {
+			return err
+		}
+		when := " AND lease > clock_timestamp()"
+		if expired {
+			when = " AND lease <= clock_timestamp()"
+		}
+		rows, _ := tx.Query(ctx, `UPDATE tasks SET fence = fence + 1, status = 'ready', worker = '', lease = NULL,
+				reasons = array_append(reasons, $5)
+			WHERE run = $1 AND phase = $2 AND n = $3 AND fence = $4 AND status = 'running'`+when+` RETURNING reasons`, t.Run,
+			t.Phase, t.N, t.Fence, why)
+		reasons, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[[]string])
+		if errors.Is(err, pgx.ErrNoRows) {
+			return errLost
+		}
+		if err != nil {
+			return err
+		}
+		if len(reasons) < maxTries && r.Stop == 0 {
+			return errors.Join(q.promote(ctx, tx), notify(ctx, tx, t.Run))
+		}
+		text, err := json.Marshal(Outcome{Failed: true, Error: why})
+		if err == nil {
+			_, err = tx.Exec(ctx, `UPDATE tasks SET status = 'failed', ended = clock_timestamp(), outcome = $4
+				WHERE run = $1 AND phase = $2 AND n = $3`, t.Run, t.Phase, t.N, string(text))
+		}
+		if err != nil {
+			return err
+		}
+		return q.after(ctx, tx, r, t.Phase, t.N)
+	})
+}
+
+// sweep ends the tries whose leases have ended.
+func (q *Queue) sweep(ctx context.Context) error {
+	rows, _ := q.pool.Query(ctx, "SELECT "+taskColumns+" FROM tasks WHERE status = 'running' AND lease <= clock_timestamp()")
+	tasks, err := pgx.CollectRows(rows, scanTask)
+	for _, t := range tasks {
+		why := fmt.Sprintf("the worker %s was killed, lost the database or slept for longer than its lease", t.Worker)
+		if e := q.release(ctx, t, why, true); e != nil && !errors.Is(e, errLost) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
+
+// renew extends the leases of a worker's tasks. It returns the interrupts of their runs, by task. Tasks that
+// are missing are lost.
+func (q *Queue) renew(ctx context.Context, worker string, running int) (map[ticket]int, error) {
+	out := make(map[ticket]int)
+	b := &pgx.Batch{}
+	b.Queue("UPDATE workers SET seen = clock_timestamp(), running = $2 WHERE id = $1", worker, running)
+	b.Queue(`UPDATE tasks t SET lease = clock_timestamp() + $2::interval FROM runs r WHERE r.id = t.run AND t.worker = $1
+		AND t.status = 'running' AND t.lease > clock_timestamp() RETURNING t.run, t.phase, t.n, t.fence, r.stop`, worker,
+		lease.String()).Query(func(rows pgx.Rows) error {
+		for rows.Next() {
+			var k ticket
+			var stop int
+			if err := rows.Scan(&k.Run, &k.Phase, &k.N, &k.Fence, &stop); err != nil {
+				return err
+			}
+			out[k] = stop
+		}
+		return rows.Err()
+	})
+	return out, q.pool.SendBatch(ctx, b).Close()
+}

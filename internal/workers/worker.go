@@ -1,0 +1,447 @@
+package workers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+
+	"tofu/internal/tfdiags"
+)
+
+// Worker takes tasks from a queue and runs them, each in a process of its own.
+type Worker struct {
+	Queue   *Queue
+	ID      string   // names the worker in messages
+	Host    string   // where it runs
+	Program string   // version of the program
+	Labels  []string // such as "zone=eu"; the worker takes tasks that need some of them
+	Jobs    int      // maximum number of tasks at the same time
+	Dir     string   // directory for configurations
+	// Command returns the command for the process of a task, without standard streams. The process starts in
+	// the directory dir, with the variables env in addition to those of the worker.
+	Command func(dir string, env []string) *exec.Cmd
+	Say     func(format string, args ...any) // informs the user
+	Metrics *Metrics
+
+	slots chan struct{}
+
+	mu       sync.Mutex
+	tasks    map[ticket]*process
+	draining bool
+	killing  bool
+}
+
+// process is the process of a task.
+type process struct {
+	cmd  *exec.Cmd
+	in   *json.Encoder
+	mu   sync.Mutex // guards in and sent
+	sent int        // number of interrupts that were sent
+	lost bool       // whether the lease has ended
+}
+
+func (p *process) send(m toChild) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_ = p.in.Encode(m) // a process that has ended is noticed elsewhere
+}
+
+// interrupt makes n the number of interrupts of the process.
+func (p *process) interrupt(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n > p.sent {
+		_ = p.in.Encode(toChild{Interrupt: n - p.sent})
+		p.sent = n
+	}
+}
+
+// Intervals of a worker.
+const (
+	heartbeat = 4 * time.Second  // of the renewal of leases
+	alive     = 15 * time.Second // a worker that was not seen for so long is not counted
+)
+
+// Run takes tasks until stop is closed, and returns when the running ones have ended. If kill is closed too,
+// running operations are told to stop.
+func (w *Worker) Run(ctx context.Context, stop, kill <-chan struct{}) error {
+	w.tasks, w.slots = make(map[ticket]*process), make(chan struct{}, w.Jobs)
+	w.Labels = sorted(w.Labels)
+	if err := w.register(ctx); err != nil {
+		return err
+	}
+	workers := river.NewWorkers()
+	river.AddWorker(workers, river.WorkFunc(w.work))
+	client, err := river.NewClient(riverpgxv5.New(w.Queue.pool), &river.Config{
+		Schema: Schema, Logger: silent, Workers: workers, ID: w.ID,
+		Queues:        map[string]river.QueueConfig{queueName(nil): {MaxWorkers: w.Jobs}},
+		FetchCooldown: fetchCooldown, FetchPollInterval: 2 * time.Second,
+		CompletedJobRetentionPeriod: time.Hour,
+		// The task outlives these limits; they are for a worker that dies before it claims the task. A ticket that
+		// is given out again is no longer valid.
+		JobTimeout: time.Minute, RescueStuckJobsAfter: 2 * time.Minute, JobStuckThreshold: 365 * 24 * time.Hour,
+	})
+	if err != nil {
+		return err
+	}
+	if err := w.addQueues(ctx, client); err != nil {
+		return err
+	}
+	if err := client.Start(ctx); err != nil {
+		return fmt.Errorf("taking jobs from the queue: %w", err)
+	}
+	stopped := make(chan struct{})
+	go func() {
+		<-stop
+		w.mu.Lock()
+		w.draining = true
+		w.mu.Unlock()
+		_ = client.Stop(context.WithoutCancel(ctx))
+		close(stopped)
+	}()
+	go func() {
+		select {
+		case <-kill:
+			w.mu.Lock()
+			w.killing = true
+			for _, p := range w.tasks {
+				p.interrupt(2)
+			}
+			w.mu.Unlock()
+		case <-stopped:
+		}
+	}()
+	w.beat(ctx, client, stopped)
+	_, err = w.Queue.pool.Exec(context.WithoutCancel(ctx), "DELETE FROM workers WHERE id = $1", w.ID)
+	return err
+}
+
+func (w *Worker) register(ctx context.Context) error {
+	_, err := w.Queue.pool.Exec(ctx, `INSERT INTO workers (id, host, program, protocol, labels, jobs)
+		VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (id) DO UPDATE SET seen = clock_timestamp()`, w.ID, w.Host, w.Program,
+		Protocol, orEmpty(w.Labels), w.Jobs)
+	if err != nil {
+		return fmt.Errorf("registering the worker: %w", err)
+	}
+	return nil
+}
+
+// beat renews the leases, and looks for tasks of dead workers and for new queues, until stopped is closed.
+func (w *Worker) beat(ctx context.Context, client *river.Client[pgx.Tx], stopped <-chan struct{}) {
+	ticks := time.NewTicker(heartbeat)
+	defer ticks.Stop()
+	listen := make(chan string, 16)
+	ended, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go w.Queue.listen(ended, control, listen)
+	cleaned := time.Time{}
+	last := time.Now().Round(0) // the wall clock, which goes on while the machine sleeps
+	for {
+		select {
+		case <-stopped:
+			return
+		case <-listen: // a run was enqueued or interrupted
+			drain(listen)
+		case <-ticks.C:
+		}
+		before := time.Now().Round(0)
+		ctx, cancel := context.WithTimeout(ctx, heartbeat)
+		err := w.renew(ctx)
+		if err == nil {
+			last = before
+			err = errors.Join(w.Queue.sweep(ctx), w.addQueues(ctx, client),
+				w.Queue.tx(ctx, func(tx pgx.Tx) error { return w.Queue.promote(ctx, tx) }))
+		}
+		if err == nil && before.Sub(cleaned) > time.Hour {
+			cleaned, err = before, w.Queue.clean(ctx)
+		}
+		cancel()
+		if err != nil {
+			w.Metrics.failure()
+			w.Say("The queue doesn't answer: %s", trimmed(err))
+		}
+		if time.Now().Round(0).Sub(last) > lease {
+			w.lose(nil)
+		}
+	}
+}
+
+func drain(from <-chan string) {
+	time.Sleep(20 * time.Millisecond) // several notifications are one reason
+	for {
+		select {
+		case <-from:
+		default:
+			return
+		}
+	}
+}
+
+// renew renews the leases, passes on interrupts and ends the processes of lost tasks.
+func (w *Worker) renew(ctx context.Context) error {
+	w.mu.Lock()
+	running := len(w.tasks)
+	var mine []ticket
+	for k := range w.tasks {
+		mine = append(mine, k)
+	}
+	w.mu.Unlock()
+	w.Metrics.running(running)
+	kept, err := w.Queue.renew(ctx, w.ID, running)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	for _, k := range mine {
+		if p := w.tasks[k]; p != nil {
+			p.interrupt(kept[k])
+		}
+	}
+	w.mu.Unlock()
+	w.lose(func(k ticket) bool { _, ok := kept[k]; return !slices.Contains(mine, k) || ok })
+	return nil
+}
+
+// lose ends the processes of tasks whose leases have ended: of all for which kept is not true.
+func (w *Worker) lose(kept func(ticket) bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for k, p := range w.tasks {
+		if (kept == nil || !kept(k)) && !p.lost {
+			p.lost = true
+			killGroup(p.cmd)
+		}
+	}
+}
+
+// addQueues adds the queues whose labels the worker has.
+func (w *Worker) addQueues(ctx context.Context, client *river.Client[pgx.Tx]) error {
+	rows, _ := w.Queue.pool.Query(ctx, "SELECT name FROM queues WHERE protocol = $1 AND labels <@ $2 AND labels <> '{}'", Protocol,
+		orEmpty(w.Labels))
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	for _, name := range names {
+		addErr := client.Queues().Add(name, river.QueueConfig{MaxWorkers: w.Jobs})
+		if already := new(river.QueueAlreadyAddedError); addErr != nil && !errors.As(addErr, &already) {
+			err = errors.Join(err, addErr)
+		}
+	}
+	return err
+}
+
+// patience is how long a ticket waits in a worker that is busy with those of other queues.
+const patience = 2 * time.Second
+
+// work runs the task of a ticket.
+func (w *Worker) work(ctx context.Context, job *river.Job[ticket]) error {
+	select {
+	case w.slots <- struct{}{}:
+	case <-time.After(patience):
+		return river.JobSnooze(time.Second)
+	}
+	defer func() { <-w.slots }()
+	w.mu.Lock()
+	draining := w.draining
+	w.mu.Unlock()
+	if draining {
+		return river.JobSnooze(0)
+	}
+	t, err := w.Queue.claim(ctx, job.Args, w.ID)
+	if err != nil || t == nil {
+		return err
+	}
+	w.Metrics.waited(t.Started.Sub(t.Queued))
+	ctx = context.WithoutCancel(ctx) // River limits the time until the claim
+	k := job.Args
+	end, err := w.run(ctx, k, t)
+	switch {
+	case errors.Is(err, errLost):
+		w.Metrics.ended(t, "lost")
+		w.Say("%s of run %s was lost: %s", t.Root, t.Run, trimmed(err))
+	case err != nil:
+		w.Metrics.ended(t, "unfinished")
+		w.Say("%s of run %s ended without a result: %s", t.Root, t.Run, trimmed(err))
+		why := fmt.Sprintf("on the worker %s: %s", w.ID, tfdiags.Sentence(err))
+		w.persist(ctx, func(ctx context.Context) error { return w.Queue.release(ctx, t, why, false) })
+	default:
+		err = w.persist(ctx, func(ctx context.Context) error { return w.Queue.finish(ctx, t, *end) })
+		w.Metrics.ended(t, "finished")
+		if err != nil {
+			w.Say("The result of %s of run %s was not stored: %s", t.Root, t.Run, trimmed(err))
+		}
+	}
+	return nil
+}
+
+// persist repeats a write until it succeeds or the lease has ended for sure.
+func (w *Worker) persist(ctx context.Context, write func(context.Context) error) error {
+	for until := time.Now().Round(0).Add(lease); ; time.Sleep(200 * time.Millisecond) {
+		one, cancel := context.WithTimeout(ctx, 10*time.Second)
+		err := write(one)
+		cancel()
+		if err == nil || errors.Is(err, errLost) || time.Now().Round(0).After(until) {
+			return err
+		}
+	}
+}
+
+// run runs a task in a process, and returns what it leaves behind. The error is errLost if the lease has ended.
+func (w *Worker) run(ctx context.Context, k ticket, t *Task) (*end, error) {
+	r, err := w.Queue.Run(ctx, t.Run)
+	if err != nil {
+		return nil, err
+	}
+	outputs, err := w.Queue.given(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := w.Queue.unpack(ctx, t.Archive, w.Dir)
+	if err == nil && !filepath.IsLocal(filepath.FromSlash(r.About.Dir)) {
+		err = badArchive(t.Archive, fmt.Sprintf("its working directory is %q", r.About.Dir))
+	}
+	if err != nil {
+		return nil, err
+	}
+	dir = filepath.Join(dir, filepath.FromSlash(r.About.Dir))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	env := []string{"TF_IN_AUTOMATION=1"}
+	for name, value := range r.About.Env {
+		env = append(env, name+"="+value)
+	}
+	if r.Trace != "" {
+		env = append(env, "TRACEPARENT="+r.Trace)
+	}
+	job := &Job{Run: t.Run, Phase: t.Phase, Root: t.Root, About: r.About, Operation: r.Operation, Input: t.Input, Plan: t.Plan,
+		Outputs: outputs, Begun: t.Begun, Reasons: t.Reasons, Worker: w.ID}
+	return w.supervise(ctx, k, t, job, w.Command(dir, env))
+}
+
+// supervise starts the process of a task and serves it until it ends.
+func (w *Worker) supervise(ctx context.Context, k ticket, t *Task, job *Job, cmd *exec.Cmd) (*end, error) {
+	var stderr tail
+	cmd.Stderr = &stderr
+	ownGroup(cmd)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &process{cmd: cmd, in: json.NewEncoder(in)}
+	w.mu.Lock()
+	w.tasks[k] = p
+	killing := w.killing
+	w.mu.Unlock()
+	p.send(toChild{Job: job})
+	if killing {
+		p.interrupt(2)
+	}
+	last, err := w.serve(ctx, p, t, json.NewDecoder(out))
+	_ = in.Close()
+	if err != nil {
+		killGroup(cmd)
+	}
+	waitErr := cmd.Wait()
+	w.mu.Lock()
+	delete(w.tasks, k)
+	lost := p.lost
+	w.mu.Unlock()
+	switch {
+	case lost, errors.Is(err, errLost):
+		return nil, errLost
+	case last != nil:
+		return last, nil
+	case waitErr != nil:
+		return nil, fmt.Errorf("the process ended with %w. Its last messages were: %s", waitErr, stderr.String())
+	}
+	return nil, errors.Join(err, errors.New("the process ended without a result"))
+}
+
+// serve answers the process of a task until it ends.
+func (w *Worker) serve(ctx context.Context, p *process, t *Task, messages *json.Decoder) (last *end, err error) {
+	events, failed := make(chan []byte, 64), make(chan error, 1)
+	go func() {
+		var err error
+		for data := range events {
+			if err == nil {
+				err = w.persist(ctx, func(ctx context.Context) error { return w.Queue.emit(ctx, t, data) })
+			}
+		}
+		failed <- err
+	}()
+	for last == nil {
+		var m fromChild
+		if messages.Decode(&m) != nil {
+			break
+		}
+		switch {
+		case m.Ask > 0:
+			answer := toChild{Answer: m.Ask}
+			if err := w.persist(ctx, func(ctx context.Context) error { return w.Queue.may(ctx, t, m.Begins) }); err != nil {
+				answer.Refused = err.Error()
+			}
+			p.send(answer)
+		case m.Event != nil:
+			events <- m.Event
+		default:
+			last = m.End
+		}
+	}
+	close(events)
+	return last, <-failed
+}
+
+// tail keeps the last bytes that were written.
+type tail struct{ text []byte }
+
+// Write implements io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	const most = 2000
+	t.text = append(t.text, p...)
+	if n := len(t.text) - most; n > 0 {
+		t.text = slices.Clone(t.text[n:])
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return strings.Join(strings.Fields(string(t.text)), " ") }
+
+// ReadLabels parses labels such as "zone=eu,account=prod".
+func ReadLabels(text string) ([]string, error) {
+	var out []string
+	for label := range strings.SplitSeq(text, ",") {
+		label = strings.TrimSpace(label)
+		if label == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(label, "=")
+		if !ok || strings.TrimSpace(name) == "" || strings.TrimSpace(value) == "" {
+			return nil, fmt.Errorf("the label %q must have the form name=value", label)
+		}
+		out = append(out, label)
+	}
+	return sorted(out), nil
+}
+
+// NewWorkerID returns a name for a worker on this host.
+func NewWorkerID(host string) string {
+	return fmt.Sprintf("%s-%d-%s", strings.ToLower(host), os.Getpid(), NewID()[:4])
+}
