@@ -45,7 +45,6 @@ func (ck *providerCheck) module(cfg *Config, repeated *hcl.Range) {
 		for _, passed := range call.Providers.Value {
 			ck.key(cfg, passed.InParent, "module")
 		}
-		ck.sameForEach(cfg, call.ForEach, "module", refsOf(call)...)
 		if child == nil {
 			continue
 		}
@@ -54,12 +53,8 @@ func (ck *providerCheck) module(cfg *Config, repeated *hcl.Range) {
 		ck.module(child, cmp.Or(call.repetition(), repeated))
 	}
 	for _, r := range cfg.Module.Blocks() {
-		if r.Provider == nil {
-			continue
-		}
-		ck.key(cfg, r.Provider, "resource")
-		if r.Addr.Mode == addrs.Managed {
-			ck.sameForEach(cfg, r.ForEach, "resource", r.Provider)
+		if r.Provider != nil {
+			ck.key(cfg, r.Provider, "resource")
 		}
 	}
 }
@@ -78,14 +73,6 @@ func (c *ModuleCall) repetition() *hcl.Range {
 		return &rng
 	}
 	return nil
-}
-
-func refsOf(call *ModuleCall) []*ProviderRef {
-	var out []*ProviderRef
-	for _, passed := range call.Providers.Value {
-		out = append(out, passed.InParent)
-	}
-	return out
 }
 
 // empty reports whether a provider block in a called module has no settings. Such a block is the
@@ -204,26 +191,6 @@ func (ck *providerCheck) key(cfg *Config, ref *ProviderRef, what string) {
 		ck.errorf(ref.NameRange, "Invalid "+what+" provider configuration",
 			"An instance key requires a provider %q block with alias = %q and for_each in the same module.",
 			ref.Name, ref.Alias)
-	}
-}
-
-// sameForEach warns if a resource or module has the same for_each as its provider configuration.
-// Removing an element would then remove the provider configuration together with the objects,
-// although it is needed to destroy them.
-func (ck *providerCheck) sameForEach(cfg *Config, forEach hcl.Expression, what string, refs ...*ProviderRef) {
-	if forEach == nil {
-		return
-	}
-	for _, ref := range refs {
-		block := cfg.Module.Providers[ref.Local()]
-		if ref.Key == nil || block == nil || block.ForEach == nil || !sameExpression(forEach, block.ForEach) {
-			continue
-		}
-		ck.warnf(forEach.Range(), "Provider configuration for_each matches "+what,
-			"The provider configuration %s has the same for_each as this %s. Once an element is removed, its "+
-				"objects can't be destroyed, because their provider configuration is removed too. Use another "+
-				"collection for the provider, which keeps an element until its objects are destroyed.",
-			ref.Local(), what)
 	}
 }
 

@@ -268,7 +268,7 @@ func (t *instance) invoke(ctx context.Context, inv *plans.Invocation, value cty.
 		config: inv.Config}
 	var err error
 	if configs.ActionEvent(on.Event).Destroys() {
-		a.prov, err = a.providerAt(inv.Provider.Key)
+		a.prov, err = a.providerAt(ctx, inv.Provider.Key)
 	} else {
 		c, trigger := t.callerContext(ctx, value), &t.r.Exprs.ActionTriggers[on.Block]
 		fires, invalid := c.fires(trigger)
@@ -373,7 +373,7 @@ func (w *walk) validateAction(ctx context.Context, c *evalContext, a *graph.Reso
 	if a.ProviderKey != nil && len(a.Provider.Instances) == 0 {
 		return nil
 	}
-	if p.prov, err = p.providerAt(p.anyKey()); err != nil {
+	if p.prov, err = p.providerAt(ctx, p.anyKey()); err != nil {
 		return err
 	}
 	return p.report(p.prov.ValidateAction(ctx, a.Addr.Resource.Type, unmark(config)))

@@ -59,7 +59,7 @@ func (v stepVisit) delete(ctx context.Context, deposed addrs.DeposedKey) error {
 	}
 	d := &deletion{instance: instance{w: w, r: r, addr: addr, by: readerAt(s.Node())}, deposed: deposed}
 	var err error
-	d.prov, err = d.providerAt(key)
+	d.prov, err = d.providerAt(ctx, key)
 	if err != nil {
 		return err
 	}

@@ -48,14 +48,17 @@ func (t *instance) declaredProvider() (*providerInstance, error) {
 }
 
 // providerAt returns the instance of the resource's provider configuration with the given key, which
-// the state has for an object.
-func (t *instance) providerAt(key addrs.InstanceKey) (*providerInstance, error) {
+// the state has for an object. If the configuration no longer has it, it is configured as it last was.
+func (t *instance) providerAt(ctx context.Context, key addrs.InstanceKey) (*providerInstance, error) {
+	if err := t.w.startLast(ctx, t.r.Provider, key); err != nil {
+		return nil, err
+	}
 	if found := t.findProvider(key); found != nil {
 		return found, nil
 	}
 	return nil, tfdiags.Errorf("Provider instance not present",
-		"%s was created with the provider instance %s%s, which the configuration no longer declares, so the object can't "+
-			"be read or destroyed. To destroy it, restore %s, but not the resource instance, and apply; then remove the "+
+		"%s was created with the provider instance %s%s, which the configuration no longer declares, and the state doesn't say "+
+			"how it was configured, so the object can't be read or destroyed. To destroy it, restore %s, but not the resource instance, and apply; then remove the "+
 			"provider instance. To leave the object as it is, remove it from the state: tofu state rm '%[1]s'",
 		t.addr, t.r.Provider.Addr, key, t.providerSource(key))
 }

@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"sync"
 	"time"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/lastconfig"
 	"tofu/internal/moves"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
@@ -32,6 +34,7 @@ type operation struct {
 	moves         *moves.Results
 	past          *pastObjects // the earlier objects to restore; usually nil
 	timestamp     time.Time
+	secretNames   func() lastconfig.Names // the names of root variables by their values
 	// refreshed holds the values of objects in Prior that the refresh before a destruction has decoded.
 	refreshed map[*states.Object]objectState
 	// planned holds objects that PhaseEval uses instead of those in the state. It may be nil.
@@ -51,6 +54,7 @@ func newOperation(phase graph.Phase, cfg *configs.Config, prior *states.State, e
 		Phase: phase, Config: cfg, Prior: prior, Mode: plans.Normal, Schema: env.Schema, Known: env.Known,
 		Timings: env.Timings, Warn: env.Warn,
 	}}
+	op.secretNames = sync.OnceValue(func() lastconfig.Names { return lastconfig.NewNames(op.rootVariables()) })
 	op.Early = func(g *graph.Graph) graph.EarlyKeys { return newEarlyValues(op, g) }
 	if env.Provisioner != nil {
 		op.Provisioner = func(typ string) (*providers.ResourceSchema, bool, error) {

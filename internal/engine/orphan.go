@@ -31,13 +31,13 @@ func (o *orphanPlan) plan(ctx context.Context) (err error) {
 	if o.deposed != "" {
 		obj = o.stored.Deposed[o.deposed]
 	}
-	o.prov, err = o.providerAt(o.providerKey())
+	if r.Addr.Resource.Mode == addrs.Data {
+		w.out.setObject(o.addr, o.deposed, nil, addrs.ProviderInstance{Config: r.Provider.Addr, Key: o.providerKey()})
+		return nil
+	}
+	o.prov, err = o.providerAt(ctx, o.providerKey())
 	if err != nil {
 		return err
-	}
-	if r.Addr.Resource.Mode == addrs.Data {
-		w.out.setObject(o.addr, o.deposed, nil, o.prov.addr)
-		return nil
 	}
 	l, err := o.upgrade(ctx, obj)
 	if err != nil {
@@ -253,7 +253,7 @@ func (v resourceVisit) planDestroy(ctx context.Context) error {
 func (o *orphanPlan) planDestroy(ctx context.Context, obj *states.Object) error {
 	w, r := o.w, o.r
 	var err error
-	o.prov, err = o.providerAt(o.providerKey())
+	o.prov, err = o.providerAt(ctx, o.providerKey())
 	if err != nil {
 		return err
 	}

@@ -114,6 +114,9 @@ func (w *walk) startProvider(ctx context.Context, p *graph.Provider, config cty.
 func (v providerVisit) config(ctx context.Context, key addrs.InstanceKey) (cty.Value, error) {
 	w, p := v.w, v.p
 	in, _ := w.eval.modulesOf(p.Module)
+	if kept := w.lastOf(p, key); kept != nil {
+		return v.lastConfig(ctx, key, kept)
+	}
 	if len(in) == 0 {
 		// The module has no instances, so there are no values to evaluate the configuration with.
 		return cty.NullVal(p.Body.Schema.ImpliedType()), nil
@@ -129,6 +132,9 @@ func (v providerVisit) config(ctx context.Context, key addrs.InstanceKey) (cty.V
 				"to the root module.", p.Addr.Provider.ForDisplay()), err)
 	}
 	w.op.configured(addrs.ProviderInstance{Config: p.Addr, Key: key}, out)
+	if err == nil {
+		w.keepConfig(p, key, out)
+	}
 	return unmark(out), err
 }
 

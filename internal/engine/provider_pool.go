@@ -13,6 +13,35 @@ import (
 type providerPool struct {
 	mu      sync.Mutex
 	running map[*graph.Provider]map[addrs.InstanceKey]providers.Interface
+	last    map[addrs.ProviderInstance]*startedLast // see startLast
+}
+
+// startedLast is the start of a provider instance that the configuration no longer has.
+type startedLast struct {
+	done chan struct{} // closed after the start
+	err  error         // set before done is closed
+}
+
+// once calls start for the first caller, and lets all others wait until it has returned.
+func (p *providerPool) once(at addrs.ProviderInstance, start func() error) error {
+	p.mu.Lock()
+	s := p.last[at]
+	first := s == nil
+	if first {
+		s = &startedLast{done: make(chan struct{})}
+		if p.last == nil {
+			p.last = map[addrs.ProviderInstance]*startedLast{}
+		}
+		p.last[at] = s
+	}
+	p.mu.Unlock()
+	if first {
+		defer close(s.done)
+		s.err = start()
+		return s.err
+	}
+	<-s.done
+	return s.err
 }
 
 func (p *providerPool) add(cfg *graph.Provider, key addrs.InstanceKey, impl providers.Interface) {

@@ -125,7 +125,7 @@ func (p validation) validate(ctx context.Context) (cty.Value, error) {
 		// Without provider instances, there can't be resource instances either.
 		return unknown, errs.Err()
 	}
-	prov, err := p.providerAt(p.anyKey())
+	prov, err := p.providerAt(ctx, p.anyKey())
 	if err != nil {
 		return unknown, errs.AppendError(err).Err()
 	}

@@ -250,7 +250,7 @@ func (s *Session) Environment(running *Providers, workspace string) *engine.Env 
 		Provider: running.Provider, Reuse: running.Reuse, Schema: running.Schema, Provisioner: running.provisioners.byType,
 		Observe: s.Printer.Event, Warn: s.Warnings.Add, Timings: s.Timings, Stop: s.Interrupts.Stop,
 		Workspace: workspace, WorkDir: s.WorkDir, RootModule: s.RootDir, Base: s.Base,
-		CheckReads: s.CheckReads,
+		CheckReads: s.CheckReads, ProviderSecret: s.providerSecret(),
 	}
 }
 

@@ -20,6 +20,8 @@ type State struct {
 	// owner is the owner of the resources that no other state shares; see Clone.
 	owner   atomic.Pointer[owner]
 	outputs map[string]*Output
+	// providers holds the last configurations of provider instances; see ProviderConfig.
+	providers map[addrs.ProviderInstance]*ProviderConfig
 	// Checks holds the results of the last run's checks and conditions, or nil if none were
 	// recorded.
 	Checks *checks.Results
@@ -105,7 +107,8 @@ func (s *State) Clone() *State {
 	if s == nil {
 		return New()
 	}
-	out := &State{resources: maps.Clone(s.resources), outputs: maps.Clone(s.outputs), Checks: s.Checks}
+	out := &State{resources: maps.Clone(s.resources), outputs: maps.Clone(s.outputs),
+		providers: maps.Clone(s.providers), Checks: s.Checks}
 	s.owner.Store(new(owner))
 	out.owner.Store(new(owner))
 	return out

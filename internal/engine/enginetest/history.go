@@ -76,6 +76,7 @@ type plot struct {
 	// move to other keys unchanged.
 	steady  map[string]bool
 	keyed   map[string]bool // modules that are passed an instance of a provider configuration
+	own     map[string]bool // modules with a provider configuration of their own, which are called once
 	retyped map[string]bool // units whose resource type changed
 	inner   map[string]bool // modules whose first resource was renamed
 	moved   map[string]string
@@ -92,10 +93,11 @@ func (p *plot) pick(label string, from ...string) string {
 
 // DrawHistory draws a history of at most the given number of steps.
 func DrawHistory(t *rapid.T, steps int) History {
-	p := &plot{T: t, labels: map[string]int{}, steady: map[string]bool{}, keyed: map[string]bool{},
+	p := &plot{T: t, labels: map[string]int{}, steady: map[string]bool{}, keyed: map[string]bool{}, own: map[string]bool{},
 		retyped: map[string]bool{}, inner: map[string]bool{}, moved: map[string]string{}}
 	for _, kind := range unitKinds {
 		p.steady[kind.name], p.keyed[kind.name] = p.odds("steady", 40), p.odds("keyed", 30)
+		p.own[kind.name] = kind.typ == "module" && !p.keyed[kind.name] && p.odds("own provider", 20)
 	}
 	var h History
 	for range rapid.IntRange(1, steps).Draw(t, "steps") {

@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"pgregory.net/rapid"
@@ -134,11 +135,12 @@ type page struct {
 	main    strings.Builder
 	files   map[string]string
 	units   map[string]*unit
-	order   []*unit // units drawn so far
-	tokens  bool    // whether the configuration has an ephemeral token
-	single  bool    // whether some expressions refer only to first instances
-	indexed bool    // whether some expressions refer only to instances with the same key
-	wholes  int     // number of values that are whole units
+	order   []*unit         // units drawn so far
+	tokens  bool            // whether the configuration has an ephemeral token
+	single  bool            // whether some expressions refer only to first instances
+	indexed bool            // whether some expressions refer only to instances with the same key
+	wholes  int             // number of values that are whole units
+	used    map[string]bool // keys of the provider instances that the configuration uses
 }
 
 func (g *page) writef(format string, args ...any) { fmt.Fprintf(&g.main, format, args...) }
@@ -149,7 +151,7 @@ func (g *page) any(label string) *unit { return rapid.SampledFrom(g.order).Draw(
 // drawFiles draws a configuration. The units are in random order, and each may refer to the units
 // before it.
 func (p *plot) drawFiles() *page {
-	g := &page{plot: p, files: map[string]string{}, units: map[string]*unit{}}
+	g := &page{plot: p, files: map[string]string{}, units: map[string]*unit{}, used: map[string]bool{}}
 	hosted := false
 	for _, kind := range rapid.Permutation(unitKinds).Draw(p.T, "order") {
 		if !p.odds("present", 65) {
@@ -157,6 +159,9 @@ func (p *plot) drawFiles() *page {
 		}
 		u := &unit{name: kind.name, typ: kind.typ, steady: p.steady[kind.name]}
 		u.mode, u.n = p.pick("mode", "", "", "count", "for_each", "enabled"), rapid.IntRange(0, 2).Draw(p.T, "n")
+		if p.own[u.name] {
+			u.mode = ""
+		}
 		if u.steady || u.mode == "enabled" {
 			u.n = min(u.n, 1)
 		}
@@ -172,10 +177,10 @@ func (p *plot) drawFiles() *page {
 		g.order = append(g.order, u)
 		g.units[u.name] = u
 	}
-	if !hosted {
+	if !hosted && g.odds("unused provider", 50) {
 		g.writef("provider \"other\" {\n  host = \"here\"\n}\n")
 	}
-	g.writef("provider \"fake\" {\n  alias    = \"by\"\n  for_each = toset([\"x\", \"y\"])\n  host     = each.key\n}\n")
+	g.drawInstances()
 	g.writef("locals {\n  keys = { 0 = 0, 1 = 1, x = \"x\", y = \"y\" }\n" +
 		"  before = { 0 = null, 1 = 0, x = null, y = \"x\" }\n  after = { x = \"y\", y = null }\n}\n")
 	g.drawCheck()
@@ -184,6 +189,21 @@ func (p *plot) drawFiles() *page {
 	}
 	g.files["main.tf"] = g.main.String()
 	return g
+}
+
+// drawInstances configures the provider with instances. It may leave out the instances that the
+// configuration doesn't use, even if the objects of a previous chapter need them.
+func (g *page) drawInstances() {
+	var keys []string
+	for _, key := range []string{"x", "y"} {
+		if g.used[key] || g.odds("unused instance", 50) {
+			keys = append(keys, strconv.Quote(key))
+		}
+	}
+	if len(keys) > 0 || len(g.used) > 0 || g.odds("no instance", 50) {
+		g.writef("provider \"fake\" {\n  alias    = \"by\"\n  for_each = toset([%s])\n  host     = each.key\n}\n",
+			strings.Join(keys, ", "))
+	}
 }
 
 // drawProvider configures the second provider, possibly from a unit or a token.
@@ -298,9 +318,15 @@ func (g *page) drawChain(u *unit) *unit {
 
 func (g *page) drawProviderKey(u *unit) string {
 	if u.mode == "for_each" && g.odds("by each.key", 50) {
+		g.used[""] = true // the block is needed even if there are no keys
+		for _, key := range []string{"x", "y"}[:u.n] {
+			g.used[key] = true
+		}
 		return "each.key"
 	}
-	return fmt.Sprintf("%q", g.pick("provider key", "x", "y"))
+	key := g.pick("provider key", "x", "y")
+	g.used[key] = true
+	return strconv.Quote(key)
 }
 
 // drawData draws a data source that depends on the object that it reads. Its result is therefore up
@@ -326,13 +352,22 @@ func (g *page) drawData(u *unit, arg string) {
 
 func (g *page) drawModule(u *unit, arg, key string) {
 	v, dependsOn := g.drawValue(u)
+	if g.own[u.name] {
+		dependsOn = "" // not allowed for such modules
+	}
 	if g.keyed[u.name] {
+		g.used["x"] = true
 		arg += "  providers = {\n    fake = fake.by[\"x\"]\n  }\n"
 	}
 	g.writef("module %q {\n%s  source = \"./%s\"\n  key = %s\n  in = %s\n%s}\n", u.label, arg, u.name, key, v,
 		dependsOn)
 	var b strings.Builder
 	b.WriteString("variable \"key\" {}\nvariable \"in\" {}\n")
+	own := ""
+	if g.own[u.name] {
+		b.WriteString("provider \"fake\" {\n  alias = \"own\"\n  host  = var.key\n}\n")
+		own = "  provider = fake.own\n"
+	}
 	names := map[string]string{g.innerLabel(u.name, "p"): "p", "q": "q"}
 	first, second := g.innerLabel(u.name, "p"), "q"
 	if first != "p" && g.odds("moved within", 70) {
@@ -365,8 +400,8 @@ func (g *page) drawModule(u *unit, arg, key string) {
 		if i == 1 {
 			v = g.pick("inner", inner...)
 		}
-		fmt.Fprintf(&b, "resource \"fake_thing\" %q {\n  name = \"%s%s:${var.key}:s\"\n  v = %s\n%s}\n", label,
-			u.name, names[label], v, g.drawFlags(&unit{}, false))
+		fmt.Fprintf(&b, "resource \"fake_thing\" %q {\n%s  name = \"%s%s:${var.key}:s\"\n  v = %s\n%s}\n", label,
+			own, u.name, names[label], v, g.drawFlags(&unit{}, false))
 	}
 	fmt.Fprintf(&b, "output \"out\" {\n  value = %s\n}\n", g.pick("out", out...))
 	g.files[u.name+"/main.tf"] = b.String()

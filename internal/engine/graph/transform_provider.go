@@ -29,6 +29,9 @@ type Provider struct {
 
 	FunctionsOnly bool // only its functions are used, so it is not configured
 	Assumed       bool // the caller would pass the configuration, but a module is validated without its caller
+	// Gone says that the configuration no longer has it. Its instances are configured as the state says,
+	// when an object needs them.
+	Gone bool
 
 	Node, close *Node
 	called      bool // whether the configuration calls its functions
@@ -73,23 +76,45 @@ func (s *providerSet) connect(r *Resource) error {
 	addr := r.Prior[0].Provider
 	p, ok := s.inState(addr)
 	if !ok {
-		var errs tfdiags.Diagnostics
-		for _, prior := range r.Prior {
-			for _, key := range prior.SortedKeys() {
-				inst := prior.Addr.Instance(key)
-				errs = errs.Append(tfdiags.Errorf("Provider configuration not present",
-					"%s was created with %s, which the configuration no longer has. "+
-						"Restore the provider configuration, destroy %s, and then remove the provider "+
-						"configuration again. To leave the object as it is, remove it from the state: "+
-						"tofu state rm '%[1]s'",
-					inst, addr, inst))
-			}
+		var err error
+		if p, err = s.gone(r, addr); err != nil {
+			return err
 		}
-		return errs.Err()
 	}
 	r.Provider = p
 	s.after(r.Node, p.Node)
 	return nil
+}
+
+// gone returns a provider configuration that only the state has. It returns an error if the state doesn't
+// have the configurations of all provider instances that manage objects of r.
+func (s *providerSet) gone(r *Resource, addr addrs.AbsProviderConfig) (*Provider, error) {
+	var errs tfdiags.Diagnostics
+	for _, prior := range r.Prior {
+		for _, key := range prior.SortedKeys() {
+			by := addrs.ProviderInstance{Config: addr, Key: prior.Instances[key].ProviderKey}
+			if r.Addr.Resource.Mode == addrs.Data || s.op.Prior.ProviderConfig(by) != nil {
+				continue
+			}
+			inst := prior.Addr.Instance(key)
+			errs = errs.Append(tfdiags.Errorf("Provider configuration not present",
+				"%s was created with %s, which the configuration no longer has, and the state doesn't say how it was "+
+					"configured. Restore the provider configuration, destroy %s, and then remove the provider "+
+					"configuration again. To leave the object as it is, remove it from the state: "+
+					"tofu state rm '%[1]s'",
+				inst, addr, inst))
+		}
+	}
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	m := s.g.Modules[addr.Module]
+	if m == nil {
+		m = s.g.Root
+	}
+	p := s.ensure(addr, m, nil)
+	p.Gone, p.Instances = true, map[addrs.InstanceKey]cty.Value{}
+	return p, nil
 }
 
 // MissingProvider returns the error for a provider configuration that a module does not have.
@@ -105,6 +130,9 @@ func MissingProvider(local addrs.LocalProviderConfig, m addrs.Module) tfdiags.Di
 // find returns the provider configuration that a block uses.
 func (s *providerSet) find(use configs.ProviderUse) ProviderUse {
 	p := s.ensure(use.Config, s.g.Modules[use.Module.Path], use.Block)
+	if p.Gone { // the configuration uses it without a block
+		p.Gone, p.Instances = false, nil
+	}
 	if use.Key == nil {
 		return ProviderUse{Provider: p}
 	}
@@ -124,7 +152,7 @@ func LocalName(m *configs.Module, p addrs.Provider) string {
 }
 
 // inState returns the provider configuration at addr, which the state names, and reports whether it
-// exists. The root module has an implied configuration of every provider.
+// exists. The root module has an implied configuration of every provider, unless the state has another.
 func (s *providerSet) inState(addr addrs.AbsProviderConfig) (*Provider, bool) {
 	if p := s.g.Providers[addr]; p != nil {
 		return p, true
@@ -137,7 +165,7 @@ func (s *providerSet) inState(addr addrs.AbsProviderConfig) (*Provider, bool) {
 	if block := m.Config.Module.Providers[local]; block != nil {
 		return s.ensure(addr, m, block), true
 	}
-	if addr.Alias != "" || !addr.Module.IsRoot() {
+	if addr.Alias != "" || !addr.Module.IsRoot() || s.op.Prior.ProviderConfig(addrs.ProviderInstance{Config: addr}) != nil {
 		return nil, false
 	}
 	return s.ensure(addr, m, nil), true

@@ -38,7 +38,7 @@ func Equal(a, b *states.State) bool {
 	for range b.Resources() {
 		count--
 	}
-	return count == 0 && SameChecks(a, b)
+	return count == 0 && SameChecks(a, b) && SameProviders(a, b)
 }
 
 // SameOutput reports whether two outputs have the same encoding. Either may be nil.

@@ -238,6 +238,8 @@ func (r *reader) top(name []byte) bool {
 		return r.part(func() string { return "the list of operations in doubt" }, func() bool {
 			return r.unmarshal(inDoubt, &r.file.InDoubt)
 		})
+	case providerConfigs:
+		return r.part(func() string { return "the list of provider configurations" }, r.providers)
 	case "lineage":
 		return r.part(func() string { return "the lineage" }, func() bool {
 			return r.text("lineage", &r.file.Lineage)

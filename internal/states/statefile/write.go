@@ -83,14 +83,16 @@ func (e *Encoder) Encode(f *File, opts *Options) ([]byte, error) {
 		return nil, err
 	}
 	end := &writer{indent: w.indent, depth: w.depth, first: len(resources) == 0}
-	writeEnd(end, f, resources, chunks)
+	if err := writeEnd(end, f, resources, chunks); err != nil {
+		return nil, err
+	}
 	out := join(w.buf, chunks, end.buf)
 	e.remember(chunks)
 	return out, nil
 }
 
 // writeEnd writes the rest of a snapshot, beginning with the end of the list of resources.
-func writeEnd(w *writer, f *File, resources []*states.Resource, chunks []chunk) {
+func writeEnd(w *writer, f *File, resources []*states.Resource, chunks []chunk) error {
 	w.close(']')
 	w.key("check_results")
 	if f.State != nil {
@@ -125,9 +127,13 @@ func writeEnd(w *writer, f *File, resources []*states.Resource, chunks []chunk) 
 		}
 		w.close('}')
 	}
+	if err := writeProviders(w, f.State); err != nil {
+		return err
+	}
 	writeEngine(w)
 	w.close('}')
 	w.buf = append(w.buf, '\n')
+	return nil
 }
 
 func writeEngine(w *writer) {

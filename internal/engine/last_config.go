@@ -1,0 +1,113 @@
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configschema"
+	"tofu/internal/engine/graph"
+	"tofu/internal/lastconfig"
+	"tofu/internal/states"
+	"tofu/internal/tfdiags"
+)
+
+// keepConfig adds the configuration of a provider to the state, which stores it as long as the provider
+// manages objects. A root module's default configuration without arguments needs no place there.
+func (w *walk) keepConfig(p *graph.Provider, key addrs.InstanceKey, config cty.Value) {
+	if w.out.state == nil || p.Addr.Provider.IsBuiltin() {
+		return
+	}
+	c, err := lastconfig.Encode(p.Addr.Provider.Type, providerSchema(p), config, w.op.secretNames())
+	if err != nil || c == nil {
+		return // the configuration isn't wholly known, so the previous one stays
+	}
+	if p.Addr.Module.IsRoot() && p.Addr.Alias == "" && lastconfig.Empty(c) {
+		c = nil
+	}
+	w.out.mu.Lock()
+	defer w.out.mu.Unlock()
+	w.out.state.SetProviderConfig(addrs.ProviderInstance{Config: p.Addr, Key: key}, c)
+}
+
+func providerSchema(p *graph.Provider) *configschema.Block {
+	if p.Schema.Provider == nil {
+		return configschema.Empty()
+	}
+	return p.Schema.Provider
+}
+
+// lastOf returns the kept configuration of a provider instance that the configuration no longer has, or
+// nil.
+func (w *walk) lastOf(p *graph.Provider, key addrs.InstanceKey) *states.ProviderConfig {
+	_, declared := p.Instances[key]
+	if declared || !p.Gone && p.Instances == nil && key == addrs.NoKey {
+		return nil
+	}
+	return w.op.Prior.ProviderConfig(addrs.ProviderInstance{Config: p.Addr, Key: key})
+}
+
+// startLast starts a provider instance that the configuration no longer has, as it was last configured,
+// and waits until it is configured. It does nothing for other provider instances, and if the state
+// doesn't have that configuration.
+func (w *walk) startLast(ctx context.Context, p *graph.Provider, key addrs.InstanceKey) error {
+	if w.lastOf(p, key) == nil {
+		return nil
+	}
+	at := addrs.ProviderInstance{Config: p.Addr, Key: key}
+	return w.providers.once(at, func() error {
+		w.out.warn(tfdiags.Warningf("Last configuration of a provider is used", "The configuration no longer has %s. "+
+			"The objects that it manages are read and destroyed with its last configuration, which the state has kept.", at))
+		return providerVisit{w, p}.startInstance(ctx, key)
+	})
+}
+
+// lastConfig returns the configuration that the state has kept, with its secrets.
+func (v providerVisit) lastConfig(ctx context.Context, key addrs.InstanceKey, kept *states.ProviderConfig) (cty.Value, error) {
+	w, at := v.w, addrs.ProviderInstance{Config: v.p.Addr, Key: key}
+	config, err := lastconfig.Decode(kept, providerSchema(v.p), func(argument, variable string) (*string, error) {
+		return v.secret(ctx, at, argument, variable)
+	})
+	if err != nil {
+		return cty.NilVal, tfdiags.Join(tfdiags.Errorf("Last configuration of a provider can't be used", "The configuration no "+
+			"longer has %s. Its last configuration, which the state has kept, can't be used for the reason below. To use "+
+			"another one, restore the provider configuration until its objects are destroyed.", at), err)
+	}
+	w.op.configured(at, config)
+	return config, nil
+}
+
+// secret returns a secret argument of a kept configuration. It returns nil if the secret isn't known, but
+// the provider could do without its whole configuration, as it can in the root module.
+func (v providerVisit) secret(ctx context.Context, at addrs.ProviderInstance, argument, variable string) (*string, error) {
+	op, name := v.w.op, strings.Split(variable, ".")
+	if text, found := lastconfig.Find(op.rootVariables()[name[0]], name[1:]); found {
+		return &text, nil
+	}
+	variable = strings.Join(name, "_")
+	if ask := op.env.ProviderSecret; ask != nil {
+		if text, known := ask(ctx, at, argument, variable); known {
+			return &text, nil
+		}
+	}
+	if at.Config.Module.IsRoot() && at.Config.Alias == "" {
+		return nil, nil
+	}
+	return nil, tfdiags.Errorf("Secret of a provider is missing", "The state keeps the last configuration of %s without "+
+		"the secret %s. Set the environment variable TF_VAR_%s to it.", at, strings.TrimPrefix(argument, "/"), variable)
+}
+
+// rootVariables returns the values of the root module's variables that were given or have a default.
+func (o *operation) rootVariables() map[string]cty.Value {
+	out := map[string]cty.Value{}
+	for name, v := range o.Config.Module.Variables {
+		if given := o.variables[name].Value; given != cty.NilVal {
+			out[name] = given
+		} else if v.Default.Set {
+			out[name] = v.Default.Value
+		}
+	}
+	return out
+}
