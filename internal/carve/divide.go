@@ -31,6 +31,9 @@ type Part struct {
 	// Reads returns the name of the terraform_remote_state data source that reads another part, and its block,
 	// unless the root module has the data source already.
 	Reads func(of string) (name, block string, err error)
+	// Backend is set for a new root module. It gets the terraform blocks of the divided one, in which Backend
+	// replaces arguments of the backend, as the text of their values.
+	Backend map[string]string
 	// Sensitive reports whether an attribute of a resource or module is sensitive.
 	Sensitive func(item, attr string) bool
 }
@@ -135,6 +138,11 @@ func (d *divider) contents() (own map[string]map[*block]bool, left map[*block]bo
 		case b.typ != "local" && b.typ != "data" && b.typ != "ephemeral":
 			include(own[d.from], b)
 		}
+		for name, p := range d.parts {
+			if b.typ == "terraform" && p.Backend != nil {
+				include(own[name], b)
+			}
+		}
 	}
 	for _, b := range d.blocks {
 		if b.item() || own[d.from][b] {
@@ -235,7 +243,11 @@ func (d *divider) write(name string) error {
 			e.cuts[b.file] = append(e.cuts[b.file], edits...)
 		case name == d.from:
 			e.cuts[b.file] = append(e.cuts[b.file], edit{d.whole(b), ""})
-		case !d.own[name][b] || b.typ == "terraform" || e.has(d.places, b):
+		case !d.own[name][b] || e.has(b):
+		case b.typ == "terraform":
+			if text := apply(d.text(b), b.start, append(edits, d.settings(b, e.part.Backend)...)); !emptyBlock(text) {
+				e.add("terraform.tf", text)
+			}
 		case b.typ == "local":
 			locals[b.file] += "  " + apply(d.text(b), b.start, edits) + "\n"
 		default:
@@ -275,8 +287,8 @@ func (d *divider) whole(b *block) span {
 }
 
 // has reports whether the part has a block of its own for a shared one.
-func (e *edited) has(places map[string]Place, b *block) bool {
-	return !b.item() && e.part.Module != nil && e.part.Module.byKey[b.key] != nil
+func (e *edited) has(b *block) bool {
+	return b.key != "" && !b.item() && e.part.Module != nil && e.part.Module.byKey[b.key] != nil
 }
 
 func (e *edited) add(file, text string) {
@@ -284,6 +296,38 @@ func (e *edited) add(file, text string) {
 		e.appended[file] += "\n"
 	}
 	e.appended[file] += text
+}
+
+// settings returns the changes of a terraform block for a new root module: what the providers need is added
+// elsewhere, and arguments of the backend are replaced or added.
+func (d *divider) settings(b *block, backend map[string]string) []edit {
+	var out []edit
+	for _, inner := range b.body.Blocks {
+		switch inner.Type {
+		case "required_providers":
+			start, end := d.extent(b.file, inner.Range().Start.Byte, inner.Range().End.Byte)
+			for start > b.start && (d.files[b.file][start-1] == ' ' || d.files[b.file][start-1] == '\t') {
+				start--
+			}
+			out = append(out, edit{span{start, end}, ""})
+		case "backend":
+			for _, name := range slices.Sorted(maps.Keys(backend)) {
+				if attr := inner.Body.Attributes[name]; attr != nil {
+					out = append(out, edit{of(attr.Expr.Range()), backend[name]})
+				} else {
+					at := inner.OpenBraceRange.End.Byte
+					out = append(out, edit{span{at, at}, "\n    " + name + " = " + backend[name] + "\n"})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// emptyBlock reports whether a block without labels has no content.
+func emptyBlock(text string) bool {
+	_, rest, _ := strings.Cut(text, "{")
+	return strings.TrimSpace(rest) == "}"
 }
 
 // edits returns the changes of a block in a part.

@@ -304,3 +304,6 @@ func (m *Module) Items() []string {
 
 // Has reports whether the root module has the block of a resource or module.
 func (m *Module) Has(item string) bool { return m.byKey[item] != nil && m.byKey[item].item() }
+
+// Files returns the files of the root module by name. The caller must not change them.
+func (m *Module) Files() map[string][]byte { return m.files }

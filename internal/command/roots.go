@@ -41,7 +41,8 @@ inferred: names, workspaces, variables, backend settings and tags of root
 modules, several root modules that share a directory, and variables that get
 outputs of another root module.`,
 	Sub: []*Command{cmdRootsApply, cmdRootsDestroy, cmdRootsDrift, cmdRootsGraph, cmdRootsImport, cmdRootsInit, cmdRootsList,
-		cmdRootsMove, cmdRootsOutput, cmdRootsPlan, cmdRootsSBOM, cmdRootsTest, cmdRootsValidate, cmdRootsWatch},
+		cmdRootsMove, cmdRootsOutput, cmdRootsPlan, cmdRootsSBOM, cmdRootsSplit, cmdRootsTest, cmdRootsValidate,
+		cmdRootsWatch},
 }
 
 // workerFlags limit how many root modules are processed at the same time.

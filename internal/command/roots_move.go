@@ -87,7 +87,12 @@ func (m *rootMoves) preview(ctx context.Context) (*rootmoves.Outcome, error) {
 }
 
 func (m *rootMoves) show(out *rootmoves.Outcome) {
+	const most = 20
 	for i := range out.Moves {
+		if i == most {
+			m.app.Say("  and %d more", len(out.Moves)-most)
+			break
+		}
 		m.app.Say("  %s", out.Moves[i].String())
 	}
 }

@@ -77,26 +77,41 @@ func (m *Mover) reads(ctx context.Context, r *roots.Root, of string) (name, bloc
 			return label, "", nil
 		}
 	}
-	s := m.Open(other)
+	settings, workspace, err := m.settings(ctx, other)
+	if err != nil {
+		return "", "", err
+	}
+	return readBlock(of, settings, workspace, relative(r.Dir, other.Dir))
+}
+
+// settings returns the settings of the backend of a root module, and its workspace.
+func (m *Mover) settings(ctx context.Context, r *roots.Root) (*session.BackendSettings, string, error) {
+	s := m.Open(r)
 	defer s.Close()
 	cfg, err := s.LoadRootModule(ctx, m.Vars)
 	if err != nil {
-		return "", "", err
+		return nil, "", err
 	}
 	settings, err := s.CurrentBackend(ctx, cfg)
 	if err != nil {
-		return "", "", err
+		return nil, "", err
 	}
 	workspace, err := s.Workspace()
-	if err != nil {
-		return "", "", err
+	if err == nil && strings.Contains(settings.Driver.Name, "/") {
+		err = tfdiags.Errorf("A state can't be read", "The state of %s is in the store of a provider, from which "+
+			"terraform_remote_state can't read outputs.", r.Name)
 	}
-	if strings.Contains(settings.Driver.Name, "/") {
-		return "", "", tfdiags.Errorf("A state can't be read", "%s would read outputs of %s, whose state is in the store of a "+
-			"provider. terraform_remote_state can't read it.", r.Name, of)
+	return settings, workspace, err
+}
+
+// readBlock returns the name and the block of a data source that reads the state of a root module in the
+// directory dir.
+func readBlock(root string, settings *session.BackendSettings, workspace, dir string) (name, block string, err error) {
+	name = strings.Trim(notName.ReplaceAllString(root, "_"), "_-0123456789")
+	if name == "" {
+		name = "root"
 	}
-	name = notName.ReplaceAllString(of, "_")
-	return name, RemoteState(name, settings, workspace, relative(r.Dir, other.Dir)), nil
+	return name, RemoteState(name, settings, workspace, dir), nil
 }
 
 // RemoteState returns the block of a data source that reads a state. dir is the path to the directory of the
