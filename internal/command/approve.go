@@ -101,7 +101,7 @@ func (f *approveFlags) ask(ctx context.Context, app *App, digest string, data []
 		return err
 	}
 	defer end()
-	app.Printer.Plan(&ui.PlanView{Plan: saved.Plan, Config: saved.Configuration.Config, Schemas: schemas, Saved: true})
+	app.Printer.Plan(&ui.PlanView{Plan: saved.Plan, Config: saved.Configuration.Config, Schemas: schemas})
 	app.Printer.Diagnostics(app.Warnings.Take())
 	ok, err := app.Confirm(ctx, terminal.Question{Title: "May a program apply exactly this plan?", Text: "Digest " + digest})
 	if err == nil && !ok {

@@ -40,6 +40,8 @@ the changes that were shown.`,
 			"of a run, whose ID may be abbreviated, or at a time such as 2026-01-31T12:00:00Z. What can't be undone "+
 			"is listed. Needs the backend \"postgres\".")
 		addUndo(fs, &f.Undo)
+		fs.BoolVar(&f.Watch, "watch", false, "Show the plan on the terminal until an interrupt, and plan again when a "+
+			"file changes. Objects are read once; with -refresh-older-than, again when they were read that long ago.")
 		f.Look.addVanished(fs, nil)
 		fs.StringVar(&f.Out, "out", "", "Save the plan to `path`, for the apply command.")
 		fs.BoolVar(&f.DetailedExitCode, "detailed-exitcode", false,
@@ -75,12 +77,15 @@ type planCommandFlags struct {
 	Out, GenerateConfig string
 	Against, Undo       string
 	DetailedExitCode    bool
-	Summary             bool
+	Summary, Watch      bool
 }
 
 func runPlan(ctx context.Context, app *App, f *planCommandFlags, args []string) error {
 	if err := noArguments(args); err != nil {
 		return err
+	}
+	if f.Watch {
+		return f.watch(ctx, app)
 	}
 	if f.Summary && (f.JSON || f.JSONInto != "") {
 		return badUsage("Incompatible options", "-summary-json can't be used together with -json or -json-into.")

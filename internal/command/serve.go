@@ -63,7 +63,7 @@ func runServe(ctx context.Context, app *App, f *serveFlags, args []string) error
 	if f.Socket != "" {
 		return server.Listen(ctx, f.Socket)
 	}
-	return server.Serve(ctx, pipe{app.In, app.Terminal.Out})
+	return server.Serve(ctx, pipe{app.In, app.Terminal.Out}, true)
 }
 
 // warmCore returns a core for the working directory, and that directory.

@@ -164,7 +164,7 @@ func (c *client) dropText(_ context.Context, p *dropping) (any, error) {
 func (c *client) startWatching(_ context.Context, _ *none) (any, error) {
 	if !c.watching {
 		c.watching = true
-		c.running.Go(func() { c.watch(c.ctx) })
+		go c.watch(c.ctx)
 	}
 	return map[string]int{"revision": c.core.Revision()}, nil
 }
@@ -277,7 +277,7 @@ type progressWriter struct {
 
 // Write implements io.Writer for whole lines.
 func (w progressWriter) Write(line []byte) (int, error) {
-	if json.Valid(line) {
+	if json.Valid(line) && !bytes.Contains(line, []byte(`"type":"version"`)) { // "initialize" has returned it
 		w.c.notify("progress", map[string]any{"token": w.token, "event": json.RawMessage(bytes.TrimSpace(line))})
 	}
 	return len(line), nil

@@ -52,7 +52,7 @@ func connect(t *testing.T, s *Server) *peer {
 	ctx, cancel := context.WithCancel(t.Context())
 	p := &peer{t: t, conn: here, in: bufio.NewScanner(here), done: make(chan error, 1), end: cancel}
 	p.in.Buffer(nil, 1<<26)
-	go func() { p.done <- s.Serve(ctx, there) }()
+	go func() { p.done <- s.Serve(ctx, there, false) }()
 	t.Cleanup(func() { cancel(); _ = here.Close() })
 	return p
 }

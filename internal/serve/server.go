@@ -49,8 +49,9 @@ type client struct {
 }
 
 // Serve answers one client and returns when it has gone and its requests have ended. The connection is
-// closed when ctx ends.
-func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser) error {
+// closed when ctx ends. If finishes is set, requests in progress go on after the end of the input;
+// otherwise they end as after an interrupt.
+func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser, finishes bool) error {
 	c := &client{Server: s}
 	c.ctx, c.end = context.WithCancel(ctx)
 	defer c.end()
@@ -70,7 +71,9 @@ func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser) error {
 	case err = <-gone:
 	case <-c.ctx.Done(): // a read of standard input can't be ended
 	}
-	c.end() // requests of a client that has gone end as after an interrupt
+	if !finishes {
+		c.end()
+	}
 	c.running.Wait()
 	s.forget(c)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || ctx.Err() != nil {

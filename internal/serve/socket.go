@@ -32,7 +32,7 @@ func (s *Server) Listen(ctx context.Context, path string) error {
 			}
 			return fmt.Errorf("accepting a connection: %w", err)
 		}
-		clients.Go(func() { _ = s.Serve(ctx, conn) }) // the client notices the error, too
+		clients.Go(func() { _ = s.Serve(ctx, conn, false) }) // the client notices the error, too
 	}
 }
 
