@@ -58,7 +58,8 @@ the changes that were shown.`,
 func addUndo(fs *options, into *string) {
 	fs.StringVar(into, "undo", "", "Take back what `RUN` did, whose ID may be abbreviated: destroy what it created, "+
 		"set back what it updated, and create again what it destroyed. Other objects and changes of the configuration "+
-		"are left alone. What can't be undone is listed. Needs the backend \"postgres\".")
+		"are left alone. What can't be undone is listed. \"last\" is the last run that changed something; others need the "+
+		"backend \"postgres\".")
 }
 
 // undoes checks the options of a plan that takes back a run, and sets those that it needs. other reports

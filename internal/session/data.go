@@ -17,7 +17,7 @@ import (
 // of a workspace is encrypted as its state is.
 const dataFile = "last-data.json"
 
-// dataFileContent is the content of that file.
+// dataFileContent is the content of that file, and of lastRunFile.
 type dataFileContent struct {
 	Version    int                        `json:"version"`
 	Workspaces map[string]json.RawMessage `json:"workspaces"`
@@ -78,8 +78,16 @@ func (op *Operation) saveData() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), agesPatience)
 	defer cancel()
-	err := op.Session.UpdateDataFile(ctx, dataFile, func(previous []byte) ([]byte, error) {
-		text, err := op.data.Encode(op.State.Snapshot.Lineage)
+	err := op.updatePart(ctx, dataFile, func() ([]byte, error) { return op.data.Encode(op.State.Snapshot.Lineage) })
+	if err != nil {
+		op.Session.Logs.Core.Warn("recording what data sources returned", "error", err)
+	}
+}
+
+// updatePart replaces the workspace's part of a file in the data directory, encrypted as its state is.
+func (op *Operation) updatePart(ctx context.Context, file string, encode func() ([]byte, error)) error {
+	return op.Session.UpdateDataFile(ctx, file, func(previous []byte) ([]byte, error) {
+		text, err := encode()
 		if err == nil && op.Location.codec != nil {
 			text, err = op.Location.codec.Encrypt(text)
 		}
@@ -93,7 +101,4 @@ func (op *Operation) saveData() {
 		content.Workspaces[op.Location.Workspace] = text
 		return json.Marshal(content)
 	})
-	if err != nil {
-		op.Session.Logs.Core.Warn("recording what data sources returned", "error", err)
-	}
 }

@@ -54,6 +54,7 @@ type Operation struct {
 	started time.Time
 	drifted []string      // objects whose values in the last plan are not those in the state
 	ages    *refresh.Ages // nil until the state is read
+	run     *lastRun      // what the applies of the operation have changed; nil for nothing
 	data    *refresh.Data // nil if data sources are not remembered
 	retry   *repeat.Retry
 }
@@ -462,7 +463,11 @@ func (op *Operation) Apply(
 		// Nothing has changed, so there is nothing to save. Unlocking removes the journal.
 		return st, tally, err
 	}
-	return st, tally, tfdiags.Join(err, op.Save(ctx, st))
+	saveErr := op.Save(ctx, st)
+	if saveErr == nil {
+		op.recordRun(plan, st)
+	}
+	return st, tally, tfdiags.Join(err, saveErr)
 }
 
 // runs returns by how much an event changes the number of operations that run.

@@ -14,11 +14,24 @@ import (
 
 // Undo returns the earlier objects for a plan that takes back what a run did: those that the run changed
 // are as they were before it, and all others are as they are now. run is the beginning of the run's ID.
-// If other runs have changed some of these objects since, Undo returns an error that names the runs.
+// [LastRun] is the last one, the only one that backends without a history know. If other runs have changed
+// some of these objects since, Undo returns an error that names them.
 func (op *Operation) Undo(ctx context.Context, run string) (*engine.Past, error) {
 	h, err := op.Location.Historian()
+	if err != nil && run == LastRun {
+		return op.undoLast(ctx)
+	}
 	if err != nil {
-		return nil, err
+		return nil, tfdiags.Join(err, tfdiags.Errorf("Run can't be undone", "Without a history, only -undo=%s is possible.", LastRun))
+	}
+	if run == LastRun {
+		changes, err := h.RunChanges(ctx, op.Location.Workspace, 1)
+		if err != nil {
+			return nil, loadFailed(err)
+		}
+		if len(changes) > 0 {
+			run = changes[0].Run
+		}
 	}
 	runs, known := h.(statemgr.RunHistorian)
 	if !known {
@@ -66,7 +79,15 @@ func builtOn(parts *statemgr.RunParts) error {
 			fmt.Fprintf(&b, "\n  - and %d more", len(parts.Later)-most)
 			break
 		}
-		fmt.Fprintf(&b, "\n  - %s (%s, by %s in run %s)", c.Address, c.Action, c.Who, c.Run)
+		fmt.Fprintf(&b, "\n  - %s", c.Address)
+		if c.Run != "" {
+			fmt.Fprintf(&b, " (%s, by %s in run %s)", c.Action, c.Who, c.Run)
+		}
+	}
+	if parts.Later[0].Run == "" {
+		return tfdiags.Errorf("Other runs built on this one", "Objects that the last recorded run, %s, changed were changed "+
+			"again since:%s\n\nOnly the last run can be undone, unless the backend keeps a history, as \"postgres\" does.",
+			parts.Run, b.String())
 	}
 	return tfdiags.Errorf("Other runs built on this one", "Objects that the run %s changed were changed again since:%s\n\n"+
 		"Undo these runs first, the last one first; or go back to an earlier time with \"tofu plan -against=RUN\", which "+
