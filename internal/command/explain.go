@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"tofu/internal/addrs"
 	"tofu/internal/depsfile"
 	"tofu/internal/engine"
 	"tofu/internal/explain"
@@ -59,12 +58,7 @@ func runExplain(ctx context.Context, app *App, f *explainFlags, args []string) e
 			"Explain needs the address of a module, a resource, an instance, a variable, a local or an output, "+
 				"and optionally the file of a saved plan.")
 	}
-	value, isValue, err := addrs.ParseValueText(args[0])
-	var target addrs.Target
-	if err == nil && !isValue {
-		target, err = addrs.ParseTargetText(args[0])
-	}
-	if err != nil {
+	if err := explain.Valid(args[0]); err != nil {
 		return err
 	}
 	subject, end, err := explained(ctx, app, f, args[1:])
@@ -72,16 +66,7 @@ func runExplain(ctx context.Context, app *App, f *explainFlags, args []string) e
 	if err != nil {
 		return err
 	}
-	var answer *explain.Answer
-	output, isOutput := value.Value.(addrs.OutputValue)
-	switch {
-	case isOutput && value.Module.IsRoot():
-		answer, err = explain.Output(subject, output.Name)
-	case isValue:
-		answer, err = explain.Value(ctx, subject, value)
-	default:
-		answer, err = explain.Explain(ctx, subject, target)
-	}
+	answer, err := explain.At(ctx, subject, args[0])
 	if err != nil {
 		return err
 	}

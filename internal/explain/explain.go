@@ -34,6 +34,34 @@ type Subject struct {
 	History *History // nil if the state has no history
 }
 
+// Valid returns an error unless a text is the address of something that can be explained.
+func Valid(address string) error {
+	_, isValue, err := addrs.ParseValueText(address)
+	if err == nil && !isValue {
+		_, err = addrs.ParseTargetText(address)
+	}
+	return err
+}
+
+// At explains what is at an address: a module, a resource, an instance, a variable, a local or an output.
+func At(ctx context.Context, s *Subject, address string) (*Answer, error) {
+	value, isValue, err := addrs.ParseValueText(address)
+	if err != nil {
+		return nil, err
+	}
+	if isValue {
+		if output, ok := value.Value.(addrs.OutputValue); ok && value.Module.IsRoot() {
+			return Output(s, output.Name)
+		}
+		return Value(ctx, s, value)
+	}
+	target, err := addrs.ParseTargetText(address)
+	if err != nil {
+		return nil, err
+	}
+	return Explain(ctx, s, target)
+}
+
 // Explain explains why the objects at an address are in the plan or why they are not. The address
 // names a module, a resource, or an instance of either.
 func Explain(ctx context.Context, s *Subject, target addrs.Target) (answer *Answer, err error) {

@@ -432,7 +432,7 @@ func (op *Operation) Apply(
 	env.InDoubt = op.State.InDoubt
 	env.Observe = func(e engine.Event) {
 		op.ages.Observe(e, op.started)
-		journal(op.State.Manager, e)
+		Journal(op.State.Manager, e)
 		op.Session.Interrupts.Running.Add(runs(e))
 		tally.Observe(e)
 		op.Session.Printer.Event(e)
@@ -504,8 +504,8 @@ func (op *Operation) Save(ctx context.Context, st *states.State) error {
 	return err
 }
 
-// journal writes an event to the journal before other observers receive the event.
-func journal(m *statemgr.Manager, e engine.Event) {
+// Journal writes an event of an apply to the journal of a state. It must come before other observers.
+func Journal(m *statemgr.Manager, e engine.Event) {
 	switch e := e.(type) {
 	case engine.ApplyStart:
 		m.Started(statemgr.Operation{

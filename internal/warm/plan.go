@@ -168,20 +168,7 @@ func (p *Plan) Explain(ctx context.Context, address string) (*explain.Answer, er
 		}
 		p.subject.Store(subject)
 	}
-	value, isValue, err := addrs.ParseValueText(address)
-	switch output, isOutput := value.Value.(addrs.OutputValue); {
-	case err != nil:
-		return nil, err
-	case isOutput && value.Module.IsRoot():
-		return explain.Output(subject, output.Name)
-	case isValue:
-		return explain.Value(ctx, subject, value)
-	}
-	target, err := addrs.ParseTargetText(address)
-	if err != nil {
-		return nil, err
-	}
-	return explain.Explain(ctx, subject, target)
+	return explain.At(ctx, subject, address)
 }
 
 // Graph returns the graph of the plan that `tofu graph -format=json` shows.
