@@ -2,6 +2,7 @@ package warm
 
 import (
 	"context"
+	"path/filepath"
 	"time"
 
 	"tofu/internal/engine"
@@ -16,6 +17,7 @@ type Proposal struct {
 	*Plan
 	Digest  string    // of the saved plan; "" if the plan has errors
 	Expires time.Time // until when the plan is kept
+	Dir     string    // the directory of the stored plan, in which other files are removed with it
 }
 
 // Propose plans as [Module.Plan] does and stores the plan, so that an approval outside of this process
@@ -28,7 +30,9 @@ func (m *Module) Propose(ctx context.Context, opts PlanOptions) (*Proposal, erro
 			return err
 		}
 		out.Expires = time.Now().Add(ProposalLife)
-		out.Digest, err = m.core.proposals(op.Session).add(data)
+		proposals := m.core.proposals(op.Session)
+		out.Dir = filepath.Join(proposals.Dir, proposalsDir)
+		out.Digest, err = proposals.add(data)
 		return err
 	}
 	var err error
