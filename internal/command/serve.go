@@ -8,6 +8,7 @@ import (
 
 	"tofu/internal/lint"
 	"tofu/internal/lsp"
+	"tofu/internal/mcp"
 	"tofu/internal/serve"
 	"tofu/internal/warm"
 )
@@ -21,7 +22,9 @@ message a line, on standard input and output or, with -socket, on a Unix socket
 with the rights of the user only. docs/SERVE.md describes the methods.
 
 With -lsp it is a language server for editors instead, by the Language Server
-Protocol on standard input and output.
+Protocol on standard input and output. With -mcp it gives tools to language
+models, by the Model Context Protocol: they see no secrets, and change only what
+someone has approved.
 
 Answers equal those of the other commands; only what changed is read, parsed and
 planned again. Files need not be saved: a client can give their texts. Nothing
@@ -31,6 +34,7 @@ it, and only that plan is applied.`,
 		f.varFlags.add(fs)
 		addLint(fs, &f.Lint)
 		fs.BoolVar(&f.LSP, "lsp", false, "Be a language server for an editor.")
+		fs.BoolVar(&f.MCP, "mcp", false, "Give tools to a language model.")
 		fs.StringVar(&f.Socket, "socket", "", "Listen on a Unix socket at `path` until an interrupt.")
 	}, runServe),
 }
@@ -40,15 +44,16 @@ type serveFlags struct {
 	Lint   *lint.Selection
 	Socket string
 	LSP    bool
+	MCP    bool
 }
 
 func runServe(ctx context.Context, app *App, f *serveFlags, args []string) error {
 	if err := noArguments(args); err != nil {
 		return err
 	}
-	if f.LSP && f.Socket != "" {
-		return badUsage("Incompatible options", "A language server talks to one editor on standard input and output, so -lsp "+
-			"can't be used with -socket.")
+	if f.LSP && f.MCP || (f.LSP || f.MCP) && f.Socket != "" {
+		return badUsage("Incompatible options", "Only one of -lsp, -mcp and -socket can be used. With the first two, the one "+
+			"client is on standard input and output.")
 	}
 	core, dir, err := warmCore(app)
 	if err != nil {
@@ -58,6 +63,10 @@ func runServe(ctx context.Context, app *App, f *serveFlags, args []string) error
 	options := warm.Options{Variables: f.Variables, Lint: f.Lint}
 	if f.LSP {
 		return lsp.Serve(ctx, core, dir, options, app.In, app.Terminal.Out)
+	}
+	if f.MCP {
+		connection := pipe{app.In, app.Terminal.Out}
+		return mcp.Serve(ctx, core, dir, options, app.Environ, connection, connection)
 	}
 	server := serve.New(core, dir, options)
 	if f.Socket != "" {

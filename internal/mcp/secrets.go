@@ -1,0 +1,244 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
+
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
+	"tofu/internal/configschema"
+	"tofu/internal/lang/marks"
+	"tofu/internal/providers"
+	"tofu/internal/states"
+	"tofu/internal/ui"
+	"tofu/internal/ui/planview"
+	"tofu/internal/ui/termtext"
+)
+
+// secrets are texts that must not be in an answer. Answers hide sensitive values by themselves; this is
+// the second wall, for text that is made elsewhere, such as the errors of providers.
+type secrets struct{ texts map[string]bool }
+
+// minSecret is the length of the shortest text that is hidden. Shorter ones are parts of many words.
+const minSecret = 6
+
+// secretName matches the names of environment variables whose values are secret. All values of root
+// variables in the environment are.
+var secretName = regexp.MustCompile(`(?i)^TF_VAR_|^TF_TOKEN_|TOKEN|SECRET|PASSW|KEY|CREDENTIAL|AUTH|PRIVATE|SESSION|DSN|CONN`)
+
+func newSecrets(environ []string) *secrets {
+	s := &secrets{texts: map[string]bool{}}
+	for _, line := range environ {
+		if name, value, _ := strings.Cut(line, "="); secretName.MatchString(name) {
+			s.add(value)
+		}
+	}
+	return s
+}
+
+// add adds a text and, if it has several lines, each of them.
+func (s *secrets) add(text string) {
+	for _, line := range append(strings.Split(text, "\n"), text) {
+		if line = strings.TrimSpace(line); len(line) >= minSecret {
+			s.texts[lower(line)] = true
+		}
+	}
+}
+
+// lower changes only ASCII letters, so that the length of a text stays.
+func lower(text string) string {
+	b := []byte(text)
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] += 'a' - 'A'
+		}
+	}
+	return string(b)
+}
+
+// value adds the sensitive and the ephemeral parts of a value; all says that the whole value is secret.
+func (s *secrets) value(v cty.Value, all bool) {
+	if v == cty.NilVal {
+		return
+	}
+	all = all || marks.Has(v, marks.Sensitive) || marks.Has(v, marks.Ephemeral)
+	v, _ = v.Unmark()
+	switch ty := v.Type(); {
+	case !v.IsKnown() || v.IsNull():
+	case ty == cty.String:
+		if all {
+			s.add(v.AsString())
+		}
+	case v.CanIterateElements():
+		for it := v.ElementIterator(); it.Next(); {
+			_, element := it.Element()
+			s.value(element, all)
+		}
+	}
+}
+
+// plan adds the secrets of a plan, its configuration and its state.
+func (s *secrets) plan(view *ui.PlanView) {
+	for name, v := range view.Plan.Variables {
+		declared := view.Config.Module.Variables[name]
+		s.value(v, declared == nil || declared.Sensitive.Value || declared.Ephemeral.Value)
+	}
+	for _, list := range view.Plan.Changes.Instances {
+		schema := schemaOf(view.Schemas, list.Provider.Config.Provider, list.Addr.Resource)
+		for _, v := range []cty.Value{list.Before, list.After} {
+			s.value(planview.MarkShown(v, schema, list.Provider.Config.Provider, list.Addr.Resource), false)
+		}
+	}
+	for _, o := range view.Plan.Changes.Outputs {
+		s.value(o.Before, o.Sensitive)
+		s.value(o.After, o.Sensitive)
+	}
+	s.state(view.Plan.Prior, view.Schemas)
+	for m := range view.Config.AllModules() {
+		s.configuration(m, view.Schemas)
+	}
+}
+
+// configuration adds what a module has as literals: in the arguments of providers that are sensitive, and
+// as defaults of sensitive variables.
+func (s *secrets) configuration(m *configs.Config, schemas ui.Schemas) {
+	if m.Module == nil {
+		return
+	}
+	for _, v := range m.Module.Variables {
+		if v.Sensitive.Value || v.Ephemeral.Value {
+			s.value(v.Default.Value, true)
+		}
+	}
+	for _, p := range m.Module.Providers {
+		if schemas == nil {
+			continue
+		}
+		if schema := schemas(p.Provider); schema != nil && schema.Provider != nil {
+			s.body(p.Config, schema.Provider)
+		}
+	}
+}
+
+func (s *secrets) body(body hcl.Body, schema *configschema.Block) {
+	attrs, _ := body.JustAttributes()
+	for name, attr := range attrs {
+		a := schema.Attributes[name]
+		if a == nil || !a.Sensitive && !secretName.MatchString(name) {
+			continue
+		}
+		if v, diags := attr.Expr.Value(nil); !diags.HasErrors() {
+			s.value(v, true)
+		}
+	}
+}
+
+// state adds the secrets of a state.
+func (s *secrets) state(st *states.State, schemas ui.Schemas) {
+	if st == nil {
+		return
+	}
+	for _, o := range st.Outputs() {
+		s.value(o.Value, o.Sensitive)
+	}
+	for r := range st.Resources() {
+		for _, inst := range r.Instances {
+			for object := range inst.Objects() {
+				if v, ok := decode(object, schemaOf(schemas, r.Provider.Provider, r.Addr.Resource), r.Provider.Provider, r.Addr.Resource); ok {
+					s.value(v, false)
+				}
+			}
+		}
+	}
+}
+
+// decode returns a stored object with its sensitive parts marked, or false if its schema is not known.
+func decode(o *states.Object, schema *providers.ResourceSchema, p addrs.Provider, r addrs.Resource) (cty.Value, bool) {
+	if schema == nil || schema.Version != o.SchemaVersion {
+		return cty.NilVal, false
+	}
+	v, err := o.Decode(schema.Block.ImpliedType())
+	if err != nil {
+		return cty.NilVal, false
+	}
+	var marked []cty.PathValueMarks
+	for _, path := range o.SensitivePaths {
+		marked = append(marked, cty.PathValueMarks{Path: path, Marks: cty.NewValueMarks(marks.Sensitive)})
+	}
+	return planview.MarkShown(v.MarkWithPaths(marked), schema, p, r), true
+}
+
+func schemaOf(schemas ui.Schemas, p addrs.Provider, r addrs.Resource) *providers.ResourceSchema {
+	if schemas == nil {
+		return nil
+	}
+	if s := schemas(p); s != nil && s.Table(r.Mode) != nil {
+		return s.Table(r.Mode).Type(r.Type)
+	}
+	return nil
+}
+
+// hidden replaces a secret. It is too short to have one itself.
+const hidden = "(***)"
+
+// hide returns a text without the secrets. sorted has them, longest first.
+func (s *secrets) hide(text string, sorted []string) string {
+	for _, secret := range sorted {
+		folded := lower(text)
+		if !strings.Contains(folded, secret) {
+			continue
+		}
+		var b strings.Builder
+		for {
+			i := strings.Index(folded, secret)
+			if i < 0 {
+				break
+			}
+			b.WriteString(text[:i] + hidden)
+			text, folded = text[i+len(secret):], folded[i+len(secret):]
+		}
+		text = b.String() + text
+	}
+	return text
+}
+
+// clean returns a JSON document without the secrets and without control characters in its strings.
+func (s *secrets) clean(document []byte) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(document))
+	d.UseNumber()
+	var tree any
+	if err := d.Decode(&tree); err != nil {
+		return nil, err
+	}
+	sorted := slices.SortedFunc(maps.Keys(s.texts), func(a, b string) int { return len(b) - len(a) })
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(s.walk(tree, sorted))
+	return bytes.TrimSpace(out.Bytes()), err
+}
+
+func (s *secrets) walk(node any, sorted []string) any {
+	switch n := node.(type) {
+	case string:
+		return s.hide(termtext.Printable(n), sorted)
+	case []any:
+		for i := range n {
+			n[i] = s.walk(n[i], sorted)
+		}
+	case map[string]any:
+		out := make(map[string]any, len(n))
+		for key, v := range n {
+			out[s.hide(termtext.Printable(key), sorted)] = s.walk(v, sorted)
+		}
+		return out
+	}
+	return node
+}
