@@ -310,15 +310,17 @@ type Removed struct {
 type Import struct {
 	To hcl.Expression
 	// ToResource is the address of the resource block that To refers to, without instance keys.
-	ToResource   addrs.ConfigResource
-	Keyed        bool           // whether To has an instance key of the resource
-	ID           hcl.Expression // exactly one of ID and Identity is set
-	Identity     hcl.Expression
-	ForEach      hcl.Expression
-	ForEachText  string // ForEach as it is written; "" in JSON syntax
-	Provider     *ProviderRef
-	ProviderAddr addrs.Provider
-	Range        hcl.Range
+	ToResource  addrs.ConfigResource
+	Keyed       bool           // whether To has an instance key of the resource
+	ID          hcl.Expression // exactly one of ID and Identity is set
+	Identity    hcl.Expression
+	ForEach     hcl.Expression
+	ForEachText string // ForEach as it is written; "" in JSON syntax
+	// IgnoreMissing says that the resource creates an object if there is none to import.
+	IgnoreMissing bool
+	Provider      *ProviderRef
+	ProviderAddr  addrs.Provider
+	Range         hcl.Range
 
 	static        *addrs.AbsInstance // the instance that To refers to; nil if its keys are dynamic
 	providerRange hcl.Range

@@ -11,7 +11,7 @@ import (
 
 var importSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{{Name: "to", Required: true}, {Name: "id"}, {Name: "identity"},
-		{Name: "for_each"}, {Name: "provider"}},
+		{Name: "for_each"}, {Name: "provider"}, {Name: "ignore_missing"}},
 }
 
 func decodeImport(d *decoder, block *hcl.Block) {
@@ -40,6 +40,9 @@ func decodeImport(d *decoder, block *hcl.Block) {
 		if _, native := attr.Expr.(hclsyntax.Expression); native {
 			im.ForEachText = string(attr.Expr.Range().SliceBytes(d.source))
 		}
+	}
+	if attr, ok := attrs["ignore_missing"]; ok {
+		d.constant(attr, &im.IgnoreMissing)
 	}
 	to, ok := attrs["to"]
 	if !ok || !d.importTarget(im, to.Expr) {

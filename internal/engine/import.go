@@ -409,9 +409,12 @@ func (p *instancePlan) importWithSlot(ctx context.Context, req *importRequest, m
 	if id != "" {
 		imported = fmt.Sprintf("the ID %q", id)
 	}
+	none := &objectState{value: cty.NullVal(r.Schema.Block.ImpliedType())}
 	switch {
 	case resp.Deferred != "":
 		return nil, deferred(p.prov, p.addr, plans.DeferReason(resp.Deferred))
+	case len(resp.Imported) == 0 && p.ignoresMissing(req, imported):
+		return none, nil
 	case len(resp.Imported) == 0:
 		return fail("Import returned no resources", "The provider found no object with %s to import to %s",
 			imported, p.addr)
@@ -422,6 +425,9 @@ func (p *instancePlan) importWithSlot(ctx context.Context, req *importRequest, m
 	}
 	got := resp.Imported[0]
 	if got.State == cty.NilVal || got.State.IsNull() {
+		if p.ignoresMissing(req, imported) {
+			return none, nil
+		}
 		return fail("Import returned null resource", "The provider returned null for the object with %s, which was to be "+
 			"imported to %s", imported, p.addr)
 	}
@@ -440,14 +446,39 @@ func (p *instancePlan) importWithSlot(ctx context.Context, req *importRequest, m
 		return nil, err
 	}
 	if !l.exists() {
+		if p.ignoresMissing(req, imported) {
+			return none, nil
+		}
 		return nil, tfdiags.Errorf("Cannot import non-existent remote object",
 			"The provider found no object with %s to import to %s (%s). Check the ID or identity, and the region or "+
 				"account that the provider is configured for. To create a new object instead, leave out the "+
-				"import.", imported, p.addr, importPlace(req.target))
+				"import; with ignore_missing = true, the block imports the object if there is one.", imported, p.addr, importPlace(req.target))
 	}
 	l.obj = withFlags(r, l.obj)
 	w.out.setObject(p.addr, addrs.NotDeposed, l.obj, p.prov.addr)
 	return l, nil
+}
+
+// ignoresMissing reports whether a new object is created if there is none to import, and notes that there
+// is none. imported describes the object that wasn't found.
+func (p *instancePlan) ignoresMissing(req *importRequest, imported string) bool {
+	if req.target.Config == nil || !req.target.Config.IgnoreMissing {
+		return false
+	}
+	p.w.out.mu.Lock()
+	defer p.w.out.mu.Unlock()
+	p.w.out.missing = append(p.w.out.missing, fmt.Sprintf("%s: no object with %s (%s)", p.addr, imported,
+		importPlace(req.target)))
+	return true
+}
+
+// warnOfMissing warns of the objects that are created because there was none to import.
+func (f finisher) warnOfMissing() {
+	if list := f.w.out.missing; len(list) > 0 {
+		slices.Sort(list)
+		f.w.out.warn(tfdiags.Warningf("Nothing to import", "These objects are created, because providers found none to import:"+
+			"\n  - %s", strings.Join(list, "\n  - ")))
+	}
 }
 
 // importRequest is an evaluated request to import one object.

@@ -197,6 +197,7 @@ func (w *walk) plan(ctx context.Context, opts *PlanOptions) (*plans.Plan, error)
 	f.deferNeeded()
 	f.planCheckReads()
 	f.checkImportedOnce()
+	f.warnOfMissing()
 	f.setUndecided()
 	plan := f.plan(opts, err != nil)
 	if generateErr := f.writeGenerated(plan); generateErr != nil {

@@ -567,6 +567,9 @@ func (p *instancePlan) prior(ctx context.Context) (*objectState, *plans.Importin
 			return &objectState{value: cty.NullVal(p.r.Schema.Block.ImpliedType())}, nil, nil
 		}
 		l, err := p.importObject(ctx, req)
+		if err == nil && !l.exists() {
+			return l, nil, nil
+		}
 		return l, req.importing(), err
 	}
 	l, err := p.upgrade(ctx, stored.Current)

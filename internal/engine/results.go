@@ -29,6 +29,7 @@ type results struct {
 	deferred   []*plans.Deferred
 	errs       tfdiags.Diagnostics
 	forgotten  int                     // number of objects that were removed from the state but not destroyed
+	missing    []string                // objects that are created because there was none to import
 	lost       []plans.Lost            // changes that a plan for an earlier time can't restore
 	checkReads []*plans.InstanceChange // data sources in check blocks that were read during the plan
 }

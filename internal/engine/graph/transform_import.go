@@ -96,6 +96,9 @@ func (b *build) addImport(m *Module, cfg *configs.Import) error {
 		if !b.op.Generate {
 			return t.noBlock("Write one, or generate it with -generate-config-out.")
 		}
+		if cfg.IgnoreMissing {
+			return t.noBlock("Write one: it can't be generated with ignore_missing, since there may be no object.")
+		}
 		var err error
 		if r, err = b.addGenerated(t); err != nil {
 			return err
