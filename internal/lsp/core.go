@@ -21,9 +21,6 @@ type view struct {
 	base    string          // names of files in the configuration are relative to it
 	config  *configs.Config // nil if none could be loaded yet
 	schemas ui.Schemas      // nil if there are none
-	// remote maps the names of terraform_remote_state data sources to the directories of the root modules
-	// whose outputs they read.
-	remote map[string]string
 
 	diagnostics tfdiags.Diagnostics // of the configuration, as it is now
 	// plan is nil if nothing could be planned yet, and values if nothing could be evaluated.

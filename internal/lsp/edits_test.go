@@ -133,6 +133,26 @@ func TestRename(t *testing.T) {
 	}
 }
 
+func TestOtherRootModules(t *testing.T) {
+	web := "data \"terraform_remote_state\" \"net\" {\n  backend = \"local\"\n  config = {\n    path = \"../net/terraform.tfstate\"\n  }\n}\n" +
+		"resource \"terraform_data\" \"x\" {\n  input = data.terraform_remote_state.net.outputs.vpc\n}\n"
+	net := "output \"vpc\" {\n  value = \"v\"\n}\n"
+	c := start(t, map[string]string{"web/main.tf": web, "net/main.tf": net, "net/terraform.tfstate": `{"version":4,"terraform_version":"1.13.0",` +
+		`"serial":1,"lineage":"x","outputs":{"vpc":{"value":"v","type":"string"}},"resources":[]}`})
+	c.planned("web/main.tf")
+	var found []protocol.Location
+	c.call("textDocument/definition", &protocol.DefinitionParams{TextDocument: c.doc("web/main.tf"),
+		Position: at(t, web, "outputs.v|pc")}, &found)
+	if got := c.places(found); got != "net/main.tf:1:9" {
+		t.Error(got)
+	}
+	c.call("textDocument/references", &protocol.ReferenceParams{TextDocument: c.doc("net/main.tf"),
+		Position: at(t, net, "\"v|pc\"")}, &found)
+	if got := c.places(found); got != "web/main.tf:8:51" {
+		t.Error(got)
+	}
+}
+
 func TestDiagnosticsAndActions(t *testing.T) {
 	c := start(t, files)
 	c.planned("app/main.tf")

@@ -22,13 +22,30 @@ type index struct {
 // in a directory.
 type calledKey struct{ dir, name string }
 
-// newIndex returns the index of root modules. read returns the parsed file at a path, or nil; entries
-// returns the paths of the files in a directory.
-func newIndex(roots []*view, read func(string) *parsed, entries func(dir string) []string) *index {
+// newIndex returns the index of root modules, and of those that read the outputs of others: remote has
+// the directories that the data sources of a root module read, by name. read returns the parsed file at a
+// path, or nil; entries returns the paths of the files in a directory.
+func newIndex(roots []*view, remote map[string]map[string]string, read func(string) *parsed,
+	entries func(dir string) []string) *index {
 	x := &index{files: map[string]*parsed{}, bySymbol: map[symbol][]occurrence{}, called: map[calledKey]string{},
 		local: map[string]bool{}}
 	for _, v := range roots {
 		x.addRoot(v, read, entries)
+	}
+	for reader, sources := range remote {
+		dirs := []string{reader}
+		for name, dir := range sources {
+			x.called[calledKey{reader, remoteCall(name)}] = dir
+			dirs = append(dirs, dir)
+		}
+		for _, dir := range dirs {
+			x.local[dir] = true
+			for _, name := range entries(dir) {
+				if configs.IsConfigFile(name) {
+					x.addFile(name, read)
+				}
+			}
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.files)) {
 		for _, o := range x.files[name].occurrences {
@@ -46,9 +63,6 @@ func newIndex(roots []*view, read func(string) *parsed, entries func(dir string)
 func (x *index) addRoot(v *view, read func(string) *parsed, entries func(dir string) []string) {
 	if v.config == nil {
 		return
-	}
-	for name, dir := range v.remote {
-		x.called[calledKey{v.root, remoteCall(name)}] = dir
 	}
 	for m := range v.config.AllModules() {
 		if m.Module == nil {

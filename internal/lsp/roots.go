@@ -12,6 +12,8 @@ import (
 // estate knows which root modules use which directories. It is immutable.
 type estate struct {
 	users map[string][]string // root modules by the directory of a module that they use, both absolute
+	// remote has, by root module, the root modules whose outputs its data sources read, by their names.
+	remote map[string]map[string]string
 }
 
 // newEstate searches the directories that the editor has open.

@@ -428,9 +428,13 @@ func (s *server) read(path string) *parsed {
 func (s *server) index() *index {
 	s.mu.Lock()
 	list := slices.Collect(maps.Values(s.views))
+	var remote map[string]map[string]string
+	if s.estate != nil {
+		remote = s.estate.remote
+	}
 	s.mu.Unlock()
 	slices.SortFunc(list, func(a, b *view) int { return strings.Compare(a.root, b.root) })
-	return newIndex(list, s.read, func(dir string) []string {
+	return newIndex(list, remote, s.read, func(dir string) []string {
 		entries, _ := os.ReadDir(dir)
 		var out []string
 		for _, e := range entries {

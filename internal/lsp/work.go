@@ -3,6 +3,7 @@ package lsp
 import (
 	"context"
 	"maps"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -65,6 +66,16 @@ func (s *server) look(ctx context.Context, dirs []string) {
 	s.mu.Unlock()
 	if e == nil {
 		e = newEstate(folders, nil)
+		e.remote = map[string]map[string]string{}
+		for reader, sources := range s.core.Remote(ctx, folders) {
+			for name, dir := range sources {
+				sources[name] = filepath.Join(s.workDir, dir)
+			}
+			e.remote[filepath.Join(s.workDir, reader)] = sources
+		}
+		if ctx.Err() != nil {
+			return // it may be incomplete
+		}
 		s.mu.Lock()
 		s.estate = e
 		s.mu.Unlock()
