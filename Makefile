@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build install release providers services backends histories quickstart estate test quick clients realworld browser pictures check vulnerabilities unit race golden bench scale refreshing performance fuzz faults cross clean
+.PHONY: all build install release providers services backends histories quickstart estate test quick clients realworld browser pictures check vulnerabilities unit race golden bench scale warm refreshing performance fuzz faults cross clean
 
 export CGO_ENABLED ?= 0
 GOBUILD := go build -trimpath -buildvcs=false
@@ -194,6 +194,13 @@ SHAPES ?= all
 SIZES ?= 1000,8000
 scale: build providers
 	go run ./testing/bench -bin bin/tofu $(if $(REF),-ref $(REF)) -mirror $(MIRROR) -shapes $(SHAPES) -sizes $(SIZES) -gate $(GATE)
+
+# Edits with a warm core: random ones, whose answers must equal those of a cold one, the edits of a working
+# day, and the time of an edit among 10,000 instances.
+EDITS ?= 1000
+SOAK ?= 14400
+warm: providers
+	EDITS=$(EDITS) SOAK=$(SOAK) go test ./internal/warm -v -timeout 2h -run 'TestColdAndWarm$$|TestSoak' -bench Edit -benchtime 20x
 
 # Measures reading: plans of one change behind a slow provider, a full refresh behind one that refuses
 # calls, and drift of many root modules, in a quarter of an hour.

@@ -223,7 +223,14 @@ func (p *Pool) Reuse(addr addrs.Provider, config cty.Value) providers.Interface 
 	if p.Keep == 0 || p.Builtin[addr] != nil {
 		return nil
 	}
-	k := p.member(addr).takeKept(func(k *keptProcess) bool { return k.config.RawEquals(config) })
+	m := p.member(addr)
+	m.mu.Lock()
+	from, workDir := m, ""
+	if m.shared != nil {
+		from, workDir = m.shared, m.launch.WorkDir
+	}
+	m.mu.Unlock()
+	k := from.takeKept(func(k *keptProcess) bool { return k.config.RawEquals(config) && k.proc.workDir == workDir })
 	if k == nil {
 		return nil
 	}
@@ -234,6 +241,9 @@ func (p *Pool) Reuse(addr addrs.Provider, config cty.Value) providers.Interface 
 	k.proc.config.Store(nil)
 	if c, ok := k.proc.Interface.(*client); ok {
 		c.defers = false // the new user may not call AllowDeferral
+	}
+	if from != m {
+		return &sharedUser{Interface: k.proc, shared: p.Shared, member: from, workDir: workDir, own: k.proc}
 	}
 	return k.proc
 }

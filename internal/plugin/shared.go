@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/msgpack"
@@ -22,6 +23,8 @@ type Shared struct {
 	// Configured makes users with equal configurations share a process, which runs in the working
 	// directory of this program.
 	Configured bool
+	// Keep is the time for which a configured process is kept after its user has closed it, as Pool.Keep.
+	Keep time.Duration
 
 	mu         sync.Mutex
 	members    map[sharedKey]*member
@@ -137,6 +140,9 @@ func (s *Shared) take(ctx context.Context, m *member, workDir string) (*sharedUs
 
 func (s *Shared) start(ctx context.Context, m *member, launch Launch, workDir string) (*pooled, error) {
 	launch.WorkDir = workDir
+	s.mu.Lock()
+	s.pool.Keep = s.Keep
+	s.mu.Unlock()
 	proc, err := s.pool.start(ctx, m, launch)
 	if err == nil {
 		proc.workDir = workDir
@@ -149,6 +155,11 @@ func (s *Shared) start(ctx context.Context, m *member, launch Launch, workDir st
 // instead switches to a process with the same configuration.
 func (u *sharedUser) Configure(ctx context.Context, config cty.Value) tfdiags.Diagnostics {
 	switch known := config.IsWhollyKnown(); {
+	case u.own != nil: // a kept process
+		if u.defers {
+			u.own.AllowDeferral()
+		}
+		return u.own.Configure(ctx, config)
 	case known && u.shared.Configured:
 		return u.join(ctx, config)
 	case known:

@@ -29,10 +29,14 @@ type Core struct {
 	modules  map[string]*Module
 }
 
+// keepProviders is how long a configured provider process waits for another plan. Credentials that a
+// provider has obtained may expire; it is configured again for each plan.
+const keepProviders = 10 * time.Minute
+
 // New returns a core for the root modules below a working directory, to which all paths are relative.
 func New(p *session.Process, workDir string) *Core {
 	f := &files{workDir: workDir, read: map[string]seenFile{}, listed: map[string][]string{}}
-	c := &Core{process: p, workDir: workDir, clients: &backend.Clients{}, plugins: &plugin.Shared{},
+	c := &Core{process: p, workDir: workDir, clients: &backend.Clients{}, plugins: &plugin.Shared{Keep: keepProviders},
 		files: &view{files: f, texts: map[string][]byte{}}, modules: map[string]*Module{}}
 	c.parser = configs.NewParser(c.files)
 	return c

@@ -3,7 +3,7 @@
 # commands, as soon as it is complete. An interrupted run therefore loses only the current part.
 # `make performance` sets these variables:
 #
-#   PARTS   parts to measure, in order; default: machine side realistic hundred growth waits providers estates postgres
+#   PARTS   parts to measure, in order; default: machine side realistic growth waits providers estates postgres
 #   MIRROR  the test providers, as built by `make providers`
 #   REF     a program to compare with, at sizes that it can handle; may be empty
 set -euo pipefail
@@ -22,7 +22,6 @@ declare -A titles=(
 	[machine]='The machine'
 	[side]='Side by side'
 	[realistic]='Blocks as people write them'
-	[hundred]='100,000 instances'
 	[growth]='Growth'
 	[waits]='What waits for what'
 	[providers]='Providers'
@@ -51,7 +50,6 @@ machine() {
 side() {
 	local start=yes
 	measure -bin bin/tofu -ref "$REF" -shapes layers -sizes 1000 -phases validate,graph,plan,apply,noop,destroy -count 3
-	measure -bin bin/tofu -ref "$REF" -shapes count -sizes 1000 -phases plan,apply,noop,destroy
 }
 
 realistic() {
@@ -59,15 +57,12 @@ realistic() {
 		-phases validate,plan,apply,noop,replace,show,statelist,output,plandestroy
 }
 
-hundred() { measure -bin bin/tofu -shapes count -sizes 50000 -phases plan,"$life"; }
-
 growth() { measure -bin bin/tofu -shapes layers -sizes 1000,32000 -last -phases "$life" -count 2; }
 
 waits() { measure -bin bin/tofu -ref "$REF" -waits; }
 
 providers() {
 	measure -bin bin/tofu -mirror "$MIRROR" -type synth_t0 -shapes wide -sizes 5000 -phases plan,apply,noop,destroy
-	measure -bin bin/tofu -mirror "$MIRROR" -shapes one -sizes 1 -phases validate,plan,apply,noop,destroy -count 3
 }
 
 estates() { measure -bin bin/tofu -mirror "$MIRROR" -estates -sizes 10,100,500,2000; }
@@ -95,7 +90,7 @@ put() {
 	mv build/bench/document.md "$doc"
 }
 
-for part in ${PARTS:-machine side realistic hundred growth waits providers estates postgres}; do
+for part in ${PARTS:-machine side realistic growth waits providers estates postgres}; do
 	title=${titles[$part]:?no such part}
 	start=$SECONDS
 	if ! possible "$part"; then
