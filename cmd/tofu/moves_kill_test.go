@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -18,8 +19,24 @@ import (
 // object is in exactly one state, or both states record it as moving. After the next command in either root
 // module, every object is in exactly one state, and the move can be repeated.
 //
-// MOVE_KILLS=N sets the number of kills.
+// MOVE_KILLS=N sets the number of moves.
 func TestKilledMoves(t *testing.T) {
+	t.Run("local", func(t *testing.T) { testKilledMoves(t, "") })
+	t.Run("postgres", func(t *testing.T) {
+		url := os.Getenv("TEST_POSTGRES_URL")
+		if url == "" {
+			if os.Getenv("REQUIRE_SERVICES") != "" {
+				t.Fatal("TEST_POSTGRES_URL is not set")
+			}
+			t.Skip("TEST_POSTGRES_URL is not set")
+		}
+		testKilledMoves(t, url)
+	})
+}
+
+// testKilledMoves kills moves between two root modules. The state of the first one is in PostgreSQL, and
+// encrypted, if there is the URL of a server.
+func testKilledMoves(t *testing.T, url string) {
 	kills := 4
 	if text := os.Getenv("MOVE_KILLS"); text != "" {
 		var err error
@@ -29,30 +46,34 @@ func TestKilledMoves(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(48, 0))
 	e := &testEstate{T: t}
-	m := &killedMoves{testEstate: e, dir: t.TempDir()}
+	m := &killedMoves{testEstate: e, dir: t.TempDir(), url: url}
+	if url != "" {
+		m.schema = fmt.Sprintf("killed_moves_%d", os.Getpid())
+		t.Cleanup(func() {
+			if err := dropSchema(context.Background(), url, m.schema); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 	m.write("left", "right")
-	e.tofu(filepath.Join(m.dir, "left"), 0, "apply", "-auto-approve")
 	all := m.states()["left"].objects
 	if len(all) != movedObjects {
 		t.Fatalf("%d objects at first, want %d", len(all), movedObjects)
 	}
-	from, to := "left", "right"
-	whole, moving := time.Duration(0), 0
-	for n := 0; n < kills; {
-		m.write(to, from) // the configuration of after the move
-		if whole == 0 {
-			start := time.Now()
-			e.tofu(m.dir, 0, "roots", "move")
-			whole = time.Since(start)
-			from, to = to, from
-			continue
-		}
+	m.write("right", "left") // the configuration of after the move
+	start := time.Now()
+	e.tofu(m.dir, 0, "roots", "move")
+	whole := time.Since(start)
+	from, to := "right", "left"
+	killed, moving := 0, 0
+	for n := range kills {
+		m.write(to, from)
 		watch := ""
-		if n%4 != 0 { // most kills are between the first write and the last one
-			watch = filepath.Join(m.dir, to, "terraform.tfstate")
+		if n%4 != 0 { // most kills are between the first write of a local state and the last one
+			watch = filepath.Join(m.dir, "right", "terraform.tfstate")
 		}
 		if m.kill(watch, time.Duration(random.Int64N(int64(whole/3)))) {
-			n++
+			killed++
 		}
 		moving += m.check(all, true)
 		// Any command that locks one of the states finishes the move, or undoes it.
@@ -66,7 +87,7 @@ func TestKilledMoves(t *testing.T) {
 		e.tofu(m.dir, 0, "roots", "plan", "-detailed-exitcode")
 		from, to = to, from
 	}
-	t.Logf("%d kills, after %d of which both states recorded the objects as moving", kills, moving)
+	t.Logf("%d moves were killed; after %d of them, both states recorded the objects as moving", killed, moving)
 }
 
 // movedObjects is the number of objects that move.
@@ -74,11 +95,16 @@ const movedObjects = 150
 
 type killedMoves struct {
 	*testEstate
-	dir string
+	dir         string
+	url, schema string // of PostgreSQL; may be ""
+	began       bool   // the objects are created
 }
 
 // write writes the configurations of two root modules. The first one has the moving objects.
 func (m *killedMoves) write(with, without string) {
+	if m.url != "" {
+		m.inPostgres("left")
+	}
 	own := "resource \"terraform_data\" \"own\" {}\n"
 	block := fmt.Sprintf(own+"resource \"terraform_data\" \"all\" {\n  count = %d\n}\n", movedObjects)
 	move := fmt.Sprintf("moved {\n  from = root[%q].terraform_data.all\n  to   = terraform_data.all\n}\n", without)
@@ -87,22 +113,39 @@ func (m *killedMoves) write(with, without string) {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			m.Fatal(err)
 		}
-		if _, err := os.Stat(filepath.Join(dir, "terraform.tfstate")); err != nil {
+		if !m.began {
 			text = strings.TrimSuffix(text, move) // the first time, there is nothing to move
 		}
 		if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(text), 0o644); err != nil {
 			m.Fatal(err)
 		}
-		if text == own {
-			m.once(dir)
-		}
+	}
+	if !m.began {
+		m.began = true
+		m.tofu(m.dir, 0, "roots", "init")
+		m.tofu(m.dir, 0, "roots", "apply", "-auto-approve")
 	}
 }
 
-// once creates the object that each root module keeps.
-func (m *killedMoves) once(dir string) {
-	if _, err := os.Stat(filepath.Join(dir, "terraform.tfstate")); err != nil {
-		m.tofu(dir, 0, "apply", "-auto-approve")
+// inPostgres writes the backend and the encryption of a root module.
+func (m *killedMoves) inPostgres(name string) {
+	text := fmt.Sprintf(`terraform {
+  backend "postgres" {
+    schema_name = %q
+  }
+  encryption {
+    key_provider "pbkdf2" "k" { passphrase = "correct horse battery" }
+    method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
+    state { method = method.aes_gcm.m }
+  }
+}
+`, m.schema)
+	m.Setenv("PG_CONN_STR", m.url)
+	if err := os.MkdirAll(filepath.Join(m.dir, name), 0o755); err != nil {
+		m.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(m.dir, name, "backend.tf"), []byte(text), 0o644); err != nil {
+		m.Fatal(err)
 	}
 }
 
@@ -135,13 +178,28 @@ type movingState struct {
 	recorded []string // the IDs in records of objects that leave or arrive, sorted
 }
 
-func (m *killedMoves) states() map[string]movingState {
-	out := make(map[string]movingState)
-	for _, name := range []string{"left", "right"} {
-		data, err := os.ReadFile(filepath.Join(m.dir, name, "terraform.tfstate"))
+// state returns the state file of a root module.
+func (m *killedMoves) state(name string) []byte {
+	if m.url != "" && name == "left" {
+		cmd := exec.Command("tofu", "state", "pull")
+		cmd.Dir = filepath.Join(m.dir, name)
+		data, err := cmd.Output()
 		if err != nil {
 			m.Fatal(err)
 		}
+		return data
+	}
+	data, err := os.ReadFile(filepath.Join(m.dir, name, "terraform.tfstate"))
+	if err != nil {
+		m.Fatal(err)
+	}
+	return data
+}
+
+func (m *killedMoves) states() map[string]movingState {
+	out := make(map[string]movingState)
+	for _, name := range []string{"left", "right"} {
+		data := m.state(name)
 		type object struct{ Attributes struct{ ID string } }
 		var file struct {
 			Resources []struct {

@@ -199,6 +199,9 @@ func (p *parts) save(ctx context.Context, before, final *states.State) error {
 	left, settled := p.doubts.split(before, final)
 	moved := p.doubts.moved(left)
 	change.InDoubt, change.Settled = pointers(moved), p.doubts.recorded(slices.Concat(settled, moved))
+	if r == nil { // an earlier save of this run may have recorded them
+		change.Ended = change.Settled
+	}
 	if !change.Empty() || len(change.Settled) > 0 {
 		err := p.writeFinal(ctx, change, final)
 		switch {
