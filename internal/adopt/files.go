@@ -7,10 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/hcl/v2/hclwrite"
-	"github.com/zclconf/go-cty/cty"
-
 	"tofu/internal/addrs"
+	"tofu/internal/genconfig"
 )
 
 // Imports returns the import blocks for some objects: one for each resource, or for each object if a
@@ -25,56 +23,22 @@ func Imports(objects []*Object) string {
 		list := byResource[r]
 		slices.SortFunc(list, func(x, y *Object) int { return x.Addr.Compare(y.Addr) })
 		if _, named := list[0].Addr.Key.IsString(); named && len(list) > 1 {
-			texts = append(texts, importBlock(list))
+			texts = append(texts, genconfig.ImportBlock(imports(list...)))
 			continue
 		}
 		for _, o := range list {
-			texts = append(texts, importBlock([]*Object{o}))
+			texts = append(texts, genconfig.ImportBlock(imports(o)))
 		}
 	}
 	return strings.Join(texts, "\n")
 }
 
-// importBlock returns the block that imports all objects of a resource, sorted by key.
-func importBlock(objects []*Object) string {
-	var b strings.Builder
-	first := objects[0]
-	keyed := len(objects) > 1
-	b.WriteString("import {\n")
-	to := first.Addr.String()
-	if keyed {
-		to = first.Addr.Abs().String()
-		b.WriteString("for_each = {\n")
-		for _, o := range objects {
-			fmt.Fprintf(&b, "%s = %s\n", hclwrite.TokensForValue(o.Addr.Key.Value()).Bytes(), hclwrite.TokensForValue(o.target()).Bytes())
-		}
-		b.WriteString("}\n")
-		to += "[each.key]"
+func imports(objects ...*Object) []genconfig.Import {
+	out := make([]genconfig.Import, len(objects))
+	for i, o := range objects {
+		out[i] = genconfig.Import{To: o.Addr, Provider: o.Provider, ID: o.ID, Identity: o.Identity}
 	}
-	fmt.Fprintf(&b, "to = %s\n", to)
-	if first.Provider != "" && first.Provider != first.Addr.Resource.ImpliedProvider() {
-		fmt.Fprintf(&b, "provider = %s\n", first.Provider)
-	}
-	name := "id"
-	if first.ID == "" {
-		name = "identity"
-	}
-	target := "each.value"
-	if !keyed {
-		target = string(hclwrite.TokensForValue(first.target()).Bytes())
-	}
-	fmt.Fprintf(&b, "%s = %s\n}\n", name, target)
-	return string(hclwrite.Format([]byte(b.String())))
-}
-
-// target returns the value that identifies the object in an import block.
-func (o *Object) target() cty.Value {
-	if o.ID != "" {
-		return cty.StringVal(o.ID)
-	}
-	attrs := o.Identity.AsValueMap()
-	maps.DeleteFunc(attrs, func(_ string, v cty.Value) bool { return v.IsNull() })
-	return cty.ObjectVal(attrs)
+	return out
 }
 
 // Grouping says how resource blocks are put into files. The zero value makes one file.

@@ -3,12 +3,9 @@ package query
 import (
 	"context"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 
-	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -34,7 +31,7 @@ func (c *collector) generate(ctx context.Context, o *Object, value cty.Value) tf
 		block.Provider = c.reference
 	}
 	o.Resource, _ = genconfig.Text([]*genconfig.Block{block}, "")
-	o.Import = importBlock(block.Addr, block.Provider, o.Identity)
+	o.Import = genconfig.ImportBlock([]genconfig.Import{{To: block.Addr, Provider: block.Provider, Identity: o.Identity}})
 	return nil
 }
 
@@ -46,21 +43,4 @@ func resourceName(list string, number int) string {
 	name := strings.Join(strings.SplitN(list, ".", 3)[2:], "")
 	name = strings.Trim(notName.ReplaceAllString(name, "_"), "_")
 	return fmt.Sprintf("%s_%d", name, number)
-}
-
-func importBlock(to addrs.AbsInstance, provider string, identity cty.Value) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "import {\nto = %s\n", to)
-	if provider != "" {
-		fmt.Fprintf(&b, "provider = %s\n", provider)
-	}
-	b.WriteString("identity = {\n")
-	values := identity.AsValueMap()
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if v := values[name]; !v.IsNull() {
-			fmt.Fprintf(&b, "%s = %s\n", name, hclwrite.TokensForValue(v).Bytes())
-		}
-	}
-	b.WriteString("}\n}\n")
-	return string(hclwrite.Format([]byte(b.String())))
 }

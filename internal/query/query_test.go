@@ -1,12 +1,10 @@
 package query
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/zclconf/go-cty/cty"
 
-	"tofu/internal/addrs"
 	"tofu/internal/configschema"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
@@ -37,19 +35,6 @@ func TestResourceName(t *testing.T) {
 		if got := resourceName(test.list, 3); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.list, got, test.want)
 		}
-	}
-}
-
-func TestImportBlock(t *testing.T) {
-	to := addrs.Resource{Mode: addrs.Managed, Type: "a_b", Name: "c"}.InInstance("").Instance(addrs.NoKey)
-	identity := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("${x}"), "zone": cty.NumberIntVal(1),
-		"none": cty.NullVal(cty.String)})
-	want := "import {\n  to       = a_b.c\n  provider = a.west\n  identity = {\n    id   = \"$${x}\"\n    zone = 1\n  }\n}\n"
-	if got := importBlock(to, "a.west", identity); got != want {
-		t.Errorf("got:\n%swant:\n%s", got, want)
-	}
-	if got := importBlock(to, "", identity); strings.Contains(got, "provider") {
-		t.Errorf("with a provider:\n%s", got)
 	}
 }
 
