@@ -77,7 +77,7 @@ func (in *inputs) refs(m *graph.Module, refs *lang.Refs) {
 	if refs == nil {
 		return
 	}
-	if m == nil || len(refs.Functions) > 0 || len(refs.Problems) > 0 {
+	if m == nil || len(refs.Problems) > 0 {
 		in.clear = false
 		return
 	}

@@ -145,6 +145,11 @@ func TestUnchanged(t *testing.T) {
 				if d.taint >= 0 {
 					w.taint(fmt.Sprintf("b%d", d.taint))
 				}
+				if d.rewritten >= 0 {
+					w.rewrite(fmt.Sprintf("b%d", d.rewritten), func(o *states.Object) {
+						o.CreateBeforeDestroy, o.Dependencies = !o.CreateBeforeDestroy, nil
+					})
+				}
 			}
 			want, err := full.play(s)
 			if err != nil {
@@ -165,13 +170,18 @@ func TestUnchanged(t *testing.T) {
 
 // taint marks the first object of a block as tainted.
 func (w *world) taint(block string) {
+	w.rewrite(block, func(o *states.Object) { o.Status = states.Tainted })
+}
+
+// rewrite changes the first object of a block in the state, as another program may.
+func (w *world) rewrite(block string, change func(*states.Object)) {
 	r := w.State.Resource(addrs.Resource{Mode: addrs.Managed, Type: "fake_thing", Name: block}.InInstance(addrs.RootInstance))
 	if r == nil || len(r.Instances) == 0 {
 		return
 	}
 	key := r.SortedKeys()[0]
 	obj := *r.Instances[key].Current
-	obj.Status = states.Tainted
+	change(&obj)
 	w.State = w.State.Clone()
 	w.State.SetCurrent(r.Addr.Instance(key), &obj, addrs.ProviderInstance{Config: r.Provider})
 }
@@ -193,7 +203,8 @@ type director struct {
 	file, variable, workspace, local, inner, feed string
 	output, between                               string // between is text between blocks
 	schema                                        int64
-	taint, drift                                  int // blocks whose object is tainted or changed outside before the next scene, or -1
+	// blocks whose object is tainted, changed outside, or rewritten in the state before the next scene, or -1
+	taint, drift, rewritten int
 }
 
 type block struct {
@@ -212,7 +223,7 @@ func (d *director) draw() {
 		d.blocks = append(d.blocks, b)
 		d.rewrite(b)
 	}
-	d.feed, d.output, d.taint, d.drift = d.expr(2), d.expr(len(d.blocks)), -1, -1
+	d.feed, d.output, d.taint, d.drift, d.rewritten = d.expr(2), d.expr(len(d.blocks)), -1, -1, -1
 }
 
 // rewrite draws the text of a block.
@@ -261,11 +272,11 @@ func (d *director) ref(i int, attr string) string {
 
 // edit changes something.
 func (d *director) edit() {
-	d.taint, d.drift = -1, -1
+	d.taint, d.drift, d.rewritten = -1, -1, -1
 	next := func(s string) string { return s + "+" }
 	one := d.blocks[rapid.IntRange(0, len(d.blocks)-1).Draw(d.T, "edited")]
 	switch rapid.SampledFrom([]string{"nothing", "block", "text", "lifecycle", "literal", "literal", "local", "file", "variable", "workspace",
-		"inner", "feed", "output", "schema", "taint", "drift", "drift", "add", "comment", "between"}).Draw(d.T, "edit") {
+		"inner", "feed", "output", "schema", "taint", "rewritten", "drift", "drift", "add", "comment", "between"}).Draw(d.T, "edit") {
 	case "block":
 		d.rewrite(one)
 	case "text":
@@ -294,6 +305,8 @@ func (d *director) edit() {
 		d.taint = one.n
 	case "drift":
 		d.drift = one.n
+	case "rewritten":
+		d.rewritten = one.n
 	case "add":
 		b := &block{n: len(d.blocks)}
 		d.blocks = append(d.blocks, b)
@@ -369,9 +382,15 @@ func late(b *block, expr string) string {
 }
 
 const example = `
+terraform {
+  required_providers {
+    fake = { source = "fake" }
+  }
+}
 variable "v" {}
 locals {
   text  = "l"
+  key   = "k"
   first = fake_thing.a.id
   file  = file("${path.module}/f.txt")
 }
@@ -410,6 +429,18 @@ resource "fake_thing" "h" {
     }
   }
 }
+resource "fake_thing" "p" {
+  name = "p"
+  v    = provider::fake::echo("x")
+}
+resource "fake_thing" "r" {
+  for_each = toset([local.key])
+  name     = "r"
+}
+resource "fake_thing" "x" {
+  name       = "x"
+  depends_on = [module.m]
+}
 module "m" {
   source = "./m"
   in     = fake_thing.b.v
@@ -418,32 +449,44 @@ module "m" {
 
 // TestPlanned checks which blocks are planned after which edits.
 func TestPlanned(t *testing.T) {
-	all := "a b c0 c1 d e g h in"
+	all := "a b c0 c1 d e g h in p r x"
 	tests := []struct {
 		name, old, new string
 		change         func(*world, *scene)
 		want           string
 	}{
-		{name: "nothing", want: "d g h"}, // a file, a trigger, a condition
-		{name: "a comment between blocks", old: "locals {", new: "# text\n\nlocals {", want: "d g h"},
-		{name: "a new block", old: "locals {", new: "resource \"fake_thing\" \"n\" {\n  name = \"n\"\n}\nlocals {", want: "d g h n"},
-		{name: "a new local", old: "locals {", new: "locals {\n  n = 1", want: "d g h"},
-		{name: "a block without readers", old: `"e"` + "\n", new: `"e2"` + "\n", want: "d e2 g h"},
-		{name: "a block with readers", old: `name = "b"`, new: "name = \"b\"\n  f = \"x\"", want: "b d g h in"},
-		{name: "a block read through a local", old: `name = "a"`, new: "name = \"a\"\n  tags = {}", want: "a b d g h in"},
+		{name: "nothing", want: "d g h p"}, // a file, a trigger, a condition, a function of a provider
+		{name: "a comment between blocks", old: "locals {", new: "# text\n\nlocals {", want: "d g h p"},
+		{name: "a new block", old: "locals {", new: "resource \"fake_thing\" \"n\" {\n  name = \"n\"\n}\nlocals {", want: "d g h n p"},
+		{name: "a new local", old: "locals {", new: "locals {\n  n = 1", want: "d g h p"},
+		{name: "a block without readers", old: `"e"` + "\n", new: `"e2"` + "\n", want: "d e2 g h p"},
+		{name: "a block with readers", old: `name = "b"`, new: "name = \"b\"\n  f = \"x\"", want: "b d g h in p"},
+		{name: "a block read through a local", old: `name = "a"`, new: "name = \"a\"\n  tags = {}", want: "a b d g h in p"},
 		{name: "a block in a called module", change: func(_ *world, s *scene) {
 			s.files["m/m.tf"] = strings.Replace(s.files["m/m.tf"], `"in"`+"\n", `"in2"`+"\n", 1)
-		}, want: "d g h in2"},
-		{name: "a local", old: `"l"`, new: `"k"`, want: "c0 c1 d e g h"},
-		{name: "an argument of a call", old: `fake_thing.b.v`, new: `"x"`, want: "d g h in"},
-		{name: "a variable", change: func(_ *world, s *scene) { s.variable = "y" }, want: "d g h"},
+		}, want: "d g h in2 p"},
+		{name: "a local", old: `"l"`, new: `"k"`, want: "c0 c1 d e g h p"},
+		{name: "an argument of a call", old: `fake_thing.b.v`, new: `"x"`, want: "d g h in p"},
+		{name: "a variable", change: func(_ *world, s *scene) { s.variable = "y" }, want: "d g h p"},
 		{name: "a workspace", change: func(_ *world, s *scene) { s.workspace = "y" }, want: all},
 		{name: "a schema", change: func(w *world, _ *scene) { w.Cloud.SchemaVersion++ }, want: all},
-		{name: "an object", change: func(w *world, _ *scene) { w.taint("c") }, want: "c0 c1 d e g h"},
+		{name: "a dependency", change: func(_ *world, s *scene) {
+			s.files["m/m.tf"] += "resource \"fake_thing\" \"more\" {\n  name = \"more\"\n}\n"
+		}, want: "d g h more p x"},
+		{name: "a local in for_each", old: `"k"`, new: `"k2"`, want: "d g h p r"},
+		{name: "a forced flag", old: "locals {", new: "resource \"fake_thing\" \"n\" {\n  name = \"n\"\n  v = fake_thing.b.id\n" +
+			"  lifecycle {\n    create_before_destroy = true\n  }\n}\nlocals {", want: "a b d g h in n p"},
+		{name: "the flag of an object", change: func(w *world, _ *scene) {
+			w.rewrite("c", func(o *states.Object) { o.CreateBeforeDestroy = true })
+		}, want: "c0 c1 d e g h p"},
+		{name: "the dependencies of an object", change: func(w *world, _ *scene) {
+			w.rewrite("b", func(o *states.Object) { o.Dependencies = nil })
+		}, want: "b d g h in p"},
+		{name: "an object", change: func(w *world, _ *scene) { w.taint("c") }, want: "c0 c1 d e g h p"},
 		{name: "a plan that reads objects", change: func(_ *world, s *scene) { s.refresh = true }, want: all},
-		{name: "a minimal refresh", change: func(_ *world, s *scene) { s.minimal = true }, want: "d g h"},
+		{name: "a minimal refresh", change: func(_ *world, s *scene) { s.minimal = true }, want: "d g h p"},
 		{name: "a minimal refresh that reads a block", old: `name = "b"`, new: "name = \"b\"\n  f = \"x\"",
-			change: func(_ *world, s *scene) { s.minimal = true }, want: "a b d g h in"},
+			change: func(_ *world, s *scene) { s.minimal = true }, want: "a b d g h in p"},
 		{name: "a saved plan", change: func(_ *world, s *scene) { s.saved = true }, want: all},
 	}
 	for _, test := range tests {
