@@ -100,6 +100,7 @@ func scriptParams(mirror, dir string) testscript.Params {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"collector":   cmdCollector,
 			"dump":        cmdDump,
+			"dumpqueue":   cmdDumpQueue,
 			"json":        cmdJSON,
 			"nowhere":     cmdNowhere,
 			"overlap":     cmdOverlap,
@@ -113,6 +114,7 @@ func scriptParams(mirror, dir string) testscript.Params {
 			"store":       cmdStore,
 			"wait4":       cmdWait,
 			"wait4run":    cmdWaitRun,
+			"wait4tries":  cmdWaitTries,
 		},
 	}
 }

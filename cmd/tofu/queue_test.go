@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/url"
@@ -58,4 +59,37 @@ func cmdWaitRun(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
+}
+
+// cmdWaitTries implements `wait4tries INDEX`. It waits until a try of a task of the run at the index has ended without
+// an outcome.
+func cmdWaitTries(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: wait4tries INDEX")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, ts.Getenv("TOFU_QUEUE"))
+	ts.Check(err)
+	defer conn.Close(ctx)
+	for ended := false; !ended; time.Sleep(50 * time.Millisecond) {
+		ts.Check(conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM tofu_queue.tasks WHERE reasons <> '{}' AND run =
+			(SELECT id FROM tofu_queue.runs ORDER BY created DESC LIMIT 1 OFFSET $1::text::int))`, args[0]).Scan(&ended))
+	}
+}
+
+// cmdDumpQueue implements `dumpqueue FILE`. It writes everything that tasks have stored to the file.
+func cmdDumpQueue(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: dumpqueue FILE")
+	}
+	ctx := context.Background()
+	conn, err := pgx.Connect(ctx, ts.Getenv("TOFU_QUEUE"))
+	ts.Check(err)
+	defer conn.Close(ctx)
+	rows, _ := conn.Query(ctx, `SELECT unnest(ARRAY[shown, plan, outputs, outcome::text::bytea]) FROM tofu_queue.tasks
+		UNION ALL SELECT data FROM tofu_queue.events`)
+	all, err := pgx.CollectRows(rows, pgx.RowTo[[]byte])
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), bytes.Join(all, []byte("\n")), 0o600))
 }

@@ -189,7 +189,8 @@ func (q *queued) enqueue(ctx context.Context, e *roots.Estate, selected []*roots
 		dirs = []string{"."}
 	}
 	q.run.About = workers.About{Args: q.flags.passedOn(), Env: variablesOf(q.app.Environ), Dirs: dirs,
-		Dir: filepath.ToSlash(dir), Width: q.app.Width, Color: q.app.Color}
+		Dir: filepath.ToSlash(dir), Variables: e.Variables(), Width: q.app.Width,
+		Color: q.app.Color}
 	q.unread = make(map[string]error)
 	planned := make(map[string]*fleet.Planned)
 	if q.saved != nil {
@@ -526,11 +527,17 @@ func (q *queued) result(ctx context.Context, view *rootsView, t *workers.Task) (
 		return &fleet.Result{Root: r, Err: tfdiags.Errorf("The result of a root module can't be read", "%s.",
 			strings.TrimSuffix(err.Error(), "."))}, nil
 	}
-	for _, d := range tfdiags.FromError(result.Err) {
-		if d.Subject != nil {
-			_, _ = q.app.Parser.Module(filepath.Dir(d.Subject.Filename), tfdiags.Drop) // its text is shown
-		}
-	}
+	result.Err = tfdiags.MapError(result.Err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+		return diags.Map(func(d *tfdiags.Diagnostic) {
+			_, interrupted := d.Extra.(tfdiags.Interrupted)
+			switch {
+			case d.Subject != nil:
+				_, _ = q.app.Parser.Module(filepath.Dir(d.Subject.Filename), tfdiags.Drop) // its text is shown
+			case !interrupted:
+				d.Detail = strings.TrimSpace(d.Detail + "\n\nThis happened on the worker " + t.Worker + ".")
+			}
+		})
+	})
 	return result, from.Text
 }
 
@@ -559,7 +566,7 @@ func (q *queued) decrypt(ctx context.Context, root string, data []byte) ([]byte,
 		q.targets[root] = t
 	}
 	if t.err != nil || t.Target == nil {
-		return nil, errors.Join(fmt.Errorf("what the worker has stored is encrypted, and the settings for that are not here"), t.err)
+		return nil, errors.Join(errors.New("what the worker has stored is encrypted, and the settings for that are not here"), t.err)
 	}
 	plain, _, err := t.Decrypt(ctx, data)
 	return plain, err

@@ -45,6 +45,14 @@ It takes the root modules whose labels in roots.tofu.hcl it has.`,
 				f.Jobs = n
 				return nil
 			})
+		f.Lease = workers.DefaultLease
+		fs.Func("lease", fmt.Sprintf("Give up running root modules when the database could not be reached for this "+
+			"`time` (default %s). Another worker then takes them.", f.Lease), func(text string) (err error) {
+			if f.Lease, err = time.ParseDuration(text); err == nil && f.Lease < workers.MinLease {
+				err = fmt.Errorf("must be at least %s", workers.MinLease)
+			}
+			return err
+		})
 		fs.StringVar(&f.Dir, "dir", "", "Keep configurations and what they install in the directory at `path`.")
 		fs.StringVar(&f.Metrics, "metrics", "", "Serve metrics for Prometheus at this `address`, such as 127.0.0.1:9464.")
 	}, runWorker),
@@ -58,6 +66,7 @@ type workerCommandFlags struct {
 	Jobs    int
 	Dir     string
 	Metrics string
+	Lease   time.Duration
 }
 
 func runWorker(ctx context.Context, app *App, f *workerCommandFlags, args []string) error {
@@ -79,7 +88,7 @@ func runWorker(ctx context.Context, app *App, f *workerCommandFlags, args []stri
 	defer q.Close()
 	host, _ := os.Hostname()
 	w := &workers.Worker{Queue: q, ID: workers.NewWorkerID(cmp.Or(host, "worker")), Host: host, Program: version.Build(),
-		Labels: f.Labels, Jobs: f.Jobs, Dir: dir, Metrics: &workers.Metrics{},
+		Labels: f.Labels, Jobs: f.Jobs, Lease: f.Lease, Dir: dir, Metrics: &workers.Metrics{},
 		Say: func(format string, args ...any) { app.Say("%s", fmt.Sprintf(format, args...)) },
 		Command: func(dir string, env []string) *exec.Cmd {
 			cmd := exec.Command(program, "worker", "task")
@@ -91,6 +100,12 @@ func runWorker(ctx context.Context, app *App, f *workerCommandFlags, args []stri
 		return err
 	}
 	defer end()
+	app.Interrupts.OnInterrupt(func(count int) {
+		if count == 1 {
+			app.Say("No new root modules are taken, and running ones are finished. Another interrupt tells their " +
+				"operations to stop.")
+		}
+	}, app.printFailure)
 	app.Say("Worker %s takes root modules.", w.ID)
 	return w.Run(context.WithoutCancel(ctx), app.Interrupts.Stop, app.Interrupts.Kill)
 }

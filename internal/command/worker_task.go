@@ -86,7 +86,11 @@ func (t *task) run(ctx context.Context) error {
 	if view.JSON {
 		app.Printer = ui.NewJSON(app.viewOptions(app.Out))
 	}
-	return t.work(ctx)
+	t.flags.shown, t.unsure = newRootsView(app, len(t.job.About.Roots)), true
+	if err := t.work(ctx); err != nil {
+		return t.end(&fleet.Result{Root: &roots.Root{Name: t.job.Root}, Err: err}, nil, nil, nil)
+	}
+	return nil
 }
 
 // options parses the options of the caller.
@@ -112,10 +116,16 @@ func (t *task) options() error {
 	if err := o.Parse(t.job.About.Args); err != nil {
 		return err
 	}
+	if t.job.Begun || len(t.job.Reasons) > 0 { // the lock of the earlier try may need some time to expire
+		t.flags.Timeout = max(t.flags.Timeout, lockOfDead)
+	}
 	var err error
 	t.opts, err = planned.options()
 	return err
 }
+
+// lockOfDead is how long a try waits for the lock of an earlier one that was killed.
+const lockOfDead = 2 * time.Minute
 
 // work processes the root module and stores what comes of it.
 func (t *task) work(ctx context.Context) error {
@@ -124,12 +134,6 @@ func (t *task) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s := app.Session.At(r.Module(), app.quiet(io.Discard))
-	if config, err := s.FileEncryption(ctx, t.flags.Variables); err == nil {
-		t.target = config.Plan()
-	} else {
-		t.unsure = true
-	}
 	defer app.ShareClients()()
 	given := make(map[string][]byte)
 	for name, data := range t.job.Outputs {
@@ -137,8 +141,9 @@ func (t *task) work(ctx context.Context) error {
 			return err
 		}
 	}
+	shown := t.flags.shown
 	run := t.flags.run(app, e, []*roots.Root{r}, t.job.About.Dirs)
-	t.flags.shown = newRootsView(app, len(t.job.About.Roots))
+	t.flags.shown = shown // that of a run over all root modules
 	var text []byte
 	run.Show = func(_ *roots.Root, _ *fleet.Result, shown []byte) { text = bytes.TrimSpace(shown) }
 	run.Still = nil
@@ -164,7 +169,8 @@ func (t *task) work(ctx context.Context) error {
 func (t *task) estate(ctx context.Context) (*roots.Estate, *roots.Root, error) {
 	app := t.app
 	load := func() (*roots.Estate, error) {
-		e, err := roots.LoadPart(ctx, t.job.About.Dirs, &roots.Part{Read: t.in.Read, Others: t.in.Others},
+		e, err := roots.LoadPart(ctx, t.job.About.Dirs, &roots.Part{Read: t.in.Read, Others: t.in.Others,
+			Variables: t.job.About.Variables},
 			func(m session.RootModule) *session.Session { return app.Session.At(m, app.quiet(io.Discard)) })
 		if e == nil {
 			return nil, err
@@ -178,6 +184,10 @@ func (t *task) estate(ctx context.Context) (*roots.Estate, *roots.Root, error) {
 	e, err := load()
 	if err != nil {
 		return nil, nil, err
+	}
+	s := app.Session.At(e.ByName(t.job.Root).Module(), app.quiet(io.Discard))
+	if config, err := s.FileEncryption(ctx, t.flags.Variables); err == nil {
+		t.target, t.unsure = config.Plan(), false
 	}
 	installed := false
 	for _, name := range t.in.Read {
@@ -320,8 +330,8 @@ func (t *task) unseal(ctx context.Context, root string, data []byte) ([]byte, er
 	}
 	fail := func(err error) error {
 		return tfdiags.Errorf("Outputs can't be decrypted", "The outputs of %s, which %s needs, are encrypted as the plans of "+
-			"%[1]s are. %s must be able to decrypt them with its own encryption block for plans, for example as a fallback: %s",
-			root, t.job.Root, t.job.Root, tfdiags.Sentence(err))
+			"%[1]s are. %[2]s must be able to decrypt them with its own encryption block for plans, for example as a fallback: %[3]s",
+			root, t.job.Root, tfdiags.Sentence(err))
 	}
 	if t.target == nil {
 		return nil, fail(errors.New("it has none"))

@@ -126,6 +126,10 @@ func load(
 	chosen := part.add(all)
 	if part == nil {
 		chosen = e.choose(all, tree.unread())
+	} else {
+		for _, name := range part.Variables {
+			variables[name] = true
+		}
 	}
 	for _, r := range chosen {
 		for _, name := range r.variables {

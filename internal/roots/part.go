@@ -3,6 +3,7 @@ package roots
 import (
 	"cmp"
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +20,16 @@ import (
 type Part struct {
 	Read   []string  // names of the root modules that are there
 	Others []Summary // root modules that they need
+	// Variables are the names of the variables of all root modules of the estate; see [Estate.Variables].
+	Variables []string
+}
+
+// Variables returns the names of the variables that any root module declares, sorted.
+func (e *Estate) Variables() []string {
+	if len(e.Roots) == 0 {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(e.Roots[0].elsewhere))
 }
 
 // Summary is what a root module that needs another one must know about it.

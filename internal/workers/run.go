@@ -65,15 +65,16 @@ func (r *Run) Over() bool { return !r.Ended.IsZero() }
 
 // About is what the process of a task needs to know about its run.
 type About struct {
-	Args     []string          `json:"args"` // options of the caller
-	Env      map[string]string `json:"env,omitempty"`
-	Dirs     []string          `json:"dirs"`
-	Dir      string            `json:"dir"` // the caller's working directory in the archives
-	Roots    []string          `json:"roots"`
-	RootDirs []string          `json:"root_dirs"` // directories of Roots, relative to the caller's working directory
-	Width    int               `json:"width"`
-	Color    bool              `json:"color"`
-	Failed   json.RawMessage   `json:"failed,omitempty"` // root modules without a plan, of a saved plan
+	Args      []string          `json:"args"` // options of the caller
+	Env       map[string]string `json:"env,omitempty"`
+	Dirs      []string          `json:"dirs"`
+	Dir       string            `json:"dir"` // the caller's working directory in the archives
+	Roots     []string          `json:"roots"`
+	RootDirs  []string          `json:"root_dirs"`           // directories of Roots, relative to the caller's working directory
+	Variables []string          `json:"variables,omitempty"` // names of the variables of all root modules
+	Width     int               `json:"width"`
+	Color     bool              `json:"color"`
+	Failed    json.RawMessage   `json:"failed,omitempty"` // root modules without a plan, of a saved plan
 }
 
 // A Task is the work on one root module in one phase of a run.

@@ -24,8 +24,12 @@ type ticket struct {
 // Kind implements river.JobArgs.
 func (ticket) Kind() string { return "tofu_root" }
 
-// lease is how long a worker may work on a task without renewing its claim.
-const lease = 30 * time.Second
+// DefaultLease is how long a worker may work on a task without renewing its claim, unless an option says
+// otherwise. MinLease is the shortest lease.
+const (
+	DefaultLease = 30 * time.Second
+	MinLease     = 2 * time.Second
+)
 
 // maxTries is the number of tries after which a task fails whose workers die.
 const maxTries = 3
@@ -190,7 +194,7 @@ func (s *scheduler) choose() (out []*readyTask) {
 }
 
 // claim takes the task of a ticket for a worker. It returns nil if the ticket is no longer valid.
-func (q *Queue) claim(ctx context.Context, k ticket, worker string) (*Task, error) {
+func (q *Queue) claim(ctx context.Context, k ticket, worker string, lease time.Duration) (*Task, error) {
 	rows, _ := q.pool.Query(ctx, `UPDATE tasks SET status = 'running', worker = $5, started = clock_timestamp(),
 			lease = clock_timestamp() + $6::interval
 		WHERE run = $1 AND phase = $2 AND n = $3 AND fence = $4 AND status = 'queued'
@@ -421,7 +425,7 @@ func (q *Queue) sweep(ctx context.Context) error {
 
 // renew extends the leases of a worker's tasks. It returns the interrupts of their runs, by task. Tasks that
 // are missing are lost.
-func (q *Queue) renew(ctx context.Context, worker string, running int) (map[ticket]int, error) {
+func (q *Queue) renew(ctx context.Context, worker string, running int, lease time.Duration) (map[ticket]int, error) {
 	out := make(map[ticket]int)
 	b := &pgx.Batch{}
 	b.Queue("UPDATE workers SET seen = clock_timestamp(), running = $2 WHERE id = $1", worker, running)

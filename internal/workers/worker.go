@@ -29,6 +29,9 @@ type Worker struct {
 	Labels  []string // such as "zone=eu"; the worker takes tasks that need some of them
 	Jobs    int      // maximum number of tasks at the same time
 	Dir     string   // directory for configurations
+	// Lease is how long the worker may work on a task without reaching the database. After that, another one may take
+	// the task.
+	Lease time.Duration
 	// Command returns the command for the process of a task, without standard streams. The process starts in
 	// the directory dir, with the variables env in addition to those of the worker.
 	Command func(dir string, env []string) *exec.Cmd
@@ -68,11 +71,11 @@ func (p *process) interrupt(n int) {
 	}
 }
 
-// Intervals of a worker.
-const (
-	heartbeat = 4 * time.Second  // of the renewal of leases
-	alive     = 15 * time.Second // a worker that was not seen for so long is not counted
-)
+// alive is the time after which a worker that was not seen is not counted.
+const alive = 15 * time.Second
+
+// heartbeat returns the interval of the renewal of leases.
+func (w *Worker) heartbeat() time.Duration { return min(w.Lease/6, alive/3) }
 
 // Run takes tasks until stop is closed, and returns when the running ones have ended. If kill is closed too,
 // running operations are told to stop.
@@ -140,13 +143,13 @@ func (w *Worker) register(ctx context.Context) error {
 
 // beat renews the leases, and looks for tasks of dead workers and for new queues, until stopped is closed.
 func (w *Worker) beat(ctx context.Context, client *river.Client[pgx.Tx], stopped <-chan struct{}) {
-	ticks := time.NewTicker(heartbeat)
+	ticks := time.NewTicker(w.heartbeat())
 	defer ticks.Stop()
 	listen := make(chan string, 16)
 	ended, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go w.Queue.listen(ended, control, listen)
-	cleaned := time.Time{}
+	cleaned, answers := time.Time{}, true
 	last := time.Now().Round(0) // the wall clock, which goes on while the machine sleeps
 	for {
 		select {
@@ -157,7 +160,7 @@ func (w *Worker) beat(ctx context.Context, client *river.Client[pgx.Tx], stopped
 		case <-ticks.C:
 		}
 		before := time.Now().Round(0)
-		ctx, cancel := context.WithTimeout(ctx, heartbeat)
+		ctx, cancel := context.WithTimeout(ctx, w.Lease/2)
 		err := w.renew(ctx)
 		if err == nil {
 			last = before
@@ -168,11 +171,17 @@ func (w *Worker) beat(ctx context.Context, client *river.Client[pgx.Tx], stopped
 			cleaned, err = before, w.Queue.clean(ctx)
 		}
 		cancel()
-		if err != nil {
+		switch {
+		case err != nil:
 			w.Metrics.failure()
-			w.Say("The queue doesn't answer: %s", trimmed(err))
+			if answers {
+				w.Say("The queue doesn't answer: %s", trimmed(err))
+			}
+		case !answers:
+			w.Say("The queue answers again.")
 		}
-		if time.Now().Round(0).Sub(last) > lease {
+		answers = err == nil
+		if time.Now().Round(0).Sub(last) > w.Lease {
 			w.lose(nil)
 		}
 	}
@@ -199,7 +208,7 @@ func (w *Worker) renew(ctx context.Context) error {
 	}
 	w.mu.Unlock()
 	w.Metrics.running(running)
-	kept, err := w.Queue.renew(ctx, w.ID, running)
+	kept, err := w.Queue.renew(ctx, w.ID, running, w.Lease)
 	if err != nil {
 		return err
 	}
@@ -257,7 +266,7 @@ func (w *Worker) work(ctx context.Context, job *river.Job[ticket]) error {
 	if draining {
 		return river.JobSnooze(0)
 	}
-	t, err := w.Queue.claim(ctx, job.Args, w.ID)
+	t, err := w.Queue.claim(ctx, job.Args, w.ID, w.Lease)
 	if err != nil || t == nil {
 		return err
 	}
@@ -273,7 +282,9 @@ func (w *Worker) work(ctx context.Context, job *river.Job[ticket]) error {
 		w.Metrics.ended(t, "unfinished")
 		w.Say("%s of run %s ended without a result: %s", t.Root, t.Run, trimmed(err))
 		why := fmt.Sprintf("on the worker %s: %s", w.ID, tfdiags.Sentence(err))
-		w.persist(ctx, func(ctx context.Context) error { return w.Queue.release(ctx, t, why, false) })
+		if err := w.persist(ctx, func(ctx context.Context) error { return w.Queue.release(ctx, t, why, false) }); err != nil {
+			w.Say("That was not stored: %s", trimmed(err))
+		}
 	default:
 		err = w.persist(ctx, func(ctx context.Context) error { return w.Queue.finish(ctx, t, *end) })
 		w.Metrics.ended(t, "finished")
@@ -286,7 +297,7 @@ func (w *Worker) work(ctx context.Context, job *river.Job[ticket]) error {
 
 // persist repeats a write until it succeeds or the lease has ended for sure.
 func (w *Worker) persist(ctx context.Context, write func(context.Context) error) error {
-	for until := time.Now().Round(0).Add(lease); ; time.Sleep(200 * time.Millisecond) {
+	for until := time.Now().Round(0).Add(w.Lease); ; time.Sleep(200 * time.Millisecond) {
 		one, cancel := context.WithTimeout(ctx, 10*time.Second)
 		err := write(one)
 		cancel()
