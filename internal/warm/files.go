@@ -50,8 +50,11 @@ func (f *files) abs(name string) string {
 	return filepath.Join(f.workDir, name)
 }
 
-// watched reports whether a file belongs to what a parser keeps.
-func watched(name string) bool { return configs.IsConfigFile(name) || strings.HasSuffix(name, ".hcl") }
+// watched reports whether a change of a file is noticed: those that a parser keeps, and variable files.
+func watched(name string) bool {
+	ends := func(ext string) bool { return strings.HasSuffix(name, ext) }
+	return configs.IsConfigFile(name) || slices.ContainsFunc([]string{".hcl", ".tfvars", ".tfvars.json"}, ends)
+}
 
 // ReadFile implements configs.FS.
 func (v *view) ReadFile(name string) ([]byte, error) {

@@ -308,6 +308,14 @@ func TestChangesOnDisk(t *testing.T) {
 		}
 	}
 	before := c.Revision()
+	write(t, "terraform.tfvars", "b = 1\n")
+	if c.Revision() == before {
+		t.Error("a new variable file is not noticed")
+	}
+	if _, err := m.Plan(t.Context(), PlanOptions{}); err != nil { // reads the files again
+		t.Fatal(err)
+	}
+	before = c.Revision()
 	if err := os.Remove(name); err != nil {
 		t.Fatal(err)
 	}
