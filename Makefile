@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build install release providers services backends histories quickstart estate test quick clients realworld browser pictures check vulnerabilities unit race golden bench scale warm refreshing performance fuzz faults cross clean
+.PHONY: all build install release providers services backends histories quickstart estate test quick clients realworld browser pictures check vulnerabilities unit race golden bench scale warm refreshing performance fuzz faults queue cross clean
 
 export CGO_ENABLED ?= 0
 GOBUILD := go build -trimpath -buildvcs=false
@@ -232,6 +232,12 @@ FROM ?= 0
 KINDS ?= signals,calls,space,requests,stores,postgres
 faults: build providers
 	go run ./testing/faults -bin bin/tofu -mirror $(MIRROR) -kinds $(KINDS) -runs $(RUNS) -every $(EVERY) -from $(FROM)
+
+# Measures runs over workers and kills workers at random, with a PostgreSQL of its own.
+ROOTS ?= 500
+WORKER_KILLS ?= 50
+queue: build
+	testing/services/run.sh postgres go run ./testing/queue -bin bin/tofu -roots $(ROOTS) -kills $(WORKER_KILLS)
 
 # Compiles for systems on which no tests run.
 cross:

@@ -14,8 +14,6 @@ bench=build/bench/bench
 mkdir -p build/bench
 go build -o "$bench" ./testing/bench
 
-life=planout,showjson,apply,noop,statelist,output,destroy
-
 # Each part has a title, which is the heading of its section in the document, and a function that
 # prints the section's content.
 declare -A titles=(
@@ -49,7 +47,7 @@ machine() {
 
 side() {
 	local start=yes
-	measure -bin bin/tofu -ref "$REF" -shapes layers -sizes 1000 -phases validate,graph,plan,apply,noop,destroy -count 3
+	measure -bin bin/tofu -ref "$REF" -shapes layers -sizes 1000 -phases plan,apply,noop,destroy -count 3
 }
 
 realistic() {
@@ -57,12 +55,12 @@ realistic() {
 		-phases validate,plan,apply,noop,replace,show,statelist,output,plandestroy
 }
 
-growth() { measure -bin bin/tofu -shapes layers -sizes 1000,32000 -last -phases "$life" -count 2; }
+growth() { measure -bin bin/tofu -shapes layers -sizes 1000,32000 -last -phases planout,apply,noop,destroy -count 2; }
 
 waits() { measure -bin bin/tofu -ref "$REF" -waits; }
 
 providers() {
-	measure -bin bin/tofu -mirror "$MIRROR" -type synth_t0 -shapes wide -sizes 5000 -phases plan,apply,noop,destroy
+	measure -bin bin/tofu -mirror "$MIRROR" -type synth_t0 -shapes wide -sizes 5000 -phases plan,apply
 }
 
 estates() { measure -bin bin/tofu -mirror "$MIRROR" -estates -sizes 10,100,500,2000; }
