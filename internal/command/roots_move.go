@@ -198,6 +198,9 @@ func (m *rootMoves) write(ctx context.Context, from, to string) error {
 			"its directory with other root modules. Move the blocks yourself, write moved blocks, and run \"tofu roots move\".",
 			mv.From.Name, mv.To.Name)
 	}
+	if err := m.checkOpposite(&mv); err != nil {
+		return err
+	}
 	division, dirs, err := m.divide(ctx, &mv)
 	if err != nil {
 		return err
@@ -230,6 +233,18 @@ func (m *rootMoves) write(ctx context.Context, from, to string) error {
 	m.app.Say("\nMoved %s. Run \"tofu roots init\" if providers or data sources are new, and review \"tofu roots plan\".",
 		ui.Count(out.Objects, "object"))
 	return nil
+}
+
+// checkOpposite returns an error if a moved block says that what would move has moved the other way.
+func (m *rootMoves) checkOpposite(mv *rootmoves.Move) error {
+	list, err := rootmoves.Declared(m.mover.Estate)
+	for _, other := range list {
+		if other.From == mv.To && other.Pair.From == mv.Pair.To || other.To == mv.From && other.Pair.To == mv.Pair.From {
+			err = tfdiags.Join(err, tfdiags.Errorf("A moved block says otherwise", "%s, as this block says. Remove the block from "+
+				"both root modules before %s moves.", other.String(), mv.Pair.From).At(other.Range))
+		}
+	}
+	return err
 }
 
 // address parses the address of something in a root module.

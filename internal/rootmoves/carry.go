@@ -128,7 +128,7 @@ func (f *Finisher) withPeer(
 	if err != nil {
 		return err
 	}
-	if len(of(there, of(here, nil))) > 0 {
+	if len(of(there.Manager, of(here.Manager, nil))) > 0 {
 		req.Operation = operation
 		if there, err = other.OpenState(ctx, req); err != nil {
 			return err
@@ -140,7 +140,7 @@ func (f *Finisher) withPeer(
 			"but its state has another lineage, %q, than it had, %q. Restore that state, or select its workspace.",
 			root.Name, there.Snapshot.Lineage, peer.Lineage)
 	}
-	n, err := finish(ctx, here, there)
+	n, err := finish(ctx, here.Manager, there.Manager)
 	if err == nil && n > 0 {
 		s.Warnings.Add(tfdiags.Warningf("Finished an interrupted move", "A move of %d objects between this root module and %s "+
 			"was interrupted. It is finished now.", n, root.Name))
@@ -182,7 +182,7 @@ func (f *Finisher) find(ctx context.Context, s *session.Session, peer *statemgr.
 }
 
 // of returns the records of a state by the ID of the move. If only is not nil, it leaves out other moves.
-func of(st *session.OpenedState, only records) records {
+func of(st *statemgr.Manager, only records) records {
 	out := records{}
 	for _, op := range st.Moving() {
 		if _, wanted := only[op.Moving.ID]; wanted || only == nil {
@@ -194,7 +194,7 @@ func of(st *session.OpenedState, only records) records {
 
 // finish finishes or undoes the moves that the state here records and that may be recorded there, too. It
 // returns the number of objects that have moved.
-func finish(ctx context.Context, here, there *session.OpenedState) (moved int, err error) {
+func finish(ctx context.Context, here, there *statemgr.Manager) (moved int, err error) {
 	for id, mine := range of(here, nil) {
 		theirs := of(there, records{id: nil})[id]
 		source, target, leaving, arriving := here, there, mine, theirs
@@ -211,7 +211,7 @@ func finish(ctx context.Context, here, there *session.OpenedState) (moved int, e
 }
 
 func finishOne(
-	ctx context.Context, id string, source, target *session.OpenedState, leaving, arriving []statemgr.Operation,
+	ctx context.Context, id string, source, target *statemgr.Manager, leaving, arriving []statemgr.Operation,
 ) (moved int, err error) {
 	if len(leaving) == 0 { // not decided, or done
 		return 0, target.SaveMoving(ctx, target.Current(), records{id: nil})
