@@ -186,7 +186,7 @@ func schemaOf(schemas ui.Schemas, p addrs.Provider, r addrs.Resource) *providers
 }
 
 // hidden replaces a secret. It is too short to have one itself.
-const hidden = "(***)"
+const hidden = "***"
 
 // hide returns a text without the secrets. sorted has them, longest first.
 func (s *secrets) hide(text string, sorted []string) string {
