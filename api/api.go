@@ -241,7 +241,7 @@ func (c *Config) Plan(ctx context.Context, opts PlanOptions) (_ *Plan, err error
 	return p, nil
 }
 
-// run is what a plan and its apply need.
+// run has what a plan and its apply need.
 type run struct {
 	env       *engine.Env
 	pool      *plugin.Pool
@@ -300,7 +300,7 @@ func (r *run) close() {
 // Close ends the providers of the plan.
 func (p *Plan) Close() { p.run.close() }
 
-// Change is what a plan does with one object.
+// Change is the planned change of one object.
 type Change struct {
 	Address string
 	Action  string // as in plan documents: "create", "update", "delete", "no-op" and so on
@@ -342,7 +342,7 @@ func (p *Plan) Explain(ctx context.Context, address string) ([]byte, error) {
 	return b.Bytes(), failure(err)
 }
 
-// Result is what an apply has done.
+// Result is the result of an apply.
 type Result struct {
 	State    []byte // the snapshot that was stored last
 	Warnings Problems

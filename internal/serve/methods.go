@@ -25,7 +25,7 @@ import (
 	"tofu/internal/warm"
 )
 
-// method is how a request is answered.
+// method answers requests.
 type method struct {
 	now  bool // whether it runs before the next message is read
 	call func(ctx context.Context, c *client, req *jsonrpc2.Request) (any, error)
@@ -195,7 +195,7 @@ func (c *client) diagnosticsJSON(a warm.Answer) (json.RawMessage, error) {
 	return document(func(w io.Writer) error { return ui.WriteValidation(w, a.Diagnostics, source) })
 }
 
-// answer is what the results of all methods about a root module have.
+// answer has the members of the results of all methods about a root module.
 type answer struct {
 	Revision    int             `json:"revision"`
 	Diagnostics json.RawMessage `json:"diagnostics"`

@@ -23,7 +23,7 @@ const Protocol = 1
 type Server struct {
 	core    *warm.Core
 	workDir string
-	options warm.Options // of all root modules; what a client gives is added
+	options warm.Options // of all root modules; those of a client are added
 
 	methods map[string]method
 

@@ -21,7 +21,7 @@ import (
 // proposalsDir is the directory below the data directory that has proposed plans and approvals.
 const proposalsDir = "proposals"
 
-// ProposalLife is how long a proposed plan is kept.
+// ProposalLife is the time for which a proposed plan is kept.
 const ProposalLife = 24 * time.Hour
 
 // Proposals are the proposed plans of one root module. Proposals and approvals are files that only the
@@ -42,7 +42,7 @@ type Approval struct {
 	Signature []byte `json:"signature,omitempty"`
 }
 
-// message is what a signature signs.
+// message returns the bytes that a signature signs.
 func (a *Approval) message() []byte {
 	return fmt.Appendf(nil, "tofu approval 1\n%s\n%s\n", a.Digest, a.Expires.UTC().Format(time.RFC3339))
 }

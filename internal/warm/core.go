@@ -29,7 +29,7 @@ type Core struct {
 	modules  map[string]*Module
 }
 
-// keepProviders is how long a configured provider process waits for another plan. Credentials that a
+// keepProviders is the time for which a configured provider process waits for another plan. Credentials that a
 // provider has obtained may expire; it is configured again for each plan.
 const keepProviders = 10 * time.Minute
 
@@ -50,7 +50,7 @@ func (c *Core) Close() {
 	c.clients.Close()
 }
 
-// SetText gives the text of a file, which need not exist, until DropText. The text must not be changed
+// SetText sets the text of a file, which need not exist, until DropText. The text must not be changed
 // afterwards.
 func (c *Core) SetText(name string, text []byte) {
 	c.setTexts(func(texts map[string][]byte, abs func(string) string) { texts[abs(name)] = text })
@@ -132,7 +132,7 @@ func (c *Core) open(name string, root session.RootModule, opts Options) *Module 
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.opts, m.last = opts, nil
+	m.opts = opts
 	return m
 }
 
@@ -184,7 +184,7 @@ func (c *Core) relative(dir string) (string, error) {
 	return filepath.Clean(dir), nil
 }
 
-// patience is how long a canceled question may take to end in an orderly way.
+// patience is the time that a canceled question may take to end in an orderly way.
 const patience = 5 * time.Second
 
 // interrupted returns a context that ends as after an interrupt when ctx ends, and as after a second

@@ -12,7 +12,7 @@
 // Each question is asked by the code of the commands: [Module.Diagnose] by that of `tofu validate`,
 // [Module.Plan] by that of `tofu plan`. Only what they read comes from memory. A question looks first
 // at the files on disk: no question is answered from a file that has changed since it was parsed, even
-// if nobody has reported the change.
+// without a report of the change.
 //
 // Invariants: an answer equals that of a cold run at the same time. Questions take no lock and write
 // no state; only [Module.Apply] does. A question may be asked while others run; each sees the texts as

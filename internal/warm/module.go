@@ -31,7 +31,6 @@ type Module struct {
 
 	mu   sync.Mutex
 	opts Options
-	last *Plan
 }
 
 // Name returns the name of the root module in its estate, or its directory.
@@ -40,7 +39,7 @@ func (m *Module) Name() string { return m.name }
 // Dir returns the directory, relative to the working directory of the core.
 func (m *Module) Dir() string { return m.root.Dir }
 
-// Answer is what all answers have.
+// Answer has the parts of every answer.
 type Answer struct {
 	// Diagnostics are the errors and warnings that a command would print. Their file names are relative
 	// to the working directory of the core.
@@ -73,7 +72,7 @@ func (s silent) Event(e engine.Event) {
 }
 
 // ask runs a question in a session of its own. The error of the question becomes its diagnostics; ask
-// returns an error only if ctx has ended. observe, which may be nil, is told of the events.
+// returns an error only if ctx has ended. observe, which may be nil, receives the events.
 func (m *Module) ask(
 	ctx context.Context, observe func(engine.Event), work func(ctx context.Context, q *question) error,
 ) (Answer, error) {

@@ -46,13 +46,13 @@ type PlanOptions struct {
 	Refresh          Refresh
 	Targets, Exclude []addrs.Target
 	Replace          []addrs.AbsInstance
-	// Observe, if not nil, is told of the progress. It must be safe for concurrent use.
+	// Observe, if not nil, receives the progress. It must be safe for concurrent use.
 	Observe func(engine.Event)
 
 	save func(context.Context, *session.Operation, *Plan) error // stores a plan without errors; may be nil
 }
 
-// Plan is a plan, or why there is none.
+// Plan is a plan, or the reasons why it could not be made.
 type Plan struct {
 	Answer
 	// View is the plan with its configuration and schemas; nil if nothing could be planned. A plan with
@@ -89,23 +89,11 @@ func (m *Module) Plan(ctx context.Context, opts PlanOptions) (*Plan, error) {
 		return err
 	})
 	out.Answer = answer
-	if err == nil {
-		m.mu.Lock()
-		m.last = out
-		m.mu.Unlock()
-	}
 	return out, err
 }
 
 // Present returns a plan of the present files that reads only what is not known.
 func (m *Module) Present(ctx context.Context) (*Plan, error) { return m.Plan(ctx, PlanOptions{}) }
-
-// Last returns the last plan that was made, however old, or nil.
-func (m *Module) Last() *Plan {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.last
-}
 
 // engine returns the options for the engine. The plan counts as saved, so it lists every object.
 func (o *PlanOptions) engine() *engine.PlanOptions {

@@ -284,7 +284,7 @@ func firstDifference(got, want string) string {
 	return "warm: " + part(got) + "\ncold: " + part(want)
 }
 
-// TestChangesOnDisk checks that a change that nobody reports is noticed, even if the file keeps its size
+// TestChangesOnDisk checks that a change is noticed without a report, even if the file keeps its size
 // and time.
 func TestChangesOnDisk(t *testing.T) {
 	c, dir := open(t, map[string]string{"main.tf": `output "a" { value = 1 }`})

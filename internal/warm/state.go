@@ -72,7 +72,7 @@ func selected(st *states.State, only []addrs.Target) *states.State {
 	return out
 }
 
-// Drift is what was changed outside.
+// Drift has the changes that were made outside.
 type Drift struct {
 	Answer
 	Report *driftview.Report // nil if nothing could be found out
