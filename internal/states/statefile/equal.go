@@ -11,8 +11,8 @@ import (
 	"tofu/internal/states"
 )
 
-// Equal reports whether two states have the same encoding. It compares the contents of an object
-// only if the states do not share it.
+// Equal reports whether two states have the same encoding, apart from the last configurations of providers,
+// which not every store keeps. It compares the contents of an object only if the states do not share it.
 func Equal(a, b *states.State) bool {
 	names := a.OutputNames()
 	if !slices.Equal(names, b.OutputNames()) {
@@ -38,7 +38,7 @@ func Equal(a, b *states.State) bool {
 	for range b.Resources() {
 		count--
 	}
-	return count == 0 && SameChecks(a, b) && SameProviders(a, b)
+	return count == 0 && SameChecks(a, b)
 }
 
 // SameOutput reports whether two outputs have the same encoding. Either may be nil.

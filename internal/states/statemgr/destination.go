@@ -89,14 +89,14 @@ func (s *stored) file() *statefile.File {
 
 // has reports whether the content is equal to a state with a sorted list of steps in doubt.
 func (s *stored) has(state *states.State, doubts []Operation) bool {
-	return sameSteps(doubts, s.doubts) && statefile.Equal(state, s.state)
+	return sameSteps(doubts, s.doubts) && statefile.Equal(state, s.state) && statefile.SameProviders(state, s.state)
 }
 
 // successor returns the content that Push writes for a file, or an error if the push must be
 // refused. unchanged reports whether the store already has this content, so that there is nothing
 // to write.
 func (s *stored) successor(f *statefile.File, force bool) (next *stored, unchanged bool, err error) {
-	same := s.exists && statefile.Equal(f.State, s.state)
+	same := s.exists && statefile.Equal(f.State, s.state) && statefile.SameProviders(f.State, s.state)
 	if s.exists && !force && f.Lineage != "" && s.lineage != "" {
 		switch {
 		case f.Lineage != s.lineage:
