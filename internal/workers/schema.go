@@ -13,6 +13,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivermigrate"
 
+	"tofu/internal/backend/pg"
 	"tofu/internal/tfdiags"
 )
 
@@ -120,10 +121,13 @@ const maxConns = 6
 // string of PostgreSQL.
 func Open(ctx context.Context, address string) (*Queue, error) {
 	fail := func(err error) error {
+		if pg.Declined(err) {
+			return tfdiags.Errorf("The queue can't be used", "%s. %s.", trimmed(err), pg.TLSAdvice)
+		}
 		return tfdiags.Errorf("The queue can't be used", "%s. The option -queue or TOFU_QUEUE must have the address of a "+
 			"PostgreSQL database, such as postgres://USER@HOST/DATABASE.", trimmed(err))
 	}
-	config, err := pgxpool.ParseConfig(address)
+	config, err := pgxpool.ParseConfig(pg.WithTLS(address))
 	if err != nil {
 		return nil, fail(err)
 	}
