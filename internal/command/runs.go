@@ -62,6 +62,7 @@ func (f *runsFlags) printDocument(app *App, v any) error {
 
 var cmdRunsList = &Command{
 	Name: "list", Short: "List the newest runs, and the workers",
+	Long: "Shows each run with its state, and each worker that is there with its labels.",
 	New: with((*runsFlags).declareDocument, func(ctx context.Context, app *App, f *runsFlags, args []string) error {
 		if err := noArguments(args); err != nil {
 			return err
@@ -126,6 +127,7 @@ type runRoot struct {
 
 var cmdRunsShow = &Command{
 	Name: "show", Args: "RUN", Short: "Show what a run has done in each root module",
+	Long: "Shows the tasks of a run: their root modules, states, workers, tries and errors.",
 	New: with((*runsFlags).declareDocument, func(ctx context.Context, app *App, f *runsFlags, args []string) error {
 		return f.onRun(ctx, app, args, func(q *workers.Queue, r *workers.Run) error {
 			doc := runDocument{FormatVersion: "1.0", Run: r}
@@ -200,6 +202,7 @@ type runsCancelFlags struct {
 
 var cmdRunsLogs = &Command{
 	Name: "logs", Args: "RUN", Short: "Print what a run has printed, by root module",
+	Long: "Prints what the tasks of a run have printed so far, root module by root module.",
 	New: with((*runsFlags).declare, func(ctx context.Context, app *App, f *runsFlags, args []string) error {
 		return f.onRun(ctx, app, args, func(q *workers.Queue, r *workers.Run) error {
 			shown := &queued{app: app, flags: &fleetFlags{}, queue: q, run: r}
