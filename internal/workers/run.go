@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -112,11 +113,8 @@ func (q *Queue) Enqueue(ctx context.Context, r *Run) error {
 		_, err := tx.Exec(ctx, `INSERT INTO runs (id, protocol, operation, status, phase, auto, priority, who, trace, about, virtual)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, coalesce((SELECT min(virtual) FROM runs WHERE status = $4), 0))`, r.ID, Protocol, r.Operation, RunActive, r.Phase, r.Auto,
 			r.Priority, r.Who, r.Trace, string(about))
-		for label, most := range r.Limits {
-			if err == nil {
-				_, err = tx.Exec(ctx, `INSERT INTO label_limits VALUES ($1, $2)
-					ON CONFLICT (label) DO UPDATE SET most = EXCLUDED.most`, label, most)
-			}
+		if err == nil {
+			err = tx.SendBatch(ctx, r.limits()).Close()
 		}
 		if err == nil {
 			err = insertTasks(ctx, tx, r.ID, r.Phase, r.Tasks)
@@ -129,6 +127,29 @@ func (q *Queue) Enqueue(ctx context.Context, r *Run) error {
 		}
 		return errors.Join(notify(ctx, tx, r.ID), notifyOn(ctx, tx, control, r.ID))
 	})
+}
+
+// limits makes the limits of a run those of the queue. A label of its tasks that the run doesn't limit has no limit
+// any more.
+func (r *Run) limits() *pgx.Batch {
+	all := maps.Clone(r.Limits)
+	if all == nil {
+		all = make(map[string]int)
+	}
+	for _, t := range r.Tasks {
+		for _, label := range t.Labels {
+			all[label] = r.Limits[label]
+		}
+	}
+	b := &pgx.Batch{}
+	for _, label := range slices.Sorted(maps.Keys(all)) { // so that two runs don't wait for each other
+		if most := all[label]; most > 0 {
+			b.Queue(`INSERT INTO label_limits VALUES ($1, $2) ON CONFLICT (label) DO UPDATE SET most = EXCLUDED.most`, label, most)
+		} else {
+			b.Queue("DELETE FROM label_limits WHERE label = $1", label)
+		}
+	}
+	return b
 }
 
 // insertTasks stores the tasks of a phase. Those without needs are ready.
@@ -152,13 +173,14 @@ func insertTasks(ctx context.Context, tx pgx.Tx, run string, phase int, tasks []
 	}
 	_, err := tx.CopyFrom(ctx, pgx.Identifier{"tasks"}, []string{"run", "phase", "n", "root", "labels", "queue", "needs", "uses",
 		"dependents", "unmet", "status", "archive", "input", "plan"}, pgx.CopyFromRows(rows))
-	for name, labels := range queues {
-		if err == nil {
-			_, err = tx.Exec(ctx, `INSERT INTO queues VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, name, Protocol,
-				orEmpty(labels))
-		}
+	if err != nil {
+		return err
 	}
-	return err
+	b := &pgx.Batch{}
+	for _, name := range slices.Sorted(maps.Keys(queues)) { // as in limits
+		b.Queue("INSERT INTO queues VALUES ($1, $2, $3) ON CONFLICT DO NOTHING", name, Protocol, orEmpty(queues[name]))
+	}
+	return tx.SendBatch(ctx, b).Close()
 }
 
 func orEmpty[T any](list []T) []T {

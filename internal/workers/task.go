@@ -73,8 +73,8 @@ func (q *Queue) promote(ctx context.Context, tx pgx.Tx) error {
 	b.Queue(`UPDATE tasks t SET status = 'queued', queued = clock_timestamp()
 		FROM unnest($1::text[], $2::int[], $3::int[]) AS u (run, phase, n)
 		WHERE t.run = u.run AND t.phase = u.phase AND t.n = u.n`, runs, phases, numbers)
-	for run, virtual := range s.virtual {
-		b.Queue("UPDATE runs SET virtual = $2 WHERE id = $1", run, virtual)
+	for run, n := range s.taken {
+		b.Queue("UPDATE runs SET virtual = virtual + $2 WHERE id = $1", run, n)
 	}
 	if err := tx.SendBatch(ctx, b).Close(); err != nil {
 		return err
@@ -90,6 +90,7 @@ type scheduler struct {
 	busy    map[string]int   // number of queued and running tasks by label
 	room    map[string]int   // number of jobs that a queue of River still takes
 	virtual map[string]int64 // number of jobs of each run, counted from those of the others when it began
+	taken   map[string]int64 // number of new jobs of each run
 }
 
 type readyTask struct {
@@ -98,7 +99,7 @@ type readyTask struct {
 	fence      int64
 	labels     []string
 	priority   int
-	at         int64 // the value of virtual for the run after the task
+	at         int64 // the value of virtual for the run after the task, if no task before it is left out
 }
 
 // full returns the labels whose limits are reached.
@@ -174,7 +175,7 @@ func (s *scheduler) choose() (out []*readyTask) {
 	slices.SortStableFunc(s.ready, func(a, b *readyTask) int {
 		return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.at, b.at))
 	})
-	clear(s.virtual)
+	s.taken = make(map[string]int64)
 	for _, t := range s.ready {
 		full := slices.ContainsFunc(t.labels, func(label string) bool {
 			most, limited := s.limits[label]
@@ -187,7 +188,7 @@ func (s *scheduler) choose() (out []*readyTask) {
 		for _, label := range t.labels {
 			s.busy[label]++
 		}
-		s.virtual[t.run] = max(s.virtual[t.run], t.at)
+		s.taken[t.run]++
 		out = append(out, t)
 	}
 	return out

@@ -1,0 +1,169 @@
+package workers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// most returns how many tasks with names that begin with prefix ran at the same time.
+func (b *bench) most(prefix string) (most int) {
+	now := 0
+	for line := range strings.Lines(b.lines()) {
+		switch what, root, _ := strings.Cut(strings.TrimSpace(line), " "); {
+		case !strings.HasPrefix(root, prefix):
+		case what == "begin":
+			now++
+		case what == "end":
+			now--
+		}
+		most = max(most, now)
+	}
+	return most
+}
+
+// many returns tasks with names that begin with prefix, which take a while.
+func (b *bench) many(prefix string, n int, labels ...string) (out []*Task) {
+	for i := range n {
+		out = append(out, &Task{Root: fmt.Sprint(prefix, i), Labels: labels, Input: b.input(instructions{Sleep: 50 * time.Millisecond})})
+	}
+	return out
+}
+
+// TestLimits has two runs with tasks of a limited label, and others that go on at the same time.
+func TestLimits(t *testing.T) {
+	b := newBench(t)
+	for range 2 {
+		b.start(4, "account=prod", "zone=eu")
+	}
+	limits := map[string]int{"account=prod": 2}
+	one := b.enqueue(&Run{Tasks: append(b.many("prod", 6, "account=prod", "zone=eu"), b.many("free", 6)...), Limits: limits})
+	two := b.enqueue(&Run{Tasks: b.many("prod", 6, "account=prod"), Limits: limits})
+	for _, r := range []*Run{one, two} {
+		if is := b.over(r); strings.Count(is, "done") != len(r.Tasks)+1 {
+			t.Error(is)
+		}
+	}
+	if most := b.most("prod"); most != 2 {
+		t.Errorf("%d tasks with the label ran at once, not 2", most)
+	}
+
+	// Without the limit in the newest run, there is none.
+	three := b.enqueue(&Run{Tasks: b.many("more", 6, "account=prod")})
+	b.over(three)
+	if most := b.most("more"); most < 3 {
+		t.Errorf("%d tasks with the label ran at once after its limit was removed", most)
+	}
+}
+
+// started returns the roots of runs in the order in which their tasks started.
+func (b *bench) started(runs ...*Run) (out []string) {
+	var all []*Task
+	for _, r := range runs {
+		b.over(r)
+		all = append(all, b.tasks(r)...)
+	}
+	slices.SortFunc(all, func(x, y *Task) int { return x.Started.Compare(y.Started) })
+	for _, t := range all {
+		out = append(out, t.Root)
+	}
+	return out
+}
+
+// TestFairness has a small run that comes after a large one: they take turns.
+func TestFairness(t *testing.T) {
+	b := newBench(t)
+	large := b.enqueue(&Run{Tasks: b.many("large", 20)})
+	small := b.enqueue(&Run{Tasks: b.many("small", 3)})
+	b.start(1)
+	order := b.started(large, small)
+	if last := slices.Index(order, "small2"); last > fewest+2*3 {
+		t.Errorf("the small run had to wait for too many others: %v", order)
+	}
+}
+
+// TestPriorities has an urgent run that comes after two others, and one that can wait.
+func TestPriorities(t *testing.T) {
+	b := newBench(t)
+	later := b.enqueue(&Run{Tasks: b.many("later", 8), Priority: 4})
+	usual := b.enqueue(&Run{Tasks: b.many("usual", 8)})
+	urgent := b.enqueue(&Run{Tasks: b.many("urgent", 3), Priority: 1})
+	b.start(1)
+	order := b.started(later, usual, urgent)
+	if last := slices.Index(order, "urgent2"); last > fewest+2 {
+		t.Errorf("the urgent run had to wait: %v", order)
+	}
+	if slices.Index(order, "later7") != len(order)-1 {
+		t.Errorf("the run that can wait did not: %v", order)
+	}
+}
+
+// TestChoose checks the order of jobs without a database.
+func TestChoose(t *testing.T) {
+	task := func(run string, n, priority int, labels ...string) *readyTask {
+		return &readyTask{run: run, queue: "q", n: n, priority: priority, labels: labels}
+	}
+	for _, test := range []struct {
+		name  string
+		s     scheduler
+		want  string
+		taken map[string]int64
+	}{
+		{"turns", scheduler{ready: []*readyTask{task("a", 0, 2), task("a", 1, 2), task("a", 2, 2), task("b", 0, 2), task("b", 1, 2)}},
+			"a0 b0 a1 b1", map[string]int64{"a": 2, "b": 2}},
+		{"behind", scheduler{ready: []*readyTask{task("a", 0, 2), task("b", 0, 2), task("b", 1, 2)}, virtual: map[string]int64{"a": 5}},
+			"b0 b1 a0", map[string]int64{"a": 1, "b": 2}},
+		{"priority", scheduler{ready: []*readyTask{task("a", 0, 2), task("b", 0, 1), task("b", 1, 1)}},
+			"b0 b1 a0", map[string]int64{"a": 1, "b": 2}},
+		{"limit", scheduler{ready: []*readyTask{task("a", 0, 2, "l"), task("a", 1, 2, "l"), task("a", 2, 2), task("b", 0, 2, "l")},
+			limits: map[string]int{"l": 1}}, "a0 a2", map[string]int64{"a": 2}},
+		{"two limits", scheduler{ready: []*readyTask{task("a", 0, 2, "l", "m"), task("a", 1, 2, "l"), task("a", 2, 2, "m")},
+			limits: map[string]int{"l": 2, "m": 1}}, "a0 a1", map[string]int64{"a": 2}},
+		{"busy", scheduler{ready: []*readyTask{task("a", 0, 2, "l"), task("a", 1, 2)}, limits: map[string]int{"l": 1},
+			busy: map[string]int{"l": 1}}, "a1", map[string]int64{"a": 1}},
+	} {
+		s := test.s
+		s.room = map[string]int{"q": 4}
+		if s.virtual == nil {
+			s.virtual = make(map[string]int64)
+		}
+		if s.busy == nil {
+			s.busy = make(map[string]int)
+		}
+		var got []string
+		for _, one := range s.choose() {
+			got = append(got, fmt.Sprint(one.run, one.n))
+		}
+		if text := strings.Join(got, " "); text != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, text, test.want)
+		}
+		if fmt.Sprint(s.taken) != fmt.Sprint(test.taken) {
+			t.Errorf("%s: the jobs are counted as %v, not %v", test.name, s.taken, test.taken)
+		}
+	}
+}
+
+// TestEnqueueAtOnce enqueues runs with the same limits and labels at the same time.
+func TestEnqueueAtOnce(t *testing.T) {
+	b := newBench(t)
+	limits := make(map[string]int)
+	var tasks []*Task
+	for i := range 30 {
+		label := fmt.Sprint("account=", i)
+		limits[label] = 1
+		tasks = append(tasks, &Task{N: i, Root: label, Labels: []string{label}, Input: b.input(instructions{})})
+	}
+	var all sync.WaitGroup
+	for range 12 {
+		all.Go(func() {
+			r := &Run{ID: NewID(), Operation: "plan", Phase: 1, Priority: 2, Limits: limits, Tasks: tasks}
+			if err := b.Enqueue(t.Context(), r); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
