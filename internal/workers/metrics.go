@@ -43,7 +43,7 @@ func (m *Metrics) waited(d time.Duration) {
 	})
 }
 
-func (m *Metrics) ended(t *Task, how string) {
+func (m *Metrics) ended(t *Task, how string, after time.Duration) {
 	m.update(func() {
 		key := [2]string{"plan", how}
 		if t.Phase%2 == 0 {
@@ -56,7 +56,7 @@ func (m *Metrics) ended(t *Task, how string) {
 			m.tasks[key] = &took{}
 		}
 		m.tasks[key].n++
-		m.tasks[key].sum += time.Since(t.Started)
+		m.tasks[key].sum += after
 	})
 }
 

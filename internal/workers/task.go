@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -376,6 +377,7 @@ func (q *Queue) decide(ctx context.Context, tx pgx.Tx, run string, phase, n int,
 // release ends a try of a task without an outcome: by its worker, which says why, or by another
 // process after the end of the lease. The task is tried again, unless it was tried too often.
 func (q *Queue) release(ctx context.Context, t *Task, why string, expired bool) error {
+	why = strings.ToValidUTF8(strings.ReplaceAll(why, "\x00", ""), "") // what PostgreSQL can store as a text
 	return q.tx(ctx, func(tx pgx.Tx) error {
 		r, err := lockRun(ctx, tx, t.Run)
 		if err != nil {
@@ -411,9 +413,10 @@ func (q *Queue) release(ctx context.Context, t *Task, why string, expired bool) 
 	})
 }
 
-// sweep ends the tries whose leases have ended.
+// sweep ends the tries whose leases have ended, in runs of this protocol.
 func (q *Queue) sweep(ctx context.Context) error {
-	rows, _ := q.pool.Query(ctx, "SELECT "+taskColumns+" FROM tasks WHERE status = 'running' AND lease <= clock_timestamp()")
+	rows, _ := q.pool.Query(ctx, "SELECT "+taskColumns+` FROM tasks WHERE status = 'running' AND lease <= clock_timestamp()
+		AND (SELECT protocol FROM runs WHERE id = run) = $1`, Protocol)
 	tasks, err := pgx.CollectRows(rows, scanTask)
 	for _, t := range tasks {
 		why := fmt.Sprintf("the worker %s was killed, lost the database or slept for longer than its lease", t.Worker)
@@ -424,15 +427,24 @@ func (q *Queue) sweep(ctx context.Context) error {
 	return err
 }
 
-// renew extends the leases of a worker's tasks. It returns the interrupts of their runs, by task. Tasks that
-// are missing are lost.
-func (q *Queue) renew(ctx context.Context, worker string, running int, lease time.Duration) (map[ticket]int, error) {
+// renew extends the leases of a worker's tasks, and returns the interrupts of their runs. Tasks that are missing
+// in the result are lost.
+func (q *Queue) renew(
+	ctx context.Context, worker string, running int, mine []ticket, lease time.Duration,
+) (map[ticket]int, error) {
+	runs, phases := make([]string, len(mine)), make([]int, len(mine))
+	numbers, fences := make([]int, len(mine)), make([]int64, len(mine))
+	for i, k := range mine {
+		runs[i], phases[i], numbers[i], fences[i] = k.Run, k.Phase, k.N, k.Fence
+	}
 	out := make(map[ticket]int)
 	b := &pgx.Batch{}
 	b.Queue("UPDATE workers SET seen = clock_timestamp(), running = $2 WHERE id = $1", worker, running)
-	b.Queue(`UPDATE tasks t SET lease = clock_timestamp() + $2::interval FROM runs r WHERE r.id = t.run AND t.worker = $1
-		AND t.status = 'running' AND t.lease > clock_timestamp() RETURNING t.run, t.phase, t.n, t.fence, r.stop`, worker,
-		lease.String()).Query(func(rows pgx.Rows) error {
+	b.Queue(`UPDATE tasks t SET lease = clock_timestamp() + $1::interval
+		FROM unnest($2::text[], $3::int[], $4::int[], $5::bigint[]) AS m (run, phase, n, fence) JOIN runs r ON r.id = m.run
+		WHERE t.run = m.run AND t.phase = m.phase AND t.n = m.n AND t.fence = m.fence
+			AND t.status = 'running' AND t.lease > clock_timestamp() RETURNING t.run, t.phase, t.n, t.fence, r.stop`,
+		lease.String(), runs, phases, numbers, fences).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			var k ticket
 			var stop int

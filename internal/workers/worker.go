@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 
@@ -41,7 +43,8 @@ type Worker struct {
 	slots chan struct{}
 
 	mu       sync.Mutex
-	tasks    map[ticket]*process
+	held     map[ticket]bool     // claimed tasks, from the claim until their ends are stored
+	tasks    map[ticket]*process // those whose processes run
 	draining bool
 	killing  bool
 }
@@ -80,7 +83,7 @@ func (w *Worker) heartbeat() time.Duration { return min(w.Lease/6, alive/3) }
 // Run takes tasks until stop is closed, and returns when the running ones have ended. If kill is closed too,
 // running operations are told to stop.
 func (w *Worker) Run(ctx context.Context, stop, kill <-chan struct{}) error {
-	w.tasks, w.slots = make(map[ticket]*process), make(chan struct{}, w.Jobs)
+	w.held, w.tasks, w.slots = make(map[ticket]bool), make(map[ticket]*process), make(chan struct{}, w.Jobs)
 	w.Labels = sorted(w.Labels)
 	if err := w.register(ctx); err != nil {
 		return err
@@ -201,14 +204,10 @@ func drain(from <-chan string) {
 // renew renews the leases, passes on interrupts and ends the processes of lost tasks.
 func (w *Worker) renew(ctx context.Context) error {
 	w.mu.Lock()
-	running := len(w.tasks)
-	var mine []ticket
-	for k := range w.tasks {
-		mine = append(mine, k)
-	}
+	running, mine := len(w.tasks), slices.Collect(maps.Keys(w.held))
 	w.mu.Unlock()
 	w.Metrics.running(running)
-	kept, err := w.Queue.renew(ctx, w.ID, running, w.Lease)
+	kept, err := w.Queue.renew(ctx, w.ID, running, mine, w.Lease)
 	if err != nil {
 		return err
 	}
@@ -270,41 +269,65 @@ func (w *Worker) work(ctx context.Context, job *river.Job[ticket]) error {
 	if err != nil || t == nil {
 		return err
 	}
+	w.hold(job.Args, true)
+	defer w.hold(job.Args, false)
 	w.Metrics.waited(t.Started.Sub(t.Queued))
-	ctx = context.WithoutCancel(ctx) // River limits the time until the claim
-	k := job.Args
+	w.process(context.WithoutCancel(ctx), job.Args, t) // River limits the time until the claim
+	return nil
+}
+
+// hold says whether the worker keeps the lease of a task.
+func (w *Worker) hold(k ticket, is bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if is {
+		w.held[k] = true
+	} else {
+		delete(w.held, k)
+	}
+}
+
+// process runs a claimed task, and stores what comes of it.
+func (w *Worker) process(ctx context.Context, k ticket, t *Task) {
+	began := time.Now()
 	end, err := w.run(ctx, k, t)
+	if err == nil {
+		err = w.persist(ctx, func(ctx context.Context) error { return w.Queue.finish(ctx, t, *end) })
+	}
+	how := "finished"
+	defer func() { w.Metrics.ended(t, how, time.Since(began)) }()
 	switch {
+	case err == nil:
 	case errors.Is(err, errLost):
-		w.Metrics.ended(t, "lost")
+		how = "lost"
 		w.Say("%s of run %s was lost: %s", t.Root, t.Run, trimmed(err))
-	case err != nil:
-		w.Metrics.ended(t, "unfinished")
+	default:
+		how = "unfinished"
 		w.Say("%s of run %s ended without a result: %s", t.Root, t.Run, trimmed(err))
 		why := fmt.Sprintf("on the worker %s: %s", w.ID, tfdiags.Sentence(err))
 		if err := w.persist(ctx, func(ctx context.Context) error { return w.Queue.release(ctx, t, why, false) }); err != nil {
 			w.Say("That was not stored: %s", trimmed(err))
 		}
-	default:
-		err = w.persist(ctx, func(ctx context.Context) error { return w.Queue.finish(ctx, t, *end) })
-		w.Metrics.ended(t, "finished")
-		if err != nil {
-			w.Say("The result of %s of run %s was not stored: %s", t.Root, t.Run, trimmed(err))
-		}
 	}
-	return nil
 }
 
-// persist repeats a write until it succeeds or the lease has ended for sure.
+// persist repeats a write until it succeeds, the database refuses its values or the lease has ended for sure.
 func (w *Worker) persist(ctx context.Context, write func(context.Context) error) error {
 	for until := time.Now().Round(0).Add(w.Lease); ; time.Sleep(200 * time.Millisecond) {
 		one, cancel := context.WithTimeout(ctx, 10*time.Second)
 		err := write(one)
 		cancel()
-		if err == nil || errors.Is(err, errLost) || time.Now().Round(0).After(until) {
+		if err == nil || errors.Is(err, errLost) || unstorable(err) || time.Now().Round(0).After(until) {
 			return err
 		}
 	}
+}
+
+// unstorable reports whether the database can't store the values of a write.
+func unstorable(err error) bool {
+	const dataException, limitExceeded = "22", "54" // classes of SQLSTATE
+	from := new(pgconn.PgError)
+	return errors.As(err, &from) && (strings.HasPrefix(from.Code, dataException) || strings.HasPrefix(from.Code, limitExceeded))
 }
 
 // run runs a task in a process, and returns what it leaves behind. The error is errLost if the lease has ended.
@@ -340,10 +363,14 @@ func (w *Worker) run(ctx context.Context, k ticket, t *Task) (*end, error) {
 	return w.supervise(ctx, k, t, job, w.Command(dir, env))
 }
 
+// orphanDelay is how long a worker reads what the children of an ended process still print.
+const orphanDelay = 100 * time.Millisecond
+
 // supervise starts the process of a task and serves it until it ends.
 func (w *Worker) supervise(ctx context.Context, k ticket, t *Task, job *Job, cmd *exec.Cmd) (*end, error) {
 	var stderr tail
 	cmd.Stderr = &stderr
+	cmd.WaitDelay = orphanDelay
 	ownGroup(cmd)
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -371,6 +398,9 @@ func (w *Worker) supervise(ctx context.Context, k ticket, t *Task, job *Job, cmd
 		killGroup(cmd)
 	}
 	waitErr := cmd.Wait()
+	if last == nil {
+		killGroup(cmd) // the next try may not work beside what this one has started
+	}
 	w.mu.Lock()
 	delete(w.tasks, k)
 	lost := p.lost

@@ -56,12 +56,13 @@ func run(m *testing.M) int {
 
 // instructions are the input of a task: what its process does.
 type instructions struct {
-	Log   string // a file for lines about what happens
-	Hold  string // the process ends when this file exists or after a second interrupt
-	Sleep time.Duration
-	Crash string // write this on standard error and exit
-	Begin bool   // ask for permission to change objects
-	Why   string // the reason in the outcome
+	Log    string // a file for lines about what happens
+	Hold   string // the process ends when this file exists or after a second interrupt
+	Sleep  time.Duration
+	Crash  []byte // write this on standard error and exit
+	Orphan bool   // start a process that says so after a second, before the crash
+	Begin  bool   // ask for permission to change objects
+	Why    []byte // the reason in the outcome
 }
 
 // work does what the input of a task says.
@@ -85,11 +86,18 @@ func work() int {
 	}
 	say("begin")
 	say("trace " + os.Getenv("TRACEPARENT"))
-	if in.Crash != "" {
-		fmt.Fprint(os.Stderr, in.Crash)
+	if in.Orphan {
+		orphan := exec.Command("sh", "-c", "sleep 1; echo orphan >>"+in.Log)
+		orphan.Stderr = os.Stderr
+		if err := orphan.Start(); err != nil {
+			say(err.Error())
+		}
+	}
+	if in.Crash != nil {
+		_, _ = os.Stderr.Write(in.Crash)
 		return 1
 	}
-	out := Outcome{Changes: true, Why: in.Why}
+	out := Outcome{Changes: true, Why: string(in.Why)}
 	if in.Begin {
 		if err := c.May(true); err != nil {
 			say("refused")
