@@ -290,6 +290,7 @@ func (q *queued) follow(ctx context.Context, own bool) error {
 	watching, cancel := context.WithCancel(steady)
 	defer cancel()
 	if own {
+		q.app.Interrupts.OnInterrupt(q.printInterrupt, q.app.printFailure)
 		go q.passOn(watching)
 	} else {
 		steady = ctx
@@ -352,6 +353,16 @@ func (q *queued) passOn(ctx context.Context) {
 			return
 		}
 	}
+}
+
+func (q *queued) printInterrupt(count int) {
+	text := "\nInterrupt received. Workers start nothing new, and finish running operations.\n" +
+		"Another interrupt tells these to stop.\n"
+	if count > 1 {
+		text = "\nSecond interrupt received: running operations are told to stop.\n" +
+			"A third one ends this command, but not the run.\n"
+	}
+	q.app.Printer.Message(ui.Text{Text: text})
 }
 
 // ask asks for approval of plans.
@@ -533,7 +544,7 @@ func (q *queued) result(ctx context.Context, view *rootsView, t *workers.Task) (
 			switch {
 			case d.Subject != nil:
 				_, _ = q.app.Parser.Module(filepath.Dir(d.Subject.Filename), tfdiags.Drop) // its text is shown
-			case !interrupted:
+			case !interrupted && !strings.Contains(d.Detail, t.Worker):
 				d.Detail = strings.TrimSpace(d.Detail + "\n\nThis happened on the worker " + t.Worker + ".")
 			}
 		})
@@ -570,43 +581,4 @@ func (q *queued) decrypt(ctx context.Context, root string, data []byte) ([]byte,
 	}
 	plain, _, err := t.Decrypt(ctx, data)
 	return plain, err
-}
-
-var cmdRootsWatch = &Command{
-	Name: "watch", Args: "RUN", Short: "Show a run over workers, and approve it",
-	Long: `
-Shows a run that "tofu roots" has enqueued with -queue, from its present phase to
-its end, and asks for approval if the run waits for that. An interrupt ends only
-this command; "tofu runs cancel" interrupts the run.`,
-	New: with(func(f *watchFlags, fs *options) {
-		f.fleetFlags.viewFlags.addJSON(fs)
-		f.addProgress(fs)
-		f.addSensitive(fs)
-		f.addPlanView(fs)
-		f.addAddress(fs, "The `address` of the queue.")
-	}, runRootsWatch),
-}
-
-type watchFlags struct{ rootsApplyFlags }
-
-func runRootsWatch(ctx context.Context, app *App, f *watchFlags, args []string) error {
-	if len(args) != 1 {
-		return badUsage("One run required", "The command takes the ID of a run. To list the runs, use: tofu runs list")
-	}
-	q := &queued{app: app, flags: &f.fleetFlags, apply: &rootsApply{app: app, flags: &f.rootsApplyFlags}}
-	var err error
-	if q.queue, err = f.open(ctx, app); err != nil {
-		return err
-	}
-	defer q.queue.Close()
-	if q.run, err = q.queue.Run(ctx, args[0]); err != nil {
-		return err
-	}
-	if err := q.queue.CheckProtocol(ctx, q.run.ID); err != nil {
-		return err
-	}
-	if f.Destroy = q.run.Operation == "destroy" || slices.Contains(q.run.About.Args, "-destroy"); f.Destroy {
-		q.mode = plans.Destroy
-	}
-	return q.follow(ctx, false)
 }
