@@ -244,6 +244,7 @@ func (m *migration) copy(ctx context.Context, name, destName string) (bool, erro
 	}
 	defer m.session.Release(dest)
 	if dest.Exists() && statefile.Equal(source.State(), dest.State()) &&
+		statefile.SameProviders(source.State(), dest.State()) &&
 		source.Snapshot.Lineage == dest.Snapshot.Lineage {
 		return true, nil // the new backend already has this state
 	}

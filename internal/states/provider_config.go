@@ -2,6 +2,7 @@ package states
 
 import (
 	"encoding/json"
+	"maps"
 
 	"tofu/internal/addrs"
 )
@@ -34,6 +35,12 @@ func (s *State) SetProviderConfig(p addrs.ProviderInstance, c *ProviderConfig) {
 		s.providers = make(map[addrs.ProviderInstance]*ProviderConfig)
 	}
 	s.providers[p] = c
+}
+
+// KnownProviderConfigs returns a copy of all known configurations, with those of provider instances that
+// manage no objects.
+func (s *State) KnownProviderConfigs() map[addrs.ProviderInstance]*ProviderConfig {
+	return maps.Clone(s.providers)
 }
 
 // ProviderConfigs returns the known configurations of the provider instances that manage objects of the

@@ -22,7 +22,7 @@ import (
 var migrations embed.FS
 
 // schemaVersion is the version of the schema that this program uses.
-const schemaVersion = 5
+const schemaVersion = 6
 
 // minServer is the oldest supported version of PostgreSQL, in the form of server_version_num.
 const minServer = 130000

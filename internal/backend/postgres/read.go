@@ -187,7 +187,9 @@ func (r *reading) state(ctx context.Context, b *pgx.Batch, w *workspaceRow, part
 		FROM resource r LEFT JOIN object o ON o.workspace = r.workspace AND o.resource = r.address
 		WHERE r.workspace = $1::bigint ORDER BY r.address, o.address, o.deposed`, r.resources, `],"check_results":[`)
 	query("SELECT kind, config, encrypted, document FROM check_result WHERE workspace = $1::bigint "+
-		"ORDER BY kind, config", r.checks, "]}")
+		"ORDER BY kind, config", r.checks, `],"provider_configs":{`)
+	query("SELECT provider, encrypted, document FROM provider_config WHERE workspace = $1::bigint "+
+		"ORDER BY provider", r.providers, "}}")
 	if parts == everything {
 		query(`SELECT r.id, r.who, r.process, r.ended IS NOT NULL OR r.lease < clock_timestamp(),
 				coalesce(r.outcome, '') = 'done',

@@ -38,6 +38,7 @@ var sealedTables = []sealedTable{
 	{"output", "name", "since bigint", "value", true, outputKey, documentValue, checkOutput},
 	{"output_history", "name", "since bigint", "value", true, outputKey, documentValue, checkOutput},
 	{"check_result", "kind, config", "since bigint", "", true, checkKey, nil, checkResult},
+	{"provider_config", "provider", "since bigint", "", true, providerKey, nil, checkProvider},
 	{"operation", "run, address, deposed", "started timestamptz", "", false, stepKey, nil, checkStep},
 }
 

@@ -48,7 +48,8 @@ func withKeys(t *testing.T, c *postgres.Config, target string) map[string][2]int
 	t.Helper()
 	codec := encryptiontest.State(t, target)
 	out := map[string][2]int{}
-	for _, table := range []string{"object", "object_history", "output", "output_history", "check_result", "operation"} {
+	for _, table := range []string{"object", "object_history", "output", "output_history", "check_result", "provider_config",
+		"operation"} {
 		documents, err := rows(t, c, "", "SELECT document FROM "+table)
 		if err != nil {
 			t.Fatal(err)
@@ -78,6 +79,7 @@ func TestReencrypt(t *testing.T) {
 		st.SetCurrent(addr("a", i), object(fmt.Sprint(i)), provider)
 	}
 	st.SetOutput("o", &states.Output{Value: cty.StringVal("first")})
+	st.SetProviderConfig(provider, configured("one"))
 	if err := m.Save(t.Context(), st); err != nil {
 		t.Fatal(err)
 	}

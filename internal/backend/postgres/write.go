@@ -69,6 +69,9 @@ func (t *transcript) write(ctx context.Context, c *statemgr.Change) error {
 	if err := t.outputs(c); err != nil {
 		return err
 	}
+	if err := t.providers(c); err != nil {
+		return err
+	}
 	return t.checks(c)
 }
 
@@ -393,6 +396,7 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 	}
 	change := statemgr.Difference(present.State, file.State)
 	change.Base, change.Replaces, change.Serial, change.Lineage = present.Revision, true, file.Serial, file.Lineage
+	change.Providers = statemgr.ProviderChanges(present.State.KnownProviderConfigs(), file.State, change.Objects)
 	run := s.NewRun(workspace, nil, statemgr.NewLockInfo("put"))
 	_, _, err = run.Write(ctx, func() *statemgr.Change { return change })
 	if err != nil {

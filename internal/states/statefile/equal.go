@@ -11,8 +11,8 @@ import (
 	"tofu/internal/states"
 )
 
-// Equal reports whether two states have the same encoding, apart from the last configurations of providers,
-// which not every store keeps. It compares the contents of an object only if the states do not share it.
+// Equal reports whether two states have the same encoding, apart from the last configurations of providers;
+// SameProviders compares those. It compares the contents of an object only if the states do not share it.
 func Equal(a, b *states.State) bool {
 	names := a.OutputNames()
 	if !slices.Equal(names, b.OutputNames()) {

@@ -49,7 +49,13 @@ func (r *reader) providers() bool {
 
 // SameProviders reports whether two states have the same last configurations of providers.
 func SameProviders(a, b *states.State) bool {
-	return maps.EqualFunc(a.ProviderConfigs(), b.ProviderConfigs(), func(x, y *states.ProviderConfig) bool {
-		return x == y || maps.Equal(x.Secrets, y.Secrets) && SameJSON(x.Values, y.Values)
-	})
+	return maps.EqualFunc(a.ProviderConfigs(), b.ProviderConfigs(), SameProvider)
+}
+
+// SameProvider reports whether two last configurations of a provider are equal. Either may be nil.
+func SameProvider(x, y *states.ProviderConfig) bool {
+	if x == nil || y == nil {
+		return x == y
+	}
+	return x == y || maps.Equal(x.Secrets, y.Secrets) && SameJSON(x.Values, y.Values)
 }

@@ -8,7 +8,8 @@ import (
 	"tofu/internal/states/statefile"
 )
 
-// Difference returns the change that turns one state into another.
+// Difference returns the change that turns one state into another, without the configurations of providers;
+// see ProviderChanges.
 func Difference(from, to *states.State) *Change {
 	c := &Change{Objects: objectChanges(from, to), Outputs: map[string]*states.Output{}}
 	for _, name := range to.OutputNames() {
@@ -100,6 +101,51 @@ func findMoves(from *states.State, gone []ObjectID, changes []ObjectChange) {
 			delete(origins, identity) // only one object can have moved from there
 		}
 	}
+}
+
+// ProviderChanges returns the changes of the last configurations of providers that accompany changes of
+// objects. kept are the configurations that the ledger has.
+func ProviderChanges(
+	kept map[addrs.ProviderInstance]*states.ProviderConfig, to *states.State, objects []ObjectChange,
+) []ProviderChange {
+	used := to.ProviderConfigs()
+	out := neededProviders(kept, to, objects)
+	accompanied := make(map[addrs.ProviderInstance]bool, len(out))
+	for _, c := range out {
+		accompanied[c.Provider] = true
+	}
+	for p, config := range used {
+		if !accompanied[p] && !statefile.SameProvider(kept[p], config) {
+			out = append(out, ProviderChange{Provider: p, Config: config, Changed: true})
+		}
+	}
+	for p := range kept {
+		if used[p] == nil {
+			out = append(out, ProviderChange{Provider: p, Changed: true})
+		}
+	}
+	return out
+}
+
+// neededProviders returns the configurations that a state has of the providers of the objects that are
+// written.
+func neededProviders(
+	kept map[addrs.ProviderInstance]*states.ProviderConfig, in *states.State, objects []ObjectChange,
+) []ProviderChange {
+	var out []ProviderChange
+	done := map[addrs.ProviderInstance]bool{}
+	for i := range objects {
+		o := &objects[i]
+		if o.Object == nil || o.Addr.Resource.Mode != addrs.Managed || done[o.Provider] {
+			continue
+		}
+		done[o.Provider] = true
+		if config := in.ProviderConfig(o.Provider); config != nil {
+			out = append(out, ProviderChange{Provider: o.Provider, Config: config,
+				Changed: !statefile.SameProvider(kept[o.Provider], config)})
+		}
+	}
+	return out
 }
 
 // ChangedInstances returns the instances with objects that differ between two states. Some are

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"tofu/internal/addrs"
@@ -126,7 +127,8 @@ type Change struct {
 	Outputs   map[string]*states.Output // nil for an output that is removed
 	Checks    *checks.Results           // the new results, if NewChecks is set
 	NewChecks bool
-	Ended     []ObjectID // steps of this run that have ended
+	Providers []ProviderChange // see ProviderChanges
+	Ended     []ObjectID       // steps of this run that have ended
 	// InDoubt are steps of this run that are in doubt from the beginning, because the state that it
 	// writes lists them.
 	InDoubt []*Operation
@@ -141,7 +143,8 @@ type Change struct {
 
 // Empty reports whether the change changes nothing but the records of steps.
 func (c *Change) Empty() bool {
-	return len(c.Objects) == 0 && len(c.Resources) == 0 && len(c.Outputs) == 0 && !c.NewChecks && !c.Replaces
+	return len(c.Objects) == 0 && len(c.Resources) == 0 && len(c.Outputs) == 0 && !c.NewChecks && !c.Replaces &&
+		!slices.ContainsFunc(c.Providers, func(p ProviderChange) bool { return p.Changed })
 }
 
 // ObjectID identifies an object of a state.
@@ -170,6 +173,17 @@ type ResourceChange struct {
 	Addr     addrs.AbsResource
 	Provider addrs.AbsProviderConfig
 	Gone     bool
+}
+
+// ProviderChange is a last configuration of a provider that accompanies changes of objects.
+type ProviderChange struct {
+	Provider addrs.ProviderInstance
+	// Config is the configuration. It is nil if no object of the state needs it any more. It then stays as
+	// long as the ledger has objects that other runs have added.
+	Config *states.ProviderConfig
+	// Changed says that the configuration differs from the one that was read. Otherwise it is written only
+	// if another run has removed it since.
+	Changed bool
 }
 
 // A ChangedError reports that another run changed a part of the state that a plan depends on.

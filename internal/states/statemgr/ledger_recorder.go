@@ -2,6 +2,7 @@ package statemgr
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,13 +27,14 @@ type ledgerRecorder struct {
 	revision uint64 // revision of the state that the plan has read
 	first    *firstChange
 
-	mu    sync.Mutex                // guards the following fields
+	mu    sync.Mutex                // guards the following fields; locked after the mutex of to, if both are needed
 	base  *states.State             // the state that the ledger has, without the changes of other runs
 	steps map[ObjectID]recordedStep // the steps in progress
 	// provided has the objects that providers have changed, but whose changes could not be
 	// recorded.
 	provided map[ObjectID]bool
 	failed   bool
+	sent     map[addrs.ProviderInstance]bool // the configurations of providers that this run has written
 
 	starts  queue[*Operation]
 	results queue[*Change]
@@ -190,19 +192,50 @@ func (r *ledgerRecorder) ended(id ObjectID) {
 	}
 }
 
+// unsentProviders returns the configurations of the providers of objects that this run has not written yet.
+// Another run may have removed those whose last object this run has removed, so they are written again.
+func (r *ledgerRecorder) unsentProviders(objects []ObjectChange) []ProviderChange {
+	r.to.mu.Lock()
+	defer r.to.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if slices.ContainsFunc(objects, func(o ObjectChange) bool { return o.Object == nil }) {
+		clear(r.sent)
+	}
+	return slices.DeleteFunc(neededProviders(r.to.kept, r.base, objects),
+		func(c ProviderChange) bool { return r.sent[c.Provider] })
+}
+
+// sentProviders notes which configurations of providers this run has written.
+func (r *ledgerRecorder) sentProviders(changes []ProviderChange) {
+	r.to.mu.Lock()
+	defer r.to.mu.Unlock()
+	r.to.keep(changes)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range changes {
+		r.sent[c.Provider] = true
+	}
+}
+
 // write writes the result of a step. Results of other steps that arrive in the meantime share its
 // transaction. write returns when the result is stored. It reports an error to the operation.
 func (r *ledgerRecorder) write(change *Change) error {
 	err := r.results.add(change, func(take func() []*Change) error {
 		ctx, cancel := r.context()
 		defer cancel()
+		var all *Change
 		_, _, err := r.run.Write(ctx, func() *Change {
-			all := &Change{Base: r.revision, Lineage: r.to.newLineage()}
+			all = &Change{Base: r.revision, Lineage: r.to.newLineage()}
 			for _, c := range take() {
 				all.Objects, all.Ended = append(all.Objects, c.Objects...), append(all.Ended, c.Ended...)
 			}
+			all.Providers = r.unsentProviders(all.Objects)
 			return all
 		})
+		if err == nil {
+			r.sentProviders(all.Providers)
+		}
 		return err
 	})
 	if err != nil {

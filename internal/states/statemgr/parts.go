@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 
@@ -25,8 +26,10 @@ type parts struct {
 
 	writing sync.Mutex // serializes everything except the recording of steps
 
-	mu       sync.Mutex // guards the following fields; never held during I/O
-	content  stored
+	mu      sync.Mutex // guards the following fields; never held during I/O
+	content stored
+	// kept has the configurations of providers that the ledger has, as far as this process knows.
+	kept     map[addrs.ProviderInstance]*states.ProviderConfig
 	run      LedgerRun       // the run of this process; nil until it is needed
 	recorder *ledgerRecorder // records the operation in progress; nil if none exists
 }
@@ -43,6 +46,7 @@ func (p *parts) read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, error) 
 	defer p.mu.Unlock()
 	p.content = stored{exists: in.Exists, serial: in.Serial, lineage: in.Lineage, version: in.Version, state: in.State,
 		revision: in.Revision}
+	p.kept = in.State.KnownProviderConfigs()
 	snap := p.content.snapshot()
 	if in.Outdated {
 		warn(tfdiags.Warningf("Outdated encryption",
@@ -136,6 +140,7 @@ func (p *parts) begin(ctx context.Context, start *states.State, run *Run) (recor
 			change.Objects = append(change.Objects, o)
 		}
 	}
+	change.Providers = neededProviders(p.keptConfigs(), end, change.Objects)
 	moved := p.doubts.moved(p.doubts.list())
 	change.InDoubt, change.Settled = pointers(moved), p.doubts.recorded(moved)
 	if !change.Empty() || len(moved) > 0 {
@@ -151,7 +156,7 @@ func (p *parts) begin(ctx context.Context, start *states.State, run *Run) (recor
 	defer p.mu.Unlock()
 	p.content.revision = footprint.Revision
 	p.recorder = &ledgerRecorder{to: p, run: own, revision: footprint.Revision, first: newFirstChange(p.workspace, run),
-		base: base, steps: map[ObjectID]recordedStep{}, provided: map[ObjectID]bool{}}
+		base: base, steps: map[ObjectID]recordedStep{}, provided: map[ObjectID]bool{}, sent: map[addrs.ProviderInstance]bool{}}
 	return p.recorder, nil
 }
 
@@ -174,7 +179,29 @@ func (p *parts) write(ctx context.Context, change *Change, state *states.State) 
 	defer p.mu.Unlock()
 	p.content.exists, p.content.serial, p.content.lineage = true, serial, change.Lineage
 	p.content.state = state
+	p.keep(change.Providers)
 	return nil
+}
+
+// keep notes which configurations of providers the ledger has after a change. The caller holds p.mu.
+func (p *parts) keep(changes []ProviderChange) {
+	if p.kept == nil && len(changes) > 0 {
+		p.kept = make(map[addrs.ProviderInstance]*states.ProviderConfig)
+	}
+	for _, c := range changes {
+		if c.Config == nil {
+			delete(p.kept, c.Provider)
+		} else {
+			p.kept[c.Provider] = c.Config
+		}
+	}
+}
+
+// keptConfigs returns a copy of p.kept.
+func (p *parts) keptConfigs() map[addrs.ProviderInstance]*states.ProviderConfig {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.kept)
 }
 
 // save implements destination. It writes what differs from the recorded state.
@@ -189,7 +216,7 @@ func (p *parts) save(ctx context.Context, before, final *states.State) error {
 		base = r.recorded()
 	}
 	change := Difference(base, final)
-	change.Base = content.revision
+	change.Base, change.Providers = content.revision, ProviderChanges(p.keptConfigs(), final, change.Objects)
 	if r != nil {
 		r.ofProviders(change)
 	}
@@ -270,6 +297,7 @@ func (p *parts) push(ctx context.Context, f *statefile.File, force bool) error {
 	}
 	change := Difference(content.state, next.state)
 	change.Base, change.Replaces, change.Serial, change.Lineage = content.revision, true, next.serial, next.lineage
+	change.Providers = ProviderChanges(p.keptConfigs(), next.state, change.Objects)
 	_, settled := p.doubts.split(content.state, next.state)
 	change.Settled = p.doubts.recorded(settled)
 	change.InDoubt = pointers(pushed)
@@ -308,6 +336,7 @@ func (p *parts) pushUnsaved(ctx context.Context, f *statefile.File) error {
 	change.NewChecks, change.Checks = false, nil // the history has no check results
 	change.Base, change.Lineage = f.Unsaved.Revision, f.Lineage
 	change.Objects = slices.DeleteFunc(change.Objects, func(o ObjectChange) bool { return !missing[o.ObjectID] })
+	change.Providers = neededProviders(p.keptConfigs(), f.State, change.Objects)
 	provided := make(map[string]bool, len(f.Unsaved.Provided))
 	for _, addr := range f.Unsaved.Provided {
 		provided[addr] = true
