@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"tofu/internal/atomicfile"
@@ -81,6 +82,33 @@ func (op *Operation) saveData() {
 	err := op.updatePart(ctx, dataFile, func() ([]byte, error) { return op.data.Encode(op.State.Snapshot.Lineage) })
 	if err != nil {
 		op.Session.Logs.Core.Warn("recording what data sources returned", "error", err)
+	}
+}
+
+// sealParts encrypts what the data directory has of a workspace's objects, if that is in clear text or has
+// an old key because an earlier run had another configuration. Like saveAges, it ignores errors.
+func (s *Session) sealParts(ctx context.Context, p *Location) {
+	for _, file := range []string{dataFile, lastRunFile} {
+		if _, err := os.Stat(filepath.Join(s.DataDir, file)); err != nil {
+			continue
+		}
+		err := s.UpdateDataFile(ctx, file, func(previous []byte) ([]byte, error) {
+			content, err := decodeData(previous)
+			if err != nil || content.Workspaces[p.Workspace] == nil {
+				return previous, nil
+			}
+			text, old, err := p.codec.Decrypt(ctx, content.Workspaces[p.Workspace])
+			if err != nil || !old {
+				return previous, nil // who reads the file reports the error
+			}
+			if content.Workspaces[p.Workspace], err = p.codec.Encrypt(text); err != nil {
+				return nil, err
+			}
+			return json.Marshal(content)
+		})
+		if err != nil {
+			s.Logs.Core.Warn("encrypting what the data directory has", "file", file, "error", err)
+		}
 	}
 }
 

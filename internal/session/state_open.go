@@ -255,6 +255,9 @@ func (s *Session) read(ctx context.Context, p *Location, req StateRequest) (*Ope
 		return nil, tfdiags.Join(err, open.Close())
 	}
 	open.Snapshot = snapshot
+	if p.codec != nil && req.Operation != OperationRead {
+		s.sealParts(ctx, p)
+	}
 	s.stores = s.stores || hasStoredData(snapshot.State)
 	if _, isLocal := p.Store.(*local.Store); req.TimedBackup && !isLocal && req.Paths.Backup != "-" {
 		open.backup = req.Paths.Backup
