@@ -177,6 +177,12 @@ func who() string {
 // enqueue stores the configuration and the run.
 func (q *queued) enqueue(ctx context.Context, e *roots.Estate, selected []*roots.Root, dirs []string) error {
 	list, needs, uses := (&fleet.Run{Estate: e, Selected: selected}).Order(q.mode == plans.Destroy)
+	for _, r := range list {
+		if path, ok := r.State.File(); ok {
+			return tfdiags.Errorf("Workers don't reach a local state", "The state of %s is the file %s on this machine. Workers "+
+				"would begin with an empty state. Give %[1]s a backend that all workers reach.", r.Name, path)
+		}
+	}
 	archives, files, top, err := q.archives(ctx, e, list)
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func (x stateIndex) add(keys []string, r *Root) {
 // lastingKeys returns texts of which two identities share one if they mean the same state. They
 // hold for as long as no directory is moved.
 func (id StateID) lastingKeys() []string {
-	path, ok := id.file()
+	path, ok := id.File()
 	if !ok {
 		return []string{string(id)}
 	}
@@ -70,7 +70,7 @@ func (id StateID) lastingKeys() []string {
 // written.
 func (id StateID) keys() []string {
 	keys := id.lastingKeys()
-	if path, ok := id.file(); ok {
+	if path, ok := id.File(); ok {
 		if info, err := os.Stat(path); err == nil && atomicfile.Number(info) != "" {
 			keys = append(keys, "file "+atomicfile.Number(info))
 		}
@@ -78,8 +78,8 @@ func (id StateID) keys() []string {
 	return keys
 }
 
-// file returns the path of a local state, with symbolic links resolved.
-func (id StateID) file() (path string, ok bool) {
+// File returns the path of a local state, with symbolic links resolved.
+func (id StateID) File() (path string, ok bool) {
 	var parts []string
 	if json.Unmarshal([]byte(id), &parts) != nil || len(parts) != 2 || parts[0] != "local" {
 		return "", false
