@@ -5,11 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -141,6 +143,34 @@ func badArchive(hash, why string) error {
 		"queue: %s. Nothing was changed. Enqueue the run again, and find out who writes to the database.", host, hash, why)
 }
 
+// A directory for configurations has one directory per archive, and temporary ones.
+const temporaryName = ".new-"
+
+var archiveName = regexp.MustCompile("^[0-9a-f]{32}$")
+
+// unused is how long an archive and what was installed there stay after the begin of the last task that used them.
+const unused = 7 * 24 * time.Hour
+
+// tidy removes the archives in dir that were not used for long, and the temporary directories that killed workers
+// have left. It leaves everything else alone.
+func tidy(dir string) error {
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		name := e.Name()
+		known := e.IsDir() && (strings.HasPrefix(name, temporaryName) || archiveName.MatchString(name))
+		if info, infoErr := e.Info(); !known || infoErr != nil || time.Since(info.ModTime()) < unused {
+			continue
+		}
+		gone := filepath.Join(dir, temporaryName+"gone-"+name) // at once, so that no task finds a part of an archive
+		if renameErr := os.Rename(filepath.Join(dir, name), gone); renameErr == nil {
+			err = errors.Join(err, os.RemoveAll(gone))
+		} else if !errors.Is(renameErr, fs.ErrNotExist) { // another worker was faster
+			err = errors.Join(err, renameErr)
+		}
+	}
+	return err
+}
+
 // unpack writes an archive to a directory below dir, and returns that directory. A directory that is there
 // from an earlier task has been written as a whole.
 func (q *Queue) unpack(ctx context.Context, archive, dir string) (string, error) {
@@ -168,7 +198,7 @@ func (q *Queue) unpack(ctx context.Context, archive, dir string) (string, error)
 	if err != nil {
 		return "", err
 	}
-	temporary, err := os.MkdirTemp(dir, ".new-")
+	temporary, err := os.MkdirTemp(dir, temporaryName)
 	if err != nil {
 		return "", err
 	}

@@ -172,6 +172,9 @@ func (w *Worker) beat(ctx context.Context, client *river.Client[pgx.Tx], stopped
 		}
 		if err == nil && before.Sub(cleaned) > time.Hour {
 			cleaned, err = before, w.Queue.clean(ctx)
+			if tidyErr := tidy(w.Dir); tidyErr != nil {
+				w.Say("Old configurations were not removed: %s", trimmed(tidyErr))
+			}
 		}
 		cancel()
 		switch {
