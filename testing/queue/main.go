@@ -4,10 +4,10 @@
 //
 //	testing/services/run.sh postgres go run ./testing/queue -bin bin/tofu -roots 500 -workers 4 -jobs 8 -kills 50
 //
-// Each root module has one object, whose creation takes 0.2 s and appends a line to a file. First one process
-// applies all of them, then workers with the same total parallelism do. With -kills, further runs
-// replace the objects of a few root modules while a worker is killed at a random time. Afterwards the lines are
-// compared with the states: an object is lost if it was created and is not in its state, a ghost if it
+// Each root module has one object, whose creation takes 0.2 s and appends lines to a file when it begins and ends.
+// First one process applies all of them, then workers with the same total parallelism do. With -kills, further
+// runs replace the objects of a few root modules while a worker that creates some of them is killed. Afterwards the
+// lines are compared with the states: an object is lost if it was created and is not in its state, a ghost if it
 // is in its state as ready and was not created, and an operation was done twice if its line is
 // there twice.
 //
@@ -70,7 +70,7 @@ variable "run" {}
 resource "terraform_data" "object" {
   triggers_replace = var.run
   provisioner "local-exec" {
-    command = "sleep 0.2; echo $ROOT $RUN >>$LOG"
+    command = "echo begin $ROOT $RUN >>$LOG; sleep 0.2; echo $ROOT $RUN >>$LOG"
     environment = {
       ROOT = terraform.workspace
       RUN  = var.run
@@ -237,19 +237,42 @@ func (t *trial) watch(ctx context.Context, most chan<- int) {
 // few is the number of root modules of a run in which a worker is killed.
 const few = 20
 
+// hit kills a worker at a random time after it has begun to apply root modules, or when ended is closed. It returns
+// how many it was applying.
+func (t *trial) hit(ctx context.Context, worker *exec.Cmd, ended <-chan struct{}) (applying int) {
+	const count = "SELECT count(*) FROM tofu_queue.tasks WHERE status = 'running' AND begun AND worker LIKE '%-' || $1::text || '-%'"
+	pid := fmt.Sprint(worker.Process.Pid)
+	for over := false; applying == 0 && !over; {
+		if err := t.conn.QueryRow(ctx, count, pid).Scan(&applying); err != nil {
+			break
+		}
+		select {
+		case <-ended:
+			over = true
+		case <-time.After(time.Millisecond):
+		}
+	}
+	time.Sleep(time.Duration(rand.IntN(250)) * time.Millisecond)
+	_ = t.conn.QueryRow(ctx, count, pid).Scan(&applying)
+	_ = worker.Process.Kill()
+	_ = worker.Wait()
+	return applying
+}
+
 // kill kills workers at random times of runs, and compares the states with what was done.
 func (t *trial) kill(ctx context.Context, queue string) error {
-	var lost, ghosts, twice, reported, done int
+	var lost, ghosts, twice, reported, done, hit int
 	for i := range t.kills {
 		run := fmt.Sprint("kill", i)
 		victim := len(t.running) - 1 - rand.IntN(t.workers)
-		go func(cmd *exec.Cmd) {
-			time.Sleep(time.Duration(rand.IntN(1500)) * time.Millisecond)
-			_ = cmd.Process.Kill()
-		}(t.running[victim])
+		killed := make(chan int)
+		ended := make(chan struct{})
+		go func() { killed <- t.hit(ctx, t.running[victim], ended) }()
 		out, _ := t.tofu("roots", "apply", "-auto-approve", "-only=r00*,r01*", "-var=run="+run, queue)
-		_ = t.running[victim].Wait()
-		reported += strings.Count(out, "What is left destroys more than was approved")
+		close(ended)
+		hit += <-killed
+		time.Sleep(300 * time.Millisecond) // what a killed worker has started may still create its object
+		reported += strings.Count(out, "Error: What is left destroys more than was approved")
 		text, err := os.ReadFile(t.log)
 		if err != nil {
 			return err
@@ -266,7 +289,7 @@ func (t *trial) kill(ctx context.Context, queue string) error {
 		}
 		for n := range min(few, t.roots) {
 			root := fmt.Sprintf("r%03d", n)
-			lines := bytes.Count(text, []byte(root+" "+run+"\n"))
+			lines := bytes.Count(text, []byte("\n"+root+" "+run+"\n"))
 			switch {
 			case lines > 1:
 				twice++
@@ -285,8 +308,11 @@ func (t *trial) kill(ctx context.Context, queue string) error {
 		t.running = t.running[:len(t.running)-1]
 	}
 	if t.kills > 0 {
-		fmt.Printf("%d runs with a killed worker: %d created, %d lost, %d ghosts, %d done twice; %d interrupted creations were "+
-			"reported\n", t.kills, done, lost, ghosts, twice, reported)
+		fmt.Printf("%d runs with a killed worker, which was applying %d root modules: %d created, %d lost, %d ghosts, %d done "+
+			"twice; %d interrupted creations were reported\n", t.kills, hit, done, lost, ghosts, twice, reported)
+		if hit == 0 {
+			return fmt.Errorf("no worker was killed during a creation")
+		}
 		if lost+ghosts+twice > 0 {
 			return fmt.Errorf("workers lose or repeat operations")
 		}
