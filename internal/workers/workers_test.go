@@ -61,6 +61,7 @@ type instructions struct {
 	Sleep  time.Duration
 	Crash  []byte // write this on standard error and exit
 	Orphan bool   // start a process that says so after a second, before the crash
+	Fail   bool   // the outcome is a failure
 	Begin  bool   // ask for permission to change objects
 	Why    []byte // the reason in the outcome
 }
@@ -118,7 +119,7 @@ func work() int {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	out.Failed = interrupts == 2
+	out.Failed = in.Fail || interrupts == 2
 	say("end")
 	text, err := json.Marshal(out)
 	if err != nil {
@@ -289,7 +290,7 @@ func (b *bench) waitFor(line string) {
 	b.patiently(line, func() bool { return strings.Contains(b.lines(), line+"\n") })
 }
 
-// release lets the tasks end that hold.
+// proceed lets the tasks end that hold.
 func (b *bench) proceed() {
 	b.Helper()
 	if err := os.WriteFile(b.hold, nil, 0o600); err != nil {
