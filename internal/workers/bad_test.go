@@ -116,6 +116,27 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
+// TestCrashOfDatabase restarts the database during a task, before the end of its lease.
+func TestCrashOfDatabase(t *testing.T) {
+	b := newBench(t)
+	b.lease = 20 * time.Second
+	s := b.start(1)
+	r := b.held()
+	b.waitFor("begin first")
+	if err := server.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	b.proceed()
+	b.waitFor("end first") // the worker can't store that yet
+	if err := server.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	b.want(b.over(r), "done: first done second done third done")
+	if strings.Count(b.lines(), "begin first") != 1 || len(b.tasks(r)[0].Reasons) > 0 || b.tasks(r)[0].Worker != s.ID {
+		t.Errorf("the task was lost:\n%s", b.lines())
+	}
+}
+
 func TestOtherVersions(t *testing.T) {
 	b := newBench(t)
 	b.exec("INSERT INTO workers VALUES ('new', 'host', 'tofu 99', $1, '{}', 4)", Protocol+1)
