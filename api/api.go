@@ -55,7 +55,7 @@ type Source struct {
 	Variables map[string]string
 	// Workspace is the value of terraform.workspace; "" means "default".
 	Workspace string
-	// ReadState returns the state snapshot; nil if there is none. A nil function means no state.
+	// ReadState returns the state snapshot, or nil without one. A nil function means no state.
 	ReadState func(context.Context) ([]byte, error)
 	// WriteState stores a snapshot, completely or not at all. It is called at intervals during an apply
 	// and at its end. It is required for an apply.

@@ -172,7 +172,7 @@ func (m *killedMoves) kill(path string, after time.Duration) bool {
 	return cmd.Wait() != nil
 }
 
-// movingState is what a state has of the moving objects.
+// movingState lists the moving objects that a state has.
 type movingState struct {
 	objects  []string // their IDs, sorted
 	recorded []string // the IDs in records of objects that leave or arrive, sorted

@@ -72,11 +72,10 @@ func with[F any](
 func commands() []*Command {
 	return []*Command{
 		cmdInit, cmdValidate, cmdPlan, cmdApply, cmdDestroy,
-		cmdAdopt, cmdApprove, cmdCompletion, cmdConsole, cmdDrift, cmdEnv, cmdExplain, cmdFmt, cmdForceUnlock, cmdGet, cmdGraph, helpCommand(),
-		cmdImport, cmdLogin, cmdLogout,
-		cmdMetadata, cmdMigrate, cmdModules, cmdOutput, cmdProviders, cmdQuery, cmdRefresh, cmdRoots, cmdRuns, cmdSBOM, cmdServe, cmdShow, cmdState, cmdTaint, cmdTest, cmdUntaint,
-		cmdUpdate, cmdVersion,
-		cmdWorker, cmdWorkspace,
+		cmdAdopt, cmdApprove, cmdCompletion, cmdConsole, cmdDrift, cmdEnv, cmdExplain, cmdFmt, cmdForceUnlock,
+		cmdGet, cmdGraph, helpCommand(), cmdImport, cmdLogin, cmdLogout, cmdMetadata, cmdMigrate, cmdModules,
+		cmdOutput, cmdProviders, cmdQuery, cmdRefresh, cmdRoots, cmdRuns, cmdSBOM, cmdServe, cmdShow, cmdState,
+		cmdTaint, cmdTest, cmdUntaint, cmdUpdate, cmdVersion, cmdWorker, cmdWorkspace,
 	}
 }
 

@@ -266,7 +266,7 @@ func (m *rootMoves) address(text string) (*roots.Root, addrs.Target, error) {
 	return r, t, r.Err
 }
 
-// division is what a move changes in files. Blocks says that it moves a block, too.
+// division lists what a move changes in files. Blocks says that it moves a block, too.
 type division struct {
 	*carve.Division
 	Blocks bool

@@ -379,7 +379,7 @@ func (q *queued) ask(ctx context.Context, planned []*fleet.Result) error {
 			q.run.ID)
 	}
 	if err := q.apply.approvePlans(ctx, planned); err != nil {
-		if !errors.Is(err, terminal.ErrInputEnded) { // where nobody can be asked, the run waits for someone else
+		if !errors.Is(err, terminal.ErrInputEnded) { // without a terminal, the run waits for an approval from elsewhere
 			err = tfdiags.Join(err, q.queue.Stop(steady, q.run.ID, 1))
 		}
 		return err

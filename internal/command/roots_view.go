@@ -104,7 +104,7 @@ func (v *rootsView) keep(root string, plan *ui.PlanView) {
 	v.whole[root] = &text
 }
 
-// shownRoot is what the process of a worker has printed about a root module, for the view of the caller.
+// shownRoot has what the process of a worker has printed about a root module, for the view of the caller.
 type shownRoot struct {
 	Text     []byte          `json:"text,omitempty"`
 	Whole    []byte          `json:"whole,omitempty"`    // see rootsView.whole

@@ -124,7 +124,7 @@ func (t *task) options() error {
 	return err
 }
 
-// lockOfDead is how long a try waits for the lock of an earlier one that was killed.
+// lockOfDead is the time that a try waits for the lock of an earlier one that was killed.
 const lockOfDead = 2 * time.Minute
 
 // work processes the root module and stores what comes of it.

@@ -316,7 +316,7 @@ type Import struct {
 	Identity    hcl.Expression
 	ForEach     hcl.Expression
 	ForEachText string // ForEach as it is written; "" in JSON syntax
-	// IgnoreMissing says that the resource creates an object if there is none to import.
+	// IgnoreMissing says that the resource creates an object if none exists that can be imported.
 	IgnoreMissing bool
 	Provider      *ProviderRef
 	ProviderAddr  addrs.Provider

@@ -452,15 +452,16 @@ func (p *instancePlan) importWithSlot(ctx context.Context, req *importRequest, m
 		return nil, tfdiags.Errorf("Cannot import non-existent remote object",
 			"The provider found no object with %s to import to %s (%s). Check the ID or identity, and the region or "+
 				"account that the provider is configured for. To create a new object instead, leave out the "+
-				"import; with ignore_missing = true, the block imports the object if there is one.", imported, p.addr, importPlace(req.target))
+				"import; with ignore_missing = true, the block imports the object if there is one.",
+			imported, p.addr, importPlace(req.target))
 	}
 	l.obj = withFlags(r, l.obj)
 	w.out.setObject(p.addr, addrs.NotDeposed, l.obj, p.prov.addr)
 	return l, nil
 }
 
-// ignoresMissing reports whether a new object is created if there is none to import, and notes that there
-// is none. imported describes the object that wasn't found.
+// ignoresMissing reports whether a new object is created if no object can be imported, and notes that.
+// imported describes the object that wasn't found.
 func (p *instancePlan) ignoresMissing(req *importRequest, imported string) bool {
 	if req.target.Config == nil || !req.target.Config.IgnoreMissing {
 		return false

@@ -12,7 +12,7 @@ import (
 	"tofu/internal/configschema"
 )
 
-// content is what may be in a block. All of its fields may be nil.
+// content lists what may be in a block. All of its fields may be nil.
 type content struct {
 	syntax *hcl.BodySchema     // what the language allows
 	schema *configschema.Block // what a provider allows

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 )
 
-// place is what the cursor is in, found from the text before it. It doesn't need a file without syntax
+// place is the part of a file that the cursor is in, found from the text before it. It doesn't need a file without syntax
 // errors, because a file has errors while it is typed.
 type place struct {
 	blocks []openBlock // around the cursor, outermost first

@@ -14,7 +14,7 @@ import (
 	"tofu/internal/warm"
 )
 
-// view is what is known of a root module: the newest configuration that could be loaded, and the newest
+// view has what is known of a root module: the newest configuration that could be loaded, and the newest
 // plan, which may be older. It is immutable.
 type view struct {
 	root    string          // directory of the root module, absolute

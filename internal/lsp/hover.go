@@ -14,7 +14,7 @@ import (
 	"tofu/internal/lang/funcs"
 )
 
-// under is what is at an offset of a file: the blocks around it and, if the offset is in one, the
+// under has what is at an offset of a file: the blocks around it and, if the offset is in one, the
 // attribute and the expression.
 type under struct {
 	blocks []*hclsyntax.Block // outermost first

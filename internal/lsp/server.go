@@ -444,7 +444,7 @@ func (s *server) index() *index {
 	})
 }
 
-// viewOf returns the view of the first root module that uses a directory and is open. If there is none,
+// viewOf returns the view of the first root module that uses a directory and is open. Without one,
 // it returns an empty view.
 func (s *server) viewOf(dir string) *view {
 	s.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	"tofu/internal/warm"
 )
 
-// pause is how long the worker waits for further changes before it looks at them.
+// pause is the time that the worker waits for further changes before it looks at them.
 const pause = 150 * time.Millisecond
 
 // work looks at root modules that have changed, until ctx ends. It first shows what validation finds,

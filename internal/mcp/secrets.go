@@ -151,7 +151,8 @@ func (s *secrets) state(st *states.State, schemas ui.Schemas) {
 	for r := range st.Resources() {
 		for _, inst := range r.Instances {
 			for object := range inst.Objects() {
-				if v, ok := decode(object, schemaOf(schemas, r.Provider.Provider, r.Addr.Resource), r.Provider.Provider, r.Addr.Resource); ok {
+				by, schema := r.Provider.Provider, schemaOf(schemas, r.Provider.Provider, r.Addr.Resource)
+				if v, ok := decode(object, schema, by, r.Addr.Resource); ok {
 					s.value(v, false)
 				}
 			}

@@ -76,7 +76,7 @@ type Run struct {
 	Ages *Ages     // when objects were last read
 	Data *Data     // what data sources returned; nil if that is not remembered
 	Now  time.Time // the time of the plan
-	// Answers is what providers have answered to earlier plans; nil if that is not remembered.
+	// Answers has what providers have answered to earlier plans; nil if that is not remembered.
 	Answers *engine.Answers
 }
 

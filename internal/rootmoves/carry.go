@@ -76,7 +76,7 @@ func (r records) add(
 	return r, nil
 }
 
-// wait is how long a command that finishes a move waits at least for the lock of the other state, whose
+// wait is the time that a command that finishes a move waits at least for the lock of the other state, whose
 // command may be finishing the same move.
 const wait = 10 * time.Second
 

@@ -17,7 +17,7 @@ import (
 type Move struct {
 	From, To *roots.Root
 	moves.Pair
-	Range hcl.Range // the moved block; zero if there is none
+	Range hcl.Range // the moved block; zero without one
 }
 
 // String names both ends, as the blocks do.

@@ -43,7 +43,7 @@ type end struct {
 	module *configs.Module // the root module, without the modules that it calls; see config
 }
 
-// Outcome is what moves change.
+// Outcome lists what moves change.
 type Outcome struct {
 	Moves   []Move // those with objects that move
 	Objects int    // the number of objects that move

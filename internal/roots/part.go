@@ -32,7 +32,7 @@ func (e *Estate) Variables() []string {
 	return slices.Sorted(maps.Keys(e.Roots[0].elsewhere))
 }
 
-// Summary is what a root module that needs another one must know about it.
+// Summary has what a root module must know about another one that it needs.
 type Summary struct {
 	Name      string   `json:"name"`
 	Dir       string   `json:"dir"`

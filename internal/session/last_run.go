@@ -43,7 +43,7 @@ type lastRun struct {
 
 // changedObject is the current object of an instance that an apply has changed.
 type changedObject struct {
-	Sum                string `json:"sum,omitempty"` // of the object after it; "" if there is none
+	Sum                string `json:"sum,omitempty"` // of the object after it; "" without one
 	Created, Destroyed bool   // by its provider
 }
 

@@ -71,7 +71,7 @@ func moving(records []statemgr.Operation) string {
 	return strings.Join(names, "\n  - ")
 }
 
-// EstateMoves is what a run over an estate knows about the moves between its root modules.
+// EstateMoves has what a run over an estate knows about the moves between its root modules.
 type EstateMoves struct {
 	// Prior is the state of the root module after moves that a plan shows and that are not carried out; nil
 	// if there are none.

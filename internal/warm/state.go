@@ -16,7 +16,7 @@ import (
 type State struct {
 	Answer
 	View    *ui.StateView // nil if the state could not be read
-	Version string        // of the program that wrote the state; "" if there is none
+	Version string        // of the program that wrote the state; "" without a state
 	Serial  uint64
 	Lineage string
 }

@@ -148,7 +148,7 @@ const temporaryName = ".new-"
 
 var archiveName = regexp.MustCompile("^[0-9a-f]{32}$")
 
-// unused is how long an archive and what was installed there stay after the begin of the last task that used them.
+// unused is the time that an archive and what was installed there stay after the begin of the last task that used them.
 const unused = 7 * 24 * time.Hour
 
 // tidy removes the archives in dir that were not used for long, and the temporary directories that killed workers

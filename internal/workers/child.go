@@ -13,7 +13,7 @@ import (
 // The process of a task and its worker exchange lines of JSON: the worker writes messages to the standard
 // input of the process, and the process answers on its standard output. The first message is the Job.
 
-// Job is what the process of a task gets.
+// Job has the inputs of the process of a task.
 type Job struct {
 	Run       string            `json:"run"`
 	Phase     int               `json:"phase"`
@@ -54,7 +54,7 @@ type Child struct {
 	out     *json.Encoder
 	asked   int
 	waiting map[int]chan error
-	gone    error // why nobody answers any more
+	gone    error // why no more answers come
 }
 
 // errGone is the error of questions to a worker that has ended.

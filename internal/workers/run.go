@@ -64,7 +64,7 @@ type Run struct {
 // Over reports whether the run has ended.
 func (r *Run) Over() bool { return !r.Ended.IsZero() }
 
-// About is what the process of a task needs to know about its run.
+// About has what the process of a task needs to know about its run.
 type About struct {
 	Args      []string          `json:"args"` // options of the caller
 	Env       map[string]string `json:"env,omitempty"`
@@ -110,9 +110,11 @@ func (q *Queue) Enqueue(ctx context.Context, r *Run) error {
 		return err
 	}
 	return q.tx(ctx, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `INSERT INTO runs (id, protocol, operation, status, phase, auto, priority, who, trace, about, virtual)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, coalesce((SELECT min(virtual) FROM runs WHERE status = $4), 0))`, r.ID, Protocol, r.Operation, RunActive, r.Phase, r.Auto,
-			r.Priority, r.Who, r.Trace, string(about))
+		_, err := tx.Exec(ctx, `INSERT INTO runs
+			(id, protocol, operation, status, phase, auto, priority, who, trace, about, virtual)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
+				coalesce((SELECT min(virtual) FROM runs WHERE status = $4), 0))`,
+			r.ID, Protocol, r.Operation, RunActive, r.Phase, r.Auto, r.Priority, r.Who, r.Trace, string(about))
 		if err == nil {
 			err = tx.SendBatch(ctx, r.limits()).Close()
 		}
@@ -366,7 +368,7 @@ func (q *Queue) advance(ctx context.Context, tx pgx.Tx, r *Run) error {
 	}
 }
 
-// summary is what the outcomes of a phase say about the next one.
+// summary has what the outcomes of a phase say about the next one.
 type summary struct{ failed, applies, asks, left, applied bool }
 
 func (s summary) status() string {
@@ -454,7 +456,7 @@ func planned(tasks []*Task) (out []*Task) {
 	return out
 }
 
-// kept is how long runs that have ended, and files that no run has used, stay in the database.
+// kept is the time that runs that have ended, and files that no run has used, stay in the database.
 const kept = 30 * 24 * time.Hour
 
 // clean removes old runs and files. A run that has not ended keeps all files since it began.

@@ -51,7 +51,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("%d tasks with the label ran at once, not 2", most)
 	}
 
-	// Without the limit in the newest run, there is none.
+	// If the newest run has no limit, no limit holds.
 	three := b.enqueue(&Run{Tasks: b.many("more", 6, "account=prod")})
 	b.over(three)
 	if most := b.most("more"); most < 3 {

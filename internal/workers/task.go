@@ -25,7 +25,7 @@ type ticket struct {
 // Kind implements river.JobArgs.
 func (ticket) Kind() string { return "tofu_root" }
 
-// DefaultLease is how long a worker may work on a task without renewing its claim, unless an option says
+// DefaultLease is the time that a worker may work on a task without renewing its claim, unless an option says
 // otherwise. MinLease is the shortest lease.
 const (
 	DefaultLease = 30 * time.Second
@@ -258,7 +258,7 @@ func (q *Queue) emit(ctx context.Context, t *Task, data []byte) error {
 	})
 }
 
-// end is what the process of a task leaves behind.
+// end has what the process of a task leaves behind.
 type end struct {
 	Outcome       json.RawMessage
 	Shown         []byte

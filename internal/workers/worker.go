@@ -31,7 +31,7 @@ type Worker struct {
 	Labels  []string // such as "zone=eu"; the worker takes tasks that need some of them
 	Jobs    int      // maximum number of tasks at the same time
 	Dir     string   // directory for configurations
-	// Lease is how long the worker may work on a task without reaching the database. After that, another one may take
+	// Lease is the time that the worker may work on a task without reaching the database. After that, another one may take
 	// the task.
 	Lease time.Duration
 	// Command returns the command for the process of a task, without standard streams. The process starts in
@@ -251,7 +251,7 @@ func (w *Worker) addQueues(ctx context.Context, client *river.Client[pgx.Tx]) er
 	return err
 }
 
-// patience is how long a ticket waits in a worker that is busy with those of other queues.
+// patience is the time that a ticket waits in a worker that is busy with those of other queues.
 const patience = 2 * time.Second
 
 // work runs the task of a ticket.
@@ -366,7 +366,7 @@ func (w *Worker) run(ctx context.Context, k ticket, t *Task) (*end, error) {
 	return w.supervise(ctx, k, t, job, w.Command(dir, env))
 }
 
-// orphanDelay is how long a worker reads what the children of an ended process still print.
+// orphanDelay is the time that a worker reads what the children of an ended process still print.
 const orphanDelay = 100 * time.Millisecond
 
 // supervise starts the process of a task and serves it until it ends.
