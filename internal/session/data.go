@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"tofu/internal/atomicfile"
+	"tofu/internal/encryption"
 	"tofu/internal/refresh"
 	"tofu/internal/tfdiags"
 )
@@ -85,25 +85,35 @@ func (op *Operation) saveData() {
 	}
 }
 
-// sealParts encrypts what the data directory has of a workspace's objects, if that is in clear text or has
-// an old key because an earlier run had another configuration. Like saveAges, it ignores errors.
+// sealParts encrypts what the data directory has of a workspace's objects, if that is in clear text because
+// the state was not encrypted before. Like saveAges, it ignores errors.
 func (s *Session) sealParts(ctx context.Context, p *Location) {
+	clear := func(text []byte) (*dataFileContent, bool) {
+		content, err := decodeData(text)
+		if err != nil {
+			return nil, false
+		}
+		part := content.Workspaces[p.Workspace]
+		return content, part != nil && !encryption.IsEncrypted(part)
+	}
 	for _, file := range []string{dataFile, lastRunFile} {
-		if _, err := os.Stat(filepath.Join(s.DataDir, file)); err != nil {
+		text, err := atomicfile.Read(filepath.Join(s.DataDir, file))
+		if err != nil {
+			continue // most commands have no such file
+		}
+		if _, found := clear(text); !found {
 			continue
 		}
-		err := s.UpdateDataFile(ctx, file, func(previous []byte) ([]byte, error) {
-			content, err := decodeData(previous)
-			if err != nil || content.Workspaces[p.Workspace] == nil {
-				return previous, nil
+		err = s.UpdateDataFile(ctx, file, func(text []byte) ([]byte, error) {
+			content, found := clear(text)
+			if !found {
+				return text, nil
 			}
-			text, old, err := p.codec.Decrypt(ctx, content.Workspaces[p.Workspace])
-			if err != nil || !old {
-				return previous, nil // who reads the file reports the error
-			}
-			if content.Workspaces[p.Workspace], err = p.codec.Encrypt(text); err != nil {
+			sealed, err := p.codec.Encrypt(content.Workspaces[p.Workspace])
+			if err != nil {
 				return nil, err
 			}
+			content.Workspaces[p.Workspace] = sealed
 			return json.Marshal(content)
 		})
 		if err != nil {
