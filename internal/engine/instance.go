@@ -59,7 +59,8 @@ func (t *instance) providerAt(ctx context.Context, key addrs.InstanceKey) (*prov
 	return nil, tfdiags.Errorf("Provider instance not present",
 		"%s was created with the provider instance %s%s, which the configuration no longer declares, and the state doesn't say "+
 			"how it was configured, so the object can't be read or destroyed. To destroy it, restore %s, but not the "+
-			"resource instance, and apply; then remove the provider instance. To leave the object as it is, remove it from the state: tofu state rm '%[1]s'",
+			"resource instance, and apply; then remove the provider instance. To leave the object as it is, remove it "+
+			"from the state: tofu state rm '%[1]s'",
 		t.addr, t.r.Provider.Addr, key, t.providerSource(key))
 }
 

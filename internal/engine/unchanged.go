@@ -62,8 +62,8 @@ func (w *walk) findIdle() {
 	}
 }
 
-// readsNothingOf reports whether a plan uses the stored objects of a block without reading them. A plan
-// that reads everything leaves out nothing, so the answer doesn't matter for it.
+// readsNothingOf reports whether a plan uses the stored objects of a block without reading them. It returns
+// true for a plan that reads everything: that leaves out blocks only with PlanOptions.LeaveOut.
 func (o *operation) readsNothingOf(r *graph.Resource) bool {
 	if o.skipRefresh || o.refresh == nil {
 		return true
@@ -114,8 +114,8 @@ func (w *walk) recordUnchanged(plan *plans.Plan) {
 	})
 }
 
-// leavesOut reports whether the walk leaves out a block. A plan that is saved or reads everything leaves
-// out nothing, because a saved plan lists every object.
+// leavesOut reports whether the walk leaves out a block. Without PlanOptions.LeaveOut, a plan that is saved
+// leaves out nothing, because it lists every object, and neither does one that reads everything.
 func (w *walk) leavesOut(r *graph.Resource) bool { return w.unchanged != nil && w.unchanged[r.Index] }
 
 // keep completes a resource whose block the plan leaves out. Its instances keep their objects.

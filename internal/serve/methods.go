@@ -306,12 +306,16 @@ func (c *client) planned(p *warm.Plan) (out planned, err error) {
 	return out, err
 }
 
-func (c *client) plan(ctx context.Context, p *planning) (any, error) {
-	m, err := c.root(p.at)
-	if err != nil {
-		return nil, err
+// prepare returns the root module of a request for a plan, and the plan's options.
+func (c *client) prepare(p *planning) (m *warm.Module, opts warm.PlanOptions, err error) {
+	if m, err = c.root(p.at); err == nil {
+		opts, err = c.planOptions(p)
 	}
-	opts, err := c.planOptions(p)
+	return m, opts, err
+}
+
+func (c *client) plan(ctx context.Context, p *planning) (any, error) {
+	m, opts, err := c.prepare(p)
 	if err != nil {
 		return nil, err
 	}
@@ -478,11 +482,7 @@ func (c *client) drift(ctx context.Context, p *drifting) (any, error) {
 }
 
 func (c *client) propose(ctx context.Context, p *planning) (any, error) {
-	m, err := c.root(p.at)
-	if err != nil {
-		return nil, err
-	}
-	opts, err := c.planOptions(p)
+	m, opts, err := c.prepare(p)
 	if err != nil {
 		return nil, err
 	}

@@ -148,18 +148,27 @@ const (
 
 var topArguments = []string{excludeName, labelLimitsName, callsName, ratesName, shareName}
 
+// constant evaluates an argument outside of the blocks. ok is false if the value can't be converted to a
+// type, or is null or not wholly known.
+func (f *File) constant(attr *hclsyntax.Attribute, want cty.Type) (v cty.Value, ok bool, err error) {
+	if v, err = evaluate(attr.Expr, f.scope.context(nil, nil)); err != nil {
+		return v, false, err
+	}
+	v, _ = v.UnmarkDeep()
+	converted, err := convert.Convert(v, want)
+	return converted, err == nil && converted.IsWhollyKnown() && !converted.IsNull(), nil
+}
+
 // decodeLimits decodes an argument for File.Limits, which has the form of the option of that name.
 func (f *File) decodeLimits(attr *hclsyntax.Attribute, parse func(string) error) error {
 	if attr == nil {
 		return nil
 	}
-	v, err := evaluate(attr.Expr, f.scope.context(nil, nil))
+	v, ok, err := f.constant(attr, cty.String)
 	if err != nil {
 		return err
 	}
-	v, _ = v.UnmarkDeep()
-	v, err = convert.Convert(v, cty.String)
-	if err == nil && v.IsKnown() && !v.IsNull() {
+	if ok {
 		err = parse(v.AsString())
 	} else {
 		err = errors.New("it must be a text such as \"aws=20\"")
@@ -174,13 +183,11 @@ func (f *File) decodeShare(attr *hclsyntax.Attribute) error {
 	if attr == nil {
 		return nil
 	}
-	v, err := evaluate(attr.Expr, f.scope.context(nil, nil))
+	v, ok, err := f.constant(attr, cty.Bool)
 	if err != nil {
 		return err
 	}
-	v, _ = v.UnmarkDeep()
-	v, err = convert.Convert(v, cty.Bool)
-	if err != nil || !v.IsKnown() || v.IsNull() {
+	if !ok {
 		return tfdiags.Errorf("Invalid value", "The argument %q must be true or false.", attr.Name).At(attr.Expr.Range())
 	}
 	f.ShareProviders = v.True()
@@ -191,13 +198,11 @@ func (f *File) decodeLabelLimits(attr *hclsyntax.Attribute) error {
 	if attr == nil {
 		return nil
 	}
-	v, err := evaluate(attr.Expr, f.scope.context(nil, nil))
+	v, ok, err := f.constant(attr, cty.Map(cty.Number))
 	if err != nil {
 		return err
 	}
-	v, _ = v.UnmarkDeep()
-	v, err = convert.Convert(v, cty.Map(cty.Number))
-	valid := err == nil && v.IsWhollyKnown() && !v.IsNull()
+	valid := ok
 	f.LabelLimits = make(map[string]int)
 	if valid {
 		for label, most := range v.AsValueMap() {
@@ -222,13 +227,11 @@ func (f *File) decodeExclude(attr *hclsyntax.Attribute) error {
 	if attr == nil {
 		return nil
 	}
-	v, err := evaluate(attr.Expr, f.scope.context(nil, nil))
+	v, ok, err := f.constant(attr, cty.List(cty.String))
 	if err != nil {
 		return err
 	}
-	v, _ = v.UnmarkDeep()
-	v, err = convert.Convert(v, cty.List(cty.String))
-	if err == nil && v.IsWhollyKnown() && !v.IsNull() {
+	if ok {
 		for _, pattern := range v.AsValueSlice() {
 			if pattern.IsNull() || !doublestar.ValidatePattern(path.Clean(pattern.AsString())) {
 				err = errors.New("invalid pattern")
