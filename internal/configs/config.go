@@ -226,6 +226,9 @@ type Lifecycle struct {
 	Preconditions  []*CheckRule
 	Postconditions []*CheckRule
 
+	// IgnoreMissing is for data sources: what doesn't exist is null instead of an error.
+	IgnoreMissing Opt[bool]
+
 	// The remaining settings are for managed resources only.
 	ReplaceTriggeredBy  []hcl.Expression
 	PreventDestroy      hcl.Expression // nil if not set

@@ -208,18 +208,15 @@ func (l *lateArguments) dependsOn(out []hcl.Traversal, late []hcl.Expression, us
 }
 
 func (l *lateArguments) lifecycle(out Lifecycle, user string) *Lifecycle {
+	flags := map[string]*Opt[bool]{"create_before_destroy": &out.CreateBeforeDestroy, "destroy": &out.Destroy,
+		"ignore_missing": &out.IgnoreMissing}
 	for name, expr := range out.late {
-		switch name {
-		case "create_before_destroy":
-			if v, ok := l.eval(expr, cty.Bool, user+"."+name); ok && !v.IsNull() {
-				out.CreateBeforeDestroy = Opt[bool]{Value: v.True(), Set: true}
-			}
-		case "destroy":
-			if v, ok := l.eval(expr, cty.Bool, user+"."+name); ok && !v.IsNull() {
-				out.Destroy = Opt[bool]{Value: v.True(), Set: true}
-			}
-		case "ignore_changes":
+		if name == "ignore_changes" {
 			out.IgnoreChanges, out.IgnoreAll = l.ignoreChanges(expr, user+"."+name)
+			continue
+		}
+		if v, ok := l.eval(expr, cty.Bool, user+"."+name); ok && !v.IsNull() {
+			*flags[name] = Opt[bool]{Value: v.True(), Set: true}
 		}
 	}
 	out.late = nil

@@ -14,7 +14,7 @@ var lifecycleSchema = &hcl.BodySchema{
 	Attributes: []hcl.AttributeSchema{
 		{Name: "enabled"}, {Name: "create_before_destroy"}, {Name: "prevent_destroy"}, {Name: "destroy"},
 		{Name: "ignore_changes"},
-		{Name: "replace_triggered_by"},
+		{Name: "replace_triggered_by"}, {Name: "ignore_missing"},
 	},
 	Blocks: []hcl.BlockHeaderSchema{{Type: "precondition"}, {Type: "postcondition"}, {Type: "action_trigger"}},
 }
@@ -28,6 +28,15 @@ func (d *decoder) lifecycle(kind *resourceKind, r *Resource, block *hcl.Block) (
 		r.Enabled = attr.Expr
 		repetition = append(repetition, attr)
 	}
+	missing, ok := attrs["ignore_missing"]
+	switch {
+	case ok && kind.mode != addrs.Data:
+		d.errorf(missing.NameRange, "Invalid lifecycle argument",
+			"The lifecycle argument \"ignore_missing\" is only supported for data sources (\"data\" blocks).")
+	case ok && !d.late(r, missing):
+		decodeOpt(d, missing, &r.Lifecycle.IgnoreMissing)
+	}
+	delete(attrs, "ignore_missing")
 	if kind.mode == addrs.Managed {
 		d.managedLifecycle(r, attrs)
 	} else {

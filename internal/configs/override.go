@@ -181,6 +181,7 @@ func (mb *moduleBuilder) overrideResource(base, over *Resource) {
 // "enabled" and "replace_triggered_by" in override files.
 func overrideLifecycle(base Lifecycle, over *Lifecycle) *Lifecycle {
 	overrideOpt(&base.CreateBeforeDestroy, over.CreateBeforeDestroy)
+	overrideOpt(&base.IgnoreMissing, over.IgnoreMissing)
 	override(&base.PreventDestroy, over.PreventDestroy)
 	if over.Destroy.Set || over.DestroyProblem != nil {
 		base.Destroy, base.DestroyProblem = over.Destroy, over.DestroyProblem
@@ -194,7 +195,7 @@ func overrideLifecycle(base Lifecycle, over *Lifecycle) *Lifecycle {
 	base.late = maps.Clone(base.late)
 	for name, set := range map[string]bool{
 		"create_before_destroy": over.CreateBeforeDestroy.Set, "destroy": over.Destroy.Set || over.DestroyProblem != nil,
-		"ignore_changes": len(over.IgnoreChanges) > 0 || over.IgnoreAll,
+		"ignore_changes": len(over.IgnoreChanges) > 0 || over.IgnoreAll, "ignore_missing": over.IgnoreMissing.Set,
 	} {
 		if set {
 			delete(base.late, name)

@@ -144,7 +144,10 @@ func (a *applyStep) read(ctx context.Context) error {
 		return err
 	}
 	a.x.objs[a.at] = markStored(r.Schema.Block, v, nil)
-	if v.IsWhollyKnown() {
+	switch {
+	case v.IsNull():
+		w.out.storeObject(a.addr, "", nil, a.prov.addr)
+	case v.IsWhollyKnown():
 		if err := d.storeData(v); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -50,7 +51,11 @@ func (p dataPlan) planData(ctx context.Context) error {
 		reason = plans.ReadDependencyPending
 	}
 	if reason != plans.NoReason {
-		p.x.objs[p.at] = p.deferData(objchange.PlannedUnknown(r.Schema.Block, config), pvms, reason)
+		v := p.deferData(objchange.PlannedUnknown(r.Schema.Block, config), pvms, reason)
+		if mayFindNothing(r) { // it may be null
+			v = cty.UnknownVal(r.Schema.Block.ImpliedType())
+		}
+		p.x.objs[p.at] = v
 		return p.postconditions(p.x.objs[p.at])
 	}
 	v, hidden, err := p.readData(ctx, config, pvms)
@@ -66,7 +71,10 @@ func (p dataPlan) planData(ctx context.Context) error {
 		return err
 	}
 	p.x.objs[p.at] = markStored(r.Schema.Block, v, nil)
-	if v.IsWhollyKnown() {
+	switch {
+	case v.IsNull():
+		p.w.out.setObject(p.addr, "", nil, p.prov.addr)
+	case v.IsWhollyKnown():
 		if err := p.storeData(v); err != nil {
 			return err
 		}
@@ -149,6 +157,10 @@ func (p dataPlan) callData(ctx context.Context, q *DataRead) (cty.Value, []cty.P
 			return providers.ReadDataResponse{Diagnostics: diags}
 		}
 		resp := p.prov.ReadDataSource(ctx, req)
+		if mayFindNothing(r) && providers.SayMissing(resp.Diagnostics) {
+			resp.State = cty.NullVal(r.Schema.Block.ImpliedType())
+			resp.Diagnostics = resp.Diagnostics.Map(foundNothing)
+		}
 		resp.Diagnostics = diags.Append(resp.Diagnostics...)
 		return resp
 	}
@@ -169,12 +181,23 @@ func (p dataPlan) callData(ctx context.Context, q *DataRead) (cty.Value, []cty.P
 		return cty.NilVal, nil, err
 	}
 	switch {
+	case resp.State.IsNull() && mayFindNothing(r):
+		return cty.NullVal(r.Schema.Block.ImpliedType()), nil, nil
 	case resp.State.IsNull():
-		return cty.NilVal, nil, providerBug(bug, p.prov.addr.Config.Provider, "returned no object for %s.", p.addr)
+		return cty.NilVal, nil, providerBug(bug, p.prov.addr.Config.Provider, "returned no object for %s. If there may be none, "+
+			"set ignore_missing = true in the lifecycle block of the data source.", p.addr)
 	case !resp.State.IsWhollyKnown() && !(resp.Pending && w.op.Phase.Plans()):
 		return cty.NilVal, nil, providerBug(bug, p.prov.addr.Config.Provider, "returned unknown values for %s.", p.addr)
 	}
 	return objchange.NormalizeFromLegacy(r.Schema.Block, resp.State), resp.Hidden, nil
+}
+
+// foundNothing turns an error that says that an object doesn't exist into a warning.
+func foundNothing(d *tfdiags.Diagnostic) {
+	if d.Severity == tfdiags.Error {
+		d.Severity, d.Summary, d.Detail = tfdiags.Warning, "Data source found nothing", strings.TrimSpace("Its value is null, "+
+			"because the provider's answer says that there is no such object: "+d.Summary+"\n\n"+d.Detail)
+	}
 }
 
 // storeData stores the result of a data source in the state.

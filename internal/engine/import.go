@@ -398,6 +398,14 @@ func (p *instancePlan) importWithSlot(ctx context.Context, req *importRequest, m
 		return p.prov.ImportResourceState(ctx, providers.ImportRequest{Type: r.Addr.Resource.Type, ID: req.id,
 			Identity: req.identity})
 	})
+	imported := "the given identity"
+	if id != "" {
+		imported = fmt.Sprintf("the ID %q", id)
+	}
+	none := &objectState{value: cty.NullVal(r.Schema.Block.ImpliedType())}
+	if providers.SayMissing(resp.Diagnostics) && p.ignoresMissing(req, imported, resp.Diagnostics...) {
+		return none, nil
+	}
 	err := explainImport(req.target, resp.Diagnostics).WithAddress(p.addr.String()).Report(w.out.warn)
 	if err != nil {
 		return nil, err
@@ -405,11 +413,6 @@ func (p *instancePlan) importWithSlot(ctx context.Context, req *importRequest, m
 	fail := func(summary, format string, args ...any) (*objectState, error) {
 		return nil, tfdiags.Errorf(summary, "%s (%s).", fmt.Sprintf(format, args...), importPlace(req.target))
 	}
-	imported := "the given identity"
-	if id != "" {
-		imported = fmt.Sprintf("the ID %q", id)
-	}
-	none := &objectState{value: cty.NullVal(r.Schema.Block.ImpliedType())}
 	switch {
 	case resp.Deferred != "":
 		return nil, deferred(p.prov, p.addr, plans.DeferReason(resp.Deferred))
@@ -461,15 +464,18 @@ func (p *instancePlan) importWithSlot(ctx context.Context, req *importRequest, m
 }
 
 // ignoresMissing reports whether a new object is created if no object can be imported, and notes that.
-// imported describes the object that wasn't found.
-func (p *instancePlan) ignoresMissing(req *importRequest, imported string) bool {
+// imported describes the object that wasn't found, and errs say so if the provider answered with errors.
+func (p *instancePlan) ignoresMissing(req *importRequest, imported string, errs ...tfdiags.Diagnostic) bool {
 	if req.target.Config == nil || !req.target.Config.IgnoreMissing {
 		return false
 	}
 	p.w.out.mu.Lock()
 	defer p.w.out.mu.Unlock()
-	p.w.out.missing = append(p.w.out.missing, fmt.Sprintf("%s: no object with %s (%s)", p.addr, imported,
-		importPlace(req.target)))
+	note := fmt.Sprintf("%s: no object with %s (%s)", p.addr, imported, importPlace(req.target))
+	for _, err := range errs {
+		note += ": " + err.Error()
+	}
+	p.w.out.missing = append(p.w.out.missing, note)
 	return true
 }
 

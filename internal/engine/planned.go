@@ -104,6 +104,9 @@ func (rv resourceValues) fillFromPlan(in *moduleInstance, x *expansion) {
 		c := rv.e.op.planned.Instance(abs.Instance(key), addrs.NotDeposed)
 		if c != nil && !c.After.IsNull() {
 			x.objs[i] = c.After
+			if c.Action == plans.Read && mayFindNothing(rv.r) { // it may be null
+				x.objs[i] = cty.UnknownVal(rv.r.Schema.Block.ImpliedType())
+			}
 		}
 	}
 }

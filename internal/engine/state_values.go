@@ -27,12 +27,29 @@ func (rv resourceValues) fillFromState(in *moduleInstance, x *expansion) error {
 	}
 	e.out.mu.Unlock()
 	for i, obj := range objs {
-		if obj == nil || x.objs[i] != cty.NilVal {
-			continue
+		switch {
+		case x.objs[i] != cty.NilVal:
+		case obj != nil:
+			errs = errs.AppendError(x.fill(i, r, abs.Instance(x.keys[i]), obj))
+		default:
+			x.objs[i] = rv.nothing()
 		}
-		errs = errs.AppendError(x.fill(i, r, abs.Instance(x.keys[i]), obj))
 	}
 	return errs.Err()
+}
+
+// nothing returns the value of an instance that has no object in the state: null for a data source that
+// may find nothing, and otherwise NilVal.
+func (rv resourceValues) nothing() cty.Value {
+	if !mayFindNothing(rv.r) {
+		return cty.NilVal
+	}
+	return cty.NullVal(rv.r.Schema.Block.ImpliedType())
+}
+
+// mayFindNothing reports whether the resource is a data source whose value may be null.
+func mayFindNothing(r *graph.Resource) bool {
+	return r.Config != nil && r.Config.Lifecycle.IgnoreMissing.Value
 }
 
 // object returns the value of the i-th instance in an apply: the result of its Step or, if it has
@@ -42,6 +59,7 @@ func (rv resourceValues) object(in *moduleInstance, x *expansion, i int) cty.Val
 	defer in.decided.mu.Unlock()
 	if x.objs[i] == cty.NilVal {
 		addr := rv.r.Addr.Resource.InInstance(in.addr).Instance(x.keys[i])
+		x.objs[i] = rv.nothing()
 		if obj := rv.e.out.current(addr); obj != nil {
 			_ = x.fill(i, rv.r, addr, obj) // a reader of the whole resource reports the error
 		}

@@ -156,7 +156,7 @@ func (d *dataReads) Recall(q *engine.DataRead) (cty.Value, bool) {
 func (d *dataReads) Remember(q *engine.DataRead, resp providers.ReadDataResponse) {
 	question := d.question(q)
 	if question == "" || len(resp.Diagnostics) > 0 || resp.Pending || resp.Deferred != "" || len(resp.Hidden) > 0 ||
-		resp.State == cty.NilVal || !resp.State.IsWhollyKnown() {
+		resp.State == cty.NilVal || resp.State.IsNull() || !resp.State.IsWhollyKnown() {
 		return
 	}
 	d.data.remember(q.Addr.String(), question, resp.State, d.run.Now)
