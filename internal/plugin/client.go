@@ -63,7 +63,7 @@ func (c *client) callError(m method, err error) tfdiags.Diagnostic {
 	name := c.launch.Provider.ForDisplay()
 	switch {
 	case status.Code(err) == codes.Unavailable:
-		d := tfdiags.Errorf("Plugin did not respond", "The provider %s did not respond to the call %s", name, m)
+		d := tfdiags.Errorf(providers.NoAnswer, "The provider %s did not respond to the call %s", name, m)
 		if !c.process.exited() {
 			d.Detail += ": " + status.Convert(err).Message() + "."
 			return d

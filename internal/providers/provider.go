@@ -14,6 +14,10 @@ import (
 // BugNotice is the end of messages about providers that violate the protocol.
 const BugNotice = "This is a bug in the provider: please report it to its developers."
 
+// NoAnswer is the summary of the error of a call that got no answer, most often because the provider's
+// process has ended.
+const NoAnswer = "Plugin did not respond"
+
 // Interface is a running provider. It has many methods because it mirrors the plugin protocol.
 type Interface interface {
 	// Schema returns the provider's schema, which is fetched once and shared.

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"sync"
 
+	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
 )
 
@@ -67,7 +68,7 @@ func classify(diags tfdiags.Diagnostics) class {
 
 // unanswered reports whether an error is about the process of the provider, which no repeat changes.
 func unanswered(d tfdiags.Diagnostic) bool {
-	return d.Summary == "Plugin did not respond" || d.Summary == "Request cancelled"
+	return d.Summary == providers.NoAnswer || d.Summary == "Request cancelled"
 }
 
 func classOf(text string) class {
