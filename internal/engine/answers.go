@@ -25,6 +25,7 @@ type Answers struct {
 	plan    int                                  // the number of calls of Again
 	configs map[addrs.ProviderInstance]cty.Value // the configuration that gave the answers
 	given   map[addrs.ProviderInstance]map[question][]*givenAnswer
+	states  []question // about states of other root modules, which are read once for each plan
 }
 
 // question is a call for an instance. The requests of an instance differ, for example because it has
@@ -62,14 +63,22 @@ func failed(answer any) bool {
 }
 
 // isRead reports whether the answer to a call may be another one although the request is the same.
-func (q question) isRead() bool { return q.method == "ReadResource" || q.method == "ReadDataSource" }
+func (q question) isRead() bool { return q.method == "ReadResource" || q.method == readData }
 
-// Again begins another plan. It forgets errors, reads that were made before since, and what is no longer
-// needed. exists reports whether there is an instance with an address.
+const readData = "ReadDataSource"
+
+// Again begins another plan. It forgets errors, what states of other root modules had, reads that were made
+// before since, and what is no longer needed. exists reports whether there is an instance with an address.
 func (a *Answers) Again(since time.Time, exists func(addrs.AbsInstance) bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.plan++
+	for _, of := range a.given {
+		for _, q := range a.states {
+			delete(of, q)
+		}
+	}
+	a.states = nil
 	if !a.errors && since.IsZero() && a.plan < a.pruned+keptPlans {
 		return
 	}
@@ -153,6 +162,9 @@ func recall[Q, A any](t *instance, method string, request Q, call func() A) A {
 	a.errors = a.errors || failed(answer)
 	if of := a.given[t.prov.addr]; of != nil { // nil if the provider is mocked
 		of[q] = append(slices.Clip(of[q]), &givenAnswer{request, answer, at, a.plan})
+		if method == readData && t.prov.addr.Config.Provider.IsBuiltin() {
+			a.states = append(a.states, q)
+		}
 	}
 	return answer
 }

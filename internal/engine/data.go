@@ -164,8 +164,8 @@ func (p dataPlan) callData(ctx context.Context, q *DataRead) (cty.Value, []cty.P
 		resp.Diagnostics = diags.Append(resp.Diagnostics...)
 		return resp
 	}
-	resp := recall(&p.instance, "ReadDataSource", req, func() providers.ReadDataResponse {
-		return callWithSlot(w.calls, p.prov, "ReadDataSource", p.addr, call)
+	resp := recall(&p.instance, readData, req, func() providers.ReadDataResponse {
+		return callWithSlot(w.calls, p.prov, readData, p.addr, call)
 	})
 	if w.op.data != nil {
 		w.op.data.Remember(q, resp)

@@ -40,6 +40,13 @@ func (m *Memory) Again(anew bool) time.Time {
 	return m.read
 }
 
+// Expire makes the next plan read everything again.
+func (m *Memory) Expire() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.read = time.Time{}
+}
+
 func (m *Memory) answered() *engine.Answers {
 	if m == nil {
 		return nil
