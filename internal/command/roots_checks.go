@@ -82,7 +82,7 @@ func (f *rootsValidateFlags) writeDocument(ctx context.Context, app *App, args [
 	switch encodeErr := enc.Encode(all); {
 	case encodeErr != nil:
 		return encodeErr
-	case err != nil && !onlyRootErrors(e, err):
+	case err != nil && !e.OnlyRootErrors(err):
 		return err // an error about the estate as a whole
 	case !valid:
 		return exitStatus(1)

@@ -66,7 +66,7 @@ func runRootsDrift(ctx context.Context, app *App, f *rootsDriftFlags, dirs []str
 		app.onStderr()
 	}
 	e, selected, err := f.find(ctx, app, dirs)
-	if e == nil || err != nil && !onlyRootErrors(e, err) {
+	if e == nil || err != nil && !e.OnlyRootErrors(err) {
 		return err
 	}
 	defer app.ShareClients()()

@@ -86,7 +86,7 @@ func (f *selectFlags) find(ctx context.Context, app *App, dirs []string) (
 		return nil, nil, tfdiags.Errorf("No root module is selected", "The options -only, -skip and -tag leave out "+
 			"every root module (%d in all). \"tofu roots list\" shows their names.", len(e.Roots))
 	}
-	if !onlyRootErrors(e, err) || len(selected) == len(e.Roots) {
+	if !e.OnlyRootErrors(err) || len(selected) == len(e.Roots) {
 		return e, selected, err
 	}
 	var errs tfdiags.Diagnostics

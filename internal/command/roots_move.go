@@ -159,7 +159,7 @@ func runRootsMove(ctx context.Context, app *App, f *rootsMoveFlags, args []strin
 			"where it moves, or no arguments: then it carries out moved blocks.")
 	}
 	e, err := loadEstate(ctx, app, nil)
-	if e == nil || err != nil && !onlyRootErrors(e, err) {
+	if e == nil || err != nil && !e.OnlyRootErrors(err) {
 		return err
 	}
 	defer app.ShareClients()()

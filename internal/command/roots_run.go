@@ -72,7 +72,7 @@ func (f *fleetFlags) addPlan(fs *options) {
 // error if a root module that is not selected reads outputs of a selected one.
 func (f *fleetFlags) estate(ctx context.Context, app *App, dirs []string) (*roots.Estate, []*roots.Root, error) {
 	e, selected, err := f.find(ctx, app, dirs)
-	if e == nil || err != nil && !onlyRootErrors(e, err) {
+	if e == nil || err != nil && !e.OnlyRootErrors(err) {
 		return nil, nil, err
 	}
 	if f.Destroy {
@@ -81,16 +81,6 @@ func (f *fleetFlags) estate(ctx context.Context, app *App, dirs []string) (*root
 		}
 	}
 	return e, selected, nil
-}
-
-// onlyRootErrors reports whether err, from loading e, consists only of errors of single root
-// modules. If so, the other root modules can be planned.
-func onlyRootErrors(e *roots.Estate, err error) bool {
-	n := 0
-	for _, r := range e.Roots {
-		n += len(tfdiags.FromError(r.Err))
-	}
-	return len(tfdiags.FromError(err)) <= n
 }
 
 // run returns a run of a command in the selected root modules of an estate, which was loaded

@@ -65,7 +65,7 @@ func runRootsSplit(ctx context.Context, app *App, f *rootsSplitFlags, args []str
 			"shows them.")
 	}
 	e, err := loadEstate(ctx, app, nil)
-	if e == nil || err != nil && !onlyRootErrors(e, err) {
+	if e == nil || err != nil && !e.OnlyRootErrors(err) {
 		return err
 	}
 	r := e.ByName(filepath.ToSlash(filepath.Clean(args[0])))

@@ -127,11 +127,8 @@ func (p *planning) root(ctx context.Context, s *session.Session, r *roots.Root) 
 	if r.Err != nil {
 		return result
 	}
-	inputs := &inputs{}
-	if p.opts.Mode != plans.Destroy {
-		s.Remote = p.reader(s, r, inputs)
-	}
-	if result.Err = p.setVariables(ctx, s, r, inputs); result.Err != nil {
+	m := &Member{Root: r, p: p}
+	if result.Err = m.Prepare(ctx, s); result.Err != nil {
 		return result
 	}
 	op, err := s.StartOperation(ctx, p.run.Options, session.OperationPlan)
@@ -149,23 +146,15 @@ func (p *planning) root(ctx context.Context, s *session.Session, r *roots.Root) 
 		result.Err = err
 		return result
 	}
-	result.Plan = summarize(op, plan)
+	result.Plan = m.Planned(op, plan)
 	if result.Plan.Changes || result.Plan.Deferred > 0 || result.Plan.Counts.Checks > 0 && !p.run.Events {
 		op.ShowPlan(ctx, &ui.PlanView{Plan: plan})
 	}
-	if result.Plan.Changes || result.Plan.Deferred > 0 {
-		result.Plan.Waits = inputs.waitsFor()
-	}
-	outputs := plannedOutputs(plan, result.Plan)
-	outputs.enforced = s.Encryption.Evaluated.Enforced()
-	p.mu.Lock()
-	p.outputs[r] = outputs
-	p.mu.Unlock()
 	result.Why = result.Plan.waitsFor()
 	if p.into == nil {
 		return result
 	}
-	result.Err = p.save(ctx, op, r, plan, result.Plan, inputs)
+	result.Err = p.save(ctx, op, r, plan, result.Plan, &m.inputs)
 	return result
 }
 

@@ -331,6 +331,16 @@ func (e *Estate) connect() {
 	}
 }
 
+// OnlyRootErrors reports whether an error of loading the estate consists only of errors of single root
+// modules. If so, the other root modules can be planned.
+func (e *Estate) OnlyRootErrors(err error) bool {
+	n := 0
+	for _, r := range e.Roots {
+		n += len(tfdiags.FromError(r.Err))
+	}
+	return len(tfdiags.FromError(err)) <= n
+}
+
 // ByName returns the root module with the given name, or nil.
 func (e *Estate) ByName(name string) *Root { return e.byName[name] }
 
