@@ -200,7 +200,7 @@ scale: build providers
 EDITS ?= 1000
 SOAK ?= 14400
 warm: providers
-	EDITS=$(EDITS) SOAK=$(SOAK) go test ./internal/warm -v -timeout 2h -run 'TestColdAndWarm$$|TestSoak' -bench Edit -benchtime 20x
+	EDITS=$(EDITS) SOAK=$(SOAK) go test ./internal/warm -v -timeout 1h -run 'TestColdAndWarm$$|TestSoak' -bench Edit -benchtime 20x
 
 # Measures reading: plans of one change behind a slow provider, a full refresh behind one that refuses
 # calls, and drift of many root modules, in a quarter of an hour.

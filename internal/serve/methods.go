@@ -119,12 +119,12 @@ func (c *client) open(ctx context.Context, p *opening) (any, error) {
 		}
 		return map[string]any{"roots": []openedRoot{{m.Name(), m.Dir()}}}, nil
 	}
-	found, err := c.core.OpenEstate(ctx, p.Dir, opts)
-	if err != nil && len(found) == 0 {
+	estate, err := c.core.OpenEstate(ctx, p.Dir, opts)
+	if estate == nil {
 		return nil, errFailed(err)
 	}
 	list := []openedRoot{}
-	for _, m := range found {
+	for _, m := range estate.Modules() {
 		list = append(list, openedRoot{m.Name(), m.Dir()})
 	}
 	problems, encodeErr := c.diagnosticsJSON(warm.Answer{Diagnostics: tfdiags.FromError(err)})

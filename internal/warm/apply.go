@@ -40,6 +40,15 @@ func (m *Module) Propose(ctx context.Context, opts PlanOptions) (*Proposal, erro
 	return out, err
 }
 
+// expire makes all plans read again what an apply may have changed.
+func (c *Core) expire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, m := range c.modules {
+		m.memory.Expire()
+	}
+}
+
 func (c *Core) proposals(s *session.Session) *Proposals {
 	return &Proposals{Dir: s.DataDir, Keys: c.process.CLI.ApprovalKeys}
 }
@@ -60,7 +69,10 @@ func (m *Module) Apply(
 	ctx context.Context, digest string, token *Approval, observe func(engine.Event),
 ) (*Applied, error) {
 	out := &Applied{}
-	answer, err := m.run(ctx, observe, false, func(ctx context.Context, q *question) error {
+	answer, err := m.once(ctx, m.core.current(), observe, false, func(ctx context.Context, q *question) error {
+		if err := m.prepare(ctx, q); err != nil {
+			return err
+		}
 		proposals := m.core.proposals(q.Session)
 		digest, data, err := proposals.Find(digest)
 		if err != nil {
@@ -83,6 +95,7 @@ func (m *Module) Apply(
 		}
 		defer op.Close()
 		out.Begun = true
+		defer m.core.expire()
 		st, tally, err := op.Apply(ctx, saved.Plan, saved.ID, &engine.ApplyOptions{Variables: op.Variables})
 		if tally != nil {
 			out.Counts = tally.Counts()

@@ -10,7 +10,6 @@ import (
 	"tofu/internal/backend"
 	"tofu/internal/configs"
 	"tofu/internal/plugin"
-	"tofu/internal/roots"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
 )
@@ -27,6 +26,13 @@ type Core struct {
 	files    *view
 	revision int
 	modules  map[string]*Module
+	estates  map[string]*Estate // by directory
+}
+
+// moment is the files as one question sees them.
+type moment struct {
+	parser   *configs.Parser
+	revision int
 }
 
 // keepProviders is the time for which a configured provider process waits for another plan. Credentials that a
@@ -37,7 +43,7 @@ const keepProviders = 10 * time.Minute
 func New(p *session.Process, workDir string) *Core {
 	f := &files{workDir: workDir, read: map[string]seenFile{}, listed: map[string][]string{}}
 	c := &Core{process: p, workDir: workDir, clients: &backend.Clients{}, plugins: &plugin.Shared{Keep: keepProviders},
-		files: &view{files: f, texts: map[string][]byte{}}, modules: map[string]*Module{}}
+		files: &view{files: f, texts: map[string][]byte{}}, modules: map[string]*Module{}, estates: map[string]*Estate{}}
 	c.parser = configs.NewParser(c.files)
 	return c
 }
@@ -82,19 +88,16 @@ func (c *Core) renew(with *view) {
 	}
 }
 
-// current returns a parser for the present files, and the number of the present revision of them.
-func (c *Core) current() (*configs.Parser, int) {
+// current returns the present files.
+func (c *Core) current() moment {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.renew(c.files)
-	return c.parser, c.revision
+	return moment{c.parser, c.revision}
 }
 
 // Revision returns a number that grows when a file or a text changes that an answer was made of.
-func (c *Core) Revision() int {
-	_, revision := c.current()
-	return revision
-}
+func (c *Core) Revision() int { return c.current().revision }
 
 // Text returns the present text of a file as questions read it, or an error.
 func (c *Core) Text(name string) ([]byte, error) {
@@ -106,19 +109,19 @@ func (c *Core) Text(name string) ([]byte, error) {
 }
 
 // Open returns the root module in a directory. It is the same one for the same directory; the options
-// of the last call count.
+// of the last call count. A root module of an opened estate stays in it.
 func (c *Core) Open(dir string, opts Options) (*Module, error) {
 	rel, err := c.relative(dir)
 	if err != nil {
 		return nil, err
 	}
-	parser, _ := c.current()
-	if known := c.Module(dir); known == nil {
-		if err := session.RequireConfig(parser, rel); err != nil {
-			return nil, err
-		}
+	root := session.RootModule{Dir: rel}
+	if known := c.Module(dir); known != nil {
+		root = known.place()
+	} else if err := session.RequireConfig(c.current().parser, rel); err != nil {
+		return nil, err
 	}
-	return c.open(rel, session.RootModule{Dir: rel}, opts), nil
+	return c.open(rel, root, opts), nil
 }
 
 // open returns the root module with a name.
@@ -127,37 +130,13 @@ func (c *Core) open(name string, root session.RootModule, opts Options) *Module 
 	defer c.mu.Unlock()
 	m := c.modules[name]
 	if m == nil {
-		m = &Module{core: c, name: name, root: root}
+		m = &Module{core: c, name: name}
 		c.modules[name] = m
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.opts = opts
+	m.root, m.opts = root, opts
 	return m
-}
-
-// OpenEstate opens all root modules below a directory, as `tofu roots` finds them. It returns those that
-// can be read even if there is an error.
-func (c *Core) OpenEstate(ctx context.Context, dir string, opts Options) ([]*Module, error) {
-	rel, err := c.relative(dir)
-	if err != nil {
-		return nil, err
-	}
-	process := *c.process
-	process.Parser, _ = c.current()
-	estate, err := roots.Load(ctx, []string{rel}, func(m session.RootModule) *session.Session {
-		return c.session(&process, m, nil)
-	})
-	if estate == nil {
-		return nil, err
-	}
-	var out []*Module
-	for _, r := range estate.Roots {
-		if r.Err == nil {
-			out = append(out, c.open(r.Name, r.Module(), opts))
-		}
-	}
-	return out, err
 }
 
 // Module returns the opened root module with a name, which is its directory unless it belongs to an

@@ -66,11 +66,7 @@ func (c *Core) Remote(ctx context.Context, dirs []string) map[string]map[string]
 			below = append(below, rel)
 		}
 	}
-	process := *c.process
-	process.Parser, _ = c.current()
-	estate, _ := roots.Load(ctx, below, func(m session.RootModule) *session.Session { // errors are those of other questions
-		return c.session(&process, m, nil)
-	})
+	estate, _ := c.loadEstate(ctx, below, c.current()) // errors are those of other questions
 	out := map[string]map[string]string{}
 	if estate == nil {
 		return out

@@ -3,11 +3,14 @@ package warm
 import (
 	"context"
 	"io"
+	"slices"
 	"sync"
 
 	"tofu/internal/configs"
 	"tofu/internal/engine"
 	"tofu/internal/lint"
+	"tofu/internal/plans"
+	"tofu/internal/providers"
 	"tofu/internal/session"
 	"tofu/internal/states/statefile"
 	"tofu/internal/terminal"
@@ -25,19 +28,26 @@ type Options struct {
 type Module struct {
 	core   *Core
 	name   string
-	root   session.RootModule
 	memory session.Memory
 	state  statefile.Last
 
-	mu   sync.Mutex
-	opts Options
+	mu     sync.Mutex
+	root   session.RootModule
+	opts   Options
+	estate *Estate // nil if the root module was opened by itself
 }
 
 // Name returns the name of the root module in its estate, or its directory.
 func (m *Module) Name() string { return m.name }
 
 // Dir returns the directory, relative to the working directory of the core.
-func (m *Module) Dir() string { return m.root.Dir }
+func (m *Module) Dir() string { return m.place().Dir }
+
+func (m *Module) place() session.RootModule {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.root
+}
 
 // Answer has the parts of every answer.
 type Answer struct {
@@ -54,7 +64,9 @@ type Answer struct {
 type question struct {
 	*session.Session
 	Answer
-	opts Options
+	at     moment
+	opts   Options
+	estate *Estate // of the root module; nil if it was opened by itself
 }
 
 // silent is a printer that only passes on events.
@@ -76,24 +88,37 @@ func (s silent) Event(e engine.Event) {
 func (m *Module) ask(
 	ctx context.Context, observe func(engine.Event), work func(ctx context.Context, q *question) error,
 ) (Answer, error) {
-	return m.run(ctx, observe, true, work)
+	return m.run(ctx, m.core.current(), observe, work)
 }
 
-func (m *Module) run(ctx context.Context, observe func(engine.Event), abandons bool,
+// run is ask at a moment. If a process of a provider has ended since an earlier question, the question is
+// asked again: then another process is started.
+func (m *Module) run(ctx context.Context, at moment, observe func(engine.Event),
+	work func(ctx context.Context, q *question) error,
+) (Answer, error) {
+	ended := func(d tfdiags.Diagnostic) bool { return d.Summary == providers.NoAnswer }
+	answer, err := m.once(ctx, at, observe, true, work)
+	if err == nil && slices.ContainsFunc(answer.Diagnostics, ended) {
+		return m.once(ctx, at, observe, true, work)
+	}
+	return answer, err
+}
+
+// once runs a question. abandons is false for an apply, whose calls must not be abandoned.
+func (m *Module) once(ctx context.Context, at moment, observe func(engine.Event), abandons bool,
 	work func(ctx context.Context, q *question) error,
 ) (answer Answer, err error) {
-	parser, revision := m.core.current()
-	process := *m.core.process
-	process.Parser, process.Interrupts = parser, terminal.NewInterrupts()
-	ctx, end := interrupted(ctx, &process, abandons)
+	process := m.core.processAt(at)
+	ctx, end := interrupted(ctx, process, abandons)
 	defer end()
 	m.mu.Lock()
-	q := &question{opts: m.opts}
+	q := &question{at: at, opts: m.opts, estate: m.estate}
+	root := m.root
 	m.mu.Unlock()
-	q.Session = m.core.session(&process, m.root, observe)
+	q.Session = m.core.session(m.core.base(process), root, observe)
 	q.LastState = &m.state
 	defer q.Session.Close()
-	q.Revision, q.Answer.Source = revision, q.Session.Source
+	q.Revision, q.Answer.Source = at.revision, q.Session.Source
 	defer func() {
 		if crash := recover(); crash != nil {
 			c := tfdiags.CrashOf(crash)
@@ -107,15 +132,44 @@ func (m *Module) run(ctx context.Context, observe func(engine.Event), abandons b
 	return Answer{}, work(ctx, q)
 }
 
-// session returns the session of one question.
-func (c *Core) session(process *session.Process, m session.RootModule, observe func(engine.Event)) *session.Session {
-	term := terminal.New(&terminal.Streams{In: eof{}, Out: io.Discard, Err: io.Discard})
-	term.Printer, term.Scripted = silent{observe}, true
-	base := session.New(process, c.workDir, term)
-	base.Plugins, base.Clients = c.plugins, c.clients
-	s := base.At(m, term)
+// prepare makes a question about a root module of an estate see the outputs that the states of others have.
+func (m *Module) prepare(ctx context.Context, q *question) error {
+	if q.estate == nil {
+		return nil
+	}
+	member, err := q.estate.alone(ctx, q.at, m.name, plans.Destroy)
+	if err != nil {
+		return err
+	}
+	return member.Prepare(ctx, q.Session)
+}
+
+// processAt returns the process of the sessions of one question.
+func (c *Core) processAt(at moment) *session.Process {
+	out := *c.process
+	out.Parser, out.Interrupts = at.parser, terminal.NewInterrupts()
+	return &out
+}
+
+// base returns a session for the working directory.
+func (c *Core) base(process *session.Process) *session.Session {
+	out := session.New(process, c.workDir, quiet(nil))
+	out.Plugins, out.Clients = c.plugins, c.clients
+	return out
+}
+
+// session returns a session for a root module.
+func (c *Core) session(base *session.Session, m session.RootModule, observe func(engine.Event)) *session.Session {
+	s := base.At(m, quiet(observe))
 	s.InitCommand = "tofu init"
 	return s
+}
+
+// quiet returns a terminal that only passes on events.
+func quiet(observe func(engine.Event)) *terminal.Terminal {
+	term := terminal.New(&terminal.Streams{In: eof{}, Out: io.Discard, Err: io.Discard})
+	term.Printer, term.Scripted = silent{observe}, true
+	return term
 }
 
 // eof is an input without content.

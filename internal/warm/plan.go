@@ -15,6 +15,7 @@ import (
 	"tofu/internal/engine"
 	"tofu/internal/engine/graph"
 	"tofu/internal/explain"
+	"tofu/internal/fleet"
 	"tofu/internal/graphview"
 	"tofu/internal/lang"
 	"tofu/internal/lang/nesting"
@@ -67,11 +68,43 @@ type Plan struct {
 }
 
 // Plan plans the root module. It takes no lock, writes no state and saves nothing. After errors in the
-// configuration the plan has only diagnostics. The error is that of ctx.
+// configuration the plan has only diagnostics. The error is that of ctx. In an estate, the plan sees the
+// planned outputs of other root modules, except for a destruction.
 func (m *Module) Plan(ctx context.Context, opts PlanOptions) (*Plan, error) {
+	at := m.core.current()
+	m.mu.Lock()
+	e := m.estate
+	m.mu.Unlock()
+	var out *Plan
+	var err error
+	switch {
+	case e == nil:
+		return m.plan(ctx, at, opts, nil)
+	case opts.save != nil, opts.Mode == plans.Destroy:
+		var member *fleet.Member
+		if member, err = e.alone(ctx, at, m.name, opts.Mode); err == nil {
+			return m.plan(ctx, at, opts, member)
+		}
+	default:
+		out, err = e.plan(ctx, at, m, opts)
+	}
+	if out == nil {
+		out = &Plan{Answer: Answer{Revision: at.revision, Source: at.parser.Source}}
+		out.Diagnostics = tfdiags.FromError(err)
+	}
+	return out, context.Cause(ctx)
+}
+
+// plan plans the root module at a moment, in an estate as one of its members.
+func (m *Module) plan(ctx context.Context, at moment, opts PlanOptions, member *fleet.Member) (*Plan, error) {
 	out := &Plan{}
-	answer, err := m.ask(ctx, opts.Observe, func(ctx context.Context, q *question) error {
-		out.Read = m.memory.Again(opts.Refresh == All)
+	answer, err := m.run(ctx, at, opts.Observe, func(ctx context.Context, q *question) error {
+		*out = Plan{Read: m.memory.Again(opts.Refresh == All)}
+		if member != nil {
+			if err := member.Prepare(ctx, q.Session); err != nil {
+				return err
+			}
+		}
 		op, err := q.StartOperation(ctx, session.OperationOptions{Variables: q.opts.Variables, Lint: q.opts.Lint,
 			Memory: &m.memory}, session.OperationRead)
 		if err != nil {
@@ -83,6 +116,12 @@ func (m *Module) Plan(ctx context.Context, opts PlanOptions) (*Plan, error) {
 			return err
 		}
 		out.complete(ctx, op, plan, err == nil)
+		if err == nil && member != nil {
+			member.Planned(op, plan)
+		}
+		if err == nil && opts.save != nil && member != nil {
+			err = member.Guarded(q.Session)
+		}
 		if err == nil && opts.save != nil {
 			err = opts.save(terminal.UntilAbort(ctx), op, out)
 		}

@@ -22,22 +22,39 @@ import (
 
 // TestColdAndWarm makes random edits to random configurations, on disk and as unsaved texts, and applies
 // some of the plans. Each answer must equal, byte for byte, that of a core that knows nothing.
-// EDITS=N makes N edits, and EDIT_SEED=N the same ones again.
+// EDITS=N makes N edits of each kind of configuration, and EDIT_SEED=N the same ones again.
 func TestColdAndWarm(t *testing.T) {
-	edits := fromEnv(t, "EDITS", 300)
+	edits := fromEnv(t, "EDITS", 200)
 	seed := uint64(fromEnv(t, "EDIT_SEED", int(time.Now().UnixNano()%1e6)))
 	t.Logf("EDIT_SEED=%d", seed)
 	const perConfiguration = 50
-	for round := 0; edits > 0; round++ {
-		t.Run(strconv.Itoa(round), func(t *testing.T) {
-			w := newWorld(t, rand.New(rand.NewPCG(seed, uint64(round))))
-			for range min(edits, perConfiguration) {
-				w.edit()
-				w.compare()
+	for name, make := range map[string]func() kind{"builtin": func() kind { return builtinKind{} },
+		"plugins": func() kind { return pluginKind{} }, "estate": func() kind { return estateKind{} }} {
+		t.Run(name, func(t *testing.T) {
+			for round := 0; round*perConfiguration < edits; round++ {
+				t.Run(strconv.Itoa(round), func(t *testing.T) {
+					w := newWorld(t, make(), rand.New(rand.NewPCG(seed, uint64(round))))
+					for range min(edits-round*perConfiguration, perConfiguration) {
+						w.edit()
+						w.compare()
+					}
+					t.Logf("%d of %d plans without errors, most often %q", w.planned, w.asked, w.worst())
+				})
 			}
 		})
-		edits -= perConfiguration
 	}
+}
+
+// kind is a kind of random configuration.
+type kind interface {
+	// prepare writes what the configuration needs into the working directory, and returns the configuration
+	// of the program.
+	prepare(t *testing.T) *cliconfig.Config
+	names() []string                   // of the files
+	text(w *world, name string) string // a random text of a file
+	outside(w *world)                  // changes something that is no configuration
+	open(c *Core) ([]*Module, error)   // the root modules
+	check(w *world, opts PlanOptions)  // compares with something else
 }
 
 func fromEnv(t testing.TB, name string, usual int) int {
@@ -54,39 +71,83 @@ func fromEnv(t testing.TB, name string, usual int) int {
 
 // world is a configuration that changes.
 type world struct {
-	t      *testing.T
-	rnd    *rand.Rand
-	core   *Core
-	module *Module
-	texts  map[string]string // the files of the configuration
-	given  map[string]bool   // those that are not saved
-	log    []string
+	kind
+	t       *testing.T
+	rnd     *rand.Rand
+	cli     *cliconfig.Config
+	core    *Core
+	modules []*Module
+	texts   map[string]string // the files of the configuration
+	given   map[string]bool   // those that are not saved
+	planned int               // plans without errors
+	asked   int               // all plans
+	anew    bool              // something was changed outside, so the next plan reads everything again
+	log     []string
+	errors  map[string]int // by their first words
 }
 
-const modulesFile = ".terraform/modules/modules.json"
+// worst returns the most frequent error of plans.
+func (w *world) worst() (out string) {
+	for text, n := range w.errors {
+		if n > w.errors[out] {
+			out = text
+		}
+	}
+	return out
+}
 
-func newWorld(t *testing.T, rnd *rand.Rand) *world {
-	core, _ := open(t, map[string]string{modulesFile: `{"Modules":[{"Key":"","Source":"","Dir":"."},` +
-		`{"Key":"m","Source":"./m","Dir":"m"},{"Key":"m.deep","Source":"../deep","Dir":"deep"}]}`})
-	w := &world{t: t, rnd: rnd, core: core, texts: map[string]string{}, given: map[string]bool{}}
+func newWorld(t *testing.T, of kind, rnd *rand.Rand) *world {
+	t.Chdir(t.TempDir())
+	w := &world{kind: of, t: t, rnd: rnd, cli: of.prepare(t), texts: map[string]string{}, given: map[string]bool{},
+		errors: map[string]int{}}
+	w.core = newCore(t, w.cli)
 	for _, name := range w.names() {
-		w.set(name, w.text(name))
+		w.set(name, w.text(w, name))
 	}
 	var err error
-	if w.module, err = core.Open(".", Options{}); err != nil {
-		t.Fatal(err)
+	if w.modules, err = w.open(w.core); err != nil {
+		t.Log(err) // some root modules can't be read
 	}
 	return w
 }
 
-func (w *world) names() []string {
+func newCore(t testing.TB, cli *cliconfig.Config) *Core {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(session.NewProcess(os.Environ(), cli, os.Stderr), dir)
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (w *world) n(max int) int              { return w.rnd.IntN(max) }
+func (w *world) pick(list ...string) string { return list[w.rnd.IntN(len(list))] }
+
+// builtinKind has one root module with two modules, without plugins.
+type builtinKind struct{}
+
+func (builtinKind) prepare(t *testing.T) *cliconfig.Config {
+	write(t, ".terraform/modules/modules.json", `{"Modules":[{"Key":"","Source":"","Dir":"."},`+
+		`{"Key":"m","Source":"./m","Dir":"m"},{"Key":"m.deep","Source":"../deep","Dir":"deep"}]}`)
+	return &cliconfig.Config{}
+}
+
+func (builtinKind) outside(*world)            {}
+func (builtinKind) check(*world, PlanOptions) {}
+
+func (builtinKind) open(c *Core) ([]*Module, error) {
+	m, err := c.Open(".", Options{})
+	return []*Module{m}, err
+}
+
+func (builtinKind) names() []string {
 	return []string{"a.tf", "b.tf", "c.tf", "m/main.tf", "deep/main.tf", "terraform.tfvars", "checks.tf"}
 }
 
-// text returns a random text for a file.
-func (w *world) text(name string) string {
-	n := func(max int) int { return w.rnd.IntN(max) }
-	pick := func(list ...string) string { return list[n(len(list))] }
+func (builtinKind) text(w *world, name string) string {
+	n, pick := w.n, w.pick
 	var b strings.Builder
 	switch name {
 	case "terraform.tfvars":
@@ -150,7 +211,7 @@ func (w *world) text(name string) string {
 // set changes a text, on disk or unsaved.
 func (w *world) set(name, text string) {
 	w.texts[name] = text
-	if w.module != nil && w.rnd.IntN(3) > 0 {
+	if w.modules != nil && w.n(3) > 0 {
 		w.given[name] = true
 		w.core.SetText(name, []byte(text))
 		return
@@ -164,77 +225,98 @@ func (w *world) set(name, text string) {
 
 // edit changes something at random.
 func (w *world) edit() {
-	name := w.names()[w.rnd.IntN(len(w.names()))]
-	switch w.rnd.IntN(10) {
+	name := w.pick(w.names()...)
+	switch w.n(12) {
 	case 0, 1:
 		w.log = append(w.log, "rewrite "+name)
-		w.set(name, w.text(name))
+		w.set(name, w.text(w, name))
 	case 2:
-		w.log = append(w.log, "apply")
-		w.apply()
+		if len(w.modules) == 0 {
+			return
+		}
+		w.apply(w.modules[w.n(len(w.modules))])
 	case 3:
 		w.log = append(w.log, "comment in "+name)
 		w.set(name, "# comment\n"+w.texts[name])
+	case 4, 5:
+		w.outside(w)
 	default: // one digit or word
 		text := w.texts[name]
-		places := regexp.MustCompile(`\d|"x"|constant|fixed|plain`).FindAllStringIndex(text, -1)
+		places := regexp.MustCompile(`\b\d\b|constant|fixed|plain`).FindAllStringIndex(text, -1)
 		if len(places) == 0 {
 			return
 		}
-		at := places[w.rnd.IntN(len(places))]
+		at := places[w.n(len(places))]
 		was := text[at[0]:at[1]]
-		now := map[bool]string{true: was + "s", false: strconv.Itoa(w.rnd.IntN(4))}[len(was) > 1]
+		now := map[bool]string{true: was + "s", false: strconv.Itoa(w.n(4))}[len(was) > 1]
 		w.log = append(w.log, fmt.Sprintf("%s: %s to %s", name, was, now))
 		w.set(name, text[:at[0]]+now+text[at[1]:])
 	}
 }
 
-// apply applies the present configuration, outside of the memory of plans.
-func (w *world) apply() {
-	p, err := w.module.Propose(w.t.Context(), PlanOptions{Refresh: All})
+// apply applies the present configuration of a root module, outside of the memory of plans.
+func (w *world) apply(m *Module) {
+	p, err := m.Propose(w.t.Context(), PlanOptions{Refresh: All})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	if p.Digest == "" {
 		return
 	}
-	proposals := &Proposals{Dir: ".terraform"}
+	proposals := &Proposals{Dir: filepath.Dir(p.Dir)}
 	if err := proposals.Approve(&Approval{Digest: p.Digest, Expires: time.Now().Add(time.Hour)}); err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := w.module.Apply(w.t.Context(), p.Digest, nil, nil); err != nil {
+	applied, err := m.Apply(w.t.Context(), p.Digest, nil, nil)
+	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.log = append(w.log, fmt.Sprintf("apply %s: %t %v", m.Name(), applied.Begun, applied.Diagnostics.Err()))
 }
 
 // compare compares the answers of the core with those of a new one.
 func (w *world) compare() {
 	w.t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	cold := New(session.NewProcess(os.Environ(), &cliconfig.Config{}, os.Stderr), dir)
+	cold := newCore(w.t, w.cli)
 	defer cold.Close()
 	for name := range w.given {
 		cold.SetText(name, []byte(w.texts[name]))
 	}
-	fresh, err := cold.Open(".", Options{})
-	if err != nil {
-		w.t.Fatal(err)
+	fresh, coldErr := w.open(cold)
+	known, warmErr := w.open(w.core)
+	names := func(list []*Module) (out []string) {
+		for _, m := range list {
+			out = append(out, m.Name())
+		}
+		return out
 	}
-	opts := PlanOptions{Refresh: []Refresh{Keep, Keep, Keep, All, None}[w.rnd.IntN(5)]}
-	if w.rnd.IntN(8) == 0 {
+	if fmt.Sprint(coldErr, names(fresh)) != fmt.Sprint(warmErr, names(known)) {
+		w.t.Fatalf("warm: %v %v\ncold: %v %v\nafter %q", names(known), warmErr, names(fresh), coldErr, w.log)
+	}
+	if len(known) == 0 {
+		return
+	}
+	w.modules = known
+	opts := PlanOptions{Refresh: []Refresh{Keep, Keep, Keep, All, None}[w.n(5)]}
+	if w.anew {
+		opts.Refresh = All
+	}
+	w.anew = false
+	if w.n(8) == 0 {
 		opts.Mode = plans.Destroy
 	}
-	for what, answer := range map[string]func(*Module) string{
-		"plan":        func(m *Module) string { return w.plan(m, opts) },
-		"diagnostics": w.diagnose,
-	} {
-		if got, want := answer(w.module), answer(fresh); got != want {
-			w.t.Fatalf("%s differs after %q:\n%s\n\nconfiguration: %q", what, w.log[max(0, len(w.log)-8):], firstDifference(got, want), w.texts)
+	for i, m := range known {
+		for what, answer := range map[string]func(*Module) string{
+			"plan":        func(m *Module) string { return w.plan(m, opts) },
+			"diagnostics": w.diagnose,
+		} {
+			if got, want := answer(m), answer(fresh[i]); got != want {
+				w.t.Fatalf("%s of %s differs after %q with %+v:\n%s\n\nconfiguration: %q", what, m.Name(),
+					w.log[max(0, len(w.log)-8):], opts, firstDifference(got, want), w.texts)
+			}
 		}
 	}
+	w.check(w, opts)
 }
 
 var timestamp = regexp.MustCompile(`"timestamp":"[^"]*"`)
@@ -245,6 +327,12 @@ func (w *world) plan(m *Module, opts PlanOptions) string {
 		w.t.Fatal(err)
 	}
 	var b bytes.Buffer
+	if w.asked++; !p.Diagnostics.HasErrors() {
+		w.planned++
+	} else {
+		text, _, _ := strings.Cut(p.Diagnostics.Err().Error(), ";")
+		w.errors[text]++
+	}
 	if p.View != nil {
 		if err := p.WriteJSON(&b); err != nil {
 			w.t.Fatal(err)

@@ -3,48 +3,31 @@ package warm
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 
-	"tofu/internal/addrs"
 	"tofu/internal/cliconfig"
-	"tofu/internal/session"
 )
 
 // TestSoak makes many edits and plans, and checks that neither memory nor goroutines, files and processes
-// become more. SOAK=14400 is a working day with an edit every two seconds. With the test providers, half of
-// the objects are those of a plugin.
+// become more. SOAK=14400 is a working day with an edit every two seconds. Half of the objects are those of a
+// plugin.
 func TestSoak(t *testing.T) {
 	edits := fromEnv(t, "SOAK", 150)
-	root, err := filepath.Abs("../../build/mirror/example.com/tofu/files/1.0.0/linux_amd64")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cli, plugins := &cliconfig.Config{CacheDir: t.TempDir()}, ""
-	if _, err := os.Stat(root); err == nil {
-		cli.DevOverrides = map[addrs.Provider]string{{Host: "example.com", Namespace: "tofu", Type: "files"}: root}
-		plugins = "terraform {\n  required_providers {\n    files = { source = \"example.com/tofu/files\" }\n  }\n}\n" +
-			"resource \"files_file\" \"f\" {\n  count   = 20\n  path    = \"f${count.index}\"\n  content = \"%d\"\n}\n"
-		edits /= 4 // a development build is started for each plan
-	}
-	dir := t.TempDir()
-	t.Chdir(dir)
+	t.Chdir(t.TempDir())
+	installed(t, "files")
+	c := newCore(t, &cliconfig.Config{CacheDir: t.TempDir()})
 	write(t, "main.tf", "")
-	c := New(session.NewProcess(os.Environ(), cli, os.Stderr), dir)
-	defer c.Close()
 	m, err := c.Open(".", Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var early, late usage
+	const files = "terraform {\n  required_providers {\n    files = { source = \"example.com/tofu/files\" }\n  }\n}\n" +
+		"resource \"files_file\" \"f\" {\n  count   = 20\n  path    = \"f${count.index}\"\n  content = \"%d\"\n}\n"
+	var early usage
 	for i := range edits {
 		text := fmt.Sprintf("resource \"terraform_data\" \"r%d\" {\n  count = 20\n  input = \"%d-${count.index}\"\n}\n", i%7, i)
-		if plugins != "" {
-			text += fmt.Sprintf(plugins, i)
-		}
-		c.SetText("main.tf", []byte(text))
+		c.SetText("main.tf", fmt.Appendf([]byte(text), files, i))
 		if i%5 == 4 {
 			c.SetText("main.tf", []byte("broken {"))
 		}
@@ -58,7 +41,7 @@ func TestSoak(t *testing.T) {
 			early = used()
 		}
 	}
-	late = used()
+	late := used()
 	t.Logf("%d edits: %+v, then %+v", edits, early, late)
 	if late.heap > early.heap+early.heap/4+4<<20 || late.goroutines > early.goroutines+5 || late.files > early.files+5 ||
 		late.processes > early.processes {
@@ -76,6 +59,6 @@ func used() usage {
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
 	files, _ := os.ReadDir("/proc/self/fd") // 0 on other systems
-	children, _ := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/children", os.Getpid()))
-	return usage{mem.HeapAlloc, runtime.NumGoroutine(), len(files), len(strings.Fields(string(children)))}
+	children := children()
+	return usage{mem.HeapAlloc, runtime.NumGoroutine(), len(files), len(children)}
 }

@@ -82,6 +82,9 @@ type Drift struct {
 func (m *Module) Drift(ctx context.Context, observe func(engine.Event)) (*Drift, error) {
 	out := &Drift{}
 	answer, err := m.ask(ctx, observe, func(ctx context.Context, q *question) error {
+		if err := m.prepare(ctx, q); err != nil {
+			return err
+		}
 		op, err := q.StartOperation(ctx, session.OperationOptions{Variables: q.opts.Variables, Lint: q.opts.Lint},
 			session.OperationRead)
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"tofu/internal/cliconfig"
-	"tofu/internal/session"
 )
 
 // open returns a core in a new directory with the given files.
@@ -19,9 +18,7 @@ func open(t testing.TB, files map[string]string) (*Core, string) {
 		write(t, filepath.Join(dir, name), text)
 	}
 	t.Chdir(dir)
-	c := New(session.NewProcess(os.Environ(), &cliconfig.Config{}, os.Stderr), dir)
-	t.Cleanup(c.Close)
-	return c, dir
+	return newCore(t, &cliconfig.Config{}), dir
 }
 
 func write(t testing.TB, name, text string) {
