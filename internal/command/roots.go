@@ -65,9 +65,20 @@ func (f *workerFlags) addWorkers(fs *options) {
 // directory. If root modules have errors, the estate still contains all of them; see
 // [roots.Load].
 func loadEstate(ctx context.Context, app *App, args []string) (*roots.Estate, error) {
-	if len(args) == 0 {
-		args = []string{"."}
+	return loadCached(ctx, app, args, nil)
+}
+
+// orHere returns directories or, if there are none, the working directory.
+func orHere(dirs []string) []string {
+	if len(dirs) == 0 {
+		return []string{"."}
 	}
+	return dirs
+}
+
+// loadCached is loadEstate with a cache, which may be nil.
+func loadCached(ctx context.Context, app *App, args []string, cache *roots.Cache) (*roots.Estate, error) {
+	args = orHere(args)
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "-") {
 			return nil, badUsage("Option after an argument", "The option %s must come before %s.", arg, args[0])
@@ -79,10 +90,13 @@ func loadEstate(ctx context.Context, app *App, args []string) (*roots.Estate, er
 	app.Live.Phase("Reading the root modules", 0)
 	defer app.Live.Phase("", 0)
 	defer app.Timings.Phase("reading the root modules")()
-	estate, err := roots.Load(ctx, args, func(m session.RootModule) *session.Session {
+	estate, err := roots.LoadCached(ctx, args, cache, func(m session.RootModule) *session.Session {
 		// Without Timings: several root modules are read at a time, so their phases would overlap.
 		return app.Session.At(m, app.quiet(io.Discard))
 	})
+	if saveErr := cache.Save(); saveErr != nil {
+		app.Logs.Core.Warn("saving what was read of the root modules", "error", saveErr)
+	}
 	if estate == nil {
 		return nil, err
 	}

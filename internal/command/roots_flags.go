@@ -3,6 +3,8 @@ package command
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 
 	"tofu/internal/roots"
 	"tofu/internal/tfdiags"
@@ -54,6 +56,15 @@ func (f *selectFlags) selects() bool {
 	return len(f.Only)+len(f.Skip)+len(f.Tags) > 0 || f.Changed != ""
 }
 
+// cache returns the cache of an estate. Commands that need all root modules do without: they read them anyway.
+func (f *selectFlags) cache(app *App, dirs []string) *roots.Cache {
+	base, err := os.UserCacheDir()
+	if err != nil || !f.selects() {
+		return nil
+	}
+	return roots.OpenCache(filepath.Join(base, "tofu", "estates"), orHere(dirs), app.Environ)
+}
+
 // choose returns the selected root modules of an estate.
 func (f *selectFlags) choose(ctx context.Context, e *roots.Estate) ([]*roots.Root, error) {
 	s := &roots.Selection{Only: f.Only, Skip: f.Skip, Tags: f.Tags, Dependents: f.With["dependents"],
@@ -73,7 +84,7 @@ func (f *selectFlags) choose(ctx context.Context, e *roots.Estate) ([]*roots.Roo
 // estate is nil if it can't be loaded, or if the selection itself is invalid.
 func (f *selectFlags) find(ctx context.Context, app *App, dirs []string) (
 	e *roots.Estate, selected []*roots.Root, err error) {
-	e, err = loadEstate(ctx, app, dirs)
+	e, err = loadCached(ctx, app, dirs, f.cache(app, dirs))
 	if e == nil {
 		return nil, nil, err
 	}

@@ -191,10 +191,7 @@ func (q *queued) enqueue(ctx context.Context, e *roots.Estate, selected []*roots
 	if err != nil {
 		return err
 	}
-	if len(dirs) == 0 {
-		dirs = []string{"."}
-	}
-	q.run.About = workers.About{Args: q.flags.passedOn(), Env: variablesOf(q.app.Environ), Dirs: dirs,
+	q.run.About = workers.About{Args: q.flags.passedOn(), Env: variablesOf(q.app.Environ), Dirs: orHere(dirs),
 		Dir: filepath.ToSlash(dir), Variables: e.Variables(), Width: q.app.Width,
 		Color: q.app.Color}
 	q.unread = make(map[string]error)

@@ -75,6 +75,9 @@ type Module struct {
 	sorted    []addrs.Resource
 }
 
+// Libraries returns the files of the symbol libraries that the module imports.
+func (m *Module) Libraries() []string { return m.symbols }
+
 // RequiredProvider is an entry of required_providers.
 type RequiredProvider struct {
 	LocalName    string

@@ -49,6 +49,9 @@ type LoadOptions struct {
 	// relative to the working directory, not to Base.
 	Base string
 
+	// Read, if not nil, is called with the path of each file that static evaluation reads; see funcs.Options.
+	Read func(path string)
+
 	// InitCommand is the command that installs modules, for advice; "" means "tofu init".
 	InitCommand string
 

@@ -42,7 +42,7 @@ type staticEnv struct {
 func newStaticEnv(parser *Parser, rootDir string, opts *LoadOptions) *staticEnv {
 	table := func(pure bool) func() map[string]function.Function {
 		return sync.OnceValue(func() map[string]function.Function {
-			return funcs.Table(funcs.Options{BaseDir: opts.Base, PureOnly: pure})
+			return funcs.Table(funcs.Options{BaseDir: opts.Base, PureOnly: pure, Read: opts.Read})
 		})
 	}
 	env := &staticEnv{

@@ -96,7 +96,7 @@ func checkDir(dir string) error {
 	if !atomicfile.ThroughLink(data) {
 		return nil
 	}
-	_, err := os.Stat(manifestFile(dir))
+	_, err := os.Stat(ManifestFile(dir))
 	if entries, _ := os.ReadDir(dir); err != nil && len(entries) > 0 {
 		return fmt.Errorf("%s is behind a symbolic link, and the directory \"modules\" there contains files "+
 			"other than installed modules", data)

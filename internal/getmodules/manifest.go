@@ -27,21 +27,22 @@ type Record struct {
 // that are no longer in the configuration are kept.
 type Manifest map[string]Record
 
-func manifestFile(dir string) string { return filepath.Join(dir, "modules.json") }
+// ManifestFile returns the path of the file that lists the modules in a directory.
+func ManifestFile(dir string) string { return filepath.Join(dir, "modules.json") }
 
 // readManifest reads modules.json in dir. If the file doesn't exist, the manifest is empty. base is
 // the directory of the root module relative to the working directory; "" means the working
 // directory. Directory names in the file are relative to base.
 func readManifest(dir, base string) (Manifest, error) {
 	m := make(Manifest)
-	data, err := atomicfile.Read(manifestFile(dir))
+	data, err := atomicfile.Read(ManifestFile(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return m, nil
 	}
 	var doc struct{ Modules []Record }
 	if err == nil {
 		if err = json.Unmarshal(data, &doc); err != nil {
-			err = fmt.Errorf("%s: %w", manifestFile(dir), err)
+			err = fmt.Errorf("%s: %w", ManifestFile(dir), err)
 		}
 	}
 	if err != nil {
@@ -68,7 +69,7 @@ func (m Manifest) Write(dir, base string) error {
 	if err != nil {
 		return err
 	}
-	file := manifestFile(dir)
+	file := ManifestFile(dir)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}

@@ -76,15 +76,12 @@ func ChangedFiles(ctx context.Context, dir, ref string) ([]string, error) {
 func (e *Estate) Changed(files []string) func(*Root) bool {
 	dirs, paths := make(map[string][]*Root), make(map[string][]*Root)
 	var read memo.Map[string, []string] // paths of files read, by directory or roots.tofu.hcl
+	resolved := resolvedPaths()
 	for _, r := range e.Roots {
-		for i, dir := range append([]string{r.Dir}, r.modules...) {
+		for _, dir := range append([]string{r.Dir}, r.modules...) {
 			dirs[resolved(dir)] = append(dirs[resolved(dir)], r)
-			files, _ := read.Do(dir, func() ([]string, error) { return filesRead(dir, i == 0), nil })
-			for _, path := range files {
-				paths[resolved(path)] = append(paths[resolved(path)], r)
-			}
 		}
-		files := r.files()
+		files := append(r.files(), r.constantPaths(&read)...)
 		if r.Declared != nil {
 			more, _ := read.Do(r.Declared.File, func() ([]string, error) {
 				return filesReadByDeclarations(r.Declared.File), nil
@@ -138,13 +135,21 @@ func isWorkingFile(path string) bool {
 	})
 }
 
-// resolved returns the absolute path of a file, with symbolic links in its directory resolved.
-func resolved(path string) string {
-	path = Absolute(path)
-	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
-		return filepath.Join(dir, filepath.Base(path))
+// resolvedPaths returns a function that returns the absolute path of a file, with symbolic links in its directory
+// resolved.
+func resolvedPaths() func(path string) string {
+	known := make(map[string]string) // by directory
+	return func(path string) string {
+		path = Absolute(path)
+		dir := filepath.Dir(path)
+		if known[dir] == "" {
+			known[dir] = dir
+			if real, err := filepath.EvalSymlinks(dir); err == nil {
+				known[dir] = real
+			}
+		}
+		return filepath.Join(known[dir], filepath.Base(path))
 	}
-	return path
 }
 
 // files returns the variable files of a root module and the roots.tofu.hcl that applies to it.

@@ -49,6 +49,9 @@ type Root struct {
 	locked    bool               // its directory has a lock file
 	shared    bool               // other root modules have the same directory
 	used      map[string]Outputs // used outputs by data source; see ReadBy
+	place     *place             // of State; nil if it can't be cached
+	opaque    bool               // the result of reading can't be cached
+	paths     []string           // files that expressions read by constant paths; nil if they were not looked for
 	variables []string           // names of variables; nil after Load has collected them in elsewhere
 	elsewhere map[string]bool    // names of the variables of all root modules
 }
@@ -84,12 +87,19 @@ type Estate struct {
 // modules that have the same state or name, and cycles between root modules. Load also returns the
 // estate, unless a roots.tofu.hcl has errors or ctx ends first.
 func Load(ctx context.Context, dirs []string, open func(session.RootModule) *session.Session) (*Estate, error) {
-	return load(ctx, dirs, nil, open)
+	return load(ctx, dirs, nil, nil, open)
 }
 
-// load is Load or, if part is not nil, LoadPart.
+// LoadCached is like Load, but takes what has not changed from a cache. The caller saves the cache afterwards.
+func LoadCached(
+	ctx context.Context, dirs []string, c *Cache, open func(session.RootModule) *session.Session,
+) (*Estate, error) {
+	return load(ctx, dirs, nil, c, open)
+}
+
+// load is LoadCached or, if part is not nil, LoadPart.
 func load(
-	ctx context.Context, dirs []string, part *Part, open func(session.RootModule) *session.Session,
+	ctx context.Context, dirs []string, part *Part, cache *Cache, open func(session.RootModule) *session.Session,
 ) (*Estate, error) {
 	tree := searchAll(dirs)
 	all, err := candidates(dirs, tree, open)
@@ -104,7 +114,7 @@ func load(
 	parallel.Each(len(all), runtime.GOMAXPROCS(0), func(i int) {
 		if ctx.Err() == nil {
 			s := open(all[i].Module())
-			all[i].read(ctx, s, &uses)
+			cache.read(s, all[i], func() { all[i].read(ctx, s, &uses) })
 			kept.add(s.Parser, all[i])
 		}
 	})
@@ -213,13 +223,15 @@ func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[stri
 	r.calls.AddTests(s.Parser, cfg.Config)
 	if len(cfg.Module.Calls) > 0 {
 		only := cfg.Config
-		if whole, err := s.LoadUnset(ctx, given, resolver(s)); err == nil {
+		whole, err := s.LoadUnset(ctx, given, resolver(s))
+		if r.opaque = r.opaque || err != nil; err == nil {
 			cfg = whole
 		}
 		r.calls.add(s.Parser, only, cfg.Children)
 		s.Warnings.Take() // running the root module will report them
 	}
 	for module := range cfg.AllModules() {
+		r.opaque = r.opaque || len(module.Module.Libraries()) > 0
 		if module.Path.IsRoot() {
 			continue
 		}
@@ -228,7 +240,7 @@ func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[stri
 			r.calls.Dirs = append(r.calls.Dirs, module.Module.Dir)
 		}
 	}
-	if r.State, r.Err = ownState(ctx, s, cfg); r.Err == nil {
+	if r.State, r.place, r.Err = ownState(ctx, s, cfg); r.Err == nil {
 		r.remoteStates(s, cfg.Config, uses)
 		slices.SortStableFunc(r.Reads, func(a, b Read) int { return compareRanges(a.Range, b.Range) })
 	}
@@ -260,22 +272,24 @@ func compareRanges(a, b hcl.Range) int {
 	return a.Start.Byte - b.Start.Byte
 }
 
-// ownState returns the identity of a root module's state. The backend doesn't need to be
-// initialized. The identity is "" if the state is in the store of a provider that is not set up.
-func ownState(ctx context.Context, s *session.Session, cfg *session.Config) (StateID, error) {
+// ownState returns where a root module's state is. The backend doesn't need to be initialized. The identity
+// is "" if the state is in the store of a provider that is not set up. The place is nil if it is in any
+// store of a provider.
+func ownState(ctx context.Context, s *session.Session, cfg *session.Config) (StateID, *place, error) {
 	settings, err := s.CurrentBackend(ctx, cfg)
-	switch b := cfg.Module.Backend; {
-	case err != nil && b != nil && b.Store != nil:
-		return "", nil
+	provided := cfg.Module.Backend != nil && cfg.Module.Backend.Store != nil
+	switch {
+	case err != nil && provided:
+		return "", nil, nil
 	case err != nil:
 		settings, _, err = s.WantedBackend(ctx, cfg)
 	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	workspace, err := s.Workspace()
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	id, err := Identify(s, settings, workspace)
 	if block := cfg.Module.BackendOrCloud(); block != nil {
@@ -283,7 +297,10 @@ func ownState(ctx context.Context, s *session.Session, cfg *session.Config) (Sta
 			return diags.InConfigBody(block.Config, "")
 		})
 	}
-	return id, err
+	if provided {
+		return id, nil, err
+	}
+	return id, &place{driver: settings.Driver, config: settings.Config, workspace: workspace}, err
 }
 
 // index fills byState. It returns an error if two root modules have the same state. A root module

@@ -51,7 +51,7 @@ func (r *Root) Summary() Summary {
 func LoadPart(
 	ctx context.Context, dirs []string, part *Part, open func(session.RootModule) *session.Session,
 ) (*Estate, error) {
-	return load(ctx, dirs, part, open)
+	return load(ctx, dirs, part, nil, open)
 }
 
 // add returns the root modules that were read and the others, sorted by name.

@@ -29,6 +29,8 @@ type Read struct {
 	// Root is the root module that is used; nil if the state belongs to no root module of the
 	// estate.
 	Root *Root
+
+	place *place // of State, if a data source reads it
 }
 
 // ReadKind is a way in which one root module uses another. Its text appears in JSON documents.
@@ -60,11 +62,16 @@ func (r *Root) remoteStates(s *session.Session, cfg *configs.Config, uses *memo.
 				continue
 			}
 			for _, each := range repeated {
-				id, err := each.state(s, module, data)
+				at, err := each.state(module, data)
 				if err != nil {
 					continue
 				}
-				read := Read{Kind: RemoteState, User: user, Range: data.Range, State: id, Outputs: used[name]}
+				id, err := at.identify(s)
+				if err != nil {
+					r.opaque = true // the environment may be the reason
+					continue
+				}
+				read := Read{Kind: RemoteState, User: user, Range: data.Range, State: id, Outputs: used[name], place: at}
 				r.Reads = append(r.Reads, read)
 			}
 		}
@@ -123,33 +130,35 @@ var remoteStateBody = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{
 	{Name: "backend"}, {Name: "config"}, {Name: "workspace"},
 }}
 
-// state returns the identity of the state that one instance reads.
-func (v repetition) state(s *session.Session, module *configs.Config, r *configs.Resource) (StateID, error) {
+// state returns the state that one instance reads.
+func (v repetition) state(module *configs.Config, r *configs.Resource) (*place, error) {
 	content, _, diags := r.Config.PartialContent(remoteStateBody)
 	if diags.HasErrors() {
-		return "", diags
+		return nil, diags
 	}
 	scope := module.StaticScope(r.Addr.String(), r.Range)
 	scope.Data = repeated{scope.Data, v}
 	values := map[string]cty.Value{"backend": cty.NullVal(cty.String), "config": cty.EmptyObjectVal,
 		"workspace": cty.NullVal(cty.String)}
+	secret := false
 	for name, attr := range content.Attributes {
-		value, err := scope.EvalExpr(attr.Expr, cty.DynamicPseudoType)
+		given, err := scope.EvalExpr(attr.Expr, cty.DynamicPseudoType)
 		if err != nil {
-			return "", err
+			return nil, err
 		}
-		value, _ = value.UnmarkDeep()
+		value, valueMarks := given.UnmarkDeep()
+		secret = secret || len(valueMarks) > 0
 		if !value.IsWhollyKnown() {
-			return "", errDynamic
+			return nil, errDynamic
 		}
 		values[name] = value
 	}
 	if values["backend"].IsNull() || values["backend"].Type() != cty.String {
-		return "", errDynamic
+		return nil, errDynamic
 	}
 	driver, err := all.Driver(values["backend"].AsString())
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	config := values["config"]
 	if config.IsNull() {
@@ -157,11 +166,11 @@ func (v repetition) state(s *session.Session, module *configs.Config, r *configs
 	}
 	config, err = blocks.Schema(driver.Config()).CoerceValue(config)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	workspace := backend.DefaultWorkspace
 	if w := values["workspace"]; !w.IsNull() && w.Type() == cty.String && w.AsString() != "" {
 		workspace = w.AsString()
 	}
-	return Identify(s, &session.BackendSettings{Driver: driver, Config: config}, workspace)
+	return &place{driver: driver, config: config, workspace: workspace, secret: secret}, nil
 }

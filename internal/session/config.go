@@ -154,7 +154,7 @@ func (s *Session) load(ctx context.Context, given map[string]configs.Given,
 	}
 	cfg, err := from(&configs.LoadOptions{
 		Parser: s.Parser, Part: s.Part, Variables: given, Workspace: workspace, WorkDir: s.WorkDir, Base: s.Base,
-		InitCommand: s.InitCommand,
+		InitCommand: s.InitCommand, Read: s.FileRead,
 		Ask: func(v *configs.Variable) (configs.Given, error) {
 			g, err := asker{s.Terminal, s.Input}.ask(ctx, v)
 			if err == nil {

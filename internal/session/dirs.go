@@ -10,6 +10,7 @@ import (
 	"tofu/internal/atomicfile"
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/pkgstore"
+	"tofu/internal/getmodules"
 )
 
 // Dirs holds the directories of a root module. Its methods find, read and write the files that the
@@ -50,6 +51,13 @@ func (d *Dirs) ModuleLockFile() string { return d.path(depsfile.ModulesFileName)
 
 // ModulesDir returns the directory of the installed modules.
 func (d *Dirs) ModulesDir() string { return filepath.Join(d.DataDir, "modules") }
+
+// DataFiles returns the paths of the files in the data directory that say which backend is set up, which
+// workspace is selected and which modules are installed, and the directory of these modules.
+func (d *Dirs) DataFiles() []string {
+	return []string{d.backendRecordPath(), filepath.Join(d.DataDir, selectionFile), getmodules.ManifestFile(d.ModulesDir()),
+		d.ModulesDir()}
+}
 
 // ProvidersDir returns the directory of the installed providers.
 func (d *Dirs) ProvidersDir() string { return filepath.Join(d.DataDir, "providers") }

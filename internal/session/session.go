@@ -56,6 +56,10 @@ type Session struct {
 	Part   configs.Part // what commands load of the root module: Whole, or Queries too
 	Input  bool         // whether the user may be asked for values
 
+	// FileRead, if not nil, is called with the path of each file that functions read while the configuration
+	// is loaded.
+	FileRead func(path string)
+
 	remote remoteReads // reads of the plan that is being created
 
 	Remote remoteOutputs // nil unless the run plans several root modules

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tofu/internal/configs"
+	"tofu/internal/roots"
 )
 
 // files remembers which files a parser has read, so that it can be found out which have changed. It is
@@ -50,16 +51,10 @@ func (f *files) abs(name string) string {
 	return filepath.Join(f.workDir, name)
 }
 
-// watched reports whether a change of a file is noticed: those that a parser keeps, and variable files.
-func watched(name string) bool {
-	ends := func(ext string) bool { return strings.HasSuffix(name, ext) }
-	return configs.IsConfigFile(name) || slices.ContainsFunc([]string{".hcl", ".tfvars", ".tfvars.json"}, ends)
-}
-
 // ReadFile implements configs.FS.
 func (v *view) ReadFile(name string) ([]byte, error) {
 	seen, err := v.load(name)
-	if err == nil && watched(name) {
+	if err == nil && roots.IsSource(name) {
 		v.mu.Lock()
 		v.read[name] = seen
 		v.mu.Unlock()
@@ -99,7 +94,7 @@ func (v *view) ReadDir(dir string) ([]fs.DirEntry, error) {
 
 func watchedNames(entries []fs.DirEntry) (out []string) {
 	for _, e := range entries {
-		if watched(e.Name()) {
+		if roots.IsSource(e.Name()) {
 			out = append(out, e.Name())
 		}
 	}

@@ -36,6 +36,7 @@ import (
 type options struct {
 	bin                         string
 	roots, workers, jobs, kills int
+	estate                      int
 }
 
 func main() {
@@ -45,6 +46,7 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 4, "number of workers")
 	flag.IntVar(&o.jobs, "jobs", 8, "root modules per worker at the same time")
 	flag.IntVar(&o.kills, "kills", 0, "number of runs in which a worker is killed")
+	flag.IntVar(&o.estate, "estate", 0, "instead, plan one commit in an estate of this many root modules")
 	flag.Parse()
 	if err := run(&o); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -111,7 +113,7 @@ func run(o *options) (err error) {
 	defer os.RemoveAll(t.dir)
 	t.log = filepath.Join(t.dir, "log")
 	t.env = append(os.Environ(), "PG_CONN_STR="+address.String(), "TF_IN_AUTOMATION=1", "TOFU_QUEUE=", "NO_COLOR=1",
-		"TF_CLI_CONFIG_FILE="+filepath.Join(t.dir, "rc"))
+		"TF_CLI_CONFIG_FILE="+filepath.Join(t.dir, "rc"), "XDG_CACHE_HOME="+filepath.Join(t.dir, "cache"))
 	if t.conn, err = pgx.Connect(ctx, address.String()); err != nil {
 		return err
 	}
@@ -120,6 +122,9 @@ func run(o *options) (err error) {
 		return err
 	}
 	defer t.stop()
+	if o.estate > 0 {
+		return t.large("-queue=" + address.String())
+	}
 	return t.measure(ctx, "-queue="+address.String())
 }
 

@@ -31,6 +31,12 @@ func matchingFiles(pattern string) ([]string, error) {
 	return matches, err
 }
 
+// fixedPart returns the directory above all files that match a pattern.
+func fixedPart(pattern string) string {
+	base, _ := doublestar.SplitPattern(filepath.ToSlash(filepath.Clean(pattern)))
+	return filepath.FromSlash(base)
+}
+
 // namedSegments returns the number of directory segments in a pattern other than **. The last
 // segment matches files, unless it is **.
 func namedSegments(pattern string) int {

@@ -179,13 +179,22 @@ func (b *binding) readText(path shownPath) (string, error) {
 	return string(data), nil
 }
 
-// resolve converts a path in the configuration to a path of the operating system.
+// resolve converts the path of a file in the configuration, which will be read, to a path of the
+// operating system.
 func (b *binding) resolve(path string) (string, error) {
 	path, err := expandHome(path)
 	if err != nil {
 		return "", err
 	}
-	return b.fromBase(path), nil
+	path = b.fromBase(path)
+	b.reads(path)
+	return path, nil
+}
+
+func (b *binding) reads(path string) {
+	if b.Read != nil {
+		b.Read(path)
+	}
 }
 
 // fromBase makes relative paths relative to BaseDir.
@@ -259,7 +268,9 @@ func filesetFunc(b *binding) function.Function {
 		Type:         function.StaticReturnType(cty.Set(cty.String)),
 		RefineResult: notNull,
 		Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-			names, err := glob(b.fromBase(args[0].AsString()), args[1].AsString())
+			dir, pattern := b.fromBase(args[0].AsString()), args[1].AsString()
+			b.reads(fixedPart(filepath.Join(dir, pattern)))
+			names, err := glob(dir, pattern)
 			if err != nil {
 				return cty.NilVal, err
 			}

@@ -24,6 +24,10 @@ type Options struct {
 	// bcrypt) return unknown values. It is for evaluation before the apply phase.
 	PureOnly bool
 
+	// Read, if not nil, is called with the path of each file that a function reads or looks for, and
+	// with the directory above those that fileset looks for.
+	Read func(path string)
+
 	// PlanTimestamp is the result of plantimestamp. If it is zero, there is no plan yet and the
 	// result is unknown.
 	PlanTimestamp time.Time
