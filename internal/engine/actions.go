@@ -11,6 +11,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/pace"
@@ -347,7 +348,7 @@ func (w *walk) visitAction(ctx context.Context, n *graph.Node) error {
 	var errs tfdiags.Diagnostics
 	for _, in := range modules {
 		c := e.newContext(ctx, in, repetition{})
-		if w.op.Phase == graph.PhaseValidate {
+		if w.op.Phase == phase.Validate {
 			errs = errs.AppendError(w.validateAction(ctx, c, a))
 			continue
 		}

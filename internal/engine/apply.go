@@ -14,7 +14,7 @@ import (
 	"tofu/internal/checks"
 	"tofu/internal/configs"
 	"tofu/internal/dag"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
 	"tofu/internal/states"
@@ -79,7 +79,7 @@ func (w *walk) apply(ctx context.Context, plan *plans.Plan, opts *ApplyOptions) 
 
 // applyOperation returns the operation that applies a plan.
 func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *ApplyOptions) *operation {
-	op := newOperation(graph.PhaseApply, cfg, plan.Prior, env)
+	op := newOperation(phase.Apply, cfg, plan.Prior, env)
 	op.Plan, op.Mode, op.Targets, op.Excludes = plan, plan.Mode, plan.Targets, plan.Excludes
 	for _, inv := range plan.Changes.Invoked {
 		op.Invoke = append(op.Invoke, addrs.Target{Module: inv.Addr.Module, Resource: inv.Addr.Resource, Key: inv.Addr.Key,
@@ -88,7 +88,7 @@ func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *Apply
 	op.setDeferred(plan)
 	op.timestamp, op.variables = plan.Timestamp, map[string]Variable{}
 	if plan.Mode == plans.Destroy {
-		op.Phase = graph.PhaseDestroy
+		op.Phase = phase.Destroy
 	}
 	for name, v := range plan.Variables {
 		op.variables[name] = Variable{Value: v}

@@ -9,6 +9,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
@@ -63,11 +64,11 @@ type conditionSet struct {
 // conditions to hold.
 func (set conditionSet) eval(c *evalContext, rules []graph.Condition) error {
 	e := c.e
-	if len(rules) == 0 || e.op.Phase == graph.PhaseEval ||
-		e.op.Phase == graph.PhasePlanDestroy && set.kind != checks.KindVariable {
+	if len(rules) == 0 || e.op.Phase == phase.Eval ||
+		e.op.Phase == phase.PlanDestroy && set.kind != checks.KindVariable {
 		return nil
 	}
-	if e.op.Phase == graph.PhaseValidate && (set.kind == checks.KindResource || set.kind == checks.KindCheck) {
+	if e.op.Phase == phase.Validate && (set.kind == checks.KindResource || set.kind == checks.KindCheck) {
 		c = c.withoutDeprecations()
 	}
 	var errs tfdiags.Diagnostics
@@ -107,7 +108,7 @@ func (set conditionSet) evalOne(c *evalContext, r graph.Condition) (checks.Statu
 	if err != nil {
 		return checks.Error, "", err
 	}
-	validating, variable := e.op.Phase == graph.PhaseValidate, set.kind == checks.KindVariable
+	validating, variable := e.op.Phase == phase.Validate, set.kind == checks.KindVariable
 	switch known := verdict.Result.IsKnown(); {
 	case !known && set.kind == checks.KindCheck && !validating:
 		d := tfdiags.Warningf("Check block assertion known after apply", "The condition depends on values that "+
@@ -211,7 +212,7 @@ func (e *evaluator) evalCheck(ctx context.Context, k *graph.Check) error {
 	for _, in := range modules {
 		set := conditionSet{kind: checks.KindCheck, config: k.Node.Name, object: inInstance(in.addr,
 			"check."+k.Config.Name),
-			failed: "Check block assertion failed", warnOnly: e.op.Phase != graph.PhaseValidate}
+			failed: "Check block assertion failed", warnOnly: e.op.Phase != phase.Validate}
 		c := e.newContext(ctx, in, repetition{})
 		if k.Config.Data != nil && (e.out.checkFailed(set) || set.unreadInPlan(c, k)) {
 			continue

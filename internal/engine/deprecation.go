@@ -10,6 +10,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"
 )
@@ -23,7 +24,7 @@ import (
 // deprecatesAny reports whether any called module has a deprecated output or any resource type has
 // a deprecated attribute. If not, values needn't be searched for deprecation marks.
 func (e *evaluator) deprecatesAny() bool {
-	if e.op.Phase == graph.PhaseEval {
+	if e.op.Phase == phase.Eval {
 		return false
 	}
 	for _, r := range e.graph.Resources {
@@ -31,7 +32,7 @@ func (e *evaluator) deprecatesAny() bool {
 			return true
 		}
 	}
-	return e.op.Phase != graph.PhaseValidate && deprecatesOutputs(e.op.Config)
+	return e.op.Phase != phase.Validate && deprecatesOutputs(e.op.Config)
 }
 
 func deprecatesOutputs(cfg *configs.Config) bool {

@@ -11,6 +11,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"
@@ -241,7 +242,7 @@ func (f *earlyValues) ReadValue(
 func (f *earlyValues) keysOf(c *evalContext, read graph.Keyed, block hcl.Range) ([]graph.KeyRead, bool) {
 	var out []graph.KeyRead
 	var keys keySet
-	if f.e.op.Phase == graph.PhaseValidate && len(c.keys().certain(read.Refs, read.Of)) < len(read.Refs) {
+	if f.e.op.Phase == phase.Validate && len(c.keys().certain(read.Refs, read.Of)) < len(read.Refs) {
 		return nil, false
 	}
 	for _, ref := range read.Refs {

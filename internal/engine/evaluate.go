@@ -9,6 +9,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/states"
@@ -62,7 +63,7 @@ func evaluate(
 	if st == nil {
 		st = states.New()
 	}
-	op := newOperation(graph.PhaseEval, cfg, st, env)
+	op := newOperation(phase.Eval, cfg, st, env)
 	op.variables = vars
 	return evaluateAll(ctx, op)
 }

@@ -7,6 +7,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 )
 
 // evaluator evaluates the expressions of a configuration during a walk. In each module
@@ -49,11 +50,11 @@ func (e *evaluator) applies() bool { return e.lazyCtx != nil && e.op.Phase.Appli
 
 // valuesReadSingly reports whether values may read single instances of resources that aren't complete.
 func (e *evaluator) valuesReadSingly() bool {
-	return e.applies() || e.lazyCtx != nil && e.op.Phase == graph.PhasePlan && !e.op.Partial()
+	return e.applies() || e.lazyCtx != nil && e.op.Phase == phase.Plan && !e.op.Partial()
 }
 
 // onDemand reports whether instances are decided on first use.
-func (e *evaluator) onDemand() bool { return e.lazyCtx != nil && e.op.Phase != graph.PhasePlan }
+func (e *evaluator) onDemand() bool { return e.lazyCtx != nil && e.op.Phase != phase.Plan }
 
 // moduleAt returns a module instance, or nil if it doesn't exist or isn't determined yet.
 func (e *evaluator) moduleAt(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {

@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
@@ -17,7 +18,7 @@ import (
 // expand determines the instances of a block from its count, for_each or enabled argument. what
 // names the block in messages.
 func (c *evalContext) expand(rep graph.Repetition, what string) (*expandedKeys, error) {
-	if c.e.op.Phase == graph.PhaseValidate {
+	if c.e.op.Phase == phase.Validate {
 		c = c.withoutDeprecations()
 	}
 	x := expander{c, what}
@@ -47,7 +48,7 @@ func (c expander) expandCount(e *lang.Expr) (*expandedKeys, error) {
 	switch {
 	case err != nil:
 		return out, err
-	case !v.IsKnown() && c.e.op.Phase == graph.PhaseValidate:
+	case !v.IsKnown() && c.e.op.Phase == phase.Validate:
 		out.mode = repeatUnknown
 		return out, nil
 	case !v.IsKnown():
@@ -87,7 +88,7 @@ func (c expander) expandForEach(e *lang.Expr) (*expandedKeys, error) {
 		return lang.ForEach(v)
 	})
 	switch {
-	case errors.Is(err, lang.ErrUnknownKeys) && c.e.op.Phase == graph.PhaseValidate:
+	case errors.Is(err, lang.ErrUnknownKeys) && c.e.op.Phase == phase.Validate:
 		out.mode = repeatUnknown
 		return out, nil
 	case errors.Is(err, lang.ErrUnknownKeys):
@@ -113,7 +114,7 @@ func (c *evalContext) forEach(
 ) ([]lang.Element, error) {
 	v, err := c.eval(e, cty.DynamicPseudoType)
 	if err != nil {
-		if c.e.op.Phase != graph.PhaseValidate && reported(err) != nil {
+		if c.e.op.Phase != phase.Validate && reported(err) != nil {
 			err = tfdiags.Join(err, tfdiags.Errorf(invalidForEach, "%s", undecidedDetail("for_each")).At(e.Range()))
 		}
 		return nil, err
@@ -126,7 +127,7 @@ func (c *evalContext) forEach(
 }
 
 func (c expander) expandEnabled(e *lang.Expr) (*expandedKeys, error) {
-	if c.e.op.Phase == graph.PhaseValidate {
+	if c.e.op.Phase == phase.Validate {
 		return &expandedKeys{mode: repeatUnknown}, nil // planning reports the error
 	}
 	v, err := c.argument(e, enabledArgument)

@@ -7,6 +7,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/tfdiags"
 )
 
@@ -98,7 +99,7 @@ func (e *evaluator) expandCall(ctx context.Context, m *graph.Module, parent *mod
 	switch {
 	case err != nil:
 		return err
-	case e.op.Phase == graph.PhaseValidate && (m.Repetition.Repeats() && e.early == nil || x.mode == repeatUnknown):
+	case e.op.Phase == phase.Validate && (m.Repetition.Repeats() && e.early == nil || x.mode == repeatUnknown):
 		e.expandUnknown(m, parent)
 		return nil
 	}
@@ -128,7 +129,7 @@ func (e *evaluator) addInstance(
 ) {
 	inst := newModuleInstance(m, parent.addr.Child(m.Call.Name, key))
 	inst.parent, inst.rep = parent, rep
-	inst.unknown = parent.unknown || key == addrs.UnknownKey && e.op.Phase != graph.PhaseValidate
+	inst.unknown = parent.unknown || key == addrs.UnknownKey && e.op.Phase != phase.Validate
 	e.addLazy(inst)
 	e.modules.add(inst)
 	ci.of = append(ci.of, inst)

@@ -3,6 +3,7 @@ package engine
 import (
 	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 )
@@ -32,7 +33,7 @@ func GraphOperation(
 		return &applyOperation(cfg, plan, env, nil).Operation
 	case GraphPlanDestroy:
 		op := (&PlanOptions{Mode: plans.Destroy}).operation(cfg, prior, env)
-		op.Phase = graph.PhasePlanDestroy
+		op.Phase = phase.PlanDestroy
 		return &op.Operation
 	}
 	return &(&PlanOptions{}).operation(cfg, prior, env).Operation

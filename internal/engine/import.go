@@ -15,6 +15,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/genconfig"
 	"tofu/internal/lang"
 	"tofu/internal/pace"
@@ -121,7 +122,7 @@ func (v importVisit) resolveImportIn(
 	}
 	elements, err := c.forEach(t.ForEach, lang.ForEachOrList)
 	switch {
-	case errors.Is(err, lang.ErrUnknownKeys) && w.op.Phase == graph.PhaseValidate:
+	case errors.Is(err, lang.ErrUnknownKeys) && w.op.Phase == phase.Validate:
 		return v.addImportRequest(out, t,
 			w.eval.newContext(ctx, in, unknownRepetition(graph.Repetition{ForEach: t.ForEach})))
 	case errors.Is(err, lang.ErrUnknownKeys):
@@ -147,7 +148,7 @@ func (v importVisit) addImportRequest(
 	if err := at.importedAs(req); err != nil {
 		return err
 	}
-	if !req.decided() || v.w.op.Phase == graph.PhaseValidate {
+	if !req.decided() || v.w.op.Phase == phase.Validate {
 		return nil
 	}
 	addr, err := at.importAddress()
@@ -182,7 +183,7 @@ func (c importEval) importedAs(req *importRequest) error {
 	switch {
 	case err != nil:
 		return err
-	case !v.IsWhollyKnown() && c.e.op.Phase == graph.PhaseValidate:
+	case !v.IsWhollyKnown() && c.e.op.Phase == phase.Validate:
 		return nil
 	case !v.IsWhollyKnown():
 		return c.unknownArgument(plans.DeferredConfig, arg.summary, "The value is known only after apply. Import "+

@@ -7,6 +7,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/pace"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
@@ -69,7 +70,7 @@ func (t *instance) providerAt(ctx context.Context, key addrs.InstanceKey) (*prov
 func (t *instance) findProvider(key addrs.InstanceKey) *providerInstance {
 	p := t.r.Provider
 	impl, ok := t.w.providers.get(p, key)
-	if mocks := t.w.op.env.Mocks; ok && mocks != nil && t.w.op.Phase != graph.PhaseValidate {
+	if mocks := t.w.op.env.Mocks; ok && mocks != nil && t.w.op.Phase != phase.Validate {
 		if mock := mocks.Instance(t.addr, p.Addr); mock != nil {
 			impl = mock
 		}

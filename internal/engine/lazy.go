@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/tfdiags"
 )
 
@@ -136,7 +137,7 @@ func (e *evaluator) expansionIn(r *graph.Resource, in *moduleInstance) (*expansi
 
 // opensAtNode reports whether the node of an ephemeral resource decides its instances and opens them.
 func (e *evaluator) opensAtNode(r *graph.Resource) bool {
-	return r.Addr.Resource.Mode == addrs.Ephemeral && !r.Opened && e.op.Phase != graph.PhaseEval
+	return r.Addr.Resource.Mode == addrs.Ephemeral && !r.Opened && e.op.Phase != phase.Eval
 }
 
 // decide determines the instances of a resource, other than in a plan.
@@ -147,7 +148,7 @@ func (rv resourceValues) decide(ctx context.Context, in *moduleInstance) (*expan
 		return rv.undeclaredIn(in)
 	case e.op.Phase.Destroys():
 		return rv.storedIn(in)
-	case e.op.Phase == graph.PhaseEval:
+	case e.op.Phase == phase.Eval:
 		return rv.evaluatedIn(ctx, in)
 	}
 	x, err := rv.expand(ctx, in)

@@ -7,6 +7,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lastconfig"
 	"tofu/internal/moves"
 	"tofu/internal/plans"
@@ -49,7 +50,7 @@ type operation struct {
 	plannedResources map[addrs.AbsResource]bool
 }
 
-func newOperation(phase graph.Phase, cfg *configs.Config, prior *states.State, env *Env) *operation {
+func newOperation(phase phase.Phase, cfg *configs.Config, prior *states.State, env *Env) *operation {
 	op := &operation{env: env, Operation: graph.Operation{
 		Phase: phase, Config: cfg, Prior: prior, Mode: plans.Normal, Schema: env.Schema, Known: env.Known,
 		Timings: env.Timings, Warn: env.Warn,

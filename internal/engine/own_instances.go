@@ -12,6 +12,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
@@ -69,7 +70,7 @@ func (v resourceVisit) orderInstances(ctx context.Context, in *moduleInstance, x
 	for i := range x.keys {
 		c := e.newContext(ctx, in, x.repetition(i))
 		refs := own
-		if v.w.op.Phase == graph.PhaseValidate {
+		if v.w.op.Phase == phase.Validate {
 			refs = slices.DeleteFunc(c.keys().certain(own, v.r.Keys()), constantKey)
 		}
 		keys, err := c.keys().keysRead(graph.IndexedRead{Of: v.r, Refs: refs})

@@ -14,6 +14,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang/marks"
 	"tofu/internal/moves"
 	"tofu/internal/plans"
@@ -107,7 +108,7 @@ func (o *PlanOptions) warnOfTargets(left []graph.LeftOut, warn tfdiags.Sink) {
 }
 
 func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *Env) *operation {
-	op := newOperation(graph.PhasePlan, cfg, prior, env)
+	op := newOperation(phase.Plan, cfg, prior, env)
 	op.Mode, op.Targets, op.Excludes, op.CommandImports, op.Generate = o.Mode, o.Targets, o.Excludes, o.Imports,
 		o.GenerateConfig
 	op.Invoke = o.Invoke
@@ -455,7 +456,7 @@ func destroyWalk(
 		start = opts.withLostInstances(ctx, cfg, start, env)
 	}
 	op := opts.operation(cfg, start, env)
-	op.Phase, op.moves, op.refreshed = graph.PhasePlanDestroy, results, refreshed
+	op.Phase, op.moves, op.refreshed = phase.PlanDestroy, results, refreshed
 	w, err = newWalk(ctx, op, start)
 	if err == nil && !start.Empty() {
 		err = newEarlyValues(op, w.graph).validateVariables()

@@ -7,7 +7,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 )
@@ -21,7 +21,7 @@ type PlannedValues struct{ w *walk }
 // values that don't depend on the cause of the error, but nil if not even the root module could be
 // evaluated.
 func EvalPlanned(ctx context.Context, cfg *configs.Config, plan *plans.Plan, env *Env) (*PlannedValues, error) {
-	op := newOperation(graph.PhaseEval, cfg, plan.Prior, env)
+	op := newOperation(phase.Eval, cfg, plan.Prior, env)
 	op.planned, op.timestamp, op.variables = plan.Changes, plan.Timestamp, map[string]Variable{}
 	for name, v := range plan.Variables {
 		op.variables[name] = Variable{Value: v}

@@ -11,6 +11,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/pace"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
@@ -40,11 +41,11 @@ func (v providerVisit) startInstance(ctx context.Context, key addrs.InstanceKey)
 	w, p := v.w, v.p
 	mocked := w.op.env.Mocks != nil && w.op.env.Mocks.Configuration(p.Addr)
 	functions := p.FunctionsOnly || w.graph.CallsFunctions(p)
-	if !functions && (mocked && w.op.Phase != graph.PhaseValidate || w.op.Phase == graph.PhaseEval) {
+	if !functions && (mocked && w.op.Phase != phase.Validate || w.op.Phase == phase.Eval) {
 		w.providers.add(p, key, nil)
 		return nil
 	}
-	configured := w.op.Phase != graph.PhaseEval && !p.FunctionsOnly && !p.Assumed && !mocked
+	configured := w.op.Phase != phase.Eval && !p.FunctionsOnly && !p.Assumed && !mocked
 	config := cty.NilVal
 	if configured {
 		var err error
@@ -78,7 +79,7 @@ func (v providerVisit) startInstance(ctx context.Context, key addrs.InstanceKey)
 	configure := func(ctx context.Context) error {
 		diags = callWithSlot(w.calls, &p.Addr.Provider, "ConfigureProvider", addrs.AbsInstance{}, func() tfdiags.Diagnostics {
 			diags := impl.ValidateProviderConfig(ctx, config)
-			if diags.HasErrors() || w.op.Phase == graph.PhaseValidate {
+			if diags.HasErrors() || w.op.Phase == phase.Validate {
 				return diags
 			}
 			if w.op.defers {
@@ -101,7 +102,7 @@ func (v providerVisit) startInstance(ctx context.Context, key addrs.InstanceKey)
 // cty.NilVal if the provider will not be configured.
 func (w *walk) startProvider(ctx context.Context, p *graph.Provider, config cty.Value) (providers.Interface, error) {
 	reuse := w.op.env.Reuse
-	if reuse != nil && config != cty.NilVal && w.op.Phase != graph.PhaseValidate && config.IsWhollyKnown() {
+	if reuse != nil && config != cty.NilVal && w.op.Phase != phase.Validate && config.IsWhollyKnown() {
 		if impl := reuse(p.Addr.Provider, config); impl != nil {
 			return impl, nil
 		}

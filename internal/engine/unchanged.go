@@ -6,6 +6,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 )
@@ -37,7 +38,7 @@ func (w *walk) findUnchanged(stored *states.State) {
 		return
 	}
 	known := w.op.env.Unchanged.Find(w.graph, stored, w.op.readsNothingOf)
-	if w.op.omits || w.op.Phase == graph.PhaseValidate {
+	if w.op.omits || w.op.Phase == phase.Validate {
 		w.unchanged, w.idle = known.Blocks, known.Providers
 		w.findIdle()
 	}
@@ -85,10 +86,10 @@ func (o *operation) comparesBlocks() bool {
 	switch {
 	case o.env.Unchanged == nil, o.inspection != nil:
 		return false
-	case o.Phase == graph.PhaseValidate:
+	case o.Phase == phase.Validate:
 		return true
 	}
-	return o.Phase == graph.PhasePlan && o.Mode == plans.Normal && !o.PreDestroy && !o.Selective() && o.past == nil &&
+	return o.Phase == phase.Plan && o.Mode == plans.Normal && !o.PreDestroy && !o.Selective() && o.past == nil &&
 		len(o.forceReplace)+len(o.forceWhole)+len(o.CommandImports) == 0 && !o.Generate && len(o.moves.All()) == 0 &&
 		len(o.deferredResources)+len(o.deferredModules) == 0
 }

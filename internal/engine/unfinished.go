@@ -9,6 +9,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/tfdiags"
 )
 
@@ -210,7 +211,7 @@ func (u *unfinished) waitWhole(c *evalContext, read addrs.AbsResource) error {
 
 // undecided reports whether the graph lets a plan read a resource before its instances are decided.
 func (u *unfinished) undecided(c *evalContext, read addrs.AbsResource) bool {
-	if u.w.op.Phase != graph.PhasePlan || c.visited == nil {
+	if u.w.op.Phase != phase.Plan || c.visited == nil {
 		return false
 	}
 	r := u.w.graph.Resource(read.Config())

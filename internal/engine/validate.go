@@ -9,6 +9,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang"
 	"tofu/internal/plans/objchange"
 	"tofu/internal/states"
@@ -19,7 +20,7 @@ import (
 // references, types and schemas, and asks providers to validate their parts of the configuration.
 func Validate(ctx context.Context, cfg *configs.Config, env *Env) error {
 	defer env.Timings.Phase("validate")()
-	w, err := newWalk(ctx, newOperation(graph.PhaseValidate, cfg, states.New(), env), nil)
+	w, err := newWalk(ctx, newOperation(phase.Validate, cfg, states.New(), env), nil)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
@@ -128,7 +129,7 @@ func (c *evalContext) setValue(v *graph.Value, in *moduleInstance) {
 
 // variableValue returns an input variable's final value in one module instance.
 func (e *evaluator) variableValue(ctx context.Context, v *graph.Value, in *moduleInstance) (cty.Value, error) {
-	if in.parent == nil && e.op.Phase == graph.PhaseValidate {
+	if in.parent == nil && e.op.Phase == phase.Validate {
 		return unknownVariable(v.Variable), nil
 	}
 	given, err := e.givenValue(ctx, v, in)
@@ -136,7 +137,7 @@ func (e *evaluator) variableValue(ctx context.Context, v *graph.Value, in *modul
 		return cty.UnknownVal(v.Variable.Type.Type), err
 	}
 	out, err := finalValue(v, in, given)
-	if e.op.Phase == graph.PhaseValidate && err == nil && v.Expr != nil {
+	if e.op.Phase == phase.Validate && err == nil && v.Expr != nil {
 		configs.UnusedAttributes(v.Expr.Expression, v.Variable.Type.Type, e.out.warn)
 	}
 	return out, err
@@ -235,7 +236,7 @@ func (e outputEval) evalOutput(ctx context.Context, v *graph.Value, in *moduleIn
 	}
 	val, err := e.outputValue(ctx, v, in, root)
 	err = tfdiags.Join(e.refErrors(v.Module, v.DependsOn), err)
-	if root && e.op.Phase != graph.PhaseValidate {
+	if root && e.op.Phase != phase.Validate {
 		var path cty.Path
 		var infinite bool
 		val, path, infinite = objchange.StorableNumbers(val)
@@ -283,7 +284,7 @@ func (e outputEval) checkOutputMarks(v *graph.Value, val cty.Value, root bool) e
 				"value is not secret, use nonsensitive().").At(o.Range))
 	}
 	ephemeral := marks.Contains
-	if e.op.Phase == graph.PhaseValidate {
+	if e.op.Phase == phase.Validate {
 		ephemeral = marks.Has // marks of nested values are checked only when the values are known
 	}
 	if !o.Ephemeral.Value && ephemeral(val, marks.Ephemeral) {

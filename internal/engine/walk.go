@@ -10,6 +10,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/parallel"
 	"tofu/internal/states"
@@ -72,7 +73,7 @@ func newWalk(ctx context.Context, op *operation, state *states.State) (*walk, er
 	w.eval.unfinished = newUnfinished(w)
 	w.eval.declareChecks()
 	root := newModuleInstance(g.Root, addrs.RootInstance)
-	if op.Phase != graph.PhaseValidate {
+	if op.Phase != phase.Validate {
 		w.eval.lazyCtx = ctx
 	}
 	w.eval.addLazy(root)
@@ -86,7 +87,7 @@ func (w *walk) run(ctx context.Context) error {
 	w.calls = newCalls(w.op.env, nil)
 	parallelism := w.calls.limit()
 	w.eval.calls = w.calls
-	evaluates := w.op.Phase.Applies() || w.op.Phase == graph.PhaseEval && w.op.planned == nil
+	evaluates := w.op.Phase.Applies() || w.op.Phase == phase.Eval && w.op.planned == nil
 	w.eval.builtins = funcs.Table(funcs.Options{BaseDir: cmp.Or(w.op.env.Base, "."), PureOnly: !evaluates,
 		PlanTimestamp: w.op.timestamp})
 	w.eval.deprecates = w.eval.deprecatesAny()
@@ -94,7 +95,7 @@ func (w *walk) run(ctx context.Context) error {
 	w.pending = pending{graph: w.graph, modules: w.modules, resources: w.resources,
 		upstream: make([]bool, w.graph.Edges.Len())}
 	w.failed = make([]bool, w.graph.Edges.Len())
-	if w.op.Phase == graph.PhasePlan {
+	if w.op.Phase == phase.Plan {
 		w.started = make([]*startedPlan, w.graph.Edges.Len())
 	}
 	if w.op.defers {
@@ -123,7 +124,7 @@ func (w *walk) run(ctx context.Context) error {
 	w.eval.unfinished, w.eval.over = nil, true // after the walk, expressions read whatever values exist
 	w.times.End(w.walker.Graph(), func(id dag.ID) string { return w.graph.Nodes[id].Name })
 	w.inspectLate(ctx)
-	if w.op.Phase != graph.PhaseEval { // providers of PhaseEval stay open for later expressions; see Eval
+	if w.op.Phase != phase.Eval { // providers of PhaseEval stay open for later expressions; see Eval
 		w.closeAll(ctx)
 	}
 	if w.halt.isSet() && len(w.out.errs) == 0 {
@@ -198,7 +199,7 @@ func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 	}
 	if err != errReported {
 		// While planning, resourcePlan.runOne has already reported the failure.
-		if n.Kind != graph.KindResource || w.op.Phase != graph.PhasePlan {
+		if n.Kind != graph.KindResource || w.op.Phase != phase.Plan {
 			w.out.fail(err)
 		}
 		w.out.report(err)
@@ -231,7 +232,7 @@ func (w *walk) execute(ctx context.Context, n *graph.Node) error {
 	case graph.KindProvider:
 		return providerVisit{w, n.Object.(*graph.Provider)}.start(ctx)
 	case graph.KindProviderClose:
-		if w.op.Phase != graph.PhaseEval {
+		if w.op.Phase != phase.Eval {
 			w.providers.close(n.Object.(*graph.Provider))
 		}
 	case graph.KindEphemeralEnd:
@@ -243,14 +244,14 @@ func (w *walk) execute(ctx context.Context, n *graph.Node) error {
 // visitResource visits a resource as the phase requires.
 func (w *walk) visitResource(ctx context.Context, v resourceVisit) error {
 	switch w.op.Phase {
-	case graph.PhaseValidate:
+	case phase.Validate:
 		return v.validate(ctx)
-	case graph.PhasePlan:
+	case phase.Plan:
 		if v.r.Inputs != v.r.Node {
 			return v.planned(ctx)
 		}
 		return v.plan(ctx)
-	case graph.PhasePlanDestroy:
+	case phase.PlanDestroy:
 		return v.planDestroy(ctx)
 	}
 	if w.eval.opensAtNode(v.r) {

@@ -6,6 +6,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang"
 	"tofu/internal/tfdiags"
 )
@@ -66,7 +67,7 @@ func (b *build) addActions(m *Module) {
 	for _, addr := range slices.SortedFunc(maps.Keys(blocks), addrs.Resource.Compare) {
 		a := &Resource{Addr: addr.In(m.Path), Module: m, Config: blocks[addr]}
 		m.Actions[addr] = a
-		if b.op.Phase == PhaseValidate || b.op.invokes(a.Addr) {
+		if b.op.Phase == phase.Validate || b.op.invokes(a.Addr) {
 			a.Node = b.node(KindAction, m, a.Addr.String(), &a.Config.Range)
 			a.Node.kept, a.Node.Object, a.Inputs = true, a, a.Node
 			b.actions = append(b.actions, a)

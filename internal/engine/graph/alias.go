@@ -8,6 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang"
 )
 
@@ -38,7 +39,7 @@ func (b *build) setAliases() {
 	for _, v := range b.g.Values {
 		v.callAlias = v.findCallAlias(maxAliases)
 	}
-	if b.op.Phase != PhasePlan && b.op.Phase != PhaseApply {
+	if b.op.Phase != phase.Plan && b.op.Phase != phase.Apply {
 		return
 	}
 	done := make(map[*Value]bool, len(b.g.Values))

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang"
 )
 
@@ -156,7 +157,7 @@ func (b *build) readsByCallAlias(r *Resource) []CallRead {
 // awaitsVia reports whether the readers of locals that are module calls may wait for single instances
 // in this run: in a plan or an apply without targets or exclusions.
 func (b *build) awaitsVia() bool {
-	return (b.op.Phase == PhasePlan || b.op.Phase == PhaseApply) && !b.op.Partial() && b.op.Early != nil
+	return (b.op.Phase == phase.Plan || b.op.Phase == phase.Apply) && !b.op.Partial() && b.op.Early != nil
 }
 
 // evaluated returns the reads through locals with everything that the evaluation of the locals needs:

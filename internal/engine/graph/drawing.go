@@ -11,6 +11,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/dag"
+	"tofu/internal/engine/phase"
 )
 
 // Drawing is a graph for other programs: its nodes have the names that OpenTofu uses. It leaves out
@@ -64,10 +65,10 @@ func buildDrawing(ctx context.Context, op *Operation) (*build, error) {
 	if err := b.run(ctx, passes); err != nil {
 		return nil, err
 	}
-	if op.Phase == PhasePlanDestroy {
+	if op.Phase == phase.PlanDestroy {
 		drawDestruction(b)
 	}
-	if op.Phase != PhasePlan {
+	if op.Phase != phase.Plan {
 		dropIdle(b)
 	}
 	return b, nil
@@ -187,7 +188,7 @@ func (d *drawer) passes(from dag.ID, to *Node) bool {
 	case KindProvider:
 		return d.forgets(from)
 	case KindExpand, KindResource:
-		return d.op.Phase == PhasePlanDestroy && d.g.Nodes[from].closesModule()
+		return d.op.Phase == phase.PlanDestroy && d.g.Nodes[from].closesModule()
 	}
 	return false
 }
@@ -208,7 +209,7 @@ func (n *Node) closesModule() bool { return n.Module != nil && n == n.Module.end
 // nodes.
 func unread(b *build) []bool {
 	out := make([]bool, len(b.g.Nodes))
-	if !b.op.Phase.prunes() {
+	if !b.op.Phase.Prunes() {
 		return out
 	}
 	for _, v := range b.g.Values {
@@ -232,9 +233,9 @@ func unread(b *build) []bool {
 func (d *drawer) addResource(n *Node) (top, end dag.ID) {
 	r := n.Resource
 	switch {
-	case d.op.Phase == PhasePlanDestroy && len(r.Prior) > 0:
+	case d.op.Phase == phase.PlanDestroy && len(r.Prior) > 0:
 		return d.addInstances(r, " (destroy)")
-	case d.op.Phase == PhasePlanDestroy:
+	case d.op.Phase == phase.PlanDestroy:
 		return d.chain(r.Addr.String() + " (expand)")
 	case r.Config == nil && !d.op.Phase.Applies():
 		return d.addInstances(r, " (orphan)")

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tofu/internal/dag"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang"
 )
 
@@ -38,7 +39,7 @@ func dropIdle(b *build) {
 	for id, n := range b.g.Nodes {
 		switch {
 		case n.Kind == KindStep,
-			n.Kind.IsResource() && (changed[n.Resource] || b.op.Phase == PhasePlanDestroy && len(n.Resource.Prior) > 0),
+			n.Kind.IsResource() && (changed[n.Resource] || b.op.Phase == phase.PlanDestroy && len(n.Resource.Prior) > 0),
 			n.Kind.IsResource() && n.Resource.nested() && b.op.Phase.Checks():
 			busy = append(busy, dag.ID(id))
 		case n.Kind.IsValue() && n.kept && !b.op.Phase.Destroys():

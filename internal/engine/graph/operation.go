@@ -5,6 +5,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
@@ -16,7 +17,7 @@ import (
 // Operation describes the operation for which a graph is built. Building the graph does not change
 // it.
 type Operation struct {
-	Phase  Phase
+	Phase  phase.Phase
 	Config *configs.Config
 	Prior  *states.State // the state before the walk
 	Plan   *plans.Plan   // the plan to carry out; nil unless the phase applies

@@ -1,6 +1,9 @@
 package graph
 
-import "tofu/internal/dag"
+import (
+	"tofu/internal/dag"
+	"tofu/internal/engine/phase"
+)
 
 // How a plan waits for instances
 //
@@ -16,7 +19,7 @@ import "tofu/internal/dag"
 // read by instance. The graph has no cycles before this, and none afterwards: the new nodes take
 // over the edges of the resources.
 func (b *build) separateInstances() {
-	if b.op.Phase != PhasePlan {
+	if b.op.Phase != phase.Plan {
 		return
 	}
 	for _, r := range b.g.Resources {

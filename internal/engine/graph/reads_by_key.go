@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang"
 )
 
@@ -48,8 +49,8 @@ func (b *build) setReadsByKey(r *Resource) {
 		if s.readsOnce(read.Call == each, names) || r.Exprs.DependsOn != nil && names(r.Exprs.DependsOn) {
 			continue
 		}
-		read.Whole = b.op.Phase == PhasePlan // until awaitCalls finds the instances
-		if b.op.Phase == PhaseApply && read.Call == each && read.ByEach() {
+		read.Whole = b.op.Phase == phase.Plan // until awaitCalls finds the instances
+		if b.op.Phase == phase.Apply && read.Call == each && read.ByEach() {
 			r.EachCall = r.eachCall()
 		}
 		r.CallReads = append(r.CallReads, read)
@@ -60,7 +61,7 @@ func (b *build) setReadsByKey(r *Resource) {
 // the object in this run. In a partial run, the block's instances are those that exist at the end of the
 // run.
 func (s keyedReads) waitsForEach() bool {
-	return !s.op.Partial() && (s.op.Phase == PhasePlan || s.op.Phase == PhaseApply && s.r.Config.Check == nil)
+	return !s.op.Partial() && (s.op.Phase == phase.Plan || s.op.Phase == phase.Apply && s.r.Config.Check == nil)
 }
 
 // setOwn records the references of a block to instances of its own resource.
@@ -85,7 +86,7 @@ func (s keyedReads) readsOnce(isForEach bool, names func(*lang.Refs) bool) bool 
 // readsWhole reports whether the instances of a block wait for all of a resource or alias in a plan,
 // although they read it only by key. chained reports whether it is the block's for_each.
 func (s keyedReads) readsWhole(read IndexedRead, chained bool) bool {
-	if s.op.Phase != PhasePlan {
+	if s.op.Phase != phase.Plan {
 		return false
 	}
 	managed := s.r.Addr.Resource.Mode == addrs.Managed

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang"
 	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
@@ -23,7 +24,7 @@ type EvalUnit struct {
 func (c *connector) addRefErrors(n *Node, u EvalUnit, err error) {
 	switch {
 	case err == nil:
-	case c.op.Phase == PhaseValidate:
+	case c.op.Phase == phase.Validate:
 		c.g.RefErrors[u] = c.g.RefErrors[u].AppendError(err)
 	default:
 		n.Problems = n.Problems.AppendError(err)

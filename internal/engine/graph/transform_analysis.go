@@ -11,6 +11,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/configschema"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang"
 	"tofu/internal/parallel"
 	"tofu/internal/tfdiags"
@@ -48,9 +49,9 @@ var analysisTransformer = &Transformer{
 		for _, r := range b.g.Resources {
 			switch {
 			case r.Config == nil:
-			case b.op.Phase == PhaseValidate:
+			case b.op.Phase == phase.Validate:
 				r.setOwn()
-			case b.op.Phase == PhasePlan, b.op.Phase.Applies():
+			case b.op.Phase == phase.Plan, b.op.Phase.Applies():
 				b.setReadsByKey(r)
 			}
 		}

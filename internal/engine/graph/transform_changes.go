@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/phase"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
@@ -98,7 +99,7 @@ var changesTransformer = &Transformer{
 // doesn't list these objects. So an ephemeral resource has Steps only if its instances are known
 // before the walk. All other objects are opened together, when the instances are decided.
 func (b *build) addOpenings() {
-	if b.op.Phase != PhaseApply || b.op.Partial() || b.op.Early == nil {
+	if b.op.Phase != phase.Apply || b.op.Partial() || b.op.Early == nil {
 		return
 	}
 	var early EarlyKeys

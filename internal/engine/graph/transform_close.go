@@ -6,6 +6,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/engine/phase"
 )
 
 // rootName is the name of the Barrier that waits for everything.
@@ -66,7 +67,7 @@ func (b closer) closeCalled() {
 func (b closer) closeEphemerals() {
 	var u *ephemeralUsers
 	for _, r := range b.g.Resources {
-		if r.Addr.Resource.Mode != addrs.Ephemeral || r.Config == nil || b.op.Phase == PhaseValidate {
+		if r.Addr.Resource.Mode != addrs.Ephemeral || r.Config == nil || b.op.Phase == phase.Validate {
 			continue
 		}
 		if u == nil {
@@ -165,7 +166,7 @@ func (u *ephemeralUsers) endOf(n *Node) *Node {
 func (u *ephemeralUsers) behindSiblings(output *Value) []*Node {
 	var from []dag.ID
 	for _, f := range u.siblingReads[output.Module] {
-		if u.op.Phase == PhasePlan && slices.Contains(f.read.Outputs(), output) {
+		if u.op.Phase == phase.Plan && slices.Contains(f.read.Outputs(), output) {
 			from = append(from, f.to.Node.ID)
 		}
 	}

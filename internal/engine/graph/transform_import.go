@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
@@ -57,7 +58,7 @@ var importTransformer = &Transformer{
 	Doc:   "attaches imports to their Resource nodes",
 	After: []*Transformer{configTransformer, stateTransformer},
 	Run: func(_ context.Context, b *build) error {
-		if !(b.op.Phase == PhaseValidate || b.op.Phase == PhasePlan) || b.op.Mode != plans.Normal || b.op.PreDestroy {
+		if !(b.op.Phase == phase.Validate || b.op.Phase == phase.Plan) || b.op.Mode != plans.Normal || b.op.PreDestroy {
 			return nil
 		}
 		var errs tfdiags.Diagnostics
@@ -90,7 +91,7 @@ func (b *build) addImport(m *Module, cfg *configs.Import) error {
 	target := t.target()
 	r := b.g.Resource(target)
 	if r == nil || r.Config == nil {
-		if b.op.Phase == PhaseValidate {
+		if b.op.Phase == phase.Validate {
 			return nil // planning may generate the configuration
 		}
 		if !b.op.Generate {

@@ -7,6 +7,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/engine/phase"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
@@ -351,7 +352,7 @@ func (p place) name() string {
 // idleData reports whether a resource is a data source with results that are not read again.
 func (b *build) idleData(r *Resource) bool {
 	return r.Addr.Resource.Mode == addrs.Data && len(r.Prior) > 0 && r.Config != nil && r.Config.Check == nil &&
-		b.op.Phase == PhaseApply
+		b.op.Phase == phase.Apply
 }
 
 // recorded returns the keys with which the instance of o.change reads a resource or an alias, as far as
@@ -393,7 +394,7 @@ func (o *stepOrder) modulesOf(m *Module) []addrs.ModuleInstance {
 // setEach sets what decides the instances of module calls before everything that their for_each refers
 // to is final.
 func (b *build) setEach() {
-	if b.op.Phase != PhaseApply {
+	if b.op.Phase != phase.Apply {
 		return
 	}
 	if b.op.Partial() || b.op.Early == nil {

@@ -5,6 +5,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/engine/phase"
 )
 
 var pruneTransformer = &Transformer{
@@ -12,12 +13,12 @@ var pruneTransformer = &Transformer{
 	Doc:   "drops values that no node reads",
 	After: []*Transformer{closeTransformer, targetTransformer},
 	Run: func(_ context.Context, b *build) error {
-		if !b.op.Phase.prunes() {
+		if !b.op.Phase.Prunes() {
 			return nil
 		}
 		p := &pruning{build: b}
 		p.keep = b.g.Edges.Reach(p.roots()...)
-		if b.op.Phase == PhasePlanDestroy {
+		if b.op.Phase == phase.PlanDestroy {
 			p.fillModules()
 		}
 		if b.op.Phase.Applies() {
@@ -111,7 +112,7 @@ func (p *pruning) required(n *Node) bool {
 	case KindValue, KindCheck, KindInspection, KindAction:
 		return n.kept && !p.op.Phase.Destroys()
 	case KindExpand, KindResource:
-		return p.op.Phase == PhasePlanDestroy && len(n.Resource.Prior) > 0
+		return p.op.Phase == phase.PlanDestroy && len(n.Resource.Prior) > 0
 	}
 	return false
 }

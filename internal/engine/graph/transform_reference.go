@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang"
 	"tofu/internal/tfdiags"
 )
@@ -190,7 +191,7 @@ func (c *connector) connectResource(ctx context.Context, r *Resource) {
 	selfScope := r.inOwnBlock(scope)
 	selfScope.self = r
 	for _, p := range e.Provisioners {
-		if p.Config.Destroy && c.op.Phase != PhaseValidate {
+		if p.Config.Destroy && c.op.Phase != phase.Validate {
 			continue // connectDeletionProvisioners connects these
 		}
 		for _, body := range p.bodies() {
@@ -246,7 +247,7 @@ func (c *connector) connectDeletions(ctx context.Context, r *Resource, m *Module
 // alone. In this case, only prevent_destroy is evaluated in the block. The other arguments may
 // refer to objects that no longer exist.
 func (c *connector) ignoresBlock(r *Resource) bool {
-	return c.op.Phase == PhasePlanDestroy && r.Addr.Resource.Mode != addrs.Ephemeral
+	return c.op.Phase == phase.PlanDestroy && r.Addr.Resource.Mode != addrs.Ephemeral
 }
 
 // connectProviderKey connects the expression for the provider instance that the resource uses.

@@ -10,6 +10,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/engine/phase"
 	"tofu/internal/lang"
 	"tofu/internal/tfdiags"
 )
@@ -49,7 +50,7 @@ var siblingsTransformer = &Transformer{
 			siblings := siblingCheck{b}
 			nodes := siblings.betweenSiblingReads(m)
 			check := siblings.orderSiblings
-			if b.op.Phase == PhaseValidate {
+			if b.op.Phase == phase.Validate {
 				check = siblings.validateSiblings
 			}
 			err := unsplittable(m, nodes, by)
@@ -174,7 +175,7 @@ func (b siblingCheck) orderSiblings(m *Module, nodes []*Node) error {
 		return nil // the call itself has an error
 	}
 	err := b.orderInstances(m)
-	if err == nil && b.op.Phase == PhasePlan {
+	if err == nil && b.op.Phase == phase.Plan {
 		b.between[m] = nodes
 	}
 	return err

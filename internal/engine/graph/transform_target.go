@@ -8,6 +8,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/engine/phase"
 	"tofu/internal/states"
 )
 
@@ -23,7 +24,7 @@ var targetTransformer = &Transformer{
 		switch {
 		case b.op.Phase.Applies(): // planning has selected the resources
 			t.skipUnplanned()
-			if b.op.Phase == PhaseApply {
+			if b.op.Phase == phase.Apply {
 				t.keepPlanned()
 			}
 		case b.op.Phase.Destroys() && len(b.op.Targets) > 0:
