@@ -9,7 +9,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/session"
@@ -108,7 +108,7 @@ func planImport(
 	target := addrs.Target{Module: addr.Module, Resource: addr.Resource, Key: addr.Key, HasKey: addr.Key != addrs.NoKey}
 	return engine.Plan(terminal.UntilAbort(ctx), op.Config.Config, op.State.State(), op.Env, &engine.PlanOptions{
 		NotSaved: true, Variables: op.Variables, Targets: []addrs.Target{target},
-		Imports: []graph.CommandImport{{Addr: addr, ID: id}},
+		Imports: []reads.CommandImport{{Addr: addr, ID: id}},
 	})
 }
 

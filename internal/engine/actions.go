@@ -10,8 +10,8 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
-	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/pace"
@@ -34,7 +34,7 @@ type actionCall struct {
 
 // ownObject is the object whose change triggers an action.
 type ownObject struct {
-	r     *graph.Resource
+	r     *reads.Resource
 	key   addrs.InstanceKey
 	value cty.Value
 }
@@ -99,7 +99,7 @@ var conditionArgument = &metaArgument{summary: "Invalid condition of action_trig
 	mistyped:  "The given \"condition\" is not valid: %s."}
 
 // fires returns whether the condition of a trigger is met. The value may be unknown in a plan.
-func (c *evalContext) fires(t *graph.ActionTrigger) (cty.Value, error) {
+func (c *evalContext) fires(t *reads.ActionTrigger) (cty.Value, error) {
 	if t.Condition == nil {
 		return cty.True, nil
 	}
@@ -107,7 +107,7 @@ func (c *evalContext) fires(t *graph.ActionTrigger) (cty.Value, error) {
 }
 
 // triggered evaluates the action that a trigger names at a position of its list.
-func (t *instance) triggered(c *evalContext, trigger *graph.ActionTrigger, at int) (*actionCall, error) {
+func (t *instance) triggered(c *evalContext, trigger *reads.ActionTrigger, at int) (*actionCall, error) {
 	ref, key := trigger.Config.Actions[at], addrs.NoKey
 	if e := trigger.Keys[at]; e != nil {
 		v, err := c.eval(e, cty.DynamicPseudoType)
@@ -139,7 +139,7 @@ func (t *instance) triggered(c *evalContext, trigger *graph.ActionTrigger, at in
 }
 
 // newAction evaluates an instance of an action. c is a context of its module instance.
-func (w *walk) newAction(c *evalContext, a *graph.Resource, x *expandedKeys, i int) (*actionCall, error) {
+func (w *walk) newAction(c *evalContext, a *reads.Resource, x *expandedKeys, i int) (*actionCall, error) {
 	own := *c
 	own.rep, own.reads, own.partial = x.repetition(i), nil, false
 	out := &actionCall{instance: instance{w: w, r: a, in: c.in, c: &own, by: c.reader,
@@ -160,7 +160,7 @@ type actionInstances struct {
 }
 
 type actionIn struct {
-	a  *graph.Resource
+	a  *reads.Resource
 	in *moduleInstance
 }
 
@@ -171,7 +171,7 @@ type expandedAction struct {
 }
 
 // expand determines the instances of an action in the module instance of a context, on the first call.
-func (s *actionInstances) expand(c *evalContext, a *graph.Resource) (*expandedKeys, error) {
+func (s *actionInstances) expand(c *evalContext, a *reads.Resource) (*expandedKeys, error) {
 	s.mu.Lock()
 	at := actionIn{a, c.in}
 	if s.of == nil {
@@ -341,8 +341,8 @@ func (a *actionCall) invoke(ctx context.Context) error {
 }
 
 // visitAction validates, plans or invokes an action that no object triggers.
-func (w *walk) visitAction(ctx context.Context, n *graph.Node) error {
-	a := n.Object.(*graph.Resource)
+func (w *walk) visitAction(ctx context.Context, n *reads.Node) error {
+	a := n.Object.(*reads.Resource)
 	e := w.eval.visiting(n)
 	modules, _ := e.modulesOf(a.Module)
 	var errs tfdiags.Diagnostics
@@ -359,7 +359,7 @@ func (w *walk) visitAction(ctx context.Context, n *graph.Node) error {
 }
 
 // validateAction validates an action with unknown values of count, each and caller.
-func (w *walk) validateAction(ctx context.Context, c *evalContext, a *graph.Resource) error {
+func (w *walk) validateAction(ctx context.Context, c *evalContext, a *reads.Resource) error {
 	v := resourceVisit{w, a, a.Node}
 	if err := tfdiags.Join(v.validateRepetition(ctx, c.in), a.Exprs.SelfReferences.Err()); err != nil {
 		return err
@@ -400,7 +400,7 @@ func (p validation) validateTriggers(ctx context.Context, self cty.Value) error 
 }
 
 // invokeRequested plans or invokes the instances of an action that are requested by their addresses.
-func (w *walk) invokeRequested(ctx context.Context, c *evalContext, a *graph.Resource) error {
+func (w *walk) invokeRequested(ctx context.Context, c *evalContext, a *reads.Resource) error {
 	x, err := w.actions.expand(c, a)
 	if err != nil {
 		return err
@@ -459,7 +459,7 @@ func (own *ownObject) read(c *evalContext, of lang.Instances) (cty.Value, error)
 	if !own.r.Exprs.Repetition.Repeats() {
 		return own.value, nil
 	}
-	selected := c.selected(graph.IndexedRead{Of: own.r, Refs: of})
+	selected := c.selected(reads.IndexedRead{Of: own.r, Refs: of})
 	for _, read := range selected {
 		if of == nil || read.Key != addrs.NoKey && read.Key != own.key {
 			selected = nil

@@ -8,13 +8,13 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 )
 
 // instancesRead returns the instances of a resource that is read directly or through an alias. in
 // is the module instance of the reader. The result is nil until the instances are determined.
-func (e *evaluator) instancesRead(in *moduleInstance, read graph.IndexedRead) *expansion {
+func (e *evaluator) instancesRead(in *moduleInstance, read reads.IndexedRead) *expansion {
 	if read.Via != nil {
 		in = e.moduleAt(read.Of.Module, read.In(in.module, in.addr))
 	}
@@ -35,13 +35,13 @@ func (e *evaluator) expansionRead(in *moduleInstance, name addrs.Resource) *expa
 // elements returns the value of an alias with only the elements that the reader has waited for. in is
 // the module instance of the alias. It returns false if the reader has waited for the whole value.
 // The result is an object with the keys of the elements, even if the value is a list.
-func (c *evalContext) elements(v *graph.Value, in *moduleInstance) (cty.Value, bool, error) {
-	read := c.reads.of(graph.IndexedRead{Via: v}.Name())
+func (c *evalContext) elements(v *reads.Value, in *moduleInstance) (cty.Value, bool, error) {
+	read := c.reads.of(reads.IndexedRead{Via: v}.Name())
 	if read == nil {
 		return cty.NilVal, false, nil
 	}
 	at := in
-	if v.Kind == graph.Variable {
+	if v.Kind == reads.Variable {
 		at = in.parent
 	}
 	inner := c.e.newContext(c.ctx, at, repetition{})
@@ -56,7 +56,7 @@ func (c *evalContext) elements(v *graph.Value, in *moduleInstance) (cty.Value, b
 		eval = inner.evalOneByOne
 	}
 	val, err := eval(v.Expr, cty.DynamicPseudoType)
-	if err == nil && v.Kind == graph.Variable {
+	if err == nil && v.Kind == reads.Variable {
 		val, err = convertElements(v, in, val)
 	}
 	return val, true, err
@@ -97,15 +97,15 @@ func (c *evalContext) inForm(elements cty.Value) cty.Value {
 
 // localElements are the instances of a module call that a block or value reads through a local.
 type localElements struct {
-	call   *graph.CallAlias
+	call   *reads.CallAlias
 	refs   lang.Instances
 	reader *evalContext // the context of the block or value, in which the keys are evaluated
 }
 
 // throughLocal returns the value of a local that is a module call, with only the instances that the
 // visited block or value reads. It returns false for all other values.
-func (c *evalContext) throughLocal(v *graph.Value) (_ cty.Value, ok bool, _ error) {
-	if v.Kind != graph.Local || c.e.early != nil {
+func (c *evalContext) throughLocal(v *reads.Value) (_ cty.Value, ok bool, _ error) {
+	if v.Kind != reads.Local || c.e.early != nil {
 		return cty.NilVal, false, nil
 	}
 	refs := c.visited.ReadsVia(v)
@@ -117,7 +117,7 @@ func (c *evalContext) throughLocal(v *graph.Value) (_ cty.Value, ok bool, _ erro
 }
 
 // onlyElements evaluates a local that is a module call with only the instances that references read.
-func (c *evalContext) onlyElements(v *graph.Value, refs lang.Instances) (cty.Value, error) {
+func (c *evalContext) onlyElements(v *reads.Value, refs lang.Instances) (cty.Value, error) {
 	inner := c.e.newContext(c.ctx, c.in, repetition{})
 	inner.reader, inner.blockAddr, inner.ignoreDeprecations = c.reader, c.blockAddr, true
 	inner.only = &localElements{v.CallAlias(), refs, c}
@@ -154,7 +154,7 @@ func (c *evalContext) listed(subject addrs.Referenceable, of lang.Instances) (ct
 
 // elementsOf returns the same as elements, but as a list if the references of need one.
 func (c *evalContext) elementsOf(
-	v *graph.Value, in *moduleInstance, of lang.Instances,
+	v *reads.Value, in *moduleInstance, of lang.Instances,
 ) (_ cty.Value, ok bool, _ error) {
 	found, ok, err := c.elements(v, in)
 	if _, list := of.FromList(); !list || !ok || err != nil || !found.IsKnown() || !found.Type().IsObjectType() {
@@ -171,10 +171,10 @@ func (c *evalContext) elementsOf(
 
 // element returns the element of an alias with the given key, or cty.NilVal if that element doesn't
 // exist or its instance isn't finished.
-func (c *evalContext) element(read graph.IndexedRead, key addrs.InstanceKey) cty.Value {
+func (c *evalContext) element(read reads.IndexedRead, key addrs.InstanceKey) cty.Value {
 	one, in := *c, c.in
 	one.reads = instanceReads{{Resource: read.Name(), Key: key}}
-	if read.Via.Kind == graph.Output {
+	if read.Via.Kind == reads.Output {
 		calls := c.e.callsOf(read.Via.Module, c.in)
 		if calls == nil {
 			return cty.NilVal
@@ -199,7 +199,7 @@ func elementAt(all cty.Value, key addrs.InstanceKey) cty.Value {
 }
 
 // convertElements converts the elements of an argument to the type that its variable has.
-func convertElements(v *graph.Value, in *moduleInstance, given cty.Value) (cty.Value, error) {
+func convertElements(v *reads.Value, in *moduleInstance, given cty.Value) (cty.Value, error) {
 	rng := v.Expr.Range()
 	final := func(given cty.Value) (cty.Value, error) {
 		return finalValue(v, in, Variable{Value: given, Range: &rng})
@@ -223,13 +223,13 @@ func convertElements(v *graph.Value, in *moduleInstance, given cty.Value) (cty.V
 // callElements returns the value of a module call with a single instance for a reader that has waited
 // for elements of some of the outputs. It returns false if the reader has waited for whole outputs.
 func (c *evalContext) callElements(
-	m *graph.Module, instances *callInstances, use lang.CallUse,
+	m *reads.Module, instances *callInstances, use lang.CallUse,
 ) (_ cty.Value, ok bool, _ error) {
-	if len(c.reads) == 0 || m.Repetition != (graph.Repetition{}) {
+	if len(c.reads) == 0 || m.Repetition != (reads.Repetition{}) {
 		return cty.NilVal, false, nil
 	}
 	outputs := outputsOf(m, use.Outputs)
-	found := map[*graph.Value]cty.Value{}
+	found := map[*reads.Value]cty.Value{}
 	for _, name := range outputs {
 		if v := m.Outputs[name]; v != nil && v.Alias != nil {
 			val, ok, err := c.elementsOf(v, instances.of[0], use.Lists[name])
@@ -245,7 +245,7 @@ func (c *evalContext) callElements(
 	if len(found) == 0 {
 		return cty.NilVal, false, nil
 	}
-	val, err := instances.build(m, outputs, func(v *graph.Value, in *moduleInstance) (cty.Value, error) {
+	val, err := instances.build(m, outputs, func(v *reads.Value, in *moduleInstance) (cty.Value, error) {
 		if val, ok := found[v]; ok {
 			return val, nil
 		}

@@ -10,6 +10,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
@@ -372,7 +373,7 @@ func sameMarks(a, b cty.Value) bool {
 
 // providerMeta evaluates the module's provider_meta block for the resource's provider. It returns
 // cty.NilVal if there is no such block.
-func (e *evaluator) providerMeta(ctx context.Context, r *graph.Resource, c *evalContext) (cty.Value, error) {
+func (e *evaluator) providerMeta(ctx context.Context, r *reads.Resource, c *evalContext) (cty.Value, error) {
 	schema := r.Provider.Schema
 	if r.Module.Config == nil || len(r.Module.Config.Module.ProviderMetas) == 0 {
 		return cty.NilVal, nil

@@ -7,7 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
@@ -56,29 +56,29 @@ type readTracer struct {
 
 // tracedCall is a reference to outputs of a module call; see readTracer.call.
 type tracedCall struct {
-	child  *graph.Module
+	child  *reads.Module
 	at     addrs.ModuleInstance
 	key    addrs.InstanceKey
 	output string
 }
 
 type tracedBlock struct {
-	r  *graph.Resource
+	r  *reads.Resource
 	at addrs.ModuleInstance
 }
 
 // readFrom is the place of a reference.
 type readFrom struct {
-	m     *graph.Module
+	m     *reads.Module
 	at    addrs.ModuleInstance
-	rep   graph.Repetition
+	rep   reads.Repetition
 	reads instanceReads      // instances that the block reads by computed indexes, if known
 	key   addrs.InstanceKey  // key of each.value, if chain is not nil
-	chain *graph.IndexedRead // the resource or alias in for_each; may be nil
+	chain *reads.IndexedRead // the resource or alias in for_each; may be nil
 }
 
 // change follows the references that decide a change.
-func (t *readTracer) change(r *graph.Resource, c *plans.InstanceChange) {
+func (t *readTracer) change(r *reads.Resource, c *plans.InstanceChange) {
 	if r == nil || r.Config == nil || r.Exprs.Body == nil {
 		return
 	}
@@ -96,7 +96,7 @@ func (t *readTracer) change(r *graph.Resource, c *plans.InstanceChange) {
 
 // block follows the references of a block. If they don't depend on the instance, the block is
 // visited once in each module instance.
-func (t *readTracer) block(r *graph.Resource, in readFrom, byInstance bool) {
+func (t *readTracer) block(r *reads.Resource, in readFrom, byInstance bool) {
 	key := tracedBlock{r, in.at}
 	if t.blocks[key] && !byInstance {
 		return
@@ -108,14 +108,14 @@ func (t *readTracer) block(r *graph.Resource, in readFrom, byInstance bool) {
 	}
 }
 
-func (t *readTracer) value(v *graph.Value, at addrs.ModuleInstance) {
+func (t *readTracer) value(v *reads.Value, at addrs.ModuleInstance) {
 	key := tracedValue{v, at}
 	if v == nil || v.Expr == nil || t.seen[key] {
 		return
 	}
 	t.seen[key] = true
 	in := readFrom{m: v.Module, at: at}
-	if v.Kind == graph.Variable {
+	if v.Kind == reads.Variable {
 		if v.Module.Parent == nil {
 			return
 		}
@@ -147,7 +147,7 @@ func (t *readTracer) refs(refs *lang.Refs, in readFrom) {
 }
 
 // resource adds the instances of a resource that a reference selects, or else all of them.
-func (t *readTracer) resource(refs *lang.Refs, ref *addrs.Reference, of *graph.Resource, in readFrom) {
+func (t *readTracer) resource(refs *lang.Refs, ref *addrs.Reference, of *reads.Resource, in readFrom) {
 	t.data(of, in)
 	s := of.Addr.Resource
 	target, path := addrs.Target{Module: in.at, Resource: s}, pathOf(ref.Remaining)
@@ -190,7 +190,7 @@ func (t *readTracer) repetition(ref *addrs.Reference, in readFrom) {
 }
 
 // data follows the references of a data source. Its result is not a change, but derived from them.
-func (t *readTracer) data(r *graph.Resource, in readFrom) {
+func (t *readTracer) data(r *reads.Resource, in readFrom) {
 	if r != nil && r.Config != nil && r.Exprs.Body != nil && r.Addr.Resource.Mode == addrs.Data {
 		t.block(r, readFrom{m: r.Module, at: in.at, rep: r.Exprs.Repetition}, false)
 	}
@@ -198,7 +198,7 @@ func (t *readTracer) data(r *graph.Resource, in readFrom) {
 
 // call follows one output of a module call, or all of them if output is empty. A key selects one
 // instance of the call.
-func (t *readTracer) call(child *graph.Module, key addrs.InstanceKey, output string, in readFrom) {
+func (t *readTracer) call(child *reads.Module, key addrs.InstanceKey, output string, in readFrom) {
 	caller := t.w.modules.at(in.m, in.at)
 	visit := tracedCall{child, in.at, key, output}
 	if child == nil || caller == nil || caller.calls[child.CallSlot] == nil || t.calls[visit] {

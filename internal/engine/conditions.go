@@ -8,8 +8,8 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
-	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
@@ -23,13 +23,13 @@ func (e *evaluator) declareChecks() {
 	}
 	for _, m := range e.graph.Modules {
 		for _, c := range m.Checks {
-			e.out.checks.Declare(checks.KindCheck, graph.InModule(m.Path, "check."+c.Config.Name))
+			e.out.checks.Declare(checks.KindCheck, reads.InModule(m.Path, "check."+c.Config.Name))
 		}
 	}
 	for _, v := range e.graph.Values {
 		if len(v.Conditions) > 0 {
 			block := e.out.checks.Declare(checkKind(v), v.Node.Name)
-			if e.op.Phase.Destroys() && v.Kind == graph.Output && v.Module == e.graph.Root {
+			if e.op.Phase.Destroys() && v.Kind == reads.Output && v.Module == e.graph.Root {
 				block.Set(v.Node.Name, checks.Unknown, nil)
 			}
 		}
@@ -41,8 +41,8 @@ func (e *evaluator) declareChecks() {
 	}
 }
 
-func checkKind(v *graph.Value) checks.Kind {
-	if v.Kind == graph.Variable {
+func checkKind(v *reads.Value) checks.Kind {
+	if v.Kind == reads.Variable {
 		return checks.KindVariable
 	}
 	return checks.KindOutput
@@ -62,7 +62,7 @@ type conditionSet struct {
 // eval evaluates all conditions of an object and records the results. Failures are
 // errors, or warnings if set.warnOnly is set or the kind of operation doesn't require the
 // conditions to hold.
-func (set conditionSet) eval(c *evalContext, rules []graph.Condition) error {
+func (set conditionSet) eval(c *evalContext, rules []reads.Condition) error {
 	e := c.e
 	if len(rules) == 0 || e.op.Phase == phase.Eval ||
 		e.op.Phase == phase.PlanDestroy && set.kind != checks.KindVariable {
@@ -102,7 +102,7 @@ func (set conditionSet) eval(c *evalContext, rules []graph.Condition) error {
 
 // evalOne evaluates one condition. If the condition fails, it also returns the message to
 // record.
-func (set conditionSet) evalOne(c *evalContext, r graph.Condition) (checks.Status, string, error) {
+func (set conditionSet) evalOne(c *evalContext, r reads.Condition) (checks.Status, string, error) {
 	e := c.e
 	verdict, err := r.Eval(c.scope(), c.eval)
 	if err != nil {
@@ -155,7 +155,7 @@ func (set conditionSet) evalOne(c *evalContext, r graph.Condition) (checks.Statu
 
 // validateVariable evaluates the validation rules of an input variable. Failures are reported at
 // the expression or option that set the value.
-func (e *evaluator) validateVariable(ctx context.Context, v *graph.Value, in *moduleInstance) error {
+func (e *evaluator) validateVariable(ctx context.Context, v *reads.Value, in *moduleInstance) error {
 	if len(v.Conditions) == 0 {
 		return nil
 	}
@@ -191,7 +191,7 @@ func joinFailures(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 }
 
 // checkPreconditions evaluates an output value's preconditions.
-func (e *evaluator) checkPreconditions(ctx context.Context, in *moduleInstance, v *graph.Value) error {
+func (e *evaluator) checkPreconditions(ctx context.Context, in *moduleInstance, v *reads.Value) error {
 	if e.op.Phase.Destroys() {
 		return nil
 	}
@@ -203,7 +203,7 @@ func (e *evaluator) checkPreconditions(ctx context.Context, in *moduleInstance, 
 
 // evalCheck evaluates the assertions of a check block in every instance of its module. Failures are
 // warnings.
-func (e *evaluator) evalCheck(ctx context.Context, k *graph.Check) error {
+func (e *evaluator) evalCheck(ctx context.Context, k *reads.Check) error {
 	var errs tfdiags.Diagnostics
 	modules, _ := e.modulesOf(k.Module)
 	if len(modules) == 0 {
@@ -224,7 +224,7 @@ func (e *evaluator) evalCheck(ctx context.Context, k *graph.Check) error {
 
 // unreadInPlan reports whether the check's own data source could not be read during the plan and the
 // apply doesn't read it again. If so, it records and reports the planned result again.
-func (set conditionSet) unreadInPlan(c *evalContext, k *graph.Check) bool {
+func (set conditionSet) unreadInPlan(c *evalContext, k *reads.Check) bool {
 	e := c.e
 	if e.op.Plan == nil ||
 		e.op.Plan.Changes.Instance(k.Config.Data.Addr.InInstance(c.in.addr).Instance(addrs.NoKey), "") != nil {

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 )
 
@@ -13,7 +13,7 @@ import (
 // instances, and the configurations of their providers. If planning failed, blocks and values with
 // errors count as changing, because other values of what they read may cause no error.
 func (f finisher) cone() []addrs.Target {
-	t := coneTracer{f.traceReads(), map[*graph.Provider]bool{}, map[addrs.ModuleInstance]bool{}}
+	t := coneTracer{f.traceReads(), map[*reads.Provider]bool{}, map[addrs.ModuleInstance]bool{}}
 	for _, c := range f.w.out.changes.Instances {
 		if c.Action != plans.NoOp {
 			t.add(addrs.Target{Module: c.Addr.Module, Resource: c.Addr.Resource, Key: c.Addr.Key, HasKey: true}, nil)
@@ -37,13 +37,13 @@ func (f finisher) cone() []addrs.Target {
 // coneTracer follows more references than those for values of attributes.
 type coneTracer struct {
 	*readTracer
-	providers map[*graph.Provider]bool
+	providers map[*reads.Provider]bool
 	calls     map[addrs.ModuleInstance]bool
 }
 
 // around follows the references of an instance's conditions, of its provider and of the calls around
 // it.
-func (t coneTracer) around(r *graph.Resource, c *plans.InstanceChange) {
+func (t coneTracer) around(r *reads.Resource, c *plans.InstanceChange) {
 	if r == nil {
 		return
 	}
@@ -64,7 +64,7 @@ func (t coneTracer) around(r *graph.Resource, c *plans.InstanceChange) {
 }
 
 // whole follows all references of a block that has no planned change.
-func (t coneTracer) whole(r *graph.Resource, at addrs.ModuleInstance) {
+func (t coneTracer) whole(r *reads.Resource, at addrs.ModuleInstance) {
 	if r == nil || r.Exprs == nil || r.Exprs.Body == nil {
 		return
 	}
@@ -76,7 +76,7 @@ func (t coneTracer) whole(r *graph.Resource, at addrs.ModuleInstance) {
 }
 
 // provider follows the references of a provider configuration.
-func (t coneTracer) provider(p *graph.Provider) {
+func (t coneTracer) provider(p *reads.Provider) {
 	if p == nil || p.Body == nil || t.providers[p] {
 		return
 	}
@@ -128,7 +128,7 @@ func (t coneTracer) failures() {
 		}
 	}
 	for _, m := range g.Modules {
-		if m.Expand() != nil && failed[m.Expand().ID] {
+		if m.Expand != nil && failed[m.Expand.ID] {
 			for _, in := range t.w.modules.of(m.Parent) {
 				t.module(in.addr.Child(m.Call.Name, addrs.NoKey))
 			}

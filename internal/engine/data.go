@@ -7,7 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/checks"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang/marks"
 	"tofu/internal/pace"
 	"tofu/internal/plans"
@@ -239,7 +239,7 @@ func (p dataPlan) checkData(v cty.Value, failure error, config cty.Value) (cty.V
 		err = p.storeData(cty.UnknownAsNull(after))
 	}
 	name := "check." + p.r.Config.Check.Name
-	set := conditionSet{kind: checks.KindCheck, config: graph.InModule(p.r.Module.Path, name),
+	set := conditionSet{kind: checks.KindCheck, config: reads.InModule(p.r.Module.Path, name),
 		object: inInstance(p.c.in.addr, name)}
 	w.out.recordCheck(set, status, messages)
 	w.out.warn(tfdiags.FromError(failure).Map(func(d *tfdiags.Diagnostic) {

@@ -12,6 +12,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
@@ -112,8 +113,8 @@ type deferrals struct {
 
 // visit defers a node if it waits for a deferred node. It skips a resource whose instances are
 // planned separately; resourceVisit.deferredByRead then decides for each instance.
-func (d *deferrals) visit(g *graph.Graph, n *graph.Node) {
-	if d.nodes == nil || n.Resource != nil && n.Resource.Inputs != n.Resource.Node && n.Kind == graph.KindResource {
+func (d *deferrals) visit(g *graph.Graph, n *reads.Node) {
+	if d.nodes == nil || n.Resource != nil && n.Resource.Inputs != n.Resource.Node && n.Kind == reads.KindResource {
 		return
 	}
 	d.mu.Lock()
@@ -130,14 +131,14 @@ func (d *deferrals) visit(g *graph.Graph, n *graph.Node) {
 }
 
 // set records that the dependents of a node are deferred.
-func (d *deferrals) set(n *graph.Node, why *deferredNode) {
+func (d *deferrals) set(n *reads.Node, why *deferredNode) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.nodes[n.ID] = why
 }
 
 // add records that the dependents of a node are deferred, unless a reason is already recorded.
-func (d *deferrals) add(n *graph.Node, why *deferredNode) {
+func (d *deferrals) add(n *reads.Node, why *deferredNode) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.nodes[n.ID] == nil {
@@ -147,17 +148,17 @@ func (d *deferrals) add(n *graph.Node, why *deferredNode) {
 
 // addModule defers everything in a module whose instances are unknown. n is the node of the module
 // call.
-func (d *deferrals) addModule(n *graph.Node, why *deferredNode) {
+func (d *deferrals) addModule(n *reads.Node, why *deferredNode) {
 	d.add(n, why)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if path := n.Object.(*graph.Module).Path; !slices.Contains(d.modules, path) {
+	if path := n.Object.(*reads.Module).Path; !slices.Contains(d.modules, path) {
 		d.modules = append(d.modules, path)
 	}
 }
 
 // at returns why the dependents of a node are deferred, or nil if they aren't deferred (yet).
-func (d *deferrals) at(n *graph.Node) *deferredNode {
+func (d *deferrals) at(n *reads.Node) *deferredNode {
 	if d.nodes == nil {
 		return nil
 	}
@@ -456,6 +457,6 @@ func leftForLater(what string) error {
 
 // isDeferred reports whether the plan that is being applied, or continued, defers a resource in a
 // module instance.
-func (o *operation) isDeferred(r *graph.Resource, in *moduleInstance) bool {
+func (o *operation) isDeferred(r *reads.Resource, in *moduleInstance) bool {
 	return o.deferredResources[r.Addr] && !o.plannedResources[r.Addr.Resource.InInstance(in.addr)]
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 )
 
@@ -123,13 +123,13 @@ func (t *instance) coversAll(needs []need) bool {
 
 // readsSame reports whether all readers in the module instance of t depend on the same instances of
 // a resource, if they depend on it at all.
-func (t *instance) readsSame(of *graph.Resource) bool {
+func (t *instance) readsSame(of *reads.Resource) bool {
 	return !of.Exprs.Repetition.Repeats() && (of.Module == t.r.Module || !of.Module.Repeated())
 }
 
 // unkeyed returns the module instance of an address without a key. Such an address means that t
 // depends on no instance of a resource; see dependencyInstances.
-func (t *instance) unkeyed(of *graph.Resource) addrs.ModuleInstance {
+func (t *instance) unkeyed(of *reads.Resource) addrs.ModuleInstance {
 	if of.Module == t.r.Module {
 		return t.addr.Module
 	}
@@ -161,7 +161,7 @@ func (t *instance) appendInstances(
 		}
 		for _, in := range modules {
 			x := t.w.eval.expansionOf(of, in)
-			if x == nil && of.Exprs.Repetition == (graph.Repetition{}) {
+			if x == nil && of.Exprs.Repetition == (reads.Repetition{}) {
 				x = &expansion{expandedKeys: expandedKeys{keys: []addrs.InstanceKey{addrs.NoKey}}}
 			}
 			switch {

@@ -9,8 +9,8 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
-	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"
 )
@@ -48,7 +48,7 @@ func deprecatesOutputs(cfg *configs.Config) bool {
 
 // deprecation returns the mark for a deprecated output value. The mark has the output's address in
 // the calling module.
-func deprecation(v *graph.Value, in *moduleInstance) marks.Deprecation {
+func deprecation(v *reads.Value, in *moduleInstance) marks.Deprecation {
 	_, call := in.addr.Parent()
 	return marks.Deprecation{
 		By: addrs.RootInstance.Child(call.Name, call.Key).String() + "." + v.Name, Message: v.Output.Deprecated,
@@ -57,7 +57,7 @@ func deprecation(v *graph.Value, in *moduleInstance) marks.Deprecation {
 }
 
 // markDeprecated marks the deprecated attributes of an object, for expressions that refer to it.
-func (e *evaluator) markDeprecated(r *graph.Resource, v cty.Value) cty.Value {
+func (e *evaluator) markDeprecated(r *reads.Resource, v cty.Value) cty.Value {
 	if !e.deprecates || v == cty.NilVal {
 		return v
 	}
@@ -141,7 +141,7 @@ func splitDeprecations(all cty.ValueMarks) (cty.ValueMarks, []marks.Deprecation)
 }
 
 // deprecatedArgument returns a warning about a module call that sets a deprecated variable.
-func deprecatedArgument(v *graph.Value) tfdiags.Diagnostic {
+func deprecatedArgument(v *reads.Value) tfdiags.Diagnostic {
 	d := tfdiags.Warningf("Variable marked as deprecated by the module author",
 		"%s", v.Variable.DeprecationText()).At(v.Expr.Range())
 	// A module that is called twice has the same advice for both calls.

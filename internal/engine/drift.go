@@ -7,7 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 )
@@ -40,7 +40,7 @@ func (f finisher) drift() []*plans.InstanceChange {
 
 // driftOf returns the change of one instance that was made outside of OpenTofu, or nil if no change
 // must be reported.
-func (f finisher) driftOf(r *graph.Resource, addr addrs.AbsInstance) *plans.InstanceChange {
+func (f finisher) driftOf(r *reads.Resource, addr addrs.AbsInstance) *plans.InstanceChange {
 	w := f.w
 	before := w.out.prevRun.Instance(addr)
 	if before == nil || before.Current == nil {
@@ -124,7 +124,7 @@ func sameObject(now, old *states.Object) bool {
 
 // identityOf decodes an object's identity. It returns NilVal if no identity of the current schema
 // version is stored.
-func identityOf(r *graph.Resource, obj *states.Object) cty.Value {
+func identityOf(r *reads.Resource, obj *states.Object) cty.Value {
 	if r.Schema.Identity == nil || len(obj.Identity) == 0 || obj.IdentityVersion != r.Schema.IdentityVersion {
 		return cty.NilVal
 	}

@@ -4,13 +4,13 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 )
 
 // setEachValue sets each.value in a block whose for_each is a resource, an alias or a module call,
 // for the instance with the given key. It does nothing for other blocks.
-func (c *evalContext) setEachValue(of *graph.IndexedRead, call *graph.EachCall, key addrs.InstanceKey) {
+func (c *evalContext) setEachValue(of *reads.IndexedRead, call *reads.EachCall, key addrs.InstanceKey) {
 	switch {
 	case of != nil:
 		c.rep.eachValue = chainedEach{c}.eachValue(of, key)
@@ -25,7 +25,7 @@ type chainedEach struct{ *evalContext }
 // outputsIn returns each.value for a block whose for_each is a module call: an object with the outputs
 // of the instance with the given key, or the element of a local. It returns cty.NilVal if there is no
 // such instance or its outputs aren't final.
-func (c chainedEach) outputsIn(each *graph.EachCall, key addrs.InstanceKey) cty.Value {
+func (c chainedEach) outputsIn(each *reads.EachCall, key addrs.InstanceKey) cty.Value {
 	call := each.Call
 	instances, outputs := c.e.callsOf(call, c.in), outputsOf(call, each.Outputs)
 	if instances == nil {
@@ -52,7 +52,7 @@ func (c chainedEach) outputsIn(each *graph.EachCall, key addrs.InstanceKey) cty.
 // eachValue returns each.value for a block whose for_each is a resource or an alias. It is the
 // value of the instance or element with the same key, or cty.NilVal if that doesn't exist or isn't
 // finished.
-func (c chainedEach) eachValue(read *graph.IndexedRead, key addrs.InstanceKey) cty.Value {
+func (c chainedEach) eachValue(read *reads.IndexedRead, key addrs.InstanceKey) cty.Value {
 	if read.Via != nil {
 		return c.element(*read, key)
 	}

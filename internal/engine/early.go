@@ -12,6 +12,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"
@@ -27,12 +28,12 @@ type earlyValues struct {
 }
 
 type resourceIn struct {
-	r  *graph.Resource
+	r  *reads.Resource
 	in *moduleInstance
 }
 
 type callIn struct {
-	m      *graph.Module
+	m      *reads.Module
 	parent *moduleInstance
 }
 
@@ -55,14 +56,14 @@ func newEarlyValues(op *operation, g *graph.Graph) *earlyValues {
 func noCalls() context.Context { return context.Background() }
 
 // evaluate evaluates a value in one module instance. A value that depends on itself is unknown.
-func (f *earlyValues) evaluate(v *graph.Value, in *moduleInstance) {
+func (f *earlyValues) evaluate(v *reads.Value, in *moduleInstance) {
 	in.values[v.Slot] = cty.DynamicVal
 	var val cty.Value
 	var err error
 	switch {
-	case v.Kind == graph.Variable:
+	case v.Kind == reads.Variable:
 		val, err = f.e.variableValue(noCalls(), v, in)
-	case len(v.Conditions) > 0 && v.Kind == graph.Output:
+	case len(v.Conditions) > 0 && v.Kind == reads.Output:
 		return // unknown, as after a failed precondition: preconditions aren't checked this early
 	default:
 		val, err = f.e.newContext(noCalls(), in, repetition{}).eval(v.Expr, cty.DynamicPseudoType)
@@ -70,14 +71,14 @@ func (f *earlyValues) evaluate(v *graph.Value, in *moduleInstance) {
 	if err != nil {
 		return
 	}
-	if v.Kind == graph.Output && v.Output.Sensitive.Value {
+	if v.Kind == reads.Output && v.Output.Sensitive.Value {
 		val = val.Mark(marks.Sensitive)
 	}
 	in.values[v.Slot] = val
 }
 
 // expandCall determines the instances of a module call if they are known.
-func (f *earlyValues) expandCall(m *graph.Module, parent *moduleInstance) {
+func (f *earlyValues) expandCall(m *reads.Module, parent *moduleInstance) {
 	if f.expanded[callIn{m, parent}] {
 		return
 	}
@@ -98,7 +99,7 @@ func (f *earlyValues) expandCall(m *graph.Module, parent *moduleInstance) {
 }
 
 // moduleAt returns a module instance, or nil if it is not known.
-func (f *earlyValues) moduleAt(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {
+func (f *earlyValues) moduleAt(m *reads.Module, addr addrs.ModuleInstance) *moduleInstance {
 	if in := f.e.modules.at(m, addr); in != nil || m.Parent == nil || m.Config == nil {
 		return in
 	}
@@ -113,7 +114,7 @@ func (f *earlyValues) moduleAt(m *graph.Module, addr addrs.ModuleInstance) *modu
 
 // expansion returns the instances of a resource in one module instance, or nil if they are not
 // known.
-func (f *earlyValues) expansion(r *graph.Resource, in *moduleInstance) *expansion {
+func (f *earlyValues) expansion(r *reads.Resource, in *moduleInstance) *expansion {
 	key := resourceIn{r, in}
 	x, known := f.expansions[key]
 	if known || in == nil || r.Config == nil {
@@ -137,7 +138,7 @@ func (f *earlyValues) expansion(r *graph.Resource, in *moduleInstance) *expansio
 }
 
 // callKeys returns the instances of a module call with for_each, or nil if they are not known.
-func (f *earlyValues) callKeys(m *graph.Module, parent *moduleInstance) *callInstances {
+func (f *earlyValues) callKeys(m *reads.Module, parent *moduleInstance) *callInstances {
 	if parent.calls[m.CallSlot] == nil {
 		f.expandCall(m, parent)
 	}
@@ -150,15 +151,15 @@ func (f *earlyValues) callKeys(m *graph.Module, parent *moduleInstance) *callIns
 
 // chained returns the instances of the resource in a block's for_each, or nil if they are not
 // known. in is the module instance of the block.
-func (f *earlyValues) chained(of graph.IndexedRead, in *moduleInstance) *expansion {
+func (f *earlyValues) chained(of reads.IndexedRead, in *moduleInstance) *expansion {
 	if of.Via == nil {
 		return f.expansion(of.Of, in)
 	}
 	return f.expansion(of.Of, f.moduleAt(of.Of.Module, of.In(in.module, in.addr)))
 }
 
-// Instances implements graph.EarlyKeys.
-func (f *earlyValues) Instances(r *graph.Resource, at addrs.ModuleInstance) ([]addrs.InstanceKey, bool) {
+// Instances implements reads.EarlyKeys.
+func (f *earlyValues) Instances(r *reads.Resource, at addrs.ModuleInstance) ([]addrs.InstanceKey, bool) {
 	x := f.expansion(r, f.moduleAt(r.Module, at))
 	if x == nil {
 		return nil, false
@@ -166,8 +167,8 @@ func (f *earlyValues) Instances(r *graph.Resource, at addrs.ModuleInstance) ([]a
 	return x.keys, true
 }
 
-// ModuleInstances implements graph.EarlyKeys.
-func (f *earlyValues) ModuleInstances(m *graph.Module) ([]addrs.ModuleInstance, bool) {
+// ModuleInstances implements reads.EarlyKeys.
+func (f *earlyValues) ModuleInstances(m *reads.Module) ([]addrs.ModuleInstance, bool) {
 	all, known := f.allInstances(m)
 	out := make([]addrs.ModuleInstance, len(all))
 	for i, in := range all {
@@ -177,7 +178,7 @@ func (f *earlyValues) ModuleInstances(m *graph.Module) ([]addrs.ModuleInstance, 
 }
 
 // allInstances returns all instances of a module, or false if they are not known.
-func (f *earlyValues) allInstances(m *graph.Module) ([]*moduleInstance, bool) {
+func (f *earlyValues) allInstances(m *reads.Module) ([]*moduleInstance, bool) {
 	if m.Parent == nil {
 		return f.e.modules.of(m), true
 	}
@@ -199,10 +200,10 @@ func (f *earlyValues) allInstances(m *graph.Module) ([]*moduleInstance, bool) {
 	return out, true
 }
 
-// Read implements graph.EarlyKeys.
+// Read implements reads.EarlyKeys.
 func (f *earlyValues) Read(
-	r *graph.Resource, at addrs.ModuleInstance, key addrs.InstanceKey, read graph.Keyed,
-) ([]graph.KeyRead, bool) {
+	r *reads.Resource, at addrs.ModuleInstance, key addrs.InstanceKey, read reads.Keyed,
+) ([]reads.KeyRead, bool) {
 	in := f.moduleAt(r.Module, at)
 	x := f.expansion(r, in)
 	if x == nil {
@@ -215,11 +216,11 @@ func (f *earlyValues) Read(
 	return f.keysOf(f.e.newContext(noCalls(), in, x.repetition(i)), read, r.Config.Range)
 }
 
-// ReadValue implements graph.EarlyKeys.
+// ReadValue implements reads.EarlyKeys.
 func (f *earlyValues) ReadValue(
-	v *graph.Value, at addrs.ModuleInstance, read graph.Keyed,
-) ([]graph.KeyRead, bool) {
-	if v.Kind == graph.Variable && !v.PerInstance {
+	v *reads.Value, at addrs.ModuleInstance, read reads.Keyed,
+) ([]reads.KeyRead, bool) {
+	if v.Kind == reads.Variable && !v.PerInstance {
 		caller, _ := at.Parent()
 		in := f.moduleAt(v.Module.Parent, caller)
 		if in == nil {
@@ -231,7 +232,7 @@ func (f *earlyValues) ReadValue(
 	switch {
 	case in == nil:
 		return nil, false
-	case v.Kind == graph.Variable:
+	case v.Kind == reads.Variable:
 		return f.keysOf(f.e.newContext(noCalls(), in.parent, in.rep), read, v.Expr.Range())
 	}
 	return f.keysOf(f.e.newContext(noCalls(), in, repetition{}), read, v.Expr.Range())
@@ -239,8 +240,8 @@ func (f *earlyValues) ReadValue(
 
 // keysOf returns the keys that references select in a context. It returns false if some of them are
 // not known. References without a source range get the range block.
-func (f *earlyValues) keysOf(c *evalContext, read graph.Keyed, block hcl.Range) ([]graph.KeyRead, bool) {
-	var out []graph.KeyRead
+func (f *earlyValues) keysOf(c *evalContext, read reads.Keyed, block hcl.Range) ([]reads.KeyRead, bool) {
+	var out []reads.KeyRead
 	var keys keySet
 	if f.e.op.Phase == phase.Validate && len(c.keys().certain(read.Refs, read.Of)) < len(read.Refs) {
 		return nil, false
@@ -256,7 +257,7 @@ func (f *earlyValues) keysOf(c *evalContext, read graph.Keyed, block hcl.Range) 
 		}
 		for _, key := range found {
 			if key != addrs.NoKey && keys.add(key) {
-				out = append(out, graph.KeyRead{Key: key, At: at})
+				out = append(out, reads.KeyRead{Key: key, At: at})
 			}
 		}
 	}

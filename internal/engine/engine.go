@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/pace"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
@@ -130,7 +131,7 @@ type PlanOptions struct {
 
 	// Imports are import targets from the command line (`tofu import`). If there are any, the
 	// import blocks in the configuration are ignored.
-	Imports []graph.CommandImport
+	Imports []reads.CommandImport
 	// GenerateConfig requests configuration for import targets that have none.
 	GenerateConfig bool
 	// NotSaved says that the plan is shown and possibly applied, but never stored. The relevant

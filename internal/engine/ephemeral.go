@@ -11,6 +11,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang/marks"
 	"tofu/internal/pace"
 	"tofu/internal/parallel"
@@ -23,7 +24,7 @@ import (
 // openEphemeral is an open ephemeral object with the goroutine that renews it.
 type openEphemeral struct {
 	addr addrs.AbsInstance
-	r    *graph.Resource
+	r    *reads.Resource
 	prov *providerInstance
 	stop chan struct{} // closed to stop renewing
 	done chan struct{} // closed when renew has returned
@@ -37,14 +38,14 @@ type openEphemeral struct {
 type ephemerals struct {
 	w    *walk
 	mu   sync.Mutex // guards open
-	open map[*graph.Resource]map[addrs.AbsInstance]*openEphemeral
+	open map[*reads.Resource]map[addrs.AbsInstance]*openEphemeral
 }
 
 func (e *ephemerals) add(o *openEphemeral) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.open == nil {
-		e.open = map[*graph.Resource]map[addrs.AbsInstance]*openEphemeral{}
+		e.open = map[*reads.Resource]map[addrs.AbsInstance]*openEphemeral{}
 	}
 	if e.open[o.r] == nil {
 		e.open[o.r] = map[addrs.AbsInstance]*openEphemeral{}
@@ -58,7 +59,7 @@ const closeLimit = 10 * time.Second
 // planEphemeral opens an ephemeral instance, or defers it if its configuration is not known yet.
 // All phases use it, but an apply skips instances that nothing uses. by is the node that opens the
 // instance, or that completes the resource.
-func (p *instancePlan) planEphemeral(ctx context.Context, by *graph.Node) error {
+func (p *instancePlan) planEphemeral(ctx context.Context, by *reads.Node) error {
 	w, r := p.w, p.r
 	if w.graph.Unused[by] {
 		p.x.objs[p.at] = ephemeralValue(cty.UnknownVal(r.Schema.Block.ImpliedType()))
@@ -164,7 +165,7 @@ func (e *ephemerals) renew(ctx context.Context, o *openEphemeral, at time.Time) 
 
 // closeAfter closes the open objects that a node has opened, after their last user. These are the
 // object of a Step, or all objects of a resource.
-func (e *ephemerals) closeAfter(ctx context.Context, n *graph.Node) error {
+func (e *ephemerals) closeAfter(ctx context.Context, n *reads.Node) error {
 	s, one := n.Object.(*graph.Step)
 	if !one {
 		return e.close(ctx, n.Resource)
@@ -181,7 +182,7 @@ func (e *ephemerals) closeAfter(ctx context.Context, n *graph.Node) error {
 
 // close closes all open objects of a resource, even if closing one fails or the walk has been
 // stopped.
-func (e *ephemerals) close(ctx context.Context, r *graph.Resource) error {
+func (e *ephemerals) close(ctx context.Context, r *reads.Resource) error {
 	w := e.w
 	e.mu.Lock()
 	open := slices.Collect(maps.Values(e.open[r]))

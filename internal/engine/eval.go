@@ -17,6 +17,7 @@ import (
 	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/lang/marks"
@@ -52,7 +53,7 @@ type evalContext struct {
 	only *localElements
 	// before is the resource whose instances are being determined; it is nil in most contexts.
 	// Until they are determined, the instances that this resource waits for have unknown values.
-	before *graph.Resource
+	before *reads.Resource
 
 	reader
 
@@ -65,13 +66,13 @@ type evalContext struct {
 // reader identifies the visit that evaluates an expression. If the expression reads an instance that
 // is not finished, the reader waits.
 type reader struct {
-	visited *graph.Node // the node whose work the evaluation is part of; nil outside of a walk
+	visited *reads.Node // the node whose work the evaluation is part of; nil outside of a walk
 	vertex  dag.ID      // the visited vertex: that of the node, or one that plans a single instance
 	passive bool        // the expression is evaluated on first use, so it must not wait; see lazy.go
 }
 
 // readerAt returns the reader for the visit of a node.
-func readerAt(n *graph.Node) reader { return reader{visited: n, vertex: n.ID} }
+func readerAt(n *reads.Node) reader { return reader{visited: n, vertex: n.ID} }
 
 func (e *evaluator) newContext(ctx context.Context, in *moduleInstance, rep repetition) *evalContext {
 	return &evalContext{ctx: ctx, e: e, in: in, rep: rep, reader: e.reader}
@@ -133,7 +134,7 @@ func (c *evalContext) evalBody(b *lang.Body) (cty.Value, error) {
 
 // resourceBody evaluates the body of a resource block. Invalid references in the content of dynamic
 // blocks are reported only if the blocks have content.
-func (c *evalContext) resourceBody(r *graph.Resource) (cty.Value, error) {
+func (c *evalContext) resourceBody(r *reads.Resource) (cty.Value, error) {
 	body := r.Exprs.Body
 	if len(r.DeferredRefErrors) == 0 {
 		return c.evalBody(body)
@@ -150,7 +151,7 @@ func (c *evalContext) resourceBody(r *graph.Resource) (cty.Value, error) {
 
 // expandBody returns the body of a resource block with its dynamic blocks expanded. References in
 // dynamic blocks without content are removed; errors in the remaining references are returned.
-func (c *evalContext) expandBody(r *graph.Resource) (*lang.Body, error) {
+func (c *evalContext) expandBody(r *reads.Resource) (*lang.Body, error) {
 	body, err := c.scope().Expanded(r.Exprs.Body,
 		func(ref *addrs.Reference) bool { return r.DeferredRefErrors[ref] != nil })
 	var objects, values tfdiags.Diagnostics
@@ -250,7 +251,7 @@ func (c *evalContext) local(v cty.Value, subject addrs.Referenceable, rng hcl.Ra
 	return v, nil
 }
 
-func (c *evalContext) namedValue(v *graph.Value, subject addrs.Referenceable, rng hcl.Range) (cty.Value, error) {
+func (c *evalContext) namedValue(v *reads.Value, subject addrs.Referenceable, rng hcl.Range) (cty.Value, error) {
 	if v == nil {
 		return cty.DynamicVal, c.missing(subject, rng)
 	}
@@ -335,7 +336,7 @@ func (c *evalContext) Module(call string, use lang.CallUse) (cty.Value, error) {
 // unknownValue returns the value of a module call before its outputs are evaluated. The outputs are
 // wholly unknown, because even their types and sensitivity may depend on values. Those of a single
 // instance that are declared as ephemeral are marked so.
-func unknownValue(m *graph.Module, outputs []string) cty.Value {
+func unknownValue(m *reads.Module, outputs []string) cty.Value {
 	attrs := map[string]cty.Value{}
 	for _, name := range outputsOf(m, outputs) {
 		switch v := m.Outputs[name]; {
@@ -360,7 +361,7 @@ func unknownValue(m *graph.Module, outputs []string) cty.Value {
 
 // wholeCall returns the value of the module call with the given outputs, or with all outputs if the
 // list is nil. It builds the value once for each set of outputs, except before a walk.
-func (c *evalContext) wholeCall(m *graph.Module, ci *callInstances, outputs []string) (cty.Value, error) {
+func (c *evalContext) wholeCall(m *reads.Module, ci *callInstances, outputs []string) (cty.Value, error) {
 	key := "*"
 	if outputs != nil {
 		key = strings.Join(outputs, ",")
@@ -386,7 +387,7 @@ func (c *evalContext) wholeCall(m *graph.Module, ci *callInstances, outputs []st
 
 // outputsOf returns names. If names is nil, it returns the sorted names of all outputs of the
 // module instead.
-func outputsOf(m *graph.Module, names []string) []string {
+func outputsOf(m *reads.Module, names []string) []string {
 	if names == nil {
 		return slices.Sorted(maps.Keys(m.Outputs))
 	}
@@ -394,9 +395,9 @@ func outputsOf(m *graph.Module, names []string) []string {
 }
 
 // valueFunc returns the result of a value in one module instance, or NilVal if it has none.
-type valueFunc func(*graph.Value, *moduleInstance) (cty.Value, error)
+type valueFunc func(*reads.Value, *moduleInstance) (cty.Value, error)
 
-func (ci *callInstances) build(child *graph.Module, outputs []string, valueOf valueFunc) (cty.Value, error) {
+func (ci *callInstances) build(child *reads.Module, outputs []string, valueOf valueFunc) (cty.Value, error) {
 	objs := make([]cty.Value, len(ci.of))
 	for i, inst := range ci.of {
 		var err error
@@ -410,7 +411,7 @@ func (ci *callInstances) build(child *graph.Module, outputs []string, valueOf va
 
 // outputs returns an object with the named outputs of a module instance. An output without a value
 // is unknown.
-func (in *moduleInstance) outputs(m *graph.Module, names []string, valueOf valueFunc) (cty.Value, error) {
+func (in *moduleInstance) outputs(m *reads.Module, names []string, valueOf valueFunc) (cty.Value, error) {
 	attrs := make(map[string]cty.Value, len(names))
 	for _, name := range names {
 		v := m.Outputs[name]
@@ -430,7 +431,7 @@ func (in *moduleInstance) outputs(m *graph.Module, names []string, valueOf value
 }
 
 // functionProvider returns the provider of a function, or nil if the module has no such provider.
-func (e *evaluator) functionProvider(ctx context.Context, use graph.FunctionUse) (*graph.Provider, error) {
+func (e *evaluator) functionProvider(ctx context.Context, use graph.FunctionUse) (*reads.Provider, error) {
 	if known, ok := e.graph.Functions[use]; ok || e.startForFunction == nil {
 		return known.Provider, nil
 	}
@@ -490,7 +491,7 @@ var unknownFunction = function.New(&function.Spec{
 // function. The result of a call is unknown if provider is nil, because the provider isn't running,
 // or if an argument that must be known has an unknown part.
 func (c *evalContext) providerFunction(
-	p *graph.Provider, provider providers.Interface, name string, spec *providers.Function,
+	p *reads.Provider, provider providers.Interface, name string, spec *providers.Function,
 ) function.Function {
 	param := func(p providers.FunctionParam) function.Parameter {
 		return function.Parameter{Name: p.Name, Type: p.Type, AllowNull: p.AllowNull,

@@ -9,13 +9,13 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/tfdiags"
 )
 
 // TestPaths checks that paths have slashes, but that a backslash in a name is kept.
 func TestPaths(t *testing.T) {
-	m := &graph.Module{Config: &configs.Config{Module: &configs.Module{Dir: `modules\x`}}}
+	m := &reads.Module{Config: &configs.Config{Module: &configs.Module{Dir: `modules\x`}}}
 	e := &evaluator{op: &operation{env: &Env{WorkDir: `/a\b`}}}
 	c := e.newContext(t.Context(), newModuleInstance(m, addrs.RootInstance), repetition{})
 	for name, want := range map[string]string{"cwd": filepath.ToSlash(`/a\b`),

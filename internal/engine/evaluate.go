@@ -10,6 +10,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
 	"tofu/internal/states"
@@ -27,7 +28,7 @@ func Eval(
 	if w == nil {
 		return nil, err
 	}
-	w.eval.startForFunction, w.eval.started = w.startForFunction, map[graph.FunctionUse]*graph.Provider{}
+	w.eval.startForFunction, w.eval.started = w.startForFunction, map[graph.FunctionUse]*reads.Provider{}
 	return w.eval.newContext(ctx, w.modules.of(w.graph.Root)[0], repetition{}).scope(), err
 }
 
@@ -84,7 +85,7 @@ func evaluateAll(ctx context.Context, op *operation) (*walk, error) {
 
 // startForFunction starts a provider for a function that the configuration doesn't call. It returns
 // nil if the module has no such provider.
-func (w *walk) startForFunction(ctx context.Context, use graph.FunctionUse) (*graph.Provider, error) {
+func (w *walk) startForFunction(ctx context.Context, use graph.FunctionUse) (*reads.Provider, error) {
 	m, name := use.Module.Config, use.Name.Name
 	found, ok := m.ProviderForLocal(addrs.LocalProviderConfig{LocalName: name, Alias: use.Name.Alias})
 	if !ok || found.Key != nil || m.Module.RequiredProviders[name] == nil && !found.Config.Provider.IsBuiltin() {
@@ -94,7 +95,7 @@ func (w *walk) startForFunction(ctx context.Context, use graph.FunctionUse) (*gr
 	if err := diags.Report(w.out.warn); err != nil {
 		return nil, err
 	}
-	p := &graph.Provider{Addr: found.Config, Schema: schema, FunctionsOnly: true}
+	p := &reads.Provider{Addr: found.Config, Schema: schema, FunctionsOnly: true}
 	w.eval.started[use] = p
 	return p, providerVisit{w, p}.start(ctx)
 }

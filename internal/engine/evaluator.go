@@ -8,6 +8,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 )
 
 // evaluator evaluates the expressions of a configuration during a walk. In each module
@@ -23,8 +24,8 @@ type evaluator struct {
 
 	// startForFunction starts a provider for a function that the configuration doesn't call, and
 	// started holds the providers started that way. Both are nil during a walk.
-	startForFunction func(context.Context, graph.FunctionUse) (*graph.Provider, error)
-	started          map[graph.FunctionUse]*graph.Provider
+	startForFunction func(context.Context, graph.FunctionUse) (*reads.Provider, error)
+	started          map[graph.FunctionUse]*reads.Provider
 
 	// early evaluates values and modules on their first use, before any resource has a value. It is
 	// nil during a walk.
@@ -57,7 +58,7 @@ func (e *evaluator) valuesReadSingly() bool {
 func (e *evaluator) onDemand() bool { return e.lazyCtx != nil && e.op.Phase != phase.Plan }
 
 // moduleAt returns a module instance, or nil if it doesn't exist or isn't determined yet.
-func (e *evaluator) moduleAt(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {
+func (e *evaluator) moduleAt(m *reads.Module, addr addrs.ModuleInstance) *moduleInstance {
 	switch {
 	case e.early != nil:
 		return e.early.moduleAt(m, addr)
@@ -69,7 +70,7 @@ func (e *evaluator) moduleAt(m *graph.Module, addr addrs.ModuleInstance) *module
 }
 
 // modulesOf returns the instances of a module, or false if they are not known before the walk.
-func (e *evaluator) modulesOf(m *graph.Module) ([]*moduleInstance, bool) {
+func (e *evaluator) modulesOf(m *reads.Module) ([]*moduleInstance, bool) {
 	switch {
 	case e.early != nil:
 		return e.early.allInstances(m)
@@ -80,14 +81,14 @@ func (e *evaluator) modulesOf(m *graph.Module) ([]*moduleInstance, bool) {
 }
 
 // callsOf returns the instances of a module call, or nil if they aren't determined yet.
-func (e *evaluator) callsOf(m *graph.Module, parent *moduleInstance) *callInstances {
+func (e *evaluator) callsOf(m *reads.Module, parent *moduleInstance) *callInstances {
 	out, _ := e.callsIn(m, parent)
 	return out
 }
 
 // expansionOf returns the instances of a resource in a module instance, or nil if they aren't
 // determined yet.
-func (e *evaluator) expansionOf(r *graph.Resource, in *moduleInstance) *expansion {
+func (e *evaluator) expansionOf(r *reads.Resource, in *moduleInstance) *expansion {
 	if in == nil {
 		return nil
 	}
@@ -96,7 +97,7 @@ func (e *evaluator) expansionOf(r *graph.Resource, in *moduleInstance) *expansio
 }
 
 // visiting returns a copy of the evaluator for the visit of a node; see visited.
-func (e *evaluator) visiting(n *graph.Node) *evaluator {
+func (e *evaluator) visiting(n *reads.Node) *evaluator {
 	out := *e
 	out.reader = readerAt(n)
 	return &out

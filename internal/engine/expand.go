@@ -8,8 +8,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
@@ -17,7 +17,7 @@ import (
 
 // expand determines the instances of a block from its count, for_each or enabled argument. what
 // names the block in messages.
-func (c *evalContext) expand(rep graph.Repetition, what string) (*expandedKeys, error) {
+func (c *evalContext) expand(rep reads.Repetition, what string) (*expandedKeys, error) {
 	if c.e.op.Phase == phase.Validate {
 		c = c.withoutDeprecations()
 	}

@@ -6,15 +6,15 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/tfdiags"
 )
 
 // expandModule determines the instances of a module call in every instance of the calling module, or in
 // those that the node covers. A call whose instances are unknown has one instance with an unknown key.
-func (w *walk) expandModule(ctx context.Context, n *graph.Node) error {
-	m := n.Object.(*graph.Module)
+func (w *walk) expandModule(ctx context.Context, n *reads.Node) error {
+	m := n.Object.(*reads.Module)
 	if !n.In.IsRoot() {
 		return w.expandCalls(ctx, n, w.modules.within(m.Parent, n.In))
 	}
@@ -34,8 +34,8 @@ func (w *walk) expandModule(ctx context.Context, n *graph.Node) error {
 }
 
 // expandCalls determines the instances of a module call in some instances of the calling module.
-func (w *walk) expandCalls(ctx context.Context, n *graph.Node, in []*moduleInstance) error {
-	m := n.Object.(*graph.Module)
+func (w *walk) expandCalls(ctx context.Context, n *reads.Node, in []*moduleInstance) error {
+	m := n.Object.(*reads.Module)
 	var errs tfdiags.Diagnostics
 	e := w.eval.visiting(n)
 	var deferred *deferredNode
@@ -49,7 +49,7 @@ func (w *walk) expandCalls(ctx context.Context, n *graph.Node, in []*moduleInsta
 			continue
 		}
 		err := e.expandCall(ctx, m, parent)
-		if err != nil && e.graph.LeavesOut(m.Expand(), parent.addr) {
+		if err != nil && e.graph.LeavesOut(m.Expand, parent.addr) {
 			e.expandUnknown(m, parent)
 			continue
 		}
@@ -69,7 +69,7 @@ func (w *walk) expandCalls(ctx context.Context, n *graph.Node, in []*moduleInsta
 // expandCall determines the instances of a module call in one instance of the calling module. When
 // applying a plan that defers the call, the instances are unknown. When planning the rest of such a
 // plan, expandCall returns an error; see leftForLater.
-func (e *evaluator) expandCall(ctx context.Context, m *graph.Module, parent *moduleInstance) error {
+func (e *evaluator) expandCall(ctx context.Context, m *reads.Module, parent *moduleInstance) error {
 	if e.op.Phase.Plans() && e.op.deferredModules[m.Path] {
 		return leftForLater(m.Path.String())
 	}
@@ -108,7 +108,7 @@ func (e *evaluator) expandCall(ctx context.Context, m *graph.Module, parent *mod
 }
 
 // addInstances adds the instances of a module call.
-func (e *evaluator) addInstances(m *graph.Module, parent *moduleInstance, x *expandedKeys) {
+func (e *evaluator) addInstances(m *reads.Module, parent *moduleInstance, x *expandedKeys) {
 	ci := &callInstances{expandedKeys: *x}
 	for i, key := range x.keys {
 		e.addInstance(m, parent, ci, key, x.repetition(i))
@@ -118,14 +118,14 @@ func (e *evaluator) addInstances(m *graph.Module, parent *moduleInstance, x *exp
 }
 
 // expandUnknown adds one instance with an unknown key, which represents all instances of a call.
-func (e *evaluator) expandUnknown(m *graph.Module, parent *moduleInstance) {
+func (e *evaluator) expandUnknown(m *reads.Module, parent *moduleInstance) {
 	ci := &callInstances{expandedKeys: expandedKeys{mode: repeatUnknown}}
 	e.addInstance(m, parent, ci, addrs.UnknownKey, unknownRepetition(m.Repetition))
 	parent.calls[m.CallSlot] = ci
 }
 
 func (e *evaluator) addInstance(
-	m *graph.Module, parent *moduleInstance, ci *callInstances, key addrs.InstanceKey, rep repetition,
+	m *reads.Module, parent *moduleInstance, ci *callInstances, key addrs.InstanceKey, rep repetition,
 ) {
 	inst := newModuleInstance(m, parent.addr.Child(m.Call.Name, key))
 	inst.parent, inst.rep = parent, rep
@@ -135,7 +135,7 @@ func (e *evaluator) addInstance(
 	ci.of = append(ci.of, inst)
 }
 
-func newModuleInstance(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {
+func newModuleInstance(m *reads.Module, addr addrs.ModuleInstance) *moduleInstance {
 	return &moduleInstance{
 		addr: addr, module: m, values: make([]cty.Value, m.ValueSlots), resources: make([]*expansion, m.ResourceSlots),
 		calls: make([]*callInstances, len(m.Calls)),

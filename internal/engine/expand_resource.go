@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
@@ -16,10 +16,10 @@ import (
 // resourceValues determines the instances of a resource and their values.
 type resourceValues struct {
 	e *evaluator
-	r *graph.Resource
+	r *reads.Resource
 }
 
-func (e *evaluator) values(r *graph.Resource) resourceValues { return resourceValues{e, r} }
+func (e *evaluator) values(r *reads.Resource) resourceValues { return resourceValues{e, r} }
 
 // expand determines the instances of a resource in one module instance.
 func (rv resourceValues) expand(ctx context.Context, in *moduleInstance) (*expansion, error) {

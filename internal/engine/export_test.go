@@ -9,6 +9,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/states"
@@ -108,7 +109,7 @@ func ApplyByBlocks(ctx context.Context, cfg *configs.Config, plan *plans.Plan, e
 		if err != nil {
 			return plan.Prior, err
 		}
-		byBlocks := &blockOrder{w.graph, map[*graph.Resource][]*graph.Node{}}
+		byBlocks := &blockOrder{w.graph, map[*reads.Resource][]*reads.Node{}}
 		if byBlocks.connect(prevRun) {
 			return w.apply(ctx, plan, &ApplyOptions{})
 		}
@@ -122,18 +123,18 @@ func ApplyByBlocks(ctx context.Context, cfg *configs.Config, plan *plans.Plan, e
 // to its own instances keep their edges.
 type blockOrder struct {
 	*graph.Graph
-	writers map[*graph.Resource][]*graph.Node // nodes of Steps that create, update or read objects, by resource
+	writers map[*reads.Resource][]*reads.Node // nodes of Steps that create, update or read objects, by resource
 }
 
 // connect adds the edges, and reports whether the graph has no cycles.
 func (o *blockOrder) connect(prevRun *states.State) bool {
-	deletions := map[*graph.Resource][]*graph.Node{}
-	users := map[addrs.ConfigResource][]*graph.Resource{}
+	deletions := map[*reads.Resource][]*reads.Node{}
+	users := map[addrs.ConfigResource][]*reads.Resource{}
 	for _, n := range o.Nodes {
 		switch {
 		case deletes(n):
 			deletions[n.Resource] = append(deletions[n.Resource], n)
-		case n.Kind == graph.KindStep:
+		case n.Kind == reads.KindStep:
 			o.writers[n.Resource] = append(o.writers[n.Resource], n)
 		}
 	}
@@ -168,9 +169,9 @@ func (o *blockOrder) connect(prevRun *states.State) bool {
 					}
 				}
 			}
-		case n.Kind == graph.KindStep && n.Resource.Config != nil:
+		case n.Kind == reads.KindStep && n.Resource.Config != nil:
 			for refs := range n.Resource.Exprs.References() {
-				o.awaitAll(n, n.Resource.Module, refs, map[*graph.Value]bool{})
+				o.awaitAll(n, n.Resource.Module, refs, map[*reads.Value]bool{})
 			}
 		}
 	}
@@ -178,23 +179,23 @@ func (o *blockOrder) connect(prevRun *states.State) bool {
 }
 
 // moduleOf returns the module instance that contains the object of a Step.
-func moduleOf(n *graph.Node) addrs.ModuleInstance { return n.Object.(*graph.Step).Change.Addr.Module }
+func moduleOf(n *reads.Node) addrs.ModuleInstance { return n.Object.(*graph.Step).Change.Addr.Module }
 
-func deletes(n *graph.Node) bool {
+func deletes(n *reads.Node) bool {
 	s, ok := n.Object.(*graph.Step)
 	return ok && s.Removes()
 }
 
 // awaitAll makes n wait for everything that the references name, directly or through values. m is the
 // module that contains the references.
-func (o *blockOrder) awaitAll(n *graph.Node, m *graph.Module, refs *lang.Refs, seen map[*graph.Value]bool) {
-	follow := func(v *graph.Value) {
+func (o *blockOrder) awaitAll(n *reads.Node, m *reads.Module, refs *lang.Refs, seen map[*reads.Value]bool) {
+	follow := func(v *reads.Value) {
 		if v == nil || v.Expr == nil || seen[v] {
 			return
 		}
 		seen[v] = true
 		in := v.Module
-		if v.Kind == graph.Variable {
+		if v.Kind == reads.Variable {
 			in = in.Parent
 		}
 		o.awaitAll(n, in, &v.Expr.Refs, seen)
@@ -223,7 +224,7 @@ func (o *blockOrder) awaitAll(n *graph.Node, m *graph.Module, refs *lang.Refs, s
 }
 
 // await makes n wait for other, unless both belong to the same resource.
-func (o *blockOrder) await(n, other *graph.Node) {
+func (o *blockOrder) await(n, other *reads.Node) {
 	if n != other && o.Apart(other) == nil && (n.Resource == nil || n.Resource != other.Resource) {
 		o.Edges.Connect(n.ID, other.ID)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/genconfig"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
@@ -23,7 +23,7 @@ import (
 type generatedBlocks struct {
 	mu     sync.Mutex // guards all and bodies
 	all    []*genconfig.Block
-	bodies map[*graph.Resource]*lang.Body
+	bodies map[*reads.Resource]*lang.Body
 }
 
 // generatedBody is the configuration that this walk generated for an instance.
@@ -100,7 +100,7 @@ func (p *instancePlan) generate(ctx context.Context, prior *objectState, req *im
 	g := &p.w.generated
 	g.mu.Lock()
 	if g.bodies == nil {
-		g.bodies = map[*graph.Resource]*lang.Body{}
+		g.bodies = map[*reads.Resource]*lang.Body{}
 	}
 	g.all = append(g.all, block)
 	g.mu.Unlock()
@@ -243,7 +243,7 @@ func (w *walk) generatedFiles(texts map[addrs.AbsResource]generatedText) (map[st
 		dir string
 		of  addrs.Resource
 	}
-	modules := map[string][]*graph.Module{} // by directory
+	modules := map[string][]*reads.Module{} // by directory
 	for _, path := range slices.Sorted(maps.Keys(w.graph.Modules)) {
 		if m := w.graph.Modules[path]; m.Config != nil {
 			modules[m.Config.Module.Dir] = append(modules[m.Config.Module.Dir], m)

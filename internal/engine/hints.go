@@ -10,7 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
@@ -252,7 +252,7 @@ func (c refHints) explainElement(d *tfdiags.Diagnostic, refs *lang.Refs, ref *ad
 // if subject isn't an alias, or if its instances are not determined.
 func (c refHints) aliasKeys(subject addrs.Referenceable) *expandedKeys {
 	if v := c.in.module.AliasOf(subject); v != nil {
-		x := c.e.instancesRead(c.in, graph.IndexedRead{Of: v.Alias.Of, Via: v})
+		x := c.e.instancesRead(c.in, reads.IndexedRead{Of: v.Alias.Of, Via: v})
 		if x == nil {
 			return nil
 		}

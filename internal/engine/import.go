@@ -14,8 +14,8 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/genconfig"
 	"tofu/internal/lang"
 	"tofu/internal/pace"
@@ -71,7 +71,7 @@ func (v resourceVisit) checkImports() error {
 
 // importPlace returns text that names an import block in messages that don't have the block's
 // source range.
-func importPlace(t *graph.Import) string {
+func importPlace(t *reads.Import) string {
 	if t.Config == nil {
 		return "requested on the command line"
 	}
@@ -80,7 +80,7 @@ func importPlace(t *graph.Import) string {
 
 // explainImport names the import block in the details of diagnostics. It does not set their range,
 // because the block is usually not the cause.
-func explainImport(t *graph.Import, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+func explainImport(t *reads.Import, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	return diags.Map(func(d *tfdiags.Diagnostic) {
 		d.Detail = strings.TrimSpace(fmt.Sprintf("%s\n\nThis error occurred during an import (%s).", d.Detail,
 			importPlace(t)))
@@ -92,7 +92,7 @@ type importVisit struct{ resourceVisit }
 
 // resolveImport adds the import requests of one import block to out.
 func (v importVisit) resolveImport(
-	ctx context.Context, out map[addrs.AbsInstance]*importRequest, t *graph.Import,
+	ctx context.Context, out map[addrs.AbsInstance]*importRequest, t *reads.Import,
 ) error {
 	w := v.w
 	if t.Config == nil {
@@ -113,7 +113,7 @@ func (v importVisit) resolveImport(
 
 // resolveImportIn is resolveImport for one instance of the module of the block.
 func (v importVisit) resolveImportIn(
-	ctx context.Context, out map[addrs.AbsInstance]*importRequest, t *graph.Import, in *moduleInstance,
+	ctx context.Context, out map[addrs.AbsInstance]*importRequest, t *reads.Import, in *moduleInstance,
 ) error {
 	w := v.w
 	c := w.eval.newContext(ctx, in, repetition{})
@@ -124,7 +124,7 @@ func (v importVisit) resolveImportIn(
 	switch {
 	case errors.Is(err, lang.ErrUnknownKeys) && w.op.Phase == phase.Validate:
 		return v.addImportRequest(out, t,
-			w.eval.newContext(ctx, in, unknownRepetition(graph.Repetition{ForEach: t.ForEach})))
+			w.eval.newContext(ctx, in, unknownRepetition(reads.Repetition{ForEach: t.ForEach})))
 	case errors.Is(err, lang.ErrUnknownKeys):
 		return c.unknownArgument(plans.DeferredConfig, invalidForEach, "The \"for_each\" value is known only after "+
 			"apply. Import targets must be known during the plan.",
@@ -142,7 +142,7 @@ func (v importVisit) resolveImportIn(
 }
 
 func (v importVisit) addImportRequest(
-	out map[addrs.AbsInstance]*importRequest, t *graph.Import, c *evalContext,
+	out map[addrs.AbsInstance]*importRequest, t *reads.Import, c *evalContext,
 ) error {
 	req, at := &importRequest{target: t}, importEval{c, t}
 	if err := at.importedAs(req); err != nil {
@@ -167,7 +167,7 @@ func (v importVisit) addImportRequest(
 // importEval evaluates the arguments of an import block.
 type importEval struct {
 	*evalContext
-	t *graph.Import
+	t *reads.Import
 }
 
 // importedAs evaluates the id or identity of an import block and stores it in req. An empty id
@@ -301,7 +301,7 @@ func joinAddresses(list []addrs.AbsInstance) string {
 
 // storedID returns a string that identifies a stored object: its identity or, if it has none, its
 // id. The string is unique within the resource type. It returns false if the object has neither.
-func storedID(r *graph.Resource, obj *states.Object) (string, bool) {
+func storedID(r *reads.Resource, obj *states.Object) (string, bool) {
 	switch {
 	case obj == nil:
 		return "", false
@@ -493,7 +493,7 @@ func (f finisher) warnOfMissing() {
 type importRequest struct {
 	id       string
 	identity cty.Value // NilVal if imported by ID
-	target   *graph.Import
+	target   *reads.Import
 }
 
 func (r *importRequest) importing() *plans.Importing {

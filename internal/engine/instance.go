@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/pace"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
@@ -17,7 +17,7 @@ import (
 // common to planning an instance, planning an orphan, applying a change and deleting an object.
 type instance struct {
 	w    *walk
-	r    *graph.Resource
+	r    *reads.Resource
 	addr addrs.AbsInstance
 	in   *moduleInstance // nil if the configuration no longer declares the module instance
 	c    *evalContext    // nil if the configuration does not declare the instance

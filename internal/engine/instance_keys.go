@@ -7,7 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/lang/coerce"
 	"tofu/internal/lang/marks"
@@ -23,7 +23,7 @@ func (c *evalContext) keys() instanceKeys { return instanceKeys{c} }
 // leaves out keys of instances that don't exist; such references fail later, if they are evaluated
 // at all. It returns an error if a key is unknown or invalid. The block then waits for the whole
 // resource.
-func (c instanceKeys) keysRead(indexed graph.IndexedRead) ([]addrs.InstanceKey, error) {
+func (c instanceKeys) keysRead(indexed reads.IndexedRead) ([]addrs.InstanceKey, error) {
 	own := indexed.Of.Keys()
 	x := c.e.instancesRead(c.in, indexed)
 	keys := make([]addrs.InstanceKey, 0, len(indexed.Refs))
@@ -48,7 +48,7 @@ func (c instanceKeys) keysRead(indexed graph.IndexedRead) ([]addrs.InstanceKey, 
 // keysOf returns the keys that a reference to an instance selects, one for each time that it is
 // used. A key is NoKey if the index can't select an instance, because it is null or a number such
 // as -1. It returns an error if a key is unknown or invalid.
-func (c instanceKeys) keysOf(ref lang.InstanceRef, of graph.Keys) ([]addrs.InstanceKey, error) {
+func (c instanceKeys) keysOf(ref lang.InstanceRef, of reads.Keys) ([]addrs.InstanceKey, error) {
 	indexes, err := c.indexes(ref)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (c instanceKeys) indexes(ref lang.InstanceRef) ([]cty.Value, error) {
 
 // certain returns the references whose conditions and keys are known. of decides the keys of the
 // instances.
-func (c instanceKeys) certain(refs lang.Instances, of graph.Keys) lang.Instances {
+func (c instanceKeys) certain(refs lang.Instances, of reads.Keys) lang.Instances {
 	return slices.DeleteFunc(slices.Clone(refs), func(ref lang.InstanceRef) bool {
 		for _, guard := range ref.Guards {
 			if v, err := c.scope().Eval(guard.Condition, cty.Bool); err != nil || !v.IsKnown() {
@@ -98,7 +98,7 @@ func (c instanceKeys) certain(refs lang.Instances, of graph.Keys) lang.Instances
 // keyOf returns the key that a reference selects if its index has the value v. It returns NoKey if
 // no instance can have such a key, and a keyProblem if the value can't be used. of decides the keys
 // of the instances.
-func (c instanceKeys) keyOf(v cty.Value, ref lang.InstanceRef, of graph.Keys) (addrs.InstanceKey, error) {
+func (c instanceKeys) keyOf(v cty.Value, ref lang.InstanceRef, of reads.Keys) (addrs.InstanceKey, error) {
 	if ref.Index == nil && (of.Matches(ref.Key) || !of.Repeats()) {
 		return ref.Key, nil
 	}
@@ -145,7 +145,7 @@ func (p *keyProblem) Error() string { return p.reason }
 // elementKey returns the key for an index in a call of "element". In a partial run, it returns an
 // error: the resource may have fewer instances than it declares, so the number at which the index
 // wraps around is known only when the whole resource is.
-func (c instanceKeys) elementKey(v cty.Value, ref lang.InstanceRef, of graph.Keys) (addrs.InstanceKey, error) {
+func (c instanceKeys) elementKey(v cty.Value, ref lang.InstanceRef, of reads.Keys) (addrs.InstanceKey, error) {
 	unknown := &keyProblem{ref, "the number of instances isn't known"}
 	if c.e.op.Partial() {
 		return addrs.NoKey, unknown
@@ -178,7 +178,7 @@ func (c instanceKeys) elementKey(v cty.Value, ref lang.InstanceRef, of graph.Key
 // available, and reports whether the instance exists. elementList returns false if a value isn't
 // available, or if "element" selects an instance that doesn't exist.
 func (c instanceKeys) elementList(
-	refs lang.Instances, of graph.Keys, value func(addrs.InstanceKey) (cty.Value, bool),
+	refs lang.Instances, of reads.Keys, value func(addrs.InstanceKey) (cty.Value, bool),
 ) (list cty.Value, ok bool) {
 	var all []lang.Picked
 	how, _ := refs.FromList()

@@ -7,14 +7,14 @@ import (
 	"sync"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 )
 
 // Dependencies by instance
 //
-// The instances that an object depends on are found by following graph.Uses. The search goes from
+// The instances that an object depends on are found by following reads.Uses. The search goes from
 // the object's block through values, arguments and outputs of modules, and data sources, to the
 // nearest managed instances. In each module instance, the keys of references are evaluated with the
 // values that the walk has there. If a key is not known, everything that the reference could select
@@ -23,7 +23,7 @@ import (
 
 // need is a part of a managed resource that something depends on.
 type need struct {
-	of    *graph.Resource
+	of    *reads.Resource
 	scope needScope
 	in    addrs.ModuleInstance
 	key   addrs.InstanceKey // only for oneInstance
@@ -116,7 +116,7 @@ type instanceNeeds struct {
 
 // needPlace is a value, an instance of a data source, or a module call in one module instance.
 type needPlace struct {
-	of  any // *graph.Value, *graph.Resource or *graph.Module
+	of  any // *reads.Value, *reads.Resource or *reads.Module
 	in  *moduleInstance
 	key addrs.InstanceKey
 }
@@ -168,7 +168,7 @@ type usedFrom struct {
 }
 
 // find returns what a place needs. It calls search unless the result is known.
-func (s *needSearch) find(p needPlace, u *graph.Uses, search func() []need) []need {
+func (s *needSearch) find(p needPlace, u *reads.Uses, search func() []need) []need {
 	s.mu.Lock()
 	found, ok := s.known[p]
 	s.mu.Unlock()
@@ -191,8 +191,8 @@ func (s *needSearch) find(p needPlace, u *graph.Uses, search func() []need) []ne
 }
 
 // all adds everything that u may use to a list.
-func (s *needSearch) all(list []need, u *graph.Uses) []need {
-	for _, of := range u.All(s.e.graph) {
+func (s *needSearch) all(list []need, u *reads.Uses) []need {
+	for _, of := range u.All(&s.e.graph.Tree) {
 		list = append(list, need{of: of})
 	}
 	return list
@@ -200,13 +200,13 @@ func (s *needSearch) all(list []need, u *graph.Uses) []need {
 
 // value returns what a value needs in one instance of its module. Like the functions below, it
 // leaves out what the module call needs, because everything in the module depends on that.
-func (s *needSearch) value(ctx context.Context, v *graph.Value, in *moduleInstance) []need {
+func (s *needSearch) value(ctx context.Context, v *reads.Value, in *moduleInstance) []need {
 	if v.Uses == nil {
 		return nil
 	}
 	return s.find(needPlace{of: v, in: in}, v.Uses, func() []need {
 		at := usedFrom{in: in, from: in, context: func() *evalContext { return s.e.newContext(ctx, in, repetition{}) }}
-		if v.Kind == graph.Variable && in.parent != nil {
+		if v.Kind == reads.Variable && in.parent != nil {
 			at.from = in.parent
 			at.context = func() *evalContext {
 				return s.e.argumentContext(ctx, v, in)
@@ -262,7 +262,7 @@ func (s *needSearch) call(ctx context.Context, in *moduleInstance) []need {
 }
 
 // uses returns what is needed by something that uses u.
-func (s *needSearch) uses(ctx context.Context, u *graph.Uses, at usedFrom) []need {
+func (s *needSearch) uses(ctx context.Context, u *reads.Uses, at usedFrom) []need {
 	if u == nil {
 		return nil
 	}
@@ -290,7 +290,7 @@ func (s *needSearch) uses(ctx context.Context, u *graph.Uses, at usedFrom) []nee
 }
 
 // place returns the instance of the module m that is used, or nil if it isn't a single instance.
-func (u usedFrom) place(e *evaluator, m *graph.Module) *moduleInstance {
+func (u usedFrom) place(e *evaluator, m *reads.Module) *moduleInstance {
 	switch m {
 	case u.in.module:
 		return u.in
@@ -308,7 +308,7 @@ func (u usedFrom) place(e *evaluator, m *graph.Module) *moduleInstance {
 
 // resource returns what is needed by reading instances of a resource: for a managed resource, these
 // instances; for other resources, what these instances depend on.
-func (s *needSearch) resource(ctx context.Context, read graph.IndexedRead, at usedFrom) []need {
+func (s *needSearch) resource(ctx context.Context, read reads.IndexedRead, at usedFrom) []need {
 	of, managed := read.Of, read.Of.Addr.Resource.Mode == addrs.Managed
 	in := at.from
 	if read.Via != nil {
@@ -348,7 +348,7 @@ func (s *needSearch) resource(ctx context.Context, read graph.IndexedRead, at us
 
 // keys returns the keys of the instances that are read, or false if they are not known or all
 // instances are needed.
-func (s *needSearch) keys(read graph.IndexedRead, x *expansion, at usedFrom) ([]addrs.InstanceKey, bool) {
+func (s *needSearch) keys(read reads.IndexedRead, x *expansion, at usedFrom) ([]addrs.InstanceKey, bool) {
 	if read.Refs == nil || x == nil || x.mode == repeatUnknown {
 		return nil, false
 	}
@@ -370,7 +370,7 @@ func (s *needSearch) keys(read graph.IndexedRead, x *expansion, at usedFrom) ([]
 }
 
 // data returns what an instance of a data source or an ephemeral resource depends on.
-func (s *needSearch) data(ctx context.Context, r *graph.Resource, in *moduleInstance, x *expansion, i int) []need {
+func (s *needSearch) data(ctx context.Context, r *reads.Resource, in *moduleInstance, x *expansion, i int) []need {
 	key := x.keys[i]
 	if key == addrs.NoKey {
 		return s.instanceOfData(ctx, r, in, x, i)
@@ -381,7 +381,7 @@ func (s *needSearch) data(ctx context.Context, r *graph.Resource, in *moduleInst
 }
 
 func (s *needSearch) instanceOfData(
-	ctx context.Context, r *graph.Resource, in *moduleInstance, x *expansion, i int,
+	ctx context.Context, r *reads.Resource, in *moduleInstance, x *expansion, i int,
 ) []need {
 	at := usedFrom{in: in, from: in, context: func() *evalContext {
 		c := s.e.newContext(ctx, in, x.repetition(i))
@@ -395,7 +395,7 @@ func (s *needSearch) instanceOfData(
 
 // outputs returns what is needed by something that reads outputs of single instances of a module
 // call.
-func (s *needSearch) outputs(ctx context.Context, read graph.CallRead, at usedFrom) []need {
+func (s *needSearch) outputs(ctx context.Context, read reads.CallRead, at usedFrom) []need {
 	var out []need
 	var keys []addrs.InstanceKey
 	calls := s.e.callsOf(read.Call, at.from)
@@ -423,6 +423,6 @@ func (s *needSearch) outputs(ctx context.Context, read graph.CallRead, at usedFr
 }
 
 // output returns what an output of a module instance needs in the calling module.
-func (s *needSearch) output(ctx context.Context, v *graph.Value, in *moduleInstance) []need {
+func (s *needSearch) output(ctx context.Context, v *reads.Value, in *moduleInstance) []need {
 	return s.withCall(ctx, slices.Clone(s.value(ctx, v, in)), in)
 }

@@ -9,7 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 )
@@ -26,7 +26,7 @@ const (
 )
 
 // modeOf returns the repetition mode that a block's arguments declare.
-func modeOf(r graph.Repetition) repetitionMode {
+func modeOf(r reads.Repetition) repetitionMode {
 	switch {
 	case r.Count != nil:
 		return repeatCount
@@ -39,7 +39,7 @@ func modeOf(r graph.Repetition) repetitionMode {
 // storedKeys returns the keys of a resource's instances in the state that match its repetition.
 // With count, it includes the missing keys below the largest. Without count and for_each, it
 // returns NoKey, even if nothing is stored.
-func storedKeys(r graph.Repetition, stored *states.Resource) []addrs.InstanceKey {
+func storedKeys(r reads.Repetition, stored *states.Resource) []addrs.InstanceKey {
 	switch {
 	case !r.Repeats():
 		return []addrs.InstanceKey{addrs.NoKey}
@@ -80,7 +80,7 @@ type expandedKeys struct {
 	mode repetitionMode
 	keys []addrs.InstanceKey // sorted
 	// each holds the value of each.value for every key, with for_each only. It is nil if the values
-	// are not known yet; see graph.Resource.EachOf.
+	// are not known yet; see reads.Resource.EachOf.
 	each []cty.Value
 	set  bool // for_each is a set, so that each.value is each.key
 }
@@ -108,7 +108,7 @@ func (x *expandedKeys) find(key addrs.InstanceKey) (int, bool) {
 var singleInstance = &expandedKeys{mode: repeatSingle, keys: []addrs.InstanceKey{addrs.NoKey}}
 
 // unknownRepetition returns unknown values of count and each, which represent all instances.
-func unknownRepetition(rep graph.Repetition) repetition {
+func unknownRepetition(rep reads.Repetition) repetition {
 	out := repetition{}
 	if rep.Count != nil {
 		out.countIndex = cty.UnknownVal(cty.Number).RefineNotNull()
@@ -141,7 +141,7 @@ func (x *expandedKeys) whole(values []cty.Value, disabled cty.Value) cty.Value {
 // moduleInstance is one instance of a module.
 type moduleInstance struct {
 	addr   addrs.ModuleInstance
-	module *graph.Module
+	module *reads.Module
 	parent *moduleInstance
 	rep    repetition // count and each as the call's arguments see them
 	// unknown says that the instances of the module, or of a module that contains it, are unknown.
@@ -182,7 +182,7 @@ type expansion struct {
 	// The fields below are set for resources whose instances are planned in order; see
 	// resourcePlan.start. The slices are parallel to keys.
 	reads    [][]plans.InstanceRead // the single instances that each instance waits for; may be nil
-	outputs  [][]*graph.Node        // the outputs of module instances that each instance waits for; may be nil
+	outputs  [][]*reads.Node        // the outputs of module instances that each instance waits for; may be nil
 	deferred []*deferredNode        // why readers of each instance are deferred; may be nil
 	vertex   dag.ID                 // plans the first instance; the vertices of the others follow it
 	order    []dag.ID               // positions of the instances, in an order in which they can be planned

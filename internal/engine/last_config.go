@@ -8,7 +8,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configschema"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lastconfig"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
@@ -16,7 +16,7 @@ import (
 
 // keepConfig adds the configuration of a provider to the state, which stores it as long as the provider
 // manages objects. A root module's default configuration without arguments needs no place there.
-func (w *walk) keepConfig(p *graph.Provider, key addrs.InstanceKey, config cty.Value) {
+func (w *walk) keepConfig(p *reads.Provider, key addrs.InstanceKey, config cty.Value) {
 	if w.out.state == nil || p.Addr.Provider.IsBuiltin() {
 		return
 	}
@@ -32,7 +32,7 @@ func (w *walk) keepConfig(p *graph.Provider, key addrs.InstanceKey, config cty.V
 	w.out.state.SetProviderConfig(addrs.ProviderInstance{Config: p.Addr, Key: key}, c)
 }
 
-func providerSchema(p *graph.Provider) *configschema.Block {
+func providerSchema(p *reads.Provider) *configschema.Block {
 	if p.Schema.Provider == nil {
 		return configschema.Empty()
 	}
@@ -41,7 +41,7 @@ func providerSchema(p *graph.Provider) *configschema.Block {
 
 // lastOf returns the kept configuration of a provider instance that the configuration no longer has, or
 // nil.
-func (w *walk) lastOf(p *graph.Provider, key addrs.InstanceKey) *states.ProviderConfig {
+func (w *walk) lastOf(p *reads.Provider, key addrs.InstanceKey) *states.ProviderConfig {
 	_, declared := p.Instances[key]
 	if declared || !p.Gone && p.Instances == nil && key == addrs.NoKey {
 		return nil
@@ -52,7 +52,7 @@ func (w *walk) lastOf(p *graph.Provider, key addrs.InstanceKey) *states.Provider
 // startLast starts a provider instance that the configuration no longer has, as it was last configured,
 // and waits until it is configured. It does nothing for other provider instances, and if the state
 // doesn't have that configuration.
-func (w *walk) startLast(ctx context.Context, p *graph.Provider, key addrs.InstanceKey) error {
+func (w *walk) startLast(ctx context.Context, p *reads.Provider, key addrs.InstanceKey) error {
 	if w.lastOf(p, key) == nil {
 		return nil
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/tfdiags"
 )
 
@@ -75,7 +75,7 @@ func (e *evaluator) addLazy(in *moduleInstance) {
 }
 
 // valueOf returns the result of a value in one module instance. It is NilVal if v has no value there.
-func (c *evalContext) valueOf(v *graph.Value, in *moduleInstance) (cty.Value, error) {
+func (c *evalContext) valueOf(v *reads.Value, in *moduleInstance) (cty.Value, error) {
 	switch {
 	case c.e.early != nil:
 		if in.values[v.Slot] == cty.NilVal {
@@ -100,13 +100,13 @@ func (c *evalContext) valueOf(v *graph.Value, in *moduleInstance) (cty.Value, er
 
 // visits reports whether the walk does the work of a node, in its visit or on first use. An apply
 // evaluates whatever is read.
-func (e *evaluator) visits(n *graph.Node) bool {
+func (e *evaluator) visits(n *reads.Node) bool {
 	return !e.over && (!n.Dropped || e.op.Phase.Applies())
 }
 
 // lazily returns a copy of the evaluator for evaluations on first use. n is the node of what is
 // evaluated.
-func (e *evaluator) lazily(n *graph.Node) *evaluator {
+func (e *evaluator) lazily(n *reads.Node) *evaluator {
 	out := e.visiting(n)
 	out.passive = true
 	return out
@@ -114,7 +114,7 @@ func (e *evaluator) lazily(n *graph.Node) *evaluator {
 
 // expansionIn returns the instances of a resource in a module instance. In a plan, they are nil until
 // they are determined.
-func (e *evaluator) expansionIn(r *graph.Resource, in *moduleInstance) (*expansion, error) {
+func (e *evaluator) expansionIn(r *reads.Resource, in *moduleInstance) (*expansion, error) {
 	switch {
 	case e.early != nil:
 		return e.early.expansion(r, in), nil
@@ -136,7 +136,7 @@ func (e *evaluator) expansionIn(r *graph.Resource, in *moduleInstance) (*expansi
 }
 
 // opensAtNode reports whether the node of an ephemeral resource decides its instances and opens them.
-func (e *evaluator) opensAtNode(r *graph.Resource) bool {
+func (e *evaluator) opensAtNode(r *reads.Resource) bool {
 	return r.Addr.Resource.Mode == addrs.Ephemeral && !r.Opened && e.op.Phase != phase.Eval
 }
 
@@ -160,21 +160,21 @@ func (rv resourceValues) decide(ctx context.Context, in *moduleInstance) (*expan
 }
 
 // callsIn returns the instances of a module call. In a plan, they are nil until they are determined.
-func (e *evaluator) callsIn(m *graph.Module, parent *moduleInstance) (*callInstances, error) {
+func (e *evaluator) callsIn(m *reads.Module, parent *moduleInstance) (*callInstances, error) {
 	switch {
 	case e.early != nil:
 		if parent.calls[m.CallSlot] == nil {
 			e.early.expandCall(m, parent)
 		}
-	case parent.decided != nil && e.visits(m.Expand()):
+	case parent.decided != nil && e.visits(m.Expand):
 		err := parent.decided.calls[m.CallSlot].do(e, func(e *evaluator) error {
-			own := e.lazily(m.Expand())
+			own := e.lazily(m.Expand)
 			if parent.undeclared {
 				undeclared{own}.expandUndeclared(e.lazyCtx, m, parent)
 				return nil
 			}
 			err := own.expandCall(e.lazyCtx, m, parent)
-			if err != nil && e.graph.LeavesOut(m.Expand(), parent.addr) {
+			if err != nil && e.graph.LeavesOut(m.Expand, parent.addr) {
 				own.expandUnknown(m, parent)
 				return nil
 			}
@@ -188,7 +188,7 @@ func (e *evaluator) callsIn(m *graph.Module, parent *moduleInstance) (*callInsta
 }
 
 // complete sets the value of a resource in one module instance. All of its Steps there have ended.
-func (e *evaluator) complete(r *graph.Resource, in *moduleInstance) error {
+func (e *evaluator) complete(r *reads.Resource, in *moduleInstance) error {
 	x := in.resources[r.Slot]
 	if x == nil || e.over {
 		return nil
@@ -196,7 +196,7 @@ func (e *evaluator) complete(r *graph.Resource, in *moduleInstance) error {
 	return in.decided.whole[r.Slot].do(e, func(e *evaluator) error { return e.completeWhole(r, in, x) })
 }
 
-func (e *evaluator) completeWhole(r *graph.Resource, in *moduleInstance, x *expansion) error {
+func (e *evaluator) completeWhole(r *reads.Resource, in *moduleInstance, x *expansion) error {
 	if x.value != cty.NilVal {
 		return nil
 	}
@@ -211,7 +211,7 @@ func (e *evaluator) completeWhole(r *graph.Resource, in *moduleInstance, x *expa
 }
 
 // moduleIn returns a module instance, or nil if the configuration doesn't declare it.
-func (e *evaluator) moduleIn(m *graph.Module, addr addrs.ModuleInstance) (*moduleInstance, error) {
+func (e *evaluator) moduleIn(m *reads.Module, addr addrs.ModuleInstance) (*moduleInstance, error) {
 	if m.Parent != nil && m.Config != nil {
 		above, _ := addr.Parent()
 		parent, err := e.moduleIn(m.Parent, above)
@@ -226,7 +226,7 @@ func (e *evaluator) moduleIn(m *graph.Module, addr addrs.ModuleInstance) (*modul
 }
 
 // allIn returns all instances of a module.
-func (e *evaluator) allIn(m *graph.Module) []*moduleInstance {
+func (e *evaluator) allIn(m *reads.Module) []*moduleInstance {
 	if m.Parent == nil || m.Config == nil {
 		return e.modules.of(m)
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
@@ -79,7 +79,7 @@ func (p *instancePlan) triggersReplace(e *lang.Expr) (bool, error) {
 func (p *instancePlan) triggerTarget(e *lang.Expr) (addrs.Resource, *addrs.InstanceKey, hcl.Traversal, error) {
 	var res addrs.Resource
 	var key *addrs.InstanceKey
-	tr, err := graph.TriggerPath(e.Expression, func(key hcl.Expression) (cty.Value, error) {
+	tr, err := reads.TriggerPath(e.Expression, func(key hcl.Expression) (cty.Value, error) {
 		return p.c.scope().EvalExpr(key, cty.DynamicPseudoType)
 	})
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 )
@@ -107,7 +107,7 @@ func hasInstanceKeys(s *states.State) bool {
 }
 
 // of returns the instances of its own block and module call that an object depends on.
-func (f *lostInstances) of(ctx context.Context, r *graph.Resource, addr addrs.AbsInstance) []addrs.AbsInstance {
+func (f *lostInstances) of(ctx context.Context, r *reads.Resource, addr addrs.AbsInstance) []addrs.AbsInstance {
 	if r.OwnInstances() == nil && !r.Module.ReadsSiblings() {
 		return nil
 	}

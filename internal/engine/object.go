@@ -9,7 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configschema"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/jsonscan"
 	"tofu/internal/lang/marks"
 	"tofu/internal/pace"
@@ -363,7 +363,7 @@ func identify(v cty.Value) (key, value string) {
 
 // encodeObject returns a new stored object for a value. The fields that aren't part of the value,
 // such as the status, are copied from like.
-func encodeObject(r *graph.Resource, v cty.Value, like states.Object) (*states.Object, error) {
+func encodeObject(r *reads.Resource, v cty.Value, like states.Object) (*states.Object, error) {
 	encoded, sensitive, err := states.EncodeValue(v, r.Schema.Block.ImpliedType())
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lastconfig"
 	"tofu/internal/moves"
 	"tofu/internal/plans"
@@ -56,7 +57,7 @@ func newOperation(phase phase.Phase, cfg *configs.Config, prior *states.State, e
 		Timings: env.Timings, Warn: env.Warn,
 	}}
 	op.secretNames = sync.OnceValue(func() lastconfig.Names { return lastconfig.NewNames(op.rootVariables()) })
-	op.Early = func(g *graph.Graph) graph.EarlyKeys { return newEarlyValues(op, g) }
+	op.Early = func(g *graph.Graph) reads.EarlyKeys { return newEarlyValues(op, g) }
 	if env.Provisioner != nil {
 		op.Provisioner = func(typ string) (*providers.ResourceSchema, bool, error) {
 			impl := env.Provisioner(typ)

@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"
@@ -127,7 +127,7 @@ func (o *orphanPlan) change(l *objectState, action plans.Action, reason plans.Re
 // forgets reports whether an undeclared object is removed from the state without being destroyed,
 // and why. This follows lifecycle.destroy in the configuration or, if it isn't set there, the value
 // stored in the state. Callers must check for a removed block, which overrides both.
-func forgets(r *graph.Resource, obj *states.Object) (bool, plans.Reason) {
+func forgets(r *reads.Resource, obj *states.Object) (bool, plans.Reason) {
 	switch {
 	case r.Config != nil && r.Config.Lifecycle.Destroy.Set:
 		keep := !r.Config.Lifecycle.Destroy.Value

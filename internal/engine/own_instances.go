@@ -11,8 +11,8 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
-	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
@@ -73,7 +73,7 @@ func (v resourceVisit) orderInstances(ctx context.Context, in *moduleInstance, x
 		if v.w.op.Phase == phase.Validate {
 			refs = slices.DeleteFunc(c.keys().certain(own, v.r.Keys()), constantKey)
 		}
-		keys, err := c.keys().keysRead(graph.IndexedRead{Of: v.r, Refs: refs})
+		keys, err := c.keys().keysRead(reads.IndexedRead{Of: v.r, Refs: refs})
 		if err != nil {
 			for _, d := range tfdiags.FromError(v.keyError(in, x.keys[i], err)) {
 				report(d)
@@ -143,7 +143,7 @@ func (v resourceVisit) ownCycle(
 		fmt.Fprintf(&text, "\n  - %s refers to %s at %s", abs.Instance(from), abs.Instance(to), tfdiags.Place(at))
 	}
 	if len(cycle) == 1 {
-		return graph.OwnInstance(names[0], at)
+		return reads.OwnInstance(names[0], at)
 	}
 	return tfdiags.Errorf("Cycle: "+strings.Join(names, ", "),
 		"These instances refer to each other, so none of them can come first:%s", text.String()).At(at)

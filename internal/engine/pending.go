@@ -7,6 +7,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 )
 
@@ -20,25 +21,25 @@ type pending struct {
 }
 
 // visit records at the start of a visit whether the node waits for a pending change.
-func (p *pending) visit(n *graph.Node) {
+func (p *pending) visit(n *reads.Node) {
 	if p.before(n) {
 		p.upstream[n.ID] = true
 	}
 }
 
 // visited records at the end of a visit whether the node has a pending change itself.
-func (p *pending) visited(n *graph.Node) {
+func (p *pending) visited(n *reads.Node) {
 	if n.Resource != nil && p.at(n) {
 		p.upstream[n.ID] = true
 	}
 }
 
 // of returns the pending changes of a resource.
-func (p *pending) of(r *graph.Resource) *pendingChanges { return &p.resources[r.Index].pending }
+func (p *pending) of(r *reads.Resource) *pendingChanges { return &p.resources[r.Index].pending }
 
 // at reports whether the resource of a node has pending changes in the module instances that the node
 // covers.
-func (p *pending) at(n *graph.Node) bool {
+func (p *pending) at(n *reads.Node) bool {
 	changes := p.of(n.Resource)
 	switch {
 	case !changes.exist():
@@ -52,18 +53,18 @@ func (p *pending) at(n *graph.Node) bool {
 }
 
 // before reports whether any direct or indirect dependency of the node has a pending change.
-func (p *pending) before(n *graph.Node) bool {
+func (p *pending) before(n *reads.Node) bool {
 	return slices.ContainsFunc(p.graph.Edges.Needs(n.ID), func(need dag.ID) bool { return p.upstream[need] })
 }
 
 // dependency reports whether a managed resource that r depends on has a pending change. It
 // considers the resources in r's deferral. For a resource in the same module as r, only changes in
 // the same module instance count.
-func (p *pending) dependency(r *graph.Resource, in *moduleInstance) bool {
+func (p *pending) dependency(r *reads.Resource, in *moduleInstance) bool {
 	if !p.before(p.graph.NodeIn(r.Inputs, in.addr)) {
 		return false
 	}
-	changes := func(other *graph.Resource) bool {
+	changes := func(other *reads.Resource) bool {
 		switch {
 		case other == r || other.Addr.Resource.Mode != addrs.Managed:
 			return false
@@ -87,7 +88,7 @@ func (p *pending) dependency(r *graph.Resource, in *moduleInstance) bool {
 // on, directly or indirectly. For the node of one module instance, it checks instead whether there is a
 // pending change there. It follows only nodes that have a pending change upstream, so it
 // usually finds a match quickly.
-func (p *pending) anyReached(from []dag.ID, match func(*graph.Resource) bool) bool {
+func (p *pending) anyReached(from []dag.ID, match func(*reads.Resource) bool) bool {
 	needs := func(id dag.ID) []dag.ID {
 		if !p.upstream[id] {
 			return nil
@@ -108,11 +109,11 @@ func (p *pending) anyReached(from []dag.ID, match func(*graph.Resource) bool) bo
 // the changes of the resources in direct, and the changes of all resources that the nodes in from
 // depend on, directly or indirectly.
 type deferral struct {
-	direct []*graph.Resource
+	direct []*reads.Resource
 	from   []dag.ID
 }
 
-func findDeferral(r *graph.Resource) *deferral {
+func findDeferral(r *reads.Resource) *deferral {
 	d := &deferral{}
 	if r.HasConditions() {
 		d.from = append(d.from, r.Inputs.ID)
@@ -142,7 +143,7 @@ func findDeferral(r *graph.Resource) *deferral {
 }
 
 // dependsOn adds the references of a depends_on argument in module m. refs may be nil.
-func (d *deferral) dependsOn(m *graph.Module, refs *lang.Refs) {
+func (d *deferral) dependsOn(m *reads.Module, refs *lang.Refs) {
 	if refs == nil {
 		return
 	}

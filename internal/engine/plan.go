@@ -15,6 +15,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang/marks"
 	"tofu/internal/moves"
 	"tofu/internal/plans"
@@ -254,9 +255,9 @@ func (o *operation) checkMovedTargets() error {
 	if !o.Selective() {
 		return nil
 	}
-	sel := graph.SelectOthers(o.Excludes)
+	sel := reads.SelectOthers(o.Excludes)
 	if len(o.Targets) > 0 {
-		sel = graph.Select(o.Targets)
+		sel = reads.Select(o.Targets)
 	}
 	var missing []string
 	for to, from := range o.moves.From {

@@ -5,7 +5,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
@@ -44,7 +44,7 @@ func (v resourceVisit) findReads(ctx context.Context, in *moduleInstance, x *exp
 // addReads adds the instances that references select to a list. It adds none if a key is not
 // known, if no instance has that key, or if all of many instances are selected. The instance must
 // then wait for the whole resource.
-func (c *evalContext) addReads(list []plans.InstanceRead, read graph.IndexedRead) []plans.InstanceRead {
+func (c *evalContext) addReads(list []plans.InstanceRead, read reads.IndexedRead) []plans.InstanceRead {
 	first := len(list)
 	of, name := read.Of, read.Name()
 	x := c.e.instancesRead(c.in, read)
@@ -74,15 +74,15 @@ func (c *evalContext) addReads(list []plans.InstanceRead, read graph.IndexedRead
 	return list
 }
 
-// readWhole returns what the block reads singly, but an instance waits for as a whole, because reads
-// has no entries for it. reads begins with the instances of the resource itself, followed by others in
+// readWhole returns what the block reads singly, but an instance waits for as a whole, because list
+// has no entries for it. list begins with the instances of the resource itself, followed by others in
 // the order of Singly.
-func (v resourceVisit) readWhole(reads instanceReads) []graph.IndexedRead {
-	_, reads = reads.cut(v.r.Addr.Resource)
-	var out []graph.IndexedRead
+func (v resourceVisit) readWhole(list instanceReads) []reads.IndexedRead {
+	_, list = list.cut(v.r.Addr.Resource)
+	var out []reads.IndexedRead
 	for read := range v.r.Singly() {
 		var single instanceReads
-		single, reads = reads.cut(read.Name())
+		single, list = list.cut(read.Name())
 		if single == nil {
 			out = append(out, read)
 		}
@@ -119,7 +119,7 @@ func (v resourceVisit) deferredByRead(in *moduleInstance, x *expansion, i int) *
 
 // deferredInstance returns, for a node that stands for an instance of a resource, why the instance is
 // deferred. It returns nil if it isn't, and for all other nodes.
-func (w *walk) deferredInstance(n *graph.Node) *deferredNode {
+func (w *walk) deferredInstance(n *reads.Node) *deferredNode {
 	addr, ok := n.Object.(addrs.AbsInstance)
 	if !ok {
 		return nil
@@ -217,7 +217,7 @@ func (p *resourcePlan) start(s *startedPlan) {
 }
 
 // started returns the plan of another resource that has been started before the visit.
-func (v resourceVisit) started(of *graph.Resource) *startedPlan {
+func (v resourceVisit) started(of *reads.Resource) *startedPlan {
 	return v.w.started[v.w.graph.NodeIn(of.Node, v.n.In).ID]
 }
 
@@ -264,7 +264,7 @@ func (v resourceVisit) findOutputs(ctx context.Context, in *moduleInstance, x *e
 	c.before = v.r
 	for read := range v.r.CallsSingly() {
 		if x.outputs == nil {
-			x.outputs = make([][]*graph.Node, len(x.keys))
+			x.outputs = make([][]*reads.Node, len(x.keys))
 		}
 		for i := range x.keys {
 			c.rep = x.repetition(i)
@@ -275,7 +275,7 @@ func (v resourceVisit) findOutputs(ctx context.Context, in *moduleInstance, x *e
 
 // addOutputs adds the nodes of the outputs that an instance reads from a module call to a list. If
 // a key is not known or doesn't exist, these are the nodes for the whole call.
-func (c *evalContext) addOutputs(list []*graph.Node, read graph.CallRead) []*graph.Node {
+func (c *evalContext) addOutputs(list []*reads.Node, read reads.CallRead) []*reads.Node {
 	outputs, call := read.Outputs(), c.in.calls[read.Call.CallSlot]
 	add := func(in addrs.ModuleInstance) {
 		for _, output := range outputs {

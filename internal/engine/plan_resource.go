@@ -11,7 +11,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
 	"tofu/internal/dag"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
@@ -20,15 +20,15 @@ import (
 // resourceVisit is a walk's visit to a resource.
 type resourceVisit struct {
 	w *walk
-	r *graph.Resource
-	n *graph.Node // the visited node, of all module instances or of one
+	r *reads.Resource
+	n *reads.Node // the visited node, of all module instances or of one
 }
 
 // inOne reports whether the visit covers only one instance of a module call.
 func (v resourceVisit) inOne() bool { return !v.n.In.IsRoot() }
 
 // inputs returns the node that waits for everything that the block refers to.
-func (v resourceVisit) inputs() *graph.Node {
+func (v resourceVisit) inputs() *reads.Node {
 	if v.inOne() {
 		return v.n
 	}
@@ -39,7 +39,7 @@ func (v resourceVisit) inputs() *graph.Node {
 func (v resourceVisit) eval() *evaluator { return v.w.eval.visiting(v.inputs()) }
 
 // node returns the node that completes the visited instances.
-func (v resourceVisit) node() *graph.Node { return v.w.graph.NodeIn(v.r.Node, v.n.In) }
+func (v resourceVisit) node() *reads.Node { return v.w.graph.NodeIn(v.r.Node, v.n.In) }
 
 // all returns the module instances that the visit covers.
 func (v resourceVisit) all() []*moduleInstance {
@@ -350,7 +350,7 @@ func (p *instancePlan) selfReferences() (named bool, err error) {
 		}
 		named = true
 		for range times {
-			errs = errs.Append(graph.SelfReference(p.addr.String(), ref))
+			errs = errs.Append(reads.SelfReference(p.addr.String(), ref))
 		}
 	}
 	return named, errs.Err()
@@ -610,7 +610,7 @@ func changed(obj *states.Object, change func(*states.Object)) *states.Object {
 }
 
 // withFlags returns the object with its stored lifecycle flags updated from the configuration.
-func withFlags(r *graph.Resource, obj *states.Object) *states.Object {
+func withFlags(r *reads.Resource, obj *states.Object) *states.Object {
 	skip := r.Config != nil && r.Config.Lifecycle.Destroy.Set && !r.Config.Lifecycle.Destroy.Value
 	first := r.Config != nil && r.Recorded.CreateBeforeDestroy
 	if obj.SkipDestroy == skip && obj.CreateBeforeDestroy == first {
@@ -635,7 +635,7 @@ func (p *instancePlan) refreshOnly(prior *objectState) error {
 }
 
 // addChange adds a planned change of an instance of r to the results.
-func (w *walk) addChange(r *graph.Resource, change *plans.InstanceChange) {
+func (w *walk) addChange(r *reads.Resource, change *plans.InstanceChange) {
 	change.NeededBy = r.Selected.NeededBy(change.Addr)
 	if change.Action != plans.NoOp && change.Deposed == "" { // nothing reads deposed objects
 		w.pending.of(r).add(change.Addr.Module)

@@ -10,8 +10,8 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/pace"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
@@ -21,7 +21,7 @@ import (
 // providerVisit is a walk's visit to a provider configuration.
 type providerVisit struct {
 	w *walk
-	p *graph.Provider
+	p *reads.Provider
 }
 
 // start starts and configures all instances of a provider configuration, unless nothing needs them.
@@ -100,7 +100,7 @@ func (v providerVisit) startInstance(ctx context.Context, key addrs.InstanceKey)
 
 // startProvider returns a process for a provider configuration. config is its evaluated block, or
 // cty.NilVal if the provider will not be configured.
-func (w *walk) startProvider(ctx context.Context, p *graph.Provider, config cty.Value) (providers.Interface, error) {
+func (w *walk) startProvider(ctx context.Context, p *reads.Provider, config cty.Value) (providers.Interface, error) {
 	reuse := w.op.env.Reuse
 	if reuse != nil && config != cty.NilVal && w.op.Phase != phase.Validate && config.IsWhollyKnown() {
 		if impl := reuse(p.Addr.Provider, config); impl != nil {
@@ -140,7 +140,7 @@ func (v providerVisit) config(ctx context.Context, key addrs.InstanceKey) (cty.V
 }
 
 // explainProvider sets the source ranges of provider diagnostics from the configuration block.
-func explainProvider(p *graph.Provider, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+func explainProvider(p *reads.Provider, diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 	if p.Config == nil {
 		return diags.WithAddress(p.Addr.String())
 	}
@@ -166,7 +166,7 @@ func (w *walk) stopProviders(ctx context.Context) {
 }
 
 // providerKey evaluates the key that selects an instance of a provider configuration.
-func (e *evaluator) providerKey(key *graph.ProviderKey, c *evalContext) (addrs.InstanceKey, error) {
+func (e *evaluator) providerKey(key *reads.ProviderKey, c *evalContext) (addrs.InstanceKey, error) {
 	if key == nil {
 		return addrs.NoKey, nil
 	}

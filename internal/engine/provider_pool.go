@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/providers"
 )
 
@@ -12,7 +12,7 @@ import (
 // is in the pool as nil.
 type providerPool struct {
 	mu      sync.Mutex
-	running map[*graph.Provider]map[addrs.InstanceKey]providers.Interface
+	running map[*reads.Provider]map[addrs.InstanceKey]providers.Interface
 	last    map[addrs.ProviderInstance]*startedLast // see startLast
 }
 
@@ -44,11 +44,11 @@ func (p *providerPool) once(at addrs.ProviderInstance, start func() error) error
 	return s.err
 }
 
-func (p *providerPool) add(cfg *graph.Provider, key addrs.InstanceKey, impl providers.Interface) {
+func (p *providerPool) add(cfg *reads.Provider, key addrs.InstanceKey, impl providers.Interface) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.running == nil {
-		p.running = map[*graph.Provider]map[addrs.InstanceKey]providers.Interface{}
+		p.running = map[*reads.Provider]map[addrs.InstanceKey]providers.Interface{}
 	}
 	if p.running[cfg] == nil {
 		p.running[cfg] = map[addrs.InstanceKey]providers.Interface{}
@@ -57,7 +57,7 @@ func (p *providerPool) add(cfg *graph.Provider, key addrs.InstanceKey, impl prov
 }
 
 // get returns an instance of a provider configuration, and reports whether it is in the pool.
-func (p *providerPool) get(cfg *graph.Provider, key addrs.InstanceKey) (providers.Interface, bool) {
+func (p *providerPool) get(cfg *reads.Provider, key addrs.InstanceKey) (providers.Interface, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	impl, ok := p.running[cfg][key]
@@ -78,7 +78,7 @@ func (p *providerPool) each(f func(providers.Interface)) {
 }
 
 // close ends the processes of all instances of a provider configuration.
-func (p *providerPool) close(cfg *graph.Provider) {
+func (p *providerPool) close(cfg *reads.Provider) {
 	p.mu.Lock()
 	instances := p.running[cfg]
 	delete(p.running, cfg)

@@ -7,6 +7,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang/marks"
 	"tofu/internal/tfdiags"
 )
@@ -19,7 +20,7 @@ func (p *instancePlan) provision(ctx context.Context, self cty.Value) error {
 // runProvisioners runs the creation-time or destroy-time provisioners in order, until one fails.
 // Failures of provisioners with on_failure = continue are ignored. The caller has a call slot.
 func (t *instance) runProvisioners(
-	ctx context.Context, list []*graph.Provisioner, c *evalContext, destroy bool,
+	ctx context.Context, list []*reads.Provisioner, c *evalContext, destroy bool,
 ) error {
 	for _, prov := range list {
 		if prov.Config.Destroy != destroy || prov.Body == nil {
@@ -32,7 +33,7 @@ func (t *instance) runProvisioners(
 	return nil
 }
 
-func (t *instance) runProvisioner(ctx context.Context, prov *graph.Provisioner, c *evalContext) error {
+func (t *instance) runProvisioner(ctx context.Context, prov *reads.Provisioner, c *evalContext) error {
 	addr, w := t.addr, t.w
 	marked, err := c.evalBody(prov.Body)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
@@ -107,7 +107,7 @@ func selectsAll(n int, x *expansion) bool { return n >= 64 && x != nil && n == l
 // awaited returns the instances of another resource that the instance waited for before it was
 // planned. It returns nil if the instance waited for the whole resource, or may have waited for
 // instances that it doesn't read.
-func (t *instance) awaited(read graph.IndexedRead) instanceReads {
+func (t *instance) awaited(read reads.IndexedRead) instanceReads {
 	if !t.r.WaitsFor(read.Of, read.Via) || read.Refs.Guarded() {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (t *instance) awaited(read graph.IndexedRead) instanceReads {
 // withReads returns the context for applying a planned change. In this context, the instances that
 // the plan recorded as read can be read before their resources are complete. It returns an error if
 // the block now reads other instances.
-func (c *evalContext) withReads(r *graph.Resource, change *plans.InstanceChange) (*evalContext, error) {
+func (c *evalContext) withReads(r *reads.Resource, change *plans.InstanceChange) (*evalContext, error) {
 	if len(r.ByKey) == 0 {
 		return c, nil
 	}
@@ -171,7 +171,7 @@ func (c *evalContext) Instances(subject addrs.Referenceable, of lang.Instances) 
 	}
 	read := c.reads.of(addr)
 	if read == nil && (c.e.applies() || c.ofValue && c.e.valuesReadSingly()) && r.Exprs.Repetition.Repeats() {
-		read = c.selected(graph.IndexedRead{Of: r, Refs: of})
+		read = c.selected(reads.IndexedRead{Of: r, Refs: of})
 	}
 	if _, list := of.FromList(); list && read != nil {
 		return c.keys().elementList(of, r.Keys(), func(key addrs.InstanceKey) (cty.Value, bool) {
@@ -204,7 +204,7 @@ func (c *evalContext) Instances(subject addrs.Referenceable, of lang.Instances) 
 
 // selected returns the instances that references select, or nil if a key is not known. In an apply, and
 // where a value is evaluated, the reader has waited for these instances, or for the whole resource.
-func (c *evalContext) selected(read graph.IndexedRead) instanceReads {
+func (c *evalContext) selected(read reads.IndexedRead) instanceReads {
 	keys, err := c.keys().keysRead(read)
 	if err != nil {
 		return nil
@@ -220,7 +220,7 @@ func (c *evalContext) selected(read graph.IndexedRead) instanceReads {
 // reads. The outputs of these may be final before the outputs of other instances. It returns false
 // if a key is not known; the reader has then waited for the whole call.
 func (c *evalContext) moduleInstances(
-	m *graph.Module, instances *callInstances, use lang.CallUse,
+	m *reads.Module, instances *callInstances, use lang.CallUse,
 ) (_ cty.Value, ok bool, _ error) {
 	outputs, byKey := outputsOf(m, use.Outputs), make(map[string]cty.Value, len(use.Of))
 	var failed error
@@ -262,7 +262,7 @@ func (c *evalContext) moduleInstances(
 }
 
 // instanceValue returns the value of an instance for references, or cty.NilVal if it has none.
-func (c *evalContext) instanceValue(r *graph.Resource, key addrs.InstanceKey) cty.Value {
+func (c *evalContext) instanceValue(r *reads.Resource, key addrs.InstanceKey) cty.Value {
 	x, values := c.e.expansionOf(r, c.in), c.e.values(r)
 	i, ok := x.has(key)
 	if c.e.applies() && ok {

@@ -7,6 +7,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
@@ -20,7 +21,7 @@ func (f finisher) relevantAttributes() []plans.RelevantAttribute {
 	w := f.w
 	t := &tracer{w: w, attrs: map[tracedAttribute]bool{}, seen: map[tracedValue]bool{},
 		found:  map[string]plans.RelevantAttribute{},
-		blocks: map[*graph.Resource]map[addrs.ModuleInstance]bool{}, exprs: w.op.Known}
+		blocks: map[*reads.Resource]map[addrs.ModuleInstance]bool{}, exprs: w.op.Known}
 	for _, change := range w.out.changes.Instances {
 		if change.Action != plans.NoOp {
 			t.resource(w.graph.Resource(change.Addr.Config()), change.Addr.Module)
@@ -28,7 +29,7 @@ func (f finisher) relevantAttributes() []plans.RelevantAttribute {
 	}
 	ofProviders := f.valuesOfProviders()
 	for _, v := range w.graph.Values {
-		if v.Kind != graph.Output {
+		if v.Kind != reads.Output {
 			continue
 		}
 		if v.Module == w.graph.Root {
@@ -64,12 +65,12 @@ func (f finisher) valuesOfProviders() []bool {
 }
 
 type tracedValue struct {
-	v  *graph.Value
+	v  *reads.Value
 	at addrs.ModuleInstance
 }
 
 type tracedAttribute struct {
-	r    *graph.Resource
+	r    *reads.Resource
 	at   addrs.ModuleInstance
 	name string
 }
@@ -78,14 +79,14 @@ type tracer struct {
 	w      *walk
 	attrs  map[tracedAttribute]bool
 	seen   map[tracedValue]bool
-	blocks map[*graph.Resource]map[addrs.ModuleInstance]bool
+	blocks map[*reads.Resource]map[addrs.ModuleInstance]bool
 	found  map[string]plans.RelevantAttribute
 	exprs  *graph.Known // caches the references of single attributes
 }
 
 // resource follows the references of a resource block in one module instance. References in count
 // and for_each are followed only if the block uses count or each.
-func (t *tracer) resource(r *graph.Resource, at addrs.ModuleInstance) {
+func (t *tracer) resource(r *reads.Resource, at addrs.ModuleInstance) {
 	if r == nil || r.Config == nil || r.Exprs.Body == nil || t.blocks[r][at] {
 		return
 	}
@@ -100,24 +101,24 @@ func (t *tracer) resource(r *graph.Resource, at addrs.ModuleInstance) {
 	t.refs(body.Refs, r.Module, at, r.Exprs.Repetition)
 }
 
-func (t *tracer) value(v *graph.Value, at addrs.ModuleInstance) {
+func (t *tracer) value(v *reads.Value, at addrs.ModuleInstance) {
 	key := tracedValue{v, at}
 	if v == nil || v.Expr == nil || t.seen[key] {
 		return
 	}
 	t.seen[key] = true
-	if v.Kind != graph.Variable {
-		t.refs(v.Expr.Refs, v.Module, at, graph.Repetition{})
+	if v.Kind != reads.Variable {
+		t.refs(v.Expr.Refs, v.Module, at, reads.Repetition{})
 		return
 	}
 	if v.Module.Parent != nil {
 		parent, _ := at.Parent()
-		t.refs(v.Expr.Refs, v.Module.Parent, parent, graph.Repetition{})
+		t.refs(v.Expr.Refs, v.Module.Parent, parent, reads.Repetition{})
 	}
 }
 
 // refs follows references in a module instance. rep resolves count and each.
-func (t *tracer) refs(refs lang.Refs, m *graph.Module, at addrs.ModuleInstance, rep graph.Repetition) {
+func (t *tracer) refs(refs lang.Refs, m *reads.Module, at addrs.ModuleInstance, rep reads.Repetition) {
 	for _, ref := range refs.Objects {
 		switch of := m.Named(ref.Subject); {
 		case of.Resource != nil:
@@ -132,7 +133,7 @@ func (t *tracer) refs(refs lang.Refs, m *graph.Module, at addrs.ModuleInstance, 
 			t.value(of.Value, at)
 		default:
 			if decides := rep.Deciding(ref.Subject); decides != nil {
-				t.refs(decides.Refs, m, at, graph.Repetition{})
+				t.refs(decides.Refs, m, at, reads.Repetition{})
 			}
 		}
 	}
@@ -140,7 +141,7 @@ func (t *tracer) refs(refs lang.Refs, m *graph.Module, at addrs.ModuleInstance, 
 
 // attribute follows the references of the attribute that rest selects in a resource block. If rest
 // selects no attribute, it follows the references of the whole block.
-func (t *tracer) attribute(r *graph.Resource, at addrs.ModuleInstance, rest hcl.Traversal) {
+func (t *tracer) attribute(r *reads.Resource, at addrs.ModuleInstance, rest hcl.Traversal) {
 	if r == nil || r.Config == nil || r.Exprs.Body == nil {
 		return
 	}

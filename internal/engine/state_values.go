@@ -4,7 +4,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
@@ -48,7 +48,7 @@ func (rv resourceValues) nothing() cty.Value {
 }
 
 // mayFindNothing reports whether the resource is a data source whose value may be null.
-func mayFindNothing(r *graph.Resource) bool {
+func mayFindNothing(r *reads.Resource) bool {
 	return r.Config != nil && r.Config.Lifecycle.IgnoreMissing.Value
 }
 
@@ -68,7 +68,7 @@ func (rv resourceValues) object(in *moduleInstance, x *expansion, i int) cty.Val
 }
 
 // fill sets the value of the i-th instance to a stored object.
-func (x *expansion) fill(i int, r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) error {
+func (x *expansion) fill(i int, r *reads.Resource, addr addrs.AbsInstance, obj *states.Object) error {
 	v, err := decode(r, addr, obj)
 	if err == nil {
 		x.objs[i] = v
@@ -77,7 +77,7 @@ func (x *expansion) fill(i int, r *graph.Resource, addr addrs.AbsInstance, obj *
 }
 
 // decode returns the value of a stored object.
-func decode(r *graph.Resource, addr addrs.AbsInstance, obj *states.Object) (cty.Value, error) {
+func decode(r *reads.Resource, addr addrs.AbsInstance, obj *states.Object) (cty.Value, error) {
 	v, err := obj.Decode(r.Schema.Block.ImpliedType())
 	if err != nil {
 		return cty.NilVal, tfdiags.Errorf("Invalid object in the state",

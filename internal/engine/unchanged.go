@@ -7,6 +7,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 )
@@ -16,10 +17,10 @@ import (
 type Unchanged interface {
 	// Find returns what is known of a graph. stored is nil while validating. Blocks for which free returns
 	// false are not known, and neither are those that refer to them.
-	Find(g *graph.Graph, stored *states.State, free func(*graph.Resource) bool) Known
+	Find(g *graph.Graph, stored *states.State, free func(*reads.Resource) bool) Known
 	// Record is called when the operation on the last graph has succeeded. same reports whether a block
 	// was valid, or whether its plan changes nothing, not even in the state.
-	Record(same func(*graph.Resource) bool)
+	Record(same func(*reads.Resource) bool)
 	// Change returns what the earlier operation has planned for an instance of a known block. It is nil
 	// if the plan should not list the instance.
 	Change(addrs.AbsInstance) *plans.InstanceChange
@@ -28,7 +29,7 @@ type Unchanged interface {
 // Known says which parts of a graph are known from an earlier operation.
 type Known struct {
 	Blocks    []bool                   // by Resource.Index, the blocks that have the same result
-	Providers map[*graph.Provider]bool // the provider configurations that are valid
+	Providers map[*reads.Provider]bool // the provider configurations that are valid
 }
 
 // findUnchanged finds the blocks that the walk leaves out, and the providers that it doesn't start because
@@ -65,7 +66,7 @@ func (w *walk) findIdle() {
 
 // readsNothingOf reports whether a plan uses the stored objects of a block without reading them. It returns
 // true for a plan that reads everything: that leaves out blocks only with PlanOptions.LeaveOut.
-func (o *operation) readsNothingOf(r *graph.Resource) bool {
+func (o *operation) readsNothingOf(r *reads.Resource) bool {
 	if o.skipRefresh || o.refresh == nil {
 		return true
 	}
@@ -105,7 +106,7 @@ func (w *walk) recordUnchanged(plan *plans.Plan) {
 			changed[c.Addr.Config()] = true
 		}
 	}
-	w.op.env.Unchanged.Record(func(r *graph.Resource) bool {
+	w.op.env.Unchanged.Record(func(r *reads.Resource) bool {
 		for _, prior := range r.Prior {
 			if plan.Prior.Resource(prior.Addr) != prior {
 				return false
@@ -117,7 +118,7 @@ func (w *walk) recordUnchanged(plan *plans.Plan) {
 
 // leavesOut reports whether the walk leaves out a block. Without PlanOptions.LeaveOut, a plan that is saved
 // leaves out nothing, because it lists every object, and neither does one that reads everything.
-func (w *walk) leavesOut(r *graph.Resource) bool { return w.unchanged != nil && w.unchanged[r.Index] }
+func (w *walk) leavesOut(r *reads.Resource) bool { return w.unchanged != nil && w.unchanged[r.Index] }
 
 // keep completes a resource whose block the plan leaves out. Its instances keep their objects.
 func (v resourceVisit) keep(ctx context.Context) error {

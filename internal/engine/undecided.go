@@ -8,7 +8,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 )
@@ -51,7 +51,7 @@ type deferralFinder struct {
 
 // valuePart is a value in a module instance, or the part of it that steps select.
 type valuePart struct {
-	value *graph.Value
+	value *reads.Value
 	in    *moduleInstance
 	steps string
 }
@@ -64,7 +64,7 @@ type exprScope struct {
 
 // value reports whether the part of a value that steps select is unknown because of a deferred
 // change. If v is nil, it returns false.
-func (d *deferralFinder) value(v *graph.Value, in *moduleInstance, steps hcl.Traversal) bool {
+func (d *deferralFinder) value(v *reads.Value, in *moduleInstance, steps hcl.Traversal) bool {
 	if v == nil {
 		return false
 	}
@@ -81,7 +81,7 @@ func (d *deferralFinder) value(v *graph.Value, in *moduleInstance, steps hcl.Tra
 		return false
 	}
 	at := exprScope{in: in}
-	if v.Kind == graph.Variable {
+	if v.Kind == reads.Variable {
 		at = exprScope{in: in.parent, call: in}
 	}
 	if at.in != nil { // a root variable has no expression
@@ -166,7 +166,7 @@ func (d *deferralFinder) instance(i addrs.ResourceInstance, in *moduleInstance, 
 
 // outputs is like value, for the outputs of a module call that a reference reads. Without a key, it
 // considers all instances of the call.
-func (d *deferralFinder) outputs(of graph.Named, in *moduleInstance, steps hcl.Traversal) bool {
+func (d *deferralFinder) outputs(of reads.Named, in *moduleInstance, steps hcl.Traversal) bool {
 	instances := in.calls[of.Call.CallSlot]
 	switch {
 	case instances == nil:

@@ -9,7 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/states"
@@ -33,8 +33,8 @@ type storedCalls struct {
 	once     sync.Once
 	keys     map[storedCall][]addrs.InstanceKey
 	stay     map[addrs.ModuleInstance]bool // module instances with objects that the run doesn't remove
-	protects map[*graph.Module]bool        // modules with a prevent_destroy that depends on something, or with actions of destructions
-	managed  map[*graph.Module]bool        // modules with managed resources
+	protects map[*reads.Module]bool        // modules with a prevent_destroy that depends on something, or with actions of destructions
+	managed  map[*reads.Module]bool        // modules with managed resources
 }
 
 type storedCall struct {
@@ -45,8 +45,8 @@ type storedCall struct {
 // find computes s for a walk.
 func (s *storedCalls) find(e *evaluator) {
 	s.keys, s.stay = map[storedCall][]addrs.InstanceKey{}, map[addrs.ModuleInstance]bool{}
-	s.protects, s.managed = map[*graph.Module]bool{}, map[*graph.Module]bool{}
-	add := func(set map[*graph.Module]bool, m *graph.Module) {
+	s.protects, s.managed = map[*reads.Module]bool{}, map[*reads.Module]bool{}
+	add := func(set map[*reads.Module]bool, m *reads.Module) {
 		for ; m != nil && !set[m]; m = m.Parent {
 			set[m] = true
 		}
@@ -106,20 +106,20 @@ func (e undeclared) stays(addr addrs.AbsInstance) bool {
 
 // instanceStays reports whether an undeclared module instance stays: it has objects, and none of
 // those that its values always read is missing or removed.
-func (e undeclared) instanceStays(m *graph.Module, at addrs.ModuleInstance) bool {
+func (e undeclared) instanceStays(m *reads.Module, at addrs.ModuleInstance) bool {
 	return e.stored.stay[at] && e.hasSingleObjects(m, at)
 }
 
 // hasSingleObjects reports whether the objects without keys in a module instance stay.
-func (e undeclared) hasSingleObjects(m *graph.Module, at addrs.ModuleInstance) bool {
+func (e undeclared) hasSingleObjects(m *reads.Module, at addrs.ModuleInstance) bool {
 	for addr, r := range m.Resources {
-		if r.Config != nil && addr.Mode == addrs.Managed && r.Exprs.Repetition == (graph.Repetition{}) &&
+		if r.Config != nil && addr.Mode == addrs.Managed && r.Exprs.Repetition == (reads.Repetition{}) &&
 			!e.stays(addr.InInstance(at).Instance(addrs.NoKey)) {
 			return false
 		}
 	}
 	for name, call := range m.Calls {
-		if call.Repetition == (graph.Repetition{}) && !e.hasSingleObjects(call, at.Child(name, addrs.NoKey)) {
+		if call.Repetition == (reads.Repetition{}) && !e.hasSingleObjects(call, at.Child(name, addrs.NoKey)) {
 			return false
 		}
 	}
@@ -128,7 +128,7 @@ func (e undeclared) hasSingleObjects(m *graph.Module, at addrs.ModuleInstance) b
 
 // addUndeclared adds the undeclared instances of a module call, if their values may be needed. ci
 // holds the declared instances.
-func (e undeclared) addUndeclared(m *graph.Module, parent *moduleInstance, ci *callInstances) {
+func (e undeclared) addUndeclared(m *reads.Module, parent *moduleInstance, ci *callInstances) {
 	if e.stored == nil || ci.mode == repeatUnknown || !e.op.Partial() && !e.op.Phase.Plans() {
 		return
 	}
@@ -157,7 +157,7 @@ func (e undeclared) addUndeclared(m *graph.Module, parent *moduleInstance, ci *c
 // declaredBy returns the instances of a block with for_each = module.NAME: those that call declares,
 // without those that a partial run keeps. in is the module instance of the block. If call is nil,
 // the block has another for_each, and declaredBy returns x.
-func (x *expandedKeys) declaredBy(call *graph.Module, in *moduleInstance) *expandedKeys {
+func (x *expandedKeys) declaredBy(call *reads.Module, in *moduleInstance) *expandedKeys {
 	if call == nil || in.calls[call.CallSlot] == nil || in.calls[call.CallSlot].resulting == nil {
 		return x
 	}
@@ -173,7 +173,7 @@ func (x *expandedKeys) declaredBy(call *graph.Module, in *moduleInstance) *expan
 // newCallInstances returns the given instances of a module call. With count, instances that are
 // missing below the largest index have no values.
 func newCallInstances(
-	m *graph.Module, parent *moduleInstance, all map[addrs.InstanceKey]*moduleInstance,
+	m *reads.Module, parent *moduleInstance, all map[addrs.InstanceKey]*moduleInstance,
 ) *callInstances {
 	out := &callInstances{expandedKeys: expandedKeys{mode: modeOf(m.Repetition)}}
 	for key := range all {
@@ -194,7 +194,7 @@ func newCallInstances(
 }
 
 func (e undeclared) addUndeclaredInstance(
-	m *graph.Module, parent *moduleInstance, key addrs.InstanceKey, set bool,
+	m *reads.Module, parent *moduleInstance, key addrs.InstanceKey, set bool,
 ) *moduleInstance {
 	in := newModuleInstance(m, parent.addr.Child(m.Call.Name, key))
 	in.parent, in.rep, in.undeclared, in.unknown = parent, unknownRepetition(m.Repetition), true, true
@@ -215,9 +215,9 @@ func (e undeclared) addUndeclaredInstance(
 
 // expandUndeclared determines the instances of a module call in an undeclared module instance: those
 // that stay or, if the module manages nothing, those that the call would have.
-func (e undeclared) expandUndeclared(ctx context.Context, m *graph.Module, parent *moduleInstance) {
+func (e undeclared) expandUndeclared(ctx context.Context, m *reads.Module, parent *moduleInstance) {
 	x := singleInstance
-	if m.Repetition != (graph.Repetition{}) {
+	if m.Repetition != (reads.Repetition{}) {
 		var err error
 		x, err = e.newContext(ctx, parent, repetition{}).withoutDeprecations().expand(m.Repetition, m.Path.String())
 		if err != nil || e.stored.managed[m] {
@@ -244,18 +244,18 @@ func (e undeclared) expandUndeclared(ctx context.Context, m *graph.Module, paren
 }
 
 // evalUndeclared evaluates a variable, local or output in an undeclared module instance.
-func (e undeclared) evalUndeclared(ctx context.Context, v *graph.Value, in *moduleInstance) {
+func (e undeclared) evalUndeclared(ctx context.Context, v *reads.Value, in *moduleInstance) {
 	val, err := cty.DynamicVal, error(nil)
 	switch v.Kind {
-	case graph.Variable:
+	case reads.Variable:
 		if v.ReadsCall(v.Module) { // the other instances may need this one
 			val = val.Mark(marks.Absent)
 			break
 		}
 		val, err = e.variableValue(ctx, v, in)
-	case graph.Local:
+	case reads.Local:
 		val, err = e.contextOf(ctx, v, in).eval(v.Expr, cty.DynamicPseudoType)
-	case graph.Output:
+	case reads.Output:
 		val, err = e.contextOf(ctx, v, in).eval(v.Expr, cty.DynamicPseudoType)
 		val = markOutput(v.Output, val)
 	}

@@ -10,6 +10,7 @@ import (
 	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/tfdiags"
 )
 
@@ -251,7 +252,7 @@ func (u *unfinished) await(c *evalContext, read fmt.Stringer, on dag.ID) (proble
 // tooEarly returns the error for a read of an unfinished value that can't wait for it. The graph should
 // prevent such reads.
 func (u *unfinished) tooEarly(c *evalContext, read fmt.Stringer, problem string) tfdiags.Diagnostic {
-	reader := cmp.Or(c.blockAddr, graph.ModuleName(c.in.module.Path))
+	reader := cmp.Or(c.blockAddr, reads.ModuleName(c.in.module.Path))
 	if c.blockAddr == "" && c.visited != nil {
 		reader = c.visited.Name
 	}

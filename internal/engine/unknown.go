@@ -12,7 +12,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/plans"
@@ -138,7 +138,7 @@ func (c unknownTrace) varyingRef(ref *addrs.Reference, done map[exprIn]string) s
 // because the arguments of the instance are.
 type varyingObject struct {
 	c    unknownTrace
-	r    *graph.Resource
+	r    *reads.Resource
 	addr addrs.AbsInstance
 	done map[exprIn]string
 }
@@ -309,9 +309,9 @@ func (c unknownTrace) nextExpr(ref *addrs.Reference) (*lang.Expr, unknownTrace) 
 		_, last := c.callee.addr.Parent()
 		each := append(hcl.Traversal{hcl.TraverseIndex{Key: last.Key.Value()}}, ref.Remaining...)
 		return partOf(c.callee.module.Repetition.ForEach, each), unknownTrace{evalContext: c.withoutDeprecations()}
-	case v == nil, v.Kind == graph.Variable && in.parent == nil:
+	case v == nil, v.Kind == reads.Variable && in.parent == nil:
 		return nil, unknownTrace{}
-	case v.Kind == graph.Variable:
+	case v.Kind == reads.Variable:
 		next = c.e.argumentContext(c.ctx, v, in)
 		callee = in
 	case of.Call != nil:

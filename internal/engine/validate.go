@@ -10,6 +10,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans/objchange"
 	"tofu/internal/states"
@@ -26,7 +27,7 @@ func Validate(ctx context.Context, cfg *configs.Config, env *Env) error {
 	}
 	err = w.run(ctx)
 	if err == nil && w.op.comparesBlocks() {
-		env.Unchanged.Record(func(*graph.Resource) bool { return true })
+		env.Unchanged.Record(func(*reads.Resource) bool { return true })
 	}
 	return err
 }
@@ -100,7 +101,7 @@ func (v resourceVisit) validateRepetition(ctx context.Context, in *moduleInstanc
 }
 
 // refErrors returns the errors that were found in a set of references when the graph was built.
-func (e *evaluator) refErrors(m *graph.Module, refs *lang.Refs) error {
+func (e *evaluator) refErrors(m *reads.Module, refs *lang.Refs) error {
 	return e.graph.RefErrors[graph.EvalUnit{Module: m, Refs: refs}].Err()
 }
 
@@ -174,7 +175,7 @@ func (p validation) validateProvisioners(self cty.Value, failed bool) error {
 	return nil
 }
 
-func (p validation) validateProvisioner(prov *graph.Provisioner, self cty.Value) error {
+func (p validation) validateProvisioner(prov *reads.Provisioner, self cty.Value) error {
 	var errs tfdiags.Diagnostics
 	if prov.Body != nil {
 		v, err := p.withSelf(self).evalBody(prov.Body)
@@ -218,7 +219,7 @@ func (p validation) validateLifecycle() error {
 
 // checkConnection reports a missing host, and what a built-in provisioner rejects in a connection
 // block.
-func (p validation) checkConnection(prov *graph.Provisioner, connection cty.Value) error {
+func (p validation) checkConnection(prov *reads.Provisioner, connection cty.Value) error {
 	r, body := p.r.Config, prov.Config.ConnectionBody(p.r.Config.Connection)
 	var errs tfdiags.Diagnostics
 	if connection.GetAttr("host").IsNull() {

@@ -8,8 +8,8 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
-	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
@@ -19,7 +19,7 @@ import (
 
 // evalValue evaluates a variable, local or output in every instance of its module. It evaluates all
 // instances even if one fails, so that all errors are reported.
-func (e *evaluator) evalValue(ctx context.Context, v *graph.Value) error {
+func (e *evaluator) evalValue(ctx context.Context, v *reads.Value) error {
 	var errs tfdiags.Diagnostics
 	modules, _ := e.modulesOf(v.Module)
 	if len(v.Conditions) > 0 && len(modules) == 0 {
@@ -28,7 +28,7 @@ func (e *evaluator) evalValue(ctx context.Context, v *graph.Value) error {
 	for _, in := range modules {
 		if in.lazy == nil {
 			errs = errs.AppendError(e.evalValueIn(ctx, v, in))
-			if v.Kind == graph.Variable {
+			if v.Kind == reads.Variable {
 				in.values[v.Slot] = unknownVariable(v.Variable) // validation must hold for all possible values
 			}
 			continue
@@ -43,17 +43,17 @@ func (e *evaluator) evalValue(ctx context.Context, v *graph.Value) error {
 }
 
 // evalValueIn evaluates a value in one instance of its module.
-func (e *evaluator) evalValueIn(ctx context.Context, v *graph.Value, in *moduleInstance) error {
+func (e *evaluator) evalValueIn(ctx context.Context, v *reads.Value, in *moduleInstance) error {
 	var err error
 	switch v.Kind {
-	case graph.Variable:
+	case reads.Variable:
 		in.values[v.Slot], err = e.argumentValue(ctx, v, in)
 		if err == nil {
 			err = e.validateVariable(ctx, v, in)
 		}
-	case graph.Local:
+	case reads.Local:
 		in.values[v.Slot], err = e.contextOf(ctx, v, in).eval(v.Expr, cty.DynamicPseudoType)
-	case graph.Output:
+	case reads.Output:
 		err = outputEval{e}.evalOutput(ctx, v, in)
 	}
 	return e.unlessLeftOut(v, in, err)
@@ -61,7 +61,7 @@ func (e *evaluator) evalValueIn(ctx context.Context, v *graph.Value, in *moduleI
 
 // argumentValue is like variableValue. If the value is the same for all instances of a module call, it
 // is evaluated once.
-func (e *evaluator) argumentValue(ctx context.Context, v *graph.Value, in *moduleInstance) (val cty.Value, err error) {
+func (e *evaluator) argumentValue(ctx context.Context, v *reads.Value, in *moduleInstance) (val cty.Value, err error) {
 	if in.lazy == nil || in.parent == nil || v.PerInstance || in.undeclared {
 		return e.variableValue(ctx, v, in)
 	}
@@ -77,7 +77,7 @@ func (e *evaluator) argumentValue(ctx context.Context, v *graph.Value, in *modul
 // argumentOf identifies an argument of a module call, and whether it is evaluated for instances that a
 // partial run leaves out.
 type argumentOf struct {
-	v       *graph.Value
+	v       *reads.Value
 	leftOut bool
 }
 
@@ -102,7 +102,7 @@ func (ci *callInstances) argument(of argumentOf) *argument {
 
 // unlessLeftOut returns the error of a value, or nil if a partial run leaves the value out: it may
 // refer to instances that don't exist in such a run.
-func (e *evaluator) unlessLeftOut(v *graph.Value, in *moduleInstance, err error) error {
+func (e *evaluator) unlessLeftOut(v *reads.Value, in *moduleInstance, err error) error {
 	if err != nil && e.graph.LeavesOut(v.Node, in.addr) {
 		return nil
 	}
@@ -110,14 +110,14 @@ func (e *evaluator) unlessLeftOut(v *graph.Value, in *moduleInstance, err error)
 }
 
 // contextOf returns the context in which a local or output is evaluated in one module instance.
-func (e *evaluator) contextOf(ctx context.Context, v *graph.Value, in *moduleInstance) *evalContext {
+func (e *evaluator) contextOf(ctx context.Context, v *reads.Value, in *moduleInstance) *evalContext {
 	c := e.newContext(ctx, in, repetition{})
 	c.setValue(v, in)
 	return c
 }
 
 // setValue prepares a context for the expression of a value in one instance of its module.
-func (c *evalContext) setValue(v *graph.Value, in *moduleInstance) {
+func (c *evalContext) setValue(v *reads.Value, in *moduleInstance) {
 	c.ofValue, c.leftOut, c.ignoreDeprecations = true, c.e.graph.LeavesOut(v.Node, in.addr), in.undeclared
 	if !c.e.valuesReadSingly() {
 		return
@@ -128,7 +128,7 @@ func (c *evalContext) setValue(v *graph.Value, in *moduleInstance) {
 }
 
 // variableValue returns an input variable's final value in one module instance.
-func (e *evaluator) variableValue(ctx context.Context, v *graph.Value, in *moduleInstance) (cty.Value, error) {
+func (e *evaluator) variableValue(ctx context.Context, v *reads.Value, in *moduleInstance) (cty.Value, error) {
 	if in.parent == nil && e.op.Phase == phase.Validate {
 		return unknownVariable(v.Variable), nil
 	}
@@ -145,7 +145,7 @@ func (e *evaluator) variableValue(ctx context.Context, v *graph.Value, in *modul
 
 // givenValue returns the value that is given for a variable in one module instance: by an option or
 // the environment, or by the argument of the module call. Value is NilVal if there is none.
-func (e *evaluator) givenValue(ctx context.Context, v *graph.Value, in *moduleInstance) (Variable, error) {
+func (e *evaluator) givenValue(ctx context.Context, v *reads.Value, in *moduleInstance) (Variable, error) {
 	if in.parent == nil {
 		if given := e.op.variables[v.Name]; given.Value != cty.NilVal {
 			return given, nil
@@ -167,13 +167,13 @@ func (e *evaluator) givenValue(ctx context.Context, v *graph.Value, in *moduleIn
 	if !v.Variable.Ephemeral.Value && marks.Contains(given, marks.Ephemeral) {
 		return Variable{}, tfdiags.Errorf("Variable does not allow ephemeral value",
 			"The value given for var.%s of %s is ephemeral. To accept it, declare the variable with ephemeral "+
-				"= true.", v.Name, graph.ModuleName(v.Module.Path)).At(rng)
+				"= true.", v.Name, reads.ModuleName(v.Module.Path)).At(rng)
 	}
 	return Variable{Value: given, Range: &rng}, nil
 }
 
 // argumentContext returns the context in which the argument for a variable is evaluated.
-func (e *evaluator) argumentContext(ctx context.Context, v *graph.Value, in *moduleInstance) *evalContext {
+func (e *evaluator) argumentContext(ctx context.Context, v *reads.Value, in *moduleInstance) *evalContext {
 	c := e.newContext(ctx, in.parent, in.rep)
 	c.setValue(v, in)
 	if m := v.Module; (m.EachOf != nil || m.EachCall != nil) && v.ReadsEachValue() {
@@ -188,7 +188,7 @@ func (e *evaluator) argumentContext(ctx context.Context, v *graph.Value, in *mod
 // finalValue converts a given value to the type of a variable and applies the variable's default.
 // cty.NilVal means that no value was given. A wrong type is reported at the variable's declaration;
 // the detail says where the value was given.
-func finalValue(v *graph.Value, in *moduleInstance, given Variable) (cty.Value, error) {
+func finalValue(v *reads.Value, in *moduleInstance, given Variable) (cty.Value, error) {
 	out, err := v.Variable.Final(given.Value)
 	if err == nil {
 		return out, nil
@@ -228,7 +228,7 @@ func unknownVariable(v *configs.Variable) cty.Value {
 type outputEval struct{ *evaluator }
 
 // evalOutput evaluates an output value and its preconditions.
-func (e outputEval) evalOutput(ctx context.Context, v *graph.Value, in *moduleInstance) error {
+func (e outputEval) evalOutput(ctx context.Context, v *reads.Value, in *moduleInstance) error {
 	root := in.parent == nil
 	if err := e.checkPreconditions(ctx, in, v); err != nil {
 		in.values[v.Slot] = cty.DynamicVal
@@ -261,7 +261,7 @@ func (e outputEval) evalOutput(ctx context.Context, v *graph.Value, in *moduleIn
 
 // outputValue evaluates the expression of an output. For a root output whose value the plan already
 // knows, it returns that value, unless something that the expression reads has failed.
-func (e outputEval) outputValue(ctx context.Context, v *graph.Value, in *moduleInstance, root bool) (cty.Value, error) {
+func (e outputEval) outputValue(ctx context.Context, v *reads.Value, in *moduleInstance, root bool) (cty.Value, error) {
 	c, known := e.contextOf(ctx, v, in), cty.NilVal
 	if root && e.op.Phase.Applies() {
 		if change := e.op.Plan.Changes.Output(v.Name); change != nil && change.After.IsWhollyKnown() {
@@ -275,7 +275,7 @@ func (e outputEval) outputValue(ctx context.Context, v *graph.Value, in *moduleI
 	return val, err
 }
 
-func (e outputEval) checkOutputMarks(v *graph.Value, val cty.Value, root bool) error {
+func (e outputEval) checkOutputMarks(v *reads.Value, val cty.Value, root bool) error {
 	var errs tfdiags.Diagnostics
 	o := v.Output
 	if root && !o.Sensitive.Value && marks.Contains(val, marks.Sensitive) {
@@ -298,7 +298,7 @@ func (e outputEval) checkOutputMarks(v *graph.Value, val cty.Value, root bool) e
 }
 
 // recordOutput records the value of a root output: as a planned change, or in the state.
-func (e outputEval) recordOutput(v *graph.Value, val cty.Value) {
+func (e outputEval) recordOutput(v *reads.Value, val cty.Value) {
 	e.out.mu.Lock()
 	defer e.out.mu.Unlock()
 	switch {

@@ -82,7 +82,7 @@ func (w *waiters) lose(failed dag.ID) {
 		id := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		for _, next := range w.dependents[id] {
-			if w.lost[next] || w.graph.Nodes[next].Tolerates(w.graph.Nodes[id]) {
+			if w.lost[next] || graph.Tolerates(w.graph.Nodes[next], w.graph.Nodes[id]) {
 				continue
 			}
 			w.lost[next] = true

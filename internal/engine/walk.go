@@ -11,6 +11,7 @@ import (
 	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/parallel"
 	"tofu/internal/states"
@@ -44,7 +45,7 @@ type walk struct {
 	providers *providerPool
 
 	unchanged []bool                   // by resource, whether its block is left out; may be nil
-	idle      map[*graph.Provider]bool // the provider configurations that only such blocks use
+	idle      map[*reads.Provider]bool // the provider configurations that only such blocks use
 
 	inspected bool // whether the inspection has run at its node
 	generated generatedBlocks
@@ -143,9 +144,9 @@ func (w *walk) tolerates(id, dependency dag.ID) bool {
 	case int(dependency) >= len(nodes):
 		return false
 	case int(id) >= len(nodes): // instances that are known are planned even if others are not
-		return nodes[dependency].Kind == graph.KindExpand
+		return nodes[dependency].Kind == reads.KindExpand
 	}
-	return nodes[id].Tolerates(nodes[dependency])
+	return graph.Tolerates(nodes[id], nodes[dependency])
 }
 
 // watchStop halts the walk, and tells running providers to stop, when the environment's Stop is
@@ -178,7 +179,7 @@ func (w *walk) visit(ctx context.Context, id dag.ID) bool {
 	return !w.failed[id]
 }
 
-func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
+func (w *walk) visitNode(ctx context.Context, id dag.ID, n *reads.Node) {
 	if !n.Dropped { // the others would end some critical paths, since they may be visited late
 		defer w.times.Visit(id)()
 	}
@@ -199,7 +200,7 @@ func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 	}
 	if err != errReported {
 		// While planning, resourcePlan.runOne has already reported the failure.
-		if n.Kind != graph.KindResource || w.op.Phase != phase.Plan {
+		if n.Kind != reads.KindResource || w.op.Phase != phase.Plan {
 			w.out.fail(err)
 		}
 		w.out.report(err)
@@ -211,32 +212,32 @@ func (w *walk) visitNode(ctx context.Context, id dag.ID, n *graph.Node) {
 var errReported = errors.New("reported")
 
 // execute does the work of a node.
-func (w *walk) execute(ctx context.Context, n *graph.Node) error {
+func (w *walk) execute(ctx context.Context, n *reads.Node) error {
 	switch n.Kind {
-	case graph.KindValue:
-		return w.eval.visiting(n).evalValue(ctx, n.Object.(*graph.Value))
-	case graph.KindCheck:
-		return w.eval.visiting(n).evalCheck(ctx, n.Object.(*graph.Check))
-	case graph.KindInspection:
+	case reads.KindValue:
+		return w.eval.visiting(n).evalValue(ctx, n.Object.(*reads.Value))
+	case reads.KindCheck:
+		return w.eval.visiting(n).evalCheck(ctx, n.Object.(*reads.Check))
+	case reads.KindInspection:
 		w.inspect(ctx, w.eval.visiting(n))
-	case graph.KindAction:
+	case reads.KindAction:
 		return w.visitAction(ctx, n)
-	case graph.KindModule:
+	case reads.KindModule:
 		return w.expandModule(ctx, n)
-	case graph.KindExpand:
+	case reads.KindExpand:
 		return resourceVisit{w, n.Resource, n}.startPlan(ctx)
-	case graph.KindResource:
+	case reads.KindResource:
 		return w.visitResource(ctx, resourceVisit{w, n.Resource, n})
-	case graph.KindStep:
+	case reads.KindStep:
 		return stepVisit{w, n.Object.(*graph.Step)}.run(ctx)
-	case graph.KindProvider:
-		return providerVisit{w, n.Object.(*graph.Provider)}.start(ctx)
-	case graph.KindProviderClose:
+	case reads.KindProvider:
+		return providerVisit{w, n.Object.(*reads.Provider)}.start(ctx)
+	case reads.KindProviderClose:
 		if w.op.Phase != phase.Eval {
-			w.providers.close(n.Object.(*graph.Provider))
+			w.providers.close(n.Object.(*reads.Provider))
 		}
-	case graph.KindEphemeralEnd:
-		return w.ephemerals.closeAfter(ctx, n.Object.(*graph.Node))
+	case reads.KindEphemeralEnd:
+		return w.ephemerals.closeAfter(ctx, n.Object.(*reads.Node))
 	}
 	return nil
 }

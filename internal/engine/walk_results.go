@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 )
 
@@ -41,10 +41,10 @@ type resourceResult struct {
 type moduleTree []moduleResult
 
 // of returns the instances of a module.
-func (t moduleTree) of(m *graph.Module) []*moduleInstance { return t[m.Index].instances }
+func (t moduleTree) of(m *reads.Module) []*moduleInstance { return t[m.Index].instances }
 
 // at returns the instance of module m at the given address, or nil.
-func (t moduleTree) at(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {
+func (t moduleTree) at(m *reads.Module, addr addrs.ModuleInstance) *moduleInstance {
 	t[m.Index].mu.RLock()
 	defer t[m.Index].mu.RUnlock()
 	return t[m.Index].byAddr[addr]
@@ -52,7 +52,7 @@ func (t moduleTree) at(m *graph.Module, addr addrs.ModuleInstance) *moduleInstan
 
 // missing returns the outermost module instance on the way from the root module to addr that does not
 // exist. The configuration has all of the calls.
-func (t moduleTree) missing(root *graph.Module, addr addrs.ModuleInstance) plans.MissingModule {
+func (t moduleTree) missing(root *reads.Module, addr addrs.ModuleInstance) plans.MissingModule {
 	m, at := root, addrs.RootInstance
 	for _, step := range addr.Steps() {
 		m, at = m.Calls[step.Name], at.Child(step.Name, step.Key)
@@ -64,13 +64,13 @@ func (t moduleTree) missing(root *graph.Module, addr addrs.ModuleInstance) plans
 }
 
 // sort sorts the instances of a module by address.
-func (t moduleTree) sort(m *graph.Module) {
+func (t moduleTree) sort(m *reads.Module) {
 	slices.SortFunc(t[m.Index].instances, func(a, b *moduleInstance) int { return cmp.Compare(a.addr, b.addr) })
 }
 
 // within returns the instances of module m that are inside a module instance. call is the address
 // of this module instance, which may itself be an instance of m.
-func (t moduleTree) within(m *graph.Module, call addrs.ModuleInstance) []*moduleInstance {
+func (t moduleTree) within(m *reads.Module, call addrs.ModuleInstance) []*moduleInstance {
 	if in := t.at(m, call); in != nil || m.Parent == nil {
 		return slices.DeleteFunc([]*moduleInstance{in}, func(in *moduleInstance) bool { return in == nil })
 	}
@@ -97,7 +97,7 @@ func (t moduleTree) add(in *moduleInstance) {
 
 // undeclared returns the instances of a module that the configuration no longer declares, as far as
 // their values may be needed.
-func (t moduleTree) undeclared(m *graph.Module) []*moduleInstance { return t[m.Index].undeclared }
+func (t moduleTree) undeclared(m *reads.Module) []*moduleInstance { return t[m.Index].undeclared }
 
 // addUndeclared adds an undeclared instance of a module.
 func (t moduleTree) addUndeclared(in *moduleInstance) {
@@ -113,7 +113,7 @@ func (t moduleTree) addUndeclared(in *moduleInstance) {
 
 // undeclaredAt returns the undeclared instance of module m at the given address. If its values were
 // not needed before, they are unknown.
-func (t moduleTree) undeclaredAt(m *graph.Module, addr addrs.ModuleInstance) *moduleInstance {
+func (t moduleTree) undeclaredAt(m *reads.Module, addr addrs.ModuleInstance) *moduleInstance {
 	t[m.Index].mu.RLock()
 	defer t[m.Index].mu.RUnlock()
 	if in := t[m.Index].undeclaredAt[addr]; in != nil {
@@ -122,4 +122,4 @@ func (t moduleTree) undeclaredAt(m *graph.Module, addr addrs.ModuleInstance) *mo
 	return newModuleInstance(m, addr)
 }
 
-func (w *walk) result(r *graph.Resource) *resourceResult { return &w.resources[r.Index] }
+func (w *walk) result(r *reads.Resource) *resourceResult { return &w.resources[r.Index] }

@@ -10,7 +10,7 @@ import (
 
 	"tofu/internal/configs"
 	"tofu/internal/configschema"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
@@ -20,7 +20,7 @@ import (
 
 // arguments explains how the meta-arguments of a block cause a change: count, for_each or enabled
 // no longer includes the instance, or replace_triggered_by forces a replacement.
-func (e *explainer) arguments(r *graph.Resource, c *plans.InstanceChange) []*Attribute {
+func (e *explainer) arguments(r *reads.Resource, c *plans.InstanceChange) []*Attribute {
 	if r == nil || r.Exprs == nil {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (e *explainer) arguments(r *graph.Resource, c *plans.InstanceChange) []*Att
 
 // attributes explains the attributes and blocks that change. Those that force a replacement come
 // first.
-func (e *explainer) attributes(r *graph.Resource, c *plans.InstanceChange) []*Attribute {
+func (e *explainer) attributes(r *reads.Resource, c *plans.InstanceChange) []*Attribute {
 	sch := e.View.Schema(c.Provider.Config.Provider, c.Addr.Resource)
 	if sch == nil || c.After.IsNull() || c.Action == plans.NoOp || c.Action == plans.Forget {
 		return nil
@@ -157,7 +157,7 @@ const markedAnewText = "the value stays the same; only what is sensitive changes
 
 // setCause determines where the new value of an attribute comes from.
 func (e *explainer) setCause(
-	a *Attribute, r *graph.Resource, c *plans.InstanceChange, sch *providers.ResourceSchema, places []hcl.Range,
+	a *Attribute, r *reads.Resource, c *plans.InstanceChange, sch *providers.ResourceSchema, places []hcl.Range,
 ) {
 	if drift := e.drift[c.Addr]; drift != nil && drift.Action != plans.Delete {
 		was, is := member(e.shown(drift.Before, c), a.Name), member(e.shown(drift.After, c), a.Name)

@@ -5,12 +5,12 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 )
 
 // conditions returns the result of the conditions in the block of an object, or nil if it has none.
-func (e *explainer) conditions(r *graph.Resource, c *plans.InstanceChange) *Conditions {
+func (e *explainer) conditions(r *reads.Resource, c *plans.InstanceChange) *Conditions {
 	rules := ownRules(r)
 	if len(rules) == 0 {
 		return nil
@@ -26,7 +26,7 @@ func (e *explainer) conditions(r *graph.Resource, c *plans.InstanceChange) *Cond
 }
 
 // ownRules returns the conditions in the block of a resource.
-func ownRules(r *graph.Resource) []graph.Condition {
+func ownRules(r *reads.Resource) []reads.Condition {
 	if r.Exprs == nil {
 		return nil
 	}
@@ -34,13 +34,13 @@ func ownRules(r *graph.Resource) []graph.Condition {
 }
 
 // checkedBy returns the conditions in other blocks that read an object, directly or through values.
-func (e *explainer) checkedBy(r *graph.Resource, c *plans.InstanceChange) []*Condition {
-	reads := e.reach()
-	reads.whole, reads.key, reads.direct = r, c.Addr.Key, true
+func (e *explainer) checkedBy(r *reads.Resource, c *plans.InstanceChange) []*Condition {
+	search := e.reach()
+	search.whole, search.key, search.direct = r, c.Addr.Key, true
 	var out []*Condition
-	add := func(kind checks.Kind, address string, m *graph.Module, rules []graph.Condition) {
+	add := func(kind checks.Kind, address string, m *reads.Module, rules []reads.Condition) {
 		for _, rule := range rules {
-			if !reads.refs(&rule.Condition.Refs, m, graph.Repetition{}) {
+			if !search.refs(&rule.Condition.Refs, m, reads.Repetition{}) {
 				continue
 			}
 			found := &Condition{Address: address, Status: checks.Unknown.String(), Place: placeOf(&rule.Config.Range)}
@@ -64,7 +64,7 @@ func (e *explainer) checkedBy(r *graph.Resource, c *plans.InstanceChange) []*Con
 		}
 	}
 	for _, v := range e.Graph.Values {
-		if v.Kind == graph.Output {
+		if v.Kind == reads.Output {
 			add(checks.KindOutput, v.Node.Name, v.Module, v.Conditions)
 		}
 	}
@@ -72,12 +72,12 @@ func (e *explainer) checkedBy(r *graph.Resource, c *plans.InstanceChange) []*Con
 }
 
 // modules returns the modules sorted by their index.
-func (e *explainer) modules() []*graph.Module {
-	out := make([]*graph.Module, 0, len(e.Graph.Modules))
+func (e *explainer) modules() []*reads.Module {
+	out := make([]*reads.Module, 0, len(e.Graph.Modules))
 	for _, m := range e.Graph.Modules {
 		out = append(out, m)
 	}
-	slices.SortFunc(out, func(x, y *graph.Module) int { return x.Index - y.Index })
+	slices.SortFunc(out, func(x, y *reads.Module) int { return x.Index - y.Index })
 	return out
 }
 

@@ -2,26 +2,26 @@ package explain
 
 import (
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 )
 
 // aliasRead holds the keys of the instances that a reference reads through an alias, such as a local
 // that is a[*].id, while the alias is followed. Then of is not nil.
 type aliasRead struct {
-	of   *graph.Resource
+	of   *reads.Resource
 	keys []addrs.InstanceKey
 }
 
 // keysOf returns the keys of the instances that a reference selects. of is what has the instances.
 // It returns false if the keys are not known.
-func (s scope) keysOf(ref lang.InstanceRef, of graph.Keys) ([]addrs.InstanceKey, bool) {
+func (s scope) keysOf(ref lang.InstanceRef, of reads.Keys) ([]addrs.InstanceKey, bool) {
 	if s.keys == nil {
 		return nil, false
 	}
-	reads, known := s.keys(graph.Keyed{Refs: lang.Instances{ref}, Of: of})
+	list, known := s.keys(reads.Keyed{Refs: lang.Instances{ref}, Of: of})
 	var out []addrs.InstanceKey
-	for _, read := range reads {
+	for _, read := range list {
 		out = append(out, read.Key)
 	}
 	return out, known
@@ -30,13 +30,13 @@ func (s scope) keysOf(ref lang.InstanceRef, of graph.Keys) ([]addrs.InstanceKey,
 // aliasKeys returns the keys of the instances that a reference to an alias reads, or false if they are
 // not known.
 func (t *tracer) aliasKeys(
-	refs *lang.Refs, ref *addrs.Reference, v *graph.Value, in scope,
+	refs *lang.Refs, ref *addrs.Reference, v *reads.Value, in scope,
 ) (keys []addrs.InstanceKey, known bool) {
 	if one, ok := refs.Element(ref); ok {
 		keys, known = in.keysOf(one, v.Alias.Of.Keys())
 	}
 	if !known {
-		keys, known = t.read((graph.IndexedRead{Of: v.Alias.Of, Via: v}).Name())
+		keys, known = t.read((reads.IndexedRead{Of: v.Alias.Of, Via: v}).Name())
 	}
 	return keys, known
 }

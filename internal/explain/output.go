@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/suggest"
@@ -34,7 +34,7 @@ func Output(s *Subject, name string) (*Answer, error) {
 }
 
 // output explains the change of an output. v is nil if the configuration no longer has the output.
-func (e *explainer) output(c *plans.OutputChange, v *graph.Value) *Attribute {
+func (e *explainer) output(c *plans.OutputChange, v *reads.Value) *Attribute {
 	out := &Attribute{Name: "output." + c.Name, Unknown: !wholly(c.After), Place: placeOfValue(v)}
 	before, after := c.Before, c.After
 	if c.Sensitive {
@@ -61,7 +61,7 @@ func (e *explainer) output(c *plans.OutputChange, v *graph.Value) *Attribute {
 	return out
 }
 
-func placeOfValue(v *graph.Value) *Place {
+func placeOfValue(v *reads.Value) *Place {
 	if v == nil {
 		return nil
 	}

@@ -7,7 +7,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 )
@@ -16,13 +16,13 @@ import (
 // of objects that change. It visits each block and each attribute of a change once.
 type reach struct {
 	t          *tracer
-	whole      *graph.Resource       // resource that is explained; nil if it is a value
+	whole      *reads.Resource       // resource that is explained; nil if it is a value
 	direct     bool                  // follow only values, and not the attributes of other objects
 	key        addrs.InstanceKey     // key of the explained instance, if direct is set
-	values     map[*graph.Value]bool // by value: whether it is explained or uses what is explained
-	resources  map[*graph.Resource]*use
+	values     map[*reads.Value]bool // by value: whether it is explained or uses what is explained
+	resources  map[*reads.Resource]*use
 	attributes map[seenAttribute]bool
-	calls      map[*graph.Module]bool
+	calls      map[*reads.Module]bool
 }
 
 // use says which parts of a resource block use a value.
@@ -33,8 +33,8 @@ type use struct {
 }
 
 func (e *explainer) reach() *reach {
-	return &reach{t: e.tracer(nil), values: map[*graph.Value]bool{}, resources: map[*graph.Resource]*use{},
-		attributes: map[seenAttribute]bool{}, calls: map[*graph.Module]bool{}}
+	return &reach{t: e.tracer(nil), values: map[*reads.Value]bool{}, resources: map[*reads.Resource]*use{},
+		attributes: map[seenAttribute]bool{}, calls: map[*reads.Module]bool{}}
 }
 
 // changing returns the changes of objects and root outputs that use the value. within is the
@@ -86,7 +86,7 @@ func (r *reach) uses(c *plans.InstanceChange, u *use) bool {
 }
 
 // block returns the parts of a resource block that use the value.
-func (r *reach) block(of *graph.Resource) *use {
+func (r *reach) block(of *reads.Resource) *use {
 	if u := r.resources[of]; u != nil {
 		return u
 	}
@@ -121,7 +121,7 @@ func (r *reach) block(of *graph.Resource) *use {
 
 // call reports whether the value is used by the arguments that decide the instances of a module or
 // of a module that contains it.
-func (r *reach) call(m *graph.Module) bool {
+func (r *reach) call(m *reads.Module) bool {
 	if m.Parent == nil {
 		return false
 	}
@@ -133,17 +133,17 @@ func (r *reach) call(m *graph.Module) bool {
 	return found
 }
 
-func (r *reach) repetition(rep graph.Repetition, m *graph.Module) bool {
-	return slices.ContainsFunc(rep.Refs(), func(refs *lang.Refs) bool { return r.refs(refs, m, graph.Repetition{}) })
+func (r *reach) repetition(rep reads.Repetition, m *reads.Module) bool {
+	return slices.ContainsFunc(rep.Refs(), func(refs *lang.Refs) bool { return r.refs(refs, m, reads.Repetition{}) })
 }
 
 // refs reports whether one of several references in a module leads to the value. rep resolves count
 // and each.
-func (r *reach) refs(refs *lang.Refs, m *graph.Module, rep graph.Repetition) bool {
+func (r *reach) refs(refs *lang.Refs, m *reads.Module, rep reads.Repetition) bool {
 	return slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool { return r.ref(ref, m, rep) })
 }
 
-func (r *reach) ref(ref *addrs.Reference, m *graph.Module, rep graph.Repetition) bool {
+func (r *reach) ref(ref *addrs.Reference, m *reads.Module, rep reads.Repetition) bool {
 	switch of := m.Named(ref.Subject); {
 	case of.Resource != nil:
 		return (of.Key == addrs.NoKey || r.names(of.Key)) && r.resource(of.Resource, r.t.attribute(ref))
@@ -153,10 +153,10 @@ func (r *reach) ref(ref *addrs.Reference, m *graph.Module, rep graph.Repetition)
 		return r.value(of.Value)
 	}
 	_, each := ref.Subject.(addrs.ForEachAttr)
-	return each && rep.ForEach != nil && r.refs(&rep.ForEach.Refs, m, graph.Repetition{})
+	return each && rep.ForEach != nil && r.refs(&rep.ForEach.Refs, m, reads.Repetition{})
 }
 
-func (r *reach) value(v *graph.Value) bool {
+func (r *reach) value(v *reads.Value) bool {
 	if v == nil {
 		return false
 	}
@@ -164,8 +164,8 @@ func (r *reach) value(v *graph.Value) bool {
 	if seen || v.Expr == nil {
 		return found
 	}
-	m, rep := v.Module, graph.Repetition{}
-	if v.Kind == graph.Variable {
+	m, rep := v.Module, reads.Repetition{}
+	if v.Kind == reads.Variable {
 		m, rep = v.Module.Parent, v.Module.Repetition
 	}
 	r.t.note(v.Expr.Expression)
@@ -177,7 +177,7 @@ func (r *reach) value(v *graph.Value) bool {
 // resource reports whether an attribute of a resource changes because of the value. An empty name
 // means the whole object. For the explained resource itself, it returns true. If direct is set, it
 // only reports whether the data source in a check block reads what is explained.
-func (r *reach) resource(of *graph.Resource, name string) bool {
+func (r *reach) resource(of *reads.Resource, name string) bool {
 	if of == nil || of == r.whole {
 		return of != nil
 	}
@@ -199,7 +199,7 @@ func (r *reach) resource(of *graph.Resource, name string) bool {
 }
 
 // nested reports whether the data source in a check block reads the explained value or resource.
-func (r *reach) nested(of *graph.Resource) bool {
+func (r *reach) nested(of *reads.Resource) bool {
 	return of.Config != nil && of.Config.Check != nil && of.Exprs != nil && of.Exprs.Body != nil &&
 		r.refs(&of.Exprs.Body.Refs, of.Module, of.Exprs.Repetition)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/ui"
@@ -67,12 +67,12 @@ func (e *explainer) tracer(reads []plans.InstanceRead) *tracer {
 
 // scope is the place where an expression is evaluated.
 type scope struct {
-	m   *graph.Module
+	m   *reads.Module
 	at  addrs.ModuleInstance
-	rep graph.Repetition // resolves count and each
+	rep reads.Repetition // resolves count and each
 	// keys finds the keys with which the expression reads single instances. It is nil if they are not
 	// known.
-	keys func(graph.Keyed) ([]graph.KeyRead, bool)
+	keys func(reads.Keyed) ([]reads.KeyRead, bool)
 	each eachValue
 }
 
@@ -80,8 +80,8 @@ type scope struct {
 // call.
 type eachValue struct {
 	key addrs.InstanceKey
-	of  *graph.IndexedRead // the resource or alias; may be nil
-	out []graph.CallRead   // the outputs of the module call that the block reads
+	of  *reads.IndexedRead // the resource or alias; may be nil
+	out []reads.CallRead   // the outputs of the module call that the block reads
 }
 
 // known reports whether each.value is a single instance.
@@ -90,29 +90,29 @@ func (e eachValue) known() bool {
 }
 
 // byEach returns the reads in a list that are reads of each.value.
-func byEach(list []graph.CallRead) []graph.CallRead {
-	return slices.DeleteFunc(slices.Clone(list), func(read graph.CallRead) bool { return !read.ByEach() })
+func byEach(list []reads.CallRead) []reads.CallRead {
+	return slices.DeleteFunc(slices.Clone(list), func(read reads.CallRead) bool { return !read.ByEach() })
 }
 
 // ofBlock returns the scope of the block of a resource, for one of its instances.
-func (e *explainer) ofBlock(r *graph.Resource, at addrs.ModuleInstance, key addrs.InstanceKey) scope {
+func (e *explainer) ofBlock(r *reads.Resource, at addrs.ModuleInstance, key addrs.InstanceKey) scope {
 	s := scope{m: r.Module, at: at, rep: r.Exprs.Repetition, each: eachValue{key, r.ChainedTo(), byEach(r.CallReads)}}
 	if e.Keys != nil {
-		s.keys = func(read graph.Keyed) ([]graph.KeyRead, bool) { return e.Keys.Read(r, at, key, read) }
+		s.keys = func(read reads.Keyed) ([]reads.KeyRead, bool) { return e.Keys.Read(r, at, key, read) }
 	}
 	return s
 }
 
 // ofValue returns the scope of the expression of a value in one instance of its module.
-func (e *explainer) ofValue(v *graph.Value, in addrs.ModuleInstance) scope {
+func (e *explainer) ofValue(v *reads.Value, in addrs.ModuleInstance) scope {
 	s := scope{m: v.Module, at: in}
-	if v.Kind == graph.Variable {
+	if v.Kind == reads.Variable {
 		parent, step := in.Parent()
 		s.m, s.at, s.rep = v.Module.Parent, parent, v.Module.Repetition
 		s.each = eachValue{step.Key, v.Module.ChainedTo(), byEach(v.CallReads)}
 	}
 	if e.Keys != nil {
-		s.keys = func(read graph.Keyed) ([]graph.KeyRead, bool) { return e.Keys.ReadValue(v, in, read) }
+		s.keys = func(read reads.Keyed) ([]reads.KeyRead, bool) { return e.Keys.ReadValue(v, in, read) }
 	}
 	return s
 }
@@ -128,13 +128,13 @@ func (t *tracer) expr(expr *lang.Expr, in scope) []*Source {
 }
 
 type seenValue struct {
-	v    *graph.Value
+	v    *reads.Value
 	at   addrs.ModuleInstance
 	keys string // the keys that are read through the value, if it is followed as an alias
 }
 
 type seenAttribute struct {
-	r    *graph.Resource
+	r    *reads.Resource
 	at   addrs.ModuleInstance
 	key  addrs.InstanceKey
 	name string
@@ -192,7 +192,7 @@ func (t *tracer) ref(refs *lang.Refs, ref *addrs.Reference, in scope) *Source {
 }
 
 // wholeCall returns the source for a reference to a module call that may select single instances.
-func (t *tracer) wholeCall(out *Source, refs *lang.Refs, ref *addrs.Reference, child *graph.Module, in scope) *Source {
+func (t *tracer) wholeCall(out *Source, refs *lang.Refs, ref *addrs.Reference, child *reads.Module, in scope) *Source {
 	name, at := child.Call.Name, in.at
 	if !refs.SelectsInstance(ref) {
 		return t.call(out, child, at.Child(name, addrs.NoKey))
@@ -220,7 +220,7 @@ func (t *tracer) wholeCall(out *Source, refs *lang.Refs, ref *addrs.Reference, c
 
 // wholeResource returns the source for a reference to a resource that may select single instances.
 func (t *tracer) wholeResource(
-	out *Source, refs *lang.Refs, ref *addrs.Reference, of *graph.Resource, in scope,
+	out *Source, refs *lang.Refs, ref *addrs.Reference, of *reads.Resource, in scope,
 ) *Source {
 	target := addrs.Target{Module: in.at, Resource: of.Addr.Resource}
 	if of.Config == nil {
@@ -295,7 +295,7 @@ func (t *tracer) each(out *Source, attr addrs.ForEachAttr, ref *addrs.Reference,
 	return out.with(sources)
 }
 
-func (t *tracer) repetition(out *Source, expr *lang.Expr, m *graph.Module, at addrs.ModuleInstance) *Source {
+func (t *tracer) repetition(out *Source, expr *lang.Expr, m *reads.Module, at addrs.ModuleInstance) *Source {
 	if expr == nil || t.seen[expr] {
 		return nil
 	}
@@ -304,7 +304,7 @@ func (t *tracer) repetition(out *Source, expr *lang.Expr, m *graph.Module, at ad
 }
 
 // value follows a variable, a local or an output.
-func (t *tracer) value(out *Source, v *graph.Value, at addrs.ModuleInstance) *Source {
+func (t *tracer) value(out *Source, v *reads.Value, at addrs.ModuleInstance) *Source {
 	if v == nil {
 		return nil
 	}
@@ -316,7 +316,7 @@ func (t *tracer) value(out *Source, v *graph.Value, at addrs.ModuleInstance) *So
 		return nil
 	}
 	t.seen[key] = true
-	if v.Kind == graph.Variable && (v.Module.Parent == nil || v.Expr == nil) {
+	if v.Kind == reads.Variable && (v.Module.Parent == nil || v.Expr == nil) {
 		return t.variable(out, v)
 	}
 	out.Place = placeOf(v.Node.Range)
@@ -332,7 +332,7 @@ func (t *tracer) value(out *Source, v *graph.Value, at addrs.ModuleInstance) *So
 }
 
 // variable describes a variable that no module call sets. There is nothing further to follow.
-func (t *tracer) variable(out *Source, v *graph.Value) *Source {
+func (t *tracer) variable(out *Source, v *reads.Value) *Source {
 	out.Place, out.Changed = placeOf(v.Node.Range), Possible
 	given, ok := t.plan.Variables[v.Name]
 	if ok {
@@ -352,7 +352,7 @@ func (t *tracer) variable(out *Source, v *graph.Value) *Source {
 }
 
 // call follows all outputs of a module.
-func (t *tracer) call(out *Source, child *graph.Module, at addrs.ModuleInstance) *Source {
+func (t *tracer) call(out *Source, child *reads.Module, at addrs.ModuleInstance) *Source {
 	if child == nil {
 		return nil
 	}
@@ -366,7 +366,7 @@ func (t *tracer) call(out *Source, child *graph.Module, at addrs.ModuleInstance)
 
 // resource says what happens to an attribute of instances of a resource, and follows the attribute if
 // it changes. An empty name means the whole object.
-func (t *tracer) resource(out *Source, r *graph.Resource, targets []addrs.Target, name string) *Source {
+func (t *tracer) resource(out *Source, r *reads.Resource, targets []addrs.Target, name string) *Source {
 	if r == nil {
 		return nil
 	}

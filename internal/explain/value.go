@@ -10,7 +10,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/graphview"
 	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
@@ -61,7 +61,7 @@ func Value(ctx context.Context, s *Subject, addr addrs.AbsValue) (*Answer, error
 
 // valueKinds holds the names of the kinds of values, indexed by the engine's kind.
 var valueKinds = [...]graphview.Kind{
-	graph.Variable: graphview.Variable, graph.Local: graphview.Local, graph.Output: graphview.Output}
+	reads.Variable: graphview.Variable, reads.Local: graphview.Local, reads.Output: graphview.Output}
 
 // idle says why no change uses a value.
 func (v *NamedValue) idle() *Ground {
@@ -72,7 +72,7 @@ func (v *NamedValue) idle() *Ground {
 }
 
 // named returns the value at an address, or nil if the configuration has none.
-func (e *explainer) named(addr addrs.AbsValue) *graph.Value {
+func (e *explainer) named(addr addrs.AbsValue) *reads.Value {
 	m := e.Graph.Modules[addr.Module.Module()]
 	if m == nil {
 		return nil
@@ -103,8 +103,8 @@ func (e *explainer) valueNames(in addrs.ModuleInstance) []string {
 }
 
 // setOrigin describes how a variable was set.
-func (e *explainer) setOrigin(out *NamedValue, v *graph.Value) {
-	if v.Kind != graph.Variable {
+func (e *explainer) setOrigin(out *NamedValue, v *reads.Value) {
+	if v.Kind != reads.Variable {
 		return
 	}
 	_, given := e.plan.Variables[v.Name]
@@ -151,7 +151,7 @@ func covers(m, in addrs.ModuleInstance) bool {
 }
 
 // data explains what a data source returned and what uses it.
-func (e *explainer) data(ctx context.Context, target addrs.Target, r *graph.Resource) *NamedValue {
+func (e *explainer) data(ctx context.Context, target addrs.Target, r *reads.Resource) *NamedValue {
 	out := &NamedValue{Kind: string(graphview.Data), Place: placeOf(r.Node.Range)}
 	values, err := e.Values(ctx)
 	if values != nil {

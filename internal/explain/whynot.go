@@ -6,14 +6,14 @@ import (
 	"strings"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 )
 
 // whyNot returns the reasons why nothing happens at an address. Its last argument holds the changes
 // at the address, none of which does anything. The decisive reasons come first.
-func (e *explainer) whyNot(target addrs.Target, r *graph.Resource, of []*plans.InstanceChange) []*Ground {
+func (e *explainer) whyNot(target addrs.Target, r *reads.Resource, of []*plans.InstanceChange) []*Ground {
 	w := &denial{explainer: e, target: target, resource: r, of: of}
 	for _, find := range []func(*denial){
 		(*denial).mode, (*denial).failed, (*denial).deferred, (*denial).selection, (*denial).instances, (*denial).kind,
@@ -29,7 +29,7 @@ func (e *explainer) whyNot(target addrs.Target, r *graph.Resource, of []*plans.I
 type denial struct {
 	*explainer
 	target   addrs.Target
-	resource *graph.Resource // nil if the resource exists only in the state
+	resource *reads.Resource // nil if the resource exists only in the state
 	of       []*plans.InstanceChange
 	grounds  []*Ground
 }
@@ -138,7 +138,7 @@ func (d *denial) instances() {
 
 // modules adds a reason if count, for_each or enabled excludes all instances of a module, or of a
 // module that contains it.
-func (d *denial) modules(m *graph.Module) {
+func (d *denial) modules(m *reads.Module) {
 	for ; m != nil && m.Parent != nil; m = m.Parent {
 		if d.without(m.Repetition, m.Path.String(), false) {
 			return
@@ -149,7 +149,7 @@ func (d *denial) modules(m *graph.Module) {
 // without adds a reason for the argument that repeats a block with the given name. The reason is
 // that the block has no instances at all or, if others is set, that it has other instances but not
 // the explained one. It returns false if the block has no such argument.
-func (d *denial) without(rep graph.Repetition, of string, others bool) bool {
+func (d *denial) without(rep reads.Repetition, of string, others bool) bool {
 	for _, arg := range []struct {
 		name, none string
 		expr       *lang.Expr

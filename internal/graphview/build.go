@@ -8,19 +8,20 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 )
 
 // Build converts a graph of the engine to a graph for people. plan may be nil. keys finds the keys with
 // which the plan reads single instances through module calls; if it is nil, calls are read as a whole.
-func Build(g *graph.Graph, plan *plans.Plan, keys graph.EarlyKeys) *Graph {
+func Build(g *graph.Graph, plan *plans.Plan, keys reads.EarlyKeys) *Graph {
 	if plan == nil {
 		plan = &plans.Plan{Changes: &plans.Changes{}}
 	}
 	b := &builder{
 		graph: g, instances: findInstances(g, plan, keys), nodesOf: map[block][]int{}, alls: map[block]int{},
-		wholes: map[*graph.Module]int{}, nodeOf: map[*member]int{}, connected: map[pair]bool{},
+		wholes: map[*reads.Module]int{}, nodeOf: map[*member]int{}, connected: map[pair]bool{},
 	}
 	for _, m := range b.modules() {
 		b.addCall(m)
@@ -36,7 +37,7 @@ func Build(g *graph.Graph, plan *plans.Plan, keys graph.EarlyKeys) *Graph {
 }
 
 // valueKinds maps the engine's kinds of values to the kinds of their nodes.
-var valueKinds = [...]Kind{graph.Variable: Variable, graph.Local: Local, graph.Output: Output}
+var valueKinds = [...]Kind{reads.Variable: Variable, reads.Local: Local, reads.Output: Output}
 
 type builder struct {
 	graph     *graph.Graph
@@ -48,15 +49,15 @@ type builder struct {
 	nodeOf    map[*member]int // by member of a block with groups: its node
 	alls      map[block]int   // see all
 	connected map[pair]bool   // see connectInstances
-	wholes    map[*graph.Module]int
+	wholes    map[*reads.Module]int
 }
 
 // modules returns the modules in the order in which the engine added them.
-func (b *builder) modules() []*graph.Module {
-	return slices.SortedFunc(maps.Values(b.graph.Modules), func(x, y *graph.Module) int { return x.Index - y.Index })
+func (b *builder) modules() []*reads.Module {
+	return slices.SortedFunc(maps.Values(b.graph.Modules), func(x, y *reads.Module) int { return x.Index - y.Index })
 }
 
-func (b *builder) node(kind Kind, m *graph.Module, address string, at *hcl.Range) int {
+func (b *builder) node(kind Kind, m *reads.Module, address string, at *hcl.Range) int {
 	b.nodes = append(b.nodes, Node{Kind: kind, Address: address, Module: m.Path, At: at})
 	return len(b.nodes) - 1
 }
@@ -65,7 +66,7 @@ func (b *builder) edge(from, to int, at *hcl.Range) {
 	b.edges = append(b.edges, Edge{From: from, To: to, At: at})
 }
 
-func (b *builder) addResource(r *graph.Resource) {
+func (b *builder) addResource(r *reads.Resource) {
 	of := block{resource: r}
 	if !b.instances.split[of] {
 		b.addInstances(r, r.Addr.String(), b.instances.members[of])
@@ -73,7 +74,7 @@ func (b *builder) addResource(r *graph.Resource) {
 	}
 	for _, group := range b.instances.groups(of) {
 		id := b.addInstances(r, b.instances.groupName(r, group), group)
-		b.nodes[id].Reads = reads(group)
+		b.nodes[id].Reads = readsOf(group)
 		if name := r.Addr.String(); b.nodes[id].Address != name {
 			b.nodes[id].Resource = name
 		}
@@ -84,7 +85,7 @@ func (b *builder) addResource(r *graph.Resource) {
 }
 
 // addInstances adds a node for instances of a resource.
-func (b *builder) addInstances(r *graph.Resource, address string, list []*member) int {
+func (b *builder) addInstances(r *reads.Resource, address string, list []*member) int {
 	id := b.node(modes[r.Addr.Resource.Mode], r.Module, address, r.Node.Range)
 	n := &b.nodes[id]
 	n.Type = r.Addr.Resource.Type
@@ -97,7 +98,7 @@ func (b *builder) addInstances(r *graph.Resource, address string, list []*member
 }
 
 // addValue adds the nodes of a value.
-func (b *builder) addValue(v *graph.Value) {
+func (b *builder) addValue(v *reads.Value) {
 	b.addGroups(block{value: v}, valueKinds[v.Kind], func(group []*member) string {
 		return b.instances.valueName(v, group)
 	})
@@ -149,7 +150,7 @@ func (b *builder) all(of block) (int, bool) {
 
 // addCall adds the nodes of a module call if the call has arguments that decide its instances, or
 // depends_on.
-func (b *builder) addCall(m *graph.Module) {
+func (b *builder) addCall(m *reads.Module) {
 	if m.Call == nil || len(m.Repetition.Refs()) == 0 && m.DependsOn == nil {
 		return
 	}
@@ -183,7 +184,7 @@ func (b *builder) connectAll() {
 
 // connectProviders adds the provider configurations whose arguments refer to something.
 func (b *builder) connectProviders() {
-	ids := map[*graph.Provider]int{}
+	ids := map[*reads.Provider]int{}
 	for _, p := range b.graph.Providers {
 		if p.Config != nil && p.Body != nil && len(p.Body.Refs.Objects) > 0 {
 			ids[p] = b.node(Provider, p.Module, p.Addr.String(), &p.Config.Range)
@@ -199,7 +200,7 @@ func (b *builder) connectProviders() {
 	}
 }
 
-func (b *builder) connectResource(r *graph.Resource) {
+func (b *builder) connectResource(r *reads.Resource) {
 	for _, id := range b.nodesOf[block{resource: r}] {
 		if r.Config != nil {
 			b.inCall(block{resource: r}, id)
@@ -226,7 +227,7 @@ func (b *builder) connectResource(r *graph.Resource) {
 }
 
 // connectBlock adds edges for the references in the block of a resource.
-func (b *builder) connectBlock(r *graph.Resource, id int) {
+func (b *builder) connectBlock(r *reads.Resource, id int) {
 	rules := map[*lang.Refs]bool{}
 	for _, rule := range slices.Concat(r.Exprs.Preconditions, r.Exprs.Postconditions) {
 		rules[&rule.Condition.Refs], rules[&rule.Message.Refs] = true, true
@@ -243,7 +244,7 @@ func (b *builder) connectBlock(r *graph.Resource, id int) {
 
 // refsOf adds an edge for each reference of a block in a module. For references to single instances, it
 // adds the edges between the instances.
-func (b *builder) refsOf(of block, id int, m *graph.Module, refs *lang.Refs) {
+func (b *builder) refsOf(of block, id int, m *reads.Module, refs *lang.Refs) {
 	for _, one := range refs.Objects {
 		found := eachRefs(of, refs, one)
 		if found == nil {
@@ -287,9 +288,9 @@ func (b *builder) connectInstances(p pair, at *hcl.Range) {
 	}
 }
 
-func (b *builder) connectValue(v *graph.Value) {
+func (b *builder) connectValue(v *reads.Value) {
 	m := v.Module
-	if v.Kind == graph.Variable {
+	if v.Kind == reads.Variable {
 		m = v.Module.Parent
 	}
 	for _, id := range b.nodesOf[block{value: v}] {
@@ -303,7 +304,7 @@ func (b *builder) connectValue(v *graph.Value) {
 }
 
 // rules adds edges for the references in the conditions of a value or a check.
-func (b *builder) rules(id int, m *graph.Module, rules []graph.Condition) {
+func (b *builder) rules(id int, m *reads.Module, rules []reads.Condition) {
 	first := len(b.edges)
 	for _, rule := range rules {
 		b.refs(id, m, &rule.Condition.Refs)
@@ -332,14 +333,14 @@ func (b *builder) inCall(of block, id int) {
 }
 
 // afterCall adds an edge from a node to the call of a module as a whole.
-func (b *builder) afterCall(id int, m *graph.Module) {
+func (b *builder) afterCall(id int, m *reads.Module) {
 	if call, ok := b.all(block{call: m}); ok {
 		b.edge(id, call, b.nodes[call].At)
 	}
 }
 
 // refs adds an edge for each reference to another node.
-func (b *builder) refs(from int, m *graph.Module, refs *lang.Refs) {
+func (b *builder) refs(from int, m *reads.Module, refs *lang.Refs) {
 	if refs == nil {
 		return
 	}
@@ -351,7 +352,7 @@ func (b *builder) refs(from int, m *graph.Module, refs *lang.Refs) {
 }
 
 // target returns the node that a reference in a module names, or false if there is no such node.
-func (b *builder) target(m *graph.Module, subject addrs.Referenceable) (int, bool) {
+func (b *builder) target(m *reads.Module, subject addrs.Referenceable) (int, bool) {
 	of := m.Named(subject)
 	if of.Call != nil && of.Value == nil {
 		return b.whole(of.Call)
@@ -361,7 +362,7 @@ func (b *builder) target(m *graph.Module, subject addrs.Referenceable) (int, boo
 
 // whole returns the node that represents everything in a module. The node is added when something
 // first refers to it.
-func (b *builder) whole(m *graph.Module) (int, bool) {
+func (b *builder) whole(m *reads.Module) (int, bool) {
 	if m == nil {
 		return 0, false
 	}

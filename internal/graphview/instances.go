@@ -10,6 +10,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 )
 
@@ -33,9 +34,9 @@ const alone = 3
 
 // block is a resource, a value or a module call. All fields but one are nil.
 type block struct {
-	resource *graph.Resource
-	value    *graph.Value
-	call     *graph.Module
+	resource *reads.Resource
+	value    *reads.Value
+	call     *reads.Module
 }
 
 // name returns the name of the node that represents a block as a whole.
@@ -64,7 +65,7 @@ func (b block) at() *hcl.Range {
 }
 
 // module returns the module of a block.
-func (b block) module() *graph.Module {
+func (b block) module() *reads.Module {
 	switch {
 	case b.call != nil:
 		return b.call.Parent
@@ -118,7 +119,7 @@ type instances struct {
 type pair struct{ from, to block }
 
 // findInstances returns the references between the instances of a plan. keys may be nil.
-func findInstances(g *graph.Graph, plan *plans.Plan, keys graph.EarlyKeys) *instances {
+func findInstances(g *graph.Graph, plan *plans.Plan, keys reads.EarlyKeys) *instances {
 	s := &instances{graph: g, plan: plan, members: map[block][]*member{}, at: map[addrs.AbsInstance]*member{},
 		exact: map[pair]bool{}, whole: map[pair][]*member{}, split: map[block]bool{},
 		pairs: map[block][]pair{}, looks: map[string]look{}, modules: map[block]int{}}
@@ -166,7 +167,7 @@ func (s *instances) member(addr addrs.AbsInstance) *member {
 }
 
 // connect adds the references from a resource to instances of the resource in read.
-func (s *instances) connect(r *graph.Resource, read graph.IndexedRead) {
+func (s *instances) connect(r *reads.Resource, read reads.IndexedRead) {
 	p := pair{block{resource: r}, block{resource: read.Of}}
 	var wholes []*member
 	for _, m := range s.members[p.from] {
@@ -201,7 +202,7 @@ func (s *instances) add(p pair, from, to *member, own bool) {
 
 // keys returns the keys of the instances of a resource that an instance refers to. It returns false
 // if the instance refers to the resource as a whole.
-func (s *instances) keys(r *graph.Resource, m *member, read graph.IndexedRead) (keys []addrs.InstanceKey, known bool) {
+func (s *instances) keys(r *reads.Resource, m *member, read reads.IndexedRead) (keys []addrs.InstanceKey, known bool) {
 	of := read.Of.Addr.Resource
 	c := s.plan.Changes.Instance(m.addr, addrs.NotDeposed)
 	if c == nil && len(m.deferred) > 0 {
@@ -231,7 +232,7 @@ func (s *instances) keys(r *graph.Resource, m *member, read graph.IndexedRead) (
 
 // storedKeys returns the keys of the instances of a resource on which an object depends according
 // to the state. It returns false if the state records no dependency on such instances.
-func (s *instances) storedKeys(addr addrs.AbsInstance, of *graph.Resource) (keys []addrs.InstanceKey, known bool) {
+func (s *instances) storedKeys(addr addrs.AbsInstance, of *reads.Resource) (keys []addrs.InstanceKey, known bool) {
 	inst := s.plan.Prior.Instance(addr)
 	if inst == nil || inst.Current == nil {
 		return nil, false
@@ -346,7 +347,7 @@ func (s *instances) groups(b block) [][]*member {
 // groupName returns the address of a node that represents some members of a resource, such as
 // a[0..3, 7]. It begins with the first instance, so it is unique. If the members have the same keys
 // in all instances of the module, the name leaves out the keys of the module.
-func (s *instances) groupName(r *graph.Resource, group []*member) string {
+func (s *instances) groupName(r *reads.Resource, group []*member) string {
 	if len(group) == 1 {
 		return group[0].addr.String()
 	}
@@ -370,7 +371,7 @@ func (s *instances) groupName(r *graph.Resource, group []*member) string {
 
 // sameEverywhere reports whether a group has the same keys in all module instances in which the
 // resource has members. n is the number of the group's members in the first module instance.
-func (s *instances) sameEverywhere(r *graph.Resource, group []*member, n int) bool {
+func (s *instances) sameEverywhere(r *reads.Resource, group []*member, n int) bool {
 	if len(group) != n*s.modules[block{resource: r}] {
 		return false
 	}
@@ -383,7 +384,7 @@ func (s *instances) sameEverywhere(r *graph.Resource, group []*member, n int) bo
 }
 
 // callName returns the address of a node that represents some instances of a module call.
-func (s *instances) callName(m *graph.Module, group []*member) string {
+func (s *instances) callName(m *reads.Module, group []*member) string {
 	name := group[0].in.String() + callSuffix
 	switch {
 	case len(group) == 1:
@@ -395,7 +396,7 @@ func (s *instances) callName(m *graph.Module, group []*member) string {
 }
 
 // valueName returns the address of a node that represents a value in some module instances.
-func (s *instances) valueName(v *graph.Value, group []*member) string {
+func (s *instances) valueName(v *reads.Value, group []*member) string {
 	name := v.Node.Name
 	if len(group) == len(s.members[block{value: v}]) && len(group) > 1 {
 		return name
@@ -442,8 +443,8 @@ func keysText(group []*member) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// reads returns, by member, the instances that it refers to.
-func reads(group []*member) map[addrs.AbsInstance][]addrs.AbsInstance {
+// readsOf returns, by member, the instances that it refers to.
+func readsOf(group []*member) map[addrs.AbsInstance][]addrs.AbsInstance {
 	out := map[addrs.AbsInstance][]addrs.AbsInstance{}
 	for _, m := range group {
 		for _, n := range m.needs {

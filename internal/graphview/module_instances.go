@@ -5,7 +5,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 )
@@ -22,16 +22,16 @@ import (
 // callTracer finds the references between members through module calls.
 type callTracer struct {
 	*instances
-	keys   graph.EarlyKeys
+	keys   reads.EarlyKeys
 	traced map[block]bool // blocks whose references are followed by instance
 }
 
 // trace adds the references of all blocks that read single module instances, of arguments that read
 // single instances, and of everything between these in the modules.
 func (t *callTracer) trace() {
-	outputs, arguments := map[*graph.Module][]block{}, map[*graph.Module][]block{}
-	addOutputs := func(reads []graph.CallRead) {
-		for _, read := range reads {
+	outputs, arguments := map[*reads.Module][]block{}, map[*reads.Module][]block{}
+	addOutputs := func(list []reads.CallRead) {
+		for _, read := range list {
 			for _, output := range read.Outputs() {
 				outputs[read.Call] = append(outputs[read.Call], block{value: output})
 			}
@@ -49,7 +49,7 @@ func (t *callTracer) trace() {
 		}
 		addOutputs(v.CallReads)
 		t.traced[block{value: v}] = true
-		if v.Kind == graph.Variable {
+		if v.Kind == reads.Variable {
 			arguments[v.Module] = append(arguments[v.Module], block{value: v})
 		}
 	}
@@ -80,7 +80,7 @@ func (t *callTracer) trace() {
 
 // chainedBlocks returns the resource in the for_each of a module call or, if that is another call, the
 // outputs of that call that arguments read with each.value.
-func chainedBlocks(m *graph.Module) []block {
+func chainedBlocks(m *reads.Module) []block {
 	if m.Call == nil {
 		return nil
 	}
@@ -106,7 +106,7 @@ func chainedBlocks(m *graph.Module) []block {
 // connectCall adds references from the instances of a call to the instances that have the same key of
 // what its for_each names. It also adds references from the resources and values in the module to the
 // instances of the call.
-func (t *callTracer) connectCall(m *graph.Module) {
+func (t *callTracer) connectCall(m *reads.Module) {
 	chain := chainedBlocks(m)
 	if len(chain) == 0 {
 		return
@@ -146,7 +146,7 @@ func (t *callTracer) connectCall(m *graph.Module) {
 	for _, r := range m.Resources {
 		connect(block{resource: r})
 	}
-	for _, values := range []map[string]*graph.Value{m.Variables, m.Locals, m.Outputs} {
+	for _, values := range []map[string]*reads.Value{m.Variables, m.Locals, m.Outputs} {
 		for _, v := range values {
 			connect(block{value: v})
 		}
@@ -155,13 +155,13 @@ func (t *callTracer) connectCall(m *graph.Module) {
 
 // readsInstances reports whether a value reads single instances of module calls or, in an argument, of
 // resources.
-func (t *callTracer) readsInstances(v *graph.Value) bool {
+func (t *callTracer) readsInstances(v *reads.Value) bool {
 	switch {
 	case v.Expr == nil:
 		return false
 	case len(v.CallReads) > 0:
 		return true
-	case v.Kind != graph.Variable || !v.PerInstance:
+	case v.Kind != reads.Variable || !v.PerInstance:
 		return false
 	case v.ReadsEachValue() && v.Module.ChainedTo() != nil:
 		return true
@@ -191,7 +191,7 @@ func (t *callTracer) users() map[block][]block {
 // reach traces the blocks that can be reached from some values of each module. The function next
 // returns the blocks to go to from a block. reach stays within that module and the modules that it
 // calls.
-func (t *callTracer) reach(from map[*graph.Module][]block, next func(block) []block) {
+func (t *callTracer) reach(from map[*reads.Module][]block, next func(block) []block) {
 	for m, values := range from {
 		outside := func(b block) bool { return !m.Path.Contains(b.module().Path) }
 		for b := range dag.Reachable(values, func(b block) []block {
@@ -207,7 +207,7 @@ type ref struct {
 	*addrs.Reference
 	refs *lang.Refs
 	to   block
-	call *graph.Module // the call whose output it refers to; nil for none
+	call *reads.Module // the call whose output it refers to; nil for none
 	each bool          // whether it is each.value, which is the instance of to, or of call, with the same key
 }
 
@@ -231,7 +231,7 @@ func (t *callTracer) refs(b block) []ref {
 		}
 	case v == nil, v.Expr == nil:
 	default:
-		if v.Kind == graph.Variable {
+		if v.Kind == reads.Variable {
 			m = m.Parent
 		}
 		if m != nil {
@@ -245,7 +245,7 @@ func (t *callTracer) refs(b block) []ref {
 // argument, a resource. one must be the reference in the for_each of a resource or a call, or each.value
 // in an argument. eachRefs returns nil for all other references.
 func eachRefs(b block, refs *lang.Refs, one *addrs.Reference) []ref {
-	var reads []graph.CallRead
+	var list []reads.CallRead
 	switch v := b.value; {
 	case b.call != nil:
 		var out []ref
@@ -256,17 +256,17 @@ func eachRefs(b block, refs *lang.Refs, one *addrs.Reference) []ref {
 		}
 		return out
 	case v == nil && b.resource.ChainedCall() != nil && refs == &b.resource.Exprs.Repetition.ForEach.Refs:
-		reads = b.resource.CallReads
+		list = b.resource.CallReads
 	case v == nil || one.Subject != addrs.ForEachAttr{Name: "value"}:
 		return nil
 	default:
 		if of := eachOf(b); of != nil {
 			return []ref{{Reference: one, refs: refs, to: block{resource: of}, each: true}}
 		}
-		reads = v.CallReads
+		list = v.CallReads
 	}
 	var out []ref
-	for _, read := range reads {
+	for _, read := range list {
 		if !read.ByEach() {
 			continue
 		}
@@ -279,8 +279,8 @@ func eachRefs(b block, refs *lang.Refs, one *addrs.Reference) []ref {
 
 // eachOf returns the resource in the for_each of the module call if b is an argument of that call,
 // or nil.
-func eachOf(b block) *graph.Resource {
-	if b.value == nil || b.value.Kind != graph.Variable {
+func eachOf(b block) *reads.Resource {
+	if b.value == nil || b.value.Kind != reads.Variable {
 		return nil
 	}
 	read := b.value.Module.ChainedTo()
@@ -291,7 +291,7 @@ func eachOf(b block) *graph.Resource {
 }
 
 // target returns the block or call that a reference in a module refers to.
-func target(m *graph.Module, refs *lang.Refs, one *addrs.Reference) (ref, bool) {
+func target(m *reads.Module, refs *lang.Refs, one *addrs.Reference) (ref, bool) {
 	of := m.Named(one.Subject)
 	out := ref{Reference: one, refs: refs, call: of.Call}
 	out.to.value, out.to.resource = of.Value, of.Resource
@@ -311,7 +311,7 @@ func (t *callTracer) needs(b block) []block {
 }
 
 // addMembers adds a member for each instance of the module of a value.
-func (t *callTracer) addMembers(v *graph.Value) {
+func (t *callTracer) addMembers(v *reads.Value) {
 	list, _ := t.keys.ModuleInstances(v.Module)
 	b := block{value: v}
 	for _, in := range list {
@@ -321,7 +321,7 @@ func (t *callTracer) addMembers(v *graph.Value) {
 
 // connectAll adds the references of the members of a block.
 func (t *callTracer) connectAll(b block) {
-	byInstance := map[*graph.Resource]bool{} // resources that instances.connect has already connected
+	byInstance := map[*reads.Resource]bool{} // resources that instances.connect has already connected
 	if b.value == nil {
 		for _, read := range b.resource.ReadsByInstance() {
 			byInstance[read.Of] = true
@@ -339,7 +339,7 @@ func (t *callTracer) connectAll(b block) {
 			if !known {
 				wholes[p] = append(wholes[p], m)
 			} else if to != nil && to != m {
-				t.add(p, m, to, r.call != nil && r.call == b.module() && b.value != nil && b.value.Kind == graph.Variable)
+				t.add(p, m, to, r.call != nil && r.call == b.module() && b.value != nil && b.value.Kind == reads.Variable)
 			}
 		}
 	}
@@ -364,7 +364,7 @@ func (t *callTracer) byModule(b block) map[addrs.ModuleInstance][]*member {
 // determined. The map in holds the members of the referenced block by module instance.
 func (t *callTracer) find(b block, m *member, r ref, in map[addrs.ModuleInstance][]*member) (*member, bool) {
 	at := m.in
-	if b.value != nil && b.value.Kind == graph.Variable {
+	if b.value != nil && b.value.Kind == reads.Variable {
 		at, _ = at.Parent()
 	}
 	var own addrs.InstanceKey // the instance key of the module call, in the last step of m's address
@@ -416,12 +416,12 @@ func (t *callTracer) removes(m *member) bool {
 // block. It returns false if the key is not known, or if the
 // reference doesn't select an instance by key. It returns NoKey and true if the reference reads no
 // instance.
-func (t *callTracer) key(b block, m *member, r ref, of graph.Keys) (addrs.InstanceKey, bool) {
+func (t *callTracer) key(b block, m *member, r ref, of reads.Keys) (addrs.InstanceKey, bool) {
 	if !r.refs.SelectsInstance(r.Reference) {
 		return addrs.NoKey, false
 	}
-	read := graph.Keyed{Refs: lang.Instances{r.refs.Instance(r.Reference)}, Of: of}
-	var keys []graph.KeyRead
+	read := reads.Keyed{Refs: lang.Instances{r.refs.Instance(r.Reference)}, Of: of}
+	var keys []reads.KeyRead
 	known := false
 	if b.value != nil {
 		keys, known = t.keys.ReadValue(b.value, m.in, read)

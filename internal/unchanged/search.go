@@ -12,6 +12,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/states"
@@ -23,13 +24,13 @@ type search struct {
 	*Blocks
 	g             *graph.Graph
 	stored        *states.State
-	free          func(*graph.Resource) bool // whether the stored objects of a block are used as they are
+	free          func(*reads.Resource) bool // whether the stored objects of a block are used as they are
 	circumstances sum
 
 	blocks    []result // by Resource.Index
-	values    map[*graph.Value]result
-	modules   map[*graph.Module]result
-	providers map[*graph.Provider]result
+	values    map[*reads.Value]result
+	modules   map[*reads.Module]result
+	providers map[*reads.Provider]result
 }
 
 // result says what the search has found out about a block, a value, a module call or a provider configuration.
@@ -65,7 +66,7 @@ func (in *inputs) add(r result) {
 }
 
 // expr adds what an expression of a module reads.
-func (in *inputs) expr(m *graph.Module, e *lang.Expr) {
+func (in *inputs) expr(m *reads.Module, e *lang.Expr) {
 	if e == nil {
 		return
 	}
@@ -73,7 +74,7 @@ func (in *inputs) expr(m *graph.Module, e *lang.Expr) {
 	in.refs(m, &e.Refs)
 }
 
-func (in *inputs) refs(m *graph.Module, refs *lang.Refs) {
+func (in *inputs) refs(m *reads.Module, refs *lang.Refs) {
 	if refs == nil {
 		return
 	}
@@ -87,7 +88,7 @@ func (in *inputs) refs(m *graph.Module, refs *lang.Refs) {
 }
 
 // subject adds what one reference reads.
-func (in *inputs) subject(m *graph.Module, ref *addrs.Reference) {
+func (in *inputs) subject(m *reads.Module, ref *addrs.Reference) {
 	if call, _, ok := lang.ModuleSubject(ref.Subject); ok {
 		in.call(m.Calls[call.Name])
 		return
@@ -111,7 +112,7 @@ func (in *inputs) subject(m *graph.Module, ref *addrs.Reference) {
 }
 
 // call adds the outputs of a module call, and what decides its instances.
-func (in *inputs) call(m *graph.Module) {
+func (in *inputs) call(m *reads.Module) {
 	if m == nil || m.Config == nil {
 		in.clear = false
 		return
@@ -127,7 +128,7 @@ func (in *inputs) call(m *graph.Module) {
 	}
 }
 
-func (in *inputs) value(v *graph.Value) {
+func (in *inputs) value(v *reads.Value) {
 	if v == nil {
 		in.clear = false
 		return
@@ -137,7 +138,7 @@ func (in *inputs) value(v *graph.Value) {
 
 // value returns the sum of a variable, local or output. Except for its expression, its text belongs to
 // the circumstances.
-func (s *search) value(v *graph.Value) result {
+func (s *search) value(v *reads.Value) result {
 	if known := s.values[v]; known.begun {
 		return known
 	}
@@ -145,13 +146,13 @@ func (s *search) value(v *graph.Value) result {
 	in := s.inputs("value")
 	from := v.Module
 	switch v.Kind {
-	case graph.Variable:
+	case reads.Variable:
 		from = v.Module.Parent
 		in.clear = !v.Variable.Ephemeral.Value
 		if v.Module.Parent == nil {
 			in.bytes(s.Variables[v.Name])
 		}
-	case graph.Output:
+	case reads.Output:
 		in.clear = !v.Output.Ephemeral.Value && len(v.Conditions) == 0
 		in.refs(from, v.DependsOn)
 	}
@@ -166,7 +167,7 @@ func (s *search) value(v *graph.Value) result {
 }
 
 // module returns the sum of what decides the instances of a module, and of the calls around it.
-func (s *search) module(m *graph.Module) result {
+func (s *search) module(m *reads.Module) result {
 	if known := s.modules[m]; known.begun {
 		return known
 	}
@@ -182,14 +183,14 @@ func (s *search) module(m *graph.Module) result {
 	return s.modules[m]
 }
 
-func (in *inputs) repetition(m *graph.Module, r graph.Repetition) {
+func (in *inputs) repetition(m *reads.Module, r reads.Repetition) {
 	in.expr(m, r.Count)
 	in.expr(m, r.ForEach)
 	in.expr(m, r.Enabled)
 }
 
 // provider returns the sum of a provider configuration.
-func (s *search) provider(p *graph.Provider) result {
+func (s *search) provider(p *reads.Provider) result {
 	if known := s.providers[p]; known.begun {
 		return known
 	}
@@ -209,7 +210,7 @@ func (s *search) provider(p *graph.Provider) result {
 }
 
 // configuration returns the result of validating a provider configuration by itself.
-func (s *search) configuration(p *graph.Provider) result {
+func (s *search) configuration(p *reads.Provider) result {
 	in := s.inputs("configuration")
 	in.Write(s.circumstances[:])
 	in.add(s.provider(p))
@@ -219,7 +220,7 @@ func (s *search) configuration(p *graph.Provider) result {
 }
 
 // resource returns the sum of a block.
-func (s *search) resource(r *graph.Resource) result {
+func (s *search) resource(r *reads.Resource) result {
 	if known := s.blocks[r.Index]; known.begun {
 		return known
 	}
@@ -275,7 +276,7 @@ func (in *inputs) lifecycle(l *configs.Lifecycle) {
 }
 
 // eligible reports whether nothing but the inputs that resource adds decides what becomes of a block.
-func (s *search) eligible(r *graph.Resource) bool {
+func (s *search) eligible(r *reads.Resource) bool {
 	c, e := r.Config, r.Exprs
 	switch {
 	case r.Addr.Resource.Mode != addrs.Managed, c == nil, e == nil, r.Schema == nil, r.Provider == nil:
@@ -294,12 +295,12 @@ func (s *search) eligible(r *graph.Resource) bool {
 	return r.EachOf == nil && r.EachCall == nil && len(s.g.Imports[r]) == 0 && s.g.Removals[r] == nil
 }
 
-func hasProblems(nodes ...*graph.Node) bool {
-	return slices.ContainsFunc(nodes, func(n *graph.Node) bool { return len(n.Problems) > 0 })
+func hasProblems(nodes ...*reads.Node) bool {
+	return slices.ContainsFunc(nodes, func(n *reads.Node) bool { return len(n.Problems) > 0 })
 }
 
 // objects adds the objects of a block in the state, and what a plan would store with them.
-func (in *inputs) objects(r *graph.Resource) {
+func (in *inputs) objects(r *reads.Resource) {
 	in.flags(r.CreateBeforeDestroy, r.Recorded.CreateBeforeDestroy)
 	in.dependencies(r.Recorded.Dependencies)
 	prior := slices.SortedFunc(slices.Values(r.Prior), func(a, b *states.Resource) int { return a.Addr.Compare(b.Addr) })

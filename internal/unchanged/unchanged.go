@@ -35,6 +35,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/engine"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 )
@@ -101,13 +102,13 @@ func (b *Blocks) Change(addr addrs.AbsInstance) *plans.InstanceChange {
 }
 
 // Find implements engine.Unchanged.
-func (b *Blocks) Find(g *graph.Graph, stored *states.State, free func(*graph.Resource) bool) engine.Known {
+func (b *Blocks) Find(g *graph.Graph, stored *states.State, free func(*reads.Resource) bool) engine.Known {
 	s := &search{Blocks: b, g: g, stored: stored, free: free, blocks: make([]result, len(g.Resources)),
-		values: map[*graph.Value]result{}, modules: map[*graph.Module]result{},
-		providers: map[*graph.Provider]result{}}
+		values: map[*reads.Value]result{}, modules: map[*reads.Module]result{},
+		providers: map[*reads.Provider]result{}}
 	s.circumstances = s.hashCircumstances()
 	b.last = s
-	out := engine.Known{Blocks: make([]bool, len(g.Resources)), Providers: map[*graph.Provider]bool{}}
+	out := engine.Known{Blocks: make([]bool, len(g.Resources)), Providers: map[*reads.Provider]bool{}}
 	for i, r := range g.Resources {
 		out.Blocks[i] = s.resource(r).kept
 	}
@@ -120,7 +121,7 @@ func (b *Blocks) Find(g *graph.Graph, stored *states.State, free func(*graph.Res
 }
 
 // Record remembers the sums of the blocks that the last graph has found to be the same.
-func (b *Blocks) Record(same func(*graph.Resource) bool) {
+func (b *Blocks) Record(same func(*reads.Resource) bool) {
 	if b.found == nil {
 		b.found = map[sum]bool{}
 	}
@@ -188,7 +189,7 @@ func (s *search) holes() map[string][]hole {
 	for _, v := range s.g.Values {
 		if at, ok := s.rangeOfValue(v); ok {
 			filler := "0"
-			if v.Kind == graph.Local {
+			if v.Kind == reads.Local {
 				filler = "\n"
 			}
 			out[at.Filename] = append(out[at.Filename], hole{at.Start.Byte, at.End.Byte, filler})
@@ -237,11 +238,11 @@ func (s *search) rangeOf(c *configs.Resource) (at hcl.Range, ok bool) {
 }
 
 // rangeOfValue returns where a local is, or the expression of a variable or output.
-func (s *search) rangeOfValue(v *graph.Value) (at hcl.Range, ok bool) {
+func (s *search) rangeOfValue(v *reads.Value) (at hcl.Range, ok bool) {
 	if v.Expr == nil {
 		return at, false
 	}
-	if v.Kind == graph.Local {
+	if v.Kind == reads.Local {
 		local := v.Module.Config.Module.Locals[v.Name]
 		_, ok := local.Expr.(hclsyntax.Expression)
 		return s.valid(local.Range, ok)

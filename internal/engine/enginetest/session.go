@@ -15,7 +15,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/states"
@@ -290,7 +290,7 @@ func (o option) set(step *Step) error {
 		addr, id, _ := strings.Cut(o.value, " ")
 		var to addrs.AbsInstance
 		to, err = addrs.ParseInstanceText(addr)
-		opts.Imports = append(opts.Imports, graph.CommandImport{Addr: to, ID: id})
+		opts.Imports = append(opts.Imports, reads.CommandImport{Addr: to, ID: id})
 	case "-var":
 		setVariable(&opts.Variables, o.value)
 	case "-apply-var":

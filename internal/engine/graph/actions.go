@@ -5,9 +5,8 @@ import (
 	"slices"
 
 	"tofu/internal/addrs"
-	"tofu/internal/configs"
 	"tofu/internal/engine/phase"
-	"tofu/internal/lang"
+	"tofu/internal/engine/reads"
 	"tofu/internal/tfdiags"
 )
 
@@ -25,34 +24,6 @@ import (
 // An action has a node of its own only where no object triggers it: in a validation, and if it is
 // requested by its address (Operation.Invoke). That node is like the one of a check.
 
-// ActionTrigger is an action_trigger block with its analyzed expressions.
-type ActionTrigger struct {
-	Config    *configs.ActionTrigger
-	Condition *lang.Expr   // may be nil
-	Keys      []*lang.Expr // parallel to Config.Actions; nil for references without a key
-}
-
-// destroys reports whether the destruction of an object triggers the actions.
-func (t *ActionTrigger) destroys() bool {
-	return slices.ContainsFunc(t.Config.Events, configs.ActionEvent.Destroys)
-}
-
-// refs returns the references of the condition and the keys.
-func (t *ActionTrigger) refs() []*lang.Refs {
-	var out []*lang.Refs
-	for _, e := range append(slices.Clip(t.Keys), t.Condition) {
-		if e != nil {
-			out = append(out, &e.Refs)
-		}
-	}
-	return out
-}
-
-// DestroysActions reports whether the destruction of an object of the resource triggers actions.
-func (r *Resource) DestroysActions() bool {
-	return r.Exprs != nil && slices.ContainsFunc(r.Exprs.ActionTriggers, func(t ActionTrigger) bool { return t.destroys() })
-}
-
 // invokes reports whether an action is requested by its address.
 func (o *Operation) invokes(addr addrs.ConfigResource) bool {
 	return slices.ContainsFunc(o.Invoke, func(t addrs.Target) bool {
@@ -61,34 +32,18 @@ func (o *Operation) invokes(addr addrs.ConfigResource) bool {
 }
 
 // addActions adds the action blocks of a module.
-func (b *build) addActions(m *Module) {
+func (b *build) addActions(m *reads.Module) {
 	blocks := m.Config.Module.Actions
-	m.Actions = make(map[addrs.Resource]*Resource, len(blocks))
+	m.Actions = make(map[addrs.Resource]*reads.Resource, len(blocks))
 	for _, addr := range slices.SortedFunc(maps.Keys(blocks), addrs.Resource.Compare) {
-		a := &Resource{Addr: addr.In(m.Path), Module: m, Config: blocks[addr]}
+		a := &reads.Resource{Addr: addr.In(m.Path), Module: m, Config: blocks[addr]}
 		m.Actions[addr] = a
 		if b.op.Phase == phase.Validate || b.op.invokes(a.Addr) {
-			a.Node = b.node(KindAction, m, a.Addr.String(), &a.Config.Range)
-			a.Node.kept, a.Node.Object, a.Inputs = true, a, a.Node
+			a.Node = b.node(reads.KindAction, m, a.Addr.String(), &a.Config.Range)
+			a.Node.Kept, a.Node.Object, a.Inputs = true, a, a.Node
 			b.actions = append(b.actions, a)
 		}
 	}
-}
-
-// triggered returns the actions that a resource triggers.
-func (r *Resource) triggered() []*Resource {
-	if r.Config == nil || len(r.Config.Lifecycle.ActionTriggers) == 0 {
-		return nil
-	}
-	var out []*Resource
-	for _, t := range r.Config.Lifecycle.ActionTriggers {
-		for _, ref := range t.Actions {
-			if a := r.Module.Actions[ref.Action]; !slices.Contains(out, a) {
-				out = append(out, a)
-			}
-		}
-	}
-	return out
 }
 
 // connectActions finds the provider configurations of actions, and connects the actions and what triggers
@@ -100,9 +55,9 @@ func (s *providerSet) connectActions() error {
 		errs = errs.AppendError(s.connect(a))
 	}
 	for _, r := range s.g.Resources {
-		for _, a := range r.triggered() {
+		for _, a := range r.Triggered() {
 			if a.Node == nil {
-				a.resourceNodes = r.resourceNodes
+				a.Node, a.Inputs = r.Node, r.Inputs
 				s.actions = append(s.actions, a)
 				errs = errs.AppendError(s.connect(a))
 			}
@@ -117,39 +72,39 @@ func (s *providerSet) connectActions() error {
 }
 
 // setActions analyzes the action_trigger blocks of a resource, whose actions have been analyzed.
-func (e *ResourceExprs) setActions(k *Known, r *Resource) {
+func (k *Known) setActions(e *reads.ResourceExprs, r *reads.Resource) {
 	for _, t := range r.Config.Lifecycle.ActionTriggers {
-		trigger := ActionTrigger{Config: t, Condition: k.Expr(t.Condition)}
+		trigger := reads.ActionTrigger{Config: t, Condition: k.Expr(t.Condition)}
 		for _, ref := range t.Actions {
 			trigger.Keys = append(trigger.Keys, k.Expr(ref.Key))
 		}
-		for _, refs := range trigger.refs() {
-			e.actionRefs = append(e.actionRefs, refs.Whole(r.Addr.Resource))
+		for _, refs := range trigger.Refs() {
+			e.ActionRefs = append(e.ActionRefs, refs.Whole(r.Addr.Resource))
 		}
 		e.ActionTriggers = append(e.ActionTriggers, trigger)
 	}
-	for _, a := range r.triggered() {
+	for _, a := range r.Triggered() {
 		for _, refs := range a.Exprs.Repetition.Refs() {
-			e.actionRefs = append(e.actionRefs, refs.Whole(r.Addr.Resource))
+			e.ActionRefs = append(e.ActionRefs, refs.Whole(r.Addr.Resource))
 			for _, ref := range refs.Objects {
 				if ref.Whole() == addrs.Referenceable(r.Addr.Resource) {
-					e.problems = e.problems.Append(tfdiags.Errorf("Invalid reference in action",
+					e.Problems = e.Problems.Append(tfdiags.Errorf("Invalid reference in action",
 						"%s is triggered by changes of %s, so the number of its instances can't depend on it.",
 						a.Addr.Resource, r.Addr.Resource).At(ref.Range))
 				}
 			}
 		}
 		if a.Exprs.Body != nil {
-			e.actionRefs = append(e.actionRefs, a.Exprs.Body.Refs.Whole(r.Addr.Resource))
+			e.ActionRefs = append(e.ActionRefs, a.Exprs.Body.Refs.Whole(r.Addr.Resource))
 		}
 	}
 }
 
 // connectAction connects the node of an action.
-func (c *connector) connectAction(a *Resource) {
+func (c *connector) connectAction(a *reads.Resource) {
 	e, scope := a.Exprs, inRepetition(a.Exprs.Repetition)
-	scope.caller = true
-	c.after(a.Node, a.Module.expand)
+	scope.Caller = true
+	c.after(a.Node, a.Module.Expand)
 	c.connectRepetition(c.ctx, a.Node, a.Module, e.Repetition)
 	c.connectProviderKey(c.ctx, a, scope)
 	if e.Body != nil {
@@ -159,22 +114,22 @@ func (c *connector) connectAction(a *Resource) {
 
 // connectTriggers makes a resource wait for what the actions that it triggers refer to. If only is set, it
 // does so only if the destruction of an object triggers any.
-func (c *connector) connectTriggers(r *Resource, only bool) {
+func (c *connector) connectTriggers(r *reads.Resource, only bool) {
 	if only && !r.DestroysActions() {
 		return
 	}
-	scope := r.inOwnBlock(inRepetition(r.Exprs.Repetition))
-	scope.caller = true
+	scope := inOwnBlock(r, inRepetition(r.Exprs.Repetition))
+	scope.Caller = true
 	for _, t := range r.Exprs.ActionTriggers {
-		for _, refs := range t.refs() {
+		for _, refs := range t.Refs() {
 			c.connectRefs(c.ctx, r.Inputs, r.Module, refs, scope)
 		}
 	}
-	anywhere := BlockScope{count: true, each: true, caller: true}
-	for _, refs := range r.Exprs.actionRefs {
+	anywhere := reads.BlockScope{Count: true, Each: true, Caller: true}
+	for _, refs := range r.Exprs.ActionRefs {
 		c.connectRefs(c.ctx, r.Inputs, r.Module, refs, anywhere)
 	}
-	for _, a := range r.triggered() {
+	for _, a := range r.Triggered() {
 		if key := a.ProviderKey; key != nil {
 			c.connectRefs(c.ctx, r.Inputs, key.Module, &key.Expr.Refs, anywhere)
 		}

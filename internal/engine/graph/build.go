@@ -3,8 +3,11 @@ package graph
 import (
 	"context"
 
+	"github.com/hashicorp/hcl/v2"
+
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/engine/reads"
 )
 
 // Transformer adds one kind of node or edge to a graph under construction. Its cost is linear in
@@ -34,18 +37,17 @@ type build struct {
 	known *Known
 
 	providers *providerSet
-	early     EarlyKeys  // nil until the first call of earlyKeys
-	blocks    *dag.Graph // see refs; nil if the walk visits all blocks and values
-	order     *stepOrder // set for an apply
+	early     reads.EarlyKeys // nil until the first call of earlyKeys
+	blocks    *dag.Graph      // see refs; nil if the walk visits all blocks and values
+	order     *stepOrder      // set for an apply
 
-	steps        map[*Resource][]*Step
-	imports      []*Import
-	functionsOf  map[*Resource][]*Provider // other providers that the block uses: it calls functions, or triggers actions
-	actions      []*Resource               // the actions that are validated, invoked or triggered
-	wholeCalls   []wholeCall               // references to module calls as a whole; see awaitWholeCalls
-	idle         map[*Resource]bool        // whether some instances exist and don't change
-	siblingReads map[*Module][]siblingRead // by module call: arguments that read outputs of sibling instances
-	between      map[*Module][]*Node       // by such a call in a plan: the nodes between these outputs and arguments
+	steps       map[*reads.Resource][]*Step
+	imports     []*reads.Import
+	functionsOf map[*reads.Resource][]*reads.Provider // other providers that the block uses: it calls functions, or triggers actions
+	actions     []*reads.Resource                     // the actions that are validated, invoked or triggered
+	wholeCalls  []wholeCall                           // references to module calls as a whole; see awaitWholeCalls
+	idle        map[*reads.Resource]bool              // whether some instances exist and don't change
+	between     map[*reads.Module][]*reads.Node       // by a call with Siblings, in a plan: the nodes between these outputs and arguments
 
 	siblings siblingNeeds // set by findNearest
 
@@ -58,28 +60,31 @@ func newBuild(op *Operation) *build {
 		known = &Known{}
 	}
 	g := &Graph{
-		Modules:   map[addrs.Module]*Module{},
-		Providers: map[addrs.AbsProviderConfig]*Provider{},
-		Functions: map[FunctionUse]ProviderUse{},
-		Imports:   map[*Resource][]*Import{},
-		Removals:  map[*Resource]*Removal{},
-		Unused:    map[*Node]bool{},
-		apart:     map[*Node]*apartNodes{},
-		finals:    map[place]*Node{},
-		instances: map[*Resource]map[addrs.ModuleInstance]map[addrs.InstanceKey]*Node{},
+		Tree: reads.Tree{
+			Modules:  map[addrs.Module]*reads.Module{},
+			Imports:  map[*reads.Resource][]*reads.Import{},
+			Siblings: map[*reads.Module][]reads.SiblingRead{},
+		},
+		Providers: map[addrs.AbsProviderConfig]*reads.Provider{},
+		Functions: map[FunctionUse]reads.ProviderUse{},
+		Removals:  map[*reads.Resource]*Removal{},
+		Unused:    map[*reads.Node]bool{},
+		apart:     map[*reads.Node]*apartNodes{},
+		finals:    map[reads.Place]*reads.Node{},
+		instances: map[*reads.Resource]map[addrs.ModuleInstance]map[addrs.InstanceKey]*reads.Node{},
 	}
 	b := &build{
 		op: op, known: known, g: g,
-		steps: map[*Resource][]*Step{}, functionsOf: map[*Resource][]*Provider{}, idle: map[*Resource]bool{},
-		siblingReads: map[*Module][]siblingRead{}, between: map[*Module][]*Node{},
-		siblings: siblingNeeds{map[*Node][]*Value{}, map[*Value][]*Resource{}},
+		steps: map[*reads.Resource][]*Step{}, functionsOf: map[*reads.Resource][]*reads.Provider{}, idle: map[*reads.Resource]bool{},
+		between:  map[*reads.Module][]*reads.Node{},
+		siblings: siblingNeeds{map[*reads.Node][]*reads.Value{}, map[*reads.Value][]*reads.Resource{}},
 	}
 	b.providers = &providerSet{build: b}
 	return b
 }
 
 // earlyKeys returns the source of the keys that are known before the walk.
-func (b *build) earlyKeys() EarlyKeys {
+func (b *build) earlyKeys() reads.EarlyKeys {
 	if b.early == nil {
 		b.early = b.op.Early(b.g)
 	}
@@ -108,4 +113,31 @@ func (b *build) run(ctx context.Context, passes []*Transformer) error {
 		}
 	}
 	return b.cycles(ctx)
+}
+
+// node adds a node to the graph and returns it.
+func (b *build) node(kind reads.Kind, m *reads.Module, name string, rng *hcl.Range) *reads.Node {
+	n := &reads.Node{ID: b.g.Edges.Add(), Kind: kind, Name: name, Range: rng, Module: m}
+	b.g.Nodes = append(b.g.Nodes, n)
+	return n
+}
+
+// after makes n wait for the nodes in others. It ignores nil nodes and n itself.
+func (b *build) after(n *reads.Node, others ...*reads.Node) {
+	for _, o := range others {
+		if o != nil && o != n {
+			b.g.Edges.Connect(n.ID, o.ID)
+			b.refRanges.record(n.ID, o.ID)
+		}
+	}
+}
+
+// source returns what the places of the run are found from.
+func (b *build) source() reads.Source {
+	from := reads.Source{Tree: &b.g.Tree, Refs: b.refs(), Prior: b.op.Prior, Targets: b.op.Targets, Excludes: b.op.Excludes,
+		Partial: b.op.Partial()}
+	if b.op.Early != nil {
+		from.Early = b.earlyKeys()
+	}
+	return from
 }

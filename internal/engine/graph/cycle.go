@@ -10,7 +10,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
-	"tofu/internal/lang"
+	"tofu/internal/engine/reads"
 	"tofu/internal/tfdiags"
 )
 
@@ -56,7 +56,7 @@ func (b *build) cycles(ctx context.Context) error {
 		text.WriteString("These objects depend on each other, so none of them can come first:")
 		for i, id := range way {
 			n, next := b.g.Nodes[id], b.g.Nodes[way[(i+1)%len(way)]]
-			if !n.Kind.isBarrier() || n.Range != nil {
+			if !n.Kind.IsBarrier() || n.Range != nil {
 				names = append(names, n.Name)
 			}
 			if at, ok := b.refRanges.byEdge[[2]dag.ID{n.ID, next.ID}]; ok {
@@ -87,16 +87,16 @@ func (b *build) cycles(ctx context.Context) error {
 // a local value that is the whole block. It returns "" for all other cycles.
 func (g *Graph) aliasCycle(way []dag.ID) string {
 	for i, id := range way {
-		v, isValue := g.Nodes[id].Object.(*Value)
+		v, isValue := g.Nodes[id].Object.(*reads.Value)
 		reader := g.Nodes[way[(i+len(way)-1)%len(way)]]
-		if !isValue || v.Kind != Local || !reader.readsOnlyByKey(addrs.LocalValue{Name: v.Name}) {
+		if !isValue || v.Kind != reads.Local || !reader.ReadsOnlyByKey(addrs.LocalValue{Name: v.Name}) {
 			continue
 		}
-		name := v.wholeBlock(len(way))
+		name := v.WholeBlock(len(way))
 		inside := func(id dag.ID) bool { // or one of the locals that lead to the block
 			n := g.Nodes[id]
-			local, isValue := n.Object.(*Value)
-			return isValue && local.Kind == Local && local.Module == v.Module && local.wholeBlock(len(way)) == name ||
+			local, isValue := n.Object.(*reads.Value)
+			return isValue && local.Kind == reads.Local && local.Module == v.Module && local.WholeBlock(len(way)) == name ||
 				n.Name == name || strings.HasPrefix(n.Name, name+".") || strings.HasPrefix(n.Name, name+" ")
 		}
 		if name != "" && !slices.ContainsFunc(way, func(id dag.ID) bool { return !inside(id) }) {
@@ -106,46 +106,6 @@ func (g *Graph) aliasCycle(way []dag.ID) string {
 		}
 	}
 	return ""
-}
-
-// wholeBlock returns the address of the repeated block or module call of which a local value is an
-// alias, or "". It follows at most the given number of locals.
-func (v *Value) wholeBlock(most int) string {
-	ref, _ := v.aliased()
-	if ref == nil || most == 0 {
-		return ""
-	}
-	switch of := v.Module.Named(ref.Subject); {
-	case of.Value != nil && of.Value.Kind == Local:
-		return of.Value.wholeBlock(most - 1)
-	case of.Resource != nil && of.Resource.Config != nil && of.Resource.Exprs.Repetition.Repeats():
-		return of.Resource.Addr.String()
-	case of.IsWholeCall() && of.Call.Repetition.Repeats():
-		return of.Call.Path.String()
-	}
-	return ""
-}
-
-// readsOnlyByKey reports whether every reference from a block or a value to another value is followed by
-// a key.
-func (n *Node) readsOnlyByKey(subject addrs.Referenceable) bool {
-	var all []*lang.Refs
-	if v, ok := n.Object.(*Value); ok && v.Expr != nil {
-		all = append(all, &v.Expr.Refs)
-	} else if n.Resource != nil && n.Resource.Exprs != nil {
-		all = slices.Collect(n.Resource.Exprs.References())
-	}
-	read := false
-	for _, refs := range all {
-		if slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool { return ref.Subject == subject }) {
-			_, only := refs.ValueInstances(subject)
-			if !only {
-				return false
-			}
-			read = true
-		}
-	}
-	return read
 }
 
 // keyedCycle returns advice for a cycle in which all references to some blocks select single instances.
@@ -161,26 +121,26 @@ func (g *Graph) keyedCycle(way []dag.ID) string {
 	through, others := "", 0 // through: local value that refers to an object in read; others: number of other nodes
 	for i, id := range way {
 		n, next := g.Nodes[id], g.Nodes[way[(i+1)%len(way)]]
-		v, isValue := n.Object.(*Value)
+		v, isValue := n.Object.(*reads.Value)
 		of := next.Resource
 		switch {
 		case isValue && v.ReadsCall(next.Module):
 			add("module call", next.Module.Path)
-		case of != nil && (isValue && v.readsResource(of) || n.Resource != nil && n.Resource.readsResource(of)):
+		case of != nil && (isValue && v.ReadsResource(of) || n.Resource != nil && n.Resource.ReadsResource(of)):
 			add("block", of.Addr)
 		case of != nil && n.Resource != nil && of.Config != nil && of.Exprs.Repetition.Repeats():
 			return "" // all instances are read
 		default:
 			continue
 		}
-		if isValue && v.Kind == Local {
+		if isValue && v.Kind == reads.Local {
 			through = n.Name
 		}
 	}
 	for _, id := range way {
 		n := g.Nodes[id]
 		inside := len(read) > 0 && (n.Name == read[0] || strings.HasPrefix(n.Name, read[0]+"."))
-		if !inside && n.Name != through && !(n.Kind.isBarrier() && n.Range == nil) {
+		if !inside && n.Name != through && !(n.Kind.IsBarrier() && n.Range == nil) {
 			others++
 		}
 	}
@@ -200,26 +160,7 @@ func (g *Graph) keyedCycle(way []dag.ID) string {
 	return ""
 }
 
-// readsResource reports whether a value reads only single instances of a resource.
-func (v *Value) readsResource(of *Resource) bool {
-	if v.Expr == nil || of.Exprs == nil || !of.Exprs.Repetition.Repeats() {
-		return false
-	}
-	_, only := v.Expr.Refs.ByInstance(of.Addr.Resource)
-	return only
-}
-
-// readsResource reports whether a block reads only single instances of a resource.
-func (r *Resource) readsResource(of *Resource) bool {
-	return slices.ContainsFunc(r.ReadsByInstance(), func(read IndexedRead) bool { return read.Of == of })
-}
-
-// ReadsCall reports whether a value reads single instances of a module call.
-func (v *Value) ReadsCall(call *Module) bool {
-	return slices.ContainsFunc(v.CallReads, func(read CallRead) bool { return read.Call == call })
-}
-
-func declaredAt(n *Node) string {
+func declaredAt(n *reads.Node) string {
 	if n.Range == nil {
 		return ""
 	}

@@ -12,6 +12,7 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/dag"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 )
 
 // Drawing is a graph for other programs: its nodes have the names that OpenTofu uses. It leaves out
@@ -24,7 +25,7 @@ type Drawing struct {
 // DrawnNode is a node of a drawing. Label and Shape are empty for inner nodes.
 type DrawnNode struct{ Name, Label, Shape string }
 
-var drawnShapes = map[Kind]string{KindResource: "box", KindStep: "box", KindProvider: "diamond", KindValue: "note"}
+var drawnShapes = map[reads.Kind]string{reads.KindResource: "box", reads.KindStep: "box", reads.KindProvider: "diamond", reads.KindValue: "note"}
 
 // drawer draws a graph. A node may be drawn as several nodes, or not at all.
 type drawer struct {
@@ -37,8 +38,8 @@ type drawer struct {
 	// needs.
 	tops, ends []dag.ID
 
-	variables map[*Node]bool // all variables; true if the variable is in the root module
-	outputs   map[*Node]bool // outputs of the root module, which are drawn even if nothing evaluates them
+	variables map[*reads.Node]bool // all variables; true if the variable is in the root module
+	outputs   map[*reads.Node]bool // outputs of the root module, which are drawn even if nothing evaluates them
 	root      dag.ID
 	loose     []dag.ID // vertices that only the root waits for
 }
@@ -76,9 +77,9 @@ func buildDrawing(ctx context.Context, op *Operation) (*build, error) {
 
 func draw(b *build) *Drawing {
 	d := &drawer{build: b, tops: make([]dag.ID, len(b.g.Nodes)), ends: make([]dag.ID, len(b.g.Nodes)),
-		variables: map[*Node]bool{}, outputs: map[*Node]bool{}}
+		variables: map[*reads.Node]bool{}, outputs: map[*reads.Node]bool{}}
 	for _, v := range b.g.Values {
-		if v.Kind == Variable {
+		if v.Kind == reads.Variable {
 			d.variables[v.Node] = v.Module == b.g.Root
 		}
 	}
@@ -109,7 +110,7 @@ func draw(b *build) *Drawing {
 	return d.finish()
 }
 
-func (d *drawer) add(name, label string, kind Kind) dag.ID {
+func (d *drawer) add(name, label string, kind reads.Kind) dag.ID {
 	n := DrawnNode{Name: name, Label: label}
 	if label != "" {
 		n.Shape = drawnShapes[kind]
@@ -120,10 +121,10 @@ func (d *drawer) add(name, label string, kind Kind) dag.ID {
 
 // chain adds a row of nodes, where each waits for the next, and returns its first and last vertex.
 func (d *drawer) chain(names ...string) (top, end dag.ID) {
-	top = d.add(names[0], "", KindValue)
+	top = d.add(names[0], "", reads.KindValue)
 	end = top
 	for _, name := range names[1:] {
-		next := d.add(name, "", KindValue)
+		next := d.add(name, "", reads.KindValue)
 		d.graph.Connect(end, next)
 		end = next
 	}
@@ -132,11 +133,11 @@ func (d *drawer) chain(names ...string) (top, end dag.ID) {
 
 // addNode adds the vertices that represent a node. It returns the first and the last of them, or
 // notDrawn.
-func (d *drawer) addNode(n *Node) (top, end dag.ID) {
+func (d *drawer) addNode(n *reads.Node) (top, end dag.ID) {
 	inRoot, isVariable := d.variables[n]
 	switch {
-	case n.Kind.isBarrier():
-		if !d.awaits(n) && n.Name != rootName && !n.closesModule() {
+	case n.Kind.IsBarrier():
+		if !d.awaits(n) && n.Name != rootName && !n.ClosesModule() {
 			return notDrawn, notDrawn
 		}
 		top, end = d.chain(d.barrierName(n))
@@ -145,29 +146,29 @@ func (d *drawer) addNode(n *Node) (top, end dag.ID) {
 		}
 		return top, end
 	case n.Dropped && inRoot:
-		v := d.add(n.Name, n.Name, KindValue)
+		v := d.add(n.Name, n.Name, reads.KindValue)
 		return v, v
 	case n.Dropped && d.outputs[n]:
 		return d.chain(n.Name + " (expand)")
 	case n.Dropped:
 		return notDrawn, notDrawn
 	case inRoot: // readers of a root variable wait for its validations, but its value does not
-		top = d.add(n.Name+" (expand, reference)", "", KindValue)
-		d.graph.Connect(top, d.add(n.Name, n.Name, KindValue))
+		top = d.add(n.Name+" (expand, reference)", "", reads.KindValue)
+		d.graph.Connect(top, d.add(n.Name, n.Name, reads.KindValue))
 		return top, top
 	case isVariable:
 		return d.chain(n.Name+" (expand, reference)", n.Name+" (expand, input)")
 	case n.Kind.IsValue():
 		return d.chain(n.Name + " (expand)")
-	case n.Kind == KindPlace:
+	case n.Kind == reads.KindPlace:
 		return d.chain("")
-	case n.Kind == KindModule:
+	case n.Kind == reads.KindModule:
 		return d.chain(n.Name)
-	case n.Kind == KindProvider:
-		p := d.add(n.Name, n.Name, KindProvider)
+	case n.Kind == reads.KindProvider:
+		p := d.add(n.Name, n.Name, reads.KindProvider)
 		return p, p
-	case n.Kind == KindStep:
-		s := d.add(n.Object.(*Step).drawnName(), n.Resource.Addr.String(), KindStep)
+	case n.Kind == reads.KindStep:
+		s := d.add(n.Object.(*Step).drawnName(), n.Resource.Addr.String(), reads.KindStep)
 		if d.forgets(n.ID) {
 			d.loose = append(d.loose, s)
 			return notDrawn, s
@@ -178,17 +179,17 @@ func (d *drawer) addNode(n *Node) (top, end dag.ID) {
 }
 
 // awaits reports whether a node waits for at least one node that is drawn.
-func (d *drawer) awaits(n *Node) bool {
+func (d *drawer) awaits(n *reads.Node) bool {
 	return slices.ContainsFunc(d.build.g.Edges.Needs(n.ID), func(id dag.ID) bool { return d.tops[id] != notDrawn })
 }
 
 // passes reports whether the drawing leaves out an edge although both of its nodes are drawn.
-func (d *drawer) passes(from dag.ID, to *Node) bool {
+func (d *drawer) passes(from dag.ID, to *reads.Node) bool {
 	switch to.Kind {
-	case KindProvider:
+	case reads.KindProvider:
 		return d.forgets(from)
-	case KindExpand, KindResource:
-		return d.op.Phase == phase.PlanDestroy && d.g.Nodes[from].closesModule()
+	case reads.KindExpand, reads.KindResource:
+		return d.op.Phase == phase.PlanDestroy && d.g.Nodes[from].ClosesModule()
 	}
 	return false
 }
@@ -200,9 +201,6 @@ func (d *drawer) forgets(id dag.ID) bool {
 	return ok && s.deletes() && s.Resource.Addr.Resource.Mode == addrs.Data
 }
 
-// closesModule reports whether a node is a Barrier that waits for everything in a module.
-func (n *Node) closesModule() bool { return n.Module != nil && n == n.Module.end }
-
 // unread reports for each node, by ID, whether it is a local or variable of a called module that no
 // other node reads. Reads by the end node of the module and by the root don't count. The result is
 // false for variables with validations. If the graph keeps unread values, it is false for all
@@ -213,13 +211,13 @@ func unread(b *build) []bool {
 		return out
 	}
 	for _, v := range b.g.Values {
-		checked := v.Kind == Variable && len(v.Variable.Validations) > 0
-		out[v.Node.ID] = v.Kind != Output && v.Module != b.g.Root && !checked
+		checked := v.Kind == reads.Variable && len(v.Variable.Validations) > 0
+		out[v.Node.ID] = v.Kind != reads.Output && v.Module != b.g.Root && !checked
 	}
 	order, _ := b.g.Edges.Order()
 	for _, id := range slices.Backward(order) {
 		n := b.g.Nodes[id]
-		if out[id] || n.Kind.isBarrier() && (n.closesModule() || n.Name == rootName) {
+		if out[id] || n.Kind.IsBarrier() && (n.ClosesModule() || n.Name == rootName) {
 			continue
 		}
 		for _, to := range b.g.Edges.Needs(id) {
@@ -230,7 +228,7 @@ func unread(b *build) []bool {
 }
 
 // addResource draws a Resource node: its block, or its instances in the state.
-func (d *drawer) addResource(n *Node) (top, end dag.ID) {
+func (d *drawer) addResource(n *reads.Node) (top, end dag.ID) {
 	r := n.Resource
 	switch {
 	case d.op.Phase == phase.PlanDestroy && len(r.Prior) > 0:
@@ -240,23 +238,23 @@ func (d *drawer) addResource(n *Node) (top, end dag.ID) {
 	case r.Config == nil && !d.op.Phase.Applies():
 		return d.addInstances(r, " (orphan)")
 	case r.Config != nil && n == r.Inputs:
-		e := d.add(r.Addr.String()+" (expand)", r.Addr.String(), KindResource)
+		e := d.add(r.Addr.String()+" (expand)", r.Addr.String(), reads.KindResource)
 		return e, e
-	case n.Kind == KindExpand: // in one instance of a module call
+	case n.Kind == reads.KindExpand: // in one instance of a module call
 		return d.chain(n.Name)
 	}
 	return d.chain("")
 }
 
 // addInstances adds a node for each instance of a resource in the state.
-func (d *drawer) addInstances(r *Resource, suffix string) (top, end dag.ID) {
-	top, end = d.add("", "", KindBarrier), d.add("", "", KindBarrier)
+func (d *drawer) addInstances(r *reads.Resource, suffix string) (top, end dag.ID) {
+	top, end = d.add("", "", reads.KindBarrier), d.add("", "", reads.KindBarrier)
 	for _, prior := range r.Prior {
 		for _, key := range prior.SortedKeys() {
 			if prior.Instances[key].Current == nil {
 				continue
 			}
-			inst := d.add(prior.Addr.Instance(key).String()+suffix, r.Addr.String(), KindResource)
+			inst := d.add(prior.Addr.Instance(key).String()+suffix, r.Addr.String(), reads.KindResource)
 			d.graph.Connect(top, inst)
 			d.graph.Connect(inst, end)
 		}
@@ -265,8 +263,8 @@ func (d *drawer) addInstances(r *Resource, suffix string) (top, end dag.ID) {
 }
 
 // barrierName returns the name of a drawn Barrier; "" for Barriers that OpenTofu does not have.
-func (d *drawer) barrierName(n *Node) string {
-	if n.Kind != KindBarrier || n.closesModule() || n.Name == rootName || n.Name == checksStartName {
+func (d *drawer) barrierName(n *reads.Node) string {
+	if n.Kind != reads.KindBarrier || n.ClosesModule() || n.Name == rootName || n.Name == checksStartName {
 		return n.Name
 	}
 	return ""
@@ -292,11 +290,11 @@ func (d *drawer) addReports() {
 	reports := map[*configs.Check]dag.ID{}
 	for _, m := range d.g.Modules {
 		for _, c := range m.Checks {
-			report := d.add(InModule(m.Path, "check."+c.Config.Name+" (report)"), "", KindValue)
+			report := d.add(reads.InModule(m.Path, "check."+c.Config.Name+" (report)"), "", reads.KindValue)
 			reports[c.Config] = report
 			d.graph.Connect(d.ends[c.Node.ID], report)
-			if m.expand != nil {
-				d.graph.Connect(report, d.tops[m.expand.ID])
+			if m.Expand != nil {
+				d.graph.Connect(report, d.tops[m.Expand.ID])
 			}
 			for _, r := range m.Resources {
 				if r.Config != nil && r.Config.Check == c.Config {
@@ -317,9 +315,9 @@ func (d *drawer) addDeposed() {
 			for _, key := range prior.SortedKeys() {
 				for _, deposed := range slices.Sorted(maps.Keys(prior.Instances[key].Deposed)) {
 					name := prior.Addr.Instance(key).String() + " (deposed " + string(deposed) + ")"
-					n := d.add(name, r.Addr.String(), KindResource)
+					n := d.add(name, r.Addr.String(), reads.KindResource)
 					d.graph.Connect(n, d.tops[r.Provider.Node.ID])
-					d.graph.Connect(d.ends[r.Provider.close.ID], n)
+					d.graph.Connect(d.ends[r.Provider.Close.ID], n)
 				}
 			}
 		}
@@ -331,7 +329,7 @@ func (d *drawer) addGone() {
 	for _, name := range d.op.Prior.OutputNames() {
 		if d.op.Config.Module.Outputs[name] == nil {
 			gone := "output." + name + " (destroy)"
-			d.graph.Connect(d.root, d.add(gone, gone, KindValue))
+			d.graph.Connect(d.root, d.add(gone, gone, reads.KindValue))
 		}
 	}
 	ends := map[addrs.Module]dag.ID{"": d.root}
@@ -340,13 +338,13 @@ func (d *drawer) addGone() {
 		if id, ok := ends[path]; ok {
 			return id
 		}
-		if m := d.g.Modules[path]; m != nil && m.end != nil {
-			ends[path] = d.ends[m.end.ID]
+		if m := d.g.Modules[path]; m != nil && m.End != nil {
+			ends[path] = d.ends[m.End.ID]
 			return ends[path]
 		}
 		parent, _ := path.Parent()
 		from := closed(parent)
-		ends[path] = d.add(path.String()+" (close)", "", KindModule)
+		ends[path] = d.add(path.String()+" (close)", "", reads.KindModule)
 		d.graph.Connect(from, ends[path])
 		return ends[path]
 	}

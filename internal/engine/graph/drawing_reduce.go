@@ -6,6 +6,7 @@ import (
 
 	"tofu/internal/dag"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 )
 
@@ -19,7 +20,7 @@ func drawDestruction(b *build) {
 		}
 	}
 	for _, r := range b.g.Resources {
-		for dep := range r.storedDeps() {
+		for dep := range r.StoredDependencies() {
 			if other := b.g.Resource(dep); other != nil {
 				b.after(other.Node, r.Node)
 			}
@@ -31,20 +32,20 @@ func drawDestruction(b *build) {
 // evaluated value needs them. A walk visits such resources to build their values, but in a drawing
 // they only distract.
 func dropIdle(b *build) {
-	changed := make(map[*Resource]bool)
+	changed := make(map[*reads.Resource]bool)
 	for r, steps := range b.steps {
 		changed[r] = slices.ContainsFunc(steps, func(s *Step) bool { return s.Part == stepApply })
 	}
 	var busy []dag.ID
 	for id, n := range b.g.Nodes {
 		switch {
-		case n.Kind == KindStep,
+		case n.Kind == reads.KindStep,
 			n.Kind.IsResource() && (changed[n.Resource] || b.op.Phase == phase.PlanDestroy && len(n.Resource.Prior) > 0),
-			n.Kind.IsResource() && n.Resource.nested() && b.op.Phase.Checks():
+			n.Kind.IsResource() && n.Resource.Nested() && b.op.Phase.Checks():
 			busy = append(busy, dag.ID(id))
-		case n.Kind.IsValue() && n.kept && !b.op.Phase.Destroys():
+		case n.Kind.IsValue() && n.Kept && !b.op.Phase.Destroys():
 			for _, need := range b.g.Edges.Needs(dag.ID(id)) {
-				if to := b.g.Nodes[need]; to.Resource == nil && to.Kind != KindPlace {
+				if to := b.g.Nodes[need]; to.Resource == nil && to.Kind != reads.KindPlace {
 					busy = append(busy, need)
 				}
 			}
@@ -52,7 +53,7 @@ func dropIdle(b *build) {
 	}
 	keep := b.g.Edges.Reach(busy...)
 	for id, n := range b.g.Nodes {
-		if !n.Kind.IsResource() && n.Kind != KindProvider {
+		if !n.Kind.IsResource() && n.Kind != reads.KindProvider {
 			keep[id] = true
 		}
 	}
@@ -73,9 +74,9 @@ var blocksTransformer = &Transformer{
 		}
 		for id, n := range b.g.Nodes[:b.blocks.Len()] {
 			r := n.Resource
-			waits, apart := n, map[*Node]bool(nil)
+			waits, apart := n, map[*reads.Node]bool(nil)
 			if r != nil && r.Config != nil && n == r.Node {
-				waits, apart = r.Inputs, b.order.reads.readByKey(r)
+				waits, apart = r.Inputs, b.order.reads.ReadByKey(r)
 			}
 			for _, id := range b.blocks.Needs(dag.ID(id)) {
 				switch need := b.g.Nodes[id]; {
@@ -101,17 +102,17 @@ var blocksTransformer = &Transformer{
 
 // drawnInputs adds the node that decides the instances of a resource before their Steps, which a
 // drawing shows.
-func (b *build) drawnInputs(r *Resource) *Node {
-	out := b.node(KindExpand, r.Module, r.Node.Name+" (expand)", r.Node.Range)
+func (b *build) drawnInputs(r *reads.Resource) *reads.Node {
+	out := b.node(reads.KindExpand, r.Module, r.Node.Name+" (expand)", r.Node.Range)
 	out.Resource = r
 	b.after(r.Node, out)
-	b.after(r.Provider.close, out)
+	b.after(r.Provider.Close, out)
 	return out
 }
 
 // afterConstant makes n, which decides the instances of r, wait for the instances of another resource
 // that r reads only by constant keys.
-func (b *build) afterConstant(n *Node, r, of *Resource) {
+func (b *build) afterConstant(n *reads.Node, r, of *reads.Resource) {
 	for _, read := range r.ByKey {
 		for _, s := range b.steps[of] {
 			one := func(ref lang.InstanceRef) bool { return ref.Key == s.Change.Addr.Key }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"tofu/internal/engine/reads"
 )
 
 // Transformers returns all transformers in the order in which they run.
@@ -24,8 +26,8 @@ func Text(ctx context.Context, op *Operation) (string, error) {
 	}
 	reduced := b.g.Edges.TransitiveReduction()
 	used := make([]bool, len(b.g.Nodes))
-	shown := func(n *Node) bool {
-		return !n.Dropped && n.Kind != KindBarrier || n.Kind == KindBarrier && used[n.ID] && n.Name != rootName
+	shown := func(n *reads.Node) bool {
+		return !n.Dropped && n.Kind != reads.KindBarrier || n.Kind == reads.KindBarrier && used[n.ID] && n.Name != rootName
 	}
 	for _, n := range b.g.Nodes {
 		for _, to := range reduced.Needs(n.ID) {

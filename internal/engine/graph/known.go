@@ -7,13 +7,14 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 )
 
 // Known holds the analyzed expressions of a configuration, which are the same in all of its graphs.
 // Graphs that are built one after the other can share it. The zero value is empty and ready to use.
 type Known struct {
-	resources map[bodyKey]*ResourceExprs
+	resources map[bodyKey]*reads.ResourceExprs
 	exprs     map[hcl.Expression]*lang.Expr
 	callArgs  map[*configs.ModuleCall]map[string]*lang.Expr
 }

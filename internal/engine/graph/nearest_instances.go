@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/reads"
 )
 
 // siblingNeeds describes what resources depend on through arguments that read sibling instances of
@@ -11,25 +12,25 @@ import (
 type siblingNeeds struct {
 	// arguments holds, by node, the arguments that read siblings and that the node depends on without
 	// a managed resource in between.
-	arguments map[*Node][]*Value
-	behind    map[*Value][]*Resource // by argument, the resources that the outputs it reads depend on
+	arguments map[*reads.Node][]*reads.Value
+	behind    map[*reads.Value][]*reads.Resource // by argument, the resources that the outputs it reads depend on
 }
 
 // passSiblingReads sets the arguments of n.
-func (f *nearest) passSiblingReads(n *Node) {
-	if len(f.b.siblingReads) == 0 {
+func (f *nearest) passSiblingReads(n *reads.Node) {
+	if len(f.b.g.Siblings) == 0 {
 		return
 	}
-	var out []*Value
-	if v, ok := n.Object.(*Value); ok {
-		isOfValue := func(read siblingRead) bool { return read.to == v }
-		if slices.ContainsFunc(f.b.siblingReads[v.Module], isOfValue) {
+	var out []*reads.Value
+	if v, ok := n.Object.(*reads.Value); ok {
+		isOfValue := func(read reads.SiblingRead) bool { return read.To == v }
+		if slices.ContainsFunc(f.b.g.Siblings[v.Module], isOfValue) {
 			out = append(out, v)
 		}
 	}
 	for _, to := range f.edges.Needs(n.ID) {
 		other := f.b.g.Nodes[to]
-		managed := other.completes() && other.Resource.Addr.Resource.Mode == addrs.Managed
+		managed := other.Kind == reads.KindResource && other.Resource.Addr.Resource.Mode == addrs.Managed
 		if managed {
 			continue
 		}
@@ -46,11 +47,11 @@ func (f *nearest) passSiblingReads(n *Node) {
 
 // setSiblingNeeds completes the needs of siblings with the results of the search.
 func (f *nearest) setSiblingNeeds() {
-	for _, reads := range f.b.siblingReads {
+	for _, reads := range f.b.g.Siblings {
 		for _, read := range reads {
-			for _, v := range read.read.Outputs() {
+			for _, v := range read.Read.Outputs() {
 				for _, i := range f.reached[v.Node.ID].all() {
-					f.b.siblings.behind[read.to] = append(f.b.siblings.behind[read.to], f.b.g.Resources[i])
+					f.b.siblings.behind[read.To] = append(f.b.siblings.behind[read.To], f.b.g.Resources[i])
 				}
 			}
 		}
@@ -58,8 +59,8 @@ func (f *nearest) setSiblingNeeds() {
 }
 
 // of returns the resources in sibling instances that a resource depends on.
-func (s *siblingNeeds) of(r *Resource) []*Resource {
-	var out []*Resource
+func (s *siblingNeeds) of(r *reads.Resource) []*reads.Resource {
+	var out []*reads.Resource
 	for _, v := range s.arguments[r.Inputs] {
 		out = append(out, s.behind[v]...)
 	}

@@ -6,6 +6,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
@@ -27,7 +28,7 @@ type Operation struct {
 	Targets        []addrs.Target
 	Excludes       []addrs.Target
 	Invoke         []addrs.Target // actions that are invoked instead of changing anything
-	CommandImports []CommandImport
+	CommandImports []reads.CommandImport
 	Generate       bool       // generate configuration for import targets without a resource block
 	Inspected      *lang.Refs // references outside of the configuration that are evaluated too; may be nil
 
@@ -43,17 +44,11 @@ type Operation struct {
 
 	// Early returns what is known about the keys of instances before the walk. If it is nil,
 	// targets select whole resources only.
-	Early func(*Graph) EarlyKeys
+	Early func(*Graph) reads.EarlyKeys
 
 	Warn    tfdiags.Sink      // receives warnings; nil drops them
 	Known   *Known            // nil if no other graph shares the analyzed expressions
 	Timings *timings.Recorder // may be nil
-}
-
-// CommandImport is an import that is requested on the command line.
-type CommandImport struct {
-	Addr addrs.AbsInstance
-	ID   string
 }
 
 // Selective reports whether there are targets, excludes or actions to invoke.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tofu/internal/dag"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 )
 
@@ -110,12 +111,12 @@ func (b *build) stepOrder() map[string]string {
 func (b *build) stepsBefore() map[string]map[string]bool {
 	out := map[string]map[string]bool{}
 	for _, n := range b.g.Nodes {
-		if n.Kind != KindStep {
+		if n.Kind != reads.KindStep {
 			continue
 		}
 		before := map[string]bool{}
 		for id, reached := range b.g.Edges.Reach(n.ID) {
-			if other := b.g.Nodes[id]; reached && other.Kind == KindStep && other != n {
+			if other := b.g.Nodes[id]; reached && other.Kind == reads.KindStep && other != n {
 				before[other.Name] = true
 			}
 		}
@@ -199,7 +200,7 @@ func (d *destroyOrder) connectAllPairs(s *Step, x *depNode, needs, users []*depN
 // dependencies do not contain x.
 func (d *destroyOrder) begins(y, x *depNode) bool {
 	if y.hub || !y.exists || y.resource.Config == nil || y == x || !y.writes() ||
-		!y.resource.refersTo(x.resource.Addr) ||
+		!y.resource.Recorded.Dependencies.Has(x.resource.Addr) ||
 		x.addr.Module != y.addr.Module && x.resource.Addr.Module == y.resource.Addr.Module {
 		return false
 	}

@@ -3,6 +3,7 @@ package graph
 import (
 	"tofu/internal/dag"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 )
 
 // How a plan waits for instances
@@ -33,10 +34,10 @@ func (b *build) separateInstances() {
 				continue
 			}
 			b.separate(read.Of)
-			b.after(r.Node, read.whole()) // a reader of all of r then also waits for everything that r reads
+			b.after(r.Node, read.WholeNode()) // a reader of all of r then also waits for everything that r reads
 			b.after(r.Inputs, read.Of.Inputs)
-			b.after(r.Inputs, read.expansions()...)
-			whole[read.whole().ID] = true
+			b.after(r.Inputs, read.Expansions()...)
+			whole[read.WholeNode().ID] = true
 		}
 		b.g.Edges.Remove(r.Inputs.ID, func(id dag.ID) bool { return whole[id] })
 	}
@@ -45,11 +46,11 @@ func (b *build) separateInstances() {
 
 // separate adds a node that decides the instances of a resource, and waits for all that the
 // resource needs.
-func (b *build) separate(r *Resource) {
+func (b *build) separate(r *reads.Resource) {
 	if r.Inputs != r.Node {
 		return
 	}
-	n := b.node(KindExpand, r.Node.Module, r.Addr.String()+" (expand)", r.Node.Range)
+	n := b.node(reads.KindExpand, r.Node.Module, r.Addr.String()+" (expand)", r.Node.Range)
 	n.Resource, n.Problems, n.Dropped = r, r.Node.Problems, r.Node.Dropped
 	b.after(n, b.needs(r.Node)...)
 	b.g.Edges.Disconnect(r.Node.ID)
@@ -58,8 +59,8 @@ func (b *build) separate(r *Resource) {
 }
 
 // needs returns the nodes that n waits for.
-func (b *build) needs(n *Node) []*Node {
-	var out []*Node
+func (b *build) needs(n *reads.Node) []*reads.Node {
+	var out []*reads.Node
 	for _, id := range b.g.Edges.Needs(n.ID) {
 		out = append(out, b.g.Nodes[id])
 	}

@@ -6,14 +6,14 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
-	"tofu/internal/lang"
+	"tofu/internal/engine/reads"
 )
 
 // How a plan waits for single places
 //
 // The nodes of a plan are blocks and values, and most of them work on all module instances at once.
 // Where a reader needs only single instances of a resource or module call, planOrder makes it wait for
-// these places; see placeReads. The readers are:
+// these places; see reads.Places. The readers are:
 //
 //   - A value that reads a[each.key] or module.m[each.key].out. It is usually an argument of a module
 //     call. If its module has one instance, its node waits for the places that it reads.
@@ -36,12 +36,13 @@ import (
 // planOrder makes readers in a plan wait for single places.
 type planOrder struct {
 	*build
-	reads *placeReads
-	nodes map[place]*Node                    // by place, its node; nil if nothing in the place has to be awaited
-	whole []bool                             // by ID, whether a node must wait for everything it refers to; see readWhole
-	apart map[*Module][]addrs.ModuleInstance // the calls that are apart, with their instances
-	lists map[*Module]moduleList             // see instancesOf
-	split map[*Node]bool                     // nodes between module instances that read each other
+	reads  *reads.Places
+	singly bool                                     // whether blocks and values wait for single instances; if not, only siblings are ordered
+	nodes  map[reads.Place]*reads.Node              // by place, its node; nil if nothing in the place has to be awaited
+	whole  []bool                                   // by ID, whether a node must wait for everything it refers to; see readWhole
+	apart  map[*reads.Module][]addrs.ModuleInstance // the calls that are apart, with their instances
+	lists  map[*reads.Module]moduleList             // see instancesOf
+	split  map[*reads.Node]bool                     // nodes between module instances that read each other
 }
 
 // moduleList holds the instances of a module call, if they are known before the walk.
@@ -52,16 +53,16 @@ type moduleList struct {
 
 // orderPlan makes readers in a plan wait for single places.
 func (b *build) orderPlan() {
-	o := &planOrder{build: b, nodes: map[place]*Node{}, apart: map[*Module][]addrs.ModuleInstance{},
-		lists: map[*Module]moduleList{}, split: map[*Node]bool{}}
+	o := &planOrder{build: b, nodes: map[reads.Place]*reads.Node{}, apart: map[*reads.Module][]addrs.ModuleInstance{},
+		lists: map[*reads.Module]moduleList{}, split: map[*reads.Node]bool{}}
 	for m, nodes := range b.between {
 		o.apart[m] = o.instancesOf(m).all
 		for _, n := range nodes {
 			o.split[n] = true
 		}
 	}
-	var values []*Value
-	var resources []*Resource
+	var values []*reads.Value
+	var resources []*reads.Resource
 	singly := b.op.ByInstance && !b.op.Partial() && b.op.Early != nil
 	if singly {
 		values, resources = o.findReaders()
@@ -69,16 +70,15 @@ func (b *build) orderPlan() {
 	if len(o.apart)+len(values)+len(resources) == 0 {
 		return
 	}
-	o.reads = newPlaceReads(b, nil)
-	o.reads.orders, o.reads.singly = true, singly
+	o.reads, o.singly = b.source().Ordering(singly), singly
 	o.connectAll(values, resources)
 }
 
 // findReaders returns the values and blocks that read single instances and have to wait for them. It
 // sets the calls that are apart.
-func (o *planOrder) findReaders() (values []*Value, resources []*Resource) {
+func (o *planOrder) findReaders() (values []*reads.Value, resources []*reads.Resource) {
 	calls := o.chainedCalls()
-	chained := make(map[*Module]bool, len(calls))
+	chained := make(map[*reads.Module]bool, len(calls))
 	for _, m := range calls {
 		chained[m] = true
 	}
@@ -88,7 +88,7 @@ func (o *planOrder) findReaders() (values []*Value, resources []*Resource) {
 		}
 	}
 	for _, r := range o.g.Resources {
-		if len(r.CallReads) > 0 && r.mayAwaitCalls() && !r.Node.Dropped {
+		if len(r.CallReads) > 0 && r.MayAwaitCalls() && !r.Node.Dropped {
 			resources = append(resources, r)
 		}
 	}
@@ -99,7 +99,7 @@ func (o *planOrder) findReaders() (values []*Value, resources []*Resource) {
 	for _, m := range calls {
 		o.decideEarly(m)
 	}
-	values = slices.DeleteFunc(values, func(v *Value) bool { return o.whole[v.Node.ID] })
+	values = slices.DeleteFunc(values, func(v *reads.Value) bool { return o.whole[v.Node.ID] })
 	for _, v := range values {
 		o.setApart(v)
 	}
@@ -111,12 +111,12 @@ func (o *planOrder) findReaders() (values []*Value, resources []*Resource) {
 
 // connectAll makes nodes wait for places: those of the calls that are apart, of values that read single
 // instances, and of arguments that read other instances of their call.
-func (o *planOrder) connectAll(values []*Value, resources []*Resource) {
+func (o *planOrder) connectAll(values []*reads.Value, resources []*reads.Resource) {
 	o.splitAll()
-	needs := map[*Node][]*Node{}
+	needs := map[*reads.Node][]*reads.Node{}
 	for _, v := range values {
-		if v.Module.repeated() == nil {
-			needs[v.Node] = o.ofValue(place{n: v.Node, in: v.Module.Path.UnkeyedInstance()})
+		if v.Module.RepeatedBy() == nil {
+			needs[v.Node] = o.ofValue(reads.Place{Node: v.Node, In: v.Module.Path.UnkeyedInstance()})
 		}
 	}
 	for _, n := range slices.Clone(o.g.Nodes) { // the loop adds nodes
@@ -133,9 +133,9 @@ func (o *planOrder) connectAll(values []*Value, resources []*Resource) {
 		if o.between[m] == nil {
 			continue
 		}
-		for _, f := range o.siblingReads[m] {
+		for _, f := range o.g.Siblings[m] {
 			for _, in := range o.apart[m] {
-				o.after(f.to.Node, o.node(place{n: f.to.Node, in: in}))
+				o.after(f.To.Node, o.node(reads.Place{Node: f.To.Node, In: in}))
 			}
 		}
 	}
@@ -144,21 +144,21 @@ func (o *planOrder) connectAll(values []*Value, resources []*Resource) {
 
 // chainedCalls returns the module calls that may wait for single instances of the object in their
 // for_each: a resource, an alias of one, or another module call.
-func (o *planOrder) chainedCalls() []*Module {
+func (o *planOrder) chainedCalls() []*reads.Module {
 	usesEach := o.providersUseEach()
-	var out []*Module
+	var out []*reads.Module
 	for _, path := range sortedModules(o.g.Modules) {
 		m := o.g.Modules[path]
 		if call := m.ChainedCall(); call != nil {
-			if !m.expand.Dropped && !usesEach[m] && len(o.siblingReads[m]) == 0 &&
-				(m.DependsOn == nil || !m.DependsOn.NameCall(call.Call.Name)) && m.argumentsReadOnlyEach(call) {
+			if !m.Expand.Dropped && !usesEach[m] && len(o.g.Siblings[m]) == 0 &&
+				(m.DependsOn == nil || !m.DependsOn.NameCall(call.Call.Name)) && m.ArgumentsReadOnlyEach(call) {
 				out = append(out, m)
 			}
 			continue
 		}
 		read := m.ChainedTo()
-		if read == nil || !o.readable(read.Of) || m.expand.Dropped ||
-			usesEach[m] || len(o.siblingReads[m]) > 0 || m.DependsOn != nil && read.namedBy(m.Parent, m.DependsOn) {
+		if read == nil || !read.Of.Readable() || m.Expand.Dropped ||
+			usesEach[m] || len(o.g.Siblings[m]) > 0 || m.DependsOn != nil && read.NamedBy(m.Parent, m.DependsOn) {
 			continue
 		}
 		if read.Via == nil && read.Of.Schema.Block.ContainsDeprecated() { // a warning about the whole for_each
@@ -169,24 +169,13 @@ func (o *planOrder) chainedCalls() []*Module {
 	return out
 }
 
-// readable reports whether values may read single instances of a resource before it is complete.
-func (o *planOrder) readable(of *Resource) bool {
-	return of.Config != nil && of.Config.Check == nil && of.Schema != nil && of.Exprs.Repetition.Repeats() &&
-		!of.Node.Dropped && len(of.Node.Problems) == 0
-}
-
 // readsInstances reports whether a value reads single instances of a resource or module call.
 // chained holds the calls that chainedCalls returns.
-func (o *planOrder) readsInstances(v *Value, chained map[*Module]bool) bool {
-	if v.Expr == nil || v.Node.Dropped || len(v.Node.Problems) > 0 || v.Kind == Output && v.Module.Parent == nil {
+func (o *planOrder) readsInstances(v *reads.Value, chained map[*reads.Module]bool) bool {
+	if v.Expr == nil || v.Node.Dropped || len(v.Node.Problems) > 0 || v.Kind == reads.Output && v.Module.Parent == nil {
 		return false
 	}
-	return len(v.CallReads) > 0 || len(o.resourcesRead(v)) > 0 || v.ReadsEachValue() && chained[v.Module]
-}
-
-// resourcesRead returns the resources and aliases that a value reads only by instance.
-func (o *planOrder) resourcesRead(v *Value) []IndexedRead {
-	return v.instancesRead(v.Module.EachOf, func(read IndexedRead) bool { return o.readable(read.Of) })
+	return len(v.CallReads) > 0 || len(v.ReadsInPlan()) > 0 || v.ReadsEachValue() && chained[v.Module]
 }
 
 // readWhole returns, by node ID, whether a resource that waits for all changes depends on the node. These
@@ -194,52 +183,39 @@ func (o *planOrder) resourcesRead(v *Value) []IndexedRead {
 func (o *planOrder) readWhole() []bool {
 	var ids []dag.ID
 	for _, r := range o.g.Resources {
-		if r.awaitsChanges() {
+		if r.AwaitsChanges() {
 			ids = append(ids, r.Inputs.ID, r.Node.ID)
 		}
 	}
 	return o.g.Edges.Reach(ids...)
 }
 
-// awaitsChanges reports whether the resource is a data source or ephemeral resource with depends_on or
-// conditions. The plan reads it only if nothing that it depends on changes.
-func (r *Resource) awaitsChanges() bool {
-	if r.Config == nil || r.Addr.Resource.Mode == addrs.Managed {
-		return false
-	}
-	dependsOn := r.Exprs.DependsOn != nil
-	for m := r.Module; m != nil && !dependsOn; m = m.Parent {
-		dependsOn = m.DependsOn != nil
-	}
-	return dependsOn || r.HasConditions()
-}
-
 // decideEarly lets a call whose for_each is a resource decide its instances before the resource is
 // complete. The arguments that use each.value wait for the resource instead. If the for_each is
 // another call, decideEarlyByCall does the work.
-func (o *planOrder) decideEarly(m *Module) {
+func (o *planOrder) decideEarly(m *reads.Module) {
 	if m.ChainedCall() != nil {
 		o.decideEarlyByCall(m)
 		return
 	}
 	read := m.ChainedTo()
-	if o.whole[m.expand.ID] || !o.instancesOf(m).known {
+	if o.whole[m.Expand.ID] || !o.instancesOf(m).known {
 		return
 	}
 	o.separate(read.Of)
 	m.EachOf = read
-	o.g.Edges.Remove(m.expand.ID, func(id dag.ID) bool { return id == read.whole().ID })
-	o.after(m.expand, read.Of.Inputs)
-	o.after(m.expand, read.expansions()...)
+	o.g.Edges.Remove(m.Expand.ID, func(id dag.ID) bool { return id == read.WholeNode().ID })
+	o.after(m.Expand, read.Of.Inputs)
+	o.after(m.Expand, read.Expansions()...)
 	for _, v := range m.Variables {
 		if v.ReadsEachValue() {
-			o.after(v.Node, read.whole())
+			o.after(v.Node, read.WholeNode())
 		}
 	}
 }
 
 // instancesOf returns the instances of a module call, if they are known before the walk.
-func (o *planOrder) instancesOf(m *Module) moduleList {
+func (o *planOrder) instancesOf(m *reads.Module) moduleList {
 	out, found := o.lists[m]
 	if !found {
 		out.all, out.known = o.earlyKeys().ModuleInstances(m)
@@ -248,78 +224,35 @@ func (o *planOrder) instancesOf(m *Module) moduleList {
 	return out
 }
 
-// repeated returns the innermost call with count, for_each or enabled that contains a module or calls
-// it. It returns nil if no such call exists.
-func (m *Module) repeated() *Module {
-	for ; m != nil && m.Parent != nil; m = m.Parent {
-		if m.Repetition != (Repetition{}) {
-			return m
-		}
-	}
-	return nil
-}
-
 // setApart separates the resources of which a value reads single instances, and makes the calls apart
 // that it reads or feeds singly.
-func (o *planOrder) setApart(v *Value) {
-	reads := o.resourcesRead(v)
-	for _, read := range reads {
+func (o *planOrder) setApart(v *reads.Value) {
+	single := false
+	for _, read := range v.ReadsInPlan() {
+		single = true
 		o.separate(read.Of)
 	}
-	single := len(reads) > 0
 	for _, read := range v.CallReads {
 		if read.Call != v.Module { // otherwise the instances of the call read each other
 			single = true
 			o.addApart(read.Call)
 		}
 	}
-	if v.Kind == Variable && single {
+	if v.Kind == reads.Variable && single {
 		o.addApart(v.Module)
 	}
 }
 
 // addApart makes the innermost repeated call that is m, or contains it, apart if its instances are known.
-func (o *planOrder) addApart(m *Module) {
-	if m = m.repeated(); m != nil && o.instancesOf(m).known {
+func (o *planOrder) addApart(m *reads.Module) {
+	if m = m.RepeatedBy(); m != nil && o.instancesOf(m).known {
 		o.apart[m] = o.instancesOf(m).all
 	}
 }
 
-// in returns the address of the only instance of m that is, or is inside, a given module instance.
-// at is the address of this module instance, and call is its module: m or a module that contains m.
-// The calls from there down to m have a single instance each.
-func (m *Module) in(at addrs.ModuleInstance, call *Module) addrs.ModuleInstance {
-	if m == call {
-		return at
-	}
-	return m.Parent.in(at, call).Child(m.Call.Name, addrs.NoKey)
-}
-
-// mayAwaitCalls reports whether the instances of a block may wait for single instances of module
-// calls. They can't if the block refers to its own instances by keys that depend on a module call,
-// because these keys decide the order of the instances. Data sources and ephemeral resources with
-// conditions can't wait either, because they depend on whether anything that they refer to changes.
-func (r *Resource) mayAwaitCalls() bool {
-	if r.Addr.Resource.Mode != addrs.Managed && r.HasConditions() {
-		return false
-	}
-	names := func(refs *lang.Refs) bool {
-		return slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool {
-			_, _, ok := lang.ModuleSubject(ref.Subject)
-			return ok
-		})
-	}
-	for _, own := range r.Exprs.ownInstances(r.Addr.Resource) {
-		if own.DependsOn(names) {
-			return false
-		}
-	}
-	return true
-}
-
 // awaitCalls makes the instances of a block wait for the module instances that they read. The block
 // itself waits for the whole calls when it completes.
-func (o *planOrder) awaitCalls(r *Resource) {
+func (o *planOrder) awaitCalls(r *reads.Resource) {
 	outputs := map[dag.ID]bool{}
 	for i, read := range r.CallReads {
 		if !o.instancesOf(read.Call).known {
@@ -328,7 +261,7 @@ func (o *planOrder) awaitCalls(r *Resource) {
 		o.addApart(read.Call)
 		r.CallReads[i].Whole = false
 		if r.EachCall == nil && read.ByEach() && read.Call == r.ChainedCall() {
-			r.EachCall = r.eachCall()
+			r.EachCall = r.FindEachCall()
 			for _, output := range read.Call.Outputs {
 				outputs[output.Node.ID] = true
 			}
@@ -336,10 +269,10 @@ func (o *planOrder) awaitCalls(r *Resource) {
 		for _, output := range read.Outputs() {
 			outputs[output.Node.ID] = true
 		}
-		outputs[read.Call.end.ID] = true
+		outputs[read.Call.End.ID] = true
 		if read.Via != nil {
 			outputs[read.Via.Node.ID] = true
-			o.after(r.Inputs, read.Call.expand)
+			o.after(r.Inputs, read.Call.Expand)
 		}
 	}
 	if len(outputs) == 0 {
@@ -356,8 +289,8 @@ func (o *planOrder) awaitCalls(r *Resource) {
 
 // callOf returns the call by whose instances the nodes of a module are split, or nil. It is the innermost
 // one that is apart, or one around it whose instances read each other.
-func (o *planOrder) callOf(m *Module) *Module {
-	var out *Module
+func (o *planOrder) callOf(m *reads.Module) *reads.Module {
+	var out *reads.Module
 	for ; m != nil && m.Parent != nil; m = m.Parent {
 		if o.apart[m] != nil && (out == nil || o.between[m] != nil) {
 			out = m
@@ -369,7 +302,7 @@ func (o *planOrder) callOf(m *Module) *Module {
 // splitAll adds the nodes of the blocks in calls that are apart.
 func (o *planOrder) splitAll() {
 	for _, n := range slices.Clone(o.g.Nodes) {
-		if !n.Kind.IsResource() && n.Kind != KindModule {
+		if !n.Kind.IsResource() && n.Kind != reads.KindModule {
 			continue
 		}
 		if call := o.callOf(n.Module); call != nil && o.splits(n) {
@@ -379,7 +312,7 @@ func (o *planOrder) splitAll() {
 }
 
 // splits reports whether a node in a call that is apart is split.
-func (o *planOrder) splits(n *Node) bool {
+func (o *planOrder) splits(n *reads.Node) bool {
 	r := n.Resource
 	switch {
 	case o.split[n] || r != nil && o.split[r.Node]:
@@ -388,18 +321,18 @@ func (o *planOrder) splits(n *Node) bool {
 		return !n.Dropped && len(n.Problems) == 0
 	}
 	return r.Config != nil && r.Config.Check == nil && !r.Node.Dropped && len(r.Node.Problems) == 0 &&
-		!r.awaitsChanges()
+		!r.AwaitsChanges()
 }
 
 // apartNodes are the nodes that do the work of another node, each in one instance of a module call.
 type apartNodes struct {
 	depth int // number of steps in the addresses of the instances
-	all   []*Node
-	in    map[addrs.ModuleInstance]*Node
+	all   []*reads.Node
+	in    map[addrs.ModuleInstance]*reads.Node
 }
 
-func (o *planOrder) addApartNodes(n *Node, call *Module) {
-	of := &apartNodes{depth: len(call.Path.Names()), in: map[addrs.ModuleInstance]*Node{}}
+func (o *planOrder) addApartNodes(n *reads.Node, call *reads.Module) {
+	of := &apartNodes{depth: len(call.Path.Names()), in: map[addrs.ModuleInstance]*reads.Node{}}
 	o.g.apart[n] = of
 	for _, in := range o.apart[call] {
 		one := o.build.node(n.Kind, n.Module, in.String()+strings.TrimPrefix(n.Name, call.Path.String()), n.Range)
@@ -410,11 +343,11 @@ func (o *planOrder) addApartNodes(n *Node, call *Module) {
 }
 
 // connectApart makes the nodes that do the work of n wait for what n needs, each in its module instance.
-func (o *planOrder) connectApart(n *Node, of *apartNodes) {
+func (o *planOrder) connectApart(n *reads.Node, of *apartNodes) {
 	for _, need := range o.needs(n) {
-		depth := sharedDepth(n.Module, need.Module)
+		depth := reads.SharedDepth(n.Module, need.Module)
 		for _, one := range of.all {
-			o.after(one, o.node(place{n: need, in: outermost(one.In, depth)}))
+			o.after(one, o.node(reads.Place{Node: need, In: reads.Outermost(one.In, depth)}))
 		}
 	}
 	o.after(n, of.all...)
@@ -431,15 +364,15 @@ func (o *planOrder) connectApart(n *Node, of *apartNodes) {
 
 // node returns the node after which everything in a place is final, or nil if nothing there has to be
 // awaited.
-func (o *planOrder) node(p place) *Node {
+func (o *planOrder) node(p reads.Place) *reads.Node {
 	switch {
-	case p.n.Resource != nil && p.part == onePart:
-		return o.instance(p.n.Resource, p.in, p.key)
-	case p.n.Kind == KindModule && p.part == onePart:
-		p.in, _ = p.in.Parent()
-		return o.g.NodeIn(p.n, p.in)
-	case p.n.Kind != KindValue && !p.n.closesModule():
-		return o.g.NodeIn(p.n, p.in)
+	case p.Node.Resource != nil && p.Part == reads.OnePart:
+		return o.instance(p.Node.Resource, p.In, p.Key)
+	case p.Node.Kind == reads.KindModule && p.Part == reads.OnePart:
+		p.In, _ = p.In.Parent()
+		return o.g.NodeIn(p.Node, p.In)
+	case p.Node.Kind != reads.KindValue && !p.Node.ClosesModule():
+		return o.g.NodeIn(p.Node, p.In)
 	}
 	n, known := o.nodes[p]
 	if known {
@@ -447,12 +380,12 @@ func (o *planOrder) node(p place) *Node {
 	}
 	o.nodes[p] = nil
 	switch {
-	case p.part == allParts && !o.selects(p):
-		n = p.n
-	case p.n.Dropped:
-	case len(p.n.Problems) > 0:
-		n = o.build.node(KindPlace, nil, p.name(), p.n.Range)
-		n.Problems = p.n.Problems
+	case p.Part == reads.AllParts && !o.selects(p):
+		n = p.Node
+	case p.Node.Dropped:
+	case len(p.Node.Problems) > 0:
+		n = o.build.node(reads.KindPlace, nil, p.Name(), p.Node.Range)
+		n.Problems = p.Node.Problems
 	default:
 		n = o.join(p, o.ofValue(p))
 	}
@@ -461,37 +394,37 @@ func (o *planOrder) node(p place) *Node {
 }
 
 // selects reports whether a place is in one instance of the call by which its node's module is split.
-func (o *planOrder) selects(p place) bool {
-	call := o.callOf(p.n.Module)
-	return call != nil && len(p.in.Steps()) >= len(call.Path.Names())
+func (o *planOrder) selects(p reads.Place) bool {
+	call := o.callOf(p.Node.Module)
+	return call != nil && len(p.In.Steps()) >= len(call.Path.Names())
 }
 
 // ofValue returns the nodes that a value, or everything in a module, needs in a place. They decide the
 // instances of what it reads, even where it selects none of them.
-func (o *planOrder) ofValue(p place) []*Node {
-	var out []*Node
-	for _, read := range o.reads.of(p) {
-		out = append(out, o.node(read.of))
+func (o *planOrder) ofValue(p reads.Place) []*reads.Node {
+	var out []*reads.Node
+	for _, read := range o.reads.Reads(p) {
+		out = append(out, o.node(read.Of))
 	}
-	v, ok := p.n.Object.(*Value)
-	if !ok || p.part != allParts {
+	v, ok := p.Node.Object.(*reads.Value)
+	if !ok || p.Part != reads.AllParts {
 		return out
 	}
-	from := v.evaluatedIn(p.in)
-	if o.reads.singly {
-		for _, read := range o.resourcesRead(v) {
-			out = append(out, o.g.NodeIn(read.Of.Inputs, read.In(v.evaluatedBy(), from)))
-			out = append(out, read.expansions()...)
+	from := v.EvaluatedIn(p.In)
+	if o.singly {
+		for _, read := range v.ReadsInPlan() {
+			out = append(out, o.g.NodeIn(read.Of.Inputs, read.In(v.EvaluatedBy(), from)))
+			out = append(out, read.Expansions()...)
 		}
 	}
 	for _, read := range v.CallReads {
 		if read.Call == v.Module {
 			continue
 		}
-		out = append(out, o.g.NodeIn(read.Call.expand, from))
-		if o.selectsNone(v, p.in, read) { // a local that is the call is then evaluated as a whole
+		out = append(out, o.g.NodeIn(read.Call.Expand, from))
+		if o.selectsNone(v, p.In, read) { // a local that is the call is then evaluated as a whole
 			for _, output := range read.Outputs() {
-				out = append(out, o.node(place{n: output.Node, in: from}))
+				out = append(out, o.node(reads.Place{Node: output.Node, In: from}))
 			}
 		}
 	}
@@ -499,31 +432,31 @@ func (o *planOrder) ofValue(p place) []*Node {
 }
 
 // selectsNone reports whether a value in a module instance reads an instance of a call that doesn't exist.
-func (o *planOrder) selectsNone(v *Value, in addrs.ModuleInstance, read CallRead) bool {
-	keys, _ := o.reads.readValue(v, in, read.keyed())
-	return slices.ContainsFunc(keys, func(k KeyRead) bool {
-		return !o.reads.isInstance(read.Call, v.evaluatedIn(in).Child(read.Call.Call.Name, k.Key))
+func (o *planOrder) selectsNone(v *reads.Value, in addrs.ModuleInstance, read reads.CallRead) bool {
+	keys, _ := o.reads.ReadValue(v, in, read.Keyed())
+	return slices.ContainsFunc(keys, func(k reads.KeyRead) bool {
+		return !o.reads.IsInstance(read.Call, v.EvaluatedIn(in).Child(read.Call.Call.Name, k.Key))
 	})
 }
 
 // instance returns the node that stands for an instance of a resource. It returns the node of all
 // instances if the resource is not separated.
-func (o *planOrder) instance(r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey) *Node {
+func (o *planOrder) instance(r *reads.Resource, in addrs.ModuleInstance, key addrs.InstanceKey) *reads.Node {
 	if r.Inputs == r.Node {
 		return o.g.NodeIn(r.Node, in)
 	}
 	byModule := o.g.instances[r]
 	if byModule == nil {
-		byModule = map[addrs.ModuleInstance]map[addrs.InstanceKey]*Node{}
+		byModule = map[addrs.ModuleInstance]map[addrs.InstanceKey]*reads.Node{}
 		o.g.instances[r] = byModule
 	}
 	if byModule[in] == nil {
-		byModule[in] = map[addrs.InstanceKey]*Node{}
+		byModule[in] = map[addrs.InstanceKey]*reads.Node{}
 	}
 	n := byModule[in][key]
 	if n == nil {
 		addr := r.Addr.Resource.InInstance(in).Instance(key)
-		n = o.build.node(KindPlace, nil, addr.String()+" (read)", r.Node.Range)
+		n = o.build.node(reads.KindPlace, nil, addr.String()+" (read)", r.Node.Range)
 		n.Object = addr
 		o.after(n, o.g.NodeIn(r.Inputs, in))
 		byModule[in][key] = n
@@ -532,15 +465,15 @@ func (o *planOrder) instance(r *Resource, in addrs.ModuleInstance, key addrs.Ins
 }
 
 // setFinal sets the node after which a value is final in a module instance; see Graph.Final.
-func (o *planOrder) setFinal(v *Value, in addrs.ModuleInstance) {
-	p := place{n: v.Node, in: in}
+func (o *planOrder) setFinal(v *reads.Value, in addrs.ModuleInstance) {
+	p := reads.Place{Node: v.Node, In: in}
 	o.g.finals[p] = o.node(p)
 }
 
 // setOutputs sets the nodes of the outputs that the instances of blocks read from single module
 // instances, and of these outputs in all instances of a call.
-func (o *planOrder) setOutputs(readers []*Resource) {
-	done := map[*Value]bool{}
+func (o *planOrder) setOutputs(readers []*reads.Resource) {
+	done := map[*reads.Value]bool{}
 	for _, r := range readers {
 		for read := range r.CallsSingly() {
 			for _, output := range read.Outputs() {
@@ -559,9 +492,9 @@ func (o *planOrder) setOutputs(readers []*Resource) {
 }
 
 // NodeIn returns the node that does the work of n in a module instance: n itself unless it is split.
-func (g *Graph) NodeIn(n *Node, in addrs.ModuleInstance) *Node {
+func (g *Graph) NodeIn(n *reads.Node, in addrs.ModuleInstance) *reads.Node {
 	if of := g.apart[n]; of != nil {
-		if one := of.in[outermost(in, of.depth)]; one != nil {
+		if one := of.in[reads.Outermost(in, of.depth)]; one != nil {
 			return one
 		}
 	}
@@ -569,7 +502,7 @@ func (g *Graph) NodeIn(n *Node, in addrs.ModuleInstance) *Node {
 }
 
 // Apart returns the nodes that do the work of n in single module instances, if it is split.
-func (g *Graph) Apart(n *Node) []*Node {
+func (g *Graph) Apart(n *reads.Node) []*reads.Node {
 	if of := g.apart[n]; of != nil {
 		return of.all
 	}
@@ -578,9 +511,9 @@ func (g *Graph) Apart(n *Node) []*Node {
 
 // Final returns the node after which a value is final in a module instance: in one of its own module or,
 // for all that are within it, one that contains these. It is nil if nothing has to be awaited.
-func (g *Graph) Final(v *Value, in addrs.ModuleInstance) *Node {
+func (g *Graph) Final(v *reads.Value, in addrs.ModuleInstance) *reads.Node {
 	for ; ; in, _ = in.Parent() {
-		if n, known := g.finals[place{n: v.Node, in: in}]; known {
+		if n, known := g.finals[reads.Place{Node: v.Node, In: in}]; known {
 			return n
 		}
 		if in.IsRoot() {
@@ -591,6 +524,35 @@ func (g *Graph) Final(v *Value, in addrs.ModuleInstance) *Node {
 
 // Instances returns the nodes that stand for instances of a resource in one module instance, by key.
 // They wait for the vertices of these instances.
-func (g *Graph) Instances(r *Resource, in addrs.ModuleInstance) map[addrs.InstanceKey]*Node {
+func (g *Graph) Instances(r *reads.Resource, in addrs.ModuleInstance) map[addrs.InstanceKey]*reads.Node {
 	return g.instances[r][in]
+}
+
+// decideEarlyByCall lets a call whose for_each is another call decide its instances, in a plan, before
+// the outputs of that call are evaluated. The arguments that use each.value wait for the outputs.
+func (o *planOrder) decideEarlyByCall(m *reads.Module) {
+	call := m.ChainedCall()
+	if o.whole[m.Expand.ID] || !o.instancesOf(m).known || !o.instancesOf(call).known {
+		return
+	}
+	m.EachCall = m.FindEachCall()
+	outputs := map[dag.ID]bool{call.End.ID: true}
+	for _, output := range call.Outputs {
+		outputs[output.Node.ID] = true
+	}
+	if via := m.EachCall.Via; via != nil {
+		outputs[via.Node.ID] = true
+		o.after(m.Expand, call.Expand)
+	}
+	o.g.Edges.Remove(m.Expand.ID, func(id dag.ID) bool { return outputs[id] })
+	for _, v := range m.Variables {
+		if !v.ReadsEachValue() {
+			continue
+		}
+		for _, read := range v.EachCall.Reads {
+			for _, output := range read.Outputs() {
+				o.after(v.Node, output.Node)
+			}
+		}
+	}
 }

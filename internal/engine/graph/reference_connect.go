@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
@@ -16,12 +17,12 @@ import (
 
 // EvalUnit is an expression or body in one module of the tree, which is evaluated as a whole.
 type EvalUnit struct {
-	Module *Module
+	Module *reads.Module
 	Refs   *lang.Refs
 }
 
 // addRefErrors records the errors of the references in a unit.
-func (c *connector) addRefErrors(n *Node, u EvalUnit, err error) {
+func (c *connector) addRefErrors(n *reads.Node, u EvalUnit, err error) {
 	switch {
 	case err == nil:
 	case c.op.Phase == phase.Validate:
@@ -33,7 +34,7 @@ func (c *connector) addRefErrors(n *Node, u EvalUnit, err error) {
 
 // connectRefs makes n wait for the objects that the references name. It records an error for each
 // reference to an object that does not exist.
-func (c *connector) connectRefs(ctx context.Context, n *Node, m *Module, refs *lang.Refs, scope BlockScope) {
+func (c *connector) connectRefs(ctx context.Context, n *reads.Node, m *reads.Module, refs *lang.Refs, scope reads.BlockScope) {
 	c.connectUnit(ctx, n, m, refs, scope, nil)
 }
 
@@ -42,14 +43,16 @@ func (c *connector) connectRefs(ctx context.Context, n *Node, m *Module, refs *l
 // errors about provider functions hide errors about objects, which hide errors about named values
 // (see IsValueRef).
 func (c *connector) connectUnit(
-	ctx context.Context, n *Node, m *Module, refs *lang.Refs, scope BlockScope,
+	ctx context.Context, n *reads.Node, m *reads.Module, refs *lang.Refs, scope reads.BlockScope,
 	kept func(*addrs.Reference, tfdiags.Diagnostics) bool,
 ) {
 	var objects, values, functions tfdiags.Diagnostics
 	for _, ref := range refs.Objects {
 		var err error
-		if scope.except != nil && ref.Whole() == scope.except {
-			err = m.checkOwn(ref)
+		if scope.Except != nil && ref.Whole() == scope.Except {
+			if of := m.Named(ref.Subject); of.Resource != nil {
+				err = of.Resource.CheckAccess(of.Key, ref.Remaining)
+			}
 		} else {
 			c.refRanges.startRef(&ref.Range)
 			err = c.connectRef(n, m, ref, scope)
@@ -74,7 +77,7 @@ func (c *connector) connectUnit(
 	}
 	wrong := slices.Clip(refs.Problems)
 	switch {
-	case len(functions) > 0 && n.Kind != KindProvider && n.Kind != KindModule:
+	case len(functions) > 0 && n.Kind != reads.KindProvider && n.Kind != reads.KindModule:
 		c.unknownFunctions = c.unknownFunctions.Append(functions...)
 	case len(functions) > 0:
 		wrong = functions
@@ -96,7 +99,7 @@ func IsValueRef(subject addrs.Referenceable) bool {
 	return false
 }
 
-func (c *connector) connectRef(n *Node, m *Module, ref *addrs.Reference, scope BlockScope) error {
+func (c *connector) connectRef(n *reads.Node, m *reads.Module, ref *addrs.Reference, scope reads.BlockScope) error {
 	switch s := ref.Subject.(type) {
 	case addrs.InputVariable:
 		if v := m.Variables[s.Name]; v != nil {
@@ -127,45 +130,37 @@ func (c *connector) connectRef(n *Node, m *Module, ref *addrs.Reference, scope B
 		}
 		return m.Undeclared(s)
 	default:
-		return CheckBlockLocal(ref, scope)
+		return reads.CheckBlockLocal(ref, scope)
 	}
-}
-
-// checkOwn checks a reference of a block to its own object.
-func (m *Module) checkOwn(ref *addrs.Reference) error {
-	if of := m.Named(ref.Subject); of.Resource != nil {
-		return of.Resource.checkAccess(of.Key, ref.Remaining)
-	}
-	return nil
 }
 
 // connectResourceRef makes n wait for the resource or instance that a reference reads. key is NoKey
 // if the reference is to the whole resource.
 func (c *connector) connectResourceRef(
-	n *Node, m *Module, addr addrs.Resource, key addrs.InstanceKey, ref *addrs.Reference,
+	n *reads.Node, m *reads.Module, addr addrs.Resource, key addrs.InstanceKey, ref *addrs.Reference,
 ) error {
 	r := m.Resources[addr]
 	if r == nil || r.Config == nil {
 		return m.Undeclared(addr)
 	}
-	if r.Config.Check != nil && !n.inCheckOf(r) {
+	if check, _ := n.Object.(*reads.Check); r.Nested() && (check == nil || check.Config != r.Config.Check) {
 		return tfdiags.Errorf("Reference to scoped resource",
 			"%s is nested in check %q and can be referred to only from there.", addr, r.Config.Check.Name)
 	}
 	c.after(n, r.Node)
-	return r.checkAccess(key, ref.Remaining)
+	return r.CheckAccess(key, ref.Remaining)
 }
 
 // wholeCall is a reference to a module call that names none of its outputs.
 type wholeCall struct {
-	from *Node
-	call *Module
+	from *reads.Node
+	call *reads.Module
 	rng  *hcl.Range
 }
 
 func (c *connector) connectCallRef(
-	n *Node,
-	m *Module,
+	n *reads.Node,
+	m *reads.Module,
 	call, output string,
 	key addrs.InstanceKey,
 	ref *addrs.Reference,
@@ -174,7 +169,7 @@ func (c *connector) connectCallRef(
 	if child == nil {
 		return m.Undeclared(addrs.ModuleCall{Name: call})
 	}
-	c.after(n, child.expand)
+	c.after(n, child.Expand)
 	if c.addSiblingRead(n, child) {
 		return nil
 	}
@@ -193,7 +188,7 @@ func (c *connector) connectCallRef(
 // connectDependsOn makes n wait for the objects in depends_on. It skips references for which except
 // returns true. For a module call, n waits for everything in the module. Only the first undeclared
 // object is reported.
-func (c *connector) connectDependsOn(n *Node, m *Module, refs *lang.Refs, except func(*addrs.Reference) bool) {
+func (c *connector) connectDependsOn(n *reads.Node, m *reads.Module, refs *lang.Refs, except func(*addrs.Reference) bool) {
 	if refs == nil {
 		return
 	}
@@ -212,10 +207,10 @@ func (c *connector) connectDependsOn(n *Node, m *Module, refs *lang.Refs, except
 		}
 		c.refRanges.startRef(&ref.Range)
 		if of := m.Named(ref.Subject); of.Call != nil && of.Output == "" {
-			c.after(n, of.Call.end)
+			c.after(n, of.Call.End)
 			continue
 		}
-		err := c.connectRef(n, m, ref, BlockScope{})
+		err := c.connectRef(n, m, ref, reads.BlockScope{})
 		if len(problems) > 0 {
 			continue
 		}
@@ -228,14 +223,14 @@ func (c *connector) connectDependsOn(n *Node, m *Module, refs *lang.Refs, except
 }
 
 // connectFunction makes n wait for the provider of a function that it calls.
-func (c *connector) connectFunction(ctx context.Context, n *Node, m *Module, f lang.FunctionRef) error {
+func (c *connector) connectFunction(ctx context.Context, n *reads.Node, m *reads.Module, f lang.FunctionRef) error {
 	if m.Config.Module.RequiredProviders[f.Func.Name] == nil {
 		hint := suggest.DidYouMean(f.Func.Name, slices.Sorted(maps.Keys(m.Config.Module.RequiredProviders)))
 		return tfdiags.Errorf(
 			"Unknown function provider",
 			"There is no provider %q in the required_providers of %s.%s",
 			f.Func.Name,
-			ModuleName(m.Path),
+			reads.ModuleName(m.Path),
 			hint,
 		).At(f.Range)
 	}
@@ -254,12 +249,12 @@ func (c *connector) connectFunction(ctx context.Context, n *Node, m *Module, f l
 			return err
 		}
 		p.FunctionsOnly = p.Config == nil // p.Schema was nil, so no resource uses p
-		p.analyze()
+		analyzeProvider(p)
 		c.connectRefs(ctx, p.Node, p.Module, &p.Body.Refs, inEach(p.Instances != nil))
 	}
 	c.after(n, p.Node)
-	c.after(p.close, n)
-	p.called = true
+	c.after(p.Close, n)
+	p.Called = true
 	if r := n.Resource; r != nil && !slices.Contains(c.functionsOf[r], p) {
 		c.functionsOf[r] = append(c.functionsOf[r], p)
 	}

@@ -11,7 +11,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/configschema"
-	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/parallel"
 	"tofu/internal/tfdiags"
@@ -37,58 +37,45 @@ var analysisTransformer = &Transformer{
 		b.analyzeBodies()
 		for _, r := range b.g.Resources {
 			if r.Config != nil {
-				r.Exprs = b.known.resources[r.bodyKey()]
+				r.Exprs = b.known.resources[keyOf(r)]
 				if b.op.ImportsOnly(b.g, r) {
-					r.Exprs = &ResourceExprs{Repetition: r.Exprs.Repetition, SelfReferences: r.Exprs.SelfReferences}
+					r.Exprs = &reads.ResourceExprs{Repetition: r.Exprs.Repetition, SelfReferences: r.Exprs.SelfReferences}
 				}
 				b.g.Repeats = b.g.Repeats || r.Exprs.Repetition.Repeats()
-				r.Inputs.Problems = r.Inputs.Problems.Append(r.Exprs.problems...)
+				r.Inputs.Problems = r.Inputs.Problems.Append(r.Exprs.Problems...)
 			}
 		}
-		b.setAliases()
-		for _, r := range b.g.Resources {
-			switch {
-			case r.Config == nil:
-			case b.op.Phase == phase.Validate:
-				r.setOwn()
-			case b.op.Phase == phase.Plan, b.op.Phase.Applies():
-				b.setReadsByKey(r)
-			}
-		}
-		for _, v := range b.g.Values {
-			b.setValueReads(v)
-		}
+		b.g.SetReads(reads.Run{Phase: b.op.Phase, ByInstance: b.op.ByInstance, Partial: b.op.Partial(), Early: b.op.Early != nil})
 		for _, p := range b.g.Providers {
-			p.analyze()
+			analyzeProvider(p)
 		}
 		return nil
 	},
 }
 
-func (k *Known) repetition(count, forEach, enabled hcl.Expression) Repetition {
-	return Repetition{k.Expr(count), k.Expr(forEach), k.Expr(enabled)}
+func (k *Known) repetition(count, forEach, enabled hcl.Expression) reads.Repetition {
+	return reads.Repetition{Count: k.Expr(count), ForEach: k.Expr(forEach), Enabled: k.Expr(enabled)}
 }
 
-func (k *Known) conditions(cfgs []*configs.CheckRule) []Condition {
-	out := make([]Condition, len(cfgs))
+func (k *Known) conditions(cfgs []*configs.CheckRule) []reads.Condition {
+	out := make([]reads.Condition, len(cfgs))
 	for i, c := range cfgs {
-		out[i] = Condition{lang.Rule{Condition: k.Expr(c.Condition), Message: k.Expr(c.ErrorMessage)}, c}
+		out[i] = reads.Condition{Rule: lang.Rule{Condition: k.Expr(c.Condition), Message: k.Expr(c.ErrorMessage)}, Config: c}
 	}
 	return out
 }
 
-func (b *build) analyzeValue(v *Value) {
+func (b *build) analyzeValue(v *reads.Value) {
 	switch v.Kind {
-	case Variable:
+	case reads.Variable:
 		v.Conditions = b.known.conditions(v.Variable.Validations)
 		if call := v.Module.Call; call != nil {
 			v.Expr = b.known.callArg(call, v.Name)
-			v.PerInstance = v.Expr != nil && usesRepetition(v.Expr.Refs)
 		}
-		v.Node.kept = len(v.Conditions) > 0
-	case Local:
+		v.Node.Kept = len(v.Conditions) > 0
+	case reads.Local:
 		v.Expr = b.known.Expr(v.Module.Config.Module.Locals[v.Name].Expr)
-	case Output:
+	case reads.Output:
 		if v.Output.Ephemeral.Value && v.Module.Parent == nil && !v.Module.Config.Called {
 			v.Node.Problems = v.Node.Problems.Append(tfdiags.Errorf(
 				"Invalid output configuration",
@@ -117,10 +104,6 @@ func (k *Known) callArg(call *configs.ModuleCall, name string) *lang.Expr {
 	return args[name]
 }
 
-func usesRepetition(refs lang.Refs) bool {
-	return slices.ContainsFunc(refs.Objects, func(r *addrs.Reference) bool { return differs(r.Subject) })
-}
-
 // bodyKey identifies the body of a resource block under one schema. The schema is nil if it is
 // unknown.
 type bodyKey struct {
@@ -128,7 +111,7 @@ type bodyKey struct {
 	schema *configschema.Block
 }
 
-func (r *Resource) bodyKey() bodyKey {
+func keyOf(r *reads.Resource) bodyKey {
 	key := bodyKey{cfg: r.Config}
 	if r.Schema != nil {
 		key.schema = r.Schema.Block
@@ -140,16 +123,16 @@ func (r *Resource) bodyKey() bodyKey {
 // processors, because this is most of the work that is done before planning can begin.
 func (b *build) analyzeBodies() {
 	if b.known.resources == nil {
-		b.known.resources = map[bodyKey]*ResourceExprs{}
+		b.known.resources = map[bodyKey]*reads.ResourceExprs{}
 	}
 	var todo []bodyKey
-	var of []*Resource // parallel to todo
+	var of []*reads.Resource // parallel to todo
 	for _, r := range slices.Concat(b.g.Resources, b.actions) {
 		if r.Config == nil {
 			continue
 		}
-		if key := r.bodyKey(); b.known.resources[key] == nil {
-			b.known.resources[key] = &ResourceExprs{}
+		if key := keyOf(r); b.known.resources[key] == nil {
+			b.known.resources[key] = &reads.ResourceExprs{}
 			todo, of = append(todo, key), append(of, r)
 		}
 	}
@@ -164,21 +147,21 @@ func (b *build) analyzeBodies() {
 		b.analyzeMeta(key.cfg, b.known.resources[key])
 	}
 	for _, a := range b.actions {
-		a.Exprs = b.known.resources[a.bodyKey()]
+		a.Exprs = b.known.resources[keyOf(a)]
 	}
 	for i, key := range todo {
 		e := b.known.resources[key]
-		e.setActions(b.known, of[i])
-		for unit := range e.units() {
-			e.readsCalls = e.readsCalls || unit.ReadsCalls()
+		b.known.setActions(e, of[i])
+		for unit := range e.Units() {
+			e.ReadsCalls = e.ReadsCalls || unit.ReadsCalls()
 		}
 	}
 }
 
 // analyzeMeta analyzes the meta-arguments of a resource block.
-func (b *build) analyzeMeta(c *configs.Resource, e *ResourceExprs) {
+func (b *build) analyzeMeta(c *configs.Resource, e *reads.ResourceExprs) {
 	e.Repetition = b.known.repetition(c.Count, c.ForEach, c.Enabled)
-	e.SelfReferences = tfdiags.FromError(e.Repetition.checkSelfReference(c.Addr))
+	e.SelfReferences = tfdiags.FromError(e.Repetition.CheckSelfReference(c.Addr))
 	l := c.Lifecycle
 	e.Preconditions, e.Postconditions = b.known.conditions(l.Preconditions), b.known.conditions(l.Postconditions)
 	for _, t := range l.ReplaceTriggeredBy {
@@ -187,7 +170,7 @@ func (b *build) analyzeMeta(c *configs.Resource, e *ResourceExprs) {
 	e.PreventDestroy = b.known.Expr(l.PreventDestroy)
 	e.DependsOn = lang.DependsOn(c.DependsOn)
 	for _, prov := range c.Provisioners {
-		e.Provisioners = append(e.Provisioners, b.op.AnalyzeProvisioner(prov, c.Connection, &e.problems))
+		e.Provisioners = append(e.Provisioners, b.op.AnalyzeProvisioner(prov, c.Connection, &e.Problems))
 	}
 }
 
@@ -197,8 +180,8 @@ func (o *Operation) AnalyzeProvisioner(
 	prov *configs.Provisioner,
 	outer *configs.Connection,
 	problems *tfdiags.Diagnostics,
-) *Provisioner {
-	out := &Provisioner{Config: prov}
+) *reads.Provisioner {
+	out := &reads.Provisioner{Config: prov}
 	if o.Provisioner == nil {
 		return out
 	}
@@ -223,8 +206,8 @@ func (o *Operation) AnalyzeProvisioner(
 	return out
 }
 
-// analyze analyzes the body of a provider configuration according to its schema.
-func (p *Provider) analyze() {
+// analyzeProvider analyzes the body of a provider configuration according to its schema.
+func analyzeProvider(p *reads.Provider) {
 	if p.Schema == nil {
 		return
 	}

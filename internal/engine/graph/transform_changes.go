@@ -5,14 +5,15 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
 
 // Step is one change to one object.
 type Step struct {
-	node     *Node
-	Resource *Resource
+	node     *reads.Node
+	Resource *reads.Resource
 	Change   *plans.InstanceChange
 	Part     stepPart
 	Forced   bool // whether a dependent's create_before_destroy also applies to this object
@@ -22,7 +23,7 @@ type Step struct {
 type stepPart uint8
 
 // Node returns the node at which a walk carries out the step.
-func (s *Step) Node() *Node { return s.node }
+func (s *Step) Node() *reads.Node { return s.node }
 
 // Removes reports whether the step deletes or forgets an object.
 func (s *Step) Removes() bool { return s.Part != stepApply }
@@ -102,7 +103,7 @@ func (b *build) addOpenings() {
 	if b.op.Phase != phase.Apply || b.op.Partial() || b.op.Early == nil {
 		return
 	}
-	var early EarlyKeys
+	var early reads.EarlyKeys
 	for _, r := range b.g.Resources {
 		if r.Addr.Resource.Mode != addrs.Ephemeral || r.Config == nil {
 			continue
@@ -110,8 +111,8 @@ func (b *build) addOpenings() {
 		if early == nil {
 			early = b.op.Early(b.g)
 		}
-		openings, _ := r.openings(early)
-		for _, change := range openings {
+		changes, _ := openings(r, early)
+		for _, change := range changes {
 			r.Opened = true
 			b.addStep(&Step{Resource: r, Change: change, Part: stepApply})
 		}
@@ -120,7 +121,7 @@ func (b *build) addOpenings() {
 
 // openings returns a change for each instance of an ephemeral resource, with the instances that it
 // reads. It returns false if the instances are not known.
-func (r *Resource) openings(early EarlyKeys) ([]*plans.InstanceChange, bool) {
+func openings(r *reads.Resource, early reads.EarlyKeys) ([]*plans.InstanceChange, bool) {
 	modules, known := early.ModuleInstances(r.Module)
 	if !known {
 		return nil, false
@@ -133,7 +134,7 @@ func (r *Resource) openings(early EarlyKeys) ([]*plans.InstanceChange, bool) {
 		}
 		for _, key := range keys {
 			addr := r.Addr.Resource.InInstance(in).Instance(key)
-			out = append(out, &plans.InstanceChange{Addr: addr, Action: plans.NoOp, Reads: r.earlyReads(early, addr)})
+			out = append(out, &plans.InstanceChange{Addr: addr, Action: plans.NoOp, Reads: earlyReads(r, early, addr)})
 		}
 	}
 	return out, true
@@ -141,26 +142,21 @@ func (r *Resource) openings(early EarlyKeys) ([]*plans.InstanceChange, bool) {
 
 // earlyReads returns the instances that an instance of a resource reads by computed indexes, as far
 // as they are known before the walk. A plan records them in this form for a change.
-func (r *Resource) earlyReads(early EarlyKeys, addr addrs.AbsInstance) []plans.InstanceRead {
+func earlyReads(r *reads.Resource, early reads.EarlyKeys, addr addrs.AbsInstance) []plans.InstanceRead {
 	var out []plans.InstanceRead
 	for _, indexed := range r.ByKey {
-		keys, known := early.Read(r, addr.Module, addr.Key, indexed.keyed())
+		keys, known := early.Read(r, addr.Module, addr.Key, indexed.Keyed())
 		if !known || !indexed.Recorded(r) {
 			continue
 		}
 		if len(keys) == 0 {
-			keys = []KeyRead{{Key: addrs.NoKey}}
+			keys = []reads.KeyRead{{Key: addrs.NoKey}}
 		}
 		for _, k := range keys {
 			out = append(out, plans.InstanceRead{Resource: indexed.Name(), Key: k.Key})
 		}
 	}
 	return out
-}
-
-// HasConditions reports whether the resource has preconditions or postconditions.
-func (r *Resource) HasConditions() bool {
-	return r.Config != nil && len(r.Exprs.Preconditions)+len(r.Exprs.Postconditions) > 0
 }
 
 var stepVerbs = [...]string{
@@ -192,7 +188,7 @@ func (b *build) addStep(s *Step) {
 	if s.Part == stepApply && name == r.Node.Name {
 		name += " (apply)"
 	}
-	s.node = b.node(KindStep, r.Module, name+stepNames[s.Part], r.Node.Range)
+	s.node = b.node(reads.KindStep, r.Module, name+stepNames[s.Part], r.Node.Range)
 	s.node.Resource, s.node.Object = r, s
 	s.node.Problems = r.Node.Problems
 	b.after(s.node, r.Provider.Node)

@@ -1,5 +1,6 @@
 package graph
 
+import "tofu/internal/engine/reads"
 import "context"
 
 // checksStartName is the name of the Barrier that the data sources in check blocks wait for.
@@ -13,15 +14,15 @@ var checkTransformer = &Transformer{
 		if !b.op.Phase.Checks() || !b.op.Phase.Applies() {
 			return nil
 		}
-		var start *Node
+		var start *reads.Node
 		for _, r := range b.g.Resources {
-			if !r.nested() {
+			if !r.Nested() {
 				continue
 			}
 			if start == nil {
-				start = b.node(KindBarrier, nil, checksStartName, nil)
+				start = b.node(reads.KindBarrier, nil, checksStartName, nil)
 				for _, other := range b.g.Resources {
-					if !other.nested() && (len(b.steps[other]) > 0 || other.HasConditions()) {
+					if !other.Nested() && (len(b.steps[other]) > 0 || other.HasConditions()) {
 						for _, s := range b.steps[other] {
 							b.after(start, s.node)
 						}
@@ -42,10 +43,7 @@ var checkTransformer = &Transformer{
 // Tolerates reports whether a node is visited even if another node, which it waits for, fails. The
 // data sources of check blocks are read although an object could not be deleted, because the checks
 // are about the objects that the configuration declares.
-func (n *Node) Tolerates(failed *Node) bool {
+func Tolerates(n, failed *reads.Node) bool {
 	s, ok := failed.Object.(*Step)
 	return ok && s.Removes() && n.Name == checksStartName
 }
-
-// nested reports whether the resource is the data source of a check block.
-func (r *Resource) nested() bool { return r.Config != nil && r.Config.Check != nil }

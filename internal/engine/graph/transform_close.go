@@ -7,6 +7,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 )
 
 // rootName is the name of the Barrier that waits for everything.
@@ -19,19 +20,19 @@ var closeTransformer = &Transformer{
 	Run: func(_ context.Context, b *build) error {
 		closer{b}.closeEphemerals()
 		for _, n := range slices.Clone(b.g.Nodes) {
-			if a, isAction := n.Object.(*Resource); isAction && a.Provider != nil {
-				b.after(a.Provider.close, n)
+			if a, isAction := n.Object.(*reads.Resource); isAction && a.Provider != nil {
+				b.after(a.Provider.Close, n)
 			}
 			if n.Resource == nil || n.Resource.Provider == nil {
 				continue
 			}
-			b.after(n.Resource.Provider.close, n)
+			b.after(n.Resource.Provider.Close, n)
 			for _, p := range b.functionsOf[n.Resource] {
-				b.after(p.close, n) // an apply evaluates the block again, which calls functions
+				b.after(p.Close, n) // an apply evaluates the block again, which calls functions
 			}
 		}
 		closer{b}.closeCalled()
-		root := b.node(KindBarrier, nil, rootName, nil)
+		root := b.node(reads.KindBarrier, nil, rootName, nil)
 		for _, n := range b.g.Nodes {
 			b.after(root, n)
 		}
@@ -45,20 +46,20 @@ type closer struct{ *build }
 // closeCalled makes the providers whose functions are called stay open, in an apply, until everything
 // is evaluated. The node that first reads a value evaluates it, so any of them may call a function.
 func (b closer) closeCalled() {
-	var evaluated *Node
+	var evaluated *reads.Node
 	for _, p := range b.g.Providers {
-		if !p.called || !b.op.Phase.Applies() {
+		if !p.Called || !b.op.Phase.Applies() {
 			continue
 		}
 		if evaluated == nil {
-			evaluated = b.node(KindBarrier, nil, "(everything is evaluated)", nil)
+			evaluated = b.node(reads.KindBarrier, nil, "(everything is evaluated)", nil)
 			for _, n := range b.g.Nodes {
-				if n.Kind == KindStep || n.Kind == KindProvider || n.kept {
+				if n.Kind == reads.KindStep || n.Kind == reads.KindProvider || n.Kept {
 					b.after(evaluated, n)
 				}
 			}
 		}
-		b.after(p.close, evaluated)
+		b.after(p.Close, evaluated)
 	}
 }
 
@@ -77,7 +78,7 @@ func (b closer) closeEphemerals() {
 			u = &ephemeralUsers{
 				build:      b.build,
 				dependents: b.g.Edges.Dependents(),
-				done:       map[*Node]*Node{},
+				done:       map[*reads.Node]*reads.Node{},
 				ofProvider: b.providerUsers(),
 			}
 		}
@@ -89,8 +90,8 @@ func (b closer) closeEphemerals() {
 }
 
 // providerUsers returns the nodes of the resources of each provider, by the node of the provider.
-func (b closer) providerUsers() map[*Node][]*Node {
-	users := map[*Node][]*Node{}
+func (b closer) providerUsers() map[*reads.Node][]*reads.Node {
+	users := map[*reads.Node][]*reads.Node{}
 	for _, n := range b.g.Nodes {
 		if n.Resource != nil && n.Resource.Provider != nil {
 			users[n.Resource.Provider.Node] = append(users[n.Resource.Provider.Node], n)
@@ -104,56 +105,56 @@ func (b closer) providerUsers() map[*Node][]*Node {
 type ephemeralUsers struct {
 	*build
 	dependents [][]dag.ID
-	ofProvider map[*Node][]*Node
-	done       map[*Node]*Node
+	ofProvider map[*reads.Node][]*reads.Node
+	done       map[*reads.Node]*reads.Node
 }
 
 // ephemeral reports whether a node belongs to an ephemeral resource.
-func (u *ephemeralUsers) ephemeral(n *Node) bool {
+func (u *ephemeralUsers) ephemeral(n *reads.Node) bool {
 	return n.Resource != nil && n.Resource.Addr.Resource.Mode == addrs.Ephemeral
 }
 
 // opens reports whether n, or a node that it waits for, opens ephemeral objects, which must be
 // closed after their last user.
-func (u *ephemeralUsers) opens(n *Node) bool {
-	return u.ephemeral(n) && (n.Kind == KindStep || n == n.Resource.Node && len(u.steps[n.Resource]) == 0)
+func (u *ephemeralUsers) opens(n *reads.Node) bool {
+	return u.ephemeral(n) && (n.Kind == reads.KindStep || n == n.Resource.Node && len(u.steps[n.Resource]) == 0)
 }
 
 // mayUseValues reports whether a node may use the values of nodes that it waits for.
-func (n *Node) mayUseValues() bool { return !n.Kind.isBarrier() || n.Resource != nil }
+func mayUseValues(n *reads.Node) bool { return !n.Kind.IsBarrier() || n.Resource != nil }
 
 // isRead reports whether a node that waits for n may use n's value.
-func (u *ephemeralUsers) isRead(n *Node) bool {
-	return slices.ContainsFunc(u.dependents[n.ID], func(id dag.ID) bool { return u.g.Nodes[id].mayUseValues() })
+func (u *ephemeralUsers) isRead(n *reads.Node) bool {
+	return slices.ContainsFunc(u.dependents[n.ID], func(id dag.ID) bool { return mayUseValues(u.g.Nodes[id]) })
 }
 
 // endOf returns a Barrier that waits for every node that may use the value of n. If n opens ephemeral
 // objects, the Barrier closes them. If several nodes share a value, its users are searched for only
 // once.
-func (u *ephemeralUsers) endOf(n *Node) *Node {
+func (u *ephemeralUsers) endOf(n *reads.Node) *reads.Node {
 	if found, ok := u.done[n]; ok {
 		return found
 	}
-	end := u.node(KindBarrier, nil, n.Name+" (used)", nil)
+	end := u.node(reads.KindBarrier, nil, n.Name+" (used)", nil)
 	u.done[n] = end
 	if u.opens(n) {
-		end.Kind, end.Name, end.Object = KindEphemeralEnd, n.Name+" (close)", n
+		end.Kind, end.Name, end.Object = reads.KindEphemeralEnd, n.Name+" (close)", n
 		u.after(end, n)
-		u.after(n.Resource.Provider.close, end)
+		u.after(n.Resource.Provider.Close, end)
 	}
 	for _, id := range u.dependents[n.ID] {
 		user := u.g.Nodes[id]
-		if !user.mayUseValues() || u.ephemeral(user) && user == user.Resource.Node && !u.isRead(user) {
+		if !mayUseValues(user) || u.ephemeral(user) && user == user.Resource.Node && !u.isRead(user) {
 			continue
 		}
 		u.after(end, user)
-		if v, ok := user.Object.(*Value); ok {
+		if v, ok := user.Object.(*reads.Value); ok {
 			u.after(end, u.behindSiblings(v)...)
 		}
 		switch {
-		case user.Kind == KindProvider:
+		case user.Kind == reads.KindProvider:
 			u.after(end, u.ofProvider[user]...) // any call of the provider may need the value
-		case (user.Kind == KindStep || user.completes()) && !u.ephemeral(user):
+		case (user.Kind == reads.KindStep || user.Kind == reads.KindResource) && !u.ephemeral(user):
 		default:
 			u.after(end, u.endOf(user))
 		}
@@ -163,19 +164,19 @@ func (u *ephemeralUsers) endOf(n *Node) *Node {
 
 // behindSiblings returns the nodes that may use an output through arguments of other instances of its
 // module's call. In a plan, no edges lead from these arguments to the output.
-func (u *ephemeralUsers) behindSiblings(output *Value) []*Node {
+func (u *ephemeralUsers) behindSiblings(output *reads.Value) []*reads.Node {
 	var from []dag.ID
-	for _, f := range u.siblingReads[output.Module] {
-		if u.op.Phase == phase.Plan && slices.Contains(f.read.Outputs(), output) {
-			from = append(from, f.to.Node.ID)
+	for _, f := range u.g.Siblings[output.Module] {
+		if u.op.Phase == phase.Plan && slices.Contains(f.Read.Outputs(), output) {
+			from = append(from, f.To.Node.ID)
 		}
 	}
-	var out []*Node
+	var out []*reads.Node
 	for id := range dag.Reachable(from, func(id dag.ID) []dag.ID { return u.dependents[id] }) {
 		switch n := u.g.Nodes[id]; {
-		case n.Kind == KindProvider:
+		case n.Kind == reads.KindProvider:
 			out = append(append(out, n), u.ofProvider[n]...)
-		case n.completes():
+		case n.Kind == reads.KindResource:
 			out = append(out, n)
 		}
 	}

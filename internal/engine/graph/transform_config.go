@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/engine/reads"
 	"tofu/internal/states"
 )
 
@@ -25,33 +26,33 @@ var configTransformer = &Transformer{
 type configNodes struct{ *build }
 
 // addModule adds a module with its content and the modules that it calls.
-func (b configNodes) addModule(cfg *configs.Config, parent *Module) *Module {
-	m := &Module{
+func (b configNodes) addModule(cfg *configs.Config, parent *reads.Module) *reads.Module {
+	m := &reads.Module{
 		Path: cfg.Path, Config: cfg, Parent: parent, Call: cfg.Call,
-		Variables: map[string]*Value{}, Locals: map[string]*Value{}, Outputs: map[string]*Value{},
-		Calls: map[string]*Module{}, Resources: map[addrs.Resource]*Resource{},
+		Variables: map[string]*reads.Value{}, Locals: map[string]*reads.Value{}, Outputs: map[string]*reads.Value{},
+		Calls: map[string]*reads.Module{}, Resources: map[addrs.Resource]*reads.Resource{},
 	}
 	m.Index = len(b.g.Modules)
 	b.g.Modules[m.Path] = m
 	if parent != nil {
 		m.CallSlot = len(parent.Calls)
 		parent.Calls[cfg.Call.Name] = m
-		m.expand = b.node(KindModule, parent, m.Path.String()+" (expand)", &cfg.Call.Range)
-		m.expand.Object = m
-		m.end = b.node(KindBarrier, m, m.Path.String()+" (close)", &cfg.Call.Range)
+		m.Expand = b.node(reads.KindModule, parent, m.Path.String()+" (expand)", &cfg.Call.Range)
+		m.Expand.Object = m
+		m.End = b.node(reads.KindBarrier, m, m.Path.String()+" (close)", &cfg.Call.Range)
 	}
 	mod := cfg.Module
 	for _, name := range slices.Sorted(maps.Keys(mod.Variables)) {
 		v := mod.Variables[name]
-		b.addValue(m, m.Variables, &Value{Kind: Variable, Name: name, Variable: v}, "var."+name, v.Range)
+		b.addValue(m, m.Variables, &reads.Value{Kind: reads.Variable, Name: name, Variable: v}, "var."+name, v.Range)
 	}
 	for _, name := range slices.Sorted(maps.Keys(mod.Locals)) {
-		b.addValue(m, m.Locals, &Value{Kind: Local, Name: name}, "local."+name, mod.Locals[name].Range)
+		b.addValue(m, m.Locals, &reads.Value{Kind: reads.Local, Name: name}, "local."+name, mod.Locals[name].Range)
 	}
 	for _, name := range slices.Sorted(maps.Keys(mod.Outputs)) {
 		o := mod.Outputs[name]
-		v := b.addValue(m, m.Outputs, &Value{Kind: Output, Name: name, Output: o}, "output."+name, o.Range)
-		v.Node.kept = parent == nil
+		v := b.addValue(m, m.Outputs, &reads.Value{Kind: reads.Output, Name: name, Output: o}, "output."+name, o.Range)
+		v.Node.Kept = parent == nil
 	}
 	for _, addr := range mod.SortedResources() {
 		b.addResource(m, mod.Resources[addr])
@@ -66,35 +67,35 @@ func (b configNodes) addModule(cfg *configs.Config, parent *Module) *Module {
 	return m
 }
 
-func (b configNodes) addValue(m *Module, table map[string]*Value, v *Value, name string, rng hcl.Range) *Value {
+func (b configNodes) addValue(m *reads.Module, table map[string]*reads.Value, v *reads.Value, name string, rng hcl.Range) *reads.Value {
 	v.Module, v.Slot = m, m.ValueSlots
 	m.ValueSlots++
-	v.Node = b.node(KindValue, m, InModule(m.Path, name), &rng)
+	v.Node = b.node(reads.KindValue, m, reads.InModule(m.Path, name), &rng)
 	v.Node.Object = v
 	table[v.Name] = v
 	b.g.Values = append(b.g.Values, v)
 	return v
 }
 
-func (b configNodes) addCheck(m *Module, c *configs.Check) {
-	check := &Check{Config: c, Module: m}
-	check.Node = b.node(KindCheck, m, InModule(m.Path, "check."+c.Name), &c.Range)
-	check.Node.kept, check.Node.Object = true, check
+func (b configNodes) addCheck(m *reads.Module, c *configs.Check) {
+	check := &reads.Check{Config: c, Module: m}
+	check.Node = b.node(reads.KindCheck, m, reads.InModule(m.Path, "check."+c.Name), &c.Range)
+	check.Node.Kept, check.Node.Object = true, check
 	m.Checks = append(m.Checks, check)
 }
 
 // addResource adds a resource block.
-func (b configNodes) addResource(m *Module, cfg *configs.Resource) *Resource {
-	r := &Resource{Addr: cfg.Addr.In(m.Path), Module: m, Config: cfg}
+func (b configNodes) addResource(m *reads.Module, cfg *configs.Resource) *reads.Resource {
+	r := &reads.Resource{Addr: cfg.Addr.In(m.Path), Module: m, Config: cfg}
 	b.addResourceNode(r, &cfg.Range)
 	return r
 }
 
-func (b configNodes) addResourceNode(r *Resource, rng *hcl.Range) {
+func (b configNodes) addResourceNode(r *reads.Resource, rng *hcl.Range) {
 	m := r.Module
 	r.Slot = m.ResourceSlots
 	m.ResourceSlots++
-	r.Node = b.node(KindResource, m, r.Addr.String(), rng)
+	r.Node = b.node(reads.KindResource, m, r.Addr.String(), rng)
 	r.Node.Resource = r
 	r.Inputs = r.Node
 	m.Resources[r.Addr.Resource] = r
@@ -120,7 +121,7 @@ var stateTransformer = &Transformer{
 			slices.SortFunc(found, func(x, y *states.Resource) int { return x.Addr.Compare(y.Addr) })
 			r := b.g.Resource(addr)
 			if r == nil {
-				r = &Resource{Addr: addr, Module: configNodes{b}.stateModule(addr.Module)}
+				r = &reads.Resource{Addr: addr, Module: configNodes{b}.stateModule(addr.Module)}
 				configNodes{b}.addResourceNode(r, nil)
 			}
 			r.Prior = found
@@ -132,19 +133,11 @@ var stateTransformer = &Transformer{
 
 // stateModule returns the module at the given path. A module that is only in the state is first
 // added to the graph.
-func (b configNodes) stateModule(path addrs.Module) *Module {
+func (b configNodes) stateModule(path addrs.Module) *reads.Module {
 	if m := b.g.Modules[path]; m != nil {
 		return m
 	}
-	m := &Module{Path: path, Index: len(b.g.Modules), Resources: map[addrs.Resource]*Resource{}}
+	m := &reads.Module{Path: path, Index: len(b.g.Modules), Resources: map[addrs.Resource]*reads.Resource{}}
 	b.g.Modules[path] = m
 	return m
-}
-
-// InModule returns the name of an object with the path of its module.
-func InModule(m addrs.Module, name string) string {
-	if m.IsRoot() {
-		return name
-	}
-	return m.String() + "." + name
 }

@@ -7,6 +7,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/engine/reads"
 	"tofu/internal/states"
 )
 
@@ -39,7 +40,7 @@ type depNode struct {
 	addr     addrs.AbsResource // zero for a hub of module instances
 	instance bool              // whether the node is one instance of the resource
 	key      addrs.InstanceKey // the key of the instance, if instance is set
-	resource *Resource
+	resource *reads.Resource
 	hub      bool
 	set      bool // whether the node is the hub of a set of dependencies
 	exists   bool // whether the state has objects of the node
@@ -84,7 +85,7 @@ func newDepGraph(b *build) depGraph {
 		split: map[addrs.AbsResource]bool{}, lost: map[addrs.AbsInstance][]addrs.AbsInstance{}}
 	d.findSplit()
 	for _, r := range b.g.Resources {
-		if r.nested() || r.Addr.Resource.Mode == addrs.Ephemeral {
+		if r.Nested() || r.Addr.Resource.Mode == addrs.Ephemeral {
 			continue // checks come after all deletions, and the state has no ephemeral objects
 		}
 		for _, prior := range r.Prior {
@@ -137,7 +138,7 @@ func (x *depNode) passesOn() bool { return x.addr.Resource.Mode == addrs.Data &&
 func (d *depGraph) addMissing() {
 	for prior := range d.b.op.Plan.PrevRun.Resources() {
 		r := d.b.g.Resource(prior.Addr.Config())
-		if r == nil || r.nested() || len(prior.Instances) == 0 {
+		if r == nil || r.Nested() || len(prior.Instances) == 0 {
 			continue
 		}
 		if x := d.ensure(prior.Addr, r); !x.exists {
@@ -173,7 +174,7 @@ func (d *depGraph) findSplit() {
 // ensureInstances adds a node for each instance in the state, if the resource is split. The hub of
 // the resource joins these nodes. It doesn't join the nodes of new instances, because no stored
 // dependency can refer to them.
-func (d *depGraph) ensureInstances(prior *states.Resource, r *Resource) {
+func (d *depGraph) ensureInstances(prior *states.Resource, r *reads.Resource) {
 	if !d.split[prior.Addr] {
 		return
 	}
@@ -188,7 +189,7 @@ func (d *depGraph) ensureInstances(prior *states.Resource, r *Resource) {
 
 // ensureInstance returns the node of an instance, and adds it if it doesn't exist. Unless the
 // resource is split, this is the node of the resource.
-func (d *depGraph) ensureInstance(addr addrs.AbsInstance, r *Resource) *depNode {
+func (d *depGraph) ensureInstance(addr addrs.AbsInstance, r *reads.Resource) *depNode {
 	whole := d.ensure(addr.Abs(), r)
 	if !d.split[addr.Abs()] {
 		return whole
@@ -202,7 +203,7 @@ func (d *depGraph) ensureInstance(addr addrs.AbsInstance, r *Resource) *depNode 
 }
 
 // ensure returns the node of a resource in a module instance, and adds it if it doesn't exist.
-func (d *depGraph) ensure(addr addrs.AbsResource, r *Resource) *depNode {
+func (d *depGraph) ensure(addr addrs.AbsResource, r *reads.Resource) *depNode {
 	x := d.at[addr]
 	if x == nil {
 		x = d.add(&depNode{addr: addr, resource: r, hub: d.split[addr]})
@@ -455,7 +456,9 @@ func (d *depGraph) dependency(x *depNode, dep addrs.ConfigResource) *depNode {
 // the configuration has are kept.
 func (d *depGraph) breakCycles() {
 	d.cutCycles(func(x, q *depNode) bool { return !x.guessed[q] && (q.instance || !x.guesses) })
-	d.cutCycles(func(x, q *depNode) bool { return x.resource.Config != nil && x.resource.refersTo(q.resource.Addr) })
+	d.cutCycles(func(x, q *depNode) bool {
+		return x.resource.Config != nil && x.resource.Recorded.Dependencies.Has(q.resource.Addr)
+	})
 }
 
 // cutCycles removes the dependencies on and between cycles, except those for which keep returns
@@ -518,10 +521,4 @@ func (d *depGraph) graph() *dag.Graph {
 		}
 	}
 	return g
-}
-
-// refersTo reports whether the configuration of r depends on a resource, directly or through
-// values.
-func (r *Resource) refersTo(addr addrs.ConfigResource) bool {
-	return r.Recorded.Dependencies.Has(addr)
 }

@@ -6,6 +6,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 )
 
@@ -82,14 +83,14 @@ func (b *build) deletesAnything() bool {
 type destroyOrder struct {
 	depGraph
 	lateDeletions map[*Step]bool
-	families      map[familyName][]*Node
+	families      map[familyName][]*reads.Node
 	nonEmpty      map[familyName]bool                  // whether any Step belongs to the family
 	newUsers      map[addrs.ConfigResource][]*newUsers // groups of new users of a resource in another module
-	gates         [len(gateKinds)][]*Node
+	gates         [len(gateKinds)][]*reads.Node
 }
 
 func newDestroyOrder(b *build) *destroyOrder {
-	d := &destroyOrder{depGraph: newDepGraph(b), lateDeletions: map[*Step]bool{}, families: map[familyName][]*Node{},
+	d := &destroyOrder{depGraph: newDepGraph(b), lateDeletions: map[*Step]bool{}, families: map[familyName][]*reads.Node{},
 		nonEmpty: map[familyName]bool{}, newUsers: map[addrs.ConfigResource][]*newUsers{}}
 	for _, x := range d.all {
 		detached := d.detached(x)
@@ -143,7 +144,7 @@ func (d *destroyOrder) detached(x *depNode) bool {
 		if user.resource.Config == nil || !user.writes() {
 			continue
 		}
-		if user.resource.refersTo(x.resource.Addr) {
+		if user.resource.Recorded.Dependencies.Has(x.resource.Addr) {
 			return false
 		}
 		changing = changing || slices.ContainsFunc(user.steps, (*Step).needsOld)
@@ -186,7 +187,7 @@ func (d *destroyOrder) connect() {
 type connecting struct {
 	*destroyOrder
 	x    *depNode
-	open [len(gateKinds)]*Node
+	open [len(gateKinds)]*reads.Node
 }
 
 // step connects one Step. create is the Step that creates or updates the same instance; it may be
@@ -255,7 +256,7 @@ var gateKinds = [hardGates]struct {
 }
 
 // gate returns the gate of the given kind, or nil if it would wait for nothing.
-func (c *connecting) gate(kind gateKind) *Node {
+func (c *connecting) gate(kind gateKind) *reads.Node {
 	spec, others := gateKinds[kind], c.x.needs
 	if spec.users {
 		others = c.x.users
@@ -267,7 +268,7 @@ func (c *connecting) gate(kind gateKind) *Node {
 		return c.family(spec.family, others)[0]
 	}
 	if c.open[kind] == nil {
-		gate := c.b.node(KindBarrier, nil, c.x.name()+" (waits until "+string(spec.family)+")", nil)
+		gate := c.b.node(reads.KindBarrier, nil, c.x.name()+" (waits until "+string(spec.family)+")", nil)
 		c.b.after(gate, c.family(spec.family, others)...)
 		c.open[kind] = gate
 		c.gates[kind] = append(c.gates[kind], gate)
@@ -374,11 +375,11 @@ func (d *destroyOrder) ordinary(s *Step) bool { return s.deletes() && !d.lateDel
 
 // family returns the Barriers of the given resources in one family. On the first call for a family,
 // it adds the Barriers of all resources.
-func (d *destroyOrder) family(name familyName, of []*depNode) []*Node {
+func (d *destroyOrder) family(name familyName, of []*depNode) []*reads.Node {
 	if d.families[name] == nil {
 		d.families[name] = d.makeFamily(name)
 	}
-	out := make([]*Node, len(of))
+	out := make([]*reads.Node, len(of))
 	for i, x := range of {
 		out[i] = d.families[name][x.index]
 	}
@@ -389,18 +390,18 @@ func (d *destroyOrder) family(name familyName, of []*depNode) []*Node {
 // because it waits for the same nodes.
 func (x *depNode) isDeletion() bool { return len(x.steps) == 1 && x.steps[0].deletes() }
 
-func (d *destroyOrder) makeFamily(name familyName) []*Node {
+func (d *destroyOrder) makeFamily(name familyName) []*reads.Node {
 	kind := barrierFamilies[name]
-	nodes := make([]*Node, len(d.all))
+	nodes := make([]*reads.Node, len(d.all))
 	for i, x := range d.all {
 		if name == familyGone && x.isDeletion() {
 			nodes[i] = x.steps[0].node
 		} else {
-			nodes[i] = d.b.node(KindBarrier, nil, x.name()+" ("+string(name)+")", nil)
+			nodes[i] = d.b.node(reads.KindBarrier, nil, x.name()+" ("+string(name)+")", nil)
 		}
 	}
 	for i, x := range d.all {
-		if nodes[i].Kind == KindStep {
+		if nodes[i].Kind == reads.KindStep {
 			continue
 		}
 		for _, s := range x.steps {

@@ -10,38 +10,15 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
 
-// Import is an import block, or an import that is requested on the command line.
-type Import struct {
-	Config   *configs.Import // nil for an import from the command line
-	Module   *Module         // the module of the block
-	Resource *Resource
-	to       *lang.Expr // only its index expressions are evaluated
-	ID       *lang.Expr
-	Identity *lang.Expr
-	ForEach  *lang.Expr
-	Command  CommandImport
-	Generate bool // the resource has no block, so its configuration is generated
-}
-
-// Exprs returns the expressions of an import block.
-func (t *Import) Exprs() []*lang.Expr {
-	var out []*lang.Expr
-	for _, e := range []*lang.Expr{t.ForEach, t.ID, t.Identity, t.to} { // in order of evaluation
-		if e != nil {
-			out = append(out, e)
-		}
-	}
-	return out
-}
-
 // selfReferences returns an error for each reference of one of the import's expressions to the
 // resource that it imports. It would wait for itself: there is no object before it is imported.
-func (t *Import) selfReferences(e *lang.Expr) error {
+func selfReferences(t *reads.Import, e *lang.Expr) error {
 	var errs tfdiags.Diagnostics
 	for _, ref := range e.Refs.Objects {
 		if t.Module.ResourceOf(ref.Subject) == t.Resource {
@@ -77,7 +54,7 @@ var importTransformer = &Transformer{
 					"%s has no configuration to import into. Write a resource block for it first.", cli.Addr))
 				continue
 			}
-			b.attach(r, &Import{Module: b.g.Root, Resource: r, Command: cli})
+			b.attach(r, &reads.Import{Module: b.g.Root, Resource: r, Command: cli})
 		}
 		for _, imports := range b.g.Imports {
 			slices.SortStableFunc(imports, forEachLast)
@@ -86,19 +63,19 @@ var importTransformer = &Transformer{
 	},
 }
 
-func (b *build) addImport(m *Module, cfg *configs.Import) error {
-	t := &Import{Config: cfg, Module: m}
-	target := t.target()
+func (b *build) addImport(m *reads.Module, cfg *configs.Import) error {
+	t := &reads.Import{Config: cfg, Module: m}
+	target := targetOf(t)
 	r := b.g.Resource(target)
 	if r == nil || r.Config == nil {
 		if b.op.Phase == phase.Validate {
 			return nil // planning may generate the configuration
 		}
 		if !b.op.Generate {
-			return t.noBlock("Write one, or generate it with -generate-config-out.")
+			return noBlock(t, "Write one, or generate it with -generate-config-out.")
 		}
 		if cfg.IgnoreMissing {
-			return t.noBlock("Write one: it can't be generated with ignore_missing, since there may be no object.")
+			return noBlock(t, "Write one: it can't be generated with ignore_missing, since there may be no object.")
 		}
 		var err error
 		if r, err = b.addGenerated(t); err != nil {
@@ -110,17 +87,17 @@ func (b *build) addImport(m *Module, cfg *configs.Import) error {
 	if earlier := b.g.Imports[r]; len(earlier) > 0 {
 		t.Generate = earlier[0].Generate
 	}
-	t.to, t.ID = b.known.Expr(cfg.To), b.known.Expr(cfg.ID)
+	t.To, t.ID = b.known.Expr(cfg.To), b.known.Expr(cfg.ID)
 	t.Identity, t.ForEach = b.known.Expr(cfg.Identity), b.known.Expr(cfg.ForEach)
-	if t.to != nil {
-		t.to = indexesOf(t.to, target.Resource)
+	if t.To != nil {
+		t.To = indexesOf(t.To, target.Resource)
 	}
 	b.attach(r, t)
 	return nil
 }
 
-// target returns the address of the resource of an import block. The block names it as its module does.
-func (t *Import) target() addrs.ConfigResource {
+// targetOf returns the address of the resource of an import block. The block names it as its module does.
+func targetOf(t *reads.Import) addrs.ConfigResource {
 	path := t.Module.Path
 	for _, name := range t.Config.ToResource.Module.Names() {
 		path = path.Child(name)
@@ -131,12 +108,12 @@ func (t *Import) target() addrs.ConfigResource {
 // ImportsOnly reports whether the operation only imports objects into the resource. In this case,
 // only the arguments of the block that decide its instances are evaluated. Users may therefore
 // import into an empty block and write its arguments later.
-func (o *Operation) ImportsOnly(g *Graph, r *Resource) bool {
+func (o *Operation) ImportsOnly(g *Graph, r *reads.Resource) bool {
 	return len(o.CommandImports) > 0 && len(g.Imports[r]) > 0
 }
 
 // forEachLast compares two imports. It sorts imports with for_each last.
-func forEachLast(x, y *Import) int {
+func forEachLast(x, y *reads.Import) int {
 	switch {
 	case x.ForEach == nil && y.ForEach != nil:
 		return -1
@@ -146,7 +123,7 @@ func forEachLast(x, y *Import) int {
 	return 0
 }
 
-func (b *build) attach(r *Resource, t *Import) {
+func (b *build) attach(r *reads.Resource, t *reads.Import) {
 	b.g.Imports[r] = append(b.g.Imports[r], t)
 	b.imports = append(b.imports, t)
 }
@@ -169,23 +146,23 @@ func indexesOf(to *lang.Expr, target addrs.Resource) *lang.Expr {
 }
 
 // Generates reports whether the configuration of a resource is generated.
-func (g *Graph) Generates(r *Resource) bool {
+func (g *Graph) Generates(r *reads.Resource) bool {
 	imports := g.Imports[r]
 	return len(imports) > 0 && imports[0].Generate
 }
 
 // addGenerated adds an empty block for an import target whose configuration will be generated. The
 // imports decide the instances of the resource.
-func (b *build) addGenerated(t *Import) (*Resource, error) {
-	cfg, target := t.Config, t.target()
+func (b *build) addGenerated(t *reads.Import) (*reads.Resource, error) {
+	cfg, target := t.Config, targetOf(t)
 	m := b.g.Modules[target.Module]
 	switch {
 	case cfg.Keyed && cfg.ForEach == nil:
-		return nil, t.noBlock("Write one: it can't be generated for an instance key without for_each.")
+		return nil, noBlock(t, "Write one: it can't be generated for an instance key without for_each.")
 	case m == nil || m.Config == nil:
-		return nil, t.noBlock("It has no call of that module either.")
+		return nil, noBlock(t, "It has no call of that module either.")
 	case !m.Config.Local():
-		return nil, t.noBlock(fmt.Sprintf("Write one in %s: it can be generated only for modules in local directories, "+
+		return nil, noBlock(t, fmt.Sprintf("Write one in %s: it can be generated only for modules in local directories, "+
 			"and the source is %s.", target.Module, m.Config.SourceText))
 	}
 	res := &configs.Resource{
@@ -206,7 +183,7 @@ func (b *build) addGenerated(t *Import) (*Resource, error) {
 	return configNodes{b}.addResource(m, res), nil
 }
 
-func (t *Import) noBlock(advice string) error {
+func noBlock(t *reads.Import, advice string) error {
 	return tfdiags.Errorf("Configuration for import target does not exist",
-		"The configuration has no resource block for %s. %s", t.target(), advice).At(t.Config.Range)
+		"The configuration has no resource block for %s. %s", targetOf(t), advice).At(t.Config.Range)
 }

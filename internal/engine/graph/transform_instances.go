@@ -3,11 +3,11 @@ package graph
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
 )
@@ -16,7 +16,7 @@ import (
 //
 // The references of the configuration form a graph of blocks and values, which is the same for a
 // plan and its apply (build.blocks). An apply does not walk that graph. It walks one in which each
-// Step waits for the places that its instance reads; see placeReads. A place that is an instance is
+// Step waits for the places that its instance reads; see reads.Places. A place that is an instance is
 // its Step. Any other place, such as a value in one module instance or all instances of a resource,
 // gets a node that waits for what is read there, if that is more than one node. So if an instance
 // fails, only the instances that read it, directly or through values, are skipped.
@@ -57,24 +57,22 @@ func (b *build) refs() *dag.Graph {
 // stepOrder builds the graph that an apply walks.
 type stepOrder struct {
 	*build
-	reads *placeReads
-	nodes map[place]*Node // by place, its node; nil if nothing in the place has to be awaited
+	reads *reads.Places
+	nodes map[reads.Place]*reads.Node // by place, its node; nil if nothing in the place has to be awaited
 	// applied holds, for resources with many instances, the Steps that create, update or read an object.
-	applied map[*Resource]map[objectIn]*Step
+	applied map[*reads.Resource]map[objectIn]*Step
 	// within holds the nodes of these Steps for resources in repeated modules, by each module instance
 	// that contains the object.
-	within  map[*Resource]map[addrs.ModuleInstance][]*Node
-	change  *plans.InstanceChange // the change of the instance whose reads are searched for
+	within  map[*reads.Resource]map[addrs.ModuleInstance][]*reads.Node
 	todo    []openPlace
 	cycles  tfdiags.Diagnostics
-	visited map[*Node]bool                          // see visit
-	planned map[addrs.Module][]addrs.ModuleInstance // see modulesOf
+	visited map[*reads.Node]bool // see visit
 }
 
 // openPlace is a node that does not wait for the places in reads yet.
 type openPlace struct {
-	n     *Node
-	reads []read
+	n     *reads.Node
+	reads []reads.Read
 }
 
 // objectIn identifies an object of a resource.
@@ -84,24 +82,24 @@ type objectIn struct {
 }
 
 func newStepOrder(b *build) *stepOrder {
-	o := &stepOrder{build: b, nodes: map[place]*Node{}, applied: map[*Resource]map[objectIn]*Step{},
-		within: map[*Resource]map[addrs.ModuleInstance][]*Node{}, visited: map[*Node]bool{}}
+	o := &stepOrder{build: b, nodes: map[reads.Place]*reads.Node{}, applied: map[*reads.Resource]map[objectIn]*Step{},
+		within: map[*reads.Resource]map[addrs.ModuleInstance][]*reads.Node{}, visited: map[*reads.Node]bool{}}
 	blocks := b.g.Edges
 	b.blocks, b.g.Edges = &blocks, dag.Graph{}
 	for _, n := range b.g.Nodes {
 		b.g.Edges.Add()
-		if n.Kind == KindStep || n.Kind == KindProviderClose {
+		if n.Kind == reads.KindStep || n.Kind == reads.KindProviderClose {
 			for _, id := range blocks.Needs(n.ID) { // providers
 				b.g.Edges.Connect(n.ID, id)
 			}
 		}
 	}
-	o.reads = newPlaceReads(b, o)
+	o.reads = b.source().OrderingSteps(b.op.Plan)
 	return o
 }
 
 // stepOf returns the Step that creates, updates or reads an object, or nil.
-func (o *stepOrder) stepOf(r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey) *Step {
+func (o *stepOrder) stepOf(r *reads.Resource, in addrs.ModuleInstance, key addrs.InstanceKey) *Step {
 	const few = 4
 	steps := o.steps[r]
 	if len(steps) <= few {
@@ -127,8 +125,8 @@ func (o *stepOrder) stepOf(r *Resource, in addrs.ModuleInstance, key addrs.Insta
 
 // stepsWithin returns the nodes of the Steps that create, update or read objects of a resource in, or
 // within, a module instance.
-func (o *stepOrder) stepsWithin(r *Resource, in addrs.ModuleInstance) []*Node {
-	var all []*Node
+func (o *stepOrder) stepsWithin(r *reads.Resource, in addrs.ModuleInstance) []*reads.Node {
+	var all []*reads.Node
 	if !r.Module.Repeated() {
 		for _, s := range o.steps[r] {
 			if s.Part == stepApply {
@@ -139,7 +137,7 @@ func (o *stepOrder) stepsWithin(r *Resource, in addrs.ModuleInstance) []*Node {
 	}
 	byModule := o.within[r]
 	if byModule == nil {
-		byModule = map[addrs.ModuleInstance][]*Node{}
+		byModule = map[addrs.ModuleInstance][]*reads.Node{}
 		o.within[r] = byModule
 		for _, s := range o.steps[r] {
 			for m := s.Change.Addr.Module; s.Part == stepApply; m, _ = m.Parent() {
@@ -159,11 +157,11 @@ func (o *stepOrder) stepsWithin(r *Resource, in addrs.ModuleInstance) []*Node {
 func (o *stepOrder) connectAll() error {
 	for _, n := range slices.Clone(o.g.Nodes) { // the loop adds nodes
 		switch {
-		case n.Kind == KindStep && !n.Object.(*Step).Removes():
+		case n.Kind == reads.KindStep && !n.Object.(*Step).Removes():
 			s := n.Object.(*Step)
 			o.awaitInstance(n, s.Resource, s.Change)
-		case n.Kind == KindProvider, n.kept && n.Kind.IsValue() && !o.op.Phase.Destroys():
-			o.await(n, o.reads.of(place{n: n}))
+		case n.Kind == reads.KindProvider, n.Kept && n.Kind.IsValue() && !o.op.Phase.Destroys():
+			o.await(n, o.reads.Reads(reads.Place{Node: n}))
 		}
 	}
 	for len(o.todo) > 0 {
@@ -175,54 +173,52 @@ func (o *stepOrder) connectAll() error {
 }
 
 // await makes a node wait for places.
-func (o *stepOrder) await(n *Node, reads []read) {
-	for _, read := range reads {
-		o.after(n, o.node(read.of))
+func (o *stepOrder) await(n *reads.Node, list []reads.Read) {
+	for _, read := range list {
+		o.after(n, o.node(read.Of))
 	}
 }
 
 // awaitInstance makes the node of an instance wait for what the instance reads.
-func (o *stepOrder) awaitInstance(n *Node, r *Resource, change *plans.InstanceChange) {
+func (o *stepOrder) awaitInstance(n *reads.Node, r *reads.Resource, change *plans.InstanceChange) {
 	if r.Config != nil && r.Exprs.Repetition.Repeats() && len(r.ByKey)+len(r.CallReads) == 0 {
-		o.after(n, o.node(place{n: r.Node, in: change.Addr.Module, part: baseParts})) // like most instances
+		o.after(n, o.node(reads.Place{Node: r.Node, In: change.Addr.Module, Part: reads.BaseParts})) // like most instances
 		return
 	}
 	o.await(n, o.ofInstance(r, change))
 }
 
 // ofInstance returns what an instance of a resource reads. change is its planned change.
-func (o *stepOrder) ofInstance(r *Resource, change *plans.InstanceChange) []read {
-	p := instancePlace(r, change.Addr.Module, change.Addr.Key)
+func (o *stepOrder) ofInstance(r *reads.Resource, change *plans.InstanceChange) []reads.Read {
 	if r.Config == nil {
 		return nil
 	}
-	o.change = change
-	out := o.reads.of(p)
+	out := o.reads.OfChange(r, change)
 	if !r.Exprs.Repetition.Repeats() { // no other instance could share the node of the common part
-		out = append(out[1:], o.reads.of(out[0].of)...)
+		out = append(out[1:], o.reads.Reads(out[0].Of)...)
 	}
 	return out
 }
 
 // node returns the node after which everything in a place is final, or nil if nothing there has to
 // be awaited.
-func (o *stepOrder) node(p place) *Node {
-	r := p.n.Resource
+func (o *stepOrder) node(p reads.Place) *reads.Node {
+	r := p.Node.Resource
 	switch {
-	case r != nil && p.part == onePart:
-		if s := o.stepOf(r, p.in, p.key); s != nil {
+	case r != nil && p.Part == reads.OnePart:
+		if s := o.stepOf(r, p.In, p.Key); s != nil {
 			return s.node
 		}
-	case p.n.Kind == KindProvider:
-		return p.n
-	case p.part != onePart && p.n.Module != nil && !p.n.Module.Repeated():
-		p.in = p.n.Module.Path.UnkeyedInstance()
+	case p.Node.Kind == reads.KindProvider:
+		return p.Node
+	case p.Part != reads.OnePart && p.Node.Module != nil && !p.Node.Module.Repeated():
+		p.In = p.Node.Module.Path.UnkeyedInstance()
 	}
 	n, known := o.nodes[p]
 	switch {
 	case n == searching:
-		o.cycles = o.cycles.Append(tfdiags.Errorf("Cycle: "+p.name(), "%s depends on itself. It didn't when the plan "+
-			"was made: probably a file or an environment variable has changed. Create a new plan.", p.name()))
+		o.cycles = o.cycles.Append(tfdiags.Errorf("Cycle: "+p.Name(), "%s depends on itself. It didn't when the plan "+
+			"was made: probably a file or an environment variable has changed. Create a new plan.", p.Name()))
 		return nil
 	case known:
 		return n
@@ -231,63 +227,63 @@ func (o *stepOrder) node(p place) *Node {
 	switch {
 	case r != nil && r.Addr.Resource.Mode == addrs.Ephemeral && !r.Opened && r.Config != nil:
 		n = o.visit(r.Node) // opens all objects
-	case r != nil && p.part == onePart:
+	case r != nil && p.Part == reads.OnePart:
 		n = o.unchanged(r, p)
-	case r != nil && p.part == allParts:
+	case r != nil && p.Part == reads.AllParts:
 		n = o.join(p, o.wholeOf(r, p))
-	case p.n.closesModule():
+	case p.Node.ClosesModule():
 		n = o.join(p, o.contentOf(p))
 	default:
-		n = o.join(p, o.nodesOf(o.reads.of(p)))
+		n = o.join(p, o.nodesOf(o.reads.Reads(p)))
 	}
 	o.nodes[p] = n
 	return n
 }
 
 // searching stands for the node of a place while the nodes of what it reads are searched for.
-var searching = &Node{}
+var searching = &reads.Node{}
 
 // visit makes the walk visit the node of a block or value, after everything that it refers to, and
 // returns the node.
-func (o *stepOrder) visit(n *Node) *Node {
-	if !o.visited[n] && !n.kept {
+func (o *stepOrder) visit(n *reads.Node) *reads.Node {
+	if !o.visited[n] && !n.Kept {
 		o.visited[n] = true
-		o.todo = append(o.todo, openPlace{n, o.reads.along(place{n: n}, nil)})
+		o.todo = append(o.todo, openPlace{n, o.reads.Along(reads.Place{Node: n}, nil)})
 	}
 	return n
 }
 
 // wholeOf returns the nodes that a reader of all instances of a resource waits for. If some of them
 // don't change, or if there are none, it also waits for everything that the block refers to.
-func (o *stepOrder) wholeOf(r *Resource, p place) []*Node {
-	steps := o.stepsWithin(r, p.in)
+func (o *stepOrder) wholeOf(r *reads.Resource, p reads.Place) []*reads.Node {
+	steps := o.stepsWithin(r, p.In)
 	if len(steps) > 0 && !o.idle[r] {
 		return steps
 	}
 	if r.Config != nil && !r.Exprs.Repetition.Repeats() && !r.Module.Repeated() {
-		if one := o.node(instancePlace(r, p.in, addrs.NoKey)); one != nil {
-			return []*Node{one}
+		if one := o.node(reads.InstancePlace(r, p.In, addrs.NoKey)); one != nil {
+			return []*reads.Node{one}
 		}
 	}
 	if len(steps) == 0 && !o.idle[r] && r.Config != nil && !r.Module.Repeated() {
-		return []*Node{o.visit(r.Node)} // decides that there are no instances
+		return []*reads.Node{o.visit(r.Node)} // decides that there are no instances
 	}
-	rest := o.build.node(KindBarrier, nil, p.name()+" (unchanged)", nil)
+	rest := o.build.node(reads.KindBarrier, nil, p.Name()+" (unchanged)", nil)
 	rest.Resource = r
-	o.todo = append(o.todo, openPlace{rest, o.reads.along(p, nil)})
+	o.todo = append(o.todo, openPlace{rest, o.reads.Along(p, nil)})
 	return append(slices.Clip(steps), rest)
 }
 
 // contentOf returns the nodes that a reader of everything in a module waits for. It includes the nodes
 // of values whose conditions may fail.
-func (o *stepOrder) contentOf(p place) []*Node {
-	var out []*Node
-	for _, read := range o.reads.along(p, nil) {
-		v, isValue := read.of.n.Object.(*Value)
+func (o *stepOrder) contentOf(p reads.Place) []*reads.Node {
+	var out []*reads.Node
+	for _, read := range o.reads.Along(p, nil) {
+		v, isValue := read.Of.Node.Object.(*reads.Value)
 		if isValue && len(v.Conditions) > 0 && !v.Module.ReadsSiblings() {
 			out = append(out, o.visit(v.Node))
 		}
-		out = append(out, o.node(read.of))
+		out = append(out, o.node(read.Of))
 	}
 	return out
 }
@@ -295,8 +291,8 @@ func (o *stepOrder) contentOf(p place) []*Node {
 // unchanged returns the node of an instance that doesn't change, or nil if the run doesn't know the
 // instance. For data sources, the plan lists only the instances that the apply reads; all others are
 // in the state.
-func (o *stepOrder) unchanged(r *Resource, p place) *Node {
-	addr := p.instance()
+func (o *stepOrder) unchanged(r *reads.Resource, p reads.Place) *reads.Node {
+	addr := p.Instance()
 	change := o.op.Plan.Changes.Instance(addr, addrs.NotDeposed)
 	data := r.Addr.Resource.Mode == addrs.Data && o.op.Prior.Instance(addr) != nil
 	if change != nil && change.Action != plans.NoOp || change == nil && !data {
@@ -305,17 +301,17 @@ func (o *stepOrder) unchanged(r *Resource, p place) *Node {
 	if change == nil {
 		change = &plans.InstanceChange{Addr: addr, Action: plans.NoOp}
 	}
-	n := o.build.node(KindBarrier, nil, addr.String()+" (unchanged)", nil)
+	n := o.build.node(reads.KindBarrier, nil, addr.String()+" (unchanged)", nil)
 	n.Resource = r
 	o.todo = append(o.todo, openPlace{n, o.ofInstance(r, change)})
 	return n
 }
 
 // nodesOf returns the nodes of places.
-func (o *stepOrder) nodesOf(reads []read) []*Node {
-	out := make([]*Node, 0, len(reads))
-	for _, read := range reads {
-		if n := o.node(read.of); n != nil {
+func (o *stepOrder) nodesOf(list []reads.Read) []*reads.Node {
+	out := make([]*reads.Node, 0, len(list))
+	for _, read := range list {
+		if n := o.node(read.Of); n != nil {
 			out = append(out, n)
 		}
 	}
@@ -324,71 +320,23 @@ func (o *stepOrder) nodesOf(reads []read) []*Node {
 
 // join returns a node that waits for other nodes. If there is only one, it returns that node, and nil
 // if there are none.
-func (b *build) join(p place, list []*Node) *Node {
-	list = slices.DeleteFunc(list, func(n *Node) bool { return n == nil })
-	if len(list) > 0 && !slices.ContainsFunc(list, func(n *Node) bool { return n != list[0] }) {
+func (b *build) join(p reads.Place, list []*reads.Node) *reads.Node {
+	list = slices.DeleteFunc(list, func(n *reads.Node) bool { return n == nil })
+	if len(list) > 0 && !slices.ContainsFunc(list, func(n *reads.Node) bool { return n != list[0] }) {
 		return list[0]
 	}
 	if len(list) == 0 {
 		return nil
 	}
-	n := b.node(KindPlace, nil, p.name(), p.n.Range)
+	n := b.node(reads.KindPlace, nil, p.Name(), p.Node.Range)
 	b.after(n, list...)
 	return n
 }
 
-// name returns a readable name for the node of a place.
-func (p place) name() string {
-	name := p.n.Name
-	if p.n.Module != nil && p.in.Module() == p.n.Module.Path {
-		name = p.in.String() + strings.TrimPrefix(name, p.n.Module.Path.String())
-	}
-	if p.part == baseParts {
-		return name + " (needs)"
-	}
-	return name + " (read)"
-}
-
 // idleData reports whether a resource is a data source with results that are not read again.
-func (b *build) idleData(r *Resource) bool {
+func (b *build) idleData(r *reads.Resource) bool {
 	return r.Addr.Resource.Mode == addrs.Data && len(r.Prior) > 0 && r.Config != nil && r.Config.Check == nil &&
 		b.op.Phase == phase.Apply
-}
-
-// recorded returns the keys with which the instance of o.change reads a resource or an alias, as far as
-// the plan knows them.
-func (o *stepOrder) recorded(of IndexedRead) (keys []KeyRead, known bool) {
-	for _, read := range o.change.Reads {
-		if read.Resource != of.Name() {
-			continue
-		}
-		known = true
-		if read.Key != addrs.NoKey {
-			keys = append(keys, KeyRead{Key: read.Key})
-		}
-	}
-	return keys, known
-}
-
-// modulesOf returns the instances of a module that have planned objects.
-func (o *stepOrder) modulesOf(m *Module) []addrs.ModuleInstance {
-	if o.planned == nil {
-		o.planned = map[addrs.Module][]addrs.ModuleInstance{}
-		seen := map[addrs.ModuleInstance]bool{}
-		add := func(in addrs.ModuleInstance) {
-			for ; !in.IsRoot() && !seen[in]; in, _ = in.Parent() {
-				seen[in] = true
-				o.planned[in.Module()] = append(o.planned[in.Module()], in)
-			}
-		}
-		for _, change := range o.op.Plan.Changes.Instances {
-			add(change.Addr.Module)
-		}
-		for r := range o.op.Prior.Resources() {
-			add(r.Addr.Module)
-		}
-	}
-	return o.planned[m.Path]
 }
 
 // setEach sets what decides the instances of module calls before everything that their for_each refers
@@ -409,15 +357,15 @@ func (b *build) setEach() {
 			read.Of.Addr.Resource.Mode != addrs.Ephemeral {
 			m.EachOf = read
 		}
-		if call := m.ChainedCall(); call != nil && m.argumentsReadOnlyEach(call) {
-			m.EachCall = m.eachCall()
+		if call := m.ChainedCall(); call != nil && m.ArgumentsReadOnlyEach(call) {
+			m.EachCall = m.FindEachCall()
 		}
 	}
 }
 
 // providersUseEach returns the module calls whose each.key or each.value selects a provider.
-func (b *build) providersUseEach() map[*Module]bool {
-	out := map[*Module]bool{}
+func (b *build) providersUseEach() map[*reads.Module]bool {
+	out := map[*reads.Module]bool{}
 	for _, r := range b.g.Resources {
 		if key := r.ProviderKey; key != nil && key.Call != "" {
 			out[key.Module.Calls[key.Call]] = true

@@ -1,5 +1,6 @@
 package graph
 
+import "tofu/internal/engine/reads"
 import "context"
 
 var moduleTransformer = &Transformer{
@@ -8,13 +9,13 @@ var moduleTransformer = &Transformer{
 	After: []*Transformer{referenceTransformer, changesTransformer},
 	Run: func(_ context.Context, b *build) error {
 		for _, n := range b.g.Nodes {
-			if n.Module != nil && n.Module.end != nil && n.endsModule() {
-				b.after(n.Module.end, n)
+			if n.Module != nil && n.Module.End != nil && endsModule(n) {
+				b.after(n.Module.End, n)
 			}
 		}
 		for _, m := range b.g.Modules {
-			if m.end != nil && m.Parent.end != nil {
-				b.after(m.Parent.end, m.end)
+			if m.End != nil && m.Parent.End != nil {
+				b.after(m.Parent.End, m.End)
 			}
 		}
 		b.awaitWholeCalls()
@@ -31,13 +32,13 @@ func (b *build) awaitWholeCalls() {
 	}
 	g := b.g.Edges.Clone()
 	for _, ref := range b.wholeCalls {
-		g.Connect(ref.from.ID, ref.call.end.ID)
+		g.Connect(ref.from.ID, ref.call.End.ID)
 	}
 	cyclic := g.Cyclic()
 	for _, ref := range b.wholeCalls {
 		b.refRanges.startRef(ref.rng)
-		if !cyclic[ref.from.ID] || !cyclic[ref.call.end.ID] {
-			b.after(ref.from, ref.call.end)
+		if !cyclic[ref.from.ID] || !cyclic[ref.call.End.ID] {
+			b.after(ref.from, ref.call.End)
 			continue
 		}
 		for _, v := range ref.call.Outputs {
@@ -49,12 +50,12 @@ func (b *build) awaitWholeCalls() {
 
 // endsModule reports whether nodes that depend on the module wait for the node. They do not wait
 // for checks, because a check may fail. Steps are ordered later.
-func (n *Node) endsModule() bool {
+func endsModule(n *reads.Node) bool {
 	switch n.Kind {
-	case KindProvider, KindCheck, KindAction, KindBarrier, KindProviderClose, KindEphemeralEnd:
+	case reads.KindProvider, reads.KindCheck, reads.KindAction, reads.KindBarrier, reads.KindProviderClose, reads.KindEphemeralEnd:
 		return false
-	case KindValue, KindInspection:
+	case reads.KindValue, reads.KindInspection:
 		return true
 	}
-	return n.Kind != KindStep && !(n.Resource != nil && n.Resource.nested())
+	return n.Kind != reads.KindStep && !(n.Resource != nil && n.Resource.Nested())
 }

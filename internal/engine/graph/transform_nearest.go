@@ -5,6 +5,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/engine/reads"
 	"tofu/internal/states"
 )
 
@@ -115,20 +116,20 @@ func (b *build) dependencies(set *resourceSet) *states.Dependencies {
 type nearest struct {
 	b       *build
 	edges   *dag.Graph
-	index   map[*Resource]int32
+	index   map[*reads.Resource]int32
 	reached []*resourceSet // by node ID: the resources that the node reaches
 	deps    []*resourceSet // by resource index: the nearest dependencies
 	// own holds, by resource index, the set of the resource alone. It is empty for resources that
 	// exist only in the state, because no block can refer to them.
 	own     []*resourceSet
-	modules map[dag.ID]*Module // modules by the ID of their expand node
+	modules map[dag.ID]*reads.Module // modules by the ID of their expand node
 	without map[setInModule]*resourceSet
 }
 
 // setInModule is the key of a remembered result of withoutImplied.
 type setInModule struct {
 	set    *resourceSet
-	module *Module
+	module *reads.Module
 }
 
 // findNearest sets Recorded.Dependencies of every resource: the managed resources that can be
@@ -136,10 +137,10 @@ type setInModule struct {
 // ephemeral resources on these paths. order is a topological order of the graph.
 func (b *build) findNearest(order []dag.ID) {
 	f := &nearest{
-		b: b, edges: b.refs(), index: make(map[*Resource]int32, len(b.g.Resources)),
+		b: b, edges: b.refs(), index: make(map[*reads.Resource]int32, len(b.g.Resources)),
 		reached: make([]*resourceSet, b.refs().Len()),
 		deps:    make([]*resourceSet, len(b.g.Resources)), own: make([]*resourceSet, len(b.g.Resources)),
-		modules: map[dag.ID]*Module{}, without: map[setInModule]*resourceSet{},
+		modules: map[dag.ID]*reads.Module{}, without: map[setInModule]*resourceSet{},
 	}
 	for i, r := range b.g.Resources {
 		f.index[r] = int32(i)
@@ -148,8 +149,8 @@ func (b *build) findNearest(order []dag.ID) {
 		}
 	}
 	for _, m := range b.g.Modules {
-		if m.expand != nil {
-			f.modules[m.expand.ID] = m
+		if m.Expand != nil {
+			f.modules[m.Expand.ID] = m
 		}
 	}
 	for _, id := range order {
@@ -158,7 +159,7 @@ func (b *build) findNearest(order []dag.ID) {
 	f.setSiblingNeeds()
 }
 
-func (f *nearest) visit(n *Node) {
+func (f *nearest) visit(n *reads.Node) {
 	needs := f.edges.Needs(n.ID)
 	sets := make([]*resourceSet, 0, len(needs))
 	for _, to := range needs {
@@ -173,7 +174,7 @@ func (f *nearest) visit(n *Node) {
 			set = f.withoutImplied(m, set)
 		}
 	}
-	if m := n.Module; m != nil && n == m.end {
+	if m := n.Module; m != nil && n == m.End {
 		set = f.withoutInner(f.withoutImplied(m, set))
 	}
 	r := n.Resource
@@ -185,7 +186,7 @@ func (f *nearest) visit(n *Node) {
 		f.setUses(n, set)
 	}
 	f.passSiblingReads(n)
-	if r != nil && n.completes() {
+	if r != nil && n.Kind == reads.KindResource {
 		own := f.own[f.index[r]]
 		if r.Addr.Resource.Mode != addrs.Managed {
 			own = newResourceSet(merge(own.all(), set.all()))
@@ -199,8 +200,8 @@ func (f *nearest) visit(n *Node) {
 // in m. That resource implies them, because everything in a module waits for the dependencies of
 // its call. Otherwise each resource in a chain of calls with depends_on would store all resources
 // before it.
-func (f *nearest) withoutImplied(m *Module, set *resourceSet) *resourceSet {
-	outer := f.reached[m.expand.ID]
+func (f *nearest) withoutImplied(m *reads.Module, set *resourceSet) *resourceSet {
+	outer := f.reached[m.Expand.ID]
 	if set == nil || outer == nil {
 		return set
 	}
@@ -209,7 +210,7 @@ func (f *nearest) withoutImplied(m *Module, set *resourceSet) *resourceSet {
 		return out
 	}
 	out := set
-	inModule := func(i int32) bool { return f.b.g.Resources[i].managedIn(m) }
+	inModule := func(i int32) bool { return managedIn(f.b.g.Resources[i], m) }
 	if slices.ContainsFunc(set.indexes, inModule) {
 		out = set.filter(func(i int32) bool { return !outer.has(i) })
 	}
@@ -239,7 +240,7 @@ func (f *nearest) withoutInner(set *resourceSet) *resourceSet {
 }
 
 // managedIn reports whether r is a configured managed resource in m or in a module below m.
-func (r *Resource) managedIn(m *Module) bool {
+func managedIn(r *reads.Resource, m *reads.Module) bool {
 	if r.Addr.Resource.Mode != addrs.Managed || r.Config == nil {
 		return false
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/reads"
 	"tofu/internal/states"
 )
 
@@ -12,7 +13,7 @@ import (
 // the new users of its resource. If one of them fails, the old object therefore still exists.
 type newUsers struct {
 	all  []*depNode
-	node *Node // Barrier that waits until all resources of the group are settled; nil until first used
+	node *reads.Node // Barrier that waits until all resources of the group are settled; nil until first used
 }
 
 // newUsersKey identifies a group of new users that replace one set of dependencies with another.
@@ -72,7 +73,7 @@ func (d *destroyOrder) addNewUsers(s *newUsers, dep addrs.ConfigResource) {
 }
 
 // newUsersGate returns the gate that waits for the new users of x, or nil if x has no new users.
-func (c *connecting) newUsersGate() *Node {
+func (c *connecting) newUsersGate() *reads.Node {
 	of := c.at[c.x.addr].newUsers
 	if elsewhere := c.newUsers[c.x.resource.Addr]; len(elsewhere) > 0 {
 		of = append(slices.Clip(of), elsewhere...)
@@ -81,10 +82,10 @@ func (c *connecting) newUsersGate() *Node {
 		return nil
 	}
 	if c.open[newUsersSettled] == nil {
-		gate := c.b.node(KindBarrier, nil, c.x.name()+" (waits until new users settled)", nil)
+		gate := c.b.node(reads.KindBarrier, nil, c.x.name()+" (waits until new users settled)", nil)
 		for _, s := range of {
 			if s.node == nil {
-				s.node = c.b.node(KindBarrier, nil, s.all[0].name()+" (settled)", nil)
+				s.node = c.b.node(reads.KindBarrier, nil, s.all[0].name()+" (settled)", nil)
 				c.b.after(s.node, c.family(familySettled, s.all)...)
 			}
 			c.b.after(gate, s.node)

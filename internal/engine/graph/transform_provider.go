@@ -12,31 +12,12 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine/phase"
-	"tofu/internal/lang"
+	"tofu/internal/engine/reads"
 	"tofu/internal/parallel"
 	"tofu/internal/providers"
 	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
 )
-
-// Provider is a provider configuration that is in use.
-type Provider struct {
-	Addr      addrs.AbsProviderConfig
-	Module    *Module
-	Config    *configs.Provider // nil for an implied configuration, which has an empty body
-	Schema    *providers.Schema
-	Body      *lang.Body
-	Instances map[addrs.InstanceKey]cty.Value // each.value by key; nil without for_each
-
-	FunctionsOnly bool // only its functions are used, so it is not configured
-	Assumed       bool // the caller would pass the configuration, but a module is validated without its caller
-	// Gone says that the configuration no longer has it. Its instances are configured as the state says,
-	// when an object needs them.
-	Gone bool
-
-	Node, close *Node
-	called      bool // whether the configuration calls its functions
-}
 
 var providerTransformer = &Transformer{
 	Name:  "Provider",
@@ -59,7 +40,7 @@ type providerSet struct {
 }
 
 // connect finds the provider configuration of a resource and connects the resource to it.
-func (s *providerSet) connect(r *Resource) error {
+func (s *providerSet) connect(r *reads.Resource) error {
 	if r.Config != nil {
 		use, ok := r.Module.Config.ProviderOf(r.Config)
 		assumed := use.Expected && s.op.Phase == phase.Validate // the module needs a caller but is validated without one
@@ -89,7 +70,7 @@ func (s *providerSet) connect(r *Resource) error {
 
 // gone returns a provider configuration that only the state has. It returns an error if the state doesn't
 // have the configurations of all provider instances that manage objects of r.
-func (s *providerSet) gone(r *Resource, addr addrs.AbsProviderConfig) (*Provider, error) {
+func (s *providerSet) gone(r *reads.Resource, addr addrs.AbsProviderConfig) (*reads.Provider, error) {
 	var errs tfdiags.Diagnostics
 	for _, prior := range r.Prior {
 		for _, key := range prior.SortedKeys() {
@@ -125,23 +106,23 @@ func MissingProvider(local addrs.LocalProviderConfig, m addrs.Module) tfdiags.Di
 			"The root module has no provider configuration %s. Add a provider block for it, or correct the reference.", local)
 	}
 	return tfdiags.Errorf("Provider configuration not present",
-		"The provider configuration %s is neither declared in %s nor passed to it.", local, ModuleName(m))
+		"The provider configuration %s is neither declared in %s nor passed to it.", local, reads.ModuleName(m))
 }
 
 // find returns the provider configuration that a block uses.
-func (s *providerSet) find(use configs.ProviderUse) ProviderUse {
+func (s *providerSet) find(use configs.ProviderUse) reads.ProviderUse {
 	p := s.ensure(use.Config, s.g.Modules[use.Module.Path], use.Block)
 	if p.Gone { // the configuration uses it without a block
 		p.Gone, p.Instances = false, nil
 	}
 	if use.Key == nil {
-		return ProviderUse{Provider: p}
+		return reads.ProviderUse{Provider: p}
 	}
-	key := &ProviderKey{Expr: s.known.Expr(use.Key), Module: s.g.Modules[use.KeyModule.Path]}
+	key := &reads.ProviderKey{Expr: s.known.Expr(use.Key), Module: s.g.Modules[use.KeyModule.Path]}
 	if use.KeyCall != nil {
 		key.Call = use.KeyCall.Name
 	}
-	return ProviderUse{p, key}
+	return reads.ProviderUse{Provider: p, ProviderKey: key}
 }
 
 // LocalName returns the name of a provider within a module.
@@ -154,7 +135,7 @@ func LocalName(m *configs.Module, p addrs.Provider) string {
 
 // inState returns the provider configuration at addr, which the state names, and reports whether it
 // exists. The root module has an implied configuration of every provider, unless the state has another.
-func (s *providerSet) inState(addr addrs.AbsProviderConfig) (*Provider, bool) {
+func (s *providerSet) inState(addr addrs.AbsProviderConfig) (*reads.Provider, bool) {
 	if p := s.g.Providers[addr]; p != nil {
 		return p, true
 	}
@@ -173,26 +154,26 @@ func (s *providerSet) inState(addr addrs.AbsProviderConfig) (*Provider, bool) {
 }
 
 // ensure returns a provider configuration, and adds it and its nodes on first use.
-func (s *providerSet) ensure(addr addrs.AbsProviderConfig, m *Module, cfg *configs.Provider) *Provider {
+func (s *providerSet) ensure(addr addrs.AbsProviderConfig, m *reads.Module, cfg *configs.Provider) *reads.Provider {
 	if p := s.g.Providers[addr]; p != nil {
 		return p
 	}
-	p := &Provider{Addr: addr, Module: m, Config: cfg}
+	p := &reads.Provider{Addr: addr, Module: m, Config: cfg}
 	var rng *hcl.Range
 	if cfg != nil {
 		rng = &cfg.Range
 		p.Instances = m.Config.ProviderInstances[addrs.LocalProviderConfig{LocalName: cfg.Name, Alias: cfg.Alias}]
 	}
-	p.Node = s.node(KindProvider, m, addr.String(), rng)
-	p.close = s.node(KindProviderClose, m, addr.String()+" (close)", nil)
-	p.Node.Object, p.close.Object = p, p
-	s.after(p.close, p.Node)
+	p.Node = s.node(reads.KindProvider, m, addr.String(), rng)
+	p.Close = s.node(reads.KindProviderClose, m, addr.String()+" (close)", nil)
+	p.Node.Object, p.Close.Object = p, p
+	s.after(p.Close, p.Node)
 	s.g.Providers[addr] = p
 	return p
 }
 
-func (g *Graph) sortedProviders() []*Provider {
-	return slices.SortedFunc(maps.Values(g.Providers), func(x, y *Provider) int {
+func (g *Graph) sortedProviders() []*reads.Provider {
+	return slices.SortedFunc(maps.Values(g.Providers), func(x, y *reads.Provider) int {
 		return strings.Compare(x.Addr.String(), y.Addr.String())
 	})
 }
@@ -247,7 +228,7 @@ func (s *providerSet) schema(ctx context.Context, addr addrs.Provider) (*provide
 
 // attachSchema sets the schema of a resource. If the provider doesn't have the resource type, the
 // error is added to the node's Problems, so the other blocks are checked too.
-func (s *providerSet) attachSchema(r *Resource) error {
+func (s *providerSet) attachSchema(r *reads.Resource) error {
 	schema := s.schemas[r.Provider.Addr.Provider]
 	table, kind := schema.Table(r.Addr.Resource.Mode), "resource type"
 	switch r.Addr.Resource.Mode {
@@ -294,12 +275,4 @@ func (s *providerSet) attachSchema(r *Resource) error {
 		r.Provider.Addr.Provider.ForDisplay(), kind, r.Addr.Resource.Type, hint).At(r.Config.TypeRange)
 	r.Inputs.Problems = r.Inputs.Problems.Append(d)
 	return nil
-}
-
-// ModuleName returns the name of a module for messages.
-func ModuleName(m addrs.Module) string {
-	if m.IsRoot() {
-		return "the root module"
-	}
-	return m.String()
 }

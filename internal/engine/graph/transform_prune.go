@@ -6,6 +6,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 )
 
 var pruneTransformer = &Transformer{
@@ -56,7 +57,7 @@ func (p *pruning) skipUnusedEphemerals() {
 			users = append(users, n.ID)
 		}
 	}
-	used := p.g.Edges.ReachThrough(func(id dag.ID) bool { return p.g.Nodes[id].passesValues() }, users...)
+	used := p.g.Edges.ReachThrough(func(id dag.ID) bool { return passesValues(p.g.Nodes[id]) }, users...)
 	for _, r := range p.g.Resources {
 		if r.Addr.Resource.Mode != addrs.Ephemeral || r.HasConditions() {
 			continue
@@ -74,9 +75,9 @@ func (p *pruning) skipUnusedEphemerals() {
 
 // usesValues reports whether a node needs the values that it waits for, other than to pass them on
 // as part of its own value. For example, it may configure a provider.
-func (p *pruning) usesValues(n *Node) bool {
+func (p *pruning) usesValues(n *reads.Node) bool {
 	switch {
-	case n.Kind == KindProvider, n.kept:
+	case n.Kind == reads.KindProvider, n.Kept:
 		return true
 	case n.Resource == nil:
 		return false
@@ -89,29 +90,29 @@ func (p *pruning) usesValues(n *Node) bool {
 
 // passesValues reports whether nodes that wait for the node may receive, through it, the values
 // that the node itself waits for.
-func (n *Node) passesValues() bool {
+func passesValues(n *reads.Node) bool {
 	ephemeral := n.Resource != nil && n.Resource.Addr.Resource.Mode == addrs.Ephemeral
-	return n.Kind.IsValue() || n.Kind == KindPlace || ephemeral || n.Kind.isBarrier() && n.Resource == nil
+	return n.Kind.IsValue() || n.Kind == reads.KindPlace || ephemeral || n.Kind.IsBarrier() && n.Resource == nil
 }
 
 // fillModules makes resources wait for the instances of their module if values are evaluated in the
 // module. The values of the resources in each of these instances then come from the state.
 func (p *pruning) fillModules() {
 	for _, r := range p.g.Resources {
-		if m := r.Module; m.expand != nil && p.keep[m.expand.ID] {
-			p.after(r.Node, m.expand)
+		if m := r.Module; m.Expand != nil && p.keep[m.Expand.ID] {
+			p.after(r.Node, m.Expand)
 		}
 	}
 }
 
 // required reports whether a node has to run even if no other node depends on it.
-func (p *pruning) required(n *Node) bool {
+func (p *pruning) required(n *reads.Node) bool {
 	switch n.Kind {
-	case KindStep:
+	case reads.KindStep:
 		return !n.Object.(*Step).Opens()
-	case KindValue, KindCheck, KindInspection, KindAction:
-		return n.kept && !p.op.Phase.Destroys()
-	case KindExpand, KindResource:
+	case reads.KindValue, reads.KindCheck, reads.KindInspection, reads.KindAction:
+		return n.Kept && !p.op.Phase.Destroys()
+	case reads.KindExpand, reads.KindResource:
 		return p.op.Phase == phase.PlanDestroy && len(n.Resource.Prior) > 0
 	}
 	return false
@@ -121,7 +122,7 @@ func (p *pruning) required(n *Node) bool {
 // graph, but do nothing and wait for nothing.
 func (b *build) drop(keep []bool) {
 	for id, n := range b.g.Nodes {
-		if keep[id] || n.Kind.isBarrier() {
+		if keep[id] || n.Kind.IsBarrier() {
 			continue
 		}
 		n.Dropped, n.Problems = true, nil

@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/tfdiags"
 )
@@ -46,7 +47,7 @@ func (c *connector) connectAll(ctx context.Context) {
 		c.connectDeletionProvisioners(ctx, r)
 	}
 	for _, a := range c.actions {
-		if a.Node.Kind == KindAction {
+		if a.Node.Kind == reads.KindAction {
 			c.connectAction(a)
 		}
 	}
@@ -54,7 +55,7 @@ func (c *connector) connectAll(ctx context.Context) {
 		if p.Body != nil {
 			c.connectRefs(ctx, p.Node, p.Module, &p.Body.Refs, inEach(p.Instances != nil))
 		}
-		c.after(p.Node, p.Module.expand)
+		c.after(p.Node, p.Module.Expand)
 	}
 	for _, t := range c.imports {
 		c.connectImport(ctx, t)
@@ -62,40 +63,32 @@ func (c *connector) connectAll(ctx context.Context) {
 	c.connectInspection(ctx)
 }
 
-func sortedModules(modules map[addrs.Module]*Module) []addrs.Module {
+func sortedModules(modules map[addrs.Module]*reads.Module) []addrs.Module {
 	return slices.Sorted(maps.Keys(modules))
 }
 
-// BlockScope says which block-local names a reference may use.
-type BlockScope struct {
-	count, each bool
-	caller      bool                // whether "caller" is allowed
-	self        *Resource           // the resource that "self" refers to
-	except      addrs.Referenceable // the object that the block declares; references to it add no edges
-}
+func inEach(each bool) reads.BlockScope { return reads.BlockScope{Each: each} }
 
-func inEach(each bool) BlockScope { return BlockScope{each: each} }
-
-func inRepetition(rep Repetition) BlockScope {
-	return BlockScope{count: rep.Count != nil, each: rep.ForEach != nil}
+func inRepetition(rep reads.Repetition) reads.BlockScope {
+	return reads.BlockScope{Count: rep.Count != nil, Each: rep.ForEach != nil}
 }
 
 // connectModule connects the nodes of a module call and of its checks.
-func (c *connector) connectModule(ctx context.Context, m *Module) {
-	if m.expand != nil {
-		c.after(m.expand, m.Parent.expand)
-		c.connectRepetition(ctx, m.expand, m.Parent, m.Repetition)
+func (c *connector) connectModule(ctx context.Context, m *reads.Module) {
+	if m.Expand != nil {
+		c.after(m.Expand, m.Parent.Expand)
+		c.connectRepetition(ctx, m.Expand, m.Parent, m.Repetition)
 		m.DependsOn = lang.DependsOn(m.Call.DependsOn)
-		c.connectDependsOn(m.expand, m.Parent, m.DependsOn, m.checkSelfReference)
+		c.connectDependsOn(m.Expand, m.Parent, m.DependsOn, func(ref *addrs.Reference) bool { return checkOwnCall(m, ref) })
 		for _, refs := range m.Repetition.Refs() {
 			for _, ref := range refs.Objects {
-				m.checkSelfReference(ref)
+				checkOwnCall(m, ref)
 			}
 		}
 	}
 	for _, check := range m.Checks {
-		c.after(check.Node, m.expand)
-		c.connectConditions(ctx, check.Node, m, check.Asserts, BlockScope{})
+		c.after(check.Node, m.Expand)
+		c.connectConditions(ctx, check.Node, m, check.Asserts, reads.BlockScope{})
 		if check.Config.Data != nil {
 			c.after(check.Node, m.Resources[check.Config.Data.Addr].Node)
 		}
@@ -103,24 +96,24 @@ func (c *connector) connectModule(ctx context.Context, m *Module) {
 }
 
 // connectValue connects the node of a value.
-func (c *connector) connectValue(ctx context.Context, v *Value) {
+func (c *connector) connectValue(ctx context.Context, v *reads.Value) {
 	m := v.Module
-	c.after(v.Node, m.expand)
-	scope := BlockScope{}
+	c.after(v.Node, m.Expand)
+	scope := reads.BlockScope{}
 	switch v.Kind {
-	case Variable:
+	case reads.Variable:
 		if v.Expr != nil {
 			c.connectRefs(ctx, v.Node, m.Parent, &v.Expr.Refs, inRepetition(m.Repetition))
 		}
-		scope.except = addrs.InputVariable{Name: v.Name}
-	case Output:
+		scope.Except = addrs.InputVariable{Name: v.Name}
+	case reads.Output:
 		v.DependsOn = lang.DependsOn(v.Output.DependsOn)
 		c.connectDependsOn(v.Node, m, v.DependsOn, nil)
 		c.connectRefs(ctx, v.Node, m, &v.Expr.Refs, scope)
 	default:
-		scope.except = addrs.LocalValue{Name: v.Name}
+		scope.Except = addrs.LocalValue{Name: v.Name}
 		for _, ref := range v.Expr.Refs.Objects {
-			if ref.Subject == scope.except {
+			if ref.Subject == scope.Except {
 				v.Node.Problems = v.Node.Problems.Append(tfdiags.Errorf("Self-referencing local value",
 					"The local value local.%s can't use its own result in its expression.", v.Name).At(ref.Range))
 			}
@@ -131,34 +124,34 @@ func (c *connector) connectValue(ctx context.Context, v *Value) {
 }
 
 // connectRepetition connects the node that decides the instances of a block.
-func (c *connector) connectRepetition(ctx context.Context, n *Node, m *Module, rep Repetition) {
+func (c *connector) connectRepetition(ctx context.Context, n *reads.Node, m *reads.Module, rep reads.Repetition) {
 	for _, refs := range rep.Refs() {
-		c.connectRefs(ctx, n, m, refs, BlockScope{})
+		c.connectRefs(ctx, n, m, refs, reads.BlockScope{})
 	}
 }
 
-// checkSelfReference reports whether ref, which is in an argument of the call of m, refers to that
+// checkOwnCall reports whether ref, which is in an argument of the call of m, refers to that
 // call as a whole. If so, it records an error. The graph cannot represent this cycle, so the search
 // for cycles does not find it.
-func (m *Module) checkSelfReference(ref *addrs.Reference) bool {
+func checkOwnCall(m *reads.Module, ref *addrs.Reference) bool {
 	if of := m.Parent.Named(ref.Subject); of.Call != m || of.Output != "" {
 		return false
 	}
-	m.expand.Problems = m.expand.Problems.Append(tfdiags.Errorf("Cycle: "+m.expand.Name,
+	m.Expand.Problems = m.Expand.Problems.Append(tfdiags.Errorf("Cycle: "+m.Expand.Name,
 		"The instances and dependencies of a module call can't depend on the call itself: %s refers to itself at %s.",
-		m.expand.Name, tfdiags.Place(ref.Range)))
+		m.Expand.Name, tfdiags.Place(ref.Range)))
 	return true
 }
 
 // connectImport connects the expressions of an import block.
-func (c *connector) connectImport(ctx context.Context, t *Import) {
+func (c *connector) connectImport(ctx context.Context, t *reads.Import) {
 	for _, e := range t.Exprs() {
 		c.connectRefs(ctx, t.Resource.Inputs, t.Module, &e.Refs, inEach(t.ForEach != nil))
-		c.addRefErrors(t.Resource.Inputs, EvalUnit{t.Module, &e.Refs}, t.selfReferences(e))
+		c.addRefErrors(t.Resource.Inputs, EvalUnit{t.Module, &e.Refs}, selfReferences(t, e))
 	}
 }
 
-func (c *connector) connectConditions(ctx context.Context, n *Node, m *Module, rules []Condition, scope BlockScope) {
+func (c *connector) connectConditions(ctx context.Context, n *reads.Node, m *reads.Module, rules []reads.Condition, scope reads.BlockScope) {
 	for _, r := range rules {
 		c.connectRefs(ctx, n, m, &r.Condition.Refs, scope)
 		c.connectRefs(ctx, n, m, &r.Message.Refs, scope)
@@ -166,56 +159,56 @@ func (c *connector) connectConditions(ctx context.Context, n *Node, m *Module, r
 }
 
 // connectResource connects the nodes of a resource block to the objects that the block refers to.
-func (c *connector) connectResource(ctx context.Context, r *Resource) {
+func (c *connector) connectResource(ctx context.Context, r *reads.Resource) {
 	n, m, e := r.Inputs, r.Module, r.Exprs
 	scope := inRepetition(e.Repetition)
 	c.connectProviderKey(ctx, r, scope)
 	if len(r.Prior) > 0 || !c.ignoresBlock(r) {
-		c.connectMeta(ctx, r, true, BlockScope{count: true, each: true})
+		c.connectMeta(ctx, r, true, reads.BlockScope{Count: true, Each: true})
 		c.connectTriggers(r, c.ignoresBlock(r))
 	}
 	if c.ignoresBlock(r) {
 		return
 	}
-	c.after(n, m.expand)
+	c.after(n, m.Expand)
 	c.connectRepetition(ctx, n, m, e.Repetition)
 	if e.Body != nil {
-		c.connectBody(ctx, r, r.inOwnBlock(scope))
+		c.connectBody(ctx, r, inOwnBlock(r, scope))
 	}
-	c.connectConditions(ctx, n, m, e.Preconditions, r.inOwnBlock(scope))
-	postScope := r.inOwnBlock(scope)
-	postScope.self = r
+	c.connectConditions(ctx, n, m, e.Preconditions, inOwnBlock(r, scope))
+	postScope := inOwnBlock(r, scope)
+	postScope.Self = r
 	c.connectConditions(ctx, n, m, e.Postconditions, postScope)
 	c.connectMeta(ctx, r, false, scope)
 	c.connectDependsOn(n, m, e.DependsOn, func(ref *addrs.Reference) bool { return m.ResourceOf(ref.Subject) == r })
-	selfScope := r.inOwnBlock(scope)
-	selfScope.self = r
+	selfScope := inOwnBlock(r, scope)
+	selfScope.Self = r
 	for _, p := range e.Provisioners {
 		if p.Config.Destroy && c.op.Phase != phase.Validate {
 			continue // connectDeletionProvisioners connects these
 		}
-		for _, body := range p.bodies() {
+		for _, body := range p.Bodies() {
 			c.connectRefs(ctx, n, m, &body.Refs, selfScope)
 		}
 	}
 }
 
 // connectMeta connects the meta-arguments that are evaluated once for all instances, or the others.
-func (c *connector) connectMeta(ctx context.Context, r *Resource, once bool, scope BlockScope) {
-	for _, meta := range r.Exprs.metaArguments() {
-		if meta.once != once {
+func (c *connector) connectMeta(ctx context.Context, r *reads.Resource, once bool, scope reads.BlockScope) {
+	for _, meta := range r.Exprs.MetaArguments() {
+		if meta.Once != once {
 			continue
 		}
-		c.after(r.Inputs, r.Module.expand)
+		c.after(r.Inputs, r.Module.Expand)
 		c.connectRefs(ctx, r.Inputs, r.Module, &meta.Refs, scope)
-		c.addRefErrors(r.Inputs, EvalUnit{r.Module, &meta.Refs}, meta.check(c, r.Module, meta.Expr))
+		c.addRefErrors(r.Inputs, EvalUnit{r.Module, &meta.Refs}, meta.Check(r.Module, meta.Expr))
 	}
 }
 
 // connectDeletionProvisioners makes the Steps that delete objects wait for providers if destroy
 // provisioners call functions of these providers. Destroy provisioners cannot refer to other
 // objects.
-func (c *connector) connectDeletionProvisioners(ctx context.Context, r *Resource) {
+func (c *connector) connectDeletionProvisioners(ctx context.Context, r *reads.Resource) {
 	if len(c.steps[r]) == 0 {
 		return
 	}
@@ -227,7 +220,7 @@ func (c *connector) connectDeletionProvisioners(ctx context.Context, r *Resource
 	}
 	m, list := c.g.DeletionProvisioners(r)
 	for _, p := range list {
-		for _, body := range p.bodies() {
+		for _, body := range p.Bodies() {
 			if p.Config.Destroy && len(body.Refs.Functions) > 0 {
 				c.connectDeletions(ctx, r, m, &lang.Refs{Functions: body.Refs.Functions})
 			}
@@ -235,10 +228,10 @@ func (c *connector) connectDeletionProvisioners(ctx context.Context, r *Resource
 	}
 }
 
-func (c *connector) connectDeletions(ctx context.Context, r *Resource, m *Module, refs *lang.Refs) {
+func (c *connector) connectDeletions(ctx context.Context, r *reads.Resource, m *reads.Module, refs *lang.Refs) {
 	for _, s := range c.steps[r] {
 		if s.Part != stepApply {
-			c.connectRefs(ctx, s.node, m, refs, BlockScope{})
+			c.connectRefs(ctx, s.node, m, refs, reads.BlockScope{})
 		}
 	}
 }
@@ -246,12 +239,12 @@ func (c *connector) connectDeletions(ctx context.Context, r *Resource, m *Module
 // ignoresBlock reports whether the destruction of a resource's objects is planned from the state
 // alone. In this case, only prevent_destroy is evaluated in the block. The other arguments may
 // refer to objects that no longer exist.
-func (c *connector) ignoresBlock(r *Resource) bool {
+func (c *connector) ignoresBlock(r *reads.Resource) bool {
 	return c.op.Phase == phase.PlanDestroy && r.Addr.Resource.Mode != addrs.Ephemeral
 }
 
 // connectProviderKey connects the expression for the provider instance that the resource uses.
-func (c *connector) connectProviderKey(ctx context.Context, r *Resource, scope BlockScope) {
+func (c *connector) connectProviderKey(ctx context.Context, r *reads.Resource, scope reads.BlockScope) {
 	key := r.ProviderKey
 	if key == nil {
 		return
@@ -262,27 +255,16 @@ func (c *connector) connectProviderKey(ctx context.Context, r *Resource, scope B
 	c.connectRefs(ctx, r.Inputs, key.Module, &key.Expr.Refs, scope)
 }
 
-// bodies returns the bodies that are evaluated for a provisioner.
-func (p *Provisioner) bodies() []*lang.Body {
-	switch {
-	case p.Body == nil:
-		return nil
-	case p.Connection == nil:
-		return []*lang.Body{p.Body}
-	}
-	return []*lang.Body{p.Body, p.Connection}
-}
-
 // inOwnBlock returns the scope for the block of r itself. References from the block to r add no
 // edges, because they are errors of the instance rather than cycles.
-func (r *Resource) inOwnBlock(scope BlockScope) BlockScope {
-	scope.except = r.Addr.Resource
+func inOwnBlock(r *reads.Resource, scope reads.BlockScope) reads.BlockScope {
+	scope.Except = r.Addr.Resource
 	return scope
 }
 
 // connectBody connects a resource to the objects that its body refers to. Errors of references in
 // the content of dynamic blocks become DeferredRefErrors.
-func (c *connector) connectBody(ctx context.Context, r *Resource, scope BlockScope) {
+func (c *connector) connectBody(ctx context.Context, r *reads.Resource, scope reads.BlockScope) {
 	body := r.Exprs.Body
 	r.DeferredRefErrors = nil
 	var inContent map[hcl.Pos]bool
@@ -307,7 +289,7 @@ func (c *connector) connectInspection(ctx context.Context) {
 	if c.op.Inspected == nil || c.op.Phase.Destroys() {
 		return
 	}
-	n := c.node(KindInspection, c.g.Root, "(inspection)", nil)
-	n.kept = true
-	c.connectRefs(ctx, n, c.g.Root, c.op.Inspected, BlockScope{})
+	n := c.node(reads.KindInspection, c.g.Root, "(inspection)", nil)
+	n.Kept = true
+	c.connectRefs(ctx, n, c.g.Root, c.op.Inspected, reads.BlockScope{})
 }

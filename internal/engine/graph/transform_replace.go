@@ -6,6 +6,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 )
 
@@ -20,9 +21,9 @@ var replaceTransformer = &Transformer{
 		}
 		b.findNearest(order)
 		for _, r := range b.g.Resources {
-			r.CreateBeforeDestroy = r.createsFirst()
+			r.CreateBeforeDestroy = r.CreatesFirst()
 		}
-		b.forceFirst(order, func(r *Resource) *bool { return &r.CreateBeforeDestroy })
+		b.forceFirst(order, func(r *reads.Resource) *bool { return &r.CreateBeforeDestroy })
 		b.forceSteps()
 		return nil
 	},
@@ -30,7 +31,7 @@ var replaceTransformer = &Transformer{
 
 // forceFirst propagates a flag. If a resource has the flag, all resources that it depends on get it
 // too.
-func (b *build) forceFirst(order []dag.ID, flag func(*Resource) *bool) {
+func (b *build) forceFirst(order []dag.ID, flag func(*reads.Resource) *bool) {
 	for again := true; again; {
 		again = false
 		for _, id := range slices.Backward(order) { // dependents first
@@ -65,7 +66,7 @@ func (b *build) forceSteps() {
 	}
 	for _, id := range slices.Backward(order) { // dependents first
 		n := b.g.Nodes[id]
-		if n.Kind == KindStep && !n.deletes() && n.Resource.createsFirst() {
+		if n.Kind == reads.KindStep && !n.Object.(*Step).Removes() && n.Resource.CreatesFirst() {
 			forced[id] = true
 		}
 		if forced[id] {
@@ -86,21 +87,16 @@ func (b *build) forceSteps() {
 	}
 }
 
-// createsFirst reports whether the block of r itself sets create_before_destroy.
-func (r *Resource) createsFirst() bool {
-	return r.Config != nil && r.Config.Lifecycle.CreateBeforeDestroy.Value
-}
-
 var flagTransformer = &Transformer{
 	Name:  "Flag",
 	Doc:   "finds the resources whose objects are stored with create_before_destroy; dropped resources force no others",
 	After: []*Transformer{replaceTransformer, targetTransformer},
 	Run: func(_ context.Context, b *build) error {
 		for _, r := range b.g.Resources {
-			r.Recorded.CreateBeforeDestroy = r.createsFirst()
+			r.Recorded.CreateBeforeDestroy = r.CreatesFirst()
 		}
 		order, _ := b.refs().Order()
-		b.forceFirst(order, func(r *Resource) *bool { return &r.Recorded.CreateBeforeDestroy })
+		b.forceFirst(order, func(r *reads.Resource) *bool { return &r.Recorded.CreateBeforeDestroy })
 		return nil
 	},
 }

@@ -11,6 +11,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/engine/phase"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/tfdiags"
 )
@@ -41,10 +42,10 @@ var siblingsTransformer = &Transformer{
 	Doc:   "checks the references between instances of a module call",
 	After: []*Transformer{referenceTransformer, moduleTransformer},
 	Run: func(_ context.Context, b *build) error {
-		by := map[*Node]*Module{} // by node between instances that read each other: their call
+		by := map[*reads.Node]*reads.Module{} // by node between instances that read each other: their call
 		for _, path := range sortedModules(b.g.Modules) {
 			m := b.g.Modules[path]
-			if len(b.siblingReads[m]) == 0 {
+			if len(b.g.Siblings[m]) == 0 {
 				continue
 			}
 			siblings := siblingCheck{b}
@@ -57,7 +58,7 @@ var siblingsTransformer = &Transformer{
 			if err == nil {
 				err = check(m, nodes)
 			}
-			m.expand.Problems = m.expand.Problems.AppendError(err)
+			m.Expand.Problems = m.Expand.Problems.AppendError(err)
 			for _, n := range nodes {
 				by[n] = m
 			}
@@ -66,19 +67,13 @@ var siblingsTransformer = &Transformer{
 	},
 }
 
-// siblingRead is an argument of a module call that reads outputs of sibling instances.
-type siblingRead struct {
-	to   *Value
-	read CallRead
-}
-
 // siblingCheck checks the reads between instances of module calls.
 type siblingCheck struct{ *build }
 
 // validateSiblings checks arguments of a module call that refer to instances of their own call. It finds
 // only errors that don't depend on variables or resources: arguments that refer to their own instance,
 // such as module.step[each.key].out, and cycles of keys.
-func (b siblingCheck) validateSiblings(m *Module, nodes []*Node) error {
+func (b siblingCheck) validateSiblings(m *reads.Module, nodes []*reads.Node) error {
 	if b.checkSameInstance(m) || len(nodes) == 0 || b.op.Early == nil {
 		return nil
 	}
@@ -87,11 +82,11 @@ func (b siblingCheck) validateSiblings(m *Module, nodes []*Node) error {
 
 // checkSameInstance records an error for each argument of a module call that refers to its own
 // instance by count.index or each.key. It reports whether there are any.
-func (b siblingCheck) checkSameInstance(m *Module) (found bool) {
-	for _, f := range b.siblingReads[m] {
-		for _, ref := range f.read.Refs {
-			if ref.Index != nil && ref.Certain() && isOwnKey(ref.Index) {
-				f.to.Node.Problems = f.to.Node.Problems.Append(sameInstance(f.to.Name, m.Path).At(ref.Range))
+func (b siblingCheck) checkSameInstance(m *reads.Module) (found bool) {
+	for _, f := range b.g.Siblings[m] {
+		for _, ref := range f.Read.Refs {
+			if reads.SelectsItself(ref) {
+				f.To.Node.Problems = f.To.Node.Problems.Append(sameInstance(f.To.Name, m.Path).At(ref.Range))
 				found = true
 			}
 		}
@@ -101,17 +96,17 @@ func (b siblingCheck) checkSameInstance(m *Module) (found bool) {
 
 // checkSiblingKeys returns an error if the keys with which instances of a call refer to each other
 // form a cycle. It ignores references with a key or a condition that is not known.
-func (b siblingCheck) checkSiblingKeys(m *Module) error {
+func (b siblingCheck) checkSiblingKeys(m *reads.Module) error {
 	early := b.earlyKeys()
 	list, known := early.ModuleInstances(m)
 	if !known {
 		return nil
 	}
 	r := newSiblings(m, list)
-	return r.order(b.siblingReads[m], func(f siblingRead, in addrs.ModuleInstance) ([]KeyRead, error) {
-		var out []KeyRead
-		for _, ref := range f.read.Refs {
-			if keys, known := early.ReadValue(f.to, in, Keyed{lang.Instances{ref}, m.CallKeys()}); known {
+	return r.order(b.g.Siblings[m], func(f reads.SiblingRead, in addrs.ModuleInstance) ([]reads.KeyRead, error) {
+		var out []reads.KeyRead
+		for _, ref := range f.Read.Refs {
+			if keys, known := early.ReadValue(f.To, in, reads.Keyed{Refs: lang.Instances{ref}, Of: m.CallKeys()}); known {
 				out = append(out, keys...)
 			}
 		}
@@ -128,7 +123,7 @@ func sameInstance(argument string, of fmt.Stringer) tfdiags.Diagnostic {
 
 // siblings are the instances of a module call that read each other. Positions are indexes into list.
 type siblings struct {
-	call *Module
+	call *reads.Module
 	list []addrs.ModuleInstance
 	at   map[addrs.ModuleInstance]int // positions of the instances
 
@@ -137,9 +132,9 @@ type siblings struct {
 
 // addSiblingRead records the outputs of sibling instances that n reads. It reports whether n is an
 // argument of the call that reads any.
-func (b *build) addSiblingRead(n *Node, call *Module) bool {
-	v, ok := n.Object.(*Value)
-	if !ok || v.Kind != Variable || v.Module != call {
+func (b *build) addSiblingRead(n *reads.Node, call *reads.Module) bool {
+	v, ok := n.Object.(*reads.Value)
+	if !ok || v.Kind != reads.Variable || v.Module != call {
 		return false
 	}
 	found := false
@@ -148,10 +143,10 @@ func (b *build) addSiblingRead(n *Node, call *Module) bool {
 			continue
 		}
 		found = true
-		same := func(f siblingRead) bool { return f.to == v && f.read.Output == read.Output }
-		if !slices.ContainsFunc(b.siblingReads[call], same) {
-			b.siblingReads[call] = append(b.siblingReads[call], siblingRead{v, read})
-			call.readsSiblings = true
+		same := func(f reads.SiblingRead) bool { return f.To == v && f.Read.Output == read.Output }
+		if !slices.ContainsFunc(b.g.Siblings[call], same) {
+			b.g.Siblings[call] = append(b.g.Siblings[call], reads.SiblingRead{To: v, Read: read})
+			call.Mutual = true
 		}
 	}
 	return found
@@ -159,11 +154,11 @@ func (b *build) addSiblingRead(n *Node, call *Module) bool {
 
 // orderSiblings checks that the instances of a call can be ordered by their reads of each other. In a
 // plan, it records the nodes between them; see planOrder.
-func (b siblingCheck) orderSiblings(m *Module, nodes []*Node) error {
+func (b siblingCheck) orderSiblings(m *reads.Module, nodes []*reads.Node) error {
 	if len(nodes) == 0 { // the outputs don't depend on the arguments, so there is no cycle
-		for _, f := range b.siblingReads[m] {
-			for _, output := range f.read.Outputs() {
-				b.after(f.to.Node, output.Node)
+		for _, f := range b.g.Siblings[m] {
+			for _, output := range f.Read.Outputs() {
+				b.after(f.To.Node, output.Node)
 			}
 		}
 		return nil
@@ -171,7 +166,7 @@ func (b siblingCheck) orderSiblings(m *Module, nodes []*Node) error {
 	if b.op.Phase.Applies() {
 		return nil // the plan has checked it
 	}
-	if _, known := b.earlyKeys().ModuleInstances(m); !known && !b.readsResources(m.expand) {
+	if _, known := b.earlyKeys().ModuleInstances(m); !known && !b.readsResources(m.Expand) {
 		return nil // the call itself has an error
 	}
 	err := b.orderInstances(m)
@@ -182,7 +177,7 @@ func (b siblingCheck) orderSiblings(m *Module, nodes []*Node) error {
 }
 
 // newSiblings returns the instances of a call.
-func newSiblings(m *Module, list []addrs.ModuleInstance) *siblings {
+func newSiblings(m *reads.Module, list []addrs.ModuleInstance) *siblings {
 	r := &siblings{call: m, list: list, at: make(map[addrs.ModuleInstance]int, len(list))}
 	for i, in := range list {
 		r.at[in] = i
@@ -192,16 +187,16 @@ func newSiblings(m *Module, list []addrs.ModuleInstance) *siblings {
 
 // betweenSiblingReads returns the nodes on all paths from an output of m that a sibling reads to an
 // argument that reads it.
-func (b siblingCheck) betweenSiblingReads(m *Module) []*Node {
+func (b siblingCheck) betweenSiblingReads(m *reads.Module) []*reads.Node {
 	var outputs, arguments []dag.ID
-	for _, f := range b.siblingReads[m] {
-		arguments = append(arguments, f.to.Node.ID)
-		for _, v := range f.read.Outputs() {
+	for _, f := range b.g.Siblings[m] {
+		arguments = append(arguments, f.To.Node.ID)
+		for _, v := range f.Read.Outputs() {
 			outputs = append(outputs, v.Node.ID)
 		}
 	}
 	needed, needing := b.g.Edges.Reach(outputs...), dag.ReachIn(b.g.Edges.Dependents(), arguments...)
-	var out []*Node
+	var out []*reads.Node
 	for id := range needed {
 		if needed[id] && needing[id] {
 			out = append(out, b.g.Nodes[id])
@@ -211,7 +206,7 @@ func (b siblingCheck) betweenSiblingReads(m *Module) []*Node {
 }
 
 // readsResources reports whether a node depends on a resource.
-func (b siblingCheck) readsResources(n *Node) bool {
+func (b siblingCheck) readsResources(n *reads.Node) bool {
 	for id, reached := range b.g.Edges.Reach(n.ID) {
 		if reached && b.g.Nodes[id].Kind.IsResource() {
 			return true
@@ -222,15 +217,15 @@ func (b siblingCheck) readsResources(n *Node) bool {
 
 // unsplittable returns an error if one of the nodes between instances that read each other can't be
 // split. by holds the calls by which other nodes are split.
-func unsplittable(m *Module, nodes []*Node, by map[*Node]*Module) error {
+func unsplittable(m *reads.Module, nodes []*reads.Node, by map[*reads.Node]*reads.Module) error {
 	for _, n := range nodes {
 		switch other := by[n]; {
-		case n.Kind == KindProvider:
-			return tfdiags.Errorf("Cycle: "+m.expand.Name, "An argument of %s refers to other instances of this call, "+
+		case n.Kind == reads.KindProvider:
+			return tfdiags.Errorf("Cycle: "+m.Expand.Name, "An argument of %s refers to other instances of this call, "+
 				"and %s depends on it. A provider is configured once for all instances, so it can't depend on an "+
 				"argument that comes from one of them.", m.Path, n.Name).At(m.Call.Range)
 		case other != nil:
-			return tfdiags.Errorf("Cycle: "+m.expand.Name, "%s refers to its own instances and is part of %s, which "+
+			return tfdiags.Errorf("Cycle: "+m.Expand.Name, "%s refers to its own instances and is part of %s, which "+
 				"does so too. Only one of two nested module calls can refer to its own instances.", m.Path,
 				other.Path).At(m.Call.Range)
 		}
@@ -240,14 +235,14 @@ func unsplittable(m *Module, nodes []*Node, by map[*Node]*Module) error {
 
 // source is an instance of a call that an argument of a sibling reads.
 type source struct {
-	to   *Value // the argument
-	from int    // position of the instance that it reads
+	to   *reads.Value // the argument
+	from int          // position of the instance that it reads
 	at   hcl.Range
 }
 
 // orderInstances returns an error if some of the instances of a call, or of the keys with which they read
 // each other, are not known, or if the reads form a cycle.
-func (b siblingCheck) orderInstances(m *Module) error {
+func (b siblingCheck) orderInstances(m *reads.Module) error {
 	early := b.earlyKeys()
 	list, known := early.ModuleInstances(m)
 	if !known {
@@ -255,8 +250,8 @@ func (b siblingCheck) orderInstances(m *Module) error {
 			"instances of this call, so all of them must be known before anything is planned. The call's count or "+
 			"for_each can't depend on resources or data sources.", m.Path).At(m.Call.Range)
 	}
-	return newSiblings(m, list).order(b.siblingReads[m], func(f siblingRead, in addrs.ModuleInstance) ([]KeyRead, error) {
-		keys, known := early.ReadValue(f.to, in, f.read.keyed())
+	return newSiblings(m, list).order(b.g.Siblings[m], func(f reads.SiblingRead, in addrs.ModuleInstance) ([]reads.KeyRead, error) {
+		keys, known := early.ReadValue(f.To, in, f.Read.Keyed())
 		if !known {
 			return nil, unknownSibling(f, in)
 		}
@@ -267,7 +262,7 @@ func (b siblingCheck) orderInstances(m *Module) error {
 // order finds out which instances of the call read each other. keysOf returns the keys with which an
 // argument of one instance reads others. It returns an error if the reads form a cycle.
 func (r *siblings) order(
-	reads []siblingRead, keysOf func(siblingRead, addrs.ModuleInstance) ([]KeyRead, error),
+	list []reads.SiblingRead, keysOf func(reads.SiblingRead, addrs.ModuleInstance) ([]reads.KeyRead, error),
 ) error {
 	r.sources = make([][]source, len(r.list))
 	order := &dag.Graph{}
@@ -275,7 +270,7 @@ func (r *siblings) order(
 		order.Add()
 	}
 	for i, in := range r.list {
-		for _, f := range reads {
+		for _, f := range list {
 			keys, err := keysOf(f, in)
 			if err != nil {
 				return err
@@ -286,7 +281,7 @@ func (r *siblings) order(
 				if !exists {
 					continue // evaluating the argument reports that there is no such instance
 				}
-				r.sources[i] = append(r.sources[i], source{f.to, from, k.At})
+				r.sources[i] = append(r.sources[i], source{f.To, from, k.At})
 				order.Connect(dag.ID(i), dag.ID(from))
 			}
 		}
@@ -294,16 +289,16 @@ func (r *siblings) order(
 	return r.cycles(order)
 }
 
-func unknownSibling(f siblingRead, in addrs.ModuleInstance) error {
-	at := f.to.Expr.Range()
-	keyed := slices.IndexFunc(f.read.Refs, func(ref lang.InstanceRef) bool { return ref.Index != nil })
+func unknownSibling(f reads.SiblingRead, in addrs.ModuleInstance) error {
+	at := f.To.Expr.Range()
+	keyed := slices.IndexFunc(f.Read.Refs, func(ref lang.InstanceRef) bool { return ref.Index != nil })
 	if keyed >= 0 {
-		at = f.read.Refs[keyed].Range
+		at = f.Read.Refs[keyed].Range
 	}
 	return tfdiags.Errorf("Unusable instance key",
 		"The argument %q of %s refers to another instance of the same call by a key that is not known before "+
 			"anything is planned, or not valid. The keys of such references decide the order of the instances, so "+
-			"they can't depend on resources, data sources or sensitive values.", f.to.Name, in).At(at)
+			"they can't depend on resources, data sources or sensitive values.", f.To.Name, in).At(at)
 }
 
 // cycles returns an error if the reads between instances form a cycle. order has an edge for each

@@ -6,6 +6,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/engine/reads"
 )
 
 // storedReads finds what the objects in the state depend on. If the state names the instances of a
@@ -13,20 +14,20 @@ import (
 // instances of that resource in the same instance of the innermost module that contains both.
 type storedReads struct {
 	*build
-	priors map[*Resource]map[addrs.ModuleInstance][]place // by module instance that contains the places
+	priors map[*reads.Resource]map[addrs.ModuleInstance][]reads.Place // by module instance that contains the places
 }
 
 // of returns the objects that an object depends on. For a place with several objects, it returns
 // these objects.
-func (s *storedReads) of(p place) []read {
-	var out []read
-	if p.part != onePart {
-		for _, x := range s.within(p.n.Resource, p.in) {
-			out = append(out, read{of: x})
+func (s *storedReads) of(p reads.Place) []reads.Read {
+	var out []reads.Read
+	if p.Part != reads.OnePart {
+		for _, x := range s.within(p.Node.Resource, p.In) {
+			out = append(out, reads.Read{Of: x})
 		}
 		return out
 	}
-	inst := s.op.Prior.Instance(p.instance())
+	inst := s.op.Prior.Instance(p.Instance())
 	if inst == nil || inst.Current == nil {
 		return nil
 	}
@@ -34,27 +35,27 @@ func (s *storedReads) of(p place) []read {
 	for _, dep := range inst.Current.DependencyInstances {
 		named[dep.Config()] = true
 		if r := s.g.Resource(dep.Config()); r != nil && s.op.Prior.Instance(dep) != nil {
-			out = append(out, read{of: instancePlace(r, dep.Module, dep.Key)})
+			out = append(out, reads.Read{Of: reads.InstancePlace(r, dep.Module, dep.Key)})
 		}
 	}
 	for dep := range inst.Current.Dependencies.All() {
 		if r := s.g.Resource(dep); r != nil && !named[dep] {
-			in := outermost(p.in, sharedDepth(p.n.Resource.Module, r.Module))
-			out = append(out, read{of: place{n: r.Node, in: in}})
+			in := reads.Outermost(p.In, reads.SharedDepth(p.Node.Resource.Module, r.Module))
+			out = append(out, reads.Read{Of: reads.Place{Node: r.Node, In: in}})
 		}
 	}
 	return out
 }
 
 // within returns the instances of a resource in the state that are in, or within, a module instance.
-func (s *storedReads) within(r *Resource, at addrs.ModuleInstance) []place {
+func (s *storedReads) within(r *reads.Resource, at addrs.ModuleInstance) []reads.Place {
 	found, known := s.priors[r]
 	if !known {
-		found = map[addrs.ModuleInstance][]place{}
+		found = map[addrs.ModuleInstance][]reads.Place{}
 		for _, prior := range r.Prior {
-			var all []place
+			var all []reads.Place
 			for _, key := range prior.SortedKeys() {
-				all = append(all, instancePlace(r, prior.Addr.Module, key))
+				all = append(all, reads.InstancePlace(r, prior.Addr.Module, key))
 			}
 			for m := prior.Addr.Module; ; m, _ = m.Parent() {
 				found[m] = append(found[m], all...)
@@ -69,13 +70,13 @@ func (s *storedReads) within(r *Resource, at addrs.ModuleInstance) []place {
 }
 
 func newStoredReads(b *build) *storedReads {
-	return &storedReads{b, map[*Resource]map[addrs.ModuleInstance][]place{}}
+	return &storedReads{b, map[*reads.Resource]map[addrs.ModuleInstance][]reads.Place{}}
 }
 
 // named returns the objects in the state that targets name.
-func (s *storedReads) named(r *Resource, targets []addrs.Target) []place {
-	selected := Select(targets)
-	return slices.DeleteFunc(slices.Clone(s.within(r, "")), func(p place) bool { return !selected.Has(p.instance()) })
+func (s *storedReads) named(r *reads.Resource, targets []addrs.Target) []reads.Place {
+	selected := reads.Select(targets)
+	return slices.DeleteFunc(slices.Clone(s.within(r, "")), func(p reads.Place) bool { return !selected.Has(p.Instance()) })
 }
 
 // destroyTargets selects the targets and the objects that depend on them according to the stored
@@ -83,22 +84,22 @@ func (s *storedReads) named(r *Resource, targets []addrs.Target) []place {
 // state have no dependents.
 func (t *targeting) destroyTargets() {
 	var roots []dag.ID
-	var from []place
+	var from []reads.Place
 	targeted := t.match(t.op.Targets)
 	for _, r := range t.g.Resources {
 		if r.Addr.Resource.Mode != addrs.Ephemeral { // a provider configuration may need an ephemeral resource
-			r.Selected = nothingSelected
+			r.Selected = reads.NothingSelected
 		}
 	}
 	for _, r := range targeted {
-		r.Selected = Select(t.matches[r])
+		r.Selected = reads.Select(t.matches[r])
 		roots = append(roots, r.Node.ID)
 		from = append(from, t.stored.named(r, t.matches[r])...)
 	}
-	for r, list := range t.stored.users().search(from, func(reached) bool { return false }).byResource() {
-		r.Selected = t.selectReached(r, onlyInstances(list)).withOrphans(Select(t.matches[r]))
+	for r, list := range t.stored.users().Search(from, func(reads.Reached) bool { return false }).ByResource() {
+		r.Selected = t.selectReached(r, onlyInstances(list)).WithOrphans(reads.Select(t.matches[r]))
 		for _, x := range list {
-			r.Selected.because(x, fmt.Sprintf("depends on %s", x.by))
+			r.Selected.Because(x, fmt.Sprintf("depends on %s", x.By))
 		}
 		roots = append(roots, r.Node.ID)
 	}
@@ -106,28 +107,28 @@ func (t *targeting) destroyTargets() {
 }
 
 // onlyInstances returns the elements of a list that are single instances.
-func onlyInstances(list []reached) []reached {
-	return slices.DeleteFunc(slices.Clone(list), func(x reached) bool { return x.part != onePart })
+func onlyInstances(list []reads.Reached) []reads.Reached {
+	return slices.DeleteFunc(slices.Clone(list), func(x reads.Reached) bool { return x.Part != reads.OnePart })
 }
 
 // users returns the objects that depend on each object in the state.
-func (s *storedReads) users() readers {
-	nodes := make([]*Node, len(s.g.Resources))
+func (s *storedReads) users() reads.Readers {
+	nodes := make([]*reads.Node, len(s.g.Resources))
 	for i, r := range s.g.Resources {
 		nodes[i] = r.Node
 	}
-	return readersAmong(nodes, s.of)
+	return reads.ReadersAmong(nodes, s.of)
 }
 
 // keepExcluded keeps the excluded objects and all objects that they depend on, directly or
 // indirectly, when everything else is destroyed.
 func (t *targeting) keepExcluded() {
-	var from []place
+	var from []reads.Place
 	for _, r := range t.match(t.op.Excludes) {
-		r.Selected = SelectOthers(t.matches[r])
+		r.Selected = reads.SelectOthers(t.matches[r])
 		from = append(from, t.stored.named(r, t.matches[r])...)
 	}
-	needed := placesRead(from, t.stored.of).byResource()
+	needed := reads.Follow(from, t.stored.of).ByResource()
 	for _, r := range t.g.Resources {
 		list := onlyInstances(needed[r])
 		if len(list) == 0 {
@@ -135,9 +136,9 @@ func (t *targeting) keepExcluded() {
 		}
 		targets := slices.Clip(t.matches[r])
 		for _, x := range list {
-			targets = append(targets, x.target())
+			targets = append(targets, x.Target())
 		}
-		r.Selected = SelectOthers(targets)
-		t.g.LeftOut = append(t.g.LeftOut, t.leftOutOf(r, list, SelectOthers(t.matches[r]).Has, isNeededBy)...)
+		r.Selected = reads.SelectOthers(targets)
+		t.g.LeftOut = append(t.g.LeftOut, t.leftOutOf(r, list, reads.SelectOthers(t.matches[r]).Has, isNeededBy)...)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/addrs"
+	"tofu/internal/engine/reads"
 	"tofu/internal/tfdiags"
 )
 
@@ -34,11 +35,11 @@ func placeOf(at *hcl.Range) string {
 func isNeededBy(of fmt.Stringer, _ *hcl.Range) string { return fmt.Sprintf("is needed by %s", of) }
 
 // leftOutBy returns what is left out because it refers to something excluded.
-func (t *targeting) leftOutBy(lost map[*Resource][]reached) []LeftOut {
+func (t *targeting) leftOutBy(lost map[*reads.Resource][]reads.Reached) []LeftOut {
 	var out []LeftOut
 	for _, r := range t.g.Resources {
 		if r.Config != nil {
-			out = append(out, t.leftOutOf(r, lost[r], SelectOthers(t.matches[r]).Has, refersTo)...)
+			out = append(out, t.leftOutOf(r, lost[r], reads.SelectOthers(t.matches[r]).Has, refersTo)...)
 		}
 	}
 	return out
@@ -47,19 +48,19 @@ func (t *targeting) leftOutBy(lost map[*Resource][]reached) []LeftOut {
 // readersLeftOut returns the blocks and instances that take no part, but refer directly or through
 // values to something that takes part.
 func (t *targeting) readersLeftOut() []LeftOut {
-	var taking []*Node
+	var taking []*reads.Node
 	for _, r := range t.g.Resources {
-		if r.takesPart() {
+		if r.Selected.TakesPart() {
 			taking = append(taking, r.Node)
 		}
 	}
-	readers := readersAmong(t.reads.dependents(taking, func(n *Node) bool { return n.Resource == nil }), t.reads.of)
-	from := slices.DeleteFunc(slices.Clone(readers.places), func(p place) bool {
-		return p.n.Resource == nil || p.part != onePart || !p.n.Resource.Selected.Has(p.instance())
+	readers := reads.ReadersAmong(t.reads.Dependents(taking, func(n *reads.Node) bool { return n.Resource == nil }), t.reads.Reads)
+	from := slices.DeleteFunc(slices.Clone(readers.Places), func(p reads.Place) bool {
+		return p.Node.Resource == nil || p.Part != reads.OnePart || !p.Node.Resource.Selected.Has(p.Instance())
 	})
-	found := readers.search(from, func(x reached) bool {
-		return x.n.Resource != nil && x.part == onePart && x.by.n != nil
-	}).byResource()
+	found := readers.Search(from, func(x reads.Reached) bool {
+		return x.Node.Resource != nil && x.Part == reads.OnePart && x.By.Node != nil
+	}).ByResource()
 	var out []LeftOut
 	for _, r := range t.g.Resources {
 		if r.Config != nil {
@@ -71,50 +72,44 @@ func (t *targeting) readersLeftOut() []LeftOut {
 	return out
 }
 
-// takesPart reports whether some instance of r may take part.
-func (r *Resource) takesPart() bool {
-	s := r.Selected
-	return s == nil || s.only == nil || len(s.only)+len(s.named)+len(s.resources)+len(s.modules) > 0
-}
-
 // leftOutOf returns entries for the single instances of r in list for which listed returns true.
 // Two or more entries are combined into one if they are for all instances of r, or for all
 // instances of r in one module instance.
 func (t *targeting) leftOutOf(
-	r *Resource, list []reached, listed func(addrs.AbsInstance) bool, why func(fmt.Stringer, *hcl.Range) string,
+	r *reads.Resource, list []reads.Reached, listed func(addrs.AbsInstance) bool, why func(fmt.Stringer, *hcl.Range) string,
 ) []LeftOut {
 	var places []addrs.ModuleInstance
-	in := map[addrs.ModuleInstance][]reached{}
+	in := map[addrs.ModuleInstance][]reads.Reached{}
 	for _, x := range list {
-		if x.part != onePart || !listed(x.instance()) {
+		if x.Part != reads.OnePart || !listed(x.Instance()) {
 			continue
 		}
-		if in[x.in] == nil {
-			places = append(places, x.in)
+		if in[x.In] == nil {
+			places = append(places, x.In)
 		}
-		in[x.in] = append(in[x.in], x)
+		in[x.In] = append(in[x.In], x)
 	}
 	slices.Sort(places)
 	whole := func(m addrs.ModuleInstance) bool { return len(in[m]) >= t.countIn(r, m) }
 	part := func(m addrs.ModuleInstance) bool { return !whole(m) }
-	var all []reached
+	var all []reads.Reached
 	for _, m := range places {
 		all = append(all, in[m]...)
 	}
 	if len(all) > 1 && len(places) == len(t.modulesOf(r)) && !slices.ContainsFunc(places, part) {
-		by := commonPlace(all, func(p place) fmt.Stringer { return p.n.Resource.Addr })
-		return []LeftOut{{r.Addr.String(), why(by, all[0].at)}}
+		by := commonPlace(all, func(p reads.Place) fmt.Stringer { return p.Node.Resource.Addr })
+		return []LeftOut{{r.Addr.String(), why(by, all[0].At)}}
 	}
 	var out []LeftOut
 	for _, m := range places {
 		if len(in[m]) > 1 && whole(m) {
-			by := commonPlace(in[m], func(p place) fmt.Stringer { return place{n: p.n, in: p.in} })
-			out = append(out, LeftOut{place{n: r.Node, in: m}.String(), why(by, in[m][0].at)})
+			by := commonPlace(in[m], func(p reads.Place) fmt.Stringer { return reads.Place{Node: p.Node, In: p.In} })
+			out = append(out, LeftOut{reads.Place{Node: r.Node, In: m}.String(), why(by, in[m][0].At)})
 			continue
 		}
 		var some []LeftOut
 		for _, x := range in[m] {
-			some = append(some, LeftOut{x.String(), why(x.by, x.at)})
+			some = append(some, LeftOut{x.String(), why(x.By, x.At)})
 		}
 		slices.SortFunc(some, func(a, b LeftOut) int { return strings.Compare(a.What, b.What) })
 		out = append(out, some...)
@@ -124,9 +119,9 @@ func (t *targeting) leftOutOf(
 
 // commonPlace returns the place by which a search reached all elements of list. If they were
 // reached by several places, it returns the result of wider for the first of these.
-func commonPlace(list []reached, wider func(place) fmt.Stringer) fmt.Stringer {
-	first := list[0].by
-	if slices.ContainsFunc(list, func(x reached) bool { return x.by != first }) {
+func commonPlace(list []reads.Reached, wider func(reads.Place) fmt.Stringer) fmt.Stringer {
+	first := list[0].By
+	if slices.ContainsFunc(list, func(x reads.Reached) bool { return x.By != first }) {
 		return wider(first)
 	}
 	return first
@@ -134,9 +129,9 @@ func commonPlace(list []reached, wider func(place) fmt.Stringer) fmt.Stringer {
 
 // modulesOf returns the module instances in which a resource has instances: in the state for a
 // destruction, and in the configuration otherwise.
-func (t *targeting) modulesOf(r *Resource) []addrs.ModuleInstance {
+func (t *targeting) modulesOf(r *reads.Resource) []addrs.ModuleInstance {
 	if !t.op.Phase.Destroys() {
-		return t.reads.instancesOf(r.Module).all
+		return t.reads.ModuleInstances(r.Module)
 	}
 	var out []addrs.ModuleInstance
 	for _, prior := range r.Prior {
@@ -146,9 +141,9 @@ func (t *targeting) modulesOf(r *Resource) []addrs.ModuleInstance {
 }
 
 // countIn returns the number of a resource's instances in a module instance.
-func (t *targeting) countIn(r *Resource, in addrs.ModuleInstance) int {
+func (t *targeting) countIn(r *reads.Resource, in addrs.ModuleInstance) int {
 	if !t.op.Phase.Destroys() {
-		return len(t.reads.keys(r, in))
+		return len(t.reads.Keys(r, in))
 	}
 	return len(t.stored.within(r, in))
 }

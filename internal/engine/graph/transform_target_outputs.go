@@ -6,12 +6,13 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
+	"tofu/internal/engine/reads"
 )
 
 // keepOutputs keeps the root outputs that depend on at least one resource and read only what takes
 // part or exists already. An output that also reads anything else would be up to date only in part
 // after the run.
-func (t *targeting) keepOutputs(keep []bool, reads *outputReads) {
+func (t *targeting) keepOutputs(keep []bool, of *outputReads) {
 	order, ok := t.g.Edges.Order()
 	if !ok {
 		return // the cycle is reported at the end
@@ -31,7 +32,7 @@ func (t *targeting) keepOutputs(keep []bool, reads *outputReads) {
 	var roots []dag.ID
 	for _, name := range slices.Sorted(maps.Keys(t.g.Root.Outputs)) {
 		v := t.g.Root.Outputs[name]
-		if some[v.Node.ID] && all[v.Node.ID] && reads.complete(place{n: v.Node}) {
+		if some[v.Node.ID] && all[v.Node.ID] && of.complete(reads.Place{Node: v.Node}) {
 			roots = append(roots, v.Node.ID)
 		}
 	}
@@ -43,7 +44,7 @@ func (t *targeting) keepOutputs(keep []bool, reads *outputReads) {
 // outputReads finds out whether outputs read only objects that take part or exist already.
 type outputReads struct {
 	*targeting
-	known map[place]bool
+	known map[reads.Place]bool
 	// whole is true if every declared instance must take part, even if it exists. Otherwise, it is
 	// sufficient for a resource or module with several instances that some of them take part or exist.
 	whole bool
@@ -53,18 +54,18 @@ type outputReads struct {
 // with several instances is read, one instance that takes part or exists is sufficient. If a value
 // stands for its places in several module instances, these places are not examined. If o.whole is
 // set, all instances and places must be complete instead.
-func (o *outputReads) complete(p place) bool {
+func (o *outputReads) complete(p reads.Place) bool {
 	if known, ok := o.known[p]; ok {
 		return known
 	}
 	o.known[p] = true // ends the recursion
-	if p.n.Resource != nil {
+	if p.Node.Resource != nil {
 		o.known[p] = o.exists(p)
 		return o.known[p]
 	}
-	reads := o.reads.of(p)
+	reads := o.reads.Reads(p)
 	for _, read := range reads {
-		if (read.of.n != p.n || len(reads) == 1 || o.whole) && !o.complete(read.of) {
+		if (read.Of.Node != p.Node || len(reads) == 1 || o.whole) && !o.complete(read.Of) {
 			o.known[p] = false
 		}
 	}
@@ -74,23 +75,23 @@ func (o *outputReads) complete(p place) bool {
 // exists reports whether at least one instance of a resource in a place takes part or exists. It
 // also returns true if the place has no instances. If whole is set, it returns false if any
 // declared instance doesn't take part.
-func (o *outputReads) exists(p place) bool {
-	r := p.n.Resource
+func (o *outputReads) exists(p reads.Place) bool {
+	r := p.Node.Resource
 	some, declared := false, false
-	for _, in := range o.reads.within(r.Module, p.in) {
-		keys := o.reads.keys(r, in)
-		if p.part == onePart {
-			keys = []addrs.InstanceKey{p.key}
+	for _, in := range o.reads.Within(r.Module, p.In) {
+		keys := o.reads.Keys(r, in)
+		if p.Part == reads.OnePart {
+			keys = []addrs.InstanceKey{p.Key}
 		}
 		for _, key := range keys {
-			addr := instancePlace(r, in, key).instance()
+			one := reads.InstancePlace(r, in, key)
+			addr := one.Instance()
 			takesPart := r.Selected.Has(addr)
-			if o.whole && !takesPart && o.reads.declares(r, in, key) {
+			if o.whole && !takesPart && o.reads.Declares(r, in, key) {
 				return false
 			}
 			declared = true
-			some = some || takesPart || o.op.Prior.Instance(addr) != nil ||
-				key == addrs.UnknownKey || hasUnknownStep(in)
+			some = some || takesPart || o.op.Prior.Instance(addr) != nil || one.Several()
 		}
 	}
 	return some || !declared
@@ -99,21 +100,21 @@ func (o *outputReads) exists(p place) bool {
 // participants knows which values and blocks are needed by something that takes part in a partial
 // run.
 type participants struct {
-	reads *placeReads
-	found map[place]bool
+	reads *reads.Places
+	found map[reads.Place]bool
 	not   bool // found holds the places that don't take part, instead of those that do
 }
 
 // LeavesOut reports whether nothing that takes part in a partial run needs a node in one instance
 // of its module. Objects that the node reads there may be left out, too.
-func (g *Graph) LeavesOut(n *Node, in addrs.ModuleInstance) bool {
+func (g *Graph) LeavesOut(n *reads.Node, in addrs.ModuleInstance) bool {
 	p := g.participants
 	if p == nil {
 		return false
 	}
-	if m := p.reads.instances[n.Module]; m != nil && !m.has[in] {
+	if !p.reads.Known(n.Module, in) {
 		return false // the module's instances were not known before the walk
 	}
-	found := p.found[place{n: n, in: in}] || p.found[place{n: n, in: in, part: baseParts}]
+	found := p.found[reads.Place{Node: n, In: in}] || p.found[reads.Place{Node: n, In: in, Part: reads.BaseParts}]
 	return found == p.not
 }

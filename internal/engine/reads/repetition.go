@@ -1,6 +1,8 @@
-package graph
+package reads
 
 import (
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
@@ -89,9 +91,9 @@ var eachKey = lang.Analyze(&hclsyntax.ScopeTraversalExpr{
 	Traversal: hcl.Traversal{hcl.TraverseRoot{Name: "each"}, hcl.TraverseAttr{Name: "key"}},
 }, addrs.ModuleScope)
 
-// checkSelfReference returns an error for each reference to the resource itself, because the
+// CheckSelfReference returns an error for each reference to the resource itself, because the
 // resource has no value before its instances are decided.
-func (r Repetition) checkSelfReference(itself addrs.Resource) error {
+func (r Repetition) CheckSelfReference(itself addrs.Resource) error {
 	var errs tfdiags.Diagnostics
 	for _, refs := range r.Refs() {
 		for _, ref := range refs.Objects {
@@ -126,4 +128,8 @@ func (r Repetition) Matches(key addrs.InstanceKey) bool {
 	_, isInt := key.IsInt()
 	_, isString := key.IsString()
 	return isInt == (r.Count != nil) && isString == (r.ForEach != nil)
+}
+
+func usesRepetition(refs lang.Refs) bool {
+	return slices.ContainsFunc(refs.Objects, func(r *addrs.Reference) bool { return differs(r.Subject) })
 }

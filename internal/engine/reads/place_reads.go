@@ -1,4 +1,4 @@
-package graph
+package reads
 
 import (
 	"slices"
@@ -7,98 +7,106 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/lang"
+	"tofu/internal/plans"
 )
 
-// of returns the places that a place reads.
-func (s *placeReads) of(p place) []read {
-	r := p.n.Resource
-	v, isValue := p.n.Object.(*Value)
+// OfChange returns the places that an instance reads in an apply, where the plan has recorded the keys with
+// its change.
+func (s *Places) OfChange(r *Resource, change *plans.InstanceChange) []Read {
+	s.planned.change = change
+	return s.Reads(InstancePlace(r, change.Addr.Module, change.Addr.Key))
+}
+
+// Reads returns the places that a place reads.
+func (s *Places) Reads(p Place) []Read {
+	r := p.Node.Resource
+	v, isValue := p.Node.Object.(*Value)
 	switch {
-	case r != nil && p.part == onePart:
+	case r != nil && p.Part == OnePart:
 		return s.ofInstance(p)
-	case p.part == onePart:
+	case p.Part == OnePart:
 		return s.ofCall(p)
-	case p.part == baseParts && r != nil:
-		return s.along(p, s.readByKey(r))
-	case p.part == baseParts && isValue:
+	case p.Part == BaseParts && r != nil:
+		return s.Along(p, s.ReadByKey(r))
+	case p.Part == BaseParts && isValue:
 		return s.ofAlias(p, v)
-	case p.part == baseParts:
+	case p.Part == BaseParts:
 		return s.baseOfCall(p)
 	case r != nil:
 		return s.partsOfBlock(p)
 	case isValue:
 		return s.ofValue(p, v)
 	}
-	return s.along(p, nil)
+	return s.Along(p, nil)
 }
 
 // partsOfBlock splits a place with several instances of a resource into the places of these
 // instances.
-func (s *placeReads) partsOfBlock(p place) []read {
-	var out []read
-	for _, in := range s.within(p.n.Resource.Module, p.in) {
-		keys := s.keys(p.n.Resource, in)
+func (s *Places) partsOfBlock(p Place) []Read {
+	var out []Read
+	for _, in := range s.Within(p.Node.Resource.Module, p.In) {
+		keys := s.Keys(p.Node.Resource, in)
 		for _, key := range keys {
-			out = append(out, read{of: instancePlace(p.n.Resource, in, key)})
+			out = append(out, Read{Of: InstancePlace(p.Node.Resource, in, key)})
 		}
 		if len(keys) == 0 {
-			out = append(out, read{of: place{n: p.n, in: in, part: baseParts}})
+			out = append(out, Read{Of: Place{Node: p.Node, In: in, Part: BaseParts}})
 		}
 	}
 	return out
 }
 
 // ofInstance returns what an instance of a resource reads.
-func (s *placeReads) ofInstance(p place) []read {
-	r := p.n.Resource
-	out := []read{{of: place{n: p.n, in: p.in, part: baseParts}}}
+func (s *Places) ofInstance(p Place) []Read {
+	r := p.Node.Resource
+	out := []Read{{Of: Place{Node: p.Node, In: p.In, Part: BaseParts}}}
 	for _, of := range s.indexed(r) {
 		keys, known := s.readInstances(r, p, of)
-		out = s.addInstances(out, of, r.Module, p.in, keys, known, s.refersAt(r, of.whole()))
+		out = s.addInstances(out, of, r.Module, p.In, keys, known, s.refersAt(r, of.WholeNode()))
 	}
 	if s.early == nil {
 		return out
 	}
 	for _, of := range s.callReads(r) {
-		keys, known := s.early.Read(r, p.in, p.key, of.keyed())
-		out = s.addOutputs(out, of, p.in, keys, known, s.refersAt(r, of.whole()))
+		keys, known := s.early.Read(r, p.In, p.Key, of.Keyed())
+		out = s.addOutputs(out, of, p.In, keys, known, s.refersAt(r, of.WholeNode()))
 	}
 	return out
 }
 
 // readInstances returns the keys with which an instance reads a resource or an alias. It returns
 // false if they are not known.
-func (s *placeReads) readInstances(r *Resource, p place, of IndexedRead) ([]KeyRead, bool) {
-	if s.steps != nil {
-		if keys, known := s.steps.recorded(of); known || of.Via != nil {
+func (s *Places) readInstances(r *Resource, p Place, of IndexedRead) ([]KeyRead, bool) {
+	if s.planned != nil {
+		if keys, known := s.planned.recorded(of); known || of.Via != nil {
 			return keys, known
 		}
 	}
-	return s.early.Read(r, p.in, p.key, of.keyed())
+	return s.early.Read(r, p.In, p.Key, of.Keyed())
 }
 
 // addInstances adds the instances of a resource with the given keys to list, or all instances if
 // the keys are not known. The reader is in the module m; in is its module instance. at is the range
 // of the reference if the keys are not known.
-func (s *placeReads) addInstances(
-	list []read, of IndexedRead, m *Module, in addrs.ModuleInstance, keys []KeyRead, known bool, at *hcl.Range,
-) []read {
+func (s *Places) addInstances(
+	list []Read, of IndexedRead, m *Module, in addrs.ModuleInstance, keys []KeyRead, known bool, at *hcl.Range,
+) []Read {
 	if !known {
-		return append(list, read{place{n: of.whole(), in: outermost(in, sharedDepth(m, of.whole().Module))}, at})
+		return append(list, Read{Place{Node: of.WholeNode(), In: Outermost(in, SharedDepth(m, of.WholeNode().Module))}, at})
 	}
 	list = append(list, aliasBase(of, in)...)
 	if at := of.In(m, in); s.orders && s.isAll(of.Of, at, len(keys)) {
-		return append(list, read{of: place{n: of.Of.Node, in: at}})
+		return append(list, Read{Of: Place{Node: of.Of.Node, In: at}})
 	}
 	for _, k := range keys {
-		list = append(list, read{instancePlace(of.Of, of.In(m, in), k.Key), s.rangeOf(k)})
+		list = append(list, Read{InstancePlace(of.Of, of.In(m, in), k.Key), s.rangeOf(k)})
 	}
 	return list
 }
 
 // rangeOf returns the range of the reference that selects a key. It is needed only for messages about
 // targets.
-func (s *placeReads) rangeOf(k KeyRead) *hcl.Range {
+func (s *Places) rangeOf(k KeyRead) *hcl.Range {
 	if s.orders {
 		return nil
 	}
@@ -107,7 +115,7 @@ func (s *placeReads) rangeOf(k KeyRead) *hcl.Range {
 
 // isAll reports whether n instances are all of the many instances of a resource in a module instance.
 // N readers that each wait for all of N instances one by one would cost N².
-func (s *placeReads) isAll(r *Resource, in addrs.ModuleInstance, n int) bool {
+func (s *Places) isAll(r *Resource, in addrs.ModuleInstance, n int) bool {
 	if n < manyInstances {
 		return false
 	}
@@ -117,38 +125,38 @@ func (s *placeReads) isAll(r *Resource, in addrs.ModuleInstance, n int) bool {
 
 // addOutputs adds the outputs of the module instances with the given keys to list, or those of all
 // instances if the keys are not known.
-func (s *placeReads) addOutputs(
-	list []read, of CallRead, in addrs.ModuleInstance, keys []KeyRead, known bool, at *hcl.Range,
-) []read {
+func (s *Places) addOutputs(
+	list []Read, of CallRead, in addrs.ModuleInstance, keys []KeyRead, known bool, at *hcl.Range,
+) []Read {
 	if !known && of.Via != nil {
-		return append(list, read{place{n: of.Via.Node, in: in}, at})
+		return append(list, Read{Place{Node: of.Via.Node, In: in}, at})
 	}
 	if !known {
-		list = append(list, read{place{n: of.Call.expand, in: in}, at})
+		list = append(list, Read{Place{Node: of.Call.Expand, In: in}, at})
 		for _, v := range of.Outputs() {
-			list = append(list, read{place{n: v.Node, in: in}, at})
+			list = append(list, Read{Place{Node: v.Node, In: in}, at})
 		}
 		return list
 	}
 	for _, k := range keys {
 		child := in.Child(of.Call.Call.Name, k.Key)
-		if !s.isInstance(of.Call, child) {
+		if !s.IsInstance(of.Call, child) {
 			continue
 		}
-		list = append(list, read{place{n: of.Call.expand, in: child, part: onePart}, s.rangeOf(k)})
+		list = append(list, Read{Place{Node: of.Call.Expand, In: child, Part: OnePart}, s.rangeOf(k)})
 		for _, v := range of.Outputs() {
-			list = append(list, read{place{n: v.Node, in: child}, s.rangeOf(k)})
+			list = append(list, Read{Place{Node: v.Node, In: child}, s.rangeOf(k)})
 		}
 	}
 	return list
 }
 
 // ofCall returns the places that decide whether one instance of a module call exists.
-func (s *placeReads) ofCall(p place) []read {
-	m := p.n.Object.(*Module)
-	parent, step := p.in.Parent()
+func (s *Places) ofCall(p Place) []Read {
+	m := p.Node.Object.(*Module)
+	parent, step := p.In.Parent()
 	of, reads := s.chainedTo(m), s.chainedReads(m)
-	base := []read{{of: place{n: p.n, in: parent, part: baseParts}}}
+	base := []Read{{Of: Place{Node: p.Node, In: parent, Part: BaseParts}}}
 	key := func() []KeyRead { return []KeyRead{{step.Key, m.Repetition.ForEach.Range()}} }
 	switch {
 	case step.Key == addrs.UnknownKey:
@@ -160,15 +168,15 @@ func (s *placeReads) ofCall(p place) []read {
 		}
 		return base
 	}
-	return []read{{of: place{n: p.n, in: parent}}}
+	return []Read{{Of: Place{Node: p.Node, In: parent}}}
 }
 
 // baseOfCall returns the places that all instances of a module call need. The for_each of the call is
 // a resource, an alias or another call.
-func (s *placeReads) baseOfCall(p place) []read {
-	m := p.n.Object.(*Module)
+func (s *Places) baseOfCall(p Place) []Read {
+	m := p.Node.Object.(*Module)
 	if of := s.chainedTo(m); of != nil {
-		return s.along(p, map[*Node]bool{of.whole(): true})
+		return s.Along(p, map[*Node]bool{of.WholeNode(): true})
 	}
 	apart := map[*Node]bool{}
 	for _, read := range s.chainedReads(m) {
@@ -177,12 +185,12 @@ func (s *placeReads) baseOfCall(p place) []read {
 			addOutputNodes(apart, read.Call)
 		}
 	}
-	return s.along(p, apart)
+	return s.Along(p, apart)
 }
 
 // chainedTo returns the resource or alias in the for_each of a module call that decides the call's
 // instances, or nil.
-func (s *placeReads) chainedTo(m *Module) *IndexedRead {
+func (s *Places) chainedTo(m *Module) *IndexedRead {
 	if s.orders {
 		return m.EachOf
 	}
@@ -190,7 +198,7 @@ func (s *placeReads) chainedTo(m *Module) *IndexedRead {
 }
 
 // chainedReads returns what the arguments of a module call read with each.value; see eachReads.
-func (s *placeReads) chainedReads(m *Module) []CallRead {
+func (s *Places) chainedReads(m *Module) []CallRead {
 	out, known := s.chained[m]
 	switch {
 	case known:
@@ -205,37 +213,37 @@ func (s *placeReads) chainedReads(m *Module) []CallRead {
 
 // ofAlias returns the places that all elements of an alias need. They include the base of another
 // alias that it refers to, but not the elements of that alias or resource.
-func (s *placeReads) ofAlias(p place, v *Value) []read {
+func (s *Places) ofAlias(p Place, v *Value) []Read {
 	next := IndexedRead{Of: v.Alias.Of, Via: v.Alias.Next}
-	return append(s.along(p, map[*Node]bool{next.whole(): true}), aliasBase(next, v.evaluatedIn(p.in))...)
+	return append(s.Along(p, map[*Node]bool{next.WholeNode(): true}), aliasBase(next, v.EvaluatedIn(p.In))...)
 }
 
 // aliasBase returns the place of the alias of a read, without its elements. It returns nil if the
 // resource is read without an alias. from is the module instance of the reader.
-func aliasBase(of IndexedRead, from addrs.ModuleInstance) []read {
+func aliasBase(of IndexedRead, from addrs.ModuleInstance) []Read {
 	switch {
 	case of.Via == nil:
 		return nil
 	case of.Via.Kind == Output:
 		from = from.Child(of.Via.Module.Call.Name, addrs.NoKey)
 	}
-	return []read{{of: place{n: of.Via.Node, in: from, part: baseParts}}}
+	return []Read{{Of: Place{Node: of.Via.Node, In: from, Part: BaseParts}}}
 }
 
 // ofValue returns the places that a value reads in one instance of its module. If the place covers
 // several module instances, it returns the places of the value in each of them.
-func (s *placeReads) ofValue(p place, v *Value) []read {
-	var out []read
-	if !s.isInstance(v.Module, p.in) {
-		for _, in := range s.within(v.Module, p.in) {
-			out = append(out, read{of: place{n: p.n, in: in}})
+func (s *Places) ofValue(p Place, v *Value) []Read {
+	var out []Read
+	if !s.IsInstance(v.Module, p.In) {
+		for _, in := range s.Within(v.Module, p.In) {
+			out = append(out, Read{Of: Place{Node: p.Node, In: in}})
 		}
 		if len(out) == 0 && s.orders { // objects that depend on the module record these dependencies
-			return s.along(p, nil)
+			return s.Along(p, nil)
 		}
 		return out
 	}
-	from := v.evaluatedIn(p.in)
+	from := v.EvaluatedIn(p.In)
 	var apart map[*Node]bool
 	var at *hcl.Range
 	if v.Expr != nil {
@@ -254,43 +262,43 @@ func (s *placeReads) ofValue(p place, v *Value) []read {
 		apart = map[*Node]bool{}
 	}
 	for _, of := range byKey {
-		keys, known := s.readValue(v, p.in, of.keyed())
-		out = s.addInstances(out, of, v.evaluatedBy(), from, keys, known, at)
-		apart[of.whole()] = true
+		keys, known := s.ReadValue(v, p.In, of.Keyed())
+		out = s.addInstances(out, of, v.EvaluatedBy(), from, keys, known, at)
+		apart[of.WholeNode()] = true
 	}
 	for _, of := range calls {
-		keys, known := s.readValue(v, p.in, of.keyed())
+		keys, known := s.ReadValue(v, p.In, of.Keyed())
 		out = s.addOutputs(out, of, from, keys, known, at)
 		addCallNodes(apart, of)
 	}
 	if v.Kind == Variable {
-		delete(apart, v.Module.expand) // it is in apart if the instances of the call read each other
+		delete(apart, v.Module.Expand) // it is in apart if the instances of the call read each other
 	}
-	return append(out, s.along(p, apart)...)
+	return append(out, s.Along(p, apart)...)
 }
 
-func (s *placeReads) readValue(v *Value, in addrs.ModuleInstance, of Keyed) ([]KeyRead, bool) {
+func (s *Places) ReadValue(v *Value, in addrs.ModuleInstance, of Keyed) ([]KeyRead, bool) {
 	if s.early == nil {
 		return nil, false
 	}
 	return s.early.ReadValue(v, in, of)
 }
 
-// along returns what a node reads according to its edges, other than the nodes in except. An edge
+// Along returns what a node reads according to its edges, other than the nodes in except. An edge
 // connects two nodes within one instance of the innermost module that contains both.
-func (s *placeReads) along(p place, except map[*Node]bool) []read {
-	from, r := p.n, p.n.Resource
+func (s *Places) Along(p Place, except map[*Node]bool) []Read {
+	from, r := p.Node, p.Node.Resource
 	if r != nil {
 		from = r.Inputs
 	}
-	needs := s.refs().Needs(from.ID)
-	out := make([]read, 0, len(needs))
+	needs := s.refs.Needs(from.ID)
+	out := make([]Read, 0, len(needs))
 	for _, id := range needs {
-		n := s.g.Nodes[id]
+		n := s.tree.Nodes[id]
 		if n.Resource != nil {
 			n = n.Resource.Node
 		}
-		if n == p.n || except[n] {
+		if n == p.Node || except[n] {
 			continue
 		}
 		var at *hcl.Range
@@ -298,39 +306,39 @@ func (s *placeReads) along(p place, except map[*Node]bool) []read {
 			at = s.refersAt(r, n)
 		}
 		if in, inside := insideCall(p, n); inside {
-			out = append(out, read{place{n: n, in: in, part: onePart}, at})
+			out = append(out, Read{Place{Node: n, In: in, Part: OnePart}, at})
 			continue
 		}
-		out = append(out, read{place{n: n, in: outermost(p.in, sharedDepth(p.n.Module, n.Module))}, at})
+		out = append(out, Read{Place{Node: n, In: Outermost(p.In, SharedDepth(p.Node.Module, n.Module))}, at})
 	}
 	return out
 }
 
 // insideCall returns, if n is a module call around a place, the instance of the called module that
 // contains the place.
-func insideCall(p place, n *Node) (addrs.ModuleInstance, bool) {
+func insideCall(p Place, n *Node) (addrs.ModuleInstance, bool) {
 	m, ok := n.Object.(*Module)
-	if !ok || n.Kind != KindModule || p.n.Module == nil || !m.Path.Contains(p.n.Module.Path) {
+	if !ok || n.Kind != KindModule || p.Node.Module == nil || !m.Path.Contains(p.Node.Module.Path) {
 		return "", false
 	}
 	depth := len(m.Path.Names())
-	return outermost(p.in, depth), len(p.in.Steps()) >= depth
+	return Outermost(p.In, depth), len(p.In.Steps()) >= depth
 }
 
-// readByKey returns the nodes that a block reads only by key.
-func (s *placeReads) readByKey(r *Resource) map[*Node]bool {
+// ReadByKey returns the nodes that a block reads only by key.
+func (s *Places) ReadByKey(r *Resource) map[*Node]bool {
 	if found := s.apart[r.Node]; found != nil || len(s.indexed(r))+len(s.callReads(r)) == 0 {
 		return found
 	}
 	out := map[*Node]bool{}
 	for _, of := range s.indexed(r) {
-		out[of.whole()] = true
+		out[of.WholeNode()] = true
 	}
 	if s.early != nil {
 		for _, of := range s.callReads(r) {
 			addCallNodes(out, of)
 		}
-		if call := r.ChainedCall(); call != nil && out[call.end] {
+		if call := r.ChainedCall(); call != nil && out[call.End] {
 			addOutputNodes(out, call)
 		}
 	}
@@ -345,7 +353,7 @@ func addCallNodes(set map[*Node]bool, of CallRead) {
 		set[of.Via.Node] = true
 		return
 	}
-	set[of.Call.expand], set[of.Call.end] = true, true
+	set[of.Call.Expand], set[of.Call.End] = true, true
 	for _, v := range of.Outputs() {
 		set[v.Node] = true
 	}
@@ -362,13 +370,13 @@ func addOutputNodes(set map[*Node]bool, call *Module) {
 // indexed returns the resources that a block reads only by key, directly or through aliases. The
 // expressions of imports and of a provider's key may refer to the resources too, so a block that has
 // such expressions reads whole resources.
-func (s *placeReads) indexed(r *Resource) []IndexedRead {
+func (s *Places) indexed(r *Resource) []IndexedRead {
 	switch {
 	case s.early == nil || r.Config == nil:
 		return nil
-	case s.steps != nil:
+	case s.planned != nil:
 		return r.ByKey
-	case r.ProviderKey != nil || len(s.g.Imports[r]) > 0:
+	case r.ProviderKey != nil || len(s.tree.Imports[r]) > 0:
 		return nil
 	}
 	out, known := s.byKey[r]
@@ -380,8 +388,8 @@ func (s *placeReads) indexed(r *Resource) []IndexedRead {
 }
 
 // callReads returns the single instances of module calls that a block reads, directly or through locals.
-func (s *placeReads) callReads(r *Resource) []CallRead {
-	if r.Config == nil || r.ProviderKey != nil || len(s.g.Imports[r]) > 0 || s.steps != nil {
+func (s *Places) callReads(r *Resource) []CallRead {
+	if r.Config == nil || r.ProviderKey != nil || len(s.tree.Imports[r]) > 0 || s.planned != nil {
 		return r.CallReads
 	}
 	out, known := s.calls[r]
@@ -397,29 +405,29 @@ func directReads(list []CallRead) []CallRead {
 	return slices.DeleteFunc(slices.Clone(list), func(read CallRead) bool { return read.Via != nil })
 }
 
-// whole returns the node that a reader of all instances has an edge to.
-func (r CallRead) whole() *Node {
+// WholeNode returns the node that a reader of all instances has an edge to.
+func (r CallRead) WholeNode() *Node {
 	if r.Via != nil {
 		return r.Via.Node
 	}
-	return r.Call.end
+	return r.Call.End
 }
 
 // usableByKey reports whether a value may read single instances of a resource or alias.
-func (s *placeReads) usableByKey(read IndexedRead) bool {
-	of := read.Of
+func (s *Places) usableByKey(read IndexedRead) bool {
 	switch {
-	case s.orders && s.steps == nil && (!s.singly || of.Schema == nil || of.Node.Dropped || len(of.Node.Problems) > 0),
-		s.steps != nil && read.Via != nil && s.op.Partial():
+	case s.orders && s.planned == nil:
+		return s.singly && read.Of.Readable()
+	case s.planned != nil && read.Via != nil && s.partial:
 		return false
 	}
-	return of.Config != nil && of.Config.Check == nil && of.Exprs.Repetition.Repeats()
+	return read.Of.repeats()
 }
 
 // refersAt returns the range of the first reference from the block of r to n, the node of a resource,
 // a value or a module call. It returns the range of the block if there is no such reference, and an
 // empty range if r has no block.
-func (s *placeReads) refersAt(r *Resource, n *Node) *hcl.Range {
+func (s *Places) refersAt(r *Resource, n *Node) *hcl.Range {
 	if r.Config == nil || s.orders {
 		return nil
 	}
@@ -448,8 +456,8 @@ func (r *Resource) references() map[*Node]*hcl.Range {
 			add(r.Module.NodeOf(ref.Subject), &ref.Range)
 			if call, _, ok := lang.ModuleSubject(ref.Subject); ok && r.Module.Calls[call.Name] != nil {
 				called := r.Module.Calls[call.Name]
-				add(called.expand, &ref.Range)
-				add(called.end, &ref.Range)
+				add(called.Expand, &ref.Range)
+				add(called.End, &ref.Range)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package graph
+package reads
 
 import (
 	"iter"
@@ -8,7 +8,6 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/addrs"
-	"tofu/internal/dag"
 	"tofu/internal/lang"
 )
 
@@ -26,12 +25,13 @@ import (
 // each.value.
 type EachCall struct {
 	Call    *Module
+	Via     *Value   // the local by which for_each refers to the call, or nil
 	Outputs []string // sorted; nil for all outputs
 	// Local is the local of which each.value is an element. It is nil if each.value is an object with
 	// the outputs.
 	Local *Value
 	// reads are the reads of these outputs of the module instance that has the key of the reader.
-	reads []CallRead
+	Reads []CallRead
 }
 
 // ChainedCall returns the module call in for_each = module.NAME, or nil if the block is not repeated
@@ -95,11 +95,11 @@ func newEachCall(call *Module, via *Value, units iter.Seq[*lang.Refs]) *EachCall
 			}
 		}
 	})
-	out := &EachCall{Call: call, Outputs: outputs}
+	out := &EachCall{Call: call, Via: via, Outputs: outputs}
 	if alias := via.CallAlias(); alias != nil && alias.Outputs != nil {
 		out.Outputs, out.Local = alias.Outputs, via
 	}
-	out.reads = CallRead{Call: call, Via: via, Refs: lang.Instances{{Index: eachKey}}}.ofOutputs(out.Outputs)
+	out.Reads = CallRead{Call: call, Via: via, Refs: lang.Instances{{Index: eachKey}}}.ofOutputs(out.Outputs)
 	return out
 }
 
@@ -137,9 +137,9 @@ func (r CallRead) ByEach() bool {
 	return slices.ContainsFunc(r.Refs, func(ref lang.InstanceRef) bool { return ref.Index == eachKey })
 }
 
-// eachCall returns the call in the for_each of a block with the outputs that the block reads. It returns
+// FindEachCall returns the call in the for_each of a block with the outputs that the block reads. It returns
 // nil if the block is not repeated this way.
-func (r *Resource) eachCall() *EachCall {
+func (r *Resource) FindEachCall() *EachCall {
 	call, via := r.Module.chainedCall(r.Exprs.Repetition)
 	if call == nil {
 		return nil
@@ -153,13 +153,13 @@ func (r *Resource) eachUnits() iter.Seq[*lang.Refs] {
 		if key := r.ProviderKey; key != nil && key.Call == "" && !yield(&key.Expr.Refs) {
 			return
 		}
-		r.Exprs.units()(yield)
+		r.Exprs.Units()(yield)
 	}
 }
 
-// eachCall returns the call in the for_each of a module call with the outputs that the arguments
+// FindEachCall returns the call in the for_each of a module call with the outputs that the arguments
 // read. It returns nil if the call is not repeated this way.
-func (m *Module) eachCall() *EachCall {
+func (m *Module) FindEachCall() *EachCall {
 	if m.ChainedCall() == nil {
 		return nil
 	}
@@ -180,7 +180,7 @@ func (m *Module) eachUnits() iter.Seq[*lang.Refs] {
 
 // addChainedCall adds to the CallReads of an argument what it reads with each.value, unless it also
 // reads the call as a whole.
-func (b *build) addChainedCall(v *Value) {
+func (v *Value) addChainedCall() {
 	if v.Kind != Variable || v.Module.Parent == nil || !v.ReadsEachValue() {
 		return
 	}
@@ -191,16 +191,16 @@ func (b *build) addChainedCall(v *Value) {
 	if _, only := v.Expr.Refs.CallInstances(call.Call.Name); only || !v.Expr.Refs.NameCall(call.Call.Name) {
 		_, via := v.Module.Parent.chainedCall(v.Module.Repetition)
 		v.EachCall = newEachCall(call, via, slices.Values([]*lang.Refs{&v.Expr.Refs}))
-		for _, read := range v.EachCall.reads {
+		for _, read := range v.EachCall.Reads {
 			read.Via = nil // the argument itself doesn't refer to the local by this
 			v.CallReads = append(v.CallReads, read)
 		}
 	}
 }
 
-// argumentsReadOnlyEach reports whether all arguments that use each.value read the call only by
+// ArgumentsReadOnlyEach reports whether all arguments that use each.value read the call only by
 // instance.
-func (m *Module) argumentsReadOnlyEach(call *Module) bool {
+func (m *Module) ArgumentsReadOnlyEach(call *Module) bool {
 	for _, v := range m.Variables {
 		if v.ReadsEachValue() && !v.ReadsCall(call) {
 			return false
@@ -209,31 +209,19 @@ func (m *Module) argumentsReadOnlyEach(call *Module) bool {
 	return true
 }
 
-// decideEarlyByCall lets a call whose for_each is another call decide its instances, in a plan, before
-// the outputs of that call are evaluated. The arguments that use each.value wait for the outputs.
-func (o *planOrder) decideEarlyByCall(m *Module) {
-	call := m.ChainedCall()
-	if o.whole[m.expand.ID] || !o.instancesOf(m).known || !o.instancesOf(call).known {
-		return
+// ChainedTo returns the resource or alias in for_each = OBJECT, or nil if the block is not repeated
+// this way.
+func (r *Resource) ChainedTo() *IndexedRead {
+	if r.Exprs == nil {
+		return nil
 	}
-	m.EachCall = m.eachCall()
-	outputs := map[dag.ID]bool{call.end.ID: true}
-	for _, output := range call.Outputs {
-		outputs[output.Node.ID] = true
+	read := r.Module.chain(r.Exprs.Repetition)
+	if read == nil || read.Of == r {
+		return nil
 	}
-	if _, via := m.Parent.chainedCall(m.Repetition); via != nil {
-		outputs[via.Node.ID] = true
-		o.after(m.expand, call.expand)
-	}
-	o.g.Edges.Remove(m.expand.ID, func(id dag.ID) bool { return outputs[id] })
-	for _, v := range m.Variables {
-		if !v.ReadsEachValue() {
-			continue
-		}
-		for _, read := range v.EachCall.reads {
-			for _, output := range read.Outputs() {
-				o.after(v.Node, output.Node)
-			}
-		}
-	}
+	return read
 }
+
+// ChainedTo returns the resource or alias in for_each = OBJECT, or nil if the call is not repeated this
+// way.
+func (m *Module) ChainedTo() *IndexedRead { return m.Parent.chain(m.Repetition) }

@@ -1,4 +1,4 @@
-package graph
+package reads
 
 import (
 	"iter"
@@ -18,20 +18,21 @@ import (
 
 // keyedReads finds what one block reads only by key.
 type keyedReads struct {
-	*build
-	r *Resource
+	Run
+	r       *Resource
+	imports []*Import
 }
 
-// setReadsByKey finds what the instances of a block read only by key. It sets Whole in the reads for which
-// they wait for the whole object in this run anyway.
-func (b *build) setReadsByKey(r *Resource) {
-	s := keyedReads{b, r}
+// set finds what the instances of a block read only by key. It sets Whole in the reads for which they wait
+// for the whole object in this run anyway.
+func (s keyedReads) set() {
+	r := s.r
 	r.setOwn()
 	own := r.Exprs.ownInstances(r.Addr.Resource)
 	chain := r.ChainedTo()
-	for _, read := range append(r.resourcesRead(b.op.Phase.Applies()), s.aliasesByKey()...) {
+	for _, read := range append(r.resourcesRead(s.Phase.Applies()), s.aliasesByKey()...) {
 		chained := chain != nil && chain.same(read)
-		names := func(refs *lang.Refs) bool { return read.namedBy(r.Module, refs) }
+		names := func(refs *lang.Refs) bool { return read.NamedBy(r.Module, refs) }
 		orders := func(own lang.InstanceRef) bool { return chained || own.DependsOn(names) }
 		if s.readsOnce(chained, names) || slices.ContainsFunc(own, orders) ||
 			chained && !s.waitsForEach() {
@@ -49,9 +50,9 @@ func (b *build) setReadsByKey(r *Resource) {
 		if s.readsOnce(read.Call == each, names) || r.Exprs.DependsOn != nil && names(r.Exprs.DependsOn) {
 			continue
 		}
-		read.Whole = b.op.Phase == phase.Plan // until awaitCalls finds the instances
-		if b.op.Phase == phase.Apply && read.Call == each && read.ByEach() {
-			r.EachCall = r.eachCall()
+		read.Whole = s.Phase == phase.Plan // until awaitCalls finds the instances
+		if s.Phase == phase.Apply && read.Call == each && read.ByEach() {
+			r.EachCall = r.FindEachCall()
 		}
 		r.CallReads = append(r.CallReads, read)
 	}
@@ -61,7 +62,7 @@ func (b *build) setReadsByKey(r *Resource) {
 // the object in this run. In a partial run, the block's instances are those that exist at the end of the
 // run.
 func (s keyedReads) waitsForEach() bool {
-	return !s.op.Partial() && (s.op.Phase == phase.Plan || s.op.Phase == phase.Apply && s.r.Config.Check == nil)
+	return !s.Partial && (s.Phase == phase.Plan || s.Phase == phase.Apply && s.r.Config.Check == nil)
 }
 
 // setOwn records the references of a block to instances of its own resource.
@@ -75,7 +76,7 @@ func (r *Resource) setOwn() {
 // object. names reports whether references name the object. The for_each doesn't count if it is only
 // the object.
 func (s keyedReads) readsOnce(isForEach bool, names func(*lang.Refs) bool) bool {
-	for refs := range s.readOnce(s.r) {
+	for refs := range s.r.readOnce(s.imports) {
 		if names(refs) && !(isForEach && refs == &s.r.Exprs.Repetition.ForEach.Refs) {
 			return true
 		}
@@ -86,12 +87,12 @@ func (s keyedReads) readsOnce(isForEach bool, names func(*lang.Refs) bool) bool 
 // readsWhole reports whether the instances of a block wait for all of a resource or alias in a plan,
 // although they read it only by key. chained reports whether it is the block's for_each.
 func (s keyedReads) readsWhole(read IndexedRead, chained bool) bool {
-	if s.op.Phase != phase.Plan {
+	if s.Phase != phase.Plan {
 		return false
 	}
 	managed := s.r.Addr.Resource.Mode == addrs.Managed
 	switch {
-	case !s.op.ByInstance, s.op.Partial(), s.r.Config.Check != nil:
+	case !s.ByInstance, s.Partial, s.r.Config.Check != nil:
 		return true
 	case !managed && read.Of.Addr.Resource.Mode == addrs.Managed: // it also depends on whether any instance changes
 		return true
@@ -147,15 +148,15 @@ func (s keyedReads) callsByKey() []CallRead {
 		chained = nil
 	}
 	list := s.readsByCallAlias(s.r)
-	if !s.r.Exprs.readsCalls && chained == nil && list == nil || s.r.Config.Check != nil {
+	if !s.r.Exprs.ReadsCalls && chained == nil && list == nil || s.r.Config.Check != nil {
 		return nil
 	}
 	whole := map[*Module]bool{}
 	var eachOf *lang.Refs // set if for_each is only a module call, or a local that is one
 	if chained != nil {
-		list, eachOf = append(list, s.r.eachCall().reads...), &s.r.Exprs.Repetition.ForEach.Refs
+		list, eachOf = append(list, s.r.FindEachCall().Reads...), &s.r.Exprs.Repetition.ForEach.Refs
 	}
-	for unit := range s.r.Exprs.units() {
+	for unit := range s.r.Exprs.Units() {
 		if unit == eachOf {
 			continue
 		}
@@ -227,4 +228,64 @@ func (r *Resource) WaitsForCall(call *Module) bool {
 // WaitsForLocal is like WaitsForCall, for a call that the block reads through a local.
 func (r *Resource) WaitsForLocal(v *Value) bool {
 	return r != nil && slices.ContainsFunc(r.CallReads, func(read CallRead) bool { return read.Via == v && !read.Whole })
+}
+
+// AwaitsChanges reports whether the resource is a data source or ephemeral resource with depends_on or
+// conditions. The plan reads it only if nothing that it depends on changes.
+func (r *Resource) AwaitsChanges() bool {
+	if r.Config == nil || r.Addr.Resource.Mode == addrs.Managed {
+		return false
+	}
+	dependsOn := r.Exprs.DependsOn != nil
+	for m := r.Module; m != nil && !dependsOn; m = m.Parent {
+		dependsOn = m.DependsOn != nil
+	}
+	return dependsOn || r.HasConditions()
+}
+
+// MayAwaitCalls reports whether the instances of a block may wait for single instances of module
+// calls. They can't if the block refers to its own instances by keys that depend on a module call,
+// because these keys decide the order of the instances. Data sources and ephemeral resources with
+// conditions can't wait either, because they depend on whether anything that they refer to changes.
+func (r *Resource) MayAwaitCalls() bool {
+	if r.Addr.Resource.Mode != addrs.Managed && r.HasConditions() {
+		return false
+	}
+	names := func(refs *lang.Refs) bool {
+		return slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool {
+			_, _, ok := lang.ModuleSubject(ref.Subject)
+			return ok
+		})
+	}
+	for _, own := range r.Exprs.ownInstances(r.Addr.Resource) {
+		if own.DependsOn(names) {
+			return false
+		}
+	}
+	return true
+}
+
+// Run is what the reads by key depend on, besides the configuration.
+type Run struct {
+	Phase      phase.Phase
+	ByInstance bool // whether a plan handles each instance separately
+	Partial    bool // whether the instances of a resource may differ from those that it declares
+	Early      bool // whether keys are known before the walk
+}
+
+// SetReads finds what each block and value reads by key in a run. All expressions must be analyzed.
+func (t *Tree) SetReads(run Run) {
+	run.setAliases(t.Values)
+	for _, r := range t.Resources {
+		switch {
+		case r.Config == nil:
+		case run.Phase == phase.Validate:
+			r.setOwn()
+		case run.Phase == phase.Plan, run.Phase.Applies():
+			keyedReads{run, r, t.Imports[r]}.set()
+		}
+	}
+	for _, v := range t.Values {
+		run.setValueReads(v)
+	}
 }

@@ -1,4 +1,4 @@
-package graph
+package reads
 
 import (
 	"iter"
@@ -20,7 +20,7 @@ import (
 // follow local.mods["x"].out and for_each = local.mods to these outputs. In the order of a run,
 // blocks and values that read local.outs["x"] wait for these outputs of that module instance, and
 // evaluate the local for themselves, with only that instance. A for_each that is such a local is one
-// that is the call; see chain_calls.go.
+// that is the call; see chain.go.
 
 // CallAlias describes a local that is a module call.
 type CallAlias struct {
@@ -141,23 +141,23 @@ func (m *Module) eachReads(rep Repetition, units iter.Seq[*lang.Refs]) []CallRea
 	if call == nil {
 		return nil
 	}
-	return newEachCall(call, via, units).reads
+	return newEachCall(call, via, units).Reads
 }
 
 // readsByCallAlias returns what the instances of a block read only by key through locals that are module
 // calls. It returns nil if the readers of such locals wait for the whole call in this run, and for blocks
 // whose instances read one another.
-func (b *build) readsByCallAlias(r *Resource) []CallRead {
-	if !b.awaitsVia() || r.Exprs.ownInstances(r.Addr.Resource) != nil {
+func (run Run) readsByCallAlias(r *Resource) []CallRead {
+	if !run.awaitsVia() || r.Exprs.ownInstances(r.Addr.Resource) != nil {
 		return nil
 	}
-	return evaluated(r.Module.callAliasReads(nil, r.Exprs.units()))
+	return evaluated(r.Module.callAliasReads(nil, r.Exprs.Units()))
 }
 
 // awaitsVia reports whether the readers of locals that are module calls may wait for single instances
 // in this run: in a plan or an apply without targets or exclusions.
-func (b *build) awaitsVia() bool {
-	return (b.op.Phase == phase.Plan || b.op.Phase == phase.Apply) && !b.op.Partial() && b.op.Early != nil
+func (run Run) awaitsVia() bool {
+	return (run.Phase == phase.Plan || run.Phase == phase.Apply) && !run.Partial && run.Early
 }
 
 // evaluated returns the reads through locals with everything that the evaluation of the locals needs:
@@ -188,8 +188,8 @@ func evaluated(reads []CallRead) []CallRead {
 // addReadsVia adds to the CallReads of a value what it reads only by key through locals that are
 // module calls. It leaves out calls that the value also refers to as a whole, and the call that the
 // value is an argument of.
-func (b *build) addReadsVia(v *Value) {
-	if !b.awaitsVia() || v.Output != nil && v.Output.DependsOn != nil {
+func (run Run) addReadsVia(v *Value) {
+	if !run.awaitsVia() || v.Output != nil && v.Output.DependsOn != nil {
 		return
 	}
 	for _, read := range evaluated(v.callAliasReads()) {
@@ -214,7 +214,7 @@ func (n *Node) callReads() []CallRead {
 		return of.CallReads
 	case *Module:
 		if of.EachCall != nil {
-			return of.EachCall.reads
+			return of.EachCall.Reads
 		}
 	case *Node:
 		return of.callReads()
@@ -255,7 +255,7 @@ func (r *Resource) callAliasReads() []CallRead {
 		each = r.Module.eachReads(r.Exprs.Repetition, r.eachUnits())
 	}
 	return r.Module.callAliasReads(each, func(yield func(*lang.Refs) bool) {
-		for unit := range r.Exprs.units() {
+		for unit := range r.Exprs.Units() {
 			if chained := each != nil && unit == &forEach.Refs; !chained && !yield(unit) {
 				return
 			}
@@ -266,7 +266,7 @@ func (r *Resource) callAliasReads() []CallRead {
 // callAliasReads returns what a value reads only by key through locals that are module calls. It leaves
 // out what an argument reads with each.value; see addChainedCall.
 func (v *Value) callAliasReads() []CallRead {
-	m := v.evaluatedBy()
+	m := v.EvaluatedBy()
 	if m == nil || v.Expr == nil || v.DependsOn != nil || v.Kind != Variable && len(v.Conditions) > 0 {
 		return nil
 	}

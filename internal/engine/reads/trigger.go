@@ -1,4 +1,4 @@
-package graph
+package reads
 
 import (
 	"slices"
@@ -43,7 +43,7 @@ func noPath(at hcl.Range) tfdiags.Diagnostic {
 // checkTrigger returns an error for an item of replace_triggered_by that is not a path, or whose
 // path can't exist: the key of an instance has the wrong type, or the schema doesn't have the rest.
 // The rest of a path without references in its indexes is checked like any reference.
-func (c *connector) checkTrigger(m *Module, e *lang.Expr) error {
+func checkTrigger(m *Module, e *lang.Expr) error {
 	path, err := TriggerPath(e.Expression, unknownTriggerKey)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package graph
+package reads
 
 import (
 	"tofu/internal/addrs"
@@ -61,7 +61,23 @@ func (m *Module) NodeOf(subject addrs.Referenceable) *Node {
 	case n.Value != nil:
 		return n.Value.Node
 	case n.Call != nil && n.Output == "":
-		return n.Call.end
+		return n.Call.End
 	}
 	return nil
+}
+
+// InModule returns the name of an object with the path of its module.
+func InModule(m addrs.Module, name string) string {
+	if m.IsRoot() {
+		return name
+	}
+	return m.String() + "." + name
+}
+
+// ModuleName returns the name of a module for messages.
+func ModuleName(m addrs.Module) string {
+	if m.IsRoot() {
+		return "the root module"
+	}
+	return m.String()
 }

@@ -1,4 +1,4 @@
-package graph
+package reads
 
 import (
 	"iter"
@@ -8,9 +8,9 @@ import (
 	"tofu/internal/lang"
 )
 
-// units returns the references of each expression and body of the block. It leaves out depends_on,
+// Units returns the references of each expression and body of the block. It leaves out depends_on,
 // and a for_each that is only a reference to a resource.
-func (e *ResourceExprs) units() iter.Seq[*lang.Refs] {
+func (e *ResourceExprs) Units() iter.Seq[*lang.Refs] {
 	return func(yield func(*lang.Refs) bool) {
 		var all []*lang.Refs
 		if _, chained := e.Repetition.chainedTo(); !chained {
@@ -22,15 +22,15 @@ func (e *ResourceExprs) units() iter.Seq[*lang.Refs] {
 		for _, rule := range slices.Concat(e.Preconditions, e.Postconditions) {
 			all = append(all, &rule.Condition.Refs, &rule.Message.Refs)
 		}
-		for _, meta := range e.metaArguments() {
+		for _, meta := range e.MetaArguments() {
 			all = append(all, &meta.Refs)
 		}
 		for _, p := range e.Provisioners {
-			for _, body := range p.bodies() {
+			for _, body := range p.Bodies() {
 				all = append(all, &body.Refs)
 			}
 		}
-		all = append(all, e.actionRefs...)
+		all = append(all, e.ActionRefs...)
 		for _, refs := range all {
 			if refs != nil && !yield(refs) {
 				return
@@ -39,37 +39,37 @@ func (e *ResourceExprs) units() iter.Seq[*lang.Refs] {
 	}
 }
 
-// metaArgument is an expression of a block that the engine evaluates itself, other than those that
+// MetaArgument is an expression of a block that the engine evaluates itself, other than those that
 // decide the block's instances and its conditions.
-type metaArgument struct {
+type MetaArgument struct {
 	*lang.Expr
-	once  bool // evaluated once for all instances, also when their destruction is planned
-	check func(c *connector, m *Module, e *lang.Expr) error
+	Once  bool // evaluated once for all instances, also when their destruction is planned
+	Check func(m *Module, e *lang.Expr) error
 }
 
-// metaArguments returns the meta-arguments of the block.
-func (e *ResourceExprs) metaArguments() []metaArgument {
-	var out []metaArgument
+// MetaArguments returns the meta-arguments of the block.
+func (e *ResourceExprs) MetaArguments() []MetaArgument {
+	var out []MetaArgument
 	for _, t := range e.Triggers {
-		out = append(out, metaArgument{Expr: t, check: (*connector).checkTrigger})
+		out = append(out, MetaArgument{Expr: t, Check: checkTrigger})
 	}
 	if e.PreventDestroy != nil {
-		out = append(out, metaArgument{Expr: e.PreventDestroy, once: true, check: (*connector).checkPreventDestroy})
+		out = append(out, MetaArgument{Expr: e.PreventDestroy, Once: true, Check: checkPreventDestroy})
 	}
 	return out
 }
 
 // readOnce returns the references of each expression that is evaluated once for all instances of a block:
 // those that decide its instances and imports and the key of its provider, and meta-arguments.
-func (b *build) readOnce(r *Resource) iter.Seq[*lang.Refs] {
+func (r *Resource) readOnce(imports []*Import) iter.Seq[*lang.Refs] {
 	all := r.Exprs.Repetition.Refs()
-	for _, t := range b.g.Imports[r] {
+	for _, t := range imports {
 		for _, e := range t.Exprs() {
 			all = append(all, &e.Refs)
 		}
 	}
-	for _, meta := range r.Exprs.metaArguments() {
-		if meta.once {
+	for _, meta := range r.Exprs.MetaArguments() {
+		if meta.Once {
 			all = append(all, &meta.Refs)
 		}
 	}
@@ -85,7 +85,7 @@ func (e *ResourceExprs) References() iter.Seq[*lang.Refs] {
 		if _, chained := e.Repetition.chainedTo(); chained && !yield(&e.Repetition.ForEach.Refs) {
 			return
 		}
-		for refs := range e.units() {
+		for refs := range e.Units() {
 			if !yield(refs) {
 				return
 			}
@@ -123,7 +123,7 @@ func (e *ResourceExprs) instancesRead(single bool) (order []addrs.Resource, refs
 		}
 		refs[r] = append(refs[r], lang.InstanceRef{Index: eachKey})
 	}
-	for unit := range e.units() {
+	for unit := range e.Units() {
 		seen := map[addrs.Resource]bool{}
 		for _, ref := range unit.Objects {
 			r, ok := ref.Whole().(addrs.Resource)
@@ -146,7 +146,7 @@ func (e *ResourceExprs) instancesRead(single bool) (order []addrs.Resource, refs
 // references cannot occur in for_each or count.
 func (e *ResourceExprs) ownInstances(itself addrs.Resource) lang.Instances {
 	var out lang.Instances
-	for unit := range e.units() {
+	for unit := range e.Units() {
 		out = append(out, unit.SelectedInstances(itself)...)
 	}
 	return out
@@ -157,4 +157,15 @@ func (v *Value) ReadsEachValue() bool {
 	return v.Expr != nil && slices.ContainsFunc(v.Expr.Refs.Objects, func(ref *addrs.Reference) bool {
 		return ref.Subject == addrs.ForEachAttr{Name: "value"}
 	})
+}
+
+// Bodies returns the bodies that are evaluated for a provisioner.
+func (p *Provisioner) Bodies() []*lang.Body {
+	switch {
+	case p.Body == nil:
+		return nil
+	case p.Connection == nil:
+		return []*lang.Body{p.Body}
+	}
+	return []*lang.Body{p.Body, p.Connection}
 }

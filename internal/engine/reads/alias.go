@@ -1,4 +1,4 @@
-package graph
+package reads
 
 import (
 	"slices"
@@ -33,18 +33,18 @@ type Alias struct {
 }
 
 // setAliases finds the values that are aliases of resources and module calls. It finds none of
-// resources in operations that read no aliases by key. In a partial run, only target selection uses aliases, because values have only the
-// instances that exist at the end of the run.
-func (b *build) setAliases() {
-	for _, v := range b.g.Values {
+// resources in operations that read no aliases by key. In a partial run, only target selection uses
+// aliases, because values have only the instances that exist at the end of the run.
+func (run Run) setAliases(values []*Value) {
+	for _, v := range values {
 		v.callAlias = v.findCallAlias(maxAliases)
 	}
-	if b.op.Phase != phase.Plan && b.op.Phase != phase.Apply {
+	if run.Phase != phase.Plan && run.Phase != phase.Apply {
 		return
 	}
-	done := make(map[*Value]bool, len(b.g.Values))
-	for _, v := range b.g.Values {
-		if v.findAlias(done) == nil || b.op.Partial() {
+	done := make(map[*Value]bool, len(values))
+	for _, v := range values {
+		if v.findAlias(done) == nil || run.Partial {
 			continue
 		}
 		m := v.Module
@@ -69,7 +69,7 @@ func (v *Value) findAlias(done map[*Value]bool) *Alias {
 	if ref == nil || !v.keepsElements() {
 		return nil
 	}
-	m := v.evaluatedBy()
+	m := v.EvaluatedBy()
 	if of := m.ResourceOf(ref.Subject); of != nil {
 		if of.repeatsPlainly() {
 			v.Alias = &Alias{Of: of, List: list}
@@ -180,8 +180,7 @@ func (a *Alias) fits(v *Value) bool {
 
 // repeatsPlainly reports whether single instances of a resource can be read through an alias.
 func (r *Resource) repeatsPlainly() bool {
-	return r.Config != nil && r.Config.Check == nil && r.Addr.Resource.Mode != addrs.Ephemeral && r.Schema != nil &&
-		r.Exprs.Repetition.Repeats()
+	return r.repeats() && r.Addr.Resource.Mode != addrs.Ephemeral && r.Schema != nil
 }
 
 // valueOf returns the local, variable or output of a call without a key that a reference names, or
@@ -239,23 +238,23 @@ func (v *Value) aliasName() addrs.Resource {
 // reader's list of reads.
 func (a *Alias) ReadName() addrs.Resource { return IndexedRead{Of: a.Of, Via: a.Next}.Name() }
 
-// whole returns the node of the resource or alias, which a reader of more than single instances
+// WholeNode returns the node of the resource or alias, which a reader of more than single instances
 // waits for.
-func (r IndexedRead) whole() *Node {
+func (r IndexedRead) WholeNode() *Node {
 	if r.Via == nil {
 		return r.Of.Node
 	}
 	return r.Via.Node
 }
 
-// expansions returns the nodes that decide the instances of the module calls through whose outputs
+// Expansions returns the nodes that decide the instances of the module calls through whose outputs
 // the alias refers to the resource. A reader that doesn't wait for the alias itself must wait for
 // these.
-func (r IndexedRead) expansions() []*Node {
+func (r IndexedRead) Expansions() []*Node {
 	var out []*Node
 	for v := r.Via; v != nil; v = v.Alias.Next {
 		if v.Kind == Output {
-			out = append(out, v.Module.expand)
+			out = append(out, v.Module.Expand)
 		}
 	}
 	return out
@@ -281,9 +280,9 @@ func (m *Module) InstanceNear(other *Module, in addrs.ModuleInstance) addrs.Modu
 	return other.in(in, m)
 }
 
-// namedBy reports whether refs, which are references in the module m, include the resource or
+// NamedBy reports whether refs, which are references in the module m, include the resource or
 // alias.
-func (r IndexedRead) namedBy(m *Module, refs *lang.Refs) bool {
+func (r IndexedRead) NamedBy(m *Module, refs *lang.Refs) bool {
 	if r.Via == nil {
 		return refs.Name(r.Of.Addr.Resource)
 	}
@@ -307,7 +306,7 @@ func addRead(list []IndexedRead, read IndexedRead) []IndexedRead {
 // AliasReads returns the aliases that a value reads only by key, or nil if aliases are not read by key
 // in this run. It finds them on the first call. Callers must not change the result.
 func (v *Value) AliasReads() []IndexedRead {
-	m := v.evaluatedBy()
+	m := v.EvaluatedBy()
 	if m == nil || len(m.aliases) == 0 || v.Expr == nil {
 		return nil
 	}
@@ -317,11 +316,29 @@ func (v *Value) AliasReads() []IndexedRead {
 	return v.elements
 }
 
-// evaluatedBy returns the module in which the expression of a value is evaluated. It is nil for
+// EvaluatedBy returns the module in which the expression of a value is evaluated. It is nil for
 // variables of the root module.
-func (v *Value) evaluatedBy() *Module {
+func (v *Value) EvaluatedBy() *Module {
 	if v.Kind == Variable {
 		return v.Module.Parent
 	}
 	return v.Module
+}
+
+// WholeBlock returns the address of the repeated block or module call of which a local value is an
+// alias, or "". It follows at most the given number of locals.
+func (v *Value) WholeBlock(most int) string {
+	ref, _ := v.aliased()
+	if ref == nil || most == 0 {
+		return ""
+	}
+	switch of := v.Module.Named(ref.Subject); {
+	case of.Value != nil && of.Value.Kind == Local:
+		return of.Value.WholeBlock(most - 1)
+	case of.Resource != nil && of.Resource.Config != nil && of.Resource.Exprs.Repetition.Repeats():
+		return of.Resource.Addr.String()
+	case of.IsWholeCall() && of.Call.Repetition.Repeats():
+		return of.Call.Path.String()
+	}
+	return ""
 }

@@ -1,4 +1,4 @@
-package graph
+package reads
 
 import (
 	"maps"
@@ -12,7 +12,7 @@ import (
 type CallRead struct {
 	Call   *Module
 	Output *Value // nil for all outputs
-	Via    *Value // the local by which the call is read, or nil; see call_alias.go
+	Via    *Value // the local by which the call is read, or nil; see alias_call.go
 	Refs   lang.Instances
 	Whole  bool // whether the instances of the block wait for the outputs of all instances in a plan
 }
@@ -36,8 +36,8 @@ func (r *Resource) Keys() Keys { return Keys{r.Exprs.Repetition, r.Module} }
 // CallKeys returns what decides the keys of the instances of a module call.
 func (m *Module) CallKeys() Keys { return Keys{m.Repetition, m.Parent} }
 
-func (r IndexedRead) keyed() Keyed { return Keyed{r.Refs, r.Of.Keys()} }
-func (r CallRead) keyed() Keyed    { return Keyed{r.Refs, r.Call.CallKeys()} }
+func (r IndexedRead) Keyed() Keyed { return Keyed{r.Refs, r.Of.Keys()} }
+func (r CallRead) Keyed() Keyed    { return Keyed{r.Refs, r.Call.CallKeys()} }
 
 // Outputs returns the outputs that are read from each instance.
 func (r CallRead) Outputs() []*Value {
@@ -73,9 +73,10 @@ func (m *Module) addCallReads(list []CallRead, refs *lang.Refs) []CallRead {
 }
 
 // setValueReads sets the module calls that an argument or another value reads only by instance.
-func (b *build) setValueReads(v *Value) {
-	b.addChainedCall(v)
-	b.addReadsVia(v)
+func (run Run) setValueReads(v *Value) {
+	v.PerInstance = v.Kind == Variable && v.Expr != nil && usesRepetition(v.Expr.Refs)
+	v.addChainedCall()
+	run.addReadsVia(v)
 	if v.Expr == nil || !v.Expr.Refs.ReadsCalls() && v.CallReads == nil || v.Output != nil && v.Output.DependsOn != nil {
 		return
 	}
@@ -94,4 +95,10 @@ func (b *build) setValueReads(v *Value) {
 			}
 		}
 	}
+}
+
+// SiblingRead is an argument of a module call that reads outputs of sibling instances.
+type SiblingRead struct {
+	To   *Value
+	Read CallRead
 }

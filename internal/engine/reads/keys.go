@@ -1,9 +1,11 @@
-package graph
+package reads
 
 import (
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/addrs"
+	"tofu/internal/plans"
+	"tofu/internal/states"
 )
 
 // EarlyKeys finds, before a walk, the keys of the instances that blocks read. At that time, every
@@ -38,19 +40,46 @@ type KeyRead struct {
 	At  hcl.Range
 }
 
-// ChainedTo returns the resource or alias in for_each = OBJECT, or nil if the block is not repeated
-// this way.
-func (r *Resource) ChainedTo() *IndexedRead {
-	if r.Exprs == nil {
-		return nil
-	}
-	read := r.Module.chain(r.Exprs.Repetition)
-	if read == nil || read.Of == r {
-		return nil
-	}
-	return read
+// plannedKeys has the keys that a plan has recorded.
+type plannedKeys struct {
+	change  *plans.InstanceChange // the change of the instance whose reads are searched for
+	plan    *plans.Plan
+	prior   *states.State
+	modules map[addrs.Module][]addrs.ModuleInstance // see modulesOf
 }
 
-// ChainedTo returns the resource or alias in for_each = OBJECT, or nil if the call is not repeated this
-// way.
-func (m *Module) ChainedTo() *IndexedRead { return m.Parent.chain(m.Repetition) }
+// recorded returns the keys with which the instance of k.change reads a resource or an alias, as far as
+// the plan knows them.
+func (k *plannedKeys) recorded(of IndexedRead) (keys []KeyRead, known bool) {
+	for _, read := range k.change.Reads {
+		if read.Resource != of.Name() {
+			continue
+		}
+		known = true
+		if read.Key != addrs.NoKey {
+			keys = append(keys, KeyRead{Key: read.Key})
+		}
+	}
+	return keys, known
+}
+
+// modulesOf returns the instances of a module that have planned objects.
+func (k *plannedKeys) modulesOf(m *Module) []addrs.ModuleInstance {
+	if k.modules == nil {
+		k.modules = map[addrs.Module][]addrs.ModuleInstance{}
+		seen := map[addrs.ModuleInstance]bool{}
+		add := func(in addrs.ModuleInstance) {
+			for ; !in.IsRoot() && !seen[in]; in, _ = in.Parent() {
+				seen[in] = true
+				k.modules[in.Module()] = append(k.modules[in.Module()], in)
+			}
+		}
+		for _, change := range k.plan.Changes.Instances {
+			add(change.Addr.Module)
+		}
+		for r := range k.prior.Resources() {
+			add(r.Addr.Module)
+		}
+	}
+	return k.modules[m.Path]
+}

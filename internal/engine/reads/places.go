@@ -1,89 +1,78 @@
-package graph
+package reads
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/addrs"
+	"tofu/internal/dag"
+	"tofu/internal/plans"
+	"tofu/internal/states"
 )
 
-// What reads what
-//
-// A place is an instance of a resource, or a value or module call in one instance of its module.
-// placeReads finds the places that a place reads: instances whose keys are known, values in the same,
-// the calling or a called module instance, and otherwise whole resources. Two things follow these
-// reads from place to place: targets and exclusions (place_search.go), and the order of an apply
-// (transform_instances.go). They visit each place once and follow each read once, so their cost is
-// linear in the number of instances and of references between them.
-//
-// The keys are those that are known before the walk (EarlyKeys) and, in an apply, those that the plan
-// has recorded. If targets are followed and the keys of a resource or module call are not known, its
-// places are the instances that targets name, and one with the key UnknownKey that represents all
-// others.
-
-// place is a part of the configuration. It takes part in a run either as a whole or not at all.
-type place struct {
-	n *Node
-	// in is an instance of the node's module, or of a module that contains it. In the second case,
-	// the place consists of all places of the node within in. For a module call, in may also be an
-	// instance of the called module; part is onePart then.
-	in   addrs.ModuleInstance
-	key  addrs.InstanceKey // key of the instance, for a place that is one instance of a resource
-	part placePart
+// Place is a part of the configuration. It takes part in a run either as a whole or not at all.
+type Place struct {
+	Node *Node
+	// In is an instance of the node's module, or of a module that contains it. In the second case,
+	// the place consists of all places of the node within In. For a module call, In may also be an
+	// instance of the called module; Part is OnePart then.
+	In   addrs.ModuleInstance
+	Key  addrs.InstanceKey // key of the instance, for a place that is one instance of a resource
+	Part Part
 }
 
-type placePart uint8
+// Part says what of a node belongs to a place.
+type Part uint8
 
 const (
-	allParts  placePart = iota // everything in the node: all instances, or the value
-	onePart                    // one instance of a resource or module call
-	baseParts                  // what all instances of a resource or module call need, such as its for_each
+	AllParts  Part = iota // everything in the node: all instances, or the value
+	OnePart               // one instance of a resource or module call
+	BaseParts             // what all instances of a resource or module call need, such as its for_each
 )
 
-func instancePlace(r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey) place {
-	return place{n: r.Node, in: in, key: key, part: onePart}
+// InstancePlace returns the place of an instance of a resource.
+func InstancePlace(r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey) Place {
+	return Place{Node: r.Node, In: in, Key: key, Part: OnePart}
 }
 
-// instance returns the address of an instance of a resource. For a place with several instances, it
+// Instance returns the address of an instance of a resource. For a place with several instances, it
 // returns one with UnknownKey.
-func (p place) instance() addrs.AbsInstance {
-	if p.part != onePart {
-		p.key = addrs.UnknownKey
+func (p Place) Instance() addrs.AbsInstance {
+	if p.Part != OnePart {
+		p.Key = addrs.UnknownKey
 	}
-	return p.n.Resource.Addr.Resource.InInstance(p.in).Instance(p.key)
+	return p.Node.Resource.Addr.Resource.InInstance(p.In).Instance(p.Key)
 }
 
 // String returns the address of a place of a resource, as messages name it. It is the address of an
 // instance, or that of the resource if the place has several.
-func (p place) String() string {
-	r := p.n.Resource
+func (p Place) String() string {
+	r := p.Node.Resource
 	switch {
-	case p.in.Module() != r.Addr.Module || hasUnknownStep(p.in):
+	case p.In.Module() != r.Addr.Module || hasUnknownStep(p.In):
 		return r.Addr.String()
-	case p.part == onePart && p.key != addrs.UnknownKey:
-		return p.instance().String()
+	case p.Part == OnePart && p.Key != addrs.UnknownKey:
+		return p.Instance().String()
 	}
-	return r.Addr.Resource.InInstance(p.in).String()
+	return r.Addr.Resource.InInstance(p.In).String()
 }
 
-// hasUnknownStep reports whether a step of a module instance has UnknownKey, so it represents
-// several instances.
-func hasUnknownStep(m addrs.ModuleInstance) bool {
-	return slices.ContainsFunc(m.Steps(), func(s addrs.Step) bool { return s.Key == addrs.UnknownKey })
-}
-
-// read is a place that another place reads. The range of the reference may be empty.
-type read struct {
-	of place
+// Read is a place that another place reads. The range of the reference may be empty.
+type Read struct {
+	Of Place
 	at *hcl.Range // may be nil
 }
 
-// placeReads finds the places of nodes, and the places that each place reads.
-type placeReads struct {
-	*build
-	early EarlyKeys  // nil if no keys are known
-	steps *stepOrder // set if the reads order Steps
+// Places finds the places of nodes, and the places that each place reads.
+type Places struct {
+	tree    *Tree
+	refs    *dag.Graph // the references between blocks and values
+	early   EarlyKeys  // nil if no keys are known
+	prior   *states.State
+	partial bool
+	planned *plannedKeys // keys from the plan; set if the reads order Steps
 	// orders reports whether the reads order a walk, instead of selecting targets. In a plan, singly says
 	// whether values may read single instances of resources.
 	orders, singly bool
@@ -126,28 +115,37 @@ type moduleInstances struct {
 	under map[addrs.ModuleInstance][]addrs.ModuleInstance // by containing module instance; see within
 }
 
-func newPlaceReads(b *build, steps *stepOrder) *placeReads {
-	s := &placeReads{build: b, steps: steps, orders: steps != nil, instances: map[*Module]*moduleInstances{}, byKey: map[*Resource][]IndexedRead{},
+// Source is what the places of a run are found from.
+type Source struct {
+	Tree              *Tree
+	Refs              *dag.Graph // the references between blocks and values
+	Early             EarlyKeys  // nil if no keys are known before the walk
+	Prior             *states.State
+	Targets, Excludes []addrs.Target
+	Partial           bool // see Run
+}
+
+// Selecting returns the places of a run whose reads are followed to select targets.
+func (from Source) Selecting() *Places {
+	s := &Places{tree: from.Tree, refs: from.Refs, early: from.Early, prior: from.Prior, partial: from.Partial,
+		instances: map[*Module]*moduleInstances{}, byKey: map[*Resource][]IndexedRead{},
 		calls: map[*Resource][]CallRead{}, chained: map[*Module][]CallRead{},
 		apart: map[*Node]map[*Node]bool{}, ranges: map[*Resource]map[*Node]*hcl.Range{}}
-	if b.op.Early != nil {
-		s.early = b.earlyKeys()
-	}
 	s.named = namedKeys{
 		modules:   map[addrs.ModuleInstance][]addrs.ModuleInstance{},
 		instances: map[addrs.AbsResource][]addrs.InstanceKey{},
 		open:      map[addrs.ConfigResource][]addrs.Target{},
 	}
 	s.stored, s.undeclared = map[addrs.ModuleInstance]bool{}, map[addrs.ModuleInstance]bool{}
-	if len(b.op.Excludes) > 0 {
-		for res := range b.op.Prior.Resources() {
+	if len(from.Excludes) > 0 {
+		for res := range from.Prior.Resources() {
 			for m := res.Addr.Module; !m.IsRoot() && !s.stored[m]; m, _ = m.Parent() {
 				s.stored[m] = true
 			}
 		}
 	}
 	known := map[addrs.ModuleInstance]bool{}
-	for _, t := range slices.Concat(b.op.Targets, b.op.Excludes) {
+	for _, t := range slices.Concat(from.Targets, from.Excludes) {
 		for m := t.Module; !m.IsRoot() && !known[m]; {
 			parent, _ := m.Parent()
 			if !hasOpenStep(m) {
@@ -166,8 +164,23 @@ func newPlaceReads(b *build, steps *stepOrder) *placeReads {
 	return s
 }
 
+// Ordering returns the places of a plan whose reads order the walk. singly says whether values may read
+// single instances of resources.
+func (from Source) Ordering(singly bool) *Places {
+	s := from.Selecting()
+	s.orders, s.singly = true, singly
+	return s
+}
+
+// OrderingSteps returns the places of an apply, whose keys are those of its plan as far as it has them.
+func (from Source) OrderingSteps(plan *plans.Plan) *Places {
+	s := from.Selecting()
+	s.orders, s.planned = true, &plannedKeys{plan: plan, prior: from.Prior}
+	return s
+}
+
 // instancesOf returns the instances of a module.
-func (s *placeReads) instancesOf(m *Module) *moduleInstances {
+func (s *Places) instancesOf(m *Module) *moduleInstances {
 	if found := s.instances[m]; found != nil {
 		return found
 	}
@@ -181,7 +194,7 @@ func (s *placeReads) instancesOf(m *Module) *moduleInstances {
 }
 
 // listInstances returns the instances of a module, and whether there may be others.
-func (s *placeReads) listInstances(m *Module) (list []addrs.ModuleInstance, more bool) {
+func (s *Places) listInstances(m *Module) (list []addrs.ModuleInstance, more bool) {
 	if m.Parent == nil {
 		return []addrs.ModuleInstance{addrs.RootInstance}, false
 	}
@@ -191,8 +204,8 @@ func (s *placeReads) listInstances(m *Module) (list []addrs.ModuleInstance, more
 		}
 	}
 	var out []addrs.ModuleInstance
-	if s.steps != nil {
-		out = slices.Clip(s.steps.modulesOf(m))
+	if s.planned != nil {
+		out = slices.Clip(s.planned.modulesOf(m))
 	}
 	for _, parent := range s.instancesOf(m.Parent).all {
 		out = append(append(out, s.namedInstances(m, parent)...), s.otherInstances(m, parent))
@@ -200,15 +213,24 @@ func (s *placeReads) listInstances(m *Module) (list []addrs.ModuleInstance, more
 	return out, true
 }
 
-// isInstance reports whether at is, or may be, an instance of a module. If targets are followed, the
+// ModuleInstances returns the instances of a module. One with UnknownKey represents those that are not known.
+func (s *Places) ModuleInstances(m *Module) []addrs.ModuleInstance { return s.instancesOf(m).all }
+
+// Known reports whether an instance of a module was known before the walk, if its places were asked for.
+func (s *Places) Known(m *Module, in addrs.ModuleInstance) bool {
+	found := s.instances[m]
+	return found == nil || found.has[in]
+}
+
+// IsInstance reports whether at is, or may be, an instance of a module. If targets are followed, the
 // instances that no target names are represented by one address.
-func (s *placeReads) isInstance(m *Module, at addrs.ModuleInstance) bool {
+func (s *Places) IsInstance(m *Module, at addrs.ModuleInstance) bool {
 	found := s.instancesOf(m)
-	return found.has[at] || s.steps != nil && found.more && at.Module() == m.Path
+	return found.has[at] || s.planned != nil && found.more && at.Module() == m.Path
 }
 
 // namedInstances returns the instances of a module that targets name, in one calling module instance.
-func (s *placeReads) namedInstances(m *Module, parent addrs.ModuleInstance) []addrs.ModuleInstance {
+func (s *Places) namedInstances(m *Module, parent addrs.ModuleInstance) []addrs.ModuleInstance {
 	var out []addrs.ModuleInstance
 	for _, in := range s.named.modules[parent] {
 		if in.Module() == m.Path {
@@ -219,14 +241,14 @@ func (s *placeReads) namedInstances(m *Module, parent addrs.ModuleInstance) []ad
 }
 
 // otherInstances returns an address for the instances of a module that targets don't name.
-func (s *placeReads) otherInstances(m *Module, parent addrs.ModuleInstance) addrs.ModuleInstance {
+func (s *Places) otherInstances(m *Module, parent addrs.ModuleInstance) addrs.ModuleInstance {
 	names := m.Path.Names()
 	return parent.Child(names[len(names)-1], addrs.UnknownKey)
 }
 
 // excludedInstances returns the instances of a module in the state that are excluded although the
 // configuration doesn't declare them. They stay, so references to the module call read them too.
-func (s *placeReads) excludedInstances(m *Module, declared []addrs.ModuleInstance) []addrs.ModuleInstance {
+func (s *Places) excludedInstances(m *Module, declared []addrs.ModuleInstance) []addrs.ModuleInstance {
 	if len(s.stored) == 0 {
 		return nil
 	}
@@ -252,10 +274,10 @@ func (s *placeReads) excludedInstances(m *Module, declared []addrs.ModuleInstanc
 	return out
 }
 
-// within returns the instances of a module that are in, or within, a module instance.
-func (s *placeReads) within(m *Module, at addrs.ModuleInstance) []addrs.ModuleInstance {
+// Within returns the instances of a module that are in, or within, a module instance.
+func (s *Places) Within(m *Module, at addrs.ModuleInstance) []addrs.ModuleInstance {
 	found := s.instancesOf(m)
-	if s.isInstance(m, at) {
+	if s.IsInstance(m, at) {
 		return []addrs.ModuleInstance{at}
 	}
 	if found.under == nil {
@@ -270,16 +292,16 @@ func (s *placeReads) within(m *Module, at addrs.ModuleInstance) []addrs.ModuleIn
 	return found.under[at]
 }
 
-// keys returns the keys of the instances of a resource in one module instance. It includes those of
+// Keys returns the keys of the instances of a resource in one module instance. It includes those of
 // objects that are no longer declared, if targets name them.
-func (s *placeReads) keys(r *Resource, in addrs.ModuleInstance) []addrs.InstanceKey {
+func (s *Places) Keys(r *Resource, in addrs.ModuleInstance) []addrs.InstanceKey {
 	abs := r.Addr.Resource.InInstance(in)
 	named := s.named.of(abs)
 	if s.early != nil && r.Config != nil {
 		if keys, known := s.early.Instances(r, in); known {
 			all := slices.Clip(keys)
 			for _, key := range named {
-				if !s.declares(r, in, key) && s.op.Prior.Instance(abs.Instance(key)) != nil {
+				if !s.Declares(r, in, key) && s.prior.Instance(abs.Instance(key)) != nil {
 					all = append(all, key)
 				}
 			}
@@ -289,8 +311,8 @@ func (s *placeReads) keys(r *Resource, in addrs.ModuleInstance) []addrs.Instance
 	return append(named, addrs.UnknownKey)
 }
 
-// declares reports whether a resource has an instance with a key in the configuration, or may have it.
-func (s *placeReads) declares(r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey) bool {
+// Declares reports whether a resource has an instance with a key in the configuration, or may have it.
+func (s *Places) Declares(r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey) bool {
 	switch {
 	case s.undeclared[in]:
 		return false
@@ -302,18 +324,18 @@ func (s *placeReads) declares(r *Resource, in addrs.ModuleInstance, key addrs.In
 	return found || !known
 }
 
-// outermost returns the module instance that contains at and has the given depth, which is the
+// Outermost returns the module instance that contains at and has the given depth, which is the
 // number of steps in its address. It returns at itself if at isn't deeper.
-func outermost(at addrs.ModuleInstance, depth int) addrs.ModuleInstance {
+func Outermost(at addrs.ModuleInstance, depth int) addrs.ModuleInstance {
 	for n := len(at.Steps()); n > depth; n-- {
 		at, _ = at.Parent()
 	}
 	return at
 }
 
-// sharedDepth returns the depth of the innermost module that contains both modules. It is 0 for the
+// SharedDepth returns the depth of the innermost module that contains both modules. It is 0 for the
 // root module.
-func sharedDepth(a, b *Module) int {
+func SharedDepth(a, b *Module) int {
 	if a == nil || b == nil {
 		return 0
 	}
@@ -327,4 +349,26 @@ func sharedNames(a, b []string) int {
 		n++
 	}
 	return n
+}
+
+// Name returns a readable name for the node of a place.
+func (p Place) Name() string {
+	name := p.Node.Name
+	if p.Node.Module != nil && p.In.Module() == p.Node.Module.Path {
+		name = p.In.String() + strings.TrimPrefix(name, p.Node.Module.Path.String())
+	}
+	if p.Part == BaseParts {
+		return name + " (needs)"
+	}
+	return name + " (read)"
+}
+
+// Several reports whether the place represents several instances, because its key or a key of its module
+// is UnknownKey.
+func (p Place) Several() bool { return p.Key == addrs.UnknownKey || hasUnknownStep(p.In) }
+
+// hasUnknownStep reports whether a step of a module instance has UnknownKey, so it represents
+// several instances.
+func hasUnknownStep(m addrs.ModuleInstance) bool {
+	return slices.ContainsFunc(m.Steps(), func(s addrs.Step) bool { return s.Key == addrs.UnknownKey })
 }

@@ -1,4 +1,4 @@
-package graph
+package reads
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 // checkPreventDestroy returns an error for each reference in prevent_destroy whose value differs
 // between instances. This is not allowed because prevent_destroy also applies to instances that the
 // configuration no longer declares.
-func (c *connector) checkPreventDestroy(_ *Module, e *lang.Expr) error {
+func checkPreventDestroy(_ *Module, e *lang.Expr) error {
 	var errs tfdiags.Diagnostics
 	for _, ref := range e.Refs.Objects {
 		if differs(ref.Subject) {
@@ -49,7 +49,7 @@ func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) error {
 		case s.Name != "index":
 			d = tfdiags.Errorf("Invalid \"count\" attribute",
 				"The \"count\" object has no attribute %q: its only attribute is \"index\".%s", s.Name, subtraction(s.Name))
-		case !scope.count:
+		case !scope.Count:
 			d = tfdiags.Errorf("Reference to \"count\" in non-counted context",
 				"count.index exists only in a block that has a \"count\" argument.")
 		}
@@ -58,19 +58,19 @@ func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) error {
 		case s.Name != "key" && s.Name != "value":
 			d = tfdiags.Errorf("Invalid \"each\" attribute",
 				"The \"each\" object has no attribute %q: it has \"key\" and \"value\".", s.Name)
-		case !scope.each:
+		case !scope.Each:
 			d = tfdiags.Errorf("Reference to \"each\" in context without for_each",
 				"each.key and each.value exist only in a block that has a \"for_each\" argument.")
 		}
 	case addrs.Self:
-		if scope.self != nil {
-			return scope.self.checkAttribute(ref.Remaining)
+		if scope.Self != nil {
+			return scope.Self.checkAttribute(ref.Remaining)
 		}
 		d = tfdiags.Errorf("Invalid \"self\" reference",
 			"The \"self\" object is available only in provisioner, connection and postcondition blocks. "+
 				"Elsewhere, refer to the resource by its name.")
 	case addrs.Caller:
-		if !scope.caller {
+		if !scope.Caller {
 			d = tfdiags.Errorf("Invalid \"caller\" reference", "The \"caller\" object, whose change triggers an action, is "+
 				"available only in config blocks of actions and in the condition of action_trigger blocks.")
 		}
@@ -123,15 +123,9 @@ func undeclared[V any](what, name string, m *Module, declared map[string]V, hint
 	return tfdiags.Errorf("Reference to undeclared "+what, "%s", detail)
 }
 
-// inCheckOf reports whether the node is the check block in which r is nested.
-func (n *Node) inCheckOf(r *Resource) bool {
-	return n.Kind == KindCheck && n.Module == r.Module &&
-		n.Name == InModule(r.Module.Path, "check."+r.Config.Check.Name)
-}
-
-// checkAccess checks a reference against the repetition of the block and the schema of its type.
+// CheckAccess checks a reference against the repetition of the block and the schema of its type.
 // key is NoKey if the reference is to the whole resource.
-func (r *Resource) checkAccess(key addrs.InstanceKey, rest hcl.Traversal) error {
+func (r *Resource) CheckAccess(key addrs.InstanceKey, rest hcl.Traversal) error {
 	return tfdiags.Join(r.checkKey(key, rest), r.checkAttribute(rest))
 }
 
@@ -257,7 +251,7 @@ func (r *Resource) SelfReferences() error {
 	refs := &r.Exprs.Body.Refs
 	for _, ref := range refs.Objects {
 		if ref.Subject != r.Addr.Resource || refs.SelectsInstance(ref) ||
-			r.checkAccess(addrs.NoKey, ref.Remaining) != nil {
+			r.CheckAccess(addrs.NoKey, ref.Remaining) != nil {
 			continue // its other errors are reported together with those of the rest of the body
 		}
 		d, example := SelfReference(r.Addr.String(), ref), "[count.index - 1]"
@@ -269,15 +263,20 @@ func (r *Resource) SelfReferences() error {
 		errs = errs.Append(d)
 	}
 	for _, ref := range r.Exprs.ownInstances(r.Addr.Resource) {
-		if ref.Index != nil && ref.Certain() && isOwnKey(ref.Index) {
+		if SelectsItself(ref) {
 			errs = errs.Append(OwnInstance(r.Addr.String(), ref.Range))
 		}
 	}
 	return errs.AppendError(r.OwnKeyErrors()).Err()
 }
 
-// isOwnKey reports whether an index is count.index or each.key.
-func isOwnKey(index *lang.Expr) bool {
+// SelectsItself reports whether a reference certainly selects the instance that has the key of the reader:
+// by count.index or each.key.
+func SelectsItself(ref lang.InstanceRef) bool {
+	index := ref.Index
+	if index == nil || !ref.Certain() {
+		return false
+	}
 	_, plain := index.Expression.(*hclsyntax.ScopeTraversalExpr)
 	if !plain || len(index.Refs.Objects) != 1 || len(index.Refs.Objects[0].Remaining) > 0 {
 		return false
@@ -309,4 +308,12 @@ func (r *Resource) OwnKeyErrors() error {
 		}
 	}
 	return errs.Err()
+}
+
+// BlockScope says which block-local names a reference may use.
+type BlockScope struct {
+	Count, Each bool
+	Caller      bool                // whether "caller" is allowed
+	Self        *Resource           // the resource that "self" refers to
+	Except      addrs.Referenceable // the object that the block declares; references to it add no edges
 }

@@ -1,0 +1,204 @@
+package reads
+
+import (
+	"iter"
+	"slices"
+
+	"tofu/internal/addrs"
+	"tofu/internal/lang"
+)
+
+// instancesRead returns the resources and aliases that a value reads only by instance. It omits
+// those for which usable returns false. each is the resource or alias in the for_each of the module
+// call that the value is an argument of, or nil.
+func (v *Value) instancesRead(each *IndexedRead, usable func(IndexedRead) bool) []IndexedRead {
+	m := v.EvaluatedBy()
+	if m == nil || v.Expr == nil || v.DependsOn != nil {
+		return nil
+	}
+	var out []IndexedRead
+	seen := map[*Resource]bool{}
+	for _, ref := range v.Expr.Refs.Objects {
+		of := m.ResourceOf(ref.Subject)
+		if of == nil || seen[of] {
+			continue
+		}
+		seen[of] = true
+		refs, only := v.Expr.Refs.ByInstance(of.Addr.Resource)
+		if read := (IndexedRead{Of: of, Refs: refs}); only && usable(read) && !v.conditionsName(of.Addr.Resource) {
+			out = append(out, read)
+		}
+	}
+	for _, read := range v.aliasesRead(m) {
+		if usable(read) {
+			out = append(out, read)
+		}
+	}
+	return v.AddEach(out, each)
+}
+
+// AddEach adds what an argument reads with each.value to list, unless the argument also reads it as
+// a whole. each is the resource or alias in the for_each of the module call, or nil.
+func (v *Value) AddEach(list []IndexedRead, each *IndexedRead) []IndexedRead {
+	if each == nil || v.Kind != Variable || !v.ReadsEachValue() ||
+		!slices.ContainsFunc(list, each.same) && each.NamedBy(v.Module.Parent, &v.Expr.Refs) {
+		return list
+	}
+	return addRead(list, *each)
+}
+
+// conditionsName reports whether a condition of a local or output refers to a resource.
+func (v *Value) conditionsName(of addrs.Resource) bool {
+	return v.Kind != Variable && slices.ContainsFunc(v.Conditions, func(rule Condition) bool {
+		return rule.Condition.Refs.Name(of) || rule.Message.Refs.Name(of)
+	})
+}
+
+// aliasesRead returns the aliases that a value reads only by key. m is the module in which the value
+// is evaluated.
+func (v *Value) aliasesRead(m *Module) []IndexedRead {
+	list := m.aliasesRead(nil, slices.Values([]*lang.Refs{&v.Expr.Refs}))
+	return slices.DeleteFunc(list, func(read IndexedRead) bool {
+		return v.Kind != Variable && slices.ContainsFunc(v.Conditions, func(rule Condition) bool {
+			return read.NamedBy(m, &rule.Condition.Refs) || read.NamedBy(m, &rule.Message.Refs)
+		})
+	})
+}
+
+// aliasesRead returns the aliases that a block reads only by key.
+func (r *Resource) aliasesRead() []IndexedRead {
+	chain := r.ChainedTo()
+	if chain == nil || chain.Via == nil {
+		return r.Module.aliasesRead(nil, r.Exprs.Units())
+	}
+	forEach := &r.Exprs.Repetition.ForEach.Refs
+	return r.Module.aliasesRead([]IndexedRead{*chain}, func(yield func(*lang.Refs) bool) {
+		for unit := range r.Exprs.Units() {
+			if unit != forEach && !yield(unit) {
+				return
+			}
+		}
+	})
+}
+
+// aliasesRead adds the aliases that expressions in a module read only by key to list. It removes
+// the aliases that the expressions read as a whole.
+func (m *Module) aliasesRead(list []IndexedRead, units iter.Seq[*lang.Refs]) []IndexedRead {
+	whole := map[*Value]bool{}
+	for unit := range units {
+		seen := map[*Value]bool{}
+		for _, ref := range unit.Objects {
+			v := m.valueOf(ref.Subject)
+			if v == nil || v.Alias == nil || seen[v] {
+				continue
+			}
+			seen[v] = true
+			refs, only := unit.ValueInstances(ref.Subject)
+			whole[v] = whole[v] || !only
+			list = addRead(list, IndexedRead{Of: v.Alias.Of, Via: v, Refs: refs})
+		}
+	}
+	return slices.DeleteFunc(list, func(read IndexedRead) bool { return whole[read.Via] })
+}
+
+// EvaluatedIn returns the module instance in which a value in one instance of its module is
+// evaluated. For a variable, this is the calling module instance.
+func (v *Value) EvaluatedIn(in addrs.ModuleInstance) addrs.ModuleInstance {
+	if v.Kind == Variable {
+		in, _ = in.Parent()
+	}
+	return in
+}
+
+// InstancesOf returns the references of a value to single instances of a resource, or nil if the
+// value may use other instances, too.
+func (v *Value) InstancesOf(of *Resource) lang.Instances {
+	if v.Expr == nil || v.DependsOn != nil || of.Config == nil || !of.Exprs.Repetition.Repeats() {
+		return nil
+	}
+	for _, rule := range v.Conditions {
+		if v.Kind != Variable && (rule.Condition.Refs.Name(of.Addr.Resource) || rule.Message.Refs.Name(of.Addr.Resource)) {
+			return nil
+		}
+	}
+	refs, only := v.Expr.Refs.ByInstance(of.Addr.Resource)
+	if !only && v.Expr.Refs.Name(of.Addr.Resource) {
+		return nil
+	}
+	if v.Kind == Variable && v.Module.iterates(of) && v.ReadsEachValue() {
+		refs = append(slices.Clip(refs), lang.InstanceRef{Index: eachKey})
+	}
+	return refs
+}
+
+// InstancesOf returns the reference of a module call to the instance of a resource that has the
+// same key, or nil if the call depends on all instances.
+func (m *Module) InstancesOf(of *Resource) lang.Instances {
+	if !m.iterates(of) || m.DependsOn != nil && m.DependsOn.Name(of.Addr.Resource) {
+		return nil
+	}
+	return lang.Instances{{Index: eachKey}}
+}
+
+// iterates reports whether the for_each of a module call is the given resource itself, not an alias
+// of it.
+func (m *Module) iterates(of *Resource) bool {
+	read := m.ChainedTo()
+	return read != nil && read.Via == nil && read.Of == of
+}
+
+// ReadsOnlyByKey reports whether every reference from a block or a value to another value is followed by
+// a key.
+func (n *Node) ReadsOnlyByKey(subject addrs.Referenceable) bool {
+	var all []*lang.Refs
+	if v, ok := n.Object.(*Value); ok && v.Expr != nil {
+		all = append(all, &v.Expr.Refs)
+	} else if n.Resource != nil && n.Resource.Exprs != nil {
+		all = slices.Collect(n.Resource.Exprs.References())
+	}
+	read := false
+	for _, refs := range all {
+		if slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool { return ref.Subject == subject }) {
+			_, only := refs.ValueInstances(subject)
+			if !only {
+				return false
+			}
+			read = true
+		}
+	}
+	return read
+}
+
+// ReadsResource reports whether a value reads only single instances of a resource.
+func (v *Value) ReadsResource(of *Resource) bool {
+	if v.Expr == nil || of.Exprs == nil || !of.Exprs.Repetition.Repeats() {
+		return false
+	}
+	_, only := v.Expr.Refs.ByInstance(of.Addr.Resource)
+	return only
+}
+
+// ReadsResource reports whether a block reads only single instances of a resource.
+func (r *Resource) ReadsResource(of *Resource) bool {
+	return slices.ContainsFunc(r.ReadsByInstance(), func(read IndexedRead) bool { return read.Of == of })
+}
+
+// ReadsCall reports whether a value reads single instances of a module call.
+func (v *Value) ReadsCall(call *Module) bool {
+	return slices.ContainsFunc(v.CallReads, func(read CallRead) bool { return read.Call == call })
+}
+
+// ReadsInPlan returns the resources and aliases that a value in a plan reads only by instance.
+func (v *Value) ReadsInPlan() []IndexedRead {
+	return v.instancesRead(v.Module.EachOf, func(read IndexedRead) bool { return read.Of.Readable() })
+}
+
+// Readable reports whether values may read single instances of a resource before it is complete.
+func (r *Resource) Readable() bool {
+	return r.repeats() && r.Schema != nil && !r.Node.Dropped && len(r.Node.Problems) == 0
+}
+
+// repeats reports whether a resource block outside of checks has instances with keys.
+func (r *Resource) repeats() bool {
+	return r.Config != nil && r.Config.Check == nil && r.Exprs.Repetition.Repeats()
+}
