@@ -107,7 +107,8 @@ func (m *killedMoves) write(with, without string) {
 	}
 	own := "resource \"terraform_data\" \"own\" {}\n"
 	block := fmt.Sprintf(own+"resource \"terraform_data\" \"all\" {\n  count = %d\n}\n", movedObjects)
-	move := fmt.Sprintf("moved {\n  from = root[%q].terraform_data.all\n  to   = terraform_data.all\n}\n", without)
+	move := fmt.Sprintf("moved {\n  for_each = range(%d)\n  from     = root[%q].terraform_data.all[each.value]\n"+
+		"  to       = terraform_data.all[each.value]\n}\n", movedObjects, without)
 	for name, text := range map[string]string{with: block + move, without: own} {
 		dir := filepath.Join(m.dir, name)
 		if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -65,8 +65,8 @@ func newRootMoves(
 }
 
 // declared returns the moves that blocks declare.
-func (m *rootMoves) declared() ([]rootmoves.Move, error) {
-	list, err := rootmoves.Declared(m.mover.Estate)
+func (m *rootMoves) declared(ctx context.Context) ([]rootmoves.Move, error) {
+	list, err := m.mover.Declared(ctx)
 	return slices.DeleteFunc(list, func(mv rootmoves.Move) bool {
 		return !slices.Contains(m.selected, mv.From) && !slices.Contains(m.selected, mv.To)
 	}), err
@@ -74,7 +74,7 @@ func (m *rootMoves) declared() ([]rootmoves.Move, error) {
 
 // preview shows which objects would move. It changes nothing.
 func (m *rootMoves) preview(ctx context.Context) (*rootmoves.Outcome, error) {
-	list, err := m.declared()
+	list, err := m.declared(ctx)
 	if err != nil || len(list) == 0 {
 		return &rootmoves.Outcome{}, err
 	}
@@ -198,7 +198,7 @@ func (m *rootMoves) write(ctx context.Context, from, to string) error {
 			"its directory with other root modules. Move the blocks yourself, write moved blocks, and run \"tofu roots move\".",
 			mv.From.Name, mv.To.Name)
 	}
-	if err := m.checkOpposite(&mv); err != nil {
+	if err := m.checkOpposite(ctx, &mv); err != nil {
 		return err
 	}
 	division, dirs, err := m.divide(ctx, &mv)
@@ -236,8 +236,8 @@ func (m *rootMoves) write(ctx context.Context, from, to string) error {
 }
 
 // checkOpposite returns an error if a moved block says that what would move has moved the other way.
-func (m *rootMoves) checkOpposite(mv *rootmoves.Move) error {
-	list, err := rootmoves.Declared(m.mover.Estate)
+func (m *rootMoves) checkOpposite(ctx context.Context, mv *rootmoves.Move) error {
+	list, err := m.mover.Declared(ctx)
 	for _, other := range list {
 		if other.From == mv.To && other.Pair.From == mv.Pair.To || other.To == mv.From && other.Pair.To == mv.Pair.From {
 			err = tfdiags.Join(err, tfdiags.Errorf("A moved block says otherwise", "%s, as this block says. Remove the block from "+

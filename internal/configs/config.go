@@ -70,8 +70,9 @@ type Module struct {
 	reqs      []Requirement    // provider requirements, with Module unset
 	dynamic   []hcl.Expression // arguments in required_providers that refer to variables or local values
 	late      bool             // whether blocks have late arguments; see late.go
-	symbols   []string         // files of the symbol libraries that the module imports
-	arguments *hcl.BodySchema  // schema of the arguments in calls of the module
+	lateMoves []*lateMove
+	symbols   []string        // files of the symbol libraries that the module imports
+	arguments *hcl.BodySchema // schema of the arguments in calls of the module
 	sorted    []addrs.Resource
 }
 
@@ -289,9 +290,8 @@ type Check struct {
 
 // Moved is a moved block. From and To are relative to the declaring module.
 type Moved struct {
-	From, To           addrs.Target
-	FromRange, ToRange hcl.Range
-	Range              hcl.Range
+	From, To addrs.Target
+	Range    hcl.Range
 }
 
 // RootMove is a moved block of which one end is in another root module, written as root["NAME"] before the

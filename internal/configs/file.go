@@ -35,6 +35,7 @@ type file struct {
 	checks            []*Check
 	moved             []*Moved
 	rootMoves         []*RootMove
+	lateMoves         []*lateMove
 	imports           []*Import
 	removed           []*Removed
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 )
@@ -72,7 +73,7 @@ func (d *decoder) importTarget(im *Import, expr hcl.Expression) bool {
 		return false
 	}
 	im.To = expr
-	traversal, static, ok := flatten(expr)
+	traversal, static, ok := flatten(expr, func(hcl.Expression) cty.Value { return zeroKey })
 	if !ok {
 		d.errorf(expr.Range(), "Invalid import address expression",
 			"The target must be the address of a resource or resource instance. Only the keys in brackets may "+
@@ -98,16 +99,16 @@ func (d *decoder) importTarget(im *Import, expr hcl.Expression) bool {
 }
 
 // flatten converts an address expression into one traversal. If a key is not a literal, the
-// traversal has the key 0 instead, and static is false. ok is false if expr is not an address.
-func flatten(expr hcl.Expression) (tr hcl.Traversal, static, ok bool) {
+// traversal has the result of key instead, and static is false. ok is false if expr is not an address.
+func flatten(expr hcl.Expression, key func(hcl.Expression) cty.Value) (tr hcl.Traversal, static, ok bool) {
 	switch expr := expr.(type) {
 	case *hclsyntax.ScopeTraversalExpr:
 		return expr.Traversal, true, true
 	case *hclsyntax.IndexExpr:
-		tr, _, ok = flatten(expr.Collection)
-		return append(slices.Clip(tr), hcl.TraverseIndex{Key: zeroKey, SrcRange: expr.BracketRange}), false, ok
+		tr, _, ok = flatten(expr.Collection, key)
+		return append(slices.Clip(tr), hcl.TraverseIndex{Key: key(expr.Key), SrcRange: expr.BracketRange}), false, ok
 	case *hclsyntax.RelativeTraversalExpr:
-		tr, static, ok = flatten(expr.Source)
+		tr, static, ok = flatten(expr.Source, key)
 		return append(slices.Clip(tr), expr.Traversal...), static, ok
 	}
 	return nil, false, false

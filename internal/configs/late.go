@@ -122,10 +122,14 @@ func (m *Module) hasLate() bool {
 	return false
 }
 
-// evaluateLate evaluates the late arguments of the module.
+// evaluateLate evaluates the late arguments and moved blocks of the module.
 func (c *Config) evaluateLate() error {
+	var moves error
+	if c.static.env.moves || !c.lacksValues() {
+		moves = c.ExpandMoves()
+	}
 	if !c.Module.late {
-		return nil
+		return moves
 	}
 	l := &lateArguments{config: c}
 	m := *c.Module
@@ -162,7 +166,7 @@ func (c *Config) evaluateLate() error {
 	}
 	c.Module = &m
 	l.errs.Sort()
-	return l.errs.Err()
+	return tfdiags.Join(moves, l.errs.Err())
 }
 
 // lateArguments evaluates the late arguments of one module.

@@ -41,6 +41,9 @@ type LoadOptions struct {
 	// Unset makes root module variables without a value unknown in static evaluation, for commands
 	// that show a configuration without evaluating it. Nobody is asked for a value.
 	Unset bool
+	// Moves evaluates moved blocks with for_each even if a root variable has no value, which is then asked
+	// for. Without it, such blocks are ignored until all variables have values.
+	Moves bool
 
 	Workspace string // terraform.workspace; "" means "default"
 	WorkDir   string // path.cwd: the directory in which the command was started

@@ -171,6 +171,7 @@ func (mb *moduleBuilder) addFile(f *file) {
 	}
 	mb.Moved = append(mb.Moved, f.moved...)
 	mb.RootMoves = append(mb.RootMoves, f.rootMoves...)
+	mb.lateMoves = append(mb.lateMoves, f.lateMoves...)
 	mb.Imports = append(mb.Imports, f.imports...)
 	mb.Removed = append(mb.Removed, f.removed...)
 }

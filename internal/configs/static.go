@@ -34,6 +34,7 @@ type staticEnv struct {
 	rootDir   string
 	base      string     // see LoadOptions.Base
 	unset     bool       // see LoadOptions.Unset
+	moves     bool       // see LoadOptions.Moves
 	unknown   bool       // some root variables are not known yet
 	mu        sync.Mutex // held during evaluation, which caches results
 	depth     int        // current nesting depth of symbol evaluation
@@ -48,6 +49,7 @@ func newStaticEnv(parser *Parser, rootDir string, opts *LoadOptions) *staticEnv 
 	env := &staticEnv{
 		parser: parser, given: opts.Variables, missing: opts.Incomplete, ask: opts.Ask, workspace: opts.Workspace,
 		workDir: opts.WorkDir, rootDir: rootDir, base: opts.Base, unset: opts.Unset,
+		moves:     opts.Moves,
 		functions: table(false), pure: table(true),
 	}
 	for _, given := range opts.Variables {

@@ -77,15 +77,14 @@ func (m *mover) moveResource(st *statement, p *stateModule) {
 	module, _ := st.target(p)
 	from, to := st.from.res.InInstance(p.addr), st.to.res.InInstance(module)
 	r := m.state.Resource(from)
-	for _, key := range r.SortedKeys() {
-		switch {
-		case !st.from.whole && st.from.key == key:
-			m.move(st, r, from.Instance(key), to.Instance(st.to.key))
-		case st.from.whole && st.to.whole:
+	if st.from.whole && st.to.whole {
+		for _, key := range r.SortedKeys() {
 			m.move(st, r, from.Instance(key), to.Instance(key))
-		case st.from.whole && key == addrs.NoKey:
-			m.move(st, r, from.Instance(key), to.Instance(st.to.key))
 		}
+		return
+	}
+	if r.Instances[st.from.key] != nil { // without a key if the whole resource moves to one instance
+		m.move(st, r, from.Instance(st.from.key), to.Instance(st.to.key))
 	}
 }
 

@@ -18,7 +18,7 @@ func (m *Results) CheckKeys(cfg *configs.Config) error {
 	reported := map[*statement]bool{}
 	for _, to := range slices.SortedFunc(maps.Keys(m.by), addrs.AbsInstance.Compare) {
 		st := m.by[to]
-		why := misplaced(cfg, to, st.depth)
+		why := Misplaced(cfg, to, st.depth)
 		if why == "" || reported[st] {
 			continue
 		}
@@ -30,22 +30,26 @@ func (m *Results) CheckKeys(cfg *configs.Config) error {
 	return errs.Err()
 }
 
-// misplaced says why no block can declare an instance with the given address, although the module
-// calls and the resource exist. It returns "" if there is no such reason. The first depth steps of
-// the address name the module of the moved block, whose own key the block can't change.
-func misplaced(cfg *configs.Config, addr addrs.AbsInstance, depth int) string {
+// Misplaced says why no block can declare an instance with the given address, although the module
+// calls and the resource exist, and what to do. It returns "" if there is no such reason. The first
+// depth steps of the address name the module of the moved block, whose own key the block can't change.
+// Calls in modules that cfg doesn't have are not checked.
+func Misplaced(cfg *configs.Config, addr addrs.AbsInstance, depth int) string {
 	c, at := cfg, addrs.RootInstance
 	for i, step := range addr.Module.Steps() {
-		c = c.Children[step.Name]
-		if c == nil {
+		call := c.Module.Calls[step.Name]
+		if call == nil {
 			return ""
 		}
-		call := at.Child(step.Name, addrs.NoKey)
-		if why := wrongKey(c.Call.Count != nil, c.Call.ForEach != nil, step.Key, call); why != "" {
-			if i < depth {
-				return ""
-			}
+		why := wrongKey(call.Count != nil, call.ForEach != nil, step.Key, at.Child(step.Name, addrs.NoKey))
+		switch {
+		case why != "" && i < depth:
+			return ""
+		case why != "":
 			return why
+		}
+		if c = c.Children[step.Name]; c == nil {
+			return ""
 		}
 		at = at.Child(step.Name, step.Key)
 	}

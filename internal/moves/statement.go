@@ -83,6 +83,7 @@ type statement struct {
 	from, to endpoint
 	depth    int // number of leading steps that name the declaring module, in any of its instances
 	implied  bool
+	away     string // the root module to which the objects move; "" within one
 	rng      hcl.Range
 }
 
@@ -171,6 +172,18 @@ func collect(cfg *configs.Config) []*statement {
 	}
 	for _, name := range sortedNames(cfg.Children) {
 		out = append(out, collect(cfg.Children[name])...)
+	}
+	return out
+}
+
+// leaving returns the moves of the root module's objects to other root modules.
+func leaving(cfg *configs.Config) []*statement {
+	var out []*statement
+	for _, mv := range cfg.Module.RootMoves {
+		if mv.Leaves {
+			out = append(out, &statement{from: newEndpoint(cfg.Path, mv.From), to: newEndpoint(cfg.Path, mv.To),
+				away: mv.Root, rng: mv.Range})
+		}
 	}
 	return out
 }

@@ -1,6 +1,9 @@
 package moves
 
 import (
+	"fmt"
+	"slices"
+
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/tfdiags"
@@ -62,12 +65,16 @@ type endName struct {
 }
 
 func (st *statement) stillExists(from string) tfdiags.Diagnostic {
+	to := st.to.String()
+	if st.away != "" {
+		to = fmt.Sprintf("root[%s].%s", tfdiags.Quote(st.away), to)
+	}
 	return tfdiags.Errorf(
 		"Moved object still exists",
 		"The block says that %[1]s has moved to %[2]s, but the configuration still has %[1]s. "+
 			"Rename it, or remove the moved block.",
 		from,
-		&st.to,
+		to,
 	).At(st.rng)
 }
 
@@ -111,12 +118,12 @@ func repeats(call *configs.ModuleCall) bool {
 // moves the instance without a key to one with a key, and rc has count or for_each: rc then has no
 // instance without a key.
 func (st *statement) leavesResource(rc *configs.Resource) bool {
-	sameBlock := !st.to.isModule() && st.to.res == st.from.res && st.to.module() == st.from.module()
+	sameBlock := st.away == "" && !st.to.isModule() && st.to.res == st.from.res && st.to.module() == st.from.module()
 	return !sameBlock || rc.Count == nil && rc.ForEach == nil
 }
 
 func (st *statement) leavesCall(call *configs.ModuleCall) bool {
-	sameBlock := st.to.isModule() && st.to.module() == st.from.module()
+	sameBlock := st.away == "" && st.to.isModule() && st.to.module() == st.from.module()
 	return !sameBlock || call.Count == nil && call.ForEach == nil
 }
 
@@ -130,16 +137,14 @@ func CheckInstances(
 	declared func(addrs.AbsInstance) bool,
 ) error {
 	var errs tfdiags.Diagnostics
-	for _, st := range collect(cfg) {
+	known := &instanceIndex{of: instances, sets: map[addrs.Module]map[addrs.ModuleInstance]bool{}}
+	for _, st := range append(collect(cfg), leaving(cfg)...) {
 		holder := st.holder()
 		c := cfg.Descendant(pathOf(holder))
 		if c == nil {
 			continue
 		}
-		for _, in := range instances(c.Path) {
-			if !coversSteps(holder, in) {
-				continue
-			}
+		for _, in := range known.matching(c.Path, holder) {
 			if found, ok := st.declaredIn(c, in, declared); ok {
 				errs = errs.Append(st.stillExists(found))
 				break
@@ -174,6 +179,39 @@ func (st *statement) declaredIn(
 	}
 	addr := from.res.InInstance(in).Instance(from.key)
 	return addr.String(), declared(addr)
+}
+
+// instanceIndex finds the instances of modules that match a path. It takes no longer for a path with all
+// keys if the module has many instances.
+type instanceIndex struct {
+	of   func(addrs.Module) []addrs.ModuleInstance
+	sets map[addrs.Module]map[addrs.ModuleInstance]bool
+}
+
+func (x *instanceIndex) matching(module addrs.Module, steps []endStep) []addrs.ModuleInstance {
+	if slices.ContainsFunc(steps, func(s endStep) bool { return s.anyKey }) {
+		var out []addrs.ModuleInstance
+		for _, in := range x.of(module) {
+			if coversSteps(steps, in) {
+				out = append(out, in)
+			}
+		}
+		return out
+	}
+	if x.sets[module] == nil {
+		x.sets[module] = map[addrs.ModuleInstance]bool{}
+		for _, in := range x.of(module) {
+			x.sets[module][in] = true
+		}
+	}
+	exact := addrs.RootInstance
+	for _, s := range steps {
+		exact = exact.Child(s.name, s.key)
+	}
+	if !x.sets[module][exact] {
+		return nil
+	}
+	return []addrs.ModuleInstance{exact}
 }
 
 // coversSteps reports whether a module path matches a module instance.

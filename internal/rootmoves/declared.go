@@ -1,6 +1,7 @@
 package rootmoves
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -28,19 +29,21 @@ func (m *Move) String() string {
 
 // Declared returns the moves that the moved blocks of the root modules declare, each once, sorted by their
 // root modules.
-func Declared(e *roots.Estate) ([]Move, error) {
+func (m *Mover) Declared(ctx context.Context) ([]Move, error) {
 	var out []Move
 	var errs tfdiags.Diagnostics
 	type end struct{ root, addr string }
 	from, to := make(map[end]*Move), make(map[end]*Move)
-	for _, r := range e.Roots {
-		for _, block := range r.Moves {
-			m, err := declared(e, r, block)
+	for _, r := range m.Estate.Roots {
+		blocks, err := m.blocks(ctx, r)
+		errs = errs.AppendError(err)
+		for _, block := range blocks {
+			mv, err := declared(m.Estate, r, block)
 			if err != nil {
 				errs = errs.AppendError(err)
 				continue
 			}
-			here, there := end{m.From.Name, m.Pair.From.String()}, end{m.To.Name, m.Pair.To.String()}
+			here, there := end{mv.From.Name, mv.Pair.From.String()}, end{mv.To.Name, mv.Pair.To.String()}
 			first, second := from[here], to[there]
 			switch {
 			case first != nil && first == second: // both root modules have the block
@@ -51,17 +54,32 @@ func Declared(e *roots.Estate) ([]Move, error) {
 					other = second
 				}
 				errs.Add(tfdiags.Errorf("Ambiguous move statements", "This block moves %s, but the one at %s moves %s. Remove one "+
-					"of them.", m, tfdiags.Place(other.Range), other).At(m.Range))
+					"of them.", mv, tfdiags.Place(other.Range), other).At(mv.Range))
 				continue
 			}
-			from[here], to[there] = m, m
-			out = append(out, *m)
+			from[here], to[there] = mv, mv
+			out = append(out, *mv)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Move) int {
 		return slices.Compare([]string{a.From.Name, a.To.Name}, []string{b.From.Name, b.To.Name})
 	})
 	return out, errs.Err()
+}
+
+// blocks returns the moves to and from other root modules that the moved blocks of a root module declare.
+func (m *Mover) blocks(ctx context.Context, r *roots.Root) ([]*configs.RootMove, error) {
+	if !r.LateMoves {
+		return r.Moves, nil
+	}
+	s := m.Open(r)
+	defer s.Close()
+	cfg, err := s.LoadRootModule(ctx, m.Vars)
+	if err != nil {
+		return nil, err
+	}
+	err = cfg.ExpandMoves()
+	return cfg.Module.RootMoves, err
 }
 
 func declared(e *roots.Estate, r *roots.Root, block *configs.RootMove) (*Move, error) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -40,7 +41,7 @@ type end struct {
 	session *session.Session
 	*session.OpenedState
 	now    *states.State   // the state after the steps so far
-	module *configs.Module // the root module, without the modules that it calls; see config
+	module *configs.Config // the root module, without the modules that it calls; see config
 }
 
 // Outcome lists what moves change.
@@ -64,7 +65,8 @@ type part struct {
 	target *end
 	before *states.State // of the target
 	after  *states.State
-	leave  []statemgr.ObjectOnTheWay // by their addresses in the source
+	was    map[addrs.AbsInstance]addrs.AbsInstance // addresses in the source by those in the target
+	leave  []statemgr.ObjectOnTheWay               // by their addresses in the source
 	arrive []statemgr.ObjectOnTheWay
 }
 
@@ -154,13 +156,16 @@ func (m *Mover) outcome(ctx context.Context, list []Move, ends map[*roots.Root]*
 	out := &Outcome{States: make(map[*roots.Root]*states.State)}
 	targets := make(map[*end]map[*end][]moves.Pair) // by source
 	var errs tfdiags.Diagnostics
-	index := make(map[*end]map[string]bool)
+	holds := make(map[*end]func(addrs.Target) bool)
+	for _, e := range ends {
+		holds[e] = e.State().Holds()
+	}
 	for _, mv := range list {
 		from, to := ends[mv.From], ends[mv.To]
-		if !has(index, from, mv.Pair.From) {
+		if !holds[from](mv.Pair.From) {
 			continue
 		}
-		if has(index, to, mv.Pair.To) {
+		if holds[to](mv.Pair.To) {
 			errs.Add(at(tfdiags.Errorf("The target of a move exists", "%s can't move: both states have objects at these "+
 				"addresses. Move one of them away with \"tofu state mv\", or remove the moved block.", &mv), &mv))
 			continue
@@ -185,12 +190,44 @@ func (m *Mover) outcome(ctx context.Context, list []Move, ends map[*roots.Root]*
 			out.steps = append(out.steps, s)
 			out.States[source.root] = source.now
 			for _, p := range s.parts {
+				if !m.Planned {
+					errs = errs.AppendError(p.checkKeys(ctx, out.Moves, source.root))
+				}
 				out.States[p.target.root] = p.target.now
 				out.Objects += len(p.leave)
 			}
 		}
 	}
-	return out, nil
+	return out, errs.Err()
+}
+
+// checkKeys checks that blocks in the target can have the keys of what moves there.
+func (p *part) checkKeys(ctx context.Context, list []Move, source *roots.Root) error {
+	cfg, err := p.target.config(ctx)
+	if err != nil {
+		return err
+	}
+	byTarget := make(map[string]*Move)
+	for i := range list {
+		if mv := &list[i]; mv.From == source && mv.To == p.target.root {
+			byTarget[mv.Pair.To.String()] = mv
+		}
+	}
+	var errs tfdiags.Diagnostics
+	for _, now := range slices.SortedFunc(maps.Keys(p.was), addrs.AbsInstance.Compare) {
+		why := moves.Misplaced(cfg, now, 0)
+		if why == "" {
+			continue
+		}
+		for _, text := range states.Around(now) {
+			if mv := byTarget[text]; mv != nil {
+				errs.Add(at(tfdiags.Errorf("Moved to an address without an object", "%s moves to %s in %s, but %s Otherwise the "+
+					"object would be destroyed and another one created.", p.was[now], now, mv.To.Name, why), mv))
+				delete(byTarget, text) // one error for each move
+			}
+		}
+	}
+	return errs.Err()
 }
 
 // newStep computes what moves from one root module to others change.
@@ -204,7 +241,8 @@ func newStep(source *end, targets map[*end][]moves.Pair) (*step, error) {
 		p := &part{id: uuid.NewString(), target: target, before: target.now, after: target.now.Clone()}
 		before := source.now
 		source.now = before.Clone()
-		if _, err := moves.Transfer(source.now, p.after, targets[target]); err != nil {
+		var err error
+		if p.was, err = moves.Transfer(source.now, p.after, targets[target]); err != nil {
 			return nil, err
 		}
 		target.now = p.after
@@ -232,36 +270,6 @@ func settled(e *end, objects []statemgr.ObjectOnTheWay) error {
 		}
 	}
 	return nil
-}
-
-// has reports whether the state at an end has objects at or below an address.
-func has(index map[*end]map[string]bool, e *end, t addrs.Target) bool {
-	known := index[e]
-	if known == nil {
-		known = make(map[string]bool)
-		for r := range e.State().Resources() {
-			for key := range r.Instances {
-				for _, text := range above(r.Addr.Instance(key)) {
-					known[text] = true
-				}
-			}
-		}
-		index[e] = known
-	}
-	return known[t.String()]
-}
-
-// above returns the addresses that include an instance: its own, that of its resource, and those of the
-// modules around it.
-func above(addr addrs.AbsInstance) []string {
-	out := []string{addr.String(), addr.Abs().String()}
-	var in addrs.ModuleInstance
-	for _, step := range addr.Module.Steps() {
-		out = append(out, string(in.Child(step.Name, addrs.NoKey)))
-		in = in.Child(step.Name, step.Key)
-		out = append(out, string(in))
-	}
-	return out
 }
 
 // checkBlocks returns an error if the source of a move still declares what moves, or if the target
@@ -294,19 +302,20 @@ func at(d tfdiags.Diagnostic, mv *Move) tfdiags.Diagnostic {
 }
 
 // config returns the root module at the end.
-func (e *end) config(ctx context.Context) (*configs.Module, error) {
+func (e *end) config(ctx context.Context) (*configs.Config, error) {
 	if e.module == nil {
 		cfg, err := e.session.LoadRootModule(ctx, session.Variables{})
 		if err != nil {
 			return nil, err
 		}
-		e.module = cfg.Module
+		e.module = cfg.Config
 	}
 	return e.module, nil
 }
 
 // declares reports whether a root module has the block of a resource, or of the outermost module around it.
-func declares(m *configs.Module, t addrs.Target) bool {
+func declares(cfg *configs.Config, t addrs.Target) bool {
+	m := cfg.Module
 	if steps := t.Module.Steps(); len(steps) > 0 {
 		return m.Calls[steps[0].Name] != nil
 	}

@@ -34,6 +34,9 @@ type Root struct {
 	Reads   []Read              // references to other root modules, by position
 	Outputs []string            // names of outputs, sorted
 	Moves   []*configs.RootMove // moves between this root module and others
+	// LateMoves says that the root module has more moves, which depend on values of variables; see
+	// [configs.Config.ExpandMoves].
+	LateMoves bool
 	// Declared is what roots.tofu.hcl says about the root module; nil if there is no such file.
 	Declared *rootsfile.Root
 	// Err says why the root module can't be read. If it is set, State and Reads are empty.
@@ -213,7 +216,7 @@ func (r *Root) read(ctx context.Context, s *session.Session, uses *memo.Map[stri
 	}
 	r.hasOwn = HasOwn(cfg.Module, s.DataDir)
 	r.Outputs = slices.Sorted(maps.Keys(cfg.Module.Outputs))
-	r.Moves = cfg.Module.RootMoves
+	r.Moves, r.LateMoves = cfg.Module.RootMoves, cfg.Module.HasLateRootMoves()
 	r.variables = slices.Collect(maps.Keys(cfg.Module.Variables))
 	for name, o := range cfg.Module.Outputs {
 		if o.Sensitive.Value {

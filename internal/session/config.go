@@ -27,7 +27,10 @@ func (s *Session) LoadConfig(ctx context.Context, given map[string]configs.Given
 	if err != nil {
 		return nil, err
 	}
-	return s.Load(ctx, given, resolve)
+	return s.load(ctx, given, func(opts *configs.LoadOptions) (*configs.Config, error) {
+		opts.Resolve, opts.Moves = resolve, true
+		return configs.LoadRoot(ctx, s.RootDir, opts, s.Warnings.Add)
+	})
 }
 
 // LoadInstalled loads the root module and all modules that are installed or local, for commands that

@@ -6,7 +6,8 @@ import (
 	"sync"
 	"time"
 
-	"tofu/internal/addrs"
+	"github.com/hashicorp/hcl/v2"
+
 	"tofu/internal/states"
 	"tofu/internal/states/statemgr"
 	"tofu/internal/tfdiags"
@@ -82,13 +83,21 @@ type EstateMoves struct {
 // would destroy what leaves, and create again what arrives. Only a run over an estate knows whether objects
 // arrive, as their source decides.
 func (op *Operation) checkMoves() error {
+	list := op.Config.Module.RootMoves
+	if len(list) == 0 {
+		return nil
+	}
 	var errs tfdiags.Diagnostics
-	for _, m := range op.Config.Module.RootMoves {
+	holds, reported := op.State.State().Holds(), map[hcl.Range]bool{}
+	for _, m := range list {
+		if reported[m.Range] { // another element of for_each
+			continue
+		}
 		own := m.To
 		if m.Leaves {
 			own = m.From
 		}
-		present := len(op.State.State().Select([]addrs.Target{own})) > 0
+		present, before := holds(own), len(errs)
 		switch {
 		case m.Leaves && present:
 			errs.Add(tfdiags.Errorf("Objects are to move to another root module", "%s is to move to the root module %s, but it is "+
@@ -99,6 +108,7 @@ func (op *Operation) checkMoves() error {
 				"doesn't have it. Only a run over both root modules knows whether it exists there: use \"tofu roots plan\" and "+
 				"\"tofu roots apply\", or remove the moved block.", own, m.Root).At(m.Range))
 		}
+		reported[m.Range] = len(errs) > before
 	}
 	return errs.Err()
 }

@@ -32,6 +32,33 @@ func covers(t addrs.Target, addr addrs.AbsInstance) bool {
 	return t.ContainsInstance(addr) && (t.IsModule() || t.Module == addr.Module)
 }
 
+// Holds returns a function that reports whether the state has objects at or below an address. A module
+// without a key stands for all of its instances if it is the last part of the address.
+func (s *State) Holds() func(addrs.Target) bool {
+	known := make(map[string]bool)
+	for r := range s.Resources() {
+		for key := range r.Instances {
+			for _, text := range Around(r.Addr.Instance(key)) {
+				known[text] = true
+			}
+		}
+	}
+	return func(t addrs.Target) bool { return known[t.String()] }
+}
+
+// Around returns the addresses that include an instance: its own, that of its resource, and those of the
+// modules around it, with and without their keys.
+func Around(addr addrs.AbsInstance) []string {
+	out := []string{addr.String(), addr.Abs().String()}
+	var in addrs.ModuleInstance
+	for _, step := range addr.Module.Steps() {
+		out = append(out, string(in.Child(step.Name, addrs.NoKey)))
+		in = in.Child(step.Name, step.Key)
+		out = append(out, string(in))
+	}
+	return out
+}
+
 // Unmatched returns the targets that cover, in the sense of [State.Select], none of the instances.
 func Unmatched(targets []addrs.Target, instances []addrs.AbsInstance) []addrs.Target {
 	return slices.DeleteFunc(slices.Clone(targets), func(t addrs.Target) bool {
