@@ -64,17 +64,9 @@ func newRootMoves(
 	return &rootMoves{app: app, mover: m, selected: selected}
 }
 
-// declared returns the moves that blocks declare.
-func (m *rootMoves) declared(ctx context.Context) ([]rootmoves.Move, error) {
-	list, err := m.mover.Declared(ctx)
-	return slices.DeleteFunc(list, func(mv rootmoves.Move) bool {
-		return !slices.Contains(m.selected, mv.From) && !slices.Contains(m.selected, mv.To)
-	}), err
-}
-
 // preview shows which objects would move. It changes nothing.
 func (m *rootMoves) preview(ctx context.Context) (*rootmoves.Outcome, error) {
-	list, err := m.declared(ctx)
+	list, err := m.mover.Declared(ctx, m.selected)
 	if err != nil || len(list) == 0 {
 		return &rootmoves.Outcome{}, err
 	}
@@ -237,7 +229,7 @@ func (m *rootMoves) write(ctx context.Context, from, to string) error {
 
 // checkOpposite returns an error if a moved block says that what would move has moved the other way.
 func (m *rootMoves) checkOpposite(ctx context.Context, mv *rootmoves.Move) error {
-	list, err := m.mover.Declared(ctx)
+	list, err := m.mover.Declared(ctx, m.mover.Estate.Roots)
 	for _, other := range list {
 		if other.From == mv.To && other.Pair.From == mv.Pair.To || other.To == mv.From && other.Pair.To == mv.Pair.From {
 			err = tfdiags.Join(err, tfdiags.Errorf("A moved block says otherwise", "%s, as this block says. Remove the block from "+

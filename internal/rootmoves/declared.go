@@ -27,9 +27,9 @@ func (m *Move) String() string {
 		tfdiags.Quote(m.To.Name), m.Pair.To)
 }
 
-// Declared returns the moves that the moved blocks of the root modules declare, each once, sorted by their
-// root modules.
-func (m *Mover) Declared(ctx context.Context) ([]Move, error) {
+// Declared returns the moves that the moved blocks of all root modules declare to or from the selected ones,
+// each once, sorted by their root modules.
+func (m *Mover) Declared(ctx context.Context, selected []*roots.Root) ([]Move, error) {
 	var out []Move
 	var errs tfdiags.Diagnostics
 	type end struct{ root, addr string }
@@ -58,7 +58,9 @@ func (m *Mover) Declared(ctx context.Context) ([]Move, error) {
 				continue
 			}
 			from[here], to[there] = mv, mv
-			out = append(out, *mv)
+			if slices.Contains(selected, mv.From) || slices.Contains(selected, mv.To) {
+				out = append(out, *mv)
+			}
 		}
 	}
 	slices.SortStableFunc(out, func(a, b Move) int {

@@ -3,7 +3,6 @@ package warm
 import (
 	"context"
 	"io"
-	"slices"
 	"sync"
 
 	"tofu/internal/fleet"
@@ -166,15 +165,12 @@ func (e *Estate) plan(ctx context.Context, at moment, m *Module, opts PlanOption
 
 // previewMoves makes the run plan with what moved blocks will move between its root modules.
 func (e *Estate) previewMoves(ctx context.Context, run *fleet.Run) error {
-	declared, err := rootmoves.Declared(run.Estate)
-	declared = slices.DeleteFunc(declared, func(mv rootmoves.Move) bool {
-		return !slices.Contains(run.Selected, mv.From) && !slices.Contains(run.Selected, mv.To)
-	})
+	mover := &rootmoves.Mover{Estate: run.Estate, Dirs: []string{e.dir}, Vars: run.Options.Variables,
+		Open: func(r *roots.Root) *session.Session { return e.core.session(run.Session, r.Module(), nil) }}
+	declared, err := mover.Declared(ctx, run.Selected)
 	if err != nil || len(declared) == 0 {
 		return err
 	}
-	mover := &rootmoves.Mover{Estate: run.Estate, Dirs: []string{e.dir}, Vars: run.Options.Variables,
-		Open: func(r *roots.Root) *session.Session { return e.core.session(run.Session, r.Module(), nil) }}
 	moved, err := mover.Preview(ctx, declared)
 	if err == nil {
 		run.Moved = moved.States
