@@ -264,19 +264,20 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	in, out, backup := s.paths(workspace)
-	_, missing := os.Lstat(out)
-	elsewhere := in != out && errors.Is(missing, fs.ErrNotExist) // -state-out names a new file, so nothing is replaced
+	info, err := os.Stat(out)
+	copied := in != out && (err != nil || info.Size() == 0)        // -state-out names a new file, or the empty one of the lock
+	replaced := in == out || err == nil && info.Mode().IsRegular() // a pipe has nothing to keep
 	if !s.backedUp[workspace] && s.Seal != nil {
 		if err := s.sealOld(out + ".backup"); err != nil {
 			return fmt.Errorf("encrypting the last backup of the state: %w", err)
 		}
 	}
-	if !s.backedUp[workspace] && backup != "" && !elsewhere {
+	if !s.backedUp[workspace] && backup != "" && replaced {
 		write := s.backUp
 		if s.options.Backup == "" {
 			write = s.backUpBeside
 		}
-		if err := write(in, backup); err != nil {
+		if err := write(out, backup); err != nil {
 			return fmt.Errorf("writing the backup of the state: %w", err)
 		}
 	}
@@ -285,7 +286,7 @@ func (s *Store) Put(ctx context.Context, workspace string, data []byte) error {
 		return fmt.Errorf("writing the state: %w", err)
 	}
 	var original fs.FileInfo
-	if elsewhere {
+	if copied {
 		original, _ = os.Stat(in) // the new file gets the owner and mode of the file that was read
 	}
 	file, err := replace(out, bytes.NewReader(data), original, s.locks[workspace] != nil)
