@@ -445,18 +445,14 @@ func (p *planWriter) outputChanges() {
 				Actions: o.Action.Names(), Before: valueJSON(o.Before), AfterUnknown: jsonFalse,
 				BeforeSensitive: jsonFalse, AfterSensitive: jsonFalse,
 			}
+			if o.Sensitive { // on both sides, because a value that becomes sensitive must not be shown any more
+				c.BeforeSensitive, c.AfterSensitive = jsonTrue, jsonTrue
+			}
 			if o.After.IsKnown() {
 				c.After = valueJSON(o.After)
 			}
 			if !o.After.IsWhollyKnown() {
 				c.AfterUnknown = unknownJSON(o.After)
-			}
-			before, after := planview.OutputSensitivity(o)
-			if before {
-				c.BeforeSensitive = jsonTrue
-			}
-			if after {
-				c.AfterSensitive = jsonTrue
 			}
 			p.field(o.Name, c)
 		}

@@ -153,7 +153,7 @@ func OutputNode(d *valuediff.Differ, o *plans.OutputChange) *valuediff.Node {
 	if o.Action == plans.Delete || before != cty.NilVal {
 		after = valuediff.AbsentIfNull(after)
 	}
-	was, is := OutputSensitivity(o)
+	was, is := outputSensitivity(o)
 	n := d.Value(secret(before, was), secret(after, is))
 	n.ToNull = n.Action == plans.Delete
 	if !n.Changed() { // value and sensitivity stay the same
@@ -163,9 +163,9 @@ func OutputNode(d *valuediff.Differ, o *plans.OutputChange) *valuediff.Node {
 	return n
 }
 
-// OutputSensitivity reports whether an output is sensitive before and after its change. If it exists
-// only on one side, both sides count as sensitive if that one is, as in OpenTofu's documents.
-func OutputSensitivity(o *plans.OutputChange) (before, after bool) {
+// outputSensitivity reports whether an output is sensitive before and after its change. If it exists
+// only on one side, both sides count as sensitive if that one is.
+func outputSensitivity(o *plans.OutputChange) (before, after bool) {
 	before, after = marks.Has(o.Before, marks.Sensitive), marks.Has(o.After, marks.Sensitive)
 	if o.Before.IsNull() || o.After.IsNull() || !before && !after {
 		return o.Sensitive, o.Sensitive
