@@ -125,7 +125,7 @@ type PlanOptions struct {
 	// that these depend on.
 	Invoke       []addrs.Target
 	ForceReplace []addrs.AbsInstance
-	AnyReplace   bool // addresses in ForceReplace may match nothing, as in tests
+	AnyReplace   bool // no warning about addresses in ForceReplace that match nothing, as in tests
 	// Past, if not nil, makes a normal plan restore objects to an earlier state. See past.go.
 	Past *Past
 

@@ -187,7 +187,7 @@ func (w *walk) plan(ctx context.Context, opts *PlanOptions) (*plans.Plan, error)
 	err := w.run(ctx)
 	f := finisher{w}
 	f.removeOutputs()
-	err = tfdiags.Join(err, f.checkAddresses(opts))
+	f.checkAddresses(opts)
 	undone := moves.CheckInstances(op.Config, f.moduleInstances, f.declares)
 	if op.moves.Cycle != nil {
 		if undone == nil { // the errors in undone explain the cycle better
@@ -420,7 +420,7 @@ func planDestroy(
 	w.out.prevRun = prevRun
 	f := finisher{w}
 	f.removeOutputs()
-	err = tfdiags.Join(err, f.checkAddresses(opts))
+	f.checkAddresses(opts)
 	return f.plan(opts, err != nil), err
 }
 

@@ -156,7 +156,7 @@ func (p *player) apply(c *enginetest.Chapter) error {
 	if err != nil {
 		for text, expected := range map[string]bool{
 			"Moved resource instances": trouble, "Asked to fail": trouble,
-			misplaced: true, "can't be replaced": len(c.Options.ForceReplace) > 0,
+			misplaced: true,
 			// These errors are about objects that are not created yet.
 			"Not found": refreshes, "Invalid index": refreshes || c.Options.Mode == plans.Destroy,
 		} {

@@ -24,36 +24,34 @@ type unmatched struct {
 	names     []string                      // what to suggest, set when it is first needed
 }
 
-// checkAddresses warns about targets and exclusions that match nothing. For -replace, it returns an
-// error, because the plan would lack the change that was asked for.
-func (f finisher) checkAddresses(o *PlanOptions) error {
+// checkAddresses warns about targets, exclusions and addresses of -replace that match nothing.
+func (f finisher) checkAddresses(o *PlanOptions) {
 	if o.preDestroy || len(o.Imports) > 0 || o.RestOf != nil ||
 		len(o.Targets)+len(o.Excludes)+len(o.ForceReplace) == 0 {
-		return nil
+		return
+	}
+	var replaced []addrs.Target
+	if !o.AnyReplace {
+		for _, addr := range o.ForceReplace {
+			replaced = append(replaced, addrs.Target{Module: addr.Module, Resource: addr.Resource, Key: addr.Key,
+				HasKey: addr.Key != addrs.NoKey})
+		}
 	}
 	u := newUnmatched(f.w)
 	for _, list := range []struct {
 		targets []addrs.Target
+		exact   bool
 		effect  string
-	}{{o.Targets, "These targets select nothing:"}, {o.Excludes, "These exclusions leave nothing out:"}} {
+	}{
+		{o.Targets, false, "These targets select nothing:"},
+		{o.Excludes, false, "These exclusions leave nothing out:"},
+		{replaced, true, "These addresses can't be replaced:"},
+	} {
+		u.exact = list.exact
 		if d, found := u.check(list.targets, list.effect); found {
 			f.w.out.warn(d)
 		}
 	}
-	replaced := make([]addrs.Target, len(o.ForceReplace))
-	for i, addr := range o.ForceReplace {
-		replaced[i] = addrs.Target{Module: addr.Module, Resource: addr.Resource, Key: addr.Key,
-			HasKey: addr.Key != addrs.NoKey}
-	}
-	u.exact = true
-	if o.AnyReplace {
-		return nil
-	}
-	if d, found := u.check(replaced, "These addresses can't be replaced:"); found {
-		d.Severity = tfdiags.Error
-		return tfdiags.Diagnostics{d}.Err()
-	}
-	return nil
 }
 
 func newUnmatched(w *walk) *unmatched {
