@@ -89,7 +89,8 @@ func (o *orphanPlan) planRemoval(ctx context.Context, l *objectState) error {
 		if reason == plans.NoReason {
 			reason = o.reason()
 		}
-		w.out.warn(tfdiags.Warningf(willForget, "%s will be removed from the state but not destroyed.", o.addr))
+		w.out.warn(tfdiags.Warningf("Resource will be removed from the state",
+			"%s will be removed from the state but not destroyed.", o.addr))
 		w.addChange(r, o.change(l, plans.Forget, reason))
 		return nil
 	}

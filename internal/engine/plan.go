@@ -444,13 +444,12 @@ func destroyWalk(
 		refresh.Mode, refresh.preDestroy = plans.Normal, true
 		own := *env
 		var warnings tfdiags.Diagnostics
-		own.Warn = warnings.Add
+		own.Warn = warnings.Add // of changes that this plan doesn't make, unless it ends here
 		plan, err := planNormal(ctx, cfg, prior, &own, &refresh)
 		if err != nil {
 			env.Warn(warnings...)
 			return nil, nil, err // without the refresh, it is unknown which objects still exist
 		}
-		env.Warn(withoutForgetting(warnings)...)
 		start, prevRun, refreshed = plan.Prior, plan.PrevRun, refreshedObjects(plan)
 	}
 	if opts.SkipRefresh || len(opts.Targets)+len(opts.Excludes) > 0 {
@@ -485,17 +484,5 @@ func refreshedObjects(plan *plans.Plan) map[*states.Object]objectState {
 	return out
 }
 
-// willForget is the summary of a warning that withoutForgetting drops.
-const willForget = "Resource will be removed from the state"
-
 // TargetsWarning is the summary of the warning about targets and exclusions.
 const TargetsWarning = "Resource targeting is in effect"
-
-// withoutForgetting returns diags without warnings that don't matter to a destroy plan: warnings
-// about forgotten objects, targets and conditions.
-func withoutForgetting(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
-	return diags.Filter(func(d tfdiags.Diagnostic) bool {
-		_, condition := d.Extra.(tfdiags.CheckRule)
-		return !condition && d.Summary != willForget && d.Summary != TargetsWarning
-	})
-}
