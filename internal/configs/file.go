@@ -54,7 +54,7 @@ type decoder struct {
 func (p *Parser) decodeFile(name string, override bool, part Part, values fileValues) *file {
 	f := &file{name: name}
 	d := &decoder{file: f, override: override, known: values.known, warn: f.warnings.Add}
-	source, err := p.parseFile(name, part)
+	source, err := p.parseFile(name, part, values.symbols == nil)
 	d.addError(err)
 	d.source = p.Source(name)
 	if source != nil {

@@ -230,28 +230,29 @@ func (p *Parser) decodeDir(key moduleKey, warn tfdiags.Sink) (*Module, error) {
 
 // ParseFile parses one file, in JSON or native syntax depending on its name, and keeps its source.
 // The file is nil only if it can't be read; after other errors it contains what could be parsed.
-func (p *Parser) ParseFile(name string) (*hcl.File, error) { return p.parseFile(name, Whole) }
+func (p *Parser) ParseFile(name string) (*hcl.File, error) { return p.parseFile(name, Whole, false) }
 
-// parseFile is like ParseFile, but may leave out blocks that don't belong to the part.
-func (p *Parser) parseFile(name string, part Part) (*hcl.File, error) {
+// parseFile is like ParseFile, but may leave out blocks that don't belong to the part, and with delay,
+// parse blocks later; see parseNative.
+func (p *Parser) parseFile(name string, part Part, delay bool) (*hcl.File, error) {
 	src, err := p.fs.ReadFile(name)
 	if err != nil {
 		return nil, tfdiags.Errorf("Failed to read file", "The file can't be read: %s.", err) // err contains the name
 	}
-	return p.parse(name, src, strings.HasSuffix(name, ".json"), part)
+	return p.parse(name, src, strings.HasSuffix(name, ".json"), part, delay)
 }
 
 // ParseSource is like ParseFile for source text in memory.
 func (p *Parser) ParseSource(name string, src []byte) (*hcl.File, error) {
-	return p.parse(name, src, strings.HasSuffix(name, ".json"), Whole)
+	return p.parse(name, src, strings.HasSuffix(name, ".json"), Whole, false)
 }
 
 // ParseJSON is like ParseSource for JSON syntax, regardless of the file's name.
 func (p *Parser) ParseJSON(name string, src []byte) (*hcl.File, error) {
-	return p.parse(name, src, true, Whole)
+	return p.parse(name, src, true, Whole, false)
 }
 
-func (p *Parser) parse(name string, src []byte, isJSON bool, part Part) (*hcl.File, error) {
+func (p *Parser) parse(name string, src []byte, isJSON bool, part Part, delay bool) (*hcl.File, error) {
 	var parsed *hcl.File
 	var diags hcl.Diagnostics
 	if isJSON {
@@ -259,7 +260,7 @@ func (p *Parser) parse(name string, src []byte, isJSON bool, part Part) (*hcl.Fi
 	} else if d := nesting.Check(name, src); d != nil {
 		diags = hcl.Diagnostics{d}
 	} else {
-		parsed, diags = parseNative(name, src, part)
+		parsed, diags = parseNative(name, src, part, delay)
 	}
 	if parsed == nil || parsed.Body == nil {
 		parsed = &hcl.File{Body: hcl.EmptyBody(), Bytes: src}

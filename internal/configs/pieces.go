@@ -9,35 +9,29 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"tofu/internal/lang/lazyblock"
 	"tofu/internal/lang/nesting"
 	"tofu/internal/parallel"
 )
 
-// A file larger than wholeSize is parsed in pieces of about pieceSize bytes. The HCL parser keeps
-// about 100 bytes per token until it is done, and copies them as their number grows. In large files
-// this dominates the cost of parsing.
-const (
-	wholeSize = 1 << 14
-	pieceSize = 1 << 9
-)
-
-// parseNative parses native syntax. It cuts a large file between blocks and parses the pieces in
-// parallel. If a heredoc contains code, a cut may be inside of it. A piece then fails to parse, and
-// the whole file is parsed instead, as for any file with errors. If only the settings are needed, it
-// leaves out most blocks of resources and data sources, and doesn't report errors in them.
-func parseNative(name string, src []byte, part Part) (*hcl.File, hcl.Diagnostics) {
+// parseNative parses native syntax. It cuts a file between blocks and parses the pieces in parallel,
+// because the HCL parser keeps about 100 bytes per token until it is done, and copies them as their
+// number grows, which would dominate the cost of large files. If a heredoc contains code, a cut may be
+// inside of it. A piece then fails to parse, and the whole file is parsed instead, as for any file with
+// errors. If only the settings are needed, parseNative leaves out most blocks of resources and data
+// sources, and doesn't report errors in them. With delay, it doesn't parse plain resource blocks; only
+// the Content of the result has them.
+func parseNative(name string, src []byte, part Part, delay bool) (*hcl.File, hcl.Diagnostics) {
+	pieces := cut(src)
 	if part == Settings {
-		pieces := cut(src, 1)
 		if settings := slices.DeleteFunc(pieces, piece.isObject); len(settings) < len(pieces) {
 			settings = append(settings, piece{}, piece{}) // at least two
-			if body := parsePieces(name, settings); body != nil {
+			if body := parsePieces(name, settings, false); body != nil {
 				return &hcl.File{Body: body, Bytes: src}, nil
 			}
 		}
-	} else if len(src) > wholeSize {
-		if body := parsePieces(name, cut(src, pieceSize)); body != nil {
-			return &hcl.File{Body: body, Bytes: src}, nil
-		}
+	} else if body := parsePieces(name, pieces, delay); body != nil {
+		return &hcl.File{Body: body, Bytes: src}, nil
 	}
 	return nesting.ParseChecked(name, src)
 }
@@ -69,11 +63,10 @@ func (p piece) isObject() bool {
 	return true
 }
 
-// cut splits src into pieces of at least size bytes, except for the last. A cut is between a line
-// with only a closing brace and the next line that isn't empty, which must begin with a lower-case
-// letter. cut returns nil if src may contain a block comment, because a cut inside a comment might
-// not cause an error.
-func cut(src []byte, size int) []piece {
+// cut splits src into pieces. A cut is between a line with only a closing brace and the next line that
+// isn't empty, which must begin with a lower-case letter. cut returns nil if src may contain a block
+// comment, because a cut inside a comment might not cause an error.
+func cut(src []byte) []piece {
 	if bytes.Contains(src, []byte("/*")) {
 		return nil
 	}
@@ -81,7 +74,7 @@ func cut(src []byte, size int) []piece {
 	at := hcl.InitialPos
 	for at.Byte < len(src) {
 		end := len(src)
-		for from := at.Byte + size; from < len(src); {
+		for from := at.Byte; from < len(src); {
 			i := bytes.Index(src[from:], []byte("\n}\n"))
 			if i < 0 {
 				break
@@ -101,32 +94,64 @@ func cut(src []byte, size int) []piece {
 }
 
 // parsePieces returns the body that consists of the pieces' blocks. It returns nil if a piece has
-// errors or attributes, or if there are fewer than two pieces.
-func parsePieces(name string, pieces []piece) *hclsyntax.Body {
+// errors or attributes, or if there are fewer than two pieces. With delay, it doesn't parse pieces
+// that consist of plain resource blocks.
+func parsePieces(name string, pieces []piece, delay bool) hcl.Body {
 	if len(pieces) < 2 {
 		return nil
 	}
 	bodies := make([]*hclsyntax.Body, len(pieces))
+	delayed := make([][]*hcl.Block, len(pieces))
 	var wrong atomic.Bool // a piece has errors, so the remaining pieces need not be parsed
 	parallel.Each(len(pieces), runtime.GOMAXPROCS(0), func(i int) {
 		if wrong.Load() {
 			return
 		}
+		if delay {
+			if blocks, ok := lazyblock.Blocks(pieces[i].src, name, pieces[i].start); ok {
+				delayed[i] = blocks
+				return
+			}
+		}
 		file, diags := hclsyntax.ParseConfig(pieces[i].src, name, pieces[i].start)
-		if len(diags) > 0 {
+		body := file.Body.(*hclsyntax.Body)
+		if len(diags) > 0 || len(body.Attributes) > 0 {
 			wrong.Store(true)
 			return
 		}
-		bodies[i] = file.Body.(*hclsyntax.Body)
+		bodies[i] = body
 	})
+	if wrong.Load() {
+		return nil
+	}
 	whole := &hclsyntax.Body{Attributes: hclsyntax.Attributes{}}
-	for _, b := range bodies {
-		if b == nil || len(b.Attributes) > 0 {
-			return nil
+	for i, b := range bodies {
+		if b == nil {
+			continue
+		}
+		if i == 0 {
+			whole.SrcRange = b.SrcRange
 		}
 		whole.Blocks = append(whole.Blocks, b.Blocks...)
 		whole.EndRange = b.EndRange
 	}
-	whole.SrcRange = hcl.RangeBetween(bodies[0].SrcRange, whole.EndRange)
+	whole.SrcRange = hcl.RangeBetween(whole.SrcRange, whole.EndRange)
+	if blocks := slices.Concat(delayed...); len(blocks) > 0 {
+		return delayedBody{whole, blocks}
+	}
 	return whole
+}
+
+// delayedBody is the body of a file, some of whose blocks are not parsed yet. Only Content returns them.
+type delayedBody struct {
+	*hclsyntax.Body
+	blocks []*hcl.Block
+}
+
+// Content implements hcl.Body.
+func (b delayedBody) Content(schema *hcl.BodySchema) (*hcl.BodyContent, hcl.Diagnostics) {
+	content, diags := b.Body.Content(schema)
+	content.Blocks = append(content.Blocks, b.blocks...)
+	slices.SortFunc(content.Blocks, func(x, y *hcl.Block) int { return x.TypeRange.Start.Byte - y.TypeRange.Start.Byte })
+	return content, diags
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"tofu/internal/lang/lazyblock"
 )
 
 func TestPieces(t *testing.T) {
@@ -44,9 +46,9 @@ func TestPieces(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			src := []byte(test.src)
 			want, diags := hclsyntax.ParseConfig(src, "main.tf", hcl.InitialPos)
-			got := parsePieces("main.tf", cut(src, 100))
+			got := parsePieces("main.tf", cut(src), false)
 			if (got != nil) != test.pieces {
-				t.Fatalf("%d pieces: parsed in pieces = %v, diagnostics of the whole file: %v", len(cut(src, 100)),
+				t.Fatalf("%d pieces: parsed in pieces = %v, diagnostics of the whole file: %v", len(cut(src)),
 					got != nil, diags)
 			}
 			if got == nil {
@@ -56,27 +58,45 @@ func TestPieces(t *testing.T) {
 				t.Fatal("no error for a file with errors:", diags)
 			}
 			if !reflect.DeepEqual(got, want.Body) {
-				t.Errorf("ranges differ: got %v, want %v", got.SrcRange, want.Body.(*hclsyntax.Body).SrcRange)
+				t.Errorf("the pieces differ: got %#v, want %#v", got, want.Body)
 			}
 		})
 	}
 }
 
-// FuzzPieces checks that cutting a file into pieces never changes the result.
+// FuzzPieces checks that cutting a file into pieces, and parsing blocks later, never change the result.
 func FuzzPieces(f *testing.F) {
+	f.Add("resource \"a\" \"b\" {\n  x = local.y\n}\n# c\n\nlocals {\n  y = 1\n}\nresource \"c\" \"d\" {\n  x = {\n}\n}\n")
+	f.Add("resource \"a\" \"b\" {\n  x = 1\n}\nlocals {\n  y = <<E\n}\nresource \"a\" \"b\" {\n}\nE\n}\n")
 	f.Add("a {\n}\nb {\n  c = <<E\n}\nd\nE\n}\n")
 	f.Add("a {\n  b = \"${{\n}\n}\"\n}\nc {}\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		src := []byte(text)
-		got := parsePieces("main.tf", cut(src, 1))
-		if got == nil {
-			return
-		}
 		want, diags := hclsyntax.ParseConfig(src, "main.tf", hcl.InitialPos)
-		if diags.HasErrors() || !reflect.DeepEqual(got.Blocks, want.Body.(*hclsyntax.Body).Blocks) {
-			t.Errorf("the pieces of %q differ from the whole file: %v", text, diags)
+		for _, delay := range []bool{false, true} {
+			got := parsePieces("main.tf", cut(src), delay)
+			if got != nil && (diags.HasErrors() || !reflect.DeepEqual(parsedBlocks(got), parsedBlocks(want.Body))) {
+				t.Errorf("the pieces of %q differ from the whole file: %v", text, diags)
+			}
 		}
 	})
+}
+
+// parsedBlocks returns the blocks of a file, all of them parsed.
+func parsedBlocks(body hcl.Body) hcl.Blocks {
+	native, ok := body.(*hclsyntax.Body)
+	if !ok {
+		native = body.(delayedBody).Body
+	}
+	schema := &hcl.BodySchema{}
+	for _, block := range append(native.Blocks, &hclsyntax.Block{Type: "resource", Labels: []string{"type", "name"}}) {
+		schema.Blocks = append(schema.Blocks, hcl.BlockHeaderSchema{Type: block.Type, LabelNames: block.Labels})
+	}
+	content, _ := body.Content(schema)
+	for _, block := range content.Blocks {
+		block.Body, _ = lazyblock.Native(block.Body)
+	}
+	return content.Blocks
 }
 
 // FuzzSettings checks that files without errors have the same settings with and without the blocks of
@@ -99,7 +119,7 @@ func FuzzSettings(f *testing.F) {
 		if diags.HasErrors() {
 			return
 		}
-		got, diags := parseNative("main.tf", []byte(text), Settings)
+		got, diags := parseNative("main.tf", []byte(text), Settings, false)
 		if diags.HasErrors() || !reflect.DeepEqual(settings(got.Body), settings(want.Body)) {
 			t.Errorf("the settings of %q differ from the whole file: %v", text, diags)
 		}

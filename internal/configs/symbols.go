@@ -74,7 +74,7 @@ func (p *Parser) symbolFiles(dir string) ([]string, error) {
 }
 
 func (p *Parser) parseSymbols(name string) (*hclsyntax.Body, hcl.Diagnostics) {
-	file, err := p.parseFile(name, Whole)
+	file, err := p.ParseFile(name)
 	if file == nil {
 		return nil, tfdiags.FromError(err).HCL()
 	}

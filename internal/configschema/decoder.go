@@ -112,6 +112,18 @@ func (b *Block) Prepare(body hcl.Body) hcl.Body {
 	return p
 }
 
+// Prepares reports whether Prepare splits a body with the given arguments, and without blocks.
+func (b *Block) Prepares(arguments []string) bool {
+	schema := b.preparingSchema()
+	for _, name := range arguments {
+		if b.Attributes[name] == nil {
+			return false
+		}
+	}
+	missing := func(attr hcl.AttributeSchema) bool { return attr.Required && !slices.Contains(arguments, attr.Name) }
+	return !b.requiresBlocks() && !slices.ContainsFunc(schema.Attributes, missing)
+}
+
 // preparingSchema returns the body schema with `dynamic` blocks added.
 func (b *Block) preparingSchema() *hcl.BodySchema {
 	return b.derived.preparingSchema.get(func() *hcl.BodySchema {

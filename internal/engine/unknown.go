@@ -15,6 +15,7 @@ import (
 	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/lang/funcs"
+	"tofu/internal/lang/lazyblock"
 	"tofu/internal/plans"
 )
 
@@ -205,7 +206,7 @@ func (v varyingObject) argument(expr hcl.Expression) string {
 
 // inBlocks returns a function that is called in the blocks of the resource, or "".
 func (v varyingObject) inBlocks() (name string) {
-	body, native := v.r.Config.Config.(*hclsyntax.Body)
+	body, native := lazyblock.Native(v.r.Config.Config)
 	if !native {
 		return ""
 	}

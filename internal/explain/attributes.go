@@ -12,6 +12,7 @@ import (
 	"tofu/internal/configschema"
 	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
+	"tofu/internal/lang/lazyblock"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/ui/planview"
@@ -226,7 +227,7 @@ func changedParts(was, is cty.Value) []string {
 // steadyParts returns the ranges of the values of unchanged members in an attribute such as { name
 // = value }. References in these ranges did not cause the change.
 func steadyParts(body hcl.Body, a *Attribute) []hcl.Range {
-	native, ok := body.(*hclsyntax.Body)
+	native, ok := lazyblock.Native(body)
 	if !ok || a.Parts == nil || native.Attributes[a.Name] == nil {
 		return nil
 	}
@@ -274,7 +275,7 @@ var volatileFunctions = map[string]string{
 // it returns only calls within them.
 func volatile(in any, places ...hcl.Range) []*Source {
 	node, native := in.(hclsyntax.Node)
-	if !native {
+	if !native { // JSON, or a lazyblock.Body, which has no calls
 		return nil
 	}
 	var out []*Source

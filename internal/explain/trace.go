@@ -37,7 +37,7 @@ type sourcePos struct {
 // reference itself ends at the index and does not contain the attribute.
 func (t *tracer) note(expr any) {
 	node, native := expr.(hclsyntax.Node)
-	if !native {
+	if !native { // JSON, or a lazyblock.Body, which has none of the expressions below
 		return
 	}
 	add := func(of hclsyntax.Expression, steps hcl.Traversal) {

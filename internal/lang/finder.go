@@ -10,6 +10,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configschema"
 	"tofu/internal/lang/funcs"
+	"tofu/internal/lang/lazyblock"
 	"tofu/internal/tfdiags"
 )
 
@@ -204,7 +205,7 @@ func (f *finder) inEach(exprs []hclsyntax.Expression) {
 // callsInBody finds calls anywhere in a body. In a merged body, such as an overridden one, each
 // block comes from one of the original bodies.
 func (f *finder) callsInBody(body hcl.Body, schema *configschema.Block) {
-	if node, ok := body.(*hclsyntax.Body); ok {
+	if node, ok := lazyblock.Native(body); ok {
 		funcs.VisitCallsInNode(node, f.call)
 		return
 	}

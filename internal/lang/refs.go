@@ -4,12 +4,13 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configschema"
+	"tofu/internal/lang/lazyblock"
 	"tofu/internal/tfdiags"
 )
 
@@ -238,7 +239,7 @@ type Body struct {
 	// Meta-arguments that were removed from the body, for spelling suggestions; may be nil.
 	Meta *hcl.BodySchema
 
-	prepared hcl.Body
+	prepared func() hcl.Body // the body as Schema.Prepare returns it; may be nil
 }
 
 // Analyze finds the references in an expression. It returns nil if expr is nil.
@@ -253,16 +254,21 @@ func Analyze(expr hcl.Expression, scope addrs.Scope) *Expr {
 
 // AnalyzeBody finds the references in a body with the given schema.
 func AnalyzeBody(body hcl.Body, schema *configschema.Block, scope addrs.Scope) *Body {
-	out := &Body{Body: body, Schema: schema, prepared: schema.Prepare(body)}
+	if text, ok := body.(*lazyblock.Body); ok && schema.Prepares(text.Arguments()) {
+		return &Body{Body: body, Schema: schema, Refs: (&finder{variables: text.Traversals()}).refs(scope),
+			prepared: sync.OnceValue(func() hcl.Body { return schema.Prepare(body) })}
+	}
+	prepared := schema.Prepare(body)
+	out := &Body{Body: body, Schema: schema, prepared: func() hcl.Body { return prepared }}
 	var f finder
-	if exprs, all := configschema.Expressions(out.prepared); all {
+	if exprs, all := configschema.Expressions(prepared); all {
 		for expr := range exprs {
 			f.inExpr(expr)
 		}
 	} else {
 		f.callsInBody(body, schema)
 		f.variables = schema.Variables(body)
-		if node, native := body.(*hclsyntax.Body); native {
+		if node, native := lazyblock.Native(body); native {
 			notes := finder{}
 			notes.inBody(node)
 			f.indexes, f.outputs, f.around = notes.indexes, notes.outputs, notes.around

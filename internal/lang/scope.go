@@ -362,7 +362,7 @@ func (s *Scope) Expanded(body *Body, unsure func(*addrs.Reference) bool) (*Body,
 func evalBodyIn(ctx *hcl.EvalContext, body *Body) (cty.Value, error) {
 	from := body.Body
 	if body.prepared != nil {
-		from = body.prepared
+		from = body.prepared()
 	}
 	v, diags := body.Schema.Decode(from, ctx)
 	return v, tfdiags.FromHCL(redact(explainKeys(body.Schema.Suggestions(body.Body, body.Meta, ctx, diags)), ctx)).Err()

@@ -15,6 +15,7 @@ import (
 	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/lang/funcs"
+	"tofu/internal/lang/lazyblock"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
@@ -353,6 +354,9 @@ func (in *inputs) dependencies(d *states.Dependencies) {
 // pure reports whether the expressions of a body, or an expression, call only functions that have
 // the same result in every run. It returns false for other syntax than the native one.
 func pure(of any) bool {
+	if _, plain := of.(*lazyblock.Body); plain {
+		return true // such a body has no calls
+	}
 	node, ok := of.(hclsyntax.Node)
 	if !ok {
 		return false

@@ -36,6 +36,7 @@ import (
 	"tofu/internal/engine"
 	"tofu/internal/engine/graph"
 	"tofu/internal/engine/reads"
+	"tofu/internal/lang/lazyblock"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 )
@@ -230,11 +231,11 @@ func (s *search) hashFile(name string, without []hole) []byte {
 // rangeOf returns where a resource block is. ok is false if its text is unknown, or not in the native
 // syntax.
 func (s *search) rangeOf(c *configs.Resource) (at hcl.Range, ok bool) {
-	body, ok := c.Config.(*hclsyntax.Body)
+	end, ok := lazyblock.End(c.Config)
 	if !ok {
 		return at, false
 	}
-	return s.valid(hcl.RangeBetween(c.Range, body.EndRange), c.Range.Filename == body.EndRange.Filename)
+	return s.valid(hcl.RangeBetween(c.Range, end), c.Range.Filename == end.Filename)
 }
 
 // rangeOfValue returns where a local is, or the expression of a variable or output.

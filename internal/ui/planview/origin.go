@@ -6,11 +6,11 @@ import (
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/configschema"
+	"tofu/internal/lang/lazyblock"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
 )
@@ -165,7 +165,7 @@ func variablesIn(body hcl.Body) []hcl.Traversal {
 	for _, name := range slices.Sorted(maps.Keys(attrs)) {
 		out = append(out, attrs[name].Expr.Variables()...)
 	}
-	if native, ok := body.(*hclsyntax.Body); ok {
+	if native, ok := lazyblock.Native(body); ok {
 		for _, block := range native.Blocks {
 			out = append(out, variablesIn(block.Body)...)
 		}
