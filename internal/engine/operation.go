@@ -23,6 +23,7 @@ type operation struct {
 
 	skipRefresh   bool
 	omits         bool                                                      // whether the plan leaves out unchanged blocks
+	remembers     bool                                                      // see PlanOptions.LeaveOut
 	refresh       func(RefreshCandidate) bool                               // nil means all; see PlanOptions
 	answers       *Answers                                                  // may be nil
 	data          DataMemory                                                // may be nil

@@ -115,6 +115,7 @@ func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *E
 	op.Invoke = o.Invoke
 	op.defers = o.Defer && o.Mode != plans.Destroy
 	op.refresh, op.answers, op.data, op.readDone = o.Refresh, o.Answers, o.Data, o.ReadDone
+	op.remembers = o.LeaveOut
 	op.omits = (o.SkipRefresh || o.Refresh != nil) && o.NotSaved || o.LeaveOut
 	op.skipRefresh, op.variables, op.timestamp = o.SkipRefresh, o.Variables, env.now().UTC().Truncate(time.Second)
 	if o.RestOf != nil {

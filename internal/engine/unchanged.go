@@ -19,7 +19,8 @@ type Unchanged interface {
 	// false are not known, and neither are those that refer to them.
 	Find(g *graph.Graph, stored *states.State, free func(*reads.Resource) bool) Known
 	// Record is called when the operation on the last graph has succeeded. same reports whether a block
-	// was valid, or whether its plan changes nothing, not even in the state.
+	// was valid, or whether its plan changes nothing, not even in the state. With PlanOptions.LeaveOut, the
+	// plan may also create or update objects.
 	Record(same func(*reads.Resource) bool)
 	// Change returns what the earlier operation has planned for an instance of a known block. It is nil
 	// if the plan should not list the instance.
@@ -102,7 +103,9 @@ func (w *walk) recordUnchanged(plan *plans.Plan) {
 	}
 	changed := map[addrs.ConfigResource]bool{}
 	for _, c := range plan.Changes.Instances {
-		if c.Action != plans.NoOp || c.MovedFrom != nil || c.Importing != nil {
+		// With PlanOptions.LeaveOut, Unchanged.Change returns what these actions have planned.
+		pending := w.op.remembers && (c.Action == plans.Create || c.Action == plans.Update) && c.Deposed == ""
+		if c.Action != plans.NoOp && !pending || c.MovedFrom != nil || c.Importing != nil {
 			changed[c.Addr.Config()] = true
 		}
 	}
@@ -120,7 +123,8 @@ func (w *walk) recordUnchanged(plan *plans.Plan) {
 // leaves out nothing, because it lists every object, and neither does one that reads everything.
 func (w *walk) leavesOut(r *reads.Resource) bool { return w.unchanged != nil && w.unchanged[r.Index] }
 
-// keep completes a resource whose block the plan leaves out. Its instances keep their objects.
+// keep completes a resource whose block the plan leaves out. Its instances keep their objects, or are
+// planned as the earlier plan has planned them.
 func (v resourceVisit) keep(ctx context.Context) error {
 	p, deferred, err := v.begin(ctx)
 	switch {
@@ -134,15 +138,17 @@ func (v resourceVisit) keep(ctx context.Context) error {
 	for _, in := range p.planned {
 		x := in.resources[v.r.Slot]
 		x.kept = &keptObjects{}
-		for _, key := range x.keys {
+		for i, key := range x.keys {
 			addr := v.r.Addr.Resource.InInstance(in.addr).Instance(key)
-			v.w.eval.unfinished.finish(addr, nil)
 			if change := v.w.op.env.Unchanged.Change(addr); change != nil {
 				again := *change // the earlier plan stays as it is
-				v.w.addChange(v.r, &again)
-				continue
+				if v.w.addChange(v.r, &again); again.Action != plans.NoOp {
+					x.objs[i] = again.After
+				}
+			} else {
+				v.w.out.observe(Planned{&plans.InstanceChange{Addr: addr, Action: plans.NoOp}})
 			}
-			v.w.out.observe(Planned{&plans.InstanceChange{Addr: addr, Action: plans.NoOp}})
+			v.w.eval.unfinished.finish(addr, nil)
 		}
 		v.w.eval.unfinished.completed(v.r.Addr.Resource.InInstance(in.addr))
 	}

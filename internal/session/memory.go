@@ -20,7 +20,7 @@ type Memory struct {
 
 	mu      sync.Mutex
 	sums    []byte      // of the unchanged blocks of planned
-	planned *plans.Plan // the last plan without errors and warnings
+	planned *plans.Plan // the last plan without errors
 	read    time.Time   // when the plan began that has read everything
 }
 

@@ -312,6 +312,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	quiet.Warn = validated.Add
 	same := op.findsUnchanged(ctx, opts)
 	if same != nil {
+		same.Warnings = func() tfdiags.Diagnostics { return slices.Concat(validated, planned) }
 		quiet.Unchanged = same
 	}
 	err := engine.Validate(terminal.UntilAbort(ctx), op.Config.Config, quiet)
@@ -348,7 +349,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	if err != nil {
 		return plan, err
 	}
-	if same != nil && len(validated)+len(planned) == 0 {
+	if same != nil {
 		op.saveUnchanged(same, plan)
 	}
 	if err := op.Providers.packages.check(Requirements(nil, op.State.State())); err != nil {

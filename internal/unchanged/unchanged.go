@@ -4,7 +4,7 @@
 // through values, its objects in the state, and the circumstances: the providers, and everything in the
 // configuration except the text of resource blocks and of the expressions of variables, locals and
 // outputs. The hash of these inputs is the block's sum. If a plan finds nothing to do for a block and
-// reports no warning, its sum is remembered. A later plan leaves out the blocks with remembered sums,
+// warns of nothing in it, its sum is remembered. A later plan leaves out the blocks with remembered sums,
 // provided that it also leaves out all resources that they refer to. Values of these blocks are then
 // their stored objects. In the same way, a validation leaves out the blocks that were valid before; their
 // sums don't include objects. A provider configuration has a sum, too; its provider is not started if it
@@ -39,6 +39,7 @@ import (
 	"tofu/internal/lang/lazyblock"
 	"tofu/internal/plans"
 	"tofu/internal/states"
+	"tofu/internal/tfdiags"
 )
 
 // sum is the hash of the inputs of a block.
@@ -59,10 +60,13 @@ type Blocks struct {
 	// Planned returns the change of an instance in the plan that has recorded the known blocks. It may be
 	// nil; then plans don't list these instances.
 	Planned func(addrs.AbsInstance) *plans.InstanceChange
+	// Warnings returns the warnings of the run so far. Blocks with warnings are not recorded. It may be nil.
+	Warnings func() tfdiags.Diagnostics
 
 	known, found map[sum]bool
 	files        map[string][]byte // sums of files without the texts that belong to other sums
 	last         *search
+	unsure       bool // whether nothing was recorded of the last graph
 }
 
 // header is the first line of the encoded sums.
@@ -82,7 +86,7 @@ func (b *Blocks) Load(text []byte) error {
 }
 
 // Changed reports whether the recorded sums differ from the loaded ones.
-func (b *Blocks) Changed() bool { return !maps.Equal(b.known, b.found) }
+func (b *Blocks) Changed() bool { return !b.unsure && !maps.Equal(b.known, b.found) }
 
 // Encode returns the recorded sums.
 func (b *Blocks) Encode() []byte {
@@ -126,8 +130,12 @@ func (b *Blocks) Record(same func(*reads.Resource) bool) {
 	if b.found == nil {
 		b.found = map[sum]bool{}
 	}
+	warned, ok := b.warned()
+	if b.unsure = !ok; b.unsure {
+		return
+	}
 	for i, r := range b.last.g.Resources {
-		if at := b.last.blocks[i]; at.clear && (at.kept || same(r)) {
+		if at := b.last.blocks[i]; at.clear && (at.kept || same(r)) && !warned[r.Addr] {
 			b.found[at.sum] = true
 		}
 	}
@@ -136,6 +144,30 @@ func (b *Blocks) Record(same func(*reads.Resource) bool) {
 			b.found[at.sum] = true
 		}
 	}
+}
+
+// warned returns the blocks with warnings. Failed checks are not those of a block: each run evaluates them.
+// ok is false if a warning may come from something else that could be left out.
+func (b *Blocks) warned() (out map[addrs.ConfigResource]bool, ok bool) {
+	if b.Warnings == nil {
+		return nil, true
+	}
+	out = map[addrs.ConfigResource]bool{}
+	for _, d := range b.Warnings() {
+		if _, check := d.Extra.(tfdiags.CheckRule); check {
+			continue
+		}
+		if of, ok := addrs.ParseConfigResourceText(d.Address); ok {
+			out[of] = true
+			continue
+		}
+		addr, err := addrs.ParseInstanceText(d.Address)
+		if err != nil {
+			return nil, false
+		}
+		out[addr.Config()] = true
+	}
+	return out, true
 }
 
 // hashCircumstances hashes what all sums depend on.

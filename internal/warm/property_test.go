@@ -185,7 +185,10 @@ func (builtinKind) text(w *world, name string) string {
 				fmt.Fprintf(&b, "  for_each = { for k in [\"u\", \"v\"] : k => \"${k}${%s}\" }\n", pick("1", "var.size", "local.base"))
 			}
 			value := pick(`"constant"`, "var.name", "local.base", "timeadd(\"2020-01-01T00:00:00Z\", \"1h\")",
-				"terraform_data.a0", "module.m.out", "uuid()", "nonsense.x", "{ a = [1, var.size] }")
+				"terraform_data.a0", "module.m.out", "uuid()", "{ a = [1, var.size] }")
+			if n(40) == 0 {
+				value = "nonsense.x"
+			}
 			if letter == "b" || i > 0 && value == "terraform_data.a0" {
 				value = pick(value, "terraform_data.a0", `"plain"`)
 			}
