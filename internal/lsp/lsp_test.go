@@ -17,6 +17,7 @@ import (
 	"tofu/internal/lsp/protocol"
 	"tofu/internal/session"
 	"tofu/internal/warm"
+	"tofu/internal/warm/frames"
 )
 
 // client is an editor.
@@ -69,12 +70,10 @@ func connect(t *testing.T, core *warm.Core, dir string) *client {
 	}()
 	c := &client{t: t, dir: dir, diags: map[string][]protocol.Diagnostic{}}
 	c.change = sync.NewCond(&c.mu)
-	conn, err := jsonrpc2.Dial(t.Context(), pipes{toClient, fromClient}, jsonrpc2.ConnectionOptions{
-		Framer: &framer{&sharedWriter{to: fromClient}}, Handler: jsonrpc2.HandlerFunc(c.handle)})
-	if err != nil {
+	if _, err := frames.New(frames.Headers, toClient, fromClient).Dial(t.Context(), fromClient, c,
+		func(conn *jsonrpc2.Connection) { c.conn = conn }); err != nil {
 		t.Fatal(err)
 	}
-	c.conn = conn
 	t.Cleanup(func() {
 		fromClient.Close()
 		if err := <-done; err != nil {
@@ -96,14 +95,11 @@ func connect(t *testing.T, core *warm.Core, dir string) *client {
 	return c
 }
 
-type pipes struct {
-	io.Reader
-	io.WriteCloser
+func (c *client) Preempt(context.Context, *jsonrpc2.Request) (any, error) {
+	return nil, jsonrpc2.ErrNotHandled
 }
 
-func (p pipes) Dial(context.Context) (io.ReadWriteCloser, error) { return p, nil }
-
-func (c *client) handle(_ context.Context, req *jsonrpc2.Request) (any, error) {
+func (c *client) Handle(_ context.Context, req *jsonrpc2.Request) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch req.Method {

@@ -21,6 +21,7 @@ import (
 	"tofu/internal/tfdiags"
 	"tofu/internal/version"
 	"tofu/internal/warm"
+	"tofu/internal/warm/frames"
 )
 
 // server is the language server of one client.
@@ -31,7 +32,8 @@ type server struct {
 	conn    *jsonrpc2.Connection
 	client  protocol.ClientCapabilities
 	changed chan struct{} // wakes the worker; holds at most one element
-	ended   chan struct{} // closed by the notification exit
+	ended   chan struct{} // closed by exit
+	exit    func()        // called by the notification exit
 
 	mu       sync.Mutex
 	texts    map[string]int32   // versions of the open documents, by path
@@ -52,12 +54,12 @@ func Serve(ctx context.Context, core *warm.Core, workDir string, options warm.Op
 	s := &server{core: core, workDir: workDir, options: options, changed: make(chan struct{}, 1), ended: make(chan struct{}),
 		texts: map[string]int32{}, pending: map[string]bool{}, views: map[string]*view{}, parsed: map[string]*parsed{},
 		shown: map[string]bool{}}
+	s.exit = sync.OnceFunc(func() { close(s.ended) })
 	defer s.close()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	bind := jsonrpc2.ConnectionOptions{Framer: &framer{&sharedWriter{to: out}}, Preempter: preempter{s},
-		Handler: jsonrpc2.HandlerFunc(s.handle)}
-	conn, err := jsonrpc2.Dial(ctx, dialer{in}, binder{s, bind})
+	conn, err := frames.New(frames.Headers, in, out).Dial(ctx, io.NopCloser(in), handler{s},
+		func(conn *jsonrpc2.Connection) { s.conn = conn })
 	if err != nil {
 		return err
 	}
@@ -90,30 +92,11 @@ func (s *server) close() {
 	}
 }
 
-// dialer connects to the input of the client. The framer has its output.
-type dialer struct{ in io.Reader }
+// handler passes the messages of the client to the server.
+type handler struct{ *server }
 
-func (d dialer) Dial(context.Context) (io.ReadWriteCloser, error) { return stream{d.in}, nil }
-
-type stream struct{ io.Reader }
-
-func (stream) Write([]byte) (int, error) { return 0, errors.New("the framer writes") }
-func (stream) Close() error              { return nil }
-
-type binder struct {
-	server  *server
-	options jsonrpc2.ConnectionOptions
-}
-
-func (b binder) Bind(_ context.Context, c *jsonrpc2.Connection) (jsonrpc2.ConnectionOptions, error) {
-	b.server.conn = c
-	return b.options, nil
-}
-
-// preempter cancels requests before those that wait are handled.
-type preempter struct{ *server }
-
-func (p preempter) Preempt(_ context.Context, req *jsonrpc2.Request) (any, error) {
+// Preempt implements jsonrpc2.Preempter. It cancels requests before those that wait are handled.
+func (h handler) Preempt(_ context.Context, req *jsonrpc2.Request) (any, error) {
 	if req.Method != "$/cancelRequest" {
 		return nil, jsonrpc2.ErrNotHandled
 	}
@@ -121,9 +104,9 @@ func (p preempter) Preempt(_ context.Context, req *jsonrpc2.Request) (any, error
 	if json.Unmarshal(req.Params, &params) == nil {
 		switch id := params.Id.(type) {
 		case float64:
-			p.conn.Cancel(jsonrpc2.Int64ID(int64(id)))
+			h.conn.Cancel(jsonrpc2.Int64ID(int64(id)))
 		case string:
-			p.conn.Cancel(jsonrpc2.StringID(id))
+			h.conn.Cancel(jsonrpc2.StringID(id))
 		}
 	}
 	return nil, nil
@@ -133,7 +116,7 @@ func (p preempter) Preempt(_ context.Context, req *jsonrpc2.Request) (any, error
 // requests.
 var notifications = map[string]func(*server, json.RawMessage) error{
 	"initialized":                         func(*server, json.RawMessage) error { return nil },
-	"exit":                                func(s *server, _ json.RawMessage) error { close(s.ended); return nil },
+	"exit":                                func(s *server, _ json.RawMessage) error { s.exit(); return nil },
 	"textDocument/didOpen":                with((*server).didOpen),
 	"textDocument/didChange":              with((*server).didChange),
 	"textDocument/didClose":               with((*server).didClose),
@@ -173,8 +156,9 @@ const (
 	notInitialized   = -32002
 )
 
-// handle handles one message.
-func (s *server) handle(ctx context.Context, req *jsonrpc2.Request) (any, error) {
+// Handle implements jsonrpc2.Handler.
+func (h handler) Handle(ctx context.Context, req *jsonrpc2.Request) (any, error) {
+	s := h.server
 	switch req.Method {
 	case "initialize":
 		return s.initialize(req.Params)

@@ -1,18 +1,20 @@
 package mcp
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"path/filepath"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"tofu/internal/tfdiags"
 	"tofu/internal/version"
 	"tofu/internal/warm"
+	"tofu/internal/warm/frames"
 )
 
 // server answers the calls of one client.
@@ -40,12 +42,47 @@ func Serve(ctx context.Context, core *warm.Core, workDir string, options warm.Op
 	for _, t := range tools {
 		t.add(s, m)
 	}
-	to := &lineWriter{out: out}
-	err := m.Run(ctx, &mcp.IOTransport{Reader: &lineReader{Closer: in, in: bufio.NewReader(in), refuse: to}, Writer: to})
+	messages := frames.New(frames.Lines, in, out)
+	err := m.Run(ctx, &mcp.IOTransport{Reader: &reader{Closer: in, from: messages}, Writer: &writer{Closer: out, to: messages}})
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
 		return nil
 	}
 	return err
+}
+
+// reader passes on the lines that are messages. The library would end the connection at the others.
+type reader struct {
+	io.Closer
+	from *frames.Conn
+	rest []byte // of the present line
+}
+
+// Read implements io.Reader.
+func (r *reader) Read(p []byte) (int, error) {
+	if len(r.rest) == 0 {
+		if err := r.from.Next(func(line []byte) error {
+			_, err := jsonrpc.DecodeMessage(line)
+			if err == nil {
+				r.rest = append(line, '\n')
+			}
+			return err
+		}); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+type writer struct {
+	io.Closer
+	to *frames.Conn
+}
+
+// Write implements io.Writer for whole lines.
+func (w *writer) Write(line []byte) (int, error) {
+	return len(line), w.to.Send(bytes.TrimSuffix(line, []byte("\n")))
 }
 
 // A tool is a method that clients can call.

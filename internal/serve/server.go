@@ -14,6 +14,7 @@ import (
 
 	"tofu/internal/tfdiags"
 	"tofu/internal/warm"
+	"tofu/internal/warm/frames"
 )
 
 // Protocol is the version of the protocol.
@@ -55,11 +56,8 @@ func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser, finishes boo
 	c := &client{Server: s}
 	c.ctx, c.end = context.WithCancel(ctx)
 	defer c.end()
-	bind := binder(func(_ context.Context, conn *jsonrpc2.Connection) (jsonrpc2.ConnectionOptions, error) {
-		c.conn = conn
-		return jsonrpc2.ConnectionOptions{Framer: &lines{}, Preempter: c, Handler: c}, nil
-	})
-	conn, err := jsonrpc2.Dial(c.ctx, dialer{rwc}, bind)
+	messages := frames.New(frames.Lines, rwc, rwc)
+	conn, err := messages.Dial(c.ctx, rwc, c, func(conn *jsonrpc2.Connection) { c.conn = conn })
 	if err != nil {
 		return err
 	}
@@ -93,17 +91,6 @@ func (s *Server) forget(c *client) {
 		}
 	}
 }
-
-type binder func(context.Context, *jsonrpc2.Connection) (jsonrpc2.ConnectionOptions, error)
-
-func (b binder) Bind(ctx context.Context, conn *jsonrpc2.Connection) (jsonrpc2.ConnectionOptions, error) {
-	return b(ctx, conn)
-}
-
-// dialer is a connection that exists already.
-type dialer struct{ io.ReadWriteCloser }
-
-func (d dialer) Dial(context.Context) (io.ReadWriteCloser, error) { return d.ReadWriteCloser, nil }
 
 // errCanceled is the answer to a canceled request.
 var errCanceled = jsonrpc2.NewError(-32800, "the request was canceled")
