@@ -146,7 +146,7 @@ func (t *task) work(ctx context.Context) error {
 	t.flags.shown = shown // that of a run over all root modules
 	var text []byte
 	run.Show = func(_ *roots.Root, _ *fleet.Result, shown []byte) { text = bytes.TrimSpace(shown) }
-	run.Still = nil
+	run.Still, run.Budget = nil, t.child.Reserve
 	printer := run.Printer
 	run.Printer = func(r *roots.Root, out io.Writer) ui.Printer { return &fencedPrinter{printer(r, out), t} }
 	part := &fleet.Part{Run: run, Given: given, InRun: func(name string) bool {

@@ -52,6 +52,8 @@ type Run struct {
 	// ShareProviders makes root modules with equal provider configurations share provider
 	// processes. Shared processes run in the working directory of this program.
 	ShareProviders bool
+	// Budget is what the rates of providers are shared through with other processes; nil for none.
+	Budget pace.Budget
 	// Moved has the states of root modules after moves between them that are shown, but not carried out.
 	Moved map[*roots.Root]*states.State
 	// Repeated is the number of provider processes that ShareProviders would have saved. It is set by
@@ -131,6 +133,7 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 	q := run.order(reverse)
 	list := q.list
 	run.Options.Slots = pace.New(run.Options.Limits.Over(run.Estate.Limits).Over(run.Session.CLI.Limits))
+	run.Options.Slots.Share(run.Budget)
 	run.Session.Timings.Limited(run.Options.Slots.Report)
 	shared := &plugin.Shared{Configured: run.ShareProviders}
 	defer run.Session.SharePlugins(shared)()

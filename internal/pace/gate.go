@@ -15,6 +15,7 @@ type gate struct {
 	waiting  [3][]*Slot // by kind
 	timer    bool       // whether a timer will serve those who wait for the rate
 	rate     rate
+	reserved reserved
 
 	careful   bool      // whether calls were refused: the limit then grows slowly
 	good      int       // successful calls since the limit last changed

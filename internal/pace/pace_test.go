@@ -395,3 +395,45 @@ func TestParse(t *testing.T) {
 		t.Error("a part of a type counts")
 	}
 }
+
+// TestBudget checks that processes with one budget keep a rate together, and reserve calls in batches.
+func TestBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var next time.Time
+		asked := 0
+		budget := func(_ string, rate float64, n int) (time.Duration, error) {
+			time.Sleep(5 * time.Millisecond)
+			mu.Lock()
+			defer mu.Unlock()
+			asked++
+			if now := time.Now(); next.Before(now) {
+				next = now
+			}
+			wait := time.Until(next)
+			next = next.Add(time.Duration(float64(n) / rate * float64(time.Second)))
+			return wait, nil
+		}
+		var wg sync.WaitGroup
+		began := time.Now()
+		for range 4 {
+			s := New(Limits{Rates: map[string]float64{"v": 50}})
+			s.Share(budget)
+			for range 3 { // callers that make one call after the other
+				wg.Go(func() {
+					for range 50 {
+						s.Acquire("acme/v", Read, nil).Release()
+						time.Sleep(20 * time.Millisecond)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		if took := time.Since(began); took < 11*time.Second || took > 17*time.Second {
+			t.Errorf("600 calls at 50 per second took %s", took)
+		}
+		if asked > 150 {
+			t.Errorf("600 calls were reserved in %d batches", asked)
+		}
+	})
+}

@@ -28,6 +28,7 @@ const (
 // Slots are the slots of a run for calls. They are safe for concurrent use.
 type Slots struct {
 	limits Limits
+	budget Budget // see Share; nil for none
 
 	mu     sync.Mutex
 	gates  map[string]*gate
@@ -174,11 +175,15 @@ func (s *Slots) serve(g *gate) (served bool) {
 	for _, kind := range []Kind{Write, Local, Read} {
 		for len(g.waiting[kind]) > 0 && s.mayStart(g, kind) {
 			if kind != Local {
+				if !s.covers(g) {
+					break
+				}
 				if wait := g.rate.wait(time.Now()); wait > 0 {
 					s.serveLater(g, wait)
 					break
 				}
 				g.rate.take(time.Now())
+				g.reserved.use()
 			}
 			slot := g.waiting[kind][0]
 			g.waiting[kind] = g.waiting[kind][1:]

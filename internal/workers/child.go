@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 )
 
 // The process of a task and its worker exchange lines of JSON: the worker writes messages to the standard
@@ -35,14 +36,23 @@ type toChild struct {
 	Interrupt int    `json:"interrupt,omitempty"`
 	Answer    int    `json:"answer,omitempty"` // the number of the question
 	Refused   string `json:"refused,omitempty"`
+	Wait      int64  `json:"wait,omitempty"` // in ns, the answer to Reserve
 }
 
 // fromChild is a message to a worker.
 type fromChild struct {
-	Ask    int    `json:"ask,omitempty"` // a question: may the process change something now?
-	Begins bool   `json:"begins,omitempty"`
-	Event  []byte `json:"event,omitempty"`
-	End    *end   `json:"end,omitempty"`
+	Ask     int      `json:"ask,omitempty"` // a question: may the process change something now?
+	Begins  bool     `json:"begins,omitempty"`
+	Reserve *reserve `json:"reserve,omitempty"` // or: when may it make these calls?
+	Event   []byte   `json:"event,omitempty"`
+	End     *end     `json:"end,omitempty"`
+}
+
+// reserve asks for calls of a provider, at a rate in calls per second.
+type reserve struct {
+	Provider string  `json:"provider"`
+	Rate     float64 `json:"rate"`
+	Calls    int     `json:"calls"`
 }
 
 // Child is the side of a task's process.
@@ -53,8 +63,8 @@ type Child struct {
 	mu      sync.Mutex
 	out     *json.Encoder
 	asked   int
-	waiting map[int]chan error
-	gone    error // why no more answers come
+	waiting map[int]chan toChild
+	gone    bool // no more answers come
 }
 
 // errGone is the error of questions to a worker that has ended.
@@ -63,7 +73,7 @@ var errGone = errors.New("the worker has ended")
 // NewChild reads the job from in. After that, it reads the messages of the worker in the background. When the
 // worker ends, it calls exit.
 func NewChild(in io.Reader, out io.Writer, exit func()) (*Child, error) {
-	c := &Child{Interrupt: make(chan struct{}, 2), out: json.NewEncoder(out), waiting: make(map[int]chan error)}
+	c := &Child{Interrupt: make(chan struct{}, 2), out: json.NewEncoder(out), waiting: make(map[int]chan toChild)}
 	messages := json.NewDecoder(bufio.NewReader(in))
 	var first toChild
 	if err := messages.Decode(&first); err != nil || first.Job == nil {
@@ -92,22 +102,44 @@ func (c *Child) answer(m toChild) {
 	defer c.mu.Unlock()
 	if to := c.waiting[m.Answer]; to != nil {
 		delete(c.waiting, m.Answer)
-		if m.Refused != "" {
-			to <- errors.New(m.Refused)
-		}
-		close(to)
+		to <- m
 	}
 }
 
 func (c *Child) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.gone = errGone
+	c.gone = true
 	for _, to := range c.waiting {
-		to <- errGone
 		close(to)
 	}
 	clear(c.waiting)
+}
+
+// ask sends a question, and waits for the answer.
+func (c *Child) ask(m fromChild) (toChild, error) {
+	to := make(chan toChild, 1)
+	c.mu.Lock()
+	if c.gone {
+		c.mu.Unlock()
+		return toChild{}, errGone
+	}
+	c.asked++
+	c.waiting[c.asked] = to
+	m.Ask = c.asked
+	err := c.out.Encode(m)
+	c.mu.Unlock()
+	if err != nil {
+		return toChild{}, err
+	}
+	answer, ok := <-to
+	switch {
+	case !ok:
+		return toChild{}, errGone
+	case answer.Refused != "":
+		return toChild{}, errors.New(answer.Refused)
+	}
+	return answer, nil
 }
 
 func (c *Child) send(m fromChild) error {
@@ -119,20 +151,14 @@ func (c *Child) send(m fromChild) error {
 // May asks whether this process may still change something. begins says that it begins to change objects. It
 // returns an error if the lease has ended.
 func (c *Child) May(begins bool) error {
-	to := make(chan error, 1)
-	c.mu.Lock()
-	if c.gone != nil {
-		c.mu.Unlock()
-		return c.gone
-	}
-	c.asked++
-	c.waiting[c.asked] = to
-	err := c.out.Encode(fromChild{Ask: c.asked, Begins: begins})
-	c.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	return <-to
+	_, err := c.ask(fromChild{Begins: begins})
+	return err
+}
+
+// Reserve is a pace.Budget that all workers of an account share.
+func (c *Child) Reserve(provider string, rate float64, calls int) (time.Duration, error) {
+	answer, err := c.ask(fromChild{Reserve: &reserve{provider, rate, calls}})
+	return time.Duration(answer.Wait), err
 }
 
 // Emit sends an event.

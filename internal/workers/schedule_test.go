@@ -167,3 +167,40 @@ func TestEnqueueAtOnce(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// TestReserve checks that the calls that workers reserve don't overlap, for each account and provider.
+func TestReserve(t *testing.T) {
+	b := newBench(t)
+	waits := make(chan time.Duration, 10)
+	began := time.Now()
+	for range cap(waits) {
+		go func() {
+			wait, err := b.Queue.reserve(t.Context(), "prod", reserve{"hashicorp/aws", 10, 5})
+			if err != nil {
+				t.Error(err)
+			}
+			waits <- wait + time.Since(began)
+		}()
+	}
+	var firsts []time.Duration
+	for range cap(waits) {
+		firsts = append(firsts, <-waits)
+	}
+	slices.Sort(firsts)
+	for i, first := range firsts[1:] {
+		if gap := first - firsts[i]; gap < 300*time.Millisecond {
+			t.Errorf("a batch of calls begins %s after another one, not 0.5 s", gap)
+		}
+	}
+	for _, account := range []string{"test", ""} {
+		if wait, err := b.Queue.reserve(t.Context(), account, reserve{"hashicorp/aws", 10, 5}); err != nil || wait > 0 {
+			t.Errorf("the account %q waits for %s: %v", account, wait, err)
+		}
+	}
+	if wait, err := b.Queue.reserve(t.Context(), "prod", reserve{"hashicorp/dns", 10, 5}); err != nil || wait > 0 {
+		t.Errorf("another provider waits for %s: %v", wait, err)
+	}
+	if got := accountOf([]string{"account=prod", "zone=eu"}); got != "prod" {
+		t.Errorf("the account is %q", got)
+	}
+}

@@ -105,6 +105,12 @@ CREATE TABLE workers (
 	seen timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE TABLE queues (name text PRIMARY KEY, protocol int NOT NULL, labels text[] NOT NULL);
+CREATE TABLE rates (
+	account text NOT NULL,
+	provider text NOT NULL,
+	next timestamptz NOT NULL,
+	PRIMARY KEY (account, provider)
+);
 CREATE TABLE label_limits (label text PRIMARY KEY, most int NOT NULL);
 `
 

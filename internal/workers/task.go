@@ -243,6 +243,29 @@ func (q *Queue) may(ctx context.Context, t *Task, begins bool) error {
 	return err
 }
 
+// accountOf returns the account that a root module belongs to, as its labels say; "" for none.
+func accountOf(labels []string) string {
+	for _, label := range labels {
+		if account, ok := strings.CutPrefix(label, "account="); ok {
+			return account
+		}
+	}
+	return ""
+}
+
+// reserve reserves calls of a provider in the budget of an account, after all that were reserved before, and
+// returns how long the caller must wait for the first of them.
+func (q *Queue) reserve(ctx context.Context, account string, r reserve) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	var wait float64
+	err := q.pool.QueryRow(ctx, `INSERT INTO rates AS r VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3))
+		ON CONFLICT (account, provider) DO UPDATE SET next = greatest(r.next, clock_timestamp()) + make_interval(secs => $3)
+		RETURNING extract(epoch FROM next - clock_timestamp())::float8 - $3`, account, r.Provider,
+		float64(r.Calls)/r.Rate).Scan(&wait)
+	return time.Duration(max(wait, 0) * float64(time.Second)), err
+}
+
 // emit stores an event of a task.
 func (q *Queue) emit(ctx context.Context, t *Task, data []byte) error {
 	return q.tx(ctx, func(tx pgx.Tx) error {

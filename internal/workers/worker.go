@@ -437,6 +437,15 @@ func (w *Worker) serve(ctx context.Context, p *process, t *Task, messages *json.
 			break
 		}
 		switch {
+		case m.Reserve != nil: // beside the other messages, which are more urgent
+			go func() {
+				wait, err := w.Queue.reserve(ctx, accountOf(t.Labels), *m.Reserve)
+				answer := toChild{Answer: m.Ask, Wait: wait.Nanoseconds()}
+				if err != nil {
+					answer.Refused = err.Error()
+				}
+				p.send(answer)
+			}()
 		case m.Ask > 0:
 			answer := toChild{Answer: m.Ask}
 			if err := w.persist(ctx, func(ctx context.Context) error { return w.Queue.may(ctx, t, m.Begins) }); err != nil {
