@@ -302,8 +302,10 @@ func (q *Queue) Approve(ctx context.Context, id string, phase int) (approved boo
 	return approved, err
 }
 
+// lockRun locks a run and returns it without About, which grows with the number of its tasks.
 func lockRun(ctx context.Context, tx pgx.Tx, id string) (*Run, error) {
-	rows, _ := tx.Query(ctx, "SELECT "+runColumns+" FROM runs WHERE id = $1 FOR UPDATE", id)
+	columns := strings.Replace(runColumns, "about", "'{}'::jsonb", 1)
+	rows, _ := tx.Query(ctx, "SELECT "+columns+" FROM runs WHERE id = $1 FOR UPDATE", id)
 	return pgx.CollectExactlyOneRow(rows, scanRun)
 }
 

@@ -268,17 +268,13 @@ func (q *Queue) reserve(ctx context.Context, account string, r reserve) (time.Du
 
 // emit stores an event of a task.
 func (q *Queue) emit(ctx context.Context, t *Task, data []byte) error {
-	return q.tx(ctx, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `INSERT INTO events (run, phase, n, data) SELECT run, phase, n, $5 FROM tasks`+owned, t.Run,
-			t.Phase, t.N, t.Fence, data)
-		if err == nil && tag.RowsAffected() == 0 {
-			err = errLost
-		}
-		if err != nil {
-			return err
-		}
-		return notify(ctx, tx, t.Run)
-	})
+	tag, err := q.pool.Exec(ctx, `WITH event AS (INSERT INTO events (run, phase, n, data)
+			SELECT run, phase, n, $5 FROM tasks`+owned+` RETURNING run)
+		SELECT pg_notify('`+Schema+`', run) FROM event`, t.Run, t.Phase, t.N, t.Fence, data)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = errLost
+	}
+	return err
 }
 
 // end has what the process of a task leaves behind.

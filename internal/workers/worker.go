@@ -45,6 +45,7 @@ type Worker struct {
 	mu       sync.Mutex
 	held     map[ticket]bool     // claimed tasks, from the claim until their ends are stored
 	tasks    map[ticket]*process // those whose processes run
+	last     *Run                // whose task was claimed last
 	draining bool
 	killing  bool
 }
@@ -335,7 +336,7 @@ func unstorable(err error) bool {
 
 // run runs a task in a process, and returns what it leaves behind. The error is errLost if the lease has ended.
 func (w *Worker) run(ctx context.Context, k ticket, t *Task) (*end, error) {
-	r, err := w.Queue.Run(ctx, t.Run)
+	r, err := w.recordOf(ctx, t.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -364,6 +365,24 @@ func (w *Worker) run(ctx context.Context, k ticket, t *Task) (*end, error) {
 	job := &Job{Run: t.Run, Phase: t.Phase, Root: t.Root, About: r.About, Operation: r.Operation, Input: t.Input, Plan: t.Plan,
 		Outputs: outputs, Begun: t.Begun, Reasons: t.Reasons, Worker: w.ID}
 	return w.supervise(ctx, k, t, job, w.Command(dir, env))
+}
+
+// recordOf returns the record of a run as it was when the worker claimed its first task of it. It grows with the
+// number of tasks, so it isn't read for each of them.
+func (w *Worker) recordOf(ctx context.Context, id string) (*Run, error) {
+	w.mu.Lock()
+	last := w.last
+	w.mu.Unlock()
+	if last != nil && last.ID == id {
+		return last, nil
+	}
+	r, err := w.Queue.Run(ctx, id)
+	if err == nil {
+		w.mu.Lock()
+		w.last = r
+		w.mu.Unlock()
+	}
+	return r, err
 }
 
 // orphanDelay is the time that a worker reads what the children of an ended process still print.

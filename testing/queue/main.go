@@ -203,6 +203,10 @@ func (t *trial) measure(ctx context.Context, queue string) error {
 	if _, err := took("-var=run=first", queue); err != nil { // workers install what they need
 		return err
 	}
+	before, err := t.transactions(ctx)
+	if err != nil {
+		return err
+	}
 	most, connections := make(chan int, 1), 0
 	watched, cancel := context.WithCancel(ctx)
 	go t.watch(watched, most)
@@ -221,8 +225,20 @@ func (t *trial) measure(ctx context.Context, queue string) error {
 	fmt.Printf("%d root modules, 0.2 s each, %d at the same time\none process: %.1f s\n%d workers: %.1f s\n", t.roots,
 		t.workers*t.jobs, alone.Seconds(), t.workers, workers.Seconds())
 	fmt.Printf("overhead per root module: %.0f ms\n", float64((workers-alone).Milliseconds())/float64(t.roots))
-	fmt.Printf("connections at most: %d; tasks: %d; events: %d\n", connections, rows, events)
+	after, err := t.transactions(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("connections at most: %d; tasks: %d; events: %d; transactions: %.0f per root module, %.0f per second\n",
+		connections, rows, events, float64(after-before)/float64(t.roots), float64(after-before)/workers.Seconds())
 	return t.kill(ctx, queue)
+}
+
+// transactions returns how many transactions the database has had: of the queue and of the states.
+func (t *trial) transactions(ctx context.Context) (n int, err error) {
+	time.Sleep(time.Second) // idle sessions report their numbers once a second
+	return n, t.conn.QueryRow(ctx, "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()").
+		Scan(&n)
 }
 
 // watch counts connections until ctx ends.
