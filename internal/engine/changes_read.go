@@ -21,9 +21,13 @@ func (f finisher) attributesRead() []plans.RelevantAttribute {
 	return sortedAttributes(f.traceReads().found)
 }
 
+func newReadTracer(w *walk) *readTracer {
+	return &readTracer{w: w, seen: map[tracedValue]bool{}, blocks: map[tracedBlock]bool{}, calls: map[tracedCall]bool{},
+		attrs: map[tracedAttribute]bool{}, found: map[string]plans.RelevantAttribute{}}
+}
+
 func (f finisher) traceReads() *readTracer {
-	t := &readTracer{w: f.w, seen: map[tracedValue]bool{}, blocks: map[tracedBlock]bool{},
-		calls: map[tracedCall]bool{}, found: map[string]plans.RelevantAttribute{}}
+	t := newReadTracer(f.w)
 	for _, change := range f.w.out.changes.Instances {
 		if change.Action != plans.NoOp {
 			t.change(f.w.graph.Resource(change.Addr.Config()), change)
@@ -45,13 +49,22 @@ func sortedAttributes(found map[string]plans.RelevantAttribute) []plans.Relevant
 	return out
 }
 
-// readTracer follows the references of what changes.
+// readTracer follows references from what changes.
 type readTracer struct {
 	w      *walk
 	seen   map[tracedValue]bool
 	blocks map[tracedBlock]bool
 	calls  map[tracedCall]bool
+	attrs  map[tracedAttribute]bool
 	found  map[string]plans.RelevantAttribute
+	// byAttribute says that the attributes of all resources are followed as they are written, without
+	// keys and whether or not the instances exist or change; see relevantAttributes.
+	byAttribute bool
+}
+
+type tracedValue struct {
+	v  *reads.Value
+	at addrs.ModuleInstance
 }
 
 // tracedCall is a reference to outputs of a module call; see readTracer.call.
@@ -120,7 +133,10 @@ func (t *readTracer) value(v *reads.Value, at addrs.ModuleInstance) {
 			return
 		}
 		parent, step := at.Parent()
-		in = readFrom{m: v.Module.Parent, at: parent, rep: v.Module.Repetition, key: step.Key, chain: v.Module.ChainedTo()}
+		in = readFrom{m: v.Module.Parent, at: parent}
+		if !t.byAttribute {
+			in.rep, in.key, in.chain = v.Module.Repetition, step.Key, v.Module.ChainedTo()
+		}
 	}
 	t.refs(&v.Expr.Refs, in)
 }
@@ -128,6 +144,14 @@ func (t *readTracer) value(v *reads.Value, at addrs.ModuleInstance) {
 func (t *readTracer) refs(refs *lang.Refs, in readFrom) {
 	for _, ref := range refs.Objects {
 		switch of := in.m.Named(ref.Subject); {
+		case of.Resource != nil && t.byAttribute:
+			t.add(addrs.Target{Module: in.at, Resource: of.Resource.Addr.Resource, Key: of.Key, HasKey: of.Key != addrs.NoKey},
+				pathOf(ref.Remaining))
+			t.attribute(of.Resource, in.at, ref.Remaining)
+		case of.Call != nil && t.byAttribute:
+			for _, output := range of.Outputs() {
+				t.value(output, in.at.Child(of.Call.Call.Name, of.Key))
+			}
 		case of.Resource != nil && of.Key != addrs.NoKey:
 			target := addrs.Target{Module: in.at, Resource: of.Resource.Addr.Resource, Key: of.Key, HasKey: true}
 			t.add(target, pathOf(ref.Remaining))

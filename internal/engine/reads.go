@@ -99,10 +99,11 @@ func (t *instance) instanceReads() []plans.InstanceRead {
 	return out
 }
 
-// selectsAll reports whether the n selected instances are all instances of a resource that has at
-// least 64. A reader then waits for the whole resource: N readers that each list N instances would
-// cost N².
-func selectsAll(n int, x *expansion) bool { return n >= 64 && x != nil && n == len(x.keys) }
+// selectsAll reports whether the n selected instances are all of the many instances of a resource. A
+// reader then waits for the whole resource: N readers that each list N instances would cost N².
+func selectsAll(n int, x *expansion) bool {
+	return n >= reads.ManyInstances && x != nil && n == len(x.keys)
+}
 
 // awaited returns the instances of another resource that the instance waited for before it was
 // planned. It returns nil if the instance waited for the whole resource, or may have waited for

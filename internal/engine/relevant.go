@@ -6,11 +6,8 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
-	"tofu/internal/engine/graph"
 	"tofu/internal/engine/reads"
-	"tofu/internal/lang"
 	"tofu/internal/plans"
-	"tofu/internal/tfdiags"
 )
 
 // relevantAttributes returns the resource attributes that planned changes and output values are
@@ -19,12 +16,11 @@ import (
 // each module instance, so its cost is linear in the number of references.
 func (f finisher) relevantAttributes() []plans.RelevantAttribute {
 	w := f.w
-	t := &tracer{w: w, attrs: map[tracedAttribute]bool{}, seen: map[tracedValue]bool{},
-		found:  map[string]plans.RelevantAttribute{},
-		blocks: map[*reads.Resource]map[addrs.ModuleInstance]bool{}, exprs: w.op.Known}
+	t := newReadTracer(w)
+	t.byAttribute = true
 	for _, change := range w.out.changes.Instances {
 		if change.Action != plans.NoOp {
-			t.resource(w.graph.Resource(change.Addr.Config()), change.Addr.Module)
+			t.written(w.graph.Resource(change.Addr.Config()), change.Addr.Module)
 		}
 	}
 	ofProviders := f.valuesOfProviders()
@@ -64,89 +60,34 @@ func (f finisher) valuesOfProviders() []bool {
 	return w.graph.Edges.ReachThrough(func(id dag.ID) bool { return w.graph.Nodes[id].Kind.IsValue() }, from...)
 }
 
-type tracedValue struct {
-	v  *reads.Value
-	at addrs.ModuleInstance
-}
-
 type tracedAttribute struct {
 	r    *reads.Resource
 	at   addrs.ModuleInstance
 	name string
 }
 
-type tracer struct {
-	w      *walk
-	attrs  map[tracedAttribute]bool
-	seen   map[tracedValue]bool
-	blocks map[*reads.Resource]map[addrs.ModuleInstance]bool
-	found  map[string]plans.RelevantAttribute
-	exprs  *graph.Known // caches the references of single attributes
-}
-
-// resource follows the references of a resource block in one module instance. References in count
-// and for_each are followed only if the block uses count or each.
-func (t *tracer) resource(r *reads.Resource, at addrs.ModuleInstance) {
-	if r == nil || r.Config == nil || r.Exprs.Body == nil || t.blocks[r][at] {
+// written follows the references of a resource block in one module instance. References in count and
+// for_each are followed only if the block uses count or each.
+func (t *readTracer) written(r *reads.Resource, at addrs.ModuleInstance) {
+	if r == nil || r.Config == nil || r.Exprs.Body == nil || t.blocks[tracedBlock{r, at}] {
 		return
 	}
+	t.blocks[tracedBlock{r, at}] = true
 	body := r.Exprs.Body
 	if generated := t.w.generated.bodies[r]; generated != nil {
 		body = generated
 	}
-	if t.blocks[r] == nil {
-		t.blocks[r] = map[addrs.ModuleInstance]bool{}
-	}
-	t.blocks[r][at] = true
-	t.refs(body.Refs, r.Module, at, r.Exprs.Repetition)
-}
-
-func (t *tracer) value(v *reads.Value, at addrs.ModuleInstance) {
-	key := tracedValue{v, at}
-	if v == nil || v.Expr == nil || t.seen[key] {
-		return
-	}
-	t.seen[key] = true
-	if v.Kind != reads.Variable {
-		t.refs(v.Expr.Refs, v.Module, at, reads.Repetition{})
-		return
-	}
-	if v.Module.Parent != nil {
-		parent, _ := at.Parent()
-		t.refs(v.Expr.Refs, v.Module.Parent, parent, reads.Repetition{})
-	}
-}
-
-// refs follows references in a module instance. rep resolves count and each.
-func (t *tracer) refs(refs lang.Refs, m *reads.Module, at addrs.ModuleInstance, rep reads.Repetition) {
-	for _, ref := range refs.Objects {
-		switch of := m.Named(ref.Subject); {
-		case of.Resource != nil:
-			target := addrs.Target{Module: at, Resource: of.Resource.Addr.Resource, Key: of.Key, HasKey: of.Key != addrs.NoKey}
-			t.add(target, ref.Remaining)
-			t.attribute(of.Resource, at, ref.Remaining)
-		case of.Call != nil:
-			for _, output := range of.Outputs() {
-				t.value(output, at.Child(of.Call.Call.Name, of.Key))
-			}
-		case of.Value != nil:
-			t.value(of.Value, at)
-		default:
-			if decides := rep.Deciding(ref.Subject); decides != nil {
-				t.refs(decides.Refs, m, at, reads.Repetition{})
-			}
-		}
-	}
+	t.refs(&body.Refs, readFrom{m: r.Module, at: at, rep: r.Exprs.Repetition})
 }
 
 // attribute follows the references of the attribute that rest selects in a resource block. If rest
 // selects no attribute, it follows the references of the whole block.
-func (t *tracer) attribute(r *reads.Resource, at addrs.ModuleInstance, rest hcl.Traversal) {
+func (t *readTracer) attribute(r *reads.Resource, at addrs.ModuleInstance, rest hcl.Traversal) {
 	if r == nil || r.Config == nil || r.Exprs.Body == nil {
 		return
 	}
 	if len(rest) == 0 {
-		t.resource(r, at)
+		t.written(r, at)
 		return
 	}
 	step, ok := rest[0].(hcl.TraverseAttr)
@@ -159,14 +100,9 @@ func (t *tracer) attribute(r *reads.Resource, at addrs.ModuleInstance, rest hcl.
 	if content == nil || content.Attributes[step.Name] == nil {
 		return
 	}
-	if e := t.exprs.Expr(content.Attributes[step.Name].Expr); e != nil {
-		t.refs(e.Refs, r.Module, at, r.Exprs.Repetition)
+	if e := t.w.op.Known.Expr(content.Attributes[step.Name].Expr); e != nil {
+		t.refs(&e.Refs, readFrom{m: r.Module, at: at, rep: r.Exprs.Repetition})
 	}
-}
-
-func (t *tracer) add(target addrs.Target, rest hcl.Traversal) {
-	path := pathOf(rest)
-	t.found[target.String()+tfdiags.FormatPath(path)] = plans.RelevantAttribute{Resource: target, Attr: path}
 }
 
 // pathOf returns the steps of a traversal as a path.

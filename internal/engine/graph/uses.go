@@ -27,10 +27,7 @@ func (f *nearest) setUses(n *reads.Node, set *resourceSet) {
 	s := usesSearch{nearest: f, n: n}
 	switch v, isValue := n.Object.(*reads.Value); {
 	case isValue && n == v.Node:
-		s.from, s.within, s.calls = v.Module, v.Module, v.CallReads
-		if v.Kind == reads.Variable {
-			s.from = v.Module.Parent
-		}
+		s.from, s.within, s.calls = v.EvaluatedBy(), v.Module, v.CallReads
 		s.reads, s.aliases = v.InstancesOf, v.AddEach(slices.Clone(v.AliasReads()), v.Module.EachOf)
 		s.aliases = slices.DeleteFunc(s.aliases, func(read reads.IndexedRead) bool { return read.Via == nil })
 		v.Uses = s.find(set, n)

@@ -284,10 +284,14 @@ func (m *Module) InstanceNear(other *Module, in addrs.ModuleInstance) addrs.Modu
 // alias.
 func (r IndexedRead) NamedBy(m *Module, refs *lang.Refs) bool {
 	if r.Via == nil {
-		return refs.Name(r.Of.Addr.Resource)
+		return r.Of.namedBy(refs)
 	}
-	return r.Via.Kind == Output && refs.NameCall(r.Via.Module.Call.Name) ||
-		slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool { return m.valueOf(ref.Subject) == r.Via })
+	return r.Via.Kind == Output && refs.NameCall(r.Via.Module.Call.Name) || m.names(refs, r.Via)
+}
+
+// names reports whether references in the module include a value.
+func (m *Module) names(refs *lang.Refs, v *Value) bool {
+	return slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool { return m.valueOf(ref.Subject) == v })
 }
 
 // same reports whether both are reads of the same resource by the same alias, or both without one.

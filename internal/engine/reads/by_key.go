@@ -178,8 +178,7 @@ func (s keyedReads) callsByKey() []CallRead {
 // namedBy reports whether refs, which are references in the module m, include the module call or the
 // local by which it is read.
 func (r CallRead) namedBy(m *Module, refs *lang.Refs) bool {
-	return refs.NameCall(r.Call.Call.Name) ||
-		r.Via != nil && slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool { return m.valueOf(ref.Subject) == r.Via })
+	return refs.NameCall(r.Call.Call.Name) || r.Via != nil && m.names(refs, r.Via)
 }
 
 // Recorded reports whether a plan records which instances the block r reads. An apply evaluates constant

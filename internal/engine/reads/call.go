@@ -80,21 +80,10 @@ func (run Run) setValueReads(v *Value) {
 	if v.Expr == nil || !v.Expr.Refs.ReadsCalls() && v.CallReads == nil || v.Output != nil && v.Output.DependsOn != nil {
 		return
 	}
-	m := v.Module
-	if v.Kind == Variable {
-		m = m.Parent
-	}
-	v.CallReads = m.addCallReads(v.CallReads, &v.Expr.Refs)
-	for _, rule := range v.Conditions {
-		for _, refs := range []*lang.Refs{&rule.Condition.Refs, &rule.Message.Refs} {
-			for _, ref := range refs.Objects {
-				if call, _, ok := lang.ModuleSubject(ref.Subject); ok && v.Kind != Variable {
-					whole := m.Calls[call.Name]
-					v.CallReads = slices.DeleteFunc(v.CallReads, func(r CallRead) bool { return r.Call == whole })
-				}
-			}
-		}
-	}
+	list := v.EvaluatedBy().addCallReads(v.CallReads, &v.Expr.Refs)
+	v.CallReads = slices.DeleteFunc(list, func(read CallRead) bool {
+		return v.conditionsName(func(refs *lang.Refs) bool { return refs.NameCall(read.Call.Call.Name) })
+	})
 }
 
 // SiblingRead is an argument of a module call that reads outputs of sibling instances.

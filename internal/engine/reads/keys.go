@@ -30,9 +30,9 @@ type EarlyKeys interface {
 	ReadValue(v *Value, in addrs.ModuleInstance, read Keyed) ([]KeyRead, bool)
 }
 
-// manyInstances is the number of instances from which all instances of a resource count as the whole
+// ManyInstances is the number of instances from which all instances of a resource count as the whole
 // resource, even if they are selected one by one.
-const manyInstances = 64
+const ManyInstances = 64
 
 // KeyRead is the key of an instance, and the reference that selects it.
 type KeyRead struct {

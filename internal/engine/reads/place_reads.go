@@ -116,7 +116,7 @@ func (s *Places) rangeOf(k KeyRead) *hcl.Range {
 // isAll reports whether n instances are all of the many instances of a resource in a module instance.
 // N readers that each wait for all of N instances one by one would cost N².
 func (s *Places) isAll(r *Resource, in addrs.ModuleInstance, n int) bool {
-	if n < manyInstances {
+	if n < ManyInstances {
 		return false
 	}
 	all, known := s.early.Instances(r, in)

@@ -25,7 +25,7 @@ func (v *Value) instancesRead(each *IndexedRead, usable func(IndexedRead) bool) 
 		}
 		seen[of] = true
 		refs, only := v.Expr.Refs.ByInstance(of.Addr.Resource)
-		if read := (IndexedRead{Of: of, Refs: refs}); only && usable(read) && !v.conditionsName(of.Addr.Resource) {
+		if read := (IndexedRead{Of: of, Refs: refs}); only && usable(read) && !v.conditionsName(of.namedBy) {
 			out = append(out, read)
 		}
 	}
@@ -47,10 +47,11 @@ func (v *Value) AddEach(list []IndexedRead, each *IndexedRead) []IndexedRead {
 	return addRead(list, *each)
 }
 
-// conditionsName reports whether a condition of a local or output refers to a resource.
-func (v *Value) conditionsName(of addrs.Resource) bool {
+// conditionsName reports whether a condition of a local or output has references for which names returns
+// true.
+func (v *Value) conditionsName(names func(*lang.Refs) bool) bool {
 	return v.Kind != Variable && slices.ContainsFunc(v.Conditions, func(rule Condition) bool {
-		return rule.Condition.Refs.Name(of) || rule.Message.Refs.Name(of)
+		return names(&rule.Condition.Refs) || names(&rule.Message.Refs)
 	})
 }
 
@@ -59,9 +60,7 @@ func (v *Value) conditionsName(of addrs.Resource) bool {
 func (v *Value) aliasesRead(m *Module) []IndexedRead {
 	list := m.aliasesRead(nil, slices.Values([]*lang.Refs{&v.Expr.Refs}))
 	return slices.DeleteFunc(list, func(read IndexedRead) bool {
-		return v.Kind != Variable && slices.ContainsFunc(v.Conditions, func(rule Condition) bool {
-			return read.NamedBy(m, &rule.Condition.Refs) || read.NamedBy(m, &rule.Message.Refs)
-		})
+		return v.conditionsName(func(refs *lang.Refs) bool { return read.NamedBy(m, refs) })
 	})
 }
 
@@ -116,10 +115,8 @@ func (v *Value) InstancesOf(of *Resource) lang.Instances {
 	if v.Expr == nil || v.DependsOn != nil || of.Config == nil || !of.Exprs.Repetition.Repeats() {
 		return nil
 	}
-	for _, rule := range v.Conditions {
-		if v.Kind != Variable && (rule.Condition.Refs.Name(of.Addr.Resource) || rule.Message.Refs.Name(of.Addr.Resource)) {
-			return nil
-		}
+	if v.conditionsName(of.namedBy) {
+		return nil
 	}
 	refs, only := v.Expr.Refs.ByInstance(of.Addr.Resource)
 	if !only && v.Expr.Refs.Name(of.Addr.Resource) {
@@ -197,6 +194,9 @@ func (v *Value) ReadsInPlan() []IndexedRead {
 func (r *Resource) Readable() bool {
 	return r.repeats() && r.Schema != nil && !r.Node.Dropped && len(r.Node.Problems) == 0
 }
+
+// namedBy reports whether references in the resource's module include the resource.
+func (r *Resource) namedBy(refs *lang.Refs) bool { return refs.Name(r.Addr.Resource) }
 
 // repeats reports whether a resource block outside of checks has instances with keys.
 func (r *Resource) repeats() bool {
