@@ -132,7 +132,8 @@ func (r *initRun) run(ctx context.Context) error {
 			return err
 		}
 	}
-	if !app.Parser.IsModuleDir(app.RootDir) {
+	queries := len(app.Parser.QueryFiles(app.RootDir)) > 0
+	if !app.Parser.IsModuleDir(app.RootDir) && !queries {
 		app.Note("%s\n\nThere is nothing else to initialize, because the directory has no configuration\nfiles.",
 			app.Emphasis("OpenTofu initialized in an empty directory!"))
 		return nil
@@ -140,7 +141,7 @@ func (r *initRun) run(ctx context.Context) error {
 	if app.Base == "" {
 		warnOfEstate(app.Warnings.Add)
 	}
-	if len(app.Parser.QueryFiles(app.RootDir)) > 0 {
+	if queries {
 		app.Part = configs.Queries // they may need more providers
 	}
 	given, err := app.Collect(f.Variables)

@@ -96,7 +96,8 @@ func renameLists(node hclsyntax.Node) hcl.Diagnostics {
 }
 
 func decodeList(d *decoder, block *hcl.Block) {
-	if !d.identifier(block.Labels[0], block.LabelRanges[0], "resource type name") {
+	if !d.identifier(block.Labels[0], block.LabelRanges[0], "resource type name") ||
+		!d.identifier(block.Labels[1], block.LabelRanges[1], "list name") {
 		return
 	}
 	as := *block
