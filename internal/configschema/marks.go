@@ -7,7 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 )
 
-// template describes which parts of a type's values have a property: sensitive or deprecated. A nil
+// template describes which parts of a type's values have a property, such as being sensitive. A nil
 // template means that no part has the property. Schemas without such attributes therefore cost
 // nothing.
 type template struct {
@@ -29,6 +29,13 @@ func (b *Block) deprecated() *template {
 	return b.derived.deprecated.get(func() *template {
 		return blockTemplate(b, func(a *Attribute) bool { return a.Deprecated })
 	})
+}
+
+// ContainsWriteOnly reports whether the schema has write-only attributes at any depth.
+func (b *Block) ContainsWriteOnly() bool {
+	return b.derived.writeOnly.get(func() *template {
+		return blockTemplate(b, func(a *Attribute) bool { return a.WriteOnly })
+	}) != nil
 }
 
 func blockTemplate(b *Block, is func(*Attribute) bool) *template {

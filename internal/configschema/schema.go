@@ -43,6 +43,7 @@ type derived struct {
 	preparingSchema lazy[*hcl.BodySchema] // bodySchema with dynamic blocks
 	sensitive       lazy[*template]
 	deprecated      lazy[*template]
+	writeOnly       lazy[*template]
 	attrBlocks      lazy[map[string]*NestedBlock] // see blocksForAttributes
 	hasAttrBlocks   lazy[bool]                    // whether this block or a nested one has attrBlocks
 	names           lazy[[2][]string]

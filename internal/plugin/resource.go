@@ -46,7 +46,7 @@ func (c *client) UpgradeResourceState(
 		out := &tfplugin.UpgradeResourceStateResponse{}
 		if x.invoke(ctx, in, out) {
 			x.addDiagnostics(out.Diagnostics)
-			resp.Value = x.decode(out.UpgradedState, rs.Block.ImpliedType())
+			resp.Value = x.decodeObject(out.UpgradedState, rs.Block)
 		}
 	}
 	resp.Diagnostics = x.diags
@@ -87,7 +87,7 @@ func (c *client) ReadResource(ctx context.Context, req providers.ReadRequest) (r
 	out := &tfplugin.ReadResourceResponse{}
 	if x.invoke(ctx, in, out) {
 		x.addDiagnostics(out.Diagnostics)
-		resp.State = x.decode(out.NewState, ty)
+		resp.State = x.decodeObject(out.NewState, rs.Block)
 		resp.Identity = x.decodeIdentity(out.NewIdentity, rs.Identity)
 		resp.Private, resp.Deferred = out.Private, deferred(out.Deferred)
 	}
@@ -111,7 +111,7 @@ func (c *client) PlanResourceChange(ctx context.Context, req providers.PlanReque
 	out := &tfplugin.PlanResourceChangeResponse{}
 	if x.invoke(ctx, in, out) {
 		x.addDiagnostics(out.Diagnostics)
-		resp.Planned = x.decode(out.PlannedState, ty)
+		resp.Planned = x.decodeObject(out.PlannedState, rs.Block)
 		resp.Identity = x.decodeIdentity(out.PlannedIdentity, rs.Identity)
 		for _, path := range out.RequiresReplace {
 			resp.RequiresReplace = append(resp.RequiresReplace, decodePath(path))
@@ -144,7 +144,7 @@ func (c *client) ApplyResourceChange(ctx context.Context, req providers.ApplyReq
 		x.addDiagnostics(out.Diagnostics)
 		if before := len(x.diags); !isMissing(out.NewState) {
 			// An object that can't be decoded is treated as missing.
-			if v := x.decode(out.NewState, ty); len(x.diags) == before {
+			if v := x.decodeObject(out.NewState, rs.Block); len(x.diags) == before || !v.IsNull() {
 				resp.New = v
 			} else {
 				resp.Unanswered = true
@@ -181,7 +181,7 @@ func (c *client) ImportResourceState(ctx context.Context, req providers.ImportRe
 			break
 		}
 		resp.Imported = append(resp.Imported, providers.ImportedObject{
-			Type: one.TypeName, State: x.decode(one.State, schema.Block.ImpliedType()), Private: one.Private,
+			Type: one.TypeName, State: x.decodeObject(one.State, schema.Block), Private: one.Private,
 			Identity: x.decodeIdentity(one.Identity, schema.Identity),
 		})
 	}
@@ -205,7 +205,7 @@ func (c *client) MoveResourceState(ctx context.Context, req providers.MoveReques
 	out := &tfplugin.MoveResourceStateResponse{}
 	if x.invoke(ctx, in, out) {
 		x.addDiagnostics(out.Diagnostics)
-		resp.State = x.decode(out.TargetState, rs.Block.ImpliedType())
+		resp.State = x.decodeObject(out.TargetState, rs.Block)
 		resp.Identity = x.decodeIdentity(out.TargetIdentity, rs.Identity)
 		resp.Private = out.TargetPrivate
 	}

@@ -55,6 +55,36 @@ func (x *exchange) decode(v *tfplugin.DynamicValue, ty cty.Type) cty.Value {
 	return out
 }
 
+// writeOnlyErrors are the summaries of the error about a write-only attribute with a value, by call.
+var writeOnlyErrors = map[method]string{
+	upgradeState: "Invalid resource state upgrade",
+	planChange:   "Provider produced invalid plan",
+	importState:  "Import returned a non-null value for a write-only attribute",
+	moveState:    "Provider returned invalid value",
+}
+
+// decodeObject decodes an object of a resource. Its write-only attributes must be null, because they must
+// not be stored: one that isn't becomes null, and adds an error.
+func (x *exchange) decodeObject(v *tfplugin.DynamicValue, schema *configschema.Block) cty.Value {
+	out := x.decode(v, schema.ImpliedType())
+	if !schema.ContainsWriteOnly() {
+		return out
+	}
+	// The function returns no error, so Transform returns none.
+	out, _ = cty.Transform(out, func(path cty.Path, v cty.Value) (cty.Value, error) {
+		attr := schema.AttributeByPath(path)
+		if attr == nil || !attr.WriteOnly || v.IsNull() || attr == schema.AttributeByPath(path[:len(path)-1]) {
+			return v, nil
+		}
+		x.fail(cmp.Or(writeOnlyErrors[x.method], "Provider produced invalid object"),
+			"The provider %s answered the call %s with a value for the write-only attribute %s, which must be null. The "+
+				"value is not stored.\n\n%s", x.client.launch.Provider.ForDisplay(), x.method, tfdiags.FormatPath(path),
+			providers.BugNotice)
+		return cty.NullVal(v.Type()), nil
+	})
+	return out
+}
+
 func decodeValue(v *tfplugin.DynamicValue, ty cty.Type) (cty.Value, error) {
 	switch {
 	case len(v.GetMsgpack()) > 0:
