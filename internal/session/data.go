@@ -18,7 +18,7 @@ import (
 // of a workspace is encrypted as its state is.
 const dataFile = "last-data.json"
 
-// dataFileContent is the content of that file, and of lastRunFile.
+// dataFileContent is the content of that file, of lastRunFile and of begunRunFile.
 type dataFileContent struct {
 	Version    int                        `json:"version"`
 	Workspaces map[string]json.RawMessage `json:"workspaces"`
@@ -79,7 +79,7 @@ func (op *Operation) saveData() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), agesPatience)
 	defer cancel()
-	err := op.updatePart(ctx, dataFile, func() ([]byte, error) { return op.data.Encode(op.State.Snapshot.Lineage) })
+	err := op.Session.updatePart(ctx, op.Location, dataFile, func() ([]byte, error) { return op.data.Encode(op.State.Snapshot.Lineage) })
 	if err != nil {
 		op.Session.Logs.Core.Warn("recording what data sources returned", "error", err)
 	}
@@ -96,7 +96,7 @@ func (s *Session) sealParts(ctx context.Context, p *Location) {
 		part := content.Workspaces[p.Workspace]
 		return content, part != nil && !encryption.IsEncrypted(part)
 	}
-	for _, file := range []string{dataFile, lastRunFile} {
+	for _, file := range []string{dataFile, lastRunFile, begunRunFile} {
 		text, err := atomicfile.Read(filepath.Join(s.DataDir, file))
 		if err != nil {
 			continue // most commands have no such file
@@ -122,12 +122,13 @@ func (s *Session) sealParts(ctx context.Context, p *Location) {
 	}
 }
 
-// updatePart replaces the workspace's part of a file in the data directory, encrypted as its state is.
-func (op *Operation) updatePart(ctx context.Context, file string, encode func() ([]byte, error)) error {
-	return op.Session.UpdateDataFile(ctx, file, func(previous []byte) ([]byte, error) {
+// updatePart replaces the workspace's part of a file in the data directory, encrypted as its state is. If
+// encode returns nil, it removes the part.
+func (s *Session) updatePart(ctx context.Context, p *Location, file string, encode func() ([]byte, error)) error {
+	return s.UpdateDataFile(ctx, file, func(previous []byte) ([]byte, error) {
 		text, err := encode()
-		if err == nil && op.Location.codec != nil {
-			text, err = op.Location.codec.Encrypt(text)
+		if err == nil && text != nil && p.codec != nil {
+			text, err = p.codec.Encrypt(text)
 		}
 		if err != nil {
 			return nil, err
@@ -136,7 +137,9 @@ func (op *Operation) updatePart(ctx context.Context, file string, encode func() 
 		if err != nil || content.Workspaces == nil {
 			content = &dataFileContent{Version: dataFileVersion, Workspaces: map[string]json.RawMessage{}}
 		}
-		content.Workspaces[op.Location.Workspace] = text
+		if content.Workspaces[p.Workspace] = text; text == nil {
+			delete(content.Workspaces, p.Workspace)
+		}
 		return json.Marshal(content)
 	})
 }

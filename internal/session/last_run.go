@@ -28,6 +28,9 @@ import (
 // has changed, for backends without a history. The part of a workspace is encrypted as its state is.
 const lastRunFile = "last-run.json"
 
+// begunRunFile is the name of the file with what an apply that has not ended is going to change.
+const begunRunFile = "begun-run.json"
+
 // LastRun is the name of the last run of a workspace in the options that name a run.
 const LastRun = "last"
 
@@ -43,8 +46,60 @@ type lastRun struct {
 
 // changedObject is the current object of an instance that an apply has changed.
 type changedObject struct {
-	Sum                string `json:"sum,omitempty"` // of the object after it; "" without one
-	Created, Destroyed bool   // by its provider
+	Sum                string        `json:"sum,omitempty"` // of the object after it; "" without one
+	Created, Destroyed bool          // by its provider
+	Planned            plannedChange `json:"planned,omitempty"` // until the apply has ended
+}
+
+// plannedChange is what an apply is going to do to an object.
+type plannedChange string
+
+const (
+	plannedProvider plannedChange = "provider" // any change by the provider but a replacement
+	plannedReplace  plannedChange = "replace"
+	plannedRecord   plannedChange = "record" // only the state changes: an import, or an object that is forgotten
+)
+
+// plannedChanges returns what a plan is going to do to current objects.
+func plannedChanges(plan *plans.Plan) map[addrs.AbsInstance]plannedChange {
+	out := map[addrs.AbsInstance]plannedChange{}
+	for _, c := range plan.Changes.Instances {
+		switch {
+		case c.Deposed != addrs.NotDeposed || c.Addr.Resource.Mode != addrs.Managed:
+		case c.Action.IsReplace():
+			out[c.Addr] = plannedReplace
+		case c.Importing != nil || c.Action == plans.Forget:
+			out[c.Addr] = plannedRecord
+		case c.Action != plans.NoOp:
+			out[c.Addr] = plannedProvider
+		}
+	}
+	return out
+}
+
+// ended notes what became of an object.
+func (c *changedObject) ended(was, now *states.Object) {
+	c.Sum = sumOf(now)
+	replaced := c.Planned == plannedReplace
+	if replaced || c.Planned == plannedProvider {
+		c.Created = c.Created || now != nil && (was == nil || replaced)
+		c.Destroyed = c.Destroyed || was != nil && (now == nil || replaced)
+	}
+	c.Planned = ""
+}
+
+// note returns what is known of an object that the run changes. before is the state before that change.
+func (run *lastRun) note(addr addrs.AbsInstance, before *states.State) *changedObject {
+	c := run.Changed[addr.String()]
+	if c == nil {
+		c = &changedObject{}
+		run.Changed[addr.String()] = c
+		if was := before.Instance(addr); was != nil && was.Current != nil {
+			run.before.SetCurrent(addr, was.Current,
+				addrs.ProviderInstance{Config: before.Resource(addr.Abs()).Provider, Key: was.ProviderKey})
+		}
+	}
+	return c
 }
 
 // sumOf returns a checksum of an object's values, or "" for nil.
@@ -58,6 +113,62 @@ func sumOf(o *states.Object) string {
 	}
 	sum := sha256.Sum256(text.Bytes())
 	return hex.EncodeToString(sum[:])
+}
+
+// beginRun writes what an apply is going to change to the data directory, with the objects before it. If
+// the apply is killed, endKilledRun completes that. Like saveAges, it ignores errors. It does nothing if the
+// backend has a history.
+func (op *Operation) beginRun(plan *plans.Plan) {
+	planned := plannedChanges(plan)
+	if _, known := op.Location.Store.(statemgr.Historian); known || len(planned) == 0 {
+		return
+	}
+	run := &lastRun{At: op.started.UTC(), Changed: map[string]*changedObject{}, before: states.New()}
+	if op.run != nil { // an earlier round of the same operation
+		run.before = op.run.before.Clone()
+		for text, c := range op.run.Changed {
+			earlier := *c
+			run.Changed[text] = &earlier
+		}
+	}
+	for addr, what := range planned {
+		run.note(addr, plan.Prior).Planned = what
+	}
+	op.begun = true
+	op.Session.writeRun(op.Location, begunRunFile, run, op.State.Snapshot.Lineage)
+}
+
+// endRun removes what beginRun has written.
+func (op *Operation) endRun() {
+	if op.begun {
+		op.begun = false
+		op.Session.writeRun(op.Location, begunRunFile, nil, "")
+	}
+}
+
+// endKilledRun completes what the data directory has of a run that was killed, after its journal was read:
+// which of the planned changes it has made. Like saveAges, it ignores errors.
+func (s *Session) endKilledRun(ctx context.Context, p *Location, now *statemgr.Snapshot) {
+	run, err := s.readRun(ctx, p, begunRunFile, "")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return
+	case err == nil && (run.Lineage == "" || run.Lineage == now.Lineage):
+		for text, c := range run.Changed {
+			addr, err := addrs.ParseInstanceText(text)
+			if err != nil {
+				continue // undoLast reports it
+			}
+			c.ended(current(run.before, addr), current(now.State, addr))
+			if !c.Created && !c.Destroyed && c.Sum == sumOf(current(run.before, addr)) {
+				delete(run.Changed, text)
+			}
+		}
+		if len(run.Changed) > 0 {
+			s.writeRun(p, lastRunFile, run, now.Lineage)
+		}
+	}
+	s.writeRun(p, begunRunFile, nil, "")
 }
 
 // recordRun notes what an apply has changed, together with earlier rounds of the same operation, and
@@ -74,26 +185,13 @@ func (op *Operation) recordRun(plan *plans.Plan, after *states.State) {
 	if op.run == nil {
 		op.run = &lastRun{At: op.started.UTC(), Changed: map[string]*changedObject{}, before: states.New()}
 	}
+	planned := plannedChanges(plan)
 	for _, addr := range changed {
-		if op.run.Changed[addr.String()] == nil {
-			op.run.Changed[addr.String()] = &changedObject{}
-			if was := plan.Prior.Instance(addr); was != nil && was.Current != nil {
-				op.run.before.SetCurrent(addr, was.Current,
-					addrs.ProviderInstance{Config: plan.Prior.Resource(addr.Abs()).Provider, Key: was.ProviderKey})
-			}
-		}
-		op.run.Changed[addr.String()].Sum = sumOf(current(after, addr))
+		c := op.run.note(addr, plan.Prior)
+		c.Planned = planned[addr]
+		c.ended(current(plan.Prior, addr), current(after, addr))
 	}
-	for _, c := range plan.Changes.Instances {
-		if in := op.run.Changed[c.Addr.String()]; in != nil && c.Deposed == addrs.NotDeposed && c.Action != plans.Forget {
-			existed, exists := current(plan.Prior, c.Addr) != nil, in.Sum != ""
-			in.Created = in.Created || exists && c.Importing == nil && (!existed || c.Action.IsReplace())
-			in.Destroyed = in.Destroyed || existed && (!exists || c.Action.IsReplace())
-		}
-	}
-	if err := op.writeRun(); err != nil {
-		op.Session.Logs.Core.Warn("recording what the run has changed", "error", err)
-	}
+	op.Session.writeRun(op.Location, lastRunFile, op.run, op.State.Snapshot.Lineage)
 }
 
 func current(st *states.State, addr addrs.AbsInstance) *states.Object {
@@ -103,28 +201,35 @@ func current(st *states.State, addr addrs.AbsInstance) *states.Object {
 	return nil
 }
 
-func (op *Operation) writeRun() error {
+// writeRun writes the workspace's part of a file about a run of the state with the given lineage; nil
+// removes it.
+func (s *Session) writeRun(p *Location, file string, run *lastRun, lineage string) {
 	ctx, cancel := context.WithTimeout(context.Background(), agesPatience)
 	defer cancel()
-	return op.updatePart(ctx, lastRunFile, func() (text []byte, err error) {
-		run := op.run
-		run.Lineage = op.State.Snapshot.Lineage
+	err := s.updatePart(ctx, p, file, func() (text []byte, err error) {
+		if run == nil {
+			return nil, nil
+		}
+		run.Lineage = lineage
 		run.Before, err = statefile.Encode(&statefile.File{State: run.before, Lineage: run.Lineage}, nil)
 		if err != nil {
 			return nil, err
 		}
 		return json.Marshal(run)
 	})
+	if err != nil {
+		s.Logs.Core.Warn("recording what the run changes", "error", err)
+	}
 }
 
 // undoLast returns the earlier objects for a plan that takes back the last run, which the data directory
 // has recorded. Objects that were changed since then are an error that names them.
 func (op *Operation) undoLast(ctx context.Context) (*engine.Past, error) {
 	path := filepath.Join(op.Session.DataDir, lastRunFile)
-	run, err := op.readRun(ctx, path)
+	run, err := op.Session.readRun(ctx, op.Location, lastRunFile, op.State.Snapshot.Lineage)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, tfdiags.Errorf("Run can't be undone", "%s has no run of the workspace %q. It has the last apply that "+
-			"changed something, if that was made with this data directory and was not killed.", path, op.Location.Workspace)
+			"changed something, if that was made with this data directory.", path, op.Location.Workspace)
 	}
 	if err != nil {
 		return nil, tfdiags.Errorf("Run can't be undone", "%s can't be used: %s.", path, err)
@@ -154,9 +259,10 @@ func (op *Operation) undoLast(ctx context.Context) (*engine.Past, error) {
 	return past, nil
 }
 
-// readRun reads the last run. It returns fs.ErrNotExist if none is recorded for the state.
-func (op *Operation) readRun(ctx context.Context, path string) (*lastRun, error) {
-	text, err := atomicfile.Read(path)
+// readRun reads a run from a file. It returns fs.ErrNotExist if the workspace has none, and an error if the
+// run is about a state of another lineage, unless lineage is "".
+func (s *Session) readRun(ctx context.Context, p *Location, file, lineage string) (*lastRun, error) {
+	text, err := atomicfile.Read(filepath.Join(s.DataDir, file))
 	if err != nil {
 		return nil, err
 	}
@@ -164,12 +270,12 @@ func (op *Operation) readRun(ctx context.Context, path string) (*lastRun, error)
 	if err != nil {
 		return nil, err
 	}
-	text = content.Workspaces[op.Location.Workspace]
+	text = content.Workspaces[p.Workspace]
 	if text == nil {
 		return nil, fs.ErrNotExist
 	}
-	if op.Location.codec != nil {
-		if text, _, err = op.Location.codec.Decrypt(ctx, text); err != nil {
+	if p.codec != nil {
+		if text, _, err = p.codec.Decrypt(ctx, text); err != nil {
 			return nil, err
 		}
 	}
@@ -177,13 +283,13 @@ func (op *Operation) readRun(ctx context.Context, path string) (*lastRun, error)
 	if err := json.Unmarshal(text, run); err != nil {
 		return nil, err
 	}
-	if run.Lineage != op.State.Snapshot.Lineage {
+	if lineage != "" && run.Lineage != lineage {
 		return nil, errors.New("it is about another state")
 	}
-	file, err := statefile.Parse(run.Before)
+	before, err := statefile.Parse(run.Before)
 	if err != nil {
 		return nil, fmt.Errorf("the earlier objects: %w", err)
 	}
-	run.before = file.State
+	run.before = before.State
 	return run, nil
 }

@@ -55,6 +55,7 @@ type Operation struct {
 	drifted []string      // objects whose values in the last plan are not those in the state
 	ages    *refresh.Ages // nil until the state is read
 	run     *lastRun      // what the applies of the operation have changed; nil for nothing
+	begun   bool          // whether the data directory has what an apply that has not ended changes
 	data    *refresh.Data // nil if data sources are not remembered
 	retry   *repeat.Retry
 }
@@ -427,6 +428,7 @@ func (op *Operation) Apply(
 	if err := op.State.Begin(ctx, &statemgr.Run{State: plan.Prior, PlanID: planID, Footprint: claimed}); err != nil {
 		return nil, nil, err
 	}
+	op.beginRun(plan)
 	tally := &ui.Tally{}
 	tally.Expect(plan)
 	env := *op.Env
@@ -462,11 +464,13 @@ func (op *Operation) Apply(
 	}
 	if st == plan.Prior && err != nil {
 		// Nothing has changed, so there is nothing to save. Unlocking removes the journal.
+		op.endRun()
 		return st, tally, err
 	}
 	saveErr := op.Save(ctx, st)
 	if saveErr == nil {
 		op.recordRun(plan, st)
+		op.endRun()
 	}
 	return st, tally, tfdiags.Join(err, saveErr)
 }

@@ -258,6 +258,9 @@ func (s *Session) read(ctx context.Context, p *Location, req StateRequest) (*Ope
 	if p.codec != nil && req.Operation != OperationRead {
 		s.sealParts(ctx, p)
 	}
+	if snapshot.Recovered && req.Operation != OperationRead {
+		s.endKilledRun(ctx, p, snapshot)
+	}
 	s.stores = s.stores || hasStoredData(snapshot.State)
 	if _, isLocal := p.Store.(*local.Store); req.TimedBackup && !isLocal && req.Paths.Backup != "-" {
 		open.backup = req.Paths.Backup

@@ -96,11 +96,13 @@ func (m *Manager) Unused(ctx context.Context) error {
 
 // Snapshot is the current state, including the journal of a killed run.
 type Snapshot struct {
-	State   *states.State // never nil; must not be changed
-	Exists  bool          // there is a snapshot or a journal
-	Serial  uint64
-	Lineage string
-	Version string // version of the program that wrote the snapshot
+	State  *states.State // never nil; must not be changed
+	Exists bool          // there is a snapshot or a journal
+	// Recovered says that the state is that of a killed run, whose journal was read.
+	Recovered bool
+	Serial    uint64
+	Lineage   string
+	Version   string // version of the program that wrote the snapshot
 	// Revision identifies the state if the store is a Ledger; see plans.Footprint.
 	Revision uint64
 	// Interrupted holds the steps of earlier runs whose outcome is unknown.

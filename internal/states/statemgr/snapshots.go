@@ -60,6 +60,7 @@ func (s *snapshots) read(ctx context.Context, warn tfdiags.Sink) (*Snapshot, err
 	s.doubts.set(present.doubts)
 	if rec != nil {
 		rec.report(warn)
+		snap.Recovered = !rec.diverged
 		if rec.changed > 0 && !rec.diverged {
 			snap.State, snap.Exists = rec.state, true
 			snap.Serial, snap.Lineage = rec.serial, rec.header.Lineage
