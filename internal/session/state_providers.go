@@ -67,8 +67,8 @@ func translated(
 }
 
 // WithProviders returns a copy of a state in which the provider of each chosen resource is replaced
-// by the result of change. It also returns the addresses of the changed resources. If nothing changes, it
-// returns the state itself.
+// by the result of change, together with the kept configurations of these providers. It also returns the
+// addresses of the changed resources. If nothing changes, it returns the state itself.
 func WithProviders(
 	st *states.State, change func(addrs.Provider) addrs.Provider, chosen func(addrs.AbsResource) bool,
 ) (*states.State, []string) {
@@ -88,8 +88,14 @@ func WithProviders(
 		if !ok || !chosen(r.Addr) {
 			continue
 		}
-		now := r.Provider
+		was, now := r.Provider, r.Provider
 		now.Provider = p
+		for _, inst := range r.Instances {
+			to := addrs.ProviderInstance{Config: now, Key: inst.ProviderKey}
+			if kept := st.ProviderConfig(addrs.ProviderInstance{Config: was, Key: inst.ProviderKey}); st.ProviderConfig(to) == nil {
+				st.SetProviderConfig(to, kept)
+			}
+		}
 		st.EnsureResource(r.Addr, now)
 		changed = append(changed, r.Addr.String())
 	}
