@@ -227,7 +227,7 @@ func summarize(op *session.Operation, plan *plans.Plan) *PlanSummary {
 	read, limited := looked(plan)
 	return &PlanSummary{Looked: read, Limited: limited, Vanished: plan.Vanished, At: plan.Timestamp, Counts: planview.Count(plan), Changes: plan.Applyable && !reads,
 		Records: reads || !plan.Applyable && plan.Mode == plans.Normal &&
-			!statefile.Equal(plan.Prior, op.State.State()),
+			!(statefile.Equal(plan.Prior, op.State.State()) && statefile.SameProviders(plan.Prior, op.State.State())),
 		Warns:    op.Session.Warnings.Any(),
 		Deferred: len(plan.Deferred) + len(plan.DeferredModules), Unknown: plan.UnknownVariables(),
 		Serial: op.State.Snapshot.Serial, Lineage: op.State.Snapshot.Lineage, Workspace: op.Location.Workspace}
