@@ -157,16 +157,25 @@ func (mb *moduleBuilder) overrideCall(base, over *ModuleCall) {
 		base.SourceExpr, base.SourceRange = over.SourceExpr, over.SourceRange
 	}
 	override(&base.VersionExpr, over.VersionExpr)
-	override(&base.Count, over.Count)
-	override(&base.ForEach, over.ForEach)
+	overrideRepetition(&base.Count, &base.ForEach, over.Count, over.ForEach)
 	overrideOpt(&base.Providers, over.Providers)
 	base.Config = overrideBody(base.Config, over.Config)
 	mb.noDependsOn(over.DependsOn, over.lateDependsOn)
 }
 
+// overrideRepetition overrides count and for_each. If one file has count and the other one for_each,
+// count prevails, as in OpenTofu.
+func overrideRepetition[T comparable](count, forEach *T, overCount, overForEach T) {
+	var none T
+	override(count, overCount)
+	override(forEach, overForEach)
+	if *count != none {
+		*forEach = none
+	}
+}
+
 func (mb *moduleBuilder) overrideResource(base, over *Resource) {
-	override(&base.Count, over.Count)
-	override(&base.ForEach, over.ForEach)
+	overrideRepetition(&base.Count, &base.ForEach, over.Count, over.ForEach)
 	override(&base.Provider, over.Provider)
 	base.Lifecycle = overrideLifecycle(*base.Lifecycle, over.Lifecycle)
 	override(&base.Connection, over.Connection)
