@@ -444,12 +444,13 @@ func (o *oracle) contents(it *item, at addrs.ModuleInstance) []place {
 		return o.absent(it, at.Child(it.name, addrs.NoKey))
 	}
 	out := o.arguments(it, at, true)
-	for _, inner := range instances {
-		for _, p := range o.gone {
-			if (addrs.Target{Module: inner}).ContainsInstance(p.it.resource().InInstance(p.at).Instance(addrs.NoKey)) {
-				out = append(out, p)
-			}
+	for _, p := range o.gone { // also in instances of the module that are no longer declared
+		inside := addrs.Target{Module: at.Child(it.name, addrs.NoKey)}
+		if inside.ContainsInstance(p.it.resource().InInstance(p.at).Instance(addrs.NoKey)) {
+			out = append(out, p)
 		}
+	}
+	for _, inner := range instances {
 		for _, ref := range it.items {
 			out = append(out, o.contents(ref, inner)...)
 		}
