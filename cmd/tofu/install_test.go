@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -335,6 +336,57 @@ func TestMirrorOfMirror(t *testing.T) {
 	if n := m.Requests("/v1/"); n == 0 {
 		t.Error("the registry was not asked")
 	}
+}
+
+// TestMirrorWithoutLockFile checks that -lock-file=false mirrors the newest versions that the
+// constraints allow, and doesn't read the lock file.
+func TestMirrorWithoutLockFile(t *testing.T) {
+	m := newMirror(t, "zh", 100)
+	dir := m.root("root")
+	m.write("root/limit.tf", "module \"m\" {\n  source = \"./m\"\n}\n")
+	m.write("root/m/main.tf", "terraform {\n  required_providers {\n    beta = {\n      source  = \"example.com/acme/beta\"\n"+
+		"      version = \"< 2.0.0\"\n    }\n  }\n}\n")
+	run := func(words ...string) (string, error) {
+		out, err := m.run(t.Context(), dir, append([]string{"tofu"}, words...)).CombinedOutput()
+		return string(out), err
+	}
+	mirror := func(copied, option, alpha, beta string) {
+		t.Helper()
+		if out, err := run("providers", "mirror", option, copied); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		got, err := filepath.Glob(filepath.Join(dir, copied, "example.com/acme/[ab]*/*.zip"))
+		for i, path := range got {
+			got[i] = filepath.Base(path)
+		}
+		want := []string{
+			fmt.Sprintf("terraform-provider-alpha_%s_%s.zip", alpha, platform),
+			fmt.Sprintf("terraform-provider-beta_%s_%s.zip", beta, platform),
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v, want %v", option, got, err, want)
+		}
+	}
+	if out, err := run("init"); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	lock, err := os.ReadFile(filepath.Join(dir, ".terraform.lock.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, add := range [][2]string{{"alpha", "2.1.0"}, {"beta", "1.4.0"}, {"beta", "2.1.0"}} {
+		m.Add(add[0], add[1], platform, map[string]string{"terraform-provider-" + add[0] + "_v" + add[1]: "x"})
+	}
+	mirror("locked", "-lock-file", "1.0.0", "1.0.0")
+	mirror("newest", "-lock-file=false", "2.1.0", "1.4.0")
+	if now, err := os.ReadFile(filepath.Join(dir, ".terraform.lock.hcl")); err != nil || !bytes.Equal(now, lock) {
+		t.Errorf("the lock file changed: %v\n%s", err, now)
+	}
+	m.write("root/.terraform.lock.hcl", "provider {")
+	if out, err := run("providers", "mirror", "broken"); err == nil {
+		t.Errorf("the lock file was not read:\n%s", out)
+	}
+	mirror("unread", "-lock-file=false", "2.1.0", "1.4.0")
 }
 
 // BenchmarkWarmInit measures init in a directory with installed providers and an unchanged lock

@@ -18,14 +18,17 @@ var cmdProvidersMirror = &Command{
 	Long: `
 Saves the packages of all required providers and their indexes in a directory,
 which can be used as a filesystem mirror, or as a network mirror if a web server
-serves it. Existing packages in the directory are kept. The packages come from
-the installation methods of the CLI configuration if it has a block
+serves it. Existing packages in the directory are kept. If there is a dependency
+lock file, the versions are those that it selects. The packages come from the
+installation methods of the CLI configuration if it has a block
 provider_installation, and otherwise from the providers' own registries.`,
 	New: with(func(f *providersMirrorFlags, fs *options) {
 		f.addJSON(fs)
 		f.varFlags.add(fs)
 		fs.Var((*list)(&f.Platforms), "platform",
 			"Mirror packages for this `os_arch`, such as linux_amd64. May be repeated.")
+		fs.BoolVar(&f.LockFile, "lock-file", true,
+			"Mirror the newest versions that the version constraints allow, whatever the dependency lock file selects.")
 	}, func(ctx context.Context, app *App, f *providersMirrorFlags, args []string) error {
 		if len(args) != 1 {
 			return badUsage("Wrong number of arguments", "The command takes one argument: the directory of the mirror.")
@@ -38,6 +41,7 @@ type providersMirrorFlags struct {
 	viewFlags
 	varFlags
 	Platforms []string
+	LockFile  bool // mirror the versions that the lock file selects
 }
 
 // mirrorProviders copies the required providers to the mirror in dir.
@@ -53,9 +57,11 @@ func mirrorProviders(ctx context.Context, s *session.Session, f *providersMirror
 	if err != nil {
 		return err
 	}
-	prev, err := depsfile.Load(depsfile.FileName, s.Warnings.Add)
-	if err != nil {
-		return err
+	var prev *depsfile.Locks
+	if f.LockFile {
+		if prev, err = depsfile.Load(depsfile.FileName, s.Warnings.Add); err != nil {
+			return err
+		}
 	}
 	store, err := pkgstore.Open(s.CLI.CacheDir)
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 
 // Mirror fills a directory with archives of the required providers for the platforms. It also
 // writes the JSON files that make the directory a network mirror when it is served over HTTPS.
-// Existing archives are kept and listed. If there are errors, the mirror still contains the
-// packages that could be fetched.
+// Existing archives are kept and listed. The versions are those of prev, or without locks the newest
+// acceptable ones. If there are errors, the mirror still contains the packages that could be fetched.
 func Mirror(
 	ctx context.Context, reqs depsfile.Requirements, prev *depsfile.Locks, platforms []depsfile.Platform,
 	dir string, opts *Options,
@@ -87,7 +87,8 @@ func (m *mirror) provider(
 	switch {
 	case locked:
 	case !m.in.locks.Empty():
-		return fail(fmt.Errorf("the lock file selects no version of it; run \"tofu init\" to select one"))
+		return fail(fmt.Errorf("the lock file selects no version of it; run \"tofu init\" to select one, or use " +
+			"-lock-file=false"))
 	default:
 		list, err := m.in.versions(ctx, p)
 		if err == nil {
