@@ -125,7 +125,8 @@ func (c unknownTrace) varyingRef(ref *addrs.Reference, done map[exprIn]string) s
 		}
 		in := c.e.newContext(c.ctx, c.in, x.repetition(i))
 		in.reader = c.reader
-		v := varyingObject{unknownTrace{evalContext: in.withoutDeprecations(), key: key}, r, r.Addr.Resource.InInstance(c.in.addr).Instance(key), done}
+		trace := unknownTrace{evalContext: in.withoutDeprecations(), key: key}
+		v := varyingObject{trace, r, r.Addr.Resource.InInstance(c.in.addr).Instance(key), done}
 		found := v.find(addrs.FirstName(ref.Remaining))
 		if found == "" {
 			return ""

@@ -225,7 +225,8 @@ func looked(plan *plans.Plan) (l plans.Looked, limited bool) {
 func summarize(op *session.Operation, plan *plans.Plan) *PlanSummary {
 	reads := onlyReads(plan)
 	read, limited := looked(plan)
-	return &PlanSummary{Looked: read, Limited: limited, Vanished: plan.Vanished, At: plan.Timestamp, Counts: planview.Count(plan), Changes: plan.Applyable && !reads,
+	return &PlanSummary{Looked: read, Limited: limited, Vanished: plan.Vanished, At: plan.Timestamp,
+		Counts: planview.Count(plan), Changes: plan.Applyable && !reads,
 		Records: reads || !plan.Applyable && plan.Mode == plans.Normal &&
 			!(statefile.Equal(plan.Prior, op.State.State()) && statefile.SameProviders(plan.Prior, op.State.State())),
 		Warns:    op.Session.Warnings.Any(),

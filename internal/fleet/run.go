@@ -52,7 +52,7 @@ type Run struct {
 	// ShareProviders makes root modules with equal provider configurations share provider
 	// processes. Shared processes run in the working directory of this program.
 	ShareProviders bool
-	// Budget is what the rates of providers are shared through with other processes; nil for none.
+	// Budget shares the rates of providers with other processes. It is nil if they are not shared.
 	Budget pace.Budget
 	// Moved has the states of root modules after moves between them that are shown, but not carried out.
 	Moved map[*roots.Root]*states.State

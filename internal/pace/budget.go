@@ -23,7 +23,7 @@ type reserved struct {
 	asking bool      // whether more are being reserved
 }
 
-// idle is how long calls stay reserved after the time for which they were.
+// idle is the time after which calls that were reserved and not made are free again.
 const idle = time.Second
 
 // covers reports whether a budget allows the next call of a provider. If not, it reserves more, and the provider is

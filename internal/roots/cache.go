@@ -42,7 +42,7 @@ type Cache struct {
 	places  places
 }
 
-// cached is what was read of a root module, and from what.
+// cached holds what was read of a root module, and names the files it was read from.
 type cached struct {
 	Given string   `json:"given"` // hash of what is not in files
 	From  []string `json:"from"`  // the files and directories
@@ -119,7 +119,7 @@ func (c *Cache) Save() error {
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(c.path), 0o700)
 	}
-	if err == nil { // settings of backends may be nobody else's business
+	if err == nil { // only for the user, because settings of backends may be secrets
 		err = atomicfile.Write(c.path, append([]byte(cacheHead(rest)), rest...), 0o600)
 	}
 	return err

@@ -51,7 +51,7 @@ type changedObject struct {
 	Planned            plannedChange `json:"planned,omitempty"` // until the apply has ended
 }
 
-// plannedChange is what an apply is going to do to an object.
+// plannedChange is a change that an apply will make to an object.
 type plannedChange string
 
 const (

@@ -25,7 +25,9 @@ type Drawing struct {
 // DrawnNode is a node of a drawing. Label and Shape are empty for inner nodes.
 type DrawnNode struct{ Name, Label, Shape string }
 
-var drawnShapes = map[reads.Kind]string{reads.KindResource: "box", reads.KindStep: "box", reads.KindProvider: "diamond", reads.KindValue: "note"}
+var drawnShapes = map[reads.Kind]string{
+	reads.KindResource: "box", reads.KindStep: "box", reads.KindProvider: "diamond", reads.KindValue: "note",
+}
 
 // drawer draws a graph. A node may be drawn as several nodes, or not at all.
 type drawer struct {

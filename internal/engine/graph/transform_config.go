@@ -67,7 +67,9 @@ func (b configNodes) addModule(cfg *configs.Config, parent *reads.Module) *reads
 	return m
 }
 
-func (b configNodes) addValue(m *reads.Module, table map[string]*reads.Value, v *reads.Value, name string, rng hcl.Range) *reads.Value {
+func (b configNodes) addValue(
+	m *reads.Module, table map[string]*reads.Value, v *reads.Value, name string, rng hcl.Range,
+) *reads.Value {
 	v.Module, v.Slot = m, m.ValueSlots
 	m.ValueSlots++
 	v.Node = b.node(reads.KindValue, m, reads.InModule(m.Path, name), &rng)

@@ -151,7 +151,9 @@ func (c *connector) connectImport(ctx context.Context, t *reads.Import) {
 	}
 }
 
-func (c *connector) connectConditions(ctx context.Context, n *reads.Node, m *reads.Module, rules []reads.Condition, scope reads.BlockScope) {
+func (c *connector) connectConditions(
+	ctx context.Context, n *reads.Node, m *reads.Module, rules []reads.Condition, scope reads.BlockScope,
+) {
 	for _, r := range rules {
 		c.connectRefs(ctx, n, m, &r.Condition.Refs, scope)
 		c.connectRefs(ctx, n, m, &r.Message.Refs, scope)

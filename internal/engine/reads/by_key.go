@@ -264,7 +264,7 @@ func (r *Resource) MayAwaitCalls() bool {
 	return true
 }
 
-// Run is what the reads by key depend on, besides the configuration.
+// Run says what is known of a run before its graph: reads by key depend on it and on the configuration.
 type Run struct {
 	Phase      phase.Phase
 	ByInstance bool // whether a plan handles each instance separately

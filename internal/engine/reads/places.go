@@ -115,7 +115,7 @@ type moduleInstances struct {
 	under map[addrs.ModuleInstance][]addrs.ModuleInstance // by containing module instance; see within
 }
 
-// Source is what the places of a run are found from.
+// Source has all that the places of a run are found in.
 type Source struct {
 	Tree              *Tree
 	Refs              *dag.Graph // the references between blocks and values

@@ -282,7 +282,7 @@ func (s *scanner) name() (span, bool) {
 	return s.span(from), s.at > from
 }
 
-// identEnd returns the end of the identifier at an offset, or the offset if there is none.
+// identEnd returns the end of the identifier at an offset, or the offset without one.
 func identEnd(src []byte, at int) int {
 	if at == len(src) || !identPart(src[at]) || digit(src[at]) || src[at] == '-' {
 		return at
