@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -100,12 +101,32 @@ func decodeList(d *decoder, block *hcl.Block) {
 		!d.identifier(block.Labels[1], block.LabelRanges[1], "list name") {
 		return
 	}
+	before := len(d.errs)
+	d.refuseListBlocks(block)
+	if len(d.errs) > before {
+		return // as data sources, they would cause further errors
+	}
 	as := *block
 	as.Labels = []string{ListType(block.Labels[0]), block.Labels[1]}
 	r := d.resource(dataKind, &as, nil)
 	if r.Provider == nil && len(d.errs) == 0 {
 		d.errorf(block.DefRange, "Missing provider argument", "A list block must name the provider configuration "+
 			"that lists the objects, for example provider = %s.", addrs.Resource{Type: block.Labels[0]}.ImpliedProvider())
+	}
+}
+
+// refuseListBlocks adds an error for each block in a list block that only resources or data sources have.
+func (d *decoder) refuseListBlocks(block *hcl.Block) {
+	body, _ := block.Body.(*hclsyntax.Body)
+	if body == nil {
+		return
+	}
+	for _, inner := range body.Blocks {
+		switch inner.Type {
+		case "lifecycle", "connection", "provisioner":
+			d.errorf(inner.DefRange(), fmt.Sprintf("Invalid %s block", inner.Type),
+				"List blocks can't have %q blocks, because they only find objects. Remove it.", inner.Type)
+		}
 	}
 }
 
