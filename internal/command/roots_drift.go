@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"path/filepath"
@@ -20,28 +21,11 @@ Reads the objects of all root modules below the directories and shows what was
 changed outside of this program, as "tofu drift" does in one root module. It
 takes no locks and changes neither objects nor states.
 
+With -queue, workers read the objects.
+
 The exit status is 0 without drift, 2 with drift, and 1 after an error or if an
 object could not be read.`,
-	New: with(func(f *rootsDriftFlags, fs *options) {
-		f.planFlags.viewFlags.add(fs)
-		f.addSensitive(fs)
-		f.varFlags.add(fs)
-		f.Input.add(fs)
-		addLimits(fs, &f.Limits)
-		f.addWorkers(fs)
-		f.addSelect(fs)
-		f.addDrift(fs)
-		f.addProgress(fs)
-		fs.BoolVar(&f.Document, "json", false, "Print a JSON document.")
-		fs.Func("report", "Also write the result to `path`: as JSON if it ends in .json, or as Markdown if in .md.",
-			func(path string) error {
-				f.Report, f.form = path, rootsDriftForms[filepath.Ext(path)]
-				if f.form == nil {
-					return errors.New("must end in .json or .md")
-				}
-				return writable(path)
-			})
-	}, runRootsDrift),
+	New: with((*rootsDriftFlags).declare, runRootsDrift),
 }
 
 var rootsDriftForms = map[string]func(*fleet.DriftReport, io.Writer) error{
@@ -49,12 +33,31 @@ var rootsDriftForms = map[string]func(*fleet.DriftReport, io.Writer) error{
 }
 
 type rootsDriftFlags struct {
-	planFlags
-	workerFlags
-	selectFlags
+	fleetFlags
 	Document bool
-	Report   string
-	form     func(*fleet.DriftReport, io.Writer) error
+	write    func(*fleet.DriftReport, io.Writer) error // in the form of Report
+}
+
+func (f *rootsDriftFlags) declare(fs *options) {
+	f.planFlags.viewFlags.add(fs)
+	f.addSensitive(fs)
+	f.varFlags.add(fs)
+	f.Input.add(fs)
+	addLimits(fs, &f.Limits)
+	f.addWorkers(fs)
+	f.addSelect(fs)
+	f.addQueue(fs)
+	f.addDrift(fs)
+	f.addProgress(fs)
+	fs.BoolVar(&f.Document, "json", false, "Print a JSON document.")
+	fs.Func("report", "Also write the result to `path`: as JSON if it ends in .json, or as Markdown if in .md.",
+		func(path string) error {
+			f.Report, f.write = path, rootsDriftForms[filepath.Ext(path)]
+			if f.write == nil {
+				return errors.New("must end in .json or .md")
+			}
+			return writable(path)
+		})
 }
 
 func runRootsDrift(ctx context.Context, app *App, f *rootsDriftFlags, dirs []string) error {
@@ -69,35 +72,59 @@ func runRootsDrift(ctx context.Context, app *App, f *rootsDriftFlags, dirs []str
 	if e == nil || err != nil && !e.OnlyRootErrors(err) {
 		return err
 	}
-	defer app.ShareClients()()
-	run := &fleet.Run{
-		ShareProviders: e.ShareProviders,
-		Session:        app.Session, Estate: e, Selected: selected, Directories: dirs, Roots: f.Workers, Options: f.operation(),
-		Printer: func(_ *roots.Root, out io.Writer) ui.Printer {
-			opts := app.viewOptions(out)
-			opts.Err, opts.Live = out, nil
-			return ui.NewHuman(opts)
-		},
-		Show: func(r *roots.Root, result *fleet.Result, text []byte) {
-			if f.Document {
-				return
-			}
-			if len(text) > 0 || result.Err != nil {
-				app.Say("%s\n\n%s", rootHeading(app.Terminal, r.Name), bytes.TrimSpace(text))
-			}
-			app.Printer.Diagnostics(tfdiags.FromError(result.Err))
-		},
+	if f.address(app) != "" {
+		q := &queued{app: app, flags: &f.fleetFlags, mode: opts.Mode, drift: f}
+		return q.start(ctx, "drift", e, selected, dirs, false)
 	}
-	results, report := run.Drift(ctx, *opts, f.ShowSensitive)
-	if f.Document {
+	defer app.ShareClients()()
+	run := f.run(app, e, selected, dirs)
+	run.Printer, run.Show, run.Still = driftPrinter(app), f.show(app), nil
+	return f.end(app, run.Drift(ctx, *opts, f.ShowSensitive))
+}
+
+// driftPrinter returns a function that returns the printer of a root module.
+func driftPrinter(app *App) func(*roots.Root, io.Writer) ui.Printer {
+	return func(_ *roots.Root, out io.Writer) ui.Printer {
+		opts := app.viewOptions(out)
+		opts.Err, opts.Live = out, nil
+		return ui.NewHuman(opts)
+	}
+}
+
+// show returns a function that shows a finished root module.
+func (f *rootsDriftFlags) show(app *App) func(*roots.Root, *fleet.Result, []byte) {
+	return func(r *roots.Root, result *fleet.Result, text []byte) {
+		if f.Document || app.view.JSON {
+			return
+		}
+		if len(text) > 0 || result.Err != nil {
+			app.Say("%s\n\n%s", rootHeading(app.Terminal, r.Name), bytes.TrimSpace(text))
+		}
+		app.Printer.Diagnostics(tfdiags.FromError(result.Err))
+	}
+}
+
+// driftLine is the report as one of the lines of "roots watch -json".
+type driftLine struct {
+	Type string `json:"type"`
+	*fleet.DriftReport
+}
+
+// end shows all results together and writes the report. Its error has the exit status.
+func (f *rootsDriftFlags) end(app *App, results []*fleet.Result) (err error) {
+	report := fleet.NewDriftReport(results)
+	switch {
+	case app.view.JSON:
+		err = json.NewEncoder(app.Out).Encode(driftLine{"drift", report})
+	case f.Document:
 		err = report.JSON(app.Out)
-	} else {
+	default:
 		app.Say("\n%s", report.Summary())
 	}
 	if f.Report != "" {
 		out, openErr := openDocument(app.Out, f.Report)
 		if openErr == nil {
-			openErr = out.close(f.form(report, out))
+			openErr = out.close(f.write(report, out))
 		}
 		err = tfdiags.Join(err, openErr)
 	}

@@ -82,6 +82,24 @@ var callersOnly = map[string]bool{"queue": true, "detach": false, "priority": tr
 	"json-into": true, "detailed-exitcode": false, "auto-approve": false, "resume": true, "only": true, "skip": true,
 	"tag": true, "with": true, "changed": true, "roots": true, "progress": true, "profile": true, "timings": false}
 
+// incompatible are options that have no effect together with -queue or -detach, with the reasons.
+var incompatible = []struct{ name, with, why string }{
+	{"roots", "queue", "The option -jobs of \"tofu worker\" says how many root modules are processed at the same time."},
+	{"report", "detach", "The command ends before there are results."},
+	{"out", "detach", "The command ends before there are plans."},
+	{"detailed-exitcode", "detach", "The command ends before there are plans."},
+}
+
+// check returns an error if the command line has options that have no effect with a queue.
+func (f *queueFlags) check() error {
+	for _, o := range incompatible {
+		if f.line.given(o.name) && (f.Detach || o.with == "queue") {
+			return badUsage("Incompatible options", "-%s can't be used with -%s. %s", o.name, o.with, o.why)
+		}
+	}
+	return nil
+}
+
 // passedOn returns the options of the command line that the processes of workers need.
 func (f *queueFlags) passedOn() (out []string) {
 	line := f.line.line[:len(f.line.line)-f.line.NArg()]
@@ -103,10 +121,11 @@ type queued struct {
 	app      *App
 	flags    *fleetFlags
 	mode     plans.Mode
-	out      string       // path for the plans; "" for none
-	detailed bool         // whether changes have an exit status
-	apply    *rootsApply  // asks for approval; nil for a plan
-	saved    *fleet.Saved // plans to apply; nil to plan first
+	out      string           // path for the plans; "" for none
+	detailed bool             // whether changes have an exit status
+	apply    *rootsApply      // asks for approval; nil for a plan
+	saved    *fleet.Saved     // plans to apply; nil to plan first
+	drift    *rootsDriftFlags // shows what was changed outside; nil for other operations
 
 	queue   *workers.Queue
 	run     *workers.Run
@@ -130,7 +149,10 @@ type taskInput struct {
 func (q *queued) start(
 	ctx context.Context, operation string, e *roots.Estate, selected []*roots.Root, dirs []string, auto bool,
 ) (err error) {
-	if q.saved == nil {
+	if err := q.flags.check(); err != nil {
+		return err
+	}
+	if q.saved == nil && q.drift == nil {
 		switch moved, err := q.flags.moves(q.app, e, selected, dirs).preview(ctx); {
 		case err != nil:
 			return err
@@ -156,7 +178,7 @@ func (q *queued) start(
 	q.app.Note("Run %s has %s in the queue. To come back to it: tofu roots watch %[1]s", q.run.ID,
 		ui.Count(len(q.run.Tasks), "root module"))
 	if q.flags.Detach {
-		if q.app.view.JSON {
+		if q.app.view.JSON || q.drift != nil && q.drift.Document {
 			return json.NewEncoder(q.app.Out).Encode(map[string]string{"type": "run", "run": q.run.ID})
 		}
 		return nil
@@ -232,7 +254,7 @@ func (q *queued) archives(ctx context.Context, e *roots.Estate, list []*roots.Ro
 	hashes []string, others [][]*roots.Root, top string, err error) {
 	inRun := make(map[*roots.Root]bool)
 	for _, r := range list {
-		inRun[r] = q.mode != plans.Destroy
+		inRun[r] = q.mode != plans.Destroy && q.drift == nil // these read the outputs in states
 	}
 	files := e.Files(ctx)
 	top = roots.Absolute(".")
@@ -304,6 +326,9 @@ func (q *queued) follow(ctx context.Context, own bool) error {
 		results, err := q.phase(steady, f, phase)
 		if err != nil {
 			return q.lost(err)
+		}
+		if q.drift != nil {
+			return q.drift.end(q.app, results)
 		}
 		operation := "plan"
 		if phase%2 == 0 {
@@ -446,11 +471,15 @@ func (q *queued) phase(ctx context.Context, f *workers.Follower, phase int) ([]*
 	}
 	q.flags.shown = newRootsView(q.app, len(q.run.About.Roots)) // as in the processes of the workers
 	view, live := q.flags.shown, q.app.Live
-	live.Phase(phaseNames[phase%2], len(tasks))
+	show, name := view.show, phaseNames[phase%2]
+	if q.drift != nil {
+		show, name = q.drift.show(q.app), "Reading the objects of root modules"
+	}
+	live.Phase(name, len(tasks))
 	defer live.Phase("", 0)
 	results := make([]*fleet.Result, len(tasks))
 	texts := make([][]byte, len(tasks))
-	shown := parallel.InOrder(func(i int, _ struct{}) { view.show(results[i].Root, results[i], texts[i]) })
+	shown := parallel.InOrder(func(i int, _ struct{}) { show(results[i].Root, results[i], texts[i]) })
 	for done := len(tasks) == 0; !done; {
 		var events []workers.Event
 		var ended []*workers.Task

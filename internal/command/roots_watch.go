@@ -40,6 +40,9 @@ func runRootsWatch(ctx context.Context, app *App, f *watchFlags, args []string) 
 	if err := q.queue.CheckProtocol(ctx, q.run.ID); err != nil {
 		return err
 	}
+	if q.run.Operation == "drift" {
+		q.drift = &rootsDriftFlags{}
+	}
 	if f.Destroy = q.run.Operation == "destroy" || slices.Contains(q.run.About.Args, "-destroy"); f.Destroy {
 		q.mode = plans.Destroy
 	}

@@ -152,7 +152,7 @@ var cmdRunsShow = &Command{
 			}
 			app.Say("Run %s: %s by %s, %s", r.ID, r.Operation, r.Who, r.Status)
 			for _, one := range doc.Roots {
-				line := fmt.Sprintf("%-8s  %-8s  %s", map[int]string{0: "apply", 1: "plan"}[one.Phase%2], one.Status, one.Name)
+				line := fmt.Sprintf("%-8s  %-8s  %s", phaseWord(r, one.Phase), one.Status, one.Name)
 				if one.Worker != "" {
 					line += " on " + one.Worker
 				}
@@ -243,7 +243,7 @@ func (q *queued) logs(ctx context.Context, phase int) error {
 		if !workers.Ended(t.Status) {
 			result = nil
 		}
-		q.app.Say("%s (%s, %s)", rootHeading(q.app.Terminal, t.Root), phaseWords[phase%2], t.Status)
+		q.app.Say("%s (%s, %s)", rootHeading(q.app.Terminal, t.Root), phaseWord(q.run, phase), t.Status)
 		_, _ = q.app.Out.Write(append(text, more...))
 		if result != nil {
 			q.app.Say("")
@@ -253,5 +253,13 @@ func (q *queued) logs(ctx context.Context, phase int) error {
 	return nil
 }
 
-// phaseWords are the operations of phases, by the remainder of their number.
-var phaseWords = []string{"apply", "plan"}
+// phaseWord returns the operation of a phase.
+func phaseWord(r *workers.Run, phase int) string {
+	switch {
+	case r.Operation == "drift":
+		return r.Operation
+	case phase%2 == 0:
+		return "apply"
+	}
+	return "plan"
+}

@@ -22,8 +22,9 @@ var cmdWorker = &Command{
 	Name: "worker", Own: true, Short: "Process root modules that \"tofu roots\" puts in a queue",
 	Long: `
 Takes root modules from the queue in a PostgreSQL database and plans or applies
-them, each in a process of its own, until it is interrupted. An interrupt lets
-running root modules end; a second one tells their operations to stop.
+them, or looks for drift, each in a process of its own, until it is interrupted.
+An interrupt lets running root modules end; a second one tells their operations
+to stop.
 
 A worker needs the credentials and the network of its zone. It gets the
 configuration from the queue, and packages from where its CLI configuration says.

@@ -109,6 +109,10 @@ func (t *task) options() error {
 			f.declareDestroy(o)
 		}
 		t.flags, planned = &f.fleetFlags, &f.planFlags
+	case "drift":
+		f := &rootsDriftFlags{}
+		f.declare(o)
+		t.flags, planned = &f.fleetFlags, &f.planFlags
 	default:
 		return tfdiags.Errorf("Unknown operation", "This version of the program doesn't know the operation %q.",
 			t.job.Operation)
@@ -152,9 +156,11 @@ func (t *task) work(ctx context.Context) error {
 	part := &fleet.Part{Run: run, Given: given, InRun: func(name string) bool {
 		return slices.Contains(t.job.About.Roots, name)
 	}}
-	do := t.plan
-	what := "Planning"
-	if t.job.Phase%2 == 0 {
+	do, what := t.plan, "Planning"
+	switch {
+	case t.job.Operation == "drift":
+		do, what = t.drift, "Reading"
+	case t.job.Phase%2 == 0:
 		do, what = t.apply, "Applying"
 	}
 	t.events.add(taskEvent{Begins: what})
@@ -254,6 +260,12 @@ func (t *task) plan(ctx context.Context, part *fleet.Part) (result *fleet.Result
 	return result, plan, outputs, err
 }
 
+// drift looks for what was changed outside. It writes no state, so it needs no permission of the worker.
+func (t *task) drift(ctx context.Context, part *fleet.Part) (result *fleet.Result, plan, outputs []byte, err error) {
+	part.Run.Printer = driftPrinter(t.app)
+	return part.Run.Drift(ctx, *t.opts, t.flags.ShowSensitive)[0], nil, nil, nil
+}
+
 func (t *task) apply(ctx context.Context, part *fleet.Part) (result *fleet.Result, plan, outputs []byte, err error) {
 	dir, err := os.MkdirTemp("", "tofu-task-")
 	if err != nil {
@@ -288,6 +300,11 @@ func (t *task) end(result *fleet.Result, text, plan, outputs []byte) error {
 			return diags.Map(func(d *tfdiags.Diagnostic) { d.Detail = "" })
 		})
 		shown = shownRoot{}
+		if result.Drift != nil {
+			result.Drift = nil
+			result.Err = tfdiags.Join(result.Err, tfdiags.Errorf("The result can't be stored", "The encryption block of %s can't "+
+				"be evaluated on the worker %s, so it isn't known how to encrypt what was read.", result.Root.Name, t.job.Worker))
+		}
 	}
 	if shown.Result, err = result.Encode(); err != nil {
 		return err

@@ -54,10 +54,9 @@ type RootDrift struct {
 
 // Drift finds out what was changed outside in all root modules of the run. It takes no locks. Root
 // modules are read with the outputs that the states of others have now.
-func (run *Run) Drift(ctx context.Context, opts engine.PlanOptions, showSensitive bool) ([]*Result, *DriftReport) {
+func (run *Run) Drift(ctx context.Context, opts engine.PlanOptions, showSensitive bool) []*Result {
 	p := run.planning(opts, nil)
-	reports := make(map[*roots.Root]*driftview.Report, len(run.Selected))
-	results := run.each(ctx, readingRoots, false, func(ctx context.Context, s *session.Session, r *roots.Root) *Result {
+	return run.each(ctx, readingRoots, false, func(ctx context.Context, s *session.Session, r *roots.Root) *Result {
 		result := &Result{Root: r, Err: r.Err}
 		if r.Err != nil {
 			return result
@@ -73,10 +72,7 @@ func (run *Run) Drift(ctx context.Context, opts engine.PlanOptions, showSensitiv
 		defer op.Close()
 		report, err := DriftOf(ctx, op, opts, showSensitive,
 			func(e engine.Event) { run.Session.Live.RootEvent(r.Name, e) })
-		p.mu.Lock()
-		reports[r] = report
-		p.mu.Unlock()
-		result.Err = err
+		result.Drift, result.Err = report, err
 		if report == nil {
 			return result
 		}
@@ -89,13 +85,17 @@ func (run *Run) Drift(ctx context.Context, opts engine.PlanOptions, showSensitiv
 		}
 		return result
 	})
+}
+
+// NewDriftReport returns the report of the results of [Run.Drift].
+func NewDriftReport(results []*Result) *DriftReport {
 	out := &DriftReport{FormatVersion: reportFormat}
 	for _, result := range results {
-		of := reports[result.Root]
+		of := result.Drift
 		out.Roots = append(out.Roots, RootDrift{Name: result.Root.Name, Drift: of, Errors: reportedErrors(result.Err)})
 		out.Drifted = out.Drifted || of != nil && of.Drifted
 	}
-	return results, out
+	return out
 }
 
 // JSON writes the report as a JSON document.

@@ -17,6 +17,7 @@ import (
 	"tofu/internal/roots"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
+	"tofu/internal/ui/driftview"
 )
 
 // Part is the work on the selected root module of a run, while other processes work on the others.
@@ -142,6 +143,7 @@ type storedResult struct {
 	Plan       *PlanSummary       `json:"plan,omitempty"`
 	Applied    *ui.Applied        `json:"applied,omitempty"`
 	Incomplete *ui.Incomplete     `json:"incomplete,omitempty"`
+	Drift      *driftview.Stored  `json:"drift,omitempty"`
 	Errors     []storedDiagnostic `json:"errors,omitempty"`
 }
 
@@ -210,7 +212,7 @@ func restoreDiagnostics(stored []storedDiagnostic) (out tfdiags.Diagnostics) {
 func (r *Result) Encode() ([]byte, error) {
 	return json.Marshal(storedResult{Skipped: r.Skipped, Why: r.Why, Because: r.Because, Unplanned: r.Unplanned, Done: r.Done,
 		Applying: r.applying, Elapsed: r.Elapsed, Plan: r.Plan, Applied: r.Applied, Incomplete: r.Incomplete,
-		Errors: storeDiagnostics(tfdiags.FromError(r.Err))})
+		Drift: r.Drift.Store(), Errors: storeDiagnostics(tfdiags.FromError(r.Err))})
 }
 
 // DecodeResult returns the result of a root module from the bytes that Encode returned.
@@ -221,7 +223,7 @@ func DecodeResult(root *roots.Root, text []byte) (*Result, error) {
 	}
 	return &Result{Root: root, Skipped: s.Skipped, Why: s.Why, Because: s.Because, Unplanned: s.Unplanned, Done: s.Done,
 		applying: s.Applying, Elapsed: s.Elapsed, Plan: s.Plan, Applied: s.Applied, Incomplete: s.Incomplete,
-		Err: restoreDiagnostics(s.Errors).Err()}, nil
+		Drift: s.Drift.Restore(), Err: restoreDiagnostics(s.Errors).Err()}, nil
 }
 
 // Left reports whether something can be planned only after the plan is applied.

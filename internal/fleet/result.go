@@ -10,6 +10,7 @@ import (
 	"tofu/internal/roots"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
+	"tofu/internal/ui/driftview"
 	"tofu/internal/ui/planview"
 )
 
@@ -31,6 +32,8 @@ type Result struct {
 	Applied  *ui.Applied  // what was changed; nil if nothing was applied
 	// Incomplete says what an apply that failed has done and not begun; nil unless it began.
 	Incomplete *ui.Incomplete
+	// Drift says what was changed outside; nil if the run doesn't look for that, or could not.
+	Drift *driftview.Report
 }
 
 // Failed reports whether the root module failed or was skipped.

@@ -45,8 +45,9 @@ type Report struct {
 	Vanished      []string      `json:"vanished,omitempty"`  // see plans.Plan
 	Errors        []string      `json:"errors,omitempty"`
 
-	at     time.Time
-	groups map[Kind][]*planview.Group
+	at       time.Time
+	groups   map[Kind][]*planview.Group
+	markdown string // of a restored report, which has no groups
 }
 
 // Object is an object that was changed outside.
@@ -199,6 +200,14 @@ func (r *Report) Text(w io.Writer, style termtext.Style) error {
 
 // Markdown writes the report for a comment or a ticket.
 func (r *Report) Markdown(w io.Writer) error {
+	_, err := io.WriteString(w, r.asMarkdown())
+	return err
+}
+
+func (r *Report) asMarkdown() string {
+	if r.markdown != "" {
+		return r.markdown
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s\n\n", review.Escape(r.summary()))
 	for _, note := range r.notes() {
@@ -222,8 +231,30 @@ func (r *Report) Markdown(w io.Writer) error {
 	for _, text := range r.Errors {
 		fmt.Fprintf(&b, "\n**Error:** %s\n", review.Escape(termtext.Printable(text)))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
+}
+
+// Stored is a report for another process. Its JSON form can be decoded.
+type Stored struct {
+	Report   *Report `json:"report"`
+	Markdown string  `json:"markdown"`
+}
+
+// Store returns the report for another process; nil for none.
+func (r *Report) Store() *Stored {
+	if r == nil {
+		return nil
+	}
+	return &Stored{r, r.asMarkdown()}
+}
+
+// Restore returns the report that was stored; nil for none. It has everything but its text for people.
+func (s *Stored) Restore() *Report {
+	if s == nil || s.Report == nil {
+		return nil
+	}
+	s.Report.markdown = s.Markdown
+	return s.Report
 }
 
 // maxMembers is the number of instances that a group names.
