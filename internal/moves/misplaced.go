@@ -14,7 +14,7 @@ import (
 // exist: it lacks the key that a module call or a resource has, or has a key of the wrong kind. A
 // plan would destroy the object and create another, although the block says that it is the same.
 func (m *Results) CheckKeys(cfg *configs.Config) error {
-	var errs tfdiags.Diagnostics
+	var errs tfdiags.Groups
 	reported := map[*statement]bool{}
 	for _, to := range slices.SortedFunc(maps.Keys(m.by), addrs.AbsInstance.Compare) {
 		st := m.by[to]
@@ -23,9 +23,9 @@ func (m *Results) CheckKeys(cfg *configs.Config) error {
 			continue
 		}
 		reported[st] = true
-		errs = errs.Append(tfdiags.Errorf("Moved to an address without an object",
+		errs.Add(tfdiags.Errorf("Moved to an address without an object",
 			"The block moves %s to %s, but %s Otherwise the object would be destroyed and another one created.",
-			m.From[to], to, why).At(st.rng))
+			m.From[to], to, why).At(st.rng), fmt.Sprintf("%s to %s", m.From[to], to))
 	}
 	return errs.Err()
 }

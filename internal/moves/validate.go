@@ -11,50 +11,48 @@ import (
 
 // Validate checks the moved blocks against each other and against the configuration.
 func Validate(cfg *configs.Config) error {
-	var errs tfdiags.Diagnostics
+	var errs, taken tfdiags.Groups
 	for c := range cfg.AllModules() {
 		if len(c.Module.RootMoves) > 0 && !c.Path.IsRoot() {
 			errs.Add(tfdiags.Errorf("Move between root modules in a module", "Only a root module can have a moved block with "+
-				"an address in another root module. Write the block there.").At(c.Module.RootMoves[0].Range))
+				"an address in another root module. Write the block there.").At(c.Module.RootMoves[0].Range), c.Path.String())
 		}
 	}
 	froms, tos := map[endName]*statement{}, map[endName]*statement{}
 	for _, st := range collect(cfg) {
 		from, to := st.from.String(), st.to.String()
 		if from == to {
-			errs = errs.Append(
-				tfdiags.Errorf("Redundant move statement", "This statement moves %s to itself.", from).At(st.rng),
-			)
+			errs.Add(tfdiags.Errorf("Redundant move statement", "This statement moves %s to itself.", from).At(st.rng), from)
 			continue
 		}
 		if st.declares(cfg) {
-			errs = errs.Append(st.stillExists(from))
+			errs.Add(st.stillExists(from), from)
 		}
 		ends := st.ends()
 		here, there := endName{from, ends.from.open()}, endName{to, ends.to.open()}
 		// The same statement may occur twice, for example after a merge of two branches that
 		// contain it.
 		if other := froms[here]; other != nil && other.to.String() != to {
-			errs = errs.Append(tfdiags.Errorf(
+			errs.Add(tfdiags.Errorf(
 				"Ambiguous move statements",
 				"A statement at %s already declares that %s moved to %s.",
 				tfdiags.Place(other.rng),
 				from,
 				&other.to,
-			).At(st.rng))
+			).At(st.rng), from)
 		}
 		if other := tos[there]; other != nil && other.from.String() != from {
-			errs = errs.Append(tfdiags.Errorf(
+			taken.Add(tfdiags.Errorf(
 				"Ambiguous move statements",
 				"A statement at %s already declares that %s moved to %s.",
 				tfdiags.Place(other.rng),
 				&other.from,
 				to,
-			).At(st.rng))
+			).At(st.rng), to)
 		}
 		froms[here], tos[there] = st, st
 	}
-	return errs.Err()
+	return tfdiags.Join(errs.Err(), taken.Err())
 }
 
 // endName identifies what an endpoint refers to: one instance, or all instances of a resource or
@@ -136,7 +134,7 @@ func CheckInstances(
 	instances func(addrs.Module) []addrs.ModuleInstance,
 	declared func(addrs.AbsInstance) bool,
 ) error {
-	var errs tfdiags.Diagnostics
+	var errs tfdiags.Groups
 	known := &instanceIndex{of: instances, sets: map[addrs.Module]map[addrs.ModuleInstance]bool{}}
 	for _, st := range append(collect(cfg), leaving(cfg)...) {
 		holder := st.holder()
@@ -146,7 +144,7 @@ func CheckInstances(
 		}
 		for _, in := range known.matching(c.Path, holder) {
 			if found, ok := st.declaredIn(c, in, declared); ok {
-				errs = errs.Append(st.stillExists(found))
+				errs.Add(st.stillExists(found), found)
 				break
 			}
 		}

@@ -32,15 +32,16 @@ func (m *Move) String() string {
 func (m *Mover) Declared(ctx context.Context, selected []*roots.Root) ([]Move, error) {
 	var out []Move
 	var errs tfdiags.Diagnostics
+	var wrong tfdiags.Groups
 	type end struct{ root, addr string }
 	from, to := make(map[end]*Move), make(map[end]*Move)
 	for _, r := range m.Estate.Roots {
 		blocks, err := m.blocks(ctx, r)
 		errs = errs.AppendError(err)
 		for _, block := range blocks {
-			mv, err := declared(m.Estate, r, block)
-			if err != nil {
-				errs = errs.AppendError(err)
+			mv, problem := declared(m.Estate, r, block)
+			if mv == nil {
+				wrong.Add(problem, tfdiags.Quote(block.Root))
 				continue
 			}
 			here, there := end{mv.From.Name, mv.Pair.From.String()}, end{mv.To.Name, mv.Pair.To.String()}
@@ -53,8 +54,8 @@ func (m *Mover) Declared(ctx context.Context, selected []*roots.Root) ([]Move, e
 				if other == nil {
 					other = second
 				}
-				errs.Add(tfdiags.Errorf("Ambiguous move statements", "This block moves %s, but the one at %s moves %s. Remove one "+
-					"of them.", mv, tfdiags.Place(other.Range), other).At(mv.Range))
+				wrong.Add(tfdiags.Errorf("Ambiguous move statements", "This block moves %s, but the one at %s moves %s. Remove one "+
+					"of them.", mv, tfdiags.Place(other.Range), other).At(mv.Range), mv.String())
 				continue
 			}
 			from[here], to[there] = mv, mv
@@ -66,7 +67,7 @@ func (m *Mover) Declared(ctx context.Context, selected []*roots.Root) ([]Move, e
 	slices.SortStableFunc(out, func(a, b Move) int {
 		return slices.Compare([]string{a.From.Name, a.To.Name}, []string{b.From.Name, b.To.Name})
 	})
-	return out, errs.Err()
+	return out, tfdiags.Join(errs.Err(), wrong.Err())
 }
 
 // blocks returns the moves to and from other root modules that the moved blocks of a root module declare.
@@ -84,7 +85,8 @@ func (m *Mover) blocks(ctx context.Context, r *roots.Root) ([]*configs.RootMove,
 	return cfg.Module.RootMoves, err
 }
 
-func declared(e *roots.Estate, r *roots.Root, block *configs.RootMove) (*Move, error) {
+// declared returns the move that a block of the root module r declares, or nil and what is wrong with it.
+func declared(e *roots.Estate, r *roots.Root, block *configs.RootMove) (*Move, tfdiags.Diagnostic) {
 	other := e.ByName(block.Root)
 	switch {
 	case other == nil:
@@ -98,5 +100,5 @@ func declared(e *roots.Estate, r *roots.Root, block *configs.RootMove) (*Move, e
 	if block.Leaves {
 		m.From, m.To = r, other
 	}
-	return m, nil
+	return m, tfdiags.Diagnostic{}
 }

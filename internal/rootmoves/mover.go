@@ -155,7 +155,7 @@ func sorted(ends map[*roots.Root]*end) []*end {
 func (m *Mover) outcome(ctx context.Context, list []Move, ends map[*roots.Root]*end) (*Outcome, error) {
 	out := &Outcome{States: make(map[*roots.Root]*states.State)}
 	targets := make(map[*end]map[*end][]moves.Pair) // by source
-	var errs tfdiags.Diagnostics
+	var errs tfdiags.Groups
 	holds := make(map[*end]func(addrs.Target) bool)
 	for _, e := range ends {
 		holds[e] = e.State().Holds()
@@ -167,11 +167,13 @@ func (m *Mover) outcome(ctx context.Context, list []Move, ends map[*roots.Root]*
 		}
 		if holds[to](mv.Pair.To) {
 			errs.Add(at(tfdiags.Errorf("The target of a move exists", "%s can't move: both states have objects at these "+
-				"addresses. Move one of them away with \"tofu state mv\", or remove the moved block.", &mv), &mv))
+				"addresses. Move one of them away with \"tofu state mv\", or remove the moved block.", &mv), &mv), mv.String())
 			continue
 		}
 		if !m.Planned {
-			errs = errs.AppendError(checkBlocks(ctx, &mv, from, to))
+			if err := checkBlocks(ctx, &mv, from, to, &errs); err != nil {
+				return nil, tfdiags.Join(errs.Err(), err)
+			}
 		}
 		if targets[from] == nil {
 			targets[from] = make(map[*end][]moves.Pair)
@@ -191,7 +193,9 @@ func (m *Mover) outcome(ctx context.Context, list []Move, ends map[*roots.Root]*
 			out.States[source.root] = source.now
 			for _, p := range s.parts {
 				if !m.Planned {
-					errs = errs.AppendError(p.checkKeys(ctx, out.Moves, source.root))
+					if err := p.checkKeys(ctx, out.Moves, source.root, &errs); err != nil {
+						return nil, err
+					}
 				}
 				out.States[p.target.root] = p.target.now
 				out.Objects += len(p.leave)
@@ -201,8 +205,8 @@ func (m *Mover) outcome(ctx context.Context, list []Move, ends map[*roots.Root]*
 	return out, errs.Err()
 }
 
-// checkKeys checks that blocks in the target can have the keys of what moves there.
-func (p *part) checkKeys(ctx context.Context, list []Move, source *roots.Root) error {
+// checkKeys adds an error for each move to keys that blocks in the target can't have.
+func (p *part) checkKeys(ctx context.Context, list []Move, source *roots.Root, errs *tfdiags.Groups) error {
 	cfg, err := p.target.config(ctx)
 	if err != nil {
 		return err
@@ -213,7 +217,6 @@ func (p *part) checkKeys(ctx context.Context, list []Move, source *roots.Root) e
 			byTarget[mv.Pair.To.String()] = mv
 		}
 	}
-	var errs tfdiags.Diagnostics
 	for _, now := range slices.SortedFunc(maps.Keys(p.was), addrs.AbsInstance.Compare) {
 		why := moves.Misplaced(cfg, now, 0)
 		if why == "" {
@@ -222,12 +225,12 @@ func (p *part) checkKeys(ctx context.Context, list []Move, source *roots.Root) e
 		for _, text := range states.Around(now) {
 			if mv := byTarget[text]; mv != nil {
 				errs.Add(at(tfdiags.Errorf("Moved to an address without an object", "%s moves to %s in %s, but %s Otherwise the "+
-					"object would be destroyed and another one created.", p.was[now], now, mv.To.Name, why), mv))
+					"object would be destroyed and another one created.", p.was[now], now, mv.To.Name, why), mv), mv.String())
 				delete(byTarget, text) // one error for each move
 			}
 		}
 	}
-	return errs.Err()
+	return nil
 }
 
 // newStep computes what moves from one root module to others change.
@@ -272,24 +275,24 @@ func settled(e *end, objects []statemgr.ObjectOnTheWay) error {
 	return nil
 }
 
-// checkBlocks returns an error if the source of a move still declares what moves, or if the target
-// doesn't.
-func checkBlocks(ctx context.Context, mv *Move, from, to *end) error {
-	at := func(d tfdiags.Diagnostic) error { return at(d, mv) }
+// checkBlocks adds an error if the source of a move still declares what moves, or if the target doesn't.
+// It returns an error if one of the root modules can't be loaded.
+func checkBlocks(ctx context.Context, mv *Move, from, to *end, errs *tfdiags.Groups) error {
 	cfg, err := from.config(ctx)
 	if err != nil {
 		return err
 	}
 	if whole := mv.Pair.From; declares(cfg, whole) && !keyed(whole) {
-		return at(tfdiags.Errorf("Moved object still exists", "%s moves, but the root module %s still declares %s. Remove "+
-			"its block there, or the moved block.", mv, mv.From.Name, whole))
+		errs.Add(at(tfdiags.Errorf("Moved object still exists", "%s moves, but the root module %s still declares %s. Remove "+
+			"its block there, or the moved block.", mv, mv.From.Name, whole), mv), mv.String())
+		return nil
 	}
 	if cfg, err = to.config(ctx); err != nil {
 		return err
 	}
 	if !declares(cfg, mv.Pair.To) {
-		return at(tfdiags.Errorf("The target of a move is not declared", "%s moves, but the root module %s doesn't declare %s, "+
-			"so the next apply would destroy it. Write its block there.", mv, mv.To.Name, mv.Pair.To))
+		errs.Add(at(tfdiags.Errorf("The target of a move is not declared", "%s moves, but the root module %s doesn't declare %s, "+
+			"so the next apply would destroy it. Write its block there.", mv, mv.To.Name, mv.Pair.To), mv), mv.String())
 	}
 	return nil
 }
