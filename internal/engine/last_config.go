@@ -20,7 +20,8 @@ func (w *walk) keepConfig(p *reads.Provider, key addrs.InstanceKey, config cty.V
 	if w.out.state == nil || p.Addr.Provider.IsBuiltin() {
 		return
 	}
-	c, err := lastconfig.Encode(p.Addr.Provider.Type, providerSchema(p), config, w.op.secretNames())
+	name := strings.Join([]string{p.Addr.Module.String(), p.Addr.Provider.Type, p.Addr.Alias, key.String()}, " ")
+	c, err := lastconfig.Encode(name, providerSchema(p), config, w.op.sources(p))
 	if err != nil || c == nil {
 		return // the configuration isn't wholly known, so the previous one stays
 	}
@@ -79,11 +80,12 @@ func (v providerVisit) lastConfig(ctx context.Context, key addrs.InstanceKey, ke
 	return config, nil
 }
 
-// secret returns a secret argument of a kept configuration. It returns nil if the secret isn't known, but
-// the provider could do without its whole configuration, as it can in the root module.
+// secret returns an argument that a kept configuration doesn't have. It returns nil if the argument isn't
+// known, but is one of the credentials of a provider that could do without its whole configuration, as it
+// can in the root module. Without another one, such as a region, it would not find the objects.
 func (v providerVisit) secret(ctx context.Context, at addrs.ProviderInstance, argument, variable string) (*string, error) {
 	op, name := v.w.op, strings.Split(variable, ".")
-	if text, found := lastconfig.Find(op.rootVariables()[name[0]], name[1:]); found {
+	if text, found := lastconfig.Find(op.rootVariable(name[0]), name[1:]); found {
 		return &text, nil
 	}
 	variable = strings.Join(name, "_")
@@ -92,22 +94,43 @@ func (v providerVisit) secret(ctx context.Context, at addrs.ProviderInstance, ar
 			return &text, nil
 		}
 	}
-	if at.Config.Module.IsRoot() && at.Config.Alias == "" {
+	if at.Config.Module.IsRoot() && at.Config.Alias == "" && lastconfig.Credential(providerSchema(v.p), argument) {
 		return nil, nil
 	}
-	return nil, tfdiags.Errorf("Secret of a provider is missing", "The state keeps the last configuration of %s without "+
-		"the secret %s. Set the environment variable TF_VAR_%s to it.", at, strings.TrimPrefix(argument, "/"), variable)
+	return nil, tfdiags.Errorf("Argument of a provider is missing", "The state keeps the last configuration of %s without "+
+		"the argument %s, which is secret or came from outside of the configuration. Set the environment variable "+
+		"TF_VAR_%s to its value.", at, strings.TrimPrefix(argument, "/"), variable)
 }
 
-// rootVariables returns the values of the root module's variables that were given or have a default.
-func (o *operation) rootVariables() map[string]cty.Value {
-	out := map[string]cty.Value{}
-	for name, v := range o.Config.Module.Variables {
-		if given := o.variables[name].Value; given != cty.NilVal {
-			out[name] = given
-		} else if v.Default.Set {
-			out[name] = v.Default.Value
+// sources returns where the arguments of a provider configuration come from. It finds them once for all
+// its instances.
+func (o *operation) sources(p *reads.Provider) map[string]lastconfig.Source {
+	out, _ := o.origins.Do(p, func() (map[string]lastconfig.Source, error) { return o.findSources(p), nil })
+	return out
+}
+
+func (o *operation) findSources(p *reads.Provider) map[string]lastconfig.Source {
+	out := map[string]lastconfig.Source{}
+	for name, origin := range p.Origins() {
+		written, values := origin.Written, map[string]cty.Value{}
+		for _, v := range origin.Variables {
+			written = written && o.variables[v.Name].Value == cty.NilVal
+			values[v.Name] = o.rootVariable(v.Name)
 		}
+		out[name] = lastconfig.Source{Written: written, Names: lastconfig.NewNames(values)}
 	}
 	return out
+}
+
+// rootVariable returns the value of a variable of the root module that was given or is its default. It
+// returns cty.NilVal if there is neither.
+func (o *operation) rootVariable(name string) cty.Value {
+	v := o.Config.Module.Variables[name]
+	switch given := o.variables[name].Value; {
+	case v == nil:
+		return cty.NilVal
+	case given != cty.NilVal:
+		return given
+	}
+	return v.Default.Value
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"sync"
 	"time"
 
 	"tofu/internal/addrs"
@@ -10,6 +9,7 @@ import (
 	"tofu/internal/engine/phase"
 	"tofu/internal/engine/reads"
 	"tofu/internal/lastconfig"
+	"tofu/internal/memo"
 	"tofu/internal/moves"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
@@ -37,7 +37,7 @@ type operation struct {
 	moves         *moves.Results
 	past          *pastObjects // the earlier objects to restore; usually nil
 	timestamp     time.Time
-	secretNames   func() lastconfig.Names // the names of root variables by their values
+	origins       *memo.Map[*reads.Provider, map[string]lastconfig.Source] // see sources
 	// refreshed holds the values of objects in Prior that the refresh before a destruction has decoded.
 	refreshed map[*states.Object]objectState
 	// planned holds objects that PhaseEval uses instead of those in the state. It may be nil.
@@ -53,11 +53,10 @@ type operation struct {
 }
 
 func newOperation(phase phase.Phase, cfg *configs.Config, prior *states.State, env *Env) *operation {
-	op := &operation{env: env, Operation: graph.Operation{
+	op := &operation{env: env, origins: &memo.Map[*reads.Provider, map[string]lastconfig.Source]{}, Operation: graph.Operation{
 		Phase: phase, Config: cfg, Prior: prior, Mode: plans.Normal, Schema: env.Schema, Known: env.Known,
 		Timings: env.Timings, Warn: env.Warn,
 	}}
-	op.secretNames = sync.OnceValue(func() lastconfig.Names { return lastconfig.NewNames(op.rootVariables()) })
 	op.Early = func(g *graph.Graph) reads.EarlyKeys { return newEarlyValues(op, g) }
 	if env.Provisioner != nil {
 		op.Provisioner = func(typ string) (*providers.ResourceSchema, bool, error) {

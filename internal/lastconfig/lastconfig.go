@@ -4,10 +4,13 @@
 //
 // # Invariants
 //
-//   - Nothing secret is kept, even if the state is encrypted: no sensitive or ephemeral value, no
-//     argument that is sensitive in the schema or has a name such as "token", and no URL with a password.
-//     Instead, the name of the root variable that had the value is kept. If no variable had it, the name
-//     is the type of the provider with the path of the argument, as in "postgresql_password".
+//   - Nothing that may be secret is kept, even if the state is encrypted. Of strings, only those are kept
+//     that the configuration itself has as literals and defaults of variables. Not kept are strings from
+//     outside, as from variables that were given, resources and files; sensitive and ephemeral values;
+//     arguments that are sensitive in the schema or have a name such as "token"; URLs with a password.
+//   - Instead, the name of the root variable that had the value is kept, of those that the argument
+//     reads. If none had it, the name is that of the provider configuration with the path of the argument,
+//     as in "postgresql_password" or "aws_west_region".
 //   - A configuration that is not wholly known is not kept.
 package lastconfig
 
@@ -88,14 +91,23 @@ func textOf(v cty.Value) string {
 	return ""
 }
 
-// Encode returns what is kept of the configuration of a provider of the given type. It returns nil if
-// the configuration is not wholly known.
-func Encode(typ string, schema *configschema.Block, config cty.Value, names Names) (*states.ProviderConfig, error) {
+// Source says where the value of an argument, or of all nested blocks of a type, comes from.
+type Source struct {
+	Written bool  // whether the configuration itself has the value
+	Names   Names // of the variables that it may come from
+}
+
+// Encode returns what is kept of the configuration of a provider instance. provider names it, for the
+// names of variables. sources has the arguments and types of blocks by name; those that are missing come
+// from outside. Encode returns nil if the configuration is not wholly known.
+func Encode(
+	provider string, schema *configschema.Block, config cty.Value, sources map[string]Source,
+) (*states.ProviderConfig, error) {
 	bare, _ := config.UnmarkDeep()
 	if !bare.IsWhollyKnown() {
 		return nil, nil
 	}
-	e := encoder{typ: typ, names: names, secrets: map[string]string{}}
+	e := encoder{provider: provider, sources: sources, secrets: map[string]string{}}
 	tree, err := e.tree(schema.MarkSensitive(config, marks.Sensitive), "", "", false)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the configuration of a provider: %w", err)
@@ -116,13 +128,14 @@ func Encode(typ string, schema *configschema.Block, config cty.Value, names Name
 func Empty(c *states.ProviderConfig) bool { return string(c.Values) == "{}" && len(c.Secrets) == 0 }
 
 type encoder struct {
-	typ     string
-	names   Names
-	secrets map[string]string
+	provider string
+	sources  map[string]Source
+	source   Source // of the argument or block at hand
+	secrets  map[string]string
 }
 
-// tree returns a value as it is encoded in JSON, without secrets. name is the name of the attribute or
-// key, and at its JSON pointer.
+// tree returns a value as it is encoded in JSON, without what is not kept. name is the name of the
+// attribute or key, and at its JSON pointer.
 func (e *encoder) tree(v cty.Value, name, at string, secret bool) (any, error) {
 	secret = secret || marks.Has(v, marks.Sensitive) || marks.Has(v, marks.Ephemeral)
 	v, _ = v.Unmark()
@@ -134,6 +147,9 @@ func (e *encoder) tree(v cty.Value, name, at string, secret bool) (any, error) {
 		for it := v.ElementIterator(); it.Next(); {
 			key, elem := it.Element()
 			key, _ = key.Unmark()
+			if at == "" {
+				e.source = e.sources[key.AsString()]
+			}
 			sub, err := e.tree(elem, key.AsString(), at+"/"+escape.Replace(key.AsString()), secret)
 			if err != nil {
 				return nil, err
@@ -154,7 +170,7 @@ func (e *encoder) tree(v cty.Value, name, at string, secret bool) (any, error) {
 			out = append(out, sub)
 		}
 		return out, nil
-	case secret || ty == cty.String && looksSecret(name, v.AsString()):
+	case secret || ty == cty.String && v.AsString() != "" && (!e.source.Written || looksSecret(name, v.AsString())):
 		e.secrets[at] = e.variable(v, at)
 		return nil, nil
 	}
@@ -168,12 +184,12 @@ var (
 	unescape = strings.NewReplacer("~1", "/", "~0", "~")
 )
 
-// variable returns the name of the variable that has the value of a secret.
+// variable returns the name of the variable that has a value that is not kept.
 func (e *encoder) variable(v cty.Value, at string) string {
-	if name, ok := e.names[textOf(v)]; ok && v.Type() == cty.String {
+	if name, ok := e.source.Names[textOf(v)]; ok && v.Type() == cty.String {
 		return name
 	}
-	return notInName.ReplaceAllString(strings.ToLower(e.typ+at), "_")
+	return strings.Trim(notInName.ReplaceAllString(strings.ToLower(e.provider+at), "_"), "_")
 }
 
 var (
@@ -187,11 +203,20 @@ var (
 )
 
 func looksSecret(name, value string) bool {
-	return value != "" && (secretName.MatchString(name) && !publicName.MatchString(name) || secretValue.MatchString(value))
+	return secretName.MatchString(name) && !publicName.MatchString(name) || secretValue.MatchString(value)
 }
 
-// Decode returns the configuration that was kept. The function secret returns the secret with the given
-// JSON pointer, or nil to leave it out. Arguments that the schema no longer has are left out too.
+// Credential reports whether the argument at a JSON pointer is secret by its schema or its name.
+// Providers usually find such arguments elsewhere, too.
+func Credential(schema *configschema.Block, at string) bool {
+	name, _, _ := strings.Cut(strings.TrimPrefix(at, "/"), "/")
+	top := schema.Attributes[name]
+	return top != nil && top.Sensitive || looksSecret(at[strings.LastIndexByte(at, '/')+1:], "")
+}
+
+// Decode returns the configuration that was kept. The function secret returns the value with the given
+// JSON pointer that was not kept, or nil to leave it out. Arguments that the schema no longer has are left
+// out too.
 func Decode(
 	c *states.ProviderConfig, schema *configschema.Block, secret func(at, variable string) (*string, error),
 ) (cty.Value, error) {

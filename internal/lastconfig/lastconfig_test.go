@@ -48,28 +48,43 @@ func TestKept(t *testing.T) {
 		"db": cty.ObjectVal(map[string]cty.Value{"password": cty.StringVal("hunter2"), "port": cty.NumberIntVal(1)}),
 		"a":  cty.StringVal("zzz"), "unknown": cty.UnknownVal(cty.String), "null": cty.NullVal(cty.String),
 	})
+	sources := map[string]Source{}
+	for name := range schema.ImpliedType().AttributeTypes() {
+		sources[name] = Source{Written: true, Names: names}
+	}
+	given := map[string]Source{"region": {Names: names}, "auth": {Names: names}}
 	secret := cty.StringVal("sesame").Mark(marks.Sensitive)
 	for name, c := range map[string]struct {
 		given   map[string]cty.Value
 		values  string
 		secrets map[string]string
+		outside bool
 	}{
-		"empty": {nil, `{}`, nil},
+		"empty": {given: nil, values: `{}`},
+		"from a variable": {map[string]cty.Value{"region": cty.StringVal("zzz"), "skip_credentials_validation": cty.True,
+			"auth": cty.TupleVal([]cty.Value{cty.ObjectVal(map[string]cty.Value{"user": cty.StringVal("")})})},
+			`{"auth":[{"user":""}],"skip_credentials_validation":true}`, map[string]string{"/region": "a"}, true},
+		"from elsewhere": {map[string]cty.Value{"region": cty.StringVal("eu"), "tags": cty.MapVal(map[string]cty.Value{"d": cty.StringVal("zzz")})},
+			`{"tags":{}}`, map[string]string{"/region": "fake_region", "/tags/d": "fake_tags_d"}, true},
 		"plain": {map[string]cty.Value{"region": cty.StringVal("eu"), "ids": cty.SetVal([]cty.Value{cty.StringVal("b"), cty.StringVal("a")}),
 			"token_url": cty.StringVal("https://x"), "skip_credentials_validation": cty.True},
-			`{"ids":["a","b"],"region":"eu","skip_credentials_validation":true,"token_url":"https://x"}`, nil},
-		"by name":      {map[string]cty.Value{"token": cty.StringVal("t")}, `{}`, map[string]string{"/token": "fake_token"}},
-		"by schema":    {map[string]cty.Value{"pin": cty.NumberIntVal(7)}, `{}`, map[string]string{"/pin": "fake_pin"}},
-		"by mark":      {map[string]cty.Value{"region": secret}, `{}`, map[string]string{"/region": "fake_region"}},
-		"ephemeral":    {map[string]cty.Value{"region": cty.StringVal("x").Mark(marks.Ephemeral)}, `{}`, map[string]string{"/region": "fake_region"}},
-		"by value":     {map[string]cty.Value{"region": cty.StringVal("https://u:pw@x")}, `{}`, map[string]string{"/region": "fake_region"}},
-		"variable":     {map[string]cty.Value{"token": cty.StringVal("hunter2")}, `{}`, map[string]string{"/token": "db.password"}},
-		"map and path": {map[string]cty.Value{"tags": cty.MapVal(map[string]cty.Value{"a/b~c": secret, "d": cty.StringVal("e")})}, `{"tags":{"d":"e"}}`, map[string]string{"/tags/a~1b~0c": "fake_tags_a_1b_0c"}},
+			`{"ids":["a","b"],"region":"eu","skip_credentials_validation":true,"token_url":"https://x"}`, nil, false},
+		"by name":      {map[string]cty.Value{"token": cty.StringVal("t")}, `{}`, map[string]string{"/token": "fake_token"}, false},
+		"by schema":    {map[string]cty.Value{"pin": cty.NumberIntVal(7)}, `{}`, map[string]string{"/pin": "fake_pin"}, false},
+		"by mark":      {map[string]cty.Value{"region": secret}, `{}`, map[string]string{"/region": "fake_region"}, false},
+		"ephemeral":    {map[string]cty.Value{"region": cty.StringVal("x").Mark(marks.Ephemeral)}, `{}`, map[string]string{"/region": "fake_region"}, false},
+		"by value":     {map[string]cty.Value{"region": cty.StringVal("https://u:pw@x")}, `{}`, map[string]string{"/region": "fake_region"}, false},
+		"variable":     {map[string]cty.Value{"token": cty.StringVal("hunter2")}, `{}`, map[string]string{"/token": "db.password"}, false},
+		"map and path": {map[string]cty.Value{"tags": cty.MapVal(map[string]cty.Value{"a/b~c": secret, "d": cty.StringVal("e")})}, `{"tags":{"d":"e"}}`, map[string]string{"/tags/a~1b~0c": "fake_tags_a_1b_0c"}, false},
 		"block": {map[string]cty.Value{"auth": auth(cty.StringVal("me"), cty.StringVal("zzz"))}, `{"auth":[{"user":"me"}]}`,
-			map[string]string{"/auth/0/password": "a"}},
+			map[string]string{"/auth/0/password": "a"}, false},
 	} {
 		in := config(t, c.given)
-		kept, err := Encode("fake", schema, in, names)
+		from := sources
+		if c.outside {
+			from = given
+		}
+		kept, err := Encode("fake", schema, in, from)
 		if err != nil || string(kept.Values) != c.values || !maps.Equal(kept.Secrets, c.secrets) {
 			t.Errorf("%s: %s, %v, %v", name, kept.Values, kept.Secrets, err)
 			continue
@@ -89,7 +104,7 @@ func TestKept(t *testing.T) {
 			t.Errorf("%s: Empty returns %v", name, Empty(kept))
 		}
 	}
-	if kept, err := Encode("fake", schema, config(t, map[string]cty.Value{"region": cty.UnknownVal(cty.String)}), names); kept != nil || err != nil {
+	if kept, err := Encode("fake", schema, config(t, map[string]cty.Value{"region": cty.UnknownVal(cty.String)}), sources); kept != nil || err != nil {
 		t.Errorf("a configuration that isn't wholly known: %v, %v", kept, err)
 	}
 }

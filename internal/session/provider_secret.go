@@ -28,7 +28,7 @@ func (s *Session) providerSecret() func(context.Context, addrs.ProviderInstance,
 			defer asking.Unlock()
 			return s.Terminal.Ask(ctx, terminal.Question{Title: fmt.Sprintf("%s of %s", strings.TrimPrefix(argument, "/"), p), Secret: true,
 				Text: fmt.Sprintf("The configuration no longer has this provider, and the state has kept its last "+
-					"configuration without secrets. The environment variable TF_VAR_%s can hold the value, too.", variable)})
+					"configuration without values that are secret or came from outside of the configuration. The environment variable TF_VAR_%s can hold the value, too.", variable)})
 		})
 		return text, err == nil && text != ""
 	}
