@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
@@ -51,7 +52,7 @@ func decodeMoved(d *decoder, block *hcl.Block) {
 	}{{"from", &ends.from, &ends.fromRoot, &late.from}, {"to", &ends.to, &ends.toRoot, &late.to}} {
 		attr, ok := content.Attributes[end.name]
 		if ok {
-			*end.expr = d.nativeExpr(attr.Expr)
+			*end.expr = addressExpr(attr.Expr)
 			var literal bool
 			*end.root, *end.addr, literal, ok = d.rootTarget(*end.expr)
 			static = static && literal
@@ -101,9 +102,6 @@ func (e *movedEnds) add(within *[]*Moved, between *[]*RootMove, at hcl.Range) {
 // rootTarget decodes the address of a module, resource or instance, which may begin with the name of another
 // root module. If names or keys in it are expressions, literal is false, and the result has others instead.
 func (d *decoder) rootTarget(expr hcl.Expression) (root string, t addrs.Target, literal, ok bool) {
-	if expr == nil {
-		return "", t, false, false
-	}
 	traversal, literal, ok := flatten(expr, func(hcl.Expression) cty.Value { return anyName })
 	if !ok {
 		_, diags := hcl.AbsTraversalForExpr(expr)
@@ -118,6 +116,17 @@ func (d *decoder) rootTarget(expr hcl.Expression) (root string, t addrs.Target, 
 	root, t, err := addrs.ParseRootTarget(traversal)
 	d.addError(err)
 	return root, t, literal, err == nil
+}
+
+// addressExpr returns the expression in a JSON string. It returns other expressions, and strings that contain
+// no expression, unchanged.
+func addressExpr(expr hcl.Expression) hcl.Expression {
+	if text, start, ok := jsonText(expr); ok {
+		if inner, diags := hclsyntax.ParseExpression([]byte(text), expr.Range().Filename, start); !diags.HasErrors() {
+			return inner
+		}
+	}
+	return expr
 }
 
 var anyName = cty.StringVal("any")
