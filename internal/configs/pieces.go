@@ -16,11 +16,11 @@ import (
 
 // parseNative parses native syntax. It cuts a file between blocks and parses the pieces in parallel,
 // because the HCL parser keeps about 100 bytes per token until it is done, and copies them as their
-// number grows, which would dominate the cost of large files. If a heredoc contains code, a cut may be
-// inside of it. A piece then fails to parse, and the whole file is parsed instead, as for any file with
-// errors. If only the settings are needed, parseNative leaves out most blocks of resources and data
-// sources, and doesn't report errors in them. With delay, it doesn't parse plain resource blocks; only
-// the Content of the result has them.
+// number grows, which would dominate the cost of large files. If a heredoc or a block comment contains
+// code, a cut may be inside of it. A piece then fails to parse, and the whole file is parsed instead, as
+// for any file with errors. If only the settings are needed, parseNative leaves out most blocks of
+// resources and data sources, and doesn't report errors in them. With delay, it doesn't parse plain
+// resource blocks; only the Content of the result has them.
 func parseNative(name string, src []byte, part Part, delay bool) (*hcl.File, hcl.Diagnostics) {
 	pieces := cut(src)
 	if part == Settings {
@@ -43,12 +43,13 @@ type piece struct {
 }
 
 // isObject reports whether the piece is one block of a resource or data source. It returns false for
-// some of them, for example for a block in one line, or with a heredoc, which may contain code.
+// some of them, for example for a block in one line, or with a heredoc or a block comment, which may
+// contain code.
 func (p piece) isObject() bool {
 	header, rest, _ := bytes.Cut(p.src, []byte("\n"))
 	words := bytes.Fields(header) // keyword, type, name and brace
 	if len(words) != 4 || !declaresObjects(string(words[0])) || string(words[3]) != "{" ||
-		bytes.Contains(p.src, []byte("<<")) {
+		bytes.Contains(p.src, []byte("<<")) || bytes.Contains(p.src, []byte("/*")) {
 		return false
 	}
 	_, after, closed := bytes.Cut(rest, []byte("\n}\n"))
@@ -64,12 +65,8 @@ func (p piece) isObject() bool {
 }
 
 // cut splits src into pieces. A cut is between a line with only a closing brace and the next line that
-// isn't empty, which must begin with a lower-case letter. cut returns nil if src may contain a block
-// comment, because a cut inside a comment might not cause an error.
+// isn't empty, which must begin with a lower-case letter.
 func cut(src []byte) []piece {
-	if bytes.Contains(src, []byte("/*")) {
-		return nil
-	}
 	var out []piece
 	at := hcl.InitialPos
 	for at.Byte < len(src) {

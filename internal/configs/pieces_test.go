@@ -70,6 +70,8 @@ func FuzzPieces(f *testing.F) {
 	f.Add("resource \"a\" \"b\" {\n  x = 1\n}\nlocals {\n  y = <<E\n}\nresource \"a\" \"b\" {\n}\nE\n}\n")
 	f.Add("a {\n}\nb {\n  c = <<E\n}\nd\nE\n}\n")
 	f.Add("a {\n  b = \"${{\n}\n}\"\n}\nc {}\n")
+	f.Add("a {\n  b = 1 /* c\n}\nd {\n}\ne {\n  */\n}\nf {\n}\n")
+	f.Add("/*\na {\n}\nb {\n}\nc */\nd {\n}\ne {\n  f = \"/*\"\n}\ng {\n}\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		src := []byte(text)
 		want, diags := hclsyntax.ParseConfig(src, "main.tf", hcl.InitialPos)
@@ -105,6 +107,7 @@ func FuzzSettings(f *testing.F) {
 	f.Add("resource \"a\" \"b\" {\n  c = 1\n}\nterraform {\n}\n")
 	f.Add("resource \"a\" \"b\" {\n  c = <<E\nx {\n}\nterraform {\n}\nE\n}\n")
 	f.Add("data \"a\" \"b\" {\n  x {\n}\ndata \"c\" \"d\" {\n}\n}\nlocals {\n}\n")
+	f.Add("resource \"a\" \"b\" {\n/*\n}\nvariable \"x\" {\n}\nresource \"c\" \"d\" {\n*/\n}\n")
 	f.Add("resource \"a\" \"b\" {}\nvariable \"x\" {\n}\n# resource\nephemeral \"a\" \"b\" {\n}\n// }\n")
 	settings := func(body any) (out hclsyntax.Blocks) {
 		for _, block := range body.(*hclsyntax.Body).Blocks {
