@@ -131,6 +131,7 @@ type queued struct {
 	run     *workers.Run
 	unread  map[string]error // why root modules can't be read, by name
 	targets map[string]*target
+	modules map[string]session.RootModule // by name; nil until they are needed
 }
 
 // target is the encryption of the plans of a root module.
@@ -590,6 +591,22 @@ func (q *queued) dir(root string) string {
 	return filepath.FromSlash(about.RootDirs[slices.Index(about.Roots, root)])
 }
 
+// session returns a session for a root module, with the settings that roots.tofu.hcl has for it.
+func (q *queued) session(root string) (*session.Session, error) {
+	open := func(m session.RootModule) *session.Session { return q.app.Session.At(m, q.app.quiet(io.Discard)) }
+	if q.modules == nil {
+		var err error
+		if q.modules, err = roots.ModulesByName(q.run.About.Dirs, open); err != nil {
+			return nil, err
+		}
+	}
+	m, ok := q.modules[root]
+	if !ok {
+		m.Dir = q.dir(root)
+	}
+	return open(m), nil
+}
+
 // decrypt decrypts what the process of a task has stored, with the settings of the root module in this directory.
 func (q *queued) decrypt(ctx context.Context, root string, data []byte) ([]byte, error) {
 	if !encryption.IsEncrypted(data) {
@@ -597,11 +614,13 @@ func (q *queued) decrypt(ctx context.Context, root string, data []byte) ([]byte,
 	}
 	t := q.targets[root]
 	if t == nil {
-		s := q.app.Session.At(session.RootModule{Dir: q.dir(root)}, q.app.quiet(io.Discard))
 		t = &target{}
-		var config *encryption.Config
-		if config, t.err = s.FileEncryption(ctx, q.flags.Variables); t.err == nil {
-			t.Target = config.Plan()
+		var s *session.Session
+		if s, t.err = q.session(root); t.err == nil {
+			var config *encryption.Config
+			if config, t.err = s.FileEncryption(ctx, q.flags.Variables); t.err == nil {
+				t.Target = config.Plan()
+			}
 		}
 		if q.targets == nil {
 			q.targets = make(map[string]*target)

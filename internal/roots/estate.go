@@ -100,6 +100,19 @@ func LoadCached(
 	return load(ctx, dirs, nil, c, open)
 }
 
+// ModulesByName returns the root modules below some directories, by name, without reading them. Values that come from
+// other root modules are unknown.
+func ModulesByName(
+	dirs []string, open func(session.RootModule) *session.Session,
+) (map[string]session.RootModule, error) {
+	all, err := candidates(dirs, searchAll(dirs), open)
+	out := make(map[string]session.RootModule, len(all))
+	for _, r := range all {
+		out[r.Name] = r.Module()
+	}
+	return out, err
+}
+
 // load is LoadCached or, if part is not nil, LoadPart.
 func load(
 	ctx context.Context, dirs []string, part *Part, cache *Cache, open func(session.RootModule) *session.Session,
