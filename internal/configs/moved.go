@@ -24,10 +24,10 @@ type movedEnds struct {
 	fromRoot, toRoot string
 }
 
-// lateMove is a moved block with for_each, or with keys that are expressions. Its moves are known only when
-// the values of variables and local values are.
+// lateMove is a moved block with for_each, whose keys may be expressions. Its moves are known only when the
+// values of variables and local values are.
 type lateMove struct {
-	forEach  hcl.Expression // nil without for_each
+	forEach  hcl.Expression
 	from, to hcl.Expression
 	between  bool // whether one end is in another root module
 	rng      hcl.Range
@@ -40,9 +40,8 @@ func decodeMoved(d *decoder, block *hcl.Block) {
 	content := d.content(block.Body, movedSchema)
 	var ends movedEnds
 	late := &lateMove{rng: block.DefRange}
-	static := true
 	if attr, ok := content.Attributes["for_each"]; ok {
-		late.forEach, static = attr.Expr, false
+		late.forEach = attr.Expr
 	}
 	for _, end := range []struct {
 		name string
@@ -53,9 +52,7 @@ func decodeMoved(d *decoder, block *hcl.Block) {
 		attr, ok := content.Attributes[end.name]
 		if ok {
 			*end.expr = addressExpr(attr.Expr)
-			var literal bool
-			*end.root, *end.addr, literal, ok = d.rootTarget(*end.expr)
-			static = static && literal
+			*end.root, *end.addr, ok = d.rootTarget(*end.expr, late.forEach != nil)
 		}
 		if !ok || end.addr.Resource.Mode == addrs.Ephemeral {
 			d.errorf(block.DefRange, "Invalid \"moved\" address",
@@ -69,7 +66,7 @@ func decodeMoved(d *decoder, block *hcl.Block) {
 	d.refuseOverride(block)
 	switch {
 	case d.override || len(d.errs) > before:
-	case !static:
+	case late.forEach != nil:
 		late.between = ends.fromRoot+ends.toRoot != ""
 		d.file.lateMoves = append(d.file.lateMoves, late)
 	default:
@@ -100,22 +97,22 @@ func (e *movedEnds) add(within *[]*Moved, between *[]*RootMove, at hcl.Range) {
 }
 
 // rootTarget decodes the address of a module, resource or instance, which may begin with the name of another
-// root module. If names or keys in it are expressions, literal is false, and the result has others instead.
-func (d *decoder) rootTarget(expr hcl.Expression) (root string, t addrs.Target, literal, ok bool) {
+// root module. If computed is true, names and keys in it may be expressions, and the result has others instead.
+func (d *decoder) rootTarget(expr hcl.Expression, computed bool) (root string, t addrs.Target, ok bool) {
 	traversal, literal, ok := flatten(expr, func(hcl.Expression) cty.Value { return anyName })
-	if !ok {
+	if !ok || !literal && !computed {
 		_, diags := hcl.AbsTraversalForExpr(expr)
 		d.addHCL(diags)
-		return "", t, false, false
+		return "", t, false
 	}
 	if traversal.RootName() == "each" {
 		d.errorf(expr.Range(), "Invalid address", "Only keys in an address can be expressions, such as each.key. Write the "+
 			"address of the resource or module before them.")
-		return "", t, false, false
+		return "", t, false
 	}
 	root, t, err := addrs.ParseRootTarget(traversal)
 	d.addError(err)
-	return root, t, literal, err == nil
+	return root, t, err == nil
 }
 
 // addressExpr returns the expression in a JSON string. It returns other expressions, and strings that contain
@@ -146,7 +143,7 @@ func (c *Config) lacksValues() bool {
 	return false
 }
 
-// ExpandMoves evaluates moved blocks with for_each or with expressions as keys, and adds what they move to
+// ExpandMoves evaluates moved blocks with for_each, and adds what they move to
 // the moves of the module. Loading a whole tree does this for all modules; see LoadOptions.Moves.
 func (c *Config) ExpandMoves() error {
 	if len(c.Module.lateMoves) == 0 {
@@ -166,12 +163,9 @@ func (c *Config) ExpandMoves() error {
 }
 
 func (c *Config) expandMove(m *Module, late *lateMove) error {
-	elements := []lang.Element{{}}
-	if late.forEach != nil {
-		var err error
-		if elements, err = c.moveElements(late.forEach); err != nil {
-			return err
-		}
+	elements, err := c.moveElements(late.forEach)
+	if err != nil {
+		return err
 	}
 	for _, element := range elements {
 		var ends movedEnds
@@ -184,14 +178,12 @@ func (c *Config) expandMove(m *Module, late *lateMove) error {
 		switch {
 		case errors.Is(err, errUnset):
 			continue
-		case err != nil && late.forEach != nil:
+		case err != nil:
 			return tfdiags.MapError(err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 				return diags.Map(func(d *tfdiags.Diagnostic) { d.Detail += " " + describeElement(element) })
 			})
-		case err != nil:
-			return err
 		}
-		if late.forEach == nil || ends.from != ends.to || ends.fromRoot != ends.toRoot { // keys that stay the same
+		if ends.from != ends.to || ends.fromRoot != ends.toRoot { // keys that stay the same
 			ends.add(&m.Moved, &m.RootMoves, late.rng)
 		}
 	}
