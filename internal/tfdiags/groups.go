@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
-// named is how many further elements the error of a group names. It only counts the others.
+// named limits the further elements that the error of a group names. More of them are only counted.
 const named = 3
 
 // Groups collects errors of which several may have the same cause in different elements of a block, for
@@ -53,7 +53,7 @@ func (g *Groups) Add(d Diagnostic, element string) {
 	}
 }
 
-// Err returns one error for each group, in the order of their first errors, or nil if there is none.
+// Err returns one error for each group, in the order of their first errors. Without errors it returns nil.
 func (g *Groups) Err() error {
 	out := append(Diagnostics(nil), g.list...)
 	for _, one := range g.groups {
