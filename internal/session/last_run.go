@@ -28,7 +28,7 @@ import (
 // has changed, for backends without a history. The part of a workspace is encrypted as its state is.
 const lastRunFile = "last-run.json"
 
-// begunRunFile is the name of the file with what an apply that has not ended is going to change.
+// begunRunFile is the name of the file with the planned changes of an apply that has not ended.
 const begunRunFile = "begun-run.json"
 
 // LastRun is the name of the last run of a workspace in the options that name a run.
@@ -60,7 +60,7 @@ const (
 	plannedRecord   plannedChange = "record" // only the state changes: an import, or an object that is forgotten
 )
 
-// plannedChanges returns what a plan is going to do to current objects.
+// plannedChanges returns the changes of a plan to current objects.
 func plannedChanges(plan *plans.Plan) map[addrs.AbsInstance]plannedChange {
 	out := map[addrs.AbsInstance]plannedChange{}
 	for _, c := range plan.Changes.Instances {
@@ -115,8 +115,8 @@ func sumOf(o *states.Object) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// beginRun writes what an apply is going to change to the data directory, with the objects before it. If
-// the apply is killed, endKilledRun completes that. Like saveAges, it ignores errors. It does nothing if the
+// beginRun writes the planned changes of an apply to the data directory, with the objects before them. If
+// the apply is killed, endKilledRun completes that file. Like saveAges, it ignores errors. It does nothing if the
 // backend has a history.
 func (op *Operation) beginRun(plan *plans.Plan) {
 	planned := plannedChanges(plan)

@@ -34,7 +34,7 @@ type Graph struct {
 	Removals map[*reads.Resource]*Removal
 	Unused   map[*reads.Node]bool // nodes that would open ephemeral objects whose values no other node uses
 
-	apart     map[*reads.Node]*apartNodes                                                    // by node that is split between the instances of a module call
+	apart     map[*reads.Node]*apartNodes                                                    // by node that is split; see apartNodes
 	finals    map[reads.Place]*reads.Node                                                    // see Final
 	instances map[*reads.Resource]map[addrs.ModuleInstance]map[addrs.InstanceKey]*reads.Node // see Instances
 }
