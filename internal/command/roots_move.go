@@ -10,9 +10,11 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/carve"
 	"tofu/internal/configs"
+	"tofu/internal/fleet"
 	"tofu/internal/rootmoves"
 	"tofu/internal/roots"
 	"tofu/internal/session"
+	"tofu/internal/states"
 	"tofu/internal/states/statemgr"
 	"tofu/internal/suggest"
 	"tofu/internal/terminal"
@@ -73,19 +75,20 @@ func (m *rootMoves) preview(ctx context.Context) (*rootmoves.Outcome, error) {
 	out, err := m.mover.Preview(ctx, list)
 	if err == nil && out.Objects > 0 {
 		m.app.Say("%s between root modules. Only their states change:", ui.Count(out.Objects, "object")+" will move")
-		m.show(out)
+		showMoves(m.app, recorded(out.Moves))
 	}
 	return out, err
 }
 
-func (m *rootMoves) show(out *rootmoves.Outcome) {
+// showMoves lists moves, one per line.
+func showMoves(app *App, list []fleet.Move) {
 	const most = 20
-	for i := range out.Moves {
+	for i := range list {
 		if i == most {
-			m.app.Say("  and %d more", len(out.Moves)-most)
+			app.Say("  and %d more", len(list)-most)
 			break
 		}
-		m.app.Say("  %s", out.Moves[i].String())
+		app.Say("  %s", list[i].String())
 	}
 }
 
@@ -108,6 +111,63 @@ func (m *rootMoves) carry(ctx context.Context) error {
 	}
 	m.app.Say("\nMoved %s.", ui.Count(out.Objects, "object"))
 	return nil
+}
+
+// recorded returns moves as saved plans record them.
+func recorded(list []rootmoves.Move) []fleet.Move {
+	var out []fleet.Move
+	for i := range list {
+		from, to := list[i].From, list[i].To
+		out = append(out, fleet.Move{
+			From: fleet.MoveEnd{Root: from.Name, State: from.State, Addr: list[i].Pair.From.String()},
+			To:   fleet.MoveEnd{Root: to.Name, State: to.State, Addr: list[i].Pair.To.String()},
+		})
+	}
+	return out
+}
+
+// carrySaved carries out the moves of a saved plan, as far as an earlier try has not done that.
+func (m *rootMoves) carrySaved(ctx context.Context, saved *fleet.Saved) error {
+	var list []rootmoves.Move
+	for _, mv := range saved.Moves {
+		one, err := rootmoves.Move{}, error(nil)
+		if one.From, one.Pair.From, err = m.savedEnd(mv.From); err != nil {
+			return err
+		}
+		if one.To, one.Pair.To, err = m.savedEnd(mv.To); err != nil {
+			return err
+		}
+		list = append(list, one)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	mover := *m.mover
+	mover.Planned = true
+	mover.Check = func(ctx context.Context, s *session.Session, r *roots.Root, after *states.State) error {
+		return saved.CheckMoved(ctx, s, r.Name, after, mover.Vars)
+	}
+	out, err := mover.Carry(ctx, list)
+	if err == nil && out.Objects > 0 {
+		m.app.Say("Moved %s between root modules:", ui.Count(out.Objects, "object"))
+		showMoves(m.app, recorded(out.Moves))
+	}
+	return err
+}
+
+// savedEnd returns one end of a move of a saved plan.
+func (m *rootMoves) savedEnd(end fleet.MoveEnd) (*roots.Root, addrs.Target, error) {
+	_, addr, err := addrs.ParseRootTargetText(end.Addr)
+	r := m.mover.Estate.ByName(end.Root)
+	switch {
+	case err != nil:
+		return nil, addr, tfdiags.Errorf("Failed to load the plan file", "The plan moves the invalid address %q: %s.", end.Addr, err)
+	case r == nil || r.State != end.State:
+		return nil, addr, tfdiags.Errorf("The plan is for other root modules", "It moves %s of the root module %s with the state %s, "+
+			"which is not here. Nothing was changed. Apply the plan where it was made, or make a new one.", addr, end.Root,
+			end.State.Show())
+	}
+	return r, addr, nil
 }
 
 var cmdRootsMove = &Command{
@@ -208,7 +268,7 @@ func (m *rootMoves) write(ctx context.Context, from, to string) error {
 			mv.From.Name, mv.Pair.From)
 	}
 	m.app.Say("%s will move:", ui.Count(out.Objects, "object"))
-	m.show(out)
+	showMoves(m.app, recorded(out.Moves))
 	m.showFiles(division, dirs)
 	if m.dry {
 		return nil

@@ -18,8 +18,10 @@ import (
 	"tofu/internal/fleet"
 	"tofu/internal/parallel"
 	"tofu/internal/plans"
+	"tofu/internal/rootmoves"
 	"tofu/internal/roots"
 	"tofu/internal/session"
+	"tofu/internal/states/statefile"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
@@ -127,6 +129,8 @@ type queued struct {
 	saved    *fleet.Saved     // plans to apply; nil to plan first
 	drift    *rootsDriftFlags // shows what was changed outside; nil for other operations
 
+	moved *rootmoves.Outcome // what a plan moves before; nil for other operations
+
 	queue   *workers.Queue
 	run     *workers.Run
 	unread  map[string]error // why root modules can't be read, by name
@@ -144,6 +148,8 @@ type target struct {
 type taskInput struct {
 	Read   []string        `json:"read"` // names of the root modules in the archive
 	Others []roots.Summary `json:"others,omitempty"`
+	// Moved is the state of the root module after moves that come before the plan. It is encrypted like the plan.
+	Moved []byte `json:"moved,omitempty"`
 }
 
 // start enqueues a run and follows it.
@@ -153,13 +159,9 @@ func (q *queued) start(
 	if err := q.flags.check(); err != nil {
 		return err
 	}
-	if q.saved == nil && q.drift == nil {
-		switch moved, err := q.flags.moves(q.app, e, selected, dirs).preview(ctx); {
-		case err != nil:
+	if q.apply == nil && q.drift == nil {
+		if q.moved, err = q.flags.moves(q.app, e, selected, dirs).preview(ctx); err != nil {
 			return err
-		case moved.Objects > 0:
-			return tfdiags.Errorf("Workers don't move objects", "Objects are to move between root modules, as moved blocks "+
-				"say. Run \"tofu roots move\" first, which only moves them.")
 		}
 	}
 	if q.queue, err = q.flags.open(ctx, q.app); err != nil {
@@ -235,6 +237,9 @@ func (q *queued) enqueue(ctx context.Context, e *roots.Estate, selected []*roots
 		for _, other := range e.Needs(r) {
 			in.Others = append(in.Others, other.Summary())
 		}
+		if in.Moved, err = q.afterMoves(ctx, r); err != nil {
+			return err
+		}
 		t := &workers.Task{N: i, Root: r.Name, Labels: r.Labels(), Needs: needs[i], Uses: uses[i], Archive: archives[i]}
 		if t.Input, err = json.Marshal(in); err != nil {
 			return err
@@ -247,6 +252,22 @@ func (q *queued) enqueue(ctx context.Context, e *roots.Estate, selected []*roots
 		q.run.Tasks = append(q.run.Tasks, t)
 	}
 	return q.queue.Enqueue(ctx, q.run)
+}
+
+// afterMoves returns the state of a root module after the moves that come before the plan; nil without moves.
+func (q *queued) afterMoves(ctx context.Context, r *roots.Root) ([]byte, error) {
+	if q.moved == nil || q.moved.States[r] == nil {
+		return nil, nil
+	}
+	text, err := statefile.Encode(&statefile.File{State: q.moved.States[r]}, nil)
+	if err != nil {
+		return nil, err
+	}
+	t := q.target(ctx, r.Name)
+	if t.err == nil && t.Encrypts() {
+		return t.Encrypt(text)
+	}
+	return text, t.err
 }
 
 // archives stores the files of root modules. It returns the hash of each archive, the other root modules that
@@ -447,7 +468,7 @@ func (q *queued) save(ctx context.Context, results []*fleet.Result) error {
 		}
 		parts = append(parts, p)
 	}
-	if err := fleet.Merge(q.out, q.mode, q.run.About.Dirs, parts); err != nil {
+	if err := fleet.Merge(q.out, q.mode, q.run.About.Dirs, recorded(q.moved.Moves), parts); err != nil {
 		return err
 	}
 	if !q.app.Automated {
@@ -612,6 +633,16 @@ func (q *queued) decrypt(ctx context.Context, root string, data []byte) ([]byte,
 	if !encryption.IsEncrypted(data) {
 		return data, nil
 	}
+	t := q.target(ctx, root)
+	if t.err != nil || t.Target == nil {
+		return nil, errors.Join(errors.New("what the worker has stored is encrypted, and the settings for that are not here"), t.err)
+	}
+	plain, _, err := t.Decrypt(ctx, data)
+	return plain, err
+}
+
+// target returns the encryption of the plans of a root module, as its configuration in this directory has it.
+func (q *queued) target(ctx context.Context, root string) *target {
 	t := q.targets[root]
 	if t == nil {
 		t = &target{}
@@ -627,9 +658,5 @@ func (q *queued) decrypt(ctx context.Context, root string, data []byte) ([]byte,
 		}
 		q.targets[root] = t
 	}
-	if t.err != nil || t.Target == nil {
-		return nil, errors.Join(errors.New("what the worker has stored is encrypted, and the settings for that are not here"), t.err)
-	}
-	plain, _, err := t.Decrypt(ctx, data)
-	return plain, err
+	return t
 }

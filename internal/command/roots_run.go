@@ -186,14 +186,10 @@ func runRootsPlan(ctx context.Context, app *App, f *rootsPlanFlags, dirs []strin
 	defer app.ShareClients()()
 	run := f.run(app, e, selected, dirs)
 	moved, err := f.moves(app, e, selected, dirs).preview(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case moved.Objects > 0 && f.Out != "":
-		return tfdiags.Errorf("Moves can't be saved", "Objects are to move between root modules, as moved blocks say. Run "+
-			"\"tofu roots move\" first, which only moves them, and then save a plan.")
 	}
-	run.Moved = moved.States
+	run.Moved, run.Moves = moved.States, recorded(moved.Moves)
 	opts.NotSaved = f.Out == ""
 	var archive *fleet.Archive
 	if f.Out != "" {
@@ -327,6 +323,11 @@ func (a *rootsApply) queued(ctx context.Context, dirs []string) error {
 	if err != nil {
 		return err
 	}
+	moves := a.flags.moves(a.app, e, selected, dirs)
+	moves.approve = a.approve
+	if err := moves.carry(ctx); err != nil {
+		return err
+	}
 	operation := "apply"
 	if a.flags.Destroy {
 		operation = "destroy"
@@ -368,6 +369,9 @@ func (a *rootsApply) saved(ctx context.Context, path string) error {
 		if f.Resume != "" {
 			return badUsage("Incompatible options", "What is left of a plan is applied in one process. Leave out -queue.")
 		}
+		if err := f.moves(app, e, selected, saved.Directories).carrySaved(ctx, saved); err != nil {
+			return err
+		}
 		q := &queued{app: app, flags: &f.fleetFlags, apply: a, mode: saved.Mode, saved: saved}
 		return q.start(ctx, "apply", e, selected, saved.Directories, true)
 	}
@@ -383,6 +387,9 @@ func (a *rootsApply) saved(ctx context.Context, path string) error {
 	defer app.ShareClients()()
 	if w := saved.Incomplete(); w != nil {
 		app.Printer.Diagnostics(w)
+	}
+	if err := f.moves(app, e, selected, saved.Directories).carrySaved(ctx, saved); err != nil {
+		return err
 	}
 	run := f.run(app, e, selected, saved.Directories)
 	agreed, err := a.agree(ctx, run, saved, rec)

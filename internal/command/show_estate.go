@@ -113,6 +113,10 @@ func (e *estateShow) text(ctx context.Context, shown []*fleet.Planned) error {
 		table = newRootsView(e.app, len(e.saved.Roots)+len(e.saved.Failed)).table
 		losses = table && len(shown) > fleet.Few
 	}
+	if len(e.saved.Moves) > 0 && e.flags.Root == "" {
+		e.app.Say("Objects will move between root modules. Only their states change:")
+		showMoves(e.app, e.saved.Moves)
+	}
 	if table {
 		e.app.Printer.Message(ui.EstateTable{Roots: e.saved.Rows()})
 	}
@@ -218,8 +222,12 @@ func (e *estateShow) json(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "{\"format_version\":%q,\"tofu_version\":%q,\"engine\":%s,\"errored\":%t,\"summary\":%s,\"roots\":[", estateFormat,
-		version.String, engine, e.saved.Errored, summary)
+	moves, err := json.Marshal(e.moves())
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "{\"format_version\":%q,\"tofu_version\":%q,\"engine\":%s,\"errored\":%t,\"summary\":%s,\"moves\":%s,\"roots\":[",
+		estateFormat, version.String, engine, e.saved.Errored, summary, moves)
 	for i, p := range e.saved.Roots {
 		if i > 0 {
 			fmt.Fprint(w, ",")
@@ -249,6 +257,9 @@ func (e *estateShow) json(ctx context.Context, w io.Writer) error {
 	_, err = fmt.Fprintf(w, "],\"failed\":%s}\n", text)
 	return err
 }
+
+// moves returns the moves between root modules that come before the plans.
+func (e *estateShow) moves() []fleet.Move { return append([]fleet.Move{}, e.saved.Moves...) }
 
 // failedDocument is the JSON form of a root module that was not planned.
 type failedDocument struct {
@@ -317,9 +328,10 @@ func (e *estateShow) summary(ctx context.Context, w io.Writer) error {
 	text, err := json.MarshalIndent(struct {
 		FormatVersion string           `json:"format_version"`
 		Summary       ui.Estate        `json:"summary"`
+		Moves         []fleet.Move     `json:"moves"`
 		Roots         []*fleet.Planned `json:"roots"`
 		Failed        []failedDocument `json:"failed"`
-	}{estateFormat, e.saved.Summary(), e.saved.Roots, failed}, "", "  ")
+	}{estateFormat, e.saved.Summary(), e.moves(), e.saved.Roots, failed}, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func (e *estateShow) markdown(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	head, by := fmt.Sprintf("# %s\n", e.saved.Summary().Text())+failed, writtenBy()
+	head, by := fmt.Sprintf("# %s\n", e.saved.Summary().Text())+failed+e.markdownMoves(), writtenBy()
 	all := make([]*review.Root, len(e.saved.Roots))
 	for i, p := range e.saved.Roots {
 		all[i] = e.markdownRoot(ctx, p)
@@ -55,12 +55,28 @@ func (e *estateShow) markdownRoot(ctx context.Context, p *fleet.Planned) *review
 	return r
 }
 
-// maxFailed is the maximum number of root modules without a plan that Markdown lists. maxWhy is the
+// maxFailed is the maximum number of root modules without a plan, and of moves, that Markdown lists. maxWhy is the
 // maximum number of characters of each reason.
 const (
 	maxFailed = 20
 	maxWhy    = 200
 )
+
+// markdownMoves returns the moves between root modules that come before the plans.
+func (e *estateShow) markdownMoves() string {
+	w := &strings.Builder{}
+	for i := range e.saved.Moves {
+		if i == 0 {
+			fmt.Fprint(w, "\nObjects move between root modules; only their states change:\n\n")
+		}
+		if i == maxFailed {
+			fmt.Fprintf(w, "- and %d more\n", len(e.saved.Moves)-i)
+			break
+		}
+		fmt.Fprintf(w, "- `%s`\n", termtext.Printable(e.saved.Moves[i].String()))
+	}
+	return w.String()
+}
 
 // markdownFailed returns the root modules that were not planned.
 func (e *estateShow) markdownFailed(ctx context.Context) (string, error) {

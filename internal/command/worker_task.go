@@ -18,6 +18,8 @@ import (
 	"tofu/internal/plans"
 	"tofu/internal/roots"
 	"tofu/internal/session"
+	"tofu/internal/states"
+	"tofu/internal/states/statefile"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 	"tofu/internal/ui/progress"
@@ -249,6 +251,9 @@ func (t *task) plan(ctx context.Context, part *fleet.Part) (result *fleet.Result
 		return nil, nil, nil, err
 	}
 	defer os.RemoveAll(dir)
+	if err := t.moved(ctx, part.Run); err != nil {
+		return nil, nil, nil, err
+	}
 	path := filepath.Join(dir, "plan")
 	archive, err := fleet.Create(path, t.opts.Mode)
 	if err != nil {
@@ -258,6 +263,22 @@ func (t *task) plan(ctx context.Context, part *fleet.Part) (result *fleet.Result
 		plan, err = os.ReadFile(path)
 	}
 	return result, plan, outputs, err
+}
+
+// moved makes a run plan from the state after the moves that come before it.
+func (t *task) moved(ctx context.Context, run *fleet.Run) error {
+	if len(t.in.Moved) == 0 {
+		return nil
+	}
+	text, err := t.unseal(ctx, t.job.Root, t.in.Moved)
+	if err != nil {
+		return err
+	}
+	after, err := statefile.Parse(text)
+	if err == nil {
+		run.Moved = map[*roots.Root]*states.State{run.Selected[0]: after.State}
+	}
+	return err
 }
 
 // drift looks for what was changed outside. It writes no state, so it needs no permission of the worker.

@@ -80,7 +80,7 @@ func (a *applying) root(ctx context.Context, s *session.Session, r *roots.Root) 
 	}
 	saved, err := a.open(ctx, s, r)
 	if err == nil {
-		err = a.checkInputs(ctx, s, p)
+		err = a.checkInputs(ctx, s, p, saved)
 	}
 	if err != nil {
 		result.Err = a.refused(r.Name, before, err)
@@ -186,12 +186,13 @@ func (a *applying) keep(root string, outputs map[string]cty.Value) {
 }
 
 // checkInputs returns an error if the present outputs of other root modules contradict those from
-// which a plan was created.
-func (a *applying) checkInputs(ctx context.Context, s *session.Session, p *Planned) error {
-	in, err := a.from.inputs(ctx, s, p)
+// which a plan was created. It sets the state that the plan expects.
+func (a *applying) checkInputs(ctx context.Context, s *session.Session, p *Planned, saved *session.SavedPlan) error {
+	in, moved, err := a.from.inputs(ctx, s, p)
 	if err != nil {
 		return err
 	}
+	saved.Moved = moved
 	var errs tfdiags.Diagnostics
 	for _, root := range slices.Sorted(maps.Keys(in)) {
 		actual, err := a.actual(ctx, s, root, in[root].read)

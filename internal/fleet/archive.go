@@ -33,7 +33,7 @@ import (
 const (
 	signature    = "tofu-estate-plan"
 	manifestName = "manifest.json"
-	formatNow    = 1
+	formatNow    = 2
 )
 
 // Manifest describes the plans in an archive.
@@ -50,6 +50,25 @@ type Manifest struct {
 	// Directories are the directories below which the estate was found; empty for the working
 	// directory.
 	Directories []string `json:"directories,omitempty"`
+	Moves       []Move   `json:"moves,omitempty"` // they come before the plans
+}
+
+// Move is a move of objects from one root module to another.
+type Move struct {
+	From MoveEnd `json:"from"`
+	To   MoveEnd `json:"to"`
+}
+
+// String names both ends, as moved blocks do.
+func (m *Move) String() string { return m.From.String() + " to " + m.To.String() }
+
+func (e *MoveEnd) String() string { return "root[" + tfdiags.Quote(e.Root) + "]." + e.Addr }
+
+// MoveEnd is one end of a move.
+type MoveEnd struct {
+	Root  string        `json:"root"`
+	State roots.StateID `json:"state"`
+	Addr  string        `json:"address"`
 }
 
 // Planned is the plan of one root module in an archive.
@@ -263,7 +282,8 @@ func (a *Archive) put(name string, data []byte) error {
 
 // Close completes the archive with the results of planning.
 func (a *Archive) Close(run *Run, results []*Result) error {
-	m := &Manifest{Format: formatNow, ID: rand.Text(), Tofu: version.String, Engine: version.Engine(), Mode: a.mode, Directories: run.Directories}
+	m := &Manifest{Format: formatNow, ID: rand.Text(), Tofu: version.String, Engine: version.Engine(), Mode: a.mode,
+		Directories: run.Directories, Moves: run.Moves}
 	in := make(map[*roots.Root]bool, len(results))
 	for _, result := range results {
 		in[result.Root] = true

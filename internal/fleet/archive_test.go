@@ -190,19 +190,19 @@ func TestDamagedArchive(t *testing.T) {
 func TestImpossibleManifest(t *testing.T) {
 	one := `{"name": "a"}, {"name": "b", "needs": ["a"]}`
 	for manifest, want := range map[string]string{
-		`{"format": 1, "mode": 1, "roots": [` + one + `]}`:                                                                      "",
-		`{"format": 1, "roots": [], "failed": [` + one + `]}`:                                                                   "",
-		`{"format": 1, "mode": 3, "roots": [` + one + `]}`:                                                                      "the unknown mode 3",
-		`{"format": 1, "roots": []}`:                                                                                            "no root modules",
-		`{"format": 1, "roots": null, "failed": []}`:                                                                            "no root modules",
-		`{"format": 1, "roots": [null]}`:                                                                                        "without a name",
-		`{"format": 1, "roots": [` + one + `], "failed": [null]}`:                                                               "without a name",
-		`{"format": 1, "roots": [` + one + `, {"name": "a"}]}`:                                                                  `two root modules named "a"`,
-		`{"format": 1, "roots": [` + one + `], "failed": [{"name": "b"}]}`:                                                      `two root modules named "b"`,
-		`{"format": 1, "roots": [{"name": "a", "needs": ["z"]}]}`:                                                               `"a" needs "z", which it doesn't have`,
-		`{"format": 1, "roots": [{"name": "a", "needs": ["a"]}]}`:                                                               "needs itself",
-		`{"format": 1, "roots": [{"name": "a", "needs": ["b"]}, {"name": "b", "needs": ["c"]}, {"name": "c", "needs": ["a"]}]}`: "need each other",
-		`{"format": 1, "x": "` + strings.Repeat("x", maxText) + `"}`:                                                            "manifest.json is larger than 64 MiB",
+		`{"format": 2, "mode": 1, "roots": [` + one + `]}`:                                                                      "",
+		`{"format": 2, "roots": [], "failed": [` + one + `]}`:                                                                   "",
+		`{"format": 2, "mode": 3, "roots": [` + one + `]}`:                                                                      "the unknown mode 3",
+		`{"format": 2, "roots": []}`:                                                                                            "no root modules",
+		`{"format": 2, "roots": null, "failed": []}`:                                                                            "no root modules",
+		`{"format": 2, "roots": [null]}`:                                                                                        "without a name",
+		`{"format": 2, "roots": [` + one + `], "failed": [null]}`:                                                               "without a name",
+		`{"format": 2, "roots": [` + one + `, {"name": "a"}]}`:                                                                  `two root modules named "a"`,
+		`{"format": 2, "roots": [` + one + `], "failed": [{"name": "b"}]}`:                                                      `two root modules named "b"`,
+		`{"format": 2, "roots": [{"name": "a", "needs": ["z"]}]}`:                                                               `"a" needs "z", which it doesn't have`,
+		`{"format": 2, "roots": [{"name": "a", "needs": ["a"]}]}`:                                                               "needs itself",
+		`{"format": 2, "roots": [{"name": "a", "needs": ["b"]}, {"name": "b", "needs": ["c"]}, {"name": "c", "needs": ["a"]}]}`: "need each other",
+		`{"format": 2, "x": "` + strings.Repeat("x", maxText) + `"}`:                                                            "manifest.json is larger than 64 MiB",
 	} {
 		s, err := Open(zipOf(t, signature, "", manifestName, manifest))
 		if err == nil {
@@ -212,7 +212,7 @@ func TestImpossibleManifest(t *testing.T) {
 			t.Errorf("%.200s: got %v, want %s", manifest, err, want)
 		}
 	}
-	const good = `{"format": 1, "roots": [{"name": "a", "inputs": "inputs/0"}]}`
+	const good = `{"format": 2, "roots": [{"name": "a", "inputs": "inputs/0"}]}`
 	_, err := Open(zipOf(t, signature, "", manifestName, good, manifestName, good))
 	if err == nil || !strings.Contains(err.Error(), `two files named "manifest.json"`) {
 		t.Errorf("two manifests: %v", err)
@@ -220,7 +220,7 @@ func TestImpossibleManifest(t *testing.T) {
 	at := &session.Session{Encryption: session.Encryption{Evaluated: &encryption.Config{}}}
 	for text, want := range map[string]string{"{}": "missing", "null": "missing", strings.Repeat(" ", maxText+1): "larger than 64 MiB"} {
 		s := open(t, zipOf(t, signature, "", manifestName, good, "inputs/0", text))
-		if _, err := s.inputs(t.Context(), at, s.Roots[0]); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := s.inputs(t.Context(), at, s.Roots[0]); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("inputs %.10q: %v", text, err)
 		}
 	}
@@ -292,7 +292,7 @@ func TestInputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, "x.plan")
-	got, err := s.inputs(t.Context(), at, s.Roots[0])
+	got, _, err := s.inputs(t.Context(), at, s.Roots[0])
 	if err != nil || len(got) != 3 || len(got["network"].values) != len(values) || !got["dns"].values["zone"].RawEquals(cty.True) {
 		t.Fatal(got, err)
 	}

@@ -23,6 +23,7 @@ import (
 	"tofu/internal/plans/objchange"
 	"tofu/internal/roots"
 	"tofu/internal/session"
+	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 )
@@ -39,6 +40,7 @@ type inputs struct {
 	// guarded holds the names of sensitive outputs of root modules that enforce encryption, by root
 	// module name.
 	guarded map[string][]string
+	moved   string // see session.SavedPlan.Moved
 }
 
 // guard records the sensitive ones of the used outputs if the root module enforces encryption. They may
@@ -115,6 +117,12 @@ func (in *inputs) waitsFor() []string {
 	return out
 }
 
+// inputsFile is the file format of the inputs.
+type inputsFile struct {
+	Roots map[string]storedInputs `json:"roots,omitempty"`
+	Moved string                  `json:"moved,omitempty"`
+}
+
 // storedInputs is the file format of the inputs that come from one root module.
 type storedInputs struct {
 	Values    []byte   `json:"values"` // an object as MessagePack, which can represent unknown values
@@ -170,7 +178,7 @@ func (in *inputs) withoutGuarded() {
 // encode returns the content of the inputs file, or nil if there are no inputs. It is encrypted
 // like the root module's plan.
 func (in *inputs) encode(s *session.Session) ([]byte, error) {
-	if len(in.roots) == 0 {
+	if len(in.roots) == 0 && in.moved == "" {
 		return nil, nil
 	}
 	stored := make(map[string]storedInputs, len(in.roots))
@@ -195,7 +203,7 @@ func (in *inputs) encode(s *session.Session) ([]byte, error) {
 		}
 		stored[root] = to
 	}
-	text, err := json.Marshal(stored)
+	text, err := json.Marshal(inputsFile{stored, in.moved})
 	if err != nil {
 		return nil, err
 	}
@@ -213,33 +221,58 @@ func planTarget(s *session.Session) *encryption.Target {
 	return s.Encryption.Evaluated.Plan()
 }
 
-// inputs reads the planned outputs that a plan was created from.
-func (s *Saved) inputs(ctx context.Context, at *session.Session, p *Planned) (map[string]*input, error) {
+// inputs reads the planned outputs that a plan was created from, and the checksum of the state after moves. at is
+// the root module's session, which has evaluated the encryption of plans.
+func (s *Saved) inputs(ctx context.Context, at *session.Session, p *Planned) (map[string]*input, string, error) {
 	if p.Inputs == "" {
-		return nil, nil
+		return nil, "", nil
 	}
 	text, err := s.read(p.Inputs)
 	if err == nil {
 		text, err = session.DecryptFile(ctx, planTarget(at), text)
 	}
-	var stored map[string]storedInputs
+	var stored inputsFile
 	if err == nil {
 		err = json.Unmarshal(text, &stored)
 	}
-	if err == nil && len(stored) == 0 {
+	if err == nil && len(stored.Roots) == 0 && stored.Moved == "" {
 		err = errors.New("the planned outputs that it uses are missing")
 	}
-	out := make(map[string]*input, len(stored))
-	for root, of := range stored {
+	out := make(map[string]*input, len(stored.Roots))
+	for root, of := range stored.Roots {
 		one, inputErr := of.input()
 		err = errors.Join(err, inputErr)
 		out[root] = one
 	}
 	if err != nil {
-		return nil, tfdiags.Errorf("Failed to load the plan file",
+		return nil, "", tfdiags.Errorf("Failed to load the plan file",
 			"The outputs that the plan of %s in %s uses can't be read: %s.", p.Name, s.path, err)
 	}
-	return out, nil
+	return out, stored.Moved, nil
+}
+
+// CheckMoved returns an error unless the state of a root module after the moves that come before the plans is the one
+// from which its plan was made. at is the root module's session, and vars are the variables on the command line.
+func (s *Saved) CheckMoved(
+	ctx context.Context, at *session.Session, root string, after *states.State, vars session.Variables,
+) error {
+	i := slices.IndexFunc(s.Roots, func(p *Planned) bool { return p.Name == root })
+	if i < 0 {
+		return nil
+	}
+	if _, err := at.FileEncryption(ctx, vars); err != nil {
+		return err
+	}
+	_, want, err := s.inputs(ctx, at, s.Roots[i])
+	if err != nil || want == "" {
+		return err
+	}
+	sum, err := session.StateSum(after)
+	if err == nil && sum != want {
+		err = stale("Saved plan is stale", "The state of %s was changed after the plan was made, so objects don't move. Nothing "+
+			"was changed. Make a new plan.", root)
+	}
+	return err
 }
 
 // input decodes the stored outputs.
@@ -261,7 +294,7 @@ func (s *storedInputs) input() (*input, error) {
 // Unknown describes what was unknown when a root module was planned: outputs of other root modules,
 // and variables. at is the root module's session.
 func (s *Saved) Unknown(ctx context.Context, at *session.Session, p *Planned) ([]string, error) {
-	from, err := s.inputs(ctx, at, p)
+	from, _, err := s.inputs(ctx, at, p)
 	if err != nil {
 		return nil, err
 	}

@@ -82,14 +82,15 @@ type PartPlan struct {
 	Needs  []string // root modules of the run that must be applied first
 }
 
-// Merge writes the archive at path with the plans of the root modules of a run, in their order.
-func Merge(path string, mode plans.Mode, dirs []string, parts []PartPlan) error {
+// Merge writes the archive at path with the plans of the root modules of a run, in their order, and the moves that
+// come before them.
+func Merge(path string, mode plans.Mode, dirs []string, moves []Move, parts []PartPlan) error {
 	a, err := Create(path, mode)
 	if err != nil {
 		return err
 	}
 	m := &Manifest{Format: formatNow, ID: rand.Text(), Tofu: version.String, Engine: version.Engine(), Mode: mode,
-		Directories: dirs}
+		Directories: dirs, Moves: moves}
 	has := make(map[string]bool)
 	for i, p := range parts {
 		if p.Data == nil || p.Result.Failed() {

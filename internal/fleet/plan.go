@@ -171,6 +171,12 @@ func (p *planning) save(
 			return err
 		}
 	}
+	if moved := p.run.Moved[r]; moved != nil && !onlyShown {
+		var err error
+		if in.moved, err = session.StateSum(moved); err != nil {
+			return err
+		}
+	}
 	switch {
 	case open && len(in.guarded) > 0 && data != nil:
 		return in.inClearText(r.Name)

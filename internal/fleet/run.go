@@ -54,7 +54,8 @@ type Run struct {
 	ShareProviders bool
 	// Budget shares the rates of providers with other processes. It is nil if they are not shared.
 	Budget pace.Budget
-	// Moved has the states of root modules after moves between them that are shown, but not carried out.
+	// Moves are moves between root modules that are planned, but not carried out. Moved has the states after them.
+	Moves []Move
 	Moved map[*roots.Root]*states.State
 	// Repeated is the number of provider processes that ShareProviders would have saved. It is set by
 	// the methods that run.

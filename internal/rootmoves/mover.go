@@ -31,8 +31,11 @@ type Mover struct {
 	Open func(*roots.Root) *session.Session
 	Vars session.Variables
 	Lock session.LockOptions
-	// Planned says that the blocks of what moves are still to be moved: they are not checked.
+	// Planned says that the blocks of what moves are not checked: they are still to be moved, or a plan has them.
 	Planned bool
+	// Check, if not nil, decides whether the state of a root module may change to another one. Nothing moves unless it
+	// returns nil for all.
+	Check func(ctx context.Context, s *session.Session, r *roots.Root, after *states.State) error
 }
 
 // end is the state of a root module at one end of moves.
@@ -118,6 +121,14 @@ func (m *Mover) with(ctx context.Context, list []Move, operation string, do func
 	out, err = m.outcome(ctx, list, ends)
 	if err != nil || len(out.Moves) == 0 {
 		return out, err
+	}
+	for _, e := range sorted(ends) {
+		if m.Check != nil && out.States[e.root] != nil {
+			err = tfdiags.Join(err, m.Check(ctx, e.session, e.root, e.now))
+		}
+	}
+	if err != nil {
+		return nil, err
 	}
 	return out, do(out)
 }

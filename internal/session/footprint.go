@@ -29,6 +29,9 @@ func (op *Operation) setFootprint(ctx context.Context, plan *plans.Plan) error {
 		return err
 	}
 	read := op.State.Current()
+	if e := op.Session.Estate; e != nil && e.Prior != nil {
+		read = e.Prior // the moves come first
+	}
 	found := footprint.Of(graphview.Build(g, nil, nil), plan, statemgr.ChangedInstances(read, plan.Prior), read)
 	found.Revision = op.State.Snapshot.Revision
 	if op.State.Shared() {

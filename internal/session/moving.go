@@ -2,6 +2,8 @@ package session
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"sync"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 
 	"tofu/internal/states"
+	"tofu/internal/states/statefile"
 	"tofu/internal/states/statemgr"
 	"tofu/internal/tfdiags"
 )
@@ -77,6 +80,17 @@ type EstateMoves struct {
 	// Prior is the state of the root module after moves that a plan shows and that are not carried out; nil
 	// if there are none.
 	Prior *states.State
+}
+
+// StateSum returns a checksum of the contents of a state. States that differ only in serial and lineage have the
+// same one.
+func StateSum(st *states.State) (string, error) {
+	text, err := statefile.Encode(&statefile.File{State: st}, nil)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), nil
 }
 
 // checkMoves returns an error if moves between this root module and others are still to be carried out: a plan

@@ -69,6 +69,9 @@ type SavedPlan struct {
 	*planfile.File
 	Name          string // name of the file, without its directory
 	Configuration *Config
+	// Moved is the checksum of the state from which the plan was made, if moves between root modules come before
+	// the plan; see StateSum.
+	Moved string
 }
 
 // ReadPlanFile returns the content of a plan file.
@@ -138,7 +141,7 @@ func (s *Session) DecodePlan(ctx context.Context, path string, data []byte, vars
 	if err != nil {
 		return nil, err
 	}
-	return &SavedPlan{file, filepath.Base(path), &Config{Config: cfg, Given: given}}, nil
+	return &SavedPlan{File: file, Name: filepath.Base(path), Configuration: &Config{Config: cfg, Given: given}}, nil
 }
 
 // parsePlan parses a plan file that is not encrypted.
@@ -196,6 +199,9 @@ func (p *SavedPlan) Open(ctx context.Context, s *Session, opts OperationOptions)
 		op.Close()
 		return nil, err
 	}
+	if p.Moved != "" && p.Plan.Footprint != nil {
+		p.Plan.Footprint.Revision = op.State.Snapshot.Revision // the moves have made it
+	}
 	return op, nil
 }
 
@@ -251,6 +257,13 @@ func notStale(op *Operation, saved *SavedPlan) error {
 	case applied:
 		return stale("Saved plan is stale",
 			"Saved plan was applied before, and a plan can be applied once. Make a new plan to see what is left to do.")
+	case saved.Moved != "" && (saved.Lineage == "" || saved.Lineage == now.Lineage):
+		sum, err := StateSum(op.State.Current())
+		if err == nil && sum != saved.Moved {
+			return stale("Saved plan is stale", "The state is not as the plan expects it after the moves between root modules. "+
+				"Make a new plan.")
+		}
+		return err
 	case saved.Lineage == "" && op.State.Shared():
 		// The plan was created before the state existed, and another run has created the state
 		// since. Begin checks whether anything has changed on which the plan depends.
