@@ -80,14 +80,25 @@ type tracedBlock struct {
 	at addrs.ModuleInstance
 }
 
-// readFrom is the place of a reference.
+// readFrom is where references are followed.
 type readFrom struct {
-	m     *reads.Module
-	at    addrs.ModuleInstance
-	rep   reads.Repetition
-	reads instanceReads      // instances that the block reads by computed indexes, if known
-	key   addrs.InstanceKey  // key of each.value, if chain is not nil
-	chain *reads.IndexedRead // the resource or alias in for_each; may be nil
+	reads.Scope
+	reads instanceReads // instances that the block reads by computed indexes, if known
+}
+
+// fromModule returns where the references of an expression without count and each are followed.
+func fromModule(m *reads.Module, at addrs.ModuleInstance) readFrom {
+	return readFrom{Scope: reads.Scope{Module: m, In: at}}
+}
+
+// fromBlock is like fromModule, for a block with its count and for_each.
+func fromBlock(r *reads.Resource, at addrs.ModuleInstance) readFrom {
+	return readFrom{Scope: reads.Scope{Module: r.Module, In: at, Repetition: r.Exprs.Repetition}}
+}
+
+// fromInstance is like fromBlock, for the instance that a change is for.
+func fromInstance(r *reads.Resource, c *plans.InstanceChange) readFrom {
+	return readFrom{r.Scope(c.Addr.Module, c.Addr.Key, nil), c.Reads}
 }
 
 // change follows the references that decide a change.
@@ -95,22 +106,21 @@ func (t *readTracer) change(r *reads.Resource, c *plans.InstanceChange) {
 	if r == nil || r.Config == nil || r.Exprs.Body == nil {
 		return
 	}
-	in := readFrom{m: r.Module, at: c.Addr.Module, rep: r.Exprs.Repetition, reads: c.Reads, key: c.Addr.Key,
-		chain: r.ChainedTo()}
+	in := fromInstance(r, c)
 	if c.Before.IsNull() || c.After.IsNull() { // the number of instances may change
 		for _, refs := range r.Exprs.Repetition.Refs() {
-			t.refs(refs, readFrom{m: in.m, at: in.at})
+			t.refs(refs, fromModule(r.Module, c.Addr.Module))
 		}
 	}
 	if c.Action != plans.Delete {
-		t.block(r, in, r.Exprs.Body.Refs.ReadsComputed() || in.chain != nil)
+		t.block(r, in, r.Exprs.Body.Refs.ReadsComputed() || in.Chain != nil)
 	}
 }
 
 // block follows the references of a block. If they don't depend on the instance, the block is
 // visited once in each module instance.
 func (t *readTracer) block(r *reads.Resource, in readFrom, byInstance bool) {
-	key := tracedBlock{r, in.at}
+	key := tracedBlock{r, in.In}
 	if t.blocks[key] && !byInstance {
 		return
 	}
@@ -127,33 +137,28 @@ func (t *readTracer) value(v *reads.Value, at addrs.ModuleInstance) {
 		return
 	}
 	t.seen[key] = true
-	in := readFrom{m: v.Module, at: at}
-	if v.Kind == reads.Variable {
-		if v.Module.Parent == nil {
-			return
-		}
-		parent, step := at.Parent()
-		in = readFrom{m: v.Module.Parent, at: parent}
-		if !t.byAttribute {
-			in.rep, in.key, in.chain = v.Module.Repetition, step.Key, v.Module.ChainedTo()
-		}
+	switch m := v.EvaluatedBy(); {
+	case m == nil:
+	case t.byAttribute:
+		t.refs(&v.Expr.Refs, fromModule(m, v.EvaluatedIn(at)))
+	default:
+		t.refs(&v.Expr.Refs, readFrom{Scope: v.Scope(at, nil)})
 	}
-	t.refs(&v.Expr.Refs, in)
 }
 
 func (t *readTracer) refs(refs *lang.Refs, in readFrom) {
 	for _, ref := range refs.Objects {
-		switch of := in.m.Named(ref.Subject); {
+		switch of := in.Module.Named(ref.Subject); {
 		case of.Resource != nil && t.byAttribute:
-			t.add(addrs.Target{Module: in.at, Resource: of.Resource.Addr.Resource, Key: of.Key, HasKey: of.Key != addrs.NoKey},
+			t.add(addrs.Target{Module: in.In, Resource: of.Resource.Addr.Resource, Key: of.Key, HasKey: of.Key != addrs.NoKey},
 				pathOf(ref.Remaining))
-			t.attribute(of.Resource, in.at, ref.Remaining)
+			t.attribute(of.Resource, in.In, ref.Remaining)
 		case of.Call != nil && t.byAttribute:
 			for _, output := range of.Outputs() {
-				t.value(output, in.at.Child(of.Call.Call.Name, of.Key))
+				t.value(output, in.In.Child(of.Call.Call.Name, of.Key))
 			}
 		case of.Resource != nil && of.Key != addrs.NoKey:
-			target := addrs.Target{Module: in.at, Resource: of.Resource.Addr.Resource, Key: of.Key, HasKey: true}
+			target := addrs.Target{Module: in.In, Resource: of.Resource.Addr.Resource, Key: of.Key, HasKey: true}
 			t.add(target, pathOf(ref.Remaining))
 			t.data(of.Resource, in)
 		case of.Resource != nil:
@@ -163,7 +168,7 @@ func (t *readTracer) refs(refs *lang.Refs, in readFrom) {
 		case of.Call != nil:
 			t.call(of.Call, of.Key, of.Output, in)
 		case of.Value != nil:
-			t.value(of.Value, in.at)
+			t.value(of.Value, in.In)
 		default:
 			t.repetition(ref, in)
 		}
@@ -174,7 +179,7 @@ func (t *readTracer) refs(refs *lang.Refs, in readFrom) {
 func (t *readTracer) resource(refs *lang.Refs, ref *addrs.Reference, of *reads.Resource, in readFrom) {
 	t.data(of, in)
 	s := of.Addr.Resource
-	target, path := addrs.Target{Module: in.at, Resource: s}, pathOf(ref.Remaining)
+	target, path := addrs.Target{Module: in.In, Resource: s}, pathOf(ref.Remaining)
 	var keys instanceReads
 	if refs.SelectsInstance(ref) {
 		keys = in.reads.of(s)
@@ -196,35 +201,35 @@ func (t *readTracer) resource(refs *lang.Refs, ref *addrs.Reference, of *reads.R
 // repetition follows a reference to count or each. It follows each.value to a single instance if
 // for_each is a resource.
 func (t *readTracer) repetition(ref *addrs.Reference, in readFrom) {
-	decides := in.rep.Deciding(ref.Subject)
+	decides := in.Repetition.Deciding(ref.Subject)
 	switch {
 	case decides == nil:
-	case in.chain != nil && ref.Subject == addrs.ForEachAttr{Name: "value"}:
-		target := addrs.Target{Module: in.chain.In(in.m, in.at), Resource: in.chain.Of.Addr.Resource, Key: in.key,
+	case in.Chain != nil && ref.Subject == addrs.ForEachAttr{Name: "value"}:
+		target := addrs.Target{Module: in.Chain.In(in.Module, in.In), Resource: in.Chain.Of.Addr.Resource, Key: in.Key,
 			HasKey: true}
 		var path cty.Path
-		if in.chain.Via == nil {
+		if in.Chain.Via == nil {
 			path = pathOf(ref.Remaining)
 		}
 		t.add(target, path)
-		t.data(in.chain.Of, in)
+		t.data(in.Chain.Of, in)
 	default:
-		t.refs(&decides.Refs, readFrom{m: in.m, at: in.at})
+		t.refs(&decides.Refs, fromModule(in.Module, in.In))
 	}
 }
 
 // data follows the references of a data source. Its result is not a change, but derived from them.
 func (t *readTracer) data(r *reads.Resource, in readFrom) {
 	if r != nil && r.Config != nil && r.Exprs.Body != nil && r.Addr.Resource.Mode == addrs.Data {
-		t.block(r, readFrom{m: r.Module, at: in.at, rep: r.Exprs.Repetition}, false)
+		t.block(r, fromBlock(r, in.In), false)
 	}
 }
 
 // call follows one output of a module call, or all of them if output is empty. A key selects one
 // instance of the call.
 func (t *readTracer) call(child *reads.Module, key addrs.InstanceKey, output string, in readFrom) {
-	caller := t.w.modules.at(in.m, in.at)
-	visit := tracedCall{child, in.at, key, output}
+	caller := t.w.modules.at(in.Module, in.In)
+	visit := tracedCall{child, in.In, key, output}
 	if child == nil || caller == nil || caller.calls[child.CallSlot] == nil || t.calls[visit] {
 		return
 	}

@@ -52,8 +52,7 @@ func (t coneTracer) around(r *reads.Resource, c *plans.InstanceChange) {
 	if r.Exprs == nil {
 		return
 	}
-	in := readFrom{m: r.Module, at: c.Addr.Module, rep: r.Exprs.Repetition, reads: c.Reads, key: c.Addr.Key,
-		chain: r.ChainedTo()}
+	in := fromInstance(r, c)
 	for _, rule := range slices.Concat(r.Exprs.Preconditions, r.Exprs.Postconditions) {
 		t.refs(&rule.Condition.Refs, in)
 		t.refs(&rule.Message.Refs, in)
@@ -69,9 +68,9 @@ func (t coneTracer) whole(r *reads.Resource, at addrs.ModuleInstance) {
 		return
 	}
 	for _, refs := range r.Exprs.Repetition.Refs() {
-		t.refs(refs, readFrom{m: r.Module, at: at})
+		t.refs(refs, fromModule(r.Module, at))
 	}
-	t.block(r, readFrom{m: r.Module, at: at, rep: r.Exprs.Repetition}, false)
+	t.block(r, fromBlock(r, at), false)
 	t.around(r, &plans.InstanceChange{Addr: r.Addr.Resource.InInstance(at).Instance(addrs.NoKey)})
 }
 
@@ -82,7 +81,7 @@ func (t coneTracer) provider(p *reads.Provider) {
 	}
 	t.providers[p] = true
 	for _, in := range t.w.modules.of(p.Module) {
-		t.refs(&p.Body.Refs, readFrom{m: p.Module, at: in.addr})
+		t.refs(&p.Body.Refs, fromModule(p.Module, in.addr))
 	}
 }
 
@@ -93,7 +92,7 @@ func (t coneTracer) module(at addrs.ModuleInstance) {
 		parent, _ := at.Parent()
 		if m := t.w.graph.Modules[at.Module()]; m != nil && m.Parent != nil {
 			for _, refs := range m.Repetition.Refs() {
-				t.refs(refs, readFrom{m: m.Parent, at: parent})
+				t.refs(refs, fromModule(m.Parent, parent))
 			}
 		}
 	}
@@ -123,7 +122,7 @@ func (t coneTracer) failures() {
 		for _, in := range t.w.modules.of(v.Module) {
 			t.value(v, in.addr)
 			for _, c := range v.Conditions {
-				t.refs(&c.Condition.Refs, readFrom{m: v.Module, at: in.addr})
+				t.refs(&c.Condition.Refs, fromModule(v.Module, in.addr))
 			}
 		}
 	}

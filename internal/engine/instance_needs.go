@@ -352,13 +352,7 @@ func (s *needSearch) keys(read reads.IndexedRead, x *expansion, at usedFrom) ([]
 	if read.Refs == nil || x == nil || x.mode == repeatUnknown {
 		return nil, false
 	}
-	if recorded := at.reads.of(read.Name()); recorded != nil {
-		var keys []addrs.InstanceKey
-		for _, one := range recorded {
-			if one.Key != addrs.NoKey {
-				keys = append(keys, one.Key)
-			}
-		}
+	if keys, recorded := plans.KeysRead(at.reads, read.Name()); recorded {
 		return keys, true
 	}
 	c := at.context()

@@ -77,7 +77,7 @@ func (t *readTracer) written(r *reads.Resource, at addrs.ModuleInstance) {
 	if generated := t.w.generated.bodies[r]; generated != nil {
 		body = generated
 	}
-	t.refs(&body.Refs, readFrom{m: r.Module, at: at, rep: r.Exprs.Repetition})
+	t.refs(&body.Refs, fromBlock(r, at))
 }
 
 // attribute follows the references of the attribute that rest selects in a resource block. If rest
@@ -101,7 +101,7 @@ func (t *readTracer) attribute(r *reads.Resource, at addrs.ModuleInstance, rest 
 		return
 	}
 	if e := t.w.op.Known.Expr(content.Attributes[step.Name].Expr); e != nil {
-		t.refs(&e.Refs, readFrom{m: r.Module, at: at, rep: r.Exprs.Repetition})
+		t.refs(&e.Refs, fromBlock(r, at))
 	}
 }
 

@@ -34,7 +34,7 @@ func (e *explainer) arguments(r *reads.Resource, c *plans.InstanceChange) []*Att
 			at := expr.Range()
 			t := e.tracer(nil)
 			a := &Attribute{Name: name, Place: placeOf(&at),
-				Sources: t.expr(expr, t.ofBlock(r, c.Addr.Module, c.Addr.Key))}
+				Sources: t.expr(expr, r.Scope(c.Addr.Module, c.Addr.Key, e.Keys))}
 			a.causedHere()
 			out = append(out, a)
 		}
@@ -180,11 +180,11 @@ func (e *explainer) setCause(
 	a.Place = placeOf(&places[0])
 	t := e.tracer(c.Reads)
 	t.note(r.Config.Config)
-	steady := steadyParts(r.Config.Config, a)
+	steady, in := steadyParts(r.Config.Config, a), r.Scope(c.Addr.Module, c.Addr.Key, e.Keys)
 	for _, ref := range r.Exprs.Body.Refs.Objects {
 		inside := func(at hcl.Range) bool { return within(ref.Range, at) }
 		if slices.ContainsFunc(places, inside) && !slices.ContainsFunc(steady, inside) {
-			a.Sources = t.append(a.Sources, t.ref(&r.Exprs.Body.Refs, ref, t.ofBlock(r, c.Addr.Module, c.Addr.Key)))
+			a.Sources = t.append(a.Sources, t.ref(&r.Exprs.Body.Refs, ref, in))
 		}
 	}
 	a.Sources = append(a.Sources, volatile(r.Config.Config, places...)...)

@@ -4,6 +4,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
+	"tofu/internal/plans"
 )
 
 // aliasRead holds the keys of the instances that a reference reads through an alias, such as a local
@@ -13,45 +14,16 @@ type aliasRead struct {
 	keys []addrs.InstanceKey
 }
 
-// keysOf returns the keys of the instances that a reference selects. of is what has the instances.
-// It returns false if the keys are not known.
-func (s scope) keysOf(ref lang.InstanceRef, of reads.Keys) ([]addrs.InstanceKey, bool) {
-	if s.keys == nil {
-		return nil, false
-	}
-	list, known := s.keys(reads.Keyed{Refs: lang.Instances{ref}, Of: of})
-	var out []addrs.InstanceKey
-	for _, read := range list {
-		out = append(out, read.Key)
-	}
-	return out, known
-}
-
 // aliasKeys returns the keys of the instances that a reference to an alias reads, or false if they are
 // not known.
 func (t *tracer) aliasKeys(
-	refs *lang.Refs, ref *addrs.Reference, v *reads.Value, in scope,
+	refs *lang.Refs, ref *addrs.Reference, v *reads.Value, in reads.Scope,
 ) (keys []addrs.InstanceKey, known bool) {
 	if one, ok := refs.Element(ref); ok {
-		keys, known = in.keysOf(one, v.Alias.Of.Keys())
+		keys, known = in.Selected(one, v.Alias.Of.Keys())
 	}
 	if !known {
-		keys, known = t.read((reads.IndexedRead{Of: v.Alias.Of, Via: v}).Name())
-	}
-	return keys, known
-}
-
-// read returns the keys of the instances that the block reads by computed indexes of a resource or an
-// alias. It returns false if that is not known.
-func (t *tracer) read(of addrs.Resource) (keys []addrs.InstanceKey, known bool) {
-	for _, read := range t.reads {
-		if read.Resource != of {
-			continue
-		}
-		known = true
-		if read.Key != addrs.NoKey {
-			keys = append(keys, read.Key)
-		}
+		keys, known = plans.KeysRead(t.reads, reads.IndexedRead{Of: v.Alias.Of, Via: v}.Name())
 	}
 	return keys, known
 }

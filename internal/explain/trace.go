@@ -22,7 +22,7 @@ import (
 type tracer struct {
 	*explainer
 	seen  map[any]bool
-	reads []plans.InstanceRead // instances that the block reads by computed indexes
+	reads []plans.InstanceRead // instances that the block reads by computed indexes, as the plan has recorded them
 	names map[sourcePos]string // attribute names by the position of a reference; see note
 	alias aliasRead
 }
@@ -65,60 +65,8 @@ func (e *explainer) tracer(reads []plans.InstanceRead) *tracer {
 	return &tracer{explainer: e, seen: map[any]bool{}, reads: reads, names: map[sourcePos]string{}}
 }
 
-// scope is the place where an expression is evaluated.
-type scope struct {
-	m   *reads.Module
-	at  addrs.ModuleInstance
-	rep reads.Repetition // resolves count and each
-	// keys finds the keys with which the expression reads single instances. It is nil if they are not
-	// known.
-	keys func(reads.Keyed) ([]reads.KeyRead, bool)
-	each eachValue
-}
-
-// eachValue describes each.value in a block whose for_each is a resource, an alias of one or a module
-// call.
-type eachValue struct {
-	key addrs.InstanceKey
-	of  *reads.IndexedRead // the resource or alias; may be nil
-	out []reads.CallRead   // the outputs of the module call that the block reads
-}
-
-// known reports whether each.value is a single instance.
-func (e eachValue) known() bool {
-	return e.key != addrs.NoKey && e.key != addrs.UnknownKey && (e.of != nil || len(e.out) > 0)
-}
-
-// byEach returns the reads in a list that are reads of each.value.
-func byEach(list []reads.CallRead) []reads.CallRead {
-	return slices.DeleteFunc(slices.Clone(list), func(read reads.CallRead) bool { return !read.ByEach() })
-}
-
-// ofBlock returns the scope of the block of a resource, for one of its instances.
-func (e *explainer) ofBlock(r *reads.Resource, at addrs.ModuleInstance, key addrs.InstanceKey) scope {
-	s := scope{m: r.Module, at: at, rep: r.Exprs.Repetition, each: eachValue{key, r.ChainedTo(), byEach(r.CallReads)}}
-	if e.Keys != nil {
-		s.keys = func(read reads.Keyed) ([]reads.KeyRead, bool) { return e.Keys.Read(r, at, key, read) }
-	}
-	return s
-}
-
-// ofValue returns the scope of the expression of a value in one instance of its module.
-func (e *explainer) ofValue(v *reads.Value, in addrs.ModuleInstance) scope {
-	s := scope{m: v.Module, at: in}
-	if v.Kind == reads.Variable {
-		parent, step := in.Parent()
-		s.m, s.at, s.rep = v.Module.Parent, parent, v.Module.Repetition
-		s.each = eachValue{step.Key, v.Module.ChainedTo(), byEach(v.CallReads)}
-	}
-	if e.Keys != nil {
-		s.keys = func(read reads.Keyed) ([]reads.KeyRead, bool) { return e.Keys.ReadValue(v, in, read) }
-	}
-	return s
-}
-
 // expr returns the sources that the references of an expression lead to.
-func (t *tracer) expr(expr *lang.Expr, in scope) []*Source {
+func (t *tracer) expr(expr *lang.Expr, in reads.Scope) []*Source {
 	t.note(expr.Expression)
 	var out []*Source
 	for _, ref := range expr.Refs.Objects {
@@ -150,8 +98,8 @@ func (t *tracer) append(list []*Source, s *Source) []*Source {
 
 // ref returns the source that one of the references in refs leads to. It returns nil if the value
 // can't change or if the value was followed before.
-func (t *tracer) ref(refs *lang.Refs, ref *addrs.Reference, in scope) *Source {
-	m, at := in.m, in.at
+func (t *tracer) ref(refs *lang.Refs, ref *addrs.Reference, in reads.Scope) *Source {
+	m, at := in.Module, in.In
 	name, _ := addrs.StepsText(ref.Remaining)
 	name = ref.Subject.String() + name
 	if !at.IsRoot() {
@@ -183,22 +131,22 @@ func (t *tracer) ref(refs *lang.Refs, ref *addrs.Reference, in scope) *Source {
 		return t.resource(out, of.Resource, []addrs.Target{target}, t.attribute(ref))
 	case of.Resource != nil:
 		return t.wholeResource(out, refs, ref, of.Resource, in)
-	case !isEach: // count.index, for example, which never changes
+	case !isEach, in.One() && each.Name == "key": // count.index and the key of an instance never change
 		return nil
-	case in.each.known():
-		return t.each(out, each, ref, in)
+	case in.One():
+		return t.each(out, ref, in)
 	}
-	return t.repetition(out, in.rep.ForEach, m, at)
+	return t.repetition(out, in.Repetition.ForEach, in)
 }
 
 // wholeCall returns the source for a reference to a module call that may select single instances.
-func (t *tracer) wholeCall(out *Source, refs *lang.Refs, ref *addrs.Reference, child *reads.Module, in scope) *Source {
-	name, at := child.Call.Name, in.at
+func (t *tracer) wholeCall(out *Source, refs *lang.Refs, ref *addrs.Reference, child *reads.Module, in reads.Scope) *Source {
+	name, at := child.Call.Name, in.In
 	if !refs.SelectsInstance(ref) {
 		return t.call(out, child, at.Child(name, addrs.NoKey))
 	}
 	one := refs.Instance(ref)
-	keys, known := in.keysOf(one, child.CallKeys())
+	keys, known := in.Selected(one, child.CallKeys())
 	output := child.Outputs[one.Output]
 	switch {
 	case known && len(keys) == 0:
@@ -220,18 +168,18 @@ func (t *tracer) wholeCall(out *Source, refs *lang.Refs, ref *addrs.Reference, c
 
 // wholeResource returns the source for a reference to a resource that may select single instances.
 func (t *tracer) wholeResource(
-	out *Source, refs *lang.Refs, ref *addrs.Reference, of *reads.Resource, in scope,
+	out *Source, refs *lang.Refs, ref *addrs.Reference, of *reads.Resource, in reads.Scope,
 ) *Source {
-	target := addrs.Target{Module: in.at, Resource: of.Addr.Resource}
+	target := addrs.Target{Module: in.In, Resource: of.Addr.Resource}
 	if of.Config == nil {
 		return t.resource(out, of, []addrs.Target{target}, t.attribute(ref))
 	}
 	keys, known := t.alias.keys, of == t.alias.of
 	if one := refs.Instance(ref); !known && one.Index != nil {
-		keys, known = in.keysOf(one, of.Keys())
+		keys, known = in.Selected(one, of.Keys())
 	}
 	if !known {
-		keys, known = t.read(of.Addr.Resource)
+		keys, known = plans.KeysRead(t.reads, of.Addr.Resource)
 	}
 	if known && len(keys) == 0 {
 		return nil
@@ -266,14 +214,11 @@ func (s *Source) with(sources []*Source) *Source {
 	return s
 }
 
-// each follows each.value to the instance that it is. The key of an instance never changes.
-func (t *tracer) each(out *Source, attr addrs.ForEachAttr, ref *addrs.Reference, in scope) *Source {
-	if attr.Name == "key" {
-		return nil
-	}
-	at := in.rep.ForEach.Range()
-	if of := in.each.of; of != nil {
-		target := addrs.Target{Module: of.In(in.m, in.at), Resource: of.Of.Addr.Resource, Key: in.each.key, HasKey: true}
+// each follows each.value to the instance that it is.
+func (t *tracer) each(out *Source, ref *addrs.Reference, in reads.Scope) *Source {
+	at := in.Repetition.ForEach.Range()
+	if of := in.Chain; of != nil {
+		target := addrs.Target{Module: of.In(in.Module, in.In), Resource: of.Of.Addr.Resource, Key: in.Key, HasKey: true}
 		name := ""
 		if of.Via == nil {
 			name = addrs.FirstName(ref.Remaining)
@@ -282,8 +227,8 @@ func (t *tracer) each(out *Source, attr addrs.ForEachAttr, ref *addrs.Reference,
 		return out.with(t.append(nil, t.resource(inner, of.Of, []addrs.Target{target}, name)))
 	}
 	var sources []*Source
-	for _, read := range in.each.out {
-		module := in.at.Child(read.Call.Call.Name, in.each.key)
+	for _, read := range in.Outputs {
+		module := in.In.Child(read.Call.Call.Name, in.Key)
 		for _, output := range read.Outputs() {
 			if read.Output != nil && addrs.FirstName(ref.Remaining) != output.Name {
 				continue
@@ -295,12 +240,12 @@ func (t *tracer) each(out *Source, attr addrs.ForEachAttr, ref *addrs.Reference,
 	return out.with(sources)
 }
 
-func (t *tracer) repetition(out *Source, expr *lang.Expr, m *reads.Module, at addrs.ModuleInstance) *Source {
+func (t *tracer) repetition(out *Source, expr *lang.Expr, in reads.Scope) *Source {
 	if expr == nil || t.seen[expr] {
 		return nil
 	}
 	t.seen[expr] = true
-	return out.with(t.expr(expr, scope{m: m, at: at}))
+	return out.with(t.expr(expr, reads.Scope{Module: in.Module, In: in.In}))
 }
 
 // value follows a variable, a local or an output.
@@ -328,7 +273,7 @@ func (t *tracer) value(out *Source, v *reads.Value, at addrs.ModuleInstance) *So
 		out.Place, out.Changed, out.Text = placeOf(&at), Possible, "the configuration has this value"
 		return out
 	}
-	return out.with(t.expr(v.Expr, t.ofValue(v, at)))
+	return out.with(t.expr(v.Expr, v.Scope(at, t.Keys)))
 }
 
 // variable describes a variable that no module call sets. There is nothing further to follow.
@@ -401,7 +346,7 @@ func (t *tracer) resource(out *Source, r *reads.Resource, targets []addrs.Target
 		content, _, _ := r.Config.Config.PartialContent(schema)
 		if content != nil && content.Attributes[name] != nil {
 			if expr := t.known.Expr(content.Attributes[name].Expr); expr != nil {
-				out.Sources = t.expr(expr, t.ofBlock(r, targets[0].Module, keyIn(targets, c.Addr.Key)))
+				out.Sources = t.expr(expr, r.Scope(targets[0].Module, keyIn(targets, c.Addr.Key), t.Keys))
 			}
 		}
 	}

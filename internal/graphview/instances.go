@@ -203,7 +203,6 @@ func (s *instances) add(p pair, from, to *member, own bool) {
 // keys returns the keys of the instances of a resource that an instance refers to. It returns false
 // if the instance refers to the resource as a whole.
 func (s *instances) keys(r *reads.Resource, m *member, read reads.IndexedRead) (keys []addrs.InstanceKey, known bool) {
-	of := read.Of.Addr.Resource
 	c := s.plan.Changes.Instance(m.addr, addrs.NotDeposed)
 	if c == nil && len(m.deferred) > 0 {
 		c = &m.deferred[0].InstanceChange
@@ -211,14 +210,7 @@ func (s *instances) keys(r *reads.Resource, m *member, read reads.IndexedRead) (
 	if c == nil || c.Action == plans.Delete || c.Action == plans.Forget {
 		return s.storedKeys(m.addr, read.Of)
 	}
-	for _, one := range c.Reads {
-		if one.Resource == of {
-			known = true
-			if one.Key != addrs.NoKey {
-				keys = append(keys, one.Key)
-			}
-		}
-	}
+	keys, known = plans.KeysRead(c.Reads, read.Name())
 	if known || read.Refs.Computed() {
 		return keys, known
 	}

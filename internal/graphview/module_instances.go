@@ -89,18 +89,24 @@ func chainedBlocks(m *reads.Module) []block {
 	}
 	var out []block
 	for _, v := range m.Variables {
-		for _, read := range v.CallReads {
-			if !read.ByEach() {
-				continue
-			}
-			for _, output := range read.Outputs() {
-				if b := (block{value: output}); !slices.Contains(out, b) {
-					out = append(out, b)
-				}
+		out = addOutputs(out, v.CallReads)
+	}
+	return out
+}
+
+// addOutputs adds to blocks the outputs that are read with each.value.
+func addOutputs(blocks []block, list []reads.CallRead) []block {
+	for _, read := range list {
+		if !read.ByEach() {
+			continue
+		}
+		for _, output := range read.Outputs() {
+			if b := (block{value: output}); !slices.Contains(blocks, b) {
+				blocks = append(blocks, b)
 			}
 		}
 	}
-	return out
+	return blocks
 }
 
 // connectCall adds references from the instances of a call to the instances that have the same key of
@@ -245,49 +251,27 @@ func (t *callTracer) refs(b block) []ref {
 // argument, a resource. one must be the reference in the for_each of a resource or a call, or each.value
 // in an argument. eachRefs returns nil for all other references.
 func eachRefs(b block, refs *lang.Refs, one *addrs.Reference) []ref {
-	var list []reads.CallRead
+	var to []block
 	switch v := b.value; {
 	case b.call != nil:
-		var out []ref
-		for _, of := range chainedBlocks(b.call) {
-			if of.value != nil {
-				out = append(out, ref{Reference: one, refs: refs, to: of, call: of.module(), each: true})
-			}
-		}
-		return out
+		to = slices.DeleteFunc(chainedBlocks(b.call), func(of block) bool { return of.value == nil })
 	case v == nil && b.resource.ChainedCall() != nil && refs == &b.resource.Exprs.Repetition.ForEach.Refs:
-		list = b.resource.CallReads
+		to = addOutputs(nil, b.resource.CallReads)
 	case v == nil || one.Subject != addrs.ForEachAttr{Name: "value"}:
-		return nil
 	default:
-		if of := eachOf(b); of != nil {
-			return []ref{{Reference: one, refs: refs, to: block{resource: of}, each: true}}
+		if to = chainedBlocks(v.Module); len(to) == 0 || to[0].resource == nil {
+			to = addOutputs(nil, v.CallReads)
 		}
-		list = v.CallReads
 	}
 	var out []ref
-	for _, read := range list {
-		if !read.ByEach() {
-			continue
+	for _, of := range to {
+		r := ref{Reference: one, refs: refs, to: of, each: true}
+		if of.value != nil {
+			r.call = of.module()
 		}
-		for _, output := range read.Outputs() {
-			out = append(out, ref{Reference: one, refs: refs, to: block{value: output}, call: read.Call, each: true})
-		}
+		out = append(out, r)
 	}
 	return out
-}
-
-// eachOf returns the resource in the for_each of the module call if b is an argument of that call,
-// or nil.
-func eachOf(b block) *reads.Resource {
-	if b.value == nil || b.value.Kind != reads.Variable {
-		return nil
-	}
-	read := b.value.Module.ChainedTo()
-	if read == nil || read.Via != nil {
-		return nil
-	}
-	return read.Of
 }
 
 // target returns the block or call that a reference in a module refers to.
@@ -335,7 +319,7 @@ func (t *callTracer) connectAll(b block) {
 		}
 		in := t.byModule(r.to)
 		for _, m := range t.members[b] {
-			to, known := t.find(b, m, r, in)
+			to, known := t.find(t.scope(b, m), m, r, in)
 			if !known {
 				wholes[p] = append(wholes[p], m)
 			} else if to != nil && to != m {
@@ -359,40 +343,38 @@ func (t *callTracer) byModule(b block) map[addrs.ModuleInstance][]*member {
 	return out
 }
 
-// find returns the member that m, a member of b, refers to with the reference r, or nil if it
-// refers to none. It returns false if m refers to several members, or if the member can't be
-// determined. The map in holds the members of the referenced block by module instance.
-func (t *callTracer) find(b block, m *member, r ref, in map[addrs.ModuleInstance][]*member) (*member, bool) {
-	at := m.in
-	if b.value != nil && b.value.Kind == reads.Variable {
-		at, _ = at.Parent()
+// scope returns where the references of a member of a block are followed.
+func (t *callTracer) scope(b block, m *member) reads.Scope {
+	if b.value != nil {
+		return b.value.Scope(m.in, t.keys)
 	}
-	var own addrs.InstanceKey // the instance key of the module call, in the last step of m's address
-	if steps := m.in.Steps(); len(steps) > 0 {
-		own = steps[len(steps)-1].Key
-	}
-	switch {
-	case t.removes(m):
+	return b.resource.Scope(m.in, m.addr.Key, t.keys)
+}
+
+// find returns the member that m refers to with the reference r, or nil if it refers to none. from is the
+// scope of m. It returns false if m refers to several members, or if the member can't be determined. The
+// map in holds the members of the referenced block by module instance.
+func (t *callTracer) find(from reads.Scope, m *member, r ref, in map[addrs.ModuleInstance][]*member) (*member, bool) {
+	if t.removes(m) {
 		return nil, false
-	case r.each && r.call != nil && b.value == nil:
-		at = at.Child(r.call.Call.Name, m.addr.Key)
-	case r.each && r.call != nil:
-		at = at.Child(r.call.Call.Name, own)
-	case r.each:
-		return t.at[r.to.resource.Addr.Resource.InInstance(at).Instance(own)], true
-	case r.call != nil && r.call.Repetition.Repeats():
-		key, known := t.key(b, m, r, r.call.CallKeys())
-		if !known || key == addrs.NoKey {
+	}
+	at, key := from.In, addrs.NoKey
+	of, keyed := r.keys()
+	if r.each {
+		key = from.Key
+	} else if keyed {
+		keys, known := []addrs.InstanceKey(nil), false
+		if r.refs.SelectsInstance(r.Reference) {
+			keys, known = from.Selected(r.refs.Instance(r.Reference), of)
+		}
+		if !known || len(keys) == 0 {
 			return nil, known
 		}
+		key = keys[0]
+	}
+	if r.call != nil {
 		at = at.Child(r.call.Call.Name, key)
-	case r.call != nil:
-		at = at.Child(r.call.Call.Name, addrs.NoKey)
-	case r.to.value == nil && r.refs.SelectsInstance(r.Reference) && r.to.resource.Config != nil:
-		key, known := t.key(b, m, r, r.to.resource.Keys())
-		if !known || key == addrs.NoKey {
-			return nil, known
-		}
+	} else if keyed {
 		return t.at[r.to.resource.Addr.Resource.InInstance(at).Instance(key)], true
 	}
 	switch list := in[at]; len(list) {
@@ -412,24 +394,14 @@ func (t *callTracer) removes(m *member) bool {
 	})
 }
 
-// key returns the key of the single instance that a reference of m selects. of is the referenced
-// block. It returns false if the key is not known, or if the
-// reference doesn't select an instance by key. It returns NoKey and true if the reference reads no
-// instance.
-func (t *callTracer) key(b block, m *member, r ref, of reads.Keys) (addrs.InstanceKey, bool) {
-	if !r.refs.SelectsInstance(r.Reference) {
-		return addrs.NoKey, false
+// keys returns what decides the keys of the instances of which r reads one. It returns false if r reads a
+// call without keys, or something that isn't repeated.
+func (r ref) keys() (reads.Keys, bool) {
+	switch of := r.to.resource; {
+	case r.call != nil:
+		return r.call.CallKeys(), r.call.Repetition.Repeats()
+	case of != nil && of.Config != nil:
+		return of.Keys(), r.each || r.refs.SelectsInstance(r.Reference)
 	}
-	read := reads.Keyed{Refs: lang.Instances{r.refs.Instance(r.Reference)}, Of: of}
-	var keys []reads.KeyRead
-	known := false
-	if b.value != nil {
-		keys, known = t.keys.ReadValue(b.value, m.in, read)
-	} else {
-		keys, known = t.keys.Read(b.resource, m.in, m.addr.Key, read)
-	}
-	if !known || len(keys) == 0 {
-		return addrs.NoKey, known
-	}
-	return keys[0].Key, true
+	return reads.Keys{}, false
 }

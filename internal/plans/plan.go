@@ -192,6 +192,21 @@ type InstanceRead struct {
 	Key      addrs.InstanceKey
 }
 
+// KeysRead returns the keys of the instances of a resource in a list of reads. It returns false if the list
+// doesn't have the resource.
+func KeysRead(list []InstanceRead, of addrs.Resource) (keys []addrs.InstanceKey, listed bool) {
+	for _, read := range list {
+		if read.Resource != of {
+			continue
+		}
+		listed = true
+		if read.Key != addrs.NoKey {
+			keys = append(keys, read.Key)
+		}
+	}
+	return keys, listed
+}
+
 // Importing is the import of an existing object.
 type Importing struct {
 	ID       string

@@ -51,14 +51,9 @@ type plannedKeys struct {
 // recorded returns the keys with which the instance of k.change reads a resource or an alias, as far as
 // the plan knows them.
 func (k *plannedKeys) recorded(of IndexedRead) (keys []KeyRead, known bool) {
-	for _, read := range k.change.Reads {
-		if read.Resource != of.Name() {
-			continue
-		}
-		known = true
-		if read.Key != addrs.NoKey {
-			keys = append(keys, KeyRead{Key: read.Key})
-		}
+	list, known := plans.KeysRead(k.change.Reads, of.Name())
+	for _, key := range list {
+		keys = append(keys, KeyRead{Key: key})
 	}
 	return keys, known
 }
