@@ -71,8 +71,7 @@ func (op *Operation) limited() bool {
 		op.options.UsualRefresh && op.Session.CLI != nil && op.Session.CLI.MinimalRefresh
 }
 
-// saveData records what data sources returned. It does nothing without a data directory, and ignores
-// errors, as saveAges does.
+// saveData records what data sources returned. It ignores errors, as saveAges does.
 func (op *Operation) saveData() {
 	if op.data == nil || !op.data.Changed() {
 		return

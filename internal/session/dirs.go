@@ -64,8 +64,8 @@ func (d *Dirs) ProvidersDir() string { return filepath.Join(d.DataDir, "provider
 
 // WriteDataFile writes a file in the data directory atomically.
 func (d *Dirs) WriteDataFile(name string, content []byte, perm fs.FileMode) error {
-	if err := os.MkdirAll(d.DataDir, 0o755); err != nil {
-		return fmt.Errorf("creating the data directory: %w", err)
+	if err := d.makeDataDir(); err != nil {
+		return err
 	}
 	if err := atomicfile.Write(filepath.Join(d.DataDir, name), content, perm); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
@@ -73,12 +73,18 @@ func (d *Dirs) WriteDataFile(name string, content []byte, perm fs.FileMode) erro
 	return nil
 }
 
+func (d *Dirs) makeDataDir() error {
+	if err := os.MkdirAll(d.DataDir, 0o755); err != nil {
+		return fmt.Errorf("creating the data directory: %w", err)
+	}
+	return nil
+}
+
 // UpdateDataFile replaces the content of a file in the data directory by the result of the function
-// update, while no other process does. previous is nil if there is no such file. It does nothing without
-// a data directory.
+// update, while no other process does. previous is nil if there is no such file.
 func (d *Dirs) UpdateDataFile(ctx context.Context, name string, update func(previous []byte) ([]byte, error)) error {
-	if _, err := os.Stat(d.DataDir); err != nil {
-		return nil
+	if err := d.makeDataDir(); err != nil {
+		return err
 	}
 	path := filepath.Join(d.DataDir, name)
 	unlock, err := pkgstore.LockFile(ctx, path+".lock", nil)

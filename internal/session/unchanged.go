@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"os"
 	"path/filepath"
 
 	"github.com/zclconf/go-cty/cty"
@@ -30,13 +29,13 @@ func (op *Operation) unchangedFile() string {
 }
 
 // findsUnchanged prepares the environment for a validation and a plan that may leave out unchanged
-// blocks. It returns nil if the data directory doesn't exist or there are few objects.
+// blocks. It returns nil if there are few objects.
 func (op *Operation) findsUnchanged(ctx context.Context, opts *engine.PlanOptions) *unchanged.Blocks {
 	if op.options.Memory != nil {
 		return op.options.Memory.unchanged(op, opts)
 	}
 	s := op.Session
-	if _, err := os.Stat(s.DataDir); err != nil || managedInstances(op.State.State()) < unchangedFrom {
+	if managedInstances(op.State.State()) < unchangedFrom {
 		return nil
 	}
 	out := op.blocks()
