@@ -55,14 +55,21 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestRealServer runs the suite against a real API server, if there is one, and checks the maximum
-// size and the forced removal of a lock.
-func TestRealServer(t *testing.T) {
+// realServer returns the path of a kubeconfig file for a real API server.
+func realServer(t *testing.T) string {
+	t.Helper()
 	path := os.Getenv("TEST_KUBERNETES_CONFIG")
 	if path == "" {
 		t.Skip("there is no API server: run `make services-heavy`, and this test with " +
 			"testing/services/run.sh kubernetes")
 	}
+	return path
+}
+
+// TestRealServer runs the suite against a real API server, if there is one, and checks the maximum
+// size and the forced removal of a lock.
+func TestRealServer(t *testing.T) {
+	path := realServer(t)
 	count := 0
 	next := func(t *testing.T) (backend.Store, backend.Store) {
 		count++
