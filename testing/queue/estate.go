@@ -3,6 +3,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,30 +14,47 @@ import (
 	"time"
 )
 
-// member is a root module of a large estate: it calls a module, and most read the outputs of another one.
+// member is a root module of a large estate. Most members read the outputs of another one.
 const member = `terraform {
-  backend "postgres" {
-    schema_name = "r%05[1]d"
-  }
+  backend "postgres" {}
+}
+variable "run" {
+  default = ""
 }
 module "object" {
   source = "../../modules/object"
-  name   = "r%05[1]d"
+}
+resource "terraform_data" "changed" {
+  input = var.run
 }
 output "id" { value = module.object.id }
 `
 
 const reader = `data "terraform_remote_state" "base" {
-  backend = "postgres"
-  config  = { schema_name = "r%05d" }
+  backend   = "postgres"
+  workspace = "r%05d"
 }
 resource "terraform_data" "reader" {
   input = data.terraform_remote_state.base.outputs.id
 }
 `
 
-// writeLarge writes an estate of many root modules with a git repository, whose last commit changes some of them.
-func (t *trial) writeLarge(n, changed int) error {
+const objects = `resource "terraform_data" "object" {
+  count = %d
+  input = "text"
+}
+output "id" {
+  value = terraform_data.object[0].id
+}
+`
+
+// Every tenth member is a base, which the others of its ten read.
+const group = 10
+
+func memberDir(i int) string { return fmt.Sprintf("team%03d/r%05d", i/100, i) }
+
+// writeLarge writes an estate of many root modules with a git repository, whose last commit changes one of them.
+func (t *trial) writeLarge() error {
 	top := filepath.Join(t.dir, "large")
 	write := func(name, text string) error {
 		path := filepath.Join(top, name)
@@ -44,14 +63,18 @@ func (t *trial) writeLarge(n, changed int) error {
 		}
 		return os.WriteFile(path, []byte(text), 0o600)
 	}
-	err := write("modules/object/main.tf", "variable \"name\" {}\nresource \"terraform_data\" \"object\" {\n  input = var.name\n}\n"+
-		"output \"id\" {\n  value = terraform_data.object.id\n}\n")
-	for i := 0; i < n && err == nil; i++ {
-		text := fmt.Sprintf(member, i)
-		if i%10 > 0 {
-			text += fmt.Sprintf(reader, i-i%10)
+	err := write("modules/object/main.tf", fmt.Sprintf(objects, t.objects))
+	var roots strings.Builder
+	for i := 0; i < t.estate && err == nil; i++ {
+		text := member
+		if i%group > 0 {
+			text += fmt.Sprintf(reader, i-i%group)
 		}
-		err = write(fmt.Sprintf("team%03d/r%05d/main.tf", i/100, i), text)
+		fmt.Fprintf(&roots, "root %q {\n  workspace = \"r%05d\"\n}\n", memberDir(i), i)
+		err = write(memberDir(i)+"/main.tf", text)
+	}
+	if err == nil {
+		err = write("roots.tofu.hcl", roots.String())
 	}
 	if err != nil {
 		return err
@@ -66,33 +89,34 @@ func (t *trial) writeLarge(n, changed int) error {
 	git("init", "-q")
 	git("add", "-A")
 	git("commit", "-qm", "estate")
-	for i := range changed {
-		at := i * n / changed / 10 * 10 // one that others read
-		name := fmt.Sprintf("team%03d/r%05d/main.tf", at/100, at)
-		if err == nil {
-			err = write(name, fmt.Sprintf(member, at)+"output \"more\" {\n  value = 1\n}\n")
-		}
+	if err == nil {
+		err = write(memberDir(0)+"/main.tf", member+"output \"more\" {\n  value = 1\n}\n")
 	}
 	git("commit", "-qam", "change")
 	return err
 }
 
 // large measures plans of one commit in a large estate, without and with what an earlier command has read.
-func (t *trial) large(queue string) error {
+func (t *trial) large(ctx context.Context, queue string) error {
 	began := time.Now()
-	if err := t.writeLarge(t.estate, 1); err != nil {
+	if err := t.writeLarge(); err != nil {
 		return err
 	}
 	fmt.Printf("%d root modules were written in %.1f s\n", t.estate, time.Since(began).Seconds())
-	if err := t.start(queue); err != nil {
+	if err := t.fill(ctx); err != nil {
 		return err
+	}
+	for range t.workers {
+		if err := t.start(queue); err != nil {
+			return err
+		}
 	}
 	for _, step := range []struct{ name, args string }{
 		{"list, nothing known", "roots list -changed=HEAD~1"},
 		{"list", "roots list -changed=HEAD~1"},
 		{"init", "roots init -changed=HEAD~1"},
 		{"plan in one process", "roots plan -changed=HEAD~1"},
-		{"plan over a worker", "roots plan -changed=HEAD~1 " + queue},
+		{"plan over workers", "roots plan -changed=HEAD~1 " + queue},
 	} {
 		took, cpu, out, err := t.timed(filepath.Join(t.dir, "large"), strings.Fields(step.args)...)
 		if err != nil {
@@ -100,6 +124,117 @@ func (t *trial) large(queue string) error {
 		}
 		lines := strings.Split(strings.TrimSpace(out), "\n")
 		fmt.Printf("%s: %.1f s, of which %.1f s on a processor; %q\n", step.name, took.Seconds(), cpu.Seconds(), lines[len(lines)-1])
+	}
+	return t.day(ctx, queue)
+}
+
+// fill writes the states of the estate: those of a base and of a reader, and copies of them for all others.
+func (t *trial) fill(ctx context.Context) error {
+	began := time.Now()
+	only := "-only=" + memberDir(0) + "," + memberDir(1)
+	for _, args := range [][]string{{"roots", "init", only}, {"roots", "apply", "-auto-approve", only}} {
+		if _, _, _, err := t.timed(filepath.Join(t.dir, "large"), args...); err != nil {
+			return err
+		}
+	}
+	_, err := t.conn.Exec(ctx, fmt.Sprintf(`DO $$
+DECLARE
+	part text;
+	columns text;
+BEGIN
+	SET LOCAL search_path TO tofu;
+	INSERT INTO workspace (name, lineage, serial, revision, fence, program)
+		SELECT 'r' || lpad(n::text, 5, '0'), lineage || n, serial, revision, fence, program
+		FROM workspace, generate_series(2, %[1]d - 1) AS n WHERE name = CASE WHEN n %% %[2]d = 0 THEN 'r00000' ELSE 'r00001' END;
+	CREATE TEMPORARY TABLE copied ON COMMIT DROP AS
+		SELECT w.id, f.id AS from FROM workspace w JOIN workspace f
+			ON f.name = CASE WHEN right(w.name, 5)::int %% %[2]d = 0 THEN 'r00000' ELSE 'r00001' END
+		WHERE w.name NOT IN ('r00000', 'r00001');
+	FOREACH part IN ARRAY ARRAY['resource', 'object', 'key_set', 'output', 'provider_config'] LOOP
+		SELECT string_agg(quote_ident(attname), ', ') INTO columns FROM pg_attribute
+			WHERE attrelid = part::regclass AND attnum > 0 AND NOT attisdropped AND attname <> 'workspace';
+		EXECUTE format('INSERT INTO %%1$I (workspace, %%2$s) SELECT c.id, %%2$s FROM copied c JOIN %%1$I ON workspace = c.from',
+			part, columns);
+	END LOOP;
+END $$`, t.estate, group))
+	if err != nil {
+		return fmt.Errorf("copying the states: %w", err)
+	}
+	if _, err := t.conn.Exec(ctx, "ANALYZE"); err != nil {
+		return err
+	}
+	var states, objects int
+	var size string
+	err = t.conn.QueryRow(ctx, `SELECT (SELECT count(*) FROM tofu.workspace), (SELECT count(*) FROM tofu.object),
+		pg_size_pretty(pg_database_size(current_database()))`).Scan(&states, &objects, &size)
+	fmt.Printf("%d states with %d objects were written in %.1f s; the database has %s\n", states, objects,
+		time.Since(began).Seconds(), size)
+	return err
+}
+
+// day applies changes to many root modules, in several runs at the same time. No root module reads outputs of
+// another one.
+func (t *trial) day(ctx context.Context, queue string) error {
+	if t.applies == 0 {
+		return nil
+	}
+	const callers, runs = 4, 20
+	each := t.applies / runs // root modules in a run
+	if each*runs > t.estate/group {
+		return fmt.Errorf("an estate of %d root modules has only %d that read no outputs", t.estate, t.estate/group)
+	}
+	before, err := t.load(ctx)
+	if err != nil {
+		return err
+	}
+	watch := t.observe(ctx)
+	began := time.Now()
+	next, failed := make(chan int), make(chan error, callers)
+	for range callers {
+		go func() {
+			var err error
+			for run := range next {
+				var only []string
+				for i := range each {
+					only = append(only, memberDir((run*each+i)*group))
+				}
+				_, _, _, one := t.timed(filepath.Join(t.dir, "large"), "roots", "apply", "-auto-approve",
+					"-var=run="+fmt.Sprint(run), "-only="+strings.Join(only, ","), queue)
+				err = errors.Join(err, one)
+			}
+			failed <- err
+		}()
+	}
+	for run := range runs {
+		next <- run
+	}
+	close(next)
+	for range callers {
+		err = errors.Join(err, <-failed)
+	}
+	took := time.Since(began)
+	seen := watch()
+	if err != nil {
+		return err
+	}
+	var applied int
+	if err := t.conn.QueryRow(ctx, "SELECT count(*) FROM tofu.instances WHERE address = 'terraform_data.changed' AND "+
+		"attributes->'input'->>'value' <> ''").Scan(&applied); err != nil {
+		return err
+	}
+	after, err := t.load(ctx)
+	if err != nil {
+		return err
+	}
+	perSecond := func(n int) float64 { return float64(n) / took.Seconds() }
+	fmt.Printf("%d root modules were applied in %d runs in %.1f s: %.0f a day\n", applied, runs, took.Seconds(),
+		perSecond(applied)*24*3600)
+	fmt.Printf("connections at most: %d; a second: %.0f transactions, %.0f rows written, %.0f notifications\n", seen.connections,
+		perSecond(after.transactions-before.transactions), perSecond(after.rows-before.rows), perSecond(seen.notifications))
+	fmt.Printf("of %d samples, %d have a state that waits for a lock, and %d a run in the queue\n", seen.samples, seen.states,
+		seen.queue)
+	if applied != each*runs || seen.states > 0 {
+		return fmt.Errorf("%d root modules were applied instead of %d, or some waited for others", applied, each*runs)
 	}
 	return nil
 }

@@ -11,6 +11,10 @@
 // is in its state as ready and was not created, and an operation was done twice if its line is
 // there twice.
 //
+// With -estate=50000 -applies=4000, it plans one commit in an estate with 4 million objects instead, and applies a day's
+// changes as fast as it can. States are copied in the database. No root module that is applied reads outputs of
+// another one, so it is an error if the transactions of one wait for those of another.
+//
 // Invariants: the program is only used through its command line, and the database is one of its own, which is
 // dropped at the end.
 package main
@@ -36,7 +40,7 @@ import (
 type options struct {
 	bin                         string
 	roots, workers, jobs, kills int
-	estate                      int
+	estate, objects, applies    int
 }
 
 func main() {
@@ -47,6 +51,8 @@ func main() {
 	flag.IntVar(&o.jobs, "jobs", 8, "root modules per worker at the same time")
 	flag.IntVar(&o.kills, "kills", 0, "number of runs in which a worker is killed")
 	flag.IntVar(&o.estate, "estate", 0, "instead, plan one commit in an estate of this many root modules")
+	flag.IntVar(&o.objects, "objects", 80, "number of objects in each root module of the estate")
+	flag.IntVar(&o.applies, "applies", 0, "then, apply this many root modules of the estate in 20 runs")
 	flag.Parse()
 	if err := run(&o); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -123,7 +129,7 @@ func run(o *options) (err error) {
 	}
 	defer t.stop()
 	if o.estate > 0 {
-		return t.large("-queue=" + address.String())
+		return t.large(ctx, "-queue="+address.String())
 	}
 	return t.measure(ctx, "-queue="+address.String())
 }
@@ -203,56 +209,27 @@ func (t *trial) measure(ctx context.Context, queue string) error {
 	if _, err := took("-var=run=first", queue); err != nil { // workers install what they need
 		return err
 	}
-	before, err := t.transactions(ctx)
+	before, err := t.load(ctx)
 	if err != nil {
 		return err
 	}
-	most, connections := make(chan int, 1), 0
-	watched, cancel := context.WithCancel(ctx)
-	go t.watch(watched, most)
+	watch := t.observe(ctx)
 	workers, err := took("-var=run=workers", queue)
-	cancel()
-	connections = <-most
+	seen := watch()
 	if err != nil {
 		return err
 	}
-	var rows, events int
-	err = t.conn.QueryRow(ctx, "SELECT (SELECT count(*) FROM tofu_queue.tasks), (SELECT count(*) FROM tofu_queue.events)").
-		Scan(&rows, &events)
+	after, err := t.load(ctx)
 	if err != nil {
 		return err
 	}
 	fmt.Printf("%d root modules, 0.2 s each, %d at the same time\none process: %.1f s\n%d workers: %.1f s\n", t.roots,
 		t.workers*t.jobs, alone.Seconds(), t.workers, workers.Seconds())
 	fmt.Printf("overhead per root module: %.0f ms\n", float64((workers-alone).Milliseconds())/float64(t.roots))
-	after, err := t.transactions(ctx)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("connections at most: %d; tasks: %d; events: %d; transactions: %.0f per root module, %.0f per second\n",
-		connections, rows, events, float64(after-before)/float64(t.roots), float64(after-before)/workers.Seconds())
+	each := func(n int) float64 { return float64(n) / float64(t.roots) }
+	fmt.Printf("connections at most: %d; per root module: %.0f transactions, %.0f rows written, %.0f notifications\n",
+		seen.connections, each(after.transactions-before.transactions), each(after.rows-before.rows), each(seen.notifications))
 	return t.kill(ctx, queue)
-}
-
-// transactions returns how many transactions the database has had: of the queue and of the states.
-func (t *trial) transactions(ctx context.Context) (n int, err error) {
-	time.Sleep(time.Second) // idle sessions report their numbers once a second
-	return n, t.conn.QueryRow(ctx, "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()").
-		Scan(&n)
-}
-
-// watch counts connections until ctx ends.
-func (t *trial) watch(ctx context.Context, most chan<- int) {
-	n := 0
-	for ctx.Err() == nil {
-		var now int
-		if t.conn.QueryRow(context.Background(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()").
-			Scan(&now) == nil {
-			n = max(n, now)
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	most <- n
 }
 
 // few is the number of root modules of a run in which a worker is killed.
