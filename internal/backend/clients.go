@@ -14,6 +14,9 @@ import (
 // that uses many stores has one Clients. The zero value is ready to use. It is safe for concurrent
 // use.
 type Clients struct {
+	// Most limits the connections of a client to a database; 0 stands for the usual limit of its backend.
+	Most int
+
 	mu   sync.Mutex
 	open map[string]*client
 	idle []*client // clients without users, in the order of their last use
@@ -56,6 +59,14 @@ func (s *Sharing) UseClients(l *Lease) { s.lease = l }
 
 // Owned reports whether clients belong to the store that opens them.
 func (s *Sharing) Owned() bool { return s.lease == nil }
+
+// Connections returns the limit for the connections of a client whose usual limit is given.
+func (s *Sharing) Connections(usual int) int {
+	if s.lease == nil || s.lease.clients.Most == 0 {
+		return usual
+	}
+	return min(s.lease.clients.Most, usual)
+}
 
 // A ClientUser is a configuration whose driver can share clients. UseClients is called before the
 // store is opened.

@@ -22,7 +22,7 @@ import (
 	"tofu/internal/version"
 )
 
-// App runs commands. Each process has one.
+// App runs a command.
 type App struct {
 	*session.Session
 	Automated bool // whether to print no hints on what to run next
@@ -38,15 +38,31 @@ func NewApp(streams *terminal.Streams, environ []string) *App {
 	a := &App{}
 	cli, err := cliconfig.Load(a.found.Add)
 	a.found = a.found.AppendError(err)
+	a.open(session.NewProcess(environ, cli, streams.Err), terminal.New(streams))
+	return a
+}
+
+// open opens the session in the present working directory.
+func (a *App) open(p *session.Process, t *terminal.Terminal) {
 	workDir, err := os.Getwd()
 	if err != nil {
 		a.nowhere = fmt.Errorf("determining the working directory: %w", err)
 	}
-	a.Session = session.New(session.NewProcess(environ, cli, streams.Err), workDir, terminal.New(streams))
+	a.Session = session.New(p, workDir, t)
 	a.Moves = &session.MoveFinisher{Finish: a.finishMoves}
 	a.Automated = a.Env("TF_IN_AUTOMATION") != ""
 	a.setView(viewFlags{ConsolidateWarnings: true})
-	return a
+}
+
+// another returns an App without output for another command of this process, in the present working directory. They share
+// the clients of backends.
+func (a *App) another() *App {
+	p := session.NewProcess(a.Environ, a.CLI, a.Err)
+	p.CheckReads = a.CheckReads
+	b := &App{}
+	b.open(p, terminal.New(&terminal.Streams{Out: io.Discard, Err: a.Err}))
+	b.Clients = a.Clients
+	return b
 }
 
 // exitStatus is an error that only sets the exit status.
@@ -190,9 +206,11 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 	unwatch := a.Interrupts.Watch()
 	defer unwatch()
 	a.Interrupts.OnInterrupt(a.printInterrupt, a.printFailure)
-	endMeasure, err := measure(a.Session, measured, strings.Join(path, " "))
-	if err != nil {
-		return a.finish(err, path)
+	endMeasure := func(error) {}
+	if !cmd.Outer {
+		if endMeasure, err = measure(a.Session, measured, strings.Join(path, " ")); err != nil {
+			return a.finish(err, path)
+		}
 	}
 	var problem error
 	defer func() { endMeasure(problem) }()

@@ -20,6 +20,7 @@ type Command struct {
 	Hidden  bool   // whether help omits the command
 	Main    bool   // whether help lists it among the main commands
 	Own     bool   // whether OpenTofu lacks it and its Sub, so that no program needs colors of it in pipes
+	Outer   bool   // whether it runs other commands, which are measured instead of it
 
 	// New declares the options of the command and returns the function that runs the command with
 	// them; see the function with. New is nil for a group of commands.

@@ -22,7 +22,7 @@ var cmdWorker = &Command{
 	Name: "worker", Own: true, Short: "Process root modules that \"tofu roots\" puts in a queue",
 	Long: `
 Takes root modules from the queue in a PostgreSQL database and plans or applies
-them, or looks for drift, each in a process of its own, until it is interrupted.
+them, or looks for drift, in processes of their own, until it is interrupted.
 An interrupt lets running root modules end; a second one tells their operations
 to stop.
 
@@ -91,9 +91,9 @@ func runWorker(ctx context.Context, app *App, f *workerCommandFlags, args []stri
 	w := &workers.Worker{Queue: q, ID: workers.NewWorkerID(cmp.Or(host, "worker")), Host: host, Program: version.Build(),
 		Labels: f.Labels, Jobs: f.Jobs, Lease: f.Lease, Dir: dir, Metrics: &workers.Metrics{},
 		Say: func(format string, args ...any) { app.Say("%s", fmt.Sprintf(format, args...)) },
-		Command: func(dir string, env []string) *exec.Cmd {
+		Command: func(env []string) *exec.Cmd {
 			cmd := exec.Command(program, "worker", "task")
-			cmd.Dir, cmd.Env = dir, append(withoutQueue(app.Environ), env...)
+			cmd.Env = append(withoutQueue(app.Environ), env...)
 			return cmd
 		}}
 	end, err := f.serveMetrics(w.Metrics)

@@ -26,22 +26,43 @@ import (
 	"tofu/internal/workers"
 )
 
-// cmdWorkerTask is the process of one task. A worker starts it in the directory with the configuration.
+// cmdWorkerTask is the process of tasks, which a worker starts.
 var cmdWorkerTask = &Command{
-	Name: "task", Hidden: true, Short: "Work on one root module; started by \"tofu worker\"",
+	Name: "task", Hidden: true, Short: "Work on root modules; started by \"tofu worker\"", Outer: true,
 	New: func(*options) runFunc {
-		return func(ctx context.Context, app *App, args []string) error {
+		return func(_ context.Context, app *App, args []string) error {
 			if err := noArguments(args); err != nil {
 				return err
 			}
-			child, err := workers.NewChild(app.In, app.Out, workers.Exit)
-			if err != nil {
-				return err
-			}
-			return (&task{app: app, child: child, job: child.Job}).run(ctx)
+			app.Interrupts.OnInterrupt(func(int) {}, app.printFailure) // each task has its own
+			defer app.ShareClients()()
+			app.Clients.Most = taskConnections
+			return workers.Serve(app.In, app.Out, workers.Exit, func(child *workers.Child) error {
+				if err := os.Chdir(child.Job.Dir); err != nil {
+					return err
+				}
+				one := app.another()
+				if err := one.setup(""); err != nil {
+					return err
+				}
+				defer func() { _ = one.Logs.Close() }()
+				work := &Command{Name: "task", New: func(*options) runFunc {
+					return func(ctx context.Context, app *App, _ []string) error {
+						return (&task{app: app, child: child, job: child.Job}).run(ctx)
+					}
+				}}
+				if status := one.runCommand(work, []string{"worker", "task"}, nil, measureFlags{}); status != 0 {
+					return exitStatus(status)
+				}
+				return nil
+			})
 		}
 	},
 }
+
+// taskConnections is the most connections to a database of states that a process of a worker has: one for the run in a
+// root module, and one that renews its lease.
+const taskConnections = 2
 
 // task is the work of a worker on one root module.
 type task struct {
@@ -66,9 +87,16 @@ func (t *task) run(ctx context.Context) error {
 		return err
 	}
 	app.Interrupts.OnInterrupt(func(int) {}, app.printFailure) // the caller says that there was an interrupt
+	ended := make(chan struct{})
+	defer close(ended)
 	go func() {
-		for range t.child.Interrupt {
-			app.Interrupts.Add()
+		for {
+			select {
+			case <-t.child.Interrupt:
+				app.Interrupts.Add()
+			case <-ended:
+				return
+			}
 		}
 	}()
 	t.events = &taskEvents{task: t}
@@ -140,7 +168,6 @@ func (t *task) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer app.ShareClients()()
 	given := make(map[string][]byte)
 	for name, data := range t.job.Outputs {
 		if given[name], err = t.unseal(ctx, name, data); err != nil {
@@ -349,8 +376,12 @@ func (t *task) end(result *fleet.Result, text, plan, outputs []byte) error {
 	if err != nil {
 		return err
 	}
-	t.events.flush()
-	return t.child.End(outcome, whole, plan, outputs)
+	event, err := t.events.take()
+	if err != nil {
+		return err
+	}
+	t.child.End(outcome, whole, plan, outputs, event)
+	return nil
 }
 
 // seal encrypts what is stored in the way in which the root module's plans are.
@@ -409,7 +440,7 @@ type taskEvents struct {
 }
 
 // eventInterval is the time between two messages with events.
-const eventInterval = 100 * time.Millisecond
+const eventInterval = 200 * time.Millisecond
 
 // start sends events until the returned function is called.
 func (e *taskEvents) start() (end func()) {
@@ -444,20 +475,29 @@ func (e *taskEvents) Write(p []byte) (int, error) {
 
 // flush sends the collected events.
 func (e *taskEvents) flush() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if len(e.list) == 0 || e.task.unsure {
-		return
-	}
-	text, err := json.Marshal(e.list)
-	if err == nil {
-		text, err = e.task.seal(text)
-	}
-	if err == nil {
+	text, err := e.take()
+	if err == nil && text != nil {
 		err = e.task.child.Emit(text)
 	}
 	if err != nil {
 		e.task.app.Logs.Core.Warn("sending events to the worker", "error", err)
 	}
-	e.list = nil
+}
+
+// take returns the collected events as they are stored; nil if there are none.
+func (e *taskEvents) take() ([]byte, error) {
+	e.mu.Lock()
+	list := e.list
+	if !e.task.unsure {
+		e.list = nil
+	}
+	e.mu.Unlock()
+	if len(list) == 0 || e.task.unsure {
+		return nil, nil
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	return e.task.seal(text)
 }

@@ -8,11 +8,12 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // The process of a task and its worker exchange lines of JSON: the worker writes messages to the standard
-// input of the process, and the process answers on its standard output. The first message is the Job.
+// input of the process, and the process answers on its standard output. The first message of each task is the Job.
 
 // Job has the inputs of the process of a task.
 type Job struct {
@@ -27,7 +28,7 @@ type Job struct {
 	Begun     bool              `json:"begun,omitempty"`   // an earlier try has begun to change objects
 	Reasons   []string          `json:"reasons,omitempty"` // why earlier tries ended
 	Worker    string            `json:"worker"`
-	Trace     string            `json:"trace,omitempty"`
+	Dir       string            `json:"dir"` // the working directory
 }
 
 // toChild is a message from a worker.
@@ -55,46 +56,77 @@ type reserve struct {
 	Calls    int     `json:"calls"`
 }
 
-// Child is the side of a task's process.
+// Child is the side of the process that works on a task.
 type Child struct {
 	Job       *Job
 	Interrupt chan struct{} // receives an interrupt of the run
 
-	mu      sync.Mutex
-	out     *json.Encoder
-	asked   int
+	*outlet
 	waiting map[int]chan toChild
 	gone    bool // no more answers come
+	last    *end
+}
+
+// outlet sends messages to the worker. The tasks of a process share it.
+type outlet struct {
+	mu    sync.Mutex // also guards the fields of Child
+	out   *json.Encoder
+	asked int // the number of the last question
 }
 
 // errGone is the error of questions to a worker that has ended.
 var errGone = errors.New("the worker has ended")
 
-// NewChild reads the job from in. After that, it reads the messages of the worker in the background. When the
-// worker ends, it calls exit.
-func NewChild(in io.Reader, out io.Writer, exit func()) (*Child, error) {
-	c := &Child{Interrupt: make(chan struct{}, 2), out: json.NewEncoder(out), waiting: make(map[int]chan toChild)}
-	messages := json.NewDecoder(bufio.NewReader(in))
+// Serve works on the tasks that a worker sends, one after another, until the worker wants no more. It returns the first
+// error of work. If the worker ends during a task, Serve calls exit.
+func Serve(in io.Reader, out io.Writer, exit func(), work func(*Child) error) error {
+	messages, to := json.NewDecoder(bufio.NewReader(in)), &outlet{out: json.NewEncoder(out)}
 	var first toChild
 	if err := messages.Decode(&first); err != nil || first.Job == nil {
-		return nil, fmt.Errorf("this command is started by \"tofu worker\": %w", errors.Join(err, errors.New("no job on standard input")))
+		return fmt.Errorf("this command is started by \"tofu worker\": %w", errors.Join(err, errors.New("no job on standard input")))
 	}
-	c.Job = first.Job
+	jobs := make(chan *Child)
+	var busy atomic.Bool // whether there is a task that isn't finished
 	go func() {
-		for {
-			var m toChild
-			if err := messages.Decode(&m); err != nil {
-				c.end()
-				exit()
-				return
+		var now *Child
+		for m := first; ; {
+			if m.Job != nil { // the task before it has ended
+				now = to.child(m.Job)
+				busy.Store(true)
+				jobs <- now
 			}
 			for range m.Interrupt {
-				c.Interrupt <- struct{}{}
+				now.Interrupt <- struct{}{}
 			}
-			c.answer(m)
+			now.answer(m)
+			m = toChild{}
+			if err := messages.Decode(&m); err != nil {
+				break
+			}
 		}
+		now.end()
+		if busy.Load() {
+			exit()
+		}
+		close(jobs)
 	}()
-	return c, nil
+	for c := range jobs {
+		if err := work(c); err != nil {
+			return err
+		}
+		if c.last == nil {
+			return errors.New("the work on the root module has left nothing behind")
+		}
+		busy.Store(false)
+		if err := c.send(fromChild{End: c.last}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *outlet) child(job *Job) *Child {
+	return &Child{Job: job, Interrupt: make(chan struct{}, 2), outlet: o, waiting: make(map[int]chan toChild)}
 }
 
 func (c *Child) answer(m toChild) {
@@ -142,10 +174,10 @@ func (c *Child) ask(m fromChild) (toChild, error) {
 	return answer, nil
 }
 
-func (c *Child) send(m fromChild) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.out.Encode(m)
+func (o *outlet) send(m fromChild) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.out.Encode(m)
 }
 
 // May asks whether this process may still change something. begins says that it begins to change objects. It
@@ -164,10 +196,10 @@ func (c *Child) Reserve(provider string, rate float64, calls int) (time.Duration
 // Emit sends an event.
 func (c *Child) Emit(data []byte) error { return c.send(fromChild{Event: data}) }
 
-// End sends what the process leaves behind: the JSON form of an outcome that has the fields of
-// [Outcome], what it shows, the plan and the outputs.
-func (c *Child) End(outcome json.RawMessage, shown, plan, outputs []byte) error {
-	return c.send(fromChild{End: &end{Outcome: outcome, Shown: shown, Plan: plan, Outputs: outputs}})
+// End sets what the task leaves behind, which the worker gets when the work on it returns: the JSON form of an outcome that
+// has the fields of [Outcome], what it shows, the plan, the outputs and the last event.
+func (c *Child) End(outcome json.RawMessage, shown, plan, outputs, event []byte) {
+	c.last = &end{Outcome: outcome, Shown: shown, Plan: plan, Outputs: outputs, Event: event}
 }
 
 // Exit ends the process like a kill does. Nothing more is written.

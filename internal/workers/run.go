@@ -89,6 +89,7 @@ type Task struct {
 	Archive  string   // hash of the manifest of the configuration
 	Input    json.RawMessage
 	Plan     []byte
+	Given    map[string][]byte // outputs of the tasks before it, by root module
 
 	Status                 string
 	Fence                  int64
@@ -247,10 +248,15 @@ const taskColumns = `run, phase, n, root, labels, needs, uses, archive, status, 
 	coalesce(queued, '0001-01-01T00:00:00Z'), coalesce(started, '0001-01-01T00:00:00Z'),
 	coalesce(ended, '0001-01-01T00:00:00Z')`
 
+// columns returns the places for taskColumns.
+func (t *Task) columns() []any {
+	return []any{&t.Run, &t.Phase, &t.N, &t.Root, &t.Labels, &t.Needs, &t.Uses, &t.Archive, &t.Status, &t.Fence,
+		&t.Worker, &t.Begun, &t.Reasons, (*[]byte)(&t.Outcome), &t.Shown, &t.Queued, &t.Started, &t.Ended}
+}
+
 func scanTask(row pgx.CollectableRow) (*Task, error) {
 	t := &Task{}
-	return t, row.Scan(&t.Run, &t.Phase, &t.N, &t.Root, &t.Labels, &t.Needs, &t.Uses, &t.Archive, &t.Status, &t.Fence,
-		&t.Worker, &t.Begun, &t.Reasons, (*[]byte)(&t.Outcome), &t.Shown, &t.Queued, &t.Started, &t.Ended)
+	return t, row.Scan(t.columns()...)
 }
 
 // Tasks returns the tasks of a phase, in their order.
@@ -304,9 +310,21 @@ func (q *Queue) Approve(ctx context.Context, id string, phase int) (approved boo
 
 // lockRun locks a run and returns it without About, which grows with the number of its tasks.
 func lockRun(ctx context.Context, tx pgx.Tx, id string) (*Run, error) {
+	b, r := &pgx.Batch{}, &Run{}
+	queueLock(b, id, r)
+	return r, tx.SendBatch(ctx, b).Close()
+}
+
+// queueLock queues what lockRun does.
+func queueLock(b *pgx.Batch, id string, r *Run) {
 	columns := strings.Replace(runColumns, "about", "'{}'::jsonb", 1)
-	rows, _ := tx.Query(ctx, "SELECT "+columns+" FROM runs WHERE id = $1 FOR UPDATE", id)
-	return pgx.CollectExactlyOneRow(rows, scanRun)
+	b.Queue("SELECT "+columns+" FROM runs WHERE id = $1 FOR UPDATE", id).Query(func(rows pgx.Rows) error {
+		found, err := pgx.CollectExactlyOneRow(rows, scanRun)
+		if err == nil {
+			*r = *found
+		}
+		return err
+	})
 }
 
 // Interrupted is the reason of tasks that did not start because of an interrupt.

@@ -120,8 +120,8 @@ type Queue struct {
 	river *river.Client[pgx.Tx] // only inserts jobs
 }
 
-// maxConns limits the connections of a process to the queue. River listens on one more.
-const maxConns = 6
+// maxConns limits the connections of a process to the queue. Workers listen on two more, callers on one.
+const maxConns = 3
 
 // Open connects to a queue, and creates its tables if they are missing. address is a connection
 // string of PostgreSQL.
@@ -173,7 +173,7 @@ func Open(ctx context.Context, address string) (*Queue, error) {
 }
 
 // fetchCooldown is the shortest time between two notifications of new jobs, and between two fetches.
-const fetchCooldown = 5 * time.Millisecond
+const fetchCooldown = 20 * time.Millisecond
 
 // silent drops the log of River: its failures are also errors of its methods.
 var silent = slog.New(slog.DiscardHandler)

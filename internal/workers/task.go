@@ -195,39 +195,41 @@ func (s *scheduler) choose() (out []*readyTask) {
 	return out
 }
 
-// claim takes the task of a ticket for a worker. It returns nil if the ticket is no longer valid.
+// claim takes the task of a ticket for a worker, with its input, its plan and the outputs of the tasks before it. It
+// returns nil if the ticket is no longer valid.
 func (q *Queue) claim(ctx context.Context, k ticket, worker string, lease time.Duration) (*Task, error) {
-	rows, _ := q.pool.Query(ctx, `UPDATE tasks SET status = 'running', worker = $5, started = clock_timestamp(),
+	var t *Task
+	b := &pgx.Batch{}
+	b.Queue(`UPDATE tasks SET status = 'running', worker = $5, started = clock_timestamp(),
 			lease = clock_timestamp() + $6::interval
 		WHERE run = $1 AND phase = $2 AND n = $3 AND fence = $4 AND status = 'queued'
 			AND (SELECT stop FROM runs WHERE id = $1) = 0
-		RETURNING `+taskColumns, k.Run, k.Phase, k.N, k.Fence, worker, lease.String())
-	t, err := pgx.CollectExactlyOneRow(rows, scanTask)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
-	}
-	return t, err
-}
-
-// given returns what a task needs beyond its row: its input, its plan and the outputs of the tasks before it.
-func (q *Queue) given(ctx context.Context, t *Task) (outputs map[string][]byte, err error) {
-	b := &pgx.Batch{}
-	b.Queue("SELECT input, plan FROM tasks WHERE run = $1 AND phase = $2 AND n = $3", t.Run, t.Phase, t.N).
-		QueryRow(func(row pgx.Row) error { return row.Scan((*[]byte)(&t.Input), &t.Plan) })
-	outputs = make(map[string][]byte)
-	b.Queue("SELECT root, outputs FROM tasks WHERE run = $1 AND phase = $2 AND n = ANY($3) AND outputs IS NOT NULL", t.Run,
-		t.Phase, t.Needs).Query(func(rows pgx.Rows) error {
-		for rows.Next() {
+		RETURNING `+taskColumns+", input, plan", k.Run, k.Phase, k.N, k.Fence, worker, lease.String()).
+		Query(func(rows pgx.Rows) error {
+			found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Task, error) {
+				t := &Task{Given: make(map[string][]byte)}
+				return t, row.Scan(append(t.columns(), (*[]byte)(&t.Input), &t.Plan)...)
+			})
+			if err == nil && len(found) > 0 {
+				t = found[0]
+			}
+			return err
+		})
+	b.Queue(`SELECT o.root, o.outputs FROM tasks t JOIN tasks o ON o.run = t.run AND o.phase = t.phase AND o.n = ANY(t.needs)
+		WHERE t.run = $1 AND t.phase = $2 AND t.n = $3 AND o.outputs IS NOT NULL`, k.Run, k.Phase, k.N).
+		Query(func(rows pgx.Rows) error {
 			var root string
 			var data []byte
-			if err := rows.Scan(&root, &data); err != nil {
-				return err
-			}
-			outputs[root] = data
-		}
-		return rows.Err()
-	})
-	return outputs, q.pool.SendBatch(ctx, b).Close()
+			_, err := pgx.ForEachRow(rows, []any{&root, &data}, func() error {
+				if t != nil {
+					t.Given[root] = slices.Clone(data)
+				}
+				return nil
+			})
+			return err
+		})
+	err := q.pool.SendBatch(ctx, b).Close()
+	return t, err
 }
 
 // owned is the condition that a worker still has the lease of a task.
@@ -268,13 +270,22 @@ func (q *Queue) reserve(ctx context.Context, account string, r reserve) (time.Du
 
 // emit stores an event of a task.
 func (q *Queue) emit(ctx context.Context, t *Task, data []byte) error {
-	tag, err := q.pool.Exec(ctx, `WITH event AS (INSERT INTO events (run, phase, n, data)
+	b := &pgx.Batch{}
+	queueEvent(b, t, data)
+	return q.pool.SendBatch(ctx, b).Close()
+}
+
+func queueEvent(b *pgx.Batch, t *Task, data []byte) {
+	b.Queue(`WITH event AS (INSERT INTO events (run, phase, n, data)
 			SELECT run, phase, n, $5 FROM tasks`+owned+` RETURNING run)
-		SELECT pg_notify('`+Schema+`', run) FROM event`, t.Run, t.Phase, t.N, t.Fence, data)
-	if err == nil && tag.RowsAffected() == 0 {
-		err = errLost
-	}
-	return err
+		SELECT 1, pg_notify('`+Schema+`', run) FROM event`, t.Run, t.Phase, t.N, t.Fence, data).QueryRow(func(row pgx.Row) error {
+		var n int
+		err := row.Scan(&n, nil)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return errLost
+		}
+		return err
+	})
 }
 
 // end has what the process of a task leaves behind.
@@ -282,6 +293,7 @@ type end struct {
 	Outcome       json.RawMessage
 	Shown         []byte
 	Plan, Outputs []byte
+	Event         []byte // the last event
 }
 
 // finish stores the end of a task, and makes jobs of the tasks that waited for it.
@@ -298,52 +310,71 @@ func (q *Queue) finish(ctx context.Context, t *Task, e end) error {
 		status = TaskFailed
 	}
 	return q.tx(ctx, func(tx pgx.Tx) error {
-		r, err := lockRun(ctx, tx, t.Run)
-		if err != nil {
+		b, r := &pgx.Batch{}, &Run{}
+		queueLock(b, t.Run, r)
+		if e.Event != nil {
+			queueEvent(b, t, e.Event)
+		}
+		b.Queue(`UPDATE tasks SET status = $5, outcome = $6, shown = $7, plan = coalesce($8, plan), outputs = $9,
+			ended = clock_timestamp(), lease = NULL`+owned+" RETURNING n", t.Run, t.Phase, t.N, t.Fence, status, string(e.Outcome),
+			e.Shown, e.Plan, e.Outputs).QueryRow(lostWithoutRow)
+		var next next
+		next.queue(b, t)
+		if err := tx.SendBatch(ctx, b).Close(); err != nil {
 			return err
 		}
-		tag, err := tx.Exec(ctx, `UPDATE tasks SET status = $5, outcome = $6, shown = $7, plan = coalesce($8, plan), outputs = $9,
-			ended = clock_timestamp(), lease = NULL`+owned, t.Run, t.Phase, t.N, t.Fence, status, string(e.Outcome), e.Shown,
-			e.Plan, e.Outputs)
-		if err == nil && tag.RowsAffected() == 0 {
-			err = errLost
-		}
-		if err != nil {
-			return err
-		}
-		return q.after(ctx, tx, r, t.Phase, t.N)
+		return q.after(ctx, tx, r, t.Phase, next)
 	})
 }
 
+// lostWithoutRow returns errLost if a statement found no row.
+func lostWithoutRow(row pgx.Row) error {
+	var n int
+	err := row.Scan(&n)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return errLost
+	}
+	return err
+}
+
+// next says what may follow the end of a task.
+type next struct {
+	dependents []int // tasks that wait for it, each once for each time that it does
+	over       bool  // whether all tasks of its phase have ended
+	scarce     bool  // whether tasks should become jobs: few are left, or a limit of a label left some out
+}
+
+// queue queues the queries for the task.
+func (x *next) queue(b *pgx.Batch, t *Task) {
+	b.Queue(`SELECT t.dependents,
+			NOT EXISTS (SELECT FROM tasks WHERE run = $1 AND phase = $2 AND ended IS NULL),
+			EXISTS (SELECT FROM label_limits WHERE label = ANY(t.labels))
+			OR (SELECT count(*) FROM tasks q WHERE q.status = 'queued' AND q.queue = t.queue) < greatest($4 / 2,
+				(SELECT coalesce(sum(jobs), 0) FROM workers w WHERE w.labels @> t.labels AND w.protocol = $5
+					AND w.seen > clock_timestamp() - $6::interval))
+		FROM tasks t WHERE t.run = $1 AND t.phase = $2 AND t.n = $3`, t.Run, t.Phase, t.N, fewest, Protocol, alive.String()).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&x.dependents, &x.over, &x.scarce) })
+}
+
 // after does what the end of a task makes possible. The run must be locked.
-func (q *Queue) after(ctx context.Context, tx pgx.Tx, r *Run, phase, n int) error {
-	for ended := []int{n}; len(ended) > 0; {
-		var dependents []int
-		rows, _ := tx.Query(ctx, `SELECT unnest(dependents) FROM tasks WHERE run = $1 AND phase = $2 AND n = ANY($3)`, r.ID,
-			phase, ended)
-		dependents, err := pgx.CollectRows(rows, pgx.RowTo[int])
-		if err != nil {
-			return err
-		}
-		ended = nil
-		if len(dependents) == 0 {
-			break
-		}
+func (q *Queue) after(ctx context.Context, tx pgx.Tx, r *Run, phase int, x next) error {
+	for dependents := x.dependents; len(dependents) > 0; {
 		// A task is counted once for each task that it needs, and several of these may end at once.
-		rows, _ = tx.Query(ctx, `UPDATE tasks t SET unmet = unmet - d.times FROM
+		rows, _ := tx.Query(ctx, `UPDATE tasks t SET unmet = unmet - d.times FROM
 				(SELECT n, count(*) AS times FROM unnest($3::int[]) AS n GROUP BY n) d
-			WHERE t.run = $1 AND t.phase = $2 AND t.n = d.n AND t.status = 'waiting' RETURNING t.n, t.unmet, t.uses`, r.ID, phase,
-			dependents)
+			WHERE t.run = $1 AND t.phase = $2 AND t.n = d.n AND t.status = 'waiting' RETURNING t.n, t.unmet, t.uses, t.dependents`,
+			r.ID, phase, dependents)
 		type met struct {
-			n, unmet int
-			uses     []int
+			n, unmet         int
+			uses, dependents []int
 		}
 		all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (m met, err error) {
-			return m, row.Scan(&m.n, &m.unmet, &m.uses)
+			return m, row.Scan(&m.n, &m.unmet, &m.uses, &m.dependents)
 		})
 		if err != nil {
 			return err
 		}
+		dependents = nil
 		for _, m := range all {
 			if m.unmet > 0 {
 				continue
@@ -353,14 +384,24 @@ func (q *Queue) after(ctx context.Context, tx pgx.Tx, r *Run, phase, n int) erro
 				return err
 			}
 			if skipped {
-				ended = append(ended, m.n)
+				dependents = append(dependents, m.dependents...)
+				x.over = true // it may have been the last one
+			} else {
+				x.scarce = true
 			}
 		}
 	}
-	if err := q.promote(ctx, tx); err != nil {
-		return err
+	if x.scarce {
+		if err := q.promote(ctx, tx); err != nil {
+			return err
+		}
 	}
-	return errors.Join(q.advance(ctx, tx, r), notify(ctx, tx, r.ID))
+	if x.over {
+		if err := q.advance(ctx, tx, r); err != nil {
+			return err
+		}
+	}
+	return notify(ctx, tx, r.ID)
 }
 
 // decide makes a task ready that waits for nothing more or, if one that it uses did not succeed, skips it.
@@ -428,7 +469,13 @@ func (q *Queue) release(ctx context.Context, t *Task, why string, expired bool) 
 		if err != nil {
 			return err
 		}
-		return q.after(ctx, tx, r, t.Phase, t.N)
+		b, next := &pgx.Batch{}, next{}
+		next.queue(b, t)
+		if err := tx.SendBatch(ctx, b).Close(); err != nil {
+			return err
+		}
+		next.scarce = true
+		return q.after(ctx, tx, r, t.Phase, next)
 	})
 }
 

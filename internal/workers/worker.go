@@ -2,7 +2,6 @@ package workers
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -22,7 +21,8 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Worker takes tasks from a queue and runs them, each in a process of its own.
+// Worker takes tasks from a queue and runs them in processes. A process works on one task at a time, and only on those of
+// one run.
 type Worker struct {
 	Queue   *Queue
 	ID      string   // names the worker in messages
@@ -34,9 +34,9 @@ type Worker struct {
 	// Lease is the time that the worker may work on a task without reaching the database. After that, another one may take
 	// the task.
 	Lease time.Duration
-	// Command returns the command for the process of a task, without standard streams. The process starts in
-	// the directory dir, with the variables env in addition to those of the worker.
-	Command func(dir string, env []string) *exec.Cmd
+	// Command returns the command for the process of tasks, without standard streams. It has the variables env in addition
+	// to those of the worker.
+	Command func(env []string) *exec.Cmd
 	Say     func(format string, args ...any) // informs the user
 	Metrics *Metrics
 
@@ -44,35 +44,12 @@ type Worker struct {
 
 	mu       sync.Mutex
 	held     map[ticket]bool     // claimed tasks, from the claim until their ends are stored
-	tasks    map[ticket]*process // those whose processes run
+	tasks    map[ticket]*process // those that processes work on
+	idle     []*process          // processes without a task, the one that was used last first
+	ending   sync.WaitGroup      // processes that end
 	last     *Run                // whose task was claimed last
 	draining bool
 	killing  bool
-}
-
-// process is the process of a task.
-type process struct {
-	cmd  *exec.Cmd
-	in   *json.Encoder
-	mu   sync.Mutex // guards in and sent
-	sent int        // number of interrupts that were sent
-	lost bool       // whether the lease has ended
-}
-
-func (p *process) send(m toChild) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_ = p.in.Encode(m) // a process that has ended is noticed elsewhere
-}
-
-// interrupt makes n the number of interrupts of the process.
-func (p *process) interrupt(n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if n > p.sent {
-		_ = p.in.Encode(toChild{Interrupt: n - p.sent})
-		p.sent = n
-	}
 }
 
 // alive is the time after which a worker that was not seen is not counted.
@@ -131,6 +108,8 @@ func (w *Worker) Run(ctx context.Context, stop, kill <-chan struct{}) error {
 		}
 	}()
 	w.beat(ctx, client, stopped)
+	w.endIdle(func(*process) bool { return true })
+	w.ending.Wait()
 	_, err = w.Queue.pool.Exec(context.WithoutCancel(ctx), "DELETE FROM workers WHERE id = $1", w.ID)
 	return err
 }
@@ -164,6 +143,7 @@ func (w *Worker) beat(ctx context.Context, client *river.Client[pgx.Tx], stopped
 		case <-ticks.C:
 		}
 		before := time.Now().Round(0)
+		w.endIdle(func(p *process) bool { return before.Sub(p.used) > idleTime })
 		ctx, cancel := context.WithTimeout(ctx, w.Lease/2)
 		err := w.renew(ctx)
 		if err == nil {
@@ -340,10 +320,6 @@ func (w *Worker) run(ctx context.Context, k ticket, t *Task) (*end, error) {
 	if err != nil {
 		return nil, err
 	}
-	outputs, err := w.Queue.given(ctx, t)
-	if err != nil {
-		return nil, err
-	}
 	dir, err := w.Queue.unpack(ctx, t.Archive, w.Dir)
 	if err == nil && !filepath.IsLocal(filepath.FromSlash(r.About.Dir)) {
 		err = badArchive(t.Archive, fmt.Sprintf("its working directory is %q", r.About.Dir))
@@ -355,16 +331,13 @@ func (w *Worker) run(ctx context.Context, k ticket, t *Task) (*end, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	env := []string{"TF_IN_AUTOMATION=1"}
-	for name, value := range r.About.Env {
-		env = append(env, name+"="+value)
-	}
-	if r.Trace != "" {
-		env = append(env, "TRACEPARENT="+r.Trace)
-	}
 	job := &Job{Run: t.Run, Phase: t.Phase, Root: t.Root, About: r.About, Operation: r.Operation, Input: t.Input, Plan: t.Plan,
-		Outputs: outputs, Begun: t.Begun, Reasons: t.Reasons, Worker: w.ID}
-	return w.supervise(ctx, k, t, job, w.Command(dir, env))
+		Outputs: t.Given, Begun: t.Begun, Reasons: t.Reasons, Worker: w.ID, Dir: dir}
+	p, err := w.take(r)
+	if err != nil {
+		return nil, err
+	}
+	return w.supervise(ctx, k, t, job, p)
 }
 
 // recordOf returns the record of a run as it was when the worker claimed its first task of it. It grows with the
@@ -385,61 +358,43 @@ func (w *Worker) recordOf(ctx context.Context, id string) (*Run, error) {
 	return r, err
 }
 
-// orphanDelay is the time that a worker reads what the children of an ended process still print.
-const orphanDelay = 100 * time.Millisecond
-
-// supervise starts the process of a task and serves it until it ends.
-func (w *Worker) supervise(ctx context.Context, k ticket, t *Task, job *Job, cmd *exec.Cmd) (*end, error) {
-	var stderr tail
-	cmd.Stderr = &stderr
-	cmd.WaitDelay = orphanDelay
-	ownGroup(cmd)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	p := &process{cmd: cmd, in: json.NewEncoder(in)}
+// supervise gives a task to a process and serves it until the task ends.
+func (w *Worker) supervise(ctx context.Context, k ticket, t *Task, job *Job, p *process) (*end, error) {
+	p.send(toChild{Job: job})
 	w.mu.Lock()
-	w.tasks[k] = p
+	w.tasks[k] = p // interrupts come after the job
 	killing := w.killing
 	w.mu.Unlock()
-	p.send(toChild{Job: job})
 	if killing {
 		p.interrupt(2)
 	}
-	last, err := w.serve(ctx, p, t, json.NewDecoder(out))
-	_ = in.Close()
-	if err != nil {
-		killGroup(cmd)
-	}
-	waitErr := cmd.Wait()
-	if last == nil {
-		killGroup(cmd) // the next try may not work beside what this one has started
-	}
+	last, err := w.serve(ctx, p, t)
 	w.mu.Lock()
 	delete(w.tasks, k)
 	lost := p.lost
 	w.mu.Unlock()
+	if last != nil && err == nil && !lost {
+		w.keep(p)
+		return last, nil
+	}
+	waitErr := p.kill()
 	switch {
 	case lost, errors.Is(err, errLost):
 		return nil, errLost
 	case last != nil:
 		return last, nil
 	case waitErr != nil:
-		return nil, fmt.Errorf("the process ended with %w. Its last messages were: %s", waitErr, stderr.String())
+		return nil, fmt.Errorf("the process ended with %w. Its last messages were: %s", waitErr, p.errors.String())
 	}
 	return nil, errors.Join(err, errors.New("the process ended without a result"))
 }
 
-// serve answers the process of a task until it ends.
-func (w *Worker) serve(ctx context.Context, p *process, t *Task, messages *json.Decoder) (last *end, err error) {
+// recent is the time for which the answer to a question about the lease is used again: it is much shorter than any lease.
+const recent = 100 * time.Millisecond
+
+// serve answers the process of a task until the task ends.
+func (w *Worker) serve(ctx context.Context, p *process, t *Task) (last *end, err error) {
+	var checked time.Time // when the lease was last known to be there
 	events, failed := make(chan []byte, 64), make(chan error, 1)
 	go func() {
 		var err error
@@ -450,11 +405,7 @@ func (w *Worker) serve(ctx context.Context, p *process, t *Task, messages *json.
 		}
 		failed <- err
 	}()
-	for last == nil {
-		var m fromChild
-		if messages.Decode(&m) != nil {
-			break
-		}
+	for m := range p.messages {
 		switch {
 		case m.Reserve != nil: // beside the other messages, which are more urgent
 			go func() {
@@ -467,8 +418,11 @@ func (w *Worker) serve(ctx context.Context, p *process, t *Task, messages *json.
 			}()
 		case m.Ask > 0:
 			answer := toChild{Answer: m.Ask}
-			if err := w.persist(ctx, func(ctx context.Context) error { return w.Queue.may(ctx, t, m.Begins) }); err != nil {
-				answer.Refused = err.Error()
+			if before := time.Now().Round(0); m.Begins || before.Sub(checked) > recent {
+				err := w.persist(ctx, func(ctx context.Context) error { return w.Queue.may(ctx, t, m.Begins) })
+				if checked = before; err != nil {
+					checked, answer.Refused = time.Time{}, err.Error()
+				}
 			}
 			p.send(answer)
 		case m.Event != nil:
@@ -476,25 +430,13 @@ func (w *Worker) serve(ctx context.Context, p *process, t *Task, messages *json.
 		default:
 			last = m.End
 		}
+		if last != nil {
+			break
+		}
 	}
 	close(events)
 	return last, <-failed
 }
-
-// tail keeps the last bytes that were written.
-type tail struct{ text []byte }
-
-// Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
-	const most = 2000
-	t.text = append(t.text, p...)
-	if n := len(t.text) - most; n > 0 {
-		t.text = slices.Clone(t.text[n:])
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string { return strings.Join(strings.Fields(string(t.text)), " ") }
 
 // ReadLabels parses labels such as "zone=eu,account=prod".
 func ReadLabels(text string) ([]string, error) {

@@ -66,17 +66,22 @@ type instructions struct {
 	Why    []byte // the reason in the outcome
 }
 
-// work does what the input of a task says.
+// work does what the inputs of tasks say.
 func work() int {
-	c, err := NewChild(os.Stdin, os.Stdout, Exit)
-	if err != nil {
+	if err := Serve(os.Stdin, os.Stdout, Exit, one); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	return 0
+}
+
+// errCrash ends the process.
+var errCrash = errors.New("")
+
+func one(c *Child) error {
 	var in instructions
 	if err := json.Unmarshal(c.Job.Input, &in); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		return err
 	}
 	say := func(what string) {
 		f, err := os.OpenFile(in.Log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
@@ -86,6 +91,7 @@ func work() int {
 		}
 	}
 	say("begin")
+	say(fmt.Sprint("process ", os.Getpid()))
 	say("trace " + os.Getenv("TRACEPARENT"))
 	if in.Orphan {
 		orphan := exec.Command("sh", "-c", "sleep 1; echo orphan >>"+in.Log)
@@ -96,13 +102,13 @@ func work() int {
 	}
 	if in.Crash != nil {
 		_, _ = os.Stderr.Write(in.Crash)
-		return 1
+		return errCrash
 	}
 	out := Outcome{Changes: true, Why: string(in.Why)}
 	if in.Begin {
 		if err := c.May(true); err != nil {
 			say("refused")
-			return 1
+			return err
 		}
 		say("change")
 	}
@@ -122,13 +128,8 @@ func work() int {
 	out.Failed = in.Fail || interrupts == 2
 	say("end")
 	text, err := json.Marshal(out)
-	if err != nil {
-		return 1
-	}
-	if c.End(text, []byte("shown"), []byte("plan"), []byte("outputs")) != nil {
-		return 1
-	}
-	return 0
+	c.End(text, []byte("shown"), []byte("plan"), []byte("outputs"), nil)
+	return err
 }
 
 // bench is a queue with what the tests of this package need.
@@ -202,9 +203,9 @@ func (b *bench) start(jobs int, labels ...string) *started {
 			defer s.mu.Unlock()
 			s.said = append(s.said, fmt.Sprintf(format, args...))
 		},
-		Command: func(dir string, env []string) *exec.Cmd {
+		Command: func(env []string) *exec.Cmd {
 			cmd := exec.Command(os.Args[0])
-			cmd.Dir, cmd.Env = dir, append(append(os.Environ(), childEnv+"=1"), env...)
+			cmd.Env = append(append(os.Environ(), childEnv+"=1"), env...)
 			return cmd
 		}}
 	ended := make(chan error, 1)

@@ -79,7 +79,9 @@ func open(ctx context.Context, c *Config) (backend.Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the postgres backend's argument keep: %w", err)
 	}
-	shared, err := backend.Client(&c.Sharing, c.ConnStr, func() (*pool, error) { return newPool(ctx, c.ConnStr) })
+	shared, err := backend.Client(&c.Sharing, c.ConnStr, func() (*pool, error) {
+		return newPool(ctx, c.ConnStr, c.Connections(maxConns))
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -93,13 +95,13 @@ func open(ctx context.Context, c *Config) (backend.Store, error) {
 	return s, nil
 }
 
-// newPool returns the connections to a server.
-func newPool(ctx context.Context, address string) (*pool, error) {
+// newPool returns the connections to a server, at most most of them.
+func newPool(ctx context.Context, address string, most int) (*pool, error) {
 	config, err := pgxpool.ParseConfig(pg.WithTLS(address))
 	if err != nil {
 		return nil, fmt.Errorf("the postgres backend's connection string: %w", err)
 	}
-	config.MaxConns, config.MaxConnIdleTime = maxConns, idleTime
+	config.MaxConns, config.MaxConnIdleTime = int32(most), idleTime
 	connect := config.ConnConfig
 	if connect.ConnectTimeout == 0 {
 		connect.ConnectTimeout = connectTimeout
