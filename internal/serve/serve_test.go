@@ -205,13 +205,17 @@ func TestApply(t *testing.T) {
 			t.Errorf("%s: %t %s", name, begun, text)
 		}
 	}
-	if begun, text := applied(approval(digest, private, time.Hour)); !begun || !strings.Contains(text, "valid:true") {
+	used := approval(digest, private, time.Hour)
+	if begun, text := applied(used); !begun || !strings.Contains(text, "valid:true") {
 		t.Errorf("%t %s", begun, text)
 	}
 	if outputs := fmt.Sprint(p.must("outputs", obj{"root": "."})["outputs"]); !strings.Contains(outputs, "x0 x1") {
 		t.Error(outputs)
 	}
-	if begun, text := applied(approval(digest, private, time.Hour)); begun || !strings.Contains(text, "stale") {
+	if begun, text := applied(used); begun || !strings.Contains(text, "used up") {
+		t.Errorf("the same approval: %t %s", begun, text)
+	}
+	if begun, text := applied(approval(digest, private, 2*time.Hour)); begun || !strings.Contains(text, "stale") {
 		t.Errorf("a second time: %t %s", begun, text)
 	}
 

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -57,11 +58,46 @@ func (p *Proposals) path(digest, ext string) string {
 const (
 	planExt     = ".tfplan"
 	approvalExt = ".approval"
+	usedExt     = ".used" // of an empty file whose name has the hash of an approval
 )
 
-// add stores a saved plan and returns its digest. It removes proposals that are too old.
+// ownFile matches the names of the files that are removed when they are too old.
+var ownFile = regexp.MustCompile(`^[0-9a-f]{64}\.(tfplan|approval|html|used)$`)
+
+// files returns the files of proposals, except for those that are too old. It returns an error if a link
+// leads out of the data directory: such a link may be part of a repository that the user has cloned.
+func (p *Proposals) files() (young, old []string, err error) {
+	dir := filepath.Join(p.Dir, proposalsDir)
+	if err := atomicfile.CheckBelow(p.Dir, dir); err != nil {
+		return nil, nil, tfdiags.Errorf("Proposals behind a link", "%s. Plans and approvals would be read, written and "+
+			"deleted there. Remove the link.", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, tfdiags.Errorf("Can't read the proposals", "%s.", err)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		switch {
+		case err != nil || !info.Mode().IsRegular() || !ownFile.MatchString(e.Name()):
+		case time.Since(info.ModTime()) > ProposalLife:
+			old = append(old, e.Name())
+		default:
+			young = append(young, e.Name())
+		}
+	}
+	return young, old, nil
+}
+
+// add stores a saved plan and returns its digest. It removes what is too old.
 func (p *Proposals) add(plan []byte) (digest string, err error) {
-	p.clean()
+	_, old, err := p.files()
+	if err != nil {
+		return "", err
+	}
+	for _, name := range old {
+		_ = os.Remove(p.path(name, "")) // it is ignored anyway
+	}
 	sum := sha256.Sum256(plan)
 	digest = hex.EncodeToString(sum[:])
 	if err := os.MkdirAll(filepath.Join(p.Dir, proposalsDir), 0o700); err != nil {
@@ -73,30 +109,19 @@ func (p *Proposals) add(plan []byte) (digest string, err error) {
 	return digest, nil
 }
 
-// clean removes files that are older than a proposal is kept. Errors don't matter: an old plan is
-// refused anyway if the state has changed.
-func (p *Proposals) clean() {
-	entries, _ := os.ReadDir(filepath.Join(p.Dir, proposalsDir))
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > ProposalLife {
-			_ = os.Remove(filepath.Join(p.Dir, proposalsDir, e.Name()))
-		}
-	}
-}
-
 // Find returns the digest that begins with a prefix of at least 8 characters, and the saved plan.
 func (p *Proposals) Find(prefix string) (digest string, plan []byte, err error) {
 	if len(prefix) < 8 || strings.Trim(prefix, "0123456789abcdef") != "" {
 		return "", nil, tfdiags.Errorf("Not a digest", "%q is not the digest of a proposed plan, which consists of 64 "+
 			"characters 0-9 and a-f, or its first 8 characters.", prefix)
 	}
-	entries, err := os.ReadDir(filepath.Join(p.Dir, proposalsDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", nil, tfdiags.Errorf("Can't read the proposals", "%s.", err)
+	names, _, err := p.files()
+	if err != nil {
+		return "", nil, err
 	}
 	var found []string
-	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), planExt); ok && strings.HasPrefix(name, prefix) {
+	for _, name := range names {
+		if name, ok := strings.CutSuffix(name, planExt); ok && strings.HasPrefix(name, prefix) {
 			found = append(found, name)
 		}
 	}
@@ -155,9 +180,17 @@ func (p *Proposals) take(digest string, given *Approval, now time.Time) error {
 	if err := given.check(digest, p.Keys, now); err != nil {
 		return err
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	sum := sha256.Sum256(given.message())
+	used, err := os.OpenFile(p.path(hex.EncodeToString(sum[:]), usedExt), os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return tfdiags.Errorf("The approval is used up", "The approval of the plan %s is for one apply, which has begun. "+
+			"Approve the plan again.", digest)
+	case err != nil:
 		return fmt.Errorf("using up the approval: %w", err)
 	}
+	_ = used.Close()
+	_ = os.Remove(path) // of no use any more
 	return nil
 }
 
