@@ -42,7 +42,7 @@ type server struct {
 	cancel   context.CancelFunc // ends what the worker does; nil if it waits
 	views    map[string]*view   // by directory of the root module
 	parsed   map[string]*parsed // by path
-	estate   *estate            // nil if it must be found again
+	layout   *warm.Layout       // of the root modules in folders
 	shown    map[string]bool    // files with diagnostics in the editor
 	shutdown bool
 	scratch  string // directory for texts that the editor shows; "" if there are none
@@ -53,7 +53,7 @@ type server struct {
 func Serve(ctx context.Context, core *warm.Core, workDir string, options warm.Options, in io.Reader, out io.Writer) error {
 	s := &server{core: core, workDir: workDir, options: options, changed: make(chan struct{}, 1), ended: make(chan struct{}),
 		texts: map[string]int32{}, pending: map[string]bool{}, views: map[string]*view{}, parsed: map[string]*parsed{},
-		shown: map[string]bool{}}
+		shown: map[string]bool{}, layout: &warm.Layout{}}
 	s.exit = sync.OnceFunc(func() { close(s.ended) })
 	defer s.close()
 	ctx, stop := context.WithCancel(ctx)
@@ -253,7 +253,6 @@ func (s *server) initialize(params json.RawMessage) (any, error) {
 func (s *server) addFolder(uri string) {
 	if path := pathOf(uri); path != "" && !slices.Contains(s.folders, path) {
 		s.folders = append(s.folders, path)
-		s.estate = nil
 	}
 }
 
@@ -326,14 +325,9 @@ func (s *server) didClose(p *protocol.DidCloseTextDocumentParams) error {
 
 func (s *server) didChangeFiles(p *protocol.DidChangeWatchedFilesParams) error {
 	var paths []string
-	s.mu.Lock()
 	for _, c := range p.Changes {
 		paths = append(paths, pathOf(c.Uri))
-		if c.Type != protocol.FileChangeTypeChanged {
-			s.estate = nil
-		}
 	}
-	s.mu.Unlock()
 	s.refresh(paths)
 	return nil
 }
@@ -348,7 +342,6 @@ func (s *server) didChangeFolders(p *protocol.DidChangeWorkspaceFoldersParams) e
 	for _, f := range p.Event.Added {
 		s.addFolder(f.Uri)
 	}
-	s.estate = nil
 	return nil
 }
 
@@ -412,10 +405,7 @@ func (s *server) read(path string) *parsed {
 func (s *server) index() *index {
 	s.mu.Lock()
 	list := slices.Collect(maps.Values(s.views))
-	var remote map[string]map[string]string
-	if s.estate != nil {
-		remote = s.estate.remote
-	}
+	remote := s.layout.Remote
 	s.mu.Unlock()
 	slices.SortFunc(list, func(a, b *view) int { return strings.Compare(a.root, b.root) })
 	return newIndex(list, remote, s.read, func(dir string) []string {

@@ -3,7 +3,6 @@ package lsp
 import (
 	"context"
 	"maps"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -62,33 +61,38 @@ func (s *server) work(ctx context.Context) {
 // look checks and plans the root modules that use some directories.
 func (s *server) look(ctx context.Context, dirs []string) {
 	s.mu.Lock()
-	e, folders := s.estate, slices.Clone(s.folders)
+	folders := slices.Clone(s.folders)
 	s.mu.Unlock()
-	if e == nil {
-		e = newEstate(folders, nil)
-		e.remote = map[string]map[string]string{}
-		for reader, sources := range s.core.Remote(ctx, folders) {
-			for name, dir := range sources {
-				sources[name] = filepath.Join(s.workDir, dir)
-			}
-			e.remote[filepath.Join(s.workDir, reader)] = sources
-		}
-		if ctx.Err() != nil {
-			return // it may be incomplete
-		}
-		s.mu.Lock()
-		s.estate = e
-		s.mu.Unlock()
+	layout := s.core.Layout(ctx, folders)
+	s.mu.Lock()
+	if layout != nil {
+		s.layout = layout
 	}
+	s.mu.Unlock()
 	done := map[string]bool{}
 	for _, dir := range dirs {
-		for _, root := range e.of(dir) {
+		for _, root := range s.users(dir) {
 			if !done[root] && ctx.Err() == nil {
 				done[root] = true
 				s.lookAt(ctx, root)
 			}
 		}
 	}
+}
+
+// maxRoots is the number of root modules that are planned for one module that they share.
+const maxRoots = 3
+
+// users returns the root modules that use a directory, but not more than maxRoots. The directory itself
+// counts as one if no root module is known to use it.
+func (s *server) users(dir string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := s.layout.Users[dir]
+	if len(list) == 0 {
+		return []string{dir}
+	}
+	return list[:min(len(list), maxRoots)]
 }
 
 // lookAt checks and plans a root module, and publishes what was found.

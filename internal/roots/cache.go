@@ -23,8 +23,8 @@ import (
 	"tofu/internal/version"
 )
 
-// Cache keeps what was read of the root modules of an estate in a file, so that a later command reads
-// only those again that have changed. What it returns is what reading would: it compares the contents of all files that
+// Cache keeps what was read of the root modules of an estate, for a later load: in a file, or in memory (see
+// Again). Then only those are read again that have changed. What it returns is what reading would: it compares the contents of all files that
 // a root module was read from, what roots.tofu.hcl says about it, and the environment. A root module with errors,
 // or with what can't be compared, is read again each time. A damaged file, or one of another version, counts as
 // empty. A nil Cache is empty.
@@ -70,18 +70,33 @@ type cachedRead struct {
 // OpenCache returns the cache for some directories. It is in a file below dir, whose name depends on the
 // directories and the working directory. environ is the environment, in the form of os.Environ.
 func OpenCache(dir string, dirs, environ []string) *Cache {
-	c := &Cache{path: filepath.Join(dir, hashOf(Absolute("."), dirs)+".json"), next: make(map[string]*cached),
-		environ: hashOf(slices.Sorted(slices.Values(environ))), vars: make(map[string]string)}
-	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
-		c.vars[name] = value
-	}
+	c := NewCache(environ)
+	c.path = filepath.Join(dir, hashOf(Absolute("."), dirs)+".json")
 	var content cacheFile
 	if text, err := atomicfile.Read(c.path); err == nil {
 		content.decode(text)
 	}
 	c.known, c.sums, c.places.same = content.Roots, newSums(content.Files), content.Environ == c.environ
 	return c
+}
+
+// NewCache returns an empty cache in memory.
+func NewCache(environ []string) *Cache {
+	c := &Cache{next: make(map[string]*cached), environ: hashOf(slices.Sorted(slices.Values(environ))),
+		vars: make(map[string]string), sums: newSums(nil)}
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		c.vars[name] = value
+	}
+	return c
+}
+
+// Again returns a cache for another load in the same process, with what c has after a load. texts are those that
+// the parser reads instead of some files, by absolute path.
+func (c *Cache) Again(texts map[string][]byte) *Cache {
+	out := &Cache{known: c.next, next: make(map[string]*cached), environ: c.environ, vars: c.vars, sums: newSums(c.sums.now)}
+	out.places.same, out.sums.texts = true, texts
+	return out
 }
 
 func hashOf(values ...any) string {
@@ -216,7 +231,7 @@ func (c *Cache) store(s *session.Session, r *Root, files []string) *cached {
 		}
 		out.Reads = append(out.Reads, one)
 	}
-	out.From = slices.Concat(r.directories(), r.calls.Dirs, files, r.Module().Preset.VarFiles,
+	out.From = slices.Concat(r.Directories(), r.calls.Dirs, files, r.Module().Preset.VarFiles,
 		s.DataFiles(), []string{filepath.Join(r.Dir, configs.DefaultTestDirectory)})
 	slices.Sort(out.From)
 	out.From = slices.Compact(out.From)

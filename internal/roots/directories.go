@@ -31,7 +31,7 @@ type Directory struct {
 // roots.tofu.hcl, nothing is found. The result is sorted by path. unread are the directories that
 // can't be read.
 func Modules(dirs []string, p *configs.Parser) (found []Directory, unread []string, err error) {
-	t := searchAll(dirs)
+	t := searchAll(dirs, p.FS())
 	files, err := loadFiles(dirs, func(string) *configs.Parser { return p })
 	if err != nil {
 		return nil, nil, err
@@ -68,8 +68,8 @@ func sortByPath(list []Directory) {
 	})
 }
 
-func searchAll(dirs []string) *tree {
-	t := &tree{seen: make(map[string]bool), labels: make(map[string]int)}
+func searchAll(dirs []string, fsys configs.FS) *tree {
+	t := &tree{fsys: fsys, seen: make(map[string]bool), labels: make(map[string]int)}
 	for _, dir := range dirs {
 		t.search(filepath.Clean(dir))
 	}
@@ -80,6 +80,7 @@ func searchAll(dirs []string) *tree {
 
 // tree collects the directories and files that a search finds.
 type tree struct {
+	fsys   configs.FS
 	found  []Directory
 	files  []string        // the paths of all roots.tofu.hcl files
 	seen   map[string]bool // directories found so far, by [Real] path
@@ -127,7 +128,7 @@ func (t *tree) search(dir string) {
 		return
 	}
 	t.seen[d.Real] = true
-	entries, err := List(dir)
+	entries, err := list(t.fsys, dir)
 	if err != nil {
 		t.failed = append(t.failed, failed{d, err})
 	}
@@ -157,8 +158,10 @@ func isNoDirectory(path string) bool {
 
 // List returns the entries of a directory. The error says that the directory can't be searched for
 // configuration files.
-func List(dir string) ([]fs.DirEntry, error) {
-	entries, err := os.ReadDir(dir)
+func List(dir string) ([]fs.DirEntry, error) { return list(configs.OS{}, dir) }
+
+func list(fsys configs.FS, dir string) ([]fs.DirEntry, error) {
+	entries, err := fsys.ReadDir(dir)
 	if err != nil {
 		return nil, tfdiags.Errorf("Unreadable directory",
 			"The directory %s can't be searched for configuration files: %s.", dir, WithoutPath(err))

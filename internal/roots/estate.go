@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -105,7 +106,7 @@ func LoadCached(
 func ModulesByName(
 	dirs []string, open func(session.RootModule) *session.Session,
 ) (map[string]session.RootModule, error) {
-	all, err := candidates(dirs, searchAll(dirs), open)
+	all, err := candidates(dirs, searchAll(dirs, fileSystem(open)), open)
 	out := make(map[string]session.RootModule, len(all))
 	for _, r := range all {
 		out[r.Name] = r.Module()
@@ -113,11 +114,15 @@ func ModulesByName(
 	return out, err
 }
 
+func fileSystem(open func(session.RootModule) *session.Session) configs.FS {
+	return open(session.RootModule{Dir: "."}).Parser.FS()
+}
+
 // load is LoadCached or, if part is not nil, LoadPart.
 func load(
 	ctx context.Context, dirs []string, part *Part, cache *Cache, open func(session.RootModule) *session.Session,
 ) (*Estate, error) {
-	tree := searchAll(dirs)
+	tree := searchAll(dirs, fileSystem(open))
 	all, err := candidates(dirs, tree, open)
 	if err != nil {
 		return nil, err
@@ -148,6 +153,7 @@ func load(
 			e.Unread = append(e.Unread, path)
 		}
 	}
+	calls := sync.OnceValue(func() map[string][]string { return callsByDir(all) })
 	variables := make(map[string]bool)
 	chosen := part.add(all)
 	if part == nil {
@@ -162,6 +168,9 @@ func load(
 			variables[name] = true
 		}
 		r.variables, r.elsewhere = nil, variables
+		if r.Err != nil || r.opaque {
+			r.addModules(calls())
+		}
 		if termtext.OneLine(r.Name) != r.Name {
 			errs.Add(declaredAt(tfdiags.Errorf("Unprintable name of a root module",
 				"The name %q contains control characters, which can't be shown, so the root module is ignored. Rename "+
@@ -180,6 +189,30 @@ func load(
 	errs = errs.AppendError(e.index()).AppendError(e.resolve())
 	e.connect()
 	return e, errs.AppendError(e.cycles()).Err()
+}
+
+// callsByDir returns the directories that modules call, by [Real] path.
+func callsByDir(all []*Root) map[string][]string {
+	out := make(map[string][]string, len(all))
+	for _, r := range all {
+		out[Real(r.Dir)] = r.calls.Dirs
+	}
+	return out
+}
+
+// addModules adds the directories of modules that the root module calls although it couldn't be read as a whole.
+// calls has the calls of all modules in the estate.
+func (r *Root) addModules(calls map[string][]string) {
+	seen := map[string]bool{Real(r.Dir): true}
+	for queue := append(slices.Clone(r.calls.Dirs), r.modules...); len(queue) > 0; queue = queue[1:] {
+		if real := Real(queue[0]); !seen[real] {
+			seen[real] = true
+			r.modules = append(r.modules, queue[0])
+			queue = append(queue, calls[real]...)
+		}
+	}
+	slices.Sort(r.modules)
+	r.modules = slices.Compact(r.modules)
 }
 
 // choose selects the root modules from the candidates and sorts them by name. A module that another

@@ -24,12 +24,12 @@ type Parsed struct {
 func (e *Estate) Parsed(p *configs.Parser, needed []*Root) *Parsed {
 	out := &Parsed{parser: p, users: make(map[string]int)}
 	for _, r := range e.Roots {
-		for _, dir := range r.directories() {
+		for _, dir := range r.Directories() {
 			out.users[dir] += 0
 		}
 	}
 	for _, r := range needed {
-		for _, dir := range r.directories() {
+		for _, dir := range r.Directories() {
 			out.users[dir]++
 		}
 	}
@@ -45,7 +45,7 @@ func (e *Estate) Parsed(p *configs.Parser, needed []*Root) *Parsed {
 func (p *Parsed) Finished(r *Root) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, dir := range r.directories() {
+	for _, dir := range r.Directories() {
 		p.users[dir]--
 		if p.users[dir] == 0 {
 			p.parser.Forget(dir)
@@ -73,7 +73,7 @@ func (k *keeper) add(p *configs.Parser, r *Root) {
 	}
 	var own []string
 	size := 0
-	for _, dir := range r.directories() {
+	for _, dir := range r.Directories() {
 		if dir == r.Dir || strings.HasPrefix(dir, r.Dir+string(filepath.Separator)) {
 			own = append(own, dir)
 			size += p.Size(dir)
@@ -88,8 +88,8 @@ func (k *keeper) add(p *configs.Parser, r *Root) {
 	}
 }
 
-// directories returns the directories of all modules of the root module, without duplicates.
-func (r *Root) directories() []string {
+// Directories returns the directories of all modules of the root module, without duplicates.
+func (r *Root) Directories() []string {
 	dirs := append([]string{r.Dir}, r.modules...)
 	slices.Sort(dirs)
 	return slices.Compact(dirs)

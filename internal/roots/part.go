@@ -118,7 +118,7 @@ func (e *Estate) Files(ctx context.Context) *Files {
 // roots.tofu.hcl that applies to it. Files that git ignores, states and working files are left out.
 func (f *Files) Of(r *Root) []string {
 	var out []string
-	for i, dir := range r.directories() {
+	for i, dir := range r.Directories() {
 		if slices.Contains(strings.Split(filepath.ToSlash(dir), "/"), ".terraform") {
 			continue // workers install it again
 		}

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,7 +23,8 @@ import (
 // sums computes hashes of files and directories. It is safe for concurrent use.
 type sums struct {
 	began time.Time
-	known map[string]stamp // from earlier
+	known map[string]stamp  // from earlier
+	texts map[string][]byte // that count instead of some files, by absolute path
 	read  memo.Map[string, []string]
 	found memo.Map[string, sum]
 
@@ -69,7 +72,22 @@ func (s *sums) of(paths []string) (all sum, ok bool) {
 func (s *sums) recent(info fs.FileInfo) bool { return !info.ModTime().Before(s.began) }
 
 // at returns the hash of a file, or of the names in a directory and the files in it that are configuration.
+// The hash of a given text covers the file, too, because functions read that.
 func (s *sums) at(path string) (sum, error) {
+	out, err := s.onDisk(path)
+	if len(s.texts) == 0 || err != nil {
+		return out, err
+	}
+	path = Absolute(path)
+	for _, name := range slices.Sorted(maps.Keys(s.texts)) {
+		if name == path || filepath.Dir(name) == path && IsSource(name) {
+			out.hash = hashOf(out.hash, name, string(s.texts[name]))
+		}
+	}
+	return out, nil
+}
+
+func (s *sums) onDisk(path string) (sum, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

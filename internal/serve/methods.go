@@ -84,8 +84,8 @@ type at struct {
 }
 
 // root returns an opened root module.
-func (c *client) root(a at) (*warm.Module, error) {
-	if m := c.core.Module(a.Root); m != nil {
+func (c *client) root(ctx context.Context, a at) (*warm.Module, error) {
+	if m := c.core.Find(ctx, a.Root); m != nil {
 		return m, nil
 	}
 	return nil, jsonrpc2.NewError(4, "the root module \""+a.Root+"\" is not open: send \"open\" first")
@@ -207,7 +207,7 @@ func (c *client) answer(a warm.Answer) (answer, error) {
 }
 
 func (c *client) diagnostics(ctx context.Context, p *at) (any, error) {
-	m, err := c.root(*p)
+	m, err := c.root(ctx, *p)
 	if err != nil {
 		return nil, err
 	}
@@ -307,15 +307,15 @@ func (c *client) planned(p *warm.Plan) (out planned, err error) {
 }
 
 // prepare returns the root module of a request for a plan, and the plan's options.
-func (c *client) prepare(p *planning) (m *warm.Module, opts warm.PlanOptions, err error) {
-	if m, err = c.root(p.at); err == nil {
+func (c *client) prepare(ctx context.Context, p *planning) (m *warm.Module, opts warm.PlanOptions, err error) {
+	if m, err = c.root(ctx, p.at); err == nil {
 		opts, err = c.planOptions(p)
 	}
 	return m, opts, err
 }
 
 func (c *client) plan(ctx context.Context, p *planning) (any, error) {
-	m, opts, err := c.prepare(p)
+	m, opts, err := c.prepare(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -328,7 +328,7 @@ func (c *client) plan(ctx context.Context, p *planning) (any, error) {
 
 // present returns a plan of the present files, with what is remembered of objects.
 func (c *client) present(ctx context.Context, a at) (*warm.Plan, error) {
-	m, err := c.root(a)
+	m, err := c.root(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -403,7 +403,7 @@ func values(outputs map[string]*states.Output) map[string]ui.ValueDocument {
 }
 
 func (c *client) outputs(ctx context.Context, p *at) (any, error) {
-	m, err := c.root(*p)
+	m, err := c.root(ctx, *p)
 	if err != nil {
 		return nil, err
 	}
@@ -427,7 +427,7 @@ type selecting struct {
 }
 
 func (c *client) state(ctx context.Context, p *selecting) (any, error) {
-	m, err := c.root(p.at)
+	m, err := c.root(ctx, p.at)
 	if err != nil {
 		return nil, err
 	}
@@ -462,7 +462,7 @@ type drifting struct {
 }
 
 func (c *client) drift(ctx context.Context, p *drifting) (any, error) {
-	m, err := c.root(p.at)
+	m, err := c.root(ctx, p.at)
 	if err != nil {
 		return nil, err
 	}
@@ -482,7 +482,7 @@ func (c *client) drift(ctx context.Context, p *drifting) (any, error) {
 }
 
 func (c *client) propose(ctx context.Context, p *planning) (any, error) {
-	m, opts, err := c.prepare(p)
+	m, opts, err := c.prepare(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -510,7 +510,7 @@ type applying struct {
 }
 
 func (c *client) apply(ctx context.Context, p *applying) (any, error) {
-	m, err := c.root(p.at)
+	m, err := c.root(ctx, p.at)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ type Core struct {
 	workDir string
 	plugins *plugin.Shared
 	clients *backend.Clients
+	layout  reading
 
 	mu       sync.Mutex
 	parser   *configs.Parser
@@ -32,6 +33,7 @@ type Core struct {
 // moment is the files as one question sees them.
 type moment struct {
 	parser   *configs.Parser
+	texts    map[string][]byte // by absolute name
 	revision int
 }
 
@@ -41,7 +43,7 @@ const keepProviders = 10 * time.Minute
 
 // New returns a core for the root modules below a working directory, to which all paths are relative.
 func New(p *session.Process, workDir string) *Core {
-	f := &files{workDir: workDir, read: map[string]seenFile{}, listed: map[string][]string{}}
+	f := &files{workDir: workDir, read: map[string]seenFile{}, listed: map[string]listing{}}
 	c := &Core{process: p, workDir: workDir, clients: &backend.Clients{}, plugins: &plugin.Shared{Keep: keepProviders},
 		files: &view{files: f, texts: map[string][]byte{}}, modules: map[string]*Module{}, estates: map[string]*Estate{}}
 	c.parser = configs.NewParser(c.files)
@@ -78,12 +80,11 @@ func (c *Core) setTexts(change func(texts map[string][]byte, abs func(string) st
 
 // renew makes a new parser unless nothing has changed since the last one. The caller holds c.mu.
 func (c *Core) renew(with *view) {
-	stale := with.stale()
-	if len(stale) == 0 && with == c.files {
-		return
+	stale, more := with.stale()
+	if len(stale) > 0 || with != c.files {
+		c.files, c.parser = with, c.parser.Without(with, stale)
 	}
-	c.files, c.parser = with, c.parser.Without(with, stale)
-	if len(stale) > 0 {
+	if len(stale) > 0 || more {
 		c.revision++
 	}
 }
@@ -93,7 +94,7 @@ func (c *Core) current() moment {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.renew(c.files)
-	return moment{c.parser, c.revision}
+	return moment{c.parser, c.files.texts, c.revision}
 }
 
 // Revision returns a number that grows when a file or a text changes that an answer was made of.

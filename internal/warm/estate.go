@@ -3,8 +3,12 @@ package warm
 import (
 	"context"
 	"io"
+	"maps"
+	"path/filepath"
+	"slices"
 	"sync"
 
+	"tofu/internal/addrs"
 	"tofu/internal/fleet"
 	"tofu/internal/plans"
 	"tofu/internal/rootmoves"
@@ -19,12 +23,35 @@ import (
 type Estate struct {
 	core *Core
 	dir  string
+	read reading
 
 	mu     sync.Mutex
 	opts   Options
-	at     moment
 	loaded *roots.Estate
-	err    error
+}
+
+// reading reads the root modules below some directories again and again. It is safe for concurrent use.
+type reading struct {
+	mu    sync.Mutex
+	cache *roots.Cache
+}
+
+// load returns the root modules at a moment. It searches the directories, but reads only what has changed since
+// the last time.
+func (r *reading) load(ctx context.Context, c *Core, dirs []string, at moment) (*roots.Estate, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	base := c.base(c.processAt(at))
+	if r.cache == nil {
+		r.cache = roots.NewCache(base.Environ)
+	}
+	cache := r.cache.Again(at.texts)
+	loaded, err := roots.LoadCached(ctx, dirs, cache,
+		func(m session.RootModule) *session.Session { return c.session(base, m, nil) })
+	if loaded != nil && ctx.Err() == nil {
+		r.cache = cache
+	}
+	return loaded, err
 }
 
 // OpenEstate opens all root modules below a directory, as `tofu roots` finds them. The error is that of
@@ -42,7 +69,7 @@ func (c *Core) OpenEstate(ctx context.Context, dir string, opts Options) (*Estat
 	}
 	c.mu.Unlock()
 	e.mu.Lock()
-	e.opts, e.loaded = opts, nil // the options decide what root modules are, and new directories are looked for
+	e.opts = opts
 	e.mu.Unlock()
 	loaded, err := e.load(ctx, c.current())
 	if loaded == nil {
@@ -75,27 +102,75 @@ func (e *Estate) module(r *roots.Root) *Module {
 	return m
 }
 
-// load returns the root modules at a moment. As long as no file changes, they are not searched again.
+// load returns the root modules at a moment.
 func (e *Estate) load(ctx context.Context, at moment) (*roots.Estate, error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.loaded != nil && e.at == at {
-		return e.loaded, e.err
-	}
-	loaded, err := e.core.loadEstate(ctx, []string{e.dir}, at)
+	loaded, err := e.read.load(ctx, e.core, []string{e.dir}, at)
 	if loaded == nil || ctx.Err() != nil {
 		return nil, err
 	}
-	e.at, e.loaded, e.err = at, loaded, err
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.loaded = loaded
 	for _, r := range loaded.Roots {
 		e.module(r)
 	}
 	return loaded, err
 }
 
-func (c *Core) loadEstate(ctx context.Context, dirs []string, at moment) (*roots.Estate, error) {
-	base := c.base(c.processAt(at))
-	return roots.Load(ctx, dirs, func(m session.RootModule) *session.Session { return c.session(base, m, nil) })
+// Layout says which root modules use which directories, and which of them read the outputs of which others.
+// All directories are absolute.
+type Layout struct {
+	Users map[string][]string // root modules by the directory of a module that they use
+	// Remote has, by root module, the root modules whose outputs its terraform_remote_state data sources
+	// read, by their names.
+	Remote map[string]map[string]string
+}
+
+// Layout returns the layout of the root modules below some directories, or nil if it can't be found out.
+func (c *Core) Layout(ctx context.Context, dirs []string) *Layout {
+	var below []string
+	for _, dir := range dirs {
+		if rel, err := c.relative(dir); err == nil {
+			below = append(below, rel)
+		}
+	}
+	loaded, _ := c.layout.load(ctx, c, below, c.current()) // errors are those of other questions
+	if loaded == nil || ctx.Err() != nil {
+		return nil
+	}
+	abs := func(dir string) string { return filepath.Join(c.workDir, dir) }
+	out := &Layout{Users: map[string][]string{}, Remote: map[string]map[string]string{}}
+	for _, r := range loaded.Roots {
+		for _, dir := range r.Directories() {
+			out.Users[abs(dir)] = append(out.Users[abs(dir)], abs(r.Dir))
+		}
+		for _, read := range r.Reads {
+			data, err := addrs.ParseInstanceText(read.User)
+			if read.Kind != roots.RemoteState || read.Root == nil || err != nil || !data.Module.IsRoot() {
+				continue
+			}
+			if out.Remote[abs(r.Dir)] == nil {
+				out.Remote[abs(r.Dir)] = map[string]string{}
+			}
+			out.Remote[abs(r.Dir)][data.Resource.Name] = abs(read.Root.Dir)
+		}
+	}
+	return out
+}
+
+// Find returns the root module with a name that is opened or belongs to an opened estate, in which it may be
+// new; nil if there is none.
+func (c *Core) Find(ctx context.Context, name string) *Module {
+	if m := c.Module(name); m != nil {
+		return m
+	}
+	c.mu.Lock()
+	estates := slices.Collect(maps.Values(c.estates))
+	c.mu.Unlock()
+	for _, e := range estates {
+		_, _ = e.load(ctx, c.current()) // without the root module if there are errors
+	}
+	return c.Module(name)
 }
 
 // run returns a run over the root modules at a moment, and the root module with a name.

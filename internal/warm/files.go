@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"tofu/internal/atomicfile"
 	"tofu/internal/configs"
 	"tofu/internal/roots"
 )
@@ -22,20 +23,20 @@ type files struct {
 
 	mu     sync.Mutex
 	read   map[string]seenFile // by name
-	listed map[string][]string // the names of configuration files in a directory
+	listed map[string]listing  // by directory
 }
+
+// listing has what counts of a directory: its configuration files, and its directories that are not hidden, in
+// which there may be root modules.
+type listing struct{ files, dirs []string }
 
 // seenFile is a file as it was read.
 type seenFile struct {
 	text  []byte
 	given bool // whether the text was given, instead of read from disk
-	size  int64
-	mod   time.Time
+	stamp atomicfile.Stamp
 	at    time.Time // when it was read
 }
-
-// unsure is the time in which a file may have changed twice without another time of modification.
-const unsure = 2 * time.Second
 
 // view is the file system of one parser: the files on disk with the given texts instead of some of
 // them. The texts don't change.
@@ -68,7 +69,7 @@ func (v *view) load(name string) (seenFile, error) {
 	}
 	seen := seenFile{at: time.Now()}
 	if info, err := os.Stat(name); err == nil {
-		seen.size, seen.mod = info.Size(), info.ModTime()
+		seen.stamp = atomicfile.StampOf(info)
 	}
 	var err error
 	seen.text, err = configs.OS{}.ReadFile(name)
@@ -88,14 +89,17 @@ func (v *view) ReadDir(dir string) ([]fs.DirEntry, error) {
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.listed[filepath.Clean(dir)] = watchedNames(entries)
+	v.listed[filepath.Clean(dir)] = listingOf(entries)
 	return entries, err
 }
 
-func watchedNames(entries []fs.DirEntry) (out []string) {
+func listingOf(entries []fs.DirEntry) (out listing) {
 	for _, e := range entries {
-		if roots.IsSource(e.Name()) {
-			out = append(out, e.Name())
+		switch name := e.Name(); {
+		case e.IsDir() && !strings.HasPrefix(name, "."):
+			out.dirs = append(out.dirs, name)
+		case roots.IsSource(name):
+			out.files = append(out.files, name)
 		}
 	}
 	return out
@@ -110,18 +114,19 @@ func (e givenEntry) Type() fs.FileMode          { return 0 }
 func (e givenEntry) Info() (fs.FileInfo, error) { return nil, fs.ErrNotExist }
 
 // stale returns the directories whose files are no longer as they were read, and forgets that they
-// were read.
-func (v *view) stale() map[string]bool {
+// were read. more reports whether there are other directories than before in one of them.
+func (v *view) stale() (out map[string]bool, more bool) {
 	v.mu.Lock()
 	read, listed := maps.Clone(v.read), maps.Clone(v.listed)
 	v.mu.Unlock()
-	out := map[string]bool{}
-	for dir, names := range listed {
+	out = map[string]bool{}
+	for dir, was := range listed {
 		entries, _ := v.ReadDir(dir)
-		if !slices.Equal(names, watchedNames(entries)) {
-			out[dir] = true
-		}
+		now := listingOf(entries)
+		out[dir] = !slices.Equal(was.files, now.files)
+		more = more || !slices.Equal(was.dirs, now.dirs)
 	}
+	maps.DeleteFunc(out, func(_ string, stale bool) bool { return !stale })
 	for name, seen := range read {
 		if dir := filepath.Dir(name); !out[dir] && v.changed(name, seen) {
 			out[dir] = true
@@ -129,9 +134,9 @@ func (v *view) stale() map[string]bool {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	maps.DeleteFunc(v.listed, func(dir string, _ []string) bool { return out[dir] })
+	maps.DeleteFunc(v.listed, func(dir string, _ listing) bool { return out[dir] })
 	maps.DeleteFunc(v.read, func(name string, _ seenFile) bool { return out[filepath.Dir(name)] })
-	return out
+	return out, more
 }
 
 // changed reports whether the content of a file differs from what was read.
@@ -141,7 +146,7 @@ func (v *view) changed(name string, seen seenFile) bool {
 		if err != nil {
 			return true
 		}
-		if info.Size() == seen.size && info.ModTime().Equal(seen.mod) && seen.at.Sub(seen.mod) > unsure {
+		if atomicfile.StampOf(info) == seen.stamp && seen.stamp.Settled(seen.at) {
 			return false
 		}
 	}

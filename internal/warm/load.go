@@ -7,7 +7,6 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/getmodules"
 	"tofu/internal/providers"
-	"tofu/internal/roots"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
@@ -54,34 +53,4 @@ func (m *Module) Load(ctx context.Context) (*Loaded, error) {
 	})
 	out.Answer = answer
 	return out, err
-}
-
-// Remote returns which root modules below some directories read the outputs of which others: for the
-// directory of each reader, the directory that each terraform_remote_state data source of its root module
-// reads, by name. Directories are relative to the working directory.
-func (c *Core) Remote(ctx context.Context, dirs []string) map[string]map[string]string {
-	var below []string
-	for _, dir := range dirs {
-		if rel, err := c.relative(dir); err == nil {
-			below = append(below, rel)
-		}
-	}
-	estate, _ := c.loadEstate(ctx, below, c.current()) // errors are those of other questions
-	out := map[string]map[string]string{}
-	if estate == nil {
-		return out
-	}
-	for _, r := range estate.Roots {
-		for _, read := range r.Reads {
-			data, err := addrs.ParseInstanceText(read.User)
-			if read.Kind != roots.RemoteState || read.Root == nil || err != nil || !data.Module.IsRoot() {
-				continue
-			}
-			if out[r.Dir] == nil {
-				out[r.Dir] = map[string]string{}
-			}
-			out[r.Dir][data.Resource.Name] = read.Root.Dir
-		}
-	}
-	return out
 }
