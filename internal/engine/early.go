@@ -44,7 +44,8 @@ func newEarlyValues(op *operation, g *graph.Graph) *earlyValues {
 	env.Observe, env.Warn = nil, nil
 	silent.env = &env
 	f := &earlyValues{expansions: map[resourceIn]*expansion{}, expanded: map[callIn]bool{}}
-	options := funcs.Options{BaseDir: cmp.Or(op.env.Base, "."), PureOnly: true, PlanTimestamp: op.timestamp}
+	options := funcs.Options{BaseDir: cmp.Or(op.env.Base, "."), PureOnly: true, PlanTimestamp: op.timestamp,
+		Read: op.env.FileRead}
 	f.e = &evaluator{op: &silent, graph: g, out: newResults(&silent, nil), providers: &providerPool{},
 		modules: make(moduleTree, len(g.Modules)), early: f, builtins: funcs.Table(options)}
 	f.e.modules.add(newModuleInstance(g.Root, addrs.RootInstance))

@@ -75,6 +75,9 @@ type Env struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
+	// FileRead, if not nil, is told what functions read; see funcs.Options. It must be safe for concurrent use.
+	FileRead func(path string)
+
 	Workspace  string // the value of terraform.workspace
 	WorkDir    string // path.cwd: the initial working directory, before -chdir
 	RootModule string // path.root: the directory of the root module, usually "."

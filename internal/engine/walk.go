@@ -90,7 +90,7 @@ func (w *walk) run(ctx context.Context) error {
 	w.eval.calls = w.calls
 	evaluates := w.op.Phase.Applies() || w.op.Phase == phase.Eval && w.op.planned == nil
 	w.eval.builtins = funcs.Table(funcs.Options{BaseDir: cmp.Or(w.op.env.Base, "."), PureOnly: !evaluates,
-		PlanTimestamp: w.op.timestamp})
+		PlanTimestamp: w.op.timestamp, Read: w.op.env.FileRead})
 	w.eval.deprecates = w.eval.deprecatesAny()
 	w.needs = newInstanceNeeds(w.eval)
 	w.pending = pending{graph: w.graph, modules: w.modules, resources: w.resources,

@@ -21,7 +21,9 @@ type Memory struct {
 	mu      sync.Mutex
 	sums    []byte      // of the unchanged blocks of planned
 	planned *plans.Plan // the last plan without errors
+	kept    *kept       // that plan, if it can be taken again
 	read    time.Time   // when the plan began that has read everything
+	since   time.Time   // what the next plan must have read after; zero if it doesn't matter
 }
 
 // Again begins another plan. If anew is set, it reads everything again. It returns the time since when
@@ -29,15 +31,28 @@ type Memory struct {
 func (m *Memory) Again(anew bool) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	since := time.Time{}
 	if now := time.Now(); anew || m.read.IsZero() {
-		since, m.read, m.sums = now, now, nil
+		m.since, m.read, m.sums, m.kept = now, now, nil, nil
 	}
+	return m.read
+}
+
+// begin prepares the answers for a plan.
+func (m *Memory) begin() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	planned := m.planned
-	m.answers.Again(since, func(addr addrs.AbsInstance) bool {
+	m.answers.Again(m.since, func(addr addrs.AbsInstance) bool {
 		return planned != nil && planned.Changes.Instance(addr, addrs.NotDeposed) != nil
 	})
-	return m.read
+	m.since = time.Time{}
+}
+
+// Forget makes the next plan a new one, whether or not it would be the same as the last.
+func (m *Memory) Forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kept = nil
 }
 
 // Expire makes the next plan read everything again.

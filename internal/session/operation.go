@@ -88,6 +88,10 @@ type OperationOptions struct {
 func (s *Session) StartOperation(ctx context.Context, opts OperationOptions, name string) (_ *Operation, err error) {
 	s.Live.Phase("Loading the configuration", 0)
 	defer s.Live.Phase("", 0)
+	if opts.Memory != nil {
+		s.reads = &planReads{}
+		s.FileRead = s.reads.file
+	}
 	root, err := s.LoadRootModule(ctx, opts.Variables)
 	if err != nil {
 		return nil, err
@@ -252,7 +256,7 @@ func (s *Session) Environment(running *Providers, workspace string) *engine.Env 
 		Provider: running.Provider, Reuse: running.Reuse, Schema: running.Schema, Provisioner: running.provisioners.byType,
 		Observe: s.Printer.Event, Warn: s.Warnings.Add, Timings: s.Timings, Stop: s.Interrupts.Stop,
 		Workspace: workspace, WorkDir: s.WorkDir, RootModule: s.RootDir, Base: s.Base,
-		CheckReads: s.CheckReads, ProviderSecret: s.providerSecret(),
+		CheckReads: s.CheckReads, ProviderSecret: s.providerSecret(), FileRead: s.FileRead,
 	}
 }
 
@@ -307,8 +311,21 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	live := op.Session.Live
 	live.Phase("Validating", 0)
 	defer live.Phase("", 0)
-	warn := op.Session.Warnings.Add
-	var validated, planned tfdiags.Diagnostics
+	var in *planInputs
+	memory := op.options.Memory
+	if memory != nil {
+		in = op.inputs(opts)
+		if k := memory.same(ctx, op, in); k != nil {
+			op.Session.Warnings.Add(k.warnings...)
+			return k.plan, op.Providers.packages.check(Requirements(nil, op.State.State()))
+		}
+		memory.begin()
+	}
+	var validated, planned, warnings tfdiags.Diagnostics
+	warn := func(list ...tfdiags.Diagnostic) {
+		warnings = append(warnings, list...)
+		op.Session.Warnings.Add(list...)
+	}
 	quiet := op.QuietEnv()
 	quiet.Warn = validated.Add
 	same := op.findsUnchanged(ctx, opts)
@@ -356,7 +373,11 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	if err := op.Providers.packages.check(Requirements(nil, op.State.State())); err != nil {
 		return nil, err
 	}
-	return plan, op.setFootprint(ctx, plan)
+	err = op.setFootprint(ctx, plan)
+	if memory != nil && err == nil {
+		memory.remember(op, in, plan, warnings)
+	}
+	return plan, err
 }
 
 // managedInstances returns the number of managed instances in a state, all of which a plan visits.

@@ -25,6 +25,7 @@ type remoteReader struct {
 	encryption *Encryption
 	remote     remoteOutputs // nil unless the run plans several root modules
 	reads      *remoteReads  // receives the reads from stores that are a statemgr.Ledger
+	answers    *planReads    // receives the results; may be nil
 }
 
 // builtin returns the functions that the built-in provider needs to read states.
@@ -56,7 +57,7 @@ func (s *Session) ReadRemote(ctx context.Context, of *RemoteState) (map[string]c
 
 func newRemoteReader(s *Session) *remoteReader {
 	return &remoteReader{stores: newStores(s), clients: s.Clients, encryption: &s.Encryption, remote: s.Remote,
-		reads: &s.remote}
+		reads: &s.remote, answers: s.reads}
 }
 
 // RemoteReader reads the outputs of a state. found is false if there is no state.
@@ -71,6 +72,13 @@ func (r *remoteReader) outputs(
 		return nil, false, err
 	}
 	of := &RemoteState{addr, &BackendSettings{Driver: driver, Config: config}, workspace}
+	outputs, found, err := r.answer(ctx, of)
+	r.answers.answered(of, outputs, found, err)
+	return outputs, found, err
+}
+
+// answer returns the outputs of a state as the run sees them.
+func (r *remoteReader) answer(ctx context.Context, of *RemoteState) (map[string]cty.Value, bool, error) {
 	if r.remote == nil {
 		return r.read(ctx, of)
 	}

@@ -86,6 +86,7 @@ type Session struct {
 	unreleased     tfdiags.Diagnostics // errors of Release
 	// stores says that the configuration or the state has a terraform_data with the block store.
 	stores bool
+	reads  *planReads // of an operation with a Memory; otherwise nil
 }
 
 // remoteOutputs returns the outputs of another state as they will be after the changes that this

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tofu/internal/cliconfig"
 )
 
 // manyBlocks returns a configuration with n instances in n/10 blocks; half of the blocks refer to another.
@@ -66,6 +68,32 @@ func BenchmarkEdit(b *testing.B) {
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
 	b.ReportMetric(float64(mem.Sys)/1e6, "MB")
+}
+
+// BenchmarkEstate measures a plan of the last of 50 root modules, each of which needs the one before it, after
+// each edit of the first.
+func BenchmarkEstate(b *testing.B) {
+	files := chain(50)
+	open(b, files)
+	age(b, ".")
+	c := newCore(b, &cliconfig.Config{CacheDir: b.TempDir()})
+	if _, err := c.OpenEstate(b.Context(), ".", Options{}); err != nil {
+		b.Fatal(err)
+	}
+	plan := func() {
+		if p, err := c.Module("r49").Plan(b.Context(), PlanOptions{}); err != nil || p.Diagnostics.HasErrors() {
+			b.Fatal(err, p.Diagnostics)
+		}
+	}
+	plan()
+	before := cpuTime()
+	b.ResetTimer()
+	for i := 0; b.Loop(); i++ {
+		c.SetText("r00/main.tf", fmt.Appendf(nil, "# %d\n%s", i, files["r00/main.tf"]))
+		plan()
+	}
+	b.StopTimer()
+	b.ReportMetric(float64((cpuTime()-before).Milliseconds())/float64(b.N), "CPU-ms/op")
 }
 
 func cpuTime() time.Duration {

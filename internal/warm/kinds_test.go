@@ -5,17 +5,21 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"tofu/internal/cliconfig"
 	"tofu/internal/depsfile/pkgstore"
 	"tofu/internal/engine"
 	"tofu/internal/fleet"
+	"tofu/internal/plans"
 	"tofu/internal/roots"
 	"tofu/internal/session"
 	"tofu/internal/ui"
@@ -189,9 +193,44 @@ func (estateKind) open(c *Core) ([]*Module, error) {
 	return e.Modules(), err
 }
 
+// outside changes a state that is read, a root module that comes and goes, or the times of all files: only
+// what has an old time is taken from memory.
 func (estateKind) outside(w *world) {
+	switch w.n(4) {
+	case 0:
+		w.log = append(w.log, "a root module comes or goes")
+		if os.RemoveAll("new/inner") == nil && w.n(2) == 0 {
+			write(w.t, "new/inner/main.tf", fmt.Sprintf("output \"v\" { value = %d }\n", w.n(3)))
+		}
+		return
+	case 1, 2:
+		w.log = append(w.log, "time passes")
+		age(w.t, ".")
+		return
+	}
 	w.log = append(w.log, "change another state")
 	write(w.t, "other.tfstate", fmt.Sprintf(`{"version":4,"serial":1,"lineage":"x","outputs":{"v":{"value":"%d","type":"string"}},"resources":[]}`, w.n(5)))
+}
+
+// aged counts the times that age has given.
+var aged atomic.Int64
+
+// age gives all new files and directories times that are long ago and that no other file has had.
+func age(t testing.TB, dir string) {
+	t.Helper()
+	if err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil || time.Since(info.ModTime()) > time.Hour {
+			return err
+		}
+		then := time.Now().Add(-24*time.Hour + time.Duration(aged.Add(1))*time.Millisecond)
+		return os.Chtimes(path, then, then)
+	}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func (estateKind) text(w *world, name string) string {
@@ -210,7 +249,7 @@ func (estateKind) text(w *world, name string) string {
 		say("root \"far\" {\n  path = \"far\"\n  variables = { size = %s }\n}\n", pick(`root["net"].id`, `root["app"].v`, `root["web"].v`, `"plain"`))
 	case "net/main.tf":
 		say("resource \"terraform_data\" \"n\" {\n  count = %d\n  input = \"net-%d-${count.index}\"\n}\n", 1+n(2), n(4))
-		say("output \"id\" { value = %s }\noutput \"v\" {\n  value     = \"constant%d\"\n  sensitive = %t\n}\n", pick("terraform_data.n[0].id", "terraform_data.n[0].output", `"plain"`), n(3), n(3) == 0)
+		say("output \"id\" { value = %s }\noutput \"v\" {\n  value     = \"constant%d\"\n  sensitive = %t\n}\n", pick("terraform_data.n[0].id", "terraform_data.n[0].output", `"plain"`, `file("../other.tfstate")`, `join(" ", fileset("..", "**.tf"))`), n(3), n(3) == 0)
 	case "app/main.tf":
 		read("net", "net/terraform.tfstate")
 		if n(2) == 0 {
@@ -246,14 +285,14 @@ func (estateKind) check(w *world, opts PlanOptions) {
 	if e == nil || !e.OnlyRootErrors(err) {
 		return
 	}
-	plans := map[string]string{}
+	planned := map[string]string{}
 	run := &fleet.Run{Session: base, Estate: e, Selected: e.Roots, Show: func(*roots.Root, *fleet.Result, []byte) {},
 		Options: session.OperationOptions{},
-		Printer: func(r *roots.Root, _ io.Writer) ui.Printer { return &keeper{plans: plans, name: r.Name} }, Roots: 1}
+		Printer: func(r *roots.Root, _ io.Writer) ui.Printer { return &keeper{plans: planned, name: r.Name} }, Roots: 1}
 	results := run.Plan(w.t.Context(), engine.PlanOptions{Mode: opts.Mode, SkipRefresh: opts.Refresh == None, Defer: true}, nil)
 	for _, result := range results {
-		if result.Root.Err != nil {
-			continue
+		if result.Root.Err != nil || opts.Mode == plans.Destroy && result.Skipped {
+			continue // a root module is destroyed by itself
 		}
 		m := w.core.Module(result.Root.Name)
 		p, err := m.Plan(w.t.Context(), opts)
@@ -264,7 +303,7 @@ func (estateKind) check(w *world, opts PlanOptions) {
 		if result.Failed() != p.Diagnostics.HasErrors() {
 			w.t.Fatalf("%s: roots plan: %v %s\nwarm: %v\nafter %q", m.Name(), result.Err, result.Why, p.Diagnostics.Err(), w.log)
 		}
-		if want := plans[m.Name()]; want != "" {
+		if want := planned[m.Name()]; want != "" {
 			if err := p.WriteJSON(&got); err != nil {
 				w.t.Fatal(err)
 			}

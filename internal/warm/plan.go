@@ -100,6 +100,9 @@ func (m *Module) plan(ctx context.Context, at moment, opts PlanOptions, member *
 	out := &Plan{}
 	answer, err := m.run(ctx, at, opts.Observe, func(ctx context.Context, q *question) error {
 		*out = Plan{Read: m.memory.Again(opts.Refresh == All)}
+		if opts.save != nil {
+			m.memory.Forget() // the time of a plan that is stored is that of the request
+		}
 		if member != nil {
 			if err := member.Prepare(ctx, q.Session); err != nil {
 				return err

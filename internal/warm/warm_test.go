@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"tofu/internal/cliconfig"
+	"tofu/internal/configs/inputs"
+	"tofu/internal/plans"
+	"tofu/internal/session"
 )
 
 // open returns a core in a new directory with the given files.
@@ -109,5 +112,67 @@ output "out" { value = local.twice }
 	drift, err := m.Drift(t.Context(), nil)
 	if err != nil || drift.Report == nil {
 		t.Error(drift.Diagnostics, err)
+	}
+}
+
+// TestSamePlan checks that a plan is taken again only as long as nothing that it was made of has changed.
+func TestSamePlan(t *testing.T) {
+	const remote = `{"version":4,"serial":1,"lineage":"x","outputs":{"v":{"value":"%s","type":"string"}},"resources":[]}`
+	c, _ := open(t, map[string]string{
+		"main.tf": `
+variable "v" { default = "d" }
+output "file" { value = file("in.txt") }
+output "names" { value = fileset("d", "**") }
+output "missing" { value = fileexists("none.txt") }
+output "v" { value = var.v }
+data "terraform_remote_state" "other" {
+  backend = "local"
+  config  = { path = "other.tfstate" }
+}
+output "other" { value = data.terraform_remote_state.other.outputs.v }
+`, "in.txt": "1", "d/e/x.txt": "", "other.tfstate": strings.ReplaceAll(remote, "%s", "1")})
+	m, err := c.Open(".", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := func() *plans.Plan {
+		t.Helper()
+		p, err := m.Plan(t.Context(), PlanOptions{})
+		if err != nil || p.Diagnostics.HasErrors() {
+			t.Fatal(err, p.Diagnostics)
+		}
+		return p.View.Plan
+	}
+	before := plan()
+	if plan() == before {
+		t.Error("a plan is taken again although a file that it reads could change within its time of modification")
+	}
+	for _, change := range []struct {
+		what   string
+		change func()
+	}{
+		{"nothing", func() {}},
+		{"a file", func() { write(t, "in.txt", "2") }},
+		{"a new file", func() { write(t, "d/e/y.txt", "") }},
+		{"a file that appears", func() { write(t, "none.txt", "") }},
+		{"another state", func() { write(t, "other.tfstate", strings.ReplaceAll(remote, "%s", "2")) }},
+		{"its state", func() { write(t, "terraform.tfstate", strings.ReplaceAll(remote, "%s", "3")) }},
+		{"a variable file", func() { write(t, "terraform.tfvars", "v = \"e\"\n") }},
+		{"an unsaved text", func() { c.SetText("terraform.tfvars", []byte("v = \"f\"\n")) }},
+		{"options", func() { _, _ = c.Open(".", Options{Variables: session.Variables{Vars: []inputs.Flag{{Text: "v=g"}}}}) }},
+		{"an apply", c.expire},
+		{"its text", func() { c.SetText("more.tf", []byte("output \"more\" { value = plantimestamp() }\n")) }},
+	} {
+		age(t, ".")
+		before = plan()
+		before = plan()
+		change.change()
+		age(t, ".")
+		if same := plan() == before; same != (change.what == "nothing") {
+			t.Errorf("after a change of %s, the same plan: %t", change.what, same)
+		}
+	}
+	if plan() == plan() {
+		t.Error("a plan with its own time in it is taken again")
 	}
 }

@@ -73,6 +73,11 @@ func plantimestampFunc(b *binding) function.Function {
 			"returns the same time during apply.",
 		Type:         function.StaticReturnType(cty.String),
 		RefineResult: notNull,
-		Impl:         func([]cty.Value, cty.Type) (cty.Value, error) { return result, nil },
+		Impl: func([]cty.Value, cty.Type) (cty.Value, error) {
+			if result.IsKnown() {
+				b.reads("")
+			}
+			return result, nil
+		},
 	})
 }

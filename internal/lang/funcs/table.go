@@ -25,7 +25,7 @@ type Options struct {
 	PureOnly bool
 
 	// Read, if not nil, is called with the path of each file that a function reads or looks for, and
-	// with the directory above those that fileset looks for.
+	// with the directory above those that fileset looks for. plantimestamp calls it with "".
 	Read func(path string)
 
 	// PlanTimestamp is the result of plantimestamp. If it is zero, there is no plan yet and the
