@@ -120,9 +120,9 @@ func scriptParams(mirror, dir string) testscript.Params {
 }
 
 // cmdCollector implements `collector FILE`. It starts a trace collector and sets COLLECTOR to its
-// URL. For each span, the collector writes a line to FILE: the names of the span's ancestors and of
-// the span itself, the values of its attributes in the order of their names, and whether the span
-// failed.
+// URL. For each span of the last trace, the collector writes a line to FILE: the names of the span's
+// ancestors and of the span itself, the values of its attributes in the order of their names, and
+// whether the span failed.
 func cmdCollector(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: collector FILE")
@@ -132,7 +132,12 @@ func cmdCollector(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Defer(end)
 	ts.Setenv("COLLECTOR", c.URL)
 	path := ts.MkAbs(args[0])
+	traces := make(map[string][]otlptest.Span)
 	c.Got = func(spans []otlptest.Span) error {
+		for _, s := range spans {
+			traces[s.Trace] = append(traces[s.Trace], s)
+		}
+		spans = traces[spans[0].Trace]
 		byID := make(map[string]otlptest.Span)
 		for _, s := range spans {
 			byID[s.ID] = s
