@@ -218,7 +218,7 @@ func (q *queued) enqueue(ctx context.Context, e *roots.Estate, selected []*roots
 	}
 	q.run.About = workers.About{Args: q.flags.passedOn(), Env: variablesOf(q.app.Environ), Dirs: orHere(dirs),
 		Dir: filepath.ToSlash(dir), Variables: e.Variables(), Width: q.app.Width,
-		Color: q.app.Color}
+		Color: q.app.Color, JSON: q.app.view.JSON}
 	q.unread = make(map[string]error)
 	planned := make(map[string]*fleet.Planned)
 	if q.saved != nil {
@@ -543,7 +543,9 @@ func (q *queued) event(ctx context.Context, root string, data []byte) {
 		if len(e.Live) > 0 {
 			q.app.Live.Stored(root, e.Live)
 		}
-		_, _ = q.app.Out.Write(e.Out)
+		if q.app.view.JSON == q.run.About.JSON { // otherwise, only the results are shown
+			_, _ = q.app.Out.Write(e.Out)
+		}
 	}
 }
 

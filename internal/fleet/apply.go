@@ -124,7 +124,7 @@ func (a *applying) again(ctx context.Context, s *session.Session, saved *session
 		_, condition := d.Extra.(tfdiags.CheckRule)
 		return !condition
 	})...)
-	if err := notAgreed(lost, a.agreed); err != nil {
+	if err := notAgreed(lost, a.agreed, a.rec.advice()); err != nil {
 		return err
 	}
 	// A plan without changes is carried out, too: it writes what is only in the journal so far.

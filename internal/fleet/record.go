@@ -48,6 +48,14 @@ func RecordPath(archive string) string { return archive + ".run" }
 // NoRecord returns a record without a file. It is for an archive that no other run can apply.
 func NoRecord() *Record { return &Record{done: make(map[string]step)} }
 
+// advice says how to go on after a run that could not finish what an earlier one began.
+func (rec *Record) advice() string {
+	if rec.file == nil {
+		return "Make a new plan to continue."
+	}
+	return "Use -resume again."
+}
+
 // Begin creates the record for the first run that applies an archive. It returns an error if an
 // earlier run has begun to apply the archive.
 func Begin(s *Saved) (*Record, error) {

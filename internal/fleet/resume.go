@@ -134,8 +134,8 @@ func tainted(plan *plans.Plan, c *plans.InstanceChange) bool {
 	return object != nil && object.Status == states.Tainted
 }
 
-// notAgreed returns an error if an object in lost is not in agreed.
-func notAgreed(lost, agreed []Loss) error {
+// notAgreed returns an error if an object in lost is not in agreed. advice says how to go on.
+func notAgreed(lost, agreed []Loss, advice string) error {
 	var lines []string
 	for _, l := range lost {
 		if !slices.Contains(agreed, l) {
@@ -146,7 +146,7 @@ func notAgreed(lost, agreed []Loss) error {
 		return nil
 	}
 	return tfdiags.Errorf("What is left destroys more than was approved",
-		"This was not known when you were asked:%s\nNothing more was changed here. Use -resume again.", strings.Join(lines, ""))
+		"This was not known when you were asked:%s\nNothing more was changed here. %s", strings.Join(lines, ""), advice)
 }
 
 // LossTitle introduces a list of losses.

@@ -168,10 +168,10 @@ func TestLosses(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", c.name, text, c.want)
 		}
 	}
-	if err := notAgreed([]Loss{{"r", "a.x", "w"}}, []Loss{{"r", "a.x", "w"}, {"r", "a.y", "w"}}); err != nil {
+	if err := notAgreed([]Loss{{"r", "a.x", "w"}}, []Loss{{"r", "a.x", "w"}, {"r", "a.y", "w"}}, ""); err != nil {
 		t.Error(err)
 	}
-	if err := notAgreed([]Loss{{"r", "a.x", "w"}}, []Loss{{"s", "a.x", "w"}}); err == nil || !strings.Contains(err.Error(), "r: a.x") {
+	if err := notAgreed([]Loss{{"r", "a.x", "w"}}, []Loss{{"s", "a.x", "w"}}, ""); err == nil || !strings.Contains(err.Error(), "r: a.x") {
 		t.Errorf("a loss in another root module was not agreed to: %v", err)
 	}
 }

@@ -75,6 +75,7 @@ type About struct {
 	Variables []string          `json:"variables,omitempty"` // names of the variables of all root modules
 	Width     int               `json:"width"`
 	Color     bool              `json:"color"`
+	JSON      bool              `json:"json,omitempty"`   // whether what tasks print at once is JSON
 	Failed    json.RawMessage   `json:"failed,omitempty"` // root modules without a plan, of a saved plan
 }
 
