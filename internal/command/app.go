@@ -54,10 +54,10 @@ func (a *App) open(p *session.Process, t *terminal.Terminal) {
 	a.setView(viewFlags{ConsolidateWarnings: true})
 }
 
-// another returns an App without output for another command of this process, in the present working directory. They share
-// the clients of backends.
+// another returns an App without output for another command of this process, in the present working directory and with
+// the present environment. They share the clients of backends.
 func (a *App) another() *App {
-	p := session.NewProcess(a.Environ, a.CLI, a.Err)
+	p := session.NewProcess(os.Environ(), a.CLI, a.Err)
 	p.CheckReads = a.CheckReads
 	b := &App{}
 	b.open(p, terminal.New(&terminal.Streams{Out: io.Discard, Err: a.Err}))

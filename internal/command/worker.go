@@ -91,9 +91,9 @@ func runWorker(ctx context.Context, app *App, f *workerCommandFlags, args []stri
 	w := &workers.Worker{Queue: q, ID: workers.NewWorkerID(cmp.Or(host, "worker")), Host: host, Program: version.Build(),
 		Labels: f.Labels, Jobs: f.Jobs, Lease: f.Lease, Dir: dir, Metrics: &workers.Metrics{},
 		Say: func(format string, args ...any) { app.Say("%s", fmt.Sprintf(format, args...)) },
-		Command: func(env []string) *exec.Cmd {
+		Command: func() *exec.Cmd {
 			cmd := exec.Command(program, "worker", "task")
-			cmd.Env = append(withoutQueue(app.Environ), env...)
+			cmd.Env = withoutQueue(app.Environ)
 			return cmd
 		}}
 	end, err := f.serveMetrics(w.Metrics)

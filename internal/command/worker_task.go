@@ -38,9 +38,6 @@ var cmdWorkerTask = &Command{
 			defer app.ShareClients()()
 			app.Clients.Most = taskConnections
 			return workers.Serve(app.In, app.Out, workers.Exit, func(child *workers.Child) error {
-				if err := os.Chdir(child.Job.Dir); err != nil {
-					return err
-				}
 				one := app.another()
 				if err := one.setup(""); err != nil {
 					return err
@@ -101,7 +98,6 @@ func (t *task) run(ctx context.Context) error {
 	}()
 	t.events = &taskEvents{task: t}
 	defer t.events.start()()
-	app.Out = t.events
 	app.Live = nil
 	view := t.flags.viewFlags
 	view.JSONInto = ""
@@ -111,10 +107,12 @@ func (t *task) run(ctx context.Context) error {
 	}
 	app.Width, app.OutTerminal = t.job.About.Width, false
 	app.setView(view)
-	app.Color = t.job.About.Color
-	app.Printer = withDeprecation(ui.NewHuman(app.viewOptions(app.Out)), view.Deprecation)
+	app.Out, app.Color = t.events, t.job.About.Color
+	opts := app.viewOptions(app.Out)
+	app.Printer = withDeprecation(ui.NewHuman(opts), view.Deprecation)
 	if view.JSON {
-		app.Printer = ui.NewJSON(app.viewOptions(app.Out))
+		opts.Root = t.job.Root // only the printer of the caller prints the version
+		app.Printer = ui.NewJSON(opts)
 	}
 	t.flags.shown, t.unsure = newRootsView(app, len(t.job.About.Roots)), true
 	if err := t.work(ctx); err != nil {

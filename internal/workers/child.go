@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,7 @@ type Job struct {
 	Reasons   []string          `json:"reasons,omitempty"` // why earlier tries ended
 	Worker    string            `json:"worker"`
 	Dir       string            `json:"dir"` // the working directory
+	Env       map[string]string `json:"env"` // variables in addition to those of the worker
 }
 
 // toChild is a message from a worker.
@@ -111,7 +113,12 @@ func Serve(in io.Reader, out io.Writer, exit func(), work func(*Child) error) er
 		close(jobs)
 	}()
 	for c := range jobs {
-		if err := work(c); err != nil {
+		leave, err := c.Job.enter()
+		if err == nil {
+			err = work(c)
+			leave()
+		}
+		if err != nil {
 			return err
 		}
 		if c.last == nil {
@@ -123,6 +130,30 @@ func Serve(in io.Reader, out io.Writer, exit func(), work func(*Child) error) er
 		}
 	}
 	return nil
+}
+
+// enter makes the directory and the variables of the job those of this process, until the returned function is called.
+func (j *Job) enter() (leave func(), err error) {
+	if err := os.Chdir(j.Dir); err != nil {
+		return nil, err
+	}
+	before := os.Environ()
+	for name, value := range j.Env {
+		if err := os.Setenv(name, value); err != nil {
+			return nil, err
+		}
+	}
+	return func() {
+		for name := range j.Env {
+			_ = os.Unsetenv(name)
+		}
+		for _, entry := range before {
+			name, value, _ := strings.Cut(entry, "=")
+			if _, changed := j.Env[name]; changed {
+				_ = os.Setenv(name, value)
+			}
+		}
+	}, nil
 }
 
 func (o *outlet) child(job *Job) *Child {

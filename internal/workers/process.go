@@ -10,10 +10,8 @@ import (
 	"time"
 )
 
-// process is a process that works on tasks of one run, one after another. Starting one takes longer than planning a small
-// root module.
+// process is a process that works on tasks, one after another. Starting one takes longer than planning a small root module.
 type process struct {
-	run      string
 	cmd      *exec.Cmd
 	messages chan fromChild // closed when no more come
 	errors   *tail
@@ -28,14 +26,14 @@ type process struct {
 }
 
 const (
-	// idleTime is the time that a process waits for another task of its run.
-	idleTime = 10 * time.Second
+	// idleTime is the time that a process waits for another task.
+	idleTime = 30 * time.Second
 	// orphanDelay is the time that a worker reads what the children of an ended process still print.
 	orphanDelay = 100 * time.Millisecond
 )
 
-func startProcess(run string, cmd *exec.Cmd) (*process, error) {
-	p := &process{run: run, cmd: cmd, messages: make(chan fromChild), errors: &tail{}, ended: make(chan struct{})}
+func startProcess(cmd *exec.Cmd) (*process, error) {
+	p := &process{cmd: cmd, messages: make(chan fromChild), errors: &tail{}, ended: make(chan struct{})}
 	cmd.Stderr = p.errors
 	cmd.WaitDelay = orphanDelay
 	ownGroup(cmd)
@@ -112,39 +110,24 @@ func (p *process) kill() error {
 	return err
 }
 
-// take returns a process for a task of a run. There are at most as many as tasks can run at the same time.
-func (w *Worker) take(r *Run) (*process, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for len(w.idle) > 0 {
-		i := slices.IndexFunc(w.idle, func(p *process) bool { return p.run == r.ID })
-		if i < 0 && len(w.idle)+len(w.tasks) < w.Jobs {
-			break
+// take returns a process for a task: one that waits, or a new one.
+func (w *Worker) take() (*process, error) {
+	for {
+		w.mu.Lock()
+		if len(w.idle) == 0 {
+			w.mu.Unlock()
+			return startProcess(w.Command())
 		}
-		mine := i >= 0
-		if !mine {
-			i = len(w.idle) - 1
-		}
-		p := w.idle[i]
-		w.idle = slices.Delete(w.idle, i, i+1)
+		p := w.idle[0]
+		w.idle = w.idle[1:]
+		w.mu.Unlock()
 		select {
 		case <-p.messages: // closed, because it says nothing without a task
-			mine = false
+			w.ending.Go(p.end)
 		default:
-		}
-		if mine {
 			return p, nil
 		}
-		w.ending.Go(p.end)
 	}
-	env := []string{"TF_IN_AUTOMATION=1"}
-	for name, value := range r.About.Env {
-		env = append(env, name+"="+value)
-	}
-	if r.Trace != "" {
-		env = append(env, "TRACEPARENT="+r.Trace)
-	}
-	return startProcess(r.ID, w.Command(env))
 }
 
 // keep keeps a process whose task has ended for the next one.

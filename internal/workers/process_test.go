@@ -3,6 +3,7 @@ package workers
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -14,15 +15,21 @@ func (b *bench) processes() (out []string) {
 	return out
 }
 
-// TestProcesses has several runs: tasks of one run share a process, unless it ends.
+// TestProcesses has several runs: their tasks share a process, unless it ends. Each has the variables of its run.
 func TestProcesses(t *testing.T) {
 	b := newBench(t)
 	s := b.start(1)
 	crash := b.input(instructions{Crash: []byte("x")})
-	b.over(b.enqueue(&Run{Tasks: []*Task{{Root: "one"}, {Root: "two"}, {Root: "three"}}}))
-	b.over(b.enqueue(&Run{Tasks: []*Task{{Root: "four"}, {Root: "five", Needs: []int{0}, Input: crash}}}))
+	b.over(b.enqueue(&Run{Trace: "a", Tasks: []*Task{{Root: "one"}, {Root: "two"}}}))
+	b.over(b.enqueue(&Run{Tasks: []*Task{{Root: "three"}}}))
+	b.over(b.enqueue(&Run{Trace: "b", Tasks: []*Task{{Root: "four"}, {Root: "five", Needs: []int{0}, Input: crash}}}))
+	for _, line := range []string{"trace a one", "trace a two", "trace  three", "trace b four"} {
+		if !strings.Contains(b.lines(), line+"\n") {
+			t.Errorf("%s is missing", line)
+		}
+	}
 	got := b.processes()
-	if len(got) != 4+maxTries || got[0] != got[1] || got[1] != got[2] || got[2] == got[3] || got[3] != got[4] ||
+	if len(got) != 4+maxTries || got[0] != got[1] || got[1] != got[2] || got[2] != got[3] || got[3] != got[4] ||
 		got[4] == got[5] || got[5] == got[6] {
 		t.Errorf("the processes are %v. The log is:\n%s", got, b.lines())
 	}
@@ -37,9 +44,8 @@ func TestProcesses(t *testing.T) {
 func TestIdleProcess(t *testing.T) {
 	b := newBench(t)
 	s := b.start(2)
-	r := b.enqueue(&Run{Tasks: []*Task{{Root: "one"}}})
-	b.over(r)
-	p, err := s.take(r)
+	b.over(b.enqueue(&Run{Tasks: []*Task{{Root: "one"}}}))
+	p, err := s.take()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,14 +62,9 @@ func TestIdleProcess(t *testing.T) {
 			return false
 		}
 	})
-	next, err := s.take(r)
+	next, err := s.take()
 	if err != nil || next == p {
 		t.Fatalf("the process that has ended was taken, %v", err)
 	}
 	next.end()
-	other, err := s.take(&Run{ID: "other"})
-	if err != nil || other.run != "other" {
-		t.Fatalf("a process for another run: %v", err)
-	}
-	other.end()
 }

@@ -21,8 +21,7 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Worker takes tasks from a queue and runs them in processes. A process works on one task at a time, and only on those of
-// one run.
+// Worker takes tasks from a queue and runs them in processes. A process works on one task at a time.
 type Worker struct {
 	Queue   *Queue
 	ID      string   // names the worker in messages
@@ -34,9 +33,8 @@ type Worker struct {
 	// Lease is the time that the worker may work on a task without reaching the database. After that, another one may take
 	// the task.
 	Lease time.Duration
-	// Command returns the command for the process of tasks, without standard streams. It has the variables env in addition
-	// to those of the worker.
-	Command func(env []string) *exec.Cmd
+	// Command returns the command for the process of tasks, without standard streams.
+	Command func() *exec.Cmd
 	Say     func(format string, args ...any) // informs the user
 	Metrics *Metrics
 
@@ -332,8 +330,12 @@ func (w *Worker) run(ctx context.Context, k ticket, t *Task) (*end, error) {
 		return nil, err
 	}
 	job := &Job{Run: t.Run, Phase: t.Phase, Root: t.Root, About: r.About, Operation: r.Operation, Input: t.Input, Plan: t.Plan,
-		Outputs: t.Given, Begun: t.Begun, Reasons: t.Reasons, Worker: w.ID, Dir: dir}
-	p, err := w.take(r)
+		Outputs: t.Given, Begun: t.Begun, Reasons: t.Reasons, Worker: w.ID, Dir: dir, Env: map[string]string{"TF_IN_AUTOMATION": "1"}}
+	maps.Copy(job.Env, r.About.Env)
+	if r.Trace != "" {
+		job.Env["TRACEPARENT"] = r.Trace
+	}
+	p, err := w.take()
 	if err != nil {
 		return nil, err
 	}
@@ -384,7 +386,10 @@ func (w *Worker) supervise(ctx context.Context, k ticket, t *Task, job *Job, p *
 	case last != nil:
 		return last, nil
 	case waitErr != nil:
-		return nil, fmt.Errorf("the process ended with %w. Its last messages were: %s", waitErr, p.errors.String())
+		if text := p.errors.String(); text != "" {
+			waitErr = fmt.Errorf("%w. Its last messages were: %s", waitErr, text)
+		}
+		return nil, fmt.Errorf("the process ended with %w", waitErr)
 	}
 	return nil, errors.Join(err, errors.New("the process ended without a result"))
 }

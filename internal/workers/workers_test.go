@@ -203,9 +203,9 @@ func (b *bench) start(jobs int, labels ...string) *started {
 			defer s.mu.Unlock()
 			s.said = append(s.said, fmt.Sprintf(format, args...))
 		},
-		Command: func(env []string) *exec.Cmd {
+		Command: func() *exec.Cmd {
 			cmd := exec.Command(os.Args[0])
-			cmd.Env = append(append(os.Environ(), childEnv+"=1"), env...)
+			cmd.Env = append(os.Environ(), childEnv+"=1")
 			return cmd
 		}}
 	ended := make(chan error, 1)
