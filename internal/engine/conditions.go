@@ -108,7 +108,7 @@ func (set conditionSet) evalOne(c *evalContext, r reads.Condition) (checks.Statu
 	if err != nil {
 		return checks.Error, "", err
 	}
-	validating, variable := e.op.Phase == phase.Validate, set.kind == checks.KindVariable
+	validating, variable := e.op.Phase.InputsUnknown(), set.kind == checks.KindVariable
 	switch known := verdict.Result.IsKnown(); {
 	case !known && set.kind == checks.KindCheck && !validating:
 		d := tfdiags.Warningf("Check block assertion known after apply", "The condition depends on values that "+

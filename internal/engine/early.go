@@ -11,7 +11,6 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/engine/graph"
-	"tofu/internal/engine/phase"
 	"tofu/internal/engine/reads"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/lang/marks"
@@ -244,7 +243,7 @@ func (f *earlyValues) ReadValue(
 func (f *earlyValues) keysOf(c *evalContext, read reads.Keyed, block hcl.Range) ([]reads.KeyRead, bool) {
 	var out []reads.KeyRead
 	var keys keySet
-	if f.e.op.Phase == phase.Validate && len(c.keys().certain(read.Refs, read.Of)) < len(read.Refs) {
+	if f.e.op.Phase.InputsUnknown() && len(c.keys().certain(read.Refs, read.Of)) < len(read.Refs) {
 		return nil, false
 	}
 	for _, ref := range read.Refs {

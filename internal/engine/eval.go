@@ -16,7 +16,6 @@ import (
 	"tofu/internal/configs"
 	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
-	"tofu/internal/engine/phase"
 	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/lang/funcs"
@@ -302,9 +301,9 @@ func (c *evalContext) Module(call string, use lang.CallUse) (cty.Value, error) {
 		use.Outputs = nil
 	}
 	switch {
-	case c.e.op.Phase == phase.Validate && !use.Keyless && !child.Repetition.Repeats():
+	case c.e.op.Phase.InputsUnknown() && !use.Keyless && !child.Repetition.Repeats():
 		return cty.DynamicVal, nil // planning reports a missing instance, as in OpenTofu
-	case c.e.op.Phase == phase.Validate:
+	case c.e.op.Phase.InputsUnknown():
 		return unknownValue(child, use.Outputs), nil
 	}
 	if c.before.WaitsForCall(child) {
@@ -449,7 +448,7 @@ func (c *evalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 		return function.Function{}, err
 	}
 	switch {
-	case p == nil && e.op.Phase == phase.Validate:
+	case p == nil && e.op.Phase.InputsUnknown():
 		return unknownFunction, nil
 	case p == nil:
 		local := addrs.LocalProviderConfig{LocalName: ref.Name, Alias: ref.Alias}
@@ -468,7 +467,7 @@ func (c *evalContext) Function(ref addrs.ProviderFunction, rng hcl.Range) (funct
 		err = diags.Report(e.out.warn)
 		spec = listed[ref.Function]
 	}
-	if spec == nil && e.op.Phase == phase.Validate {
+	if spec == nil && e.op.Phase.InputsUnknown() {
 		return unknownFunction, err // before it is configured, a provider may not list all of its functions
 	}
 	if spec == nil {

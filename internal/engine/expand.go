@@ -8,7 +8,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/phase"
 	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
@@ -18,7 +17,7 @@ import (
 // expand determines the instances of a block from its count, for_each or enabled argument. what
 // names the block in messages.
 func (c *evalContext) expand(rep reads.Repetition, what string) (*expandedKeys, error) {
-	if c.e.op.Phase == phase.Validate {
+	if c.e.op.Phase.InputsUnknown() {
 		c = c.withoutDeprecations()
 	}
 	x := expander{c, what}
@@ -48,7 +47,7 @@ func (c expander) expandCount(e *lang.Expr) (*expandedKeys, error) {
 	switch {
 	case err != nil:
 		return out, err
-	case !v.IsKnown() && c.e.op.Phase == phase.Validate:
+	case !v.IsKnown() && c.e.op.Phase.InputsUnknown():
 		out.mode = repeatUnknown
 		return out, nil
 	case !v.IsKnown():
@@ -88,7 +87,7 @@ func (c expander) expandForEach(e *lang.Expr) (*expandedKeys, error) {
 		return lang.ForEach(v)
 	})
 	switch {
-	case errors.Is(err, lang.ErrUnknownKeys) && c.e.op.Phase == phase.Validate:
+	case errors.Is(err, lang.ErrUnknownKeys) && c.e.op.Phase.InputsUnknown():
 		out.mode = repeatUnknown
 		return out, nil
 	case errors.Is(err, lang.ErrUnknownKeys):
@@ -114,7 +113,7 @@ func (c *evalContext) forEach(
 ) ([]lang.Element, error) {
 	v, err := c.eval(e, cty.DynamicPseudoType)
 	if err != nil {
-		if c.e.op.Phase != phase.Validate && reported(err) != nil {
+		if !c.e.op.Phase.InputsUnknown() && reported(err) != nil {
 			err = tfdiags.Join(err, tfdiags.Errorf(invalidForEach, "%s", undecidedDetail("for_each")).At(e.Range()))
 		}
 		return nil, err
@@ -127,7 +126,7 @@ func (c *evalContext) forEach(
 }
 
 func (c expander) expandEnabled(e *lang.Expr) (*expandedKeys, error) {
-	if c.e.op.Phase == phase.Validate {
+	if c.e.op.Phase.InputsUnknown() {
 		return &expandedKeys{mode: repeatUnknown}, nil // planning reports the error
 	}
 	v, err := c.argument(e, enabledArgument)

@@ -6,7 +6,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/phase"
 	"tofu/internal/engine/reads"
 	"tofu/internal/tfdiags"
 )
@@ -99,7 +98,7 @@ func (e *evaluator) expandCall(ctx context.Context, m *reads.Module, parent *mod
 	switch {
 	case err != nil:
 		return err
-	case e.op.Phase == phase.Validate && (m.Repetition.Repeats() && e.early == nil || x.mode == repeatUnknown):
+	case e.op.Phase.InputsUnknown() && (m.Repetition.Repeats() && e.early == nil || x.mode == repeatUnknown):
 		e.expandUnknown(m, parent)
 		return nil
 	}
@@ -129,7 +128,7 @@ func (e *evaluator) addInstance(
 ) {
 	inst := newModuleInstance(m, parent.addr.Child(m.Call.Name, key))
 	inst.parent, inst.rep = parent, rep
-	inst.unknown = parent.unknown || key == addrs.UnknownKey && e.op.Phase != phase.Validate
+	inst.unknown = parent.unknown || key == addrs.UnknownKey && !e.op.Phase.InputsUnknown()
 	e.addLazy(inst)
 	e.modules.add(inst)
 	ci.of = append(ci.of, inst)

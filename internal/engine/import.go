@@ -14,7 +14,6 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/phase"
 	"tofu/internal/engine/reads"
 	"tofu/internal/genconfig"
 	"tofu/internal/lang"
@@ -122,7 +121,7 @@ func (v importVisit) resolveImportIn(
 	}
 	elements, err := c.forEach(t.ForEach, lang.ForEachOrList)
 	switch {
-	case errors.Is(err, lang.ErrUnknownKeys) && w.op.Phase == phase.Validate:
+	case errors.Is(err, lang.ErrUnknownKeys) && w.op.Phase.InputsUnknown():
 		return v.addImportRequest(out, t,
 			w.eval.newContext(ctx, in, unknownRepetition(reads.Repetition{ForEach: t.ForEach})))
 	case errors.Is(err, lang.ErrUnknownKeys):
@@ -148,7 +147,7 @@ func (v importVisit) addImportRequest(
 	if err := at.importedAs(req); err != nil {
 		return err
 	}
-	if !req.decided() || v.w.op.Phase == phase.Validate {
+	if !req.decided() || v.w.op.Phase.InputsUnknown() {
 		return nil
 	}
 	addr, err := at.importAddress()
@@ -183,7 +182,7 @@ func (c importEval) importedAs(req *importRequest) error {
 	switch {
 	case err != nil:
 		return err
-	case !v.IsWhollyKnown() && c.e.op.Phase == phase.Validate:
+	case !v.IsWhollyKnown() && c.e.op.Phase.InputsUnknown():
 		return nil
 	case !v.IsWhollyKnown():
 		return c.unknownArgument(plans.DeferredConfig, arg.summary, "The value is known only after apply. Import "+

@@ -11,7 +11,6 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
-	"tofu/internal/engine/phase"
 	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/plans"
@@ -70,7 +69,7 @@ func (v resourceVisit) orderInstances(ctx context.Context, in *moduleInstance, x
 	for i := range x.keys {
 		c := e.newContext(ctx, in, x.repetition(i))
 		refs := own
-		if v.w.op.Phase == phase.Validate {
+		if v.w.op.Phase.InputsUnknown() {
 			refs = slices.DeleteFunc(c.keys().certain(own, v.r.Keys()), constantKey)
 		}
 		keys, err := c.keys().keysRead(reads.IndexedRead{Of: v.r, Refs: refs})

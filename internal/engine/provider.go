@@ -79,7 +79,7 @@ func (v providerVisit) startInstance(ctx context.Context, key addrs.InstanceKey)
 	configure := func(ctx context.Context) error {
 		diags = callWithSlot(w.calls, &p.Addr.Provider, "ConfigureProvider", addrs.AbsInstance{}, func() tfdiags.Diagnostics {
 			diags := impl.ValidateProviderConfig(ctx, config)
-			if diags.HasErrors() || w.op.Phase == phase.Validate {
+			if diags.HasErrors() || !w.op.Phase.Configures() {
 				return diags
 			}
 			if w.op.defers {
@@ -102,7 +102,7 @@ func (v providerVisit) startInstance(ctx context.Context, key addrs.InstanceKey)
 // cty.NilVal if the provider will not be configured.
 func (w *walk) startProvider(ctx context.Context, p *reads.Provider, config cty.Value) (providers.Interface, error) {
 	reuse := w.op.env.Reuse
-	if reuse != nil && config != cty.NilVal && w.op.Phase != phase.Validate && config.IsWhollyKnown() {
+	if reuse != nil && config != cty.NilVal && w.op.Phase.Configures() && config.IsWhollyKnown() {
 		if impl := reuse(p.Addr.Provider, config); impl != nil {
 			return impl, nil
 		}

@@ -8,7 +8,6 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
-	"tofu/internal/engine/phase"
 	"tofu/internal/engine/reads"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
@@ -129,7 +128,7 @@ func (c *evalContext) setValue(v *reads.Value, in *moduleInstance) {
 
 // variableValue returns an input variable's final value in one module instance.
 func (e *evaluator) variableValue(ctx context.Context, v *reads.Value, in *moduleInstance) (cty.Value, error) {
-	if in.parent == nil && e.op.Phase == phase.Validate {
+	if in.parent == nil && e.op.Phase.InputsUnknown() {
 		return unknownVariable(v.Variable), nil
 	}
 	given, err := e.givenValue(ctx, v, in)
@@ -137,7 +136,7 @@ func (e *evaluator) variableValue(ctx context.Context, v *reads.Value, in *modul
 		return cty.UnknownVal(v.Variable.Type.Type), err
 	}
 	out, err := finalValue(v, in, given)
-	if e.op.Phase == phase.Validate && err == nil && v.Expr != nil {
+	if e.op.Phase.InputsUnknown() && err == nil && v.Expr != nil {
 		configs.UnusedAttributes(v.Expr.Expression, v.Variable.Type.Type, e.out.warn)
 	}
 	return out, err
@@ -236,7 +235,7 @@ func (e outputEval) evalOutput(ctx context.Context, v *reads.Value, in *moduleIn
 	}
 	val, err := e.outputValue(ctx, v, in, root)
 	err = tfdiags.Join(e.refErrors(v.Module, v.DependsOn), err)
-	if root && e.op.Phase != phase.Validate {
+	if root && !e.op.Phase.InputsUnknown() {
 		var path cty.Path
 		var infinite bool
 		val, path, infinite = objchange.StorableNumbers(val)
@@ -284,7 +283,7 @@ func (e outputEval) checkOutputMarks(v *reads.Value, val cty.Value, root bool) e
 				"value is not secret, use nonsensitive().").At(o.Range))
 	}
 	ephemeral := marks.Contains
-	if e.op.Phase == phase.Validate {
+	if e.op.Phase.InputsUnknown() {
 		ephemeral = marks.Has // marks of nested values are checked only when the values are known
 	}
 	if !o.Ephemeral.Value && ephemeral(val, marks.Ephemeral) {

@@ -68,7 +68,7 @@ func (b *build) addImport(m *reads.Module, cfg *configs.Import) error {
 	target := targetOf(t)
 	r := b.g.Resource(target)
 	if r == nil || r.Config == nil {
-		if b.op.Phase == phase.Validate {
+		if b.op.Phase.InputsUnknown() {
 			return nil // planning may generate the configuration
 		}
 		if !b.op.Generate {

@@ -11,7 +11,6 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
-	"tofu/internal/engine/phase"
 	"tofu/internal/engine/reads"
 	"tofu/internal/parallel"
 	"tofu/internal/providers"
@@ -43,7 +42,7 @@ type providerSet struct {
 func (s *providerSet) connect(r *reads.Resource) error {
 	if r.Config != nil {
 		use, ok := r.Module.Config.ProviderOf(r.Config)
-		assumed := use.Expected && s.op.Phase == phase.Validate // the module needs a caller but is validated without one
+		assumed := use.Expected && s.op.Phase.InputsUnknown() // the module needs a caller but is validated without one
 		if !ok && !assumed {
 			return MissingProvider(r.Config.ProviderConfig(), r.Module.Path).InText(r.Config.Range)
 		}

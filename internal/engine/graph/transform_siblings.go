@@ -51,7 +51,7 @@ var siblingsTransformer = &Transformer{
 			siblings := siblingCheck{b}
 			nodes := siblings.betweenSiblingReads(m)
 			check := siblings.orderSiblings
-			if b.op.Phase == phase.Validate {
+			if b.op.Phase.InputsUnknown() {
 				check = siblings.validateSiblings
 			}
 			err := unsplittable(m, nodes, by)

@@ -6,12 +6,12 @@ package phase
 type Phase uint8
 
 const (
-	Validate    Phase = iota + 1 // check a configuration; input variables and repetitions are unknown
+	Validate    Phase = iota + 1 // check a configuration
 	Plan                         // refresh objects and plan changes
 	PlanDestroy                  // plan to destroy everything in the state, regardless of the configuration
 	Apply                        // carry out the changes of a plan
 	Destroy                      // carry out a plan that destroys everything
-	Eval                         // evaluate values over a state; providers are not configured
+	Eval                         // evaluate values over a state
 )
 
 var names = [...]string{
@@ -20,6 +20,16 @@ var names = [...]string{
 }
 
 func (p Phase) String() string { return names[p] }
+
+// InputsUnknown reports whether input variables and the instances of blocks are unknown, so that what
+// depends on them is checked only as far as it goes and may be unknown without an error.
+func (p Phase) InputsUnknown() bool { return p == Validate }
+
+// Configures reports whether providers are configured.
+func (p Phase) Configures() bool { return p != Validate && p != Eval }
+
+// Waits reports whether the instances of a block may wait for the single instances that they read.
+func (p Phase) Waits() bool { return p == Plan || p == Apply }
 
 // Plans reports whether the walk plans changes.
 func (p Phase) Plans() bool { return p == Plan || p == PlanDestroy }

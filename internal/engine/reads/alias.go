@@ -8,7 +8,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/phase"
 	"tofu/internal/lang"
 )
 
@@ -39,7 +38,7 @@ func (run Run) setAliases(values []*Value) {
 	for _, v := range values {
 		v.callAlias = v.findCallAlias(maxAliases)
 	}
-	if run.Phase != phase.Plan && run.Phase != phase.Apply {
+	if !run.Phase.Waits() {
 		return
 	}
 	done := make(map[*Value]bool, len(values))

@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/phase"
 	"tofu/internal/lang"
 )
 
@@ -157,7 +156,7 @@ func (run Run) readsByCallAlias(r *Resource) []CallRead {
 // awaitsVia reports whether the readers of locals that are module calls may wait for single instances
 // in this run: in a plan or an apply without targets or exclusions.
 func (run Run) awaitsVia() bool {
-	return (run.Phase == phase.Plan || run.Phase == phase.Apply) && !run.Partial && run.Early
+	return run.Phase.Waits() && !run.Partial && run.Early
 }
 
 // evaluated returns the reads through locals with everything that the evaluation of the locals needs:
