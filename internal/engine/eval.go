@@ -237,7 +237,7 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 // construction of the graph has already reported it.
 func (c *evalContext) missing(subject addrs.Referenceable, rng hcl.Range) error {
 	var errs tfdiags.Diagnostics
-	for _, d := range tfdiags.FromError(c.in.module.Undeclared(subject)) {
+	for _, d := range tfdiags.FromError(c.in.module.Undeclared(&addrs.Reference{Subject: subject}, reads.BlockScope{})) {
 		errs = errs.Append(d.At(rng))
 	}
 	return errs.Err()

@@ -99,56 +99,30 @@ func IsValueRef(subject addrs.Referenceable) bool {
 	return false
 }
 
+// connectRef makes n wait for the object that a reference in the module m names.
 func (c *connector) connectRef(n *reads.Node, m *reads.Module, ref *addrs.Reference, scope reads.BlockScope) error {
-	switch s := ref.Subject.(type) {
-	case addrs.InputVariable:
-		if v := m.Variables[s.Name]; v != nil {
-			c.after(n, v.Node)
-			return nil
-		}
-		return m.Undeclared(s)
-	case addrs.LocalValue:
-		if v := m.Locals[s.Name]; v != nil {
-			c.after(n, v.Node)
-			return nil
-		}
-		return m.Undeclared(s)
-	case addrs.Resource:
-		return c.connectResourceRef(n, m, s, addrs.NoKey, ref)
-	case addrs.ResourceInstance:
-		return c.connectResourceRef(n, m, s.Resource, s.Key, ref)
-	case addrs.ModuleCall:
-		return c.connectCallRef(n, m, s.Name, "", addrs.NoKey, ref)
-	case addrs.ModuleCallInstance:
-		return c.connectCallRef(n, m, s.Name, "", s.Key, ref)
-	case addrs.ModuleCallOutput:
-		return c.connectCallRef(n, m, s.Call.Name, s.Output, s.Call.Key, ref)
-	case addrs.OutputValue:
-		if v := m.Outputs[s.Name]; v != nil {
-			c.after(n, v.Node)
-			return nil
-		}
-		return m.Undeclared(s)
-	default:
-		return reads.CheckBlockLocal(ref, scope)
+	switch of := m.Named(ref.Subject); {
+	case of.Call != nil:
+		c.connectCallRef(n, of, ref)
+		return nil
+	case of.Value != nil:
+		c.after(n, of.Value.Node)
+		return nil
+	case of.Resource != nil && of.Resource.Config != nil:
+		return c.connectResourceRef(n, of, ref)
 	}
+	return m.Undeclared(ref, scope)
 }
 
-// connectResourceRef makes n wait for the resource or instance that a reference reads. key is NoKey
-// if the reference is to the whole resource.
-func (c *connector) connectResourceRef(
-	n *reads.Node, m *reads.Module, addr addrs.Resource, key addrs.InstanceKey, ref *addrs.Reference,
-) error {
-	r := m.Resources[addr]
-	if r == nil || r.Config == nil {
-		return m.Undeclared(addr)
-	}
+// connectResourceRef makes n wait for the resource or instance that a reference reads.
+func (c *connector) connectResourceRef(n *reads.Node, of reads.Named, ref *addrs.Reference) error {
+	r := of.Resource
 	if check, _ := n.Object.(*reads.Check); r.Nested() && (check == nil || check.Config != r.Config.Check) {
 		return tfdiags.Errorf("Reference to scoped resource",
-			"%s is nested in check %q and can be referred to only from there.", addr, r.Config.Check.Name)
+			"%s is nested in check %q and can be referred to only from there.", r.Addr.Resource, r.Config.Check.Name)
 	}
 	c.after(n, r.Node)
-	return r.CheckAccess(key, ref.Remaining)
+	return r.CheckAccess(of.Key, ref.Remaining)
 }
 
 // wholeCall is a reference to a module call that names none of its outputs.
@@ -158,31 +132,19 @@ type wholeCall struct {
 	rng  *hcl.Range
 }
 
-func (c *connector) connectCallRef(
-	n *reads.Node,
-	m *reads.Module,
-	call, output string,
-	key addrs.InstanceKey,
-	ref *addrs.Reference,
-) error {
-	child := m.Calls[call]
-	if child == nil {
-		return m.Undeclared(addrs.ModuleCall{Name: call})
+// connectCallRef makes n wait for the module call or output that a reference reads.
+func (c *connector) connectCallRef(n *reads.Node, of reads.Named, ref *addrs.Reference) {
+	c.after(n, of.Call.Expand)
+	if c.addSiblingRead(n, of.Call) {
+		return
 	}
-	c.after(n, child.Expand)
-	if c.addSiblingRead(n, child) {
-		return nil
-	}
-	v := child.Outputs[output]
-	keyed := key != addrs.NoKey
-	if v == nil || keyed != child.Repetition.Repeats() {
+	if keyed := of.Key != addrs.NoKey; of.Value == nil || keyed != of.Call.Repetition.Repeats() {
 		// The reference is to the whole call, is a key that looks like an output, or is an error
 		// that evaluation reports.
-		c.wholeCalls = append(c.wholeCalls, wholeCall{n, child, &ref.Range})
-		return nil
+		c.wholeCalls = append(c.wholeCalls, wholeCall{n, of.Call, &ref.Range})
+		return
 	}
-	c.after(n, v.Node)
-	return nil
+	c.after(n, of.Value.Node)
 }
 
 // connectDependsOn makes n wait for the objects in depends_on. It skips references for which except

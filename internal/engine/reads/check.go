@@ -40,8 +40,8 @@ func subtraction(name string) string {
 	return ""
 }
 
-// CheckBlockLocal checks a reference to count, each, self, path or terraform.
-func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) error {
+// checkBlockLocal checks a reference to count, each, self, path or terraform.
+func checkBlockLocal(ref *addrs.Reference, scope BlockScope) error {
 	var d tfdiags.Diagnostic
 	switch s := ref.Subject.(type) {
 	case addrs.CountAttr:
@@ -93,9 +93,13 @@ func CheckBlockLocal(ref *addrs.Reference, scope BlockScope) error {
 	return d
 }
 
-// Undeclared returns the error for a reference to an object that is not declared in the module.
-func (m *Module) Undeclared(subject addrs.Referenceable) error {
-	switch s := subject.(type) {
+// Undeclared returns the error for a reference to an object that is not declared in the module. It returns
+// nil for references to count, each, self, path and terraform that are valid in a block.
+func (m *Module) Undeclared(ref *addrs.Reference, scope BlockScope) error {
+	if call, _, ok := lang.ModuleSubject(ref.Subject); ok {
+		return undeclared("module", call.Name, m, m.Calls, "")
+	}
+	switch s := ref.Whole().(type) {
 	case addrs.InputVariable:
 		return undeclared("input variable", s.Name, m, m.Config.Module.Variables,
 			"A variable is declared with a block variable \"%s\" {}.")
@@ -103,12 +107,10 @@ func (m *Module) Undeclared(subject addrs.Referenceable) error {
 		return undeclared("local value", s.Name, m, m.Config.Module.Locals, "")
 	case addrs.OutputValue:
 		return undeclared("output value", s.Name, m, m.Config.Module.Outputs, "")
-	case addrs.ModuleCall:
-		return undeclared("module", s.Name, m, m.Calls, "")
 	case addrs.Resource:
 		return m.undeclaredResource(s)
 	}
-	return CheckBlockLocal(&addrs.Reference{Subject: subject}, BlockScope{})
+	return checkBlockLocal(ref, scope)
 }
 
 // undeclared returns the error for a reference to a name that is not declared in m. hint is a
