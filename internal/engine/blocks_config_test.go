@@ -335,6 +335,9 @@ func (u *meshUser) drawRef(of *meshBlock) string {
 			if of.mode == "count" && u.odds("position", 30) {
 				return address + ".*" + attr + of.index(key)
 			}
+			if of.mode == "for_each" && u.odds("order", 30) {
+				return fmt.Sprintf("values(%s)[%d]%s", address, slices.Index(slices.Sorted(slices.Values(of.keys)), key), attr)
+			}
 			return address + of.index(key) + attr
 		}
 		name := u.name + "_" + of.name

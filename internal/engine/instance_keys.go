@@ -103,7 +103,7 @@ func (c instanceKeys) keyOf(v cty.Value, ref lang.InstanceRef, of reads.Keys) (a
 		return ref.Key, nil
 	}
 	want := cty.String
-	if of.Count != nil {
+	if of.Count != nil || ref.How == lang.ByOrder {
 		want = cty.Number
 	}
 	if marks.Has(v, marks.Sensitive) || marks.Has(v, marks.Ephemeral) {
@@ -117,15 +117,17 @@ func (c instanceKeys) keyOf(v cty.Value, ref lang.InstanceRef, of reads.Keys) (a
 	switch {
 	case !v.IsKnown():
 		return addrs.NoKey, &keyProblem{ref, "its key is known only after apply"}
-	case ref.How == lang.ByLookup && of.ForEach == nil,
+	case (ref.How == lang.ByLookup || ref.How == lang.ByOrder) && of.ForEach == nil,
 		(ref.How == lang.ByElement || ref.How == lang.ByPosition) && of.Count == nil:
 		return addrs.NoKey, &keyProblem{ref, "the expression can't select an instance of it"}
-	case ref.How == lang.ByPosition && c.e.op.Partial():
+	case (ref.How == lang.ByPosition || ref.How == lang.ByOrder) && c.e.op.Partial():
 		return addrs.NoKey, &keyProblem{ref, "the number of instances isn't known"}
 	case v.IsNull():
 		return addrs.NoKey, nil
 	case ref.How == lang.ByElement:
 		return c.elementKey(v, ref, of)
+	case ref.How == lang.ByOrder:
+		return c.orderKey(v, ref, of)
 	}
 	key, err := addrs.KeyFromValue(v)
 	if err != nil {
@@ -150,27 +152,80 @@ func (c instanceKeys) elementKey(v cty.Value, ref lang.InstanceRef, of reads.Key
 	if c.e.op.Partial() {
 		return addrs.NoKey, unknown
 	}
-	scope := c.scope()
-	if of.In != c.in.module { // the resource of an alias
-		in := c.e.moduleAt(of.In, c.in.module.InstanceNear(of.In, c.in.addr))
-		if in == nil {
-			return addrs.NoKey, unknown
-		}
-		scope = c.e.newContext(c.ctx, in, repetition{}).scope()
-	}
-	count, err := scope.Eval(of.Count, cty.Number)
-	if err != nil {
-		return addrs.NoKey, err
-	}
-	n, known := lang.WholeNumber(count)
-	if !known || n < 1 {
+	x := c.declared(of)
+	if x == nil || x.mode != repeatCount || len(x.keys) == 0 {
 		return addrs.NoKey, unknown
 	}
 	number, known := lang.WholeNumber(v)
 	if !known {
 		return addrs.NoKey, &keyProblem{ref, "its key isn't a whole number"}
 	}
-	return addrs.IntKey(lang.Wrap(number, n)), nil
+	return addrs.IntKey(lang.Wrap(number, len(x.keys))), nil
+}
+
+// declared returns the keys of all instances, or nil if they are not determined.
+func (c instanceKeys) declared(of reads.Keys) *expandedKeys {
+	in := c.in
+	if of.In != in.module { // the resource of an alias
+		in = c.e.moduleAt(of.In, in.module.InstanceNear(of.In, in.addr))
+	}
+	switch {
+	case in == nil:
+	case of.Call != nil:
+		if x := c.e.callsOf(of.Call, in); x != nil {
+			return &x.expandedKeys
+		}
+	default:
+		if x := c.e.expansionOf(of.Resource, in); x != nil {
+			return &x.expandedKeys
+		}
+	}
+	return nil
+}
+
+// orderKey returns the key for an index after "values", which counts the keys in their order.
+func (c instanceKeys) orderKey(v cty.Value, ref lang.InstanceRef, of reads.Keys) (addrs.InstanceKey, error) {
+	x := c.declared(of)
+	number, whole := lang.WholeNumber(v)
+	switch {
+	case x == nil || x.mode != repeatForEach:
+		return addrs.NoKey, &keyProblem{ref, "the keys aren't known"}
+	case !whole, number < 0, number >= len(x.keys):
+		return addrs.NoKey, nil // no instance has this place
+	}
+	return x.keys[number], nil
+}
+
+// elementObject is like elementList, for an expression that selects instances only with an index after
+// "values". The object has all keys, in order that each instance is in its place; the others are unknown.
+func (c instanceKeys) elementObject(
+	refs lang.Instances, of reads.Keys, value func(addrs.InstanceKey) (cty.Value, bool),
+) (cty.Value, bool) {
+	x := c.declared(of)
+	if x == nil {
+		return cty.NilVal, false
+	}
+	byKey := make(map[string]cty.Value, len(x.keys))
+	for _, key := range x.keys {
+		byKey[keyName(key)] = cty.DynamicVal
+	}
+	for _, ref := range refs {
+		keys, err := c.keysOf(ref, of)
+		if err != nil {
+			return cty.NilVal, false
+		}
+		for _, key := range keys {
+			if key == addrs.NoKey {
+				continue // there are fewer instances, so the evaluation reports it
+			}
+			v, _ := value(key)
+			if v == cty.NilVal {
+				return cty.NilVal, false
+			}
+			byKey[keyName(key)] = v
+		}
+	}
+	return cty.ObjectVal(byKey), true
 }
 
 // elementList returns a list for an expression that selects instances only with "element", or only with
@@ -182,6 +237,9 @@ func (c instanceKeys) elementList(
 ) (list cty.Value, ok bool) {
 	var all []lang.Picked
 	how, _ := refs.FromList()
+	if how == lang.ByOrder {
+		return c.elementObject(refs, of, value)
+	}
 	for _, ref := range refs {
 		indexes, err := c.indexes(ref)
 		if err != nil {

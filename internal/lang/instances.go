@@ -24,8 +24,8 @@ func (i Instances) Guarded() bool {
 	return slices.ContainsFunc(i, func(ref InstanceRef) bool { return len(ref.Guards) > 0 })
 }
 
-// FromList returns ByElement or ByPosition if the instances are selected in this way, which needs a
-// list. It returns false if they are selected by key.
+// FromList returns ByElement, ByPosition or ByOrder if the instances are selected in this way, which needs
+// a list or an object in which each index selects its instance. It returns false if they are selected by key.
 func (i Instances) FromList() (Selection, bool) {
 	if len(i) == 0 || !i[0].How.NeedsList() {
 		return ByIndex, false
@@ -34,7 +34,7 @@ func (i Instances) FromList() (Selection, bool) {
 }
 
 // mixed reports whether the expression needs different values for different references: an object
-// with keys, a list for "element", or a list for an index after a splat.
+// with keys, a list for "element", a list for an index after a splat, or an object for "values".
 func (i Instances) mixed() bool {
 	how, list := i.FromList()
 	return slices.ContainsFunc(i, func(ref InstanceRef) bool {
@@ -63,10 +63,11 @@ const (
 	ByLookup                    // lookup(OBJECT, INDEX, …)
 	ByElement                   // element(OBJECT, INDEX) or element(OBJECT[*]…, INDEX)
 	ByPosition                  // OBJECT.*…[INDEX], where the index belongs to the result of the splat
+	ByOrder                     // values(OBJECT)[INDEX] or values(OBJECT).*…[INDEX]
 )
 
-// NeedsList reports whether the selection works only on a list.
-func (s Selection) NeedsList() bool { return s == ByElement || s == ByPosition }
+// NeedsList reports whether the selection depends on other instances than the selected one.
+func (s Selection) NeedsList() bool { return s >= ByElement }
 
 // Loop is a "for" expression or a dynamic block around a reference. It defines names for the
 // elements of a collection.

@@ -65,21 +65,27 @@ func (f *finder) noteIndex(e hclsyntax.Expression) {
 	f.indexes[startOf(object.Traversal.SourceRange())] = by
 }
 
-// noteOutput records the name in an expression such as OBJECT[INDEX].NAME.
+// noteOutput records the name in an expression such as OBJECT[INDEX].NAME or values(OBJECT)[1].NAME.
 func (f *finder) noteOutput(e *hclsyntax.RelativeTraversalExpr) {
-	if object, _ := selection(e.Source); object != nil {
-		f.noteName(object, e.Traversal)
+	object, _ := selection(e.Source)
+	rest := e.Traversal
+	if _, splat := bare(e.Source).(*hclsyntax.SplatExpr); object == nil && !splat && len(rest) > 1 {
+		object, _ = selection(e)
+		rest = rest[1:]
+	}
+	if object != nil {
+		f.noteName(object, rest)
 	}
 }
 
-// noteListed records the name in element(OBJECT[*].NAME, INDEX) or OBJECT.*.NAME[INDEX]. list is the
-// first argument or the part before the index.
+// noteListed records the name in element(OBJECT[*].NAME, INDEX), OBJECT.*.NAME[INDEX] or
+// values(OBJECT).*.NAME[INDEX]. list is the first argument or the part before the index.
 func (f *finder) noteListed(e, list hclsyntax.Expression) {
 	object, _ := selection(e)
 	if object == nil {
 		return
 	}
-	if splat, ok := list.(*hclsyntax.SplatExpr); ok {
+	if splat, ok := bare(list).(*hclsyntax.SplatExpr); ok {
 		if each, ok := splat.Each.(*hclsyntax.RelativeTraversalExpr); ok {
 			f.noteName(object, each.Traversal)
 		}
@@ -87,37 +93,60 @@ func (f *finder) noteListed(e, list hclsyntax.Expression) {
 }
 
 // selection returns the object of which an expression selects an instance, and the index that
-// selects it: OBJECT[INDEX], OBJECT.*…[INDEX], or a call of one of the selectors. It returns nil for
-// all other expressions.
+// selects it: OBJECT[INDEX], OBJECT.*…[INDEX], values(OBJECT)…[INDEX], or a call of one of the selectors. It
+// returns nil for all other expressions. There may be parentheses around the parts before the index.
 func selection(expr hclsyntax.Expression) (object *hclsyntax.ScopeTraversalExpr, by index) {
 	switch e := expr.(type) {
 	case *hclsyntax.IndexExpr:
-		if splat, ok := e.Collection.(*hclsyntax.SplatExpr); ok {
-			object, _ = splat.Source.(*hclsyntax.ScopeTraversalExpr)
-			return object, index{e.Key, ByPosition, e.BracketRange}
-		}
-		object, _ = e.Collection.(*hclsyntax.ScopeTraversalExpr)
-		return object, index{e.Key, ByIndex, e.BracketRange}
+		object, how := collection(e.Collection)
+		return object, index{e.Key, how, e.BracketRange}
 	case *hclsyntax.RelativeTraversalExpr:
-		splat, ok := e.Source.(*hclsyntax.SplatExpr)
-		if first, constant := e.Traversal[0].(hcl.TraverseIndex); ok && constant {
-			object, _ = splat.Source.(*hclsyntax.ScopeTraversalExpr)
+		object, how := collection(e.Source)
+		if first, constant := e.Traversal[0].(hcl.TraverseIndex); constant {
 			key := &hclsyntax.LiteralValueExpr{Val: first.Key, SrcRange: first.SrcRange}
-			return object, index{key, ByPosition, first.SrcRange}
+			return object, index{key, how, first.SrcRange}
 		}
 	case *hclsyntax.FunctionCallExpr:
 		how, ok := selectors[strings.TrimPrefix(e.Name, funcs.Namespace)]
 		if !ok || len(e.Args) < 2 || e.ExpandFinal {
 			return nil, index{}
 		}
-		from := e.Args[0]
-		if splat, ok := from.(*hclsyntax.SplatExpr); ok && how == ByElement {
-			from = splat.Source
+		object, list := collection(e.Args[0])
+		if list == ByOrder || list == ByPosition && how != ByElement {
+			return nil, index{}
 		}
-		object, _ = from.(*hclsyntax.ScopeTraversalExpr)
 		return object, index{e.Args[1], how, e.Args[1].Range()}
 	}
 	return nil, index{}
+}
+
+// collection returns the object that an expression is, or of whose instances it is a list, and how an index
+// after the expression selects an instance.
+func collection(expr hclsyntax.Expression) (object *hclsyntax.ScopeTraversalExpr, how Selection) {
+	switch e := bare(expr).(type) {
+	case *hclsyntax.ScopeTraversalExpr:
+		return e, ByIndex
+	case *hclsyntax.SplatExpr:
+		object, how = collection(e.Source)
+		return object, max(how, ByPosition)
+	case *hclsyntax.FunctionCallExpr:
+		if strings.TrimPrefix(e.Name, funcs.Namespace) == "values" && len(e.Args) == 1 && !e.ExpandFinal {
+			object, _ = bare(e.Args[0]).(*hclsyntax.ScopeTraversalExpr)
+			return object, ByOrder
+		}
+	}
+	return nil, ByIndex
+}
+
+// bare returns an expression without parentheses around it.
+func bare(expr hclsyntax.Expression) hclsyntax.Expression {
+	for {
+		inner, ok := expr.(*hclsyntax.ParenthesesExpr)
+		if !ok {
+			return expr
+		}
+		expr = inner.Expression
+	}
 }
 
 // noteName records which output or attribute is read from a selected instance, such as NAME in

@@ -27,14 +27,18 @@ type Keyed struct {
 // instances.
 type Keys struct {
 	Repetition
-	In *Module // the module that has the block
+	In       *Module   // the module that has the block
+	Resource *Resource // nil for a module call
+	Call     *Module   // nil for a resource
 }
 
 // Keys returns what decides the keys of a resource's instances.
-func (r *Resource) Keys() Keys { return Keys{r.Exprs.Repetition, r.Module} }
+func (r *Resource) Keys() Keys {
+	return Keys{Repetition: r.Exprs.Repetition, In: r.Module, Resource: r}
+}
 
 // CallKeys returns what decides the keys of the instances of a module call.
-func (m *Module) CallKeys() Keys { return Keys{m.Repetition, m.Parent} }
+func (m *Module) CallKeys() Keys { return Keys{Repetition: m.Repetition, In: m.Parent, Call: m} }
 
 func (r IndexedRead) Keyed() Keyed { return Keyed{r.Refs, r.Of.Keys()} }
 func (r CallRead) Keyed() Keyed    { return Keyed{r.Refs, r.Call.CallKeys()} }
