@@ -297,7 +297,7 @@ func (c *evalContext) Module(call string, use lang.CallUse) (cty.Value, error) {
 	if child == nil {
 		return cty.DynamicVal, c.missing(addrs.ModuleCall{Name: call}, use.Range)
 	}
-	if use.Keyless && child.Repetition.Repeats() {
+	if child.Repetition.Repeats() && use.Keyless || !child.Repetition.Repeats() && use.Keyed {
 		use.Outputs = nil
 	}
 	switch {

@@ -40,6 +40,9 @@ type CallUse struct {
 	// Keyless reports whether names directly follow the call instead of an instance key, as in
 	// module.NAME.OUTPUT. If the call has several instances, such names may be instance keys.
 	Keyless bool
+	// Keyed reports whether an index follows the call in some reference. If the call has one instance, the index
+	// selects an output.
+	Keyed bool
 	// Of lists the instances, by key, if the expression refers to no others; nil means all.
 	Of Instances
 	// Lists holds the elements of outputs that the expression reads from a list, by output. It has
@@ -119,7 +122,8 @@ func (s *Scope) variables(refs Refs) (*hcl.EvalContext, error) {
 	for _, name := range slices.Sorted(maps.Keys(calls)) { // sorted, so that errors are in a fixed order
 		c := calls[name]
 		of, _ := refs.CallInstances(name)
-		v, err := s.Data.Module(name, CallUse{Outputs: c.names(), Keyless: c.keyless, Of: of, Lists: c.lists, Range: c.rng})
+		v, err := s.Data.Module(name, CallUse{Outputs: c.names(), Keyless: c.keyless, Keyed: c.keyed, Of: of,
+			Lists: c.lists, Range: c.rng})
 		if err != nil {
 			errs, v = errs.AppendError(err), cty.DynamicVal
 		}
@@ -157,6 +161,7 @@ func (s *Scope) object(subject addrs.Referenceable, refs *Refs, ref *addrs.Refer
 type callOutputs struct {
 	all     bool
 	keyless bool
+	keyed   bool
 	outputs map[string]bool
 	lists   map[string]Instances // see CallUse.Lists
 	rng     hcl.Range
@@ -166,7 +171,7 @@ func (c *callOutputs) with(output string, keyless bool, rng hcl.Range) *callOutp
 	if c == nil {
 		c = &callOutputs{outputs: map[string]bool{}, rng: rng}
 	}
-	c.keyless = c.keyless || keyless
+	c.keyless, c.keyed = c.keyless || keyless, c.keyed || !keyless
 	if output == "" {
 		c.all = true
 	} else {
