@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -51,7 +52,22 @@ output "id" {
 // Every tenth member is a base, which the others of its ten read.
 const group = 10
 
-func memberDir(i int) string { return fmt.Sprintf("team%03d/r%05d", i/100, i) }
+// team is the number of root modules that a roots.tofu.hcl declares.
+const team = 100
+
+func name(i int) string { return fmt.Sprintf("r%05d", i) }
+
+func teamDir(i int) string { return fmt.Sprintf("team%03d", i/team) }
+
+func memberDir(i int) string { return teamDir(i) + "/" + name(i) }
+
+// teams returns the directories of all teams.
+func (t *trial) teams() (out []string) {
+	for i := 0; i < t.estate; i += team {
+		out = append(out, teamDir(i))
+	}
+	return out
+}
 
 // writeLarge writes an estate of many root modules with a git repository, whose last commit changes one of them.
 func (t *trial) writeLarge() error {
@@ -64,17 +80,17 @@ func (t *trial) writeLarge() error {
 		return os.WriteFile(path, []byte(text), 0o600)
 	}
 	err := write("modules/object/main.tf", fmt.Sprintf(objects, t.objects))
-	var roots strings.Builder
+	roots := make(map[string]string)
 	for i := 0; i < t.estate && err == nil; i++ {
 		text := member
 		if i%group > 0 {
 			text += fmt.Sprintf(reader, i-i%group)
 		}
-		fmt.Fprintf(&roots, "root %q {\n  workspace = \"r%05d\"\n}\n", memberDir(i), i)
+		roots[teamDir(i)] += fmt.Sprintf("root %q {\n  workspace = %[1]q\n}\n", name(i))
 		err = write(memberDir(i)+"/main.tf", text)
 	}
-	if err == nil {
-		err = write("roots.tofu.hcl", roots.String())
+	for dir, text := range roots {
+		err = errors.Join(err, write(dir+"/roots.tofu.hcl", text))
 	}
 	if err != nil {
 		return err
@@ -118,7 +134,7 @@ func (t *trial) large(ctx context.Context, queue string) error {
 		{"plan in one process", "roots plan -changed=HEAD~1"},
 		{"plan over workers", "roots plan -changed=HEAD~1 " + queue},
 	} {
-		took, cpu, out, err := t.timed(filepath.Join(t.dir, "large"), strings.Fields(step.args)...)
+		took, cpu, out, err := t.timed(filepath.Join(t.dir, "large"), append(strings.Fields(step.args), t.teams()...)...)
 		if err != nil {
 			return err
 		}
@@ -131,8 +147,8 @@ func (t *trial) large(ctx context.Context, queue string) error {
 // fill writes the states of the estate: those of a base and of a reader, and copies of them for all others.
 func (t *trial) fill(ctx context.Context) error {
 	began := time.Now()
-	only := "-only=" + memberDir(0) + "," + memberDir(1)
-	for _, args := range [][]string{{"roots", "init", only}, {"roots", "apply", "-auto-approve", only}} {
+	only := "-only=" + name(0) + "," + name(1)
+	for _, args := range [][]string{{"roots", "init", only, teamDir(0)}, {"roots", "apply", "-auto-approve", only, teamDir(0)}} {
 		if _, _, _, err := t.timed(filepath.Join(t.dir, "large"), args...); err != nil {
 			return err
 		}
@@ -194,12 +210,13 @@ func (t *trial) day(ctx context.Context, queue string) error {
 		go func() {
 			var err error
 			for run := range next {
-				var only []string
+				var only, dirs []string
 				for i := range each {
-					only = append(only, memberDir((run*each+i)*group))
+					member := (run*each + i) * group
+					only, dirs = append(only, name(member)), append(dirs, teamDir(member))
 				}
-				_, _, _, one := t.timed(filepath.Join(t.dir, "large"), "roots", "apply", "-auto-approve",
-					"-var=run="+fmt.Sprint(run), "-only="+strings.Join(only, ","), queue)
+				args := []string{"roots", "apply", "-auto-approve", "-var=run=" + fmt.Sprint(run), "-only=" + strings.Join(only, ","), queue}
+				_, _, _, one := t.timed(filepath.Join(t.dir, "large"), append(args, slices.Compact(dirs)...)...)
 				err = errors.Join(err, one)
 			}
 			failed <- err
