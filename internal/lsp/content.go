@@ -75,7 +75,7 @@ func (v *view) outermost(c *content, cfg *configs.Config, b openBlock) {
 			addr.Name = b.labels[1]
 			c.owner = addr
 		}
-		if s := v.schema(providerOf(cfg, addr), mode, addr.Type); s != nil {
+		if s := v.schemas.Resource(providerOf(cfg, addr), addr); s != nil {
 			c.schema = s.Block
 		}
 		return
@@ -139,7 +139,7 @@ func (v *view) typeOf(cfg *configs.Config, expr hclsyntax.Expression) cty.Type {
 
 // typeOfResource returns the type of a resource, or of one of its instances.
 func (v *view) typeOfResource(cfg *configs.Config, addr addrs.Resource, instance bool) cty.Type {
-	s := v.schema(providerOf(cfg, addr), addr.Mode, addr.Type)
+	s := v.schemas.Resource(providerOf(cfg, addr), addr)
 	if s == nil {
 		return cty.DynamicPseudoType
 	}

@@ -4,10 +4,8 @@ import (
 	"path/filepath"
 	"sync"
 
-	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/engine"
-	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 	"tofu/internal/ui/planview"
@@ -36,17 +34,6 @@ func (v *view) abs(name string) string {
 		return filepath.Clean(name)
 	}
 	return filepath.Join(v.base, name)
-}
-
-// schema returns the schema of a resource type, or nil.
-func (v *view) schema(provider addrs.Provider, mode addrs.ResourceMode, typ string) *providers.ResourceSchema {
-	if v.schemas == nil {
-		return nil
-	}
-	if s := v.schemas(provider); s != nil && s.Table(mode) != nil {
-		return s.Table(mode).Type(typ)
-	}
-	return nil
 }
 
 // modules returns the nodes of the module tree whose module is in a directory.

@@ -404,3 +404,94 @@ func TestBadInput(t *testing.T) {
 	c.edit("app/main.tf", app+strings.Repeat("# a long comment that fills the file\n", 200_000))
 	c.call("textDocument/hover", &protocol.HoverParams{TextDocument: doc}, &hover)
 }
+
+// TestSecrets sends every request at every place of a file with secrets, which are not in it, and checks that
+// no answer and no diagnostic has one.
+func TestSecrets(t *testing.T) {
+	t.Setenv("TF_VAR_key", "canary-of-a-variable")
+	t.Setenv("TF_VAR_once", "canary-of-a-run")
+	const text = `variable "key" {
+  sensitive = true
+}
+variable "once" {
+  ephemeral = true
+}
+locals {
+  both  = { secret = "x${var.key}", plain = "shown" }
+  each  = { for k in ["a", "b"] : k => { name = "${var.key}-${k}", plain = k } }
+  often = upper(var.once)
+}
+resource "terraform_data" "a" {
+  for_each         = nonsensitive(toset(keys(local.each)))
+  input            = local.each[each.key].name
+  triggers_replace = [var.key]
+}
+resource "terraform_data" "old" {
+  input = local.both
+}
+module "m" {
+  source = "./m"
+  value  = local.both.secret
+}
+output "key" {
+  value     = module.m.value
+  sensitive = true
+}
+output "leak" {
+  value = terraform_data.old.output
+}
+`
+	c := start(t, map[string]string{"main.tf": text,
+		"m/main.tf":                       "variable \"value\" {}\noutput \"value\" { value = \"${var.value}!\" }\n",
+		".terraform/modules/modules.json": `{"Modules":[{"Key":"","Source":"","Dir":"."},{"Key":"m","Source":"./m","Dir":"m"}]}`,
+		"terraform.tfstate": `{"version":4,"terraform_version":"1.13.0","serial":1,"lineage":"x","outputs":{"key":{"value":"canary-of-an-output",` +
+			`"type":"string","sensitive":true}},"resources":[{"mode":"managed","type":"terraform_data","name":"old","provider":"provider[\"terraform.io/builtin/terraform\"]",` +
+			`"instances":[{"schema_version":0,"attributes":{"id":"1","input":{"value":"canary-of-an-object","type":"string"},"output":{"value":"canary-of-an-object","type":"string"},` +
+			`"triggers_replace":null},"sensitive_attributes":[[{"type":"get_attr","value":"input"}]]}]}]}`})
+	c.planned("main.tf")
+	answers := 0
+	ask := func(method string, params any) {
+		var answer json.RawMessage
+		if err := c.try(method, params, &answer); err != nil {
+			answer = json.RawMessage(err.Error())
+		}
+		if len(answer) > 4 {
+			answers++
+		}
+		if strings.Contains(strings.ToLower(string(answer)), "canary") {
+			t.Fatalf("%s %v: %s", method, params, answer)
+		}
+	}
+	for method := range requests {
+		for _, file := range []string{"main.tf", "m/main.tf"} {
+			content := text
+			if file != "main.tf" {
+				content = "variable \"value\" {}\noutput \"value\" { value = \"${var.value}!\" }\n"
+			}
+			d := newDocument("", []byte(content))
+			for offset := 0; offset < len(content); offset += 2 {
+				ask(method, map[string]any{"textDocument": c.doc(file), "position": d.position(offset), "newName": "other",
+					"range": d.span(offset, len(content)), "context": map[string]any{"includeDeclaration": true, "diagnostics": []any{}}})
+				if method == "textDocument/formatting" || strings.HasSuffix(method, "/full") || strings.HasSuffix(method, "Symbol") {
+					break // they have no place
+				}
+			}
+		}
+	}
+	ask("workspace/executeCommand", &protocol.ExecuteCommandParams{Command: showDifference, Arguments: []any{c.uri("."), ""}})
+	for _, path := range []string{"each.value.", "local.both.", "terraform_data.old.", "terraform_data.a[\"a\"]."} {
+		edited := text + "output \"more\" {\n  value = " + path
+		c.edit("main.tf", edited+"\n}\n")
+		ask("textDocument/completion", map[string]any{"textDocument": c.doc("main.tf"),
+			"position": newDocument("", []byte(edited)).position(len(edited))})
+	}
+	c.edit("main.tf", text+"output \"number\" {\n  value     = parseint(var.key, 10)\n  sensitive = true\n}\n")
+	c.await("error of a function", func(d map[string][]protocol.Diagnostic) bool {
+		return strings.Contains(fmt.Sprint(d["main.tf"]), "parseint") || strings.Contains(fmt.Sprint(d["main.tf"]), "function")
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if all := strings.ToLower(fmt.Sprint(c.diags, c.shown)); strings.Contains(all, "canary") || answers < 300 {
+		t.Errorf("%d answers, %s", answers, all)
+	}
+}

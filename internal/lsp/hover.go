@@ -263,7 +263,7 @@ func (v *view) subjectText(cfg *configs.Config, ref *addrs.Reference) string {
 			text += "\n\n" + child.Module.Outputs[of.Output].Description.Value
 		}
 	case addrs.Resource:
-		s := v.schema(providerOf(cfg, of), of.Mode, of.Type)
+		s := v.schemas.Resource(providerOf(cfg, of), of)
 		if s == nil || len(ref.Remaining) == 0 {
 			break
 		}

@@ -70,7 +70,7 @@ func connect(t *testing.T, core *warm.Core, dir string) *client {
 	}()
 	c := &client{t: t, dir: dir, diags: map[string][]protocol.Diagnostic{}}
 	c.change = sync.NewCond(&c.mu)
-	if _, err := frames.New(frames.Headers, toClient, fromClient).Dial(t.Context(), fromClient, c,
+	if _, err := frames.New(frames.Headers, toClient, fromClient).Dial(t.Context(), fromClient, c, "",
 		func(conn *jsonrpc2.Connection) { c.conn = conn }); err != nil {
 		t.Fatal(err)
 	}
@@ -93,10 +93,6 @@ func connect(t *testing.T, core *warm.Core, dir string) *client {
 	}
 	c.notify("initialized", struct{}{})
 	return c
-}
-
-func (c *client) Preempt(context.Context, *jsonrpc2.Request) (any, error) {
-	return nil, jsonrpc2.ErrNotHandled
 }
 
 func (c *client) Handle(_ context.Context, req *jsonrpc2.Request) (any, error) {

@@ -18,7 +18,6 @@ import (
 
 	"tofu/internal/configs"
 	"tofu/internal/lsp/protocol"
-	"tofu/internal/tfdiags"
 	"tofu/internal/version"
 	"tofu/internal/warm"
 	"tofu/internal/warm/frames"
@@ -59,7 +58,7 @@ func Serve(ctx context.Context, core *warm.Core, workDir string, options warm.Op
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	conn, err := frames.New(frames.Headers, in, out).Dial(ctx, io.NopCloser(in), handler{s},
-		func(conn *jsonrpc2.Connection) { s.conn = conn })
+		"$/cancelRequest", func(conn *jsonrpc2.Connection) { s.conn = conn })
 	if err != nil {
 		return err
 	}
@@ -94,23 +93,6 @@ func (s *server) close() {
 
 // handler passes the messages of the client to the server.
 type handler struct{ *server }
-
-// Preempt implements jsonrpc2.Preempter. It cancels requests before those that wait are handled.
-func (h handler) Preempt(_ context.Context, req *jsonrpc2.Request) (any, error) {
-	if req.Method != "$/cancelRequest" {
-		return nil, jsonrpc2.ErrNotHandled
-	}
-	var params protocol.CancelParams
-	if json.Unmarshal(req.Params, &params) == nil {
-		switch id := params.Id.(type) {
-		case float64:
-			h.conn.Cancel(jsonrpc2.Int64ID(int64(id)))
-		case string:
-			h.conn.Cancel(jsonrpc2.StringID(id))
-		}
-	}
-	return nil, nil
-}
 
 // A notification changes what the server knows. Notifications are handled in their order, before later
 // requests.
@@ -169,7 +151,7 @@ func (h handler) Handle(ctx context.Context, req *jsonrpc2.Request) (any, error)
 		return null, nil
 	}
 	if change, ok := notifications[req.Method]; ok {
-		return nil, guard(func() error { return change(s, req.Params) })
+		return frames.Answer(requestFailed, func() (any, error) { return nil, change(s, req.Params) })
 	}
 	answer, ok := requests[req.Method]
 	if !ok {
@@ -182,13 +164,10 @@ func (h handler) Handle(ctx context.Context, req *jsonrpc2.Request) (any, error)
 		return nil, nil
 	}
 	go func() {
-		var result any
-		err := guard(func() (err error) {
-			if result, err = answer(s, ctx, req.Params); result == nil && err == nil {
-				result = null
-			}
-			return err
-		})
+		result, err := frames.Answer(requestFailed, func() (any, error) { return answer(s, ctx, req.Params) })
+		if result == nil && err == nil {
+			result = null
+		}
 		if ctx.Err() != nil {
 			err = jsonrpc2.NewError(requestCancelled, "The request was canceled.")
 		}
@@ -196,24 +175,6 @@ func (h handler) Handle(ctx context.Context, req *jsonrpc2.Request) (any, error)
 	}()
 	return nil, jsonrpc2.ErrAsyncResponse
 }
-
-// guard turns a panic into an error of the request, and any error into one of the protocol.
-func guard(f func() error) (err error) {
-	defer func() {
-		if crash := recover(); crash != nil {
-			c := tfdiags.CrashOf(crash)
-			err = jsonrpc2.NewError(-32603, fmt.Sprintf("This is a bug of the server: %v\n\n%s", c.Problem, c.Stack))
-		}
-	}()
-	err = f()
-	if err != nil && !isWireError(err) {
-		err = jsonrpc2.NewError(requestFailed, tfdiags.FormatError(err))
-	}
-	return err
-}
-
-// isWireError reports whether an error has a code already.
-func isWireError(err error) bool { return strings.HasPrefix(fmt.Sprintf("%T", err), "*jsonrpc2.") }
 
 func (s *server) initialize(params json.RawMessage) (any, error) {
 	var p protocol.InitializeParams

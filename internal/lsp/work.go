@@ -10,6 +10,7 @@ import (
 	"tofu/internal/lsp/protocol"
 	"tofu/internal/ui/planview"
 	"tofu/internal/warm"
+	"tofu/internal/warm/frames"
 )
 
 // pause is the time that the worker waits for further changes before it looks at them.
@@ -35,7 +36,7 @@ func (s *server) work(ctx context.Context) {
 		dirs := slices.Sorted(maps.Keys(s.pending))
 		clear(s.pending)
 		s.mu.Unlock()
-		done := guard(func() error { s.look(run, dirs); return nil })
+		_, done := frames.Answer(requestFailed, func() (any, error) { s.look(run, dirs); return nil, nil })
 		interrupted := run.Err() != nil
 		s.mu.Lock()
 		s.cancel = nil

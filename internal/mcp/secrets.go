@@ -91,7 +91,7 @@ func (s *secrets) plan(view *ui.PlanView) {
 		s.value(v, declared == nil || declared.Sensitive.Value || declared.Ephemeral.Value)
 	}
 	for _, list := range view.Plan.Changes.Instances {
-		schema := schemaOf(view.Schemas, list.Provider.Config.Provider, list.Addr.Resource)
+		schema := view.Schemas.Resource(list.Provider.Config.Provider, list.Addr.Resource)
 		for _, v := range []cty.Value{list.Before, list.After} {
 			s.value(planview.MarkShown(v, schema, list.Provider.Config.Provider, list.Addr.Resource), false)
 		}
@@ -151,7 +151,7 @@ func (s *secrets) state(st *states.State, schemas ui.Schemas) {
 	for r := range st.Resources() {
 		for _, inst := range r.Instances {
 			for object := range inst.Objects() {
-				by, schema := r.Provider.Provider, schemaOf(schemas, r.Provider.Provider, r.Addr.Resource)
+				by, schema := r.Provider.Provider, schemas.Resource(r.Provider.Provider, r.Addr.Resource)
 				if v, ok := decode(object, schema, by, r.Addr.Resource); ok {
 					s.value(v, false)
 				}
@@ -174,16 +174,6 @@ func decode(o *states.Object, schema *providers.ResourceSchema, p addrs.Provider
 		marked = append(marked, cty.PathValueMarks{Path: path, Marks: cty.NewValueMarks(marks.Sensitive)})
 	}
 	return planview.MarkShown(v.MarkWithPaths(marked), schema, p, r), true
-}
-
-func schemaOf(schemas ui.Schemas, p addrs.Provider, r addrs.Resource) *providers.ResourceSchema {
-	if schemas == nil {
-		return nil
-	}
-	if s := schemas(p); s != nil && s.Table(r.Mode) != nil {
-		return s.Table(r.Mode).Type(r.Type)
-	}
-	return nil
 }
 
 // hidden replaces a secret. It is too short to have one itself.

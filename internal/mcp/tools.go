@@ -13,8 +13,6 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/atomicfile"
 	"tofu/internal/configschema"
-	"tofu/internal/lang/marks"
-	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
@@ -60,38 +58,13 @@ func (c *call) loadSecrets() {
 // planning are the parameters of a plan.
 type planning struct {
 	where
-	Mode    string   `json:"mode,omitempty" jsonschema:"normal (the default), destroy or refresh-only"`
-	Targets []string `json:"targets,omitempty" jsonschema:"addresses of modules, resources or instances to which the plan is limited"`
-	Replace []string `json:"replace,omitempty" jsonschema:"addresses of instances to replace"`
-	Offset  int      `json:"offset,omitempty" jsonschema:"number of changes to leave out"`
-	Limit   int      `json:"limit,omitempty" jsonschema:"greatest number of changes in the answer; default: 50"`
-}
-
-var modes = map[string]plans.Mode{"": plans.Normal, "normal": plans.Normal, "destroy": plans.Destroy,
-	"refresh-only": plans.RefreshOnly}
-
-func (p *planning) options() (warm.PlanOptions, error) {
-	mode, known := modes[p.Mode]
-	if !known {
-		return warm.PlanOptions{}, tfdiags.Errorf("Unknown mode", "The mode must be normal, destroy or refresh-only, not %q.", p.Mode)
-	}
-	opts := warm.PlanOptions{Mode: mode}
-	var errs tfdiags.Diagnostics
-	for _, text := range p.Targets {
-		target, err := addrs.ParseTargetText(text)
-		errs = errs.AppendError(err)
-		opts.Targets = append(opts.Targets, target)
-	}
-	for _, text := range p.Replace {
-		addr, err := addrs.ParseInstanceText(text)
-		errs = errs.AppendError(err)
-		opts.Replace = append(opts.Replace, addr)
-	}
-	return opts, errs.Err()
+	warm.PlanRequest
+	Offset int `json:"offset,omitempty" jsonschema:"number of changes to leave out"`
+	Limit  int `json:"limit,omitempty" jsonschema:"greatest number of changes in the answer; default: 50"`
 }
 
 func plan(c *call, p planning) (any, error) {
-	opts, err := p.options()
+	opts, err := p.Options()
 	if err != nil {
 		return nil, err
 	}
@@ -241,17 +214,12 @@ type object struct {
 }
 
 func state(c *call, p selecting) (any, error) {
-	var only []addrs.Target
-	for _, text := range p.Addresses {
-		target, err := addrs.ParseTargetText(text)
-		if err != nil {
-			return nil, err
-		}
-		only = append(only, target)
+	only, err := warm.Targets(p.Addresses)
+	if err != nil {
+		return nil, err
 	}
 	st := c.readSecrets()
 	objects, left := []object{}, 0
-	outputs := map[string]ui.ValueDocument{}
 	out := map[string]any{"problems": problems(st.Diagnostics)}
 	if st.View == nil {
 		return out, nil
@@ -262,7 +230,7 @@ func state(c *call, p selecting) (any, error) {
 	}
 	n := 0
 	for r := range st.View.State.Resources() {
-		sch := schemaOf(st.View.Schemas, r.Provider.Provider, r.Addr.Resource)
+		sch := st.View.Schemas.Resource(r.Provider.Provider, r.Addr.Resource)
 		for _, key := range r.SortedKeys() {
 			addr := r.Addr.Instance(key)
 			if len(only) > 0 && !slices.ContainsFunc(only, func(t addrs.Target) bool { return t.ContainsInstance(addr) }) {
@@ -286,13 +254,7 @@ func state(c *call, p selecting) (any, error) {
 			objects = append(objects, one)
 		}
 	}
-	for name, o := range st.View.State.Outputs() {
-		v := o.Value
-		if o.Sensitive {
-			v = v.Mark(marks.Sensitive)
-		}
-		outputs[name] = ui.DescribeValue(v)
-	}
+	outputs := ui.DescribeOutputs(st.View.State.Outputs())
 	out["objects"], out["more_objects"], out["outputs"], out["serial"] = objects, left, outputs, st.Serial
 	return out, nil
 }
@@ -387,7 +349,7 @@ func describe(b *configschema.Block, depth int) []argument {
 }
 
 func propose(c *call, p planning) (any, error) {
-	opts, err := p.options()
+	opts, err := p.Options()
 	if err != nil {
 		return nil, err
 	}

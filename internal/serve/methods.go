@@ -15,9 +15,6 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/configs/inputs"
 	"tofu/internal/engine"
-	"tofu/internal/lang/marks"
-	"tofu/internal/plans"
-	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 	"tofu/internal/ui"
 	"tofu/internal/ui/planview"
@@ -115,13 +112,13 @@ func (c *client) open(ctx context.Context, p *opening) (any, error) {
 	if !p.Estate {
 		m, err := c.core.Open(p.Dir, opts)
 		if err != nil {
-			return nil, errFailed(err)
+			return nil, err
 		}
 		return map[string]any{"roots": []openedRoot{{m.Name(), m.Dir()}}}, nil
 	}
 	estate, err := c.core.OpenEstate(ctx, p.Dir, opts)
 	if estate == nil {
-		return nil, errFailed(err)
+		return nil, err
 	}
 	list := []openedRoot{}
 	for _, m := range estate.Modules() {
@@ -178,10 +175,10 @@ func (c *client) shutdown(_ context.Context, _ *none) (any, error) {
 func document(write func(io.Writer) error) (json.RawMessage, error) {
 	var full, compact bytes.Buffer
 	if err := write(&full); err != nil {
-		return nil, errFailed(err)
+		return nil, err
 	}
 	if err := json.Compact(&compact, full.Bytes()); err != nil {
-		return nil, errFailed(err)
+		return nil, err
 	}
 	return compact.Bytes(), nil
 }
@@ -221,44 +218,8 @@ func (c *client) diagnostics(ctx context.Context, p *at) (any, error) {
 // planning are the parameters of methods that plan.
 type planning struct {
 	at
-	Mode     string   `json:"mode"`    // normal, destroy or refresh-only
-	Refresh  string   `json:"refresh"` // keep, all or none
-	Targets  []string `json:"targets"`
-	Excludes []string `json:"excludes"`
-	Replace  []string `json:"replace"`
-	Progress any      `json:"progress"` // a token for notifications
-}
-
-var modes = map[string]plans.Mode{"": plans.Normal, "normal": plans.Normal, "destroy": plans.Destroy,
-	"refresh-only": plans.RefreshOnly}
-
-func (c *client) planOptions(p *planning) (warm.PlanOptions, error) {
-	mode, known := modes[p.Mode]
-	refresh, knownRefresh := warm.Refreshes[p.Refresh]
-	if !known || !knownRefresh {
-		return warm.PlanOptions{}, jsonrpc2.NewError(-32602, "mode must be normal, destroy or refresh-only, and refresh must be "+
-			"keep, all or none")
-	}
-	opts := warm.PlanOptions{Mode: mode, Refresh: refresh, Observe: c.progress(p.Progress)}
-	var errs tfdiags.Diagnostics
-	parse := func(texts []string) (out []addrs.Target) {
-		for _, text := range texts {
-			target, err := addrs.ParseTargetText(text)
-			errs = errs.AppendError(err)
-			out = append(out, target)
-		}
-		return out
-	}
-	opts.Targets, opts.Exclude = parse(p.Targets), parse(p.Excludes)
-	for _, text := range p.Replace {
-		addr, err := addrs.ParseInstanceText(text)
-		errs = errs.AppendError(err)
-		opts.Replace = append(opts.Replace, addr)
-	}
-	if err := errs.Err(); err != nil {
-		return opts, errFailed(err)
-	}
-	return opts, nil
+	warm.PlanRequest
+	Progress any `json:"progress"` // a token for notifications
 }
 
 // progress returns an observer that sends events as notifications, in the form of the lines of
@@ -308,10 +269,14 @@ func (c *client) planned(p *warm.Plan) (out planned, err error) {
 
 // prepare returns the root module of a request for a plan, and the plan's options.
 func (c *client) prepare(ctx context.Context, p *planning) (m *warm.Module, opts warm.PlanOptions, err error) {
-	if m, err = c.root(ctx, p.at); err == nil {
-		opts, err = c.planOptions(p)
+	if m, err = c.root(ctx, p.at); err != nil {
+		return nil, opts, err
 	}
-	return m, opts, err
+	if opts, err = p.Options(); err != nil {
+		return nil, opts, jsonrpc2.NewError(-32602, err.Error())
+	}
+	opts.Observe = c.progress(p.Progress)
+	return m, opts, nil
 }
 
 func (c *client) plan(ctx context.Context, p *planning) (any, error) {
@@ -347,7 +312,7 @@ func (c *client) explain(ctx context.Context, p *about) (any, error) {
 	}
 	why, err := plan.Explain(ctx, p.Address)
 	if err != nil {
-		return nil, errFailed(err)
+		return nil, err
 	}
 	return document(why.WriteJSON)
 }
@@ -362,7 +327,7 @@ func (c *client) graph(ctx context.Context, p *about) (any, error) {
 		g, err = g.Focus(p.Address, 1)
 	}
 	if err != nil {
-		return nil, errFailed(err)
+		return nil, err
 	}
 	return document(g.WriteJSON)
 }
@@ -380,26 +345,13 @@ func (c *client) evaluate(ctx context.Context, p *evaluating) (any, error) {
 	}
 	in, err := addrs.ParseModuleInstanceText(p.Module)
 	if err != nil {
-		return nil, errFailed(err)
+		return nil, err
 	}
 	v, err := plan.Evaluate(ctx, in, p.Expression)
 	if err != nil {
-		return nil, errFailed(err)
+		return nil, err
 	}
 	return ui.DescribeValue(v), nil
-}
-
-// values describes outputs. Sensitive values are left out.
-func values(outputs map[string]*states.Output) map[string]ui.ValueDocument {
-	out := map[string]ui.ValueDocument{}
-	for name, o := range outputs {
-		v := o.Value
-		if o.Sensitive {
-			v = v.Mark(marks.Sensitive)
-		}
-		out[name] = ui.DescribeValue(v)
-	}
-	return out
 }
 
 func (c *client) outputs(ctx context.Context, p *at) (any, error) {
@@ -418,7 +370,7 @@ func (c *client) outputs(ctx context.Context, p *at) (any, error) {
 	return struct {
 		answer
 		Outputs map[string]ui.ValueDocument `json:"outputs"`
-	}{head, values(st.View.State.Outputs())}, nil
+	}{head, ui.DescribeOutputs(st.View.State.Outputs())}, nil
 }
 
 type selecting struct {
@@ -431,13 +383,9 @@ func (c *client) state(ctx context.Context, p *selecting) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var only []addrs.Target
-	for _, text := range p.Addresses {
-		target, err := addrs.ParseTargetText(text)
-		if err != nil {
-			return nil, errFailed(err)
-		}
-		only = append(only, target)
+	only, err := warm.Targets(p.Addresses)
+	if err != nil {
+		return nil, err
 	}
 	st, err := m.State(ctx, only...)
 	if err != nil {
@@ -525,5 +473,5 @@ func (c *client) apply(ctx context.Context, p *applying) (any, error) {
 		Counts  planview.Counts             `json:"counts"`
 		Outputs map[string]ui.ValueDocument `json:"outputs"`
 		Defers  bool                        `json:"defers"`
-	}{head, applied.Begun, applied.Counts, values(applied.Outputs), applied.Defers}, err
+	}{head, applied.Begun, applied.Counts, ui.DescribeOutputs(applied.Outputs), applied.Defers}, err
 }

@@ -313,3 +313,104 @@ func TestSocket(t *testing.T) {
 		t.Error("the socket is left behind")
 	}
 }
+
+// TestSecrets sends every request, and checks which answers and notifications have secrets: only the documents
+// of `show -json`, which are documented to have sensitive values, but no ephemeral ones.
+func TestSecrets(t *testing.T) {
+	t.Setenv("TF_VAR_key", "canary-of-a-variable")
+	t.Setenv("TF_VAR_once", "canary-of-a-run")
+	s := start(t, &cliconfig.Config{}, map[string]string{"main.tf": `
+variable "key" { sensitive = true }
+variable "once" { ephemeral = true }
+locals { both = { secret = var.key, plain = upper(var.once) } }
+resource "terraform_data" "a" { input = "x${var.key}" }
+output "key" {
+  value     = terraform_data.a.input
+  sensitive = true
+}
+`})
+	p := connect(t, s)
+	ask := func(method string, params obj, allowed bool) map[string]any {
+		t.Helper()
+		p.id++
+		text, err := json.Marshal(obj{"jsonrpc": "2.0", "id": p.id, "method": method, "params": params})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.send(string(text))
+		for {
+			answer := p.next()
+			all, _ := json.Marshal(answer)
+			lower := strings.ToLower(string(all))
+			if strings.Contains(lower, "canary-of-a-run") || strings.Contains(lower, "canary") && (!allowed || answer["id"] == nil) {
+				t.Errorf("%s %v: %s", method, params, all)
+			}
+			if answer["id"] == float64(p.id) {
+				result, _ := answer["result"].(map[string]any)
+				return result
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for _, round := range []string{"before", "after"} { // an apply
+		var digest any
+		for _, one := range []struct {
+			method  string
+			params  obj
+			allowed bool
+		}{
+			{"initialize", obj{}, false}, {"open", obj{"dir": "."}, false}, {"open", obj{"dir": ".", "estate": true}, false},
+			{"watch", obj{}, false},
+			{"text/set", obj{"path": "more.tf", "text": "output \"n\" { value = parseint(var.key, 10) }"}, false},
+			{"diagnostics", obj{"root": "."}, false}, {"plan", obj{"root": ".", "progress": 1}, true},
+			{"explain", obj{"root": ".", "address": "output.n"}, false}, {"text/drop", obj{"path": "more.tf"}, false},
+			{"plan", obj{"root": ".", "progress": 1, "refresh": "all"}, true}, {"explain", obj{"root": ".", "address": "terraform_data.a"}, false},
+			{"explain", obj{"root": ".", "address": "local.both"}, false}, {"explain", obj{"root": ".", "address": "output.key"}, false},
+			{"graph", obj{"root": "."}, false}, {"graph", obj{"root": ".", "address": "var.key"}, false},
+			{"evaluate", obj{"root": ".", "expression": "local.both"}, false}, {"evaluate", obj{"root": ".", "expression": "parseint(local.both.secret, 10)"}, false},
+			{"evaluate", obj{"root": ".", "expression": "terraform_data.a.input"}, false}, {"outputs", obj{"root": "."}, false},
+			{"state", obj{"root": "."}, true}, {"drift", obj{"root": ".", "progress": 1}, false}, {"propose", obj{"root": ".", "progress": 1}, true},
+			{"apply", obj{"root": ".", "progress": 1}, false}, {"shutdown", obj{}, false},
+		} {
+			if one.method == "apply" {
+				if a := (&warm.Approval{Digest: fmt.Sprint(digest), Expires: time.Now().Add(time.Minute)}); round == "before" {
+					if err := (&warm.Proposals{Dir: ".terraform"}).Approve(a); err != nil {
+						t.Fatal(err)
+					}
+				}
+				one.params["digest"] = digest
+			}
+			if one.method == "shutdown" && round == "before" {
+				continue
+			}
+			seen[one.method] = true
+			result := ask(one.method, one.params, one.allowed)
+			if one.method == "propose" {
+				digest = result["digest"]
+			}
+			if one.method == "apply" && result["begun"] != (round == "before") {
+				t.Errorf("%s: %v", round, result)
+			}
+		}
+	}
+	for name := range methods() {
+		if !seen[name] {
+			t.Errorf("no request %s", name)
+		}
+	}
+}
+
+// TestCrash checks that a panic in a method is an error of its request.
+func TestCrash(t *testing.T) {
+	s := start(t, &cliconfig.Config{}, map[string]string{"main.tf": config})
+	for name, now := range map[string]bool{"crash": false, "crash/now": true} {
+		s.methods[name] = in(now, func(*client, context.Context, *none) (any, error) { panic("oops") })
+	}
+	p := connect(t, s)
+	for name := range map[string]bool{"crash": true, "crash/now": true} {
+		if _, problem := p.call(name, obj{}); !strings.HasPrefix(problem, "1: The request crashed") {
+			t.Error(problem)
+		}
+	}
+	p.must("open", obj{"dir": "."})
+}

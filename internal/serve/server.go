@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/exp/jsonrpc2"
 
-	"tofu/internal/tfdiags"
 	"tofu/internal/warm"
 	"tofu/internal/warm/frames"
 )
@@ -57,7 +56,7 @@ func (s *Server) Serve(ctx context.Context, rwc io.ReadWriteCloser, finishes boo
 	c.ctx, c.end = context.WithCancel(ctx)
 	defer c.end()
 	messages := frames.New(frames.Lines, rwc, rwc)
-	conn, err := messages.Dial(c.ctx, rwc, c, func(conn *jsonrpc2.Connection) { c.conn = conn })
+	conn, err := messages.Dial(c.ctx, rwc, c, "cancel", func(conn *jsonrpc2.Connection) { c.conn = conn })
 	if err != nil {
 		return err
 	}
@@ -95,36 +94,8 @@ func (s *Server) forget(c *client) {
 // errCanceled is the answer to a canceled request.
 var errCanceled = jsonrpc2.NewError(-32800, "the request was canceled")
 
-// errFailed returns the answer to a request that can't be fulfilled.
-func errFailed(err error) error {
-	text := err.Error()
-	if d := tfdiags.FromError(err); len(d) > 0 && d[0].Detail != "" {
-		text = d[0].Summary + ": " + d[0].Detail
-	}
-	return jsonrpc2.NewError(1, text)
-}
-
-// Preempt handles messages that must not wait for others.
-func (c *client) Preempt(_ context.Context, req *jsonrpc2.Request) (any, error) {
-	if req.Method != "cancel" || req.IsCall() {
-		return nil, jsonrpc2.ErrNotHandled
-	}
-	var params struct {
-		ID json.RawMessage `json:"id"`
-	}
-	if json.Unmarshal(req.Params, &params) != nil {
-		return nil, nil
-	}
-	var number int64
-	var text string
-	switch {
-	case json.Unmarshal(params.ID, &number) == nil:
-		c.conn.Cancel(jsonrpc2.Int64ID(number))
-	case json.Unmarshal(params.ID, &text) == nil:
-		c.conn.Cancel(jsonrpc2.StringID(text))
-	}
-	return nil, nil
-}
+// failed is the code of a request that can't be answered. The message says why.
+const failed = 1
 
 // Handle implements jsonrpc2.Handler. Methods that change what others see run at once, the others at
 // the same time.
@@ -136,15 +107,18 @@ func (c *client) Handle(ctx context.Context, req *jsonrpc2.Request) (any, error)
 		}
 		return nil, jsonrpc2.NewError(-32601, "there is no method "+req.Method)
 	}
+	answer := func() (any, error) {
+		return frames.Answer(failed, func() (any, error) { return method.call(ctx, c, req) })
+	}
 	if method.now || !req.IsCall() {
-		result, err := method.call(ctx, c, req)
+		result, err := answer()
 		if !req.IsCall() {
 			return nil, nil
 		}
 		return result, err
 	}
 	c.running.Go(func() {
-		result, err := method.call(ctx, c, req)
+		result, err := answer()
 		if ctx.Err() != nil && err != nil {
 			err = errCanceled
 		}

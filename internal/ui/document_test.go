@@ -244,7 +244,7 @@ func (l *limited) Write(p []byte) (int, error) {
 func bigPlan(t testing.TB, n int) *PlanView {
 	t.Helper()
 	schemas := testSchemas(t)
-	ty := schemas.resource(cloud, addrs.Resource{Mode: addrs.Managed, Type: "cloud_server"}).Block.ImpliedType()
+	ty := schemas.Resource(cloud, addrs.Resource{Mode: addrs.Managed, Type: "cloud_server"}).Block.ImpliedType()
 	changes := &plans.Changes{}
 	prior := states.New()
 	for i := range n {

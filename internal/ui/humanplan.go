@@ -204,7 +204,7 @@ func (p *planText) changes(all []*plans.InstanceChange) {
 }
 
 func (p *planText) schema(c *plans.InstanceChange) *providers.ResourceSchema {
-	return p.Schemas.resource(c.Provider.Config.Provider, c.Addr.Resource)
+	return p.Schemas.Resource(c.Provider.Config.Provider, c.Addr.Resource)
 }
 
 // change renders one change with its heading.

@@ -74,7 +74,7 @@ func stateObject(
 	r := &renderer{style: s, full: true}
 	fmt.Fprintf(&r.b, "\n# %s:%s\n%s %s %s ", item.addr, note, word, quoted(item.addr.Resource.Type),
 		quoted(item.addr.Resource.Name))
-	sch := v.Schemas.resource(item.provider, item.addr.Resource)
+	sch := v.Schemas.Resource(item.provider, item.addr.Resource)
 	if sch == nil {
 		return r.b.String() + "{\n    # (the schema of the provider is not available)\n}\n"
 	}

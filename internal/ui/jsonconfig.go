@@ -168,7 +168,7 @@ func (c *configWriter) resource(r *configs.Resource, keys providerKeys, module a
 	for _, p := range r.Provisioners {
 		out.Provisioners = append(out.Provisioners, configProvisioner{p.Type, c.attributes(p.Config)})
 	}
-	if sch := c.schemas.resource(r.ProviderAddr, r.Addr); sch != nil {
+	if sch := c.schemas.Resource(r.ProviderAddr, r.Addr); sch != nil {
 		out.SchemaVersion = &sch.Version
 		out.Expressions = bodyJSON(r.Config, sch.Block)
 	}

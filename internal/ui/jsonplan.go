@@ -184,7 +184,7 @@ func (p *planWriter) plannedValues() {
 }
 
 func (p *planWriter) plannedResource(c *plans.InstanceChange) *stateResource {
-	sch := p.Schemas.resource(c.Provider.Config.Provider, c.Addr.Resource)
+	sch := p.Schemas.Resource(c.Provider.Config.Provider, c.Addr.Resource)
 	after := c.After
 	// For replacements and reads, OpenTofu does not mark attributes that only the schema
 	// declares sensitive.
@@ -395,7 +395,7 @@ func pastJSON(past *plans.Past) against {
 }
 
 func (p *planWriter) resourceChange(c *plans.InstanceChange) *resourceChange {
-	sch := p.Schemas.resource(c.Provider.Config.Provider, c.Addr.Resource)
+	sch := p.Schemas.Resource(c.Provider.Config.Provider, c.Addr.Resource)
 	out := &resourceChange{
 		resourceAddress: objectAddress(c.Addr, c.Provider.Config.Provider),
 		Deposed:         string(c.Deposed),

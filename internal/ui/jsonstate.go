@@ -94,7 +94,7 @@ func (w *stateWriter) instance(it stateItem) {
 }
 
 func (w *stateWriter) resource(it stateItem, obj *states.Object, deposed addrs.DeposedKey) {
-	sch := w.Schemas.resource(it.provider, it.addr.Resource)
+	sch := w.Schemas.Resource(it.provider, it.addr.Resource)
 	if sch == nil {
 		w.fail(fmt.Errorf("the provider %s has no schema for %s, so %s can't be shown",
 			it.provider.ForDisplay(), it.addr.Resource.Type, it.addr))

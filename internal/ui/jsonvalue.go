@@ -35,6 +35,19 @@ func DescribeValue(v cty.Value) ValueDocument {
 	return ValueDocument{typeJSON(v.Type()), valueJSON(withoutSecrets(v)), unknownJSON(v), sensitiveJSON(v)}
 }
 
+// DescribeOutputs describes stored outputs.
+func DescribeOutputs(outputs map[string]*states.Output) map[string]ValueDocument {
+	out := map[string]ValueDocument{}
+	for name, o := range outputs {
+		v := o.Value
+		if o.Sensitive {
+			v = v.Mark(marks.Sensitive)
+		}
+		out[name] = DescribeValue(v)
+	}
+	return out
+}
+
 // valueJSON returns the JSON form of a value. Objects and maps omit unknown values, which are
 // null everywhere else. Ephemeral values become null, and other marks are ignored.
 func valueJSON(v cty.Value) json.RawMessage { return appendValue(nil, v) }

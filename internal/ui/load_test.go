@@ -145,7 +145,7 @@ func (c changeDoc) instance(t testing.TB, schemas Schemas) *plans.InstanceChange
 		out.MovedFrom = &from
 	}
 	out.Provider.Config.Provider, _ = addrs.ParseProvider(c.Provider)
-	sch := schemas.resource(out.Provider.Config.Provider, out.Addr.Resource)
+	sch := schemas.Resource(out.Provider.Config.Provider, out.Addr.Resource)
 	if sch == nil {
 		t.Fatalf("no schema for %s of %s", c.Address, c.Provider)
 	}

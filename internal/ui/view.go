@@ -14,8 +14,8 @@ import (
 // Schemas returns the schema of a provider, or nil if the schema is not available.
 type Schemas func(addrs.Provider) *providers.Schema
 
-// resource returns the schema of a resource type, or nil if it is not available.
-func (s Schemas) resource(p addrs.Provider, r addrs.Resource) *providers.ResourceSchema {
+// Resource returns the schema of a resource type, or nil if it is not available.
+func (s Schemas) Resource(p addrs.Provider, r addrs.Resource) *providers.ResourceSchema {
 	if s == nil {
 		return nil
 	}
@@ -48,7 +48,7 @@ type PlanView struct {
 
 // Source returns the plan in the form that package planview needs.
 func (v *PlanView) Source() *planview.Source {
-	v.once.Do(func() { v.source = &planview.Source{Plan: v.Plan, Config: v.Config, Schema: v.Schemas.resource} })
+	v.once.Do(func() { v.source = &planview.Source{Plan: v.Plan, Config: v.Config, Schema: v.Schemas.Resource} })
 	return v.source
 }
 

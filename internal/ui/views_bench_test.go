@@ -55,7 +55,7 @@ func largePlan(b *testing.B, n int, schemas Schemas) *PlanView {
 		b.Fatal(err)
 	}
 	resource := addrs.Resource{Mode: addrs.Managed, Type: "cloud_server", Name: "web"}
-	ty := schemas.resource(provider, resource).Block.ImpliedType()
+	ty := schemas.Resource(provider, resource).Block.ImpliedType()
 	object := func(i int, size int64, known bool) cty.Value {
 		values := make(map[string]cty.Value)
 		for name, t := range ty.AttributeTypes() {

@@ -38,8 +38,49 @@ const (
 	None         // no objects, as with -refresh=false, and data sources as Keep
 )
 
-// Refreshes are the names of the values of Refresh.
-var Refreshes = map[string]Refresh{"": Keep, "keep": Keep, "all": All, "none": None}
+var refreshes = map[string]Refresh{"": Keep, "keep": Keep, "all": All, "none": None}
+
+var modes = map[string]plans.Mode{"": plans.Normal, "normal": plans.Normal, "destroy": plans.Destroy,
+	"refresh-only": plans.RefreshOnly}
+
+// PlanRequest is a plan as clients ask for it.
+type PlanRequest struct {
+	Mode     string   `json:"mode,omitempty" jsonschema:"normal (the default), destroy or refresh-only"`
+	Refresh  string   `json:"refresh,omitempty" jsonschema:"which objects are read again: none of those that are known (keep, the default), all, or no objects at all (none)"`
+	Targets  []string `json:"targets,omitempty" jsonschema:"addresses of modules, resources or instances to which the plan is limited"`
+	Excludes []string `json:"excludes,omitempty" jsonschema:"addresses of modules, resources or instances that the plan leaves out"`
+	Replace  []string `json:"replace,omitempty" jsonschema:"addresses of instances to replace"`
+}
+
+// Options returns the options of the plan, or says what is wrong with the request.
+func (r *PlanRequest) Options() (PlanOptions, error) {
+	mode, known := modes[r.Mode]
+	refresh, knownRefresh := refreshes[r.Refresh]
+	if !known || !knownRefresh {
+		return PlanOptions{}, tfdiags.Errorf("Unknown kind of plan", "The mode must be normal, destroy or refresh-only, and "+
+			"refresh must be keep, all or none, not %q and %q.", r.Mode, r.Refresh)
+	}
+	opts := PlanOptions{Mode: mode, Refresh: refresh}
+	var errs [3]error
+	opts.Targets, errs[0] = Targets(r.Targets)
+	opts.Exclude, errs[1] = Targets(r.Excludes)
+	for _, text := range r.Replace {
+		addr, err := addrs.ParseInstanceText(text)
+		errs[2] = tfdiags.Join(errs[2], err)
+		opts.Replace = append(opts.Replace, addr)
+	}
+	return opts, tfdiags.Join(errs[:]...)
+}
+
+// Targets parses addresses.
+func Targets(texts []string) (out []addrs.Target, err error) {
+	for _, text := range texts {
+		target, problem := addrs.ParseTargetText(text)
+		err = tfdiags.Join(err, problem)
+		out = append(out, target)
+	}
+	return out, err
+}
 
 // PlanOptions select the kind of plan, as the options of `tofu plan` do.
 type PlanOptions struct {

@@ -2,7 +2,8 @@
 // bad ones.
 //
 //	conn := frames.New(frames.Lines, os.Stdin, os.Stdout)
-//	rpc, err := conn.Dial(ctx, os.Stdin, handler, func(c *jsonrpc2.Connection) { server.conn = c })
+//	rpc, err := conn.Dial(ctx, os.Stdin, handler, "cancel",
+//		func(c *jsonrpc2.Connection) { server.conn = c })
 //
 // Invariants: what is no message is answered with an error, and reading goes on with the next one; the
 // error of a read is that of the stream. No more than MaxMessage bytes of a message are kept in memory. One
@@ -22,6 +23,8 @@ import (
 	"sync"
 
 	"golang.org/x/exp/jsonrpc2"
+
+	"tofu/internal/tfdiags"
 )
 
 // MaxMessage is the maximum length of a message in bytes.
@@ -185,16 +188,65 @@ func validID(id json.RawMessage) bool {
 	return len(id) > 0 && (id[0] == '"' || id[0] == '-' || id[0] >= '0' && id[0] <= '9')
 }
 
-// Dial lets a handler answer the messages. bound receives the connection before the first message. closer
-// is closed with the connection.
-func (c *Conn) Dial(ctx context.Context, closer io.Closer, handler interface {
-	jsonrpc2.Preempter
-	jsonrpc2.Handler
-}, bound func(*jsonrpc2.Connection)) (*jsonrpc2.Connection, error) {
+// Dial lets a handler answer the messages. The notification cancel ends the request with the id that it has.
+// bound receives the connection before the first message. closer is closed with the connection.
+func (c *Conn) Dial(ctx context.Context, closer io.Closer, handler jsonrpc2.Handler, cancel string,
+	bound func(*jsonrpc2.Connection),
+) (*jsonrpc2.Connection, error) {
 	return jsonrpc2.Dial(ctx, dialer{closer}, binder(func(conn *jsonrpc2.Connection) jsonrpc2.ConnectionOptions {
 		bound(conn)
-		return jsonrpc2.ConnectionOptions{Framer: framer{c}, Preempter: handler, Handler: handler}
+		return jsonrpc2.ConnectionOptions{Framer: framer{c}, Preempter: canceler{cancel, conn}, Handler: handler}
 	}))
+}
+
+// canceler handles notifications that cancel requests: they must not wait for others.
+type canceler struct {
+	method string
+	conn   *jsonrpc2.Connection
+}
+
+// Preempt implements jsonrpc2.Preempter.
+func (c canceler) Preempt(_ context.Context, req *jsonrpc2.Request) (any, error) {
+	if req.Method != c.method || req.IsCall() {
+		return nil, jsonrpc2.ErrNotHandled
+	}
+	var params struct {
+		ID json.RawMessage `json:"id"`
+	}
+	var number int64
+	var text string
+	switch {
+	case json.Unmarshal(req.Params, &params) != nil:
+	case json.Unmarshal(params.ID, &number) == nil:
+		c.conn.Cancel(jsonrpc2.Int64ID(number))
+	case json.Unmarshal(params.ID, &text) == nil:
+		c.conn.Cancel(jsonrpc2.StringID(text))
+	}
+	return nil, nil
+}
+
+// Answer calls f, which answers a request. A panic in f is an error. An error that is none of the protocol gets
+// a code.
+func Answer(code int64, f func() (any, error)) (result any, err error) {
+	defer func() {
+		if crash := recover(); crash != nil {
+			c := tfdiags.CrashOf(crash)
+			err = tfdiags.Errorf("The request crashed", "This is a bug of the program; other requests go on: %v\n\n%s",
+				c.Problem, c.Stack)
+		}
+		if err != nil && !strings.HasPrefix(fmt.Sprintf("%T", err), "*jsonrpc2.") { // the library's type has no name
+			err = jsonrpc2.NewError(code, message(err))
+		}
+	}()
+	return f()
+}
+
+// message returns an error as a text without line breaks between its parts.
+func message(err error) string {
+	if d := tfdiags.FromError(err); len(d) > 0 && d[0].Detail != "" {
+		return d[0].Summary + ": " + d[0].Detail
+	}
+	return err.Error()
 }
 
 type binder func(*jsonrpc2.Connection) jsonrpc2.ConnectionOptions
