@@ -46,7 +46,8 @@ func (f *planFlags) add(fs *options) {
 
 // addInvoke declares the option of the commands that can invoke actions without changing anything.
 func (f *planFlags) addInvoke(fs *options) {
-	fs.Var((*list)(&f.Invoke), "invoke", "Change nothing, and only invoke the action at this `address`. May be repeated.")
+	fs.Var((*list)(&f.Invoke), "invoke", "Change nothing, and only invoke the action at this `address`. If it "+
+		"refers to caller, it is invoked for each object that would trigger it, or for those of -target. May be repeated.")
 }
 
 // addLint declares the option that selects rules for a configuration. If it is repeated, all values count.

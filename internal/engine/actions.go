@@ -3,14 +3,12 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
-	"tofu/internal/engine/phase"
 	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
@@ -28,8 +26,9 @@ import (
 // actionCall is an instance of an action that is planned or invoked.
 type actionCall struct {
 	instance
-	config cty.Value // marked
-	from   string    // what triggers the action, as in Object.From
+	config cty.Value         // marked
+	from   string            // what triggers the action, as in Object.From
+	caller addrs.AbsInstance // the object for which a requested action is invoked that refers to caller
 }
 
 // ownObject is the object whose change triggers an action.
@@ -190,6 +189,16 @@ func (s *actionInstances) expand(c *evalContext, a *reads.Resource) (*expandedKe
 	return found.x, found.err
 }
 
+// expanded returns the instances of an action in a module instance, or nil if they were not determined.
+func (s *actionInstances) expanded(a *reads.Resource, in *moduleInstance) *expandedKeys {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if found := s.of[actionIn{a, in}]; found != nil {
+		return found.x
+	}
+	return nil
+}
+
 // plan validates the configuration and lets the provider plan the action. If final is set, the apply
 // doesn't evaluate the configuration again.
 func (a *actionCall) plan(ctx context.Context, final bool) (*plans.Invocation, error) {
@@ -329,7 +338,11 @@ func (a *actionCall) invoke(ctx context.Context) error {
 	})
 	err = a.report(resp.Diagnostics)
 	if a.from != "" {
-		err = withOutcome(err, "The action was triggered by %s.", a.from)
+		how := "The action was triggered by %s."
+		if a.caller != (addrs.AbsInstance{}) {
+			how = "The action was invoked for %s."
+		}
+		err = withOutcome(err, how, a.from)
 	}
 	if resp.Unanswered {
 		err = withOutcome(err, "It is not known whether %s was carried out. It is not repeated: find out, and if it was not, "+
@@ -338,24 +351,6 @@ func (a *actionCall) invoke(ctx context.Context) error {
 	w.out.observe(ApplyDone{Object: what, Action: plans.Invoke, Failed: err != nil, Err: err,
 		Elapsed: w.op.env.now().Sub(start), InDoubt: resp.Unanswered})
 	return err
-}
-
-// visitAction validates, plans or invokes an action that no object triggers.
-func (w *walk) visitAction(ctx context.Context, n *reads.Node) error {
-	a := n.Object.(*reads.Resource)
-	e := w.eval.visiting(n)
-	modules, _ := e.modulesOf(a.Module)
-	var errs tfdiags.Diagnostics
-	for _, in := range modules {
-		c := e.newContext(ctx, in, repetition{})
-		if w.op.Phase == phase.Validate {
-			errs = errs.AppendError(w.validateAction(ctx, c, a))
-			continue
-		}
-		c.caller = cty.NullVal(cty.DynamicPseudoType)
-		errs = errs.AppendError(w.invokeRequested(ctx, c, a))
-	}
-	return errs.Err()
 }
 
 // validateAction validates an action with unknown values of count, each and caller.
@@ -395,60 +390,6 @@ func (p validation) validateTriggers(ctx context.Context, self cty.Value) error 
 				errs = errs.AppendError(err)
 			}
 		}
-	}
-	return errs.Err()
-}
-
-// invokeRequested plans or invokes the instances of an action that are requested by their addresses.
-func (w *walk) invokeRequested(ctx context.Context, c *evalContext, a *reads.Resource) error {
-	x, err := w.actions.expand(c, a)
-	if err != nil {
-		return err
-	}
-	abs := a.Addr.Resource.InInstance(c.in.addr)
-	for _, t := range w.op.Invoke {
-		if _, exists := x.find(t.Key); t.HasKey && !exists && t.ContainsInstance(abs.Instance(t.Key)) {
-			return tfdiags.Errorf("Action doesn't exist", "There is no %s. %s", abs.Instance(t.Key), x.describeKeys(abs))
-		}
-	}
-	return w.each(len(x.keys), func(i int) error {
-		addr := abs.Instance(x.keys[i])
-		if !slices.ContainsFunc(w.op.Invoke, func(t addrs.Target) bool { return t.ContainsInstance(addr) }) {
-			return nil
-		}
-		call, err := w.newAction(c, a, x, i)
-		if err != nil {
-			return err
-		}
-		if w.op.Phase.Applies() {
-			return call.invoke(ctx)
-		}
-		if !unmark(marks.AsUnknown(call.config, marks.Ephemeral)).IsWhollyKnown() && !marks.Contains(call.config, marks.Ephemeral) {
-			return tfdiags.Errorf("Configuration of action unknown", "The configuration of %s has values that are known only "+
-				"after an apply. Apply first, and then invoke the action.", addr).At(a.Config.Range)
-		}
-		inv, err := call.plan(ctx, false)
-		if err == nil {
-			w.out.mu.Lock()
-			w.out.changes.Invoked = append(w.out.changes.Invoked, inv)
-			w.out.mu.Unlock()
-		}
-		return err
-	})
-}
-
-// checkInvoke checks the addresses of actions to invoke.
-func (o *PlanOptions) checkInvoke(root *configs.Config) error {
-	if len(o.Invoke) == 0 {
-		return nil
-	}
-	if o.Mode != plans.Normal || len(o.Targets)+len(o.Excludes)+len(o.ForceReplace) > 0 || o.Past != nil {
-		return tfdiags.Errorf("Incompatible plan options", "-invoke changes no objects, so it can't be used together with "+
-			"-destroy, -refresh-only, -target, -exclude, -replace or -against.")
-	}
-	var errs tfdiags.Diagnostics
-	for _, t := range o.Invoke {
-		errs = errs.AppendError(root.FindAction(t))
 	}
 	return errs.Err()
 }

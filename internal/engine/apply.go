@@ -84,6 +84,9 @@ func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *Apply
 	for _, inv := range plan.Changes.Invoked {
 		op.Invoke = append(op.Invoke, addrs.Target{Module: inv.Addr.Module, Resource: inv.Addr.Resource, Key: inv.Addr.Key,
 			HasKey: inv.Addr.Key != addrs.NoKey})
+		if by := inv.Caller; by != (addrs.AbsInstance{}) {
+			op.Callers = append(op.Callers, addrs.Target{Module: by.Module, Resource: by.Resource, Key: by.Key, HasKey: by.Key != addrs.NoKey})
+		}
 	}
 	op.setDeferred(plan)
 	op.timestamp, op.variables = plan.Timestamp, map[string]Variable{}

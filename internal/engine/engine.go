@@ -125,8 +125,9 @@ type PlanOptions struct {
 	Targets   []addrs.Target
 	Excludes  []addrs.Target
 	// Invoke holds the actions that the plan invokes instead of changing anything. It reads the objects
-	// that these depend on.
+	// that these depend on. Of actions that refer to caller, Targets then selects the callers.
 	Invoke       []addrs.Target
+	callers      []addrs.Target // Targets, if there are actions to invoke
 	ForceReplace []addrs.AbsInstance
 	AnyReplace   bool // no warning about addresses in ForceReplace that match nothing, as in tests
 	// Past, if not nil, makes a normal plan restore objects to an earlier state. See past.go.

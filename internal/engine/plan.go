@@ -51,7 +51,7 @@ func Plan(
 	}
 	if len(opts.Invoke) > 0 {
 		invoking := *opts
-		invoking.Mode, opts = plans.RefreshOnly, &invoking
+		invoking.Mode, invoking.Targets, invoking.callers, opts = plans.RefreshOnly, nil, opts.Targets, &invoking
 	}
 	if opts.Mode == plans.Destroy {
 		return planDestroy(ctx, cfg, prior, &own, opts)
@@ -112,7 +112,7 @@ func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *E
 	op := newOperation(phase.Plan, cfg, prior, env)
 	op.Mode, op.Targets, op.Excludes, op.CommandImports, op.Generate = o.Mode, o.Targets, o.Excludes, o.Imports,
 		o.GenerateConfig
-	op.Invoke = o.Invoke
+	op.Invoke, op.Callers = o.Invoke, o.callers
 	op.defers = o.Defer && o.Mode != plans.Destroy
 	op.refresh, op.answers, op.data, op.readDone = o.Refresh, o.Answers, o.Data, o.ReadDone
 	op.remembers = o.LeaveOut
@@ -202,6 +202,9 @@ func (w *walk) plan(ctx context.Context, opts *PlanOptions) (*plans.Plan, error)
 	f.checkImportedOnce()
 	f.warnOfMissing()
 	f.setUndecided()
+	if err == nil && !opts.preDestroy {
+		err = f.checkInvoked()
+	}
 	plan := f.plan(opts, err != nil)
 	if generateErr := f.writeGenerated(plan); generateErr != nil {
 		err = tfdiags.Join(err, generateErr)

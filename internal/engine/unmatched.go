@@ -146,7 +146,12 @@ func (u *unmatched) undeclared(in *moduleInstance, steps []addrs.Step, t addrs.T
 		if t.IsModule() {
 			return ""
 		}
-		x := in.resources[in.module.Resources[t.Resource].Slot]
+		var x *expandedKeys
+		if t.Resource.Mode == addrs.Action {
+			x = u.w.actions.expanded(in.module.Actions[t.Resource], in)
+		} else if found := in.resources[in.module.Resources[t.Resource].Slot]; found != nil {
+			x = &found.expandedKeys
+		}
 		if x == nil {
 			return ""
 		}

@@ -118,11 +118,9 @@ func (r *Refs) Whole(without addrs.Resource) *Refs {
 	return out
 }
 
-// Name reports whether a reference is to the given resource or to an instance of it.
-func (r *Refs) Name(of addrs.Resource) bool {
-	return slices.ContainsFunc(r.Objects, func(ref *addrs.Reference) bool {
-		return ref.Whole() == addrs.Referenceable(of)
-	})
+// Name reports whether a reference is to the given object, such as a resource, or to an instance of it.
+func (r *Refs) Name(of addrs.Referenceable) bool {
+	return slices.ContainsFunc(r.Objects, func(ref *addrs.Reference) bool { return ref.Whole() == of })
 }
 
 // NameCall reports whether a reference is to a module call, its instances or its outputs.

@@ -1,6 +1,7 @@
 package plans
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 
@@ -18,6 +19,8 @@ type Invocation struct {
 	// are unknown.
 	Config  cty.Value
 	Trigger *Trigger // nil if the action was requested by its address
+	// Caller is the object for which an action was requested that refers to caller.
+	Caller addrs.AbsInstance
 }
 
 // Trigger says what triggers an action: an action_trigger block of a resource, at an event.
@@ -52,11 +55,19 @@ func CallerAt(event configs.ActionEvent, before, after cty.Value) cty.Value {
 	return after
 }
 
+// Taints reports whether the object is tainted if the action fails: only if that was just created.
+func (t *Trigger) Taints() bool {
+	return t.OnFailure == string(configs.Taint) && t.Event == string(configs.AfterCreate)
+}
+
 // Taints reports whether the object that the change creates is tainted if an action fails.
 func (c *InstanceChange) Taints() bool {
-	return slices.ContainsFunc(c.Invocations, func(inv *Invocation) bool {
-		return inv.Trigger.OnFailure == "taint" && inv.Trigger.Event == "after_create"
-	})
+	return slices.ContainsFunc(c.Invocations, func(inv *Invocation) bool { return inv.Trigger.Taints() })
+}
+
+// Compare orders invocations that were requested.
+func (inv *Invocation) Compare(other *Invocation) int {
+	return cmp.Or(inv.Addr.Compare(other.Addr), inv.Caller.Compare(other.Caller))
 }
 
 // Invocations returns all planned invocations, each with the change that triggers it, or nil.

@@ -230,7 +230,7 @@ type OutputChange struct {
 // the changes of outputs by name. The engine sorts the changes before it returns a plan.
 func (c *Changes) Sort() {
 	slices.SortFunc(c.Instances, func(x, y *InstanceChange) int { return x.compare(y.Addr, y.Deposed) })
-	slices.SortFunc(c.Invoked, func(x, y *Invocation) int { return x.Addr.Compare(y.Addr) })
+	slices.SortFunc(c.Invoked, (*Invocation).Compare)
 	slices.SortFunc(c.Outputs, func(x, y *OutputChange) int { return strings.Compare(x.Name, y.Name) })
 }
 

@@ -263,7 +263,12 @@ type actionInvocation struct {
 	ConfigUnknown   json.RawMessage   `json:"config_unknown,omitempty"`
 	ProviderName    string            `json:"provider_name"`
 	Lifecycle       *lifecycleTrigger `json:"lifecycle_action_trigger,omitempty"`
-	Requested       *struct{}         `json:"invoke_action_trigger,omitempty"`
+	Requested       *requestedTrigger `json:"invoke_action_trigger,omitempty"`
+}
+
+// requestedTrigger says for which object an action was requested, if it refers to caller.
+type requestedTrigger struct {
+	Caller string `json:"caller_address,omitempty"`
 }
 
 // lifecycleTrigger says which change triggers an action, and by which action_trigger block.
@@ -285,7 +290,10 @@ func invocationJSON(inv *plans.Invocation) actionInvocation {
 	}
 	on := inv.Trigger
 	if on == nil {
-		out.Requested = &struct{}{}
+		out.Requested = &requestedTrigger{}
+		if inv.Caller != (addrs.AbsInstance{}) {
+			out.Requested.Caller = inv.Caller.String()
+		}
 		return out
 	}
 	out.Lifecycle = &lifecycleTrigger{Resource: on.Caller.String(), Event: on.Event, Block: on.Block, Index: on.Index,

@@ -22,7 +22,8 @@ import (
 // of an action that a destruction triggers must therefore be known when it is planned.
 //
 // An action has a node of its own only where no object triggers it: in a validation, and if it is
-// requested by its address (Operation.Invoke). That node is like the one of a check.
+// requested by its address (Operation.Invoke). That node is like the one of a check. If the action then
+// refers to caller, it is invoked for each object that would trigger it, so its node waits for these.
 
 // invokes reports whether an action is requested by its address.
 func (o *Operation) invokes(addr addrs.ConfigResource) bool {
@@ -100,6 +101,23 @@ func (k *Known) setActions(e *reads.ResourceExprs, r *reads.Resource) {
 	}
 }
 
+// findCallers finds what triggers the requested actions that refer to caller.
+func (b *build) findCallers() {
+	if b.op.Phase == phase.Validate {
+		return
+	}
+	for _, a := range b.actions {
+		if a.Node.Kind != reads.KindAction || a.Exprs.Body == nil || !a.Exprs.Body.Refs.Name(addrs.Caller{}) {
+			continue
+		}
+		for _, r := range b.g.Resources {
+			if r.Module == a.Module && slices.Contains(r.Triggered(), a) {
+				a.Callers = append(a.Callers, r)
+			}
+		}
+	}
+}
+
 // connectAction connects the node of an action.
 func (c *connector) connectAction(a *reads.Resource) {
 	e, scope := a.Exprs, inRepetition(a.Exprs.Repetition)
@@ -110,7 +128,20 @@ func (c *connector) connectAction(a *reads.Resource) {
 	if e.Body != nil {
 		c.connectRefs(c.ctx, a.Node, a.Module, &e.Body.Refs, scope)
 	}
+	for _, r := range a.Callers {
+		c.after(a.Node, r.Node)
+		for _, t := range r.Exprs.ActionTriggers {
+			for _, key := range t.Keys {
+				if key != nil {
+					c.connectRefs(c.ctx, a.Node, a.Module, key.Refs.Whole(r.Addr.Resource), anywhere)
+				}
+			}
+		}
+	}
 }
+
+// anywhere is the scope of references that another node has checked.
+var anywhere = reads.BlockScope{Count: true, Each: true, Caller: true}
 
 // connectTriggers makes a resource wait for what the actions that it triggers refer to. If only is set, it
 // does so only if the destruction of an object triggers any.
@@ -125,7 +156,6 @@ func (c *connector) connectTriggers(r *reads.Resource, only bool) {
 			c.connectRefs(c.ctx, r.Inputs, r.Module, refs, scope)
 		}
 	}
-	anywhere := reads.BlockScope{Count: true, Each: true, Caller: true}
 	for _, refs := range r.Exprs.ActionRefs {
 		c.connectRefs(c.ctx, r.Inputs, r.Module, refs, anywhere)
 	}

@@ -45,6 +45,7 @@ var analysisTransformer = &Transformer{
 				r.Inputs.Problems = r.Inputs.Problems.Append(r.Exprs.Problems...)
 			}
 		}
+		b.findCallers()
 		b.g.SetReads(reads.Run{Phase: b.op.Phase, ByInstance: b.op.ByInstance, Partial: b.op.Partial(), Early: b.op.Early != nil})
 		for _, p := range b.g.Providers {
 			analyzeProvider(p)

@@ -133,6 +133,9 @@ type Resource struct {
 
 	Selected *Selection // instances that take part; nil for all
 	Opened   bool       // for ephemeral resources: Steps open the objects
+
+	// Callers are, for an action that is requested and refers to caller, the resources that trigger it.
+	Callers []*Resource
 }
 
 // instanceReads holds what the instances of a block read only by key; see keyedReads.

@@ -230,11 +230,14 @@ func (e *encoder) invocations(list []*plans.Invocation) ([]wireInvocation, error
 		provider, perr := e.provider(inv.Provider)
 		config, verr := e.value(inv.Config, inv.Addr.Resource.String(), nil)
 		wire := wireInvocation{Addr: addr, Provider: provider, Config: config}
+		by := inv.Caller
 		if on := inv.Trigger; on != nil {
-			caller, cerr := toInstance(on.Caller)
-			err = errors.Join(err, cerr)
-			wire.Caller, wire.Event, wire.Block, wire.Index = &caller, on.Event, on.Block, on.Index
+			by, wire.Event, wire.Block, wire.Index = on.Caller, on.Event, on.Block, on.Index
 			wire.OnFailure, wire.Undecided = on.OnFailure, on.Undecided
+		}
+		if by != (addrs.AbsInstance{}) {
+			caller, cerr := toInstance(by)
+			wire.Caller, err = &caller, errors.Join(err, cerr)
 		}
 		if err = errors.Join(err, perr, verr); err != nil {
 			return nil, fmt.Errorf("%s: %w", inv.Addr, err)
@@ -506,9 +509,12 @@ func (d *decoder) invocations(list []wireInvocation) ([]*plans.Invocation, error
 		inv := &plans.Invocation{Addr: addr, Provider: provider, Config: config}
 		if in.Caller != nil {
 			caller, cerr := d.instance(*in.Caller)
-			err = errors.Join(err, cerr)
-			inv.Trigger = &plans.Trigger{Caller: caller, Event: in.Event, Block: in.Block, Index: in.Index,
+			inv.Caller, err = caller, errors.Join(err, cerr)
+		}
+		if in.Event != "" {
+			inv.Trigger = &plans.Trigger{Caller: inv.Caller, Event: in.Event, Block: in.Block, Index: in.Index,
 				OnFailure: in.OnFailure, Undecided: in.Undecided}
+			inv.Caller = addrs.AbsInstance{}
 		}
 		if config == cty.NilVal && verr == nil {
 			verr = errors.New("an action has no configuration")

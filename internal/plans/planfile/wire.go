@@ -111,7 +111,7 @@ type (
 		Invocations    []wireInvocation
 	}
 
-	// wireInvocation is an invocation of an action. Caller is nil if no change triggers it.
+	// wireInvocation is an invocation of an action. Event is "" if it was requested; Caller may be nil then.
 	wireInvocation struct {
 		Addr         wireInstance
 		Provider     wireProvider

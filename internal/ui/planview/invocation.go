@@ -8,16 +8,30 @@ import (
 
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/addrs"
+	"tofu/internal/configs"
 	"tofu/internal/plans"
 	"tofu/internal/ui/valuediff"
 )
 
-// onFailures says what follows from the failure of an action, if that is not the default.
-var onFailures = map[string]string{"continue": "; a failure is ignored", "taint": "; a failure taints the object"}
+// onFailure says what follows from the failure of an action, if that is not the default.
+func onFailure(on *plans.Trigger) string {
+	switch {
+	case on == nil:
+	case on.OnFailure == string(configs.Continue):
+		return "; a failure is ignored"
+	case on.Taints():
+		return "; a failure taints the object"
+	}
+	return ""
+}
 
 // InvocationText describes an action that is invoked: when, and with which configuration.
 func InvocationText(inv *plans.Invocation) string {
 	text := inv.Addr.String() + " will be invoked, as requested"
+	if inv.Caller != (addrs.AbsInstance{}) {
+		text += ", for " + inv.Caller.String()
+	}
 	on := inv.Trigger
 	if on != nil {
 		text = on.Event + " invokes " + inv.Addr.String()
@@ -28,10 +42,7 @@ func InvocationText(inv *plans.Invocation) string {
 	if config := invocationConfig(inv); len(config) > 0 {
 		text += ": " + strings.Join(config, ", ")
 	}
-	if on != nil {
-		text += onFailures[on.OnFailure]
-	}
-	return text
+	return text + onFailure(on)
 }
 
 // invocationConfig returns the arguments of an action that are set. Sensitive values are hidden.
@@ -68,7 +79,7 @@ func sharedInvocations(c *plans.InstanceChange) []string {
 	var out []string
 	for _, inv := range c.Invocations {
 		out = append(out, fmt.Sprintf("(%s invokes %s for each%s)", inv.Trigger.Event, inv.Addr.Config(),
-			onFailures[inv.Trigger.OnFailure]))
+			onFailure(inv.Trigger)))
 	}
 	return out
 }
