@@ -70,8 +70,7 @@ func decodeOutput(d *decoder, block *hcl.Block) {
 	d.file.outputs = append(d.file.outputs, o)
 }
 
-// typed returns an output whose value is converted to its type: an expression that calls convert with
-// the value. An output without a type is returned as it is.
+// typed returns an output whose value is converted to its type. An output without a type is returned as it is.
 func (o *Output) typed() *Output {
 	value, native := o.Expr.(hclsyntax.Expression)
 	typ, _ := o.typeExpr.(hclsyntax.Expression)
@@ -79,8 +78,6 @@ func (o *Output) typed() *Output {
 		return o
 	}
 	out := *o
-	at := value.Range()
-	out.Expr = &hclsyntax.FunctionCallExpr{Name: funcs.Namespace + "convert", Args: []hclsyntax.Expression{value, typ},
-		NameRange: at, OpenParenRange: at, CloseParenRange: at}
+	out.Expr = funcs.Converted(value, typ)
 	return &out
 }

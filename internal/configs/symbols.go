@@ -51,7 +51,7 @@ func (p *Parser) importSymbols(dir string, blocks []*hcl.Block) (symlib.Imports,
 	if p.symbols == nil {
 		p.symbols = &symlib.Loader{List: p.symbolFiles, Parse: p.parseSymbols,
 			Functions: sync.OnceValue(func() map[string]function.Function {
-				return funcs.Table(funcs.Options{PureOnly: true})
+				return funcs.Table(funcs.Options{Constant: true})
 			})}
 	}
 	imports, diags := p.symbols.Import(dir, blocks)

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
+	"tofu/internal/lang/funcs"
 	"tofu/internal/lang/marks"
 	"tofu/internal/suggest"
 )
@@ -19,10 +20,18 @@ const NoElement = "The given key does not identify an element in this collection
 // maxKeys is the largest number of keys that an error lists.
 const maxKeys = 10
 
-// explainKeys adds to errors about missing keys, indexes and attributes which ones there are.
-func explainKeys(diags hcl.Diagnostics) hcl.Diagnostics {
+// explain adds to errors about missing keys, indexes and attributes which ones there are, and makes those of values
+// with a declared type name no function.
+func explain(diags hcl.Diagnostics) hcl.Diagnostics {
 	out := slices.Clone(diags)
 	for i, d := range diags {
+		if funcs.OfConverted(d) {
+			explained := *d
+			explained.Summary, explained.Extra = "Invalid value for the declared type", nil
+			explained.Detail = strings.Replace(d.Detail, "Invalid value for \"value\" parameter", "The value doesn't have the type", 1)
+			out[i] = &explained
+			continue
+		}
 		if d.EvalContext == nil || d.Subject == nil {
 			continue
 		}

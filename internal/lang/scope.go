@@ -299,7 +299,7 @@ func (s *Scope) EvalExpr(expr hcl.Expression, want cty.Type) (cty.Value, error) 
 // is unknown.
 func evalIn(ctx *hcl.EvalContext, expr hcl.Expression, want cty.Type) (cty.Value, error) {
 	v, diags := expr.Value(ctx)
-	err := tfdiags.FromHCL(redact(explainKeys(diags), ctx)).Err()
+	err := tfdiags.FromHCL(redact(explain(diags), ctx)).Err()
 	if !isChecked(expr) && !checkSize(v) {
 		return cty.UnknownVal(want), tfdiags.Join(err, tooLarge(expr.Range()))
 	}
@@ -370,5 +370,5 @@ func evalBodyIn(ctx *hcl.EvalContext, body *Body) (cty.Value, error) {
 		from = body.prepared()
 	}
 	v, diags := body.Schema.Decode(from, ctx)
-	return v, tfdiags.FromHCL(redact(explainKeys(body.Schema.Suggestions(body.Body, body.Meta, ctx, diags)), ctx)).Err()
+	return v, tfdiags.FromHCL(redact(explain(body.Schema.Suggestions(body.Body, body.Meta, ctx, diags)), ctx)).Err()
 }

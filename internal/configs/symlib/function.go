@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/ext/typeexpr"
@@ -134,24 +135,57 @@ func decodeParameter(block *hcl.Block) (*param, hcl.Diagnostics) {
 
 // compile resolves what the function refers to.
 func (f *userFunc) compile() hcl.Diagnostics {
-	r := &rewriter{imports: f.library.imports, own: f.library, calls: f.calls}
+	r := &rewriter{imports: f.library.imports, own: f.library, calls: f.calls, types: true}
 	for _, c := range f.constraints() {
 		c.expr = r.expr(c.expr)
 		var diags hcl.Diagnostics
 		c.typ, c.defaults, diags = funcs.ParseType(c.expr)
 		r.diags = append(r.diags, diags...)
 	}
+	r.types = false
+	params, locals := map[string]bool{}, map[string]bool{}
+	for _, p := range f.params {
+		params[p.name] = true
+	}
 	for _, p := range f.params {
 		for i := range p.rules {
 			p.rules[i].condition, p.rules[i].message = r.expr(p.rules[i].condition), r.expr(p.rules[i].message)
+			r.diags = append(append(r.diags, checkNames(p.rules[i].condition, params, nil)...),
+				checkNames(p.rules[i].message, params, nil)...)
 		}
+	}
+	for _, l := range f.locals {
+		locals[l.name] = true
 	}
 	for i := range f.locals {
 		f.locals[i].expr = r.expr(f.locals[i].expr)
+		r.diags = append(r.diags, checkNames(f.locals[i].expr, params, locals)...)
 	}
-	f.result = r.expr(f.result)
+	if f.result != nil {
+		f.result = r.expr(f.result)
+		r.diags = append(r.diags, checkNames(f.result, params, locals)...)
+	}
 	r.diags = append(r.diags, f.orderLocals()...)
 	return r.diags
+}
+
+// checkNames returns an error for each reference of an expression to something other than the given parameters and
+// local values. References to symbols have been replaced.
+func checkNames(e hclsyntax.Expression, params, locals map[string]bool) (diags hcl.Diagnostics) {
+	for _, tr := range funcs.Variables(e) {
+		known := map[string]map[string]bool{"param": params, "local": locals}[tr.RootName()]
+		attr, ok := tr[min(1, len(tr)-1)].(hcl.TraverseAttr)
+		if ok && known[attr.Name] || len(tr) == 1 && known != nil {
+			continue
+		}
+		name := tr.RootName()
+		if ok {
+			name += "." + attr.Name
+		}
+		diags = append(diags, errorAt(tr.SourceRange(), "Unknown name in a symbol library", "%s doesn't exist here. A function can "+
+			"refer to its parameters (param.NAME), its local values (local.NAME) and symbols; a value only to symbols.", name))
+	}
+	return diags
 }
 
 func (f *userFunc) constraints() (out []*constraint) {
@@ -285,7 +319,7 @@ func inFunction(diags hcl.Diagnostics) error {
 			if d.Subject == nil {
 				return fmt.Errorf("%s: %s", d.Summary, d.Detail)
 			}
-			return fmt.Errorf("%s: %s: %s", place(*d.Subject), d.Summary, d.Detail)
+			return fmt.Errorf("%s: %s: %s", place(*d.Subject), d.Summary, strings.TrimSuffix(d.Detail, "."))
 		}
 	}
 	return diags

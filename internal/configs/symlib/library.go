@@ -226,7 +226,7 @@ func (l *Library) compile() (diags hcl.Diagnostics) {
 		v := l.values[name]
 		r := &rewriter{imports: l.imports, own: l}
 		v.expr = r.expr(v.expr)
-		diags = append(diags, r.diags...)
+		diags = append(append(diags, r.diags...), checkNames(v.expr, nil, nil)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.functions)) {
 		if f := l.functions[name]; f.reaches(f, map[*userFunc]bool{}) {
@@ -261,7 +261,7 @@ func (t *typedef) resolved() (hclsyntax.Expression, hcl.Diagnostics) {
 		return t.expr, hcl.Diagnostics{errorAt(t.at, "Recursive type", "The type refers to itself, directly or through other types.")}
 	case 0:
 		t.state = 1
-		r := &rewriter{imports: t.library.imports, own: t.library}
+		r := &rewriter{imports: t.library.imports, own: t.library, types: true}
 		t.expr = r.expr(t.expr)
 		t.state, t.diags = 2, r.diags
 		return t.expr, t.diags

@@ -10,6 +10,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
 
+	"tofu/internal/lang/funcs"
 	"tofu/internal/suggest"
 )
 
@@ -30,6 +31,7 @@ type rewriter struct {
 	imports Imports
 	own     *Library           // the library that has the expression; nil for a module
 	calls   map[*userFunc]bool // functions of libraries that the expressions call; may be nil
+	types   bool               // the expressions are type constraints
 	diags   hcl.Diagnostics
 }
 
@@ -56,10 +58,17 @@ func (r *rewriter) expr(e hclsyntax.Expression) hclsyntax.Expression {
 	case *hclsyntax.ScopeTraversalExpr:
 		return r.value(e)
 	case *hclsyntax.FunctionCallExpr:
-		r.each(e.Args)
+		constraint := funcs.TypeArgument(e)
+		for i := range e.Args {
+			before := r.types
+			r.types = before || e.Args[i] == constraint
+			e.Args[i] = r.expr(e.Args[i])
+			r.types = before
+		}
 		if strings.HasPrefix(e.Name, prefix) {
 			return r.call(e)
 		}
+		r.checkBuiltin(e)
 	case *hclsyntax.TemplateExpr:
 		r.each(e.Parts)
 	case *hclsyntax.TemplateWrapExpr:
@@ -146,6 +155,20 @@ func (r *rewriter) call(e *hclsyntax.FunctionCallExpr) hclsyntax.Expression {
 		r.calls[f] = true
 	}
 	return &call{FunctionCallExpr: e, of: f}
+}
+
+// checkBuiltin adds an error if a library calls a function that it can't call. In types, words such as list are
+// no functions.
+func (r *rewriter) checkBuiltin(e *hclsyntax.FunctionCallExpr) {
+	if r.own == nil || r.types {
+		return
+	}
+	if _, ok := r.own.builtin()[e.Name]; ok {
+		return
+	}
+	r.errorf(e.NameRange, "Unknown function in a symbol library", "Symbol libraries can call built-in functions whose results are "+
+		"constant for the same arguments, and functions of symbol libraries. There is no such function \""+e.Name+"\"."+
+		suggest.DidYouMean(e.Name, slices.Sorted(maps.Keys(r.own.builtin()))))
 }
 
 // value replaces a reference to a value.

@@ -21,12 +21,36 @@ func Variables(expr hcl.Expression) []hcl.Traversal {
 // references.
 type TypeWords map[hcl.Range]bool
 
+// Converted returns an expression that converts the value of another to a type constraint.
+func Converted(value, typ hclsyntax.Expression) hclsyntax.Expression {
+	at := value.Range()
+	return &hclsyntax.FunctionCallExpr{Name: Namespace + "convert", Args: []hclsyntax.Expression{value, typ},
+		NameRange: at, OpenParenRange: at, CloseParenRange: at}
+}
+
+// OfConverted reports whether an error is about a value that Converted can't convert, and not about a call of
+// convert in the source, which is longer than its argument.
+func OfConverted(d *hcl.Diagnostic) bool {
+	call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](d)
+	return ok && call.CalledFunctionName() == Namespace+"convert" && d.Context != nil && d.Expression != nil &&
+		d.Expression.Range() == *d.Context
+}
+
+// TypeArgument returns the argument of a call that is a type constraint, or nil.
+func TypeArgument(call *hclsyntax.FunctionCallExpr) hclsyntax.Expression {
+	if strings.TrimPrefix(call.Name, Namespace) != "convert" || len(call.Args) != 2 {
+		return nil
+	}
+	return call.Args[1]
+}
+
 // Add adds the words of the type constraint in a call, if the function has one.
 func (w *TypeWords) Add(call *hclsyntax.FunctionCallExpr) {
-	if strings.TrimPrefix(call.Name, Namespace) != "convert" || len(call.Args) != 2 {
+	typ := TypeArgument(call)
+	if typ == nil {
 		return
 	}
-	for _, tr := range call.Args[1].Variables() {
+	for _, tr := range typ.Variables() {
 		if *w == nil {
 			*w = TypeWords{}
 		}

@@ -24,6 +24,9 @@ type Options struct {
 	// bcrypt) return unknown values. It is for evaluation before the apply phase.
 	PureOnly bool
 
+	// Constant leaves out functions whose results depend on more than their arguments and files.
+	Constant bool
+
 	// Read, if not nil, is called with the path of each file that a function reads or looks for, and
 	// with the directory above those that fileset looks for. plantimestamp calls it with "".
 	Read func(path string)
@@ -77,6 +80,9 @@ func Table(o Options) map[string]function.Function {
 			continue
 		}
 		fn := r.function(b)
+		if o.Constant && (r.impure || r.name == "plantimestamp") {
+			continue
+		}
 		if r.impure && o.PureOnly {
 			fn = function.Unpredictable(fn)
 		}
