@@ -14,7 +14,9 @@ package jsonscan
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
+	"math/bits"
 	"unicode/utf8"
 	"unsafe"
 
@@ -24,20 +26,58 @@ import (
 // Scanner is a text and a position in it. If only Data is set, the position is the start of the
 // text.
 type Scanner struct {
-	Data []byte
-	Pos  int
+	Data  []byte
+	Pos   int
+	depth int // the number of arrays and objects that contain the position
 }
 
 // Space skips white space and returns the next byte, or 0 at the end.
 func (s *Scanner) Space() byte {
 	for ; s.Pos < len(s.Data); s.Pos++ {
 		switch c := s.Data[s.Pos]; c {
-		case ' ', '\t', '\n', '\r':
+		case '\n':
+			s.Pos = indentation(s.Data, s.Pos+1) - 1
+		case ' ', '\t', '\r':
 		default:
 			return c
 		}
 	}
 	return 0
+}
+
+// each is a word of eight equal bytes, when multiplied by one of them. The functions below look at
+// eight bytes at a time.
+const each = 0x0101010101010101
+
+// indentation returns the offset after the spaces at offset i.
+func indentation(data []byte, i int) int {
+	for ; len(data)-i >= 8; i += 8 {
+		if other := binary.LittleEndian.Uint64(data[i:]) ^ ' '*each; other != 0 {
+			return i + bits.TrailingZeros64(other)/8
+		}
+	}
+	for i < len(data) && data[i] == ' ' {
+		i++
+	}
+	return i
+}
+
+// plainEnd returns the offset after the plain characters of a string at offset i.
+func plainEnd(data []byte, i int) int {
+	for ; len(data)-i >= 8; i += 8 {
+		// The highest bit of a byte of this word is set if the byte of text is not ASCII, or if a
+		// subtraction was below zero in it: it is a control character, a quote or a backslash. The
+		// carry can set that bit in later bytes, but the first one is right.
+		text := binary.LittleEndian.Uint64(data[i:])
+		found := text | (text - ' '*each) | ((text ^ '"'*each) - each) | ((text ^ '\\'*each) - each)
+		if found &= utf8.RuneSelf * each; found != 0 {
+			return i + bits.TrailingZeros64(found)/8
+		}
+	}
+	for i < len(data) && !ends[data[i]] {
+		i++
+	}
+	return i
 }
 
 // End reports whether only white space is left.
@@ -66,46 +106,38 @@ func (s *Scanner) take(c byte) bool {
 // Members consumes an object. It calls read after the colon of each member; read must consume the
 // value.
 func (s *Scanner) Members(read func(name []byte) bool) bool {
-	if !s.take('{') {
-		return false
-	}
-	if s.take('}') {
-		return true
-	}
-	for {
+	return s.within('{', func() bool {
 		name, ok := s.bytes()
-		if !ok || !s.take(':') || !read(name) {
-			return false
-		}
-		if s.take('}') {
-			return true
-		}
-		if !s.take(',') {
-			return false
-		}
-	}
+		return ok && s.take(':') && read(name)
+	})
 }
 
 // Elements consumes an array. It calls read at each element; read must consume the element.
-func (s *Scanner) Elements(read func() bool) bool {
-	if !s.take('[') {
+func (s *Scanner) Elements(read func() bool) bool { return s.within('[', read) }
+
+// within consumes an array or an object. bracket is its opening bracket.
+func (s *Scanner) within(bracket byte, read func() bool) bool {
+	if s.depth >= limits.Depth || !s.take(bracket) {
 		return false
 	}
-	if s.take(']') {
+	if s.take(closing(bracket)) {
 		return true
 	}
-	for {
-		if !read() {
-			return false
-		}
-		if s.take(']') {
+	s.depth++
+	defer func() { s.depth-- }()
+	for read() {
+		if s.take(closing(bracket)) {
 			return true
 		}
 		if !s.take(',') {
 			return false
 		}
 	}
+	return false
 }
+
+// closing returns the bracket that closes an array or an object.
+func closing(bracket byte) byte { return bracket + 2 } // in ASCII
 
 // Text consumes a string and returns its value.
 func (s *Scanner) Text() (string, bool) {
@@ -128,13 +160,42 @@ func (s *Scanner) bytes() ([]byte, bool) {
 		return nil, false
 	}
 	inner := literal[1 : len(literal)-1]
-	if plain || bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+	if plain {
 		return inner, true
+	}
+	if utf8.Valid(inner) {
+		if text, ok := unescaped(inner); ok {
+			return text, true
+		}
 	}
 	var text string
 	err := json.Unmarshal(literal, &text) // replaces invalid UTF-8 with U+FFFD
 	return []byte(text), err == nil
 }
+
+// unescaped returns the value of a valid string in UTF-8. It returns false if the string has an escape
+// with a number, which may be half of a character.
+func unescaped(inner []byte) ([]byte, bool) {
+	var out []byte
+	for {
+		i := bytes.IndexByte(inner, '\\')
+		switch {
+		case i < 0 && out == nil:
+			return inner, true
+		case i < 0:
+			return append(out, inner...), true
+		case inner[i+1] == 'u':
+			return nil, false
+		case out == nil:
+			out = make([]byte, 0, len(inner))
+		}
+		out = append(append(out, inner[:i]...), escaped[inner[i+1]])
+		inner = inner[i+2:]
+	}
+}
+
+// escaped holds the characters that short escapes stand for.
+var escaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // ends holds the bytes that end a run of plain characters in a string.
 var ends = func() (ends [256]bool) {
@@ -153,9 +214,7 @@ func (s *Scanner) literal() (literal []byte, plain, ok bool) {
 	start, i := s.Pos, s.Pos+1
 	plain = true
 	for {
-		for i < len(s.Data) && !ends[s.Data[i]] {
-			i++
-		}
+		i = plainEnd(s.Data, i)
 		s.Pos = i
 		if i == len(s.Data) {
 			return nil, false, false
@@ -237,7 +296,7 @@ func (s *Scanner) digits() bool {
 func (s *Scanner) Raw() ([]byte, bool) {
 	s.Space()
 	start := s.Pos
-	ok := s.skip(0)
+	ok := s.Skip()
 	return s.Data[start:s.Pos:s.Pos], ok
 }
 
@@ -255,15 +314,57 @@ func StringEnd(src []byte, start int) int {
 }
 
 // Skip consumes a value of any kind.
-func (s *Scanner) Skip() bool { return s.skip(0) }
+func (s *Scanner) Skip() bool {
+	var few [64]byte
+	open := few[:0] // the brackets of the arrays and objects around the position
+	for {
+		ended := true // whether the position is after a value, or in an empty array or object
+		switch c := s.Space(); c {
+		case '{', '[':
+			if s.depth+len(open) >= limits.Depth {
+				return false
+			}
+			s.Pos++
+			open = append(open, c)
+			ended = s.Space() == closing(c)
+			if !ended && c == '{' && !s.name() {
+				return false
+			}
+		default:
+			if !s.single(c) {
+				return false
+			}
+		}
+		for ended {
+			if len(open) == 0 {
+				return true
+			}
+			bracket := open[len(open)-1]
+			switch s.Space() {
+			case closing(bracket):
+				open = open[:len(open)-1]
+			case ',':
+				ended = false
+			default:
+				return false
+			}
+			s.Pos++
+			if !ended && bracket == '{' && !s.name() {
+				return false
+			}
+		}
+	}
+}
 
-// skip consumes a value. depth is the number of arrays and objects that contain the value.
-func (s *Scanner) skip(depth int) (ok bool) {
-	switch s.Space() {
-	case '{':
-		return depth < limits.Depth && s.Members(func([]byte) bool { return s.skip(depth + 1) })
-	case '[':
-		return depth < limits.Depth && s.Elements(func() bool { return s.skip(depth + 1) })
+// name consumes the name of a member and the colon.
+func (s *Scanner) name() bool {
+	_, _, ok := s.literal()
+	return ok && s.take(':')
+}
+
+// single consumes a value that is neither an array nor an object. c is its first byte.
+func (s *Scanner) single(c byte) (ok bool) {
+	switch c {
 	case '"':
 		_, _, ok = s.literal()
 	case 't':

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tofu/internal/jsonscan"
+	"tofu/internal/limits"
 )
 
 // values lists texts that consist of one value, which may be invalid.
@@ -72,6 +73,47 @@ func check(t *testing.T, data []byte) {
 func TestAgreesWithEncodingJSON(t *testing.T) {
 	for _, text := range values {
 		check(t, []byte(text))
+	}
+}
+
+// TestEveryByteAtEveryPlace checks texts of several words with each byte in each place of a word: in a
+// string, in a name, and in white space.
+func TestEveryByteAtEveryPlace(t *testing.T) {
+	for _, long := range []string{`"0123456789abcdefghij"`, `{"0123456789abcdefghij":1}`, "[1,\n                    2]",
+		"\n                    \r\n\t  {}", `["\u0041\"\\\n\\",  -12.5e3, true, null, {"a": {}, "b": [ ]}]`} {
+		for at := range len(long) + 1 {
+			for c := range 256 {
+				check(t, []byte(long[:at]+string([]byte{byte(c)})+long[at:]))
+				if at < len(long) {
+					check(t, []byte(long[:at]+string([]byte{byte(c)})+long[at+1:]))
+				}
+			}
+			check(t, []byte(long[:at]))
+		}
+	}
+}
+
+// TestDepth checks that the limit of nesting counts the objects and arrays that callers have entered.
+func TestDepth(t *testing.T) {
+	for _, depth := range []int{limits.Depth, limits.Depth + 1} {
+		text := strings.Repeat(`[{"a":`, depth/2) + strings.Repeat("[", depth%2) + "1" + strings.Repeat("]", depth%2) +
+			strings.Repeat("}]", depth/2)
+		for enter := range 4 {
+			s := jsonscan.Scanner{Data: []byte(text)}
+			var read func(level int) bool
+			read = func(level int) bool {
+				switch {
+				case level == enter:
+					return s.Skip()
+				case level%2 == 0:
+					return s.Elements(func() bool { return read(level + 1) })
+				}
+				return s.Members(func([]byte) bool { return read(level + 1) })
+			}
+			if got := read(0) && s.End(); got != (depth <= limits.Depth) || got != json.Valid([]byte(text)) {
+				t.Errorf("%d levels, of which %d are entered: %v", depth, enter, got)
+			}
+		}
 	}
 }
 

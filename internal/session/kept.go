@@ -46,7 +46,7 @@ type planInputs struct {
 func (op *Operation) inputs(opts *engine.PlanOptions) *planInputs {
 	s := op.Session
 	circumstances, err := op.circumstances()
-	if err != nil || s.stores || s.Estate != nil && s.Estate.Prior != nil {
+	if err != nil || s.hasStored() || s.Estate != nil && s.Estate.Prior != nil {
 		return nil
 	}
 	in := &planInputs{circumstances: circumstances, options: *opts, variables: map[string]cty.Value{}, moves: s.Estate != nil}

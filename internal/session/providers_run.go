@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"tofu/internal/addrs"
@@ -169,10 +170,10 @@ func (s *Session) startProviders(locked *packages) (*Providers, error) {
 		}
 		return launch, err
 	}
-	terraform := builtin.New(builtin.Options{RemoteState: newRemoteReader(s).builtin(), Store: s.stores})
-	builtins := map[addrs.Provider]func() providers.Interface{
-		addrs.BuiltinTerraform: func() providers.Interface { return terraform },
-	}
+	terraform := sync.OnceValue(func() providers.Interface {
+		return builtin.New(builtin.Options{RemoteState: newRemoteReader(s).builtin(), Store: s.hasStored()})
+	})
+	builtins := map[addrs.Provider]func() providers.Interface{addrs.BuiltinTerraform: terraform}
 	return &Providers{
 		Pool:  &plugin.Pool{Find: find, Builtin: builtins, Shared: s.Plugins, Keep: keepConfigured},
 		Locks: locked.locks, packages: locked, store: store,

@@ -16,6 +16,7 @@ import (
 	"tofu/internal/configs/inputs"
 	"tofu/internal/plans"
 	"tofu/internal/plugin"
+	"tofu/internal/states"
 	"tofu/internal/states/statefile"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
@@ -84,9 +85,11 @@ type Session struct {
 	// storeProviders holds the providers whose state stores are used. They run until Close.
 	storeProviders map[addrs.Provider]*Providers
 	unreleased     tfdiags.Diagnostics // errors of Release
-	// stores says that the configuration or the state has a terraform_data with the block store.
-	stores bool
-	reads  *planReads // of an operation with a Memory; otherwise nil
+	reads          *planReads          // of an operation with a Memory; otherwise nil
+	// stores says that the configuration or a state has a terraform_data with the block store. unsearched
+	// holds the states for which this isn't known yet.
+	stores     bool
+	unsearched []*states.State
 }
 
 // remoteOutputs returns the outputs of another state as they will be after the changes that this

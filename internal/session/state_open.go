@@ -261,7 +261,7 @@ func (s *Session) read(ctx context.Context, p *Location, req StateRequest) (*Ope
 	if snapshot.Recovered && req.Operation != OperationRead {
 		s.endKilledRun(ctx, p, snapshot)
 	}
-	s.stores = s.stores || hasStoredData(snapshot.State)
+	s.unsearched = append(s.unsearched, snapshot.State)
 	if _, isLocal := p.Store.(*local.Store); req.TimedBackup && !isLocal && req.Paths.Backup != "-" {
 		open.backup = req.Paths.Backup
 		if open.backup == "" {

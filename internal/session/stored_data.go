@@ -35,6 +35,16 @@ func storesData(root *configs.Config) bool {
 	return false
 }
 
+// hasStored reports whether the configuration or a state that was read has an object with that block. It
+// searches the states when the provider is needed: most commands on states don't need it.
+func (s *Session) hasStored() bool {
+	for _, st := range s.unsearched {
+		s.stores = s.stores || hasStoredData(st)
+	}
+	s.unsearched = nil
+	return s.stores
+}
+
 // hasStoredData reports whether a state has an object with that block.
 func hasStoredData(st *states.State) bool {
 	for r := range st.Resources() {

@@ -16,8 +16,8 @@ import (
 // the user has named.
 func (s *State) Select(targets []addrs.Target) []addrs.AbsInstance {
 	var found []addrs.AbsInstance
-	for r := range s.Resources() {
-		for _, key := range r.SortedKeys() { // so that the list is almost sorted before the sort below
+	for _, r := range s.Sorted() { // so that the list is almost sorted before the sort below
+		for _, key := range r.SortedKeys() {
 			addr := r.Addr.Instance(key)
 			if len(targets) == 0 || slices.ContainsFunc(targets, func(t addrs.Target) bool { return covers(t, addr) }) {
 				found = append(found, addr)

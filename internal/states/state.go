@@ -294,6 +294,22 @@ func (s *State) Forget(addr addrs.AbsInstance) {
 	}
 }
 
+// Take moves the resources of another state into the state, unless both states have one of them. It
+// reports whether it has done so. The other state must not be used afterwards.
+func (s *State) Take(from *State) bool {
+	for addr := range from.resources {
+		if s.resources[addr] != nil {
+			return false
+		}
+	}
+	if s.resources == nil {
+		s.resources = from.resources
+	} else {
+		maps.Copy(s.resources, from.resources)
+	}
+	return true
+}
+
 // RemoveResource removes a resource and all its instances, if it exists.
 func (s *State) RemoveResource(addr addrs.AbsResource) { delete(s.resources, addr) }
 

@@ -23,6 +23,10 @@ type reader struct {
 	salvage  bool // skip invalid parts and record them as problems
 	problems []string
 
+	sectioned  bool       // the list of resources was divided into sections
+	found      []instance // the instances of the resource that is being read
+	fieldsRead instanceV4 // the fields of the instance that is being read
+
 	// These lists are applied after everything is read, because other programs may reorder members.
 	instances []dependencyInstancesV4
 	nearest   []nearestV4
@@ -225,7 +229,7 @@ func (r *reader) unmarshal(field string, to any) bool {
 func (r *reader) top(name []byte) bool {
 	switch string(name) {
 	case "resources":
-		return r.array("resources", r.resource)
+		return r.array("resources", r.resourcesFrom)
 	case "outputs":
 		return r.members("outputs", r.output)
 	case "serial":
@@ -300,13 +304,14 @@ func (r *reader) output(nameText []byte) bool {
 	})
 }
 
-// resource reads a resource. It reads the instances last, because decoding them requires the other
-// fields.
+// resource reads a resource. Its instances are added to the state last, because that requires the
+// other fields.
 func (r *reader) resource() bool {
 	var in resourceV4
 	name := func() string { return fmt.Sprintf("the resource %s.%s", in.Type, in.Name) }
 	return r.part(name, func() bool {
-		instances := -1
+		began := false // whether the instances have been read, at least in part
+		r.found = r.found[:0]
 		whole := r.members("resources", func(name []byte) bool {
 			switch string(name) {
 			case "module":
@@ -320,25 +325,20 @@ func (r *reader) resource() bool {
 			case "provider":
 				return r.text("provider", &in.Provider)
 			case "instances":
-				instances = r.Pos
+				began = true
+				return r.instanceList()
 			}
 			return r.Skip()
 		})
-		if !whole && (!r.salvage || r.err != nil || instances < 0) {
+		if !whole && (!r.salvage || r.err != nil || !began) {
 			return false
 		}
-		end := r.Pos
 		res, err := r.decoder.resource(r.file.State, &in)
 		if err != nil {
 			return r.check(err)
 		}
-		if instances >= 0 {
-			r.Pos = instances
-			ok := r.array("instances", func() bool { return r.instance(res) })
-			if !ok {
-				return false
-			}
-			r.Pos = end
+		if !r.add(res) {
+			return false
 		}
 		if whole && res.Provider.Provider.IsZero() {
 			return r.check(noProvider(res))
@@ -347,12 +347,59 @@ func (r *reader) resource() bool {
 	})
 }
 
-func (r *reader) instance(res *states.Resource) bool {
-	name := func() string { return fmt.Sprintf("an object of %s", res.Addr) }
-	return r.part(name, func() bool {
-		var in instanceV4
-		return r.fields(&in) && r.check(r.decoder.instance(res, &in))
-	})
+// An instance is an instance object that was read, but is not in the state yet.
+type instance struct {
+	key               []byte // JSON text
+	deposed, provider string
+	object            *states.Object
+	objectErr         error // why the object is invalid
+	err               error // why nothing else could be read
+	list              bool  // err is about the whole list
+}
+
+// instanceList reads the instances of a resource.
+func (r *reader) instanceList() bool {
+	start := r.Pos
+	return r.array("instances", r.instance) || r.postpone(start, instance{list: true})
+}
+
+func (r *reader) instance() bool {
+	start := r.Pos
+	in := &r.fieldsRead
+	*in = instanceV4{}
+	if !r.fields(in) {
+		return r.postpone(start, instance{})
+	}
+	out := instance{key: in.IndexKey, deposed: in.Deposed, provider: in.Provider}
+	out.object, out.objectErr = r.decoder.object(in)
+	r.found = append(r.found, out)
+	return true
+}
+
+// postpone keeps the reason for a failed read with an instance until the resource is known, and skips
+// the value at start instead.
+func (r *reader) postpone(start int, with instance) bool {
+	if r.err == nil {
+		return false
+	}
+	with.err, r.err = r.err, nil
+	r.found = append(r.found, with)
+	r.Pos = start
+	return r.Skip()
+}
+
+// add adds the instances that were found to a resource of the state.
+func (r *reader) add(res *states.Resource) bool {
+	for i := range r.found {
+		err := r.decoder.instance(res, &r.found[i])
+		switch {
+		case err != nil && (!r.salvage || r.found[i].list):
+			return r.check(err)
+		case err != nil:
+			r.problem("an object of %s is missing: %s", res.Addr, err)
+		}
+	}
+	return true
 }
 
 // fields reads the fields of an instance object.

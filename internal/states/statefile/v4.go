@@ -158,23 +158,25 @@ func (d *decoder) resource(state *states.State, in *resourceV4) (*states.Resourc
 	return state.EnsureResource(addr, config), nil
 }
 
-func (d *decoder) instance(r *states.Resource, in *instanceV4) error {
-	key, err := instanceKey(in.IndexKey)
+func (d *decoder) instance(r *states.Resource, in *instance) error {
+	if in.err != nil {
+		return in.err
+	}
+	key, err := instanceKey(in.key)
 	if err != nil {
-		return fmt.Errorf("%s in the state has an instance with the invalid key %s", r.Addr, clip(in.IndexKey))
+		return fmt.Errorf("%s in the state has an instance with the invalid key %s", r.Addr, clip(in.key))
 	}
 	addr := r.Addr.Instance(key)
-	obj, err := d.object(in)
-	if err != nil {
-		return fmt.Errorf("%s in the state: %w", addr, err)
+	if in.objectErr != nil {
+		return fmt.Errorf("%s in the state: %w", addr, in.objectErr)
 	}
 	inst := r.Instances[key]
 	if inst == nil {
 		inst = &states.Instance{}
 		r.Instances[key] = inst
 	}
-	if in.Provider != "" {
-		provider, err := d.provider(in.Provider)
+	if in.provider != "" {
+		provider, err := d.provider(in.provider)
 		if err != nil {
 			return fmt.Errorf("%s in the state: %w", addr, err)
 		}
@@ -183,23 +185,23 @@ func (d *decoder) instance(r *states.Resource, in *instanceV4) error {
 	if r.Provider.Provider.IsZero() {
 		return noProvider(r)
 	}
-	if in.Deposed == "" {
+	if in.deposed == "" {
 		if inst.Current != nil {
 			return fmt.Errorf("%s is in the state twice", addr)
 		}
-		inst.Current = obj
+		inst.Current = in.object
 		return nil
 	}
-	deposed := addrs.DeposedKey(in.Deposed)
+	deposed := addrs.DeposedKey(in.deposed)
 	switch {
-	case !deposedPattern.MatchString(in.Deposed):
-		return fmt.Errorf("%s in the state has a deposed object with the invalid key %q", addr, in.Deposed)
+	case !deposedPattern.MatchString(in.deposed):
+		return fmt.Errorf("%s in the state has a deposed object with the invalid key %q", addr, in.deposed)
 	case inst.Deposed[deposed] != nil:
 		return fmt.Errorf("the deposed object %s of %s is in the state twice", deposed, addr)
 	case inst.Deposed == nil:
 		inst.Deposed = make(map[addrs.DeposedKey]*states.Object)
 	}
-	inst.Deposed[deposed] = obj
+	inst.Deposed[deposed] = in.object
 	return nil
 }
 
@@ -278,9 +280,11 @@ func (d *decoder) dependencies(text []byte) (*states.Dependencies, error) {
 }
 
 func parseDependency(literal []byte) (addrs.ConfigResource, error) {
-	var text string
-	if err := json.Unmarshal(literal, &text); err != nil {
-		return addrs.ConfigResource{}, fmt.Errorf("invalid dependencies: %w", err)
+	text, ok := (&jsonscan.Scanner{Data: literal}).Text()
+	if !ok {
+		if err := json.Unmarshal(literal, &text); err != nil {
+			return addrs.ConfigResource{}, fmt.Errorf("invalid dependencies: %w", err)
+		}
 	}
 	dep, ok := addrs.ParseConfigResourceText(text)
 	if !ok {
