@@ -61,6 +61,7 @@ func testKilledMoves(t *testing.T, url string) {
 		t.Fatalf("%d objects at first, want %d", len(all), movedObjects)
 	}
 	m.write("right", "left") // the configuration of after the move
+	e.tofu(m.dir, 0, "roots", "init")
 	start := time.Now()
 	e.tofu(m.dir, 0, "roots", "move")
 	whole := time.Since(start)
@@ -90,8 +91,13 @@ func testKilledMoves(t *testing.T, url string) {
 	t.Logf("%d moves were killed; after %d of them, both states recorded the objects as moving", killed, moving)
 }
 
-// movedObjects is the number of objects that move.
-const movedObjects = 150
+// The objects that move: instances of a resource, each by an element of for_each, and those in the instance of a
+// module whose key differs between the root modules.
+const (
+	movedAlone   = 100
+	movedInside  = 50
+	movedObjects = movedAlone + movedInside
+)
 
 type killedMoves struct {
 	*testEstate
@@ -106,10 +112,12 @@ func (m *killedMoves) write(with, without string) {
 		m.inPostgres("left")
 	}
 	own := "resource \"terraform_data\" \"own\" {}\n"
-	block := fmt.Sprintf(own+"resource \"terraform_data\" \"all\" {\n  count = %d\n}\n", movedObjects)
+	all := "resource \"terraform_data\" \"all\" {\n  count = %d\n}\n"
+	block := fmt.Sprintf(own+all+"module \"m\" {\n  source   = \"../mod\"\n  for_each = toset([%q])\n}\n", movedAlone, with)
 	move := fmt.Sprintf("moved {\n  for_each = range(%d)\n  from     = root[%q].terraform_data.all[each.value]\n"+
-		"  to       = terraform_data.all[each.value]\n}\n", movedObjects, without)
-	for name, text := range map[string]string{with: block + move, without: own} {
+		"  to       = terraform_data.all[each.value]\n}\nmoved {\n  from = root[%q].module.m[%[2]q]\n  to   = module.m[%[4]q]\n}\n",
+		movedAlone, without, without, with)
+	for name, text := range map[string]string{with: block + move, without: own, "mod": fmt.Sprintf(all, movedInside)} {
 		dir := filepath.Join(m.dir, name)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			m.Fatal(err)
