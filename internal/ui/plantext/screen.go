@@ -212,8 +212,12 @@ func (s *Screen) Past(past *plans.Past) {
 	}
 	text := "The plan goes back to how the objects were " + past.When() + "."
 	if !past.At.IsZero() {
-		text += " The configuration does not go back: unless you change it too, the next plan without -against proposes " +
-			"the current values again."
+		option := "-against"
+		if past.Undo != "" {
+			option = "-undo"
+		}
+		text += " The configuration does not go back: unless you change it too, the next plan without " + option +
+			" proposes the current values again."
 	}
 	s.write("\n" + termtext.Wrap(text, s.Width-1) + "\n")
 	if len(past.Lost) == 0 {
