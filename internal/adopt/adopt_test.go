@@ -224,3 +224,39 @@ func TestParseIDs(t *testing.T) {
 		t.Errorf("error: %v", err)
 	}
 }
+
+// TestRefer checks which strings of a block become references, and which outputs they may refer to.
+func TestRefer(t *testing.T) {
+	st := states.New()
+	addr, err := addrs.ParseInstanceText("aws_vpc.main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.SetCurrent(addr, &states.Object{Attrs: []byte(`{"id": "vpc-1", "arn": "chosen", "name": "chosen"}`)}, addrs.ProviderInstance{})
+	for name, v := range map[string]cty.Value{"vpc": cty.StringVal("vpc-1"), "again": cty.StringVal("vpc-1"), "chosen": cty.StringVal("chosen"),
+		"other": cty.StringVal("eu"), "list": cty.ListVal([]cty.Value{cty.StringVal("vpc-1")})} {
+		st.SetOutput(name, &states.Output{Value: v})
+	}
+	refs := map[string]string{}
+	AddOutputs(refs, st, "data.terraform_remote_state.net")
+	if len(refs) != 1 || refs["vpc-1"] != "data.terraform_remote_state.net.outputs.again" {
+		t.Error(refs)
+	}
+	refs["vpc-1"] = "REF"
+	got := Refer("resource \"t\" \"vpc-1\" {\n  z = \"vpc-1\"\n  for_each = toset([\"vpc-1\"])\n  a = { \"vpc-1\" = [\"vpc-1\", \"x-vpc-1\"] }\n"+
+		"  b {\n    c = { \"vpc-1\" = \"vpc-1\" }[each.key]\n  }\n}\n", refs)
+	want := "resource \"t\" \"vpc-1\" {\n  z = REF\n  for_each = toset([\"vpc-1\"])\n  a = { \"vpc-1\" = [REF, \"x-vpc-1\"] }\n" +
+		"  b {\n    c = { \"vpc-1\" = REF }[each.key]\n  }\n}\n"
+	if got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestPlain checks the names of objects with letters that identifiers don't have.
+func TestPlain(t *testing.T) {
+	for text, want := range map[string]string{"Müller & Söhne": "muller_sohne", "Éclair-1": "eclair_1", "名前": "", "ﬁle": "file"} {
+		if got := plain(text); got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}

@@ -7,8 +7,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/zclconf/go-cty/cty"
+	"golang.org/x/text/unicode/norm"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configschema"
@@ -60,9 +62,20 @@ func (a *arranger) resource(typ, wanted string) addrs.Resource {
 
 var notName = regexp.MustCompile(`[^a-z0-9]+`)
 
+// plain returns text in small letters without accents, with one underscore for all that is between words.
+func plain(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) { // an accent
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, norm.NFKD.String(text))
+	return strings.Trim(notName.ReplaceAllString(text, "_"), "_")
+}
+
 // identifier returns the name of a resource for what people call an object.
 func identifier(called, typ string) string {
-	name := strings.Trim(notName.ReplaceAllString(strings.ToLower(called), "_"), "_")
+	name := plain(called)
 	_, noun, found := strings.Cut(typ, "_")
 	if !found {
 		noun = typ

@@ -73,7 +73,7 @@ func (g Grouping) group(o *Object) string {
 			name = cmp.Or(name, tagOf(valueOf(o), attr, g.Tag))
 		}
 	}
-	return strings.Trim(notName.ReplaceAllString(strings.ToLower(name), "_"), "_")
+	return plain(name)
 }
 
 // Files returns the text of the configuration files for some objects, by the name of the file. block

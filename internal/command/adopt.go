@@ -112,7 +112,7 @@ func runAdopt(ctx context.Context, app *App, f *adoptFlags, types []string) erro
 	}
 	defer app.Session.SharePlugins(&plugin.Shared{})()
 	defer app.ShareClients()()
-	a := &adoption{app: app, f: f, files: app.Parser.FS(), out: &adopt.Report{}}
+	a := &adoption{app: app, f: f, files: app.Parser.FS(), out: &adopt.Report{}, refs: map[string]string{}}
 	if err := a.find(ctx, types); err != nil {
 		return err
 	}
@@ -155,7 +155,8 @@ type adoption struct {
 	schemas map[string]*configschema.Block // by type
 	managed adopt.Managed
 	pending []adopt.Pending
-	objects []*adopt.Object // those that are not in out yet
+	refs    map[string]string // expressions for IDs of objects in other root modules
+	objects []*adopt.Object   // those that are not in out yet
 	out     *adopt.Report
 }
 
@@ -240,7 +241,7 @@ func (a *adoption) write(ctx context.Context) error {
 			a.out.Add(o, adopt.Failed, "the plan doesn't import it", nil)
 			continue
 		}
-		blocks[o.Addr.Abs()], imported = c.GeneratedConfig, append(imported, o)
+		blocks[o.Addr.Abs()], imported = adopt.Refer(c.GeneratedConfig, a.refs), append(imported, o)
 		a.out.Import++
 		if c.Action != plans.NoOp {
 			a.out.Change++

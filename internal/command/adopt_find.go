@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 
@@ -42,6 +43,9 @@ func (a *adoption) find(ctx context.Context, types []string) error {
 	}
 	defer op.Close()
 	a.config, a.schemas = op.Config.Config, make(map[string]*configschema.Block)
+	if err := a.checkProviders(); err != nil {
+		return err
+	}
 	a.managed.AddState("", op.State.State())
 	if a.f.IDs != "" {
 		return a.readIDs(ctx, op)
@@ -63,6 +67,31 @@ func (a *adoption) find(ctx context.Context, types []string) error {
 			"Or write a query file (*.tfquery.hcl), or a file for the option -ids.")
 	}
 	return a.list(ctx, name, text)
+}
+
+// checkProviders returns an error for a name of -provider that no provider configuration of the root module has.
+func (a *adoption) checkProviders() error {
+	m := a.config.Module
+	for _, text := range a.f.Providers {
+		tr, diags := hclsyntax.ParseTraversalAbs([]byte(text), "-provider", hcl.InitialPos)
+		name, _, keyed := strings.Cut(text, "[")
+		local, alias, aliased := strings.Cut(name, ".")
+		config := m.Providers[addrs.LocalProviderConfig{LocalName: local, Alias: alias}]
+		known := slices.Sorted(maps.Values(m.LocalNames))
+		switch {
+		case diags.HasErrors() || tr.IsRelative() || strings.Contains(alias, "."):
+			return badUsage("Invalid provider", "-provider=%s is not NAME, NAME.ALIAS or NAME.ALIAS[KEY].", text)
+		case !slices.Contains(known, local):
+			return tfdiags.Errorf("No such provider", "-provider=%s: the root module requires no provider %q.%s It requires %s.", text,
+				local, suggest.DidYouMean(local, known), strings.Join(known, ", "))
+		case aliased && config == nil:
+			return tfdiags.Errorf("No such provider configuration", "The root module has no provider block for -provider=%s.", text)
+		case aliased && config.ForEach != nil && !keyed:
+			return tfdiags.Errorf("Which provider instance?", "The provider block %s has for_each. Name one instance, such as "+
+				"-provider='%[1]s[\"KEY\"]'.", name)
+		}
+	}
+	return nil
 }
 
 // findPending finds the creations that never ended. It returns their types that providers can list.
@@ -89,7 +118,7 @@ func (a *adoption) findPending(ctx context.Context, op *session.Operation) (type
 			continue
 		}
 		if config.Module.IsRoot() && config.Alias != "" {
-			reference += "." + config.Alias
+			reference += "." + config.Alias + step.Provider.Key.String()
 		}
 		if !slices.Contains(references, reference) {
 			references = append(references, reference)
@@ -323,6 +352,14 @@ func (a *adoption) addEstate(ctx context.Context) error {
 		return err
 	}
 	here := roots.Real(a.app.RootDir)
+	reads := make(map[*roots.Root]string) // the data sources of this root module
+	for _, r := range estate.Roots {
+		for _, read := range r.Reads {
+			if roots.Real(r.Dir) == here && read.Kind == roots.RemoteState && read.Root != nil {
+				reads[read.Root] = read.User
+			}
+		}
+	}
 	for _, r := range estate.Roots {
 		if roots.Real(r.Dir) == here {
 			continue
@@ -335,6 +372,9 @@ func (a *adoption) addEstate(ctx context.Context) error {
 				"adopted a second time. Use -alone if it can't have any of them.", r.Name), err)
 		}
 		a.managed.AddState(r.Name, open.State())
+		if data := reads[r]; strings.HasPrefix(data, "data.") { // not in a module
+			adopt.AddOutputs(a.refs, open.State(), data)
+		}
 		err = open.Close()
 		s.Close()
 		if err != nil {

@@ -5,6 +5,8 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"tofu/internal/addrs"
 )
 
 // providerRef decodes a reference to a provider configuration: "name", "name.alias" or
@@ -64,4 +66,16 @@ func (d *decoder) expectNoKey(ref *ProviderRef) {
 		d.errorf(ref.Key.Range(), "Invalid provider configuration reference", "%s", fmt.Sprintf(
 			"An instance key is not allowed here: %s is a name within the called module.", ref.Local()))
 	}
+}
+
+// String returns the reference as it is written in configuration. It leaves out a key that is not constant.
+func (r *ProviderRef) String() string {
+	if r.Key != nil {
+		if v, diags := r.Key.Value(nil); !diags.HasErrors() {
+			if key, err := addrs.KeyFromValue(v); err == nil {
+				return r.Local().String() + key.String()
+			}
+		}
+	}
+	return r.Local().String()
 }

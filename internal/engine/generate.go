@@ -95,7 +95,7 @@ func (p *instancePlan) generate(ctx context.Context, prior *objectState, req *im
 	}
 	block := &genconfig.Block{Addr: p.addr, Schema: p.r.Schema.Block, Value: value, ID: req.id}
 	if p.r.Config.Provider != nil {
-		block.Provider = p.r.Config.Provider.Local().String()
+		block.Provider = p.r.Config.Provider.String()
 	}
 	g := &p.w.generated
 	g.mu.Lock()

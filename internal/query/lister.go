@@ -152,7 +152,7 @@ func (l *lister) ReadDataSource(
 	limit, _ := ask.Limit.AsBigFloat().Int64()
 	objects := &collector{run: l.run, list: list, limit: int(limit), schema: schema, provider: l.Interface}
 	if module := l.run.Config.Module; module.Resources[req.Addr.Resource] != nil {
-		objects.reference = module.Resources[req.Addr.Resource].Provider.Local().String()
+		objects.reference = module.Resources[req.Addr.Resource].Provider.String()
 	}
 	diags = l.Interface.List(ctx, ask, func(o providers.ListedObject) bool { return objects.add(ctx, o) })
 	diags = diags.Append(objects.diags...)
