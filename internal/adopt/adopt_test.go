@@ -108,8 +108,8 @@ func TestManaged(t *testing.T) {
 	m.AddState("", state("own", `{"id":"i-1"}`, ""))
 	m.AddState("net", state("theirs", `{"id":"i-2","name":"x"}`, `{"zone":"a", "name":"two", "region":null}`))
 	m.AddState("dns", state("again", `{"id":"i-2"}`, ""))
-	m.AddImport(&Object{Type: "lab_host", Source: source, ID: "i-4"}, "lab_host.four")
-	m.AddImport(&Object{Type: "lab_host", Source: source, ID: "i-1"}, "lab_host.again")
+	m.AddImport(&Object{Type: "lab_host", Source: source, ID: "i-4"}, Owner{Addr: "lab_host.four"})
+	m.AddImport(&Object{Type: "lab_host", Source: source, ID: "i-1"}, Owner{Addr: "lab_host.again"})
 	for name, test := range map[string]struct {
 		object *Object
 		want   string

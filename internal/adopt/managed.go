@@ -64,12 +64,12 @@ func (m *Managed) AddState(root string, st *states.State) {
 }
 
 // AddImport adds an object that the configuration imports, unless a state has it.
-func (m *Managed) AddImport(o *Object, addr string) {
+func (m *Managed) AddImport(o *Object, owner Owner) {
 	if len(m.Owners(o)) > 0 {
 		return
 	}
 	for _, key := range o.keys() {
-		m.add(key, Owner{Addr: addr})
+		m.add(key, owner)
 	}
 }
 

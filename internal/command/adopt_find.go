@@ -316,7 +316,7 @@ func (a *adoption) leaveOut(ctx context.Context) error {
 	if err := a.addEstate(ctx); err != nil {
 		return err
 	}
-	a.addImports()
+	a.addImports("", a.config)
 	a.objects = slices.DeleteFunc(a.objects, func(o *adopt.Object) bool {
 		owners := a.managed.Owners(o)
 		if len(owners) == 0 {
@@ -375,7 +375,11 @@ func (a *adoption) addEstate(ctx context.Context) error {
 		if data := reads[r]; strings.HasPrefix(data, "data.") { // not in a module
 			adopt.AddOutputs(a.refs, open.State(), data)
 		}
-		err = open.Close()
+		cfg, err := s.LoadForState(ctx, a.f.Variables)
+		if err == nil {
+			a.addImports(r.Name, cfg.Config)
+		}
+		err = tfdiags.Join(err, open.Close())
 		s.Close()
 		if err != nil {
 			return err
@@ -402,14 +406,16 @@ func nearestEstate(dir string) string {
 	}
 }
 
-// addImports adds the objects of the import blocks in the root module whose arguments are constant.
-func (a *adoption) addImports() {
+// addImports adds the objects of the import blocks in a root module whose arguments are constant. root is its name;
+// "" for the own one.
+func (a *adoption) addImports(root string, config *configs.Config) {
 	table := funcs.Table(funcs.Options{})
-	for _, im := range a.config.Module.Imports {
-		source := a.source(im.ToResource.Resource.ImpliedProvider())
+	for _, im := range config.Module.Imports {
+		local := im.ToResource.Resource.ImpliedProvider()
 		if im.Provider != nil {
-			source = a.source(im.Provider.Local().String())
+			local = im.Provider.Name
 		}
+		source := config.Module.ProviderByLocalName(local)
 		add := func(each *hcl.EvalContext) {
 			o := &adopt.Object{Type: im.ToResource.Resource.Type, Source: source}
 			if v, ok := constant(im.ID, each); ok && v.Type() == cty.String {
@@ -417,7 +423,7 @@ func (a *adoption) addImports() {
 			} else if v, ok := constant(im.Identity, each); ok && v.Type().IsObjectType() {
 				o.Identity = v
 			}
-			a.managed.AddImport(o, im.ToResource.String()+" (to be imported)")
+			a.managed.AddImport(o, adopt.Owner{Root: root, Addr: im.ToResource.String() + " (to be imported)"})
 		}
 		ctx := &hcl.EvalContext{Functions: table}
 		if im.ForEach == nil {
