@@ -64,9 +64,9 @@ type Env struct {
 	// that was to be replaced. Optional.
 	InDoubt func(addr addrs.AbsInstance, replaced bool) string
 
-	// ProviderSecret returns an argument of a provider configuration that only the state has, without its
-	// secrets and what came from outside of the configuration, and reports whether it is known. argument is its JSON pointer, and variable the
-	// name of a variable without "TF_VAR_". It must be safe for concurrent use. Optional.
+	// ProviderSecret returns an argument of a provider configuration that only the state has, without
+	// secrets and what came from outside, and reports whether it is known. argument is its JSON pointer,
+	// and variable the name of a variable without "TF_VAR_". It must be safe for concurrent use. Optional.
 	ProviderSecret func(ctx context.Context, p addrs.ProviderInstance, argument, variable string) (string, bool)
 
 	// Timings, if not nil, records how long each part of the operation takes.

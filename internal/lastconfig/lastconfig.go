@@ -5,9 +5,10 @@
 // # Invariants
 //
 //   - Nothing that may be secret is kept, even if the state is encrypted. Of strings, only those are kept
-//     that the configuration itself has as literals and defaults of variables. Not kept are strings from
-//     outside, as from variables that were given, resources and files; sensitive and ephemeral values;
-//     arguments that are sensitive in the schema or have a name such as "token"; URLs with a password.
+//     that the configuration has as literals and defaults of variables, or that come from resources and
+//     data sources, which the state has anyway. Not kept are strings from outside, as from variables that
+//     were given and files; sensitive and ephemeral values; arguments that are sensitive in the schema or
+//     have a name such as "token"; URLs with a password.
 //   - Instead, the name of the root variable that had the value is kept, of those that the argument
 //     reads. If none had it, the name is that of the provider configuration with the path of the argument,
 //     as in "postgresql_password" or "aws_west_region".
@@ -93,7 +94,7 @@ func textOf(v cty.Value) string {
 
 // Source says where the value of an argument, or of all nested blocks of a type, comes from.
 type Source struct {
-	Written bool  // whether the configuration itself has the value
+	Written bool  // whether the configuration or the objects of the state have the value
 	Names   Names // of the variables that it may come from
 }
 

@@ -30,7 +30,7 @@ type EachCall struct {
 	// Local is the local of which each.value is an element. It is nil if each.value is an object with
 	// the outputs.
 	Local *Value
-	// reads are the reads of these outputs of the module instance that has the key of the reader.
+	// Reads are the reads of these outputs of the module instance that has the key of the reader.
 	Reads []CallRead
 }
 

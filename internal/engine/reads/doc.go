@@ -13,6 +13,9 @@
 // finds these reads for resources ([IndexedRead]), for module calls ([CallRead]), and for values that are one
 // of these as a whole ([Alias], [CallAlias]). Only this package and lang know the syntactic forms.
 //
+// place_reads.go is the first file to read. What follows references one by one, with their expressions, such as
+// explain and graph views, does so in a [Scope].
+//
 // Invariants: nothing here evaluates expressions or changes a tree after SetReads, except for the fields that
 // package graph sets while it builds a graph. Each place is visited once and each read is followed once, so
 // the cost is linear in the number of instances and of references between them.

@@ -15,15 +15,14 @@ import (
 // Origin says where the value of an argument comes from, through locals, outputs and the arguments of
 // modules.
 type Origin struct {
-	// Written says that nothing but the configuration and the variables decides the value. It is false
-	// if the value comes from a resource or a data source, or from a function that reads something else,
-	// such as a file.
+	// Written says that the value comes from the configuration, variables, resources and data sources
+	// alone; the state has the values of these anyway. It is false if the value comes from an ephemeral
+	// resource, or from a function that reads something else, such as a file.
 	Written bool
 	// Variables are the variables of the root module that the value may come from.
 	Variables []*Value
 
-	seen      map[*Value]bool
-	iterators map[string]bool // the names that dynamic blocks define
+	seen map[*Value]bool
 }
 
 // Origins returns the origins of the arguments and nested blocks of a provider configuration, by name.
@@ -34,10 +33,9 @@ func (p *Provider) Origins() map[string]*Origin {
 		return out
 	}
 	forEach := lang.Analyze(p.Config.ForEach, addrs.ModuleScope)
-	iterators := map[string]bool{}
 	add := func(name string, expr hcl.Expression) {
 		if out[name] == nil {
-			out[name] = &Origin{Written: true, seen: map[*Value]bool{}, iterators: iterators}
+			out[name] = &Origin{Written: true, seen: map[*Value]bool{}}
 		}
 		out[name].expr(p.Module, lang.Analyze(expr, addrs.ModuleScope), forEach)
 	}
@@ -52,11 +50,8 @@ func (p *Provider) Origins() map[string]*Origin {
 	for _, block := range body.Blocks {
 		name := dynamicName(block)
 		_ = hclsyntax.VisitAll(block, func(n hclsyntax.Node) hcl.Diagnostics {
-			switch n := n.(type) {
-			case *hclsyntax.Block:
-				iterators[dynamicName(n)] = n.Type == "dynamic"
-			case *hclsyntax.Attribute:
-				add(name, n.Expr)
+			if attr, ok := n.(*hclsyntax.Attribute); ok {
+				add(name, attr.Expr)
 			}
 			return nil
 		})
@@ -104,7 +99,7 @@ func (o *Origin) subject(m *Module, subject addrs.Referenceable, each *lang.Expr
 			o.expr(m, each, nil)
 		}
 	case addrs.Resource:
-		o.Written = o.Written && o.iterators[s.Type] && m.Resources[s] == nil
+		o.Written = o.Written && s.Mode != addrs.Ephemeral // Managed is also the iterator of a dynamic block
 	default:
 		o.Written = false
 	}

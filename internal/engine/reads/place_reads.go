@@ -277,6 +277,7 @@ func (s *Places) ofValue(p Place, v *Value) []Read {
 	return append(out, s.Along(p, apart)...)
 }
 
+// ReadValue returns what [EarlyKeys.ReadValue] does, and false without keys that are known early.
 func (s *Places) ReadValue(v *Value, in addrs.ModuleInstance, of Keyed) ([]KeyRead, bool) {
 	if s.early == nil {
 		return nil, false

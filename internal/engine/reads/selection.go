@@ -130,7 +130,7 @@ func hasOpenStep(m addrs.ModuleInstance) bool {
 }
 
 // Because records the reason why the instances in a place take part. A search reaches an instance
-// once, but may reach the resource as a whole in several places. because keeps the first reason.
+// once, but may reach the resource as a whole in several places. The first reason is kept.
 func (s *Selection) Because(x Reached, reason string) {
 	switch {
 	case x.Part == AllParts && s.reason == "":
