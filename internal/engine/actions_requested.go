@@ -40,6 +40,43 @@ func (w *walk) visitAction(ctx context.Context, n *reads.Node) error {
 	return errs.Err()
 }
 
+// requestedCall is an instance of an action, and the object for which it is invoked if it refers to caller.
+type requestedCall struct{ action, caller addrs.AbsInstance }
+
+// invoked has the requested invocations of a plan.
+type invoked struct {
+	of      map[addrs.AbsResource][]*plans.Invocation
+	calls   map[requestedCall]bool
+	callers map[addrs.AbsInstance]bool
+}
+
+func newInvoked(list []*plans.Invocation) *invoked {
+	out := &invoked{map[addrs.AbsResource][]*plans.Invocation{}, map[requestedCall]bool{}, map[addrs.AbsInstance]bool{}}
+	for _, inv := range list {
+		action := inv.Addr.Abs()
+		out.of[action] = append(out.of[action], inv)
+		out.calls[requestedCall{inv.Addr, inv.Caller}] = true
+		out.callers[inv.Caller] = true
+	}
+	return out
+}
+
+// requests reports whether an instance of an action is invoked for an object.
+func (o *operation) requests(action, caller addrs.AbsInstance) bool {
+	if o.invoked != nil {
+		return o.invoked.calls[requestedCall{action, caller}]
+	}
+	return covered(o.Invoke, action)
+}
+
+// calls reports whether actions are invoked for an object.
+func (o *operation) calls(caller addrs.AbsInstance) bool {
+	if o.invoked != nil {
+		return o.invoked.callers[caller]
+	}
+	return len(o.callers) == 0 || covered(o.callers, caller)
+}
+
 func covered(by []addrs.Target, addr addrs.AbsInstance) bool {
 	return slices.ContainsFunc(by, func(t addrs.Target) bool { return t.ContainsInstance(addr) })
 }
@@ -62,7 +99,7 @@ func (w *walk) requestedCalls(c *evalContext, a *reads.Resource) ([]*actionCall,
 	own := *c
 	own.caller = cty.NullVal(cty.DynamicPseudoType)
 	for i, key := range x.keys {
-		if covered(w.op.Invoke, a.Addr.Resource.InInstance(c.in.addr).Instance(key)) {
+		if w.op.requests(a.Addr.Resource.InInstance(c.in.addr).Instance(key), addrs.AbsInstance{}) {
 			call, err := w.newAction(&own, a, x, i)
 			out, errs = append(out, call), errs.AppendError(err)
 		}
@@ -84,7 +121,7 @@ func (w *walk) callsFor(c *evalContext, a, r *reads.Resource) ([]*actionCall, er
 	var errs tfdiags.Diagnostics
 	for i, key := range x.keys {
 		t := &instance{w: w, r: r, in: c.in, by: c.reader, addr: r.Addr.Resource.InInstance(c.in.addr).Instance(key)}
-		if obj := x.objs[i]; obj == cty.NilVal || obj.IsNull() || len(w.op.Callers) > 0 && !covered(w.op.Callers, t.addr) {
+		if obj := x.objs[i]; obj == cty.NilVal || obj.IsNull() || !w.op.calls(t.addr) {
 			continue
 		}
 		t.c = t.newContext(c.ctx, c.in, x.repetition(i))
@@ -97,7 +134,7 @@ func (w *walk) callsFor(c *evalContext, a, r *reads.Resource) ([]*actionCall, er
 					continue
 				}
 				call, err := t.triggered(own, trigger, j)
-				if err == nil && (!covered(w.op.Invoke, call.addr) || called[call.addr.Key]) {
+				if err == nil && (!w.op.requests(call.addr, t.addr) || called[call.addr.Key]) {
 					continue
 				}
 				if errs = errs.AppendError(err); err == nil {
@@ -115,17 +152,18 @@ func (w *walk) callsFor(c *evalContext, a, r *reads.Resource) ([]*actionCall, er
 func (w *walk) plannedCalls(in *moduleInstance, a *reads.Resource, calls []*actionCall) ([]*actionCall, error) {
 	var out []*actionCall
 	var errs tfdiags.Diagnostics
-	for _, inv := range w.op.Plan.Changes.Invoked {
-		if inv.Addr.Resource != a.Addr.Resource || inv.Addr.Module != in.addr {
-			continue
-		}
-		i := slices.IndexFunc(calls, func(c *actionCall) bool { return c.addr == inv.Addr && c.caller == inv.Caller })
-		if i < 0 {
+	at := make(map[requestedCall]*actionCall, len(calls))
+	for _, c := range calls {
+		at[requestedCall{c.addr, c.caller}] = c
+	}
+	for _, inv := range w.op.invoked.of[a.Addr.Resource.InInstance(in.addr)] {
+		call := at[requestedCall{inv.Addr, inv.Caller}]
+		if call == nil {
 			errs = errs.Append(tfdiags.Errorf("Action changed since the plan", "%s can't be invoked as planned. Create a new plan.",
 				inv.Addr).At(a.Config.Range))
 			continue
 		}
-		out, errs = append(out, calls[i]), errs.AppendError(calls[i].checkPlanned(inv))
+		out, errs = append(out, call), errs.AppendError(call.checkPlanned(inv))
 	}
 	return out, errs.Err()
 }
@@ -171,7 +209,7 @@ func (o *PlanOptions) checkInvoke(root *configs.Config) error {
 func (f finisher) checkInvoked() error {
 	var errs tfdiags.Diagnostics
 	for _, t := range f.w.op.Invoke {
-		a, some := f.w.graph.Modules[t.Module.Module()].Actions[t.Resource], len(f.w.op.Callers) > 0
+		a, some := f.w.graph.Modules[t.Module.Module()].Actions[t.Resource], len(f.w.op.callers) > 0
 		missing := (&unmatched{w: f.w}).undeclared(f.w.modules.of(f.w.graph.Root)[0], t.Module.Steps(), t)
 		var d tfdiags.Diagnostic
 		switch {

@@ -81,12 +81,9 @@ func (w *walk) apply(ctx context.Context, plan *plans.Plan, opts *ApplyOptions) 
 func applyOperation(cfg *configs.Config, plan *plans.Plan, env *Env, opts *ApplyOptions) *operation {
 	op := newOperation(phase.Apply, cfg, plan.Prior, env)
 	op.Plan, op.Mode, op.Targets, op.Excludes = plan, plan.Mode, plan.Targets, plan.Excludes
-	for _, inv := range plan.Changes.Invoked {
-		op.Invoke = append(op.Invoke, addrs.Target{Module: inv.Addr.Module, Resource: inv.Addr.Resource, Key: inv.Addr.Key,
-			HasKey: inv.Addr.Key != addrs.NoKey})
-		if by := inv.Caller; by != (addrs.AbsInstance{}) {
-			op.Callers = append(op.Callers, addrs.Target{Module: by.Module, Resource: by.Resource, Key: by.Key, HasKey: by.Key != addrs.NoKey})
-		}
+	op.invoked = newInvoked(plan.Changes.Invoked)
+	for action := range op.invoked.of {
+		op.Invoke = append(op.Invoke, addrs.Target{Module: action.Module, Resource: action.Resource})
 	}
 	op.setDeferred(plan)
 	op.timestamp, op.variables = plan.Timestamp, map[string]Variable{}

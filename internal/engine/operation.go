@@ -42,6 +42,8 @@ type operation struct {
 	refreshed map[*states.Object]objectState
 	// planned holds objects that PhaseEval uses instead of those in the state. It may be nil.
 	planned *plans.Changes
+	callers []addrs.Target // the objects for which a plan invokes the requested actions that refer to caller; none for all
+	invoked *invoked       // the requested actions that an apply invokes
 
 	// The resources and modules that are deferred by the plan that this operation applies or
 	// continues.

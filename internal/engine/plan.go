@@ -112,7 +112,7 @@ func (o *PlanOptions) operation(cfg *configs.Config, prior *states.State, env *E
 	op := newOperation(phase.Plan, cfg, prior, env)
 	op.Mode, op.Targets, op.Excludes, op.CommandImports, op.Generate = o.Mode, o.Targets, o.Excludes, o.Imports,
 		o.GenerateConfig
-	op.Invoke, op.Callers = o.Invoke, o.callers
+	op.Invoke, op.callers = o.Invoke, o.callers
 	op.defers = o.Defer && o.Mode != plans.Destroy
 	op.refresh, op.answers, op.data, op.readDone = o.Refresh, o.Answers, o.Data, o.ReadDone
 	op.remembers = o.LeaveOut

@@ -164,7 +164,7 @@ output "other" { value = data.terraform_remote_state.other.outputs.v }
 		{"its text", func() { c.SetText("more.tf", []byte("output \"more\" { value = plantimestamp() }\n")) }},
 	} {
 		age(t, ".")
-		before = plan()
+		plan() // it reads what has aged
 		before = plan()
 		change.change()
 		age(t, ".")
@@ -172,7 +172,8 @@ output "other" { value = data.terraform_remote_state.other.outputs.v }
 			t.Errorf("after a change of %s, the same plan: %t", change.what, same)
 		}
 	}
-	if plan() == plan() {
+	before = plan()
+	if plan() == before {
 		t.Error("a plan with its own time in it is taken again")
 	}
 }

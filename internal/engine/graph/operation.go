@@ -28,7 +28,6 @@ type Operation struct {
 	Targets        []addrs.Target
 	Excludes       []addrs.Target
 	Invoke         []addrs.Target // actions that are invoked instead of changing anything
-	Callers        []addrs.Target // the objects for which actions in Invoke that refer to caller are invoked; none for all
 	CommandImports []reads.CommandImport
 	Generate       bool       // generate configuration for import targets without a resource block
 	Inspected      *lang.Refs // references outside of the configuration that are evaluated too; may be nil
