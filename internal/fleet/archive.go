@@ -34,6 +34,8 @@ const (
 	signature    = "tofu-estate-plan"
 	manifestName = "manifest.json"
 	formatNow    = 2
+	// formatWithoutMoves is that of archives without moves. Their files of inputs have only the root modules.
+	formatWithoutMoves = 1
 )
 
 // Manifest describes the plans in an archive.
@@ -405,7 +407,7 @@ func (s *Saved) load() error {
 	if err == nil {
 		err = json.Unmarshal(text, &s.Manifest)
 	}
-	if err == nil && s.Format != formatNow {
+	if err == nil && s.Format != formatNow && s.Format != formatWithoutMoves {
 		err = fmt.Errorf("it has format %d, which this version of the program doesn't know", s.Format)
 	}
 	if err == nil {

@@ -232,8 +232,12 @@ func (s *Saved) inputs(ctx context.Context, at *session.Session, p *Planned) (ma
 		text, err = session.DecryptFile(ctx, planTarget(at), text)
 	}
 	var stored inputsFile
+	var to any = &stored
+	if s.Format == formatWithoutMoves {
+		to = &stored.Roots
+	}
 	if err == nil {
-		err = json.Unmarshal(text, &stored)
+		err = json.Unmarshal(text, to)
 	}
 	if err == nil && len(stored.Roots) == 0 && stored.Moved == "" {
 		err = errors.New("the planned outputs that it uses are missing")
