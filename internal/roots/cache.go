@@ -24,10 +24,10 @@ import (
 )
 
 // Cache keeps what was read of the root modules of an estate, for a later load: in a file, or in memory (see
-// Again). Then only those are read again that have changed. What it returns is what reading would: it compares the contents of all files that
-// a root module was read from, what roots.tofu.hcl says about it, and the environment. A root module with errors,
-// or with what can't be compared, is read again each time. A damaged file, or one of another version, counts as
-// empty. A nil Cache is empty.
+// Again). That load reads only what has changed, with the same result as without a cache: it compares the
+// contents of all files that a root module was read from, what roots.tofu.hcl says about it, and the environment.
+// A root module with errors, or with what can't be compared, is read again each time. A damaged file, or one of
+// another version, counts as empty. A nil Cache is empty.
 type Cache struct {
 	path  string
 	known map[string]*cached // by key

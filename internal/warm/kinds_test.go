@@ -215,7 +215,7 @@ func (estateKind) outside(w *world) {
 // aged counts the times that age has given.
 var aged atomic.Int64
 
-// age gives all new files and directories times that are long ago and that no other file has had.
+// age sets the times of all new files and directories to long ago, each to one that no other file has had.
 func age(t testing.TB, dir string) {
 	t.Helper()
 	if err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {

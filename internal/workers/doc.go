@@ -3,7 +3,7 @@
 //
 // A caller enqueues a [Run]: a record with one task per root module. Tasks wait for the tasks of
 // the root modules that they need. A task that waits for nothing more becomes a job of River. The
-// job is only a ticket: it names the task and its fencing number. A [Worker] claims the task, gives
+// job is only a ticket: it names the task and its fencing number. A [Worker] claims the task, hands
 // it to a process that works on one task at a time (see [Serve]), and stores what happens: events,
 // the outcome, the plan and the outputs. Callers follow a run with [Queue.Follow].
 //

@@ -360,7 +360,7 @@ func (w *Worker) recordOf(ctx context.Context, id string) (*Run, error) {
 	return r, err
 }
 
-// supervise gives a task to a process and serves it until the task ends.
+// supervise hands a task to a process and serves it until the task ends.
 func (w *Worker) supervise(ctx context.Context, k ticket, t *Task, job *Job, p *process) (*end, error) {
 	p.send(toChild{Job: job})
 	w.mu.Lock()

@@ -17,7 +17,7 @@ type Scope struct {
 	read func(Keyed) ([]KeyRead, bool) // see Selected; nil if no keys are known
 }
 
-// Each is what each.value is in a block whose for_each is a resource, an alias of one or a module call.
+// Each describes each.value in a block whose for_each is a resource, an alias of one or a module call.
 type Each struct {
 	Key     addrs.InstanceKey // key of the instance
 	Chain   *IndexedRead      // the resource or alias; nil for a call
@@ -51,7 +51,7 @@ func (v *Value) Scope(in addrs.ModuleInstance, early EarlyKeys) Scope {
 	return s
 }
 
-// Selected returns the keys of the instances that a reference selects. of is what has the instances. It returns
+// Selected returns the keys of the instances that a reference selects. of has the instances. It returns
 // false if the keys are not known.
 func (s Scope) Selected(ref lang.InstanceRef, of Keys) (keys []addrs.InstanceKey, known bool) {
 	if s.read == nil {

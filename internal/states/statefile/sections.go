@@ -67,7 +67,7 @@ func (r *reader) sectionStarts() []int {
 	return starts
 }
 
-// resourceAfter returns the offset of the first resource in a part of the text, or 0. between is what is
+// resourceAfter returns the offset of the first resource in a part of the text, or 0. between is the text
 // between two resources.
 func (r *reader) resourceAfter(from, to int, between []byte) int {
 	for {

@@ -225,8 +225,7 @@ func (c canceler) Preempt(_ context.Context, req *jsonrpc2.Request) (any, error)
 	return nil, nil
 }
 
-// Answer calls f, which answers a request. A panic in f is an error. An error that is none of the protocol gets
-// a code.
+// Answer calls f, which answers a request. A panic in f is an error. code is that of all errors which have none yet.
 func Answer(code int64, f func() (any, error)) (result any, err error) {
 	defer func() {
 		if crash := recover(); crash != nil {
