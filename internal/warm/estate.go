@@ -159,7 +159,7 @@ func (c *Core) Layout(ctx context.Context, dirs []string) *Layout {
 }
 
 // Find returns the root module with a name that is opened or belongs to an opened estate, in which it may be
-// new; nil if there is none.
+// new. It returns nil if no root module has the name.
 func (c *Core) Find(ctx context.Context, name string) *Module {
 	if m := c.Module(name); m != nil {
 		return m

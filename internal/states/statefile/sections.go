@@ -17,7 +17,7 @@ const sectionSize = 1 << 21
 type section struct {
 	reader
 	end  int // the offset after the last resource
-	next int // the offset of the resource after that one; -1 if there is none
+	next int // the offset of the resource after that one; -1 at the end of the list
 }
 
 // resourcesFrom reads the resource at the current position, and those after it if the list is large.
