@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"path/filepath"
 	"slices"
 
 	"tofu/internal/atomicfile"
@@ -50,6 +53,36 @@ func (d *document) close(err error) error {
 		return documentNotWritten(d.path, err)
 	}
 	return nil
+}
+
+// reportFile is the value of a -report option. Without the option, write does nothing.
+type reportFile[T any] struct {
+	path string
+	form func(T, io.Writer) error
+}
+
+// add declares the option. The keys of forms are the possible extensions of the file.
+func (r *reportFile[T]) add(fs *options, usage string, forms map[string]func(T, io.Writer) error) {
+	fs.Func("report", usage, func(path string) error {
+		extension := filepath.Ext(path)
+		if err := oneOf(extension, slices.Sorted(maps.Keys(forms))); err != nil {
+			return fmt.Errorf("the extension %w", err)
+		}
+		r.path, r.form = path, forms[extension]
+		return writable(path)
+	})
+}
+
+// write writes the file.
+func (r *reportFile[T]) write(content T) error {
+	if r.path == "" {
+		return nil
+	}
+	out, err := openDocument(nil, r.path)
+	if err != nil {
+		return err
+	}
+	return out.close(r.form(content, out))
 }
 
 func documentNotWritten(path string, err error) error {

@@ -2,9 +2,7 @@ package command
 
 import (
 	"context"
-	"errors"
 	"io"
-	"path/filepath"
 
 	"tofu/internal/fleet"
 	"tofu/internal/refresh"
@@ -40,6 +38,7 @@ object could not be read.`,
 		f.Input.add(fs)
 		addLimits(fs, &f.Limits)
 		f.addDrift(fs)
+		addDriftReport(fs, &f.report)
 		f.addActions(fs)
 		f.addProgress(fs)
 		fs.BoolVar(&f.Document, "json", false, "Print a JSON document.")
@@ -47,27 +46,14 @@ object could not be read.`,
 			f.Markdown = text == "markdown"
 			return oneOf(text, []string{"text", "markdown"})
 		})
-		fs.Func("report", "Also write the result to `path`: as JSON if it ends in .json, or as Markdown if in .md.",
-			func(path string) error {
-				f.Report, f.form = path, driftForms[filepath.Ext(path)]
-				if f.form == nil {
-					return errors.New("must end in .json or .md")
-				}
-				return writable(path)
-			})
 	}, runDrift),
-}
-
-var driftForms = map[string]func(*driftview.Report, io.Writer) error{
-	".json": (*driftview.Report).JSON, ".md": (*driftview.Report).Markdown,
 }
 
 type driftFlags struct {
 	planFlags
 	Document, Markdown bool
-	Report             string
 	driftActions
-	form func(*driftview.Report, io.Writer) error
+	report reportFile[*driftview.Report]
 }
 
 // addDrift declares the options for which objects are read.
@@ -82,6 +68,18 @@ func (f *planFlags) addDrift(fs *options) {
 	fs.Func("no-types", "Do not read objects of these `types` or providers. May be repeated.", f.Look.NotTypes.Add)
 	f.Look.addVanished(fs, nil)
 	f.Refresh, f.RefreshOnly, f.Look.Continue, f.Defer = true, true, true, true
+}
+
+// driftReport is what was changed outside, in one root module or in many.
+type driftReport interface {
+	JSON(io.Writer) error
+	Markdown(io.Writer) error
+}
+
+// addDriftReport declares the option -report.
+func addDriftReport[T driftReport](fs *options, r *reportFile[T]) {
+	r.add(fs, "Also write the result to `path`: as JSON if it ends in .json, or as Markdown if in .md.",
+		map[string]func(T, io.Writer) error{".json": T.JSON, ".md": T.Markdown})
 }
 
 func runDrift(ctx context.Context, app *App, f *driftFlags, args []string) error {
@@ -119,13 +117,7 @@ func runDrift(ctx context.Context, app *App, f *driftFlags, args []string) error
 	default:
 		err = tfdiags.Join(err, report.Text(app.textOut(), termtext.Style{On: app.Color}))
 	}
-	if f.Report != "" {
-		out, openErr := openDocument(app.Out, f.Report)
-		if openErr == nil {
-			openErr = out.close(f.form(report, out))
-		}
-		err = tfdiags.Join(err, openErr)
-	}
+	err = tfdiags.Join(err, f.report.write(report))
 	switch {
 	case err != nil:
 		return err

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
-	"path/filepath"
 
 	"tofu/internal/fleet"
 	"tofu/internal/roots"
@@ -28,14 +26,10 @@ object could not be read.`,
 	New: with((*rootsDriftFlags).declare, runRootsDrift),
 }
 
-var rootsDriftForms = map[string]func(*fleet.DriftReport, io.Writer) error{
-	".json": (*fleet.DriftReport).JSON, ".md": (*fleet.DriftReport).Markdown,
-}
-
 type rootsDriftFlags struct {
 	fleetFlags
-	Document bool
-	write    func(*fleet.DriftReport, io.Writer) error // in the form of Report
+	Document    bool
+	driftReport reportFile[*fleet.DriftReport]
 }
 
 func (f *rootsDriftFlags) declare(fs *options) {
@@ -48,16 +42,9 @@ func (f *rootsDriftFlags) declare(fs *options) {
 	f.addSelect(fs)
 	f.addQueue(fs)
 	f.addDrift(fs)
+	addDriftReport(fs, &f.driftReport)
 	f.addProgress(fs)
 	fs.BoolVar(&f.Document, "json", false, "Print a JSON document.")
-	fs.Func("report", "Also write the result to `path`: as JSON if it ends in .json, or as Markdown if in .md.",
-		func(path string) error {
-			f.Report, f.write = path, rootsDriftForms[filepath.Ext(path)]
-			if f.write == nil {
-				return errors.New("must end in .json or .md")
-			}
-			return writable(path)
-		})
 }
 
 func runRootsDrift(ctx context.Context, app *App, f *rootsDriftFlags, dirs []string) error {
@@ -121,13 +108,7 @@ func (f *rootsDriftFlags) end(app *App, results []*fleet.Result) (err error) {
 	default:
 		app.Say("\n%s", report.Summary())
 	}
-	if f.Report != "" {
-		out, openErr := openDocument(app.Out, f.Report)
-		if openErr == nil {
-			openErr = out.close(f.write(report, out))
-		}
-		err = tfdiags.Join(err, openErr)
-	}
+	err = tfdiags.Join(err, f.driftReport.write(report))
 	switch failed := fleet.Failures(results); {
 	case err != nil || failed != nil:
 		return tfdiags.Join(err, failed)

@@ -26,9 +26,8 @@ type fleetFlags struct {
 	workerFlags
 	selectFlags
 	queueFlags
-	Report string
 	Share  *bool // nil if the file of the estate decides
-	form   func(*fleet.Report, io.Writer) error
+	report reportFile[*fleet.Report]
 	shown  *rootsView
 }
 
@@ -47,14 +46,8 @@ func (f *fleetFlags) add(fs *options) {
 		f.Share = &share
 		return nil
 	})
-	fs.Func("report", "Write the result of each root module to `path`: as JSON if it ends in .json, as JUnit XML if "+
-		"in .xml, or as Markdown if in .md.", func(path string) error {
-		f.Report, f.form = path, fleet.Forms[filepath.Ext(path)]
-		if f.form == nil {
-			return errors.New("must end in .json, .xml or .md")
-		}
-		return writable(path)
-	})
+	f.report.add(fs, "Write the result of each root module to `path`: as JSON if it ends in .json, as JUnit XML if "+
+		"in .xml, or as Markdown if in .md.", fleet.Forms)
 }
 
 // addPlan declares the options that plan and apply have but destroy does not.
@@ -127,15 +120,7 @@ func (f *fleetFlags) summarize(a *App, operation string, results []*fleet.Result
 	sums := fleet.Summarize(operation, results)
 	f.shown.finish(operation, results)
 	a.Printer.Message(sums)
-	failed := fleet.Failures(results)
-	if f.Report == "" {
-		return failed
-	}
-	out, err := openDocument(a.Out, f.Report)
-	if err == nil {
-		err = out.close(f.form(fleet.NewReport(sums, results), out))
-	}
-	return tfdiags.Join(failed, err)
+	return tfdiags.Join(fleet.Failures(results), f.report.write(fleet.NewReport(sums, results)))
 }
 
 var cmdRootsPlan = &Command{
