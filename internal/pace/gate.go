@@ -1,6 +1,7 @@
 package pace
 
 import (
+	"slices"
 	"time"
 )
 
@@ -21,8 +22,10 @@ type gate struct {
 	good      int       // successful calls since the limit last changed
 	halved    time.Time // when the limit was last halved
 	slowness  average   // durations of calls, compared with those at the start
-	usual     map[string]*average
+	usual     map[string]*beginning
 	accepted  meter
+	total     int // accepted calls
+	again     int // reads that were asked again because their answers were late
 	most      int // maximum of running
 	lowest    int // minimum of limit after calls were refused; 0 if none was
 	throttled int
@@ -31,7 +34,7 @@ type gate struct {
 }
 
 func newGate(l Limits, provider string) *gate {
-	g := &gate{provider: provider, usual: make(map[string]*average)}
+	g := &gate{provider: provider, usual: make(map[string]*beginning)}
 	if n, ok := lookup(l.Of, provider); ok {
 		g.own, g.limit = true, n
 	} else {
@@ -98,19 +101,18 @@ func (g *gate) refuse(r Result, now time.Time) {
 // accept raises the limit if the provider can do with more.
 func (g *gate) accept(r Result, now time.Time) {
 	g.good++
+	g.total++
 	g.hopeless = false
 	g.accepted.count(now)
 	g.rate.raise(now)
 	if r.Type != "" {
 		usual := g.usual[r.Type]
 		if usual == nil {
-			usual = &average{}
+			usual = &beginning{}
 			g.usual[r.Type] = usual
 		}
-		if usual.n < DefaultCalls {
-			usual.add(r.Took.Seconds())
-		}
-		g.slowness.add(r.Took.Seconds() / max(usual.value, 1e-6))
+		usual.add(r.Took.Seconds())
+		g.slowness.add(r.Took.Seconds() / max(usual.median(), 1e-6))
 	}
 	switch {
 	case g.limit < g.floor || g.careful: // one more after each round of calls
@@ -124,6 +126,24 @@ func (g *gate) accept(r Result, now time.Time) {
 		g.limit++
 	}
 }
+
+// beginning has the first values of a series, sorted. Their median hardly depends on single large ones.
+type beginning struct {
+	values [DefaultCalls]float64
+	n      int // number of values
+}
+
+func (b *beginning) add(v float64) {
+	if b.n < len(b.values) {
+		b.values[b.n] = v
+		b.n++
+		slices.Sort(b.values[:b.n])
+	}
+}
+
+func (b *beginning) full() bool { return b.n == len(b.values) }
+
+func (b *beginning) median() float64 { return b.values[(b.n-1)/2] }
 
 // average is a moving average over about the last twenty values.
 type average struct {

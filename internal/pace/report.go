@@ -59,6 +59,9 @@ func (s *Slots) Report() []string {
 		if g.repeated > 0 {
 			about = append(about, fmt.Sprintf("%d repeated", g.repeated))
 		}
+		if g.again > 0 {
+			about = append(about, fmt.Sprintf("%d asked again because the answer was late", g.again))
+		}
 		if g.lowest > 0 {
 			about = append(about, fmt.Sprintf("limit lowered to %d, now %d", g.lowest, g.limit))
 		}

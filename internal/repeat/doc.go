@@ -7,5 +7,5 @@
 // that may have changed something: of creations only those that, as the provider says, made nothing,
 // and only if the user wants it (Retry); a call is repeated for a bounded time; when its context ends, it isn't
 // repeated any more; the last answer is returned as the provider has given it, with a note on how often it
-// was asked.
+// was asked. A read whose answer is late is made a second time beside the first.
 package repeat
