@@ -9,11 +9,9 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/genconfig"
 	"tofu/internal/states"
 )
-
-// identifying are the attributes by which other objects refer to an object.
-var identifying = []string{"id", "arn", "self_link"}
 
 // AddOutputs adds to refs the expressions for the outputs of another root module that identify one of its objects,
 // by their values. data is the address of the data source that reads its state.
@@ -45,11 +43,11 @@ func addIDs(ids map[string]bool, attrs []byte) {
 	}
 	chosen := make(map[any]bool)
 	for name, v := range values {
-		if text, ok := v.(string); ok && !slices.Contains(identifying, name) {
+		if text, ok := v.(string); ok && !slices.Contains(genconfig.Identifying, name) {
 			chosen[text] = true
 		}
 	}
-	for _, name := range identifying {
+	for _, name := range genconfig.Identifying {
 		if text, ok := values[name].(string); ok && text != "" && !chosen[text] {
 			ids[text] = true
 		}

@@ -26,8 +26,8 @@ type Ref struct {
 	Attr string
 }
 
-// references are the attributes that identify objects for others.
-var references = []string{"id", "arn", "self_link"}
+// Identifying are the attributes by which other objects refer to an object.
+var Identifying = []string{"id", "arn", "self_link"}
 
 // SetRefs sets the references of the blocks to other objects that are imported or stay. A false reference
 // would replace one object when another is renamed, so a value is not replaced if several objects have
@@ -69,7 +69,7 @@ func SetRefs(blocks []*Block, objects []Object) {
 func objectsByValue(objects []Object) map[string]Ref {
 	byValue, owners := map[string]Ref{}, map[string]addrs.AbsInstance{}
 	for _, o := range objects {
-		for _, attr := range references {
+		for _, attr := range Identifying {
 			s, ok := text(o.Value, attr)
 			if !ok || s == "" {
 				continue
@@ -94,7 +94,7 @@ func objectsByValue(objects []Object) map[string]Ref {
 func (o Object) named(id string) bool {
 	found := false
 	eachString(o.Value, func(path cty.Path, s string) {
-		if s == id && !slices.ContainsFunc(references, func(name string) bool { return path.Equals(cty.GetAttrPath(name)) }) {
+		if s == id && !slices.ContainsFunc(Identifying, func(name string) bool { return path.Equals(cty.GetAttrPath(name)) }) {
 			attr := o.Schema.AttributeByPath(path)
 			found = found || attr != nil && (attr.Required || attr.Optional)
 		}
