@@ -174,6 +174,56 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// What a block needs of other modules is a variable, in each form that references have.
+func TestModules(t *testing.T) {
+	for _, test := range []struct {
+		refers                  string // to app, which is in another module; b is in the same one, other in the root module
+		argument, variable, out string
+	}{
+		{"lab_host.a.id", "var.lab_host_a_id", "string = module.app.lab_host_a_id", "lab_host.a.id"},
+		{`lab_host.a["x"].id`, `var.lab_host_a_id["x"]`, "map(string) = module.app.lab_host_a_id",
+			"{ for key, object in lab_host.a : key => object.id }"},
+		{`lab_host.a[each.key].id`, `var.lab_host_a_id[each.key]`, "map(string) = module.app.lab_host_a_id",
+			"{ for key, object in lab_host.a : key => object.id }"},
+		{`lab_host.a[0].id`, `var.lab_host_a_id[0]`, "list(string) = module.app.lab_host_a_id", "lab_host.a[*].id"},
+		{`lab_host.other[count.index].arn`, `var.lab_host_other_arn[count.index]`,
+			"list(string) = lab_host.other[*].arn", ""},
+		{"data.lab_state.net.outputs.vpc", "var.net_outputs_vpc", "string = data.lab_state.net.outputs.vpc", ""},
+		{`"${lab_host.a.id}/x"`, `"${var.lab_host_a_id}/x"`, "string = module.app.lab_host_a_id", "lab_host.a.id"},
+		{"lab_host.b.id", "lab_host.b.id", "", ""},
+		{`{ "x" = each.value }[each.key]`, `{ "x" = each.value }[each.key]`, "", ""},
+	} {
+		var objects []*Object
+		for _, o := range []string{"i-1 a 4 team=app", "i-2 b 4 team=b"} {
+			o := lab(o)
+			o.Addr = addrs.Resource{Mode: addrs.Managed, Type: o.Type, Name: o.Name}.InInstance("").Instance(addrs.NoKey)
+			objects = append(objects, o)
+		}
+		block := func(r addrs.AbsResource) string {
+			text := "resource \"lab_host\" \"" + r.Resource.Name + "\" {\n"
+			if r.Resource.Name == "b" {
+				text += "  name = " + test.refers + "\n  lifecycle {\n    ignore_changes = [lab_host.a.id]\n  }\n"
+			}
+			return text + "}\n"
+		}
+		none := func(string) bool { return false }
+		files := Modules(objects, block, "adopted", Grouping{"tag", "team"}, none)
+		value, _, _ := strings.Cut(files["adopted_b/main.tf"][strings.Index(files["adopted_b/main.tf"], "  name = "):], "\n")
+		if got := strings.TrimPrefix(value, "  name = "); got != test.argument {
+			t.Errorf("%s became %s, want %s", test.refers, got, test.argument)
+		}
+		typ, expr, passed := strings.Cut(test.variable, " = ")
+		variables, calls := files["adopted_b/variables.tf"], files["adopted.tf"]
+		if passed != (variables != "") || passed && !(strings.Contains(variables, typ) &&
+			strings.Contains(calls, " = "+expr+"\n") && strings.Contains(files["adopted_app/outputs.tf"], test.out)) {
+			t.Errorf("%s: the files are %v, want %s and %s", test.refers, files, test.variable, test.out)
+		}
+		if got := objects[1].Addr.String(); got != "module.b.lab_host.b" {
+			t.Errorf("the object moved to %s", got)
+		}
+	}
+}
+
 func TestSettle(t *testing.T) {
 	addr := func(key int) addrs.AbsInstance {
 		return addrs.Resource{Mode: addrs.Managed, Type: "lab_host", Name: "h"}.InInstance("").Instance(addrs.IntKey(key))

@@ -2,7 +2,6 @@ package adopt
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -51,11 +50,11 @@ type arranger struct {
 }
 
 func (a *arranger) resource(typ, wanted string) addrs.Resource {
-	name := identifier(wanted, typ)
-	r := addrs.Resource{Mode: addrs.Managed, Type: typ, Name: name}
-	for n := 2; a.used[r] || a.taken(r); n++ {
-		r.Name = fmt.Sprintf("%s_%d", name, n)
-	}
+	r := addrs.Resource{Mode: addrs.Managed, Type: typ}
+	r.Name = free(identifier(wanted, typ), func(name string) bool {
+		r.Name = name
+		return a.used[r] || a.taken(r)
+	})
 	a.used[r] = true
 	return r
 }

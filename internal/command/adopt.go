@@ -22,6 +22,7 @@ import (
 	"tofu/internal/engine"
 	"tofu/internal/plans"
 	"tofu/internal/plugin"
+	"tofu/internal/registry"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
 )
@@ -77,6 +78,7 @@ or if some can't be imported, and 1 after an error.`,
 			f.Group, err = adopt.ParseGrouping(text)
 			return err
 		})
+		fs.BoolVar(&f.Modules, "modules", false, "Put each group into a module of its own instead of a file.")
 		fs.StringVar(&f.Estate, "estate", "", "Leave out what the states of the root modules below `directory` have. The "+
 			"default is the nearest directory above with a roots.tofu.hcl, if there is one.")
 		fs.BoolVar(&f.Alone, "alone", false, "Read the state of this root module only.")
@@ -85,11 +87,11 @@ or if some can't be imported, and 1 after an error.`,
 
 type adoptFlags struct {
 	planFlags
-	Document, Preview, Alone, Pending bool
-	IDs, Out, Estate                  string
-	Providers, Filters                []string
-	Limit                             int
-	Group                             adopt.Grouping
+	Document, Preview, Alone, Pending, Modules bool
+	IDs, Out, Estate                           string
+	Providers, Filters                         []string
+	Limit                                      int
+	Group                                      adopt.Grouping
 }
 
 func runAdopt(ctx context.Context, app *App, f *adoptFlags, types []string) error {
@@ -98,6 +100,10 @@ func runAdopt(ctx context.Context, app *App, f *adoptFlags, types []string) erro
 		return badUsage("Incompatible arguments", "-pending can't be used together with types or -ids: the state names them.")
 	case f.IDs != "" && len(types) > 0:
 		return badUsage("Incompatible arguments", "-ids can't be used together with types: the file names them.")
+	case f.Modules && f.Group.By == "":
+		return badUsage("What are the modules?", "-modules needs -group, which says what is in one module.")
+	case f.Modules && f.Pending:
+		return badUsage("Incompatible options", "-modules and -pending can't be used together: the configuration has the blocks.")
 	case filepath.Base(f.Out) != f.Out:
 		return badUsage("Invalid prefix", "-out=%s is not the beginning of a file name. The files are written to the "+
 			"directory of the root module.", f.Out)
@@ -242,29 +248,69 @@ func (a *adoption) write(ctx context.Context) error {
 			continue
 		}
 		blocks[o.Addr.Abs()], imported = adopt.Refer(c.GeneratedConfig, a.refs), append(imported, o)
-		a.out.Import++
-		if c.Action != plans.NoOp {
-			a.out.Change++
-			a.out.Add(o, adopt.Differs, "an apply would change it", changedNames(c))
+	}
+	block := func(r addrs.AbsResource) string { return blocks[r] }
+	var texts map[string]string
+	if a.f.Modules {
+		calls := a.config.Module.Calls
+		texts = adopt.Modules(imported, block, prefix, a.f.Group, func(name string) bool { return calls[name] != nil })
+	} else {
+		texts = adopt.Files(imported, block, prefix, a.f.Group)
+	}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		text := "# __generated__ by \"tofu adopt\". Review this file before you apply it.\n\n" + texts[name]
+		err := os.MkdirAll(filepath.Dir(name), 0o755)
+		if err == nil {
+			err = atomicfile.WriteNamed(name, []byte(text), 0o644)
 		}
+		if err != nil {
+			return fmt.Errorf("writing the configuration of adopted objects: %w", err)
+		}
+		a.out.Files = append(a.out.Files, name)
+	}
+	if a.f.Modules {
+		if plan, err = a.planModules(ctx); err != nil {
+			return tfdiags.Join(err, tfdiags.Errorf("The files are written", "But a plan of them failed. Correct them, and run "+
+				"\"tofu init\" and \"tofu plan\"."))
+		}
+	}
+	a.count(plan, imported)
+	return nil
+}
+
+// planModules installs the modules that have been written, and plans the whole configuration.
+func (a *adoption) planModules(ctx context.Context) (*plans.Plan, error) {
+	a.app.Parser = configs.NewParser(a.files)
+	given, err := a.app.Collect(a.f.Variables)
+	if err != nil {
+		return nil, err
+	}
+	modules := &moduleInstaller{session: a.app.Session, client: registry.New(a.app.CLI),
+		report: &packageReport{term: a.app.Terminal}, view: &a.app.view}
+	if _, err := modules.install(ctx, given, &installOptions{Get: true, TestDirectory: "tests"}); err != nil {
+		return nil, err
+	}
+	return a.plan(ctx, "", "")
+}
+
+// count adds to the result what a plan does with the objects.
+func (a *adoption) count(plan *plans.Plan, imported []*adopt.Object) {
+	a.objects = nil
+	for _, o := range imported {
+		c := plan.Changes.Instance(o.Addr, addrs.NotDeposed)
+		a.out.Import++
+		if c != nil && c.Action == plans.NoOp {
+			a.objects = append(a.objects, o)
+			continue
+		}
+		a.out.Change++
+		a.out.Add(o, adopt.Differs, "an apply would change it", changedNames(c))
 	}
 	for _, c := range plan.Changes.Instances {
 		if c.Importing == nil && c.Action != plans.NoOp && c.Action != plans.Read {
 			a.out.Others++
 		}
 	}
-	texts := adopt.Files(imported, func(r addrs.AbsResource) string { return blocks[r] }, prefix, a.f.Group)
-	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		text := "# __generated__ by \"tofu adopt\". Review this file before you apply it.\n\n" + texts[name]
-		if err := atomicfile.WriteNamed(name, []byte(text), 0o644); err != nil {
-			return fmt.Errorf("writing the configuration of adopted objects: %w", err)
-		}
-		a.out.Files = append(a.out.Files, name)
-	}
-	a.objects = slices.DeleteFunc(imported, func(o *adopt.Object) bool {
-		return plan.Changes.Instance(o.Addr, addrs.NotDeposed).Action != plans.NoOp
-	})
-	return nil
 }
 
 // prefix returns a beginning for the names of the files that no file in the directory has.
@@ -293,7 +339,7 @@ func (a *adoption) prefix() (string, error) {
 // the others are planned again. The plan is nil if no object is left.
 func (a *adoption) planAll(ctx context.Context, prefix string) (*plans.Plan, error) {
 	for found := false; len(a.objects) > 0; {
-		plan, err := a.plan(ctx, prefix)
+		plan, err := a.plan(ctx, filepath.Base(prefix)+"_imports.tf", adopt.Imports(a.objects))
 		found = a.setValues(plan) || found
 		switch {
 		case err != nil && !a.drop(err):
@@ -308,9 +354,9 @@ func (a *adoption) planAll(ctx context.Context, prefix string) (*plans.Plan, err
 	return nil, nil
 }
 
-func (a *adoption) plan(ctx context.Context, prefix string) (*plans.Plan, error) {
-	name := filepath.Base(prefix) + "_imports.tf"
-	op, err := a.start(ctx, session.OperationPlan, name, adopt.Imports(a.objects))
+// plan plans the configuration with a file that exists only in memory; see start.
+func (a *adoption) plan(ctx context.Context, name, text string) (*plans.Plan, error) {
+	op, err := a.start(ctx, session.OperationPlan, name, text)
 	if err != nil {
 		return nil, err
 	}
@@ -366,6 +412,9 @@ func (a *adoption) drop(err error) bool {
 
 // changedNames returns the names of the arguments and blocks that a change would change, sorted.
 func changedNames(c *plans.InstanceChange) []string {
+	if c == nil {
+		return nil
+	}
 	before, _ := c.Before.UnmarkDeep()
 	after, _ := c.After.UnmarkDeep()
 	var out []string
