@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"io"
 	"slices"
 	"strings"
@@ -291,9 +290,6 @@ func (q *queue) blocked(uses []dag.ID, r *roots.Root, results []*Result) (out *R
 
 // interrupted reports whether an error only says that the user interrupted the operation.
 func interrupted(err error) bool {
-	if errors.Is(err, context.Canceled) {
-		return true
-	}
 	return !slices.ContainsFunc(tfdiags.FromError(err), func(d tfdiags.Diagnostic) bool {
 		_, is := d.Extra.(tfdiags.Interrupted)
 		return !is

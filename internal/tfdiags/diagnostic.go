@@ -1,6 +1,7 @@
 package tfdiags
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -70,7 +71,8 @@ func (d Diagnostics) AppendHCL(items hcl.Diagnostics) Diagnostics {
 }
 
 // AppendError returns the list with the diagnostics in err appended. For any other error, it
-// appends one diagnostic with the text of err as its summary. For a nil error, it returns the list.
+// appends one diagnostic with the text of err as its summary, or that the operation was interrupted if its
+// context was canceled. For a nil error, it returns the list.
 func (d Diagnostics) AppendError(err error) Diagnostics {
 	if err == nil {
 		return d
@@ -79,6 +81,13 @@ func (d Diagnostics) AppendError(err error) Diagnostics {
 		return append(d, list.diags...)
 	}
 	if one, ok := errors.AsType[Diagnostic](err); ok {
+		return append(d, one)
+	}
+	if errors.Is(err, context.Canceled) {
+		one := Diagnostic{Severity: Error, Summary: "Operation interrupted", Detail: "It was not finished.", Extra: Interrupted{}}
+		if step, found := strings.CutSuffix(err.Error(), ": "+context.Canceled.Error()); found {
+			one.Detail = "This was not finished: " + step + "."
+		}
 		return append(d, one)
 	}
 	return append(d, Diagnostic{Severity: Error, Summary: Capitalize(err.Error())})

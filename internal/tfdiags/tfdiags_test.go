@@ -1,6 +1,7 @@
 package tfdiags
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -47,6 +48,27 @@ func TestErrorsCarryDiagnostics(t *testing.T) {
 	}
 	if plain := (Diagnostics{}).AppendError(errors.New("it broke")); len(plain) != 1 || plain[0].Summary != "It broke" {
 		t.Errorf("%v", plain)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{context.Canceled, "It was not finished."},
+		{fmt.Errorf("reading the state: %w", context.Canceled), "This was not finished: reading the state."},
+		{fmt.Errorf("%w while reading", context.Canceled), "It was not finished."},
+	} {
+		got := FromError(test.err)
+		want := Diagnostic{Severity: Error, Summary: "Operation interrupted", Detail: test.want, Extra: Interrupted{}}
+		if len(got) != 1 ||
+			got[0].Error() != want.Error() || got[0].Extra != want.Extra {
+			t.Errorf("%v became %v, want %v", test.err, got, want)
+		}
+	}
+	if got := FromError(context.DeadlineExceeded); got[0].Extra != nil {
+		t.Errorf("a timeout became %v", got)
 	}
 }
 
