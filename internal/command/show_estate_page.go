@@ -17,6 +17,9 @@ import (
 func (e *estateShow) page(ctx context.Context, name string, w io.Writer) error {
 	about := &page.Estate{Title: filepath.Base(name), Summary: e.saved.Summary().Text(), Mode: e.saved.Mode, Plan: true,
 		Program: version.Build()}
+	for i := range e.saved.Moves {
+		about.Moves = append(about.Moves, e.saved.Moves[i].String())
+	}
 	at := make(map[string]int)
 	for _, p := range e.saved.Roots {
 		at[p.Name] = len(at)

@@ -206,6 +206,26 @@ func TestRootModules(t *testing.T) {
 	}
 }
 
+// TestMovesBetweenRootModules checks that the page of an estate shows which objects move before the plans.
+func TestMovesBetweenRootModules(t *testing.T) {
+	needBrowser(t)
+	w := &workdir{t, t.TempDir()}
+	block := "resource \"terraform_data\" \"b\" {}\n"
+	if err := w.fill(map[string]string{"old/main.tf": block, "new/main.tf": "", "other/main.tf": block}); err != nil {
+		t.Fatal(err)
+	}
+	w.run("roots", "init")
+	w.run("roots", "apply", "-auto-approve")
+	moved := "moved {\n  from = root[\"old\"].terraform_data.b\n  to   = terraform_data.a\n}\n"
+	if err := w.fill(map[string]string{"old/main.tf": "", "new/main.tf": moved + "resource \"terraform_data\" \"a\" {}\n"}); err != nil {
+		t.Fatal(err)
+	}
+	w.run("roots", "plan", "-out=moves.plan")
+	w.run("show", "-format=html", "-out=p.html", "moves.plan")
+	p := w.open("p.html")
+	p.says("#moves", `root["old"].terraform_data.b to root["new"].terraform_data.a`)
+}
+
 // TestChecksOfRootModules checks that a root module without changes shows its failed checks: in the graph, also
 // if unchanged root modules are hidden, at the start and in its details.
 func TestChecksOfRootModules(t *testing.T) {

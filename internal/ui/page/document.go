@@ -22,6 +22,7 @@ type overview struct {
 	Mode    string       `json:"mode"`
 	Program string       `json:"program"`
 	Summary string       `json:"summary,omitempty"` // only set for a run of many root modules
+	Moves   []string     `json:"moves,omitempty"`   // between root modules
 	Many    bool         `json:"many,omitempty"`    // whether the page is about many root modules
 	Chunk   int          `json:"chunk"`
 	Files   []string     `json:"files"`

@@ -18,7 +18,8 @@ type Estate struct {
 	Title   string // name of the plan; "" for configurations
 	Summary string // one line
 	Mode    plans.Mode
-	Plan    bool // whether the root modules are planned
+	Plan    bool     // whether the root modules are planned
+	Moves   []string // moves between root modules that come before the plans
 	Roots   []*Root
 	Program string // this program, with its version
 }
@@ -66,7 +67,7 @@ type Read struct {
 
 // WriteEstate writes a page about many root modules.
 func WriteEstate(w io.Writer, e *Estate) error {
-	about := &overview{Title: e.Title, Summary: e.Summary, Program: e.Program, Many: true}
+	about := &overview{Title: e.Title, Summary: e.Summary, Moves: e.Moves, Program: e.Program, Many: true}
 	return write(w, about, func(d *document) error {
 		d.tree(e.Roots)
 		in := make([]*ends, len(e.Roots))

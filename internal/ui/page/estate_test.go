@@ -24,7 +24,8 @@ func estate(t testing.TB, roots, changes int, text string) *Estate {
 		graphview.Node{Kind: graphview.Output, Address: "output.id"},
 		graphview.Node{Kind: graphview.Output, Address: "output.name"},
 		graphview.Node{Kind: graphview.Variable, Address: "var.id"})
-	e := &Estate{Title: text, Summary: text, Mode: plans.Normal, Plan: true, Program: text}
+	e := &Estate{Title: text, Summary: text, Mode: plans.Normal, Plan: true, Program: text,
+		Moves: []string{text}}
 	for i := range roots {
 		r := &Root{Name: "live/" + strconv.Itoa(i) + text, Dir: text, Status: Changes, Why: text,
 			Errors: []Problem{{Summary: text, Detail: text, At: text}},

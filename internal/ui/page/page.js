@@ -755,6 +755,8 @@ function showEstate() {
   panel(el('h2', {}, data.title || 'Root modules'), el('p', { class: 'note', id: 'about' }, data.summary || plural(roots.length, 'root module')),
     ...section(HEADINGS.failed, by('failed')), ...section('Not planned', by('skipped')), ...section('Waits for deferred changes', by('waits')),
     ...(lost.length ? [el('h3', {}, 'Destroyed or replaced'), entries(lost)] : []),
+    ...(data.moves ? [el('h3', {}, 'Moves between root modules'), el('p', { class: 'note' }, 'They come first, and change states only.'),
+      el('div', { id: 'moves' }, paged(data.moves, (text) => text))] : []),
     ...(checked.length ? [el('h3', {}, 'Failed checks'), paged(checked, (i) => rootEntry(i, '', failedChecks(roots[i])))] : []),
     ...section('Changes', by('changes')), ...section('Root modules', by(undefined)),
     el('p', { class: 'note' }, 'An arrow leads from a root module to one that reads its outputs. Select a root module to see which, ' +
