@@ -3,11 +3,10 @@
 package limits
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"io/fs"
-	"strings"
-	"unsafe"
 )
 
 // State is the maximum size of a state snapshot in bytes. It is about ten times the size of the
@@ -32,23 +31,21 @@ const (
 // ReadAll reads r to its end and returns the content. If the content is larger than limit bytes, it
 // returns an error. what describes the input in the error.
 func ReadAll(r io.Reader, limit int64, what string) ([]byte, error) {
-	var text strings.Builder // it gets memory that isn't cleared before it is written
+	size := int64(0)
 	if file, ok := r.(interface{ Stat() (fs.FileInfo, error) }); ok {
 		if info, err := file.Stat(); err == nil && info.Size() <= limit {
 			// Without this, the buffer would grow step by step, and its content would be copied
 			// several times.
-			text.Grow(int(info.Size()))
+			size = info.Size()
 		}
 	}
-	if n, err := io.Copy(&text, io.LimitReader(r, limit+1)); err != nil {
+	content := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
+	if n, err := content.ReadFrom(io.LimitReader(r, limit+1)); err != nil {
 		return nil, err
 	} else if n > limit {
 		return nil, TooLarge(what, limit)
 	}
-	if text.Len() == 0 {
-		return []byte{}, nil
-	}
-	return unsafe.Slice(unsafe.StringData(text.String()), text.Len()), nil
+	return content.Bytes(), nil
 }
 
 // TooLarge returns the error for input that exceeds a limit in bytes. what describes the input.

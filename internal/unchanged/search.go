@@ -3,6 +3,7 @@ package unchanged
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"tofu/internal/lang"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/lang/lazyblock"
+	"tofu/internal/parallel"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
@@ -28,6 +30,7 @@ type search struct {
 	free          func(*reads.Resource) bool // whether the stored objects of a block are used as they are
 	circumstances sum
 
+	own       []result // the inputs of blocks without what they refer to, by Resource.Index
 	blocks    []result // by Resource.Index
 	values    map[*reads.Value]result
 	modules   map[*reads.Module]result
@@ -220,15 +223,17 @@ func (s *search) configuration(p *reads.Provider) result {
 	return out
 }
 
-// resource returns the sum of a block.
-func (s *search) resource(r *reads.Resource) result {
-	if known := s.blocks[r.Index]; known.begun {
-		return known
-	}
-	s.blocks[r.Index] = result{begun: true}
-	if !s.eligible(r) {
-		return s.blocks[r.Index]
-	}
+// hashOwn hashes the inputs of each block that don't depend on other blocks: above all, its objects.
+func (s *search) hashOwn() {
+	s.own = make([]result, len(s.g.Resources))
+	parallel.Each(len(s.own), runtime.GOMAXPROCS(0), func(i int) {
+		if r := s.g.Resources[i]; s.eligible(r) {
+			s.own[i] = s.ownInputs(r)
+		}
+	})
+}
+
+func (s *search) ownInputs(r *reads.Resource) result {
 	var text []byte
 	if at, ok := s.rangeOf(r.Config); ok {
 		text = s.textAt(at)
@@ -241,16 +246,31 @@ func (s *search) resource(r *reads.Resource) result {
 	in.Write(s.circumstances[:])
 	in.text(r.Addr.String())
 	in.bytes(text)
-	in.refs(r.Module, &r.Exprs.Body.Refs)
-	in.repetition(r.Module, r.Exprs.Repetition)
-	in.expr(r.Module, r.Exprs.PreventDestroy)
 	in.lifecycle(r.Config.Lifecycle)
-	in.refs(r.Module, r.Exprs.DependsOn)
-	in.add(s.module(r.Module))
-	in.add(s.provider(r.Provider))
 	if in.clear && s.stored != nil {
 		in.objects(r)
 	}
+	return in.end()
+}
+
+// resource returns the sum of a block.
+func (s *search) resource(r *reads.Resource) result {
+	if known := s.blocks[r.Index]; known.begun {
+		return known
+	}
+	s.blocks[r.Index] = result{begun: true}
+	own := s.own[r.Index]
+	if !own.clear {
+		return s.blocks[r.Index]
+	}
+	in := s.inputs("block")
+	in.add(own)
+	in.refs(r.Module, &r.Exprs.Body.Refs)
+	in.repetition(r.Module, r.Exprs.Repetition)
+	in.expr(r.Module, r.Exprs.PreventDestroy)
+	in.refs(r.Module, r.Exprs.DependsOn)
+	in.add(s.module(r.Module))
+	in.add(s.provider(r.Provider))
 	out := in.end()
 	out.kept = out.kept && s.known[out.sum] && s.free(r)
 	s.blocks[r.Index] = out

@@ -112,6 +112,7 @@ func (b *Blocks) Find(g *graph.Graph, stored *states.State, free func(*reads.Res
 		values: map[*reads.Value]result{}, modules: map[*reads.Module]result{},
 		providers: map[*reads.Provider]result{}}
 	s.circumstances = s.hashCircumstances()
+	s.hashOwn()
 	b.last = s
 	out := engine.Known{Blocks: make([]bool, len(g.Resources)), Providers: map[*reads.Provider]bool{}}
 	for i, r := range g.Resources {
