@@ -16,6 +16,9 @@ import (
 // the user has named.
 func (s *State) Select(targets []addrs.Target) []addrs.AbsInstance {
 	var found []addrs.AbsInstance
+	if len(targets) == 0 && s != nil {
+		found = make([]addrs.AbsInstance, 0, len(s.resources)) // it is large
+	}
 	for _, r := range s.Sorted() { // so that the list is almost sorted before the sort below
 		for _, key := range r.SortedKeys() {
 			addr := r.Addr.Instance(key)

@@ -2,8 +2,10 @@ package statefile
 
 import (
 	"fmt"
+	"runtime"
 
 	"tofu/internal/addrs"
+	"tofu/internal/parallel"
 	"tofu/internal/states"
 )
 
@@ -66,37 +68,57 @@ func (r *reader) nearestOfResource() bool {
 	return ok
 }
 
+// nearestSet is a [nearestV4] whose parts are decoded.
+type nearestSet struct {
+	of   addrs.AbsResource
+	deps *states.Dependencies
+	err  error
+}
+
 // setNearest removes the indirect dependencies of objects. If the list of an object lacks one of the
 // nearest ones, something else has changed it, and it counts as it is.
 func (r *reader) setNearest() error {
-	for _, in := range r.nearest {
-		module, err := r.decoder.module(in.Module)
-		if err != nil {
-			return err
+	sets := make([]nearestSet, len(r.nearest))
+	parts := runtime.GOMAXPROCS(0)
+	parallel.Each(parts, parts, func(i int) {
+		d := newDecoder()
+		for j := len(sets) * i / parts; j < len(sets)*(i+1)/parts; j++ {
+			sets[j] = d.nearest(r.nearest[j])
 		}
-		of, ok := addrs.ParseConfigResourceText(in.Resource)
-		if !ok {
-			return fmt.Errorf("the state has the invalid address %q in %q", in.Resource, nearestDependencies)
+	})
+	for _, nearest := range sets {
+		if nearest.err != nil {
+			return nearest.err
 		}
-		nearest, err := r.decoder.dependencies(in.Dependencies)
-		if err != nil {
-			return err
-		}
-		res := r.file.State.Resource(of.Resource.InInstance(module))
-		if res == nil || nearest == nil {
+		res := r.file.State.Resource(nearest.of)
+		if res == nil || nearest.deps == nil {
 			continue
 		}
 		var all *states.Dependencies // the last list of an object that contains the nearest ones
 		for _, inst := range res.Instances {
 			for o := range inst.Objects() {
-				if o.Dependencies != all && o.Dependencies.Contains(nearest) {
+				if o.Dependencies != all && o.Dependencies.Contains(nearest.deps) {
 					all = o.Dependencies
 				}
 				if o.Dependencies == all {
-					o.Dependencies = nearest // nothing else has the object yet
+					o.Dependencies = nearest.deps // nothing else has the object yet
 				}
 			}
 		}
 	}
 	return nil
+}
+
+func (d *decoder) nearest(in nearestV4) (out nearestSet) {
+	module, err := d.module(in.Module)
+	if err != nil {
+		return nearestSet{err: err}
+	}
+	of, ok := addrs.ParseConfigResourceText(in.Resource)
+	if !ok {
+		return nearestSet{err: fmt.Errorf("the state has the invalid address %q in %q", in.Resource, nearestDependencies)}
+	}
+	out.of = of.Resource.InInstance(module)
+	out.deps, out.err = d.dependencies(in.Dependencies)
+	return out
 }

@@ -262,35 +262,26 @@ func (d *decoder) dependencies(text []byte) (*states.Dependencies, error) {
 	list := make([]addrs.ConfigResource, 0, bytes.Count(text, []byte{','})+1)
 	s, err := jsonscan.Scanner{Data: text}, error(nil)
 	ok := s.Word("null") || s.Elements(func() bool {
-		literal, _ := s.Raw()
-		dep, ok := d.resources[string(literal)]
+		name, ok := s.SharedText()
 		if !ok {
-			dep, err = parseDependency(literal)
-			d.resources[string(literal)] = dep
+			return false
+		}
+		dep, known := d.resources[name]
+		if !known {
+			if dep, ok = addrs.ParseConfigResourceText(strings.Clone(name)); !ok {
+				err = fmt.Errorf("invalid dependency %q", name)
+			}
+			d.resources[name] = dep
 		}
 		list = append(list, dep)
-		return err == nil
+		return ok
 	})
 	if !ok {
-		return nil, cmp.Or(err, fmt.Errorf("the dependencies are not a list: %s", clip(text)))
+		return nil, cmp.Or(err, fmt.Errorf("the dependencies are not a list of addresses: %s", clip(text)))
 	}
 	deps := states.NewDependencies(list)
 	d.deps[string(text)] = deps
 	return deps, nil
-}
-
-func parseDependency(literal []byte) (addrs.ConfigResource, error) {
-	text, ok := (&jsonscan.Scanner{Data: literal}).Text()
-	if !ok {
-		if err := json.Unmarshal(literal, &text); err != nil {
-			return addrs.ConfigResource{}, fmt.Errorf("invalid dependencies: %w", err)
-		}
-	}
-	dep, ok := addrs.ParseConfigResourceText(text)
-	if !ok {
-		return dep, fmt.Errorf("invalid dependency %q", text)
-	}
-	return dep, nil
 }
 
 func (d *decoder) module(text string) (addrs.ModuleInstance, error) {
