@@ -3,10 +3,6 @@ package command
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
-	"sync"
 
 	"tofu/internal/atomicfile"
 	"tofu/internal/configs"
@@ -53,17 +49,14 @@ func runQuery(ctx context.Context, app *App, f *queryFlags, args []string) error
 		return err
 	}
 	defer op.Close()
-	var mu sync.Mutex
-	generated := make(map[string]string) // by list block
+	var imports query.Imports
 	run := &query.Run{
 		Config: op.Config.Config, Env: op.Env, Generate: f.GenerateConfig != "", Warn: app.Warnings.Add,
 		Started: func(l query.List) {
 			app.Printer.Message(ui.ListStarted{Addr: l.Addr, Type: l.Type, Config: l.Config})
 		},
 		Found: func(o *query.Object) {
-			mu.Lock()
-			generated[o.List.Addr] += o.Resource + "\n" + o.Import + "\n"
-			mu.Unlock()
+			imports.Add(o)
 			app.Printer.Message(ui.ListFound{Addr: o.List.Addr, Type: o.List.Type, DisplayName: o.DisplayName,
 				Identity: o.Identity, IdentityText: query.IdentityText(o.Identity), IdentityVersion: o.IdentityVersion,
 				Object: o.Object, Resource: o.Resource, Import: o.Import})
@@ -76,27 +69,28 @@ func runQuery(ctx context.Context, app *App, f *queryFlags, args []string) error
 	err = run.Do(terminal.UntilAbort(ctx), op.State.State(), op.Variables)
 	app.Live.Phase("", 0)
 	if f.GenerateConfig != "" && !f.JSON {
-		err = tfdiags.Join(err, writeImports(app, f.GenerateConfig, generated))
+		err = tfdiags.Join(err, writeImports(app, f.GenerateConfig, &imports))
 	}
 	return err
 }
 
 // writeImports writes the blocks that import the found objects.
-func writeImports(app *App, path string, byList map[string]string) error {
-	var blocks strings.Builder
-	for _, addr := range slices.Sorted(maps.Keys(byList)) {
-		blocks.WriteString(byList[addr])
-	}
-	if blocks.Len() == 0 {
+func writeImports(app *App, path string, imports *query.Imports) error {
+	blocks, repeated := imports.Text()
+	if blocks == "" {
 		app.Note("No objects were found, so %s was not written.", path)
 		return nil
 	}
 	text := "# __generated__ by OpenTofu\n# Please review these blocks and move them into your main configuration " +
-		"files.\n\n" + strings.TrimSpace(blocks.String()) + "\n"
+		"files.\n\n" + blocks
 	if err := atomicfile.WriteNamed(path, []byte(text), 0o644); err != nil {
 		return fmt.Errorf("writing the generated configuration: %w", err)
 	}
 	app.Note("The blocks that import these objects were written to %s. Review and complete\nthem; \"tofu plan\" shows "+
 		"what an apply would import.", path)
+	if repeated > 0 {
+		app.Note("List blocks found %s again. Each has blocks in the file once,\nnamed after the first list block "+
+			"that found it.", ui.Count(repeated, "object"))
+	}
 	return nil
 }

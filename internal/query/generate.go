@@ -23,7 +23,7 @@ func (c *collector) generate(ctx context.Context, o *Object, value cty.Value) tf
 		value = made
 	}
 	block := &genconfig.Block{
-		Addr: addrs.Resource{Mode: addrs.Managed, Type: o.List.Type, Name: resourceName(o.List.Addr, c.total)}.
+		Addr: addrs.Resource{Mode: addrs.Managed, Type: o.List.Type, Name: fmt.Sprintf("%s_%d", c.names, c.total)}.
 			InInstance("").Instance(addrs.NoKey),
 		Schema: c.schema.Resources.Type(o.List.Type).Block, Value: value,
 	}
@@ -37,10 +37,20 @@ func (c *collector) generate(ctx context.Context, o *Object, value cty.Value) tf
 
 var notName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
-// resourceName returns the name of a generated resource: that of the list block, the key of its
-// instance, and the number of the object.
-func resourceName(list string, number int) string {
-	name := strings.Join(strings.SplitN(list, ".", 3)[2:], "")
+// resourceNames returns the first part of the names of the generated resources of a list block: its
+// name and the key of its instance, in letters that a name can have. Two list blocks of a type, such
+// as a["b"] and a_b, never have the same one.
+func (r *Run) resourceNames(l List) string {
+	name := strings.Join(strings.SplitN(l.Addr, ".", 3)[2:], "")
 	name = strings.Trim(notName.ReplaceAllString(name, "_"), "_")
-	return fmt.Sprintf("%s_%d", name, number)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for first, number := name, 2; r.names[l.Type+"."+name]; number++ {
+		name = fmt.Sprintf("%s_list%d", first, number)
+	}
+	if r.names == nil {
+		r.names = make(map[string]bool)
+	}
+	r.names[l.Type+"."+name] = true
+	return name
 }

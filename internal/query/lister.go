@@ -150,7 +150,8 @@ func (l *lister) ReadDataSource(
 	list := List{Addr: configs.ListAddress(req.Addr.String()), Type: typ, Config: ask.Config}
 	l.run.Started(list)
 	limit, _ := ask.Limit.AsBigFloat().Int64()
-	objects := &collector{run: l.run, list: list, limit: int(limit), schema: schema, provider: l.Interface}
+	objects := &collector{run: l.run, list: list, limit: int(limit), schema: schema, provider: l.Interface,
+		names: l.run.resourceNames(list)}
 	if module := l.run.Config.Module; module.Resources[req.Addr.Resource] != nil {
 		objects.reference = module.Resources[req.Addr.Resource].Provider.String()
 	}
@@ -176,6 +177,7 @@ type collector struct {
 	schema    *providers.Schema
 	provider  providers.Interface
 	reference string // the provider configuration of the list block
+	names     string // what the names of generated resources begin with
 
 	total  int
 	values []cty.Value
@@ -189,8 +191,8 @@ func (c *collector) add(ctx context.Context, o providers.ListedObject) bool {
 		return true
 	}
 	typ := c.schema.Resources.Type(c.list.Type)
-	found := &Object{List: c.list, Provider: c.reference, DisplayName: o.DisplayName, Identity: o.Identity, IdentityVersion: typ.IdentityVersion,
-		Object: shown(typ, o.Object)}
+	found := &Object{List: c.list, Provider: c.reference, DisplayName: o.DisplayName, Identity: o.Identity,
+		IdentityVersion: typ.IdentityVersion, Object: shown(typ, o.Object)}
 	if c.run.Generate && !o.Object.IsNull() {
 		c.diags = c.diags.Append(c.generate(ctx, found, o.Object)...)
 	}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/zclconf/go-cty/cty"
 
@@ -34,6 +35,9 @@ type Run struct {
 	Found    func(*Object)
 	Finished func(list List, total int)
 	Warn     tfdiags.Sink
+
+	mu    sync.Mutex
+	names map[string]bool // types and resourceNames of the list blocks that have run
 }
 
 // List is one instance of a list block.

@@ -25,14 +25,19 @@ func TestIdentityText(t *testing.T) {
 	}
 }
 
-func TestResourceName(t *testing.T) {
-	for _, test := range []struct{ list, want string }{
-		{"list.a_b.all", "all_3"},
-		{"list.a_b.all[0]", "all_0_3"},
-		{`list.a_b.all["x y.z"]`, "all_x_y_z_3"},
-		{`list.a_b.all["é"]`, "all_3"},
+// TestResourceNames checks that no two list blocks of a type have the same names.
+func TestResourceNames(t *testing.T) {
+	var run Run
+	for _, test := range []struct{ typ, list, want string }{
+		{"a_b", "list.a_b.all", "all"},
+		{"a_b", "list.a_b.all[0]", "all_0"},
+		{"a_b", `list.a_b.all["x y.z"]`, "all_x_y_z"},
+		{"a_b", `list.a_b.all["x_y_z"]`, "all_x_y_z_list2"},
+		{"a_b", `list.a_b.all_x_y_z`, "all_x_y_z_list3"},
+		{"a_b", `list.a_b.all["é"]`, "all_list2"},
+		{"a_c", `list.a_c.all`, "all"},
 	} {
-		if got := resourceName(test.list, 3); got != test.want {
+		if got := run.resourceNames(List{Addr: test.list, Type: test.typ}); got != test.want {
 			t.Errorf("%s: got %q, want %q", test.list, got, test.want)
 		}
 	}
