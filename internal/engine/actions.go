@@ -42,7 +42,7 @@ type ownObject struct {
 // before the change is added to the plan: if an action can't be planned yet, the change is deferred.
 func (t *instance) planInvocations(ctx context.Context, change *plans.InstanceChange) error {
 	onlyMarks := change.Action == plans.Update && unmark(change.Before).RawEquals(unmark(change.After))
-	if t.r.Exprs == nil || len(t.r.Exprs.ActionTriggers) == 0 || t.w.op.PreDestroy || change.Deposed != "" || onlyMarks {
+	if t.r.Exprs == nil || len(t.r.Exprs.ActionTriggers) == 0 || t.w.op.PreDestroy || onlyMarks {
 		return nil
 	}
 	for _, event := range change.Action.Events() {

@@ -71,9 +71,6 @@ func (v stepVisit) delete(ctx context.Context, deposed addrs.DeposedKey) error {
 	if s.Change.Action.IsReplace() {
 		d.private = l.obj.Private
 	}
-	if s.Change.Deposed != "" {
-		return d.run(ctx, l)
-	}
 	if _, err := d.invokeActions(ctx, s.Change, configs.BeforeDestroy, l.value); err != nil {
 		return err
 	}
