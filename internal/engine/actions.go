@@ -53,6 +53,11 @@ func (t *instance) planInvocations(ctx context.Context, change *plans.InstanceCh
 				continue
 			}
 			fires, err := c.fires(trigger)
+			if err == nil && !fires.IsKnown() && event.Destroys() {
+				err = c.unknownArgument(plans.DeferredConfig, "Condition of action unknown", "The destruction of an object "+
+					"triggers the action, so the condition must be known in the plan. It is known only after apply.",
+					trigger.Condition, fires, fmt.Sprintf("the condition of %s of %s", event, t.addr))
+			}
 			if err != nil {
 				return err
 			}
