@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -146,7 +147,9 @@ type target struct {
 
 // taskInput is the input of a task.
 type taskInput struct {
-	Read   []string        `json:"read"` // names of the root modules in the archive
+	Read   []string        `json:"read"`             // names of the root modules in the archive
+	InRun  []string        `json:"in_run,omitempty"` // names of the root modules of the run that it needs
+	Of     int             `json:"of"`               // number of root modules in the run
 	Others []roots.Summary `json:"others,omitempty"`
 	// Moved is the state of the root module after moves that come before the plan. It is encrypted like the plan.
 	Moved []byte `json:"moved,omitempty"`
@@ -226,16 +229,23 @@ func (q *queued) enqueue(ctx context.Context, e *roots.Estate, selected []*roots
 			planned[p.Name] = p
 		}
 	}
+	inRun := make(map[*roots.Root]bool, len(list))
+	for _, r := range list {
+		inRun[r] = true
+	}
 	for i, r := range list {
 		q.unread[r.Name] = r.Err
 		q.run.About.Roots = append(q.run.About.Roots, r.Name)
 		q.run.About.RootDirs = append(q.run.About.RootDirs, filepath.ToSlash(r.Dir))
-		in := taskInput{Read: []string{r.Name}}
+		in := taskInput{Read: []string{r.Name}, Of: len(list)}
 		for _, other := range files[i] {
 			in.Read = append(in.Read, other.Name)
 		}
 		for _, other := range e.Needs(r) {
 			in.Others = append(in.Others, other.Summary())
+			if inRun[other] {
+				in.InRun = append(in.InRun, other.Name)
+			}
 		}
 		if in.Moved, err = q.afterMoves(ctx, r); err != nil {
 			return err
@@ -280,18 +290,20 @@ func (q *queued) archives(ctx context.Context, e *roots.Estate, list []*roots.Ro
 	}
 	files := e.Files(ctx)
 	top = roots.Absolute(".")
-	paths := make([][]string, len(list))
+	paths, texts := make([][]string, len(list)), make([]map[string][]byte, len(list))
 	for i, r := range list {
+		texts[i] = make(map[string][]byte)
 		others = append(others, e.NeedsFiles(r, func(o *roots.Root) bool { return inRun[o] }))
 		for _, o := range append([]*roots.Root{r}, others[i]...) {
 			paths[i] = append(paths[i], files.Of(o)...)
+			maps.Copy(texts[i], o.Declaration())
 		}
 		for _, name := range q.flags.files() {
 			paths[i] = append(paths[i], files.At(name)...)
 		}
 		slices.Sort(paths[i])
 		paths[i] = slices.Compact(paths[i])
-		for _, path := range paths[i] {
+		for _, path := range append(slices.Collect(maps.Keys(texts[i])), paths[i]...) {
 			for !strings.HasPrefix(path, strings.TrimSuffix(top, string(filepath.Separator))+string(filepath.Separator)) {
 				top = filepath.Dir(top)
 			}
@@ -299,7 +311,7 @@ func (q *queued) archives(ctx context.Context, e *roots.Estate, list []*roots.Ro
 	}
 	all := workers.NewArchives(top)
 	for i := range list {
-		hash, err := all.Add(paths[i])
+		hash, err := all.Add(paths[i], texts[i])
 		if err != nil {
 			return nil, nil, "", err
 		}

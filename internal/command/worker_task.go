@@ -114,7 +114,7 @@ func (t *task) run(ctx context.Context) error {
 		opts.Root = t.job.Root // only the printer of the caller prints the version
 		app.Printer = ui.NewJSON(opts)
 	}
-	t.flags.shown, t.unsure = newRootsView(app, len(t.job.About.Roots)), true
+	t.flags.shown, t.unsure = newRootsView(app, t.in.Of), true
 	if err := t.work(ctx); err != nil {
 		return t.end(&fleet.Result{Root: &roots.Root{Name: t.job.Root}, Err: err}, nil, nil, nil)
 	}
@@ -181,7 +181,7 @@ func (t *task) work(ctx context.Context) error {
 	printer := run.Printer
 	run.Printer = func(r *roots.Root, out io.Writer) ui.Printer { return &fencedPrinter{printer(r, out), t} }
 	part := &fleet.Part{Run: run, Given: given, InRun: func(name string) bool {
-		return slices.Contains(t.job.About.Roots, name)
+		return slices.Contains(t.in.InRun, name)
 	}}
 	do, what := t.plan, "Planning"
 	switch {

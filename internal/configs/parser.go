@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 
 	"tofu/internal/configs/symlib"
 	"tofu/internal/lang/nesting"
@@ -245,6 +246,15 @@ func (p *Parser) parseFile(name string, part Part, delay bool) (*hcl.File, error
 // ParseSource is like ParseFile for source text in memory.
 func (p *Parser) ParseSource(name string, src []byte) (*hcl.File, error) {
 	return p.parse(name, src, strings.HasSuffix(name, ".json"), Whole, false)
+}
+
+// ParsePiece parses a part of a file that begins at a position, and doesn't keep its source.
+func (p *Parser) ParsePiece(name string, src []byte, start hcl.Pos) (*hclsyntax.Body, error) {
+	if d := nesting.Check(name, src); d != nil {
+		return nil, tfdiags.FromHCL(hcl.Diagnostics{d}).Err()
+	}
+	parsed, diags := hclsyntax.ParseConfig(src, name, start)
+	return parsed.Body.(*hclsyntax.Body), tfdiags.FromHCL(diags).Err()
 }
 
 // ParseJSON is like ParseSource for JSON syntax, regardless of the file's name.

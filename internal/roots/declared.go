@@ -24,10 +24,10 @@ import (
 
 // candidates returns the root modules that the roots.tofu.hcl files declare, and one root module
 // for each other directory with configuration files. Some of these directories may turn out to be
-// modules that others call.
-func candidates(dirs []string, t *tree, open func(session.RootModule) *session.Session) ([]*Root, error) {
+// modules that others call. Of a part of an estate, it returns only the root modules that are there.
+func candidates(dirs []string, t *tree, part *Part, open func(session.RootModule) *session.Session) ([]*Root, error) {
 	var all []*Root
-	files, err := loadFiles(dirs, func(dir string) *configs.Parser { return open(session.RootModule{Dir: dir}).Parser })
+	files, err := loadFiles(dirs, part, func(dir string) *configs.Parser { return open(session.RootModule{Dir: dir}).Parser })
 	t.exclude(files)
 	errs := tfdiags.FromError(err)
 	declared := make(map[string]int) // number of root modules per directory, by [Real] path
@@ -58,8 +58,8 @@ func candidates(dirs []string, t *tree, open func(session.RootModule) *session.S
 	return all, errs.Err()
 }
 
-// loadFiles reads the roots.tofu.hcl in each of the directories that has one.
-func loadFiles(dirs []string, parser func(dir string) *configs.Parser) ([]*rootsfile.File, error) {
+// loadFiles reads the roots.tofu.hcl in each of the directories that has one or, for a part of an estate, the pieces of it.
+func loadFiles(dirs []string, part *Part, parser func(dir string) *configs.Parser) ([]*rootsfile.File, error) {
 	var files []*rootsfile.File
 	var errs tfdiags.Diagnostics
 	seen := make(map[string]bool)
@@ -68,7 +68,7 @@ func loadFiles(dirs []string, parser func(dir string) *configs.Parser) ([]*roots
 			continue
 		}
 		seen[Real(dir)] = true
-		f, err := rootsfile.Load(parser(dir), dir)
+		f, err := part.file(parser(dir), dir)
 		errs = errs.AppendError(err)
 		if f != nil {
 			files = append(files, f)

@@ -32,7 +32,7 @@ type Directory struct {
 // can't be read.
 func Modules(dirs []string, p *configs.Parser) (found []Directory, unread []string, err error) {
 	t := searchAll(dirs, p.FS())
-	files, err := loadFiles(dirs, func(string) *configs.Parser { return p })
+	files, err := loadFiles(dirs, nil, func(string) *configs.Parser { return p })
 	if err != nil {
 		return nil, nil, err
 	}

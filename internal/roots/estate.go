@@ -106,7 +106,7 @@ func LoadCached(
 func ModulesByName(
 	dirs []string, open func(session.RootModule) *session.Session,
 ) (map[string]session.RootModule, error) {
-	all, err := candidates(dirs, searchAll(dirs, fileSystem(open)), open)
+	all, err := candidates(dirs, searchAll(dirs, fileSystem(open)), nil, open)
 	out := make(map[string]session.RootModule, len(all))
 	for _, r := range all {
 		out[r.Name] = r.Module()
@@ -123,12 +123,15 @@ func load(
 	ctx context.Context, dirs []string, part *Part, cache *Cache, open func(session.RootModule) *session.Session,
 ) (*Estate, error) {
 	tree := searchAll(dirs, fileSystem(open))
-	all, err := candidates(dirs, tree, open)
+	all, err := candidates(dirs, tree, part, open)
 	if err != nil {
 		return nil, err
 	}
 	if part != nil {
 		all = slices.DeleteFunc(all, func(r *Root) bool { return !slices.Contains(part.Read, r.Name) })
+		for _, r := range all {
+			r.shared = true // with root modules that are not part of it
+		}
 	}
 	var uses memo.Map[string, map[string]Outputs]
 	var kept keeper

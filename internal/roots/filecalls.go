@@ -44,8 +44,12 @@ func filesRead(dir string, isRoot bool) []string {
 // filesReadByDeclarations returns the paths of files that are read by function calls in a
 // roots.tofu.hcl.
 func filesReadByDeclarations(file string) []string {
-	dir := filepath.Dir(file)
-	return filesReadBy(file, map[string]cty.Value{"root": cty.StringVal(filepath.ToSlash(Absolute(dir)))}, dir)
+	return filesReadBy(file, topPath(file), filepath.Dir(file))
+}
+
+// topPath returns the values of path.NAME in a roots.tofu.hcl.
+func topPath(file string) map[string]cty.Value {
+	return map[string]cty.Value{"root": cty.StringVal(filepath.ToSlash(Absolute(filepath.Dir(file))))}
 }
 
 // filesReadBy returns the paths of files that are read by function calls in one file. paths are the
@@ -57,9 +61,14 @@ func filesReadBy(file string, paths map[string]cty.Value, base string) []string 
 		return nil
 	}
 	parsed, _ := hclsyntax.ParseConfig(src, file, hcl.InitialPos)
+	return filesReadIn(parsed.Body.(*hclsyntax.Body), paths, base)
+}
+
+// filesReadIn is like filesReadBy for a part of a file.
+func filesReadIn(node hclsyntax.Node, paths map[string]cty.Value, base string) []string {
 	ctx := &hcl.EvalContext{Variables: map[string]cty.Value{"path": cty.ObjectVal(paths)}}
 	var out []string
-	funcs.VisitCallsInNode(parsed.Body.(*hclsyntax.Body), func(call *hclsyntax.FunctionCallExpr) {
+	funcs.VisitCallsInNode(node, func(call *hclsyntax.FunctionCallExpr) {
 		switch path := pathRead(call, ctx); {
 		case path == "":
 		case filepath.IsAbs(path) || len(call.Args[0].Variables()) > 0:

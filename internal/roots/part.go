@@ -3,6 +3,8 @@ package roots
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -47,11 +49,37 @@ func (r *Root) Summary() Summary {
 }
 
 // LoadPart is like Load for a part of an estate. Only the directories of the root modules that are read, and
-// the roots.tofu.hcl files, must be there.
+// their declarations, must be there. Each root module has a directory for working files of its own.
 func LoadPart(
 	ctx context.Context, dirs []string, part *Part, open func(session.RootModule) *session.Session,
 ) (*Estate, error) {
 	return load(ctx, dirs, part, nil, open)
+}
+
+// file reads a roots.tofu.hcl, or what concerns the part in the pieces of it.
+func (p *Part) file(parser *configs.Parser, dir string) (*rootsfile.File, error) {
+	if p == nil {
+		return rootsfile.Load(parser, dir)
+	}
+	f, err := rootsfile.LoadPieces(parser, dir, p.Read)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return f, err
+}
+
+// Declaration returns the part of a roots.tofu.hcl that concerns the root module: the texts of files that LoadPart reads, by
+// absolute path.
+func (r *Root) Declaration() map[string][]byte {
+	if r.Declared == nil {
+		return nil
+	}
+	out := make(map[string][]byte)
+	dir := filepath.Join(filepath.Dir(Absolute(r.Declared.File)), rootsfile.PiecesDir)
+	for _, p := range r.Declared.Pieces() {
+		out[filepath.Join(dir, p.Name)] = p.Text
+	}
+	return out
 }
 
 // add returns the root modules that were read and the others, sorted by name.
@@ -88,11 +116,13 @@ type Files struct {
 	top    string              // the top directory of the repository
 	below  map[string][]string // files by directory
 	dirs   map[string]bool     // directories of root modules
+
+	declared map[[2]string][]string // files that pieces of roots.tofu.hcl files read
 }
 
 // Files returns a Files for an estate.
 func (e *Estate) Files(ctx context.Context) *Files {
-	f := &Files{estate: e, below: make(map[string][]string), dirs: make(map[string]bool)}
+	f := &Files{estate: e, below: make(map[string][]string), dirs: make(map[string]bool), declared: make(map[[2]string][]string)}
 	for _, r := range e.Roots {
 		f.dirs[Absolute(r.Dir)] = true
 	}
@@ -114,8 +144,8 @@ func (e *Estate) Files(ctx context.Context) *Files {
 }
 
 // Of returns the absolute paths of the files that a root module reads, sorted: those in its directory and in its
-// local modules, files of variables, files that expressions read by a constant path, and the
-// roots.tofu.hcl that applies to it. Files that git ignores, states and working files are left out.
+// local modules, files of variables, and files that expressions read by a constant path, also in the
+// roots.tofu.hcl that applies to it (see [Root.Declaration]). Files that git ignores, states and working files are left out.
 func (f *Files) Of(r *Root) []string {
 	var out []string
 	for i, dir := range r.Directories() {
@@ -128,17 +158,30 @@ func (f *Files) Of(r *Root) []string {
 		}
 	}
 	for _, name := range r.files() {
-		if name != "" {
+		if name != "" && filepath.Base(name) != rootsfile.FileName {
 			out = append(out, f.at(Absolute(name))...)
 		}
 	}
 	if r.Declared != nil && r.Declared.File != "" {
-		for _, name := range filesReadByDeclarations(r.Declared.File) {
-			out = append(out, f.at(Absolute(name))...)
+		for _, p := range r.Declared.Pieces() {
+			out = append(out, f.readBy(r.Declared.File, p)...)
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// readBy returns the files that a piece of a roots.tofu.hcl reads.
+func (f *Files) readBy(file string, p rootsfile.Piece) []string {
+	key := [2]string{file, p.Name}
+	out, known := f.declared[key]
+	if !known {
+		for _, name := range filesReadIn(p.Node, topPath(file), filepath.Dir(file)) {
+			out = append(out, f.at(Absolute(name))...)
+		}
+		f.declared[key] = out
+	}
+	return out
 }
 
 // At returns the files in or below a path, which may be that of a file.
@@ -170,7 +213,7 @@ func (f *Files) in(dir string) []string {
 		case e.IsDir() && (strings.HasPrefix(e.Name(), ".") || f.dirs[path]):
 		case e.IsDir():
 			out = append(out, f.in(path)...)
-		case f.keeps(path):
+		case f.keeps(path) && e.Name() != rootsfile.FileName:
 			out = append(out, path)
 		}
 	}

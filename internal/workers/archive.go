@@ -47,9 +47,21 @@ func hash(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Add adds the archive of the files with the given absolute paths, and returns its hash.
-func (a *Archives) Add(files []string) (string, error) {
+// Add adds the archive of the files with the given absolute paths, and of texts by the paths of their files, and returns
+// its hash. A path must always have the same text.
+func (a *Archives) Add(files []string, texts map[string][]byte) (string, error) {
 	var list []archived
+	for file, text := range texts {
+		rel, err := filepath.Rel(a.top, file)
+		if err != nil {
+			return "", err
+		}
+		if a.hashes[file] == "" {
+			a.hashes[file] = hash(text)
+			a.data[a.hashes[file]] = text
+		}
+		list = append(list, archived{Path: filepath.ToSlash(rel), Hash: a.hashes[file]})
+	}
 	for _, file := range files {
 		rel, err := filepath.Rel(a.top, file)
 		if err != nil || !filepath.IsLocal(rel) {

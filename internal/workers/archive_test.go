@@ -61,7 +61,7 @@ func TestArchives(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		name, err := a.Add(paths)
+		name, err := a.Add(paths, nil)
 		if err == nil {
 			err = b.Upload(t.Context(), a)
 		}
@@ -82,7 +82,7 @@ func TestArchives(t *testing.T) {
 			t.Errorf("got %q, %v, %v, %v", text, err, info, statErr)
 		}
 	}
-	if _, err := NewArchives(filepath.Join(top, "app")).Add([]string{filepath.Join(top, "run.sh")}); err == nil {
+	if _, err := NewArchives(filepath.Join(top, "app")).Add([]string{filepath.Join(top, "run.sh")}, nil); err == nil {
 		t.Error("a file outside was added")
 	}
 }

@@ -35,7 +35,7 @@ func TestDamagedArchives(t *testing.T) {
 	}
 	archive := func(text string) string {
 		a := NewArchives(dir)
-		name, err := a.Add([]string{filepath.Join(dir, "main.tf")})
+		name, err := a.Add([]string{filepath.Join(dir, "main.tf")}, nil)
 		if text != "" {
 			a = NewArchives(dir)
 			name = hash([]byte(text))

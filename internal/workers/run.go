@@ -319,7 +319,7 @@ func lockRun(ctx context.Context, tx pgx.Tx, id string) (*Run, error) {
 // queueLock queues what lockRun does.
 func queueLock(b *pgx.Batch, id string, r *Run) {
 	columns := strings.Replace(runColumns, "about", "'{}'::jsonb", 1)
-	b.Queue("SELECT "+columns+" FROM runs WHERE id = $1 FOR UPDATE", id).Query(func(rows pgx.Rows) error {
+	b.Queue("SELECT "+columns+" FROM runs WHERE id = $1 FOR NO KEY UPDATE", id).Query(func(rows pgx.Rows) error {
 		found, err := pgx.CollectExactlyOneRow(rows, scanRun)
 		if err == nil {
 			*r = *found

@@ -22,7 +22,7 @@ const Schema = "tofu_queue"
 
 // Protocol is the version of what callers and workers exchange. Workers take only the tasks of
 // their own version.
-const Protocol = 1
+const Protocol = 2
 
 // format is the version of the tables.
 const format = 1

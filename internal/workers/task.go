@@ -144,7 +144,7 @@ func (s *scheduler) readTasks(ctx context.Context, tx pgx.Tx) error {
 				- (SELECT count(*) FROM tasks t WHERE t.status = 'queued' AND t.queue = q.name) AS room
 			FROM queues q WHERE q.protocol = $1),
 		active AS (SELECT id, priority, virtual, created FROM runs WHERE status = 'active' AND stop = 0
-			ORDER BY created FOR UPDATE SKIP LOCKED)
+			ORDER BY created FOR NO KEY UPDATE SKIP LOCKED)
 		SELECT t.run, t.queue, t.phase, t.n, t.fence, t.labels, r.priority, r.virtual, m.room
 		FROM rooms m CROSS JOIN active r CROSS JOIN LATERAL (
 			SELECT * FROM tasks t WHERE t.run = r.id AND t.queue = m.name AND t.status = 'ready' AND NOT t.labels && $4::text[]
@@ -268,6 +268,9 @@ func (q *Queue) reserve(ctx context.Context, account string, r reserve) (time.Du
 	return time.Duration(max(wait, 0) * float64(time.Second)), err
 }
 
+// queueNotify queues what notify does.
+func queueNotify(b *pgx.Batch, run string) { b.Queue("SELECT pg_notify($1, $2)", Schema, run) }
+
 // emit stores an event of a task.
 func (q *Queue) emit(ctx context.Context, t *Task, data []byte) error {
 	b := &pgx.Batch{}
@@ -320,6 +323,7 @@ func (q *Queue) finish(ctx context.Context, t *Task, e end) error {
 			e.Shown, e.Plan, e.Outputs).QueryRow(lostWithoutRow)
 		var next next
 		next.queue(b, t)
+		queueNotify(b, t.Run)
 		if err := tx.SendBatch(ctx, b).Close(); err != nil {
 			return err
 		}
@@ -401,7 +405,7 @@ func (q *Queue) after(ctx context.Context, tx pgx.Tx, r *Run, phase int, x next)
 			return err
 		}
 	}
-	return notify(ctx, tx, r.ID)
+	return nil
 }
 
 // decide makes a task ready that waits for nothing more or, if one that it uses did not succeed, skips it.
@@ -471,6 +475,7 @@ func (q *Queue) release(ctx context.Context, t *Task, why string, expired bool) 
 		}
 		b, next := &pgx.Batch{}, next{}
 		next.queue(b, t)
+		queueNotify(b, t.Run)
 		if err := tx.SendBatch(ctx, b).Close(); err != nil {
 			return err
 		}

@@ -329,7 +329,9 @@ func (w *Worker) run(ctx context.Context, k ticket, t *Task) (*end, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	job := &Job{Run: t.Run, Phase: t.Phase, Root: t.Root, About: r.About, Operation: r.Operation, Input: t.Input, Plan: t.Plan,
+	about := r.About
+	about.Roots, about.RootDirs = nil, nil // they grow with the run
+	job := &Job{Run: t.Run, Phase: t.Phase, Root: t.Root, About: about, Operation: r.Operation, Input: t.Input, Plan: t.Plan,
 		Outputs: t.Given, Begun: t.Begun, Reasons: t.Reasons, Worker: w.ID, Dir: dir, Env: map[string]string{"TF_IN_AUTOMATION": "1"}}
 	maps.Copy(job.Env, r.About.Env)
 	if r.Trace != "" {

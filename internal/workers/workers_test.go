@@ -232,7 +232,7 @@ func (b *bench) start(jobs int, labels ...string) *started {
 func (b *bench) enqueue(r *Run) *Run {
 	b.Helper()
 	a := NewArchives(b.TempDir())
-	archive, err := a.Add(nil)
+	archive, err := a.Add(nil, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/hashicorp/hcl/v2"
@@ -43,6 +44,9 @@ type File struct {
 
 	scope    *scope
 	defaults []*hclsyntax.Block
+	only     []string // names of the root modules that are wanted; nil for all
+	src      []byte
+	common   func() []Piece // what concerns all root modules
 }
 
 // Root is what a roots.tofu.hcl says about a root module.
@@ -61,6 +65,9 @@ type Root struct {
 	// BackendRange is the range of "backend" in the root module's own block; empty if only defaults
 	// set it.
 	BackendRange hcl.Range
+
+	in    *File
+	block *hclsyntax.Block // that declares it; nil if the file doesn't
 }
 
 // Ref is a reference to an output of a root module, such as root["NAME"].OUTPUT.
@@ -82,16 +89,16 @@ func Load(p *configs.Parser, dir string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{Dir: filepath.Clean(dir)}
-	errs := f.decode(parsed.Body.(*hclsyntax.Body))
-	if errs.HasErrors() {
-		return nil, errs.Err()
+	f := &File{Dir: filepath.Clean(dir), src: parsed.Bytes}
+	body := parsed.Body.(*hclsyntax.Body)
+	f.common = sync.OnceValue(func() []Piece { return f.cut(body) })
+	if err := f.decode(body); err != nil {
+		return nil, err
 	}
-	slices.SortFunc(f.Roots, func(a, b *Root) int { return strings.Compare(a.Name, b.Name) })
 	return f, nil
 }
 
-func (f *File) decode(body *hclsyntax.Body) tfdiags.Diagnostics {
+func (f *File) decode(body *hclsyntax.Body) error {
 	var errs tfdiags.Diagnostics
 	var declared []*hclsyntax.Block
 	locals := make(map[string]hcl.Expression)
@@ -117,7 +124,7 @@ func (f *File) decode(body *hclsyntax.Body) tfdiags.Diagnostics {
 		}
 	}
 	if errs.HasErrors() {
-		return errs
+		return errs.Err()
 	}
 	f.scope = newScope(f.Dir, locals)
 	errs = errs.AppendError(f.scope.resolveAll())
@@ -127,13 +134,14 @@ func (f *File) decode(body *hclsyntax.Body) tfdiags.Diagnostics {
 	errs = errs.AppendError(f.decodeShare(body.Attributes[shareName]))
 	errs = errs.AppendError(f.decodeLabelLimits(body.Attributes[labelLimitsName]))
 	if errs.HasErrors() {
-		return errs
+		return errs.Err()
 	}
 	seen := make(map[string]hcl.Range)
 	for _, block := range declared {
 		errs = errs.AppendError(f.declare(block, seen))
 	}
-	return errs
+	slices.SortFunc(f.Roots, func(a, b *Root) int { return strings.Compare(a.Name, b.Name) })
+	return errs.Err()
 }
 
 // The names of the arguments for [File.Exclude], [File.Limits], [File.ShareProviders] and
@@ -285,6 +293,9 @@ func (f *File) declare(block *hclsyntax.Block, seen map[string]hcl.Range) error 
 			errs = errs.AppendError(err)
 			continue
 		}
+		if r == nil {
+			continue
+		}
 		if at, twice := seen[r.Name]; twice {
 			errs = errs.Append(tfdiags.Errorf("Duplicate root module",
 				"A root module %q is already declared at %s. Rename one of them; with for_each, the argument "+
@@ -319,7 +330,7 @@ func (f *File) forEach(block *hclsyntax.Block) ([]*lang.Element, error) {
 	return out, nil
 }
 
-// root returns the root module that a block declares for one element of its for_each argument.
+// root returns the root module that a block declares for one element of its for_each argument; nil if it isn't wanted.
 func (f *File) root(block *hclsyntax.Block, each *lang.Element) (*Root, error) {
 	ctx := f.scope.context(each, nil)
 	name := block.Labels[0]
@@ -333,11 +344,15 @@ func (f *File) root(block *hclsyntax.Block, each *lang.Element) (*Root, error) {
 	if err := CheckName(name); err != nil {
 		return nil, tfdiags.FromError(err)[0].At(block.DefRange())
 	}
+	if f.only != nil && !slices.Contains(f.only, name) {
+		return nil, nil
+	}
 	dir, err := text(block, "path", name, ctx) // the default path is the name, as in Found
 	if err != nil {
 		return nil, err
 	}
-	r := &Root{File: filepath.Join(f.Dir, FileName), Name: name, Dir: f.below(dir), Range: block.DefRange()}
+	r := &Root{File: filepath.Join(f.Dir, FileName), Name: name, Dir: f.below(dir), Range: block.DefRange(),
+		in: f, block: block}
 	return r, f.complete(r, block.Body, each)
 }
 
@@ -389,7 +404,7 @@ func (f *File) below(name string) string {
 // Found returns the settings for a root module in dir that the file doesn't declare. They come from
 // the file's defaults.
 func (f *File) Found(name, dir string) (*Root, error) {
-	r := &Root{File: filepath.Join(f.Dir, FileName), Name: name, Dir: dir}
+	r := &Root{File: filepath.Join(f.Dir, FileName), Name: name, Dir: dir, in: f}
 	return r, f.complete(r, nil, nil)
 }
 

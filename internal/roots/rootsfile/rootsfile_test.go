@@ -259,3 +259,70 @@ func problems(err error) []string {
 	}
 	return slices.Compact(out)
 }
+
+// TestPieces compares the root modules that a whole file declares with those that the pieces for each of them declare.
+func TestPieces(t *testing.T) {
+	texts := map[string]string{
+		"estate":    estate,
+		"comments":  "/* a\n */ root \"a\" { # x\n  tags = [\"t\"]\n} // y\n\n# between\n  root \"b\" {} # z\nexclude = [\"x\"] /* e\n */\n",
+		"heredoc":   "locals {\n  l = <<-E\n    text\n    E\n}\nroot \"a\" {\n  variables = { v = local.l }\n}\nprovider_rate = <<E\nx=1\nE\nroot \"b\" {}\n",
+		"line ends": "root \"a\" {\r\n  tags = [\"ä\"]\r\n}\r\nroot \"b\" { path = \"c\" }\r\ndefaults {\r\n  labels = { zone = \"eu\" }\r\n}",
+	}
+	for name, text := range texts {
+		t.Run(name, func(t *testing.T) {
+			whole, dir, err := load(t, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(whole.Roots) < 2 {
+				t.Fatalf("the file declares %d root modules", len(whole.Roots))
+			}
+			found, err := whole.Found("other", filepath.Join(dir, "other"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range append(whole.Roots, found) {
+				size := 0
+				if err := os.RemoveAll(filepath.Join(dir, rootsfile.PiecesDir)); err != nil {
+					t.Fatal(err)
+				}
+				for _, p := range r.Pieces() {
+					path := filepath.Join(dir, rootsfile.PiecesDir, p.Name)
+					if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+						t.Fatal(err)
+					}
+					if err := os.WriteFile(path, p.Text, 0o600); err != nil {
+						t.Fatal(err)
+					}
+					size += len(p.Text)
+				}
+				if size >= len(text) {
+					t.Errorf("the pieces for %s have %d bytes, and the file %d", r.Name, size, len(text))
+				}
+				part, err := rootsfile.LoadPieces(configs.NewParser(nil), dir, []string{r.Name})
+				if r == found && (err == nil && len(part.Roots) == 0 || size == 0 && os.IsNotExist(err)) {
+					continue
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(part.Roots) != 1 {
+					t.Fatalf("%s: the pieces declare %d root modules", r.Name, len(part.Roots))
+				}
+				if got, want := show(part.Roots[0]), show(r); got != want {
+					t.Errorf("the pieces declare\n%s\ninstead of\n%s", got, want)
+				}
+			}
+		})
+	}
+}
+
+// show returns everything that a file says about a root module.
+func show(r *rootsfile.Root) string {
+	out := fmt.Sprint(r.File, r.Name, r.Dir, r.Workspace, r.VarFiles, r.Tags, r.Backend, r.Labels, r.After, r.Range, r.BackendRange)
+	for _, v := range r.Variables {
+		value, err := v.Value(func(string) (cty.Value, error) { return cty.DynamicVal, nil })
+		out += fmt.Sprintf("\n%s %v %v %#v %v", v.Name, v.Refs, v.Range, value, err)
+	}
+	return out
+}
