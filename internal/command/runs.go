@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
 	"tofu/internal/workers"
 )
 
@@ -175,7 +177,7 @@ var cmdRunsCancel = &Command{
 Nothing new starts, and running root modules finish their running operations.
 With -force, running operations are told to stop.`,
 	New: with(func(f *runsCancelFlags, fs *options) {
-		f.declare(fs)
+		f.declareDocument(fs)
 		fs.BoolVar(&f.Force, "force", false, "Tell running operations to stop.")
 	}, func(ctx context.Context, app *App, f *runsCancelFlags, args []string) error {
 		return f.onRun(ctx, app, args, func(q *workers.Queue, r *workers.Run) error {
@@ -188,6 +190,16 @@ With -force, running operations are told to stop.`,
 			}
 			if err := q.Stop(ctx, r.ID, level); err != nil {
 				return err
+			}
+			if f.Document {
+				r, err := q.Run(ctx, r.ID)
+				if err != nil {
+					return err
+				}
+				return f.printDocument(app, struct {
+					FormatVersion string `json:"format_version"`
+					*workers.Run
+				}{"1.0", r})
 			}
 			app.Say("Run %s is interrupted.", r.ID)
 			return nil
@@ -203,12 +215,26 @@ type runsCancelFlags struct {
 var cmdRunsLogs = &Command{
 	Name: "logs", Args: "RUN", Short: "Print what a run has printed, by root module",
 	Long: "Prints what the tasks of a run have printed so far, root module by root module.",
-	New: with((*runsFlags).declare, func(ctx context.Context, app *App, f *runsFlags, args []string) error {
+	New: with((*runsFlags).declareDocument, func(ctx context.Context, app *App, f *runsFlags, args []string) error {
 		return f.onRun(ctx, app, args, func(q *workers.Queue, r *workers.Run) error {
 			shown := &queued{app: app, flags: &fleetFlags{}, queue: q, run: r}
+			document := logsDocument{FormatVersion: "1.0", Run: r, Roots: []rootLog{}}
 			for phase := 1; phase <= r.Phase; phase++ {
-				if err := shown.logs(ctx, phase); err != nil {
+				logs, err := shown.logs(ctx, phase)
+				if err != nil {
 					return err
+				}
+				document.Roots = append(document.Roots, logs...)
+			}
+			if f.Document {
+				return f.printDocument(app, document)
+			}
+			for _, l := range document.Roots {
+				app.Say("%s (%s, %s)", rootHeading(app.Terminal, l.Name), phaseWord(r, l.Phase), l.Status)
+				_, _ = io.WriteString(app.Out, l.Text)
+				if l.ended {
+					app.Say("")
+					app.Printer.Diagnostics(l.diags)
 				}
 			}
 			return nil
@@ -216,22 +242,41 @@ var cmdRunsLogs = &Command{
 	}),
 }
 
-// logs prints what the tasks of a phase have printed.
-func (q *queued) logs(ctx context.Context, phase int) error {
+// logsDocument is the JSON form of what a run has printed.
+type logsDocument struct {
+	FormatVersion string `json:"format_version"`
+	*workers.Run
+	Roots []rootLog `json:"roots"`
+}
+
+// rootLog is what a task has printed.
+type rootLog struct {
+	Name        string `json:"name"`
+	Phase       int    `json:"phase"`
+	Status      string `json:"status"`
+	Text        string `json:"text"`
+	Diagnostics any    `json:"diagnostics"`
+
+	ended bool
+	diags tfdiags.Diagnostics
+}
+
+// logs returns what the tasks of a phase have printed.
+func (q *queued) logs(ctx context.Context, phase int) (out []rootLog, err error) {
 	tasks, err := q.queue.Tasks(ctx, q.run.ID, phase)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	events, err := q.queue.Logs(ctx, q.run.ID, phase)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, t := range tasks {
 		var text []byte
 		for len(events) > 0 && events[0].Task == t.N {
 			list, err := q.events(ctx, t.Root, events[0].Data)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			for _, e := range list {
 				text = append(text, e.Out...)
@@ -239,18 +284,15 @@ func (q *queued) logs(ctx context.Context, phase int) error {
 			events = events[1:]
 		}
 		q.flags.shown = newRootsView(q.app, len(tasks))
+		l := rootLog{Name: t.Root, Phase: phase, Status: t.Status, ended: workers.Ended(t.Status)}
 		result, more := q.result(ctx, q.flags.shown, t)
-		if !workers.Ended(t.Status) {
-			result = nil
+		if l.Text = string(append(text, more...)); l.ended {
+			l.diags = tfdiags.FromError(result.Err)
 		}
-		q.app.Say("%s (%s, %s)", rootHeading(q.app.Terminal, t.Root), phaseWord(q.run, phase), t.Status)
-		_, _ = q.app.Out.Write(append(text, more...))
-		if result != nil {
-			q.app.Say("")
-			q.app.Printer.Diagnostics(tfdiags.FromError(result.Err))
-		}
+		l.Diagnostics = ui.DescribeDiagnostics(l.diags, q.app.Source)
+		out = append(out, l)
 	}
-	return nil
+	return out, nil
 }
 
 // phaseWord returns the operation of a phase.

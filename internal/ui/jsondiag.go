@@ -204,26 +204,33 @@ func withoutSecrets(v cty.Value) cty.Value {
 	return out
 }
 
+// DescribeDiagnostics returns the JSON form that documents have of diagnostics: a list. read is that of WriteValidation.
+func DescribeDiagnostics(diags tfdiags.Diagnostics, read func(filename string) []byte) any {
+	src, out := newSources(read), make([]*diagnostic, 0, len(diags))
+	for _, d := range diags {
+		out = append(out, src.describe(d))
+	}
+	return out
+}
+
 type validation struct {
-	FormatVersion string        `json:"format_version"`
-	Valid         bool          `json:"valid"`
-	ErrorCount    int           `json:"error_count"`
-	WarningCount  int           `json:"warning_count"`
-	Diagnostics   []*diagnostic `json:"diagnostics"`
+	FormatVersion string `json:"format_version"`
+	Valid         bool   `json:"valid"`
+	ErrorCount    int    `json:"error_count"`
+	WarningCount  int    `json:"warning_count"`
+	Diagnostics   any    `json:"diagnostics"`
 }
 
 // WriteValidation writes the document of `validate -json`. read returns the content of a file, or
 // nil if the file can't be read.
 func WriteValidation(w io.Writer, diags tfdiags.Diagnostics, read func(filename string) []byte) error {
-	src := newSources(read)
-	out := validation{FormatVersion: stateFormat, Valid: !diags.HasErrors(), Diagnostics: []*diagnostic{}}
+	out := validation{FormatVersion: stateFormat, Valid: !diags.HasErrors(), Diagnostics: DescribeDiagnostics(diags, read)}
 	for _, d := range diags {
 		if d.Severity == tfdiags.Error {
 			out.ErrorCount++
 		} else {
 			out.WarningCount++
 		}
-		out.Diagnostics = append(out.Diagnostics, src.describe(d))
 	}
 	return writeIndented(w, out)
 }
