@@ -60,6 +60,11 @@ type Prober interface {
 	Probe(ctx context.Context, workspace string) error
 }
 
+// A Pinger is a Store that can check whether workspaces can be listed without doing that.
+type Pinger interface {
+	Ping(ctx context.Context) error
+}
+
 // A Maker is a Store in which a workspace can exist without a snapshot. Make creates such a
 // workspace. In other stores, a workspace is created by storing an empty state.
 type Maker interface {

@@ -127,7 +127,7 @@ func (b *backendInit) record(
 	if err != nil {
 		return inBackendBlock(err, root)
 	}
-	if _, err := p.Store.List(ctx); err != nil && !errors.Is(err, backend.ErrNoWorkspaces) {
+	if err := ping(ctx, p.Store); err != nil && !errors.Is(err, backend.ErrNoWorkspaces) {
 		return tfdiags.Errorf("Failed to use the backend", "The backend %q can't be used. %s", wanted.Driver.Name,
 			tfdiags.Sentence(err))
 	}
@@ -151,6 +151,15 @@ func (b *backendInit) record(
 		s.Success(fmt.Sprintf("\nThe backend %q is set up and will be used from now on.", record.Type))
 	}
 	return nil
+}
+
+// ping checks whether a store can be read.
+func ping(ctx context.Context, s backend.Store) error {
+	if p, ok := s.(backend.Pinger); ok { // thousands of root modules may have their workspaces in one store
+		return p.Ping(ctx)
+	}
+	_, err := s.List(ctx)
+	return err
 }
 
 // createDefault creates the default workspace in the state store of a provider, as Terraform does, so

@@ -316,6 +316,18 @@ var advices = map[string]string{
 const busy = "The statement waited too long: another program may hold the workspace, for example to migrate it. " +
 	"Try again later, or set a longer statement_timeout in the connection string"
 
+// Ping implements backend.Pinger.
+func (s *Store) Ping(ctx context.Context) error {
+	err := s.transaction(ctx, readOnly, func(ctx context.Context, tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, "SELECT FROM workspace LIMIT 1")
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("reading workspaces: %w", explained(err))
+	}
+	return nil
+}
+
 // List implements backend.Store.
 func (s *Store) List(ctx context.Context) (names []string, err error) {
 	err = s.transaction(ctx, readOnly, func(ctx context.Context, tx pgx.Tx) error {

@@ -49,6 +49,11 @@ func nothing(t *testing.T, a, _ backend.Store) {
 	if err != nil && !errors.Is(err, backend.ErrNoWorkspaces) || len(names) != 0 {
 		t.Errorf("an empty store lists %q, %v", names, err)
 	}
+	if p, ok := a.(backend.Pinger); ok {
+		if err := p.Ping(t.Context()); err != nil {
+			t.Errorf("the store can't be read: %v", err)
+		}
+	}
 	if err := a.Delete(t.Context(), ws); err != nil {
 		t.Errorf("deleting nothing: %v", err)
 	}
