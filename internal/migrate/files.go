@@ -25,22 +25,24 @@ var words = []struct {
 	pattern         *regexp.Regexp
 	kind            Kind
 	summary, detail string
+	only            string // the name of the files in which the pattern means this; "" for all
 }{
 	{regexp.MustCompile(`hashicorp/setup-terraform`), Change, "The CI job installs Terraform",
-		"Install this program instead, for example with opentofu/setup-opentofu and your own mirror of releases."},
+		"Install this program instead, for example with opentofu/setup-opentofu and your own mirror of releases.", ""},
 	{regexp.MustCompile(`\bhashicorp/terraform(:|@|\b)`), Change, "The CI job uses an image of Terraform",
-		"Use an image with this program; release/Containerfile builds one."},
+		"Use an image with this program; release/Containerfile builds one.", ""},
 	{regexp.MustCompile(`\bterraform\s+(stacks|rpcapi)\b|-cloud-run\b|-allow-deferral\b|-policies=`), Change,
 		"A command or an option that doesn't exist here",
 		"Stacks run only in HCP Terraform: \"tofu roots\" plans and applies many root modules. Deferral needs no option. " +
-			"Policies are checked with other programs."},
+			"Policies are checked with other programs.", ""},
 	{regexp.MustCompile(`(?m)(^|[\s;&|"'` + "`" + `/])terraform\s+(-chdir=\S+\s+)?(init|plan|apply|destroy|validate|fmt|` +
 		`output|show|state|import|workspace|test|get|refresh|taint|query)\b`), Change, "Commands call terraform",
-		"Call tofu, or install the program under the name terraform: the commands and options are the same."},
+		"Call tofu, or install the program under the name terraform: the commands and options are the same.", ""},
 	{regexp.MustCompile(`(?i)terraform_distribution\s*:\s*terraform|\bterraform_version\s*:`), Change,
-		"Atlantis uses Terraform", "Set terraform_distribution: opentofu and install the program under the name tofu."},
+		"Atlantis uses Terraform", "Set terraform_distribution: opentofu and install the program under the name tofu.",
+		"atlantis.yaml"},
 	{regexp.MustCompile(`\bterraform_binary\s*=\s*"?terraform`), Change, "Terragrunt uses Terraform",
-		"Set terraform_binary = \"tofu\", or use \"tofu roots import-terragrunt\"."},
+		"Set terraform_binary = \"tofu\", or use \"tofu roots import-terragrunt\".", ""},
 }
 
 // ciFiles are patterns for files that call the program, relative to the top of the repository.
@@ -149,6 +151,9 @@ func (c *checker) words(name string) {
 		return // a directory, or a file of others
 	}
 	for _, w := range words {
+		if w.only != "" && w.only != filepath.Base(name) {
+			continue
+		}
 		count, first := 0, 0
 		lines := bufio.NewScanner(bytes.NewReader(data))
 		lines.Buffer(nil, 1<<20)
