@@ -60,13 +60,24 @@ func (m Estate) Text() string {
 	return text
 }
 
-// doneCounts returns the numbers of objects that were changed.
+// doneCounts returns the numbers of objects that were changed, and of actions that were invoked.
 func doneCounts(c planview.Counts) string {
-	tainted := ""
-	if c.Tainted > 0 {
-		tainted = fmt.Sprintf(" (%d tainted)", c.Tainted)
+	var b strings.Builder
+	if c.Import > 0 {
+		fmt.Fprintf(&b, "%d imported, ", c.Import)
 	}
-	return fmt.Sprintf("%d added%s, %d changed, %d destroyed", c.Add, tainted, c.Change, c.Remove)
+	fmt.Fprintf(&b, "%d added", c.Add)
+	if c.Tainted > 0 {
+		fmt.Fprintf(&b, " (%d tainted)", c.Tainted)
+	}
+	fmt.Fprintf(&b, ", %d changed, %d destroyed", c.Change, c.Remove)
+	if c.Forget > 0 {
+		fmt.Fprintf(&b, ", %d forgotten", c.Forget)
+	}
+	if c.Invoke > 0 {
+		fmt.Fprintf(&b, ", %d invoked", c.Invoke)
+	}
+	return b.String()
 }
 
 // EstateTable lists the root modules of a plan, each with its numbers of changes. The JSON form omits it,
