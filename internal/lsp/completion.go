@@ -276,7 +276,7 @@ func (c *completer) declared(m *configs.Module) {
 
 // reference adds a value of the module, with what it is now.
 func (c *completer) reference(name string, subject addrs.Referenceable, detail, doc string) {
-	if points, _ := c.points(c.dir, nil); len(points) > 0 {
+	if points, _ := c.points(c.dir, nil, 1); len(points) > 0 {
 		if text, ok := short(c.values.Value(points[0].in, subject)); ok {
 			detail = text
 		}
@@ -300,11 +300,14 @@ func (c *completer) parts() {
 	if diags.HasErrors() {
 		return
 	}
-	if points, _ := c.points(c.dir, c.content.owner); len(points) > 0 {
-		if v, err := c.eval(points[0], expr); err == nil {
-			c.ofValue(v)
+	points, _ := c.points(c.dir, c.content.owner, maxKeys)
+	places := map[string]int{}
+	for _, p := range points {
+		if v, err := c.eval(p, expr); err == nil {
+			c.ofValue(v, places)
 		}
 	}
+	slices.SortFunc(c.items, func(a, b protocol.CompletionItem) int { return strings.Compare(a.Label, b.Label) })
 	c.ofType(c.typeOf(c.cfg, expr))
 }
 
@@ -317,7 +320,12 @@ func traversalOf(steps string) hcl.Traversal {
 	return tr[1:]
 }
 
-func (c *completer) ofValue(v cty.Value) {
+// maxKeys is the number of instances of a block whose attributes are added.
+const maxKeys = 100
+
+// ofValue adds the attributes or keys of a value. places has the items that were added for the values of other
+// instances: what isn't the same in all of them ends in an ellipsis.
+func (c *completer) ofValue(v cty.Value, places map[string]int) {
 	if marks.Has(v, marks.Sensitive) || marks.Has(v, marks.Ephemeral) {
 		c.ofType(v.Type())
 		return
@@ -336,9 +344,16 @@ func (c *completer) ofValue(v cty.Value) {
 		if text, ok := short(element); ok {
 			detail = text
 		}
-		c.add(key, protocol.CompletionItemKindField, detail, "", "")
+		const others = ", …"
+		place, known := places[key]
+		switch {
+		case !known && !c.seen[key] && strings.HasPrefix(key, c.word):
+			places[key] = len(c.items)
+			c.add(key, protocol.CompletionItemKindField, detail, "", "")
+		case known && strings.TrimSuffix(c.items[place].Detail, others) != detail:
+			c.items[place].Detail = strings.TrimSuffix(c.items[place].Detail, others) + others
+		}
 	}
-	slices.SortFunc(c.items, func(a, b protocol.CompletionItem) int { return strings.Compare(a.Label, b.Label) })
 }
 
 func (c *completer) ofType(ty cty.Type) {

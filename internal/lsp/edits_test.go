@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tofu/internal/cliconfig"
 	"tofu/internal/lsp/protocol"
@@ -151,6 +152,24 @@ func TestOtherRootModules(t *testing.T) {
 	if got := c.places(found); got != "web/main.tf:8:51" {
 		t.Error(got)
 	}
+
+	// Values are those of the plan of the estate: what is edited elsewhere counts, before it is applied.
+	sees := func(want string) {
+		t.Helper()
+		for began := time.Now(); time.Since(began) < time.Minute; time.Sleep(20 * time.Millisecond) {
+			if strings.Contains(c.hover("web/main.tf", web, "outputs.v|pc"), want) {
+				return
+			}
+		}
+		t.Errorf("%s is not shown", want)
+	}
+	sees(`"v"`)
+	c.edit("net/main.tf", strings.Replace(net, `"v"`, `"planned"`, 1))
+	sees(`"planned"`)
+	c.edit("net/main.tf", strings.Replace(net, "\n}", "\n  sensitive = true\n}", 1))
+	sees("(sensitive value)")
+	c.edit("net/main.tf", "locals { a = missing.x }\n"+net) // can't be planned
+	sees(`"v"`)
 }
 
 func TestDiagnosticsAndActions(t *testing.T) {
@@ -440,6 +459,13 @@ output "key" {
 output "leak" {
   value = terraform_data.old.output
 }
+resource "terraform_data" "same" {
+  input = var.key
+}
+output "same" {
+  value     = terraform_data.same.output
+  sensitive = true
+}
 `
 	c := start(t, map[string]string{"main.tf": text,
 		"m/main.tf":                       "variable \"value\" {}\noutput \"value\" { value = \"${var.value}!\" }\n",
@@ -447,6 +473,9 @@ output "leak" {
 		"terraform.tfstate": `{"version":4,"terraform_version":"1.13.0","serial":1,"lineage":"x","outputs":{"key":{"value":"canary-of-an-output",` +
 			`"type":"string","sensitive":true}},"resources":[{"mode":"managed","type":"terraform_data","name":"old","provider":"provider[\"terraform.io/builtin/terraform\"]",` +
 			`"instances":[{"schema_version":0,"attributes":{"id":"1","input":{"value":"canary-of-an-object","type":"string"},"output":{"value":"canary-of-an-object","type":"string"},` +
+			`"triggers_replace":null},"sensitive_attributes":[[{"type":"get_attr","value":"input"}]]}]},` +
+			`{"mode":"managed","type":"terraform_data","name":"same","provider":"provider[\"terraform.io/builtin/terraform\"]",` +
+			`"instances":[{"schema_version":0,"attributes":{"id":"2","input":{"value":"canary-of-a-variable","type":"string"},"output":{"value":"canary-of-a-variable","type":"string"},` +
 			`"triggers_replace":null},"sensitive_attributes":[[{"type":"get_attr","value":"input"}]]}]}]}`})
 	c.planned("main.tf")
 	answers := 0
@@ -479,7 +508,7 @@ output "leak" {
 		}
 	}
 	ask("workspace/executeCommand", &protocol.ExecuteCommandParams{Command: showDifference, Arguments: []any{c.uri("."), ""}})
-	for _, path := range []string{"each.value.", "local.both.", "terraform_data.old.", "terraform_data.a[\"a\"]."} {
+	for _, path := range []string{"each.value.", "local.both.", "terraform_data.old.", "terraform_data.same.", "terraform_data.a[\"a\"]."} {
 		edited := text + "output \"more\" {\n  value = " + path
 		c.edit("main.tf", edited+"\n}\n")
 		ask("textDocument/completion", map[string]any{"textDocument": c.doc("main.tf"),

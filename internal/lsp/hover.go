@@ -180,7 +180,7 @@ func (v *view) attributeText(c content, u *under, dir string) string {
 	if len(u.blocks) == 1 && u.blocks[0].Type == "locals" {
 		owner = nil
 	}
-	points, more := v.points(dir, owner)
+	points, more := v.points(dir, owner, maxPoints)
 	b.WriteString(code(v.table(points, more, func(p point) (cty.Value, bool) { return v.argument(u, p, c) })))
 	return b.String()
 }
@@ -228,22 +228,20 @@ func (v *view) expressionText(cfg *configs.Config, u *under, dir string) string 
 		return b.String()
 	}
 	owner, _ := blockSymbol(u.blocks[0])
-	points, more := v.points(dir, owner)
+	points, more := v.points(dir, owner, maxPoints)
 	seen := map[string]bool{}
-	var same []point // points with different values, or all of them if they differ
 	for _, p := range points {
-		if val, err := v.eval(p, u.expr); err == nil && !seen[shown(val)] {
-			seen[shown(val)] = true
-			same = append(same, p)
+		val, err := v.eval(p, u.expr)
+		if err != nil {
+			val = cty.NilVal
 		}
+		seen[shown(val)] = true
 	}
-	if len(same) == 1 {
-		same[0].label = ""
-		more = 0
-	} else {
-		same = points
+	if len(seen) == 1 { // the same value everywhere
+		points, more = points[:1], 0
+		points[0].label = ""
 	}
-	b.WriteString(code(v.table(same, more, func(p point) (cty.Value, bool) {
+	b.WriteString(code(v.table(points, more, func(p point) (cty.Value, bool) {
 		val, err := v.eval(p, u.expr)
 		return val, err == nil
 	})))
@@ -293,7 +291,7 @@ func (v *view) blockText(cfg *configs.Config, u *under, dir string) string {
 	}
 	subject, isValue := of.(addrs.Referenceable)
 	if _, isResource := of.(addrs.Resource); isValue && !isResource {
-		points, more := v.points(dir, nil)
+		points, more := v.points(dir, nil, maxPoints)
 		b.WriteString(code(v.table(points, more, func(p point) (cty.Value, bool) {
 			val := v.values.Value(p.in, subject)
 			return val, val != cty.NilVal

@@ -240,6 +240,14 @@ output "out" {
 var files = map[string]string{"app/main.tf": app, "m/main.tf": child,
 	"app/.terraform/modules/modules.json": `{"Modules":[{"Key":"","Source":"","Dir":"."},{"Key":"m","Source":"../m","Dir":"../m"}]}`}
 
+// hover returns what is shown at a place in a file, which is marked with a bar in a part of its text.
+func (c *client) hover(file, text, marked string) string {
+	c.t.Helper()
+	var hover protocol.Hover
+	c.call("textDocument/hover", &protocol.HoverParams{TextDocument: c.doc(file), Position: at(c.t, text, marked)}, &hover)
+	return hover.Contents.Value
+}
+
 func TestHover(t *testing.T) {
 	c := start(t, files)
 	c.planned("app/main.tf")
@@ -258,12 +266,10 @@ func TestHover(t *testing.T) {
 		{"m/main.tf", child, "local.tw|ice", []string{"\"AA\""}},
 		{"m/main.tf", child, "var.va|lue}${", []string{"What is doubled.", "\"A\""}},
 	} {
-		var hover protocol.Hover
-		c.call("textDocument/hover", &protocol.HoverParams{TextDocument: c.doc(test.file),
-			Position: at(t, test.text, test.at)}, &hover)
+		got := c.hover(test.file, test.text, test.at)
 		for _, want := range test.want {
-			if !strings.Contains(hover.Contents.Value, want) {
-				t.Errorf("%s: no %q in %s", test.at, want, hover.Contents.Value)
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: no %q in %s", test.at, want, got)
 			}
 		}
 	}
@@ -320,7 +326,24 @@ func TestCompletion(t *testing.T) {
 	var list protocol.CompletionList
 	c.call("textDocument/completion", &protocol.CompletionParams{TextDocument: c.doc("app/main.tf"),
 		Position: at(t, app, "each.value.|name")}, &list)
-	if len(list.Items) != 2 || list.Items[0].Label != "id" || list.Items[1].Detail != `"A"` {
+	if len(list.Items) != 2 || list.Items[0].Label != "id" || list.Items[1].Detail != `"A", …` {
 		t.Errorf("%+v", list.Items)
+	}
+
+	// Instances need not have the same attributes.
+	text := "resource \"terraform_data\" \"mixed\" {\n  for_each = { a = { x = 1 }, b = { x = 2, y = \"s\" }, c = { x = 3 } }\n" +
+		"  input    = try(each.value.y, each.value.x)\n}\n"
+	c.edit("app/main.tf", text)
+	for c.planned("app/main.tf"); len(list.Items) != 2 || list.Items[0].Label != "x"; {
+		c.call("textDocument/completion", &protocol.CompletionParams{TextDocument: c.doc("app/main.tf"),
+			Position: at(t, text, "each.value.|y")}, &list)
+	}
+	if list.Items[0].Detail != "1, …" || list.Items[1].Label != "y" || list.Items[1].Detail != `"s"` {
+		t.Errorf("%+v", list.Items)
+	}
+	for at, want := range map[string]string{"each.value.|x": "# [\"a\"]\n1\n# [\"b\"]\n2\n# [\"c\"]\n3\n", "each.value.|y": "# [\"b\"]\n\"s\"\n"} {
+		if got := c.hover("app/main.tf", text, at); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", at, got)
+		}
 	}
 }

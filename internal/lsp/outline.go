@@ -63,7 +63,7 @@ func (v *view) hints(p *parsed, dir string, start, end int) []protocol.InlayHint
 		}
 		u := under{blocks: []*hclsyntax.Block{block}}
 		c := v.contentOf(cfg, u.open())
-		points, more := v.points(dir, c.owner)
+		points, more := v.points(dir, c.owner, maxPoints)
 		if len(points) == 0 || more > 0 {
 			continue
 		}

@@ -30,16 +30,16 @@ type point struct {
 // maxPoints is the number of instances for which values are shown.
 const maxPoints = 8
 
-// points returns the instances of a block in a directory. owner is the address that the block declares,
-// or nil. more is the number of instances beyond maxPoints.
-func (v *view) points(dir string, owner any) (list []point, more int) {
+// points returns at most most instances of a block in a directory, and the number of the others. owner is the
+// address that the block declares, or nil.
+func (v *view) points(dir string, owner any, most int) (list []point, more int) {
 	if v.values == nil {
 		return nil, 0
 	}
 	for _, cfg := range v.modules(dir) {
 		for _, in := range v.values.Modules(cfg.Path) {
 			for _, p := range v.keys(point{in: in, cfg: cfg, label: in.String()}, owner) {
-				if len(list) == maxPoints {
+				if len(list) == most {
 					more++
 				} else {
 					list = append(list, p)
@@ -101,7 +101,7 @@ func (v *view) keys(p point, owner any) []point {
 func (v *view) eval(p point, expr hcl.Expression) (cty.Value, error) {
 	v.evaluating.Lock()
 	defer v.evaluating.Unlock()
-	scope := v.values.Scope(context.Background(), p.in)
+	scope := v.plan.Scope(context.Background(), v.values, p.in)
 	if scope == nil {
 		return cty.DynamicVal, fmt.Errorf("there is no module instance %s", p.in)
 	}

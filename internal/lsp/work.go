@@ -59,25 +59,36 @@ func (s *server) work(ctx context.Context) {
 	}
 }
 
-// look checks and plans the root modules that use some directories.
+// look checks and plans the root modules that use some directories, and the open ones that read their outputs.
 func (s *server) look(ctx context.Context, dirs []string) {
 	s.mu.Lock()
 	folders := slices.Clone(s.folders)
 	s.mu.Unlock()
-	layout := s.core.Layout(ctx, folders)
+	layout := s.core.Layout(ctx, folders, s.options)
 	s.mu.Lock()
 	if layout != nil {
 		s.layout = layout
 	}
 	s.mu.Unlock()
-	done := map[string]bool{}
+	var list []string
 	for _, dir := range dirs {
-		for _, root := range s.users(dir) {
-			if !done[root] && ctx.Err() == nil {
-				done[root] = true
-				s.lookAt(ctx, root)
+		list = append(list, s.users(dir)...)
+	}
+	done := map[string]bool{}
+	for ; len(list) > 0 && ctx.Err() == nil; list = list[1:] {
+		root := list[0]
+		if done[root] {
+			continue
+		}
+		done[root] = true
+		s.lookAt(ctx, root)
+		s.mu.Lock()
+		for _, reader := range s.layout.Readers[root] {
+			if s.views[reader] != nil {
+				list = append(list, reader)
 			}
 		}
+		s.mu.Unlock()
 	}
 }
 
@@ -100,6 +111,9 @@ func (s *server) users(dir string) []string {
 func (s *server) lookAt(ctx context.Context, root string) {
 	m, err := s.core.Open(root, s.options)
 	s.mu.Lock()
+	if member := s.layout.Modules[root]; err == nil && member != nil {
+		m = member
+	}
 	next := &view{root: root, base: s.workDir, evaluating: &sync.Mutex{}}
 	if v := s.views[root]; v != nil {
 		*next = *v
@@ -128,6 +142,9 @@ func (s *server) lookAt(ctx context.Context, root string) {
 	s.put(&checked)
 	s.publish()
 	plan, err := m.Plan(ctx, warm.PlanOptions{})
+	if err == nil && plan.View == nil { // perhaps because of another root module
+		plan, err = m.Plan(ctx, warm.PlanOptions{Alone: true})
+	}
 	if err != nil {
 		return
 	}

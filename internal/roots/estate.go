@@ -410,6 +410,9 @@ func (e *Estate) OnlyRootErrors(err error) bool {
 	return len(tfdiags.FromError(err)) <= n
 }
 
+// SensitiveOutputs returns the names of the outputs that the configuration declares as sensitive.
+func (r *Root) SensitiveOutputs() []string { return r.sensitive }
+
 // ByName returns the root module with the given name, or nil.
 func (e *Estate) ByName(name string) *Root { return e.byName[name] }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -305,7 +306,36 @@ func TestSocket(t *testing.T) {
 	}
 	p := &peer{t: t, conn: conn, in: bufio.NewScanner(conn)}
 	p.must("initialize", obj{})
+
+	// Links at the path are not followed, wherever they lead to; those in its directory are.
+	for _, to := range []string{"sock", "main.tf", "missing"} {
+		if err := os.Symlink(to, "link"); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Listen(ctx, "link"); err == nil || !strings.Contains(err.Error(), "not a socket") {
+			t.Errorf("a link to %s: %v", to, err)
+		}
+		if at, err := os.Readlink("link"); err != nil || at != to {
+			t.Errorf("the link to %s: %s, %v", to, at, err)
+		}
+		os.Remove("link")
+	}
+	if err := errors.Join(os.Mkdir("real", 0o755), os.Symlink("real", "dir")); err != nil {
+		t.Fatal(err)
+	}
+	linked := make(chan error, 1)
+	go func() { linked <- s.Listen(ctx, "dir/sock") }()
+	for conn = nil; conn == nil; {
+		conn, _ = net.Dial("unix", "real/sock")
+	}
+	if info, err := os.Lstat("real/sock"); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("rights %v, %v", info, err)
+	}
+	conn.Close()
 	cancel()
+	if err := <-linked; err != nil {
+		t.Error(err)
+	}
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
@@ -324,6 +354,14 @@ variable "key" { sensitive = true }
 variable "once" { ephemeral = true }
 locals { both = { secret = var.key, plain = upper(var.once) } }
 resource "terraform_data" "a" { input = "x${var.key}" }
+resource "terraform_data" "many" {
+  for_each = toset(["k"])
+  input    = [var.key]
+}
+resource "terraform_data" "two" {
+  count = 2
+  input = { key = var.key, plain = "p" }
+}
 output "key" {
   value     = terraform_data.a.input
   sensitive = true
@@ -368,7 +406,10 @@ output "key" {
 			{"explain", obj{"root": ".", "address": "local.both"}, false}, {"explain", obj{"root": ".", "address": "output.key"}, false},
 			{"graph", obj{"root": "."}, false}, {"graph", obj{"root": ".", "address": "var.key"}, false},
 			{"evaluate", obj{"root": ".", "expression": "local.both"}, false}, {"evaluate", obj{"root": ".", "expression": "parseint(local.both.secret, 10)"}, false},
-			{"evaluate", obj{"root": ".", "expression": "terraform_data.a.input"}, false}, {"outputs", obj{"root": "."}, false},
+			{"evaluate", obj{"root": ".", "expression": "terraform_data.a.input"}, false},
+			{"evaluate", obj{"root": ".", "expression": "[terraform_data.a.output, terraform_data.a]"}, false},
+			{"evaluate", obj{"root": ".", "expression": "[terraform_data.many, terraform_data.many[\"k\"].output]"}, false},
+			{"evaluate", obj{"root": ".", "expression": "terraform_data.two[*].output"}, false}, {"outputs", obj{"root": "."}, false},
 			{"state", obj{"root": "."}, true}, {"drift", obj{"root": ".", "progress": 1}, false}, {"propose", obj{"root": ".", "progress": 1}, true},
 			{"apply", obj{"root": ".", "progress": 1}, false}, {"shutdown", obj{}, false},
 		} {

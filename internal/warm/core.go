@@ -20,14 +20,13 @@ type Core struct {
 	workDir string
 	plugins *plugin.Shared
 	clients *backend.Clients
-	layout  reading
 
 	mu       sync.Mutex
 	parser   *configs.Parser
 	files    *view
 	revision int
 	modules  map[string]*Module
-	estates  map[string]*Estate // by directory
+	estates  map[string]*Estate // by directories
 }
 
 // moment is the files as one question sees them.

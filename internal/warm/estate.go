@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"tofu/internal/addrs"
@@ -18,11 +19,11 @@ import (
 	"tofu/internal/ui"
 )
 
-// Estate holds the root modules below a directory. A root module of an estate is planned as `tofu roots plan`
+// Estate holds the root modules below some directories. A root module of an estate is planned as `tofu roots plan`
 // plans it: root modules that need others see their planned outputs. It is safe for concurrent use.
 type Estate struct {
 	core *Core
-	dir  string
+	dirs []string
 	read reading
 
 	mu     sync.Mutex
@@ -57,15 +58,23 @@ func (r *reading) load(ctx context.Context, c *Core, dirs []string, at moment) (
 // OpenEstate opens all root modules below a directory, as `tofu roots` finds them. The error is that of
 // single root modules, or says why there are none.
 func (c *Core) OpenEstate(ctx context.Context, dir string, opts Options) (*Estate, error) {
-	rel, err := c.relative(dir)
-	if err != nil {
-		return nil, err
+	return c.openEstate(ctx, []string{dir}, opts)
+}
+
+func (c *Core) openEstate(ctx context.Context, dirs []string, opts Options) (*Estate, error) {
+	below := make([]string, len(dirs))
+	for i, dir := range dirs {
+		var err error
+		if below[i], err = c.relative(dir); err != nil {
+			return nil, err
+		}
 	}
+	key := strings.Join(below, "\x00")
 	c.mu.Lock()
-	e := c.estates[rel]
+	e := c.estates[key]
 	if e == nil {
-		e = &Estate{core: c, dir: rel}
-		c.estates[rel] = e
+		e = &Estate{core: c, dirs: below}
+		c.estates[key] = e
 	}
 	c.mu.Unlock()
 	e.mu.Lock()
@@ -104,7 +113,7 @@ func (e *Estate) module(r *roots.Root) *Module {
 
 // load returns the root modules at a moment.
 func (e *Estate) load(ctx context.Context, at moment) (*roots.Estate, error) {
-	loaded, err := e.read.load(ctx, e.core, []string{e.dir}, at)
+	loaded, err := e.read.load(ctx, e.core, e.dirs, at)
 	if loaded == nil || ctx.Err() != nil {
 		return nil, err
 	}
@@ -120,39 +129,55 @@ func (e *Estate) load(ctx context.Context, at moment) (*roots.Estate, error) {
 // Layout says which root modules use which directories, and which of them read the outputs of which others.
 // All directories are absolute.
 type Layout struct {
-	Users map[string][]string // root modules by the directory of a module that they use
+	Modules map[string]*Module // root modules by their directories
+	// Readers has the directories of root modules by that of a root module whose outputs they read.
+	Readers map[string][]string
+	Users   map[string][]string // root modules by the directory of a module that they use
 	// Remote has, by root module, the root modules whose outputs its terraform_remote_state data sources
 	// read, by their names.
 	Remote map[string]map[string]string
 }
 
-// Layout returns the layout of the root modules below some directories, or nil if it can't be found out.
-func (c *Core) Layout(ctx context.Context, dirs []string) *Layout {
-	var below []string
-	for _, dir := range dirs {
-		if rel, err := c.relative(dir); err == nil {
-			below = append(below, rel)
-		}
-	}
-	loaded, _ := c.layout.load(ctx, c, below, c.current()) // errors are those of other questions
-	if loaded == nil || ctx.Err() != nil {
+// Layout opens an estate of the root modules below some directories, and returns its layout, or nil if it can't
+// be found out.
+func (c *Core) Layout(ctx context.Context, dirs []string, opts Options) *Layout {
+	e, _ := c.openEstate(ctx, dirs, opts) // errors are those of other questions
+	if e == nil || ctx.Err() != nil {
 		return nil
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	abs := func(dir string) string { return filepath.Join(c.workDir, dir) }
-	out := &Layout{Users: map[string][]string{}, Remote: map[string]map[string]string{}}
-	for _, r := range loaded.Roots {
+	out := &Layout{Modules: map[string]*Module{}, Readers: map[string][]string{}, Users: map[string][]string{},
+		Remote: map[string]map[string]string{}}
+	for _, r := range e.loaded.Roots {
+		if out.Modules[abs(r.Dir)] == nil {
+			out.Modules[abs(r.Dir)] = e.module(r)
+		}
 		for _, dir := range r.Directories() {
 			out.Users[abs(dir)] = append(out.Users[abs(dir)], abs(r.Dir))
 		}
 		for _, read := range r.Reads {
-			data, err := addrs.ParseInstanceText(read.User)
-			if read.Kind != roots.RemoteState || read.Root == nil || err != nil || !data.Module.IsRoot() {
-				continue
+			if read.Root != nil {
+				out.Readers[abs(read.Root.Dir)] = append(out.Readers[abs(read.Root.Dir)], abs(r.Dir))
 			}
-			if out.Remote[abs(r.Dir)] == nil {
-				out.Remote[abs(r.Dir)] = map[string]string{}
-			}
-			out.Remote[abs(r.Dir)][data.Resource.Name] = abs(read.Root.Dir)
+		}
+		out.Remote[abs(r.Dir)] = map[string]string{}
+		for name, other := range remote(r) {
+			out.Remote[abs(r.Dir)][name] = abs(other.Dir)
+		}
+	}
+	return out
+}
+
+// remote returns the root modules whose outputs the terraform_remote_state data sources of a root module read,
+// by their names.
+func remote(r *roots.Root) map[string]*roots.Root {
+	out := map[string]*roots.Root{}
+	for _, read := range r.Reads {
+		data, err := addrs.ParseInstanceText(read.User)
+		if read.Kind == roots.RemoteState && read.Root != nil && err == nil && data.Module.IsRoot() {
+			out[data.Resource.Name] = read.Root
 		}
 	}
 	return out
@@ -181,7 +206,8 @@ func (e *Estate) run(ctx context.Context, at moment, name string) (*fleet.Run, *
 	}
 	r := loaded.ByName(name)
 	if r == nil {
-		return nil, nil, tfdiags.Errorf("No such root module", "There is no root module %q below %s any more.", name, e.dir)
+		return nil, nil, tfdiags.Errorf("No such root module", "There is no root module %q below %s any more.", name,
+			strings.Join(e.dirs, ", "))
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -240,7 +266,7 @@ func (e *Estate) plan(ctx context.Context, at moment, m *Module, opts PlanOption
 
 // previewMoves makes the run plan with what moved blocks will move between its root modules.
 func (e *Estate) previewMoves(ctx context.Context, run *fleet.Run) error {
-	mover := &rootmoves.Mover{Estate: run.Estate, Dirs: []string{e.dir}, Vars: run.Options.Variables,
+	mover := &rootmoves.Mover{Estate: run.Estate, Dirs: e.dirs, Vars: run.Options.Variables,
 		Open: func(r *roots.Root) *session.Session { return e.core.session(run.Session, r.Module(), nil) }}
 	declared, err := mover.Declared(ctx, run.Selected)
 	if err != nil || len(declared) == 0 {

@@ -102,7 +102,7 @@ func TestLayout(t *testing.T) {
 	})
 	users := func() string {
 		var out []string
-		for used, list := range c.Layout(t.Context(), []string{dir}).Users {
+		for used, list := range c.Layout(t.Context(), []string{dir}, Options{}).Users {
 			of, _ := filepath.Rel(dir, used)
 			for _, user := range list {
 				name, _ := filepath.Rel(dir, user)

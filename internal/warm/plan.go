@@ -21,6 +21,7 @@ import (
 	"tofu/internal/lang/nesting"
 	"tofu/internal/plans"
 	"tofu/internal/providers"
+	"tofu/internal/roots"
 	"tofu/internal/session"
 	"tofu/internal/terminal"
 	"tofu/internal/tfdiags"
@@ -88,6 +89,7 @@ type PlanOptions struct {
 	Refresh          Refresh
 	Targets, Exclude []addrs.Target
 	Replace          []addrs.AbsInstance
+	Alone            bool // outputs of other root modules of the estate are those of their states
 	// Observe, if not nil, receives the progress. It must be safe for concurrent use.
 	Observe func(engine.Event)
 
@@ -104,13 +106,14 @@ type Plan struct {
 	Read time.Time
 
 	env       *engine.Env
+	remote    map[string]*roots.Root                          // see shownData
 	explained func(context.Context) (*explain.Subject, error) // nil unless the plan has no errors
 	subject   atomic.Pointer[explain.Subject]                 // set by the first explanation
 }
 
 // Plan plans the root module. It takes no lock, writes no state and saves nothing. After errors in the
 // configuration the plan has only diagnostics. The error is that of ctx. In an estate, the plan sees the
-// planned outputs of other root modules, except for a destruction.
+// planned outputs of other root modules, except for a destruction and with Alone.
 func (m *Module) Plan(ctx context.Context, opts PlanOptions) (*Plan, error) {
 	at := m.core.current()
 	m.mu.Lock()
@@ -121,7 +124,7 @@ func (m *Module) Plan(ctx context.Context, opts PlanOptions) (*Plan, error) {
 	switch {
 	case e == nil:
 		return m.plan(ctx, at, opts, nil)
-	case opts.save != nil, opts.Mode == plans.Destroy:
+	case opts.save != nil, opts.Mode == plans.Destroy, opts.Alone:
 		var member *fleet.Member
 		if member, err = e.alone(ctx, at, m.name, opts.Mode); err == nil {
 			return m.plan(ctx, at, opts, member)
@@ -160,6 +163,9 @@ func (m *Module) plan(ctx context.Context, at moment, opts PlanOptions, member *
 			return err
 		}
 		out.complete(ctx, op, plan, err == nil)
+		if member != nil {
+			out.remote = remote(member.Root)
+		}
 		if err == nil && member != nil {
 			member.Planned(op, plan)
 		}
@@ -270,7 +276,7 @@ func (p *Plan) Evaluate(ctx context.Context, in addrs.ModuleInstance, text strin
 	if values == nil {
 		return cty.NilVal, err
 	}
-	scope := values.Scope(ctx, in)
+	scope := p.Scope(ctx, values, in)
 	if scope == nil {
 		return cty.NilVal, tfdiags.Errorf("No such module", "The plan has no module instance %s.", in)
 	}
