@@ -15,7 +15,7 @@ import (
 )
 
 // Patterns select resource types and providers: a type ("aws_instance"), a provider ("aws",
-// "hashicorp/aws" or its whole address), or either with the wildcards of [path.Match].
+// "hashicorp/aws" or its whole address, whatever its host is), or either with the wildcards of [path.Match].
 type Patterns []string
 
 var patternForm = regexp.MustCompile(`^[a-zA-Z0-9*?_./\[\]^-]+$`)
@@ -60,7 +60,7 @@ func (o *Options) Unmatched(st *states.State) []string {
 }
 
 func matches(pattern, typ string, provider addrs.Provider) bool {
-	for _, name := range []string{typ, provider.Type, provider.ForDisplay(), provider.String()} {
+	for _, name := range []string{typ, provider.Type, provider.Namespace + "/" + provider.Type, provider.String()} {
 		if ok, _ := path.Match(pattern, name); ok { // Add has checked the form
 			return true
 		}
