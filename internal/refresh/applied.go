@@ -218,10 +218,17 @@ func (r *Run) settle(
 	for _, addr := range unsure {
 		own.Targets = append(own.Targets, addrs.Target{Module: addr.Module, Resource: addr.Resource, Key: addr.Key, HasKey: true})
 	}
-	only := &Run{Options: Options{Only: own.Targets}, Now: r.Now}
+	if r.Answers == nil {
+		r.Answers = &engine.Answers{} // so that they are not read again
+	}
+	only := &Run{Options: Options{Only: own.Targets}, Now: r.Now, Answers: r.Answers}
 	plan, err := only.Plan(ctx, cfg, withReady(prior, unsure), &quiet, &own)
 	if err != nil {
 		return prior
+	}
+	r.settled = make(map[object]bool, len(unsure))
+	for _, addr := range unsure {
+		r.settled[object{addr: addr}] = true
 	}
 	complete := slices.DeleteFunc(unsure, func(addr addrs.AbsInstance) bool {
 		c := plan.Changes.Instance(addr, addrs.NotDeposed)

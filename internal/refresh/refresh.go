@@ -78,6 +78,8 @@ type Run struct {
 	Now  time.Time // the time of the plan
 	// Answers has what providers have answered to earlier plans; nil if that is not remembered.
 	Answers *engine.Answers
+
+	settled map[object]bool // objects that settle has read
 }
 
 // Plan is like [engine.Plan], but reads only the objects that the options select.
@@ -170,7 +172,7 @@ func (r *rounds) next(
 
 // hasRead reports whether the last round has read an object.
 func (r *rounds) hasRead(o object) bool {
-	return (!r.limited || r.seen.read[o]) && !r.reads.unread(o)
+	return (!r.limited || r.seen.read[o] || r.run.settled[o]) && !r.reads.unread(o)
 }
 
 // selects decides whether the current round reads an object.
