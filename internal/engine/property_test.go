@@ -26,8 +26,9 @@ import (
 // interruptions and crashes. An object then depends on the instances whose IDs its attributes
 // contain. At every moment, the state and the journal together list exactly the existing objects.
 // Calls for objects that depend on each other are in order and never overlap. No provider is called
-// before it is configured, after it is closed, or with a token that is not open. A destroy leaves
-// nothing.
+// before it is configured, after it is closed, or with a token that is not open. The state never has a secret
+// of a provider configuration. A destroy leaves nothing, even if providers, modules and variables that they
+// read have been removed or renamed.
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := enginetest.DrawHistory(rt, 4)
@@ -233,6 +234,11 @@ func (p *player) audit(w *witness, c *enginetest.Chapter, calls []enginetest.Cal
 	}
 	if recorded, got := managed(w.state), managed(p.s.State); recorded != got {
 		return fmt.Errorf("what was recorded differs from the state: recorded\n%s", recorded)
+	}
+	for of, kept := range p.s.State.KnownProviderConfigs() {
+		if strings.Contains(string(kept.Values), enginetest.Secret) {
+			return fmt.Errorf("the state has a secret of the provider %s: %s", of, kept.Values)
+		}
 	}
 	for _, r := range p.s.State.Sorted() {
 		for _, inst := range r.Instances {

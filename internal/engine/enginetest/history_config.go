@@ -141,6 +141,7 @@ type page struct {
 	indexed bool            // whether some expressions refer only to instances with the same key
 	wholes  int             // number of values that are whole units
 	used    map[string]bool // keys of the provider instances that the configuration uses
+	secrets map[string]bool // the secret variables that are declared
 }
 
 func (g *page) writef(format string, args ...any) { fmt.Fprintf(&g.main, format, args...) }
@@ -151,7 +152,8 @@ func (g *page) any(label string) *unit { return rapid.SampledFrom(g.order).Draw(
 // drawFiles draws a configuration. The units are in random order, and each may refer to the units
 // before it.
 func (p *plot) drawFiles() *page {
-	g := &page{plot: p, files: map[string]string{}, units: map[string]*unit{}, used: map[string]bool{}}
+	g := &page{plot: p, files: map[string]string{}, units: map[string]*unit{}, used: map[string]bool{},
+		secrets: map[string]bool{}}
 	hosted := false
 	for _, kind := range rapid.Permutation(unitKinds).Draw(p.T, "order") {
 		if !p.odds("present", 65) {
@@ -200,16 +202,33 @@ func (g *page) drawInstances() {
 			keys = append(keys, strconv.Quote(key))
 		}
 	}
+	host := g.pick("host of instances", "each.key", `"${each.key} ${`+g.drawSecret()+`}"`)
 	if len(keys) > 0 || len(g.used) > 0 || g.odds("no instance", 50) {
-		g.writef("provider \"fake\" {\n  alias    = \"by\"\n  for_each = toset([%s])\n  host     = each.key\n}\n",
-			strings.Join(keys, ", "))
+		g.writef("provider \"fake\" {\n  alias    = \"by\"\n  for_each = toset([%s])\n  host     = %s\n}\n",
+			strings.Join(keys, ", "), host)
 	}
+}
+
+// Secret is what the values of all secret variables begin with. No state may have it.
+const Secret = "hidden "
+
+// drawSecret draws a reference to a secret variable of the root module. Another chapter may not declare the
+// variable, or name it otherwise, while the state has the provider configuration that read it.
+func (g *page) drawSecret() string {
+	name := g.pick("secret", "secret", "renamed")
+	if !g.secrets[name] {
+		g.secrets[name] = true
+		g.writef("variable %q {\n  default   = %q\n  sensitive = true\n}\n", name, Secret+name)
+	}
+	return "var." + name
 }
 
 // drawProvider configures the second provider, possibly from a unit or a token.
 func (g *page) drawProvider() {
 	host := `"here"`
 	switch {
+	case g.odds("host is secret", 30):
+		host = g.drawSecret()
 	case g.tokens && g.odds("host is token", 40):
 		host = "ephemeral.fake_token.e.value"
 	case len(g.order) > 0 && g.odds("host refers", 50):
