@@ -3,7 +3,7 @@
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: all build install release providers services backends histories quickstart estate test quick clients realworld browser pictures check vulnerabilities unit race golden bench scale warm refreshing performance fuzz faults queue cross clean
+.PHONY: all build install release providers services backends histories quickstart estate test quick clients realworld browser pictures check vulnerabilities unit race golden bench scale warm refreshing adopting performance fuzz faults queue cross clean
 
 export CGO_ENABLED ?= 0
 GOBUILD := go build -trimpath -buildvcs=false
@@ -207,6 +207,10 @@ warm: providers
 OBJECTS ?= 10000
 refreshing: build providers
 	go run ./testing/bench -bin bin/tofu $(if $(REF),-ref $(REF)) -mirror $(MIRROR) -refresh -sizes $(OBJECTS) -timeout 20m
+
+# Measures adopting OBJECTS objects, also by root modules that share them, and the division of a root module.
+adopting: build providers
+	go run ./testing/bench -bin bin/tofu -mirror $(MIRROR) -adopt -sizes $(OBJECTS)
 
 # Measures the figures of docs/PERFORMANCE.md and writes them into that file, in half an hour. REF is
 # the program to compare with. PARTS="side growth" measures only some.

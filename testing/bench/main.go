@@ -27,6 +27,7 @@ type options struct {
 	estates          bool
 	postgres         bool
 	refresh          bool
+	adopt            bool
 }
 
 func main() {
@@ -68,6 +69,8 @@ func parse(args []string) (*options, error) {
 		"-ref is OpenTofu, with its backend pg")
 	f.BoolVar(&o.refresh, "refresh", false, "measure plans behind a slow provider, a full refresh behind one that refuses "+
 		"calls, and drift of many root modules; the last of -sizes is the number of objects; requires -mirror")
+	f.BoolVar(&o.adopt, "adopt", false, "measure adopting as many objects as the last of -sizes, and the division of a root "+
+		"module; requires -mirror")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}

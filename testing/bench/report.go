@@ -41,6 +41,9 @@ func run(o *options, out io.Writer) error {
 	if o.postgres {
 		return measurePostgres(o, out)
 	}
+	if o.adopt {
+		return adopting(o, out)
+	}
 	if o.refresh {
 		return refreshing(o, out)
 	}
