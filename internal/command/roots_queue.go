@@ -603,8 +603,8 @@ func (q *queued) result(ctx context.Context, view *rootsView, t *workers.Task) (
 		err = view.take(t.Root, from)
 	}
 	if err != nil {
-		return &fleet.Result{Root: r, Err: tfdiags.Errorf("The result of a root module can't be read", "%s.",
-			strings.TrimSuffix(err.Error(), "."))}, nil
+		return &fleet.Result{Root: r, Err: tfdiags.Errorf("The result of a root module can't be read", "%s. The "+
+			"worker %s has stored it.", strings.TrimSuffix(err.Error(), "."), t.Worker)}, nil
 	}
 	result.Err = tfdiags.MapError(result.Err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 		return diags.Map(func(d *tfdiags.Diagnostic) {
