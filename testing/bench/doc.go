@@ -14,6 +14,9 @@
 // in a local file and in the backend postgres, the amount that they write, and concurrent applies.
 // With -ref it also measures OpenTofu's backend pg on the same server with the same state.
 //
+// With -adopt it measures how an account is adopted, by one root module and by three that share it, and how a
+// root module is divided.
+//
 // Invariants: it runs the measured program only through its command line and imports no packages of
 // the engine. The time that the program needs to start is measured, and subtracted from CPU time
 // before growth is computed. Every run has its own working and home directories.
