@@ -232,6 +232,7 @@ func (p *resourcePlan) end(err error) error {
 	}
 	if !p.inOne() {
 		errs = errs.AppendError(w.eval.values(r).completeUndeclared())
+		r.Exprs.Body.Release()
 	}
 	return errs.Err()
 }

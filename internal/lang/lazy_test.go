@@ -52,8 +52,8 @@ func TestAnalyzeLazyBody(t *testing.T) {
 			t.Errorf("%s: references %v, want %v", name, got.Refs, want.Refs)
 		}
 		ctx := &hcl.EvalContext{}
-		value, diags := schema.Decode(got.prepared(), ctx)
-		other, wanted := schema.Decode(want.prepared(), ctx)
+		value, diags := schema.Decode(got.prepare(), ctx)
+		other, wanted := schema.Decode(want.prepare(), ctx)
 		if !value.RawEquals(other) || !reflect.DeepEqual(sorted(diags), sorted(wanted)) {
 			t.Errorf("%s: decoded to %#v with %v, want %#v with %v", name, value, diags, other, wanted)
 		}

@@ -4,7 +4,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/hcl/v2"
 
@@ -237,7 +237,32 @@ type Body struct {
 	// Meta-arguments that were removed from the body, for spelling suggestions; may be nil.
 	Meta *hcl.BodySchema
 
-	prepared func() hcl.Body // the body as Schema.Prepare returns it; may be nil
+	prepared *preparedBody // may be nil
+}
+
+// preparedBody keeps what Schema.Prepare returns for a body.
+type preparedBody struct{ last atomic.Pointer[hcl.Body] }
+
+// prepare returns the body for decoding.
+func (b *Body) prepare() hcl.Body {
+	if b.prepared == nil {
+		return b.Body
+	}
+	last := b.prepared.last.Load()
+	if last == nil {
+		body := b.Schema.Prepare(b.Body)
+		last = &body
+		b.prepared.last.Store(last)
+	}
+	return *last
+}
+
+// Release says that the body will probably not be evaluated again. Its parsed form takes several times
+// the memory of its text, and is made again if it is needed.
+func (b *Body) Release() {
+	if b != nil && b.prepared != nil {
+		b.prepared.last.Store(nil)
+	}
 }
 
 // Analyze finds the references in an expression. It returns nil if expr is nil.
@@ -254,12 +279,11 @@ func Analyze(expr hcl.Expression, scope addrs.Scope) *Expr {
 func AnalyzeBody(body hcl.Body, schema *configschema.Block, scope addrs.Scope) *Body {
 	if text, ok := body.(*lazyblock.Body); ok && schema.Prepares(text.Arguments()) {
 		return &Body{Body: body, Schema: schema, Refs: (&finder{variables: text.Traversals()}).refs(scope),
-			prepared: sync.OnceValue(func() hcl.Body { return schema.Prepare(body) })}
+			prepared: &preparedBody{}}
 	}
-	prepared := schema.Prepare(body)
-	out := &Body{Body: body, Schema: schema, prepared: func() hcl.Body { return prepared }}
+	out := &Body{Body: body, Schema: schema, prepared: &preparedBody{}}
 	var f finder
-	if exprs, all := configschema.Expressions(prepared); all {
+	if exprs, all := configschema.Expressions(out.prepare()); all {
 		for expr := range exprs {
 			f.inExpr(expr)
 		}

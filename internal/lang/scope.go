@@ -365,10 +365,6 @@ func (s *Scope) Expanded(body *Body, unsure func(*addrs.Reference) bool) (*Body,
 
 // evalBodyIn decodes a body in a context returned by Context.
 func evalBodyIn(ctx *hcl.EvalContext, body *Body) (cty.Value, error) {
-	from := body.Body
-	if body.prepared != nil {
-		from = body.prepared()
-	}
-	v, diags := body.Schema.Decode(from, ctx)
+	v, diags := body.Schema.Decode(body.prepare(), ctx)
 	return v, tfdiags.FromHCL(redact(explain(body.Schema.Suggestions(body.Body, body.Meta, ctx, diags)), ctx)).Err()
 }

@@ -10,15 +10,14 @@ package lazyblock
 import (
 	"bytes"
 	"slices"
-	"sync"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 )
 
-// Body is the body of a block with arguments only, which is parsed when its expressions are first
-// needed. It is safe for concurrent use.
+// Body is the body of a block with arguments only, which is parsed when its expressions are needed.
+// It is safe for concurrent use.
 type Body struct {
 	src        []byte // the text of the block
 	file       string
@@ -26,8 +25,7 @@ type Body struct {
 	open, end  span    // the opening brace, and the place after the closing one
 	args, refs []span
 
-	once   sync.Once
-	parsed *hclsyntax.Body
+	parsed Weak[hclsyntax.Body] // 15 times as large as the text
 }
 
 // span is a part of one line.
@@ -54,16 +52,15 @@ func End(body hcl.Body) (hcl.Range, bool) {
 	return hcl.Range{}, false
 }
 
-// native parses the body on the first call.
+// native returns the parsed body.
 func (b *Body) native() *hclsyntax.Body {
-	b.once.Do(func() {
+	return b.parsed.Get(func() *hclsyntax.Body {
 		file, diags := hclsyntax.ParseConfig(b.src, b.file, b.start)
 		if diags.HasErrors() {
 			panic("unreachable: a scanned block has a syntax error: " + diags.Error())
 		}
-		b.parsed = file.Body.(*hclsyntax.Body).Blocks[0].Body
+		return file.Body.(*hclsyntax.Body).Blocks[0].Body
 	})
-	return b.parsed
 }
 
 // Arguments returns the names of the arguments in source order.
