@@ -89,3 +89,31 @@ func TestLateAnswers(t *testing.T) {
 		})
 	}
 }
+
+// TestPanicWhileWaiting checks that a read that panics does so in the goroutine of its caller, which recovers.
+func TestPanicWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lossy{takes: func(call int) time.Duration {
+			if call == 99 {
+				panic("broken")
+			}
+			return 200 * time.Millisecond
+		}}
+		slots := pace.New(pace.Limits{})
+		p := Provider(l, "example.com/tofu/lossy", slots, nil, nil)
+		read := func() (problem any) {
+			defer func() { problem = recover() }()
+			p.ReadResource(t.Context(), providers.ReadRequest{Type: "x"})
+			return nil
+		}
+		for n := range 100 {
+			slot := slots.Acquire("example.com/tofu/lossy", pace.Read, nil)
+			problem := read()
+			slot.Release()
+			crash, ok := problem.(tfdiags.Crash)
+			if n < 99 && problem != nil || n == 99 && (!ok || crash.Problem != "broken") {
+				t.Errorf("call %d: %v", n, problem)
+			}
+		}
+	})
+}

@@ -133,16 +133,16 @@ func (p *provider) sooner(ctx context.Context, req providers.ReadRequest) provid
 	if wait.For == 0 {
 		return p.Interface.ReadResource(ctx, req)
 	}
-	answers := make(chan providers.ReadResponse, 2) // so that the later one ends, too
-	go func() { answers <- p.Interface.ReadResource(ctx, req) }()
+	answers := make(chan answer, 2) // so that the later one ends, too
+	go func() { answers <- p.read(ctx, req) }()
 	tick := time.NewTimer(wait.For)
 	defer tick.Stop()
 	done := make(chan struct{})
 	defer close(done)
 	for {
 		select {
-		case resp := <-answers:
-			return resp
+		case a := <-answers:
+			return a.response()
 		case <-tick.C:
 		}
 		if !wait.Overtaken() {
@@ -157,12 +157,38 @@ func (p *provider) sooner(ctx context.Context, req providers.ReadRequest) provid
 				return
 			default:
 			}
-			if resp := p.Interface.ReadResource(ctx, req); !resp.Diagnostics.HasErrors() {
-				answers <- resp
+			if a := p.read(ctx, req); a.crash == nil && !a.Diagnostics.HasErrors() {
+				answers <- a
 			}
 		}()
-		return <-answers
+		a := <-answers
+		return a.response()
 	}
+}
+
+// answer is the result of a read in a goroutine of its own.
+type answer struct {
+	providers.ReadResponse
+	crash *tfdiags.Crash // the panic that ended the read
+}
+
+func (p *provider) read(ctx context.Context, req providers.ReadRequest) (a answer) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			crash := tfdiags.CrashOf(problem)
+			a.crash = &crash
+		}
+	}()
+	a.ReadResponse = p.Interface.ReadResource(ctx, req)
+	return a
+}
+
+// response returns the response, or panics as the read did.
+func (a answer) response() providers.ReadResponse {
+	if a.crash != nil {
+		panic(*a.crash)
+	}
+	return a.ReadResponse
 }
 
 // ReadDataSource implements providers.Interface.
