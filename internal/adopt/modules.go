@@ -68,7 +68,7 @@ type moduleWriter struct {
 	of      map[string]string // the name of the module that has a resource
 }
 
-// module is what is written of a module. Expressions are those of the module that has the value.
+// module collects the text of one module. The expression of a value is valid in the module that has it.
 type module struct {
 	dir       string
 	blocks    []string

@@ -70,7 +70,7 @@ func (f *planFlags) addDrift(fs *options) {
 	f.Refresh, f.RefreshOnly, f.Look.Continue, f.Defer = true, true, true, true
 }
 
-// driftReport is what was changed outside, in one root module or in many.
+// driftReport lists the changes outside, in one root module or in many.
 type driftReport interface {
 	JSON(io.Writer) error
 	Markdown(io.Writer) error

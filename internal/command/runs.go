@@ -249,7 +249,7 @@ type logsDocument struct {
 	Roots []rootLog `json:"roots"`
 }
 
-// rootLog is what a task has printed.
+// rootLog has the output of one task.
 type rootLog struct {
 	Name        string `json:"name"`
 	Phase       int    `json:"phase"`

@@ -58,7 +58,8 @@ func candidates(dirs []string, t *tree, part *Part, open func(session.RootModule
 	return all, errs.Err()
 }
 
-// loadFiles reads the roots.tofu.hcl in each of the directories that has one or, for a part of an estate, the pieces of it.
+// loadFiles reads the roots.tofu.hcl in each of the directories that has one. Of a part of an estate it
+// reads the pieces of that file.
 func loadFiles(dirs []string, part *Part, parser func(dir string) *configs.Parser) ([]*rootsfile.File, error) {
 	var files []*rootsfile.File
 	var errs tfdiags.Diagnostics

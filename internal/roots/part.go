@@ -68,8 +68,8 @@ func (p *Part) file(parser *configs.Parser, dir string) (*rootsfile.File, error)
 	return f, err
 }
 
-// Declaration returns the part of a roots.tofu.hcl that concerns the root module: the texts of files that LoadPart reads, by
-// absolute path.
+// Declaration returns the part of a roots.tofu.hcl that concerns the root module: the texts of files
+// that LoadPart reads, by absolute path.
 func (r *Root) Declaration() map[string][]byte {
 	if r.Declared == nil {
 		return nil
@@ -145,7 +145,8 @@ func (e *Estate) Files(ctx context.Context) *Files {
 
 // Of returns the absolute paths of the files that a root module reads, sorted: those in its directory and in its
 // local modules, files of variables, and files that expressions read by a constant path, also in the
-// roots.tofu.hcl that applies to it (see [Root.Declaration]). Files that git ignores, states and working files are left out.
+// roots.tofu.hcl that applies to it (see [Root.Declaration]). Files that git ignores, states and working
+// files are left out.
 func (f *Files) Of(r *Root) []string {
 	var out []string
 	for i, dir := range r.Directories() {

@@ -209,7 +209,7 @@ func (g *page) drawInstances() {
 	}
 }
 
-// Secret is what the values of all secret variables begin with. No state may have it.
+// Secret is the start of the values of all secret variables. No state may have it.
 const Secret = "hidden "
 
 // drawSecret draws a reference to a secret variable of the root module. Another chapter may not declare the
