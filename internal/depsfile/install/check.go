@@ -89,7 +89,7 @@ func inconsistencies(
 				"file has no version of it", p))
 			unlocked = append(unlocked, tfdiags.Errorf("Missing required provider", "The configuration requires the "+
 				"provider %s, but the lock file has no version of it. Select and install one with:\n  %s", p, initCommand))
-		} else if !depsfile.Acceptable(reqs[p]).Has(lock.Version) {
+		} else if len(reqs[p]) > 0 && !depsfile.Acceptable(reqs[p]).Has(lock.Version) { // without constraints, also a pre-release
 			outdated = true
 			found = append(found, fmt.Sprintf("  - provider %s: the lock file selects %s, which does not meet "+
 				"the constraints %q", p, lock.Version, depsfile.ConstraintsString(reqs[p])))
