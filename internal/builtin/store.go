@@ -19,7 +19,7 @@ func storeSchema() *configschema.NestedBlock {
 			"input":            {Type: cty.DynamicPseudoType, Optional: true, WriteOnly: true},
 			"replace":          {Type: cty.Bool, Optional: true},
 			"sensitive":        {Type: cty.Bool, Optional: true},
-			"version":          {Type: cty.String, Optional: true},
+			"version":          {Type: cty.DynamicPseudoType, Optional: true},
 			"output":           {Type: cty.DynamicPseudoType, Computed: true},
 			"sensitive_output": {Type: cty.DynamicPseudoType, Computed: true, Sensitive: true},
 		}},
