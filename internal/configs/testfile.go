@@ -12,6 +12,8 @@ import (
 type TestFile struct {
 	Name      string // path relative to the working directory
 	Variables map[string]hcl.Expression
+	// Declared are the variables from outside that the file declares.
+	Declared map[string]*Variable
 	// Providers are provider configurations for the modules under test, by their names in those
 	// modules.
 	Providers map[addrs.LocalProviderConfig]*Provider
@@ -93,7 +95,7 @@ type MockProvider struct {
 var (
 	testFileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
 		{Type: "run", LabelNames: []string{"name"}}, {Type: "variables"},
-		{Type: "provider", LabelNames: []string{"name"}},
+		{Type: "variable", LabelNames: []string{"name"}}, {Type: "provider", LabelNames: []string{"name"}},
 		{Type: "mock_provider", LabelNames: []string{"name"}}, {Type: "override_resource"}, {Type: "override_data"},
 		{Type: "override_ephemeral"}, {Type: "override_module"}, {Type: "test"},
 	}}
@@ -120,7 +122,7 @@ var overrideKinds = map[string]OverrideKind{"override_resource": OverrideResourc
 
 // testFile decodes the body of a test file.
 func (d *decoder) testFile(name string, body hcl.Body) *TestFile {
-	f := &TestFile{Name: name, Providers: map[addrs.LocalProviderConfig]*Provider{},
+	f := &TestFile{Name: name, Declared: map[string]*Variable{}, Providers: map[addrs.LocalProviderConfig]*Provider{},
 		Mocks: map[addrs.LocalProviderConfig]*MockProvider{}}
 	var variables, settings once
 	content := d.content(body, testFileSchema)
@@ -146,6 +148,8 @@ func (d *decoder) testFile(name string, body hcl.Body) *TestFile {
 			if variables.accept(d, block, "Multiple \"variables\" blocks", "This test file") {
 				f.Variables = d.testVariables(block)
 			}
+		case "variable":
+			decodeVariable(d, block)
 		case "provider":
 			d.testProvider(f, block)
 		case "mock_provider":
@@ -153,6 +157,14 @@ func (d *decoder) testFile(name string, body hcl.Body) *TestFile {
 		default:
 			f.Overrides = d.testOverride(f.Overrides, block)
 		}
+	}
+	for _, v := range d.file.variables {
+		if before := f.Declared[v.Name]; before != nil {
+			d.errorf(v.Range, "Duplicate variable declaration", "This test file has already declared a variable named %q, at %s.",
+				v.Name, tfdiags.Place(before.Range))
+			continue
+		}
+		f.Declared[v.Name] = v
 	}
 	return f
 }

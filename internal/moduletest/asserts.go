@@ -59,7 +59,7 @@ func (e *execution) own(subject addrs.Referenceable) bool {
 		if e.config.Module.Variables[s.Name] != nil {
 			return false
 		}
-		value, err := e.vars.value(variable{s.Name, fromRun})
+		value, err := e.vars.ofRun(s.Name)
 		return err != nil || value != cty.NilVal
 	}
 	return false
@@ -82,7 +82,7 @@ func (d testData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, 
 		}
 		return d.e.outputs[run.Name].object(), nil
 	}
-	value, err := d.e.vars.value(variable{subject.(addrs.InputVariable).Name, fromRun})
+	value, err := d.e.vars.ofRun(subject.(addrs.InputVariable).Name)
 	return value, placed(err, rng)
 }
 

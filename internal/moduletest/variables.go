@@ -70,7 +70,7 @@ func (v *variables) forModule() (map[string]engine.Variable, error) {
 	var errs tfdiags.Diagnostics
 	out := map[string]engine.Variable{}
 	for _, name := range slices.Sorted(maps.Keys(v.module.Variables)) {
-		value, err := v.value(variable{name, fromRun})
+		value, err := v.ofRun(name)
 		switch {
 		case err != nil:
 			errs = errs.AppendError(err)
@@ -87,6 +87,15 @@ func (v *variables) forModule() (map[string]engine.Variable, error) {
 	return out, errs.Err()
 }
 
+// ofRun returns the value that a variable has in the run, or NilVal if it is not set.
+func (v *variables) ofRun(name string) (cty.Value, error) {
+	value, err := v.value(variable{name, fromRun})
+	if declared := v.file.Declared[name]; value == cty.NilVal && err == nil && declared != nil && declared.Default.Set {
+		return declared.Default.Value, nil
+	}
+	return value, err
+}
+
 // static returns the values with which the module is loaded before the run. A value that depends on
 // outputs of earlier runs is unknown. If fallback is set, the variable then has the value from
 // outside or its default, if there is one.
@@ -94,6 +103,11 @@ func (v *variables) static(fallback bool) map[string]configs.Given {
 	out := maps.Clone(v.Variables)
 	if out == nil {
 		out = map[string]configs.Given{}
+	}
+	for name, declared := range v.file.Declared {
+		if _, given := out[name]; !given && declared.Default.Set && v.module.Variables[name] != nil {
+			out[name] = configs.Given{Val: declared.Default.Value}
+		}
 	}
 	for _, set := range []map[string]hcl.Expression{v.file.Variables, v.run.Variables} {
 		for name := range set {
@@ -142,6 +156,17 @@ func (v *variables) evaluate(at variable) (cty.Value, error) {
 	given, ok := v.Variables[at.name]
 	if !ok {
 		return cty.NilVal, nil
+	}
+	if declared := v.file.Declared[at.name]; declared != nil {
+		value, err := given.Value(declared)
+		if err != nil {
+			return value, err
+		}
+		if value, err = declared.Type.Convert(value); err != nil {
+			err = tfdiags.Errorf("Invalid value for input variable", "The value of the variable %q is not what the test "+
+				"file declares: %s.", at.name, tfdiags.FormatError(err)).At(declared.Range)
+		}
+		return value, err
 	}
 	if declared := v.module.Variables[at.name]; declared != nil {
 		return given.Value(declared)
@@ -210,7 +235,8 @@ func secondName(tr hcl.Traversal) string {
 
 // variableFor returns the value of var.NAME in an expression. from is the variable that the
 // expression defines. The value comes from the first of these sources that has one: the command
-// line and variable files, the test file, the same block, the default in the module.
+// line and variable files, the test file, the same block, the default in the test file's declaration, the
+// default in the module.
 func (v *variables) variableFor(name string, from variable, at hcl.Range) (cty.Value, error) {
 	for level := fromOutside; level <= from.level; level++ {
 		where := variable{name, level}
@@ -222,8 +248,10 @@ func (v *variables) variableFor(name string, from variable, at hcl.Range) (cty.V
 			return value, placed(err, at)
 		}
 	}
-	if declared := v.module.Variables[name]; declared != nil && declared.Default.Set {
-		return declared.Default.Value, nil
+	for _, declared := range []*configs.Variable{v.file.Declared[name], v.module.Variables[name]} {
+		if declared != nil && declared.Default.Set {
+			return declared.Default.Value, nil
+		}
 	}
 	return cty.DynamicVal, tfdiags.Errorf("Reference to undefined variable",
 		"The variable %q has no value here. Set it with -var, in a variable file or in the variables block of the "+
