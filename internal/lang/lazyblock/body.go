@@ -10,6 +10,8 @@ package lazyblock
 import (
 	"bytes"
 	"slices"
+	"sync/atomic"
+	"weak"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -25,7 +27,9 @@ type Body struct {
 	open, end  span    // the opening brace, and the place after the closing one
 	args, refs []span
 
-	parsed Weak[hclsyntax.Body] // 15 times as large as the text
+	// The parsed body is 15 times as large as the text. It is kept until the next garbage collection,
+	// and longer while something uses it.
+	parsed atomic.Pointer[weak.Pointer[hclsyntax.Body]]
 }
 
 // span is a part of one line.
@@ -52,15 +56,21 @@ func End(body hcl.Body) (hcl.Range, bool) {
 	return hcl.Range{}, false
 }
 
-// native returns the parsed body.
+// native returns the parsed body. Concurrent calls may both parse it.
 func (b *Body) native() *hclsyntax.Body {
-	return b.parsed.Get(func() *hclsyntax.Body {
-		file, diags := hclsyntax.ParseConfig(b.src, b.file, b.start)
-		if diags.HasErrors() {
-			panic("unreachable: a scanned block has a syntax error: " + diags.Error())
+	if last := b.parsed.Load(); last != nil {
+		if kept := last.Value(); kept != nil {
+			return kept
 		}
-		return file.Body.(*hclsyntax.Body).Blocks[0].Body
-	})
+	}
+	file, diags := hclsyntax.ParseConfig(b.src, b.file, b.start)
+	if diags.HasErrors() {
+		panic("unreachable: a scanned block has a syntax error: " + diags.Error())
+	}
+	body := file.Body.(*hclsyntax.Body).Blocks[0].Body
+	last := weak.Make(body)
+	b.parsed.Store(&last)
+	return body
 }
 
 // Arguments returns the names of the arguments in source order.
