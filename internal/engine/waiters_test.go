@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"tofu/internal/addrs"
@@ -78,8 +79,11 @@ resource "fake_thing" "fine" {
 		slices.Sort(names)
 		return strings.Join(names, " ")
 	}
+	var mu sync.Mutex
 	var seen []string
 	env.Observe = func(e engine.Event) {
+		mu.Lock()
+		defer mu.Unlock()
 		switch e := e.(type) {
 		case engine.Ordered:
 			order = e
