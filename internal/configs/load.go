@@ -152,10 +152,19 @@ func LoadRootModule(dir string, opts *LoadOptions, warn tfdiags.Sink) (*Config, 
 	if module == nil {
 		return nil, err
 	}
-	root := &Config{Module: opts.Overlay.root(module), Children: map[string]*Config{}, Called: opts.Called}
+	return newRoot(opts.Overlay.root(module), parser, opts), err
+}
+
+func newRoot(module *Module, parser *Parser, opts *LoadOptions) *Config {
+	root := &Config{Module: module, Children: map[string]*Config{}, Called: opts.Called}
 	root.Root = root
 	root.static = newStaticScope(root, newStaticEnv(parser, module.Dir, opts))
-	return root, err
+	return root
+}
+
+// OnlyVariables returns a root module in dir that has only the given variables. opts.Parser must be set.
+func OnlyVariables(dir string, variables map[string]*Variable, opts *LoadOptions) *Config {
+	return newRoot(&Module{Dir: dir, Variables: variables}, opts.Parser, opts)
 }
 
 // A module may call itself with different variables. These limits stop endless recursion.

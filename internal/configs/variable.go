@@ -113,6 +113,12 @@ func (v *Variable) NoValue() tfdiags.Diagnostic {
 		v.Name, v.Name).At(v.Range)
 }
 
+// DeprecationWarning returns the warning for users who set the root module variable although it is
+// deprecated.
+func (v *Variable) DeprecationWarning() tfdiags.Diagnostic {
+	return tfdiags.Warningf("Variable marked as deprecated", "%s", v.DeprecationText()).At(v.Range)
+}
+
 // DeprecationText returns the warning for users who set the variable although it is deprecated.
 func (v *Variable) DeprecationText() string {
 	return fmt.Sprintf("Variable %q is marked as deprecated with the following message:\n%s", v.Name, v.Deprecated)

@@ -8,6 +8,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
 	"tofu/internal/configs"
+	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
@@ -222,12 +223,12 @@ func (s *results) index(change *plans.InstanceChange) {
 // holds mu, or is the only user.
 func (s *results) storeOutput(o *configs.Output, val cty.Value) {
 	bare, _ := val.UnmarkDeep()
-	if bare.IsNull() {
+	if bare.IsNull() || o.Ephemeral.Value {
 		s.state.SetOutput(o.Name, nil)
 		return
 	}
 	s.state.SetOutput(o.Name, &states.Output{
-		Value: cty.UnknownAsNull(bare), Sensitive: o.Sensitive.Value, Deprecated: o.Deprecated,
+		Value: cty.UnknownAsNull(bare), Sensitive: marks.Contains(val, marks.Sensitive), Deprecated: o.Deprecated,
 	})
 }
 

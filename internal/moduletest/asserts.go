@@ -46,6 +46,11 @@ func (e *execution) inspection(do func(*lang.Scope)) *engine.Inspection {
 			in.Refs.Add(refs)
 		}
 	}
+	for _, o := range e.config.Module.Outputs {
+		if o.Ephemeral.Value {
+			in.Refs.Add(lang.Refs{Objects: []*addrs.Reference{{Subject: addrs.OutputValue{Name: o.Name}, Range: o.Range}}})
+		}
+	}
 	return in
 }
 
@@ -120,8 +125,17 @@ func (d partData) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Value, 
 	return v, nil
 }
 
-// evaluateAsserts evaluates all assertions in the scope of the module.
+// evaluateAsserts evaluates all assertions in the scope of the module, and its ephemeral outputs.
 func (e *execution) evaluateAsserts(scope *lang.Scope) {
+	e.ephemeral = outputs{}
+	for _, o := range e.config.Module.Outputs {
+		if !o.Ephemeral.Value {
+			continue
+		}
+		if value, err := scope.Data.Value(addrs.OutputValue{Name: o.Name}, o.Range); err == nil {
+			e.ephemeral[o.Name] = value
+		}
+	}
 	scope = &lang.Scope{Data: testData{scope.Data, e}, Functions: scope.Functions}
 	for _, a := range e.asserts {
 		a.evaluate(scope)

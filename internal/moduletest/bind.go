@@ -26,13 +26,21 @@ func (b *binding) bind(body hcl.Body) hcl.Body { return &boundBody{body, b} }
 // evaluates bodies concurrently; only an expression that uses an invalid one has its error.
 func (v *variables) binding() *binding {
 	out := &binding{v.fileRun, map[string]*found{}}
+	bind := func(name string) {
+		if v.module.Variables[name] != nil {
+			return
+		}
+		if value, err := v.ofRun(name); err != nil || value != cty.NilVal {
+			out.vars[name] = &found{value: value, err: err}
+		}
+	}
 	for _, set := range []map[string]hcl.Expression{v.file.Variables, v.run.Variables} {
 		for name := range set {
-			if v.module.Variables[name] == nil {
-				value, err := v.value(variable{name, fromRun})
-				out.vars[name] = &found{value: value, err: err}
-			}
+			bind(name)
 		}
+	}
+	for name := range v.file.Declared {
+		bind(name)
 	}
 	return out
 }

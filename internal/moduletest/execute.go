@@ -2,6 +2,7 @@ package moduletest
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -31,6 +32,8 @@ type execution struct {
 
 	asserts []*assertion
 	checks  *checks.Results
+	// ephemeral holds the module's ephemeral outputs, which are not part of its state.
+	ephemeral outputs
 }
 
 // execute executes the run and returns its result.
@@ -103,7 +106,11 @@ func (e *execution) load(
 		opts.Resolve = opts.Resolve.Within(e.subject.path)
 	}
 	opts.Resolve = orLocal(opts.Resolve, opts.Parser)
-	return configs.LoadRoot(ctx, e.subject.dir, &opts, warn)
+	config, err := configs.LoadRoot(ctx, e.subject.dir, &opts, warn)
+	if config != nil {
+		config.Called = true // the test can read the outputs, as a calling module could
+	}
+	return config, err
 }
 
 // orLocal returns a resolver that also finds local modules that are not installed. Runs may have
@@ -134,6 +141,13 @@ func (e *execution) operate(ctx context.Context, done *RunDone, expected []*expe
 		return tfdiags.FromError(err)
 	}
 	var found tfdiags.Diagnostics
+	if err := e.vars.checkDeclared(ctx, e.env(found.Add)); err != nil {
+		found = found.AppendError(err)
+		if e.run.Plan {
+			return judge(found, nil, expected)
+		}
+		return append(found, unreachable(found, expected)...)
+	}
 	module, err := e.module(ctx)
 	if err != nil {
 		return tfdiags.FromError(err)
@@ -220,6 +234,7 @@ func (e *execution) apply(
 	st, err := engine.Apply(ctx, e.config, plan, env, opts)
 	err = tfdiags.Join(err, module.take(ctx, e, attempt, st))
 	e.outputs[e.run.Name] = st.OutputValues()
+	defer func() { maps.Copy(e.outputs[e.run.Name], e.ephemeral) }()
 	delete(e.planned, e.run.Name)
 	if !targeted || err != nil || plan.Defers() {
 		return st, err

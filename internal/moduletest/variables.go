@@ -1,6 +1,7 @@
 package moduletest
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"tofu/internal/engine"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/lang/marks"
+	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
@@ -58,6 +60,8 @@ type found struct {
 	value cty.Value // NilVal if the variable is not set
 	err   error
 	busy  bool
+	// secret says that a variable that the test file declares as sensitive is part of the value.
+	secret bool
 }
 
 func newVariables(f *fileRun, run *configs.TestRun, module *configs.Module) *variables {
@@ -70,18 +74,22 @@ func (v *variables) forModule() (map[string]engine.Variable, error) {
 	var errs tfdiags.Diagnostics
 	out := map[string]engine.Variable{}
 	for _, name := range slices.Sorted(maps.Keys(v.module.Variables)) {
+		declared := v.module.Variables[name]
 		value, err := v.ofRun(name)
 		switch {
 		case err != nil:
 			errs = errs.AppendError(err)
+		case value != cty.NilVal && !declared.Ephemeral.Value && marks.Contains(value, marks.Ephemeral):
+			errs = append(errs, tfdiags.Errorf("Variable does not allow ephemeral value",
+				"The run %q sets the variable %q of the module under test to an ephemeral value. To accept it, declare the "+
+					"variable with ephemeral = true.", v.run.Name, name).At(declared.Range))
 		case value != cty.NilVal:
-			// The module, not the test, decides which variables are sensitive.
-			out[name] = engine.Variable{Value: withoutSensitive(value)}
-		case v.module.Variables[name].Required():
+			out[name] = engine.Variable{Value: v.shown(name, value)}
+		case declared.Required():
 			errs = append(errs, tfdiags.Errorf("No value for required variable",
 				"The module under test requires the variable %q, which has no value in the run %q. Set it in a "+
 					"variables block of the run or the file, with -var, or in a variable file.",
-				name, v.run.Name).At(v.module.Variables[name].Range))
+				name, v.run.Name).At(declared.Range))
 		}
 	}
 	return out, errs.Err()
@@ -91,9 +99,50 @@ func (v *variables) forModule() (map[string]engine.Variable, error) {
 func (v *variables) ofRun(name string) (cty.Value, error) {
 	value, err := v.value(variable{name, fromRun})
 	if declared := v.file.Declared[name]; value == cty.NilVal && err == nil && declared != nil && declared.Default.Set {
-		return declared.Default.Value, nil
+		return declared.Final(cty.NilVal)
 	}
 	return value, err
+}
+
+// shown returns the value of a variable for the module under test. The module decides which of its
+// variables are sensitive, except for values that the test file declares as sensitive.
+func (v *variables) shown(name string, value cty.Value) cty.Value {
+	if declared := v.file.Declared[name]; declared != nil && declared.Sensitive.Value ||
+		v.found[variable{name, fromRun}].secret {
+		return value
+	}
+	return marks.Without(value, marks.Sensitive)
+}
+
+// checkDeclared evaluates the variables that the test file declares, as those of a root module. A
+// variable needs no value if the module under test has a default for it, or if other runs set it.
+func (v *variables) checkDeclared(ctx context.Context, env *engine.Env) error {
+	values, needed := map[string]engine.Variable{}, maps.Clone(v.file.Declared)
+	var errs tfdiags.Diagnostics
+	for _, name := range slices.Sorted(maps.Keys(needed)) {
+		value, err := v.value(variable{name, fromRun})
+		inModule := v.module.Variables[name]
+		sets := func(r *configs.TestRun) bool { return r.Variables[name] != nil }
+		switch {
+		case err != nil:
+			errs = errs.AppendError(err)
+		case value != cty.NilVal:
+			values[name] = engine.Variable{Value: value}
+			if needed[name].Deprecated != "" {
+				env.Warn(needed[name].DeprecationWarning())
+			}
+		case inModule != nil && !inModule.Required(), slices.ContainsFunc(v.file.Runs, sets):
+			needed[name] = &configs.Variable{Name: name, Range: needed[name].Range, Nullable: configs.Opt[bool]{Value: true},
+				Default: configs.Opt[cty.Value]{Value: cty.NullVal(cty.DynamicPseudoType), Set: true},
+				Type:    configs.TypeConstraint{Type: cty.DynamicPseudoType, WithOptional: cty.DynamicPseudoType}}
+		}
+	}
+	if len(needed) == 0 || errs.Err() != nil {
+		return errs.Err()
+	}
+	cfg := configs.OnlyVariables(v.module.Dir, needed, &v.Suite.opts)
+	_, err := engine.Plan(ctx, cfg, states.New(), env, &engine.PlanOptions{Variables: values})
+	return err
 }
 
 // static returns the values with which the module is loaded before the run. A value that depends on
@@ -104,9 +153,10 @@ func (v *variables) static(fallback bool) map[string]configs.Given {
 	if out == nil {
 		out = map[string]configs.Given{}
 	}
-	for name, declared := range v.file.Declared {
-		if _, given := out[name]; !given && declared.Default.Set && v.module.Variables[name] != nil {
-			out[name] = configs.Given{Val: declared.Default.Value}
+	for name := range v.file.Declared {
+		value, err := v.ofRun(name)
+		if err == nil && value != cty.NilVal && v.module.Variables[name] != nil {
+			out[name] = configs.Given{Val: v.shown(name, value)}
 		}
 	}
 	for _, set := range []map[string]hcl.Expression{v.file.Variables, v.run.Variables} {
@@ -119,7 +169,7 @@ func (v *variables) static(fallback bool) map[string]configs.Given {
 			_, given := out[name]
 			switch {
 			case err == nil:
-				out[name] = configs.Given{Val: withoutSensitive(value)}
+				out[name] = configs.Given{Val: v.shown(name, value)}
 			case !fallback || !given && declared.Required():
 				out[name] = configs.Given{Val: cty.DynamicVal}
 			}
@@ -128,9 +178,8 @@ func (v *variables) static(fallback bool) map[string]configs.Given {
 	return out
 }
 
-func withoutSensitive(v cty.Value) cty.Value { return marks.Without(v, marks.Sensitive) }
-
-// value returns the value of a variable, or NilVal if it is not set.
+// value returns the value of a variable, or NilVal if it is not set. If the test file declares the
+// variable, the value has the declared type and marks.
 func (v *variables) value(at variable) (cty.Value, error) {
 	if f := v.found[at]; f != nil {
 		if f.busy {
@@ -143,6 +192,14 @@ func (v *variables) value(at variable) (cty.Value, error) {
 	v.found[at] = f
 	f.value, f.err = v.evaluate(at)
 	f.busy = false
+	if declared := v.file.Declared[at.name]; declared != nil && f.err == nil && f.value != cty.NilVal {
+		f.secret = f.secret || declared.Sensitive.Value
+		f.value, f.err = declared.Final(f.value)
+		if f.err != nil {
+			f.err = tfdiags.Errorf("Invalid value for input variable", "The value of the variable %q is not what the test "+
+				"file declares: %s.", at.name, tfdiags.FormatError(f.err)).At(declared.Range)
+		}
+	}
 	return f.value, f.err
 }
 
@@ -151,31 +208,34 @@ func (v *variables) evaluate(at variable) (cty.Value, error) {
 		return v.eval(expr, at)
 	}
 	if at.level > fromOutside {
-		return v.value(variable{at.name, at.level - 1})
+		return v.from(variable{at.name, at.level - 1}, at)
 	}
 	given, ok := v.Variables[at.name]
 	if !ok {
 		return cty.NilVal, nil
 	}
-	if declared := v.file.Declared[at.name]; declared != nil {
-		value, err := given.Value(declared)
-		if err != nil {
-			return value, err
-		}
-		if value, err = declared.Type.Convert(value); err != nil {
-			err = tfdiags.Errorf("Invalid value for input variable", "The value of the variable %q is not what the test "+
-				"file declares: %s.", at.name, tfdiags.FormatError(err)).At(declared.Range)
-		}
-		return value, err
-	}
-	if declared := v.module.Variables[at.name]; declared != nil {
-		return given.Value(declared)
+	if list := v.declarations(at.name); len(list) > 0 {
+		return given.Value(list[0])
 	}
 	if given.Expr != nil {
 		value, diags := given.Expr.Value(nil)
 		return value, tfdiags.FromHCL(diags).Err()
 	}
 	return cty.StringVal(given.Text), nil
+}
+
+// declarations returns the declarations of a variable: that of the test file before that of the
+// module.
+func (v *variables) declarations(name string) []*configs.Variable {
+	return slices.DeleteFunc([]*configs.Variable{v.file.Declared[name], v.module.Variables[name]},
+		func(declared *configs.Variable) bool { return declared == nil })
+}
+
+// from returns the value of a variable for the evaluation of another.
+func (v *variables) from(at, user variable) (cty.Value, error) {
+	value, err := v.value(at)
+	v.found[user].secret = v.found[user].secret || v.found[at].secret
+	return value, err
 }
 
 func (v *variables) expr(at variable) hcl.Expression {
@@ -243,15 +303,20 @@ func (v *variables) variableFor(name string, from variable, at hcl.Range) (cty.V
 		if where == from {
 			break // the expression of a variable may refer to the variable's own value from an earlier source
 		}
-		value, err := v.value(where)
+		value, err := v.from(where, from)
 		if err != nil || value != cty.NilVal {
 			return value, placed(err, at)
 		}
 	}
-	for _, declared := range []*configs.Variable{v.file.Declared[name], v.module.Variables[name]} {
-		if declared != nil && declared.Default.Set {
+	for _, declared := range v.declarations(name) {
+		if !declared.Default.Set {
+			continue
+		}
+		if declared == v.module.Variables[name] {
 			return declared.Default.Value, nil
 		}
+		v.found[from].secret = v.found[from].secret || declared.Sensitive.Value
+		return declared.Final(cty.NilVal)
 	}
 	return cty.DynamicVal, tfdiags.Errorf("Reference to undefined variable",
 		"The variable %q has no value here. Set it with -var, in a variable file or in the variables block of the "+

@@ -53,8 +53,7 @@ func Values(
 		}
 		out[name] = one
 		if v.Deprecated != "" {
-			warn(tfdiags.Warningf("Variable marked as deprecated", "%s",
-				v.DeprecationText()).At(v.Range))
+			warn(v.DeprecationWarning())
 		}
 	}
 	if undeclared > maxUndeclared {
