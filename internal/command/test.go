@@ -219,6 +219,9 @@ func (t *testRun) show(e moduletest.Event) {
 		if t.flags.Verbose && e.State != nil {
 			run.State = &ui.StateView{State: e.State, Schemas: t.schemas}
 		}
+		if t.flags.Verbose {
+			run.Uninvoked = e.Uninvoked
+		}
 		m = run
 	case moduletest.Cleaned:
 		m = ui.TestCleanup{Path: e.Path, Run: e.Run, Diagnostics: e.Diagnostics, Left: left(e.Left),

@@ -9,6 +9,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/engine/phase"
 	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/lang/marks"
@@ -139,7 +140,20 @@ func (t *instance) triggered(c *evalContext, trigger *reads.ActionTrigger, at in
 		return nil, tfdiags.Errorf("Reference to missing action instance", "%s%s, which %s triggers, doesn't exist. %s",
 			ref.Action, key, t.addr, x.describeKeys(ref.Action)).At(ref.Range)
 	}
-	return t.w.newAction(c, a, x, i)
+	out, err := t.w.newAction(c, a, x, i)
+	out.mockFor(t)
+	return out, err
+}
+
+// mockFor replaces the provider of an action that a mocked object triggers.
+func (a *actionCall) mockFor(t *instance) {
+	mocks := t.w.op.env.Mocks
+	if a.prov == nil || mocks == nil || t.w.op.Phase == phase.Validate {
+		return
+	}
+	if mock := mocks.Triggered(a.addr, t.addr, t.r.Provider.Addr); mock != nil {
+		a.prov = &providerInstance{mock, a.prov.addr}
+	}
 }
 
 // newAction evaluates an instance of an action. c is a context of its module instance.
@@ -284,6 +298,7 @@ func (t *instance) invoke(ctx context.Context, inv *plans.Invocation, value cty.
 	var err error
 	if configs.ActionEvent(on.Event).Destroys() {
 		a.prov, err = a.providerAt(ctx, inv.Provider.Key)
+		a.mockFor(t)
 	} else {
 		c, trigger := t.callerContext(ctx, value), &t.r.Exprs.ActionTriggers[on.Block]
 		fires, invalid := c.fires(trigger)

@@ -30,6 +30,9 @@ type Mocks interface {
 	// Instance returns the mock that manages one resource instance, or nil if the provider itself
 	// manages it.
 	Instance(addrs.AbsInstance, addrs.AbsProviderConfig) providers.Interface
+	// Triggered returns the mock of an action that a change of the object caller triggers, or nil if its
+	// provider carries it out. The object belongs to the given provider configuration.
+	Triggered(action, caller addrs.AbsInstance, of addrs.AbsProviderConfig) providers.Interface
 }
 
 func (w *walk) inspect(ctx context.Context, e *evaluator) {

@@ -3,6 +3,7 @@ package moduletest
 import (
 	"context"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
@@ -48,6 +49,9 @@ func (e *execution) execute(ctx context.Context) RunDone {
 		}
 	}
 	done.Diagnostics, done.Config = diags, e.config
+	if e.mocks != nil {
+		done.Uninvoked = slices.Sorted(maps.Keys(e.mocks.uninvoked))
+	}
 	return done
 }
 

@@ -24,6 +24,8 @@ type mockObject struct {
 	values cty.Value           // values that are used instead of generated ones
 	origin string              // where the values are declared, for messages
 	diags  tfdiags.Diagnostics // errors in the schema, which every call returns
+
+	planned func() // called when an action is planned
 }
 
 // object returns the object for a configuration, with computed values filled in.
@@ -172,6 +174,7 @@ func (m *mockObject) ValidateAction(context.Context, string, cty.Value) tfdiags.
 
 // PlanAction implements providers.Interface.
 func (m *mockObject) PlanAction(context.Context, string, cty.Value) providers.PlanActionResponse {
+	m.planned()
 	return providers.PlanActionResponse{Diagnostics: m.diags}
 }
 

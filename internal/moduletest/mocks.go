@@ -2,6 +2,7 @@ package moduletest
 
 import (
 	"context"
+	"sync"
 
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
@@ -19,6 +20,11 @@ type mocks struct {
 	overrides configs.OverrideTable
 	// used maps each resource in the configuration to its provider configuration.
 	used map[addrs.ConfigResource]addrs.AbsProviderConfig
+
+	mu sync.Mutex
+	// uninvoked names the actions that were planned but mocked, each with the object that triggers it if
+	// that is why.
+	uninvoked map[string]bool
 }
 
 var _ engine.Mocks = (*mocks)(nil)
@@ -28,6 +34,7 @@ func newMocks(schema func(context.Context, addrs.Provider) (*providers.Schema, t
 		schema: schema, configs: map[addrs.AbsProviderConfig]*configs.MockProvider{},
 		overrides: configs.OverrideTable{},
 		used:      map[addrs.ConfigResource]addrs.AbsProviderConfig{},
+		uninvoked: map[string]bool{},
 	}
 }
 
@@ -72,7 +79,23 @@ func (m *mocks) Instance(addr addrs.AbsInstance, config addrs.AbsProviderConfig)
 	}
 	schema, diags := m.schema(context.Background(), config.Provider)
 	out.schema, out.diags = schemaOf(schema, addr.Resource), diags
+	out.planned = func() { m.skip(addr.String()) }
 	return out
+}
+
+// Triggered implements engine.Mocks.
+func (m *mocks) Triggered(action, caller addrs.AbsInstance, of addrs.AbsProviderConfig) providers.Interface {
+	if !m.covers(caller, of) {
+		return nil
+	}
+	return &mockObject{addr: action, planned: func() { m.skip(action.String() + ", triggered by " + caller.String()) }}
+}
+
+// skip records an action that is not invoked.
+func (m *mocks) skip(action string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.uninvoked[action] = true
 }
 
 func schemaOf(schema *providers.Schema, r addrs.Resource) *providers.ResourceSchema {

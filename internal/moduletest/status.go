@@ -48,6 +48,8 @@ type (
 		Plan        *plans.Plan
 		State       *states.State
 		Config      *configs.Config
+		// Uninvoked names the actions that were planned, but are mocked.
+		Uninvoked []string
 	}
 	// Cleaned is sent if not all objects of a state could be destroyed, or if their destruction had
 	// problems. Run is the last run that changed the state.

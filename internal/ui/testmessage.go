@@ -40,6 +40,7 @@ type (
 		Diagnostics tfdiags.Diagnostics
 		Plan        *PlanView
 		State       *StateView
+		Uninvoked   []string // actions that were planned but are mocked
 	}
 	// TestCleanup reports objects that could not be destroyed.
 	TestCleanup struct {
@@ -123,6 +124,8 @@ func where(path, run string) string {
 	return path + "/" + run
 }
 
+const uninvokedText = "Not invoked, because the action or its trigger is mocked"
+
 func (m TestCleanup) text() string {
 	recorded := ""
 	if m.StateFile != "" {
@@ -157,6 +160,9 @@ func (h *human) testMessage(m Message) {
 		}
 		if m.State != nil {
 			h.State(m.State)
+		}
+		if len(m.Uninvoked) > 0 {
+			h.write(h.Out, "\n"+uninvokedText+":\n  - "+strings.Join(m.Uninvoked, "\n  - ")+"\n")
 		}
 		h.Diagnostics(m.Diagnostics)
 	case TestCleanup:
@@ -271,6 +277,9 @@ func (p *jsonPrinter) testRun(m TestRun) {
 	case m.State != nil:
 		p.testDocument("state", about, &m.Diagnostics,
 			func(w io.Writer) error { return WriteState(w, m.State, p.Version) })
+	}
+	if len(m.Uninvoked) > 0 {
+		p.line("info", uninvokedText, "test_actions", about.with(entry{"test_actions": map[string]any{"mocked": m.Uninvoked}}))
 	}
 	p.diagnostics(m.Diagnostics, about)
 }
