@@ -135,6 +135,7 @@ type queued struct {
 	queue   *workers.Queue
 	run     *workers.Run
 	unread  map[string]error // why root modules can't be read, by name
+	hidden  []string         // names of root modules whose stored results or output can't be read
 	targets map[string]*target
 	modules map[string]session.RootModule // by name; nil until they are needed
 }
@@ -603,8 +604,7 @@ func (q *queued) result(ctx context.Context, view *rootsView, t *workers.Task) (
 		err = view.take(t.Root, from)
 	}
 	if err != nil {
-		return &fleet.Result{Root: r, Err: tfdiags.Errorf("The result of a root module can't be read", "%s. The "+
-			"worker %s has stored it.", strings.TrimSuffix(err.Error(), "."), t.Worker)}, nil
+		return &fleet.Result{Root: r, Err: q.unreadable(t, err)}, nil
 	}
 	result.Err = tfdiags.MapError(result.Err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
 		return diags.Map(func(d *tfdiags.Diagnostic) {
@@ -618,6 +618,15 @@ func (q *queued) result(ctx context.Context, view *rootsView, t *workers.Task) (
 		})
 	})
 	return result, from.Text
+}
+
+// unreadable returns an error for a task whose stored result or output can't be read, and notes the root module.
+func (q *queued) unreadable(t *workers.Task, err error) tfdiags.Diagnostic {
+	if !slices.Contains(q.hidden, t.Root) {
+		q.hidden = append(q.hidden, t.Root)
+	}
+	return tfdiags.Errorf("The result of a root module can't be read", "%s The worker %s has stored it.",
+		tfdiags.Sentence(err), t.Worker)
 }
 
 // dir returns the directory of a root module.

@@ -214,7 +214,9 @@ type runsCancelFlags struct {
 
 var cmdRunsLogs = &Command{
 	Name: "logs", Args: "RUN", Short: "Print what a run has printed, by root module",
-	Long: "Prints what the tasks of a run have printed so far, root module by root module.",
+	Long: `
+Prints what the tasks of a run have printed so far, root module by root module.
+What can't be decrypted here is named, and the status is 1.`,
 	New: with((*runsFlags).declareDocument, func(ctx context.Context, app *App, f *runsFlags, args []string) error {
 		return f.onRun(ctx, app, args, func(q *workers.Queue, r *workers.Run) error {
 			shown := &queued{app: app, flags: &fleetFlags{}, queue: q, run: r}
@@ -227,15 +229,22 @@ var cmdRunsLogs = &Command{
 				document.Roots = append(document.Roots, logs...)
 			}
 			if f.Document {
-				return f.printDocument(app, document)
-			}
-			for _, l := range document.Roots {
-				app.Say("%s (%s, %s)", rootHeading(app.Terminal, l.Name), phaseWord(r, l.Phase), l.Status)
-				_, _ = io.WriteString(app.Out, l.Text)
-				if l.ended {
-					app.Say("")
-					app.Printer.Diagnostics(l.diags)
+				if err := f.printDocument(app, document); err != nil {
+					return err
 				}
+			} else {
+				for _, l := range document.Roots {
+					app.Say("%s (%s, %s)", rootHeading(app.Terminal, l.Name), phaseWord(r, l.Phase), l.Status)
+					_, _ = io.WriteString(app.Out, l.Text)
+					if l.ended || len(l.diags) > 0 {
+						app.Say("")
+						app.Printer.Diagnostics(l.diags)
+					}
+				}
+			}
+			if len(shown.hidden) > 0 {
+				return tfdiags.Errorf("Not everything can be shown", "What workers have stored for these root modules can't be "+
+					"read here: %s.", strings.Join(shown.hidden, ", "))
 			}
 			return nil
 		})
@@ -273,15 +282,15 @@ func (q *queued) logs(ctx context.Context, phase int) (out []rootLog, err error)
 	}
 	for _, t := range tasks {
 		var text []byte
-		for len(events) > 0 && events[0].Task == t.N {
+		var unread tfdiags.Diagnostics
+		for ; len(events) > 0 && events[0].Task == t.N; events = events[1:] {
 			list, err := q.events(ctx, t.Root, events[0].Data)
-			if err != nil {
-				return nil, err
+			if err != nil && unread == nil {
+				unread = q.unreadable(t, err).List()
 			}
 			for _, e := range list {
 				text = append(text, e.Out...)
 			}
-			events = events[1:]
 		}
 		q.flags.shown = newRootsView(q.app, len(tasks))
 		l := rootLog{Name: t.Root, Phase: phase, Status: t.Status, ended: workers.Ended(t.Status)}
@@ -289,6 +298,7 @@ func (q *queued) logs(ctx context.Context, phase int) (out []rootLog, err error)
 		if l.Text = string(append(text, more...)); l.ended {
 			l.diags = tfdiags.FromError(result.Err)
 		}
+		l.diags = append(l.diags, unread.Dedup(l.diags)...)
 		l.Diagnostics = ui.DescribeDiagnostics(l.diags, q.app.Source)
 		out = append(out, l)
 	}
