@@ -252,8 +252,20 @@ func (a *adoption) write(ctx context.Context) error {
 	block := func(r addrs.AbsResource) string { return blocks[r] }
 	var texts map[string]string
 	if a.f.Modules {
-		calls := a.config.Module.Calls
-		texts = adopt.Modules(imported, block, prefix, a.f.Group, func(name string) bool { return calls[name] != nil })
+		calls, there := a.config.Module.Calls, map[string]bool{}
+		texts = adopt.Modules(imported, block, prefix, a.f.Group, func(name string) bool {
+			if c := calls[name]; c != nil {
+				there[fmt.Sprintf("%s (%s)", name, tfdiags.Place(c.Range))] = true
+			}
+			return calls[name] != nil
+		})
+		if len(there) > 0 {
+			a.app.Warnings.Add(tfdiags.Warningf("Groups are modules already", "The configuration has modules with the names of "+
+				"these groups: %s. The new objects are in modules of their own, whose names end in numbers. To add them to the old "+
+				"ones, before you apply: move the blocks into the directories of these, pass the arguments of the new calls to "+
+				"them, delete the new calls, and change the addresses in %s_imports.tf.",
+				strings.Join(slices.Sorted(maps.Keys(there)), ", "), prefix))
+		}
 	} else {
 		texts = adopt.Files(imported, block, prefix, a.f.Group)
 	}
