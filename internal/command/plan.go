@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -36,9 +37,9 @@ the changes that were shown.`,
 				f.Vars = append(f.Vars, inputs.Flag{Unknown: true, Text: text})
 				return nil
 			})
-		fs.StringVar(&f.Against, "against", "", "Plan to restore the objects as they were at `RUN|TIME`: at the end "+
+		fs.Func("against", "Plan to restore the objects as they were at `RUN|TIME`: at the end "+
 			"of a run, whose ID may be abbreviated, or at a time such as 2026-01-31T12:00:00Z. What can't be undone "+
-			"is listed. Needs the backend \"postgres\".")
+			"is listed. Needs the backend \"postgres\".", someRun(&f.Against))
 		addUndo(fs, &f.Undo)
 		fs.BoolVar(&f.Watch, "watch", false, "Show the plan on the terminal until an interrupt, and plan again when a "+
 			"file changes. Objects are read once; with -refresh-older-than, again when they were read that long ago.")
@@ -56,10 +57,21 @@ the changes that were shown.`,
 
 // addUndo declares the option to take back a run.
 func addUndo(fs *options, into *string) {
-	fs.StringVar(into, "undo", "", "Take back what `RUN` did, whose ID may be abbreviated: destroy what it created, "+
+	fs.Func("undo", "Take back what `RUN` did, whose ID may be abbreviated: destroy what it created, "+
 		"set back what it updated, and create again what it destroyed. Other objects and changes of the configuration "+
 		"are left alone. What can't be undone is listed. \"last\" is the last run that changed something; others need the "+
-		"backend \"postgres\".")
+		"backend \"postgres\".", someRun(into))
+}
+
+// someRun returns the function of an option that names a run. An empty name is an error: it may be a variable of a
+// script that isn't set, and a plan of the configuration is not what was meant.
+func someRun(into *string) func(string) error {
+	return func(text string) error {
+		if *into = text; text == "" {
+			return errors.New("the name of the run is empty")
+		}
+		return nil
+	}
 }
 
 // undoes checks the options of a plan that takes back a run, and sets those that it needs. other reports

@@ -24,7 +24,7 @@ import (
 // their earlier values. If it did not exist, it is destroyed. Arguments that depend on changing
 // objects, or on attributes that can't be restored, are evaluated as usual. For example, resources
 // that refer to a newly created object get its new ID. Everything that the configuration doesn't
-// declare stays as it is.
+// declare stays as it is, except what the run created that a plan takes back: that is destroyed.
 //
 // If an earlier object is no longer in the state but no run destroyed it, it may still exist. If
 // its provider finds it, it is imported again. An object that did not exist at the earlier time,
@@ -37,11 +37,17 @@ type pastObjects struct {
 	created, destroyed map[addrs.AbsInstance]bool // see Past
 	movedThen          *moves.Results             // results of moved blocks on the earlier state
 	movedNow           *moves.Results             // results of moved blocks on the present state
+	undo               bool                       // one run is taken back
 }
 
 func newPastObjects(cfg *configs.Config, past *Past, prior *states.State, movedNow *moves.Results) *pastObjects {
 	moved, results := moves.Apply(cfg, past.State, tfdiags.Drop)
-	return &pastObjects{moves.Follow(moved, prior), past.Created, past.Destroyed, results, movedNow}
+	return &pastObjects{moves.Follow(moved, prior), past.Created, past.Destroyed, results, movedNow, past.Undo != ""}
+}
+
+// undoes reports whether the plan takes back a run that created the present object of an instance.
+func (o *pastObjects) undoes(addr addrs.AbsInstance) bool {
+	return o.undo && o.object(addr) == nil && o.wasCreated(addr)
 }
 
 // wasCreated reports whether a run has created the present object of an instance since the earlier
@@ -249,7 +255,7 @@ func (f finisher) past(opts *PlanOptions) *plans.Past {
 // the configuration doesn't declare it.
 func (f finisher) leaves(addr addrs.AbsInstance) bool {
 	r := f.w.graph.Resource(addr.Config())
-	return (r == nil || r.Selected.HasOrphan(addr)) && !f.declares(addr)
+	return (r == nil || r.Selected.HasOrphan(addr)) && !f.declares(addr) && !f.w.op.past.undoes(addr)
 }
 
 // changedSince reports whether the present object of an instance differs from its earlier object.

@@ -360,10 +360,7 @@ func (p *instancePlan) selfReferences() (named bool, err error) {
 // orphans returns functions that each plan one undeclared object of the resource: an instance
 // that is no longer declared, or a deposed object.
 func (v resourceVisit) orphans(ctx context.Context, prior *states.Resource) []func(dag.ID) error {
-	w, r := v.w, v.r
-	if w.op.past != nil {
-		return nil
-	}
+	w, r, past := v.w, v.r, v.w.op.past
 	var run []func(dag.ID) error
 	add := func(o *orphanPlan) {
 		run = append(run, func(vertex dag.ID) error {
@@ -379,11 +376,14 @@ func (v resourceVisit) orphans(ctx context.Context, prior *states.Resource) []fu
 	for _, key := range prior.SortedKeys() {
 		inst := prior.Instances[key]
 		addr := prior.Addr.Instance(key)
-		if !r.Selected.HasOrphan(addr) {
+		if !r.Selected.HasOrphan(addr) || past != nil && !past.undoes(addr) {
 			continue
 		}
 		if _, wanted := x.has(key); !wanted && inst.Current != nil {
 			add(&orphanPlan{instance: instance{w: w, r: r, addr: addr, in: in}, stored: inst})
+		}
+		if past != nil {
+			continue
 		}
 		for _, deposed := range slices.Sorted(maps.Keys(inst.Deposed)) {
 			add(&orphanPlan{instance: instance{w: w, r: r, addr: addr, in: in}, stored: inst, deposed: deposed})
