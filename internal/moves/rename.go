@@ -3,6 +3,7 @@ package moves
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"tofu/internal/addrs"
@@ -74,20 +75,42 @@ func (r *renamer) rename(source, dest addrs.Target) ([]Renamed, error) {
 	return r.instance(res, source.Key, dest)
 }
 
-// severalOf returns the error for a module that has instances with keys, if the address without a
-// key has no objects.
-func (r *renamer) severalOf(source, dest addrs.Target) error {
-	for _, res := range r.from.Sorted() {
-		rest, ok := strings.CutPrefix(string(res.Addr.Module), string(source.Module)+"[")
-		if key, _, closed := strings.Cut(rest, "]"); ok && closed {
-			return invalidRename(source, dest, fmt.Sprintf("%s has instances such as %[1]s[%s], which are moved one by one. "+
-				"Name one of these.", source, key))
+// several moves each instance of a module that has keys to the instance of dest with the same key.
+func (r *renamer) several(source, dest addrs.ModuleInstance) (out []Renamed, err error) {
+	caller, call := source.Parent()
+	target, called := dest.Parent()
+	found := map[addrs.InstanceKey]bool{}
+	if call.Key == addrs.NoKey {
+		for res := range r.from.Resources() {
+			if caller.Contains(res.Addr.Module) {
+				steps := res.Addr.Module.Steps()[len(caller.Steps()):]
+				if len(steps) > 0 && steps[0].Name == call.Name {
+					found[steps[0].Key] = true
+				}
+			}
 		}
 	}
-	return r.from.NotFound(source)
+	keys := slices.SortedFunc(maps.Keys(found), addrs.InstanceKey.Compare)
+	switch {
+	case len(keys) == 0:
+		return nil, r.from.NotFound(addrs.Target{Module: source})
+	case called.Key != addrs.NoKey:
+		return nil, invalidRename(source, dest, fmt.Sprintf("%s has instances such as %s, which can't all be moved to one "+
+			"address. Name one of these, or move them to the address of a module without a key.",
+			source, caller.Child(call.Name, keys[0])))
+	}
+	for _, key := range keys {
+		moved, err := r.module(caller.Child(call.Name, key), target.Child(called.Name, key))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, moved...)
+	}
+	return out, nil
 }
 
-// module moves everything in a module instance, including the modules that it calls.
+// module moves everything in a module instance, including the modules that it calls. If source has no key but its
+// instances have, all of them move.
 func (r *renamer) module(source, dest addrs.ModuleInstance) ([]Renamed, error) {
 	var inside []*states.Resource
 	for res := range r.from.Resources() {
@@ -97,7 +120,7 @@ func (r *renamer) module(source, dest addrs.ModuleInstance) ([]Renamed, error) {
 	}
 	sourceTarget, destTarget := addrs.Target{Module: source}, addrs.Target{Module: dest}
 	if len(inside) == 0 {
-		return nil, r.severalOf(sourceTarget, destTarget)
+		return r.several(source, dest)
 	}
 	for res := range r.to.Resources() {
 		if dest.Contains(res.Addr.Module) {
