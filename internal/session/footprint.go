@@ -14,10 +14,11 @@ import (
 )
 
 // setFootprint records in a plan what the plan has read and what it will write, if the store needs
-// this. It also records the outputs that the plan has read from other states.
-func (op *Operation) setFootprint(ctx context.Context, plan *plans.Plan) error {
+// this. It also records the outputs that the plan has read from other states. It does nothing for a plan
+// that is neither stored nor applied.
+func (op *Operation) setFootprint(ctx context.Context, plan *plans.Plan, opts *engine.PlanOptions) error {
 	remote := op.Session.remote.take()
-	if !op.State.Shared() && len(remote) == 0 {
+	if !op.State.Shared() && len(remote) == 0 || opts.NotSaved && op.Name != OperationApply {
 		return nil
 	}
 	defer op.Session.Timings.Phase("footprint")()

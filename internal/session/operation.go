@@ -373,7 +373,7 @@ func (op *Operation) PlanQuietly(ctx context.Context, opts *engine.PlanOptions) 
 	if err := op.Providers.packages.check(Requirements(nil, op.State.State())); err != nil {
 		return nil, err
 	}
-	err = op.setFootprint(ctx, plan)
+	err = op.setFootprint(ctx, plan, opts)
 	if memory != nil && err == nil {
 		memory.remember(op, in, plan, warnings)
 	}
