@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"tofu/internal/addrs"
 	"tofu/internal/states"
@@ -125,7 +126,7 @@ func (s *Store) LoadStateAt(
 	ctx context.Context, workspace string, at *statemgr.Moment, codec statemgr.Codec,
 ) (*statemgr.Loaded, error) {
 	out := &statemgr.Loaded{State: states.New()}
-	var text []byte
+	var r *reading
 	err := s.transaction(ctx, readOnly, func(ctx context.Context, tx pgx.Tx) error {
 		w, err := find(ctx, tx, workspace)
 		if err != nil || w == nil {
@@ -133,7 +134,7 @@ func (s *Store) LoadStateAt(
 		}
 		out.Exists, out.Lineage, out.Version = true, w.lineage, w.program
 		out.Serial, out.Revision = at.Serial, at.Revision
-		r := &reading{codec: codec}
+		r = &reading{codec: codec}
 		r.text = fmt.Appendf(nil, `{"version":4,"terraform_version":%s,"serial":%d,"lineage":%s,"outputs":{`,
 			quoted(w.program), at.Serial, quoted(w.lineage))
 		if err := r.outputsAt(ctx, tx, w.id, at); err != nil {
@@ -143,13 +144,13 @@ func (s *Store) LoadStateAt(
 		if err := r.objectsAt(ctx, tx, w.id, at); err != nil {
 			return err
 		}
-		text = append(r.text, `],"check_results":null}`...)
+		r.text = append(r.text, `],"check_results":null}`...)
 		return nil
 	})
 	if err != nil || !out.Exists {
 		return out, explained(err)
 	}
-	file, err := statefile.Parse(text)
+	file, err := statefile.ParseSections(r.text, r.sections)
 	if err != nil {
 		return nil, err
 	}
@@ -183,15 +184,14 @@ func (r *reading) objectsAt(ctx context.Context, tx pgx.Tx, workspace int64, at 
 	if err != nil {
 		return err
 	}
-	var resource, address, deposed, provider, document, previous, common string
+	var resource, address, deposed, provider, previous, common string
 	var key *string
+	var document pgtype.DriverBytes
 	var encrypted bool
+	r.beginResources()
 	columns := []any{&resource, &address, &deposed, &key, &provider, &encrypted, &document}
 	_, err = pgx.ForEachRow(rows, columns, func() error {
 		if resource != previous {
-			if previous != "" {
-				r.text = append(r.text, "]}"...)
-			}
 			previous = resource
 			addr, err := addrs.ParseInstanceText(address)
 			if err != nil {
@@ -215,9 +215,7 @@ func (r *reading) objectsAt(ctx context.Context, tx pgx.Tx, workspace int64, at 
 		r.object(key, deposed, own, text)
 		return nil
 	})
-	if previous != "" {
-		r.text = append(r.text, "]}"...)
-	}
+	r.endResources()
 	return err
 }
 

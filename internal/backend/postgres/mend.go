@@ -27,7 +27,7 @@ var versioned = map[string]string{"object": objectColumns, "output": outputColum
 func (r *tableScan) read(ctx context.Context, row *sealedRow) (err error) {
 	plain := []byte(row.document)
 	if r.table.flag {
-		plain, err = (&reading{codec: r.codec}).plain(ctx, row.document, row.encrypted, r.table.id(row.key))
+		plain, err = (&reading{codec: r.codec}).plain(ctx, []byte(row.document), row.encrypted, r.table.id(row.key))
 	} else if r.codec != nil {
 		plain, _, err = r.codec.Decrypt(ctx, plain)
 	}

@@ -55,7 +55,7 @@ func (r *reading) providers(ctx context.Context, rows pgx.Rows) error {
 	var provider, document string
 	var encrypted bool
 	_, err := pgx.ForEachRow(rows, []any{&provider, &encrypted, &document}, func() error {
-		text, err := r.plain(ctx, document, encrypted, providerID(provider))
+		text, err := r.plain(ctx, []byte(document), encrypted, providerID(provider))
 		r.comma()
 		r.text = append(append(append(r.text, quoted(provider)...), ':'), text...)
 		return err

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 
 	"tofu/internal/backend"
 	"tofu/internal/states"
@@ -25,10 +27,18 @@ var (
 // memory, as when a state file is read from a disk.
 type reading struct {
 	codec    statemgr.Codec
-	text     []byte
+	text     []byte   // the state file; while resources are read, the last section
+	file     []byte   // the state file up to the resources, while they are read
+	sections [][]byte // resources; see statefile.ParseSections
+	at       int      // the place of the sections in the state file
+	open     bool     // whether a resource has been begun
 	outdated bool
 	lost     []statemgr.LostRun
 }
+
+// sectionSize is the size of a section in bytes from which the next resource begins another one. A single
+// text for all resources would be copied again and again while it grows.
+const sectionSize = 1 << 21
 
 // workspaceRow is a row of the table of workspaces.
 type workspaceRow struct {
@@ -80,7 +90,7 @@ func (s *Store) load(
 	if err != nil || w == nil {
 		return out, explained(err)
 	}
-	file, err := statefile.Parse(r.text)
+	file, err := statefile.ParseSections(r.text, r.sections)
 	if err != nil {
 		damaged, _ := s.damage(ctx, workspace, codec, func(t *sealedTable) bool {
 			return parts == everything || t.name == "output"
@@ -117,7 +127,16 @@ func (s *Store) get(ctx context.Context, workspace string, parts parts) ([]byte,
 	case w == nil || w.revision == 0: // a first run has claimed parts but written nothing
 		return nil, nil
 	}
-	return r.text, nil
+	return r.whole(), nil
+}
+
+// whole returns the state file with the resources.
+func (r *reading) whole() []byte {
+	parts := slices.Clone(r.sections)
+	for i, s := range parts {
+		parts[i] = s[1 : len(s)-1]
+	}
+	return slices.Concat(r.text[:r.at], bytes.Join(parts, []byte{','}), r.text[r.at:])
 }
 
 // read reads the rows of a workspace. It also returns the workspace's own row, or nil if the
@@ -199,9 +218,8 @@ func (r *reading) state(ctx context.Context, b *pgx.Batch, w *workspaceRow, part
 	}
 }
 
-// plain returns a document, after decrypting it if it is encrypted.
-func (r *reading) plain(ctx context.Context, document string, encrypted bool, id string) ([]byte, error) {
-	data := []byte(document)
+// plain returns a document, after decrypting it if it is encrypted. The result may share its memory.
+func (r *reading) plain(ctx context.Context, data []byte, encrypted bool, id string) ([]byte, error) {
 	if r.codec == nil {
 		if encrypted {
 			return nil, statefile.ErrEncrypted
@@ -266,7 +284,7 @@ func (r *reading) outputs(ctx context.Context, rows pgx.Rows) error {
 	var name, document string
 	var encrypted bool
 	_, err := pgx.ForEachRow(rows, []any{&name, &encrypted, &document}, func() error {
-		text, err := r.plain(ctx, document, encrypted, outputID(name))
+		text, err := r.plain(ctx, []byte(document), encrypted, outputID(name))
 		r.comma()
 		r.text = append(append(append(r.text, quoted(name)...), ':'), text...)
 		return err
@@ -278,7 +296,7 @@ func (r *reading) checks(ctx context.Context, rows pgx.Rows) error {
 	var kind, config, document string
 	var encrypted bool
 	_, err := pgx.ForEachRow(rows, []any{&kind, &config, &encrypted, &document}, func() error {
-		text, err := r.plain(ctx, document, encrypted, checkID(kind, config))
+		text, err := r.plain(ctx, []byte(document), encrypted, checkID(kind, config))
 		r.comma()
 		r.text = append(r.text, text...)
 		return err
@@ -289,21 +307,20 @@ func (r *reading) checks(ctx context.Context, rows pgx.Rows) error {
 // resources reads resources and their objects.
 func (r *reading) resources(ctx context.Context, rows pgx.Rows) error {
 	var address, module, mode, typ, name, provider, previous string
-	var instance, deposed, key, objectProvider, document *string
+	var instance, deposed, key, objectProvider *string
+	var document pgtype.DriverBytes
 	var encrypted *bool
+	r.beginResources()
 	_, err := pgx.ForEachRow(rows, []any{&address, &module, &mode, &typ, &name, &provider,
 		&instance, &deposed, &key, &objectProvider, &encrypted, &document}, func() error {
 		if address != previous {
-			if previous != "" {
-				r.text = append(r.text, "]}"...)
-			}
 			previous = address
 			r.resource(module, mode, typ, name, provider)
 		}
 		if instance == nil {
 			return nil
 		}
-		text, err := r.plain(ctx, *document, *encrypted, objectID(*instance, *deposed))
+		text, err := r.plain(ctx, document, *encrypted, objectID(*instance, *deposed))
 		if err != nil {
 			return err
 		}
@@ -313,14 +330,41 @@ func (r *reading) resources(ctx context.Context, rows pgx.Rows) error {
 		r.object(key, *deposed, *objectProvider, text)
 		return nil
 	})
-	if previous != "" {
-		r.text = append(r.text, "]}"...)
-	}
+	r.endResources()
 	return err
+}
+
+// beginResources begins the list of resources.
+func (r *reading) beginResources() { r.file, r.text = r.text, []byte{'['} }
+
+// endResources ends the list of resources.
+func (r *reading) endResources() {
+	r.endSection(nil)
+	r.text, r.at = r.file, len(r.file)
+}
+
+// endSection ends a section, and sets the memory of the next one.
+func (r *reading) endSection(next []byte) {
+	r.endResource()
+	if len(r.text) > 1 {
+		r.sections = append(r.sections, append(r.text, ']'))
+	}
+	r.text = append(next, '[')
+}
+
+// endResource ends the resource that has been begun, if there is one.
+func (r *reading) endResource() {
+	if r.open {
+		r.text, r.open = append(r.text, "]}"...), false
+	}
 }
 
 // resource writes the beginning of a resource, up to its list of instances.
 func (r *reading) resource(module, mode, typ, name, provider string) {
+	if r.endResource(); len(r.text) > sectionSize {
+		r.endSection(make([]byte, 0, cap(r.text)))
+	}
+	r.open = true
 	r.comma()
 	r.text = append(r.text, '{')
 	if module != "" {

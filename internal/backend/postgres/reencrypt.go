@@ -189,7 +189,7 @@ func (r *tableScan) seal(ctx context.Context, row *sealedRow) (values *string, c
 		return nil, true, err
 	}
 	old := &reading{codec: r.codec}
-	plain, err := old.plain(ctx, row.document, row.encrypted, id)
+	plain, err := old.plain(ctx, []byte(row.document), row.encrypted, id)
 	if err != nil || !old.outdated {
 		return nil, false, err
 	}

@@ -2,9 +2,12 @@ package statefile
 
 import (
 	"bytes"
+	"errors"
 	"runtime"
 	"slices"
 
+	"tofu/internal/jsonscan"
+	"tofu/internal/limits"
 	"tofu/internal/parallel"
 )
 
@@ -82,6 +85,48 @@ func (r *reader) resourceAfter(from, to int, between []byte) int {
 			return start
 		}
 	}
+}
+
+// ParseSections reads a snapshot that has been divided already: data is the snapshot without the resources
+// in sections, each of which is an array of whole resources. See Parse.
+func ParseSections(data []byte, sections [][]byte) (*File, error) {
+	size := len(data)
+	for _, s := range sections {
+		size += len(s)
+	}
+	if size > limits.State {
+		return nil, limits.TooLarge("the state", limits.State)
+	}
+	file, err := Parse(data)
+	if err != nil {
+		return nil, err
+	}
+	n := min(runtime.GOMAXPROCS(0), len(sections))
+	parts, errs := make([]*File, n), make([]error, n)
+	parallel.Each(n, n, func(i int) {
+		parts[i], errs[i] = readSections(sections[i*len(sections)/n : (i+1)*len(sections)/n])
+	})
+	for i, part := range parts {
+		if errs[i] == nil && !file.State.Take(part.State) {
+			errs[i] = errors.New("a resource is in the state twice")
+		}
+		if errs[i] != nil {
+			return nil, DamagedError{errs[i]}
+		}
+	}
+	return file, nil
+}
+
+// readSections returns a file with the resources of sections.
+func readSections(sections [][]byte) (*File, error) {
+	r := newReader(nil)
+	for _, s := range sections {
+		r.Scanner = jsonscan.Scanner{Data: s}
+		if !r.array("resources", r.resource) || !r.End() {
+			return nil, r.failure()
+		}
+	}
+	return r.file, nil
 }
 
 // at returns a reader for resources at another position.

@@ -3,8 +3,10 @@ package statefile
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -96,5 +98,43 @@ func TestSections(t *testing.T) {
 	r.Pos = strings.Index(text, `{"mode"`)
 	if starts := r.sectionStarts(); len(starts) != sections {
 		t.Errorf("%d sections, want %d", len(starts), sections)
+	}
+}
+
+// TestParseSections checks that divided snapshots are read like whole ones, and that damage is reported.
+func TestParseSections(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	texts := testResources(50, func(_ int, text string) string { return text })
+	snapshot := func(resources string) []byte {
+		return fmt.Appendf(nil, `{"version":4,"serial":7,"resources":[%s],"lineage":"l"}`, resources)
+	}
+	want, err := Parse(snapshot(strings.Join(texts, ",")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	divided := func(texts []string, size int) (sections [][]byte) {
+		for part := range slices.Chunk(texts, size) {
+			sections = append(sections, []byte("["+strings.Join(part, ",")+"]"))
+		}
+		return sections
+	}
+	for _, size := range []int{1, 7, 50} {
+		got, err := ParseSections(snapshot(""), divided(texts, size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Serial != 7 || got.Lineage != "l" || !Equal(got.State, want.State) {
+			t.Errorf("sections of %d resources: the result differs from that of a whole snapshot", size)
+		}
+	}
+	for name, sections := range map[string][][]byte{
+		"twice":        divided(append(slices.Clone(texts), texts[0]), 10),
+		"damaged":      divided(append(slices.Clone(texts), "{"), 10),
+		"no resources": {[]byte("[1]")},
+		"no array":     {[]byte("[] []")},
+	} {
+		if _, err := ParseSections(snapshot(""), sections); !errors.As(err, new(DamagedError)) {
+			t.Errorf("%s: the error is %v", name, err)
+		}
 	}
 }
