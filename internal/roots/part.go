@@ -165,7 +165,9 @@ func (f *Files) Of(r *Root) []string {
 	}
 	if r.Declared != nil && r.Declared.File != "" {
 		for _, p := range r.Declared.Pieces() {
-			out = append(out, f.readBy(r.Declared.File, p)...)
+			if p.Node != nil {
+				out = append(out, f.readBy(r.Declared.File, p)...)
+			}
 		}
 	}
 	slices.Sort(out)

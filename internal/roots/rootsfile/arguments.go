@@ -44,7 +44,7 @@ func (*arguments) Docs() blocks.Docs {
 // Names of the arguments that each kind of block allows.
 var (
 	defaultArguments = []string{"after", "backend", "labels", "tags", "variables", "var_files"}
-	rootArguments    = append([]string{"for_each", "name", "path", "workspace"}, defaultArguments...)
+	rootArguments    = append([]string{forEachName, "name", "path", "workspace"}, defaultArguments...)
 )
 
 // decode decodes a block. names are the names of the arguments that the block may have.
@@ -68,7 +68,7 @@ func (a *arguments) decode(body *hclsyntax.Body, ctx *hcl.EvalContext, names []s
 		case !slices.Contains(names, name):
 			errs = errs.Append(tfdiags.Errorf("Unsupported argument",
 				"There is no argument %q here.%s", name, suggest.DidYouMean(name, names)).At(attr.NameRange))
-		case name == "for_each":
+		case name == forEachName:
 		case name == "variables":
 			vars, err := variables(attr.Expr, ctx)
 			a.variables, errs = vars, errs.AppendError(err)

@@ -28,6 +28,9 @@ import (
 // FileName is the name of the file, which is in the top directory of the estate.
 const FileName = "roots.tofu.hcl"
 
+// forEachName is the name of the argument by which one block declares several root modules.
+const forEachName = "for_each"
+
 // File is the content of a roots.tofu.hcl.
 type File struct {
 	Dir   string  // relative to the working directory
@@ -46,7 +49,8 @@ type File struct {
 	defaults []*hclsyntax.Block
 	only     []string // names of the root modules that are wanted; nil for all
 	src      []byte
-	common   func() []Piece // what concerns all root modules
+	elements map[int][]*lang.Element // elements that are known already, by the byte where their block begins
+	common   func() []Piece          // what concerns all root modules
 }
 
 // Root is what a roots.tofu.hcl says about a root module.
@@ -66,8 +70,9 @@ type Root struct {
 	// set it.
 	BackendRange hcl.Range
 
-	in    *File
-	block *hclsyntax.Block // that declares it; nil if the file doesn't
+	in      *File
+	by      *declaration // nil if the file doesn't declare it
+	element int          // position of its element in by
 }
 
 // Ref is a reference to an output of a root module, such as root["NAME"].OUTPUT.
@@ -101,7 +106,7 @@ func Load(p *configs.Parser, dir string) (*File, error) {
 func (f *File) decode(body *hclsyntax.Body) error {
 	var errs tfdiags.Diagnostics
 	var declared []*hclsyntax.Block
-	locals := make(map[string]hcl.Expression)
+	locals := make(map[string]*hclsyntax.Attribute)
 	for name, attr := range body.Attributes {
 		if !slices.Contains(topArguments, name) {
 			errs = errs.Append(tfdiags.Errorf("Unsupported argument", "Only the arguments %s can be outside of the blocks "+
@@ -265,7 +270,7 @@ func (f *File) Excludes(path string) bool {
 	})
 }
 
-func addLocals(locals map[string]hcl.Expression, body *hclsyntax.Body) (errs tfdiags.Diagnostics) {
+func addLocals(locals map[string]*hclsyntax.Attribute, body *hclsyntax.Body) (errs tfdiags.Diagnostics) {
 	for _, block := range body.Blocks {
 		errs = errs.Append(tfdiags.Errorf("Unsupported block",
 			"A locals block has only arguments, such as region = \"eu-west-1\".").At(block.DefRange()))
@@ -275,7 +280,7 @@ func addLocals(locals map[string]hcl.Expression, body *hclsyntax.Body) (errs tfd
 			errs = errs.Append(tfdiags.Errorf("Duplicate local value",
 				"The local value %q is defined twice. Remove or rename one definition.", name).At(attr.NameRange))
 		}
-		locals[name] = attr.Expr
+		locals[name] = attr
 	}
 	return errs
 }
@@ -287,7 +292,8 @@ func (f *File) declare(block *hclsyntax.Block, seen map[string]hcl.Range) error 
 		return err
 	}
 	var errs tfdiags.Diagnostics
-	for _, each := range elements {
+	by := newDeclaration(f, block, elements)
+	for i, each := range elements {
 		r, err := f.root(block, each)
 		if err != nil {
 			errs = errs.AppendError(err)
@@ -303,6 +309,7 @@ func (f *File) declare(block *hclsyntax.Block, seen map[string]hcl.Range) error 
 			continue
 		}
 		seen[r.Name] = r.Range
+		r.by, r.element = by, i
 		f.Roots = append(f.Roots, r)
 	}
 	return errs.Err()
@@ -311,7 +318,10 @@ func (f *File) declare(block *hclsyntax.Block, seen map[string]hcl.Range) error 
 // forEach returns the elements of a block's for_each argument. Without the argument, it returns a
 // list with one nil element.
 func (f *File) forEach(block *hclsyntax.Block) ([]*lang.Element, error) {
-	attr := block.Body.Attributes["for_each"]
+	if known := f.elements[block.Range().Start.Byte]; known != nil {
+		return known, nil
+	}
+	attr := block.Body.Attributes[forEachName]
 	if attr == nil {
 		return []*lang.Element{nil}, nil
 	}
@@ -351,8 +361,7 @@ func (f *File) root(block *hclsyntax.Block, each *lang.Element) (*Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Root{File: filepath.Join(f.Dir, FileName), Name: name, Dir: f.below(dir), Range: block.DefRange(),
-		in: f, block: block}
+	r := &Root{File: filepath.Join(f.Dir, FileName), Name: name, Dir: f.below(dir), Range: block.DefRange(), in: f}
 	return r, f.complete(r, block.Body, each)
 }
 

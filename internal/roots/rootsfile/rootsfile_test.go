@@ -263,9 +263,17 @@ func problems(err error) []string {
 // TestPieces compares the root modules that a whole file declares with those that the pieces for each of them declare.
 func TestPieces(t *testing.T) {
 	texts := map[string]string{
-		"estate":    estate,
-		"comments":  "/* a\n */ root \"a\" { # x\n  tags = [\"t\"]\n} // y\n\n# between\n  root \"b\" {} # z\nexclude = [\"x\"] /* e\n */\n",
-		"heredoc":   "locals {\n  l = <<-E\n    text\n    E\n}\nroot \"a\" {\n  variables = { v = local.l }\n}\nprovider_rate = <<E\nx=1\nE\nroot \"b\" {}\n",
+		"estate":   estate,
+		"comments": "/* a\n */ root \"a\" { # x\n  tags = [\"t\"]\n} // y\n\n# between\n  root \"b\" {} # z\nexclude = [\"x\"] /* e\n */\n",
+		"heredoc":  "locals {\n  l = <<-E\n    text\n    E\n}\nroot \"a\" {\n  variables = { v = local.l }\n}\nprovider_rate = <<E\nx=1\nE\nroot \"b\" {}\n",
+		"elements": "root \"a\" {\n  for_each = toset([ # one\n  \"x\", \"y\",\n]) // two\n  tags = [each.value]\n}\n" +
+			"root \"b\" { for_each = merge(\n{ \"k\" = { n = 1, l = [true, null] } }) }\n" +
+			"root \"c\" {\n  for_each = {\n    \"k\" = { n = 1, l = [true, null] }\n  }\n  variables = each.value\n}\n",
+		"locals": "locals {\n  all = { for k in local.names : k => { path = k } }\n  names = [\"x\", \"y\"]\n  unused = local.names\n}\n" +
+			"root \"a\" {\n  for_each = local.all\n  path = each.value.path\n  variables = { l = local.l }\n}\nlocals { l = local.m }\n" +
+			"locals { m = 5 }\ndefaults { tags = local.names }\n",
+		"paths":     "root \"a\" {\n  for_each = { x = path.root, y = \"${path.root}/y\" }\n  variables = { v = each.value, w = local[\"l\"] }\n}\nlocals { l = 1 }\n",
+		"sensitive": "root \"a\" {\n  for_each = { x = { v = sensitive(1) }, y = { v = 2 } }\n  variables = each.value\n}\nroot \"b\" {}\n",
 		"line ends": "root \"a\" {\r\n  tags = [\"ä\"]\r\n}\r\nroot \"b\" { path = \"c\" }\r\ndefaults {\r\n  labels = { zone = \"eu\" }\r\n}",
 	}
 	for name, text := range texts {
@@ -314,6 +322,25 @@ func TestPieces(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPiecesGrow checks that the pieces for a root module have the same size, however many root modules the
+// block that declares it has.
+func TestPiecesGrow(t *testing.T) {
+	size := func(n int) (size int) {
+		f, _, err := load(t, fmt.Sprintf("locals {\n  all = { for i in range(%d) : format(\"%%04d\", i) => { size = i } }\n  one = 1\n}\n"+
+			"root \"a\" {\n  for_each = local.all\n  variables = { size = each.value.size, one = local.one }\n}\n", n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range f.Roots[7].Pieces() {
+			size += len(p.Text)
+		}
+		return size
+	}
+	if few, many := size(10), size(1000); few != many {
+		t.Errorf("%d bytes with 10 root modules, and %d with 1,000", few, many)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/lang"
@@ -16,20 +17,20 @@ import (
 
 // scope holds the names that expressions in the file can refer to.
 type scope struct {
-	base   *hcl.EvalContext // functions, path and, after resolveAll, local values
-	exprs  map[string]hcl.Expression
+	base   *hcl.EvalContext                // functions, path and, after resolveAll, local values
+	attrs  map[string]*hclsyntax.Attribute // definitions of local values
 	locals map[string]cty.Value
 	open   []string // local values that are being evaluated, to find cycles
 	top    string   // absolute path of the top directory
 	dir    string
 }
 
-func newScope(dir string, locals map[string]hcl.Expression) *scope {
+func newScope(dir string, locals map[string]*hclsyntax.Attribute) *scope {
 	top, err := filepath.Abs(dir)
 	if err != nil {
 		top = dir
 	}
-	s := &scope{exprs: locals, locals: make(map[string]cty.Value), top: top, dir: dir}
+	s := &scope{attrs: locals, locals: make(map[string]cty.Value), top: top, dir: dir}
 	s.base = &hcl.EvalContext{Functions: funcs.Table(funcs.Options{BaseDir: dir}), Variables: map[string]cty.Value{
 		"path": cty.ObjectVal(map[string]cty.Value{"root": cty.StringVal(filepath.ToSlash(top))}),
 	}}
@@ -41,7 +42,7 @@ func (s *scope) resolve(name string) error {
 	if _, done := s.locals[name]; done {
 		return nil
 	}
-	expr := s.exprs[name]
+	expr := s.attrs[name].Expr
 	for i, other := range s.open {
 		if other == name {
 			cycle := strings.Join(append(s.open[i:], name), ", ")
@@ -54,7 +55,7 @@ func (s *scope) resolve(name string) error {
 	needed := make(map[string]cty.Value)
 	for _, tr := range expr.Variables() {
 		other, ok := localName(tr)
-		if _, defined := s.exprs[other]; !ok || !defined {
+		if _, defined := s.attrs[other]; !ok || !defined {
 			continue
 		}
 		if err := s.resolve(other); err != nil {
@@ -69,6 +70,23 @@ func (s *scope) resolve(name string) error {
 	return tfdiags.FromHCL(diags).Err()
 }
 
+// needed returns the names of the local values that references read, also through other local values, sorted.
+func (s *scope) needed(read []hcl.Traversal) []string {
+	found := make(map[string]bool)
+	for len(read) > 0 {
+		name, ok := localName(read[0])
+		if !ok && read[0].RootName() == "local" { // all of them
+			return slices.Sorted(maps.Keys(s.attrs))
+		}
+		read = read[1:]
+		if attr := s.attrs[name]; attr != nil && !found[name] {
+			found[name] = true
+			read = append(read, attr.Expr.Variables()...)
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
 // localName returns the name of the local value that a traversal refers to.
 func localName(tr hcl.Traversal) (string, bool) {
 	if tr.RootName() != "local" || len(tr) < 2 {
@@ -81,7 +99,7 @@ func localName(tr hcl.Traversal) (string, bool) {
 // resolveAll evaluates all local values.
 func (s *scope) resolveAll() error {
 	var errs tfdiags.Diagnostics
-	for _, name := range slices.Sorted(maps.Keys(s.exprs)) {
+	for _, name := range slices.Sorted(maps.Keys(s.attrs)) {
 		errs = errs.AppendError(s.resolve(name))
 	}
 	s.base.Variables["local"] = cty.ObjectVal(s.locals)
