@@ -420,7 +420,7 @@ func (own *ownObject) read(c *evalContext, of lang.Instances) (cty.Value, error)
 	if !own.r.Exprs.Repetition.Repeats() {
 		return own.value, nil
 	}
-	selected := c.selected(reads.IndexedRead{Of: own.r, Refs: of})
+	selected := c.selected(reads.KeyedRead{Of: own.r, Refs: of})
 	for _, read := range selected {
 		if of == nil || read.Key != addrs.NoKey && read.Key != own.key {
 			selected = nil

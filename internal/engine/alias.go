@@ -14,7 +14,7 @@ import (
 
 // instancesRead returns the instances of a resource that is read directly or through an alias. in
 // is the module instance of the reader. The result is nil until the instances are determined.
-func (e *evaluator) instancesRead(in *moduleInstance, read reads.IndexedRead) *expansion {
+func (e *evaluator) instancesRead(in *moduleInstance, read reads.KeyedRead) *expansion {
 	if read.Via != nil {
 		in = e.moduleAt(read.Of.Module, read.In(in.module, in.addr))
 	}
@@ -36,7 +36,7 @@ func (e *evaluator) expansionRead(in *moduleInstance, name addrs.Resource) *expa
 // the module instance of the alias. It returns false if the reader has waited for the whole value.
 // The result is an object with the keys of the elements, even if the value is a list.
 func (c *evalContext) elements(v *reads.Value, in *moduleInstance) (cty.Value, bool, error) {
-	read := c.reads.of(reads.IndexedRead{Via: v}.Name())
+	read := c.reads.of(reads.KeyedRead{Via: v}.Name())
 	if read == nil {
 		return cty.NilVal, false, nil
 	}
@@ -171,7 +171,7 @@ func (c *evalContext) elementsOf(
 
 // element returns the element of an alias with the given key, or cty.NilVal if that element doesn't
 // exist or its instance isn't finished.
-func (c *evalContext) element(read reads.IndexedRead, key addrs.InstanceKey) cty.Value {
+func (c *evalContext) element(read reads.KeyedRead, key addrs.InstanceKey) cty.Value {
 	one, in := *c, c.in
 	one.reads = instanceReads{{Resource: read.Name(), Key: key}}
 	if read.Via.Kind == reads.Output {

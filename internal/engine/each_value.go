@@ -10,7 +10,7 @@ import (
 
 // setEachValue sets each.value in a block whose for_each is a resource, an alias or a module call,
 // for the instance with the given key. It does nothing for other blocks.
-func (c *evalContext) setEachValue(of *reads.IndexedRead, call *reads.EachCall, key addrs.InstanceKey) {
+func (c *evalContext) setEachValue(of *reads.KeyedRead, call *reads.EachCall, key addrs.InstanceKey) {
 	switch {
 	case of != nil:
 		c.rep.eachValue = chainedEach{c}.eachValue(of, key)
@@ -52,7 +52,7 @@ func (c chainedEach) outputsIn(each *reads.EachCall, key addrs.InstanceKey) cty.
 // eachValue returns each.value for a block whose for_each is a resource or an alias. It is the
 // value of the instance or element with the same key, or cty.NilVal if that doesn't exist or isn't
 // finished.
-func (c chainedEach) eachValue(read *reads.IndexedRead, key addrs.InstanceKey) cty.Value {
+func (c chainedEach) eachValue(read *reads.KeyedRead, key addrs.InstanceKey) cty.Value {
 	if read.Via != nil {
 		return c.element(*read, key)
 	}

@@ -151,7 +151,7 @@ func (f *earlyValues) callKeys(m *reads.Module, parent *moduleInstance) *callIns
 
 // chained returns the instances of the resource in a block's for_each, or nil if they are not
 // known. in is the module instance of the block.
-func (f *earlyValues) chained(of reads.IndexedRead, in *moduleInstance) *expansion {
+func (f *earlyValues) chained(of reads.KeyedRead, in *moduleInstance) *expansion {
 	if of.Via == nil {
 		return f.expansion(of.Of, in)
 	}
@@ -202,7 +202,7 @@ func (f *earlyValues) allInstances(m *reads.Module) ([]*moduleInstance, bool) {
 
 // Read implements reads.EarlyKeys.
 func (f *earlyValues) Read(
-	r *reads.Resource, at addrs.ModuleInstance, key addrs.InstanceKey, read reads.Keyed,
+	r *reads.Resource, at addrs.ModuleInstance, key addrs.InstanceKey, read reads.KeyedRead,
 ) ([]reads.KeyRead, bool) {
 	in := f.moduleAt(r.Module, at)
 	x := f.expansion(r, in)
@@ -218,7 +218,7 @@ func (f *earlyValues) Read(
 
 // ReadValue implements reads.EarlyKeys.
 func (f *earlyValues) ReadValue(
-	v *reads.Value, at addrs.ModuleInstance, read reads.Keyed,
+	v *reads.Value, at addrs.ModuleInstance, read reads.KeyedRead,
 ) ([]reads.KeyRead, bool) {
 	if v.Kind == reads.Variable && !v.PerInstance {
 		caller, _ := at.Parent()
@@ -240,14 +240,14 @@ func (f *earlyValues) ReadValue(
 
 // keysOf returns the keys that references select in a context. It returns false if some of them are
 // not known. References without a source range get the range block.
-func (f *earlyValues) keysOf(c *evalContext, read reads.Keyed, block hcl.Range) ([]reads.KeyRead, bool) {
+func (f *earlyValues) keysOf(c *evalContext, read reads.KeyedRead, block hcl.Range) ([]reads.KeyRead, bool) {
 	var out []reads.KeyRead
 	var keys keySet
-	if f.e.op.Phase.InputsUnknown() && len(c.keys().certain(read.Refs, read.Of)) < len(read.Refs) {
+	if f.e.op.Phase.InputsUnknown() && len(c.keys().certain(read.Refs, read.Keys())) < len(read.Refs) {
 		return nil, false
 	}
 	for _, ref := range read.Refs {
-		found, err := c.keys().keysOf(ref, read.Of)
+		found, err := c.keys().keysOf(ref, read.Keys())
 		if err != nil {
 			return nil, false
 		}

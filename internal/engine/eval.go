@@ -181,7 +181,7 @@ func (c *evalContext) Value(subject addrs.Referenceable, rng hcl.Range) (cty.Val
 		if r == nil {
 			return cty.DynamicVal, c.missing(subject, rng)
 		}
-		if c.before.WaitsFor(r, nil) {
+		if c.before.WaitsFor(r.Node) {
 			return cty.DynamicVal, nil
 		}
 		if c.own != nil && c.own.r == r {
@@ -254,7 +254,7 @@ func (c *evalContext) namedValue(v *reads.Value, subject addrs.Referenceable, rn
 	if v == nil {
 		return cty.DynamicVal, c.missing(subject, rng)
 	}
-	if c.before.WaitsForLocal(v) {
+	if c.before.WaitsFor(v.Node) {
 		return cty.DynamicVal, nil
 	}
 	if c.only != nil {
@@ -264,9 +264,6 @@ func (c *evalContext) namedValue(v *reads.Value, subject addrs.Referenceable, rn
 		return found, err
 	}
 	if v.Alias != nil {
-		if c.before.WaitsFor(v.Alias.Of, v) {
-			return cty.DynamicVal, nil
-		}
 		if found, ok, err := c.elements(v, c.in); ok || err != nil {
 			return c.inForm(found), err
 		}
@@ -306,7 +303,7 @@ func (c *evalContext) Module(call string, use lang.CallUse) (cty.Value, error) {
 	case c.e.op.Phase.InputsUnknown():
 		return unknownValue(child, use.Outputs), nil
 	}
-	if c.before.WaitsForCall(child) {
+	if c.before.WaitsFor(child.End) {
 		return cty.DynamicVal, nil
 	}
 	instances, err := c.e.callsIn(child, c.in)

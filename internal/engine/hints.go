@@ -252,7 +252,7 @@ func (c refHints) explainElement(d *tfdiags.Diagnostic, refs *lang.Refs, ref *ad
 // if subject isn't an alias, or if its instances are not determined.
 func (c refHints) aliasKeys(subject addrs.Referenceable) *expandedKeys {
 	if v := c.in.module.AliasOf(subject); v != nil {
-		x := c.e.instancesRead(c.in, reads.IndexedRead{Of: v.Alias.Of, Via: v})
+		x := c.e.instancesRead(c.in, reads.KeyedRead{Of: v.Alias.Of, Via: v})
 		if x == nil {
 			return nil
 		}

@@ -23,13 +23,13 @@ func (c *evalContext) keys() instanceKeys { return instanceKeys{c} }
 // leaves out keys of instances that don't exist; such references fail later, if they are evaluated
 // at all. It returns an error if a key is unknown or invalid. The block then waits for the whole
 // resource.
-func (c instanceKeys) keysRead(indexed reads.IndexedRead) ([]addrs.InstanceKey, error) {
-	own := indexed.Of.Keys()
-	x := c.e.instancesRead(c.in, indexed)
+func (c instanceKeys) keysRead(indexed reads.KeyedRead) ([]addrs.InstanceKey, error) {
+	of := indexed.Keys()
+	x := c.declared(of)
 	keys := make([]addrs.InstanceKey, 0, len(indexed.Refs))
 	var found keySet
 	for _, ref := range indexed.Refs {
-		selected, err := c.keysOf(ref, own)
+		selected, err := c.keysOf(ref, of)
 		if err != nil {
 			return nil, err
 		}
@@ -37,7 +37,7 @@ func (c instanceKeys) keysRead(indexed reads.IndexedRead) ([]addrs.InstanceKey, 
 			if key == addrs.NoKey {
 				continue
 			}
-			if _, exists := x.has(key); (exists || c.e.op.Partial()) && found.add(key) {
+			if _, exists := x.find(key); (exists || c.e.op.Partial()) && found.add(key) {
 				keys = append(keys, key)
 			}
 		}

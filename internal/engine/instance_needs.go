@@ -308,7 +308,7 @@ func (u usedFrom) place(e *evaluator, m *reads.Module) *moduleInstance {
 
 // resource returns what is needed by reading instances of a resource: for a managed resource, these
 // instances; for other resources, what these instances depend on.
-func (s *needSearch) resource(ctx context.Context, read reads.IndexedRead, at usedFrom) []need {
+func (s *needSearch) resource(ctx context.Context, read reads.KeyedRead, at usedFrom) []need {
 	of, managed := read.Of, read.Of.Addr.Resource.Mode == addrs.Managed
 	in := at.from
 	if read.Via != nil {
@@ -348,7 +348,7 @@ func (s *needSearch) resource(ctx context.Context, read reads.IndexedRead, at us
 
 // keys returns the keys of the instances that are read, or false if they are not known or all
 // instances are needed.
-func (s *needSearch) keys(read reads.IndexedRead, x *expansion, at usedFrom) ([]addrs.InstanceKey, bool) {
+func (s *needSearch) keys(read reads.KeyedRead, x *expansion, at usedFrom) ([]addrs.InstanceKey, bool) {
 	if read.Refs == nil || x == nil || x.mode == repeatUnknown {
 		return nil, false
 	}
@@ -360,7 +360,7 @@ func (s *needSearch) keys(read reads.IndexedRead, x *expansion, at usedFrom) ([]
 		return nil, false
 	}
 	keys, err := c.keys().keysRead(read)
-	return keys, err == nil && !selectsAll(len(keys), x)
+	return keys, err == nil && !selectsAll(len(keys), &x.expandedKeys)
 }
 
 // data returns what an instance of a data source or an ephemeral resource depends on.
@@ -389,18 +389,15 @@ func (s *needSearch) instanceOfData(
 
 // outputs returns what is needed by something that reads outputs of single instances of a module
 // call.
-func (s *needSearch) outputs(ctx context.Context, read reads.CallRead, at usedFrom) []need {
+func (s *needSearch) outputs(ctx context.Context, read reads.KeyedRead, at usedFrom) []need {
 	var out []need
 	var keys []addrs.InstanceKey
 	calls := s.e.callsOf(read.Call, at.from)
 	known := calls != nil && calls.mode != repeatUnknown
 	if known {
-		c := at.context()
-		for _, ref := range read.Refs {
-			found, err := c.keys().keysOf(ref, read.Call.CallKeys())
-			known = known && err == nil
-			keys = append(keys, found...)
-		}
+		var err error
+		keys, err = at.context().keys().keysRead(read)
+		known = err == nil
 	}
 	for _, output := range read.Outputs() {
 		if !known {

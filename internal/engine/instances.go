@@ -100,8 +100,11 @@ func (x *expandedKeys) repetition(i int) repetition {
 	return repetition{}
 }
 
-// find returns the position of a key, and reports whether the key exists.
+// find returns the position of a key, and reports whether the key exists. A nil x has no keys.
 func (x *expandedKeys) find(key addrs.InstanceKey) (int, bool) {
+	if x == nil {
+		return 0, false
+	}
 	return slices.BinarySearchFunc(x.keys, key, addrs.InstanceKey.Compare)
 }
 

@@ -72,7 +72,7 @@ func (v resourceVisit) orderInstances(ctx context.Context, in *moduleInstance, x
 		if v.w.op.Phase.InputsUnknown() {
 			refs = slices.DeleteFunc(c.keys().certain(own, v.r.Keys()), constantKey)
 		}
-		keys, err := c.keys().keysRead(reads.IndexedRead{Of: v.r, Refs: refs})
+		keys, err := c.keys().keysRead(reads.KeyedRead{Of: v.r, Refs: refs})
 		if err != nil {
 			for _, d := range tfdiags.FromError(v.keyError(in, x.keys[i], err)) {
 				report(d)

@@ -28,48 +28,62 @@ import (
 // inOrder reports whether the instances of the resource are planned in the order of references.
 func (v resourceVisit) inOrder() bool { return v.r.Inputs != v.r.Node || v.r.OwnInstances() != nil }
 
-// findReads finds the instances of other resources that each instance waits for. It leaves out
-// resources that an instance waits for as a whole.
+// findReads finds what each instance waits for: instances of other resources, and nodes of the outputs of
+// single module instances. It leaves out resources that an instance waits for as a whole.
 func (v resourceVisit) findReads(ctx context.Context, in *moduleInstance, x *expansion) {
 	c := v.eval().newContext(ctx, in, repetition{})
 	c.before = v.r
 	for read := range v.r.Singly() {
+		if read.Call != nil && x.outputs == nil {
+			x.outputs = make([][]*reads.Node, len(x.keys))
+		}
 		for i := range x.keys {
 			c.rep = x.repetition(i)
-			x.reads[i] = c.addReads(x.reads[i], read)
+			keys, known := c.selectedKeys(read)
+			switch {
+			case read.Call != nil:
+				x.outputs[i] = c.addOutputs(x.outputs[i], read, keys, known)
+			case known:
+				x.reads[i] = addReads(x.reads[i], read, keys)
+			}
 		}
 	}
 }
 
-// addReads adds the instances that references select to a list. It adds none if a key is not
-// known, if no instance has that key, or if all of many instances are selected. The instance must
-// then wait for the whole resource.
-func (c *evalContext) addReads(list []plans.InstanceRead, read reads.IndexedRead) []plans.InstanceRead {
-	first := len(list)
-	of, name := read.Of, read.Name()
-	x := c.e.instancesRead(c.in, read)
+// selectedKeys returns the keys of the instances that a block reads. It returns false if the reader must
+// wait for the whole object: if a key is not known, if no instance has that key, or if all of many
+// instances of a resource are selected.
+func (c *evalContext) selectedKeys(read reads.KeyedRead) (keys []addrs.InstanceKey, known bool) {
+	of := read.Keys()
+	x := c.keys().declared(of)
 	var found keySet
 	for _, ref := range read.Refs {
-		keys, err := c.keys().keysOf(ref, of.Keys())
-		if err != nil {
-			return list[:first]
+		selected, err := c.keys().keysOf(ref, of)
+		if err != nil || x == nil {
+			return nil, false
 		}
-		for _, key := range keys {
-			_, exists := x.has(key)
+		for _, key := range selected {
+			_, exists := x.find(key)
 			switch {
 			case !exists && ref.How == lang.ByLookup: // lookup then returns its default
 			case !exists:
-				return list[:first]
+				return nil, false
 			case found.add(key):
-				list = append(list, plans.InstanceRead{Resource: name, Key: key})
+				keys = append(keys, key)
 			}
 		}
 	}
-	if selectsAll(len(list)-first, x) {
-		return list[:first]
+	return keys, read.Call != nil || !selectsAll(len(keys), x)
+}
+
+// addReads adds the instances of a resource with the given keys to a list, or an entry without a key if
+// there are none.
+func addReads(list []plans.InstanceRead, read reads.KeyedRead, keys []addrs.InstanceKey) []plans.InstanceRead {
+	if len(keys) == 0 {
+		keys = []addrs.InstanceKey{addrs.NoKey}
 	}
-	if len(list) == first {
-		list = append(list, plans.InstanceRead{Resource: name, Key: addrs.NoKey})
+	for _, key := range keys {
+		list = append(list, plans.InstanceRead{Resource: read.Name(), Key: key})
 	}
 	return list
 }
@@ -77,10 +91,13 @@ func (c *evalContext) addReads(list []plans.InstanceRead, read reads.IndexedRead
 // readWhole returns what the block reads singly, but an instance waits for as a whole, because list
 // has no entries for it. list begins with the instances of the resource itself, followed by others in
 // the order of Singly.
-func (v resourceVisit) readWhole(list instanceReads) []reads.IndexedRead {
+func (v resourceVisit) readWhole(list instanceReads) []reads.KeyedRead {
 	_, list = list.cut(v.r.Addr.Resource)
-	var out []reads.IndexedRead
+	var out []reads.KeyedRead
 	for read := range v.r.Singly() {
+		if read.Call != nil {
+			break // calls come last
+		}
 		var single instanceReads
 		single, list = list.cut(read.Name())
 		if single == nil {
@@ -195,11 +212,9 @@ func (p *resourcePlan) start(s *startedPlan) {
 		}
 		// These waits put the errors of a resource before the errors of its readers.
 		for read := range r.Singly() {
-			if of := p.started(read.Of).vertex; of > 0 {
-				wait(s.vertex, of)
+			if read.Of != nil && p.started(read.Of).vertex > 0 {
+				wait(s.vertex, p.started(read.Of).vertex)
 			}
-		}
-		for read := range r.CallsSingly() {
 			for _, output := range read.Outputs() {
 				for _, in := range p.planned {
 					if n := w.graph.Final(output, in.addr); n != nil {
@@ -257,54 +272,23 @@ func (p *resourcePlan) connect(in *moduleInstance, x *expansion, wait func(id, o
 	}
 }
 
-// findOutputs finds the nodes of the outputs of single module instances that each instance waits
-// for. If a key is not known or doesn't exist, the instance waits for the outputs of the whole call.
-func (v resourceVisit) findOutputs(ctx context.Context, in *moduleInstance, x *expansion) {
-	c := v.eval().newContext(ctx, in, repetition{})
-	c.before = v.r
-	for read := range v.r.CallsSingly() {
-		if x.outputs == nil {
-			x.outputs = make([][]*reads.Node, len(x.keys))
-		}
-		for i := range x.keys {
-			c.rep = x.repetition(i)
-			x.outputs[i] = c.addOutputs(x.outputs[i], read)
+// addOutputs adds the nodes of the outputs that an instance reads from a module call to a list: of the
+// module instances with the given keys or, if these are not known, of the whole call.
+func (c *evalContext) addOutputs(
+	list []*reads.Node, read reads.KeyedRead, keys []addrs.InstanceKey, known bool,
+) []*reads.Node {
+	from := []addrs.ModuleInstance{c.in.addr}
+	if known {
+		from = from[:0]
+		for _, key := range keys {
+			from = append(from, c.in.addr.Child(read.Call.Call.Name, key))
 		}
 	}
-}
-
-// addOutputs adds the nodes of the outputs that an instance reads from a module call to a list. If
-// a key is not known or doesn't exist, these are the nodes for the whole call.
-func (c *evalContext) addOutputs(list []*reads.Node, read reads.CallRead) []*reads.Node {
-	outputs, call := read.Outputs(), c.in.calls[read.Call.CallSlot]
-	add := func(in addrs.ModuleInstance) {
-		for _, output := range outputs {
+	for _, in := range from {
+		for _, output := range read.Outputs() {
 			if n := c.e.graph.Final(output, in); n != nil {
 				list = append(list, n)
 			}
-		}
-	}
-	first := len(list)
-	var found keySet
-	for _, ref := range read.Refs {
-		keys, err := c.keys().keysOf(ref, read.Call.CallKeys())
-		known := err == nil && call != nil
-		for _, key := range keys {
-			if !known {
-				break
-			}
-			_, exists := call.find(key)
-			switch {
-			case !exists && ref.How != lang.ByLookup:
-				known = false
-			case exists && found.add(key):
-				add(c.in.addr.Child(read.Call.Call.Name, key))
-			}
-		}
-		if !known {
-			list = list[:first]
-			add(c.in.addr)
-			return list
 		}
 	}
 	return list

@@ -262,7 +262,6 @@ func (v resourceVisit) expand(ctx context.Context, in *moduleInstance) (*expansi
 		return nil, err
 	}
 	v.findReads(ctx, in, x)
-	v.findOutputs(ctx, in, x)
 	v.w.eval.unfinished.add(v.r.Addr.Resource.InInstance(in.addr), x.keys)
 	return x, nil
 }

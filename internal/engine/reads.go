@@ -86,30 +86,25 @@ func (t *instance) instanceReads() []plans.InstanceRead {
 			continue
 		}
 		keys, err := t.c.keys().keysRead(indexed)
-		if err != nil || indexed.Of != t.r && selectsAll(len(keys), t.c.e.instancesRead(t.c.in, indexed)) {
+		if err != nil || indexed.Of != t.r && selectsAll(len(keys), t.c.keys().declared(indexed.Keys())) {
 			continue
 		}
-		if len(keys) == 0 {
-			keys = []addrs.InstanceKey{addrs.NoKey}
-		}
-		for _, key := range keys {
-			out = append(out, plans.InstanceRead{Resource: indexed.Name(), Key: key})
-		}
+		out = addReads(out, indexed, keys)
 	}
 	return out
 }
 
 // selectsAll reports whether the n selected instances are all of the many instances of a resource. A
 // reader then waits for the whole resource: N readers that each list N instances would cost N².
-func selectsAll(n int, x *expansion) bool {
+func selectsAll(n int, x *expandedKeys) bool {
 	return n >= reads.ManyInstances && x != nil && n == len(x.keys)
 }
 
 // awaited returns the instances of another resource that the instance waited for before it was
 // planned. It returns nil if the instance waited for the whole resource, or may have waited for
 // instances that it doesn't read.
-func (t *instance) awaited(read reads.IndexedRead) instanceReads {
-	if !t.r.WaitsFor(read.Of, read.Via) || read.Refs.Guarded() {
+func (t *instance) awaited(read reads.KeyedRead) instanceReads {
+	if read.Whole || read.Of == t.r || read.Refs.Guarded() {
 		return nil
 	}
 	return t.c.reads.of(read.Name())
@@ -125,6 +120,9 @@ func (c *evalContext) withReads(r *reads.Resource, change *plans.InstanceChange)
 	out := *c
 	out.reads = change.Reads
 	for _, indexed := range r.ByKey {
+		if indexed.Call != nil {
+			continue
+		}
 		addr := indexed.Name()
 		planned := out.reads.of(addr)
 		if planned == nil {
@@ -172,7 +170,7 @@ func (c *evalContext) Instances(subject addrs.Referenceable, of lang.Instances) 
 	}
 	read := c.reads.of(addr)
 	if read == nil && (c.e.applies() || c.ofValue && c.e.valuesReadSingly()) && r.Exprs.Repetition.Repeats() {
-		read = c.selected(reads.IndexedRead{Of: r, Refs: of})
+		read = c.selected(reads.KeyedRead{Of: r, Refs: of})
 	}
 	if _, list := of.FromList(); list && read != nil {
 		return c.keys().elementList(of, r.Keys(), func(key addrs.InstanceKey) (cty.Value, bool) {
@@ -205,7 +203,7 @@ func (c *evalContext) Instances(subject addrs.Referenceable, of lang.Instances) 
 
 // selected returns the instances that references select, or nil if a key is not known. In an apply, and
 // where a value is evaluated, the reader has waited for these instances, or for the whole resource.
-func (c *evalContext) selected(read reads.IndexedRead) instanceReads {
+func (c *evalContext) selected(read reads.KeyedRead) instanceReads {
 	keys, err := c.keys().keysRead(read)
 	if err != nil {
 		return nil

@@ -20,10 +20,10 @@ func (t *tracer) aliasKeys(
 	refs *lang.Refs, ref *addrs.Reference, v *reads.Value, in reads.Scope,
 ) (keys []addrs.InstanceKey, known bool) {
 	if one, ok := refs.Element(ref); ok {
-		keys, known = in.Selected(one, v.Alias.Of.Keys())
+		keys, known = in.Selected(reads.KeyedRead{Of: v.Alias.Of, Refs: lang.Instances{one}})
 	}
 	if !known {
-		keys, known = plans.KeysRead(t.reads, reads.IndexedRead{Of: v.Alias.Of, Via: v}.Name())
+		keys, known = plans.KeysRead(t.reads, reads.KeyedRead{Of: v.Alias.Of, Via: v}.Name())
 	}
 	return keys, known
 }

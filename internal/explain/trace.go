@@ -146,7 +146,7 @@ func (t *tracer) wholeCall(out *Source, refs *lang.Refs, ref *addrs.Reference, c
 		return t.call(out, child, at.Child(name, addrs.NoKey))
 	}
 	one := refs.Instance(ref)
-	keys, known := in.Selected(one, child.CallKeys())
+	keys, known := in.Selected(reads.KeyedRead{Call: child, Refs: lang.Instances{one}})
 	output := child.Outputs[one.Output]
 	switch {
 	case known && len(keys) == 0:
@@ -176,7 +176,7 @@ func (t *tracer) wholeResource(
 	}
 	keys, known := t.alias.keys, of == t.alias.of
 	if one := refs.Instance(ref); !known && one.Index != nil {
-		keys, known = in.Selected(one, of.Keys())
+		keys, known = in.Selected(reads.KeyedRead{Of: of, Refs: lang.Instances{one}})
 	}
 	if !known {
 		keys, known = plans.KeysRead(t.reads, of.Addr.Resource)

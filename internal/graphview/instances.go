@@ -167,7 +167,7 @@ func (s *instances) member(addr addrs.AbsInstance) *member {
 }
 
 // connect adds the references from a resource to instances of the resource in read.
-func (s *instances) connect(r *reads.Resource, read reads.IndexedRead) {
+func (s *instances) connect(r *reads.Resource, read reads.KeyedRead) {
 	p := pair{block{resource: r}, block{resource: read.Of}}
 	var wholes []*member
 	for _, m := range s.members[p.from] {
@@ -202,7 +202,7 @@ func (s *instances) add(p pair, from, to *member, own bool) {
 
 // keys returns the keys of the instances of a resource that an instance refers to. It returns false
 // if the instance refers to the resource as a whole.
-func (s *instances) keys(r *reads.Resource, m *member, read reads.IndexedRead) (keys []addrs.InstanceKey, known bool) {
+func (s *instances) keys(r *reads.Resource, m *member, read reads.KeyedRead) (keys []addrs.InstanceKey, known bool) {
 	c := s.plan.Changes.Instance(m.addr, addrs.NotDeposed)
 	if c == nil && len(m.deferred) > 0 {
 		c = &m.deferred[0].InstanceChange

@@ -30,7 +30,7 @@ type callTracer struct {
 // single instances, and of everything between these in the modules.
 func (t *callTracer) trace() {
 	outputs, arguments := map[*reads.Module][]block{}, map[*reads.Module][]block{}
-	addOutputs := func(list []reads.CallRead) {
+	addOutputs := func(list []reads.KeyedRead) {
 		for _, read := range list {
 			for _, output := range read.Outputs() {
 				outputs[read.Call] = append(outputs[read.Call], block{value: output})
@@ -38,9 +38,9 @@ func (t *callTracer) trace() {
 		}
 	}
 	for _, r := range t.graph.Resources {
-		if len(r.CallReads) > 0 {
+		if calls := r.Calls(); calls != nil {
 			t.traced[block{resource: r}] = true
-			addOutputs(r.CallReads)
+			addOutputs(calls)
 		}
 	}
 	for _, v := range t.graph.Values {
@@ -95,7 +95,7 @@ func chainedBlocks(m *reads.Module) []block {
 }
 
 // addOutputs adds to blocks the outputs that are read with each.value.
-func addOutputs(blocks []block, list []reads.CallRead) []block {
+func addOutputs(blocks []block, list []reads.KeyedRead) []block {
 	for _, read := range list {
 		if !read.ByEach() {
 			continue
@@ -256,7 +256,7 @@ func eachRefs(b block, refs *lang.Refs, one *addrs.Reference) []ref {
 	case b.call != nil:
 		to = slices.DeleteFunc(chainedBlocks(b.call), func(of block) bool { return of.value == nil })
 	case v == nil && b.resource.ChainedCall() != nil && refs == &b.resource.Exprs.Repetition.ForEach.Refs:
-		to = addOutputs(nil, b.resource.CallReads)
+		to = addOutputs(nil, b.resource.Calls())
 	case v == nil || one.Subject != addrs.ForEachAttr{Name: "value"}:
 	default:
 		if to = chainedBlocks(v.Module); len(to) == 0 || to[0].resource == nil {
@@ -359,13 +359,14 @@ func (t *callTracer) find(from reads.Scope, m *member, r ref, in map[addrs.Modul
 		return nil, false
 	}
 	at, key := from.In, addrs.NoKey
-	of, keyed := r.keys()
+	of, keyed := r.byKey()
 	if r.each {
 		key = from.Key
 	} else if keyed {
 		keys, known := []addrs.InstanceKey(nil), false
 		if r.refs.SelectsInstance(r.Reference) {
-			keys, known = from.Selected(r.refs.Instance(r.Reference), of)
+			of.Refs = lang.Instances{r.refs.Instance(r.Reference)}
+			keys, known = from.Selected(of)
 		}
 		if !known || len(keys) == 0 {
 			return nil, known
@@ -394,14 +395,14 @@ func (t *callTracer) removes(m *member) bool {
 	})
 }
 
-// keys returns what decides the keys of the instances of which r reads one. It returns false if r reads a
-// call without keys, or something that isn't repeated.
-func (r ref) keys() (reads.Keys, bool) {
+// byKey returns the object of which r reads one instance. It returns false if r reads a call without keys, or
+// something that isn't repeated.
+func (r ref) byKey() (reads.KeyedRead, bool) {
 	switch of := r.to.resource; {
 	case r.call != nil:
-		return r.call.CallKeys(), r.call.Repetition.Repeats()
+		return reads.KeyedRead{Call: r.call}, r.call.Repetition.Repeats()
 	case of != nil && of.Config != nil:
-		return of.Keys(), r.each || r.refs.SelectsInstance(r.Reference)
+		return reads.KeyedRead{Of: of}, r.each || r.refs.SelectsInstance(r.Reference)
 	}
-	return reads.Keys{}, false
+	return reads.KeyedRead{}, false
 }

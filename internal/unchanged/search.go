@@ -310,7 +310,7 @@ func (s *search) eligible(r *reads.Resource) bool {
 		return false
 	case r.Inputs != r.Node, len(s.g.Apart(r.Node)) > 0, hasProblems(r.Node, r.Inputs), len(e.SelfReferences) > 0:
 		return false
-	case len(r.ByKey)+len(r.CallReads)+len(r.DeferredRefErrors) > 0:
+	case len(r.ByKey)+len(r.DeferredRefErrors) > 0:
 		return false
 	}
 	return r.EachOf == nil && r.EachCall == nil && len(s.g.Imports[r]) == 0 && s.g.Removals[r] == nil

@@ -88,7 +88,7 @@ func (o *planOrder) findReaders() (values []*reads.Value, resources []*reads.Res
 		}
 	}
 	for _, r := range o.g.Resources {
-		if len(r.CallReads) > 0 && r.MayAwaitCalls() && !r.Node.Dropped {
+		if r.Calls() != nil && r.MayAwaitCalls() && !r.Node.Dropped {
 			resources = append(resources, r)
 		}
 	}
@@ -254,12 +254,12 @@ func (o *planOrder) addApart(m *reads.Module) {
 // itself waits for the whole calls when it completes.
 func (o *planOrder) awaitCalls(r *reads.Resource) {
 	outputs := map[dag.ID]bool{}
-	for i, read := range r.CallReads {
+	for i, read := range r.Calls() {
 		if !o.instancesOf(read.Call).known {
 			continue
 		}
 		o.addApart(read.Call)
-		r.CallReads[i].Whole = false
+		r.Calls()[i].Whole = false
 		if r.EachCall == nil && read.ByEach() && read.Call == r.ChainedCall() {
 			r.EachCall = r.FindEachCall()
 			for _, output := range read.Call.Outputs {
@@ -354,7 +354,7 @@ func (o *planOrder) connectApart(n *reads.Node, of *apartNodes) {
 	if r := n.Resource; r != nil && n == r.Inputs {
 		for read := range r.Singly() {
 			for _, one := range of.all {
-				if read.Via != nil {
+				if read.Call == nil && read.Via != nil {
 					o.setFinal(read.Via, one.In)
 				}
 			}
@@ -432,8 +432,8 @@ func (o *planOrder) ofValue(p reads.Place) []*reads.Node {
 }
 
 // selectsNone reports whether a value in a module instance reads an instance of a call that doesn't exist.
-func (o *planOrder) selectsNone(v *reads.Value, in addrs.ModuleInstance, read reads.CallRead) bool {
-	keys, _ := o.reads.ReadValue(v, in, read.Keyed())
+func (o *planOrder) selectsNone(v *reads.Value, in addrs.ModuleInstance, read reads.KeyedRead) bool {
+	keys, _ := o.reads.ReadValue(v, in, read)
 	return slices.ContainsFunc(keys, func(k reads.KeyRead) bool {
 		return !o.reads.IsInstance(read.Call, v.EvaluatedIn(in).Child(read.Call.Call.Name, k.Key))
 	})
@@ -475,7 +475,7 @@ func (o *planOrder) setFinal(v *reads.Value, in addrs.ModuleInstance) {
 func (o *planOrder) setOutputs(readers []*reads.Resource) {
 	done := map[*reads.Value]bool{}
 	for _, r := range readers {
-		for read := range r.CallsSingly() {
+		for read := range r.Singly() {
 			for _, output := range read.Outputs() {
 				if done[output] {
 					continue

@@ -145,8 +145,11 @@ func openings(r *reads.Resource, early reads.EarlyKeys) ([]*plans.InstanceChange
 func earlyReads(r *reads.Resource, early reads.EarlyKeys, addr addrs.AbsInstance) []plans.InstanceRead {
 	var out []plans.InstanceRead
 	for _, indexed := range r.ByKey {
-		keys, known := early.Read(r, addr.Module, addr.Key, indexed.Keyed())
-		if !known || !indexed.Recorded(r) {
+		if !indexed.Recorded(r) {
+			continue
+		}
+		keys, known := early.Read(r, addr.Module, addr.Key, indexed)
+		if !known {
 			continue
 		}
 		if len(keys) == 0 {

@@ -181,7 +181,7 @@ func (o *stepOrder) await(n *reads.Node, list []reads.Read) {
 
 // awaitInstance makes the node of an instance wait for what the instance reads.
 func (o *stepOrder) awaitInstance(n *reads.Node, r *reads.Resource, change *plans.InstanceChange) {
-	if r.Config != nil && r.Exprs.Repetition.Repeats() && len(r.ByKey)+len(r.CallReads) == 0 {
+	if r.Config != nil && r.Exprs.Repetition.Repeats() && len(r.ByKey) == 0 {
 		o.after(n, o.node(reads.Place{Node: r.Node, In: change.Addr.Module, Part: reads.BaseParts})) // like most instances
 		return
 	}

@@ -106,7 +106,7 @@ func (b siblingCheck) checkSiblingKeys(m *reads.Module) error {
 	return r.order(b.g.Siblings[m], func(f reads.SiblingRead, in addrs.ModuleInstance) ([]reads.KeyRead, error) {
 		var out []reads.KeyRead
 		for _, ref := range f.Read.Refs {
-			if keys, known := early.ReadValue(f.To, in, reads.Keyed{Refs: lang.Instances{ref}, Of: m.CallKeys()}); known {
+			if keys, known := early.ReadValue(f.To, in, reads.KeyedRead{Call: m, Refs: lang.Instances{ref}}); known {
 				out = append(out, keys...)
 			}
 		}
@@ -251,7 +251,7 @@ func (b siblingCheck) orderInstances(m *reads.Module) error {
 			"for_each can't depend on resources or data sources.", m.Path).At(m.Call.Range)
 	}
 	return newSiblings(m, list).order(b.g.Siblings[m], func(f reads.SiblingRead, in addrs.ModuleInstance) ([]reads.KeyRead, error) {
-		keys, known := early.ReadValue(f.To, in, f.Read.Keyed())
+		keys, known := early.ReadValue(f.To, in, f.Read)
 		if !known {
 			return nil, unknownSibling(f, in)
 		}

@@ -12,11 +12,11 @@ type usesSearch struct {
 	*nearest
 	n     *reads.Node
 	from  *reads.Module // the module in which the expressions of the node are evaluated
-	calls []reads.CallRead
+	calls []reads.KeyedRead
 	reads func(of *reads.Resource) lang.Instances // references to single instances; nil if all instances are used
 	// aliases are the single instances that are read through aliases. The node depends on these
 	// instances instead of on the values of the aliases.
-	aliases []reads.IndexedRead
+	aliases []reads.KeyedRead
 	within  *reads.Module          // the module that the node belongs to, whose own call is left out
 	whole   map[*reads.Module]bool // called modules that are used as a whole
 }
@@ -29,13 +29,13 @@ func (f *nearest) setUses(n *reads.Node, set *resourceSet) {
 	case isValue && n == v.Node:
 		s.from, s.within, s.calls = v.EvaluatedBy(), v.Module, v.CallReads
 		s.reads, s.aliases = v.InstancesOf, v.AddEach(slices.Clone(v.AliasReads()), v.Module.EachOf)
-		s.aliases = slices.DeleteFunc(s.aliases, func(read reads.IndexedRead) bool { return read.Via == nil })
+		s.aliases = slices.DeleteFunc(s.aliases, func(read reads.KeyedRead) bool { return read.Via == nil })
 		v.Uses = s.find(set, n)
 	case f.modules[n.ID] != nil:
 		m := f.modules[n.ID]
 		s.from, s.within, s.reads = m.Parent, m.Parent, m.InstancesOf
 		if read := m.ChainedTo(); read != nil && read.Via != nil && m.DependsOn == nil {
-			s.aliases = []reads.IndexedRead{*read}
+			s.aliases = []reads.KeyedRead{*read}
 		}
 		if call := m.ChainedCall(); call != nil && (m.DependsOn == nil || !m.DependsOn.NameCall(call.Call.Name)) {
 			s.calls = m.FindEachCall().Reads
@@ -43,14 +43,16 @@ func (f *nearest) setUses(n *reads.Node, set *resourceSet) {
 		m.Uses = s.find(set, n)
 	case n.Resource != nil && n == n.Resource.Inputs && n.Resource.Config != nil:
 		r := n.Resource
-		s.from, s.within, s.calls = r.Module, r.Module, r.CallReads
-		s.aliases = slices.DeleteFunc(slices.Clone(r.ByKey), func(read reads.IndexedRead) bool { return read.Via == nil })
-		var byInstance []reads.IndexedRead
+		s.from, s.within, s.calls = r.Module, r.Module, r.Calls()
+		s.aliases = slices.DeleteFunc(slices.Clone(r.ByKey), func(read reads.KeyedRead) bool {
+			return read.Via == nil || read.Call != nil
+		})
+		var byInstance []reads.KeyedRead
 		s.reads = func(of *reads.Resource) lang.Instances {
 			if byInstance == nil {
 				byInstance = r.ReadsByInstance()
 			}
-			at := slices.IndexFunc(byInstance, func(read reads.IndexedRead) bool { return read.Of == of })
+			at := slices.IndexFunc(byInstance, func(read reads.KeyedRead) bool { return read.Of == of })
 			if at < 0 {
 				return nil
 			}
@@ -61,7 +63,7 @@ func (f *nearest) setUses(n *reads.Node, set *resourceSet) {
 			if r.Uses == nil {
 				r.Uses = &reads.Uses{}
 			}
-			r.Uses.Resources = append(r.Uses.Resources, reads.IndexedRead{Of: r, Refs: own})
+			r.Uses.Resources = append(r.Uses.Resources, reads.KeyedRead{Of: r, Refs: own})
 		}
 	}
 }
@@ -119,7 +121,7 @@ func isOutput(n *reads.Node) bool {
 
 // keyed reports whether the node uses a module call only by instance.
 func (s *usesSearch) keyed(call *reads.Module) bool {
-	return slices.ContainsFunc(s.calls, func(read reads.CallRead) bool { return read.Call == call })
+	return slices.ContainsFunc(s.calls, func(read reads.KeyedRead) bool { return read.Call == call })
 }
 
 // add adds the dependency on a node to u. It returns false if u can't express the dependency by
@@ -130,8 +132,8 @@ func (s *usesSearch) add(u *reads.Uses, to *reads.Node) bool {
 	switch {
 	case isValue && to == v.Node:
 		switch {
-		case slices.ContainsFunc(s.aliases, func(read reads.IndexedRead) bool { return read.Via == v }),
-			slices.ContainsFunc(s.calls, func(read reads.CallRead) bool { return read.Via == v }):
+		case slices.ContainsFunc(s.aliases, func(read reads.KeyedRead) bool { return read.Via == v }),
+			slices.ContainsFunc(s.calls, func(read reads.KeyedRead) bool { return read.Via == v }):
 			return true
 		case m == s.from, m == s.within, m.Parent == s.from && m.Single():
 			u.Values = append(u.Values, v)
@@ -147,8 +149,8 @@ func (s *usesSearch) add(u *reads.Uses, to *reads.Node) bool {
 		return true
 	case to.Resource != nil && to.Kind == reads.KindResource && to.Resource.Module == s.from:
 		of := to.Resource
-		if !slices.ContainsFunc(u.Resources, func(read reads.IndexedRead) bool { return read.Of == of && read.Via == nil }) {
-			u.Resources = append(u.Resources, reads.IndexedRead{Of: of, Refs: s.reads(of)})
+		if !slices.ContainsFunc(u.Resources, func(read reads.KeyedRead) bool { return read.Of == of && read.Via == nil }) {
+			u.Resources = append(u.Resources, reads.KeyedRead{Of: of, Refs: s.reads(of)})
 		}
 		return true
 	}
@@ -158,7 +160,7 @@ func (s *usesSearch) add(u *reads.Uses, to *reads.Node) bool {
 // onlyByAlias reports whether the search's node reads a resource only through aliases. Its edges
 // then lead to nodes of the resource instead of the aliases.
 func (s *usesSearch) onlyByAlias(of *reads.Resource) bool {
-	if !slices.ContainsFunc(s.aliases, func(read reads.IndexedRead) bool { return read.Of == of }) {
+	if !slices.ContainsFunc(s.aliases, func(read reads.KeyedRead) bool { return read.Of == of }) {
 		return false
 	}
 	return of.Module != s.from || !slices.ContainsFunc(s.refs(), func(refs *lang.Refs) bool {

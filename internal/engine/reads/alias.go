@@ -204,19 +204,19 @@ func (m *Module) AliasOf(subject addrs.Referenceable) *Value {
 
 // ReadNamed returns the resource or alias that a reader in the module reads by the given name; see
 // plans.InstanceRead. It returns false if neither exists.
-func (m *Module) ReadNamed(name addrs.Resource) (IndexedRead, bool) {
+func (m *Module) ReadNamed(name addrs.Resource) (KeyedRead, bool) {
 	if of := m.Resources[name]; of != nil {
-		return IndexedRead{Of: of}, true
+		return KeyedRead{Of: of}, true
 	}
 	if v := m.aliases[name]; v != nil {
-		return IndexedRead{Of: v.Alias.Of, Via: v}, true
+		return KeyedRead{Of: v.Alias.Of, Via: v}, true
 	}
-	return IndexedRead{}, false
+	return KeyedRead{}, false
 }
 
 // Name returns the name of what is read, as the reader's module refers to it: the address of a
 // resource, or a name of the same form for an alias, such as var.NAME.
-func (r IndexedRead) Name() addrs.Resource {
+func (r KeyedRead) Name() addrs.Resource {
 	if r.Via == nil {
 		return r.Of.Addr.Resource
 	}
@@ -235,21 +235,24 @@ func (v *Value) aliasName() addrs.Resource {
 
 // ReadName returns the name of the alias or resource that the alias refers to, as it appears in a
 // reader's list of reads.
-func (a *Alias) ReadName() addrs.Resource { return IndexedRead{Of: a.Of, Via: a.Next}.Name() }
+func (a *Alias) ReadName() addrs.Resource { return KeyedRead{Of: a.Of, Via: a.Next}.Name() }
 
-// WholeNode returns the node of the resource or alias, which a reader of more than single instances
-// waits for.
-func (r IndexedRead) WholeNode() *Node {
-	if r.Via == nil {
-		return r.Of.Node
+// WholeNode returns the node of the resource, alias or module call, which a reader of more than single
+// instances waits for.
+func (r KeyedRead) WholeNode() *Node {
+	switch {
+	case r.Via != nil:
+		return r.Via.Node
+	case r.Call != nil:
+		return r.Call.End
 	}
-	return r.Via.Node
+	return r.Of.Node
 }
 
 // Expansions returns the nodes that decide the instances of the module calls through whose outputs
 // the alias refers to the resource. A reader that doesn't wait for the alias itself must wait for
 // these.
-func (r IndexedRead) Expansions() []*Node {
+func (r KeyedRead) Expansions() []*Node {
 	var out []*Node
 	for v := r.Via; v != nil; v = v.Alias.Next {
 		if v.Kind == Output {
@@ -261,7 +264,7 @@ func (r IndexedRead) Expansions() []*Node {
 
 // In returns the module instance in which the resource is read. The reader is in the module m; in
 // is its module instance.
-func (r IndexedRead) In(m *Module, in addrs.ModuleInstance) addrs.ModuleInstance {
+func (r KeyedRead) In(m *Module, in addrs.ModuleInstance) addrs.ModuleInstance {
 	if r.Via == nil {
 		return in
 	}
@@ -279,13 +282,18 @@ func (m *Module) InstanceNear(other *Module, in addrs.ModuleInstance) addrs.Modu
 	return other.in(in, m)
 }
 
-// NamedBy reports whether refs, which are references in the module m, include the resource or
-// alias.
-func (r IndexedRead) NamedBy(m *Module, refs *lang.Refs) bool {
-	if r.Via == nil {
+// NamedBy reports whether refs, which are references in the module m, include the object or the value by
+// which it is read.
+func (r KeyedRead) NamedBy(m *Module, refs *lang.Refs) bool {
+	switch call := r.Call; {
+	case call == nil && r.Via == nil:
 		return r.Of.namedBy(refs)
+	case call == nil && r.Via.Kind == Output && refs.NameCall(r.Via.Module.Call.Name):
+		return true
+	case call != nil && refs.NameCall(call.Call.Name):
+		return true
 	}
-	return r.Via.Kind == Output && refs.NameCall(r.Via.Module.Call.Name) || m.names(refs, r.Via)
+	return r.Via != nil && m.names(refs, r.Via)
 }
 
 // names reports whether references in the module include a value.
@@ -294,10 +302,10 @@ func (m *Module) names(refs *lang.Refs, v *Value) bool {
 }
 
 // same reports whether both are reads of the same resource by the same alias, or both without one.
-func (r IndexedRead) same(other IndexedRead) bool { return r.Of == other.Of && r.Via == other.Via }
+func (r KeyedRead) same(other KeyedRead) bool { return r.Of == other.Of && r.Via == other.Via }
 
 // addRead adds a read to a list that has one entry for each resource and alias.
-func addRead(list []IndexedRead, read IndexedRead) []IndexedRead {
+func addRead(list []KeyedRead, read KeyedRead) []KeyedRead {
 	at := slices.IndexFunc(list, read.same)
 	if at < 0 {
 		return append(list, read)
@@ -308,13 +316,13 @@ func addRead(list []IndexedRead, read IndexedRead) []IndexedRead {
 
 // AliasReads returns the aliases that a value reads only by key, or nil if aliases are not read by key
 // in this run. It finds them on the first call. Callers must not change the result.
-func (v *Value) AliasReads() []IndexedRead {
+func (v *Value) AliasReads() []KeyedRead {
 	m := v.EvaluatedBy()
 	if m == nil || len(m.aliases) == 0 || v.Expr == nil {
 		return nil
 	}
 	if v.elements == nil {
-		v.elements = append([]IndexedRead{}, v.aliasesRead(m)...)
+		v.elements = append([]KeyedRead{}, v.aliasesRead(m)...)
 	}
 	return v.elements
 }

@@ -86,11 +86,11 @@ const maxAliases = 16
 
 // reads returns the reads of elements of the alias via. outputs are the outputs that are used if an
 // element has all of them; nil means all.
-func (a *CallAlias) reads(via *Value, refs lang.Instances, outputs []string) []CallRead {
+func (a *CallAlias) reads(via *Value, refs lang.Instances, outputs []string) []KeyedRead {
 	if a.Outputs != nil {
 		outputs = a.Outputs
 	}
-	return CallRead{Call: a.Call, Via: via, Refs: refs}.ofOutputs(outputs)
+	return KeyedRead{Call: a.Call, Via: via, Refs: refs}.ofOutputs(outputs)
 }
 
 // pathsAfter returns what follows the key in each reference such as local.NAME["x"].OUTPUT. It returns
@@ -107,7 +107,7 @@ func pathsAfter(local addrs.LocalValue, unit *lang.Refs) iter.Seq[hcl.Traversal]
 
 // callAliasReads adds to list what expressions in the module read only by key through locals that are
 // module calls. It removes the reads through locals that they read as a whole.
-func (m *Module) callAliasReads(list []CallRead, units iter.Seq[*lang.Refs]) []CallRead {
+func (m *Module) callAliasReads(list []KeyedRead, units iter.Seq[*lang.Refs]) []KeyedRead {
 	if len(m.Locals) == 0 {
 		return list
 	}
@@ -130,12 +130,12 @@ func (m *Module) callAliasReads(list []CallRead, units iter.Seq[*lang.Refs]) []C
 			list = append(list, alias.reads(v, refs, alias.Call.outputsIn(pathsAfter(local, unit)))...)
 		}
 	}
-	return slices.DeleteFunc(list, func(read CallRead) bool { return whole[read.Via] })
+	return slices.DeleteFunc(list, func(read KeyedRead) bool { return whole[read.Via] })
 }
 
 // eachReads returns what a block in the module reads with each.value if its for_each is a module call, or
 // a local that is one. units are the expressions that may use each.value.
-func (m *Module) eachReads(rep Repetition, units iter.Seq[*lang.Refs]) []CallRead {
+func (m *Module) eachReads(rep Repetition, units iter.Seq[*lang.Refs]) []KeyedRead {
 	call, via := m.chainedCall(rep)
 	if call == nil {
 		return nil
@@ -146,7 +146,7 @@ func (m *Module) eachReads(rep Repetition, units iter.Seq[*lang.Refs]) []CallRea
 // readsByCallAlias returns what the instances of a block read only by key through locals that are module
 // calls. It returns nil if the readers of such locals wait for the whole call in this run, and for blocks
 // whose instances read one another.
-func (run Run) readsByCallAlias(r *Resource) []CallRead {
+func (run Run) readsByCallAlias(r *Resource) []KeyedRead {
 	if !run.awaitsVia() || r.Exprs.ownInstances(r.Addr.Resource) != nil {
 		return nil
 	}
@@ -163,11 +163,11 @@ func (run Run) awaitsVia() bool {
 // all outputs that an element may use. It leaves out locals that can't be evaluated with only some of
 // their elements: those of which some expressions need a list and others don't, and new maps of which
 // an expression needs a list.
-func evaluated(reads []CallRead) []CallRead {
+func evaluated(reads []KeyedRead) []KeyedRead {
 	if len(reads) == 0 {
 		return nil
 	}
-	var out []CallRead
+	var out []KeyedRead
 	first, whole := map[*Value]lang.Selection{}, map[*Value]bool{}
 	for _, read := range reads {
 		how, list := read.Refs.FromList()
@@ -181,7 +181,7 @@ func evaluated(reads []CallRead) []CallRead {
 			out = append(out, read)
 		}
 	}
-	return slices.DeleteFunc(out, func(read CallRead) bool { return whole[read.Via] })
+	return slices.DeleteFunc(out, func(read KeyedRead) bool { return whole[read.Via] })
 }
 
 // addReadsVia adds to the CallReads of a value what it reads only by key through locals that are
@@ -204,9 +204,9 @@ func (run Run) addReadsVia(v *Value) {
 
 // callReads returns the single instances of module calls that the block, value or module call of a node
 // reads.
-func (n *Node) callReads() []CallRead {
+func (n *Node) callReads() []KeyedRead {
 	if n.Resource != nil {
-		return n.Resource.CallReads
+		return n.Resource.Calls()
 	}
 	switch of := n.Object.(type) {
 	case *Value:
@@ -229,7 +229,7 @@ func (n *Node) ReadsVia(v *Value) lang.Instances {
 		return nil
 	}
 	var out lang.Instances
-	var last CallRead
+	var last KeyedRead
 	for _, read := range n.callReads() {
 		if read.Via == v && !read.ByEach() {
 			if !read.sameRefs(last) { // a reference may read several outputs
@@ -242,14 +242,14 @@ func (n *Node) ReadsVia(v *Value) lang.Instances {
 }
 
 // sameRefs reports whether two reads are of outputs of the same references.
-func (r CallRead) sameRefs(other CallRead) bool {
+func (r KeyedRead) sameRefs(other KeyedRead) bool {
 	return len(other.Refs) > 0 && &r.Refs[0] == &other.Refs[0]
 }
 
 // callAliasReads returns what a block reads only by key through locals that are module calls.
-func (r *Resource) callAliasReads() []CallRead {
+func (r *Resource) callAliasReads() []KeyedRead {
 	forEach := r.Exprs.Repetition.ForEach
-	var each []CallRead
+	var each []KeyedRead
 	if _, via := r.Module.chainedCall(r.Exprs.Repetition); via != nil {
 		each = r.Module.eachReads(r.Exprs.Repetition, r.eachUnits())
 	}
@@ -264,7 +264,7 @@ func (r *Resource) callAliasReads() []CallRead {
 
 // callAliasReads returns what a value reads only by key through locals that are module calls. It leaves
 // out what an argument reads with each.value; see addChainedCall.
-func (v *Value) callAliasReads() []CallRead {
+func (v *Value) callAliasReads() []KeyedRead {
 	m := v.EvaluatedBy()
 	if m == nil || v.Expr == nil || v.DependsOn != nil || v.Kind != Variable && len(v.Conditions) > 0 {
 		return nil

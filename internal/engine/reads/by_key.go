@@ -29,32 +29,29 @@ func (s keyedReads) set() {
 	r := s.r
 	r.setOwn()
 	own := r.Exprs.ownInstances(r.Addr.Resource)
-	chain := r.ChainedTo()
-	for _, read := range append(r.resourcesRead(s.Phase.Applies()), s.aliasesByKey()...) {
-		chained := chain != nil && chain.same(read)
+	chain, call := r.ChainedTo(), r.ChainedCall()
+	for _, read := range slices.Concat(r.resourcesRead(s.Phase.Applies()), s.aliasesByKey(), s.callsByKey()) {
+		isCall := read.Call != nil
+		chained := isCall && read.Call == call || chain != nil && chain.same(read)
 		names := func(refs *lang.Refs) bool { return read.NamedBy(r.Module, refs) }
 		orders := func(own lang.InstanceRef) bool { return chained || own.DependsOn(names) }
-		if s.readsOnce(chained, names) || slices.ContainsFunc(own, orders) ||
-			chained && !s.waitsForEach() {
+		switch {
+		case s.readsOnce(chained, names):
+			continue
+		case isCall && r.Exprs.DependsOn != nil && names(r.Exprs.DependsOn):
+			continue
+		case !isCall && (slices.ContainsFunc(own, orders) || chained && !s.waitsForEach()):
 			continue
 		}
 		read.Whole = s.readsWhole(read, chained)
-		if chained && !read.Whole {
+		switch {
+		case !chained || read.Whole:
+		case !isCall:
 			r.EachOf = chain
-		}
-		r.ByKey = append(r.ByKey, read)
-	}
-	each := r.ChainedCall()
-	for _, read := range s.callsByKey() {
-		names := func(refs *lang.Refs) bool { return read.namedBy(r.Module, refs) }
-		if s.readsOnce(read.Call == each, names) || r.Exprs.DependsOn != nil && names(r.Exprs.DependsOn) {
-			continue
-		}
-		read.Whole = s.Phase == phase.Plan // until awaitCalls finds the instances
-		if s.Phase == phase.Apply && read.Call == each && read.ByEach() {
+		case s.Phase == phase.Apply && read.ByEach():
 			r.EachCall = r.FindEachCall()
 		}
-		r.CallReads = append(r.CallReads, read)
+		r.ByKey = append(r.ByKey, read)
 	}
 }
 
@@ -68,7 +65,7 @@ func (s keyedReads) waitsForEach() bool {
 // setOwn records the references of a block to instances of its own resource.
 func (r *Resource) setOwn() {
 	if own := r.Exprs.ownInstances(r.Addr.Resource); len(own) > 0 && r.Exprs.Repetition.Repeats() {
-		r.ByKey = append(r.ByKey, IndexedRead{Of: r, Refs: own})
+		r.ByKey = append(r.ByKey, KeyedRead{Of: r, Refs: own})
 	}
 }
 
@@ -84,15 +81,16 @@ func (s keyedReads) readsOnce(isForEach bool, names func(*lang.Refs) bool) bool 
 	return false
 }
 
-// readsWhole reports whether the instances of a block wait for all of a resource or alias in a plan,
-// although they read it only by key. chained reports whether it is the block's for_each.
-func (s keyedReads) readsWhole(read IndexedRead, chained bool) bool {
+// readsWhole reports whether the instances of a block wait for all of an object in a plan, although they
+// read it only by key. chained reports whether it is the block's for_each. For a module call, package graph
+// decides it later, when it has found the instances of the call.
+func (s keyedReads) readsWhole(read KeyedRead, chained bool) bool {
 	if s.Phase != phase.Plan {
 		return false
 	}
 	managed := s.r.Addr.Resource.Mode == addrs.Managed
 	switch {
-	case !s.ByInstance, s.Partial, s.r.Config.Check != nil:
+	case read.Call != nil, !s.ByInstance, s.Partial, s.r.Config.Check != nil:
 		return true
 	case !managed && read.Of.Addr.Resource.Mode == addrs.Managed: // it also depends on whether any instance changes
 		return true
@@ -103,21 +101,21 @@ func (s keyedReads) readsWhole(read IndexedRead, chained bool) bool {
 // ReadsByInstance returns the resources of the module that a block reads only by instance, each
 // with the references that select the instances. If the block reads other instances of its own
 // resource, that resource comes first.
-func (r *Resource) ReadsByInstance() []IndexedRead {
+func (r *Resource) ReadsByInstance() []KeyedRead {
 	if r.Config == nil {
 		return nil
 	}
-	var out []IndexedRead
+	var out []KeyedRead
 	if own := r.Exprs.ownInstances(r.Addr.Resource); len(own) > 0 {
-		out = append(out, IndexedRead{Of: r, Refs: own})
+		out = append(out, KeyedRead{Of: r, Refs: own})
 	}
 	return append(out, r.resourcesRead(false)...)
 }
 
 // resourcesRead returns the other resources of the module that a block reads only by instance. If single
 // is false, a key in depends_on means the whole resource.
-func (r *Resource) resourcesRead(single bool) []IndexedRead {
-	var out []IndexedRead
+func (r *Resource) resourcesRead(single bool) []KeyedRead {
+	var out []KeyedRead
 	order, refs := r.Exprs.instancesRead(single)
 	chain, chained := r.Exprs.Repetition.chainedTo()
 	for _, addr := range order {
@@ -126,7 +124,7 @@ func (r *Resource) resourcesRead(single bool) []IndexedRead {
 		case of == nil, of == r, of.Config == nil, of.Config.Check != nil, !of.Exprs.Repetition.Repeats():
 		case chained && chain == addr && of.Exprs.Repetition.ForEach == nil:
 		default:
-			out = append(out, IndexedRead{Of: of, Refs: refs[addr]})
+			out = append(out, KeyedRead{Of: of, Refs: refs[addr]})
 		}
 	}
 	return out
@@ -134,15 +132,15 @@ func (r *Resource) resourcesRead(single bool) []IndexedRead {
 
 // aliasesByKey returns the aliases that a block reads only by key, other than those of its own
 // resource. It returns nil if this run reads no aliases by key.
-func (s keyedReads) aliasesByKey() []IndexedRead {
+func (s keyedReads) aliasesByKey() []KeyedRead {
 	if len(s.r.Module.aliases) == 0 || s.r.Config.Check != nil {
 		return nil
 	}
-	return slices.DeleteFunc(s.r.aliasesRead(), func(read IndexedRead) bool { return read.Of == s.r })
+	return slices.DeleteFunc(s.r.aliasesRead(), func(read KeyedRead) bool { return read.Of == s.r })
 }
 
 // callsByKey returns the module calls that a block reads only by key, with the outputs that it reads.
-func (s keyedReads) callsByKey() []CallRead {
+func (s keyedReads) callsByKey() []KeyedRead {
 	chained, via := s.r.Module.chainedCall(s.r.Exprs.Repetition)
 	if via != nil && (!s.awaitsVia() || s.r.Exprs.ownInstances(s.r.Addr.Resource) != nil) {
 		chained = nil
@@ -172,25 +170,19 @@ func (s keyedReads) callsByKey() []CallRead {
 			}
 		}
 	}
-	return slices.DeleteFunc(list, func(read CallRead) bool { return whole[read.Call] })
+	return slices.DeleteFunc(list, func(read KeyedRead) bool { return whole[read.Call] })
 }
 
-// namedBy reports whether refs, which are references in the module m, include the module call or the
-// local by which it is read.
-func (r CallRead) namedBy(m *Module, refs *lang.Refs) bool {
-	return refs.NameCall(r.Call.Call.Name) || r.Via != nil && m.names(refs, r.Via)
-}
-
-// Recorded reports whether a plan records which instances the block r reads. An apply evaluates constant
-// keys again.
-func (r IndexedRead) Recorded(by *Resource) bool {
-	return r.Via != nil || r.Of == by || r.Refs.Computed()
+// Recorded reports whether a plan records which instances of a resource a block reads. An apply evaluates
+// constant keys and those of module calls again.
+func (r KeyedRead) Recorded(by *Resource) bool {
+	return r.Call == nil && (r.Via != nil || r.Of == by || r.Refs.Computed())
 }
 
 // Singly returns what the instances of a block read only by key, other than instances of the same
 // resource, if they don't wait for the whole object.
-func (r *Resource) Singly() iter.Seq[IndexedRead] {
-	return func(yield func(IndexedRead) bool) {
+func (r *Resource) Singly() iter.Seq[KeyedRead] {
+	return func(yield func(KeyedRead) bool) {
 		for _, read := range r.ByKey {
 			if !read.Whole && read.Of != r && !yield(read) {
 				return
@@ -199,34 +191,22 @@ func (r *Resource) Singly() iter.Seq[IndexedRead] {
 	}
 }
 
-// CallsSingly is like Singly, for module calls.
-func (r *Resource) CallsSingly() iter.Seq[CallRead] {
-	return func(yield func(CallRead) bool) {
-		for _, read := range r.CallReads {
-			if !read.Whole && !yield(read) {
-				return
-			}
+// Calls returns the module calls that a block reads only by key, a part of ByKey.
+func (r *Resource) Calls() []KeyedRead {
+	for i, read := range r.ByKey {
+		if read.Call != nil {
+			return r.ByKey[i:]
 		}
 	}
+	return nil
 }
 
-// WaitsFor reports whether the instances of a block wait for single instances of another resource, which
-// the block reads directly or through the alias via. It returns false if r is nil.
-func (r *Resource) WaitsFor(of *Resource, via *Value) bool {
-	return r != nil && of != r && slices.ContainsFunc(r.ByKey, func(read IndexedRead) bool {
-		return read.Of == of && read.Via == via && !read.Whole
+// WaitsFor reports whether the instances of a block wait for single instances of what a node completes:
+// a resource, a value or a module call. It returns false if r is nil.
+func (r *Resource) WaitsFor(n *Node) bool {
+	return r != nil && slices.ContainsFunc(r.ByKey, func(read KeyedRead) bool {
+		return !read.Whole && read.Of != r && (read.WholeNode() == n || read.Call != nil && read.Call.End == n)
 	})
-}
-
-// WaitsForCall reports whether the instances of a block wait for single instances of a module call. It
-// returns false if r is nil.
-func (r *Resource) WaitsForCall(call *Module) bool {
-	return r != nil && slices.ContainsFunc(r.CallReads, func(read CallRead) bool { return read.Call == call && !read.Whole })
-}
-
-// WaitsForLocal is like WaitsForCall, for a call that the block reads through a local.
-func (r *Resource) WaitsForLocal(v *Value) bool {
-	return r != nil && slices.ContainsFunc(r.CallReads, func(read CallRead) bool { return read.Via == v && !read.Whole })
 }
 
 // AwaitsChanges reports whether the resource is a data source or ephemeral resource with depends_on or

@@ -7,22 +7,6 @@ import (
 	"tofu/internal/lang"
 )
 
-// CallRead describes which outputs an expression or a block reads from single instances of a module
-// call.
-type CallRead struct {
-	Call   *Module
-	Output *Value // nil for all outputs
-	Via    *Value // the local by which the call is read, or nil; see alias_call.go
-	Refs   lang.Instances
-	Whole  bool // whether the instances of the block wait for the outputs of all instances in a plan
-}
-
-// Keyed holds the references to single instances of one resource or module call.
-type Keyed struct {
-	Refs lang.Instances
-	Of   Keys
-}
-
 // Keys are the repetition arguments of a resource or module call, which decide the keys of its
 // instances.
 type Keys struct {
@@ -40,13 +24,22 @@ func (r *Resource) Keys() Keys {
 // CallKeys returns what decides the keys of the instances of a module call.
 func (m *Module) CallKeys() Keys { return Keys{Repetition: m.Repetition, In: m.Parent, Call: m} }
 
-func (r IndexedRead) Keyed() Keyed { return Keyed{r.Refs, r.Of.Keys()} }
-func (r CallRead) Keyed() Keyed    { return Keyed{r.Refs, r.Call.CallKeys()} }
+// Keys returns what decides the keys of the instances that are read.
+func (r KeyedRead) Keys() Keys {
+	if r.Call != nil {
+		return r.Call.CallKeys()
+	}
+	return r.Of.Keys()
+}
 
-// Outputs returns the outputs that are read from each instance.
-func (r CallRead) Outputs() []*Value {
-	if r.Output != nil {
+// Outputs returns the outputs that are read from each instance of a module call. There are none for a
+// resource.
+func (r KeyedRead) Outputs() []*Value {
+	switch {
+	case r.Output != nil:
 		return []*Value{r.Output}
+	case r.Call == nil:
+		return nil
 	}
 	names := slices.Sorted(maps.Keys(r.Call.Outputs))
 	out := make([]*Value, len(names))
@@ -58,7 +51,7 @@ func (r CallRead) Outputs() []*Value {
 
 // addCallReads appends to list the reads of module calls that an expression in the module reads
 // only by instance, and returns the list.
-func (m *Module) addCallReads(list []CallRead, refs *lang.Refs) []CallRead {
+func (m *Module) addCallReads(list []KeyedRead, refs *lang.Refs) []KeyedRead {
 	for name, of := range refs.InstanceCalls() {
 		child := m.Calls[name]
 		if child == nil || !child.Repetition.Repeats() {
@@ -66,9 +59,9 @@ func (m *Module) addCallReads(list []CallRead, refs *lang.Refs) []CallRead {
 		}
 		for _, ref := range of {
 			output := child.Outputs[ref.Output]
-			at := slices.IndexFunc(list, func(r CallRead) bool { return r.Call == child && r.Output == output })
+			at := slices.IndexFunc(list, func(r KeyedRead) bool { return r.Call == child && r.Output == output })
 			if at < 0 {
-				at, list = len(list), append(list, CallRead{Call: child, Output: output})
+				at, list = len(list), append(list, KeyedRead{Call: child, Output: output})
 			}
 			list[at].Refs = append(list[at].Refs, ref)
 		}
@@ -85,7 +78,7 @@ func (run Run) setValueReads(v *Value) {
 		return
 	}
 	list := v.EvaluatedBy().addCallReads(v.CallReads, &v.Expr.Refs)
-	v.CallReads = slices.DeleteFunc(list, func(read CallRead) bool {
+	v.CallReads = slices.DeleteFunc(list, func(read KeyedRead) bool {
 		return v.conditionsName(func(refs *lang.Refs) bool { return refs.NameCall(read.Call.Call.Name) })
 	})
 }
@@ -93,5 +86,5 @@ func (run Run) setValueReads(v *Value) {
 // SiblingRead is an argument of a module call that reads outputs of sibling instances.
 type SiblingRead struct {
 	To   *Value
-	Read CallRead
+	Read KeyedRead
 }

@@ -31,7 +31,7 @@ type EachCall struct {
 	// the outputs.
 	Local *Value
 	// Reads are the reads of these outputs of the module instance that has the key of the reader.
-	Reads []CallRead
+	Reads []KeyedRead
 }
 
 // ChainedCall returns the module call in for_each = module.NAME, or nil if the block is not repeated
@@ -99,7 +99,7 @@ func newEachCall(call *Module, via *Value, units iter.Seq[*lang.Refs]) *EachCall
 	if alias := via.CallAlias(); alias != nil && alias.Outputs != nil {
 		out.Outputs, out.Local = alias.Outputs, via
 	}
-	out.Reads = CallRead{Call: call, Via: via, Refs: lang.Instances{{Index: eachKey}}}.ofOutputs(out.Outputs)
+	out.Reads = KeyedRead{Call: call, Via: via, Refs: lang.Instances{{Index: eachKey}}}.ofOutputs(out.Outputs)
 	return out
 }
 
@@ -119,11 +119,11 @@ func (m *Module) outputsIn(paths iter.Seq[hcl.Traversal]) []string {
 
 // ofOutputs returns a read for each of the named outputs. It returns only r, which reads all outputs,
 // if names is nil.
-func (r CallRead) ofOutputs(names []string) []CallRead {
+func (r KeyedRead) ofOutputs(names []string) []KeyedRead {
 	if names == nil {
-		return []CallRead{r}
+		return []KeyedRead{r}
 	}
-	out := make([]CallRead, len(names))
+	out := make([]KeyedRead, len(names))
 	for i, name := range names {
 		out[i] = r
 		out[i].Output = r.Call.Outputs[name]
@@ -133,7 +133,7 @@ func (r CallRead) ofOutputs(names []string) []CallRead {
 
 // ByEach reports whether the outputs are read with each.value, from the module instance that has the key
 // of the reader.
-func (r CallRead) ByEach() bool {
+func (r KeyedRead) ByEach() bool {
 	return slices.ContainsFunc(r.Refs, func(ref lang.InstanceRef) bool { return ref.Index == eachKey })
 }
 
@@ -211,7 +211,7 @@ func (m *Module) ArgumentsReadOnlyEach(call *Module) bool {
 
 // ChainedTo returns the resource or alias in for_each = OBJECT, or nil if the block is not repeated
 // this way.
-func (r *Resource) ChainedTo() *IndexedRead {
+func (r *Resource) ChainedTo() *KeyedRead {
 	if r.Exprs == nil {
 		return nil
 	}
@@ -224,4 +224,4 @@ func (r *Resource) ChainedTo() *IndexedRead {
 
 // ChainedTo returns the resource or alias in for_each = OBJECT, or nil if the call is not repeated this
 // way.
-func (m *Module) ChainedTo() *IndexedRead { return m.Parent.chain(m.Repetition) }
+func (m *Module) ChainedTo() *KeyedRead { return m.Parent.chain(m.Repetition) }

@@ -10,8 +10,8 @@
 // not known, its places are the instances that targets name, and one with UnknownKey for all others.
 //
 // A block or value reads an object by key if it reads nothing but single instances of it. [Tree.SetReads]
-// finds these reads for resources ([IndexedRead]), for module calls ([CallRead]), and for values that are one
-// of these as a whole ([Alias], [CallAlias]). Only this package and lang know the syntactic forms.
+// finds these reads ([KeyedRead]) of resources, of module calls, and of values that are one of these as a whole
+// ([Alias], [CallAlias]). Only this package and lang know the syntactic forms.
 //
 // place_reads.go is the first file to read. What follows references one by one, with their expressions, such as
 // explain and graph views, does so in a [Scope].

@@ -21,13 +21,13 @@ type EarlyKeys interface {
 
 	// Read returns the keys with which an instance of r reads another resource or a module call. It
 	// returns false if some of them are not known.
-	Read(r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey, read Keyed) ([]KeyRead, bool)
+	Read(r *Resource, in addrs.ModuleInstance, key addrs.InstanceKey, read KeyedRead) ([]KeyRead, bool)
 
 	// ReadValue returns the keys with which a value reads a resource or a module call in one
 	// instance of its module. For a variable, these are the keys in the argument of the call, which
 	// reads from the calling module; only if the argument uses count or each does it matter which
 	// instance of the call is given. It returns false if some of them are not known.
-	ReadValue(v *Value, in addrs.ModuleInstance, read Keyed) ([]KeyRead, bool)
+	ReadValue(v *Value, in addrs.ModuleInstance, read KeyedRead) ([]KeyRead, bool)
 }
 
 // ManyInstances is the number of instances from which all instances of a resource count as the whole
@@ -50,7 +50,7 @@ type plannedKeys struct {
 
 // recorded returns the keys with which the instance of k.change reads a resource or an alias, as far as
 // the plan knows them.
-func (k *plannedKeys) recorded(of IndexedRead) (keys []KeyRead, known bool) {
+func (k *plannedKeys) recorded(of KeyedRead) (keys []KeyRead, known bool) {
 	list, known := plans.KeysRead(k.change.Reads, of.Name())
 	for _, key := range list {
 		keys = append(keys, KeyRead{Key: key})

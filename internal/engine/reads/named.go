@@ -44,7 +44,7 @@ func (n Named) Outputs() []*Value {
 	if n.Call == nil {
 		return nil
 	}
-	return CallRead{Call: n.Call, Output: n.Value}.Outputs()
+	return KeyedRead{Call: n.Call, Output: n.Value}.Outputs()
 }
 
 // IsWholeCall reports whether the reference is to a module call, without a key or an output.

@@ -60,39 +60,38 @@ func (s *Places) partsOfBlock(p Place) []Read {
 func (s *Places) ofInstance(p Place) []Read {
 	r := p.Node.Resource
 	out := []Read{{Of: Place{Node: p.Node, In: p.In, Part: BaseParts}}}
-	for _, of := range s.indexed(r) {
+	for _, of := range s.byKeyOf(r) {
 		keys, known := s.readInstances(r, p, of)
-		out = s.addInstances(out, of, r.Module, p.In, keys, known, s.refersAt(r, of.WholeNode()))
-	}
-	if s.early == nil {
-		return out
-	}
-	for _, of := range s.callReads(r) {
-		keys, known := s.early.Read(r, p.In, p.Key, of.Keyed())
-		out = s.addOutputs(out, of, p.In, keys, known, s.refersAt(r, of.WholeNode()))
+		out = s.add(out, of, r.Module, p.In, keys, known, s.refersAt(r, of.WholeNode()))
 	}
 	return out
 }
 
-// readInstances returns the keys with which an instance reads a resource or an alias. It returns
-// false if they are not known.
-func (s *Places) readInstances(r *Resource, p Place, of IndexedRead) ([]KeyRead, bool) {
-	if s.planned != nil {
+// readInstances returns the keys with which an instance reads a resource, an alias or a module call. It
+// returns false if they are not known.
+func (s *Places) readInstances(r *Resource, p Place, of KeyedRead) ([]KeyRead, bool) {
+	if s.planned != nil && of.Call == nil {
 		if keys, known := s.planned.recorded(of); known || of.Via != nil {
 			return keys, known
 		}
 	}
-	return s.early.Read(r, p.In, p.Key, of.Keyed())
+	return s.early.Read(r, p.In, p.Key, of)
 }
 
-// addInstances adds the instances of a resource with the given keys to list, or all instances if
-// the keys are not known. The reader is in the module m; in is its module instance. at is the range
-// of the reference if the keys are not known.
-func (s *Places) addInstances(
-	list []Read, of IndexedRead, m *Module, in addrs.ModuleInstance, keys []KeyRead, known bool, at *hcl.Range,
+// add adds the instances of an object with the given keys to list, or all instances if the keys are not
+// known. Of a module call, it adds the outputs that are read. The reader is in the module m; in is its
+// module instance. at is the range of the reference if the keys are not known.
+func (s *Places) add(
+	list []Read, of KeyedRead, m *Module, in addrs.ModuleInstance, keys []KeyRead, known bool, at *hcl.Range,
 ) []Read {
-	if !known {
-		return append(list, Read{Place{Node: of.WholeNode(), In: Outermost(in, SharedDepth(m, of.WholeNode().Module))}, at})
+	switch {
+	case !known:
+		for _, n := range of.nodes() {
+			list = append(list, Read{Place{Node: n, In: Outermost(in, SharedDepth(m, n.Module))}, at})
+		}
+		return list
+	case of.Call != nil:
+		return s.addOutputs(list, of, in, keys)
 	}
 	list = append(list, aliasBase(of, in)...)
 	if at := of.In(m, in); s.orders && s.isAll(of.Of, at, len(keys)) {
@@ -102,6 +101,18 @@ func (s *Places) addInstances(
 		list = append(list, Read{InstancePlace(of.Of, of.In(m, in), k.Key), s.rangeOf(k)})
 	}
 	return list
+}
+
+// nodes returns the nodes whose places a reader of all instances reads.
+func (r KeyedRead) nodes() []*Node {
+	if r.Call == nil || r.Via != nil {
+		return []*Node{r.WholeNode()}
+	}
+	out := []*Node{r.Call.Expand}
+	for _, v := range r.Outputs() {
+		out = append(out, v.Node)
+	}
+	return out
 }
 
 // rangeOf returns the range of the reference that selects a key. It is needed only for messages about
@@ -123,21 +134,8 @@ func (s *Places) isAll(r *Resource, in addrs.ModuleInstance, n int) bool {
 	return known && len(all) == n
 }
 
-// addOutputs adds the outputs of the module instances with the given keys to list, or those of all
-// instances if the keys are not known.
-func (s *Places) addOutputs(
-	list []Read, of CallRead, in addrs.ModuleInstance, keys []KeyRead, known bool, at *hcl.Range,
-) []Read {
-	if !known && of.Via != nil {
-		return append(list, Read{Place{Node: of.Via.Node, In: in}, at})
-	}
-	if !known {
-		list = append(list, Read{Place{Node: of.Call.Expand, In: in}, at})
-		for _, v := range of.Outputs() {
-			list = append(list, Read{Place{Node: v.Node, In: in}, at})
-		}
-		return list
-	}
+// addOutputs adds the outputs of the module instances with the given keys to list.
+func (s *Places) addOutputs(list []Read, of KeyedRead, in addrs.ModuleInstance, keys []KeyRead) []Read {
 	for _, k := range keys {
 		child := in.Child(of.Call.Call.Name, k.Key)
 		if !s.IsInstance(of.Call, child) {
@@ -161,10 +159,10 @@ func (s *Places) ofCall(p Place) []Read {
 	switch {
 	case step.Key == addrs.UnknownKey:
 	case of != nil && (m.DependsOn == nil || !m.DependsOn.Name(of.Of.Addr.Resource)):
-		return s.addInstances(base, *of, m.Parent, parent, key(), true, nil)
+		return s.add(base, *of, m.Parent, parent, key(), true, nil)
 	case len(reads) > 0 && (m.DependsOn == nil || !m.DependsOn.NameCall(reads[0].Call.Call.Name)):
 		for _, read := range reads {
-			base = s.addOutputs(base, read, parent, key(), true, nil)
+			base = s.addOutputs(base, read, parent, key())
 		}
 		return base
 	}
@@ -180,7 +178,7 @@ func (s *Places) baseOfCall(p Place) []Read {
 	}
 	apart := map[*Node]bool{}
 	for _, read := range s.chainedReads(m) {
-		addCallNodes(apart, read)
+		addNodes(apart, read)
 		if read.Via == nil {
 			addOutputNodes(apart, read.Call)
 		}
@@ -190,7 +188,7 @@ func (s *Places) baseOfCall(p Place) []Read {
 
 // chainedTo returns the resource or alias in the for_each of a module call that decides the call's
 // instances, or nil.
-func (s *Places) chainedTo(m *Module) *IndexedRead {
+func (s *Places) chainedTo(m *Module) *KeyedRead {
 	if s.orders {
 		return m.EachOf
 	}
@@ -198,7 +196,7 @@ func (s *Places) chainedTo(m *Module) *IndexedRead {
 }
 
 // chainedReads returns what the arguments of a module call read with each.value; see eachReads.
-func (s *Places) chainedReads(m *Module) []CallRead {
+func (s *Places) chainedReads(m *Module) []KeyedRead {
 	out, known := s.chained[m]
 	switch {
 	case known:
@@ -214,13 +212,13 @@ func (s *Places) chainedReads(m *Module) []CallRead {
 // ofAlias returns the places that all elements of an alias need. They include the base of another
 // alias that it refers to, but not the elements of that alias or resource.
 func (s *Places) ofAlias(p Place, v *Value) []Read {
-	next := IndexedRead{Of: v.Alias.Of, Via: v.Alias.Next}
+	next := KeyedRead{Of: v.Alias.Of, Via: v.Alias.Next}
 	return append(s.Along(p, map[*Node]bool{next.WholeNode(): true}), aliasBase(next, v.EvaluatedIn(p.In))...)
 }
 
 // aliasBase returns the place of the alias of a read, without its elements. It returns nil if the
 // resource is read without an alias. from is the module instance of the reader.
-func aliasBase(of IndexedRead, from addrs.ModuleInstance) []Read {
+func aliasBase(of KeyedRead, from addrs.ModuleInstance) []Read {
 	switch {
 	case of.Via == nil:
 		return nil
@@ -250,7 +248,7 @@ func (s *Places) ofValue(p Place, v *Value) []Read {
 		rng := v.Expr.Range()
 		at = &rng
 	}
-	var chained *IndexedRead
+	var chained *KeyedRead
 	if v.Kind == Variable {
 		chained = s.chainedTo(v.Module)
 	}
@@ -261,15 +259,10 @@ func (s *Places) ofValue(p Place, v *Value) []Read {
 	if len(byKey)+len(calls) > 0 {
 		apart = map[*Node]bool{}
 	}
-	for _, of := range byKey {
-		keys, known := s.ReadValue(v, p.In, of.Keyed())
-		out = s.addInstances(out, of, v.EvaluatedBy(), from, keys, known, at)
-		apart[of.WholeNode()] = true
-	}
-	for _, of := range calls {
-		keys, known := s.ReadValue(v, p.In, of.Keyed())
-		out = s.addOutputs(out, of, from, keys, known, at)
-		addCallNodes(apart, of)
+	for _, of := range append(byKey, calls...) {
+		keys, known := s.ReadValue(v, p.In, of)
+		out = s.add(out, of, v.EvaluatedBy(), from, keys, known, at)
+		addNodes(apart, of)
 	}
 	if v.Kind == Variable {
 		delete(apart, v.Module.Expand) // it is in apart if the instances of the call read each other
@@ -278,7 +271,7 @@ func (s *Places) ofValue(p Place, v *Value) []Read {
 }
 
 // ReadValue returns what [EarlyKeys.ReadValue] does, and false without keys that are known early.
-func (s *Places) ReadValue(v *Value, in addrs.ModuleInstance, of Keyed) ([]KeyRead, bool) {
+func (s *Places) ReadValue(v *Value, in addrs.ModuleInstance, of KeyedRead) ([]KeyRead, bool) {
 	if s.early == nil {
 		return nil, false
 	}
@@ -328,35 +321,26 @@ func insideCall(p Place, n *Node) (addrs.ModuleInstance, bool) {
 
 // ReadByKey returns the nodes that a block reads only by key.
 func (s *Places) ReadByKey(r *Resource) map[*Node]bool {
-	if found := s.apart[r.Node]; found != nil || len(s.indexed(r))+len(s.callReads(r)) == 0 {
+	byKey := s.byKeyOf(r)
+	if found := s.apart[r.Node]; found != nil || len(byKey) == 0 {
 		return found
 	}
 	out := map[*Node]bool{}
-	for _, of := range s.indexed(r) {
-		out[of.WholeNode()] = true
+	for _, of := range byKey {
+		addNodes(out, of)
 	}
-	if s.early != nil {
-		for _, of := range s.callReads(r) {
-			addCallNodes(out, of)
-		}
-		if call := r.ChainedCall(); call != nil && out[call.End] {
-			addOutputNodes(out, call)
-		}
+	if call := r.ChainedCall(); call != nil && out[call.End] {
+		addOutputNodes(out, call)
 	}
 	s.apart[r.Node] = out
 	return out
 }
 
-// addCallNodes adds the nodes of a module call that a reader of single instances has edges to. It
-// adds them to the given set.
-func addCallNodes(set map[*Node]bool, of CallRead) {
-	if of.Via != nil {
-		set[of.Via.Node] = true
-		return
-	}
-	set[of.Call.Expand], set[of.Call.End] = true, true
-	for _, v := range of.Outputs() {
-		set[v.Node] = true
+// addNodes adds the nodes that a reader of single instances has edges to, to the given set.
+func addNodes(set map[*Node]bool, of KeyedRead) {
+	set[of.WholeNode()] = true
+	for _, n := range of.nodes() {
+		set[n] = true
 	}
 }
 
@@ -368,54 +352,33 @@ func addOutputNodes(set map[*Node]bool, call *Module) {
 	}
 }
 
-// indexed returns the resources that a block reads only by key, directly or through aliases. The
-// expressions of imports and of a provider's key may refer to the resources too, so a block that has
-// such expressions reads whole resources.
-func (s *Places) indexed(r *Resource) []IndexedRead {
+// byKeyOf returns what a block reads only by key, directly or through values. The expressions of imports
+// and of a provider's key may refer to the resources too, so a block that has such expressions reads whole
+// resources.
+func (s *Places) byKeyOf(r *Resource) []KeyedRead {
 	switch {
 	case s.early == nil || r.Config == nil:
 		return nil
 	case s.planned != nil:
 		return r.ByKey
 	case r.ProviderKey != nil || len(s.tree.Imports[r]) > 0:
-		return nil
+		return r.Calls()
 	}
 	out, known := s.byKey[r]
 	if !known {
-		out = append(r.ReadsByInstance(), r.aliasesRead()...)
+		out = slices.Concat(r.ReadsByInstance(), r.aliasesRead(), directReads(r.Calls()), r.callAliasReads())
 		s.byKey[r] = out
 	}
 	return out
 }
 
-// callReads returns the single instances of module calls that a block reads, directly or through locals.
-func (s *Places) callReads(r *Resource) []CallRead {
-	if r.Config == nil || r.ProviderKey != nil || len(s.tree.Imports[r]) > 0 || s.planned != nil {
-		return r.CallReads
-	}
-	out, known := s.calls[r]
-	if !known {
-		out = append(directReads(r.CallReads), r.callAliasReads()...)
-		s.calls[r] = out
-	}
-	return out
-}
-
 // directReads returns a new list of the reads that go through no local.
-func directReads(list []CallRead) []CallRead {
-	return slices.DeleteFunc(slices.Clone(list), func(read CallRead) bool { return read.Via != nil })
-}
-
-// WholeNode returns the node that a reader of all instances has an edge to.
-func (r CallRead) WholeNode() *Node {
-	if r.Via != nil {
-		return r.Via.Node
-	}
-	return r.Call.End
+func directReads(list []KeyedRead) []KeyedRead {
+	return slices.DeleteFunc(slices.Clone(list), func(read KeyedRead) bool { return read.Via != nil })
 }
 
 // usableByKey reports whether a value may read single instances of a resource or alias.
-func (s *Places) usableByKey(read IndexedRead) bool {
+func (s *Places) usableByKey(read KeyedRead) bool {
 	switch {
 	case s.orders && s.planned == nil:
 		return s.singly && read.Of.Readable()

@@ -81,9 +81,8 @@ type Places struct {
 	// and not declared. Both are empty if nothing is excluded.
 	stored, undeclared map[addrs.ModuleInstance]bool
 	instances          map[*Module]*moduleInstances
-	byKey              map[*Resource][]IndexedRead
-	calls              map[*Resource][]CallRead           // see callReads
-	chained            map[*Module][]CallRead             // by module call; see chainedReads
+	byKey              map[*Resource][]KeyedRead
+	chained            map[*Module][]KeyedRead            // by module call; see chainedReads
 	apart              map[*Node]map[*Node]bool           // by block: the nodes that it reads only by key
 	ranges             map[*Resource]map[*Node]*hcl.Range // by block: its first reference to each node
 }
@@ -128,9 +127,9 @@ type Source struct {
 // Selecting returns the places of a run whose reads are followed to select targets.
 func (from Source) Selecting() *Places {
 	s := &Places{tree: from.Tree, refs: from.Refs, early: from.Early, prior: from.Prior, partial: from.Partial,
-		instances: map[*Module]*moduleInstances{}, byKey: map[*Resource][]IndexedRead{},
-		calls: map[*Resource][]CallRead{}, chained: map[*Module][]CallRead{},
-		apart: map[*Node]map[*Node]bool{}, ranges: map[*Resource]map[*Node]*hcl.Range{}}
+		instances: map[*Module]*moduleInstances{}, byKey: map[*Resource][]KeyedRead{},
+		chained: map[*Module][]KeyedRead{},
+		apart:   map[*Node]map[*Node]bool{}, ranges: map[*Resource]map[*Node]*hcl.Range{}}
 	s.named = namedKeys{
 		modules:   map[addrs.ModuleInstance][]addrs.ModuleInstance{},
 		instances: map[addrs.AbsResource][]addrs.InstanceKey{},

@@ -69,12 +69,12 @@ func (r Repetition) eachOf() addrs.Referenceable {
 
 // chain returns the resource or alias in for_each = OBJECT, for a block in the module. It returns nil
 // if the block is not repeated this way.
-func (m *Module) chain(rep Repetition) *IndexedRead {
+func (m *Module) chain(rep Repetition) *KeyedRead {
 	subject := rep.eachOf()
 	if subject == nil || m == nil {
 		return nil
 	}
-	out := &IndexedRead{Refs: lang.Instances{{Index: eachKey}}}
+	out := &KeyedRead{Refs: lang.Instances{{Index: eachKey}}}
 	if addr, ok := subject.(addrs.Resource); ok {
 		out.Of = m.Resources[addr]
 	} else if v := m.valueOf(subject); v != nil && v.Alias != nil {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"tofu/internal/addrs"
-	"tofu/internal/lang"
 )
 
 // Scope is where the references of a block or value are followed one by one: the block in one of its instances,
@@ -14,14 +13,14 @@ type Scope struct {
 	In         addrs.ModuleInstance
 	Repetition Repetition // what decides count and each
 	Each
-	read func(Keyed) ([]KeyRead, bool) // see Selected; nil if no keys are known
+	read func(KeyedRead) ([]KeyRead, bool) // see Selected; nil if no keys are known
 }
 
 // Each describes each.value in a block whose for_each is a resource, an alias of one or a module call.
 type Each struct {
 	Key     addrs.InstanceKey // key of the instance
-	Chain   *IndexedRead      // the resource or alias; nil for a call
-	Outputs []CallRead        // the outputs of the call that are read with each.value
+	Chain   *KeyedRead        // the resource or alias; nil for a call
+	Outputs []KeyedRead       // the outputs of the call that are read with each.value
 }
 
 // One reports whether each.value is a single instance.
@@ -31,9 +30,9 @@ func (e Each) One() bool {
 
 // Scope returns the scope of a block in one of its instances. early may be nil.
 func (r *Resource) Scope(in addrs.ModuleInstance, key addrs.InstanceKey, early EarlyKeys) Scope {
-	s := Scope{Module: r.Module, In: in, Repetition: r.Exprs.Repetition, Each: Each{key, r.ChainedTo(), byEach(r.CallReads)}}
+	s := Scope{Module: r.Module, In: in, Repetition: r.Exprs.Repetition, Each: Each{key, r.ChainedTo(), byEach(r.Calls())}}
 	if early != nil {
-		s.read = func(read Keyed) ([]KeyRead, bool) { return early.Read(r, in, key, read) }
+		s.read = func(read KeyedRead) ([]KeyRead, bool) { return early.Read(r, in, key, read) }
 	}
 	return s
 }
@@ -46,18 +45,17 @@ func (v *Value) Scope(in addrs.ModuleInstance, early EarlyKeys) Scope {
 		s.Repetition, s.Each = v.Module.Repetition, Each{step.Key, v.Module.ChainedTo(), byEach(v.CallReads)}
 	}
 	if early != nil {
-		s.read = func(read Keyed) ([]KeyRead, bool) { return early.ReadValue(v, in, read) }
+		s.read = func(read KeyedRead) ([]KeyRead, bool) { return early.ReadValue(v, in, read) }
 	}
 	return s
 }
 
-// Selected returns the keys of the instances that a reference selects. of has the instances. It returns
-// false if the keys are not known.
-func (s Scope) Selected(ref lang.InstanceRef, of Keys) (keys []addrs.InstanceKey, known bool) {
+// Selected returns the keys of the instances that a read selects. It returns false if they are not known.
+func (s Scope) Selected(read KeyedRead) (keys []addrs.InstanceKey, known bool) {
 	if s.read == nil {
 		return nil, false
 	}
-	list, known := s.read(Keyed{Refs: lang.Instances{ref}, Of: of})
+	list, known := s.read(read)
 	for _, one := range list {
 		keys = append(keys, one.Key)
 	}
@@ -65,6 +63,6 @@ func (s Scope) Selected(ref lang.InstanceRef, of Keys) (keys []addrs.InstanceKey
 }
 
 // byEach returns the reads in a list that are reads of each.value.
-func byEach(list []CallRead) []CallRead {
-	return slices.DeleteFunc(slices.Clone(list), func(read CallRead) bool { return !read.ByEach() })
+func byEach(list []KeyedRead) []KeyedRead {
+	return slices.DeleteFunc(slices.Clone(list), func(read KeyedRead) bool { return !read.ByEach() })
 }

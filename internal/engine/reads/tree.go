@@ -40,7 +40,7 @@ type Module struct {
 
 	// EachOf is the resource or alias in the call's for_each, if the instances of the call are decided
 	// before the resource is complete.
-	EachOf   *IndexedRead
+	EachOf   *KeyedRead
 	EachCall *EachCall // like EachOf, for a module call in the for_each; see chain.go
 
 	Mutual bool // whether an argument of the call reads outputs of other instances of the call
@@ -81,7 +81,7 @@ type Value struct {
 	Output      *configs.Output
 	Expr        *lang.Expr  // for variables, the argument of the call (evaluated in the caller); may be nil
 	DependsOn   *lang.Refs  // depends_on of an output; may be nil
-	CallReads   []CallRead  // single instances of module calls that Expr reads
+	CallReads   []KeyedRead // single instances of module calls that Expr reads
 	EachCall    *EachCall   // the call in for_each that Expr reads with each.value; see chain.go
 	PerInstance bool        // Expr refers to count or each, so its value differs between instances of the call
 	Conditions  []Condition // validations or preconditions
@@ -89,7 +89,7 @@ type Value struct {
 	callAlias   *CallAlias  // nil unless the value is a local that is a module call; see alias_call.go
 	Uses        *Uses       // what the value depends on
 
-	elements []IndexedRead // the result of AliasReads; nil until its first call
+	elements []KeyedRead // the result of AliasReads; nil until its first call
 }
 
 // Check is a check block with its analyzed assertions.
@@ -140,22 +140,23 @@ type Resource struct {
 
 // instanceReads holds what the instances of a block read only by key; see keyedReads.
 type instanceReads struct {
-	ByKey     []IndexedRead // resources and aliases; the block's own resource comes first
-	CallReads []CallRead    // module calls
-	EachOf    *IndexedRead  // the resource or alias in for_each, if the instances wait for single instances of it
-	EachCall  *EachCall     // the call that has the keys of the block, if its instances are read by key
+	ByKey    []KeyedRead // the block's own resource comes first, and module calls come last
+	EachOf   *KeyedRead  // the resource or alias in for_each, if the instances wait for single instances of it
+	EachCall *EachCall   // the call that has the keys of the block, if its instances are read by key
 	// DeferredRefErrors holds the errors of references in the content of dynamic blocks. They are
 	// reported only if the dynamic block generates any blocks.
 	DeferredRefErrors map[*addrs.Reference]tfdiags.Diagnostics
 }
 
-// IndexedRead is a resource whose instances a block or value reads only one by one, directly or
-// through an alias, with the references that select them.
-type IndexedRead struct {
-	Of    *Resource
-	Via   *Value // the alias by which the block reads the resource; nil if it reads the resource itself
-	Refs  lang.Instances
-	Whole bool // whether the instances of the block wait for the whole resource or alias in a plan
+// KeyedRead is a resource or module call whose instances a block or value reads only one by one, directly
+// or through a value that is the whole of it, with the references that select them.
+type KeyedRead struct {
+	Of     *Resource // nil for a module call
+	Call   *Module   // nil for a resource
+	Output *Value    // the output that is read from each instance of the call; nil for all outputs
+	Via    *Value    // the alias of the resource, or the local that is the call; nil if it is read directly
+	Refs   lang.Instances
+	Whole  bool // whether the instances of the block wait for the whole object in a plan
 }
 
 // OwnInstances returns the references of a block to instances of its own resource, or nil.
@@ -378,8 +379,8 @@ type Uses struct {
 	Values []*Value
 	// Resources are the resources of the same or of the calling module. Refs is nil if all instances
 	// are used.
-	Resources []IndexedRead
-	Calls     []CallRead  // single instances of module calls
+	Resources []KeyedRead
+	Calls     []KeyedRead // single instances of module calls
 	Whole     []*Resource // managed resources that are used in any other way, in all module instances
 
 	Reached []int32 // indexes of all resources that can be reached through edges of the graph
@@ -388,7 +389,7 @@ type Uses struct {
 // ByInstance reports whether instances of the same block may use different things.
 func (u *Uses) ByInstance() bool {
 	return u != nil && (len(u.Calls) > 0 ||
-		slices.ContainsFunc(u.Resources, func(read IndexedRead) bool { return read.Refs != nil }))
+		slices.ContainsFunc(u.Resources, func(read KeyedRead) bool { return read.Refs != nil }))
 }
 
 // All returns all managed resources that are used directly or indirectly, without regard to

@@ -11,12 +11,12 @@ import (
 // instancesRead returns the resources and aliases that a value reads only by instance. It omits
 // those for which usable returns false. each is the resource or alias in the for_each of the module
 // call that the value is an argument of, or nil.
-func (v *Value) instancesRead(each *IndexedRead, usable func(IndexedRead) bool) []IndexedRead {
+func (v *Value) instancesRead(each *KeyedRead, usable func(KeyedRead) bool) []KeyedRead {
 	m := v.EvaluatedBy()
 	if m == nil || v.Expr == nil || v.DependsOn != nil {
 		return nil
 	}
-	var out []IndexedRead
+	var out []KeyedRead
 	seen := map[*Resource]bool{}
 	for _, ref := range v.Expr.Refs.Objects {
 		of := m.ResourceOf(ref.Subject)
@@ -25,7 +25,7 @@ func (v *Value) instancesRead(each *IndexedRead, usable func(IndexedRead) bool) 
 		}
 		seen[of] = true
 		refs, only := v.Expr.Refs.ByInstance(of.Addr.Resource)
-		if read := (IndexedRead{Of: of, Refs: refs}); only && usable(read) && !v.conditionsName(of.namedBy) {
+		if read := (KeyedRead{Of: of, Refs: refs}); only && usable(read) && !v.conditionsName(of.namedBy) {
 			out = append(out, read)
 		}
 	}
@@ -39,7 +39,7 @@ func (v *Value) instancesRead(each *IndexedRead, usable func(IndexedRead) bool) 
 
 // AddEach adds what an argument reads with each.value to list, unless the argument also reads it as
 // a whole. each is the resource or alias in the for_each of the module call, or nil.
-func (v *Value) AddEach(list []IndexedRead, each *IndexedRead) []IndexedRead {
+func (v *Value) AddEach(list []KeyedRead, each *KeyedRead) []KeyedRead {
 	if each == nil || v.Kind != Variable || !v.ReadsEachValue() ||
 		!slices.ContainsFunc(list, each.same) && each.NamedBy(v.Module.Parent, &v.Expr.Refs) {
 		return list
@@ -57,21 +57,21 @@ func (v *Value) conditionsName(names func(*lang.Refs) bool) bool {
 
 // aliasesRead returns the aliases that a value reads only by key. m is the module in which the value
 // is evaluated.
-func (v *Value) aliasesRead(m *Module) []IndexedRead {
+func (v *Value) aliasesRead(m *Module) []KeyedRead {
 	list := m.aliasesRead(nil, slices.Values([]*lang.Refs{&v.Expr.Refs}))
-	return slices.DeleteFunc(list, func(read IndexedRead) bool {
+	return slices.DeleteFunc(list, func(read KeyedRead) bool {
 		return v.conditionsName(func(refs *lang.Refs) bool { return read.NamedBy(m, refs) })
 	})
 }
 
 // aliasesRead returns the aliases that a block reads only by key.
-func (r *Resource) aliasesRead() []IndexedRead {
+func (r *Resource) aliasesRead() []KeyedRead {
 	chain := r.ChainedTo()
 	if chain == nil || chain.Via == nil {
 		return r.Module.aliasesRead(nil, r.Exprs.Units())
 	}
 	forEach := &r.Exprs.Repetition.ForEach.Refs
-	return r.Module.aliasesRead([]IndexedRead{*chain}, func(yield func(*lang.Refs) bool) {
+	return r.Module.aliasesRead([]KeyedRead{*chain}, func(yield func(*lang.Refs) bool) {
 		for unit := range r.Exprs.Units() {
 			if unit != forEach && !yield(unit) {
 				return
@@ -82,7 +82,7 @@ func (r *Resource) aliasesRead() []IndexedRead {
 
 // aliasesRead adds the aliases that expressions in a module read only by key to list. It removes
 // the aliases that the expressions read as a whole.
-func (m *Module) aliasesRead(list []IndexedRead, units iter.Seq[*lang.Refs]) []IndexedRead {
+func (m *Module) aliasesRead(list []KeyedRead, units iter.Seq[*lang.Refs]) []KeyedRead {
 	whole := map[*Value]bool{}
 	for unit := range units {
 		seen := map[*Value]bool{}
@@ -94,10 +94,10 @@ func (m *Module) aliasesRead(list []IndexedRead, units iter.Seq[*lang.Refs]) []I
 			seen[v] = true
 			refs, only := unit.ValueInstances(ref.Subject)
 			whole[v] = whole[v] || !only
-			list = addRead(list, IndexedRead{Of: v.Alias.Of, Via: v, Refs: refs})
+			list = addRead(list, KeyedRead{Of: v.Alias.Of, Via: v, Refs: refs})
 		}
 	}
-	return slices.DeleteFunc(list, func(read IndexedRead) bool { return whole[read.Via] })
+	return slices.DeleteFunc(list, func(read KeyedRead) bool { return whole[read.Via] })
 }
 
 // EvaluatedIn returns the module instance in which a value in one instance of its module is
@@ -177,17 +177,17 @@ func (v *Value) ReadsResource(of *Resource) bool {
 
 // ReadsResource reports whether a block reads only single instances of a resource.
 func (r *Resource) ReadsResource(of *Resource) bool {
-	return slices.ContainsFunc(r.ReadsByInstance(), func(read IndexedRead) bool { return read.Of == of })
+	return slices.ContainsFunc(r.ReadsByInstance(), func(read KeyedRead) bool { return read.Of == of })
 }
 
 // ReadsCall reports whether a value reads single instances of a module call.
 func (v *Value) ReadsCall(call *Module) bool {
-	return slices.ContainsFunc(v.CallReads, func(read CallRead) bool { return read.Call == call })
+	return slices.ContainsFunc(v.CallReads, func(read KeyedRead) bool { return read.Call == call })
 }
 
 // ReadsInPlan returns the resources and aliases that a value in a plan reads only by instance.
-func (v *Value) ReadsInPlan() []IndexedRead {
-	return v.instancesRead(v.Module.EachOf, func(read IndexedRead) bool { return read.Of.Readable() })
+func (v *Value) ReadsInPlan() []KeyedRead {
+	return v.instancesRead(v.Module.EachOf, func(read KeyedRead) bool { return read.Of.Readable() })
 }
 
 // Readable reports whether values may read single instances of a resource before it is complete.
