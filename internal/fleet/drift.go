@@ -28,6 +28,18 @@ func DriftOf(
 	if plan == nil {
 		return nil, err
 	}
+	// Outputs of the root module may need objects that are gone, and none of the objects needs the outputs.
+	outputs := op.Config.Config.Module.Outputs
+	err = tfdiags.MapError(err, func(diags tfdiags.Diagnostics) tfdiags.Diagnostics {
+		return diags.Filter(func(d tfdiags.Diagnostic) bool {
+			for _, o := range outputs {
+				if d.Subject != nil && o.Expr.Range().Overlaps(*d.Subject) {
+					return false
+				}
+			}
+			return true
+		})
+	})
 	report := driftview.New(&ui.PlanView{Plan: plan, Config: op.Config.Config,
 		Schemas: op.Providers.Schemas(ctx, tfdiags.Drop)}, showSensitive)
 	for _, d := range tfdiags.FromError(err) {

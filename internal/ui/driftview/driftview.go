@@ -75,6 +75,11 @@ func New(view *ui.PlanView, showSensitive bool) *Report {
 	out := &Report{FormatVersion: formatVersion, Objects: []Object{}, LookedAt: source.Plan.Looked,
 		Unread: source.Plan.Unread, Vanished: source.Plan.Vanished, at: source.Plan.Timestamp,
 		groups: map[Kind][]*planview.Group{}}
+	for _, d := range source.Plan.Deferred { // it is not known which instances there are, so none was read
+		if d.Kept > 0 {
+			out.Unread = append(slices.Clip(out.Unread), d.Addr.String())
+		}
+	}
 	byKind := map[Kind][]*planview.Change{}
 	for _, c := range source.ShownDrift() {
 		if c.Action == plans.NoOp { // only moved
