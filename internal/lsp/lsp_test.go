@@ -138,7 +138,7 @@ func (c *client) call(method string, params, result any) {
 }
 
 func (c *client) try(method string, params, result any) error {
-	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
 	defer cancel()
 	return c.conn.Call(ctx, method, params).Await(ctx, result)
 }
