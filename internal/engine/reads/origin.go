@@ -73,7 +73,9 @@ func (o *Origin) expr(m *Module, e, each *lang.Expr) {
 		return
 	}
 	funcs.VisitCalls(e.Expression, func(call *hclsyntax.FunctionCallExpr) {
-		o.Written = o.Written && funcs.Steady(strings.TrimPrefix(call.Name, funcs.Namespace))
+		name := strings.TrimPrefix(call.Name, funcs.Namespace)
+		path := name == "abspath" || name == "pathexpand" // they say where the configuration is, as path.cwd does
+		o.Written = o.Written && (path || funcs.Steady(name))
 	})
 	for _, ref := range e.Refs.Objects {
 		switch of := m.Named(ref.Subject); {
