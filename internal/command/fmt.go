@@ -25,8 +25,8 @@ var cmdFmt = &Command{
 	Short: "Format configuration files",
 	Long: `
 Rewrites configuration files (.tf, .tofu, roots.tofu.hcl), variable files
-(.tfvars), tests (.tftest.hcl, .tofutest.hcl), queries (.tfquery.hcl), symbols (.sym.hcl)
-in the standard style. JSON files are left alone.
+(.tfvars), tests (.tftest.hcl, .tofutest.hcl), mocks (.tfmock.hcl), queries (.tfquery.hcl)
+and symbols (.sym.hcl) in the standard style. JSON files are left alone.
 
 Without a target, the files of the working directory are rewritten. A target
 is a directory, a single file, or a single dash ("-") for standard input,
@@ -50,8 +50,8 @@ type fmtFlags struct {
 	List, Write, Diff, Check, Recursive bool
 }
 
-var fmtSuffixes = []string{".tf", ".tofu", ".tfvars", ".tftest.hcl", ".tofutest.hcl", ".tfquery.hcl", ".sym.hcl",
-	rootsfile.FileName}
+var fmtSuffixes = []string{".tf", ".tofu", ".tfvars", ".tftest.hcl", ".tofutest.hcl", ".tfmock.hcl", ".tfquery.hcl",
+	".sym.hcl", rootsfile.FileName}
 
 // formatter holds the options and the results of one run of fmt.
 type formatter struct {

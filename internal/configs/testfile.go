@@ -77,19 +77,38 @@ type Override struct {
 	Kind        OverrideKind
 	Target      addrs.Target // address without module instance keys
 	Values      cty.Value    // an object; empty if not set
+	During      MockTime
 	TargetRange hcl.Range
 	Range       hcl.Range
 }
 
+// MockTime says when the values of mocked resources become known.
+type MockTime uint8
+
+const (
+	MockUnset   MockTime = iota // as the enclosing block says; without one, in the plan
+	MockInPlan                  // planned values are known
+	MockInApply                 // what providers compute is unknown in the plan of a creation
+)
+
 // MockProvider is a mock_provider block, with default values and overrides for its resources.
 type MockProvider struct {
 	*Provider
-	Resources map[string]cty.Value // default attribute values by resource type
-	Data      map[string]cty.Value
-	Ephemeral map[string]cty.Value
+	Resources map[string]MockDefaults // by resource type
+	Data      map[string]MockDefaults
+	Ephemeral map[string]MockDefaults
 	Overrides []*Override
+	During    MockTime
 
 	byTarget OverrideTable
+	source   *hcl.Attribute // directory of mock files; nil if not set
+}
+
+// MockDefaults holds the default attribute values of a resource type.
+type MockDefaults struct {
+	Values cty.Value // an object
+	During MockTime
+	rng    hcl.Range
 }
 
 var (

@@ -1,6 +1,13 @@
 package configs
 
 import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
@@ -11,25 +18,34 @@ import (
 
 var (
 	mockProviderSchema = &hcl.BodySchema{
-		Attributes: []hcl.AttributeSchema{{Name: "alias"}, {Name: "for_each"}},
-		Blocks: []hcl.BlockHeaderSchema{
-			{Type: "mock_resource", LabelNames: []string{"type"}}, {Type: "mock_data", LabelNames: []string{"type"}},
-			{Type: "mock_ephemeral", LabelNames: []string{"type"}},
-			{Type: "override_resource"}, {Type: "override_data"}, {Type: "override_ephemeral"},
-		},
+		Attributes: []hcl.AttributeSchema{{Name: "alias"}, {Name: "for_each"}, {Name: "source"},
+			{Name: "override_during"}},
+		Blocks: mockFileSchema.Blocks,
 	}
-	mockDefaultsSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "defaults"}}}
-	overrideSchema     = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "target", Required: true},
-		{Name: "values"}}}
+	mockFileSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
+		{Type: "mock_resource", LabelNames: []string{"type"}}, {Type: "mock_data", LabelNames: []string{"type"}},
+		{Type: "mock_ephemeral", LabelNames: []string{"type"}},
+		{Type: "override_resource"}, {Type: "override_data"}, {Type: "override_ephemeral"},
+	}}
+	mockDefaultsSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "defaults"},
+		{Name: "override_during"}}}
+	overrideSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "target", Required: true},
+		{Name: "values"}, {Name: "override_during"}}}
 	overrideModuleSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "target", Required: true},
-		{Name: "outputs"}}}
+		{Name: "outputs"}, {Name: "override_during"}}}
 )
 
+// mockExtensions lists the extensions of files with the blocks of mock providers.
+var mockExtensions = extensions{{".tfmock.hcl", ""}, {".tfmock.json", ""}}
+
+func newMockProvider(p *Provider) *MockProvider {
+	return &MockProvider{Provider: p, Resources: map[string]MockDefaults{}, Data: map[string]MockDefaults{},
+		Ephemeral: map[string]MockDefaults{}, byTarget: OverrideTable{}}
+}
+
 func (d *decoder) mockProvider(f *TestFile, block *hcl.Block) {
-	m := &MockProvider{Resources: map[string]cty.Value{}, Data: map[string]cty.Value{},
-		Ephemeral: map[string]cty.Value{}}
-	m.Provider = &Provider{Name: block.Labels[0], Config: hcl.EmptyBody(), NameRange: block.LabelRanges[0],
-		Range: block.DefRange, Mock: true}
+	m := newMockProvider(&Provider{Name: block.Labels[0], Config: hcl.EmptyBody(), NameRange: block.LabelRanges[0],
+		Range: block.DefRange, Mock: true})
 	if !d.providerName(m.Name, block.LabelRanges[0]) {
 		return
 	}
@@ -49,26 +65,8 @@ func (d *decoder) mockProvider(f *TestFile, block *hcl.Block) {
 					"alias.")
 		}
 	}
-	for _, inner := range content.Blocks {
-		switch inner.Type {
-		case "mock_resource":
-			d.mockDefaults(m, m.Resources, inner)
-		case "mock_data":
-			d.mockDefaults(m, m.Data, inner)
-		case "mock_ephemeral":
-			d.mockDefaults(m, m.Ephemeral, inner)
-		default:
-			m.Overrides = d.testOverride(m.Overrides, inner)
-		}
-	}
-	m.byTarget = OverrideTable{}
-	for _, o := range m.Overrides {
-		if m.byTarget.Add(o) != nil {
-			d.errorf(m.Range, "Duplicated override",
-				"%s is overridden twice in this mock_provider block, again at %s.",
-				o.Target, tfdiags.Place(o.TargetRange))
-		}
-	}
+	m.During, m.source = d.mockTime(content.Attributes), content.Attributes["source"]
+	d.mockBlocks(m, content.Blocks)
 	if before := f.Mocks[m.Local()]; before != nil {
 		d.duplicateProvider(m.Provider, before.Range)
 		return
@@ -76,17 +74,105 @@ func (d *decoder) mockProvider(f *TestFile, block *hcl.Block) {
 	f.Mocks[m.Local()] = m
 }
 
-func (d *decoder) mockDefaults(m *MockProvider, into map[string]cty.Value, block *hcl.Block) {
+// mockTime decodes the argument override_during.
+func (d *decoder) mockTime(attrs hcl.Attributes) MockTime {
+	attr, ok := attrs["override_during"]
+	if !ok {
+		return MockUnset
+	}
+	switch hcl.ExprAsKeyword(attr.Expr) {
+	case "plan":
+		return MockInPlan
+	case "apply":
+		return MockInApply
+	}
+	d.errorf(attr.Expr.Range(), "Invalid \"override_during\" keyword",
+		"The \"override_during\" argument must be one of the keywords plan and apply, without quotes.")
+	return MockUnset
+}
+
+// mockBlocks decodes the blocks of a mock provider or of a mock file.
+func (d *decoder) mockBlocks(m *MockProvider, blocks hcl.Blocks) {
+	for _, inner := range blocks {
+		switch inner.Type {
+		case "mock_resource":
+			d.mockDefaults(m.Resources, inner)
+		case "mock_data":
+			d.mockDefaults(m.Data, inner)
+		case "mock_ephemeral":
+			d.mockDefaults(m.Ephemeral, inner)
+		default:
+			before := len(m.Overrides)
+			m.Overrides = d.testOverride(m.Overrides, inner)
+			for _, o := range m.Overrides[before:] {
+				if first := m.byTarget.Add(o); first != nil {
+					d.errorf(o.TargetRange, "Duplicated override", "%s is overridden twice for this provider, before at %s.",
+						o.Target, tfdiags.Place(first.TargetRange))
+				}
+			}
+		}
+	}
+}
+
+func (d *decoder) mockDefaults(into map[string]MockDefaults, block *hcl.Block) {
 	typ := block.Labels[0]
-	if _, dup := into[typ]; dup {
-		d.errorf(m.Range, "Duplicated "+block.Type+" block",
-			"There is another %s block for the type %q at %s.", block.Type, typ, tfdiags.Place(block.DefRange))
+	if before, dup := into[typ]; dup {
+		d.errorf(block.DefRange, "Duplicated "+block.Type+" block",
+			"There is another %s block for the type %q at %s.", block.Type, typ, tfdiags.Place(before.rng))
 	}
-	values := cty.EmptyObjectVal
-	if attr, ok := d.content(block.Body, mockDefaultsSchema).Attributes["defaults"]; ok {
-		values = d.constantObject(attr)
+	attrs := d.content(block.Body, mockDefaultsSchema).Attributes
+	out := MockDefaults{Values: cty.EmptyObjectVal, During: d.mockTime(attrs), rng: block.DefRange}
+	if attr, ok := attrs["defaults"]; ok {
+		out.Values = d.constantObject(attr)
 	}
-	into[typ] = values
+	into[typ] = out
+}
+
+// addMockFiles adds the blocks of the mock files that a mock_provider block names as its source. Its own
+// blocks take precedence. The source is relative to the root module or, if that has no such
+// directory, to the directory of the test file.
+func (p *Parser) addMockFiles(d *decoder, root string, m *MockProvider) {
+	var source string
+	if m.source == nil || !d.constant(m.source, &source) {
+		return
+	}
+	dir := filepath.Join(root, filepath.FromSlash(source))
+	entries, err := p.fs.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		dir = filepath.Join(filepath.Dir(d.file.name), filepath.FromSlash(source))
+		entries, err = p.fs.ReadDir(dir)
+	}
+	names := mockExtensions.among(entries)
+	switch {
+	case err != nil:
+		d.errorf(m.source.Expr.Range(), "Mock files can't be read", "The source of a mock provider is a directory with "+
+			"files *.tfmock.hcl or *.tfmock.json, relative to the root module: %s.", err)
+	case len(names) == 0:
+		d.errorf(m.source.Expr.Range(), "No mock files", "The directory %s has no files *.tfmock.hcl or *.tfmock.json.",
+			dir)
+	}
+	shared := newMockProvider(m.Provider)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		inner := &decoder{file: &file{name: filepath.Join(dir, name)}, warn: d.warn}
+		parsed, err := p.ParseFile(inner.file.name)
+		inner.addError(err)
+		if parsed != nil {
+			inner.mockBlocks(shared, inner.content(parsed.Body, mockFileSchema).Blocks)
+		}
+		d.errs.Add(inner.errs...)
+	}
+	for _, tables := range [][2]map[string]MockDefaults{{m.Resources, shared.Resources}, {m.Data, shared.Data},
+		{m.Ephemeral, shared.Ephemeral}} {
+		own := maps.Clone(tables[0])
+		maps.Copy(tables[0], tables[1])
+		maps.Copy(tables[0], own)
+	}
+	for _, o := range shared.Overrides {
+		if m.byTarget.at(o) == nil {
+			m.Overrides = append(m.Overrides, o)
+			m.byTarget.Add(o)
+		}
+	}
 }
 
 // testOverride decodes an override block.
@@ -96,8 +182,8 @@ func (d *decoder) testOverride(list []*Override, block *hcl.Block) []*Override {
 	if kind == OverrideModule {
 		schema, argument = overrideModuleSchema, "outputs"
 	}
-	o := &Override{Kind: kind, Values: cty.EmptyObjectVal, Range: block.DefRange}
 	attrs := d.content(block.Body, schema).Attributes
+	o := &Override{Kind: kind, Values: cty.EmptyObjectVal, During: d.mockTime(attrs), Range: block.DefRange}
 	if attr, ok := attrs[argument]; ok {
 		o.Values = d.constantObject(attr)
 	}
@@ -188,6 +274,11 @@ func (t OverrideTable) Add(o *Override) (before *Override) {
 	return before
 }
 
+// at returns the override that has the same target as o, or nil.
+func (t OverrideTable) at(o *Override) *Override {
+	return t[o.Target.Resource.In(o.Target.Module.Module())][o.Target.Key]
+}
+
 // Of returns the override of an instance or of its whole resource, or nil.
 func (t OverrideTable) Of(addr addrs.AbsInstance) *Override {
 	byKey := t[addr.Config()]
@@ -197,16 +288,18 @@ func (t OverrideTable) Of(addr addrs.AbsInstance) *Override {
 	return byKey[addrs.NoKey]
 }
 
-// Defaults returns the default attribute values for resources of r's type. Without defaults, it
-// returns an empty object.
-func (m *MockProvider) Defaults(r addrs.Resource) cty.Value {
+// Defaults returns the default attribute values for resources of r's type. Without defaults, the
+// values are an empty object.
+func (m *MockProvider) Defaults(r addrs.Resource) MockDefaults {
 	if m == nil {
-		return cty.EmptyObjectVal
+		return MockDefaults{Values: cty.EmptyObjectVal}
 	}
-	table := map[addrs.ResourceMode]map[string]cty.Value{addrs.Managed: m.Resources, addrs.Data: m.Data,
+	table := map[addrs.ResourceMode]map[string]MockDefaults{addrs.Managed: m.Resources, addrs.Data: m.Data,
 		addrs.Ephemeral: m.Ephemeral}[r.Mode]
-	if v, ok := table[r.Type]; ok {
-		return v
+	out, ok := table[r.Type]
+	if !ok {
+		out.Values = cty.EmptyObjectVal
 	}
-	return cty.EmptyObjectVal
+	out.During = cmp.Or(out.During, m.During)
+	return out
 }

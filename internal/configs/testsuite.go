@@ -57,7 +57,11 @@ func (p *Parser) TestFiles(root, testDir string, warn tfdiags.Sink) ([]*TestFile
 		source, err := p.ParseFile(name)
 		d.addError(err)
 		if source != nil {
-			out = append(out, d.testFile(name, source.Body))
+			f := d.testFile(name, source.Body)
+			for _, local := range slices.SortedFunc(maps.Keys(f.Mocks), addrs.LocalProviderConfig.Compare) {
+				p.addMockFiles(d, root, f.Mocks[local])
+			}
+			out = append(out, f)
 		}
 		errs.Add(d.errs...)
 	}

@@ -14,7 +14,10 @@ import (
 
 // generator generates values instead of those that a provider would compute. For the same object,
 // it always generates the same values. For different objects, it generates different ones.
-type generator struct{ seed string }
+type generator struct {
+	seed    string
+	unknown bool // generated and given values are unknown
+}
 
 // block completes the configuration of a block. Computed attributes that are not set get the given
 // values or generated ones. A null or unknown configuration is not changed.
@@ -91,6 +94,8 @@ func (g *generator) attribute(
 		return config, nil
 	case !attr.Computed:
 		return config, nil
+	case g.unknown:
+		return cty.UnknownVal(attr.ImpliedType()), nil
 	case given:
 		return g.convert(attr, value, path)
 	case attr.NestedType != nil:

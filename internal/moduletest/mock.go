@@ -9,6 +9,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/configs"
 	"tofu/internal/providers"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
@@ -22,18 +23,20 @@ type mockObject struct {
 	addr   addrs.AbsInstance
 	schema *providers.ResourceSchema
 	values cty.Value           // values that are used instead of generated ones
+	during configs.MockTime    // when they become known
 	origin string              // where the values are declared, for messages
 	diags  tfdiags.Diagnostics // errors in the schema, which every call returns
 
 	planned func() // called when an action is planned
 }
 
-// object returns the object for a configuration, with computed values filled in.
-func (m *mockObject) object(config cty.Value) (cty.Value, error) {
+// object returns the object for a configuration, with computed values filled in. They are unknown if
+// unknown is set.
+func (m *mockObject) object(config cty.Value, unknown bool) (cty.Value, error) {
 	if err := m.diags.Err(); err != nil {
 		return cty.DynamicVal, err
 	}
-	g := &generator{seed: m.addr.String()}
+	g := &generator{seed: m.addr.String(), unknown: unknown}
 	var v cty.Value
 	err := checkValues(blockOf(m.schema), m.values, nil)
 	if err == nil {
@@ -106,12 +109,13 @@ func (m *mockObject) ReadResource(_ context.Context, req providers.ReadRequest) 
 	return providers.ReadResponse{State: req.Prior, Private: req.Private, Identity: req.Identity}
 }
 
-// PlanResourceChange implements providers.Interface. Planned objects are wholly known.
+// PlanResourceChange implements providers.Interface. Planned objects are wholly known, unless
+// override_during says otherwise.
 func (m *mockObject) PlanResourceChange(_ context.Context, req providers.PlanRequest) providers.PlanResponse {
 	if req.Proposed.IsNull() {
 		return providers.PlanResponse{Planned: req.Proposed, Private: req.Private}
 	}
-	v, err := m.object(req.Config)
+	v, err := m.object(req.Config, m.during == configs.MockInApply && req.Prior.IsNull())
 	return providers.PlanResponse{Planned: v, Identity: req.Identity, Diagnostics: tfdiags.FromError(err)}
 }
 
@@ -120,14 +124,14 @@ func (m *mockObject) ApplyResourceChange(_ context.Context, req providers.ApplyR
 	if req.Planned.IsNull() {
 		return providers.ApplyResponse{New: req.Planned}
 	}
-	v, err := m.object(req.Config)
+	v, err := m.object(req.Config, false)
 	return providers.ApplyResponse{New: v, Identity: req.Identity, Diagnostics: tfdiags.FromError(err)}
 }
 
 // ImportResourceState implements providers.Interface. It succeeds for any ID.
 func (m *mockObject) ImportResourceState(_ context.Context, req providers.ImportRequest) providers.ImportResponse {
 	block := blockOf(m.schema)
-	v, err := m.object(block.EmptyValue())
+	v, err := m.object(block.EmptyValue(), false)
 	if err != nil {
 		return providers.ImportResponse{Diagnostics: tfdiags.FromError(err)}
 	}
@@ -143,19 +147,19 @@ func (m *mockObject) ImportResourceState(_ context.Context, req providers.Import
 // MoveResourceState implements providers.Interface. It doesn't convert the object of the other
 // type, but generates a new object.
 func (m *mockObject) MoveResourceState(context.Context, providers.MoveRequest) providers.MoveResponse {
-	v, err := m.object(blockOf(m.schema).EmptyValue())
+	v, err := m.object(blockOf(m.schema).EmptyValue(), false)
 	return providers.MoveResponse{State: v, Diagnostics: tfdiags.FromError(err)}
 }
 
 // ReadDataSource implements providers.Interface.
 func (m *mockObject) ReadDataSource(_ context.Context, req providers.ReadDataRequest) providers.ReadDataResponse {
-	v, err := m.object(req.Config)
+	v, err := m.object(req.Config, false)
 	return providers.ReadDataResponse{State: v, Diagnostics: tfdiags.FromError(err)}
 }
 
 // OpenEphemeral implements providers.Interface.
 func (m *mockObject) OpenEphemeral(_ context.Context, _ string, config cty.Value) providers.OpenResponse {
-	v, err := m.object(config)
+	v, err := m.object(config, false)
 	return providers.OpenResponse{Result: v, RenewAt: time.Time{}, Diagnostics: tfdiags.FromError(err)}
 }
 

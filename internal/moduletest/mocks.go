@@ -1,6 +1,7 @@
 package moduletest
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
@@ -72,10 +73,12 @@ func (m *mocks) Instance(addr addrs.AbsInstance, config addrs.AbsProviderConfig)
 	switch defaults := mock.Defaults(addr.Resource); {
 	case override != nil:
 		out.values, out.origin = override.Values, "the override at "+tfdiags.Place(override.Range)
+		out.during = cmp.Or(override.During, defaults.During)
 	case mock == nil:
 		return nil
 	default:
-		out.values, out.origin = defaults, "the defaults of the mocked provider at "+tfdiags.Place(mock.Range)
+		out.during = defaults.During
+		out.values, out.origin = defaults.Values, "the defaults of the mocked provider at "+tfdiags.Place(mock.Range)
 	}
 	schema, diags := m.schema(context.Background(), config.Provider)
 	out.schema, out.diags = schemaOf(schema, addr.Resource), diags
