@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"tofu/internal/atomicfile"
+	"tofu/internal/plans"
 )
 
 // Applied reports whether a run with this data directory has already made a change of the saved
@@ -41,6 +42,13 @@ type firstChange struct {
 
 func newFirstChange(w *workspace, run *Run) *firstChange {
 	return &firstChange{w: w, planID: run.PlanID}
+}
+
+// started records it also with the first action, which may change something that no state has.
+func (f *firstChange) started(op *Operation) {
+	if op.Action == plans.Invoke {
+		f.record()
+	}
 }
 
 func (f *firstChange) record() {

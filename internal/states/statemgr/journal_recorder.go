@@ -54,6 +54,7 @@ func (r *journalRecorder) started(op *Operation) {
 	r.mu.Unlock()
 	if !ended {
 		r.journal.append(newStartEntry(op))
+		r.first.started(op)
 	}
 }
 

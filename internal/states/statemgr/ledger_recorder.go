@@ -121,6 +121,7 @@ func (r *ledgerRecorder) started(op *Operation) {
 	if err := r.starts.add(op, start); err != nil {
 		r.fail(err)
 	}
+	r.first.started(op)
 }
 
 // stored implements recorder.
