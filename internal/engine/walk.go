@@ -134,7 +134,7 @@ func (w *walk) run(ctx context.Context) error {
 		interrupted.Extra = tfdiags.Interrupted{}
 		w.out.report(interrupted)
 	}
-	return w.out.errs.Err()
+	return w.out.errs.Once().Err()
 }
 
 // tolerates reports whether a vertex is visited even if a dependency did not succeed.

@@ -246,6 +246,21 @@ func (d Diagnostics) Dedup(others Diagnostics) Diagnostics {
 	})
 }
 
+// Once returns the list without repetitions of diagnostics that have neither a source range nor an address. They say
+// the same of everything that reports them.
+func (d Diagnostics) Once() (out Diagnostics) {
+	type text struct{ summary, detail string }
+	seen := map[text]bool{}
+	for _, one := range d {
+		k, placed := text{one.Summary, one.Detail}, one.Subject != nil || one.Address != ""
+		if placed || !seen[k] {
+			out = append(out, one)
+		}
+		seen[k] = seen[k] || !placed
+	}
+	return out
+}
+
 // Sort sorts the list in place by severity (warnings first, because they are printed first), file
 // and position. The sort is stable.
 func (d Diagnostics) Sort() {
