@@ -218,6 +218,9 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 	defer cancel()
 	defer a.Session.Close()
 	err = run(ctx, a, fs.Args())
+	if err != nil {
+		a.Warnings.Add(lateOptions(fs)...)
+	}
 	a.Live.Phase("", 0)
 	status = a.finish(err, path)
 	fmt.Fprint(a.Out, a.Live.Slowest())
@@ -225,6 +228,18 @@ func (a *App) runCommand(cmd *Command, path, args []string, measured measureFlag
 		problem = err
 	}
 	return status
+}
+
+// lateOptions returns a warning if an option of a command was taken as an argument.
+func lateOptions(fs *options) tfdiags.Diagnostics {
+	for i, arg := range fs.Args() {
+		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if i > 0 && strings.HasPrefix(arg, "-") && fs.Lookup(name) != nil {
+			return tfdiags.Warningf("An option was taken as an argument", "Options come before arguments, and %s comes after %s.",
+				arg, fs.Arg(i-1)).List()
+		}
+	}
+	return nil
 }
 
 // finish prints the remaining warnings and the errors of a command, and returns the exit status. A
