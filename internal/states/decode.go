@@ -1,6 +1,7 @@
 package states
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/zclconf/go-cty/cty"
@@ -50,6 +51,10 @@ type decoder struct {
 	jsonscan.Scanner
 	shares bool   // whether strings share the memory of the text, which is never changed
 	twice  string // a name that an object or a map has twice; programs disagree about which one counts
+	// last is the text of the last value that is stored with its type. Objects such as those of
+	// terraform_data often have it again: their output is their input.
+	last      []byte
+	lastValue cty.Value
 }
 
 func (d *decoder) value(ty cty.Type) (cty.Value, bool) {
@@ -95,6 +100,11 @@ func (d *decoder) number() (cty.Value, bool) {
 
 // dynamic decodes a value that is stored together with its type.
 func (d *decoder) dynamic() (cty.Value, bool) {
+	start := d.Pos
+	if len(d.last) > 0 && bytes.HasPrefix(d.Data[start:], d.last) {
+		d.Pos += len(d.last)
+		return d.lastValue, true
+	}
 	var value, typ []byte
 	ok := d.Members(func(name []byte) bool {
 		raw, ok := d.Raw()
@@ -118,7 +128,10 @@ func (d *decoder) dynamic() (cty.Value, bool) {
 	inner := decoder{Scanner: jsonscan.Scanner{Data: value}, shares: d.shares}
 	v, ok := inner.value(ty)
 	d.twice = inner.twice
-	return v, ok && inner.End()
+	if ok = ok && inner.End(); ok {
+		d.last, d.lastValue = d.Data[start:d.Pos], v
+	}
+	return v, ok
 }
 
 func (d *decoder) object(ty cty.Type) (cty.Value, bool) {

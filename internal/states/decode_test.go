@@ -18,6 +18,7 @@ var decodedType = cty.Object(map[string]cty.Type{
 	"tags": cty.Map(cty.String), "ports": cty.List(cty.Number), "names": cty.Set(cty.String),
 	"rules": cty.List(cty.Object(map[string]cty.Type{"port": cty.Number, "to": cty.Set(cty.String)})),
 	"pair":  cty.Tuple([]cty.Type{cty.String, cty.Bool}), "free": cty.DynamicPseudoType,
+	"copy":  cty.DynamicPseudoType,
 	"mixed": cty.Map(cty.DynamicPseudoType),
 })
 
@@ -57,6 +58,9 @@ func TestDecodeAgreesWithCtyjson(t *testing.T) {
 		`{"free":{"value":"x","value":"y","type":"string"}}`,
 		`{"free":{"value":{"value":1,"type":"number"},"type":"dynamic"}}`, `{"free":{"value":"x","type":"what"}}`,
 		`{"free":{ "value" : 1 , "type" : "number" }}`,
+		`{"copy":{"value":["a"],"type":["tuple",["string"]]},"free":{"value":["a"],"type":["tuple",["string"]]}}`,
+		`{"copy":{"value":"a","type":"string"},"free": {"value":"ab","type":"string"}}`,
+		`{"copy":{"value":1,"type":"number"},"free":{"value":1,"type":"number"}x}`,
 		`{"mixed":{"a":{"value":1,"type":"number"}}}`, `{"mixed":{}}`,
 		`{"id":"a"} x`, `{"id":"a"}{}`, ``, `[`, `{,}`, `{"id":"a",}`, `{"on":tru}`, `{"on":nul}`,
 	}
