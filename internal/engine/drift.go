@@ -20,11 +20,16 @@ func (f finisher) drift() []*plans.InstanceChange {
 	if w.out.prevRun == nil {
 		return nil
 	}
-	var out []*plans.InstanceChange
-	for _, res := range w.out.prevRun.Sorted() {
-		if res.Addr.Resource.Mode != addrs.Managed {
-			continue
+	var differing []*states.Resource
+	for res := range w.out.prevRun.Resources() {
+		shared := w.out.state.Resource(res.Addr) == res && len(w.op.moves.All()) == 0
+		if !shared && res.Addr.Resource.Mode == addrs.Managed {
+			differing = append(differing, res)
 		}
+	}
+	slices.SortFunc(differing, func(a, b *states.Resource) int { return a.Addr.Compare(b.Addr) })
+	var out []*plans.InstanceChange
+	for _, res := range differing {
 		r := w.graph.Resource(res.Addr.Config())
 		if r == nil || r.Schema == nil {
 			continue

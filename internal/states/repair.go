@@ -38,17 +38,14 @@ func (s *State) RepairDependencies(in DependencyRepair) {
 	}
 	d := &dependencyRepair{
 		DependencyRepair: in,
-		present:          make(map[addrs.ConfigResource]bool, len(in.Present.resources)),
 		configuredMemo:   map[addrs.ConfigResource]*Dependencies{},
 		completed:        map[completion]*Dependencies{},
 	}
-	for r := range in.Present.Resources() {
-		if len(r.Instances) > 0 {
-			d.present[r.Addr.Config()] = true
-		}
-	}
 	if !d.keepsAll(s) {
 		d.compare(s)
+	}
+	if len(d.lost) == 0 && d.Configured == nil {
+		return
 	}
 	s.changeDependencies(func(addr addrs.AbsInstance, current bool, o *Object) *Dependencies {
 		return d.complete(addr.Config(), o.Dependencies, current && d.upToDate(addr, o))
@@ -62,7 +59,7 @@ func (d *dependencyRepair) keepsAll(s *State) bool {
 		return false
 	}
 	for r := range d.Before.Resources() {
-		if len(r.Instances) > 0 && !d.present[r.Addr.Config()] {
+		if len(r.Instances) > 0 && !d.Present.Resource(r.Addr).exists() {
 			return false
 		}
 		if s != d.Before && !r.keptBy(s.Resource(r.Addr)) {
@@ -72,10 +69,32 @@ func (d *dependencyRepair) keepsAll(s *State) bool {
 	return true
 }
 
+// exists reports whether r, which may be nil, has instances.
+func (r *Resource) exists() bool { return r != nil && len(r.Instances) > 0 }
+
+// present reports whether a resource has objects, in any module instance.
+func (d *dependencyRepair) present(addr addrs.ConfigResource) bool {
+	if addr.Module.IsRoot() {
+		return d.Present.Resource(addr.Resource.InInstance(addrs.RootInstance)).exists()
+	}
+	if d.inModules == nil {
+		d.inModules = map[addrs.ConfigResource]bool{}
+		for r := range d.Present.Resources() {
+			if r.exists() && !r.Addr.Module.IsRoot() {
+				d.inModules[r.Addr.Config()] = true
+			}
+		}
+	}
+	return d.inModules[addr]
+}
+
 // keptBy compares r with the resource that has the same address after the changes, which may be
 // nil. It reports whether that resource has all instances of r, and their objects have the same
 // dependencies.
 func (r *Resource) keptBy(now *Resource) bool {
+	if now == r {
+		return true
+	}
 	for key, inst := range r.Instances {
 		if now == nil || now.Instances[key] == nil || !now.Instances[key].Current.dependsLike(inst.Current) {
 			return false
@@ -113,7 +132,7 @@ func dependenciesOf(s *State) map[addrs.ConfigResource]*Dependencies {
 // A dependencyRepair is a repair in progress.
 type dependencyRepair struct {
 	DependencyRepair
-	present map[addrs.ConfigResource]bool // resources that have objects
+	inModules map[addrs.ConfigResource]bool // resources outside the root module that have objects; see present
 	// keeps holds the resources whose own objects take over lost dependencies. Objects that depend
 	// on such a resource need not take them over.
 	keeps map[addrs.ConfigResource]bool
@@ -150,7 +169,7 @@ func (d *dependencyRepair) compare(s *State) {
 	}
 	now := dependenciesOf(s)
 	for addr, old := range d.old {
-		if !d.present[addr] {
+		if !d.present(addr) {
 			d.lost[addr] = old
 		} else if gone := old.without(now[addr]); gone != nil {
 			d.lost[addr] = gone
@@ -187,7 +206,7 @@ func (d *dependencyRepair) complete(addr addrs.ConfigResource, deps *Dependencie
 	if !ok {
 		var inherited []addrs.ConfigResource
 		for dep := range deps.All() {
-			if !d.present[dep] {
+			if !d.present(dep) {
 				inherited = append(inherited, d.configured(dep).sorted()...)
 			}
 			if !upToDate {
@@ -212,7 +231,7 @@ func (d *dependencyRepair) configured(addr addrs.ConfigResource) *Dependencies {
 		return out
 	}
 	needs := func(at addrs.ConfigResource) []addrs.ConfigResource {
-		if at != addr && d.present[at] {
+		if at != addr && d.present(at) {
 			return nil
 		}
 		return d.Configured(at).sorted()
@@ -227,7 +246,7 @@ func (d *dependencyRepair) configured(addr addrs.ConfigResource) *Dependencies {
 // resource. These are the dependencies that the resource's objects no longer have, and those that
 // its former dependencies have lost.
 func (d *dependencyRepair) lostBehind(addr addrs.ConfigResource) *Dependencies {
-	if len(d.lost) == 0 || d.present[addr] && d.keeps[addr] {
+	if len(d.lost) == 0 || d.present(addr) && d.keeps[addr] {
 		return nil
 	}
 	if out, ok := d.lostMemo[addr]; ok {
@@ -236,7 +255,7 @@ func (d *dependencyRepair) lostBehind(addr addrs.ConfigResource) *Dependencies {
 	d.lostMemo[addr] = nil // ends the recursion if stored dependencies form a cycle
 	var list []addrs.ConfigResource
 	for dep := range d.lost[addr].All() {
-		if d.present[dep] {
+		if d.present(dep) {
 			list = append(list, dep)
 		}
 	}

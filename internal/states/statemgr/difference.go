@@ -42,7 +42,7 @@ func Difference(from, to *states.State) *Change {
 func objectChanges(from, to *states.State) []ObjectChange {
 	var out []ObjectChange
 	var gone []ObjectID // the addresses whose objects are elsewhere now, or nowhere
-	for id, place := range allObjects(to) {
+	for id, place := range ownObjects(to, from) {
 		old := find(from, id)
 		if !statefile.SameObject(old, place.obj) || old != nil && providerOf(from, id.Addr) != place.provider {
 			c := ObjectChange{ObjectID: id, Object: place.obj, Provider: place.provider,
@@ -56,7 +56,7 @@ func objectChanges(from, to *states.State) []ObjectChange {
 			out = append(out, c)
 		}
 	}
-	for id := range allObjects(from) {
+	for id := range ownObjects(from, to) {
 		if find(to, id) == nil {
 			out = append(out, ObjectChange{ObjectID: id, Existed: true})
 			gone = append(gone, id)
@@ -164,9 +164,15 @@ type ownedObject struct {
 }
 
 // allObjects iterates over all objects of a state.
-func allObjects(s *states.State) iter.Seq2[ObjectID, ownedObject] {
+func allObjects(s *states.State) iter.Seq2[ObjectID, ownedObject] { return ownObjects(s, nil) }
+
+// ownObjects iterates over the objects of a state that another one doesn't share with it.
+func ownObjects(s, other *states.State) iter.Seq2[ObjectID, ownedObject] {
 	return func(yield func(ObjectID, ownedObject) bool) {
 		for r := range s.Resources() {
+			if other.Resource(r.Addr) == r {
+				continue
+			}
 			for key, inst := range r.Instances {
 				addr := r.Addr.Instance(key)
 				provider := addrs.ProviderInstance{Config: r.Provider, Key: inst.ProviderKey}
