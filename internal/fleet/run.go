@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"tofu/internal/dag"
@@ -134,6 +135,7 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 	list := q.list
 	run.Options.Slots = pace.New(run.Options.Limits.Over(run.Estate.Limits).Over(run.Session.CLI.Limits))
 	run.Options.Slots.Share(run.Budget)
+	run.Options.Found = &sync.Map{}
 	run.Session.Timings.Limited(run.Options.Slots.Report)
 	shared := &plugin.Shared{Configured: run.ShareProviders}
 	defer run.Session.SharePlugins(shared)()
@@ -180,7 +182,25 @@ func (run *Run) each(ctx context.Context, doing activity, reverse bool, do job) 
 			shown.Add(i, nil)
 		}
 	}
+	if doing != applyingRoots { // an apply has the options of its plan
+		run.warnUnknown(results)
+	}
 	return results
+}
+
+// warnUnknown warns of names in options that none of the root modules has, if that is known of all.
+func (run *Run) warnUnknown(results []*Result) {
+	partly := slices.ContainsFunc(results, func(r *Result) bool { return r.Err != nil || r.Skipped })
+	if partly || len(results) == 0 || run.Budget != nil {
+		return
+	}
+	names := slices.DeleteFunc(slices.Concat(run.Options.Limits.Names(), run.Options.Refresh.Patterns()),
+		func(name string) bool { _, ok := run.Options.Found.Load(name); return ok })
+	if len(names) > 0 {
+		run.Session.Warnings.Add(tfdiags.Warningf("Unknown name in an option", "The options for limits and for what is read "+
+			"have names that none of the root modules of this run has as a provider or type, so they have no effect: %s.",
+			strings.Join(names, ", ")))
+	}
 }
 
 // work runs a job for a root module and returns what it printed.

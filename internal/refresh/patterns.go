@@ -42,21 +42,17 @@ func (p Patterns) match(c engine.RefreshCandidate) bool {
 	return false
 }
 
-// Unmatched returns the patterns that no resource in a state matches.
-func (o *Options) Unmatched(st *states.State) []string {
-	var out []string
-	for _, pattern := range slices.Concat(o.Types, o.NotTypes) {
-		found := false
-		for r := range st.Resources() {
-			if found = matches(pattern, r.Addr.Resource.Type, r.Provider.Provider); found {
-				break
-			}
-		}
-		if !found {
-			out = append(out, pattern)
+// Patterns returns all patterns of the options.
+func (o *Options) Patterns() []string { return slices.Concat(o.Types, o.NotTypes) }
+
+// Matches reports whether a resource in a state matches a pattern.
+func Matches(pattern string, st *states.State) bool {
+	for r := range st.Resources() {
+		if matches(pattern, r.Addr.Resource.Type, r.Provider.Provider) {
+			return true
 		}
 	}
-	return out
+	return false
 }
 
 func matches(pattern, typ string, provider addrs.Provider) bool {

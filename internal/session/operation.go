@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/zclconf/go-cty/cty"
@@ -69,6 +70,8 @@ type OperationOptions struct {
 	// share them.
 	Limits pace.Limits
 	Slots  *pace.Slots
+	// Found, if not nil, gets the names in Limits and Refresh that one of several operations has.
+	Found *sync.Map
 	// Refresh selects the objects that plans read. UsualRefresh says that the CLI configuration decides
 	// whether plans read only what they must.
 	Refresh      refresh.Options
@@ -186,15 +189,13 @@ func (op *Operation) Open(ctx context.Context, req StateRequest) (err error) {
 
 // checkLimits returns an error for the first provider in the options for limits that is not used.
 func (op *Operation) checkLimits() error {
-	if op.options.Slots != nil {
-		return nil // the limits are those of many root modules
-	}
 	var used []string
 	for p := range Requirements(op.Config.Config, op.State.State()) {
 		used = append(used, p.String())
 	}
 	for _, name := range op.options.Limits.Names() {
-		if !slices.ContainsFunc(used, func(p string) bool { return pace.Matches(name, p) }) {
+		known := slices.ContainsFunc(used, func(p string) bool { return pace.Matches(name, p) })
+		if op.missing(name, known) {
 			return tfdiags.Errorf("Unknown provider in an option", "-parallelism or -provider-rate names the provider %q, "+
 				"which neither the configuration nor the state uses.%s", name, suggest.DidYouMean(name, types(used)))
 		}
@@ -204,17 +205,28 @@ func (op *Operation) checkLimits() error {
 
 // checkTypes warns of options for types that match nothing in the state.
 func (op *Operation) checkTypes(st *states.State) {
-	if op.options.Slots != nil || st.Empty() {
-		return // the options are those of many root modules
-	}
 	var used []string
 	for r := range st.Resources() {
 		used = append(used, r.Addr.Resource.Type)
 	}
-	for _, pattern := range op.options.Refresh.Unmatched(st) {
-		op.Session.Warnings.Add(tfdiags.Warningf("No such type", "An option for the types that are read names %q, which is "+
-			"neither a type nor a provider of any resource in the state.%s", pattern, suggest.DidYouMean(pattern, used)))
+	for _, pattern := range op.options.Refresh.Patterns() {
+		if op.missing(pattern, st.Empty() || refresh.Matches(pattern, st)) {
+			op.Session.Warnings.Add(tfdiags.Warningf("No such type", "An option for the types that are read names %q, which is "+
+				"neither a type nor a provider of any resource in the state.%s", pattern, suggest.DidYouMean(pattern, used)))
+		}
 	}
+}
+
+// missing reports whether a name in an option is a mistake. If other operations share the options, that is not known
+// yet.
+func (op *Operation) missing(name string, known bool) bool {
+	if found := op.options.Found; found != nil {
+		if known {
+			found.Store(name, true)
+		}
+		return false
+	}
+	return !known
 }
 
 // types returns the types in addresses of providers.
