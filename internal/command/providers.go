@@ -26,7 +26,7 @@ the providers that the objects in the state require.`,
 	New: with(func(f *providersFlags, fs *options) {
 		f.viewFlags.add(fs)
 		f.varFlags.add(fs)
-		fs.StringVar(&f.TestDirectory, "test-directory", "tests", "Look for test files in this `path` too.")
+		f.testsFlag.add(fs)
 	}, runProviders),
 	Sub: []*Command{cmdProvidersLock, cmdProvidersMirror, cmdProvidersSchema, cmdProvidersVerify},
 }
@@ -34,7 +34,44 @@ the providers that the objects in the state require.`,
 type providersFlags struct {
 	viewFlags
 	varFlags
-	TestDirectory string
+	testsFlag
+}
+
+// testsFlag selects the tests whose providers count as required.
+type testsFlag struct{ TestDirectory string }
+
+func (f *testsFlag) add(fs *options) {
+	fs.StringVar(&f.TestDirectory, "test-directory", configs.DefaultTestDirectory,
+		"Look for test files in this `path` too.")
+}
+
+// load loads a configuration with its tests, as far as its modules are installed or local.
+func (f *testsFlag) load(
+	ctx context.Context, s *session.Session, vars session.Variables,
+) (*session.Config, *moduletest.Suite, error) {
+	cfg, err := s.LoadInstalled(ctx, vars)
+	if err != nil {
+		return nil, nil, err
+	}
+	resolve, err := getmodules.InstalledOrLocal(s.ModulesDir(), s.Base)
+	if err != nil {
+		return nil, nil, err
+	}
+	suite, err := s.LoadTests(ctx, cfg, f.TestDirectory, resolve)
+	return cfg, suite, err
+}
+
+// requirements returns the providers that a configuration and its tests require.
+func (f *testsFlag) requirements(
+	ctx context.Context, s *session.Session, vars session.Variables,
+) (depsfile.Requirements, error) {
+	_, suite, err := f.load(ctx, s, vars)
+	if err != nil {
+		return nil, err
+	}
+	reqs := make(depsfile.Requirements)
+	session.AddTestRequirements(reqs, suite)
+	return reqs, nil
 }
 
 func runProviders(ctx context.Context, app *App, f *providersFlags, args []string) error {
@@ -44,15 +81,7 @@ func runProviders(ctx context.Context, app *App, f *providersFlags, args []strin
 	if err := session.RequireConfig(app.Parser, app.RootDir); err != nil {
 		return err
 	}
-	cfg, err := app.LoadInstalled(ctx, f.Variables)
-	if err != nil {
-		return err
-	}
-	resolve, err := getmodules.InstalledOrLocal(app.ModulesDir(), app.Base)
-	if err != nil {
-		return err
-	}
-	suite, err := app.LoadTests(ctx, cfg, f.TestDirectory, resolve)
+	cfg, suite, err := f.load(ctx, app.Session, f.Variables)
 	if err != nil {
 		return err
 	}

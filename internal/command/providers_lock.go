@@ -39,6 +39,7 @@ written, and the exit status is 1 if a file would change.`,
 	New: with(func(f *providersLockFlags, fs *options) {
 		f.addJSON(fs)
 		f.varFlags.add(fs)
+		f.testsFlag.add(fs)
 		fs.Var((*list)(&f.Platforms), "platform", "Lock for this `os_arch`, such as linux_amd64. May be repeated.")
 		fs.StringVar(&f.FSMirror, "fs-mirror", "", "Take the packages from a mirror in this `directory`.")
 		fs.StringVar(&f.NetMirror, "net-mirror", "", "Take the packages from the network mirror at this `url`.")
@@ -61,6 +62,7 @@ written, and the exit status is 1 if a file would change.`,
 type providersLockFlags struct {
 	viewFlags
 	varFlags
+	testsFlag
 	Platforms                      []string
 	FSMirror, NetMirror, OCIMirror string
 	Recursive, Check, Upgrade      bool
@@ -79,11 +81,11 @@ func lockProviders(ctx context.Context, s *session.Session, f *providersLockFlag
 	if err := session.RequireConfig(s.Parser, s.RootDir); err != nil {
 		return err
 	}
-	cfg, err := s.LoadInstalled(ctx, f.Variables)
+	reqs, err := f.requirements(ctx, s, f.Variables)
 	if err != nil {
 		return err
 	}
-	reqs, reqsErr := chosenProviders(session.Requirements(cfg.Config, nil), args)
+	reqs, reqsErr := chosenProviders(reqs, args)
 	prev, err := depsfile.Load(depsfile.FileName, s.Warnings.Add)
 	if err := tfdiags.Join(reqsErr, err); err != nil {
 		return err

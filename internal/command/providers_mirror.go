@@ -25,6 +25,7 @@ provider_installation, and otherwise from the providers' own registries.`,
 	New: with(func(f *providersMirrorFlags, fs *options) {
 		f.addJSON(fs)
 		f.varFlags.add(fs)
+		f.testsFlag.add(fs)
 		fs.Var((*list)(&f.Platforms), "platform",
 			"Mirror packages for this `os_arch`, such as linux_amd64. May be repeated.")
 		fs.BoolVar(&f.LockFile, "lock-file", true,
@@ -40,6 +41,7 @@ provider_installation, and otherwise from the providers' own registries.`,
 type providersMirrorFlags struct {
 	viewFlags
 	varFlags
+	testsFlag
 	Platforms []string
 	LockFile  bool // mirror the versions that the lock file selects
 }
@@ -53,7 +55,7 @@ func mirrorProviders(ctx context.Context, s *session.Session, f *providersMirror
 	if err := session.RequireConfig(s.Parser, s.RootDir); err != nil {
 		return err
 	}
-	cfg, err := s.LoadInstalled(ctx, f.Variables)
+	reqs, err := f.requirements(ctx, s, f.Variables)
 	if err != nil {
 		return err
 	}
@@ -74,7 +76,7 @@ func mirrorProviders(ctx context.Context, s *session.Session, f *providersMirror
 	}
 	report := &packageReport{term: s.Terminal}
 	progress := newDownloads(s, &f.viewFlags)
-	err = install.Mirror(ctx, session.Requirements(cfg.Config, nil), prev, platforms, dir,
+	err = install.Mirror(ctx, reqs, prev, platforms, dir,
 		&install.Options{Source: source, Store: store, Observe: progress.providers(report.mirrored)})
 	progress.end()
 	return err

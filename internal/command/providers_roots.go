@@ -14,6 +14,7 @@ import (
 	"tofu/internal/depsfile"
 	"tofu/internal/depsfile/install"
 	"tofu/internal/getmodules"
+	"tofu/internal/moduletest"
 	"tofu/internal/roots"
 	"tofu/internal/session"
 	"tofu/internal/tfdiags"
@@ -88,8 +89,12 @@ func readCandidate(ctx context.Context, parser *configs.Parser, shared *getmodul
 		}
 		return found, err
 	}
-	cfg, err := configs.LoadRoot(ctx, m.Dir, &configs.LoadOptions{Parser: parser, Resolve: resolve,
-		WorkDir: m.Dir, Workspace: "default"}, tfdiags.Drop)
+	opts := &configs.LoadOptions{Parser: parser, Resolve: resolve, WorkDir: m.Dir, Workspace: "default"}
+	cfg, err := configs.LoadRoot(ctx, m.Dir, opts, tfdiags.Drop)
+	var suite *moduletest.Suite
+	if err == nil {
+		suite, err = moduletest.Load(ctx, cfg, configs.DefaultTestDirectory, opts, tfdiags.Drop)
+	}
 	if err != nil {
 		c.calls = roots.CallsOf(parser, m.Dir)
 	}
@@ -104,7 +109,8 @@ func readCandidate(ctx context.Context, parser *configs.Parser, shared *getmodul
 		c.err = err
 		return c
 	}
-	c.root = install.Root{Dir: m.Dir, Reqs: session.Requirements(cfg, nil)}
+	c.root = install.Root{Dir: m.Dir, Reqs: depsfile.Requirements{}}
+	session.AddTestRequirements(c.root.Reqs, suite)
 	c.root.Prev, c.err = depsfile.Load(c.root.LockFile(), tfdiags.Drop)
 	return c
 }
