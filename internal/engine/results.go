@@ -8,7 +8,6 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
 	"tofu/internal/configs"
-	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
@@ -228,7 +227,7 @@ func (s *results) storeOutput(o *configs.Output, val cty.Value) {
 		return
 	}
 	s.state.SetOutput(o.Name, &states.Output{
-		Value: cty.UnknownAsNull(bare), Sensitive: marks.Contains(val, marks.Sensitive), Deprecated: o.Deprecated,
+		Value: cty.UnknownAsNull(bare), Sensitive: o.Sensitive.Value, Deprecated: o.Deprecated,
 	})
 }
 

@@ -277,7 +277,7 @@ func (e outputEval) outputValue(ctx context.Context, v *reads.Value, in *moduleI
 func (e outputEval) checkOutputMarks(v *reads.Value, val cty.Value, root bool) error {
 	var errs tfdiags.Diagnostics
 	o := v.Output
-	if root && !v.Module.Config.Called && !o.Sensitive.Value && marks.Contains(val, marks.Sensitive) {
+	if root && !o.Sensitive.Value && marks.Contains(val, marks.Sensitive) {
 		errs = errs.Append(tfdiags.Errorf("Output refers to sensitive values",
 			"The value is sensitive, so the output must be declared with sensitive = true. If the "+
 				"value is not secret, use nonsensitive().").At(o.Range))
@@ -329,19 +329,19 @@ func (e outputEval) keepsUnknown(output string) bool {
 func outputChange(o *configs.Output, prior *states.Output, after cty.Value) *plans.OutputChange {
 	change := &plans.OutputChange{Name: o.Name, Before: cty.NullVal(cty.DynamicPseudoType), After: after,
 		Deprecated: o.Deprecated, Action: plans.Update}
-	sensitive, sensitiveBefore, deprecatedBefore := marks.Contains(after, marks.Sensitive), false, o.Deprecated
+	sensitiveBefore, deprecatedBefore := false, o.Deprecated
 	if prior != nil {
 		change.Before = prior.Value
 		sensitiveBefore, deprecatedBefore = prior.Sensitive, prior.Deprecated
 	}
-	change.Sensitive = sensitiveBefore || sensitive
+	change.Sensitive = sensitiveBefore || o.Sensitive.Value
 	bare, _ := after.UnmarkDeep()
 	switch {
 	case bare.IsNull() && change.Before.IsNull():
 		change.Action = plans.NoOp
 	case prior == nil:
 		change.Action = plans.Create
-	case sensitiveBefore == sensitive && deprecatedBefore == o.Deprecated && bare.IsWhollyKnown() &&
+	case sensitiveBefore == o.Sensitive.Value && deprecatedBefore == o.Deprecated && bare.IsWhollyKnown() &&
 		bare.RawEquals(change.Before):
 		change.Action = plans.NoOp
 	}
