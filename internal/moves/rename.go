@@ -75,20 +75,28 @@ func (r *renamer) rename(source, dest addrs.Target) ([]Renamed, error) {
 	return r.instance(res, source.Key, dest)
 }
 
+// keysIn returns the keys that instances of a module call have in a state. The last step of the address has no key.
+func keysIn(st *states.State, call addrs.ModuleInstance) map[addrs.InstanceKey]bool {
+	out := map[addrs.InstanceKey]bool{}
+	caller, last := call.Parent()
+	at := len(caller.Steps())
+	for res := range st.Resources() {
+		if caller.Contains(res.Addr.Module) {
+			if steps := res.Addr.Module.Steps(); len(steps) > at && steps[at].Name == last.Name {
+				out[steps[at].Key] = true
+			}
+		}
+	}
+	return out
+}
+
 // several moves each instance of a module that has keys to the instance of dest with the same key.
 func (r *renamer) several(source, dest addrs.ModuleInstance) (out []Renamed, err error) {
 	caller, call := source.Parent()
 	target, called := dest.Parent()
-	found := map[addrs.InstanceKey]bool{}
+	var found map[addrs.InstanceKey]bool
 	if call.Key == addrs.NoKey {
-		for res := range r.from.Resources() {
-			if caller.Contains(res.Addr.Module) {
-				steps := res.Addr.Module.Steps()[len(caller.Steps()):]
-				if len(steps) > 0 && steps[0].Name == call.Name {
-					found[steps[0].Key] = true
-				}
-			}
-		}
+		found = keysIn(r.from, source)
 	}
 	keys := slices.SortedFunc(maps.Keys(found), addrs.InstanceKey.Compare)
 	switch {
@@ -98,6 +106,8 @@ func (r *renamer) several(source, dest addrs.ModuleInstance) (out []Renamed, err
 		return nil, invalidRename(source, dest, fmt.Sprintf("%s has instances such as %s, which can't all be moved to one "+
 			"address. Name one of these, or move them to the address of a module without a key.",
 			source, caller.Child(call.Name, keys[0])))
+	case len(keysIn(r.to, dest)) > 0:
+		return nil, invalidRename(source, dest, "There is already an object at the destination.")
 	}
 	for _, key := range keys {
 		moved, err := r.module(caller.Child(call.Name, key), target.Child(called.Name, key))
