@@ -91,7 +91,7 @@ func (v stepVisit) change(ctx context.Context) (*applyStep, error) {
 	by := readerAt(s.Node())
 	c := w.eval.newContext(ctx, in, x.repetition(at))
 	c.reader = by
-	c.setEachValue(r.EachOf, r.EachCall, addr.Key)
+	c.setEachValue(r.Each, addr.Key)
 	c, err = c.withReads(r, s.Change)
 	if err != nil {
 		return nil, err

@@ -113,7 +113,7 @@ func (t *readTracer) change(r *reads.Resource, c *plans.InstanceChange) {
 		}
 	}
 	if c.Action != plans.Delete {
-		t.block(r, in, r.Exprs.Body.Refs.ReadsComputed() || in.Chain != nil)
+		t.block(r, in, r.Exprs.Body.Refs.ReadsComputed() || in.Chain() != nil)
 	}
 }
 
@@ -201,18 +201,17 @@ func (t *readTracer) resource(refs *lang.Refs, ref *addrs.Reference, of *reads.R
 // repetition follows a reference to count or each. It follows each.value to a single instance if
 // for_each is a resource.
 func (t *readTracer) repetition(ref *addrs.Reference, in readFrom) {
-	decides := in.Repetition.Deciding(ref.Subject)
+	decides, of := in.Repetition.Deciding(ref.Subject), in.Chain()
 	switch {
 	case decides == nil:
-	case in.Chain != nil && ref.Subject == addrs.ForEachAttr{Name: "value"}:
-		target := addrs.Target{Module: in.Chain.In(in.Module, in.In), Resource: in.Chain.Of.Addr.Resource, Key: in.Key,
-			HasKey: true}
+	case of != nil && ref.Subject == addrs.ForEachAttr{Name: "value"}:
+		target := addrs.Target{Module: of.In(in.Module, in.In), Resource: of.Of.Addr.Resource, Key: in.Key, HasKey: true}
 		var path cty.Path
-		if in.Chain.Via == nil {
+		if of.Via == nil {
 			path = pathOf(ref.Remaining)
 		}
 		t.add(target, path)
-		t.data(in.Chain.Of, in)
+		t.data(of.Of, in)
 	default:
 		t.refs(&decides.Refs, fromModule(in.Module, in.In))
 	}

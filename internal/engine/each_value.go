@@ -8,14 +8,15 @@ import (
 	"tofu/internal/lang"
 )
 
-// setEachValue sets each.value in a block whose for_each is a resource, an alias or a module call,
-// for the instance with the given key. It does nothing for other blocks.
-func (c *evalContext) setEachValue(of *reads.KeyedRead, call *reads.EachCall, key addrs.InstanceKey) {
+// setEachValue sets each.value in a block whose for_each is an object, for the instance with the given
+// key. It does nothing for other blocks.
+func (c *evalContext) setEachValue(of *reads.Each, key addrs.InstanceKey) {
 	switch {
-	case of != nil:
-		c.rep.eachValue = chainedEach{c}.eachValue(of, key)
-	case call != nil:
-		c.rep.eachValue = chainedEach{c}.outputsIn(call, key)
+	case of == nil:
+	case of.Call != nil:
+		c.rep.eachValue = chainedEach{c}.outputsIn(of, key)
+	default:
+		c.rep.eachValue = chainedEach{c}.eachValue(of.KeyedRead, key)
 	}
 }
 
@@ -25,7 +26,7 @@ type chainedEach struct{ *evalContext }
 // outputsIn returns each.value for a block whose for_each is a module call: an object with the outputs
 // of the instance with the given key, or the element of a local. It returns cty.NilVal if there is no
 // such instance or its outputs aren't final.
-func (c chainedEach) outputsIn(each *reads.EachCall, key addrs.InstanceKey) cty.Value {
+func (c chainedEach) outputsIn(each *reads.Each, key addrs.InstanceKey) cty.Value {
 	call := each.Call
 	instances, outputs := c.e.callsOf(call, c.in), outputsOf(call, each.Outputs)
 	if instances == nil {
@@ -52,9 +53,9 @@ func (c chainedEach) outputsIn(each *reads.EachCall, key addrs.InstanceKey) cty.
 // eachValue returns each.value for a block whose for_each is a resource or an alias. It is the
 // value of the instance or element with the same key, or cty.NilVal if that doesn't exist or isn't
 // finished.
-func (c chainedEach) eachValue(read *reads.KeyedRead, key addrs.InstanceKey) cty.Value {
+func (c chainedEach) eachValue(read reads.KeyedRead, key addrs.InstanceKey) cty.Value {
 	if read.Via != nil {
-		return c.element(*read, key)
+		return c.element(read, key)
 	}
 	of := read.Of
 	if !c.e.unfinished.wait(c.evalContext, of.Addr.Resource.InInstance(c.in.addr).Instance(key)) {

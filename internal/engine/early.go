@@ -83,17 +83,9 @@ func (f *earlyValues) expandCall(m *reads.Module, parent *moduleInstance) {
 		return
 	}
 	f.expanded[callIn{m, parent}] = true // mark first: for_each = module.NAME may depend on the call itself
-	if call := m.ChainedCall(); call != nil {
-		if x := f.callKeys(call, parent); x != nil {
-			f.e.addInstances(m, parent, &expandedKeys{mode: repeatForEach, keys: x.keys})
-			return
-		}
-	}
-	if of := m.ChainedTo(); of != nil {
-		if x := f.chained(*of, parent); x != nil {
-			f.e.addInstances(m, parent, &expandedKeys{mode: repeatForEach, keys: x.keys})
-			return
-		}
+	if x := f.chained(m.ChainedTo(), parent); x != nil {
+		f.e.addInstances(m, parent, x)
+		return
 	}
 	_ = f.e.expandCall(noCalls(), m, parent) // errors are reported during the walk
 }
@@ -121,14 +113,9 @@ func (f *earlyValues) expansion(r *reads.Resource, in *moduleInstance) *expansio
 		return x
 	}
 	f.expansions[key] = nil
-	if call := r.ChainedCall(); call != nil {
-		if keys := f.callKeys(call, in); keys != nil {
-			x = newExpansion(expandedKeys{mode: repeatForEach, keys: keys.keys})
-		}
-	} else if of := r.ChainedTo(); of != nil {
-		x = f.chained(*of, in)
-		if x != nil {
-			x = newExpansion(expandedKeys{mode: repeatForEach, keys: x.keys})
+	if of := r.ChainedTo(); of != nil {
+		if keys := f.chained(of, in); keys != nil {
+			x = newExpansion(*keys)
 		}
 	} else if found, err := f.e.values(r).expand(noCalls(), in); err == nil {
 		x = found
@@ -137,25 +124,17 @@ func (f *earlyValues) expansion(r *reads.Resource, in *moduleInstance) *expansio
 	return x
 }
 
-// callKeys returns the instances of a module call with for_each, or nil if they are not known.
-func (f *earlyValues) callKeys(m *reads.Module, parent *moduleInstance) *callInstances {
-	if parent.calls[m.CallSlot] == nil {
-		f.expandCall(m, parent)
-	}
-	x := parent.calls[m.CallSlot]
-	if x == nil || x.mode != repeatForEach {
+// chained returns the instances of a block whose for_each is the given object, or nil if they are not known.
+// in is the module instance of the block.
+func (f *earlyValues) chained(of *reads.KeyedRead, in *moduleInstance) *expandedKeys {
+	if of == nil {
 		return nil
 	}
-	return x
-}
-
-// chained returns the instances of the resource in a block's for_each, or nil if they are not
-// known. in is the module instance of the block.
-func (f *earlyValues) chained(of reads.KeyedRead, in *moduleInstance) *expansion {
-	if of.Via == nil {
-		return f.expansion(of.Of, in)
+	x := f.e.declared(in, of.Keys())
+	if x == nil || of.Call != nil && x.mode != repeatForEach {
+		return nil
 	}
-	return f.expansion(of.Of, f.moduleAt(of.Of.Module, of.In(in.module, in.addr)))
+	return &expandedKeys{mode: repeatForEach, keys: x.keys}
 }
 
 // Instances implements reads.EarlyKeys.

@@ -76,17 +76,8 @@ func (e *evaluator) expandCall(ctx context.Context, m *reads.Module, parent *mod
 		e.expandUnknown(m, parent)
 		return nil
 	}
-	if m.EachOf != nil {
-		of := e.instancesRead(parent, *m.EachOf)
-		if of == nil || of.mode == repeatUnknown {
-			e.expandUnknown(m, parent)
-			return nil
-		}
-		e.addInstances(m, parent, &expandedKeys{mode: repeatForEach, keys: of.keys})
-		return nil
-	}
-	if m.EachCall != nil {
-		of := e.callsOf(m.EachCall.Call, parent)
+	if m.Each != nil {
+		of := e.declared(parent, m.Each.Keys())
 		if of == nil || of.mode != repeatForEach {
 			e.expandUnknown(m, parent)
 			return nil
@@ -102,7 +93,7 @@ func (e *evaluator) expandCall(ctx context.Context, m *reads.Module, parent *mod
 		e.expandUnknown(m, parent)
 		return nil
 	}
-	e.addInstances(m, parent, x.declaredBy(m.ChainedCall(), parent))
+	e.addInstances(m, parent, x.declaredBy(m.ChainedTo(), parent))
 	return nil
 }
 

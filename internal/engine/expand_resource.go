@@ -23,11 +23,8 @@ func (e *evaluator) values(r *reads.Resource) resourceValues { return resourceVa
 
 // expand determines the instances of a resource in one module instance.
 func (rv resourceValues) expand(ctx context.Context, in *moduleInstance) (*expansion, error) {
-	if of := rv.r.EachOf; of != nil && !rv.e.op.isDeferred(rv.r, in) {
-		return newExpansion(expandedKeys{mode: repeatForEach, keys: rv.e.instancesRead(in, *of).keys}), nil
-	}
-	if call := rv.r.EachCall; call != nil && !rv.e.op.isDeferred(rv.r, in) {
-		if x := rv.e.callsOf(call.Call, in); x != nil && x.mode == repeatForEach {
+	if each := rv.r.Each; each != nil && !rv.e.op.isDeferred(rv.r, in) {
+		if x := rv.e.declared(in, each.Keys()); x != nil && x.mode == repeatForEach {
 			return newExpansion(expandedKeys{mode: repeatForEach, keys: x.keys}), nil
 		}
 	}
@@ -58,7 +55,7 @@ func (rv resourceValues) expandWhole(ctx context.Context, in *moduleInstance) (*
 	case err != nil:
 		return nil, err
 	}
-	return newExpansion(*x.declaredBy(r.ChainedCall(), in)), nil
+	return newExpansion(*x.declaredBy(r.ChainedTo(), in)), nil
 }
 
 // resulting returns the instances that exist after a partial run, which includes only some of the

@@ -164,19 +164,22 @@ func (c instanceKeys) elementKey(v cty.Value, ref lang.InstanceRef, of reads.Key
 }
 
 // declared returns the keys of all instances, or nil if they are not determined.
-func (c instanceKeys) declared(of reads.Keys) *expandedKeys {
-	in := c.in
+func (c instanceKeys) declared(of reads.Keys) *expandedKeys { return c.e.declared(c.in, of) }
+
+// declared returns the keys of all instances of what a reader in a module instance reads, or nil if they
+// are not determined.
+func (e *evaluator) declared(in *moduleInstance, of reads.Keys) *expandedKeys {
 	if of.In != in.module { // the resource of an alias
-		in = c.e.moduleAt(of.In, in.module.InstanceNear(of.In, in.addr))
+		in = e.moduleAt(of.In, in.module.InstanceNear(of.In, in.addr))
 	}
 	switch {
 	case in == nil:
 	case of.Call != nil:
-		if x := c.e.callsOf(of.Call, in); x != nil {
+		if x := e.callsOf(of.Call, in); x != nil {
 			return &x.expandedKeys
 		}
 	default:
-		if x := c.e.expansionOf(of.Resource, in); x != nil {
+		if x := e.expansionOf(of.Resource, in); x != nil {
 			return &x.expandedKeys
 		}
 	}

@@ -379,8 +379,8 @@ func (s *needSearch) instanceOfData(
 ) []need {
 	at := usedFrom{in: in, from: in, context: func() *evalContext {
 		c := s.e.newContext(ctx, in, x.repetition(i))
-		if r.EachOf != nil && x.mode == repeatForEach && x.each == nil {
-			c.rep.eachValue = chainedEach{c}.eachValue(r.EachOf, x.keys[i])
+		if r.Each != nil && r.Each.Call == nil && x.mode == repeatForEach && x.each == nil {
+			c.setEachValue(r.Each, x.keys[i])
 		}
 		return c
 	}}

@@ -80,7 +80,7 @@ type expandedKeys struct {
 	mode repetitionMode
 	keys []addrs.InstanceKey // sorted
 	// each holds the value of each.value for every key, with for_each only. It is nil if the values
-	// are not known yet; see reads.Resource.EachOf.
+	// are not known yet; see reads.Each.
 	each []cty.Value
 	set  bool // for_each is a set, so that each.value is each.key
 }

@@ -275,7 +275,7 @@ func (v resourceVisit) instanceAt(
 	c := v.w.eval.newContext(ctx, in, x.repetition(i))
 	c.reader = by
 	if x.mode == repeatForEach && x.each == nil {
-		c.setEachValue(v.r.EachOf, v.r.EachCall, x.keys[i])
+		c.setEachValue(v.r.Each, x.keys[i])
 	}
 	if x.reads != nil {
 		c.reads = x.reads[i]

@@ -154,16 +154,17 @@ func (e undeclared) addUndeclared(m *reads.Module, parent *moduleInstance, ci *c
 	}
 }
 
-// declaredBy returns the instances of a block with for_each = module.NAME: those that call declares,
-// without those that a partial run keeps. in is the module instance of the block. If call is nil,
-// the block has another for_each, and declaredBy returns x.
-func (x *expandedKeys) declaredBy(call *reads.Module, in *moduleInstance) *expandedKeys {
-	if call == nil || in.calls[call.CallSlot] == nil || in.calls[call.CallSlot].resulting == nil {
+// declaredBy returns the instances of a block with for_each = module.NAME: those that the call declares,
+// without those that a partial run keeps. in is the module instance of the block. If of isn't a call,
+// declaredBy returns x.
+func (x *expandedKeys) declaredBy(of *reads.KeyedRead, in *moduleInstance) *expandedKeys {
+	if of == nil || of.Call == nil || in.calls[of.Call.CallSlot] == nil ||
+		in.calls[of.Call.CallSlot].resulting == nil {
 		return x
 	}
 	out := &expandedKeys{mode: x.mode}
 	for i, key := range x.keys {
-		if _, declared := in.calls[call.CallSlot].find(key); declared {
+		if _, declared := in.calls[of.Call.CallSlot].find(key); declared {
 			out.keys, out.each = append(out.keys, key), append(out.each, x.each[i])
 		}
 	}

@@ -175,10 +175,13 @@ func (e *evaluator) givenValue(ctx context.Context, v *reads.Value, in *moduleIn
 func (e *evaluator) argumentContext(ctx context.Context, v *reads.Value, in *moduleInstance) *evalContext {
 	c := e.newContext(ctx, in.parent, in.rep)
 	c.setValue(v, in)
-	if m := v.Module; (m.EachOf != nil || m.EachCall != nil) && v.ReadsEachValue() {
+	if each := v.Module.Each; each != nil && v.ReadsEachValue() {
+		if each.Call != nil {
+			each = v.EachCall // with only the outputs that the argument reads
+		}
 		key, err := addrs.KeyFromValue(in.rep.eachKey)
 		if err == nil {
-			c.setEachValue(m.EachOf, v.EachCall, key)
+			c.setEachValue(each, key)
 		}
 	}
 	return c

@@ -217,7 +217,7 @@ func (s *Source) with(sources []*Source) *Source {
 // each follows each.value to the instance that it is.
 func (t *tracer) each(out *Source, ref *addrs.Reference, in reads.Scope) *Source {
 	at := in.Repetition.ForEach.Range()
-	if of := in.Chain; of != nil {
+	if of := in.Chain(); of != nil {
 		target := addrs.Target{Module: of.In(in.Module, in.In), Resource: of.Of.Addr.Resource, Key: in.Key, HasKey: true}
 		name := ""
 		if of.Via == nil {
@@ -227,7 +227,7 @@ func (t *tracer) each(out *Source, ref *addrs.Reference, in reads.Scope) *Source
 		return out.with(t.append(nil, t.resource(inner, of.Of, []addrs.Target{target}, name)))
 	}
 	var sources []*Source
-	for _, read := range in.Outputs {
+	for _, read := range in.Each {
 		module := in.In.Child(read.Call.Call.Name, in.Key)
 		for _, output := range read.Outputs() {
 			if read.Output != nil && addrs.FirstName(ref.Remaining) != output.Name {

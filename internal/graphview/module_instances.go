@@ -84,7 +84,7 @@ func chainedBlocks(m *reads.Module) []block {
 	if m.Call == nil {
 		return nil
 	}
-	if of := m.ChainedTo(); of != nil && of.Via == nil {
+	if of := m.ChainedTo(); of != nil && of.Call == nil && of.Via == nil {
 		return []block{{resource: of.Of}}
 	}
 	var out []block
@@ -169,8 +169,10 @@ func (t *callTracer) readsInstances(v *reads.Value) bool {
 		return true
 	case v.Kind != reads.Variable || !v.PerInstance:
 		return false
-	case v.ReadsEachValue() && v.Module.ChainedTo() != nil:
-		return true
+	case v.ReadsEachValue():
+		if of := v.Module.ChainedTo(); of != nil && of.Call == nil {
+			return true
+		}
 	}
 	return slices.ContainsFunc(v.Expr.Refs.Objects, func(ref *addrs.Reference) bool {
 		return v.Module.Parent.ResourceOf(ref.Subject) != nil && v.Expr.Refs.SelectsInstance(ref)
@@ -255,7 +257,7 @@ func eachRefs(b block, refs *lang.Refs, one *addrs.Reference) []ref {
 	switch v := b.value; {
 	case b.call != nil:
 		to = slices.DeleteFunc(chainedBlocks(b.call), func(of block) bool { return of.value == nil })
-	case v == nil && b.resource.ChainedCall() != nil && refs == &b.resource.Exprs.Repetition.ForEach.Refs:
+	case v == nil && b.resource.ChainedTo() != nil && refs == &b.resource.Exprs.Repetition.ForEach.Refs:
 		to = addOutputs(nil, b.resource.Calls())
 	case v == nil || one.Subject != addrs.ForEachAttr{Name: "value"}:
 	default:

@@ -177,7 +177,7 @@ func (s *search) module(m *reads.Module) result {
 	}
 	s.modules[m] = result{begun: true}
 	in := s.inputs("module")
-	in.clear = m.Config != nil && len(m.Config.Module.ProviderMetas) == 0 && m.EachOf == nil && m.EachCall == nil
+	in.clear = m.Config != nil && len(m.Config.Module.ProviderMetas) == 0 && m.Each == nil
 	if m.Parent != nil {
 		in.repetition(m.Parent, m.Repetition)
 		in.refs(m.Parent, m.DependsOn)
@@ -313,7 +313,7 @@ func (s *search) eligible(r *reads.Resource) bool {
 	case len(r.ByKey)+len(r.DeferredRefErrors) > 0:
 		return false
 	}
-	return r.EachOf == nil && r.EachCall == nil && len(s.g.Imports[r]) == 0 && s.g.Removals[r] == nil
+	return r.Each == nil && len(s.g.Imports[r]) == 0 && s.g.Removals[r] == nil
 }
 
 func hasProblems(nodes ...*reads.Node) bool {

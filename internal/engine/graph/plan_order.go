@@ -149,19 +149,15 @@ func (o *planOrder) chainedCalls() []*reads.Module {
 	var out []*reads.Module
 	for _, path := range sortedModules(o.g.Modules) {
 		m := o.g.Modules[path]
-		if call := m.ChainedCall(); call != nil {
-			if !m.Expand.Dropped && !usesEach[m] && len(o.g.Siblings[m]) == 0 &&
-				(m.DependsOn == nil || !m.DependsOn.NameCall(call.Call.Name)) && m.ArgumentsReadOnlyEach(call) {
-				out = append(out, m)
-			}
-			continue
-		}
 		read := m.ChainedTo()
-		if read == nil || !read.Of.Readable() || m.Expand.Dropped ||
-			usesEach[m] || len(o.g.Siblings[m]) > 0 || m.DependsOn != nil && read.NamedBy(m.Parent, m.DependsOn) {
+		switch {
+		case read == nil, m.Expand.Dropped, usesEach[m], len(o.g.Siblings[m]) > 0,
+			m.DependsOn != nil && read.NamedBy(m.Parent, m.DependsOn):
 			continue
-		}
-		if read.Via == nil && read.Of.Schema.Block.ContainsDeprecated() { // a warning about the whole for_each
+		case read.Call != nil && !m.ArgumentsReadOnlyEach(read.Call):
+			continue
+		case read.Call == nil && (!read.Of.Readable() ||
+			read.Via == nil && read.Of.Schema.Block.ContainsDeprecated()): // a warning about the whole for_each
 			continue
 		}
 		out = append(out, m)
@@ -190,27 +186,44 @@ func (o *planOrder) readWhole() []bool {
 	return o.g.Edges.Reach(ids...)
 }
 
-// decideEarly lets a call whose for_each is a resource decide its instances before the resource is
-// complete. The arguments that use each.value wait for the resource instead. If the for_each is
-// another call, decideEarlyByCall does the work.
+// decideEarly lets a call whose for_each is an object decide its instances before the object is complete.
+// The arguments that use each.value wait for what they read of the object instead.
 func (o *planOrder) decideEarly(m *reads.Module) {
-	if m.ChainedCall() != nil {
-		o.decideEarlyByCall(m)
+	each := m.FindEach()
+	if o.whole[m.Expand.ID] || !o.instancesOf(m).known || each.Call != nil && !o.instancesOf(each.Call).known {
 		return
 	}
-	read := m.ChainedTo()
-	if o.whole[m.Expand.ID] || !o.instancesOf(m).known {
-		return
+	m.Each = each
+	awaited := map[dag.ID]bool{each.WholeNode().ID: true}
+	if each.Call != nil {
+		o.addOutputs(awaited, each.KeyedRead)
+	} else {
+		o.separate(each.Of)
+		o.after(m.Expand, each.Of.Inputs)
 	}
-	o.separate(read.Of)
-	m.EachOf = read
-	o.g.Edges.Remove(m.Expand.ID, func(id dag.ID) bool { return id == read.WholeNode().ID })
-	o.after(m.Expand, read.Of.Inputs)
-	o.after(m.Expand, read.Expansions()...)
+	o.g.Edges.Remove(m.Expand.ID, func(id dag.ID) bool { return awaited[id] })
+	o.after(m.Expand, each.Expansions()...)
 	for _, v := range m.Variables {
-		if v.ReadsEachValue() {
-			o.after(v.Node, read.WholeNode())
+		switch {
+		case !v.ReadsEachValue():
+		case each.Call == nil:
+			o.after(v.Node, each.WholeNode())
+		default:
+			for _, read := range v.EachCall.Reads {
+				for _, output := range read.Outputs() {
+					o.after(v.Node, output.Node)
+				}
+			}
 		}
+	}
+}
+
+// addOutputs adds to set the nodes that a reader of a whole module call waits for: those of the outputs that
+// are read and the end of the call.
+func (o *planOrder) addOutputs(set map[dag.ID]bool, read reads.KeyedRead) {
+	set[read.Call.End.ID] = true
+	for _, output := range read.Outputs() {
+		set[output.Node.ID] = true
 	}
 }
 
@@ -260,20 +273,13 @@ func (o *planOrder) awaitCalls(r *reads.Resource) {
 		}
 		o.addApart(read.Call)
 		r.Calls()[i].Whole = false
-		if r.EachCall == nil && read.ByEach() && read.Call == r.ChainedCall() {
-			r.EachCall = r.FindEachCall()
-			for _, output := range read.Call.Outputs {
-				outputs[output.Node.ID] = true
-			}
+		if each := r.FindEach(); r.Each == nil && read.ByEach() && each != nil && read.Call == each.Call {
+			r.Each = each
+			o.addOutputs(outputs, each.KeyedRead)
 		}
-		for _, output := range read.Outputs() {
-			outputs[output.Node.ID] = true
-		}
-		outputs[read.Call.End.ID] = true
-		if read.Via != nil {
-			outputs[read.Via.Node.ID] = true
-			o.after(r.Inputs, read.Call.Expand)
-		}
+		o.addOutputs(outputs, read)
+		outputs[read.WholeNode().ID] = true
+		o.after(r.Inputs, read.Expansions()...)
 	}
 	if len(outputs) == 0 {
 		return
@@ -526,33 +532,4 @@ func (g *Graph) Final(v *reads.Value, in addrs.ModuleInstance) *reads.Node {
 // They wait for the vertices of these instances.
 func (g *Graph) Instances(r *reads.Resource, in addrs.ModuleInstance) map[addrs.InstanceKey]*reads.Node {
 	return g.instances[r][in]
-}
-
-// decideEarlyByCall lets a call whose for_each is another call decide its instances, in a plan, before
-// the outputs of that call are evaluated. The arguments that use each.value wait for the outputs.
-func (o *planOrder) decideEarlyByCall(m *reads.Module) {
-	call := m.ChainedCall()
-	if o.whole[m.Expand.ID] || !o.instancesOf(m).known || !o.instancesOf(call).known {
-		return
-	}
-	m.EachCall = m.FindEachCall()
-	outputs := map[dag.ID]bool{call.End.ID: true}
-	for _, output := range call.Outputs {
-		outputs[output.Node.ID] = true
-	}
-	if via := m.EachCall.Via; via != nil {
-		outputs[via.Node.ID] = true
-		o.after(m.Expand, call.Expand)
-	}
-	o.g.Edges.Remove(m.Expand.ID, func(id dag.ID) bool { return outputs[id] })
-	for _, v := range m.Variables {
-		if !v.ReadsEachValue() {
-			continue
-		}
-		for _, read := range v.EachCall.Reads {
-			for _, output := range read.Outputs() {
-				o.after(v.Node, output.Node)
-			}
-		}
-	}
 }

@@ -353,12 +353,11 @@ func (b *build) setEach() {
 		if m.Parent == nil || usesEach[m] {
 			continue
 		}
-		if read := m.ChainedTo(); read != nil && read.Of.Config.Check == nil &&
-			read.Of.Addr.Resource.Mode != addrs.Ephemeral {
-			m.EachOf = read
-		}
-		if call := m.ChainedCall(); call != nil && m.ArgumentsReadOnlyEach(call) {
-			m.EachCall = m.FindEachCall()
+		switch each := m.FindEach(); {
+		case each == nil:
+		case each.Call != nil && m.ArgumentsReadOnlyEach(each.Call),
+			each.Call == nil && each.Of.Config.Check == nil && each.Of.Addr.Resource.Mode != addrs.Ephemeral:
+			m.Each = each
 		}
 	}
 }

@@ -28,17 +28,18 @@ func (f *nearest) setUses(n *reads.Node, set *resourceSet) {
 	switch v, isValue := n.Object.(*reads.Value); {
 	case isValue && n == v.Node:
 		s.from, s.within, s.calls = v.EvaluatedBy(), v.Module, v.CallReads
-		s.reads, s.aliases = v.InstancesOf, v.AddEach(slices.Clone(v.AliasReads()), v.Module.EachOf)
+		s.reads, s.aliases = v.InstancesOf, v.AddEach(slices.Clone(v.AliasReads()), v.Module.Each)
 		s.aliases = slices.DeleteFunc(s.aliases, func(read reads.KeyedRead) bool { return read.Via == nil })
 		v.Uses = s.find(set, n)
 	case f.modules[n.ID] != nil:
 		m := f.modules[n.ID]
 		s.from, s.within, s.reads = m.Parent, m.Parent, m.InstancesOf
-		if read := m.ChainedTo(); read != nil && read.Via != nil && m.DependsOn == nil {
-			s.aliases = []reads.KeyedRead{*read}
-		}
-		if call := m.ChainedCall(); call != nil && (m.DependsOn == nil || !m.DependsOn.NameCall(call.Call.Name)) {
-			s.calls = m.FindEachCall().Reads
+		switch each := m.FindEach(); {
+		case each == nil:
+		case each.Call != nil && (m.DependsOn == nil || !m.DependsOn.NameCall(each.Call.Call.Name)):
+			s.calls = each.Reads
+		case each.Call == nil && each.Via != nil && m.DependsOn == nil:
+			s.aliases = each.Reads
 		}
 		m.Uses = s.find(set, n)
 	case n.Resource != nil && n == n.Resource.Inputs && n.Resource.Config != nil:

@@ -250,10 +250,13 @@ func (r KeyedRead) WholeNode() *Node {
 }
 
 // Expansions returns the nodes that decide the instances of the module calls through whose outputs
-// the alias refers to the resource. A reader that doesn't wait for the alias itself must wait for
-// these.
+// the alias refers to the resource, and of the call that a local is. A reader that doesn't wait for the
+// value itself must wait for these.
 func (r KeyedRead) Expansions() []*Node {
 	var out []*Node
+	if r.Call != nil && r.Via != nil {
+		return []*Node{r.Call.Expand}
+	}
 	for v := r.Via; v != nil; v = v.Alias.Next {
 		if v.Kind == Output {
 			out = append(out, v.Module.Expand)
@@ -301,8 +304,10 @@ func (m *Module) names(refs *lang.Refs, v *Value) bool {
 	return slices.ContainsFunc(refs.Objects, func(ref *addrs.Reference) bool { return m.valueOf(ref.Subject) == v })
 }
 
-// same reports whether both are reads of the same resource by the same alias, or both without one.
-func (r KeyedRead) same(other KeyedRead) bool { return r.Of == other.Of && r.Via == other.Via }
+// same reports whether both are reads of the same object through the same value, or both without one.
+func (r KeyedRead) same(other KeyedRead) bool {
+	return r.Of == other.Of && r.Call == other.Call && r.Via == other.Via
+}
 
 // addRead adds a read to a list that has one entry for each resource and alias.
 func addRead(list []KeyedRead, read KeyedRead) []KeyedRead {

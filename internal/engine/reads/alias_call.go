@@ -133,16 +133,6 @@ func (m *Module) callAliasReads(list []KeyedRead, units iter.Seq[*lang.Refs]) []
 	return slices.DeleteFunc(list, func(read KeyedRead) bool { return whole[read.Via] })
 }
 
-// eachReads returns what a block in the module reads with each.value if its for_each is a module call, or
-// a local that is one. units are the expressions that may use each.value.
-func (m *Module) eachReads(rep Repetition, units iter.Seq[*lang.Refs]) []KeyedRead {
-	call, via := m.chainedCall(rep)
-	if call == nil {
-		return nil
-	}
-	return newEachCall(call, via, units).Reads
-}
-
 // readsByCallAlias returns what the instances of a block read only by key through locals that are module
 // calls. It returns nil if the readers of such locals wait for the whole call in this run, and for blocks
 // whose instances read one another.
@@ -211,10 +201,6 @@ func (n *Node) callReads() []KeyedRead {
 	switch of := n.Object.(type) {
 	case *Value:
 		return of.CallReads
-	case *Module:
-		if of.EachCall != nil {
-			return of.EachCall.Reads
-		}
 	case *Node:
 		return of.callReads()
 	}
@@ -250,8 +236,8 @@ func (r KeyedRead) sameRefs(other KeyedRead) bool {
 func (r *Resource) callAliasReads() []KeyedRead {
 	forEach := r.Exprs.Repetition.ForEach
 	var each []KeyedRead
-	if _, via := r.Module.chainedCall(r.Exprs.Repetition); via != nil {
-		each = r.Module.eachReads(r.Exprs.Repetition, r.eachUnits())
+	if of := r.FindEach(); of != nil && of.Call != nil && of.Via != nil {
+		each = of.Reads
 	}
 	return r.Module.callAliasReads(each, func(yield func(*lang.Refs) bool) {
 		for unit := range r.Exprs.Units() {

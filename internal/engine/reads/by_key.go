@@ -29,10 +29,10 @@ func (s keyedReads) set() {
 	r := s.r
 	r.setOwn()
 	own := r.Exprs.ownInstances(r.Addr.Resource)
-	chain, call := r.ChainedTo(), r.ChainedCall()
+	each := r.FindEach()
 	for _, read := range slices.Concat(r.resourcesRead(s.Phase.Applies()), s.aliasesByKey(), s.callsByKey()) {
 		isCall := read.Call != nil
-		chained := isCall && read.Call == call || chain != nil && chain.same(read)
+		chained := each != nil && (each.same(read) || isCall && read.Call == each.Call)
 		names := func(refs *lang.Refs) bool { return read.NamedBy(r.Module, refs) }
 		orders := func(own lang.InstanceRef) bool { return chained || own.DependsOn(names) }
 		switch {
@@ -44,12 +44,8 @@ func (s keyedReads) set() {
 			continue
 		}
 		read.Whole = s.readsWhole(read, chained)
-		switch {
-		case !chained || read.Whole:
-		case !isCall:
-			r.EachOf = chain
-		case s.Phase == phase.Apply && read.ByEach():
-			r.EachCall = r.FindEachCall()
+		if chained && !read.Whole && (!isCall || s.Phase == phase.Apply && read.ByEach()) {
+			r.Each = each
 		}
 		r.ByKey = append(r.ByKey, read)
 	}
@@ -141,18 +137,19 @@ func (s keyedReads) aliasesByKey() []KeyedRead {
 
 // callsByKey returns the module calls that a block reads only by key, with the outputs that it reads.
 func (s keyedReads) callsByKey() []KeyedRead {
-	chained, via := s.r.Module.chainedCall(s.r.Exprs.Repetition)
-	if via != nil && (!s.awaitsVia() || s.r.Exprs.ownInstances(s.r.Addr.Resource) != nil) {
-		chained = nil
+	each := s.r.FindEach()
+	if each != nil && (each.Call == nil ||
+		each.Via != nil && (!s.awaitsVia() || s.r.Exprs.ownInstances(s.r.Addr.Resource) != nil)) {
+		each = nil
 	}
 	list := s.readsByCallAlias(s.r)
-	if !s.r.Exprs.ReadsCalls && chained == nil && list == nil || s.r.Config.Check != nil {
+	if !s.r.Exprs.ReadsCalls && each == nil && list == nil || s.r.Config.Check != nil {
 		return nil
 	}
 	whole := map[*Module]bool{}
 	var eachOf *lang.Refs // set if for_each is only a module call, or a local that is one
-	if chained != nil {
-		list, eachOf = append(list, s.r.FindEachCall().Reads...), &s.r.Exprs.Repetition.ForEach.Refs
+	if each != nil {
+		list, eachOf = append(list, each.Reads...), &s.r.Exprs.Repetition.ForEach.Refs
 	}
 	for unit := range s.r.Exprs.Units() {
 		if unit == eachOf {
@@ -165,8 +162,8 @@ func (s keyedReads) callsByKey() []KeyedRead {
 					whole[s.r.Module.Calls[call.Name]] = true
 				}
 			}
-			if via != nil && ref.Subject == (addrs.LocalValue{Name: via.Name}) {
-				whole[chained] = true
+			if each != nil && each.Via != nil && ref.Subject == (addrs.LocalValue{Name: each.Via.Name}) {
+				whole[each.Call] = true
 			}
 		}
 	}

@@ -11,7 +11,10 @@ import (
 	"tofu/internal/lang"
 )
 
-// Blocks with for_each = module.NAME
+// Blocks with for_each = OBJECT
+//
+// If for_each is a resource that has for_each itself, or an alias of one, the block has its keys, and
+// each.value is the instance that has the same key.
 //
 // If for_each is a module call that has for_each itself, or a local that is such a call (see
 // CallAlias), the block has the keys of the call.
@@ -21,72 +24,87 @@ import (
 // the block, or of the argument that uses each.value. If each.value is only used in the form
 // each.value.OUTPUT, only these outputs are read.
 
-// EachCall is a module call that decides the instances of a block, and the outputs that are read with
-// each.value.
-type EachCall struct {
-	Call    *Module
-	Via     *Value   // the local by which for_each refers to the call, or nil
-	Outputs []string // sorted; nil for all outputs
+// Each is the object in for_each = OBJECT, which decides the instances of a block: a resource, an alias of
+// one or a module call.
+type Each struct {
+	KeyedRead
+	// Reads are what is read with each.value: the instance or element that has the key of the reader, or
+	// outputs of the module instance that has it.
+	Reads []KeyedRead
+
+	Outputs []string // the outputs that are read of a call: sorted; nil for all outputs
 	// Local is the local of which each.value is an element. It is nil if each.value is an object with
 	// the outputs.
 	Local *Value
-	// Reads are the reads of these outputs of the module instance that has the key of the reader.
-	Reads []KeyedRead
 }
 
-// ChainedCall returns the module call in for_each = module.NAME, or nil if the block is not repeated
-// this way.
-func (r *Resource) ChainedCall() *Module {
+// ChainedTo returns the object in for_each = OBJECT, or nil if the block is not repeated this way.
+func (r *Resource) ChainedTo() *KeyedRead {
 	if r.Exprs == nil {
 		return nil
 	}
-	call, _ := r.Module.chainedCall(r.Exprs.Repetition)
-	return call
-}
-
-// ChainedCall returns the module call in for_each = module.NAME, or nil if the call is not repeated
-// this way.
-func (m *Module) ChainedCall() *Module {
-	call, via := m.Parent.chainedCall(m.Repetition)
-	if call == m || via != nil && len(m.Call.DependsOn) > 0 { // depends_on may name the local
+	read := r.Module.chain(r.Exprs.Repetition)
+	if read == nil || read.Of == r {
 		return nil
 	}
-	return call
+	return read
 }
 
-// chainedCall returns the call in the for_each of a block in the module. via is the local by which
-// for_each refers to the call, or nil. chainedCall returns nil if the call has no for_each, or if it
-// has deprecated or ephemeral outputs: they cause a warning or an error about the block's for_each as
-// a whole.
-func (m *Module) chainedCall(rep Repetition) (call *Module, via *Value) {
-	if m == nil {
-		return nil, nil
+// ChainedTo returns the object in for_each = OBJECT, or nil if the call is not repeated this way.
+func (m *Module) ChainedTo() *KeyedRead {
+	read := m.Parent.chain(m.Repetition)
+	if read == nil || read.Call == m || read.Call != nil && read.Via != nil && len(m.Call.DependsOn) > 0 {
+		return nil // depends_on may name the local
 	}
-	switch s := rep.eachOf().(type) {
-	case addrs.ModuleCall:
-		call = m.Calls[s.Name]
-	case addrs.LocalValue:
-		alias := m.Locals[s.Name].CallAlias()
-		if alias != nil && len(alias.Call.Outputs) > 0 {
-			call, via = alias.Call, m.Locals[s.Name]
-		}
+	return read
+}
+
+// chain returns the object in for_each = OBJECT, for a block in the module. It returns nil if the block is
+// not repeated this way.
+func (m *Module) chain(rep Repetition) *KeyedRead {
+	subject := rep.eachOf()
+	if subject == nil || m == nil {
+		return nil
 	}
-	if call == nil || call.Repetition.ForEach == nil {
-		return nil, nil
+	out := &KeyedRead{Refs: lang.Instances{{Index: eachKey}}}
+	switch n := m.Named(subject); {
+	case n.Key != addrs.NoKey:
+	case n.IsWholeCall():
+		out.Call = n.Call
+	case n.Resource != nil:
+		out.Of = n.Resource
+	case n.Value != nil && n.Value.Alias != nil:
+		out.Of, out.Via = n.Value.Alias.Of, n.Value
+	case n.Value.CallAlias() != nil && len(n.Value.callAlias.Call.Outputs) > 0:
+		out.Call, out.Via = n.Value.callAlias.Call, n.Value
 	}
-	for _, v := range call.Outputs {
+	if out.Call != nil && out.Call.decidesKeys() ||
+		out.Of != nil && out.Of.Config != nil && out.Of.Exprs.Repetition.ForEach != nil {
+		return out
+	}
+	return nil
+}
+
+// decidesKeys reports whether a block whose for_each is the call is decided together with it. It returns
+// false if the call has no for_each, or if it has deprecated or ephemeral outputs: they cause a warning or
+// an error about the block's for_each as a whole.
+func (m *Module) decidesKeys() bool {
+	for _, v := range m.Outputs {
 		if v.Output.Deprecated != "" || v.Output.Ephemeral.Value {
-			return nil, nil
+			return false
 		}
 	}
-	return call, via
+	return m.Repetition.ForEach != nil
 }
 
-// newEachCall returns the call in a block's for_each with the outputs that expressions read with
-// each.value. If none of them uses each.value, the block depends on all outputs. via is the local by
-// which for_each refers to the call, or nil.
-func newEachCall(call *Module, via *Value, units iter.Seq[*lang.Refs]) *EachCall {
-	outputs := call.outputsIn(func(yield func(hcl.Traversal) bool) {
+// each adds to the object in a block's for_each what expressions read of it with each.value. If none of
+// them uses each.value, the block depends on all outputs of a call.
+func (r KeyedRead) each(units iter.Seq[*lang.Refs]) *Each {
+	out := &Each{KeyedRead: r, Reads: []KeyedRead{r}}
+	if r.Call == nil {
+		return out
+	}
+	out.Outputs = r.Call.outputsIn(func(yield func(hcl.Traversal) bool) {
 		for refs := range units {
 			for _, ref := range refs.Objects {
 				if ref.Subject == (addrs.ForEachAttr{Name: "value"}) && !yield(ref.Remaining) {
@@ -95,11 +113,10 @@ func newEachCall(call *Module, via *Value, units iter.Seq[*lang.Refs]) *EachCall
 			}
 		}
 	})
-	out := &EachCall{Call: call, Via: via, Outputs: outputs}
-	if alias := via.CallAlias(); alias != nil && alias.Outputs != nil {
-		out.Outputs, out.Local = alias.Outputs, via
+	if alias := r.Via.CallAlias(); alias != nil && alias.Outputs != nil {
+		out.Outputs, out.Local = alias.Outputs, r.Via
 	}
-	out.Reads = KeyedRead{Call: call, Via: via, Refs: lang.Instances{{Index: eachKey}}}.ofOutputs(out.Outputs)
+	out.Reads = r.ofOutputs(out.Outputs)
 	return out
 }
 
@@ -131,20 +148,19 @@ func (r KeyedRead) ofOutputs(names []string) []KeyedRead {
 	return out
 }
 
-// ByEach reports whether the outputs are read with each.value, from the module instance that has the key
-// of the reader.
+// ByEach reports whether each.value is read: the instance, or outputs of the module instance, that has the
+// key of the reader.
 func (r KeyedRead) ByEach() bool {
 	return slices.ContainsFunc(r.Refs, func(ref lang.InstanceRef) bool { return ref.Index == eachKey })
 }
 
-// FindEachCall returns the call in the for_each of a block with the outputs that the block reads. It returns
-// nil if the block is not repeated this way.
-func (r *Resource) FindEachCall() *EachCall {
-	call, via := r.Module.chainedCall(r.Exprs.Repetition)
-	if call == nil {
-		return nil
+// FindEach returns the object in the for_each of a block with what the block reads of it. It returns nil if
+// the block is not repeated this way.
+func (r *Resource) FindEach() *Each {
+	if read := r.ChainedTo(); read != nil {
+		return read.each(r.eachUnits())
 	}
-	return newEachCall(call, via, r.eachUnits())
+	return nil
 }
 
 // eachUnits returns the expressions of a block that may use each.value.
@@ -157,14 +173,13 @@ func (r *Resource) eachUnits() iter.Seq[*lang.Refs] {
 	}
 }
 
-// FindEachCall returns the call in the for_each of a module call with the outputs that the arguments
-// read. It returns nil if the call is not repeated this way.
-func (m *Module) FindEachCall() *EachCall {
-	if m.ChainedCall() == nil {
-		return nil
+// FindEach returns the object in the for_each of a module call with what the arguments read of it. It returns
+// nil if the call is not repeated this way.
+func (m *Module) FindEach() *Each {
+	if read := m.ChainedTo(); read != nil {
+		return read.each(m.eachUnits())
 	}
-	call, via := m.Parent.chainedCall(m.Repetition)
-	return newEachCall(call, via, m.eachUnits())
+	return nil
 }
 
 // eachUnits returns the arguments of a module call, which may use each.value.
@@ -184,13 +199,13 @@ func (v *Value) addChainedCall() {
 	if v.Kind != Variable || v.Module.Parent == nil || !v.ReadsEachValue() {
 		return
 	}
-	call := v.Module.ChainedCall()
-	if call == nil {
+	of := v.Module.ChainedTo()
+	if of == nil || of.Call == nil {
 		return
 	}
-	if _, only := v.Expr.Refs.CallInstances(call.Call.Name); only || !v.Expr.Refs.NameCall(call.Call.Name) {
-		_, via := v.Module.Parent.chainedCall(v.Module.Repetition)
-		v.EachCall = newEachCall(call, via, slices.Values([]*lang.Refs{&v.Expr.Refs}))
+	name := of.Call.Call.Name
+	if _, only := v.Expr.Refs.CallInstances(name); only || !v.Expr.Refs.NameCall(name) {
+		v.EachCall = of.each(slices.Values([]*lang.Refs{&v.Expr.Refs}))
 		for _, read := range v.EachCall.Reads {
 			read.Via = nil // the argument itself doesn't refer to the local by this
 			v.CallReads = append(v.CallReads, read)
@@ -208,20 +223,3 @@ func (m *Module) ArgumentsReadOnlyEach(call *Module) bool {
 	}
 	return true
 }
-
-// ChainedTo returns the resource or alias in for_each = OBJECT, or nil if the block is not repeated
-// this way.
-func (r *Resource) ChainedTo() *KeyedRead {
-	if r.Exprs == nil {
-		return nil
-	}
-	read := r.Module.chain(r.Exprs.Repetition)
-	if read == nil || read.Of == r {
-		return nil
-	}
-	return read
-}
-
-// ChainedTo returns the resource or alias in for_each = OBJECT, or nil if the call is not repeated this
-// way.
-func (m *Module) ChainedTo() *KeyedRead { return m.Parent.chain(m.Repetition) }

@@ -153,58 +153,37 @@ func (s *Places) addOutputs(list []Read, of KeyedRead, in addrs.ModuleInstance, 
 func (s *Places) ofCall(p Place) []Read {
 	m := p.Node.Object.(*Module)
 	parent, step := p.In.Parent()
-	of, reads := s.chainedTo(m), s.chainedReads(m)
-	base := []Read{{Of: Place{Node: p.Node, In: parent, Part: BaseParts}}}
-	key := func() []KeyRead { return []KeyRead{{step.Key, m.Repetition.ForEach.Range()}} }
-	switch {
-	case step.Key == addrs.UnknownKey:
-	case of != nil && (m.DependsOn == nil || !m.DependsOn.Name(of.Of.Addr.Resource)):
-		return s.add(base, *of, m.Parent, parent, key(), true, nil)
-	case len(reads) > 0 && (m.DependsOn == nil || !m.DependsOn.NameCall(reads[0].Call.Call.Name)):
-		for _, read := range reads {
-			base = s.addOutputs(base, read, parent, key())
-		}
-		return base
+	each := s.eachOf(m)
+	if step.Key == addrs.UnknownKey || each == nil || m.DependsOn != nil && each.NamedBy(m.Parent, m.DependsOn) {
+		return []Read{{Of: Place{Node: p.Node, In: parent}}}
 	}
-	return []Read{{Of: Place{Node: p.Node, In: parent}}}
+	out := []Read{{Of: Place{Node: p.Node, In: parent, Part: BaseParts}}}
+	for _, read := range each.Reads {
+		out = s.add(out, read, m.Parent, parent, []KeyRead{{step.Key, m.Repetition.ForEach.Range()}}, true, nil)
+	}
+	return out
 }
 
-// baseOfCall returns the places that all instances of a module call need. The for_each of the call is
-// a resource, an alias or another call.
+// baseOfCall returns the places that all instances of a module call need.
 func (s *Places) baseOfCall(p Place) []Read {
-	m := p.Node.Object.(*Module)
-	if of := s.chainedTo(m); of != nil {
-		return s.Along(p, map[*Node]bool{of.WholeNode(): true})
-	}
 	apart := map[*Node]bool{}
-	for _, read := range s.chainedReads(m) {
-		addNodes(apart, read)
-		if read.Via == nil {
-			addOutputNodes(apart, read.Call)
-		}
+	if each := s.eachOf(p.Node.Object.(*Module)); each != nil {
+		addNodes(apart, each.KeyedRead)
 	}
 	return s.Along(p, apart)
 }
 
-// chainedTo returns the resource or alias in the for_each of a module call that decides the call's
-// instances, or nil.
-func (s *Places) chainedTo(m *Module) *KeyedRead {
+// eachOf returns the object in the for_each of a module call that decides the call's instances, or nil.
+func (s *Places) eachOf(m *Module) *Each {
 	if s.orders {
-		return m.EachOf
+		return m.Each
 	}
-	return m.ChainedTo()
-}
-
-// chainedReads returns what the arguments of a module call read with each.value; see eachReads.
-func (s *Places) chainedReads(m *Module) []KeyedRead {
-	out, known := s.chained[m]
-	switch {
-	case known:
-	case s.orders && m.EachCall == nil:
-		return nil
-	default:
-		out = m.Parent.eachReads(m.Repetition, m.eachUnits())
-		s.chained[m] = out
+	out, known := s.each[m]
+	if !known {
+		if read := m.Parent.chain(m.Repetition); read != nil {
+			out = read.each(m.eachUnits())
+		}
+		s.each[m] = out
 	}
 	return out
 }
@@ -248,11 +227,11 @@ func (s *Places) ofValue(p Place, v *Value) []Read {
 		rng := v.Expr.Range()
 		at = &rng
 	}
-	var chained *KeyedRead
+	var each *Each
 	if v.Kind == Variable {
-		chained = s.chainedTo(v.Module)
+		each = s.eachOf(v.Module)
 	}
-	byKey, calls := v.instancesRead(chained, s.usableByKey), v.CallReads
+	byKey, calls := v.instancesRead(each, s.usableByKey), v.CallReads
 	if !s.orders { // a walk evaluates the references through locals one by one
 		calls = append(directReads(calls), v.callAliasReads()...)
 	}
@@ -329,8 +308,11 @@ func (s *Places) ReadByKey(r *Resource) map[*Node]bool {
 	for _, of := range byKey {
 		addNodes(out, of)
 	}
-	if call := r.ChainedCall(); call != nil && out[call.End] {
-		addOutputNodes(out, call)
+	if each := r.ChainedTo(); each != nil && each.Call != nil && out[each.Call.End] {
+		// A reference to the whole call has edges to all outputs if its end depends on the reader.
+		for _, v := range each.Call.Outputs {
+			out[v.Node] = true
+		}
 	}
 	s.apart[r.Node] = out
 	return out
@@ -341,14 +323,6 @@ func addNodes(set map[*Node]bool, of KeyedRead) {
 	set[of.WholeNode()] = true
 	for _, n := range of.nodes() {
 		set[n] = true
-	}
-}
-
-// addOutputNodes adds to set the nodes of all outputs of a module call. A reference to the whole call
-// has edges to them if its end depends on the reader.
-func addOutputNodes(set map[*Node]bool, call *Module) {
-	for _, v := range call.Outputs {
-		set[v.Node] = true
 	}
 }
 

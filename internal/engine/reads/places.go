@@ -82,7 +82,7 @@ type Places struct {
 	stored, undeclared map[addrs.ModuleInstance]bool
 	instances          map[*Module]*moduleInstances
 	byKey              map[*Resource][]KeyedRead
-	chained            map[*Module][]KeyedRead            // by module call; see chainedReads
+	each               map[*Module]*Each                  // by module call; see eachOf
 	apart              map[*Node]map[*Node]bool           // by block: the nodes that it reads only by key
 	ranges             map[*Resource]map[*Node]*hcl.Range // by block: its first reference to each node
 }
@@ -128,8 +128,8 @@ type Source struct {
 func (from Source) Selecting() *Places {
 	s := &Places{tree: from.Tree, refs: from.Refs, early: from.Early, prior: from.Prior, partial: from.Partial,
 		instances: map[*Module]*moduleInstances{}, byKey: map[*Resource][]KeyedRead{},
-		chained: map[*Module][]KeyedRead{},
-		apart:   map[*Node]map[*Node]bool{}, ranges: map[*Resource]map[*Node]*hcl.Range{}}
+		each:  map[*Module]*Each{},
+		apart: map[*Node]map[*Node]bool{}, ranges: map[*Resource]map[*Node]*hcl.Range{}}
 	s.named = namedKeys{
 		modules:   map[addrs.ModuleInstance][]addrs.ModuleInstance{},
 		instances: map[addrs.AbsResource][]addrs.InstanceKey{},

@@ -67,25 +67,6 @@ func (r Repetition) eachOf() addrs.Referenceable {
 	return ref.Subject
 }
 
-// chain returns the resource or alias in for_each = OBJECT, for a block in the module. It returns nil
-// if the block is not repeated this way.
-func (m *Module) chain(rep Repetition) *KeyedRead {
-	subject := rep.eachOf()
-	if subject == nil || m == nil {
-		return nil
-	}
-	out := &KeyedRead{Refs: lang.Instances{{Index: eachKey}}}
-	if addr, ok := subject.(addrs.Resource); ok {
-		out.Of = m.Resources[addr]
-	} else if v := m.valueOf(subject); v != nil && v.Alias != nil {
-		out.Of, out.Via = v.Alias.Of, v
-	}
-	if out.Of == nil || out.Of.Config == nil || out.Of.Exprs.Repetition.ForEach == nil {
-		return nil
-	}
-	return out
-}
-
 // eachKey is the expression each.key.
 var eachKey = lang.Analyze(&hclsyntax.ScopeTraversalExpr{
 	Traversal: hcl.Traversal{hcl.TraverseRoot{Name: "each"}, hcl.TraverseAttr{Name: "key"}},

@@ -12,25 +12,30 @@ type Scope struct {
 	Module     *Module // the module whose objects the references name
 	In         addrs.ModuleInstance
 	Repetition Repetition // what decides count and each
-	Each
+	// Each is what each.value is, if for_each is an object: the instance of a resource or alias that has the
+	// key Key, or outputs of the module instance that has it.
+	Each []KeyedRead
+	Key  addrs.InstanceKey                 // key of the instance
 	read func(KeyedRead) ([]KeyRead, bool) // see Selected; nil if no keys are known
 }
 
-// Each describes each.value in a block whose for_each is a resource, an alias of one or a module call.
-type Each struct {
-	Key     addrs.InstanceKey // key of the instance
-	Chain   *KeyedRead        // the resource or alias; nil for a call
-	Outputs []KeyedRead       // the outputs of the call that are read with each.value
+// One reports whether each.value is a single instance.
+func (s Scope) One() bool {
+	return s.Key != addrs.NoKey && s.Key != addrs.UnknownKey && len(s.Each) > 0
 }
 
-// One reports whether each.value is a single instance.
-func (e Each) One() bool {
-	return e.Key != addrs.NoKey && e.Key != addrs.UnknownKey && (e.Chain != nil || len(e.Outputs) > 0)
+// Chain returns the resource or alias of which each.value is an instance, or nil.
+func (s Scope) Chain() *KeyedRead {
+	if len(s.Each) == 0 || s.Each[0].Call != nil {
+		return nil
+	}
+	return &s.Each[0]
 }
 
 // Scope returns the scope of a block in one of its instances. early may be nil.
 func (r *Resource) Scope(in addrs.ModuleInstance, key addrs.InstanceKey, early EarlyKeys) Scope {
-	s := Scope{Module: r.Module, In: in, Repetition: r.Exprs.Repetition, Each: Each{key, r.ChainedTo(), byEach(r.Calls())}}
+	s := Scope{Module: r.Module, In: in, Repetition: r.Exprs.Repetition, Key: key,
+		Each: eachReads(r.ChainedTo(), r.Calls())}
 	if early != nil {
 		s.read = func(read KeyedRead) ([]KeyRead, bool) { return early.Read(r, in, key, read) }
 	}
@@ -42,7 +47,7 @@ func (v *Value) Scope(in addrs.ModuleInstance, early EarlyKeys) Scope {
 	s := Scope{Module: v.EvaluatedBy(), In: v.EvaluatedIn(in)}
 	if v.Kind == Variable {
 		_, step := in.Parent()
-		s.Repetition, s.Each = v.Module.Repetition, Each{step.Key, v.Module.ChainedTo(), byEach(v.CallReads)}
+		s.Repetition, s.Key, s.Each = v.Module.Repetition, step.Key, eachReads(v.Module.ChainedTo(), v.CallReads)
 	}
 	if early != nil {
 		s.read = func(read KeyedRead) ([]KeyRead, bool) { return early.ReadValue(v, in, read) }
@@ -62,7 +67,11 @@ func (s Scope) Selected(read KeyedRead) (keys []addrs.InstanceKey, known bool) {
 	return keys, known
 }
 
-// byEach returns the reads in a list that are reads of each.value.
-func byEach(list []KeyedRead) []KeyedRead {
-	return slices.DeleteFunc(slices.Clone(list), func(read KeyedRead) bool { return !read.ByEach() })
+// eachReads returns what a block or an argument reads with each.value of the object in for_each. calls are its
+// reads of module calls.
+func eachReads(of *KeyedRead, calls []KeyedRead) []KeyedRead {
+	if of != nil && of.Call == nil {
+		return []KeyedRead{*of}
+	}
+	return slices.DeleteFunc(slices.Clone(calls), func(read KeyedRead) bool { return !read.ByEach() })
 }

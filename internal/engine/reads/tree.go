@@ -38,10 +38,9 @@ type Module struct {
 
 	DependsOn *lang.Refs // depends_on of the module call, or nil
 
-	// EachOf is the resource or alias in the call's for_each, if the instances of the call are decided
-	// before the resource is complete.
-	EachOf   *KeyedRead
-	EachCall *EachCall // like EachOf, for a module call in the for_each; see chain.go
+	// Each is the object in the call's for_each, if the instances of the call are decided before the object is
+	// complete; see chain.go.
+	Each *Each
 
 	Mutual bool // whether an argument of the call reads outputs of other instances of the call
 
@@ -82,7 +81,7 @@ type Value struct {
 	Expr        *lang.Expr  // for variables, the argument of the call (evaluated in the caller); may be nil
 	DependsOn   *lang.Refs  // depends_on of an output; may be nil
 	CallReads   []KeyedRead // single instances of module calls that Expr reads
-	EachCall    *EachCall   // the call in for_each that Expr reads with each.value; see chain.go
+	EachCall    *Each       // the call in for_each that Expr reads with each.value; see chain.go
 	PerInstance bool        // Expr refers to count or each, so its value differs between instances of the call
 	Conditions  []Condition // validations or preconditions
 	Alias       *Alias      // nil unless the value is a resource, or a map with its keys; see alias.go
@@ -140,9 +139,8 @@ type Resource struct {
 
 // instanceReads holds what the instances of a block read only by key; see keyedReads.
 type instanceReads struct {
-	ByKey    []KeyedRead // the block's own resource comes first, and module calls come last
-	EachOf   *KeyedRead  // the resource or alias in for_each, if the instances wait for single instances of it
-	EachCall *EachCall   // the call that has the keys of the block, if its instances are read by key
+	ByKey []KeyedRead // the block's own resource comes first, and module calls come last
+	Each  *Each       // the object in for_each, if the instances wait for single instances of it
 	// DeferredRefErrors holds the errors of references in the content of dynamic blocks. They are
 	// reported only if the dynamic block generates any blocks.
 	DeferredRefErrors map[*addrs.Reference]tfdiags.Diagnostics

@@ -9,9 +9,9 @@ import (
 )
 
 // instancesRead returns the resources and aliases that a value reads only by instance. It omits
-// those for which usable returns false. each is the resource or alias in the for_each of the module
+// those for which usable returns false. each is the object in the for_each of the module
 // call that the value is an argument of, or nil.
-func (v *Value) instancesRead(each *KeyedRead, usable func(KeyedRead) bool) []KeyedRead {
+func (v *Value) instancesRead(each *Each, usable func(KeyedRead) bool) []KeyedRead {
 	m := v.EvaluatedBy()
 	if m == nil || v.Expr == nil || v.DependsOn != nil {
 		return nil
@@ -37,14 +37,14 @@ func (v *Value) instancesRead(each *KeyedRead, usable func(KeyedRead) bool) []Ke
 	return v.AddEach(out, each)
 }
 
-// AddEach adds what an argument reads with each.value to list, unless the argument also reads it as
-// a whole. each is the resource or alias in the for_each of the module call, or nil.
-func (v *Value) AddEach(list []KeyedRead, each *KeyedRead) []KeyedRead {
-	if each == nil || v.Kind != Variable || !v.ReadsEachValue() ||
+// AddEach adds what an argument reads with each.value of a resource or alias to list, unless the argument
+// also reads it as a whole. each is the object in the for_each of the module call, or nil.
+func (v *Value) AddEach(list []KeyedRead, each *Each) []KeyedRead {
+	if each == nil || each.Call != nil || v.Kind != Variable || !v.ReadsEachValue() ||
 		!slices.ContainsFunc(list, each.same) && each.NamedBy(v.Module.Parent, &v.Expr.Refs) {
 		return list
 	}
-	return addRead(list, *each)
+	return addRead(list, each.KeyedRead)
 }
 
 // conditionsName reports whether a condition of a local or output has references for which names returns
@@ -67,7 +67,7 @@ func (v *Value) aliasesRead(m *Module) []KeyedRead {
 // aliasesRead returns the aliases that a block reads only by key.
 func (r *Resource) aliasesRead() []KeyedRead {
 	chain := r.ChainedTo()
-	if chain == nil || chain.Via == nil {
+	if chain == nil || chain.Call != nil || chain.Via == nil {
 		return r.Module.aliasesRead(nil, r.Exprs.Units())
 	}
 	forEach := &r.Exprs.Repetition.ForEach.Refs
@@ -187,7 +187,7 @@ func (v *Value) ReadsCall(call *Module) bool {
 
 // ReadsInPlan returns the resources and aliases that a value in a plan reads only by instance.
 func (v *Value) ReadsInPlan() []KeyedRead {
-	return v.instancesRead(v.Module.EachOf, func(read KeyedRead) bool { return read.Of.Readable() })
+	return v.instancesRead(v.Module.Each, func(read KeyedRead) bool { return read.Of.Readable() })
 }
 
 // Readable reports whether values may read single instances of a resource before it is complete.
