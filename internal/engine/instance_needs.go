@@ -277,11 +277,12 @@ func (s *needSearch) uses(ctx context.Context, u *reads.Uses, at usedFrom) []nee
 			out = append(out, s.value(ctx, v, in)...)
 		}
 	}
-	for _, read := range u.Resources {
-		out = append(out, s.resource(ctx, read, at)...)
-	}
-	for _, read := range u.Calls {
-		out = append(out, s.outputs(ctx, read, at)...)
+	for _, read := range u.Reads {
+		if read.Call != nil {
+			out = append(out, s.outputs(ctx, read, at)...)
+		} else {
+			out = append(out, s.resource(ctx, read, at)...)
+		}
 	}
 	for _, of := range u.Whole {
 		out = append(out, need{of: of})

@@ -10,90 +10,71 @@ import (
 // usesSearch finds the Uses of one node.
 type usesSearch struct {
 	*nearest
-	n     *reads.Node
-	from  *reads.Module // the module in which the expressions of the node are evaluated
-	calls []reads.KeyedRead
-	reads func(of *reads.Resource) lang.Instances // references to single instances; nil if all instances are used
-	// aliases are the single instances that are read through aliases. The node depends on these
-	// instances instead of on the values of the aliases.
-	aliases []reads.KeyedRead
-	within  *reads.Module          // the module that the node belongs to, whose own call is left out
-	whole   map[*reads.Module]bool // called modules that are used as a whole
+	n    *reads.Node
+	from *reads.Module // the module in which the expressions of the node are evaluated
+	// byKey are the module calls that are read only by key, and the resources that are read so through
+	// aliases. The node depends on these instances instead of on the outputs and on the values of the aliases.
+	byKey  []reads.KeyedRead
+	direct func() []reads.KeyedRead // the resources that are read only by key; see refsTo
+	listed []reads.KeyedRead        // the result of direct; nil until its first call
+	within *reads.Module            // the module that the node belongs to, whose own call is left out
+	whole  map[*reads.Module]bool   // called modules that are used as a whole
 }
 
 // setUses sets the Uses of a node's value, block or module call. set holds the resources that the
 // node reaches.
 func (f *nearest) setUses(n *reads.Node, set *resourceSet) {
 	s := usesSearch{nearest: f, n: n}
+	indirect := func(list []reads.KeyedRead) []reads.KeyedRead {
+		return slices.DeleteFunc(list, func(read reads.KeyedRead) bool { return read.Call == nil && read.Via == nil })
+	}
 	switch v, isValue := n.Object.(*reads.Value); {
 	case isValue && n == v.Node:
-		s.from, s.within, s.calls = v.EvaluatedBy(), v.Module, v.CallReads
-		s.reads, s.aliases = v.InstancesOf, v.AddEach(slices.Clone(v.AliasReads()), v.Module.Each)
-		s.aliases = slices.DeleteFunc(s.aliases, func(read reads.KeyedRead) bool { return read.Via == nil })
-		v.Uses = s.find(set, n)
+		s.from, s.within, s.direct = v.EvaluatedBy(), v.Module, v.ReadsByInstance
+		s.byKey = indirect(append(v.AddEach(slices.Clone(v.AliasReads()), v.Module.Each), v.CallReads...))
+		v.Uses = s.find(set)
 	case f.modules[n.ID] != nil:
 		m := f.modules[n.ID]
-		s.from, s.within, s.reads = m.Parent, m.Parent, m.InstancesOf
-		switch each := m.FindEach(); {
-		case each == nil:
-		case each.Call != nil && (m.DependsOn == nil || !m.DependsOn.NameCall(each.Call.Call.Name)):
-			s.calls = each.Reads
-		case each.Call == nil && each.Via != nil && m.DependsOn == nil:
-			s.aliases = each.Reads
+		s.from, s.within = m.Parent, m.Parent
+		each := m.FindEach()
+		if each != nil && (m.DependsOn == nil || each.Via == nil && !each.NamedBy(m.Parent, m.DependsOn)) {
+			s.byKey = indirect(slices.Clone(each.Reads))
+			s.direct = func() []reads.KeyedRead { return each.Reads }
 		}
-		m.Uses = s.find(set, n)
+		m.Uses = s.find(set)
 	case n.Resource != nil && n == n.Resource.Inputs && n.Resource.Config != nil:
 		r := n.Resource
-		s.from, s.within, s.calls = r.Module, r.Module, r.Calls()
-		s.aliases = slices.DeleteFunc(slices.Clone(r.ByKey), func(read reads.KeyedRead) bool {
-			return read.Via == nil || read.Call != nil
-		})
-		var byInstance []reads.KeyedRead
-		s.reads = func(of *reads.Resource) lang.Instances {
-			if byInstance == nil {
-				byInstance = r.ReadsByInstance()
-			}
-			at := slices.IndexFunc(byInstance, func(read reads.KeyedRead) bool { return read.Of == of })
-			if at < 0 {
-				return nil
-			}
-			return byInstance[at].Refs
-		}
-		r.Uses = s.find(set, n)
+		s.from, s.within, s.direct = r.Module, r.Module, r.ReadsByInstance
+		s.byKey = indirect(slices.Clone(r.ByKey))
+		r.Uses = s.find(set)
 		if own := r.OwnInstances(); own != nil { // the graph has no edges for these
 			if r.Uses == nil {
 				r.Uses = &reads.Uses{}
 			}
-			r.Uses.Resources = append(r.Uses.Resources, reads.KeyedRead{Of: r, Refs: own})
+			r.Uses.Reads = append(r.Uses.Reads, reads.KeyedRead{Of: r, Refs: own})
 		}
 	}
 }
 
-// find returns the Uses of the given nodes. The nodes are the node of the search and, for a block,
-// the node that decides its instances.
-func (s *usesSearch) find(set *resourceSet, nodes ...*reads.Node) *reads.Uses {
+// find returns the Uses of the search's node.
+func (s *usesSearch) find(set *resourceSet) *reads.Uses {
 	var needs []*reads.Node
 	s.whole = map[*reads.Module]bool{}
-	for _, n := range nodes {
-		if n == nil {
+	for _, id := range s.edges.Needs(s.n.ID) {
+		to := s.b.g.Nodes[id]
+		if to == s.n || s.reached[id] == nil && !s.leads(to) {
 			continue
 		}
-		for _, id := range s.edges.Needs(n.ID) {
-			to := s.b.g.Nodes[id]
-			if to == n || slices.Contains(nodes, to) || s.reached[id] == nil && !s.leads(to) {
-				continue
-			}
-			needs = append(needs, to)
-			if m := to.Module; m != nil && m.Parent == s.from && (to == m.End || isOutput(to) && !m.Single()) &&
-				!s.keyed(m) {
-				s.whole[m] = true
-			}
+		needs = append(needs, to)
+		if m := to.Module; m != nil && m.Parent == s.from && (to == m.End || isOutput(to) && !m.Single()) &&
+			!s.keyed(m) {
+			s.whole[m] = true
 		}
 	}
-	if len(needs) == 0 && len(s.calls) == 0 && len(s.aliases) == 0 {
+	if len(needs)+len(s.byKey) == 0 {
 		return nil
 	}
-	u := &reads.Uses{Calls: s.calls, Resources: s.aliases, Reached: set.all()}
+	u := &reads.Uses{Reads: s.byKey, Reached: set.all()}
 	var rest []*resourceSet
 	for _, to := range needs {
 		if !s.add(u, to) && s.reached[to.ID] != nil {
@@ -106,6 +87,22 @@ func (s *usesSearch) find(set *resourceSet, nodes ...*reads.Node) *reads.Uses {
 	}
 	u.Whole = s.b.g.Managed(others.all())
 	return u
+}
+
+// refsTo returns the references to single instances of a resource, or nil if all instances are used.
+func (s *usesSearch) refsTo(of *reads.Resource) lang.Instances {
+	if s.direct == nil {
+		return nil
+	}
+	if s.listed == nil {
+		s.listed = append([]reads.KeyedRead{}, s.direct()...)
+	}
+	for _, read := range s.listed {
+		if read.Of == of && read.Via == nil {
+			return read.Refs
+		}
+	}
+	return nil
 }
 
 // leads reports whether a node belongs to a value with Uses. Such a value may depend on resources
@@ -122,7 +119,7 @@ func isOutput(n *reads.Node) bool {
 
 // keyed reports whether the node uses a module call only by instance.
 func (s *usesSearch) keyed(call *reads.Module) bool {
-	return slices.ContainsFunc(s.calls, func(read reads.KeyedRead) bool { return read.Call == call })
+	return slices.ContainsFunc(s.byKey, func(read reads.KeyedRead) bool { return read.Call == call })
 }
 
 // add adds the dependency on a node to u. It returns false if u can't express the dependency by
@@ -133,8 +130,7 @@ func (s *usesSearch) add(u *reads.Uses, to *reads.Node) bool {
 	switch {
 	case isValue && to == v.Node:
 		switch {
-		case slices.ContainsFunc(s.aliases, func(read reads.KeyedRead) bool { return read.Via == v }),
-			slices.ContainsFunc(s.calls, func(read reads.KeyedRead) bool { return read.Via == v }):
+		case slices.ContainsFunc(s.byKey, func(read reads.KeyedRead) bool { return read.Via == v }):
 			return true
 		case m == s.from, m == s.within, m.Parent == s.from && m.Single():
 			u.Values = append(u.Values, v)
@@ -150,8 +146,8 @@ func (s *usesSearch) add(u *reads.Uses, to *reads.Node) bool {
 		return true
 	case to.Resource != nil && to.Kind == reads.KindResource && to.Resource.Module == s.from:
 		of := to.Resource
-		if !slices.ContainsFunc(u.Resources, func(read reads.KeyedRead) bool { return read.Of == of && read.Via == nil }) {
-			u.Resources = append(u.Resources, reads.KeyedRead{Of: of, Refs: s.reads(of)})
+		if !slices.ContainsFunc(u.Reads, func(read reads.KeyedRead) bool { return read.Of == of && read.Via == nil }) {
+			u.Reads = append(u.Reads, reads.KeyedRead{Of: of, Refs: s.refsTo(of)})
 		}
 		return true
 	}
@@ -161,7 +157,7 @@ func (s *usesSearch) add(u *reads.Uses, to *reads.Node) bool {
 // onlyByAlias reports whether the search's node reads a resource only through aliases. Its edges
 // then lead to nodes of the resource instead of the aliases.
 func (s *usesSearch) onlyByAlias(of *reads.Resource) bool {
-	if !slices.ContainsFunc(s.aliases, func(read reads.KeyedRead) bool { return read.Of == of }) {
+	if !slices.ContainsFunc(s.byKey, func(read reads.KeyedRead) bool { return read.Of == of }) {
 		return false
 	}
 	return of.Module != s.from || !slices.ContainsFunc(s.refs(), func(refs *lang.Refs) bool {

@@ -375,19 +375,17 @@ type Uses struct {
 	// Values are the values of the same module, of the calling module, or of a module with a single
 	// instance that the same module calls.
 	Values []*Value
-	// Resources are the resources of the same or of the calling module. Refs is nil if all instances
-	// are used.
-	Resources []KeyedRead
-	Calls     []KeyedRead // single instances of module calls
-	Whole     []*Resource // managed resources that are used in any other way, in all module instances
+	// Reads are the resources of the same or of the calling module, aliases of resources, and module calls of
+	// which only single instances are used. Refs is nil if all instances of a resource are used.
+	Reads []KeyedRead
+	Whole []*Resource // managed resources that are used in any other way, in all module instances
 
 	Reached []int32 // indexes of all resources that can be reached through edges of the graph
 }
 
 // ByInstance reports whether instances of the same block may use different things.
 func (u *Uses) ByInstance() bool {
-	return u != nil && (len(u.Calls) > 0 ||
-		slices.ContainsFunc(u.Resources, func(read KeyedRead) bool { return read.Refs != nil }))
+	return u != nil && slices.ContainsFunc(u.Reads, func(read KeyedRead) bool { return read.Refs != nil })
 }
 
 // All returns all managed resources that are used directly or indirectly, without regard to

@@ -109,39 +109,16 @@ func (v *Value) EvaluatedIn(in addrs.ModuleInstance) addrs.ModuleInstance {
 	return in
 }
 
-// InstancesOf returns the references of a value to single instances of a resource, or nil if the
-// value may use other instances, too.
-func (v *Value) InstancesOf(of *Resource) lang.Instances {
-	if v.Expr == nil || v.DependsOn != nil || of.Config == nil || !of.Exprs.Repetition.Repeats() {
-		return nil
+// ReadsByInstance returns the resources and aliases that a value reads only by instance, also where a run
+// can't read them so.
+func (v *Value) ReadsByInstance() []KeyedRead {
+	var each *Each
+	if read := v.Module.ChainedTo(); read != nil && read.Call == nil {
+		each = read.each(nil)
 	}
-	if v.conditionsName(of.namedBy) {
-		return nil
-	}
-	refs, only := v.Expr.Refs.ByInstance(of.Addr.Resource)
-	if !only && v.Expr.Refs.Name(of.Addr.Resource) {
-		return nil
-	}
-	if v.Kind == Variable && v.Module.iterates(of) && v.ReadsEachValue() {
-		refs = append(slices.Clip(refs), lang.InstanceRef{Index: eachKey})
-	}
-	return refs
-}
-
-// InstancesOf returns the reference of a module call to the instance of a resource that has the
-// same key, or nil if the call depends on all instances.
-func (m *Module) InstancesOf(of *Resource) lang.Instances {
-	if !m.iterates(of) || m.DependsOn != nil && m.DependsOn.Name(of.Addr.Resource) {
-		return nil
-	}
-	return lang.Instances{{Index: eachKey}}
-}
-
-// iterates reports whether the for_each of a module call is the given resource itself, not an alias
-// of it.
-func (m *Module) iterates(of *Resource) bool {
-	read := m.ChainedTo()
-	return read != nil && read.Via == nil && read.Of == of
+	return v.instancesRead(each, func(read KeyedRead) bool {
+		return read.Of.Config != nil && read.Of.Exprs.Repetition.Repeats()
+	})
 }
 
 // ReadsOnlyByKey reports whether every reference from a block or a value to another value is followed by
