@@ -12,15 +12,6 @@ import (
 	"tofu/internal/lang"
 )
 
-// instancesRead returns the instances of a resource that is read directly or through an alias. in
-// is the module instance of the reader. The result is nil until the instances are determined.
-func (e *evaluator) instancesRead(in *moduleInstance, read reads.KeyedRead) *expansion {
-	if read.Via != nil {
-		in = e.moduleAt(read.Of.Module, read.In(in.module, in.addr))
-	}
-	return e.expansionOf(read.Of, in)
-}
-
 // expansionRead returns the instances of a resource that is read in a module instance. name is the
 // name of a resource, or of an alias of one; see plans.InstanceRead. The result is nil if neither
 // exists or the instances are not determined yet.
@@ -29,7 +20,10 @@ func (e *evaluator) expansionRead(in *moduleInstance, name addrs.Resource) *expa
 	if !found {
 		return nil
 	}
-	return e.instancesRead(in, read)
+	if read.Via != nil {
+		in = e.moduleAt(read.Of.Module, read.In(in.module, in.addr))
+	}
+	return e.expansionOf(read.Of, in)
 }
 
 // elements returns the value of an alias with only the elements that the reader has waited for. in is

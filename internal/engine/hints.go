@@ -10,7 +10,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/reads"
 	"tofu/internal/lang"
 	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
@@ -252,20 +251,12 @@ func (c refHints) explainElement(d *tfdiags.Diagnostic, refs *lang.Refs, ref *ad
 // if subject isn't an alias, or if its instances are not determined.
 func (c refHints) aliasKeys(subject addrs.Referenceable) *expandedKeys {
 	if v := c.in.module.AliasOf(subject); v != nil {
-		x := c.e.instancesRead(c.in, reads.KeyedRead{Of: v.Alias.Of, Via: v})
-		if x == nil {
-			return nil
+		return c.e.declared(c.in, v.Alias.Of.Keys())
+	}
+	if local, ok := subject.(addrs.LocalValue); ok {
+		if alias := c.in.module.Locals[local.Name].CallAlias(); alias != nil {
+			return c.e.declared(c.in, alias.Call.CallKeys())
 		}
-		return &x.expandedKeys
 	}
-	local, ok := subject.(addrs.LocalValue)
-	if !ok {
-		return nil
-	}
-	alias := c.in.module.Locals[local.Name].CallAlias()
-	if alias == nil {
-		return nil
-	}
-	_, keys := c.instancesOf(addrs.ModuleCall{Name: alias.Call.Call.Name})
-	return keys
+	return nil
 }

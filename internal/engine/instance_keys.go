@@ -25,7 +25,7 @@ func (c *evalContext) keys() instanceKeys { return instanceKeys{c} }
 // resource.
 func (c instanceKeys) keysRead(indexed reads.KeyedRead) ([]addrs.InstanceKey, error) {
 	of := indexed.Keys()
-	x := c.declared(of)
+	x := c.e.declared(c.in, of)
 	keys := make([]addrs.InstanceKey, 0, len(indexed.Refs))
 	var found keySet
 	for _, ref := range indexed.Refs {
@@ -152,7 +152,7 @@ func (c instanceKeys) elementKey(v cty.Value, ref lang.InstanceRef, of reads.Key
 	if c.e.op.Partial() {
 		return addrs.NoKey, unknown
 	}
-	x := c.declared(of)
+	x := c.e.declared(c.in, of)
 	if x == nil || x.mode != repeatCount || len(x.keys) == 0 {
 		return addrs.NoKey, unknown
 	}
@@ -162,9 +162,6 @@ func (c instanceKeys) elementKey(v cty.Value, ref lang.InstanceRef, of reads.Key
 	}
 	return addrs.IntKey(lang.Wrap(number, len(x.keys))), nil
 }
-
-// declared returns the keys of all instances, or nil if they are not determined.
-func (c instanceKeys) declared(of reads.Keys) *expandedKeys { return c.e.declared(c.in, of) }
 
 // declared returns the keys of all instances of what a reader in a module instance reads, or nil if they
 // are not determined.
@@ -188,7 +185,7 @@ func (e *evaluator) declared(in *moduleInstance, of reads.Keys) *expandedKeys {
 
 // orderKey returns the key for an index after "values", which counts the keys in their order.
 func (c instanceKeys) orderKey(v cty.Value, ref lang.InstanceRef, of reads.Keys) (addrs.InstanceKey, error) {
-	x := c.declared(of)
+	x := c.e.declared(c.in, of)
 	number, whole := lang.WholeNumber(v)
 	switch {
 	case x == nil || x.mode != repeatForEach:
@@ -204,7 +201,7 @@ func (c instanceKeys) orderKey(v cty.Value, ref lang.InstanceRef, of reads.Keys)
 func (c instanceKeys) elementObject(
 	refs lang.Instances, of reads.Keys, value func(addrs.InstanceKey) (cty.Value, bool),
 ) (cty.Value, bool) {
-	x := c.declared(of)
+	x := c.e.declared(c.in, of)
 	if x == nil {
 		return cty.NilVal, false
 	}

@@ -55,7 +55,7 @@ func (v resourceVisit) findReads(ctx context.Context, in *moduleInstance, x *exp
 // instances of a resource are selected.
 func (c *evalContext) selectedKeys(read reads.KeyedRead) (keys []addrs.InstanceKey, known bool) {
 	of := read.Keys()
-	x := c.keys().declared(of)
+	x := c.e.declared(c.in, of)
 	var found keySet
 	for _, ref := range read.Refs {
 		selected, err := c.keys().keysOf(ref, of)

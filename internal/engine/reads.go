@@ -86,7 +86,7 @@ func (t *instance) instanceReads() []plans.InstanceRead {
 			continue
 		}
 		keys, err := t.c.keys().keysRead(indexed)
-		if err != nil || indexed.Of != t.r && selectsAll(len(keys), t.c.keys().declared(indexed.Keys())) {
+		if err != nil || indexed.Of != t.r && selectsAll(len(keys), t.c.e.declared(t.c.in, indexed.Keys())) {
 			continue
 		}
 		out = addReads(out, indexed, keys)
