@@ -23,7 +23,11 @@ type writeV1 struct {
 	Destroys bool   `json:"destroys"`
 }
 
-func encodeFootprint(f *plans.Footprint) ([]byte, error) {
+func encodeFootprint(p *plans.Plan) any {
+	f := p.Footprint
+	if f == nil {
+		return nil
+	}
 	out := footprintV1{Revision: f.Revision, Outputs: f.Outputs}
 	for _, w := range f.Writes {
 		out.Writes = append(out.Writes, writeV1{w.Addr.String(), w.Existed, w.Destroys})
@@ -34,35 +38,36 @@ func encodeFootprint(f *plans.Footprint) ([]byte, error) {
 	for _, addr := range f.Wholes {
 		out.Wholes = append(out.Wholes, addr.String())
 	}
-	return json.Marshal(out)
+	return out
 }
 
-func decodeFootprint(data []byte) (*plans.Footprint, error) {
+func decodeFootprint(data []byte, p *plans.Plan) error {
 	var in footprintV1
 	if err := json.Unmarshal(data, &in); err != nil {
-		return nil, err
+		return err
 	}
 	out := &plans.Footprint{Revision: in.Revision, Outputs: in.Outputs}
 	for _, w := range in.Writes {
 		addr, err := addrs.ParseInstanceText(w.Addr)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		out.Writes = append(out.Writes, plans.Write{Addr: addr, Existed: w.Existed, Destroys: w.Destroys})
 	}
 	for _, text := range in.Reads {
 		addr, err := addrs.ParseInstanceText(text)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		out.Reads = append(out.Reads, addr)
 	}
 	for _, text := range in.Wholes {
 		addr, ok := addrs.ParseConfigResourceText(text)
 		if !ok {
-			return nil, fmt.Errorf("invalid address %q", text)
+			return fmt.Errorf("invalid address %q", text)
 		}
 		out.Wholes = append(out.Wholes, addr)
 	}
-	return out, nil
+	p.Footprint = out
+	return nil
 }

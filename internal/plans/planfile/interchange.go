@@ -51,7 +51,7 @@ func appendBytes(to []byte, field protowire.Number, data []byte) []byte {
 }
 
 // decodeInterchange returns the values of the variables, without marks.
-func decodeInterchange(data []byte) (*map[string]cty.Value, error) {
+func decodeInterchange(data []byte) (map[string]cty.Value, error) {
 	out := make(map[string]cty.Value)
 	err := eachField(data, func(field protowire.Number, entry []byte) error {
 		if field != variablesField {
@@ -78,7 +78,7 @@ func decodeInterchange(data []byte) (*map[string]cty.Value, error) {
 		out[name] = v
 		return nil
 	})
-	return &out, err
+	return out, err
 }
 
 // eachField calls visit for all fields of a message that are bytes, texts or messages.

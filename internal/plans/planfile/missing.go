@@ -8,33 +8,37 @@ import (
 	"tofu/internal/plans"
 )
 
-// missingModules returns what the calls of missing module instances have now, by the addresses of the
+// encodeMissing returns what the calls of missing module instances have now, by the addresses of the
 // instances.
-func missingModules(changes *plans.Changes) map[addrs.ModuleInstance]string {
-	out := map[addrs.ModuleInstance]string{}
-	if changes == nil {
-		return out
+func encodeMissing(p *plans.Plan) any {
+	if p.Changes == nil {
+		return nil
 	}
-	for _, c := range changes.Instances {
+	out := map[addrs.ModuleInstance]string{}
+	for _, c := range p.Changes.Instances {
 		if c.NoModule.At != addrs.RootInstance {
 			out[c.NoModule.At] = c.NoModule.Call
 		}
 	}
+	if len(out) == 0 {
+		return nil
+	}
 	return out
 }
 
-func decodeMissing(data []byte) (*map[addrs.ModuleInstance]string, error) {
+func decodeMissing(data []byte, p *plans.Plan) error {
 	var out map[addrs.ModuleInstance]string
 	if err := json.Unmarshal(data, &out); err != nil {
-		return nil, err
+		return err
 	}
 	for at := range out {
 		parsed, err := addrs.ParseModuleInstanceText(string(at))
 		if err != nil || parsed != at || at == addrs.RootInstance {
-			return nil, fmt.Errorf("invalid module address %q", string(at))
+			return fmt.Errorf("invalid module address %q", string(at))
 		}
 	}
-	return &out, nil
+	setMissing(p.Changes, out)
+	return nil
 }
 
 // setMissing sets, in each change with the reason DeleteNoModule, the missing module instance that

@@ -23,38 +23,43 @@ type lostV1 struct {
 	MovedTo    string           `json:"moved_to,omitempty"`
 }
 
-func encodePast(p *plans.Past) ([]byte, error) {
-	out := pastV1{At: p.At, Run: p.Run, Undo: p.Undo}
-	for _, lost := range p.Lost {
+func encodePast(p *plans.Plan) any {
+	past := p.Past
+	if past == nil {
+		return nil
+	}
+	out := pastV1{At: past.At, Run: past.Run, Undo: past.Undo}
+	for _, lost := range past.Lost {
 		entry := lostV1{Addr: lost.Addr.String(), Why: lost.Why, Attributes: lost.Attributes}
 		if lost.MovedTo != nil {
 			entry.MovedTo = lost.MovedTo.String()
 		}
 		out.Lost = append(out.Lost, entry)
 	}
-	return json.Marshal(out)
+	return out
 }
 
-func decodePast(data []byte) (*plans.Past, error) {
+func decodePast(data []byte, p *plans.Plan) error {
 	var in pastV1
 	if err := json.Unmarshal(data, &in); err != nil {
-		return nil, err
+		return err
 	}
 	out := &plans.Past{At: in.At, Run: in.Run, Undo: in.Undo}
 	for _, lost := range in.Lost {
 		addr, err := addrs.ParseInstanceText(lost.Addr)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		entry := plans.Lost{Addr: addr, Why: lost.Why, Attributes: lost.Attributes}
 		if lost.MovedTo != "" {
 			to, err := addrs.ParseInstanceText(lost.MovedTo)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			entry.MovedTo = &to
 		}
 		out.Lost = append(out.Lost, entry)
 	}
-	return out, nil
+	p.Past = out
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/klauspost/compress/flate"
+	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/limits"
@@ -62,18 +63,42 @@ const (
 	lockEntry        = ".terraform.lock.hcl"
 	configDir        = "tfconfig/"
 
-	planEntry      = "plan"
-	footprintEntry = "footprint"
-	pastEntry      = "past"
-	lookedEntry    = "looked-at"
-	remoteEntry    = "remote"
-	warningsEntry  = "warnings"
-	missingEntry   = "missing-modules"
-	schemaEntry    = "schemas"
+	planEntry   = "plan"
+	schemaEntry = "schemas"
 
 	maxEntry = limits.State
 	maxSize  = 4 * maxEntry // enough for two states, the plan and the configuration
 )
+
+// part is a part of a plan that has an entry of its own, as JSON.
+type part struct {
+	name   string
+	encode func(*plans.Plan) any // returns nil if the plan doesn't have the part
+	decode func([]byte, *plans.Plan) error
+}
+
+var parts = []part{
+	{"footprint", encodeFootprint, decodeFootprint},
+	{"remote", encodeRemote, decodeRemote},
+	{"warnings", encodeWarnings, func(data []byte, p *plans.Plan) error { return json.Unmarshal(data, &p.Warnings) }},
+	{"missing-modules", encodeMissing, decodeMissing},
+	{"past", encodePast, decodePast},
+	{"looked-at", encodeLooked, func(data []byte, p *plans.Plan) error { return json.Unmarshal(data, &p.Looked) }},
+}
+
+func encodeWarnings(p *plans.Plan) any {
+	if p.Warnings == nil {
+		return nil
+	}
+	return p.Warnings
+}
+
+func encodeLooked(p *plans.Plan) any {
+	if p.Looked == nil {
+		return nil
+	}
+	return p.Looked
+}
 
 // Is reports whether data looks like a plan file of any program. It returns false for state files.
 func Is(data []byte) bool { return bytes.HasPrefix(data, []byte("PK\x03\x04")) }
@@ -127,57 +152,16 @@ func writeEntries(z *zip.Writer, f *File) error {
 			return fmt.Errorf("writing the schemas: %w", err)
 		}
 	}
-	if f.Plan.Footprint != nil {
-		data, err := encodeFootprint(f.Plan.Footprint)
+	for _, part := range parts {
+		in := part.encode(f.Plan)
+		if in == nil {
+			continue
+		}
+		data, err := json.Marshal(in)
 		if err != nil {
 			return err
 		}
-		if err := writeEntry(z, footprintEntry, data); err != nil {
-			return err
-		}
-	}
-	if f.Plan.Remote != nil {
-		data, err := encodeRemote(f.Plan.Remote)
-		if err != nil {
-			return err
-		}
-		if err := writeEntry(z, remoteEntry, data); err != nil {
-			return err
-		}
-	}
-	if f.Plan.Warnings != nil {
-		data, err := json.Marshal(f.Plan.Warnings)
-		if err != nil {
-			return err
-		}
-		if err := writeEntry(z, warningsEntry, data); err != nil {
-			return err
-		}
-	}
-	if missing := missingModules(f.Plan.Changes); len(missing) > 0 {
-		data, err := json.Marshal(missing)
-		if err != nil {
-			return err
-		}
-		if err := writeEntry(z, missingEntry, data); err != nil {
-			return err
-		}
-	}
-	if f.Plan.Past != nil {
-		data, err := encodePast(f.Plan.Past)
-		if err != nil {
-			return err
-		}
-		if err := writeEntry(z, pastEntry, data); err != nil {
-			return err
-		}
-	}
-	if f.Plan.Looked != nil {
-		data, err := json.Marshal(f.Plan.Looked)
-		if err != nil {
-			return err
-		}
-		if err := writeEntry(z, lookedEntry, data); err != nil {
+		if err := writeEntry(z, part.name, data); err != nil {
 			return err
 		}
 	}
@@ -283,11 +267,15 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 			return nil, err
 		}
 	}
-	variables, err := readOptional(entries[interchangeEntry], decodeInterchange)
+	var variables map[string]cty.Value
+	err = readPart(entries[interchangeEntry], func(data []byte) error {
+		variables, err = decodeInterchange(data)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	if err := readPlan(in, f, prior.State, *variables); err != nil {
+	if err := readPlan(in, f, prior.State, variables); err != nil {
 		return nil, err
 	}
 	if _, err := io.Copy(io.Discard, plan); err != nil { // read to the end, where the checksum is verified
@@ -295,41 +283,12 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 	}
 	f.Plan.Prior, f.Plan.PrevRun = prior.State, prev.State
 	f.Serial, f.Lineage = prior.Serial, prior.Lineage
-	f.Plan.Footprint, err = readOptional(entries[footprintEntry], decodeFootprint)
-	if err != nil {
-		return nil, err
-	}
-	remote, err := readOptional(entries[remoteEntry], decodeRemote)
-	if err != nil {
-		return nil, err
-	}
-	if remote != nil {
-		f.Plan.Remote = *remote
-	}
-	warnings, err := readOptional(entries[warningsEntry], decodeWarnings)
-	if err != nil {
-		return nil, err
-	}
-	if warnings != nil {
-		f.Plan.Warnings = *warnings
-	}
-	missing, err := readOptional(entries[missingEntry], decodeMissing)
-	if err != nil {
-		return nil, err
-	}
-	if missing != nil {
-		setMissing(f.Plan.Changes, *missing)
-	}
-	f.Plan.Past, err = readOptional(entries[pastEntry], decodePast)
-	if err != nil {
-		return nil, err
-	}
-	f.Plan.Looked, err = readOptional(entries[lookedEntry], func(data []byte) (*plans.Looked, error) {
-		out := &plans.Looked{}
-		return out, json.Unmarshal(data, out)
-	})
-	if err != nil {
-		return nil, err
+	for _, part := range parts {
+		if e := entries[part.name]; e != nil {
+			if err := readPart(e, func(data []byte) error { return part.decode(data, f.Plan) }); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if e := entries[schemaEntry]; e != nil {
 		f.Schemas, err = readSchemaEntry(e)
@@ -360,25 +319,16 @@ func readEntries(entries map[string]*zip.File) (*File, error) {
 	return f, nil
 }
 
-func decodeWarnings(data []byte) (*[]plans.Warning, error) {
-	var out []plans.Warning
-	return &out, json.Unmarshal(data, &out)
-}
-
-// readOptional decodes a file in the archive. It returns nil if the file doesn't exist.
-func readOptional[T any](e *zip.File, decode func([]byte) (*T, error)) (*T, error) {
-	if e == nil {
-		return nil, nil
-	}
+// readPart decodes an entry.
+func readPart(e *zip.File, decode func([]byte) error) error {
 	data, err := readEntry(e)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out, err := decode(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.Name, err)
+	if err := decode(data); err != nil {
+		return fmt.Errorf("%s: %w", e.Name, err)
 	}
-	return out, nil
+	return nil
 }
 
 func readSchemaEntry(e *zip.File) (map[addrs.Provider]*providers.Schema, error) {

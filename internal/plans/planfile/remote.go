@@ -19,27 +19,31 @@ type remoteV1 struct {
 	All       bool            `json:"all,omitempty"`
 }
 
-func encodeRemote(list []plans.RemoteRead) ([]byte, error) {
-	out := make([]remoteV1, len(list))
-	for i, r := range list {
+func encodeRemote(p *plans.Plan) any {
+	if p.Remote == nil {
+		return nil
+	}
+	out := make([]remoteV1, len(p.Remote))
+	for i, r := range p.Remote {
 		out[i] = remoteV1{r.Data.String(), r.Backend, r.Config, r.Workspace, r.Revision, r.Names, r.Missing, r.All}
 	}
-	return json.Marshal(out)
+	return out
 }
 
-func decodeRemote(data []byte) (*[]plans.RemoteRead, error) {
+func decodeRemote(data []byte, p *plans.Plan) error {
 	var in []remoteV1
 	if err := json.Unmarshal(data, &in); err != nil {
-		return nil, err
+		return err
 	}
 	out := make([]plans.RemoteRead, len(in))
 	for i, r := range in {
 		addr, err := addrs.ParseInstanceText(r.Data)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		out[i] = plans.RemoteRead{Data: addr, Backend: r.Backend, Config: r.Config, OutputsRead: plans.OutputsRead{
 			Workspace: r.Workspace, Revision: r.Revision, Names: r.Names, Missing: r.Missing, All: r.All}}
 	}
-	return &out, nil
+	p.Remote = out
+	return nil
 }
