@@ -94,19 +94,22 @@ func (o *orphanPlan) planRemoval(ctx context.Context, l *objectState) error {
 		w.addChange(r, o.change(l, plans.Forget, reason))
 		return nil
 	}
-	change := o.change(l, plans.Delete, o.reason())
-	var err error
-	change.Private, err = o.planDeletion(ctx, l)
-	if err != nil {
+	if err := o.addDeletion(ctx, l, o.reason()); err != nil || o.deposed != "" {
+		return err
+	}
+	return o.checkPreventDestroy(ctx, true)
+}
+
+// addDeletion plans to destroy the object and adds the change.
+func (o *orphanPlan) addDeletion(ctx context.Context, l *objectState, reason plans.Reason) (err error) {
+	change := o.change(l, plans.Delete, reason)
+	if change.Private, err = o.planDeletion(ctx, l); err != nil {
 		return err
 	}
 	if err := o.planInvocations(ctx, change); err != nil {
 		return err
 	}
-	w.addChange(r, change)
-	if o.deposed == "" {
-		return o.checkPreventDestroy(ctx, true)
-	}
+	o.w.addChange(o.r, change)
 	return nil
 }
 
@@ -277,15 +280,9 @@ func (o *orphanPlan) planDestroy(ctx context.Context, obj *states.Object) error 
 		w.addChange(r, o.change(l, plans.Forget, reason))
 		return nil
 	}
-	change := o.change(l, plans.Delete, plans.NoReason)
-	change.Private, err = o.planDeletion(ctx, l)
-	if err != nil {
+	if err := o.addDeletion(ctx, l, plans.NoReason); err != nil {
 		return err
 	}
-	if err := o.planInvocations(ctx, change); err != nil {
-		return err
-	}
-	w.addChange(r, change)
 	if o.deposed == "" {
 		w.out.report(o.checkPreventDestroy(ctx, true)) // the plan still shows what else would be destroyed
 	}

@@ -17,12 +17,11 @@ import (
 // each.value is the instance that has the same key.
 //
 // If for_each is a module call that has for_each itself, or a local that is such a call (see
-// CallAlias), the block has the keys of the call.
-// each.value is an object with the outputs of the module instance that has the same key. The
-// instances of the block are decided together with those of the call. Each instance reads the
-// outputs like references to module.NAME[each.key]. These reads are therefore among the CallReads of
-// the block, or of the argument that uses each.value. If each.value is only used in the form
-// each.value.OUTPUT, only these outputs are read.
+// CallAlias), the block has the keys of the call. each.value is an object with the outputs of the
+// module instance that has the same key. The instances of the block are decided together with those
+// of the call. Each instance reads the outputs like references to module.NAME[each.key], so these
+// reads are in ByKey of the block, or in CallReads of the argument that uses each.value. If
+// each.value is only used in the form each.value.OUTPUT, only these outputs are read.
 
 // Each is the object in for_each = OBJECT, which decides the instances of a block: a resource, an alias of
 // one or a module call.
