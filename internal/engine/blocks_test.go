@@ -406,8 +406,10 @@ func (step *meshStep) onlyReadersLeftOut(r *meshRun) error {
 		if c.Action != plans.Create && c.Action != plans.Update {
 			continue
 		}
-		if c.Action == plans.Update && !c.After.GetAttr("v").IsKnown() {
-			continue // it may turn out that nothing changes
+		before, _ := c.Before.UnmarkDeep()
+		after, _ := c.After.UnmarkDeep()
+		if c.Action == plans.Update && (!c.After.GetAttr("v").IsKnown() || before.RawEquals(after)) {
+			continue // it may turn out that nothing changes, or only the sensitivity changes
 		}
 		object := c.After.GetAttr("name").AsString()
 		_, done := writes[object]
