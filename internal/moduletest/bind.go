@@ -129,7 +129,7 @@ func (e *boundExpr) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		name := secondName(tr)
 		var err error
 		if isRun(tr) && name != "" {
-			err = e.to.file.checkRun(name, tr.SourceRange())
+			err = e.to.file.checkOutput(tr)
 		} else if v := e.to.variable(tr); v != nil {
 			vars[name], err = v.value, v.err
 		}

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/checks"
 	"tofu/internal/configs"
 	"tofu/internal/engine"
+	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/refresh"
 	"tofu/internal/states"
@@ -158,8 +160,6 @@ func (e *execution) operate(ctx context.Context, done *RunDone, expected []*expe
 	}
 	attempt := module.prepare(e)
 	if e.run.Plan {
-		e.planned[e.run.Name] = true
-		delete(e.outputs, e.run.Name)
 		opts.Inspect = e.inspection(e.evaluateAsserts)
 	} else {
 		opts.Inspect = e.inspection(nil)
@@ -174,6 +174,7 @@ func (e *execution) operate(ctx context.Context, done *RunDone, expected []*expe
 	}
 	if e.run.Plan {
 		done.Plan = plan
+		e.record(plannedOutputs(attempt.prior, plan), cty.DynamicVal)
 		return judge(found, e.checks, expected)
 	}
 	if err != nil {
@@ -237,9 +238,7 @@ func (e *execution) apply(
 	env := e.env(warn)
 	st, err := engine.Apply(ctx, e.config, plan, env, opts)
 	err = tfdiags.Join(err, module.take(ctx, e, attempt, st))
-	e.outputs[e.run.Name] = st.OutputValues()
-	defer func() { maps.Copy(e.outputs[e.run.Name], e.ephemeral) }()
-	delete(e.planned, e.run.Name)
+	defer func() { e.record(st.OutputValues(), cty.NullVal(cty.DynamicPseudoType)) }()
 	if !targeted || err != nil || plan.Defers() {
 		return st, err
 	}
@@ -251,6 +250,34 @@ func (e *execution) apply(
 	scope.Data = partData{scope.Data, e.config.Module, st}
 	e.evaluateAsserts(scope)
 	return st, nil
+}
+
+// record keeps the values of the module's outputs for later runs. missing is the value of outputs
+// without one.
+func (e *execution) record(values outputs, missing cty.Value) {
+	out := outputs{}
+	for _, o := range e.config.Module.Outputs {
+		out[o.Name] = missing
+	}
+	maps.Copy(out, values)
+	maps.Copy(out, e.ephemeral)
+	e.outputs[e.run.Name] = out
+}
+
+// plannedOutputs returns the values that outputs will have after a plan, which is nil if planning
+// failed. Outputs that the plan leaves out keep their values.
+func plannedOutputs(prior *states.State, plan *plans.Plan) outputs {
+	if plan == nil {
+		return nil
+	}
+	out := outputs(prior.OutputValues())
+	for _, change := range plan.Changes.Outputs {
+		out[change.Name] = change.After
+		if change.Sensitive {
+			out[change.Name] = change.After.Mark(marks.Sensitive)
+		}
+	}
+	return out
 }
 
 // planOptions returns the options of the engine for the run's plan_options block.

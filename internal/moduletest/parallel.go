@@ -108,7 +108,7 @@ func (f *fileRun) executeAll(ctx context.Context, runs []*configs.TestRun, wante
 func (f *fileRun) copy() *fileRun {
 	out := *f
 	out.modules, out.outputs = maps.Clone(f.modules), maps.Clone(f.outputs)
-	out.planned, out.validated = maps.Clone(f.planned), maps.Clone(f.validated)
+	out.validated = maps.Clone(f.validated)
 	return &out
 }
 
@@ -120,7 +120,6 @@ func (f *fileRun) add(part *fileRun) {
 		}
 	}
 	maps.Copy(f.outputs, part.outputs)
-	maps.Copy(f.planned, part.planned)
 	maps.Copy(f.validated, part.validated)
 	f.order = max(f.order, part.order)
 }

@@ -77,10 +77,8 @@ type fileRun struct {
 	file    *configs.TestFile
 	modules map[stateKey]*moduleState
 	order   int // number of runs that changed a state
-	// outputs holds the outputs of applied runs, by run name. planned holds the names of runs that
-	// only planned.
+	// outputs holds the outputs of runs so far, by run name. Those of runs that only planned can be unknown.
 	outputs   map[string]outputs
-	planned   map[string]bool
 	validated map[*subject]bool
 	functions functionTable
 }
@@ -88,7 +86,6 @@ type fileRun struct {
 func newFileRun(r *Runner, file *configs.TestFile) *fileRun {
 	return &fileRun{
 		Runner: r, file: file, modules: map[stateKey]*moduleState{}, outputs: map[string]outputs{},
-		planned:   map[string]bool{},
 		validated: map[*subject]bool{}, functions: newFunctionTable(),
 	}
 }

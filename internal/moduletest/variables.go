@@ -270,7 +270,7 @@ func (v *variables) referred(traversals []hcl.Traversal, from variable) (map[str
 		name := secondName(tr)
 		switch root := tr.RootName(); {
 		case root == "run" && (name != "" || len(tr) > 1):
-			errs = errs.AppendError(v.checkRun(name, tr.SourceRange()))
+			errs = errs.AppendError(v.checkOutput(tr))
 		case root == "run":
 		case root == "var" && name != "":
 			value, err := v.variableFor(name, from, tr.SourceRange())
@@ -334,8 +334,7 @@ func placed(err error, at hcl.Range) error {
 	})
 }
 
-// runsObject returns the value of the object "run": the outputs of all runs that have applied
-// changes so far.
+// runsObject returns the value of the object "run": the outputs of all runs so far.
 func (f *fileRun) runsObject() cty.Value {
 	attrs := make(map[string]cty.Value, len(f.outputs))
 	for name, o := range f.outputs {
@@ -344,18 +343,30 @@ func (f *fileRun) runsObject() cty.Value {
 	return cty.ObjectVal(attrs)
 }
 
-// checkRun returns an error if the outputs of a run are not available.
+// checkRun returns an error if a run has not been executed.
 func (f *fileRun) checkRun(name string, at hcl.Range) error {
 	if _, ok := f.outputs[name]; ok {
 		return nil
 	}
-	isNamed := func(r *configs.TestRun) bool { return r.Name == name }
 	why := fmt.Sprintf("This file has no run %q.", name)
-	switch {
-	case f.planned[name]:
-		why = fmt.Sprintf("The run %q only plans. Only outputs of runs with command = apply can be used.", name)
-	case slices.ContainsFunc(f.file.Runs, isNamed):
+	if slices.ContainsFunc(f.file.Runs, func(r *configs.TestRun) bool { return r.Name == name }) {
 		why = fmt.Sprintf("The run %q has not been executed yet. Only outputs of earlier runs can be used.", name)
 	}
 	return tfdiags.Errorf("Reference to unknown run", "%s", why).At(at)
+}
+
+// checkOutput returns an error if a reference run.NAME or run.NAME.OUTPUT is to a run that has not been
+// executed, or to a value that a plan doesn't know.
+func (f *fileRun) checkOutput(tr hcl.Traversal) error {
+	name := secondName(tr)
+	if err := f.checkRun(name, tr.SourceRange()); err != nil {
+		return err
+	}
+	value, diags := tr[2:].TraverseRel(f.outputs[name].object())
+	if diags.HasErrors() || value.IsWhollyKnown() {
+		return nil // evaluating the expression reports errors
+	}
+	return tfdiags.Errorf("Reference to unknown value",
+		"The run %q only plans, and the value is known only after an apply. Change its command to apply.", name,
+	).At(tr.SourceRange())
 }
