@@ -21,22 +21,21 @@ import (
 //
 // MOVE_KILLS=N sets the number of moves.
 func TestKilledMoves(t *testing.T) {
-	t.Run("local", func(t *testing.T) { testKilledMoves(t, "") })
-	t.Run("postgres", func(t *testing.T) {
-		url := os.Getenv("TEST_POSTGRES_URL")
-		if url == "" {
-			if os.Getenv("REQUIRE_SERVICES") != "" {
-				t.Fatal("TEST_POSTGRES_URL is not set")
-			}
-			t.Skip("TEST_POSTGRES_URL is not set")
-		}
-		testKilledMoves(t, url)
-	})
+	t.Run("local", func(t *testing.T) { testKilledMoves(t) })
+	t.Run("mixed", func(t *testing.T) { testKilledMoves(t, "left") })
+	t.Run("postgres", func(t *testing.T) { testKilledMoves(t, "left", "right") })
 }
 
-// testKilledMoves kills moves between two root modules. The state of the first one is in PostgreSQL, and
-// encrypted, if there is the URL of a server.
-func testKilledMoves(t *testing.T, url string) {
+// testKilledMoves kills moves between two root modules. The states of those in databases are in PostgreSQL, and
+// encrypted.
+func testKilledMoves(t *testing.T, databases ...string) {
+	url := os.Getenv("TEST_POSTGRES_URL")
+	if url == "" && len(databases) > 0 {
+		if os.Getenv("REQUIRE_SERVICES") != "" {
+			t.Fatal("TEST_POSTGRES_URL is not set")
+		}
+		t.Skip("TEST_POSTGRES_URL is not set")
+	}
 	kills := 4
 	if text := os.Getenv("MOVE_KILLS"); text != "" {
 		var err error
@@ -46,14 +45,9 @@ func testKilledMoves(t *testing.T, url string) {
 	}
 	random := rand.New(rand.NewPCG(48, 0))
 	e := &testEstate{T: t}
-	m := &killedMoves{testEstate: e, dir: t.TempDir(), url: url}
-	if url != "" {
-		m.schema = fmt.Sprintf("killed_moves_%d", os.Getpid())
-		t.Cleanup(func() {
-			if err := dropSchema(context.Background(), url, m.schema); err != nil {
-				t.Error(err)
-			}
-		})
+	m := &killedMoves{testEstate: e, dir: t.TempDir(), databases: databases}
+	for _, name := range databases {
+		m.inPostgres(url, name)
 	}
 	m.write("left", "right")
 	all := m.states()["left"].objects
@@ -70,7 +64,7 @@ func testKilledMoves(t *testing.T, url string) {
 	for n := range kills {
 		m.write(to, from)
 		watch := ""
-		if n%4 != 0 { // most kills are between the first write of a local state and the last one
+		if n%4 != 0 && !slices.Contains(databases, "right") { // most kills are between the first write of a local state and the last one
 			watch = filepath.Join(m.dir, "right", "terraform.tfstate")
 		}
 		if m.kill(watch, time.Duration(random.Int64N(int64(whole/3)))) {
@@ -101,16 +95,13 @@ const (
 
 type killedMoves struct {
 	*testEstate
-	dir         string
-	url, schema string // of PostgreSQL; may be ""
-	began       bool   // the objects are created
+	dir       string
+	databases []string // the root modules whose states are in PostgreSQL
+	began     bool     // the objects are created
 }
 
 // write writes the configurations of two root modules. The first one has the moving objects.
 func (m *killedMoves) write(with, without string) {
-	if m.url != "" {
-		m.inPostgres("left")
-	}
 	own := "resource \"terraform_data\" \"own\" {}\n"
 	all := "resource \"terraform_data\" \"all\" {\n  count = %d\n}\n"
 	block := fmt.Sprintf(own+all+"module \"m\" {\n  source   = \"../mod\"\n  for_each = toset([%q])\n}\n", movedAlone, with)
@@ -136,20 +127,29 @@ func (m *killedMoves) write(with, without string) {
 	}
 }
 
-// inPostgres writes the backend and the encryption of a root module.
-func (m *killedMoves) inPostgres(name string) {
+// inPostgres writes the backend, with a schema of its own, and the encryption of a root module.
+func (m *killedMoves) inPostgres(url, name string) {
+	schema := fmt.Sprintf("killed_moves_%d_%s", os.Getpid(), name)
+	m.Cleanup(func() {
+		if err := dropSchema(context.Background(), url, schema); err != nil {
+			m.Error(err)
+		}
+	})
 	text := fmt.Sprintf(`terraform {
   backend "postgres" {
     schema_name = %q
   }
   encryption {
-    key_provider "pbkdf2" "k" { passphrase = "correct horse battery" }
+    key_provider "pbkdf2" "k" {
+      passphrase = "correct horse battery"
+      iterations = 200000
+    }
     method "aes_gcm" "m" { keys = key_provider.pbkdf2.k }
     state { method = method.aes_gcm.m }
   }
 }
-`, m.schema)
-	m.Setenv("PG_CONN_STR", m.url)
+`, schema)
+	m.Setenv("PG_CONN_STR", url)
 	if err := os.MkdirAll(filepath.Join(m.dir, name), 0o755); err != nil {
 		m.Fatal(err)
 	}
@@ -189,7 +189,7 @@ type movingState struct {
 
 // state returns the state file of a root module.
 func (m *killedMoves) state(name string) []byte {
-	if m.url != "" && name == "left" {
+	if slices.Contains(m.databases, name) {
 		cmd := exec.Command("tofu", "state", "pull")
 		cmd.Dir = filepath.Join(m.dir, name)
 		data, err := cmd.Output()
