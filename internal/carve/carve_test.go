@@ -28,9 +28,13 @@ func TestDivide(t *testing.T) {
 				places[item] = Place{Part: g.Name, To: item}
 			}
 		}
-		for _, p := range parts {
-			p.Reads = func(of string) (string, string, error) {
-				return of, fmt.Sprintf("data \"terraform_remote_state\" %q {\n  backend = \"local\"\n}\n", of), nil
+		reads := map[[2]string]string{} // the part that a data source of a part reads
+		for part, p := range parts {
+			p.Reads = func(of string) (string, func(string) string, error) { // the names of all parts are similar
+				return "part", func(name string) string {
+					reads[[2]string{part, name}] = of
+					return fmt.Sprintf("data \"terraform_remote_state\" %q {\n  backend = \"local\"\n}\n", name)
+				}, nil
 			}
 		}
 		d, err := m.Divide("all", places, parts)
@@ -51,7 +55,7 @@ func TestDivide(t *testing.T) {
 		var items []string
 		for name, p := range parsed {
 			items = append(items, p.Items()...)
-			checkReferences(t, name, p, parsed)
+			checkReferences(t, name, p, func(data string) *Module { return parsed[reads[[2]string{name, data}]] })
 		}
 		slices.Sort(items)
 		want := slices.Sorted(slices.Values(m.Items()))
@@ -62,12 +66,13 @@ func TestDivide(t *testing.T) {
 }
 
 // checkReferences fails the test if a part refers to something that neither it nor the outputs of others have.
-func checkReferences(t *rapid.T, name string, p *Module, all map[string]*Module) {
+// read returns the part that a data source reads.
+func checkReferences(t *rapid.T, name string, p *Module, read func(data string) *Module) {
 	for file, text := range p.files {
 		for word := range strings.FieldsFuncSeq(string(text), func(r rune) bool { return strings.ContainsRune(" \n[](){},*\"=:", r) }) {
 			if rest, ok := strings.CutPrefix(word, "data.terraform_remote_state."); ok {
-				of, output, _ := strings.Cut(rest, ".outputs.")
-				if p.byKey["data.terraform_remote_state."+of] == nil || all[of].byKey["output."+output] == nil {
+				data, output, _ := strings.Cut(rest, ".outputs.")
+				if p.byKey["data.terraform_remote_state."+data] == nil || read(data).byKey["output."+output] == nil {
 					t.Fatalf("%s/%s reads %s, which doesn't exist:\n%s", name, file, word, text)
 				}
 			}

@@ -27,9 +27,9 @@ type Part struct {
 	Module *Module // what it has already
 	// Back is the path from its directory to that of the divided root module, with slashes.
 	Back string
-	// Reads returns the name of the terraform_remote_state data source that reads another part, and its block,
-	// unless the root module has the data source already.
-	Reads func(of string) (name, block string, err error)
+	// Reads returns the name of the terraform_remote_state data source that reads another part and, unless the root
+	// module has the data source already, a function that returns its block with that or another name.
+	Reads func(of string) (name string, block func(name string) string, err error)
 	// Backend is set for a new root module. It gets the terraform blocks of the divided one, in which Backend
 	// replaces arguments of the backend, as the text of their values.
 	Backend map[string]string

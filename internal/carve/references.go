@@ -2,6 +2,7 @@ package carve
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -146,11 +147,21 @@ func (d *divider) read(name, of string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if block != "" {
-		e.add("remote_state.tf", block)
+	if block != nil {
+		taken := slices.Collect(maps.Values(e.reads))
+		base := data
+		for n := 2; slices.Contains(taken, data) || d.has(e.part, "data.terraform_remote_state."+data); n++ {
+			data = fmt.Sprintf("%s_%d", base, n)
+		}
+		e.add("remote_state.tf", block(data))
 	}
 	e.reads[of] = data
 	return data, nil
+}
+
+// has reports whether a part has a block, or could get it from the divided root module.
+func (d *divider) has(p *Part, key string) bool {
+	return d.byKey[key] != nil || p.Module != nil && p.Module.byKey[key] != nil
 }
 
 // output returns the name of the output of a part that has a value. It adds the output if it is missing.

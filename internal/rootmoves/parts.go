@@ -1,6 +1,7 @@
 package rootmoves
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -34,7 +35,7 @@ func (m *Mover) Part(ctx context.Context, r *roots.Root, from string) (*carve.Pa
 		return nil, err
 	}
 	return &carve.Part{Name: r.Name, Module: module, Back: relative(r.Dir, from),
-		Reads: func(of string) (string, string, error) { return m.reads(ctx, r, of) }}, nil
+		Reads: func(of string) (string, func(string) string, error) { return m.reads(ctx, r, of) }}, nil
 }
 
 // relative returns the path from one directory to another, with slashes.
@@ -67,21 +68,22 @@ func readFiles(dir string) (map[string][]byte, error) {
 
 var notName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 
-// reads returns the name of the data source with which a root module reads the state of another one, and its
-// block unless it exists.
-func (m *Mover) reads(ctx context.Context, r *roots.Root, of string) (name, block string, err error) {
+// reads returns the name of the data source with which a root module reads the state of another one, and unless it
+// exists, a function that returns its block.
+func (m *Mover) reads(ctx context.Context, r *roots.Root, of string) (string, func(name string) string, error) {
 	other := m.Estate.ByName(of)
 	for _, read := range r.Reads {
 		label, own := strings.CutPrefix(read.User, "data.terraform_remote_state.")
 		if read.Kind == roots.RemoteState && read.State == other.State && own && !strings.Contains(label, ".") {
-			return label, "", nil
+			return label, nil, nil
 		}
 	}
 	settings, workspace, err := m.settings(ctx, other)
 	if err != nil {
-		return "", "", err
+		return "", nil, err
 	}
-	return readBlock(of, settings, workspace, relative(r.Dir, other.Dir))
+	name, block := readBlock(of, settings, workspace, relative(r.Dir, other.Dir))
+	return name, block, nil
 }
 
 // settings returns the settings of the backend of a root module, and its workspace.
@@ -104,14 +106,11 @@ func (m *Mover) settings(ctx context.Context, r *roots.Root) (*session.BackendSe
 	return settings, workspace, err
 }
 
-// readBlock returns the name and the block of a data source that reads the state of a root module in the
-// directory dir.
-func readBlock(root string, settings *session.BackendSettings, workspace, dir string) (name, block string, err error) {
-	name = strings.Trim(notName.ReplaceAllString(root, "_"), "_-0123456789")
-	if name == "" {
-		name = "root"
-	}
-	return name, RemoteState(name, settings, workspace, dir), nil
+// readBlock returns a name for a data source that reads the state of a root module in the directory dir, and a
+// function that returns its block.
+func readBlock(root string, settings *session.BackendSettings, workspace, dir string) (string, func(string) string) {
+	name := strings.TrimLeft(notName.ReplaceAllString(root, "_"), "_-0123456789")
+	return cmp.Or(name, "root"), func(name string) string { return RemoteState(name, settings, workspace, dir) }
 }
 
 // RemoteState returns the block of a data source that reads a state. dir is the path to the directory of the

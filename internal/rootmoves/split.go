@@ -130,8 +130,9 @@ func (m *Mover) divide(ctx context.Context, s *Split, r *roots.Root, source *car
 		}
 	}
 	for name, p := range parts {
-		p.Reads = func(other string) (string, string, error) {
-			return readBlock(other, of[other], workspace, relative(s.Dirs[name], s.Dirs[other]))
+		p.Reads = func(other string) (string, func(string) string, error) {
+			name, block := readBlock(other, of[other], workspace, relative(s.Dirs[name], s.Dirs[other]))
+			return name, block, nil
 		}
 	}
 	if s.Division, err = source.Module.Divide(r.Name, places, parts); err != nil {
