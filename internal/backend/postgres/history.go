@@ -202,7 +202,8 @@ func (r *reading) objectsAt(ctx context.Context, tx pgx.Tx, workspace int64, at 
 				return err
 			}
 			common = config.Config.String()
-			r.resource(string(addr.Module), addr.Resource.Mode.String(), addr.Resource.Type, addr.Resource.Name, common)
+			r.resource(&resourceRow{module: string(addr.Module), mode: addr.Resource.Mode.String(),
+				typ: addr.Resource.Type, name: addr.Resource.Name, provider: common})
 		}
 		text, err := r.plain(ctx, document, encrypted, objectID(address, deposed))
 		if err != nil {

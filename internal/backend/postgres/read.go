@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -32,8 +33,16 @@ type reading struct {
 	sections [][]byte // resources; see statefile.ParseSections
 	at       int      // the place of the sections in the state file
 	open     bool     // whether a resource has been begun
+	rows     map[string]*resourceRow
 	outdated bool
 	lost     []statemgr.LostRun
+}
+
+// resourceRow is a row of the table of resources.
+type resourceRow struct {
+	module, mode, typ, name, provider string
+
+	written bool // whether the state file has it
 }
 
 // sectionSize is the size of a section in bytes from which the next resource begins another one. A single
@@ -200,11 +209,15 @@ func (r *reading) state(ctx context.Context, b *pgx.Batch, w *workspaceRow, part
 			return err
 		})
 	query(outputs, r.outputs, `},"resources":[`)
-	// An outer join also returns the resources without objects.
-	query(`SELECT r.address, r.module, r.mode, r.type, r.name, r.provider,
-			o.address, o.deposed, o.instance_key::text, o.provider, o.encrypted, o.document
-		FROM resource r LEFT JOIN object o ON o.workspace = r.workspace AND o.resource = r.address
-		WHERE r.workspace = $1::bigint ORDER BY r.address, o.address, o.deposed`, r.resources, `],"check_results":[`)
+	// Whole rows are sorted only for a file: that takes the server longer than reading them. So does a join.
+	order := ""
+	if parts == stateFile {
+		order = " ORDER BY resource, address, deposed"
+	}
+	query("SELECT address, module, mode, type, name, provider FROM resource WHERE workspace = $1::bigint",
+		r.resourceRows, "")
+	query("SELECT resource, address, deposed, instance_key::text, provider, encrypted, document FROM object "+
+		"WHERE workspace = $1::bigint"+order, r.objects, `],"check_results":[`)
 	query("SELECT kind, config, encrypted, document FROM check_result WHERE workspace = $1::bigint "+
 		"ORDER BY kind, config", r.checks, `],"provider_configs":{`)
 	query("SELECT provider, encrypted, document FROM provider_config WHERE workspace = $1::bigint "+
@@ -304,32 +317,55 @@ func (r *reading) checks(ctx context.Context, rows pgx.Rows) error {
 	return err
 }
 
-// resources reads resources and their objects.
-func (r *reading) resources(ctx context.Context, rows pgx.Rows) error {
-	var address, module, mode, typ, name, provider, previous string
-	var instance, deposed, key, objectProvider *string
+func (r *reading) resourceRows(_ context.Context, rows pgx.Rows) error {
+	r.rows = map[string]*resourceRow{}
+	var address string
+	var row resourceRow
+	columns := []any{&address, &row.module, &row.mode, &row.typ, &row.name, &row.provider}
+	_, err := pgx.ForEachRow(rows, columns, func() error {
+		next := row
+		r.rows[address] = &next
+		return nil
+	})
+	return err
+}
+
+// objects reads the objects of all resources. A resource is in the text several times if its objects
+// don't follow one another.
+func (r *reading) objects(ctx context.Context, rows pgx.Rows) error {
+	var resource, address, deposed, provider string
+	var key *string
 	var document pgtype.DriverBytes
-	var encrypted *bool
+	var encrypted bool
+	var last *resourceRow
 	r.beginResources()
-	_, err := pgx.ForEachRow(rows, []any{&address, &module, &mode, &typ, &name, &provider,
-		&instance, &deposed, &key, &objectProvider, &encrypted, &document}, func() error {
-		if address != previous {
-			previous = address
-			r.resource(module, mode, typ, name, provider)
-		}
-		if instance == nil {
+	columns := []any{&resource, &address, &deposed, &key, &provider, &encrypted, &document}
+	_, err := pgx.ForEachRow(rows, columns, func() error {
+		of := r.rows[resource]
+		if of == nil {
 			return nil
 		}
-		text, err := r.plain(ctx, document, *encrypted, objectID(*instance, *deposed))
+		text, err := r.plain(ctx, document, encrypted, objectID(address, deposed))
 		if err != nil {
 			return err
 		}
-		if *objectProvider == provider {
-			*objectProvider = ""
+		if of != last {
+			last = of
+			r.resource(of)
 		}
-		r.object(key, *deposed, *objectProvider, text)
+		own := provider
+		if own == of.provider {
+			own = ""
+		}
+		r.object(key, deposed, own, text)
 		return nil
 	})
+	for _, address := range slices.Sorted(maps.Keys(r.rows)) {
+		if row := r.rows[address]; !row.written {
+			r.resource(row)
+		}
+	}
+	r.rows = nil
 	r.endResources()
 	return err
 }
@@ -360,20 +396,20 @@ func (r *reading) endResource() {
 }
 
 // resource writes the beginning of a resource, up to its list of instances.
-func (r *reading) resource(module, mode, typ, name, provider string) {
+func (r *reading) resource(of *resourceRow) {
 	if r.endResource(); len(r.text) > sectionSize {
 		r.endSection(make([]byte, 0, cap(r.text)))
 	}
-	r.open = true
+	r.open, of.written = true, true
 	r.comma()
 	r.text = append(r.text, '{')
-	if module != "" {
-		r.member("module", module)
+	if of.module != "" {
+		r.member("module", of.module)
 	}
-	r.member("mode", mode)
-	r.member("type", typ)
-	r.member("name", name)
-	r.member("provider", provider)
+	r.member("mode", of.mode)
+	r.member("type", of.typ)
+	r.member("name", of.name)
+	r.member("provider", of.provider)
 	r.text = append(r.text, `,"instances":[`...)
 }
 

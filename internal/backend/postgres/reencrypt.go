@@ -261,7 +261,7 @@ func parseParts(outputs, instances, results string) (*statefile.File, error) {
 	r := &reading{text: []byte(`{"version":4,"terraform_version":"1.0.0","serial":1,"lineage":"","outputs":{` +
 		outputs + `},"resources":[`)}
 	if instances != "" {
-		r.resource("", "managed", "a", "a", `provider["a.test/a/a"]`)
+		r.resource(&resourceRow{mode: "managed", typ: "a", name: "a", provider: `provider["a.test/a/a"]`})
 		r.text = append(r.text, instances+"]}"...)
 	}
 	return statefile.Parse(append(r.text, `],"check_results":[`+results+`]}`...))

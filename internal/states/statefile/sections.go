@@ -2,13 +2,13 @@ package statefile
 
 import (
 	"bytes"
-	"errors"
 	"runtime"
 	"slices"
 
 	"tofu/internal/jsonscan"
 	"tofu/internal/limits"
 	"tofu/internal/parallel"
+	"tofu/internal/states"
 )
 
 // sectionSize is the minimum size of a section in bytes.
@@ -88,7 +88,7 @@ func (r *reader) resourceAfter(from, to int, between []byte) int {
 }
 
 // ParseSections reads a snapshot that has been divided already: data is the snapshot without the resources
-// in sections, each of which is an array of whole resources. See Parse.
+// in sections, each of which is an array of resources. See Parse.
 func ParseSections(data []byte, sections [][]byte) (*File, error) {
 	size := len(data)
 	for _, s := range sections {
@@ -103,12 +103,14 @@ func ParseSections(data []byte, sections [][]byte) (*File, error) {
 	}
 	n := min(runtime.GOMAXPROCS(0), len(sections))
 	parts, errs := make([]*File, n), make([]error, n)
+	of := func(i int) [][]byte { return sections[i*len(sections)/n : (i+1)*len(sections)/n] }
 	parallel.Each(n, n, func(i int) {
-		parts[i], errs[i] = readSections(sections[i*len(sections)/n : (i+1)*len(sections)/n])
+		parts[i] = &File{State: states.New()}
+		errs[i] = readSections(parts[i], of(i))
 	})
 	for i, part := range parts {
-		if errs[i] == nil && !file.State.Take(part.State) {
-			errs[i] = errors.New("a resource is in the state twice")
+		if errs[i] == nil && !file.State.Take(part.State) { // a resource is in several parts
+			errs[i] = readSections(file, of(i))
 		}
 		if errs[i] != nil {
 			return nil, DamagedError{errs[i]}
@@ -117,16 +119,17 @@ func ParseSections(data []byte, sections [][]byte) (*File, error) {
 	return file, nil
 }
 
-// readSections returns a file with the resources of sections.
-func readSections(sections [][]byte) (*File, error) {
+// readSections adds the resources of sections to a file.
+func readSections(to *File, sections [][]byte) error {
 	r := newReader(nil)
+	r.file = to
 	for _, s := range sections {
 		r.Scanner = jsonscan.Scanner{Data: s}
 		if !r.array("resources", r.resource) || !r.End() {
-			return nil, r.failure()
+			return r.failure()
 		}
 	}
-	return r.file, nil
+	return nil
 }
 
 // at returns a reader for resources at another position.
