@@ -3,10 +3,12 @@ package session
 import (
 	"context"
 
+	"tofu/internal/addrs"
 	"tofu/internal/configs"
 	"tofu/internal/depsfile/install"
 	"tofu/internal/engine"
 	"tofu/internal/getmodules"
+	"tofu/internal/lang"
 	"tofu/internal/lint"
 	"tofu/internal/moduletest"
 	"tofu/internal/query"
@@ -46,14 +48,15 @@ func (s *Session) Validate(ctx context.Context, opts ValidateOptions) error {
 		return tfdiags.Join(err, testErr)
 	}
 	s.Warnings.Add(lint.Check(cfg.Config, s.Parser, opts.Lint)...)
+	backendErr := s.validateBackend(ctx, cfg)
 	reqs, subjects := Requirements(cfg.Config, nil), []moduletest.Subject{{Dir: s.RootDir, Config: cfg.Config}}
 	if !opts.NoTests {
 		suite, err := s.LoadTests(ctx, cfg, opts.Tests, resolve)
 		if err != nil {
-			return err
+			return tfdiags.Join(backendErr, err)
 		}
 		if err := suite.Check(); err != nil {
-			return err
+			return tfdiags.Join(backendErr, err)
 		}
 		AddTestRequirements(reqs, suite)
 		subjects = suite.Subjects()
@@ -62,7 +65,7 @@ func (s *Session) Validate(ctx context.Context, opts ValidateOptions) error {
 	// validate does not check it against the constraints.
 	running, err := s.OpenProviders(reqs.InAnyVersion())
 	if err != nil {
-		return install.ForValidate(err)
+		return tfdiags.Join(backendErr, install.ForValidate(err))
 	}
 	defer running.Close()
 	workspace, err := s.Workspace()
@@ -71,7 +74,7 @@ func (s *Session) Validate(ctx context.Context, opts ValidateOptions) error {
 	}
 	env := s.Environment(running, workspace)
 	env.Observe = nil
-	var errs tfdiags.Diagnostics
+	errs := tfdiags.FromError(backendErr)
 	for _, subject := range subjects {
 		env.RootModule = subject.Dir
 		validate := engine.Validate
@@ -81,6 +84,26 @@ func (s *Session) Validate(ctx context.Context, opts ValidateOptions) error {
 		errs = errs.AppendError(validate(terminal.UntilAbort(ctx), subject.Config, env))
 	}
 	return errs.Err()
+}
+
+// validateBackend checks the backend block. Arguments that are missing can be set by init. A block
+// whose values depend on variables, and the arguments of a state store, are checked by init alone.
+func (s *Session) validateBackend(ctx context.Context, cfg *Config) error {
+	block := cfg.Module.Backend
+	if cfg.Module.Cloud != nil {
+		block = cfg.Module.Cloud
+	}
+	if block == nil || block.Store != nil {
+		return nil
+	}
+	if settings, err := s.Backend(ctx, block.Type); err == nil {
+		body := lang.AnalyzeBody(block.Config, OptionalSchema(settings.Schema), addrs.ModuleScope)
+		if len(body.Refs.Objects) > 0 {
+			return nil
+		}
+	}
+	_, _, err := s.DecodeBackend(ctx, cfg)
+	return err
 }
 
 // LoadTests loads the test files of a configuration and the modules of their runs.
