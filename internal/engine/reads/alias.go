@@ -1,6 +1,7 @@
 package reads
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -327,10 +328,64 @@ func (v *Value) AliasReads() []KeyedRead {
 		return nil
 	}
 	if v.elements == nil {
-		v.elements = append([]KeyedRead{}, v.aliasesRead(m)...)
+		v.elements = slices.DeleteFunc(append([]KeyedRead{}, v.readsVia()...), KeyedRead.isCall)
 	}
 	return v.elements
 }
+
+// readsVia returns what a block reads only by key through values that are whole resources or module calls.
+func (r *Resource) readsVia() []KeyedRead {
+	each := r.FindEach()
+	if each == nil || each.Via == nil {
+		return r.Module.readsVia(nil, r.Exprs.Units())
+	}
+	return r.Module.readsVia(each.Reads, func(yield func(*lang.Refs) bool) {
+		for unit := range r.Exprs.Units() {
+			if unit != &r.Exprs.Repetition.ForEach.Refs && !yield(unit) {
+				return
+			}
+		}
+	})
+}
+
+// readsVia returns what a value reads only by key through values that are whole resources or module calls.
+func (v *Value) readsVia() []KeyedRead {
+	m := v.EvaluatedBy()
+	if m == nil || v.Expr == nil {
+		return nil
+	}
+	list := m.readsVia(nil, slices.Values([]*lang.Refs{&v.Expr.Refs}))
+	return slices.DeleteFunc(list, func(read KeyedRead) bool {
+		return v.conditionsName(func(refs *lang.Refs) bool { return read.NamedBy(m, refs) })
+	})
+}
+
+// readsVia adds to list what expressions in a module read only by key through values that are whole
+// resources or module calls. It removes the reads through values that they read as a whole.
+func (m *Module) readsVia(list []KeyedRead, units iter.Seq[*lang.Refs]) []KeyedRead {
+	whole := map[*Value]bool{}
+	for unit := range units {
+		seen := map[*Value]bool{}
+		for _, ref := range unit.Objects {
+			v := m.valueOf(ref.Subject)
+			if v == nil || v.Alias == nil && v.callAlias == nil || seen[v] {
+				continue
+			}
+			seen[v] = true
+			refs, only := unit.ValueInstances(ref.Subject)
+			whole[v] = whole[v] || !only
+			if v.Alias != nil {
+				list = addRead(list, KeyedRead{Of: v.Alias.Of, Via: v, Refs: refs})
+			} else {
+				list = append(list, v.elementOutputs(refs, pathsAfter(ref.Subject, unit))...)
+			}
+		}
+	}
+	return slices.DeleteFunc(list, func(read KeyedRead) bool { return whole[read.Via] })
+}
+
+// isCall reports whether outputs of a module call are read.
+func (r KeyedRead) isCall() bool { return r.Call != nil }
 
 // EvaluatedBy returns the module in which the expression of a value is evaluated. It is nil for
 // variables of the root module.

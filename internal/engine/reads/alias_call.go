@@ -84,18 +84,19 @@ func pathsFrom(e *hclsyntax.ForExpr) iter.Seq[hcl.Traversal] {
 // maxAliases is the number of locals that are followed from one to the next.
 const maxAliases = 16
 
-// reads returns the reads of elements of the alias via. outputs are the outputs that are used if an
-// element has all of them; nil means all.
-func (a *CallAlias) reads(via *Value, refs lang.Instances, outputs []string) []KeyedRead {
-	if a.Outputs != nil {
-		outputs = a.Outputs
+// elementOutputs returns the reads of elements of the local that is a module call. paths are what follows the
+// key in each reference.
+func (v *Value) elementOutputs(refs lang.Instances, paths iter.Seq[hcl.Traversal]) []KeyedRead {
+	outputs := v.callAlias.Outputs
+	if outputs == nil {
+		outputs = v.callAlias.Call.outputsIn(paths)
 	}
-	return KeyedRead{Call: a.Call, Via: via, Refs: refs}.ofOutputs(outputs)
+	return KeyedRead{Call: v.callAlias.Call, Via: v, Refs: refs}.ofOutputs(outputs)
 }
 
 // pathsAfter returns what follows the key in each reference such as local.NAME["x"].OUTPUT. It returns
 // an empty path for a computed index.
-func pathsAfter(local addrs.LocalValue, unit *lang.Refs) iter.Seq[hcl.Traversal] {
+func pathsAfter(local addrs.Referenceable, unit *lang.Refs) iter.Seq[hcl.Traversal] {
 	return func(yield func(hcl.Traversal) bool) {
 		for _, ref := range unit.Objects {
 			if ref.Subject == local && !yield(ref.Remaining[min(1, len(ref.Remaining)):]) {
@@ -105,34 +106,6 @@ func pathsAfter(local addrs.LocalValue, unit *lang.Refs) iter.Seq[hcl.Traversal]
 	}
 }
 
-// callAliasReads adds to list what expressions in the module read only by key through locals that are
-// module calls. It removes the reads through locals that they read as a whole.
-func (m *Module) callAliasReads(list []KeyedRead, units iter.Seq[*lang.Refs]) []KeyedRead {
-	if len(m.Locals) == 0 {
-		return list
-	}
-	whole := map[*Value]bool{}
-	for unit := range units {
-		seen := map[*Value]bool{}
-		for _, ref := range unit.Objects {
-			local, ok := ref.Subject.(addrs.LocalValue)
-			v := m.Locals[local.Name]
-			if !ok || v == nil || seen[v] {
-				continue
-			}
-			seen[v] = true
-			alias := v.CallAlias()
-			if alias == nil {
-				continue
-			}
-			refs, only := unit.ValueInstances(local)
-			whole[v] = whole[v] || !only
-			list = append(list, alias.reads(v, refs, alias.Call.outputsIn(pathsAfter(local, unit)))...)
-		}
-	}
-	return slices.DeleteFunc(list, func(read KeyedRead) bool { return whole[read.Via] })
-}
-
 // readsByCallAlias returns what the instances of a block read only by key through locals that are module
 // calls. It returns nil if the readers of such locals wait for the whole call in this run, and for blocks
 // whose instances read one another.
@@ -140,7 +113,7 @@ func (run Run) readsByCallAlias(r *Resource) []KeyedRead {
 	if !run.awaitsVia() || r.Exprs.ownInstances(r.Addr.Resource) != nil {
 		return nil
 	}
-	return evaluated(r.Module.callAliasReads(nil, r.Exprs.Units()))
+	return evaluated(callsOnly(r.Module.readsVia(nil, r.Exprs.Units())))
 }
 
 // awaitsVia reports whether the readers of locals that are module calls may wait for single instances
@@ -232,28 +205,16 @@ func (r KeyedRead) sameRefs(other KeyedRead) bool {
 	return len(other.Refs) > 0 && &r.Refs[0] == &other.Refs[0]
 }
 
-// callAliasReads returns what a block reads only by key through locals that are module calls.
-func (r *Resource) callAliasReads() []KeyedRead {
-	forEach := r.Exprs.Repetition.ForEach
-	var each []KeyedRead
-	if of := r.FindEach(); of != nil && of.Call != nil && of.Via != nil {
-		each = of.Reads
-	}
-	return r.Module.callAliasReads(each, func(yield func(*lang.Refs) bool) {
-		for unit := range r.Exprs.Units() {
-			if chained := each != nil && unit == &forEach.Refs; !chained && !yield(unit) {
-				return
-			}
-		}
-	})
-}
-
 // callAliasReads returns what a value reads only by key through locals that are module calls. It leaves
 // out what an argument reads with each.value; see addChainedCall.
 func (v *Value) callAliasReads() []KeyedRead {
-	m := v.EvaluatedBy()
-	if m == nil || v.Expr == nil || v.DependsOn != nil || v.Kind != Variable && len(v.Conditions) > 0 {
+	if v.DependsOn != nil {
 		return nil
 	}
-	return m.callAliasReads(nil, slices.Values([]*lang.Refs{&v.Expr.Refs}))
+	return callsOnly(v.readsVia())
+}
+
+// callsOnly removes the reads of resources from a list.
+func callsOnly(list []KeyedRead) []KeyedRead {
+	return slices.DeleteFunc(list, func(read KeyedRead) bool { return !read.isCall() })
 }

@@ -132,7 +132,7 @@ func (s keyedReads) aliasesByKey() []KeyedRead {
 	if len(s.r.Module.aliases) == 0 || s.r.Config.Check != nil {
 		return nil
 	}
-	return slices.DeleteFunc(s.r.aliasesRead(), func(read KeyedRead) bool { return read.Of == s.r })
+	return slices.DeleteFunc(s.r.readsVia(), func(read KeyedRead) bool { return read.isCall() || read.Of == s.r })
 }
 
 // callsByKey returns the module calls that a block reads only by key, with the outputs that it reads.

@@ -340,7 +340,7 @@ func (s *Places) byKeyOf(r *Resource) []KeyedRead {
 	}
 	out, known := s.byKey[r]
 	if !known {
-		out = slices.Concat(r.ReadsByInstance(), r.aliasesRead(), directReads(r.Calls()), r.callAliasReads())
+		out = slices.Concat(r.ReadsByInstance(), r.readsVia(), directReads(r.Calls()))
 		s.byKey[r] = out
 	}
 	return out

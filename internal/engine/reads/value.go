@@ -1,7 +1,6 @@
 package reads
 
 import (
-	"iter"
 	"slices"
 
 	"tofu/internal/addrs"
@@ -29,8 +28,8 @@ func (v *Value) instancesRead(each *Each, usable func(KeyedRead) bool) []KeyedRe
 			out = append(out, read)
 		}
 	}
-	for _, read := range v.aliasesRead(m) {
-		if usable(read) {
+	for _, read := range v.readsVia() {
+		if read.Call == nil && usable(read) {
 			out = append(out, read)
 		}
 	}
@@ -53,51 +52,6 @@ func (v *Value) conditionsName(names func(*lang.Refs) bool) bool {
 	return v.Kind != Variable && slices.ContainsFunc(v.Conditions, func(rule Condition) bool {
 		return names(&rule.Condition.Refs) || names(&rule.Message.Refs)
 	})
-}
-
-// aliasesRead returns the aliases that a value reads only by key. m is the module in which the value
-// is evaluated.
-func (v *Value) aliasesRead(m *Module) []KeyedRead {
-	list := m.aliasesRead(nil, slices.Values([]*lang.Refs{&v.Expr.Refs}))
-	return slices.DeleteFunc(list, func(read KeyedRead) bool {
-		return v.conditionsName(func(refs *lang.Refs) bool { return read.NamedBy(m, refs) })
-	})
-}
-
-// aliasesRead returns the aliases that a block reads only by key.
-func (r *Resource) aliasesRead() []KeyedRead {
-	chain := r.ChainedTo()
-	if chain == nil || chain.Call != nil || chain.Via == nil {
-		return r.Module.aliasesRead(nil, r.Exprs.Units())
-	}
-	forEach := &r.Exprs.Repetition.ForEach.Refs
-	return r.Module.aliasesRead([]KeyedRead{*chain}, func(yield func(*lang.Refs) bool) {
-		for unit := range r.Exprs.Units() {
-			if unit != forEach && !yield(unit) {
-				return
-			}
-		}
-	})
-}
-
-// aliasesRead adds the aliases that expressions in a module read only by key to list. It removes
-// the aliases that the expressions read as a whole.
-func (m *Module) aliasesRead(list []KeyedRead, units iter.Seq[*lang.Refs]) []KeyedRead {
-	whole := map[*Value]bool{}
-	for unit := range units {
-		seen := map[*Value]bool{}
-		for _, ref := range unit.Objects {
-			v := m.valueOf(ref.Subject)
-			if v == nil || v.Alias == nil || seen[v] {
-				continue
-			}
-			seen[v] = true
-			refs, only := unit.ValueInstances(ref.Subject)
-			whole[v] = whole[v] || !only
-			list = addRead(list, KeyedRead{Of: v.Alias.Of, Via: v, Refs: refs})
-		}
-	}
-	return slices.DeleteFunc(list, func(read KeyedRead) bool { return whole[read.Via] })
 }
 
 // EvaluatedIn returns the module instance in which a value in one instance of its module is
