@@ -20,6 +20,19 @@ func (c *evalContext) setEachValue(of *reads.Each, key addrs.InstanceKey) {
 	}
 }
 
+// eachKeys returns the instances of a block whose for_each is the given object, or nil if they are not known.
+// in is the module instance of the block.
+func (e *evaluator) eachKeys(of *reads.KeyedRead, in *moduleInstance) *expandedKeys {
+	if of == nil {
+		return nil
+	}
+	x := e.declared(in, of.Keys())
+	if x == nil || x.mode != repeatForEach {
+		return nil
+	}
+	return &expandedKeys{mode: repeatForEach, keys: x.keys}
+}
+
 // chainedEach finds each.value in a block whose for_each is an object with instances of its own.
 type chainedEach struct{ *evalContext }
 

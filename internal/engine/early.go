@@ -83,7 +83,7 @@ func (f *earlyValues) expandCall(m *reads.Module, parent *moduleInstance) {
 		return
 	}
 	f.expanded[callIn{m, parent}] = true // mark first: for_each = module.NAME may depend on the call itself
-	if x := f.chained(m.ChainedTo(), parent); x != nil {
+	if x := f.e.eachKeys(m.ChainedTo(), parent); x != nil {
 		f.e.addInstances(m, parent, x)
 		return
 	}
@@ -114,7 +114,7 @@ func (f *earlyValues) expansion(r *reads.Resource, in *moduleInstance) *expansio
 	}
 	f.expansions[key] = nil
 	if of := r.ChainedTo(); of != nil {
-		if keys := f.chained(of, in); keys != nil {
+		if keys := f.e.eachKeys(of, in); keys != nil {
 			x = newExpansion(*keys)
 		}
 	} else if found, err := f.e.values(r).expand(noCalls(), in); err == nil {
@@ -122,19 +122,6 @@ func (f *earlyValues) expansion(r *reads.Resource, in *moduleInstance) *expansio
 	}
 	f.expansions[key] = x
 	return x
-}
-
-// chained returns the instances of a block whose for_each is the given object, or nil if they are not known.
-// in is the module instance of the block.
-func (f *earlyValues) chained(of *reads.KeyedRead, in *moduleInstance) *expandedKeys {
-	if of == nil {
-		return nil
-	}
-	x := f.e.declared(in, of.Keys())
-	if x == nil || of.Call != nil && x.mode != repeatForEach {
-		return nil
-	}
-	return &expandedKeys{mode: repeatForEach, keys: x.keys}
 }
 
 // Instances implements reads.EarlyKeys.

@@ -77,12 +77,11 @@ func (e *evaluator) expandCall(ctx context.Context, m *reads.Module, parent *mod
 		return nil
 	}
 	if m.Each != nil {
-		of := e.declared(parent, m.Each.Keys())
-		if of == nil || of.mode != repeatForEach {
+		if x := e.eachKeys(&m.Each.KeyedRead, parent); x != nil {
+			e.addInstances(m, parent, x)
+		} else {
 			e.expandUnknown(m, parent)
-			return nil
 		}
-		e.addInstances(m, parent, &expandedKeys{mode: repeatForEach, keys: of.keys})
 		return nil
 	}
 	x, err := e.newContext(ctx, parent, repetition{}).expand(m.Repetition, m.Path.String())

@@ -24,8 +24,8 @@ func (e *evaluator) values(r *reads.Resource) resourceValues { return resourceVa
 // expand determines the instances of a resource in one module instance.
 func (rv resourceValues) expand(ctx context.Context, in *moduleInstance) (*expansion, error) {
 	if each := rv.r.Each; each != nil && !rv.e.op.isDeferred(rv.r, in) {
-		if x := rv.e.declared(in, each.Keys()); x != nil && x.mode == repeatForEach {
-			return newExpansion(expandedKeys{mode: repeatForEach, keys: x.keys}), nil
+		if x := rv.e.eachKeys(&each.KeyedRead, in); x != nil {
+			return newExpansion(*x), nil
 		}
 	}
 	return rv.expandWhole(ctx, in)
