@@ -130,7 +130,7 @@ func (k knownConfig) Configure(ctx context.Context, config cty.Value) tfdiags.Di
 // canImport returns an error if the configuration doesn't declare the resource, if the address
 // lacks an instance key that it needs, or if the state already has an object for it.
 func canImport(op *session.Operation, addr addrs.AbsInstance) error {
-	if inst := op.State.State().Instance(addr); inst != nil && inst.Current != nil {
+	if op.State.State().Current(addr) != nil {
 		return tfdiags.Errorf("Resource already managed by OpenTofu",
 			"The state already has an object for %s. To import another one, remove it with \"tofu state rm\".", addr)
 	}

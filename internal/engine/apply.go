@@ -195,11 +195,10 @@ func (w *walk) observeImports() {
 		if c.Importing == nil {
 			continue
 		}
-		inst, r := w.out.state.Instance(c.Addr), w.graph.Resource(c.Addr.Config())
-		if inst == nil || inst.Current == nil || r == nil {
+		obj, r := w.out.state.Current(c.Addr), w.graph.Resource(c.Addr.Config())
+		if obj == nil || r == nil {
 			continue
 		}
-		obj := inst.Current
 		if obj.Dependencies == nil && r.Recorded.Dependencies != nil {
 			obj = changed(obj, func(o *states.Object) { o.Dependencies = r.Recorded.Dependencies })
 		}

@@ -41,13 +41,9 @@ func (v stepVisit) delete(ctx context.Context, deposed addrs.DeposedKey) error {
 	r, addr := s.Resource, s.Change.Addr
 	w.out.mu.Lock()
 	inst := w.out.state.Instance(addr)
-	var obj *states.Object
-	key := s.Change.Provider.Key
+	obj, key := inst.Object(deposed), s.Change.Provider.Key
 	if inst != nil {
-		obj, key = inst.Current, inst.ProviderKey
-		if deposed != "" {
-			obj = inst.Deposed[deposed]
-		}
+		key = inst.ProviderKey
 	}
 	w.out.mu.Unlock()
 	if obj == nil {

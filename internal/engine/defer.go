@@ -270,13 +270,9 @@ func (o *orphanPlan) planOrDefer(ctx context.Context) error {
 	if d == nil {
 		return err
 	}
-	obj := o.stored.Current
-	if o.deposed != addrs.NotDeposed {
-		obj = o.stored.Deposed[o.deposed]
-	}
 	v := resourceVisit{o.w, o.r, o.r.Node}
 	o.w.deferrals.add(o.r.Node, d.behind(o.r.Addr.String()))
-	v.deferDeletion(o.addr, o.deposed, obj, d.only())
+	v.deferDeletion(o.addr, o.deposed, o.stored.Object(o.deposed), d.only())
 	return nil
 }
 
@@ -310,14 +306,10 @@ func (p *instancePlan) deferChange(d *deferredNode) error {
 	}
 	p.x.objs[p.at] = after
 	before := cty.NullVal(r.Schema.Block.ImpliedType())
-	inst := w.op.Prior.Instance(p.addr)
-	exists := inst != nil && inst.Current != nil && r.Addr.Resource.Mode == addrs.Managed
+	obj, kept := w.op.Prior.Current(p.addr), 0
+	exists := obj != nil && r.Addr.Resource.Mode == addrs.Managed
 	if exists {
-		before = v.stored(p.addr, inst.Current)
-	}
-	kept := 0
-	if exists {
-		kept = 1
+		before, kept = v.stored(p.addr, obj), 1
 	}
 	v.record(&plans.Deferred{Kept: kept, InstanceChange: plans.InstanceChange{Addr: p.addr,
 		MovedFrom: w.op.moves.Previous(p.addr), Action: v.expected(exists), Before: before, After: after}}, d)

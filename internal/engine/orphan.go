@@ -27,10 +27,7 @@ type orphanPlan struct {
 func (o *orphanPlan) plan(ctx context.Context) (err error) {
 	defer o.w.trackWork("plan", o.addr)(&err)
 	w, r := o.w, o.r
-	obj := o.stored.Current
-	if o.deposed != "" {
-		obj = o.stored.Deposed[o.deposed]
-	}
+	obj := o.stored.Object(o.deposed)
 	if r.Addr.Resource.Mode == addrs.Data {
 		w.out.setObject(o.addr, o.deposed, nil, addrs.ProviderInstance{Config: r.Provider.Addr, Key: o.providerKey()})
 		return nil

@@ -72,15 +72,7 @@ func origin(m *moves.Results, addr addrs.AbsInstance) addrs.AbsInstance {
 
 // object returns the earlier object of an instance, or nil.
 func (o *pastObjects) object(addr addrs.AbsInstance) *states.Object {
-	return currentObject(o.State, addr)
-}
-
-// currentObject returns the current object of an instance, or nil.
-func currentObject(st *states.State, addr addrs.AbsInstance) *states.Object {
-	if inst := st.Instance(addr); inst != nil {
-		return inst.Current
-	}
-	return nil
+	return o.State.Current(addr)
 }
 
 // restoration holds the data for restoring an earlier object's values in a plan or an apply.
@@ -120,7 +112,7 @@ func (p pastPlan) planPast(ctx context.Context, prior *objectState) (*objectStat
 	if err != nil {
 		return nil, nil, err
 	}
-	switch now := currentObject(p.w.op.Prior, p.addr); {
+	switch now := p.w.op.Prior.Current(p.addr); {
 	case now == nil && !past.wasDestroyed(p.addr):
 		found, importing, err := p.importPast(ctx, l)
 		if err != nil {
@@ -228,7 +220,7 @@ func (f finisher) past(opts *PlanOptions) *plans.Past {
 	}
 	seen := map[addrs.AbsInstance]bool{}
 	for to, from := range w.op.past.From {
-		if f.leaves(to) && f.declares(from) && currentObject(w.op.Prior, from) == nil {
+		if f.leaves(to) && f.declares(from) && w.op.Prior.Current(from) == nil {
 			out.Lost = append(out.Lost, plans.Lost{Addr: from, Why: plans.LostMove, MovedTo: &to})
 			seen[to] = true
 		}
@@ -260,5 +252,5 @@ func (f finisher) leaves(addr addrs.AbsInstance) bool {
 
 // changedSince reports whether the present object of an instance differs from its earlier object.
 func (f finisher) changedSince(addr addrs.AbsInstance) bool {
-	return !statefile.SameObject(f.w.op.past.object(addr), currentObject(f.w.op.Prior, addr))
+	return !statefile.SameObject(f.w.op.past.object(addr), f.w.op.Prior.Current(addr))
 }

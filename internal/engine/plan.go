@@ -473,15 +473,7 @@ func destroyWalk(
 func refreshedObjects(plan *plans.Plan) map[*states.Object]objectState {
 	out := make(map[*states.Object]objectState, len(plan.Changes.Instances))
 	for _, c := range plan.Changes.Instances {
-		inst := plan.Prior.Instance(c.Addr)
-		if inst == nil || c.Addr.Resource.Mode != addrs.Managed {
-			continue
-		}
-		obj := inst.Current
-		if c.Deposed != addrs.NotDeposed {
-			obj = inst.Deposed[c.Deposed]
-		}
-		if obj != nil {
+		if obj := plan.Prior.Object(c.Addr, c.Deposed); obj != nil && c.Addr.Resource.Mode == addrs.Managed {
 			out[obj] = objectState{value: c.Before, identity: c.BeforeIdentity, obj: obj}
 		}
 	}

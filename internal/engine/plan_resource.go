@@ -458,12 +458,12 @@ func (p *instancePlan) postconditions(self cty.Value) error {
 
 // keepStored keeps the stored object of an instance that is not part of this run.
 func (p *instancePlan) keepStored() {
-	inst := p.w.op.Prior.Instance(p.addr)
-	if inst == nil || inst.Current == nil || p.r.Schema == nil {
+	obj := p.w.op.Prior.Current(p.addr)
+	if obj == nil || p.r.Schema == nil {
 		return
 	}
 	// If the object can't be decoded before its provider upgrades it, its value stays unknown.
-	if v, err := decode(p.r, p.addr, inst.Current); err == nil {
+	if v, err := decode(p.r, p.addr, obj); err == nil {
 		p.x.objs[p.at] = v
 	}
 }
@@ -560,8 +560,8 @@ func (p *instancePlan) conditionSet(failed string) conditionSet {
 // refreshing it.
 func (p *instancePlan) prior(ctx context.Context) (*objectState, *plans.Importing, error) {
 	w := p.w
-	stored := w.op.Prior.Instance(p.addr)
-	if stored == nil || stored.Current == nil {
+	stored := w.op.Prior.Current(p.addr)
+	if stored == nil {
 		req := p.w.result(p.r).imports[p.addr]
 		if req == nil || w.op.past != nil { // a plan for an earlier time imports nothing new
 			return &objectState{value: cty.NullVal(p.r.Schema.Block.ImpliedType())}, nil, nil
@@ -572,7 +572,7 @@ func (p *instancePlan) prior(ctx context.Context) (*objectState, *plans.Importin
 		}
 		return l, req.importing(), err
 	}
-	l, err := p.upgrade(ctx, stored.Current)
+	l, err := p.upgrade(ctx, stored)
 	if err != nil {
 		return nil, nil, err
 	}

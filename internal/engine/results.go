@@ -113,7 +113,7 @@ func (s *results) setObject(
 ) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	setObject(s.state, addr, deposed, obj, prov)
+	s.state.SetObject(addr, deposed, obj, prov)
 }
 
 // setPrevious sets an object in the state of the previous run, if the walk keeps that state.
@@ -125,28 +125,14 @@ func (s *results) setPrevious(
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	setObject(s.prevRun, addr, deposed, obj, prov)
-}
-
-func setObject(
-	s *states.State, addr addrs.AbsInstance, deposed addrs.DeposedKey, obj *states.Object, prov addrs.ProviderInstance,
-) {
-	if deposed == "" {
-		s.SetCurrent(addr, obj, prov)
-		return
-	}
-	s.SetDeposed(addr, deposed, obj, prov)
+	s.prevRun.SetObject(addr, deposed, obj, prov)
 }
 
 // current returns the current object of an instance, or nil if none exists.
 func (s *results) current(addr addrs.AbsInstance) *states.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	inst := s.state.Instance(addr)
-	if inst == nil {
-		return nil
-	}
-	return inst.Current
+	return s.state.Current(addr)
 }
 
 // storeObject sets an object in the state, or removes it if obj is nil, and reports it to the

@@ -92,7 +92,7 @@ func (e undeclared) anyStays(res *states.Resource) bool {
 func (e undeclared) stays(addr addrs.AbsInstance) bool {
 	r := e.graph.Resource(addr.Config())
 	switch {
-	case currentObject(e.op.Prior, addr) == nil || r == nil:
+	case e.op.Prior.Current(addr) == nil || r == nil:
 		return false
 	case e.op.Phase.Destroys():
 		return true
@@ -314,7 +314,7 @@ func (rv resourceValues) undeclaredIn(in *moduleInstance) (*expansion, error) {
 		addr := abs.Instance(key)
 		obj := e.out.current(addr)
 		if e.op.Phase.Destroys() || r.Addr.Resource.Mode == addrs.Data { // may already be gone
-			obj = currentObject(e.op.Prior, addr)
+			obj = e.op.Prior.Current(addr)
 		}
 		if obj != nil && (undeclared{e}).stays(addr) {
 			errs = errs.AppendError(x.fill(i, r, addr, obj))

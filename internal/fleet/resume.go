@@ -123,14 +123,7 @@ func destroys(c *plans.InstanceChange) bool {
 
 // tainted reports whether the object that a change destroys is tainted.
 func tainted(plan *plans.Plan, c *plans.InstanceChange) bool {
-	in := plan.Prior.Instance(c.Addr)
-	if in == nil {
-		return false
-	}
-	object := in.Current
-	if c.Deposed != addrs.NotDeposed {
-		object = in.Deposed[c.Deposed]
-	}
+	object := plan.Prior.Object(c.Addr, c.Deposed)
 	return object != nil && object.Status == states.Tainted
 }
 

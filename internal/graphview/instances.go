@@ -225,11 +225,11 @@ func (s *instances) keys(r *reads.Resource, m *member, read reads.KeyedRead) (ke
 // storedKeys returns the keys of the instances of a resource on which an object depends according
 // to the state. It returns false if the state records no dependency on such instances.
 func (s *instances) storedKeys(addr addrs.AbsInstance, of *reads.Resource) (keys []addrs.InstanceKey, known bool) {
-	inst := s.plan.Prior.Instance(addr)
-	if inst == nil || inst.Current == nil {
+	obj := s.plan.Prior.Current(addr)
+	if obj == nil {
 		return nil, false
 	}
-	for _, dep := range inst.Current.DependencyInstances {
+	for _, dep := range obj.DependencyInstances {
 		if dep.Abs() == of.Addr.Resource.InInstance(addr.Module) {
 			known = true
 			if dep.Key != addrs.NoKey {

@@ -93,11 +93,11 @@ func identities(st *states.State) map[states.ObjectIdentity]holders {
 
 // holds reports whether the current object at an address has the given identity.
 func holds(st *states.State, addr addrs.AbsInstance, id states.ObjectIdentity) bool {
-	inst := st.Instance(addr)
-	if inst == nil || inst.Current == nil {
+	obj := st.Current(addr)
+	if obj == nil {
 		return false
 	}
-	has, ok := identify(st.Resource(addr.Abs()), inst.Current)
+	has, ok := identify(st.Resource(addr.Abs()), obj)
 	return ok && has == id
 }
 

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"tofu/internal/addrs"
 	"tofu/internal/engine"
 	"tofu/internal/plans"
 	"tofu/internal/states"
@@ -172,7 +171,7 @@ func (a *Ages) Encode(previous []byte, name, lineage string, st *states.State, n
 			last[object] = a.applied[object]
 		}
 		// That only reading back has failed matters as long as the object is tainted.
-		if last[object] == nil || last[object].Unsure && objectOf(st, o).Status != states.Tainted {
+		if last[object] == nil || last[object].Unsure && st.Object(o.addr, o.deposed).Status != states.Tainted {
 			delete(last, object)
 		}
 	}
@@ -216,7 +215,7 @@ func (a *Ages) Renewed(names []string, now time.Time) {
 func Differing(plan *plans.Plan) []string {
 	var out []string
 	for o := range stored(plan.PrevRun) {
-		was, is := objectOf(plan.PrevRun, o), objectOf(plan.Prior, o)
+		was, is := plan.PrevRun.Object(o.addr, o.deposed), plan.Prior.Object(o.addr, o.deposed)
 		if was != is && (is == nil || !sameJSON(was.Attrs, is.Attrs) || !bytes.Equal(was.Private, is.Private) ||
 			!sameJSON(was.Identity, is.Identity)) {
 			out = append(out, o.String())
@@ -229,17 +228,6 @@ func Differing(plan *plans.Plan) []string {
 func sameJSON(a, b []byte) bool {
 	var x, y bytes.Buffer
 	return bytes.Equal(a, b) || json.Compact(&x, a) == nil && json.Compact(&y, b) == nil && bytes.Equal(x.Bytes(), y.Bytes())
-}
-
-func objectOf(st *states.State, o object) *states.Object {
-	inst := st.Instance(o.addr)
-	switch {
-	case inst == nil:
-		return nil
-	case o.deposed != addrs.NotDeposed:
-		return inst.Deposed[o.deposed]
-	}
-	return inst.Current
 }
 
 // Observe records the objects that an operation has read or written.

@@ -193,7 +193,7 @@ func (a *Ages) unsure(st *states.State) []addrs.AbsInstance {
 			continue
 		}
 		addr, err := addrs.ParseInstanceText(name)
-		if inst := st.Instance(addr); err == nil && inst != nil && inst.Current != nil && inst.Current.Status == states.Tainted {
+		if obj := st.Current(addr); err == nil && obj != nil && obj.Status == states.Tainted {
 			out = append(out, addr)
 		}
 	}
@@ -232,8 +232,7 @@ func (r *Run) settle(
 	}
 	complete := slices.DeleteFunc(unsure, func(addr addrs.AbsInstance) bool {
 		c := plan.Changes.Instance(addr, addrs.NotDeposed)
-		inst := plan.Prior.Instance(addr)
-		return c != nil && c.Action != plans.NoOp || inst == nil || inst.Current == nil
+		return c != nil && c.Action != plans.NoOp || plan.Prior.Current(addr) == nil
 	})
 	for _, addr := range complete {
 		if env.Warn != nil {

@@ -202,7 +202,7 @@ func (d *dataReads) objects(of addrs.ConfigResource) []byte {
 		list := map[addrs.ConfigResource][]instanceHash{}
 		for o := range stored(d.prior) {
 			var attrs bytes.Buffer
-			obj := objectOf(d.prior, o)
+			obj := d.prior.Object(o.addr, o.deposed)
 			if err := json.Compact(&attrs, obj.Attrs); err != nil {
 				attrs.Write(obj.Attrs) // a flat object of an old state
 			}

@@ -92,8 +92,8 @@ func (r *reads) follow(plan *plans.Plan, prior *states.State) bool {
 func (r *reads) lostParent(
 	addr addrs.AbsInstance, prior *states.State, instances map[addrs.ConfigResource][]addrs.AbsInstance,
 ) (addrs.AbsInstance, bool) {
-	inst := prior.Instance(addr)
-	if inst == nil || inst.Current == nil {
+	obj := prior.Current(addr)
+	if obj == nil {
 		return addrs.AbsInstance{}, false
 	}
 	lost := func(of addrs.AbsInstance) bool {
@@ -101,13 +101,13 @@ func (r *reads) lostParent(
 		return taken || r.gone[object{addr: of}]
 	}
 	single := map[addrs.ConfigResource]bool{}
-	for _, of := range inst.Current.DependencyInstances {
+	for _, of := range obj.DependencyInstances {
 		single[of.Config()] = true
 		if lost(of) {
 			return of, true
 		}
 	}
-	for dep := range inst.Current.Dependencies.All() {
+	for dep := range obj.Dependencies.All() {
 		of := instances[dep]
 		if dep.Module == addr.Module.Module() {
 			of = slices.DeleteFunc(slices.Clone(of), func(a addrs.AbsInstance) bool { return a.Module != addr.Module })

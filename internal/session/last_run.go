@@ -159,8 +159,8 @@ func (s *Session) endKilledRun(ctx context.Context, p *Location, now *statemgr.S
 			if err != nil {
 				continue // undoLast reports it
 			}
-			c.ended(current(run.before, addr), current(now.State, addr))
-			if !c.Created && !c.Destroyed && c.Sum == sumOf(current(run.before, addr)) {
+			c.ended(run.before.Current(addr), now.State.Current(addr))
+			if !c.Created && !c.Destroyed && c.Sum == sumOf(run.before.Current(addr)) {
 				delete(run.Changed, text)
 			}
 		}
@@ -189,16 +189,9 @@ func (op *Operation) recordRun(plan *plans.Plan, after *states.State) {
 	for _, addr := range changed {
 		c := op.run.note(addr, plan.Prior)
 		c.Planned = planned[addr]
-		c.ended(current(plan.Prior, addr), current(after, addr))
+		c.ended(plan.Prior.Current(addr), after.Current(addr))
 	}
 	op.Session.writeRun(op.Location, lastRunFile, op.run, op.State.Snapshot.Lineage)
-}
-
-func current(st *states.State, addr addrs.AbsInstance) *states.Object {
-	if inst := st.Instance(addr); inst != nil {
-		return inst.Current
-	}
-	return nil
 }
 
 // writeRun writes the workspace's part of a file about a run of the state with the given lineage; nil
@@ -243,7 +236,7 @@ func (op *Operation) undoLast(ctx context.Context) (*engine.Past, error) {
 			return nil, tfdiags.Errorf("Run can't be undone", "%s has the invalid address %q: %s.", path, text, err)
 		}
 		c := run.Changed[text]
-		if sumOf(current(past.State, addr)) != c.Sum {
+		if sumOf(past.State.Current(addr)) != c.Sum {
 			parts.Later = append(parts.Later, statemgr.PartChange{Address: text})
 		}
 		past.Created[addr], past.Destroyed[addr] = c.Created, c.Destroyed

@@ -171,6 +171,27 @@ func (s *State) Instance(addr addrs.AbsInstance) *Instance {
 	return r.Instances[addr.Key]
 }
 
+// Object returns the current object of the instance at addr, or the deposed one with the given key. It
+// returns nil if there is no such object.
+func (s *State) Object(addr addrs.AbsInstance, key addrs.DeposedKey) *Object {
+	return s.Instance(addr).Object(key)
+}
+
+// Current returns the current object of the instance at addr, or nil.
+func (s *State) Current(addr addrs.AbsInstance) *Object { return s.Object(addr, addrs.NotDeposed) }
+
+// Object returns the current object, or the deposed one with the given key. It returns nil if there is no
+// such object.
+func (i *Instance) Object(key addrs.DeposedKey) *Object {
+	switch {
+	case i == nil:
+		return nil
+	case key == addrs.NotDeposed:
+		return i.Current
+	}
+	return i.Deposed[key]
+}
+
 // Resources iterates over all resources in no particular order.
 func (s *State) Resources() iter.Seq[*Resource] {
 	return func(yield func(*Resource) bool) {
@@ -216,6 +237,17 @@ func (s *State) EnsureResource(addr addrs.AbsResource, provider addrs.AbsProvide
 	}
 	r.Provider = provider
 	return r
+}
+
+// SetObject sets the current object, or a deposed one, like SetCurrent and SetDeposed.
+func (s *State) SetObject(
+	addr addrs.AbsInstance, key addrs.DeposedKey, obj *Object, provider addrs.ProviderInstance,
+) {
+	if key == addrs.NotDeposed {
+		s.SetCurrent(addr, obj, provider)
+	} else {
+		s.SetDeposed(addr, key, obj, provider)
+	}
 }
 
 // SetCurrent sets the current object of an instance. A nil object removes it.

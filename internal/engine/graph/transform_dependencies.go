@@ -284,8 +284,8 @@ func (d *depGraph) connectInstances(x *depNode, seen map[addrs.ConfigResource]bo
 func (d *depGraph) findLost() {
 	plan := d.b.op.Plan
 	lost := func(addr addrs.AbsInstance) bool {
-		inst := plan.PrevRun.Instance(addr)
-		return inst != nil && inst.Current != nil && len(inst.Current.DependencyInstances) == 0
+		obj := plan.PrevRun.Current(addr)
+		return obj != nil && len(obj.DependencyInstances) == 0
 	}
 	add := func(addr, dep addrs.AbsInstance) {
 		d.lost[addr] = append(d.lost[addr], dep)

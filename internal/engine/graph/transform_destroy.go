@@ -126,8 +126,7 @@ func (d *destroyOrder) isLate(s *Step, detached bool) bool {
 // flagged reports whether create_before_destroy applies to the object, according to the state or
 // the configuration.
 func (d *destroyOrder) flagged(s *Step) bool {
-	if inst := d.b.op.Prior.Instance(s.Change.Addr); inst != nil && inst.Current != nil &&
-		inst.Current.CreateBeforeDestroy {
+	if obj := d.b.op.Prior.Current(s.Change.Addr); obj != nil && obj.CreateBeforeDestroy {
 		return true
 	}
 	return s.Resource.Config != nil && s.Resource.CreateBeforeDestroy

@@ -27,18 +27,18 @@ func (s *storedReads) of(p reads.Place) []reads.Read {
 		}
 		return out
 	}
-	inst := s.op.Prior.Instance(p.Instance())
-	if inst == nil || inst.Current == nil {
+	obj := s.op.Prior.Current(p.Instance())
+	if obj == nil {
 		return nil
 	}
 	named := map[addrs.ConfigResource]bool{}
-	for _, dep := range inst.Current.DependencyInstances {
+	for _, dep := range obj.DependencyInstances {
 		named[dep.Config()] = true
 		if r := s.g.Resource(dep.Config()); r != nil && s.op.Prior.Instance(dep) != nil {
 			out = append(out, reads.Read{Of: reads.InstancePlace(r, dep.Module, dep.Key)})
 		}
 	}
-	for dep := range inst.Current.Dependencies.All() {
+	for dep := range obj.Dependencies.All() {
 		if r := s.g.Resource(dep); r != nil && !named[dep] {
 			in := reads.Outermost(p.In, reads.SharedDepth(p.Node.Resource.Module, r.Module))
 			out = append(out, reads.Read{Of: reads.Place{Node: r.Node, In: in}})

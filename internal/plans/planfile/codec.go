@@ -173,7 +173,7 @@ func (e *encoder) change(c *plans.InstanceChange) (*wireChange, error) {
 		return nil, err
 	}
 	hint := c.Addr.Resource.Type
-	obj := objectOf(e.prior, c.Addr, c.Deposed)
+	obj := e.prior.Object(c.Addr, c.Deposed)
 	out.Before, err = e.value(c.Before, hint, obj)
 	if err != nil {
 		return nil, err
@@ -245,18 +245,6 @@ func (e *encoder) invocations(list []*plans.Invocation) ([]wireInvocation, error
 		out = append(out, wire)
 	}
 	return out, nil
-}
-
-// objectOf returns the object from which a change starts, or nil if the state doesn't have it.
-func objectOf(s *states.State, addr addrs.AbsInstance, deposed addrs.DeposedKey) *states.Object {
-	inst := s.Instance(addr)
-	switch {
-	case inst == nil:
-		return nil
-	case deposed == addrs.NotDeposed:
-		return inst.Current
-	}
-	return inst.Deposed[deposed]
 }
 
 func (e *encoder) output(o *plans.OutputChange) (*wireOutput, error) {
@@ -447,7 +435,7 @@ func (d *decoder) change(in *wireChange) (*plans.InstanceChange, error) {
 	if !in.Action.Valid() {
 		return nil, fmt.Errorf("unknown action %d", in.Action)
 	}
-	obj := objectOf(d.prior, out.Addr, out.Deposed)
+	obj := d.prior.Object(out.Addr, out.Deposed)
 	out.Before, err = d.value(in.Before, cty.NilVal, obj)
 	if err != nil {
 		return nil, err

@@ -81,15 +81,7 @@ func addDependencyInstances(s *states.State, list []dependencyInstancesV4) error
 		if err != nil {
 			return err
 		}
-		inst := s.Instance(addr)
-		if inst == nil {
-			continue
-		}
-		obj := inst.Current
-		if in.Deposed != "" {
-			obj = inst.Deposed[addrs.DeposedKey(in.Deposed)]
-		}
-		if obj != nil {
+		if obj := s.Object(addr, addrs.DeposedKey(in.Deposed)); obj != nil {
 			obj.DependencyInstances = instances
 		}
 	}

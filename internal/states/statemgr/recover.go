@@ -180,23 +180,10 @@ func set(s *states.State, id ObjectID, obj *states.Object, provider addrs.Provid
 		}
 		provider = providerOf(s, id.Addr)
 	}
-	if id.Deposed == addrs.NotDeposed {
-		s.SetCurrent(id.Addr, obj, provider)
-	} else {
-		s.SetDeposed(id.Addr, id.Deposed, obj, provider)
-	}
+	s.SetObject(id.Addr, id.Deposed, obj, provider)
 }
 
-func find(s *states.State, id ObjectID) *states.Object {
-	inst := s.Instance(id.Addr)
-	switch {
-	case inst == nil:
-		return nil
-	case id.Deposed == addrs.NotDeposed:
-		return inst.Current
-	}
-	return inst.Deposed[id.Deposed]
-}
+func find(s *states.State, id ObjectID) *states.Object { return s.Object(id.Addr, id.Deposed) }
 
 // report describes the recovery to the user.
 func (rec *recovery) report(warn tfdiags.Sink) {

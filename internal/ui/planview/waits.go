@@ -32,11 +32,11 @@ func (p *Plan) Unfinished(failed, notStarted func(*plans.InstanceChange) bool) *
 	}
 	for _, c := range slices.Concat(u.Failed, u.NotStarted) {
 		u.at[c.Addr.Config()] = append(u.at[c.Addr.Config()], c)
-		in := p.Source.Plan.Prior.Instance(c.Addr)
-		if in == nil || in.Current == nil || c.Action == plans.Update {
+		obj := p.Source.Plan.Prior.Current(c.Addr)
+		if obj == nil || c.Action == plans.Update {
 			continue
 		}
-		for dep := range in.Current.Dependencies.All() {
+		for dep := range obj.Dependencies.All() {
 			u.users[dep] = append(u.users[dep], c)
 		}
 	}
