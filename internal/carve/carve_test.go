@@ -120,6 +120,33 @@ func randomModule(t *rapid.T) string {
 	return b.String()
 }
 
+// TestReads checks the names of data sources that read several parts, of which one is taken.
+func TestReads(t *testing.T) {
+	m, err := Parse("all", map[string][]byte{"main.tf": []byte(`
+resource "x_a" "one" {}
+resource "x_b" "one" {}
+resource "x_c" "own" { v = [x_a.one.id, x_b.one.id, data.terraform_remote_state.part.outputs.v] }
+data "terraform_remote_state" "part" { backend = "local" }
+`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := func(string) (string, func(string) string, error) {
+		return "part", func(name string) string { return fmt.Sprintf("data \"terraform_remote_state\" %q {}\n", name) }, nil
+	}
+	parts := map[string]*Part{"all": {Name: "all", Module: m, Reads: reads},
+		"a": {Name: "a", Backend: map[string]string{}}, "b": {Name: "b", Backend: map[string]string{}}}
+	d, err := m.Divide("all", map[string]Place{"x_a.one": {"a", "x_a.one"}, "x_b.one": {"b", "x_b.one"}}, parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "[data.terraform_remote_state.part_2.outputs.a_one_id, data.terraform_remote_state.part_3.outputs.b_one_id, " +
+		"data.terraform_remote_state.part.outputs.v]"
+	if got := string(d.Files["all"]["main.tf"]); !strings.Contains(got, want) {
+		t.Errorf("%s\ndoesn't have %s", got, want)
+	}
+}
+
 // TestPartition checks partitions whose best form is known.
 func TestPartition(t *testing.T) {
 	m, err := Parse("", map[string][]byte{"main.tf": []byte(`
