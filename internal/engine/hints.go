@@ -74,7 +74,7 @@ func (c refHints) explainMissing(
 	full, partial := withAll(d.EvalContext, what.String(), x.whole(all, cty.DynamicVal))
 	if !partial {
 		if _, declared := x.find(ref.Key); ref.Index == nil && declared && c.e.op.Partial() {
-			d.Detail = noObject(what, ref.Key.String())
+			d.Detail, d.Extra = noObject(what, ref.Key.String()), missingObject{}
 			return
 		}
 		d.Detail += " " + x.describeKeys(what)
@@ -97,7 +97,7 @@ func (c refHints) explainMissing(
 		key = keyText(v)
 	}
 	if _, declared := x.find(selected); declared && c.e.op.Partial() {
-		d.Detail = noObject(what, key)
+		d.Detail, d.Extra = noObject(what, key), missingObject{}
 		return
 	}
 	d.Detail = fmt.Sprintf("%s%s doesn't exist. %s", what, key, x.describeKeys(what))
@@ -138,8 +138,8 @@ func withAll(ctx *hcl.EvalContext, name string, all cty.Value) (*hcl.EvalContext
 			return v, false
 		}
 		if len(steps) == 0 {
-			more := all.Type().IsTupleType() || all.LengthInt() > v.LengthInt()
-			return all, v.Type().IsObjectType() && more
+			object, longer := v.Type().IsObjectType(), all.LengthInt() > v.LengthInt()
+			return all, object && all.Type().IsTupleType() || longer && (object || v.Type().IsTupleType())
 		}
 		if !v.Type().IsObjectType() || !v.Type().HasAttribute(steps[0]) {
 			return v, false
@@ -174,6 +174,16 @@ func (c refHints) instancesOf(subject addrs.Referenceable) (fmt.Stringer, *expan
 		}
 	}
 	return nil, nil
+}
+
+// missingObject is the Extra of an error about a declared instance that has no object, in a run that doesn't create it.
+type missingObject struct{}
+
+// onlyMissing reports whether an error is only about such instances.
+func onlyMissing(err error) bool {
+	return err != nil && !slices.ContainsFunc(tfdiags.FromError(err), func(d tfdiags.Diagnostic) bool {
+		return d.Extra != missingObject{}
+	})
 }
 
 // noObject says why an instance that the configuration declares has no value.

@@ -156,7 +156,7 @@ func (r *Report) summary() string {
 	switch {
 	case n > 0:
 		return ui.Count(n, "object") + " changed outside of OpenTofu."
-	case len(r.Unread) > 0:
+	case len(r.Unread) > 0, len(r.Errors) > 0:
 		return "No drift in the objects that could be read."
 	case r.LookedAt != nil:
 		return "No drift in the objects that were read."
