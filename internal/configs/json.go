@@ -1,6 +1,8 @@
 package configs
 
 import (
+	"strings"
+
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/hashicorp/hcl/v2/json"
@@ -31,6 +33,11 @@ func (d *decoder) nativeExpr(expr hcl.Expression) hcl.Expression {
 	text, start, ok := jsonText(expr)
 	if !ok {
 		d.errorf(expr.Range(), "Expected string expression", "In JSON syntax, a reference must be written as a string.")
+		return nil
+	}
+	if bare, ok := strings.CutPrefix(text, "${"); ok {
+		d.errorf(expr.Range(), "Invalid reference", "In JSON syntax, a reference is written without ${ and }, as %q.",
+			strings.TrimSpace(strings.TrimSuffix(bare, "}")))
 		return nil
 	}
 	inner, diags := hclsyntax.ParseExpression([]byte(text), expr.Range().Filename, start)
