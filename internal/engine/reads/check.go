@@ -172,6 +172,10 @@ func (m *Module) undeclaredResource(addr addrs.Resource) error {
 		return tfdiags.Errorf("Invalid reference to action", "An action has no value: %s can be named only in the list "+
 			"\"actions\" of an action_trigger block.", addr)
 	}
+	if addr.Mode == addrs.Managed && addr.Type == "list" && addr.Name != "" {
+		return tfdiags.Errorf("Invalid reference to list block", "What a list block finds can be read only in query files "+
+			"(*.tfquery.hcl).")
+	}
 	what := map[addrs.ResourceMode]string{addrs.Managed: "A resource", addrs.Data: "A data source",
 		addrs.Ephemeral: "An ephemeral resource"}[addr.Mode]
 	detail := fmt.Sprintf("%s %q %q has not been declared in %s.", what, addr.Type, addr.Name, ModuleName(m.Path))
