@@ -47,7 +47,7 @@ type result struct {
 
 // inputs collects the inputs of one block, value, module call or provider configuration.
 type inputs struct {
-	hasher
+	*hasher
 	s *search
 	result
 }

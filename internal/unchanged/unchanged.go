@@ -296,35 +296,43 @@ func (s *search) valid(at hcl.Range, ok bool) (hcl.Range, bool) {
 func (s *search) textAt(at hcl.Range) []byte { return s.Source(at.Filename)[at.Start.Byte:at.End.Byte] }
 
 // hasher hashes texts so that different sequences have different sums.
-type hasher struct{ hash.Hash }
+type hasher struct {
+	hash.Hash
+	next []byte // memory for what is hashed next
+}
 
-func newHash(kind string) hasher {
-	h := hasher{sha256.New()}
+func newHash(kind string) *hasher {
+	h := &hasher{Hash: sha256.New()}
 	h.text(kind)
 	return h
 }
 
-func (h hasher) number(n int64) {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], uint64(n))
-	h.Write(b[:])
+func (h *hasher) number(n int64) {
+	h.next = binary.LittleEndian.AppendUint64(h.next[:0], uint64(n))
+	h.Write(h.next)
 }
 
-func (h hasher) text(s string) { h.bytes([]byte(s)) }
+func (h *hasher) text(s string) {
+	h.number(int64(len(s)))
+	h.next = append(h.next[:0], s...)
+	h.Write(h.next)
+}
 
-func (h hasher) bytes(b []byte) {
+func (h *hasher) bytes(b []byte) {
 	h.number(int64(len(b)))
 	h.Write(b)
 }
 
-func (h hasher) flags(flags ...bool) {
+func (h *hasher) flags(flags ...bool) {
+	h.next = h.next[:0]
 	for _, f := range flags {
 		n := byte(0)
 		if f {
 			n = 1
 		}
-		h.Write([]byte{n})
+		h.next = append(h.next, n)
 	}
+	h.Write(h.next)
 }
 
-func (h hasher) sum() sum { return sum(h.Sum(nil)[:len(sum{})]) }
+func (h *hasher) sum() sum { return sum(h.Sum(h.next[:0])[:len(sum{})]) }
