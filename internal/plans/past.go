@@ -88,7 +88,11 @@ func (l *Lost) Text() string {
 // When describes the time to which the plan returns: "at the end of the run ID (TIME)", "at TIME" or
 // "before they were changed outside"; and "before the run ID" if it takes back only that run.
 func (p *Past) When() string {
-	if p.Undo != "" {
+	switch p.Undo {
+	case "":
+	case "last":
+		return "before the last run"
+	default:
 		return "before the run " + p.Undo
 	}
 	if p.At.IsZero() {

@@ -175,6 +175,7 @@ func TestPast(t *testing.T) {
 		"at 2026-03-01T12:30:00Z":                             {At: at},
 		"at the end of the run 4f1c0a (2026-03-01T12:30:00Z)": {At: at, Run: "4f1c0a"},
 		"before the run 4f1c0a":                               {At: at, Undo: "4f1c0a"},
+		"before the last run":                                 {At: at, Undo: "last"},
 	} {
 		if got := p.When(); got != want {
 			t.Errorf("got %q, want %q", got, want)
