@@ -47,7 +47,7 @@ func newPastObjects(cfg *configs.Config, past *Past, prior *states.State, movedN
 
 // undoes reports whether the plan takes back a run that created the present object of an instance.
 func (o *pastObjects) undoes(addr addrs.AbsInstance) bool {
-	return o.undo && o.object(addr) == nil && o.wasCreated(addr)
+	return o.undo && o.State.Current(addr) == nil && o.wasCreated(addr)
 }
 
 // wasCreated reports whether a run has created the present object of an instance since the earlier
@@ -68,11 +68,6 @@ func origin(m *moves.Results, addr addrs.AbsInstance) addrs.AbsInstance {
 		return *from
 	}
 	return addr
-}
-
-// object returns the earlier object of an instance, or nil.
-func (o *pastObjects) object(addr addrs.AbsInstance) *states.Object {
-	return o.State.Current(addr)
 }
 
 // restoration holds the data for restoring an earlier object's values in a plan or an apply.
@@ -104,7 +99,7 @@ type pastPlan struct{ *instancePlan }
 // p.restore nil if the instance is a different object now, which stays as it is.
 func (p pastPlan) planPast(ctx context.Context, prior *objectState) (*objectState, *plans.Importing, error) {
 	past := p.w.op.past
-	stored := past.object(p.addr)
+	stored := past.State.Current(p.addr)
 	if stored == nil {
 		return nil, nil, p.planNewer(ctx, prior)
 	}
@@ -252,5 +247,5 @@ func (f finisher) leaves(addr addrs.AbsInstance) bool {
 
 // changedSince reports whether the present object of an instance differs from its earlier object.
 func (f finisher) changedSince(addr addrs.AbsInstance) bool {
-	return !statefile.SameObject(f.w.op.past.object(addr), f.w.op.Prior.Current(addr))
+	return !statefile.SameObject(f.w.op.past.State.Current(addr), f.w.op.Prior.Current(addr))
 }
