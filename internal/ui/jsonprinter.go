@@ -295,8 +295,10 @@ func (p *jsonPrinter) Plan(v *PlanView) {
 		p.line("info", fmt.Sprintf("%s: Plan to %s", c.Addr, l.Action), "planned_change", entry{"change": l})
 	}
 	for inv := range v.Plan.Changes.Invocations() {
+		out := invocationJSON(inv)
+		out.ConfigValues = loggedJSON(inv.Config)
 		p.line("info", "Planned action invocation: "+planview.InvocationText(inv), "planned_action_invocation",
-			entry{"invocation": invocationJSON(inv)})
+			entry{"invocation": out})
 	}
 	for _, d := range v.Source().Deferred() {
 		l := changeLine(&d.InstanceChange)
