@@ -104,7 +104,13 @@ func TestSections(t *testing.T) {
 // TestParseSections checks that divided snapshots are read like whole ones, and that damage is reported.
 func TestParseSections(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	texts := testResources(50, func(_ int, text string) string { return text })
+	texts := testResources(50, func(i int, text string) string {
+		if i < 45 {
+			return text
+		}
+		text = strings.Replace(text, `[{`, fmt.Sprintf(`[{"index_key":%d,`, i), 1) // more instances of r25 to r29
+		return strings.Replace(text, fmt.Sprintf(`"name":"r%d"`, i), fmt.Sprintf(`"name":"r%d"`, i-20), 1)
+	})
 	snapshot := func(resources string) []byte {
 		return fmt.Appendf(nil, `{"version":4,"serial":7,"resources":[%s],"lineage":"l"}`, resources)
 	}
