@@ -96,29 +96,29 @@ func (d *decoder) mockBlocks(m *MockProvider, blocks hcl.Blocks) {
 	for _, inner := range blocks {
 		switch inner.Type {
 		case "mock_resource":
-			d.mockDefaults(m.Resources, inner)
+			d.mockDefaults(m, m.Resources, inner)
 		case "mock_data":
-			d.mockDefaults(m.Data, inner)
+			d.mockDefaults(m, m.Data, inner)
 		case "mock_ephemeral":
-			d.mockDefaults(m.Ephemeral, inner)
+			d.mockDefaults(m, m.Ephemeral, inner)
 		default:
 			before := len(m.Overrides)
 			m.Overrides = d.testOverride(m.Overrides, inner)
 			for _, o := range m.Overrides[before:] {
 				if first := m.byTarget.Add(o); first != nil {
-					d.errorf(o.TargetRange, "Duplicated override", "%s is overridden twice for this provider, before at %s.",
-						o.Target, tfdiags.Place(first.TargetRange))
+					d.errorf(m.Range, "Duplicated override", "%s is overridden twice for this provider, at %s and at %s.",
+						o.Target, tfdiags.Place(first.TargetRange), tfdiags.Place(o.TargetRange))
 				}
 			}
 		}
 	}
 }
 
-func (d *decoder) mockDefaults(into map[string]MockDefaults, block *hcl.Block) {
+func (d *decoder) mockDefaults(m *MockProvider, into map[string]MockDefaults, block *hcl.Block) {
 	typ := block.Labels[0]
 	if before, dup := into[typ]; dup {
-		d.errorf(block.DefRange, "Duplicated "+block.Type+" block",
-			"There is another %s block for the type %q at %s.", block.Type, typ, tfdiags.Place(before.rng))
+		d.errorf(m.Range, "Duplicated "+block.Type+" block", "There are %s blocks for the type %q at %s and at %s.",
+			block.Type, typ, tfdiags.Place(before.rng), tfdiags.Place(block.DefRange))
 	}
 	attrs := d.content(block.Body, mockDefaultsSchema).Attributes
 	out := MockDefaults{Values: cty.EmptyObjectVal, During: d.mockTime(attrs), rng: block.DefRange}
