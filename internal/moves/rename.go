@@ -34,6 +34,7 @@ func Rename(from, to *states.State, source, dest addrs.Target) ([]Renamed, error
 
 type renamer struct {
 	from, to *states.State
+	calls    bool                                    // the address of a module without a key is that of all its instances, as in moved blocks
 	was      map[addrs.AbsInstance]addrs.AbsInstance // old address by new address
 }
 
@@ -102,6 +103,9 @@ func (r *renamer) several(source, dest addrs.ModuleInstance) (out []Renamed, err
 	switch {
 	case len(keys) == 0:
 		return nil, r.from.NotFound(addrs.Target{Module: source})
+	case !r.calls:
+		return nil, invalidRename(source, dest, fmt.Sprintf("%s has instances such as %s, which are moved one by one. "+
+			"Name one of these.", source, caller.Child(call.Name, keys[0])))
 	case called.Key != addrs.NoKey:
 		return nil, invalidRename(source, dest, fmt.Sprintf("%s has instances such as %s, which can't all be moved to one "+
 			"address. Name one of these, or move them to the address of a module without a key.",
@@ -119,8 +123,8 @@ func (r *renamer) several(source, dest addrs.ModuleInstance) (out []Renamed, err
 	return out, nil
 }
 
-// module moves everything in a module instance, including the modules that it calls. If source has no key but its
-// instances have, all of them move.
+// module moves everything in a module instance, including the modules that it calls. See several for a module
+// whose instances have keys.
 func (r *renamer) module(source, dest addrs.ModuleInstance) ([]Renamed, error) {
 	var inside []*states.Resource
 	for res := range r.from.Resources() {

@@ -15,7 +15,7 @@ type Pair struct{ From, To addrs.Target }
 // each object by its new one. The dependencies of these objects are renamed; those on objects that stay are
 // dropped. After an error, the states are incomplete.
 func Transfer(from, to *states.State, pairs []Pair) (map[addrs.AbsInstance]addrs.AbsInstance, error) {
-	r := &renamer{from: from, to: to, was: make(map[addrs.AbsInstance]addrs.AbsInstance)}
+	r := &renamer{from: from, to: to, calls: true, was: make(map[addrs.AbsInstance]addrs.AbsInstance)}
 	before := from.Clone()
 	for _, p := range pairs {
 		if _, err := r.rename(p.From, p.To); err != nil {
