@@ -63,13 +63,17 @@ func (m *Managed) AddState(root string, st *states.State) {
 	}
 }
 
-// AddImport adds an object that the configuration imports, unless a state has it.
+// AddImport adds an object that the configuration imports. If a state has it, or another import block, it only gets
+// further keys.
 func (m *Managed) AddImport(o *Object, owner Owner) {
-	if len(m.Owners(o)) > 0 {
-		return
+	owners := m.Owners(o)
+	if len(owners) == 0 {
+		owners = []Owner{owner}
 	}
 	for _, key := range o.keys() {
-		m.add(key, owner)
+		for _, owner := range owners {
+			m.add(key, owner)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -351,19 +352,55 @@ func (a *adoption) prefix() (string, error) {
 // the others are planned again. The plan is nil if no object is left.
 func (a *adoption) planAll(ctx context.Context, prefix string) (*plans.Plan, error) {
 	for found := false; len(a.objects) > 0; {
+		before := a.app.Warnings.Take()
 		plan, err := a.plan(ctx, filepath.Base(prefix)+"_imports.tf", adopt.Imports(a.objects))
+		planned := a.app.Warnings.Take() // they count only if no further plan follows
+		a.app.Warnings.Add(before...)
 		found = a.setValues(plan) || found
+		left := a.leaveOutPlanned(plan)
 		switch {
-		case err != nil && !a.drop(err):
+		case err != nil && !left && !a.drop(err):
+			a.app.Warnings.Add(planned...)
 			return nil, err
 		case err == nil && found && !a.f.Pending: // objects whose values are known now may become one block
 			found = false
 			adopt.Arrange(a.objects, a.schema, a.taken)
-		case err == nil:
+		case err == nil && !left:
+			a.app.Warnings.Add(planned...)
 			return plan, nil
 		}
 	}
 	return nil, nil
+}
+
+// leaveOutPlanned leaves out the objects of which only the plan shows, by the identities and values that it has read,
+// that a state has them or that another import block imports them. It reports whether there are any.
+func (a *adoption) leaveOutPlanned(plan *plans.Plan) bool {
+	if plan == nil {
+		return false
+	}
+	ours, read := make(map[addrs.AbsInstance]bool), make(map[*adopt.Object]*adopt.Object)
+	for _, o := range a.objects {
+		ours[o.Addr] = true
+	}
+	planned := func(c *plans.InstanceChange, id string) *adopt.Object {
+		o := &adopt.Object{Type: c.Addr.Resource.Type, Source: c.Provider.Config.Provider, ID: id, Identity: c.BeforeIdentity}
+		o.Value, _ = c.Before.UnmarkDeep()
+		return o
+	}
+	for _, c := range plan.Changes.Instances {
+		if c.Importing != nil && !ours[c.Addr] {
+			a.managed.AddImport(planned(c, c.Importing.ID), adopt.Owner{Addr: c.Addr.String() + toBeImported})
+		}
+	}
+	for _, o := range a.objects {
+		if c := plan.Changes.Instance(o.Addr, addrs.NotDeposed); c != nil && c.Importing != nil {
+			read[o] = planned(c, o.ID)
+		}
+	}
+	before := len(a.objects)
+	a.leaveOutManaged(func(o *adopt.Object) *adopt.Object { return cmp.Or(read[o], o) })
+	return len(a.objects) < before
 }
 
 // plan plans the configuration with a file that exists only in memory; see start.

@@ -317,8 +317,14 @@ func (a *adoption) leaveOut(ctx context.Context) error {
 		return err
 	}
 	a.addImports("", a.config)
+	a.leaveOutManaged(func(o *adopt.Object) *adopt.Object { return o })
+	return nil
+}
+
+// leaveOutManaged moves the objects to the result that have an owner. known returns what is known of an object.
+func (a *adoption) leaveOutManaged(known func(*adopt.Object) *adopt.Object) {
 	a.objects = slices.DeleteFunc(a.objects, func(o *adopt.Object) bool {
-		owners := a.managed.Owners(o)
+		owners := a.managed.Owners(known(o))
 		if len(owners) == 0 {
 			return false
 		}
@@ -335,7 +341,6 @@ func (a *adoption) leaveOut(ctx context.Context) error {
 		}
 		return true
 	})
-	return nil
 }
 
 // addEstate reads the states of the other root modules.
@@ -406,6 +411,9 @@ func nearestEstate(dir string) string {
 	}
 }
 
+// toBeImported follows the address of an object that no state has yet.
+const toBeImported = " (to be imported)"
+
 // addImports adds the objects of the import blocks in a root module whose arguments are constant. root is its name;
 // "" for the own one.
 func (a *adoption) addImports(root string, config *configs.Config) {
@@ -423,7 +431,7 @@ func (a *adoption) addImports(root string, config *configs.Config) {
 			} else if v, ok := constant(im.Identity, each); ok && v.Type().IsObjectType() {
 				o.Identity = v
 			}
-			a.managed.AddImport(o, adopt.Owner{Root: root, Addr: im.ToResource.String() + " (to be imported)"})
+			a.managed.AddImport(o, adopt.Owner{Root: root, Addr: im.ToResource.String() + toBeImported})
 		}
 		ctx := &hcl.EvalContext{Functions: table}
 		if im.ForEach == nil {
