@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"tofu/internal/hclfmt"
 	"tofu/internal/tfdiags"
 )
 
@@ -209,7 +210,7 @@ func (d *divider) check() error {
 
 // taken returns an error if a part has another block of the same name as b.
 func (d *divider) taken(part string, b *block, has *Module, other *block) error {
-	same := bytes.Equal(bytes.Join(bytes.Fields(d.text(b)), nil), bytes.Join(bytes.Fields(has.text(other)), nil))
+	same := bytes.Equal(bytes.Join(bytes.Fields(d.code(b)), nil), bytes.Join(bytes.Fields(has.code(other)), nil))
 	switch {
 	case b.item():
 		return tfdiags.Errorf("The target of a move exists", "The root module %s has a block %s already, at %s. Choose another "+
@@ -230,6 +231,14 @@ func (d *divider) note(format string, args ...any) {
 
 func (m *Module) text(b *block) []byte { return m.files[b.file][b.start:b.end] }
 
+// code returns the text of a block, for a local value without comments around it.
+func (m *Module) code(b *block) []byte {
+	if b.typ == "local" {
+		return m.files[b.file][b.rng.Start.Byte:b.rng.End.Byte]
+	}
+	return m.text(b)
+}
+
 // write computes the changes of the blocks of a part, and the outputs that they need elsewhere.
 func (d *divider) write(name string) error {
 	e, locals := d.edited[name], map[string]string{}
@@ -240,15 +249,17 @@ func (d *divider) write(name string) error {
 			return err
 		case name == d.from && d.own[name][b]:
 			e.cuts[b.file] = append(e.cuts[b.file], edits...)
+		case name == d.from && b.typ == "local":
+			e.cuts[b.file] = append(e.cuts[b.file], edit{b.span, ""})
 		case name == d.from:
-			e.cuts[b.file] = append(e.cuts[b.file], edit{d.whole(b), ""})
+			e.cuts[b.file] = append(e.cuts[b.file], edit{d.whole(b.file, b.span), ""})
 		case !d.own[name][b] || e.has(b):
 		case b.typ == "terraform":
 			if text := apply(d.text(b), b.start, append(edits, d.settings(b, e.part.Backend)...)); !emptyBlock(text) {
 				e.add("terraform.tf", text)
 			}
 		case b.typ == "local":
-			locals[b.file] += "  " + apply(d.text(b), b.start, edits) + "\n"
+			locals[b.file] += strings.TrimSuffix(apply(d.text(b), b.start, edits), "\n") + "\n"
 		default:
 			e.add(b.file, apply(d.text(b), b.start, edits))
 			if b.item() && bytes.Contains(d.text(b), []byte("path.")) {
@@ -257,6 +268,13 @@ func (d *divider) write(name string) error {
 			}
 			if b.typ == "variable" {
 				d.note("%s has a copy of %s: give it the same value there as in %s.", name, b.key, d.from)
+			}
+		}
+	}
+	if name == d.from {
+		for _, in := range d.locals { // blocks of which nothing is left
+			if len(in.values) > 0 && !slices.ContainsFunc(in.values, func(b *block) bool { return d.own[name][b] }) {
+				e.cuts[in.file] = append(e.cuts[in.file], edit{d.whole(in.file, in.span), ""})
 			}
 		}
 	}
@@ -270,15 +288,8 @@ func (d *divider) write(name string) error {
 }
 
 // whole returns the span to cut for a block, so that one empty line is left of those around it.
-func (d *divider) whole(b *block) span {
-	src, s := d.files[b.file], span{b.start, b.end}
-	if b.typ == "local" { // with the line
-		s.start = bytes.LastIndexByte(src[:s.start], '\n') + 1
-		if i := bytes.IndexByte(src[s.end:], '\n'); i >= 0 {
-			s.end += i + 1
-		}
-		return s
-	}
+func (d *divider) whole(file string, s span) span {
+	src := d.files[file]
 	if s.end < len(src) && src[s.end] == '\n' && (s.start < 2 || src[s.start-2] == '\n') {
 		s.end++ // one of two empty lines
 	}
@@ -304,11 +315,7 @@ func (d *divider) settings(b *block, backend map[string]string) []edit {
 	for _, inner := range b.body.Blocks {
 		switch inner.Type {
 		case "required_providers":
-			start, end := d.extent(b.file, inner.Range().Start.Byte, inner.Range().End.Byte)
-			for start > b.start && (d.files[b.file][start-1] == ' ' || d.files[b.file][start-1] == '\t') {
-				start--
-			}
-			out = append(out, edit{span{start, end}, ""})
+			out = append(out, edit{d.extent(b.file, inner.Range()), ""})
 		case "backend":
 			for _, name := range slices.Sorted(maps.Keys(backend)) {
 				if attr := inner.Body.Attributes[name]; attr != nil {
@@ -485,8 +492,11 @@ func (d *divider) result() (*Division, error) {
 		for file, text := range changed {
 			if len(bytes.TrimSpace(text)) == 0 {
 				changed[file] = nil
-			} else {
-				changed[file] = append(bytes.TrimSpace(text), '\n')
+				continue
+			}
+			var err error
+			if changed[file], err = hclfmt.Keep(own[file], append(bytes.TrimSpace(text), '\n'), file); err != nil {
+				return nil, err
 			}
 		}
 		out.Files[name] = changed

@@ -19,19 +19,26 @@ type Module struct {
 	blocks []*block          // in the order of files and positions
 	byKey  map[string]*block
 	sorted []string // names of files
+	locals []*localsBlock
+}
+
+// localsBlock is a block with local values.
+type localsBlock struct {
+	file   string
+	span   span // with the comments directly above it, and the line break
+	values []*block
 }
 
 // block is a block of the root module, or one local value.
 type block struct {
-	file  string
-	key   string // such as aws_vpc.main, data.aws_ami.x, module.m, var.v, local.l, provider.aws.west; "" for others
-	typ   string // the type of the block, or "local"
-	rng   hcl.Range
-	start int // of its text, with the comments directly above it
-	end   int // of its text, with the line break
-	refs  []ref
-	body  *hclsyntax.Body // nil for a local value
-	name  span            // of the last label with its quotes
+	file string
+	key  string // such as aws_vpc.main, data.aws_ami.x, module.m, var.v, local.l, provider.aws.west; "" for others
+	typ  string // the type of the block, or "local"
+	rng  hcl.Range
+	span // its text, with the comments directly above it, and the line break
+	refs []ref
+	body *hclsyntax.Body // nil for a local value
+	name span            // of the last label with its quotes
 	// providers has the keys of the provider configurations that it names.
 	providers []string
 }
@@ -95,16 +102,17 @@ func Parse(dir string, files map[string][]byte) (*Module, error) {
 
 func (m *Module) add(file string, hb *hclsyntax.Block) {
 	if hb.Type == "locals" {
+		in := &localsBlock{file: file, span: m.extent(file, hb.Range())}
 		for _, attr := range inOrder(hb.Body.Attributes) {
 			b := &block{file: file, typ: "local", key: "local." + attr.Name, rng: attr.SrcRange,
-				start: attr.SrcRange.Start.Byte, end: attr.SrcRange.End.Byte}
+				span: m.extent(file, attr.SrcRange)}
 			b.collect(attr.Expr, inExpr)
-			m.blocks, m.byKey[b.key] = append(m.blocks, b), b
+			m.blocks, m.byKey[b.key], in.values = append(m.blocks, b), b, append(in.values, b)
 		}
+		m.locals = append(m.locals, in)
 		return
 	}
-	b := &block{file: file, typ: hb.Type, rng: hb.DefRange(), body: hb.Body}
-	b.start, b.end = m.extent(file, hb.Range().Start.Byte, hb.Range().End.Byte)
+	b := &block{file: file, typ: hb.Type, rng: hb.DefRange(), body: hb.Body, span: m.extent(file, hb.Range())}
 	if n := len(hb.LabelRanges); n > 0 {
 		b.name = of(hb.LabelRanges[n-1])
 	}
@@ -132,23 +140,29 @@ func (m *Module) add(file string, hb *hclsyntax.Block) {
 	}
 }
 
-// extent extends the range of a block to the comments directly above it and to its line break.
-func (m *Module) extent(file string, start, end int) (int, int) {
-	src := m.files[file]
+// extent extends the range of a block or argument to its whole lines and to the comments directly above it. If other
+// code is on these lines, it returns the range as it is.
+func (m *Module) extent(file string, r hcl.Range) span {
+	src, s := m.files[file], of(r)
+	comment := func(line []byte) bool {
+		return bytes.HasPrefix(line, []byte("#")) || bytes.HasPrefix(line, []byte("//"))
+	}
+	start, end := bytes.LastIndexByte(src[:s.start], '\n')+1, len(src)
+	if i := bytes.IndexByte(src[s.end:], '\n'); i >= 0 {
+		end = s.end + i + 1
+	}
+	after := bytes.TrimSpace(src[s.end:end])
+	if len(bytes.TrimSpace(src[start:s.start])) > 0 || len(after) > 0 && !comment(after) {
+		return s
+	}
 	for start > 0 {
 		line := bytes.LastIndexByte(src[:start-1], '\n') + 1
-		text := strings.TrimSpace(string(src[line:start]))
-		if !strings.HasPrefix(text, "#") && !strings.HasPrefix(text, "//") {
+		if !comment(bytes.TrimSpace(src[line:start])) {
 			break
 		}
 		start = line
 	}
-	if i := bytes.IndexByte(src[end:], '\n'); i >= 0 {
-		end += i + 1
-	} else {
-		end = len(src)
-	}
-	return start, end
+	return span{start, end}
 }
 
 // references collects the references in a body. top says that it is that of the block itself.

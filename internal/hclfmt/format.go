@@ -30,6 +30,15 @@ func Format(src []byte, name string) ([]byte, error) {
 	return file.Bytes(), nil
 }
 
+// Keep returns after in canonical form if before is in it, too. In a file that was never formatted, nothing changes
+// that doesn't have to. An empty file is in canonical form.
+func Keep(before, after []byte, name string) ([]byte, error) {
+	if canonical, err := Format(before, name); err != nil || !bytes.Equal(canonical, before) {
+		return after, nil
+	}
+	return Format(after, name)
+}
+
 // modernize replaces old notations in a body. path holds the types of the enclosing blocks.
 func modernize(body *hclwrite.Body, path []string) {
 	isVariable := len(path) == 1 && path[0] == "variable"

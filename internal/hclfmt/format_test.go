@@ -52,6 +52,18 @@ func TestFormat(t *testing.T) {
 	}
 }
 
+func TestKeep(t *testing.T) {
+	const loose, canonical = "a = 1\nlong = 2\n", "a    = 1\nlong = 2\n"
+	for before, want := range map[string]string{"": canonical, "b = 1\n": canonical, "b=1\n": loose, "b = \n": loose} {
+		if got, err := Keep([]byte(before), []byte(loose), "test.tf"); err != nil || string(got) != want {
+			t.Errorf("after %q: got %q, %v", before, got, err)
+		}
+	}
+	if _, err := Keep(nil, []byte("a = \n"), "test.tf"); err == nil {
+		t.Error("no error for text that can't be parsed")
+	}
+}
+
 // FuzzFormat checks that formatting terminates, is stable and keeps valid source valid.
 func FuzzFormat(f *testing.F) {
 	f.Add("a=1\nbb = \"${x}\"\nvariable x {\n type = \"list\"\n}\n")

@@ -19,6 +19,7 @@ import (
 	"tofu/internal/backend"
 	"tofu/internal/carve"
 	"tofu/internal/depsfile"
+	"tofu/internal/hclfmt"
 	"tofu/internal/roots"
 	"tofu/internal/session"
 	"tofu/internal/states"
@@ -220,7 +221,9 @@ func (s *Split) copies(r *roots.Root) error {
 		for _, g := range s.Groups[1:] {
 			text := data
 			if values {
-				text = s.values(data, e.Name(), g.Name)
+				if text, err = s.values(data, e.Name(), g.Name); err != nil {
+					return err
+				}
 			}
 			if len(text) > 0 {
 				s.Copies[filepath.Join(s.Dirs[g.Name], e.Name())] = text
@@ -231,10 +234,10 @@ func (s *Split) copies(r *roots.Root) error {
 }
 
 // values returns the lines of a file with values of variables that a part declares.
-func (s *Split) values(data []byte, name, part string) (out []byte) {
+func (s *Split) values(data []byte, name, part string) (out []byte, err error) {
 	f, diags := hclsyntax.ParseConfig(data, name, hcl.InitialPos)
 	if diags.HasErrors() {
-		return data
+		return data, nil
 	}
 	var config []byte
 	for _, file := range slices.Sorted(maps.Keys(s.Division.Files[part])) {
@@ -248,7 +251,7 @@ func (s *Split) values(data []byte, name, part string) (out []byte) {
 			out = append(append(out, data[attr.Range.Start.Byte:attr.Range.End.Byte]...), '\n')
 		}
 	}
-	return out
+	return hclfmt.Keep(data, out, name)
 }
 
 // Write writes the files.
