@@ -121,8 +121,11 @@ func (p dataPlan) readData(
 	if err != nil {
 		return cty.NilVal, nil, err
 	}
-	q := &DataRead{p.addr, p.prov.addr, providers.ReadDataRequest{Type: r.Addr.Resource.Type, Config: config, Meta: meta,
-		Addr: p.addr}, r.Recorded.Dependencies}
+	req := providers.ReadDataRequest{Type: r.Addr.Resource.Type, Config: config, Meta: meta, Addr: p.addr}
+	for _, pvm := range pvms {
+		req.Sensitive = append(req.Sensitive, pvm.Path)
+	}
+	q := &DataRead{p.addr, p.prov.addr, req, r.Recorded.Dependencies}
 	if known, ok := p.remembered(q); ok {
 		v = objchange.NormalizeFromLegacy(r.Schema.Block, known)
 		if len(pvms) > 0 {
@@ -189,7 +192,7 @@ func (p dataPlan) callData(ctx context.Context, q *DataRead) (cty.Value, []cty.P
 	case !resp.State.IsWhollyKnown() && !(resp.Pending && w.op.Phase.Plans()):
 		return cty.NilVal, nil, providerBug(bug, p.prov.addr.Config.Provider, "returned unknown values for %s.", p.addr)
 	}
-	return objchange.NormalizeFromLegacy(r.Schema.Block, resp.State), resp.Hidden, nil
+	return states.MarkSensitive(objchange.NormalizeFromLegacy(r.Schema.Block, resp.State), resp.Sensitive), resp.Hidden, nil
 }
 
 // foundNothing turns an error that says that an object doesn't exist into a warning.

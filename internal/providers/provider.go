@@ -310,8 +310,10 @@ type ReadDataRequest struct {
 	Type   string
 	Config cty.Value
 	Meta   cty.Value
-	// Addr is the address of the data source. It is not sent to the provider.
-	Addr addrs.AbsInstance
+	// Addr is the address of the data source, and Sensitive lists the sensitive parts of Config. They
+	// are not sent to the provider.
+	Addr      addrs.AbsInstance
+	Sensitive []cty.Path
 }
 
 // ReadDataResponse holds the object of a data source.
@@ -323,7 +325,9 @@ type ReadDataResponse struct {
 	Pending bool
 	// Hidden lists the parts of a pending State that the plan doesn't show. In expressions, the
 	// values of these parts have no marks.
-	Hidden      []cty.Path
+	Hidden []cty.Path
+	// Sensitive lists sensitive parts of State, besides those of the schema and the configuration.
+	Sensitive   []cty.Path
 	Deferred    string
 	Diagnostics tfdiags.Diagnostics
 }

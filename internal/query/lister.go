@@ -11,7 +11,9 @@ import (
 
 	"tofu/internal/configs"
 	"tofu/internal/configschema"
+	"tofu/internal/lang/marks"
 	"tofu/internal/providers"
+	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
@@ -147,7 +149,9 @@ func (l *lister) ReadDataSource(
 	if diags = diags.Append(more...); diags.HasErrors() {
 		return providers.ReadDataResponse{Diagnostics: diags}
 	}
-	list := List{Addr: configs.ListAddress(req.Addr.String()), Type: typ, Config: ask.Config}
+	config := states.MarkSensitive(ask.Config, below("config", req.Sensitive))
+	list := List{Addr: configs.ListAddress(req.Addr.String()), Type: typ,
+		Config: schema.Lists.Type(typ).Block.MarkSensitive(config, marks.Sensitive)}
 	l.run.Started(list)
 	limit, _ := ask.Limit.AsBigFloat().Int64()
 	objects := &collector{run: l.run, list: list, limit: int(limit), schema: schema, provider: l.Interface,
@@ -166,7 +170,18 @@ func (l *lister) ReadDataSource(
 	l.run.Finished(list, objects.total)
 	values := req.Config.AsValueMap()
 	values["data"] = cty.TupleVal(objects.values)
-	return providers.ReadDataResponse{State: cty.ObjectVal(values), Diagnostics: diags}
+	return providers.ReadDataResponse{State: cty.ObjectVal(values), Sensitive: objects.sensitive, Diagnostics: diags}
+}
+
+// below returns those paths that begin with an attribute, without it.
+func below(attribute string, paths []cty.Path) []cty.Path {
+	var out []cty.Path
+	for _, p := range paths {
+		if len(p) > 0 && p[0] == (cty.GetAttrStep{Name: attribute}) {
+			out = append(out, p[1:])
+		}
+	}
+	return out
 }
 
 // collector collects the objects that a list block finds.
@@ -179,9 +194,10 @@ type collector struct {
 	reference string // the provider configuration of the list block
 	names     string // what the names of generated resources begin with
 
-	total  int
-	values []cty.Value
-	diags  tfdiags.Diagnostics
+	total     int
+	values    []cty.Value
+	sensitive []cty.Path // in the attribute data, which holds the values
+	diags     tfdiags.Diagnostics
 }
 
 // add adds an object. It reports whether there may be more.
@@ -191,8 +207,13 @@ func (c *collector) add(ctx context.Context, o providers.ListedObject) bool {
 		return true
 	}
 	typ := c.schema.Resources.Type(c.list.Type)
+	secrets := typ.Block.SensitivePaths(o.Object)
 	found := &Object{List: c.list, Provider: c.reference, DisplayName: o.DisplayName, Identity: o.Identity,
-		IdentityVersion: typ.IdentityVersion, Object: shown(typ, o.Object)}
+		IdentityVersion: typ.IdentityVersion, Object: shown(o.Object, secrets)}
+	at := cty.GetAttrPath("data").IndexInt(c.total).GetAttr("state")
+	for _, p := range secrets {
+		c.sensitive = append(c.sensitive, append(at.Copy(), p...))
+	}
 	if c.run.Generate && !o.Object.IsNull() {
 		c.diags = c.diags.Append(c.generate(ctx, found, o.Object)...)
 	}
@@ -204,8 +225,8 @@ func (c *collector) add(ctx context.Context, o providers.ListedObject) bool {
 }
 
 // shown returns an object without its sensitive values, which are null instead.
-func shown(typ *providers.ResourceSchema, object cty.Value) cty.Value {
-	secret := cty.NewPathSet(typ.Block.SensitivePaths(object)...)
+func shown(object cty.Value, secrets []cty.Path) cty.Value {
+	secret := cty.NewPathSet(secrets...)
 	out, err := cty.Transform(object, func(path cty.Path, v cty.Value) (cty.Value, error) {
 		if secret.Has(path) {
 			return cty.NullVal(v.Type()), nil

@@ -42,9 +42,9 @@ type Run struct {
 
 // List is one instance of a list block.
 type List struct {
-	Addr   string // such as list.aws_instance.web[0]
-	Type   string // the resource type
-	Config cty.Value
+	Addr   string    // such as list.aws_instance.web[0]
+	Type   string    // the resource type
+	Config cty.Value // its sensitive values are marked
 }
 
 // Object is an object that a list block has found.

@@ -7,6 +7,7 @@ import (
 
 	"tofu/internal/configschema"
 	"tofu/internal/providers"
+	"tofu/internal/states"
 	"tofu/internal/tfdiags"
 )
 
@@ -66,12 +67,30 @@ func TestShown(t *testing.T) {
 		return cty.ObjectVal(map[string]cty.Value{"open": s("o"), "secret": secret, "list": cty.ListVal([]cty.Value{inner, inner}),
 			"map": cty.MapVal(map[string]cty.Value{"k": inner}), "set": set(inner, secret)})
 	}
-	if got := shown(typ, object(s("s"))); !got.RawEquals(object(null)) {
+	if got := shown(object(s("s")), typ.Block.SensitivePaths(object(s("s")))); !got.RawEquals(object(null)) {
 		t.Errorf("got %#v", got)
 	}
 	whole := cty.NullVal(object(null).Type())
-	if got := shown(typ, whole); !got.RawEquals(whole) {
+	if got := shown(whole, typ.Block.SensitivePaths(whole)); !got.RawEquals(whole) {
 		t.Errorf("of nothing: %#v", got)
+	}
+}
+
+// TestSensitive checks that what other list blocks read of an object has its sensitive parts marked.
+func TestSensitive(t *testing.T) {
+	typ := &providers.ResourceSchema{Block: &configschema.Block{Attributes: map[string]*configschema.Attribute{
+		"open": {Type: cty.String, Optional: true}, "secret": {Type: cty.String, Optional: true, Sensitive: true}}}}
+	c := &collector{run: &Run{Found: func(*Object) {}}, list: List{Type: "t"}, limit: 2,
+		schema: &providers.Schema{Resources: providers.Types{"t": typ}}}
+	identity := cty.ObjectVal(map[string]cty.Value{"id": cty.StringVal("i")})
+	c.add(t.Context(), providers.ListedObject{Identity: identity, Object: cty.NullVal(typ.Block.ImpliedType())})
+	c.add(t.Context(), providers.ListedObject{Identity: identity, Object: cty.ObjectVal(map[string]cty.Value{
+		"open": cty.StringVal("o"), "secret": cty.StringVal("s")})})
+	data := states.MarkSensitive(cty.ObjectVal(map[string]cty.Value{"data": cty.TupleVal(c.values)}), c.sensitive)
+	_, marked := data.UnmarkDeepWithPaths()
+	want := cty.GetAttrPath("data").IndexInt(1).GetAttr("state").GetAttr("secret")
+	if len(marked) != 1 || !marked[0].Path.Equals(want) {
+		t.Errorf("marked: %v", marked)
 	}
 }
 

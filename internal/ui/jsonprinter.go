@@ -296,7 +296,7 @@ func (p *jsonPrinter) Plan(v *PlanView) {
 	}
 	for inv := range v.Plan.Changes.Invocations() {
 		out := invocationJSON(inv)
-		out.ConfigValues = loggedJSON(inv.Config)
+		out.ConfigValues = valueJSON(withoutSecrets(inv.Config)) // these lines are often kept as logs
 		p.line("info", "Planned action invocation: "+planview.InvocationText(inv), "planned_action_invocation",
 			entry{"invocation": out})
 	}

@@ -52,24 +52,6 @@ func DescribeOutputs(outputs map[string]*states.Output) map[string]ValueDocument
 // null everywhere else. Ephemeral values become null, and other marks are ignored.
 func valueJSON(v cty.Value) json.RawMessage { return appendValue(nil, v) }
 
-// loggedJSON returns the JSON of a value for the lines that a command prints while it runs, which are
-// often kept as logs: sensitive values are null.
-func loggedJSON(v cty.Value) json.RawMessage {
-	if v == cty.NilVal || !marks.Contains(v, marks.Sensitive) {
-		return valueJSON(v)
-	}
-	v, err := cty.Transform(v, func(_ cty.Path, v cty.Value) (cty.Value, error) {
-		if marks.Has(v, marks.Sensitive) {
-			return cty.NullVal(v.Type()), nil
-		}
-		return v, nil
-	})
-	if err != nil {
-		panic("unreachable: the function returns no error: " + err.Error())
-	}
-	return valueJSON(v)
-}
-
 func appendValue(b []byte, v cty.Value) []byte {
 	if marks.Has(v, marks.Ephemeral) {
 		return append(b, "null"...)

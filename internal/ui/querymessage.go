@@ -70,7 +70,7 @@ func (p *jsonPrinter) queryMessage(m Message) {
 	switch m := m.(type) {
 	case ListStarted:
 		p.line("info", m.Addr+": Starting query...", "list_start", entry{"list_start": entry{
-			"address": m.Addr, "resource_type": m.Type, "input_config": valueJSON(m.Config)}})
+			"address": m.Addr, "resource_type": m.Type, "input_config": valueJSON(withoutSecrets(m.Config))}})
 	case ListFound:
 		found := entry{"address": m.Addr, "resource_type": m.Type, "display_name": m.DisplayName,
 			"identity": valueJSON(m.Identity), "identity_version": m.IdentityVersion}
