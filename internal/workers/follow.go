@@ -146,7 +146,8 @@ func (f *Follower) Missing(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	rows, _ := f.queue.pool.Query(ctx, `SELECT DISTINCT labels FROM tasks WHERE run = $1 AND phase = $2 AND status = 'queued'`,
+	rows, _ := f.queue.pool.Query(ctx, `SELECT DISTINCT labels FROM tasks WHERE run = $1 AND phase = $2
+		AND status IN ('queued', 'ready')`,
 		f.run, f.phase)
 	needed, err := pgx.CollectRows(rows, pgx.RowTo[[]string])
 	if err != nil {

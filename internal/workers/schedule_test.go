@@ -59,6 +59,35 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestLimitWithoutWorker has a run that uses up a limit, and that no worker can take or go on with. It waits, and others
+// go on.
+func TestLimitWithoutWorker(t *testing.T) {
+	b := newBench(t)
+	limits := map[string]int{"account=prod": 1}
+	never := b.enqueue(&Run{Tasks: b.many("never", 2, "account=prod", "zone=mars"), Limits: limits})
+	b.start(2, "account=prod", "zone=eu")
+	b.want(b.over(b.enqueue(&Run{Tasks: b.many("first", 1, "account=prod", "zone=eu"), Limits: limits})), "done: first0 done")
+
+	f := b.Follow(t.Context(), never.ID)
+	if _, err := f.Begin(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	f.since = time.Now().Add(-missingAfter)
+	text, err := f.Missing(t.Context())
+	if err != nil || !strings.Contains(text, "No worker takes the root modules with the labels account=prod,zone=mars.") {
+		t.Errorf("%q, %v", text, err)
+	}
+
+	// The only worker of a zone ends before it has taken a job.
+	b.exec(`INSERT INTO workers (id, host, program, protocol, labels, jobs)
+		VALUES ('short', 'h', 'p', $1, '{account=prod,zone=mars}', 1)`, Protocol)
+	b.patiently("a job for the worker", func() bool { return b.tasks(never)[0].Status == TaskQueued })
+	b.exec("DELETE FROM workers WHERE id = 'short'")
+	b.want(b.over(b.enqueue(&Run{Tasks: b.many("second", 1, "account=prod", "zone=eu"), Limits: limits})), "done: second0 done")
+	b.start(1, "account=prod", "zone=mars")
+	b.want(b.over(never), "done: never0 done never1 done")
+}
+
 // started returns the roots of runs in the order in which their tasks started.
 func (b *bench) started(runs ...*Run) (out []string) {
 	var all []*Task

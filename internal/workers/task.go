@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -50,6 +51,9 @@ func (q *Queue) promote(ctx context.Context, tx pgx.Tx) error {
 	}
 	if len(s.limits) > 0 { // count again, now that no other process decides
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(scheduling)); err != nil {
+			return err
+		}
+		if err := s.takeBack(ctx, tx); err != nil {
 			return err
 		}
 		if err := s.readLimits(ctx, tx); err != nil {
@@ -131,7 +135,25 @@ func (s *scheduler) readLimits(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// fewest is the number of jobs that a queue of River takes even without workers.
+// takeBack makes jobs that no worker can take any more tasks without a job again, because they would use up the
+// limits of their labels. It leaves out tasks that others change just now.
+func (s *scheduler) takeBack(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `UPDATE tasks t SET status = 'ready', fence = t.fence + 1, queued = NULL FROM (
+			SELECT run, phase, n FROM tasks q WHERE status = 'queued' AND labels && $1::text[]
+				AND queue IN (SELECT name FROM queues WHERE protocol = $2)
+				AND NOT EXISTS (SELECT FROM workers w WHERE w.labels @> q.labels AND w.protocol = $2
+					AND w.seen > clock_timestamp() - $3::interval)
+			FOR UPDATE SKIP LOCKED) q
+		WHERE t.run = q.run AND t.phase = q.phase AND t.n = q.n`, s.limited(), Protocol, alive.String())
+	return err
+}
+
+// limited returns the labels that have limits.
+func (s *scheduler) limited() []string {
+	return slices.AppendSeq([]string{}, maps.Keys(s.limits))
+}
+
+// fewest is the number of jobs that a queue of River takes even without workers, unless a label has a limit.
 const fewest = 4
 
 // readTasks reads ready tasks, from each run as many as its queues could take. It leaves out runs that others
@@ -139,17 +161,18 @@ const fewest = 4
 func (s *scheduler) readTasks(ctx context.Context, tx pgx.Tx) error {
 	s.room, s.virtual = make(map[string]int), make(map[string]int64)
 	rows, err := tx.Query(ctx, `WITH rooms AS (
-			SELECT q.name, greatest($3, 2 * (SELECT coalesce(sum(w.jobs), 0) FROM workers w WHERE w.labels @> q.labels
-					AND w.protocol = $1 AND w.seen > clock_timestamp() - $2::interval))
+			SELECT q.name, CASE WHEN q.jobs = 0 AND q.labels && $5::text[] THEN 0 ELSE greatest($3, 2 * q.jobs) END
 				- (SELECT count(*) FROM tasks t WHERE t.status = 'queued' AND t.queue = q.name) AS room
-			FROM queues q WHERE q.protocol = $1),
+			FROM (SELECT name, labels, (SELECT coalesce(sum(w.jobs), 0) FROM workers w WHERE w.labels @> queues.labels
+					AND w.protocol = $1 AND w.seen > clock_timestamp() - $2::interval) AS jobs
+				FROM queues WHERE protocol = $1) q),
 		active AS (SELECT id, priority, virtual, created FROM runs WHERE status = 'active' AND stop = 0
 			ORDER BY created FOR NO KEY UPDATE SKIP LOCKED)
 		SELECT t.run, t.queue, t.phase, t.n, t.fence, t.labels, r.priority, r.virtual, m.room
 		FROM rooms m CROSS JOIN active r CROSS JOIN LATERAL (
 			SELECT * FROM tasks t WHERE t.run = r.id AND t.queue = m.name AND t.status = 'ready' AND NOT t.labels && $4::text[]
 			ORDER BY t.n LIMIT greatest(m.room, 0)) t
-		ORDER BY r.priority, r.created, t.n`, Protocol, alive.String(), fewest, s.full())
+		ORDER BY r.priority, r.created, t.n`, Protocol, alive.String(), fewest, s.full(), s.limited())
 	if err != nil {
 		return err
 	}
