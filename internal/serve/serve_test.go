@@ -171,6 +171,26 @@ func TestTwoClients(t *testing.T) {
 	}
 }
 
+// TestTextPaths checks that only files have texts, whether they exist or not.
+func TestTextPaths(t *testing.T) {
+	p := connect(t, start(t, &cliconfig.Config{}, map[string]string{"main.tf": config, "sub/main.tf": config}))
+	for _, path := range []string{"", ".", "sub", "sub/", "..", "/"} {
+		for _, method := range []string{"text/set", "text/drop"} {
+			params := obj{"path": path}
+			if method == "text/set" {
+				params["text"] = config
+			}
+			if _, problem := p.call(method, params); !strings.HasPrefix(problem, "-32602:") {
+				t.Errorf("%s %q: %q", method, path, problem)
+			}
+		}
+	}
+	for _, path := range []string{"new.tf", "none/new.tf", "../beside.tf", filepath.Join(t.TempDir(), "new.tf")} {
+		p.must("text/set", obj{"path": path, "text": "output \"n\" { value = 1 }"})
+		p.must("text/drop", obj{"path": path})
+	}
+}
+
 // TestApply checks that nothing but an approved plan is applied, and that once.
 func TestApply(t *testing.T) {
 	public, private, err := ed25519.GenerateKey(nil)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -162,8 +163,11 @@ func (c *client) watch(ctx context.Context) {
 	}
 }
 
-// own makes the client the owner of a text.
+// own makes the client the owner of the text of a file, which need not exist.
 func (s *Server) own(c *client, path string) (name string, err error) {
+	if path == "" {
+		return "", jsonrpc2.NewError(-32602, "the path of the text is missing: send the path of a file")
+	}
 	name = path
 	if !filepath.IsAbs(name) {
 		name = filepath.Join(s.workDir, name)
@@ -171,8 +175,12 @@ func (s *Server) own(c *client, path string) (name string, err error) {
 	name = filepath.Clean(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if owner := s.owners[name]; owner != nil && owner != c {
+	owner := s.owners[name]
+	if owner != nil && owner != c {
 		return "", jsonrpc2.NewError(2, "another client has given a text of "+path)
+	}
+	if info, err := os.Stat(name); owner == nil && err == nil && info.IsDir() {
+		return "", jsonrpc2.NewError(-32602, path+" is a directory: send the path of a file")
 	}
 	s.owners[name] = c
 	return name, nil
