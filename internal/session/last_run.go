@@ -37,7 +37,7 @@ const LastRun = "last"
 // lastRun says what the last apply has changed.
 type lastRun struct {
 	At      time.Time                 `json:"at"`      // when it began
-	Lineage string                    `json:"lineage"` // of the state
+	Lineage string                    `json:"lineage"` // of the state; "" if the run has made the state
 	Before  json.RawMessage           `json:"before"`  // a state with the objects that it changed or destroyed
 	Changed map[string]*changedObject `json:"changed"` // by address
 
@@ -149,11 +149,11 @@ func (op *Operation) endRun() {
 // endKilledRun completes what the data directory has of a run that was killed, after its journal was read:
 // which of the planned changes it has made. Like saveAges, it ignores errors.
 func (s *Session) endKilledRun(ctx context.Context, p *Location, now *statemgr.Snapshot) {
-	run, err := s.readRun(ctx, p, begunRunFile, "")
+	run, err := s.readRun(ctx, p, begunRunFile, now.Lineage)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return
-	case err == nil && (run.Lineage == "" || run.Lineage == now.Lineage):
+	case err == nil:
 		for text, c := range run.Changed {
 			addr, err := addrs.ParseInstanceText(text)
 			if err != nil {
@@ -253,7 +253,7 @@ func (op *Operation) undoLast(ctx context.Context) (*engine.Past, error) {
 }
 
 // readRun reads a run from a file. It returns fs.ErrNotExist if the workspace has none, and an error if the
-// run is about a state of another lineage, unless lineage is "".
+// run is about a state of another lineage than the given one.
 func (s *Session) readRun(ctx context.Context, p *Location, file, lineage string) (*lastRun, error) {
 	text, err := atomicfile.Read(filepath.Join(s.DataDir, file))
 	if err != nil {
@@ -276,7 +276,7 @@ func (s *Session) readRun(ctx context.Context, p *Location, file, lineage string
 	if err := json.Unmarshal(text, run); err != nil {
 		return nil, err
 	}
-	if lineage != "" && run.Lineage != lineage {
+	if lineage != "" && run.Lineage != "" && run.Lineage != lineage {
 		return nil, errors.New("it is about another state")
 	}
 	before, err := statefile.Parse(run.Before)

@@ -501,8 +501,8 @@ func (op *Operation) Apply(
 		return st, tally, err
 	}
 	saveErr := op.Save(ctx, st)
+	op.recordRun(plan, st) // even if the state wasn't saved: "state push" can do that later
 	if saveErr == nil {
-		op.recordRun(plan, st)
 		op.endRun()
 	}
 	return st, tally, tfdiags.Join(err, saveErr)
