@@ -380,7 +380,12 @@ func (q *queued) follow(ctx context.Context, own bool) error {
 			if err := q.ask(ctx, results); err != nil {
 				return tfdiags.Join(unplanned, err)
 			}
-			continue
+			if q.run, err = q.queue.Run(steady, q.run.ID); err != nil {
+				return q.lost(err)
+			}
+			if q.run.Phase > phase {
+				continue
+			}
 		}
 		if q.run.Over() || q.run.Phase == phase {
 			if phase%2 == 1 {
@@ -436,10 +441,11 @@ func (q *queued) ask(ctx context.Context, planned []*fleet.Result) error {
 			q.run.ID)
 	}
 	if err := q.apply.approvePlans(ctx, planned); err != nil {
-		if !errors.Is(err, terminal.ErrInputEnded) { // without a terminal, the run waits for an approval from elsewhere
-			err = tfdiags.Join(err, q.queue.Stop(steady, q.run.ID, 1))
+		if !errors.Is(err, terminal.ErrInputEnded) {
+			return tfdiags.Join(err, q.queue.Stop(steady, q.run.ID, 1))
 		}
-		return err
+		return tfdiags.Errorf("The run waits for approval", "There was no answer to the question. To approve the run: tofu "+
+			"roots watch %s. To cancel it: tofu runs cancel %[1]s", q.run.ID)
 	}
 	approved, err := q.queue.Approve(steady, q.run.ID, q.run.Phase)
 	if err == nil && !approved {
@@ -451,6 +457,9 @@ func (q *queued) ask(ctx context.Context, planned []*fleet.Result) error {
 // planEnd ends a run after its plan, where nothing is applied.
 func (q *queued) planEnd(ctx context.Context, results []*fleet.Result, failed error) error {
 	switch {
+	case q.run.Status == workers.RunCancelled && failed == nil && (q.run.Operation == "apply" || q.run.Operation == "destroy"):
+		return tfdiags.Errorf("The run was cancelled", "Run %s was interrupted, by \"tofu runs cancel\" or because its plans "+
+			"were not approved, so nothing of these plans was applied.", q.run.ID)
 	case q.apply != nil && failed == nil && fleet.Changes(results) && !fleet.Applyable(results):
 		return fleet.Stuck(results)
 	case q.out != "":
