@@ -76,9 +76,14 @@ func (s *secrets) value(v cty.Value, all bool) {
 		if all {
 			s.add(v.AsString())
 		}
+	case ty == cty.Number:
+		if all {
+			s.add(v.AsBigFloat().Text('f', -1))
+		}
 	case v.CanIterateElements():
 		for it := v.ElementIterator(); it.Next(); {
-			_, element := it.Element()
+			key, element := it.Element()
+			s.value(key, all && ty.IsMapType())
 			s.value(element, all)
 		}
 	}
@@ -86,10 +91,7 @@ func (s *secrets) value(v cty.Value, all bool) {
 
 // plan adds the secrets of a plan, its configuration and its state.
 func (s *secrets) plan(view *ui.PlanView) {
-	for name, v := range view.Plan.Variables {
-		declared := view.Config.Module.Variables[name]
-		s.value(v, declared == nil || declared.Sensitive.Value || declared.Ephemeral.Value)
-	}
+	s.variables(view.Plan.Variables, view.Config.Module)
 	for _, list := range view.Plan.Changes.Instances {
 		schema := view.Schemas.Resource(list.Provider.Config.Provider, list.Addr.Resource)
 		for _, v := range []cty.Value{list.Before, list.After} {
@@ -106,8 +108,16 @@ func (s *secrets) plan(view *ui.PlanView) {
 	}
 }
 
-// configuration adds what a module has as literals: in the arguments of providers that are sensitive, and
-// as defaults of sensitive variables.
+// variables adds the secret values of root variables.
+func (s *secrets) variables(values map[string]cty.Value, m *configs.Module) {
+	for name, v := range values {
+		declared := m.Variables[name]
+		s.value(v, declared == nil || declared.Sensitive.Value || declared.Ephemeral.Value)
+	}
+}
+
+// configuration adds what a module has as literals: in arguments that are sensitive, and as defaults of sensitive
+// variables.
 func (s *secrets) configuration(m *configs.Config, schemas ui.Schemas) {
 	if m.Module == nil {
 		return
@@ -122,20 +132,42 @@ func (s *secrets) configuration(m *configs.Config, schemas ui.Schemas) {
 			continue
 		}
 		if schema := schemas(p.Provider); schema != nil && schema.Provider != nil {
-			s.body(p.Config, schema.Provider)
+			s.body(p.Config, schema.Provider, true)
+		}
+	}
+	for addr, r := range m.Module.Resources {
+		if schema := schemas.Resource(r.ProviderAddr, addr); schema != nil {
+			s.body(r.Config, schema.Block, false)
 		}
 	}
 }
 
-func (s *secrets) body(body hcl.Body, schema *configschema.Block) {
-	attrs, _ := body.JustAttributes()
-	for name, attr := range attrs {
+// body adds literals in sensitive and write-only arguments, with names also in those whose names sound secret.
+func (s *secrets) body(body hcl.Body, schema *configschema.Block, names bool) {
+	all := &hcl.BodySchema{}
+	for name := range schema.Attributes {
+		all.Attributes = append(all.Attributes, hcl.AttributeSchema{Name: name})
+	}
+	for name, of := range schema.BlockTypes {
+		header := hcl.BlockHeaderSchema{Type: name}
+		if of.Nesting == configschema.NestingMap {
+			header.LabelNames = []string{"key"}
+		}
+		all.Blocks = append(all.Blocks, header)
+	}
+	content, _, _ := body.PartialContent(all)
+	for name, attr := range content.Attributes {
 		a := schema.Attributes[name]
-		if a == nil || !a.Sensitive && !secretName.MatchString(name) {
+		if a == nil || !a.Sensitive && !a.WriteOnly && !(names && secretName.MatchString(name)) {
 			continue
 		}
 		if v, diags := attr.Expr.Value(nil); !diags.HasErrors() {
 			s.value(v, true)
+		}
+	}
+	for _, inner := range content.Blocks {
+		if of := schema.BlockTypes[inner.Type]; of != nil {
+			s.body(inner.Body, &of.Block, names)
 		}
 	}
 }

@@ -46,13 +46,16 @@ func validate(c *call, _ where) (any, error) {
 	return map[string]any{"problems": problems(found.Diagnostics)}, err
 }
 
-// loadSecrets adds the secrets of the configuration, for tools that make no plan.
+// loadSecrets adds the secrets of the configuration and of its variables, for tools that make no plan.
 func (c *call) loadSecrets() {
-	if loaded, err := c.module.Load(c.ctx); err == nil && loaded.Config != nil {
-		for m := range loaded.Config.AllModules() {
-			c.secrets.configuration(m, loaded.Schemas)
-		}
+	loaded, err := c.module.Load(c.ctx)
+	if err != nil || loaded.Config == nil {
+		return
 	}
+	for m := range loaded.Config.AllModules() {
+		c.secrets.configuration(m, loaded.Schemas)
+	}
+	c.secrets.variables(loaded.Variables, loaded.Config.Module)
 }
 
 // planning are the parameters of a plan.
@@ -395,6 +398,10 @@ type applying struct {
 func apply(c *call, p applying) (any, error) {
 	c.readSecrets()
 	done, err := c.module.Apply(c.ctx, strings.TrimSpace(p.Digest), nil, nil)
+	if done != nil && done.View != nil {
+		c.secrets.plan(done.View)
+		c.readSecrets() // those that the apply has made
+	}
 	if err != nil && !done.Begun {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"tofu/internal/session"
 	"tofu/internal/states"
 	"tofu/internal/tfdiags"
+	"tofu/internal/ui"
 	"tofu/internal/ui/planview"
 )
 
@@ -59,7 +60,8 @@ type Applied struct {
 	Begun   bool // whether the apply began; what it has done is in the state, even after errors
 	Counts  planview.Counts
 	Outputs map[string]*states.Output
-	Defers  bool // whether the plan has left changes for another plan
+	Defers  bool         // whether the plan has left changes for another plan
+	View    *ui.PlanView // the applied plan with its configuration and schemas; nil unless the apply began
 }
 
 // Apply applies exactly the proposed plan with a digest. It must be approved: by token, which may be
@@ -94,7 +96,9 @@ func (m *Module) Apply(
 			return err
 		}
 		defer op.Close()
-		out.Begun = true
+		view := &Plan{}
+		view.complete(ctx, op, saved.Plan, false)
+		out.Begun, out.View = true, view.View
 		defer m.core.expire()
 		st, tally, err := op.Apply(ctx, saved.Plan, saved.ID, &engine.ApplyOptions{Variables: op.Variables})
 		if tally != nil {

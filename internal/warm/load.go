@@ -3,8 +3,11 @@ package warm
 import (
 	"context"
 
+	"github.com/zclconf/go-cty/cty"
+
 	"tofu/internal/addrs"
 	"tofu/internal/configs"
+	"tofu/internal/configs/inputs"
 	"tofu/internal/getmodules"
 	"tofu/internal/providers"
 	"tofu/internal/session"
@@ -17,6 +20,8 @@ type Loaded struct {
 	Answer
 	Config  *configs.Config // nil if the directory can't be read; after errors it has what could be loaded
 	Schemas ui.Schemas      // nil if the providers are not installed
+	// Variables has the given values of root variables that are valid, before conversion to their types.
+	Variables map[string]cty.Value
 }
 
 // Load loads the configuration and the schemas, without the state. Unlike a plan, it has a result if the
@@ -37,6 +42,11 @@ func (m *Module) Load(ctx context.Context) (*Loaded, error) {
 			Variables: given, Unset: true, Workspace: workspace, WorkDir: q.WorkDir, Base: q.Base}, q.Warnings.Add)
 		if out.Config == nil {
 			return err
+		}
+		values, _ := inputs.Values(given, out.Config.Module.Variables, tfdiags.Drop)
+		out.Variables = make(map[string]cty.Value, len(values))
+		for name, v := range values {
+			out.Variables[name] = v.Value
 		}
 		reqs := session.Requirements(out.Config, nil)
 		running, openErr := q.OpenProviders(reqs.InAnyVersion())
