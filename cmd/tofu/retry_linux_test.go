@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -111,7 +112,7 @@ func failingHosts() map[string]http.Handler {
 		})
 	}
 	return map[string]http.Handler{
-		"registry.silent.test":     hosts.Tunnel(func(c net.Conn) { _, _ = c.Read(make([]byte, 1<<16)) }),
+		"registry.silent.test":     hosts.Tunnel(func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }),
 		"registry.unanswered.test": hang,
 		"registry.halfway.test":    document(hang),
 		"registry.empty.test":      document(http.NotFound),
