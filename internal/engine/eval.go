@@ -20,7 +20,6 @@ import (
 	"tofu/internal/lang"
 	"tofu/internal/lang/funcs"
 	"tofu/internal/lang/marks"
-	"tofu/internal/plans"
 	"tofu/internal/providers"
 	"tofu/internal/suggest"
 	"tofu/internal/tfdiags"
@@ -121,11 +120,7 @@ func (c *evalContext) eval(e *lang.Expr, want cty.Type) (cty.Value, error) {
 	if err != nil && c.leftOut {
 		return v, err
 	}
-	err = refHints{c}.explainRefs(&e.Refs, err)
-	if c.e.op.Mode == plans.RefreshOnly && onlyMissing(err) { // as the value of a single object that is missing
-		return cty.UnknownVal(want), nil
-	}
-	return c.takeDeprecations(v, e.Range(), nil), err
+	return c.takeDeprecations(v, e.Range(), nil), refHints{c}.explainRefs(&e.Refs, err)
 }
 
 func (c *evalContext) evalBody(b *lang.Body) (cty.Value, error) {

@@ -74,7 +74,7 @@ func (c refHints) explainMissing(
 	full, partial := withAll(d.EvalContext, what.String(), x.whole(all, cty.DynamicVal))
 	if !partial {
 		if _, declared := x.find(ref.Key); ref.Index == nil && declared && c.e.op.Partial() {
-			d.Detail, d.Extra = noObject(what, ref.Key.String()), missingObject{}
+			d.Detail = noObject(what, ref.Key.String())
 			return
 		}
 		d.Detail += " " + x.describeKeys(what)
@@ -97,7 +97,7 @@ func (c refHints) explainMissing(
 		key = keyText(v)
 	}
 	if _, declared := x.find(selected); declared && c.e.op.Partial() {
-		d.Detail, d.Extra = noObject(what, key), missingObject{}
+		d.Detail = noObject(what, key)
 		return
 	}
 	d.Detail = fmt.Sprintf("%s%s doesn't exist. %s", what, key, x.describeKeys(what))
@@ -174,16 +174,6 @@ func (c refHints) instancesOf(subject addrs.Referenceable) (fmt.Stringer, *expan
 		}
 	}
 	return nil, nil
-}
-
-// missingObject is the Extra of an error about a declared instance that has no object, in a run that doesn't create it.
-type missingObject struct{}
-
-// onlyMissing reports whether an error is only about such instances.
-func onlyMissing(err error) bool {
-	return err != nil && !slices.ContainsFunc(tfdiags.FromError(err), func(d tfdiags.Diagnostic) bool {
-		return d.Extra != missingObject{}
-	})
 }
 
 // noObject says why an instance that the configuration declares has no value.
