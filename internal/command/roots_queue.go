@@ -370,7 +370,7 @@ func (q *queued) follow(ctx context.Context, own bool) error {
 			operation = map[bool]string{true: "destroy", false: "apply"}[q.mode == plans.Destroy]
 		}
 		failed := q.flags.summarize(q.app, operation, results)
-		if q.run, err = q.queue.Run(steady, q.run.ID); err != nil {
+		if err := q.reload(steady); err != nil {
 			return q.lost(err)
 		}
 		if phase%2 == 1 {
@@ -380,7 +380,7 @@ func (q *queued) follow(ctx context.Context, own bool) error {
 			if err := q.ask(ctx, results); err != nil {
 				return tfdiags.Join(unplanned, err)
 			}
-			if q.run, err = q.queue.Run(steady, q.run.ID); err != nil {
+			if err := q.reload(steady); err != nil {
 				return q.lost(err)
 			}
 			if q.run.Phase > phase {
@@ -399,6 +399,24 @@ func (q *queued) follow(ctx context.Context, own bool) error {
 	}
 }
 
+// reload reads the record of the run.
+func (q *queued) reload(ctx context.Context) error {
+	return q.patiently(ctx, func() error {
+		r, err := q.queue.Run(ctx, q.run.ID)
+		if err == nil {
+			q.run = r
+		}
+		return err
+	})
+}
+
+// patiently repeats what reads or writes the run while the database doesn't answer.
+func (q *queued) patiently(ctx context.Context, do func() error) error {
+	return workers.Patiently(ctx, func(format string, args ...any) {
+		q.app.printOnStderr(tfdiags.Warningf("Workers go on with the run", format+".", args...).List())
+	}, do)
+}
+
 // lost returns the error for a run that can't be followed any more.
 func (q *queued) lost(err error) error {
 	if errors.Is(err, context.Canceled) {
@@ -414,7 +432,8 @@ func (q *queued) passOn(ctx context.Context) {
 	for level, signal := range []<-chan struct{}{q.app.Interrupts.Stop, q.app.Interrupts.Kill} {
 		select {
 		case <-signal:
-			if err := q.queue.Stop(ctx, q.run.ID, level+1); err != nil && ctx.Err() == nil {
+			err := q.patiently(ctx, func() error { return q.queue.Stop(ctx, q.run.ID, level+1) })
+			if err != nil && ctx.Err() == nil {
 				q.app.printOnStderr(tfdiags.Warningf("The interrupt did not reach the run", "%s.", err).List())
 			}
 		case <-ctx.Done():
@@ -447,7 +466,11 @@ func (q *queued) ask(ctx context.Context, planned []*fleet.Result) error {
 		return tfdiags.Errorf("The run waits for approval", "There was no answer to the question. To approve the run: tofu "+
 			"roots watch %s. To cancel it: tofu runs cancel %[1]s", q.run.ID)
 	}
-	approved, err := q.queue.Approve(steady, q.run.ID, q.run.Phase)
+	var approved bool
+	err := q.patiently(steady, func() (err error) {
+		approved, err = q.queue.Approve(steady, q.run.ID, q.run.Phase)
+		return err
+	})
 	if err == nil && !approved {
 		q.app.Say("\nAnother process has decided about this run already.")
 	}
@@ -509,7 +532,11 @@ type taskEvent struct {
 
 // phase shows one phase of the run and returns the results of its root modules.
 func (q *queued) phase(ctx context.Context, f *workers.Follower, phase int) ([]*fleet.Result, error) {
-	tasks, err := f.Begin(ctx, phase)
+	var tasks []*workers.Task
+	err := q.patiently(ctx, func() (err error) {
+		tasks, err = f.Begin(ctx, phase)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -527,7 +554,11 @@ func (q *queued) phase(ctx context.Context, f *workers.Follower, phase int) ([]*
 	for done := len(tasks) == 0; !done; {
 		var events []workers.Event
 		var ended []*workers.Task
-		if events, ended, done, err = f.Next(ctx); err != nil {
+		err := q.patiently(ctx, func() (err error) {
+			events, ended, done, err = f.Next(ctx)
+			return err
+		})
+		if err != nil {
 			return nil, err
 		}
 		for _, e := range events {
@@ -538,7 +569,11 @@ func (q *queued) phase(ctx context.Context, f *workers.Follower, phase int) ([]*
 			results[t.N], texts[t.N] = q.result(ctx, view, t)
 			shown.Add(t.N, struct{}{})
 		}
-		missing, err := f.Missing(ctx)
+		var missing string
+		err = q.patiently(ctx, func() (err error) {
+			missing, err = f.Missing(ctx)
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -128,12 +128,39 @@ func TestCrashOfDatabase(t *testing.T) {
 	}
 	b.proceed()
 	b.waitFor("end first") // the worker can't store that yet
+	said, followed := make(chan string, 3), make(chan error)
+	go func() {
+		followed <- Patiently(t.Context(), func(format string, _ ...any) { said <- format }, func() error {
+			_, err := b.Run(t.Context(), r.ID)
+			return err
+		})
+	}()
+	if text := <-said; !strings.HasPrefix(text, "The queue doesn't answer") {
+		t.Error(text)
+	}
 	if err := server.Restart(); err != nil {
 		t.Fatal(err)
+	}
+	if err := <-followed; err != nil || len(said) != 1 {
+		t.Errorf("who follows the run got %d more messages, and %v", len(said), err)
 	}
 	b.want(b.over(r), "done: first done second done third done")
 	if strings.Count(b.lines(), "begin first") != 1 || len(b.tasks(r)[0].Reasons) > 0 || b.tasks(r)[0].Worker != s.ID {
 		t.Errorf("the task was lost:\n%s", b.lines())
+	}
+}
+
+// TestPatiently has errors of a database that answers: they are not repeated.
+func TestPatiently(t *testing.T) {
+	b := newBench(t)
+	for what, read := range map[string]func() error{
+		"No such run": func() error { _, err := b.Run(t.Context(), "none"); return err },
+		"42P01":       func() error { _, err := b.pool.Exec(t.Context(), "SELECT * FROM nothing"); return err },
+	} {
+		err := Patiently(t.Context(), func(format string, args ...any) { t.Errorf(format, args...) }, read)
+		if err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%v, want %s", err, what)
+		}
 	}
 }
 

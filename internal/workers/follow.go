@@ -2,11 +2,15 @@ package workers
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"tofu/internal/tfdiags"
 )
@@ -64,6 +68,43 @@ func (q *Queue) Follow(ctx context.Context, run string) *Follower {
 	f := &Follower{queue: q, run: run, notes: make(chan string, 16), seen: make(map[int64]bool), xid: "0"}
 	go q.listen(ctx, Schema, f.notes)
 	return f
+}
+
+// outage is the time that a caller waits for a database that doesn't answer.
+const outage = time.Minute
+
+// Patiently repeats what reads a queue as long as the database doesn't answer, at most for a minute. It says once that
+// the database doesn't answer, and when it does again.
+func Patiently(ctx context.Context, say func(format string, args ...any), read func() error) error {
+	said := false
+	for until := time.Now().Add(outage); ; {
+		err := read()
+		if err == nil && said {
+			say("The queue answers again")
+		}
+		if !away(err) || ctx.Err() != nil || time.Now().After(until) {
+			return err
+		}
+		if !said {
+			said = true
+			say("The queue doesn't answer, so it is tried again for %s: %s", outage, trimmed(err))
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// away reports whether an error says that the database doesn't answer, for example because it is restarted.
+func away(err error) bool {
+	if from := new(pgconn.PgError); errors.As(err, &from) {
+		const connection, intervention = "08", "57P" // begins of SQLSTATE
+		return strings.HasPrefix(from.Code, connection) || strings.HasPrefix(from.Code, intervention)
+	}
+	_, unconnected := errors.AsType[*pgconn.ConnectError](err)
+	_, network := errors.AsType[net.Error](err)
+	return unconnected || network || pgconn.SafeToRetry(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // Begin returns the tasks of a phase. After that, Next reports about this phase.
