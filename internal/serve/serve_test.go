@@ -171,6 +171,27 @@ func TestTwoClients(t *testing.T) {
 	}
 }
 
+// TestVariablesOfMember checks that the variables of the last "open" count, of an estate or of one of its root modules.
+func TestVariablesOfMember(t *testing.T) {
+	const config = "variable \"v\" {}\noutput \"o\" { value = var.v }\n"
+	p := connect(t, start(t, &cliconfig.Config{}, map[string]string{"a/main.tf": config, "b/main.tf": config}))
+	expect := func(a, b string) {
+		t.Helper()
+		for root, want := range map[string]string{"a": a, "b": b} {
+			if got := p.must("evaluate", obj{"root": root, "expression": "var.v"})["value"]; got != want {
+				t.Errorf("%s: %v, want %s", root, got, want)
+			}
+		}
+	}
+	all := obj{"dir": ".", "estate": true, "variables": obj{"v": "all"}}
+	p.must("open", all)
+	expect("all", "all")
+	p.must("open", obj{"dir": "a", "variables": obj{"v": "one"}})
+	expect("one", "all")
+	p.must("open", all)
+	expect("all", "all")
+}
+
 // TestTextPaths checks that only files have texts, whether they exist or not.
 func TestTextPaths(t *testing.T) {
 	p := connect(t, start(t, &cliconfig.Config{}, map[string]string{"main.tf": config, "sub/main.tf": config}))

@@ -118,6 +118,14 @@ func (c *Core) Open(dir string, opts Options) (*Module, error) {
 	root := session.RootModule{Dir: rel}
 	if known := c.Module(dir); known != nil {
 		root = known.place()
+		known.mu.Lock()
+		e := known.estate
+		known.mu.Unlock()
+		if e != nil {
+			e.mu.Lock()
+			e.own[known.name] = opts
+			e.mu.Unlock()
+		}
 	} else if err := session.RequireConfig(c.current().parser, rel); err != nil {
 		return nil, err
 	}

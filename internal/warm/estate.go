@@ -28,6 +28,7 @@ type Estate struct {
 
 	mu     sync.Mutex
 	opts   Options
+	own    map[string]Options // of root modules that were opened singly since, by name
 	loaded *roots.Estate
 }
 
@@ -78,7 +79,7 @@ func (c *Core) openEstate(ctx context.Context, dirs []string, opts Options) (*Es
 	}
 	c.mu.Unlock()
 	e.mu.Lock()
-	e.opts = opts
+	e.opts, e.own = opts, map[string]Options{}
 	e.mu.Unlock()
 	loaded, err := e.load(ctx, c.current())
 	if loaded == nil {
@@ -104,7 +105,11 @@ func (e *Estate) Modules() (out []*Module) {
 
 // module returns a root module of the estate. The caller holds e.mu.
 func (e *Estate) module(r *roots.Root) *Module {
-	m := e.core.open(r.Name, r.Module(), e.opts)
+	opts, single := e.own[r.Name]
+	if !single {
+		opts = e.opts
+	}
+	m := e.core.open(r.Name, r.Module(), opts)
 	m.mu.Lock()
 	m.estate = e
 	m.mu.Unlock()
