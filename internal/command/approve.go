@@ -72,13 +72,13 @@ func runApprove(ctx context.Context, app *App, f *approveFlags, args []string) e
 		if err != nil {
 			return err
 		}
-		approval.Expires = time.Now().Add(f.Valid).UTC().Truncate(time.Second)
+		proposals.Renew(approval, f.Valid)
 		approval.Sign(key)
 	} else {
 		if err := f.ask(ctx, app, digest, data); err != nil {
 			return err
 		}
-		approval.Expires = time.Now().Add(f.Valid).UTC().Truncate(time.Second)
+		proposals.Renew(approval, f.Valid)
 	}
 	if f.Print {
 		return json.NewEncoder(app.Out).Encode(approval)

@@ -145,6 +145,22 @@ func (p *Proposals) Find(prefix string) (digest string, plan []byte, err error) 
 	return found[0], plan, nil
 }
 
+// Renew sets when an approval of a proposed plan expires. Approvals have whole seconds, so one that was used up may
+// have the same time; then it is a second later.
+func (p *Proposals) Renew(a *Approval, valid time.Duration) {
+	for a.Expires = time.Now().Add(valid).UTC().Truncate(time.Second); ; a.Expires = a.Expires.Add(time.Second) {
+		if _, err := os.Lstat(p.usedPath(a)); err != nil {
+			return
+		}
+	}
+}
+
+// usedPath returns the name of the file that says that an approval is used up.
+func (p *Proposals) usedPath(a *Approval) string {
+	sum := sha256.Sum256(a.message())
+	return p.path(hex.EncodeToString(sum[:]), usedExt)
+}
+
 // Approve stores an approval of a proposed plan.
 func (p *Proposals) Approve(a *Approval) error {
 	text, err := json.Marshal(a)
@@ -180,8 +196,7 @@ func (p *Proposals) take(digest string, given *Approval, now time.Time) error {
 	if err := given.check(digest, p.Keys, now); err != nil {
 		return err
 	}
-	sum := sha256.Sum256(given.message())
-	used, err := os.OpenFile(p.path(hex.EncodeToString(sum[:]), usedExt), os.O_CREATE|os.O_EXCL, 0o600)
+	used, err := os.OpenFile(p.usedPath(given), os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return tfdiags.Errorf("The approval is used up", "The approval of the plan %s is for one apply, which has begun. "+

@@ -66,6 +66,25 @@ func TestApprovalOnce(t *testing.T) {
 	}
 }
 
+// TestApprovalsInOneSecond checks that an approval right after one that was used up is another one.
+func TestApprovalsInOneSecond(t *testing.T) {
+	p := &Proposals{Dir: t.TempDir()}
+	digest, err := p.add([]byte("a plan"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		a := &Approval{Digest: digest}
+		p.Renew(a, time.Minute)
+		if err := p.Approve(a); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.take(digest, nil, time.Now()); err != nil {
+			t.Errorf("approval %d: %v", i+1, err)
+		}
+	}
+}
+
 // TestOldProposals checks that a plan that is too old can't be found, and that only files of proposals are
 // removed.
 func TestOldProposals(t *testing.T) {
