@@ -459,6 +459,11 @@ func (q *queued) ask(ctx context.Context, planned []*fleet.Result) error {
 		return badUsage("Auto-approve required", "With -json, nobody can be asked. Approve the run with: tofu roots watch %s",
 			q.run.ID)
 	}
+	if len(q.hidden) > 0 {
+		return tfdiags.Errorf("The plans can't be approved here", "The plans of these root modules can't be read here: %s. "+
+			"The run waits. To approve it, use this where the keys are, in the directory of "+
+			"the estate: tofu roots watch %s. To cancel it: tofu runs cancel %[2]s", strings.Join(q.hidden, ", "), q.run.ID)
+	}
 	if err := q.apply.approvePlans(ctx, planned); err != nil {
 		if !errors.Is(err, terminal.ErrInputEnded) {
 			return tfdiags.Join(err, q.queue.Stop(steady, q.run.ID, 1))
@@ -633,6 +638,9 @@ func (q *queued) result(ctx context.Context, view *rootsView, t *workers.Task) (
 		return &fleet.Result{Root: r, Err: tfdiags.Errorf("No worker could finish the root module", "It was tried %d times:%s",
 			len(t.Reasons), lines)}, nil
 	case q.unread[t.Root] != nil:
+		if t.Status == workers.TaskDone {
+			q.hide(t)
+		}
 		return &fleet.Result{Root: r, Err: q.unread[t.Root]}, nil
 	}
 	var from shownRoot
@@ -666,11 +674,15 @@ func (q *queued) result(ctx context.Context, view *rootsView, t *workers.Task) (
 
 // unreadable returns an error for a task whose stored result or output can't be read, and notes the root module.
 func (q *queued) unreadable(t *workers.Task, err error) tfdiags.Diagnostic {
+	q.hide(t)
+	return tfdiags.Errorf("The result of a root module can't be read", "%s The worker %s has stored it.",
+		tfdiags.Sentence(err), t.Worker)
+}
+
+func (q *queued) hide(t *workers.Task) {
 	if !slices.Contains(q.hidden, t.Root) {
 		q.hidden = append(q.hidden, t.Root)
 	}
-	return tfdiags.Errorf("The result of a root module can't be read", "%s The worker %s has stored it.",
-		tfdiags.Sentence(err), t.Worker)
 }
 
 // dir returns the directory of a root module.
