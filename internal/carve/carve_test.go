@@ -65,6 +65,34 @@ func TestDivide(t *testing.T) {
 	})
 }
 
+// TestRequirements checks how the requirement of a moved resource's provider is added to a root module, whose blocks
+// may be in one line.
+func TestRequirements(t *testing.T) {
+	const source = "terraform {\n  required_providers {\n    x = { source = \"a/x\" }\n  }\n}\nresource \"x_thing\" \"a\" {}\n"
+	for before, want := range map[string]string{
+		"terraform {\n  required_providers {\n    y = { source = \"a/y\" }\n  }\n}\n": "terraform {\n  required_providers {\n" +
+			"    y = { source = \"a/y\" }\n    x = { source = \"a/x\" }\n  }\n}\n",
+		"terraform {\n  required_providers {}\n}\n": "terraform {\n  required_providers {\n    x = { source = \"a/x\" }\n  }\n}\n",
+	} {
+		from, err := Parse("from", map[string][]byte{"main.tf": []byte(source)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		to, err := Parse("to", map[string][]byte{"terraform.tf": []byte(before)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := from.Divide("from", map[string]Place{"x_thing.a": {Part: "to", To: "x_thing.b"}},
+			map[string]*Part{"from": {Name: "from", Module: from}, "to": {Name: "to", Module: to}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(d.Files["to"]["terraform.tf"]); got != want {
+			t.Errorf("after\n%s\n%s", before, got)
+		}
+	}
+}
+
 // checkReferences fails the test if a part refers to something that neither it nor the outputs of others have.
 // read returns the part that a data source reads.
 func checkReferences(t *rapid.T, name string, p *Module, read func(data string) *Module) {

@@ -362,8 +362,13 @@ func (d *divider) require(name string) {
 	switch {
 	case lines == "":
 	case into != nil:
-		at := into.CloseBraceRange.Start.Byte
-		e.cuts[file] = append(e.cuts[file], edit{span{at, at}, "\n" + lines + "  "})
+		at, src := into.CloseBraceRange.Start.Byte, e.part.Module.files[file]
+		if line := bytes.LastIndexByte(src[:at], '\n') + 1; len(bytes.TrimSpace(src[line:at])) == 0 {
+			at = line
+		} else { // a block in one line
+			lines = "\n" + lines + "  "
+		}
+		e.cuts[file] = append(e.cuts[file], edit{span{at, at}, lines})
 	default:
 		e.add("terraform.tf", "terraform {\n  required_providers {\n"+lines+"  }\n}\n")
 	}
