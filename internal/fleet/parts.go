@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"tofu/internal/plans"
 	"tofu/internal/tfdiags"
@@ -135,14 +133,4 @@ func read(name string, data []byte) (*Saved, error) {
 	}
 	s := &Saved{path: name, zip: z}
 	return s, s.load()
-}
-
-// WriteTemporary writes an archive that a worker got to a new file in dir.
-func WriteTemporary(dir string, data []byte) (path string, err error) {
-	f, err := os.CreateTemp(dir, "plan-")
-	if err != nil {
-		return "", err
-	}
-	_, err = io.Copy(f, bytes.NewReader(data))
-	return f.Name(), errors.Join(err, f.Close())
 }
