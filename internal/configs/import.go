@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
@@ -73,8 +74,8 @@ func (d *decoder) importTarget(im *Import, expr hcl.Expression) bool {
 		return false
 	}
 	im.To = expr
-	traversal, static, ok := flatten(expr, func(hcl.Expression) cty.Value { return zeroKey })
-	if !ok {
+	traversal, literal, err := Address(expr, anyKey)
+	if err != nil {
 		d.errorf(expr.Range(), "Invalid import address expression",
 			"The target must be the address of a resource or resource instance. Only the keys in brackets may "+
 				"be expressions, as in module.a[expr].type.name[expr].")
@@ -92,29 +93,39 @@ func (d *decoder) importTarget(im *Import, expr hcl.Expression) bool {
 	}
 	im.ToResource = target.Resource.In(target.Module.Module())
 	im.Keyed = target.Key != addrs.NoKey
-	if static { // with dynamic keys, duplicates are detected only during planning
+	if literal { // with dynamic keys, duplicates are detected only during planning
 		im.static = &addrs.AbsInstance{Module: target.Module, Resource: target.Resource, Key: target.Key}
 	}
 	return true
 }
 
-// flatten converts an address expression into one traversal. If a key is not a literal, the
-// traversal has the result of key instead, and static is false. ok is false if expr is not an address.
-func flatten(expr hcl.Expression, key func(hcl.Expression) cty.Value) (tr hcl.Traversal, static, ok bool) {
+// Address converts the expression of an address, in which keys may be expressions, into a traversal. If a
+// key is not a literal, the traversal has the result of key instead, and literal is false. The error is
+// ErrNoAddress if expr is not an address, or else the first error of key.
+func Address(expr hcl.Expression, key func(hcl.Expression) (cty.Value, error)) (
+	tr hcl.Traversal, literal bool, err error,
+) {
 	switch expr := expr.(type) {
 	case *hclsyntax.ScopeTraversalExpr:
-		return expr.Traversal, true, true
+		return expr.Traversal, true, nil
 	case *hclsyntax.IndexExpr:
-		tr, _, ok = flatten(expr.Collection, key)
-		return append(slices.Clip(tr), hcl.TraverseIndex{Key: key(expr.Key), SrcRange: expr.BracketRange}), false, ok
+		if tr, _, err = Address(expr.Collection, key); err != nil {
+			return nil, false, err
+		}
+		v, err := key(expr.Key)
+		return append(slices.Clip(tr), hcl.TraverseIndex{Key: v, SrcRange: expr.BracketRange}), false, err
 	case *hclsyntax.RelativeTraversalExpr:
-		tr, static, ok = flatten(expr.Source, key)
-		return append(slices.Clip(tr), expr.Traversal...), static, ok
+		tr, literal, err = Address(expr.Source, key)
+		return append(slices.Clip(tr), expr.Traversal...), literal, err
 	}
-	return nil, false, false
+	return nil, false, ErrNoAddress
 }
 
-var zeroKey = addrs.IntKey(0).Value()
+// ErrNoAddress is the error of [Address] for other expressions than addresses.
+var ErrNoAddress = errors.New("not an address")
+
+// anyKey returns a key in place of one that isn't known yet.
+func anyKey(hcl.Expression) (cty.Value, error) { return cty.StringVal("any"), nil }
 
 func first(a, b hcl.Range) hcl.Range {
 	if a.Start.Byte <= b.Start.Byte {

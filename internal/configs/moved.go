@@ -99,8 +99,8 @@ func (e *movedEnds) add(within *[]*Moved, between *[]*RootMove, at hcl.Range) {
 // rootTarget decodes the address of a module, resource or instance, which may begin with the name of another
 // root module. If computed is true, names and keys in it may be expressions, and the result has others instead.
 func (d *decoder) rootTarget(expr hcl.Expression, computed bool) (root string, t addrs.Target, ok bool) {
-	traversal, literal, ok := flatten(expr, func(hcl.Expression) cty.Value { return anyName })
-	if !ok || !literal && !computed {
+	traversal, literal, err := Address(expr, anyKey)
+	if err != nil || !literal && !computed {
 		_, diags := hcl.AbsTraversalForExpr(expr)
 		d.addHCL(diags)
 		return "", t, false
@@ -110,7 +110,7 @@ func (d *decoder) rootTarget(expr hcl.Expression, computed bool) (root string, t
 			"address of the resource or module before them.")
 		return "", t, false
 	}
-	root, t, err := addrs.ParseRootTarget(traversal)
+	root, t, err = addrs.ParseRootTarget(traversal)
 	d.addError(err)
 	return root, t, err == nil
 }
@@ -125,8 +125,6 @@ func addressExpr(expr hcl.Expression) hcl.Expression {
 	}
 	return expr
 }
-
-var anyName = cty.StringVal("any")
 
 // HasLateRootMoves reports whether moves to or from other root modules are known only after ExpandMoves.
 func (m *Module) HasLateRootMoves() bool {
@@ -218,29 +216,21 @@ var errUnset = errors.New("a key is not known")
 
 // movedAddress evaluates the keys in an address of a moved block.
 func (c *Config) movedAddress(expr hcl.Expression, scope *lang.Scope) (string, addrs.Target, error) {
-	var errs tfdiags.Diagnostics
-	unset := false
-	traversal, _, _ := flatten(expr, func(key hcl.Expression) cty.Value {
+	traversal, _, err := Address(expr, func(key hcl.Expression) (cty.Value, error) {
 		v, err := scope.EvalExpr(key, cty.DynamicPseudoType)
 		if err = tfdiags.Join(err, refuseMarks(v, "a key in a moved block", key.Range())); err != nil {
-			errs = errs.AppendError(err)
-			return anyName
+			return v, err
 		}
 		if v, _ = v.UnmarkDeep(); !v.IsKnown() && c.static.env.unset {
-			unset = true
-			return anyName
+			return v, errUnset
 		}
 		if _, err := addrs.KeyFromValue(v); err != nil {
-			errs.Add(tfdiags.Errorf("Invalid key in a moved block", "%s", tfdiags.Sentence(err)).At(key.Range()))
-			return anyName
+			return v, tfdiags.Errorf("Invalid key in a moved block", "%s", tfdiags.Sentence(err)).At(key.Range())
 		}
-		return v
+		return v, nil
 	})
-	switch {
-	case len(errs) > 0:
-		return "", addrs.Target{}, errs.Err()
-	case unset:
-		return "", addrs.Target{}, errUnset
+	if err != nil {
+		return "", addrs.Target{}, err
 	}
 	return addrs.ParseRootTarget(traversal)
 }

@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"tofu/internal/addrs"
+	"tofu/internal/configs"
 	"tofu/internal/engine/reads"
 	"tofu/internal/genconfig"
 	"tofu/internal/lang"
@@ -316,7 +316,7 @@ func storedID(r *reads.Resource, obj *states.Object) (string, bool) {
 
 // importAddress evaluates the target address of an import block, whose keys may be expressions.
 func (c importEval) importAddress() (addrs.AbsInstance, error) {
-	tr, err := c.addressTraversal(c.t.Config.To)
+	tr, _, err := configs.Address(c.t.Config.To, c.addressKey)
 	if err != nil {
 		return addrs.AbsInstance{}, err
 	}
@@ -331,37 +331,20 @@ func (c importEval) importAddress() (addrs.AbsInstance, error) {
 	return addrs.AbsInstance{Module: module, Resource: target.Resource, Key: target.Key}, nil
 }
 
-// addressTraversal returns an address with index expressions as a traversal with constant keys.
-func (c importEval) addressTraversal(expr hcl.Expression) (hcl.Traversal, error) {
-	if tr, diags := hcl.AbsTraversalForExpr(expr); !diags.HasErrors() {
-		return tr, nil
+// addressKey evaluates the key of an instance in the target address.
+func (c importEval) addressKey(expr hcl.Expression) (cty.Value, error) {
+	key, err := c.scope().EvalExpr(expr, cty.DynamicPseudoType)
+	const summary, detail = "Invalid import address expression",
+		"An instance key must be known during the plan, and must not be null, sensitive or ephemeral."
+	switch {
+	case err != nil:
+	case !key.IsMarked() && !key.IsKnown():
+		err = c.unknownArgument(plans.DeferredConfig, summary, detail, lang.Analyze(expr, addrs.ModuleScope), key,
+			"the target of an import block")
+	case key.IsMarked() || key.IsNull():
+		err = tfdiags.Errorf(summary, detail).At(expr.Range())
 	}
-	switch e := expr.(type) {
-	case *hclsyntax.RelativeTraversalExpr:
-		head, err := c.addressTraversal(e.Source)
-		return append(slices.Clip(head), e.Traversal...), err
-	case *hclsyntax.IndexExpr:
-		head, err := c.addressTraversal(e.Collection)
-		if err != nil {
-			return nil, err
-		}
-		key, err := c.scope().EvalExpr(e.Key, cty.DynamicPseudoType)
-		if err != nil {
-			return nil, err
-		}
-		const summary, detail = "Invalid import address expression",
-			"An instance key must be known during the plan, and must not be null, sensitive or ephemeral."
-		switch {
-		case !key.IsMarked() && !key.IsKnown():
-			return nil, c.unknownArgument(plans.DeferredConfig, summary, detail, lang.Analyze(e.Key, addrs.ModuleScope), key,
-				"the target of an import block")
-		case key.IsMarked() || key.IsNull():
-			return nil, tfdiags.Errorf(summary, detail).At(e.Key.Range())
-		}
-		return append(slices.Clip(head), hcl.TraverseIndex{Key: key, SrcRange: e.SrcRange}), nil
-	}
-	return nil, tfdiags.Errorf("Invalid import address expression",
-		"An import address is a resource address whose instance keys may be expressions.").At(expr.Range())
+	return key, err
 }
 
 // importObject asks the provider to import and read an object.

@@ -1,13 +1,14 @@
 package reads
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
+	"tofu/internal/configs"
 	"tofu/internal/lang"
 	"tofu/internal/tfdiags"
 )
@@ -15,23 +16,16 @@ import (
 // TriggerPath converts an item of replace_triggered_by, such as A[count.index].attr, to a
 // traversal. key evaluates its index expressions.
 func TriggerPath(expr hcl.Expression, key func(hcl.Expression) (cty.Value, error)) (hcl.Traversal, error) {
-	if tr, diags := hcl.AbsTraversalForExpr(expr); !diags.HasErrors() {
-		return tr, nil
-	}
-	switch expr := expr.(type) {
-	case *hclsyntax.RelativeTraversalExpr:
-		head, err := TriggerPath(expr.Source, key)
-		return append(slices.Clip(head), expr.Traversal...), err
-	case *hclsyntax.IndexExpr:
-		head, err := TriggerPath(expr.Collection, key)
-		if _, none := hcl.AbsTraversalForExpr(expr.Key); none.HasErrors() {
-			return nil, tfdiags.Join(err, noPath(expr.Key.Range()))
+	path, _, err := configs.Address(expr, func(e hcl.Expression) (cty.Value, error) {
+		if _, diags := hcl.AbsTraversalForExpr(e); diags.HasErrors() {
+			return cty.DynamicVal, noPath(e.Range())
 		}
-		k, keyErr := key(expr.Key)
-		return append(slices.Clip(head), hcl.TraverseIndex{Key: k, SrcRange: expr.SrcRange}),
-			tfdiags.Join(err, keyErr)
+		return key(e)
+	})
+	if errors.Is(err, configs.ErrNoAddress) {
+		err = noPath(expr.Range())
 	}
-	return nil, noPath(expr.Range())
+	return path, err
 }
 
 func noPath(at hcl.Range) tfdiags.Diagnostic {
