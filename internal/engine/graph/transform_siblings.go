@@ -77,7 +77,7 @@ func (b siblingCheck) validateSiblings(m *reads.Module, nodes []*reads.Node) err
 	if b.checkSameInstance(m) || len(nodes) == 0 || b.op.Early == nil {
 		return nil
 	}
-	return b.checkSiblingKeys(m)
+	return b.orderInstances(m)
 }
 
 // checkSameInstance records an error for each argument of a module call that refers to its own
@@ -94,40 +94,11 @@ func (b siblingCheck) checkSameInstance(m *reads.Module) (found bool) {
 	return found
 }
 
-// checkSiblingKeys returns an error if the keys with which instances of a call refer to each other
-// form a cycle. It ignores references with a key or a condition that is not known.
-func (b siblingCheck) checkSiblingKeys(m *reads.Module) error {
-	early := b.earlyKeys()
-	list, known := early.ModuleInstances(m)
-	if !known {
-		return nil
-	}
-	r := newSiblings(m, list)
-	return r.order(b.g.Siblings[m], func(f reads.SiblingRead, in addrs.ModuleInstance) ([]reads.KeyRead, error) {
-		var out []reads.KeyRead
-		for _, ref := range f.Read.Refs {
-			if keys, known := early.ReadValue(f.To, in, reads.KeyedRead{Call: m, Refs: lang.Instances{ref}}); known {
-				out = append(out, keys...)
-			}
-		}
-		return out, nil
-	})
-}
-
 // sameInstance returns the error for an argument that refers to its own instance of the call.
 func sameInstance(argument string, of fmt.Stringer) tfdiags.Diagnostic {
 	return tfdiags.Errorf("Self-referential module call",
 		"The argument %q of %s refers to the same instance of the call. It can refer to other instances only.",
 		argument, of)
-}
-
-// siblings are the instances of a module call that read each other. Positions are indexes into list.
-type siblings struct {
-	call *reads.Module
-	list []addrs.ModuleInstance
-	at   map[addrs.ModuleInstance]int // positions of the instances
-
-	sources [][]source // by position, the sibling outputs that the arguments of the instance read
 }
 
 // addSiblingRead records the outputs of sibling instances that n reads. It reports whether n is an
@@ -174,15 +145,6 @@ func (b siblingCheck) orderSiblings(m *reads.Module, nodes []*reads.Node) error 
 		b.between[m] = nodes
 	}
 	return err
-}
-
-// newSiblings returns the instances of a call.
-func newSiblings(m *reads.Module, list []addrs.ModuleInstance) *siblings {
-	r := &siblings{call: m, list: list, at: make(map[addrs.ModuleInstance]int, len(list))}
-	for i, in := range list {
-		r.at[in] = i
-	}
-	return r
 }
 
 // betweenSiblingReads returns the nodes on all paths from an output of m that a sibling reads to an
@@ -240,53 +202,58 @@ type source struct {
 	at   hcl.Range
 }
 
-// orderInstances returns an error if some of the instances of a call, or of the keys with which they read
-// each other, are not known, or if the reads form a cycle.
+// orderInstances returns an error if the reads between the instances of a call form a cycle, or if some of
+// the instances or of the keys with which they read each other are not known. While variables are unknown, it
+// ignores instances that are not known, and references with a key or a condition that is not known.
 func (b siblingCheck) orderInstances(m *reads.Module) error {
-	early := b.earlyKeys()
+	early, lenient := b.earlyKeys(), b.op.Phase.InputsUnknown()
 	list, known := early.ModuleInstances(m)
-	if !known {
+	switch {
+	case !known && lenient:
+		return nil
+	case !known:
 		return tfdiags.Errorf("Unknown instances of a module call", "An argument of %s refers to other "+
 			"instances of this call, so all of them must be known before anything is planned. The call's count or "+
 			"for_each can't depend on resources or data sources.", m.Path).At(m.Call.Range)
 	}
-	return newSiblings(m, list).order(b.g.Siblings[m], func(f reads.SiblingRead, in addrs.ModuleInstance) ([]reads.KeyRead, error) {
-		keys, known := early.ReadValue(f.To, in, f.Read)
-		if !known {
-			return nil, unknownSibling(f, in)
-		}
-		return keys, nil
-	})
-}
-
-// order finds out which instances of the call read each other. keysOf returns the keys with which an
-// argument of one instance reads others. It returns an error if the reads form a cycle.
-func (r *siblings) order(
-	list []reads.SiblingRead, keysOf func(reads.SiblingRead, addrs.ModuleInstance) ([]reads.KeyRead, error),
-) error {
-	r.sources = make([][]source, len(r.list))
-	order := &dag.Graph{}
-	for range r.list {
+	order, at := &dag.Graph{}, make(map[addrs.ModuleInstance]int, len(list))
+	for i, in := range list {
 		order.Add()
+		at[in] = i
 	}
-	for i, in := range r.list {
-		for _, f := range list {
-			keys, err := keysOf(f, in)
-			if err != nil {
-				return err
+	sources := make([][]source, len(list))
+	for i, in := range list {
+		parent, _ := in.Parent()
+		for _, f := range b.g.Siblings[m] {
+			keys, known := early.ReadValue(f.To, in, f.Read)
+			switch {
+			case !known && lenient:
+				keys = knownKeys(early, f, in)
+			case !known:
+				return unknownSibling(f, in)
 			}
-			parent, _ := in.Parent()
 			for _, k := range keys {
-				from, exists := r.at[parent.Child(r.call.Call.Name, k.Key)]
+				from, exists := at[parent.Child(m.Call.Name, k.Key)]
 				if !exists {
 					continue // evaluating the argument reports that there is no such instance
 				}
-				r.sources[i] = append(r.sources[i], source{f.To, from, k.At})
+				sources[i] = append(sources[i], source{f.To, from, k.At})
 				order.Connect(dag.ID(i), dag.ID(from))
 			}
 		}
 	}
-	return r.cycles(order)
+	return cycles(list, sources, order)
+}
+
+// knownKeys returns the keys of those references of an argument whose keys and conditions are known.
+func knownKeys(early reads.EarlyKeys, f reads.SiblingRead, in addrs.ModuleInstance) []reads.KeyRead {
+	var out []reads.KeyRead
+	for _, ref := range f.Read.Refs {
+		if keys, known := early.ReadValue(f.To, in, reads.KeyedRead{Call: f.Read.Call, Refs: lang.Instances{ref}}); known {
+			out = append(out, keys...)
+		}
+	}
+	return out
 }
 
 func unknownSibling(f reads.SiblingRead, in addrs.ModuleInstance) error {
@@ -301,15 +268,14 @@ func unknownSibling(f reads.SiblingRead, in addrs.ModuleInstance) error {
 			"they can't depend on resources, data sources or sensitive values.", f.To.Name, in).At(at)
 }
 
-// cycles returns an error if the reads between instances form a cycle. order has an edge for each
-// read.
-func (r *siblings) cycles(order *dag.Graph) error {
-	sources := r.sources
+// cycles returns an error if the reads between the instances in list form a cycle. sources has the reads of
+// each, and order an edge for each read.
+func cycles(list []addrs.ModuleInstance, sources [][]source, order *dag.Graph) error {
 	var errs tfdiags.Diagnostics
-	for i, list := range sources {
-		for _, s := range list {
+	for i, of := range sources {
+		for _, s := range of {
 			if s.from == i {
-				errs = errs.Append(sameInstance(s.to.Name, r.list[i]).At(s.at))
+				errs = errs.Append(sameInstance(s.to.Name, list[i]).At(s.at))
 			}
 		}
 	}
@@ -326,8 +292,8 @@ func (r *siblings) cycles(order *dag.Graph) error {
 			if n == 0 {
 				first = at
 			}
-			names = append(names, r.list[id].String())
-			fmt.Fprintf(&text, "\n  - %s refers to %s at %s", r.list[id], r.list[next], tfdiags.Place(at))
+			names = append(names, list[id].String())
+			fmt.Fprintf(&text, "\n  - %s refers to %s at %s", list[id], list[next], tfdiags.Place(at))
 		}
 		errs = errs.Append(tfdiags.Errorf("Cycle: "+strings.Join(names, ", "),
 			"These module instances refer to each other, so none of them can come first:%s", text.String()).At(first))
