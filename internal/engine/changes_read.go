@@ -149,24 +149,18 @@ func (t *readTracer) value(v *reads.Value, at addrs.ModuleInstance) {
 func (t *readTracer) refs(refs *lang.Refs, in readFrom) {
 	for _, ref := range refs.Objects {
 		switch of := in.Module.Named(ref.Subject); {
-		case of.Resource != nil && t.byAttribute:
-			t.add(addrs.Target{Module: in.In, Resource: of.Resource.Addr.Resource, Key: of.Key, HasKey: of.Key != addrs.NoKey},
-				pathOf(ref.Remaining))
-			t.attribute(of.Resource, in.In, ref.Remaining)
+		case of.Resource != nil:
+			t.resource(refs, ref, of, in)
 		case of.Call != nil && t.byAttribute:
 			for _, output := range of.Outputs() {
 				t.value(output, in.In.Child(of.Call.Call.Name, of.Key))
 			}
-		case of.Resource != nil && of.Key != addrs.NoKey:
-			target := addrs.Target{Module: in.In, Resource: of.Resource.Addr.Resource, Key: of.Key, HasKey: true}
-			t.add(target, pathOf(ref.Remaining))
-			t.data(of.Resource, in)
-		case of.Resource != nil:
-			t.resource(refs, ref, of.Resource, in)
-		case of.IsWholeCall():
-			t.call(of.Call, of.Key, refs.Instance(ref).Output, in)
 		case of.Call != nil:
-			t.call(of.Call, of.Key, of.Output, in)
+			if of.IsWholeCall() {
+				of.Output = refs.Instance(ref).Output
+				of.Value = of.Call.Outputs[of.Output]
+			}
+			t.call(of, in)
 		case of.Value != nil:
 			t.value(of.Value, in.In)
 		default:
@@ -176,12 +170,17 @@ func (t *readTracer) refs(refs *lang.Refs, in readFrom) {
 }
 
 // resource adds the instances of a resource that a reference selects, or else all of them.
-func (t *readTracer) resource(refs *lang.Refs, ref *addrs.Reference, of *reads.Resource, in readFrom) {
-	t.data(of, in)
-	s := of.Addr.Resource
-	target, path := addrs.Target{Module: in.In, Resource: s}, pathOf(ref.Remaining)
+func (t *readTracer) resource(refs *lang.Refs, ref *addrs.Reference, of reads.Named, in readFrom) {
+	s, keyed := of.Resource.Addr.Resource, of.Key != addrs.NoKey
+	target, path := addrs.Target{Module: in.In, Resource: s, Key: of.Key, HasKey: keyed}, pathOf(ref.Remaining)
+	if t.byAttribute {
+		t.add(target, path)
+		t.attribute(of.Resource, in.In, ref.Remaining)
+		return
+	}
+	t.data(of.Resource, in)
 	var keys instanceReads
-	if refs.SelectsInstance(ref) {
+	if !keyed && refs.SelectsInstance(ref) {
 		keys = in.reads.of(s)
 		if name := refs.Instance(ref).Output; name != "" {
 			path = cty.GetAttrPath(name)
@@ -219,29 +218,26 @@ func (t *readTracer) repetition(ref *addrs.Reference, in readFrom) {
 
 // data follows the references of a data source. Its result is not a change, but derived from them.
 func (t *readTracer) data(r *reads.Resource, in readFrom) {
-	if r != nil && r.Config != nil && r.Exprs.Body != nil && r.Addr.Resource.Mode == addrs.Data {
+	if r.Config != nil && r.Exprs.Body != nil && r.Addr.Resource.Mode == addrs.Data {
 		t.block(r, fromBlock(r, in.In), false)
 	}
 }
 
-// call follows one output of a module call, or all of them if output is empty. A key selects one
+// call follows one output of a module call, or all of them if the reference is to none. A key selects one
 // instance of the call.
-func (t *readTracer) call(child *reads.Module, key addrs.InstanceKey, output string, in readFrom) {
-	caller := t.w.modules.at(in.Module, in.In)
-	visit := tracedCall{child, in.In, key, output}
-	if child == nil || caller == nil || caller.calls[child.CallSlot] == nil || t.calls[visit] {
+func (t *readTracer) call(of reads.Named, in readFrom) {
+	child, caller := of.Call, t.w.modules.at(in.Module, in.In)
+	visit := tracedCall{child, in.In, of.Key, of.Output}
+	if caller == nil || caller.calls[child.CallSlot] == nil || t.calls[visit] {
 		return
 	}
 	t.calls[visit] = true
+	outputs := of.Outputs()
 	for _, instance := range caller.calls[child.CallSlot].of {
-		if _, step := instance.addr.Parent(); key != addrs.NoKey && step.Key != key {
+		if _, step := instance.addr.Parent(); of.Key != addrs.NoKey && step.Key != of.Key {
 			continue
 		}
-		if output != "" {
-			t.value(child.Outputs[output], instance.addr)
-			continue
-		}
-		for _, v := range child.Outputs {
+		for _, v := range outputs {
 			t.value(v, instance.addr)
 		}
 	}
