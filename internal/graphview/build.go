@@ -246,13 +246,8 @@ func (b *builder) connectBlock(r *reads.Resource, id int) {
 // adds the edges between the instances.
 func (b *builder) refsOf(of block, id int, m *reads.Module, refs *lang.Refs) {
 	for _, one := range refs.Objects {
-		found := eachRefs(of, refs, one)
-		if found == nil {
-			single, _ := target(m, refs, one)
-			found = []ref{single}
-		}
 		exact := false
-		for _, r := range found {
+		for _, r := range targets(of, m, refs, one) {
 			if p := (pair{of, r.to}); b.instances.exact[p] {
 				b.connectInstances(p, &one.Range)
 				exact = true

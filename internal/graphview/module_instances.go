@@ -225,11 +225,7 @@ func (t *callTracer) refs(b block) []ref {
 	m := b.module()
 	add := func(refs *lang.Refs) {
 		for _, one := range refs.Objects {
-			if each := eachRefs(b, refs, one); each != nil {
-				out = append(out, each...)
-			} else if found, ok := target(m, refs, one); ok {
-				out = append(out, found)
-			}
+			out = append(out, targets(b, m, refs, one)...)
 		}
 	}
 	switch v := b.value; {
@@ -276,15 +272,21 @@ func eachRefs(b block, refs *lang.Refs, one *addrs.Reference) []ref {
 	return out
 }
 
-// target returns the block or call that a reference in a module refers to.
-func target(m *reads.Module, refs *lang.Refs, one *addrs.Reference) (ref, bool) {
+// targets returns the blocks that a reference of b, in the module m, refers to.
+func targets(b block, m *reads.Module, refs *lang.Refs, one *addrs.Reference) []ref {
+	if each := eachRefs(b, refs, one); each != nil {
+		return each
+	}
 	of := m.Named(one.Subject)
 	out := ref{Reference: one, refs: refs, call: of.Call}
 	out.to.value, out.to.resource = of.Value, of.Resource
-	if of.Call != nil && of.Output == "" && refs.SelectsInstance(one) {
+	if of.IsWholeCall() && refs.SelectsInstance(one) {
 		out.to.value = of.Call.Outputs[refs.Instance(one).Output]
 	}
-	return out, out.to != block{}
+	if out.to == (block{}) {
+		return nil
+	}
+	return []ref{out}
 }
 
 // needs returns the blocks that a block refers to.
