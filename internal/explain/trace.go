@@ -126,11 +126,8 @@ func (t *tracer) ref(refs *lang.Refs, ref *addrs.Reference, in reads.Scope) *Sou
 		return t.call(out, of.Call, at.Child(of.Call.Call.Name, of.Key))
 	case of.Value != nil:
 		return t.value(out, of.Value, at)
-	case of.Resource != nil && of.Key != addrs.NoKey:
-		target := addrs.Target{Module: at, Resource: of.Resource.Addr.Resource, Key: of.Key, HasKey: true}
-		return t.resource(out, of.Resource, []addrs.Target{target}, t.attribute(ref))
 	case of.Resource != nil:
-		return t.wholeResource(out, refs, ref, of.Resource, in)
+		return t.instances(out, refs, ref, of, in)
 	case !isEach, in.One() && each.Name == "key": // count.index and the key of an instance never change
 		return nil
 	case in.One():
@@ -141,37 +138,41 @@ func (t *tracer) ref(refs *lang.Refs, ref *addrs.Reference, in reads.Scope) *Sou
 
 // wholeCall returns the source for a reference to a module call that may select single instances.
 func (t *tracer) wholeCall(out *Source, refs *lang.Refs, ref *addrs.Reference, child *reads.Module, in reads.Scope) *Source {
-	name, at := child.Call.Name, in.In
-	if !refs.SelectsInstance(ref) {
-		return t.call(out, child, at.Child(name, addrs.NoKey))
+	module := func(key addrs.InstanceKey) addrs.ModuleInstance { return in.In.Child(child.Call.Name, key) }
+	one, known := refs.Instance(ref), false
+	var keys []addrs.InstanceKey
+	if refs.SelectsInstance(ref) {
+		keys, known = in.Selected(reads.KeyedRead{Call: child, Refs: lang.Instances{one}})
 	}
-	one := refs.Instance(ref)
-	keys, known := in.Selected(reads.KeyedRead{Call: child, Refs: lang.Instances{one}})
 	output := child.Outputs[one.Output]
 	switch {
 	case known && len(keys) == 0:
 		return nil
 	case !known || output == nil:
-		return t.call(out, child, at.Child(name, addrs.NoKey))
+		return t.call(out, child, module(addrs.NoKey))
 	case len(keys) == 1:
-		out.Reference = at.Child(name, keys[0]).String() + "." + output.Name
-		return t.value(out, output, at.Child(name, keys[0]))
+		out.Reference = module(keys[0]).String() + "." + output.Name
+		return t.value(out, output, module(keys[0]))
 	}
 	var sources []*Source
 	for _, key := range keys {
-		of := at.Child(name, key)
-		inner := &Source{Reference: of.String() + "." + output.Name, Place: out.Place, Changed: Same}
-		sources = t.append(sources, t.value(inner, output, of))
+		sources = t.append(sources, t.output(output, module(key)))
 	}
 	return out.with(sources)
 }
 
-// wholeResource returns the source for a reference to a resource that may select single instances.
-func (t *tracer) wholeResource(
-	out *Source, refs *lang.Refs, ref *addrs.Reference, of *reads.Resource, in reads.Scope,
+// output returns the source for an output of one instance of a module.
+func (t *tracer) output(v *reads.Value, in addrs.ModuleInstance) *Source {
+	return t.value(&Source{Reference: in.String() + "." + v.Name, Changed: Same}, v, in)
+}
+
+// instances returns the source for a reference to a resource, which may select single instances.
+func (t *tracer) instances(
+	out *Source, refs *lang.Refs, ref *addrs.Reference, named reads.Named, in reads.Scope,
 ) *Source {
-	target := addrs.Target{Module: in.In, Resource: of.Addr.Resource}
-	if of.Config == nil {
+	of := named.Resource
+	target := addrs.Target{Module: in.In, Resource: of.Addr.Resource, Key: named.Key, HasKey: named.Key != addrs.NoKey}
+	if of.Config == nil || target.HasKey {
 		return t.resource(out, of, []addrs.Target{target}, t.attribute(ref))
 	}
 	keys, known := t.alias.keys, of == t.alias.of
@@ -233,8 +234,7 @@ func (t *tracer) each(out *Source, ref *addrs.Reference, in reads.Scope) *Source
 			if read.Output != nil && addrs.FirstName(ref.Remaining) != output.Name {
 				continue
 			}
-			inner := &Source{Reference: module.String() + "." + output.Name, Place: placeOf(&at), Changed: Same}
-			sources = t.append(sources, t.value(inner, output, module))
+			sources = t.append(sources, t.output(output, module))
 		}
 	}
 	return out.with(sources)
@@ -298,13 +298,9 @@ func (t *tracer) variable(out *Source, v *reads.Value) *Source {
 
 // call follows all outputs of a module.
 func (t *tracer) call(out *Source, child *reads.Module, at addrs.ModuleInstance) *Source {
-	if child == nil {
-		return nil
-	}
 	var sources []*Source
 	for _, name := range slices.Sorted(maps.Keys(child.Outputs)) {
-		inner := &Source{Reference: at.String() + "." + name, Changed: Same}
-		sources = t.append(sources, t.value(inner, child.Outputs[name], at))
+		sources = t.append(sources, t.output(child.Outputs[name], at))
 	}
 	return out.with(sources)
 }
