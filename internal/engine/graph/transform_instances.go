@@ -61,9 +61,8 @@ type stepOrder struct {
 	nodes map[reads.Place]*reads.Node // by place, its node; nil if nothing in the place has to be awaited
 	// applied holds, for resources with many instances, the Steps that create, update or read an object.
 	applied map[*reads.Resource]map[objectIn]*Step
-	// within holds the nodes of these Steps for resources in repeated modules, by each module instance
-	// that contains the object.
-	within  map[*reads.Resource]map[addrs.ModuleInstance][]*reads.Node
+	// within holds the nodes of these Steps for resources in repeated modules.
+	within  map[*reads.Resource]reads.Contents[*reads.Node]
 	todo    []openPlace
 	cycles  tfdiags.Diagnostics
 	visited map[*reads.Node]bool // see visit
@@ -83,7 +82,7 @@ type objectIn struct {
 
 func newStepOrder(b *build) *stepOrder {
 	o := &stepOrder{build: b, nodes: map[reads.Place]*reads.Node{}, applied: map[*reads.Resource]map[objectIn]*Step{},
-		within: map[*reads.Resource]map[addrs.ModuleInstance][]*reads.Node{}, visited: map[*reads.Node]bool{}}
+		within: map[*reads.Resource]reads.Contents[*reads.Node]{}, visited: map[*reads.Node]bool{}}
 	blocks := b.g.Edges
 	b.blocks, b.g.Edges = &blocks, dag.Graph{}
 	for _, n := range b.g.Nodes {
@@ -137,14 +136,11 @@ func (o *stepOrder) stepsWithin(r *reads.Resource, in addrs.ModuleInstance) []*r
 	}
 	byModule := o.within[r]
 	if byModule == nil {
-		byModule = map[addrs.ModuleInstance][]*reads.Node{}
+		byModule = reads.Contents[*reads.Node]{}
 		o.within[r] = byModule
 		for _, s := range o.steps[r] {
-			for m := s.Change.Addr.Module; s.Part == stepApply; m, _ = m.Parent() {
-				byModule[m] = append(byModule[m], s.node)
-				if m.IsRoot() {
-					break
-				}
+			if s.Part == stepApply {
+				byModule.Add(s.Change.Addr.Module, s.node)
 			}
 		}
 	}

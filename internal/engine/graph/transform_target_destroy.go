@@ -14,7 +14,7 @@ import (
 // instances of that resource in the same instance of the innermost module that contains both.
 type storedReads struct {
 	*build
-	priors map[*reads.Resource]map[addrs.ModuleInstance][]reads.Place // by module instance that contains the places
+	priors map[*reads.Resource]reads.Contents[reads.Place]
 }
 
 // of returns the objects that an object depends on. For a place with several objects, it returns
@@ -51,17 +51,10 @@ func (s *storedReads) of(p reads.Place) []reads.Read {
 func (s *storedReads) within(r *reads.Resource, at addrs.ModuleInstance) []reads.Place {
 	found, known := s.priors[r]
 	if !known {
-		found = map[addrs.ModuleInstance][]reads.Place{}
+		found = reads.Contents[reads.Place]{}
 		for _, prior := range r.Prior {
-			var all []reads.Place
 			for _, key := range prior.SortedKeys() {
-				all = append(all, reads.InstancePlace(r, prior.Addr.Module, key))
-			}
-			for m := prior.Addr.Module; ; m, _ = m.Parent() {
-				found[m] = append(found[m], all...)
-				if m.IsRoot() {
-					break
-				}
+				found.Add(prior.Addr.Module, reads.InstancePlace(r, prior.Addr.Module, key))
 			}
 		}
 		s.priors[r] = found
@@ -70,7 +63,7 @@ func (s *storedReads) within(r *reads.Resource, at addrs.ModuleInstance) []reads
 }
 
 func newStoredReads(b *build) *storedReads {
-	return &storedReads{b, map[*reads.Resource]map[addrs.ModuleInstance][]reads.Place{}}
+	return &storedReads{b, map[*reads.Resource]reads.Contents[reads.Place]{}}
 }
 
 // named returns the objects in the state that targets name.

@@ -110,8 +110,21 @@ func (k namedKeys) of(r addrs.AbsResource) []addrs.InstanceKey {
 type moduleInstances struct {
 	all   []addrs.ModuleInstance
 	has   map[addrs.ModuleInstance]bool
-	more  bool                                            // there may be others
-	under map[addrs.ModuleInstance][]addrs.ModuleInstance // by containing module instance; see within
+	more  bool                           // there may be others
+	under Contents[addrs.ModuleInstance] // nil until the first call of Within
+}
+
+// Contents holds things by the module instances that they are in or within.
+type Contents[T any] map[addrs.ModuleInstance][]T
+
+// Add adds something that is in a module instance.
+func (c Contents[T]) Add(in addrs.ModuleInstance, x T) {
+	for ; ; in, _ = in.Parent() {
+		c[in] = append(c[in], x)
+		if in.IsRoot() {
+			return
+		}
+	}
 }
 
 // Source has all that the places of a run are found in.
@@ -280,12 +293,9 @@ func (s *Places) Within(m *Module, at addrs.ModuleInstance) []addrs.ModuleInstan
 		return []addrs.ModuleInstance{at}
 	}
 	if found.under == nil {
-		found.under = map[addrs.ModuleInstance][]addrs.ModuleInstance{}
+		found.under = Contents[addrs.ModuleInstance]{}
 		for _, in := range found.all {
-			for above := in; !above.IsRoot(); {
-				above, _ = above.Parent()
-				found.under[above] = append(found.under[above], in)
-			}
+			found.under.Add(in, in)
 		}
 	}
 	return found.under[at]
