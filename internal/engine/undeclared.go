@@ -210,7 +210,7 @@ func (e undeclared) addUndeclaredInstance(
 		}
 	}
 	e.addLazy(in)
-	e.modules.addUndeclared(in)
+	e.modules.add(in)
 	return in
 }
 

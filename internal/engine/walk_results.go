@@ -13,12 +13,14 @@ import (
 // moduleResult holds the results of a walk for one module. The node of the module writes it before
 // any node in the module is visited.
 type moduleResult struct {
-	mu        sync.RWMutex // guards instances and byAddr, in calls that several nodes expand
-	instances []*moduleInstance
-	byAddr    map[addrs.ModuleInstance]*moduleInstance
+	mu                   sync.RWMutex // guards both, in calls that several nodes expand
+	declared, undeclared instanceList
+}
 
-	undeclared   []*moduleInstance
-	undeclaredAt map[addrs.ModuleInstance]*moduleInstance
+// instanceList holds instances of a module.
+type instanceList struct {
+	all []*moduleInstance
+	at  map[addrs.ModuleInstance]*moduleInstance
 }
 
 // resourceResult holds the results of a walk for one resource. The resource's instances are in
@@ -41,13 +43,13 @@ type resourceResult struct {
 type moduleTree []moduleResult
 
 // of returns the instances of a module.
-func (t moduleTree) of(m *reads.Module) []*moduleInstance { return t[m.Index].instances }
+func (t moduleTree) of(m *reads.Module) []*moduleInstance { return t[m.Index].declared.all }
 
 // at returns the instance of module m at the given address, or nil.
 func (t moduleTree) at(m *reads.Module, addr addrs.ModuleInstance) *moduleInstance {
 	t[m.Index].mu.RLock()
 	defer t[m.Index].mu.RUnlock()
-	return t[m.Index].byAddr[addr]
+	return t[m.Index].declared.at[addr]
 }
 
 // missing returns the outermost module instance on the way from the root module to addr that does not
@@ -65,7 +67,7 @@ func (t moduleTree) missing(root *reads.Module, addr addrs.ModuleInstance) plans
 
 // sort sorts the instances of a module by address.
 func (t moduleTree) sort(m *reads.Module) {
-	slices.SortFunc(t[m.Index].instances, func(a, b *moduleInstance) int { return cmp.Compare(a.addr, b.addr) })
+	slices.SortFunc(t[m.Index].declared.all, func(a, b *moduleInstance) int { return cmp.Compare(a.addr, b.addr) })
 }
 
 // within returns the instances of module m that are inside a module instance. call is the address
@@ -88,35 +90,27 @@ func (t moduleTree) add(in *moduleInstance) {
 	res := &t[in.module.Index]
 	res.mu.Lock()
 	defer res.mu.Unlock()
-	if res.byAddr == nil {
-		res.byAddr = map[addrs.ModuleInstance]*moduleInstance{}
+	list := &res.declared
+	if in.undeclared {
+		list = &res.undeclared
 	}
-	res.instances = append(res.instances, in)
-	res.byAddr[in.addr] = in
+	if list.at == nil {
+		list.at = map[addrs.ModuleInstance]*moduleInstance{}
+	}
+	list.all = append(list.all, in)
+	list.at[in.addr] = in
 }
 
 // undeclared returns the instances of a module that the configuration no longer declares, as far as
 // their values may be needed.
-func (t moduleTree) undeclared(m *reads.Module) []*moduleInstance { return t[m.Index].undeclared }
-
-// addUndeclared adds an undeclared instance of a module.
-func (t moduleTree) addUndeclared(in *moduleInstance) {
-	res := &t[in.module.Index]
-	res.mu.Lock()
-	defer res.mu.Unlock()
-	if res.undeclaredAt == nil {
-		res.undeclaredAt = map[addrs.ModuleInstance]*moduleInstance{}
-	}
-	res.undeclared = append(res.undeclared, in)
-	res.undeclaredAt[in.addr] = in
-}
+func (t moduleTree) undeclared(m *reads.Module) []*moduleInstance { return t[m.Index].undeclared.all }
 
 // undeclaredAt returns the undeclared instance of module m at the given address. If its values were
 // not needed before, they are unknown.
 func (t moduleTree) undeclaredAt(m *reads.Module, addr addrs.ModuleInstance) *moduleInstance {
 	t[m.Index].mu.RLock()
 	defer t[m.Index].mu.RUnlock()
-	if in := t[m.Index].undeclaredAt[addr]; in != nil {
+	if in := t[m.Index].undeclared.at[addr]; in != nil {
 		return in
 	}
 	return newModuleInstance(m, addr)
