@@ -135,11 +135,5 @@ func (v *Variable) Final(val cty.Value) (cty.Value, error) {
 			return cty.UnknownVal(v.Type.Type), err
 		}
 	}
-	if v.Sensitive.Value {
-		converted = converted.Mark(marks.Sensitive)
-	}
-	if v.Ephemeral.Value {
-		converted = converted.Mark(marks.Ephemeral)
-	}
-	return converted, nil
+	return marks.Declared(converted, v.Sensitive.Value, v.Ephemeral.Value), nil
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/configs"
 	"tofu/internal/engine/reads"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
@@ -258,7 +257,7 @@ func (e undeclared) evalUndeclared(ctx context.Context, v *reads.Value, in *modu
 		val, err = e.contextOf(ctx, v, in).eval(v.Expr, cty.DynamicPseudoType)
 	case reads.Output:
 		val, err = e.contextOf(ctx, v, in).eval(v.Expr, cty.DynamicPseudoType)
-		val = markOutput(v.Output, val)
+		val = marks.Declared(val, v.Output.Sensitive.Value, v.Output.Ephemeral.Value)
 	}
 	if err != nil {
 		val = cty.DynamicVal.Mark(marks.Absent)
@@ -276,17 +275,6 @@ const (
 		"its key, on a value that can't be evaluated for such an instance, or on a data source that reads one of " +
 		"these. Let the plan include that instance, or leave out what depends on it (see -target and -exclude)."
 )
-
-// markOutput returns the value of an output with the marks that its block declares.
-func markOutput(o *configs.Output, val cty.Value) cty.Value {
-	if o.Sensitive.Value {
-		val = val.Mark(marks.Sensitive)
-	}
-	if o.Ephemeral.Value {
-		val = val.Mark(marks.Ephemeral)
-	}
-	return val
-}
 
 // completeUndeclared sets the values of a resource in the undeclared module instances of a partial
 // run. They contain the objects that the run doesn't remove.

@@ -216,14 +216,7 @@ func finalValue(v *reads.Value, in *moduleInstance, given Variable) (cty.Value, 
 }
 
 func unknownVariable(v *configs.Variable) cty.Value {
-	val := cty.UnknownVal(v.Type.Type)
-	if v.Sensitive.Value {
-		val = val.Mark(marks.Sensitive)
-	}
-	if v.Ephemeral.Value {
-		val = val.Mark(marks.Ephemeral)
-	}
-	return val
+	return marks.Declared(cty.UnknownVal(v.Type.Type), v.Sensitive.Value, v.Ephemeral.Value)
 }
 
 // outputEval evaluates outputs, and records those of the root module.
@@ -250,7 +243,7 @@ func (e outputEval) evalOutput(ctx context.Context, v *reads.Value, in *moduleIn
 		in.values[v.Slot] = cty.DynamicVal
 		return err
 	}
-	val = markOutput(v.Output, val)
+	val = marks.Declared(val, v.Output.Sensitive.Value, v.Output.Ephemeral.Value)
 	if v.Output.Deprecated != "" && !root && e.deprecates {
 		val = val.Mark(deprecation(v, in))
 	}

@@ -27,6 +27,17 @@ const (
 	Renewed = flag("renewed")
 )
 
+// Declared returns the value of a variable or output with the marks that its block declares.
+func Declared(v cty.Value, sensitive, ephemeral bool) cty.Value {
+	if sensitive {
+		v = v.Mark(Sensitive)
+	}
+	if ephemeral {
+		v = v.Mark(Ephemeral)
+	}
+	return v
+}
+
 // GoString returns the name of the mark, for test failures.
 func (f flag) GoString() string { return "marks." + string(f) }
 
