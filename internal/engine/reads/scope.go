@@ -12,7 +12,7 @@ type Scope struct {
 	Module     *Module // the module whose objects the references name
 	In         addrs.ModuleInstance
 	Repetition Repetition // what decides count and each
-	// Each is what each.value is, if for_each is an object: the instance of a resource or alias that has the
+	// Each holds the reads of each.value, if for_each is an object: the instance of a resource or alias that has the
 	// key Key, or outputs of the module instance that has it.
 	Each []KeyedRead
 	Key  addrs.InstanceKey                 // key of the instance
