@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -35,12 +36,12 @@ func (d *decoder) nativeExpr(expr hcl.Expression) hcl.Expression {
 		d.errorf(expr.Range(), "Expected string expression", "In JSON syntax, a reference must be written as a string.")
 		return nil
 	}
-	if bare, ok := strings.CutPrefix(text, "${"); ok {
-		d.errorf(expr.Range(), "Invalid reference", "In JSON syntax, a reference is written without ${ and }, as %q.",
-			strings.TrimSpace(strings.TrimSuffix(bare, "}")))
-		return nil
-	}
 	inner, diags := hclsyntax.ParseExpression([]byte(text), expr.Range().Filename, start)
+	if bare, ok := strings.CutPrefix(text, "${"); ok && len(diags) > 0 { // about an invalid character
+		diags[0].Summary = "Invalid reference"
+		diags[0].Detail = fmt.Sprintf("In JSON syntax, a reference is written without ${ and }, as %q.",
+			strings.TrimSpace(strings.TrimSuffix(bare, "}")))
+	}
 	d.addHCL(diags)
 	if diags.HasErrors() {
 		return nil
