@@ -39,6 +39,22 @@ func (b *Block) bodySchema() *hcl.BodySchema {
 	return b.derived.bodySchema.get(func() *hcl.BodySchema { return hcldec.ImpliedSchema(b.DecoderSpec()) })
 }
 
+// OptionalFields returns a schema with all attributes and nested blocks, for bodies of which some may be missing.
+func (b *Block) OptionalFields() *hcl.BodySchema {
+	out := &hcl.BodySchema{}
+	for name := range b.Attributes {
+		out.Attributes = append(out.Attributes, hcl.AttributeSchema{Name: name})
+	}
+	for name, nested := range b.BlockTypes {
+		header := hcl.BlockHeaderSchema{Type: name}
+		if nested.Nesting == NestingMap {
+			header.LabelNames = []string{mapKeyLabel}
+		}
+		out.Blocks = append(out.Blocks, header)
+	}
+	return out
+}
+
 func (n *NestedBlock) decoderSpec(name string) hcldec.Spec {
 	child := n.Block.DecoderSpec()
 	dynamic := n.dynamic()

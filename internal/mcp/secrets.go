@@ -144,18 +144,7 @@ func (s *secrets) configuration(m *configs.Config, schemas ui.Schemas) {
 
 // body adds literals in sensitive and write-only arguments, with names also in those whose names sound secret.
 func (s *secrets) body(body hcl.Body, schema *configschema.Block, names bool) {
-	all := &hcl.BodySchema{}
-	for name := range schema.Attributes {
-		all.Attributes = append(all.Attributes, hcl.AttributeSchema{Name: name})
-	}
-	for name, of := range schema.BlockTypes {
-		header := hcl.BlockHeaderSchema{Type: name}
-		if of.Nesting == configschema.NestingMap {
-			header.LabelNames = []string{"key"}
-		}
-		all.Blocks = append(all.Blocks, header)
-	}
-	content, _, _ := body.PartialContent(all)
+	content, _, _ := body.PartialContent(schema.OptionalFields())
 	for name, attr := range content.Attributes {
 		a := schema.Attributes[name]
 		if a == nil || !a.Sensitive && !a.WriteOnly && !(names && secretName.MatchString(name)) {

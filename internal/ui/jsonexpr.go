@@ -73,7 +73,7 @@ func traversalTexts(traversals []hcl.Traversal) []string {
 
 // bodyJSON describes a body by its schema, without dynamic blocks.
 func bodyJSON(body hcl.Body, sch *configschema.Block) map[string]any {
-	content, _, _ := sch.FixUpBody(body).PartialContent(hclSchema(sch))
+	content, _, _ := sch.FixUpBody(body).PartialContent(sch.OptionalFields())
 	if content == nil {
 		return nil
 	}
@@ -98,21 +98,6 @@ func bodyJSON(body hcl.Body, sch *configschema.Block) map[string]any {
 			list, _ := out[block.Type].([]map[string]any)
 			put(&out, block.Type, any(append(list, inner)))
 		}
-	}
-	return out
-}
-
-func hclSchema(sch *configschema.Block) *hcl.BodySchema {
-	out := &hcl.BodySchema{}
-	for name := range sch.Attributes {
-		out.Attributes = append(out.Attributes, hcl.AttributeSchema{Name: name})
-	}
-	for name, nested := range sch.BlockTypes {
-		header := hcl.BlockHeaderSchema{Type: name}
-		if nested.Nesting == configschema.NestingMap {
-			header.LabelNames = []string{"key"}
-		}
-		out.Blocks = append(out.Blocks, header)
 	}
 	return out
 }
