@@ -53,7 +53,7 @@ func (v stepVisit) delete(ctx context.Context, deposed addrs.DeposedKey) error {
 		w.out.storeObject(addr, deposed, nil, s.Change.Provider)
 		return nil
 	}
-	d := &deletion{instance: instance{w: w, r: r, addr: addr, by: readerAt(s.Node())}, deposed: deposed}
+	d := &deletion{instance: instance{w: w, r: r, addr: addr, by: readerAt(s.Node)}, deposed: deposed}
 	var err error
 	d.prov, err = d.providerAt(ctx, key)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/lang/marks"
 	"tofu/internal/plans"
 	"tofu/internal/plans/objchange"
@@ -18,7 +18,7 @@ import (
 // stepVisit is a walk's visit to a Step of the graph.
 type stepVisit struct {
 	w *walk
-	s *graph.Step
+	s *reads.Step
 }
 
 // run carries out one step of a planned change.
@@ -26,15 +26,15 @@ func (v stepVisit) run(ctx context.Context) (err error) {
 	w, s := v.w, v.s
 	defer w.trackWork(s.Verb(), s.Change.Addr)(&err)
 	switch s.Part {
-	case graph.StepDelete:
+	case reads.StepDelete:
 		return v.delete(ctx, s.Change.Deposed)
-	case graph.StepDeposed:
+	case reads.StepDeposed:
 		key := s.Change.Deposed
 		if key == "" {
 			key = s.Change.ReplaceDeposed
 		}
 		return v.delete(ctx, key)
-	case graph.StepForget:
+	case reads.StepForget:
 		v.forget()
 		return nil
 	}
@@ -50,7 +50,7 @@ func (v stepVisit) run(ctx context.Context) (err error) {
 	}
 	switch {
 	case s.Opens():
-		return a.planEphemeral(ctx, s.Node())
+		return a.planEphemeral(ctx, s.Node)
 	case s.Resource.Addr.Resource.Mode == addrs.Data:
 		return a.read(ctx)
 	case s.Change.Action == plans.NoOp:
@@ -88,7 +88,7 @@ func (v stepVisit) change(ctx context.Context) (*applyStep, error) {
 	if !s.Opens() {
 		w.out.declare(r.Addr.Resource.InInstance(in.addr), r.Provider.Addr)
 	}
-	by := readerAt(s.Node())
+	by := readerAt(s.Node)
 	c := w.eval.newContext(ctx, in, x.repetition(at))
 	c.reader = by
 	c.setEachValue(r.Each, addr.Key)

@@ -152,7 +152,7 @@ func (d *deferrals) addModule(n *reads.Node, why *deferredNode) {
 	d.add(n, why)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if path := n.Object.(*reads.Module).Path; !slices.Contains(d.modules, path) {
+	if path := n.Call().Path; !slices.Contains(d.modules, path) {
 		d.modules = append(d.modules, path)
 	}
 }

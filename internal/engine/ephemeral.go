@@ -10,7 +10,6 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
-	"tofu/internal/engine/graph"
 	"tofu/internal/engine/reads"
 	"tofu/internal/lang/marks"
 	"tofu/internal/pace"
@@ -166,8 +165,8 @@ func (e *ephemerals) renew(ctx context.Context, o *openEphemeral, at time.Time) 
 // closeAfter closes the open objects that a node has opened, after their last user. These are the
 // object of a Step, or all objects of a resource.
 func (e *ephemerals) closeAfter(ctx context.Context, n *reads.Node) error {
-	s, one := n.Object.(*graph.Step)
-	if !one {
+	s := n.Step()
+	if s == nil {
 		return e.close(ctx, n.Resource)
 	}
 	e.mu.Lock()

@@ -13,7 +13,7 @@ import (
 // expandModule determines the instances of a module call in every instance of the calling module, or in
 // those that the node covers. A call whose instances are unknown has one instance with an unknown key.
 func (w *walk) expandModule(ctx context.Context, n *reads.Node) error {
-	m := n.Object.(*reads.Module)
+	m := n.Call()
 	if !n.In.IsRoot() {
 		return w.expandCalls(ctx, n, w.modules.within(m.Parent, n.In))
 	}
@@ -34,7 +34,7 @@ func (w *walk) expandModule(ctx context.Context, n *reads.Node) error {
 
 // expandCalls determines the instances of a module call in some instances of the calling module.
 func (w *walk) expandCalls(ctx context.Context, n *reads.Node, in []*moduleInstance) error {
-	m := n.Object.(*reads.Module)
+	m := n.Call()
 	var errs tfdiags.Diagnostics
 	e := w.eval.visiting(n)
 	var deferred *deferredNode

@@ -179,10 +179,10 @@ func (o *blockOrder) connect(prevRun *states.State) bool {
 }
 
 // moduleOf returns the module instance that contains the object of a Step.
-func moduleOf(n *reads.Node) addrs.ModuleInstance { return n.Object.(*graph.Step).Change.Addr.Module }
+func moduleOf(n *reads.Node) addrs.ModuleInstance { return n.Object.(*reads.Step).Change.Addr.Module }
 
 func deletes(n *reads.Node) bool {
-	s, ok := n.Object.(*graph.Step)
+	s, ok := n.Object.(*reads.Step)
 	return ok && s.Removes()
 }
 

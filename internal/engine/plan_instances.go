@@ -137,7 +137,7 @@ func (v resourceVisit) deferredByRead(in *moduleInstance, x *expansion, i int) *
 // deferredInstance returns, for a node that stands for an instance of a resource, why the instance is
 // deferred. It returns nil if it isn't, and for all other nodes.
 func (w *walk) deferredInstance(n *reads.Node) *deferredNode {
-	addr, ok := n.Object.(addrs.AbsInstance)
+	addr, ok := n.Object.(reads.InstanceObject)
 	if !ok {
 		return nil
 	}

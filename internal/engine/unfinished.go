@@ -8,7 +8,6 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
-	"tofu/internal/engine/graph"
 	"tofu/internal/engine/phase"
 	"tofu/internal/engine/reads"
 	"tofu/internal/tfdiags"
@@ -36,7 +35,7 @@ type unfinishedInstances struct {
 	// steps are parallel to keys. They finish the instances in an apply. In a plan, the vertex first and
 	// those that follow it do. They are 0 until the planning starts. After the vertex last, the resource's
 	// value is final.
-	steps       []*graph.Step
+	steps       []*reads.Step
 	first, last dag.ID
 }
 
@@ -44,15 +43,15 @@ type unfinishedInstances struct {
 func newUnfinished(w *walk) *unfinished {
 	u := &unfinished{w: w, strict: w.op.env.CheckReads, resources: map[addrs.AbsResource]*unfinishedInstances{}}
 	for _, n := range w.graph.Nodes {
-		if s, ok := n.Object.(*graph.Step); ok && !s.Removes() {
+		if s := n.Step(); s != nil && !s.Removes() {
 			of := u.of(s.Change.Addr.Abs())
 			of.steps = append(of.steps, s)
 		}
 	}
 	for _, of := range u.resources {
-		key := func(s *graph.Step) addrs.InstanceKey { return s.Change.Addr.Key }
-		slices.SortFunc(of.steps, func(a, b *graph.Step) int { return key(a).Compare(key(b)) })
-		of.steps = slices.CompactFunc(of.steps, func(a, b *graph.Step) bool { return key(a) == key(b) })
+		key := func(s *reads.Step) addrs.InstanceKey { return s.Change.Addr.Key }
+		slices.SortFunc(of.steps, func(a, b *reads.Step) int { return key(a).Compare(key(b)) })
+		of.steps = slices.CompactFunc(of.steps, func(a, b *reads.Step) bool { return key(a) == key(b) })
 		of.keys = make([]addrs.InstanceKey, len(of.steps))
 		for i, s := range of.steps {
 			of.keys[i] = key(s)
@@ -144,7 +143,7 @@ func (u *unfinished) completed(addr addrs.AbsResource) {
 func (i *unfinishedInstances) maker(at int) dag.ID {
 	switch {
 	case i.steps != nil:
-		return i.steps[at].Node().ID
+		return i.steps[at].Node.ID
 	case i.last > 0:
 		return i.first + dag.ID(at)
 	}

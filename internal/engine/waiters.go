@@ -6,6 +6,7 @@ import (
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
 	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 )
 
@@ -26,7 +27,7 @@ type waiters struct {
 // startedStep identifies a step by the data in an ApplyStart event.
 type startedStep struct {
 	addr    addrs.AbsInstance
-	removes bool // the step deletes or forgets an object; see graph.Step.Removes
+	removes bool // the step deletes or forgets an object; see reads.Step.Removes
 }
 
 // of returns the instances whose changes wait directly for an action on an object, in the order of
@@ -36,9 +37,9 @@ func (w *waiters) of(o Object, action plans.Action) []addrs.AbsInstance {
 	w.index.Do(w.build)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	other := func(id dag.ID) *graph.Step {
-		s, ok := w.graph.Nodes[id].Object.(*graph.Step)
-		if !ok || s.Change.Action == plans.NoOp || s.Change.Addr == o.Addr {
+	other := func(id dag.ID) *reads.Step {
+		s := w.graph.Nodes[id].Step()
+		if s == nil || s.Change.Action == plans.NoOp || s.Change.Addr == o.Addr {
 			return nil
 		}
 		return s
@@ -64,7 +65,7 @@ func (w *waiters) build() {
 	w.dependents = w.graph.Edges.Dependents()
 	w.steps = make(map[startedStep][]dag.ID)
 	for _, n := range w.graph.Nodes {
-		if s, ok := n.Object.(*graph.Step); ok {
+		if s := n.Step(); s != nil {
 			key := startedStep{s.Change.Addr, s.Removes()}
 			w.steps[key] = append(w.steps[key], n.ID)
 		}
@@ -86,7 +87,7 @@ func (w *waiters) lose(failed dag.ID) {
 				continue
 			}
 			w.lost[next] = true
-			if s, ok := w.graph.Nodes[next].Object.(*graph.Step); ok && s.CallsProvider() {
+			if s := w.graph.Nodes[next].Step(); s != nil && s.CallsProvider() {
 				w.count++
 			}
 			todo = append(todo, next)

@@ -215,9 +215,9 @@ var errReported = errors.New("reported")
 func (w *walk) execute(ctx context.Context, n *reads.Node) error {
 	switch n.Kind {
 	case reads.KindValue:
-		return w.eval.visiting(n).evalValue(ctx, n.Object.(*reads.Value))
+		return w.eval.visiting(n).evalValue(ctx, n.Value())
 	case reads.KindCheck:
-		return w.eval.visiting(n).evalCheck(ctx, n.Object.(*reads.Check))
+		return w.eval.visiting(n).evalCheck(ctx, n.Check())
 	case reads.KindInspection:
 		w.inspect(ctx, w.eval.visiting(n))
 	case reads.KindAction:
@@ -229,7 +229,7 @@ func (w *walk) execute(ctx context.Context, n *reads.Node) error {
 	case reads.KindResource:
 		return w.visitResource(ctx, resourceVisit{w, n.Resource, n})
 	case reads.KindStep:
-		return stepVisit{w, n.Object.(*graph.Step)}.run(ctx)
+		return stepVisit{w, n.Step()}.run(ctx)
 	case reads.KindProvider:
 		return providerVisit{w, n.Object.(*reads.Provider)}.start(ctx)
 	case reads.KindProviderClose:

@@ -6,7 +6,7 @@ import (
 
 	"tofu/internal/addrs"
 	"tofu/internal/dag"
-	"tofu/internal/engine/graph"
+	"tofu/internal/engine/reads"
 	"tofu/internal/plans"
 	"tofu/internal/ui/planview"
 )
@@ -22,7 +22,7 @@ func (e *explainer) indexSteps() *stepIndex {
 	if e.steps.of == nil {
 		e.steps = stepIndex{map[*plans.InstanceChange][]dag.ID{}, e.Graph.Edges.Dependents()}
 		for _, n := range e.Graph.Nodes {
-			if s, ok := n.Object.(*graph.Step); ok {
+			if s := n.Step(); s != nil {
 				e.steps.of[s.Change] = append(e.steps.of[s.Change], n.ID)
 			}
 		}
@@ -41,9 +41,9 @@ func (e *explainer) waits(c *plans.InstanceChange) (before, after []*Other) {
 // nearest searches from the Steps of a change. The function next returns the nodes after a node.
 // nearest returns the changes of the first Steps on each path.
 func (e *explainer) nearest(c *plans.InstanceChange, next func(dag.ID) []dag.ID) []*Other {
-	step := func(id dag.ID) *graph.Step {
-		s, ok := e.Graph.Nodes[id].Object.(*graph.Step)
-		if !ok || s.Change.Action == plans.NoOp {
+	step := func(id dag.ID) *reads.Step {
+		s := e.Graph.Nodes[id].Step()
+		if s == nil || s.Change.Action == plans.NoOp {
 			return nil
 		}
 		return s
@@ -55,7 +55,7 @@ func (e *explainer) nearest(c *plans.InstanceChange, next func(dag.ID) []dag.ID)
 	for _, from := range own {
 		name := ""
 		if len(own) > 1 {
-			name = partName(e.Graph.Nodes[from].Object.(*graph.Step))
+			name = partName(e.Graph.Nodes[from].Step())
 		}
 		for other := range dag.Reachable([]dag.ID{from}, func(id dag.ID) []dag.ID {
 			if step(id) != nil && id != from {
@@ -128,9 +128,9 @@ type part struct {
 }
 
 // partNames holds the names of the parts that remove an object.
-var partNames = map[any]string{graph.StepDelete: "delete", graph.StepDeposed: "delete", graph.StepForget: "forget"}
+var partNames = map[any]string{reads.StepDelete: "delete", reads.StepDeposed: "delete", reads.StepForget: "forget"}
 
-func partName(s *graph.Step) string {
+func partName(s *reads.Step) string {
 	switch name := partNames[s.Part]; {
 	case name != "":
 		return name

@@ -41,7 +41,7 @@ type build struct {
 	blocks    *dag.Graph      // see refs; nil if the walk visits all blocks and values
 	order     *stepOrder      // set for an apply
 
-	steps       map[*reads.Resource][]*Step
+	steps       map[*reads.Resource][]*reads.Step
 	imports     []*reads.Import
 	functionsOf map[*reads.Resource][]*reads.Provider // other providers that the block uses: it calls functions, or triggers actions
 	actions     []*reads.Resource                     // the actions that are validated, invoked or triggered
@@ -75,7 +75,7 @@ func newBuild(op *Operation) *build {
 	}
 	b := &build{
 		op: op, known: known, g: g,
-		steps: map[*reads.Resource][]*Step{}, functionsOf: map[*reads.Resource][]*reads.Provider{}, idle: map[*reads.Resource]bool{},
+		steps: map[*reads.Resource][]*reads.Step{}, functionsOf: map[*reads.Resource][]*reads.Provider{}, idle: map[*reads.Resource]bool{},
 		between:  map[*reads.Module][]*reads.Node{},
 		siblings: siblingNeeds{map[*reads.Node][]*reads.Value{}, map[*reads.Value][]*reads.Resource{}},
 	}

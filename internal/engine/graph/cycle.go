@@ -87,16 +87,16 @@ func (b *build) cycles(ctx context.Context) error {
 // a local value that is the whole block. It returns "" for all other cycles.
 func (g *Graph) aliasCycle(way []dag.ID) string {
 	for i, id := range way {
-		v, isValue := g.Nodes[id].Object.(*reads.Value)
+		v := g.Nodes[id].Value()
 		reader := g.Nodes[way[(i+len(way)-1)%len(way)]]
-		if !isValue || v.Kind != reads.Local || !reader.ReadsOnlyByKey(addrs.LocalValue{Name: v.Name}) {
+		if v == nil || v.Kind != reads.Local || !reader.ReadsOnlyByKey(addrs.LocalValue{Name: v.Name}) {
 			continue
 		}
 		name := v.WholeBlock(len(way))
 		inside := func(id dag.ID) bool { // or one of the locals that lead to the block
 			n := g.Nodes[id]
-			local, isValue := n.Object.(*reads.Value)
-			return isValue && local.Kind == reads.Local && local.Module == v.Module && local.WholeBlock(len(way)) == name ||
+			local := n.Value()
+			return local != nil && local.Kind == reads.Local && local.Module == v.Module && local.WholeBlock(len(way)) == name ||
 				n.Name == name || strings.HasPrefix(n.Name, name+".") || strings.HasPrefix(n.Name, name+" ")
 		}
 		if name != "" && !slices.ContainsFunc(way, func(id dag.ID) bool { return !inside(id) }) {
@@ -121,19 +121,19 @@ func (g *Graph) keyedCycle(way []dag.ID) string {
 	through, others := "", 0 // through: local value that refers to an object in read; others: number of other nodes
 	for i, id := range way {
 		n, next := g.Nodes[id], g.Nodes[way[(i+1)%len(way)]]
-		v, isValue := n.Object.(*reads.Value)
+		v := n.Value()
 		of := next.Resource
 		switch {
-		case isValue && v.ReadsCall(next.Module):
+		case v != nil && v.ReadsCall(next.Module):
 			add("module call", next.Module.Path)
-		case of != nil && (isValue && v.ReadsResource(of) || n.Resource != nil && n.Resource.ReadsResource(of)):
+		case of != nil && (v != nil && v.ReadsResource(of) || n.Resource != nil && n.Resource.ReadsResource(of)):
 			add("block", of.Addr)
 		case of != nil && n.Resource != nil && of.Config != nil && of.Exprs.Repetition.Repeats():
 			return "" // all instances are read
 		default:
 			continue
 		}
-		if isValue && v.Kind == reads.Local {
+		if v != nil && v.Kind == reads.Local {
 			through = n.Name
 		}
 	}

@@ -170,7 +170,7 @@ func (d *drawer) addNode(n *reads.Node) (top, end dag.ID) {
 		p := d.add(n.Name, n.Name, reads.KindProvider)
 		return p, p
 	case n.Kind == reads.KindStep:
-		s := d.add(n.Object.(*Step).drawnName(), n.Resource.Addr.String(), reads.KindStep)
+		s := d.add(drawnName(n.Step()), n.Resource.Addr.String(), reads.KindStep)
 		if d.forgets(n.ID) {
 			d.loose = append(d.loose, s)
 			return notDrawn, s
@@ -199,8 +199,8 @@ func (d *drawer) passes(from dag.ID, to *reads.Node) bool {
 // forgets reports whether a node is a Step that removes a data source from the state. No other node
 // waits for such a Step, and it needs no provider.
 func (d *drawer) forgets(id dag.ID) bool {
-	s, ok := d.g.Nodes[id].Object.(*Step)
-	return ok && s.deletes() && s.Resource.Addr.Resource.Mode == addrs.Data
+	s := d.g.Nodes[id].Step()
+	return s != nil && s.Deletes() && s.Resource.Addr.Resource.Mode == addrs.Data
 }
 
 // unread reports for each node, by ID, whether it is a local or variable of a called module that no
@@ -273,10 +273,11 @@ func (d *drawer) barrierName(n *reads.Node) string {
 }
 
 // stepSuffixes are the suffixes of the names of drawn Steps.
-var stepSuffixes = map[stepPart]string{stepApply: "", StepDelete: " (destroy)", StepForget: " (forget)"}
+var stepSuffixes = map[reads.StepPart]string{reads.StepApply: "", reads.StepDelete: " (destroy)", reads.StepForget: " (forget)"}
 
-func (s *Step) drawnName() string {
-	if s.Part == StepDeposed {
+// drawnName returns the name of the drawn node of a Step.
+func drawnName(s *reads.Step) string {
+	if s.Part == reads.StepDeposed {
 		// A replaced object gets its deposed key only when it is deposed.
 		return s.Change.Addr.String() + " (destroy deposed " + cmp.Or(string(s.Change.Deposed), "00000000") + ")"
 	}

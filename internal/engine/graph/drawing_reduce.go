@@ -34,7 +34,7 @@ func drawDestruction(b *build) {
 func dropIdle(b *build) {
 	changed := make(map[*reads.Resource]bool)
 	for r, steps := range b.steps {
-		changed[r] = slices.ContainsFunc(steps, func(s *Step) bool { return s.Part == stepApply })
+		changed[r] = slices.ContainsFunc(steps, func(s *reads.Step) bool { return s.Part == reads.StepApply })
 	}
 	var busy []dag.ID
 	for id, n := range b.g.Nodes {
@@ -90,9 +90,9 @@ var blocksTransformer = &Transformer{
 		}
 		for r, steps := range b.steps {
 			for _, s := range steps {
-				if s.Part == stepApply && r.Config != nil {
-					b.after(s.node, r.Inputs)
-					b.after(r.Node, s.node)
+				if s.Part == reads.StepApply && r.Config != nil {
+					b.after(s.Node, r.Inputs)
+					b.after(r.Node, s.Node)
 				}
 			}
 		}
@@ -116,8 +116,8 @@ func (b *build) afterConstant(n *reads.Node, r, of *reads.Resource) {
 	for _, read := range r.ByKey {
 		for _, s := range b.steps[of] {
 			one := func(ref lang.InstanceRef) bool { return ref.Key == s.Change.Addr.Key }
-			if read.Of == of && !read.Recorded(r) && s.Part == stepApply && slices.ContainsFunc(read.Refs, one) {
-				b.after(n, s.node)
+			if read.Of == of && !read.Recorded(r) && s.Part == reads.StepApply && slices.ContainsFunc(read.Refs, one) {
+				b.after(n, s.Node)
 			}
 		}
 	}

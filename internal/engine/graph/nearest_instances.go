@@ -22,7 +22,7 @@ func (f *nearest) passSiblingReads(n *reads.Node) {
 		return
 	}
 	var out []*reads.Value
-	if v, ok := n.Object.(*reads.Value); ok {
+	if v := n.Value(); v != nil {
 		isOfValue := func(read reads.SiblingRead) bool { return read.To == v }
 		if slices.ContainsFunc(f.b.g.Siblings[v.Module], isOfValue) {
 			out = append(out, v)

@@ -79,15 +79,15 @@ func CheckReads(ctx context.Context, op *Operation) error {
 func (b *build) checkReads(before map[string]map[string]bool) error {
 	for r, steps := range b.steps {
 		for _, s := range steps {
-			if s.Part != stepApply {
+			if s.Part != reads.StepApply {
 				continue
 			}
 			for _, read := range s.Change.Reads {
 				of := r.Module.Resources[read.Resource]
 				addr := read.Resource.InInstance(s.Change.Addr.Module).Instance(read.Key)
 				for _, t := range b.steps[of] {
-					if t.Part == stepApply && t.Change.Addr == addr && !before[s.node.Name][t.node.Name] {
-						return fmt.Errorf("%s reads %s, but doesn't come after it", s.node.Name, t.node.Name)
+					if t.Part == reads.StepApply && t.Change.Addr == addr && !before[s.Node.Name][t.Node.Name] {
+						return fmt.Errorf("%s reads %s, but doesn't come after it", s.Node.Name, t.Node.Name)
 					}
 				}
 			}
@@ -150,49 +150,49 @@ func closed(x *depNode, next func(*depNode) []*depNode) []*depNode {
 
 // connectAllPairs connects a Step of x with the Steps that it must come after. needs and users are
 // all direct and indirect dependencies and dependents of x.
-func (d *destroyOrder) connectAllPairs(s *Step, x *depNode, needs, users []*depNode) {
-	after := func(of []*depNode, which func(*Step) bool) {
+func (d *destroyOrder) connectAllPairs(s *reads.Step, x *depNode, needs, users []*depNode) {
+	after := func(of []*depNode, which func(*reads.Step) bool) {
 		for _, y := range of {
 			for _, t := range y.steps {
 				if which(t) {
-					d.b.after(s.node, t.node)
+					d.b.after(s.Node, t.Node)
 				}
 			}
 		}
 	}
-	var own, create *Step
+	var own, create *reads.Step
 	for _, t := range x.steps {
 		if t.Change.Addr == s.Change.Addr && t != s {
 			switch {
-			case t.Part == stepApply:
+			case t.Part == reads.StepApply:
 				create = t
-			case t.Part == StepForget || t.Part == StepDelete && !d.lateDeletions[t]:
+			case t.Part == reads.StepForget || t.Part == reads.StepDelete && !d.lateDeletions[t]:
 				own = t
 			}
 		}
 	}
 	switch {
-	case s.writes():
+	case s.Writes():
 		after(needs, d.ordinary)
 		after(users, d.ordinary)
 		if own != nil {
-			d.b.after(s.node, own.node)
+			d.b.after(s.Node, own.Node)
 		}
-	case !s.deletes():
+	case !s.Deletes():
 	case d.lateDeletions[s]:
-		after(users, (*Step).deletes)
-		after(users, (*Step).writes)
-		after(needs, (*Step).writes)
+		after(users, (*reads.Step).Deletes)
+		after(users, (*reads.Step).Writes)
+		after(needs, (*reads.Step).Writes)
 		for _, y := range d.all {
 			if d.begins(y, x) {
-				after(append(closed(y, func(z *depNode) []*depNode { return z.users }), y), (*Step).writes)
+				after(append(closed(y, func(z *depNode) []*depNode { return z.users }), y), (*reads.Step).Writes)
 			}
 		}
 		if create != nil {
-			d.b.after(s.node, create.node)
+			d.b.after(s.Node, create.Node)
 		}
 	default:
-		after(users, (*Step).deletes)
+		after(users, (*reads.Step).Deletes)
 	}
 }
 

@@ -412,8 +412,8 @@ func (o *planOrder) ofValue(p reads.Place) []*reads.Node {
 	for _, read := range o.reads.Reads(p) {
 		out = append(out, o.node(read.Of))
 	}
-	v, ok := p.Node.Object.(*reads.Value)
-	if !ok || p.Part != reads.AllParts {
+	v := p.Node.Value()
+	if v == nil || p.Part != reads.AllParts {
 		return out
 	}
 	from := v.EvaluatedIn(p.In)
@@ -463,7 +463,7 @@ func (o *planOrder) instance(r *reads.Resource, in addrs.ModuleInstance, key add
 	if n == nil {
 		addr := r.Addr.Resource.InInstance(in).Instance(key)
 		n = o.build.node(reads.KindPlace, nil, addr.String()+" (read)", r.Node.Range)
-		n.Object = addr
+		n.Object = reads.InstanceObject{AbsInstance: addr}
 		o.after(n, o.g.NodeIn(r.Inputs, in))
 		byModule[in][key] = n
 	}

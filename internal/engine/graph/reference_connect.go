@@ -117,7 +117,7 @@ func (c *connector) connectRef(n *reads.Node, m *reads.Module, ref *addrs.Refere
 // connectResourceRef makes n wait for the resource or instance that a reference reads.
 func (c *connector) connectResourceRef(n *reads.Node, of reads.Named, ref *addrs.Reference) error {
 	r := of.Resource
-	if check, _ := n.Object.(*reads.Check); r.Nested() && (check == nil || check.Config != r.Config.Check) {
+	if check := n.Check(); r.Nested() && (check == nil || check.Config != r.Config.Check) {
 		return tfdiags.Errorf("Reference to scoped resource",
 			"%s is nested in check %q and can be referred to only from there.", r.Addr.Resource, r.Config.Check.Name)
 	}

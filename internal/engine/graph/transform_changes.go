@@ -10,51 +10,17 @@ import (
 	"tofu/internal/tfdiags"
 )
 
-// Step is one change to one object.
-type Step struct {
-	node     *reads.Node
-	Resource *reads.Resource
-	Change   *plans.InstanceChange
-	Part     stepPart
-	Forced   bool // whether a dependent's create_before_destroy also applies to this object
-}
-
-// stepPart is the part of a change that a Step carries out; a replacement has two.
-type stepPart uint8
-
-// Node returns the node at which a walk carries out the step.
-func (s *Step) Node() *reads.Node { return s.node }
-
-// Removes reports whether the step deletes or forgets an object.
-func (s *Step) Removes() bool { return s.Part != stepApply }
-
-// CallsProvider reports whether the step changes or reads an object.
-func (s *Step) CallsProvider() bool {
-	deletesData := s.Change.Action == plans.Delete && s.Change.Addr.Resource.Mode == addrs.Data
-	return s.Change.Action != plans.NoOp && s.Part != StepForget && !deletesData
-}
-
-// Opens reports whether the step opens an ephemeral object.
-func (s *Step) Opens() bool { return s.Resource.Addr.Resource.Mode == addrs.Ephemeral }
-
-const (
-	stepApply   stepPart = iota // create, update or read, or just evaluate conditions
-	StepDelete                  // delete the current object
-	StepDeposed                 // delete a deposed object, or the old object of a replacement
-	StepForget                  // remove from the state
-)
-
 // stepParts lists the parts of each action.
-var stepParts = map[plans.Action][]stepPart{
-	plans.NoOp:             {stepApply},
-	plans.Create:           {stepApply},
-	plans.Read:             {stepApply},
-	plans.Update:           {stepApply},
-	plans.DeleteThenCreate: {StepDelete, stepApply},
-	plans.CreateThenDelete: {stepApply, StepDeposed},
-	plans.Delete:           {StepDelete},
-	plans.Forget:           {StepForget},
-	plans.ForgetThenCreate: {StepForget, stepApply},
+var stepParts = map[plans.Action][]reads.StepPart{
+	plans.NoOp:             {reads.StepApply},
+	plans.Create:           {reads.StepApply},
+	plans.Read:             {reads.StepApply},
+	plans.Update:           {reads.StepApply},
+	plans.DeleteThenCreate: {reads.StepDelete, reads.StepApply},
+	plans.CreateThenDelete: {reads.StepApply, reads.StepDeposed},
+	plans.Delete:           {reads.StepDelete},
+	plans.Forget:           {reads.StepForget},
+	plans.ForgetThenCreate: {reads.StepForget, reads.StepApply},
 }
 
 var changesTransformer = &Transformer{
@@ -78,14 +44,14 @@ var changesTransformer = &Transformer{
 				continue
 			}
 			for _, part := range stepParts[change.Action] {
-				if change.Deposed != "" && part == StepDelete {
-					part = StepDeposed
+				if change.Deposed != "" && part == reads.StepDelete {
+					part = reads.StepDeposed
 				}
 				if change.Action == plans.NoOp && !r.HasConditions() {
 					b.idle[r] = true
 					continue
 				}
-				b.addStep(&Step{Resource: r, Change: change, Part: part})
+				b.addStep(&reads.Step{Resource: r, Change: change, Part: part})
 			}
 		}
 		for _, r := range b.g.Resources {
@@ -114,7 +80,7 @@ func (b *build) addOpenings() {
 		changes, _ := openings(r, early)
 		for _, change := range changes {
 			r.Opened = true
-			b.addStep(&Step{Resource: r, Change: change, Part: stepApply})
+			b.addStep(&reads.Step{Resource: r, Change: change, Part: reads.StepApply})
 		}
 	}
 }
@@ -162,42 +128,27 @@ func earlyReads(r *reads.Resource, early reads.EarlyKeys, addr addrs.AbsInstance
 	return out
 }
 
-var stepVerbs = [...]string{
-	stepApply:   "apply",
-	StepDelete:  "destroy",
-	StepDeposed: "destroy deposed",
-	StepForget:  "forget",
-}
-
-// Verb returns what the step does, for the report of -timings.
-func (s *Step) Verb() string {
-	if s.Opens() {
-		return "open"
-	}
-	return stepVerbs[s.Part]
-}
-
 // stepNames are the suffixes of the names of Step nodes.
 var stepNames = [...]string{
-	stepApply:   "",
-	StepDelete:  " (destroy)",
-	StepDeposed: " (destroy deposed)",
-	StepForget:  " (forget)",
+	reads.StepApply:   "",
+	reads.StepDelete:  " (destroy)",
+	reads.StepDeposed: " (destroy deposed)",
+	reads.StepForget:  " (forget)",
 }
 
-func (b *build) addStep(s *Step) {
+func (b *build) addStep(s *reads.Step) {
 	r := s.Resource
 	name := s.Change.Addr.String()
-	if s.Part == stepApply && name == r.Node.Name {
+	if s.Part == reads.StepApply && name == r.Node.Name {
 		name += " (apply)"
 	}
-	s.node = b.node(reads.KindStep, r.Module, name+stepNames[s.Part], r.Node.Range)
-	s.node.Resource, s.node.Object = r, s
-	s.node.Problems = r.Node.Problems
-	b.after(s.node, r.Provider.Node)
+	s.Node = b.node(reads.KindStep, r.Module, name+stepNames[s.Part], r.Node.Range)
+	s.Node.Resource, s.Node.Object = r, s
+	s.Node.Problems = r.Node.Problems
+	b.after(s.Node, r.Provider.Node)
 	for _, p := range b.functionsOf[r] { // those of actions; the functions are found later
 		if len(s.Change.Invocations) > 0 {
-			b.after(s.node, p.Node)
+			b.after(s.Node, p.Node)
 		}
 	}
 	b.steps[r] = append(b.steps[r], s)

@@ -24,7 +24,7 @@ var checkTransformer = &Transformer{
 				for _, other := range b.g.Resources {
 					if !other.Nested() && (len(b.steps[other]) > 0 || other.HasConditions()) {
 						for _, s := range b.steps[other] {
-							b.after(start, s.node)
+							b.after(start, s.Node)
 						}
 					}
 				}
@@ -33,7 +33,7 @@ var checkTransformer = &Transformer{
 				b.after(r.Inputs, start)
 			}
 			for _, s := range b.steps[r] {
-				b.after(s.node, start)
+				b.after(s.Node, start)
 			}
 		}
 		return nil
@@ -44,6 +44,6 @@ var checkTransformer = &Transformer{
 // data sources of check blocks are read although an object could not be deleted, because the checks
 // are about the objects that the configuration declares.
 func Tolerates(n, failed *reads.Node) bool {
-	s, ok := failed.Object.(*Step)
-	return ok && s.Removes() && n.Name == checksStartName
+	s := failed.Step()
+	return s != nil && s.Removes() && n.Name == checksStartName
 }

@@ -84,7 +84,7 @@ func (b closer) closeEphemerals() {
 		}
 		u.endOf(r.Node)
 		for _, s := range b.steps[r] {
-			u.endOf(s.node)
+			u.endOf(s.Node)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func (u *ephemeralUsers) endOf(n *reads.Node) *reads.Node {
 			continue
 		}
 		u.after(end, user)
-		if v, ok := user.Object.(*reads.Value); ok {
+		if v := user.Value(); v != nil {
 			u.after(end, u.behindSiblings(v)...)
 		}
 		switch {

@@ -44,7 +44,7 @@ type depNode struct {
 	hub      bool
 	set      bool // whether the node is the hub of a set of dependencies
 	exists   bool // whether the state has objects of the node
-	steps    []*Step
+	steps    []*reads.Step
 	needs    []*depNode
 	users    []*depNode
 	newUsers []*newUsers       // resources whose configuration adds a dependency on this resource
@@ -395,7 +395,7 @@ func (d *depGraph) storedDeps(x *depNode) (stored []*states.Dependencies, guess 
 	managed := x.addr.Resource.Mode == addrs.Managed
 	prior := d.b.op.Plan.PrevRun.Resource(x.addr)
 	isNew := prior == nil || x.instance && prior.Instances[x.key] == nil
-	imports := slices.ContainsFunc(x.steps, func(s *Step) bool { return s.Change.Importing != nil })
+	imports := slices.ContainsFunc(x.steps, func(s *reads.Step) bool { return s.Change.Importing != nil })
 	switch {
 	case isNew && managed && !imports:
 		return []*states.Dependencies{x.resource.Recorded.Dependencies}, nil

@@ -71,7 +71,7 @@ var destroySplitTransformer = &Transformer{
 func (b *build) deletesAnything() bool {
 	for _, steps := range b.steps {
 		for _, s := range steps {
-			if s.Part != stepApply {
+			if s.Part != reads.StepApply {
 				return true
 			}
 		}
@@ -82,7 +82,7 @@ func (b *build) deletesAnything() bool {
 // destroyOrder is the ordering under construction.
 type destroyOrder struct {
 	depGraph
-	lateDeletions map[*Step]bool
+	lateDeletions map[*reads.Step]bool
 	families      map[familyName][]*reads.Node
 	nonEmpty      map[familyName]bool                  // whether any Step belongs to the family
 	newUsers      map[addrs.ConfigResource][]*newUsers // groups of new users of a resource in another module
@@ -90,12 +90,12 @@ type destroyOrder struct {
 }
 
 func newDestroyOrder(b *build) *destroyOrder {
-	d := &destroyOrder{depGraph: newDepGraph(b), lateDeletions: map[*Step]bool{}, families: map[familyName][]*reads.Node{},
+	d := &destroyOrder{depGraph: newDepGraph(b), lateDeletions: map[*reads.Step]bool{}, families: map[familyName][]*reads.Node{},
 		nonEmpty: map[familyName]bool{}, newUsers: map[addrs.ConfigResource][]*newUsers{}}
 	for _, x := range d.all {
 		detached := d.detached(x)
 		for _, s := range x.steps {
-			if s.deletes() && d.isLate(s, detached) {
+			if s.Deletes() && d.isLate(s, detached) {
 				d.lateDeletions[s] = true
 			}
 		}
@@ -106,16 +106,11 @@ func newDestroyOrder(b *build) *destroyOrder {
 	return d
 }
 
-func (s *Step) deletes() bool { return s.Part == StepDelete || s.Part == StepDeposed }
-
-// writes reports whether the Step creates, updates or reads an object.
-func (s *Step) writes() bool { return s.Part == stepApply && s.Change.Action != plans.NoOp }
-
 // isLate reports whether a deletion is late. detached is the result of destroyOrder.detached for
 // the resource.
-func (d *destroyOrder) isLate(s *Step, detached bool) bool {
+func (d *destroyOrder) isLate(s *reads.Step, detached bool) bool {
 	switch {
-	case s.Part == StepDeposed:
+	case s.Part == reads.StepDeposed:
 		return true
 	case s.Change.Action == plans.DeleteThenCreate:
 		return false
@@ -125,7 +120,7 @@ func (d *destroyOrder) isLate(s *Step, detached bool) bool {
 
 // flagged reports whether create_before_destroy applies to the object, according to the state or
 // the configuration.
-func (d *destroyOrder) flagged(s *Step) bool {
+func (d *destroyOrder) flagged(s *reads.Step) bool {
 	if obj := d.b.op.Prior.Current(s.Change.Addr); obj != nil && obj.CreateBeforeDestroy {
 		return true
 	}
@@ -146,20 +141,20 @@ func (d *destroyOrder) detached(x *depNode) bool {
 		if user.resource.Recorded.Dependencies.Has(x.resource.Addr) {
 			return false
 		}
-		changing = changing || slices.ContainsFunc(user.steps, (*Step).needsOld)
+		changing = changing || slices.ContainsFunc(user.steps, needsOld)
 	}
 	return changing
 }
 
-// needsOld reports whether the Step writes while an older object or reader still uses what that was
+// needsOld reports whether a Step writes while an older object or reader still uses what that was
 // created from. It doesn't if there is none, or if it is destroyed before.
-func (s *Step) needsOld() bool {
-	return s.writes() && s.Change.Action != plans.Create && s.Change.Action != plans.DeleteThenCreate
+func needsOld(s *reads.Step) bool {
+	return s.Writes() && s.Change.Action != plans.Create && s.Change.Action != plans.DeleteThenCreate
 }
 
 func (x *depNode) writes() bool {
 	for _, s := range x.steps {
-		if s.writes() {
+		if s.Writes() {
 			return true
 		}
 	}
@@ -168,9 +163,9 @@ func (x *depNode) writes() bool {
 
 func (d *destroyOrder) connect() {
 	for _, x := range d.all {
-		own := map[addrs.InstanceKey]*Step{}
+		own := map[addrs.InstanceKey]*reads.Step{}
 		for _, s := range x.steps {
-			if s.Part == stepApply {
+			if s.Part == reads.StepApply {
 				own[s.Change.Addr.Key] = s
 			}
 		}
@@ -191,17 +186,17 @@ type connecting struct {
 
 // step connects one Step. create is the Step that creates or updates the same instance; it may be
 // nil.
-func (c *connecting) step(s, create *Step) {
+func (c *connecting) step(s, create *reads.Step) {
 	b := c.b
 	switch {
-	case s.writes():
-		b.after(s.node, c.gate(usersCleared), c.gate(needsCleared))
-	case s.Part == StepForget && create != nil:
-		b.after(create.node, s.node)
-	case !s.deletes():
+	case s.Writes():
+		b.after(s.Node, c.gate(usersCleared), c.gate(needsCleared))
+	case s.Part == reads.StepForget && create != nil:
+		b.after(create.Node, s.Node)
+	case !s.Deletes():
 	case c.lateDeletions[s]:
 		b.after(
-			s.node,
+			s.Node,
 			c.gate(usersGone),
 			c.gate(usersChanged),
 			c.gate(usersSettled),
@@ -209,13 +204,13 @@ func (c *connecting) step(s, create *Step) {
 			c.newUsersGate(),
 		)
 		if create != nil {
-			b.after(s.node, create.node)
+			b.after(s.Node, create.Node)
 		}
 	case create != nil:
-		b.after(s.node, c.gate(usersGoneBefore))
-		b.after(create.node, s.node)
+		b.after(s.Node, c.gate(usersGoneBefore))
+		b.after(create.Node, s.Node)
 	default:
-		b.after(s.node, c.gate(usersGone))
+		b.after(s.Node, c.gate(usersGone))
 	}
 }
 
@@ -344,17 +339,19 @@ const (
 // whether it also waits for the Barriers of the resource's users (upward) or of its needs.
 var barrierFamilies = map[familyName]struct {
 	upward bool
-	own    func(d *destroyOrder, s *Step) bool
+	own    func(d *destroyOrder, s *reads.Step) bool
 }{
-	familyGone:        {true, func(_ *destroyOrder, s *Step) bool { return s.deletes() }},
+	familyGone:        {true, func(_ *destroyOrder, s *reads.Step) bool { return s.Deletes() }},
 	familyClearedUp:   {true, (*destroyOrder).ordinary},
 	familyClearedDown: {false, (*destroyOrder).ordinary},
-	familySettled:     {true, func(_ *destroyOrder, s *Step) bool { return s.writes() }},
+	familySettled:     {true, func(_ *destroyOrder, s *reads.Step) bool { return s.Writes() }},
 	familyChanged: {
 		true,
-		func(_ *destroyOrder, s *Step) bool { return s.Part == stepApply && s.Change.Action == plans.Update },
+		func(_ *destroyOrder, s *reads.Step) bool {
+			return s.Part == reads.StepApply && s.Change.Action == plans.Update
+		},
 	},
-	familyMade: {false, func(_ *destroyOrder, s *Step) bool { return s.writes() }},
+	familyMade: {false, func(_ *destroyOrder, s *reads.Step) bool { return s.Writes() }},
 }
 
 // present reports whether the Barriers of a family would wait for any Step.
@@ -362,7 +359,7 @@ func (d *destroyOrder) present(name familyName) bool {
 	found, known := d.nonEmpty[name]
 	if !known {
 		found = slices.ContainsFunc(d.all, func(x *depNode) bool {
-			return slices.ContainsFunc(x.steps, func(s *Step) bool { return barrierFamilies[name].own(d, s) })
+			return slices.ContainsFunc(x.steps, func(s *reads.Step) bool { return barrierFamilies[name].own(d, s) })
 		})
 		d.nonEmpty[name] = found
 	}
@@ -370,7 +367,7 @@ func (d *destroyOrder) present(name familyName) bool {
 }
 
 // ordinary reports whether the Step is an ordinary deletion.
-func (d *destroyOrder) ordinary(s *Step) bool { return s.deletes() && !d.lateDeletions[s] }
+func (d *destroyOrder) ordinary(s *reads.Step) bool { return s.Deletes() && !d.lateDeletions[s] }
 
 // family returns the Barriers of the given resources in one family. On the first call for a family,
 // it adds the Barriers of all resources.
@@ -387,14 +384,14 @@ func (d *destroyOrder) family(name familyName, of []*depNode) []*reads.Node {
 
 // isDeletion reports whether the only Step of x is a deletion. Such a Step replaces gone(x),
 // because it waits for the same nodes.
-func (x *depNode) isDeletion() bool { return len(x.steps) == 1 && x.steps[0].deletes() }
+func (x *depNode) isDeletion() bool { return len(x.steps) == 1 && x.steps[0].Deletes() }
 
 func (d *destroyOrder) makeFamily(name familyName) []*reads.Node {
 	kind := barrierFamilies[name]
 	nodes := make([]*reads.Node, len(d.all))
 	for i, x := range d.all {
 		if name == familyGone && x.isDeletion() {
-			nodes[i] = x.steps[0].node
+			nodes[i] = x.steps[0].Node
 		} else {
 			nodes[i] = d.b.node(reads.KindBarrier, nil, x.name()+" ("+string(name)+")", nil)
 		}
@@ -405,7 +402,7 @@ func (d *destroyOrder) makeFamily(name familyName) []*reads.Node {
 		}
 		for _, s := range x.steps {
 			if kind.own(d, s) {
-				d.b.after(nodes[i], s.node)
+				d.b.after(nodes[i], s.Node)
 			}
 		}
 		next := x.needs

@@ -60,7 +60,7 @@ type stepOrder struct {
 	reads *reads.Places
 	nodes map[reads.Place]*reads.Node // by place, its node; nil if nothing in the place has to be awaited
 	// applied holds, for resources with many instances, the Steps that create, update or read an object.
-	applied map[*reads.Resource]map[objectIn]*Step
+	applied map[*reads.Resource]map[objectIn]*reads.Step
 	// within holds the nodes of these Steps for resources in repeated modules.
 	within  map[*reads.Resource]reads.Contents[*reads.Node]
 	todo    []openPlace
@@ -81,7 +81,7 @@ type objectIn struct {
 }
 
 func newStepOrder(b *build) *stepOrder {
-	o := &stepOrder{build: b, nodes: map[reads.Place]*reads.Node{}, applied: map[*reads.Resource]map[objectIn]*Step{},
+	o := &stepOrder{build: b, nodes: map[reads.Place]*reads.Node{}, applied: map[*reads.Resource]map[objectIn]*reads.Step{},
 		within: map[*reads.Resource]reads.Contents[*reads.Node]{}, visited: map[*reads.Node]bool{}}
 	blocks := b.g.Edges
 	b.blocks, b.g.Edges = &blocks, dag.Graph{}
@@ -98,12 +98,12 @@ func newStepOrder(b *build) *stepOrder {
 }
 
 // stepOf returns the Step that creates, updates or reads an object, or nil.
-func (o *stepOrder) stepOf(r *reads.Resource, in addrs.ModuleInstance, key addrs.InstanceKey) *Step {
+func (o *stepOrder) stepOf(r *reads.Resource, in addrs.ModuleInstance, key addrs.InstanceKey) *reads.Step {
 	const few = 4
 	steps := o.steps[r]
 	if len(steps) <= few {
 		for _, s := range steps {
-			if s.Part == stepApply && s.Change.Addr.Module == in && s.Change.Addr.Key == key {
+			if s.Part == reads.StepApply && s.Change.Addr.Module == in && s.Change.Addr.Key == key {
 				return s
 			}
 		}
@@ -111,10 +111,10 @@ func (o *stepOrder) stepOf(r *reads.Resource, in addrs.ModuleInstance, key addrs
 	}
 	byObject := o.applied[r]
 	if byObject == nil {
-		byObject = make(map[objectIn]*Step, len(steps))
+		byObject = make(map[objectIn]*reads.Step, len(steps))
 		o.applied[r] = byObject
 		for _, s := range steps {
-			if s.Part == stepApply {
+			if s.Part == reads.StepApply {
 				byObject[objectIn{s.Change.Addr.Module, s.Change.Addr.Key}] = s
 			}
 		}
@@ -128,8 +128,8 @@ func (o *stepOrder) stepsWithin(r *reads.Resource, in addrs.ModuleInstance) []*r
 	var all []*reads.Node
 	if !r.Module.Repeated() {
 		for _, s := range o.steps[r] {
-			if s.Part == stepApply {
-				all = append(all, s.node)
+			if s.Part == reads.StepApply {
+				all = append(all, s.Node)
 			}
 		}
 		return all
@@ -139,8 +139,8 @@ func (o *stepOrder) stepsWithin(r *reads.Resource, in addrs.ModuleInstance) []*r
 		byModule = reads.Contents[*reads.Node]{}
 		o.within[r] = byModule
 		for _, s := range o.steps[r] {
-			if s.Part == stepApply {
-				byModule.Add(s.Change.Addr.Module, s.node)
+			if s.Part == reads.StepApply {
+				byModule.Add(s.Change.Addr.Module, s.Node)
 			}
 		}
 	}
@@ -152,9 +152,8 @@ func (o *stepOrder) stepsWithin(r *reads.Resource, in addrs.ModuleInstance) []*r
 // the plan. All other cycles are found at the end.
 func (o *stepOrder) connectAll() error {
 	for _, n := range slices.Clone(o.g.Nodes) { // the loop adds nodes
-		switch {
-		case n.Kind == reads.KindStep && !n.Object.(*Step).Removes():
-			s := n.Object.(*Step)
+		switch s := n.Step(); {
+		case s != nil && !s.Removes():
 			o.awaitInstance(n, s.Resource, s.Change)
 		case n.Kind == reads.KindProvider, n.Kept && n.Kind.IsValue() && !o.op.Phase.Destroys():
 			o.await(n, o.reads.Reads(reads.Place{Node: n}))
@@ -203,7 +202,7 @@ func (o *stepOrder) node(p reads.Place) *reads.Node {
 	switch {
 	case r != nil && p.Part == reads.OnePart:
 		if s := o.stepOf(r, p.In, p.Key); s != nil {
-			return s.node
+			return s.Node
 		}
 	case p.Node.Kind == reads.KindProvider:
 		return p.Node
@@ -275,8 +274,8 @@ func (o *stepOrder) wholeOf(r *reads.Resource, p reads.Place) []*reads.Node {
 func (o *stepOrder) contentOf(p reads.Place) []*reads.Node {
 	var out []*reads.Node
 	for _, read := range o.reads.Along(p, nil) {
-		v, isValue := read.Of.Node.Object.(*reads.Value)
-		if isValue && len(v.Conditions) > 0 && !v.Module.ReadsSiblings() {
+		v := read.Of.Node.Value()
+		if v != nil && len(v.Conditions) > 0 && !v.Module.ReadsSiblings() {
 			out = append(out, o.visit(v.Node))
 		}
 		out = append(out, o.node(read.Of))

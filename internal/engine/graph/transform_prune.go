@@ -66,8 +66,8 @@ func (p *pruning) skipUnusedEphemerals() {
 			p.g.Unused[r.Node] = true
 		}
 		for _, s := range p.steps[r] {
-			if !used[s.node.ID] {
-				p.g.Unused[s.node] = true
+			if !used[s.Node.ID] {
+				p.g.Unused[s.Node] = true
 			}
 		}
 	}
@@ -109,7 +109,7 @@ func (p *pruning) fillModules() {
 func (p *pruning) required(n *reads.Node) bool {
 	switch n.Kind {
 	case reads.KindStep:
-		return !n.Object.(*Step).Opens()
+		return !n.Step().Opens()
 	case reads.KindValue, reads.KindCheck, reads.KindInspection, reads.KindAction:
 		return n.Kept && !p.op.Phase.Destroys()
 	case reads.KindExpand, reads.KindResource:

@@ -232,8 +232,8 @@ func (c *connector) connectDeletionProvisioners(ctx context.Context, r *reads.Re
 
 func (c *connector) connectDeletions(ctx context.Context, r *reads.Resource, m *reads.Module, refs *lang.Refs) {
 	for _, s := range c.steps[r] {
-		if s.Part != stepApply {
-			c.connectRefs(ctx, s.node, m, refs, reads.BlockScope{})
+		if s.Part != reads.StepApply {
+			c.connectRefs(ctx, s.Node, m, refs, reads.BlockScope{})
 		}
 	}
 }

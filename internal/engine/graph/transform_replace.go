@@ -61,12 +61,12 @@ func (b *build) forceSteps() {
 	forced := make([]bool, len(b.g.Nodes))
 	for _, steps := range b.steps {
 		for _, s := range steps { // the resource that sets the flag may have no Steps, so use the planned actions
-			forced[s.node.ID] = s.Part == stepApply && s.Change.Action == plans.CreateThenDelete
+			forced[s.Node.ID] = s.Part == reads.StepApply && s.Change.Action == plans.CreateThenDelete
 		}
 	}
 	for _, id := range slices.Backward(order) { // dependents first
 		n := b.g.Nodes[id]
-		if n.Kind == reads.KindStep && !n.Object.(*Step).Removes() && n.Resource.CreatesFirst() {
+		if s := n.Step(); s != nil && !s.Removes() && n.Resource.CreatesFirst() {
 			forced[id] = true
 		}
 		if forced[id] {
@@ -79,7 +79,7 @@ func (b *build) forceSteps() {
 		keys := map[addrs.InstanceKey]bool{}
 		for _, s := range steps {
 			key := s.Change.Addr.Key
-			keys[key] = keys[key] || forced[s.node.ID]
+			keys[key] = keys[key] || forced[s.Node.ID]
 		}
 		for _, s := range steps {
 			s.Forced = keys[s.Change.Addr.Key]

@@ -104,8 +104,8 @@ func sameInstance(argument string, of fmt.Stringer) tfdiags.Diagnostic {
 // addSiblingRead records the outputs of sibling instances that n reads. It reports whether n is an
 // argument of the call that reads any.
 func (b *build) addSiblingRead(n *reads.Node, call *reads.Module) bool {
-	v, ok := n.Object.(*reads.Value)
-	if !ok || v.Kind != reads.Variable || v.Module != call {
+	v := n.Value()
+	if v == nil || v.Kind != reads.Variable || v.Module != call {
 		return false
 	}
 	found := false

@@ -48,10 +48,7 @@ type Node struct {
 
 	Module   *Module   // module of the node; may be nil
 	Resource *Resource // set for Steps, and for nodes and Barriers of resources
-	// Object is a *Value, *Check, *Module, *graph.Step or *Provider, depending on Kind. For a KindAction, it is
-	// the *Resource of the action, for a KindEphemeralEnd the *Node that has opened the objects, and for a
-	// KindPlace that is an instance, its address.
-	Object any
+	Object   Object    // what the node works on, other than a resource; may be nil
 
 	// In is the module instance in which the node does the work of another one, in a plan whose blocks are
 	// split between instances of a call. It is the root for all other nodes.
@@ -67,3 +64,36 @@ type Node struct {
 
 // ClosesModule reports whether a node is a Barrier that waits for everything in a module.
 func (n *Node) ClosesModule() bool { return n.Module != nil && n == n.Module.End }
+
+// Object is what a node works on: a *Value, *Check, *Step or *Provider; the *Module of a call; the *Resource
+// of an action; an InstanceObject; or, for a KindEphemeralEnd, the *Node that has opened the objects.
+type Object interface{ isObject() }
+
+// InstanceObject is an instance of a resource that a KindPlace stands for.
+type InstanceObject struct{ addrs.AbsInstance }
+
+func (*Value) isObject()         {}
+func (*Check) isObject()         {}
+func (*Module) isObject()        {}
+func (*Step) isObject()          {}
+func (*Provider) isObject()      {}
+func (*Resource) isObject()      {}
+func (*Node) isObject()          {}
+func (InstanceObject) isObject() {}
+
+// Value returns the value of the node, or nil if it has none.
+func (n *Node) Value() *Value { return object[*Value](n) }
+
+// Step returns the Step of the node, or nil if it has none.
+func (n *Node) Step() *Step { return object[*Step](n) }
+
+// Call returns the module whose instances the node decides, or nil.
+func (n *Node) Call() *Module { return object[*Module](n) }
+
+// Check returns the check block of the node, or nil.
+func (n *Node) Check() *Check { return object[*Check](n) }
+
+func object[T Object](n *Node) (out T) {
+	out, _ = n.Object.(T)
+	return out
+}

@@ -20,7 +20,7 @@ func (s *Places) OfChange(r *Resource, change *plans.InstanceChange) []Read {
 // Reads returns the places that a place reads.
 func (s *Places) Reads(p Place) []Read {
 	r := p.Node.Resource
-	v, isValue := p.Node.Object.(*Value)
+	v := p.Node.Value()
 	switch {
 	case r != nil && p.Part == OnePart:
 		return s.ofInstance(p)
@@ -28,13 +28,13 @@ func (s *Places) Reads(p Place) []Read {
 		return s.ofCall(p)
 	case p.Part == BaseParts && r != nil:
 		return s.Along(p, s.ReadByKey(r))
-	case p.Part == BaseParts && isValue:
+	case p.Part == BaseParts && v != nil:
 		return s.ofAlias(p, v)
 	case p.Part == BaseParts:
 		return s.baseOfCall(p)
 	case r != nil:
 		return s.partsOfBlock(p)
-	case isValue:
+	case v != nil:
 		return s.ofValue(p, v)
 	}
 	return s.Along(p, nil)
@@ -151,7 +151,7 @@ func (s *Places) addOutputs(list []Read, of KeyedRead, in addrs.ModuleInstance, 
 
 // ofCall returns the places that decide whether one instance of a module call exists.
 func (s *Places) ofCall(p Place) []Read {
-	m := p.Node.Object.(*Module)
+	m := p.Node.Call()
 	parent, step := p.In.Parent()
 	each := s.eachOf(m)
 	if step.Key == addrs.UnknownKey || each == nil || m.DependsOn != nil && each.NamedBy(m.Parent, m.DependsOn) {
@@ -167,7 +167,7 @@ func (s *Places) ofCall(p Place) []Read {
 // baseOfCall returns the places that all instances of a module call need.
 func (s *Places) baseOfCall(p Place) []Read {
 	apart := map[*Node]bool{}
-	if each := s.eachOf(p.Node.Object.(*Module)); each != nil {
+	if each := s.eachOf(p.Node.Call()); each != nil {
 		addNodes(apart, each.KeyedRead)
 	}
 	return s.Along(p, apart)
@@ -290,8 +290,8 @@ func (s *Places) Along(p Place, except map[*Node]bool) []Read {
 // insideCall returns, if n is a module call around a place, the instance of the called module that
 // contains the place.
 func insideCall(p Place, n *Node) (addrs.ModuleInstance, bool) {
-	m, ok := n.Object.(*Module)
-	if !ok || n.Kind != KindModule || p.Node.Module == nil || !m.Path.Contains(p.Node.Module.Path) {
+	m := n.Call()
+	if m == nil || p.Node.Module == nil || !m.Path.Contains(p.Node.Module.Path) {
 		return "", false
 	}
 	depth := len(m.Path.Names())

@@ -79,7 +79,7 @@ func (v *Value) ReadsByInstance() []KeyedRead {
 // a key.
 func (n *Node) ReadsOnlyByKey(subject addrs.Referenceable) bool {
 	var all []*lang.Refs
-	if v, ok := n.Object.(*Value); ok && v.Expr != nil {
+	if v := n.Value(); v != nil && v.Expr != nil {
 		all = append(all, &v.Expr.Refs)
 	} else if n.Resource != nil && n.Resource.Exprs != nil {
 		all = slices.Collect(n.Resource.Exprs.References())
