@@ -52,20 +52,20 @@ func (b *build) addActions(m *reads.Module) {
 // a resource that triggers them.
 func (s *providerSet) connectActions() error {
 	var errs tfdiags.Diagnostics
-	for _, a := range s.actions {
+	for _, a := range s.b.actions {
 		errs = errs.AppendError(s.connect(a))
 	}
-	for _, r := range s.g.Resources {
+	for _, r := range s.b.g.Resources {
 		for _, a := range r.Triggered() {
 			if a.Node == nil {
 				a.Node, a.Inputs = r.Node, r.Inputs
-				s.actions = append(s.actions, a)
+				s.b.actions = append(s.b.actions, a)
 				errs = errs.AppendError(s.connect(a))
 			}
-			if p := a.Provider; p != nil && p != r.Provider && !slices.Contains(s.functionsOf[r], p) {
-				s.functionsOf[r] = append(s.functionsOf[r], p)
-				s.after(r.Node, p.Node)
-				s.after(r.Inputs, p.Node)
+			if p := a.Provider; p != nil && p != r.Provider && !slices.Contains(s.b.functionsOf[r], p) {
+				s.b.functionsOf[r] = append(s.b.functionsOf[r], p)
+				s.b.after(r.Node, p.Node)
+				s.b.after(r.Inputs, p.Node)
 			}
 		}
 	}
@@ -122,14 +122,14 @@ func (b *build) findCallers() {
 func (c *connector) connectAction(a *reads.Resource) {
 	e, scope := a.Exprs, inRepetition(a.Exprs.Repetition)
 	scope.Caller = true
-	c.after(a.Node, a.Module.Expand)
+	c.b.after(a.Node, a.Module.Expand)
 	c.connectRepetition(c.ctx, a.Node, a.Module, e.Repetition)
 	c.connectProviderKey(c.ctx, a, scope)
 	if e.Body != nil {
 		c.connectRefs(c.ctx, a.Node, a.Module, &e.Body.Refs, scope)
 	}
 	for _, r := range a.Callers {
-		c.after(a.Node, r.Node)
+		c.b.after(a.Node, r.Node)
 		for _, t := range r.Exprs.ActionTriggers {
 			for _, key := range t.Keys {
 				if key != nil {

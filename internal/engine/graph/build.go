@@ -30,7 +30,7 @@ var transformers = []*Transformer{
 }
 
 // build is a graph under construction, with the data that several transformers share. A transformer
-// that needs more data has its own type, which embeds build.
+// that needs more data has its own type, with a field for the build.
 type build struct {
 	op    *Operation
 	g     *Graph
@@ -79,7 +79,7 @@ func newBuild(op *Operation) *build {
 		between:  map[*reads.Module][]*reads.Node{},
 		siblings: siblingNeeds{map[*reads.Node][]*reads.Value{}, map[*reads.Value][]*reads.Resource{}},
 	}
-	b.providers = &providerSet{build: b}
+	b.providers = &providerSet{b: b}
 	return b
 }
 

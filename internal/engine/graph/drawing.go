@@ -31,7 +31,7 @@ var drawnShapes = map[reads.Kind]string{
 
 // drawer draws a graph. A node may be drawn as several nodes, or not at all.
 type drawer struct {
-	*build
+	b     *build
 	graph dag.Graph
 	drawn []DrawnNode // by vertex of graph; nodes without a name only connect others and may be removed
 
@@ -78,7 +78,7 @@ func buildDrawing(ctx context.Context, op *Operation) (*build, error) {
 }
 
 func draw(b *build) *Drawing {
-	d := &drawer{build: b, tops: make([]dag.ID, len(b.g.Nodes)), ends: make([]dag.ID, len(b.g.Nodes)),
+	d := &drawer{b: b, tops: make([]dag.ID, len(b.g.Nodes)), ends: make([]dag.ID, len(b.g.Nodes)),
 		variables: map[*reads.Node]bool{}, outputs: map[*reads.Node]bool{}}
 	for _, v := range b.g.Values {
 		if v.Kind == reads.Variable {
@@ -182,7 +182,7 @@ func (d *drawer) addNode(n *reads.Node) (top, end dag.ID) {
 
 // awaits reports whether a node waits for at least one node that is drawn.
 func (d *drawer) awaits(n *reads.Node) bool {
-	return slices.ContainsFunc(d.build.g.Edges.Needs(n.ID), func(id dag.ID) bool { return d.tops[id] != notDrawn })
+	return slices.ContainsFunc(d.b.g.Edges.Needs(n.ID), func(id dag.ID) bool { return d.tops[id] != notDrawn })
 }
 
 // passes reports whether the drawing leaves out an edge although both of its nodes are drawn.
@@ -191,7 +191,7 @@ func (d *drawer) passes(from dag.ID, to *reads.Node) bool {
 	case reads.KindProvider:
 		return d.forgets(from)
 	case reads.KindExpand, reads.KindResource:
-		return d.op.Phase == phase.PlanDestroy && d.g.Nodes[from].ClosesModule()
+		return d.b.op.Phase == phase.PlanDestroy && d.b.g.Nodes[from].ClosesModule()
 	}
 	return false
 }
@@ -199,7 +199,7 @@ func (d *drawer) passes(from dag.ID, to *reads.Node) bool {
 // forgets reports whether a node is a Step that removes a data source from the state. No other node
 // waits for such a Step, and it needs no provider.
 func (d *drawer) forgets(id dag.ID) bool {
-	s := d.g.Nodes[id].Step()
+	s := d.b.g.Nodes[id].Step()
 	return s != nil && s.Deletes() && s.Resource.Addr.Resource.Mode == addrs.Data
 }
 
@@ -233,11 +233,11 @@ func unread(b *build) []bool {
 func (d *drawer) addResource(n *reads.Node) (top, end dag.ID) {
 	r := n.Resource
 	switch {
-	case d.op.Phase == phase.PlanDestroy && len(r.Prior) > 0:
+	case d.b.op.Phase == phase.PlanDestroy && len(r.Prior) > 0:
 		return d.addInstances(r, " (destroy)")
-	case d.op.Phase == phase.PlanDestroy:
+	case d.b.op.Phase == phase.PlanDestroy:
 		return d.chain(r.Addr.String() + " (expand)")
-	case r.Config == nil && !d.op.Phase.Applies():
+	case r.Config == nil && !d.b.op.Phase.Applies():
 		return d.addInstances(r, " (orphan)")
 	case r.Config != nil && n == r.Inputs:
 		e := d.add(r.Addr.String()+" (expand)", r.Addr.String(), reads.KindResource)
@@ -287,11 +287,11 @@ func drawnName(s *reads.Step) string {
 // addReports adds the nodes that announce check blocks. Only graphs of planning and validation have
 // them.
 func (d *drawer) addReports() {
-	if !d.op.Phase.Checks() || d.op.Phase.Applies() {
+	if !d.b.op.Phase.Checks() || d.b.op.Phase.Applies() {
 		return
 	}
 	reports := map[*configs.Check]dag.ID{}
-	for _, m := range d.g.Modules {
+	for _, m := range d.b.g.Modules {
 		for _, c := range m.Checks {
 			report := d.add(reads.InModule(m.Path, "check."+c.Config.Name+" (report)"), "", reads.KindValue)
 			reports[c.Config] = report
@@ -310,10 +310,10 @@ func (d *drawer) addReports() {
 
 // addDeposed adds the deposed objects in the state, except to graphs of applying.
 func (d *drawer) addDeposed() {
-	if d.op.Phase.Applies() {
+	if d.b.op.Phase.Applies() {
 		return
 	}
-	for _, r := range d.g.Resources {
+	for _, r := range d.b.g.Resources {
 		for _, prior := range r.Prior {
 			for _, key := range prior.SortedKeys() {
 				for _, deposed := range slices.Sorted(maps.Keys(prior.Instances[key].Deposed)) {
@@ -329,8 +329,8 @@ func (d *drawer) addDeposed() {
 
 // addGone adds the outputs and modules that are only in the state. A walk has no nodes for them.
 func (d *drawer) addGone() {
-	for _, name := range d.op.Prior.OutputNames() {
-		if d.op.Config.Module.Outputs[name] == nil {
+	for _, name := range d.b.op.Prior.OutputNames() {
+		if d.b.op.Config.Module.Outputs[name] == nil {
 			gone := "output." + name + " (destroy)"
 			d.graph.Connect(d.root, d.add(gone, gone, reads.KindValue))
 		}
@@ -341,7 +341,7 @@ func (d *drawer) addGone() {
 		if id, ok := ends[path]; ok {
 			return id
 		}
-		if m := d.g.Modules[path]; m != nil && m.End != nil {
+		if m := d.b.g.Modules[path]; m != nil && m.End != nil {
 			ends[path] = d.ends[m.End.ID]
 			return ends[path]
 		}
@@ -351,7 +351,7 @@ func (d *drawer) addGone() {
 		d.graph.Connect(from, ends[path])
 		return ends[path]
 	}
-	for _, r := range d.g.Resources {
+	for _, r := range d.b.g.Resources {
 		closed(r.Addr.Module)
 	}
 }

@@ -35,7 +35,7 @@ import (
 
 // planOrder makes readers in a plan wait for single places.
 type planOrder struct {
-	*build
+	b      *build
 	reads  *reads.Places
 	singly bool                                     // whether blocks and values wait for single instances; if not, only siblings are ordered
 	nodes  map[reads.Place]*reads.Node              // by place, its node; nil if nothing in the place has to be awaited
@@ -53,7 +53,7 @@ type moduleList struct {
 
 // orderPlan makes readers in a plan wait for single places.
 func (b *build) orderPlan() {
-	o := &planOrder{build: b, nodes: map[reads.Place]*reads.Node{}, apart: map[*reads.Module][]addrs.ModuleInstance{},
+	o := &planOrder{b: b, nodes: map[reads.Place]*reads.Node{}, apart: map[*reads.Module][]addrs.ModuleInstance{},
 		lists: map[*reads.Module]moduleList{}, split: map[*reads.Node]bool{}}
 	for m, nodes := range b.between {
 		o.apart[m] = o.instancesOf(m).all
@@ -82,12 +82,12 @@ func (o *planOrder) findReaders() (values []*reads.Value, resources []*reads.Res
 	for _, m := range calls {
 		chained[m] = true
 	}
-	for _, v := range o.g.Values {
+	for _, v := range o.b.g.Values {
 		if o.readsInstances(v, chained) {
 			values = append(values, v)
 		}
 	}
-	for _, r := range o.g.Resources {
+	for _, r := range o.b.g.Resources {
 		if r.Calls() != nil && r.MayAwaitCalls() && !r.Node.Dropped {
 			resources = append(resources, r)
 		}
@@ -119,23 +119,23 @@ func (o *planOrder) connectAll(values []*reads.Value, resources []*reads.Resourc
 			needs[v.Node] = o.ofValue(reads.Place{Node: v.Node, In: v.Module.Path.UnkeyedInstance()})
 		}
 	}
-	for _, n := range slices.Clone(o.g.Nodes) { // the loop adds nodes
-		if of := o.g.apart[n]; of != nil {
+	for _, n := range slices.Clone(o.b.g.Nodes) { // the loop adds nodes
+		if of := o.b.g.apart[n]; of != nil {
 			o.connectApart(n, of)
 		}
 	}
 	for n, list := range needs {
-		o.g.Edges.Disconnect(n.ID)
-		o.after(n, list...)
+		o.b.g.Edges.Disconnect(n.ID)
+		o.b.after(n, list...)
 	}
-	for _, path := range sortedModules(o.g.Modules) {
-		m := o.g.Modules[path]
-		if o.between[m] == nil {
+	for _, path := range sortedModules(o.b.g.Modules) {
+		m := o.b.g.Modules[path]
+		if o.b.between[m] == nil {
 			continue
 		}
-		for _, f := range o.g.Siblings[m] {
+		for _, f := range o.b.g.Siblings[m] {
 			for _, in := range o.apart[m] {
-				o.after(f.To.Node, o.node(reads.Place{Node: f.To.Node, In: in}))
+				o.b.after(f.To.Node, o.node(reads.Place{Node: f.To.Node, In: in}))
 			}
 		}
 	}
@@ -145,13 +145,13 @@ func (o *planOrder) connectAll(values []*reads.Value, resources []*reads.Resourc
 // chainedCalls returns the module calls that may wait for single instances of the object in their
 // for_each: a resource, an alias of one, or another module call.
 func (o *planOrder) chainedCalls() []*reads.Module {
-	usesEach := o.providersUseEach()
+	usesEach := o.b.providersUseEach()
 	var out []*reads.Module
-	for _, path := range sortedModules(o.g.Modules) {
-		m := o.g.Modules[path]
+	for _, path := range sortedModules(o.b.g.Modules) {
+		m := o.b.g.Modules[path]
 		read := m.ChainedTo()
 		switch {
-		case read == nil, m.Expand.Dropped, usesEach[m], len(o.g.Siblings[m]) > 0,
+		case read == nil, m.Expand.Dropped, usesEach[m], len(o.b.g.Siblings[m]) > 0,
 			m.DependsOn != nil && read.NamedBy(m.Parent, m.DependsOn):
 			continue
 		case read.Call != nil && !m.ArgumentsReadOnlyEach(read.Call):
@@ -178,12 +178,12 @@ func (o *planOrder) readsInstances(v *reads.Value, chained map[*reads.Module]boo
 // nodes must wait for everything they refer to, because only then are all changes known.
 func (o *planOrder) readWhole() []bool {
 	var ids []dag.ID
-	for _, r := range o.g.Resources {
+	for _, r := range o.b.g.Resources {
 		if r.AwaitsChanges() {
 			ids = append(ids, r.Inputs.ID, r.Node.ID)
 		}
 	}
-	return o.g.Edges.Reach(ids...)
+	return o.b.g.Edges.Reach(ids...)
 }
 
 // decideEarly lets a call whose for_each is an object decide its instances before the object is complete.
@@ -198,20 +198,20 @@ func (o *planOrder) decideEarly(m *reads.Module) {
 	if each.Call != nil {
 		o.addOutputs(awaited, each.KeyedRead)
 	} else {
-		o.separate(each.Of)
-		o.after(m.Expand, each.Of.Inputs)
+		o.b.separate(each.Of)
+		o.b.after(m.Expand, each.Of.Inputs)
 	}
-	o.g.Edges.Remove(m.Expand.ID, func(id dag.ID) bool { return awaited[id] })
-	o.after(m.Expand, each.Expansions()...)
+	o.b.g.Edges.Remove(m.Expand.ID, func(id dag.ID) bool { return awaited[id] })
+	o.b.after(m.Expand, each.Expansions()...)
 	for _, v := range m.Variables {
 		switch {
 		case !v.ReadsEachValue():
 		case each.Call == nil:
-			o.after(v.Node, each.WholeNode())
+			o.b.after(v.Node, each.WholeNode())
 		default:
 			for _, read := range v.EachCall.Reads {
 				for _, output := range read.Outputs() {
-					o.after(v.Node, output.Node)
+					o.b.after(v.Node, output.Node)
 				}
 			}
 		}
@@ -231,7 +231,7 @@ func (o *planOrder) addOutputs(set map[dag.ID]bool, read reads.KeyedRead) {
 func (o *planOrder) instancesOf(m *reads.Module) moduleList {
 	out, found := o.lists[m]
 	if !found {
-		out.all, out.known = o.earlyKeys().ModuleInstances(m)
+		out.all, out.known = o.b.earlyKeys().ModuleInstances(m)
 		o.lists[m] = out
 	}
 	return out
@@ -243,7 +243,7 @@ func (o *planOrder) setApart(v *reads.Value) {
 	single := false
 	for _, read := range v.ReadsInPlan() {
 		single = true
-		o.separate(read.Of)
+		o.b.separate(read.Of)
 	}
 	for _, read := range v.CallReads {
 		if read.Call != v.Module { // otherwise the instances of the call read each other
@@ -279,18 +279,18 @@ func (o *planOrder) awaitCalls(r *reads.Resource) {
 		}
 		o.addOutputs(outputs, read)
 		outputs[read.WholeNode().ID] = true
-		o.after(r.Inputs, read.Expansions()...)
+		o.b.after(r.Inputs, read.Expansions()...)
 	}
 	if len(outputs) == 0 {
 		return
 	}
-	o.separate(r)
-	for _, id := range o.g.Edges.Needs(r.Inputs.ID) {
+	o.b.separate(r)
+	for _, id := range o.b.g.Edges.Needs(r.Inputs.ID) {
 		if outputs[id] {
-			o.after(r.Node, o.g.Nodes[id])
+			o.b.after(r.Node, o.b.g.Nodes[id])
 		}
 	}
-	o.g.Edges.Remove(r.Inputs.ID, func(id dag.ID) bool { return outputs[id] })
+	o.b.g.Edges.Remove(r.Inputs.ID, func(id dag.ID) bool { return outputs[id] })
 }
 
 // callOf returns the call by whose instances the nodes of a module are split, or nil. It is the innermost
@@ -298,7 +298,7 @@ func (o *planOrder) awaitCalls(r *reads.Resource) {
 func (o *planOrder) callOf(m *reads.Module) *reads.Module {
 	var out *reads.Module
 	for ; m != nil && m.Parent != nil; m = m.Parent {
-		if o.apart[m] != nil && (out == nil || o.between[m] != nil) {
+		if o.apart[m] != nil && (out == nil || o.b.between[m] != nil) {
 			out = m
 		}
 	}
@@ -307,7 +307,7 @@ func (o *planOrder) callOf(m *reads.Module) *reads.Module {
 
 // splitAll adds the nodes of the blocks in calls that are apart.
 func (o *planOrder) splitAll() {
-	for _, n := range slices.Clone(o.g.Nodes) {
+	for _, n := range slices.Clone(o.b.g.Nodes) {
 		if !n.Kind.IsResource() && n.Kind != reads.KindModule {
 			continue
 		}
@@ -339,9 +339,9 @@ type apartNodes struct {
 
 func (o *planOrder) addApartNodes(n *reads.Node, call *reads.Module) {
 	of := &apartNodes{depth: len(call.Path.Names()), in: map[addrs.ModuleInstance]*reads.Node{}}
-	o.g.apart[n] = of
+	o.b.g.apart[n] = of
 	for _, in := range o.apart[call] {
-		one := o.build.node(n.Kind, n.Module, in.String()+strings.TrimPrefix(n.Name, call.Path.String()), n.Range)
+		one := o.b.node(n.Kind, n.Module, in.String()+strings.TrimPrefix(n.Name, call.Path.String()), n.Range)
 		one.Resource, one.Object, one.In = n.Resource, n.Object, in
 		one.Problems, one.Dropped = n.Problems, n.Dropped
 		of.all, of.in[in] = append(of.all, one), one
@@ -350,13 +350,13 @@ func (o *planOrder) addApartNodes(n *reads.Node, call *reads.Module) {
 
 // connectApart makes the nodes that do the work of n wait for what n needs, each in its module instance.
 func (o *planOrder) connectApart(n *reads.Node, of *apartNodes) {
-	for _, need := range o.needs(n) {
+	for _, need := range o.b.needs(n) {
 		depth := reads.SharedDepth(n.Module, need.Module)
 		for _, one := range of.all {
-			o.after(one, o.node(reads.Place{Node: need, In: reads.Outermost(one.In, depth)}))
+			o.b.after(one, o.node(reads.Place{Node: need, In: reads.Outermost(one.In, depth)}))
 		}
 	}
-	o.after(n, of.all...)
+	o.b.after(n, of.all...)
 	if r := n.Resource; r != nil && n == r.Inputs {
 		for read := range r.Singly() {
 			for _, one := range of.all {
@@ -376,9 +376,9 @@ func (o *planOrder) node(p reads.Place) *reads.Node {
 		return o.instance(p.Node.Resource, p.In, p.Key)
 	case p.Node.Kind == reads.KindModule && p.Part == reads.OnePart:
 		p.In, _ = p.In.Parent()
-		return o.g.NodeIn(p.Node, p.In)
+		return o.b.g.NodeIn(p.Node, p.In)
 	case p.Node.Kind != reads.KindValue && !p.Node.ClosesModule():
-		return o.g.NodeIn(p.Node, p.In)
+		return o.b.g.NodeIn(p.Node, p.In)
 	}
 	n, known := o.nodes[p]
 	if known {
@@ -390,10 +390,10 @@ func (o *planOrder) node(p reads.Place) *reads.Node {
 		n = p.Node
 	case p.Node.Dropped:
 	case len(p.Node.Problems) > 0:
-		n = o.build.node(reads.KindPlace, nil, p.Name(), p.Node.Range)
+		n = o.b.node(reads.KindPlace, nil, p.Name(), p.Node.Range)
 		n.Problems = p.Node.Problems
 	default:
-		n = o.join(p, o.ofValue(p))
+		n = o.b.join(p, o.ofValue(p))
 	}
 	o.nodes[p] = n
 	return n
@@ -419,7 +419,7 @@ func (o *planOrder) ofValue(p reads.Place) []*reads.Node {
 	from := v.EvaluatedIn(p.In)
 	if o.singly {
 		for _, read := range v.ReadsInPlan() {
-			out = append(out, o.g.NodeIn(read.Of.Inputs, read.In(v.EvaluatedBy(), from)))
+			out = append(out, o.b.g.NodeIn(read.Of.Inputs, read.In(v.EvaluatedBy(), from)))
 			out = append(out, read.Expansions()...)
 		}
 	}
@@ -427,7 +427,7 @@ func (o *planOrder) ofValue(p reads.Place) []*reads.Node {
 		if read.Call == v.Module {
 			continue
 		}
-		out = append(out, o.g.NodeIn(read.Call.Expand, from))
+		out = append(out, o.b.g.NodeIn(read.Call.Expand, from))
 		if o.selectsNone(v, p.In, read) { // a local that is the call is then evaluated as a whole
 			for _, output := range read.Outputs() {
 				out = append(out, o.node(reads.Place{Node: output.Node, In: from}))
@@ -449,12 +449,12 @@ func (o *planOrder) selectsNone(v *reads.Value, in addrs.ModuleInstance, read re
 // instances if the resource is not separated.
 func (o *planOrder) instance(r *reads.Resource, in addrs.ModuleInstance, key addrs.InstanceKey) *reads.Node {
 	if r.Inputs == r.Node {
-		return o.g.NodeIn(r.Node, in)
+		return o.b.g.NodeIn(r.Node, in)
 	}
-	byModule := o.g.instances[r]
+	byModule := o.b.g.instances[r]
 	if byModule == nil {
 		byModule = map[addrs.ModuleInstance]map[addrs.InstanceKey]*reads.Node{}
-		o.g.instances[r] = byModule
+		o.b.g.instances[r] = byModule
 	}
 	if byModule[in] == nil {
 		byModule[in] = map[addrs.InstanceKey]*reads.Node{}
@@ -462,9 +462,9 @@ func (o *planOrder) instance(r *reads.Resource, in addrs.ModuleInstance, key add
 	n := byModule[in][key]
 	if n == nil {
 		addr := r.Addr.Resource.InInstance(in).Instance(key)
-		n = o.build.node(reads.KindPlace, nil, addr.String()+" (read)", r.Node.Range)
+		n = o.b.node(reads.KindPlace, nil, addr.String()+" (read)", r.Node.Range)
 		n.Object = reads.InstanceObject{AbsInstance: addr}
-		o.after(n, o.g.NodeIn(r.Inputs, in))
+		o.b.after(n, o.b.g.NodeIn(r.Inputs, in))
 		byModule[in][key] = n
 	}
 	return n
@@ -473,7 +473,7 @@ func (o *planOrder) instance(r *reads.Resource, in addrs.ModuleInstance, key add
 // setFinal sets the node after which a value is final in a module instance; see Graph.Final.
 func (o *planOrder) setFinal(v *reads.Value, in addrs.ModuleInstance) {
 	p := reads.Place{Node: v.Node, In: in}
-	o.g.finals[p] = o.node(p)
+	o.b.g.finals[p] = o.node(p)
 }
 
 // setOutputs sets the nodes of the outputs that the instances of blocks read from single module

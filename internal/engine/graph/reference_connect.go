@@ -25,8 +25,8 @@ type EvalUnit struct {
 func (c *connector) addRefErrors(n *reads.Node, u EvalUnit, err error) {
 	switch {
 	case err == nil:
-	case c.op.Phase == phase.Validate:
-		c.g.RefErrors[u] = c.g.RefErrors[u].AppendError(err)
+	case c.b.op.Phase == phase.Validate:
+		c.b.g.RefErrors[u] = c.b.g.RefErrors[u].AppendError(err)
 	default:
 		n.Problems = n.Problems.AppendError(err)
 	}
@@ -54,7 +54,7 @@ func (c *connector) connectUnit(
 				err = of.Resource.CheckAccess(of.Key, ref.Remaining)
 			}
 		} else {
-			c.refRanges.startRef(&ref.Range)
+			c.b.refRanges.startRef(&ref.Range)
 			err = c.connectRef(n, m, ref, scope)
 		}
 		problems := tfdiags.FromError(err)
@@ -71,7 +71,7 @@ func (c *connector) connectUnit(
 			objects = objects.Append(problems...)
 		}
 	}
-	c.refRanges.startRef(nil)
+	c.b.refRanges.startRef(nil)
 	for _, f := range refs.Functions {
 		functions = functions.AppendError(c.connectFunction(ctx, n, m, f))
 	}
@@ -106,7 +106,7 @@ func (c *connector) connectRef(n *reads.Node, m *reads.Module, ref *addrs.Refere
 		c.connectCallRef(n, of, ref)
 		return nil
 	case of.Value != nil:
-		c.after(n, of.Value.Node)
+		c.b.after(n, of.Value.Node)
 		return nil
 	case of.Resource != nil && of.Resource.Config != nil:
 		return c.connectResourceRef(n, of, ref)
@@ -121,7 +121,7 @@ func (c *connector) connectResourceRef(n *reads.Node, of reads.Named, ref *addrs
 		return tfdiags.Errorf("Reference to scoped resource",
 			"%s is nested in check %q and can be referred to only from there.", r.Addr.Resource, r.Config.Check.Name)
 	}
-	c.after(n, r.Node)
+	c.b.after(n, r.Node)
 	return r.CheckAccess(of.Key, ref.Remaining)
 }
 
@@ -134,17 +134,17 @@ type wholeCall struct {
 
 // connectCallRef makes n wait for the module call or output that a reference reads.
 func (c *connector) connectCallRef(n *reads.Node, of reads.Named, ref *addrs.Reference) {
-	c.after(n, of.Call.Expand)
-	if c.addSiblingRead(n, of.Call) {
+	c.b.after(n, of.Call.Expand)
+	if c.b.addSiblingRead(n, of.Call) {
 		return
 	}
 	if keyed := of.Key != addrs.NoKey; of.Value == nil || keyed != of.Call.Repetition.Repeats() {
 		// The reference is to the whole call, is a key that looks like an output, or is an error
 		// that evaluation reports.
-		c.wholeCalls = append(c.wholeCalls, wholeCall{n, of.Call, &ref.Range})
+		c.b.wholeCalls = append(c.b.wholeCalls, wholeCall{n, of.Call, &ref.Range})
 		return
 	}
-	c.after(n, of.Value.Node)
+	c.b.after(n, of.Value.Node)
 }
 
 // connectDependsOn makes n wait for the objects in depends_on. It skips references for which except
@@ -167,9 +167,9 @@ func (c *connector) connectDependsOn(n *reads.Node, m *reads.Module, refs *lang.
 			).At(ref.Remaining.SourceRange()))
 			continue
 		}
-		c.refRanges.startRef(&ref.Range)
+		c.b.refRanges.startRef(&ref.Range)
 		if of := m.Named(ref.Subject); of.Call != nil && of.Output == "" {
-			c.after(n, of.Call.End)
+			c.b.after(n, of.Call.End)
 			continue
 		}
 		err := c.connectRef(n, m, ref, reads.BlockScope{})
@@ -180,7 +180,7 @@ func (c *connector) connectDependsOn(n *reads.Node, m *reads.Module, refs *lang.
 			problems = problems.Append(d.At(ref.Range))
 		}
 	}
-	c.refRanges.startRef(nil)
+	c.b.refRanges.startRef(nil)
 	c.addRefErrors(n, EvalUnit{m, refs}, problems.Err())
 }
 
@@ -201,12 +201,12 @@ func (c *connector) connectFunction(ctx context.Context, n *reads.Node, m *reads
 	if !ok {
 		return nil // reported when the function is called
 	}
-	found := c.providers.find(use)
-	c.g.Functions[FunctionUse{m, f.Func}] = found
+	found := c.b.providers.find(use)
+	c.b.g.Functions[FunctionUse{m, f.Func}] = found
 	p := found.Provider
 	if p.Schema == nil {
 		var err error
-		p.Schema, err = c.providers.schema(ctx, p.Addr.Provider)
+		p.Schema, err = c.b.providers.schema(ctx, p.Addr.Provider)
 		if err != nil {
 			return err
 		}
@@ -214,11 +214,11 @@ func (c *connector) connectFunction(ctx context.Context, n *reads.Node, m *reads
 		analyzeProvider(p)
 		c.connectRefs(ctx, p.Node, p.Module, &p.Body.Refs, inEach(p.Instances != nil))
 	}
-	c.after(n, p.Node)
-	c.after(p.Close, n)
+	c.b.after(n, p.Node)
+	c.b.after(p.Close, n)
 	p.Called = true
-	if r := n.Resource; r != nil && !slices.Contains(c.functionsOf[r], p) {
-		c.functionsOf[r] = append(c.functionsOf[r], p)
+	if r := n.Resource; r != nil && !slices.Contains(c.b.functionsOf[r], p) {
+		c.b.functionsOf[r] = append(c.b.functionsOf[r], p)
 	}
 	return nil
 }

@@ -23,86 +23,86 @@ var configTransformer = &Transformer{
 }
 
 // configNodes adds the nodes of the configuration, and of what only the state has.
-type configNodes struct{ *build }
+type configNodes struct{ b *build }
 
 // addModule adds a module with its content and the modules that it calls.
-func (b configNodes) addModule(cfg *configs.Config, parent *reads.Module) *reads.Module {
+func (t configNodes) addModule(cfg *configs.Config, parent *reads.Module) *reads.Module {
 	m := &reads.Module{
 		Path: cfg.Path, Config: cfg, Parent: parent, Call: cfg.Call,
 		Variables: map[string]*reads.Value{}, Locals: map[string]*reads.Value{}, Outputs: map[string]*reads.Value{},
 		Calls: map[string]*reads.Module{}, Resources: map[addrs.Resource]*reads.Resource{},
 	}
-	m.Index = len(b.g.Modules)
-	b.g.Modules[m.Path] = m
+	m.Index = len(t.b.g.Modules)
+	t.b.g.Modules[m.Path] = m
 	if parent != nil {
 		m.CallSlot = len(parent.Calls)
 		parent.Calls[cfg.Call.Name] = m
-		m.Expand = b.node(reads.KindModule, parent, m.Path.String()+" (expand)", &cfg.Call.Range)
+		m.Expand = t.b.node(reads.KindModule, parent, m.Path.String()+" (expand)", &cfg.Call.Range)
 		m.Expand.Object = m
-		m.End = b.node(reads.KindBarrier, m, m.Path.String()+" (close)", &cfg.Call.Range)
+		m.End = t.b.node(reads.KindBarrier, m, m.Path.String()+" (close)", &cfg.Call.Range)
 	}
 	mod := cfg.Module
 	for _, name := range slices.Sorted(maps.Keys(mod.Variables)) {
 		v := mod.Variables[name]
-		b.addValue(m, m.Variables, &reads.Value{Kind: reads.Variable, Name: name, Variable: v}, "var."+name, v.Range)
+		t.addValue(m, m.Variables, &reads.Value{Kind: reads.Variable, Name: name, Variable: v}, "var."+name, v.Range)
 	}
 	for _, name := range slices.Sorted(maps.Keys(mod.Locals)) {
-		b.addValue(m, m.Locals, &reads.Value{Kind: reads.Local, Name: name}, "local."+name, mod.Locals[name].Range)
+		t.addValue(m, m.Locals, &reads.Value{Kind: reads.Local, Name: name}, "local."+name, mod.Locals[name].Range)
 	}
 	for _, name := range slices.Sorted(maps.Keys(mod.Outputs)) {
 		o := mod.Outputs[name]
-		v := b.addValue(m, m.Outputs, &reads.Value{Kind: reads.Output, Name: name, Output: o}, "output."+name, o.Range)
+		v := t.addValue(m, m.Outputs, &reads.Value{Kind: reads.Output, Name: name, Output: o}, "output."+name, o.Range)
 		v.Node.Kept = parent == nil
 	}
 	for _, addr := range mod.SortedResources() {
-		b.addResource(m, mod.Resources[addr])
+		t.addResource(m, mod.Resources[addr])
 	}
-	b.addActions(m)
+	t.b.addActions(m)
 	for _, name := range slices.Sorted(maps.Keys(mod.Checks)) {
-		b.addCheck(m, mod.Checks[name])
+		t.addCheck(m, mod.Checks[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Children)) {
-		b.addModule(cfg.Children[name], m)
+		t.addModule(cfg.Children[name], m)
 	}
 	return m
 }
 
-func (b configNodes) addValue(
+func (t configNodes) addValue(
 	m *reads.Module, table map[string]*reads.Value, v *reads.Value, name string, rng hcl.Range,
 ) *reads.Value {
 	v.Module, v.Slot = m, m.ValueSlots
 	m.ValueSlots++
-	v.Node = b.node(reads.KindValue, m, reads.InModule(m.Path, name), &rng)
+	v.Node = t.b.node(reads.KindValue, m, reads.InModule(m.Path, name), &rng)
 	v.Node.Object = v
 	table[v.Name] = v
-	b.g.Values = append(b.g.Values, v)
+	t.b.g.Values = append(t.b.g.Values, v)
 	return v
 }
 
-func (b configNodes) addCheck(m *reads.Module, c *configs.Check) {
+func (t configNodes) addCheck(m *reads.Module, c *configs.Check) {
 	check := &reads.Check{Config: c, Module: m}
-	check.Node = b.node(reads.KindCheck, m, reads.InModule(m.Path, "check."+c.Name), &c.Range)
+	check.Node = t.b.node(reads.KindCheck, m, reads.InModule(m.Path, "check."+c.Name), &c.Range)
 	check.Node.Kept, check.Node.Object = true, check
 	m.Checks = append(m.Checks, check)
 }
 
 // addResource adds a resource block.
-func (b configNodes) addResource(m *reads.Module, cfg *configs.Resource) *reads.Resource {
+func (t configNodes) addResource(m *reads.Module, cfg *configs.Resource) *reads.Resource {
 	r := &reads.Resource{Addr: cfg.Addr.In(m.Path), Module: m, Config: cfg}
-	b.addResourceNode(r, &cfg.Range)
+	t.addResourceNode(r, &cfg.Range)
 	return r
 }
 
-func (b configNodes) addResourceNode(r *reads.Resource, rng *hcl.Range) {
+func (t configNodes) addResourceNode(r *reads.Resource, rng *hcl.Range) {
 	m := r.Module
 	r.Slot = m.ResourceSlots
 	m.ResourceSlots++
-	r.Node = b.node(reads.KindResource, m, r.Addr.String(), rng)
+	r.Node = t.b.node(reads.KindResource, m, r.Addr.String(), rng)
 	r.Node.Resource = r
 	r.Inputs = r.Node
 	m.Resources[r.Addr.Resource] = r
-	r.Index = len(b.g.Resources)
-	b.g.Resources = append(b.g.Resources, r)
+	r.Index = len(t.b.g.Resources)
+	t.b.g.Resources = append(t.b.g.Resources, r)
 }
 
 var stateTransformer = &Transformer{
@@ -135,11 +135,11 @@ var stateTransformer = &Transformer{
 
 // stateModule returns the module at the given path. A module that is only in the state is first
 // added to the graph.
-func (b configNodes) stateModule(path addrs.Module) *reads.Module {
-	if m := b.g.Modules[path]; m != nil {
+func (t configNodes) stateModule(path addrs.Module) *reads.Module {
+	if m := t.b.g.Modules[path]; m != nil {
 		return m
 	}
-	m := &reads.Module{Path: path, Index: len(b.g.Modules), Resources: map[addrs.Resource]*reads.Resource{}}
-	b.g.Modules[path] = m
+	m := &reads.Module{Path: path, Index: len(t.b.g.Modules), Resources: map[addrs.Resource]*reads.Resource{}}
+	t.b.g.Modules[path] = m
 	return m
 }

@@ -56,7 +56,7 @@ func (b *build) refs() *dag.Graph {
 
 // stepOrder builds the graph that an apply walks.
 type stepOrder struct {
-	*build
+	b     *build
 	reads *reads.Places
 	nodes map[reads.Place]*reads.Node // by place, its node; nil if nothing in the place has to be awaited
 	// applied holds, for resources with many instances, the Steps that create, update or read an object.
@@ -81,7 +81,7 @@ type objectIn struct {
 }
 
 func newStepOrder(b *build) *stepOrder {
-	o := &stepOrder{build: b, nodes: map[reads.Place]*reads.Node{}, applied: map[*reads.Resource]map[objectIn]*reads.Step{},
+	o := &stepOrder{b: b, nodes: map[reads.Place]*reads.Node{}, applied: map[*reads.Resource]map[objectIn]*reads.Step{},
 		within: map[*reads.Resource]reads.Contents[*reads.Node]{}, visited: map[*reads.Node]bool{}}
 	blocks := b.g.Edges
 	b.blocks, b.g.Edges = &blocks, dag.Graph{}
@@ -100,7 +100,7 @@ func newStepOrder(b *build) *stepOrder {
 // stepOf returns the Step that creates, updates or reads an object, or nil.
 func (o *stepOrder) stepOf(r *reads.Resource, in addrs.ModuleInstance, key addrs.InstanceKey) *reads.Step {
 	const few = 4
-	steps := o.steps[r]
+	steps := o.b.steps[r]
 	if len(steps) <= few {
 		for _, s := range steps {
 			if s.Part == reads.StepApply && s.Change.Addr.Module == in && s.Change.Addr.Key == key {
@@ -127,7 +127,7 @@ func (o *stepOrder) stepOf(r *reads.Resource, in addrs.ModuleInstance, key addrs
 func (o *stepOrder) stepsWithin(r *reads.Resource, in addrs.ModuleInstance) []*reads.Node {
 	var all []*reads.Node
 	if !r.Module.Repeated() {
-		for _, s := range o.steps[r] {
+		for _, s := range o.b.steps[r] {
 			if s.Part == reads.StepApply {
 				all = append(all, s.Node)
 			}
@@ -138,7 +138,7 @@ func (o *stepOrder) stepsWithin(r *reads.Resource, in addrs.ModuleInstance) []*r
 	if byModule == nil {
 		byModule = reads.Contents[*reads.Node]{}
 		o.within[r] = byModule
-		for _, s := range o.steps[r] {
+		for _, s := range o.b.steps[r] {
 			if s.Part == reads.StepApply {
 				byModule.Add(s.Change.Addr.Module, s.Node)
 			}
@@ -151,11 +151,11 @@ func (o *stepOrder) stepsWithin(r *reads.Resource, in addrs.ModuleInstance) []*r
 // for values that depend on themselves, because a file or an environment variable has changed since
 // the plan. All other cycles are found at the end.
 func (o *stepOrder) connectAll() error {
-	for _, n := range slices.Clone(o.g.Nodes) { // the loop adds nodes
+	for _, n := range slices.Clone(o.b.g.Nodes) { // the loop adds nodes
 		switch s := n.Step(); {
 		case s != nil && !s.Removes():
 			o.awaitInstance(n, s.Resource, s.Change)
-		case n.Kind == reads.KindProvider, n.Kept && n.Kind.IsValue() && !o.op.Phase.Destroys():
+		case n.Kind == reads.KindProvider, n.Kept && n.Kind.IsValue() && !o.b.op.Phase.Destroys():
 			o.await(n, o.reads.Reads(reads.Place{Node: n}))
 		}
 	}
@@ -170,14 +170,14 @@ func (o *stepOrder) connectAll() error {
 // await makes a node wait for places.
 func (o *stepOrder) await(n *reads.Node, list []reads.Read) {
 	for _, read := range list {
-		o.after(n, o.node(read.Of))
+		o.b.after(n, o.node(read.Of))
 	}
 }
 
 // awaitInstance makes the node of an instance wait for what the instance reads.
 func (o *stepOrder) awaitInstance(n *reads.Node, r *reads.Resource, change *plans.InstanceChange) {
 	if r.Config != nil && r.Exprs.Repetition.Repeats() && len(r.ByKey) == 0 {
-		o.after(n, o.node(reads.Place{Node: r.Node, In: change.Addr.Module, Part: reads.BaseParts})) // like most instances
+		o.b.after(n, o.node(reads.Place{Node: r.Node, In: change.Addr.Module, Part: reads.BaseParts})) // like most instances
 		return
 	}
 	o.await(n, o.ofInstance(r, change))
@@ -225,11 +225,11 @@ func (o *stepOrder) node(p reads.Place) *reads.Node {
 	case r != nil && p.Part == reads.OnePart:
 		n = o.unchanged(r, p)
 	case r != nil && p.Part == reads.AllParts:
-		n = o.join(p, o.wholeOf(r, p))
+		n = o.b.join(p, o.wholeOf(r, p))
 	case p.Node.ClosesModule():
-		n = o.join(p, o.contentOf(p))
+		n = o.b.join(p, o.contentOf(p))
 	default:
-		n = o.join(p, o.nodesOf(o.reads.Reads(p)))
+		n = o.b.join(p, o.nodesOf(o.reads.Reads(p)))
 	}
 	o.nodes[p] = n
 	return n
@@ -252,7 +252,7 @@ func (o *stepOrder) visit(n *reads.Node) *reads.Node {
 // don't change, or if there are none, it also waits for everything that the block refers to.
 func (o *stepOrder) wholeOf(r *reads.Resource, p reads.Place) []*reads.Node {
 	steps := o.stepsWithin(r, p.In)
-	if len(steps) > 0 && !o.idle[r] {
+	if len(steps) > 0 && !o.b.idle[r] {
 		return steps
 	}
 	if r.Config != nil && !r.Exprs.Repetition.Repeats() && !r.Module.Repeated() {
@@ -260,10 +260,10 @@ func (o *stepOrder) wholeOf(r *reads.Resource, p reads.Place) []*reads.Node {
 			return []*reads.Node{one}
 		}
 	}
-	if len(steps) == 0 && !o.idle[r] && r.Config != nil && !r.Module.Repeated() {
+	if len(steps) == 0 && !o.b.idle[r] && r.Config != nil && !r.Module.Repeated() {
 		return []*reads.Node{o.visit(r.Node)} // decides that there are no instances
 	}
-	rest := o.build.node(reads.KindBarrier, nil, p.Name()+" (unchanged)", nil)
+	rest := o.b.node(reads.KindBarrier, nil, p.Name()+" (unchanged)", nil)
 	rest.Resource = r
 	o.todo = append(o.todo, openPlace{rest, o.reads.Along(p, nil)})
 	return append(slices.Clip(steps), rest)
@@ -288,15 +288,15 @@ func (o *stepOrder) contentOf(p reads.Place) []*reads.Node {
 // in the state.
 func (o *stepOrder) unchanged(r *reads.Resource, p reads.Place) *reads.Node {
 	addr := p.Instance()
-	change := o.op.Plan.Changes.Instance(addr, addrs.NotDeposed)
-	data := r.Addr.Resource.Mode == addrs.Data && o.op.Prior.Instance(addr) != nil
+	change := o.b.op.Plan.Changes.Instance(addr, addrs.NotDeposed)
+	data := r.Addr.Resource.Mode == addrs.Data && o.b.op.Prior.Instance(addr) != nil
 	if change != nil && change.Action != plans.NoOp || change == nil && !data {
 		return nil
 	}
 	if change == nil {
 		change = &plans.InstanceChange{Addr: addr, Action: plans.NoOp}
 	}
-	n := o.build.node(reads.KindBarrier, nil, addr.String()+" (unchanged)", nil)
+	n := o.b.node(reads.KindBarrier, nil, addr.String()+" (unchanged)", nil)
 	n.Resource = r
 	o.todo = append(o.todo, openPlace{n, o.ofInstance(r, change)})
 	return n

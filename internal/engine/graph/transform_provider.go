@@ -34,7 +34,7 @@ var providerTransformer = &Transformer{
 // providerSet finds provider configurations, adds those in use to the graph, and fetches the
 // schemas of their providers.
 type providerSet struct {
-	*build
+	b       *build
 	schemas map[addrs.Provider]*providers.Schema
 }
 
@@ -42,14 +42,14 @@ type providerSet struct {
 func (s *providerSet) connect(r *reads.Resource) error {
 	if r.Config != nil {
 		use, ok := r.Module.Config.ProviderOf(r.Config)
-		assumed := use.Expected && s.op.Phase.InputsUnknown() // the module needs a caller but is validated without one
+		assumed := use.Expected && s.b.op.Phase.InputsUnknown() // the module needs a caller but is validated without one
 		if !ok && !assumed {
 			return MissingProvider(r.Config.ProviderConfig(), r.Module.Path).InText(r.Config.Range)
 		}
 		r.ProviderUse = s.find(use)
 		r.Provider.Assumed = assumed
-		s.after(r.Node, r.Provider.Node)
-		s.after(r.Inputs, r.Provider.Node)
+		s.b.after(r.Node, r.Provider.Node)
+		s.b.after(r.Inputs, r.Provider.Node)
 		return nil
 	}
 	// The state names the provider configuration of an object, which every operation on the object
@@ -63,7 +63,7 @@ func (s *providerSet) connect(r *reads.Resource) error {
 		}
 	}
 	r.Provider = p
-	s.after(r.Node, p.Node)
+	s.b.after(r.Node, p.Node)
 	return nil
 }
 
@@ -74,7 +74,7 @@ func (s *providerSet) gone(r *reads.Resource, addr addrs.AbsProviderConfig) (*re
 	for _, prior := range r.Prior {
 		for _, key := range prior.SortedKeys() {
 			by := addrs.ProviderInstance{Config: addr, Key: prior.Instances[key].ProviderKey}
-			if r.Addr.Resource.Mode == addrs.Data || s.op.Prior.ProviderConfig(by) != nil {
+			if r.Addr.Resource.Mode == addrs.Data || s.b.op.Prior.ProviderConfig(by) != nil {
 				continue
 			}
 			inst := prior.Addr.Instance(key)
@@ -89,9 +89,9 @@ func (s *providerSet) gone(r *reads.Resource, addr addrs.AbsProviderConfig) (*re
 	if err := errs.Err(); err != nil {
 		return nil, err
 	}
-	m := s.g.Modules[addr.Module]
+	m := s.b.g.Modules[addr.Module]
 	if m == nil {
-		m = s.g.Root
+		m = s.b.g.Root
 	}
 	p := s.ensure(addr, m, nil)
 	p.Gone, p.Instances = true, map[addrs.InstanceKey]cty.Value{}
@@ -110,14 +110,14 @@ func MissingProvider(local addrs.LocalProviderConfig, m addrs.Module) tfdiags.Di
 
 // find returns the provider configuration that a block uses.
 func (s *providerSet) find(use configs.ProviderUse) reads.ProviderUse {
-	p := s.ensure(use.Config, s.g.Modules[use.Module.Path], use.Block)
+	p := s.ensure(use.Config, s.b.g.Modules[use.Module.Path], use.Block)
 	if p.Gone { // the configuration uses it without a block
 		p.Gone, p.Instances = false, nil
 	}
 	if use.Key == nil {
 		return reads.ProviderUse{Provider: p}
 	}
-	key := &reads.ProviderKey{Expr: s.known.Expr(use.Key), Module: s.g.Modules[use.KeyModule.Path]}
+	key := &reads.ProviderKey{Expr: s.b.known.Expr(use.Key), Module: s.b.g.Modules[use.KeyModule.Path]}
 	if use.KeyCall != nil {
 		key.Call = use.KeyCall.Name
 	}
@@ -135,10 +135,10 @@ func LocalName(m *configs.Module, p addrs.Provider) string {
 // inState returns the provider configuration at addr, which the state names, and reports whether it
 // exists. The root module has an implied configuration of every provider, unless the state has another.
 func (s *providerSet) inState(addr addrs.AbsProviderConfig) (*reads.Provider, bool) {
-	if p := s.g.Providers[addr]; p != nil {
+	if p := s.b.g.Providers[addr]; p != nil {
 		return p, true
 	}
-	m := s.g.Modules[addr.Module]
+	m := s.b.g.Modules[addr.Module]
 	if m == nil || m.Config == nil {
 		return nil, false
 	}
@@ -146,7 +146,7 @@ func (s *providerSet) inState(addr addrs.AbsProviderConfig) (*reads.Provider, bo
 	if block := m.Config.Module.Providers[local]; block != nil {
 		return s.ensure(addr, m, block), true
 	}
-	if addr.Alias != "" || !addr.Module.IsRoot() || s.op.Prior.ProviderConfig(addrs.ProviderInstance{Config: addr}) != nil {
+	if addr.Alias != "" || !addr.Module.IsRoot() || s.b.op.Prior.ProviderConfig(addrs.ProviderInstance{Config: addr}) != nil {
 		return nil, false
 	}
 	return s.ensure(addr, m, nil), true
@@ -154,7 +154,7 @@ func (s *providerSet) inState(addr addrs.AbsProviderConfig) (*reads.Provider, bo
 
 // ensure returns a provider configuration, and adds it and its nodes on first use.
 func (s *providerSet) ensure(addr addrs.AbsProviderConfig, m *reads.Module, cfg *configs.Provider) *reads.Provider {
-	if p := s.g.Providers[addr]; p != nil {
+	if p := s.b.g.Providers[addr]; p != nil {
 		return p
 	}
 	p := &reads.Provider{Addr: addr, Module: m, Config: cfg}
@@ -163,11 +163,11 @@ func (s *providerSet) ensure(addr addrs.AbsProviderConfig, m *reads.Module, cfg 
 		rng = &cfg.Range
 		p.Instances = m.Config.ProviderInstances[addrs.LocalProviderConfig{LocalName: cfg.Name, Alias: cfg.Alias}]
 	}
-	p.Node = s.node(reads.KindProvider, m, addr.String(), rng)
-	p.Close = s.node(reads.KindProviderClose, m, addr.String()+" (close)", nil)
+	p.Node = s.b.node(reads.KindProvider, m, addr.String(), rng)
+	p.Close = s.b.node(reads.KindProviderClose, m, addr.String()+" (close)", nil)
 	p.Node.Object, p.Close.Object = p, p
-	s.after(p.Close, p.Node)
-	s.g.Providers[addr] = p
+	s.b.after(p.Close, p.Node)
+	s.b.g.Providers[addr] = p
 	return p
 }
 
@@ -199,25 +199,25 @@ var schemaTransformer = &Transformer{
 // fetchSchemas fetches the schemas of all providers in use.
 func (s *providerSet) fetchSchemas(ctx context.Context) error {
 	s.schemas = make(map[addrs.Provider]*providers.Schema)
-	for addr := range s.g.Providers {
+	for addr := range s.b.g.Providers {
 		s.schemas[addr.Provider] = nil
 	}
 	needed := slices.SortedFunc(maps.Keys(s.schemas), addrs.Provider.Compare)
-	defer s.op.Timings.Phase("schemas")()
+	defer s.b.op.Timings.Phase("schemas")()
 	schemas := make([]*providers.Schema, len(needed))
 	answers := make([]tfdiags.Diagnostics, len(needed))
-	parallel.Each(len(needed), len(needed), func(i int) { schemas[i], answers[i] = s.op.Schema(ctx, needed[i]) })
+	parallel.Each(len(needed), len(needed), func(i int) { schemas[i], answers[i] = s.b.op.Schema(ctx, needed[i]) })
 	for i, addr := range needed {
 		s.schemas[addr] = schemas[i]
 	}
-	return slices.Concat(answers...).Report(s.op.Warn)
+	return slices.Concat(answers...).Report(s.b.op.Warn)
 }
 
 // schema returns the schema of a provider, and fetches it on first use.
 func (s *providerSet) schema(ctx context.Context, addr addrs.Provider) (*providers.Schema, error) {
 	if s.schemas[addr] == nil {
-		schema, diags := s.op.Schema(ctx, addr)
-		if err := diags.Report(s.op.Warn); err != nil {
+		schema, diags := s.b.op.Schema(ctx, addr)
+		if err := diags.Report(s.b.op.Warn); err != nil {
 			return nil, err
 		}
 		s.schemas[addr] = schema

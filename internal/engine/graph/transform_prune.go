@@ -17,7 +17,7 @@ var pruneTransformer = &Transformer{
 		if !b.op.Phase.Prunes() {
 			return nil
 		}
-		p := &pruning{build: b}
+		p := &pruning{b: b}
 		p.keep = b.g.Edges.Reach(p.roots()...)
 		if b.op.Phase == phase.PlanDestroy {
 			p.fillModules()
@@ -32,14 +32,14 @@ var pruneTransformer = &Transformer{
 
 // pruning finds the nodes that have to run.
 type pruning struct {
-	*build
+	b    *build
 	keep []bool // by node ID: whether the node has to run
 }
 
 // roots returns the nodes that have to run even if no other node depends on them.
 func (p *pruning) roots() []dag.ID {
 	var out []dag.ID
-	for _, n := range p.g.Nodes {
+	for _, n := range p.b.g.Nodes {
 		if p.required(n) {
 			out = append(out, n.ID)
 		}
@@ -52,22 +52,22 @@ func (p *pruning) roots() []dag.ID {
 // its block refers to them, because its own value comes from the state.
 func (p *pruning) skipUnusedEphemerals() {
 	var users []dag.ID
-	for _, n := range p.g.Nodes {
+	for _, n := range p.b.g.Nodes {
 		if p.keep[n.ID] && p.usesValues(n) {
 			users = append(users, n.ID)
 		}
 	}
-	used := p.g.Edges.ReachThrough(func(id dag.ID) bool { return passesValues(p.g.Nodes[id]) }, users...)
-	for _, r := range p.g.Resources {
+	used := p.b.g.Edges.ReachThrough(func(id dag.ID) bool { return passesValues(p.b.g.Nodes[id]) }, users...)
+	for _, r := range p.b.g.Resources {
 		if r.Addr.Resource.Mode != addrs.Ephemeral || r.HasConditions() {
 			continue
 		}
 		if !used[r.Node.ID] {
-			p.g.Unused[r.Node] = true
+			p.b.g.Unused[r.Node] = true
 		}
-		for _, s := range p.steps[r] {
+		for _, s := range p.b.steps[r] {
 			if !used[s.Node.ID] {
-				p.g.Unused[s.Node] = true
+				p.b.g.Unused[s.Node] = true
 			}
 		}
 	}
@@ -85,7 +85,7 @@ func (p *pruning) usesValues(n *reads.Node) bool {
 	if n.Resource.Addr.Resource.Mode == addrs.Ephemeral {
 		return n.Resource.HasConditions()
 	}
-	return len(p.steps[n.Resource]) > 0
+	return len(p.b.steps[n.Resource]) > 0
 }
 
 // passesValues reports whether nodes that wait for the node may receive, through it, the values
@@ -98,9 +98,9 @@ func passesValues(n *reads.Node) bool {
 // fillModules makes resources wait for the instances of their module if values are evaluated in the
 // module. The values of the resources in each of these instances then come from the state.
 func (p *pruning) fillModules() {
-	for _, r := range p.g.Resources {
+	for _, r := range p.b.g.Resources {
 		if m := r.Module; m.Expand != nil && p.keep[m.Expand.ID] {
-			p.after(r.Node, m.Expand)
+			p.b.after(r.Node, m.Expand)
 		}
 	}
 }
@@ -111,9 +111,9 @@ func (p *pruning) required(n *reads.Node) bool {
 	case reads.KindStep:
 		return !n.Step().Opens()
 	case reads.KindValue, reads.KindCheck, reads.KindInspection, reads.KindAction:
-		return n.Kept && !p.op.Phase.Destroys()
+		return n.Kept && !p.b.op.Phase.Destroys()
 	case reads.KindExpand, reads.KindResource:
-		return p.op.Phase == phase.PlanDestroy && len(n.Resource.Prior) > 0
+		return p.b.op.Phase == phase.PlanDestroy && len(n.Resource.Prior) > 0
 	}
 	return false
 }

@@ -19,7 +19,7 @@ var referenceTransformer = &Transformer{
 	Doc:   "adds an edge for every reference, depends_on and provider function, and from modules to their calls",
 	After: []*Transformer{analysisTransformer, providerTransformer},
 	Run: func(ctx context.Context, b *build) error {
-		c := &connector{build: b, ctx: ctx}
+		c := &connector{b: b, ctx: ctx}
 		c.connectAll(ctx)
 		return c.unknownFunctions.Err()
 	},
@@ -27,37 +27,37 @@ var referenceTransformer = &Transformer{
 
 // connector connects nodes to the objects that their expressions refer to.
 type connector struct {
-	*build
+	b                *build
 	ctx              context.Context
 	unknownFunctions tfdiags.Diagnostics // calls to functions of providers that are not required
 }
 
 func (c *connector) connectAll(ctx context.Context) {
-	c.g.RefErrors = map[EvalUnit]tfdiags.Diagnostics{}
-	for _, path := range sortedModules(c.g.Modules) {
-		c.connectModule(ctx, c.g.Modules[path])
+	c.b.g.RefErrors = map[EvalUnit]tfdiags.Diagnostics{}
+	for _, path := range sortedModules(c.b.g.Modules) {
+		c.connectModule(ctx, c.b.g.Modules[path])
 	}
-	for _, v := range c.g.Values {
+	for _, v := range c.b.g.Values {
 		c.connectValue(ctx, v)
 	}
-	for _, r := range c.g.Resources {
+	for _, r := range c.b.g.Resources {
 		if r.Config != nil {
 			c.connectResource(ctx, r)
 		}
 		c.connectDeletionProvisioners(ctx, r)
 	}
-	for _, a := range c.actions {
+	for _, a := range c.b.actions {
 		if a.Node.Kind == reads.KindAction {
 			c.connectAction(a)
 		}
 	}
-	for _, p := range c.g.sortedProviders() {
+	for _, p := range c.b.g.sortedProviders() {
 		if p.Body != nil {
 			c.connectRefs(ctx, p.Node, p.Module, &p.Body.Refs, inEach(p.Instances != nil))
 		}
-		c.after(p.Node, p.Module.Expand)
+		c.b.after(p.Node, p.Module.Expand)
 	}
-	for _, t := range c.imports {
+	for _, t := range c.b.imports {
 		c.connectImport(ctx, t)
 	}
 	c.connectInspection(ctx)
@@ -76,7 +76,7 @@ func inRepetition(rep reads.Repetition) reads.BlockScope {
 // connectModule connects the nodes of a module call and of its checks.
 func (c *connector) connectModule(ctx context.Context, m *reads.Module) {
 	if m.Expand != nil {
-		c.after(m.Expand, m.Parent.Expand)
+		c.b.after(m.Expand, m.Parent.Expand)
 		c.connectRepetition(ctx, m.Expand, m.Parent, m.Repetition)
 		m.DependsOn = lang.DependsOn(m.Call.DependsOn)
 		c.connectDependsOn(m.Expand, m.Parent, m.DependsOn, func(ref *addrs.Reference) bool { return checkOwnCall(m, ref) })
@@ -87,10 +87,10 @@ func (c *connector) connectModule(ctx context.Context, m *reads.Module) {
 		}
 	}
 	for _, check := range m.Checks {
-		c.after(check.Node, m.Expand)
+		c.b.after(check.Node, m.Expand)
 		c.connectConditions(ctx, check.Node, m, check.Asserts, reads.BlockScope{})
 		if check.Config.Data != nil {
-			c.after(check.Node, m.Resources[check.Config.Data.Addr].Node)
+			c.b.after(check.Node, m.Resources[check.Config.Data.Addr].Node)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func (c *connector) connectModule(ctx context.Context, m *reads.Module) {
 // connectValue connects the node of a value.
 func (c *connector) connectValue(ctx context.Context, v *reads.Value) {
 	m := v.Module
-	c.after(v.Node, m.Expand)
+	c.b.after(v.Node, m.Expand)
 	scope := reads.BlockScope{}
 	switch v.Kind {
 	case reads.Variable:
@@ -172,7 +172,7 @@ func (c *connector) connectResource(ctx context.Context, r *reads.Resource) {
 	if c.ignoresBlock(r) {
 		return
 	}
-	c.after(n, m.Expand)
+	c.b.after(n, m.Expand)
 	c.connectRepetition(ctx, n, m, e.Repetition)
 	if e.Body != nil {
 		c.connectBody(ctx, r, inOwnBlock(r, scope))
@@ -186,7 +186,7 @@ func (c *connector) connectResource(ctx context.Context, r *reads.Resource) {
 	selfScope := inOwnBlock(r, scope)
 	selfScope.Self = r
 	for _, p := range e.Provisioners {
-		if p.Config.Destroy && c.op.Phase != phase.Validate {
+		if p.Config.Destroy && c.b.op.Phase != phase.Validate {
 			continue // connectDeletionProvisioners connects these
 		}
 		for _, body := range p.Bodies() {
@@ -201,7 +201,7 @@ func (c *connector) connectMeta(ctx context.Context, r *reads.Resource, once boo
 		if meta.Once != once {
 			continue
 		}
-		c.after(r.Inputs, r.Module.Expand)
+		c.b.after(r.Inputs, r.Module.Expand)
 		c.connectRefs(ctx, r.Inputs, r.Module, &meta.Refs, scope)
 		c.addRefErrors(r.Inputs, EvalUnit{r.Module, &meta.Refs}, meta.Check(r.Module, meta.Expr))
 	}
@@ -211,16 +211,16 @@ func (c *connector) connectMeta(ctx context.Context, r *reads.Resource, once boo
 // provisioners call functions of these providers. Destroy provisioners cannot refer to other
 // objects.
 func (c *connector) connectDeletionProvisioners(ctx context.Context, r *reads.Resource) {
-	if len(c.steps[r]) == 0 {
+	if len(c.b.steps[r]) == 0 {
 		return
 	}
-	if removal := c.g.Removals[r]; removal != nil {
+	if removal := c.b.g.Removals[r]; removal != nil {
 		var problems tfdiags.Diagnostics // dropped, because planning has reported them
 		for _, p := range removal.Config.Provisioners {
-			removal.Provisioners = append(removal.Provisioners, c.op.AnalyzeProvisioner(p, nil, &problems))
+			removal.Provisioners = append(removal.Provisioners, c.b.op.AnalyzeProvisioner(p, nil, &problems))
 		}
 	}
-	m, list := c.g.DeletionProvisioners(r)
+	m, list := c.b.g.DeletionProvisioners(r)
 	for _, p := range list {
 		for _, body := range p.Bodies() {
 			if p.Config.Destroy && len(body.Refs.Functions) > 0 {
@@ -231,7 +231,7 @@ func (c *connector) connectDeletionProvisioners(ctx context.Context, r *reads.Re
 }
 
 func (c *connector) connectDeletions(ctx context.Context, r *reads.Resource, m *reads.Module, refs *lang.Refs) {
-	for _, s := range c.steps[r] {
+	for _, s := range c.b.steps[r] {
 		if s.Part != reads.StepApply {
 			c.connectRefs(ctx, s.Node, m, refs, reads.BlockScope{})
 		}
@@ -242,7 +242,7 @@ func (c *connector) connectDeletions(ctx context.Context, r *reads.Resource, m *
 // alone. In this case, only prevent_destroy is evaluated in the block. The other arguments may
 // refer to objects that no longer exist.
 func (c *connector) ignoresBlock(r *reads.Resource) bool {
-	return c.op.Phase == phase.PlanDestroy && r.Addr.Resource.Mode != addrs.Ephemeral
+	return c.b.op.Phase == phase.PlanDestroy && r.Addr.Resource.Mode != addrs.Ephemeral
 }
 
 // connectProviderKey connects the expression for the provider instance that the resource uses.
@@ -288,10 +288,10 @@ func (c *connector) connectBody(ctx context.Context, r *reads.Resource, scope re
 
 // connectInspection adds a node for the Inspected references of the operation.
 func (c *connector) connectInspection(ctx context.Context) {
-	if c.op.Inspected == nil || c.op.Phase.Destroys() {
+	if c.b.op.Inspected == nil || c.b.op.Phase.Destroys() {
 		return
 	}
-	n := c.node(reads.KindInspection, c.g.Root, "(inspection)", nil)
+	n := c.b.node(reads.KindInspection, c.b.g.Root, "(inspection)", nil)
 	n.Kept = true
-	c.connectRefs(ctx, n, c.g.Root, c.op.Inspected, reads.BlockScope{})
+	c.connectRefs(ctx, n, c.b.g.Root, c.b.op.Inspected, reads.BlockScope{})
 }

@@ -68,22 +68,22 @@ var siblingsTransformer = &Transformer{
 }
 
 // siblingCheck checks the reads between instances of module calls.
-type siblingCheck struct{ *build }
+type siblingCheck struct{ b *build }
 
 // validateSiblings checks arguments of a module call that refer to instances of their own call. It finds
 // only errors that don't depend on variables or resources: arguments that refer to their own instance,
 // such as module.step[each.key].out, and cycles of keys.
-func (b siblingCheck) validateSiblings(m *reads.Module, nodes []*reads.Node) error {
-	if b.checkSameInstance(m) || len(nodes) == 0 || b.op.Early == nil {
+func (s siblingCheck) validateSiblings(m *reads.Module, nodes []*reads.Node) error {
+	if s.checkSameInstance(m) || len(nodes) == 0 || s.b.op.Early == nil {
 		return nil
 	}
-	return b.orderInstances(m)
+	return s.orderInstances(m)
 }
 
 // checkSameInstance records an error for each argument of a module call that refers to its own
 // instance by count.index or each.key. It reports whether there are any.
-func (b siblingCheck) checkSameInstance(m *reads.Module) (found bool) {
-	for _, f := range b.g.Siblings[m] {
+func (s siblingCheck) checkSameInstance(m *reads.Module) (found bool) {
+	for _, f := range s.b.g.Siblings[m] {
 		for _, ref := range f.Read.Refs {
 			if reads.SelectsItself(ref) {
 				f.To.Node.Problems = f.To.Node.Problems.Append(sameInstance(f.To.Name, m.Path).At(ref.Range))
@@ -125,52 +125,52 @@ func (b *build) addSiblingRead(n *reads.Node, call *reads.Module) bool {
 
 // orderSiblings checks that the instances of a call can be ordered by their reads of each other. In a
 // plan, it records the nodes between them; see planOrder.
-func (b siblingCheck) orderSiblings(m *reads.Module, nodes []*reads.Node) error {
+func (s siblingCheck) orderSiblings(m *reads.Module, nodes []*reads.Node) error {
 	if len(nodes) == 0 { // the outputs don't depend on the arguments, so there is no cycle
-		for _, f := range b.g.Siblings[m] {
+		for _, f := range s.b.g.Siblings[m] {
 			for _, output := range f.Read.Outputs() {
-				b.after(f.To.Node, output.Node)
+				s.b.after(f.To.Node, output.Node)
 			}
 		}
 		return nil
 	}
-	if b.op.Phase.Applies() {
+	if s.b.op.Phase.Applies() {
 		return nil // the plan has checked it
 	}
-	if _, known := b.earlyKeys().ModuleInstances(m); !known && !b.readsResources(m.Expand) {
+	if _, known := s.b.earlyKeys().ModuleInstances(m); !known && !s.readsResources(m.Expand) {
 		return nil // the call itself has an error
 	}
-	err := b.orderInstances(m)
-	if err == nil && b.op.Phase == phase.Plan {
-		b.between[m] = nodes
+	err := s.orderInstances(m)
+	if err == nil && s.b.op.Phase == phase.Plan {
+		s.b.between[m] = nodes
 	}
 	return err
 }
 
 // betweenSiblingReads returns the nodes on all paths from an output of m that a sibling reads to an
 // argument that reads it.
-func (b siblingCheck) betweenSiblingReads(m *reads.Module) []*reads.Node {
+func (s siblingCheck) betweenSiblingReads(m *reads.Module) []*reads.Node {
 	var outputs, arguments []dag.ID
-	for _, f := range b.g.Siblings[m] {
+	for _, f := range s.b.g.Siblings[m] {
 		arguments = append(arguments, f.To.Node.ID)
 		for _, v := range f.Read.Outputs() {
 			outputs = append(outputs, v.Node.ID)
 		}
 	}
-	needed, needing := b.g.Edges.Reach(outputs...), dag.ReachIn(b.g.Edges.Dependents(), arguments...)
+	needed, needing := s.b.g.Edges.Reach(outputs...), dag.ReachIn(s.b.g.Edges.Dependents(), arguments...)
 	var out []*reads.Node
 	for id := range needed {
 		if needed[id] && needing[id] {
-			out = append(out, b.g.Nodes[id])
+			out = append(out, s.b.g.Nodes[id])
 		}
 	}
 	return out
 }
 
 // readsResources reports whether a node depends on a resource.
-func (b siblingCheck) readsResources(n *reads.Node) bool {
-	for id, reached := range b.g.Edges.Reach(n.ID) {
-		if reached && b.g.Nodes[id].Kind.IsResource() {
+func (s siblingCheck) readsResources(n *reads.Node) bool {
+	for id, reached := range s.b.g.Edges.Reach(n.ID) {
+		if reached && s.b.g.Nodes[id].Kind.IsResource() {
 			return true
 		}
 	}
@@ -205,8 +205,8 @@ type source struct {
 // orderInstances returns an error if the reads between the instances of a call form a cycle, or if some of
 // the instances or of the keys with which they read each other are not known. While variables are unknown, it
 // ignores instances that are not known, and references with a key or a condition that is not known.
-func (b siblingCheck) orderInstances(m *reads.Module) error {
-	early, lenient := b.earlyKeys(), b.op.Phase.InputsUnknown()
+func (s siblingCheck) orderInstances(m *reads.Module) error {
+	early, lenient := s.b.earlyKeys(), s.b.op.Phase.InputsUnknown()
 	list, known := early.ModuleInstances(m)
 	switch {
 	case !known && lenient:
@@ -224,7 +224,7 @@ func (b siblingCheck) orderInstances(m *reads.Module) error {
 	sources := make([][]source, len(list))
 	for i, in := range list {
 		parent, _ := in.Parent()
-		for _, f := range b.g.Siblings[m] {
+		for _, f := range s.b.g.Siblings[m] {
 			keys, known := early.ReadValue(f.To, in, f.Read)
 			switch {
 			case !known && lenient:

@@ -19,7 +19,7 @@ var targetTransformer = &Transformer{
 		if !b.op.Selective() {
 			return nil
 		}
-		t := &targeting{build: b, reads: b.source().Selecting(), stored: newStoredReads(b)}
+		t := &targeting{b: b, reads: b.source().Selecting(), stored: newStoredReads(b)}
 		switch {
 		case b.op.Phase.Applies(): // planning has selected the resources
 			t.skipUnplanned()
@@ -41,7 +41,7 @@ var targetTransformer = &Transformer{
 
 // targeting selects the resources and instances that take part in the operation.
 type targeting struct {
-	*build
+	b       *build
 	reads   *reads.Places
 	stored  *storedReads
 	matches map[*reads.Resource][]addrs.Target // the targets or excludes that name a resource
@@ -62,7 +62,7 @@ func (t *targeting) match(list []addrs.Target) []*reads.Resource {
 	}
 	t.matches = map[*reads.Resource][]addrs.Target{}
 	var out []*reads.Resource
-	for _, r := range t.g.Resources {
+	for _, r := range t.b.g.Resources {
 		hits := byResource[r.Addr]
 		for m := r.Addr.Module; ; m, _ = m.Parent() {
 			hits = append(slices.Clip(hits), byModule[m]...)
@@ -81,14 +81,14 @@ func (t *targeting) match(list []addrs.Target) []*reads.Resource {
 // skipUnplanned drops, when a partial plan is applied, the outputs, checks and conditions that were
 // not part of the plan, unless a planned change needs them.
 func (t *targeting) skipUnplanned() {
-	for _, n := range t.g.Nodes {
+	for _, n := range t.b.g.Nodes {
 		if n.Kind == reads.KindCheck {
 			n.Kept = false
 		}
 	}
-	for _, v := range t.g.Values {
+	for _, v := range t.b.g.Values {
 		root := v.Kind == reads.Output && v.Module.Parent == nil
-		if root && t.op.Plan.Changes.Output(v.Name) == nil || !root && len(v.Conditions) > 0 {
+		if root && t.b.op.Plan.Changes.Output(v.Name) == nil || !root && len(v.Conditions) > 0 {
 			v.Node.Kept = false
 		}
 	}
@@ -99,18 +99,18 @@ func (t *targeting) skipUnplanned() {
 func (t *targeting) keepTargets() {
 	var roots []dag.ID
 	var from []reads.Place
-	for _, r := range t.match(t.op.Targets) {
+	for _, r := range t.match(t.b.op.Targets) {
 		roots = append(roots, r.Node.ID)
 		from = append(from, t.placesOf(r)...)
 	}
-	for _, a := range t.actions {
+	for _, a := range t.b.actions {
 		if a.Node.Kind == reads.KindAction {
 			roots, from = append(roots, a.Node.ID), append(from, reads.Place{Node: a.Node})
 		}
 	}
 	found := reads.Follow(from, t.reads.Reads)
 	needed := found.ByResource()
-	for _, r := range t.g.Resources {
+	for _, r := range t.b.g.Resources {
 		named := reads.NothingSelected
 		if t.matches[r] != nil {
 			named = reads.Select(t.matches[r])
@@ -123,28 +123,28 @@ func (t *targeting) keepTargets() {
 			r.Selected.Because(x, fmt.Sprintf("needed by %s at %s", x.By, placeOf(x.At)))
 		}
 	}
-	t.g.LeftOut = t.readersLeftOut()
-	keep := t.g.Edges.Reach(roots...)
+	t.b.g.LeftOut = t.readersLeftOut()
+	keep := t.b.g.Edges.Reach(roots...)
 	t.keepOutputs(keep, &outputReads{targeting: t, known: found.Found})
-	t.g.participants = &participants{t.reads, found.Found, false}
-	t.drop(keep)
+	t.b.g.participants = &participants{t.reads, found.Found, false}
+	t.b.drop(keep)
 }
 
 // keepPlanned finds what planned changes, outputs and provider configurations need, when a partial plan
 // is applied.
 func (t *targeting) keepPlanned() {
 	var from []reads.Place
-	for _, r := range t.g.Resources {
-		for _, s := range t.steps[r] {
+	for _, r := range t.b.g.Resources {
+		for _, s := range t.b.steps[r] {
 			from = append(from, reads.InstancePlace(r, s.Change.Addr.Module, s.Change.Addr.Key))
 		}
 	}
-	for _, n := range t.g.Nodes {
+	for _, n := range t.b.g.Nodes {
 		if n.Kind == reads.KindProvider || n.Kind.IsValue() && n.Kept {
 			from = append(from, reads.Place{Node: n})
 		}
 	}
-	t.g.participants = &participants{t.reads, reads.Follow(from, t.reads.Reads).Found, false}
+	t.b.g.participants = &participants{t.reads, reads.Follow(from, t.reads.Reads).Found, false}
 }
 
 // placesOf returns the places of a resource that targets name.

@@ -13,7 +13,7 @@ import (
 // resource that an object depends on, the object depends on these. Otherwise it depends on all
 // instances of that resource in the same instance of the innermost module that contains both.
 type storedReads struct {
-	*build
+	b      *build
 	priors map[*reads.Resource]reads.Contents[reads.Place]
 }
 
@@ -27,19 +27,19 @@ func (s *storedReads) of(p reads.Place) []reads.Read {
 		}
 		return out
 	}
-	obj := s.op.Prior.Current(p.Instance())
+	obj := s.b.op.Prior.Current(p.Instance())
 	if obj == nil {
 		return nil
 	}
 	named := map[addrs.ConfigResource]bool{}
 	for _, dep := range obj.DependencyInstances {
 		named[dep.Config()] = true
-		if r := s.g.Resource(dep.Config()); r != nil && s.op.Prior.Instance(dep) != nil {
+		if r := s.b.g.Resource(dep.Config()); r != nil && s.b.op.Prior.Instance(dep) != nil {
 			out = append(out, reads.Read{Of: reads.InstancePlace(r, dep.Module, dep.Key)})
 		}
 	}
 	for dep := range obj.Dependencies.All() {
-		if r := s.g.Resource(dep); r != nil && !named[dep] {
+		if r := s.b.g.Resource(dep); r != nil && !named[dep] {
 			in := reads.Outermost(p.In, reads.SharedDepth(p.Node.Resource.Module, r.Module))
 			out = append(out, reads.Read{Of: reads.Place{Node: r.Node, In: in}})
 		}
@@ -78,8 +78,8 @@ func (s *storedReads) named(r *reads.Resource, targets []addrs.Target) []reads.P
 func (t *targeting) destroyTargets() {
 	var roots []dag.ID
 	var from []reads.Place
-	targeted := t.match(t.op.Targets)
-	for _, r := range t.g.Resources {
+	targeted := t.match(t.b.op.Targets)
+	for _, r := range t.b.g.Resources {
 		if r.Addr.Resource.Mode != addrs.Ephemeral { // a provider configuration may need an ephemeral resource
 			r.Selected = reads.NothingSelected
 		}
@@ -96,7 +96,7 @@ func (t *targeting) destroyTargets() {
 		}
 		roots = append(roots, r.Node.ID)
 	}
-	t.drop(t.g.Edges.Reach(roots...))
+	t.b.drop(t.b.g.Edges.Reach(roots...))
 }
 
 // onlyInstances returns the elements of a list that are single instances.
@@ -106,8 +106,8 @@ func onlyInstances(list []reads.Reached) []reads.Reached {
 
 // users returns the objects that depend on each object in the state.
 func (s *storedReads) users() reads.Readers {
-	nodes := make([]*reads.Node, len(s.g.Resources))
-	for i, r := range s.g.Resources {
+	nodes := make([]*reads.Node, len(s.b.g.Resources))
+	for i, r := range s.b.g.Resources {
 		nodes[i] = r.Node
 	}
 	return reads.ReadersAmong(nodes, s.of)
@@ -117,12 +117,12 @@ func (s *storedReads) users() reads.Readers {
 // indirectly, when everything else is destroyed.
 func (t *targeting) keepExcluded() {
 	var from []reads.Place
-	for _, r := range t.match(t.op.Excludes) {
+	for _, r := range t.match(t.b.op.Excludes) {
 		r.Selected = reads.SelectOthers(t.matches[r])
 		from = append(from, t.stored.named(r, t.matches[r])...)
 	}
 	needed := reads.Follow(from, t.stored.of).ByResource()
-	for _, r := range t.g.Resources {
+	for _, r := range t.b.g.Resources {
 		list := onlyInstances(needed[r])
 		if len(list) == 0 {
 			continue
@@ -132,6 +132,6 @@ func (t *targeting) keepExcluded() {
 			targets = append(targets, x.Target())
 		}
 		r.Selected = reads.SelectOthers(targets)
-		t.g.LeftOut = append(t.g.LeftOut, t.leftOutOf(r, list, reads.SelectOthers(t.matches[r]).Has, isNeededBy)...)
+		t.b.g.LeftOut = append(t.b.g.LeftOut, t.leftOutOf(r, list, reads.SelectOthers(t.matches[r]).Has, isNeededBy)...)
 	}
 }

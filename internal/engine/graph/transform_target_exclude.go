@@ -20,7 +20,7 @@ func (t *targeting) keepNeedsOfOrphans(excluded []*reads.Resource) {
 	}
 	needs := func(r *reads.Resource) (kept []*reads.Resource) {
 		for dep := range r.StoredDependencies() {
-			if q := t.g.Resource(dep); q != nil && q.Config == nil && q != r {
+			if q := t.b.g.Resource(dep); q != nil && q.Config == nil && q != r {
 				q.Selected = reads.NothingSelected
 				kept = append(kept, q)
 			}
@@ -33,7 +33,7 @@ func (t *targeting) keepNeedsOfOrphans(excluded []*reads.Resource) {
 
 // dropExcluded drops the excluded resources and their dependents.
 func (t *targeting) dropExcluded() {
-	excluded := t.match(t.op.Excludes)
+	excluded := t.match(t.b.op.Excludes)
 	nodes := make([]*reads.Node, len(excluded))
 	for i, r := range excluded {
 		r.Selected, nodes[i] = reads.SelectOthers(t.matches[r]), r.Node
@@ -43,7 +43,7 @@ func (t *targeting) dropExcluded() {
 	lost := readers.Search(t.excludedPlaces(readers.Places), func(reads.Reached) bool { return false })
 	readersLost := lost.ByResource()
 	var roots []dag.ID
-	for _, r := range t.g.Resources {
+	for _, r := range t.b.g.Resources {
 		list := readersLost[r]
 		switch {
 		case t.matches[r] != nil && t.whole(r):
@@ -62,11 +62,11 @@ func (t *targeting) dropExcluded() {
 		}
 		roots = append(roots, r.Node.ID)
 	}
-	t.g.LeftOut = t.leftOutBy(readersLost)
-	keep := t.g.Edges.Reach(roots...)
-	t.keepOutputs(keep, &outputReads{targeting: t, known: map[reads.Place]bool{}, whole: !t.op.PreDestroy})
-	t.g.participants = &participants{t.reads, lost.Found, true}
-	t.drop(keep)
+	t.b.g.LeftOut = t.leftOutBy(readersLost)
+	keep := t.b.g.Edges.Reach(roots...)
+	t.keepOutputs(keep, &outputReads{targeting: t, known: map[reads.Place]bool{}, whole: !t.b.op.PreDestroy})
+	t.b.g.participants = &participants{t.reads, lost.Found, true}
+	t.b.drop(keep)
 }
 
 // excludedPlaces returns the places in a list that are excluded.

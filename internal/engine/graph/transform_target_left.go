@@ -37,7 +37,7 @@ func isNeededBy(of fmt.Stringer, _ *hcl.Range) string { return fmt.Sprintf("is n
 // leftOutBy returns what is left out because it refers to something excluded.
 func (t *targeting) leftOutBy(lost map[*reads.Resource][]reads.Reached) []LeftOut {
 	var out []LeftOut
-	for _, r := range t.g.Resources {
+	for _, r := range t.b.g.Resources {
 		if r.Config != nil {
 			out = append(out, t.leftOutOf(r, lost[r], reads.SelectOthers(t.matches[r]).Has, refersTo)...)
 		}
@@ -49,7 +49,7 @@ func (t *targeting) leftOutBy(lost map[*reads.Resource][]reads.Reached) []LeftOu
 // values to something that takes part.
 func (t *targeting) readersLeftOut() []LeftOut {
 	var taking []*reads.Node
-	for _, r := range t.g.Resources {
+	for _, r := range t.b.g.Resources {
 		if r.Selected.TakesPart() {
 			taking = append(taking, r.Node)
 		}
@@ -62,7 +62,7 @@ func (t *targeting) readersLeftOut() []LeftOut {
 		return x.Node.Resource != nil && x.Part == reads.OnePart && x.By.Node != nil
 	}).ByResource()
 	var out []LeftOut
-	for _, r := range t.g.Resources {
+	for _, r := range t.b.g.Resources {
 		if r.Config != nil {
 			listed := func(addr addrs.AbsInstance) bool { return !r.Selected.Has(addr) }
 			out = append(out, t.leftOutOf(r, found[r], listed, refersTo)...)
@@ -130,7 +130,7 @@ func commonPlace(list []reads.Reached, wider func(reads.Place) fmt.Stringer) fmt
 // modulesOf returns the module instances in which a resource has instances: in the state for a
 // destruction, and in the configuration otherwise.
 func (t *targeting) modulesOf(r *reads.Resource) []addrs.ModuleInstance {
-	if !t.op.Phase.Destroys() {
+	if !t.b.op.Phase.Destroys() {
 		return t.reads.ModuleInstances(r.Module)
 	}
 	var out []addrs.ModuleInstance
@@ -142,7 +142,7 @@ func (t *targeting) modulesOf(r *reads.Resource) []addrs.ModuleInstance {
 
 // countIn returns the number of a resource's instances in a module instance.
 func (t *targeting) countIn(r *reads.Resource, in addrs.ModuleInstance) int {
-	if !t.op.Phase.Destroys() {
+	if !t.b.op.Phase.Destroys() {
 		return len(t.reads.Keys(r, in))
 	}
 	return len(t.stored.within(r, in))

@@ -13,30 +13,30 @@ import (
 // part or exists already. An output that also reads anything else would be up to date only in part
 // after the run.
 func (t *targeting) keepOutputs(keep []bool, of *outputReads) {
-	order, ok := t.g.Edges.Order()
+	order, ok := t.b.g.Edges.Order()
 	if !ok {
 		return // the cycle is reported at the end
 	}
-	some, all := make([]bool, len(t.g.Nodes)), make([]bool, len(t.g.Nodes))
+	some, all := make([]bool, len(t.b.g.Nodes)), make([]bool, len(t.b.g.Nodes))
 	for _, id := range order {
-		n := t.g.Nodes[id]
+		n := t.b.g.Nodes[id]
 		all[id] = true
 		if n.Kind.IsResource() {
 			some[id], all[id] = true, keep[id]
 		}
-		for _, need := range t.g.Edges.Needs(id) {
+		for _, need := range t.b.g.Edges.Needs(id) {
 			some[id] = some[id] || some[need]
 			all[id] = all[id] && all[need]
 		}
 	}
 	var roots []dag.ID
-	for _, name := range slices.Sorted(maps.Keys(t.g.Root.Outputs)) {
-		v := t.g.Root.Outputs[name]
+	for _, name := range slices.Sorted(maps.Keys(t.b.g.Root.Outputs)) {
+		v := t.b.g.Root.Outputs[name]
 		if some[v.Node.ID] && all[v.Node.ID] && of.complete(reads.Place{Node: v.Node}) {
 			roots = append(roots, v.Node.ID)
 		}
 	}
-	for id, reached := range t.g.Edges.Reach(roots...) {
+	for id, reached := range t.b.g.Edges.Reach(roots...) {
 		keep[id] = keep[id] || reached
 	}
 }
@@ -91,7 +91,7 @@ func (o *outputReads) exists(p reads.Place) bool {
 				return false
 			}
 			declared = true
-			some = some || takesPart || o.op.Prior.Instance(addr) != nil || one.Several()
+			some = some || takesPart || o.b.op.Prior.Instance(addr) != nil || one.Several()
 		}
 	}
 	return some || !declared
