@@ -51,7 +51,7 @@ func (c *connector) connectUnit(
 		var err error
 		if scope.Except != nil && ref.Whole() == scope.Except {
 			if of := m.Named(ref.Subject); of.Resource != nil {
-				err = of.Resource.CheckAccess(of.Key, ref.Remaining)
+				err = of.Resource.CheckAccess(of.Key, ref.Remaining, scope)
 			}
 		} else {
 			c.b.refRanges.startRef(&ref.Range)
@@ -109,20 +109,22 @@ func (c *connector) connectRef(n *reads.Node, m *reads.Module, ref *addrs.Refere
 		c.b.after(n, of.Value.Node)
 		return nil
 	case of.Resource != nil && of.Resource.Config != nil:
-		return c.connectResourceRef(n, of, ref)
+		return c.connectResourceRef(n, of, ref, scope)
 	}
 	return m.Undeclared(ref, scope)
 }
 
 // connectResourceRef makes n wait for the resource or instance that a reference reads.
-func (c *connector) connectResourceRef(n *reads.Node, of reads.Named, ref *addrs.Reference) error {
+func (c *connector) connectResourceRef(
+	n *reads.Node, of reads.Named, ref *addrs.Reference, scope reads.BlockScope,
+) error {
 	r := of.Resource
 	if check := n.Check(); r.Nested() && (check == nil || check.Config != r.Config.Check) {
 		return tfdiags.Errorf("Reference to scoped resource",
 			"%s is nested in check %q and can be referred to only from there.", r.Addr.Resource, r.Config.Check.Name)
 	}
 	c.b.after(n, r.Node)
-	return r.CheckAccess(of.Key, ref.Remaining)
+	return r.CheckAccess(of.Key, ref.Remaining, scope)
 }
 
 // wholeCall is a reference to a module call that names none of its outputs.

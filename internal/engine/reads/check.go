@@ -126,13 +126,13 @@ func undeclared[V any](what, name string, m *Module, declared map[string]V, hint
 }
 
 // CheckAccess checks a reference against the repetition of the block and the schema of its type.
-// key is NoKey if the reference is to the whole resource.
-func (r *Resource) CheckAccess(key addrs.InstanceKey, rest hcl.Traversal) error {
-	return tfdiags.Join(r.checkKey(key, rest), r.checkAttribute(rest))
+// key is NoKey if the reference is to the whole resource. scope is that of the reference.
+func (r *Resource) CheckAccess(key addrs.InstanceKey, rest hcl.Traversal, scope BlockScope) error {
+	return tfdiags.Join(r.checkKey(key, rest, scope), r.checkAttribute(rest))
 }
 
 // checkKey checks the instance key of a reference against the repetition of the block.
-func (r *Resource) checkKey(key addrs.InstanceKey, rest hcl.Traversal) error {
+func (r *Resource) checkKey(key addrs.InstanceKey, rest hcl.Traversal, scope BlockScope) error {
 	repeats := r.Config.Count != nil || r.Config.ForEach != nil
 	keyed := key != addrs.NoKey
 	if keyed && !repeats {
@@ -147,13 +147,19 @@ func (r *Resource) checkKey(key addrs.InstanceKey, rest hcl.Traversal) error {
 	if !ok {
 		return nil
 	}
-	how := "count.index"
+	argument, one, all := "count", "0", r.Addr.Resource.String()+"[*]"
 	if r.Config.ForEach != nil {
-		how = "each.key"
+		argument, one, all = "for_each", `"KEY"`, "values("+r.Addr.Resource.String()+")[*]"
+	}
+	switch {
+	case r.Config.ForEach != nil && scope.Each:
+		one = "each.key"
+	case r.Config.Count != nil && scope.Count:
+		one = "count.index"
 	}
 	return tfdiags.Errorf("Missing resource instance key",
-		"%s has \"count\" or \"for_each\", so the attribute %q must be read from one of its instances, "+
-			"for example %s[%s].%s.", r.Addr.Resource, attr.Name, r.Addr.Resource, how, attr.Name)
+		"%s has %q, so the attribute %q must be read from one of its instances, for example %[1]s[%[4]s].%[3]s, or from "+
+			"all of them: %[5]s.%[3]s.", r.Addr.Resource, argument, attr.Name, one, all)
 }
 
 // checkAttribute checks the path of a reference within one object against the schema.
@@ -257,7 +263,7 @@ func (r *Resource) SelfReferences() error {
 	refs := &r.Exprs.Body.Refs
 	for _, ref := range refs.Objects {
 		if ref.Subject != r.Addr.Resource || refs.SelectsInstance(ref) ||
-			r.CheckAccess(addrs.NoKey, ref.Remaining) != nil {
+			r.CheckAccess(addrs.NoKey, ref.Remaining, BlockScope{}) != nil {
 			continue // its other errors are reported together with those of the rest of the body
 		}
 		d, example := SelfReference(r.Addr.String(), ref), "[count.index - 1]"
