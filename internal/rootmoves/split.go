@@ -1,8 +1,9 @@
 package rootmoves
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
+	jsontext "encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -13,11 +14,13 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/json"
 	"github.com/zclconf/go-cty/cty"
 
 	"tofu/internal/addrs"
 	"tofu/internal/backend"
 	"tofu/internal/carve"
+	"tofu/internal/configs/inputs"
 	"tofu/internal/depsfile"
 	"tofu/internal/hclfmt"
 	"tofu/internal/roots"
@@ -190,7 +193,7 @@ func describe(st *states.State, tag string) (objects map[string]int, tags map[st
 				continue
 			}
 			var attrs struct{ Tags, Labels map[string]any }
-			if json.Unmarshal(inst.Current.Attrs, &attrs) == nil {
+			if jsontext.Unmarshal(inst.Current.Attrs, &attrs) == nil {
 				for _, list := range []map[string]any{attrs.Tags, attrs.Labels} {
 					if value, ok := list[tag].(string); ok {
 						tags[item] = value
@@ -210,7 +213,7 @@ func (s *Split) copies(r *roots.Root) error {
 		return err
 	}
 	for _, e := range entries {
-		values := e.Name() == "terraform.tfvars" || strings.HasSuffix(e.Name(), ".auto.tfvars")
+		values := inputs.IsAutomatic(e.Name())
 		if !values && e.Name() != depsfile.FileName {
 			continue
 		}
@@ -233,9 +236,14 @@ func (s *Split) copies(r *roots.Root) error {
 	return nil
 }
 
-// values returns the lines of a file with values of variables that a part declares.
+// values returns the part of a file that sets variables that a part declares.
 func (s *Split) values(data []byte, name, part string) (out []byte, err error) {
-	f, diags := hclsyntax.ParseConfig(data, name, hcl.InitialPos)
+	isJSON := strings.HasSuffix(name, ".json")
+	parse := hclsyntax.ParseConfig
+	if isJSON {
+		parse = json.ParseWithStartPos
+	}
+	f, diags := parse(data, name, hcl.InitialPos)
 	if diags.HasErrors() {
 		return data, nil
 	}
@@ -243,14 +251,22 @@ func (s *Split) values(data []byte, name, part string) (out []byte, err error) {
 	for _, file := range slices.Sorted(maps.Keys(s.Division.Files[part])) {
 		config = append(config, s.Division.Files[part][file]...)
 	}
+	var lines [][]byte
 	attrs, _ := f.Body.JustAttributes()
 	for _, attr := range slices.SortedFunc(maps.Values(attrs), func(a, b *hcl.Attribute) int {
 		return a.Range.Start.Byte - b.Range.Start.Byte
 	}) {
 		if strings.Contains(string(config), fmt.Sprintf("variable %q", attr.Name)) {
-			out = append(append(out, data[attr.Range.Start.Byte:attr.Range.End.Byte]...), '\n')
+			lines = append(lines, attr.Range.SliceBytes(data))
 		}
 	}
+	switch {
+	case len(lines) == 0:
+		return nil, nil
+	case isJSON:
+		return fmt.Appendf(nil, "{\n  %s\n}\n", bytes.Join(lines, []byte(",\n  "))), nil
+	}
+	out = append(bytes.Join(lines, []byte("\n")), '\n')
 	return hclfmt.Keep(data, out, name)
 }
 
