@@ -131,7 +131,8 @@ func runAdopt(ctx context.Context, app *App, f *adoptFlags, types []string) erro
 	} else {
 		adopt.Arrange(a.objects, a.schema, a.taken)
 	}
-	if !f.Preview && len(a.objects) > 0 {
+	unread := func(o *adopt.Object) bool { return o.Value == adopt.Unknown }
+	if !f.Preview && len(a.objects) > 0 || slices.ContainsFunc(a.objects, unread) {
 		if err := a.write(ctx); err != nil {
 			return err
 		}
@@ -229,15 +230,15 @@ func (fileEntry) IsDir() bool                { return false }
 func (fileEntry) Type() fs.FileMode          { return 0 }
 func (fileEntry) Info() (fs.FileInfo, error) { return nil, fs.ErrNotExist }
 
-// write plans the imports and writes the files. It sets Plan and Files of the result, and leaves out
-// objects that can't be imported.
+// write plans the imports and, without -preview, writes the files. It sets Import, Change, Others and Files of the
+// result, and leaves out objects that can't be imported.
 func (a *adoption) write(ctx context.Context) error {
 	prefix, err := a.prefix()
 	if err != nil {
 		return err
 	}
 	plan, err := a.planAll(ctx, prefix)
-	if err != nil || plan == nil {
+	if err != nil || plan == nil || a.f.Preview {
 		return err
 	}
 	var imported []*adopt.Object
