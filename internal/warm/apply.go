@@ -87,7 +87,8 @@ func (m *Module) Apply(
 		if saved.Plan.Errored {
 			return tfdiags.Errorf("Cannot apply incomplete plan", "Planning failed when this plan was made. Make a new plan.")
 		}
-		if err := proposals.take(digest, token, time.Now()); err != nil {
+		approval, err := proposals.approved(digest, token, time.Now())
+		if err != nil {
 			return err
 		}
 		op, err := saved.Open(ctx, q.Session, session.OperationOptions{Variables: q.opts.Variables,
@@ -96,6 +97,9 @@ func (m *Module) Apply(
 			return err
 		}
 		defer op.Close()
+		if err := proposals.use(approval); err != nil { // not before the state is locked, which may fail
+			return err
+		}
 		view := &Plan{}
 		view.complete(ctx, op, saved.Plan, false)
 		out.Begun, out.View = true, view.View

@@ -173,39 +173,48 @@ func (p *Proposals) Approve(a *Approval) error {
 	return nil
 }
 
-// take returns an error unless the plan is approved, by the given approval or a stored one, and uses
-// the approval up.
-func (p *Proposals) take(digest string, given *Approval, now time.Time) error {
-	path := p.path(digest, approvalExt)
+// approved returns an error unless the plan is approved, by the given approval or a stored one. It returns the approval.
+func (p *Proposals) approved(digest string, given *Approval, now time.Time) (*Approval, error) {
 	if given == nil {
+		path := p.path(digest, approvalExt)
 		text, err := atomicfile.Read(path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return tfdiags.Errorf("Not approved", "The plan %s is not approved. Someone must run \"tofu approve %[1]s\".", digest)
+			return nil, tfdiags.Errorf("Not approved", "The plan %s is not approved. Someone must run \"tofu approve %[1]s\".",
+				digest)
 		}
 		given = &Approval{}
 		if err == nil {
 			err = json.Unmarshal(text, given)
 		}
 		if err != nil {
-			return tfdiags.Errorf("Can't read the approval", "%s: %s. Approve the plan again.", path, err)
+			return nil, tfdiags.Errorf("Can't read the approval", "%s: %s. Approve the plan again.", path, err)
 		}
 	} else if len(p.Keys) == 0 {
-		return tfdiags.Errorf("No approval keys", "An approval can be part of the request only if the CLI configuration has "+
-			"approval_keys. Run \"tofu approve %s\" at a terminal.", digest)
+		return nil, tfdiags.Errorf("No approval keys", "An approval can be part of the request only if the CLI configuration "+
+			"has approval_keys. Run \"tofu approve %s\" at a terminal.", digest)
 	}
-	if err := given.check(digest, p.Keys, now); err != nil {
-		return err
+	if _, err := os.Lstat(p.usedPath(given)); err == nil {
+		return nil, given.usedUp()
 	}
-	used, err := os.OpenFile(p.usedPath(given), os.O_CREATE|os.O_EXCL, 0o600)
+	return given, given.check(digest, p.Keys, now)
+}
+
+func (a *Approval) usedUp() error {
+	return tfdiags.Errorf("The approval is used up", "The approval of the plan %s is for one apply, which has begun. "+
+		"Approve the plan again.", a.Digest)
+}
+
+// use uses an approval up. It returns an error if it is used up already.
+func (p *Proposals) use(a *Approval) error {
+	used, err := os.OpenFile(p.usedPath(a), os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return tfdiags.Errorf("The approval is used up", "The approval of the plan %s is for one apply, which has begun. "+
-			"Approve the plan again.", digest)
+		return a.usedUp()
 	case err != nil:
 		return fmt.Errorf("using up the approval: %w", err)
 	}
 	_ = used.Close()
-	_ = os.Remove(path) // of no use any more
+	_ = os.Remove(p.path(a.Digest, approvalExt)) // of no use any more
 	return nil
 }
 

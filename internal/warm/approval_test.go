@@ -2,6 +2,7 @@ package warm
 
 import (
 	"crypto/ed25519"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,7 +10,18 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"tofu/internal/filelock"
 )
+
+// take uses the given approval or a stored one, as an apply does.
+func (p *Proposals) take(digest string, given *Approval) error {
+	a, err := p.approved(digest, given, time.Now())
+	if err != nil {
+		return err
+	}
+	return p.use(a)
+}
 
 // TestApprovalOnce checks that of many applies at the same time one uses an approval, stored or given, and that
 // it is of no use afterwards.
@@ -36,9 +48,9 @@ func TestApprovalOnce(t *testing.T) {
 			var taken atomic.Int32
 			take := func(i int) error {
 				if name == "stored" || name == "both" && i%2 == 0 {
-					return p.take(digest, nil, time.Now())
+					return p.take(digest, nil)
 				}
-				return p.take(digest, a, time.Now())
+				return p.take(digest, a)
 			}
 			for i := range 20 {
 				wait.Go(func() {
@@ -59,7 +71,7 @@ func TestApprovalOnce(t *testing.T) {
 			if err := p.Approve(again); err != nil {
 				t.Fatal(err)
 			}
-			if err := p.take(digest, nil, time.Now()); err != nil {
+			if err := p.take(digest, nil); err != nil {
 				t.Errorf("another approval: %v", err)
 			}
 		})
@@ -79,9 +91,41 @@ func TestApprovalsInOneSecond(t *testing.T) {
 		if err := p.Approve(a); err != nil {
 			t.Fatal(err)
 		}
-		if err := p.take(digest, nil, time.Now()); err != nil {
+		if err := p.take(digest, nil); err != nil {
 			t.Errorf("approval %d: %v", i+1, err)
 		}
+	}
+}
+
+// TestApprovalWithoutLock checks that an apply that doesn't get the lock of the state doesn't use its approval up.
+func TestApprovalWithoutLock(t *testing.T) {
+	c, _ := open(t, map[string]string{"main.tf": `resource "terraform_data" "a" {}`})
+	m, err := c.Open(".", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := m.Propose(t.Context(), PlanOptions{})
+	if err != nil || plan.Digest == "" {
+		t.Fatal(err, plan.Diagnostics)
+	}
+	p := &Proposals{Dir: ".terraform"}
+	if err := p.Approve(&Approval{Digest: plan.Digest, Expires: time.Now().Add(time.Minute)}); err != nil {
+		t.Fatal(err)
+	}
+	other, err := os.Create(".terraform.tfstate.lock")
+	if err == nil {
+		err = filelock.Lock(other)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	applied, err := m.Apply(t.Context(), plan.Digest, nil, nil)
+	if err != nil || applied.Begun || !strings.Contains(fmt.Sprint(applied.Diagnostics), "lock") {
+		t.Fatal(err, applied.Diagnostics)
+	}
+	_ = other.Close()
+	if applied, err = m.Apply(t.Context(), plan.Digest, nil, nil); err != nil || applied.Diagnostics.HasErrors() {
+		t.Error(err, applied.Diagnostics)
 	}
 }
 
